@@ -9,7 +9,7 @@ CANDIDATES := $(PYTHON) python3 python python3.14 python3.13 python3.12 python3.
 # Children of tests import what their parent has: read from __pycache__, not compiled each time.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: demo test test-long lint format bench clean distclean
+.PHONY: page demo test test-long lint format bench clean distclean
 .DEFAULT_GOAL := test
 
 demo: $(VENV)/.stamp-demo
@@ -30,6 +30,10 @@ format: $(VENV)/.stamp-dev
 
 bench: $(VENV)/.stamp-dev
 	@set -e; for script in benchmarks/*.py; do echo "== $$script"; $(BIN)/python "$$script"; done
+
+# The script of the page that `tvm view` makes; its result is part of the repository.
+page:
+	cd web && npm ci && npm run check && npm run build
 
 clean:
 	rm -rf build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -13,6 +13,7 @@ The way of the data, which is also the order of the floors (each imports only lo
     backend            one folder a backend: llvm, c, ...
     relax              graphs of tensor operators; relax.frontend reads models
     driver exec        compile() on one page; the command line
+    report             what the compiler did, as data and as a page
 
 `import tvm` loads none of them: each is imported when its name is first used.
 """
@@ -26,7 +27,8 @@ __version__ = "0.1.0"
 _CHILDREN = (
     "arith", "backend", "codegen", "contrib", "dlight", "driver", "error", "exec", "ffi", "ir",
     "meta_schedule", "nd",
-    "relax", "relay", "rpc", "runtime", "script", "support", "target", "te", "testing", "tir",
+    "relax", "relay", "report", "rpc", "runtime", "script", "support", "target", "te", "testing",
+    "tir",
     "tirx", "topi",
 )  # fmt: skip
 _HOMES = {

@@ -48,6 +48,14 @@ _TOOLS = ("tests/contrib/test_tools.py", "each calls a program of another toolki
 BLAS = ("tests/contrib/test_cblas.py", "stages of libraries, which differ by a name")
 
 COVERED_BY: dict[str, tuple[str, str]] = {
+    **dict.fromkeys(
+        (
+            "tvm/report/costs.py", "tvm/report/graph.py", "tvm/report/machine_code.py",
+            "tvm/report/memory.py", "tvm/report/recorder.py", "tvm/report/sample_inputs.py",
+            "tvm/report/stages.py", "tvm/report/steps.py",
+        ),
+        ("tests/report/test_collector.py", "one program shows all parts"),
+    ),
     "tvm/tir/access_rules.py": ("tests/tir/test_expr.py", "loads and stores are checked"),
     "tvm/meta_schedule/_ffi_api.py": NAMED,
     "tvm/rpc/_ffi_api.py": NAMED,

@@ -3,32 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from tvm.error import message
 from tvm.exec.command import Mistake
 from tvm.exec.shapes import show_shape
+from tvm.report.sample_inputs import Value, sample_inputs
 from tvm.support.suggest import did_you_mean
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
-
-SEED = 0
-
-
-class Value(Protocol):
-    """One parameter or result."""
-
-    @property
-    def name(self) -> str: ...
-
-    @property
-    def shape(self) -> tuple[int | str, ...]: ...
-
-    @property
-    def dtype(self) -> str: ...
-
 
 def record(values: Sequence[Value]) -> list[dict[str, object]]:
     return [{"name": v.name, "shape": list(v.shape), "dtype": v.dtype} for v in values]
@@ -61,30 +46,9 @@ def in_order(
 
 def random_arrays(params: Sequence[Value]) -> dict[str, NDArray[np.generic]]:
     """Arrays for a measurement: standard normal floats, small integers; always the same."""
-    import numpy as np
-
-    rng = np.random.default_rng(SEED)
-    arrays: dict[str, NDArray[np.generic]] = {}
     for param in params:
-        shape = [dim for dim in param.shape if isinstance(dim, int)]
-        if len(shape) < len(param.shape):
+        if any(not isinstance(dim, int) for dim in param.shape):
             found = f"{show(param)} leaves dimensions open"
             legal = "--inputs with arrays of the sizes to measure"
             raise Mistake(message("no inputs to measure with", found=found, legal=legal))
-        if param.dtype.startswith(("int", "uint", "bool")):
-            arrays[param.name] = rng.integers(0, 2, shape).astype(param.dtype)
-        else:
-            arrays[param.name] = rng.standard_normal(shape).astype(_numpy_dtype(param.dtype))
-    return arrays
-
-
-def _numpy_dtype(name: str) -> np.dtype[np.generic]:
-    """Also the narrow floats that numpy itself does not know."""
-    import numpy as np
-
-    if name in {"float16", "float32", "float64"}:
-        return np.dtype(name)
-    import ml_dtypes
-
-    found: np.dtype[np.generic] = np.dtype(getattr(ml_dtypes, name))
-    return found
+    return dict(zip([param.name for param in params], sample_inputs(params)))

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import logging
-from typing import Final
+from typing import Final, NamedTuple
 
 from tvm.ir.module import IRModule
 from tvm.ir.transform import ModulePass, PassContext, PassInfo
 from tvm.support.checkpoint import checkpoint
+from tvm.support.notes import note, watched
 from tvm.target.target import Target
 from tvm.tir.function import PrimFunc
 from tvm.tir.schedule import Schedule, ScheduleError
@@ -17,6 +18,16 @@ from .schedule_rule import ScheduleRule, candidates, rule_name
 
 SCHEDULED = "tir.is_scheduled"
 _LOG: Final = logging.getLogger("tvm.dlight")
+
+
+class Scheduled(NamedTuple):
+    """What is told of a function that got its schedule: from which rule, and who let it pass."""
+
+    func: PrimFunc
+    made: PrimFunc
+    schedule: Schedule
+    rule: str
+    refused: tuple[str, ...]
 
 
 class ApplyDefaultSchedule(ModulePass):
@@ -66,6 +77,7 @@ def first_schedule(
     """The function as the first fitting rule schedules it, or None; one without blocks stays."""
     if not isinstance(func.body, BlockRealize):
         return None
+    refused: list[str] = []
     for rule in rules:
         checkpoint(rule_name(rule))
         if not rule.is_target_available(target):
@@ -76,9 +88,13 @@ def first_schedule(
             # the rule took the function for one of its own; the next may do better
             name = func.attrs.get("global_symbol", "a function")
             _LOG.debug("%s does not schedule %s: %s", rule_name(rule), name, err)
-            continue
+            found = ()
         if found:
-            return _only_function(found[0]).with_attr(SCHEDULED, True)
+            made = _only_function(found[0]).with_attr(SCHEDULED, True)
+            if watched():
+                note(Scheduled(func, made, found[0], rule_name(rule), tuple(refused)))
+            return made
+        refused.append(rule_name(rule))
     return None
 
 

@@ -15,7 +15,7 @@ from data, values other than tensors) is refused with a reason; the bytecode tak
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from tvm.ir.expr import GlobalVar, RelaxExpr
 from tvm.ir.function import BaseFunc
@@ -47,6 +47,7 @@ from tvm.relax.vm.native_flow import (
 )
 from tvm.relax.vm.native_memory import Arena, Place
 from tvm.relax.vm.native_sizes import Sizes
+from tvm.support.notes import note, watched
 from tvm.tir import expr as e
 from tvm.tir import stmt as s
 from tvm.tir.buffer import Buffer, decl_buffer
@@ -66,6 +67,21 @@ class KernelCall:
 
     name: str
     sources: tuple[str, ...]
+
+
+class PlannedGraph(NamedTuple):
+    """What is told of a graph whose values have their places in the arena.
+
+    `steps[i]` is the moment of `calls[i]`, in the time in which lifetimes are given.
+    """
+
+    name: str
+    func: Function
+    arena: Arena
+    places: dict[Var, list[Place]]
+    calls: list[KernelCall]
+    steps: list[int]
+    constant_bytes: int
 
 
 @dataclass
@@ -96,6 +112,12 @@ def native_graph(mod: IRModule, var: GlobalVar, *, profile: bool) -> NativeGraph
     sketch.plan()
     plain = _Graph(mod, name, func, sketch.again(), constants, None)
     functions: dict[GlobalVar, BaseFunc] = {GlobalVar(name): plain.build()}
+    if watched():
+        note(
+            PlannedGraph(
+                name, func, sketch, plain.places, plain.calls, plain.steps, constants.nbytes
+            )
+        )
     if profile:
         timed = _Graph(mod, name, func, sketch.again(), constants, len(plain.calls) + 1)
         functions[GlobalVar(name + PROFILE_SUFFIX)] = timed.build()
@@ -135,6 +157,7 @@ class _Graph(Flow):
         self._readings = readings
         self._clock: Buffer | None = None
         self.calls: list[KernelCall] = []
+        self.steps: list[int] = []
 
     def build(self) -> PrimFunc:
         if self._readings is not None:
@@ -228,6 +251,7 @@ class _Graph(Flow):
     def note(self, name: str, span: Span | None) -> None:
         """A step of the outermost level is done: it is timed."""
         self.calls.append(KernelCall(name, source_names(span)))
+        self.steps.append(self.step)
         if self._clock is not None:
             self.stmts.append(_read_clock(self._clock, len(self.calls)))
 
@@ -259,6 +283,11 @@ class _ConstantBlock:
         self._offsets: dict[HostTensor, int] = {}
         self._size = 0
         self._made: HostTensor | None = None
+
+    @property
+    def nbytes(self) -> int:
+        """The size of the memory."""
+        return self._size
 
     def offset(self, tensor: HostTensor) -> int:
         """How many bytes behind the start a constant lies."""

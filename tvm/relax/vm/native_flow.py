@@ -102,6 +102,11 @@ class Flow:
         self._depth = 0
         self._active: list[GlobalVar] = []
 
+    @property
+    def step(self) -> int:
+        """The present moment, as lifetimes count it."""
+        return self._step
+
     # --- what the owner knows ---
 
     def constant(self, value: Constant) -> Place:

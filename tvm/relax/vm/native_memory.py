@@ -70,6 +70,11 @@ class Arena:
         plan = plan_memory(self._lifetimes)
         self._offsets, self.total = plan.offsets, plan.total
 
+    def laid_out(self) -> list[tuple[Lifetime, PrimExpr]]:
+        """Every place that was asked for: how long it is needed, and its offset."""
+        offsets = self._offsets or []
+        return list(zip(self._lifetimes, offsets))
+
     def again(self) -> Arena:
         """The planned arena, as if nothing had been asked for."""
         made = Arena(self._offsets)

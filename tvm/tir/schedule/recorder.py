@@ -15,6 +15,7 @@ from tvm.ffi.object import Object
 from tvm.ir.expr import PrimExpr
 from tvm.ir.module import IRModule
 from tvm.support.checkpoint import checkpoint
+from tvm.support.notes import note, watched
 from tvm.tir.block_scope import StmtSRef
 from tvm.tir.buffer import Buffer
 from tvm.tir.expr import FloatImm, IntImm, StringImm, Var
@@ -260,7 +261,10 @@ class Recorder(Object):
         decision: Any = None,
     ) -> None:  # fmt: skip
         inputs, attrs = kind.pack(arguments)
-        self._trace.append(Instruction(kind, inputs, attrs, outputs), decision)
+        made = Instruction(kind, inputs, attrs, outputs)
+        self._trace.append(made, decision)
+        if watched():
+            note(made)
 
     def _sample(
         self, kind: InstructionKind, draw: Callable[[], Any], arguments: dict[str, Any]

@@ -1,0 +1,163 @@
+"""What a kernel computes and moves at least, how long that takes at the roofs, how long it took."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from tvm.ir.module import IRModule
+from tvm.runtime import cpu, tensor
+from tvm.support.dtype import DataType
+from tvm.tir import expr as e
+from tvm.tir import stmt as s
+from tvm.tir.analysis.flops import estimate_tir_flops
+from tvm.tir.buffer import Buffer
+from tvm.tir.function import PrimFunc
+from tvm.tir.functor import StmtExprVisitor
+
+from . import words as w
+from .graph import extents_text
+from .sample_inputs import sample_inputs
+
+
+def operands_of(func: PrimFunc) -> list[w.Operand]:
+    """The parameters of a kernel, and the memory that it has for itself."""
+    seen = _Accesses()
+    seen.visit_stmt(func.body)
+    found: list[w.Operand] = []
+    for param in func.params:
+        buffer = func.buffer_map.get(param)
+        if buffer is not None:
+            role = "written" if buffer.data in seen.written else "read"
+            found.append(_operand(buffer, role))
+    return found + [_operand(buffer, "own") for buffer in seen.own]
+
+
+def own_memory(func: PrimFunc) -> list[w.Operand]:
+    """The memory that a kernel has for itself, as it was lowered."""
+    seen = _Accesses()
+    seen.visit_stmt(func.body)
+    return seen.allocated
+
+
+def flops_of(func: PrimFunc) -> float | None:
+    """Operations of a kernel that has no schedule yet; None where its sizes are open."""
+    if any(b is None for b in map(_nbytes, func.buffer_map.values())):
+        return None
+    return estimate_tir_flops(IRModule.from_expr(func))
+
+
+def moved_bytes(operands: Sequence[w.Operand]) -> int | None:
+    """Bytes that go in and out at least: each parameter once."""
+    sizes = [o.nbytes for o in operands if o.role != "own"]
+    known = [size for size in sizes if size is not None]
+    return sum(known) if len(known) == len(sizes) else None
+
+
+def predicted_us(kernel: w.Kernel, machine: w.Machine) -> float | None:
+    """Microseconds at the lower of the two roofs: operations, and bytes of the parameters.
+
+    It is a bound: data are taken to come from the innermost level that holds all of them.
+    """
+    roofs = machine.roofs
+    if roofs is None or kernel.flops is None or kernel.nbytes is None:
+        return None
+    threads = min(kernel.threads, roofs.threads)
+    share = threads / roofs.threads
+    gflops = roofs.gflops_one if threads == 1 else roofs.gflops * share
+    rate = roofs.gbytes[_level(kernel.nbytes, machine, threads)] * share
+    return max(kernel.flops / gflops, kernel.nbytes / rate) / 1e3
+
+
+def _level(nbytes: int, machine: w.Machine, threads: int) -> str:
+    if nbytes <= machine.l2_bytes * threads:
+        return "L2"
+    return "L3" if nbytes <= machine.l3_bytes else "memory"
+
+
+def measure(report: w.Report, vm: Any, inputs: Sequence[Any], runs: int = 10) -> None:
+    """Time `main`, as a whole and call by call: the least of several runs goes into the report.
+
+    Whatever else the machine does can only add to a time.
+    """
+    rows = [vm.profile("main", *inputs).calls for _ in range(runs)]
+    names = [str(row["Name"]) for row in rows[0]]
+    if names == [call.kernel for call in report.calls]:
+        for number, call in enumerate(report.calls):
+            call.measured_us = min(row[number]["Duration (us)"].microseconds for row in rows)
+    else:
+        report.notes.append("times by call are missing: the program calls in another order")
+    evaluate = vm.time_evaluator("main", vm.devices[0], number=1, repeat=runs)
+    report.latency_us = float(evaluate(*inputs).min) * 1e6
+
+
+def measure_kernel(kernel: w.Kernel, call: w.Call, func: Any, runs: int = 10) -> None:
+    """Time one kernel by itself, on arrays of its sizes."""
+    arrays = sample_inputs([_Param(o) for o in kernel.operands if o.role != "own"])
+    evaluate = func.time_evaluator(kernel.name, cpu(), number=1, repeat=runs, min_repeat_ms=1)
+    call.measured_us = float(evaluate(*map(tensor, arrays)).min) * 1e6
+
+
+class _Param:
+    """An operand as the maker of arrays takes it."""
+
+    def __init__(self, operand: w.Operand) -> None:
+        self.name = operand.name
+        self.dtype = operand.dtype
+        words = operand.shape.strip("[]").split(", ")
+        self.shape: tuple[int | str, ...] = tuple(
+            [int(word) if word.isdecimal() else word for word in words if word]
+        )
+
+
+class _Accesses(StmtExprVisitor):
+    """Which buffers are written, which are allocated."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.written: set[e.Var] = set()
+        self.own: list[Buffer] = []
+        self.allocated: list[w.Operand] = []
+
+    def visit_buffer_store_(self, op: s.BufferStore) -> None:
+        self.written.add(op.buffer.data)
+        super().visit_buffer_store_(op)
+
+    def visit_block_(self, op: s.Block) -> None:
+        self.own += op.alloc_buffers
+        for region in op.match_buffers:
+            if region.buffer.data in self.written:
+                self.written.add(region.source.buffer.data)
+        super().visit_block_(op)
+
+    def visit_allocate_(self, op: s.Allocate) -> None:
+        pointer: Any = op.buffer_var.type_annotation
+        size = _product(op.extents, str(op.dtype))
+        shape = extents_text(op.extents)
+        scope = getattr(pointer, "storage_scope", "") or "global"
+        self.allocated.append(
+            w.Operand(op.buffer_var.name, str(op.dtype), f"[{shape}]", size, scope, "own")
+        )
+        super().visit_allocate_(op)
+
+
+def _operand(buffer: Buffer, role: str) -> w.Operand:
+    shape = extents_text(buffer.shape)
+    scope = buffer.scope() if callable(buffer.scope) else str(buffer.scope)
+    return w.Operand(
+        buffer.name, str(buffer.dtype), f"[{shape}]", _nbytes(buffer), scope or "global", role
+    )
+
+
+def _nbytes(buffer: Buffer) -> int | None:
+    return _product(buffer.shape, str(buffer.dtype))
+
+
+def _product(extents: Sequence[Any], dtype: str) -> int | None:
+    kind = DataType(dtype)
+    bits = kind.bits * max(kind.lanes, 1)
+    for extent in extents:
+        if not isinstance(extent, e.IntImm):
+            return None
+        bits *= extent.value
+    return -(-bits // 8)

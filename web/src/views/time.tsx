@@ -1,0 +1,124 @@
+// Time: kernels under the roofs of the machine, dearest first, and one run as a timeline.
+
+import { useMemo, useState } from "preact/hooks";
+import { Dot, Empty, KernelLink, Shared, Tabs, download, link, useSize } from "../parts";
+import { Flame } from "../flame";
+import { KernelCost, Roofs, amount, hue, micros } from "../report";
+
+const BY = ["kernels", "calls", "source nodes"] as const;
+
+export function TimeView(shared: Shared) {
+  const { report } = shared;
+  const measured = report.data.calls.some((c) => c.measured_us !== null);
+  return (
+    <div class="stack">
+      {!measured && <Empty>Nothing was measured. {report.data.notes.join(" ")}</Empty>}
+      <Roofline shared={shared} />
+      <Rows shared={shared} />
+      {measured && <section><h2>One run <button type="button" onClick={() => download(`${report.data.title}.trace.json`, JSON.stringify(events(shared)))}>Save for Perfetto</button></h2>
+        <Timeline shared={shared} /></section>}
+    </div>
+  );
+}
+
+function Timeline({ shared }: { shared: Shared }) {
+  const { report, go } = shared;
+  const bars = useMemo(() => {
+    let now = 0;
+    return report.data.calls.map((c) => {
+      const start = now, length = c.measured_us ?? 0;
+      now += length;
+      return { name: c.kernel, start, length, depth: 0, told: report.sourceNames(c.sources) };
+    });
+  }, [report]);
+  return <Flame bars={bars} label="calls of kernels in one run" dark={shared.dark} open={(n) => go({ view: "kernel", kernel: report.data.calls[n].kernel })} />;
+}
+
+/** The same events as tvm.report.trace_events gives. */
+export function events({ report }: Shared) {
+  return JSON.parse(document.getElementById("trace")?.textContent || "null") ?? { traceEvents: [], title: report.data.title };
+}
+
+const W = 760, H = 340, L = 56, R = 16, T = 14, B = 40;
+
+function Roofline({ shared }: { shared: Shared }) {
+  const { report, where } = shared, roofs = report.data.machine?.roofs;
+  const [ref] = useSize<HTMLDivElement>();
+  const points = report.costs.filter((c) => c.kernel.flops && c.kernel.nbytes && c.measured).map((c) => ({
+    cost: c, intensity: c.kernel.flops! / c.kernel.nbytes!, rate: (c.kernel.flops! * c.calls.length) / c.measured! / 1e3,
+  }));
+  if (!roofs || !points.length) return null;
+  const span = (values: number[], lo: number, hi: number): [number, number] => [
+    Math.floor(Math.log10(Math.min(lo, ...values))), Math.ceil(Math.log10(Math.max(hi, ...values)))];
+  const [x0, x1] = span(points.map((p) => p.intensity), 0.1, 100), [y0, y1] = span(points.map((p) => p.rate), roofs.gflops / 1000, roofs.gflops * 1.1);
+  const x = (v: number) => L + ((Math.log10(v) - x0) / (x1 - x0)) * (W - L - R), y = (v: number) => H - B - ((Math.log10(v) - y0) / (y1 - y0)) * (H - T - B);
+  const decades = (a: number, b: number) => Array.from({ length: b - a + 1 }, (_, i) => 10 ** (a + i));
+  const most = Math.max(...points.map((p) => p.cost.measured!));
+  return (
+    <section>
+      <h2>Roofline</h2>
+      <p class="quiet">Each circle is a kernel, as large as its share of the time. The roofs were measured on {roofs.cpu} with {roofs.threads} {roofs.threads === 1 ? "thread" : "threads"}: {roofs.gflops.toFixed(0)} GFLOP/s ({roofs.gflops_one.toFixed(0)} with one), {Object.entries(roofs.gbytes).map(([k, v]) => `${k} ${v.toFixed(0)} GB/s`).join(", ")}.</p>
+      <div ref={ref} class="plot-box">
+        <svg viewBox={`0 0 ${W} ${H}`} class="plot roofline" role="group" aria-label="roofline plot: operations a second over operations a byte">
+          {decades(x0, x1).map((v) => <g key={v}><line class="grid" x1={x(v)} x2={x(v)} y1={T} y2={H - B} /><text x={x(v)} y={H - B + 16} text-anchor="middle">{v < 1 ? v.toString() : v.toLocaleString("en")}</text></g>)}
+          {decades(y0, y1).map((v) => <g key={v}><line class="grid" x1={L} x2={W - R} y1={y(v)} y2={y(v)} /><text x={L - 6} y={y(v) + 4} text-anchor="end">{v < 1 ? v.toString() : v.toLocaleString("en")}</text></g>)}
+          <text x={(L + W - R) / 2} y={H - 6} text-anchor="middle">FLOP a byte</text>
+          <text transform={`translate(13 ${(T + H - B) / 2}) rotate(-90)`} text-anchor="middle">GFLOP/s</text>
+          {Object.entries(roofs.gbytes).map(([name, gb]) => <Roof key={name} name={name} gb={gb} roofs={roofs} x={x} y={y} lo={10 ** x0} hi={10 ** x1} bottom={10 ** y0} />)}
+          <line class="roof" x1={x(roofs.gflops / Math.max(...Object.values(roofs.gbytes)))} x2={W - R} y1={y(roofs.gflops)} y2={y(roofs.gflops)} />
+          <text class="roof-name" x={W - R - 2} y={y(roofs.gflops) - 4} text-anchor="end">multiply-add</text>
+          {points.map(({ cost, intensity, rate }) => (
+            <a key={cost.kernel.name} href={link(where, { view: "kernel", kernel: cost.kernel.name })} aria-label={`${cost.kernel.name}: ${rate.toFixed(1)} GFLOP/s at ${intensity.toFixed(2)} FLOP a byte`}>
+              <circle cx={x(intensity)} cy={y(rate)} r={4 + 10 * Math.sqrt(cost.measured! / most)} fill={`hsl(${hue(cost.kernel.name)} 65% 55%)`} fill-opacity="0.75" stroke="var(--text)" stroke-width="0.8"><title>{`${cost.kernel.name}\n${rate.toFixed(1)} GFLOP/s, ${intensity.toFixed(2)} FLOP a byte, ${micros(cost.measured)}`}</title></circle>
+            </a>))}
+        </svg>
+      </div>
+    </section>
+  );
+}
+
+function Roof({ name, gb, roofs, x, y, lo, hi, bottom }: { name: string; gb: number; roofs: Roofs; x: (v: number) => number; y: (v: number) => number; lo: number; hi: number; bottom: number }) {
+  const from = Math.max(lo, bottom / gb), to = Math.min(hi, roofs.gflops / gb);
+  if (to <= from) return null;
+  return <g><line class="roof" x1={x(from)} x2={x(to)} y1={y(from * gb)} y2={y(to * gb)} /><text class="roof-name" x={x(from) + 4} y={y(from * gb) - 5}>{name}</text></g>;
+}
+
+function Rows({ shared }: { shared: Shared }) {
+  const { report } = shared;
+  const [by, setBy] = useState<(typeof BY)[number]>("kernels");
+  const total = report.total() || 1;
+  const rows = useMemo(() => make(shared, by), [report, by]);
+  return (
+    <section>
+      <h2>Where the time goes</h2>
+      <div class="tools"><Tabs label="rows" names={BY} value={by} set={setBy} />
+        <span class="quiet">{report.data.latency_us !== null && <>one run takes {micros(report.data.latency_us)}; </>}the parts add up to {micros(report.total())}</span></div>
+      <div class="table-box" tabIndex={0} role="region" aria-label={`time by ${by}`}>
+        <table class="times">
+          <thead><tr><th>{by === "source nodes" ? "node" : "kernel"}</th><th class="right">measured</th><th>share</th><th class="right">at the roof</th><th class="right">of the roof</th><th class="right">work</th><th>{by === "source nodes" ? "kernel" : "from"}</th></tr></thead>
+          <tbody>{rows.slice(0, 500).map((r, i) => (
+            <tr key={i}><td>{by === "source nodes" ? r.name : <KernelLink shared={shared} name={r.name} />}</td><td class="right">{micros(r.measured)}</td>
+              <td class="share"><span class="bar" style={{ width: `${(100 * (r.measured ?? 0)) / total}%` }} /><span>{r.measured === null ? "–" : ((100 * r.measured) / total).toFixed(1) + " %"}</span></td>
+              <td class="right">{micros(r.predicted)}</td><td class="right">{r.measured && r.predicted ? ((100 * r.predicted) / r.measured).toFixed(0) + " %" : "–"}</td>
+              <td class="right">{amount(r.flops, "FLOP")}</td>
+              <td>{by === "source nodes" ? <><Dot name={r.from} />{r.from}</> : r.from}</td></tr>))}</tbody>
+        </table>
+      </div>
+      {rows.length > 500 && <p class="quiet">The first 500 of {rows.length}.</p>}
+    </section>
+  );
+}
+
+interface Row { name: string; measured: number | null; predicted: number | null; flops: number | null; from: string }
+
+function make({ report }: Shared, by: (typeof BY)[number]): Row[] {
+  const { calls, sources, kernels } = report.data;
+  const names = (c: number[]) => [...new Set(c.flatMap((n) => calls[n].sources))].slice(0, 6).map((s) => sources[s].name).join(", ");
+  if (by === "kernels") return report.costs.map((c: KernelCost) => ({ name: c.kernel.name, measured: c.measured, predicted: c.predicted, flops: c.kernel.flops === null ? null : c.kernel.flops * c.calls.length, from: names(c.calls) }));
+  if (by === "calls") return calls.map((c, i) => ({ name: c.kernel, measured: c.measured_us, predicted: c.predicted_us, flops: kernels[c.kernel]?.flops ?? null, from: names([i]) }));
+  return sources.filter((s) => s.calls.length).map((s) => {
+    const own = s.calls.map((c) => calls[c]);
+    const sum = (get: (c: (typeof own)[0]) => number | null) => own.reduce<number | null>((t, c) => (get(c) === null ? t : (t ?? 0) + get(c)! / Math.max(1, c.sources.length)), null);
+    return { name: s.name, measured: sum((c) => c.measured_us), predicted: sum((c) => c.predicted_us), flops: null, from: own[0].kernel };
+  }).sort((a, b) => (b.measured ?? 0) - (a.measured ?? 0));
+}
