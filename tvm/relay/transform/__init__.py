@@ -8,8 +8,10 @@ from .alter_layout import ConvertLayout as ConvertLayout
 from .alter_layout import LayoutConfig as LayoutConfig
 from .annotate_spans import AnnotateSpans as AnnotateSpans
 from .annotate_target import AnnotateTarget as AnnotateTarget
+from .annotate_used_memory import AnnotateUsedMemory as AnnotateUsedMemory
 from .basic_block_normal_form import ToBasicBlockNormalForm as ToBasicBlockNormalForm
 from .canonicalize_cast import CanonicalizeCast as CanonicalizeCast
+from .capture_post_dfs_index import CapturePostDfsIndexInSpans as CapturePostDfsIndexInSpans
 from .change_batch import ChangeBatch as ChangeBatch
 from .combine_parallel import BatchingOps as BatchingOps
 from .combine_parallel import CombineParallelBatchMatmul as CombineParallelBatchMatmul
@@ -24,6 +26,7 @@ from .compiler_functions import (
     OutlineCompilerFunctionsWithExistingGlobalSymbols as OutlineCompilerFunctionsWithExistingGlobalSymbols,  # noqa: E501
 )
 from .dead_code_elimination import DeadCodeElimination as DeadCodeElimination
+from .defunctionalization import Defunctionalization as Defunctionalization
 from .eliminate_common_subexpr import EliminateCommonSubexpr as EliminateCommonSubexpr
 from .fake_quantization_to_integer import FakeQuantizationToInteger as FakeQuantizationToInteger
 from .flatten_atrous_conv import FlattenAtrousConv as FlattenAtrousConv
@@ -43,8 +46,10 @@ from .gradient import FirstOrderGradient as FirstOrderGradient
 from .gradient import gradient as gradient
 from .infer_type import InferType as InferType
 from .infer_type import InferTypeLocal as InferTypeLocal
+from .label_ops import LabelOps as LabelOps
 from .lambda_lift import LambdaLift as LambdaLift
 from .lazy_gradient_init import LazyGradientInit as LazyGradientInit
+from .manifest_lifetimes import ManifestLifetimes as ManifestLifetimes
 from .merge_compiler_regions import MergeCompilerRegions as MergeCompilerRegions
 from .merge_composite import MergeComposite as MergeComposite
 from .modules import EtaExpand as EtaExpand

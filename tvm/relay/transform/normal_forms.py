@@ -11,7 +11,7 @@ from tvm.ir.node import Node
 from tvm.ir.op import Op
 from tvm.ir.transform import PassContext
 from tvm.relay.adt import Clause, Constructor, Match
-from tvm.relay.expr import Constant, If, Let, Var
+from tvm.relay.expr import Call, Constant, If, Let, Var
 from tvm.relay.function import Function
 from tvm.relay.traverse import children, rebuild
 
@@ -62,8 +62,11 @@ class _Lets:
                 known = self.vars.get(expr.vid) if isinstance(expr, Var) else None
                 self.names[id(expr)] = known or expr
             elif step == 0 and not isinstance(expr, (Function, If, Match, Constant)):
+                parts = children(expr)
+                if isinstance(expr, Call):  # operands are computed before a callee is
+                    parts = (*parts[1:], parts[0])
                 stack.append((expr, 1))
-                stack.extend([(part, 0) for part in reversed(children(expr))])
+                stack.extend([(part, 0) for part in reversed(parts)])
             elif step == 0 and isinstance(expr, (If, Match)):
                 stack.extend([(expr, 1), (children(expr)[0], 0)])
             else:
