@@ -148,6 +148,9 @@ COVERED_BY: dict[str, tuple[str, str]] = {
     "tvm/relay/analysis/": (f"{_RELAY}/analysis/test_analysis.py", "questions to small programs"),
     "tvm/relay/backend/": RELAY_RUN,
     "tvm/relay/base.py": RELAY_WORDS,
+    "tvm/relay/data_dep_optimization/": (
+        f"{_RELAY}/transform/test_to_sparse.py", "passes with the values of parameters"
+    ),
     "tvm/relay/expr.py": RELAY_WORDS,
     "tvm/relay/expr_functor.py": RELAY_WORDS,
     "tvm/relay/function.py": RELAY_WORDS,

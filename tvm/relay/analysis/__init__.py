@@ -1,5 +1,7 @@
 """Questions about Relay programs."""
 
+from . import sparse_conv2d as sparse_conv2d
+from . import sparse_dense as sparse_dense
 from .analysis import all_dtypes as all_dtypes
 from .analysis import all_type_vars as all_type_vars
 from .analysis import all_vars as all_vars

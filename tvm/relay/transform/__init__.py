@@ -75,3 +75,6 @@ from .to_cps import ToCPS as ToCPS
 from .to_cps import to_cps as to_cps
 from .to_cps import un_cps as un_cps
 from .to_mixed_precision import ToMixedPrecision as ToMixedPrecision
+from .to_sparse import Conv2dToSparse as Conv2dToSparse
+from .to_sparse import Conv2dToSparse2 as Conv2dToSparse2
+from .to_sparse import DenseToSparse as DenseToSparse

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tvm.ir.type import Type
+from tvm.relax import op as R
 from tvm.relay.expr import Call, TupleWrapper, const
 from tvm.relay.op.declare import Expr, Relate, relay_op, topi
 from tvm.relay.op.relations import extents, tensor
@@ -62,6 +63,64 @@ def sparse_dense(dense_mat: Expr, sparse_mat: Any, sparse_lhs: bool = False) -> 
         _sparse_dense(data, indices, indptr, dense_mat, True) if sparse_lhs
         else _sparse_dense(dense_mat, data, indices, indptr, False)
     )  # fmt: skip
+    return made
+
+
+def _conv_type(ctx: Relate) -> Type | None:
+    x, filters = tensor(ctx, 0), _rows(ctx, 1, 3)
+    if x is None or filters is None:
+        return None
+    if len(x.shape) != 4:
+        raise ctx.fail(f"data of {len(x.shape)} dimensions", f"four, {ctx.attrs.layout}")
+    dims = extents(x)
+    dims[3 if ctx.attrs.layout == "NHWC" else 1] = filters
+    return TensorType(dims, x.dtype)
+
+
+def _conv(bb: Any, x: Any, *parts: Any, layout: str, kernel_size: int) -> Any:
+    """Each window as a row, times the sparse matrix."""
+    if layout == "NCHW":
+        x = bb.normalize_argument(R.permute_dims(x, [0, 2, 3, 1]))
+    n, h, w, c = x.struct_info.shape.values
+    if kernel_size > 1:
+        border = kernel_size // 2
+        wide = bb.normalize_argument(R.nn.pad(x, [0, 0, *([border] * 4), 0, 0]))
+        places = [(y, z) for y in range(kernel_size) for z in range(kernel_size)]
+        windows = [
+            bb.normalize_argument(R.strided_slice(wide, [1, 2], [y, z], [h + y, w + z]))
+            for y, z in places
+        ]
+        x = bb.normalize_argument(R.concat(windows, -1))
+    rows = bb.normalize_argument(R.reshape(x, (n * h * w, c * kernel_size * kernel_size)))
+    product = bb.normalize_argument(bb.call_te(topi.sparse.product, rows, *parts, False))
+    made = R.reshape(product, (n, h, w, product.struct_info.shape[1]))
+    if layout == "NHWC":
+        return made
+    return R.permute_dims(bb.normalize_argument(made), [0, 3, 1, 2])
+
+
+@relay_op("nn.sparse_conv2d", "SparseConv2DAttrs", level=1, relation=_conv_type, lower=_conv,
+          operands=("dense_data", "sparse_data", "sparse_indices", "sparse_indptr"))  # fmt: skip
+def _sparse_conv2d(
+    dense_data: Expr, sparse_data: Expr, sparse_indices: Expr, sparse_indptr: Expr,
+    layout: str = "NHWC", kernel_size: int = 1,
+) -> Call:  # fmt: skip
+    """A convolution with a sparse kernel."""
+    return _sparse_conv2d.call(
+        dense_data, sparse_data, sparse_indices, sparse_indptr, layout=layout,
+        kernel_size=int(kernel_size),
+    )  # fmt: skip
+
+
+def sparse_conv2d(
+    dense_mat: Expr, sparse_mat: Any, layout: str = "NHWC", kernel_size: int = 1
+) -> Call:
+    """A convolution of stride one that keeps height and width, with a sparse kernel.
+
+    The kernel is a sparse matrix (o, kernel_size * kernel_size * c).
+    """
+    data, indices, indptr = _parts(sparse_mat)
+    made: Call = _sparse_conv2d(dense_mat, data, indices, indptr, layout, kernel_size)
     return made
 
 
@@ -148,5 +207,6 @@ def bitserial_dense(
 
 
 __all__: Sequence[str] = [
-    "bitserial_conv2d", "bitserial_dense", "sparse_add", "sparse_dense", "sparse_transpose",
+    "bitserial_conv2d", "bitserial_dense", "sparse_add", "sparse_conv2d", "sparse_dense",
+    "sparse_transpose",
 ]  # fmt: skip
