@@ -29,6 +29,8 @@ def test_texts() -> None:
         '  Constant pool (# 6): [1.5, shapetuple[2, 3], float32, [10], "text", True]\n'
         '  Globals (#3): [("kernel", 0), ("main", 2), ("vm.builtin.copy", 1)]\n'
     )
+    calls = "@main native:\n  call  conv\n  call  add\n  call  conv\n\n@"
+    assert made.as_text().startswith(calls)
     plain = VMExecutable(VMModule(Artefact(), Table()))
     assert plain.as_text() == plain.as_python() == ""
 

@@ -81,9 +81,17 @@ class VMModule(Module):
         return super()._about_itself(name)
 
     def as_text(self) -> str:
-        """The bytecode as a listing; for native graphs, the generated code."""
-        code = self.artefact.bytecode
-        return self.inspect_source() if code is None else code.as_text()
+        """The bytecode as a listing, and of native graphs the kernels in the order of their calls.
+
+        A program that was exported and loaded lists the same; the generated code of one that was
+        not is `inspect_source()`.
+        """
+        code, kernels = self.artefact.bytecode, self.artefact.kernels
+        lines: list[str] = []
+        for name, calls in self.artefact.profile_calls.items():
+            lines += [f"@{name} native:", *(f"  call  {kernels[i].name}" for i in calls), ""]
+        native = "".join(f"{line}\n" for line in lines)
+        return native if code is None else native + code.as_text()
 
     def as_python(self) -> str:
         """The bytecode as calls of the builder that made it."""
@@ -125,7 +133,7 @@ class VMExecutable(Executable):
         return self.mod.artefact
 
     def as_text(self) -> str:
-        """The bytecode as a listing; for native graphs, the generated code."""
+        """The bytecode as a listing, and of native graphs the kernels in the order of their calls."""
         return self.mod.as_text()
 
     def as_python(self) -> str:

@@ -136,10 +136,45 @@ class TestAnotherNameIsTheResult(RelaxPassTest):
         @R.function(pure=False)
         def main(x: R.Tensor([4], "float32")):
             y = R.add(x, x)
-            z = y
             a = R.exp(y)
-            t = (z, a)
+            t = (y, a)
             return t
+
+
+class TestNamesThatAreRead(RelaxPassTest):
+    """What a name stands for is read in its place, in branches too; a looser name stays one."""
+
+    run = KillAfterLastUse()
+
+    @I.ir_module
+    class Before:
+        @R.function(pure=False)
+        def main(c: R.Tensor((), "bool"), w: R.Tensor([4], "float32")):
+            a = R.exp(w)
+            b = a
+            d = b
+            if c:
+                e = R.exp(d)
+                f = e
+                r = R.add(f, w)
+            else:
+                r = R.negative(d)
+            return r
+
+    @I.ir_module
+    class Expected:
+        @R.function(pure=False)
+        def main(c: R.Tensor((), "bool"), w: R.Tensor([4], "float32")):
+            a = R.exp(w)
+            if c:
+                e = R.exp(a)
+                b = R.add(e, w)
+                _ = R.memory.kill_tensor(e)
+                r = b
+            else:
+                r = R.negative(a)
+            _1 = R.memory.kill_tensor(a)
+            return r
 
 
 class TestBranches(RelaxPassTest):

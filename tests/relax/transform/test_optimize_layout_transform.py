@@ -37,8 +37,7 @@ def test_there_and_back() -> None:
             with R.dataflow():
                 a = R.layout_transform(x, lambda i: (i // 4, i % 4))
                 b = R.exp(a)
-                d: R.Tensor((4, 4), "float32") = b
-                e = R.exp(d)
+                e = R.exp(b)
                 gv = R.layout_transform(e, lambda i, j: (i * 4 + j,))
                 R.output(gv)
             return gv

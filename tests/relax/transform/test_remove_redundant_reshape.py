@@ -88,3 +88,22 @@ def test_one_that_matters_stays() -> None:
             return gv
 
     assert RemoveRedundantReshape()(Before)["main"] is Before["main"]
+
+
+def test_nothing_is_left_of_a_function_that_only_reshapes_to_the_same() -> None:
+    @I.ir_module
+    class Before:
+        @R.function
+        def main(x: R.Tensor((2, 3), "float32")):
+            with R.dataflow():
+                lv = R.reshape(x, (2, 3))
+                R.output(lv)
+            return lv
+
+    @I.ir_module
+    class Expected:
+        @R.function
+        def main(x: R.Tensor((2, 3), "float32")):
+            return x
+
+    assert_structural_equal(RemoveRedundantReshape()(Before), Expected)

@@ -16,6 +16,7 @@ from tvm.relax.block_builder import BlockBuilder
 from tvm.relax.expr import Call, Constant, Function, Tuple, Var, is_call_of
 from tvm.relax.transform.dead_code_elimination import RemoveUnusedWork
 from tvm.relax.transform.pass_form import relax_module_pass
+from tvm.relax.transform.plain_kernel_names import MADE_OF
 from tvm.relax.transform.rebuild import map_calls
 from tvm.tir.function import PrimFunc
 from tvm.tir.renew_defs import renew_defs
@@ -33,13 +34,16 @@ def _attach(mod: IRModule, ctx: PassContext) -> IRModule:
 
 @relax_module_pass("MarkConstantWeights")
 def MarkConstantWeights(mod: IRModule, ctx: PassContext) -> IRModule:
-    """The same for constants alone, whose layout costs nothing when the program runs."""
+    """The same for constants alone, whose layout costs nothing when the program runs.
+
+    The functions that are made say what they are made of, for `PlainKernelNames`.
+    """
     return _marked(mod, params=False)
 
 
 def _marked(mod: IRModule, params: bool) -> IRModule:
     bb = BlockBuilder(mod)
-    marker = _Marker(mod, bb)
+    marker = _Marker(mod, bb, says_origin=not params)
     for var, func in mod.functions_items():
         if isinstance(func, Function):
             new = marker.function(func, params)
@@ -51,8 +55,8 @@ def _marked(mod: IRModule, params: bool) -> IRModule:
 class _Marker:
     """Makes the functions that know of their weights, each once."""
 
-    def __init__(self, mod: IRModule, bb: BlockBuilder) -> None:
-        self._mod, self._bb = mod, bb
+    def __init__(self, mod: IRModule, bb: BlockBuilder, says_origin: bool) -> None:
+        self._mod, self._bb, self._says_origin = mod, bb, says_origin
         self._made: dict[tuple[GlobalVar, tuple[int, ...]], GlobalVar] = {}
 
     def function(self, func: Function, params: bool) -> Function:
@@ -80,6 +84,8 @@ class _Marker:
         if (var, free) not in self._made:
             own = renew_defs(kernel).with_attr("layout_free_buffers", list(free))
             own = own.without_attr("global_symbol")
+            if self._says_origin:
+                own = own.with_attr(MADE_OF, var.name_hint)
             self._made[var, free] = self._bb.add_func(own, var.name_hint)
         return self._made[var, free]
 

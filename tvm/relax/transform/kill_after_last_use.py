@@ -6,18 +6,19 @@
                                         return gv
 
 Storage gets `kill_storage`, a tensor `kill_tensor`, any other value `vm.kill_object`. Parameters,
-what the function returns, and what is killed already stay; names for other names that nobody reads
-disappear. A value that has other names, is in a tuple, or may be the result of a branch, is used
-for the last time where one of these is; the names themselves are not killed. A branch keeps what
-was made around it: the other branch, or what follows, may need it.
+what the function returns, and what is killed already stay. A variable that only names another one
+is replaced by it. A value that was cast, is in a tuple, or may be the result of a branch, is used
+for the last time where one of these is; these themselves are not killed. A branch keeps what was
+made around it: the other branch, or what follows, may need it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from tvm.ir.expr import RelaxExpr
 from tvm.ir.module import IRModule
+from tvm.ir.structural import structural_equal
 from tvm.ir.transform import PassContext
 from tvm.relax.expr import (
     Binding,
@@ -39,7 +40,13 @@ from tvm.relax.op.memory.memory import kill_storage, kill_tensor
 from tvm.relax.op.vm.vm import kill_object
 from tvm.relax.struct_info import TensorStructInfo, TupleStructInfo
 from tvm.relax.transform.pass_form import relax_pass
-from tvm.relax.transform.rebuild import sub_exprs, with_bindings, with_body, with_value
+from tvm.relax.transform.rebuild import (
+    replace_operands,
+    sub_exprs,
+    with_bindings,
+    with_body,
+    with_value,
+)
 
 _STORAGE = ("relax.memory.alloc_storage", "relax.vm.alloc_storage")
 _KILLS = ("relax.memory.kill_storage", "relax.memory.kill_tensor", "relax.vm.kill_object")
@@ -48,7 +55,7 @@ _KILLS = ("relax.memory.kill_storage", "relax.memory.kill_tensor", "relax.vm.kil
 @relax_pass("KillAfterLastUse")
 def KillAfterLastUse(func: Function, mod: IRModule, ctx: PassContext) -> Function:
     """Insert a kill behind the last use of every value."""
-    return with_body(func, _sequence(_without_unread_names(func.body)))
+    return with_body(func, _sequence(_without_unread(_without_names(func.body, {}))))
 
 
 def _reads(value: RelaxExpr) -> Iterator[Var]:
@@ -71,7 +78,51 @@ def _reads(value: RelaxExpr) -> Iterator[Var]:
             stack.extend(reversed(inner[1:]))
 
 
-def _without_unread_names(seq: SeqExpr) -> SeqExpr:
+def _without_names(seq: SeqExpr, meant: dict[RelaxExpr, RelaxExpr]) -> SeqExpr:
+    """Read what a name means in its place, where both are said to be the same."""
+    blocks: list[BindingBlock] = []
+    for block in seq.blocks:
+        kept: list[Binding] = []
+        for binding in block.bindings:
+            value = binding.value
+            if isinstance(value, If):
+                binding = _in_branches(binding, value, lambda inner: _without_names(inner, meant))
+            else:
+                binding = with_value(binding, replace_operands(value, meant.get))
+            value, var = binding.value, binding.var
+            same = isinstance(value, Var) and structural_equal(var.struct_info_, value.struct_info_)
+            if same and isinstance(binding, VarBinding):
+                meant[var] = value
+            else:
+                kept.append(binding)
+        blocks.append(with_bindings(block, kept))
+    return _with_blocks(seq, blocks, replace_operands(seq.body, meant.get))
+
+
+def _with_blocks(
+    seq: SeqExpr, blocks: list[BindingBlock], body: RelaxExpr | None = None
+) -> SeqExpr:
+    """The sequence of these blocks, without the empty ones; itself if they are the same."""
+    result = seq.body if body is None else body
+    if result is seq.body and all(a is b for a, b in zip(blocks, seq.blocks)):
+        return seq
+    new = SeqExpr([block for block in blocks if block.bindings], result, seq.span)
+    new.struct_info_ = seq.struct_info_
+    return new
+
+
+def _in_branches(
+    binding: Binding, value: If, rule: Callable[[SeqExpr], SeqExpr]
+) -> Binding:
+    yes, no = rule(value.true_branch), rule(value.false_branch)
+    if yes is value.true_branch and no is value.false_branch:
+        return binding
+    new = If(value.cond, yes, no, value.span)
+    new.struct_info_ = value.struct_info_
+    return with_value(binding, new)
+
+
+def _without_unread(seq: SeqExpr) -> SeqExpr:
     """Drop bindings of variables, constants and tuples that nobody reads, last ones first."""
     read = set(_reads(seq.body))
     blocks: list[BindingBlock] = []
@@ -86,12 +137,7 @@ def _without_unread_names(seq: SeqExpr) -> SeqExpr:
             read.update(_reads(binding.value))
             kept.append(binding)
         blocks.append(with_bindings(block, kept[::-1]))
-    blocks.reverse()
-    if all(a is b for a, b in zip(blocks, seq.blocks)):
-        return seq
-    new = SeqExpr([block for block in blocks if block.bindings], seq.body, seq.span)
-    new.struct_info_ = seq.struct_info_
-    return new
+    return _with_blocks(seq, blocks[::-1])
 
 
 def _sequence(seq: SeqExpr) -> SeqExpr:
@@ -103,23 +149,12 @@ def _sequence(seq: SeqExpr) -> SeqExpr:
             bindings.append(_inside(binding))
             bindings += ends.get(binding.var, ())
         blocks.append(with_bindings(block, bindings))
-    if all(a is b for a, b in zip(blocks, seq.blocks)):
-        return seq
-    new = SeqExpr(blocks, seq.body, seq.span)
-    new.struct_info_ = seq.struct_info_
-    return new
+    return _with_blocks(seq, blocks)
 
 
 def _inside(binding: Binding) -> Binding:
     value = binding.value
-    if not isinstance(value, If):
-        return binding
-    yes, no = _sequence(value.true_branch), _sequence(value.false_branch)
-    if yes is value.true_branch and no is value.false_branch:
-        return binding
-    new = If(value.cond, yes, no, value.span)
-    new.struct_info_ = value.struct_info_
-    return with_value(binding, new)
+    return _in_branches(binding, value, _sequence) if isinstance(value, If) else binding
 
 
 def _last_uses(seq: SeqExpr) -> dict[Var, list[Binding]]:

@@ -1,7 +1,7 @@
 """A layout that is undone right away is not made at all.
 
     a = R.layout_transform(x, lambda i, j: i * 4 + j)
-    b = R.layout_transform(a, lambda i: (i // 4, i % 4))        ->        b = x
+    b = R.layout_transform(a, lambda i: (i // 4, i % 4))        ->        x in place of b
 
 `remove_pad` between the two goes too: the second transform would bring the padding back.
 """
@@ -15,12 +15,12 @@ from tvm.ir.expr import GlobalVar, Range, RelaxExpr
 from tvm.ir.module import IRModule
 from tvm.ir.structural import structural_equal
 from tvm.ir.transform import PassContext
-from tvm.relax.analysis import remove_all_unused
 from tvm.relax.expr import Binding, Call, Function, Tuple, Var, is_call_of
 from tvm.relax.struct_info import ShapeExpr, TensorStructInfo
 from tvm.relax.transform.alter_op_impl import OPERATOR_NAME
 from tvm.relax.transform.pass_form import relax_pass
 from tvm.relax.transform.rebuild import map_bindings, with_value
+from tvm.relax.transform.tidy import tidy_rewritten
 from tvm.tir.expr import IntImm
 from tvm.tir.function import PrimFunc
 
@@ -39,7 +39,7 @@ def OptimizeLayoutTransform(func: Function, mod: IRModule, ctx: PassContext) -> 
         return (new,)
 
     new = map_bindings(func, on_binding)
-    return func if new is func else remove_all_unused(new)
+    return func if new is func else tidy_rewritten(new)
 
 
 def _bound(expr: RelaxExpr, values: dict[Var, RelaxExpr]) -> RelaxExpr:

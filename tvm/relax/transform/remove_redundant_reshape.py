@@ -2,8 +2,8 @@
 
     lv = reshape(x, (6,))
     lv1 = reshape(lv, (2, 3))     ->     lv1 = reshape(x, (2, 3))
-    lv2 = reshape(lv1, (2, 3))           lv2 = lv1
-    gv = add(lv2, lv2)                   gv = add(lv2, lv2)
+    lv2 = reshape(lv1, (2, 3))           gv = add(lv1, lv1)
+    gv = add(lv2, lv2)
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from tvm.ir.transform import PassContext
 from tvm.relax.expr import Call, Function, Var, is_call_of
 from tvm.relax.expr_functor import PyExprMutator
 from tvm.relax.struct_info import TensorStructInfo
-from tvm.relax.transform.dead_code_elimination import remove_unused_bindings
 from tvm.relax.transform.pass_form import relax_pass
+from tvm.relax.transform.tidy import tidy_rewritten
 
 
 @relax_pass("RemoveRedundantReshape")
@@ -24,7 +24,7 @@ def RemoveRedundantReshape(func: Function, mod: IRModule, ctx: PassContext) -> F
     """No reshape has the shape of its operand, or a reshape as its operand."""
     new = _Remover().visit_expr(func)
     assert isinstance(new, Function), "functions stay functions"
-    return func if new is func else remove_unused_bindings(new)
+    return func if new is func else tidy_rewritten(new)
 
 
 class _Remover(PyExprMutator):

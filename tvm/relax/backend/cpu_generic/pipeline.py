@@ -20,6 +20,7 @@ from tvm.relax.transform.conv_transpose_as_conv import ConvTransposeAsConv
 from tvm.relax.transform.dead_code_elimination import RemoveUnusedWork
 from tvm.relax.transform.fold_dequantize import FoldDequantize
 from tvm.relax.transform.integer_products import IntegerProducts, product_form
+from tvm.relax.transform.plain_kernel_names import PlainKernelNames
 from tvm.relax.transform.winograd_conv2d import WinogradConv2D
 from tvm.target.target import Target
 from tvm.tir.transform.name_extents import NameExtents
@@ -63,6 +64,7 @@ def kernel_passes(target: Target) -> list[Pass]:
         RemoveUnusedWork(),  # kernels that were fused or folded away
         MarkConstantWeights(),  # operands of products that may lie as the kernel likes
         RemoveUnusedWork(),  # kernels that are called with weights only
+        PlainKernelNames(),  # which leave their names to those made of them
         PlainIndices(),  # a wrong index stays wrong when what it picks from is inlined
         NameExtents(),  # rules need not see through how a size was computed
     ]
@@ -75,6 +77,7 @@ def schedule_passes(target: Target) -> list[Pass]:
         t.SplitLayoutRewritePreproc(),  # what packs weights becomes a kernel of its own
         t.FoldConstant(),  # and packs them now
         RemoveUnusedWork(),  # kernels that have packed
+        PlainKernelNames(),  # what takes packed weights is called as it was
     ]
 
 
