@@ -14,7 +14,7 @@ made around it: the other branch, or what follows, may need it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 
 from tvm.ir.expr import RelaxExpr
 from tvm.ir.module import IRModule
@@ -55,7 +55,7 @@ _KILLS = ("relax.memory.kill_storage", "relax.memory.kill_tensor", "relax.vm.kil
 @relax_pass("KillAfterLastUse")
 def KillAfterLastUse(func: Function, mod: IRModule, ctx: PassContext) -> Function:
     """Insert a kill behind the last use of every value."""
-    return with_body(func, _sequence(_without_unread(_without_names(func.body, {}))))
+    return with_body(func, _sequence(_without_unread(_without_names(func.body))))
 
 
 def _reads(value: RelaxExpr) -> Iterator[Var]:
@@ -78,25 +78,36 @@ def _reads(value: RelaxExpr) -> Iterator[Var]:
             stack.extend(reversed(inner[1:]))
 
 
-def _without_names(seq: SeqExpr, meant: dict[RelaxExpr, RelaxExpr]) -> SeqExpr:
-    """Read what a name means in its place, where both are said to be the same."""
+def _without_names(
+    seq: SeqExpr, meant: dict[RelaxExpr, RelaxExpr] | None = None
+) -> SeqExpr:
+    """The sequence without names of other variables; `meant` holds those from around it.
+
+    A variable that says more or less than the one it is bound to stays.
+    """
+    known = {} if meant is None else meant
     blocks: list[BindingBlock] = []
     for block in seq.blocks:
         kept: list[Binding] = []
         for binding in block.bindings:
             value = binding.value
             if isinstance(value, If):
-                binding = _in_branches(binding, value, lambda inner: _without_names(inner, meant))
+                cond = replace_operands(value.cond, known.get)
+                yes = _without_names(value.true_branch, known)
+                no = _without_names(value.false_branch, known)
+                binding = _with_if(binding, value, cond, yes, no)
+            elif isinstance(value, Function):
+                binding = with_value(binding, with_body(value, _without_names(value.body, known)))
             else:
-                binding = with_value(binding, replace_operands(value, meant.get))
+                binding = with_value(binding, replace_operands(value, known.get))
             value, var = binding.value, binding.var
             same = isinstance(value, Var) and structural_equal(var.struct_info_, value.struct_info_)
             if same and isinstance(binding, VarBinding):
-                meant[var] = value
+                known[var] = value
             else:
                 kept.append(binding)
         blocks.append(with_bindings(block, kept))
-    return _with_blocks(seq, blocks, replace_operands(seq.body, meant.get))
+    return _with_blocks(seq, blocks, replace_operands(seq.body, known.get))
 
 
 def _with_blocks(
@@ -111,14 +122,15 @@ def _with_blocks(
     return new
 
 
-def _in_branches(
-    binding: Binding, value: If, rule: Callable[[SeqExpr], SeqExpr]
+def _with_if(
+    binding: Binding, old: If, cond: RelaxExpr, true_branch: SeqExpr, false_branch: SeqExpr
 ) -> Binding:
-    yes, no = rule(value.true_branch), rule(value.false_branch)
-    if yes is value.true_branch and no is value.false_branch:
+    """The binding of the branch `old` with other parts; itself if they are the same."""
+    same = true_branch is old.true_branch and false_branch is old.false_branch
+    if same and cond is old.cond:
         return binding
-    new = If(value.cond, yes, no, value.span)
-    new.struct_info_ = value.struct_info_
+    new = If(cond, true_branch, false_branch, old.span)
+    new.struct_info_ = old.struct_info_
     return with_value(binding, new)
 
 
@@ -154,7 +166,10 @@ def _sequence(seq: SeqExpr) -> SeqExpr:
 
 def _inside(binding: Binding) -> Binding:
     value = binding.value
-    return _in_branches(binding, value, _sequence) if isinstance(value, If) else binding
+    if not isinstance(value, If):
+        return binding
+    branches = [_sequence(b) for b in (value.true_branch, value.false_branch)]
+    return _with_if(binding, value, value.cond, *branches)
 
 
 def _last_uses(seq: SeqExpr) -> dict[Var, list[Binding]]:

@@ -46,9 +46,6 @@ class Moments:
         self.dtype = accumulator(data.dtype)
         taps = {a: te.reduce_axis((0, data.shape[a]), f"k{i}") for i, a in enumerate(axes)}
         self.shape = [s for i, s in enumerate(data.shape) if i not in taps]
-        self.whole = not self.shape
-        if self.whole:
-            self.shape = [tir.const(1, data.shape[0].dtype)]
 
         def element(*i: Any) -> Any:
             value = data(*source_places(i, data.ndim, taps, self.axes)).astype(self.dtype)
@@ -66,7 +63,7 @@ class Moments:
         """The indices along the reduced axes, and those along the others."""
         inner = [index for k, index in enumerate(i) if k in self.axes]
         outer = [index for k, index in enumerate(i) if k not in self.axes]
-        return inner, [0] if self.whole else outer
+        return inner, outer
 
     def normalised(self, i: Sequence[Any], epsilon: float) -> PrimExpr:
         """(x - mean) / sqrt(variance + epsilon), in the type of the data."""

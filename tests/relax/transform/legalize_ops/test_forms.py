@@ -53,6 +53,11 @@ FORMS: list[tuple[Callable[..., Any], list[Shape], list[str]]] = [
         ["(v_ax1 * T.int64(2) + (v_ax4 // T.int64(5) + v_ax3) // T.int64(4) + v_ax2) % T.int64(4)"],
     ),
     (
+        lambda x, a, b: op.nn.layer_norm(x, a, b, [0, 1]),
+        [((4, 5), "float32")] * 3,
+        ["A_red_temp_v0[()] / T.float32(20.0)", "A_red_temp_v1 = T.alloc_buffer(())"],
+    ),
+    (
         lambda d, s, z: op.dequantize(d, s, z, 0, "float16"),
         [((2, 4), "int8"), ((2,), "float16"), ((2,), "int8")],
         ["T.float32(65504.0)), T.float32(-65504.0)))"],
