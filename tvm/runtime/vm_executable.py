@@ -133,7 +133,7 @@ class VMExecutable(Executable):
         return self.mod.artefact
 
     def as_text(self) -> str:
-        """The bytecode as a listing, and of native graphs the kernels in the order of their calls."""
+        """The bytecode as a listing; of native graphs the kernels in the order of their calls."""
         return self.mod.as_text()
 
     def as_python(self) -> str:
