@@ -271,3 +271,21 @@ def test_contexts_name_function_and_parameter() -> None:
     text = str(VMShapeLower()(Compute))
     assert "ErrorContext(fn=main, loc=param[0], param=x, annotation=R.Tensor((n, m)" in text
     assert "loc=return" not in text
+
+
+def test_results_of_calls_that_read_the_heap_are_known() -> None:
+    @I.ir_module
+    class Sizes:
+        @R.function
+        def main(x: R.Tensor(("n",), "float32")):
+            n = T.int64()
+            y = R.zeros(R.shape([n + 1]), "float32")
+            z = R.concat((x, y))
+            s = R.shape_of(z)
+            return (z, s)
+
+    watch = relax.ir.instrument.WellFormedInstrument()
+    for target in ("llvm", "cuda"):
+        with tvm.target.Target(target), tvm.transform.PassContext(instruments=[watch]):
+            lowered = relax.get_pipeline("default")(Sizes)
+        assert is_lowered(lowered["main"])

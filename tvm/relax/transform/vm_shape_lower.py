@@ -197,7 +197,7 @@ class _Lowering:
     def _binding(self, binding: Binding) -> None:
         value = binding.value
         if isinstance(binding, MatchCast):
-            value = self._operands(value)
+            value = self._operand(value)
             where = match_context(self._name, binding)
             todos: list[_Todo] = []
             self._check(binding.struct_info, value, where, todos)
@@ -214,7 +214,7 @@ class _Lowering:
                 self._bindings.append(VarBinding(var, made, binding.span))
                 return
         elif not isinstance(value, Function):
-            value = self._operands(value)
+            value = self._operand(value)
         self._bindings.append(with_value(binding, value))
 
     def _if(self, value: If) -> If:
@@ -237,9 +237,10 @@ class _Lowering:
                 return None if made is None else self._bind("gv", made)
             return self._now.get(expr)
 
-        return replace_operands(value, replace)
-
-    _operands = _operand
+        new = replace_operands(value, replace)
+        if new.struct_info_ is None:  # what reads the heap says less than the sizes it reads
+            new.struct_info_ = value.struct_info_
+        return new
 
     def _made(self, value: ShapeExpr | PrimValue) -> Call | None:
         """A call that reads the heap; None for what is known while compiling."""
