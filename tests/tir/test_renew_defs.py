@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tvm import te
+from tvm import te, topi
 from tvm.ir import structural_equal
 from tvm.tir import Block, For, IterVar, PrimFunc, Var
 from tvm.tir.functor import walk
@@ -67,3 +67,14 @@ def test_iteration_variables_keep_their_kind() -> None:
 def test_the_rest_is_returned_as_it_is() -> None:
     x = Var("x", "int32")
     assert renew_defs(x + 1).a is x
+
+
+def test_buffers_in_annotations_are_those_of_the_copy() -> None:
+    a, b = te.placeholder((2, 4, 4), name="a"), te.placeholder((2, 4, 4), name="b")
+    func = te.create_prim_func([a, b, topi.nn.batch_matmul(a, topi.nn.relu(b))])
+    copy = renew_defs(func)
+    (own,) = [buffer for node in walk(copy.body) if isinstance(node, Block)
+              for buffer in node.alloc_buffers]  # fmt: skip
+    (noted,) = [node.annotations["layout_free_placeholders"] for node in walk(copy.body)
+                if isinstance(node, Block) and node.annotations]  # fmt: skip
+    assert noted == (own,)

@@ -200,7 +200,7 @@ class _IndexDtype(StmtExprMutator):
         body = self.visit_stmt(op.body)
         return Block(
             iter_vars, reads, writes, op.name_hint, body, init, allocs, op.match_buffers,
-            op.annotations, op.span,
+            self.visit_annotations(op.annotations), op.span,
         )  # fmt: skip
 
     def visit_buffer_store_(self, op: BufferStore) -> Stmt:

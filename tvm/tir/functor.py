@@ -586,15 +586,21 @@ class StmtExprMutator(TirFunctor[PrimExpr, s.Stmt]):
         return regions
 
     def visit_annotations(self, annotations: Any) -> Any:
-        """Annotation values that are expressions are rewritten too."""
-        changed = {
-            key: self.visit_expr(value)
-            for key, value in annotations.items()
-            if isinstance(value, PrimExpr)
-        }
+        """Annotation values that are expressions, and buffers that they name, are rewritten too."""
+        changed = {key: self._annotation(value) for key, value in annotations.items()}
         if all(annotations[key] is value for key, value in changed.items()):
             return annotations
-        return {**annotations, **changed}
+        return changed
+
+    def _annotation(self, value: Any) -> Any:
+        if isinstance(value, PrimExpr):
+            return self.visit_expr(value)
+        if isinstance(value, Buffer):
+            return self.visit_buffer_use(value)
+        if isinstance(value, tuple):
+            parts = tuple(self._annotation(part) for part in value)
+            return value if all(a is b for a, b in zip(parts, value)) else parts
+        return value
 
     # --- statements ---
 

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
 from tests.relax.op.cases import info, shape_of, var
-from tvm import tir
+from tests.relax.programs import run_interp
+from tvm import relax, tir
 from tvm.error import TVMError
 from tvm.ir import Op
 from tvm.relax import op
-from tvm.relax.op.nn.attention import attention_numpy
+from tvm.relax.op.nn.attention import BY_HEADS, attention_numpy
 
 pytestmark = pytest.mark.pure
 
@@ -53,6 +56,34 @@ def test_masks() -> None:
     np.testing.assert_allclose(bottom.ravel(), [1, 1.5], atol=1e-6)
     window = attention_numpy(k, k, v[:, :2], **{**PLAIN, "window_size": 1})
     np.testing.assert_allclose(window.ravel(), [0, 1], atol=1e-6)
+
+
+@pytest.mark.parametrize("rules", [None, BY_HEADS], ids=["products", "heads"])
+@pytest.mark.parametrize("mask", [None, "TopLeft", "BottomRight"])
+@pytest.mark.parametrize(("rows", "columns"), [(2, 4), (4, 3)])
+def test_both_forms_of_the_kernel(rules: Any, mask: str | None, rows: int, columns: int) -> None:
+    shapes = [(1, rows, 2, 4), (1, columns, 2, 4), (1, columns, 2, 3), (1, 1, rows, columns)]
+    params = [relax.Var(f"x{i}", relax.TensorStructInfo(s)) for i, s in enumerate(shapes)]
+    bb = relax.BlockBuilder()
+    with bb.function("main", params):
+        bb.emit_func_output(bb.emit(op.nn.attention(*params, scale=0.3, causal_mask=mask)))
+    kernels = relax.transform.LegalizeOps(rules)(bb.get())
+    given = [np.random.default_rng(i).standard_normal(s).astype("float32")
+             for i, s in enumerate(shapes)]  # fmt: skip
+    wanted = attention_numpy(*given, scale=0.3, causal_mask=mask, window_size=None)
+    np.testing.assert_allclose(run_interp(kernels, given), wanted, rtol=1e-4, atol=1e-5)
+
+
+def test_the_form_in_products() -> None:
+    x = relax.Var("x", relax.TensorStructInfo((2, 3, 4, 8)))
+    bb = relax.BlockBuilder()
+    with bb.function("main", [x]):
+        bb.emit_func_output(bb.emit(op.nn.attention(x, x, x)))
+    text = str(relax.transform.LegalizeOps()(bb.get())["attention"])
+    assert "T_reshape = T.alloc_buffer((T.int64(8), T.int64(3), T.int64(8)))" in text
+    assert 'T.block_attr({"layout_free_placeholders": [T_reshape_1]})' in text
+    assert "/ T.sqrt(T.float32(8.0))" in text
+    assert text.count("T.block(\"T_transpose") == 4
 
 
 def test_several_sequences() -> None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, Final
 
 import numpy as np
 
@@ -76,7 +77,8 @@ def attention(
     """Attention of each head.   (b, s, n, h), (b, t, n, h), (b, t, n, v) -> (b, s, n, v)
 
     `scale` is 1 / sqrt(h) unless given. `causal_mask` "TopLeft" lets row i see columns up to i,
-    "BottomRight" aligns the last row with the last column; `window_size` limits how far back.
+    "BottomRight" aligns the last row with the last column (rows that are more than the columns see
+    as many more); `window_size` limits how far back.
     """
     options = _options(scale, causal_mask, window_size)
     if bias is None:
@@ -161,7 +163,7 @@ def te_attention(
     if bias is not None:
         scores = topi.add(scores, bias)
     if causal_mask is not None or window_size is not None:
-        offset = t - s if causal_mask == "BottomRight" else 0
+        offset = _aligned(s, t, causal_mask)
 
         def masked(i: Any, j: Any, r: Any, c: Any) -> Any:
             seen = c <= r + offset
@@ -180,12 +182,81 @@ def te_attention(
     )
 
 
+def te_products(
+    query: Any,
+    key: Any,
+    value: Any,
+    bias: Any = None,
+    scale: float | None = None,
+    causal_mask: str | None = None,
+) -> Any:
+    """Attention as products of matrices, a batch of all heads: what schedules for these take."""
+    b, s, n, h = query.shape
+    t, width = value.shape[1], value.shape[3]
+
+    def heads(x: Any, *extents: Any) -> Any:
+        return topi.reshape(topi.transpose(x, [0, 2, 1, 3]), [b * n, *extents])
+
+    q, k, v = heads(query, s, h), heads(key, t, h), heads(value, t, width)
+    scores = topi.nn.batch_matmul(q, k)
+    if scale is not None:
+        scores = topi.multiply(scores, tir_const(scale, scores.dtype))
+    else:
+        scores = topi.divide(scores, tir_op.sqrt(h.astype(scores.dtype)))
+    if bias is not None:
+        scores = topi.add(topi.reshape(scores, [b, n, s, t]), bias)
+        scores = topi.reshape(scores, [b * n, s, t])
+    if causal_mask is None:
+        weights = topi.nn.softmax(scores)
+    else:
+        seen = _aligned(s, t, causal_mask).astype("int32")
+        masked = topi.trilu(scores, seen, False)
+        most = topi.max(masked, axis=-1, keepdims=True)
+        exps = topi.trilu(topi.exp(topi.subtract(masked, most)), seen, False)
+        weights = topi.divide(exps, topi.sum(exps, axis=-1, keepdims=True))
+    out = topi.nn.batch_matmul(weights, v, transpose_b=False)
+    return topi.transpose(topi.reshape(out, [b, n, s, width]), [0, 2, 1, 3])
+
+
+def _aligned(rows: Any, columns: Any, causal_mask: str | None) -> Any:
+    """How many more columns a row sees than its number; more rows than columns hide none."""
+    if causal_mask != "BottomRight":
+        return tir_const(0, "int32")
+    return tir_op.abs(rows - columns)
+
+
 def _te(bb: BlockBuilder, *operands: Expr, **o: Any) -> Expr:
+    """Products of matrices; windows are for loops over heads only."""
+    if o["window_size"] is not None:
+        return _te_by_heads(bb, *operands, **o)
+
+    def compute(query: Any, key: Any, value: Any, bias: Any = None) -> Any:
+        return te_products(query, key, value, bias, o["scale"], o["causal_mask"])
+
+    return bb.call_te(compute, *operands, primfunc_name_hint=_kernel_name(operands))
+
+
+def _te_by_heads(bb: BlockBuilder, *operands: Expr, **o: Any) -> Expr:
     def compute(query: Any, key: Any, value: Any, bias: Any = None) -> Any:
         return te_attention(query, key, value, bias, o["scale"], o["causal_mask"], o["window_size"])
 
-    name = "attention" if len(operands) == 3 else "attention_bias"
-    return bb.call_te(compute, *operands, primfunc_name_hint=name)
+    return bb.call_te(compute, *operands, primfunc_name_hint=_kernel_name(operands))
+
+
+def _kernel_name(operands: Sequence[Expr]) -> str:
+    return "attention" if len(operands) == 3 else "attention_bias"
+
+
+def attention_by_heads(bb: BlockBuilder, call: Call) -> Expr:
+    """Legalization to loops over the heads as they lie, which no operand is moved for."""
+    options = {name: getattr(call.attrs, name) for name in ("scale", "causal_mask", "window_size")}
+    return _te_by_heads(bb, *call.args, **options)
+
+
+# For `LegalizeOps` where schedules look at the whole kernel.
+BY_HEADS: Final = {
+    "relax.nn.attention": attention_by_heads, "relax.nn.attention_bias": attention_by_heads,
+}  # fmt: skip
 
 
 def attention_numpy(
@@ -206,7 +277,7 @@ def attention_numpy(
         scores = scores + bias
     s, t = scores.shape[-2:]
     if causal_mask is not None or window_size is not None:
-        offset = t - s if causal_mask == "BottomRight" else 0
+        offset = abs(t - s) if causal_mask == "BottomRight" else 0
         row, column = np.arange(s)[:, None] + offset, np.arange(t)[None, :]
         seen = column <= row
         if window_size is not None:
