@@ -58,3 +58,19 @@ def test_a_weight_becomes_a_constant_once() -> None:
     assert isinstance(found, relax.Constant)
     assert params == [{"w": found}, {}]
     assert get_constant(w, params) is w
+
+
+def test_extents_as_models_write_them() -> None:
+    known: dict[str, tvm.tir.SizeVar] = {}
+    assert onnx_frontend.get_value("12", known) == 12
+    height = onnx_frontend.get_value("H", known)
+    assert onnx_frontend.get_value("H", known) is height
+    assert onnx_frontend.get_value("?", known) is not onnx_frontend.get_value("?", known)
+    assert str(onnx_frontend.parse_shape_name("H // 2 + W", known)) == "H // T.int64(2) + W"
+    assert onnx_frontend.parse_shape_name("H", known) is height
+    value = onnx.helper.make_tensor_value_info("x", onnx.TensorProto.FLOAT, [2, "H", "H * W"])
+    name, shape, dtype, written, after = onnx_frontend.get_info(value, known)
+    assert (name, dtype, written) == ("x", "float32", [2, "H", "H * W"])
+    assert shape[:2] == [2, height]
+    assert str(shape[2]) == "H * W"
+    assert after is known

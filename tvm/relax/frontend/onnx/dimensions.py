@@ -53,12 +53,8 @@ class Dimensions:
     def _named(self, text: str) -> PrimExpr:
         if text == UNKNOWN:
             return SizeVar(UNKNOWN, "int64")
-        words = _words(text)
-        if 1 < len(words) <= _MOST_WORDS and self._are_known(words):
-            computed = _Reader(words, self._symbol).whole()
-            if computed is not None:
-                return computed
-        return self._symbol(text)
+        computed = read_expression(text, self._symbol) if self._are_known(_words(text)) else None
+        return self._symbol(text) if computed is None else computed
 
     def _are_known(self, words: Sequence[str]) -> bool:
         names = [word for word in words if word[0].isalpha() or word[0] == "_"]
@@ -69,6 +65,12 @@ class Dimensions:
         if key not in self._symbols:
             self._symbols[key] = SizeVar(key, "int64")
         return self._symbols[key]
+
+
+def read_expression(text: str, symbol: Callable[[str], PrimExpr]) -> PrimExpr | None:
+    """What arithmetic over names and numbers says; None for any other text, and for one word."""
+    words = _words(text)
+    return _Reader(words, symbol).whole() if 1 < len(words) <= _MOST_WORDS else None
 
 
 def _words(text: str) -> list[str]:

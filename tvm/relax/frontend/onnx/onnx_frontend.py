@@ -15,14 +15,17 @@ from tvm.ir.expr import PrimExpr, RelaxExpr
 from tvm.ir.module import IRModule
 from tvm.relax import expr as relax_expr
 from tvm.relax.expr import ShapeExpr, Var, const
+from tvm.tir.expr import SizeVar
 
 from .attributes import dtype_name, tensor_array
+from .dimensions import UNKNOWN, read_expression
 from .importer import from_onnx
 from .op_converters import BASES, OnnxOpConverter, convert_map
 
 __all__ = [
-    "ONNXGraphImporter", "OnnxOpConverter", "from_onnx", "get_constant", "get_numpy",
-    "get_prim_expr_list", "get_prim_value_list", "get_type", "onnx_input",
+    "ONNXGraphImporter", "OnnxOpConverter", "from_onnx", "get_constant", "get_info", "get_numpy",
+    "get_prim_expr_list", "get_prim_value_list", "get_type", "get_value", "onnx_input",
+    "parse_shape_name",
 ]  # fmt: skip
 
 
@@ -61,6 +64,46 @@ class onnx_input(list[Any]):
 def get_type(elem_type: str | int) -> str:
     """The data type behind ONNX's number for it; names of types stay."""
     return elem_type if isinstance(elem_type, str) else dtype_name(elem_type)
+
+
+def get_value(token: str, value_dict: dict[str, SizeVar]) -> int | SizeVar:
+    """The number that `token` is, or the size of that name, which is added to those known.
+
+    Of "?" each is another one.
+    """
+    if token.strip().lstrip("+-").isdigit():
+        return int(token)
+    if token not in value_dict or token == UNKNOWN:
+        value_dict[token] = SizeVar(token, "int64")
+    return value_dict[token]
+
+
+def parse_shape_name(name: str, value_dict: dict[str, SizeVar]) -> PrimExpr | int:
+    """An extent that a model writes as a name, or as arithmetic over names: "H * W"."""
+    computed = read_expression(name, lambda word: _size(word, value_dict))
+    return get_value(name, value_dict) if computed is None else computed
+
+
+def _size(word: str, value_dict: dict[str, SizeVar]) -> PrimExpr:
+    size = get_value(word, value_dict)
+    assert not isinstance(size, int), "words of an expression that are numbers are read as such"
+    return size
+
+
+def get_info(
+    info_proto: Any, value_dict: dict[str, SizeVar]
+) -> tuple[str, list[Any], str | None, list[Any], dict[str, SizeVar]]:
+    """Name, extents, data type and extents as written of a value; and the sizes known now."""
+    shape: list[Any] = []
+    written: list[Any] = []
+    tensor_type = info_proto.type.tensor_type
+    for dim in tensor_type.shape.dim:
+        known = dim.dim_value > 0
+        written.append(dim.dim_value if known else dim.dim_param)
+        name = dim.dim_param or UNKNOWN
+        shape.append(dim.dim_value if known else parse_shape_name(name, value_dict))
+    dtype = get_type(tensor_type.elem_type) if tensor_type.elem_type else None
+    return info_proto.name, shape, dtype, written, value_dict
 
 
 def get_numpy(tensor_proto: Any) -> NDArray[Any]:
