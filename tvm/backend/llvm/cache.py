@@ -30,9 +30,10 @@ _DATA_SUFFIX = ".data"
 _PART = ".part"
 _PART_SECONDS = 3600  # nobody writes that long
 _OWNED = re.compile(r"(\d+-\d+-[0-9a-f]+)-")
-_PRUNE_EVERY = 64  # look at the size of the folder once in so many writes
+_PRUNE_EVERY = 64  # look at the size of the folder after so many writes ...
+_PRUNE_SHARE = 64  # ... or after writing this part of what it may hold
 SHARE = 4  # larger than a quarter of the cache: not kept, others would go for it
-_writes = 0
+_unseen = [_PRUNE_EVERY, 0]  # writes, and their bytes, since the folder was looked at
 
 
 def enabled() -> bool:
@@ -78,12 +79,9 @@ def load(key: str) -> bytes | None:
 
 def store(key: str, content: bytes) -> None:
     """Keep `content` under `key`; a full disk or a read-only folder is no error."""
-    global _writes
     head = _MAGIC + hashlib.sha256(content).digest()
     if _write(_path(key), (head, content)):
-        _writes += 1
-        if _writes % _PRUNE_EVERY == 1:
-            prune()
+        _count(len(content))
 
 
 def store_data(key: str, parts: Sequence[Any]) -> bool:
@@ -94,8 +92,17 @@ def store_data(key: str, parts: Sequence[Any]) -> bool:
     size = sum(memoryview(part).nbytes for part in parts)
     if size * SHARE > limit() or not _write(_path(key, _DATA_SUFFIX), parts):
         return False
-    prune()
+    _count(size)
     return True
+
+
+def _count(size: int) -> None:
+    """Look at the size of the folder from time to time; that takes longer the more it holds."""
+    _unseen[0] += 1
+    _unseen[1] += size
+    if _unseen[0] > _PRUNE_EVERY or _unseen[1] * _PRUNE_SHARE > limit():
+        _unseen[:] = 0, 0
+        prune()
 
 
 def load_data(key: str) -> memoryview | None:

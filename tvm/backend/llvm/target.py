@@ -8,6 +8,8 @@ from tvm.target.cpu_model import complete_features
 
 from .jit import Machine, host_machine, llvm_triples_match
 
+DEFAULT_LEVEL = 2  # of targets without -opt-level; more gains nothing and doubles LLVM's time
+
 
 def machine_of(target: Target) -> Machine:
     """Triple, CPU and features; for the host's own triple and no named CPU, all that it has."""
@@ -26,7 +28,7 @@ def machine_of(target: Target) -> Machine:
     triple, floats = _with_float_abi(triple, _one_of(target, "mfloat-abi", ("soft", "hard")))
     extra = ",".join(part for part in (extra, floats) if part)
     _one_of(target, "jit", ("mcjit", "orcjit"))  # there is one way to link, which does for both
-    level = min(max(int(target.attrs.get("opt-level", 2)), 0), 3)
+    level = min(max(int(target.attrs.get("opt-level", DEFAULT_LEVEL)), 0), 3)
     fast = _fast_math(target)
     if llvm_triples_match(triple, host.triple):
         triple = host.triple

@@ -22,7 +22,7 @@ from tvm.tir.struct_field import TENSOR_OBJECT_HEADER_BYTES
 from .errors import InterpreterError
 from .exchange import TOGETHER
 from .expr import Code, Frame, Layout
-from .fibers import exchange_in_warp, wait_for_others
+from .fibers import Steps, Stop, exchange_in_warp, wait_for_others
 from .launch import launched_at_once
 from .lockstep import LockstepCompiler
 from .memory import Pointer, buffer_view, element_strides, run_of_memory
@@ -30,8 +30,9 @@ from .mfma import amdgcn_rule
 from .mma import MMA
 from .simdgroup import SIMDGROUP
 from .stack import IN_C, RUNTIME, registered
+from .steps import StepCompiler
 from .stmt import BreakLoop, ContinueLoop, Step, StmtCompiler
-from .threads import compile_threads
+from .threads import compile_threads, thread_steps
 from .values import Value, numpy_dtype
 
 
@@ -80,6 +81,14 @@ class Function:
             self.body(frame)
         except Returned as result:
             return result.value
+        except Stop:
+            raise InterpreterError(
+                message(
+                    f"run {self.name} within a thread",
+                    found="the function waits for the other threads",
+                    legal="functions called by threads that do not; those that do, inlined",
+                )
+            ) from None
         return None
 
 
@@ -246,11 +255,15 @@ class Program:
         """A loop over threads."""
         return compile_threads(compiler, op)
 
+    def thread_steps(self, compiler: StepCompiler, op: Any) -> Steps:
+        """The same within threads that may wait for each other."""
+        return thread_steps(compiler, op)
+
     def in_lockstep(
         self, compiler: StmtCompiler, thread_vars: Sequence[e.Var], stmt: s.Stmt
-    ) -> Step:
+    ) -> Steps:
         """A statement that threads run in step, though it has no barriers yet."""
-        return LockstepCompiler(compiler, thread_vars).compile_stmt(stmt)
+        return LockstepCompiler(compiler, thread_vars).steps(stmt)
 
     # --- calls ---
 

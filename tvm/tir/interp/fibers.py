@@ -3,15 +3,16 @@
 A fiber runs until it stops: at a barrier, at an exchange of values, or at its end. When all have
 stopped, those that exchange values within a warp go on first, then, all being there, those at the
 barrier. So every run of a program is the same.
+
+Statements in which a fiber may stop are generators (`steps` makes them). The expression that has to
+wait raises `Stop`; when the others have come, it is evaluated anew with what they gave.
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
 from typing import Any, Final
-
-import numpy as np
 
 from tvm.error import message
 from tvm.tir.expr import Var
@@ -20,55 +21,74 @@ from .errors import InterpreterError
 from .expr import Frame
 from .memory import Pointer
 
-Step = Callable[[Frame], None]
 _turn = threading.local()
 
 
-class Fiber(threading.Thread):
-    """One thread of the program; it runs only while it has the turn.
+class Stop(Exception):
+    """A fiber waits until all of the block (or warp) have come as far."""
+
+    def __init__(self, place: tuple[str, int], offer: Any = None) -> None:
+        super().__init__()
+        self.place: Final = place  # ("block", 0) or ("warp", its number)
+        self.offer: Final = offer  # what it gives the others
+
+
+Steps = Callable[[Frame], Generator[Stop, None, None]]
+
+
+class Fiber:
+    """One thread of the program.
 
     `number` counts the threads of the block, `of` has the thread's number on each axis, which is
     known by the variables that stand for it.
     """
 
     def __init__(
-        self, group: Group, number: int, of: dict[tuple[Var, ...], int], frame: Frame, body: Step
+        self, group: Group, number: int, of: dict[tuple[Var, ...], int], frame: Frame, body: Steps
     ) -> None:
-        super().__init__(daemon=True)
         self.group, self.number, self.of = group, number, of
-        self.frame, self.body = frame, body
-        self.go, self.paused = threading.Semaphore(0), threading.Semaphore(0)
-        self.error: BaseException | None = None
+        self.run = body(frame)
+        self.stopped: Stop | None = None
         self.finished = False
-        self.stopped_for: tuple[str, int] | None = None  # ("block", 0) or ("warp", its number)
-        self.offer: Any = None  # what it gives the others
         self.taken: list[tuple[Fiber, Any]] = []  # what they gave, in the order of the threads
+        self.answers: list[list[tuple[Fiber, Any]]] = []  # of the stops of this expression
+        self.asked = 0  # how many of them it has come to again
         self.allocations: dict[object, int] = {}
-
-    def run(self) -> None:
-        self.go.acquire()
-        _turn.fiber = self
-        try:
-            with np.errstate(all="ignore"):
-                self.body(self.frame)
-        except BaseException as error:  # handed to the caller by `advance`
-            self.error = error
-        self.finished = True
-        self.paused.release()
 
     def advance(self) -> None:
         """Run up to the next stop, or to the end."""
-        self.go.release()
-        self.paused.acquire()
-        if self.error is not None:
-            raise self.error
+        around, _turn.fiber = current(), self
+        try:
+            self.stopped = next(self.run)
+        except StopIteration:
+            self.finished = True
+        finally:
+            _turn.fiber = around
 
     def stop(self, place: tuple[str, int], offer: Any = None) -> list[tuple[Fiber, Any]]:
-        """Give the turn back until all of the block (or warp) have come as far."""
-        self.stopped_for, self.offer = place, offer
-        self.paused.release()
-        self.go.acquire()
-        return self.taken
+        """What all of the block (or warp) give here."""
+        if self.asked == len(self.answers):
+            raise Stop(place, offer)
+        self.asked += 1
+        return self.answers[self.asked - 1]
+
+
+def answered(code: Callable[[Frame], Any]) -> Callable[[Frame], Generator[Stop, None, Any]]:
+    """An expression or simple statement in which its fiber stops; it has no effect before."""
+
+    def run(frame: Frame) -> Generator[Stop, None, Any]:
+        fiber = current()
+        assert fiber is not None, "only fibers wait"
+        answers: list[list[tuple[Fiber, Any]]] = []
+        while True:
+            fiber.answers, fiber.asked = answers, 0
+            try:
+                return code(frame)
+            except Stop as stop:
+                yield stop
+            answers.append(fiber.taken)
+
+    return run
 
 
 class Group:
@@ -79,13 +99,11 @@ class Group:
         self.fibers: list[Fiber] = []
         self._memory: dict[object, list[Any]] = {}  # a pointer, and how many fibers have it
 
-    def add(self, of: dict[tuple[Var, ...], int], number: int, frame: Frame, body: Step) -> None:
+    def add(self, of: dict[tuple[Var, ...], int], number: int, frame: Frame, body: Steps) -> None:
         self.fibers.append(Fiber(self, number, of, frame, body))
 
     def run(self) -> None:
         """Run all threads to their ends."""
-        for fiber in self.fibers:
-            fiber.start()
         ready = self.fibers
         while ready:
             for fiber in ready:
@@ -95,11 +113,16 @@ class Group:
     def _next(self) -> list[Fiber]:
         """Who goes on, with what the others gave."""
         left = [f for f in self.fibers if not f.finished]
-        warps = [f for f in left if f.stopped_for is not None and f.stopped_for[0] == "warp"]
+        mates: dict[tuple[str, int], list[tuple[Fiber, Any]]] = {}
+        warps: list[Fiber] = []
+        for fiber in left:
+            stop = fiber.stopped
+            assert stop is not None, "who has not ended has stopped"
+            fiber.taken = mates.setdefault(stop.place, [])
+            fiber.taken.append((fiber, stop.offer))
+            if stop.place[0] == "warp":
+                warps.append(fiber)
         if warps:
-            for fiber in warps:
-                mates = [f for f in warps if f.stopped_for == fiber.stopped_for]
-                fiber.taken = [(f, f.offer) for f in mates]
             return warps
         ended = len(self.fibers) - len(left)
         if left and ended:
@@ -111,9 +134,6 @@ class Group:
                     legal="barriers that all threads of a block reach",
                 )
             )
-        everyone = [(f, f.offer) for f in left]
-        for fiber in left:
-            fiber.taken = everyone
         return left
 
     def shared(

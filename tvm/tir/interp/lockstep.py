@@ -9,27 +9,33 @@ stand; what they do there for each other has no meaning in this form.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Final
 
 from tvm.ir.expr import PrimExpr
 from tvm.tir import expr as e
 from tvm.tir import stmt as s
 from tvm.tir.functor import walk
 
-from .expr import Frame, Layout
-from .fibers import is_shared, wait_for_others
-from .stmt import Step, StmtCompiler, storage_scope
+from .expr import Frame
+from .fibers import Steps, answered, is_shared, wait_for_others
+from .steps import Part, StepCompiler, one_after_the_other
+from .stmt import StmtCompiler, storage_scope
 
 
-class LockstepCompiler(StmtCompiler):
+class LockstepCompiler(StepCompiler):
     """Statements of threads that keep in step where they all go the same way."""
 
     def __init__(self, around: StmtCompiler, thread_vars: Sequence[e.Var]) -> None:
-        layout: Layout = around.layout
-        super().__init__(layout, around.program)
-        self.reducer = around.reducer
+        super().__init__(around)
         self.varying: set[e.Var] = set(thread_vars)
         self.together = True
+
+    def waits(self, node: s.Stmt | PrimExpr) -> bool:
+        """Whether a thread may stop; of itself, or because it comes to memory of all."""
+        return super().waits(node) or (
+            self.together and isinstance(node, s.Stmt) and _touches_shared(node)
+        )
 
     def _same_for_all(self, expr: PrimExpr) -> bool:
         """Whether all threads surely find the same value."""
@@ -40,78 +46,58 @@ class LockstepCompiler(StmtCompiler):
                 return False
         return True
 
-    def visit_seq_stmt_(self, op: s.SeqStmt) -> Step:
-        if not self.together or not _touches_shared(op):
-            return super().visit_seq_stmt_(op)
-        steps: list[Step] = []
+    def sequence(self, op: s.SeqStmt) -> Steps:
+        parts: list[Part] = []
         for stmt in op.seq:
-            steps.append(self.compile_stmt(stmt))
-            if _touches_shared(stmt):
-                steps.append(_wait)
+            parts.append(self.part(stmt))
+            if self.together and _touches_shared(stmt):
+                parts.append(_WAIT)
+        return one_after_the_other(parts)
 
-        def run(frame: Frame) -> None:
-            for step in steps:
-                step(frame)
-
-        return run
-
-    def visit_for_(self, op: s.For) -> Step:
-        if op.kind == s.ForKind.THREAD_BINDING:
-            return super().visit_for_(op)
+    def loop(self, op: s.For) -> Steps:
         even = self._same_for_all(op.min) and self._same_for_all(op.extent)
         if not even:
             self.varying.add(op.loop_var)
-        if not self.together or not even or not _touches_shared(op.body):
-            was, self.together = self.together, self.together and even
-            step = super().visit_for_(op)
-            self.together = was
-            return step
-        # one iteration of all threads before the next of any
-        body = self.compile_stmt(op.body)
+        was, self.together = self.together, self.together and even
+        body = self.steps(op.body)
+        if self.together and _touches_shared(op.body):
+            # one iteration of all threads before the next of any
+            body = one_after_the_other([(True, body), _WAIT])
+        self.together = was
+        return self.each(op, body)
 
-        def run(frame: Frame) -> None:
-            body(frame)
-            wait_for_others()
-
-        return self.iterations(op, run)
-
-    def visit_while_(self, op: s.While) -> Step:
+    def while_loop(self, op: s.While) -> Steps:
         was, self.together = self.together, False
-        step = super().visit_while_(op)
+        steps = super().while_loop(op)
         self.together = was
-        return step
+        return steps
 
-    def visit_if_then_else_(self, op: s.IfThenElse) -> Step:
+    def choice(self, op: s.IfThenElse) -> Steps:
         was, self.together = self.together, self.together and self._same_for_all(op.condition)
-        step = super().visit_if_then_else_(op)
+        steps = super().choice(op)
         self.together = was
-        return step
+        return steps
 
-    def visit_block_realize_(self, op: s.BlockRealize) -> Step:
+    def realized(self, op: s.BlockRealize) -> Steps:
         for iter_var, value in zip(op.block.iter_vars, op.iter_values):
             if not self._same_for_all(value):
                 self.varying.add(iter_var.var)
         was, self.together = self.together, self.together and self._same_for_all(op.predicate)
-        step = super().visit_block_realize_(op)
+        steps = super().realized(op)
         self.together = was
-        return step
+        return steps
 
-    def _let(self, op: s.LetStmt) -> Step:
-        if not self._same_for_all(op.value):
-            self.varying.add(op.var)
-        step = super()._let(op)
-        if not self.together or not _touches_shared(op.value):
-            return step
-
-        def run(frame: Frame) -> None:
-            step(frame)
-            wait_for_others()
-
-        return run
+    def preparation(self, stmt: s.Stmt, prepare: Callable[[Frame], None]) -> list[Part]:
+        parts = super().preparation(stmt, prepare)
+        if isinstance(stmt, s.LetStmt):
+            if not self._same_for_all(stmt.value):
+                self.varying.add(stmt.var)
+            if self.together and _touches_shared(stmt.value):
+                parts.append(_WAIT)
+        return parts
 
 
-def _wait(frame: Frame) -> None:
-    wait_for_others()
+_WAIT: Final[Part] = (True, answered(lambda frame: wait_for_others()))
 
 
 def _touches_shared(stmt: s.Stmt | PrimExpr) -> bool:

@@ -7,9 +7,9 @@ by all threads, one statement after the other; `lockstep` does that.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Iterator
 from itertools import product
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any
 
 import numpy as np
 
@@ -19,27 +19,11 @@ from tvm.tir.buffer import Buffer
 from tvm.tir.functor import walk
 
 from .expr import Code, Frame
-from .fibers import Group, is_shared
+from .fibers import Group, Steps, is_shared
 from .memory import Pointer
-from .mfma import is_mfma
-from .stmt import storage_scope
+from .steps import EXCHANGES, Flow, StepCompiler, is_barrier, is_exchange, one_for_all
+from .stmt import Step, StmtCompiler, storage_scope
 from .values import numpy_dtype
-
-if TYPE_CHECKING:
-    from .stmt import StmtCompiler
-
-Step = Callable[[Frame], None]
-BARRIER: Final = "tir.tvm_storage_sync"
-EXCHANGES: Final = frozenset(
-    f"tir.{name}"
-    for name in (
-        "tvm_thread_allreduce", "tvm_warp_shuffle", "tvm_warp_shuffle_up", "tvm_warp_shuffle_down",
-        "tvm_warp_activemask", "cuda.__shfl_sync", "cuda.__shfl_up_sync", "cuda.__shfl_down_sync",
-        "cuda.__activemask", "metal.simd_shuffle", "metal.simd_shuffle_up",
-        "metal.simd_shuffle_down", "ptx_mma", "ptx_ldmatrix",
-        "mma_fill", "mma_store",
-    )
-)  # fmt: skip
 
 
 class _Axis:
@@ -66,24 +50,66 @@ class _Axis:
         return np.arange(low, low + int(self.extent(frame)), dtype=self.kind)
 
 
+class _Launch:
+    """Thread-bound loops (or launch attributes) directly within each other, and what they run."""
+
+    def __init__(self, compiler: StmtCompiler, op: Any) -> None:
+        self.axes: list[_Axis] = []
+        stmt: s.Stmt = op
+        tags: set[str] = set()
+        while (tag := _thread_tag(stmt)) is not None and tag not in tags:
+            if self.axes and not _same_group(self.axes[-1].tag, tag) and _meet(stmt):
+                break  # threads of a block wait for each other; blocks do not
+            self.axes.append(_Axis(compiler, stmt))
+            tags.add(tag)
+            stmt = stmt.body  # type: ignore[attr-defined]
+        self.stmt = stmt
+        self.in_step = self.axes[0].tag.startswith("threadIdx") and _meet(stmt)
+
+    def places(self, frame: Frame) -> Iterator[None]:
+        """The frame at each thread, one after the other."""
+        for numbers in product(*[axis.numbers(frame) for axis in self.axes]):
+            _set(frame, self.axes, numbers)
+            yield
+
+
 def compile_threads(compiler: StmtCompiler, op: Any) -> Step:
     """The closure of a thread-bound loop (or launch attribute) and all directly within it."""
-    axes: list[_Axis] = []
-    stmt: s.Stmt = op
-    tags: set[str] = set()
-    while (tag := _thread_tag(stmt)) is not None and tag not in tags:
-        if axes and not _same_group(axes[-1].tag, tag) and _meet(stmt):
-            break  # threads of a block wait for each other; blocks do not
-        axes.append(_Axis(compiler, stmt))
-        tags.add(tag)
-        stmt = stmt.body  # type: ignore[attr-defined]
-    in_step = axes[0].tag.startswith("threadIdx") and _meet(stmt)
-    if in_step and (not _calls(stmt, {BARRIER}) or "warp" in _passed_on(stmt)):
+    launch = _Launch(compiler, op)
+    if launch.in_step:
+        return _in_step(compiler, op, launch)
+    body = compiler.compile_stmt(launch.stmt)
+
+    def run(frame: Frame) -> None:
+        for _ in launch.places(frame):
+            body(frame)
+
+    return run
+
+
+def thread_steps(compiler: StepCompiler, op: Any) -> Steps:
+    """The same within a thread that may have to wait, as a generator."""
+    launch = _Launch(compiler, op)
+    if launch.in_step:
+        return one_for_all(_in_step(compiler, op, launch))
+    body = compiler.steps(launch.stmt)
+
+    def run(frame: Frame) -> Flow:
+        for _ in launch.places(frame):
+            yield from body(frame)
+
+    return run
+
+
+def _in_step(compiler: StmtCompiler, op: Any, launch: _Launch) -> Step:
+    """Threads that need each other, as fibers."""
+    axes, stmt = launch.axes, launch.stmt
+    if not any(map(is_barrier, walk(stmt))) or "warp" in _passed_on(stmt):
         body = compiler.program.in_lockstep(compiler, [v for axis in axes for v in axis.vars], stmt)
     else:
-        body = compiler.compile_stmt(stmt)
+        body = StepCompiler(compiler).steps(stmt)
     warp_size = compiler.program.warp_size
-    private = _allocated_around(stmt) if in_step else {}
+    private = _allocated_around(stmt)
     if not isinstance(op, s.AttrStmt):
         # a loop is no launch yet: what is allocated around it is there once for all its threads,
         # but for what they exchange
@@ -93,12 +119,6 @@ def compile_threads(compiler: StmtCompiler, op: Any) -> Step:
     views = [compiler.layout.place(buffer) for found in private.values() for buffer in found]
 
     def run(frame: Frame) -> None:
-        every = product(*[axis.numbers(frame) for axis in axes])
-        for numbers in every:
-            _set(frame, axes, numbers)
-            body(frame)
-
-    def run_in_step(frame: Frame) -> None:
         ranges = [axis.numbers(frame) for axis in axes]
         strides = _strides([axis.tag for axis in axes], [len(r) for r in ranges])
         group = Group(warp_size)
@@ -119,7 +139,7 @@ def compile_threads(compiler: StmtCompiler, op: Any) -> Step:
             group.add(of, number, own, body)
         group.run()
 
-    return run_in_step if in_step else run
+    return run
 
 
 def _strides(tags: list[str], extents: list[int]) -> list[int]:
@@ -147,20 +167,7 @@ def _same_group(a: str, b: str) -> bool:
 
 def _meet(stmt: s.Stmt) -> bool:
     """Whether threads that run a statement need each other."""
-    return _calls(stmt, {BARRIER, *EXCHANGES}) or bool(_passed_on(stmt)) or _multiplies(stmt)
-
-
-def _calls(stmt: s.Stmt, names: set[str]) -> bool:
-    return any(isinstance(n, e.Call) and getattr(n.op, "name", "") in names for n in walk(stmt))
-
-
-def _multiplies(stmt: s.Stmt) -> bool:
-    """Whether threads multiply matrices by an intrinsic that is called by name."""
-    return any(
-        isinstance(n, e.Call) and n.args and isinstance(n.args[0], e.StringImm)
-        and is_mfma(n.args[0].value)
-        for n in walk(stmt)
-    )  # fmt: skip
+    return any(is_exchange(n) or is_barrier(n) for n in walk(stmt)) or bool(_passed_on(stmt))
 
 
 def _passed_on(stmt: s.Stmt) -> set[str]:
