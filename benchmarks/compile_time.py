@@ -193,7 +193,7 @@ def encoder(layers: int, width: int, causal: bool) -> Callable[[Path, bool], Non
 
 def recogniser(path: Path, changed: bool) -> None:
     """The text recogniser that rapidocr-onnxruntime ships, every size open; it is never changed."""
-    from benchmarks.zoo import shipped
+    from benchmarks.shipped import shipped
 
     shipped("rapidocr_onnxruntime", "models/ch_PP-OCRv4_rec_infer.onnx")(path)
 

@@ -23,7 +23,8 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.zoo import recurrent, rng
+from benchmarks.catalogue import rng
+from benchmarks.zoo import recurrent
 
 THREADS = int(os.environ.get("TVM_NUM_THREADS", "1"))
 LIMIT_S = int(os.environ.get("NETWORKS_LIMIT_S", "600"))

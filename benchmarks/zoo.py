@@ -3,80 +3,23 @@
     python -m benchmarks.zoo FOLDER [part of a name ...]
 
 writes each network as an ONNX file into a folder, unless it is there. Needed are torch,
-torchvision, timm, transformers, skl2onnx and onnxruntime; what is shipped with trained weights
-(`rapidocr-onnxruntime`, `magika`) is taken from the installed package.
+torchvision, timm, transformers, skl2onnx and onnxruntime; networks with trained weights
+(`benchmarks.shipped`) are taken from the packages that ship them.
 """
 
 from __future__ import annotations
 
-import importlib.util
+import importlib
 import sys
 import traceback
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-Feeds = dict[str, np.ndarray]
-
-
-@dataclass(frozen=True)
-class Network:
-    """How a network is written to a file, and its inputs at three sizes."""
-
-    name: str
-    write: Callable[[Path], None]
-    inputs: Callable[[int], Feeds]
-    sizes: int = 3
-
-
-NETWORKS: dict[str, Network] = {}
-
-
-def add(name: str, write: Callable[[Path], None], inputs: Callable[[int], Feeds]) -> None:
-    """Enter a network."""
-    assert name not in NETWORKS, name
-    NETWORKS[name] = Network(name, write, inputs)
-
-
-def rng(which: int) -> np.random.Generator:
-    """Numbers that are the same in each run."""
-    return np.random.default_rng(which)
-
-
-# --- shipped with trained weights ---
-
-
-def shipped(package: str, path: str) -> Callable[[Path], None]:
-    """A file of an installed package."""
-
-    def write(target: Path) -> None:
-        found = importlib.util.find_spec(package)
-        assert found is not None, f"{package} is not installed"
-        assert found.origin is not None, f"{package} has no files"
-        target.write_bytes((Path(found.origin).parent / path).read_bytes())
-
-    return write
-
-
-def images(
-    name: str, sizes: Sequence[tuple[int, ...]], kind: str = "float32"
-) -> Callable[[int], Feeds]:
-    """Random pictures of three sizes."""
-    return lambda which: {name: rng(which).standard_normal(sizes[which]).astype(kind)}
-
-
-add("ocr detector", shipped("rapidocr_onnxruntime", "models/ch_PP-OCRv4_det_infer.onnx"),
-    images("x", [(1, 3, 320, 320), (1, 3, 640, 480), (2, 3, 160, 224)]))
-add("ocr recogniser", shipped("rapidocr_onnxruntime", "models/ch_PP-OCRv4_rec_infer.onnx"),
-    images("x", [(1, 3, 48, 320), (6, 3, 48, 480), (2, 3, 48, 100)]))
-add("ocr direction", shipped("rapidocr_onnxruntime", "models/ch_ppocr_mobile_v2.0_cls_infer.onnx"),
-    images("x", [(1, 3, 48, 192), (6, 3, 48, 192), (2, 3, 32, 100)]))
-add("magika", shipped("magika", "models/standard_v3_3/model.onnx"),
-    lambda which: {"bytes": rng(which).integers(0, 257, ((1, 2, 5)[which], 2048)).astype("int32")})
-
+from benchmarks import shipped  # noqa: F401  enters its networks
+from benchmarks.catalogue import NETWORKS, Feeds, add, file_of, images, rng
 
 # --- torch, by both of its exporters ---
 
@@ -484,11 +427,6 @@ for _other in ("torchvision resnet18 (script)", "torchvision mobilenet_v2 (scrip
     add(f"half {_other}", made_of(_other, _half), NETWORKS[_other].inputs)
 for _other in ("bert (script)", "gpt2 (script)", "torchvision mobilenet_v3_small (script)"):
     add(f"dynamic int8 {_other}", made_of(_other, _dynamic), NETWORKS[_other].inputs)
-
-
-def file_of(folder: Path, name: str) -> Path:
-    """Where a network's file lies."""
-    return folder / (name.replace(" ", "_") + ".onnx")
 
 
 def main(folder: str, *parts: str) -> None:

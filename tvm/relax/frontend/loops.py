@@ -164,9 +164,11 @@ def branch(bb: BlockBuilder, make: Callable[[], RelaxExpr]) -> SeqExpr:
     """What `make` emits and gives, as a branch."""
     bb.begin_scope(None)
     bb.begin_binding_block()
-    result = bb.emit(make())
-    block = bb.end_block()
-    bb.end_scope()
+    try:
+        result = bb.emit(make())
+    finally:
+        block = bb.end_block()
+        bb.end_scope()
     return SeqExpr([block], result)
 
 

@@ -10,6 +10,7 @@ import numpy as np
 from tvm.ir.expr import StructInfo
 from tvm.relax.block_builder import BlockBuilder
 from tvm.relax.expr import Call, Constant, ExprLike
+from tvm.relax.extents import broadcast
 from tvm.relax.struct_info import PrimStructInfo
 from tvm.support.dtype import DataType
 from tvm.tir.op.arith import const as tir_const
@@ -57,6 +58,7 @@ def broadcasting(
         return bb.call_te(on_prims, lhs, rhs, primfunc_name_hint=name)
 
     op.layout(layout_rules.broadcast)
+    op.fit(lambda bb, *operands: broadcast(bb, operands))
     op.reference(reference)
     return op
 

@@ -389,6 +389,13 @@ class RelaxOp(Generic[P]):
         )
         return rule
 
+    def fit(self, rule: Callable[..., list[Expr]]) -> Callable[..., list[Expr]]:
+        """Set the rule that makes operands fit whose extents are open (`FitOperands`)."""
+        self.op.set_attr(
+            "FFitOperands", lambda bb, call: rule(bb, *call.args, **options_of(call))
+        )
+        return rule
+
     def reference(self, rule: Rule) -> Rule:
         """Set the meaning in numpy: arrays (numbers, tuples) in, array or tuple out."""
         self.op.set_attr("FReference", lambda call, args: rule(*args, **options_of(call)))

@@ -10,6 +10,7 @@ import numpy as np
 from tvm.ir.expr import PrimExpr, StructInfo
 from tvm.relax.block_builder import BlockBuilder
 from tvm.relax.expr import Call, ExprLike, PrimValue, Tuple
+from tvm.relax.extents import broadcast
 from tvm.relax.shape_math import simplify
 from tvm.relax.struct_info import (
     VOID,
@@ -199,6 +200,11 @@ def _index_tensor_info(
     if data.values is None or places.values is None:
         return like(data, None, places.ndim + data.ndim - len(infos))
     return like(data, (*places.values, *data.values[len(infos) :]))
+
+
+@index_tensor.fit
+def _index_tensor_fit(bb: BlockBuilder, data: Expr, indices: Expr) -> list[Expr]:
+    return [data, Tuple(broadcast(bb, tuple_items(bb, indices)))]
 
 
 @index_tensor.legalize

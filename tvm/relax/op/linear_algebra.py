@@ -10,6 +10,7 @@ import numpy as np
 from tvm.ir.expr import PrimExpr, StructInfo
 from tvm.relax.block_builder import BlockBuilder
 from tvm.relax.expr import Call, ExprLike, Tuple
+from tvm.relax.extents import broadcast_shapes, extents_of, repeated
 from tvm.relax.numpy_dtype import numpy_dtype
 from tvm.relax.struct_info import VOID, TensorStructInfo, TupleStructInfo
 from tvm.support.dtype import DataType
@@ -80,6 +81,19 @@ def _matmul_info(
     rows = (a[-2],) if kept_rows else ()
     columns = (b[-1],) if kept_columns else ()
     return like(x1, (*batch, *rows, *columns), dtype=dtype)
+
+
+@matmul.fit
+def _matmul_fit(bb: BlockBuilder, x1: Expr, x2: Expr, *, out_dtype: DataType) -> list[Expr]:
+    """Batches that are broadcast."""
+    a, b = extents_of(x1), extents_of(x2)
+    if a is None or b is None:
+        return [x1, x2]
+    outer = broadcast_shapes(bb, [a[:-2], b[:-2]])
+    return [
+        repeated(bb, x, [*outer[len(outer) - len(own[:-2]) :], *own[-2:]])
+        for x, own in ((x1, a), (x2, b))
+    ]
 
 
 def _wider(ctx: Infer, a: DataType, b: DataType) -> DataType:

@@ -12,6 +12,7 @@ from tvm.error import ShapeError, TVMError, message
 from tvm.ir.expr import PrimExpr, StructInfo
 from tvm.relax.block_builder import BlockBuilder
 from tvm.relax.expr import Call, ExprLike, Tuple
+from tvm.relax.extents import agreeing, extents_of
 from tvm.relax.shape_math import product, same_extent, simplify, total
 from tvm.relax.struct_info import (
     ShapeExpr,
@@ -420,6 +421,17 @@ def _concat_te(bb: BlockBuilder, tensors: Expr, *, axis: int | None) -> Expr:
     return bb.call_te(
         topi.concatenate, parts, 0 if axis is None else axis, primfunc_name_hint="concatenate"
     )
+
+
+@concat.fit
+def _concat_fit(bb: BlockBuilder, tensors: Expr, *, axis: int | None) -> list[Expr]:
+    parts = tuple_items(bb, tensors)
+    first = extents_of(parts[0])
+    if first is None:
+        return [tensors]
+    at = (axis or 0) % len(first)
+    wanted = [None if i == at else extent for i, extent in enumerate(first)]
+    return [Tuple([agreeing(bb, part, wanted) for part in parts])]
 
 
 concat.reference(lambda tensors, axis: np.concatenate(tensors, 0 if axis is None else axis))

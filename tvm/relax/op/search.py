@@ -9,6 +9,7 @@ import numpy as np
 
 from tvm.relax.block_builder import BlockBuilder
 from tvm.relax.expr import Call, ExprLike
+from tvm.relax.extents import broadcast
 from tvm.relax.struct_info import VOID, TensorStructInfo
 from tvm.support.dtype import DataType
 
@@ -57,6 +58,7 @@ def _where_te(bb: BlockBuilder, condition: Expr, x1: Expr, x2: Expr) -> Expr:
 
 
 where.layout(layout_rules.follow_first)
+where.fit(lambda bb, *operands: broadcast(bb, operands))
 where.reference(lambda condition, x1, x2: np.where(condition, x1, x2))
 
 

@@ -121,6 +121,28 @@ def test_branches_within_branches_with_two_outputs(condition: bool) -> None:
         np.testing.assert_allclose(one, other_one, rtol=1e-5)
 
 
+def test_a_branch_that_cannot_be_is_a_check() -> None:
+    """As exporters write it where a dimension is dropped if it is 1: the layer takes only that."""
+    squeezed = _graph([node("Squeeze", ["x", "last"], ["a"])], [], [_info("a")])
+    kept = _graph([node("Identity", ["x"], ["b"])], [], [_info("b")])
+    nodes = [
+        node("Shape", ["x"], ["s"], start=2), node("Squeeze", ["s"], ["e"]),
+        node("Equal", ["e", "one"], ["c"]),
+        node("If", ["c"], ["y"], then_branch=squeezed, else_branch=kept),
+        node("Transpose", ["y"], ["z"], name="turned", perm=[1, 0]),
+    ]  # fmt: skip
+    weights = {"last": np.array([-1]), "one": np.array(1)}
+    model = make_model(nodes, {"x": _floats(3, 4, 1)}, ["z"], weights,
+                       shapes={"x": ["n", 4, "m"]})  # fmt: skip
+    mod = from_onnx(model)
+    assert _branches(mod) == 0
+    run = relax.VirtualMachine(tvm.compile(mod, "llvm"), tvm.cpu())["main"]
+    x = _floats(3, 4, 1)
+    np.testing.assert_array_equal(run(x).numpy(), x[..., 0].T)
+    with pytest.raises(AssertionError, match="turned"):
+        run(_floats(3, 4, 2))
+
+
 # --- loops ---
 
 

@@ -97,7 +97,8 @@ def test_products_of_integers_as_floats() -> None:
     run("DynamicQuantizeMatMul", [floats(3, 8), signed(8, 5), scales[1], np.int8(3), floats(5)])
 
 
-def test_a_recurrent_layer_with_quantised_weights() -> None:
+@pytest.mark.parametrize("shapes", [{}, {"x": ["steps", "batch", 8]}])
+def test_a_recurrent_layer_with_quantised_weights(shapes: dict[str, Any]) -> None:
     """ONNX Runtime rounds what comes in as well."""
     arrays = {"x": floats(4, 2, 8), "w": signed(2, 8, 24), "r": signed(2, 6, 24),
               "b": floats(2, 48), "ws": abs(floats(2, 24)) / 100 + 0.001,
@@ -105,7 +106,7 @@ def test_a_recurrent_layer_with_quantised_weights() -> None:
     names = ["x", "w", "r", "b", "", "", "", "", "ws", "wz", "ws", "wz"]
     node = helper.make_node("DynamicQuantizeLSTM", names, ["y"], domain="com.microsoft",
                             hidden_size=6, direction="bidirectional")  # fmt: skip
-    model = make_model([node], arrays, ["y"])
+    model = make_model([node], arrays, ["y"], shapes=shapes)
     (want,), (have,) = run_onnx(model, arrays), run_compiled(model, arrays)
     np.testing.assert_allclose(have, want, rtol=0, atol=0.02)
 

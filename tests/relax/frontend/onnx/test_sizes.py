@@ -297,3 +297,25 @@ def test_ranks_that_differ_in_a_function() -> None:
     )  # fmt: skip
     call = node("Squeezed", ["x", "is_one", "first"], ["z"], domain="own")
     run([*IS_ONE, call, LAST], ["m", "n"], [(1, 3), (2, 3)], functions=[squeeze], **NUMBERS)
+
+
+@pytest.mark.parametrize("given", ["known", "input"])
+def test_indices_from_the_end_of_open_extents(given: str) -> None:
+    """The last rows, elements and places, wherever they are."""
+    nodes = [
+        node("Gather", ["x", "last"], ["a"], axis=1),  # (n, 2)
+        node("GatherElements", ["x", "own"], ["b"], axis=1),  # (1, 2)
+        node("GatherND", ["x", "pairs"], ["c"]),  # (2)
+        node("ScatterND", ["x", "pairs", "two"], ["d"]),
+        node("ScatterElements", ["d", "own", "b"], ["e"], axis=1),
+        node("Gather", ["e", "first"], ["f"], axis=0),
+        node("Mul", ["a", "b"], ["ab"]), node("Mul", ["ab", "c"], ["abc"]),
+        node("ReduceSum", ["f"], ["g"]), node("Add", ["abc", "g"], ["y"]),
+    ]  # fmt: skip
+    indices = {"last": np.array([-1, 0], I64), "own": np.array([[-2, 1]], I64),
+               "pairs": np.array([[-1, 0], [0, -2]], I64)}  # fmt: skip
+    sizes = [(2, 3), (3, 2), (5, 4)]
+    known = indices if given == "known" else {}
+    extra = {} if known else {key: [value] * len(sizes) for key, value in indices.items()}
+    run(nodes, ["n", "m"], sizes, extra=extra, two=np.array([3, 5], F32),
+        first=np.array([0, 0, -1]), **known)  # fmt: skip

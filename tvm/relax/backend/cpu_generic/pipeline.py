@@ -19,6 +19,7 @@ from tvm.relax.transform.batch_norm_as_scale import BatchNormAsScale
 from tvm.relax.transform.compare_extents import CompareExtents
 from tvm.relax.transform.conv_transpose_as_conv import ConvTransposeAsConv
 from tvm.relax.transform.dead_code_elimination import RemoveUnusedWork
+from tvm.relax.transform.fit_operands import FitOperands
 from tvm.relax.transform.fold_dequantize import FoldDequantize
 from tvm.relax.transform.integer_products import IntegerProducts, product_form
 from tvm.relax.transform.plain_kernel_names import PlainKernelNames
@@ -47,6 +48,7 @@ def kernel_passes(target: Target) -> list[Pass]:
     """From operators to fused kernels, which have no schedule yet."""
     return [
         t.LambdaLift(),  # local functions are compiled as those of the module are
+        FitOperands(),  # whose extents are open
         CompareExtents(),  # which operators take for equal
         t.FoldBatchnormToConv2D(keep_training=True),  # while operators are still known by name
         BatchNormAsScale(),  # batch norms left: a multiply, an add

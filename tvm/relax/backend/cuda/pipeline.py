@@ -23,9 +23,10 @@ __all__ = [
 
 def legalize_passes(target: Target) -> list[Pass]:
     """From operators to scheduled kernels."""
-    lift, compare, *others = gpu_generic.legalize_passes(target)
+    lift, fit, compare, *others = gpu_generic.legalize_passes(target)
     return [
         lift,
+        fit,
         compare,
         AttentionAsProducts(),  # before the next, which looks at products
         WideSums(),  # tensor cores sum half floats as float32 at the same speed

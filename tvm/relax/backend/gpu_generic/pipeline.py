@@ -19,6 +19,7 @@ from tvm.relax.backend.gpu_generic.products import AttentionAsProducts
 from tvm.relax.transform.batch_norm_as_scale import BatchNormAsScale
 from tvm.relax.transform.compare_extents import CompareExtents
 from tvm.relax.transform.dead_code_elimination import RemoveUnusedWork
+from tvm.relax.transform.fit_operands import FitOperands
 from tvm.target.target import Target
 
 __all__ = [
@@ -40,6 +41,7 @@ def legalize_passes(target: Target) -> list[Pass]:
     """From operators to scheduled kernels."""
     return [
         t.LambdaLift(),  # local functions are compiled as those of the module are
+        FitOperands(),  # whose extents are open
         CompareExtents(),  # which operators take for equal
         t.FoldBatchnormToConv2D(keep_training=True),  # while operators are still known by name
         BatchNormAsScale(),  # batch norms left: a multiply, an add

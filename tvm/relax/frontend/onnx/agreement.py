@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from tvm.ir.expr import PrimExpr
-from tvm.relax.frontend.extents import (
+from tvm.relax.extents import (
     agreeing,
     broadcast,
     common_extent,

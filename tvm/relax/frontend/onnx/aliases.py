@@ -10,7 +10,7 @@ from tvm import te, tir
 from tvm.ir.expr import RelaxExpr
 from tvm.relax import op
 from tvm.relax.expr import Constant
-from tvm.relax.frontend.extents import extents_of
+from tvm.relax.extents import extents_of
 
 from .node import Node
 from .registry import Converter, Result, convert, find_converter

@@ -15,7 +15,7 @@ from tvm import te, tir
 from tvm.ir.expr import PrimExpr, RelaxExpr
 from tvm.relax import op
 from tvm.relax.expr import Constant
-from tvm.relax.frontend.extents import broadcast, extents_of, repeated
+from tvm.relax.extents import broadcast, extents_of, repeated
 from tvm.tir.expr import IntImm
 
 from .node import Node

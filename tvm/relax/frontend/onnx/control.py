@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,11 +17,11 @@ from tvm.ir.expr import RelaxExpr
 from tvm.relax import op
 from tvm.relax.block_builder import BlockBuilder
 from tvm.relax.expr import Constant, If, PrimValue, SeqExpr, Tuple, TupleGetItem
-from tvm.relax.frontend.extents import with_extents
+from tvm.relax.extents import with_extents
 from tvm.relax.struct_info import TensorStructInfo, TupleStructInfo
 from tvm.tir.expr import IntImm
 
-from .graph import RanksDiffer, Subgraph
+from .graph import RanksDiffer, Subgraph, Way, branches
 from .node import Node
 from .registry import Result, convert
 from .repeat import repeat
@@ -37,17 +38,21 @@ LARGEST_UNROLLED = 512
 def if_(node: Node) -> Result:
     """One of two graphs; only the taken one when importing knows the condition."""
     known = node.known(0)
-    branches = node.graph("then_branch"), node.graph("else_branch")
+    graphs = node.graph("then_branch"), node.graph("else_branch")
     condition: RelaxExpr
     if known is None:
         condition = as_condition(node.bb, node[0])
     elif known.dtype == object:  # a comparison of sizes
         condition = PrimValue(known.reshape(-1)[0])
     else:
-        return branches[0 if bool(known.reshape(-1)[0]) else 1].read([])
-    taken, other = (_branch(node.bb, graph) for graph in branches)
+        return graphs[0 if bool(known.reshape(-1)[0]) else 1].read([])
+    ways: list[Way] = [partial(_outputs, node.bb, graph) for graph in graphs]
+    found = branches(node.bb, condition, ways)
+    if callable(found):
+        return graphs[ways.index(found)].read([])
+    taken, other = found
     if node.reader.may_fork and (_ranks(taken) != _ranks(other) or -1 in _ranks(taken)):
-        raise RanksDiffer(condition, branches)
+        raise RanksDiffer(condition, graphs)
     value = node.bb.emit(If(condition, taken, other))
     if node.output_count == 1:
         return [with_extents(node.bb, value)]
@@ -69,15 +74,10 @@ def as_condition(bb: BlockBuilder, value: RelaxExpr) -> RelaxExpr:
     return bb.normalize_argument(value)
 
 
-def _branch(bb: BlockBuilder, graph: Subgraph) -> SeqExpr:
-    """A graph as a branch; several outputs are a tuple."""
-    bb.begin_scope(None)
-    bb.begin_binding_block()
+def _outputs(bb: BlockBuilder, graph: Subgraph) -> RelaxExpr:
+    """The outputs of a graph; several are a tuple."""
     outputs = [ref.scope.read(ref.name, bb) for ref in graph.read([])]
-    result = bb.emit(outputs[0] if len(outputs) == 1 else Tuple(outputs))
-    block = bb.end_block()
-    bb.end_scope()
-    return SeqExpr([block], result)
+    return outputs[0] if len(outputs) == 1 else Tuple(outputs)
 
 
 # --- loops ---

@@ -14,7 +14,7 @@ from tvm import te
 from tvm.ir.expr import RelaxExpr
 from tvm.relax import op
 from tvm.relax.expr import Constant
-from tvm.relax.frontend.extents import extents_of
+from tvm.relax.extents import extents_of
 
 from .gates import narrow, silu, wide
 from .node import Node

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NoReturn
+from functools import partial
+from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 
 from tvm.error import OpError, OpNotImplemented, TVMError, message
 from tvm.ir.expr import RelaxExpr
 from tvm.ir.span import SourceName, Span, span_scope
-from tvm.relax.expr import Constant, If, SeqExpr, Tuple, TupleGetItem, Var
-from tvm.relax.frontend.extents import with_extents
+from tvm.relax import op
+from tvm.relax.expr import Constant, If, PrimValue, SeqExpr, Tuple, TupleGetItem, Var
+from tvm.relax.extents import with_extents
+from tvm.relax.frontend.loops import branch
 from tvm.relax.struct_info import TupleStructInfo
 from tvm.support.suggest import did_you_mean
+from tvm.tir.expr import Not
 
 from .agreement import reconcile
 from .attributes import node_attributes, tensor_array
@@ -105,34 +109,26 @@ class GraphReader:
             try:
                 self._node(node, number, scope, name)
             except RanksDiffer as fork:
-                self._forks += 1
-                yes, no = (
-                    self._forked(graph, node, rest, scope, outputs, prefix)
-                    for graph in fork.graphs
-                )
-                self._forks -= 1
-                return self.bb.emit(If(fork.condition, yes, no))
+
+                def go_on(refs: list[Ref], node: Any = node, rest: Any = rest) -> RelaxExpr:
+                    # all nodes behind, since they see other ranks in the other branch
+                    inner = Scope(scope.opsets, scope)
+                    for output, ref in zip(node.output, refs):
+                        if output:
+                            inner.bind(output, ref)
+                    return self._results(rest, inner, outputs, prefix)
+
+                return self._forked(fork, go_on)
         return outputs(scope)
 
-    def _forked(
-        self, graph: Subgraph, node: Any, rest: Sequence[tuple[int, Any]], scope: Scope,
-        outputs: Callable[[Scope], RelaxExpr], prefix: str,
-    ) -> SeqExpr:  # fmt: skip
-        """A branch with all nodes behind it, since they see other ranks in the other one."""
-
-        def go_on(refs: list[Ref]) -> RelaxExpr:
-            inner = Scope(scope.opsets, scope)
-            for name, ref in zip(node.output, refs):
-                if name:
-                    inner.bind(name, ref)
-            return self._results(rest, inner, outputs, prefix)
-
-        self.bb.begin_scope(None)
-        self.bb.begin_binding_block()
-        result = self.bb.emit(graph.run(go_on))
-        block = self.bb.end_block()
-        self.bb.end_scope()
-        return SeqExpr([block], result)
+    def _forked(self, fork: RanksDiffer, go_on: Callable[[list[Ref]], RelaxExpr]) -> RelaxExpr:
+        """Both ways from a branch on; where only one can be gone, that it is the one."""
+        self._forks += 1
+        ways = [partial(graph.run, go_on) for graph in fork.graphs]
+        found = branches(self.bb, fork.condition, ways)
+        made = found() if callable(found) else self.bb.emit(If(fork.condition, *found))
+        self._forks -= 1
+        return made
 
     def _results_through(
         self, body: Any, node: Any, rest: Sequence[tuple[int, Any]], scope: Scope,
@@ -272,6 +268,40 @@ class GraphReader:
         for read in node.input:
             if read and not scope.has(read):
                 _refuse_unmade(read, f"input of node {name!r} ({node.op_type})", scope)
+
+
+Way: TypeAlias = "Callable[[], RelaxExpr]"
+
+
+def branches(
+    bb: BlockBuilder, condition: RelaxExpr, ways: Sequence[Way]
+) -> tuple[SeqExpr, SeqExpr] | Way:
+    """The two ways behind a condition as branches; or the only one that can be gone.
+
+    What is wrong with the other is then said by a check of the condition: runtimes find it when
+    they get there, and exporters write branches that no input reaches.
+    """
+    made: list[SeqExpr | OpError] = []
+    for way in ways:
+        try:
+            made.append(branch(bb, way))
+        except OpError as error:
+            made.append(error)
+    yes, no = made
+    if isinstance(yes, SeqExpr) and isinstance(no, SeqExpr):
+        return yes, no
+    if isinstance(yes, OpError) and isinstance(no, OpError):
+        raise yes
+    wrong, wanted = (yes, False) if isinstance(yes, OpError) else (no, True)
+    text = str(wrong).replace("{", "{{").replace("}", "}}")
+    bb.emit(op.assert_op(condition if wanted else _negated(bb, condition), format=text))
+    return ways[0 if wanted else 1]
+
+
+def _negated(bb: BlockBuilder, condition: RelaxExpr) -> RelaxExpr:
+    if isinstance(condition, PrimValue):
+        return PrimValue(Not(condition.value))
+    return bb.emit(op.logical_not(condition))
 
 
 def _bind_results(body: Any, node: Any, inner: Scope, scope: Scope) -> None:

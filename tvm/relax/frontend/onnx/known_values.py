@@ -17,7 +17,7 @@ from tvm import te, tir
 from tvm.arith.deep_equal import deep_equal
 from tvm.ir.expr import PrimExpr, RelaxExpr
 from tvm.relax.expr import Constant
-from tvm.relax.frontend.extents import fresh_extent
+from tvm.relax.extents import fresh_extent
 from tvm.relax.struct_info import ShapeExpr, ShapeStructInfo
 from tvm.tir.expr import FloatImm, IntImm
 from tvm.tir.functor import expr_children

@@ -105,6 +105,7 @@ class _Layer:
 
     def __init__(self, node: Node, gates: int, states: int) -> None:
         self.node, self.bb, self.gates, self.states = node, node.bb, gates, states
+        self.kind = {1: "RNN", 3: "GRU", 4: "LSTM"}[gates]
         self.hidden = int(node.attr("hidden_size"))
         way = node.attr("direction", "forward")
         if way not in ("forward", "reverse", "bidirectional"):
@@ -186,7 +187,7 @@ class _Layer:
             state = self.first(way)
             extra = [value for value in (node.optional(4), self.part(7, way)) if value is not None]
             recipe = Recipe(
-                node.op_type, _activations(node, defaults, way, _kernel_activation), self.hidden,
+                self.kind, _activations(node, defaults, way, _kernel_activation), self.hidden,
                 name == "reverse", has_lengths=node.has(4), has_peepholes=node.has(7), **variant,
             )  # fmt: skip
 
@@ -195,7 +196,7 @@ class _Layer:
 
             made = bb.emit_te(
                 kernel, product, self.matrix(2, way), own, state[0], state[-1], *extra,
-                primfunc_name_hint=node.op_type.lower(),
+                primfunc_name_hint=self.kind.lower(),
             )  # fmt: skip
             outputs.append(bb.emit(TupleGetItem(made, 0)))
             finals.append([bb.emit(TupleGetItem(made, 1 + k)) for k in range(self.states)])

@@ -11,7 +11,7 @@ from tvm import te, tir
 from tvm.ir.expr import PrimExpr, RelaxExpr
 from tvm.relax import op
 from tvm.relax.expr import Constant
-from tvm.relax.frontend.extents import require_equal
+from tvm.relax.extents import require_equal
 from tvm.relax.struct_info import ShapeExpr
 from tvm.tir.expr import IntImm
 

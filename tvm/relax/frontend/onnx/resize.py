@@ -16,7 +16,7 @@ from tvm import te, tir
 from tvm.ir.expr import PrimExpr, RelaxExpr
 from tvm.relax import op
 from tvm.relax.expr import Constant
-from tvm.relax.frontend.extents import named
+from tvm.relax.extents import named
 from tvm.relax.frontend.resampling import Resampling
 from tvm.tir.expr import FloatImm, as_expr
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from tvm.ir.expr import RelaxExpr
 from tvm.relax import op
-from tvm.relax.frontend.extents import extents_of
+from tvm.relax.extents import extents_of
 from tvm.tir.expr import IntImm
 
 from .node import Node

@@ -13,7 +13,7 @@ from tvm.arith import Analyzer
 from tvm.ir.expr import PrimExpr, RelaxExpr
 from tvm.relax import op
 from tvm.relax.expr import Constant, PrimValue
-from tvm.relax.frontend.extents import require_equal
+from tvm.relax.extents import require_equal
 from tvm.relax.struct_info import ShapeExpr, TensorStructInfo
 from tvm.tir.expr import IntImm
 
@@ -161,13 +161,6 @@ def _computed_slice(node: Node) -> RelaxExpr:
 def gather(node: Node) -> Result:
     """Negative indices count from the end."""
     axis = node.axis(0)
-    indices = node[1]
-    if isinstance(indices, Constant):
-        values = indices.data.numpy()
-        extent = node.shape(0)[axis]
-        size = getattr(extent, "value", None)
-        if size is not None:
-            return op.take(node[0], Constant(np.where(values < 0, values + size, values)), axis)
     return op.take(node[0], node.bb.emit(_from_front(node, 1, [axis])), axis)
 
 
@@ -183,7 +176,10 @@ def _from_front(node: Node, i: int, axes: list[int]) -> RelaxExpr:
     extents = [shape[a] for a in axes]
     indices = node[i]
     if not all(isinstance(e, IntImm) for e in extents):
-        return indices
+        if isinstance(indices, Constant) and indices.data.numpy().min(initial=0) >= 0:
+            return indices
+        hint = "from_front"
+        return node.bb.emit_te(_counted, indices, extents, primfunc_name_hint=hint)
     ends = np.array([int(e) for e in extents], node.dtype(i))  # type: ignore[call-overload]
     ends = ends[0] if len(axes) == 1 else ends
     if isinstance(indices, Constant):
@@ -192,6 +188,20 @@ def _from_front(node: Node, i: int, axes: list[int]) -> RelaxExpr:
     zero = Constant(np.asarray(0, node.dtype(i)))
     back = op.add(indices, Constant(np.asarray(ends)))
     return node.bb.emit(op.where(op.less(indices, zero), back, indices))
+
+
+def _counted(indices: te.Tensor, extents: list[PrimExpr]) -> te.Tensor:
+    """Indices from the front: into one axis, or in rows into several."""
+
+    def element(*at: Any) -> PrimExpr:
+        index = indices(*at)
+        end = extents[-1].astype(index.dtype)
+        for k in reversed(range(len(extents) - 1)):
+            end = tir.Select(at[-1].equal(k), extents[k].astype(index.dtype), end)
+        return tir.Select(index < tir.const(0, index.dtype), index + end, index)
+
+    made: te.Tensor = te.compute(indices.shape, element, name="from_front")
+    return made
 
 
 def _axes_of_rows(node: Node, i: int, first: int = 0) -> list[int]:

@@ -8,7 +8,7 @@ from tvm import tir
 from tvm.ir.expr import PrimExpr, RelaxExpr
 from tvm.relax import op
 from tvm.relax.expr import Constant
-from tvm.relax.frontend.extents import named
+from tvm.relax.extents import named
 from tvm.tir.expr import IntImm
 
 from .moving import padded

@@ -12,7 +12,7 @@ from tvm.ir.expr import PrimExpr, RelaxExpr
 from tvm.relax import op
 from tvm.relax.block_builder import BlockBuilder
 from tvm.relax.expr import Constant, const
-from tvm.relax.frontend.extents import agreeing, extents_of, is_number
+from tvm.relax.extents import agreeing, extents_of, is_number
 from tvm.relax.struct_info import ShapeExpr, ShapeStructInfo, TensorStructInfo
 from tvm.tir.analysis import undefined_vars
 from tvm.tir.expr import IntImm, SizeVar

@@ -10,6 +10,7 @@ import numpy as np
 from tvm.ir.expr import StructInfo
 from tvm.relax.block_builder import BlockBuilder
 from tvm.relax.expr import Call, ExprLike
+from tvm.relax.extents import agreeing, extents_of
 from tvm.relax.op import layout_rules
 from tvm.relax.op.declare import (
     FOLLOW,
@@ -76,6 +77,19 @@ def _check_parameters(
                     f"the extents of data along axes {list(axes)}",
                 )
     return fits
+
+
+def _fit_parameters(
+    bb: BlockBuilder, data: Expr, *parameters: Expr, axes: Sequence[int] = (),
+    axis: int | None = None, channel_axis: int | None = None, **options: Any,
+) -> list[Expr]:  # fmt: skip
+    """Parameters that have the data's extents along the axes of the call."""
+    own = extents_of(data)
+    if own is None:
+        return [data, *parameters]
+    channel = axis if channel_axis is None else channel_axis
+    wanted = [own[i] for i in (axes if channel is None else [channel])]
+    return [data, *(agreeing(bb, parameter, wanted) for parameter in parameters)]
 
 
 def _shapeless(info: TensorStructInfo) -> TensorStructInfo:
@@ -146,6 +160,9 @@ def _batch_norm_info(
         ):  # fmt: skip
             return TupleStructInfo([_shapeless(part) for part in parts])
     return TupleStructInfo(parts)
+
+
+batch_norm.fit(_fit_parameters)
 
 
 @batch_norm.legalize
@@ -232,6 +249,9 @@ def _layer_norm_info(
     return data
 
 
+layer_norm.fit(_fit_parameters)
+
+
 @layer_norm.legalize
 def _layer_norm_te(
     bb: BlockBuilder, data: Expr, gamma: Expr, beta: Expr, *, axes: Any, epsilon: float, **o: Any
@@ -303,6 +323,9 @@ def _group_norm_info(
         )
     fits = _check_parameters(ctx, data, [channel], ("gamma", gamma), ("beta", beta))
     return data if fits else _shapeless(data)
+
+
+group_norm.fit(_fit_parameters)
 
 
 @group_norm.legalize
@@ -377,6 +400,9 @@ def _instance_norm_info(
     return data
 
 
+instance_norm.fit(_fit_parameters)
+
+
 @instance_norm.legalize
 def _instance_norm_te(bb: BlockBuilder, data: Expr, gamma: Expr, beta: Expr, **o: Any) -> Expr:
     return bb.call_te(
@@ -425,6 +451,9 @@ def _rms_norm_info(
         if not _check_parameters(ctx, data, places, ("weight", weight)):
             return _shapeless(data)
     return data
+
+
+rms_norm.fit(_fit_parameters)
 
 
 @rms_norm.legalize

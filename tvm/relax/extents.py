@@ -108,10 +108,18 @@ def broadcast(bb: BlockBuilder, values: Sequence[RelaxExpr]) -> list[RelaxExpr]:
     if any(shape is None for shape in shapes):
         return list(values)
     known = [shape for shape in shapes if shape is not None]
-    rank = max((len(shape) for shape in known), default=0)
-    padded = [(IntImm(INT64, 1),) * (rank - len(shape)) + shape for shape in known]
-    common = [_common(bb, column) for column in zip(*padded)]
-    return [repeated(bb, value, common[rank - len(own) :]) for value, own in zip(values, known)]
+    common = broadcast_shapes(bb, known)
+    return [repeated(bb, value, common[len(common) - len(own) :])
+            for value, own in zip(values, known)]  # fmt: skip
+
+
+def broadcast_shapes(
+    bb: BlockBuilder, shapes: Sequence[tuple[PrimExpr, ...]]
+) -> list[PrimExpr]:
+    """The extents that several shapes are broadcast to, checked where that is open."""
+    rank = max((len(shape) for shape in shapes), default=0)
+    padded = [(IntImm(INT64, 1),) * (rank - len(shape)) + shape for shape in shapes]
+    return [_common(bb, column) for column in zip(*padded)]
 
 
 def _common(bb: BlockBuilder, column: Sequence[PrimExpr]) -> PrimExpr:

@@ -11,7 +11,7 @@ from tvm.error import ShapeError
 from tvm.relax import op
 from tvm.relax.block_builder import BlockBuilder
 from tvm.relax.expr import Var
-from tvm.relax.frontend.extents import agreeing, broadcast, common_extent, extents_of
+from tvm.relax.extents import agreeing, broadcast, common_extent, extents_of
 from tvm.relax.struct_info import TensorStructInfo
 from tvm.tir.expr import IntImm
 
