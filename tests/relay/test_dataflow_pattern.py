@@ -110,6 +110,55 @@ def test_domination() -> None:
     assert pattern.match(left + right)
     assert not pattern.match(left + relay.nn.relu(relay.nn.conv2d(d, w)))
     assert elementwise is not None
+    # what stands behind the parent among the operands of a path may be anything
+    biased = relay.nn.relu(relay.nn.bias_add(start, relay.var("b")))
+    through = is_op("nn.relu")(wildcard()).dominates(conv, is_op("nn.bias_add")(None))
+    assert through.match(biased)
+    assert not through.match(relay.nn.relu(relay.nn.bias_add(left, relay.var("b"))))
+
+
+def test_dominated_parts_one_after_another() -> None:
+    path = wildcard().has_attr({"TOpPattern": relay.op.OpPattern.ELEMWISE})(wildcard())
+    conv = is_op("nn.conv2d")(wildcard(), wildcard())
+    pattern = is_op("add")(wildcard(), wildcard()).dominates(conv, path)
+    expr, w = relay.var("d"), relay.var("w")
+    for _ in range(3):
+        start = relay.nn.conv2d(expr, w)
+        expr = relay.add(relay.tanh(relay.nn.relu(start)), relay.exp(start))
+    cut = pattern.partition(expr)
+    for _ in range(3):
+        name = "nn.conv2d_nn.relu_tanh_exp_add_"
+        assert cut.op.attrs["PartitionedFromPattern"] == name
+        cut, _ = cut.args
+    assert cut.name_hint == "d"
+
+
+def test_constants_stay_where_a_pattern_asks_for_them() -> None:
+    two = relay.const(2.0)
+    expr = relay.nn.relu(X + two)
+    asked, loose = is_constant(), wildcard()
+    cases = [(loose, 2), (asked, 1), (dfp.is_expr(two), 1), (loose | asked, 2), (asked | loose, 1)]
+    for inside, count in cases:
+        found = is_op("nn.relu")(is_op("add")(wildcard(), inside)).partition(expr)
+        assert len(found.args) == len(found.op.params) == count
+
+
+def test_numbers_that_were_constants() -> None:
+    x, gamma, beta = relay.var("x"), relay.var("g"), relay.var("b")
+    epsilon = relay.const(1e-5).data.numpy().item()
+    assert epsilon != 1e-5
+    norms = [relay.nn.layer_norm(x, gamma, beta, epsilon=e) for e in (1e-5, epsilon, 2e-5)]
+    assert tvm.ir.structural_equal(norms[0], norms[1])
+    assert not tvm.ir.structural_equal(norms[0], norms[2])
+
+
+def test_patterns_of_users() -> None:
+    @dfp.register_df_node("Mine")
+    class Mine(dfp.WildcardPattern):
+        __slots__ = ()
+
+    assert tvm.ir.load_json(tvm.ir.save_json(Mine())).__class__ is Mine
+    assert "Mine" in Mine().astext()
 
 
 class AddToSub(dfp.DFPatternCallback):

@@ -51,6 +51,7 @@ class Node(Scriptable):
     `EQUALITY` says how two nodes are compared: by their fields ("tree"), as variables that a
     definition ties together ("var"), or as one object ("unique"). Of a class with `SHARED`, a
     node with two users is one node on both sides: a value computed once is not one computed twice.
+    Floats among a node's fields are equal if they differ by less than `FLOAT_SLACK`.
     """
 
     __slots__ = ()
@@ -59,6 +60,7 @@ class Node(Scriptable):
     CTOR: ClassVar[tuple[str, ...]] = ()
     EQUALITY: ClassVar[str] = "tree"
     SHARED: ClassVar[bool] = False
+    FLOAT_SLACK: ClassVar[float] = 0.0
 
     @classmethod
     def from_fields(cls, values: dict[str, object]) -> Self:

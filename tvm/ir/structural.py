@@ -127,6 +127,8 @@ class _Comparison:
             x, y = getattr(a, name), getattr(b, name)
             if x is y and x.__class__ in _LEAVES:
                 continue
+            if x.__class__ is float is y.__class__ and abs(x - y) < a.FLOAT_SLACK:
+                continue
             if path_a is None or path_b is None:
                 stack.append((x, y, binds or field_binds, None, None))
             else:

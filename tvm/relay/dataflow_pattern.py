@@ -27,6 +27,18 @@ from .ty import TensorType
 from .variables import free_vars
 
 
+def register_df_node(type_key: str | type | None = None) -> Any:
+    """Make a class of patterns known by its type key, for saved programs; a decorator."""
+
+    def register(cls: type) -> type:
+        if isinstance(type_key, str):
+            cls.TYPE_KEY = f"relay.dataflow_pattern.{type_key}"  # type: ignore[attr-defined]
+        register_nodes(cls)
+        return cls
+
+    return register(type_key) if isinstance(type_key, type) else register
+
+
 class DFPattern(Node):
     """The root of patterns; operators of Python combine them."""
 
@@ -89,6 +101,10 @@ class DFPattern(Node):
     def optional(self, option_constructor: Callable[[DFPattern], DFPattern]) -> DFPattern:
         """This pattern, or what the function makes of it."""
         return self | option_constructor(self)
+
+    def astext(self, show_meta_data: bool = True, annotate: Any = None) -> str:
+        """The pattern as text; there is nothing to leave out or to annotate."""
+        return str(self)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({', '.join(f'{k}={v!r}' for k, v in _shown(self))})"
@@ -510,32 +526,27 @@ class Matcher:
         return same and self.match(pattern.pattern, expr)
 
     def dominated(self, pattern: DominatorPattern, expr: RelaxExpr) -> bool:
-        """Every way up from the child, through what fits the path, ends at one parent."""
+        """Every way up from the child, through what fits the path, ends at one parent.
+
+        Operands are looked at in order; those behind a parent may be anything.
+        """
         if not self.match(pattern.child, expr):
             return False
-        parents: list[RelaxExpr] = []
-        stack = [p for p in _inputs(expr) if id(p) not in self._noted(pattern.child)]
-        seen: set[int] = set()
+        stack, seen = [expr], {id(expr)}
         while stack:
             node = stack.pop()
-            if id(node) in seen:
-                continue
-            seen.add(id(node))
-            if Matcher().match(pattern.parent, node):
-                parents.append(node)
-            elif isinstance(node, (Var, Constant)) or not Matcher().match(pattern.path, node):
-                return False
-            else:
-                stack.extend(_inputs(node))
-        return len(parents) == 1 and self.match(pattern.parent, parents[0])
-
-    def _noted(self, child: DFPattern) -> set[int]:
-        """Operands of the child that its pattern names as something other than a wildcard."""
-        named = child.args if isinstance(child, CallPattern) else None
-        return {
-            id(self.found[id(p)]) for p in named or ()
-            if not isinstance(p, WildcardPattern) and id(p) in self.found
-        }  # fmt: skip
+            for part in _inputs(node):
+                if self.match(pattern.parent, part):
+                    break
+                if id(part) in seen:
+                    continue
+                seen.add(id(part))
+                step = Matcher()
+                if isinstance(part, (Var, Constant)) or not step.match(pattern.path, part):
+                    return False
+                self.trail.extend(step.trail)  # of these there may be many
+                stack.append(part)
+        return id(pattern.parent) in self.found
 
 
 def _is_loop(pattern: DFPattern) -> bool:
@@ -759,7 +770,7 @@ def _cut_out(
 
     def rule(old: RelaxExpr, new: RelaxExpr) -> RelaxExpr:
         group = groups.get(id(old))
-        made = new if group is None else _function_call(old, group[1], outside, attrs)
+        made = new if group is None else _function_call(old, *group, outside, attrs)
         outside[id(old)] = made
         return made
 
@@ -767,12 +778,18 @@ def _cut_out(
 
 
 def _function_call(
-    root: RelaxExpr, inside: set[int], outside: Mapping[int, RelaxExpr], attrs: Mapping[str, Any]
-) -> RelaxExpr:
+    root: RelaxExpr, found: Matcher, inside: set[int], outside: Mapping[int, RelaxExpr],
+    attrs: Mapping[str, Any],
+) -> RelaxExpr:  # fmt: skip
+    """A call of the matched part as a function.
+
+    A constant that a pattern asks for stays in it; one that fits anything is an argument.
+    """
     params: list[Var] = []
     args: list[RelaxExpr] = []
     names: dict[int, RelaxExpr] = {}
     kinds: list[str] = []
+    asked = {id(e) for p, e in found.trail if isinstance(p, (ConstantPattern, ExprPattern))}
 
     def part(node: RelaxExpr) -> RelaxExpr:
         if id(node) in inside and id(node) not in names:
@@ -780,11 +797,12 @@ def _function_call(
             kinds.append(_kind(node))
         if id(node) in names:
             return names[id(node)]
-        if isinstance(node, (Op, Constant, Function)) and not _has_free(node):
+        stays = isinstance(node, (Op, Function)) or id(node) in asked
+        if stays and isinstance(node, (Op, Constant, Function)) and not _has_free(node):
             return node
-        found = node.type_annotation if isinstance(node, Var) else None
-        found = found or getattr(node, "checked_type_", None)
-        params.append(Var(f"FunctionVar_0_{len(params)}", found))
+        kind = node.type_annotation if isinstance(node, Var) else None
+        kind = kind or getattr(node, "checked_type_", None)
+        params.append(Var(f"FunctionVar_0_{len(params)}", kind))
         args.append(outside.get(id(node), node))
         names[id(node)] = params[-1]
         return params[-1]

@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from tvm.ir.expr import RelaxExpr
@@ -110,14 +110,14 @@ def transform(root: RelaxExpr, rule: Rule, known: dict[int, RelaxExpr] | None = 
     Shared nodes stay shared. `known` holds what some nodes (by address) become without a look.
     """
     made: dict[int, RelaxExpr] = dict(known or {})
-    for expr in _unknown_post_order(root, made):
+    for expr in unknown_post_order(root, made):
         parts = children(expr)
         new = rebuild(expr, [made[id(part)] for part in parts]) if parts else expr
         made[id(expr)] = rule(expr, new)
     return made[id(root)]
 
 
-def _unknown_post_order(root: RelaxExpr, made: dict[int, RelaxExpr]) -> Iterator[RelaxExpr]:
+def unknown_post_order(root: RelaxExpr, made: Mapping[int, object]) -> Iterator[RelaxExpr]:
     """The nodes that `made` lacks when their turn comes, parts before the whole."""
     stack: list[tuple[RelaxExpr, bool]] = [(root, False)]
     while stack:

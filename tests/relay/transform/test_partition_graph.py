@@ -45,8 +45,43 @@ def test_calls_are_marked() -> None:
         calls = t.AnnotateTarget("test", include_non_call_ops=False)(before)
     relu = e(relay.nn.relu(b(X)))
     equal(after, e(relay.exp(b(relu, "default")), "default"), X)
-    equal(calls, relay.exp(e(relay.nn.relu(b(X)))), X)
+    equal(calls, e(relay.exp(b(relu, "default")), "default"), X)
     same_numbers(before, after)
+
+
+def test_tuples_are_marked_only_with_non_calls() -> None:
+    relu = relay.nn.relu(X)
+    before = module(relay.TupleGetItem(relay.Tuple([relu, relu]), 1), X)
+    with taken("nn.relu"):
+        after = t.AnnotateTarget("test")(before)
+        calls = t.AnnotateTarget("test", include_non_call_ops=False)(before)
+    relu = relay.nn.relu(b(X))
+    equal(after, e(relay.TupleGetItem(b(e(relay.Tuple([b(e(relu)), b(e(relu))]))), 1)), X)
+    equal(calls, relay.TupleGetItem(relay.Tuple([e(relu), e(relu)]), 1), X)
+
+
+def test_what_depends_on_nothing_is_in_no_region() -> None:
+    for expr in (relay.zeros((2,), "float32"), relay.Tuple([])):
+        before = module(expr)
+        equal(t.AnnotateTarget("test")(before), expr)
+    choice = relay.If(relay.const(True), relay.zeros((3,), "float32"), relay.exp(X))
+    with taken("exp"):
+        after = t.AnnotateTarget("test")(module(choice, X))
+    branches = (relay.zeros((3,), "float32"), e(relay.exp(b(X))))
+    equal(after, relay.If(relay.const(True), *branches), X)
+
+
+def test_calls_of_variables_are_marked_only_with_non_calls() -> None:
+    f, a = relay.var("f"), relay.var("a", shape=(3,))
+    inner = relay.Function([a], relay.exp(a))
+    before = module(relay.Let(f, inner, f(relay.exp(X))), X)
+    with taken("exp"):
+        after = t.AnnotateTarget("test")(before)
+        calls = t.AnnotateTarget("test", include_non_call_ops=False)(before)
+    marked = relay.Function([a], e(relay.exp(b(a))))
+    given = e(relay.exp(b(X)))
+    equal(after, relay.Let(f, marked, e(f(b(given, "default")), "default")), X)
+    equal(calls, relay.Let(f, marked, f(given)), X)
 
 
 def test_each_user_has_its_own_end() -> None:
@@ -68,7 +103,7 @@ def test_the_first_target_wins_and_runs_add_up() -> None:
         steps = t.AnnotateTarget("two")(t.AnnotateTarget("one")(before))
     wanted = e(relay.exp(b(e(relay.nn.relu(b(X, "one")), "one"), "two")), "two")
     equal(both, wanted, X)
-    equal(steps, e(relay.exp(b(e(relay.nn.relu(b(X, "two")), "two"), "two")), "two"), X)
+    equal(steps, wanted, X)
 
 
 def test_composite_functions_are_taken_by_name() -> None:

@@ -60,6 +60,7 @@ class RelayAttrs(Attrs):
 
     __slots__ = ()
     DEFAULTS: ClassVar[Mapping[str, Any]] = {}
+    FLOAT_SLACK: ClassVar[float] = 1e-9  # 1e-5 is what it is after a while as a float32, too
 
     def __init__(self, **given: Any) -> None:
         unknown = [name for name in given if name not in self.DEFAULTS]

@@ -17,10 +17,10 @@ from tvm.ir.expr import RelaxExpr
 from tvm.ir.module import IRModule
 from tvm.ir.op import Op
 from tvm.ir.transform import PassContext
-from tvm.relay.expr import Call, If, Let, Tuple, TupleGetItem
+from tvm.relay.expr import Call, If, Let, Tuple, TupleGetItem, Var
 from tvm.relay.function import Function
 from tvm.relay.op.annotation import compiler_begin, compiler_end
-from tvm.relay.traverse import transform
+from tvm.relay.traverse import children, post_order, rebuild, transform, unknown_post_order
 
 from .function_pass import expr_pass
 
@@ -34,14 +34,15 @@ def AnnotateTarget(
 ) -> RelaxExpr:  # fmt: skip
     """The function with marks around what the targets take; the first that does has it.
 
-    Without `include_non_call_ops` only calls are marked, and of those only the ones taken.
+    A target that an earlier run chose keeps what it has. Without `include_non_call_ops` only calls
+    of operators and functions are marked: not tuples, nor calls of variables.
     """
     names = [targets] if isinstance(targets, str) else [str(target) for target in targets]
     assert isinstance(func, Function), "a pass gets functions"
     marker = _Marker(names, include_non_call_ops)
     body = transform(func.body, marker.rule, marker.kept(func.body))
     return Function(
-        func.params, marker.ended(body), func.ret_type, func.type_params, func.attrs, func.span
+        func.params, marker.closed(body), func.ret_type, func.type_params, func.attrs, func.span
     )
 
 
@@ -50,12 +51,11 @@ class _Marker:
         self.targets = targets
         self.non_calls = non_calls
         self.of: dict[int, str] = {}  # a new expression, and the target that it belongs to
+        self._with_vars: dict[int, bool] = {}
         self._made: list[RelaxExpr] = []
 
     def kept(self, root: RelaxExpr) -> dict[int, RelaxExpr]:
         """Functions that are taken as a whole are not entered."""
-        from tvm.relay.traverse import post_order
-
         return {
             id(e): e for e in post_order(root)
             if isinstance(e, Function) and ("Composite" in e.attrs or "Compiler" in e.attrs)
@@ -73,12 +73,12 @@ class _Marker:
             fields, target = self.begun(new.fields, None)
             return self.owned(Tuple(fields, new.span), target)
         if isinstance(new, If):
-            parts = [self.ended(e) for e in (new.cond, new.true_branch, new.false_branch)]
+            parts = [self.closed(e) for e in (new.cond, new.true_branch, new.false_branch)]
             return If(parts[0], parts[1], parts[2], new.span)
         if isinstance(new, Let):
-            return Let(new.var, self.ended(new.value), self.ended(new.body), new.span)
+            return Let(new.var, self.closed(new.value), self.closed(new.body), new.span)
         if isinstance(new, Function):
-            body = self.ended(new.body)
+            body = self.closed(new.body)
             return Function(
                 new.params, body, new.ret_type, new.type_params, new.attrs, new.span
             )
@@ -86,10 +86,8 @@ class _Marker:
 
     def plain(self, new: RelaxExpr) -> RelaxExpr:
         """Something that is not marked, of values that may be."""
-        from tvm.relay.traverse import children, rebuild
-
         parts = children(new)
-        return rebuild(new, [self.ended(part) for part in parts]) if parts else new
+        return rebuild(new, [self.closed(part) for part in parts]) if parts else new
 
     def call(self, old: Call, new: Call) -> RelaxExpr:
         if _is_mark(old, "compiler_begin"):
@@ -97,15 +95,19 @@ class _Marker:
         if _is_mark(old, "compiler_end"):
             self.of.setdefault(id(new.args[0]), str(old.attrs.compiler))  # type: ignore[union-attr]
             return new.args[0]
-        target = self.chosen(old)
-        if target == DEFAULT and not self.non_calls:
+        if isinstance(old.op, Var) and not self.non_calls:
             return self.plain(new)
+        target = self.chosen(old)
         args, _ = self.begun(new.args, target)
         made = Call(new.op, args, new.attrs, new.type_args, new.span)
         return self.owned(made, target)
 
     def chosen(self, old: Call) -> str:
-        """The first target that takes a call."""
+        """The target that an earlier run chose, or the first that takes a call."""
+        if old.args and _is_mark(old.args[0], "compiler_begin"):
+            before = str(old.args[0].attrs.compiler)  # type: ignore[attr-defined]
+            if before != DEFAULT:
+                return before
         for target in self.targets:
             if isinstance(old.op, Op):
                 rule = old.op.get_attr(f"target.{target}")
@@ -115,13 +117,6 @@ class _Marker:
                 name = str(old.op.attrs.get("Composite", ""))
                 if name.partition(".")[0] == target and "." in name:
                     return target
-        return self.before(old)
-
-    def before(self, old: Call) -> str:
-        """The target that an earlier run chose."""
-        for arg in old.args:
-            if _is_mark(arg, "compiler_begin"):
-                return str(arg.attrs.compiler)  # type: ignore[attr-defined]
         return DEFAULT
 
     def begun(
@@ -141,6 +136,17 @@ class _Marker:
         """A value behind the end of the region that it belongs to."""
         target = self.of.get(id(expr))
         return expr if target is None else compiler_end(expr, target)
+
+    def closed(self, expr: RelaxExpr) -> RelaxExpr:
+        """As `ended`, for what no region takes: what depends on no variable is in none."""
+        return self.ended(expr) if self._depends(expr) else expr
+
+    def _depends(self, expr: RelaxExpr) -> bool:
+        for node in unknown_post_order(expr, self._with_vars):
+            inside = any(self._with_vars[id(part)] for part in children(node))
+            self._with_vars[id(node)] = isinstance(node, Var) or inside
+            self._made.append(node)
+        return self._with_vars[id(expr)]
 
     def owned(self, expr: RelaxExpr, target: str) -> RelaxExpr:
         self.of[id(expr)] = target
