@@ -6,7 +6,10 @@ import pytest
 import tvm
 from tvm import te, tir, topi
 from tvm.script import tir as T
+from tvm.support.dtype import DataType
+from tvm.te.index_dtype import with_index_dtype
 from tvm.tir import interp
+from tvm.tir.analysis import undefined_vars
 
 pytestmark = pytest.mark.pure
 
@@ -57,3 +60,17 @@ def test_conditions_and_symbolic_extents() -> None:
     x, out = np.arange(4, dtype="float32"), np.empty(4, "float32")
     interp.run(func, 4, x, out)
     np.testing.assert_array_equal(out, [1, 2, 3, 0])
+
+
+def test_what_a_let_binds_keeps_its_type() -> None:
+    @T.prim_func
+    def before(a: T.Buffer((8,), "int32"), b: T.Buffer((8,), "int32")):
+        for i in range(8):
+            at: T.int32 = a[i]
+            b[at] = b[at] + at
+
+    after = with_index_dtype(before, DataType("int64"))
+    assert "at" not in [var.name for var in undefined_vars(after.body)]
+    let = after.body.body
+    assert str(let.var.dtype) == "int32"
+    assert str(let.body.indices[0].dtype) == "int64"

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tvm.error import DiagnosticError, TVMError, message
-from tvm.ir.expr import StructInfo
+from tvm.ir.expr import PrimExpr, StructInfo
 from tvm.ir.op import Op
+from tvm.ir.structural import structural_equal
 from tvm.ir.type import TupleType, Type
 from tvm.relax import BlockBuilder
 from tvm.relax import Var as RelaxVar
 from tvm.relax.struct_info import TensorStructInfo, TupleStructInfo
 from tvm.target import Target
 from tvm.tir.analysis import undefined_vars
-from tvm.tir.expr import IntImm
+from tvm.tir.expr import BinaryOpExpr, IntImm
 from tvm.tir.expr import Var as TirVar
+from tvm.tir.stmt_functor import substitute
 
 from .expr import Call
 from .op.declare import options_of
@@ -34,6 +36,8 @@ class Symbols:
 
     def __init__(self) -> None:
         self.made: set[TirVar] = set()
+        # extents of other types than Relax has, and the variables that stand for them
+        self.standing: list[tuple[PrimExpr, TirVar]] = []
 
     def info(self, found: Type) -> StructInfo:
         """The struct info of a type; each unknown extent gets a variable."""
@@ -52,7 +56,15 @@ class Symbols:
             return var
         if isinstance(extent, IntImm):
             return int(extent.value)
-        return extent if str(extent.dtype) == "int64" else extent.astype("int64")
+        return extent if str(extent.dtype) == "int64" else self._stand_in(extent)
+
+    def _stand_in(self, extent: PrimExpr) -> TirVar:
+        for known, var in self.standing:
+            if known is extent or structural_equal(known, extent):
+                return var
+        var = TirVar(getattr(extent, "name", f"extent_{len(self.standing)}"), "int64")
+        self.standing.append((extent, var))
+        return var
 
     def type(self, info: StructInfo) -> Type:
         """The type that a struct info says; extents of unknown ones are unknown."""
@@ -67,7 +79,24 @@ class Symbols:
     def _extent(self, value: Any) -> Any:
         if isinstance(value, IntImm):
             return int(value.value)
-        return AnyDim() if self.made & set(undefined_vars(value)) else value
+        inside = undefined_vars(value)
+        if self.made & set(inside):
+            return AnyDim()
+        return _again({var: extent for extent, var in self.standing if var in inside}, value)
+
+
+def _again(given: Mapping[TirVar, PrimExpr], value: PrimExpr) -> PrimExpr:
+    """`value` with extents for the variables that stood for them, in the extents' own type."""
+    if not given:
+        return value
+    if isinstance(value, TirVar):
+        return given.get(value, value)
+    if isinstance(value, BinaryOpExpr):
+        a, b = _again(given, value.a), _again(given, value.b)
+        wide = next(x.dtype for x in (a, b) if not isinstance(x, IntImm))
+        a, b = (IntImm(wide, x.value) if isinstance(x, IntImm) else x for x in (a, b))
+        return value.__class__(a, b)
+    return substitute(value, {var: e.astype("int64") for var, e in given.items()})
 
 
 def lowered(bb: BlockBuilder, call: Call, args: Sequence[Any]) -> Any:

@@ -56,6 +56,7 @@ class _IndexDtype(StmtExprMutator):
         self.dtype = dtype
         self.on = False
         self.vars: dict[Var, Var] = {}
+        self.bound: set[Var] = set()  # by lets, of the type of their value
 
     def _index(self, visit: Callable[[Any], Any], node: Any) -> Any:
         """Visit a node that stands where an index stands."""
@@ -84,7 +85,7 @@ class _IndexDtype(StmtExprMutator):
         known = self.vars.get(op)
         if known is not None:
             return known
-        if not self.on or not self._changes(op.dtype):
+        if not self.on or not self._changes(op.dtype) or op in self.bound:
             return op
         new = type(op)(op.name, self.dtype, op.span)
         self.vars[op] = new
@@ -122,6 +123,8 @@ class _IndexDtype(StmtExprMutator):
         value = self.visit_expr(op.value)
         if value.dtype is not op.var.dtype:
             self.vars[op.var] = Var(op.var.name, value.dtype, op.var.span)
+        else:
+            self.bound.add(op.var)
         body = self.visit_expr(op.body)
         if value is op.value and body is op.body:
             return op
@@ -215,6 +218,7 @@ class _IndexDtype(StmtExprMutator):
         value = self.visit_expr(op.value)
         if value.dtype is not op.value.dtype:
             value = cast(value, op.value.dtype)
+        self.bound.add(op.var)
         return LetStmt(op.var, value, self.visit_stmt(op.body), op.span)
 
 

@@ -77,8 +77,7 @@ def reshape_extents(
         else:
             raise refuse(f"the code {code} is not known", "0, -1, -2, -3, -4 and extents")
     if rest_at >= 0:
-        kept = product([d for i, d in enumerate(found) if i != rest_at])
-        found[rest_at] = _rest(dims, found, rest_at, kept, refuse)
+        found[rest_at] = _rest(dims, found, rest_at, refuse)
     return _checked(dims, found, refuse)
 
 
@@ -93,7 +92,7 @@ def _split(dim: Any, parts: Sequence[Any], refuse: Any) -> list[Any]:
     return [first, second]
 
 
-def _rest(dims: Sequence[Any], found: Sequence[Any], at: int, kept: Any, refuse: Any) -> Any:
+def _rest(dims: Sequence[Any], found: Sequence[Any], at: int, refuse: Any) -> Any:
     """What -1 stands for; unknown extents that appear on both sides cancel, one for one."""
     left, others = list(dims), []
     for dim in [d for i, d in enumerate(found) if i != at]:
@@ -103,7 +102,7 @@ def _rest(dims: Sequence[Any], found: Sequence[Any], at: int, kept: Any, refuse:
         else:
             del left[same]
     total, divisor = product(left), product(others)
-    if is_any(total, divisor) or is_any(kept):
+    if is_any(total, divisor):
         return AnyDim()
     known = isinstance(total, int) and isinstance(divisor, int)
     if known and (divisor == 0 or total % divisor):

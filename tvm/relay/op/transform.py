@@ -138,6 +138,8 @@ def _squeeze_type(ctx: Relate) -> Type | None:
     dims = extents(x)
     axis = ctx.attrs.axis
     if axis is None:
+        if not all(isinstance(d, int) for d in dims):  # one of them may be 1 when it runs
+            raise ctx.fail("no axes are named, and an extent is no number", "axis=[...]")
         return TensorType([d for d in dims if not (isinstance(d, int) and d == 1)], x.dtype)
     gone = {axis_of(ctx, int(a), len(dims)) for a in axis}
     wrong = [dims[a] for a in sorted(gone) if isinstance(dims[a], int) and dims[a] != 1]
@@ -590,8 +592,11 @@ def _slice_places(
     found = []
     for at, axis in enumerate(axes):
         axis = int(axis) % len(dims)
-        low, step = int(begin[at]), int(strides[at])
-        high = int(end[at]) if at < len(end) else dims[axis]
+        step = int(strides[at])
+        low = (0 if step > 0 else -1) if begin[at] is None else int(begin[at])
+        high = dims[axis] if at >= len(end) or end[at] is None else int(end[at])
+        if at < len(end) and end[at] is None and step < 0 and isinstance(high, int):
+            high = -high - 1  # past the front
         if o.get("slice_mode", "end") == "size":
             high = dims[axis] if high < 0 else low + high
             step = 1
@@ -600,10 +605,8 @@ def _slice_places(
 
 
 def _sliced_extent(extent: Any, low: int, high: Any, step: int) -> Any:
-    if not isinstance(extent, int):
-        if isinstance(high, int) and high >= 0 and low >= 0 and step > 0 and not is_any(extent):
-            return max(0, -(-(high - low) // step))
-        return AnyDim() if is_any(extent) else extent
+    if not isinstance(extent, int):  # a symbol may be less than where a slice ends
+        return extent if high is extent and low == 0 and step == 1 else AnyDim()
     return len(range(*slice(low, high if isinstance(high, int) else None, step).indices(extent)))
 
 
@@ -648,11 +651,18 @@ def strided_slice(
         return dynamic("dyn.strided_slice", attrs, data, begin, end, step)
     steps = _ints([1] if strides is None else strides, "strided_slice: the strides")
     return strided_slice.call(
-        data, begin=_ints(begin, "strided_slice: the begin"),
-        end=_ints(end, "strided_slice: the end"), strides=steps or (1,),
+        data, begin=_places(begin, "strided_slice: the begin"),
+        end=_places(end, "strided_slice: the end"), strides=steps or (1,),
         axes=None if axes is None else _ints(axes, "strided_slice: the axes"),
         slice_mode=slice_mode,
     )  # fmt: skip
+
+
+def _places(value: Any, what: str) -> tuple[int | None, ...]:
+    """Numbers; None stands for the first or the last place of an axis."""
+    if isinstance(value, (list, tuple)):
+        return tuple(None if item is None else int(item) for item in value)
+    return _ints(value, what)
 
 
 @relay_op("strided_set", relation=lambda ctx: tensor(ctx, 0), level=4, pattern=INJECTIVE,
@@ -787,7 +797,19 @@ def unravel_index(indices: Expr, shape: Expr) -> Call:
     return unravel_index.call(indices, shape)
 
 
+def _to_dense_type(ctx: Relate) -> Type | None:
+    places, values = tensor(ctx, 0), tensor(ctx, 1)
+    if places is None or values is None:
+        return None
+    dims = [int(extent) for extent in ctx.attrs.output_shape]
+    rank = extents(places)[1] if len(places.shape) == 2 else 1
+    if isinstance(rank, int) and len(places.shape) == 2 and rank != len(dims):
+        raise ctx.fail(f"places of {rank} coordinates in a tensor of shape {dims}", f"{len(dims)}")
+    return TensorType(dims, values.dtype)
+
+
 @relay_op("sparse_to_dense", "SparseToDenseAttrs", level=3, pattern=OPAQUE,
+          relation=_to_dense_type,
           operands=("sparse_indices", "sparse_values", "default_value"),
           lower=lambda bb, i, v, d, *, output_shape: bb.call_te(
               lambda a, b, c: topi.sparse_to_dense(a, output_shape, b, c()), i, v, d,

@@ -150,7 +150,7 @@ class _Legalizer:
                 _LOG.warning("No legalization func for %s is found.", call.op.name)
             return call
         # functions that are called by name find shapes as they run
-        if call.op.get_attr("FCallPacked") is None and not _shapes_known(call):
+        if not shapes_known(call):
             return call
         if any(_is_distributed(arg.struct_info_) for arg in call.args):
             raise TypeError(
@@ -342,9 +342,11 @@ def _is_distributed(info: StructInfo | None) -> bool:
     return isinstance(info, DTensorStructInfo)
 
 
-def _shapes_known(call: Call) -> bool:
-    """Whether the rule finds the shapes that it needs, of operands and result."""
+def shapes_known(call: Call) -> bool:
+    """Whether an operator's rule finds the shapes that it needs, of operands and result."""
     assert isinstance(call.op, Op), "the caller looked"
+    if call.op.get_attr("FCallPacked") is not None:
+        return True
     needs_operands = call.op.get_attr("RequiresArgumentShapes") is not False
     if needs_operands and not all(_known(arg.struct_info_) for arg in call.args):
         return False

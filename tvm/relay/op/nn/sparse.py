@@ -191,7 +191,16 @@ def bitserial_conv2d(
     )  # fmt: skip
 
 
+def _bitserial_dense_type(ctx: Relate) -> Type | None:
+    x, weight = tensor(ctx, 0), tensor(ctx, 1)
+    if x is None or weight is None:
+        return None
+    units = extents(weight)[0] if ctx.attrs.units is None else int(ctx.attrs.units)
+    return TensorType([*extents(x)[:-1], units], ctx.attrs.out_dtype)
+
+
 @relay_op("nn.bitserial_dense", "BinaryDenseAttrs", operands=("data", "weight"), level=1,
+          relation=_bitserial_dense_type,
           lower=lambda bb, x, w, *, units, data_bits, weight_bits, pack_dtype, out_dtype, unipolar:
           bb.call_te(topi.nn.bitserial_dense, x, w, data_bits, weight_bits, pack_dtype,
                      out_dtype, unipolar))  # fmt: skip
