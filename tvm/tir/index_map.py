@@ -35,6 +35,7 @@ from .expr import (
     make_const,
 )
 from .functor import substitute, walk
+from .index_digits import Digits, digits_of, with_digits
 from .op.arith import (
     cast,
     ceildiv,
@@ -161,11 +162,18 @@ class IndexMap(Node):
         self._require_count(ranges)
         prover = Analyzer() if analyzer is None else analyzer
         domains = dict(zip(self.initial_indices, self._typed(ranges)))
+        indices = self.final_indices
+        digits = digits_of(indices, domains)
+        if digits:
+            indices = tuple(with_digits(indices, digits))
+            domains.update({var: dom for d in digits for var, dom in d.domains().items()})
         for var, dom in domains.items():
             prover.bind(var, dom)
         return [
-            _padded_range_of(index, domains) or _range_of(index, domains, prover)
-            for index in self.final_indices
+            domains.get(index)  # type: ignore[call-overload]
+            or _padded_range_of(index, domains)
+            or _range_of(index, domains, prover)
+            for index in indices
         ]
 
     def _typed(self, ranges: Sequence[Range]) -> list[Range]:
@@ -234,6 +242,9 @@ class IndexMap(Node):
     def _inverted(self, ranges: Sequence[Range], exact: bool) -> tuple[IndexMap, PrimExpr | None]:
         self._require_count(ranges)
         domains = dict(zip(self.initial_indices, self._typed(ranges)))
+        digits = [] if exact else digits_of(self.final_indices, domains)
+        if digits:
+            return self._inverted_by_digits(digits, domains)
         shifts = {v: _Shift(v, dom, self.final_indices, exact) for v, dom in domains.items()}
         moved = {var: shift.value for var, shift in shifts.items()}
         prover = Analyzer()
@@ -262,6 +273,25 @@ class IndexMap(Node):
             if outside is not None:
                 padding = outside if padding is None else logical_or(padding, outside)
         return IndexMap(outputs, result), padding
+
+    def _inverted_by_digits(
+        self, digits: Sequence[Digits], domains: Mapping[Var, Range]
+    ) -> tuple[IndexMap, PrimExpr | None]:
+        """The same of a map in which variables are divided by symbols."""
+        split = {d.var: d for d in digits}
+        boxes = [
+            (split[var].domains() if var in split else {var: dom}) for var, dom in domains.items()
+        ]
+        box = {var: dom for part in boxes for var, dom in part.items()}
+        indices = with_digits(self.final_indices, digits)
+        made, padding = IndexMap(list(box), indices)._inverted(list(box.values()), exact=False)
+        values = dict(zip(box, made.final_indices))
+        for digit in digits:
+            more = digit.padding(values)
+            if more is not None:
+                padding = more if padding is None else logical_or(padding, more)
+        back = [split[v].value(values) if v in split else values[v] for v in domains]
+        return IndexMap(made.initial_indices, back), padding
 
     def _require_count(self, given: Sequence[object]) -> None:
         if len(given) != len(self.initial_indices):
