@@ -48,7 +48,7 @@ def test_a_product_of_fragments() -> None:
 
 
 def test_other_devices_have_no_such_memory() -> None:
-    with pytest.raises(TVMError, match=r"Metal code for memory a of scope 'wmma\.matrix_a'"):
+    with pytest.raises(TVMError, match=r"Metal code for memory c of scope 'wmma\.accumulator'"):
         source_of(IRModule({"main": product}), "metal")
 
 

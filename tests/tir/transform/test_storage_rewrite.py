@@ -39,11 +39,11 @@ class TestSharesAndMovesOut(PassTest):
     @T.prim_func
     def Expected(A: T.Buffer((16,), "float32"), C: T.Buffer((16,), "float32")):
         s_data = T.allocate([4], "float32", "global")
+        x = T.decl_buffer((4,), data=s_data)
         t_data = T.allocate([4], "float32", "global")
+        y = T.decl_buffer((4,), data=t_data)
         for i in range(4):
-            x = T.decl_buffer((4,), data=s_data)
-            y = T.decl_buffer((4,), data=t_data)
-            z = T.decl_buffer((4,), data=s_data)
+            z = T.decl_buffer((4,), data=t_data)
             for j in range(4):
                 x[j] = A[i * 4 + j]
             for j in range(4):

@@ -1,186 +1,234 @@
 """Scratch memory is allocated once, far out, and shared by what is never in use together.
 
-    for i in range(n):                          s = alloc(16)
+    for i in range(n):                          s = alloc(16); t = alloc(16)
         a = alloc(16); b = alloc(16)            for i in range(n):
-        a[:] = f(i)                      ->         s[:] = f(i)        # a
-        c[:] = g(a)                                 c[:] = g(s)
-        b[:] = h(c)                                 s[:] = h(c)        # b
+        c = alloc(16)                    ->         s[:] = f(i)        # a
+        a[:] = f(i)                                 t[:] = g(s)        # b
+        b[:] = g(a)                                 s[:] = h(t)        # c
+        c[:] = h(b)
 
 Allocations move to the start of the function, of the body of a parallel loop, or of a launch of
-threads, if their sizes are known there. Two share memory if they have one type and scope and
-constant sizes, and no statement, taking loops as a whole, lies between the first and the last use
-of both. Pointers that let statements give to memory of whole vectors become pointers to vectors.
+threads, if their sizes are known there; what nothing uses is gone. `storage_plan` says what shares
+memory; no buffers do where there is more than one of dynamic shared memory, or with the option
+`tir.merge_static_smem`: `MergeSharedMemoryAllocations` finds better places later. Memories of a
+device's own become one allocation for each scope. Pointers that let statements give to memory of
+whole vectors become pointers to vectors.
 """
 
 from __future__ import annotations
 
 from typing import Final
 
+from tvm.arith.analyzer import Analyzer
+from tvm.error import CheckError, message
+from tvm.ffi.registry import get_global_func
 from tvm.ir.expr import PrimExpr
 from tvm.ir.module import IRModule
+from tvm.ir.node import with_fields
+from tvm.ir.structural import structural_equal
 from tvm.ir.transform import PassContext
+from tvm.target.target import Target
 from tvm.tir import expr as e
 from tvm.tir import stmt as s
 from tvm.tir.buffer import Buffer
 from tvm.tir.function import PrimFunc
-from tvm.tir.functor import StmtExprMutator, walk
+from tvm.tir.functor import StmtExprMutator
 from tvm.tir.op import arith as ops
 
-from .lifetimes import Life, Lives
+from .lower_device_storage_access_info import PREFIX
 from .pass_form import tir_pass
 from .pointer_value_type_rewrite import retype_bound_pointers
+from .storage_plan import Memory, Plan, is_tagged, scope_of
+from .storage_steps import Steps
+
+_TYPED_MEMORY: Final = ("vulkan", "webgpu")  # what an array holds is part of its type there
 
 
 @tir_pass("tir.StorageRewrite")
 def StorageRewrite(func: PrimFunc, mod: IRModule, ctx: PassContext) -> PrimFunc:
     """No two allocations of one scope could share memory, as far as that can be seen."""
-    lives = Lives(_size)
-    lives.scope(None, func.body)
-    if lives.entries:
-        plan = _plan(list(lives.entries.values()), func.body)
-        func = func.with_body(_Rewriter(plan).scope(None, func.body))
+    steps = Steps(func.body)
+    dynamic = [one for one in steps.allocations.values() if scope_of(one.op) == "shared.dyn"]
+    share = len(dynamic) < 2 and not ctx.option("tir.merge_static_smem", False)
+    target = func.attrs.get("target")
+    typed = isinstance(target, Target) and target.kind.name in _TYPED_MEMORY
+    plan = Plan(steps, func.body, share=share, same_types=typed)
+    func = func.with_body(_Rewriter(plan, steps.buffers).scope(None, func.body))
     return retype_bound_pointers(func)
 
 
-_COMPUTED: Final = -1  # a size that is known when the program runs
-
-
-def _size(op: s.Allocate) -> int | None:
-    """The number of elements, for memory that is worth moving."""
-    if len(op.extents) != 1 or op.annotations:
-        return None
-    if not ops.is_one(op.condition) or _scope(op) not in ("", "global"):
-        return None  # local memory becomes registers, which others share by themselves
-    extent = op.extents[0]
-    return extent.value if isinstance(extent, e.IntImm) else _COMPUTED
-
-
-def _scope(op: s.Allocate) -> str:
-    return str(getattr(op.buffer_var.type_annotation, "storage_scope", ""))
-
-
-class _Shared:
-    """Memory for several allocations that are never in use together."""
-
-    def __init__(self, life: Life) -> None:
-        self.var = life.op.buffer_var
-        self.first_op = life.op
-        self.size = life.size
-        self.free_after = life.last
-
-    def allocate(self, body: s.Stmt) -> s.Stmt:
-        """The body with the memory."""
-        op = self.first_op
-        extent = op.extents[0]
-        if self.size != _COMPUTED:
-            extent = ops.const(self.size, extent.dtype)
-        return s.Allocate(self.var, op.dtype, (extent,), op.condition, body, op.annotations,
-                          op.span)  # fmt: skip
-
-
-class _Plan:
-    def __init__(self) -> None:
-        self.places: dict[s.Stmt | None, list[_Shared]] = {}
-        self.memory: dict[e.Var, _Shared] = {}
-
-
-def _plan(lives: list[Life], body: s.Stmt) -> _Plan:
-    plan = _Plan()
-    for life in sorted(lives, key=lambda x: (x.first is None, x.first or 0)):
-        if life.size == _COMPUTED and not _is_known(life, body):
-            continue
-        shared = plan.places.setdefault(life.home, [])
-        if life.first is None:
-            continue  # nothing uses it
-        plan.memory[life.op.buffer_var] = _take(shared, life)
-    return plan
-
-
-def _is_known(life: Life, body: s.Stmt) -> bool:
-    """Whether what the size is computed from is there where the memory moves to."""
-    wanted = set()
-    for node in walk(life.op.extents[0]):
-        if isinstance(node, (e.BufferLoad, e.Call)):
-            return False  # which may change on the way
-        if isinstance(node, (e.FloorDiv, e.FloorMod, e.Div, e.Mod)) and not ops.literal(node.b):
-            return False  # by zero, where a loop around does not run
-        if isinstance(node, e.Var):
-            wanted.add(node)
-    inside = body if life.home is None else life.home.body  # type: ignore[attr-defined]
-    return all(_variable_of(node) not in wanted for node in walk(inside))
-
-
-def _variable_of(node: object) -> e.Var | None:
-    """The variable that a statement or expression gives values to."""
-    if isinstance(node, s.For):
-        return node.loop_var
-    if isinstance(node, (s.LetStmt, e.Let)):
-        return node.var
-    launch = isinstance(node, s.AttrStmt) and isinstance(node.node, e.IterVar)
-    return node.node.var if launch else None  # type: ignore[attr-defined]
-
-
-def _take(shared: list[_Shared], life: Life) -> _Shared:
-    """Memory that is free by now, of the nearest size; else new memory."""
-    assert life.first is not None, "only what is used needs memory"
-    free = [
-        one for one in shared
-        if one.free_after < life.first and one.first_op.dtype is life.op.dtype
-        and _COMPUTED not in (one.size, life.size)
-    ]  # fmt: skip
-    if not free:
-        shared.append(_Shared(life))
-        return shared[-1]
-    best = min(free, key=lambda one: (one.size < life.size, abs(one.size - life.size)))
-    best.size = max(best.size, life.size)
-    best.free_after = life.last
-    return best
-
-
 class _Rewriter(StmtExprMutator):
-    def __init__(self, plan: _Plan) -> None:
+    def __init__(self, plan: Plan, accessed: set[Buffer]) -> None:
         super().__init__()
         self._plan = plan
+        self._accessed = accessed
+        self._declared: set[Buffer] = set()  # beside the allocation
+        self._nests = {home: self._nest(memories) for home, memories in plan.places.items()}
 
     def scope(self, home: s.Stmt | None, body: s.Stmt) -> s.Stmt:
         """The body with all memory that it needs in front."""
         new = self.visit_stmt(body)
-        for shared in reversed(self._plan.places.get(home, [])):
-            new = shared.allocate(new)
+        for stmt in reversed(self._nests.get(home, [])):
+            new = with_fields(stmt, body=new)
         return new
 
+    def _nest(self, memories: list[Memory]) -> list[s.Allocate | s.DeclBuffer]:
+        """The allocations of one place, each with the declaration that stands beside it."""
+        own = _one_for_each_tag(memories)
+        made: list[s.Allocate | s.DeclBuffer] = []
+        for memory in memories:
+            if memory not in own:
+                continue
+            op = own[memory]
+            made.append(op)
+            below = memory.first.body
+            alike = all(_is_like(one.op, memory.first) for one in memory.allocations)
+            if not alike or not isinstance(below, s.DeclBuffer):
+                continue
+            beside = below.buffer.data is op.buffer_var
+            if beside and self._plan.is_known(below.buffer, memory.home):
+                if below.buffer in self._accessed:
+                    made.append(below)
+                self._declared.add(below.buffer)
+        return made
+
+    def _memory_of(self, var: e.Var) -> Memory | None:
+        return self._plan.memory.get(var)
+
     def visit_var_(self, op: e.Var) -> PrimExpr:
-        shared = self._plan.memory.get(op)
-        return op if shared is None else shared.var
+        memory = self._memory_of(op)
+        return op if memory is None else memory.var
 
     def visit_buffer_use(self, buffer: Buffer) -> Buffer:
-        shared = self._plan.memory.get(buffer.data)
-        if shared is None or shared.var is buffer.data:
+        memory = self._memory_of(buffer.data)
+        if memory is None or memory.var is buffer.data:
             return buffer
         known = self.buffers.get(buffer)
         if known is None:
-            known = buffer.with_changes(data=shared.var)
+            known = buffer.with_changes(data=memory.var)
             self.buffers[buffer] = known
         return known
 
     def visit_buffer_def(self, buffer: Buffer) -> Buffer:
         return self.visit_buffer_use(buffer)
 
+    def _moved(self, buffer: Buffer, indices: tuple[PrimExpr, ...]) -> tuple[PrimExpr, ...]:
+        """The indices within memory that the buffer's is a part of."""
+        memory = self._memory_of(buffer.data)
+        if memory is None or memory.offset == 0:
+            return indices
+        start = ops.const(memory.offset // buffer.dtype.bits, indices[0].dtype)
+        return (ops.add(start, indices[0]), *indices[1:])
+
+    def visit_buffer_load_(self, op: e.BufferLoad) -> PrimExpr:
+        new = super().visit_buffer_load_(op)
+        if not isinstance(new, e.BufferLoad):
+            return new
+        indices = self._moved(op.buffer, new.indices)
+        return new if indices is new.indices else with_fields(new, indices=indices)
+
+    def visit_buffer_store_(self, op: s.BufferStore) -> s.Stmt:
+        new = super().visit_buffer_store_(op)
+        if not isinstance(new, s.BufferStore):
+            return new
+        indices = self._moved(op.buffer, new.indices)
+        return new if indices is new.indices else with_fields(new, indices=indices)
+
+    def visit_call_(self, op: e.Call) -> PrimExpr:
+        new = super().visit_call_(op)
+        if getattr(op.op, "name", "") != "tir.tvm_access_ptr" or not isinstance(new, e.Call):
+            return new
+        memory = self._memory_of(op.args[1]) if isinstance(op.args[1], e.Var) else None
+        if memory is None or memory.offset == 0:
+            return new
+        element = op.args[0].dtype
+        start = ops.const(memory.offset // (element.bits * element.lanes), new.args[2].dtype)
+        args = (*new.args[:2], ops.add(start, new.args[2]), *new.args[3:])
+        return with_fields(new, args=args)
+
     def visit_allocate_(self, op: s.Allocate) -> s.Stmt:
-        if op.buffer_var in self._plan.memory:
+        if op.buffer_var in self._plan.memory or op.buffer_var in self._plan.unused:
             return self.visit_stmt(op.body)
         return super().visit_allocate_(op)
 
+    def visit_decl_buffer_(self, op: s.DeclBuffer) -> s.Stmt:
+        if op.buffer in self._declared or op.buffer not in self._accessed:
+            return self.visit_stmt(op.body)
+        return super().visit_decl_buffer_(op)
+
     def visit_for_(self, op: s.For) -> s.Stmt:
-        if op not in self._plan.places:
+        if op not in self._nests:
             return super().visit_for_(op)
         low, extent = self.visit_expr(op.min), self.visit_expr(op.extent)
-        body = self.scope(op, op.body)
-        return s.For(op.loop_var, low, extent, op.kind, body, op.thread_binding, op.annotations,
-                     op.span)  # fmt: skip
+        return with_fields(op, min=low, extent=extent, body=self.scope(op, op.body))
 
     def visit_attr_stmt_(self, op: s.AttrStmt) -> s.Stmt:
-        if op not in self._plan.places:
+        if op not in self._nests:
             return super().visit_attr_stmt_(op)
-        return s.AttrStmt(op.node, op.attr_key, self.visit_expr(op.value),
-                          self.scope(op, op.body), op.span)  # fmt: skip
+        return with_fields(op, value=self.visit_expr(op.value), body=self.scope(op, op.body))
+
+
+def _is_like(a: s.Allocate, b: s.Allocate) -> bool:
+    return a.dtype is b.dtype and structural_equal(list(a.extents), list(b.extents))
+
+
+def _one_for_each_tag(memories: list[Memory]) -> dict[Memory, s.Allocate]:
+    """The allocation of each memory; those of one tagged scope become parts of the first."""
+    leaders: dict[str, list[Memory]] = {}
+    made: dict[Memory, s.Allocate] = {}
+    for memory in memories:
+        if is_tagged(memory.scope):
+            leaders.setdefault(memory.scope, []).append(memory)
+        else:
+            made[memory] = _allocate(memory, _extents(memory))
+    for scope, parts in leaders.items():
+        made[parts[0]] = _allocate_parts(scope, parts)
+    return {memory: made[memory] for memory in memories if memory in made}
+
+
+def _allocate(memory: Memory, extents: tuple[PrimExpr, ...]) -> s.Allocate:
+    op = memory.first
+    return s.Allocate(memory.var, op.dtype, extents, True, s.Evaluate(0), span=op.span)
+
+
+def _extents(memory: Memory) -> tuple[PrimExpr, ...]:
+    """Room for the largest of all that lies there."""
+    first = memory.first
+    if all(_is_like(one.op, first) for one in memory.allocations):
+        return first.extents
+    unit = first.dtype.bits * first.dtype.lanes
+    total: PrimExpr | None = None
+    for one in memory.allocations:
+        bits = ops.multiply(one.op.extents[0], one.op.dtype.bits * one.op.dtype.lanes)
+        total = bits if total is None else ops.max_of(total, bits)
+    assert total is not None, "memory is for something"
+    return (Analyzer().simplify(ops.ceildiv(total, ops.const(unit, total.dtype))),)
+
+
+def _allocate_parts(scope: str, parts: list[Memory]) -> s.Allocate:
+    describe = get_global_func(PREFIX + scope, allow_missing=True)
+    info = None if describe is None else describe()
+    step = 32 if info is None else info.max_simd_bits
+    total = 0
+    for memory in parts:
+        if not memory.bits:
+            raise CheckError(
+                message(
+                    f"memory of scope {scope}",
+                    found=f"{memory.var.name}, whose size is computed",
+                    legal="sizes that are constants: memory with a tag is one allocation",
+                )
+            )
+        memory.offset = total
+        memory.var = parts[0].var
+        total = -(-(total + memory.bits) // step) * step
+    if info is not None and total > info.max_num_bits:
+        raise CheckError(
+            f"Allocation exceed bound of memory tag {scope}: {total} bits; legal: at most "
+            f"{info.max_num_bits} bits"
+        )
+    first = parts[0].first
+    if len(parts) == 1:
+        return _allocate(parts[0], _extents(parts[0]))
+    unit = first.dtype.bits * first.dtype.lanes
+    return _allocate(parts[0], (ops.const(-(-total // unit), first.extents[0].dtype),))
