@@ -131,15 +131,15 @@ def test_parts_of_a_memory_of_the_device() -> None:
         P[0] = A[1] + T.Cast("float32", B[1])
 
     assert allocations(func) == [("A_data", "float32", 10)]  # 192 bits and 128
-    assert "B_1[13]" in StorageRewrite()(tvm.IRModule({"main": func})).script().replace(
-        "B[13]", "B_1[13]"
-    )
+    text = StorageRewrite()(tvm.IRModule({"main": func})).script()
+    assert "B[13]" in text or "B_1[13]" in text
+    size = te.var("n")
+    ib = tvm.tir.ir_builder.create()
+    memory = ib.allocate("float32", size, name="A", scope="local.parts")
+    memory[0] = tir.const(1, "float32")
+    mod = tvm.IRModule.from_expr(tir.PrimFunc([size], ib.get()))
     with pytest.raises(tvm.TVMError, match="whose size is computed"):
-        size = te.var("n")
-        ib = tvm.tir.ir_builder.create()
-        memory = ib.allocate("float32", size, name="A", scope="local.parts")
-        memory[0] = tir.const(1, "float32")
-        StorageRewrite()(tvm.IRModule.from_expr(tir.PrimFunc([size], ib.get())))
+        StorageRewrite()(mod)
 
 
 def test_memory_beyond_the_device() -> None:
@@ -147,7 +147,7 @@ def test_memory_beyond_the_device() -> None:
     def describe() -> MemoryInfo:
         return MemoryInfo(8, 64, 32, None)
 
-    with pytest.raises(tvm.TVMError, match="Allocation exceed bound of memory tag local.little"):
+    with pytest.raises(tvm.TVMError, match=r"Allocation exceed bound of memory tag local\.little"):
         allocations(in_turn("local.little", ("float32", 5)))
 
 
