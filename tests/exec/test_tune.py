@@ -84,7 +84,7 @@ def test_refused(
 def test_bytes_that_are_no_text(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "p.py").write_bytes(b"\xff\xfe")
     assert main(["tune", str(tmp_path / "p.py"), "-o", str(tmp_path / "a.so")]) == 1
-    assert "TVMScript as UTF-8" in capsys.readouterr().err
+    assert "text as UTF-8" in capsys.readouterr().err
 
 
 def test_table() -> None:

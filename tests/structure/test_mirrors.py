@@ -56,6 +56,13 @@ COVERED_BY: dict[str, tuple[str, str]] = {
         ),
         ("tests/report/test_collector.py", "one program shows all parts"),
     ),
+    **dict.fromkeys(
+        (
+            "tvm/exec/diff.py", "tvm/exec/explain.py", "tvm/exec/reports.py",
+            "tvm/report/of_library.py", "tvm/report/second_choice.py", "tvm/report/server.py",
+        ),
+        ("tests/exec/test_view.py", "as users call them"),
+    ),
     "tvm/tir/access_rules.py": ("tests/tir/test_expr.py", "loads and stores are checked"),
     "tvm/meta_schedule/_ffi_api.py": NAMED,
     "tvm/rpc/_ffi_api.py": NAMED,

@@ -30,8 +30,11 @@ INTERRUPTED: Final = 130            # 128 + SIGINT, as shells count
 # Name of the command: what it does. Its module is tvm.exec.<name>, loaded only if it is asked for.
 COMMANDS: Final = {
     "compile": "compile an ONNX model to a library of native code",
+    "view": "show what became of a program, as a page in the browser",
+    "explain": "tell how each kernel was made, why, and what it costs",
     "run": "run a compiled library on the arrays of a file",
     "bench": "measure a compiled library, kernel by kernel",
+    "diff": "tell what changed between two builds, in kernels and time",
     "tune": "search for faster kernels, and compile with the best",
     "keygen": "make a key that signs files",
     "sign": "sign a library or parameters with a key",

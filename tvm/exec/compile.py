@@ -1,4 +1,4 @@
-"""`tvm compile MODEL.onnx -o model.so`: an ONNX model becomes a library of native code."""
+"""`tvm compile MODEL -o model.so`: a model becomes a library of native code."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from tvm.error import message
 from tvm.exec import signature
 from tvm.exec.command import Mistake, Outcome, Steps
 from tvm.exec.files import check_output
-from tvm.exec.onnx_file import load_model
-from tvm.exec.shapes import LEGAL, LEGAL_SEVERAL, parse_several, parse_shapes
+from tvm.exec.program import LEGAL as LEGAL_PROGRAM
+from tvm.exec.program import read_program
+from tvm.exec.shapes import LEGAL, LEGAL_SEVERAL, parse_several
 from tvm.ir.transform import PassContext
-from tvm.relax.frontend.onnx import from_onnx
 from tvm.relax.transform.specialize import with_variants
 from tvm.runtime import cpu
 from tvm.runtime.export import LIBRARY_FORMS
@@ -22,7 +22,7 @@ from tvm.target import Target
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("model", type=Path, metavar="MODEL.onnx", help="the model to compile")
+    parser.add_argument("model", type=Path, metavar="MODEL", help=LEGAL_PROGRAM)
     parser.add_argument(
         "-o", "--output", type=Path, required=True, metavar="PATH", help="the library to write"
     )
@@ -40,7 +40,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> Outcome:
-    shapes, several = parse_shapes(args.input_shapes), parse_several(args.shapes)
+    several = parse_several(args.shapes)
     target = Target(args.target)
     check_output(args.output, "the library")
     if args.output.suffix not in LIBRARY_FORMS:
@@ -52,10 +52,8 @@ def run(args: argparse.Namespace) -> Outcome:
             )
         )
     steps = Steps(args.verbose)
-    with steps.step("read"):
-        model = load_model(args.model)
     with steps.step("import"):
-        module = from_onnx(model, shape_dict=shapes or None)
+        module = read_program(args.model, args.input_shapes)
         if several:
             try:
                 module = with_variants(module, several)

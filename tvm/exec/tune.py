@@ -1,7 +1,7 @@
 """`tvm tune MODEL --budget 60s -o model.so`: search for faster kernels, and write the best program.
 
-MODEL is an ONNX file or a file of TVMScript. What was measured is kept in `--records`, a folder or
-the URL of a database in SQL; a search that was ended, by Ctrl-C as well, goes on from there.
+MODEL is any program that `tvm.exec.program` reads. What was measured is kept in `--records`, a
+folder or the URL of a database in SQL; a search that was ended, by Ctrl-C as well, goes on there.
 """
 
 from __future__ import annotations
@@ -21,16 +21,14 @@ from tvm.driver.tune import TaskState, Tuned, tune
 from tvm.error import message
 from tvm.exec import signature
 from tvm.exec.command import Mistake, Outcome, Steps, table
-from tvm.exec.files import check_input, check_output
-from tvm.exec.onnx_file import load_model
-from tvm.exec.shapes import LEGAL, parse_shapes
-from tvm.ir.module import IRModule
+from tvm.exec.files import check_output
+from tvm.exec.program import LEGAL as LEGAL_PROGRAM
+from tvm.exec.program import read_program
+from tvm.exec.shapes import LEGAL
 from tvm.meta_schedule.database import Database
-from tvm.relax.frontend.onnx import from_onnx
 from tvm.runtime import cpu, tensor
 from tvm.runtime.export import LIBRARY_FORMS
 from tvm.runtime.vm import VirtualMachine
-from tvm.script import from_source
 from tvm.target import Target
 
 if TYPE_CHECKING:
@@ -61,7 +59,7 @@ def budget(text: str) -> Budget:
 
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "model", type=Path, metavar="MODEL", help="an ONNX file, or TVMScript in a .py file"
+        "model", type=Path, metavar="MODEL", help=LEGAL_PROGRAM
     )
     parser.add_argument(
         "-o", "--output", type=Path, required=True, metavar="PATH", help="the library to write"
@@ -90,7 +88,7 @@ def run(args: argparse.Namespace) -> Outcome:
         raise Mistake(message(asked, found=found, legal=legal))
     steps = Steps(args.verbose)
     with steps.step("read"):
-        mod = _read(args.model, args.input_shapes)
+        mod = read_program(args.model, args.input_shapes)
     with steps.step("tune"), _Progress(args.budget, quiet=args.json) as progress:
         tuned = tune(
             mod, target, database=_records(args.records), max_trials=args.budget.trials,
@@ -104,20 +102,6 @@ def run(args: argparse.Namespace) -> Outcome:
     with steps.step("write"):
         chosen.export_library(str(args.output))
     return Outcome(_text(args, tuned, compared), _record(args, tuned, compared, steps))
-
-
-def _read(path: Path, shapes: str) -> IRModule:
-    if path.suffix not in (".py", ".tvm"):
-        return from_onnx(load_model(path), shape_dict=parse_shapes(shapes) or None)
-    check_input(path, "the program")
-    try:
-        text = path.read_text(encoding="utf-8")
-    except UnicodeDecodeError as error:
-        found = f"byte {error.start}: {error.reason}"
-        asked = f"cannot read the program {str(path)!r}"
-        raise Mistake(message(asked, found=found, legal="TVMScript as UTF-8")) from error
-    found = from_source(text)
-    return found if isinstance(found, IRModule) else IRModule.from_expr(found)
 
 
 def _records(where: str | None) -> Database:

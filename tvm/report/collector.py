@@ -34,6 +34,7 @@ from .memory import memory_of
 from .recorder import Recorder
 from .roof_programs import roofs
 from .sample_inputs import sample_inputs
+from .second_choice import build_by_second_choice
 from .stages import Life, Texts, lives, pass_runs
 from .steps import steps_of
 
@@ -50,13 +51,15 @@ def collect(
     title: str = "program",
     code: bool = True,
     times: bool = True,
+    alternatives: bool = False,
     inputs: Sequence[Any] | None = None,
     progress: Progress | None = None,
 ) -> w.Report:
     """Compile `mod`, and tell what was done.
 
-    `code` adds machine code, `times` runs the program on `inputs` (random ones by default). What
-    cannot be told is said in `Report.notes`: times of a program with open sizes, say.
+    `code` adds machine code, `times` runs the program on `inputs` (random ones by default), and
+    `alternatives` does so once more with the next rule for each kernel. What cannot be told is said
+    in `Report.notes`: times of a program with open sizes, say.
     """
     chosen = target if isinstance(target, Target) else Target(target)
     given = IRModule.from_expr(mod) if isinstance(mod, PrimFunc) else mod
@@ -70,10 +73,14 @@ def collect(
     )  # fmt: skip
     with watched:
         made = compile_module(given, chosen)
-    return assemble(
+    report = assemble(
         recorder, given, chosen, made, title=title, code=code, times=times, inputs=inputs,
         progress=tell,
     )  # fmt: skip
+    if alternatives and times and report.latency_us is not None and "cpu" in chosen.keys:
+        tell("alternatives", 0, 1)
+        _add_alternatives(report, given, chosen, inputs)
+    return report
 
 
 def assemble(
@@ -220,6 +227,25 @@ def _add_times(report: w.Report, made: Any, inputs: Sequence[Any] | None) -> Non
         report.notes.append(f"nothing was measured: {str(error).splitlines()[0]}")
         return
     measure(report, vm, [tensor(a) if hasattr(a, "__array__") else a for a in arrays])
+
+
+def _add_alternatives(
+    report: w.Report, given: IRModule, target: Target, inputs: Sequence[Any] | None
+) -> None:
+    """Times of the calls with the next rule; they have to be the same calls."""
+    recorder = Recorder()
+    with PassContext(instruments=[recorder]):
+        made = build_by_second_choice(given, target)
+    other = assemble(recorder, given, target, made, code=False, inputs=inputs)
+    if [c.sources for c in other.calls] != [c.sources for c in report.calls]:
+        report.notes.append("alternatives are not told: they split the program in other calls")
+        return
+    for call, instead in zip(report.calls, other.calls):
+        kernel, second = report.kernels.get(call.kernel), other.kernels.get(instead.kernel)
+        if kernel is None or second is None or second.reason == kernel.reason:
+            continue
+        call.alternative_us = instead.measured_us
+        kernel.alternative = second.reason
 
 
 def _add_kernel_times(report: w.Report, made: Any) -> None:

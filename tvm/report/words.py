@@ -45,6 +45,7 @@ class Call:
     inputs: list[int]
     measured_us: float | None = None
     predicted_us: float | None = None
+    alternative_us: float | None = None  # with the next rule that fits; None where none does
 
 
 @dataclass
@@ -106,6 +107,7 @@ class Kernel:
     steps: list[Step]
     code: Code | None = None
     threads: int = 1
+    alternative: str = ""  # the next rule that fits
 
 
 @dataclass

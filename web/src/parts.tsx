@@ -18,7 +18,7 @@ export function link(where: Where, to: Partial<Where>): string {
 
 export function KernelLink({ shared, name, view = "kernel" }: { shared: Shared; name: string; view?: string }) {
   if (!shared.report.byName.has(name)) return <span>{name}</span>;
-  return <a href={link(shared.where, { view, kernel: name })}><Dot name={name} />{name}</a>;
+  return <a class="kernel" href={link(shared.where, { view, kernel: name })}><Dot name={name} />{name}</a>;
 }
 
 export function Dot({ name }: { name: string }) {

@@ -1,12 +1,12 @@
 // The report as the page gets it: the JSON form of tvm.report.Report, and questions about it.
 
 export interface Source { name: string; op: string; value: string; shape: string; place: string; inputs: number[]; calls: number[] }
-export interface Call { kernel: string; value: string; shape: string; sources: number[]; inputs: number[]; measured_us: number | null; predicted_us: number | null }
+export interface Call { kernel: string; value: string; shape: string; sources: number[]; inputs: number[]; measured_us: number | null; predicted_us: number | null; alternative_us: number | null }
 export interface Operand { name: string; dtype: string; shape: string; nbytes: number | null; scope: string; role: string }
 export interface Stage { run: number; name: string; text: number[] }
 export interface Step { text: string; kind: string; where: string; reason: string }
 export interface Code { tir: number[]; ir: number[]; ir_lines: number[]; asm: number[]; asm_lines: number[]; mix: Record<string, number>; spills: number }
-export interface Kernel { name: string; operands: Operand[]; flops: number | null; nbytes: number | null; rule: string; reason: string; refused: string[]; stages: Stage[]; steps: Step[]; code: Code | null; threads: number }
+export interface Kernel { name: string; operands: Operand[]; flops: number | null; nbytes: number | null; rule: string; reason: string; refused: string[]; stages: Stage[]; steps: Step[]; code: Code | null; threads: number; alternative: string }
 export interface PassRun { name: string; depth: number; start_us: number; duration_us: number; functions_before: number; functions_after: number; changed: string[]; size_before: number; size_after: number }
 export interface Held { value: string; maker: number; offset: number; nbytes: number; first: number; last: number }
 export interface Memory { arena_bytes: number; constant_bytes: number; peak_bytes: number; peak_call: number; held: Held[] }

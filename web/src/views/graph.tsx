@@ -95,16 +95,21 @@ function Canvas({ shared, nodes, placed, users, at, hits }: { shared: Shared; no
     const start = placed.rows[0]?.[0] ?? 0;
     return { k, x: size.width / 2 - placed.x[start] * k, y: 16 };
   };
-  useEffect(() => { if (size.width) setView(first()); }, [placed, size.width > 0]);
-  useEffect(() => { // bring the chosen node into sight
-    if (at < 0 || !size.width) return;
+  const of = useRef<unknown>(null); // the places that the view was made for
+  useEffect(() => { // the beginning of a graph, or the chosen node, is brought into sight
+    if (!size.width || !size.height) return;
+    const fresh = of.current !== placed;
+    of.current = placed;
     setView((v) => {
-      const k = Math.max(v?.k ?? 1, 0.6);
-      const sx = placed.x[at] * (v?.k ?? 1) + (v?.x ?? 0), sy = placed.row[at] * ROW * (v?.k ?? 1) + (v?.y ?? 0);
-      if (v && v.k === k && sx > 100 && sx < size.width - 100 && sy > 20 && sy < size.height - 80) return v;
+      if (at < 0) return v && !fresh ? v : first();
+      const k = v && !fresh ? Math.max(v.k, 0.6) : 1;
+      if (v && !fresh && v.k === k) {
+        const sx = placed.x[at] * k + v.x, sy = placed.row[at] * ROW * k + v.y;
+        if (sx > 100 && sx < size.width - 100 && sy > 20 && sy < size.height - 80) return v;
+      }
       return { k, x: size.width / 2 - placed.x[at] * k, y: size.height / 2 - placed.row[at] * ROW * k };
     });
-  }, [at, placed, size.width > 0]);
+  }, [at, placed, size.width > 0 && size.height > 0]);
 
   useEffect(() => {
     const element = canvas.current;

@@ -66,7 +66,7 @@ function Roofline({ shared }: { shared: Shared }) {
           <text transform={`translate(13 ${(T + H - B) / 2}) rotate(-90)`} text-anchor="middle">GFLOP/s</text>
           {Object.entries(roofs.gbytes).map(([name, gb]) => <Roof key={name} name={name} gb={gb} roofs={roofs} x={x} y={y} lo={10 ** x0} hi={10 ** x1} bottom={10 ** y0} />)}
           <line class="roof" x1={x(roofs.gflops / Math.max(...Object.values(roofs.gbytes)))} x2={W - R} y1={y(roofs.gflops)} y2={y(roofs.gflops)} />
-          <text class="roof-name" x={W - R - 2} y={y(roofs.gflops) - 4} text-anchor="end">multiply-add</text>
+          <text class="roof-name" x={x(roofs.gflops / Math.max(...Object.values(roofs.gbytes))) + 4} y={y(roofs.gflops) - 6}>multiply-add</text>
           {points.map(({ cost, intensity, rate }) => (
             <a key={cost.kernel.name} href={link(where, { view: "kernel", kernel: cost.kernel.name })} aria-label={`${cost.kernel.name}: ${rate.toFixed(1)} GFLOP/s at ${intensity.toFixed(2)} FLOP a byte`}>
               <circle cx={x(intensity)} cy={y(rate)} r={4 + 10 * Math.sqrt(cost.measured! / most)} fill={`hsl(${hue(cost.kernel.name)} 65% 55%)`} fill-opacity="0.75" stroke="var(--text)" stroke-width="0.8"><title>{`${cost.kernel.name}\n${rate.toFixed(1)} GFLOP/s, ${intensity.toFixed(2)} FLOP a byte, ${micros(cost.measured)}`}</title></circle>
