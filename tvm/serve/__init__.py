@@ -1,0 +1,1 @@
+"""Language models that answer: a compiled model, an engine for many requests, a server."""
