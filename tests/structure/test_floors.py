@@ -61,7 +61,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("tvm.relax.frontend.*", "tvm.relay", "tvm.contrib"),
     ("tvm.relay.frontend",),
     ("tvm.driver", "tvm.relax.testing.nn"),
-    ("tvm.report",),
+    ("tvm.report", "tvm.serve"),
     ("tvm.exec", "tvm.testing"),
 )
 

@@ -36,6 +36,7 @@ COMMANDS: Final = {
     "bench": "measure a compiled library, kernel by kernel",
     "diff": "tell what changed between two builds, in kernels and time",
     "tune": "search for faster kernels, and compile with the best",
+    "serve": "answer requests with a language model, as OpenAI clients ask",
     "keygen": "make a key that signs files",
     "sign": "sign a library or parameters with a key",
     "verify": "tell whether a trusted key signed a file",

@@ -48,11 +48,11 @@ class Storage(Protocol):
 
 def make_storage(name: str) -> Storage:
     """The storage of this name."""
-    if name not in _STORAGES:
+    if name not in STORAGES:
         raise ArgumentValueError(
-            message("how weights are stored", found=repr(name), legal=", ".join(_STORAGES))
+            message("how weights are stored", found=repr(name), legal=", ".join(STORAGES))
         )
-    return _STORAGES[name]
+    return STORAGES[name]
 
 
 def is_matrix(name: str) -> bool:
@@ -80,4 +80,4 @@ class Plain:
         return {name: np.asarray(values, "float32")}
 
 
-_STORAGES: Final[Mapping[str, Storage]] = {"float32": Plain()}
+STORAGES: Final[Mapping[str, Storage]] = {"float32": Plain()}

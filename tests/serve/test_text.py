@@ -1,0 +1,68 @@
+"""Tokens, growing answers, conversations."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tvm.error import TVMError
+from tvm.serve.text import Growing, Text
+
+pytestmark = pytest.mark.pure
+
+
+def test_text_and_tokens(folder: Path) -> None:
+    text = Text.open(folder)
+    tokens = text.encode("größer 🙂")
+    assert text.decode(tokens) == "größer 🙂"
+    assert text.decode([1, *tokens, 2]) == "größer 🙂"
+
+
+@pytest.mark.parametrize("words", ["größer 🙂 als", "a" * 100 + "ü" * 50, ""])
+def test_answers_grow_by_whole_characters(folder: Path, words: str) -> None:
+    text = Text.open(folder)
+    growing, pieces = Growing(text), []
+    tokens = text.encode(words)
+    for i, token in enumerate(tokens):
+        pieces.append(growing.add([token], i + 1 == len(tokens)))
+    assert "".join(pieces) == words
+    assert all("\ufffd" not in piece for piece in pieces)
+
+
+def test_stops_are_cut_and_their_beginnings_held_back(folder: Path) -> None:
+    text = Text.open(folder)
+    growing = Growing(text, ["END", "\n\n"])
+    shown = [growing.add(text.encode(c)) for c in "an ENemy.EN"]
+    assert "".join(shown) == "an ENemy."
+    assert growing.add(text.encode("D and more")) == "" and growing.stopped
+    growing = Growing(text, ["END"])
+    assert growing.add(text.encode("EN"), last=True) == "EN"
+
+
+def test_conversations_are_written_as_the_model_wants(folder: Path, tmp_path: Path) -> None:
+    text = Text.open(folder)
+    prompt = text.prompt([{"role": "user", "content": "hi"}])
+    assert prompt == [1, *text.encode("user: hi"), 2, 1, *text.encode("assistant: ")]
+    (tmp_path / "tokenizer.json").write_bytes((folder / "tokenizer.json").read_bytes())
+    assert Text.open(tmp_path).prompt([{"role": "user", "content": "hi"}]) == text.encode(
+        "user: hi\nassistant: "
+    )
+    (tmp_path / "chat_template.jinja").write_text("{{ raise_exception('no system role') }}")
+    with pytest.raises(TVMError, match="no system role"):
+        Text.open(tmp_path).prompt([{"role": "system", "content": "x"}])
+    (tmp_path / "chat_template.jinja").write_text("{% for %}")
+    with pytest.raises(TVMError, match="the template of conversations"):
+        Text.open(tmp_path)
+    # a template cannot reach into Python
+    (tmp_path / "chat_template.jinja").write_text("{{ messages.__class__.__mro__ }}")
+    with pytest.raises(TVMError, match="unsafe"):
+        Text.open(tmp_path).prompt([{"role": "user", "content": "x"}])
+
+
+def test_missing_and_broken_files_are_named(tmp_path: Path) -> None:
+    with pytest.raises(TVMError, match="no file tokenizer.json"):
+        Text.open(tmp_path)
+    (tmp_path / "tokenizer_config.json").write_text("{")
+    with pytest.raises(TVMError, match="tokenizer_config.json"):
+        Text.open(tmp_path)

@@ -1,0 +1,188 @@
+"""Between text and tokens: a tokenizer, answers as they grow, conversations as prompts.
+
+Tokenizers are read by the library `tokenizers`, templates of conversations by `jinja2` in its
+sandbox; the extra `llm` installs both.
+"""
+
+from __future__ import annotations
+
+import datetime
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from tvm.error import ArgumentValueError, message
+from tvm.relax.frontend.nn.llm.models.gguf import GGUF
+from tvm.runtime.extras import extra_package
+
+Message = Mapping[str, Any]  # role, content
+# for models that come without a template
+_PLAIN = (
+    "{% for m in messages %}{{ m.role }}: {{ m.content }}\n{% endfor %}"
+    "{% if add_generation_prompt %}assistant: {% endif %}"
+)
+
+
+class Text:
+    """The tokenizer of a model, and how it writes conversations."""
+
+    def __init__(self, tokenizer: Any, template: str | None, special: Mapping[str, str]) -> None:
+        self._tokenizer = tokenizer
+        self._special = special
+        self._template = _compiled(template or _PLAIN)
+
+    @classmethod
+    def open(cls, path: str | Path) -> Text:
+        """That in a model's folder, or beside or within a GGUF file."""
+        library = extra_package("tokenizers", "llm", "a tokenizer")
+        folder = Path(path) if Path(path).is_dir() else Path(path).parent
+        file = folder / "tokenizer.json"
+        settings = _json(folder / "tokenizer_config.json")
+        template = settings.get("chat_template")
+        if isinstance(template, list):  # several, by name
+            template = next((t["template"] for t in template if t.get("name") == "default"), None)
+        beside = folder / "chat_template.jinja"
+        if beside.is_file():
+            template = beside.read_text("utf-8")
+        special = {
+            name: token["content"] if isinstance(token, dict) else token
+            for name, token in settings.items()
+            if name.endswith("_token") and isinstance(token, (str, dict))
+        }
+        if file.is_file():
+            return cls(library.Tokenizer.from_file(str(file)), template, special)
+        if Path(path).suffix == ".gguf":
+            return cls(*_from_gguf(library, GGUF(path)))
+        raise ArgumentValueError(
+            message(f"a tokenizer in {folder}", found="no file tokenizer.json",
+                    legal="the files that the model was published with")
+        )  # fmt: skip
+
+    def encode(self, text: str, special: bool = True) -> list[int]:
+        """The tokens of a text; with those that every text begins or ends with, if asked."""
+        return list(self._tokenizer.encode(text, add_special_tokens=special).ids)
+
+    def decode(self, tokens: Sequence[int]) -> str:
+        """The text of tokens, without special ones."""
+        text: str = self._tokenizer.decode(list(tokens), skip_special_tokens=True)
+        return text
+
+    def token(self, number: int) -> str:
+        """The text of one token."""
+        text: str | None = self._tokenizer.id_to_token(number)
+        return self.decode([number]) or text or ""
+
+    def prompt(self, messages: Sequence[Message], **more: Any) -> list[int]:
+        """The tokens of a conversation, up to where the answer begins."""
+        try:
+            text = self._template.render(
+                messages=list(messages), add_generation_prompt=True, **self._special, **more
+            )
+        except Exception as problem:  # a template may raise what it likes
+            raise ArgumentValueError(
+                message("a conversation", found=str(problem),
+                        legal="messages that the model's template takes")
+            ) from None  # fmt: skip
+        return self.encode(text, special=False)
+
+
+class Growing:
+    """The text of an answer as its tokens come: what is new, and whole characters only.
+
+    Text that may be the beginning of one of `stop` is held back; from a stop on, nothing comes.
+    """
+
+    def __init__(self, text: Text, stop: Sequence[str] = ()) -> None:
+        self._text, self._stop = text, [s for s in stop if s]
+        self._tokens: list[int] = []
+        self._told = 0              # characters of the text of the tokens from `_from` on
+        self._from = 0
+        self._held = ""
+        self.stopped = False
+
+    def add(self, tokens: Sequence[int], last: bool = False) -> str:
+        """The new text; `last`: nothing comes behind it."""
+        self._tokens += tokens
+        whole = self._text.decode(self._tokens[self._from :])
+        new = "" if whole.endswith("\ufffd") and not last else whole[self._told :]
+        self._told += len(new)
+        if new and len(self._tokens) - self._from > 32:  # decode a few tokens, not all, each time
+            self._from = len(self._tokens) - 8
+            self._told = len(self._text.decode(self._tokens[self._from :]))
+        return self._until_stop(new, last)
+
+    def _until_stop(self, new: str, last: bool) -> str:
+        if self.stopped:
+            return ""
+        text = self._held + new
+        ends = [place for stop in self._stop if (place := text.find(stop)) >= 0]
+        if ends:
+            self.stopped = True
+            self._held = ""
+            return text[: min(ends)]
+        kept = 0 if last else max((_overlap(text, stop) for stop in self._stop), default=0)
+        self._held = text[len(text) - kept :]
+        return text[: len(text) - kept]
+
+
+def _overlap(text: str, stop: str) -> int:
+    """How many characters at the end of `text` may be the beginning of `stop`."""
+    return next((n for n in range(min(len(text), len(stop) - 1), 0, -1)
+                 if text.endswith(stop[:n])), 0)  # fmt: skip
+
+
+def _compiled(template: str) -> Any:
+    library = extra_package("jinja2.sandbox", "llm", "the template of conversations")
+    environment = library.ImmutableSandboxedEnvironment(trim_blocks=True, lstrip_blocks=True)
+    environment.filters["tojson"] = lambda x, indent=None, **_: json.dumps(
+        x, ensure_ascii=False, indent=indent
+    )
+    environment.globals["strftime_now"] = lambda form: datetime.datetime.now().strftime(form)
+
+    def refuse(text: str) -> None:
+        raise ArgumentValueError(text)
+
+    environment.globals["raise_exception"] = refuse
+    try:
+        return environment.from_string(template)
+    except Exception as problem:  # jinja2 is imported here only: its class has no name above
+        raise ArgumentValueError(
+            message("the template of conversations", found=str(problem), legal="a Jinja template")
+        ) from None
+
+
+def _json(path: Path) -> dict[str, Any]:
+    if not path.is_file():
+        return {}
+    try:
+        found = json.loads(path.read_text("utf-8"))
+    except ValueError as problem:
+        raise ArgumentValueError(message(f"the file {path}", found=str(problem), legal="JSON")
+                                 ) from None  # fmt: skip
+    return found if isinstance(found, dict) else {}
+
+
+def _from_gguf(library: Any, file: GGUF) -> tuple[Any, str | None, dict[str, str]]:
+    """The tokenizer within a GGUF file: byte pairs with their merges."""
+    entries = file.entries
+    kind = entries.get("tokenizer.ggml.model")
+    if kind != "gpt2":
+        raise ArgumentValueError(
+            message("the tokenizer in a GGUF file", found=f"kind {kind!r}",
+                    legal="'gpt2' (byte pairs); for others a tokenizer.json beside the file")
+        )  # fmt: skip
+    tokens = list(entries["tokenizer.ggml.tokens"])
+    merges = [tuple(pair.split(" ", 1)) for pair in entries["tokenizer.ggml.merges"]]
+    model = library.models.BPE(vocab={t: i for i, t in enumerate(tokens)}, merges=merges)
+    made = library.Tokenizer(model)
+    made.pre_tokenizer = library.pre_tokenizers.ByteLevel(add_prefix_space=False)
+    made.decoder = library.decoders.ByteLevel()
+    kinds = entries.get("tokenizer.ggml.token_type", [])
+    control = [t for t, k in zip(tokens, kinds) if k in (3, 4)]  # control, user defined
+    made.add_special_tokens([library.AddedToken(t, special=True) for t in control])
+    special = {
+        f"{name}_token": tokens[number] for name in ("bos", "eos", "unknown", "padding")
+        if (number := entries.get(f"tokenizer.ggml.{name}_token_id")) is not None
+    }  # fmt: skip
+    return made, entries.get("tokenizer.chat_template"), special
