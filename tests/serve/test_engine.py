@@ -130,12 +130,14 @@ def test_ends(model: LanguageModel, engine: Engine) -> None:
     engine.submit(prompt, params, events.append)
     while engine.step():
         pass
-    assert events[-1].finished == "stop" and not any(e.tokens for e in events)
+    assert [event.finished for event in events] == ["stop"]
+    assert not any(event.tokens for event in events)
     request = engine.submit(prompt, GREEDY, events.append)
     engine.step()
     engine.cancel(request)
     engine.step()
-    assert events[-1].finished == "cancelled" and events[-2].tokens == (plain[0],)
+    assert [event.finished for event in events] == ["stop", None, "cancelled"]
+    assert events[1].tokens == (plain[0],)
     nothing = SamplingParams(mask=lambda _: np.array([], "int64"))
     with pytest.raises(TVMError, match="no token is allowed"):
         list(engine.generate(prompt, nothing))

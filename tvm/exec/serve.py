@@ -18,8 +18,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "model", type=Path, metavar="MODEL",
         help="a folder with config.json, *.safetensors and tokenizer.json; or a file *.gguf",
     )  # fmt: skip
-    parser.add_argument("--host", default="127.0.0.1", help="where to listen (default: %(default)s)")
-    parser.add_argument("--port", type=int, default=8000, help="default: %(default)s")
+    parser.add_argument("--host", default="127.0.0.1", help="where to listen (%(default)s)")
+    parser.add_argument("--port", type=int, default=8000, help="%(default)s")
     parser.add_argument(
         "--storage", choices=STORAGES, default="float32", help="how weights lie in memory"
     )
@@ -27,11 +27,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--name", help="the model's name for clients (default: the file's)")
     parser.add_argument("--batch", type=int, default=16, metavar="N", help="requests at once")
     parser.add_argument("--capacity", type=int, metavar="TOKENS", help="of the cache, in all")
-    parser.add_argument("--queue", type=int, default=256, metavar="N", help="requests that may wait")
+    parser.add_argument("--queue", type=int, default=256, metavar="N", help="how many may wait")
     parser.add_argument(
         "--timeout", type=float, default=300.0, metavar="S", help="seconds that a request may take"
     )
-    parser.add_argument("--draft", type=Path, metavar="MODEL", help="a small model that guesses ahead")
+    parser.add_argument("--draft", type=Path, metavar="MODEL", help="a small model that guesses")
     parser.add_argument(
         "--lookup", action="store_true", help="guess what followed the same words before"
     )

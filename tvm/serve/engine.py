@@ -223,7 +223,7 @@ class Engine:
                 with self._changed:
                     self._waiting.popleft()
                 self._start(request, parent, shared)
-            elif parent in self._ended:  # its own memory is wanted: share with another, or nobody
+            elif parent is not None and parent in self._ended:  # its own memory is wanted
                 del self._ended[parent]
                 self._forget(parent)
             else:
@@ -259,7 +259,7 @@ class Engine:
         """Free ended sequences until there is room for another one, and for its tokens."""
 
         def fits() -> bool:
-            return len(self._cached) < self.model.max_sequences and self.model.free_tokens >= tokens
+            return self.model.free_sequences > 0 and self.model.free_tokens >= tokens
 
         while not fits():
             name = next((n for n in self._ended if n != keep), None)
@@ -316,15 +316,19 @@ class Engine:
         for sequence, part in plan.items():
             self._cached[sequence].extend(part)
         for request in list(self._running):
-            sequence = request.sequence
-            if sequence in logits and len(self._cached[sequence]) == len(request.tokens):
-                self._choose(request, logits[sequence])
+            name = request.sequence
+            if name is None or name not in logits:
+                continue
+            if len(self._cached[name]) == len(request.tokens):
+                self._choose(request, logits[name])
 
     def _choose(self, request: Request, row: Row) -> None:
         changed = adjusted(row, request.params, request.prompt, request.answer)
         if not np.isfinite(changed.max()):
-            found = "no token is allowed" if np.isfinite(row.max()) else "logits that are no numbers"
-            self._end(request, Event(finished="error", error=message("the next token", found=found)))
+            fine = np.isfinite(row.max())
+            found = "no token is allowed" if fine else "logits that are no numbers"
+            error = message("the next token", found=found)
+            self._end(request, Event(finished="error", error=error))
             return
         token = draw(*distribution(changed, request.params), request.rng)
         self._give(request, [token], [row])
@@ -348,20 +352,20 @@ class Engine:
         self._ensure(plan)
         rows = self.model.verify(plan)
         for request in list(self._running):
-            sequence = request.sequence
-            if sequence not in rows:
+            name = request.sequence
+            if name is None or name not in rows:
                 continue
-            own = guesses[sequence]
+            own = guesses[name]
             kept = accepted(
-                rows[sequence], own, request.prompt, request.answer, request.params, request.rng
+                rows[name], own, request.prompt, request.answer, request.params, request.rng
             )
             self.counts.guessed_tokens += len(own)
             self.counts.accepted_tokens += len(kept) - 1
             refused = len(own) + 1 - len(kept)
             if refused:
-                self.model.pop(sequence, refused)
-            self._cached[sequence] += [request.tokens[-1], *kept[:-1]]
-            self._give(request, kept, list(rows[sequence][: len(kept)]))
+                self.model.pop(name, refused)
+            self._cached[name] += [request.tokens[-1], *kept[:-1]]
+            self._give(request, kept, list(rows[name][: len(kept)]))
 
     def _context(self) -> int:
         return min(self.model.config.context_length, self.model.capacity)

@@ -23,7 +23,8 @@ from tvm.relax.frontend.nn.llm.models.decoder import DecoderLM
 from tvm.relax.frontend.nn.llm.models.gguf import GGUF, gguf_config
 from tvm.relax.frontend.nn.llm.models.storage import Storage, make_storage
 from tvm.relax.frontend.nn.llm.models.weights import read_parameter
-from tvm.runtime import Device, ShapeTuple, Tensor, device, tensor
+from tvm.runtime import Device, Tensor, device, tensor
+from tvm.runtime.container import ShapeTuple
 from tvm.runtime.vm import VirtualMachine
 from tvm.runtime.vm_builtin_kv import (
     kv_state_add_sequence,
@@ -57,7 +58,7 @@ class LanguageModel:
         self.capacity = capacity or min(config.context_length, 4096)
         module = decoder(config, storage or make_storage("float32"))
         with self.target:
-            mod, params = module.export_tvm(module.get_default_spec())
+            mod, params = module.export_tvm(module.spec_of("embed", "decode", "batch_prefill"))
         self.device: Device = device(self.target.kind.name if self._on_gpu else "cpu")
         self._weights = [weights[name] for name, _ in params]
         self._vm = VirtualMachine(compile_module(mod, self.target), self.device)
@@ -88,7 +89,7 @@ class LanguageModel:
             self._window(sequence)
 
     def fork(self, parent: int, child: int, length: int) -> None:
-        """A new sequence that begins with the first `length` tokens of another; pages are shared."""
+        """A new sequence that begins as the first `length` tokens of another; pages are shared."""
         kv_state_fork_sequence(self._cache, parent, child, length)
         self._lengths[child] = length
         if self.config.windowed:
@@ -109,6 +110,11 @@ class LanguageModel:
         return self._lengths[sequence]
 
     @property
+    def free_sequences(self) -> int:
+        """How many more sequences the cache can take."""
+        return self.max_sequences - len(self._lengths)
+
+    @property
     def free_tokens(self) -> int:
         """How many more tokens the cache can take."""
         table = self._cache.table
@@ -123,15 +129,8 @@ class LanguageModel:
         """Append tokens to sequences; the logits (vocabulary,) after the last of each."""
         found: dict[int, Logits] = {}
         for part in self._passes(tokens):
-            counts = [len(ids) for ids in part.values()]
-            if all(count == 1 for count in counts):
-                rows = self._run("batch_decode", part, (len(counts), 1))[:, 0]
-            else:
-                ends = np.cumsum(counts, dtype="int32") - 1
-                rows = self._run(
-                    "batch_prefill", part, (1, sum(counts)), tensor(ends, self.device)
-                )[0]
-            found.update(zip(part, rows))
+            ends = np.cumsum([len(ids) for ids in part.values()], dtype="int32") - 1
+            found.update(zip(part, self._run(part, ends)))
         return found
 
     def verify(self, tokens: Mapping[int, Sequence[int]]) -> dict[int, Logits]:
@@ -139,7 +138,7 @@ class LanguageModel:
         found: dict[int, list[Logits]] = {sequence: [] for sequence in tokens}
         for part in self._passes(tokens):
             counts = [len(ids) for ids in part.values()]
-            rows = self._run("batch_verify", part, (1, sum(counts)))[0]
+            rows = self._run(part, np.arange(sum(counts), dtype="int32"))
             for sequence, own in zip(part, np.split(rows, np.cumsum(counts)[:-1])):
                 found[sequence].append(own)
         return {sequence: np.concatenate(own) for sequence, own in found.items()}
@@ -162,26 +161,27 @@ class LanguageModel:
             yield now
             left = {s: ids[len(now[s]) :] for s, ids in left.items() if len(ids) > len(now[s])}
 
-    def _run(
-        self, method: str, tokens: Mapping[int, Sequence[int]], shape: tuple[int, int],
-        *more: Tensor,
-    ) -> Logits:  # fmt: skip
+    def _run(self, tokens: Mapping[int, Sequence[int]], rows: NDArray[np.int32]) -> Logits:
+        """One pass; the logits of these rows of all tokens, (rows, vocabulary)."""
         ids = np.fromiter((t for part in tokens.values() for t in part), "int32")
         if ids.size and not 0 <= ids.min() <= ids.max() < self.config.vocab_size:
             raise ArgumentValueError(
                 message("tokens of a language model", found=f"{ids.min()} to {ids.max()}",
                         legal=f"0 to {self.config.vocab_size - 1}")
             )  # fmt: skip
-        kv_state_begin_forward(
-            self._cache, list(tokens), [len(part) for part in tokens.values()], None
-        )
-        rows = self._vm["embed"](tensor(ids, self.device), self._weights)
-        embeds = rows._create_view((*shape, self.config.hidden_size))
-        logits, _ = self._vm[method](embeds, *more, self._cache, self._weights)
-        kv_state_end_forward(self._cache)
+        cache = self._cache
+        kv_state_begin_forward(cache, list(tokens), [len(part) for part in tokens.values()], None)
+        hidden = self._vm["embed"](tensor(ids, self.device), self._weights)
+        embeds = hidden._create_view((1, len(ids), self.config.hidden_size))
+        if len(ids) == 1:
+            logits, _ = self._vm["decode"](embeds, cache, self._weights)
+        else:
+            chosen = tensor(rows, self.device)
+            logits, _ = self._vm["batch_prefill"](embeds, chosen, cache, self._weights)
+        kv_state_end_forward(cache)
         for sequence, part in tokens.items():
             self._lengths[sequence] += len(part)
-        found: Logits = logits.numpy()
+        found: Logits = logits.numpy()[0]
         return found
 
 

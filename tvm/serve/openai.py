@@ -14,7 +14,7 @@ from __future__ import annotations
 import json
 import time
 import uuid
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -128,7 +128,7 @@ class _Server:
         applications = extra_package("starlette.applications", "serve", "a server")
 
         @asynccontextmanager
-        async def running(_: Any) -> AsyncIterator[None]:
+        async def running(_: Any) -> AsyncGenerator[None, None]:
             with self._service:
                 yield
 
@@ -225,9 +225,9 @@ class _Server:
         ]
         if given.get("stream"):
             pieces = self._stream(given, answers, params, form)
-            first = await anext(pieces)  # a refusal is an answer of its own, not the end of a stream
+            first = await anext(pieces)  # so that a refusal is an answer of its own
 
-            async def all_pieces() -> AsyncIterator[str]:
+            async def all_pieces() -> AsyncGenerator[str, None]:
                 async with aclosing(pieces):
                     yield first
                     async for piece in pieces:
@@ -241,7 +241,7 @@ class _Server:
 
     async def _stream(
         self, given: Json, answers: list[_Answer], params: SamplingParams, form: _Form
-    ) -> AsyncIterator[str]:
+    ) -> AsyncGenerator[str, None]:
         seen: set[int] = set()
         async with aclosing(self._merged(answers, params)) as events:
             async for answer, new, told in events:
@@ -254,7 +254,7 @@ class _Server:
 
     async def _merged(
         self, answers: list[_Answer], params: SamplingParams
-    ) -> AsyncIterator[tuple[_Answer, str, Sequence[Any]]]:
+    ) -> AsyncGenerator[tuple[_Answer, str, Sequence[Any]], None]:
         """The pieces of all answers as they come: answer, new text, logarithms of new tokens."""
         import asyncio
 
@@ -287,11 +287,11 @@ class _Server:
 
     async def _pieces(
         self, answer: _Answer, params: SamplingParams
-    ) -> AsyncIterator[tuple[str, Sequence[Any]]]:
+    ) -> AsyncGenerator[tuple[str, Sequence[Any]], None]:
         growing = Growing(self._text, params.stop)
         began = time.monotonic()
         events = self._service.answer(answer.prompt, params, self._timeout)
-        async with aclosing(events):  # type: ignore[type-var]
+        async with aclosing(events):
             async for event in events:
                 _raise_error(event)
                 if event.tokens and not answer.tokens:
@@ -341,7 +341,8 @@ class _Server:
     def _one_of(self, choices: Any) -> Any:
         eos = self._service.engine.model.config.eos
         if not isinstance(choices, list) or not all(isinstance(c, str) and c for c in choices):
-            raise BadRequest(message("guided_choice", found=f"{choices!r}", legal="a list of texts"))
+            raise BadRequest(message("guided_choice", found=f"{choices!r}",
+                                     legal="a list of texts"))  # fmt: skip
         if not eos:
             raise BadRequest(message("guided_choice", found="a model without an end token",
                                      legal="models with one"))  # fmt: skip

@@ -1,6 +1,6 @@
 """Choosing the next token from logits.
 
-    logits -> penalties, biases, mask -> temperature -> the top k -> nucleus (top p) -> min p -> draw
+    logits -> penalties, biases, mask -> temperature -> top k -> nucleus (top p) -> min p -> draw
 
 Greedy choice is temperature 0. All of it is numpy on one row; a row of 128,000 takes under a
 millisecond, since only the candidates that top k leaves are sorted.

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from types import TracebackType
+
+from typing_extensions import Self
 
 from .engine import Engine, Event, Request
 from .sampling import SamplingParams
@@ -18,7 +20,7 @@ class Service:
         self.engine = engine
         self._thread = threading.Thread(target=engine.run, name="tvm-serve", daemon=True)
 
-    def __enter__(self) -> Service:
+    def __enter__(self) -> Self:
         self._thread.start()
         return self
 
@@ -31,7 +33,7 @@ class Service:
 
     async def answer(
         self, prompt: Sequence[int], params: SamplingParams, timeout: float | None = None
-    ) -> AsyncIterator[Event]:
+    ) -> AsyncGenerator[Event, None]:
         """The events of one request. It is cancelled when nobody reads on, or time is over."""
         loop = asyncio.get_running_loop()
         events: asyncio.Queue[Event] = asyncio.Queue()

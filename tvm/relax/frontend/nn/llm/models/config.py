@@ -86,7 +86,8 @@ def config_of(given: Json) -> ModelConfig:
     family = FAMILIES.get(str(kind))
     if family is None:
         raise ArgumentValueError(
-            message(f"a language model of type {kind!r}", found="no such family" + did_you_mean(str(kind), list(FAMILIES)),
+            message(f"a language model of type {kind!r}",
+                    found="no such family" + did_you_mean(str(kind), FAMILIES),
                     legal=", ".join(sorted(FAMILIES)))
         )  # fmt: skip
     try:

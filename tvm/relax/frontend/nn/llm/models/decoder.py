@@ -11,8 +11,8 @@ every token. Parameters bear the names of Llama's, with products that read the s
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, Final
 
 from tvm import relax as rx
 from tvm import te, tir
@@ -24,6 +24,19 @@ from tvm.target import Target
 
 from . import rotary
 from .config import ModelConfig
+
+# the inputs of each method, by the size of hidden states
+_METHODS: Final[Mapping[str, Callable[[int], Mapping[str, spec.Tensor]]]] = {
+    "embed": lambda _: {"input_ids": spec.Tensor(["tokens"], "int32")},
+    "prefill": lambda h: {"input_embed": spec.Tensor([1, "tokens", h], "float32")},
+    "decode": lambda h: {"input_embed": spec.Tensor([1, 1, h], "float32")},
+    "batch_prefill": lambda h: {
+        "input_embeds": spec.Tensor([1, "tokens", h], "float32"),
+        "logit_positions": spec.Tensor(["rows"], "int32"),
+    },
+    "batch_decode": lambda h: {"input_embeds": spec.Tensor(["sequences", 1, h], "float32")},
+    "batch_verify": lambda h: {"input_embeds": spec.Tensor([1, "tokens", h], "float32")},
+}
 
 # (in, out, bias) -> a module whose call is a product with its weights
 MakeLinear = Callable[[int, int, bool], nn.Module]
@@ -79,9 +92,10 @@ class MLP(nn.Module):
     def __init__(self, config: ModelConfig, linear: MakeLinear) -> None:
         self.config = config
         inner = config.intermediate_size
-        name = "gate_up_proj" if config.gated else "up_proj"
-        first = linear(config.hidden_size, inner * (1 + config.gated), config.mlp_bias)
-        setattr(self, name, first)
+        if config.gated:
+            self.gate_up_proj = linear(config.hidden_size, 2 * inner, config.mlp_bias)
+        else:
+            self.up_proj = linear(config.hidden_size, inner, config.mlp_bias)
         self.down_proj = linear(inner, config.hidden_size, config.mlp_bias)
 
     def forward(self, x: Tensor) -> Tensor:
@@ -120,13 +134,16 @@ class Layer(nn.Module):
         read = self.input_layernorm(x)
         seen = self.self_attn(read, cache, turns)
         if self.config.parallel_block:
-            return x + seen + self.mlp(read)
+            both: Tensor = x + seen + self.mlp(read)
+            return both
         if self.config.post_norms:
             x = x + self.post_attention_layernorm(seen)
             inner = self.mlp(self.pre_feedforward_layernorm(x))
-            return x + self.post_feedforward_layernorm(inner)
+            out: Tensor = x + self.post_feedforward_layernorm(inner)
+            return out
         x = x + seen
-        return x + self.mlp(self.post_attention_layernorm(x))
+        result: Tensor = x + self.mlp(self.post_attention_layernorm(x))
+        return result
 
 
 class Decoder(nn.Module):
@@ -212,31 +229,23 @@ class DecoderLM(nn.Module):
         )  # fmt: skip
 
     def get_default_spec(self) -> spec.ModuleSpec:
-        """The specification of these methods; weights come as one tuple, after the inputs."""
+        """The specification of all these methods; weights come as one tuple, after the inputs."""
+        return self.spec_of(*_METHODS)
+
+    def spec_of(self, *methods: str) -> spec.ModuleSpec:
+        """The specification of some methods, and of the cache."""
         hidden, cache = self.config.hidden_size, spec.Object(object_type=PagedKVCache)
-        mode = {"param_mode": "packed", "effect_mode": "none"}
-
-        def embeds(*shape: Any) -> spec.Tensor:
-            return spec.Tensor([*shape, hidden], "float32")
-
-        def method(**inputs: Any) -> dict[str, Any]:
-            return {**inputs, "paged_kv_cache": cache, "$": mode}
-
-        return spec.ModuleSpec.from_raw({
-            "embed": {"input_ids": spec.Tensor(["tokens"], "int32"), "$": mode},
-            "prefill": method(input_embed=embeds(1, "tokens")),
-            "decode": method(input_embed=embeds(1, 1)),
-            "batch_prefill": method(
-                input_embeds=embeds(1, "tokens"),
-                logit_positions=spec.Tensor(["sequences"], "int32"),
-            ),
-            "batch_decode": method(input_embeds=embeds("sequences", 1)),
-            "batch_verify": method(input_embeds=embeds(1, "tokens")),
-            "create_paged_kv_cache": {
-                **dict.fromkeys(CACHE_SIZES, int),
-                "$": {"param_mode": "none", "effect_mode": "none"},
-            },
-        }, self)  # fmt: skip
+        raw: dict[str, Any] = {}
+        for name in methods:
+            inputs: dict[str, Any] = dict(_METHODS[name](hidden))
+            if name != "embed":
+                inputs["paged_kv_cache"] = cache
+            raw[name] = {**inputs, "$": {"param_mode": "packed", "effect_mode": "none"}}
+        raw["create_paged_kv_cache"] = {
+            **dict.fromkeys(CACHE_SIZES, int),
+            "$": {"param_mode": "none", "effect_mode": "none"},
+        }
+        return spec.ModuleSpec.from_raw(raw, self)
 
     # --- parts ---
 
@@ -244,7 +253,7 @@ class DecoderLM(nn.Module):
         """(batch, length, hidden) -> the same, normed."""
         config, model = self.config, self.model
         batch, length, hidden = x.shape
-        positions = cache.get_query_positions(batch * length)
+        positions = cache.get_query_positions(tir.const(1, "int64") * batch * length)
         turns: dict[bool, rotary.Table] = {}
         if config.positions == "learned":
             rows = op.take(model.embed_positions.weight, positions, axis=0)
@@ -260,7 +269,8 @@ class DecoderLM(nn.Module):
 
     def _logits(self, x: Tensor) -> Tensor:
         if self.config.tied_head:
-            logits = self.model.embed_tokens.head(x)
+            table: Any = self.model.embed_tokens
+            logits = table.head(x)
         else:
             logits = self.lm_head(x)
         cap = self.config.logit_softcap

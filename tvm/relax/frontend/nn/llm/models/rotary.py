@@ -103,16 +103,17 @@ def table(config: ModelConfig, positions: Tensor, theta: float | None = None) ->
     places = op.reshape(op.astype(positions, "float32"), (count, 1))
     angles = places * Tensor.from_const(values.reshape(1, -1))
 
-    def made(which: Any, name: str) -> Tensor:
+    def function(which: Any, name: str) -> Tensor:
         def compute(x: te.Tensor) -> te.Tensor:
-            return te.compute(
+            made: te.Tensor = te.compute(
                 x.shape, lambda i, j: which(x[i, j]) * tir.const(grown, "float32"), name=name
             )
+            return made
 
         result: Tensor = op.tensor_expr_op(compute, f"rotary_{name}", [angles])
         return result
 
-    return made(tir.cos, "cos"), made(tir.sin, "sin")
+    return function(tir.cos, "cos"), function(tir.sin, "sin")
 
 
 def turn(qkv: Tensor, cos_sin: Table, heads: int, rotary_dim: int) -> Tensor:
@@ -131,7 +132,8 @@ def turn(qkv: Tensor, cos_sin: Table, heads: int, rotary_dim: int) -> Tensor:
             turned = x[b, s, h, d] * cos[row, pair] + other * sin[row, pair]
             return tir.if_then_else(tir.all(h < heads, d < rotary_dim), turned, x[b, s, h, d])
 
-        return te.compute(x.shape, element, name="turned")
+        out: te.Tensor = te.compute(x.shape, element, name="turned")
+        return out
 
     result: Tensor = op.tensor_expr_op(compute, "rotary_turn", [qkv, *cos_sin])
     return result

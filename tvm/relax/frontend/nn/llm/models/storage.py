@@ -1,37 +1,37 @@
 """How the weights of a language model lie in memory: in 32 bits, or in fewer with scales.
 
-    format     bits a weight   values
-    float32    32
-    float16    16
-    bfloat16   16
-    int8       8.5             scale * q,         -127 <= q <= 127, a scale for 32 weights of a row
-    int4       4.5             scale * (q - 8),   0 <= q <= 15, a scale for 32 weights of a row
+    format              bits a weight   values
+    float32             32
+    float16, bfloat16   16
+    int8                8.5             scale * q, -127 <= q <= 127, a scale for 32 weights of a row
+    int4                4.5             scale * q, -8 <= q <= 7, a scale for 32 weights of a row
 
-Numbers are widened in registers, within the product that reads them; norms, biases and positions
-stay in 32 bits.
+Numbers are widened in registers, within the product that reads them (`few_bits`); norms, biases and
+positions stay in 32 bits.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final, Protocol
+from typing import Final, Protocol
 
-import ml_dtypes
 import numpy as np
 
 from tvm.error import ArgumentValueError, message
 from tvm.relax.frontend import nn
 from tvm.relax.frontend.nn import op
-from tvm.relax.frontend.nn.core import Tensor
+from tvm.relax.frontend.nn.core import Parameter, Tensor
+from tvm.relax.frontend.nn.llm import few_bits
+from tvm.relax.frontend.nn.llm.few_bits import GROUP, Packed
 
 from .checkpoint import Array
 from .decoder import Embedding, plain_linear
 
+STORAGES: Final = ("float32", *few_bits.FORMATS)
+
 
 class Storage(Protocol):
     """Makes the modules that hold weights, and the arrays that they hold."""
-
-    name: str
 
     def linear(self, inputs: int, outputs: int, bias: bool) -> nn.Module:
         """A product with weights (outputs, inputs)."""
@@ -52,20 +52,16 @@ def make_storage(name: str) -> Storage:
         raise ArgumentValueError(
             message("how weights are stored", found=repr(name), legal=", ".join(STORAGES))
         )
-    return STORAGES[name]
+    return Plain() if name == "float32" else FewBits(name)
 
 
 def is_matrix(name: str) -> bool:
     """Whether a parameter is the weights of a product or a table, not a norm or a bias."""
-    return name.endswith((
-        "_proj.weight", "lm_head.weight", "embed_tokens.weight",
-    ))  # fmt: skip
+    return name.endswith(("_proj.weight", "lm_head.weight", "embed_tokens.weight"))
 
 
 class Plain:
     """Weights in the dtype of the numbers."""
-
-    name = "float32"
 
     def linear(self, inputs: int, outputs: int, bias: bool) -> nn.Module:
         """A product with weights (outputs, inputs)."""
@@ -80,4 +76,97 @@ class Plain:
         return {name: np.asarray(values, "float32")}
 
 
-STORAGES: Final[Mapping[str, Storage]] = {"float32": Plain()}
+class FewBits:
+    """Weights in one of the formats of `few_bits`."""
+
+    def __init__(self, form: str) -> None:
+        self._form = form
+
+    def linear(self, inputs: int, outputs: int, bias: bool) -> nn.Module:
+        """A product with weights (outputs, inputs)."""
+        return PackedLinear(inputs, outputs, bias, self._form)
+
+    def embedding(self, count: int, size: int) -> nn.Module:
+        """A table of rows, which may also be the head."""
+        return PackedEmbedding(count, size, self._form)
+
+    def stored(self, name: str, values: Array) -> Mapping[str, Array]:
+        """Numbers and scales of weights; other values as they are."""
+        if not is_matrix(name):
+            return {name: np.asarray(values, "float32")}
+        numbers, scale = few_bits.pack(values, self._form)
+        return {name: numbers, **({} if scale is None else {name + "_scale": scale})}
+
+
+class _Weights(nn.Module):
+    """Parameters that hold weights (outputs, inputs), and products with them."""
+
+    def __init__(self, inputs: int, outputs: int, form: str) -> None:
+        super().__init__()
+        self._inputs = inputs
+        self._packed = Packed(outputs, -(-inputs // GROUP) * GROUP, form)
+        self.weight = Parameter(self._packed.shape, self._packed.dtype)
+        shape = self._packed.scale_shape
+        if shape is not None:
+            self.weight_scale = Parameter(shape, "float16")
+
+    def _arrays(self) -> list[Tensor]:
+        scaled = self._packed.scale_shape is not None
+        return [self.weight, *([self.weight_scale] if scaled else [])]
+
+    def _name(self, kind: str) -> str:
+        form = self._packed
+        return f"{kind}_{form.format}_{form.outputs}x{form.inputs}"
+
+    def product(self, x: Tensor) -> Tensor:
+        """(..., inputs) -> (..., outputs)"""
+        *outer, _ = x.shape
+        rows = op.reshape(x, (-1, self._inputs))
+        missing = self._packed.inputs - self._inputs
+        if missing:
+            rows = op.pad(rows, [0, 0, 0, missing])
+        count = rows.shape[0]
+        single = 1 if count == 1 else None
+        name = self._name("product" if single is None else "one_row_product")
+        out = op.tensor_ir_op(
+            few_bits.product(name, self._packed, single), name, [rows, *self._arrays()],
+            Tensor.placeholder((count, self._packed.outputs), "float32"),
+        )  # fmt: skip
+        result: Tensor = op.reshape(out, (*outer, self._packed.outputs))
+        return result
+
+
+class PackedLinear(_Weights):
+    """x @ weight^T + bias, with weights of few bits."""
+
+    def __init__(self, inputs: int, outputs: int, bias: bool, form: str) -> None:
+        super().__init__(inputs, outputs, form)
+        self.bias = Parameter((outputs,), "float32") if bias else None
+
+    def forward(self, x: Tensor) -> Tensor:
+        """(..., in) -> (..., out)"""
+        out = self.product(x)
+        return out if self.bias is None else out + self.bias
+
+
+class PackedEmbedding(_Weights):
+    """Rows of a table of few bits, which may also be the head."""
+
+    def __init__(self, count: int, size: int, form: str) -> None:
+        super().__init__(size, count, form)
+
+    def forward(self, ids: Tensor) -> Tensor:
+        """(tokens,) -> (tokens, size)"""
+        name, form = self._name("rows"), self._packed
+        rows = op.tensor_ir_op(
+            few_bits.rows_of(name, form), name, [ids, *self._arrays()],
+            Tensor.placeholder((ids.shape[0], form.inputs), "float32"),
+        )  # fmt: skip
+        if form.inputs != self._inputs:
+            rows = op.split(rows, [self._inputs], axis=1)[0]
+        result: Tensor = rows
+        return result
+
+    def head(self, x: Tensor) -> Tensor:
+        """(batch, length, size) -> (batch, length, count)"""
+        return self.product(x)

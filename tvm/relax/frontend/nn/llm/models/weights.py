@@ -105,4 +105,5 @@ def _gpt2(prefixed: bool) -> Mapping[str, Source]:
 
 
 def _one_more(weight: Array) -> Array:
-    return weight + np.float32(1)
+    more: Array = weight + np.float32(1)
+    return more

@@ -1,0 +1,95 @@
+"""Products with weights of few bits: the kernels beside numpy, on several CPUs' instructions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tvm
+from tvm.relax.frontend.nn.llm import few_bits
+from tvm.relax.frontend.nn.llm.few_bits import FORMATS, Packed
+from tvm.runtime import tensor
+from tvm.target import Target
+
+pytestmark = pytest.mark.cpu
+CPUS = ("x86-64-v2", "haswell", "skylake-avx512")
+
+
+def _weights(outputs: int, inputs: int, form: str) -> tuple[list[Any], Any]:
+    rng = np.random.default_rng(outputs + inputs)
+    values = rng.standard_normal((outputs, inputs)).astype("float32")
+    q, scale = few_bits.pack(values, form)
+    arrays = [q] if scale is None else [q, scale]
+    wanted = few_bits.unpack(q, scale, form)[:outputs, :inputs]
+    return [tensor(array) for array in arrays], wanted
+
+
+@pytest.mark.parametrize(("form", "step"), [
+    ("float16", 2**-11), ("bfloat16", 2**-8), ("int8", 1 / 250), ("int4", 1 / 8),
+])  # fmt: skip
+def test_packing_rounds_to_the_nearest(form: str, step: float) -> None:
+    values = np.random.default_rng(0).standard_normal((37, 96)).astype("float32")
+    back = few_bits.unpack(*few_bits.pack(values, form), form)
+    assert back.shape == (48, 96)
+    assert not back[37:].any()
+    largest = np.abs(values.reshape(37, 3, 32)).max(-1, keepdims=True)
+    error = np.abs(back[:37] - values).reshape(37, 3, 32)
+    if form.startswith("int"):
+        assert (error <= largest * step * 1.01).all()
+    else:
+        assert (error <= np.abs(values).reshape(error.shape) * step).all()
+
+
+def test_numbers_that_fit_are_kept() -> None:
+    rng = np.random.default_rng(0)
+    for form, low, high in (("int8", -127, 127), ("int4", -8, 7)):
+        numbers = rng.integers(low, high + 1, (16, 2, 32))
+        numbers[..., 0] = -high if form == "int8" else low  # the largest is there
+        scale = 2.0 ** rng.integers(-3, 3, (16, 2))
+        values = (numbers * scale[..., None]).reshape(16, 64).astype("float32")
+        assert (few_bits.unpack(*few_bits.pack(values, form), form) == values).all()
+    zeros = np.zeros((16, 32), "float32")
+    assert not few_bits.unpack(*few_bits.pack(zeros, "int4"), "int4").any()
+
+
+@pytest.mark.parametrize("form", FORMATS)
+@pytest.mark.parametrize("cpu", CPUS)
+def test_products(form: str, cpu: str) -> None:
+    """One row and many; outputs that fill no block, inputs of several panels."""
+    target = Target(f"llvm -mcpu={cpu}")
+    rng = np.random.default_rng(0)
+    mod = {}
+    shapes = {"one": (50, 96), "many": (40, 320), "even": (64, 32)}
+    with target:
+        for name, (outputs, inputs) in shapes.items():
+            rows = 1 if name == "one" else None
+            mod[name] = few_bits.product(name, Packed(outputs, inputs, form), rows)
+    built = tvm.compile(tvm.IRModule(mod), target)
+    for name, (outputs, inputs) in shapes.items():
+        arrays, weights = _weights(outputs, inputs, form)
+        for rows in [1] if name == "one" else [1, 5, 29]:
+            x = rng.standard_normal((rows, inputs)).astype("float32")
+            out = tensor(np.full((rows, outputs), np.nan, "float32"))
+            built[name](tensor(x), *arrays, out)
+            wanted = x.astype("float64") @ weights.T
+            np.testing.assert_allclose(out.numpy(), wanted, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("form", FORMATS)
+def test_rows_of_tables(form: str) -> None:
+    arrays, weights = _weights(40, 64, form)
+    with Target("llvm"):
+        func = few_bits.rows_of("rows", Packed(40, 64, form))
+    ids = np.array([39, 0, 17, 17], "int32")
+    out = tensor(np.zeros((4, 64), "float32"))
+    tvm.compile(func, "llvm")["rows"](tensor(ids), *arrays, out)
+    assert (out.numpy() == weights[ids]).all()
+
+
+def test_kernels_for_gpus_have_threads() -> None:
+    with Target({"kind": "cuda", "arch": "sm_80"}):
+        func = few_bits.product("p", Packed(64, 64, "int4"), None)
+    assert "threadIdx.x" in func.script()
+    assert "vectorized" not in func.script()

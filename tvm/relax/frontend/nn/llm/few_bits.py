@@ -1,0 +1,420 @@
+"""Products with weights of few bits, and rows of tables of them.
+
+    y[i, n] = sum over k of x[i, k] * scale[n, k // 32] * q[n, k]
+
+Weights lie so that a vector has the same input of 16 outputs: no sum across a vector is needed, and
+a load, a shift or two and a conversion give 16 numbers.
+
+    float16, bfloat16  q  (outputs / 16, inputs, 16)      themselves, with no scale
+    int8               q  (outputs / 16, inputs, 16)      -127 to 127
+    int4               q  (outputs / 16, inputs / 8, 16)  -8 to 7, stored 8 higher, in words of
+                                                          uint32: the first input in the lowest bits
+    scale of both         (outputs / 16, inputs / 32, 16) float16
+
+ One row reads each weight once, scales sums of 32 products, and has
+several sums under way. More rows widen a panel of weights into memory that stays in the first
+cache, and multiply it with 12 rows at a time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final
+
+import ml_dtypes
+import numpy as np
+from numpy.typing import NDArray
+
+from tvm import tir
+from tvm.tir.stmt import ForKind
+from tvm.topi.loops import let, load, local, loop, sequence, store, when
+
+from .kernel import Kernel
+
+Array = NDArray[Any]
+GROUP: Final = 32      # weights with one scale
+LANES: Final = 16      # outputs side by side
+PANEL: Final = 256     # inputs of a panel: 2 x 16 x 256 numbers are 32 KB
+ROWS: Final = (12, 4, 1)
+CHAINS: Final = 2       # sums under way for one result
+
+
+FORMATS: Final = ("float16", "bfloat16", "int8", "int4")
+
+
+@dataclass(frozen=True)
+class Packed:
+    """Weights (outputs, inputs) in a format; inputs are a multiple of 32."""
+
+    outputs: int
+    inputs: int
+    format: str
+
+    @property
+    def per_word(self) -> int:
+        """How many numbers an element of the array holds."""
+        return 8 if self.format == "int4" else 1
+
+    @property
+    def dtype(self) -> str:
+        """Of the array."""
+        return "uint32" if self.format == "int4" else self.format
+
+    @property
+    def blocks(self) -> int:
+        """Of outputs."""
+        return -(-self.outputs // LANES)
+
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        """Of the array."""
+        return self.blocks, self.inputs // self.per_word, LANES
+
+    @property
+    def scale_shape(self) -> tuple[int, int, int] | None:
+        """Of the scales, if there are any."""
+        scaled = self.format.startswith("int")
+        return (self.blocks, self.inputs // GROUP, LANES) if scaled else None
+
+
+class Weights:
+    """The parameters of a kernel that hold weights."""
+
+    def __init__(self, kernel: Kernel, form: Packed) -> None:
+        self.form = form
+        self.q = kernel.buffer("q", form.shape, form.dtype)
+        self._scale = form.scale_shape and kernel.buffer("scale", form.scale_shape, "float16")
+
+    def number(self, block: Any, k: Any, lane: Any) -> Any:
+        """The weight of an input and an output, unscaled, in float32."""
+        if self.form.format != "int4":
+            return load(self.q, block, k, lane).astype("float32")
+        word = load(self.q, block, tir.floordiv(k, 8), lane)
+        moved = tir.shift_right(word, (tir.floormod(k, 8) * 4).astype("uint32"))
+        masked = tir.bitwise_and(moved, tir.const(15, "uint32"))
+        return (tir.reinterpret("int32", masked) - 8).astype("float32")
+
+    def scaled(self, value: Any, block: Any, group: Any, lane: Any) -> Any:
+        """A number, or a sum of products of a group, times its scale."""
+        if self._scale is None:
+            return value
+        return value * load(self._scale, block, group, lane).astype("float32")
+
+    def weight(self, block: Any, k: Any, lane: Any) -> Any:
+        """The weight of an input and an output in float32."""
+        return self.scaled(self.number(block, k, lane), block, tir.floordiv(k, GROUP), lane)
+
+
+def pack(weights: Array, form: str) -> tuple[Array, Array | None]:
+    """Weights (outputs, inputs) in float32 as they lie in memory, rounded to the nearest.
+
+    Rows that are missing to 16, and columns to 32, are zeros. The second array: scales.
+    """
+    outputs, inputs = weights.shape
+    padded = np.zeros((-(-outputs // LANES) * LANES, -(-inputs // GROUP) * GROUP), "float32")
+    padded[:outputs, :inputs] = weights
+    if not form.startswith("int"):
+        dtype = np.dtype(ml_dtypes.bfloat16 if form == "bfloat16" else form)
+        return _in_lanes(padded.astype(dtype)), None
+    groups = padded.reshape(len(padded), -1, GROUP)
+    if form == "int8":
+        scale = np.abs(groups).max(-1) / 127
+    else:  # the largest number takes -8: one step more than 7
+        largest = np.take_along_axis(groups, np.abs(groups).argmax(-1)[..., None], -1)[..., 0]
+        scale = largest / -8
+    return pack_numbers(*_rounded(groups, scale.astype("float16"), form), form)
+
+
+def _in_lanes(rows: Array) -> Array:
+    """(outputs, inputs) -> (outputs / 16, inputs, 16)"""
+    lanes = rows.reshape(-1, LANES, rows.shape[1]).swapaxes(1, 2)
+    return np.ascontiguousarray(lanes)
+
+
+def _in_rows(lanes: Array) -> Array:
+    """(outputs / 16, inputs, 16) -> (outputs, inputs)"""
+    return np.ascontiguousarray(lanes.swapaxes(1, 2)).reshape(-1, lanes.shape[1])
+
+
+def _rounded(groups: Array, scale: Array, form: str) -> tuple[Array, Array]:
+    step = scale.astype("float32")[..., None]
+    low, high = (-127, 127) if form == "int8" else (-8, 7)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        numbers = np.where(step != 0, np.rint(groups / step), 0)
+    return np.clip(numbers, low, high).astype("int8"), scale
+
+
+def pack_numbers(numbers: Array, scale: Array, form: str) -> tuple[Array, Array]:
+    """Numbers (outputs, groups, 32) of int8 and scales (outputs, groups), as they lie in memory."""
+    lanes = _in_lanes(numbers.reshape(len(numbers), -1))
+    scales = _in_lanes(np.asarray(scale, "float16"))
+    if form == "int8":
+        return lanes, scales
+    blocks, inputs, _ = lanes.shape
+    nibbles = (lanes.astype("int32") + 8).astype("uint32").reshape(blocks, inputs // 8, 8, LANES)
+    words = np.zeros((blocks, inputs // 8, LANES), "uint32")
+    for i in range(8):
+        words |= nibbles[:, :, i] << np.uint32(4 * i)
+    return words, scales
+
+
+def unpack(q: Array, scale: Array | None, form: str) -> Array:
+    """The weights (outputs, inputs) that the arrays stand for, in float32."""
+    if form == "int4":
+        shifts = np.arange(0, 32, 4, dtype="uint32")[:, None]
+        numbers = (q[:, :, None] >> shifts & np.uint32(15)).astype("int32") - 8
+        q = numbers.reshape(q.shape[0], -1, LANES)
+    values = q.astype("float32")
+    if scale is not None:
+        values *= np.repeat(scale.astype("float32"), GROUP, axis=1)
+    return _in_rows(values)
+
+
+def product(name: str, form: Packed, rows: int | None) -> tir.PrimFunc:
+    """The kernel (x (rows, inputs), q, scales, y (rows, outputs)) on float32; rows None: any."""
+    kernel = Kernel(name)
+    count = kernel.size("rows") if rows is None else rows
+    x = kernel.buffer("x", (count, form.inputs), "float32")
+    weights = Weights(kernel, form)
+    y = kernel.buffer("y", (count, form.outputs), "float32")
+    if kernel.lanes == 1:
+        return kernel.func(_each_element(kernel, weights, count, x, y))
+    if rows == 1:
+        return kernel.func(_one_row(kernel, weights, x, y))
+    width = 2 if form.blocks % 2 == 0 else 1
+    return kernel.func(kernel.rows(
+        (form.blocks // width,),
+        lambda b: _many_rows(weights, width, count, b * width, x, y),
+    ))  # fmt: skip
+
+
+def _each_element(
+    kernel: Kernel, weights: Weights, rows: Any, x: tir.Buffer, y: tir.Buffer
+) -> tir.Stmt:
+    """A thread for each result."""
+
+    def element(i: Any, n: Any) -> tir.Stmt:
+        block, lane = tir.floordiv(n, LANES), tir.floormod(n, LANES)
+
+        def add(total: tir.Buffer, k: Any) -> tir.Stmt:
+            value = load(x, i, k) * weights.weight(block, k, lane)
+            return store(total, load(total, 0) + value, 0)
+
+        return local("float32", lambda total: sequence(
+            store(total, 0.0, 0),
+            _serial(weights.form.inputs, lambda k: add(total, k), "k"),
+            store(y, load(total, 0), i, n),
+        ))  # fmt: skip
+
+    return kernel.rows((rows, weights.form.outputs), element)
+
+
+def _vector(body: Callable[[Any], tir.Stmt]) -> tir.Stmt:
+    return loop(tir.const(LANES, "int64"), body, "lane", ForKind.VECTORIZED)
+
+
+def _serial(extent: int, body: Callable[[Any], tir.Stmt], name: str) -> tir.Stmt:
+    return loop(tir.const(extent, "int64"), body, name)
+
+
+def _all(extent: int, body: Callable[[int], tir.Stmt]) -> tir.Stmt:
+    return sequence(*(body(i) for i in range(extent)))
+
+
+def _one_row(kernel: Kernel, weights: Weights, x: tir.Buffer, y: tir.Buffer) -> tir.Stmt:
+    """One row. What masking leaves in numbers of 4 bits is made up for in its inputs:
+
+    A number in place t of a word is masked, not moved: it counts 16 ** t times, and 8 too much.
+    Inputs are divided by 16 ** t (exactly), and sums of a group begin at -8 times its inputs.
+    """
+    form = weights.form
+    if form.format != "int4":
+        return kernel.rows((form.blocks,), lambda block: _one_block(
+            weights, block, y, lambda k: load(x, 0, k), lambda g: tir.const(0, "float32")
+        ))  # fmt: skip
+    groups = form.inputs // GROUP
+
+    def prepared(moved: tir.Buffer, start: tir.Buffer) -> tir.Stmt:
+        def group(g: Any) -> tir.Stmt:
+            def one(k: int) -> tir.Stmt:
+                value = load(x, 0, g * GROUP + k)
+                return sequence(
+                    store(start, load(start, g) - value * 8.0, g),
+                    store(moved, value * (16.0 ** -(k % 8 % 7)), g * GROUP + k),
+                )
+
+            return sequence(store(start, 0.0, g), _all(GROUP, one))
+
+        return sequence(
+            _serial(groups, group, "group"),
+            kernel.rows((form.blocks,), lambda block: _one_block(
+                weights, block, y, lambda k: load(moved, k), lambda g: load(start, g)
+            )),
+        )  # fmt: skip
+
+    return _scratch(form.inputs, "moved", lambda moved: _scratch(
+        groups, "start", lambda start: prepared(moved, start)
+    ))  # fmt: skip
+
+
+def _scratch(size: int, name: str, body: Callable[[Any], tir.Stmt]) -> tir.Stmt:
+    """Memory that all threads see."""
+    buffer = tir.decl_buffer((size,), "float32", name)
+    inner = tir.DeclBuffer(buffer, body(buffer))
+    return tir.Allocate(buffer.data, "float32", [size], tir.const(True), inner)
+
+
+def _one_block(
+    weights: Weights, block: Any, y: tir.Buffer, read: Callable[[Any], Any],
+    begin: Callable[[Any], Any],
+) -> tir.Stmt:  # fmt: skip
+    """16 results of one row."""
+    form = weights.form
+
+    def number(k: int, place: Any, lane: Any) -> Any:
+        if form.format != "int4":
+            return weights.number(block, place, lane)
+        word, at = load(weights.q, block, tir.floordiv(place, 8), lane), 4 * (k % 8)
+        if at == 28:  # the sign's place: as a number without sign it would not be converted
+            moved = tir.shift_right(word, tir.const(28, "uint32"))
+            return tir.reinterpret("int32", moved).astype("float32")
+        masked = tir.bitwise_and(word, tir.const(15 << at, "uint32"))
+        return tir.reinterpret("int32", masked).astype("float32")
+
+    def group(acc: tir.Buffer, part: tir.Buffer, g: Any) -> tir.Stmt:
+        def term(k: int) -> tir.Stmt:
+            place, at = g * GROUP + k, k % CHAINS * LANES
+            first = begin(g) if k == 0 else tir.const(0, "float32")
+            return _vector(lambda i: store(
+                part, (first if k < CHAINS else load(part, at + i))
+                + number(k, place, i) * read(place), at + i,
+            ))  # fmt: skip
+
+        def scaled(i: Any) -> tir.Stmt:
+            total: Any = load(part, i)
+            for chain in range(1, CHAINS):
+                total = total + load(part, chain * LANES + i)
+            return store(acc, load(acc, i) + weights.scaled(total, block, g, i), i)
+
+        return sequence(_all(GROUP, term), _vector(scaled))
+
+    return local("float32", lambda acc: local("float32", lambda part: sequence(
+        _vector(lambda i: store(acc, 0.0, i)),
+        _serial(form.inputs // GROUP, lambda g: group(acc, part, g), "group"),
+        _store_lanes(form, block, lambda i: load(acc, i), lambda value, n: store(y, value, 0, n)),
+    ), CHAINS * LANES, "part"), LANES, "acc")  # fmt: skip
+
+
+def _store_lanes(
+    form: Packed, block: Any, value: Callable[[Any], Any], put: Callable[[Any, Any], tir.Stmt]
+) -> tir.Stmt:
+    """Store 16 results; the last block may have fewer."""
+    whole = _vector(lambda i: put(value(i), block * LANES + i))
+    left = form.outputs % LANES
+    if not left:
+        return whole
+    few = _serial(left, lambda i: put(value(i), block * LANES + i), "i")
+    return when(block < form.blocks - 1, whole, few)
+
+
+def _many_rows(
+    weights: Weights, width: int, rows: Any, block: Any, x: tir.Buffer, y: tir.Buffer
+) -> tir.Stmt:
+    form = weights.form
+    size = next(p for p in (PANEL, PANEL // 2, PANEL // 4, GROUP) if form.inputs % p == 0)
+
+    def widen(panel: tir.Buffer, start: Any) -> tir.Stmt:
+        def group(g: Any) -> tir.Stmt:
+            def term(k: int, w: int) -> tir.Stmt:
+                place = start + g * GROUP + k
+
+                def lane(i: Any) -> tir.Stmt:
+                    number = weights.number(block + w, place, i)
+                    value = weights.scaled(number, block + w, tir.floordiv(start, GROUP) + g, i)
+                    return store(panel, value, ((g * GROUP + k) * width + w) * LANES + i)
+
+                return _vector(lane)
+
+            return _all(GROUP, lambda k: _all(width, lambda w: term(k, w)))
+
+        return _serial(size // GROUP, group, "group")
+
+    def tile(panel: tir.Buffer, start: Any, row: Any, high: int) -> tir.Stmt:
+        """Results of so many rows: what the panels before gave, and this one's share."""
+
+        def step(acc: tir.Buffer, k: Any) -> tir.Stmt:
+            def lane(r: int, w: int) -> Callable[[Any], tir.Stmt]:
+                at = (r * width + w) * LANES
+                return lambda i: store(
+                    acc, load(acc, at + i)
+                    + load(panel, (k * width + w) * LANES + i) * load(x, row + r, start + k), at + i
+                )  # fmt: skip
+
+            return _all(high, lambda r: _all(width, lambda w: _vector(lane(r, w))))
+
+        def begin(acc: tir.Buffer) -> tir.Stmt:
+            def one(r: int, w: int) -> tir.Stmt:
+                at = (r * width + w) * LANES
+                return _old_lanes(form, block + w, lambda n, i: store(
+                    acc, tir.if_then_else(start == 0, tir.const(0, "float32"), load(y, row + r, n)),
+                    at + i,
+                ))  # fmt: skip
+
+            return _all(high, lambda r: _all(width, lambda w: one(r, w)))
+
+        def end(acc: tir.Buffer) -> tir.Stmt:
+            def one(r: int, w: int) -> tir.Stmt:
+                at = (r * width + w) * LANES
+                return _store_lanes(form, block + w, lambda i: load(acc, at + i),
+                                    lambda value, n: store(y, value, row + r, n))  # fmt: skip
+
+            return _all(high, lambda r: _all(width, lambda w: one(r, w)))
+
+        return local("float32", lambda acc: sequence(
+            begin(acc), _serial(size, lambda k: step(acc, k), "k"), end(acc)
+        ), high * width * LANES, "acc")  # fmt: skip
+
+    def all_rows(panel: tir.Buffer, start: Any) -> tir.Stmt:
+        parts, first = [], tir.const(0, "int64")
+        for high in ROWS:
+            count = tir.floordiv(rows - first, high)
+            parts.append(loop(
+                count, lambda i, f=first, h=high: tile(panel, start, f + i * h, h), f"rows{high}"
+            ))  # fmt: skip
+            first = first + count * high
+        return sequence(*parts)
+
+    return local("float32", lambda panel: _serial(form.inputs // size, lambda p: let(
+        p * size, lambda start: sequence(widen(panel, start), all_rows(panel, start)), "start"
+    ), "panel"), size * width * LANES, "panel")  # fmt: skip
+
+
+def _old_lanes(form: Packed, block: Any, put: Callable[[Any, Any], tir.Stmt]) -> tir.Stmt:
+    whole = _vector(lambda i: put(block * LANES + i, i))
+    left = form.outputs % LANES
+    if not left:
+        return whole
+    few = _serial(left, lambda i: put(block * LANES + i, i), "i")
+    return when(block < form.blocks - 1, whole, few)
+
+
+def rows_of(name: str, form: Packed) -> tir.PrimFunc:
+    """The kernel (ids (n,) int32, q, scales, out (n, inputs)) that reads rows of a table."""
+    kernel = Kernel(name)
+    count = kernel.size("count")
+    ids = kernel.buffer("ids", (count,), "int32")
+    weights = Weights(kernel, form)
+    out = kernel.buffer("out", (count, form.inputs), "float32")
+
+    def element(i: Any, k: Any) -> tir.Stmt:
+        n = load(ids, i).astype("int64")
+        block, lane = tir.floordiv(n, LANES), tir.floormod(n, LANES)
+        return store(out, weights.weight(block, k, lane), i, k)
+
+    def row(i: Any) -> tir.Stmt:
+        return _serial(form.inputs, lambda k: element(i, k), "k")
+
+    if kernel.lanes == 1:
+        return kernel.func(kernel.rows((count, form.inputs), element))
+    return kernel.func(kernel.rows((count,), row))
