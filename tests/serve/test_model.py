@@ -10,10 +10,6 @@ import pytest
 
 from tests.serve import small_models
 from tvm.error import TVMError
-from tvm.relax.frontend.nn.llm import few_bits
-from tvm.relax.frontend.nn.llm.models import rotary
-from tvm.relax.frontend.nn.llm.models.storage import is_matrix
-from tvm.relax.frontend.nn.llm.models.weights import read_parameter
 from tvm.serve.model import LanguageModel, open_model
 
 pytestmark = pytest.mark.cpu
@@ -96,81 +92,3 @@ def test_what_is_no_model_is_refused(tmp_path: Path) -> None:
     (tmp_path / "x.gguf").write_bytes(b"GGUF????")
     with pytest.raises(TVMError, match=r"the file .*x.gguf"):
         open_model(tmp_path / "x.gguf")
-
-
-@pytest.mark.parametrize("storage", ["int4"])
-def test_weights_of_few_bits_are_computed_with_exactly(storage: str, tmp_path: Path) -> None:
-    config = {**small_models.CONFIGS["qwen2"], "hidden_size": 48, "head_dim": 12}
-    arrays = small_models.weights(config)
-    folder = small_models.save(tmp_path / "m", config, arrays)
-    model = LanguageModel.open(folder, storage, chunk=32)
-    rounded = {
-        name: few_bits.unpack(*few_bits.pack(values, storage), storage)[
-            : values.shape[0], : values.shape[-1]
-        ]
-        if is_matrix(name) else values
-        for name, values in arrays.items()
-    }  # fmt: skip
-    model.add(0)
-    found = model.verify({0: TOKENS})[0]
-    np.testing.assert_allclose(
-        found, small_models.logits(config, rounded, TOKENS), rtol=1e-3, atol=1e-4
-    )
-    model.remove(0)
-    model.add(1)
-    for token in TOKENS[:3]:
-        one = model.forward({1: [token]})[1]
-    np.testing.assert_allclose(one, found[2], rtol=1e-3, atol=1e-4)
-
-
-def test_gguf_files_are_read(tmp_path: Path) -> None:
-    """Rows of queries and keys in pairs, and numbers of 8 bits in blocks, as they stand there."""
-    import gguf
-
-    config = small_models.CONFIGS["llama"]
-    arrays = small_models.weights(config)
-    path = tmp_path / "small.gguf"
-    writer = gguf.GGUFWriter(str(path), "llama")
-    writer.add_block_count(2)
-    writer.add_context_length(256)
-    writer.add_embedding_length(32)
-    writer.add_feed_forward_length(48)
-    writer.add_head_count(4)
-    writer.add_head_count_kv(2)
-    writer.add_layer_norm_rms_eps(1e-5)
-    writer.add_rope_freq_base(500.0)
-    writer.add_eos_token_id(2)
-    names = {"self_attn.o_proj": "attn_output", "mlp.gate_proj": "ffn_gate",
-             "mlp.up_proj": "ffn_up", "mlp.down_proj": "ffn_down",
-             "input_layernorm": "attn_norm", "post_attention_layernorm": "ffn_norm",
-             "self_attn.q_proj": "attn_q", "self_attn.k_proj": "attn_k",
-             "self_attn.v_proj": "attn_v", "model.embed_tokens": "token_embd",
-             "model.norm": "output_norm", "lm_head": "output"}  # fmt: skip
-    for name, values in arrays.items():
-        stem = name.removesuffix(".weight")
-        if stem.startswith("model.layers."):
-            _, _, layer, stem = stem.split(".", 3)
-            own = f"blk.{layer}.{names[stem]}.weight"
-        else:
-            own = f"{names[stem]}.weight"
-        if "attn_q" in own or "attn_k" in own:
-            heads = 4 if "attn_q" in own else 2
-            pairs = values.reshape(heads, 2, -1, 32).swapaxes(1, 2)
-            values = np.ascontiguousarray(pairs).reshape(values.shape)
-        writer.add_tensor(own, values)
-    low = {**config["rope_scaling"]}
-    angles = small_models._angles({**config, "rope_scaling": None}, 8, 500.0)
-    scaled = small_models._angles({**config, "rope_scaling": low}, 8, 500.0)
-    writer.add_tensor("rope_freqs.weight", (angles / scaled).astype("float32"))
-    for name in ("write_header_to_file", "write_kv_data_to_file", "write_tensors_to_file"):
-        getattr(writer, name)()
-    writer.close()
-    found, checkpoint = open_model(path)
-    assert (found.num_heads, found.num_kv_heads, found.eos, found.tied_head) == (4, 2, (2,), False)
-    for name, values in arrays.items():
-        if "_proj" not in name or "o_proj" in name or "down_proj" in name:
-            np.testing.assert_array_equal(read_parameter(checkpoint, found, name), values)
-    qkv = read_parameter(checkpoint, found, "model.layers.1.self_attn.qkv_proj.weight")
-    parts = [arrays[f"model.layers.1.self_attn.{x}_proj.weight"] for x in "qkv"]
-    np.testing.assert_array_equal(qkv, np.concatenate(parts))
-    np.testing.assert_allclose(rotary.frequencies(found)[0], scaled, rtol=1e-6)

@@ -61,6 +61,7 @@ class DeviceAPI(ABC):
         self._most_waiting: dict[int, float] = {}  # bytes by device that the pool may hold
         self._held = threading.local()  # memory that a recording of this thread has used
         self._lock = threading.RLock()
+        self.unusable: list[str] = []  # drivers that are here and cannot be used, with the reason
 
     # --- what a kind answers ---
 

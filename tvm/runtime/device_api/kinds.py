@@ -52,6 +52,7 @@ def api_of(kind: str, index: int = 0) -> DeviceAPI:
         reason = found
     elif index >= found.count():
         reason = f"{found.count() or 'no'} such device{'s' * (found.count() > 1)} on this machine"
+        reason = "; ".join([reason, *found.unusable])
     else:
         return found
     raise TVMError(

@@ -56,7 +56,22 @@ class OpenCLAPI(DeviceAPI):
         def order(device: Any) -> int:
             return 0 if device.type & kinds.GPU else 2 if device.type & kinds.CPU else 1
 
-        return sorted(found, key=order)
+        return sorted(filter(self._compiles, found), key=order)
+
+    def _compiles(self, device: Any) -> bool:
+        """Whether a driver for CPUs makes code for this one: an old one may not know it."""
+        cl = self.cl
+        if not device.type & cl.device_type.CPU:
+            return True
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", cl.CompilerWarning)
+            try:
+                cl.Program(cl.Context([device]), "__kernel void nothing() {}").build()
+            except cl.Error as err:
+                reason = next((x for x in str(err).splitlines() if "error:" in x), str(err))
+                self.unusable.append(f"{device.platform.name.strip()}: {reason.strip()}")
+                return False
+        return True
 
     def count(self) -> int:
         return len(self._devices)

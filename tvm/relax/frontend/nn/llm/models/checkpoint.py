@@ -58,9 +58,7 @@ class Safetensors:
 
     def __init__(self, path: str | Path) -> None:
         library = extra_package("safetensors", "llm", "a checkpoint of safetensors")
-        self._files = [
-            library.safe_open(str(file), framework="numpy") for file in _safetensors(Path(path))
-        ]
+        self._files = [_opened(library, file) for file in _safetensors(Path(path))]
         self._home = {name: file for file in self._files for name in file.keys()}  # noqa: SIM118
 
     def __contains__(self, name: object) -> bool:
@@ -75,6 +73,15 @@ class Safetensors:
         return found
 
 
+def _opened(library: Any, file: Path) -> Any:
+    try:
+        return library.safe_open(str(file), framework="numpy")
+    except (OSError, library.SafetensorError) as problem:
+        raise ArgumentValueError(
+            message(f"the file {file}", found=str(problem), legal="a file of safetensors")
+        ) from None
+
+
 def _safetensors(path: Path) -> list[Path]:
     if path.is_file():
         return [path]
@@ -82,7 +89,7 @@ def _safetensors(path: Path) -> list[Path]:
     if index.is_file():
         try:
             named = set(json.loads(index.read_text("utf-8"))["weight_map"].values())
-        except (ValueError, KeyError, AttributeError) as problem:
+        except (ValueError, KeyError, TypeError, AttributeError) as problem:
             raise ArgumentValueError(
                 message(f"the index {index}", found=f"{type(problem).__name__}: {problem}",
                         legal="JSON with an entry weight_map")
