@@ -25,7 +25,7 @@ def test_the_default_specification_has_what_engines_call() -> None:
     assert mod["decode"].attrs["num_input"] == 2
     info = mod["batch_decode"].ret_struct_info.fields[0]
     assert str(info.shape[0]) == "sequences"
-    assert [int(extent) for extent in info.shape[1:]] == [1, 300]
+    assert [int(extent) for extent in list(info.shape)[1:]] == [1, 300]
 
 
 def test_parts_of_families() -> None:
