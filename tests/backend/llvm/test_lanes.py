@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from tvm.backend.llvm.lanes import lane_gap, lanes_of
+from tvm.backend.llvm.lanes import at_elements, lane_gap, lanes_of
 from tvm.tir import Var
 from tvm.tir import expr as e
 from tvm.tir.buffer import decl_buffer
@@ -56,3 +56,14 @@ def test_data_is_no_place() -> None:
     assert lane_gap(RAMP, splat(data)) is not None  # what a place is compared with may be data
     assert lane_gap(splat(X), splat(5)) is None  # no lane moves
     assert lane_gap(X, X) is None
+
+
+def test_masks_of_lanes_as_masks_of_elements() -> None:
+    lanes = list(range(0, 16, 2))
+    mask = e.And(e.LE(e.Ramp(X, 2, 8), splat(9)), splat(e.LT(X, 3)))
+    found = at_elements(mask, lanes, 8, 4)
+    assert str(found) == (
+        "T.Ramp(x + 8, 1, 4) <= T.Broadcast(9, 4) and T.Broadcast(x < 3, 4)"
+    )
+    assert at_elements(e.LT(RAMP, splat(5)), lanes, 0, 8) is None  # half a lane is none
+    assert at_elements(e.LT(RAMP, splat(5)), [0, 0, 1, 1, 2, 2, 3, 3], 0, 4) is None

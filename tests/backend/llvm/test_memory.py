@@ -9,6 +9,7 @@ import pytest
 from tests.backend.llvm.kernel import call, compiled, i32, kernel, run, vector
 from tvm.backend.llvm.memory import as_ramp
 from tvm.error import InternalError, TVMError
+from tvm.ir.expr import PrimExpr
 from tvm.tir import expr as e
 from tvm.tir import stmt as s
 from tvm.tir.buffer import Buffer, decl_buffer
@@ -16,7 +17,7 @@ from tvm.tir.buffer import Buffer, decl_buffer
 pytestmark = pytest.mark.cpu
 
 
-def copy(load_at: e.PrimExpr, store_at: e.PrimExpr) -> s.Stmt:
+def copy(load_at: PrimExpr, store_at: e.PrimExpr) -> s.Stmt:
     def body(a: Buffer, b: Buffer) -> s.Stmt:
         return s.BufferStore(b, e.BufferLoad(a, [load_at]), [store_at])
 
@@ -57,8 +58,11 @@ def test_a_strided_load_reads_nothing_behind_its_last_element() -> None:
         del a, data
 
 
+@pytest.mark.parametrize("told", [False, True])  # by numbers, or by a comparison of places
 @pytest.mark.parametrize("stride", [2, 3, 4])
-def test_a_masked_strided_load_reads_nothing_behind_its_last_element(stride: int) -> None:
+def test_a_masked_strided_load_reads_nothing_behind_its_last_element(
+    stride: int, told: bool
+) -> None:
     import mmap
 
     page, count = mmap.PAGESIZE, 4 * stride + 1
@@ -69,7 +73,9 @@ def test_a_masked_strided_load_reads_nothing_behind_its_last_element(stride: int
         mask, out = np.arange(8) < 5, np.full(8, 7.0, "float32")
 
         def body(source: Buffer, keep: Buffer, target: Buffer) -> s.Stmt:
-            lanes = e.BufferLoad(keep, [vector(0, 8)])
+            lanes: PrimExpr = e.BufferLoad(keep, [vector(0, 8)])
+            if told:
+                lanes = e.LT(vector(0, 8, stride), e.Broadcast(4 * stride + 1, 8))
             loaded = e.BufferLoad(source, [vector(0, 8, stride)], lanes)
             return s.BufferStore(target, loaded, [vector(0, 8)])
 

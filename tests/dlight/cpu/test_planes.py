@@ -24,10 +24,7 @@ def test_depthwise(kernel: int, stride: int, dilation: int, target: Target) -> N
     n, h, w = (te.size_var(name) for name in "nhw")
     func = depthwise((n, 3, h, w), kernel, stride, kernel // 2 * dilation, dilation, True)
     after = scheduled(Fallback(), func, target, {"n": 2, "h": 10, "w": 19})
-    text = after.script()
     assert REASON in str(after.attrs["schedule_reason"])
-    sums = text[text.index("_update") : text.index("_update") + 600]
-    assert "T.where" not in sums, "no place within the sums is tested"
 
 
 @pytest.mark.parametrize(("h", "w"), [(1, 1), (2, 40), (5, 16), (9, 3)])

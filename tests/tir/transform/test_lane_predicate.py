@@ -4,7 +4,7 @@ from tvm import tir
 from tvm.arith.analyzer import Analyzer
 from tvm.ir import Range
 from tvm.tir.functor import walk
-from tvm.tir.transform.lane_predicate import guard_lanes
+from tvm.tir.transform.lane_predicate import guard_lanes, guard_statement
 
 pytestmark = pytest.mark.pure
 
@@ -86,3 +86,16 @@ def test_scalar_loads_stay_where_some_lane_is_in(strict):
             assert (guard_lanes(expr, mask, known, loops) is expr) is fine
         both = tir.And(tir.Broadcast(n < 7, 4), mask)
         assert guard_lanes(expr, both, known, {i: (end + 3) // 4}) is None
+
+
+def test_where_no_lane_may_be_in_the_first_one_is_asked():
+    """A scalar load that the condition protects happens if some lane does."""
+    value = load(LANES) + tir.Broadcast(load(i + 12), 4)
+    store = tir.BufferStore(A, value, [LANES])
+    found = guard_statement(store, MASK, analyzer(5), {})
+    assert isinstance(found, tir.IfThenElse)
+    assert str(found.condition) == "i * 4 < 13"
+    assert found.then_case.predicate is MASK
+    # lanes may be in behind one that is not
+    falling = tir.LT(tir.Ramp(i * 4, -1, 4), tir.Broadcast(13, 4))
+    assert guard_statement(store, falling, analyzer(5), {}) is None

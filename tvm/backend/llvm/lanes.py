@@ -79,6 +79,41 @@ def lane_gap(a: PrimExpr, b: PrimExpr) -> tuple[PrimExpr, PrimExpr, list[int], b
     return left[0], right[0], lanes, moves
 
 
+def at_elements(mask: PrimExpr, lanes: list[int], first: int, count: int) -> PrimExpr | None:
+    """A mask of lanes that lie so far apart, as one of `count` elements side by side.
+
+        lanes 0, 2, 4, ...:   T.Ramp(x * 2, 2, 8) <= T.Broadcast(n, 8)
+        ->                    T.Ramp(x * 2 + first, 1, count) <= T.Broadcast(n, count)
+
+    It says the same of elements at lanes, and something of those between. None where what is
+    compared does not move with the elements.
+    """
+    if isinstance(mask, e.Broadcast):
+        return e.Broadcast(mask.value, count)
+    if isinstance(mask, e.And):
+        a, b = (at_elements(part, lanes, first, count) for part in (mask.a, mask.b))
+        return None if a is None or b is None else e.And(a, b)
+    if not isinstance(mask, e.CmpExpr):
+        return None
+    a, b = (_side_at_elements(side, lanes, first, count) for side in (mask.a, mask.b))
+    return None if a is None or b is None else type(mask)(a, b)
+
+
+def _side_at_elements(
+    side: PrimExpr, lanes: list[int], first: int, count: int
+) -> PrimExpr | None:
+    found = lanes_of(side)
+    if found is None or len(found[1]) != len(lanes) or len(lanes) < 2:
+        return None
+    base, places = found
+    moved = [place - places[0] for place in places]
+    scale, rest = divmod(moved[1], lanes[1] - lanes[0]) if lanes[1] != lanes[0] else (0, 1)
+    if rest or moved != [scale * (lane - lanes[0]) for lane in lanes]:
+        return None
+    start = base + (places[0] + scale * (first - lanes[0]))
+    return e.Broadcast(start, count) if scale == 0 else e.Ramp(start, scale, count)
+
+
 def _scaled(index: PrimExpr, factor: PrimExpr) -> Lanes | None:
     if not (isinstance(factor, e.Broadcast) and isinstance(factor.value, e.IntImm)):
         return None

@@ -17,7 +17,7 @@ from tvm.tir.buffer import Buffer
 
 from .expr import ExprEmitter, mangled
 from .function_text import FunctionText
-from .lanes import lanes_of
+from .lanes import at_elements, lanes_of
 from .types import (
     element_bytes,
     held_bits,
@@ -69,7 +69,9 @@ class MemoryEmitter(ExprEmitter):
                 return found
         return self._near_lanes(op, index, None) or self._gather(op.buffer, op.dtype, index, None)
 
-    def _near_lanes(self, op: e.BufferLoad, index: PrimExpr, mask: str | None) -> str | None:
+    def _near_lanes(
+        self, op: e.BufferLoad, index: PrimExpr, mask: str | None, predicate: PrimExpr | None = None
+    ) -> str | None:
         """Lanes at constant places out of few vectors; None if they are not all close together."""
         dtype, buffer = op.dtype, op.buffer
         found = lanes_of(index)
@@ -99,7 +101,9 @@ class MemoryEmitter(ExprEmitter):
             ]  # fmt: skip
         else:
             starts = list(range(0, span, width))
-            parts = [self._wanted(op, start, first, part, lanes, mask) for first in starts]
+            parts = [
+                self._wanted(op, start, first, part, lanes, mask, predicate) for first in starts
+            ]
         if width < count:
             raw = self._pick(memory_element(part), parts[0], width, lanes)
         else:
@@ -112,12 +116,22 @@ class MemoryEmitter(ExprEmitter):
         return self.from_memory(dtype, raw)
 
     def _wanted(
-        self, op: e.BufferLoad, start: str, first: int, part: DataType, lanes: list[int], mask: str
-    ) -> str:
+        self, op: e.BufferLoad, start: str, first: int, part: DataType, lanes: list[int],
+        mask: str, predicate: PrimExpr | None,
+    ) -> str:  # fmt: skip
         """A vector of which only those elements are read that a lane of the mask wants.
 
         The first lane that wants an element speaks for all others, as masks go from the front.
+        A mask of places is made again, for elements; others are spread.
         """
+        place = self._further(op.buffer, start, first)
+        told = None if predicate is None else at_elements(predicate, lanes, first, part.lanes)
+        if told is not None:
+            bits = [f"i1 {int(n in lanes)}" for n in range(first, first + part.lanes)]
+            kind, held = vector_of("i1", part.lanes), self.visit_data(told)
+            if "i1 0" in bits:
+                held = self.out.temp(f"and {kind} {held}, <{', '.join(bits)}>")
+            return self._lanes_if(op, part, place, held)
         count, bools = op.dtype.lanes, vector_of("i1", op.dtype.lanes)
         own = [
             str(lanes.index(place) if place in lanes else count)
@@ -127,7 +141,7 @@ class MemoryEmitter(ExprEmitter):
             f"shufflevector {bools} {mask}, {bools} zeroinitializer, "
             f"<{part.lanes} x i32> <{', '.join(f'i32 {lane}' for lane in own)}>"
         )
-        return self._lanes_if(op, part, self._further(op.buffer, start, first), spread)
+        return self._lanes_if(op, part, place, spread)
 
     def _only_index(self, buffer: Buffer, indices: tuple[PrimExpr, ...]) -> PrimExpr:
         if len(indices) == 1:
@@ -251,7 +265,7 @@ class MemoryEmitter(ExprEmitter):
         if ramp is None or ramp[1] != 1:
             found = None
             if _are_apart(index) or _from_the_front(predicate):
-                found = self._near_lanes(op, index, mask)
+                found = self._near_lanes(op, index, mask, predicate)
             return found or self._gather(op.buffer, op.dtype, index, mask)
         place = self.address(op.buffer, self.as_int64(ramp[0]))
         if op.dtype.is_scalar:

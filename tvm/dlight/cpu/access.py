@@ -109,6 +109,18 @@ def used_as_values(block: Block) -> set[Var]:
     return found
 
 
+def size_of(iv: IterVar) -> PrimExpr:
+    """The extent of a variable."""
+    assert iv.dom is not None, "block variables have domains"
+    return iv.dom.extent
+
+
+def has_size(iv: IterVar, size: int) -> bool:
+    """Whether the extent of a variable is this number."""
+    found = size_of(iv)
+    return isinstance(found, IntImm) and found.value == size
+
+
 def extent(iv: IterVar) -> int | None:
     """The extent of a variable; None if symbolic."""
     size = None if iv.dom is None else iv.dom.extent

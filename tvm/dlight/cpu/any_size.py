@@ -18,7 +18,7 @@ from typing import Final
 from tvm.dlight.base import open_schedule
 from tvm.ir.expr import PrimExpr
 from tvm.tir.buffer import Buffer, decl_buffer
-from tvm.tir.expr import BufferLoad, IntImm, Max, Min, Var
+from tvm.tir.expr import BufferLoad, IntImm, IterVar, Max, Min, Var, make_const
 from tvm.tir.function import PrimFunc
 from tvm.tir.functor import StmtExprMutator
 from tvm.tir.op.arith import equal, less
@@ -37,6 +37,8 @@ from tvm.tir.stmt import (
     SeqStmt,
     Stmt,
 )
+
+from .access import has_size, size_of
 
 INDEX: Final = "int64"
 PLAN: Final = 64  # numbers of a plan
@@ -128,6 +130,22 @@ class Plan:
             body = body if name is None else LetStmt(*name, body)
             body = body if isinstance(step, Evaluate) else SeqStmt.flatten([step, body])
         return body
+
+
+def digits_of(scope: Scope, number: PrimExpr, ivs: Sequence[IterVar]) -> dict[Var, PrimExpr]:
+    """The variables that a number stands for, the last one moving the fastest."""
+    found: dict[Var, PrimExpr] = {}
+    rest = number
+    wide = [iv for iv in ivs if not has_size(iv, 1)]
+    for iv in reversed(ivs):
+        if iv not in wide:
+            found[iv.var] = make_const(0, iv.var.dtype)
+        elif iv is wide[0]:
+            found[iv.var] = rest
+        else:
+            found[iv.var] = scope.let(iv.var.name, rest % size_of(iv))
+            rest = scope.let("rest", rest // size_of(iv))
+    return found
 
 
 @dataclass(frozen=True)

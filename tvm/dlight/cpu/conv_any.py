@@ -32,8 +32,6 @@ from tvm.tir.buffer import Buffer, decl_buffer
 from tvm.tir.expr import (
     BufferLoad,
     Call,
-    FloorDiv,
-    FloorMod,
     IntImm,
     IterVar,
     Max,
@@ -56,11 +54,23 @@ from tvm.tir.stmt import (
     Stmt,
 )
 
-from .any_size import UNIT, Loads, Panels, Plan, Scope, choose_panels, one_of, opaque, vector
+from .access import size_of
+from .any_size import (
+    UNIT,
+    Loads,
+    Panels,
+    Plan,
+    Scope,
+    choose_panels,
+    digits_of,
+    one_of,
+    opaque,
+    vector,
+)
 from .columns import columns_of
 from .contraction import MatrixForm, extent_of
 from .cost import GRAIN, LEAST_US, flops_us
-from .planes import is_choice
+from .fused import epilogue_of, padding_of
 from .tiles import MOST_VECTORS, Tile, choose_tile, tile_cost
 
 FILTERS: Final = 48  # whose sums are kept until the epilogue: with 64 columns, 12 kB
@@ -118,8 +128,8 @@ class AnySize:
         self.groups = [iv for iv in form.outer if iv.var in weights]
         self.rows = [iv for iv in form.outer if iv.var not in weights]
         self.rows += [column.iv for column in self.down]
-        self.pad = _padding(sch, block, found.rhs.buffer)
-        self.last = _epilogue(sch, block, found)
+        self.pad = padding_of(sch, block, found.rhs.buffer)
+        self.last = epilogue_of(sch, block, found.output, found.store)
         names = {n for n in walk(self._place()[self.along.dim]) if isinstance(n, Var)}
         self.near = [iv for iv in form.k if iv.var in names]  # steps along a row
         self.far = [iv for iv in form.k if iv.var not in names]
@@ -146,7 +156,7 @@ class AnySize:
         """The whole convolution as one block."""
         plan = Plan(self.index)
         rows = plan.keep("rows", self._product(self.rows))
-        across = plan.keep("across", _extent(self.along.iv))
+        across = plan.keep("across", size_of(self.along.iv))
         costs = [
             round(UNIT * tile_cost(self.cpu, tile, self.outs) * tile.columns / self.lanes)
             for tile in self.tiles
@@ -175,7 +185,7 @@ class AnySize:
             scope.let("lanes", found.vectors * self.lanes),
             scope.let("pitch", found.vectors * self.lanes + self.lanes),
         )  # fmt: skip
-        sets = self._digits(scope, group, self.groups)
+        sets = digits_of(scope, group, self.groups)
         memory = self._memory()
         scope.add(self._pack(place, memory, sets))
         first = scope.let("first", share * each)
@@ -185,7 +195,7 @@ class AnySize:
         total = self._product(self.groups) * found.panels * split
         loop = self._parallel(task, total, inner)
         whole = plan.around(loop)
-        sizes = [_extent(iv) for iv in (*self.groups, *self.rows, self.along.iv)]
+        sizes = [size_of(iv) for iv in (*self.groups, *self.rows, self.along.iv)]
         some = [less(self._int(0), size) for size in sizes if not isinstance(size, IntImm)]
         for condition in some:
             whole = IfThenElse(condition, whole)
@@ -231,7 +241,7 @@ class AnySize:
         """All that the sums of a panel read, row by row of the result."""
         line, scope = self._var("r"), Scope()
         row = scope.let("row", p.first_row + line)
-        values: dict[Var, PrimExpr] = {**sets, **self._digits(scope, row, self.rows)}
+        values: dict[Var, PrimExpr] = {**sets, **digits_of(scope, row, self.rows)}
         begin = scope.let("begin", line * p.columns)
         last = Select(less(line + 1, p.lines), p.length, p.lanes - begin)
         count = scope.let("vectors", (last + (self.lanes - 1)) // self.lanes)
@@ -241,12 +251,12 @@ class AnySize:
         body = (
             self._picked(p, memory, values, begin, count)
             if self.has_line
-            else self._as_it_is(p, memory, values, begin, count)
+            else self._as_ithas_size(p, memory, values, begin, count)
         )
         scope.add(_around(loops, body))
         return For(line, 0, p.lines, ForKind.SERIAL, scope.stmt())
 
-    def _as_it_is(
+    def _as_ithas_size(
         self, p: _Panel, memory: Mapping[str, Buffer], values: Mapping[Var, PrimExpr],
         begin: Var, count: Var,
     ) -> Stmt:  # fmt: skip
@@ -425,7 +435,7 @@ class AnySize:
         """What the last block says, for all places of the panel."""
         line, m, scope = self._var("r"), self._var("m"), Scope()
         row = scope.let("row", p.first_row + line)
-        values: dict[Var, PrimExpr] = {**sets, **self._digits(scope, row, self.rows)}
+        values: dict[Var, PrimExpr] = {**sets, **digits_of(scope, row, self.rows)}
         begin = scope.let("begin", line * p.columns)
         inner = Scope()
         values[self.filters.var] = inner.let("o", start + m)
@@ -466,7 +476,7 @@ class AnySize:
     def _product(self, ivs: Sequence[IterVar]) -> PrimExpr:
         total: PrimExpr = self._int(1)
         for iv in ivs:
-            total = total * _extent(iv)
+            total = total * size_of(iv)
         return total
 
     def _chosen(self, panels: Panels, values: Sequence[int]) -> PrimExpr:
@@ -475,23 +485,6 @@ class AnySize:
         for count in range(len(values) - 1, 0, -1):
             value = values[count - 1]
             found = Select(less(panels.vectors, self._int(count + 1)), self._int(value), found)
-        return found
-
-    def _digits(
-        self, scope: Scope, number: PrimExpr, ivs: Sequence[IterVar]
-    ) -> dict[Var, PrimExpr]:
-        """The variables that a number stands for, the last one moving the fastest."""
-        found: dict[Var, PrimExpr] = {}
-        rest = number
-        wide = [iv for iv in ivs if not _is(iv, 1)]
-        for iv in reversed(ivs):
-            if iv not in wide:
-                found[iv.var] = self._int(0)
-            elif iv is wide[0]:
-                found[iv.var] = rest
-            else:
-                found[iv.var] = scope.let(iv.var.name, rest % _extent(iv))
-                rest = scope.let("rest", rest // _extent(iv))
         return found
 
     def _step(self, iv: IterVar, loops: list[tuple[IterVar, Var]]) -> PrimExpr:
@@ -510,82 +503,6 @@ class AnySize:
         return total
 
 
-@dataclass(frozen=True)
-class _Last:
-    """The block that takes a result, and its variables by those of the convolution."""
-
-    block: BlockRV
-    places: Mapping[Var, PrimExpr]
-
-
-def _epilogue(sch: Schedule, block: BlockRV, found: Contraction) -> _Last | None:
-    """The one block that reads the result place by place; None if there is none."""
-    users = sch.get_consumers(block)
-    if len(users) != 1:
-        return None
-    node: Block = sch.get(users[0])
-    if not isinstance(node.body, BufferStore) or node.init is not None:
-        return None
-    loads = [n for n in walk(node.body) if isinstance(n, BufferLoad) and n.buffer is found.output]
-    places: dict[Var, PrimExpr] = {}
-    parts: dict[Var, dict[type, tuple[int, PrimExpr]]] = {}
-    for load in loads:
-        for index, own in zip(load.indices, found.store):
-            part = index.a if isinstance(index, (FloorDiv, FloorMod)) else index
-            if isinstance(index, Var):
-                if places.setdefault(index, own) is not own:
-                    return None
-            elif isinstance(part, Var) and isinstance(index.b, IntImm):  # type: ignore[attr-defined]
-                given = parts.setdefault(part, {})
-                if given.setdefault(type(index), (index.b.value, own))[1] is not own:  # type: ignore[attr-defined]
-                    return None
-            elif not isinstance(index, IntImm):
-                return None
-    for var, both in parts.items():
-        if set(both) != {FloorDiv, FloorMod} or var in places:
-            return None
-        (size, high), (other, low) = both[FloorDiv], both[FloorMod]
-        if size != other:
-            return None
-        places[var] = high * size + low
-    same = Analyzer()
-    sizes = {iv.var: _extent(iv) for iv in sch.get(block).iter_vars}
-    for iv in node.iter_vars:
-        if iv.iter_type != IterVar.DataPar:
-            return None
-        if iv.var not in places:
-            if not _is(iv, 1):
-                return None
-            places[iv.var] = make_const(0, iv.var.dtype)
-            continue
-        value = places[iv.var]
-        if isinstance(value, Var) and not same.can_prove_equal(sizes[value], _extent(iv)):
-            return None
-    used = [n for value in places.values() for n in walk(value) if isinstance(n, Var)]
-    wide = {iv.var for iv in sch.get(block).iter_vars
-            if iv.var in found.store and not _is(iv, 1)}  # fmt: skip
-    if len(set(used)) != len(used) or not wide <= set(used):
-        return None
-    return _Last(users[0], places)
-
-
-def _padding(sch: Schedule, block: BlockRV, plane: Buffer) -> BlockRV | None:
-    """The block that makes a border around what the convolution alone reads; None without."""
-    for producer in sch.get_producers(block):
-        node: Block = sch.get(producer)
-        if node.writes[0].buffer is not plane or len(sch.get_consumers(producer)) != 1:
-            continue
-        store = node.body
-        if not isinstance(store, BufferStore) or not is_choice(store.value):
-            return None
-        assert isinstance(store.value, Call), "a choice is one"
-        names = [iv.var for iv in node.iter_vars]
-        if list(store.indices) != names or not isinstance(store.value.args[1], BufferLoad):
-            return None
-        return producer
-    return None
-
-
 def _guarded(condition: PrimExpr, load: PrimExpr) -> PrimExpr:
     zero = make_const(0, load.dtype)
     return Call(load.dtype, "tir.if_then_else", (condition, load, zero))
@@ -593,23 +510,13 @@ def _guarded(condition: PrimExpr, load: PrimExpr) -> PrimExpr:
 
 def _around(loops: Sequence[tuple[IterVar, Var]], body: Stmt) -> Stmt:
     for iv, var in reversed(loops):
-        body = For(var, 0, _extent(iv), ForKind.SERIAL, body)
+        body = For(var, 0, size_of(iv), ForKind.SERIAL, body)
     return body
 
 
 def _height(tile: Tile, outs: int) -> int:
     """Filters whose sums are kept: whole tiles of them."""
     return max(1, min(FILTERS // tile.rows, -(-outs // tile.rows))) * tile.rows
-
-
-def _extent(iv: IterVar) -> PrimExpr:
-    assert iv.dom is not None, "block variables have domains"
-    return iv.dom.extent
-
-
-def _is(iv: IterVar, size: int) -> bool:
-    extent = _extent(iv)
-    return isinstance(extent, IntImm) and extent.value == size
 
 
 def _known(iv: IterVar) -> int:

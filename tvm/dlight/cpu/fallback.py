@@ -8,9 +8,10 @@ from tvm.tir.function import PrimFunc
 from tvm.tir.schedule import Schedule, ScheduleError
 from tvm.tir.stmt import BlockRealize
 
-from .base import CPUScheduleRule, decompose, with_reason
+from .base import CPUScheduleRule, decompose, root_blocks, with_reason
 from .general import Rest, inline_epilogues
 from .rows import schedule_rows
+from .sliding import slide
 
 
 class Fallback(CPUScheduleRule):
@@ -33,5 +34,12 @@ class Fallback(CPUScheduleRule):
         if passes is not None:
             decompose(sch, rest.later)
             return with_reason(sch, passes)
-        reasons = rest.schedule_windows(target.cpu) if windows else []
+        reasons: list[str] = []
+        if windows:
+            sch, made, reasons = slide(sch, target.cpu)
+            rest = Rest(sch)
+            for block in root_blocks(sch):
+                if sch.get(block) in made:
+                    rest.done(block)
+            reasons += rest.schedule_windows(target.cpu)
         return with_reason(sch, "; ".join([*reasons, *rest.schedule(target.cpu)]))

@@ -182,8 +182,8 @@ def _tested_once(node: Block) -> Block:
         if iv.dom is not None:
             analyzer.bind(iv.var, iv.dom)
     condition = inner.args[0]
-    known = _terms(condition)
-    for term in _terms(choice.args[0]):
+    known = terms_of(condition)
+    for term in terms_of(choice.args[0]):
         if not analyzer.can_prove(term) and not any(_implies(k, term, analyzer) for k in known):
             condition = logical_and(condition, term)
     value = Call(inner.dtype, "tir.if_then_else", (condition, *inner.args[1:]), inner.span)
@@ -197,7 +197,7 @@ def is_choice(node: object) -> bool:
     return isinstance(node, Call) and getattr(node.op, "name", "") == "tir.if_then_else"
 
 
-def _terms(condition: PrimExpr) -> list[PrimExpr]:
+def terms_of(condition: PrimExpr) -> list[PrimExpr]:
     """The terms of a conjunction."""
     found: list[PrimExpr] = []
     stack = [condition]

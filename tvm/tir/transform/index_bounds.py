@@ -30,9 +30,13 @@ class IndexBounds:
         if found is None:
             return None
         low, high = found
-        # of an index that stays, a fact could only tell that its place is never reached
-        for fact in facts if any(self._moves(node) for node in walk(index)) else ():
-            low, high = self._narrowed(index, fact, low, high)
+        # of an index that stays, a fact could only tell that its place is never reached; and what
+        # moves the index has to be in both sides to cancel
+        moving = {node for node in walk(index) if self._moves(node)}
+        loads = any(isinstance(node, e.BufferLoad) for node in moving)
+        for fact in facts if moving else ():
+            if loads or any(node in moving for node in walk(fact)):
+                low, high = self._narrowed(index, fact, low, high)
         return self._analyzer.simplify(low), self._analyzer.simplify(high)
 
     def _narrowed(self, index: PrimExpr, fact: PrimExpr, low: PrimExpr, high: PrimExpr) -> Bounds:

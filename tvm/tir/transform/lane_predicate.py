@@ -40,6 +40,28 @@ def guard_lanes(
         return None
 
 
+def guard_statement(
+    stmt: s.Stmt, mask: PrimExpr, analyzer: Analyzer, around: Mapping[e.Var, PrimExpr]
+) -> s.Stmt | None:
+    """The statement limited to the lanes of a mask, behind a test of the first one if need be.
+
+        if first + lane < n: B[first + lane] = A[first + lane] * C[0]
+        ->
+        if first < n: B[first:first + 8] = A[first:first + 8] * C[0]       # where first + lane < n
+
+    With the test, what is not of the lanes (C[0]) is read only if one of them is there.
+    """
+    found = guard_lanes(stmt, mask, analyzer, around)
+    first = _first_lane(mask)
+    if found is not None or first is None or not _from_the_front(mask):
+        return found
+    try:
+        found = rewrite(_LaneGuard(mask, analyzer, around, True), stmt)
+    except _Refused:
+        return None
+    return s.IfThenElse(first, found, None, stmt.span)
+
+
 def as_lane_mask(mask: PrimExpr, analyzer: Analyzer) -> e.Call | None:
     """A mask of lanes before an end as machines with such masks make it; None for others.
 
@@ -172,6 +194,25 @@ def _first_lane(mask: PrimExpr) -> PrimExpr | None:
     if isinstance(mask, e.Call) and getattr(mask.op, "name", "") == "tir.get_active_lane_mask":
         return ops.less(*mask.args)
     return None
+
+
+def _from_the_front(mask: PrimExpr) -> bool:
+    """True if no lane of the mask holds where the first one does not."""
+    if isinstance(mask, e.And):
+        return _from_the_front(mask.a) and _from_the_front(mask.b)
+    if isinstance(mask, e.LT | e.LE):
+        return _rises(mask.a) and isinstance(mask.b, e.Broadcast)
+    if isinstance(mask, e.GT | e.GE):
+        return isinstance(mask.a, e.Broadcast) and _rises(mask.b)
+    return isinstance(mask, e.Broadcast | e.Call)  # a mask of lanes before an end
+
+
+def _rises(value: PrimExpr) -> bool:
+    """True if no lane is smaller than the first."""
+    if not isinstance(value, e.Ramp):
+        return isinstance(value, e.Broadcast)
+    stride = ops.literal(value.stride)
+    return stride is not None and stride >= 0
 
 
 def _first_element(value: PrimExpr) -> PrimExpr | None:

@@ -34,7 +34,7 @@ from tvm.tir.op import builtin
 
 from .analyzed_mutator import assume_sizes
 from .annotate_irregular_loop import is_irregular
-from .lane_predicate import as_lane_mask, guard_lanes, in_bounds
+from .lane_predicate import as_lane_mask, guard_lanes, guard_statement, in_bounds
 from .pass_form import tir_pass
 from .vector_arith import spread, vector_product, vector_quotient, vector_sum
 
@@ -350,14 +350,14 @@ class _Vectorizer(StmtExprMutator):
         accesses = [n for n in walk(then_case) if isinstance(n, (s.BufferStore, e.BufferLoad))]
         if not accesses or not all(_starts_at(mask.args[0], one) for one in accesses):
             raise _NeedsScalars
-        found = guard_lanes(then_case, mask, self._analyzer, self._around)
+        found = guard_statement(then_case, mask, self._analyzer, self._around)
         if found is None:
             raise _NeedsScalars
         return found
 
     def _masked(self, stmt: s.Stmt, mask: PrimExpr) -> s.Stmt:
         """The vectorized statement, its accesses limited to the lanes of the mask."""
-        found = guard_lanes(self.visit_stmt(stmt), mask, self._analyzer, self._around)
+        found = guard_statement(self.visit_stmt(stmt), mask, self._analyzer, self._around)
         if found is None:
             raise _NeedsScalars
         return found

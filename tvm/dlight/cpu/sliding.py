@@ -1,0 +1,705 @@
+"""Windows that slide over planes of any size: what a tile of rows reads is copied, with its border.
+
+    for c, y, x, ry, rx: C[c, y, x] += P[c, y * s + ry, x * s + rx] * W[c, ry, rx]
+
+    for some planes:                                # parallel; parts of a plane if there are few
+        P = the border's value                      # once: it is the same for all of these planes
+        for c, and strips of some tiles of rows:
+            P[j, shift : shift + w] = X[c, y * s + j, :]        # in the innermost cache
+            for y0 in rows of the result, R at a time:          # the last ones end with the plane
+                for x0 in vectors along a row:                  # the last one ends with the row
+                    acc[R, V] = 0                               # vector registers
+                    for rx, j: row = P[(y0 - y) * s + j, x0 * s + rx :: s]
+                               acc[r, :] += row * W[c, ry, rx]      # for all r * s + ry = j
+                    C[c, y0 :, x0 :] = epilogue(acc)
+
+Tiles that would reach past the end start earlier, and make again what others have made: so all
+are whole, and no place is looked at. How many rows make a tile, the call decides by a model of the
+time. A plane without a border is read where it is; so is one of rows shorter than a vector, under
+masks that are made once for some planes.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from tvm.arith import Analyzer
+from tvm.ir.expr import PrimExpr
+from tvm.ir.node import Node
+from tvm.target.cpu_model import CpuModel
+from tvm.tir.buffer import decl_buffer
+from tvm.tir.expr import (
+    LE,
+    LT,
+    BufferLoad,
+    Call,
+    IntImm,
+    IterVar,
+    Max,
+    Min,
+    Select,
+    Var,
+    make_const,
+)
+from tvm.tir.functor import StmtExprMutator, children, substitute, walk
+from tvm.tir.op.arith import less, less_equal, logical_and
+from tvm.tir.schedule import BlockRV, Schedule
+from tvm.tir.stmt import (
+    Block,
+    BlockRealize,
+    BufferStore,
+    For,
+    ForKind,
+    IfThenElse,
+    SeqStmt,
+    Stmt,
+)
+
+from .access import extent, flops, size_of
+from .any_size import UNIT, Loads, Plan, Scope, digits_of, one_of, opaque, replaced, vector
+from .base import root_blocks
+from .cost import LEAST_US, flops_us
+from .fused import epilogue_of, padding_of
+from .planes import Plane, is_choice, plane_of, terms_of
+
+WIDEST_STEP: Final = 4  # elements between lanes that are picked from whole vectors
+MOST_TAPS: Final = 64  # of a window that stand one after the other
+MOST_SUMS: Final = 320  # multiplications of all tiles together: code is made of each
+ROWS: Final = (7, 4)  # of a tile, where there are so many
+PER_TILE: Final = 3.0  # vector instructions that a tile takes beside loads and FMAs
+FEW: Final = (2, 4)  # vectors of a row that are copied without a loop
+PLANES: Final = 4  # for each core: with fewer, planes are shared out by rows
+
+
+def slide(sch: Schedule, cpu: CpuModel) -> tuple[Schedule, set[Block], list[str]]:
+    """Give windows over planes of any size their loops; returns the blocks made, and reasons."""
+    made: set[Block] = set()
+    reasons: list[str] = []
+    while True:
+        found = next(filter(None, (_windows(sch, b, cpu) for b in root_blocks(sch))), None)
+        if found is None:
+            return sch, made, reasons
+        nest = found.nest()
+        made.add(nest.block)
+        reasons.append(found.reason())
+        sch = replaced(sch, found.gone(), nest)
+
+
+def _windows(sch: Schedule, block: BlockRV, cpu: CpuModel) -> _Windows | None:
+    """The windows of a block; None for other blocks, and where masks are dear."""
+    node: Block = sch.get(block)
+    store = node.body
+    if node.init is None or not isinstance(store, BufferStore):
+        return None
+    plane, bits = plane_of(node), store.buffer.dtype.bits
+    spatial = [iv for iv in node.iter_vars if iv.iter_type == IterVar.DataPar]
+    reducing = [iv for iv in node.iter_vars if iv.iter_type == IterVar.CommReduce]
+    if plane is None or len(spatial) < 2 or len(spatial) + len(reducing) < len(node.iter_vars):
+        return None
+    if bits != 32 or plane.buffer.dtype.bits != bits or not plane.buffer.dtype.is_scalar:
+        return None
+    if all(extent(iv) is not None for iv in spatial) or any(extent(iv) is None for iv in reducing):
+        return None
+    if list(store.indices) != [iv.var for iv in spatial]:
+        return None
+    down, along = (_axis(plane, iv, reducing) for iv in spatial[-2:])
+    if down is None or along is None or along.dim != len(plane.indices) - 1:
+        return None
+    if along.step > WIDEST_STEP or len(down.taps) * len(along.taps) > MOST_TAPS:
+        return None
+    if any(extent(iv) != 1 for iv in reducing if iv not in (down.tap, along.tap)):
+        return None
+    found = _Windows(sch, block, plane, down, along, cpu)
+    return found if found.fits() else None
+
+
+@dataclass(frozen=True, eq=False)
+class _Axis:
+    """A dimension of a plane: places are those of the result times `step`, and of the window."""
+
+    iv: IterVar
+    dim: int
+    step: int
+    tap: IterVar | None
+    scale: int
+
+    @property
+    def taps(self) -> range:
+        """The steps of the window."""
+        return range(1 if self.tap is None else extent(self.tap) or 1)
+
+    @property
+    def reach(self) -> int:
+        """Places between those that the first and the last tap read."""
+        return (len(self.taps) - 1) * self.scale
+
+    @property
+    def size(self) -> PrimExpr:
+        """Of the result."""
+        assert self.iv.dom is not None, "block variables have domains"
+        return self.iv.dom.extent
+
+    def at(self, place: PrimExpr, tap: PrimExpr | int) -> dict[Var, PrimExpr]:
+        """The variables at a place of the result and of the window."""
+        found = {self.iv.var: place}
+        if self.tap is not None:
+            dtype = self.tap.var.dtype
+            found[self.tap.var] = tap if isinstance(tap, PrimExpr) else IntImm(dtype, tap)
+        return found
+
+
+def _axis(plane: Plane, iv: IterVar, reducing: Sequence[IterVar]) -> _Axis | None:
+    """Where a variable of the result moves the window; None unless one tap does, or none."""
+    dims = [dim for dim, terms in enumerate(plane.terms) if terms.get(iv.var)]
+    if len(dims) != 1:
+        return None
+    terms = plane.terms[dims[0]]
+    taps = [tap for tap in reducing if terms.get(tap.var) and extent(tap) != 1]
+    steps = {iv.var, *(tap.var for tap in reducing)}
+    if len(taps) > 1 or any(scale and var not in steps for var, scale in terms.items()):
+        return None
+    if not taps:
+        return _Axis(iv, dims[0], terms[iv.var], None, 1)
+    if sum(1 for other in plane.terms if other.get(taps[0].var)) > 1:
+        return None
+    return _Axis(iv, dims[0], terms[iv.var], taps[0], terms[taps[0].var])
+
+
+@dataclass(frozen=True)
+class _Call:
+    """What a call has found: sizes of the result, and how it is cut."""
+
+    height: PrimExpr
+    width: PrimExpr
+    rows: PrimExpr  # of a tile
+    strip: PrimExpr  # tiles of which the rows of the plane are copied together
+    block: PrimExpr  # columns that are
+    read: PrimExpr  # columns of the plane for them
+    pitch: PrimExpr
+
+
+class _Source:
+    """Where a plane comes from: a buffer, and places of it by those of the plane.
+
+    Place v along an axis of the plane is place v - before of the buffer, if that is one; else it
+    holds `other`.
+    """
+
+    def __init__(self, load: BufferLoad, dims: Mapping[_Axis, int], other: PrimExpr) -> None:
+        self.buffer, self.indices, self.dims, self.other = load.buffer, load.indices, dims, other
+        zeros = {var: make_const(0, var.dtype) for i in load.indices for var in _variables(i)}
+        self.before: dict[_Axis, int] = {}
+        for axis, dim in dims.items():
+            offset = Analyzer().simplify(substitute(load.indices[dim], zeros))
+            assert isinstance(offset, IntImm), "places move by numbers"
+            self.before[axis] = -offset.value
+
+    def size(self, axis: _Axis) -> PrimExpr:
+        """The places there are."""
+        return self.buffer.shape[self.dims[axis]]
+
+    def at(self, values: Mapping[Var, PrimExpr], places: Mapping[_Axis, PrimExpr]) -> PrimExpr:
+        """What is there, at places of the buffer."""
+        given = {self.dims[axis]: place for axis, place in places.items()}
+        return BufferLoad(
+            self.buffer,
+            [given.get(dim, substitute(index, values)) for dim, index in enumerate(self.indices)],
+        )
+
+
+def _source(
+    sch: Schedule, pad: BlockRV | None, read: PrimExpr, plane: Plane, axes: Sequence[_Axis]
+) -> _Source | None:
+    """Where a plane comes from; None if its border is no plain one."""
+    choice, names = read, {}
+    if pad is not None:
+        made: Block = sch.get(pad)
+        assert isinstance(made.body, BufferStore), "a padding is one store"
+        names = dict(zip(made.body.indices, plane.indices))
+        choice = substitute(made.body.value, names)  # type: ignore[arg-type]
+    load: PrimExpr = choice
+    terms: list[PrimExpr] = []
+    other: PrimExpr = make_const(0, choice.dtype)
+    if isinstance(choice, Call):
+        load, other, terms = choice.args[1], choice.args[2], terms_of(choice.args[0])
+    if not isinstance(load, BufferLoad) or _variables(other):
+        return None
+    dims: dict[_Axis, int] = {}
+    for axis in axes:
+        found = [dim for dim, i in enumerate(load.indices) if axis.iv.var in _variables(i)]
+        if len(found) != 1:
+            return None
+        dims[axis] = found[0]
+    if dims[axes[-1]] != len(load.indices) - 1:
+        return None
+    for axis, dim in dims.items():
+        moved = Analyzer().simplify(load.indices[dim] - plane.indices[axis.dim])
+        if not isinstance(moved, IntImm):
+            return None
+        terms = [term for term in terms if not _is_border(term, load, dim)]
+    return None if terms else _Source(load, dims, other)
+
+
+def _is_border(term: PrimExpr, load: BufferLoad, dim: int) -> bool:
+    """Whether a condition says that an index is not too small, or not too large."""
+    index, size = load.indices[dim], load.buffer.shape[dim]
+    if not isinstance(term, LE | LT):
+        return False
+    room = term.b - term.a if isinstance(term, LE) else term.b - term.a - 1  # zero or more
+    same = Analyzer()
+    return same.can_prove_equal(room, index) or same.can_prove_equal(room, size - 1 - index)
+
+
+def _variables(expr: PrimExpr) -> set[Var]:
+    return {node for node in walk(expr) if isinstance(node, Var)}
+
+
+@dataclass(frozen=True)
+class _Part:
+    """Of which planes a task makes which tiles."""
+
+    plane: Var
+    planes: Var
+    tile: Var
+    end: Var
+
+
+@dataclass(frozen=True)
+class _Copy:
+    """Which places of the result have what they read at the copy's begin, and its rows."""
+
+    row: Var
+    column: Var
+    pitch: PrimExpr
+
+
+@dataclass(frozen=True)
+class _Strip:
+    """Where tiles of one plane read from: a copy, or the plane itself."""
+
+    at: Mapping[Var, PrimExpr]
+    copy: _Copy | None
+    width: PrimExpr | None  # of rows that are shorter than a vector
+
+
+class _Windows:
+    """Makes the loops of one block of windows; `last` is the block that takes its result."""
+
+    def __init__(
+        self, sch: Schedule, block: BlockRV, plane: Plane, down: _Axis, along: _Axis, cpu: CpuModel
+    ) -> None:
+        self.sch, self.block, self.plane, self.cpu = sch, block, plane, cpu
+        self.down, self.along = down, along
+        self.node: Block = sch.get(block)
+        store, init = self.node.body, self.node.init
+        assert isinstance(store, BufferStore), "looked at by the caller"
+        assert isinstance(init, BufferStore), "a reduction has an init"
+        self.store, self.init = store, init
+        self.dtype = along.iv.var.dtype
+        self.bits = store.buffer.dtype.bits
+        self.lanes = _lanes(cpu.lanes(self.bits), along.size)
+        places = [iv for iv in self.node.iter_vars if iv.iter_type == IterVar.DataPar]
+        self.outer = [iv for iv in places if iv not in (down.iv, along.iv)]
+        once = [iv for iv in self.node.iter_vars if extent(iv) == 1]
+        self.digits = list(dict.fromkeys([*self.outer, *once]))
+        self.pad = padding_of(sch, block, plane.buffer)
+        self.read = _read(store.value, plane)
+        self.source = _source(sch, self.pad, self.read, plane, (down, along))
+        self.last = epilogue_of(sch, block, store.buffer, store.indices)
+        self.rows = self._rows()
+        self.room = cpu.l1d_bytes // 2 // (self.bits // 8)
+        shape = [self._int(max(self.rows)), self._int(self.lanes)]
+        kind = str(plane.buffer.dtype)
+        self.sums = decl_buffer(shape, str(store.buffer.dtype), "sums", scope="local")
+        self.row = decl_buffer(shape[1:], kind, "row", scope="local")
+        self.copy = decl_buffer((self._int(self.room),), kind, "copy")
+
+    def fits(self) -> bool:
+        """Whether the border, and all that is not read from the plane, are of a known form."""
+        if self.source is None or self._columns() < self.lanes:
+            return False
+        names = {self.down.iv.var, self.along.iv.var}
+        rest: list[Node] = [self.store.value, self.init.value]
+        while rest:
+            expr = rest.pop()
+            if expr in names:
+                return False
+            own = isinstance(expr, BufferLoad) and expr.buffer is self.store.buffer
+            if expr is not self.read and not own:
+                rest += children(expr)
+        return True
+
+    @property
+    def plain(self) -> _Source:
+        """Where the plane comes from, which was looked at."""
+        assert self.source is not None, "looked at when it was made"
+        return self.source
+
+    def gone(self) -> list[BlockRV]:
+        """The blocks that the loops take the place of, the last one at the end."""
+        last = [] if self.last is None else [self.last.block]
+        return [*([] if self.pad is None else [self.pad]), self.block, *last]
+
+    def reason(self) -> str:
+        """What was done, in a sentence."""
+        rows = " or ".join(map(str, self.rows))
+        return f"{self.node.name_hint}: windows over {rows} rows of vectors, of planes of any size"
+
+    # --- how many rows make a tile ---
+
+    def _rows(self) -> list[int]:
+        """Rows of the tiles that a call may choose, the last ones for few rows."""
+        size, taps = self.down.size, len(self.down.taps) * len(self.along.taps)
+        room = self.cpu.vector_registers - len(self.down.taps) - 2
+        fitting = [rows for rows in ROWS if rows <= room]
+        if isinstance(size, IntImm):
+            known = [1, *(rows for rows in fitting if rows <= size.value)]
+            return [min(known, key=lambda r: -(-size.value // r) * self._cost(r))]
+        while fitting and (sum(fitting) + 1) * taps > MOST_SUMS:
+            fitting = fitting[1:]
+        return [*fitting, 1]
+
+    def _cost(self, rows: int) -> float:
+        """Of a tile of so many rows, in cycles."""
+        taps = len(self.down.taps) * len(self.along.taps)
+        loads = len(self._places(rows)) * len(self.along.taps)
+        if self.along.step > 1:
+            loads *= 2  # two vectors, of which lanes are picked
+        return max(rows * taps / self.cpu.fma_ports, loads / 2) + rows + PER_TILE
+
+    def _places(self, rows: int) -> dict[int, list[tuple[int, int]]]:
+        """The rows of the plane that a tile reads, with the rows and taps that each is for."""
+        found: dict[int, list[tuple[int, int]]] = {}
+        for row in range(rows):
+            for tap in self.down.taps:
+                place = row * self.down.step + tap * self.down.scale
+                found.setdefault(place, []).append((row, tap))
+        return dict(sorted(found.items()))
+
+    def _chosen(self, plan: Plan, height: Var) -> PrimExpr:
+        """The rows of the fastest tile for so many."""
+        if len(self.rows) == 1:
+            return self._int(self.rows[0])
+        best = [plan.place("time"), plan.place("rows")]
+        for size in reversed(self.rows):
+            tiles = (height + (size - 1)) // size
+            time = plan.keep("time", tiles * round(UNIT * self._cost(size)))
+            better = logical_and(less_equal(self._int(size), height), less(time, plan.at(best[0])))
+            plan.put(best, [time, self._int(size)], None if size == 1 else better)
+        return plan.read("rows", best[1])
+
+    # --- loops ---
+
+    def nest(self) -> BlockRealize:
+        """All windows as one block."""
+        plan = Plan(str(self.dtype))
+        height, width = plan.keep("height", self.down.size), plan.keep("width", self.along.size)
+        rows = self._chosen(plan, height)
+        tiles = plan.keep("tiles", (height + rows - 1) // rows)
+        block = plan.keep("block", Min(width, self._int(self._columns())))
+        read = plan.keep("read", (block - 1) * self.along.step + (self.along.reach + 1))
+        vectors = (read + (self._shift() + 2 * self.lanes - 1)) // self.lanes
+        # rows that are an odd number of vectors apart are spread over all sets of a cache
+        pitch = plan.keep("pitch", (vectors // 2 * 2 + 1) * self.lanes)
+        most = (self._int(self.room) // pitch - (self.down.reach + 1)) // self.down.step + 1
+        strip = plan.keep("strip", Max(most // rows, self._int(1)))
+        planes: PrimExpr = self._int(1)
+        for iv in self.outer:
+            planes = planes * size_of(iv)
+        planes, cores = plan.keep("planes", planes), self.cpu.cores
+        area = plan.keep("area", Max(height * width, self._int(1)))
+        few = Max((planes + (PLANES * cores - 1)) // (PLANES * cores), self._worth() // area)
+        chunk = plan.keep("chunk", Max(Min(few, planes), self._int(1)))
+        chunks = plan.keep("chunks", (planes + chunk - 1) // chunk)
+        alone = Select(
+            less(planes, self._int(PLANES * cores)),
+            Max(Min(self._int(2 * cores), area // self._worth()), self._int(1)), self._int(1),
+        )  # fmt: skip
+        split = plan.keep("split", Min(alone, tiles) if cores > 1 else self._int(1))
+        each = plan.keep("each", (tiles + split - 1) // split)
+        call = _Call(height, width, rows, strip, block, read, pitch)
+
+        task, scope = self._var("task"), Scope()
+        start = scope.let("start", (task // split if cores > 1 else task) * chunk)
+        count = scope.let("count", Min(chunk, planes - start))
+        first = scope.let("first", task % split * each if cores > 1 else self._int(0))
+        end = scope.let("end", Min(first + each, tiles))
+        part = _Part(start, count, first, end)
+        short = self._short(call, part)
+        if isinstance(self.along.size, IntImm):
+            scope.add(short if self.along.size.value < self.lanes else self._wide(call, part))
+        else:
+            is_short = less(width, self._int(self.lanes))
+            scope.add(IfThenElse(is_short, short, self._wide(call, part)))
+        inner = opaque("windows", scope.stmt(), [self.sums, self.row, self.copy], [], [])
+        kind = ForKind.SERIAL if cores == 1 else ForKind.PARALLEL
+        whole = plan.around(For(task, 0, chunks * split, kind, inner))
+        for iv in (*self.outer, self.down.iv, self.along.iv):
+            if extent(iv) is None:
+                whole = IfThenElse(less(self._int(0), size_of(iv)), whole)
+        own = {self.sch.get(b).writes[0].buffer for b in self.gone()[:-1]}
+        taken = [r.buffer for b in self.gone() for r in self.sch.get(b).reads]
+        reads = [buffer for buffer in dict.fromkeys(taken) if buffer not in own]
+        writes = [r.buffer for r in self.sch.get(self.gone()[-1]).writes]
+        return opaque(f"{self.node.name_hint}_any_size", whole, [plan.memory], reads, writes)
+
+    def _worth(self) -> PrimExpr:
+        """Places of the result that are worth a thread."""
+        work = flops(self.node) * len(self.down.taps) * len(self.along.taps)
+        return self._int(math.ceil(LEAST_US / flops_us(self.cpu, work, self.bits)))
+
+    def _columns(self) -> int:
+        """Columns of the result of which a tile's part of a plane fits the copy, whole vectors."""
+        rows = (max(self.rows) - 1) * self.down.step + self.down.reach + 1
+        places = self.room // rows - self._shift() - 3 * self.lanes - self.along.reach
+        return places // self.along.step // self.lanes * self.lanes
+
+    def _shift(self) -> int:
+        """Places in front of a copied row, so that vectors of the plane lie at whole vectors."""
+        return -self.plain.before[self.along] % self.lanes
+
+    def _planes(self, part: _Part, make: Callable[[Mapping[Var, PrimExpr]], Stmt]) -> Stmt:
+        """The same for some planes."""
+        number, scope = self._var("p"), Scope()
+        plane = scope.let("plane", part.plane + number)
+        scope.add(make(digits_of(scope, plane, self.digits)))
+        return For(number, 0, part.planes, ForKind.SERIAL, scope.stmt())
+
+    def _short(self, call: _Call, part: _Part) -> Stmt:
+        """Rows of less than a vector, read where they are: masks are the same for all planes."""
+
+        def tiles(size: int) -> Stmt:
+            tile, scope = self._var("t"), Scope()
+            y = scope.let("y", Min((part.tile + tile) * size, call.height - size))
+            scope.add(self._planes(
+                part, lambda at: self._tile(_Strip(at, None, call.width), y, self._int(0), size)
+            ))  # fmt: skip
+            return For(tile, 0, part.end - part.tile, ForKind.SERIAL, scope.stmt())
+
+        return one_of(call.rows, self.rows, tiles)
+
+    def _wide(self, call: _Call, part: _Part) -> Stmt:
+        """Rows of whole vectors, in blocks of which some rows fit the copy."""
+        if self._is_whole():
+            return self._planes(part, lambda at: one_of(
+                call.rows, self.rows,
+                lambda size: self._tiles(
+                    call, _Strip(at, None, None), call.width, part.tile, part.end - part.tile, size
+                ),
+            ))  # fmt: skip
+        number, scope = self._var("b"), Scope()
+        column = scope.let("column", Min(number * call.block, call.width - call.block))
+        lines = (call.strip * call.rows - 1) * self.down.step + (self.down.reach + 1)
+        scope.add(self._filled(self._int(0), lines * call.pitch))
+        scope.add(self._planes(part, lambda at: self._strips(call, part, at, column)))
+        blocks = (call.width + call.block - 1) // call.block
+        return For(number, 0, blocks, ForKind.SERIAL, scope.stmt())
+
+    def _strips(
+        self, call: _Call, part: _Part, at: Mapping[Var, PrimExpr], column: Var
+    ) -> Stmt:  # fmt: skip
+        """Part of a plane, some tiles after others."""
+        number, scope = self._var("s"), Scope()
+        tile = scope.let("tile", part.tile + number * call.strip)
+        count = scope.let("count", Min(call.strip, part.end - tile))
+        row = scope.let("row", Min(tile * call.rows, call.height - call.rows))
+        lines = (Min(count * call.rows, call.height - row) - 1) * self.down.step
+        copy = _Copy(row, column, call.pitch)
+        scope.add(self._copied(call, at, copy, lines + (self.down.reach + 1)))
+        strip = _Strip(at, copy, None)
+        scope.add(one_of(
+            call.rows, self.rows,
+            lambda size: self._tiles(call, strip, call.block, tile, count, size),
+        ))  # fmt: skip
+        strips = (part.end - part.tile + (call.strip - 1)) // call.strip
+        return For(number, 0, strips, ForKind.SERIAL, scope.stmt())
+
+    def _is_whole(self) -> bool:
+        """Whether all that windows read is there: the plane has no border."""
+        return self.pad is None and not isinstance(self.read, Call)
+
+    # --- the copy ---
+
+    def _filled(self, start: PrimExpr, places: PrimExpr) -> Stmt:
+        number, lane = self._var("i"), self._var("lane")
+        place = start + number * self.lanes + lane
+        fill = vector(lane, self.lanes, BufferStore(self.copy, self.plain.other, [place]))
+        return For(number, 0, places // self.lanes, ForKind.SERIAL, fill)
+
+    def _copied(
+        self, call: _Call, at: Mapping[Var, PrimExpr], copy: _Copy, lines: PrimExpr
+    ) -> Stmt:  # fmt: skip
+        """The rows of a plane that are there; rows of the border where others were before."""
+        source, zero, scope = self.plain, self._int(0), Scope()
+        above = scope.let("above", copy.row * self.down.step - source.before[self.down])
+        left = scope.let("left", copy.column * self.along.step - source.before[self.along])
+        first = scope.let("first", Max(-above, zero))
+        last = scope.let("last", Max(Min(source.size(self.down) - above, lines), first))
+        begin = scope.let("begin", Max(left, zero))
+        length = scope.let("length", Min(left + call.read, source.size(self.along)) - begin)
+        skipped = scope.let("skipped", Min(begin - left, call.read) + self._shift())
+        several = less(call.strip * call.rows, call.height)
+        again = [self._filled(zero, first * copy.pitch),
+                 self._filled(last * copy.pitch, (lines - last) * copy.pitch)]  # fmt: skip
+        scope.add(IfThenElse(several, SeqStmt(again)))
+
+        def rows(make: Callable[[PrimExpr, Callable[[PrimExpr], PrimExpr]], Stmt]) -> Stmt:
+            j, inner = self._var("j"), Scope()
+            line, target = inner.let("line", above + j), inner.let("to", j * copy.pitch + skipped)
+            places = {self.down: line}
+            inner.add(make(
+                target, lambda i: source.at(at, {**places, self.along: begin + i})
+            ))  # fmt: skip
+            return For(j, first, last - first, ForKind.SERIAL, inner.stmt())
+
+        def piece(
+            start: PrimExpr, target: PrimExpr, value: Callable[[PrimExpr], PrimExpr]
+        ) -> Stmt:  # fmt: skip
+            lane = self._var("lane")
+            store = BufferStore(self.copy, value(start + lane), [target + start + lane])
+            return vector(lane, self.lanes, store)
+
+        def few(count: int) -> Stmt:
+            last = length - self.lanes
+            starts = [Min(self._int(n * self.lanes), last) for n in range(count)]
+            return rows(lambda to, value: SeqStmt.flatten([piece(s, to, value) for s in starts]))
+
+        def many(to: PrimExpr, value: Callable[[PrimExpr], PrimExpr]) -> Stmt:
+            number = self._var("i")
+            start = Min(number * self.lanes, length - self.lanes)
+            vectors = (length + (self.lanes - 1)) // self.lanes
+            return For(number, 0, vectors, ForKind.SERIAL, piece(start, to, value))
+
+        def short(to: PrimExpr, value: Callable[[PrimExpr], PrimExpr]) -> Stmt:
+            lane = self._var("lane")
+            some = (less(lane, length), value(lane), source.other)
+            held = Call(source.other.dtype, "tir.if_then_else", some)
+            return vector(lane, self.lanes, BufferStore(self.copy, held, [to + lane]))
+
+        made = rows(many)
+        for count in reversed(FEW):
+            made = IfThenElse(less_equal(length, self._int(count * self.lanes)), few(count), made)
+        scope.add(IfThenElse(less(length, self._int(self.lanes)), rows(short), made))
+        return scope.stmt()
+
+    # --- the sums ---
+
+    def _tiles(
+        self, call: _Call, strip: _Strip, width: PrimExpr, first: PrimExpr, count: PrimExpr,
+        size: int,
+    ) -> Stmt:  # fmt: skip
+        """Tiles of some rows, and whole vectors along each."""
+        tile, v, inner, scope = self._var("t"), self._var("v"), Scope(), Scope()
+        y = inner.let("y", Min((first + tile) * size, call.height - size))
+        begin = Min(v * self.lanes, width - self.lanes)
+        x = scope.let("x", begin if strip.copy is None else strip.copy.column + begin)
+        scope.add(self._tile(strip, y, x, size))
+        vectors = (width + (self.lanes - 1)) // self.lanes
+        inner.add(For(v, 0, vectors, ForKind.SERIAL, scope.stmt()))
+        return For(tile, 0, count, ForKind.SERIAL, inner.stmt())
+
+    def _tile(self, strip: _Strip, y: Var, x: PrimExpr, size: int) -> Stmt:
+        """A vector of some rows."""
+        lane, tap = self._var("lane"), self._var("tap")
+        scope, steps = Scope(), list[Stmt]()
+        along = self.along.at(x + lane, tap)
+        copy = strip.copy
+        origin = None if copy is None else scope.let(
+            "origin", (y - copy.row) * self.down.step * copy.pitch
+            + (x - copy.column) * self.along.step + self._shift(),
+        )  # fmt: skip
+        for place, uses in self._places(size).items():
+            column = tap * self.along.scale + lane * self.along.step
+            if copy is not None and origin is not None:
+                value: PrimExpr = BufferLoad(self.copy, [origin + copy.pitch * place + column])
+            else:
+                line = y * self.down.step + (place - self.plain.before[self.down])
+                column = x * self.along.step + (column - self.plain.before[self.along])
+                value = self.plain.at(strip.at, {self.down: line, self.along: column})
+                if strip.width is not None:
+                    value = self._if_inside(line, column, value)
+            steps.append(BufferStore(self.row, value, [lane]))
+            for row, step in uses:
+                held = BufferLoad(self.sums, [self._int(row), lane])
+                values = {**strip.at, **self.down.at(y + row, step), **along}
+                total = _Read(self.read, BufferLoad(self.row, [lane])).visit_expr(self.store.value)
+                total = Loads({self.store.buffer: held}, values).visit_expr(total)
+                steps.append(BufferStore(self.sums, total, [self._int(row), lane]))
+
+        def each(make: Callable[[int, Var], Stmt], width: PrimExpr | None = None) -> Stmt:
+            lane = self._var("lane")
+            body = SeqStmt.flatten([make(row, lane) for row in range(size)])
+            if width is not None:
+                body = IfThenElse(less(lane, width), body)
+            return vector(lane, self.lanes, body)
+
+        def start(row: int, lane: Var) -> Stmt:
+            return BufferStore(self.sums, self.init.value, [self._int(row), lane])
+
+        def store(row: int, lane: Var) -> Stmt:
+            values = {**strip.at, self.down.iv.var: y + row, self.along.iv.var: x + lane}
+            return self._stored(values, BufferLoad(self.sums, [self._int(row), lane]))
+
+        scope.add(each(start))
+        body = vector(lane, self.lanes, SeqStmt.flatten(steps))
+        scope.add(For(tap, 0, len(self.along.taps), ForKind.UNROLLED, body))
+        scope.add(each(store, strip.width))
+        return scope.stmt()
+
+    def _if_inside(self, line: PrimExpr, column: PrimExpr, value: PrimExpr) -> PrimExpr:
+        """What is there at a place that may be one of the border."""
+        within: PrimExpr = IntImm("bool", 1)
+        for axis, place in ((self.down, line), (self.along, column)):
+            if self.plain.before[axis] > 0:
+                within = logical_and(within, less_equal(self._int(0), place))
+            within = logical_and(within, less(place, self.plain.size(axis)))
+        return Call(value.dtype, "tir.if_then_else", (within, value, self.plain.other))
+
+    def _stored(self, values: Mapping[Var, PrimExpr], total: PrimExpr) -> Stmt:
+        if self.last is None:
+            indices = [substitute(index, values) for index in self.store.indices]
+            return BufferStore(self.store.buffer, total, indices)
+        node: Block = self.sch.get(self.last.block)
+        assert isinstance(node.body, BufferStore), "looked at before"
+        at = {var: substitute(value, values) for var, value in self.last.places.items()}
+        return Loads({self.store.buffer: total}, at).visit_stmt(node.body)
+
+    def _int(self, value: int) -> IntImm:
+        return IntImm(self.dtype, value)
+
+    def _var(self, name: str) -> Var:
+        return Var(name, self.dtype)
+
+
+class _Read(StmtExprMutator):
+    """Puts a value in the place of what is read from a plane."""
+
+    def __init__(self, read: PrimExpr, value: PrimExpr) -> None:
+        super().__init__()
+        self._read, self._value = read, value
+
+    def visit_expr(self, expr: PrimExpr) -> PrimExpr:
+        return self._value if expr is self._read else super().visit_expr(expr)
+
+
+def _read(value: PrimExpr, plane: Plane) -> PrimExpr:
+    """What is read from a plane: an element, or one under a condition, else a number."""
+    found: PrimExpr | None = None
+    for node in walk(value):
+        if is_choice(node) and isinstance(node.args[1], BufferLoad):
+            if node.args[1].buffer is plane.buffer:
+                return node  # type: ignore[no-any-return]
+        elif isinstance(node, BufferLoad) and node.buffer is plane.buffer:
+            found = node
+    assert found is not None, "a plane is read"
+    return found
+
+
+def _lanes(most: int, size: PrimExpr) -> int:
+    """Lanes along the result: a vector, or the power of two that a short row fits in."""
+    if not isinstance(size, IntImm) or size.value >= most:
+        return most
+    return 1 << (size.value - 1).bit_length()
