@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Final
 
-from tvm.error import message
+from tvm.error import OpAttributeInvalid, message
 from tvm.ir.expr import RelaxExpr
 from tvm.ir.module import IRModule
-from tvm.relax import op
 from tvm.relax.block_builder import BlockBuilder
 from tvm.relax.expr import Constant, Function
 from tvm.tir.expr import IntImm
+from tvm.topi.nn.pad import mirror_pad, pad, replicate_pad
 
 if TYPE_CHECKING:
     from tvm.runtime import Tensor
@@ -49,24 +49,39 @@ def autopad(
 ) -> RelaxExpr:
     """(n, c, spatial...), padded so that windows give ceil(extent / stride) elements an axis.
 
-    The larger half stands behind (`SAME_UPPER`) or before (`SAME_LOWER`) the data. With `deconv`
-    the padding is what a transposed convolution adds to extent * stride. `pad_type` and
-    `pad_value` are those of `relax.op.nn.pad`.
+    The larger half stands behind (`SAME_UPPER`) or before (`SAME_LOWER`) the data. With `deconv` it
+    is what kernel - 1 leaves of that. `pad_type` is "constant" (of `pad_value`), "edge" or
+    "reflect"; the padding is a kernel at once.
     """
     if mode not in ("SAME_UPPER", "SAME_LOWER"):
         raise ValueError(
             message("autopad: mode", found=repr(mode), legal="'SAME_UPPER' or 'SAME_LOWER'")
         )
+    if pad_type not in _PADS:
+        raise OpAttributeInvalid(
+            message("autopad: pad_type", found=repr(pad_type), legal=", ".join(map(repr, _PADS)))
+        )
     extents = data.struct_info.shape.values[2:]  # type: ignore[attr-defined]
-    width = [0, 0, 0, 0]
+    before, after = [0, 0], [0, 0]
     for extent, stride, kernel, dilation in zip(extents, strides, kernel_shape, dilations):
-        if not isinstance(extent, IntImm) and not deconv:
+        if not isinstance(extent, IntImm):
             raise ValueError(
                 message("autopad", found=f"the extent {extent}", legal="extents that are numbers")
             )
         reach = (kernel - 1) * dilation + 1
-        kept = stride if deconv else (extent.value % stride or stride)
-        total = max(0, reach - kept)
+        total = max(0, reach - (extent.value % stride or stride))
+        if deconv:
+            total = kernel - 1 - total
         small, large = total // 2, total - total // 2
-        width += [small, large] if mode == "SAME_UPPER" else [large, small]
-    return bb.emit(op.nn.pad(data, width, pad_type, pad_value))
+        before.append(small if mode == "SAME_UPPER" else large)
+        after.append(large if mode == "SAME_UPPER" else small)
+    return bb.emit_te(_PADS[pad_type], data, before, after, *_arguments(pad_type, pad_value))
+
+
+_PADS: Final[dict[str, Callable[..., Any]]] = {
+    "constant": pad, "edge": replicate_pad, "reflect": mirror_pad,
+}  # fmt: skip
+
+
+def _arguments(pad_type: str, pad_value: float) -> tuple[Any, ...]:
+    return {"constant": (pad_value,), "reflect": ("REFLECT",)}.get(pad_type, ())

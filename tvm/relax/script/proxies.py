@@ -256,7 +256,8 @@ class PrimProxy(StructInfoProxy):
         if isinstance(value, str):
             value = value_of(value, dict_globals)
         if not isinstance(value, PrimExpr) and self.dtype is None:
-            return PrimStructInfo("int64" if isinstance(value, int) else "float64", value)
+            kind = "bool" if isinstance(value, bool) else "int64"
+            return PrimStructInfo(kind if isinstance(value, int) else "float64", value)
         return PrimStructInfo(self.dtype, value)
 
 

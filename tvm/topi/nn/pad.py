@@ -110,7 +110,7 @@ def mirror_pad(
         beyond = index >= low + extent
         return tir.if_then_else(beyond, extent * 2 - inner - 2 + skip, left)
 
-    return _from_edges(data, pad_before, pad_after, place, name)
+    return _from_edges(data, pad_before, pad_after, place, name, skips_plain=True)
 
 
 def _require_elements(
@@ -138,14 +138,19 @@ def _from_edges(
     pad_after: Amounts | None,
     place: Callable[[PrimExpr, Any, Any], PrimExpr],
     name: str,
+    *,
+    skips_plain: bool = False,
 ) -> te.Tensor:
-    """Padding with elements of the tensor: `place` says which one stands at an index."""
+    """Padding with elements of the tensor: `place` says which one stands at an index.
+
+    With `skips_plain` only axes that are padded are asked for.
+    """
     before, after = _both_sides(data, pad_before, pad_after)
 
     def element(*i: Any) -> PrimExpr:
         places = []
         for index, low, high, extent in zip(i, before, after, data.shape):
-            plain = equal_const_int(low, 0) and equal_const_int(high, 0)
+            plain = skips_plain and equal_const_int(low, 0) and equal_const_int(high, 0)
             places.append(index if plain else place(index, low, extent))
         return data(*places)
 
