@@ -115,12 +115,10 @@ def _caller() -> str:
 
 
 def to_expr(arg: Any, what: str) -> rx.Expr:
-    """An argument as an expression."""
+    """An argument as an expression; truth values are the numbers 0 and 1."""
     if isinstance(arg, (Tensor, Object)):
         return arg._expr
-    if isinstance(arg, bool) or not isinstance(
-        arg, (int, float, str, tir.PrimExpr, rx.Expr, tuple, list)
-    ):
+    if not isinstance(arg, (int, float, str, tir.PrimExpr, rx.Expr, tuple, list)):
         raise TypeError(
             message(what, found=f"{type(arg).__name__}",
                     legal="nn.Tensor, an integer expression, int, float, str, or a tuple of such")
@@ -128,7 +126,7 @@ def to_expr(arg: Any, what: str) -> rx.Expr:
     if isinstance(arg, (tuple, list)):
         return rx.Tuple([to_expr(part, f"{what}, item {i}") for i, part in enumerate(arg)])
     if isinstance(arg, int):
-        return rx.PrimValue(tir.IntImm("int64", arg))
+        return rx.PrimValue(tir.IntImm("int64", int(arg)))
     if isinstance(arg, float):
         return rx.PrimValue(tir.FloatImm("float64", arg))
     if isinstance(arg, str):
@@ -150,8 +148,8 @@ def _tir_arguments(args: Any) -> tuple[list[rx.Expr], Any]:
             tensors.append(arg._expr)
         elif isinstance(arg, rx.ShapeExpr):
             integers.extend(arg.values)
-        elif isinstance(arg, (int, tir.PrimExpr)) and not isinstance(arg, bool):
-            integers.append(arg)
+        elif isinstance(arg, (int, tir.PrimExpr)):
+            integers.append(int(arg) if isinstance(arg, bool) else arg)
         else:
             raise TypeError(
                 message("arguments of a function of TIR", found=f"{type(arg).__name__}",
