@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import inspect
 import time
+import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import IntEnum
 from typing import Any, ClassVar, Final
@@ -27,18 +28,10 @@ from .interruption import limited
 from .module import Module, load_own
 from .profiling import Count, Duration, Percent, Report
 from .vm_builtin import Closure, outside
-from .vm_executable import VMModule
+from .vm_executable import MACHINE_SERVICES, VMModule
 from .vm_interpreter import Interpreter
 
 PROFILE_SUFFIX = ".profile"
-# What a machine does besides its program's functions, as functions by name.
-_SERVICES: Final = {
-    "get_function_arity": "function_arity", "get_function_param_name": "function_param_name",
-    "get_output": "output", "get_output_arity": "output_arity",
-    "invoke_closure": "invoke_closure", "invoke_stateful": "invoke_stateful",
-    "profile": "profile", "save_function": "_save_service", "set_input": "set_input",
-    "set_instrument": "set_instrument",
-}  # fmt: skip
 
 
 class UnknownFunctionError(AttributeError, ValueError):
@@ -96,6 +89,7 @@ class VirtualMachine:
             )  # fmt: skip
         _check_memory(memory_cfg)
         self.module = module
+        module.machine = weakref.ref(self)
         self.devices = _devices(device)
         self._saved: dict[str, Callable[..., Any]] = {}
         self._inputs: dict[str, tuple[Any, ...]] = {}
@@ -127,8 +121,8 @@ class VirtualMachine:
         native: Callable[..., Any] | None = self._native(key)
         if native is not None:
             return native
-        if key in _SERVICES and self.artefact.function(key) is None:
-            service: Callable[..., Any] = getattr(self, _SERVICES[key])
+        if key in MACHINE_SERVICES and self.artefact.function(key) is None:
+            service: Callable[..., Any] = getattr(self, MACHINE_SERVICES[key])
             return service
         code = self._bytecode(key)
 
@@ -600,6 +594,11 @@ def _devices(device: Device | Sequence[Device] | None) -> list[Device]:
 
 
 def _check_memory(memory_cfg: str | Mapping[Device, str] | None) -> None:
+    if memory_cfg is not None and not isinstance(memory_cfg, (str, Mapping)):
+        raise TypeError(
+            message("VirtualMachine", found=f"memory_cfg {memory_cfg!r}",
+                    legal="naive, pooled, or one of them for each device")
+        )  # fmt: skip
     kinds = [memory_cfg] if isinstance(memory_cfg, str) else list((memory_cfg or {}).values())
     wrong = [kind for kind in kinds if kind not in ("naive", "pooled")]
     if wrong:

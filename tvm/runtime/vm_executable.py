@@ -3,17 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any, Final
 
 from tvm.error import message
 
-from ._device import Device
+from ._device import Device, device
 from ._tensor import Tensor
 from .artefact import Artefact, FunctionInfo
 from .executable import Executable
 from .graph_runtime import GraphRuntime
 from .hot_sizes import Builder
 from .module import RUNNABLE, Module
+
+if TYPE_CHECKING:
+    from .vm import VirtualMachine
+
+# What a machine does besides its program's functions, as functions by name.
+MACHINE_SERVICES: Final = {
+    "get_function_arity": "function_arity", "get_function_param_name": "function_param_name",
+    "get_output": "output", "get_output_arity": "output_arity",
+    "invoke_closure": "invoke_closure", "invoke_stateful": "invoke_stateful",
+    "profile": "profile", "save_function": "_save_service", "set_input": "set_input",
+    "set_instrument": "set_instrument",
+}  # fmt: skip
 
 
 class VMModule(Module):
@@ -32,6 +44,9 @@ class VMModule(Module):
         self.bytecode_form: Callable[[], VMModule] | None = None
         # Compiles functions for given sizes, where the source is at hand.
         self.variant_builder: Builder | None = None
+        # The machine that runs what is asked of the module by name: the last one made of it.
+        self.machine: Callable[[], VirtualMachine | None] = _no_machine
+        self._own_machine: VirtualMachine | None = None
         self._placed: dict[Device, tuple[Tensor, ...]] = {}
         self.import_module(kernels)
 
@@ -78,7 +93,27 @@ class VMModule(Module):
     def _about_itself(self, name: str) -> Any:
         if name in ("as_text", "as_python", "stats"):
             return getattr(self, name)
+        if name in ("vm_load_executable", "vm_profiler_load_executable"):
+            return lambda: self
+        if name == "vm_initialization":
+            return self._initialize
+        if self.artefact.function(name) is not None or name in MACHINE_SERVICES:
+            return self._running()[name]
         return super()._about_itself(name)
+
+    def _initialize(self, *places: int) -> None:
+        """Run on devices: of each the kind, the index and the kind of its allocator."""
+        kinds, indices = places[::3], places[1::3]
+        self._running([device(kind, index) for kind, index in zip(kinds, indices)])
+
+    def _running(self, devices: list[Device] | None = None) -> VirtualMachine:
+        """The machine that runs the program; one of its own where there is none yet."""
+        from .vm import VirtualMachine  # it runs these modules
+
+        found = self.machine() if devices is None else None
+        if found is None:
+            found = self._own_machine = VirtualMachine(self, devices)
+        return found
 
     def as_text(self) -> str:
         """The bytecode as a listing, and of native graphs the kernels in the order of their calls.
@@ -113,6 +148,10 @@ class VMModule(Module):
             f"  Constant pool (# {len(pool)}): [{', '.join(pool)}]\n"
             f"  Globals (#{len(table)}): [{shown}]\n"
         )
+
+
+def _no_machine() -> None:
+    """No machine was made of a module yet."""
 
 
 class VMExecutable(Executable):
