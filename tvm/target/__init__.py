@@ -18,6 +18,13 @@ _HOMES = {
             "rasp", "riscv_cpu", "rocm", "stm32",
         )
     },
+    **{
+        name: f"tvm.target.generic_func:{name}"
+        for name in (
+            "GenericFunc", "generic_func", "get_native_generic_func",
+            "override_native_generic_func",
+        )
+    },
     "make_compilation_config": "tvm.target.compilation_config:make_compilation_config",
     "VirtualDevice": "tvm.target.virtual_device:VirtualDevice",
 }  # fmt: skip

@@ -198,3 +198,15 @@ def test_create() -> None:
     assert isinstance(TaskScheduler.create("round-robin"), RoundRobin)
     with pytest.raises(ValueError, match=r"Unknown TaskScheduler: fair"):
         TaskScheduler.create("fair")
+
+
+def test_schedulers_of_users_need_no_number_of_trials_for_a_batch() -> None:
+    for args in (
+        ([], [], 8, 8, None, None, [], None, None),
+        ([], [], 8, 8, 4, None, None, [], None, None),
+    ):
+        scheduler = AnyTask()
+        scheduler.tune(*args)
+        assert scheduler.remaining_tasks_ == 0
+    named = {"builder": None, "runner": None, "measure_callbacks": [], "database": None}
+    AnyTask().tune([], [], 8, 8, **named, cost_model=None)

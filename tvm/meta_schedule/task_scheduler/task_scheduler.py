@@ -31,6 +31,9 @@ _HEAD = ("ID", "Name", "FLOP", "Weight", "Speed (GFLOPS)", "Latency (us)",
          "Weighted Latency (us)", "Trials", "Done")  # fmt: skip
 
 
+_TRIALS_PER_ITER = 64
+
+
 class TaskScheduler(Component):
     """Runs several searches; subclasses choose who is next."""
 
@@ -269,3 +272,11 @@ class PyTaskScheduler(TaskScheduler):
 
     def __init__(self) -> None:
         super().__init__()
+
+    def tune(self, *args: Any, **kwargs: Any) -> None:
+        """As for other schedulers; the number of trials for each batch may be left out (64)."""
+        if len(args) > 4 and not isinstance(args[4], int):
+            args = (*args[:4], _TRIALS_PER_ITER, *args[4:])
+        elif len(args) <= 4:
+            kwargs.setdefault("num_trials_per_iter", _TRIALS_PER_ITER)
+        super().tune(*args, **kwargs)
