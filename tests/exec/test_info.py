@@ -9,6 +9,8 @@ import pytest
 
 from tvm.backend.llvm import cache, jit
 from tvm.exec.cli import main
+from tvm.report import roof_programs
+from tvm.report.words import Roofs
 
 
 def test_it_tells_the_processor_and_the_cache(
@@ -25,3 +27,21 @@ def test_it_tells_the_processor_and_the_cache(
     monkeypatch.setenv("TVM_CACHE", "0")
     assert main(["info"]) == 0
     assert "switched off" in capsys.readouterr().out
+
+
+def test_it_tells_machine_roofs_and_backends(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("TVM_CACHE_DIR", str(tmp_path))
+    made = Roofs("cpu", 1, 10.0, 10.0, {"L1": 4.0, "L2": 3.0, "L3": 2.0, "memory": 1.0})
+    monkeypatch.setattr(roof_programs, "measured", lambda *_: made)
+    assert main(["info"]) == 0
+    assert "not measured yet: tvm info --measure" in capsys.readouterr().out
+    assert main(["info", "--measure", "--json"]) == 0
+    record = json.loads(capsys.readouterr().out)
+    assert record["roofs"]["gbytes"]["L2"] == 3.0
+    assert record["backends"]["llvm"] is True
+    assert record["backends"]["cuda"] is None
+    assert record["machine"]["vector_bits"] >= 128
+    assert main(["info"]) == 0
+    assert "10 GFLOP/s (10 with one thread), L1 4 GB/s" in capsys.readouterr().out

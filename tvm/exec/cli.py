@@ -29,11 +29,11 @@ INTERRUPTED: Final = 130            # 128 + SIGINT, as shells count
 
 # Name of the command: what it does. Its module is tvm.exec.<name>, loaded only if it is asked for.
 COMMANDS: Final = {
-    "compile": "compile an ONNX model to a library of native code",
+    "compile": "compile a model to a library of native code",
     "view": "show what became of a program, as a page in the browser",
     "explain": "tell how each kernel was made, why, and what it costs",
     "run": "run a compiled library on the arrays of a file",
-    "bench": "measure a compiled library, kernel by kernel",
+    "bench": "measure a program, kernel by kernel, and beside other runtimes",
     "diff": "tell what changed between two builds, in kernels and time",
     "tune": "search for faster kernels, and compile with the best",
     "serve": "answer requests with a language model, as OpenAI clients ask",
@@ -41,7 +41,8 @@ COMMANDS: Final = {
     "sign": "sign a library or parameters with a key",
     "verify": "tell whether a trusted key signed a file",
     "cache": "show or clear what was compiled before",
-    "info": "tell versions, the processor and the compile cache",
+    "info": "tell versions, the processor, its roofs, backends and the compile cache",
+    "completion": "print what a shell needs to complete commands and options",
 }
 
 

@@ -65,20 +65,20 @@ def read(x: T.Buffer(({threads}, {blocks}, {chains}, {lanes}), "float32"),
 """
 
 
-def roofs(*, measure: bool = True) -> w.Roofs | None:
-    """The roofs for the threads that programs use now: kept ones, else measured (a second or so).
+def roofs(*, measure: bool = True, anew: bool = False) -> w.Roofs | None:
+    """The roofs for the threads that programs use now: kept ones, else measured (some seconds).
 
-    None where none are kept and `measure` is false.
+    None where none are kept and `measure` is false; with `anew` kept ones are passed over.
     """
     cpu, threads = jit.host_machine().cpu, num_threads()
     path = cache.folder() / f"roofs-{cpu}-{threads}.json"
     try:
         kept = from_json(path.read_text(encoding="utf-8"))
-        if isinstance(kept, dict) and kept.pop("format", None) == _FORMAT:
+        if not anew and isinstance(kept, dict) and kept.pop("format", None) == _FORMAT:
             return w.Roofs(**kept)
     except (OSError, ValueError, TypeError):
         pass
-    if not measure:
+    if not measure and not anew:
         return None
     made = measured(Target("llvm").cpu, cpu, threads)
     if cache.enabled():
