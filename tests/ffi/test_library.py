@@ -54,20 +54,44 @@ assert tvm_ffi.get_global_func("test.plus_one")(2) == 3
     subprocess.run([sys.executable, "-c", script], check=True)
 
 
-@pytest.mark.parametrize("wanted", [True, False])
-def test_a_program_without_torch_never_loads_it(tmp_path: Path, wanted: bool) -> None:
-    (tmp_path / "torch.py").write_text("raise ImportError('asked for')")
+@pytest.mark.parametrize(
+    ("says_no", "tensor", "is_asked"),
+    [
+        (False, "class Tensor: ...", True),
+        (True, "class Tensor: ...", False),
+        (False, "class Tensor: __dlpack_c_exchange_api__ = object()", False),
+    ],
+    ids=["tensors need help", "program says no", "tensors need none"],
+)
+def test_torch_is_loaded_only_for_its_tensors(
+    tmp_path: Path, says_no: bool, tensor: str, is_asked: bool
+) -> None:
+    (tmp_path / "torch").mkdir()
+    (tmp_path / "torch" / "__init__.py").write_text("print('asked')\nraise ImportError")
+    (tmp_path / "torch" / "_tensor.py").write_text(tensor)
     lines = [
         "import sys, importlib; at = importlib.import_module('tvm.ffi.library')",
-        *([] if wanted else ["at.without_torch()"]),
-        "seen = []",
-        "sys.meta_path.insert(0, type('Spy', (), {'find_spec': staticmethod(",
-        "    lambda name, *_: seen.append(name))}))",
+        *(["at.without_torch()"] if says_no else []),
+        "finders = list(sys.meta_path)",
         "at.library()",
-        "print('torch' in seen, 'torch' in sys.modules)",
+        "assert sys.meta_path == finders and 'torch' not in sys.modules",
     ]
     done = subprocess.run(
         [sys.executable, "-c", "\n".join(lines)], capture_output=True, text=True, check=True,
         env={**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), *sys.path])},
     )  # fmt: skip
-    assert done.stdout.split() == [str(wanted), "False"]
+    assert ("asked" in done.stdout) == is_asked
+
+
+def test_torch_that_comes_later_is_known() -> None:
+    pytest.importorskip("torch")
+    script = """
+import sys, tvm
+echo = tvm.ffi.convert(lambda x: x)
+assert "torch" not in sys.modules
+import torch, tvm_ffi
+assert isinstance(echo(torch.ones(3)), torch.Tensor)
+assert tvm_ffi.use_torch_stream().torch_context is None
+assert tvm_ffi.use_torch_stream.__module__ == "tvm_ffi.stream"
+"""
+    subprocess.run([sys.executable, "-c", script], check=True)
