@@ -8,7 +8,7 @@ import pytest
 
 from tvm import tir
 from tvm.relax.vm.memory_plan import ALIGNMENT, Lifetime, MemoryPlan, aligned, plan_memory
-from tvm.tir.functor import substitute
+from tvm.tir.functor import substitute, walk
 from tvm.tir.interp import evaluate
 
 pytestmark = pytest.mark.pure
@@ -28,6 +28,9 @@ def _check(
 ) -> int:
     """No two living neighbours overlap, all are aligned and inside; gives the size."""
     places = []
+    symbols = dict(symbols or {})
+    for name, value in plan.ends:
+        symbols[name] = _number(value, symbols)
     total = _number(plan.total, symbols)
     for value, offset in zip(values, plan.offsets):
         low = _number(offset, symbols)
@@ -103,3 +106,14 @@ def test_equal_symbolic_sizes_share_when_one_is_dead() -> None:
     n = tir.SizeVar("n", "int64")
     values = [Lifetime(n * tir.IntImm("int64", 4), i, i + 1) for i in range(10)]
     assert _check(values, plan_memory(values), {n: 16}) == 2 * 64
+
+
+def test_a_plan_of_many_symbolic_sizes_is_stated_shortly() -> None:
+    n = tir.SizeVar("n", "int64")
+    values = [Lifetime(n * tir.IntImm("int64", 4 * i), 0, 1) for i in range(1, 200)]
+    plan = plan_memory(values)
+    exprs = [*plan.offsets, plan.total, *(value for _, value in plan.ends)]
+    assert sum(1 for expr in exprs for _ in walk(expr)) < 20 * len(values)
+    again = plan.renamed()
+    assert not {name for name, _ in plan.ends} & {name for name, _ in again.ends}
+    assert _check(values, again, {n: 3}) == _check(values, plan, {n: 3})

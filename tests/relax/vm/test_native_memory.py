@@ -19,7 +19,24 @@ def test_places_share_memory_when_their_time_is_over() -> None:
     sketch.plan()
     again = sketch.again()
     assert [again.place(_bytes(100), 1).offset.value for _ in range(2)] == [0, 0]
-    assert again.total.value == 128
+    made = again.around(tir.Evaluate(0))
+    assert isinstance(made, tir.Allocate)
+    assert made.extents[0].value == 128
+    assert Arena().around(made) is made
+
+
+def test_memory_of_symbolic_size_is_named() -> None:
+    n = tir.SizeVar("n", "int64")
+    sketch = Arena()
+    for nbytes in (n, n * tir.const(2, "int64")):
+        sketch.place(nbytes, 1)
+    sketch.plan()
+    again = sketch.again()
+    first, second = (again.place(nbytes, 1) for nbytes in (n, n * tir.const(2, "int64")))
+    outer = again.around(tir.Evaluate(0))
+    assert isinstance(outer, tir.LetStmt)
+    assert first.offset.value == 0
+    assert second.offset is outer.var
 
 
 def test_what_a_loop_reads_is_kept_until_its_end() -> None:

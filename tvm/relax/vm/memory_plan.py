@@ -3,16 +3,18 @@
 Two values share memory when they are never needed at the same time. Values of known size are placed
 largest first, each at the lowest offset where no living neighbour is (Y. Pisarchyk and J. Lee,
 Efficient Memory Management for Deep Neural Net Inference, 2020, greedy by size). Values of symbolic
-size follow behind them; two share a slot when their sizes are the same expression.
+size follow behind them; two share a slot when their sizes are the same expression. Where a slot of
+symbolic size ends has a name: a program states it once, however many values lie behind it.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from tvm.ir.expr import PrimExpr
 from tvm.ir.structural import structural_equal
-from tvm.tir.expr import INT64, IntImm
+from tvm.tir.expr import INT64, IntImm, Var
+from tvm.tir.functor import substitute
 from tvm.tir.op.arith import add, const, floordiv, multiply
 
 ALIGNMENT = 64  # bytes: a cache line, and the widest vector
@@ -33,10 +35,24 @@ class Lifetime:
 
 @dataclass
 class MemoryPlan:
-    """The offset of each value in bytes, and the size of the whole arena."""
+    """The offset of each value in bytes, and the size of the whole arena.
+
+    Both are numbers, or names that are defined by `ends`, each by those before it.
+    """
 
     offsets: list[PrimExpr]
     total: PrimExpr
+    ends: list[tuple[Var, PrimExpr]] = field(default_factory=list)
+
+    def renamed(self) -> MemoryPlan:
+        """The same plan with names of its own."""
+        fresh = {name: Var(name.name_hint, name.dtype) for name, _ in self.ends}
+
+        def again(value: PrimExpr) -> PrimExpr:
+            return fresh.get(value, value) if isinstance(value, Var) else value
+
+        ends = [(fresh[name], substitute(value, fresh)) for name, value in self.ends]
+        return MemoryPlan(list(map(again, self.offsets)), again(self.total), ends)
 
 
 def aligned(nbytes: int) -> int:
@@ -49,11 +65,11 @@ def plan_memory(values: list[Lifetime]) -> MemoryPlan:
     offsets: list[PrimExpr | None] = [None] * len(values)
     static = [i for i, v in enumerate(values) if isinstance(v.nbytes, IntImm)]
     top = _place_static(values, static, offsets)
-    total: PrimExpr = IntImm(INT64, top)
-    total = _place_symbolic(values, offsets, total)
+    ends: list[tuple[Var, PrimExpr]] = []
+    total = _place_symbolic(values, offsets, IntImm(INT64, top), ends)
     placed = [offset for offset in offsets if offset is not None]
     assert len(placed) == len(values), "every value has a place"
-    return MemoryPlan(placed, total)
+    return MemoryPlan(placed, total, ends)
 
 
 def _place_static(
@@ -121,8 +137,9 @@ class _Alive:
 
 
 def _place_symbolic(
-    values: list[Lifetime], offsets: list[PrimExpr | None], total: PrimExpr
-) -> PrimExpr:
+    values: list[Lifetime], offsets: list[PrimExpr | None], total: PrimExpr,
+    ends: list[tuple[Var, PrimExpr]],
+) -> PrimExpr:  # fmt: skip
     """In order of time; a slot is taken over when its last value is dead and the sizes agree."""
     slots: list[tuple[PrimExpr, PrimExpr, int]] = []  # size, offset, last step
     order = [i for i, offset in enumerate(offsets) if offset is None]
@@ -136,7 +153,9 @@ def _place_symbolic(
         else:
             offsets[i] = total
             slots.append((value.nbytes, total, value.last))
-            total = add(total, _aligned_expr(value.nbytes))
+            end = Var("end", "int64")
+            ends.append((end, add(total, _aligned_expr(value.nbytes))))
+            total = end
     return total
 
 

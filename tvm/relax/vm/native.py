@@ -176,10 +176,7 @@ class _Graph(Flow):
         self.next_step()
         for target, source in outputs:
             self._copy_result(target, source)
-        body = self.closed(self.stmts)
-        if not ops.is_zero(self.arena.total):
-            yes = ops.const(True, "bool")
-            body = s.Allocate(self.arena.base, "uint8", [self.arena.total], yes, body)
+        body = self.arena.around(self.closed(self.stmts))
         body = self.sizes.around(self._constants.around(body, self._constants_at))
         symbol = self.name + (PROFILE_SUFFIX if self._clock is not None else "")
         attrs = {

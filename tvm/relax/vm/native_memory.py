@@ -6,8 +6,9 @@ from dataclasses import dataclass
 
 from tvm.ir.expr import PrimExpr
 from tvm.ir.type import PointerType, PrimType
-from tvm.relax.vm.memory_plan import Lifetime, plan_memory
+from tvm.relax.vm.memory_plan import Lifetime, MemoryPlan, plan_memory
 from tvm.tir import expr as e
+from tvm.tir import stmt as s
 from tvm.tir.op import arith as ops
 from tvm.tir.op import builtin
 
@@ -40,10 +41,9 @@ def _same(a: PrimExpr, b: PrimExpr) -> bool:
 class Arena:
     """The memory between kernels; places are asked for in the same order each time."""
 
-    def __init__(self, offsets: list[PrimExpr] | None = None) -> None:
+    def __init__(self, plan: MemoryPlan | None = None) -> None:
         self.base = e.Var("arena", PointerType(PrimType("uint8"), "global"))
-        self.total: PrimExpr = ops.const(0, "int64")
-        self._offsets = offsets
+        self._plan = plan
         self._lifetimes: list[Lifetime] = []
 
     def place(self, nbytes: PrimExpr, step: int) -> Place:
@@ -51,7 +51,17 @@ class Arena:
         number = len(self._lifetimes)
         self._lifetimes.append(Lifetime(nbytes, step, step))
         zero = ops.const(0, "int64")
-        return Place(self.base, zero if self._offsets is None else self._offsets[number], number)
+        return Place(self.base, zero if self._plan is None else self._plan.offsets[number], number)
+
+    def around(self, body: s.Stmt) -> s.Stmt:
+        """The statement with the memory."""
+        if self._plan is None or ops.is_zero(self._plan.total):
+            return body
+        yes = ops.const(True, "bool")
+        body = s.Allocate(self.base, "uint8", [self._plan.total], yes, body)
+        for end, value in reversed(self._plan.ends):
+            body = s.LetStmt(end, value, body)
+        return body
 
     def use(self, place: Place, step: int) -> None:
         """A place is needed until a step, at least."""
@@ -67,8 +77,7 @@ class Arena:
 
     def plan(self) -> None:
         """Give every place its offset."""
-        plan = plan_memory(self._lifetimes)
-        self._offsets, self.total = plan.offsets, plan.total
+        self._plan = plan_memory(self._lifetimes)
 
     def laid_out(self) -> list[tuple[Lifetime, PrimExpr]]:
         """Every place that was asked for: how long it is needed, and its offset."""
@@ -76,7 +85,6 @@ class Arena:
         return list(zip(self._lifetimes, offsets))
 
     def again(self) -> Arena:
-        """The planned arena, as if nothing had been asked for."""
-        made = Arena(self._offsets)
-        made.total = self.total
-        return made
+        """The planned arena, as if nothing had been asked for; its names are new."""
+        assert self._plan is not None, "planned before"
+        return Arena(self._plan.renamed())
