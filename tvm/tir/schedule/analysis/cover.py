@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tvm.arith import Analyzer, ProofStrength
+from tvm.arith.deep_equal import deep_equal
 from tvm.ir.expr import PrimExpr, Range
 from tvm.tir.block_scope import DepKind, StmtSRef
 from tvm.tir.buffer import Buffer
 from tvm.tir.expr import Add, FloorDiv, IntImm, IterVar, Sub, Var
 from tvm.tir.functor import StmtExprMutator, walk
-from tvm.tir.op.arith import floordiv
+from tvm.tir.op.arith import floordiv, is_one, is_zero
 from tvm.tir.schedule.tree import SRefTree
 from tvm.tir.stmt import BlockRealize, BufferRegion, For, ForKind
 
@@ -91,11 +92,15 @@ def _is_covered(
     producers: list[StmtSRef],
 ) -> bool:
     realize = realize_of(state, consumer)
-    read = bound_region(region, realize)
     shape = region.buffer.shape
+    places = [_common_place(producer, consumer) for producer in producers]
+    for producer, lca in zip(producers, places):
+        ranges = _ranges_up_to(producer, lca)
+        if _writes_all(producer, realize_of(state, producer), region.buffer, ranges):
+            return True
+    read = bound_region(region, realize)
     pieces: list[Box] = []
-    for producer in producers:
-        lca = _common_place(producer, consumer)
+    for producer, lca in zip(producers, places):
         analyzer = analyzer_at(lca)
         made = _written(state, producer, region.buffer, _ranges_up_to(producer, lca), analyzer)
         inner = _ranges_up_to(consumer, lca)
@@ -108,6 +113,31 @@ def _is_covered(
         if threads and _is_covered_by_all(state, producer, lca, region.buffer, (read, inner)):
             return True
     return False
+
+
+def _writes_all(
+    producer: StmtSRef, realize: BlockRealize, buffer: Buffer, ranges: dict[Var, Range]
+) -> bool:
+    """True if a loop of its own runs from end to end of each dimension: the usual case."""
+    if not is_one(realize.predicate) or _sums_outside(producer, realize, ranges):
+        return False
+    values = {iv.var: value for iv, value in zip(realize.block.iter_vars, realize.iter_values)}
+    write = next((w for w in realize.block.writes if w.buffer is buffer), None)
+    unused = dict(ranges)
+    for part, extent in zip(write.region if write is not None else (), buffer.shape):
+        value = values.get(part.min) if isinstance(part.min, Var) else part.min
+        rng = unused.pop(value, None) if isinstance(value, Var) else None
+        if rng is None:  # the one element of a dimension
+            rng = Range.from_min_extent(value, part.extent) if value is not None else None
+        elif not is_one(part.extent):
+            return False
+        if rng is None or not is_zero(rng.min) or not _is_same(rng.extent, extent):
+            return False
+    return write is not None
+
+
+def _is_same(a: PrimExpr, b: PrimExpr) -> bool:
+    return a is b or deep_equal(a, b)
 
 
 def _is_covered_by_all(
