@@ -33,6 +33,7 @@ from .deep_equal import ExprNumbers
 from .modular_set import ModularAnalyzer, ModularSet, Residue
 from .rewrite_simplify import RewriteSimplifier, is_index
 from .scalable import is_vscale, uses_vscale, vscale_values, warn_without_values
+from .simplified_before import question_of
 
 if TYPE_CHECKING:
     from .int_set import IntSet
@@ -235,10 +236,29 @@ class Analyzer:
     def simplify(self, expr: Any, steps: int = 2) -> PrimExpr:
         """The expression simplified: as a sum, then alternately by rules and as a sum."""
         result = e.as_expr(expr)
+        asked = question_of(self, result, "simplify") if steps == 2 else None
+        known = asked.answer() if asked is not None else None
+        if known is not None:
+            return known
         if steps > 0 and not isinstance(result, e.IntImm):
             # sums come first: rules may take apart what terms have in common
             result = self.canonical.visit(result)
-        return self._alternately(result, steps)
+        result = self._alternately(result, steps)
+        if asked is not None:
+            asked.note(result)
+        return result
+
+    def knows_variables_only(self) -> bool:
+        """All that is known is said of single variables, and the rules are the usual ones."""
+        comparisons, rewriter = self.comparisons, self.rewriter
+        return not (
+            self.literals or self.bounds.facts or self.modular.facts or comparisons.has_facts
+            or comparisons.symbolic or comparisons.products or rewriter.options or rewriter.maximum
+        )  # fmt: skip
+
+    def symbolic_range(self, var: e.Var) -> Range | None:
+        """The range that a variable runs over, where its ends are no constants."""
+        return self.ranges[var] if self.comparisons.is_bound(var) else None
 
     def _alternately(self, result: PrimExpr, steps: int = 2) -> PrimExpr:
         if len(self.numbers) > MAX_NUMBERS and self._is_free_of_facts():
@@ -291,12 +311,22 @@ class Analyzer:
         condition = e.as_expr(expr)
         if isinstance(condition, e.IntImm):
             return condition.value != 0
-        simple = self._alternately(condition)
+        simple = self._proved(condition)
         if isinstance(simple, e.IntImm):
             return simple.value != 0
         if strength >= ProofStrength.SYMBOLIC_BOUND and self._prove_with_ranges(simple):
             return True
         return uses_vscale(simple) and self._prove_for_each_vscale(simple)
+
+    def _proved(self, condition: PrimExpr) -> PrimExpr:
+        """A condition simplified as it stands."""
+        asked = question_of(self, condition, "prove")
+        known = asked.answer() if asked is not None else None
+        if known is None:
+            known = self._alternately(condition)
+            if asked is not None:
+                asked.note(known)
+        return known
 
     def _prove_for_each_vscale(self, condition: PrimExpr) -> bool:
         """The condition holds for each value that vscale has on the current target."""

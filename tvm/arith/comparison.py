@@ -86,6 +86,15 @@ class Comparisons:
         """Nothing is known about differences."""
         return not self._ranges.forms
 
+    @property
+    def has_facts(self) -> bool:
+        """Conditions say something of differences."""
+        return bool(self._facts.forms or self.unequal)
+
+    def is_bound(self, var: e.Var) -> bool:
+        """The variable runs over a range that other variables bound."""
+        return var in self._bound
+
     def enter(self, form: LinearForm) -> tuple[list[Entered], list[Entered]]:
         """Note that a sum is at most zero; returns what `leave` needs."""
         return self._facts.enter(form), self._ranges.enter(form)
