@@ -50,7 +50,7 @@ def test_random_expressions(seed: int) -> None:
 def test_what_differs_in_what_is_known_is_asked_anew() -> None:
     x, y = tir.Var("x", "int32"), tir.Var("y", "int32")
     quotient = tir.floordiv(x, 8)
-    ends = {x: Range(0, 8)}, {x: Range(0, 9)}, {}
+    ends: list[dict[tir.Var, Range]] = [{x: Range(0, 8)}, {x: Range(0, 9)}, {}]
     found = [_simplified(quotient, ranges) for ranges in ends]
     assert [isinstance(result, tir.IntImm) for result in found] == [True, False, False]
     analyzer = Analyzer()

@@ -23,6 +23,7 @@ from tvm.tir.functor import walk
 from tvm.tir.op import builtin
 
 from .direct_api import direct_calls, direct_form, direct_params
+from .words_used import FUNCTION, words_used
 
 
 @declare_module_pass("tir.MakeDirectAPI")
@@ -52,7 +53,7 @@ def _called(mod: IRModule) -> set[GlobalVar]:
     """The functions that others of the module call."""
     found: set[GlobalVar] = set()
     for func in mod.functions.values():
-        if isinstance(func, PrimFunc):
+        if isinstance(func, PrimFunc) and FUNCTION in words_used(func.body):
             for node in walk(func.body):
                 if isinstance(node, e.Call) and isinstance(node.op, GlobalVar):
                     found.add(node.op)

@@ -27,7 +27,7 @@ from tvm.target.target import Target
 from tvm.tir import expr as e
 from tvm.tir import stmt as s
 from tvm.tir.function import PrimFunc
-from tvm.tir.functor import StmtExprMutator, walk
+from tvm.tir.functor import StmtExprMutator
 from tvm.tir.op import arith as ops
 from tvm.tir.op import builtin
 from tvm.tir.struct_field import StructField, TypeIndex
@@ -35,6 +35,7 @@ from tvm.tir.struct_field import StructField, TypeIndex
 from .argument_checks import ArgumentChecks
 from .number_checks import NumberChecks
 from .result_tensors import result_count, with_results
+from .words_used import FUNCTION, words_used
 
 FFI_PREFIX = "__tvm_ffi_"
 
@@ -62,7 +63,8 @@ def _all_packed(mod: IRModule, found_values: bool) -> IRModule:
     functions: dict[GlobalVar, BaseFunc] = {}
     for var, func in mod.functions.items():
         if isinstance(func, PrimFunc):
-            func = func.with_body(_CallsBySymbol(symbols).visit_stmt(func.body))
+            if FUNCTION in words_used(func.body):
+                func = func.with_body(_CallsBySymbol(symbols).visit_stmt(func.body))
             functions[var] = _packed(func, found_values) if var in symbols else func
         else:
             functions[var] = func
@@ -125,7 +127,7 @@ def _device_of(func: PrimFunc) -> int:
 
 def _on_device(func: PrimFunc, body: s.Stmt, number: PrimExpr | None) -> s.Stmt:
     """The body with the facts about the device that workspaces are taken from."""
-    if not any(isinstance(node, s.Allocate) for node in walk(func.body)):
+    if "Allocate" not in words_used(func.body):
         return body
     kind, zero = ops.const(_device_of(func), "int32"), ops.const(0, "int32")
     for key, value in (("device_type", kind), ("device_id", zero if number is None else number)):

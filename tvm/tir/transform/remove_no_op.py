@@ -59,7 +59,10 @@ def _removed(func: PrimFunc, dataflow: bool, max_steps: int) -> PrimFunc:
 class _Remover(AnalyzedMutator):
     def __init__(self, func: PrimFunc, dataflow: bool) -> None:
         super().__init__(func)
+        self._func = func
         self._dataflow = dataflow
+        self._uses: set[e.Var] | None = None
+        self._rebound: set[e.Var] = set()
 
     def visit_expr(self, expr: PrimExpr) -> PrimExpr:
         return expr
@@ -100,18 +103,33 @@ class _Remover(AnalyzedMutator):
         return s.IfThenElse(stmt.condition, stmt.then_case, None, stmt.span)
 
     def visit_let_stmt_(self, op: s.LetStmt) -> s.Stmt:
-        if op.value.dtype.is_integer and not reads_memory(op.value):
+        # values are compared to tell which stores are overwritten; else their bounds are enough
+        if self._dataflow and op.value.dtype.is_integer and not reads_memory(op.value):
             self.analyzer.bind(op.var, op.value, allow_override=True)
         stmt = super().visit_let_stmt_(op)
         if not isinstance(stmt, s.LetStmt):
             return stmt
         if s.is_no_op(stmt.body):
             return effects_of(stmt.value)
+        if not self._dataflow and stmt.body is op.body and self._is_used(stmt.var):
+            return stmt
         if any(node is stmt.var for node in walk(stmt.body)):
             return stmt
         if stmt.var in variables_of_buffers(stmt.body):
             return stmt
         return s.SeqStmt.flatten(effects_of(stmt.value), stmt.body)
+
+    def _is_used(self, var: e.Var) -> bool:
+        """A variable that is bound once is used where it was bound, before anything is removed."""
+        if self._uses is None:
+            self._uses = set()
+            bound: set[e.Var] = set()
+            for node in walk(self._func.body):
+                if isinstance(node, s.LetStmt):
+                    (self._rebound if node.var in bound else bound).add(node.var)
+                elif isinstance(node, e.Var):
+                    self._uses.add(node)
+        return var in self._uses and var not in self._rebound
 
     def visit_while_(self, op: s.While) -> s.Stmt:
         if ops.literal(op.condition) == 0:

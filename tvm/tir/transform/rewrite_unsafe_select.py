@@ -17,11 +17,14 @@ from tvm.tir.op import arith as ops
 from tvm.tir.op import builtin
 
 from .pass_form import tir_pass
+from .words_used import words_used
 
 
 @tir_pass("tir.RewriteUnsafeSelect")
 def RewriteUnsafeSelect(func: PrimFunc, mod: IRModule, ctx: PassContext) -> PrimFunc:
     """Both sides of every Select can be evaluated."""
+    if "Select" not in words_used(func.body):
+        return func
     return func.with_body(_SelectRewriter().visit_stmt(func.body))
 
 

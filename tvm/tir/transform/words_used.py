@@ -1,4 +1,5 @@
-"""Which operators a function calls: passes that replace a few ask before they look closer.
+"""Which operators a function calls, and which nodes it has: passes that replace a few ask before
+they look closer.
 
 Functions come out of lowering with hundreds of checks of their arguments, and most need none of the
 last passes; so the walk is done once for all of them.
@@ -6,27 +7,32 @@ last passes; so the walk is done once for all of them.
 
 from __future__ import annotations
 
-from collections import deque
+from collections.abc import Iterable
 from typing import Final
 
-from tvm.ir.expr import PrimExpr
+from tvm.ir.expr import GlobalVar, PrimExpr
 from tvm.ir.op import Op
 from tvm.tir import expr as e
 from tvm.tir import stmt as s
 from tvm.tir.functor import children
 
+FUNCTION: Final = "GlobalVar"  # a call of a function of the module
+MASK: Final = "predicate"  # an access of some lanes only
 _LEAVES: Final = frozenset((e.Var, e.SizeVar, e.IntImm, e.FloatImm, e.StringImm))
-_KEPT: Final = 8
-_recent: deque[tuple[s.Stmt, frozenset[str]]] = deque(maxlen=_KEPT)  # by the body itself
+_MOST: Final = 256  # bodies: a pass asks for those of all functions before the next one does
+_known: dict[int, tuple[s.Stmt, frozenset[str]]] = {}  # by the identity of the body
 
 
 def words_used(body: s.Stmt) -> frozenset[str]:
-    """The names of operators that are called (`tir.exp`), and of kinds of nodes (`FloorDiv`)."""
-    for known, words in list(_recent):
-        if known is body:
-            return words
+    """The names of operators that are called (`tir.exp`), of kinds of nodes (`FloorDiv`), and the
+    words above for what these do not tell."""
+    found = _known.get(id(body))
+    if found is not None and found[0] is body:
+        return found[1]
     words = _words(body)
-    _recent.append((body, words))
+    if len(_known) >= _MOST:
+        _known.clear()
+    _known[id(body)] = (body, words)
     return words
 
 
@@ -35,14 +41,17 @@ def _words(body: s.Stmt) -> frozenset[str]:
     stack: list[object] = [body]
     while stack:
         node = stack.pop()
-        kind = type(node)
-        if kind in _LEAVES:
-            continue
+        below: Iterable[object] = ()
         if isinstance(node, e.Call):
             if isinstance(node.op, Op):
                 found.add(node.op.name)
-            stack.extend(node.args)
+            elif isinstance(node.op, GlobalVar):
+                found.add(FUNCTION)
+            below = node.args
         elif isinstance(node, (PrimExpr, s.Stmt)):
-            found.add(kind.__name__)
-            stack.extend(children(node))
+            found.add(type(node).__name__)
+            if isinstance(node, (e.BufferLoad, s.BufferStore)) and node.predicate is not None:
+                found.add(MASK)
+            below = children(node)
+        stack += [child for child in below if type(child) not in _LEAVES]
     return frozenset(found)
