@@ -59,10 +59,18 @@ def _removed(func: PrimFunc, dataflow: bool, max_steps: int) -> PrimFunc:
 class _Remover(AnalyzedMutator):
     def __init__(self, func: PrimFunc, dataflow: bool) -> None:
         super().__init__(func)
-        self._func = func
         self._dataflow = dataflow
-        self._uses: set[e.Var] | None = None
+        self._compares = dataflow  # indices, so that values behind names count and not just bounds
+        self._uses: set[e.Var] = set()
         self._rebound: set[e.Var] = set()
+        bound: set[e.Var] = set()
+        for node in walk(func.body):
+            if isinstance(node, e.Var):
+                self._uses.add(node)
+            elif isinstance(node, s.LetStmt):
+                (self._rebound if node.var in bound else bound).add(node.var)
+            elif isinstance(node, s.BufferStore):
+                self._compares |= _is_copy(node)
 
     def visit_expr(self, expr: PrimExpr) -> PrimExpr:
         return expr
@@ -103,8 +111,7 @@ class _Remover(AnalyzedMutator):
         return s.IfThenElse(stmt.condition, stmt.then_case, None, stmt.span)
 
     def visit_let_stmt_(self, op: s.LetStmt) -> s.Stmt:
-        # values are compared to tell which stores are overwritten; else their bounds are enough
-        if self._dataflow and op.value.dtype.is_integer and not reads_memory(op.value):
+        if self._compares and op.value.dtype.is_integer and not reads_memory(op.value):
             self.analyzer.bind(op.var, op.value, allow_override=True)
         stmt = super().visit_let_stmt_(op)
         if not isinstance(stmt, s.LetStmt):
@@ -121,14 +128,6 @@ class _Remover(AnalyzedMutator):
 
     def _is_used(self, var: e.Var) -> bool:
         """A variable that is bound once is used where it was bound, before anything is removed."""
-        if self._uses is None:
-            self._uses = set()
-            bound: set[e.Var] = set()
-            for node in walk(self._func.body):
-                if isinstance(node, s.LetStmt):
-                    (self._rebound if node.var in bound else bound).add(node.var)
-                elif isinstance(node, e.Var):
-                    self._uses.add(node)
         return var in self._uses and var not in self._rebound
 
     def visit_while_(self, op: s.While) -> s.Stmt:
@@ -173,15 +172,19 @@ class _Remover(AnalyzedMutator):
 
     def visit_buffer_store_(self, op: s.BufferStore) -> s.Stmt:
         value = op.value
-        same = (
-            isinstance(value, e.BufferLoad)
-            and value.buffer is op.buffer
-            and value.predicate is op.predicate
-            and all(self.analyzer.can_prove_equal(a, b) for a, b in zip(value.indices, op.indices))
-        )
-        if not same:
+        if not _is_copy(op) or not isinstance(value, e.BufferLoad):
+            return op
+        prove = self.analyzer.can_prove_equal
+        if not all(prove(a, b) for a, b in zip(value.indices, op.indices)):
             return op
         return effects_of(*op.indices)
+
+
+def _is_copy(op: s.BufferStore) -> bool:
+    """Whether an element is written that is read from the same memory."""
+    value = op.value
+    same = isinstance(value, e.BufferLoad) and value.buffer is op.buffer
+    return same and value.predicate is op.predicate  # type: ignore[attr-defined]
 
 
 class _WithoutStores(StmtExprMutator):
