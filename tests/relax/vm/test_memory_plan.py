@@ -117,3 +117,12 @@ def test_a_plan_of_many_symbolic_sizes_is_stated_shortly() -> None:
     again = plan.renamed()
     assert not {name for name, _ in plan.ends} & {name for name, _ in again.ends}
     assert _check(values, again, {n: 3}) == _check(values, plan, {n: 3})
+
+
+def test_multiples_of_one_size_share_and_the_smaller_slot_grows() -> None:
+    n = tir.SizeVar("n", "int64")
+    factors = [256, 512, 64, 1024, 4]
+    values = [
+        Lifetime(n * tir.IntImm("int64", factor), i, i) for i, factor in enumerate(factors)
+    ]
+    assert _check(values, plan_memory(values), {n: 5}) == 1024 * 5

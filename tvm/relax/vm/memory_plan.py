@@ -3,8 +3,8 @@
 Two values share memory when they are never needed at the same time. Values of known size are placed
 largest first, each at the lowest offset where no living neighbour is (Y. Pisarchyk and J. Lee,
 Efficient Memory Management for Deep Neural Net Inference, 2020, greedy by size). Values of symbolic
-size follow behind them; two share a slot when their sizes are the same expression. Where a slot of
-symbolic size ends has a name: a program states it once, however many values lie behind it.
+size follow behind them; two share a slot when their sizes are multiples of the same expression.
+Where a slot ends has a name: a program states it once, however many values lie behind it.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 from tvm.ir.expr import PrimExpr
 from tvm.ir.structural import structural_equal
-from tvm.tir.expr import INT64, IntImm, Var
+from tvm.tir.expr import INT64, IntImm, Mul, Var
 from tvm.tir.functor import substitute
 from tvm.tir.op.arith import add, const, floordiv, multiply
 
@@ -140,25 +140,77 @@ def _place_symbolic(
     values: list[Lifetime], offsets: list[PrimExpr | None], total: PrimExpr,
     ends: list[tuple[Var, PrimExpr]],
 ) -> PrimExpr:  # fmt: skip
-    """In order of time; a slot is taken over when its last value is dead and the sizes agree."""
-    slots: list[tuple[PrimExpr, PrimExpr, int]] = []  # size, offset, last step
-    order = [i for i, offset in enumerate(offsets) if offset is None]
-    for i in sorted(order, key=lambda j: values[j].first):
-        value = values[i]
-        for k, (size, offset, last) in enumerate(slots):
-            if last < value.first and structural_equal(size, value.nbytes):
-                offsets[i] = offset
-                slots[k] = (size, offset, value.last)
-                break
-        else:
-            offsets[i] = total
-            slots.append((value.nbytes, total, value.last))
-            end = Var("end", "int64")
-            ends.append((end, add(total, _aligned_expr(value.nbytes))))
-            total = end
+    """One slot behind the other; gives the end of the last."""
+    slots, slot_of = _slots(values, [i for i, offset in enumerate(offsets) if offset is None])
+    starts: list[PrimExpr] = []
+    for slot in slots:
+        starts.append(total)
+        end = Var("end", "int64")
+        ends.append((end, add(total, slot.size())))
+        total = end
+    for i, k in slot_of.items():
+        offsets[i] = starts[k]
     return total
 
 
-def _aligned_expr(nbytes: PrimExpr) -> PrimExpr:
-    step = const(ALIGNMENT, "int64")
-    return multiply(floordiv(add(nbytes, const(ALIGNMENT - 1, "int64")), step), step)
+@dataclass
+class _Slot:
+    """Room for `factor * unit` bytes, which is taken until step `last`."""
+
+    factor: int
+    unit: PrimExpr
+    last: int
+
+    def size(self) -> PrimExpr:
+        """The bytes, rounded up to the alignment."""
+        nbytes = multiply(self.unit, const(self.factor, "int64"))
+        if self.factor % ALIGNMENT == 0:
+            return nbytes
+        step = const(ALIGNMENT, "int64")
+        return multiply(floordiv(add(nbytes, const(ALIGNMENT - 1, "int64")), step), step)
+
+
+def _slots(values: list[Lifetime], order: list[int]) -> tuple[list[_Slot], dict[int, int]]:
+    """Slots in order of time, and the slot of each value.
+
+    A slot is taken over when its last value is dead and the sizes are multiples of one expression:
+    the smallest that is large enough, or else the largest, which grows.
+    """
+    slots: list[_Slot] = []
+    slot_of: dict[int, int] = {}
+    for i in sorted(order, key=lambda j: values[j].first):
+        value = values[i]
+        factor, unit = _scaled(value.nbytes)
+        free = [
+            k for k, slot in enumerate(slots)
+            if slot.last < value.first and structural_equal(slot.unit, unit)
+        ]  # fmt: skip
+        fitting = [k for k in free if slots[k].factor >= factor]
+        if fitting:
+            chosen = min(fitting, key=lambda k: slots[k].factor)
+        elif free:
+            chosen = max(free, key=lambda k: slots[k].factor)
+        else:
+            chosen = len(slots)
+            slots.append(_Slot(factor, unit, value.last))
+        slots[chosen].factor = max(slots[chosen].factor, factor)
+        slots[chosen].last = value.last
+        slot_of[i] = chosen
+    return slots, slot_of
+
+
+def _scaled(nbytes: PrimExpr) -> tuple[int, PrimExpr]:
+    """A size as a number times an expression."""
+    factor, parts, todo = 1, [], [nbytes]
+    while todo:
+        expr = todo.pop()
+        if isinstance(expr, Mul):
+            todo += [expr.b, expr.a]
+        elif isinstance(expr, IntImm) and expr.value > 0:
+            factor *= expr.value
+        else:
+            parts.append(expr)
+    unit: PrimExpr = parts[0] if parts else IntImm(INT64, 1)
+    for part in parts[1:]:
+        unit = multiply(unit, part)
+    return factor, unit
