@@ -11,6 +11,9 @@ from tvm import te, tir
 from tvm.ir.expr import PrimExpr, RelaxExpr
 from tvm.relax import op
 from tvm.relax.expr import Constant
+from tvm.relax.struct_info import TensorStructInfo
+from tvm.topi.nn import few_bits
+from tvm.topi.nn.few_bits import Packed
 
 from .node import Node
 from .registry import Result, convert
@@ -58,6 +61,10 @@ def matmul_nbits(node: Node) -> Result:
         raise node.invalid("g_idx", "given", "blocks in their order")
     blocks = -(-columns // size)
     dtype = node.dtype(0)
+    packed = _PackedNBits.of(node, rows, columns, size, bits)
+    if packed is not None:
+        product = packed.product(node)
+        return op.add(product, node[5]) if node.has(5) else product
     whole = size * bits // 8
     bytes_ = node.bb.emit(op.reshape(node[1], [rows, blocks * whole]))
     scales = node.bb.emit(op.reshape(node[2], [rows, blocks]))
@@ -85,6 +92,67 @@ def matmul_nbits(node: Node) -> Result:
     weight = node.bb.emit_te(compute, bytes_, scales, *zeros, primfunc_name_hint="unpacked")
     product = op.matmul(node[0], weight)
     return op.add(product, node[5]) if node.has(5) else product
+
+
+class _PackedNBits:
+    """Constant weights of 4 or 8 bits, laid out for kernels that widen them in registers."""
+
+    def __init__(self, form: Packed, arrays: list[Constant]) -> None:
+        self._form, self._arrays = form, arrays
+
+    @classmethod
+    def of(cls, node: Node, rows: int, columns: int, size: int, bits: int) -> _PackedNBits | None:
+        """The weights of a node; None where they are no constants, or of another size."""
+        given = [node[i] for i in (1, 2, 3) if i < 3 or node.has(i)]
+        fits = bits in (4, 8) and size % few_bits.GROUP == 0 and columns % size == 0
+        arrays = [value.data.numpy() for value in given if isinstance(value, Constant)]
+        if not fits or len(arrays) != len(given):
+            return None
+        data, scale, *zero = arrays
+        blocks = columns // size
+        numbers = _numbers(data, bits).reshape(rows, columns)
+        scales = scale.reshape(rows, blocks).astype("float32")
+        zeros = np.full((rows, blocks), 1 << (bits - 1), "float32")
+        if zero and zero[0].dtype == np.uint8:
+            width = -(-blocks * bits // 8)
+            zeros = _numbers(zero[0].reshape(rows, width), bits)[:, :blocks].astype("float32")
+        elif zero:
+            zeros = zero[0].reshape(rows, blocks).astype("float32")
+        lanes = few_bits.in_lanes(numbers)
+        if bits == 8:
+            lanes, zeros = (lanes.astype("int16") - 128).astype("int8"), zeros - 128
+        usual = 8 if bits == 4 else 0
+        form = Packed(rows, columns, f"int{bits}", size, "float32", bool((zeros != usual).any()))
+        kept = [few_bits.in_words(lanes) if bits == 4 else lanes, few_bits.in_lanes(scales)]
+        if form.zeros:
+            kept.append(few_bits.in_lanes(zeros))
+        return cls(form, [Constant(array) for array in kept])
+
+    def product(self, node: Node) -> RelaxExpr:
+        """x @ w.T, with sums in float32."""
+        form, bb, dtype = self._form, node.bb, node.dtype(0)
+        *outer, _ = node.shape(0)
+        count: Any = 1
+        for extent in outer:
+            count = count * extent
+        x = node[0] if dtype == "float32" else bb.emit(op.astype(node[0], "float32"))
+        flat = bb.emit(op.reshape(x, [count, form.inputs]))
+        single = 1 if isinstance(count, int) and count == 1 else None
+        name = f"matmul_{form.format}"
+        kernel = bb.add_func(few_bits.product(name, form, single), name)
+        out = bb.emit(op.call_tir(
+            kernel, [flat, *self._arrays], TensorStructInfo([count, form.outputs], "float32")
+        ))  # fmt: skip
+        shaped = op.reshape(out, [*outer, form.outputs])
+        return shaped if dtype == "float32" else op.astype(bb.emit(shaped), dtype)
+
+
+def _numbers(data: np.ndarray[Any, Any], bits: int) -> np.ndarray[Any, Any]:
+    """The numbers of bytes, the first in the lowest bits; along the last axis."""
+    if bits == 8:
+        return data
+    pairs = np.stack([data & 15, data >> 4], axis=-1)
+    return pairs.reshape(*data.shape[:-1], -1)
 
 
 @convert(_DOMAIN + "MatMulBnb4")

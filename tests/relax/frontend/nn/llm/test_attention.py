@@ -10,8 +10,8 @@ import pytest
 
 from tvm import tir
 from tvm.relax.frontend.nn.llm.attention import Row, attend, with_sequence_of
-from tvm.relax.frontend.nn.llm.kernel import Kernel
 from tvm.tir import interp
+from tvm.topi.kernel import Kernel
 from tvm.topi.loops import store
 
 pytestmark = pytest.mark.pure

@@ -16,9 +16,9 @@ from typing import Any
 
 from tvm import tir
 from tvm.tir.stmt import ForKind
+from tvm.topi.kernel import Kernel, number
 from tvm.topi.loops import let, load, local, loop, repeat_while, sequence, store, when
 
-from .kernel import Kernel, number
 from .position_embedding import turned
 
 # lower than any score: what a row without keys has as its logarithm

@@ -6,10 +6,10 @@ from typing import Any
 
 from tvm import tir
 from tvm.target import Target
+from tvm.topi.kernel import Kernel, number
 from tvm.topi.loops import let, store
 
 from .attention import Heads, Outputs, Pages, Rope, Row, Trees, attend, with_sequence_of
-from .kernel import Kernel, number
 
 
 def paged(

@@ -7,9 +7,8 @@ from typing import Any
 
 from tvm import tir
 from tvm.target import Target
+from tvm.topi.kernel import Kernel, number
 from tvm.topi.loops import let, loop, sequence, store, when
-
-from .kernel import Kernel, number
 
 
 def append(

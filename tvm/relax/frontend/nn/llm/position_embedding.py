@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from tvm import tir
 from tvm.error import message
+from tvm.topi.kernel import Kernel, number
 from tvm.topi.loops import Body, load, loop, store, when
-
-from .kernel import Kernel, number
 
 if TYPE_CHECKING:
     from tvm.relax.frontend.nn.core import Tensor

@@ -10,9 +10,9 @@ import pytest
 
 from tests.serve import small_models
 from tvm.error import TVMError
-from tvm.relax.frontend.nn.llm import few_bits
 from tvm.relax.frontend.nn.llm.models.storage import STORAGES, is_matrix, make_storage
 from tvm.serve.model import LanguageModel
+from tvm.topi.nn import few_bits
 
 pytestmark = pytest.mark.cpu
 TOKENS: Any = np.random.default_rng(1).integers(3, 259, 24)

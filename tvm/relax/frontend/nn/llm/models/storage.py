@@ -21,8 +21,8 @@ from tvm.error import ArgumentValueError, message
 from tvm.relax.frontend import nn
 from tvm.relax.frontend.nn import op
 from tvm.relax.frontend.nn.core import Parameter, Tensor
-from tvm.relax.frontend.nn.llm import few_bits
-from tvm.relax.frontend.nn.llm.few_bits import GROUP, Packed
+from tvm.topi.nn import few_bits
+from tvm.topi.nn.few_bits import GROUP, Packed
 
 from .checkpoint import Array
 from .decoder import Embedding, plain_linear

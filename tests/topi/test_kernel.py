@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from tvm import tir
-from tvm.relax.frontend.nn.llm.kernel import Kernel, number
 from tvm.target import Target
 from tvm.tir import interp
+from tvm.topi.kernel import Kernel, number
 from tvm.topi.loops import store
 
 pytestmark = pytest.mark.pure

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 import tvm
-from tvm.relax.frontend.nn.llm import few_bits
-from tvm.relax.frontend.nn.llm.few_bits import FORMATS, Packed
 from tvm.runtime import tensor
 from tvm.target import Target
+from tvm.topi.nn import few_bits
+from tvm.topi.nn.few_bits import FORMATS, Packed
 
 pytestmark = pytest.mark.cpu
 CPUS = ("x86-64-v2", "haswell", "skylake-avx512")
@@ -93,3 +93,27 @@ def test_kernels_for_gpus_have_threads() -> None:
         func = few_bits.product("p", Packed(64, 64, "int4"), None)
     assert "threadIdx.x" in func.script()
     assert "vectorized" not in func.script()
+
+
+def test_zero_points_and_larger_groups() -> None:
+    """Zero points of an array, scales of 64 inputs in float32; one row and several at once."""
+    rng = np.random.default_rng(0)
+    outputs, inputs, target = 24, 192, Target("llvm -mcpu=haswell")
+    for form in ("int8", "int4"):
+        low, high = (-128, 128) if form == "int8" else (0, 16)
+        numbers = rng.integers(low, high, (outputs, inputs))
+        scale = rng.random((outputs, 3)).astype("float32")
+        zero = rng.integers(low, high, (outputs, 3)).astype("float32")
+        lanes = few_bits.in_lanes(numbers.astype("int8" if form == "int8" else "uint8"))
+        q = lanes if form == "int8" else few_bits.in_words(lanes)
+        weights = (numbers - np.repeat(zero, 64, 1)) * np.repeat(scale, 64, 1).astype("float64")
+        packed = Packed(outputs, inputs, form, 64, "float32", zeros=True)
+        with target:
+            built = tvm.compile(few_bits.product("p", packed, None), target)["p"]
+        for rows in (1, 6):
+            x = rng.standard_normal((rows, inputs)).astype("float32")
+            out = tensor(np.zeros((rows, outputs), "float32"))
+            arrays = (q, few_bits.in_lanes(scale), few_bits.in_lanes(zero))
+            built(tensor(x), *map(tensor, arrays), out)
+            wanted = x @ weights.T
+            assert np.abs(out.numpy() - wanted).max() <= 1e-5 * np.abs(wanted).max()

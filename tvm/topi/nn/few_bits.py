@@ -1,19 +1,19 @@
 """Products with weights of few bits, and rows of tables of them.
 
-    y[i, n] = sum over k of x[i, k] * scale[n, k // 32] * q[n, k]
+    y[i, n] = sum over k of x[i, k] * scale[n, k // group] * (q[n, k] - zero[n, k // group])
 
 Weights lie so that a vector has the same input of 16 outputs: no sum across a vector is needed, and
-a load, a shift or two and a conversion give 16 numbers.
+a load, a shift and a conversion give 16 numbers.
 
-    float16, bfloat16  q  (outputs / 16, inputs, 16)      themselves, with no scale
-    int8               q  (outputs / 16, inputs, 16)      -127 to 127
-    int4               q  (outputs / 16, inputs / 8, 16)  -8 to 7, stored 8 higher, in words of
-                                                          uint32: the first input in the lowest bits
-    scale of both         (outputs / 16, inputs / 32, 16) float16
+    float16, bfloat16  q  (outputs / 16, inputs, 16)       themselves, with no scale
+    int8               q  (outputs / 16, inputs, 16)       -127 to 127; zero: 0, or an array
+    int4               q  (outputs / 16, inputs / 8, 16)   0 to 15 in words of uint32, the first
+                                                           input lowest; zero: 8, or an array
+    scale, zero           (outputs / 16, inputs / group, 16)
 
- One row reads each weight once, scales sums of 32 products, and has
-several sums under way. More rows widen a panel of weights into memory that stays in the first
-cache, and multiply it with 12 rows at a time.
+One row reads each weight once, scales sums of 32 products, and has several sums under way. More
+rows widen a panel of weights into memory that stays in the first cache, and multiply it with 12
+rows at a time.
 """
 
 from __future__ import annotations
@@ -28,9 +28,8 @@ from numpy.typing import NDArray
 
 from tvm import tir
 from tvm.tir.stmt import ForKind
+from tvm.topi.kernel import Kernel
 from tvm.topi.loops import let, load, local, loop, sequence, store, when
-
-from .kernel import Kernel
 
 Array = NDArray[Any]
 GROUP: Final = 32      # weights with one scale
@@ -45,11 +44,14 @@ FORMATS: Final = ("float16", "bfloat16", "int8", "int4")
 
 @dataclass(frozen=True)
 class Packed:
-    """Weights (outputs, inputs) in a format; inputs are a multiple of 32."""
+    """Weights (outputs, inputs) in a format; inputs are a multiple of `group`, that of 32."""
 
     outputs: int
     inputs: int
     format: str
+    group: int = GROUP              # weights with one scale
+    scale_dtype: str = "float16"
+    zeros: bool = False             # an array of zero points, of the scales' dtype
 
     @property
     def per_word(self) -> int:
@@ -75,35 +77,55 @@ class Packed:
     def scale_shape(self) -> tuple[int, int, int] | None:
         """Of the scales, if there are any."""
         scaled = self.format.startswith("int")
-        return (self.blocks, self.inputs // GROUP, LANES) if scaled else None
+        return (self.blocks, self.inputs // self.group, LANES) if scaled else None
 
 
 class Weights:
-    """The parameters of a kernel that hold weights."""
+    """The parameters of a kernel that hold weights: numbers, then scales, then zero points."""
 
     def __init__(self, kernel: Kernel, form: Packed) -> None:
         self.form = form
+        shape, dtype = form.scale_shape, form.scale_dtype
         self.q = kernel.buffer("q", form.shape, form.dtype)
-        self._scale = form.scale_shape and kernel.buffer("scale", form.scale_shape, "float16")
+        self._scale = kernel.buffer("scale", shape, dtype) if shape else None
+        self._zero = kernel.buffer("zero", shape, dtype) if shape and form.zeros else None
+
+    @property
+    def has_zero(self) -> bool:
+        """Whether numbers stand for others, some steps lower."""
+        return self._zero is not None or self.form.format == "int4"
 
     def number(self, block: Any, k: Any, lane: Any) -> Any:
-        """The weight of an input and an output, unscaled, in float32."""
+        """What stands for an input and an output, in float32."""
         if self.form.format != "int4":
             return load(self.q, block, k, lane).astype("float32")
         word = load(self.q, block, tir.floordiv(k, 8), lane)
         moved = tir.shift_right(word, (tir.floormod(k, 8) * 4).astype("uint32"))
         masked = tir.bitwise_and(moved, tir.const(15, "uint32"))
-        return (tir.reinterpret("int32", masked) - 8).astype("float32")
+        return tir.reinterpret("int32", masked).astype("float32")
 
-    def scaled(self, value: Any, block: Any, group: Any, lane: Any) -> Any:
-        """A number, or a sum of products of a group, times its scale."""
+    def zero(self, block: Any, part: Any, lane: Any) -> Any:
+        """The number that stands for 0 in 32 inputs."""
+        if self._zero is None:
+            return tir.const(8.0 if self.has_zero else 0.0, "float32")
+        return load(self._zero, block, self._group(part), lane).astype("float32")
+
+    def scaled(self, value: Any, block: Any, part: Any, lane: Any) -> Any:
+        """A number, or a sum of products of 32 inputs, times its scale."""
         if self._scale is None:
             return value
-        return value * load(self._scale, block, group, lane).astype("float32")
+        return value * load(self._scale, block, self._group(part), lane).astype("float32")
 
-    def weight(self, block: Any, k: Any, lane: Any) -> Any:
+    def weight(self, block: Any, k: Any, lane: Any, part: Any = None) -> Any:
         """The weight of an input and an output in float32."""
-        return self.scaled(self.number(block, k, lane), block, tir.floordiv(k, GROUP), lane)
+        part = tir.floordiv(k, GROUP) if part is None else part
+        value = self.number(block, k, lane)
+        if self.has_zero:
+            value = value - self.zero(block, part, lane)
+        return self.scaled(value, block, part, lane)
+
+    def _group(self, part: Any) -> Any:
+        return tir.floordiv(part, self.form.group // GROUP)
 
 
 def pack(weights: Array, form: str) -> tuple[Array, Array | None]:
@@ -116,7 +138,7 @@ def pack(weights: Array, form: str) -> tuple[Array, Array | None]:
     padded[:outputs, :inputs] = weights
     if not form.startswith("int"):
         dtype = np.dtype(ml_dtypes.bfloat16 if form == "bfloat16" else form)
-        return _in_lanes(padded.astype(dtype)), None
+        return in_lanes(padded.astype(dtype)), None
     groups = padded.reshape(len(padded), -1, GROUP)
     if form == "int8":
         scale = np.abs(groups).max(-1) / 127
@@ -126,8 +148,11 @@ def pack(weights: Array, form: str) -> tuple[Array, Array | None]:
     return pack_numbers(*_rounded(groups, scale.astype("float16"), form), form)
 
 
-def _in_lanes(rows: Array) -> Array:
-    """(outputs, inputs) -> (outputs / 16, inputs, 16)"""
+def in_lanes(rows: Array) -> Array:
+    """(outputs, inputs) -> (outputs / 16, inputs, 16); rows that are missing are zeros."""
+    missing = -len(rows) % LANES
+    if missing:
+        rows = np.concatenate([rows, np.zeros((missing, rows.shape[1]), rows.dtype)])
     lanes = rows.reshape(-1, LANES, rows.shape[1]).swapaxes(1, 2)
     return np.ascontiguousarray(lanes)
 
@@ -146,17 +171,20 @@ def _rounded(groups: Array, scale: Array, form: str) -> tuple[Array, Array]:
 
 
 def pack_numbers(numbers: Array, scale: Array, form: str) -> tuple[Array, Array]:
-    """Numbers (outputs, groups, 32) of int8 and scales (outputs, groups), as they lie in memory."""
-    lanes = _in_lanes(numbers.reshape(len(numbers), -1))
-    scales = _in_lanes(np.asarray(scale, "float16"))
-    if form == "int8":
-        return lanes, scales
+    """Numbers (outputs, ...) of int8 and scales (outputs, groups), as they lie in memory."""
+    lanes = in_lanes(numbers.reshape(len(numbers), -1))
+    scales = in_lanes(np.asarray(scale, "float16"))
+    return (lanes if form == "int8" else in_words(lanes.astype("int32") + 8)), scales
+
+
+def in_words(lanes: Array) -> Array:
+    """Numbers 0 to 15, (outputs / 16, inputs, 16), eight inputs a word."""
     blocks, inputs, _ = lanes.shape
-    nibbles = (lanes.astype("int32") + 8).astype("uint32").reshape(blocks, inputs // 8, 8, LANES)
+    nibbles = lanes.astype("uint32").reshape(blocks, inputs // 8, 8, LANES)
     words = np.zeros((blocks, inputs // 8, LANES), "uint32")
     for i in range(8):
         words |= nibbles[:, :, i] << np.uint32(4 * i)
-    return words, scales
+    return words
 
 
 def unpack(q: Array, scale: Array | None, form: str) -> Array:
@@ -174,19 +202,20 @@ def unpack(q: Array, scale: Array | None, form: str) -> Array:
 def product(name: str, form: Packed, rows: int | None) -> tir.PrimFunc:
     """The kernel (x (rows, inputs), q, scales, y (rows, outputs)) on float32; rows None: any."""
     kernel = Kernel(name)
-    count = kernel.size("rows") if rows is None else rows
+    count: Any = kernel.size("rows") if rows is None else rows
     x = kernel.buffer("x", (count, form.inputs), "float32")
     weights = Weights(kernel, form)
     y = kernel.buffer("y", (count, form.outputs), "float32")
     if kernel.lanes == 1:
         return kernel.func(_each_element(kernel, weights, count, x, y))
+    single = _one_row(kernel, weights, x, y)
     if rows == 1:
-        return kernel.func(_one_row(kernel, weights, x, y))
+        return kernel.func(single)
     width = 2 if form.blocks % 2 == 0 else 1
-    return kernel.func(kernel.rows(
-        (form.blocks // width,),
-        lambda b: _many_rows(weights, width, count, b * width, x, y),
-    ))  # fmt: skip
+    many = kernel.rows(
+        (form.blocks // width,), lambda b: _many_rows(weights, width, count, b * width, x, y)
+    )
+    return kernel.func(many if rows is not None else when(count == 1, single, many))
 
 
 def _each_element(
@@ -223,39 +252,37 @@ def _all(extent: int, body: Callable[[int], tir.Stmt]) -> tir.Stmt:
 
 
 def _one_row(kernel: Kernel, weights: Weights, x: tir.Buffer, y: tir.Buffer) -> tir.Stmt:
-    """One row. What masking leaves in numbers of 4 bits is made up for in its inputs:
+    """One row. Zero points are left to sums of its inputs, and so is what masking leaves:
 
-    A number in place t of a word is masked, not moved: it counts 16 ** t times, and 8 too much.
-    Inputs are divided by 16 ** t (exactly), and sums of a group begin at -8 times its inputs.
+    a number of 4 bits in place t of a word is masked, not moved, and so counts 16 ** t times;
+    inputs are divided by 16 ** t (exactly).
     """
-    form = weights.form
-    if form.format != "int4":
-        return kernel.rows((form.blocks,), lambda block: _one_block(
-            weights, block, y, lambda k: load(x, 0, k), lambda g: tir.const(0, "float32")
-        ))  # fmt: skip
-    groups = form.inputs // GROUP
+    form, words = weights.form, weights.form.format == "int4"
+    parts = form.inputs // GROUP
 
-    def prepared(moved: tir.Buffer, start: tir.Buffer) -> tir.Stmt:
-        def group(g: Any) -> tir.Stmt:
+    def prepared(moved: tir.Buffer, sums: tir.Buffer) -> tir.Stmt:
+        def part(p: Any) -> tir.Stmt:
             def one(k: int) -> tir.Stmt:
-                value = load(x, 0, g * GROUP + k)
+                value = load(x, 0, p * GROUP + k)
+                share = value * (16.0 ** -(k % 8 % 7)) if words else value
                 return sequence(
-                    store(start, load(start, g) - value * 8.0, g),
-                    store(moved, value * (16.0 ** -(k % 8 % 7)), g * GROUP + k),
+                    store(sums, load(sums, p) - value, p), store(moved, share, p * GROUP + k)
                 )
 
-            return sequence(store(start, 0.0, g), _all(GROUP, one))
+            return sequence(store(sums, 0.0, p), _all(GROUP, one))
 
-        return sequence(
-            _serial(groups, group, "group"),
-            kernel.rows((form.blocks,), lambda block: _one_block(
-                weights, block, y, lambda k: load(moved, k), lambda g: load(start, g)
-            )),
-        )  # fmt: skip
+        def block(b: Any) -> tir.Stmt:
+            return _one_block(weights, b, y, lambda k: load(moved, k), lambda p: load(sums, p))
 
-    return _scratch(form.inputs, "moved", lambda moved: _scratch(
-        groups, "start", lambda start: prepared(moved, start)
-    ))  # fmt: skip
+        return sequence(_serial(parts, part, "part"), kernel.rows((form.blocks,), block))
+
+    if weights.has_zero:
+        return _scratch(form.inputs, "moved", lambda moved: _scratch(
+            parts, "sums", lambda sums: prepared(moved, sums)
+        ))  # fmt: skip
+    return kernel.rows(
+        (form.blocks,), lambda b: _one_block(weights, b, y, lambda k: load(x, 0, k), None)
+    )
 
 
 def _scratch(size: int, name: str, body: Callable[[Any], tir.Stmt]) -> tir.Stmt:
@@ -267,9 +294,9 @@ def _scratch(size: int, name: str, body: Callable[[Any], tir.Stmt]) -> tir.Stmt:
 
 def _one_block(
     weights: Weights, block: Any, y: tir.Buffer, read: Callable[[Any], Any],
-    begin: Callable[[Any], Any],
+    less: Callable[[Any], Any] | None,
 ) -> tir.Stmt:  # fmt: skip
-    """16 results of one row."""
+    """16 results of one row; `less(p)` is what zero points count times, in 32 inputs."""
     form = weights.form
 
     def number(k: int, place: Any, lane: Any) -> Any:
@@ -285,11 +312,16 @@ def _one_block(
     def group(acc: tir.Buffer, part: tir.Buffer, g: Any) -> tir.Stmt:
         def term(k: int) -> tir.Stmt:
             place, at = g * GROUP + k, k % CHAINS * LANES
-            first = begin(g) if k == 0 else tir.const(0, "float32")
-            return _vector(lambda i: store(
-                part, (first if k < CHAINS else load(part, at + i))
-                + number(k, place, i) * read(place), at + i,
-            ))  # fmt: skip
+
+            def lane(i: Any) -> tir.Stmt:
+                value = number(k, place, i) * read(place)
+                if k >= CHAINS:
+                    value = load(part, at + i) + value
+                elif k == 0 and less is not None:
+                    value = weights.zero(block, g, i) * less(g) + value
+                return store(part, value, at + i)
+
+            return _vector(lane)
 
         def scaled(i: Any) -> tir.Stmt:
             total: Any = load(part, i)
@@ -330,8 +362,8 @@ def _many_rows(
                 place = start + g * GROUP + k
 
                 def lane(i: Any) -> tir.Stmt:
-                    number = weights.number(block + w, place, i)
-                    value = weights.scaled(number, block + w, tir.floordiv(start, GROUP) + g, i)
+                    part = tir.floordiv(start, GROUP) + g
+                    value = weights.weight(block + w, place, i, part)
                     return store(panel, value, ((g * GROUP + k) * width + w) * LANES + i)
 
                 return _vector(lane)
