@@ -9,7 +9,7 @@ import pytest
 
 import tvm
 from tvm import te, tir
-from tvm.error import CallCancelled
+from tvm.error import CallCancelled, CallTimeout, TVMError
 from tvm.runtime import time_limit
 from tvm.support.apart import hearing_signals
 from tvm.support.checkpoint import checkpoint, wait_for
@@ -82,3 +82,29 @@ def test_nobody_waits_for_a_future_any_more() -> None:
             wait_for(never, "the next task")
     never.set_result(1)
     wait_for(never, "the next task")
+
+
+def test_arithmetic_is_a_step_of_its_own() -> None:
+    x = tir.Var("x", "int64")
+    with time_limit() as limit:
+        limit.cancel()
+        with pytest.raises(CallCancelled, match="before arithmetic"):
+            tvm.arith.Analyzer().simplify(x + x)
+    assert tvm.arith.Analyzer().can_prove((x + x) % 2 == 0)
+
+
+def test_an_end_that_is_taken_for_a_failure_is_the_end() -> None:
+    """Of the work: who tries several ways says that none went."""
+
+    def attempts() -> None:
+        try:
+            checkpoint("the first way")
+        except TVMError as err:
+            raise ValueError("no way") from err
+
+    with pytest.raises(CallTimeout, match="the first way was to begin") as caught:
+        with time_limit(0.0):
+            attempts()
+    assert str(caught.value.__cause__) == "no way"
+    with pytest.raises(ValueError, match=r"^other$"), time_limit():
+        raise ValueError("other")

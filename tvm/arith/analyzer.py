@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from tvm.error import CheckError
 from tvm.ir.expr import PrimExpr, Range
+from tvm.support.checkpoint import checkpoint
 from tvm.target.target import Target
 from tvm.tir import expr as e
 from tvm.tir.functor import StmtExprMutator
@@ -261,6 +262,7 @@ class Analyzer:
         return self.ranges[var] if self.comparisons.is_bound(var) else None
 
     def _alternately(self, result: PrimExpr, steps: int = 2) -> PrimExpr:
+        checkpoint("arithmetic")  # what takes long in a pass is made of this
         if len(self.numbers) > MAX_NUMBERS and self._is_free_of_facts():
             self.numbers.clear()
             self.forget()

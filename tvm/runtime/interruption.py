@@ -80,6 +80,7 @@ class TimeLimit:
         self._record = _Record(now, deadline, 0)
         self.seconds = seconds
         self._inside: TimeLimit | None = None
+        self.said: CallCancelled | CallTimeout | None = None  # what ended the work
 
     def cancel(self) -> None:
         """Let the call stop; any thread may say so."""
@@ -93,18 +94,20 @@ class TimeLimit:
         now = _now()
         elapsed = (now - self._record.began) // 1_000_000
         if self._record.cancelled:
-            raise CallCancelled(
+            self.said = CallCancelled(
                 message("the call was cancelled", where=f"before {what}, after {elapsed} ms")
             )
+            raise self.said
         if self._record.deadline and now > self._record.deadline:
             limit = (self._record.deadline - self._record.began) // 1_000_000
-            raise CallTimeout(
+            self.said = CallTimeout(
                 message(
                     f"a call of at most {limit} ms",
                     found=f"{what} was to begin after {elapsed} ms",
                     legal="a longer timeout, or less work in the call",
                 )
             )
+            raise self.said
 
     @property
     def address(self) -> int:
@@ -141,6 +144,10 @@ def time_limit(seconds: float | None = None) -> Iterator[TimeLimit]:
     _set(limit)
     try:
         yield limit
+    except Exception as err:
+        if limit.said is None or isinstance(err, (CallTimeout, CallCancelled)):
+            raise
+        raise limit.said from err  # something took it for a failure of the work
     finally:
         if before is not None:
             before._inside = None

@@ -17,6 +17,7 @@ import numpy as np
 from tvm import te, tir
 from tvm.arith import Analyzer
 from tvm.ir.expr import PrimExpr
+from tvm.support.checkpoint import checkpoint
 from tvm.tir.winograd import (
     FAR,
     KEY,
@@ -54,12 +55,15 @@ def transformed_weights(weight: np.ndarray, filters: int) -> np.ndarray:
         [1 / far, -b / far, b**2 / far],
         [0, 0, 1],
     ])  # fmt: skip
+    points = np.kron(g, g)  # of the 36 products by the 9 weights
     outs, channels = weight.shape[:2]
-    made = (g @ weight.astype("float64") @ g.T).transpose(2, 3, 1, 0)
-    made = made.reshape(SPAN * SPAN, channels, outs)
-    made = np.pad(made, ((0, 0), (0, 0), (0, -outs % filters)))
-    made = made.reshape(SPAN * SPAN, channels, -1, filters).transpose(2, 0, 1, 3)
-    return np.ascontiguousarray(made.astype(weight.dtype))
+    made = np.zeros((-(-outs // filters), SPAN * SPAN, channels, filters), weight.dtype)
+    for panel, into in enumerate(made):
+        checkpoint("the weights of the next filters")
+        part = weight[panel * filters : (panel + 1) * filters].astype("float64")
+        values = points @ part.transpose(1, 0, 2, 3).reshape(-1, 9).T
+        into[..., : len(part)] = values.reshape(SPAN * SPAN, channels, len(part))
+    return made
 
 
 def _chosen(index: Any, values: Sequence[PrimExpr]) -> PrimExpr:

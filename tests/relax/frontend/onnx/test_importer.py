@@ -13,10 +13,18 @@ from onnx import TensorProto, helper, numpy_helper
 import tvm
 from tests.relax.frontend.onnx.models import Array, check, make_model, run_compiled, run_onnx
 from tvm import relax, tir
-from tvm.error import OpAttributeInvalid, OpError, OpNotImplemented, ShapeError, TVMError
+from tvm.error import (
+    CallCancelled,
+    OpAttributeInvalid,
+    OpError,
+    OpNotImplemented,
+    ShapeError,
+    TVMError,
+)
 from tvm.relax.frontend.onnx import from_onnx
 from tvm.relax.frontend.onnx.importer import OpConversionError
 from tvm.relax.interp import Interpreter
+from tvm.runtime import time_limit
 
 node = helper.make_node
 RNG = np.random.default_rng(7)
@@ -561,3 +569,13 @@ def test_attributes_that_are_refused(op: str, attrs: dict[str, Any], told: str) 
     graph = helper.make_graph([node], "g", [x], [onnx.ValueInfoProto(name="y")], constants)
     with pytest.raises(OpAttributeInvalid, match=told):
         from_onnx(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)]))
+
+
+def test_importing_ends_between_two_nodes() -> None:
+    nodes = [helper.make_node("Relu", [f"x{i}"], [f"x{i + 1}"], name=f"n{i}") for i in range(3)]
+    model = make_model(nodes, {"x0": np.zeros(2, "float32")}, ["x3"])
+    with time_limit() as limit:
+        limit.cancel()
+        with pytest.raises(CallCancelled, match="before node n0"):
+            from_onnx(model)
+    assert from_onnx(model)

@@ -6,7 +6,14 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 
-from tvm.error import OpError, OpNotImplemented, TVMError, message
+from tvm.error import (
+    CallCancelled,
+    CallTimeout,
+    OpError,
+    OpNotImplemented,
+    TVMError,
+    message,
+)
 from tvm.ir.expr import RelaxExpr
 from tvm.ir.span import SourceName, Span, span_scope
 from tvm.relax import op
@@ -14,6 +21,7 @@ from tvm.relax.expr import Constant, If, PrimValue, SeqExpr, Tuple, TupleGetItem
 from tvm.relax.extents import with_extents
 from tvm.relax.frontend.loops import branch
 from tvm.relax.struct_info import TupleStructInfo
+from tvm.support.checkpoint import checkpoint
 from tvm.support.suggest import did_you_mean
 from tvm.tir.expr import Not
 
@@ -183,13 +191,14 @@ class GraphReader:
         return scope.read(name, self.bb)
 
     def _node(self, node: Any, number: int, scope: Scope, name: str) -> None:
+        checkpoint(f"node {name}")
         self._check_inputs(node, scope, name)
         with span_scope(source_span(name, number + 1)):
             try:
                 attrs = node_attributes(node)
                 if not self._is_known(node, scope, attrs):
                     self._convert(node, scope, name, attrs)
-            except OpError:
+            except (OpError, CallTimeout, CallCancelled):
                 raise
             except _MISFITS as err:
                 raise OpConversionError(
