@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import functools
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
 from tvm.backend.llvm import workers
 from tvm.error import message
-from tvm.ir.expr import GlobalVar, StructInfo
+from tvm.ir.expr import GlobalVar, RelaxExpr, StructInfo
 from tvm.ir.function import BaseFunc
+from tvm.ir.host_tensor import HostTensor
 from tvm.ir.module import IRModule
 from tvm.ir.transform import Pass, PassContext
 from tvm.relax import transform as t
+from tvm.relax.analysis.variables import post_order_visit
 from tvm.relax.backend.default_pipeline import DefaultPipeline
 from tvm.relax.exec_builder import ExecBuilder, no_kernels
-from tvm.relax.expr import Function
+from tvm.relax.expr import Constant, Function
 from tvm.relax.pipeline import get_default_pipeline, get_pipeline, lower_for_machine
 from tvm.relax.result_names import result_names
 from tvm.relax.struct_info import (
@@ -91,24 +93,38 @@ def build(
         if chosen.kind.name == "llvm" and len(mod.functions) > _MANY:
             workers.begin()  # they load while kernels are lowered
         native = exec_mode == "compiled" and chosen.kind.name in HOST_KINDS
-        linker = _Linker(mod, chosen, tir_pipeline, native=native)
+        linker = _Linker(mod, chosen, tir_pipeline, native=native, held=_constants(source))
         made, is_native = linker.link(), linker.is_native
         if key is not None and time.perf_counter() - started > _WORTH_KEEPING_SECONDS:
             store_model(key, made)
     if is_native:
-        lowered = None if found is not None else mod
+        kept, is_lowered = (source, False) if found is not None else (mod, True)
 
         def as_code() -> VMModule:
-            graph = lowered
-            if graph is None:
+            graph = kept
+            if not is_lowered:
                 with ctx, chosen:
-                    graph = _pipeline(relax_pipeline, chosen)(source)
+                    graph = _pipeline(relax_pipeline, chosen)(kept)
             return _Linker(graph, chosen, tir_pipeline, native=False).link().mod
 
         made.mod.bytecode_form = functools.cache(as_code)
     if plain and chosen.kind.name in HOST_KINDS and _has_open_sizes(made.artefact):
         made.mod.variant_builder = VariantBuilder(source, chosen, exec_mode)
     return made
+
+
+def _constants(mod: IRModule) -> set[HostTensor]:
+    """The constants of a module's graphs."""
+    found: set[HostTensor] = set()
+
+    def note(expr: RelaxExpr) -> None:
+        if isinstance(expr, Constant):
+            found.add(expr.data)
+
+    for func in mod.functions.values():
+        if isinstance(func, Function):
+            post_order_visit(func, note)
+    return found
 
 
 def _has_open_sizes(artefact: Artefact) -> bool:
@@ -181,12 +197,14 @@ class _Linker:
     """Puts kernels, native graphs and bytecode together."""
 
     def __init__(
-        self, mod: IRModule, target: Target, tir_pipeline: PipelineLike, *, native: bool
-    ) -> None:
+        self, mod: IRModule, target: Target, tir_pipeline: PipelineLike, *, native: bool,
+        held: Container[HostTensor] | None = None,
+    ) -> None:  # fmt: skip
         self._mod = mod
         self._target = target
         self._tir_pipeline = tir_pipeline
         self._native = native
+        self._held = held
         self._functions: dict[GlobalVar, BaseFunc] = {}
         self._kernels: dict[KernelCall, int] = {}
         self._profile_calls: dict[str, tuple[int, ...]] = {}
@@ -269,7 +287,7 @@ class _Linker:
         if not self._native:
             return False
         try:
-            graph = native_graph(self._mod, var, profile=True)
+            graph = native_graph(self._mod, var, profile=True, held=self._held)
         except NotNative as reason:
             _LOG.info("%s runs as bytecode: %s", var.name_hint, reason)
             return False

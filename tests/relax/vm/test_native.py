@@ -19,12 +19,14 @@ from tests.relax.programs import (
 from tvm import relax, tir
 from tvm.error import DTypeError, ShapeError, TVMError
 from tvm.ir import IRModule
+from tvm.ir.host_tensor import HostTensor
 from tvm.relax import op
 from tvm.relax.backend import cpu_generic
 from tvm.relax.vm.native import PROFILE_SUFFIX, NotNative, native_graph, source_names
 from tvm.script import ir as I
 from tvm.script import relax as R
 from tvm.script import tir as T
+from tvm.tir.functor import walk
 
 pytestmark = pytest.mark.cpu
 
@@ -349,6 +351,23 @@ def test_the_profiled_form_calls_the_same_kernels() -> None:
     graph = native_graph(lowered, lowered.get_global_var("main"), profile=True)
     assert [v.name_hint for v in graph.functions] == ["main", "main" + PROFILE_SUFFIX]
     assert [call.name for call in graph.calls] == ["matmul", "softmax"]
+
+
+def test_constants_of_the_compiler_lie_in_the_graph_and_those_of_others_stay() -> None:
+    held, made = (HostTensor(np.full(4, value, "float32")) for value in (1, 2))
+    added = [relax.Constant(tensor) for tensor in (held, made)]
+    lowered = _lowered(_graph(lambda bb, x: op.add(bb.emit(op.add(x, added[0])), added[1]), (4,)))
+    before = held.numpy()
+    graph = native_graph(lowered, lowered.get_global_var("main"), profile=True, held={held})
+    body = next(iter(graph.functions.values())).body
+    block = next(node for node in walk(body) if isinstance(node, tir.AllocateConst))
+    memory = block.data.numpy()
+    assert np.shares_memory(made.numpy(), memory)
+    assert held.numpy() is before
+    assert not np.shares_memory(before, memory)
+    assert (made.numpy().tolist(), held.numpy().tolist()) == ([2] * 4, [1] * 4)
+    with pytest.raises(ValueError, match="read-only"):
+        made.numpy()[0] = 3
 
 
 def test_source_names_of_spans() -> None:

@@ -14,6 +14,7 @@ from data, values other than tensors) is refused with a reason; the bytecode tak
 
 from __future__ import annotations
 
+from collections.abc import Container
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -100,14 +101,19 @@ def source_names(span: Span | None) -> tuple[str, ...]:
     return tuple(dict.fromkeys(part.source_name.name for part in parts))
 
 
-def native_graph(mod: IRModule, var: GlobalVar, *, profile: bool) -> NativeGraph:
-    """The native form of a function of the module; raises NotNative with the reason."""
+def native_graph(
+    mod: IRModule, var: GlobalVar, *, profile: bool, held: Container[HostTensor] | None = None
+) -> NativeGraph:
+    """The native form of a function of the module; raises NotNative with the reason.
+
+    Constants that are not `held` by others give up their memory: they lie in that of the graph.
+    """
     func = mod[var]
     assert isinstance(func, Function), "the caller chose a Relax function"
     if own_calls(func, var):
         func = _caller(func, var)
     name, sketch = var.name_hint, Arena()
-    constants = _ConstantBlock()
+    constants = _ConstantBlock(held)
     _Graph(mod, name, func, sketch, constants, None).build()
     sketch.plan()
     plain = _Graph(mod, name, func, sketch.again(), constants, None)
@@ -276,7 +282,8 @@ class _ConstantBlock:
     The forms of a function share it: they ask for the same constants.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, held: Container[HostTensor] | None) -> None:
+        self._held = held
         self._offsets: dict[HostTensor, int] = {}
         self._size = 0
         self._made: HostTensor | None = None
@@ -308,11 +315,15 @@ class _ConstantBlock:
         import numpy as np  # Relax loads without numpy
 
         block: Any = np.empty(self._size, np.uint8)
-        end = 0
-        for tensor, start in self._offsets.items():
+        top = self._size
+        for tensor, start in reversed(self._offsets.items()):
             raw = tensor.numpy().reshape(-1).view(np.uint8)
-            block[end:start] = 0
             end = start + raw.size
             block[start:end] = raw
-        block[end:] = 0
+            block[end:top] = 0
+            top = start
+            if self._held is not None and tensor not in self._held and raw.size:
+                # models are large, so no weight is there twice; what was made last goes first,
+                # as an allocator gives memory back from its end
+                tensor.lie_in(block[start:end])
         return HostTensor(block)

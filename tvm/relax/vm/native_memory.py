@@ -55,10 +55,10 @@ class Arena:
 
     def around(self, body: s.Stmt) -> s.Stmt:
         """The statement with the memory."""
-        if self._plan is None or ops.is_zero(self._plan.total):
+        if self._plan is None or ops.is_zero(self.total):
             return body
         yes = ops.const(True, "bool")
-        body = s.Allocate(self.base, "uint8", [self._plan.total], yes, body)
+        body = s.Allocate(self.base, "uint8", [self.total], yes, body)
         for end, value in reversed(self._plan.ends):
             body = s.LetStmt(end, value, body)
         return body
@@ -81,8 +81,13 @@ class Arena:
 
     def laid_out(self) -> list[tuple[Lifetime, PrimExpr]]:
         """Every place that was asked for: how long it is needed, and its offset."""
-        offsets = self._offsets or []
+        offsets = self._plan.offsets if self._plan is not None else []
         return list(zip(self._lifetimes, offsets))
+
+    @property
+    def total(self) -> PrimExpr:
+        """The bytes of all places together."""
+        return ops.const(0, "int64") if self._plan is None else self._plan.total
 
     def again(self) -> Arena:
         """The planned arena, as if nothing had been asked for; its names are new."""
