@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from typing import Any
 
 import numpy as np
@@ -328,3 +330,15 @@ def test_a_function_of_tir_among_operands() -> None:
     func = relax.Function([x], relax.Tuple([kernel, x]), relax.ObjectStructInfo())
     assert '(metadata["tir.PrimFunc"][0], x)' in func.script()
     assert not relax.analysis.well_formed(tvm.IRModule({"main": func}))
+
+
+def test_types_of_others_print_as_relax_before_anything_else_did() -> None:
+    """Rules are loaded with the first node that needs them: each order has to give the same."""
+    program = (
+        "from tvm import ir\n"
+        "print(ir.TupleType([ir.PrimType('int32')])._relax_script())\n"
+        "print(ir.TupleType([ir.PrimType('int32')]).script())"
+    )
+    command = [sys.executable, "-c", program]
+    out = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert out.stdout.split() == ["R.Tuple(T.int32)", "T.Tuple(T.int32)"]

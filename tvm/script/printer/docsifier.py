@@ -85,6 +85,11 @@ def dialect_of(cls: type) -> str:
     return next((_DIALECTS[base] for base in cls.__mro__ if base in _DIALECTS), "ir")
 
 
+def load_dialect(dialect: str) -> None:
+    """Have all rules for frames of a dialect: "relax"."""
+    importlib.import_module(_HOMES[f"tvm.{dialect}"])
+
+
 def _load_home(cls: type) -> None:
     for base in cls.__mro__:
         package = ".".join(base.__module__.split(".")[:2])

@@ -16,7 +16,7 @@ from tvm.support.recursion import nested_programs
 from .config import PrinterConfig, config_of
 from .doc import CommentDoc, Doc, ExprDoc, ExprStmtDoc, StmtBlockDoc
 from .doc_printer import to_python_script
-from .docsifier import Docsifier, dialect_of
+from .docsifier import Docsifier, dialect_of, load_dialect
 
 _OMITTED: Final = "Metadata omitted. Use show_meta=True in script() method to show it."
 
@@ -39,6 +39,8 @@ def script_of(node: object, config: PrinterConfig, within: str | None = None) ->
 
 def _script_of(node: object, config: PrinterConfig, within: str | None) -> str:
     d = Docsifier(config)
+    if within is not None:
+        load_dialect(within)  # nodes of others have rules of their own there
     _set_marks(d, node)
     dialect = within or dialect_of(type(node))
     # in TensorIR the frame around the whole may hold declarations of free variables
