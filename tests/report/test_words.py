@@ -49,3 +49,9 @@ def test_other_json_is_refused(change: dict[str, object], found: str) -> None:
 def test_what_is_no_json_is_refused() -> None:
     with pytest.raises(TVMError, match="no JSON"):
         Report.from_json("{")
+
+
+def test_notebooks_show_a_row_a_kernel(report: Report) -> None:
+    shown = report._repr_html_()
+    assert all(name in shown for name in report.kernels)
+    assert "GEMM" in shown

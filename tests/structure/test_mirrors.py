@@ -63,6 +63,7 @@ COVERED_BY: dict[str, tuple[str, str]] = {
         ),
         ("tests/exec/test_view.py", "as users call them"),
     ),
+    "tvm/tir/schedule/explain.py": ("tests/script/test_notebook.py", "what notebooks show"),
     "tvm/exec/peers.py": ("tests/exec/test_bench.py", "whom bench compares with"),
     "tvm/tir/access_rules.py": ("tests/tir/test_expr.py", "loads and stores are checked"),
     "tvm/meta_schedule/_ffi_api.py": NAMED,

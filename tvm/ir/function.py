@@ -13,6 +13,7 @@ from tvm.support.compiled import mypyc_attr
 from .attrs import DictAttrs
 from .expr import RelaxExpr
 from .node import with_fields
+from .scriptable import PRINTERS
 
 F = TypeVar("F", bound="BaseFunc")
 
@@ -32,6 +33,10 @@ class BaseFunc(RelaxExpr):
     __slots__ = ("__name__", "attrs")  # the name is that of the Python function it was read from
     TYPE_KEY = "ir.BaseFunc"
     attrs: DictAttrs
+
+    def _repr_html_(self) -> str:
+        """What notebooks show: the function in colours."""
+        return PRINTERS.get("html")(self, {})
 
     def with_attr(
         self, attr_key_or_dict: str | Mapping[str, object], attr_value: object = None

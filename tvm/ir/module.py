@@ -244,6 +244,10 @@ class IRModule(Node):
             return PRINTERS.get("relay")(self, {"show_meta_data": shown, "head": False})
         return super().script(**options)
 
+    def _repr_html_(self) -> str:
+        """What notebooks show: the functions in colours, folded where they are many."""
+        return PRINTERS.get("html")(self, {})
+
     def astext(self, show_meta_data: bool = True, annotate: Any = None) -> str:
         """A module of Relay in the text format that `relay.parse` reads."""
         return PRINTERS.get("relay")(self, {"show_meta_data": show_meta_data, "annotate": annotate})

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 # The printer lives a floor above; it is found by name when something is printed.
 Printer: TypeAlias = "Callable[[object, dict[str, object]], str]"
 PRINTERS: Final[Registry[Printer]] = Registry(
-    "printer", "tvm.script.printer", "tvm.relay.text_printer"
+    "printer", "tvm.script.printer", "tvm.script.notebook", "tvm.relay.text_printer"
 )
 
 

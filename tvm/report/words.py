@@ -15,6 +15,7 @@ from typing import Any, Final, TypeVar
 
 from tvm.error import TVMError, message
 from tvm.runtime.files import draft_of
+from tvm.support.html import document, line, table
 
 SCHEMA: Final = 1  # of the JSON form; a reader refuses another one
 
@@ -215,6 +216,20 @@ class Report:
             found += self.lines[first : first + count]
         return found
 
+    def _repr_html_(self) -> str:
+        """What notebooks show: a row a kernel, the dearest first."""
+        rows: list[tuple[float, list[str]]] = []
+        for name, kernel in self.kernels.items():
+            calls = [call for call in self.calls if call.kernel == name]
+            taken = sum([call.measured_us or 0.0 for call in calls])
+            shown = f"{taken:,.1f}" if taken else "-"
+            rows.append((-taken, [name, str(len(calls)), shown, kernel.rule, kernel.reason]))
+        cells = [row for _, row in sorted(rows, key=lambda pair: pair[0])]
+        header = ["kernel", "calls", "us", "rule", "reason"]
+        told = f"{self.title} for {self.target}"
+        notes = [line(note) for note in self.notes]
+        return document(line(told), table(header, cells, right=(1, 2)), *notes)
+
     def to_json(self) -> str:
         """The report as JSON; `from_json` reads it back."""
         return json.dumps(dataclasses.asdict(self), separators=(",", ":"))
@@ -257,11 +272,11 @@ class LineTable:
         """The runs that make up a text given as lines."""
         runs: list[int] = []
         after = -1  # the number that the next line has if it continues the run
-        for line in lines:
-            number = self._known.get(line)
+        for text in lines:
+            number = self._known.get(text)
             if number is None:
-                number = self._known[line] = len(self.lines)
-                self.lines.append(line)
+                number = self._known[text] = len(self.lines)
+                self.lines.append(text)
             if number == after:
                 runs[-1] += 1
             else:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from tvm.error import TVMError, message
+from tvm.support.html import document, table
 
 from ._device import Device
 
@@ -127,6 +128,27 @@ class Report:
         settings = "".join(f"\n{key}: {_shown(v)}" for key, v in self.configuration.items())
         return text + ("\n\nConfiguration\n-------------" + settings if settings else "") + "\n"
 
+    def frame(self) -> Any:
+        """The calls as a frame of pandas: plain numbers, one row a call.
+
+        ImportError, with what to do, where pandas is not installed.
+        """
+        try:
+            import pandas
+        except ImportError as err:
+            asked, legal = "a profile as a frame", "pip install pandas, or csv() and json()"
+            raise ImportError(message(asked, found=str(err), legal=legal)) from err
+        rows = [{name: _number(value) for name, value in call.items()} for call in self.calls]
+        return pandas.DataFrame(rows, columns=_columns(self.calls))
+
+    def _repr_html_(self) -> str:
+        """What notebooks show: the table, the slowest first."""
+        rows = sorted(_aggregated(self.calls), key=lambda row: -_microseconds(row))
+        names = _columns(rows)
+        right = [n for n, name in enumerate(names) if any(_is_number(r.get(name)) for r in rows)]
+        cells = [[_shown(row.get(name, "")) for name in names] for row in rows]
+        return document(table(names, cells, right))
+
     def json(self) -> str:
         """The whole report; `from_json` reads it back."""
         return _json.dumps(
@@ -212,6 +234,10 @@ def _number(value: Any) -> Any:
         if isinstance(value, kind):
             return getattr(value, attribute)
     return value
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(_number(value), (int, float))
 
 
 def _shown(value: Any) -> str:

@@ -15,6 +15,7 @@ from tvm.error import CheckError, TargetError, TVMError, message
 from tvm.ir.global_info import TARGET_MAKERS
 from tvm.ir.node import Field, Node, fields, register_nodes
 from tvm.support.frozen import FrozenMap
+from tvm.support.html import document, folded, table
 from tvm.support.lazy import lazy_names
 
 from .arm_profile import is_a_profile, is_m_profile, m_profile_features
@@ -169,6 +170,18 @@ class Target(Node):
 
     def __repr__(self) -> str:
         return self.to_json()
+
+    def _repr_html_(self) -> str:
+        """What notebooks show: the options, and the processor as rules see it."""
+        options = [[name, str(value)] for name, value in sorted(self.attrs.items())]
+        rows = [["kind", self.kind.name], ["keys", ", ".join(self.keys)], *options]
+        if self.host is not None:
+            rows.append(["host", str(self.host)])
+        parts = [table(["target", ""], rows)]
+        if "cpu" in self.keys:
+            model = [[name, _text(getattr(self.cpu, name))] for name in CpuModel.__annotations__]
+            parts.append(folded("processor", table(["", ""], model)))
+        return document(*parts)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Target) and self.export() == other.export()
@@ -452,6 +465,13 @@ class TargetFeatures:
         if name.startswith("has_"):
             return has_feature(target, name.removeprefix("has_"))
         return None
+
+
+def _text(value: object) -> str:
+    """A fact of a processor, as notebooks show it."""
+    if isinstance(value, frozenset):
+        return ", ".join(sorted(value))
+    return f"{value:,}" if isinstance(value, int) else str(value)
 
 
 def _needs_quotes(word: str) -> bool:

@@ -16,6 +16,7 @@ from typing_extensions import Self
 from tvm.error import message
 from tvm.ir.module import IRModule
 from tvm.meta_schedule.base import Component, unknown_kind
+from tvm.support.html import document, line, table
 from tvm.target.target import Target
 from tvm.tir.schedule import Schedule
 
@@ -46,6 +47,22 @@ class Database(Component):
 
     def __len__(self) -> int:
         return len(self.get_all_tuning_records())
+
+    def _repr_html_(self) -> str:
+        """What notebooks show: a row a workload, with its trials and the best of them."""
+        found: dict[int, list[TuningRecord]] = {}
+        for record in self.get_all_tuning_records():
+            found.setdefault(id(record.workload), []).append(record)
+        rows = []
+        for records in found.values():
+            good = [record.mean_secs for record in records if record.is_valid()]
+            best = f"{min(good) * 1e6:,.1f}" if good else "-"
+            names = ", ".join(var.name_hint for var in records[0].workload.mod.functions)
+            rows.append([names, str(len(records)), str(len(records) - len(good)), best])
+        return document(
+            line(f"{type(self).__name__} of {len(found)} workloads"),
+            table(["functions", "trials", "failed", "best us"], rows, right=(1, 2, 3)),
+        )
 
     def __bool__(self) -> bool:
         return True  # a database without records is one

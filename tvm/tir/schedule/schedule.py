@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from tvm.ir.expr import PrimExpr
+from tvm.support.html import code, document, folded
 from tvm.tir.buffer import Buffer
 from tvm.tir.expr import IntImm
 from tvm.tir.index_map import IndexMap
@@ -17,6 +18,7 @@ from tvm.tir.stmt import Block
 
 from .arguments import Arguments, index_dtype
 from .error import ScheduleError as ScheduleError
+from .explain import explained
 from .primitive import add_unit_loop as _add_unit_loop
 from .primitive import annotate as _annotate
 from .primitive import blockize as _blockize
@@ -662,6 +664,17 @@ class Schedule(Recorder):
         self._run(
             _annotate.UNANNOTATE, _annotate.unannotate, block_or_loop=block_or_loop, ann_key=ann_key
         )
+
+    # --- telling ---
+
+    def explain(self) -> str:
+        """The steps so far, each with what it did, below the reason that a rule gave for them."""
+        return explained(self.trace, self.mod, type(self))
+
+    def _repr_html_(self) -> str:
+        """What notebooks show: the program as it is now, and the steps, folded."""
+        program: str = self.mod._repr_html_()
+        return program + document(folded(f"{len(self.trace.insts)} steps", code(self.explain())))
 
     def enter_postproc(self) -> None:
         """Mark where postprocessing begins in the trace."""
