@@ -18,10 +18,10 @@ from typing import Final
 from tvm.dlight.base import open_schedule
 from tvm.ir.expr import PrimExpr
 from tvm.tir.buffer import Buffer, decl_buffer
-from tvm.tir.expr import BufferLoad, IntImm, IterVar, Max, Min, Var, make_const
+from tvm.tir.expr import BufferLoad, Call, IntImm, IterVar, Max, Min, Var, make_const
 from tvm.tir.function import PrimFunc
 from tvm.tir.functor import StmtExprMutator
-from tvm.tir.op.arith import equal, less
+from tvm.tir.op.arith import equal, less, less_equal
 from tvm.tir.schedule import BlockRV, Schedule
 from tvm.tir.schedule.scopes import TRUE
 from tvm.tir.stmt import (
@@ -42,6 +42,7 @@ from .access import has_size, size_of
 
 INDEX: Final = "int64"
 PLAN: Final = 64  # numbers of a plan
+FEW: Final = (2, 4)  # vectors of a row that are copied without a loop
 UNIT: Final = 64  # of modelled time, which generated code compares as whole numbers
 
 
@@ -193,6 +194,44 @@ def one_of(chosen: PrimExpr, sizes: Sequence[int], make: Callable[[int], Stmt]) 
 def vector(lane: Var, lanes: int, body: Stmt) -> Stmt:
     """All lanes at once."""
     return For(lane, 0, lanes, ForKind.VECTORIZED, body)
+
+
+def copied_row(
+    copy: Buffer, target: PrimExpr, length: PrimExpr, lanes: int,
+    value: Callable[[PrimExpr], PrimExpr], other: PrimExpr,
+) -> Stmt:  # fmt: skip
+    """Some elements into a buffer, in whole vectors of which the last one ends with them.
+
+    Behind fewer than a vector there is `other`, up to a vector.
+    """
+    dtype = length.dtype
+
+    def piece(start: PrimExpr) -> Stmt:
+        lane = name_of("lane", str(dtype))
+        store = BufferStore(copy, value(start + lane), [target + start + lane])
+        return vector(lane, lanes, store)
+
+    def start(number: PrimExpr) -> PrimExpr:
+        return Min(number * lanes, length - lanes)
+
+    number, lane = name_of("i", str(dtype)), name_of("lane", str(dtype))
+    vectors = (length + (lanes - 1)) // lanes
+    made: Stmt = For(number, 0, vectors, ForKind.SERIAL, piece(start(number)))
+    for count in reversed(FEW):
+        straight = SeqStmt.flatten([piece(start(IntImm(dtype, n))) for n in range(count)])
+        made = IfThenElse(less_equal(length, IntImm(dtype, count * lanes)), straight, made)
+    some = Call(other.dtype, "tir.if_then_else", (less(lane, length), value(lane), other))
+    short = vector(lane, lanes, BufferStore(copy, some, [target + lane]))
+    return IfThenElse(less(length, IntImm(dtype, lanes)), short, made)
+
+
+def filled(
+    memory: Buffer, start: PrimExpr, places: PrimExpr, lanes: int, value: PrimExpr
+) -> Stmt:
+    """One value in so many places, whole vectors."""
+    number, lane = name_of("i", str(places.dtype)), name_of("lane", str(places.dtype))
+    fill = vector(lane, lanes, BufferStore(memory, value, [start + number * lanes + lane]))
+    return For(number, 0, places // lanes, ForKind.SERIAL, fill)
 
 
 def opaque(

@@ -19,6 +19,7 @@ those of a window within a border, are picked from a copy of the row in the inne
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -41,7 +42,7 @@ from tvm.tir.expr import (
     make_const,
 )
 from tvm.tir.functor import substitute, walk
-from tvm.tir.op.arith import less, logical_and
+from tvm.tir.op.arith import is_zero, less, logical_and
 from tvm.tir.schedule import BlockRV, Schedule
 from tvm.tir.stmt import (
     Block,
@@ -62,7 +63,9 @@ from .any_size import (
     Plan,
     Scope,
     choose_panels,
+    copied_row,
     digits_of,
+    filled,
     one_of,
     opaque,
     vector,
@@ -70,7 +73,8 @@ from .any_size import (
 from .columns import columns_of
 from .contraction import MatrixForm, extent_of
 from .cost import GRAIN, LEAST_US, flops_us
-from .fused import epilogue_of, padding_of
+from .fused import epilogue_of, is_border, padding_of
+from .planes import terms_of
 from .tiles import MOST_VECTORS, Tile, choose_tile, tile_cost
 
 FILTERS: Final = 48  # whose sums are kept until the epilogue: with 64 columns, 12 kB
@@ -98,6 +102,15 @@ class _Panel:
     columns: Var  # from one row to the next
     lanes: Var  # of the whole panel
     pitch: Var  # from one step of the sum to the next
+
+
+@dataclass(frozen=True)
+class _Edges:
+    """Place v along a row of the padded plane is place v - before of the plane, or zero."""
+
+    before: int
+    size: PrimExpr
+    others: tuple[PrimExpr, ...]  # what else has to hold, by variables of the padding
 
 
 class AnySize:
@@ -135,6 +148,7 @@ class AnySize:
         self.far = [iv for iv in form.k if iv.var not in names]
         several = self.pad is not None and any(_known(iv) > 1 for iv in self.near)
         self.has_line = self.along.step > 1 or several  # a row is looked at once, edges and all
+        self.edges = self._edges()
         self.steps = math.prod(_known(iv) for iv in form.k)
 
     def gone(self) -> list[BlockRV]:
@@ -251,12 +265,18 @@ class AnySize:
         body = (
             self._picked(p, memory, values, begin, count)
             if self.has_line
-            else self._as_ithas_size(p, memory, values, begin, count)
+            else self._as_it_is(p, memory, values, begin, count)
         )
         scope.add(_around(loops, body))
-        return For(line, 0, p.lines, ForKind.SERIAL, scope.stmt())
+        packed = For(line, 0, p.lines, ForKind.SERIAL, scope.stmt())
+        if not self.has_line or self.edges is None:
+            return packed
+        held = memory["line"]  # its edges are the same for all rows of the panel
+        zero = make_const(0, held.dtype)
+        edges = filled(held, self._int(0), self._int(self._line_size()), self.lanes, zero)
+        return SeqStmt([edges, packed])
 
-    def _as_ithas_size(
+    def _as_it_is(
         self, p: _Panel, memory: Mapping[str, Buffer], values: Mapping[Var, PrimExpr],
         begin: Var, count: Var,
     ) -> Stmt:  # fmt: skip
@@ -295,22 +315,19 @@ class AnySize:
     ) -> Stmt:  # fmt: skip
         """A row of the plane as it is, then every so many places of it."""
         line, panel, step = memory["line"], memory["panel"], self.along.step
-        group, lane = self._var("x"), self._var("lane")
         zero: dict[Var, PrimExpr] = {iv.var: self._int(0) for iv in self.near}
-        source = group * self.lanes + lane
-        dim, place = self.along.dim, self._place()
-        start = substitute(place[dim], {**values, **zero, self.along.iv.var: p.first_column})
-        value = self._load(
-            [substitute(i, values) if d != dim else start + source for d, i in enumerate(place)],
-            guarded=True,
-        )
-        copied = (count * (self.lanes * step) + self.along.reach) // self.lanes + 1
-        copy = vector(lane, self.lanes, BufferStore(line, value, [source]))
+        place = self._place()
+        start = self._start(p)
+        if self.edges is None:
+            copy = self._guarded_row(line, values, start, count)
+        else:
+            copy = self._whole_row(p, line, values, start)
         loops: list[tuple[IterVar, Var]] = []
         steps = {iv.var: self._step(iv, loops) for iv in self.near}
         origin: dict[Var, PrimExpr] = {**values, self.along.iv.var: self._int(0)}
         shift = Analyzer().simplify(
-            substitute(place[dim], {**origin, **steps}) - substitute(place[dim], {**origin, **zero})
+            substitute(place[self.along.dim], {**origin, **steps})
+            - substitute(place[self.along.dim], {**origin, **zero})
         )
         group2, lane2 = self._var("x"), self._var("lane")
         target = group2 * self.lanes + lane2
@@ -319,7 +336,84 @@ class AnySize:
             [self._flat({**values, **steps}) * p.pitch + begin + target],
         )  # fmt: skip
         picked = For(group2, 0, count, ForKind.SERIAL, vector(lane2, self.lanes, pick))
-        return SeqStmt([For(group, 0, copied, ForKind.SERIAL, copy), _around(loops, picked)])
+        return SeqStmt([copy, _around(loops, picked)])
+
+    def _start(self, p: _Panel) -> PrimExpr:
+        """The first place along a row of the padded plane that a panel reads."""
+        zero: dict[Var, PrimExpr] = {iv.var: self._int(0) for iv in self.near}
+        return substitute(
+            self._place()[self.along.dim], {**zero, self.along.iv.var: p.first_column}
+        )
+
+    def _at(self, values: Mapping[Var, PrimExpr], along: PrimExpr) -> list[PrimExpr]:
+        """Indices of the padded plane."""
+        return [substitute(index, values) if dim != self.along.dim else along
+                for dim, index in enumerate(self._place())]  # fmt: skip
+
+    def _guarded_row(
+        self, line: Buffer, values: Mapping[Var, PrimExpr], start: PrimExpr, count: Var
+    ) -> Stmt:
+        """The row with its edges, which are looked for at each place."""
+        group, lane = self._var("x"), self._var("lane")
+        source = group * self.lanes + lane
+        value = self._load(self._at(values, start + source), guarded=True)
+        copied = (count * (self.lanes * self.along.step) + self.along.reach) // self.lanes + 1
+        copy = vector(lane, self.lanes, BufferStore(line, value, [source]))
+        return For(group, 0, copied, ForKind.SERIAL, copy)
+
+    def _whole_row(
+        self, p: _Panel, line: Buffer, values: Mapping[Var, PrimExpr], start: PrimExpr
+    ) -> Stmt:
+        """What there is of the row, between edges that are there; all of an edge if it is one."""
+        edges, scope = self.edges, Scope()
+        assert edges is not None, "looked at by the caller"
+        wanted = p.lanes * self.along.step + self.along.reach
+        left = scope.let("left", start - edges.before)
+        begin = scope.let("begin", Max(left, self._int(0)))
+        length = scope.let("length", Min(left + wanted, edges.size) - begin)
+        target = scope.let("target", Min(begin - left, wanted))
+        other = make_const(0, line.dtype)
+
+        def value(i: PrimExpr) -> PrimExpr:
+            found = self._load(self._at(values, begin + i + edges.before), guarded=True)
+            return found.args[1] if isinstance(found, Call) else found
+
+        row = copied_row(line, target, length, self.lanes, value, other)
+        inside = [substitute(term, self._named(values)) for term in edges.others]
+        if inside:
+            none = copied_row(line, target, length, self.lanes, lambda i: other, other)
+            row = IfThenElse(functools.reduce(logical_and, inside), row, none)
+        scope.add(row)
+        return scope.stmt()
+
+    def _named(self, values: Mapping[Var, PrimExpr]) -> dict[Var, PrimExpr]:
+        """Places of the padding by its own variables."""
+        assert self.pad is not None, "others than edges along rows are those of a padding"
+        store = self.sch.get(self.pad).body
+        return dict(zip(store.indices, self._at(values, self._int(0))))
+
+    def _edges(self) -> _Edges | None:
+        """Where rows of the plane begin and end; None where that is not plain."""
+        plane, dim = self.found.rhs.buffer, self.along.dim
+        if dim != len(plane.shape) - 1:
+            return None
+        if self.pad is None:
+            return _Edges(0, plane.shape[dim], ())
+        store = self.sch.get(self.pad).body
+        assert isinstance(store, BufferStore), "a padding is one store"
+        assert isinstance(store.value, Call), "a padding is a choice"
+        condition, load, other = store.value.args
+        name = store.indices[dim]
+        assert isinstance(load, BufferLoad), "looked at before"
+        uses = [name in set(walk(index)) for index in load.indices]
+        moved = Analyzer().simplify(name - load.indices[-1])
+        if sum(uses) != 1 or not uses[-1] or not isinstance(moved, IntImm) or not is_zero(other):
+            return None
+        along = [term for term in terms_of(condition) if name in set(walk(term))]
+        others = [term for term in terms_of(condition) if term not in along]
+        if not all(is_border(term, load, len(load.indices) - 1) for term in along):
+            return None
+        return _Edges(moved.value, load.buffer.shape[-1], tuple(others))
 
     def _place(self) -> tuple[PrimExpr, ...]:
         return self.found.rhs.indices

@@ -8,7 +8,18 @@ from dataclasses import dataclass
 from tvm.arith import Analyzer
 from tvm.ir.expr import PrimExpr
 from tvm.tir.buffer import Buffer
-from tvm.tir.expr import BufferLoad, Call, FloorDiv, FloorMod, IntImm, IterVar, Var, make_const
+from tvm.tir.expr import (
+    LE,
+    LT,
+    BufferLoad,
+    Call,
+    FloorDiv,
+    FloorMod,
+    IntImm,
+    IterVar,
+    Var,
+    make_const,
+)
 from tvm.tir.functor import walk
 from tvm.tir.schedule import BlockRV, Schedule
 from tvm.tir.stmt import Block, BufferStore
@@ -93,3 +104,13 @@ def padding_of(sch: Schedule, block: BlockRV, plane: Buffer) -> BlockRV | None:
             return None
         return producer
     return None
+
+
+def is_border(term: PrimExpr, load: BufferLoad, dim: int) -> bool:
+    """Whether a condition says that an index is not too small, or not too large."""
+    index, size = load.indices[dim], load.buffer.shape[dim]
+    if not isinstance(term, LE | LT):
+        return False
+    room = term.b - term.a if isinstance(term, LE) else term.b - term.a - 1  # zero or more
+    same = Analyzer()
+    return same.can_prove_equal(room, index) or same.can_prove_equal(room, size - 1 - index)

@@ -32,8 +32,6 @@ from tvm.ir.node import Node
 from tvm.target.cpu_model import CpuModel
 from tvm.tir.buffer import decl_buffer
 from tvm.tir.expr import (
-    LE,
-    LT,
     BufferLoad,
     Call,
     IntImm,
@@ -59,10 +57,22 @@ from tvm.tir.stmt import (
 )
 
 from .access import extent, flops, size_of
-from .any_size import UNIT, Loads, Plan, Scope, digits_of, one_of, opaque, replaced, vector
+from .any_size import (
+    UNIT,
+    Loads,
+    Plan,
+    Scope,
+    copied_row,
+    digits_of,
+    filled,
+    one_of,
+    opaque,
+    replaced,
+    vector,
+)
 from .base import root_blocks
 from .cost import LEAST_US, flops_us
-from .fused import epilogue_of, padding_of
+from .fused import epilogue_of, is_border, padding_of
 from .planes import Plane, is_choice, plane_of, terms_of
 
 WIDEST_STEP: Final = 4  # elements between lanes that are picked from whole vectors
@@ -70,7 +80,6 @@ MOST_TAPS: Final = 64  # of a window that stand one after the other
 MOST_SUMS: Final = 320  # multiplications of all tiles together: code is made of each
 ROWS: Final = (7, 4)  # of a tile, where there are so many
 PER_TILE: Final = 3.0  # vector instructions that a tile takes beside loads and FMAs
-FEW: Final = (2, 4)  # vectors of a row that are copied without a loop
 PLANES: Final = 4  # for each core: with fewer, planes are shared out by rows
 
 
@@ -239,18 +248,8 @@ def _source(
         moved = Analyzer().simplify(load.indices[dim] - plane.indices[axis.dim])
         if not isinstance(moved, IntImm):
             return None
-        terms = [term for term in terms if not _is_border(term, load, dim)]
+        terms = [term for term in terms if not is_border(term, load, dim)]
     return None if terms else _Source(load, dims, other)
-
-
-def _is_border(term: PrimExpr, load: BufferLoad, dim: int) -> bool:
-    """Whether a condition says that an index is not too small, or not too large."""
-    index, size = load.indices[dim], load.buffer.shape[dim]
-    if not isinstance(term, LE | LT):
-        return False
-    room = term.b - term.a if isinstance(term, LE) else term.b - term.a - 1  # zero or more
-    same = Analyzer()
-    return same.can_prove_equal(room, index) or same.can_prove_equal(room, size - 1 - index)
 
 
 def _variables(expr: PrimExpr) -> set[Var]:
@@ -524,10 +523,8 @@ class _Windows:
     # --- the copy ---
 
     def _filled(self, start: PrimExpr, places: PrimExpr) -> Stmt:
-        number, lane = self._var("i"), self._var("lane")
-        place = start + number * self.lanes + lane
-        fill = vector(lane, self.lanes, BufferStore(self.copy, self.plain.other, [place]))
-        return For(number, 0, places // self.lanes, ForKind.SERIAL, fill)
+        """The value of the border in some places of the copy."""
+        return filled(self.copy, start, places, self.lanes, self.plain.other)
 
     def _copied(
         self, call: _Call, at: Mapping[Var, PrimExpr], copy: _Copy, lines: PrimExpr
@@ -546,43 +543,15 @@ class _Windows:
                  self._filled(last * copy.pitch, (lines - last) * copy.pitch)]  # fmt: skip
         scope.add(IfThenElse(several, SeqStmt(again)))
 
-        def rows(make: Callable[[PrimExpr, Callable[[PrimExpr], PrimExpr]], Stmt]) -> Stmt:
-            j, inner = self._var("j"), Scope()
-            line, target = inner.let("line", above + j), inner.let("to", j * copy.pitch + skipped)
-            places = {self.down: line}
-            inner.add(make(
-                target, lambda i: source.at(at, {**places, self.along: begin + i})
-            ))  # fmt: skip
-            return For(j, first, last - first, ForKind.SERIAL, inner.stmt())
+        j, inner = self._var("j"), Scope()
+        line = inner.let("line", above + j)
+        target = inner.let("target", j * copy.pitch + skipped)
 
-        def piece(
-            start: PrimExpr, target: PrimExpr, value: Callable[[PrimExpr], PrimExpr]
-        ) -> Stmt:  # fmt: skip
-            lane = self._var("lane")
-            store = BufferStore(self.copy, value(start + lane), [target + start + lane])
-            return vector(lane, self.lanes, store)
+        def value(i: PrimExpr) -> PrimExpr:
+            return source.at(at, {self.down: line, self.along: begin + i})
 
-        def few(count: int) -> Stmt:
-            last = length - self.lanes
-            starts = [Min(self._int(n * self.lanes), last) for n in range(count)]
-            return rows(lambda to, value: SeqStmt.flatten([piece(s, to, value) for s in starts]))
-
-        def many(to: PrimExpr, value: Callable[[PrimExpr], PrimExpr]) -> Stmt:
-            number = self._var("i")
-            start = Min(number * self.lanes, length - self.lanes)
-            vectors = (length + (self.lanes - 1)) // self.lanes
-            return For(number, 0, vectors, ForKind.SERIAL, piece(start, to, value))
-
-        def short(to: PrimExpr, value: Callable[[PrimExpr], PrimExpr]) -> Stmt:
-            lane = self._var("lane")
-            some = (less(lane, length), value(lane), source.other)
-            held = Call(source.other.dtype, "tir.if_then_else", some)
-            return vector(lane, self.lanes, BufferStore(self.copy, held, [to + lane]))
-
-        made = rows(many)
-        for count in reversed(FEW):
-            made = IfThenElse(less_equal(length, self._int(count * self.lanes)), few(count), made)
-        scope.add(IfThenElse(less(length, self._int(self.lanes)), rows(short), made))
+        inner.add(copied_row(self.copy, target, length, self.lanes, value, source.other))
+        scope.add(For(j, first, last - first, ForKind.SERIAL, inner.stmt()))
         return scope.stmt()
 
     # --- the sums ---
