@@ -11,9 +11,9 @@ a load, a shift and a conversion give 16 numbers.
                                                            input lowest; zero: 8, or an array
     scale, zero           (outputs / 16, inputs / group, 16)
 
-One row reads each weight once, scales sums of 32 products, and has several sums under way. More
-rows widen a panel of weights into memory that stays in the first cache, and multiply it with 12
-rows at a time.
+Few rows read the weights for four rows at a time, scale sums of 32 products, and have several sums
+under way. More rows widen a panel of weights into memory that stays in the first cache, and
+multiply it with 12 rows at a time.
 """
 
 from __future__ import annotations
@@ -36,6 +36,7 @@ GROUP: Final = 32      # weights with one scale
 LANES: Final = 16      # outputs side by side
 PANEL: Final = 256     # inputs of a panel: 2 x 16 x 256 numbers are 32 KB
 ROWS: Final = (12, 4, 1)
+FEW: Final = 8         # rows that read the weights anew, four at a time
 CHAINS: Final = 2       # sums under way for one result
 
 
@@ -208,14 +209,14 @@ def product(name: str, form: Packed, rows: int | None) -> tir.PrimFunc:
     y = kernel.buffer("y", (count, form.outputs), "float32")
     if kernel.lanes == 1:
         return kernel.func(_each_element(kernel, weights, count, x, y))
-    single = _one_row(kernel, weights, x, y)
+    few = _few_rows(kernel, weights, count, x, y)
     if rows == 1:
-        return kernel.func(single)
+        return kernel.func(few)
     width = 2 if form.blocks % 2 == 0 else 1
     many = kernel.rows(
         (form.blocks // width,), lambda b: _many_rows(weights, width, count, b * width, x, y)
     )
-    return kernel.func(many if rows is not None else when(count == 1, single, many))
+    return kernel.func(many if rows is not None else when(count <= FEW, few, many))
 
 
 def _each_element(
@@ -251,38 +252,53 @@ def _all(extent: int, body: Callable[[int], tir.Stmt]) -> tir.Stmt:
     return sequence(*(body(i) for i in range(extent)))
 
 
-def _one_row(kernel: Kernel, weights: Weights, x: tir.Buffer, y: tir.Buffer) -> tir.Stmt:
-    """One row. Zero points are left to sums of its inputs, and so is what masking leaves:
+def _few_rows(
+    kernel: Kernel, weights: Weights, rows: Any, x: tir.Buffer, y: tir.Buffer
+) -> tir.Stmt:
+    """At most FEW rows. Zero points are left to sums of inputs, and so is what masking leaves:
 
     a number of 4 bits in place t of a word is masked, not moved, and so counts 16 ** t times;
     inputs are divided by 16 ** t (exactly).
     """
     form, words = weights.form, weights.form.format == "int4"
-    parts = form.inputs // GROUP
+    parts, most = form.inputs // GROUP, 1 if rows == 1 else FEW
 
-    def prepared(moved: tir.Buffer, sums: tir.Buffer) -> tir.Stmt:
-        def part(p: Any) -> tir.Stmt:
-            def one(k: int) -> tir.Stmt:
-                value = load(x, 0, p * GROUP + k)
-                share = value * (16.0 ** -(k % 8 % 7)) if words else value
-                return sequence(
-                    store(sums, load(sums, p) - value, p), store(moved, share, p * GROUP + k)
-                )
+    def prepare(moved: tir.Buffer, sums: tir.Buffer, r: Any, p: Any) -> tir.Stmt:
+        at = r * parts + p
 
-            return sequence(store(sums, 0.0, p), _all(GROUP, one))
+        def one(k: int) -> tir.Stmt:
+            value = load(x, r, p * GROUP + k)
+            share = value * (16.0 ** -(k % 8 % 7)) if words else value
+            return sequence(
+                store(sums, load(sums, at) - value, at), store(moved, share, at * GROUP + k)
+            )
 
+        return sequence(store(sums, 0.0, at), _all(GROUP, one))
+
+    def blocks(read: Callable[..., Any], less: Callable[..., Any] | None) -> tir.Stmt:
         def block(b: Any) -> tir.Stmt:
-            return _one_block(weights, b, y, lambda k: load(moved, k), lambda p: load(sums, p))
+            found, first = [], tir.const(0, "int64")
+            for high in (1,) if rows == 1 else (4, 2, 1):
+                count = tir.floordiv(rows - first, high)
+                found.append(loop(count, lambda i, f=first, h=high: _sums_of_block(
+                    weights, b, y, f + i * h, h, read, less
+                ), f"rows{high}"))  # fmt: skip
+                first = first + count * high
+            return sequence(*found)
 
-        return sequence(_serial(parts, part, "part"), kernel.rows((form.blocks,), block))
+        return kernel.rows((form.blocks,), block)
 
-    if weights.has_zero:
-        return _scratch(form.inputs, "moved", lambda moved: _scratch(
-            parts, "sums", lambda sums: prepared(moved, sums)
-        ))  # fmt: skip
-    return kernel.rows(
-        (form.blocks,), lambda b: _one_block(weights, b, y, lambda k: load(x, 0, k), None)
-    )
+    if not weights.has_zero:
+        return blocks(lambda r, k: load(x, r, k), None)
+    return _scratch(most * form.inputs, "moved", lambda moved: _scratch(
+        most * parts, "sums", lambda sums: sequence(
+            loop(tir.const(0, "int64") + rows, lambda r: _serial(
+                parts, lambda p: prepare(moved, sums, r, p), "part"
+            ), "row"),
+            blocks(lambda r, k: load(moved, r * form.inputs + k),
+                   lambda r, p: load(sums, r * parts + p)),
+        ),
+    ))  # fmt: skip
 
 
 def _scratch(size: int, name: str, body: Callable[[Any], tir.Stmt]) -> tir.Stmt:
@@ -292,12 +308,12 @@ def _scratch(size: int, name: str, body: Callable[[Any], tir.Stmt]) -> tir.Stmt:
     return tir.Allocate(buffer.data, "float32", [size], tir.const(True), inner)
 
 
-def _one_block(
-    weights: Weights, block: Any, y: tir.Buffer, read: Callable[[Any], Any],
-    less: Callable[[Any], Any] | None,
+def _sums_of_block(
+    weights: Weights, block: Any, y: tir.Buffer, row: Any, high: int, read: Callable[..., Any],
+    less: Callable[..., Any] | None,
 ) -> tir.Stmt:  # fmt: skip
-    """16 results of one row; `less(p)` is what zero points count times, in 32 inputs."""
-    form = weights.form
+    """16 results of `high` rows; `less(r, p)` is what zero points count times, in 32 inputs."""
+    form, chains = weights.form, max(CHAINS // high, 1)
 
     def number(k: int, place: Any, lane: Any) -> Any:
         if form.format != "int4":
@@ -309,33 +325,53 @@ def _one_block(
         masked = tir.bitwise_and(word, tir.const(15 << at, "uint32"))
         return tir.reinterpret("int32", masked).astype("float32")
 
-    def group(acc: tir.Buffer, part: tir.Buffer, g: Any) -> tir.Stmt:
+    def group(acc: tir.Buffer, part: tir.Buffer, widened: tir.Buffer, g: Any) -> tir.Stmt:
         def term(k: int) -> tir.Stmt:
-            place, at = g * GROUP + k, k % CHAINS * LANES
+            place = g * GROUP + k
 
+            def product(r: int) -> Callable[[Any], tir.Stmt]:
+                at = (r * chains + k % chains) * LANES
+
+                def lane(i: Any) -> tir.Stmt:
+                    value = load(widened, i) * read(row + r, place)
+                    if k >= chains:
+                        value = load(part, at + i) + value
+                    elif k == 0 and less is not None:
+                        value = weights.zero(block, g, i) * less(row + r, g) + value
+                    return store(part, value, at + i)
+
+                return lane
+
+            return sequence(
+                _vector(lambda i: store(widened, number(k, place, i), i)),
+                _all(high, lambda r: _vector(product(r))),
+            )
+
+        def scaled(r: int) -> Callable[[Any], tir.Stmt]:
             def lane(i: Any) -> tir.Stmt:
-                value = number(k, place, i) * read(place)
-                if k >= CHAINS:
-                    value = load(part, at + i) + value
-                elif k == 0 and less is not None:
-                    value = weights.zero(block, g, i) * less(g) + value
-                return store(part, value, at + i)
+                total: Any = load(part, r * chains * LANES + i)
+                for chain in range(1, chains):
+                    total = total + load(part, (r * chains + chain) * LANES + i)
+                whole = load(acc, r * LANES + i) + weights.scaled(total, block, g, i)
+                return store(acc, whole, r * LANES + i)
 
-            return _vector(lane)
+            return lane
 
-        def scaled(i: Any) -> tir.Stmt:
-            total: Any = load(part, i)
-            for chain in range(1, CHAINS):
-                total = total + load(part, chain * LANES + i)
-            return store(acc, load(acc, i) + weights.scaled(total, block, g, i), i)
+        return sequence(_all(GROUP, term), _all(high, lambda r: _vector(scaled(r))))
 
-        return sequence(_all(GROUP, term), _vector(scaled))
+    def body(acc: tir.Buffer, part: tir.Buffer, widened: tir.Buffer) -> tir.Stmt:
+        return sequence(
+            _all(high, lambda r: _vector(lambda i: store(acc, 0.0, r * LANES + i))),
+            _serial(form.inputs // GROUP, lambda g: group(acc, part, widened, g), "group"),
+            _all(high, lambda r: _store_lanes(
+                form, block, lambda i: load(acc, r * LANES + i),
+                lambda value, n: store(y, value, row + r, n),
+            )),
+        )  # fmt: skip
 
-    return local("float32", lambda acc: local("float32", lambda part: sequence(
-        _vector(lambda i: store(acc, 0.0, i)),
-        _serial(form.inputs // GROUP, lambda g: group(acc, part, g), "group"),
-        _store_lanes(form, block, lambda i: load(acc, i), lambda value, n: store(y, value, 0, n)),
-    ), CHAINS * LANES, "part"), LANES, "acc")  # fmt: skip
+    return local("float32", lambda acc: local("float32", lambda part: local(
+        "float32", lambda widened: body(acc, part, widened), LANES, "widened"
+    ), high * chains * LANES, "part"), high * LANES, "acc")  # fmt: skip
 
 
 def _store_lanes(
