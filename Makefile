@@ -9,7 +9,7 @@ CANDIDATES := $(PYTHON) python3 python python3.14 python3.13 python3.12 python3.
 # Children of tests import what their parent has: read from __pycache__, not compiled each time.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: page demo test test-long lint format bench clean distclean
+.PHONY: docs page wheel demo test test-long lint format bench clean distclean
 .DEFAULT_GOAL := test
 
 demo: $(VENV)/.stamp-demo
@@ -31,12 +31,22 @@ format: $(VENV)/.stamp-dev
 bench: $(VENV)/.stamp-dev
 	@set -e; for script in benchmarks/*.py; do echo "== $$script"; $(BIN)/python "$$script"; done
 
+# The documents as a site, in site/: it opens from the folder, without a server.
+docs: $(VENV)/.stamp-dev
+	$(PIP) install --quiet -e ".[docs]"
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
+
+# What is installed elsewhere, in dist/: a wheel and the sources.
+wheel: $(VENV)/.stamp-dev
+	$(PIP) install --quiet build
+	$(BIN)/python -m build
+
 # The script of the page that `tvm view` makes; its result is part of the repository.
 page:
 	cd web && npm ci && npm run check && npm run build
 
 clean:
-	rm -rf build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf build dist site *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis
 	find tvm tests examples docs benchmarks -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
 
 distclean: clean
