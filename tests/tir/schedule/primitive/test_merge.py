@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from tests.tir.schedule.cases import chain, check, matmul_relu, open_schedule, refuses, stencil
+from tvm.script import tir as T
 
 
 def test_outer_loops() -> None:
@@ -43,3 +44,24 @@ def test_sums_that_are_not_complete() -> None:
     sch.reorder(k, j)
     _, k, _ = sch.get_loops(sch.get_block("C"))
     refuses(sch, "what is not ready", "merge", k, sch.get_loops("D")[1])
+
+
+def test_loops_among_constants() -> None:
+    @T.prim_func
+    def before(A: T.Buffer((4,)), C: T.Buffer((4,))):
+        K_data = T.allocate_const([1.0, 2.0, 3.0, 4.0], "float32", [4])
+        K = T.decl_buffer((4,), data=K_data)
+        B = T.alloc_buffer((4,))
+        for i in range(4):
+            with T.block("B"):
+                vi = T.axis.spatial(4, i)
+                B[vi] = A[vi] + K[vi]
+        for i in range(4):
+            with T.block("C"):
+                vi = T.axis.spatial(4, i)
+                C[vi] = B[vi] * K[vi]
+
+    sch = open_schedule(before)
+    merged = sch.merge(sch.get_loops("B")[0], sch.get_loops("C")[0])
+    assert [sch.get(b).name_hint for b in sch.get_child_blocks(merged)] == ["B", "C"]
+    check(sch, before)

@@ -34,3 +34,13 @@ def test_refusals() -> None:
     refuses(
         sch, "at several places", "reindex_cache_read", block, 0, "shared", lambda i: (i,)
     )
+
+
+def test_variables_that_the_access_does_not_have() -> None:
+    sch = open_schedule(matmul())
+    block = sch.get_block("C")
+    for primitive in ("reindex_cache_write", "reindex_cache_read"):
+        refuses(
+            sch, "on which the place of the access does not depend", primitive, block, 0, "shared",
+            lambda i, j, k: (i, j, k),
+        )  # fmt: skip

@@ -21,10 +21,11 @@ from tvm.tir.schedule.analysis.query import (
 )
 from tvm.tir.schedule.error import Illegal
 from tvm.tir.schedule.instruction import kind
+from tvm.tir.schedule.leaves import without_leaf
 from tvm.tir.schedule.loops import require_plain, require_same_scope_loops, substitute_loops
 from tvm.tir.schedule.rebuild import change_block, change_loop, nest
 from tvm.tir.schedule.scopes import common_place
-from tvm.tir.schedule.tree import SRefTree
+from tvm.tir.schedule.tree import SRefTree, swap_stmt
 from tvm.tir.stmt import Block, For, SeqStmt, Stmt
 
 KIND = kind("Merge", "merge", "**loops")
@@ -141,16 +142,9 @@ def _put(
     """Replace some loops that stand in the body of a place; None takes one away."""
     old = place.stmt
     assert old is not None, "a common place stands in the program"
-    parts = list(old.body.seq) if isinstance(old.body, SeqStmt) else [old.body]
-    kept: list[Stmt] = []
-    for part in parts:
-        if not isinstance(part, For) or part not in changes:
-            kept.append(part)
-            continue
-        new = changes[part]
-        if new is not None:
-            kept.append(new)
-    body = SeqStmt.flatten(kept)
+    body = old.body
+    for loop, new in changes.items():
+        body = without_leaf(body, loop) if new is None else swap_stmt(body, loop, new)
     if isinstance(old, Block):
         new_block = change_block(block_of(place), body=body)
         state.replace(place, new_block, {**reuse, old: new_block})

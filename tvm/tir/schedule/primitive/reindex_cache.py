@@ -9,6 +9,7 @@ from tvm.tir.block_scope import StmtSRef
 from tvm.tir.expr import IterVar, Var
 from tvm.tir.functor import walk
 from tvm.tir.index_map import IndexMap
+from tvm.tir.op.arith import is_one
 from tvm.tir.schedule.buffers import with_scope
 from tvm.tir.schedule.copied_access import CopiedAccess
 from tvm.tir.schedule.error import Illegal
@@ -77,7 +78,11 @@ def _reindex_cache(
 def _used_axes(
     node: Block, place: Sequence[PrimExpr], index_map: IndexMap
 ) -> list[IterVar]:
-    """The variables that the access depends on; the map must not use others."""
+    """The variables that the access depends on; the map uses all of them, and no others.
+
+    A variable of the map on which the access does not depend would give one element several
+    places, of which only the last one written is whole.
+    """
     names = {n for index in place for n in walk(index) if isinstance(n, Var)}
     mapped = index_map.map_indices([iv.var for iv in node.iter_vars])
     needed = {n for index in mapped for n in walk(index) if isinstance(n, Var)}
@@ -89,6 +94,16 @@ def _used_axes(
             legal="a map that uses all variables of the access",
             spots=[node],
             fast="The index map does not cover the access",
+        )
+    moving = {iv.var for iv in node.iter_vars if iv.dom is None or not is_one(iv.dom.extent)}
+    more = (needed - names) & moving
+    if more:
+        raise Illegal(
+            f"the map uses the variables {sorted(v.name for v in more)}, on which the place of "
+            "the access does not depend",
+            legal="a map of the variables of the access",
+            spots=[node],
+            fast="The block itervars appeared in lhs and rhs of reindex cache stage do not match",
         )
     return [iv for iv in node.iter_vars if iv.var in names | needed]
 
