@@ -113,3 +113,13 @@ def test_rejects_a_target_without_a_number_of_threads() -> None:
     func = TestOneThreadAnElement.Before["main"].with_attr("target", Target("ext_dev -keys=gpu"))
     with pytest.raises(TVMError, match="does not say how many it takes"):
         DefaultGPUSchedule()(IRModule.from_expr(func))
+
+
+def test_functions_without_blocks_stay() -> None:
+    @T.prim_func
+    def main(A: T.Buffer((64,), "float32")):
+        for i in T.thread_binding(64, thread="threadIdx.x"):
+            A[i] = T.float32(1)
+
+    mod = IRModule.from_expr(main)
+    assert on_gpu(mod)["main"].body is mod["main"].body

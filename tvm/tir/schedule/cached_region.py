@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from tvm.arith import Analyzer
+from tvm.arith import Analyzer, IntervalSet, estimate_region_upper_bound
 from tvm.ir.expr import PrimExpr, Range
 from tvm.tir.block_scope import StmtSRef
 from tvm.tir.buffer import Buffer
 from tvm.tir.expr import BufferLoad, IntImm, IterVar, Var
 from tvm.tir.functor import walk
-from tvm.tir.op.arith import is_zero
+from tvm.tir.op.arith import is_one, is_zero
 from tvm.tir.stmt import Block, BlockRealize, BufferRegion, BufferStore, For, Stmt
 
 from .analysis.affine import analyzer_at, bound_region, loop_ranges, relax_upper
@@ -138,18 +138,40 @@ def written_region(
     """What a block writes of a buffer while the loops below `place` run, as a box."""
     realize = realize_of(state, writer)
     region = next(w for w in realize.block.writes if w.buffer is buffer)
+    return reached(state, writer, bound_region(region, realize), buffer.shape, place)
+
+
+def reached(
+    state: SRefTree,
+    block: StmtSRef,
+    region: Sequence[Range],
+    shape: Sequence[PrimExpr],
+    place: StmtSRef,
+) -> list[Range]:
+    """All that a region of a block meets, within a shape, while the loops below `place` run.
+
+    Where the block's predicate leaves less of a dimension, it is less.
+    """
+    predicate = realize_of(state, block).predicate
     loops: list[StmtSRef] = []
-    around = writer.parent
+    around = block.parent
     while around is not None and around is not place:
         if isinstance(around.stmt, For):
             loops.append(around)
         around = around.parent
-    analyzer = analyzer_at(place)
-    box = relax_upper(bound_region(region, realize), loop_ranges(loops), buffer.shape, analyzer)
-    return [
-        cut_to(analyzer, low, high, extent)
-        for low, high, extent in zip(box.low, box.high, buffer.shape)
-    ]
+    analyzer, ranges = analyzer_at(place), loop_ranges(loops)
+    box = relax_upper(region, ranges, shape, analyzer)
+    low, high = list(box.low), list(box.high)
+    if not is_one(predicate):
+        found = estimate_region_upper_bound(region, ranges, predicate, analyzer)
+        for dim, interval in enumerate(found or ()):
+            if not isinstance(interval, IntervalSet):
+                continue
+            if interval.has_lower_bound() and analyzer.can_prove(interval.min_value >= low[dim]):
+                low[dim] = interval.min_value
+            if interval.has_upper_bound() and analyzer.can_prove(interval.max_value <= high[dim]):
+                high[dim] = interval.max_value
+    return [cut_to(analyzer, *ends) for ends in zip(low, high, shape)]
 
 
 def cut_to(analyzer: Analyzer, low: PrimExpr, high: PrimExpr, extent: PrimExpr) -> Range:

@@ -10,7 +10,8 @@ from tvm.tir.block_scope import StmtSRef
 from tvm.tir.buffer import Buffer
 from tvm.tir.expr import BufferLoad, IterVar, Var
 from tvm.tir.functor import substitute, walk
-from tvm.tir.schedule.analysis.query import block_of, buffer_at, scope_of
+from tvm.tir.schedule.analysis.query import block_of, buffer_at, realize_of, scope_of
+from tvm.tir.schedule.cached_region import reached
 from tvm.tir.schedule.error import Illegal
 from tvm.tir.schedule.rebuild import TrackingMutator, nest
 from tvm.tir.schedule.scopes import (
@@ -89,11 +90,11 @@ class CopiedAccess:
         loops: list[tuple[Var, PrimExpr]] = []
         values: list[PrimExpr] = []
         renamed: dict[Var, PrimExpr] = {}
-        for i, iv in enumerate(axes):
+        for i, (iv, part) in enumerate(zip(axes, self._parts(axes))):
             assert iv.dom is not None, "block variables have domains"
             loop, var = Var(f"ax{i}", iv.var.dtype), Var(f"v{i}", iv.var.dtype)
-            loops.append((loop, iv.dom.extent))
-            values.append(iv.dom.min + loop)
+            loops.append((loop, part.extent))
+            values.append(iv.dom.min + part.min + loop)
             renamed[iv.var] = var
             iter_vars.append(IterVar(Range.from_min_extent(iv.dom.min, iv.dom.extent), var, 0))
         original = self.buffer, substitute(list(self.place), renamed)
@@ -107,6 +108,23 @@ class CopiedAccess:
             BufferStore(target, BufferLoad(source, at), to),
         )
         return nest(loops, BlockRealize(values, TRUE, block)), block
+
+
+    def _parts(self, axes: Sequence[IterVar]) -> list[Range]:
+        """What is copied of each variable's domain: of what is written, what the block reaches.
+
+        All else holds nothing in the copy, and something in the buffer.
+        """
+        doms = [iv.dom for iv in axes if iv.dom is not None]
+        if not self._written:
+            return [Range.from_min_extent(dom.extent * 0, dom.extent) for dom in doms]
+        realize = realize_of(self._state, self._block)
+        values = {iv.var: v for iv, v in zip(self.node.iter_vars, realize.iter_values)}
+        region = [
+            Range.from_min_extent(values[iv.var] - dom.min, 1) for iv, dom in zip(axes, doms)
+        ]
+        shape = [dom.extent for dom in doms]
+        return reached(self._state, self._block, region, shape, self._scope)
 
 
 def _one_place(node: Block, buffer: Buffer) -> tuple[PrimExpr, ...]:

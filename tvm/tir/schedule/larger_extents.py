@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from tvm.arith import Analyzer
 from tvm.ir.expr import PrimExpr, Range
 from tvm.tir.block_scope import StmtSRef
 from tvm.tir.buffer import Buffer
 from tvm.tir.expr import BufferLoad, Call, IntImm, IterVar, Var, make_const
-from tvm.tir.op.arith import less, logical_and
+from tvm.tir.op.arith import is_one, less, logical_and
 from tvm.tir.stmt import Block, BlockRealize, BufferRegion, BufferStore, For, Stmt
 
 from .analysis.query import block_of, loops_above, realize_of
@@ -57,13 +58,23 @@ def _with_extent(loop: Stmt, extent: PrimExpr) -> For:
 
 
 def require_plain_loops(state: SRefTree, block: StmtSRef, grown: dict[Var, PrimExpr]) -> None:
-    """Refuse a block that does not stand alone in one loop for each of its variables."""
-    node = block_of(block)
+    """Refuse a block that does not stand alone in one loop for each of its variables, over all of
+    the variable's domain.
+    """
+    node, realize = block_of(block), realize_of(state, block)
     loops = [sref.stmt for sref in loops_above(block) if isinstance(sref.stmt, For)]
-    names = {loop.loop_var for loop in loops}
-    inner = [*loops[1:], realize_of(state, block)]
+    by_name = {loop.loop_var: loop for loop in loops}
+    inner = [*loops[1:], realize]
     alone = all(outer.body is below for outer, below in zip(loops, inner))
-    if len(grown) != len(node.iter_vars) or set(grown) != names or not alone:
+    plain = len(grown) == len(node.iter_vars) and set(grown) == set(by_name) and alone
+    prover = Analyzer()
+    for iv, value in zip(node.iter_vars, realize.iter_values):
+        loop = by_name.get(value) if isinstance(value, Var) else None
+        plain = plain and loop is not None and iv.dom is not None and all(
+            prover.can_prove_equal(a, b)
+            for a, b in ((loop.min, iv.dom.min), (loop.extent, iv.dom.extent))
+        )  # fmt: skip
+    if not plain or not is_one(realize.predicate):
         raise Illegal(
             f"the variables of block {node.name_hint!r} are not bound to one loop each",
             legal="a block alone in loops that are its variables, as it was written",

@@ -1,6 +1,11 @@
 from __future__ import annotations
 
+from typing import Any
+
+import pytest
+
 from tests.tir.schedule.cases import chain, check, matmul, matmul_relu, open_schedule, refuses
+from tvm.script import tir as T
 
 
 def test_output() -> None:
@@ -37,3 +42,41 @@ def test_copy_stands_before_the_first_reader() -> None:
     names = [sch.get(b).name_hint for b in sch.get_child_blocks(i)]
     assert names == ["B", "B_local", "C"]
     check(sch, func)
+
+
+@pytest.mark.parametrize(
+    "primitive",
+    [
+        lambda sch: sch.cache_write("B", 0, "local"),
+        lambda sch: sch.reindex("B", ("write", 0)),
+        lambda sch: sch.reindex_cache_write("B", 0, "local", lambda i: i),
+    ],
+)
+def test_what_a_predicate_leaves_out_is_not_copied_back(primitive: Any) -> None:
+    @T.prim_func
+    def before(A: T.Buffer((12,)), B: T.Buffer((12,))):
+        for i in range(12):
+            with T.block("B"):
+                T.where(i < 9)
+                vi = T.axis.spatial(12, i)
+                B[vi] = A[vi] + T.float32(1)
+
+    sch = open_schedule(before)
+    primitive(sch)
+    assert "for ax0 in range(9)" in sch.mod.script()
+    check(sch, before)
+
+
+def test_parts_of_a_loop_copy_their_part() -> None:
+    @T.prim_func
+    def before(A: T.Buffer((12,)), B: T.Buffer((12,))):
+        for i in range(12):
+            with T.block("B"):
+                vi = T.axis.spatial(12, i)
+                B[vi] = A[vi] + T.float32(1)
+
+    sch = open_schedule(before)
+    sch.loop_partition(sch.get_loops("B")[0], [5, None])
+    sch.reindex("B_i1", ("write", 0))
+    assert "T.axis.spatial(12, 5 + ax0)" in sch.mod.script()
+    check(sch, before)

@@ -40,3 +40,10 @@ def test_what_zeros_would_change() -> None:
     )
     sch = open_schedule(func)
     refuses(sch, "would change its result", "pad_einsum", sch.get_block("B"), [1, 4])
+
+
+def test_parts_of_a_domain_are_not_padded() -> None:
+    sch = open_schedule(matmul())
+    sch.loop_partition(sch.get_loops("C")[0], [None, 4])
+    block = sch.get_block("C_i1")
+    refuses(sch, "are not bound to one loop each", "pad_einsum", block, [1, 5, 1])
