@@ -5,12 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from tvm import relax
 from tvm.ir.expr import RelaxExpr
 from tvm.ir.module import IRModule
-from tvm.ir.op import Op
 from tvm.ir.transform import PassContext
-from tvm.relax.transform.legalize_ops.legalizer import shapes_known
 from tvm.relax.vm import VirtualMachine
 from tvm.relax.vm_build import build
 from tvm.relay.expr import Constant
@@ -66,24 +63,8 @@ def as_module(mod: IRModule | Function, params: Mapping[str, Any] | None = None)
 def compile_module(mod: IRModule, target: Any, name: str = "main") -> Any:
     """The executable of a module."""
     found = to_relax(mod, name)
-    refuse_unknown_shapes(found)
     with PassContext.current() if _has_setting() else PassContext():
         return build(found, target_of(target))
-
-
-def refuse_unknown_shapes(mod: IRModule) -> None:
-    """A NotFirstOrder where an operator has no kernel until the program runs: `a + b` of extents
-    of which any may be 1."""
-
-    def look(expr: RelaxExpr) -> None:
-        if not isinstance(expr, relax.Call) or not isinstance(expr.op, Op):
-            return
-        if expr.op.get_attr("FLegalize") is not None and not shapes_known(expr):
-            raise NotFirstOrder(f"{expr.op.name}: extents that only a run of the program tells")
-
-    for func in mod.functions.values():
-        if isinstance(func, relax.Function):
-            relax.analysis.post_order_visit(func, look)
 
 
 def _has_setting() -> bool:
