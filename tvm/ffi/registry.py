@@ -36,6 +36,7 @@ HOMES: dict[str, list[str]] = {
         "tvm.runtime.disco.shard_loader",
     ],
     "relay.run.": ["tvm.relay.op.sparse"],
+    "relay.vm.": ["tvm.relay.backend.vm_executable"],
     "tvm.relay.type_relation.": ["tvm.relay.op.relation_functions"],
     "target.": ["tvm.target.registered"],
     "testing.": ["tvm.testing.conversions"],

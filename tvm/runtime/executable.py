@@ -6,6 +6,8 @@ import os
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from tvm.ffi.registry import get_global_func
+
 from .module import Module
 
 
@@ -47,6 +49,11 @@ class Executable:
         return self.mod.export_library(
             file_name, fcompile=fcompile, addons=addons, workspace_dir=workspace_dir, **kwargs
         )
+
+    @staticmethod
+    def load_exec(bytecode: Any, lib: Any) -> Any:
+        """A program of Relay of the bytes and the library that its `save` gave."""
+        return get_global_func("relay.vm.load_exec")(bytecode, lib)
 
     def __getitem__(self, name: str) -> Any:
         return self.jit()[name]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from tvm.ir.json import save_json
 from tvm.ir.module import IRModule
 from tvm.relax.vm import VirtualMachine
 from tvm.relay.function import Function
@@ -12,9 +13,11 @@ from tvm.relay.to_relax import NotFirstOrder
 from tvm.runtime import cpu
 from tvm.runtime.benchmark import BenchmarkResult, Timing, evaluator
 from tvm.runtime.graph_runtime import flat_outputs
+from tvm.runtime.module import Module
 
 from .compiled import CompiledExecutor, as_module, compile_module, listed
 from .interpreter import Interpreter, arguments, as_tensor
+from .vm_executable import ProgramParts, signatures, without_kernels
 
 
 def compile(
@@ -31,7 +34,7 @@ def compile(
         return InterpretedProgram(found)
 
 
-class CompiledProgram:
+class CompiledProgram(ProgramParts):
     """A compiled program; what its executable can be asked, it can be asked, too."""
 
     def __init__(self, mod: IRModule, executable: Any) -> None:
@@ -43,22 +46,51 @@ class CompiledProgram:
             raise AttributeError(f"CompiledProgram has no attribute {name!r}")
         return getattr(self.executable, name)
 
-    def get_function_params(self, func_name: str) -> list[str]:
-        """The names of a function's parameters."""
-        func = self.source[func_name]
-        assert isinstance(func, Function), "programs of Relay consist of its functions"
-        return [param.name_hint for param in func.params]
+    @property
+    def lib(self) -> Module:
+        """The library of kernels."""
+        found: Module = getattr(self.executable, "mod", self.executable)
+        return found
+
+    @property
+    def mod(self) -> Module:
+        """The library, which can be exported and run by itself."""
+        return self.lib
+
+    @property
+    def bytecode(self) -> str:
+        """What the functions do, as text."""
+        return str(self.executable.as_text())
+
+    def _saved(self) -> dict[str, Any]:
+        return {"kernels": True, "functions": signatures(self.source)}
 
     def stepwise_machine(self, device: Any = None) -> CompiledMachine:
         """What runs the program; `tvm.runtime.vm.VirtualMachine(program, device)` is this."""
         return CompiledMachine(self, cpu() if device is None else device)
 
 
-class InterpretedProgram:
+class InterpretedProgram(ProgramParts):
     """A program with functions, data or shapes as values: a virtual machine runs it by steps."""
 
     def __init__(self, mod: IRModule) -> None:
-        self.mod = mod
+        self.source = self.mod = mod
+        self._lib: Module | None = None
+
+    @property
+    def lib(self) -> Module:
+        """A library without kernels."""
+        if self._lib is None:
+            self._lib = without_kernels()
+        return self._lib
+
+    @property
+    def bytecode(self) -> str:
+        """The program as it is."""
+        return self.source.astext(show_meta_data=False)
+
+    def _saved(self) -> dict[str, Any]:
+        return {"kernels": False, "functions": save_json(self.source)}
 
     def stepwise_machine(self, device: Any = None) -> InterpretedMachine:
         """What runs the program; `tvm.runtime.vm.VirtualMachine(program, device)` is this."""

@@ -1,0 +1,79 @@
+"""Programs of the virtual machine: saved, loaded and looked into."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tvm
+from tvm import relay
+from tvm.error import TVMError
+from tvm.runtime.vm import Executable, VirtualMachine
+
+pytestmark = pytest.mark.cpu
+
+LISTS = """#[version = "0.0.5"]
+type List[A] { Cons(A, List[A]), Nil }
+def @sum(%xs: List[int32]) -> int32 {
+  match (%xs) { Cons(%x, %rest) => add(%x, @sum(%rest)), Nil => 0 }
+}
+def @main(%n: int32) -> int32 { @sum(Cons(%n, Cons(2, Nil))) }
+"""
+
+
+def tensors() -> Any:
+    x, y = relay.var("x", shape=(3,)), relay.var("y", shape=(3,))
+    weight = relay.const(np.array([1, 2, 3], "float32"))
+    return tvm.IRModule.from_expr(relay.Function([x, y], relay.add(relay.multiply(x, weight), y)))
+
+
+def through_files(program: Any, folder: Path) -> Any:
+    code, lib = program.save()
+    assert isinstance(code, bytearray)
+    lib.export_library(str(folder / "lib.so"))
+    (folder / "code.ro").write_bytes(code)
+    loaded = tvm.runtime.load_module(str(folder / "lib.so"))
+    return Executable.load_exec(bytearray((folder / "code.ro").read_bytes()), loaded)
+
+
+def test_a_compiled_program(tmp_path: Path) -> None:
+    program = relay.vm.compile(tensors(), "llvm")
+    x, y = np.ones(3, "float32"), np.full(3, 0.5, "float32")
+    again = through_files(program, tmp_path)
+    for each in (program, again):
+        machine = VirtualMachine(each, tvm.cpu())
+        np.testing.assert_array_equal(machine.run(x, y).numpy(), [1.5, 2.5, 3.5])
+        np.testing.assert_array_equal(machine.invoke("main", y=y, x=x).numpy(), [1.5, 2.5, 3.5])
+        assert each.get_function_params("main") == ["x", "y"]
+        assert each.globals == ["main"]
+        assert each.primitive_ops
+    assert "shape [3] on device index 0 of type float32" in program.constants
+    assert '"main"' in program.stats
+    assert "main" in program.bytecode
+    assert program.mod is program.lib is program.module
+
+
+def test_a_program_without_kernels(tmp_path: Path) -> None:
+    program = relay.vm.compile(relay.parse(LISTS), "llvm")
+    for each in (program, through_files(program, tmp_path)):
+        assert VirtualMachine(each, tvm.cpu()).run(40).numpy() == 42
+        assert sorted(each.globals) == ["main", "sum"]
+        assert "match" in each.bytecode
+
+
+def test_what_is_no_program() -> None:
+    _, lib = relay.vm.compile(tensors(), "llvm").save()
+    with pytest.raises(TypeError, match=r"bytecode is expected to be the type of bytearray"):
+        Executable.load_exec(3, lib)
+    with pytest.raises(TypeError, match=r"lib is expected to be the type of tvm\.runtime\.Module"):
+        Executable.load_exec(b"{}", 3)
+    for text in (b"\xff", b"{}", b"[1]"):
+        with pytest.raises(TVMError, match="no saved program"):
+            Executable.load_exec(text, lib)
+    with pytest.raises(TVMError, match="format 'other'"):
+        Executable.load_exec(b'{"format": "other"}', lib)
+    with pytest.raises(TVMError, match="legal: main"):
+        relay.vm.compile(tensors(), "llvm").get_function_params("other")
