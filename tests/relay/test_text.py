@@ -314,11 +314,23 @@ def test_errors_show_the_place(text: str, message: str) -> None:
         (HEAD + "type A { B } type A { C }", "a second definition of the type A"),
         (HEAD + "type A { B, B }", "a second constructor B"),
         (HEAD + "x", "expected a definition"),
+        (HEAD + "def @f(%x: Foo) { %x }", "the type constructor `Foo` is undefined"),
     ],
 )
 def test_errors_of_modules(text: str, message: str) -> None:
     with pytest.raises(DiagnosticError, match=message):
         relay.parse(text)
+
+
+def test_types_of_modules() -> None:
+    text = HEAD + "type Box[A] { Wrap(A) }\n"
+    mod = relay.parse(text)
+    assert str(mod).startswith("type Box[A] {")
+    box = mod.get_global_type_var("Box")
+    assert str(box(relay.TupleType([relay.TensorType((2,))]))) == "Box[(Tensor[(2), float32],)]"
+    made = relay.parse(text + "def @f(%x: Box[int], %y: float) { %y }")["f"]
+    assert made.params[0].type_annotation == box(relay.scalar_type("int32"))
+    assert made.params[1].type_annotation == relay.scalar_type("float32")
 
 
 def test_long_programs() -> None:

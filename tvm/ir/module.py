@@ -239,7 +239,8 @@ class IRModule(Node):
 
         The version of that format is in `astext()` alone.
         """
-        if any(func.DIALECT == "relay" for func in self.functions.values()):
+        only_types = self.type_definitions and not self.functions
+        if only_types or any(func.DIALECT == "relay" for func in self.functions.values()):
             shown = bool(options.get("show_meta", False))
             return PRINTERS.get("relay")(self, {"show_meta_data": shown, "head": False})
         return super().script(**options)

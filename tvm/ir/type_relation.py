@@ -7,6 +7,7 @@ from typing import ClassVar, Final, final
 from .attrs import Attrs
 from .env_func import EnvFunc
 from .node import Field, fields, register_nodes
+from .scriptable import PRINTERS
 from .span import Span
 from .type import Type
 
@@ -32,6 +33,11 @@ class TypeCall(Type):
         self.func: Final = func
         self.args: Final = tuple(args)
         self.span = span
+
+    def __repr__(self) -> str:
+        return PRINTERS.get("relay")(self, {"show_meta_data": False, "head": False})
+
+    __str__ = __repr__
 
 
 @final

@@ -64,7 +64,8 @@ _INFIX: Final[tuple[dict[str, str], ...]] = (
     {"+": "add", "-": "subtract"},
     {"*": "multiply", "/": "divide"},
 )
-_DTYPES = re.compile(r"^(?:int\d+|uint\d+|float\d+|bfloat16|bool)(?:x\d+)?$")
+_DTYPES = re.compile(r"^(?:int\d*|uint\d*|float\d*|bfloat16|bool)(?:x\d+)?$")
+_OF_32_BITS = ("int", "uint", "float")
 _SUFFIX = re.compile(r"^(inf|nan|.*?)(bf16|f16|f32|f64|f|i\d+|u\d+)?$")
 _NUMBERS = {"f": "float32", "f16": "float16", "f32": "float32", "f64": "float64",
             "bf16": "bfloat16"}  # fmt: skip
@@ -90,6 +91,7 @@ class Parser:
                 self.meta[key] = list(nodes)
         self.globals: dict[str, GlobalVar] = {v.name_hint: v for v in mod.functions}
         self.types: dict[str, ty.GlobalTypeVar] = {v.name_hint: v for v in mod.type_definitions}
+        self.awaited: dict[str, Token] = {}  # types that were named before their definition
         self.constructors: dict[str, Constructor] = {
             c.name_hint: c for data in mod.type_definitions.values() for c in data.constructors
         }
@@ -191,6 +193,9 @@ class Parser:
                 self.type_definition(extern=True)
             else:
                 self.refuse("expected a definition", "def, type or extern type")
+        for name, token in self.awaited.items():
+            if self.types[name] not in self.mod.type_definitions:
+                self.refuse(f"the type constructor `{name}` is undefined", "type ... { }", token)
         mod = self.mod.with_functions({**self.mod.functions, **functions})
         return mod.clone() if mod is self.mod else mod
 
@@ -259,7 +264,7 @@ class Parser:
             self.expect(")")
             return ty.RefType(value)
         if _DTYPES.match(name):
-            return ty.scalar_type(name)
+            return ty.scalar_type(f"{name}32" if name in _OF_32_BITS else name)
         return self.named_type(name, token)
 
     def named_type(self, name: str, token: Token) -> Type:
@@ -268,6 +273,7 @@ class Parser:
                 return scope[name]
         if name not in self.types:
             self.types[name] = ty.GlobalTypeVar(name)
+            self.awaited[name] = token
         head = self.types[name]
         if not self.accept("["):
             return head

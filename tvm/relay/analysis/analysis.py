@@ -362,7 +362,7 @@ def _deeper(clause: Pattern, candidate: Pattern, mod: IRModule | None) -> list[P
         if isinstance(clause, PatternTuple):
             return [PatternTuple([PatternWildcard() for _ in clause.patterns])]
         assert isinstance(clause, PatternConstructor), "four kinds of patterns"
-        data = (mod or IRModule()).type_definitions.get(clause.constructor.belong_to)
+        data = (IRModule() if mod is None else mod).type_definitions.get(clause.constructor.belong_to)
         if data is None:
             raise TVMError("unmatched_cases: the data type is unknown; legal: give its module")
         return [
