@@ -85,8 +85,11 @@ def test_windows_of_regions() -> None:
     rois = np.array([[0, 1, 2, 9, 12], [0, 0, 0, 3, 3], [0, 20, 20, 25, 25]], "float32")
     found, _ = value_of(lambda x, r: relay.vision.roi_pool(x, r, (2, 2), 0.5), [data, rois])
     np.testing.assert_allclose(found, pooled(data, rois, (2, 2), 0.5))
+    last, _ = value_of(lambda x, r: relay.vision.roi_pool(x, r, (2, 2), 0.5, layout="NHWC"),
+                       [np.ascontiguousarray(data.transpose(0, 2, 3, 1)), rois])  # fmt: skip
+    np.testing.assert_array_equal(last, found.transpose(0, 2, 3, 1))
     with pytest.raises(ValueError, match="legal: 'NCHW'"):
-        relay.vision.roi_pool(relay.var("x"), relay.var("r"), (2, 2), 0.5, layout="NHWC")
+        relay.vision.roi_pool(relay.var("x"), relay.var("r"), (2, 2), 0.5, layout="HWNC")
 
 
 def overlap(a: Any, b: Any) -> float:

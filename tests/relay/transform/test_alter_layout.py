@@ -108,6 +108,22 @@ def _convolutions(mod: Any) -> list[Any]:
     ]  # fmt: skip
 
 
+@pytest.mark.parametrize("name", ["image.resize2d", "vision.roi_align", "vision.roi_pool"])
+def test_what_has_a_layout_of_its_own_can_be_asked_to_move(name: str) -> None:
+    rois = relay.var("rois", shape=(2, 5))
+    image, nhwc = relay.var("x", shape=(1, 3, 8, 8)), {"layout": "NHWC"}
+    made: Any = {
+        "image.resize2d": lambda x, **o: relay.image.resize2d(x, (4, 4), **o),
+        "vision.roi_align": lambda x, **o: relay.vision.roi_align(x, rois, (2, 2), 0.5, **o),
+        "vision.roi_pool": lambda x, **o: relay.vision.roi_pool(x, rois, (2, 2), 0.5, **o),
+    }[name]
+    params = [image] if name.startswith("image") else [image, rois]
+    after = t.ConvertLayout({name: ["NHWC", "default"]})(module(made(image), *params))
+    moved = relay.layout_transform(made(relay.layout_transform(image, "NCHW", "NHWC"), **nhwc),
+                                   "NHWC", "NCHW")  # fmt: skip
+    equal(after, moved, *params)
+
+
 def test_alter_moves_operands_where_the_new_call_wants_them() -> None:
     def alter(attrs: Any, inputs: Any, tinfos: Any, out_type: Any) -> Any:
         assert [int(e) for e in tinfos[0].shape] == [1, 4, 6, 6]

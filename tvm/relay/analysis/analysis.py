@@ -362,7 +362,8 @@ def _deeper(clause: Pattern, candidate: Pattern, mod: IRModule | None) -> list[P
         if isinstance(clause, PatternTuple):
             return [PatternTuple([PatternWildcard() for _ in clause.patterns])]
         assert isinstance(clause, PatternConstructor), "four kinds of patterns"
-        data = (IRModule() if mod is None else mod).type_definitions.get(clause.constructor.belong_to)
+        known = {} if mod is None else mod.type_definitions  # a module of types alone is no False
+        data = known.get(clause.constructor.belong_to)
         if data is None:
             raise TVMError("unmatched_cases: the data type is unknown; legal: give its module")
         return [

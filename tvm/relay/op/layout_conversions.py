@@ -10,7 +10,7 @@ from tvm.ir.expr import RelaxExpr
 from tvm.ir.op import Op
 from tvm.relay.expr import Call
 
-from . import image, nn
+from . import image, nn, vision
 from .op import register_convert_op_layout
 
 Rule = Callable[[Any, Sequence[RelaxExpr], Sequence[Any], Sequence[str]], Call]
@@ -117,13 +117,15 @@ _CONVOLUTIONS = {
     "nn.conv2d": _conv2d_kernel,
     "nn.conv2d_transpose": _table(NCHW="IOHW", NHWC="HWIO"),
     "nn.conv3d": _table(NCDHW="OIDHW", NDHWC="DHWIO"),
+    "nn.conv3d_transpose": _table(NCDHW="IODHW", NDHWC="DHWIO"),
     "nn.deformable_conv2d": _table(NCHW="OIHW", NHWC="HWIO"),
     "qnn.conv2d": _qnn_kernel,
     "qnn.conv2d_transpose": _table(NCHW="IOHW", NHWC="HWIO"),
 }
 _OWN = (
     "nn.max_pool2d", "nn.avg_pool2d", "nn.global_max_pool2d", "nn.global_avg_pool2d",
-    "image.resize1d", "image.resize2d", "image.resize3d", "nn.upsampling",
+    "image.resize1d", "image.resize2d", "image.resize3d", "nn.upsampling", "vision.roi_align",
+    "vision.roi_pool",
 )  # fmt: skip
 
 for _name, _kernels in _CONVOLUTIONS.items():
@@ -133,7 +135,7 @@ for _name in _OWN:
     register_convert_op_layout(_name, _own_layout(_name))
 
 
-assert image and nn, "they are declared before rules hang on them"
+assert image and nn and vision, "they are declared before rules hang on them"
 
 
 def register_qnn_rules() -> None:
@@ -141,3 +143,4 @@ def register_qnn_rules() -> None:
     for name, kernels in _CONVOLUTIONS.items():
         if name.startswith("qnn."):
             register_convert_op_layout(name, _convolution(name, kernels))
+    register_convert_op_layout("qnn.avg_pool2d", _own_layout("qnn.avg_pool2d"))

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tvm.ir.type import TupleType, Type
+from tvm.relax import op as R
 from tvm.relay.expr import Call, TupleWrapper, const
 from tvm.relay.ty import TensorType
 
@@ -184,16 +185,25 @@ def roi_align(
     )  # fmt: skip
 
 
+def _roi_pool(
+    bb: Any, x: Any, rois: Any, *, pooled_size: Any, spatial_scale: float, layout: str
+) -> Any:
+    if layout == "NHWC":
+        x = bb.normalize_argument(R.permute_dims(x, [0, 3, 1, 2]))
+    made = bb.call_te(topi.vision.roi_pool_nchw, x, rois, pooled_size, spatial_scale)
+    if layout == "NCHW":
+        return made
+    return R.permute_dims(bb.normalize_argument(made), [0, 2, 3, 1])
+
+
 @relay_op("vision.roi_pool", "ROIPoolAttrs", operands=("data", "rois"), level=5,
-          relation=_region_type, lower=lambda bb, x, rois, *, pooled_size, spatial_scale, layout:
-          bb.call_te(topi.vision.roi_pool_nchw, x, rois, pooled_size, spatial_scale)
-          )  # fmt: skip
+          relation=_region_type, lower=_roi_pool)  # fmt: skip
 def roi_pool(
     data: Expr, rois: Expr, pooled_size: Any, spatial_scale: float, layout: str = "NCHW"
 ) -> Call:
     """The greatest of each cell of each region."""
-    if layout != "NCHW":
-        raise ValueError(f"roi_pool: layout {layout!r}; legal: 'NCHW'")
+    if layout not in ("NCHW", "NHWC"):
+        raise ValueError(f"roi_pool: layout {layout!r}; legal: 'NCHW', 'NHWC'")
     return roi_pool.call(
         data, rois, pooled_size=_size(pooled_size), spatial_scale=float(spatial_scale),
         layout=layout,

@@ -114,12 +114,24 @@ def _fitting(wanted: str, old: str | None, found: Any) -> str:
 
 def _own_layout(attrs: Any, new: Layouts | None, old: Layouts, types: Sequence[Any]) -> Output:
     """Pooling, resizing: any layout, which is an option of the call."""
-    if new is not None and new[0] is not None and not getattr(attrs, "out_layout", ""):
+    own = bool(getattr(attrs, "out_layout", "")) or attrs.layout != (old[0] or attrs.layout)
+    if new is not None and new[0] is not None and not own:  # nobody asked for another one
         before = attrs.layout
         spatial = [letter for letter in primal(before) if letter in "DHW"]
         if not any(block(new[0], letter) > 1 for letter in spatial):
             attrs = attrs.replaced(layout=new[0])
     return Output([attrs.layout] + [""] * (len(old) - 1), [attrs.layout], attrs)
+
+
+def _regions(attrs: Any, new: Layouts | None, old: Layouts, types: Sequence[Any]) -> Output:
+    """Regions of images: a layout of the images, which the results have, too."""
+    found = _own_layout(attrs, new, old[:1], types)
+    return Output([*found.input_layouts, "N5"], found.output_layouts, found.new_attrs)
+
+
+def _qnn_pool(attrs: Any, new: Layouts | None, old: Layouts, types: Sequence[Any]) -> Output:
+    found = _own_layout(attrs, new, old[:1], types)
+    return Output([*found.input_layouts, *["C"] * 4], found.output_layouts, found.new_attrs)
 
 
 def _convolution(attrs: Any, new: Layouts | None, old: Layouts, types: Sequence[Any]) -> Output:
@@ -402,6 +414,8 @@ _RULES: Final[dict[str, Rule]] = {
         "nn.upsampling", "nn.upsampling3d", "image.resize1d", "image.resize2d",
         "image.resize3d",
     ), _own_layout),
+    "qnn.avg_pool2d": _qnn_pool,
+    **dict.fromkeys(("vision.roi_align", "vision.roi_pool"), _regions),
     "nn.batch_norm": _along_axis(4, 2),
     "nn.instance_norm": _along_axis(2, 0),
     "nn.prelu": _along_axis(1, 0),
