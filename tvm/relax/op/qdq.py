@@ -69,6 +69,8 @@ def _check_parameters(
     for name, info in parameters:
         if info.ndim not in (-1, 0, 1):
             raise ctx.shape_error(f"{name} must be a scalar or a vector", f"{info.ndim}", "0 or 1")
+        if info.ndim == 1 and data.ndim == 0:
+            raise ctx.shape_error(f"{name} has an axis, data has none", show_shape(info), "()")
         if info.ndim != 1 or info.values is None or not data.values:
             continue
         if ctx.differ(info.values[0], data.values[at]):

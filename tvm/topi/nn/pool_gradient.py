@@ -103,7 +103,14 @@ class _Gradient:
         """Windows divide by how many elements they counted."""
 
         def element(*i: Any) -> PrimExpr:
-            own, there = self._windows(i)
+            own, there = list(i), []
+            for axis, k, s, low, tap in zip(
+                self.axes, self.kernel, self.stride, self.before, self.around
+            ):
+                at = i[axis] + low
+                own[axis] = window = tir.indexdiv(at, s) - tap
+                first = tir.Select(at < k, tir.const(0, at.dtype), tir.indexdiv(at - k, s) + 1)
+                there.append(tir.all(window >= first, window < self.grads.shape[axis]))
             size: PrimExpr = tir.const(1, "int32")
             for k, axis in enumerate(self.axes):
                 start = own[axis] * self.stride[k] - self.before[k]

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 
 from tests.relax.op.cases import info, var
+from tests.relax.programs import run_interp
 from tvm import relax
+from tvm.error import ShapeError
 from tvm.ir import Op
 from tvm.relax import op
+from tvm.relax.op.grad.grad import OF_CLASSES
 
 pytestmark = pytest.mark.pure
 
@@ -45,3 +50,31 @@ def test_ignored_targets_get_no_gradient() -> None:
         call, [np.float32([2, 3]), np.zeros((2, 3), "float32"), np.int64([1, 2])]
     )
     assert found.tolist() == [[0, 0, 0], [0, 0, -3]]
+
+
+@pytest.mark.parametrize("ignored", [-100, 1])
+def test_targets_that_are_ignored_need_be_no_class_when_a_program_runs(ignored: int) -> None:
+    shapes = [((2, 3), "float32"), ((2,), "int64")]
+    x, t = (relax.Var(n, relax.TensorStructInfo(s, d)) for n, (s, d) in zip("xt", shapes))
+    bb = relax.BlockBuilder()
+    with bb.function("main", [x, t]):
+        one = relax.const(1.0)
+        bb.emit_func_output(bb.emit(op.grad.nll_loss_backward(one, x, t, None, "sum", ignored)))
+    kernels = relax.transform.LegalizeOps(OF_CLASSES)(bb.get())
+    given = [np.ones((2, 3), "float32"), np.array([ignored, 2])]
+    assert run_interp(kernels, given).tolist() == [[0, 0, 0], [0, 0, -1]]
+
+
+@pytest.mark.parametrize(
+    ("make", "text"),
+    [
+        (lambda: op.grad.nll_loss_backward(var(), var(), var(dtype="int64")), "have no classes"),
+        (lambda: op.grad.max_pool2d_backward(var(1, 2, 3), var(1, 2, 3, 4)), "output_grad must"),
+        (lambda: op.grad.avg_pool2d_backward(var(1, 2, 3, 4), var(1)), "data must have 4"),
+        (lambda: op.grad.take_backward(var(), var(), var(2, dtype="int64"), 0), "out of range"),
+        (lambda: op.quantize(var(), var(2), var(2, dtype="int8"), 0, "int8"), "data has none"),
+    ],
+)
+def test_ranks_that_do_not_fit(make: Callable[[], relax.Call], text: str) -> None:
+    with pytest.raises(ShapeError, match=text):
+        info(make())

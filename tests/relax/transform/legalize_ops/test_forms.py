@@ -80,6 +80,25 @@ FORMS: list[tuple[Callable[..., Any], list[Shape], list[str]]] = [
         ["out_buf[i // T.int64(5) // T.int64(4), i // T.int64(5) % T.int64(4), i % T.int64(5)] = ",
          "for parallel, serial in T.grid(T.int64(15), T.int64(2)):"],
     ),
+    (
+        lambda g, x: op.grad.avg_pool2d_backward(g, x, (3, 3), (2, 2), (1, 1, 1, 1)),
+        [((1, 2, 4, 4), "float32"), ((1, 2, 8, 8), "float32")],
+        ["T.Select(v_ax2 < T.int64(2), T.int64(0), v_ax2 // T.int64(2)) <= "
+         "(v_ax2 + T.int64(1)) // T.int64(2) - v_wh and "
+         "(v_ax2 + T.int64(1)) // T.int64(2) - v_wh < T.int64(4)"],
+    ),
+    (
+        lambda g, p, t, w: op.grad.nll_loss_backward(g, p, t, w, "mean", -1),
+        [((), "float32"), ((2, 3, 4), "float32"), ((2, 4), "int64"), ((3,), "float32")],
+        ["all_weights[v_i0, v_i1] = D[C[v_i0, v_i1]]",
+         "pred_grad[v_i0, v_i1, v_i2] = T.Select(v_i1 == C[v_i0, v_i2], all_weights[v_i0, v_i2] "
+         "* T.float32(-1.0) * T_divide[v_i0, v_i2], T.float32(0.0))"],
+    ),
+    (
+        lambda g, p, t: op.grad.nll_loss_backward(g, p, t, None, "sum", 1),
+        [((), "float32"), ((3,), "float32"), ((), "int64")],
+        ["weights_new[v_i] = T.Select(v_i == T.int64(1), T.float32(0.0), T_full[v_i])"],
+    ),
 ]  # fmt: skip
 
 

@@ -13,6 +13,7 @@ from tvm.relax.backend.default_pipeline import (
     finalize_passes,
 )
 from tvm.relax.backend.kept_schedules import ApplyKeptSchedule
+from tvm.relax.op.grad.grad import OF_CLASSES
 from tvm.relax.op.nn.attention import BY_HEADS
 from tvm.relax.transform.attach_attr_layout_free_buffers import MarkConstantWeights
 from tvm.relax.transform.batch_norm_as_scale import BatchNormAsScale
@@ -58,7 +59,7 @@ def kernel_passes(target: Target) -> list[Pass]:
         ConvTransposeAsConv(),  # in forms that are fastest on a CPU, now that weights are constants
         WinogradConv2D(target.cpu),
         t.LowerShapeToTensor(),  # sizes that are read as numbers become kernels
-        t.LegalizeOps(BY_HEADS),  # and so do operators; attention in a form that a rule knows
+        t.LegalizeOps(BY_HEADS | OF_CLASSES),  # and so do operators; attention as a rule knows it
         t.AnnotateTIROpPattern(),  # what fusion goes by
         t.FoldConstant(),  # kernels of constants that had no operator form
         t.FuseOps(),  # groups of kernels that share a loop nest

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -25,9 +25,11 @@ from tvm.relax.op.declare import (
 from tvm.relax.op.layouts import from_plain, letters_of, padding_of, positive, to_plain
 from tvm.relax.op.nn.loss import class_weights
 from tvm.relax.op.nn.pool import Pool2DAttrs
+from tvm.relax.op.shapes import axis_index, check_ndim
 from tvm.relax.struct_info import TensorStructInfo
 from tvm.tir import op as tir_op
 from tvm.tir.buffer import decl_buffer as tir_decl_buffer
+from tvm.tir.expr import Select
 from tvm.tir.op.arith import const as tir_const
 
 NLLLossBackwardAttrs = attrs_class("NLLLossBackwardAttrs", "reduction", "ignore_index")
@@ -93,6 +95,8 @@ def nll_loss_backward(
 def _nll_backward_info(
     ctx: Infer, output_grad: TensorStructInfo, predictions: TensorStructInfo, *rest: Any, **o: Any
 ) -> TensorStructInfo:
+    if predictions.ndim == 0:
+        raise ctx.shape_error("predictions have no classes", "0 dimensions", "1 dimension or more")
     return predictions
 
 
@@ -107,6 +111,37 @@ def _nll_backward_te(
     reduction: str,
     ignore_index: int,
 ) -> Expr:
+    """Stages as formulas have them: every target is a class, negative ones are not looked for."""
+
+    def compute(grad: Any, x: Any, t: Any, given: Any = None) -> Any:
+        w = class_weights(x, given)
+        at, zero = 0 if len(x.shape) == 1 else 1, tir_const(0, x.dtype)
+        if ignore_index >= 0:
+            w = te.compute(
+                w.shape, lambda i: Select(i.equal(ignore_index), tir_const(0, w.dtype), w(i)),
+                name="weights_new",
+            )  # fmt: skip
+        every = te.compute(t.shape, lambda *i: w(t(*i)), name="all_weights")
+        if reduction != "none":
+            grad = topi.broadcast_to(grad, t.shape)
+        if reduction == "mean":
+            grad = topi.divide(grad, topi.sum(every) if t.shape else every)
+
+        def element(*index: Any) -> Any:
+            rest = (*index[:at], *index[at + 1 :])
+            return Select(index[at].equal(t(*rest)), -every(*rest) * grad(*rest), zero)
+
+        return te.compute(x.shape, element, name="pred_grad")
+
+    operands = [output_grad, predictions, targets, *([] if weights is None else [weights])]
+    return bb.call_te(compute, *operands, primfunc_name_hint="nll_loss_backward")
+
+
+def nll_loss_backward_of_classes(bb: BlockBuilder, call: Call) -> Expr:
+    """Legalization in which a target that is ignored needs to be no class: -100, say."""
+    assert call.attrs is not None, "the operator has attributes"
+    reduction, ignore_index = call.attrs.reduction, int(call.attrs.ignore_index)  # type: ignore[attr-defined]
+
     def compute(grad: Any, x: Any, t: Any, given: Any = None) -> Any:
         w = class_weights(x, given)
         at = 0 if len(x.shape) == 1 else 1
@@ -133,10 +168,11 @@ def _nll_backward_te(
 
         return te.compute(x.shape, element, name="nll_loss_backward")
 
-    operands = [output_grad, predictions, targets]
-    if weights is not None:
-        operands.append(weights)
-    return bb.call_te(compute, *operands, primfunc_name_hint="nll_loss_backward")
+    return bb.call_te(compute, *call.args, primfunc_name_hint="nll_loss_backward")
+
+
+# For `LegalizeOps` where kernels are for programs that run.
+OF_CLASSES: Final = {"relax.grad.nll_loss_backward": nll_loss_backward_of_classes}
 
 
 @nll_loss_backward.reference
@@ -198,6 +234,10 @@ def _pool_backward(kind: str) -> Any:
     def info(
         ctx: Infer, output_grad: TensorStructInfo, data: TensorStructInfo, **o: Any
     ) -> TensorStructInfo:
+        for what, given, layout in (
+            ("output_grad", output_grad, o["out_layout"]), ("data", data, o["layout"]),
+        ):  # fmt: skip
+            check_ndim(ctx, what, given, sum(letter.isalpha() for letter in layout))
         return data
 
     @op.legalize
@@ -363,6 +403,8 @@ def _take_backward_info(
     *,
     axis: int | None,
 ) -> TensorStructInfo:
+    if axis is not None and x.ndim != -1:
+        axis_index(ctx, axis, x.ndim)
     return x
 
 
