@@ -9,9 +9,10 @@ from tvm import dlight, te, tir
 from tvm.dlight.cpu import Fallback
 from tvm.dlight.cpu.elementwise import vector_width
 from tvm.target import Target
+from tvm.tir.functor import walk
 
 
-def relu(*shape: int) -> tir.PrimFunc:
+def relu(*shape: object) -> tir.PrimFunc:
     a = te.placeholder(shape, name="A")
     zero = tir.const(0.0, "float32")
     return te.create_prim_func([a, te.compute(shape, lambda *i: tir.max(a[i], zero), name="B")])
@@ -50,6 +51,37 @@ def test_symbolic_extents() -> None:
     a = te.placeholder((n, 4), name="A")
     func = te.create_prim_func([a, te.compute((n, 4), lambda i, j: a[i, j] * 2.0, name="B")])
     scheduled(Fallback(), func, SPR, sizes={"n": 5})
+
+
+def test_dimensions_of_any_size_are_one_run() -> None:
+    n, m = te.size_var("n"), te.size_var("m")
+    after = scheduled(Fallback(), relu(n, 3, m), sizes={"n": 2, "m": 7})
+    loops = [node for node in walk(after.body) if isinstance(node, tir.For)]
+    assert len(loops) == 2, "vectors, and lanes of each"
+
+
+@pytest.mark.cpu
+@pytest.mark.parametrize("dtype", ["float32", "float16", "float64", "int8", "int32", "bool"])
+def test_machine_code_of_any_size(dtype: str) -> None:
+    """Whole vectors but for the last, which is masked or scalar: nothing behind it is touched."""
+    n, m = te.size_var("n"), te.size_var("m")
+    a, b = te.placeholder((n, m), dtype, name="A"), te.placeholder((m,), dtype, name="b")
+    c = te.compute((n, m), lambda i, j: tir.if_then_else(a[i, j] != b[j], a[i, j], b[0]), name="C")
+    funcs = {"one": te.create_prim_func([a, te.compute((n, m), lambda i, j: a[i, j], name="B")]),
+             "rows": te.create_prim_func([a, b, c])}  # fmt: skip
+    mod = tvm.IRModule({k: f.with_attr("global_symbol", k) for k, f in funcs.items()})
+    with Target("llvm"):
+        built = tvm.compile(dlight.ApplyDefaultSchedule(Fallback())(mod), target="llvm")
+    rng = np.random.default_rng(0)
+    for rows, columns in [(1, 1), (3, 5), (2, 16), (5, 67), (0, 4)]:
+        x, y = (rng.integers(0, 2, s).astype(dtype) for s in ((rows, columns), (columns,)))
+        held = np.full(rows * columns + 1, 1, dtype)  # one more behind the end
+        view = tvm.runtime.from_dlpack(held[:-1].reshape(rows, columns))
+        built["one"](tvm.runtime.tensor(x), view)
+        np.testing.assert_array_equal(held[:-1].reshape(x.shape), x)
+        built["rows"](tvm.runtime.tensor(x), tvm.runtime.tensor(y), view)
+        np.testing.assert_array_equal(held[:-1].reshape(x.shape), np.where(x != y, x, y[0]))
+        assert held[-1] == 1
 
 
 def test_widths() -> None:

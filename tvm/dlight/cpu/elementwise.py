@@ -21,6 +21,7 @@ from .access import (
     volume,
 )
 from .cost import ROW, bytes_us, flops_us, share_out
+from .reduction import keep_whole
 from .transpose import schedule_squares, square_of
 
 GATHERING = 8  # lanes of 32 bits from which on processors have instructions that gather
@@ -120,6 +121,8 @@ def _vectorize(
         return outer, f"one vector of {width}"
     rest, vector = sch.split(inner, factors=[None, width])
     sch.vectorize(vector)
+    if not isinstance(loop.extent, IntImm) or loop.extent.value % width:
+        keep_whole(sch, rest)
     return [*outer, rest], f"vectors of {width}"
 
 

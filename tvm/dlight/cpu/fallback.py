@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from tvm.dlight.base import open_schedule
 from tvm.target.target import Target
+from tvm.tir.expr import IntImm
 from tvm.tir.function import PrimFunc
+from tvm.tir.functor import walk
 from tvm.tir.schedule import Schedule, ScheduleError
-from tvm.tir.stmt import BlockRealize
+from tvm.tir.stmt import Block, BlockRealize
 
 from .base import CPUScheduleRule, decompose, root_blocks, with_reason
 from .general import Rest, inline_epilogues
 from .rows import schedule_rows
+from .runs import Runs, as_runs
 from .sliding import slide
 
 
@@ -21,6 +24,11 @@ class Fallback(CPUScheduleRule):
         """The schedule; None for a function without blocks."""
         if not isinstance(func.body, BlockRealize):
             return None
+        runs = _one_run(func)
+        if runs is not None:
+            made = runs.schedule_of_planes(self._schedule(runs.func, target, windows=False))
+            if made is not None:
+                return made
         try:
             return self._schedule(func, target, windows=True)
         except ScheduleError:  # sizes of which too little is known
@@ -43,3 +51,23 @@ class Fallback(CPUScheduleRule):
                     rest.done(block)
             reasons += rest.schedule_windows(target.cpu)
         return with_reason(sch, "; ".join([*reasons, *rest.schedule(target.cpu)]))
+
+
+def _one_run(func: PrimFunc) -> Runs | None:
+    """The function with the last dimensions of what it makes as one, as many as can be.
+
+    Where an extent is a symbol, rows that are neighbours in memory could not be told to be.
+    """
+    assert isinstance(func.body, BlockRealize), "looked at by the caller"
+    blocks = [n for n in walk(func.body.block.body) if isinstance(n, Block)]
+    if any(block.init is not None or not block.writes for block in blocks):
+        return None
+    for block in blocks[-1:]:
+        shape = block.writes[0].buffer.shape
+        for first in range(len(shape) - 1):
+            if all(isinstance(extent, IntImm) for extent in shape[first + 1 :]):
+                return None
+            found = as_runs(func, shape[first:])
+            if found is not None:
+                return found
+    return None
