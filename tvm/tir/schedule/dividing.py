@@ -13,7 +13,7 @@ from tvm.tir.buffer import Buffer
 from tvm.tir.expr import IntImm, IterVar, Var, make_const
 from tvm.tir.functor import StmtExprMutator, substitute, walk
 from tvm.tir.op.arith import is_one, is_zero, logical_and, max_of, min_of
-from tvm.tir.stmt import Block, BlockRealize, BufferRegion, For, Stmt
+from tvm.tir.stmt import Block, BlockRealize, BufferRegion, Stmt
 
 from .analysis.affine import conjuncts, loop_ranges, relax_exact, relax_upper
 from .analysis.query import loop_of
@@ -66,7 +66,7 @@ def divided(
             fast="The bindings cannot be divided by the loop",
         )
     *pairs, (outer_part, inner_part) = parts
-    outside, within = _free_guards(realize, [loop_of(sref) for sref in inside])
+    outside, within = _free_guards(realize, ranges, inner_vars)
     found = Divided(
         [], [], logical_and(outer_part.extent, outside), [], [],
         logical_and(inner_part.extent, within), realize.block, None,
@@ -129,11 +129,14 @@ def _is_shifted(outer: IterMark, inner: IterMark) -> bool:
 
 
 def _free_guards(
-    realize: BlockRealize, inside: Sequence[For]
+    realize: BlockRealize, loops: Mapping[Var, Range], inside: Sequence[Var]
 ) -> tuple[PrimExpr, PrimExpr]:
-    """Conditions on loops that no variable is bound to, outside and inside of the new block."""
-    bound = {n for value in realize.iter_values for n in walk(value) if isinstance(n, Var)}
-    inner_vars = {loop.loop_var for loop in inside}
+    """Conditions on what no variable is bound to, outside and inside of the new block.
+
+    These are loops without use, and all that stands outside of the scope of the block.
+    """
+    bound = {n for value in realize.iter_values for n in walk(value) if n in loops}
+    inner_vars = set(inside)
     outer: PrimExpr = TRUE
     inner: PrimExpr = TRUE
     for part in conjuncts(realize.predicate):

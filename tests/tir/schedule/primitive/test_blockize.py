@@ -178,3 +178,23 @@ def test_bindings_that_are_not_affine_stay_on_their_side() -> None:
 def test_bindings_that_are_not_affine_and_mixed() -> None:
     sch = open_schedule(clamped)
     refuses(sch, "cannot be divided", "blockize", sch.get_loops("B")[1])
+
+
+def test_conditions_on_loops_outside_of_the_scope_stay() -> None:
+    @T.prim_func
+    def before(A: T.Buffer((8, 8), "float32"), B: T.Buffer((8, 8), "float32")):
+        for i in range(10):
+            with T.block("outer"):
+                T.reads(A[0:8, 0:8])
+                T.writes(B[0:8, 0:8])
+                for j in range(8):
+                    with T.block("B"):
+                        vi = T.axis.spatial(8, i - 1)
+                        vj = T.axis.spatial(8, j)
+                        T.where(1 <= i and i < 9)
+                        B[vi, vj] = A[vi, vj]
+
+    sch = open_schedule(before)
+    sch.blockize(sch.get_loops("B")[0])
+    assert "T.where(1 <= i and i < 9)" in sch.mod.script()
+    check(sch, before)
