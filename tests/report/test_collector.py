@@ -197,3 +197,49 @@ def test_open_sizes_are_said_to_be_open() -> None:
     assert kernel.flops is None
     assert kernel.nbytes is None
     assert found.sources[0].shape == "float32[n]"
+
+
+def test_code_for_another_machine_is_told_and_not_run() -> None:
+    found = collect(program(), "llvm -mtriple=aarch64-linux-gnu -mcpu=neoverse-n1")
+    assert found.latency_us is None
+    assert found.machine is not None
+    assert found.machine.roofs is None
+    assert "nothing was measured: " in found.notes[0]
+    assert "aarch64-linux-gnu" in found.notes[0]
+    code = found.kernels[found.calls[0].kernel].code
+    assert code is not None
+    assert any("fmla" in text for text in found.text_lines(code.asm))
+
+
+def test_a_kind_without_a_device_is_compiled_for() -> None:
+    if tvm.device("metal").exist:
+        return
+    found = collect(program(), "metal")
+    assert found.calls
+    assert found.notes == ["nothing was measured: there is no device of kind metal here"]
+
+
+PACKED = """
+from tvm.script import ir as I, relax as R
+
+@I.ir_module
+class Module:
+    @R.function
+    def main(x: R.Tensor((4, 4), "float32")) -> R.Tensor(dtype="float32", ndim=1):
+        y = R.add(x, x)
+        z = R.unique(y, sorted=True)
+        return z
+"""
+
+
+def test_bytecode_and_lines_of_a_script() -> None:
+    found = collect(tvm.script.from_source(PACKED), code=False)
+    assert [source.name for source in found.sources] == [
+        "x (line 7)", "y (line 8)", "z (line 9)"
+    ]  # fmt: skip
+    (call,) = found.calls
+    assert (call.kernel, call.shape) == ("add", "float32[4, 4]")
+    assert call.measured_us is not None
+    assert found.latency_us is not None
+    assert found.memory is None
+    assert found.notes == []

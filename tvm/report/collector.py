@@ -7,12 +7,14 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
+from tvm.backend.llvm import jit
+from tvm.backend.llvm.target import machine_of
 from tvm.driver import compile as compile_module
 from tvm.error import TVMError
 from tvm.ir.module import IRModule
 from tvm.ir.transform import PassContext
 from tvm.relax.expr import Function
-from tvm.runtime import cpu, num_threads, tensor
+from tvm.runtime import cpu, device, num_threads, tensor
 from tvm.runtime.vm import VirtualMachine
 from tvm.target.target import Target
 from tvm.tir.build import HOST_KINDS
@@ -28,7 +30,7 @@ from .costs import (
     own_memory,
     predicted_us,
 )
-from .graph import calls_of, main_of, sources_of
+from .graph import calls_kernels, calls_of, main_of, sources_of
 from .machine_code import code_of
 from .memory import memory_of
 from .recorder import Recorder
@@ -123,8 +125,8 @@ def assemble(
     report.lines = table.lines
     tell("measure", len(names), len(names))
     _add_machine(report, target, times)
-    if times and made is not None and target.kind.name in HOST_KINDS:
-        _add_times(report, made, inputs)
+    if times and made is not None:
+        _add_times(report, made, target, inputs)
     return report
 
 
@@ -139,15 +141,7 @@ def _last_graph(life: dict[str, Life], given: IRModule) -> tuple[str, Function] 
         return None
     name = next(v.name_hint for v, f in given.functions.items() if f is main)
     forms = [form for *_, form in life[name].forms if isinstance(form, Function)]
-    kept = [form for form in forms if not _is_bytecode(form)]
-    return name, kept[-1]
-
-
-def _is_bytecode(func: Function) -> bool:
-    """Whether a graph has been lowered to what the virtual machine runs, where calls are packed."""
-    ops = {getattr(b.value, "op", None) for block in func.body.blocks for b in block.bindings}
-    names = [str(getattr(op, "name", "")) for op in ops]
-    return any(name.startswith(("relax.vm.", "relax.memory.")) for name in names)
+    return name, next((form for form in reversed(forms) if calls_kernels(form)), forms[-1])
 
 
 def _kernel(
@@ -206,9 +200,10 @@ def _add_machine(report: w.Report, target: Target, measured: bool) -> None:
     if "cpu" not in target.keys:
         return
     m = target.cpu
+    here = target.kind.name == "c" or jit.is_native(machine_of(target))
     report.machine = w.Machine(
         m.name, m.arch, m.vector_bits, m.vector_registers, m.fma_ports, m.l1d_bytes, m.l2_bytes,
-        m.l3_bytes, m.cores, roofs(measure=measured),
+        m.l3_bytes, m.cores, roofs(measure=measured) if here else None,
     )  # fmt: skip
     for call in report.calls:
         kernel = report.kernels.get(call.kernel)
@@ -216,17 +211,25 @@ def _add_machine(report: w.Report, target: Target, measured: bool) -> None:
             call.predicted_us = predicted_us(kernel, report.machine)
 
 
-def _add_times(report: w.Report, made: Any, inputs: Sequence[Any] | None) -> None:
+def _add_times(
+    report: w.Report, made: Any, target: Target, inputs: Sequence[Any] | None
+) -> None:
+    kind = target.kind.name
+    place = cpu() if kind in HOST_KINDS else device(kind)
+    if kind not in HOST_KINDS and not place.exist:
+        report.notes.append(f"nothing was measured: there is no device of kind {kind} here")
+        return
     if not report.graph:
         _add_kernel_times(report, made)
         return
     try:
-        vm = VirtualMachine(made, cpu())
+        vm = VirtualMachine(made, place)
         arrays = sample_inputs(vm.signature("main").params) if inputs is None else inputs
+        given = [tensor(a, place) if hasattr(a, "__array__") else a for a in arrays]
+        measure(report, vm, given)
     except (TVMError, TypeError, ValueError, AttributeError) as error:
-        report.notes.append(f"nothing was measured: {str(error).splitlines()[0]}")
-        return
-    measure(report, vm, [tensor(a) if hasattr(a, "__array__") else a for a in arrays])
+        told = " ".join(line.strip() for line in str(error).splitlines()[:2])
+        report.notes.append(f"nothing was measured: {told}")
 
 
 def _add_alternatives(
@@ -260,7 +263,6 @@ def _add_kernel_times(report: w.Report, made: Any) -> None:
 def _versions() -> dict[str, str]:
     import numpy
 
-    from tvm.backend.llvm import jit
     from tvm.support.libinfo import libinfo
 
     return {

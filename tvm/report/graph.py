@@ -63,7 +63,19 @@ def sources_of(mod: IRModule) -> tuple[list[w.Source], list[set[tuple[str, int]]
         maker[var] = [len(found)]
         places.append(_places(span))
         found.append(_source(_operator(value), var.name_hint, var, used, span))
+    _tell_apart(found, places)
     return found, places
+
+
+def _tell_apart(found: list[w.Source], places: list[set[tuple[str, int]]]) -> None:
+    """Nodes of a script are called by their lines: its name alone is that of all of them."""
+    lines: dict[str, set[int]] = {}
+    for where in places:
+        for name, line in where:
+            lines.setdefault(name, set()).add(line)
+    for source in found:
+        if len(lines.get(source.name, ())) > 1:
+            source.name = f"{source.value} (line {source.place.rpartition(':')[2]})"
 
 
 def calls_of(
@@ -97,6 +109,11 @@ def main_of(mod: IRModule) -> Function | None:
     """`main`, or the only function of the graph."""
     graphs = {v.name_hint: f for v, f in mod.functions.items() if isinstance(f, Function)}
     return graphs.get("main", next(iter(graphs.values()), None))
+
+
+def calls_kernels(func: Function) -> bool:
+    """Whether a graph calls kernels as graphs do: later forms write into memory that they get."""
+    return any(is_call_of(binding.value, *_KERNELS) for binding in _bindings(func))
 
 
 def kernel_of(value: RelaxExpr) -> str | None:
