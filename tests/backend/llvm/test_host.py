@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tvm.backend.llvm import host
-from tvm.error import TVMError
+from tvm.error import ShapeError, TVMError
 from tvm.ffi import library, register_global_func, remove_global_func
 from tvm.runtime import Tensor, tensor
 
@@ -86,13 +86,19 @@ def test_a_tensor_that_does_not_fit_is_an_error() -> None:
         new_value(lambda out: make(extents, 1, 2, 32, 1, b"x of float32", out))
 
 
-@pytest.mark.parametrize(
-    "shape", [(1 << 31, 1 << 31), (1 << 32, 1 << 30), (-1, -1), (3, -(1 << 62))]
-)
+@pytest.mark.parametrize("shape", [(1 << 31, 1 << 31), (1 << 32, 1 << 30)])
 def test_sizes_that_wrap_around_are_errors(shape: tuple[int, ...]) -> None:
     make = function("tvm_rt_tensor_new", I32, P, I32, I32, I32, I32, NAME, P)
     extents = (I64 * len(shape))(*shape)
     with pytest.raises(MemoryError, match=f"no room for {shape[0]} x {shape[1]}$"):
+        new_value(lambda out: make(extents, len(shape), 2, 32, 1, b"x of float32", out))
+
+
+@pytest.mark.parametrize("shape", [(-1, -1), (3, -(1 << 62)), (0, -1)])
+def test_extents_below_zero_are_errors(shape: tuple[int, ...]) -> None:
+    make = function("tvm_rt_tensor_new", I32, P, I32, I32, I32, I32, NAME, P)
+    extents = (I64 * len(shape))(*shape)
+    with pytest.raises(ShapeError, match=f"x of float32\n.*\n  found: {shape[0]} x {shape[1]}$"):
         new_value(lambda out: make(extents, len(shape), 2, 32, 1, b"x of float32", out))
 
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import sys
+
 import pytest
 
 import tvm
-from tvm.backend.llvm import setting
+from tvm.backend.llvm import setting, target
 from tvm.support import compiler_state
 from tvm.target import Target
 
@@ -26,6 +28,17 @@ def test_options_and_targets_count() -> None:
     with tvm.transform.PassContext(config={"tir.disable_vectorize": True}):
         found.append(setting.setting(Target("llvm")))
     assert all(found)
+    assert len({str(one) for one in found}) == len(found)
+
+
+def test_guarded_memory_and_llvms_effort_count(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("TVM_DEBUG_MEMORY", raising=False)
+    found = [setting.setting(Target("llvm")), setting.setting(Target("llvm -opt-level=1"))]
+    monkeypatch.setattr(target, "DEFAULT_LEVEL", 0)
+    found.append(setting.setting(Target("llvm")))
+    if sys.platform == "linux":
+        monkeypatch.setenv("TVM_DEBUG_MEMORY", "1")
+        found.append(setting.setting(Target("llvm")))
     assert len({str(one) for one in found}) == len(found)
 
 

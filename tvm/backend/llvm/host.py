@@ -204,6 +204,7 @@ size.loop:
   %i = phi i64 [ 0, %entry ], [ %i.next, %size.loop ]
   %size = phi i64 [ %size.0, %entry ], [ %size.next, %size.loop ]
   %wrapped = phi i1 [ false, %entry ], [ %wrapped.next, %size.loop ]
+  %below = phi i1 [ false, %entry ], [ %below.next, %size.loop ]
   %place = getelementptr inbounds i64, ptr %shape, i64 %i
   %extent = load i64, ptr %place, align 8
   ; an extent below zero counts as one above 2^63
@@ -211,6 +212,7 @@ size.loop:
   %size.next = extractvalue {{ i64, i1 }} %product, 0
   %over = extractvalue {{ i64, i1 }} %product, 1
   %negative = icmp slt i64 %extent, 0
+  %below.next = or i1 %below, %negative
   %odd = or i1 %over, %negative
   %wrapped.next = or i1 %wrapped, %odd
   %i.next = add i64 %i, 1
@@ -219,6 +221,7 @@ size.loop:
 alloc:
   %bytes = phi i64 [ %size.0, %entry ], [ %size.next, %size.loop ]
   %lost = phi i1 [ false, %entry ], [ %wrapped.next, %size.loop ]
+  %no.shape = phi i1 [ false, %entry ], [ %below.next, %size.loop ]
   %total = add i64 %bytes, %head
   %large = icmp ugt i64 %bytes, 4611686018427387904
   %endless = or i1 %lost, %large
@@ -227,8 +230,10 @@ alloc:
   %null = icmp eq ptr %self, null
   br i1 %null, label %refused, label %fill
 refused:
+  %kind = select i1 %no.shape, ptr @new.kind, ptr @ws.kind
+  %text = select i1 %no.shape, ptr @new.below, ptr @new.text
   %length.0 = call i32 (ptr, i64, ptr, ...) @snprintf(
-      ptr %words, i64 200, ptr @new.text, ptr %name)
+      ptr %words, i64 200, ptr %text, ptr %name)
   %start.0 = sext i32 %length.0 to i64
   br i1 %some, label %say.loop, label %said
 say.loop:
@@ -248,7 +253,7 @@ say.loop:
   %k.go = icmp slt i64 %k.next, %n
   br i1 %k.go, label %say.loop, label %said
 said:
-  call void @TVMFFIErrorSetRaisedFromCStr(ptr @ws.kind, ptr %words)
+  call void @TVMFFIErrorSetRaisedFromCStr(ptr %kind, ptr %words)
   br label %failed
 fill:
   store i64 1, ptr %self, align 8
@@ -417,6 +422,8 @@ _STRINGS = {
     "ws.endless": "out of memory for a kernel's workspace\n"
     "  found: a size that 64 bits do not hold",
     "new.text": "out of memory for tensor %.120s\n  found: no room for ",
+    "new.kind": "ShapeError",
+    "new.below": "memory for tensor %.120s\n  legal: extents from 0 on\n  found: ",
     "new.first": "%lld",
     "new.more": " x %lld",
     "find.kind": "ValueError",

@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 
 from tvm.ir.transform import PassContext
+from tvm.runtime import debug_memory
 from tvm.support.compiler_state import compiler_state, customised
 from tvm.support.dtype import custom_types
 from tvm.target.target import Target
 
 from . import cache
-from .jit import host_machine, llvm_version
+from .jit import llvm_version
+from .target import machine_of
 
 
 def setting(target: Target) -> list[str] | None:
@@ -30,4 +32,6 @@ def setting(target: Target) -> list[str] | None:
         )
     except (TypeError, ValueError):  # passes among the options
         return None
-    return [compiler_state(), str(llvm_version()), repr(host_machine()), str(target), how]
+    guards = "guarded memory" if debug_memory.enabled() else ""
+    machine = repr(machine_of(target))
+    return [compiler_state(), str(llvm_version()), machine, str(target), how, guards]

@@ -275,6 +275,21 @@ def test_shifts_of_all_bits() -> None:
         assert run(model, x, y).tolist() == wanted
 
 
+@pytest.mark.parametrize("direction", ["LEFT", "RIGHT"])
+def test_shifts_of_signed_integers(direction: str) -> None:
+    """As of version 28: signs come in from the left, and no bit remains of a shift out of range."""
+    x = np.repeat(np.int8([-128, -3, 0, 5, 127]), 7)
+    y = np.tile(np.int8([-1, 0, 1, 7, 8, 9, 127]), 5)
+    made = helper.make_node("BitShift", ["x", "y"], ["z"], direction=direction)
+    model = make_model([made], {"x": x, "y": y}, ["z"], opset=28)
+    none = (y < 0) | (y > 7)
+    if direction == "LEFT":
+        wanted = np.where(none, 0, x.astype("int32") << (y & 7)).astype("int8")
+    else:
+        wanted = x >> np.where(none, 7, y)
+    np.testing.assert_array_equal(run(model, x, y), wanted)
+
+
 def test_an_einsum_of_nothing() -> None:
     with pytest.raises(TVMError, match="attribute 'equation'"):
         from_onnx(_model(node("Einsum", ["x"], ["y"])))

@@ -333,13 +333,23 @@ def bitwise_not(node: Node) -> Result:
 
 @convert("BitShift")
 def bit_shift(node: Node) -> Result:
-    shift = op.left_shift if node.attr("direction") == "LEFT" else op.right_shift
+    """By a number of bits that there is not, all leave: what comes in remains, zeros or signs."""
     dtype = np.dtype(node.dtype())
-    bits = Constant(np.asarray(8 * dtype.itemsize, dtype))
-    inside = node.bb.emit(op.less(node[1], bits))
-    by = node.bb.emit(op.where(inside, node[1], Constant(np.asarray(0, dtype))))
-    moved = node.bb.emit(shift(node[0], by))
-    return op.where(inside, moved, Constant(np.asarray(0, dtype)))  # all bits have left
+    is_left, bits = node.attr("direction") == "LEFT", 8 * dtype.itemsize
+
+    def number(value: int) -> RelaxExpr:
+        return Constant(np.asarray(value, dtype))
+
+    inside = node.bb.emit(op.less(node[1], number(bits)))
+    if dtype.kind == "i":
+        from_zero = node.bb.emit(op.greater_equal(node[1], number(0)))
+        inside = node.bb.emit(op.logical_and(inside, from_zero))
+        if not is_left:
+            by = node.bb.emit(op.where(inside, node[1], number(bits - 1)))
+            return op.right_shift(node[0], by)
+    by = node.bb.emit(op.where(inside, node[1], number(0)))
+    moved = node.bb.emit((op.left_shift if is_left else op.right_shift)(node[0], by))
+    return op.where(inside, moved, number(0))
 
 
 @convert("Shrink")
