@@ -3,6 +3,7 @@ import pytest
 from tvm.ir.module import IRModule
 from tvm.ir.structural import assert_structural_equal
 from tvm.script import tir as T
+from tvm.target import Target
 from tvm.testing.pass_test import PassTest
 from tvm.tir.functor import walk
 from tvm.tir.transform import StorageRewrite
@@ -200,3 +201,21 @@ def test_bound_pointers_keep_elements_that_vectors_lay_out_otherwise(dtype, lane
 
     mod = IRModule.from_expr(func)
     assert_structural_equal(StorageRewrite()(mod), mod)
+
+
+def test_local_memory_stays_in_its_loop_on_cpus():
+    @T.prim_func
+    def func(A: T.Buffer((4, 8), "float32"), B: T.Buffer((4, 8), "float32")):
+        for i in range(4):
+            data = T.allocate([8], "float32", "local")
+            held = T.Buffer((8,), data=data, scope="local")
+            for j in range(8):
+                held[j] = A[i, j]
+            for j in range(8):
+                B[i, j] = held[7 - j]
+
+    moved = StorageRewrite()(IRModule({"func": func}))["func"]
+    assert type(moved.body).__name__ == "Allocate"
+    on_cpu = func.with_attr("target", Target("llvm"))
+    kept = StorageRewrite()(IRModule({"func": on_cpu}))["func"]
+    assert type(kept.body).__name__ == "For"

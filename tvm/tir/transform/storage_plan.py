@@ -59,7 +59,16 @@ def is_tagged(scope: str) -> bool:
 class Plan:
     """The memory of each allocation, and the memories of each place."""
 
-    def __init__(self, steps: Steps, body: s.Stmt, *, share: bool, same_types: bool) -> None:
+    def __init__(
+        self,
+        steps: Steps,
+        body: s.Stmt,
+        *,
+        share: bool,
+        same_types: bool,
+        staying: frozenset[str] = frozenset(),
+    ) -> None:
+        """Scopes that are `staying` are allocated where they are."""
         self.memory: dict[e.Var, Memory] = {}
         self.places: dict[s.Stmt | None, list[Memory]] = {}
         self._body = body
@@ -69,8 +78,9 @@ class Plan:
         self._free: list[Memory] = []
         self._in_place: set[e.Var] = set()
         self._kept = {
-            var for var, one in steps.allocations.items() if not _moves(one, steps, body)
-        }
+            var for var, one in steps.allocations.items()
+            if scope_of(one.op) in staying or not _moves(one, steps, body)
+        }  # fmt: skip
         for step, phase in steps.timeline:
             if phase != Steps.END:
                 for var in step.born:

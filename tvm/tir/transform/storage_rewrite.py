@@ -11,8 +11,9 @@ Allocations move to the start of the function, of the body of a parallel loop, o
 threads, if their sizes are known there; what nothing uses is gone. `storage_plan` says what shares
 memory; no buffers do where there is more than one of dynamic shared memory, or with the option
 `tir.merge_static_smem`: `MergeSharedMemoryAllocations` finds better places later. Memories of a
-device's own become one allocation for each scope. Pointers that let statements give to memory of
-whole vectors become pointers to vectors.
+device's own become one allocation for each scope. On CPUs, local memory stays where it is: it
+becomes registers, and what a round of a loop leaves in them is no concern of the next. Pointers
+that let statements give to memory of whole vectors become pointers to vectors.
 """
 
 from __future__ import annotations
@@ -52,7 +53,9 @@ def StorageRewrite(func: PrimFunc, mod: IRModule, ctx: PassContext) -> PrimFunc:
     share = len(dynamic) < 2 and not ctx.option("tir.merge_static_smem", False)
     target = func.attrs.get("target")
     typed = isinstance(target, Target) and target.kind.name in _TYPED_MEMORY
-    plan = Plan(steps, func.body, share=share, same_types=typed)
+    on_cpu = isinstance(target, Target) and target.kind.name in ("llvm", "c")
+    staying = frozenset(["local"] if on_cpu else [])
+    plan = Plan(steps, func.body, share=share, same_types=typed, staying=staying)
     func = func.with_body(_Rewriter(plan, steps.buffers).scope(None, func.body))
     return retype_bound_pointers(func)
 
