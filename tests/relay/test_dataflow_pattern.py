@@ -143,6 +143,17 @@ def test_constants_stay_where_a_pattern_asks_for_them() -> None:
         assert len(found.args) == len(found.op.params) == count
 
 
+def test_what_was_cut_out_is_left_alone() -> None:
+    add = is_op("add")(wildcard(), wildcard())
+    table = [("large", is_op("nn.relu")(add)), ("small", is_op("add")(wildcard(), wildcard()))]
+    mod = tvm.IRModule.from_expr(relay.Function([X, Y], relay.nn.relu(X + Y) + Y))
+    found = relay.transform.MergeComposite(table)(mod)["main"].body
+    inner = found.args[0].op
+    assert found.op.attrs["Composite"] == "small"
+    assert inner.attrs["Composite"] == "large"
+    assert relay.testing.count_ops(inner) == {"add": 1, "nn.relu": 1}
+
+
 def test_numbers_that_were_constants() -> None:
     x, gamma, beta = relay.var("x"), relay.var("g"), relay.var("b")
     epsilon = relay.const(1e-5).data.numpy().item()

@@ -729,6 +729,9 @@ def partition(
             users.setdefault(id(part), []).append(node)
     groups: dict[int, tuple[Matcher, set[int]]] = {}
     taken: set[int] = set()
+    for node in order:
+        if isinstance(node, Function) and "PartitionedFromPattern" in node.attrs:
+            taken.update(id(inside) for inside in post_order(node))  # by an earlier pattern
     for node in reversed(order):
         found = Matcher()
         if id(node) in taken or not found.match(pattern, node) or not check(node):

@@ -1,4 +1,8 @@
-"""Patterns of outside compilers, by the compiler's name."""
+"""Patterns of outside compilers, by the compiler's name; their modules load at first touch."""
+
+from tvm.support.lazy import lazy_names
 
 from .register import get_pattern_table as get_pattern_table
 from .register import register_pattern_table as register_pattern_table
+
+__getattr__ = lazy_names(__name__, {})

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Any, Final, TypeVar, overload
 
 Table = Callable[[], Any]
+F = TypeVar("F", bound=Table)
+_OURS: Final = ("cublas", "cudnn", "cutlass")  # modules of this package that set a table
 _TABLES: Final[dict[str, Table]] = {}
 
 
-def register_pattern_table(compiler: str, table: Table | None = None) -> Any:
+@overload
+def register_pattern_table(compiler: str, table: None = None) -> Callable[[F], F]: ...
+@overload
+def register_pattern_table(compiler: str, table: F) -> F: ...
+def register_pattern_table(compiler: str, table: Any = None) -> Any:
     """Set the function that gives a compiler's patterns, (name, pattern) or (name, pattern, check).
 
     Without `table` this is a decorator of the function. A later one takes the place of the first.
@@ -24,5 +31,7 @@ def register_pattern_table(compiler: str, table: Table | None = None) -> Any:
 
 def get_pattern_table(compiler: str) -> Any:
     """The patterns of a compiler; None if it has none."""
+    if compiler in _OURS and compiler not in _TABLES:
+        importlib.import_module(f"{__package__}.{compiler}")
     found = _TABLES.get(compiler)
     return None if found is None else found()

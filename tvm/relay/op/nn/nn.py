@@ -8,6 +8,7 @@ from .conv import conv2d as conv2d
 from .conv import conv2d_transpose as conv2d_transpose
 from .conv import conv3d as conv3d
 from .conv import conv3d_transpose as conv3d_transpose
+from .conv_grad import conv2d_backward_weight as conv2d_backward_weight
 from .dense import batch_flatten as batch_flatten
 from .dense import batch_matmul as batch_matmul
 from .dense import bias_add as bias_add
