@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import numpy as np
 import pytest
 
+import tvm
 from tests.dlight.programs import HASWELL, SPR, scheduled
 from tvm import te, tir, topi
-from tvm.dlight.cpu import Conv2D
+from tvm.dlight.cpu import Conv2D, Fallback
 from tvm.dlight.cpu.runs import as_runs
 from tvm.target import Target
 
@@ -61,3 +63,21 @@ def test_windows_of_several_places_stay() -> None:
     x, weight = te.placeholder((N, 5, H, W), name="X"), te.placeholder((7, 5, 3, 3), name="W")
     func = te.create_prim_func([x, weight, topi.nn.conv2d_nchw(x, weight, 1, 1, 1)])
     assert as_runs(func, [H, W]) is None
+
+
+@pytest.mark.cpu
+def test_planes_that_are_summed_over_are_runs() -> None:
+    n, h, w = (te.size_var(name) for name in "nhw")
+    x = te.placeholder((n, 3, h, w), name="X")
+    i, j = te.reduce_axis((0, h), name="i"), te.reduce_axis((0, w), name="j")
+    y = te.compute((n, 3), lambda b, c: te.sum(x[b, c, i, j], axis=[i, j]), name="Y")
+    mod = tvm.IRModule({"main": te.create_prim_func([x, y])})
+    with Target("llvm"):
+        after = tvm.dlight.ApplyDefaultSchedule(Fallback())(mod)
+    assert " = h * w" in after.script()
+    built = tvm.compile(after, target="llvm")
+    for shape in [(1, 3, 7, 7), (2, 3, 1, 40), (1, 3, 16, 16), (2, 3, 3, 0)]:
+        data = np.random.default_rng(0).standard_normal(shape).astype("float32")
+        out = tvm.runtime.empty(shape[:2])
+        built["main"](tvm.runtime.tensor(data), out)
+        np.testing.assert_allclose(out.numpy(), data.sum((2, 3)), rtol=1e-4, atol=1e-5)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+
 from tvm.dlight.base import open_schedule
+from tvm.ir.expr import PrimExpr
 from tvm.target.target import Target
-from tvm.tir.expr import IntImm
+from tvm.tir.expr import IntImm, IterVar
 from tvm.tir.function import PrimFunc
 from tvm.tir.functor import walk
 from tvm.tir.schedule import Schedule, ScheduleError
@@ -54,20 +57,29 @@ class Fallback(CPUScheduleRule):
 
 
 def _one_run(func: PrimFunc) -> Runs | None:
-    """The function with the last dimensions of what it makes as one, as many as can be.
+    """The function with the last dimensions of what it makes, or sums over, as one.
 
     Where an extent is a symbol, rows that are neighbours in memory could not be told to be.
     """
+    for plane in _planes(func):
+        found = as_runs(func, plane)
+        if found is not None:
+            return found
+    return None
+
+
+def _planes(func: PrimFunc) -> Iterator[Sequence[PrimExpr]]:
+    """Extents that may be one, those of most dimensions first."""
     assert isinstance(func.body, BlockRealize), "looked at by the caller"
     blocks = [n for n in walk(func.body.block.body) if isinstance(n, Block)]
-    if any(block.init is not None or not block.writes for block in blocks):
-        return None
-    for block in blocks[-1:]:
-        shape = block.writes[0].buffer.shape
-        for first in range(len(shape) - 1):
-            if all(isinstance(extent, IntImm) for extent in shape[first + 1 :]):
-                return None
-            found = as_runs(func, shape[first:])
-            if found is not None:
-                return found
-    return None
+    sums = [block for block in blocks if block.init is not None]
+    if not blocks or not all(block.writes for block in blocks):
+        return
+    shape: Sequence[PrimExpr] = blocks[-1].writes[0].buffer.shape
+    if sums:
+        reducing = [iv for iv in sums[0].iter_vars if iv.iter_type == IterVar.CommReduce]
+        shape = [iv.dom.extent for iv in reducing if iv.dom is not None]
+    for first in range(len(shape) - 1):
+        if all(isinstance(extent, IntImm) for extent in shape[first + 1 :]):
+            return
+        yield shape[first:]

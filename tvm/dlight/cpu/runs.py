@@ -201,12 +201,16 @@ class _Runs(StmtExprMutator):
 
 
 def _along(block: Block, plane: Sequence[PrimExpr]) -> list[IterVar]:
-    """The variables of a block that run along a plane, in the order of its dimensions."""
-    spatial = [iv for iv in block.iter_vars if iv.iter_type == IterVar.DataPar]
-    for last in range(len(spatial), len(plane) - 1, -1):
-        found = spatial[last - len(plane) : last]
-        if _ends_in([iv.dom.extent for iv in found if iv.dom is not None], plane):
-            return found
+    """The variables of a block that run along a plane, in the order of its dimensions.
+
+    Those of its result, or those that it sums over.
+    """
+    for kind in (IterVar.DataPar, IterVar.CommReduce):
+        own = [iv for iv in block.iter_vars if iv.iter_type == kind]
+        for last in range(len(own), len(plane) - 1, -1):
+            found = own[last - len(plane) : last]
+            if _ends_in([iv.dom.extent for iv in found if iv.dom is not None], plane):
+                return found
     return []
 
 
