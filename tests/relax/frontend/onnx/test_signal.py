@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from onnx import helper
 
-from tests.relax.frontend.onnx.models import Array, check, make_model, run_compiled
+from tests.relax.frontend.onnx.models import Array, check, check_sizes, make_model, run_compiled
 from tvm.error import OpAttributeInvalid
 from tvm.relax.frontend.onnx import from_onnx
 
@@ -77,6 +77,24 @@ def test_windows_along_a_signal(one_sided: int) -> None:
     }  # fmt: skip
     node = helper.make_node("STFT", ["x", "step", "w", "n"], ["y"], onesided=one_sided)
     check(make_model([node], {"x": x}, ["y"], weights), {"x": x}, rtol=1e-3)
+
+
+def test_windows_over_any_number_of_samples() -> None:
+    weights = {"step": np.array(3, "int64"), "w": np.hanning(8).astype("float32")}
+    node = helper.make_node("STFT", ["x", "step", "w"], ["y"])
+    runs = [{"x": RNG.standard_normal(shape).astype("float32")}
+            for shape in ((1, 8, 1), (2, 31, 1))]  # fmt: skip
+    model = make_model([node], runs[0], ["y"], weights, shapes={"x": ["batch", "n", 1]})
+    check_sizes(model, runs, rtol=1e-3)
+
+
+@pytest.mark.parametrize("inverse", [0, 1])
+def test_a_transform_of_any_length(inverse: int) -> None:
+    node = helper.make_node("DFT", ["x"], ["y"], axis=1, inverse=inverse, onesided=1 - inverse)
+    width = 1 + inverse
+    runs = [{"x": RNG.standard_normal((2, n, width)).astype("float32")} for n in (1, 6, 9)]
+    model = make_model([node], runs[0], ["y"], shapes={"x": [2, "n", width]})
+    check_sizes(model, runs, rtol=1e-3)
 
 
 @pytest.mark.parametrize("bins", [4, 8])

@@ -1,9 +1,10 @@
 """Recurrent layers whose number of steps only running tells: one kernel goes through all of them.
 
-The products with the inputs are made before, as for known steps. Each batch is on its own:
+The products with the inputs are made before, as for known steps. Few rows of the batch go
+together, and make use of each weight that is read; those left over go one by one:
 
     for t in steps:
-        gates = own_bias + h @ R                    columns in lanes
+        gates = own_bias + h @ R                    columns in lanes, sums in registers
         h, c = formula(inputs[t] + gates, h, c)
 """
 
@@ -19,6 +20,8 @@ from tvm.tir.stmt import ForKind
 from tvm.topi.loops import load, loop, parallel, sequence, store, when
 
 Activation = Callable[[Any], Any]
+# rows of the batch that share what is read of the weights
+TOGETHER = 4
 
 
 @dataclass(frozen=True)
@@ -66,33 +69,85 @@ def _kernel(recipe: Recipe, ins: list[Any], outs: list[Any], steps: Any, batch: 
     shown, state, cell, gates = outs
     hidden, count = recipe.hidden, recipe.gates * recipe.hidden
 
-    def of_batch(b: PrimExpr) -> tir.Stmt:
-        def start(j: PrimExpr) -> tir.Stmt:
-            return sequence(
-                store(state, load(first, b, j), b, j), store(cell, load(first_cell, b, j), b, j)
-            )
+    def rows(first_row: PrimExpr, many: int) -> tir.Stmt:
+        def each(make: Callable[[PrimExpr], tir.Stmt]) -> tir.Stmt:
+            return sequence(*(make(first_row + i) for i in range(many)))
+
+        def start(b: PrimExpr) -> tir.Stmt:
+            def keep(j: PrimExpr) -> tir.Stmt:
+                return sequence(
+                    store(state, load(first, b, j), b, j), store(cell, load(first_cell, b, j), b, j)
+                )
+
+            zeros = _lanes(count, lambda j: store(gates, tir.const(0, gates.dtype), b, j))
+            return sequence(_lanes(hidden, keep), zeros)
 
         def step(number: PrimExpr) -> tir.Stmt:
             t = steps - 1 - number if recipe.backward else number
-            done = _step(recipe, b, t, products, weights, bias, outs, peepholes)
-            if lengths is None:
-                return done
-            nothing = loop(
-                hidden, lambda j: store(shown, tir.const(0, shown.dtype), t, b, j), "j"
-            )
-            inside = load(lengths, b).astype("int64") > t.astype("int64")
-            return when(inside, done, nothing)
 
-        zeros = loop(count, lambda j: store(gates, tir.const(0, gates.dtype), b, j), "j")
-        return sequence(loop(hidden, start, "j"), zeros, loop(steps, step, "t"))
+            def shown_of(b: PrimExpr, done: tir.Stmt) -> tir.Stmt:
+                if lengths is None:
+                    return done
+                zero = tir.const(0, shown.dtype)
+                nothing = _lanes(hidden, lambda j: store(shown, zero, t, b, j))
+                inside = load(lengths, b).astype("int64") > t.astype("int64")
+                return when(inside, done, nothing)
 
-    return parallel(batch, of_batch, "b")
+            return _step(recipe, first_row, many, t, products, weights, bias, outs, peepholes,
+                         shown_of)  # fmt: skip
+
+        return sequence(each(start), loop(steps, step, "t"))
+
+    tiles = tir.floordiv(batch, tir.const(TOGETHER, "int64"))
+    return sequence(
+        parallel(tiles, lambda b: rows(b * TOGETHER, TOGETHER), "tile"),
+        parallel(batch - tiles * TOGETHER, lambda b: rows(b + tiles * TOGETHER, 1), "b"),
+    )
 
 
 def _step(
-    recipe: Recipe, b: Any, t: Any, products: Any, weights: Any, bias: Any, outs: Any,
-    peepholes: Any,
+    recipe: Recipe, row: Any, many: int, t: Any, products: Any, weights: Any, bias: Any,
+    outs: Any, peepholes: Any, shown_of: Callable[[Any, tir.Stmt], tir.Stmt],
 ) -> tir.Stmt:  # fmt: skip
+    """One step of `many` rows of the batch from `row` on."""
+    gates, state = outs[3], outs[1]
+    hidden = recipe.hidden
+    rows = [row + i for i in range(many)]
+
+    def product(low: int, high: int, source: Callable[[Any, Any], Any]) -> tir.Stmt:
+        return _product(gates, weights, bias, rows, low, high, hidden, source)
+
+    def of_state(b: Any, k: Any) -> PrimExpr:
+        return load(state, b, k)
+
+    def formulas() -> tir.Stmt:
+        return sequence(*(
+            shown_of(b, _formula(recipe, b, t, products, outs, peepholes)) for b in rows
+        ))  # fmt: skip
+
+    if recipe.kind == "GRU" and recipe.before_reset:
+        # the state that was reset stands where its gate stood
+        def reset(b: Any) -> tir.Stmt:
+            def one(j: PrimExpr) -> tir.Stmt:
+                gate = load(products, t, b, j + hidden) + load(gates, b, j + hidden)
+                r = recipe.activations[0](gate)
+                return store(gates, r * load(state, b, j), b, j + hidden)
+
+            return _lanes(hidden, one)
+
+        return sequence(
+            product(0, 2 * hidden, of_state),
+            *(reset(b) for b in rows),
+            product(2 * hidden, 3 * hidden, lambda b, k: load(gates, b, k + hidden)),
+            formulas(),
+        )
+    return sequence(product(0, recipe.gates * hidden, of_state), formulas())
+
+
+def _formula(
+    recipe: Recipe, b: Any, t: Any, products: Any, outs: Any, peepholes: Any
+) -> tir.Stmt:
+    """The new state of a row, from its gates."""
     shown, state, cell, gates = outs
     hidden, f = recipe.hidden, recipe.activations
 
@@ -136,51 +191,56 @@ def _step(
         after = load(cell, b, j)
         return sequence(update, keep(f[0](seen(1, 1, after)) * f[2](after), j))
 
-    def product(low: int, high: int, source: Callable[[Any], Any]) -> tir.Stmt:
-        return _product(gates, weights, bias, b, low, high, hidden, source)
-
-    def of_state(k: Any) -> PrimExpr:
-        return load(state, b, k)
-
-    if recipe.kind == "GRU" and recipe.before_reset:
-        # the state that was reset stands where its gate stood
-        def reset(j: PrimExpr) -> tir.Stmt:
-            r = f[0](x(1, j) + own(1, j))
-            return store(gates, r * load(state, b, j), b, j + hidden)
-
-        return sequence(
-            product(0, 2 * hidden, of_state),
-            loop(hidden, reset, "j"),
-            product(2 * hidden, 3 * hidden, lambda k: load(gates, b, k + hidden)),
-            loop(hidden, gru, "j"),
-        )
     formula = {"RNN": plain, "GRU": gru, "LSTM": lstm}[recipe.kind]
-    return sequence(product(0, recipe.gates * hidden, of_state), loop(hidden, formula, "j"))
+    return _lanes(hidden, formula)
 
 
 def _product(
-    gates: Any, weights: Any, bias: Any, b: Any, low: int, high: int, hidden: int,
-    source: Callable[[Any], Any],
+    gates: Any, weights: Any, bias: Any, rows: Sequence[Any], low: int, high: int, hidden: int,
+    source: Callable[[Any, Any], Any],
 ) -> tir.Stmt:  # fmt: skip
-    """Columns `low` to `high` of bias + source @ weights, some at a time."""
-    count = high - low
-    lanes = next(n for n in (16, 8, 4, 2, 1) if count % n == 0)
+    """Columns `low` to `high` of bias + source @ weights, for some rows, some columns at a time."""
+    # as many sums as hide how long one takes: several rows, or several vectors of one
 
-    def columns(block: PrimExpr) -> tir.Stmt:
-        def lane(make: Callable[[Any], tir.Stmt]) -> tir.Stmt:
-            kind = ForKind.VECTORIZED if lanes > 1 else ForKind.SERIAL
-            width = tir.const(lanes, "int64")
-            return loop(width, lambda i: make(block * lanes + i + low), "i", kind)
-
+    def columns(lane: Callable[[Callable[[PrimExpr], tir.Stmt]], tir.Stmt]) -> tir.Stmt:
         def add(k: PrimExpr) -> tir.Stmt:
-            return lane(lambda j: store(
-                gates, load(gates, b, j) + source(k) * load(weights, k, j), b, j
+            return sequence(*(
+                lane(lambda j, b=b: store(  # type: ignore[misc]
+                    gates, load(gates, b, j + low) + source(b, k) * load(weights, k, j + low),
+                    b, j + low,
+                )) for b in rows
             ))  # fmt: skip
 
-        first = lane(lambda j: store(gates, load(bias, j), b, j))
-        return sequence(first, loop(tir.const(hidden, "int64"), add, "k"))
+        first = [
+            lane(lambda j, b=b: store(gates, load(bias, j + low), b, j + low))  # type: ignore[misc]
+            for b in rows
+        ]
+        return sequence(*first, loop(tir.const(hidden, "int64"), add, "k"))
 
-    return loop(tir.const(count // lanes, "int64"), columns, "block")
+    return _blocks(high - low, columns, 64 if len(rows) == 1 else 16)
+
+
+def _lanes(count: int, body: Callable[[PrimExpr], tir.Stmt]) -> tir.Stmt:
+    """`body(j)` for j below the count, some at a time."""
+    return _blocks(count, lambda lane: lane(body), 16)
+
+
+def _blocks(
+    count: int, body: Callable[[Callable[[Callable[[PrimExpr], tir.Stmt]], tir.Stmt]], tir.Stmt],
+    most: int,
+) -> tir.Stmt:  # fmt: skip
+    """The body for blocks of elements; the function that it gets is a loop over one of them."""
+    lanes = next(n for n in (64, 32, 16, 8, 4, 2, 1) if n <= most and count % n == 0)
+
+    def block(number: PrimExpr) -> tir.Stmt:
+        def lane(make: Callable[[PrimExpr], tir.Stmt]) -> tir.Stmt:
+            kind = ForKind.VECTORIZED if lanes > 1 else ForKind.SERIAL
+            width = tir.const(lanes, "int64")
+            return loop(width, lambda i: make(number * lanes + i), "i", kind)
+
+        return body(lane)
+
+    return loop(tir.const(count // lanes, "int64"), block, "block")
 
 
 def activation(

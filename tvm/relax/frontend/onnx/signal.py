@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from tvm.ir.expr import RelaxExpr
+from tvm import te
+from tvm.ir.expr import PrimExpr, RelaxExpr
 from tvm.relax import op
 from tvm.relax.expr import Constant, TupleGetItem
 from tvm.relax.struct_info import TensorStructInfo
@@ -30,8 +31,12 @@ class _Fourier:
         self.inverse = inverse
         self.sign = 1.0 if inverse else -1.0
 
-    def run(self, re: RelaxExpr, im: RelaxExpr | None, n: int) -> tuple[RelaxExpr, RelaxExpr]:
+    def run(
+        self, re: RelaxExpr, im: RelaxExpr | None, n: int | PrimExpr
+    ) -> tuple[RelaxExpr, RelaxExpr]:
         """(..., n), (..., n) -> the same; without an imaginary part it is zero."""
+        if isinstance(n, PrimExpr):  # what only running tells cannot be taken apart
+            return self._whole(re, im)
         re, im = self._transform(re, im, n)
         if self.inverse:
             scale = self._constant(np.asarray(1 / n))
@@ -46,10 +51,7 @@ class _Fourier:
             return self._product(re, im, turns, n)
         rows = max((d for d in range(2, int(n**0.5) + 1) if n % d == 0), default=0)
         if not rows:  # a long prime has no parts
-            im = self._emit(op.zeros_like(re)) if im is None else im
-            flag = IntImm("int32", int(self.inverse))
-            both = self.bb.emit_te(topi_dft, re, im, flag)
-            parts = self._emit(TupleGetItem(both, 0)), self._emit(TupleGetItem(both, 1))
+            parts = self._whole(re, im)
             if not self.inverse:
                 return parts
             scale = self._constant(np.asarray(n))  # topi divides by the length; so does `run`
@@ -57,6 +59,12 @@ class _Fourier:
                 op.multiply(parts[1], scale)
             )
         return self._in_parts(re, im, rows, n // rows)
+
+    def _whole(self, re: RelaxExpr, im: RelaxExpr | None) -> tuple[RelaxExpr, RelaxExpr]:
+        """By the sum that defines it; the inverse is divided by the length."""
+        im = self._emit(op.zeros_like(re)) if im is None else im
+        both = self.bb.emit_te(topi_dft, re, im, IntImm("int32", int(self.inverse)))
+        return self._emit(TupleGetItem(both, 0)), self._emit(TupleGetItem(both, 1))
 
     def _in_parts(
         self, re: RelaxExpr, im: RelaxExpr | None, rows: int, columns: int
@@ -132,14 +140,17 @@ def _dft(node: Node, axis: int) -> RelaxExpr:
     one_sided = bool(node.attr("onesided", 0))
     extent = node.shape(0)[axis]
     width = node.shape(0)[-1]
-    if not isinstance(extent, IntImm) or not isinstance(width, IntImm):
-        raise node.invalid("the extents", f"{extent}, {width}", "numbers")
+    if not isinstance(width, IntImm):
+        raise node.invalid("the last extent", str(width), "1 or 2")
+    back = one_sided and inverse  # the other half is the conjugate of this one
+    is_open = not isinstance(extent, IntImm)
+    if is_open and (back or node.has(1)):
+        raise node.invalid("the extent", str(extent), "a number, beside dft_length or one side")
     parts = [op.squeeze(_part(node, node[0], i, rank - 1), [rank - 1]) for i in range(width.value)]
     moved = [_moved(node, part, axis, rank - 2) for part in parts]
-    back = one_sided and inverse  # the other half is the conjugate of this one
-    default = 2 * (extent.value - 1) if back else extent.value
-    n = node.integers(1, "dft_length")[0] if node.has(1) else default
-    sized = [_sized(node, part, n // 2 + 1 if back else n) for part in moved]
+    default = 2 * (extent - 1) if back else extent
+    n = node.integers(1, "dft_length")[0] if node.has(1) else _plain(default)
+    sized = moved if is_open else [_sized(node, p, n // 2 + 1 if back else n) for p in moved]
     if back:
         sized = _mirrored(node, sized, n)
     fourier = _Fourier(node, node.dtype(0), inverse=inverse)
@@ -151,7 +162,11 @@ def _dft(node: Node, axis: int) -> RelaxExpr:
     return op.stack(placed, rank - 1)
 
 
-def _part(node: Node, value: RelaxExpr, start: int, axis: int, count: int = 1) -> RelaxExpr:
+def _plain(extent: PrimExpr) -> Any:
+    return extent.value if isinstance(extent, IntImm) else extent
+
+
+def _part(node: Node, value: RelaxExpr, start: int, axis: int, count: Any = 1) -> RelaxExpr:
     return node.bb.emit(op.strided_slice(value, [axis], [start], [start + count]))
 
 
@@ -196,17 +211,21 @@ def stft(node: Node) -> Result:
         raise node.invalid("window, frame_length", "neither", "one of them")
     batch, extent, *parted = node.shape(0)
     width = parted[0] if parted else IntImm("int64", 1)
-    if not isinstance(extent, IntImm) or not isinstance(width, IntImm):
-        raise node.invalid("the extents", f"{extent}, {width}", "numbers")
-    if step < 1 or not 0 < length <= extent.value:
-        raise node.invalid("frame_step, frame_length", (step, length), f"1 ... {extent.value}")
-    frames = (extent.value - length) // step + 1
-    places = np.arange(frames)[:, None] * step + np.arange(length)
+    if not isinstance(width, IntImm):
+        raise node.invalid("the extents", f"{extent}, {width}", "real or complex numbers")
+    if step < 1 or length < 1 or (isinstance(extent, IntImm) and length > extent.value):
+        raise node.invalid("frame_step, frame_length", (step, length), f"1 ... {extent}")
+
+    def frames(x: te.Tensor) -> te.Tensor:
+        shape = [batch, (extent - length) // step + 1, length]
+        made: te.Tensor = te.compute(shape, lambda b, frame, i: x(b, frame * step + i), "frames")
+        return made
+
     signal = node.bb.emit(op.reshape(node[0], [batch, extent, width]))
     parts = []
     for i in range(width.value):
-        part = op.squeeze(_part(node, signal, i, 2), [2])
-        framed: RelaxExpr = op.take(part, Constant(places.astype(np.int64)), 1)
+        part = node.bb.emit(op.squeeze(_part(node, signal, i, 2), [2]))
+        framed: RelaxExpr = node.bb.emit_te(frames, part, primfunc_name_hint="frames")
         if node.has(2):
             framed = op.multiply(framed, node[2])
         parts.append(node.bb.emit(framed))
