@@ -31,11 +31,13 @@ from tvm.relax.expr import (
     Binding,
     Call,
     Constant,
+    ExternFunc,
     Function,
     If,
     MatchCast,
     PrimValue,
     SeqExpr,
+    StringImm,
     Tuple,
     TupleGetItem,
     Var,
@@ -213,6 +215,12 @@ class Flow:
         elif is_call_of(value, "relax.builtin.alloc_tensor"):
             self.places[var] = [self._room(var.struct_info_, f"variable {var.name_hint!r}")]
         elif is_call_of(value, "relax.tensor_to_shape"):
+            self.places[var] = []
+        elif (text := _asserted(value)) is not None:
+            assert isinstance(value, Call), "checks are calls"
+            told = e.StringImm(f"AssertionError: Assertion Failed: {text}")
+            condition = self._truth(value.args[0])
+            self.stmts.append(s.AssertStmt(condition, told, s.Evaluate(0), value.span))
             self.places[var] = []
         elif var not in self.places:
             self.places[var] = self.alias(value)
@@ -496,6 +504,20 @@ class Flow:
 
 
 # --- struct infos ---
+
+
+def _asserted(value: RelaxExpr) -> str | None:
+    """The text of an `assert_op` that shows no values; None for anything else."""
+    if not isinstance(value, Call) or len(value.args) != 2:
+        return None
+    packed = isinstance(value.op, ExternFunc) and value.op.global_symbol == "relax.run.assert_op"
+    text = value.args[1]
+    if not (packed or is_call_of(value, "relax.assert_op")) or not isinstance(text, StringImm):
+        return None
+    try:
+        return text.value.format()
+    except (LookupError, ValueError):  # it names values that are not given: running says so
+        return None
 
 
 def tensor_info(info: StructInfo | None, what: str) -> TensorStructInfo:

@@ -136,7 +136,9 @@ def test_a_branch_that_cannot_be_is_a_check() -> None:
                        shapes={"x": ["n", 4, "m"]})  # fmt: skip
     mod = from_onnx(model)
     assert _branches(mod) == 0
-    run = relax.VirtualMachine(tvm.compile(mod, "llvm"), tvm.cpu())["main"]
+    executable = tvm.compile(mod, "llvm")
+    assert "main" in executable.artefact.profile_calls  # native code
+    run = relax.VirtualMachine(executable, tvm.cpu())["main"]
     x = _floats(3, 4, 1)
     np.testing.assert_array_equal(run(x).numpy(), x[..., 0].T)
     with pytest.raises(AssertionError, match="turned"):
