@@ -51,6 +51,9 @@ def told(report: Report) -> Report:
     made.calls = [dataclasses.replace(call) for call in report.calls]
     for number, call in enumerate(made.calls):
         call.measured_us, call.predicted_us = 40.0 / (number + 1), 10.0
+    first = made.kernels[made.calls[0].kernel]
+    made.kernels = {**made.kernels, first.name: dataclasses.replace(first, alternative="4x16 tile")}
+    made.calls[0].alternative_us = 55.0
     made.latency_us = 61.5
     roofs = Roofs("example", 2, 200.0, 100.0, {"L1": 800.0, "L2": 400.0, "L3": 100.0, "memory": 30})
     made.machine = Machine("example", "x86_64", 256, 16, 2, 1 << 15, 1 << 18, 1 << 21, 2, roofs)
@@ -119,6 +122,7 @@ def test_kernel_shows_its_texts_steps_and_buffers(page: Page, file: Path, told: 
     kernel = told.kernels[told.calls[0].kernel]
     page.open(file, "kernel", kernel=kernel.name)
     assert page.text(".reason") == kernel.reason
+    assert page.text(".head .quiet") == "With the next rule that fits: 55.0 µs, by 4x16 tile"
     assert [e.text.split(". ", 1)[1] for e in page.all(".tools option")] == [
         stage.name for stage in kernel.stages
     ]

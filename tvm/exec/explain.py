@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from tvm.exec.command import Outcome, table
 from tvm.exec.progress import Progress
-from tvm.exec.reports import WHAT, add_options, report_of
+from tvm.exec.reports import WHAT, add_alternatives, add_options, report_of
 
 if TYPE_CHECKING:
     from tvm.report import Report
@@ -47,10 +47,7 @@ class Row(NamedTuple):
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("model", type=Path, metavar="MODEL", help=WHAT)
     add_options(parser)
-    parser.add_argument(
-        "--alternatives", action="store_true",
-        help="compile once more with the next rule for each kernel, and tell what it would cost",
-    )  # fmt: skip
+    add_alternatives(parser)
     parser.add_argument(
         "--code", action="store_true", help="look at machine code too: spills of registers"
     )

@@ -30,6 +30,14 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_alternatives(parser: argparse.ArgumentParser) -> None:
+    """The option that asks for the next rules too."""
+    parser.add_argument(
+        "--alternatives", action="store_true",
+        help="compile once more with the next rule for each kernel, and tell what it would cost",
+    )  # fmt: skip
+
+
 def report_of(
     path: Path,
     args: argparse.Namespace,

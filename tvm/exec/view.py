@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from tvm.exec.command import Outcome
 from tvm.exec.files import check_output
 from tvm.exec.progress import Progress
-from tvm.exec.reports import WHAT, add_options, report_of
+from tvm.exec.reports import WHAT, add_alternatives, add_options, report_of
 from tvm.runtime.files import draft_of
 
 if TYPE_CHECKING:
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("model", type=Path, metavar="MODEL", help=WHAT)
     add_options(parser)
+    add_alternatives(parser)
     parser.add_argument(
         "--out", type=Path, metavar="PAGE.html", help="write one file that needs no server"
     )
@@ -51,7 +52,9 @@ def run(args: argparse.Namespace) -> Outcome:
         if path is not None:
             check_output(path, what)
     with Progress(args) as progress:
-        report = report_of(args.model, args, progress, code=not args.no_code)
+        report = report_of(
+            args.model, args, progress, code=not args.no_code, alternatives=args.alternatives
+        )
     if args.records is not None:
         _add_records(report, args.records)
     written = _written(report, args)

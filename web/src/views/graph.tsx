@@ -58,20 +58,25 @@ export function GraphView(shared: Shared) {
   );
 }
 
+/** Shares of the dearest node: its bar is as long as the node. */
+function relative(nodes: Node[]): Node[] {
+  const most = nodes.reduce((m, n) => Math.max(m, n.share), 0) || 1;
+  for (const node of nodes) node.share /= most;
+  return nodes;
+}
+
 function sourceNodes({ report }: Shared): Node[] {
-  const total = report.total() || 1;
-  return report.data.sources.map((s) => {
+  return relative(report.data.sources.map((s) => {
     const kernels = s.calls.map((c) => report.data.calls[c]);
     const measured = kernels.reduce((sum, c) => sum + (c.measured_us ?? 0) / Math.max(1, c.sources.length), 0);
-    return { title: s.name, below: s.op, kernel: kernels[0]?.kernel ?? "", inputs: s.inputs, share: measured / total,
+    return { title: s.name, below: s.op, kernel: kernels[0]?.kernel ?? "", inputs: s.inputs, share: measured,
       words: `${s.name} ${s.op} ${s.value} ${kernels.map((c) => c.kernel).join(" ")}`.toLowerCase() };
-  });
+  }));
 }
 
 function kernelNodes({ report }: Shared): Node[] {
-  const total = report.total() || 1;
-  return report.data.calls.map((c) => ({ title: c.kernel, below: micros(c.measured_us) + "  " + c.shape, kernel: c.kernel, inputs: c.inputs,
-    share: (c.measured_us ?? 0) / total, words: `${c.kernel} ${c.value} ${report.sourceNames(c.sources)}`.toLowerCase() }));
+  return relative(report.data.calls.map((c) => ({ title: c.kernel, below: micros(c.measured_us) + "  " + c.shape, kernel: c.kernel, inputs: c.inputs,
+    share: c.measured_us ?? 0, words: `${c.kernel} ${c.value} ${report.sourceNames(c.sources)}`.toLowerCase() })));
 }
 
 function tint(kernel: string, dark: boolean): string {
@@ -138,7 +143,7 @@ function Canvas({ shared, nodes, placed, users, at, hits }: { shared: Shared; no
       g.fillStyle = tint(node.kernel, dark);
       if (k < 0.2) { g.fillRect(x, y, WIDTH, HEIGHT); continue; }
       g.beginPath(); g.roundRect(x, y, WIDTH, HEIGHT, 7); g.fill();
-      if (node.share > 0.002) { g.fillStyle = colour("--hot"); g.fillRect(x + 6, y + HEIGHT - 5, Math.min(1, node.share) * (WIDTH - 12), 3); }
+      if (node.share > 0.01) { g.fillStyle = colour("--hot"); g.fillRect(x + 6, y + HEIGHT - 5, Math.min(1, node.share) * (WIDTH - 12), 3); }
       if (i === at || i === over || near.has(i)) { g.strokeStyle = accent; g.lineWidth = i === at ? 3 : 1.5; g.stroke(); }
       if (k < 0.35) continue;
       g.save(); g.beginPath(); g.rect(x + 6, y, WIDTH - 12, HEIGHT); g.clip();

@@ -40,11 +40,17 @@ export function Head({ shared, cost }: { shared: Shared; cost: KernelCost }) {
         {kernel.threads > 1 && <span>{kernel.threads} threads</span>}
       </p>
       {kernel.reason && <p class="reason">{kernel.reason}</p>}
+      {kernel.alternative && <p class="quiet">With the next rule that fits: {micros(sum(calls.map((c) => report.data.calls[c].alternative_us)))}, by {kernel.alternative}</p>}
       {sources.length > 0 && <p class="chips"><span class="quiet">computes</span> {sources.slice(0, 24).map((s) => (
         <a key={s} class="chip" href={link(where, { view: "graph", node: String(s) })}>{report.data.sources[s].name}</a>))}
         {sources.length > 24 && <span class="quiet">and {sources.length - 24} more</span>}</p>}
     </header>
   );
+}
+
+function sum(values: (number | null)[]): number | null {
+  const known = values.filter((v): v is number => v !== null);
+  return known.length ? known.reduce((a, b) => a + b, 0) : null;
 }
 
 export function Stages({ shared, stages, name }: { shared: Shared; stages: Stage[]; name: string }) {

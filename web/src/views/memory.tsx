@@ -24,7 +24,7 @@ export function MemoryView(shared: Shared) {
         <Map shared={shared} held={memory.held} size={memory.arena_bytes} calls={report.data.calls.length} at={call} pick={setAt} />
       </section>
       <section>
-        <h2>{at === null ? "At the peak" : "At the call"} {call + 1}, {name}</h2>
+        <h2>{at === null ? "At the peak: call" : "At call"} {call + 1}, {name}</h2>
         <div class="table-box" tabIndex={0} role="region" aria-label="values that are alive">
           <table><thead><tr><th>value</th><th class="right">bytes</th><th class="right">at</th><th>made by</th><th>needed until</th></tr></thead>
             <tbody>{there.map((h, i) => (
