@@ -109,3 +109,28 @@ def test_a_request_to_end_leaves_as_an_exception(command: SimpleNamespace) -> No
         cli.main(["run"])
     assert (left.value.code, tidied) == (128 + signal.SIGTERM, [True])
     assert signal.getsignal(signal.SIGTERM) is before
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("asked", "asked"),
+        ("asked\n  found: this\n  legal: that", "asked; found: this; legal: that"),
+        (
+            "asked\n  found: this\n  where: x:1,\n           ^\n  legal: that",
+            "asked; found: this; legal: that (-v shows where)",
+        ),
+        ("asked\n  found: this\n         and that", "asked\n  found: this\n         and that"),
+        ("several:\n- one\n- two", "several:\n- one\n- two"),
+    ],
+)
+def test_messages_are_told_in_a_line(text: str, line: str) -> None:
+    assert cli.in_a_line(text) == line
+
+
+def test_all_of_a_message_with_v(
+    command: SimpleNamespace, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command.run = _raiser(TVMError("asked\n  found: this"))
+    assert cli.main(["run"]) == cli.MISTAKE
+    assert capsys.readouterr().err == "error: asked; found: this\n"

@@ -57,7 +57,6 @@ class _Parser(argparse.ArgumentParser):
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line `argv` (without the program's name); the exit code."""
     words = list(sys.argv[1:] if argv is None else argv)
-    as_json = "--json" in words
     if argv is None:  # a process of our own
         without_torch()
     try:
@@ -70,12 +69,12 @@ def main(argv: Sequence[str] | None = None) -> int:
         return OK
     except TVMError as error:
         if isinstance(error, CheckError) or not isinstance(error, InternalError):
-            return _report(error, str(error), MISTAKE, as_json)
-        return _fault(error, words, as_json)
+            return _report(error, str(error), MISTAKE, words)
+        return _fault(error, words)
     except OSError as error:        # a full disk, say: the machine's answer to the request
-        return _report(error, str(error), MISTAKE, as_json)
+        return _report(error, str(error), MISTAKE, words)
     except Exception as error:      # the outermost edge: whatever is left is our fault
-        return _fault(error, words, as_json)
+        return _fault(error, words)
 
 
 @contextlib.contextmanager
@@ -131,17 +130,42 @@ def _version() -> str:
         return "(not installed)"
 
 
-def _report(error: Exception, text: str, code: int, as_json: bool) -> int:
-    print(f"error: {text}", file=sys.stderr)
-    if as_json:
+def _report(error: Exception, text: str, code: int, words: Sequence[str]) -> int:
+    print(f"error: {text if _is_verbose(words) else in_a_line(text)}", file=sys.stderr)
+    if "--json" in words:
         print(json.dumps({"error": {"kind": type(error).__name__, "message": text}}))
     return code
 
 
-def _fault(error: Exception, words: Sequence[str], as_json: bool) -> int:
-    verbose = not {"-v", "--verbose"}.isdisjoint(words)
+def in_a_line(text: str) -> str:
+    """A message of the four parts in one line, without the place; any other as it is."""
+    asked, *rest = text.split("\n")
+    parts = [asked]
+    place = False
+    for line in rest:
+        label, colon, told = line.strip().partition(":")
+        if line.startswith("   "):      # more of the part above
+            if not place:
+                return text
+        elif colon and label in ("found", "legal"):
+            parts.append(f"{label}: {told.strip()}")
+            place = False
+        elif label == "where":
+            place = True
+        else:
+            return text
+    more = " (-v shows where)" if any(line.startswith("  where:") for line in rest) else ""
+    return "; ".join(parts) + more
+
+
+def _is_verbose(words: Sequence[str]) -> bool:
+    return not {"-v", "--verbose"}.isdisjoint(words)
+
+
+def _fault(error: Exception, words: Sequence[str]) -> int:
+    verbose = _is_verbose(words)
     if verbose:
         traceback.print_exception(error)
     what = f"a fault of the compiler, not of the request: {type(error).__name__}: {error}"
     more = None if verbose else "the same command with -v prints the traceback"
-    return _report(error, message(what, legal=more), FAULT, as_json)
+    return _report(error, message(what, legal=more), FAULT, words)
