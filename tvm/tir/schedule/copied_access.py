@@ -51,6 +51,8 @@ class CopiedAccess:
             require_apart(state, self._scope, block, self._writer, self.buffer)
         if written:
             require_own_start(self.node, self.buffer)
+        else:
+            _require_only_read(self.node, self.buffer)
         self.place = _one_place(self.node, self.buffer)
         require_own_indices(self.node, self.buffer, self.place, read=not written)
 
@@ -173,6 +175,17 @@ class _Redirect(TrackingMutator):
         if region.buffer is not self._old:
             return super().visit_region(region)
         return BufferRegion.from_point(self._new, self._indices)
+
+
+def _require_only_read(node: Block, buffer: Buffer) -> None:
+    """Refuse a block that writes what it reads: its result would stay in the copy."""
+    if any(region.buffer is buffer for region in node.writes):
+        raise Illegal(
+            f"block {node.name_hint!r} writes {buffer.name!r} as well",
+            legal="a buffer that the block only reads (cache_inplace copies one in and out)",
+            spots=[node],
+            fast="The block updates the buffer in place",
+        )
 
 
 def require_own_start(node: Block, buffer: Buffer) -> None:

@@ -108,14 +108,11 @@ class Steps(StmtExprVisitor):
             super().visit_stmt(stmt)
 
     def _attribute(self, op: s.AttrStmt) -> None:
-        """Of launches one inside the other the outermost is the place of memory."""
+        """Memory stays inside of the launches that it is allocated in, which own it."""
         outer = self._threads
         if op.attr_key in ("thread_extent", "virtual_thread"):
             self._threads = (*outer, op)
-        if outer and op.attr_key == "thread_extent":
-            super().visit_stmt(op)
-        else:
-            self._scope(op, home=op.attr_key in SCOPES)
+        self._scope(op, home=op.attr_key in SCOPES)
         self._threads = outer
 
     def visit_let_stmt_(self, op: s.LetStmt) -> None:

@@ -9,6 +9,7 @@ from tests.tir.schedule.cases import (
     stencil,
 )
 from tvm import te, tir
+from tvm.script import tir as T
 from tvm.tir.schedule import Schedule
 
 
@@ -176,3 +177,22 @@ def test_consumers_that_take_numbers_apart_otherwise() -> None:
         sch.reverse_compute_at("C", sch.get_loops("B")[depth])
         assert f"in T.grid({loops}):" in sch.mod.script()
         check(sch, func)
+
+
+def test_blocks_that_name_their_loops_stay() -> None:
+    @T.prim_func
+    def before(A: T.Buffer((8,)), C: T.Buffer((8,))):
+        B = T.alloc_buffer((8,))
+        for i in range(8):
+            with T.block("outer"):
+                T.reads(A[i])
+                T.writes(B[i])
+                B[i] = A[i] + T.float32(1)
+        for i in range(8):
+            with T.block("C"):
+                vi = T.axis.spatial(8, i)
+                C[vi] = B[vi]
+
+    sch = open_schedule(before)
+    loop = sch.get_loops("C")[0]
+    refuses(sch, "uses the loop 'i' in its body", "compute_at", sch.get_block("outer"), loop)

@@ -64,3 +64,20 @@ def test_dimensions_of_one_element_stay() -> None:
     sch.reindex("B", ("read", 0))
     assert "A_reindex = T.alloc_buffer((1, 8))" in sch.mod.script()
     check(sch, func)
+
+
+def test_buffers_that_are_updated_are_not_read_through_copies() -> None:
+    for primitive, more in (
+        ("reindex", [("read", 0)]),
+        ("reindex_cache_read", [0, "shared", lambda i, k: (i,)]),
+    ):
+        sch = open_schedule(rows())
+        sch.blockize(sch.get_loops("B")[0])
+        refuses(sch, "writes 'B' as well", primitive, sch.get_block("B"), *more)
+
+
+def rows() -> tir.PrimFunc:
+    a = te.placeholder((4, 8), name="A")
+    k = te.reduce_axis((0, 8), name="k")
+    b = te.compute((4,), lambda i: te.sum(a[i, k], axis=k), name="B")
+    return te.create_prim_func([a, b])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from tvm.arith import Analyzer
-from tvm.ir.expr import PrimExpr
+from tvm.ir.expr import PrimExpr, Range
 from tvm.tir.block_scope import StmtSRef
 from tvm.tir.buffer import Buffer
 from tvm.tir.expr import BufferLoad, IterVar, Var, make_const
@@ -247,6 +247,7 @@ def _move(
     analyzer = analyzer_at(loop)
     domains = narrowed(realize.block, needed, analyzer, reverse=reverse)
     around = [p for p in path_between(scope, block) if isinstance(p.stmt, For)]
+    _require_own_variables(realize, loop_ranges(around))
     asked = asked_beyond_domains(realize, loop_ranges(around))
     if reverse:
         _require_narrowed(state, realize, loop, domains, needed)
@@ -268,6 +269,18 @@ def _move(
                 spots=[block_of(child)],
                 fast="The region read would not be covered by its producers",
             )
+
+
+def _require_own_variables(realize: BlockRealize, loops: Mapping[Var, Range]) -> None:
+    """Refuse a block that names its loops, which it is taken out of, beside its variables."""
+    named = [n for n in walk(realize.block) if isinstance(n, Var) and n in loops]
+    if named:
+        raise Illegal(
+            f"block {realize.block.name_hint!r} uses the loop {named[0].name!r} in its body",
+            legal="a block that knows its loops by the values of its variables only",
+            spots=[realize.block],
+            fast="The block uses loops that are not bound to its variables",
+        )
 
 
 def _require_narrowed(
