@@ -326,11 +326,11 @@ def test_what_is_rebuilt_keeps_its_type() -> None:
 
 
 def test_long_programs() -> None:
-    x = relay.var("x", shape=(2,))
-    y: Any = x
+    x, first = relay.var("x", shape=(2,)), relay.var("y", shape=(2,))
+    y: Any = first
     for _ in range(3000):
         y = relay.add(y, x)
-    func = relay.Function([x], y)
+    func = relay.Function([x, first], y)
     for made in (
         t.FoldConstant(), t.EliminateCommonSubexpr(), t.SimplifyExpr(), t.DeadCodeElimination(),
         t.CanonicalizeOps(),

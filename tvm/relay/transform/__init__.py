@@ -67,7 +67,7 @@ from .rewrites import DivToMul as DivToMul
 from .rewrites import DynamicToStatic as DynamicToStatic
 from .rewrites import FastMath as FastMath
 from .rewrites import Legalize as Legalize
-from .rewrites import SimplifyExpr as SimplifyExpr
+from .simplify_expr import SimplifyExpr as SimplifyExpr
 from .simplify_fc_transpose import SimplifyFCTranspose as SimplifyFCTranspose
 from .simplify_inference import SimplifyInference as SimplifyInference
 from .split_args import SplitArgs as SplitArgs

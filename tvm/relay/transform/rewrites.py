@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-import numpy as np
-
 from tvm.ir.expr import RelaxExpr
 from tvm.ir.module import IRModule
 from tvm.ir.op import Op
@@ -119,110 +117,6 @@ def Legalize(
         return new if found is None else found
 
     return transform(func, rule)
-
-
-def _cast_of(expr: RelaxExpr) -> Call | None:
-    is_cast = isinstance(expr, Call) and isinstance(expr.op, Op) and expr.op.name == "cast"
-    return expr if is_cast else None  # type: ignore[return-value]
-
-
-def _simple_cast(old: Call, new: Call) -> RelaxExpr:
-    wanted = str(new.attrs["dtype"])  # type: ignore[index]
-    source = old.args[0].checked_type
-    if isinstance(source, TensorType) and str(source.dtype) == wanted:
-        return new.args[0]
-    return new
-
-
-def _reshape_chain(old: Call, new: Call) -> RelaxExpr:
-    """A reshape of a reshape is one; a reshape to the same shape is none."""
-    found, source = old.checked_type, old.args[0].checked_type
-    if not isinstance(found, TensorType) or not isinstance(source, TensorType):
-        return new
-    inner = new.args[0]
-    chain = isinstance(inner, Call) and isinstance(inner.op, Op) and inner.op.name == "reshape"
-    if chain and all(hasattr(extent, "value") for extent in found.shape):
-        made: RelaxExpr = R.reshape(inner.args[0], found.concrete_shape)  # type: ignore[attr-defined]
-        return made
-    return inner if found == source else new
-
-
-def _transpose_chain(old: Call, new: Call) -> RelaxExpr:
-    inner = new.args[0]
-    found = old.checked_type
-    assert isinstance(found, TensorType), "the operator gives tensors"
-    axes = _axes(new, len(found.shape))
-    if isinstance(inner, Call) and isinstance(inner.op, Op) and inner.op.name == "transpose":
-        first = _axes(inner, len(found.shape))
-        axes = [first[axis] for axis in axes]
-        inner = inner.args[0]
-    if axes == list(range(len(axes))):
-        return inner
-    if inner is new.args[0]:
-        return new
-    made: RelaxExpr = R.transpose(inner, axes)
-    return made
-
-
-def _axes(call: Call, rank: int) -> list[int]:
-    axes: Any = call.attrs["axes"]  # type: ignore[index]
-    return list(range(rank))[::-1] if axes is None else [int(a) % rank for a in axes]
-
-
-def _is_fill(expr: RelaxExpr, value: float) -> bool:
-    if isinstance(expr, Constant):
-        return bool(np.all(expr.data.numpy() == value))
-    names = {0.0: ("zeros", "zeros_like"), 1.0: ("ones", "ones_like")}
-    return isinstance(expr, Call) and isinstance(expr.op, Op) and expr.op.name in names[value]
-
-
-def _neutral(value: float, both: bool) -> Rule:
-    """Drops an operand that changes nothing, where the other has the result's type."""
-
-    def rule(old: Call, new: Call) -> RelaxExpr:
-        for at in (1, 0) if both else (1,):
-            kept = old.args[1 - at].checked_type
-            if _is_fill(new.args[at], value) and kept == old.checked_type:
-                return new.args[1 - at]
-        return new
-
-    return rule
-
-
-def _rsqrt(old: Call, new: Call) -> RelaxExpr:
-    """1 / sqrt(x) is rsqrt(x); x / sqrt(y) is x * rsqrt(y)."""
-    below = new.args[1]
-    if not (isinstance(below, Call) and isinstance(below.op, Op) and below.op.name == "sqrt"):
-        return _neutral(1.0, False)(old, new)
-    root: RelaxExpr = R.rsqrt(below.args[0])
-    if _is_fill(new.args[0], 1.0) and old.args[1].checked_type == old.checked_type:
-        return root
-    made: RelaxExpr = R.multiply(new.args[0], root)
-    return made
-
-
-_SIMPLER: Final[dict[str, Rule]] = {
-    "cast": _simple_cast,
-    "reshape": _reshape_chain,
-    "transpose": _transpose_chain,
-    "add": _neutral(0.0, True),
-    "subtract": _neutral(0.0, False),
-    "multiply": _neutral(1.0, True),
-    "divide": _rsqrt,
-}
-
-
-@expr_pass("SimplifyExpr", opt_level=0)
-def SimplifyExpr(func: RelaxExpr, mod: IRModule, ctx: PassContext) -> RelaxExpr:
-    """Chains of reshapes, transposes and casts as one; arithmetic with 0 and 1 gone."""
-    from .infer_type import infer_types_of
-
-    before: RelaxExpr | None = None
-    while func is not before:
-        before = func
-        func = rewrite_calls(func, _SIMPLER)
-        func = func if func is before else infer_types_of(func, mod)
-    return func
 
 
 @expr_pass("DivToMul", opt_level=0)
