@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -45,25 +45,39 @@ class Panels:
 
 def transformed_weights(weight: np.ndarray, filters: int) -> np.ndarray:
     """G g G^T of each filter: (o, c, 3, 3) -> (ceil(o / filters), 36, c, filters), zeros added."""
+    outs, channels = weight.shape[:2]
+    panels = -(-outs // filters)
+    made = np.zeros((panels, SPAN * SPAN, channels, filters), weight.dtype)
+    step = max(1, _AT_ONCE // (channels * filters))
+    for first in range(0, panels, step):
+        checkpoint("the weights of the next filters")
+        part = weight[first * filters : (first + step) * filters]
+        count = -(-len(part) // filters)
+        whole = np.zeros((count * filters, channels, 3, 3))
+        whole[: len(part)] = part
+        taps = np.ascontiguousarray(
+            whole.reshape(count, filters, channels, 3, 3).transpose(3, 4, 0, 2, 1)
+        )
+        into = made[first : first + count]
+        for i, row in enumerate(_at_points(taps)):
+            for j, values in enumerate(_at_points(row)):
+                into[:, i * SPAN + j] = values
+    return made
+
+
+_AT_ONCE: Final = 1 << 14  # filters of a channel: their numbers stay in a cache
+
+
+def _at_points(g: Any) -> list[Any]:
+    """G g, by what its rows have in common; plain sums, as products of matrices this small would
+    spend their time on threads."""
     a, b = NEAR, FAR
     near, far = 2 * a**2 * (a**2 - b**2), 2 * b**2 * (b**2 - a**2)
-    g = np.array([
-        [1 / (a**2 * b**2), 0, 0],
-        [1 / near, a / near, a**2 / near],
-        [1 / near, -a / near, a**2 / near],
-        [1 / far, b / far, b**2 / far],
-        [1 / far, -b / far, b**2 / far],
-        [0, 0, 1],
-    ])  # fmt: skip
-    points = np.kron(g, g)  # of the 36 products by the 9 weights
-    outs, channels = weight.shape[:2]
-    made = np.zeros((-(-outs // filters), SPAN * SPAN, channels, filters), weight.dtype)
-    for panel, into in enumerate(made):
-        checkpoint("the weights of the next filters")
-        part = weight[panel * filters : (panel + 1) * filters].astype("float64")
-        values = points @ part.transpose(1, 0, 2, 3).reshape(-1, 9).T
-        into[..., : len(part)] = values.reshape(SPAN * SPAN, channels, len(part))
-    return made
+    found = [g[0] / (a**2 * b**2)]
+    for point, scale in ((a, near), (b, far)):
+        even, odd = (g[0] + point**2 * g[2]) / scale, point / scale * g[1]
+        found += (even + odd, even - odd)
+    return [*found, g[2]]
 
 
 def _chosen(index: Any, values: Sequence[PrimExpr]) -> PrimExpr:
