@@ -33,7 +33,18 @@ def UnmaskLocalVectors(func: PrimFunc, mod: IRModule, ctx: PassContext) -> PrimF
     """No access of local memory that holds nothing but vectors has a mask."""
     if MASK not in words_used(func.body):
         return func
-    return func.with_body(_Unmasker().visit_stmt(func.body))
+    masked = {
+        node.buffer.data
+        for node in walk(func.body)
+        if isinstance(node, (e.BufferLoad, s.BufferStore)) and node.predicate is not None
+    }
+    if not any(map(_is_local, masked)):
+        return func
+    return func.with_body(_Unmasker(masked).visit_stmt(func.body))
+
+
+def _is_local(data: e.Var) -> bool:
+    return str(getattr(data.type_annotation, "storage_scope", "")) == "local"
 
 
 @dataclass
@@ -99,8 +110,7 @@ def _active(mask: PrimExpr, lanes: int) -> int:
 def _memory(alloc: s.Allocate) -> _Memory | None:
     """How the memory is accessed; None if an access needs its mask, or its place."""
     data = alloc.buffer_var
-    scope = str(getattr(data.type_annotation, "storage_scope", ""))
-    if scope != "local" or not alloc.dtype.is_scalar:
+    if not _is_local(data) or not alloc.dtype.is_scalar:
         return None
     found = _Memory(alloc.dtype)
     inside = {id(node.loop_var) for node in walk(alloc.body) if isinstance(node, s.For)}
@@ -147,13 +157,14 @@ def _keeps_lanes(
 
 
 class _Unmasker(StmtExprMutator):
-    def __init__(self) -> None:
+    def __init__(self, masked: set[e.Var]) -> None:
         super().__init__()
+        self._masked = masked
         self._found: dict[e.Var, tuple[_Memory, dict[int, int]]] = {}
         self._buffers: dict[Buffer, Buffer] = {}
 
     def visit_allocate_(self, op: s.Allocate) -> s.Stmt:
-        found = _memory(op)
+        found = _memory(op) if op.buffer_var in self._masked else None
         places = None if found is None else found.places()
         if found is None or places is None:
             return super().visit_allocate_(op)

@@ -8,8 +8,9 @@ last passes; so the walk is done once for all of them.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Final
+from typing import Any, Final
 
+from tvm.arith.deep_equal import PAIRS
 from tvm.ir.expr import GlobalVar, PrimExpr
 from tvm.ir.op import Op
 from tvm.tir import expr as e
@@ -38,20 +39,30 @@ def words_used(body: s.Stmt) -> frozenset[str]:
 
 def _words(body: s.Stmt) -> frozenset[str]:
     found: set[str] = set()
-    stack: list[object] = [body]
+    kinds: set[type] = set()
+    stack: list[Any] = [body]
     while stack:
         node = stack.pop()
+        kind = type(node)
+        if kind in PAIRS:  # most of what is no leaf
+            kinds.add(kind)
+            a, b = node.a, node.b
+            if type(a) not in _LEAVES:
+                stack.append(a)
+            if type(b) not in _LEAVES:
+                stack.append(b)
+            continue
         below: Iterable[object] = ()
-        if isinstance(node, e.Call):
+        if kind is e.Call:
             if isinstance(node.op, Op):
                 found.add(node.op.name)
             elif isinstance(node.op, GlobalVar):
                 found.add(FUNCTION)
             below = node.args
         elif isinstance(node, (PrimExpr, s.Stmt)):
-            found.add(type(node).__name__)
-            if isinstance(node, (e.BufferLoad, s.BufferStore)) and node.predicate is not None:
+            kinds.add(kind)
+            if (kind is e.BufferLoad or kind is s.BufferStore) and node.predicate is not None:
                 found.add(MASK)
             below = children(node)
         stack += [child for child in below if type(child) not in _LEAVES]
-    return frozenset(found)
+    return frozenset(found | {kind.__name__ for kind in kinds})
