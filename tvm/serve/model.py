@@ -56,7 +56,7 @@ class LanguageModel:
         self.chunk = chunk
         self.max_sequences = max_sequences
         self.capacity = capacity or min(config.context_length, 4096)
-        module = decoder(config, storage or make_storage("float32"))
+        module = decoder(config, storage)
         with self.target:
             mod, params = module.export_tvm(module.spec_of("embed", "decode", "batch_prefill"))
         self.device: Device = device(self.target.kind.name if self._on_gpu else "cpu")
@@ -185,8 +185,10 @@ class LanguageModel:
         return found
 
 
-def decoder(config: ModelConfig, storage: Storage) -> DecoderLM:
-    """The module of a model whose weights are stored so."""
+def decoder(config: ModelConfig, storage: Storage | None) -> DecoderLM:
+    """The module of a model whose weights are stored so; None: as (out, in), in float32."""
+    if storage is None:
+        return DecoderLM(config)
     return DecoderLM(config, storage.linear, storage.embedding)
 
 
@@ -203,7 +205,7 @@ def read_weights(
 ) -> dict[str, Tensor]:
     """The parameters of `decoder(config, storage)`, one after the other."""
     found: dict[str, Tensor] = {}
-    for name, parameter in decoder(config, make_storage("float32")).named_parameters():
+    for name, parameter in DecoderLM(config).named_parameters():
         values = read_parameter(checkpoint, config, name)
         if list(values.shape) != list(parameter.shape):
             raise ArgumentValueError(

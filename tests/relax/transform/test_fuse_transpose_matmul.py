@@ -6,7 +6,7 @@ import pytest
 from tests.relax.programs import RelaxPassTest
 from tvm import te
 from tvm.relax.transform import FuseTransposeMatmul
-from tvm.relax.transform.fuse_transpose_matmul import transposed_matmul
+from tvm.relax.transform.fuse_transpose_matmul import FuseTransposeMatvec, transposed_matmul
 from tvm.script import ir as I
 from tvm.script import relax as R
 from tvm.script import tir as T
@@ -102,3 +102,30 @@ def test_nothing_moves_across_an_impure_call() -> None:
     values = [b.value for b in FuseTransposeMatmul()(Mod)["main"].body.blocks[0].bindings]
     names = [getattr(value.op, "name", "change") for value in values]
     assert names == ["relax.permute_dims", "change", "relax.matmul", "relax.call_tir"]
+
+
+def test_of_single_rows_only() -> None:
+    """The CPU pipeline reads weights of single rows as they lie, and leaves others to be packed."""
+
+    @I.ir_module
+    class Module:
+        @R.function
+        def one(x: R.Tensor((1, 1, 8), "float32"), w: R.Tensor((6, 8), "float32")):
+            with R.dataflow():
+                wt = R.permute_dims(w, [1, 0])
+                out = R.matmul(x, wt)
+                R.output(out)
+            return out
+
+        @R.function
+        def many(x: R.Tensor((1, "n", 8), "float32"), w: R.Tensor((6, 8), "float32")):
+            with R.dataflow():
+                wt = R.permute_dims(w, [1, 0])
+                out = R.matmul(x, wt)
+                R.output(out)
+            return out
+
+    found = FuseTransposeMatvec()(Module)
+    assert "permute_dims" not in found["one"].script()
+    assert "NT_matmul" in found["one"].script()
+    assert found["many"].script() == Module["many"].script()

@@ -4,9 +4,12 @@
     y = matmul(x, lv)            ->
 
 An impure call between the two may change the weights: then they stay as they are.
+`FuseTransposeMatvec` does this for single rows only.
 """
 
 from __future__ import annotations
+
+from collections.abc import Callable
 
 from tvm import te
 from tvm.ir.expr import PrimExpr, RelaxExpr
@@ -25,7 +28,27 @@ from tvm.relax.transform.pass_form import relax_module_pass
 @relax_module_pass("FuseTransposeMatmul")
 def FuseTransposeMatmul(mod: IRModule, ctx: PassContext) -> IRModule:
     """No matmul reads weights that were transposed for it."""
-    fuser = _Fuser(mod)
+    return _fused(mod, lambda _: True)
+
+
+@relax_module_pass("FuseTransposeMatvec")
+def FuseTransposeMatvec(mod: IRModule, ctx: PassContext) -> IRModule:
+    """No product of one row does: turning weights over takes longer than the product itself.
+
+    Products of more rows stay: their weights may be packed once, ahead of all calls.
+    """
+    return _fused(mod, _has_one_row)
+
+
+def _has_one_row(x: RelaxExpr) -> bool:
+    info = x.struct_info_
+    if not isinstance(info, TensorStructInfo) or info.values is None:
+        return False
+    return bool(info.values) and all(_is_one(extent) for extent in info.values[:-1])
+
+
+def _fused(mod: IRModule, wanted: Callable[[RelaxExpr], bool]) -> IRModule:
+    fuser = _Fuser(mod, wanted)
     for var, func in mod.functions_items():
         if isinstance(func, Function):
             new = fuser.visit_expr(func)
@@ -36,8 +59,9 @@ def FuseTransposeMatmul(mod: IRModule, ctx: PassContext) -> IRModule:
 
 
 class _Fuser(PyExprMutator):
-    def __init__(self, mod: IRModule) -> None:
+    def __init__(self, mod: IRModule, wanted: Callable[[RelaxExpr], bool]) -> None:
         super().__init__(mod)
+        self._wanted = wanted  # by the operand that is not transposed
         self._impure = 0  # impure bindings so far
         self._turned_at: dict[Id, int] = {}  # how many of them stood before a transposition
 
@@ -54,6 +78,8 @@ class _Fuser(PyExprMutator):
         if not isinstance(new, Call) or not _is(new, "relax.matmul"):
             return new
         x, turned = new.args
+        if not self._wanted(x):
+            return new
         before = self.lookup_binding(turned) if isinstance(turned, Var) else turned
         if not isinstance(before, Call) or not _swaps_last_two(before):
             return new

@@ -1,11 +1,12 @@
-"""Products with weights of few bits, and rows of tables of them.
+"""Products with packed weights, of few bits above all, and rows of tables of them.
 
     y[i, n] = sum over k of x[i, k] * scale[n, k // group] * (q[n, k] - zero[n, k // group])
 
 Weights lie so that a vector has the same input of 16 outputs: no sum across a vector is needed, and
 a load, a shift and a conversion give 16 numbers.
 
-    float16, bfloat16  q  (outputs / 16, inputs, 16)       themselves, with no scale
+    float32, float16, bfloat16
+                       q  (outputs / 16, inputs, 16)       themselves, with no scale
     int8               q  (outputs / 16, inputs, 16)       -127 to 127; zero: 0, or an array
     int4               q  (outputs / 16, inputs / 8, 16)   0 to 15 in words of uint32, the first
                                                            input lowest; zero: 8, or an array
@@ -40,7 +41,7 @@ FEW: Final = 8         # rows that read the weights anew, four at a time
 CHAINS: Final = 2       # sums under way for one result
 
 
-FORMATS: Final = ("float16", "bfloat16", "int8", "int4")
+FORMATS: Final = ("float32", "float16", "bfloat16", "int8", "int4")
 
 
 @dataclass(frozen=True)

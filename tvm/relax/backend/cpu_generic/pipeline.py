@@ -22,6 +22,7 @@ from tvm.relax.transform.conv_transpose_as_conv import ConvTransposeAsConv
 from tvm.relax.transform.dead_code_elimination import RemoveUnusedWork
 from tvm.relax.transform.fit_operands import FitOperands
 from tvm.relax.transform.fold_dequantize import FoldDequantize
+from tvm.relax.transform.fuse_transpose_matmul import FuseTransposeMatvec
 from tvm.relax.transform.integer_products import IntegerProducts, product_form
 from tvm.relax.transform.plain_kernel_names import PlainKernelNames
 from tvm.relax.transform.winograd_conv2d import WinogradConv2D
@@ -58,6 +59,7 @@ def kernel_passes(target: Target) -> list[Pass]:
         IntegerProducts(target),  # as bytes, where the CPU multiplies these
         ConvTransposeAsConv(),  # in forms that are fastest on a CPU, now that weights are constants
         WinogradConv2D(target.cpu),
+        FuseTransposeMatvec(),  # weights that are no constants are read as they lie
         t.LowerShapeToTensor(),  # sizes that are read as numbers become kernels
         t.LegalizeOps(BY_HEADS | OF_CLASSES),  # and so do operators; attention as a rule knows it
         t.AnnotateTIROpPattern(),  # what fusion goes by

@@ -1,4 +1,4 @@
-"""How the weights of a language model lie in memory: in 32 bits, or in fewer with scales.
+"""How the weights of a language model lie in memory: in 32 bits or fewer, for the products' sake.
 
     format              bits a weight   values
     float32             32
@@ -25,9 +25,8 @@ from tvm.topi.nn import few_bits
 from tvm.topi.nn.few_bits import GROUP, Packed
 
 from .checkpoint import Array
-from .decoder import Embedding, plain_linear
 
-STORAGES: Final = ("float32", *few_bits.FORMATS)
+STORAGES: Final = few_bits.FORMATS
 
 
 class Storage(Protocol):
@@ -52,7 +51,7 @@ def make_storage(name: str) -> Storage:
         raise ArgumentValueError(
             message("how weights are stored", found=repr(name), legal=", ".join(STORAGES))
         )
-    return Plain() if name == "float32" else FewBits(name)
+    return InLanes(name)
 
 
 def is_matrix(name: str) -> bool:
@@ -60,23 +59,7 @@ def is_matrix(name: str) -> bool:
     return name.endswith(("_proj.weight", "lm_head.weight", "embed_tokens.weight"))
 
 
-class Plain:
-    """Weights in the dtype of the numbers."""
-
-    def linear(self, inputs: int, outputs: int, bias: bool) -> nn.Module:
-        """A product with weights (outputs, inputs)."""
-        return plain_linear(inputs, outputs, bias)
-
-    def embedding(self, count: int, size: int) -> nn.Module:
-        """A table of rows, which may also be the head."""
-        return Embedding(count, size)
-
-    def stored(self, name: str, values: Array) -> Mapping[str, Array]:
-        """The values."""
-        return {name: np.asarray(values, "float32")}
-
-
-class FewBits:
+class InLanes:
     """Weights in one of the formats of `few_bits`."""
 
     def __init__(self, form: str) -> None:
