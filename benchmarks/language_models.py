@@ -1,4 +1,4 @@
-"""A Llama form with random weights: reading a prompt, and token by token, by how weights are stored.
+"""A Llama form with random weights: reading a prompt, and token by token, by storage of weights.
 
     python -m benchmarks.language_models [--size 160m|1b] [--peer]
 
@@ -57,6 +57,7 @@ def best(run: Callable[[], Any], rounds: int) -> float:
 
 def measured(model: LanguageModel, tokens: list[int]) -> tuple[float, float, float]:
     """Tokens a second: of a prompt, decoding, decoding of 16 at once."""
+
     def prompt() -> None:
         model.add(0)
         model.forward({0: tokens})
@@ -73,21 +74,20 @@ def measured(model: LanguageModel, tokens: list[int]) -> tuple[float, float, flo
     return first, one, many
 
 
-def peers(given: dict[str, Any], tokens: list[int]) -> None:
+def peer(given: dict[str, Any], tokens: list[int], dtype: str) -> None:
     """The same by transformers."""
     import torch
     import transformers
 
     torch.set_num_threads(1)
-    for dtype in (torch.float32, torch.bfloat16):
-        config = transformers.LlamaConfig(**given)
-        model = transformers.LlamaForCausalLM(config).to(dtype).eval()
-        ids, one = torch.tensor([tokens]), torch.tensor([[5]])
-        with torch.no_grad():
-            first = len(tokens) / best(lambda: model(ids, logits_to_keep=1), 3)
-            cache = model(ids[:, :32], use_cache=True).past_key_values
-            step = 1 / best(lambda: model(one, past_key_values=cache, use_cache=True), 20)
-        print(f"| transformers {dtype} | - | {first:.0f} | {step:.1f} | - | - |", flush=True)
+    config = transformers.LlamaConfig(**given)
+    model = transformers.LlamaForCausalLM(config).to(getattr(torch, dtype)).eval()
+    ids, one = torch.tensor([tokens]), torch.tensor([[5]])
+    with torch.no_grad():
+        first = len(tokens) / best(lambda: model(ids, logits_to_keep=1), 3)
+        cache = model(ids[:, :32], use_cache=True).past_key_values
+        step = 1 / best(lambda: model(one, past_key_values=cache, use_cache=True), 20)
+    print(f"| transformers, {dtype} | - | {first:.0f} | {step:.1f} | - | - |", flush=True)
 
 
 def main() -> None:
@@ -111,7 +111,8 @@ def main() -> None:
         )  # fmt: skip
         del model
     if args.peer:
-        peers(SIZES[args.size], tokens)
+        for dtype in ("float32", "bfloat16"):
+            peer(SIZES[args.size], tokens, dtype)
 
 
 if __name__ == "__main__":
