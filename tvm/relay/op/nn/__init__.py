@@ -12,6 +12,7 @@ from .conv_grad import conv2d_backward_weight as conv2d_backward_weight
 from .dense import batch_flatten as batch_flatten
 from .dense import batch_matmul as batch_matmul
 from .dense import bias_add as bias_add
+from .dense import contrib_dense_pack as contrib_dense_pack
 from .dense import dense as dense
 from .dense import matmul as matmul
 from .norm import batch_norm as batch_norm

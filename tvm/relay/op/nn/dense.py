@@ -10,6 +10,7 @@ from tvm.relay.expr import Call
 from tvm.relay.op.declare import BROADCAST, INJECTIVE, OUT_FUSABLE, Expr, Relate, relay_op, topi
 from tvm.relay.op.relations import axis_of, extents, is_any, same_extent, tensor, vector
 from tvm.relay.op.reshapes import product
+from tvm.relay.ty import Any as AnyDim
 from tvm.relay.ty import IncompleteType, TensorType
 
 
@@ -51,6 +52,42 @@ def dense(data: Expr, weight: Expr, units: int | None = None, out_dtype: str = "
     """`data` times the transpose of `weight`.   (..., k), (units, k) -> (..., units)"""
     return dense.call(data, weight, units=None if units is None else int(units),
                       out_dtype=out_dtype)  # fmt: skip
+
+
+def _packed_type(ctx: Relate) -> Type | None:
+    x, weight = tensor(ctx, 0), tensor(ctx, 1)
+    if x is None or weight is None:
+        return None
+    dims, packed = extents(x), extents(weight)
+    if len(dims) != 2 or len(packed) != 3 or _differ(packed[1], dims[1]):
+        raise ctx.fail("the weight does not fit the data", f"a weight (rows, {dims[-1]}, block)")
+    rows = AnyDim() if is_any(packed[0], packed[2]) else packed[0] * packed[2]
+    if ctx.attrs.units is not None and _differ(int(ctx.attrs.units), rows):
+        raise ctx.fail(f"units {ctx.attrs.units} is not that of the weight", f"units={rows}")
+    return TensorType([dims[0], rows], _matmul_dtype(ctx, x))
+
+
+def _packed(bb: Any, x: Any, w: Any, *, units: Any, out_dtype: str, weight_layout: str) -> Any:
+    rows, inner, block = w.struct_info.shape.values
+    turned = bb.normalize_argument(R.permute_dims(w, [1, 0, 2]))
+    flat = bb.normalize_argument(R.reshape(turned, (inner, rows * block)))
+    return R.matmul(x, flat, out_dtype or None)
+
+
+@relay_op("nn.contrib_dense_pack", "DensePackAttrs", operands=("data", "weight"), level=10,
+          relation=_packed_type, pattern=OUT_FUSABLE, lower=_packed)  # fmt: skip
+def contrib_dense_pack(
+    data: Expr, weight: Expr, weight_layout: str = "NC", units: int | None = None,
+    out_dtype: str = "",
+) -> Call:  # fmt: skip
+    """`data` times the transpose of a weight in blocks of rows, as "NC8n" says.
+
+    (m, k), (n / block, k, block) -> (m, n)
+    """
+    return contrib_dense_pack.call(
+        data, weight, units=None if units is None else int(units), out_dtype=out_dtype,
+        weight_layout=weight_layout,
+    )  # fmt: skip
 
 
 def _matmul_type(ctx: Relate) -> Type | None:
