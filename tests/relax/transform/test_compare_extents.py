@@ -112,6 +112,24 @@ def test_one_row_is_repeated_where_its_number_is_known_when_run(target: Any) -> 
         vm["main"](*map(tvm.runtime.tensor, [np.zeros((5, 3), "float32"), np.zeros(7, "float32")]))
 
 
+@pytest.mark.parametrize("first", [relax.transform.LegalizeOps(), relax.get_pipeline("zero")])
+def test_graphs_of_kernels_compare_as_well(first: Any) -> None:
+    """Whoever legalizes before the pipeline does: it finds kernels, which have one extent."""
+    module = first(_module([(N, A), (B, 4)], R.matmul, {}))
+    vm = relax.VirtualMachine(tvm.compile(module, "llvm"), tvm.cpu())
+    x, w = np.ones((N, 5), "float32"), np.ones((5, 4), "float32")
+    np.testing.assert_array_equal(vm["main"](x, w).numpy(), x @ w)
+    with pytest.raises(ShapeError, match="matmul_extent"):
+        vm["main"](x, w[:2])
+
+
+def test_legalizing_compares_nothing_again() -> None:
+    compared = CompareExtents()(_module([(N, A), (B, 4)], R.matmul, {}))
+    made = relax.transform.LegalizeOps()(compared)
+    bindings = made["main"].body.blocks[0].bindings
+    assert sum(isinstance(binding, MatchCast) for binding in bindings) == 1
+
+
 def test_each_pair_is_compared_once() -> None:
     def make(x: Any, y: Any) -> Call:
         return R.add(R.matmul(x, y), R.matmul(x, y))

@@ -30,21 +30,38 @@ def CompareExtents(func: Function, mod: IRModule, ctx: PassContext) -> Function:
     bb = BlockBuilder(mod)
 
     def fill(block: BindingBlock) -> None:
-        checked: list[Pair] = []
+        comparisons = Comparisons(bb)
         for binding in block.bindings:
-            for pair in _open_extents(bb, binding):
-                if any(structural_equal(pair, other) for other in checked):
-                    continue
-                checked.append(pair)
-                with span_scope(binding.span or binding.value.span):
-                    have, want = pair
-                    bb.match_cast(ShapeExpr([have]), ShapeStructInfo([want]), _hint(binding))
+            comparisons.emit_ahead_of(binding)
             bb.emit_normalized(binding)
 
     bb.begin_scope(func.params)
     body = rebuild_seq(func.body, lambda block: bb.rebuilt(block, fill))
     bb.end_scope()
     return with_body(func, body)
+
+
+class Comparisons:
+    """What a block compares: each pair of extents once."""
+
+    def __init__(self, bb: BlockBuilder) -> None:
+        self._bb = bb
+        self._known: list[Pair] = []
+
+    def emit_ahead_of(self, binding: Binding) -> None:
+        """Compare what the operator of a binding, which comes next, needs equal."""
+        if isinstance(binding, MatchCast):
+            value, wanted = binding.value, binding.struct_info
+            if isinstance(value, ShapeExpr) and isinstance(wanted, ShapeStructInfo):
+                self._known += zip(value.values, wanted.values or ())
+            return
+        for pair in _open_extents(self._bb, binding):
+            if any(structural_equal(pair, other) for other in self._known):
+                continue
+            self._known.append(pair)
+            with span_scope(binding.span or binding.value.span):
+                have, want = pair
+                self._bb.match_cast(ShapeExpr([have]), ShapeStructInfo([want]), _hint(binding))
 
 
 def _open_extents(bb: BlockBuilder, binding: Binding) -> list[Pair]:

@@ -48,6 +48,7 @@ from tvm.relax.struct_info import (
     TupleStructInfo,
 )
 from tvm.relax.struct_info_rules import tir_vars_in_struct_info
+from tvm.relax.transform.compare_extents import Comparisons
 from tvm.relax.transform.legalize_ops.common import LegalizeFunc
 from tvm.relax.transform.pass_form import relax_module_pass
 from tvm.relax.transform.rebuild import rebuild_seq, with_body
@@ -108,7 +109,9 @@ class _Legalizer:
         return rebuild_seq(seq, lambda block: self._bb.rebuilt(block, self._fill))
 
     def _fill(self, block: BindingBlock) -> None:
+        comparisons = Comparisons(self._bb)  # a kernel has one extent where the operator had two
         for binding in block.bindings:
+            comparisons.emit_ahead_of(binding)
             self._binding(binding)
 
     def _binding(self, binding: Binding) -> None:
