@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -167,3 +168,24 @@ def test_quick_calls_are_timed_now_and_then() -> None:
     assert timed < 500
     (account,) = func._accounts.values()
     assert account.calls <= 1000 + 256
+
+
+def test_another_size_comes_while_the_least_is_looked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(hot_sizes, "MOST_SIZES", 2)
+    monkeypatch.setattr(hot_sizes, "SAMPLED_SECONDS", 0.0)  # each call is timed
+    func = SizedFunction(INFO, lambda *given: None, None)
+    others: list[threading.Thread] = []
+
+    class Accounts(dict[Any, Any]):
+        def __getitem__(self, sizes: Any) -> Any:
+            if not others:
+                others.append(threading.Thread(target=func, args=args(4, 1)))
+                others[0].start()
+                others[0].join(0.05)
+            return super().__getitem__(sizes)
+
+    func._accounts = Accounts()
+    for n in (1, 2, 3):
+        func(*args(n, 1))
+    others[0].join()
+    assert len(func._accounts) == 2

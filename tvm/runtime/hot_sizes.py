@@ -131,6 +131,7 @@ class SizedFunction:
         self._accounts: dict[Sizes, Account] = {}
         self._asked: set[Sizes] = set()
         self._stride = self._left = 1
+        self._lock = threading.Lock()  # of the accounts: calls come from several threads
 
     def __call__(self, *args: Any) -> Any:
         form, forms = self._general, self._forms
@@ -174,11 +175,7 @@ class SizedFunction:
         if known is not None and form is known[0]:
             known[1].after.note(seconds, calls)
             return
-        account = self._accounts.get(sizes)
-        if account is None:
-            if len(self._accounts) >= MOST_SIZES:
-                del self._accounts[min(self._accounts, key=lambda s: self._accounts[s].seconds)]
-            account = self._accounts[sizes] = Account()
+        account = self._accounts.get(sizes) or self._opened(sizes)
         account.note(seconds, calls)
         if (
             self._request is not None
@@ -188,6 +185,15 @@ class SizedFunction:
         ):
             self._asked.add(sizes)
             self._request(self, dict(zip(self._names, sizes)))
+
+
+    def _opened(self, sizes: Sizes) -> Account:
+        """An account for these sizes, in place of the least where there are enough."""
+        with self._lock:
+            accounts = self._accounts
+            if sizes not in accounts and len(accounts) >= MOST_SIZES:
+                del accounts[min(accounts, key=lambda s: accounts[s].seconds)]
+            return accounts.setdefault(sizes, Account())
 
 
 class HotSizes:
