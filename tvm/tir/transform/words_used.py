@@ -61,7 +61,7 @@ def _words(body: s.Stmt) -> frozenset[str]:
             below = node.args
         elif isinstance(node, (PrimExpr, s.Stmt)):
             kinds.add(kind)
-            if (kind is e.BufferLoad or kind is s.BufferStore) and node.predicate is not None:
+            if isinstance(node, (e.BufferLoad, s.BufferStore)) and node.predicate is not None:
                 found.add(MASK)
             below = children(node)
         stack += [child for child in below if type(child) not in _LEAVES]
