@@ -185,7 +185,9 @@ def test_another_size_comes_while_the_least_is_looked_for(monkeypatch: pytest.Mo
             return super().__getitem__(sizes)
 
     func._accounts = Accounts()
-    for n in (1, 2, 3):
+    for n in (1, 2):
         func(*args(n, 1))
+    next(iter(func._accounts.values())).seconds = -1.0  # it is the one to go
+    func(*args(3, 1))
     others[0].join()
     assert len(func._accounts) == 2
