@@ -68,8 +68,7 @@ def test_there_and_back() -> None:
         @R.function
         def main(x: R.Tensor((2, 3), "float32")):
             with R.dataflow():
-                lv1 = x
-                gv = R.add(lv1, x)
+                gv = R.add(x, x)
                 R.output(gv)
             return gv
 
