@@ -274,3 +274,22 @@ def test_places_beside_any_number(node: type[e.CmpExpr], stride: int, swapped: b
     }[node]  # fmt: skip
     wanted = compare(right, left) if swapped else compare(left, right)
     np.testing.assert_array_equal(out.reshape(wanted.shape), wanted)
+
+
+def test_what_becomes_an_integer_is_rounded_as_written() -> None:
+    """Places of a picture three times as large: 1/3 * 1.5 - 0.5 is 0, fused it is above."""
+
+    @T.prim_func
+    def places(B: T.Buffer((32,), "int32"), F: T.Buffer((32,), "float32")):
+        for i in range(32):
+            B[i] = T.Cast("int32", T.ceil(T.float32(1 / 3) * (T.Cast("float32", i) + 0.5) - 0.5))
+            F[i] = T.float32(3) * T.Cast("float32", i) + T.float32(1)
+
+    built = tvm.compile(places, "llvm -mcpu=haswell")
+    text = built.mod.inspect_source("ll")
+    assert "fmul float" in text or "fmul <" in text  # of integers
+    assert "fmul contract" in text  # of numbers
+    out, plain = (tvm.runtime.tensor(np.zeros(32, kind)) for kind in ("int32", "float32"))
+    built["places"](out, plain)
+    steps = np.float32(1 / 3) * (np.arange(32, dtype="float32") + np.float32(0.5))
+    assert (out.numpy() == np.ceil(steps - np.float32(0.5)).astype("int32")).all()

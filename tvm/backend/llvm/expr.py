@@ -53,6 +53,7 @@ class ExprEmitter(TirFunctor[str, None]):
         # a multiplication and the addition of its result may become one instruction, always
         asked = out.module.fast_math
         fused = asked == "fast" or "contract" in asked
+        self._asked = asked
         self._freedom = asked if fused else f"contract {asked}".strip()
 
     @property
@@ -459,7 +460,17 @@ class ExprEmitter(TirFunctor[str, None]):
     def visit_cast_(self, op: e.Cast) -> str:
         if op.dtype.is_integer and op.value.dtype.is_integer:
             self.narrow.casts(op.value, op.dtype)
+        if op.value.dtype.is_float and op.dtype.is_integer:
+            return self.cast(op.value.dtype, op.dtype, self._as_written(op.value))
         return self.cast(op.value.dtype, op.dtype, self.visit_expr(op.value))
+
+    def _as_written(self, expr: e.PrimExpr) -> str:
+        """A value that becomes an integer: the last bit may decide which, so nothing is fused."""
+        before, self._freedom = self._freedom, self._asked
+        try:
+            return self.visit_expr(expr)
+        finally:
+            self._freedom = before
 
     def cast(self, source: DataType, target: DataType, value: str) -> str:
         """`value` converted from one type to another."""
