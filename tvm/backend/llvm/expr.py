@@ -198,7 +198,8 @@ class ExprEmitter(TirFunctor[str, None]):
         kind = value_type(dtype)
         simple = _FLOAT_OPS.get(type(op))
         if simple is not None:
-            return self.out.temp(f"{simple} {self._freedom} {kind} {a}, {b}")
+            words = f"{simple} {self._freedom}".rstrip()
+            return self.out.temp(f"{words} {kind} {a}, {b}")
         if isinstance(op, (e.Min, e.Max)):
             return self._float_min_max(op, dtype, a, b)
         if isinstance(op, e.Mod):
@@ -464,7 +465,7 @@ class ExprEmitter(TirFunctor[str, None]):
             return self.cast(op.value.dtype, op.dtype, self._as_written(op.value))
         return self.cast(op.value.dtype, op.dtype, self.visit_expr(op.value))
 
-    def _as_written(self, expr: e.PrimExpr) -> str:
+    def _as_written(self, expr: PrimExpr) -> str:
         """A value that becomes an integer: the last bit may decide which, so nothing is fused."""
         before, self._freedom = self._freedom, self._asked
         try:
