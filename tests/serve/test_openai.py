@@ -20,14 +20,13 @@ Ask = Callable[[Any], Awaitable[Any]]
 
 def served(model: LanguageModel, folder: Path, ask: Ask, **options: Any) -> Any:
     """What `ask` finds with a client of a server that runs in this process."""
-    import httpx
     import openai
 
     engine = Engine(model, queue_limit=options.pop("queue_limit", 64))
     app = make_app(engine, Text.open(folder), "small", **options)
 
     async def session() -> Any:
-        http: Any = getattr(openai, "DefaultAsyncHttpxClient", httpx.AsyncClient)
+        http: Any = openai.DefaultAsyncHttpxClient  # of the library that the client uses
         transport_home = __import__(http.__mro__[1].__module__.partition(".")[0])
         transport = transport_home.ASGITransport(app)
         async with (

@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-import torch
 
 import tvm
 from tvm import relay
@@ -25,6 +24,7 @@ pytestmark = pytest.mark.cpu
     ],
 )
 def test_against_torch(options: dict[str, Any], data: str, kernel: str) -> None:
+    torch = pytest.importorskip("torch")
     rng = np.random.default_rng(0)
     image = rng.normal(size=(2, 4, 7, 8)).astype("float32")
     shape = (6, 4 // options.get("groups", 1), 3, 2)

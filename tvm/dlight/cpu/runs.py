@@ -63,6 +63,8 @@ def as_runs(func: PrimFunc, plane: Sequence[PrimExpr]) -> Runs | None:
     """The function with planes of these extents as runs; None if one is used in another way."""
     if len(plane) < 2 or not isinstance(func.body, BlockRealize):
         return None
+    if len({extent.dtype for extent in plane}) > 1:  # no variable runs along them all
+        return None
     length: PrimExpr = plane[0]
     for extent in plane[1:]:
         length = length * extent
