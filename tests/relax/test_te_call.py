@@ -12,6 +12,7 @@ from tvm.error import TVMError
 from tvm.ir import VDevice, assert_structural_equal
 from tvm.relax import interp
 from tvm.relax.utils import gen_call_tir_inputs
+from tvm.tir.analysis import undefined_vars
 
 pytestmark = pytest.mark.pure
 
@@ -48,6 +49,15 @@ def test_symbols_that_no_shape_defines_are_passed() -> None:
     assert [v.name for v in made.tir_vars.values] == ["m"]
     assert made.tir_vars.values[0] is M
     assert len(made.func.params) == 3
+
+
+def test_symbols_that_the_function_captures_are_passed() -> None:
+    x = var("x", N)
+    made = gen_call_tir_inputs(
+        lambda a: te.compute(a.shape, lambda i: a[tir.min(i + M, N - 1)]), x
+    )
+    assert list(made.tir_vars.values) == [M, N]
+    assert not undefined_vars(made.func)
 
 
 def test_shapes_numbers_strings_and_lists() -> None:

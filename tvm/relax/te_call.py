@@ -22,6 +22,7 @@ from tvm.te.create_prim_func import create_prim_func
 from tvm.te.operation import compute
 from tvm.te.tensor import PlaceholderOp, Tensor
 from tvm.tir import expr as tir
+from tvm.tir.analysis.undefined_vars import undefined_vars
 from tvm.tir.function import PrimFunc
 from tvm.tir.functor import substitute
 
@@ -213,6 +214,10 @@ def gen_call_tir_inputs(func: Callable[..., Any], *args: Any, **kwargs: Any) -> 
     outs = [_own_output(out, outs[:place]) for place, out in enumerate(outs)]
     unbound = arguments.unbound(outs)
     prim_func = create_prim_func([*arguments.parameters, *outs, *unbound], "int64")
+    captured = undefined_vars(prim_func)  # symbols of the caller that `func` knows by itself
+    if captured:
+        unbound += captured
+        prim_func = create_prim_func([*arguments.parameters, *outs, *unbound], "int64")
     if attrs:
         prim_func = prim_func.with_attrs(attrs)
     prim_func = prim_func.without_attr("global_symbol")
