@@ -6,6 +6,7 @@ It needs Chromium with its driver (Debian: chromium, chromium-driver), selenium 
 from __future__ import annotations
 
 import dataclasses
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -118,6 +119,16 @@ def test_graph_follows_the_keyboard(page: Page, file: Path, told: Report) -> Non
     page.wait("[data-view=kernel]")
 
 
+def _lines_become(page: Page, wanted: list[str]) -> None:
+    """The editor shows these lines first, at the latest in a moment: it makes them anew."""
+    script = """return [...document.querySelectorAll("[data-editor] .cm-line")].slice(0, 3)
+        .map((line) => line.innerText)"""
+    end = time.monotonic() + 10
+    while (shown := page.driver.execute_script(script)) != wanted and time.monotonic() < end:
+        time.sleep(0.02)
+    assert shown == wanted
+
+
 def test_kernel_shows_its_texts_steps_and_buffers(page: Page, file: Path, told: Report) -> None:
     kernel = told.kernels[told.calls[0].kernel]
     page.open(file, "kernel", kernel=kernel.name)
@@ -127,10 +138,10 @@ def test_kernel_shows_its_texts_steps_and_buffers(page: Page, file: Path, told: 
         stage.name for stage in kernel.stages
     ]
     last = told.text_lines(kernel.stages[-1].text)
-    assert [e.text for e in page.all("[data-editor] .cm-line")[:3]] == last[:3]
+    _lines_become(page, last[:3])
     page.button("the stage before")
     before = told.text_lines(kernel.stages[-2].text)
-    assert [e.text for e in page.all("[data-editor] .cm-line")[:3]] == before[:3]
+    _lines_become(page, before[:3])
     page.button("side by side")
     page.wait(".cm-changedLine")
     assert len(page.all(".cm-mergeView .cm-editor")) == 2
