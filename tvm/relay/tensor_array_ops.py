@@ -14,6 +14,7 @@ for the shape.
 from __future__ import annotations
 
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -130,15 +131,15 @@ def @<tensor_array_gather>(%array: List[<tensor_t>], %indices: Tensor[(?,), int3
 _RANGE = 'arange(%lower, %upper, 1, dtype="int32")'
 
 
-class _Definitions:
+class _Definitions(ABC):
     """What both kinds of arrays share: names, and adding functions to the prelude's module."""
 
     prelude: Any
     dtype: str
 
+    @abstractmethod
     def get_name(self, canonical: str) -> str:
         """The whole name of a definition."""
-        raise NotImplementedError
 
     def get_global_var(self, canonical: str) -> GlobalVar:
         """A function by its short name."""

@@ -10,6 +10,7 @@ no kernels for it.
 from __future__ import annotations
 
 import json
+from abc import ABC, abstractmethod
 from typing import Any
 
 from tvm.error import TVMError, message
@@ -24,23 +25,23 @@ from tvm.runtime.module import Module
 _FORMAT = "tvm.relay.vm.1"
 
 
-class ProgramParts:
+class ProgramParts(ABC):
     """What every program can be asked; subclasses have the functions and the library."""
 
     source: IRModule
 
     @property
+    @abstractmethod
     def lib(self) -> Module:
         """The library of kernels."""
-        raise NotImplementedError
 
     @property
+    @abstractmethod
     def bytecode(self) -> str:
         """What the functions do, as text."""
-        raise NotImplementedError
 
-    def _saved(self) -> dict[str, Any]:
-        raise NotImplementedError
+    @abstractmethod
+    def _saved(self) -> dict[str, Any]: ...
 
     def save(self) -> tuple[bytearray, Module]:
         """The program as bytes and a library; `load_exec` makes it of these again."""
