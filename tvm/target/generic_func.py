@@ -94,7 +94,9 @@ def override_native_generic_func(func_name: str) -> Callable[[Function], Functio
         @functools.wraps(fdefault)
         def dispatch(*args: Any, **kwargs: Any) -> Any:
             if kwargs:
-                raise RuntimeError(f"Keyword arguments are not supported by {func_name}")
+                raise RuntimeError(
+                    f"Keyword arguments cannot be used when invoking generic_func {func_name}"
+                )
             return generic(*args)
 
         dispatch.fdefault = fdefault  # type: ignore[attr-defined]
