@@ -10,13 +10,13 @@ that names another host is refused, so that no page elsewhere can reach in by a 
 
 from __future__ import annotations
 
-import importlib
 import json
 import secrets
 import socket
 from typing import Any
 
 from tvm.error import TVMError, message
+from tvm.runtime.extras import extra_package
 
 from .events import trace_events
 from .page import page
@@ -87,9 +87,4 @@ class Server:
 
 
 def _package(name: str) -> Any:
-    try:
-        return importlib.import_module(name)
-    except ImportError as error:
-        asked = f"serving a page needs the package {name.partition('.')[0]}"
-        legal = 'pip install "tvm-py[view]", or tvm view --out page.html'
-        raise TVMError(message(asked, found=str(error), legal=legal)) from error
+    return extra_package(name, "view", "serving a page", "tvm view --out page.html")

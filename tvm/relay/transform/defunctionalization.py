@@ -41,6 +41,7 @@ from tvm.relay.rewrite import substitute_types
 from tvm.relay.text_printer import type_text
 from tvm.relay.traverse import children, rebuild
 from tvm.relay.ty import FuncType, GlobalTypeVar, RefType
+from tvm.relay.type_functor import TypeMutator
 from tvm.relay.variables import free_vars
 from tvm.support.recursion import nested_programs
 
@@ -84,6 +85,17 @@ class _Encoded:
         self.args: list[Var] = []
 
 
+class _WithData(TypeMutator):
+    """Types with data in the place of functions."""
+
+    def __init__(self, owner: _Defunctionalizer) -> None:
+        super().__init__()
+        self._owner = owner
+
+    def visit_func_type(self, ft: FuncType) -> Any:
+        return self._owner.of(ft).var
+
+
 class _Defunctionalizer:
     def __init__(self, mod: IRModule) -> None:
         self.mod = mod
@@ -99,15 +111,8 @@ class _Defunctionalizer:
         return self._encoded_type(made)
 
     def _encoded_type(self, found: Type) -> Type:
-        if isinstance(found, FuncType):
-            return self.of(found).var
-        if isinstance(found, TupleType):
-            return TupleType([self._encoded_type(field) for field in found.fields])
-        if isinstance(found, RefType):
-            return RefType(self._encoded_type(found.value))
-        if isinstance(found, TypeCall):
-            return TypeCall(found.func, [self._encoded_type(arg) for arg in found.args])
-        return found
+        new: Type = _WithData(self).visit(found)
+        return new
 
     def of(self, wanted: FuncType) -> _Encoded:
         """The data for functions of a type."""

@@ -18,8 +18,7 @@ from tvm.ir.expr import GlobalVar, RelaxExpr
 from tvm.ir.module import IRModule
 from tvm.ir.node import Node
 from tvm.ir.op import Op
-from tvm.ir.type import TupleType, Type
-from tvm.ir.type_relation import TypeCall
+from tvm.ir.type import Type
 from tvm.relay.adt import (
     Clause,
     Constructor,
@@ -32,7 +31,8 @@ from tvm.relay.adt import (
 from tvm.relay.expr import Call, If, Let, Var
 from tvm.relay.function import Function
 from tvm.relay.traverse import children, rebuild
-from tvm.relay.ty import FuncType, RefType, TypeVar
+from tvm.relay.ty import FuncType, TypeVar
+from tvm.relay.type_functor import TypeMutator
 from tvm.support.recursion import nested_programs
 
 from .normal_forms import ToANormalFormExpr
@@ -72,6 +72,19 @@ def un_cps(func: Function) -> Function:
     return Function(params, body, answer, kept, func.attrs)
 
 
+class _Continued(TypeMutator):
+    """Types in which functions take what follows them."""
+
+    def __init__(self, answer: TypeVar) -> None:
+        super().__init__()
+        self._answer = answer
+
+    def visit_func_type(self, ft: FuncType) -> Any:
+        args = [self.visit(arg) for arg in ft.arg_types]
+        then = FuncType([self.visit(ft.ret_type)], self._answer)
+        return FuncType([*args, then], self._answer, ft.type_params)
+
+
 class _Converter:
     def __init__(self, mod: IRModule) -> None:
         self.mod = mod
@@ -81,17 +94,8 @@ class _Converter:
 
     def type(self, found: Type) -> Type:
         """A type in which functions take continuations."""
-        if isinstance(found, FuncType):
-            args = [self.type(arg) for arg in found.arg_types]
-            then = FuncType([self.type(found.ret_type)], self.answer)
-            return FuncType([*args, then], self.answer, found.type_params)
-        if isinstance(found, TupleType):
-            return TupleType([self.type(field) for field in found.fields])
-        if isinstance(found, RefType):
-            return RefType(self.type(found.value))
-        if isinstance(found, TypeCall):
-            return TypeCall(found.func, [self.type(arg) for arg in found.args])
-        return found
+        new: Type = _Continued(self.answer).visit(found)
+        return new
 
     def var(self, var: Var) -> Var:
         known = self.vars.get(var.vid)

@@ -37,8 +37,7 @@ def make_gemm_pattern(
     gemm = is_op("nn.dense")(wildcard(), wildcard())
     if not with_bias:
         return gemm
-    bias = wildcard()
-    summed = is_op("add")(gemm, bias) | is_op("nn.bias_add")(gemm, bias)
+    summed = _with_bias(gemm)
     if with_act is None:
         return summed
     if with_act == "relu":
@@ -46,6 +45,11 @@ def make_gemm_pattern(
     if with_act == "gelu":
         return make_gelu_pattern(summed, out_dtype)
     raise TVMError(f"make_gemm_pattern: with_act {with_act!r}; legal: None, 'relu', 'gelu'")
+
+
+def _with_bias(product: DFPattern) -> DFPattern:
+    bias = wildcard()
+    return is_op("add")(product, bias) | is_op("nn.bias_add")(product, bias)
 
 
 def make_batch_matmul_pattern() -> DFPattern:
@@ -58,8 +62,7 @@ def make_conv2d_pattern(with_bias: bool = False, with_act: str | None = None) ->
     conv = is_op("nn.conv2d")(wildcard(), wildcard())
     if not with_bias:
         return conv
-    bias = wildcard()
-    summed = is_op("add")(conv, bias) | is_op("nn.bias_add")(conv, bias)
+    summed = _with_bias(conv)
     if with_act is None:
         return summed
     if with_act == "relu":
