@@ -67,3 +67,33 @@ def test_missing_and_broken_files_are_named(tmp_path: Path) -> None:
     (tmp_path / "tokenizer_config.json").write_text("{")
     with pytest.raises(TVMError, match=r"tokenizer_config.json"):
         Text.open(tmp_path)
+
+
+@pytest.mark.parametrize(("cut", "pieces"), [
+    ("gpt-2", ["1234", " a"]), ("llama-bpe", ["123", "4", " a"]),
+    ("qwen2", ["1", "2", "3", "4", " a"]),
+])  # fmt: skip
+def test_texts_of_gguf_files_are_cut_as_they_say(
+    cut: str, pieces: list[str], tmp_path: Path
+) -> None:
+    """Every piece could be one token: which tokens there are tells the pieces."""
+    import gguf
+    import numpy as np
+
+    tokens = ["<s>", *"1234a", "Ġ", "12", "123", "1234", "Ġa"]
+    writer = gguf.GGUFWriter(str(tmp_path / "x.gguf"), "llama")
+    writer.add_tokenizer_model("gpt2")
+    writer.add_tokenizer_pre(cut)
+    writer.add_token_list(tokens)
+    writer.add_token_merges(["1 2", "12 3", "123 4", "Ġ a"])
+    writer.add_bos_token_id(0)
+    writer.add_add_bos_token(cut == "llama-bpe")
+    writer.add_tensor("x", np.zeros(1, "float32"))
+    for name in ("write_header_to_file", "write_kv_data_to_file", "write_tensors_to_file"):
+        getattr(writer, name)()
+    writer.close()
+    text = Text.open(tmp_path / "x.gguf")
+    found = text.encode("1234 a")
+    first = [0] if cut == "llama-bpe" else []
+    assert found == [*first, *(tokens.index(piece.replace(" ", "Ġ")) for piece in pieces)]
+    assert text.decode(found) == "1234 a"

@@ -10,9 +10,10 @@ import datetime
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from tvm.error import ArgumentValueError, message
+from tvm.relax.frontend.nn.llm.models.entries import Entries
 from tvm.relax.frontend.nn.llm.models.gguf import GGUF
 from tvm.runtime.extras import extra_package
 
@@ -51,7 +52,7 @@ class Text:
             if name.endswith("_token") and isinstance(token, (str, dict))
         }
         if file.is_file():
-            return cls(library.Tokenizer.from_file(str(file)), template, special)
+            return cls(_tokenizer(library, file), template, special)
         if Path(path).suffix == ".gguf":
             return cls(*_from_gguf(library, GGUF(path)))
         raise ArgumentValueError(
@@ -132,6 +133,15 @@ def _overlap(text: str, stop: str) -> int:
                  if text.endswith(stop[:n])), 0)  # fmt: skip
 
 
+def _tokenizer(library: Any, file: Path) -> Any:
+    try:
+        return library.Tokenizer.from_file(str(file))
+    except Exception as problem:  # the library raises the class itself
+        raise ArgumentValueError(
+            message(f"the tokenizer {file}", found=str(problem), legal="a tokenizer.json")
+        ) from None
+
+
 def _compiled(template: str) -> Any:
     library = extra_package("jinja2.sandbox", "llm", "the template of conversations")
     environment = library.ImmutableSandboxedEnvironment(trim_blocks=True, lstrip_blocks=True)
@@ -163,26 +173,61 @@ def _json(path: Path) -> dict[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
+# How a text is cut before pairs of bytes are merged, by what `tokenizer.ggml.pre` says; None: as
+# GPT-2 does. The patterns stand in the published tokenizers of these models.
+_WORDS: Final = (
+    r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}%s"
+    r"| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
+)
+_CUTS: Final = {
+    "gpt-2": None, "default": None, "llama-bpe": _WORDS % "{1,3}", "qwen2": _WORDS % "",
+}  # fmt: skip
+
+
 def _from_gguf(library: Any, file: GGUF) -> tuple[Any, str | None, dict[str, str]]:
     """The tokenizer within a GGUF file: byte pairs with their merges."""
     entries = file.entries
-    kind = entries.get("tokenizer.ggml.model")
-    if kind != "gpt2":
+    kind, cut = entries.get("tokenizer.ggml.model"), entries.get("tokenizer.ggml.pre", "default")
+    if kind != "gpt2" or cut not in _CUTS:
         raise ArgumentValueError(
-            message("the tokenizer in a GGUF file", found=f"kind {kind!r}",
-                    legal="'gpt2' (byte pairs); for others a tokenizer.json beside the file")
+            message("the tokenizer in a GGUF file", found=f"kind {kind!r}, cut as {cut!r}",
+                    legal=f"'gpt2' (byte pairs), cut as {', '.join(_CUTS)}; for others a "
+                    "tokenizer.json beside the file")
         )  # fmt: skip
-    tokens = list(entries["tokenizer.ggml.tokens"])
-    merges = [tuple(pair.split(" ", 1)) for pair in entries["tokenizer.ggml.merges"]]
-    model = library.models.BPE(vocab={t: i for i, t in enumerate(tokens)}, merges=merges)
-    made = library.Tokenizer(model)
-    made.pre_tokenizer = library.pre_tokenizers.ByteLevel(add_prefix_space=False)
-    made.decoder = library.decoders.ByteLevel()
-    kinds = entries.get("tokenizer.ggml.token_type", [])
+    tokens = _texts(entries, "tokenizer.ggml.tokens")
+    merges = [tuple(pair.split(" ", 1)) for pair in _texts(entries, "tokenizer.ggml.merges")]
+    try:
+        model = library.models.BPE(vocab={t: i for i, t in enumerate(tokens)}, merges=merges)
+    except Exception as problem:  # the library raises the class itself
+        raise ArgumentValueError(
+            message("the tokenizer in a GGUF file", found=str(problem),
+                    legal="merges of two tokens each")
+        ) from None  # fmt: skip
+    made, pattern = library.Tokenizer(model), _CUTS[cut]
+    level = library.pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=pattern is None)
+    if pattern is not None:
+        split = library.pre_tokenizers.Split(library.Regex(pattern), "isolated")
+        level = library.pre_tokenizers.Sequence([split, level])
+    made.pre_tokenizer, made.decoder = level, library.decoders.ByteLevel()
+    special = {}
+    for name in ("bos", "eos", "unknown"):
+        number = entries.get(f"tokenizer.ggml.{name}_token_id")
+        if type(number) is int and number < len(tokens):
+            special[f"{name}_token"] = tokens[number]
+    kinds = entries.get("tokenizer.ggml.token_type") or []
     control = [t for t, k in zip(tokens, kinds) if k in (3, 4)]  # control, user defined
-    made.add_special_tokens([library.AddedToken(t, special=True) for t in control])
-    special = {
-        f"{name}_token": tokens[number] for name in ("bos", "eos", "unknown", "padding")
-        if (number := entries.get(f"tokenizer.ggml.{name}_token_id")) is not None
-    }  # fmt: skip
+    apart = dict.fromkeys([*control, *special.values()])
+    made.add_special_tokens([library.AddedToken(t, special=True) for t in apart])
+    first = special.get("bos_token")
+    if first is not None and entries.truth("tokenizer.ggml.add_bos_token"):
+        made.post_processor = library.processors.TemplateProcessing(
+            single=f"{first} $A", special_tokens=[(first, tokens.index(first))]
+        )
     return made, entries.get("tokenizer.chat_template"), special
+
+
+def _texts(entries: Entries, name: str) -> list[str]:
+    found = entries.texts(name, 0)
+    if found is None:
+        raise entries.wrong(name, None, "a list of texts")
+    return found

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import tvm
+from tvm.error import TVMError
 from tvm.runtime import tensor
 from tvm.target import Target
 from tvm.topi.nn import few_bits
@@ -118,3 +119,17 @@ def test_zero_points_and_larger_groups() -> None:
             built(tensor(x), *map(tensor, arrays), out)
             wanted = x @ weights.T
             assert np.abs(out.numpy() - wanted).max() <= 1e-5 * np.abs(wanted).max()
+
+
+@pytest.mark.parametrize("form", ["int8", "int4", "float16"])
+def test_weights_that_have_no_form_are_refused(form: str) -> None:
+    values = np.ones((16, 32), "float32")
+    values[3, 4] = 1e8
+    with pytest.raises(TVMError, match=f"weights as {form}\n  found: 100000000.0 among"):
+        few_bits.pack(values, form)
+    values[3, 4] = np.nan
+    if form == "float16":
+        assert np.isnan(few_bits.unpack(*few_bits.pack(values, form), form)[3, 4])
+    else:
+        with pytest.raises(TVMError, match="found: nan"):
+            few_bits.pack(values, form)

@@ -28,6 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tvm import tir
+from tvm.error import ArgumentValueError, message
 from tvm.tir.stmt import ForKind
 from tvm.topi.kernel import Kernel
 from tvm.topi.loops import let, load, local, loop, sequence, store, when
@@ -140,14 +141,32 @@ def pack(weights: Array, form: str) -> tuple[Array, Array | None]:
     padded[:outputs, :inputs] = weights
     if not form.startswith("int"):
         dtype = np.dtype(ml_dtypes.bfloat16 if form == "bfloat16" else form)
-        return in_lanes(padded.astype(dtype)), None
+        with np.errstate(over="ignore"):
+            rounded = padded.astype(dtype)
+        _check_finite(rounded, weights, form)
+        return in_lanes(rounded), None
     groups = padded.reshape(len(padded), -1, GROUP)
     if form == "int8":
         scale = np.abs(groups).max(-1) / 127
     else:  # the largest number takes -8: one step more than 7
         largest = np.take_along_axis(groups, np.abs(groups).argmax(-1)[..., None], -1)[..., 0]
         scale = largest / -8
-    return pack_numbers(*_rounded(groups, scale.astype("float16"), form), form)
+    with np.errstate(over="ignore"):
+        scale = scale.astype("float16")
+    _check_finite(scale, weights, form)
+    return pack_numbers(*_rounded(groups, scale, form), form)
+
+
+def _check_finite(rounded: Array, weights: Array, form: str) -> None:
+    """Nothing became infinite that is not so; integers have no form of what is no number."""
+    finite = np.isfinite(rounded.astype("float32"))
+    if finite.all() or (not form.startswith("int") and not np.isfinite(weights).all()):
+        return
+    top = np.abs(weights).max()
+    raise ArgumentValueError(
+        message(f"weights as {form}", found=f"{top} among them",
+                legal="finite numbers whose scales fit into float16, or another format")
+    )  # fmt: skip
 
 
 def in_lanes(rows: Array) -> Array:

@@ -107,5 +107,30 @@ def test_what_is_no_model_is_named(tmp_path: Path) -> None:
     writer = _writer(tmp_path / "y.gguf", "llama")
     writer.add_tensor("a", np.zeros(3, "float32"))
     _finish(writer)
-    with pytest.raises(TVMError, match=r"no entry llama.attention.head_count"):
+    words = r"the entries llama\.\* .*
+.*no entry 'attention.head_count'"
+    with pytest.raises(TVMError, match=words):
         gguf_config(GGUF(tmp_path / "y.gguf"))
+
+
+def test_damaged_files_are_refused(tmp_path: Path) -> None:
+    writer = _writer(tmp_path / "x.gguf", "llama")
+    for name in ("block_count", "context_length", "embedding_length", "feed_forward_length",
+                 "head_count", "head_count_kv"):  # fmt: skip
+        getattr(writer, f"add_{name}")(8 if name == "embedding_length" else 2)
+    writer.add_tensor("token_embd.weight", np.ones((4, 8), "float32"))
+    _finish(writer)
+    whole = (tmp_path / "x.gguf").read_bytes()
+    gguf_config(GGUF(tmp_path / "x.gguf"))
+    rng = np.random.default_rng(0)
+    refused = 0
+    for _ in range(200):
+        damaged = bytearray(whole)
+        for place in rng.integers(0, len(whole), 2):
+            damaged[place] = rng.choice([0, 1, 255, 0xED])
+        (tmp_path / "y.gguf").write_bytes(damaged)
+        try:
+            gguf_config(GGUF(tmp_path / "y.gguf"))
+        except TVMError:
+            refused += 1
+    assert refused > 50

@@ -10,14 +10,14 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final, Literal
 
 from tvm.error import ArgumentValueError, message
 from tvm.support.suggest import did_you_mean
 
-Json = Mapping[str, Any]
+from .entries import MOST_LAYERS, Entries
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class ModelConfig:
     positions: Literal["rotary", "learned"] = "rotary"
     rotary_dim: int = 0             # the leading elements of a head that turn
     rope_theta: float = 1e4
-    rope_scaling: Json = field(default_factory=dict)
+    rope_scaling: Mapping[str, Any] = field(default_factory=dict)
     local_rope_theta: float | None = None   # that of layers with a window, where it differs
     qkv_bias: bool = False
     out_bias: bool = False
@@ -70,19 +70,25 @@ def read_config(path: str | Path) -> ModelConfig:
         file = file / "config.json"
     try:
         given = json.loads(file.read_text("utf-8"))
-    except (OSError, ValueError) as problem:
+    except (OSError, ValueError, RecursionError) as problem:
         raise ArgumentValueError(
             message(f"the configuration {file}", found=str(problem),
                     legal="a JSON file, as models are published with")
         ) from None  # fmt: skip
+    if not isinstance(given, dict):
+        raise ArgumentValueError(
+            message(f"the configuration {file}", found=f"a {type(given).__name__}",
+                    legal="a JSON object, as models are published with")
+        )  # fmt: skip
     return config_of(given)
 
 
-def config_of(given: Json) -> ModelConfig:
+def config_of(given: Mapping[str, Any]) -> ModelConfig:
     """The configuration that the entries of a `config.json` say."""
     kind = given.get("model_type")
     if kind == "gemma3" and "text_config" in given:
-        return config_of(given["text_config"])
+        text = Entries(given, "the configuration of a model").group("text_config")
+        return config_of({"model_type": "gemma3_text", **text})
     family = FAMILIES.get(str(kind))
     if family is None:
         raise ArgumentValueError(
@@ -90,52 +96,83 @@ def config_of(given: Json) -> ModelConfig:
                     found="no such family" + did_you_mean(str(kind), FAMILIES),
                     legal=", ".join(sorted(FAMILIES)))
         )  # fmt: skip
-    try:
-        return family(given)
-    except KeyError as missing:
-        raise ArgumentValueError(
-            message(f"the configuration of a model of type {kind!r}",
-                    found=f"no entry {missing}", legal="the entries that such models have")
-        ) from None  # fmt: skip
+    entries = Entries(given, f"the configuration of a model of type {kind!r}")
+    for name, usual in _USUAL.items():
+        if entries.has(name) and given[name] not in usual:
+            raise entries.wrong(name, given[name], " or ".join(map(str, usual)))
+    return _checked(family(entries), entries)
 
 
-def _eos(given: Json) -> tuple[int, ...]:
+# What would make another computation, and is not known here: the values that make none.
+_USUAL: Final[Mapping[str, tuple[Any, ...]]] = {
+    "attn_logit_softcapping": (0,), "use_bidirectional_attention": (False,),
+    "qk_layernorm": (False,), "scale_attn_weights": (True,),
+    "scale_attn_by_inverse_layer_idx": (False,), "add_cross_attention": (False,),
+}  # fmt: skip
+
+
+def _checked(config: ModelConfig, entries: Entries) -> ModelConfig:
+    """Sizes that fit each other."""
+    if config.num_heads % config.num_kv_heads:
+        raise entries.wrong("num_key_value_heads", config.num_kv_heads,
+                            f"a divisor of {config.num_heads} heads")  # fmt: skip
+    turns = config.positions == "rotary"
+    if turns and (config.rotary_dim % 2 or not 2 <= config.rotary_dim <= config.head_dim):
+        raise entries.wrong("the size of a head that turns", config.rotary_dim,
+                            f"an even number up to {config.head_dim}")  # fmt: skip
+    return config
+
+
+def _eos(given: Entries) -> tuple[int, ...]:
     tokens = given.get("eos_token_id")
-    if tokens is None:
-        return ()
-    return tuple(tokens) if isinstance(tokens, list) else (int(tokens),)
+    found = [] if tokens is None else tokens if isinstance(tokens, list) else [tokens]
+    if not all(type(token) is int and token >= 0 for token in found):
+        raise given.wrong("eos_token_id", tokens, "a token, or a list of tokens")
+    return tuple(found)
 
 
-def _rope(given: Json) -> dict[str, Any]:
+def _rope(given: Entries) -> dict[str, Any]:
     """Base and scaling of rotary angles: entries of their own, or one that holds both."""
-    scaling = dict(given.get("rope_parameters") or given.get("rope_scaling") or {})
-    theta = scaling.pop("rope_theta", None) or given.get("rope_theta") or 1e4
-    kind = scaling.pop("type", None)
-    scaling.setdefault("rope_type", kind or "default")
-    if scaling["rope_type"] in ("default", "mrope"):
-        scaling = {}
-    return {"rope_theta": float(theta), "rope_scaling": scaling}
+    rule = given.group("rope_parameters" if given.has("rope_parameters") else "rope_scaling")
+    theta = rule.number("rope_theta", given.number("rope_theta", 1e4))
+    if theta <= 1:
+        raise given.wrong("rope_theta", theta, "a number above 1")
+    kind = rule.text("rope_type", rule.text("type", "default"))
+    scaling = {n: v for n, v in rule.items() if n not in ("rope_theta", "type") and v is not None}
+    scaling["rope_type"] = kind
+    return {"rope_theta": theta, "rope_scaling": {} if kind in ("default", "mrope") else scaling}
 
 
-def _usual(given: Json, **parts: Any) -> ModelConfig:
+def _layers(given: Entries) -> int:
+    return given.size("num_hidden_layers", most=MOST_LAYERS)
+
+
+def _head_dim(given: Entries) -> int:
+    heads, hidden = given.size("num_attention_heads"), given.size("hidden_size")
+    if given.has("head_dim"):
+        return given.size("head_dim")
+    if hidden % heads:
+        raise given.wrong("hidden_size", hidden, f"a multiple of {heads} heads")
+    return hidden // heads
+
+
+def _usual(given: Entries, **parts: Any) -> ModelConfig:
     """The entries that the families share; `parts` are those in which one differs."""
-    heads = int(given["num_attention_heads"])
-    hidden = int(given["hidden_size"])
-    head_dim = int(given.get("head_dim") or hidden // heads)
+    heads, head_dim = given.size("num_attention_heads"), _head_dim(given)
     known: dict[str, Any] = {
-        "family": given["model_type"],
-        "vocab_size": int(given["vocab_size"]),
-        "hidden_size": hidden,
-        "intermediate_size": int(given["intermediate_size"]),
-        "num_layers": int(given["num_hidden_layers"]),
+        "family": given.text("model_type"),
+        "vocab_size": given.size("vocab_size"),
+        "hidden_size": given.size("hidden_size"),
+        "intermediate_size": given.size("intermediate_size"),
+        "num_layers": _layers(given),
         "num_heads": heads,
-        "num_kv_heads": int(given.get("num_key_value_heads") or heads),
+        "num_kv_heads": given.size("num_key_value_heads", heads),
         "head_dim": head_dim,
-        "context_length": int(given.get("max_position_embeddings", 2048)),
-        "norm_eps": float(given.get("rms_norm_eps", 1e-6)),
-        "activation": _activation(given.get("hidden_act", "silu")),
+        "context_length": given.size("max_position_embeddings", 2048),
+        "norm_eps": given.number("rms_norm_eps", 1e-6),
+        "activation": parts.get("activation") or _activation(given, "hidden_act", "silu"),
         "rotary_dim": head_dim,
-        "tied_head": bool(given.get("tie_word_embeddings", False)),
+        "tied_head": given.truth("tie_word_embeddings"),
         "eos": _eos(given),
         **({} if parts.get("positions") == "learned" else _rope(given)),
     }
@@ -148,123 +185,131 @@ _ACTIVATIONS: Final[Mapping[str, Literal["silu", "gelu", "gelu_tanh"]]] = {
 }  # fmt: skip
 
 
-def _activation(name: str) -> Literal["silu", "gelu", "gelu_tanh"]:
+def _activation(
+    given: Entries, entry: str, default: str
+) -> Literal["silu", "gelu", "gelu_tanh"]:
+    name = given.text(entry, default)
     if name not in _ACTIVATIONS:
-        raise ArgumentValueError(
-            message("the activation of a language model", found=repr(name),
-                    legal=", ".join(sorted(_ACTIVATIONS)))
-        )  # fmt: skip
+        raise given.wrong(entry, name, ", ".join(sorted(_ACTIVATIONS)))
     return _ACTIVATIONS[name]
 
 
-def _windows(given: Json, layers: int) -> dict[str, Any]:
+def _windows(given: Entries, kinds: list[str] | None = None) -> dict[str, Any]:
     """Which layers see a window only; one as long as the context is none."""
-    window = given.get("sliding_window") or 0
-    if not window or given.get("use_sliding_window") is False:
+    window = given.get("sliding_window") and given.size("sliding_window")
+    if not window or window >= given.size("max_position_embeddings", window + 1):
         return {}
-    if window >= given.get("max_position_embeddings", window + 1):
-        return {}
-    kinds = given.get("layer_types") or ["sliding_attention"] * layers
+    layers = _layers(given)
+    kinds = kinds or given.texts("layer_types", layers) or ["sliding_attention"] * layers
     chosen = tuple(i for i, kind in enumerate(kinds) if kind == "sliding_attention")
-    return {"sliding_window": int(window), "windowed": chosen} if chosen else {}
+    return {"sliding_window": window, "windowed": chosen} if chosen else {}
 
 
-def _llama(given: Json) -> ModelConfig:
-    bias = bool(given.get("attention_bias", False))
-    return _usual(given, qkv_bias=bias, out_bias=bias, mlp_bias=bool(given.get("mlp_bias", False)))
+def _llama(given: Entries) -> ModelConfig:
+    bias = given.truth("attention_bias")
+    return _usual(given, qkv_bias=bias, out_bias=bias, mlp_bias=given.truth("mlp_bias"))
 
 
-def _mistral(given: Json) -> ModelConfig:
-    return _usual(given, **_windows(given, int(given["num_hidden_layers"])))
+def _mistral(given: Entries) -> ModelConfig:
+    return _usual(given, **_windows(given))
 
 
-def _qwen2(given: Json) -> ModelConfig:
-    layers = int(given["num_hidden_layers"])
-    windows = _windows(given, layers)
-    if windows and "layer_types" not in given:  # those above a level
-        first = int(given.get("max_window_layers", layers))
-        windows["windowed"] = tuple(range(first, layers))
-    return _usual(given, qkv_bias=True, **(windows if windows.get("windowed") else {}))
+def _qwen_windows(given: Entries) -> dict[str, Any]:
+    """Those of the layers above a level, where they are switched on."""
+    if not given.truth("use_sliding_window"):
+        return {}
+    if given.has("layer_types"):
+        return _windows(given)
+    layers = _layers(given)
+    first = given.get("max_window_layers", layers)
+    if type(first) is not int or first < 0:
+        raise given.wrong("max_window_layers", first, "a whole number from 0 on")
+    kinds = ["full_attention"] * min(first, layers)
+    return _windows(given, kinds + ["sliding_attention"] * (layers - len(kinds)))
 
 
-def _qwen3(given: Json) -> ModelConfig:
-    bias = bool(given.get("attention_bias", False))
-    windows = _windows(given, int(given["num_hidden_layers"]))
-    return _usual(given, qk_norm=True, qkv_bias=bias, out_bias=bias, **windows)
+def _qwen2(given: Entries) -> ModelConfig:
+    return _usual(given, qkv_bias=True, **_qwen_windows(given))
 
 
-def _gemma(given: Json) -> ModelConfig:
-    activation = given.get("hidden_activation") or "gelu_pytorch_tanh"
+def _qwen3(given: Entries) -> ModelConfig:
+    bias = given.truth("attention_bias")
+    return _usual(given, qk_norm=True, qkv_bias=bias, out_bias=bias, **_qwen_windows(given))
+
+
+def _gemma(given: Entries) -> ModelConfig:
     return _usual(
-        given, activation=_activation(activation), tied_head=given.get("tie_word_embeddings", True),
-        embed_scale=math.sqrt(given["hidden_size"]),
+        given, activation=_activation(given, "hidden_activation", "gelu_pytorch_tanh"),
+        tied_head=given.truth("tie_word_embeddings", True),
+        embed_scale=math.sqrt(given.size("hidden_size")),
     )  # fmt: skip
 
 
-def _gemma3(given: Json) -> ModelConfig:
+def _gemma3(given: Entries) -> ModelConfig:
     """Five layers in six see a window, and turn faster."""
-    layers = int(given["num_hidden_layers"])
-    every = int(given.get("sliding_window_pattern") or given.get("_sliding_window_pattern") or 6)
-    kinds = given.get("layer_types") or [
+    layers = _layers(given)
+    every = given.size("sliding_window_pattern", given.size("_sliding_window_pattern", 6))
+    kinds = given.texts("layer_types", layers) or [
         "full_attention" if (i + 1) % every == 0 else "sliding_attention" for i in range(layers)
     ]
-    rope = dict(given.get("rope_parameters") or {})
-    local = given.get("rope_local_base_freq", 1e4)
-    if "full_attention" in rope:  # an entry for each kind of layer
-        local = rope.get("sliding_attention", {}).get("rope_theta", local)
-        given = {**given, "rope_parameters": rope["full_attention"]}
+    rope, local = given.group("rope_parameters"), given.number("rope_local_base_freq", 1e4)
+    if rope.has("full_attention"):  # an entry for each kind of layer
+        local = rope.group("sliding_attention").number("rope_theta", local)
+        given = given.with_values(rope_parameters=dict(rope.group("full_attention")))
+    capped = given.get("final_logit_softcapping")
     return _usual(
-        given, activation=_activation(given.get("hidden_activation") or "gelu_pytorch_tanh"),
-        tied_head=given.get("tie_word_embeddings", True), qk_norm=True, post_norms=True,
-        embed_scale=math.sqrt(given["hidden_size"]), local_rope_theta=float(local),
-        attention_scale=given.get("query_pre_attn_scalar", 256) ** -0.5,
-        logit_softcap=float(given.get("final_logit_softcapping") or 0.0),
-        **_windows({**given, "layer_types": kinds}, layers),
+        given, activation=_activation(given, "hidden_activation", "gelu_pytorch_tanh"),
+        tied_head=given.truth("tie_word_embeddings", True), qk_norm=True, post_norms=True,
+        embed_scale=math.sqrt(given.size("hidden_size")), local_rope_theta=local,
+        attention_scale=given.number("query_pre_attn_scalar", 256) ** -0.5,
+        logit_softcap=given.number("final_logit_softcapping") if capped else 0.0,
+        **_windows(given, kinds),
     )  # fmt: skip
 
 
-def _phi(given: Json) -> ModelConfig:
-    rope = given.get("rope_parameters") or {}
-    share = rope.get("partial_rotary_factor", given.get("partial_rotary_factor", 0.5))
-    head_dim = given["hidden_size"] // given["num_attention_heads"]
+def _turning(given: Entries, default: float) -> int:
+    """The leading elements of a head that turn."""
+    own = given.number("partial_rotary_factor", default)
+    share = given.group("rope_parameters").number("partial_rotary_factor", own)
+    return int(_head_dim(given) * min(share, 1.0))
+
+
+def _phi(given: Entries) -> ModelConfig:
     return _usual(
-        given, norm="layer", norm_eps=float(given.get("layer_norm_eps", 1e-5)), gated=False,
-        parallel_block=True, rotary_dim=int(head_dim * share), qkv_bias=True, out_bias=True,
-        mlp_bias=True, head_bias=True, activation=_activation(given.get("hidden_act", "gelu_new")),
+        given, norm="layer", norm_eps=given.number("layer_norm_eps", 1e-5), gated=False,
+        parallel_block=True, rotary_dim=_turning(given, 0.5), qkv_bias=True, out_bias=True,
+        mlp_bias=True, head_bias=True, activation=_activation(given, "hidden_act", "gelu_new"),
     )  # fmt: skip
 
 
-def _phi3(given: Json) -> ModelConfig:
-    rope = given.get("rope_parameters") or {}
-    share = rope.get("partial_rotary_factor", given.get("partial_rotary_factor", 1.0))
-    head_dim = given["hidden_size"] // given["num_attention_heads"]
-    config = _usual(
-        given, rotary_dim=int(head_dim * share), **_windows(given, int(given["num_hidden_layers"])),
-    )  # fmt: skip
-    first = given.get("original_max_position_embeddings")
-    if first and config.rope_scaling:
+def _phi3(given: Entries) -> ModelConfig:
+    config = _usual(given, rotary_dim=_turning(given, 1.0), **_windows(given))
+    if config.rope_scaling and given.has("original_max_position_embeddings"):
+        first = given.size("original_max_position_embeddings")
         scaling = {**config.rope_scaling, "original_max_position_embeddings": first}
-        config = ModelConfig(**{**vars(config), "rope_scaling": scaling})
+        config = replace(config, rope_scaling=scaling)
     return config
 
 
-def _gpt2(given: Json) -> ModelConfig:
-    hidden = int(given["n_embd"])
+def _gpt2(given: Entries) -> ModelConfig:
+    hidden = given.size("n_embd")
     names = {
-        "hidden_size": hidden, "num_attention_heads": given["n_head"],
-        "num_hidden_layers": given["n_layer"], "max_position_embeddings": given["n_positions"],
-        "intermediate_size": given.get("n_inner") or 4 * hidden,
+        "hidden_size": hidden, "num_attention_heads": given.size("n_head"),
+        "num_hidden_layers": given.size("n_layer", most=MOST_LAYERS),
+        "max_position_embeddings": given.size("n_positions"),
+        "intermediate_size": given.size("n_inner", 4 * hidden),
     }  # fmt: skip
     return _usual(
-        {**given, **names}, norm="layer", norm_eps=float(given.get("layer_norm_epsilon", 1e-5)),
-        activation=_activation(given.get("activation_function", "gelu_new")), gated=False,
+        given.with_values(**names), norm="layer",
+        norm_eps=given.number("layer_norm_epsilon", 1e-5),
+        activation=_activation(given, "activation_function", "gelu_new"), gated=False,
         positions="learned", qkv_bias=True, out_bias=True, mlp_bias=True,
-        tied_head=bool(given.get("tie_word_embeddings", True)),
+        tied_head=given.truth("tie_word_embeddings", True),
     )  # fmt: skip
 
 
 # `model_type` of a config.json: how its entries are read
-FAMILIES: Final[Mapping[str, Callable[[Json], ModelConfig]]] = {
+FAMILIES: Final[Mapping[str, Callable[[Entries], ModelConfig]]] = {
     "llama": _llama,
     "mistral": _mistral,
     "qwen2": _qwen2,

@@ -18,6 +18,7 @@ from tvm.support.suggest import did_you_mean
 
 from .checkpoint import Array, Source, source
 from .config import ModelConfig, config_of
+from .entries import Entries
 
 # what `general.architecture` says: the family
 ARCHITECTURES: Final = {
@@ -33,15 +34,14 @@ class GGUF:
         self._library = extra_package("gguf", "llm", "a GGUF file")
         try:
             reader = self._library.GGUFReader(str(path))
-        except (OSError, ValueError, IndexError, KeyError) as problem:
+            entries = {name: field.contents() for name, field in reader.fields.items()}
+        except (OSError, ValueError, IndexError, KeyError, TypeError, MemoryError) as problem:
             raise ArgumentValueError(
                 message(f"the file {path}", found=f"{type(problem).__name__}: {problem}",
                         legal="a GGUF file of version 2 or 3")
             ) from None  # fmt: skip
         self.tensors = {tensor.name: tensor for tensor in reader.tensors}
-        self.entries: Mapping[str, Any] = {
-            name: field.contents() for name, field in reader.fields.items()
-        }
+        self.entries = Entries(entries, f"the file {path}")
 
     def __contains__(self, name: object) -> bool:
         return name in self.tensors
@@ -56,7 +56,13 @@ class GGUF:
     def array(self, name: str) -> Array:
         """The values, the outermost dimension first, in float32."""
         tensor = self.tensors[name]
-        values = self._library.quants.dequantize(tensor.data, tensor.tensor_type)
+        try:
+            values = self._library.quants.dequantize(tensor.data, tensor.tensor_type)
+        except (NotImplementedError, ValueError) as problem:
+            raise ArgumentValueError(
+                message(f"the array {name}", found=f"format {self.kind(name)}: {problem}",
+                        legal="a format that the package gguf widens")
+            ) from None  # fmt: skip
         return np.asarray(values, "float32")
 
 
@@ -99,36 +105,35 @@ def gguf_sources(config: ModelConfig) -> Mapping[str, Source]:
 def sort_pairs(rows: Array, heads: int) -> Array:
     """Rows of heads whose pairs stand side by side, sorted into two halves a head."""
     dim = rows.shape[0] // heads
+    if len(rows) % (2 * heads):
+        raise ArgumentValueError(
+            message("rows of queries or keys in pairs", found=f"{len(rows)} rows",
+                    legal=f"a multiple of {2 * heads}, for {heads} heads")
+        )  # fmt: skip
     pairs = rows.reshape(heads, dim // 2, 2, *rows.shape[1:])
     return np.ascontiguousarray(pairs.swapaxes(1, 2)).reshape(rows.shape)
 
 
 def gguf_config(file: GGUF) -> ModelConfig:
     """The configuration that the entries of a file say."""
-    kind = str(file.entries.get("general.architecture"))
+    kind = file.entries.text("general.architecture")
     if kind not in ARCHITECTURES:
         raise ArgumentValueError(
             message("a language model in a GGUF file",
                     found=f"architecture {kind!r}" + did_you_mean(kind, list(ARCHITECTURES)),
                     legal=", ".join(sorted(ARCHITECTURES)))
         )  # fmt: skip
-
-    def entry(name: str, default: Any = None) -> Any:
-        return file.entries.get(f"{kind}.{name}", default)
-
-    def required(name: str) -> Any:
-        found = entry(name)
-        if found is None:
-            raise ArgumentValueError(
-                message("a language model in a GGUF file", found=f"no entry {kind}.{name}",
-                        legal="the entries that such models have")
-            )  # fmt: skip
-        return found
-
-    heads, hidden = required("attention.head_count"), required("embedding_length")
-    layers, inner = required("block_count"), required("feed_forward_length")
-    length, head_dim = required("context_length"), entry("attention.key_length", hidden // heads)
-    eps = entry("attention.layer_norm_rms_epsilon", entry("attention.layer_norm_epsilon", 1e-5))
+    start = f"{kind}."
+    own = {n.removeprefix(start): v for n, v in file.entries.items() if n.startswith(start)}
+    given = Entries(own, f"the entries {start}* of a GGUF file")
+    heads, hidden = given.size("attention.head_count"), given.size("embedding_length")
+    layers, inner = given.size("block_count"), given.size("feed_forward_length")
+    length = given.size("context_length")
+    head_dim = given.size("attention.key_length", max(hidden // heads, 1))
+    eps = given.get("attention.layer_norm_rms_epsilon", given.get("attention.layer_norm_epsilon"))
+    turning = given.size("rope.dimension_count", head_dim)
+    if "token_embd.weight" not in file:
+        raise file.entries.wrong("token_embd.weight", None, "a table of embeddings")
     return config_of({
         "model_type": ARCHITECTURES[kind],
         "vocab_size": int(file.tensors["token_embd.weight"].shape[-1]),
@@ -136,39 +141,40 @@ def gguf_config(file: GGUF) -> ModelConfig:
         "intermediate_size": inner, "n_inner": inner,
         "num_hidden_layers": layers, "n_layer": layers,
         "num_attention_heads": heads, "n_head": heads,
-        "num_key_value_heads": entry("attention.head_count_kv", heads),
+        "num_key_value_heads": given.get("attention.head_count_kv", heads),
         "head_dim": head_dim,
         "max_position_embeddings": length, "n_positions": length,
         "rms_norm_eps": eps, "layer_norm_eps": eps, "layer_norm_epsilon": eps,
-        "sliding_window": entry("attention.sliding_window"),
-        "final_logit_softcapping": entry("final_logit_softcapping"),
+        "sliding_window": given.get("attention.sliding_window"),
+        "use_sliding_window": False,
+        "final_logit_softcapping": given.get("final_logit_softcapping"),
         "query_pre_attn_scalar": head_dim,
-        "partial_rotary_factor": entry("rope.dimension_count", head_dim) / head_dim,
+        "partial_rotary_factor": turning / head_dim,
         "tie_word_embeddings": "output.weight" not in file,
         "eos_token_id": file.entries.get("tokenizer.ggml.eos_token_id"),
-        "rope_theta": entry("rope.freq_base", 1e4),
-        **_scaling(file, entry),
+        "rope_theta": given.number("rope.freq_base", 1e4),
+        **_scaling(file, given),
     })  # fmt: skip
 
 
-def _scaling(file: GGUF, entry: Any) -> dict[str, Any]:
+def _scaling(file: GGUF, given: Entries) -> dict[str, Any]:
     """How rotary angles are scaled: by a rule, or by a divisor for each dimension."""
-    first = entry("rope.scaling.original_context_length")
+    first = given.get("rope.scaling.original_context_length")
     if "rope_freqs.weight" in file:
         divisors = file.array("rope_freqs.weight").tolist()
         return {"rope_scaling": {"rope_type": "divisors", "divisors": divisors}}
     if "rope_factors_long.weight" in file:
-        scaling = {
+        scaling: dict[str, Any] = {
             f"{name}_factor": file.array(f"rope_factors_{name}.weight").tolist()
-            for name in ("long", "short")
-        }
+            for name in ("long", "short") if f"rope_factors_{name}.weight" in file
+        }  # fmt: skip
         scaling |= {"rope_type": "longrope", "original_max_position_embeddings": first}
-        grown = entry("rope.scaling.attn_factor")
-        return {"rope_scaling": {**scaling, **({"attention_factor": grown} if grown else {})}}
-    kind = entry("rope.scaling.type", "none")
+        scaling["attention_factor"] = given.get("rope.scaling.attn_factor")
+        return {"rope_scaling": scaling}
+    kind = given.text("rope.scaling.type", "none")
     if kind == "none":
         return {}
     return {"rope_scaling": {
-        "rope_type": kind, "factor": entry("rope.scaling.factor", 1.0),
+        "rope_type": kind, "factor": given.number("rope.scaling.factor", 1.0),
         "original_max_position_embeddings": first,
     }}  # fmt: skip

@@ -10,7 +10,6 @@ successors). The cache then keeps keys that are turned.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -22,6 +21,7 @@ from tvm.relax.frontend.nn import op
 from tvm.relax.frontend.nn.core import Tensor
 
 from .config import ModelConfig
+from .entries import Entries
 
 Table = tuple[Tensor, Tensor]  # cosine and sine, (tokens, rotary_dim / 2)
 
@@ -29,10 +29,11 @@ Table = tuple[Tensor, Tensor]  # cosine and sine, (tokens, rotary_dim / 2)
 def frequencies(config: ModelConfig, theta: float | None = None) -> tuple[NDArray[Any], float]:
     """Angles per position (rotary_dim / 2,) in float32, and what cosine and sine are scaled by."""
     half = config.rotary_dim // 2
+    what = f"the rule of rotary positions of a model of type {config.family!r}"
     places = np.arange(half, dtype="float64") / half
     plain = (theta or config.rope_theta) ** -places
-    scaling = config.rope_scaling if theta is None else {}
-    kind = scaling.get("rope_type", "default")
+    scaling = Entries(config.rope_scaling if theta is None else {}, what)
+    kind = scaling.text("rope_type", "default")
     if kind not in _RULES:
         raise ArgumentValueError(
             message(f"rotary positions scaled by {kind!r}", found=str(dict(scaling)),
@@ -42,52 +43,50 @@ def frequencies(config: ModelConfig, theta: float | None = None) -> tuple[NDArra
     return values.astype("float32"), grown
 
 
-def _default(plain: NDArray[Any], _: Mapping[str, Any], __: ModelConfig) -> Any:
+def _default(plain: NDArray[Any], _: Entries, __: ModelConfig) -> Any:
     return plain, 1.0
 
 
-def _linear(plain: NDArray[Any], scaling: Mapping[str, Any], _: ModelConfig) -> Any:
-    return plain / scaling["factor"], 1.0
+def _linear(plain: NDArray[Any], scaling: Entries, _: ModelConfig) -> Any:
+    return plain / scaling.number("factor"), 1.0
 
 
-def _llama3(plain: NDArray[Any], scaling: Mapping[str, Any], _: ModelConfig) -> Any:
+def _llama3(plain: NDArray[Any], scaling: Entries, _: ModelConfig) -> Any:
     """Waves longer than the first context are stretched, short ones stay."""
-    low, high = scaling["low_freq_factor"], scaling["high_freq_factor"]
-    length = scaling["original_max_position_embeddings"] * plain / (2 * math.pi)
-    fast = np.clip((length - low) / (high - low), 0, 1)
-    return plain * (fast + (1 - fast) / scaling["factor"]), 1.0
+    low, high = (scaling.number(f"{name}_freq_factor") for name in ("low", "high"))
+    length = scaling.size("original_max_position_embeddings") * plain / (2 * math.pi)
+    fast = np.clip((length - low) / max(high - low, 1e-9), 0, 1)
+    return plain * (fast + (1 - fast) / scaling.number("factor")), 1.0
 
 
-def _yarn(plain: NDArray[Any], scaling: Mapping[str, Any], config: ModelConfig) -> Any:
+def _yarn(plain: NDArray[Any], scaling: Entries, config: ModelConfig) -> Any:
     """Dimensions that turn rarely within the first context are slowed (Peng et al. 2023)."""
-    factor = scaling["factor"]
-    first = scaling.get("original_max_position_embeddings") or config.context_length / factor
+    factor = scaling.number("factor")
+    first = scaling.number("original_max_position_embeddings", config.context_length / factor)
 
     def dimension(turns: float) -> float:
         waves = math.log(first / (turns * 2 * math.pi))
         return config.rotary_dim * waves / (2 * math.log(config.rope_theta))
 
-    low = max(math.floor(dimension(scaling.get("beta_fast", 32))), 0)
-    high = min(math.ceil(dimension(scaling.get("beta_slow", 1))), config.rotary_dim - 1)
+    low = max(math.floor(dimension(scaling.number("beta_fast", 32))), 0)
+    high = min(math.ceil(dimension(scaling.number("beta_slow", 1))), config.rotary_dim - 1)
     slow = np.clip((np.arange(len(plain)) - low) / max(high - low, 1e-3), 0, 1)
-    grown = scaling.get("attention_factor") or (0.1 * math.log(factor) + 1 if factor > 1 else 1.0)
+    grown = scaling.number("attention_factor", 0.1 * math.log(max(factor, 1)) + 1)
     return plain * ((1 - slow) + slow / factor), grown
 
 
-def _longrope(plain: NDArray[Any], scaling: Mapping[str, Any], config: ModelConfig) -> Any:
+def _longrope(plain: NDArray[Any], scaling: Entries, config: ModelConfig) -> Any:
     """Each dimension has a divisor: one list for the first context, one for longer ones."""
-    first = scaling["original_max_position_embeddings"]
+    first = scaling.size("original_max_position_embeddings")
     ratio = config.context_length / first
-    chosen = scaling["long_factor" if ratio > 1 else "short_factor"]
-    grown = scaling.get("attention_factor")
-    if grown is None:
-        grown = math.sqrt(1 + math.log(ratio) / math.log(first)) if ratio > 1 else 1.0
-    return plain / np.asarray(chosen, "float64"), float(grown)
+    chosen = scaling.numbers("long_factor" if ratio > 1 else "short_factor", len(plain))
+    usual = math.sqrt(1 + math.log(ratio) / math.log(max(first, 2))) if ratio > 1 else 1.0
+    return plain / np.asarray(chosen), scaling.number("attention_factor", usual)
 
 
-def _divisors(plain: NDArray[Any], scaling: Mapping[str, Any], _: ModelConfig) -> Any:
+def _divisors(plain: NDArray[Any], scaling: Entries, _: ModelConfig) -> Any:
     """Each dimension has a divisor."""
-    return plain / np.asarray(scaling["divisors"], "float64"), 1.0
+    return plain / np.asarray(scaling.numbers("divisors", len(plain))), 1.0
 
 
 _RULES = {

@@ -35,6 +35,13 @@ def read_parameter(checkpoint: Checkpoint, config: ModelConfig, name: str) -> Ar
                     legal=f"a checkpoint of the family {config.family}")
         )  # fmt: skip
     values = [prepare(np.asarray(checkpoint.array(part), "float32")) for part, prepare in parts]
+    shapes = {value.shape[1:] for value in values}
+    if len(shapes) > 1:
+        raise ArgumentValueError(
+            message(f"the arrays {', '.join(part for part, _ in parts)} (for {name})",
+                    found=f"rows of {', '.join(map(str, sorted(shapes)))}",
+                    legal="rows of one shape")
+        )  # fmt: skip
     whole = values[0] if len(values) == 1 else np.concatenate(values)
     return np.ascontiguousarray(whole)
 
