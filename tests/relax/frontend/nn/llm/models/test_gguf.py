@@ -107,8 +107,7 @@ def test_what_is_no_model_is_named(tmp_path: Path) -> None:
     writer = _writer(tmp_path / "y.gguf", "llama")
     writer.add_tensor("a", np.zeros(3, "float32"))
     _finish(writer)
-    words = r"the entries llama\.\* .*
-.*no entry 'attention.head_count'"
+    words = r"the entries llama\.\* .*\n.*no entry 'attention.head_count'"
     with pytest.raises(TVMError, match=words):
         gguf_config(GGUF(tmp_path / "y.gguf"))
 
