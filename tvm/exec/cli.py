@@ -14,12 +14,14 @@ import sys
 import threading
 import traceback
 from collections.abc import Iterator, Sequence
-from importlib import import_module, metadata
+from importlib import import_module
 from typing import Final, NoReturn, cast
 
+from tvm.base import __version__
 from tvm.error import CheckError, InternalError, TVMError, message
 from tvm.exec.command import Command, Mistake
 from tvm.ffi.library import without_torch
+from tvm.support.garbage import rare_collections
 from tvm.support.suggest import did_you_mean
 
 OK: Final = 0
@@ -96,7 +98,7 @@ def _ending_on_request() -> Iterator[None]:
 
 def _run(words: Sequence[str]) -> int:
     parser = _Parser(prog="tvm", description="Compile models and tensor programs.")
-    parser.add_argument("--version", action="version", version=f"tvm-py {_version()}")
+    parser.add_argument("--version", action="version", version=f"tvm-py {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
     asked = next((word for word in words if not word.startswith("-")), "")
     if asked and asked not in COMMANDS:
@@ -120,14 +122,8 @@ def _run(words: Sequence[str]) -> int:
 
 
 def _module(name: str) -> Command:
-    return cast(Command, import_module(f"tvm.exec.{name}"))
-
-
-def _version() -> str:
-    try:
-        return metadata.version("tvm-py")
-    except metadata.PackageNotFoundError:       # run from a source tree
-        return "(not installed)"
+    with rare_collections():
+        return cast(Command, import_module(f"tvm.exec.{name}"))
 
 
 def _report(error: Exception, text: str, code: int, words: Sequence[str]) -> int:

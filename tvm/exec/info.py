@@ -5,10 +5,10 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import platform
-from importlib import metadata
 
 from tvm.backend import BACKENDS
 from tvm.backend.llvm import cache, jit
+from tvm.base import __version__
 from tvm.exec.cache import described
 from tvm.exec.command import Outcome
 from tvm.report import roofs
@@ -33,7 +33,7 @@ def run(args: argparse.Namespace) -> Outcome:
     found = roofs(anew=True) if args.measure else roofs(measure=False)
     runs = _runs(args.devices)
     record: dict[str, object] = {
-        "version": _version(),
+        "version": __version__,
         "python": platform.python_version(),
         "llvm": ".".join(map(str, jit.llvm_version())),
         "triple": machine.triple,
@@ -59,13 +59,6 @@ def run(args: argparse.Namespace) -> Outcome:
         used = cache.usage()
         lines.append(f"          {used.files} files, {used.bytes:,} of {cache.limit():,} bytes")
     return Outcome("\n".join(lines), record)
-
-
-def _version() -> str:
-    try:
-        return metadata.version("tvm-py")
-    except metadata.PackageNotFoundError:  # run from a source tree
-        return "(not installed)"
 
 
 def _machine(model: CpuModel) -> str:

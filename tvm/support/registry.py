@@ -61,6 +61,10 @@ class Registry(Generic[T]):
             value = self._values.get(name)
         return value
 
+    def seen(self, name: str) -> T | None:
+        """The value called `name` if something has registered it so far; imports nothing."""
+        return self._values.get(name)
+
     def get(self, name: str) -> T:
         """The value called `name`; a KeyError with near names when there is none."""
         value = self.find(name)

@@ -409,7 +409,7 @@ class Target(Node):
         """The machine model that scheduling rules read; of the host target for a device."""
         if self.kind.device_type != CPU and self.host is not None:
             return self.host.cpu
-        arch = arch_of_triple(str(self.attrs.get("mtriple", host_arch())))
+        arch = self.cpu_arch
         cores = int(self.attrs.get("num-cores", 0))
         if self.mcpu in ("host", "native") or self.is_this_machine:
             model = host_cpu() if not cores else replace(host_cpu(), cores=cores)
@@ -421,10 +421,14 @@ class Target(Node):
         return replace(model, vector_bits=bits) if bits else model
 
     @property
+    def cpu_arch(self) -> str:
+        """The architecture of the triple (`x86_64`, `aarch64`, `riscv64`), or of this machine."""
+        return arch_of_triple(str(self.attrs.get("mtriple", host_arch())))
+
+    @property
     def is_this_machine(self) -> bool:
         """Whether the code is for this machine's architecture, and no other CPU is named."""
-        arch = arch_of_triple(str(self.attrs.get("mtriple", host_arch())))
-        return not self.mcpu and arch == host_arch()
+        return not self.mcpu and self.cpu_arch == host_arch()
 
 
 # What TVM calls features that LLVM calls otherwise.
@@ -461,7 +465,7 @@ class TargetFeatures:
         if is_m_profile(target.attrs) and name in ("has_dsp", "has_mve"):
             return m_profile_features(target.attrs)[name]
         if name == "is_aarch64":
-            return arch_of_triple(str(target.attrs.get("mtriple", host_arch()))) == "aarch64"
+            return target.cpu_arch == "aarch64"
         if name.startswith("has_"):
             return has_feature(target, name.removeprefix("has_"))
         return None

@@ -38,7 +38,7 @@ def LowerIntrin(func: PrimFunc, mod: IRModule, ctx: PassContext) -> PrimFunc:
 
 
 def _concerns(word: str, rules: list[str]) -> bool:
-    op = OPS.find(word)
+    op = OPS.seen(word)  # an operator that is called has been registered
     if op is None:
         return word in ("FloorDiv", "FloorMod")
     return any([op.has_attr(rule) for rule in rules])

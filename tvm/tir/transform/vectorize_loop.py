@@ -68,13 +68,14 @@ def _predicates(asked: object, bound: object, target: Target | None) -> Predicat
 
 
 def _has_scalable_vectors(target: Target | None) -> bool:
-    """Arm SVE, or the vector extension of RISC-V."""
+    """Arm SVE, or the vector extension of RISC-V; elsewhere LLVM need not be asked."""
     if target is None:
         return False
-    if str(target.attrs.get("mtriple", "")).startswith("riscv"):
+    arch = target.cpu_arch
+    if arch.startswith("riscv"):
         given = any(str(item).startswith(("+v", "+zve")) for item in target.attrs.get("mattr", ()))
         return given or bool(target.features.has_v)
-    return bool(target.features.has_sve)
+    return arch == "aarch64" and bool(target.features.has_sve)
 
 
 class _StmtOnly(StmtExprMutator):
