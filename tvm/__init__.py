@@ -20,6 +20,7 @@ The way of the data, which is also the order of the floors (each imports only lo
 
 from typing import TYPE_CHECKING
 
+from .support.gone import gone
 from .support.lazy import lazy_dir, lazy_names
 
 __version__ = "0.1.0"
@@ -93,7 +94,7 @@ else:
 
     def __getattr__(name: str) -> object:
         if name in _GONE:
-            raise ImportError(f"tvm.{name} is no more: {_GONE[name]}")
+            return globals().setdefault(name, gone(f"tvm.{name}", _GONE[name]))
         return _find(name)
 
 __dir__ = lazy_dir(__name__, *_CHILDREN, *_HOMES)

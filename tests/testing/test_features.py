@@ -65,3 +65,16 @@ def test_versions_and_packages() -> None:
 def test_several_devices_are_a_feature() -> None:
     assert isinstance(tvm.testing.requires_multi_gpu, Feature)
     assert tvm.testing.requires_multi_gpu.marks()
+
+
+def test_partners_and_bare_machines_are_features() -> None:
+    for name in ("cmsisnn", "ethosn", "ethosu", "micro", "corstone300", "vitis_ai", "libtorch"):
+        marked = some_test(getattr(tvm.testing, f"requires_{name}"))
+        assert any(m.name == "skipif" for m in marked.pytestmark), name
+
+
+def test_marks_by_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("SKIP_SLOW_TESTS", raising=False)
+    assert [m.args[0] for m in some_test(tvm.testing.slow).pytestmark] == [False]
+    monkeypatch.setenv("WHEEL_TEST", "1")
+    assert [m.args[0] for m in some_test(tvm.testing.skip_if_wheel_test).pytestmark] == [True]

@@ -9,6 +9,7 @@
 from __future__ import annotations
 
 import importlib.util
+import os
 import platform
 import shutil
 import subprocess
@@ -270,6 +271,58 @@ requires_cutlass = Feature(
     "cutlass", "CUTLASS", parent_features="cuda",
     compile_time_check=_function("relax.ext.cutlass"),
 )  # fmt: skip
+
+
+# code generators of partners that programs of Relay hand parts of a network to
+requires_bnns = Feature("bnns", "BNNS", compile_time_check=_function("relay.ext.bnns"))
+requires_cmsisnn = Feature(
+    "cmsisnn", "CMSIS NN", compile_time_check=_function("relay.ext.cmsis-nn")
+)
+requires_coreml = Feature(
+    "coreml", "Core ML", compile_time_check=_function("relay.ext.coremlcompiler")
+)
+requires_ethosn = Feature(
+    "ethosn", "Arm Ethos-N", compile_time_check=_function("relay.ext.ethos-n")
+)
+requires_ethosu = Feature(
+    "ethosu", "Arm Ethos-U", compile_time_check=_function("relay.ext.ethos-u")
+)
+requires_libtorch = Feature(
+    "libtorch", "LibTorch", compile_time_check=_function("relay.ext.torch")
+)
+requires_mrvl = Feature("mrvl", "Marvell", compile_time_check=_function("relay.ext.mrvl"))
+requires_vitis_ai = Feature(
+    "vitis_ai", "Vitis AI", compile_time_check=_function("relay.ext.vitis_ai")
+)
+
+# bare machines and their simulators
+requires_micro = Feature(
+    "micro", "MicroTVM", compile_time_check=lambda: "tvm.micro is no more; see backend 'c'"
+)
+requires_corstone300 = Feature(
+    "corstone300", "Corstone-300", parent_features="cmsisnn",
+    compile_time_check=lambda: shutil.which("arm-none-eabi-gcc") is not None,
+)  # fmt: skip
+requires_aprofile_aem_fvp = Feature(
+    "aprofile-aem-fvp", "AArch64 simulator", parent_features="llvm",
+    compile_time_check=lambda: shutil.which("aarch64-none-elf-gcc") is not None,
+)  # fmt: skip
+
+
+def _skipped_where(variable: str) -> Callable[[Any], Any]:
+    """A mark that leaves tests out where a variable of the environment is set to yes."""
+    asked = os.environ.get(variable, "").lower() in ("1", "true", "yes", "on")
+    return pytest.mark.skipif(asked, reason=f"{variable} is set")
+
+
+def slow(test: Any) -> Any:
+    """Leave a test out where SKIP_SLOW_TESTS is set."""
+    return _skipped_where("SKIP_SLOW_TESTS")(test)
+
+
+def skip_if_wheel_test(test: Any) -> Any:
+    """Leave a test out where WHEEL_TEST is set: a wheel is tried without its sources."""
+    return _skipped_where("WHEEL_TEST")(test)
 
 
 def requires_package(*packages: str) -> pytest.MarkDecorator:

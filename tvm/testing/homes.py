@@ -13,7 +13,11 @@ _FILES = {
         "check_int_constraints_trans_consistency",
     ),
     "features": (
-        "Feature", "is_ampere_or_newer", "requires_aarch64", "requires_aarch64_sme",
+        "Feature", "is_ampere_or_newer", "requires_aprofile_aem_fvp", "requires_bnns",
+        "requires_cmsisnn", "requires_coreml", "requires_corstone300", "requires_ethosn",
+        "requires_ethosu", "requires_libtorch", "requires_micro", "requires_mrvl",
+        "requires_vitis_ai", "skip_if_wheel_test", "slow", "requires_aarch64",
+        "requires_aarch64_sme",
         "requires_aarch64_sve", "requires_arm_dot", "requires_arm_fp16", "requires_cublas",
         "requires_cuda", "requires_cuda_compute_version", "requires_cudagraph", "requires_cudnn",
         "requires_cutlass", "requires_gpu", "requires_hexagon", "requires_hipblas",

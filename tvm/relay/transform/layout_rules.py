@@ -357,6 +357,10 @@ def _fixed(inputs: Sequence[str], outputs: Sequence[str]) -> Rule:
     return lambda attrs, new, old, types: Output(list(inputs), list(outputs), attrs)
 
 
+def _packed(attrs: Any, new: Layouts | None, old: Layouts, types: Sequence[Any]) -> Output:
+    return Output(["NC", str(attrs.weight_layout)], ["NC"], attrs)
+
+
 def _qnn_binary(
     attrs: Any, new: Layouts | None, old: Layouts, types: Sequence[Any]
 ) -> Output | None:
@@ -428,6 +432,7 @@ _RULES: Final[dict[str, Rule]] = {
     "strided_slice": _strided_slice,
     "nn.pad": _pad,
     "nn.dense": _fixed(["NC", "NC"], ["NC"]),
+    "nn.contrib_dense_pack": _packed,
     "qnn.requantize": _requantize,
     "qnn.concatenate": _qnn_concatenate,
     **dict.fromkeys(("qnn.add", "qnn.subtract", "qnn.mul"), _qnn_binary),

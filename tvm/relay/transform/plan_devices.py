@@ -36,7 +36,7 @@ from tvm.relay.expr import (
     VarWithFields,
 )
 from tvm.relay.function import Function, FunctionWithFields
-from tvm.relay.op.annotation import _on_device
+from tvm.relay.op.annotation.annotation import _on_device
 from tvm.relay.op.tensor import device_copy
 from tvm.relay.traverse import children, rebuild, transform
 from tvm.target.compilation_config import CompilationConfig

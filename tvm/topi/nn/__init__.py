@@ -1,4 +1,10 @@
-"""Operators of neural networks."""
+"""Operators of neural networks.
+
+The names in `..._legalize` and `..._alter_layout` are functions over calls of Relay, of which each
+target may have its own: doors to `tvm.relay.op.by_target`.
+"""
+
+from tvm.support.lazy import lazy_names
 
 from .batch_matmul import batch_matmul
 from .batch_norm import batch_norm
@@ -86,3 +92,16 @@ from .softmax import fast_softmax, log_softmax, softmax, softmax_common
 from .space_to_batch_nd import space_to_batch_nd
 from .space_to_depth import space_to_depth
 from .upsampling import upsampling, upsampling3d
+
+__getattr__ = lazy_names(
+    __name__,
+    {
+        name: f"tvm.relay.op.by_target.generic:{name}"
+        for name in (
+            "batch_matmul_legalize", "bitserial_conv2d_legalize", "conv2d_alter_layout",
+            "conv2d_legalize", "conv2d_transpose_legalize", "conv3d_alter_layout",
+            "conv3d_transpose_legalize", "deformable_conv2d_legalize", "dense_alter_layout",
+            "dense_legalize", "matmul_legalize", "sparse_dense_alter_layout",
+        )
+    },
+)  # fmt: skip

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tvm.relay.expr import Call, Constant
-
-from .declare import (
+from tvm.relay.op.declare import (
     ATTRS_CLASSES,
     INJECTIVE,
     OPAQUE,
@@ -19,7 +18,7 @@ from .declare import (
     te,
     topi,
 )
-from .nn.utils import get_pad_tuple2d
+from tvm.relay.op.nn.utils import get_pad_tuple2d
 
 
 def _resize(func: Any) -> Lower:

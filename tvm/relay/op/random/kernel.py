@@ -9,13 +9,12 @@ import numpy as np
 
 from tvm.ir.type import TupleType, Type
 from tvm.relay.expr import Call, Constant, Tuple, TupleWrapper, const
+from tvm.relay.op.algorithm import searchsorted
+from tvm.relay.op.declare import Expr, Relate, relay_op
+from tvm.relay.op.relations import extents, tensor
+from tvm.relay.op.transform import cumsum
 from tvm.relay.ty import TensorType
 from tvm.topi import random as kernels
-
-from .algorithm import searchsorted
-from .declare import Expr, Relate, relay_op
-from .relations import extents, tensor
-from .transform import cumsum
 
 _KEY = TensorType((10,), "uint64")
 
@@ -133,7 +132,7 @@ def multinomial(key: Expr, probs: Expr, num_samples: int) -> TupleWrapper:
 
 
 def _last(value: Expr, count: int, axis: int) -> Expr:
-    from .transform import strided_slice
+    from tvm.relay.op.transform import strided_slice
 
     return strided_slice(value, begin=[count - 1], end=[count], axes=[axis])
 

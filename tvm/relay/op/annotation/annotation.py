@@ -9,11 +9,10 @@ from tvm import runtime
 from tvm.error import TVMError
 from tvm.relay.expr import Call, VarWithFields
 from tvm.relay.function import Function, FunctionWithFields
+from tvm.relay.op.declare import ELEMWISE, OPAQUE, Expr, relay_op
+from tvm.relay.op.relations import identity
 from tvm.relay.rewrite import bind
 from tvm.target.virtual_device import VirtualDevice
-
-from .declare import ELEMWISE, OPAQUE, Expr, relay_op
-from .relations import identity
 
 
 @relay_op("annotation.stop_fusion", relation=lambda ctx: ctx.types[0], pattern=OPAQUE,

@@ -15,12 +15,11 @@ from tvm.error import TVMError
 from tvm.ir.type import TupleType, Type
 from tvm.ir.type_relation import TypeCall
 from tvm.relay.expr import Call, Constant, Tuple, TupleGetItem
+from tvm.relay.op.annotation import as_virtual_device
+from tvm.relay.op.declare import OPAQUE, Expr, Relate, relay_op
+from tvm.relay.op.kernel import not_compiled
 from tvm.relay.ty import TensorType
 from tvm.target.virtual_device import VirtualDevice
-
-from .annotation import as_virtual_device
-from .declare import OPAQUE, Expr, Relate, relay_op
-from .kernel import not_compiled
 
 
 def _storage_type(ctx: Relate) -> Type:

@@ -7,12 +7,11 @@ from typing import Any
 
 from tvm.ir.type import TupleType
 from tvm.relay.expr import Call
+from tvm.relay.op.declare import OPAQUE, REQUIRED, Expr, Relate, relay_op
+from tvm.relay.op.kernel import not_compiled
+from tvm.relay.op.relations import tensor
+from tvm.relay.op.tensor import shape_of as _graph_shape_of
 from tvm.relay.ty import TensorType
-
-from .declare import OPAQUE, REQUIRED, Expr, Relate, relay_op
-from .kernel import not_compiled
-from .relations import tensor
-from .tensor import shape_of as _graph_shape_of
 
 
 def _shape_of_type(ctx: Relate) -> TensorType | None:

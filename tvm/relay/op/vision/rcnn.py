@@ -1,0 +1,70 @@
+"""The values of regions of an image."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tvm.ir.type import Type
+from tvm.relax import op as R
+from tvm.relay.expr import Call
+from tvm.relay.op.declare import REQUIRED, Expr, Relate, relay_op, topi
+from tvm.relay.op.nn.conv import arranged, letters
+from tvm.relay.op.relations import extents, tensor
+from tvm.relay.ty import TensorType
+
+from .kernel import kernel
+
+
+def _region_type(ctx: Relate) -> Type | None:
+    x, rois = tensor(ctx, 0), tensor(ctx, 1)
+    if x is None or rois is None:
+        return None
+    if len(rois.shape) != 2:
+        raise ctx.fail("regions have two dimensions", "(regions, 5)")
+    o = ctx.attrs
+    size = letters(o.layout, extents(x))
+    size.update(N=extents(rois)[0], H=o.pooled_size[0], W=o.pooled_size[1])
+    return TensorType(arranged(o.layout, size), x.dtype)
+
+
+def _size(value: Any) -> tuple[int, ...]:
+    return (int(value),) * 2 if isinstance(value, int) else tuple(int(v) for v in value)
+
+
+@relay_op("vision.roi_align", "ROIAlignAttrs", operands=("data", "rois"), level=5,
+          relation=_region_type, lower=kernel(topi.vision.roi_align),
+          optional={"pooled_size": REQUIRED})  # fmt: skip
+def roi_align(
+    data: Expr, rois: Expr, pooled_size: Any, spatial_scale: float, sample_ratio: int = -1,
+    layout: str = "NCHW", mode: str = "avg",
+) -> Call:  # fmt: skip
+    """Samples of each cell of each region, as their mean or the greatest."""
+    return roi_align.call(
+        data, rois, pooled_size=_size(pooled_size), spatial_scale=float(spatial_scale),
+        sample_ratio=sample_ratio, layout=layout, mode=mode,
+    )  # fmt: skip
+
+
+def _roi_pool(
+    bb: Any, x: Any, rois: Any, *, pooled_size: Any, spatial_scale: float, layout: str
+) -> Any:
+    if layout == "NHWC":
+        x = bb.normalize_argument(R.permute_dims(x, [0, 3, 1, 2]))
+    made = bb.call_te(topi.vision.roi_pool_nchw, x, rois, pooled_size, spatial_scale)
+    if layout == "NCHW":
+        return made
+    return R.permute_dims(bb.normalize_argument(made), [0, 2, 3, 1])
+
+
+@relay_op("vision.roi_pool", "ROIPoolAttrs", operands=("data", "rois"), level=5,
+          relation=_region_type, lower=_roi_pool)  # fmt: skip
+def roi_pool(
+    data: Expr, rois: Expr, pooled_size: Any, spatial_scale: float, layout: str = "NCHW"
+) -> Call:
+    """The greatest of each cell of each region."""
+    if layout not in ("NCHW", "NHWC"):
+        raise ValueError(f"roi_pool: layout {layout!r}; legal: 'NCHW', 'NHWC'")
+    return roi_pool.call(
+        data, rois, pooled_size=_size(pooled_size), spatial_scale=float(spatial_scale),
+        layout=layout,
+    )  # fmt: skip
