@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import ml_dtypes
 import numpy as np
 import pytest
 
@@ -68,6 +69,9 @@ def test_the_instruction_follows_the_machine() -> None:
     assert dot_form(Target(neon + "n1").cpu, "int8", "int8") == "sdot"
     assert dot_form(SPR.cpu, "int8", "int8") == "words512"
     assert dot_form(SPR.cpu, "float32", "int8") is None
+    assert dot_form(SPR.cpu, "bfloat16", "bfloat16") == "bf16"
+    assert dot_form(Target("llvm -mcpu=skylake-avx512").cpu, "bfloat16", "bfloat16") is None
+    assert dot_form(SPR.cpu, "bfloat16", "int8") is None
 
 
 @pytest.mark.pure
@@ -83,6 +87,37 @@ def test_text() -> None:
     neon = Target("llvm -mtriple=aarch64-linux-gnu -mcpu=neoverse-n1")
     code = tvm.compile(schedule(sdot, neon).mod, target=neon).mod.inspect_source("asm")
     assert "sdot\tv" in code
+
+
+def halves(m: int, n: int, k: int, sums: str = "float32") -> tir.PrimFunc:
+    """A @ B of bfloat16, transposed; widened to `sums`."""
+    a = te.placeholder((m, k), "bfloat16", name="A")
+    b = te.placeholder((n, k), "bfloat16", name="B")
+    r = te.reduce_axis((0, k), name="r")
+    c = te.compute(
+        (m, n), lambda i, j: te.sum(a[i, r].astype(sums) * b[j, r].astype(sums), axis=r), name="C"
+    )
+    return te.create_prim_func([a, b, c])
+
+
+@pytest.mark.pure
+def test_bfloat16_is_summed_in_float32() -> None:
+    text = schedule(halves(12, 128, 64), SPR).mod.script()
+    assert "llvm.x86.avx512bf16.dpbf16ps.512" in text
+    assert "groups of 2 products by x86.avx512bf16.dpbf16ps.512" in reason(halves(5, 9, 7), SPR)
+    assert DotProducts().apply(halves(12, 128, 64), HASWELL, False) is None
+    assert DotProducts().apply(halves(12, 128, 64, "bfloat16"), SPR, False) is None
+
+
+@pytest.mark.parametrize("cpu", ["znver4"] if "avx512bf16" in FEATURES else [])
+def test_sums_of_bfloat16(cpu: str) -> None:
+    """Products of numbers of few digits are exact in any order; a sum along 13 steps is padded."""
+    target, rng = Target(f"llvm -mcpu={cpu}"), np.random.default_rng(0)
+    a, b = (rng.integers(-99, 99, s).astype(ml_dtypes.bfloat16) for s in ((17, 13), (41, 13)))
+    run = tvm.compile(schedule(halves(17, 41, 13), target).mod, target=target)
+    c = tvm.runtime.empty((17, 41), "float32")
+    run(tvm.runtime.tensor(a), tvm.runtime.tensor(b), c)
+    np.testing.assert_array_equal(c.numpy(), a.astype("float32") @ b.astype("float32").T)
 
 
 @pytest.mark.pure

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import ml_dtypes
+import numpy as np
 import pytest
 
+import tvm
 from tests.relax.op.cases import info, shape_of, var
 from tvm import relax, tir
 from tvm.error import DTypeError, ShapeError, TVMError
 from tvm.relax import op
+from tvm.runtime.vm import VirtualMachine
 
 pytestmark = pytest.mark.pure
 
@@ -85,3 +89,18 @@ def test_einsum_refusals() -> None:
 def test_outer_takes_vectors() -> None:
     with pytest.raises(TVMError, match=r"relax\.outer: x1 must have 1 dimensions"):
         info(op.outer(var(2, 3), var(2)))
+
+
+@pytest.mark.cpu
+def test_bfloat16_is_summed_in_float32() -> None:
+    """A sum of 512 ones is 512; sums kept in bfloat16 would stay at 256."""
+    ones = np.ones((4, 512), ml_dtypes.bfloat16)
+    bb = relax.BlockBuilder()
+    x = relax.Var("x", relax.TensorStructInfo((4, 512), "bfloat16"))
+    with bb.function("main", [x]):
+        y = bb.emit(op.matmul(x, relax.const(ones.T, "bfloat16")))
+        bb.emit_func_output(y)
+    vm = VirtualMachine(tvm.compile(bb.get(), "llvm -mcpu=x86-64-v2"), tvm.cpu())
+    found = vm["main"](tvm.runtime.tensor(ones))
+    assert found.dtype == "bfloat16"
+    assert (found.numpy().astype("float32") == 512).all()

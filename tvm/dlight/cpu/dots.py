@@ -1,4 +1,4 @@
-"""Products of matrices of small integers by instructions that sum groups of products.
+"""Products of matrices of small numbers by instructions that sum groups of products.
 
     for jo in N / NR:
         for io in M / MR:
@@ -8,8 +8,8 @@
             C[io * MR + i, jo * NR + j] = epilogue(acc[i, j])
 
 `W` holds four numbers of one column side by side; weights that are constants are laid out so while
-compiling. Sums are exact: where there is no instruction for four bytes, they are widened to 16 bits
-and multiplied by pairs.
+compiling. Sums of integers are exact: where there is no instruction for four bytes, they are
+widened to 16 bits and multiplied by pairs. Products of bfloat16 are summed in float32, by pairs.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ _BYTES: Final = ("int8", "uint8")
 
 
 class DotProducts(CPUScheduleRule):
-    """Schedules functions with a product of matrices of 8-bit (or 16-bit) integers."""
+    """Schedules functions with a product of matrices of 8-bit or 16-bit integers, or bfloat16."""
 
     def is_target_available(self, target: Target) -> bool:
         """True for code that LLVM makes for a CPU: the instructions have LLVM's names."""
@@ -84,10 +84,10 @@ def _product(sch: Schedule, block: BlockRV, cpu: CpuModel) -> tuple[Contraction,
     values = realize_of(sch.state, sch.get_sref(block)).iter_values
     if found is None or not is_gemm(found) or not all(isinstance(v, Var) for v in values):
         return None
-    if not matrix_form(found).m or str(found.output.dtype) != "int32":
-        return None
     form = dot_form(cpu, str(found.lhs.buffer.dtype), str(found.rhs.buffer.dtype))
-    return None if form is None or not _sums_in_32_bits(sch.get(block)) else (found, form)
+    if form is None or not matrix_form(found).m or str(found.output.dtype) != DOTS[form].sums:
+        return None
+    return (found, form) if _widened_alone(sch.get(block), DOTS[form].sums) else None
 
 
 def dot_form(cpu: CpuModel, one: str, many: str) -> str | None:
@@ -98,6 +98,8 @@ def dot_form(cpu: CpuModel, one: str, many: str) -> str | None:
         mixed = "usdot" if "i8mm" in has else None
         plain = {"int8": "sdot", "uint8": "udot"}.get(one) if one == many else mixed
         return plain if "dotprod" in has and kinds <= set(_BYTES) else None
+    if cpu.arch == "x86_64" and kinds == {"bfloat16"}:
+        return "bf16" if cpu.vector_bits == 512 and "avx512bf16" in has else None
     if cpu.arch != "x86_64" or not kinds <= {*_BYTES, "int16"}:
         return None
     wide = cpu.vector_bits == 512 and "avx512bw" in has
@@ -119,14 +121,14 @@ def _factors(block: Block) -> tuple[PrimExpr, PrimExpr]:
     return store.value.b.a, store.value.b.b
 
 
-def _sums_in_32_bits(block: Block) -> bool:
+def _widened_alone(block: Block, dtype: str) -> bool:
     """Whether each factor is widened on its own, as the instructions do."""
     store = block.body
     if not isinstance(store, BufferStore) or not isinstance(store.value, Add):
         return False
     product = store.value.b
     return isinstance(product, Mul) and all(
-        isinstance(side, Cast) and side.dtype == "int32" and isinstance(side.value, BufferLoad)
+        isinstance(side, Cast) and side.dtype == dtype and isinstance(side.value, BufferLoad)
         for side in (product.a, product.b)
     )
 

@@ -155,6 +155,9 @@ def _matmul_te(bb: BlockBuilder, x1: Expr, x2: Expr, *, out_dtype: DataType) -> 
                 f"However, the operands {x1} and {x2} have struct info {x1.struct_info} and "
                 f"{x2.struct_info}."
             )
+    if dtype == "bfloat16":  # sums of 8 binary digits would lose what is added
+        wide = bb.emit(bb.call_te(te_matmul, x1, x2, "float32", primfunc_name_hint="matmul"))
+        return bb.call_te(topi.cast, wide, dtype)
     return bb.call_te(te_matmul, x1, x2, dtype, primfunc_name_hint="matmul")
 
 

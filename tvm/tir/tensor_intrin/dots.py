@@ -1,10 +1,12 @@
-"""Products of small integers, summed in groups by one vector instruction, in 32 bits and exactly.
+"""Products of small numbers, summed in groups by one vector instruction, in 32 bits.
 
     C[i] += sum(A[k] * B[i, k] for k in range(group))    for i in range(lanes)
 
 `A` is one group for all lanes. Four bytes are multiplied by VPDPBUSD (unsigned by signed ones),
 SDOT, UDOT and USDOT; two numbers of 16 bits by VPMADDWD and VPDPWSSD, to which bytes are widened:
-no sum can then overflow, where VPMADDUBSW would cut sums of two byte products to 16 bits.
+no sum can then overflow, where VPMADDUBSW would cut sums of two byte products to 16 bits. Sums of
+integers are exact. VDPBF16PS multiplies two numbers of bfloat16, and adds the second product, then
+the first, as fused multiply-adds in float32; numbers below 2**-126 count as zeros.
 """
 
 # What is below is TVMScript: its annotations are calls, its names are buffers.
@@ -27,7 +29,7 @@ class Dot(NamedTuple):
     group: int
     multiplies: tuple[str, str]  # the data types of its own operands
     accumulates: bool = True  # or leaves adding to the sums to another one
-    swapped: bool = False  # the group for all lanes is its second operand
+    sums: str = "int32"  # the data type of the sums
 
 
 _US: Final = ("uint8", "int8")
@@ -42,6 +44,9 @@ DOTS: Final[dict[str, Dot]] = {
     "sse2": Dot("llvm.x86.sse2.pmadd.wd", 4, 2, _WORDS, accumulates=False),
     "sdot": Dot("llvm.aarch64.neon.sdot.v4i32.v16i8", 4, 4, ("int8", "int8")),
     "udot": Dot("llvm.aarch64.neon.udot.v4i32.v16i8", 4, 4, ("uint8", "uint8")),
+    "bf16": Dot(
+        "llvm.x86.avx512bf16.dpbf16ps.512", 16, 2, ("bfloat16", "bfloat16"), sums="float32"
+    ),
     "usdot": Dot("llvm.aarch64.neon.usdot.v4i32.v16i8", 4, 4, _US),
 }
 
@@ -59,7 +64,8 @@ def dot_intrin(form: str, one: str, many: str, swapped: bool) -> tuple[PrimFunc,
     dot = DOTS[form]
     lanes, group = dot.lanes, dot.group
     total = lanes * group
-    integers = f"int32x{lanes}"
+    floats = dot.sums == "float32"
+    integers, sums_kind = f"int32x{lanes}", f"{dot.sums}x{lanes}"
     wide = f"int{32 // group}"  # of a number within the instruction
     takes_numbers = not dot.name.startswith("llvm.x86") or "pmadd" in dot.name
     flipped = one != dot.multiplies[0] and group == 4  # the many are the unsigned ones
@@ -71,24 +77,24 @@ def dot_intrin(form: str, one: str, many: str, swapped: bool) -> tuple[PrimFunc,
         left, right = (right, left) if flipped else (left, right)
         left, right = of_instruction(left), of_instruction(right)
         if dot.accumulates:
-            return T.call_llvm_pure_intrin(integers, dot.name, sums, left, right)
+            return T.call_llvm_pure_intrin(sums_kind, dot.name, sums, left, right)
         return sums + T.call_llvm_pure_intrin(integers, dot.name, left, right)
 
     def widened(vector, count):
-        return T.cast(vector, f"{wide}x{count}") if group == 2 else vector
+        return T.cast(vector, f"{wide}x{count}") if group == 2 and not floats else vector
 
     def in_order(a, b):
         return (b, a) if swapped else (a, b)
 
     def multiplied(a, b):
-        left, right = in_order(T.cast(a, "int32"), T.cast(b, "int32"))
+        left, right = in_order(T.cast(a, dot.sums), T.cast(b, dot.sums))
         return left * right
 
     @T.prim_func(private=True)
     def desc(
         A: T.Buffer((group,), one, offset_factor=1),
         B: T.Buffer((lanes, group), many, offset_factor=1),
-        C: T.Buffer((lanes,), "int32", offset_factor=1, scope="local"),
+        C: T.Buffer((lanes,), dot.sums, offset_factor=1, scope="local"),
     ) -> None:
         with T.block("root"):
             T.reads(C[0:lanes], *in_order(A[0:group], B[0:lanes, 0:group]))
@@ -103,7 +109,7 @@ def dot_intrin(form: str, one: str, many: str, swapped: bool) -> tuple[PrimFunc,
     def impl(
         A: T.Buffer((group,), one, offset_factor=1),
         B: T.Buffer((lanes, group), many, offset_factor=1),
-        C: T.Buffer((lanes,), "int32", offset_factor=1, scope="local"),
+        C: T.Buffer((lanes,), dot.sums, offset_factor=1, scope="local"),
     ) -> None:
         with T.block("root"):
             T.reads(C[0:lanes], A[0:group], B[0:lanes, 0:group])
@@ -115,7 +121,7 @@ def dot_intrin(form: str, one: str, many: str, swapped: bool) -> tuple[PrimFunc,
                 T.reinterpret(integers, widened(B.vload([0, 0], dtype=f"{many}x{total}"), total))
             )
             C[T.Ramp(T.int32(0), 1, lanes)] = product(
-                C.vload([0], integers), T.Broadcast(few, lanes), rows
+                C.vload([0], sums_kind), T.Broadcast(few, lanes), rows
             )
 
     return desc, impl

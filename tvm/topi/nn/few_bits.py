@@ -5,8 +5,9 @@
 Weights lie so that a vector has the same input of 16 outputs: no sum across a vector is needed, and
 a load, a shift and a conversion give 16 numbers.
 
-    float32, float16, bfloat16
-                       q  (outputs / 16, inputs, 16)       themselves, with no scale
+    float32, float16   q  (outputs / 16, inputs, 16)       themselves, with no scale
+    bfloat16           q  (outputs / 16, inputs / 2, 16)   two inputs in a word of uint32, the first
+                                                           one lower; no scale
     int8               q  (outputs / 16, inputs, 16)       -127 to 127; zero: 0, or an array
     int4               q  (outputs / 16, inputs / 8, 16)   0 to 15 in words of uint32, the first
                                                            input lowest; zero: 8, or an array
@@ -59,12 +60,12 @@ class Packed:
     @property
     def per_word(self) -> int:
         """How many numbers an element of the array holds."""
-        return 8 if self.format == "int4" else 1
+        return {"int4": 8, "bfloat16": 2}.get(self.format, 1)
 
     @property
     def dtype(self) -> str:
         """Of the array."""
-        return "uint32" if self.format == "int4" else self.format
+        return self.format if self.per_word == 1 else "uint32"
 
     @property
     def blocks(self) -> int:
@@ -98,14 +99,28 @@ class Weights:
         """Whether numbers stand for others, some steps lower."""
         return self._zero is not None or self.form.format == "int4"
 
-    def number(self, block: Any, k: Any, lane: Any) -> Any:
-        """What stands for an input and an output, in float32."""
+    def number(self, block: Any, k: Any, lane: Any, odd: Any = None) -> Any:
+        """What stands for an input and an output, in float32; `odd` is k % 2, if it is known."""
+        if self.form.format == "bfloat16":
+            return self._half(block, k, lane, tir.floormod(k, 2) if odd is None else odd)
         if self.form.format != "int4":
             return load(self.q, block, k, lane).astype("float32")
         word = load(self.q, block, tir.floordiv(k, 8), lane)
         moved = tir.shift_right(word, (tir.floormod(k, 8) * 4).astype("uint32"))
         masked = tir.bitwise_and(moved, tir.const(15, "uint32"))
         return tir.reinterpret("int32", masked).astype("float32")
+
+    def _half(self, block: Any, k: Any, lane: Any, odd: Any) -> Any:
+        """One of the two numbers of a word: a float32 has that of bfloat16 as its upper half."""
+        word = load(self.q, block, tir.floordiv(k, 2), lane)
+        if isinstance(odd, int):
+            upper = tir.const(0xFFFF0000, "uint32")
+            lower = tir.shift_left(word, tir.const(16, "uint32"))
+            bits = tir.bitwise_and(word, upper) if odd else lower
+        else:
+            moved = tir.shift_right(word, (odd * 16).astype("uint32"))
+            bits = tir.shift_left(moved, tir.const(16, "uint32"))
+        return tir.reinterpret("float32", bits)
 
     def zero(self, block: Any, part: Any, lane: Any) -> Any:
         """The number that stands for 0 in 32 inputs."""
@@ -119,10 +134,12 @@ class Weights:
             return value
         return value * load(self._scale, block, self._group(part), lane).astype("float32")
 
-    def weight(self, block: Any, k: Any, lane: Any, part: Any = None) -> Any:
+    def weight(
+        self, block: Any, k: Any, lane: Any, part: Any = None, odd: Any = None
+    ) -> Any:
         """The weight of an input and an output in float32."""
         part = tir.floordiv(k, GROUP) if part is None else part
-        value = self.number(block, k, lane)
+        value = self.number(block, k, lane, odd)
         if self.has_zero:
             value = value - self.zero(block, part, lane)
         return self.scaled(value, block, part, lane)
@@ -144,7 +161,8 @@ def pack(weights: Array, form: str) -> tuple[Array, Array | None]:
         with np.errstate(over="ignore"):
             rounded = padded.astype(dtype)
         _check_finite(rounded, weights, form)
-        return in_lanes(rounded), None
+        lanes = in_lanes(rounded)
+        return (in_pairs(lanes) if form == "bfloat16" else lanes), None
     groups = padded.reshape(len(padded), -1, GROUP)
     if form == "int8":
         scale = np.abs(groups).max(-1) / 127
@@ -198,6 +216,12 @@ def pack_numbers(numbers: Array, scale: Array, form: str) -> tuple[Array, Array]
     return (lanes if form == "int8" else in_words(lanes.astype("int32") + 8)), scales
 
 
+def in_pairs(lanes: Array) -> Array:
+    """Numbers of 16 bits, (outputs / 16, inputs, 16), two inputs a word."""
+    bits = lanes.view("uint16").astype("uint32")
+    return np.ascontiguousarray(bits[:, ::2] | bits[:, 1::2] << np.uint32(16))
+
+
 def in_words(lanes: Array) -> Array:
     """Numbers 0 to 15, (outputs / 16, inputs, 16), eight inputs a word."""
     blocks, inputs, _ = lanes.shape
@@ -214,6 +238,9 @@ def unpack(q: Array, scale: Array | None, form: str) -> Array:
         shifts = np.arange(0, 32, 4, dtype="uint32")[:, None]
         numbers = (q[:, :, None] >> shifts & np.uint32(15)).astype("int32") - 8
         q = numbers.reshape(q.shape[0], -1, LANES)
+    if form == "bfloat16":
+        halves = np.stack([q << np.uint32(16), q & np.uint32(0xFFFF0000)], axis=2)
+        q = halves.view("float32").reshape(q.shape[0], -1, LANES)
     values = q.astype("float32")
     if scale is not None:
         values *= np.repeat(scale.astype("float32"), GROUP, axis=1)
@@ -253,22 +280,22 @@ def _each_element(
 
         return local("float32", lambda total: sequence(
             store(total, 0.0, 0),
-            _serial(weights.form.inputs, lambda k: add(total, k), "k"),
+            serial(weights.form.inputs, lambda k: add(total, k), "k"),
             store(y, load(total, 0), i, n),
         ))  # fmt: skip
 
     return kernel.rows((rows, weights.form.outputs), element)
 
 
-def _vector(body: Callable[[Any], tir.Stmt]) -> tir.Stmt:
+def vector(body: Callable[[Any], tir.Stmt]) -> tir.Stmt:
     return loop(tir.const(LANES, "int64"), body, "lane", ForKind.VECTORIZED)
 
 
-def _serial(extent: int, body: Callable[[Any], tir.Stmt], name: str) -> tir.Stmt:
+def serial(extent: int, body: Callable[[Any], tir.Stmt], name: str) -> tir.Stmt:
     return loop(tir.const(extent, "int64"), body, name)
 
 
-def _all(extent: int, body: Callable[[int], tir.Stmt]) -> tir.Stmt:
+def unrolled(extent: int, body: Callable[[int], tir.Stmt]) -> tir.Stmt:
     return sequence(*(body(i) for i in range(extent)))
 
 
@@ -293,7 +320,7 @@ def _few_rows(
                 store(sums, load(sums, at) - value, at), store(moved, share, at * GROUP + k)
             )
 
-        return sequence(store(sums, 0.0, at), _all(GROUP, one))
+        return sequence(store(sums, 0.0, at), unrolled(GROUP, one))
 
     def blocks(read: Callable[..., Any], less: Callable[..., Any] | None) -> tir.Stmt:
         def block(b: Any) -> tir.Stmt:
@@ -312,7 +339,7 @@ def _few_rows(
         return blocks(lambda r, k: load(x, r, k), None)
     return _scratch(most * form.inputs, "moved", lambda moved: _scratch(
         most * parts, "sums", lambda sums: sequence(
-            loop(tir.const(0, "int64") + rows, lambda r: _serial(
+            loop(tir.const(0, "int64") + rows, lambda r: serial(
                 parts, lambda p: prepare(moved, sums, r, p), "part"
             ), "row"),
             blocks(lambda r, k: load(moved, r * form.inputs + k),
@@ -337,7 +364,7 @@ def _sums_of_block(
 
     def number(k: int, place: Any, lane: Any) -> Any:
         if form.format != "int4":
-            return weights.number(block, place, lane)
+            return weights.number(block, place, lane, k % 2)
         word, at = load(weights.q, block, tir.floordiv(place, 8), lane), 4 * (k % 8)
         if at == 28:  # the sign's place: as a number without sign it would not be converted
             moved = tir.shift_right(word, tir.const(28, "uint32"))
@@ -363,8 +390,8 @@ def _sums_of_block(
                 return lane
 
             return sequence(
-                _vector(lambda i: store(widened, number(k, place, i), i)),
-                _all(high, lambda r: _vector(product(r))),
+                vector(lambda i: store(widened, number(k, place, i), i)),
+                unrolled(high, lambda r: vector(product(r))),
             )
 
         def scaled(r: int) -> Callable[[Any], tir.Stmt]:
@@ -377,13 +404,13 @@ def _sums_of_block(
 
             return lane
 
-        return sequence(_all(GROUP, term), _all(high, lambda r: _vector(scaled(r))))
+        return sequence(unrolled(GROUP, term), unrolled(high, lambda r: vector(scaled(r))))
 
     def body(acc: tir.Buffer, part: tir.Buffer, widened: tir.Buffer) -> tir.Stmt:
         return sequence(
-            _all(high, lambda r: _vector(lambda i: store(acc, 0.0, r * LANES + i))),
-            _serial(form.inputs // GROUP, lambda g: group(acc, part, widened, g), "group"),
-            _all(high, lambda r: _store_lanes(
+            unrolled(high, lambda r: vector(lambda i: store(acc, 0.0, r * LANES + i))),
+            serial(form.inputs // GROUP, lambda g: group(acc, part, widened, g), "group"),
+            unrolled(high, lambda r: store_lanes(
                 form, block, lambda i: load(acc, r * LANES + i),
                 lambda value, n: store(y, value, row + r, n),
             )),
@@ -394,15 +421,15 @@ def _sums_of_block(
     ), high * chains * LANES, "part"), high * LANES, "acc")  # fmt: skip
 
 
-def _store_lanes(
+def store_lanes(
     form: Packed, block: Any, value: Callable[[Any], Any], put: Callable[[Any, Any], tir.Stmt]
 ) -> tir.Stmt:
     """Store 16 results; the last block may have fewer."""
-    whole = _vector(lambda i: put(value(i), block * LANES + i))
+    whole = vector(lambda i: put(value(i), block * LANES + i))
     left = form.outputs % LANES
     if not left:
         return whole
-    few = _serial(left, lambda i: put(value(i), block * LANES + i), "i")
+    few = serial(left, lambda i: put(value(i), block * LANES + i), "i")
     return when(block < form.blocks - 1, whole, few)
 
 
@@ -419,14 +446,14 @@ def _many_rows(
 
                 def lane(i: Any) -> tir.Stmt:
                     part = tir.floordiv(start, GROUP) + g
-                    value = weights.weight(block + w, place, i, part)
+                    value = weights.weight(block + w, place, i, part, k % 2)
                     return store(panel, value, ((g * GROUP + k) * width + w) * LANES + i)
 
-                return _vector(lane)
+                return vector(lane)
 
-            return _all(GROUP, lambda k: _all(width, lambda w: term(k, w)))
+            return unrolled(GROUP, lambda k: unrolled(width, lambda w: term(k, w)))
 
-        return _serial(size // GROUP, group, "group")
+        return serial(size // GROUP, group, "group")
 
     def tile(panel: tir.Buffer, start: Any, row: Any, high: int) -> tir.Stmt:
         """Results of so many rows: what the panels before gave, and this one's share."""
@@ -439,28 +466,28 @@ def _many_rows(
                     + load(panel, (k * width + w) * LANES + i) * load(x, row + r, start + k), at + i
                 )  # fmt: skip
 
-            return _all(high, lambda r: _all(width, lambda w: _vector(lane(r, w))))
+            return unrolled(high, lambda r: unrolled(width, lambda w: vector(lane(r, w))))
 
         def begin(acc: tir.Buffer) -> tir.Stmt:
             def one(r: int, w: int) -> tir.Stmt:
                 at = (r * width + w) * LANES
-                return _old_lanes(form, block + w, lambda n, i: store(
+                return old_lanes(form, block + w, lambda n, i: store(
                     acc, tir.if_then_else(start == 0, tir.const(0, "float32"), load(y, row + r, n)),
                     at + i,
                 ))  # fmt: skip
 
-            return _all(high, lambda r: _all(width, lambda w: one(r, w)))
+            return unrolled(high, lambda r: unrolled(width, lambda w: one(r, w)))
 
         def end(acc: tir.Buffer) -> tir.Stmt:
             def one(r: int, w: int) -> tir.Stmt:
                 at = (r * width + w) * LANES
-                return _store_lanes(form, block + w, lambda i: load(acc, at + i),
+                return store_lanes(form, block + w, lambda i: load(acc, at + i),
                                     lambda value, n: store(y, value, row + r, n))  # fmt: skip
 
-            return _all(high, lambda r: _all(width, lambda w: one(r, w)))
+            return unrolled(high, lambda r: unrolled(width, lambda w: one(r, w)))
 
         return local("float32", lambda acc: sequence(
-            begin(acc), _serial(size, lambda k: step(acc, k), "k"), end(acc)
+            begin(acc), serial(size, lambda k: step(acc, k), "k"), end(acc)
         ), high * width * LANES, "acc")  # fmt: skip
 
     def all_rows(panel: tir.Buffer, start: Any) -> tir.Stmt:
@@ -473,17 +500,17 @@ def _many_rows(
             first = first + count * high
         return sequence(*parts)
 
-    return local("float32", lambda panel: _serial(form.inputs // size, lambda p: let(
+    return local("float32", lambda panel: serial(form.inputs // size, lambda p: let(
         p * size, lambda start: sequence(widen(panel, start), all_rows(panel, start)), "start"
     ), "panel"), size * width * LANES, "panel")  # fmt: skip
 
 
-def _old_lanes(form: Packed, block: Any, put: Callable[[Any, Any], tir.Stmt]) -> tir.Stmt:
-    whole = _vector(lambda i: put(block * LANES + i, i))
+def old_lanes(form: Packed, block: Any, put: Callable[[Any, Any], tir.Stmt]) -> tir.Stmt:
+    whole = vector(lambda i: put(block * LANES + i, i))
     left = form.outputs % LANES
     if not left:
         return whole
-    few = _serial(left, lambda i: put(block * LANES + i, i), "i")
+    few = serial(left, lambda i: put(block * LANES + i, i), "i")
     return when(block < form.blocks - 1, whole, few)
 
 
@@ -501,7 +528,7 @@ def rows_of(name: str, form: Packed) -> tir.PrimFunc:
         return store(out, weights.weight(block, k, lane), i, k)
 
     def row(i: Any) -> tir.Stmt:
-        return _serial(form.inputs, lambda k: element(i, k), "k")
+        return serial(form.inputs, lambda k: element(i, k), "k")
 
     if kernel.lanes == 1:
         return kernel.func(kernel.rows((count, form.inputs), element))

@@ -8,10 +8,15 @@ from typing import Any
 import numpy as np
 import pytest
 
+import tvm
 from tests.serve import small_models
 from tvm.error import TVMError
 from tvm.relax.frontend.nn.llm.models.storage import STORAGES, is_matrix, make_storage
+from tvm.relax.frontend.nn.spec import Tensor
+from tvm.runtime import tensor
+from tvm.runtime.vm import VirtualMachine
 from tvm.serve.model import LanguageModel
+from tvm.target import Target
 from tvm.topi.nn import few_bits
 
 pytestmark = pytest.mark.cpu
@@ -53,3 +58,19 @@ def test_what_is_stored() -> None:
     assert found["model.layers.0.mlp.up_proj.weight_scale"].shape == (3, 2, 16)
     with pytest.raises(TVMError, match="legal: float32, float16, bfloat16, int8, int4"):
         make_storage("int3")
+
+
+@pytest.mark.parametrize("cpu", ["haswell", ""])
+def test_bfloat16_rounds_inputs_of_products_on_every_machine(cpu: str) -> None:
+    """One step of bfloat16 at 1 is 1/128: the input is between two, and the sum is not rounded."""
+    target = Target(f"llvm -mcpu={cpu}" if cpu else "llvm")
+    values = np.full((16, 32), 2.0**-9, "float32")
+    values[:, 0] = 1
+    layer = make_storage("bfloat16").linear(32, 16, bias=False)
+    with target:
+        mod, _ = layer.export_tvm({"forward": {"x": Tensor((3, 32), "float32")}})[:2]
+        vm = VirtualMachine(tvm.compile(mod, target), tvm.cpu())
+    x = np.full((3, 32), 1 + 2.0**-8 + 2.0**-12, "float32")
+    (stored,) = make_storage("bfloat16").stored("up_proj.weight", values).values()
+    found = vm["forward"](tensor(x), tensor(stored)).numpy()
+    assert (found == (1 + 2.0**-7) * (1 + 31 * 2.0**-9)).all()

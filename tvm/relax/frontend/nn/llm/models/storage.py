@@ -7,7 +7,8 @@
     int4                4.5             scale * q, -8 <= q <= 7, a scale for 32 weights of a row
 
 Numbers are widened in registers, within the product that reads them (`few_bits`); norms, biases and
-positions stay in 32 bits.
+positions stay in 32 bits. With weights in bfloat16, the inputs of products are rounded to bfloat16
+as well, on every machine; sums stay in 32 bits (`pair_products`).
 """
 
 from __future__ import annotations
@@ -21,7 +22,8 @@ from tvm.error import ArgumentValueError, message
 from tvm.relax.frontend import nn
 from tvm.relax.frontend.nn import op
 from tvm.relax.frontend.nn.core import Parameter, Tensor
-from tvm.topi.nn import few_bits
+from tvm.target import Target
+from tvm.topi.nn import few_bits, pair_products
 from tvm.topi.nn.few_bits import GROUP, Packed
 
 from .checkpoint import Array
@@ -111,8 +113,15 @@ class _Weights(nn.Module):
         count = rows.shape[0]
         single = 1 if count == 1 else None
         name = self._name("product" if single is None else "one_row_product")
+        kernel = few_bits.product
+        if self._packed.format == "bfloat16":
+            rows = op.astype(rows, "bfloat16")
+            if pair_products.has_instruction(Target.current(allow_none=True)):
+                kernel = pair_products.product
+            else:
+                rows = op.astype(rows, "float32")
         out = op.tensor_ir_op(
-            few_bits.product(name, self._packed, single), name, [rows, *self._arrays()],
+            kernel(name, self._packed, single), name, [rows, *self._arrays()],
             Tensor.placeholder((count, self._packed.outputs), "float32"),
         )  # fmt: skip
         result: Tensor = op.reshape(out, (*outer, self._packed.outputs))
