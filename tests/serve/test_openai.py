@@ -102,8 +102,8 @@ def test_chat(model: LanguageModel, folder: Path) -> None:
     ({"prompt": [300]}, "legal: tokens 0 to 299"),
     ({"prompt": "a" * 600}, "600 tokens"),
     ({"n": 1000}, "legal: 1 to 128 answers in all"),
-    ({"max_tokens": "a"}, "legal: a number"),
-    ({"logit_bias": {"x": 1}}, "invalid literal"),
+    ({"max_tokens": "a"}, "legal: a whole number"),
+    ({"logit_bias": {"x": 1}}, "numbers of tokens"),
     ({"extra_body": {"guided_choice": [1]}}, "a list of texts"),
 ])  # fmt: skip
 def test_bad_requests_are_answered_in_words(

@@ -9,6 +9,7 @@ youngest request goes back to the queue and is computed anew later; it gets the 
 from __future__ import annotations
 
 import itertools
+import logging
 import threading
 import time
 from collections import OrderedDict, deque
@@ -21,9 +22,18 @@ import numpy as np
 from tvm.error import ArgumentValueError, TVMError, message
 
 from .model import PAGE_SIZE, LanguageModel
-from .sampling import Row, SamplingParams, adjusted, distribution, draw, log_probabilities
+from .sampling import (
+    NoToken,
+    Row,
+    SamplingParams,
+    adjusted,
+    distribution,
+    draw,
+    log_probabilities,
+)
 from .speculation import Asked, Proposer, accepted
 
+logger = logging.getLogger("tvm.serve")
 Reason = Literal["stop", "length", "cancelled", "error"]
 
 
@@ -52,7 +62,8 @@ class Request:
     rng: np.random.Generator = field(init=False)
 
     def __post_init__(self) -> None:
-        self.rng = np.random.default_rng(self.params.seed)
+        seed = self.params.seed
+        self.rng = np.random.default_rng(None if seed is None else seed % 2**64)
 
     @property
     def tokens(self) -> list[int]:
@@ -151,31 +162,39 @@ class Engine:
 
     def run(self) -> None:
         """Make passes while there are requests, and wait for more, until `close`."""
-        while True:
+        try:
+            while True:
+                with self._changed:
+                    self._changed.wait_for(lambda: self._closed or self._waiting or self._running)
+                    if self._closed:
+                        break
+                self.step()
+        finally:  # whatever ended it, nobody waits for what will not come
             with self._changed:
-                self._changed.wait_for(lambda: self._closed or self._waiting or self._running)
-                if self._closed:
-                    break
-            self.step()
-        for request in [*self._running, *self._waiting]:
-            self._end(request, Event(finished="cancelled"))
-        self._waiting.clear()
+                self._closed = True
+                left = [*self._running, *self._waiting]
+                self._waiting.clear()
+            for request in left:
+                self._end(request, Event(finished="cancelled"))
 
     def step(self) -> bool:
         """One pass; False if there was nothing to do."""
         self._drop_cancelled()
-        self._admit()
-        if not self._running:
-            return False
         try:
+            self._admit()
+            if not self._running:
+                return False
             plan = self._plan()
             if self._proposer is not None and all(len(part) == 1 for part in plan.values()):
                 self._guess(self._proposer)
             else:
                 self._advance(plan)
-        except TVMError as problem:
+        except Exception as problem:  # a fault ends what this pass was for, and not the engine
+            if not isinstance(problem, TVMError):
+                logger.exception("a pass of the model failed")
             for request in list(self._running):
-                self._end(request, Event(finished="error", error=str(problem)))
+                error = str(problem) or type(problem).__name__
+                self._end(request, Event(finished="error", error=error))
         self.counts.passes += 1
         return True
 
@@ -231,6 +250,7 @@ class Engine:
 
     def _start(self, request: Request, parent: int | None, shared: int) -> None:
         sequence = next(self._names)
+        self._running.append(request)  # first: it is told of whatever fails from here on
         if parent is not None and shared:
             self.model.fork(parent, sequence, shared)
             self._cached[sequence] = self._cached[parent][:shared]
@@ -240,7 +260,6 @@ class Engine:
         request.sequence = sequence
         self.counts.shared_tokens += shared
         self.counts.prompt_tokens += len(request.prompt)
-        self._running.append(request)
 
     def _beginning(self, tokens: list[int]) -> tuple[int | None, int]:
         """The sequence that begins as `tokens` for longest, and for how long; whole pages only."""
@@ -324,13 +343,11 @@ class Engine:
 
     def _choose(self, request: Request, row: Row) -> None:
         changed = adjusted(row, request.params, request.prompt, request.answer)
-        if not np.isfinite(changed.max()):
-            fine = np.isfinite(row.max())
-            found = "no token is allowed" if fine else "logits that are no numbers"
-            error = message("the next token", found=found)
-            self._end(request, Event(finished="error", error=error))
+        try:
+            token = draw(*distribution(changed, request.params), request.rng)
+        except NoToken as problem:
+            self._end(request, Event(finished="error", error=str(problem)))
             return
-        token = draw(*distribution(changed, request.params), request.rng)
         self._give(request, [token], [row])
 
     def _guess(self, proposer: Proposer) -> None:
@@ -356,9 +373,13 @@ class Engine:
             if name is None or name not in rows:
                 continue
             own = guesses[name]
-            kept = accepted(
-                rows[name], own, request.prompt, request.answer, request.params, request.rng
-            )
+            try:
+                kept = accepted(
+                    rows[name], own, request.prompt, request.answer, request.params, request.rng
+                )
+            except NoToken as problem:
+                self._end(request, Event(finished="error", error=str(problem)))
+                continue
             self.counts.guessed_tokens += len(own)
             self.counts.accepted_tokens += len(kept) - 1
             refused = len(own) + 1 - len(kept)

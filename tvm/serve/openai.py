@@ -6,7 +6,8 @@
     GET  /metrics, /health       for those who watch
 
 An ASGI application (starlette, which the extra `serve` installs with uvicorn). Requests beyond the
-queue's limit are answered with 429, those that take too long with 504.
+queue's limit are answered with 429, those that take too long with 504, bodies that are too large
+with 413. A client that hangs up ends its request.
 """
 
 from __future__ import annotations
@@ -14,29 +15,24 @@ from __future__ import annotations
 import json
 import time
 import uuid
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Mapping, Sequence
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final, TypeVar
 
 from tvm.error import TVMError, message
 from tvm.runtime.extras import extra_package
 
 from .engine import Engine, Event, QueueFull
 from .metrics import Metrics
-from .sampling import SamplingParams, one_of
+from .request import Asked, BadRequest, read_request
+from .sampling import SamplingParams
 from .service import Service
 from .text import Growing, Text
 
 Json = Mapping[str, Any]
-
-
-class BadRequest(TVMError):
-    """A request that cannot be carried out as asked; `status` is the answer's."""
-
-    def __init__(self, text: str, status: int = 400) -> None:
-        super().__init__(text)
-        self.status = status
+T = TypeVar("T")
+_GONE: Final = 499              # what nobody will read any more
 
 
 @dataclass
@@ -44,7 +40,7 @@ class _Answer:
     """One of a request's answers, while it grows."""
 
     index: int
-    prompt: list[int]
+    prompt: Sequence[int]
     text: str = ""
     tokens: int = 0
     logprobs: list[Any] = field(default_factory=list)
@@ -109,17 +105,22 @@ class _Form:
 
 def make_app(
     engine: Engine, text: Text, name: str, *, timeout: float = 300.0, api_key: str | None = None,
+    body_limit: int = 4 << 20,
 ) -> Any:  # fmt: skip
-    """The application that answers with this engine, under the model's name."""
-    return _Server(engine, text, name, timeout, api_key).app()
+    """The application that answers with this engine, under the model's name.
+
+    `timeout`: seconds that an answer may take; `body_limit`: bytes that a request may have.
+    """
+    return _Server(engine, text, name, timeout, api_key, body_limit).app()
 
 
 class _Server:
     def __init__(
-        self, engine: Engine, text: Text, name: str, timeout: float, api_key: str | None
-    ) -> None:
+        self, engine: Engine, text: Text, name: str, timeout: float, api_key: str | None,
+        body_limit: int,
+    ) -> None:  # fmt: skip
         self._service, self._text, self._name = Service(engine), text, name
-        self._timeout, self._key = timeout, api_key
+        self._timeout, self._key, self._body_limit = timeout, api_key, body_limit
         self._metrics = Metrics(engine)
         self._web = extra_package("starlette.responses", "serve", "a server")
 
@@ -132,13 +133,16 @@ class _Server:
             with self._service:
                 yield
 
+        exceptions = extra_package("starlette.exceptions", "serve", "a server")
         return applications.Starlette(lifespan=running, routes=[
             routing.Route("/v1/models", self._guarded(self._models)),
             routing.Route("/v1/completions", self._guarded(self._completions), methods=["POST"]),
             routing.Route("/v1/chat/completions", self._guarded(self._chat), methods=["POST"]),
             routing.Route("/metrics", self._show_metrics),
             routing.Route("/health", self._health),
-        ])  # fmt: skip
+        ], exception_handlers={
+            exceptions.HTTPException: self._no_such_place, Exception: self._fault,
+        })  # fmt: skip
 
     # --- what is asked ---
 
@@ -149,14 +153,21 @@ class _Server:
             try:
                 self._check_key(request)
                 return await handler(request)
-            except QueueFull as problem:
-                return self._refusal(str(problem), 429)
-            except BadRequest as problem:
-                return self._refusal(str(problem), problem.status)
             except TVMError as problem:
-                return self._refusal(str(problem), 400)
+                return self._refusal(problem)
 
         return guarded
+
+    async def _no_such_place(self, request: Any, problem: Any) -> Any:
+        asked = f"{request.method} {request.url.path}"
+        legal = "those that docs/language-models.md lists"
+        return self._refusal(
+            BadRequest(message(asked, found=problem.detail, legal=legal), problem.status_code)
+        )
+
+    async def _fault(self, _: Any, problem: Exception) -> Any:
+        """The answer when we fail; starlette hands the error on to the log of the server."""
+        return self._refusal(BadRequest(message("a request", found=type(problem).__name__), 500))
 
     def _check_key(self, request: Any) -> None:
         import hmac
@@ -168,10 +179,8 @@ class _Server:
             raise BadRequest(message("a request", found="no key, or another one",
                                      legal="Authorization: Bearer KEY"), 401)  # fmt: skip
 
-    def _refusal(self, text: str, status: int) -> Any:
-        kind = "invalid_request_error" if status < 500 else "server_error"
-        error = {"message": text, "type": kind, "param": None, "code": None}
-        return self._web.JSONResponse({"error": error}, status)
+    def _refusal(self, problem: TVMError) -> Any:
+        return self._web.JSONResponse(_error(problem), _status(problem))
 
     async def _models(self, _: Any) -> Any:
         one = {"id": self._name, "object": "model", "created": 0, "owned_by": "tvm"}
@@ -184,71 +193,71 @@ class _Server:
         return self._web.Response(self._metrics.text(), media_type="text/plain; version=0.0.4")
 
     async def _completions(self, request: Any) -> Any:
-        given = await _body(request)
-        prompts = self._prompts(given.get("prompt"))
-        return await self._answer(given, prompts, _Form(False, self._name, self._text))
+        return await self._answer(request, chat=False)
 
     async def _chat(self, request: Any) -> Any:
-        given = await _body(request)
-        messages = given.get("messages")
-        if not isinstance(messages, list) or not messages or not all(
-            isinstance(one, dict) and "role" in one for one in messages
-        ):
-            raise BadRequest(message("messages", found=type(messages).__name__,
-                                     legal="a list of {role, content}, not empty"))  # fmt: skip
-        flat = [{**one, "content": _flat(one.get("content"))} for one in messages]
-        prompts = [self._text.prompt(flat)]
-        return await self._answer(given, prompts, _Form(True, self._name, self._text))
+        return await self._answer(request, chat=True)
 
-    def _prompts(self, given: Any) -> list[list[int]]:
-        if isinstance(given, str):
-            return [self._text.encode(given)]
-        if isinstance(given, list) and given:
-            if all(isinstance(x, str) for x in given):
-                return [self._text.encode(x) for x in given]
-            if all(type(x) is int for x in given):
-                return [given]
-            if all(isinstance(x, list) and all(type(t) is int for t in x) for x in given):
-                return given
-        raise BadRequest(message("prompt", found=type(given).__name__,
-                                 legal="a text, texts, or tokens"))  # fmt: skip
+    async def _body(self, request: Any) -> bytes:
+        requests = extra_package("starlette.requests", "serve", "a server")
+        body = bytearray()
+        try:
+            async for piece in request.stream():
+                body += piece
+                if len(body) > self._body_limit:
+                    raise BadRequest(message("the body of a request", found="more bytes",
+                                             legal=f"at most {self._body_limit}"), 413)  # fmt: skip
+        except requests.ClientDisconnect:
+            raise BadRequest("the client hung up", _GONE) from None
+        return bytes(body)
 
     # --- answers ---
 
-    async def _answer(self, given: Json, prompts: list[list[int]], form: _Form) -> Any:
-        count = _number(given, "n", 1, int)
-        if not 1 <= count * len(prompts) <= 128:
-            raise BadRequest(message("n", found=f"{count}", legal="1 to 128 answers in all"))
-        params = self._params(given, form.chat)
-        answers = [
-            _Answer(i, prompt) for i, prompt in enumerate(p for p in prompts for _ in range(count))
-        ]
-        if given.get("stream"):
-            pieces = self._stream(given, answers, params, form)
-            first = await anext(pieces)  # so that a refusal is an answer of its own
+    async def _answer(self, request: Any, chat: bool) -> Any:
+        import asyncio
 
-            async def all_pieces() -> AsyncGenerator[str, None]:
-                async with aclosing(pieces):
-                    yield first
+        body, eos = await self._body(request), self._service.engine.model.config.eos
+        asked = await asyncio.to_thread(  # long texts take their time, and others are answered
+            read_request, body, chat=chat, model=self._name, text=self._text, eos=eos
+        )
+        form = _Form(chat, self._name, self._text)
+        answers = [
+            _Answer(i, prompt)
+            for i, prompt in enumerate(p for p in asked.prompts for _ in range(asked.count))
+        ]
+        if not asked.stream:
+            await _while_there(request, self._finish(answers, asked.params))
+            return self._web.JSONResponse(form.whole(answers, _usage(answers)))
+        pieces = self._stream(asked, answers, form)
+        # the first one now, so that a refusal is an answer of its own
+        first = await _while_there(request, _next(pieces))
+
+        async def all_pieces() -> AsyncGenerator[str, None]:
+            async with aclosing(pieces):
+                yield first
+                try:
                     async for piece in pieces:
                         yield piece
+                except TVMError as problem:
+                    yield f"data: {json.dumps(_error(problem))}\n\n"
 
-            return self._web.StreamingResponse(all_pieces(), media_type="text/event-stream")
+        return self._web.StreamingResponse(all_pieces(), media_type="text/event-stream")
+
+    async def _finish(self, answers: list[_Answer], params: SamplingParams) -> None:
         async with aclosing(self._merged(answers, params)) as events:
             async for _ in events:
                 pass
-        return self._web.JSONResponse(form.whole(answers, _usage(answers)))
 
     async def _stream(
-        self, given: Json, answers: list[_Answer], params: SamplingParams, form: _Form
+        self, asked: Asked, answers: list[_Answer], form: _Form
     ) -> AsyncGenerator[str, None]:
         seen: set[int] = set()
-        async with aclosing(self._merged(answers, params)) as events:
+        async with aclosing(self._merged(answers, asked.params)) as events:
             async for answer, new, told in events:
                 piece = form.piece(answer, new, told, answer.index not in seen)
                 seen.add(answer.index)
                 yield f"data: {json.dumps(piece)}\n\n"
-        if (given.get("stream_options") or {}).get("include_usage"):
+        if asked.usage:
             yield f"data: {json.dumps(form.usage(_usage(answers)))}\n\n"
         yield "data: [DONE]\n\n"
 
@@ -266,7 +275,7 @@ class _Server:
                     async for new, told in own:
                         pieces.put_nowait((answer, new, told))
                 pieces.put_nowait(None)
-            except TVMError as problem:
+            except Exception as problem:  # for who reads the pieces, whatever it is
                 pieces.put_nowait(problem)
 
         tasks = [asyncio.create_task(one(answer)) for answer in answers]
@@ -274,7 +283,7 @@ class _Server:
             left = len(tasks)
             while left:
                 piece = await pieces.get()
-                if isinstance(piece, TVMError):
+                if isinstance(piece, Exception):
                     raise piece
                 if piece is None:
                     left -= 1
@@ -309,45 +318,6 @@ class _Server:
         self._metrics.whole.observe(time.monotonic() - began)
         self._metrics.ends.labels(answer.reason).inc()
 
-    def _params(self, given: Json, chat: bool) -> SamplingParams:
-        stop = given.get("stop") or ()
-        told = given.get("logprobs") or 0
-        if chat:
-            told = max(_number(given, "top_logprobs", 0, int), 1) if told else 0
-        most = _number(given, "max_completion_tokens", None, int)
-        bias = given.get("logit_bias") or {}
-        choices = given.get("guided_choice")
-        try:
-            return SamplingParams(
-                temperature=_number(given, "temperature", 1.0, float),
-                top_p=_number(given, "top_p", 1.0, float),
-                top_k=max(_number(given, "top_k", 0, int), 0),
-                min_p=_number(given, "min_p", 0.0, float),
-                repetition_penalty=_number(given, "repetition_penalty", 1.0, float),
-                presence_penalty=_number(given, "presence_penalty", 0.0, float),
-                frequency_penalty=_number(given, "frequency_penalty", 0.0, float),
-                logit_bias={int(token): float(x) for token, x in bias.items()},
-                seed=_number(given, "seed", None, int),
-                max_tokens=most if most is not None
-                else _number(given, "max_tokens", 512 if chat else 16, int),
-                stop=(stop,) if isinstance(stop, str) else tuple(str(s) for s in stop),
-                ignore_eos=bool(given.get("ignore_eos", False)),
-                logprobs=int(told),
-                mask=self._one_of(choices) if choices else None,
-            )  # fmt: skip
-        except (ValueError, TypeError, AttributeError) as problem:
-            raise BadRequest(str(problem)) from None
-
-    def _one_of(self, choices: Any) -> Any:
-        eos = self._service.engine.model.config.eos
-        if not isinstance(choices, list) or not all(isinstance(c, str) and c for c in choices):
-            raise BadRequest(message("guided_choice", found=f"{choices!r}",
-                                     legal="a list of texts"))  # fmt: skip
-        if not eos:
-            raise BadRequest(message("guided_choice", found="a model without an end token",
-                                     legal="models with one"))  # fmt: skip
-        return one_of([self._text.encode(c, special=False) for c in choices], eos)
-
 
 def _raise_error(event: Event) -> None:
     if event.finished == "cancelled":
@@ -356,32 +326,41 @@ def _raise_error(event: Event) -> None:
         raise BadRequest(event.error, 504 if event.error.startswith("not done within") else 500)
 
 
-async def _body(request: Any) -> Json:
+def _status(problem: TVMError) -> int:
+    if isinstance(problem, QueueFull):
+        return 429
+    return problem.status if isinstance(problem, BadRequest) else 400
+
+
+def _error(problem: TVMError) -> Json:
+    """A refusal in the form that clients expect."""
+    kind = "invalid_request_error" if _status(problem) < 500 else "server_error"
+    param, code = getattr(problem, "param", None), getattr(problem, "code", None)
+    return {"error": {"message": str(problem), "type": kind, "param": param, "code": code}}
+
+
+async def _while_there(request: Any, work: Coroutine[Any, Any, T]) -> T:
+    """The result of `work`, which ends when the client hangs up."""
+    import asyncio
+
+    async def gone() -> None:
+        while (await request.receive())["type"] != "http.disconnect":
+            pass
+
+    doing, watching = asyncio.create_task(work), asyncio.create_task(gone())
     try:
-        given = await request.json()
-    except ValueError:
-        given = None
-    if not isinstance(given, dict):
-        raise BadRequest(message("the body of a request", found="no JSON object",
-                                 legal="a JSON object"))  # fmt: skip
-    return given
+        await asyncio.wait({doing, watching}, return_when=asyncio.FIRST_COMPLETED)
+        if not doing.done():
+            raise BadRequest("the client hung up", _GONE)
+        return doing.result()
+    finally:
+        for task in (doing, watching):
+            task.cancel()
+        await asyncio.gather(doing, watching, return_exceptions=True)
 
 
-def _number(given: Json, name: str, default: Any, kind: type) -> Any:
-    value = given.get(name)
-    if value is None:
-        return default
-    fits = isinstance(value, (int, float) if kind is float else int)
-    if isinstance(value, bool) or not fits:
-        raise BadRequest(message(name, found=repr(value), legal="a number"))
-    return kind(value)
-
-
-def _flat(content: Any) -> Any:
-    """The text of a message, also where it comes in parts."""
-    if isinstance(content, list):
-        return "".join(part.get("text", "") for part in content if isinstance(part, dict))
-    return content or ""
+async def _next(pieces: AsyncGenerator[T, None]) -> T:
+    return await anext(pieces)
 
 
 def _usage(answers: Sequence[_Answer]) -> Json:

@@ -8,6 +8,8 @@ millisecond, since only the candidates that top k leaves are sorted.
 
 from __future__ import annotations
 
+import math
+import reprlib
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -16,11 +18,23 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tvm.error import ArgumentValueError, message
+from tvm.error import ArgumentValueError, TVMError, message
 
 Row = NDArray[np.float32]
 # the tokens generated so far -> the tokens that may come next, as a mask (vocabulary,) or as ids
 Mask = Callable[[Sequence[int]], NDArray[Any]]
+
+
+class OutOfRange(ArgumentValueError):
+    """A parameter of sampling, named `param`, with a value that it cannot have."""
+
+    def __init__(self, text: str, param: str) -> None:
+        super().__init__(text)
+        self.param = param
+
+
+class NoToken(TVMError):
+    """Nothing can come next: all is forbidden, or the logits are no numbers."""
 
 
 @dataclass(frozen=True)
@@ -45,15 +59,25 @@ class SamplingParams:
     def __post_init__(self) -> None:
         for name, low, high in (
             ("temperature", 0, 100), ("top_p", 0, 1), ("top_k", 0, None), ("min_p", 0, 1),
-            ("repetition_penalty", 0, None), ("max_tokens", 1, None), ("logprobs", 0, 20),
+            ("repetition_penalty", 0.01, 100), ("max_tokens", 1, None), ("logprobs", 0, 20),
             ("presence_penalty", -2, 2), ("frequency_penalty", -2, 2),
+            ("seed", -(2**63), 2**64 - 1),
         ):  # fmt: skip
             value = getattr(self, name)
+            if value is None and name == "seed":
+                continue
             if not (low <= value and (high is None or value <= high)):
-                raise ArgumentValueError(
-                    message(f"sampling with {name}={value}", found="a value out of range",
-                            legal=f"{low} to {high}" if high is not None else f"{low} or more")
-                )  # fmt: skip
+                legal = f"{low} to {high}" if high is not None else f"{low} or more"
+                raise self._wrong(name, value, legal)
+        for token, bias in self.logit_bias.items():
+            if not bias < math.inf:  # minus infinity forbids a token
+                raise self._wrong("logit_bias", {token: bias}, "finite numbers")
+
+    def _wrong(self, name: str, value: object, legal: str) -> OutOfRange:
+        return OutOfRange(
+            message(f"sampling with {name}={reprlib.repr(value)}", found="a value out of range",
+                    legal=legal), name,
+        )
 
 
 def adjusted(
@@ -87,8 +111,15 @@ def adjusted(
 def distribution(logits: Row, params: SamplingParams) -> tuple[NDArray[np.int64], Row]:
     """The tokens that may be drawn, likeliest first, and their probabilities (sum 1).
 
-    At temperature 0 it is the likeliest alone.
+    At temperature 0 it is the likeliest alone. NoToken, if there is none.
     """
+    top = logits.max()
+    if not np.isfinite(top):
+        no_numbers = np.isnan(top) or top > 0
+        raise NoToken(
+            message("the next token",
+                    found="logits that are no numbers" if no_numbers else "no token is allowed")
+        )  # fmt: skip
     if params.temperature == 0:
         return np.array([int(np.argmax(logits))]), np.ones(1, "float32")
     count = params.top_k if 0 < params.top_k < len(logits) else len(logits)
@@ -96,8 +127,8 @@ def distribution(logits: Row, params: SamplingParams) -> tuple[NDArray[np.int64]
         ids = np.argpartition(logits, -count)[-count:]
     else:
         ids = np.arange(len(logits))
-    values = logits[ids].astype("float64") / params.temperature
-    probs = np.exp(values - values.max())
+    with np.errstate(over="ignore"):  # a small temperature: all but the likeliest get nothing
+        probs = np.exp((logits[ids].astype("float64") - float(top)) / params.temperature)
     probs /= probs.sum()
     if params.top_p >= 1 and not params.min_p and count == len(logits):
         return ids, probs.astype("float32")

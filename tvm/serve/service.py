@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import AsyncGenerator, Sequence
+from contextlib import suppress
 from types import TracebackType
 
 from typing_extensions import Self
@@ -39,7 +40,8 @@ class Service:
         events: asyncio.Queue[Event] = asyncio.Queue()
 
         def tell(event: Event) -> None:
-            loop.call_soon_threadsafe(events.put_nowait, event)
+            with suppress(RuntimeError):  # the loop is closed: nobody reads on
+                loop.call_soon_threadsafe(events.put_nowait, event)
 
         request: Request = self.engine.submit(prompt, params, tell)
         end = None if timeout is None else loop.time() + timeout
