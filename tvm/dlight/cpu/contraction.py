@@ -250,13 +250,20 @@ def _size(iv: IterVar) -> PrimExpr:
 
 def write_back(sch: Schedule, block: BlockRV) -> BlockRV:
     """The block that stores the finished tile, after which the accumulators are local."""
+    back = result_reader(sch, block)
+    if back is None:
+        return sch.cache_write(block, 0, "local")
+    sch.set_scope(block, 0, "local")
+    return back
+
+
+def result_reader(sch: Schedule, block: BlockRV) -> BlockRV | None:
+    """The one block that finishes the result place by place, if there is one."""
     users = sch.get_consumers(block)
-    if len(users) == 1:
-        back = _finish(sch, users[0])
-        if _reads_in_place(sch, block, back):
-            sch.set_scope(block, 0, "local")
-            return back
-    return sch.cache_write(block, 0, "local")
+    if len(users) != 1:
+        return None
+    back = _finish(sch, users[0])
+    return back if _reads_in_place(sch, block, back) else None
 
 
 def _finish(sch: Schedule, back: BlockRV) -> BlockRV:

@@ -26,6 +26,7 @@ from .base import CPUScheduleRule, root_blocks, with_reason
 from .columns import columns_of, one_run
 from .contraction import MatrixForm, extent_of, schedule_contraction
 from .conv_any import AnySize
+from .direct_conv import direct_tile, schedule_direct
 from .general import Rest, inline_epilogues
 from .groups import split_groups
 from .runs import as_runs
@@ -79,7 +80,11 @@ def _schedule(func: PrimFunc, cpu: CpuModel, *, plain: bool = False) -> Schedule
         if sch.get(block) in made:
             rest.done(block)
         elif found is not None and form is not None:
-            reasons.append(schedule_contraction(sch, block, found, form, cpu, rest.later))
+            tile = direct_tile(sch, block, found, form, cpu)
+            if tile is None:
+                reasons.append(schedule_contraction(sch, block, found, form, cpu, rest.later))
+            else:
+                reasons.append(schedule_direct(sch, block, found, form, tile, cpu, rest.later))
             rest.done(block)
     rest.schedule(cpu)
     return with_reason(sch, "; ".join(reasons))

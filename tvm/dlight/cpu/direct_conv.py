@@ -1,0 +1,150 @@
+"""Convolutions with their output channels along vectors, windows read where they lie.
+
+    for jo, n, y, xo:                        # parallel
+        acc[R, NR] = 0                       # vector registers
+        for c, ry, rx:
+            acc[i, :] += X[n, c, y + ry, xo * R + i + rx] * W_packed[jo, c, ry, rx, :]
+        tile[R, NR] = acc                    # in the first cache
+        for j, i: C[n, jo * NR + j, y, xo * R + i] = epilogue(tile[i, j])
+
+Nothing is gathered: an element of the plane is one broadcast, whatever the window's step, and a row
+of R places ends where the row of the image does. The product of gathered columns (`conv2d`) fills
+whole vectors with places instead; small planes leave many of those empty, and windows with a step
+are slow to gather. The price here is the result, turned around element by element: little beside
+long sums. (Georganas et al., "Anatomy of High-Performance Deep Learning Convolutions on SIMD
+Architectures", 2018, keep the channels along vectors in memory as well.)
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from tvm.dlight.analysis.contraction import Contraction
+from tvm.target.cpu_model import CpuModel
+from tvm.tir.expr import Var
+from tvm.tir.schedule import BlockRV, Schedule
+from tvm.tir.stmt import Block
+
+from .base import Decompositions
+from .columns import columns_of
+from .contraction import MatrixForm, extent_of, product_us, result_reader, vectorize_back
+from .cost import share_out
+from .tiles import MOST_ROWS, MOST_VECTORS, Tile, choose_tile, tile_cost
+from .weights import free_buffers, pack
+
+# Cycles for an element: of the result turned around, and of a column gathered, side by side in the
+# plane or with a step.
+TURN: Final = 1.0
+GATHER: Final = 0.3
+GATHER_STEP: Final = 1.2
+# A panel of weights beyond this share of the second cache is read again from the third.
+PANEL_SHARE: Final = 0.75
+PANEL_MISS: Final = 1.25
+FEWEST_ROWS: Final = 4
+
+
+def direct_tile(
+    sch: Schedule, block: BlockRV, found: Contraction, form: MatrixForm, cpu: CpuModel
+) -> Tile | None:
+    """The tile of a convolution that is faster so; None for others."""
+    m, n, k = extent_of(form.m), extent_of(form.n), extent_of(form.k)
+    places = extent_of(form.n[-1:])
+    if m is None or n is None or k is None or places is None:
+        return None
+    if not _can_be_direct(sch, found, form):
+        return None
+    bits = found.output.dtype.bits
+    busy = cpu.lanes(bits) * cpu.fma_ports  # multiplications a cycle
+    best: tuple[float, Tile] | None = None
+    for tile in _tiles(cpu, bits, m, places):
+        cost = tile_cost(cpu, tile) * (1 + TURN * busy / k)
+        if k * tile.columns * bits // 8 > PANEL_SHARE * cpu.l2_bytes:
+            cost *= PANEL_MISS
+        if best is None or cost < best[0] - 1e-9:
+            best = (cost, tile)
+    if best is None:
+        return None
+    gathered = choose_tile(cpu, bits, m, n, k)
+    cost = tile_cost(cpu, gathered, m) * -(-n // gathered.columns) * gathered.columns / n
+    stepped = _is_stepped(sch.get(block), form, found)
+    cost *= 1 + (GATHER_STEP if stepped else GATHER) * busy / m
+    return best[1] if best[0] < cost else None
+
+
+def _can_be_direct(sch: Schedule, found: Contraction, form: MatrixForm) -> bool:
+    """Whether the weights may be packed, and all variables have places of their own."""
+    if len(form.m) != 1 or found.store[-1] is not form.n[-1].var:
+        return False
+    dtypes = {found.output.dtype, found.lhs.buffer.dtype, found.rhs.buffer.dtype}
+    if len(dtypes) != 1 or not found.output.dtype.is_float or found.output.dtype.bits < 32:
+        return False
+    if found.lhs.buffer not in free_buffers(sch):
+        return False
+    if not all(isinstance(index, Var) for index in (*found.store, *found.lhs.indices)):
+        return False
+    return not any(iv.var in found.lhs.indices for iv in form.outer)
+
+
+def _tiles(cpu: CpuModel, bits: int, channels: int, places: int) -> list[Tile]:
+    """Tiles that leave nothing over."""
+    lanes = cpu.lanes(bits)
+    return [
+        Tile(rows, vectors * lanes, 1, lanes)
+        for vectors in range(1, MOST_VECTORS + 1)
+        for rows in range(FEWEST_ROWS, MOST_ROWS + 1)
+        if channels % (vectors * lanes) == 0 and places % rows == 0
+        and rows * vectors + vectors + 1 <= cpu.vector_registers
+    ]  # fmt: skip
+
+
+def _is_stepped(node: Block, form: MatrixForm, found: Contraction) -> bool:
+    """Whether neighbours in the result read places apart from each other."""
+    columns = columns_of(node, form, found.rhs)
+    return columns is not None and columns[-1].step > 1
+
+
+def schedule_direct(
+    sch: Schedule,
+    block: BlockRV,
+    found: Contraction,
+    form: MatrixForm,
+    tile: Tile,
+    cpu: CpuModel,
+    later: Decompositions,
+) -> str:
+    """Tile the convolution; returns a sentence of reason."""
+    channel, place = form.m[0], form.n[-1]
+    panel = sch.cache_read(block, found.lhs.read_index, "global")
+    column = list(found.lhs.indices).index(channel.var)
+    pack(sch, panel, [False] * len(found.lhs.indices), column, tile.columns)
+    back = result_reader(sch, block)
+    if back is None:
+        back = sch.cache_write(block, 0, "global")
+    at = list(found.store).index(channel.var)
+    sch.transform_layout(block, ("write", 0), lambda *i: [*i[:at], *i[at + 1 :], i[at]])
+    turned = sch.cache_write(block, 0, "local")
+    node: Block = sch.get(block)
+    loops = dict(zip([iv.var for iv in node.iter_vars], sch.get_loops(block)))
+    lanes = min(tile.lanes, tile.columns)
+    jo, jv, ji = sch.split(loops[channel.var], factors=[None, tile.columns // lanes, lanes])
+    xo, xi = sch.split(loops[place.var], factors=[None, tile.rows])
+    outer = [loops[iv.var] for iv in (*form.outer, *form.n[:-1])]
+    steps = [loops[iv.var] for iv in form.k]
+    sch.reorder(jo, *outer, xo, *steps, xi, jv, ji)
+    for copy in (turned, back):
+        sch.reverse_compute_at(copy, xo)
+    vectorize_back(sch, turned, xo, lanes)
+    below = sch.get_loops(back)[len(outer) + 2 :]
+    if below and int(sch.get(below[-1]).extent) <= MOST_ROWS:
+        sch.unroll(below[-1])
+    sch.vectorize(ji)
+    sch.unroll(jv)
+    sch.unroll(xi)
+    later.append((block, steps[0]))
+    work = product_us(cpu, found.output.dtype.bits, form)
+    spread = share_out(sch, [jo, *outer, xo], cpu, work, sch.get(block), heavy=True)
+    spread = "serial, too little work for threads" if spread == "serial" else spread
+    return (
+        f"{tile.rows}x{tile.columns} tile, channels along vectors: {tile.accumulators()} of "
+        f"{cpu.vector_registers} vector registers hold sums, windows read in place, {spread}"
+    )
