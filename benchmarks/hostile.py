@@ -22,6 +22,7 @@ import selectors
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 import traceback
 import warnings
@@ -125,7 +126,10 @@ def count_area(name: str, count: int, seed: int) -> tuple[Counts, dict[str, list
         command = [sys.executable, __file__, "--child", name, "--first", str(number),
                    "--count", str(count - number), "--seed", str(seed)]  # fmt: skip
         begun = number
-        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        with (
+            tempfile.TemporaryFile() as errors,  # no pipe: nobody reads it meanwhile
+            subprocess.Popen(command, stdout=subprocess.PIPE, stderr=errors) as process,
+        ):
             ready = False
             for outcome, note in _lines(process):
                 if outcome == "ready":
@@ -135,8 +139,9 @@ def count_area(name: str, count: int, seed: int) -> tuple[Counts, dict[str, list
                 if outcome not in ("same", "refused"):
                     notes.setdefault(f"{outcome} {note}".strip(), []).append(number)
                 number += 1
-            assert process.stderr is not None
-            said = process.stderr.read().decode(errors="replace")
+            process.wait()
+            errors.seek(0)
+            said = errors.read().decode(errors="replace")
         if not ready:
             raise RuntimeError(said[-2000:])
         if number < count:  # it ended before the last

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -45,6 +46,26 @@ def test_wrong_names(arrays: dict[str, int], text: str) -> None:
         in_order([X, IDS], {k: np.asarray(v) for k, v in arrays.items()}, "'in.npz'")
     assert text in str(caught.value)
     assert "legal: x: float32 [1, 8], ids: int64 [3]" in str(caught.value)
+
+
+@pytest.mark.parametrize("array", [
+    np.zeros(1, "complex64"), np.array(["a"]), np.zeros(1, "M8[s]"), np.zeros(1, "V2"),
+    np.zeros(1, [("a", "i2"), ("b", "i2")]),
+])  # fmt: skip
+def test_types_that_no_input_has(array: np.ndarray) -> None:
+    with pytest.raises(Mistake, match=r"'x' of a type that no input has") as caught:
+        in_order([OPEN], {"x": array}, "in.npz")
+    assert str(array.dtype) in str(caught.value)
+
+
+def test_files_of_numpy_keep_the_size_of_a_narrow_float(tmp_path: Path) -> None:
+    import ml_dtypes
+
+    given = np.array([1.5, -2.0], ml_dtypes.bfloat16)
+    np.save(tmp_path / "x.npy", given)
+    (found,) = in_order([Value("x", (2,), "bfloat16")], {"x": np.load(tmp_path / "x.npy")}, "in")
+    assert found.dtype == given.dtype
+    assert found.tolist() == [1.5, -2.0]
 
 
 def test_random_arrays_fit_and_repeat() -> None:

@@ -24,6 +24,30 @@ def test_a_file_is_written_and_replaced(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == [path]
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="links and pipes of Unix")
+def test_links_and_pipes_stay_what_they_are(tmp_path: Path) -> None:
+    path, link, pipe = tmp_path / "f", tmp_path / "link", tmp_path / "pipe"
+    path.write_bytes(b"old")
+    link.symlink_to(path)
+    write_beside(link, b"new")
+    assert link.is_symlink()
+    assert path.read_bytes() == b"new"
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    write_beside(pipe, b"whole")
+    assert os.read(reader, 100) == b"whole"
+    os.close(reader)
+    assert pipe.is_fifo()
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/null"), reason="has no such device")
+def test_devices_stay(tmp_path: Path) -> None:
+    place = tmp_path / "null"
+    place.symlink_to("/dev/null")
+    write_beside(place, b"nothing")
+    assert Path("/dev/null").is_char_device()
+
+
 def test_a_failure_leaves_the_old_file(tmp_path: Path) -> None:
     path = tmp_path / "f"
     path.write_bytes(b"old")

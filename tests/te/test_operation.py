@@ -124,3 +124,9 @@ def test_extents_are_whole_numbers(extent: object) -> None:
         te.placeholder((2, extent))
     with pytest.raises(ShapeError, match=r"te\.compute 'rows'"):
         te.compute((2, extent), lambda i, j: i, name="rows")
+
+
+def test_more_dimensions_than_loops_nest_are_refused() -> None:
+    assert te.compute((1,) * 64, lambda *i: 0.0, name="most").ndim == 64
+    with pytest.raises(ShapeError, match="found: 65 dimensions\n  legal: at most 64"):
+        te.compute((1,) * 65, lambda *i: 0.0, name="more")

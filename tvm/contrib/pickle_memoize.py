@@ -23,6 +23,7 @@ import numpy as np
 
 from tvm.error import message
 from tvm.runtime.files import write_beside
+from tvm.support.json_text import from_json
 
 F = TypeVar("F", bound=Callable[..., Any])
 _ALLOWED: Final = (str, int, float, tuple)
@@ -146,7 +147,7 @@ def _read(path: Path) -> dict[Any, Any]:
     try:
         with np.load(path, allow_pickle=False) as held:
             arrays = {name: held[name] for name in held.files}
-        entries = json.loads(str(arrays["entries"]))
+        entries = from_json(str(arrays["entries"]))
         return {_unpacked(asked, arrays): _unpacked(result, arrays) for asked, result in entries}
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return {}

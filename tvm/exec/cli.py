@@ -97,6 +97,10 @@ def _ending_on_request() -> Iterator[None]:
 
 
 def _run(words: Sequence[str]) -> int:
+    odd = next((word for word in words if "\0" in word), None)
+    if odd is not None:             # no shell can say it, a caller in Python can
+        raise Mistake(message(f"tvm: the argument {odd!r}", found="a byte of zero",
+                              legal="text and names of files"))  # fmt: skip
     parser = _Parser(prog="tvm", description="Compile models and tensor programs.")
     parser.add_argument("--version", action="version", version=f"tvm-py {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)

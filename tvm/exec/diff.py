@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from tvm.exec.command import Outcome, table
 from tvm.exec.explain import Row, micros, rows_of
+from tvm.exec.files import check_input
 from tvm.exec.progress import Progress
 from tvm.exec.reports import WHAT, add_options, report_of
 
@@ -52,6 +53,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> Outcome:
+    for path in (args.before, args.after):
+        check_input(path, "the program")  # before the first takes its time
     with Progress(args) as progress:
         before, after = (
             report_of(path, args, progress, code=False) for path in (args.before, args.after)

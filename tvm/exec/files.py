@@ -38,6 +38,8 @@ def check_output(path: Path, what: str) -> None:
         raise Mistake(message(asked, found="it is a directory", legal=legal))
     if not folder.is_dir():
         raise Mistake(message(asked, found=f"{str(folder)!r} is not a directory", legal=legal))
+    if path.exists() and not path.is_file() and os.access(path, os.W_OK):
+        return  # a pipe or a device is written to, and stays
     try:
         tempfile.TemporaryFile(dir=folder).close()      # the only sure answer, also for root
     except OSError as error:

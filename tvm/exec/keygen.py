@@ -5,7 +5,8 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from tvm.exec.command import Outcome
+from tvm.error import message
+from tvm.exec.command import Mistake, Outcome
 from tvm.exec.files import check_output
 from tvm.runtime import signing
 
@@ -17,7 +18,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> Outcome:
-    check_output(args.name.with_name(args.name.name + ".key"), "the key")
+    if not args.name.name:
+        raise Mistake(message("tvm keygen", found="no name", legal="a name for the files"))
+    check_output(Path(f"{args.name}.key"), "the key")
     private, public = signing.generate_key(args.name)
     return Outcome(
         f"wrote {private}, which signs: keep it\nwrote {public}, which others trust: give it",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -54,10 +55,15 @@ def _exported(path: Path, _: dict[str, list[int]]) -> IRModule:
         raise Mistake(message(asked, found=str(error), legal=legal)) from error
     from tvm.relax.frontend.torch import from_exported_program
 
+    log = logging.getLogger("torch.export")
+    before = log.level
+    log.setLevel(logging.CRITICAL)  # it tells with a traceback what we tell in a line
     try:
         program = torch.export.load(path)
     except Exception as error:  # torch says it in many ways
         raise _refused(path, error, "what torch.export.save writes") from error
+    finally:
+        log.setLevel(before)
     return from_exported_program(program)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,6 +10,7 @@ from tvm.exec.command import Mistake
 from tvm.exec.files import check_input
 from tvm.exec.program import LEGAL, LIBRARIES, read_program
 from tvm.exec.shapes import LEGAL as LEGAL_SHAPES
+from tvm.support.json_text import from_json
 
 if TYPE_CHECKING:
     from tvm.exec.progress import Progress
@@ -68,7 +68,7 @@ def report_of(
 
 def _is_report(path: Path) -> bool:
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
+        found = from_json(path.read_text(encoding="utf-8"))
     except (ValueError, OSError) as error:
         raise Mistake(f"cannot read {str(path)!r}: {error}") from error
     return isinstance(found, dict) and "schema" in found and "kernels" in found

@@ -9,6 +9,7 @@ from tvm.error import message
 from tvm.exec.command import Mistake
 from tvm.exec.shapes import show_shape
 from tvm.report.sample_inputs import Value, sample_inputs
+from tvm.support.dtype import DataType
 from tvm.support.suggest import did_you_mean
 
 if TYPE_CHECKING:
@@ -28,7 +29,8 @@ def in_order(
 ) -> list[NDArray[np.generic]]:
     """The arrays in the order of the parameters they are named for; no more, no fewer.
 
-    Only names are settled here: dtypes and shapes are the compiled function's own to check.
+    Names are settled here, and types that no input has; other types and shapes are the compiled
+    function's own to check.
     """
     names = [p.name for p in params]
     legal = ", ".join(map(show, params))
@@ -41,7 +43,20 @@ def in_order(
     if missing:
         found = f"{len(arrays)} of {len(names)} inputs; missing: {', '.join(missing)}"
         raise Mistake(message(f"{where} lacks inputs", found=found, legal=legal))
-    return [arrays[name] for name in names]
+    return [_typed(arrays[param.name], param, where) for param in params]
+
+
+def _typed(array: NDArray[np.generic], param: Value, where: str) -> NDArray[np.generic]:
+    """The array; narrow floats, of which numpy's files keep the size alone, as their type."""
+    from tvm.runtime._tensor import numpy_dtype
+
+    if array.dtype.kind in "biuf":
+        return array
+    wanted = numpy_dtype(DataType(param.dtype))
+    if array.dtype.kind == "V" and array.dtype in (wanted, f"V{wanted.itemsize}"):
+        return array.view(wanted)
+    asked = f"{where} has an array {param.name!r} of a type that no input has"
+    raise Mistake(message(asked, found=str(array.dtype), legal=show(param)))
 
 
 def random_arrays(params: Sequence[Value]) -> dict[str, NDArray[np.generic]]:

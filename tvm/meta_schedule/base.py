@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NoReturn
 
-from tvm.error import TVMError, message
+from tvm.error import ArgumentValueError, TVMError, message
 from tvm.ffi.object import Object
 
 
@@ -41,8 +41,8 @@ def _is_open(cls: type) -> bool:
     return cls.__name__.startswith("Py") and cls.__module__.startswith("tvm.meta_schedule.")
 
 
-def unknown_kind(what: str, kind: object, legal: Any) -> ValueError:
+def unknown_kind(what: str, kind: object, legal: Any) -> ArgumentValueError:
     """The error for `create` of a kind that there is not."""
-    return ValueError(
+    return ArgumentValueError(
         message(f"Unknown {what}: {kind}", found=repr(kind), legal=", ".join(map(repr, legal)))
     )

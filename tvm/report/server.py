@@ -65,7 +65,7 @@ class Server:
         try:
             self._socket.bind(("127.0.0.1", port))
             self._socket.listen()  # who is told the address may ask before anybody answers
-        except OSError as error:
+        except (OSError, OverflowError) as error:  # in use, or no number of a port
             self._socket.close()
             asked, legal = f"serve on port {port}", "a free port, or 0 for any"
             raise TVMError(message(asked, found=str(error), legal=legal)) from error

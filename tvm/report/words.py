@@ -16,6 +16,7 @@ from typing import Any, Final, TypeVar
 from tvm.error import TVMError, message
 from tvm.runtime.files import draft_of
 from tvm.support.html import document, line, table
+from tvm.support.json_text import from_json
 
 SCHEMA: Final = 1  # of the JSON form; a reader refuses another one
 
@@ -238,7 +239,7 @@ class Report:
     def from_json(text: str) -> Report:
         """The report of a text that `to_json` made; TVMError for any other."""
         try:
-            data = json.loads(text)
+            data = from_json(text)
         except ValueError as error:
             raise _unreadable(f"no JSON: {error}") from error
         found = data.get("schema") if isinstance(data, dict) else None

@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from tvm.error import RPCError, message
 from tvm.runtime import handshake, tls
+from tvm.support.json_text import from_json
 
 RPC_MAGIC: Final = 0xFF271
 RPC_TRACKER_MAGIC: Final = 0x2F271
@@ -98,14 +99,6 @@ def recvall(sock: socket.socket, nbytes: int) -> bytes:
     return b"".join(pieces)
 
 
-def parse(text: str) -> Any:
-    """The data of a text of JSON; ValueError where it is none, or nested beyond use."""
-    try:
-        return json.loads(text)
-    except RecursionError:
-        raise ValueError("a message that is nested too deeply") from None
-
-
 def recv_int(sock: socket.socket) -> int:
     """A number of a handshake."""
     return int(_INT.unpack(recvall(sock, _INT.size))[0])
@@ -137,7 +130,7 @@ def sendjson(sock: socket.socket, data: Any) -> None:
 
 def recvjson(sock: socket.socket) -> Any:
     """The plain data that `sendjson` sent."""
-    return parse(recv_text(sock))
+    return from_json(recv_text(sock))
 
 
 class Greeting:

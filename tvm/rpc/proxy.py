@@ -19,6 +19,7 @@ from typing import Any, Final
 
 from tvm.error import RPCError, message
 from tvm.runtime import handshake, tls
+from tvm.support.json_text import from_json
 
 from . import base, tornado_util
 from .base import TrackerCode
@@ -371,7 +372,7 @@ class _AtTracker:
         (size,) = _INT.unpack(await reader.readexactly(_INT.size))
         if not 0 <= size <= _MOST_ANSWER:
             raise RPCError(f"an answer of {size} bytes from the tracker")
-        return base.parse((await reader.readexactly(size)).decode())
+        return from_json((await reader.readexactly(size)).decode())
 
 
 # --- what users start ---

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import json
 import math
 import threading
 import weakref
@@ -20,6 +19,7 @@ from tvm.runtime.benchmark import BenchmarkResult
 from tvm.runtime.module import Module
 from tvm.runtime.wire import Ref, WireError, decode, encode
 from tvm.support.dtype import DataType
+from tvm.support.json_text import from_json
 
 from .core import plain_device
 
@@ -139,7 +139,7 @@ class Link:
         raise _refused(value)
 
     def _incoming(self, ref: Ref) -> Any:
-        about = json.loads(ref.kind)
+        about = from_json(ref.kind)
         kind = about["kind"]
         if ref.number < 0:
             raise WireError(f"an object with the number {ref.number}")

@@ -14,6 +14,7 @@ from typing import Any, Final
 
 from tvm.error import RPCError
 from tvm.runtime import handshake, tls
+from tvm.support.json_text import from_json
 
 from . import base
 from .base import TrackerCode
@@ -170,7 +171,7 @@ class TCPEventHandler:
 
     def on_message(self, message: bytes) -> None:
         """One message has come whole."""
-        self.call_handler(base.parse(message.decode()))
+        self.call_handler(from_json(message.decode()))
 
     def ret_value(self, data: Any) -> None:
         """Answer."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import json
 import tarfile
 from collections.abc import Mapping
 from pathlib import Path, PurePath
@@ -12,6 +11,7 @@ from typing import Any, Final
 import numpy as np
 
 from tvm.error import TVMError, message
+from tvm.support.json_text import from_json
 from tvm.support.scratch import scratch
 
 from ._tensor import aligned_array
@@ -39,7 +39,7 @@ def load_archive(path: str) -> Module:
         if ARTEFACT_FILE not in parts and _objects(parts):
             return _linked(_objects(parts))
         artefact = Artefact.from_json(parts[ARTEFACT_FILE].decode())
-        layout = json.loads(parts.get(LAYOUT_FILE, b"{}"))
+        layout = from_json(parts.get(LAYOUT_FILE, b"{}"))
     except (tarfile.TarError, KeyError, ValueError) as err:
         raise TVMError(
             message(

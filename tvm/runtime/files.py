@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
+import shutil
 import stat
 import tempfile
 from collections.abc import Iterator
@@ -45,12 +46,18 @@ def write_beside(path: str | os.PathLike[str], content: bytes) -> None:
 
 @contextlib.contextmanager
 def draft_of(path: str | os.PathLike[str]) -> Iterator[Path]:
-    """A name in a new folder beside `path`; what is there at the end is renamed to `path`."""
-    target = Path(path)
-    asked = f"write {str(target)!r}"
+    """A name in a new folder beside `path`; what is there at the end is renamed to `path`.
+
+    A link stays one, and the file that it names is replaced. A pipe or a device stays, too: it is
+    given the content once that is whole.
+    """
+    target = Path(os.path.realpath(path))
+    asked = f"write {os.fspath(path)!r}"
     legal = "a file name in a folder that exists and may be written to"
+    special = target.exists() and not target.is_file() and not target.is_dir()
     try:
-        folder = tempfile.TemporaryDirectory(prefix=f".{target.name}.", dir=target.parent)
+        beside = None if special else target.parent
+        folder = tempfile.TemporaryDirectory(prefix=f".{target.name}.", dir=beside)
     except OSError as err:
         found = err.strerror or str(err)
         raise FileError(message(asked, found=found, where=str(target.parent), legal=legal)) from err
@@ -59,7 +66,11 @@ def draft_of(path: str | os.PathLike[str]) -> Iterator[Path]:
         with room_for(target):
             yield draft
         try:
-            os.replace(draft, target)
+            if special:
+                with draft.open("rb") as source, target.open("wb") as sink:
+                    shutil.copyfileobj(source, sink)
+            else:
+                os.replace(draft, target)
         except OSError as err:
             found = err.strerror or str(err)
             raise FileError(message(asked, found=found, legal=legal)) from err

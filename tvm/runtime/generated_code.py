@@ -9,6 +9,7 @@ from typing import Any
 
 from tvm.error import TVMError, message
 from tvm.ffi import register_global_func
+from tvm.support.json_text import from_json
 
 from .files import write_beside
 from .module import BINARY_SERIALIZABLE, Module
@@ -71,7 +72,7 @@ class GeneratedCode(Module):
 @register_global_func("ffi.Module.load_from_bytes.generated", override=True)
 def load_from_bytes(data: bytes) -> GeneratedCode:
     """The module that `save_to_bytes` wrote."""
-    language, functions = json.loads(bytes(data))
+    language, functions = from_json(bytes(data))
     return GeneratedCode(
         str(language),
         {n: code if kind == "text" else base64.b64decode(code) for n, kind, code in functions},

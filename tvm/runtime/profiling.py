@@ -11,6 +11,7 @@ from typing import Any
 
 from tvm.error import TVMError, message
 from tvm.support.html import document, table
+from tvm.support.json_text import from_json
 
 from ._device import Device
 
@@ -163,7 +164,7 @@ class Report:
     def from_json(cls, s: str) -> Report:
         """The report of a text made by `json`."""
         try:
-            record = _json.loads(s)
+            record = from_json(s)
             return cls(
                 [_rich(call) for call in record["calls"]],
                 {name: _rich(m) for name, m in record["device_metrics"].items()},

@@ -16,6 +16,7 @@ from tvm.error import ArgumentValueError, message
 from tvm.relax.frontend.nn.llm.models.entries import Entries
 from tvm.relax.frontend.nn.llm.models.gguf import GGUF
 from tvm.runtime.extras import extra_package
+from tvm.support.json_text import from_json
 
 Message = Mapping[str, Any]  # role, content
 # for models that come without a template
@@ -166,7 +167,7 @@ def _json(path: Path) -> dict[str, Any]:
     if not path.is_file():
         return {}
     try:
-        found = json.loads(path.read_text("utf-8"))
+        found = from_json(path.read_text("utf-8"))
     except ValueError as problem:
         raise ArgumentValueError(message(f"the file {path}", found=str(problem), legal="JSON")
                                  ) from None  # fmt: skip

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from numbers import Integral
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 from tvm.error import ShapeError, message
 from tvm.ir.expr import PrimExpr, Range
@@ -42,6 +42,11 @@ def _tag_in_scope(tag: str) -> str:
     if tag != "":
         raise ValueError("nested tag is not allowed for now")
     return scope.tag
+
+
+# Of a tensor that is computed: each is a loop within the loops before, and arrays of numpy have no
+# more. What nests deeper than Python recurses is no program.
+MOST_DIMENSIONS: Final = 64
 
 
 def placeholder(shape: Any, dtype: Any = None, name: str = "placeholder") -> Tensor:
@@ -82,6 +87,13 @@ def compute(
     """
     tag = _tag_in_scope(tag)
     extents = _extents(shape, f"te.compute {name!r}")
+    if len(extents) > MOST_DIMENSIONS:
+        raise ShapeError(
+            message(
+                f"te.compute {name!r}", found=f"{len(extents)} dimensions",
+                legal=f"at most {MOST_DIMENSIONS}",
+            )
+        )  # fmt: skip
     names = _axis_names(fcompute, len(extents), varargs_names)
     if len(names) > len(extents):
         raise ValueError(

@@ -17,6 +17,7 @@ from tvm.runtime.artefact import Artefact
 from tvm.runtime.files import write_beside
 from tvm.runtime.library_module import LibraryModule
 from tvm.runtime.module import BINARY_SERIALIZABLE, COMPILATION_EXPORTABLE
+from tvm.support.json_text import from_json
 from tvm.target import Target
 
 from .codegen import Emitted
@@ -99,5 +100,5 @@ def create(
 @register_global_func("ffi.Module.load_from_bytes.c", override=True)
 def load_from_bytes(data: bytes) -> GivenSource:
     """The module that `save_to_bytes` wrote."""
-    code, fmt, names, constants = json.loads(bytes(data))
+    code, fmt, names, constants = from_json(bytes(data))
     return GivenSource(str(code), str(fmt), names, constants)

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from tvm.runtime.files import write_beside
 from tvm.runtime.params import save_param_dict
+from tvm.support.json_text import from_json
 
 GRAPH_DUMP_FILE_NAME: Final = "_tvmdbg_graph_dump.json"
 TENSORS_DUMP_FILE_NAME: Final = "output_tensors.params"
@@ -18,7 +19,7 @@ class DebugResult:
     """The nodes of a graph with what the last run gave; written when there is a folder."""
 
     def __init__(self, graph_json: str, dump_path: Path | None) -> None:
-        self.graph: dict[str, Any] = json.loads(graph_json)
+        self.graph: dict[str, Any] = from_json(graph_json)
         self.dump_path = dump_path
         self.times: Sequence[Sequence[float]] = ()
         self.outputs: Mapping[str, Any] = {}

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
 import zipfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -13,18 +11,13 @@ import numpy as np
 import numpy.typing as npt
 
 from tvm.error import TVMError, message
+from tvm.runtime.files import draft_of
 
 
 def save_arrays(path: str, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
     """Write arrays; a file of the name stays as it was until the new one is whole."""
-    folder = os.path.dirname(os.path.abspath(path))
-    with tempfile.NamedTemporaryFile(dir=folder, suffix=".part", delete=False) as sink:
-        try:
-            np.savez(sink, allow_pickle=False, **arrays)
-        except BaseException:
-            os.unlink(sink.name)
-            raise
-    os.replace(sink.name, path)
+    with draft_of(path) as draft, draft.open("wb") as sink:
+        np.savez(sink, allow_pickle=False, **arrays)
 
 
 def load_arrays(path: str, what: str, names: Sequence[str]) -> dict[str, npt.NDArray[Any]]:

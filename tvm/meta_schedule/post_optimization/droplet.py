@@ -7,7 +7,6 @@ Scheduling" (TACO 2024).
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -16,6 +15,7 @@ import numpy as np
 
 from tvm.meta_schedule.database import Workload
 from tvm.meta_schedule.utils import cpu_count
+from tvm.support.json_text import from_json
 from tvm.target.target import Target
 
 from .space import Space
@@ -34,7 +34,7 @@ class Droplet:
     def __init__(
         self, json_file: str, workload_file: Any, target: Target, log: str, pvalue: float = 0.05
     ) -> None:
-        record = json.loads(Path(json_file).read_text(encoding="utf-8").splitlines()[0])
+        record = from_json(Path(json_file).read_text(encoding="utf-8").splitlines()[0])
         self.space = Space(record, _workload(workload_file), target)
         self.final_log = log
         self.pvalue = pvalue

@@ -10,6 +10,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from tvm.support.json_text import from_json
+
 
 def write_file(json_list: Sequence[Any], log: str | None = None, mode: str = "w") -> str:
     """Write one JSON value a line into `log` (a new file without one); its path."""
@@ -50,4 +52,4 @@ def _mean(record: Any) -> float:
 
 def _lines(path: str) -> list[Any]:
     text = Path(path).read_text(encoding="utf-8")
-    return [json.loads(line) for line in text.splitlines() if line.strip()]
+    return [from_json(line) for line in text.splitlines() if line.strip()]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from typing import Any
 
@@ -15,6 +14,7 @@ from tvm.relay.function import Function
 from tvm.runtime.artefact import ValueInfo
 from tvm.runtime.benchmark import BenchmarkResult, Timing, evaluator
 from tvm.runtime.graph_runtime import GraphRuntime, flat_outputs
+from tvm.support.json_text import from_json
 
 from .compiled import compile_module
 from .graph_runtime import outside_kernels
@@ -29,8 +29,8 @@ class DebugRuntime(GraphRuntime):
     ) -> None:  # fmt: skip
         self._kernels = kernels
         self._order: list[RelaxExpr] = list(outside_kernels(kernels))
-        self.nodes: list[dict[str, Any]] = json.loads(graph_json)["nodes"]
-        heads = json.loads(graph_json)["heads"]
+        self.nodes: list[dict[str, Any]] = from_json(graph_json)["nodes"]
+        heads = from_json(graph_json)["heads"]
         super().__init__(self._run_all, params, len(heads), device, bound)
         self._target = target
         self._ready: dict[int, Callable[..., Any]] = {}

@@ -21,6 +21,7 @@ from tvm.relay.expr import Constant, Tuple
 from tvm.relay.function import Function
 from tvm.relay.traverse import post_order
 from tvm.runtime.module import Module
+from tvm.support.json_text import from_json
 
 _FORMAT = "tvm.relay.vm.1"
 
@@ -140,7 +141,7 @@ def load_exec(bytecode: Any, lib: Any) -> Any:
             f"{type(lib).__name__}"
         )
     try:
-        saved = json.loads(bytes(bytecode))
+        saved = from_json(bytes(bytecode))
         known = saved["format"] == _FORMAT
     except (ValueError, KeyError, TypeError) as error:
         raise TVMError("load_exec: these bytes are no saved program of Relay") from error

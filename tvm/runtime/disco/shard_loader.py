@@ -11,7 +11,6 @@ Parts that were written one by one are parameters called `w_shard-1-of-2` and so
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -24,6 +23,7 @@ from tvm.runtime._device import Device
 from tvm.runtime._tensor import Tensor, empty, tensor
 from tvm.runtime.module import Module
 from tvm.runtime.vm_builtin_cache import file_within, record_values
+from tvm.support.json_text import from_json
 
 from .builtins import broadcast_from_worker0, scatter_from_worker0
 from .worker import Worker, current_worker
@@ -68,9 +68,9 @@ class ShardLoader(Object):
     def __init__(
         self, path: str, metadata: str, shard_info: str, mod: Module | None = None
     ) -> None:
-        folder, info = Path(path).parent, json.loads(shard_info) if shard_info else {}
+        folder, info = Path(path).parent, from_json(shard_info) if shard_info else {}
         self.params: list[_Param] = []
-        for shard in json.loads(metadata)["records"]:
+        for shard in from_json(metadata)["records"]:
             for record in shard["records"]:
                 steps = tuple(_step(given, mod) for given in info.get(record["name"], ()))
                 file = file_within(folder, shard["dataPath"])

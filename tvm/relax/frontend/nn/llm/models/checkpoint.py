@@ -6,7 +6,6 @@ the extra `llm` installs it.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +15,7 @@ from numpy.typing import NDArray
 
 from tvm.error import ArgumentValueError, message
 from tvm.runtime.extras import extra_package
+from tvm.support.json_text import from_json
 
 Array = NDArray[Any]
 Prepare = Callable[[Array], Array]
@@ -88,7 +88,7 @@ def _safetensors(path: Path) -> list[Path]:
     index = path / "model.safetensors.index.json"
     if index.is_file():
         try:
-            named = set(json.loads(index.read_text("utf-8"))["weight_map"].values())
+            named = set(from_json(index.read_text("utf-8"))["weight_map"].values())
         except (ValueError, KeyError, TypeError, AttributeError) as problem:
             raise ArgumentValueError(
                 message(f"the index {index}", found=f"{type(problem).__name__}: {problem}",

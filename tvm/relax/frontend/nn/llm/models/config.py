@@ -7,7 +7,6 @@ biases stand, how positions enter, which layers see a window. `read_config` fill
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -15,6 +14,7 @@ from pathlib import Path
 from typing import Any, Final, Literal
 
 from tvm.error import ArgumentValueError, message
+from tvm.support.json_text import from_json
 from tvm.support.suggest import did_you_mean
 
 from .entries import MOST_LAYERS, Entries
@@ -69,8 +69,8 @@ def read_config(path: str | Path) -> ModelConfig:
     if file.is_dir():
         file = file / "config.json"
     try:
-        given = json.loads(file.read_text("utf-8"))
-    except (OSError, ValueError, RecursionError) as problem:
+        given = from_json(file.read_text("utf-8"))
+    except (OSError, ValueError) as problem:
         raise ArgumentValueError(
             message(f"the configuration {file}", found=str(problem),
                     legal="a JSON file, as models are published with")
