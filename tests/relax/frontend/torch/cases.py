@@ -180,6 +180,7 @@ ELEMENTWISE = [
     case("pow", torch.pow, (X, "positive"), (3, 1)),
     case("pow of a number", lambda x: 2.0**x, X),
     case("pow to a number", lambda x: x**3, X),
+    case("float_power", torch.float_power, (X, "positive"), (3, 1)),
     case("square root by pow", lambda x: x**0.5, (X, "positive")),
     case("shifts", lambda x: (x << 2, x >> 1), (X, "int32")),
     case("div of ints", torch.div, (X, "int32"), (X, "int32")),
@@ -236,6 +237,11 @@ ACTIVATION = [
         for n in ("softmax", "log_softmax", "softmin")
     ],
     case("softmax as double", lambda x: F.softmax(x, -1, dtype=torch.float64), X),
+    case(
+        "softmax of rows that are masked",
+        lambda x, m: aten._safe_softmax(torch.where(m, x, -torch.inf), -1),
+        (9, 2), ((9, 2), "bool"),
+    ),
     case("gelu tanh", lambda x: F.gelu(x, approximate="tanh"), X),
     case("elu alpha", lambda x: F.elu(x, 0.7), X),
     case("celu alpha", lambda x: F.celu(x, 0.7), X),
@@ -289,6 +295,7 @@ REDUCTION = [
     case("cummin", lambda x: torch.cummin(x, 1), X),
     case("logcumsumexp", lambda x: torch.logcumsumexp(x, 2), X),
     case("diff", lambda x: torch.diff(x, n=2), X),
+    case("diff none", lambda x, y: torch.diff(x, 0, 2, y, y), X, (2, 3, 1)),
     case("dist", torch.dist, X, X),
     case("trace", torch.trace, (3, 4)),
 ]
@@ -307,6 +314,14 @@ LINEAR = [
     case("addmv", torch.addmv, (3,), (3, 4), (4,)),
     case("addbmm", torch.addbmm, (3, 5), X, (2, 4, 5)),
     case("addr", torch.addr, (3, 4), (3,), (4,)),
+    case(
+        "addr of nan",
+        lambda c, a, b: torch.addr(c * torch.nan, a, b, beta=0), (3, 4), (3,), (4,),
+    ),
+    case(
+        "addbmm of nan",
+        lambda c, a, b: torch.addbmm(c * torch.nan, a, b, beta=0), (3, 5), X, (2, 4, 5),
+    ),
     case("baddbmm", lambda c, a, b: torch.baddbmm(c, a, b, alpha=0.5), (2, 3, 5), X, (2, 4, 5)),
     case("outer", torch.outer, (3,), (4,)),
     case("inner", torch.inner, X, (5, 4)),
@@ -324,6 +339,10 @@ LINEAR = [
     case("pdist", torch.pdist, (4, 3)),
     case("pairwise_distance", F.pairwise_distance, (3, 4), (3, 4)),
     case("cosine_similarity", F.cosine_similarity, X, X),
+    case(
+        "cosine_similarity broadcast",
+        lambda a, b: F.cosine_similarity(a, b, -2), (1, 3, 4), (2, 1, 4),
+    ),
     case("cross", lambda a, b: torch.linalg.cross(a, b, dim=1), X, X),
     case("conv1d", lambda x, w, b: F.conv1d(x, w, b, 2, 1), (2, 4, 9), (6, 4, 3), (6,)),
     case(
@@ -414,6 +433,11 @@ NORMALIZE = [
     case("rms_norm plain", lambda x: F.rms_norm(x, (4,)), X),
     case("local_response_norm", lambda x: F.local_response_norm(x, 3), IMAGE),
     case("normalize", lambda x: F.normalize(x, dim=1), X),
+    case(
+        "native_batch_norm",
+        lambda x, m, v: torch.native_batch_norm(x, m, v, m, v, False, 0.1, 1e-5)[:3],
+        X, (3,), ((3,), "positive"),
+    ),
 ]
 POOL = [
     case("max_pool1d", lambda x: F.max_pool1d(x, 3, 2, 1), (2, 4, 9)),
@@ -530,6 +554,13 @@ INDEXING = [
         (7, 4),
     ),
     case(
+        "embedding_bag padding",
+        lambda i, w: F.embedding_bag(i, w, torch.tensor([0, 2]), mode="mean", padding_idx=-2),
+        ((6,), "index:5"), (5, 3),
+    ),
+    case("gather of one number", lambda x, i: torch.gather(x, 0, i), (), ((3,), "index:1")),
+    case("masked_scatter broadcast", torch.masked_scatter, (4,), ((3, 4), "bool"), (12,)),
+    case(
         "embedding_bag mean",
         lambda i, w: F.embedding_bag(i, w, mode="mean"),
         ((3, 2), "index:7"),
@@ -612,6 +643,7 @@ SORTING = [
     case("median", lambda x: (x.median(), *x.median(2)), X),
     case("kthvalue", lambda x: torch.kthvalue(x, 2, 1), X),
     case("sort", lambda x: (*torch.sort(x, 1), *x.sort(descending=True, stable=True)), X),
+    case("msort", torch.msort, X),
     case("argsort", lambda x: (torch.argsort(x, 1), x.argsort(descending=True)), X),
     case("topk", lambda x: (*torch.topk(x, 2), *x.topk(2, 1, largest=False)), X),
     case("bucketize", lambda x, b: torch.bucketize(x, b.sort().values), X, (5,)),
@@ -647,6 +679,7 @@ CREATE = [
     case("fill", lambda x: (torch.fill(x, 3.0), aten.copy(x, x[0])), X),
     case("windows", lambda x: (torch.hamming_window(6), torch.hann_window(5), x), X),
     case("vander", lambda x: torch.vander(x, 3), (4,)),
+    case("arange of cut bounds", lambda x: x + torch.arange(0.9, 3.1, dtype=torch.int64), ()),
 ]
 RESAMPLE = [
     *[

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from tvm.relax import op
@@ -174,7 +175,16 @@ def glu(bb: BlockBuilder, input: Expr, dim: int = -1) -> Expr:
     return op.multiply(TupleGetItem(halves, 0), op.sigmoid(TupleGetItem(halves, 1)))
 
 
-@convert("softmax", "_softmax", "special_softmax", "_safe_softmax")
+@convert("_safe_softmax")
+def safe_softmax(bb: BlockBuilder, input: Expr, dim: int, dtype: Any = None) -> Expr:
+    """0, and not NaN, along axes where everything is masked with minus infinity."""
+    x = _input(bb, input, dtype)
+    largest = op.max(x, _default_dim(x, dim), True)
+    masked = bb.emit(op.equal(largest, scalar(-math.inf, dtype_of(x))))
+    return op.where(masked, scalar(0.0, dtype_of(x)), op.nn.softmax(x, _default_dim(x, dim)))
+
+
+@convert("softmax", "_softmax", "special_softmax")
 def softmax(
     bb: BlockBuilder, input: Expr, dim: int | None = None, dtype: Any = None, **options: Any
 ) -> Expr:

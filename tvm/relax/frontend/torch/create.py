@@ -159,6 +159,8 @@ def arange(
     if kind is None:
         floats = any(isinstance(v, float) for v in (start, end, step))
         kind = DEFAULT_FLOAT if floats else "int64"
+    if not str(kind).startswith(("float", "bfloat")):  # bounds first become whole numbers
+        start, end, step = (int(v) if isinstance(v, float) else v for v in (start, end, step))
     return op.arange(start, end, step, kind)
 
 

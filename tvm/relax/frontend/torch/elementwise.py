@@ -456,7 +456,13 @@ def remainder(bb: BlockBuilder, input: Any, other: Any) -> Any:
     return op.floor_mod(*matched(bb, input, other))
 
 
-@convert("pow", "ipow", "float_power")
+@convert("float_power")
+def float_power(bb: BlockBuilder, input: Any, exponent: Any) -> Any:
+    """In double precision, whatever the operands are."""
+    return op.power(*(tensor_of(bb, x, "float64") for x in (input, exponent)))
+
+
+@convert("pow", "ipow")
 def power(bb: BlockBuilder, input: Any, exponent: Any) -> Any:
     if _is_number(input, exponent):
         return SIZE_OPS["pow"](input, exponent)

@@ -16,6 +16,7 @@ from .values import (
     cast,
     common_dtype,
     dtype_of,
+    length,
     lengths,
     product,
     rank,
@@ -24,6 +25,7 @@ from .values import (
     scalar,
     sizes,
     tensor_of,
+    together,
     written_axis,
 )
 
@@ -54,8 +56,8 @@ def take(bb: BlockBuilder, input: Expr, index: Expr) -> Expr:
 def gather(
     bb: BlockBuilder, input: Expr, dim: int, index: Expr, sparse_grad: bool = False
 ) -> Expr:
-    if rank(input) == 0:
-        return input
+    if rank(input) == 0:  # whatever the places are, they are 0
+        return op.broadcast_to(input, sizes(index)) if rank(index) else input
     return op.gather_elements(input, index, written_axis(dim, rank(input)))
 
 
@@ -107,11 +109,10 @@ def embedding_bag(
     """Sums (0) or means (1) of the rows of each bag; bags start at the offsets.
 
     A matrix says which index is in which bag: the bag of an index is the number of offsets that
-    are not behind it, less one.
+    are not behind it, less one. Rows of `padding_idx` are in no bag.
     """
-    if mode not in (0, 1) or padding_idx not in (-1, None) or offsets is None:
-        found = f"mode={mode}, padding_idx={padding_idx}"
-        raise refuse("embedding_bag", found, "mode 'sum' or 'mean', offsets, no padding_idx")
+    if mode not in (0, 1) or offsets is None:
+        raise refuse("embedding_bag", f"mode={mode}", "mode 'sum' or 'mean', offsets")
     dtype = dtype_of(weight)
     rows = bb.emit(op.take(weight, indices, 0))
     if per_sample_weights is not None:
@@ -123,11 +124,29 @@ def embedding_bag(
     count = sizes(offsets)[0] - int(include_last_offset)
     numbers = op.expand_dims(op.arange(0, count, 1, "int64"), 1)
     member = bb.emit(op.astype(op.equal(numbers, op.expand_dims(bag, 0)), dtype))
+    if padding_idx not in (-1, None):
+        counts = op.not_equal(indices, scalar(padding_idx, dtype_of(indices)))
+        member = bb.emit(op.multiply(member, op.expand_dims(op.astype(counts, dtype), 0)))
     total = bb.emit(op.matmul(member, rows))
     held = bb.emit(op.sum(member, 1, True))
     if mode == 1:
         total = bb.emit(op.divide(total, op.maximum(held, scalar(1.0, dtype))))
     return total, bag, op.astype(op.squeeze(held, [1]), "int64"), offsets
+
+
+@convert("embedding_bag.padding_idx")
+def padded_embedding_bag(
+    bb: BlockBuilder, weight: Expr, indices: Expr, offsets: Expr, scale_grad_by_freq: bool,
+    mode: int, sparse: bool, per_sample_weights: Expr | None, include_last_offset: bool,
+    padding_idx: int | None,
+) -> Any:  # fmt: skip
+    """Here a padding_idx below zero counts from the end; in the others -1 stands for none."""
+    if padding_idx is not None and padding_idx < 0:
+        padding_idx += length(weight, 0, "embedding_bag: weight")
+    return embedding_bag(
+        bb, weight, indices, offsets, scale_grad_by_freq, mode, sparse, per_sample_weights,
+        include_last_offset, -1 if padding_idx is None else padding_idx,
+    )  # fmt: skip
 
 
 @convert("embedding_bag.functional")
@@ -142,9 +161,9 @@ def functional_embedding_bag(
         rows, width = lengths(input, "embedding_bag")
         offsets = bb.emit(op.arange(0, rows * width, width, "int64"))
         input = bb.emit(op.reshape(input, [rows * width]))
-    return embedding_bag(
+    return padded_embedding_bag(
         bb, weight, input, offsets, False, number, False, per_sample_weights, include_last_offset,
-        -1 if padding_idx is None else padding_idx,
+        padding_idx,
     )[0]  # fmt: skip
 
 
@@ -200,8 +219,7 @@ def _places(bb: BlockBuilder, x: Expr, indices: list[Any]) -> tuple[Expr, list[A
 
 @convert("masked_select")
 def masked_select(bb: BlockBuilder, input: Expr, mask: Expr) -> Any:
-    shape = sizes(input) if rank(input) >= rank(mask) else sizes(mask)
-    x, held = (bb.emit(op.broadcast_to(v, shape)) for v in (input, mask))
+    x, held = together(bb, input, mask)
     return index(bb, x, [held])
 
 
@@ -363,8 +381,8 @@ def index_fill(bb: BlockBuilder, input: Expr, dim: int, index: Expr, value: Any)
 @convert("masked_scatter")
 def masked_scatter(bb: BlockBuilder, input: Expr, mask: Expr, source: Expr) -> Expr:
     """Where the mask holds, the next element of `source`: its number counts the mask so far."""
+    input, held = together(bb, input, mask)
     shape = sizes(input)
-    held = bb.emit(op.broadcast_to(mask, shape))
     flat = op.reshape(op.astype(held, "int64"), [product(shape)])
     number = bb.emit(op.subtract(op.cumsum(flat, 0), scalar(1, "int64")))
     number = bb.emit(op.maximum(number, scalar(0, "int64")))

@@ -25,6 +25,7 @@ from .values import (
     scalar,
     sizes,
     spread,
+    together,
 )
 
 
@@ -128,16 +129,20 @@ def addbmm(
 ) -> Expr:
     """Products of a batch, summed."""
     total = bb.emit(op.sum(_product(batch1, batch2), axis=0))
-    parts = bb.emit(op.multiply(total, scalar(alpha, dtype_of(total))))
-    return op.add(op.multiply(input, scalar(beta, dtype_of(input))), parts)
+    return _plus(input, bb.emit(op.multiply(total, scalar(alpha, dtype_of(total)))), beta)
 
 
 @convert("addr")
 def addr(
     bb: BlockBuilder, input: Expr, vec1: Expr, vec2: Expr, beta: Any = 1, alpha: Any = 1
 ) -> Expr:
-    made = op.multiply(op.outer(vec1, vec2), scalar(alpha, dtype_of(vec1)))
-    return op.add(op.multiply(input, scalar(beta, dtype_of(input))), made)
+    made = bb.emit(op.multiply(op.outer(vec1, vec2), scalar(alpha, dtype_of(vec1))))
+    return _plus(input, made, beta)
+
+
+def _plus(input: Expr, made: Expr, beta: Any) -> Expr:
+    """beta * input + made; with beta 0 not even a NaN of the input shows."""
+    return made if beta == 0 else op.add(op.multiply(input, scalar(beta, dtype_of(input))), made)
 
 
 @convert("einsum")
@@ -417,8 +422,12 @@ def pairwise_distance(
 def cosine_similarity(
     bb: BlockBuilder, x1: Expr, x2: Expr, dim: int = 1, eps: float = 1e-8
 ) -> Any:
-    """The product of both, each over its length (or eps, if that is more)."""
+    """The product of both, each over its length (or eps, if that is more).
+
+    `dim` counts the axes of the operands broadcast to each other, so the lengths are theirs.
+    """
     dtype = dtype_of(x1)
+    x1, x2 = together(bb, x1, x2)
     small = scalar(eps, dtype)
 
     def unit(x: Expr) -> Any:

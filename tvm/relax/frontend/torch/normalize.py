@@ -133,10 +133,11 @@ def batch_norm_training(
             return _unbiased(bb, input, running_var, momentum)
         return TupleGetItem(made, 2)
 
+    none = _full(0.0, [0], "float32")  # nothing of the batch is saved outside of training
     return (
         TupleGetItem(made, 0),
-        lambda: op.mean(input, axes),
-        lambda: _inverse_deviation(input, axes, eps),
+        lambda: op.mean(input, axes) if training else none,
+        lambda: _inverse_deviation(input, axes, eps) if training else none,
         lambda: TupleGetItem(made, 1),
         variance_after,
     )

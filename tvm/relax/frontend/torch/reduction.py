@@ -293,6 +293,8 @@ def diff(
     append: Any = None,
 ) -> Expr:  # fmt: skip
     """Differences of neighbours, n times."""
+    if n == 0:
+        return input
     axis = axis_of(dim, rank(input))
     parts = [part for part in (prepend, input, append) if part is not None]
     x = input if len(parts) == 1 else bb.emit(op.concat(parts, axis))

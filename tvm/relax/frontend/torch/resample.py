@@ -152,6 +152,10 @@ def _upsample(mode: str, n: int, corners: bool) -> Callable[..., Expr]:
         if wanted is None:
             wanted = [_scaled(e, f) for e, f in zip(sizes(input)[2:], factors or [])]
         antialias = mode.endswith("aa")
+        if antialias and align_corners:  # corners that meet tell the factors, here for the filter
+            pairs = list(zip(wanted, sizes(input)[2:]))
+            if all(isinstance(e, int) and isinstance(w, int) and e > 1 < w for w, e in pairs):
+                factors = [(w - 1) / (e - 1) for w, e in pairs]
         return _resized(
             bb, input, wanted, factors, mode.removesuffix("aa"), bool(align_corners), antialias
         )

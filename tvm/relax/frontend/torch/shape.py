@@ -20,6 +20,7 @@ from .values import (
     axis_of,
     cast,
     common_dtype,
+    common_sizes,
     length,
     product,
     rank,
@@ -193,11 +194,7 @@ def expand_as(bb: BlockBuilder, input: Expr, other: Expr) -> Expr:
 @convert("broadcast_tensors")
 def broadcast_tensors(bb: BlockBuilder, *tensors: Any) -> Any:
     given = given_sizes(tensors)
-    ndim = max(rank(x) for x in given)
-    shape: list[Size] = [1] * ndim
-    for x in given:
-        for i, size in enumerate(sizes(x), start=ndim - rank(x)):
-            shape[i] = size if same(shape[i], 1) else shape[i]
+    shape = common_sizes(given)
     return tuple(op.broadcast_to(x, shape) for x in given)
 
 

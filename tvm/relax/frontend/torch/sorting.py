@@ -31,7 +31,13 @@ from .values import (
 )
 
 
-@convert("sort", "msort")
+@convert("msort")
+def msort(bb: BlockBuilder, input: Expr) -> Any:
+    """The values alone, sorted along the first axis."""
+    return TupleGetItem(sort(bb, input, 0), 0) if rank(input) else input
+
+
+@convert("sort")
 def sort(
     bb: BlockBuilder, input: Expr, dim: int = -1, descending: bool = False, stable: Any = None
 ) -> Any:

@@ -123,6 +123,28 @@ def product(factors: Sequence[Size]) -> Size:
     return math.prod(factors)
 
 
+def common_sizes(tensors: Sequence[Expr]) -> list[Size]:
+    """The extents that tensors have once they are broadcast to each other."""
+    ndim = max(rank(x) for x in tensors)
+    shape: list[Size] = [1] * ndim
+    for x in tensors:
+        for i, size in enumerate(sizes(x), start=ndim - rank(x)):
+            shape[i] = size if same(shape[i], 1) else shape[i]
+    return shape
+
+
+def together(bb: BlockBuilder, *tensors: Expr) -> list[Expr]:
+    """Tensors broadcast to each other; those that have the shape stay."""
+    shape = common_sizes(tensors)
+    fits = [
+        len(sizes(x)) == len(shape) and all(same(a, b) for a, b in zip(sizes(x), shape))
+        for x in tensors
+    ]
+    return [
+        x if fit else bb.emit(op.broadcast_to(x, shape)) for x, fit in zip(tensors, fits)
+    ]
+
+
 def same(a: Size, b: Size) -> bool:
     """Whether two extents are known to be the same."""
     if isinstance(a, PrimExpr) or isinstance(b, PrimExpr):
