@@ -9,10 +9,11 @@ import numpy as np
 
 from tvm import te, tir
 from tvm.arith import Analyzer
+from tvm.arith.slice_length import simple_slice_length
 from tvm.error import ShapeError, message
 from tvm.ir.expr import PrimExpr
 from tvm.tir.expr import as_expr
-from tvm.tir.slice_bounds import canonical_bound, slice_length
+from tvm.tir.slice_bounds import canonical_bound
 
 from . import tag
 from .common import compute, known, stage
@@ -115,8 +116,10 @@ def _dynamic_bounds(
         stop = canonical_bound(stop, size, stride) if end is not None else stop
     else:
         start, stop = _from_front(start, size), _from_front(stop, size) if end is not None else stop
-    length = slice_length(start, stop, stride, size, inbound=True)
-    return simplify(start), stride, simplify(length)
+    # a bound that is left out is that of a slice forward
+    forward = assume_inbound or begin is None or end is None
+    length = simple_slice_length(start, stop, stride, forward, Analyzer())
+    return simplify(start), stride, length
 
 
 def _as_index(value: Any, size: Any) -> PrimExpr:

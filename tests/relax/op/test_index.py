@@ -13,6 +13,7 @@ from tvm.error import ShapeError, TVMError
 from tvm.ir import Op
 from tvm.ir.structural import structural_equal
 from tvm.relax import interp, op
+from tvm.relax.interp import Interpreter
 from tvm.script import ir as I
 from tvm.script import relax as R
 
@@ -143,6 +144,26 @@ def test_symbolic_strides_have_an_extent() -> None:
     inbound = info(op.strided_slice(var(10, 3), [0], [0], [10], [Q], assume_inbound=True)).values[0]
     assert [tir.interp.evaluate(found, {Q: q}) for q in (1, 3, 20)] == [10, 4, 1]
     assert [tir.interp.evaluate(inbound, {Q: q}) for q in (1, 3, 20)] == [10, 4, 1]
+    assert str(inbound) == "(q + T.int64(9)) // q"
+    assert str(found) == (
+        "T.if_then_else(q < T.int64(0), T.int64(-10) // (T.int64(0) - q) + T.int64(1), "
+        "(q + T.int64(9)) // q)"
+    )
+    sized = info(op.strided_slice(var(10, 3), [0], [0], [10], [SIZE])).values[0]
+    assert str(sized) == "T.int64(9) // sz + T.int64(1)"
+
+
+@pytest.mark.parametrize("bounds", [(-20, 20), (8, 1)], ids=["forward", "backward"])
+def test_strides_of_either_sign_run(bounds: tuple[int, int]) -> None:
+    x, by = var(10), relax.Var("by", R.Prim(value=Q))
+    bb = relax.BlockBuilder()
+    with bb.function("main", [x, by]):
+        bb.emit_func_output(bb.emit(op.strided_slice(x, [0], *([b] for b in bounds), [Q])))
+    mod = relax.transform.LegalizeOps()(bb.get())
+    values = np.arange(10, dtype="float32")
+    for q in (1, 3, 20) if bounds[0] < bounds[1] else (-1, -3, -20):
+        found = Interpreter(mod).run("main", values, q)
+        np.testing.assert_array_equal(found, values[slice(*bounds, q)])
 
 
 def test_slices_that_are_refused() -> None:

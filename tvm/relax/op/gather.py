@@ -11,7 +11,6 @@ from tvm.ir.expr import PrimExpr, StructInfo
 from tvm.relax.block_builder import BlockBuilder
 from tvm.relax.expr import Call, ExprLike, PrimValue, Tuple
 from tvm.relax.extents import broadcast
-from tvm.relax.shape_math import simplify
 from tvm.relax.struct_info import (
     VOID,
     PrimStructInfo,
@@ -460,7 +459,7 @@ def _slice_scatter_info(
     if input.values is None or src.values is None or low is None or high is None or by is None:
         return input
     wanted: list[PrimExpr] = list(input.values)
-    wanted[at] = simplify(slice_extent(input.values[at], low, high, by, False), ctx.analyzer)
+    wanted[at] = slice_extent(input.values[at], low, high, by, False, ctx.analyzer)
     for a, b in zip(wanted, src.values):
         if ctx.differ(a, b):
             raise ctx.shape_error(

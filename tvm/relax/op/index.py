@@ -7,11 +7,12 @@ from typing import Any
 
 import numpy as np
 
+from tvm.arith import Analyzer
+from tvm.arith.slice_length import simple_slice_length
 from tvm.error import ShapeError, message
 from tvm.ir.expr import PrimExpr, StructInfo
 from tvm.relax.block_builder import BlockBuilder
 from tvm.relax.expr import Call, ExprLike, ExternFunc, PrimValue, Tuple
-from tvm.relax.shape_math import simplify
 from tvm.relax.struct_info import (
     VOID,
     ObjectStructInfo,
@@ -24,7 +25,7 @@ from tvm.relax.struct_info import (
 )
 from tvm.tir import op as tir_op
 from tvm.tir.expr import INT64, IntImm, Var
-from tvm.tir.slice_bounds import slice_length
+from tvm.tir.slice_bounds import canonical_bound
 
 from . import layout_moves, layout_rules
 from .base import call_pure_packed
@@ -170,9 +171,14 @@ def _prims(ctx: Infer, name: str, info: StructInfo | None) -> list[PrimExpr | No
 
 
 def slice_extent(
-    extent: PrimExpr, begin: PrimExpr, end: PrimExpr, stride: PrimExpr | int, inbound: bool
+    extent: PrimExpr,
+    begin: PrimExpr,
+    end: PrimExpr,
+    stride: PrimExpr | int,
+    inbound: bool,
+    analyzer: Analyzer,
 ) -> PrimExpr:
-    """How many elements a slice has; the same arithmetic as numpy's, on symbols too."""
+    """How many elements a slice has, simplified; numpy's arithmetic, on symbols too."""
     step, size = const_int(stride), const_int(extent)
     first, last = const_int(begin), const_int(end)
     known = None not in (step, size, first, last)
@@ -180,7 +186,10 @@ def slice_extent(
         # an end below the start means "before the first element" here
         stop = None if step < 0 and last < -size else last
         return IntImm(INT64, len(range(size)[first:stop:step]))
-    return slice_length(begin, end, _int64(stride), extent, inbound)
+    by = _int64(stride)
+    if not inbound:
+        begin, end = (canonical_bound(bound, extent, by) for bound in (begin, end))
+    return simple_slice_length(begin, end, by, inbound, analyzer)
 
 
 @strided_slice.infer
@@ -223,8 +232,9 @@ def _strided_slice_info(
             return like(x, None, x.ndim)
         if const_int(step) == 0:
             raise ctx.error("a stride is 0", f"strides[{i}] = 0", "any other integer")
-        size = slice_extent(extents[at], _int64(low), _int64(high), step, assume_inbound)
-        extents[at] = simplify(size, ctx.analyzer)
+        extents[at] = slice_extent(
+            extents[at], _int64(low), _int64(high), step, assume_inbound, ctx.analyzer
+        )
     return like(x, extents)
 
 
