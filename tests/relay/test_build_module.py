@@ -298,10 +298,45 @@ def test_names_of_executors_and_runtimes() -> None:
     found = relay.backend.executor.Executor("graph", {"link-params": True})
     assert found["link-params"]
     assert "graph" in type(found).list_registered()
-    with pytest.raises(tvm.TVMError, match="is not defined"):
+    options = type(found).list_registered_options("aot")
+    assert options["interface-api"] == "runtime.String"
+    assert options["workspace-byte-alignment"] == "IntImm"
+    with pytest.raises(tvm.TVMError, match='Executor "x" is not defined'):
         relay.backend.executor.Executor("x")
-    with pytest.raises(tvm.TVMError, match="is not available on this Runtime"):
+    with pytest.raises(tvm.TVMError, match='Attribute "x" is not available on this Runtime'):
         relay.backend.runtime.Runtime("cpp", {"x": 1})
+    wanted = 'Attribute "interface-api" should have type "runtime.String" but instead found "Int'
+    with pytest.raises(tvm.TVMError, match=wanted):
+        relay.backend.executor.Executor("aot", {"interface-api": 1})
+    wanted = 'Attribute "system-lib" should have type "IntImm" but instead found "runtime.String"'
+    with pytest.raises(tvm.TVMError, match=wanted):
+        relay.backend.runtime.Runtime("crt", {"system-lib": "yes"})
+
+
+@pytest.mark.parametrize(
+    ("target", "executor", "runtime"),
+    [
+        ("c", None, None),
+        ("c -runtime=c", None, ("crt", {})),
+        ("llvm -system-lib=1", None, ("cpp", {"system-lib": True})),
+        ("c -executor=aot -interface-api=c -unpacked-api=1 -runtime=c",
+         ("aot", {"interface-api": "c", "unpacked-api": True}), ("crt", {})),
+        ("c -executor=aot -workspace-byte-alignment=8 -link-params=1",
+         ("aot", {"workspace-byte-alignment": 8, "link-params": True}), None),
+        ("llvm -executor=graph -link-params=1 -interface-api=c", ("graph", {"link-params": True}),
+         None),
+    ],
+)  # fmt: skip
+def test_older_options_of_targets(target: str, executor: Any, runtime: Any) -> None:
+    found = relay.build_module._reconstruct_from_deprecated_options(tvm.target.Target(target))
+    Executor, Runtime = relay.backend.Executor, relay.backend.Runtime
+    wanted = (executor and Executor(*executor), runtime and Runtime(*runtime))
+    assert found == wanted
+
+
+def test_a_target_may_choose_the_executor() -> None:
+    mod = tvm.IRModule.from_expr(dense())
+    assert relay.build(mod, "llvm -executor=aot").executor.name == "aot"
 
 
 def test_two_parameters_of_one_name() -> None:
@@ -387,7 +422,7 @@ def test_machines_run_what_has_no_form_in_relax() -> None:
 
 @pytest.mark.parametrize(
     ("options", "found"),
-    [({"interface-api": True}, "bool"), ({"workspace-byte-alignment": "a"}, "str")],
+    [({"interface-api": True}, "IntImm"), ({"workspace-byte-alignment": "a"}, "String")],
 )
 def test_options_have_the_declared_types(options: dict[str, Any], found: str) -> None:
     with pytest.raises(tvm.error.TVMError, match=f"should have type .* instead found .*{found}"):

@@ -355,3 +355,26 @@ def test_a_minus_before_no_number() -> None:
     body = "def @main(%x: Tensor[(1, 8), float32]) { nn.softmax(%x, axis=-a) }"
     with pytest.raises(DiagnosticError, match="a minus stands before no number"):
         relay.fromtext(f'#[version = "0.0.5"]\n{body}\n')
+
+
+@pytest.mark.parametrize(
+    ("call", "text"),
+    [
+        (lambda x: relay.nn.dense(x, x), "nn.dense(%x, %x, units=None)"),
+        (lambda x: relay.nn.matmul(x, x), "nn.matmul(%x, %x, units=None)"),
+        (lambda x: relay.strided_slice(x, [0], [1]),
+         "strided_slice(%x, begin=[0], end=[1], strides=[1], axes=None)"),
+        (lambda x: relay.topk(x).tuple_value, 'topk(%x, k=1, dtype="int32")'),
+        (lambda x: relay.argsort(x), 'argsort(%x, dtype="int32")'),
+        (lambda x: relay.sort(x), "sort(%x)"),
+        (lambda x: relay.nn.max_pool1d(x), "nn.max_pool1d(%x, pool_size=[1], padding=[0, 0])"),
+        (lambda x: relay.image.resize1d(x, 4),
+         'image.resize1d(%x, size=[4], roi=[0f, 0f], rounding_method="")'),
+        (lambda x: relay.nn.contrib_dense_pack(x, x, "NC8n", out_dtype="float32"),
+         'nn.contrib_dense_pack(%x, %x, units=None, out_dtype="float32", weight_layout="NC8n")'),
+    ],
+)  # fmt: skip
+def test_options_that_have_no_default_are_printed(call: Any, text: str) -> None:
+    printed = str(call(relay.Var("x")))
+    assert text in printed
+    assert text in str(relay.parse(f'#[version = "0.0.5"]\ndef @main(%x) {{ {text} }}')["main"])

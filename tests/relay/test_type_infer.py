@@ -182,3 +182,35 @@ def test_doors_of_v018() -> None:
     assert PartialEvaluate is relay.transform.PartialEvaluate
     assert tvm.ir.TensorType is relay.TensorType
     assert tvm.ir.RelayRefType is relay.RefType
+
+
+def test_operands_of_deformable_convolutions_follow() -> None:
+    x = relay.var("x", shape=(1, 4, 8, 6))
+    conv = typed(relay.nn.deformable_conv2d(
+        x, relay.var("offset"), relay.var("weight"), kernel_size=(3, 2), channels=2, groups=2,
+        deformable_groups=2, padding=(1, 1), strides=(2, 1)))  # fmt: skip
+    assert conv.checked_type == relay.TensorType((1, 2, 4, 7))
+    assert conv.args[1].checked_type == relay.TensorType((1, 24, 4, 7))
+    assert conv.args[2].checked_type == relay.TensorType((2, 2, 3, 2))
+
+
+def test_scaled_symbols_are_rounded() -> None:
+    n, h = tvm.te.size_var("n"), tvm.te.size_var("h")
+    x = relay.var("x", shape=(n, 2, h, 5))
+    up = typed(relay.nn.upsampling(x, 1.5, 1.5))
+    rows = tvm.tir.Cast("int32", tvm.tir.round(h * tvm.tir.const(1.5, "float64")))
+    assert up.checked_type == relay.TensorType((n, 2, rows, 8))
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda x: relay.broadcast_to_like(x, relay.var("y", shape=(2, 4))),
+        lambda x: relay.collapse_sum_to(x, (4,)),
+        lambda x: relay.collapse_sum_to(x, (1, 2, 3)),
+        lambda x: relay.collapse_sum_like(x, relay.var("y", shape=(2, 2))),
+    ],
+)
+def test_shapes_that_do_not_stretch_are_refused(make: Any) -> None:
+    with pytest.raises(DiagnosticError, match="does not stretch to"):
+        typed(make(relay.var("x", shape=(2, 3))))

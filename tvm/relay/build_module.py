@@ -52,6 +52,8 @@ def build(
         raise ValueError("Type of input parameter mod must be tvm.IRModule")
     from tvm.relay.transform import FuseOps, InferType
 
+    said = _reconstruct_from_deprecated_options(target_of(target))
+    executor, runtime = said[0] or executor, said[1] or runtime
     mod = InferType()(as_module(ir_mod, params))
     with target_of(target):
         optimized = graph_passes()(mod)
@@ -69,6 +71,27 @@ def build(
     )  # fmt: skip
     made.kernels = kernels
     return made
+
+
+def _reconstruct_from_deprecated_options(target: Any) -> tuple[Executor | None, Runtime | None]:
+    """The executor and the runtime that older options of a target say; None for those unsaid.
+
+    `c -executor=aot -interface-api=c -runtime=c` is `Executor("aot", {"interface-api": "c"})` with
+    `Runtime("crt")`.
+    """
+    given = dict(target.attrs)
+
+    def options(legal: Mapping[str, str]) -> dict[str, Any]:
+        return {name: given[name] for name in legal if name in given}
+
+    executor = runtime = None
+    if "executor" in given:
+        name = str(given["executor"])
+        executor = Executor(name, options(Executor.list_registered_options(name)))
+    if "runtime" in given or "system-lib" in given:
+        name = {"c": "crt", "c++": "cpp"}.get(*[str(given.get("runtime", "cpp"))] * 2)
+        runtime = Runtime(name, options(Runtime.list_registered_options(name)))
+    return executor, runtime
 
 
 def optimize(

@@ -12,6 +12,7 @@ from tvm.ir.structural import structural_equal
 from tvm.ir.type import TupleType, Type
 from tvm.relax import BlockBuilder
 from tvm.relax import Var as RelaxVar
+from tvm.relax import op as R
 from tvm.relax.struct_info import TensorStructInfo, TupleStructInfo
 from tvm.target import Target
 from tvm.tir.analysis import undefined_vars
@@ -114,7 +115,17 @@ def lowered(bb: BlockBuilder, call: Call, args: Sequence[Any]) -> Any:
                 legal="operators of relay.op",
             )
         )
-    return bb.normalize(rule(bb, *args, **options_of(call)))
+    return _in_dtype_of(bb, bb.normalize(rule(bb, *args, **options_of(call))), call.checked_type_)
+
+
+def _in_dtype_of(bb: BlockBuilder, made: Any, found: Type | None) -> Any:
+    """A tensor in the data type that the call's type says: sums of kernels may be wider."""
+    info = getattr(made, "struct_info_", None)
+    if not isinstance(found, TensorType) or not isinstance(info, TensorStructInfo):
+        return made
+    if not info.dtype or str(info.dtype) == str(found.dtype):
+        return made
+    return bb.normalize(R.astype(bb.normalize_argument(made), str(found.dtype)))
 
 
 def _as_its_strategy_says(call: Call) -> Any:

@@ -17,6 +17,7 @@ from tvm.ir.op import Op
 from tvm.ir.structural import structural_equal
 from tvm.ir.type import TupleType, Type
 from tvm.ir.type_relation import TypeCall
+from tvm.tir.expr import IntImm
 
 from . import ty
 from .adt import (
@@ -194,8 +195,7 @@ def _one_tensor(a: ty.TensorType, b: ty.TensorType) -> Type | None:
 
 
 def _same_number(x: Any, y: Any) -> bool:
-    a, b = getattr(x, "value", None), getattr(y, "value", None)
-    return a is not None and b is not None and int(a) == int(b)
+    return isinstance(x, IntImm) and isinstance(y, IntImm) and x.value == y.value
 
 
 def mismatch(a: Type, b: Type, where: RelaxExpr) -> DiagnosticError:

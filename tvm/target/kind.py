@@ -99,16 +99,22 @@ _VULKAN = (
     "max_spirv_version:int max_num_threads:int max_threads_per_block:int thread_warp_size:int"
 )
 
+# What v0.18 asked of a target and what its Relay now asks of executor and runtime.
+_OLDER = (
+    "executor:string runtime:string system-lib:bool link-params:bool unpacked-api:bool "
+    "interface-api:string"
+)
+
 KINDS: Final[dict[str, TargetKind]] = {
     kind.name: kind
     for kind in (
-        TargetKind("llvm", CPU, ("cpu",), _LLVM),
+        TargetKind("llvm", CPU, ("cpu",), f"{_LLVM} {_OLDER}"),
         TargetKind(
             "c",
             CPU,
             ("cpu",),
             "mcpu:string march:string workspace-byte-alignment:int constants-byte-alignment:int "
-            "unsafe-indices:bool",
+            f"unsafe-indices:bool {_OLDER}",
         ),
         TargetKind(
             "cuda",

@@ -138,3 +138,20 @@ def test_value(case: Case) -> None:
     wanted = case.expected(*case.operands)
     np.testing.assert_allclose(found, wanted, rtol=bound, atol=bound / 10)
     assert kind == relay.TensorType(wanted.shape, str(wanted.dtype))
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int16", "int32"])
+def test_means_of_integers_are_of_their_type(dtype: str) -> None:
+    low, high = (0, 200) if dtype == "uint8" else (-100, 100)
+    given = np.random.default_rng(0).integers(low, high, (1, 2, 4, 4)).astype(dtype)
+    wide = given.astype("int64")
+    blocks = wide.reshape(1, 2, 2, 2, 2, 2).sum((3, 5))
+    cases = [
+        (lambda x: relay.nn.avg_pool2d(x, (2, 2), (2, 2)), blocks / 4),
+        (lambda x: relay.nn.global_avg_pool2d(x), wide.sum((2, 3), keepdims=True) / 16),
+        (lambda x: relay.nn.adaptive_avg_pool2d(x, (2, 2)), blocks / 4),
+    ]
+    for pool, wanted in cases:
+        found, _ = value_of(pool, [given])
+        assert str(found.dtype) == dtype
+        np.testing.assert_array_equal(found, np.trunc(wanted).astype(dtype))

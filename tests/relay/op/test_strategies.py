@@ -116,6 +116,11 @@ def test_names_that_cannot_be(function: Any, given: Any, text: str) -> None:
         function(given)
 
 
+def test_names_of_modules_are_of_ascii() -> None:
+    with pytest.raises(ValueError, match="letters of ASCII"):
+        mangle_module_name("modèle")
+
+
 def test_kinds_of_calls() -> None:
     assert [kind.name for kind in sorted(CallType)] == ["Packed", "CPacked", "Unpacked"]
 

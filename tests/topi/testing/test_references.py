@@ -177,7 +177,9 @@ def test_pictures() -> None:
     for method in ("linear", "cubic"):
         for mode in ("half_pixel", "align_corners", "asymmetric"):
             got = testing.resize2d_python(x, (2, 1.4), "NCHW", method, mode)
-            op = lambda a, m=method, c=mode: topi.image.resize2d(a, None, (8, 7), "NCHW", m, c)
+            op = lambda a, m=method, c=mode: topi.image.resize2d(
+                a, None, (8, 7), "NCHW", m, c, bicubic_alpha=-0.5
+            )
             close(got, evaluate(op, x), 1e-4, 1e-4)
     near = testing.resize2d_python(x, (2, 2), method="nearest_neighbor",
                                    coordinate_transformation_mode="asymmetric")  # fmt: skip

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from .named_options import NamedOptions
+from .named_options import FLAG, NUMBER, TEXT, NamedOptions
 
 
 class Executor(NamedOptions):
     """An executor by name with its options."""
 
     KNOWN: ClassVar[dict[str, dict[str, str]]] = {
-        "graph": {"link-params": "bool"},
+        "graph": {"link-params": FLAG},
         "aot": {
-            "link-params": "bool", "unpacked-api": "bool", "interface-api": "str",
-            "workspace-byte-alignment": "int", "constant-byte-alignment": "int",
+            "link-params": FLAG, "unpacked-api": FLAG, "interface-api": TEXT,
+            "workspace-byte-alignment": NUMBER, "constant-byte-alignment": NUMBER,
         },
     }  # fmt: skip
 

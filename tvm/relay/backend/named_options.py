@@ -7,6 +7,7 @@ from typing import Any, ClassVar, Final
 
 from tvm.error import TVMError
 from tvm.ffi.object import Object
+from tvm.tir.expr import IntImm
 
 
 class NamedOptions(Object):
@@ -18,19 +19,19 @@ class NamedOptions(Object):
         what, options = type(self).__name__, dict(options or {})
         if name not in self.KNOWN:
             legal = ", ".join(sorted(self.KNOWN))
-            raise TVMError(f"{what} {name!r} is not defined; legal: {legal}")
+            raise TVMError(f'{what} "{name}" is not defined; legal: {legal}')
         unknown = [key for key in options if key not in self.KNOWN[name]]
         if unknown:
             raise TVMError(
-                f"Attribute {unknown[0]!r} is not available on this {what}; "
+                f'Attribute "{unknown[0]}" is not available on this {what}; '
                 f"legal: {', '.join(self.KNOWN[name])}"
             )
         for key, value in options.items():
             wanted = self.KNOWN[name][key]
             if not _fits(value, wanted):
                 raise TVMError(
-                    f"Attribute {key!r} should have type {wanted!r} but instead found type "
-                    f"{type(value).__name__!r}"
+                    f'Attribute "{key}" should have type "{wanted}" but instead found '
+                    f'"{_kind_of(value)}"'
                 )
         self.name = name
         self.options = options
@@ -56,9 +57,18 @@ class NamedOptions(Object):
         return sorted(cls.KNOWN)
 
 
-_KINDS: Final[dict[str, tuple[type, ...]]] = {"bool": (bool, int), "int": (int,), "str": (str,)}
+FLAG: Final = "IntImm"
+NUMBER: Final = "IntImm"
+TEXT: Final = "runtime.String"
 
 
 def _fits(value: object, kind: str) -> bool:
-    """True for a value of an option's type; numbers do for bools, as in saved options."""
-    return isinstance(value, _KINDS[kind]) and not (kind == "int" and isinstance(value, bool))
+    """True for a value of an option's type; truth values are numbers, as in saved options."""
+    return _kind_of(value) == kind
+
+
+def _kind_of(value: object) -> str:
+    """The type of a value by the name that options are declared with."""
+    if isinstance(value, (bool, int, IntImm)):
+        return NUMBER
+    return TEXT if isinstance(value, str) else type(value).__name__

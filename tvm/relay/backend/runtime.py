@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from .named_options import NamedOptions
+from .named_options import FLAG, NamedOptions
 
 
 class Runtime(NamedOptions):
     """A runtime by name with its options."""
 
     KNOWN: ClassVar[dict[str, dict[str, str]]] = {
-        "cpp": {"system-lib": "bool"},
-        "crt": {"system-lib": "bool"},
+        "cpp": {"system-lib": FLAG},
+        "crt": {"system-lib": FLAG},
     }
 
     @staticmethod

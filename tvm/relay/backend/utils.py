@@ -14,5 +14,7 @@ class CallType(IntEnum):
 
 
 def mangle_module_name(mod_name: str | None) -> str:
-    """The name of a module in generated code."""
+    """The name of a module in generated code; ValueError for one with other letters than ASCII."""
+    if mod_name and not mod_name.isascii():
+        raise ValueError(f"the name of a module is {mod_name!r}; legal: letters of ASCII")
     return f"tvmgen_{mod_name}" if mod_name else "tvmgen"

@@ -29,7 +29,7 @@ def _argsort_type(ctx: Relate) -> Type | None:
 
 
 @relay_op("sort", "SortAttrs", operands=("data",), relation=lambda ctx: tensor(ctx, 0), level=6,
-          optional={"dtype": "int32"},
+          optional={"is_ascend": True, "dtype": "int32"},
           lower=lambda bb, x, *, axis, is_ascend, dtype: R.sort(x, axis, not is_ascend)
           )  # fmt: skip
 def sort(data: Expr, axis: int = -1, is_ascend: Any = 1) -> Call:
@@ -37,7 +37,8 @@ def sort(data: Expr, axis: int = -1, is_ascend: Any = 1) -> Call:
     return sort.call(data, axis=axis, is_ascend=bool(is_ascend))
 
 
-@relay_op("argsort", "ArgsortAttrs", operands=("data",), relation=_argsort_type, level=6,
+@relay_op("argsort", "ArgsortAttrs", operands=("data",),
+          optional={"is_ascend": True, "dtype": REQUIRED}, relation=_argsort_type, level=6,
           lower=lambda bb, x, *, axis, is_ascend, dtype: R.argsort(x, axis, not is_ascend, dtype)
           )  # fmt: skip
 def argsort(data: Expr, axis: int = -1, is_ascend: Any = 1, dtype: str = "int32") -> Call:
@@ -59,7 +60,8 @@ def _topk_type(ctx: Relate) -> Type | None:
     return values if o.ret_type == "values" else places
 
 
-@relay_op("topk", "TopkAttrs", operands=("data",), relation=_topk_type, level=6,
+@relay_op("topk", "TopkAttrs", operands=("data",),
+          optional={"k": REQUIRED, "dtype": REQUIRED}, relation=_topk_type, level=6,
           lower=lambda bb, x, *, k, axis, ret_type, is_ascend, dtype: R.topk(
               x, k, axis, ret_type, not is_ascend, dtype))  # fmt: skip
 def topk(

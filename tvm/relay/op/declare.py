@@ -221,12 +221,14 @@ def relay_op(
     level: int = 10,
     optional: Mapping[str, Any] | None = None,
     hidden: Sequence[str] = (),
+    first: Sequence[str] = (),
 ) -> Callable[[Callable[P, Any]], RelayOp[P]]:
     """Declare the operator `name`; the decorated function makes its calls.
 
     `attrs` names the attributes' type. Parameters that are not among `operands` (by default: those
     without a default) are its fields; `optional` gives other defaults, REQUIRED for none, and adds
-    fields; `hidden` parameters are no fields.
+    fields; `hidden` parameters are no fields. The fields stand in the order of the parameters, but
+    for those that come `first`.
     """
 
     def decorate(build: Callable[P, Any]) -> RelayOp[P]:
@@ -239,7 +241,8 @@ def relay_op(
                 for key, p in parameters.items()
                 if key not in taken and key not in hidden
             }
-            attrs_type = attrs_class(attrs, {**found, **(optional or {})})
+            found = {**dict.fromkeys(first), **found, **(optional or {})}
+            attrs_type = attrs_class(attrs, found)
         op = declare_op(name, len(taken), attrs_type, lower, relation, pattern, level, build)
         return RelayOp(op, build, attrs_type)
 

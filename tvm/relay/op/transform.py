@@ -26,6 +26,7 @@ from .declare import (
     REQUIRED,
     Expr,
     Relate,
+    Relation,
     as_expr,
     constant_ints,
     dynamic,
@@ -499,14 +500,15 @@ def _shape(shape: Any) -> tuple[Any, ...]:
 
 
 @relay_op("broadcast_to_like", pattern=BROADCAST, level=10,
-          relation=lambda ctx: _like(ctx, 1, 0),
+          relation=lambda ctx: _stretched(_shape_of_second)(ctx),
           lower=lambda bb, x, like: R.broadcast_to(x, like.struct_info.shape))  # fmt: skip
 def broadcast_to_like(data: Expr, broadcast_type: Expr) -> Call:
     """The tensor stretched to the shape of another."""
     return broadcast_to_like.call(data, broadcast_type)
 
 
-@relay_op("collapse_sum_like", pattern=2 + 1, level=10, relation=lambda ctx: _like(ctx, 1, 0),
+@relay_op("collapse_sum_like", pattern=2 + 1, level=10,
+          relation=lambda ctx: _collapsed(_shape_of_second)(ctx),
           lower=lambda bb, x, like: R.collapse_sum_like(x, like))  # fmt: skip
 def collapse_sum_like(data: Expr, collapse_type: Expr) -> Call:
     """Sums over the axes along which another tensor would be stretched."""
@@ -514,16 +516,55 @@ def collapse_sum_like(data: Expr, collapse_type: Expr) -> Call:
 
 
 @relay_op("collapse_sum_to", "InitOpAttrs", operands=("data",), level=10, pattern=2 + 1,
-          relation=lambda ctx: _broadcast_shape(ctx), optional={"dtype": REQUIRED},
+          relation=lambda ctx: _collapsed(_shape_wanted)(ctx), optional={"dtype": REQUIRED},
           lower=lambda bb, x, *, shape, dtype: R.collapse_sum_to(x, list(shape)))  # fmt: skip
 def collapse_sum_to(data: Expr, shape: Any) -> Call:
     """Sums over the axes along which a shape would be stretched."""
     return collapse_sum_to.call(data, shape=_shape(shape), dtype="")
 
 
-def _broadcast_shape(ctx: Relate) -> Type | None:
+def _shape_wanted(ctx: Relate) -> Type | None:
     x = tensor(ctx, 0)
     return None if x is None else TensorType(ctx.attrs.shape, x.dtype)
+
+
+def _shape_of_second(ctx: Relate) -> Type | None:
+    x, like = tensor(ctx, 0), tensor(ctx, 1)
+    return None if x is None or like is None else TensorType(like.shape, x.dtype)
+
+
+def _stretched(target: Relation) -> Relation:
+    """The target's type; the operand's shape must stretch to it."""
+
+    def relation(ctx: Relate) -> Type | None:
+        found = target(ctx)
+        if isinstance(found, TensorType):
+            _require_stretch(ctx, extents(ctx.types[0]), extents(found))
+        return found
+
+    return relation
+
+
+def _collapsed(target: Relation) -> Relation:
+    """The target's type, which must stretch to the operand's shape."""
+
+    def relation(ctx: Relate) -> Type | None:
+        found = target(ctx)
+        if isinstance(found, TensorType):
+            _require_stretch(ctx, extents(found), extents(ctx.types[0]))
+        return found
+
+    return relation
+
+
+def _require_stretch(ctx: Relate, small: list[Any], large: list[Any]) -> None:
+    pairs = zip(reversed(small), reversed(large))
+    known = [(a, b) for a, b in pairs if isinstance(a, int) and isinstance(b, int)]
+    if len(small) > len(large) or any(a not in (1, b) for a, b in known):
+        raise ctx.fail(
+            f"{small} does not stretch to {large}",
+            "the same extents from behind, or ones that are repeated",
+        )
 
 
 def _split_places(extent: int, sections: Any) -> list[int]:
@@ -637,7 +678,7 @@ def _slice(bb: Any, x: Any, **o: Any) -> Any:
 
 @relay_op("strided_slice", "StridedSliceAttrs", operands=("data",), relation=_slice_type, level=4,
           pattern=INJECTIVE, lower=_slice,
-          optional={"strides": REQUIRED, "axes": None, "slice_mode": "end"})  # fmt: skip
+          optional={"strides": REQUIRED, "axes": REQUIRED, "slice_mode": "end"})  # fmt: skip
 def strided_slice(
     data: Expr, begin: Any, end: Any, strides: Any = None, axes: Any = None,
     slice_mode: str = "end",

@@ -13,10 +13,12 @@ from tvm.ir.op import Op
 from tvm.ir.transform import Pass
 from tvm.relay.expr import Call, Constant
 from tvm.relay.function import Function
+from tvm.relay.op.relations import extents
 from tvm.relay.prelude import Prelude as Prelude
 from tvm.relay.transform import InferType
 from tvm.relay.transform import gradient as gradient
 from tvm.relay.traverse import post_order
+from tvm.relay.ty import TensorType
 
 from . import byoc as byoc
 from . import dcgan as dcgan
@@ -61,6 +63,12 @@ def run_infer_type(expr: RelaxExpr) -> RelaxExpr:
 def rand(dtype: str, *shape: int) -> Constant:
     """A constant of random numbers."""
     return Constant(np.random.rand(*shape).astype(dtype))
+
+
+def _np_randn_from_type(t: TensorType, scale: float = 1, mean: float = 0) -> Any:
+    """Normally distributed numbers of a tensor type, as `check_grad` draws them."""
+    drawn = np.random.randn(*extents(t))
+    return (mean + scale * drawn).astype(t.dtype)
 
 
 def count_ops(expr: RelaxExpr) -> Counter[Any]:

@@ -84,8 +84,8 @@ def resize3d_linear(
 def resize3d_cubic(
     data_in: Any, scale: Sequence[float], coordinate_transformation_mode: str
 ) -> Any:
-    """Keys' cubic weights of four elements, along each axis."""
-    a = -0.75
+    """Keys' cubic weights of four elements, along each axis; -0.5 is Relay's `cubic_alpha`."""
+    a = -0.5
 
     def near(d: float) -> float:
         return (a + 2) * d**3 - (a + 3) * d**2 + 1

@@ -39,13 +39,14 @@ def _sizes(size: Any, count: int) -> tuple[int, ...]:
     return given * count if len(given) == 1 else given
 
 
-def _roi(roi: Any) -> tuple[float, ...] | None:
+def _roi(roi: Any, axes: int) -> tuple[float, ...]:
     if isinstance(roi, Constant):
         roi = roi.data.numpy()
-    return None if roi is None else tuple(float(r) for r in roi)
+    return tuple(float(r) for r in ([0.0] * (2 * axes) if roi is None else roi))
 
 
 @relay_op("image.resize1d", "Resize1DAttrs", operands=("data",), level=5, pattern=INJECTIVE,
+          optional={"rounding_method": "round"},
           lower=_resize(topi.image.resize1d))  # fmt: skip
 def resize1d(
     data: Expr, size: Any, roi: Any = None, layout: str = "NCW", method: str = "linear",
@@ -55,7 +56,7 @@ def resize1d(
 ) -> Call:  # fmt: skip
     """Signals of another length."""
     return resize1d.call(
-        data, size=_sizes(size, 1), roi=_roi(roi), layout=layout, method=method,
+        data, size=_sizes(size, 1), roi=_roi(roi, 1), layout=layout, method=method,
         coordinate_transformation_mode=coordinate_transformation_mode,
         rounding_method=rounding_method, cubic_alpha=float(cubic_alpha),
         cubic_exclude=cubic_exclude, extrapolation_value=float(extrapolation_value),
@@ -64,6 +65,7 @@ def resize1d(
 
 
 @relay_op("image.resize2d", "Resize2DAttrs", operands=("data",), level=5, pattern=INJECTIVE,
+          optional={"rounding_method": "round"},
           lower=_resize(topi.image.resize2d))  # fmt: skip
 def resize2d(
     data: Expr, size: Any, roi: Any = None, layout: str = "NCHW", method: str = "linear",
@@ -84,7 +86,7 @@ def resize2d(
             "dyn.image.resize2d", attrs, data, size, [0.0] * 4 if roi is None else roi
         )
     return resize2d.call(
-        data, size=_sizes(size, 2), roi=_roi(roi), layout=layout, method=method,
+        data, size=_sizes(size, 2), roi=_roi(roi, 2), layout=layout, method=method,
         coordinate_transformation_mode=coordinate_transformation_mode,
         rounding_method=rounding_method, cubic_alpha=float(cubic_alpha),
         cubic_exclude=cubic_exclude, extrapolation_value=float(extrapolation_value),
@@ -93,6 +95,7 @@ def resize2d(
 
 
 @relay_op("image.resize3d", "Resize3DAttrs", operands=("data",), level=5, pattern=INJECTIVE,
+          optional={"rounding_method": "round"},
           lower=_resize(topi.image.resize3d))  # fmt: skip
 def resize3d(
     data: Expr, size: Any, roi: Any = None, layout: str = "NCDHW", method: str = "linear",
@@ -102,7 +105,7 @@ def resize3d(
 ) -> Call:  # fmt: skip
     """Volumes of another size."""
     return resize3d.call(
-        data, size=_sizes(size, 3), roi=_roi(roi), layout=layout, method=method,
+        data, size=_sizes(size, 3), roi=_roi(roi, 3), layout=layout, method=method,
         coordinate_transformation_mode=coordinate_transformation_mode,
         rounding_method=rounding_method, cubic_alpha=float(cubic_alpha),
         cubic_exclude=cubic_exclude, extrapolation_value=float(extrapolation_value),

@@ -7,7 +7,16 @@ from typing import Any
 from tvm.ir.type import Type
 from tvm.relax import op as R
 from tvm.relay.expr import Call
-from tvm.relay.op.declare import BROADCAST, INJECTIVE, OUT_FUSABLE, Expr, Relate, relay_op, topi
+from tvm.relay.op.declare import (
+    BROADCAST,
+    INJECTIVE,
+    OUT_FUSABLE,
+    REQUIRED,
+    Expr,
+    Relate,
+    relay_op,
+    topi,
+)
 from tvm.relay.op.relations import axis_of, extents, is_any, same_extent, tensor, vector
 from tvm.relay.op.reshapes import product
 from tvm.relay.ty import Any as AnyDim
@@ -47,7 +56,7 @@ def _dense(bb: Any, x: Any, w: Any, *, units: Any, out_dtype: str) -> Any:
 
 
 @relay_op("nn.dense", "DenseAttrs", operands=("data", "weight"), relation=_dense_type, level=1,
-          pattern=OUT_FUSABLE, lower=_dense)  # fmt: skip
+          pattern=OUT_FUSABLE, lower=_dense, optional={"units": REQUIRED})  # fmt: skip
 def dense(data: Expr, weight: Expr, units: int | None = None, out_dtype: str = "") -> Call:
     """`data` times the transpose of `weight`.   (..., k), (units, k) -> (..., units)"""
     return dense.call(data, weight, units=None if units is None else int(units),
@@ -75,7 +84,8 @@ def _packed(bb: Any, x: Any, w: Any, *, units: Any, out_dtype: str, weight_layou
 
 
 @relay_op("nn.contrib_dense_pack", "DensePackAttrs", operands=("data", "weight"), level=10,
-          relation=_packed_type, pattern=OUT_FUSABLE, lower=_packed)  # fmt: skip
+          relation=_packed_type, pattern=OUT_FUSABLE, lower=_packed,
+          first=("units", "out_dtype"), optional={"units": REQUIRED})  # fmt: skip
 def contrib_dense_pack(
     data: Expr, weight: Expr, weight_layout: str = "NC", units: int | None = None,
     out_dtype: str = "",
@@ -120,7 +130,7 @@ def _turned(bb: Any, x: Any, turn: bool) -> Any:
 
 
 @relay_op("nn.matmul", "MatmulAttrs", operands=("tensor_a", "tensor_b"), relation=_matmul_type,
-          level=1, pattern=OUT_FUSABLE,
+          level=1, pattern=OUT_FUSABLE, optional={"units": REQUIRED},
           lower=lambda bb, a, b, *, units, out_dtype, transpose_a, transpose_b: R.matmul(
               _turned(bb, a, transpose_a), _turned(bb, b, transpose_b), out_dtype or None)
           )  # fmt: skip

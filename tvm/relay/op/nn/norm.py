@@ -178,6 +178,7 @@ def group_norm(
 
 
 @relay_op("nn.lrn", "LRNAttrs", operands=("data",), relation=identity, level=2,
+          optional={"bias": 2.0, "alpha": 1e-4},
           lower=lambda bb, x, *, size, axis, bias, alpha, beta: bb.call_te(
               topi.nn.lrn, x, size, axis, alpha, beta, bias))  # fmt: skip
 def lrn(

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
+from tvm import tir
 from tvm.ir.type import Type
+from tvm.relax import op as R
 from tvm.relay.expr import Call
 from tvm.relay.op.declare import (
     ATTRS_CLASSES,
     INJECTIVE,
     OUT_FUSABLE,
+    REQUIRED,
     Expr,
     Lower,
     Relate,
@@ -51,12 +54,18 @@ def _pool_type(ctx: Relate) -> Type | None:
     return tensor_type(arranged(o.out_layout or o.layout, sizes), x.dtype)
 
 
+def _summed(bb: Any, x: Any, kind: str) -> Any:
+    """The operand in a type that holds sums of it; the mean is of the operand's own again."""
+    narrow = str(x.struct_info.dtype) in ("int8", "uint8", "int16", "uint16")
+    return bb.normalize_argument(R.astype(x, "int32")) if kind == "avg" and narrow else x
+
+
 def _pool_lower(count: int, kind: str) -> Lower:
     def lower(bb: Any, x: Any, **o: Any) -> Any:
         more = {"count_include_pad": o["count_include_pad"]} if kind == "avg" else {}
         return bb.call_te(
-            _TE[count], x, list(o["pool_size"]), list(o["strides"]), list(o["dilation"]),
-            list(o["padding"]), kind, o["ceil_mode"], o["layout"], **more,
+            _TE[count], _summed(bb, x, kind), list(o["pool_size"]), list(o["strides"]),
+            list(o["dilation"]), list(o["padding"]), kind, o["ceil_mode"], o["layout"], **more,
         )  # fmt: skip
 
     return lower
@@ -69,7 +78,8 @@ def _options(count: int, **o: Any) -> dict[str, Any]:
     return o
 
 
-@relay_op("nn.max_pool1d", "MaxPool1DAttrs", operands=("data",), relation=_pool_type, level=2,
+@relay_op("nn.max_pool1d", "MaxPool1DAttrs", optional={"pool_size": REQUIRED},
+          operands=("data",), relation=_pool_type, level=2,
           pattern=OUT_FUSABLE, lower=_pool_lower(1, "max"))  # fmt: skip
 def max_pool1d(
     data: Expr, pool_size: Any = (1,), strides: Any = (1,), dilation: Any = (1,),
@@ -81,7 +91,8 @@ def max_pool1d(
         layout=layout, out_layout=out_layout, ceil_mode=ceil_mode))  # fmt: skip
 
 
-@relay_op("nn.max_pool2d", "MaxPool2DAttrs", operands=("data",), relation=_pool_type, level=2,
+@relay_op("nn.max_pool2d", "MaxPool2DAttrs", optional={"pool_size": REQUIRED},
+          operands=("data",), relation=_pool_type, level=2,
           pattern=OUT_FUSABLE, lower=_pool_lower(2, "max"))  # fmt: skip
 def max_pool2d(
     data: Expr, pool_size: Any = (1, 1), strides: Any = (1, 1), dilation: Any = (1, 1),
@@ -93,7 +104,8 @@ def max_pool2d(
         layout=layout, out_layout=out_layout, ceil_mode=ceil_mode))  # fmt: skip
 
 
-@relay_op("nn.max_pool3d", "MaxPool3DAttrs", operands=("data",), relation=_pool_type, level=2,
+@relay_op("nn.max_pool3d", "MaxPool3DAttrs", optional={"pool_size": REQUIRED},
+          operands=("data",), relation=_pool_type, level=2,
           pattern=OUT_FUSABLE, lower=_pool_lower(3, "max"))  # fmt: skip
 def max_pool3d(
     data: Expr, pool_size: Any = (1, 1, 1), strides: Any = (1, 1, 1), dilation: Any = (1, 1, 1),
@@ -106,7 +118,8 @@ def max_pool3d(
         layout=layout, out_layout=out_layout, ceil_mode=ceil_mode))  # fmt: skip
 
 
-@relay_op("nn.avg_pool1d", "AvgPool1DAttrs", operands=("data",), relation=_pool_type, level=2,
+@relay_op("nn.avg_pool1d", "AvgPool1DAttrs", optional={"pool_size": REQUIRED},
+          operands=("data",), relation=_pool_type, level=2,
           pattern=OUT_FUSABLE, lower=_pool_lower(1, "avg"))  # fmt: skip
 def avg_pool1d(
     data: Expr, pool_size: Any = (1,), strides: Any = (1,), dilation: Any = (1,),
@@ -120,7 +133,8 @@ def avg_pool1d(
         count_include_pad=count_include_pad))  # fmt: skip
 
 
-@relay_op("nn.avg_pool2d", "AvgPool2DAttrs", operands=("data",), relation=_pool_type, level=2,
+@relay_op("nn.avg_pool2d", "AvgPool2DAttrs", optional={"pool_size": REQUIRED},
+          operands=("data",), relation=_pool_type, level=2,
           pattern=OUT_FUSABLE, lower=_pool_lower(2, "avg"))  # fmt: skip
 def avg_pool2d(
     data: Expr, pool_size: Any = (1, 1), strides: Any = (1, 1), dilation: Any = (1, 1),
@@ -134,7 +148,8 @@ def avg_pool2d(
         count_include_pad=count_include_pad))  # fmt: skip
 
 
-@relay_op("nn.avg_pool3d", "AvgPool3DAttrs", operands=("data",), relation=_pool_type, level=2,
+@relay_op("nn.avg_pool3d", "AvgPool3DAttrs", optional={"pool_size": REQUIRED},
+          operands=("data",), relation=_pool_type, level=2,
           pattern=OUT_FUSABLE, lower=_pool_lower(3, "avg"))  # fmt: skip
 def avg_pool3d(
     data: Expr, pool_size: Any = (1, 1, 1), strides: Any = (1, 1, 1), dilation: Any = (1, 1, 1),
@@ -161,7 +176,7 @@ def _whole(kind: str) -> Lower:
     def lower(bb: Any, x: Any, *, layout: str, out_layout: str) -> Any:
         func = {1: topi.nn.adaptive_pool1d, 2: topi.nn.adaptive_pool, 3: topi.nn.adaptive_pool3d}
         count = len(_axes(layout))
-        return bb.call_te(func[count], x, [1] * count, kind, layout)
+        return bb.call_te(func[count], _summed(bb, x, kind), [1] * count, kind, layout)
 
     return lower
 
@@ -207,7 +222,8 @@ def _adaptive_lower(count: int, kind: str) -> Lower:
     def lower(bb: Any, x: Any, *, output_size: Any, layout: str, out_layout: str) -> Any:
         if not output_size:
             return x
-        return bb.call_te(func[count], x, list(_with_rank(output_size, count)), kind, layout)
+        size = list(_with_rank(output_size, count))
+        return bb.call_te(func[count], _summed(bb, x, kind), size, kind, layout)
 
     return lower
 
@@ -255,7 +271,8 @@ def _grad_lower(kind: str) -> Lower:
     return lower
 
 
-@relay_op("nn.max_pool2d_grad", "MaxPool2DAttrs", operands=("out_grad", "data"), level=2,
+@relay_op("nn.max_pool2d_grad", "MaxPool2DAttrs", optional={"pool_size": REQUIRED},
+          operands=("out_grad", "data"), level=2,
           relation=_second, lower=_grad_lower("max"))  # fmt: skip
 def max_pool2d_grad(
     out_grad: Expr, data: Expr, pool_size: Any = (1, 1), strides: Any = (1, 1),
@@ -267,7 +284,8 @@ def max_pool2d_grad(
         layout=layout, out_layout=out_layout, ceil_mode=ceil_mode))  # fmt: skip
 
 
-@relay_op("nn.avg_pool2d_grad", "AvgPool2DAttrs", operands=("out_grad", "data"), level=2,
+@relay_op("nn.avg_pool2d_grad", "AvgPool2DAttrs", optional={"pool_size": REQUIRED},
+          operands=("out_grad", "data"), level=2,
           relation=_second, lower=_grad_lower("avg"))  # fmt: skip
 def avg_pool2d_grad(
     out_grad: Expr, data: Expr, pool_size: Any = (1, 1), strides: Any = (1, 1),
@@ -292,8 +310,17 @@ def _scaled(ctx: Relate) -> Type | None:
         scales["D"] = o.scale_d
     for axis, scale in scales.items():
         extent = sizes[axis]
-        sizes[axis] = AnyDim() if is_any(extent) else round(extent * float(scale))
+        sizes[axis] = _times(extent, float(scale))
     return tensor_type(arranged(o.layout, sizes), x.dtype)
+
+
+def _times(extent: Any, scale: float) -> Any:
+    if is_any(extent):
+        return AnyDim()
+    if isinstance(extent, int):
+        return round(extent * scale)
+    product = tir.Cast("float64", extent) * tir.const(scale, "float64")
+    return tir.Cast("int32", tir.round(product))
 
 
 @relay_op("nn.upsampling", "UpSamplingAttrs", operands=("data",), relation=_scaled, level=2,

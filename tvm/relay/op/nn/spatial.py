@@ -22,8 +22,9 @@ from tvm.relay.op.declare import (
 )
 from tvm.relay.op.relations import extents, is_any, tensor, tensor_type
 from tvm.relay.ty import Any as AnyDim
+from tvm.relay.ty import IncompleteType, TensorType
 
-from .conv import _with_rank
+from .conv import _with_rank, arranged, letters
 from .utils import get_pad_tuple2d
 
 
@@ -184,8 +185,34 @@ def _pads(padding: Any) -> tuple[int, ...]:
     return (padding,) * 2 if isinstance(padding, int) else tuple(int(p) for p in padding)
 
 
+def _deformable_type(ctx: Relate) -> Type | None:
+    x, o = tensor(ctx, 0), ctx.attrs
+    if x is None:
+        return None
+    size = letters(o.data_layout, extents(x))
+    weight = tensor(ctx, 2)
+    if weight is None:
+        if o.channels is None or o.kernel_size is None:
+            return None
+        inner = {"O": int(o.channels), "I": size["C"] // int(o.groups)}
+        inner.update(zip("HW", map(int, o.kernel_size)))
+        ctx.assign(2, TensorType(arranged(o.kernel_layout, inner), x.dtype))
+    else:
+        inner = letters(o.kernel_layout, extents(weight))
+    top, left, bottom, right = map(int, o.padding)
+    steps = list(zip("HW", (top + bottom, left + right), o.dilation, o.strides))
+    for axis, around, dilation, stride in steps:
+        reach = int(dilation) * (inner[axis] - 1) + 1
+        size[axis] = (size[axis] + around - reach) // int(stride) + 1
+    moves = {**size, "C": 2 * inner["H"] * inner["W"] * int(o.deformable_groups)}
+    if isinstance(ctx.types[1], IncompleteType):
+        ctx.assign(1, TensorType(arranged(o.data_layout, moves), x.dtype))
+    size["C"] = inner["O"]
+    return TensorType(arranged(o.out_layout or o.data_layout, size), o.out_dtype or x.dtype)
+
+
 @relay_op("nn.deformable_conv2d", "DeformableConv2DAttrs", level=5, pattern=OUT_FUSABLE,
-          operands=("data", "offset", "weight"),
+          operands=("data", "offset", "weight"), relation=_deformable_type,
           lower=lambda bb, x, off, w, **o: bb.call_te(
               topi.nn.deformable_conv2d_nchw if o["data_layout"] == "NCHW"
               else topi.nn.deformable_conv2d_nhwc, x, off, w, list(o["strides"]),
