@@ -139,6 +139,10 @@ class Tensor(_TensorBase):  # type: ignore[misc]
             return super()._to_dlpack_versioned()
         return _as_object(self)._to_dlpack_versioned()
 
+    def to_dlpack(self) -> object:
+        """The memory as a DLPack capsule, as TVM before v0.22 and `torch.compile` ask for it."""
+        return self._to_dlpack()
+
     def __len__(self) -> int:
         return int(self.size(0))
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import importlib
+import re
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -23,6 +26,25 @@ def test_a_network() -> None:
     torch._dynamo.reset()
     with torch.no_grad():
         assert_same(torch.compile(model, backend=relax_dynamo())(*args), model(*args))
+
+
+def test_the_backend_that_torch_brings() -> None:
+    """It uses Relay, the graph executor and `to_dlpack`, as TVM v0.18 had them."""
+    model, args = network("mobilenet")
+    torch._dynamo.reset()
+    with torch.no_grad():
+        assert_same(torch.compile(model, backend="tvm")(*args), model(*args))
+
+
+def test_entry_point() -> None:
+    text = (Path(tvm.__file__).parents[1] / "pyproject.toml").read_text()
+    place = re.search(r'^relax = "(.*):(.*)"$', text, re.MULTILINE)
+    assert place is not None
+    backend = getattr(importlib.import_module(place[1]), place[2])
+    torch._dynamo.reset()
+    compiled = torch.compile(torch.sin, backend=backend, dynamic=True)
+    for size in (3, 5):
+        assert_same(compiled(torch.ones(size)), torch.sin(torch.ones(size)))
 
 
 def test_a_pipeline_of_ones_own() -> None:

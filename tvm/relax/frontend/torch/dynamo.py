@@ -50,6 +50,11 @@ def relax_dynamo(pipeline: Any = None) -> Callable[[Any, Sequence[Any]], Callabl
     return backend
 
 
+def relax(graph_module: Any, example_inputs: Sequence[Any]) -> Callable[..., Any]:
+    """What `torch.compile(model, backend="relax")` finds by its entry point."""
+    return relax_dynamo()(graph_module, example_inputs)
+
+
 def _alive(graph_module: Any) -> None:
     """Drop what nobody reads, but not what writes."""
     graph_module.graph.eliminate_dead_code(lambda node: node.is_impure() or _is_write(node))
