@@ -97,7 +97,6 @@ COVERED_BY: dict[str, tuple[str, str]] = {
     "tvm/backend/c_family/expr.py": _GPU,
     "tvm/backend/c_family/intrinsics.py": _GPU,
     "tvm/backend/c_family/stmt.py": _GPU,
-    "tvm/backend/device/bfloat16.py": _GPU,
     "tvm/backend/device/expr.py": _GPU,
     "tvm/backend/device/intrinsics.py": _GPU,
     "tvm/backend/device/kernels.py": _GPU,

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from tvm.error import TVMError, message
-from tvm.support.dtype import DataType
+from tvm.support.dtype import DataType, narrow_float_of
 
 from ._tensor import Tensor, empty, numpy_dtype
 from .digest import check_sealed, sealed
@@ -151,10 +151,7 @@ def _dtype_of(code: int, bits: int, lanes: int) -> DataType:
     elif code < len(names):
         name = f"{names[code]}{bits}"
     else:
-        known = ("float8_e3m4", "float8_e4m3", "float8_e4m3b11fnuz", "float8_e4m3fn",
-                 "float8_e4m3fnuz", "float8_e5m2", "float8_e5m2fnuz", "float8_e8m0fnu",
-                 "float6_e2m3fn", "float6_e3m2fn", "float4_e2m1fn")  # fmt: skip
-        name = next((n for n in known if DataType(n).type_code == code), "")
+        name = narrow_float_of(code) or ""
         if not name:
             raise ValueError(f"an unknown type code {code}")
     return DataType(name).with_lanes(lanes)

@@ -27,6 +27,12 @@ _FLOAT6 = {"float6_e2m3fn": 15, "float6_e3m2fn": 16}
 _FLOAT4 = {"float4_e2m1fn": 17}
 
 
+def narrow_float_of(code: int) -> str | None:
+    """The floating type of 8 bits or less with a type code; None for other codes."""
+    known = {**_FLOAT8, **_FLOAT6, **_FLOAT4}
+    return next((name for name, own in known.items() if own == code), None)
+
+
 class DataTypeCode(IntEnum):
     """The type codes by name."""
 

@@ -19,10 +19,24 @@ _COMMON: Final = {
 }  # fmt: skip
 
 
-class TargetKind(Object):
-    """One kind of target; `options` are its attributes with their types."""
+_HALF: Final[Mapping[str, int]] = {"float16": 0}
+_CUDA_FLOATS: Final[Mapping[str, int]] = {
+    "float16": 0, "bfloat16": 80, "float8_e4m3fn": 89, "float8_e5m2": 89, "float8_e8m0fnu": 89,
+}  # fmt: skip
 
-    __slots__ = ("_options", "default_keys", "defaults", "device_type", "features", "name")
+
+class TargetKind(Object):
+    """One kind of target; `options` are its attributes with their types.
+
+    `narrow_floats` are the floating types of 16 bits and less that its code can hold and compute
+    with, each with the CUDA compute capability that it takes (0: any); other such types are held in
+    integers. `narrow_functions` says that its library has exp and the like for them.
+    """
+
+    __slots__ = (
+        "_options", "default_keys", "defaults", "device_type", "features", "name",
+        "narrow_floats", "narrow_functions",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -32,8 +46,12 @@ class TargetKind(Object):
         options: str,
         defaults: Mapping[str, Any] | None = None,
         features: Mapping[str, Any] | None = None,
+        narrow_floats: Mapping[str, int] = _HALF,
+        narrow_functions: bool = True,
     ) -> None:
         self.name = name
+        self.narrow_floats = narrow_floats
+        self.narrow_functions = narrow_functions
         self.device_type = device_type
         self.default_keys = keys
         self.defaults = dict(defaults or {})
@@ -108,13 +126,15 @@ _OLDER = (
 KINDS: Final[dict[str, TargetKind]] = {
     kind.name: kind
     for kind in (
-        TargetKind("llvm", CPU, ("cpu",), f"{_LLVM} {_OLDER}"),
+        TargetKind("llvm", CPU, ("cpu",), f"{_LLVM} {_OLDER}", narrow_functions=False),
         TargetKind(
             "c",
             CPU,
             ("cpu",),
             "mcpu:string march:string workspace-byte-alignment:int constants-byte-alignment:int "
             f"unsafe-indices:bool {_OLDER}",
+            narrow_floats={},
+            narrow_functions=False,
         ),
         TargetKind(
             "cuda",
@@ -122,6 +142,7 @@ KINDS: Final[dict[str, TargetKind]] = {
             ("cuda", "gpu"),
             f"mcpu:string arch:string {_GPU_LIMITS}",
             {"thread_warp_size": 32, "max_num_threads": 1024},
+            narrow_floats=_CUDA_FLOATS,
         ),
         TargetKind(
             "nvptx",
@@ -129,6 +150,7 @@ KINDS: Final[dict[str, TargetKind]] = {
             ("cuda", "gpu"),
             "mcpu:string mtriple:string max_num_threads:int thread_warp_size:int",
             {"max_num_threads": 1024, "thread_warp_size": 32},
+            narrow_floats=_CUDA_FLOATS,
         ),
         TargetKind(
             "rocm",
@@ -193,6 +215,7 @@ KINDS: Final[dict[str, TargetKind]] = {
             ("hexagon", "cpu"),
             "mattr:strings mcpu:string mtriple:string llvm-options:strings num-cores:int "
             "vtcm-capacity:int",
+            narrow_functions=False,
         ),
         TargetKind("ext_dev", EXT_DEV, (), ""),
         TargetKind("hybrid", CPU, (), ""),

@@ -376,6 +376,16 @@ class Target(Node):
         digits = "".join(c for c in self.arch if c.isdigit())
         return int(digits) if self.kind.name == "cuda" and digits else 0
 
+    def has_float(self, element: str) -> bool:
+        """Whether code for the target can hold a floating type, given by its name.
+
+        A CUDA target that does not tell its architecture is taken to have what CUDA has.
+        """
+        least = self.kind.narrow_floats.get(element)
+        if least is None:
+            return element in ("float32", "float64")
+        return not 0 < self.cuda_version < least
+
     @property
     def supports_cooperative_matrix(self) -> bool:
         """Whether the GPU has cooperative matrices."""

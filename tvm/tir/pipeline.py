@@ -15,6 +15,7 @@ from tvm.target.target import Target
 
 from . import transform as t
 from .transform.guard_empty_results import GuardEmptyResults
+from .transform.legalize_narrow_floats import LegalizeNarrowFloats
 from .transform.make_packed_api import MakeCheckedPackedAPI
 
 
@@ -104,7 +105,8 @@ def finalize_host_passes() -> list[Pass]:
         t.LowerTVMBuiltin(),  # argument lists of packed calls go to the stack
         *own_types,  # before operators are replaced, which rules for users' types may call
         t.VectorMath(),  # exp and the like as polynomials, which work on vectors
-        t.LowerIntrin(),  # last, as other passes know the operators that it replaces
+        t.LowerIntrin(),  # before operators have other types; other passes know what it replaces
+        LegalizeNarrowFloats(),  # last: backends see types that the target has
     ]
 
 
@@ -116,7 +118,8 @@ def finalize_device_passes() -> list[Pass]:
         t.Simplify(),  # indices of threads, now that their ranges stand in the code
         *own_types,
         t.LowerDeviceStorageAccessInfo(),  # what scopes need that only this device has
-        t.LowerIntrin(),  # last, as other passes know the operators that it replaces
+        t.LowerIntrin(),  # before operators have other types; other passes know what it replaces
+        LegalizeNarrowFloats(),  # last: backends see types that the target has
     ]
 
 
@@ -247,8 +250,6 @@ def _apart_from_devices() -> list[Pass]:
         t.MergeSharedMemoryAllocations(),  # one allocation a kernel; needs kernels
         t.MakeDirectAPI(),  # before calls by symbol would take the packed way
         MakeCheckedPackedAPI(),  # the last one that needs buffers of parameters
-        t.FP8StorageLegalize(),  # after parameters, whose types callers see
-        t.BF16StorageLegalize(),
         t.LowerDeviceKernelLaunch(),  # calls of kernels bring their extents
     ]
 

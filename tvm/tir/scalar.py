@@ -12,25 +12,14 @@ from collections.abc import Callable
 from typing import Final, TypeAlias
 
 from tvm.support.dtype import DataType
+from tvm.support.narrow_floats import FORMATS, decode, encode
 
 Number: TypeAlias = float
 
-# The largest finite value of each type (IEEE 754; OCP 8-bit floating point specification).
+# The largest finite value of each type.
 FLOAT_LIMITS: Final[dict[str, float]] = {
-    "float16": 65504.0,
-    "bfloat16": 3.3895313892515355e38,
     "float32": 3.4028234663852886e38,
-    "float8_e3m4": 15.5,
-    "float8_e4m3": 240.0,
-    "float8_e4m3b11fnuz": 30.0,
-    "float8_e4m3fn": 448.0,
-    "float8_e4m3fnuz": 240.0,
-    "float8_e5m2": 57344.0,
-    "float8_e5m2fnuz": 57344.0,
-    "float8_e8m0fnu": 2.0**127,
-    "float6_e2m3fn": 7.5,
-    "float6_e3m2fn": 28.0,
-    "float4_e2m1fn": 6.0,
+    **{name: decode(form.largest, form) for name, form in FORMATS.items()},
 }
 
 
@@ -61,12 +50,8 @@ def round_float(value: float, dtype: DataType) -> float:
         return _pack(value, "f")
     if element == "float16":
         return _pack(value, "e")
-    if element == "bfloat16":
-        return _round_bfloat16(value)
-    import ml_dtypes  # only the 8-bit and smaller types need it
-    import numpy as np
-
-    return float(np.float32(value).astype(getattr(ml_dtypes, str(element))))
+    form = FORMATS[element]
+    return decode(encode(value, form), form)
 
 
 def _pack(value: float, form: str) -> float:
@@ -74,15 +59,6 @@ def _pack(value: float, form: str) -> float:
         return float(struct.unpack(form, struct.pack(form, value))[0])
     except OverflowError:
         return math.copysign(math.inf, value)
-
-
-def _round_bfloat16(value: float) -> float:
-    single = _pack(value, "f")
-    if math.isinf(single):
-        return single
-    bits: int = struct.unpack("I", struct.pack("f", single))[0]
-    bits += 0x7FFF + ((bits >> 16) & 1)  # to nearest, ties to even, on the 16 bits that are kept
-    return float(struct.unpack("f", struct.pack("I", bits & 0xFFFF0000))[0])
 
 
 def trunc_div(a: int, b: int) -> int:

@@ -10,7 +10,6 @@ import pytest
 
 from tvm.backend.c.compiler import compile_shared
 from tvm.backend.c.helpers import _HELPERS, helper
-from tvm.backend.c.small_floats import SMALL_FLOAT_HELPERS
 from tvm.backend.c.source_text import SourceText
 
 FAMILIES = [
@@ -33,18 +32,18 @@ def compiled(folder: Path, names: list[str], code: str = "") -> ctypes.CDLL:
 
 
 @pytest.mark.cpu
-@pytest.mark.parametrize("names", [[*_HELPERS], [*SMALL_FLOAT_HELPERS], FAMILIES])
+@pytest.mark.parametrize("names", [[*_HELPERS], FAMILIES])
 def test_all_compile(names: list[str], tmp_path: Path) -> None:
     compiled(tmp_path, names)
 
 
 @pytest.mark.cpu
-@pytest.mark.parametrize("name", [*_HELPERS, *SMALL_FLOAT_HELPERS])
+@pytest.mark.parametrize("name", [*_HELPERS])
 def test_each_brings_what_it_needs(name: str, tmp_path: Path) -> None:
     source = SourceText()
     source.need(name)
     text = source.text()
-    for other in (*_HELPERS, *SMALL_FLOAT_HELPERS):
+    for other in _HELPERS:
         if re.search(rf"\b{other}\b", text):
             assert other in source._helpers, other
 

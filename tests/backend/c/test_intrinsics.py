@@ -33,12 +33,6 @@ def test_math_is_called_from_the_c_library() -> None:
     )
 
 
-def test_small_floats_are_computed_in_float() -> None:
-    half = e.Cast("float16", X)
-    text = stored(e.Call("float16", Op.get("tir.sqrt"), [half]), "float16")
-    assert "out[0] = f32_to_f16(sqrtf(f16_to_f32(f32_to_f16((float)A[1]))));" in text
-
-
 def test_all_lanes_in_one() -> None:
     text = stored(builtin.vectoror("int32", e.BufferLoad(A, [e.Ramp(i32(0), i32(1), 4)])))
     assert "int32_t any = 0;" in text

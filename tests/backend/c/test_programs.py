@@ -12,16 +12,14 @@ from tests.backend.llvm import (
     test_intrinsics,
     test_memory,
     test_parallel,
-    test_small_floats,
     test_stmt,
 )
 from tvm.backend.c import compiler
 
 pytestmark = pytest.mark.cpu
-FILES = (test_expr, test_intrinsics, test_memory, test_parallel, test_small_floats, test_stmt)
+FILES = (test_expr, test_intrinsics, test_memory, test_parallel, test_stmt)
 # What looks at LLVM's text, words or instructions; C's own are in the files beside this one.
 OF_LLVM = {
-    "test_formats_without_a_conversion_are_refused",
     "test_large_constants_are_outside_of_the_text",
     "test_llvm_intrinsics_by_name",
     "test_memory_is_given_back_when_the_function_fails",

@@ -139,15 +139,6 @@ def test_bfloat16_is_native_where_the_machine_computes_with_it() -> None:
     assert "(v_.s[0] + ((__nv_bfloat16)1.000000e+00f))" in text
 
 
-def test_bytes_of_floats_are_widened() -> None:
-    mod = elementwise("float8_e4m3fn", "float8_e4m3fn", 4, lambda x: x * tir.const(2, x.dtype))
-    text = source_of(mod, "cuda")
-    assert "#include <cuda_fp8.h>" in text
-    assert "uchar4 v_ = *(uchar4*)(A + " in text  # memory holds bytes before sm_89
-    assert "lanes<__nv_fp8_e4m3, 4> v__1 = (*(lanes<__nv_fp8_e4m3, 4>*)(&(v_)))" in text
-    assert "((__nv_fp8_e4m3)(((float)v__1.s[0]) * " in text
-
-
 def test_loops_are_unrolled_by_the_compiler() -> None:
     @T.prim_func
     def main(A: T.Buffer((4, 8), "float32")):

@@ -18,6 +18,7 @@ from tvm.tir import stmt as s
 from tvm.tir.buffer import Buffer, decl_buffer
 from tvm.tir.function import PrimFunc
 from tvm.tir.op import builtin
+from tvm.tir.transform.legalize_narrow_floats import LegalizeNarrowFloats
 
 TARGET = "llvm"  # what programs are compiled for; the tests of other backends set it
 
@@ -42,8 +43,9 @@ def kernel(
 
 def built(functions: dict, target: str | None = None) -> Module:
     """The machine code of functions by name."""
-    chosen = target or TARGET
-    return find_backend(chosen.split()[0]).build(IRModule(functions), Target(chosen))
+    chosen = Target(target or TARGET)
+    lowered = {name: func.with_attr("target", chosen) for name, func in functions.items()}
+    return find_backend(chosen.kind.name).build(LegalizeNarrowFloats()(IRModule(lowered)), chosen)
 
 
 def compiled(*funcs: PrimFunc, target: str | None = None) -> Module:

@@ -84,7 +84,7 @@ def test_a_device_without_the_type_converts_by_bits(arch: str) -> None:
         'B[i] = T.reinterpret("float32", T.shift_left(T.Cast("uint32", '
         'T.reinterpret("uint16", A[i])), T.uint32(16)))'
     ) in text
-    assert "+ T.uint32(32767)), T.uint32(16))))" in text
+    assert "+ T.uint32(32767)), T.uint32(16))), where={bits: " in text
     assert func.script() == expected
     values = np.linspace(-3, 3, 8).astype("bfloat16")
     result = np.zeros(8, "bfloat16")

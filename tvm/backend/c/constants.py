@@ -7,7 +7,7 @@ from typing import Final
 from tvm.ir.host_tensor import HostTensor
 from tvm.support.dtype import DataType
 
-from .types import carried_bits, float_literal, int_literal, small_float
+from .types import float_literal, int_literal
 
 _COLUMNS: Final = 96
 
@@ -15,10 +15,8 @@ _COLUMNS: Final = 96
 def constant_text(name: str, kind: str, dtype: DataType, tensor: HostTensor) -> str:
     """The definition of an array with the values of `tensor`, on a cache line."""
     flat = tensor.numpy().reshape(-1)
-    if small_float(dtype) is not None:
-        bits = carried_bits(dtype)
-        words = [f"0x{int(v):0{bits // 4}x}" for v in flat.view(f"uint{bits}")]
-    elif dtype.is_floating:
+    words: list[str]
+    if dtype.is_floating:
         words = [float_literal(dtype, float(v)) for v in flat]
     elif dtype.is_bool:
         words = [str(int(v)) for v in flat]

@@ -47,13 +47,11 @@ from .types import (
     int_literal,
     memory_type,
     short_name,
-    small_float,
     string_literal,
     value_type,
     variable_type,
 )
 
-FLOAT32: Final = DataType("float32")
 FLOAT64: Final = DataType("float64")
 INT64: Final = DataType("int64")
 
@@ -170,12 +168,6 @@ class ExprEmitter(StmtWriter[str]):
     def binary(self, op: e.BinaryOpExpr, dtype: DataType, a: Code, b: Code) -> str:
         if dtype.is_handle:
             raise DTypeError(f"{type(op).__name__}: arithmetic on addresses; legal: on numbers")
-        if small_float(dtype) is not None:  # computed in float
-            wide = self._arithmetic(op, FLOAT32, self.widen(dtype, a), self.widen(dtype, b))
-            return self.narrow(dtype, wide)
-        return self._arithmetic(op, dtype, a, b)
-
-    def _arithmetic(self, op: e.BinaryOpExpr, dtype: DataType, a: Code, b: Code) -> Code:
         if dtype.is_bool:
             return self.bool_arithmetic(op, a, b)
         if dtype.is_float and isinstance(op, e.Mod):
@@ -218,8 +210,6 @@ class ExprEmitter(StmtWriter[str]):
         return Code(f"{name}{'f' if dtype.bits == 32 else ''}({given})")
 
     def compare(self, dtype: DataType, sign: str, a: Code, b: Code) -> str:
-        if small_float(dtype) is not None:
-            a, b = self.widen(dtype, a), self.widen(dtype, b)
         if dtype.is_uint and sign in (">=", "<") and b in ("0", "0U", "0ULL"):
             return "true" if sign == ">=" else "false"  # a compiler would warn
         return Code(f"{a.at(ADD)} {sign} {b.at(ADD)}", COMPARE)
@@ -229,8 +219,7 @@ class ExprEmitter(StmtWriter[str]):
             a, b = (Code(f"(void*){x.at(ATOM)}", UNARY) for x in (a, b))
         found = super().choose(dtype, condition, a, b)
         element = dtype.element_of()
-        narrow = element.is_integer and element.bits < 32 and not element.is_bool
-        if narrow or small_float(element) is not None:
+        if element.is_integer and element.bits < 32 and not element.is_bool:
             return Code(f"({value_type(element)})({found})", UNARY)
         return found
 
@@ -348,13 +337,6 @@ class ExprEmitter(StmtWriter[str]):
         source, target = source.element_of(), target.element_of()
         if source is target:
             return value
-        if small_float(source) is not None:
-            return self.cast(FLOAT32, target, self.widen(source, value))
-        if small_float(target) is not None:
-            if source == "float64" and target == "float16":
-                func = self.module.need("f64_to_f16")
-                return Code(f"{func}({value})")
-            return self.narrow(target, self.cast(source, FLOAT32, value))
         if target.is_bool:
             zero = "NULL" if source.is_handle else float_literal(source, 0) if (
                 source.is_floating) else int_literal(source, 0)  # fmt: skip
@@ -365,16 +347,6 @@ class ExprEmitter(StmtWriter[str]):
         odd = target.is_integer and carried_bits(target) != target.bits
         lossy = target.bits < source.bits or target.is_int != source.is_int
         return self.fit(target, value) if odd and lossy else made
-
-    def widen(self, dtype: DataType, value: Code) -> Code:
-        """A small float as float."""
-        func = self.module.need(f"{small_float(dtype)}_to_f32")
-        return Code(f"{func}({value})")
-
-    def narrow(self, dtype: DataType, value: Code) -> Code:
-        """A float as a small float."""
-        func = self.module.need(f"f32_to_{small_float(dtype)}")
-        return Code(f"{func}({value})")
 
     # --- lets and calls ---
 

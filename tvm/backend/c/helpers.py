@@ -4,13 +4,21 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import Final
+from typing import Final, NamedTuple
 
 from tvm.runtime.pool_sharing import PARALLEL_POINTER
 from tvm.support.dtype import DataType
 
-from .small_floats import SMALL_FLOAT_HELPERS, Helper
 from .types import carried_bits, short_name, value_type
+
+
+class Helper(NamedTuple):
+    """C text, the helpers that it uses itself, and the headers that declare what it calls."""
+
+    text: str
+    needs: tuple[str, ...] = ()
+    headers: tuple[str, ...] = ()
+
 
 _HELPERS: dict[str, Helper] = {}
 
@@ -23,7 +31,7 @@ def _helper(
 
 def helper(name: str) -> Helper | None:
     """The helper called `name`, of the table or of a family such as `min_i32`; or None."""
-    return _HELPERS.get(name) or SMALL_FLOAT_HELPERS.get(name) or _of_family(name)
+    return _HELPERS.get(name) or _of_family(name)
 
 
 # --- structures: dlpack.h and tvm/ffi/c_api.h say where the fields are ---

@@ -14,13 +14,12 @@ from tvm.error import DTypeError, TVMError, message
 from tvm.ir.expr import GlobalVar, PrimExpr
 from tvm.support.dtype import DataType
 from tvm.tir import expr as e
-from tvm.tir.float_math.neighbour import narrow_neighbour
 from tvm.tir.op import arith as ops
 from tvm.tir.struct_field import StructField
 
-from .expr import FLOAT32, FLOAT64, INT64
+from .expr import FLOAT64, INT64
 from .source_text import Signature
-from .types import carried_bits, element_bytes, memory_type, short_name, small_float, value_type
+from .types import carried_bits, element_bytes, memory_type, short_name, value_type
 
 if TYPE_CHECKING:
     from .stmt import StmtEmitter
@@ -36,14 +35,9 @@ INT32: Final = DataType("int32")
 def _floating(
     emit: StmtEmitter, op: e.Call, compute: Callable[[DataType, list[Code]], Code]
 ) -> Code:
-    """Compute on the operands; small floats go through float."""
+    """Compute on the operands."""
     dtype = op.dtype.element_of()
-    held = [emit.visit_expr(a) for a in op.args]
-    if small_float(dtype) is None:
-        return emit.short(dtype, compute(dtype, held))
-    given = [emit.cast(a.dtype, FLOAT32, v) if a.dtype.is_floating else v
-             for a, v in zip(op.args, held)]  # fmt: skip
-    return emit.short(dtype, emit.narrow(dtype, compute(FLOAT32, given)))
+    return emit.short(dtype, compute(dtype, [emit.visit_expr(arg) for arg in op.args]))
 
 
 def _library(c_function: str) -> Rule:
@@ -59,17 +53,10 @@ for _name in (
     "exp", "exp2", "log", "log2", "log10", "log1p", "sin", "cos", "tan", "asin", "acos", "atan",
     "sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "erf", "pow", "atan2", "hypot", "fmod",
     "sqrt", "floor", "ceil", "trunc", "nearbyint", "fabs", "copysign", "fma",
+    "nextafter",
 ):  # fmt: skip
     INTRINSICS["tir." + _name] = _library(_name)
 INTRINSICS["tir.round"] = _library("nearbyint")  # ties to even, as numpy
-
-
-@rule_in(INTRINSICS, "nextafter")
-def _nextafter(emit: StmtEmitter, op: e.Call) -> str:
-    """Floats of 16 bits have neighbours of their own, which float does not know."""
-    if op.dtype.bits == 16:
-        return emit.visit_expr(narrow_neighbour(op.args[0], op.args[1]))
-    return _library("nextafter")(emit, op)
 
 
 @rule_in(INTRINSICS, "exp10")
@@ -105,18 +92,13 @@ def _ldexp(emit: StmtEmitter, op: e.Call) -> Code:
     """x * 2**n; the C function takes n as int."""
     dtype = op.dtype.element_of()
     value, power = emit.visit_expr(op.args[0]), emit.visit_expr(op.args[1])
-    wide = dtype if small_float(dtype) is None else FLOAT32
-    given = [emit.cast(dtype, wide, value), emit.cast(op.args[1].dtype, INT32, power)]
-    return emit.cast(wide, dtype, emit.library_call("ldexp", wide, given))
+    return emit.library_call("ldexp", dtype, [value, emit.cast(op.args[1].dtype, INT32, power)])
 
 
 @rule_in(INTRINSICS, "isnan", "isinf", "isfinite")
 def _classify(emit: StmtEmitter, op: e.Call) -> Code:
     assert not isinstance(op.op, GlobalVar), "the table is asked by operator"
-    source = op.args[0].dtype
     value = emit.visit_expr(op.args[0])
-    if small_float(source) is not None:
-        value = emit.widen(source, value)
     emit.module.header("math.h")
     asked = op.op.name.removeprefix("tir.")
     return Code(f"{asked}({value}) != 0", COMPARE)
@@ -197,15 +179,7 @@ def _reinterpret(emit: StmtEmitter, op: e.Call) -> Code:
         return emit.cast(a, b, value) if a.is_handle or b.is_handle or b.is_bool else value
     if a.is_integer and b.is_integer:
         return Code(f"({kinds[1]}){value.at(UNARY)}", UNARY)
-    names = [short_name(DataType(f"uint{t.bits}") if small_float(t) is not None else t)
-             for t in (a, b)]  # fmt: skip
-    if names[0] == names[1]:
-        return value
-    if value_type(a)[-5:] == value_type(b)[-5:] and "int" in value_type(a) and (
-        "int" in value_type(b)
-    ):  # carriers that differ in sign
-        return Code(f"({value_type(b)}){value.at(UNARY)}", UNARY)
-    func = emit.module.need(f"bits_of_{names[0]}_as_{names[1]}")
+    func = emit.module.need(f"bits_of_{short_name(a)}_as_{short_name(b)}")
     return Code(f"{func}({value})")
 
 
@@ -426,13 +400,8 @@ def _call_extern(emit: StmtEmitter, op: e.Call) -> Code:
     name, args = op.args[0].value, op.args[1:]
     if name in emit.module.signatures:
         return emit.call_local(name, args)
-    given, kinds = [], []
-    for arg in args:
-        small = small_float(arg.dtype) is not None
-        value = emit.visit_expr(arg)
-        # functions of C take small floats by their bits
-        given.append(value)
-        kinds.append(value_type(arg.dtype.element_of()) if not small else f"uint{arg.dtype.bits}_t")
+    given = [emit.visit_expr(arg) for arg in args]
+    kinds = [value_type(arg.dtype.element_of()) for arg in args]
     result = value_type(op.dtype.element_of())
     callee = emit.module.declare(name, result, tuple(kinds))
     call = Code(f"{callee}({', '.join(given)})")

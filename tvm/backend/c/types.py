@@ -1,8 +1,8 @@
 """Data types, literals and pieces of text in C's notation.
 
-bool is `bool` as a value and `uint8_t` in memory. Floats of 16 bits and less are carried as
-unsigned integers and computed in float, since no C standard has them. Integers of odd widths are
-carried in the next wider type.
+bool is `bool` as a value and `uint8_t` in memory. Integers of odd widths are carried in the next
+wider type. Floats of 16 bits and less are integers here (tir.LegalizeNarrowFloats), since no C
+standard has them.
 """
 
 from __future__ import annotations
@@ -11,31 +11,11 @@ import math
 import struct
 from typing import Final
 
-import numpy as np
-
 from tvm.backend.c_family.code import ADD, ATOM, UNARY, Code
 from tvm.error import DTypeError, message
 from tvm.ir.type import PointerType, PrimType
 from tvm.support.dtype import DataType
 from tvm.tir import expr as e
-
-_SMALL_FLOATS: Final = {
-    "float16": "f16",
-    "bfloat16": "bf16",
-    **{
-        f"float8_{form}": f"f8_{form}"
-        for form in ("e3m4", "e4m3", "e4m3b11fnuz", "e4m3fn", "e4m3fnuz", "e5m2", "e5m2fnuz",
-                     "e8m0fnu")
-    },
-    "float6_e2m3fn": "f6_e2m3fn",
-    "float6_e3m2fn": "f6_e3m2fn",
-    "float4_e2m1fn": "f4_e2m1fn",
-}  # fmt: skip
-
-
-def small_float(dtype: DataType) -> str | None:
-    """The short name of a float that is carried as an integer; None for other types."""
-    return _SMALL_FLOATS.get(str(dtype.element_of()))
 
 
 def carried_bits(dtype: DataType) -> int:
@@ -55,15 +35,12 @@ def value_type(dtype: DataType) -> str:
         return f"{'int' if dtype.is_int else 'uint'}{carried_bits(dtype)}_t"
     if dtype.is_float and dtype.bits in (32, 64):
         return "float" if dtype.bits == 32 else "double"
-    if small_float(dtype) is not None:
-        return f"uint{carried_bits(dtype)}_t"
     raise DTypeError(
         message(
             f"C code for values of {dtype}",
             found="a type that the C backend has no form for",
-            legal=", ".join(
-                ("bool", "integers up to 64 bits", "float32", "float64", *_SMALL_FLOATS, "handle")
-            ),
+            legal="bool, integers up to 64 bits, float32, float64, handle; narrower floats are "
+            "lowered to these by tir.LegalizeNarrowFloats",
         )
     )
 
@@ -97,10 +74,7 @@ def variable_type(var: e.Var) -> str:
 
 
 def short_name(dtype: DataType) -> str:
-    """A type inside the name of a helper: i32, u8, f32, bf16."""
-    small = small_float(dtype)
-    if small is not None:
-        return small
+    """A type inside the name of a helper: i32, u8, f32."""
     if dtype.is_bool:
         return "bool"
     return f"{'f' if dtype.is_float else 'i' if dtype.is_int else 'u'}{dtype.bits}"
@@ -118,8 +92,6 @@ def int_literal(dtype: DataType, value: int) -> Code:
 
 def float_literal(dtype: DataType, value: float) -> Code:
     """A floating literal; exact, and as short as that allows."""
-    if small_float(dtype) is not None:
-        return Code(f"0x{small_float_bits(dtype, value):0{carried_bits(dtype) // 4}x}U")
     level = UNARY if math.copysign(1, value) < 0 else ATOM
     if math.isnan(value):
         return Code("NAN")
@@ -141,19 +113,6 @@ def _as_float32(value: float) -> float:
         return float(struct.unpack("<f", struct.pack("<f", value))[0])
     except OverflowError:
         return math.copysign(math.inf, value)
-
-
-def small_float_bits(dtype: DataType, value: float) -> int:
-    """The bits of the nearest value of a float of 16 bits or less."""
-    if dtype.is_float:
-        kind = np.dtype(np.float16)
-    else:
-        import ml_dtypes  # 20 ms to load, and rarely needed
-
-        kind = np.dtype(getattr(ml_dtypes, str(dtype.element_of())))
-    with np.errstate(over="ignore"):
-        held = np.array([value], "float32" if dtype.bits <= 8 else "float64").astype(kind)
-    return int(held.view(f"uint{carried_bits(dtype)}")[0])
 
 
 _ESCAPES: Final = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\t": "\\t", "\r": "\\r"}

@@ -51,6 +51,7 @@ class DeviceExprEmitter(StmtWriter[int]):
         self.analyzer = Analyzer()
         self._wholes: dict[PrimExpr, Code] = {}  # vectors of this statement kept in variables
         self._arrays: set[e.Var] = set()  # vector variables kept as arrays of lanes
+        self._declared: set[e.Var] = set()  # vector variables of this statement
 
     def loose(self, text: str, level: int) -> Code:
         return Code(f"({text})")  # whole by itself: rules put operands together without a look
@@ -133,6 +134,8 @@ class DeviceExprEmitter(StmtWriter[int]):
         known = self._wholes.get(expr)
         if known is not None:
             return known
+        if isinstance(expr, e.Let):
+            return self._whole(self._bound(expr))
         if isinstance(expr, e.Var) and expr not in self._arrays:
             return self.known(expr)
         if isinstance(expr, e.BufferLoad) and self.loads_whole(expr):
@@ -153,7 +156,7 @@ class DeviceExprEmitter(StmtWriter[int]):
     def vector_arithmetic(self, expr: PrimExpr) -> str | None:
         """Sums and products of vectors as such; None for other expressions."""
         element = expr.dtype.element_of()
-        if not self.has_vector(expr.dtype) or element.is_bool or element.is_bfloat16:
+        if not self.has_vector(expr.dtype) or element.is_bool:
             return None
         plain = isinstance(expr, (e.Add, e.Sub, e.Mul))
         if isinstance(expr, e.BinaryOpExpr) and (
@@ -174,6 +177,8 @@ class DeviceExprEmitter(StmtWriter[int]):
     def _is_whole_call(self, call: e.Call) -> bool:
         """Calls of functions that take and give vectors, as opposed to math on each lane."""
         name = getattr(call.op, "name", "")
+        if name == "tir.reinterpret" and call.args[0].dtype.lanes == call.dtype.lanes:
+            return self.has_vector(call.dtype) and self.has_vector(call.args[0].dtype)
         return isinstance(call.op, GlobalVar) or name in (
             "tir.call_extern", "tir.call_pure_extern", "tir.reinterpret", "tir.call_llvm_intrin",
             "tir.call_llvm_pure_intrin",
@@ -181,9 +186,9 @@ class DeviceExprEmitter(StmtWriter[int]):
 
     @contextmanager
     def branch(self) -> Iterator[None]:
-        wholes, lane = dict(self._wholes), self.lane
+        wholes, declared, lane = dict(self._wholes), set(self._declared), self.lane
         yield
-        self._wholes, self.lane = wholes, lane
+        self._wholes, self._declared, self.lane = wholes, declared, lane
 
     # --- leaves ---
 
@@ -426,11 +431,20 @@ class DeviceExprEmitter(StmtWriter[int]):
     # --- lets and calls ---
 
     def visit_let_(self, op: e.Let) -> Code:
+        return self.visit_expr(self._bound(op))
+
+    def _bound(self, op: e.Let) -> PrimExpr:
+        """What is computed with the names of a let, which are declared once for all lanes."""
         node: PrimExpr = op
         while isinstance(node, e.Let):
-            self.let(node.var, node.value)
+            if node.var not in self._declared:
+                before, self.lane = self.lane, None
+                self.let(node.var, node.value)
+                self.lane = before
+                if node.var.dtype.is_vector:
+                    self._declared.add(node.var)
             node = node.body
-        return self.visit_expr(node)
+        return node
 
     def let(self, var: e.Var, value: PrimExpr) -> None:
         """Declare a variable."""

@@ -128,6 +128,8 @@ def _reinterpret(emit: DeviceEmitter, op: e.Call) -> str:
             f"{source.bits * source.lanes} bits and {target.bits * target.lanes}",
             "types of the same size",
         )
+    if emit.lane is not None and source.lanes == target.lanes:
+        return emit.same_bits(_element(op.args[0], emit.lane), target.element_of())
     return emit.same_bits(op.args[0], target)
 
 

@@ -43,7 +43,7 @@ class DeviceStmtEmitter(DeviceExprEmitter):
         super().emit(body)
 
     def begin_statement(self) -> None:
-        self._wholes = {}
+        self._wholes, self._declared = {}, set()
 
     # --- memory ---
 

@@ -19,17 +19,8 @@ from .jit import llvm_version
 from .lanes import lane_gap
 from .module_text import ModuleText
 from .narrow_indices import NarrowIndices
-from .small_floats import narrow, widen
-from .types import (
-    element_type,
-    float_literal,
-    int_literal,
-    is_small_float,
-    value_type,
-    vector_of,
-)
+from .types import element_type, float_literal, int_literal, value_type, vector_of
 
-FLOAT32: Final = DataType("float32")
 INT32: Final = DataType("int32")
 INT64: Final = DataType("int64")
 
@@ -107,7 +98,7 @@ class ExprEmitter(TirFunctor[str, None]):
     def _binary(self, op: e.BinaryOpExpr, a: str, b: str) -> str:
         dtype = op.dtype
         if dtype.is_floating:
-            return self._float_binary(op, a, b)
+            return self._float_op(op, dtype, a, b)
         if dtype.is_handle:
             raise DTypeError(f"{type(op).__name__}: arithmetic on addresses; legal: on numbers")
         kind = value_type(dtype)
@@ -186,14 +177,6 @@ class ExprEmitter(TirFunctor[str, None]):
         step = self.out.temp(f"sext {bools} {fix} to {kind}")
         return self.out.temp(f"add {kind} {quotient}, {step}")
 
-    def _float_binary(self, op: e.BinaryOpExpr, a: str, b: str) -> str:
-        dtype = op.dtype
-        if not dtype.is_float:  # bfloat16 and float8 are computed in float32
-            wide = FLOAT32.with_lanes(dtype.lanes, dtype.is_scalable)
-            a, b = self.cast(dtype, wide, a), self.cast(dtype, wide, b)
-            return self.cast(wide, dtype, self._float_op(op, wide, a, b))
-        return self._float_op(op, dtype, a, b)
-
     def _float_op(self, op: e.BinaryOpExpr, dtype: DataType, a: str, b: str) -> str:
         kind = value_type(dtype)
         simple = _FLOAT_OPS.get(type(op))
@@ -228,9 +211,6 @@ class ExprEmitter(TirFunctor[str, None]):
             return self._narrow_cmp(op, *gap)
         a, b = self.visit_expr(op.a), self.visit_expr(op.b)
         if dtype.is_floating:
-            if not dtype.is_float:
-                wide = FLOAT32.with_lanes(dtype.lanes, dtype.is_scalable)
-                a, b, dtype = self.cast(dtype, wide, a), self.cast(dtype, wide, b), wide
             return self.out.temp(f"fcmp {_FLOAT_CMP[type(op)]} {value_type(dtype)} {a}, {b}")
         sign = "" if isinstance(op, (e.EQ, e.NE)) else ("s" if dtype.is_int else "u")
         return self.out.temp(f"icmp {sign}{_INT_CMP[type(op)]} {value_type(dtype)} {a}, {b}")
@@ -477,10 +457,6 @@ class ExprEmitter(TirFunctor[str, None]):
         """`value` converted from one type to another."""
         if source is target:
             return value
-        if is_small_float(source):
-            return self._cast_from_small(source, target, value)
-        if is_small_float(target):
-            return self._cast_to_small(source, target, value)
         a, b = value_type(source), value_type(target)
         how = _cast_instruction(source, target)
         if how == "nonzero":
@@ -499,14 +475,6 @@ class ExprEmitter(TirFunctor[str, None]):
         # LLVM makes min(fptoui(x), 2**n - 1) one conversion to n bits, and ends the process over
         # the n = 0 of a minimum with zero (22.1, where zero shows only late)
         return self.out.temp(f"freeze {b} {found}") if how == "fptoui" else found
-
-    def _cast_from_small(self, source: DataType, target: DataType, value: str) -> str:
-        wide = FLOAT32.with_lanes(source.lanes, source.is_scalable)
-        return self.cast(wide, target, widen(self, source, value))
-
-    def _cast_to_small(self, source: DataType, target: DataType, value: str) -> str:
-        wide = FLOAT32.with_lanes(target.lanes, target.is_scalable)
-        return narrow(self, target, self.cast(source, wide, value))
 
     # --- lets and calls ---
 

@@ -15,12 +15,11 @@ from tvm.ir.expr import GlobalVar, PrimExpr
 from tvm.ir.op import Op
 from tvm.support.dtype import DataType
 from tvm.tir import expr as e
-from tvm.tir.float_math.neighbour import narrow_neighbour
 from tvm.tir.op import arith as ops
 from tvm.tir.struct_field import StructField
 
 from .abi import FFI_PREFIX, STACK_ITEMS, FieldPlace, Layout, layout_of
-from .expr import FLOAT32, INT64, mangled
+from .expr import INT64, mangled
 from .intrinsic_names import ONE_TYPE_INTRINSICS
 from .memory import as_ramp
 from .types import element_bytes, element_type, memory_element, value_type, vector_of
@@ -45,28 +44,14 @@ def _rule(*names: str) -> Callable[[Rule], Rule]:
 # --- math ---
 
 
-def _in_float32(
-    emit: StmtEmitter, op: e.Call, compute: Callable[[DataType, list[str]], str]
-) -> str:
-    """Compute on the operands; small floats go through float32."""
-    dtype = op.dtype
-    held = [emit.visit_expr(a) for a in op.args]
-    if dtype.is_float and dtype.bits >= 32:
-        return compute(dtype, held)
-    wide = FLOAT32.with_lanes(dtype.lanes, dtype.is_scalable)
-    given = [
-        emit.cast(a.dtype, wide, v) if a.dtype.is_floating else v for a, v in zip(op.args, held)
-    ]
-    return emit.cast(wide, dtype, compute(wide, given))
+def _values(emit: StmtEmitter, op: e.Call) -> list[str]:
+    return [emit.visit_expr(arg) for arg in op.args]
 
 
 def _native(llvm_name: str) -> Rule:
     """An operation that CPUs have an instruction for."""
 
-    def rule(emit: StmtEmitter, op: e.Call) -> str:
-        return _in_float32(emit, op, lambda dtype, v: emit.intrinsic(llvm_name, dtype, v))
-
-    return rule
+    return lambda emit, op: emit.intrinsic(llvm_name, op.dtype, _values(emit, op))
 
 
 for _name, _llvm in (
@@ -85,7 +70,7 @@ def _library(c_name: str) -> Rule:
             wide = FLOAT64.with_lanes(op.dtype.lanes)
             given = [emit.cast(a.dtype, wide, emit.visit_expr(a)) for a in op.args]
             return emit.cast(wide, op.dtype, _each_lane(emit, c_name, wide, given))
-        return _in_float32(emit, op, lambda dtype, v: _each_lane(emit, c_name, dtype, v))
+        return _each_lane(emit, c_name, op.dtype, _values(emit, op))
 
     return rule
 
@@ -110,48 +95,33 @@ def _each_lane(emit: StmtEmitter, c_name: str, dtype: DataType, values: Sequence
 for _name in (
     "exp", "exp2", "log", "log2", "log10", "log1p", "sin", "cos", "tan", "asin", "acos", "atan",
     "sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "erf", "pow", "atan2", "hypot", "fmod",
+    "nextafter",
 ):  # fmt: skip
     INTRINSICS["tir." + _name] = _library(_name)
-
-
-@_rule("nextafter")
-def _nextafter(emit: StmtEmitter, op: e.Call) -> str:
-    """Floats of 16 bits have neighbours of their own, which float32 does not know."""
-    if op.dtype.bits == 16:
-        return emit.visit_expr(narrow_neighbour(op.args[0], op.args[1]))
-    return _in_float32(emit, op, lambda dtype, v: _each_lane(emit, "nextafter", dtype, v))
 
 
 @_rule("exp10")
 def _exp10(emit: StmtEmitter, op: e.Call) -> str:
     """C has no exp10 everywhere; 10**x it has."""
 
-    def compute(dtype: DataType, values: list[str]) -> str:
-        ten = emit.splat(dtype, "0x4024000000000000")
-        return _each_lane(emit, "pow", dtype, [ten, values[0]])
-
-    return _in_float32(emit, op, compute)
+    ten = emit.splat(op.dtype, "0x4024000000000000")
+    return _each_lane(emit, "pow", op.dtype, [ten, *_values(emit, op)])
 
 
 @_rule("sigmoid")
 def _sigmoid(emit: StmtEmitter, op: e.Call) -> str:
-    def compute(dtype: DataType, values: list[str]) -> str:
-        kind, one = value_type(dtype), emit.splat(dtype, "0x3FF0000000000000")
-        negative = emit.out.temp(f"fneg {kind} {values[0]}")
-        power = _each_lane(emit, "exp", dtype, [negative])
-        return emit.out.temp(f"fdiv {kind} {one}, {emit.out.temp(f'fadd {kind} {one}, {power}')}")
-
-    return _in_float32(emit, op, compute)
+    dtype = op.dtype
+    kind, one = value_type(dtype), emit.splat(dtype, "0x3FF0000000000000")
+    negative = emit.out.temp(f"fneg {kind} {emit.visit_expr(op.args[0])}")
+    power = _each_lane(emit, "exp", dtype, [negative])
+    return emit.out.temp(f"fdiv {kind} {one}, {emit.out.temp(f'fadd {kind} {one}, {power}')}")
 
 
 @_rule("rsqrt")
 def _rsqrt(emit: StmtEmitter, op: e.Call) -> str:
-    def compute(dtype: DataType, values: list[str]) -> str:
-        root = emit.intrinsic("sqrt", dtype, values)
-        one = emit.splat(dtype, "0x3FF0000000000000")
-        return emit.out.temp(f"fdiv {value_type(dtype)} {one}, {root}")
-
-    return _in_float32(emit, op, compute)
+    root = emit.intrinsic("sqrt", op.dtype, _values(emit, op))
+    one = emit.splat(op.dtype, "0x3FF0000000000000")
+    return emit.out.temp(f"fdiv {value_type(op.dtype)} {one}, {root}")
 
 
 @_rule("ldexp")
@@ -160,18 +130,17 @@ def _ldexp(emit: StmtEmitter, op: e.Call) -> str:
     dtype = op.dtype
     value, power = emit.visit_expr(op.args[0]), emit.visit_expr(op.args[1])
     exponent = emit.cast(op.args[1].dtype, DataType("int32").with_lanes(dtype.lanes), power)
-    wide = dtype if dtype.is_float and dtype.bits >= 32 else FLOAT32.with_lanes(dtype.lanes)
     if emit.module.has_feature("avx512f"):
-        return emit.cast(wide, dtype, _scale(emit, wide, emit.cast(dtype, wide, value), exponent))
-    element = element_type(wide)
-    name = "ldexpf" if wide.bits == 32 else "ldexp"
+        return _scale(emit, dtype, value, exponent)
+    element = element_type(dtype)
+    name = "ldexpf" if dtype.bits == 32 else "ldexp"
     callee = emit.module.declare(name, element, f"{element}, i32")
-    xs = emit.lanes_of(wide, emit.cast(dtype, wide, value))
+    xs = emit.lanes_of(dtype, value)
     ns = emit.lanes_of(DataType("int32").with_lanes(dtype.lanes), exponent)
     results = [
         emit.out.temp(f"call {element} {callee}({element} {x}, i32 {n})") for x, n in zip(xs, ns)
     ]
-    return emit.cast(wide, dtype, emit.vector_of_scalars(wide, results))
+    return emit.vector_of_scalars(dtype, results)
 
 
 def _scale(emit: StmtEmitter, dtype: DataType, value: str, exponent: str) -> str:
@@ -187,9 +156,6 @@ def _classify(emit: StmtEmitter, op: e.Call) -> str:
     assert not isinstance(op.op, GlobalVar), "the table is asked by operator"
     source = op.args[0].dtype
     value = emit.visit_expr(op.args[0])
-    if not source.is_float:
-        wide = FLOAT32.with_lanes(source.lanes, source.is_scalable)
-        value, source = emit.cast(source, wide, value), wide
     kind = value_type(source)
     if op.op.name == "tir.isnan":
         return emit.out.temp(f"fcmp uno {kind} {value}, {value}")

@@ -1,8 +1,8 @@
 """Data types and literals in LLVM's notation.
 
-bool is i1 as a value and i8 in memory. bfloat16 is carried as i16 and computed in float, since
-LLVM would call library functions that not every system has; floats of 8, 6 and 4 bits are carried
-as i8. A lane of less than 8 bits takes a byte in memory, as in numpy.
+bool is i1 as a value and i8 in memory. An integer of less than 8 bits takes a byte in memory, as in
+numpy. bfloat16 and narrower floats are integers here (tir.LegalizeNarrowFloats), since LLVM would
+call library functions for them that not every system has.
 """
 
 from __future__ import annotations
@@ -35,11 +35,6 @@ def is_padded(dtype: DataType) -> bool:
     return dtype.is_bool or (dtype.is_integer and dtype.bits != held_bits(dtype))
 
 
-def is_small_float(dtype: DataType) -> bool:
-    """True for floats that are carried as integers, and computed in float."""
-    return dtype.is_bfloat16 or (dtype.is_floating and dtype.bits <= 8)
-
-
 def element_type(dtype: DataType) -> str:
     """The LLVM type of one lane, as a value."""
     if dtype.is_bool:
@@ -48,19 +43,14 @@ def element_type(dtype: DataType) -> str:
         return f"i{dtype.bits}"
     if dtype.is_float and dtype.bits in _FLOATS:
         return _FLOATS[dtype.bits]
-    if dtype.is_bfloat16:
-        return "i16"
-    if is_small_float(dtype):
-        return "i8"
     if dtype.is_handle:
         return "ptr"
     raise DTypeError(
         message(
             f"machine code for values of {dtype}",
             found="a type that the LLVM backend has no form for",
-            legal="bool, integers, float16, float32, float64, bfloat16, float8, float6, float4, "
-            "handle; "
-            "custom types are lowered to these by tir.LowerCustomDatatypes",
+            legal="bool, integers, float16, float32, float64, handle; narrower floats are lowered "
+            "to these by tir.LegalizeNarrowFloats, custom types by tir.LowerCustomDatatypes",
         )
     )
 
@@ -109,13 +99,6 @@ def int_literal(dtype: DataType, value: int) -> str:
 
 def float_literal(dtype: DataType, value: float) -> str:
     """A floating literal, exact to the last bit."""
-    if dtype.is_bfloat16:
-        return str(bfloat16_bits(value))
-    if is_small_float(dtype):
-        import ml_dtypes  # 20 ms to load, and few programs need it
-        import numpy as np
-
-        return str(int(np.asarray(value, getattr(ml_dtypes, str(dtype))).view(np.int8)))
     if dtype.bits == 16:
         return f"0xH{_half_bits(value):04X}"
     if dtype.bits == 32:
@@ -135,17 +118,6 @@ def _half_bits(value: float) -> int:
         return int(struct.unpack("<H", struct.pack("<e", value))[0])
     except OverflowError:
         return 0xFC00 if value < 0 else 0x7C00
-
-
-def bfloat16_bits(value: float) -> int:
-    """The bits of the nearest bfloat16 (ties to even), as a signed 16-bit number."""
-    bits: int = struct.unpack("<I", struct.pack("<f", _rounded_to_float32(value)))[0]
-    if math.isnan(value):
-        bits |= 0x00400000
-    else:
-        bits += 0x7FFF + ((bits >> 16) & 1)
-    high = (bits >> 16) & 0xFFFF
-    return high - 0x10000 if high >= 0x8000 else high
 
 
 _ESCAPES: Final = {b: f"\\{b:02X}" for b in range(256) if not 32 <= b < 127 or b in (34, 92)}

@@ -8,7 +8,6 @@ from typing import ClassVar, Final
 from tvm.backend.c_family.code import Code
 from tvm.backend.c_family.expr import Rule
 from tvm.backend.c_family.intrinsics import rule_in
-from tvm.backend.device.bfloat16 import convert_carried
 from tvm.backend.device.intrinsics import COMMON, written_out
 from tvm.backend.device.kernels import DeviceEmitter, DeviceText, emit_kernels
 from tvm.backend.device.stmt import Scratch, storage_scope
@@ -25,7 +24,7 @@ _TYPES: Final[dict[str, str]] = {
     "bool": "bool",
     "int8": "char", "int16": "short", "int32": "int", "int64": "long",
     "uint8": "uchar", "uint16": "ushort", "uint32": "uint", "uint64": "ulong",
-    "float16": "half", "bfloat16": "ushort", "float32": "float",
+    "float16": "half", "float32": "float",
     "handle": "void*", "void": "void",
 }  # fmt: skip
 _RENAMED: Final = {"round": "rint", "nearbyint": "rint"}  # ties to even, as numpy
@@ -191,12 +190,6 @@ class MetalEmitter(DeviceEmitter):
                         "a cast to a floating type first")  # fmt: skip
         word = "abs" if dtype.is_integer else _RENAMED.get(name, name)
         return f"{word}({', '.join(args)})"
-
-    def convert(self, source: DataType, target: DataType, text: str) -> str:
-        carried = convert_carried(
-            self, source, target, text, "as_type<uint>({})".format, "as_type<float>({})".format
-        )
-        return super().convert(source, target, text) if carried is None else carried
 
     def popcount(self, dtype: DataType, text: str) -> str:
         return f"((int)popcount({text}))"

@@ -7,7 +7,6 @@ from typing import ClassVar, Final
 
 from tvm.backend.c_family.expr import Rule
 from tvm.backend.c_family.intrinsics import rule_in
-from tvm.backend.device.bfloat16 import convert_carried
 from tvm.backend.device.expr import INT32
 from tvm.backend.device.intrinsics import COMMON
 from tvm.backend.device.kernels import DeviceEmitter, DeviceText, emit_kernels
@@ -25,7 +24,7 @@ _TYPES: Final[dict[str, str]] = {
     "bool": "bool",
     "int8": "char", "int16": "short", "int32": "int", "int64": "long",
     "uint8": "uchar", "uint16": "ushort", "uint32": "uint", "uint64": "ulong",
-    "float16": "half", "bfloat16": "ushort", "float32": "float", "float64": "double",
+    "float16": "half", "float32": "float", "float64": "double",
     "handle": "void*", "void": "void",
 }  # fmt: skip
 _EXTENSIONS: Final = {"float16": "cl_khr_fp16", "float64": "cl_khr_fp64"}
@@ -169,12 +168,6 @@ class OpenCLEmitter(DeviceEmitter):
             self.refuse(f"{name} of {dtype}", "a function of floating numbers",
                         "a cast to a floating type first")  # fmt: skip
         return f"{_RENAMED.get(name, name)}({', '.join(args)})"
-
-    def convert(self, source: DataType, target: DataType, text: str) -> str:
-        carried = convert_carried(
-            self, source, target, text, "as_uint({})".format, "as_float({})".format
-        )
-        return super().convert(source, target, text) if carried is None else carried
 
     def popcount(self, dtype: DataType, text: str) -> str:
         return f"((int)popcount({text}))"

@@ -10,11 +10,9 @@ from tvm.backend.cuda.codegen import CudaEmitter, emit_cuda
 from tvm.backend.cuda.intrinsics import RULES
 from tvm.backend.cuda.ptx import PTX
 from tvm.backend.cuda.types import TYPES
-from tvm.backend.device.bfloat16 import convert_carried
 from tvm.backend.device.kernels import DeviceText
 from tvm.ir.expr import PrimExpr
 from tvm.ir.module import IRModule
-from tvm.support.dtype import DataType
 from tvm.target import Target
 
 from .amdgcn import AMDGCN
@@ -41,7 +39,7 @@ class HipEmitter(CudaEmitter):
     }  # fmt: skip
     TYPES: ClassVar[Mapping[str, str]] = {
         name: word for name, word in TYPES.items() if not name.startswith(("float8", "bfloat"))
-    } | {"bfloat16": "ushort"}
+    }
     HEADERS: ClassVar[Mapping[str, str]] = {"float16": "hip/hip_fp16.h"}
 
     def shuffle(self, name: str, mask: PrimExpr, value: PrimExpr, at: PrimExpr,
@@ -57,20 +55,6 @@ class HipEmitter(CudaEmitter):
         if scope == "warp":  # in step, but writes have to be seen
             return "__threadfence_block(); __builtin_amdgcn_wave_barrier();"
         return super().barrier(scope)
-
-    def has_vector(self, dtype: DataType) -> bool:
-        return not dtype.is_bfloat16 and super().has_vector(dtype)
-
-    def convert(self, source: DataType, target: DataType, text: str) -> str:
-        carried = convert_carried(
-            self, source, target, text, "__float_as_uint({})".format, "__uint_as_float({})".format
-        )
-        return super().convert(source, target, text) if carried is None else carried
-
-    def same_bits(self, value: PrimExpr, target: DataType) -> str:
-        if self.type_of(value.dtype) == self.type_of(target):
-            return self.value(value)
-        return super().same_bits(value, target)
 
     def dot_of_bytes(self, a: PrimExpr, b: PrimExpr, start: PrimExpr | None) -> str:
         return super(CudaEmitter, self).dot_of_bytes(a, b, start)

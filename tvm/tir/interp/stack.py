@@ -15,7 +15,7 @@ import numpy as np
 from tvm.error import message
 from tvm.ffi.registry import get_global_func
 from tvm.ir.op import Op
-from tvm.support.dtype import DataType
+from tvm.support.dtype import DataType, narrow_float_of
 from tvm.tir import expr as e
 from tvm.tir.struct_field import StructField, TypeIndex
 
@@ -197,10 +197,7 @@ def _dtype(code: int, bits: int, lanes: int) -> DataType:
     plain = {0: f"int{bits}", 1: f"uint{bits}", 2: f"float{bits}", 4: f"bfloat{bits}", 6: "bool"}
     if code in plain:
         return DataType(plain[code]).with_lanes(lanes)
-    names = ("float8_e3m4", "float8_e4m3", "float8_e4m3b11fnuz", "float8_e4m3fn",
-             "float8_e4m3fnuz", "float8_e5m2", "float8_e5m2fnuz", "float8_e8m0fnu",
-             "float6_e2m3fn", "float6_e3m2fn", "float4_e2m1fn")  # fmt: skip
-    found = next((n for n in names if DataType(n).type_code == code), None)
+    found = narrow_float_of(code)
     if found is None:
         raise InterpreterError(f"a tensor of type code {code} on the stack")
     return DataType(found).with_lanes(lanes)

@@ -8,10 +8,12 @@ from tvm.ir.expr import PrimExpr
 from tvm.ir.node import with_fields
 from tvm.ir.type import PointerType, PrimType
 from tvm.support.dtype import DataType
+from tvm.support.narrow_floats import FORMATS
 from tvm.target.target import Target
 from tvm.tir import expr as e
 from tvm.tir import stmt as s
 from tvm.tir.buffer import Buffer
+from tvm.tir.float_math.narrow import carrier, narrow, widen
 from tvm.tir.function import PrimFunc
 from tvm.tir.functor import StmtExprMutator, rewrite, walk
 from tvm.tir.op import arith as ops
@@ -95,19 +97,14 @@ class _Promoter(StmtExprMutator):
         """A narrow value as one of the wide type."""
         if not (self._by_bits and value.dtype.is_bfloat16):
             return ops.cast(value, self._up(value.dtype))
-        bits = ops.cast(builtin.reinterpret(_like("uint16", value), value), _like("uint32", value))
-        upper = bits << e.make_const(16, bits.dtype)
-        return builtin.reinterpret(self._up(value.dtype), upper)
+        form = FORMATS["bfloat16"]
+        return widen(builtin.reinterpret(carrier(form, value.dtype), value), form)
 
     def _narrowed(self, value: PrimExpr, dtype: DataType) -> PrimExpr:
         """A wide value as one of the narrow type, the nearest one, of two the even one."""
         if not (self._by_bits and dtype.is_bfloat16 and value.dtype.element_of() is _FLOAT32):
             return ops.cast(value, dtype)
-        bits = builtin.reinterpret(_like("uint32", value), value)
-        one, half = e.make_const(1, bits.dtype), e.make_const(0x7FFF, bits.dtype)
-        places = e.make_const(16, bits.dtype)
-        rounded = bits + (((bits >> places) & one) + half)
-        return builtin.reinterpret(dtype, ops.cast(rounded >> places, _like("uint16", value)))
+        return builtin.reinterpret(dtype, narrow(value, FORMATS["bfloat16"]))
 
     # --- memory of the function's own ---
 
@@ -240,7 +237,8 @@ class StorageChanger(StmtExprMutator):
     def _stored(self, dtype: DataType) -> DataType:
         if not self._narrow(dtype.element_of()):
             return dtype
-        return DataType(f"uint{dtype.bits}").with_lanes(dtype.lanes, dtype.is_scalable)
+        bits = max(dtype.bits, 8)
+        return DataType(f"uint{bits}").with_lanes(dtype.lanes, dtype.is_scalable)
 
     def visit_var_(self, op: e.Var) -> PrimExpr:
         return self._pointer(op)
@@ -305,9 +303,51 @@ class StorageChanger(StmtExprMutator):
         return s.BufferStore(buffer, value, indices, predicate, op.span)
 
 
-def _like(element: str, value: PrimExpr) -> DataType:
-    """The type of such elements with the lanes of the value."""
-    return DataType(element).with_lanes(value.dtype.lanes, value.dtype.is_scalable)
+class CarrierChanger(StorageChanger):
+    """Values of some types are unsigned integers too; what computes on them is for subclasses."""
+
+    def __init__(self, narrow: Matches) -> None:
+        super().__init__(narrow)
+        self._held: dict[e.Var, e.Var] = {}
+
+    def function(self, func: PrimFunc) -> PrimFunc:
+        for param in func.params:
+            self.visit_var_def(param)
+        changed = super().function(func)
+        params = tuple(self._held.get(p, p) for p in changed.params)
+        result = changed.ret_type
+        if isinstance(result, PrimType) and self._stored(result.dtype) is not result.dtype:
+            result = PrimType(self._stored(result.dtype))
+        same = all(a is b for a, b in zip(params, changed.params))
+        if same and result is changed.ret_type:
+            return changed
+        return with_fields(changed, params=params, ret_type=result)
+
+    def visit_var_def(self, var: e.Var) -> e.Var:
+        held = self._stored(var.dtype)
+        if held is var.dtype:
+            return super().visit_var_def(var)
+        if var not in self._held:
+            self._held[var] = e.Var(var.name, held, var.span)
+        return self._held[var]
+
+    def visit_var_(self, op: e.Var) -> PrimExpr:
+        held = self._held.get(op)
+        return super().visit_var_(op) if held is None else held
+
+    def visit_let_(self, op: e.Let) -> PrimExpr:
+        value = self.visit_expr(op.value)
+        var = self.visit_var_def(op.var)
+        body = self.visit_expr(op.body)
+        if value is op.value and body is op.body and var is op.var:
+            return op
+        return e.Let(var, value, body, op.span)
+
+    def visit_buffer_load_(self, op: e.BufferLoad) -> PrimExpr:
+        return StmtExprMutator.visit_buffer_load_(self, op)
+
+    def visit_buffer_store_(self, op: s.BufferStore) -> s.Stmt:
+        return StmtExprMutator.visit_buffer_store_(self, op)
 
 
 def _bits(value: PrimExpr, dtype: DataType, otherwise: PrimExpr) -> PrimExpr:

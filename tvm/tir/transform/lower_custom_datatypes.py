@@ -20,11 +20,10 @@ from tvm.target import datatype
 from tvm.target.target import Target
 from tvm.tir import expr as e
 from tvm.tir import stmt as s
-from tvm.tir.custom_datatypes import carrier
 from tvm.tir.function import PrimFunc
 from tvm.tir.functor import rewrite, walk
 
-from .float_legalizer import StorageChanger
+from .float_legalizer import CarrierChanger
 from .pass_form import tir_pass
 
 Rule = Callable[[PrimExpr], PrimExpr]
@@ -62,49 +61,14 @@ def _is_concerned(func: PrimFunc) -> bool:
     return False
 
 
-class _Lowerer(StorageChanger):
+class _Lowerer(CarrierChanger):
     def __init__(self, target: str) -> None:
         super().__init__(lambda dtype: dtype.is_custom)
         self._target = target
-        self._values: dict[e.Var, e.Var] = {}
 
     def _rule(self, op_name: str, dtype: DataType, **names: str) -> Rule:
         source = datatype.get_type_name(dtype.type_code)
         return datatype.find_lower_func(self._target, op_name, source, **names)
-
-    # --- what holds values ---
-
-    def visit_var_def(self, var: e.Var) -> e.Var:
-        if not var.dtype.is_custom:
-            return super().visit_var_def(var)
-        held = e.Var(var.name, carrier(var.dtype), var.span)
-        self._values[var] = held
-        return held
-
-    def visit_var_(self, op: e.Var) -> PrimExpr:
-        held = self._values.get(op)
-        return super().visit_var_(op) if held is None else held
-
-    def visit_let_(self, op: e.Let) -> PrimExpr:
-        value = self.visit_expr(op.value)
-        return e.Let(self.visit_var_def(op.var), value, self.visit_expr(op.body), op.span)
-
-    def visit_let_stmt_(self, op: s.LetStmt) -> s.Stmt:
-        value = self.visit_expr(op.value)
-        var = self.visit_var_def(op.var)
-        return s.LetStmt(var, value, self.visit_stmt(op.body), op.span)
-
-    def visit_buffer_load_(self, op: e.BufferLoad) -> PrimExpr:
-        predicate = None if op.predicate is None else self.visit_expr(op.predicate)
-        buffer, indices = self.visit_buffer_use(op.buffer), self.visit_exprs(op.indices)
-        if buffer is op.buffer and indices is op.indices and predicate is op.predicate:
-            return op
-        return e.BufferLoad(buffer, indices, predicate, op.span)
-
-    def visit_buffer_store_(self, op: s.BufferStore) -> s.Stmt:
-        predicate = None if op.predicate is None else self.visit_expr(op.predicate)
-        buffer, indices = self.visit_buffer_use(op.buffer), self.visit_exprs(op.indices)
-        return s.BufferStore(buffer, self.visit_expr(op.value), indices, predicate, op.span)
 
     # --- what computes ---
 

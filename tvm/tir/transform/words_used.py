@@ -13,6 +13,8 @@ from typing import Any, Final
 from tvm.arith.deep_equal import PAIRS
 from tvm.ir.expr import GlobalVar, PrimExpr
 from tvm.ir.op import Op
+from tvm.ir.type import PointerType, PrimType
+from tvm.support.dtype import DataType
 from tvm.tir import expr as e
 from tvm.tir import stmt as s
 from tvm.tir.functor import children
@@ -25,8 +27,8 @@ _known: dict[int, tuple[s.Stmt, frozenset[str]]] = {}  # by the identity of the 
 
 
 def words_used(body: s.Stmt) -> frozenset[str]:
-    """The names of operators that are called (`tir.exp`), of kinds of nodes (`FloorDiv`), and the
-    words above for what these do not tell."""
+    """The names of operators that are called (`tir.exp`), of kinds of nodes (`FloorDiv`), of narrow
+    floating types (`bfloat16`), and the words above for what these do not tell."""
     found = _known.get(id(body))
     if found is not None and found[0] is body:
         return found[1]
@@ -37,9 +39,18 @@ def words_used(body: s.Stmt) -> frozenset[str]:
     return words
 
 
+def element_of(var: e.Var) -> DataType:
+    """The type of a variable; of a pointer, that of what it points to."""
+    kind = var.type_annotation
+    if isinstance(kind, PointerType) and isinstance(kind.element_type, PrimType):
+        return kind.element_type.dtype
+    return var.dtype
+
+
 def _words(body: s.Stmt) -> frozenset[str]:
     found: set[str] = set()
     kinds: set[type] = set()
+    dtypes: set[DataType] = set()  # wherever values come from, and go to
     stack: list[Any] = [body]
     while stack:
         node = stack.pop()
@@ -59,10 +70,21 @@ def _words(body: s.Stmt) -> frozenset[str]:
             elif isinstance(node.op, GlobalVar):
                 found.add(FUNCTION)
             below = node.args
+            dtypes.add(node.dtype)
+            dtypes.update([arg.dtype for arg in below if isinstance(arg, PrimExpr)])
         elif isinstance(node, (PrimExpr, s.Stmt)):
             kinds.add(kind)
-            if isinstance(node, (e.BufferLoad, s.BufferStore)) and node.predicate is not None:
-                found.add(MASK)
+            if isinstance(node, (e.BufferLoad, s.BufferStore)):
+                dtypes.add(node.buffer.dtype)
+                if node.predicate is not None:
+                    found.add(MASK)
+            elif isinstance(node, e.Cast):
+                dtypes.update((node.dtype, node.value.dtype))
+            elif isinstance(node, (s.Allocate, s.AllocateConst)):
+                dtypes.add(node.dtype)
+            elif isinstance(node, s.LetStmt):
+                dtypes.add(element_of(node.var))
             below = children(node)
         stack += [child for child in below if type(child) not in _LEAVES]
-    return frozenset(found | {kind.__name__ for kind in kinds})
+    floats = [str(dtype.element_of()) for dtype in dtypes if dtype.is_floating and dtype.bits < 32]
+    return frozenset(found.union(floats, [kind.__name__ for kind in kinds]))
