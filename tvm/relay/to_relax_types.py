@@ -101,7 +101,11 @@ def _again(given: Mapping[TirVar, PrimExpr], value: PrimExpr) -> PrimExpr:
 
 
 def lowered(bb: BlockBuilder, call: Call, args: Sequence[Any]) -> Any:
-    """What a call of an operator means in Relax, for operands in Relax."""
+    """What a call of an operator with a type means in Relax, for operands in Relax."""
+    return _in_dtype_of(bb, _meaning(bb, call, args), call.checked_type_)
+
+
+def _meaning(bb: BlockBuilder, call: Call, args: Sequence[Any]) -> Any:
     rule = call.op.get_attr("FRelayLower")  # type: ignore[attr-defined]
     if rule is None and call.op.get_attr("FRelayNumbers") is not None:  # type: ignore[attr-defined]
         raise NotFirstOrder(f"{call.op}: the shape of the result is a value of the program")
@@ -115,7 +119,7 @@ def lowered(bb: BlockBuilder, call: Call, args: Sequence[Any]) -> Any:
                 legal="operators of relay.op",
             )
         )
-    return _in_dtype_of(bb, bb.normalize(rule(bb, *args, **options_of(call))), call.checked_type_)
+    return bb.normalize(rule(bb, *args, **options_of(call)))
 
 
 def _in_dtype_of(bb: BlockBuilder, made: Any, found: Type | None) -> Any:
@@ -149,7 +153,7 @@ def type_by_meaning(call: Call, types: Sequence[Type]) -> Type:
     bb.begin_scope(params)
     bb.begin_binding_block()
     try:
-        made = lowered(bb, call, params)
+        made = _meaning(bb, call, params)  # what type the call had is asked for anew
     except DiagnosticError:
         raise
     except (TVMError, TypeError, ValueError, IndexError, AssertionError) as err:

@@ -175,3 +175,55 @@ def test_affine_types_are_nodes() -> None:
     one = TensorAffineType(c(2.0), c(0), "int8", 1)
     assert (one.dtype, one.axis) == ("int8", 1)
     assert TupleAffineType([one]).types[0] is one
+
+
+@pytest.mark.parametrize(
+    "mean",
+    [
+        lambda x: relay.nn.avg_pool2d(x, (3, 3)),
+        lambda x: relay.nn.global_avg_pool2d(x),
+        lambda x: relay.nn.adaptive_avg_pool1d(relay.reshape(x, (1, 3, 36)), 4),
+    ],
+)
+@pytest.mark.parametrize(("scale", "zero"), [(2.0, 5), (0.2, 5), (0.7, -3)])
+def test_means_round_in_steps_of_the_result(mean: Any, scale: float, zero: int) -> None:
+    compare(whole(mean(real(X, 2.0, 5)), scale, zero))
+
+
+@pytest.mark.parametrize(("dtype", "zero"), [("int8", 0), ("int8", 7), ("int32", 0)])
+@pytest.mark.parametrize("constant", [False, True])
+def test_a_bias_is_added_in_32_bits(dtype: str, zero: int, constant: bool) -> None:
+    x = var("x", 4, 6, dtype=dtype)
+    values = np.linspace(-90, 90, 6).astype("float32")
+    bias = c(values) if constant else real(var("b", 6), 1.5, 1)
+    compare(whole(relay.nn.bias_add(real(x, 2.0, zero), bias), 4.0))
+
+
+def test_integers_that_stand_for_several_numbers() -> None:
+    joined = relay.concatenate([real(X, 0.5, 1), real(X, 1.5, 2), real(X, 2.0, -3)], 1)
+    compare(whole(joined, 1.5))
+    compare(whole(relay.add(real(X, 0.5), real(X, 0.25, 3)), 0.5))
+
+
+@pytest.mark.parametrize("method", ["linear", "nearest_neighbor", "cubic"])
+def test_pictures_in_another_size(method: str) -> None:
+    body = whole(relay.image.resize2d(real(X, 2.0, 5), (4, 9), method=method), 2.0, 5)
+    if method != "cubic":
+        compare(body)
+        return
+    before = module(body)  # cubic weights overshoot what integers of a type can hold
+    assert ops(t.FakeQuantizationToInteger()(before)) == ops(before)
+    with pytest.raises(TVMError, match=r"image\.resize2d in integers"):
+        t.FakeQuantizationToInteger(hard_fail=True)(before)
+
+
+def test_rules_refuse_in_their_own_way() -> None:
+    def refuse(expr: Any, type_map: Any) -> Any:
+        raise NotImplementedError("not today")
+
+    before = module(whole(relay.exp(real(X, 0.1)), 1.0))
+    with TempOpAttr("exp", "FTVMFakeQuantizationToInteger", refuse):
+        after = t.FakeQuantizationToInteger(use_qat=True)(before)
+        assert ops(after) == ops(before)
+        with pytest.raises(NotImplementedError, match="not today"):
+            t.FakeQuantizationToInteger(hard_fail=True)(before)

@@ -138,9 +138,19 @@ def register_unary_identity(op_name: str) -> Any:
 for _name in (
     "reshape", "squeeze", "strided_slice", "transpose", "expand_dims", "nn.max_pool2d",
     "nn.batch_flatten", "nn.depth_to_space", "nn.space_to_depth", "max", "min",
-    "image.resize2d", "nn.upsampling", "copy", "tile", "repeat", "reverse",
+    "nn.upsampling", "copy", "tile", "repeat", "reverse",
 ):  # fmt: skip
     register_unary_identity(_name)
+
+
+@_rule_for("image.resize2d")
+def resize2d(expr: Any, type_map: TypeMap) -> Result:
+    """Means of neighbours, which lie between them; cubic weights overshoot, and integers wrap."""
+    if expr.attrs.method == "cubic":
+        raise TVMError(
+            message("image.resize2d in integers", found="cubic", legal="linear, nearest_neighbor")
+        )
+    return [expr, type_map[expr.args[0]]]
 
 
 @_rule_for("broadcast_to")
@@ -178,34 +188,49 @@ def split(expr: Any, type_map: TypeMap) -> Result:
 # --- pooling and means: in 32 bits, and back ---
 
 
-def _in_wide(expr: Any, type_map: TypeMap) -> Result:
-    t = type_map[expr.args[0]]
-    wide = Call(expr.op, [R.cast(expr.args[0], "int32"), *expr.args[1:]], expr.attrs)
-    return [R.cast(wide, str(t.dtype)), t]
+def _rescaled(expr: Any, type_map: TypeMap) -> Result:
+    """The mean of integers that have the result's parameters already, in 32 bits.
+
+    What a mean loses below one is then a part of the result's step, not of the operand's.
+    """
+    arg, out_t = expr.args[0], type_map[expr]
+    t = type_map[arg]
+    if _same(t, out_t):
+        arg = R.cast(arg, "int32")
+    else:
+        wide = TensorAffineType(out_t.scale, out_t.zero_point, "int32", out_t.axis)
+        arg = _as_type(arg, t, wide)
+    out = Call(expr.op, [arg, *expr.args[1:]], expr.attrs)
+    if str(out_t.dtype) == "int32":
+        return [out, out_t]
+    limits = np.iinfo(str(out_t.dtype))
+    return [R.cast(R.clip(out, float(limits.min), float(limits.max)), str(out_t.dtype)), out_t]
 
 
 @_rule_for("nn.avg_pool2d")
 def avgpool2d(expr: Any, type_map: TypeMap) -> Result:
     """The mean of each window."""
-    return _in_wide(expr, type_map)
+    return _rescaled(expr, type_map)
 
 
 @_rule_for("nn.adaptive_avg_pool1d")
 def adaptive_avgpool1d(expr: Any, type_map: TypeMap) -> Result:
     """The mean of each window."""
-    return _in_wide(expr, type_map)
+    return _rescaled(expr, type_map)
 
 
 @_rule_for("nn.global_avg_pool2d")
 def global_avgpool2d(expr: Any, type_map: TypeMap) -> Result:
     """The mean of each image."""
-    return _in_wide(expr, type_map)
+    return _rescaled(expr, type_map)
 
 
 @_rule_for("mean")
 def mean(expr: Any, type_map: TypeMap) -> Result:
-    """The mean over axes."""
-    return _in_wide(expr, type_map)
+    """The mean over axes, in 32 bits and back in the type of the operand."""
+    t = type_map[expr.args[0]]
+    wide = Call(expr.op, [R.cast(expr.args[0], "int32"), *expr.args[1:]], expr.attrs)
+    return [R.cast(wide, str(t.dtype)), t]
 
 
 # --- products ---
@@ -266,16 +291,19 @@ def batch_matmul(expr: Any, type_map: TypeMap) -> Result:
 
 @_rule_for("nn.bias_add")
 def bias_add(expr: Any, type_map: TypeMap) -> Result:
-    """A bias with the parameters of what it is added to."""
+    """A bias in steps of what it is added to, and without a zero point; sums have 32 bits."""
     x, bias = expr.args
     t = type_map[x]
+    sums = TensorAffineType(t.scale, t.zero_point, "int32", t.axis)
+    steps = TensorAffineType(t.scale, get_zeros(t.zero_point), "int32", t.axis)
     if bias in type_map:
         b_t = type_map[bias]
         moved = TensorAffineType(b_t.scale, b_t.zero_point, b_t.dtype, 0)
-        bias = _as_type(bias, moved, t)
+        bias = _as_type(bias, moved, steps)
     else:
-        bias = _constant(bias, t, 0)
-    return [Call(expr.op, [x, bias], expr.attrs), t]
+        bias = _constant(bias, steps, 0)
+    wide = x if str(t.dtype) == "int32" else R.cast(x, "int32")
+    return [Call(expr.op, [wide, bias], expr.attrs), sums]
 
 
 def _constant(value: RelaxExpr, t: TensorAffineType, axis: int | None = None) -> Any:
@@ -525,7 +553,7 @@ def _in_integers(end: Call, hard_fail: bool, optional: Sequence[str]) -> RelaxEx
             return end
     try:
         return _rewritten(end, region, optional)
-    except (TVMError, KeyError, TypeError, ValueError):
+    except Exception:  # rules are users' too, and refuse in their own way
         if hard_fail:
             raise
         return end  # what a rule does not take stays in real numbers
@@ -545,8 +573,12 @@ def _rewritten(end: Call, region: _Region, optional: Sequence[str]) -> RelaxExpr
             types[post] = _affine(expr) if _is(expr, "qnn.dequantize") else out_t
             rule = _rule_of(expr.op, optional)
             assert rule is not None, "all calls have one"
-            made[id(expr)], found = rule(post, types)
-            types[made[id(expr)]] = found
+            value, found = rule(post, types)
+            twice = _is(expr, "qnn.dequantize") and value in types
+            if twice and not _agree(types[value], found):
+                value = R.copy(value)  # the same integers stand for other numbers here
+            made[id(expr)] = value
+            types[value] = found
         elif isinstance(expr, Tuple):
             fields = [made[id(field)] for field in expr.fields]
             made[id(expr)] = rebuild(expr, fields)
@@ -560,6 +592,12 @@ def _rewritten(end: Call, region: _Region, optional: Sequence[str]) -> RelaxExpr
             made[id(expr)] = expr
     result: RelaxExpr = made[id(end)]
     return result
+
+
+def _agree(a: Any, b: Any) -> bool:
+    if isinstance(a, TensorAffineType) and isinstance(b, TensorAffineType):
+        return _same(a, b) and a.axis == b.axis
+    return a is b
 
 
 @expr_pass("FakeQuantizationToInteger", opt_level=0)
@@ -621,7 +659,7 @@ def _real_result(call: Any, optional: Sequence[str], hard_fail: bool) -> RelaxEx
         rule = _rule_of(call.op, optional)
         assert rule is not None, "the operators have one"
         out, t = rule(post, types)
-    except (TVMError, KeyError, TypeError, ValueError):
+    except Exception:  # rules are users' too, and refuse in their own way
         if hard_fail:
             raise
         return None
