@@ -25,6 +25,7 @@ from tvm.ffi import register_global_func, remove_global_func
 from tvm.ir.op import Op
 from tvm.runtime import tensor
 from tvm.script import tir as T
+from tvm.support.dtype import DataType
 from tvm.tir import expr as e
 from tvm.tir import interp
 from tvm.tir import stmt as s
@@ -407,6 +408,32 @@ def test_scaling_is_one_instruction_where_the_cpu_has_it(cpu: str) -> None:
     text = compiled(kernel([b], s.BufferStore(b, value, [at])), target=target).inspect_source()
     assert ("@llvm.ldexp.v16f32.v16i32" in text) == (cpu == "skylake-avx512")
     assert ("@ldexpf" in text) == (cpu == "haswell")
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("lanes", [1, 2, 4, 8, 16, 24, 32, 48, 64])
+def test_scaling_takes_the_floor_of_a_float(dtype: str, lanes: int) -> None:
+    """As VSCALEF does, where the vectors fill its registers; by integers everywhere else."""
+    rng = np.random.default_rng(lanes)
+    a = rng.uniform(-2, 2, lanes).astype(dtype)
+    b = rng.uniform(-40, 40, lanes).astype(dtype)
+
+    def scaled(x: tvm.tir.PrimExpr, y: tvm.tir.PrimExpr) -> tvm.tir.PrimExpr:
+        floor = e.Call(y.dtype, Op.get("tir.floor"), [y])
+        power = e.Cast(DataType("int32").with_lanes(x.dtype.lanes), floor)
+        return e.Call(x.dtype, Op.get("tir.ldexp"), [x, power])
+
+    made = evaluate(scaled, a, b, lanes=lanes)
+    np.testing.assert_array_equal(made, np.ldexp(a, np.floor(b).astype("int32")))
+    buffers = [decl_buffer((lanes,), dtype, name) for name in "ab"]
+    loads = [e.BufferLoad(buffer, [e.Ramp(i32(0), i32(1), i32(lanes))] if lanes > 1 else [i32(0)])
+             for buffer in buffers]  # fmt: skip
+    func = kernel(buffers, s.BufferStore(buffers[0], scaled(*loads), loads[0].indices))
+    target = "llvm -mtriple=x86_64-unknown-linux-gnu -mcpu=skylake-avx512"
+    text = compiled(func, target=target).inspect_source()
+    whole = 512 // DataType(dtype).bits
+    filled = lanes in (whole // 4, whole // 2, whole, 2 * whole, 4 * whole, 8 * whole)
+    assert ("@llvm.x86.avx512.mask.scalef.p" in text) == filled
 
 
 def test_a_static_handle_is_a_place_of_the_module() -> None:

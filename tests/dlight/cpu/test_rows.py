@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 import tvm
-from tests.dlight.programs import scheduled, softmax
+from tests.dlight.programs import SPR, scheduled, softmax
 from tvm import te, tir
 from tvm.dlight.cpu import Fallback
 from tvm.tir.functor import walk
@@ -13,6 +13,15 @@ from tvm.tir.functor import walk
 def test_softmax(n: int, c: int) -> None:
     after = scheduled(Fallback(), softmax(n, c))
     assert "passes over each row in one loop" in str(after.attrs["schedule_reason"])
+
+
+def test_a_pass_is_summed_while_it_is_made() -> None:
+    """Of rows of whole vectors: one loop takes the exponentials and adds them up."""
+    text = scheduled(Fallback(), softmax(3, 512), SPR).script()
+    start = text.index('with T.block("E")')
+    assert "for " not in text[start : text.index('with T.block("S_rf_update")')].replace(
+        "for ax0 in T.vectorized", ""
+    )
 
 
 def test_layer_norm() -> None:

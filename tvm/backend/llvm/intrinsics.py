@@ -128,6 +128,9 @@ def _rsqrt(emit: StmtEmitter, op: e.Call) -> str:
 def _ldexp(emit: StmtEmitter, op: e.Call) -> str:
     """x * 2**n; where the CPU has no such instruction, by C, which takes n as int."""
     dtype = op.dtype
+    whole = _floored(op.args[1])
+    if whole is not None and whole.dtype == dtype and _pieces(emit, dtype):
+        return _scale_by_floor(emit, dtype, emit.visit_expr(op.args[0]), emit.visit_expr(whole))
     value, power = emit.visit_expr(op.args[0]), emit.visit_expr(op.args[1])
     exponent = emit.cast(op.args[1].dtype, DataType("int32").with_lanes(dtype.lanes), power)
     if emit.module.has_feature("avx512f"):
@@ -149,6 +152,65 @@ def _scale(emit: StmtEmitter, dtype: DataType, value: str, exponent: str) -> str
     name = f"llvm.ldexp.{mangled(dtype)}.{mangled(ints)}"
     callee = emit.module.declare(name, kind, f"{kind}, {of_ints}")
     return emit.out.temp(f"call {kind} {callee}({kind} {value}, {of_ints} {exponent})")
+
+
+def _floored(exponent: PrimExpr) -> PrimExpr | None:
+    """v where the exponent is int(floor(v)), which VSCALEF takes as it is."""
+    value = exponent.value if isinstance(exponent, e.Cast) else None
+    if isinstance(value, e.Call) and isinstance(value.op, Op) and value.op.name == "tir.floor":
+        (operand,) = value.args
+        assert isinstance(operand, PrimExpr), "floor takes a number"
+        return operand
+    return None
+
+
+def _pieces(emit: StmtEmitter, dtype: DataType) -> int:
+    """The lanes of the registers that a vector takes for VSCALEF; 0 if it takes no whole ones."""
+    if not dtype.is_float or dtype.bits not in (32, 64) or dtype.is_scalable:
+        return 0
+    if not emit.module.has_feature("avx512f"):
+        return 0
+    whole = 512 // dtype.bits
+    registers, left = divmod(dtype.lanes, whole)
+    if registers and not left:
+        return whole if registers & (registers - 1) == 0 else 0
+    short = dtype.lanes in (whole // 4, whole // 2) and emit.module.has_feature("avx512vl")
+    return dtype.lanes if short else 0
+
+
+def _scale_by_floor(emit: StmtEmitter, dtype: DataType, value: str, power: str) -> str:
+    """value * 2**floor(power)."""
+    lanes = _pieces(emit, dtype)
+    short, kind = value_type(dtype.with_lanes(lanes)), value_type(dtype)
+    mask = f"i{max(lanes, 8)}"
+    name = f"llvm.x86.avx512.mask.scalef.p{'s' if dtype.bits == 32 else 'd'}.{dtype.bits * lanes}"
+    last = ", i32 4" if dtype.bits * lanes == 512 else ""  # rounded as usual
+    callee = emit.module.declare(
+        name, short, f"{short}, {short}, {short}, {mask}{', i32' if last else ''}"
+    )
+
+    def part(of: str, first: int) -> str:
+        if lanes == dtype.lanes:
+            return of
+        picks = ", ".join(f"i32 {first + lane}" for lane in range(lanes))
+        return emit.out.temp(f"shufflevector {kind} {of}, {kind} poison, <{lanes} x i32> <{picks}>")
+
+    made = [
+        emit.out.temp(
+            f"call {short} {callee}({short} {part(value, first)}, {short} {part(power, first)}, "
+            f"{short} poison, {mask} -1{last})"
+        )
+        for first in range(0, dtype.lanes, lanes)
+    ]
+    while len(made) > 1:
+        size = dtype.lanes // len(made)
+        both = ", ".join(f"i32 {lane}" for lane in range(2 * size))
+        half = value_type(dtype.with_lanes(size))
+        made = [
+            emit.out.temp(f"shufflevector {half} {a}, {half} {b}, <{2 * size} x i32> <{both}>")
+            for a, b in zip(made[::2], made[1::2])
+        ]
+    return made[0]
 
 
 @_rule("isnan", "isinf", "isfinite")

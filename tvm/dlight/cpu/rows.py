@@ -11,6 +11,7 @@ The row stays in the innermost cache between the passes.
 from __future__ import annotations
 
 from tvm.target.cpu_model import CpuModel
+from tvm.tir.block_scope import StmtSRef
 from tvm.tir.expr import IntImm, Var
 from tvm.tir.functor import walk
 from tvm.tir.schedule import BlockRV, LoopRV, Schedule, ScheduleError
@@ -21,7 +22,7 @@ from .access import access_strides, flops, is_vectorizable, volume
 from .base import Decompositions, root_blocks
 from .cost import bytes_us, flops_us, share_out
 from .elementwise import vector_width
-from .reduction import keep_whole, try_along, vectorize_stage
+from .reduction import keep_whole, split_loops, try_along, vectorize_stage
 
 
 def schedule_rows(sch: Schedule, cpu: CpuModel, later: Decompositions) -> str | None:
@@ -50,11 +51,50 @@ def schedule_rows(sch: Schedule, cpu: CpuModel, later: Decompositions) -> str | 
         except ScheduleError:
             break
         moved.append(block)
+    done = _sum_while_made(sch, moved, row, cpu, later)
     for block in moved:
-        _vectorize(sch, block, row, cpu, later)
+        if sch.get_sref(block) not in done:
+            _vectorize(sch, block, row, cpu, later)
     _vectorize(sch, last, row, cpu, later)
     spread = share_out(sch, [row], cpu, work, sch.get(last))
     return f"{len(moved) + 1} passes over each row in one loop, {spread}"
+
+
+def _sum_while_made(
+    sch: Schedule, moved: list[BlockRV], row: LoopRV, cpu: CpuModel, later: Decompositions
+) -> set[StmtSRef]:
+    """Reduce what a pass makes in the same loop, while it is in registers; returns the blocks."""
+    done: set[StmtSRef] = set()
+    inside = {sch.get_sref(block) for block in moved}
+    for block in moved:
+        if sch.get(block).init is None:
+            continue
+        makers = [maker for maker in sch.get_producers(block) if sch.get_sref(maker) in inside]
+        if len(makers) != 1 or sch.get(makers[0]).init is not None:
+            continue
+        made, depth = makers[0], _depth(sch, makers[0], row)
+        below = sch.get_loops(made)[depth:]
+        lanes, steps = split_loops(sch, block, depth)
+        if len(below) != 1 or len(lanes) != 1 or len(steps) != 1:
+            continue
+        width = sch.get(lanes[0]).extent
+        sizes = [sch.get(loop).extent for loop in (below[0], steps[0])]
+        if not isinstance(width, IntImm) or not all(isinstance(size, IntImm) for size in sizes):
+            continue
+        if width.value < cpu.lanes(32) or sizes[0].value != sizes[1].value * width.value:
+            continue
+        outer, inner = sch.split(below[0], factors=[None, width.value])
+        sch.reverse_compute_at(block, outer)
+        sch.vectorize(inner)
+        sch.vectorize(sch.get_loops(block)[-1])
+        later.append((block, outer))
+        done |= {sch.get_sref(block), sch.get_sref(made)}
+    return done
+
+
+def _depth(sch: Schedule, block: BlockRV, row: LoopRV) -> int:
+    """How many loops stand around a block up to that of the rows."""
+    return [sch.get_sref(l) for l in sch.get_loops(block)].index(sch.get_sref(row)) + 1
 
 
 def _row_count(sch: Schedule, blocks: list[BlockRV], last: BlockRV) -> int | None:
@@ -111,7 +151,7 @@ def _vectorize(
     sch: Schedule, block: BlockRV, row: LoopRV, cpu: CpuModel, later: Decompositions
 ) -> None:
     node: Block = sch.get(block)
-    depth = [sch.get_sref(l) for l in sch.get_loops(block)].index(sch.get_sref(row)) + 1
+    depth = _depth(sch, block, row)
     if node.init is not None:
         vectorize_stage(sch, block, later, depth)
         return

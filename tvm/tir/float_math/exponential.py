@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, NamedTuple
 
 from tvm.ir.expr import PrimExpr
 from tvm.tir.op import arith
@@ -58,33 +58,34 @@ def exp(steps: Steps, x: PrimExpr) -> PrimExpr:
 def exp_steps(steps: Steps, x: PrimExpr, *, halved: bool = False) -> PrimExpr:
     """e**x, or half of it, as steps of a longer computation."""
     x = steps.clamp(x, *EXP_RANGE[steps.form.bits])
-    p, shifted = _exp_parts(steps, x)
-    return scaled(steps, p, shifted, -1 if halved else 0)
+    p, power = _exp_parts(steps, x)
+    return scaled(steps, p, power, -1 if halved else 0)
 
 
 def small_exp_steps(steps: Steps, x: PrimExpr) -> PrimExpr:
     """e**x for x that gives a normal number; any number for NaN."""
-    p, shifted = _exp_parts(steps, x)
+    p, (shifted, _) = _exp_parts(steps, x)
     # what is whole stands in the low bits, and is added to the exponent
     up = arith.shift_left(steps.bits(shifted), steps.whole(steps.form.mantissa))
     return steps.from_bits(steps.bits(p) + up)
 
 
-def _exp_parts(steps: Steps, x: PrimExpr) -> tuple[PrimExpr, PrimExpr]:
-    """e**x / 2**n, and n as `nearest_power` has it."""
+def _exp_parts(steps: Steps, x: PrimExpr) -> tuple[PrimExpr, Power]:
+    """e**x / 2**n, and n."""
     high, low = LN2[steps.form.bits]
     x = steps.let("exp_x", x)
-    shifted, n = nearest_power(steps, x, LOG2_E)
+    power = nearest_power(steps, x, LOG2_E)
+    n = power.n
     r = steps.let("exp_r", (x - n * steps.const(high)) - n * steps.const(low))
     q = steps.polynomial(r, EXP_Q[steps.form.bits])
-    return q * (r * r) + r + steps.const(1.0), shifted
+    return q * (r * r) + r + steps.const(1.0), power
 
 
 def exp2(steps: Steps, x: PrimExpr) -> PrimExpr:
     """2**x."""
     x = steps.let("exp_x", steps.clamp(x, *EXP2_RANGE[steps.form.bits]))
-    shifted, n = nearest_power(steps, x, 1.0)
-    return steps.result(scaled(steps, exp2_part(steps, x - n), shifted))
+    power = nearest_power(steps, x, 1.0)
+    return steps.result(scaled(steps, exp2_part(steps, x - power.n), power))
 
 
 def exp2_part(steps: Steps, r: PrimExpr) -> PrimExpr:
@@ -97,26 +98,34 @@ def exp10(steps: Steps, x: PrimExpr) -> PrimExpr:
     """10**x."""
     high, low = LOG10_2[steps.form.bits]
     x = steps.let("exp_x", steps.clamp(x, *EXP10_RANGE[steps.form.bits]))
-    shifted, n = nearest_power(steps, x, LOG2_10)
-    rest = (x - n * steps.const(high)) - n * steps.const(low)
+    power = nearest_power(steps, x, LOG2_10)
+    rest = (x - power.n * steps.const(high)) - power.n * steps.const(low)
     r = steps.let("exp_r", rest * steps.const(LN_10))
     p = steps.polynomial(r, EXP_Q[steps.form.bits]) * (r * r) + r + steps.const(1.0)
-    return steps.result(scaled(steps, p, shifted))
+    return steps.result(scaled(steps, p, power))
 
 
-def nearest_power(steps: Steps, x: PrimExpr, scale: float) -> tuple[PrimExpr, PrimExpr]:
-    """n = round(x * scale), as a float whose low bits are n, and as a float that is n."""
+class Power(NamedTuple):
+    """A whole number n."""
+
+    shifted: PrimExpr  # a float whose low bits are n
+    n: PrimExpr  # a float that is n
+
+
+def nearest_power(steps: Steps, x: PrimExpr, scale: float) -> Power:
+    """n = round(x * scale)."""
     product = x if scale == 1.0 else x * steps.const(scale)
     shifted = steps.let("exp_shifted", product + steps.const(steps.form.magic))
-    return shifted, steps.let("exp_n", shifted - steps.const(steps.form.magic))
+    return Power(shifted, steps.let("exp_n", shifted - steps.const(steps.form.magic)))
 
 
-def scaled(steps: Steps, p: PrimExpr, shifted: PrimExpr, extra: int = 0) -> PrimExpr:
-    """p * 2**(n + extra), where the low bits of `shifted` are n."""
+def scaled(steps: Steps, p: PrimExpr, power: Power, extra: int = 0) -> PrimExpr:
+    """p * 2**(n + extra)."""
+    if steps.can_scale:  # by an instruction that takes the floor of a float
+        n = power.n + steps.const(extra) if extra else power.n
+        return math_ops.ldexp(p, arith.cast(math_ops.floor(n), steps.typed("int32")))
     whole = steps.form.integer
-    n = steps.bits(shifted) - steps.whole(steps.form.magic_bits - extra)
-    if steps.can_scale:
-        return math_ops.ldexp(p, arith.cast(n, steps.typed("int32")))
+    n = steps.bits(power.shifted) - steps.whole(steps.form.magic_bits - extra)
     # in two steps, as 2**n alone may be no number where the product is one
     n = steps.let("exp_bits", n)
     half = steps.let("exp_half", arith.shift_right(n, steps.const(1, whole)))

@@ -113,8 +113,8 @@ def _double_power(steps: Steps, a: PrimExpr, y: PrimExpr) -> PrimExpr:
     # the limits keep the parts apart; beyond them the result is zero or infinite
     high = steps.let("pow_e", steps.clamp(e[0], -1100.0, 1100.0))
     low = steps.select(steps.absolute(high) < steps.const(1100.0), e[1], zero)
-    shifted, n = nearest_power(steps, high, 1.0)
-    return scaled(steps, exp2_part(steps, (high - n) + low), shifted)
+    power = nearest_power(steps, high, 1.0)
+    return scaled(steps, exp2_part(steps, (high - power.n) + low), power)
 
 
 def _special(steps: Steps, x: PrimExpr, y: PrimExpr, a: PrimExpr, value: PrimExpr) -> PrimExpr:
