@@ -6,6 +6,7 @@ type, or (shape, what): `positive`, `unit` (within (-1, 1)), `index:N` (int64 be
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -298,6 +299,12 @@ REDUCTION = [
     case("diff none", lambda x, y: torch.diff(x, 0, 2, y, y), X, (2, 3, 1)),
     case("dist", torch.dist, X, X),
     case("trace", torch.trace, (3, 4)),
+    *[
+        case(f"linalg.norm {order}", lambda x, order=order: torch.linalg.norm(x, order), (3, 4))
+        for order in (None, "fro", 1, -1, math.inf, -math.inf)
+    ],
+    case("linalg.norm along two axes", lambda x: torch.linalg.norm(x, 1, (2, 0), True), X),
+    case("linalg.norm along one axis", lambda x: torch.linalg.norm(x, 1, 1), X),
 ]
 LINEAR = [
     case("mm", torch.mm, (3, 4), (4, 5)),
@@ -851,6 +858,13 @@ ATTENTION = [
         (2, 4, 5, 8),
         (2, 2, 6, 8),
         (2, 2, 6, 8),
+    ),
+    case(
+        "multi_head_attention with more places",
+        lambda x, w, bias, key, mask: F.multi_head_attention_forward(
+            x, x, x, 4, 2, w, bias, key, key, True, 0.0, w[:4], bias[:4], False, attn_mask=mask
+        ),
+        (3, 2, 4), (12, 4), (12,), (1, 1, 4), ((3, 3), "unit"),
     ),
 ]
 FAMILIES = {

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from tvm.error import OpAttributeUnImplemented
 from tvm.relax.frontend.torch import from_fx
 from tvm.relax.frontend.torch.registry import modules
 
@@ -53,6 +54,7 @@ MODULES: list[tuple[Any, tuple[Any, ...]]] = [
     (nn.MultiheadAttention(8, 2), ((5, 2, 8),) * 3),
     (nn.MultiheadAttention(8, 2, kdim=4, vdim=6, batch_first=True),
      ((2, 5, 8), (2, 3, 4), (2, 3, 6))),
+    (nn.MultiheadAttention(8, 2, add_bias_kv=True, add_zero_attn=True), ((5, 2, 8),) * 3),
 ]  # fmt: skip
 
 
@@ -92,6 +94,19 @@ def test_losses(module: Any, target: str) -> None:
     args = [scores, wanted]
     mod = from_fx(torch.fx.symbolic_trace(Outer()), [(arg.shape, arg.dtype) for arg in args])
     assert_same(interpreted(mod, args), module(*args))
+
+
+def test_rows_that_would_be_shortened_in_place_are_refused() -> None:
+    class Outer(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.table = nn.Embedding(5, 3, max_norm=1.0)
+
+        def forward(self, x: Any) -> Any:
+            return self.table(x)
+
+    with pytest.raises(OpAttributeUnImplemented, match="max_norm"):
+        from_fx(torch.fx.symbolic_trace(Outer()), [((4,), "int64")])
 
 
 def test_each_module_is_one_of_torch() -> None:

@@ -9,11 +9,11 @@ import pytest
 from tvm import relax
 from tvm.error import OpAttributeUnImplemented
 from tvm.relax.block_builder import BlockBuilder
-from tvm.relax.frontend.torch import from_exported_program
+from tvm.relax.frontend.torch import from_exported_program, from_fx
 from tvm.relax.frontend.torch.sorting import searchsorted
 
 from .cases import FAMILIES, Case
-from .running import assert_same, check, compiled, exported
+from .running import assert_same, check, compiled, exported, interpreted, module_of
 
 torch = pytest.importorskip("torch")
 x = relax.Var("x", relax.TensorStructInfo((2, 3), "float32"))
@@ -38,3 +38,13 @@ def test_how_many_follows_from_values() -> None:
     wanted = torch.randn(6, 4)
     run = compiled(from_exported_program(exported(func, torch.randn(6, 4))))
     assert_same(run(wanted), func(wanted))
+
+
+@pytest.mark.parametrize("flags", [{}, {"return_counts": True}, {"return_inverse": True}])
+def test_traced_unique_gives_what_is_asked_for(flags: dict[str, bool]) -> None:
+    def func(x: Any) -> Any:
+        return torch.unique(x, **flags)
+
+    values = torch.tensor([3.0, 1.0, 3.0, 2.0])
+    mod = from_fx(torch.fx.symbolic_trace(module_of(func)), [((4,), "float32")])
+    assert_same(interpreted(mod, [values]), func(values))

@@ -7,6 +7,7 @@ from typing import Any
 
 from tvm.relax import op
 from tvm.relax.block_builder import BlockBuilder
+from tvm.relax.struct_info import ShapeExpr
 
 from .registry import convert
 from .values import Expr, Size, dtype_of, length, product, rank, scalar, sizes
@@ -141,6 +142,10 @@ def multi_head_attention_forward(
         for x, w, b in zip((query, key, value), weights, biases)
     )
     mask = _mask(bb, q, attn_mask, key_padding_mask, num_heads)
+    for more in _more_places(bb, k, bias_k, bias_v, add_zero_attn):
+        k, v = (bb.emit(op.concat([x, one], 2)) for x, one in zip((k, v), more))
+        if mask is not None:  # nothing hides them
+            mask = bb.emit(op.nn.pad(mask, [0, 0] * (rank(mask) - 1) + [0, 1]))
     dtype = dtype_of(q)
     product = op.matmul(q, op.permute_dims(k, [0, 1, 3, 2]))
     scores = bb.emit(op.multiply(product, scalar(1.0 / math.sqrt(size), dtype)))
@@ -155,6 +160,22 @@ def multi_head_attention_forward(
     if batched:
         return made, shown
     return op.squeeze(made, [1]), None if shown is None else op.squeeze(shown, [0])
+
+
+def _more_places(
+    bb: BlockBuilder, k: Expr, bias_k: Expr | None, bias_v: Expr | None, zero: bool
+) -> list[tuple[Expr, Expr]]:
+    """Keys and values that are learned, and zeros: one place each behind those of the sequence."""
+    batch, heads, _, size = sizes(k)
+    found: list[tuple[Expr, Expr]] = []
+    if bias_k is not None and bias_v is not None:
+        learned = [bb.emit(op.reshape(x, [1, heads, 1, size])) for x in (bias_k, bias_v)]
+        wide = [bb.emit(op.broadcast_to(x, [batch, heads, 1, size])) for x in learned]
+        found.append((wide[0], wide[1]))
+    if zero:
+        zeros = bb.emit(op.zeros(ShapeExpr([batch, heads, 1, size]), dtype_of(k)))
+        found.append((zeros, zeros))
+    return found
 
 
 def _shown(bb: BlockBuilder, chances: Expr, wanted: bool, average: bool) -> Expr | None:

@@ -87,10 +87,18 @@ def embedding(bb: BlockBuilder, weight: Expr, indices: Expr, *rest: Any, **optio
 
 @convert("embedding.functional")
 def functional_embedding(
-    bb: BlockBuilder, input: Expr, weight: Expr, *rest: Any, **options: Any
-) -> Any:
+    bb: BlockBuilder, input: Expr, weight: Expr, padding_idx: Any = None, max_norm: Any = None,
+    *rest: Any, **options: Any,
+) -> Any:  # fmt: skip
     """`torch.nn.functional.embedding` has the places first."""
+    check_max_norm(max_norm)
     return embedding(bb, weight, input)
+
+
+def check_max_norm(max_norm: Any) -> None:
+    """Shorter rows are written back to the weights, which programs do not change."""
+    if max_norm is not None:
+        raise refuse("embedding: max_norm", str(max_norm), "None")
 
 
 @convert("embedding_bag", "_embedding_bag", "_embedding_bag_forward_only")
@@ -152,10 +160,11 @@ def padded_embedding_bag(
 @convert("embedding_bag.functional")
 def functional_embedding_bag(
     bb: BlockBuilder, input: Expr, weight: Expr, offsets: Any = None, *, mode: str = "mean",
-    per_sample_weights: Any = None, include_last_offset: bool = False, padding_idx: Any = None,
-    **options: Any,
+    max_norm: Any = None, per_sample_weights: Any = None, include_last_offset: bool = False,
+    padding_idx: Any = None, **options: Any,
 ) -> Any:  # fmt: skip
     """Without offsets every row of the indices is a bag."""
+    check_max_norm(max_norm)
     number = {"sum": 0, "mean": 1}.get(mode, 2)
     if offsets is None:
         rows, width = lengths(input, "embedding_bag")

@@ -197,6 +197,7 @@ def group_norm(call: ModuleCall, module: Any, input: Expr) -> Any:
 
 @convert_module("Embedding")
 def embedding(call: ModuleCall, module: Any, input: Expr) -> Any:
+    indexing.check_max_norm(module.max_norm)
     return indexing.embedding(call.bb, call.param(module.weight), input)
 
 
@@ -281,8 +282,6 @@ def multihead_attention(
     key_padding_mask: Any = None, need_weights: bool = True, attn_mask: Any = None,
     average_attn_weights: bool = True, is_causal: bool = False,
 ) -> Any:  # fmt: skip
-    if module.bias_k is not None or module.add_zero_attn:
-        raise refuse("MultiheadAttention", "bias_kv or add_zero_attn", "neither")
     swap = module.batch_first and rank(query) == 3
 
     def turned(x: Expr) -> Expr:
@@ -291,7 +290,8 @@ def multihead_attention(
     out = module.out_proj
     made, weights = multi_head_attention_forward(
         call.bb, turned(query), turned(key), turned(value), module.embed_dim, module.num_heads,
-        call.param(module.in_proj_weight), call.param(module.in_proj_bias), None, None, False,
+        call.param(module.in_proj_weight), call.param(module.in_proj_bias),
+        call.param(module.bias_k), call.param(module.bias_v), module.add_zero_attn,
         0.0, call.param(out.weight), call.param(out.bias), False, key_padding_mask, need_weights,
         attn_mask, not module._qkv_same_embed_dim, call.param(module.q_proj_weight),
         call.param(module.k_proj_weight), call.param(module.v_proj_weight), None, None,

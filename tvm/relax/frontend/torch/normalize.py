@@ -108,7 +108,13 @@ def batch_norm_no_training(
     return TupleGetItem(made, 0), empty, empty
 
 
-@convert("_native_batch_norm_legit_functional", "_native_batch_norm_legit", "native_batch_norm")
+@convert("_native_batch_norm_legit", "native_batch_norm")
+def native_batch_norm(bb: BlockBuilder, input: Expr, *args: Any) -> Any:
+    """Result, mean and inverse deviation of the batch."""
+    return batch_norm_training(bb, input, *args)[:3]
+
+
+@convert("_native_batch_norm_legit_functional")
 def batch_norm_training(
     bb: BlockBuilder,
     input: Expr,

@@ -218,7 +218,37 @@ def norm(bb: BlockBuilder, x: Expr, p: Any, dim: Any, keepdim: bool = False) -> 
     return op.power(total, scalar(1.0 / p, dtype))
 
 
-@convert("norm", "linalg_vector_norm", "vector_norm", "linalg_norm")
+@convert("linalg_norm")
+def linalg_norm(
+    bb: BlockBuilder, input: Expr, ord: Any = None, dim: Any = None, keepdim: bool = False,
+    dtype: Any = None,
+) -> Any:  # fmt: skip
+    """Of matrices, where an order is given for two axes; else of vectors."""
+    over = list(range(rank(input))) if dim is None else axes_of(dim, rank(input)) or []
+    if ord is None or len(over) != 2:
+        return vector_norm(bb, input, ord, dim, keepdim, dtype)
+    return matrix_norm(bb, input, ord, dim or (0, 1), keepdim, dtype)
+
+
+@convert("linalg_matrix_norm")
+def matrix_norm(
+    bb: BlockBuilder, input: Expr, ord: Any = "fro", dim: Any = (-2, -1), keepdim: bool = False,
+    dtype: Any = None,
+) -> Any:  # fmt: skip
+    """The root of all squares, or the largest (smallest) sum of a row or a column."""
+    x = input if dtype is None else cast(bb, input, dtype)
+    if ord == "fro":
+        return norm(bb, x, 2, list(dim), keepdim)
+    if ord not in (1, -1, math.inf, -math.inf):
+        raise refuse("matrix_norm: ord", repr(ord), "'fro', 1, -1, inf, -inf")
+    rows, columns = axes_of(dim, rank(x)) or []
+    summed, kept = (rows, columns) if abs(ord) == 1 else (columns, rows)
+    sums = bb.emit(op.sum(op.abs(x), summed, True))
+    best = bb.emit((op.max if ord > 0 else op.min)(sums, kept, True))
+    return best if keepdim else op.squeeze(best, [rows, columns])
+
+
+@convert("norm", "linalg_vector_norm", "vector_norm")
 def vector_norm(
     bb: BlockBuilder, input: Expr, p: Any = None, dim: Any = None, keepdim: bool = False,
     dtype: Any = None, **options: Any,

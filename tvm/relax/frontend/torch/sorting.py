@@ -181,7 +181,17 @@ def searchsorted(
     return op.sum(op.astype(held, "int32" if out_int32 else "int64"), -1)
 
 
-@convert("_unique2", "unique")
+@convert("unique")
+def asked_unique(bb: BlockBuilder, input: Expr, *args: Any, **named: Any) -> Any:
+    """`torch.unique` gives what is asked for alone."""
+    made = unique(bb, input, *args, **named)
+    flags = dict(zip(("sorted", "return_inverse", "return_counts"), args), **named)
+    inverse, counts = (flags.get(name, False) for name in ("return_inverse", "return_counts"))
+    asked = [one for one, wanted in zip(made, (True, inverse, counts)) if wanted]
+    return asked[0] if len(asked) == 1 else tuple(asked)
+
+
+@convert("_unique2")
 def unique(
     bb: BlockBuilder, input: Expr, sorted: bool = True, return_inverse: bool = False,
     return_counts: bool = False, dim: int | None = None,
