@@ -32,6 +32,7 @@ from tvm.relax.transform.dead_code_elimination import called_functions, remove_u
 from tvm.relax.transform.specialize import VARIANT_OF
 from tvm.relax.vm.bytecode import BytecodeProgram, compile_bytecode
 from tvm.relax.vm.codegen_tir import MACHINE_PREFIX, machine_tir
+from tvm.relax.vm.extern_source import with_extern_sources
 from tvm.relax.vm.kept import load_model, model_key, store_model
 from tvm.relax.vm.launching import launching_only
 from tvm.relax.vm.native import KernelCall, native_graph
@@ -80,6 +81,7 @@ def build(
     chosen = Target.target_or_current(target) if target or Target.current() else Target("llvm")
     if params:
         mod = t.BindParams("main", dict(params))(mod)
+    mod = with_extern_sources(mod)
     source, ctx = mod, PassContext.current()
     plain = (relax_pipeline, tir_pipeline) == ("default", "default")
     key = model_key(mod, chosen, exec_mode) if plain else None
@@ -328,6 +330,8 @@ def _link_libraries(
         kernels.import_module(library)
         if library.implements_function("get_const_vars"):
             names = [str(name) for name in library.get_function("get_const_vars")()]
+            if not names:
+                continue
             symbol = str(library.get_function("get_symbol")())
             library.get_function(f"__init_{symbol}")([constants[name] for name in names])
 

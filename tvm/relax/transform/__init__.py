@@ -91,6 +91,7 @@ _HOMES = {
     "OptimizeLayoutTransform": _HOME + "optimize_layout_transform:OptimizeLayoutTransform",
     "RunCodegen": _HOME + "run_codegen:RunCodegen",
     "AttachExternModules": _HOME + "attach_external_modules:AttachExternModules",
+    "SplitCallTIRByPattern": _HOME + "split_call_tir_by_pattern:SplitCallTIRByPattern",
     "SplitLayoutRewritePreproc": _HOME + "split_layout_rewrite_preproc:SplitLayoutRewritePreproc",
     "LowerGPUIPCAllocStorage": _HOME + "lower_gpu_ipc_alloc_storage:LowerGPUIPCAllocStorage",
     "IPCAllReduceRewrite": _HOME + "ipc_allreduce_rewrite:IPCAllReduceRewrite",
@@ -185,6 +186,7 @@ if TYPE_CHECKING:
     from .rewrite_cuda_graph import RewriteCUDAGraph as RewriteCUDAGraph
     from .rewrite_dataflow_reshape import RewriteDataflowReshape as RewriteDataflowReshape
     from .run_codegen import RunCodegen as RunCodegen
+    from .split_call_tir_by_pattern import SplitCallTIRByPattern as SplitCallTIRByPattern
     from .split_layout_rewrite_preproc import SplitLayoutRewritePreproc as SplitLayoutRewritePreproc
     from .static_plan_block_memory import StaticPlanBlockMemory as StaticPlanBlockMemory
     from .to_mixed_precision import ToMixedPrecision as ToMixedPrecision
