@@ -21,6 +21,7 @@ from tvm.ir.span import Span, ambient_span
 from tvm.ir.type import Type
 from tvm.relax.base_expr import Id
 from tvm.support.dtype import DataType
+from tvm.support.lazy import lazy_names
 from tvm.target.virtual_device import VirtualDevice
 
 from .ty import TensorType
@@ -562,6 +563,14 @@ def as_type(value: object) -> Type:
         return value
     raise TVMError(f"a type is expected, found {type(value).__name__}: {value!r}")
 
+
+__getattr__ = lazy_names(
+    __name__,
+    {
+        "StaticMemoryPlan": "tvm.relay.storage:StaticMemoryPlan",
+        "StorageInfo": "tvm.relay.storage:StorageInfo",
+    },
+)
 
 OPERATORS["relay"]["call_global"] = _call_global
 

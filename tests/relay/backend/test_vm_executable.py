@@ -77,3 +77,24 @@ def test_what_is_no_program() -> None:
         Executable.load_exec(b'{"format": "other"}', lib)
     with pytest.raises(TVMError, match="legal: main"):
         relay.vm.compile(tensors(), "llvm").get_function_params("other")
+
+
+def test_inputs_one_by_one_and_outputs_in_place() -> None:
+    x, y = relay.var("x", shape=(2,)), relay.var("y", shape=(2,))
+    program = relay.vm.compile(tvm.IRModule.from_expr(relay.Function([x, y], x - y)), "llvm")
+    machine = tvm.runtime.vm.VirtualMachine(program, tvm.cpu())
+    three, one, out = np.full(2, 3, "float32"), np.ones(2, "float32"), tvm.nd.empty((2,))
+    machine.set_one_input("main", 0, three)
+    machine.set_one_input("main", "y", one)
+    machine.set_outputs("main", out)
+    machine.invoke_stateful("main")
+    assert out.numpy().tolist() == machine.get_outputs()[0].numpy().tolist() == [2, 2]
+    machine.set_one_input("main", y=three)
+    assert machine.run().numpy().tolist() == [0, 0]
+    assert (machine.get_input_index("y"), machine.get_input_index("z")) == (1, -1)
+    assert program.get_function_arity("main") == 2
+    for wrong in ((2, one), ("z", one)):
+        with pytest.raises(tvm.TVMError, match=r"no input .* of main\n  legal: x, y"):
+            machine.set_one_input("main", *wrong)
+    with pytest.raises(tvm.TVMError, match="a place or name with its value"):
+        machine.set_one_input("main", one)

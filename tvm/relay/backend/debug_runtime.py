@@ -17,7 +17,7 @@ from tvm.runtime.graph_runtime import GraphRuntime, flat_outputs
 from tvm.support.json_text import from_json
 
 from .compiled import compile_module
-from .graph_runtime import outside_kernels
+from .graph_plan_memory import outside_kernels
 
 
 class DebugRuntime(GraphRuntime):

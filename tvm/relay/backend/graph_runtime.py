@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping
+from itertools import accumulate
 from typing import Any
 
 from tvm.ir.expr import RelaxExpr
@@ -12,11 +13,13 @@ from tvm.ir.op import Op
 from tvm.relax.vm import VirtualMachine
 from tvm.relay.expr import Call, Tuple, TupleGetItem, Var
 from tvm.relay.function import Function
+from tvm.relay.op.relations import extents
 from tvm.relay.traverse import children, post_order
 from tvm.runtime.artefact import ValueInfo
 from tvm.runtime.graph_runtime import GraphRuntime
 from tvm.support.naming import NameTable
 
+from .graph_plan_memory import GraphPlanMemory, flat_types, is_reshape_only, outside_kernels
 from .name_transforms import sanitize_name
 from .utils import mangle_module_name
 
@@ -180,18 +183,10 @@ def kernel_name(callee: RelaxExpr, mod_name: str) -> str:
     return sanitize_name("_".join([mangle_module_name(mod_name), *parts]))
 
 
-def outside_kernels(func: Function) -> Iterator[RelaxExpr]:
-    """The expressions of a function; those inside of the functions that it calls are theirs."""
-    inside = {
-        id(part) for e in post_order(func) if isinstance(e, Function) and e is not func
-        for part in post_order(e)
-    }  # fmt: skip
-    return (e for e in post_order(func) if id(e) not in inside)
-
-
 def graph_json(func: Function, mod_name: str = "default") -> str:
     """The graph of a function as graph executors write it: a node a kernel, by the calls in it."""
     nodes: list[dict[str, Any]] = []
+    values: list[RelaxExpr] = []
     names = NameTable()
     where: dict[int, list[list[int]]] = {}
     for expr in outside_kernels(func):
@@ -200,6 +195,7 @@ def graph_json(func: Function, mod_name: str = "default") -> str:
             known = [at for at, node in enumerate(nodes) if node["name"] == expr.name_hint]
             if not known:
                 nodes.append({"op": "null", "name": expr.name_hint, "inputs": []})
+                values.append(expr)
             where[id(expr)] = [[known[0] if known else len(nodes) - 1, 0, 0]]
         elif isinstance(expr, TupleGetItem):
             source = where.get(id(expr.tuple_value), [])
@@ -208,19 +204,34 @@ def graph_json(func: Function, mod_name: str = "default") -> str:
             count = count_outputs(expr.checked_type_)
             name = names.fresh(kernel_name(expr.op, mod_name))
             attrs = {
-                "func_name": name, "num_inputs": str(len(parts)), "num_outputs": str(count),
-                "flatten_data": "0",
+                "func_name": "__nop" if is_reshape_only(expr) else name,
+                "num_inputs": str(len(parts)), "num_outputs": str(count), "flatten_data": "0",
             }  # fmt: skip
             nodes.append({"op": "tvm_op", "name": name, "attrs": attrs, "inputs": parts})
+            values.append(expr)
             where[id(expr)] = [[len(nodes) - 1, at, 0] for at in range(count)]
         elif isinstance(expr, Tuple):
             where[id(expr)] = parts
+    counts = [count_outputs(value.checked_type_) for value in values]  # type: ignore[attr-defined]
     graph = {
         "nodes": nodes,
         "arg_nodes": [at for at, node in enumerate(nodes) if node["op"] == "null"],
         "heads": where.get(id(func.body), []),
-        "node_row_ptr": list(range(len(nodes) + 1)),
+        "attrs": _entries(func, values),
+        "node_row_ptr": [0, *accumulate(counts)],
     }
     return json.dumps(graph, indent=2)
 
 
+def _entries(func: Function, values: list[RelaxExpr]) -> dict[str, list[Any]]:
+    """What is known of every tensor: its type, and the storage that holds it."""
+    plan = GraphPlanMemory(func).expr_to_storage_info
+    kinds = [kind for value in values for kind in flat_types(value.checked_type_)]  # type: ignore[attr-defined]
+    held = [number for value in values for number in plan[value].storage_ids]
+    shapes = [[e if isinstance(e, int) else -1 for e in extents(kind)] for kind in kinds]
+    return {
+        "dltype": ["list_str", [str(kind.dtype) for kind in kinds]],
+        "device_index": ["list_int", [1] * len(kinds)],
+        "storage_id": ["list_int", held],
+        "shape": ["list_shape", shapes],
+    }

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from tvm.error import TVMError, message
 from tvm.ir.json import save_json
 from tvm.ir.module import IRModule
 from tvm.relax.vm import VirtualMachine
@@ -104,6 +105,7 @@ class RelayMachine:
         self._functions: dict[str, Callable[..., Any]] = {}
         self._inputs: dict[str, tuple[tuple[Any, ...], dict[str, Any]]] = {}
         self._outputs: Any = None
+        self._targets: dict[str, tuple[Any, ...]] = {}
 
     def _function(self, name: str) -> Callable[..., Any]:
         raise NotImplementedError
@@ -139,11 +141,48 @@ class RelayMachine:
         """Keep arguments for a function's next call without any."""
         self._inputs[func_name] = (args, kwargs)
 
+    def set_one_input(self, func_name: str, *args: Any, **kwargs: Any) -> None:
+        """Keep one argument, given as place or name and value, or as `name=value`."""
+        names = self._parameters(func_name)
+        pair = tuple(args) if args else next(iter(kwargs.items()), ())
+        if len(pair) != 2 or len(args) + 2 * len(kwargs) != 2:
+            raise TVMError(
+                message(
+                    f"set_one_input of {func_name}", found=f"{len(args)} and {sorted(kwargs)}",
+                    legal="a place or name with its value, or name=value",
+                )
+            )
+        which, value = pair
+        at = names.index(which) if which in names else which
+        if not isinstance(at, int) or not 0 <= at < len(names):
+            raise TVMError(message(f"no input {which!r} of {func_name}", legal=", ".join(names)))
+        known = self._inputs.get(func_name, ((), {}))
+        given = {**dict(zip(names, known[0])), **known[1], names[at]: value}
+        self._inputs[func_name] = ((), given)
+
+    def _parameters(self, func_name: str) -> list[str]:
+        raise NotImplementedError
+
+    def get_input_index(self, input_name: str, func_name: str = "main") -> int:
+        """The place of a parameter, or -1."""
+        names = self._parameters(func_name)
+        return names.index(input_name) if input_name in names else -1
+
+    def set_outputs(self, func_name: str, *args: Any) -> None:
+        """Tensors that take the results of the next call of a function without arguments."""
+        self._targets[func_name] = args
+
+    def invoke_stateful(self, func_name: str, *args: Any, **kwargs: Any) -> None:
+        """Run a function; `get_outputs` has its results."""
+        self.invoke(func_name, *args, **kwargs)
+
     def invoke(self, func_name: str, *args: Any, **kwargs: Any) -> Any:
         """The result of a function for arguments, or for those that were set."""
         if not args and not kwargs:
             args, kwargs = self._inputs.get(func_name, ((), {}))
         self._outputs = self[func_name](*args, **kwargs)
+        for value, target in zip(self.get_outputs(), self._targets.pop(func_name, ())):
+            value.copyto(target)
         return self._outputs
 
     def run(self, *args: Any, **kwargs: Any) -> Any:
@@ -181,10 +220,8 @@ class CompiledMachine(RelayMachine):
 
         return run
 
-    def get_input_index(self, input_name: str, func_name: str = "main") -> int:
-        """The place of a parameter, or -1."""
-        names = self.program.get_function_params(func_name)
-        return names.index(input_name) if input_name in names else -1
+    def _parameters(self, func_name: str) -> list[str]:
+        return self.program.get_function_params(func_name)
 
 
 class InterpretedMachine(RelayMachine):
@@ -194,6 +231,11 @@ class InterpretedMachine(RelayMachine):
         super().__init__()
         self.mod = mod
         self._executor = Interpreter(mod, device[0] if isinstance(device, list) else device, "llvm")
+
+    def _parameters(self, func_name: str) -> list[str]:
+        func = self.mod[func_name]
+        assert isinstance(func, Function), "programs of Relay consist of its functions"
+        return [param.name_hint for param in func.params]
 
     def _function(self, name: str) -> Callable[..., Any]:
         made: Callable[..., Any] = self._executor.evaluate(self.mod.get_global_var(name))

@@ -101,6 +101,10 @@ class ProgramParts(ABC):
         assert isinstance(func, Function), "programs of Relay consist of its functions"
         return [param.name_hint for param in func.params]
 
+    def get_function_arity(self, func_name: str) -> int:
+        """How many parameters a function has."""
+        return len(self.get_function_params(func_name))
+
     def _functions(self) -> list[tuple[Any, Function]]:
         return [(v, f) for v, f in self.source.functions.items() if isinstance(f, Function)]
 
