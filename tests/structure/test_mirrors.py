@@ -174,6 +174,7 @@ COVERED_BY: dict[str, tuple[str, str]] = {
     "tvm/relay/rewrite.py": RELAY_WORDS,
     "tvm/relay/scope_builder.py": RELAY_WORDS,
     "tvm/relay/testing/": (f"{_RELAY}/testing/test_networks.py", "small networks and helpers"),
+    "tvm/relay/storage.py": (f"{_RELAY}/backend/test_graph_plan_memory.py", "what plans say"),
     "tvm/relay/text_literals.py": RELAY_TEXT,
     "tvm/relay/text_parser.py": RELAY_TEXT,
     "tvm/relay/text_printer.py": RELAY_TEXT,
