@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tests.relax.programs import run_interp
-from tvm import relax
+from tvm import relax, tir
 from tvm.ir import IRModule
 from tvm.relax import op
 from tvm.relax.expr import is_call_of
@@ -68,3 +68,63 @@ def test_keeps(options: dict[str, object]) -> None:
     """A scale for each step of the sum, and a single row."""
     mod = program(**options)  # type: ignore[arg-type]
     assert product_dtype(FoldDequantize()(mod)) == "float32"
+
+
+def convolution(
+    *, groups: int = 1, per_channel: bool = True, size: object = 9, divide: object = 0.25
+) -> IRModule:
+    """A convolution of (x - 7) * 0.5 by w * scale, rounded to steps."""
+    rng, filters = np.random.default_rng(1), 4
+    x = relax.Var("x", relax.TensorStructInfo((1, 4, 9, size), "uint8"))
+    w = relax.const(rng.integers(-128, 128, (filters, 4 // groups, 3, 3)).astype("int8"))
+    scale = (rng.integers(1, 9, (filters if per_channel else 1, 1, 1, 1)) / 16).astype("float32")
+    bb = relax.BlockBuilder()
+    with bb.function("main", [x]):
+        whole = op.subtract(op.astype(x, "int32"), op.astype(relax.const(np.uint8(7)), "int32"))
+        left = bb.emit(op.multiply(op.astype(whole, "float32"), relax.const(np.float32(0.5))))
+        integers = op.astype(op.astype(w, "int32"), "float32")
+        right = bb.emit(op.multiply(integers, relax.const(scale)))
+        sums = bb.emit(op.nn.conv2d(left, right, (2, 1), (1, 0), groups=groups))
+        step = op.astype(relax.const(np.float32(divide)), "float32")  # type: ignore[arg-type]
+        bb.emit_func_output(bb.emit(op.round(op.divide(sums, step))))
+    return bb.get()
+
+
+def calls_of(mod: IRModule, name: str) -> list[relax.Call]:
+    main = mod["main"]
+    assert isinstance(main, relax.Function)
+    return [b.value for b in all_bindings(main) if is_call_of(b.value, name)]
+
+
+def sums_of(mod: IRModule) -> str:
+    (call,) = calls_of(mod, "relax.nn.conv2d")
+    info = call.struct_info
+    assert isinstance(info, relax.TensorStructInfo)
+    return str(info.dtype)
+
+
+@pytest.mark.parametrize("options", [{}, {"groups": 4}, {"per_channel": False}])
+def test_changes_convolutions(options: dict[str, object]) -> None:
+    """All numbers are of few binary digits, so that what floats gave is exact as well."""
+    mod = convolution(**options)  # type: ignore[arg-type]
+    after = FoldDequantize()(mod)
+    assert sums_of(after) == "int32"
+    assert relax.analysis.well_formed(after)
+    x = np.random.default_rng(2).integers(0, 256, (1, 4, 9, 9)).astype("uint8")
+    np.testing.assert_array_equal(run_interp(after, [x]), run_interp(mod, [x]))
+
+
+def test_keeps_convolutions() -> None:
+    """Two groups of two channels, and sizes that are not known, have no form for integers."""
+    assert sums_of(FoldDequantize()(convolution(groups=2))) == "float32"
+    width = tir.Var("width", "int64")
+    mod = convolution(size=width)
+    assert sums_of(FoldDequantize()(mod)) == "float32"
+
+
+@pytest.mark.parametrize(("step", "left"), [(0.25, 0), (1e-45, 1), (1e39, 1)])
+def test_quotients_by_a_scale_are_products(step: float, left: int) -> None:
+    """Unless one over the scale is no normal number."""
+    with np.errstate(over="ignore"):
+        after = FoldDequantize()(convolution(divide=step))
+    assert len(calls_of(after, "relax.divide")) == left

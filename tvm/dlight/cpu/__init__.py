@@ -4,6 +4,7 @@ from tvm.dlight.base import ScheduleRule
 
 from .base import CPUScheduleRule
 from .conv2d import Conv2D
+from .depthwise_integers import DepthwiseIntegers
 from .dots import DotProducts
 from .empty import Empty
 from .fallback import Fallback
@@ -15,10 +16,13 @@ from .winograd import Winograd
 
 def default_rules() -> list[ScheduleRule]:
     """The rules in the order in which a function is offered to them; the last takes the rest."""
-    return [Empty(), Winograd(), DotProducts(), GEMM(), MatrixVector(), Conv2D(), Fallback()]
+    return [
+        Empty(), Winograd(), DotProducts(), DepthwiseIntegers(), GEMM(), MatrixVector(), Conv2D(),
+        Fallback(),
+    ]  # fmt: skip
 
 
 __all__ = [
-    "GEMM", "GEMV", "CPUScheduleRule", "Conv2D", "DotProducts", "Empty", "Fallback", "MatrixVector",
-    "Winograd", "default_rules",
+    "GEMM", "GEMV", "CPUScheduleRule", "Conv2D", "DepthwiseIntegers", "DotProducts", "Empty",
+    "Fallback", "MatrixVector", "Winograd", "default_rules",
 ]  # fmt: skip

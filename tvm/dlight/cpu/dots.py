@@ -39,6 +39,7 @@ from .contraction import (
     write_back,
 )
 from .cost import flops_us, share_out
+from .dots_direct import direct, factors_of, finish_dots, fitting_form, loaded_buffer, slides
 from .edges import read_last_row_again
 from .gemm import is_gemm, matrix_form
 from .general import Rest, inline_epilogues
@@ -64,17 +65,19 @@ class DotProducts(CPUScheduleRule):
         rest = Rest(sch)
         made: list[tuple[BlockRV, LoopRV, LoopRV, str]] = []
         reasons: list[str] = []
-        for block in root_blocks(sch):
-            found = _product(sch, block, target.cpu)
+        for block, place in [(block, sch.get_sref(block)) for block in root_blocks(sch)]:
+            inlined = place.stmt is None  # into what a product stores
+            found = None if inlined else _product(sch, block, target.cpu)
             if found is not None:
                 contraction, form = found
-                reason, sums, inner, name = _tiled(sch, block, contraction, form, target.cpu)
+                tiled = direct if slides(contraction) else _tiled
+                reason, sums, inner, name = tiled(sch, block, contraction, form, target.cpu)
                 made.append((block, sums, inner, name))
                 reasons.append(reason)
                 rest.done(block)
         rest.schedule(target.cpu)
         for block, outer, inner, name in made:
-            _finish(sch, block, outer, inner, name)
+            finish_dots(sch, block, outer, inner, name)
         return with_reason(sch, "; ".join(reasons))
 
 
@@ -82,10 +85,16 @@ def _product(sch: Schedule, block: BlockRV, cpu: CpuModel) -> tuple[Contraction,
     """The product that a block is, each variable bound to a loop of its own, and how to make it."""
     found = find_contraction(sch.get(block))
     values = realize_of(sch.state, sch.get_sref(block)).iter_values
-    if found is None or not is_gemm(found) or not all(isinstance(v, Var) for v in values):
+    if found is None or not all(isinstance(v, Var) for v in values):
         return None
     form = dot_form(cpu, str(found.lhs.buffer.dtype), str(found.rhs.buffer.dtype))
-    if form is None or not matrix_form(found).m or str(found.output.dtype) != DOTS[form].sums:
+    if form is None or str(found.output.dtype) != DOTS[form].sums:
+        return None
+    if slides(found):
+        form = fitting_form(sch, found, form)
+    elif not is_gemm(found) or not matrix_form(found).m:
+        return None
+    if form is None:
         return None
     return (found, form) if _widened_alone(sch.get(block), DOTS[form].sums) else None
 
@@ -111,14 +120,6 @@ def dot_form(cpu: CpuModel, one: str, many: str) -> str | None:
     if fused:
         return "words256"
     return "avx2" if "avx2" in has else "sse2"
-
-
-def _factors(block: Block) -> tuple[PrimExpr, PrimExpr]:
-    store = block.body
-    assert isinstance(store, BufferStore), "a contraction is one store"
-    assert isinstance(store.value, Add), "and that of a sum"
-    assert isinstance(store.value.b, Mul), "of products"
-    return store.value.b.a, store.value.b.b
 
 
 def _widened_alone(block: Block, dtype: str) -> bool:
@@ -166,7 +167,7 @@ def _tiled(
     back = write_back(sch, block)
     panel, packed = _panels(sch, block, outer, dot, columns, copies)
     one, many = operand_of(sch, block, row).buffer, operand_of(sch, block, column).buffer
-    swapped = operand_of(sch, block, row).buffer is not _loaded(_factors(sch.get(block))[0])
+    swapped = operand_of(sch, block, row).buffer is not loaded_buffer(factors_of(sch.get(block))[0])
     loops = sch.get_loops(block)
     io, ii = sch.split(loops[outer], factors=[None, tile.rows])
     jo, jv, ji = sch.split(loops[outer + 1], factors=[None, columns // dot.lanes, dot.lanes])
@@ -182,13 +183,6 @@ def _tiled(
     spread = share_out(sch, [*loops[:outer], jo], cpu, work, sch.get(block), heavy=True)
     name = register_dot(form, str(one.dtype), str(many.dtype), swapped)
     return _reason(form, dot, tile.rows, columns, packed, spread), ko, ji, name
-
-
-def _loaded(factor: PrimExpr) -> object:
-    while isinstance(factor, Cast):
-        factor = factor.value
-    assert isinstance(factor, BufferLoad), "looked at before"
-    return factor.buffer
 
 
 def _groups_of_rows(
@@ -234,16 +228,6 @@ def _panels(
             sch.transform_block_layout(panel, grouped)
         sch.annotate(panel, PREPACK, True)
     return panel, free
-
-
-def _finish(sch: Schedule, block: BlockRV, outer: LoopRV, inner: LoopRV, name: str) -> None:
-    """Let sums begin at zero, and the instruction take the place of the inner loops."""
-    init = sch.decompose_reduction(block, outer)
-    *_, rows, vectors, lanes = sch.get_loops(init)
-    sch.vectorize(lanes)
-    sch.unroll(vectors)
-    sch.unroll(rows)
-    sch.tensorize(inner, name)
 
 
 def _microseconds(cpu: CpuModel, roles: MatrixForm, dot: Dot, columns: int) -> float:

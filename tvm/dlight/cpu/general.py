@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Sequence
 from typing import Final
 
@@ -113,31 +114,34 @@ def inline_epilogues(sch: Schedule, among: Sequence[BlockRV] | None = None) -> N
     gone: set[StmtSRef] = set()
     blocks = root_blocks(sch) if among is None else among
     for block, place in [(block, sch.get_sref(block)) for block in blocks]:
-        if place in gone:
-            continue
-        node: Block = sch.get(block)
-        if node.init is not None or not isinstance(node.body, BufferStore):
-            continue
-        users = sch.get_consumers(block)
-        renames = isinstance(node.body.value, BufferLoad)
-        feeds = any(find_contraction(sch.get(u)) is not None for u in users)
-        if not users or (feeds and not renames):
-            continue
-        reduces = any(sch.get(u).init is not None for u in users)
-        if reduces and _pads_planes(node):
-            continue  # windows of any size read a copy that has room for whole tiles
-        if reduces and len(users) > 1 and not renames:
-            continue
-        if any(_grows(node, sch.get(user)) for user in users):
-            continue
-        user = sch.get_sref(users[0])
-        if not renames and len(users) == 1 and _stores_elsewhere(sch, users[0]):
-            gone.add(user)
-            continue
-        try:
-            sch.compute_inline(block)
-        except ScheduleError:
-            continue  # an output, or accessed in a way that needs the buffer
+        while place not in gone and _inlined(sch, block, gone):
+            pass
+
+
+def _inlined(sch: Schedule, block: BlockRV, gone: set[StmtSRef]) -> bool:
+    """Inline a block where that is wanted; True if it took its user's place, and has a new one."""
+    node: Block = sch.get(block)
+    if node.init is not None or not isinstance(node.body, BufferStore):
+        return False
+    users = sch.get_consumers(block)
+    renames = isinstance(node.body.value, BufferLoad)
+    feeds = any(find_contraction(sch.get(u)) is not None for u in users)
+    if not users or (feeds and not renames):
+        return False
+    reduces = any(sch.get(u).init is not None for u in users)
+    if reduces and _pads_planes(node):
+        return False  # windows of any size read a copy that has room for whole tiles
+    if reduces and len(users) > 1 and not renames:
+        return False
+    if any(_grows(node, sch.get(user)) for user in users):
+        return False
+    user = sch.get_sref(users[0])
+    if not renames and len(users) == 1 and _stores_elsewhere(sch, users[0]):
+        gone.add(user)
+        return True
+    with contextlib.suppress(ScheduleError):  # an output, or read in a way that needs the buffer
+        sch.compute_inline(block)
+    return False
 
 
 def _stores_elsewhere(sch: Schedule, user: BlockRV) -> bool:

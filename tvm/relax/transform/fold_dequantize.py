@@ -1,4 +1,4 @@
-"""Products of dequantised numbers become products of integers, which are scaled afterwards.
+"""Products and convolutions of dequantised numbers become those of integers, scaled afterwards.
 
     a = (astype(x, f32) - zx) * sx                 n = matmul(x - zx, w - zw)         # in 32 bits
     b = (astype(w, f32) - zw) * sw          ->     y = astype(n, f32) * (sx * sw)
@@ -6,20 +6,27 @@
 
 Sums of integers are exact, so results come closer to the exact ones than those of floats did. It
 takes scales that do not change along the sum, and sums that fit into 32 bits. Transposed operands
-are followed.
+are followed. Weights of convolutions are constants, sizes of images are known.
+
+    round(x / s)  ->  round(x * (1 / s))
+
+where a scale is a constant and integers follow: a number halfway between two may go to the other.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
+
+import numpy as np
 
 from tvm.ir.expr import RelaxExpr
 from tvm.ir.module import IRModule
 from tvm.ir.transform import PassContext
 from tvm.relax import op
 from tvm.relax.block_builder import BlockBuilder
-from tvm.relax.expr import Call, Function, Var, is_call_of
+from tvm.relax.expr import Call, Constant, Function, Var, is_call_of
 from tvm.relax.struct_info import TensorStructInfo
 from tvm.relax.transform.dead_code_elimination import remove_unused_bindings
 from tvm.relax.transform.pass_form import relax_pass
@@ -41,7 +48,10 @@ class Scaled(NamedTuple):
 def FoldDequantize(func: Function, mod: IRModule, ctx: PassContext) -> Function:
     """Rewrite the products of a function whose operands are both dequantised."""
     rules = _Rules({binding.var: binding.value for binding in all_bindings(func)})
-    new = rewrite_calls(func, {"relax.matmul": rules.matmul}, BlockBuilder(mod))
+    bb = BlockBuilder(mod)
+    new = rewrite_calls(func, {
+        "relax.matmul": rules.matmul, "relax.nn.conv2d": rules.conv2d, "relax.round": rules.round,
+    }, bb)  # fmt: skip
     return func if new is func else remove_unused_bindings(new)
 
 
@@ -79,6 +89,61 @@ class _Rules:
             return call
         product = bb.emit(op.matmul(a.integers, b.integers))
         return _rescaled(bb, product, a.scale, b.scale)
+
+    def conv2d(self, bb: BlockBuilder, call: Call) -> RelaxExpr:
+        """A convolution of dequantised numbers by constants, each channel with its own scale."""
+        attrs: Any = call.attrs
+        data, weight = call.args
+        image, kernel = sizes_of(data), sizes_of(weight)
+        plain = (attrs.data_layout, attrs.kernel_layout, attrs.out_layout) == (
+            "NCHW", "OIHW", "NCHW"
+        )  # fmt: skip
+        if not plain or None in image[1:] or None in kernel:
+            return call
+        if not self._is_constant(weight, _DEPTH):
+            return call
+        groups, terms = int(attrs.groups), math.prod(size or 0 for size in kernel[1:])
+        if groups not in (1, image[1]) or (groups > 1 and kernel[0] != groups) or not _fits(terms):
+            return call
+        a, b = (self._scaled(bb, arg, _DEPTH) for arg in call.args)
+        if a is None or b is None or str(attrs.out_dtype) not in ("void", "", "float32"):
+            return call
+        if any(size != 1 for size in (*sizes_of(a.scale), *sizes_of(b.scale)[1:])):
+            return call
+        scale = b.scale
+        if sizes_of(scale):
+            scale = bb.emit(op.permute_dims(scale, [1, 0, 2, 3]))
+        sums = bb.emit(op.nn.conv2d(
+            a.integers, b.integers, attrs.strides, attrs.padding, attrs.dilation, groups,
+            out_dtype="int32",
+        ))  # fmt: skip
+        return _rescaled(bb, sums, a.scale, scale)
+
+    def round(self, bb: BlockBuilder, call: Call) -> RelaxExpr:
+        """A quotient by a constant scale, which is multiplied by what it is one over."""
+        value = self._value(call.args[0])
+        if not is_call_of(value, "relax.divide"):
+            return call
+        scale = self._value(value.args[1])
+        if is_call_of(scale, "relax.astype") and _is_float(scale):
+            scale = self._value(scale.args[0])
+        if not isinstance(scale, Constant) or str(scale.data.dtype) != "float32":
+            return call
+        with np.errstate(divide="ignore", over="ignore"):
+            factor = np.float32(1) / scale.data.numpy()
+        if not (np.isfinite(factor) & (np.abs(factor) >= np.finfo("float32").tiny)).all():
+            return call
+        return op.round(bb.emit(op.multiply(value.args[0], Constant(factor))))
+
+    def _is_constant(self, expr: RelaxExpr, depth: int) -> bool:
+        """Whether a value is computed from constants."""
+        value = self._value(expr)
+        if isinstance(value, Constant):
+            return True
+        return (
+            depth > 0 and isinstance(value, Call)
+            and all(self._is_constant(arg, depth - 1) for arg in value.args)
+        )  # fmt: skip
 
     def _scaled(self, bb: BlockBuilder, expr: RelaxExpr, depth: int) -> Scaled | None:
         """The integers and the scale behind an operand; what is emitted for others is unused."""
@@ -132,6 +197,11 @@ class _Rules:
             return False
         info = info_of(value.args[0])
         return info is not None and str(info.dtype) in ("int8", "uint8")
+
+
+def _is_float(expr: RelaxExpr) -> bool:
+    info = info_of(expr)
+    return info is not None and str(info.dtype) == "float32"
 
 
 def _fits(terms: int | None) -> bool:

@@ -13,12 +13,11 @@ hold `x - zx` as they are.
 
 from __future__ import annotations
 
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tvm import te
 from tvm.ir.expr import RelaxExpr
 from tvm.ir.module import IRModule
 from tvm.ir.transform import ModulePass, PassContext, PassInfo
@@ -27,25 +26,12 @@ from tvm.relax.block_builder import BlockBuilder
 from tvm.relax.expr import Call, Constant, Function, Var, is_call_of
 from tvm.relax.transform.dead_code_elimination import remove_unused_bindings
 from tvm.relax.transform.fold_dequantize import info_of, sizes_of
+from tvm.relax.transform.integer_convolutions import convolved, is_taken
+from tvm.relax.transform.integer_operands import Centred, in_words, less, moved
 from tvm.relax.transform.rebuild import all_bindings, rewrite_calls
 from tvm.target.target import Target
-from tvm.tir.op.arith import is_one
 
 _BYTES: Final = ("int8", "uint8")
-
-
-class Centred(NamedTuple):
-    """A tensor of numbers `raw` - `zero`: bytes, and a zero point of 32 bits (None: 0)."""
-
-    raw: RelaxExpr
-    zero: RelaxExpr | None
-
-    @property
-    def dtype(self) -> str:
-        """The data type of the bytes."""
-        info = info_of(self.raw)
-        assert info is not None, "bytes are of a tensor"
-        return str(info.dtype)
 
 
 class IntegerProducts(ModulePass):
@@ -61,7 +47,9 @@ class IntegerProducts(ModulePass):
         for var, func in mod.functions.items():
             if self._form is not None and isinstance(func, Function):
                 rules = _Rules({b.var: b.value for b in all_bindings(func)}, self._form)
-                new = rewrite_calls(func, {"relax.matmul": rules.matmul}, bb)
+                new = rewrite_calls(
+                    func, {"relax.matmul": rules.matmul, "relax.nn.conv2d": rules.conv2d}, bb
+                )
                 if new is not func:
                     changed[var] = remove_unused_bindings(new)
         if not changed:
@@ -112,26 +100,51 @@ class _Rules:
             return call
         return self._by_other(bb, left, right)
 
+    def conv2d(self, bb: BlockBuilder, call: Call) -> RelaxExpr:
+        """A convolution of integers by constants, channels last."""
+        attrs: Any = call.attrs
+        if not is_taken(call) or attrs.data_layout != "NHWC":
+            return call
+        a, w = self._moved_centred(bb, call.args[0]), _constant(self._value(call.args[1]))
+        return call if a is None or w is None else convolved(bb, call, a, w, self._form)
+
+    def _moved_centred(self, bb: BlockBuilder, expr: RelaxExpr) -> Centred | None:
+        """Bytes with one zero point behind an operand; it is they whose axes change places."""
+        value, order = self._value(expr), None
+        if is_call_of(value, "relax.permute_dims"):
+            attrs: Any = value.attrs
+            axes = range(len(sizes_of(value)))[::-1] if attrs.axes is None else attrs.axes
+            order = [int(axis) for axis in axes]
+            value = self._value(value.args[0])
+        found = self._centred(value)
+        if found is None:
+            return None
+        zero = None if found.zero is None else self._value(found.zero)
+        if zero is not None and any(size != 1 for size in sizes_of(zero)):
+            return None
+        raw = found.raw if order is None else bb.emit(op.permute_dims(found.raw, order))
+        return Centred(raw, zero)
+
     def _by_constant(
         self, bb: BlockBuilder, a: Centred, w: NDArray[np.int8], shift: NDArray[np.int32]
     ) -> RelaxExpr:
         whole = w.astype(np.int32) + shift
         if self._form[0] == "int16":
             words = w if not shift.any() else whole.astype(np.int16)
-            return op.matmul(_words(bb, a), Constant(words), "int32")
-        a = _moved(bb, a, self._form[0])
+            return op.matmul(in_words(bb, a), Constant(words), "int32")
+        a = moved(bb, a, self._form[0])
         result = bb.emit(op.matmul(a.raw, Constant(w), "int32"))
         pairs: list[RelaxExpr] = []
         if shift.any():
             pairs += [_row_sums(bb, bb.emit(op.astype(a.raw, "int32"))), Constant(-shift)]
         if a.zero is not None:
             pairs += [a.zero, Constant(whole.sum(axis=-2, keepdims=True, dtype=np.int32))]
-        return _less(bb, result, pairs)
+        return less(bb, result, pairs)
 
     def _by_other(self, bb: BlockBuilder, a: Centred, b: Centred) -> RelaxExpr:
         if self._form[0] == "int16":
-            return op.matmul(_words(bb, a), _words(bb, b), "int32")
-        a, b = _moved(bb, a, self._form[0]), _moved(bb, b, self._form[1])
+            return op.matmul(in_words(bb, a), in_words(bb, b), "int32")
+        a, b = moved(bb, a, self._form[0]), moved(bb, b, self._form[1])
         result = bb.emit(op.matmul(a.raw, b.raw, "int32"))
         pairs: list[RelaxExpr] = []
         if b.zero is not None:
@@ -139,7 +152,7 @@ class _Rules:
         if a.zero is not None:
             wide = bb.emit(op.astype(b.raw, "int32"))
             pairs += [a.zero, bb.emit(op.sum(wide, -2, keepdims=True))]
-        return _less(bb, result, pairs)
+        return less(bb, result, pairs)
 
     def _centred(self, expr: RelaxExpr) -> Centred | None:
         """The bytes and the zero point behind numbers of 32 bits."""
@@ -173,6 +186,11 @@ class _Rules:
 
 
 def _constant(value: RelaxExpr) -> NDArray[np.int32] | None:
+    if is_call_of(value, "relax.permute_dims"):
+        inner = _constant(value.args[0])
+        axes = value.attrs.axes  # type: ignore[union-attr]
+        order = None if axes is None else [int(axis) for axis in axes]
+        return None if inner is None else np.ascontiguousarray(inner.transpose(order))
     if not isinstance(value, Constant):
         return None
     array: NDArray[np.int32] = value.data.numpy()
@@ -200,17 +218,6 @@ def _same_along_columns(zero: RelaxExpr | None) -> bool:
     return zero is None or len(sizes_of(zero)) < 2 or sizes_of(zero)[-2] == 1
 
 
-def _moved(bb: BlockBuilder, a: Centred, dtype: str) -> Centred:
-    """The same numbers with bytes of this type: those of the other are 128 apart."""
-    if a.dtype == dtype:
-        return a
-    by = 128 if dtype == "uint8" else -128
-    wide = bb.emit(op.astype(a.raw, "int16"))
-    raw = bb.emit(op.astype(bb.emit(op.add(wide, Constant(np.int16(by)))), dtype))
-    shift = Constant(np.int32(by))
-    return Centred(raw, shift if a.zero is None else bb.emit(op.add(a.zero, shift)))
-
-
 def _as_int(bb: BlockBuilder, a: Centred) -> RelaxExpr:
     """The numbers themselves, in 32 bits."""
     wide = bb.emit(op.astype(a.raw, "int32"))
@@ -221,33 +228,3 @@ def _row_sums(bb: BlockBuilder, wide: RelaxExpr) -> RelaxExpr:
     return bb.emit(op.sum(wide, -1, keepdims=True))
 
 
-def _less(bb: BlockBuilder, sums: RelaxExpr, pairs: list[RelaxExpr]) -> RelaxExpr:
-    """Sums less the products of pairs, in one step: it is computed where the sums are made."""
-    if not pairs:
-        return sums
-
-    def compute(x: te.Tensor, *factors: te.Tensor) -> Any:
-        def element(*at: Any) -> Any:
-            value = x(*at)
-            for one, other in zip(factors[::2], factors[1::2]):
-                value = value - _at(one, at) * _at(other, at)
-            return value
-
-        return te.compute(x.shape, element, name="recentred")
-
-    return bb.call_te(compute, sums, *pairs, primfunc_name_hint="recentred")
-
-
-def _at(x: te.Tensor, place: tuple[Any, ...]) -> Any:
-    """The element that is broadcast to a place."""
-    rank = len(x.shape)
-    last = place[len(place) - rank :]
-    return x(*[0 if is_one(d) else i for d, i in zip(x.shape, last)])
-
-
-def _words(bb: BlockBuilder, a: Centred) -> RelaxExpr:
-    """The numbers themselves, in 16 bits."""
-    wide = bb.emit(op.astype(a.raw, "int16"))
-    if a.zero is None:
-        return wide
-    return bb.emit(op.subtract(wide, bb.emit(op.astype(a.zero, "int16"))))

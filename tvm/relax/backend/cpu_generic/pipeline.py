@@ -23,6 +23,7 @@ from tvm.relax.transform.dead_code_elimination import RemoveUnusedWork
 from tvm.relax.transform.fit_operands import FitOperands
 from tvm.relax.transform.fold_dequantize import FoldDequantize
 from tvm.relax.transform.fuse_transpose_matmul import FuseTransposeMatvec
+from tvm.relax.transform.integer_layouts import IntegerLayouts
 from tvm.relax.transform.integer_products import IntegerProducts, product_form
 from tvm.relax.transform.plain_kernel_names import PlainKernelNames
 from tvm.relax.transform.winograd_conv2d import WinogradConv2D
@@ -56,6 +57,7 @@ def kernel_passes(target: Target) -> list[Pass]:
         BatchNormAsScale(),  # batch norms left: a multiply, an add
         *([FoldDequantize()] if product_form(target) else []),  # integers are multiplied as such
         t.FoldConstant(),  # weights transposed, scaled, reshaped, once and for all
+        *([IntegerLayouts()] if product_form(target) else []),  # channels last, for groups of them
         IntegerProducts(target),  # as bytes, where the CPU multiplies these
         ConvTransposeAsConv(),  # in forms that are fastest on a CPU, now that weights are constants
         WinogradConv2D(target.cpu),
