@@ -177,6 +177,23 @@ def proto_changed(content: bytes, random: Random) -> bytes:
     return model.SerializeToString()
 
 
+def extent_changed(content: bytes, random: Random) -> bytes:
+    """An ONNX model one of whose inputs is a little longer or shorter than the others ask for."""
+    import onnx
+
+    model = onnx.ModelProto.FromString(content)
+    dims = [
+        dim for value in model.graph.input for dim in value.type.tensor_type.shape.dim
+        if dim.HasField("dim_value")
+    ]  # fmt: skip
+    if dims:
+        dim = dims[int(random.integers(0, len(dims)))]
+        size = dim.dim_value
+        dim.dim_value = max(0, int(random.choice([size - 1, size + 1, 1, 2 * size, size // 2])))
+    changed: bytes = model.SerializeToString()
+    return changed
+
+
 def _messages(root: Any) -> Iterator[Any]:
     todo = [root]
     while todo:
@@ -366,7 +383,7 @@ def _onnx_run() -> Area:
                 raise AssertionError(str(err)) from None
             raise
 
-    return Area(_models(), read, (proto_changed,))
+    return Area(_models(), read, (proto_changed, extent_changed))
 
 
 _MOST_ELEMENTS: Final = 1 << 16

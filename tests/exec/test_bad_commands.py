@@ -74,9 +74,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (made / "endless.onnx").symlink_to("/dev/zero")
     (made / "loop.onnx").symlink_to("loop.onnx")
     assert cli.main(["compile", str(made / "m.onnx"), "-o", str(made / "m.so")]) == cli.OK
-    content = bytearray((made / "m.so").read_bytes())
-    content[len(content) // 2] ^= 255
-    (made / "flipped.so").write_bytes(content)
+    flipped = bytearray((made / "m.so").read_bytes())
+    flipped[len(flipped) // 2] ^= 255
+    (made / "flipped.so").write_bytes(flipped)
     return made
 
 

@@ -123,3 +123,18 @@ def test_only_regular_files_are_read(tmp_path: Path) -> None:
     for name in (tmp_path / "pipe", Path("/dev/zero")):
         with pytest.raises(FileError, match="no regular file"):
             read_regular(name)
+
+
+@pytest.mark.skipif(not os.path.exists("/proc/self/stat"), reason="needs to know who is gone")
+def test_what_a_killed_process_left_beside_a_file_goes(tmp_path: Path) -> None:
+    program = (
+        "import os, signal, sys\n"
+        "from tvm.runtime.files import draft_of\n"
+        "with draft_of(sys.argv[1]) as draft:\n"
+        "    draft.write_bytes(b'half')\n"
+        "    os.kill(os.getpid(), signal.SIGKILL)\n"
+    )
+    subprocess.run([sys.executable, "-c", program, tmp_path / "f"], check=False)
+    assert len(list(tmp_path.iterdir())) == 1
+    write_beside(tmp_path / "g", b"whole")
+    assert list(tmp_path.iterdir()) == [tmp_path / "g"]

@@ -47,3 +47,11 @@ def test_folders_of_the_dead_go(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     with scratch("tvm-load-") as name:
         assert owner_tag() in name
     assert not Path(name).exists()
+
+
+def test_folders_elsewhere_are_swept_too(tmp_path: Path) -> None:
+    left = tmp_path / f".tvm-draft-{tag_of_the_dead()}-abc"
+    left.mkdir()
+    with scratch(".tvm-draft-", tmp_path) as name:
+        assert list(tmp_path.iterdir()) == [Path(name)]
+    assert list(tmp_path.iterdir()) == []

@@ -6,7 +6,6 @@ import os
 import re
 import shutil
 import subprocess
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -15,6 +14,7 @@ from tvm.contrib import nvrtc
 from tvm.error import TVMError, message
 from tvm.ffi import register_global_func
 from tvm.runtime import cuda
+from tvm.support.scratch import scratch
 from tvm.target import Target
 
 FORMATS = ("ptx", "cubin", "fatbin")
@@ -143,7 +143,7 @@ def compile_cuda(
         )
     if isinstance(options, str):
         options = [options]
-    with tempfile.TemporaryDirectory(prefix="tvm-nvcc-") as folder:
+    with scratch("tvm-nvcc-") as folder:
         source, result = Path(folder) / "kernel.cu", path_target or f"{folder}/kernel.{form}"
         source.write_text(code)
         flags = _arch_flags(arch, form)

@@ -11,7 +11,6 @@ when they run cannot be measured, and stay as their rules have them.
 from __future__ import annotations
 
 import functools
-import tempfile
 import time
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
@@ -37,6 +36,7 @@ from tvm.relax.backend import cpu_generic
 from tvm.relax.backend.default_pipeline import DefaultPipeline, Passes
 from tvm.relax.expr import Function
 from tvm.relax.transform import MetaScheduleApplyDatabase
+from tvm.support.scratch import scratch
 from tvm.target.target import Target
 from tvm.tir.expr import IntImm
 from tvm.tir.function import PrimFunc
@@ -114,7 +114,7 @@ def tune(
         max_seconds = max(0.0, max_seconds - (time.monotonic() - begun))
     state = _Watch([(t.task_name, t.weight, s) for t, s in zip(measured, by_rule)], watch)
     if measured:
-        with tempfile.TemporaryDirectory(prefix="tvm-tune-") as own:
+        with scratch("tvm-tune-") as own:
             folder = own if work_dir is None else work_dir
             contexts, weights = extracted_tasks_to_tune_contexts(measured, folder, seed=seed)
             try:

@@ -10,7 +10,6 @@ import argparse
 import json
 import os
 import statistics
-import tempfile
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -18,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from tvm.error import message
 from tvm.exec.command import Mistake, table
+from tvm.support.scratch import scratch
 from tvm.support.suggest import did_you_mean
 
 if TYPE_CHECKING:
@@ -106,7 +106,7 @@ def node_seconds(path: Path, arrays: Arrays, threads: int, runs: int = 10) -> di
 
     nodes = onnx.load(path, load_external_data=False).graph.node
     maker = {value: node.name for node in nodes for value in node.output if node.name}
-    with tempfile.TemporaryDirectory() as folder:
+    with scratch("tvm-peers-") as folder:
         options = ort.SessionOptions()
         options.intra_op_num_threads, options.log_severity_level = threads, 3
         options.enable_profiling = True

@@ -21,6 +21,7 @@ from tvm.runtime import handshake, tls
 from tvm.runtime._device import Device, device
 from tvm.runtime.module import Module
 from tvm.runtime.wire import read_frame, write_frame
+from tvm.support.scratch import scratch
 
 from . import base
 from .base import TrackerCode
@@ -166,7 +167,7 @@ class _Pipes:
     def __init__(self, binary: str | os.PathLike[str] | bytes | bytearray) -> None:
         self._folder: tempfile.TemporaryDirectory[str] | None = None
         if isinstance(binary, (bytes, bytearray)):
-            self._folder = tempfile.TemporaryDirectory(prefix="tvm-popen-")
+            self._folder = scratch("tvm-popen-")
             path = os.path.join(self._folder.name, "server.minrpc")
             Path(path).write_bytes(binary)
             os.chmod(path, stat.S_IXUSR | stat.S_IRUSR)

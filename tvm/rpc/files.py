@@ -10,6 +10,7 @@ from typing import Final
 from tvm.error import RPCError, message
 from tvm.runtime.archive import read_parts
 from tvm.runtime.export import link_objects, write_archived
+from tvm.support.scratch import scratch
 
 # by process: one that was copied from another must not delete the other's folder
 _folders: Final[dict[int, tempfile.TemporaryDirectory[str]]] = {}
@@ -19,7 +20,7 @@ def work_folder() -> Path:
     """The folder of this process's session."""
     here = os.getpid()
     if here not in _folders:
-        _folders[here] = tempfile.TemporaryDirectory(prefix="tvm-rpc-")
+        _folders[here] = scratch("tvm-rpc-")
     return Path(_folders[here].name)
 
 
@@ -49,7 +50,7 @@ def linked_module(path: Path) -> bytes:
     """A shared library of a file: as it is, or linked from an object or an archive of objects."""
     if path.suffix in (".so", ".dylib", ".dll"):
         return path.read_bytes()
-    with tempfile.TemporaryDirectory(prefix="tvm-link-") as folder:
+    with scratch("tvm-link-") as folder:
         made = Path(folder, "linked.so")
         if path.suffix == ".tar":
             files = write_archived(read_parts(str(path)), Path(folder))

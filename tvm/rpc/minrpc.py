@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Final
@@ -11,6 +10,7 @@ from typing import Any, Final
 from tvm.error import RPCError, message
 from tvm.ffi import library
 from tvm.runtime.linker import cross_compiler
+from tvm.support.scratch import scratch
 
 from . import popen_server
 
@@ -54,7 +54,7 @@ def with_minrpc(
 
     def fcompile(output: str, objects: Sequence[str], options: Sequence[str] = (),
                  **kwargs: Any) -> None:  # fmt: skip
-        with tempfile.TemporaryDirectory(prefix="tvm-minrpc-") as folder:
+        with scratch("tvm-minrpc-") as folder:
             made = Path(folder, popen_server.LIBRARY)
             libraries = ["-ltvm_ffi", "-lm", "-lpthread"]
             link(str(made), objects, options=[*options, *libraries], **kwargs)

@@ -10,12 +10,12 @@ import ctypes
 import io
 import os
 import sys
-import tempfile
 import zipfile
 from pathlib import Path
 from typing import BinaryIO, Final
 
 from tvm.runtime.wire import read_frame, write_frame
+from tvm.support.scratch import scratch
 
 from . import files
 from .core import Core
@@ -49,7 +49,7 @@ def run(path: str) -> None:
     """Serve with the library of a program's file until the other end is gone."""
     requests, answers = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # what functions print must not get among the answers
-    with tempfile.TemporaryDirectory(prefix="tvm-popen-") as folder:
+    with scratch("tvm-popen-") as folder:
         with zipfile.ZipFile(path) as archive:
             library = archive.extract(LIBRARY, folder)
         load(library)

@@ -13,7 +13,6 @@ import json
 import platform
 import sys
 import tarfile
-import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path, PurePath
@@ -179,7 +178,7 @@ def export(
                 legal=", ".join((*_LIBRARY_SUFFIXES, ".o", ".tar")) + ", or fcompile",
             )
         )
-    workplace = tempfile.TemporaryDirectory(dir=workspace_dir, prefix="tvm-export-")
+    workplace = scratch("tvm-export-", workspace_dir)
     with room_for(file_name), workplace as folder:
         relocatable = suffix in _RELOCATABLE
         files = _all_files(program, Path(folder), with_host=not relocatable)

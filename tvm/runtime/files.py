@@ -7,12 +7,12 @@ import errno
 import os
 import shutil
 import stat
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
 from tvm.error import TVMError, message
+from tvm.support.scratch import scratch
 
 _FULL: Final = (errno.ENOSPC, errno.EFBIG, errno.EDQUOT)
 
@@ -57,7 +57,7 @@ def draft_of(path: str | os.PathLike[str]) -> Iterator[Path]:
     special = target.exists() and not target.is_file() and not target.is_dir()
     try:
         beside = None if special else target.parent
-        folder = tempfile.TemporaryDirectory(prefix=f".{target.name}.", dir=beside)
+        folder = scratch(".tvm-draft-", beside)
     except OSError as err:
         found = err.strerror or str(err)
         raise FileError(message(asked, found=found, where=str(target.parent), legal=legal)) from err

@@ -7,13 +7,13 @@ C++ runtime if it needs that; exported, it goes into the file with the code that
 from __future__ import annotations
 
 import sys
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from tvm.error import TVMError, message
 from tvm.ffi import library
+from tvm.support.scratch import scratch
 
 from . import linker
 from .module import COMPILATION_EXPORTABLE, RUNNABLE, Module
@@ -69,7 +69,7 @@ class StaticLibrary(Module):
 
     def _link(self) -> Any:
         ffi = Path(library().libinfo.find_libtvm_ffi())
-        with tempfile.TemporaryDirectory() as name:
+        with scratch("tvm-archive-") as name:
             folder = Path(name)
             made = folder / "library.so"
             options = [*self.compile_options, f"-L{ffi.parent}", "-ltvm_ffi"]

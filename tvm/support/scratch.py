@@ -17,9 +17,9 @@ import zlib
 from pathlib import Path
 from typing import Final
 
-_OWNED: Final = re.compile(r"tvm-[a-z]+-(\d+-\d+-[0-9a-f]+)-")
+_OWNED: Final = re.compile(r"\.?tvm-[a-z]+-(\d+-\d+-[0-9a-f]+)-")
 _lock = threading.Lock()
-_swept: set[int] = set()  # processes that have looked; a fork is a new one
+_swept: set[tuple[int, str]] = set()  # who has looked where; a fork is a new process
 
 
 def owner_tag(process: int | None = None) -> str:
@@ -73,22 +73,28 @@ def scratch_folder(prefix: str, owner: int | None = None) -> str:
     return tempfile.mkdtemp(prefix=f"{prefix}{owner_tag(owner)}-")
 
 
-def scratch(prefix: str) -> tempfile.TemporaryDirectory[str]:
-    """A new folder that goes when the object does, or when a later run finds its owner dead."""
-    sweep()
+def scratch(
+    prefix: str, within: str | os.PathLike[str] | None = None
+) -> tempfile.TemporaryDirectory[str]:
+    """A new folder that goes when the object does, or when a later run finds its owner dead.
+
+    It lies with temporary files, or `within` another folder.
+    """
+    sweep(within)
     return tempfile.TemporaryDirectory(
-        prefix=f"{prefix}{owner_tag()}-", ignore_cleanup_errors=True
+        prefix=f"{prefix}{owner_tag()}-", dir=within, ignore_cleanup_errors=True
     )
 
 
-def sweep() -> None:
-    """Remove folders of processes that are gone, once a process."""
+def sweep(within: str | os.PathLike[str] | None = None) -> None:
+    """Remove folders of processes that are gone, once a process and place."""
+    place = os.path.abspath(tempfile.gettempdir() if within is None else within)
     with _lock:
-        if os.getpid() in _swept:
+        if (os.getpid(), place) in _swept:
             return
-        _swept.add(os.getpid())
+        _swept.add((os.getpid(), place))
     with contextlib.suppress(OSError):
-        for path in Path(tempfile.gettempdir()).iterdir():
+        for path in Path(place).iterdir():
             found = _OWNED.match(path.name)
             if found is None or path.is_symlink() or is_owner_alive(found[1]):
                 continue

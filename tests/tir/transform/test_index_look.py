@@ -14,7 +14,7 @@ def seen(func):
     """A look at all assertions of a function with one loop."""
     loop = next(node for node in walk(func.body) if isinstance(node, s.For))
     insides = [node.condition for node in walk(func.body) if isinstance(node, s.AssertStmt)]
-    return look(insides, loop)
+    return look(insides, loop, 8)
 
 
 @pytest.mark.parametrize(("dtype", "vectors"), [("int64", 8), ("int32", 4)])

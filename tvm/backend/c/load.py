@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from tvm.runtime.artefact import Artefact
 from tvm.runtime.library_module import LibraryModule
 from tvm.runtime.module import Module
+from tvm.support.scratch import scratch
 from tvm.target import Target
 
 from .compiler import compile_shared
@@ -21,7 +21,7 @@ def loaded(
     options: Sequence[str] = (),
 ) -> LibraryModule:
     """The library of C files by name; it stays in memory when its file is gone."""
-    with tempfile.TemporaryDirectory(prefix="tvm-c-") as folder:
+    with scratch("tvm-c-") as folder:
         sources = []
         for name, content in files.items():
             path = Path(folder, name)

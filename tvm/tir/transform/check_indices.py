@@ -38,8 +38,9 @@ from tvm.tir.op import arith as ops
 from tvm.tir.op import builtin
 
 from .analyzed_mutator import AnalyzedMutator, as_fact
-from .index_blocks import in_blocks, iterations_of_a_block
+from .index_blocks import in_blocks, iterations_of_a_block, lanes_of_a_look
 from .index_check import IndexCheck, checking, with_body
+from .index_look import FEWEST_LANES
 from .pass_form import tir_pass
 
 _KINDS = ("llvm", "c")
@@ -61,6 +62,14 @@ def CheckIndices(func: PrimFunc, mod: IRModule, ctx: PassContext) -> PrimFunc:
     return func.with_body(checker.checked(func.body))
 
 
+def _lanes(func: PrimFunc) -> int:
+    """How many numbers of 32 bits an instruction of the target compares."""
+    target = func.attrs.get("target")
+    if not isinstance(target, Target) or target.kind.name != "llvm":
+        return FEWEST_LANES
+    return max(FEWEST_LANES, target.cpu.vector_bits // 32)
+
+
 def _is_checked(target: Target) -> bool:
     return target.kind.name in _KINDS and not target.attrs.get("unsafe-indices")
 
@@ -72,6 +81,7 @@ class _Checker(AnalyzedMutator):
         super().__init__(func)
         self._flow = flow
         self._name = name
+        self._lanes = _lanes(func)
         self._span = func.span
         self._rising: list[IndexCheck] = []
         self._lets: dict[e.Var, PrimExpr] = {}
@@ -144,14 +154,17 @@ class _Checker(AnalyzedMutator):
         held = [check for check in checks if jumps or check.depends_on(written)]
         free = [check for check in checks if check not in held]
         together = [c for c in free if op.loop_var in c.uses and c.covers()]
-        count = iterations_of_a_block(op, together)
+        lanes = lanes_of_a_look(op.body, together, self._lanes)
+        count = iterations_of_a_block(op, together, lanes)
         if count > 1:
             free = [check for check in free if check not in together]
         for check in free:
             risen = check.out_of(op, self.analyzer)
             (held if risen is None else self._rising).append(risen or check)
         body = _ahead(held, body)
-        return in_blocks(op, count, together, body, _ahead) if count > 1 else with_body(op, body)
+        if count > 1:
+            return in_blocks(op, count, lanes, together, body, _ahead)
+        return with_body(op, body)
 
     def visit_while_(self, op: s.While) -> s.Stmt:
         body, checks = self._inside(op.body)
@@ -321,7 +334,9 @@ class _Checker(AnalyzedMutator):
                 same = (a for a in rest if self.analyzer.can_prove_equal(buffer.shape[a], limit))
                 named = next(same, axis)
             note = self._note(buffer, named, value, limit, span)
-            made = IndexCheck.of(inside, note, stores, span, self._is_nested(inside))
+            made = IndexCheck.of(
+                inside, note, stores, span, self._is_nested(inside), self._lanes
+            )
             check = made if guard is None else made.under(guard)
             if not any(check.same(known) for known in self._rising):
                 self._rising.append(check)

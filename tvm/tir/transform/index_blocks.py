@@ -25,19 +25,31 @@ from tvm.tir.op import arith as ops
 from tvm.tir.renew_defs import DefRenewer
 
 from .index_check import IndexCheck
+from .index_look import FEWEST_LANES
 
-_BLOCK: Final = 32  # indices
+_VECTORS: Final = 8  # of 32-bit halves of indices, in a block
 # unrolled, a loop over single elements could not be vectorized any more
 _UNROLL: Final = "llvm.loop.unroll.count"
 _WORK: Final = 64  # elements for each index; for more, checks of all indices cost nothing
 
 
-def iterations_of_a_block(loop: s.For, checks: Sequence[IndexCheck]) -> int:
+def lanes_of_a_look(body: s.Stmt, checks: Sequence[IndexCheck], lanes: int) -> int:
+    """How wide its vectors are: `lanes`, where an index is that of a row.
+
+    Beside gathers of single elements, the widest vectors are slower.
+    """
+    loops = (node for node in walk(body) if isinstance(node, s.For))
+    rows = any(not ops.is_one(loop.extent) for loop in loops)
+    single = all(check.covers() == 1 for check in checks)
+    return lanes if rows and single else FEWEST_LANES
+
+
+def iterations_of_a_block(loop: s.For, checks: Sequence[IndexCheck], lanes: int) -> int:
     """How many iterations have enough indices for a look; 1 if the loop is better left alone."""
     if loop.kind is not s.ForKind.SERIAL or loop.annotations or not checks:
         return 1
     covered = [check.covers() for check in checks]
-    count = max(_BLOCK // min(covered), 1) if all(covered) else 1
+    count = max(_VECTORS * lanes // 2 // min(covered), 1) if all(covered) else 1
     if isinstance(loop.extent, e.IntImm) and loop.extent.value < 2 * count:
         return 1
     return count if _is_little(loop.body) else 1
@@ -46,6 +58,7 @@ def iterations_of_a_block(loop: s.For, checks: Sequence[IndexCheck]) -> int:
 def in_blocks(
     loop: s.For,
     count: int,
+    lanes: int,
     checks: Sequence[IndexCheck],
     body: s.Stmt,
     ahead: Callable[[list[IndexCheck], s.Stmt], s.Stmt],
@@ -59,7 +72,7 @@ def in_blocks(
 
     def piece(begin: PrimExpr, inner: s.For, is_whole: bool) -> s.Stmt:
         at = {loop.loop_var: ops.add(ops.add(loop.min, begin), inner.loop_var)}
-        moved = [check.at(at) for check in checks]
+        moved = [check.at(at, lanes) for check in checks]
         work = substitute(body, at)
         if is_whole:
             return ahead([check.along(inner) for check in moved], _around(inner, work))

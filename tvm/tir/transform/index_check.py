@@ -26,27 +26,31 @@ Layer = s.For | PrimExpr  # a loop to go through, or a condition under which the
 class IndexCheck:
     """`inside` holds in all iterations of the loops, where the conditions do."""
 
-    __slots__ = ("_alone", "_layers", "_note", "_stores", "inside", "reads", "span", "uses")
+    __slots__ = (
+        "_alone", "_lanes", "_layers", "_note", "_stores", "inside", "reads", "span", "uses",
+    )  # fmt: skip
 
     def __init__(
         self, inside: PrimExpr, note: PrimExpr, stores: bool, span: Span | None, alone: bool,
-        layers: tuple[Layer, ...], uses: frozenset[e.Var], reads: frozenset[e.Var],
+        lanes: int, layers: tuple[Layer, ...], uses: frozenset[e.Var], reads: frozenset[e.Var],
     ) -> None:  # fmt: skip
         self.inside: Final = inside
         self._note: Final = note
         self._stores: Final = stores
         self.span: Final = span
         self._alone: Final = alone  # it reads what only an earlier check lets it read
+        self._lanes: Final = lanes  # how many numbers of 32 bits an instruction compares
         self._layers: Final = layers  # from the inside out
         self.uses: Final = uses
         self.reads: Final = reads
 
     @classmethod
     def of(
-        cls, inside: PrimExpr, note: PrimExpr, stores: bool, span: Span | None, alone: bool
-    ) -> IndexCheck:
+        cls, inside: PrimExpr, note: PrimExpr, stores: bool, span: Span | None, alone: bool,
+        lanes: int,
+    ) -> IndexCheck:  # fmt: skip
         """The check right at its access."""
-        return cls(inside, note, stores, span, alone, (), *_names(inside))
+        return cls(inside, note, stores, span, alone, lanes, (), *_names(inside))
 
     def same(self, other: IndexCheck) -> bool:
         """The other check would find the same, at the same place."""
@@ -100,11 +104,11 @@ class IndexCheck:
             count *= extent.value if isinstance(extent, e.IntImm) else 0
         return count
 
-    def at(self, values: dict[e.Var, PrimExpr]) -> IndexCheck:
-        """The check where variables have values."""
+    def at(self, values: dict[e.Var, PrimExpr], lanes: int) -> IndexCheck:
+        """The check where variables have values, by vectors of so many lanes."""
         note = substitute(self._note, values)
         inside = substitute(self.inside, values)
-        new = IndexCheck.of(inside, note, self._stores, self.span, self._alone)
+        new = IndexCheck.of(inside, note, self._stores, self.span, self._alone, lanes)
         for layer in self._layers:
             if isinstance(layer, s.For):
                 new = new.along(substitute(layer, values))
@@ -130,12 +134,12 @@ class IndexCheck:
                 layer = first
             layers.append(layer)
         return IndexCheck(self.inside, self._note, self._stores, self.span, self._alone,
-                          tuple(layers), self.uses - {var}, self.reads)  # fmt: skip
+                          self._lanes, tuple(layers), self.uses - {var}, self.reads)  # fmt: skip
 
     def _with(self, layer: Layer, uses: frozenset[e.Var], reads: frozenset[e.Var]) -> IndexCheck:
         layers = (*self._layers, layer)
         return IndexCheck(self.inside, self._note, self._stores, self.span, self._alone,
-                          layers, uses, reads)  # fmt: skip
+                          self._lanes, layers, uses, reads)  # fmt: skip
 
     def shape(self) -> tuple[object, ...]:
         """Checks of equal shapes are made in one go."""
@@ -173,6 +177,9 @@ class IndexCheck:
         """The loop right around the check."""
         return self._layers[0] if self._layers and isinstance(self._layers[0], s.For) else None
 
+    def lanes(self) -> int:
+        return self._lanes
+
     def depth(self) -> int:
         return len(self._layers)
 
@@ -200,7 +207,7 @@ def _together(group: list[IndexCheck]) -> s.Stmt:
     exact = DefRenewer().visit_stmt(exact)  # loops of its own
     if not first.loops(stop):
         return first.wrapped(exact, stop, depth)
-    quick = look([check.inside for check in group], first.innermost())
+    quick = look([check.inside for check in group], first.innermost(), first.lanes())
     step = first.wrapped(quick.step, 1 if quick.whole else 0, stop)
     steps = [quick.clear, step, quick.behind, s.IfThenElse(quick.failed, exact)]
     block = s.Block([], [], [], "indices", s.SeqStmt(steps), None, quick.memory)

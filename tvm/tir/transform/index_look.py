@@ -32,9 +32,9 @@ from tvm.tir.functor import walk
 from tvm.tir.op import arith as ops
 from tvm.tir.op import builtin
 
-_LANES: Final = 8  # numbers of 32 bits
+FEWEST_LANES: Final = 8  # numbers of 32 bits
 _MOST_LANES: Final = 32
-_UNROLLED: Final = 8  # vectors
+_UNROLLED: Final = 16  # vectors
 _SHORT: Final = 16  # indices
 WORD: Final = "uint32"
 _ZERO: Final = ops.const(0, "int32")
@@ -58,9 +58,13 @@ class Look:
         self.whole: Final = whole  # the step covers the innermost loop
 
 
-def look(insides: Sequence[PrimExpr], loop: s.For | None) -> Look:
-    """A look at what the conditions ask for; `loop` is the innermost one that they depend on."""
-    return (None if loop is None else _by_vectors(insides, loop)) or _by_bits(insides, loop)
+def look(insides: Sequence[PrimExpr], loop: s.For | None, lanes: int) -> Look:
+    """A look at what the conditions ask for; `loop` is the innermost one that they depend on.
+
+    `lanes`: how many numbers of 32 bits an instruction compares.
+    """
+    found = None if loop is None else _by_vectors(insides, loop, lanes)
+    return found or _by_bits(insides, loop)
 
 
 # --- the larger of unsigned numbers ---
@@ -89,7 +93,7 @@ class _Words:
         )
 
 
-def _by_vectors(insides: Sequence[PrimExpr], loop: s.For) -> Look | None:
+def _by_vectors(insides: Sequence[PrimExpr], loop: s.For, lanes: int) -> Look | None:
     count = loop.extent.value if isinstance(loop.extent, e.IntImm) else 0
     rows: list[list[_Words]] = []
     for inside in insides:
@@ -101,7 +105,7 @@ def _by_vectors(insides: Sequence[PrimExpr], loop: s.For) -> Look | None:
             rows.append([words])
         else:
             row.append(words)
-    made = [_row(row, loop.loop_var, count) for row in rows]
+    made = [_row(row, lanes, count) for row in rows]
     known = [row for row in made if row is not None]
     if len(known) < len(made):
         return None
@@ -130,7 +134,7 @@ class _Row:
         self.failed: Final = failed
 
 
-def _row(row: list[_Words], var: e.Var, count: int) -> _Row | None:
+def _row(row: list[_Words], wanted: int, count: int) -> _Row | None:
     analyzer = Analyzer()
     first, stride = row[0], row[0].stride
     places: dict[int, _Words] = {}
@@ -144,8 +148,12 @@ def _row(row: list[_Words], var: e.Var, count: int) -> _Row | None:
         return None
     buffer = first.buffer
     per = buffer.dtype.bits // 32
-    lanes = math.lcm(_LANES, stride * per)
-    if lanes > _MOST_LANES or count * stride * per % lanes or not count:
+    lanes = math.lcm(wanted, stride * per)
+    while lanes > _MOST_LANES or count * stride * per % lanes:  # too few for the widest vectors
+        lanes //= 2
+        if lanes < FEWEST_LANES or lanes % (stride * per):
+            return None
+    if not count:
         return None
     flat = _flat(buffer)
     highest = decl_buffer((lanes,), WORD, "highest", scope="local")

@@ -162,3 +162,48 @@ def test_weights_and_states_of_recurrent_layers_fit_the_data(op: str, gates: int
     assert vm["main"](*given.values()).numpy().shape == (5, 1, 3, 4)
     with pytest.raises(ShapeError, match="columns"):
         vm["main"](*(given | {"r": np.ones((1, 2, 2), "float32")}).values())
+
+
+def _refused(op: str, shapes: dict[str, list[Any]], wrong: dict[str, list[Any]], **attrs: Any
+             ) -> None:  # fmt: skip
+    """The fitting model is taken; each input of another shape is refused by its number."""
+
+    def model(given: dict[str, list[Any]]) -> Any:
+        sample = {name: floats(*(2 for _ in shape)) for name, shape in given.items()}
+        for name in ("image", "block", "which"):
+            if name in sample:
+                sample[name] = sample[name].astype("int64")
+        values = {name: sample.pop(name) for name in ("image", "block") if name in sample}
+        constants = {"image": np.array([4, 4]), "block": np.array([2, 2])}
+        return make_model([node(op, list(given), ["y"], **attrs)], sample, ["y"],
+                          {name: constants[name] for name in values},
+                          shapes={name: given[name] for name in sample}, opset=22)  # fmt: skip
+
+    from_onnx(model(shapes))
+    for name, extents in wrong.items():
+        number = list(shapes).index(name)
+        with pytest.raises(OpAttributeInvalid, match=rf"input {number} has to be"):
+            from_onnx(model(shapes | {name: extents}))
+
+
+def test_offsets_and_masks_fit_the_taps_of_a_deformed_convolution() -> None:
+    shapes = {"x": [1, 4, 3, 3], "w": [2, 2, 2, 2], "offset": [1, 16, 2, 2], "b": [2],
+              "mask": [1, 8, 2, 2]}  # fmt: skip
+    wrong: dict[str, list[Any]] = {
+        "x": [1, 2, 3, 3], "offset": [1, 8, 2, 2], "b": [3], "mask": [1, 4, 2, 2],
+    }  # fmt: skip
+    attrs = {"kernel_shape": [2, 2], "pads": [0] * 4, "group": 2, "offset_group": 2}
+    _refused("DeformConv", shapes, wrong, **attrs)
+    _refused("DeformConv", shapes, {"offset": [1, 16, 3, 2], "mask": [2, 8, 2, 2]}, **attrs)
+
+
+def test_regions_have_their_numbers() -> None:
+    shapes = {"x": [1, 2, 4, 4], "rois": [3, 4], "which": [3]}
+    _refused("RoiAlign", shapes, {"rois": [3, 3], "which": [2]}, output_height=2, output_width=2)
+    _refused("MaxRoiPool", {"x": [1, 2, 4, 4], "rois": [3, 5]}, {"rois": [3, 4]},
+             pooled_shape=[2, 2])  # fmt: skip
+
+
+def test_patches_are_as_many_as_the_image_has() -> None:
+    shapes = {"x": [1, 8, 9], "image": [2], "block": [2]}
+    _refused("Col2Im", shapes, {"x": [1, 8, 8]})

@@ -293,3 +293,15 @@ def test_shifts_of_signed_integers(direction: str) -> None:
 def test_an_einsum_of_nothing() -> None:
     with pytest.raises(TVMError, match="attribute 'equation'"):
         from_onnx(_model(node("Einsum", ["x"], ["y"])))
+
+
+@pytest.mark.parametrize("op", ["Reshape", "Expand", "Slice"])
+def test_a_shape_that_says_how_long_it_is_is_not_believed_beyond_use(op: str) -> None:
+    sizes = [helper.make_tensor_value_info(name, 7, [2**31]) for name in ("s", "t")]
+    x = helper.make_tensor_value_info("x", 1, [2, 3, 4])
+    names = ["x", "s", "t"] if op == "Slice" else ["x", "s"]
+    graph = helper.make_graph(
+        [helper.make_node(op, names, ["y"])], "g", [x, *sizes], [onnx.ValueInfoProto(name="y")]
+    )
+    with pytest.raises(TVMError, match="at most 4,096 sizes"):
+        from_onnx(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)]))

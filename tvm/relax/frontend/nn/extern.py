@@ -14,7 +14,6 @@ from __future__ import annotations
 import os
 import shutil
 import sys
-import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -26,6 +25,7 @@ from tvm.ir.module import IRModule
 from tvm.runtime import Module, load_static_library
 from tvm.runtime.linker import create_executable
 from tvm.runtime.static_library import StaticLibrary
+from tvm.support.scratch import scratch
 
 from . import core
 from .call import to_expr
@@ -149,7 +149,7 @@ class SourceModule(ExternModule):
     def compile(self, output_path: Path) -> None:
         """Compile the source into an object at `output_path`."""
         output = Path(output_path)
-        with tempfile.TemporaryDirectory() as folder:
+        with scratch("tvm-extern-") as folder:
             source = Path(folder) / f"main{self.source_suffix}"
             made = Path(folder) / f"main{self.output_suffix}"
             source.write_text(self.source_code, encoding="utf-8")
@@ -158,7 +158,7 @@ class SourceModule(ExternModule):
 
     def load(self) -> Module:
         """The compiled functions as a module that is linked when the network is exported."""
-        with tempfile.TemporaryDirectory() as folder:
+        with scratch("tvm-extern-") as folder:
             made = Path(folder) / f"main{self.output_suffix}"
             self.compile(made)
             return StaticLibrary(str(made), list(self._symbols))

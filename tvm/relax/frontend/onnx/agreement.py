@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
+from tvm import tir
 from tvm.ir.expr import PrimExpr
 from tvm.relax.extents import (
     agreeing,
@@ -17,6 +18,8 @@ from tvm.relax.extents import (
 from tvm.relax.op.declare import show_extents
 from tvm.relax.shape_math import same_extent
 from tvm.tir.expr import INT64, IntImm
+
+from .window import kernel_shape
 
 if TYPE_CHECKING:
     from .node import Node
@@ -156,18 +159,57 @@ def _steps(gates: int) -> Rule:
             raise node.unfit(0, "of rank 3, and hidden_size positive", f"{own}, {hidden}")
         batch = own[0 if swapped else 1]
         state: list[PrimExpr | int] = [batch, ways, hidden] if swapped else [ways, batch, hidden]
-        _exactly(node, 1, [ways, gates * hidden, own[2]])
-        _exactly(node, 2, [ways, gates * hidden, hidden])
-        _exactly(node, 3, [ways, 2 * gates * hidden])
-        _exactly(node, 4, [batch])
-        _exactly(node, 5, state)
-        _exactly(node, 6, state)
-        _exactly(node, 7, [ways, 3 * hidden])
+        exactly(node, 1, [ways, gates * hidden, own[2]])
+        exactly(node, 2, [ways, gates * hidden, hidden])
+        exactly(node, 3, [ways, 2 * gates * hidden])
+        exactly(node, 4, [batch])
+        exactly(node, 5, state)
+        exactly(node, 6, state)
+        exactly(node, 7, [ways, 3 * hidden])
 
     return rule
 
 
-def _exactly(node: Node, i: int, extents: Sequence[PrimExpr | int]) -> None:
+def _regions(numbers: int) -> Rule:
+    def rule(node: Node) -> None:
+        """Each region has so many numbers; those that say of which image are as many as regions."""
+        own, regions = extents_of(node[0]), extents_of(node[1])
+        if own is None or regions is None or len(own) != 4 or len(regions) != 2:
+            raise node.unfit(1, "of rank 2, and the data of rank 4", f"{regions}, {own}")
+        exactly(node, 1, [regions[0], numbers])
+        exactly(node, 2, [regions[0]])
+
+    return rule
+
+
+def _moved_taps(node: Node) -> None:
+    """Offsets and mask have a value for each tap at each place; groups share the channels."""
+    data, weight, offset = (extents_of(node[i]) for i in range(3))
+    shapes = (data, weight, offset)
+    if data is None or weight is None or offset is None or any(len(x or ()) != 4 for x in shapes):
+        raise node.unfit(2, "of rank 4, as data and weight are", offset and show_extents(offset))
+    groups, moving = int(node.attr("group", 1)), int(node.attr("offset_group", 1))
+    counts = [*weight, data[1]]
+    known = [e.value for e in counts if isinstance(e, IntImm)]
+    if len(known) < len(counts) or min(groups, moving) < 1:
+        raise node.unfit(1, "of known extents, as the data's channels", show_extents(counts))
+    filters, own, kh, kw, channels = known
+    strides, pads = node.attr("strides", [1, 1]), node.attr("pads", [0] * 4)
+    steps = node.attr("dilations", [1, 1])
+    if channels % moving or filters % groups or kernel_shape(node) != [kh, kw]:
+        found = f"{channels} channels, {filters} filters of {kh} x {kw}"
+        raise node.unfit(1, "as kernel_shape says, channels and filters shared by groups", found)
+    places = [
+        tir.floordiv(extent + (pads[d] + pads[d + 2] - (k - 1) * steps[d] - 1), strides[d]) + 1
+        for d, (extent, k) in enumerate(zip(data[2:], (kh, kw)))
+    ]
+    exactly(node, 0, [data[0], own * groups, data[2], data[3]])
+    exactly(node, 2, [data[0], 2 * moving * kh * kw, *places])
+    exactly(node, 3, [filters])
+    exactly(node, 4, [data[0], moving * kh * kw, *places])
+
+
+def exactly(node: Node, i: int, extents: Sequence[PrimExpr | int]) -> None:
     """Input `i`, if it is there, has these extents; refused where it cannot."""
     if not node.has(i):
         return
@@ -206,5 +248,8 @@ _RULES: dict[str, Rule] = {
     "RNN": _steps(1),
     "GRU": _steps(3),
     "LSTM": _steps(4),
+    "RoiAlign": _regions(4),
+    "MaxRoiPool": _regions(5),
+    "DeformConv": _moved_taps,
 }
 

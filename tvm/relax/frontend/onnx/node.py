@@ -116,6 +116,14 @@ class Node:
         value = self.bb.emit(op.astype(self[i], "int64"))
         return list(self.run_time_sizes(self.bb.emit(op.reshape(value, [-1]))))
 
+    def count(self, i: int) -> int:
+        """How many sizes a tensor input (n,) has."""
+        shape = self.shape(i)
+        if len(shape) != 1 or not isinstance(shape[0], tir.IntImm):
+            raise self.unfit(i, "of one axis, whose extent is known", shape)
+        self.bounded(shape[0].value)
+        return int(shape[0].value)
+
     def bounded(self, count: int) -> None:
         """Refuse more sizes than any model means."""
         if count > MOST_SIZES:

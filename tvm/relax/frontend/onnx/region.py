@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from tvm.relax import op
 from tvm.relax.expr import Constant
 from tvm.tir.expr import IntImm
 
+from .agreement import exactly
 from .node import Node
 from .registry import Result, convert
 from .window import kernel_shape, with_channel_bias
@@ -242,10 +244,17 @@ def col2im(node: Node) -> Result:
     if not isinstance(rows, IntImm) or rows.value % taps:
         raise node.invalid("input 0", f"{rows} rows", f"a multiple of {taps}")
 
-    def compute(x: te.Tensor, image: Any) -> Any:
+    def counts_in(image: Any) -> list[Any]:
+        """How many places a block has along each axis."""
         room = [image[d] + (pads[d] + pads[d + spatial] - (block[d] - 1) * dilations[d] - 1)
                 for d in range(spatial)]  # fmt: skip
-        counts = [tir.indexdiv(n, stride) + 1 for n, stride in zip(room, strides)]
+        return [tir.indexdiv(n, stride) + 1 for n, stride in zip(room, strides)]
+
+    blocks = functools.reduce(lambda a, b: a * b, counts_in(image))
+    exactly(node, 0, [node.shape(0)[0], rows, blocks])
+
+    def compute(x: te.Tensor, image: Any) -> Any:
+        counts = counts_in(image)
         axes = [te.reduce_axis((0, extent), f"k{d}") for d, extent in enumerate(block)]
 
         def element(n: Any, c: Any, *at: Any) -> Any:

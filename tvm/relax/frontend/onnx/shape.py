@@ -40,7 +40,7 @@ def _computed_shape(node: Node) -> RelaxExpr:
     bb, asked = node.bb, node[1]
     own = shape_tensor(node, node[0])
     if not node.attr("allowzero", 0):
-        count, rank = int(node.shape(1)[0]), node.rank(0)  # type: ignore[call-overload]
+        count, rank = node.count(1), node.rank(0)
         kept = op.strided_slice(own, [0], [0], [min(count, rank)])
         if count > rank:
             kept = op.concat([bb.emit(kept), Constant(np.ones(count - rank, np.int64))], 0)
@@ -52,7 +52,7 @@ def _computed_shape(node: Node) -> RelaxExpr:
     found = bb.emit(op.where(is_rest, bb.emit(rest), asked))
     fits = op.equal(bb.emit(op.prod(found, [0], keepdims=True)), total)
     fits = op.logical_and(bb.emit(fits), op.greater_equal(op.min(found, [0], True), number(0)))
-    return _only_if(node, fits, found, int(node.shape(1)[0]))  # type: ignore[call-overload]
+    return _only_if(node, fits, found, node.count(1))
 
 
 def _only_if(node: Node, fits: RelaxExpr, sizes: RelaxExpr, rank: int) -> RelaxExpr:
@@ -133,8 +133,7 @@ def expand(node: Node) -> Result:
 
 def _expand_computed(node: Node) -> RelaxExpr:
     """To a shape that only running tells: the larger of both extents, as the other one is 1."""
-    length = int(node.shape(1)[0])  # type: ignore[call-overload]
-    node.bounded(length)
+    length = node.count(1)
     rank = max(length, node.rank(0))
 
     def filled(value: RelaxExpr, count: int) -> RelaxExpr:

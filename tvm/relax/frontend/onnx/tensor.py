@@ -131,7 +131,7 @@ def _window(
 def _computed_slice(node: Node) -> RelaxExpr:
     """Bounds that the model computes, along known axes in known steps forward."""
     rank = node.rank(0)
-    count = int(node.shape(1)[0])  # type: ignore[call-overload]
+    count = node.count(1)
     axes = [a % rank for a in (node.integers(3, "axes") if node.has(3) else range(count))]
     steps = node.integers(4, "steps") if node.has(4) else [1] * count
     if min(steps, default=1) < 1:
