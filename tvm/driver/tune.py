@@ -106,9 +106,11 @@ def tune(
     if max_trials is None and max_seconds is None:
         raise ValueError(message("tune", found="no limit", legal="max_trials= or max_seconds="))
     kept = Database.create(database)
-    measured, unmeasured = _tasks(mod, target)
     begun = time.monotonic()
     builder, runner = Builder.create(builder), Runner.create(runner)
+    builder.warm_up()  # the processes load while the tasks are extracted
+    runner.warm_up()
+    measured, unmeasured = _tasks(mod, target)
     by_rule = _times_by_rule(measured, target, builder, runner)
     if max_seconds is not None:
         max_seconds = max(0.0, max_seconds - (time.monotonic() - begun))

@@ -58,6 +58,9 @@ def tune_tasks(
         task_scheduler = TaskScheduler.create(task_scheduler, logger=logger, **options)
     if not isinstance(builder, Builder):
         builder = Builder.create(builder, max_workers=cores)
+    runner = Runner.create(runner)
+    builder.warm_up()  # the processes load while the spaces are generated
+    runner.warm_up()
     kept = _database(database, work_dir, module_equality)
     task_scheduler.tune(
         tasks,
@@ -68,10 +71,10 @@ def tune_tasks(
         ),
         num_trials_per_iter=num_trials_per_iter,
         builder=builder,
-        runner=Runner.create(runner),
+        runner=runner,
         measure_callbacks=_callbacks(measure_callbacks),
         database=kept,
-        cost_model=CostModel.create(cost_model, num_tuning_cores=cores),
+        cost_model=_cost_model(cost_model, cores),
         max_seconds_global=max_seconds_global,
     )
     if post_optimization:
@@ -81,6 +84,12 @@ def tune_tasks(
         assert target is not None, "a task has a target"
         PostOpt(work_dir, target, max_trials_global).run()
     return kept
+
+
+def _cost_model(given: Any, cores: int) -> CostModel | None:
+    # the linear half of the model is right more often than not from the first round on
+    options = {"num_warmup_samples": 16} if given == "xgb" else {}
+    return CostModel.create(given, num_tuning_cores=cores, **options)
 
 
 def _database(given: Any, work_dir: str, module_equality: str) -> Database:

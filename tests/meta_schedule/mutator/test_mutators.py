@@ -8,14 +8,25 @@ from typing import Any
 import pytest
 
 from tests.meta_schedule.programs import Matmul
-from tests.meta_schedule.workloads import LLVM, TURING, context, matmul, row_sum, softmax
+from tests.meta_schedule.workloads import (
+    LLVM,
+    TURING,
+    WORKLOADS,
+    context,
+    matmul,
+    row_sum,
+    softmax,
+)
 from tvm import meta_schedule as ms
 from tvm.error import TVMError
 from tvm.meta_schedule import mutator as M
-from tvm.meta_schedule.mutator.decisions import decided, plain
+from tvm.meta_schedule.mutator.decisions import annotated, decided, plain
+from tvm.meta_schedule.search_strategy.decision_space import random_trace, samples_of
+from tvm.meta_schedule.structure import PARALLEL
 from tvm.meta_schedule.tune_context import TuneContext
 from tvm.tir.function import PrimFunc
 from tvm.tir.schedule import Instruction, Schedule, Trace
+from tvm.tir.schedule.random_engine import RandomEngine
 
 pytestmark = pytest.mark.pure
 
@@ -174,3 +185,20 @@ def test_defaults() -> None:
         M.Mutator.create("metal")
     with pytest.raises(TVMError, match="Mutator's Apply method not implemented"):
         M.Mutator().apply(Trace())
+
+
+@pytest.mark.parametrize("name", list(WORKLOADS))
+def test_products_are_those_of_a_replay(name: str) -> None:
+    func = WORKLOADS[name]
+    mutator, traces = made(M.MutateParallel(max_jobs_per_core=16), func)
+    assert isinstance(mutator, M.MutateParallel)
+    engine = RandomEngine(3)
+    for trace in traces:
+        if not list(annotated(trace, [PARALLEL])):
+            continue
+        for _ in range(5):
+            other = random_trace(trace.simplified(remove_postproc=True), engine)
+            replayed = [[total for total, _ in block] for block in mutator._replayed(other)]
+            if all(other.get_decision(i) is not None for i in samples_of(other)):
+                assert mutator._products(other) == replayed
+    assert len(mutator._known) <= 2 * len(traces), "tiles of all sizes are one form"

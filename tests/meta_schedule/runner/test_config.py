@@ -10,7 +10,7 @@ pytestmark = pytest.mark.pure
 
 
 def test_defaults() -> None:
-    assert EvaluatorConfig() == (3, 1, 100, False)
+    assert EvaluatorConfig() == (3, 1, 100, False, None)
     assert EvaluatorConfig._normalized(None) == EvaluatorConfig()
     assert EvaluatorConfig._normalized(EvaluatorConfig(number=1)).number == 1
 

@@ -131,3 +131,14 @@ def test_future_has_one_of_both() -> None:
 
 def test_by_name() -> None:
     assert isinstance(get_global_func("meta_schedule.runner.get_local_runner")(), LocalRunner)
+
+
+def _told_best(rt_mod: Any, device: Any, config: Any, repeated_args: Any) -> list[float]:
+    return [config.best_s]
+
+
+def test_the_best_time_is_told(built: RunnerInput) -> None:
+    runner = LocalRunner(evaluator_config=ONCE, f_run_evaluator=_told_best)
+    runner.warm_up()
+    given = RunnerInput(built.artifact_path, "llvm", built.args_info, best_s=0.25)
+    assert run(runner, given).run_secs == [0.25]

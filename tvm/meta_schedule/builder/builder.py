@@ -34,6 +34,9 @@ class BuilderResult(Object):
 class Builder(Component):
     """Compiles modules."""
 
+    def warm_up(self) -> None:
+        """Begin to start what compiling will need; for kinds that have processes."""
+
     def build(self, build_inputs: Sequence[BuilderInput]) -> list[BuilderResult]:
         """One result an input; errors of a module are results too."""
         self._missing("Build")

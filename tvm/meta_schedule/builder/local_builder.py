@@ -59,6 +59,11 @@ class LocalBuilder(PyBuilder):
         if isinstance(f_build, str) or isinstance(f_export, str):
             self._pool.submit(_check, f_build, f_export).result()
 
+    def warm_up(self) -> None:
+        """Start the processes, which load meanwhile."""
+        for _ in range(self.max_workers):
+            self._pool.submit(_load)
+
     def build(self, build_inputs: Sequence[BuilderInput]) -> list[BuilderResult]:
         """The paths of the compiled files; workers share the inputs."""
         tasks = [(self.f_build, self.f_export, i.mod, i.target, i.params) for i in build_inputs]
@@ -79,6 +84,13 @@ class LocalBuilder(PyBuilder):
         return BuilderResult(None, why)
 
 
+def _load() -> None:
+    """What the first build would wait for."""
+    from tvm.backend.llvm import jit
+
+    jit.host_machine()
+
+
 def _check(f_build: str | T_BUILD | None, f_export: str | T_EXPORT | None) -> None:
     """Raise in the worker if it does not know the functions."""
     get_global_func_with_default_on_worker(f_build, default_build)
@@ -87,6 +99,8 @@ def _check(f_build: str | T_BUILD | None, f_export: str | T_EXPORT | None) -> No
 
 def _build(task: tuple[Any, ...]) -> str:
     f_build, f_export, mod, target, params = task
+    # all cores have a worker already: LLVM is not to start processes of its own
+    os.environ.setdefault("TVM_COMPILE_WORKERS", "0")
     build = get_global_func_with_default_on_worker(f_build, default_build)
     export = get_global_func_with_default_on_worker(f_export, default_export)
     return str(export(build(mod, target, params)))

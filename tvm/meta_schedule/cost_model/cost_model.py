@@ -39,6 +39,10 @@ class CostModel(Component):
         """Learn from measured candidates."""
         self._missing("Update")
 
+    def knows(self, context: TuneContext) -> bool:
+        """Whether scores are more than random numbers."""
+        return True
+
     def predict(self, context: TuneContext, candidates: Sequence[MeasureCandidate]) -> Scores:
         """A score for each candidate; higher is better."""
         self._missing("Predict")

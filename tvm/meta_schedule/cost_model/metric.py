@@ -11,3 +11,11 @@ import numpy.typing as npt
 def max_curve(trial_scores: npt.NDArray[Any]) -> npt.NDArray[Any]:
     """The best score so far after each trial: `[1, 3, 2] -> [1, 3, 3]`."""
     return np.maximum.accumulate(np.asarray(trial_scores))
+
+
+def rank_correlation(one: npt.NDArray[Any], other: npt.NDArray[Any]) -> float:
+    """How far two sequences have the same order: 1 for the same, -1 for the reverse."""
+    ranks = [np.argsort(np.argsort(x, kind="stable"), kind="stable") for x in (one, other)]
+    if len(one) < 2:
+        return 0.0
+    return float(np.corrcoef(ranks[0], ranks[1])[0, 1])

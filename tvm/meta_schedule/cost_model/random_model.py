@@ -70,6 +70,10 @@ class RandomModel(PyCostModel):
     ) -> None:
         """Nothing is learned."""
 
+    def knows(self, context: TuneContext) -> bool:
+        """Nothing."""
+        return False
+
     def predict(self, context: TuneContext, candidates: Sequence[MeasureCandidate]) -> Scores:
         """Random numbers."""
         return self._random.rand(len(candidates)) * (self.max_range or 1)

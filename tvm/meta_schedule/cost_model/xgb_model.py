@@ -1,8 +1,9 @@
-"""The learned model: boosted trees over features of the candidates' programs.
+"""The learned model: a linear model and boosted trees over features of the candidates' programs.
 
-A candidate has a row of features for each block that stores; its score is the sum of what the trees
-say of its rows. The label is the throughput in relation to the best of the same program. Mistakes
-at fast candidates weigh more. After Zheng et al., "Ansor" (OSDI 2020), section 5.2.
+A candidate has a row of features for each block that stores (Zheng et al., "Ansor", OSDI 2020,
+section 5.2); the sums and the largest of its rows are its features. The label is the logarithm of
+its speed. Of a few dozen measurements the linear model learns more, of hundreds the trees: a score
+is the mean of both.
 """
 
 from __future__ import annotations
@@ -16,13 +17,14 @@ import numpy.typing as npt
 
 from tvm.meta_schedule.feature_extractor import FeatureExtractor
 from tvm.meta_schedule.profiler import Profiler
+from tvm.meta_schedule.ridge import Ridge
 from tvm.meta_schedule.utils import derived_object, shash2hex
 
 from .boosted_trees import Booster, Floats
 from .cost_model import PyCostModel, Scores
-from .feature_group import FeatureGroup, measured_features
+from .feature_group import FAILED_SECS, FeatureGroup, cost_of
 from .files import load_arrays, save_arrays
-from .metric import max_curve
+from .metric import max_curve, rank_correlation
 
 if TYPE_CHECKING:
     from tvm.meta_schedule.runner import RunnerResult
@@ -30,7 +32,9 @@ if TYPE_CHECKING:
     from tvm.meta_schedule.tune_context import TuneContext
 
 _LOG = logging.getLogger(__name__)
-_MOST_ROUNDS = 300
+_MOST_ROUNDS = 60
+_PENALTY = 100.0  # of the linear model
+_MOST_REMEMBERED = 1024  # candidates whose features are at hand
 TreeMethod = Literal["auto", "exact", "approx", "hist", "gpu_hist"]
 
 
@@ -120,9 +124,9 @@ DEFAULT_CONFIG = XGBConfig()
 
 @derived_object
 class XGBModel(PyCostModel):
-    """Scores candidates by boosted trees; before `num_warmup_samples` were measured, at random.
+    """Scores candidates, as `-log(seconds)`; before `num_warmup_samples` were measured, at random.
 
-    With `adaptive_training` the trees are grown anew only when a fifth more was measured.
+    With `adaptive_training` it learns anew only when a fifth more was measured.
     """
 
     def __init__(
@@ -155,7 +159,10 @@ class XGBModel(PyCostModel):
         self.data: dict[str, FeatureGroup] = {}
         self.data_size = 0
         self.booster: Booster | None = None
+        self.linear = Ridge(_PENALTY)
         self.last_train_size = 0
+        self.rank_correlations: list[float] = []  # of each batch with what was said before it
+        self._features: dict[int, tuple[MeasureCandidate, npt.NDArray[np.float32] | None]] = {}
         self._random = np.random.RandomState(config.seed)
 
     # --- storing ---
@@ -170,6 +177,7 @@ class XGBModel(PyCostModel):
         self.booster = self._new_booster() if len(stored["tree_sizes"]) else None
         if self.booster is not None:
             self.booster.set_arrays(stored)
+            self._fit_linear(*self._training_set())
 
     def save(self, path: str) -> None:
         """Write what was measured, and the trees."""
@@ -193,16 +201,34 @@ class XGBModel(PyCostModel):
         assert len(candidates) == len(results), "a result a candidate"
         if not candidates:
             return
-        with Profiler.timeit("CostModel/ExtractFeatures"):
-            features, costs = measured_features(self.extractor, context, candidates, results)
-        if not features:
+        pairs = [
+            (x, cost_of(r)) for x, r in zip(self._extract(context, candidates), results) if len(x)
+        ]
+        if not pairs:
             return
+        features, costs = [x for x, _ in pairs], np.array([cost for _, cost in pairs])
+        if self.knows(context):
+            self._report(self._predicted(features), costs)
         self._add(shash2hex(context.mod), features, costs)
-        if self.booster is not None:
-            self._report(features, costs)
         if self._is_due():
             with Profiler.timeit("CostModel/Train"):
                 self._train()
+
+    def _extract(
+        self, context: TuneContext, candidates: Sequence[MeasureCandidate]
+    ) -> list[npt.NDArray[np.float32]]:
+        """The features of candidates; of those that were scored before they are measured, once."""
+        known = [self._features.pop(id(c), (c, None))[1] for c in candidates]
+        new = [c for c, rows in zip(candidates, known) if rows is None]
+        with Profiler.timeit("CostModel/ExtractFeatures"):
+            extracted = iter(self.extractor.extract_from(context, new) if new else ())
+        found = [
+            next(extracted).numpy().astype(np.float32) if rows is None else rows for rows in known
+        ]
+        self._features.update({id(c): (c, rows) for c, rows in zip(candidates, found)})
+        while len(self._features) > _MOST_REMEMBERED:
+            self._features.pop(next(iter(self._features)))
+        return found
 
     def _add(self, group: str, features: list[npt.NDArray[np.float32]], costs: Floats) -> None:
         known = self.data.get(group)
@@ -219,34 +245,75 @@ class XGBModel(PyCostModel):
 
     def _train(self) -> None:
         self.last_train_size = self.data_size
-        groups = list(self.data.values())
-        pack = PackSum(
-            [x for group in groups for x in group.features],
-            np.concatenate([group.min_cost / group.costs for group in groups]),
-        )
+        rows, labels = self._training_set()
+        self._fit_linear(rows, labels)
         self.booster = self._new_booster()
+        ones = np.ones(len(labels))
         self.booster.fit(
-            pack.dmatrix.data, pack.obj_square_error, lambda pred: pack.rmse(pred)[1],
+            rows, lambda pred: (pred - labels, ones), lambda pred: float(np.var(pred - labels)),
             _MOST_ROUNDS, min(self.early_stopping_rounds, _MOST_ROUNDS),
         )  # fmt: skip
 
-    def _report(self, features: list[npt.NDArray[np.float32]], costs: Floats) -> None:
-        """Say how well the trees knew what was measured since they grew."""
-        assert self.booster is not None, "asked before"
-        pack = PackSum(features, costs.min() / costs)
-        predicted = self.booster.predict(pack.dmatrix.data)
-        metrics = [pack.rmse(predicted), pack.average_peak_score(predicted, self.average_peak_n)]
-        metrics.sort(key=make_metric_sorter("p-rmse"))
-        _LOG.debug("XGB validation: %s", "\t".join(f"{n}: {v:.6f}" for n, v in metrics))
+    def _training_set(self) -> tuple[npt.NDArray[np.float32], Floats]:
+        """The features of all candidates, and how much faster than usual in its program each is."""
+        groups = list(self.data.values())
+        rows = _aggregated([x for group in groups for x in group.features])
+        return rows, np.concatenate([_log_speeds(g.costs) - _usual(g.costs) for g in groups])
+
+    def _fit_linear(self, rows: npt.NDArray[np.float32], labels: Floats) -> None:
+        self.linear = Ridge(_PENALTY).fit(rows, labels)
+
+    def _report(self, predicted: Floats, costs: Floats) -> None:
+        """Say how well the model knew what was measured since it learned."""
+        measured = costs < FAILED_SECS
+        if measured.sum() < 2:
+            return
+        truth = costs.min() / costs
+        order = np.argsort(-predicted, kind="stable")[: self.average_peak_n]
+        peak = float(np.mean(max_curve(truth[order])))
+        rho = rank_correlation(predicted[measured], truth[measured])
+        self.rank_correlations.append(rho)
+        _LOG.debug("validation: rank correlation: %.6f\ta-peak@%d: %.6f", rho, len(order), peak)
 
     # --- scoring ---
 
+    def knows(self, context: TuneContext) -> bool:
+        """Whether scores are more than random numbers."""
+        return self.booster is not None and self.data_size >= self.num_warmup_samples
+
     def predict(self, context: TuneContext, candidates: Sequence[MeasureCandidate]) -> Scores:
         """A score for each candidate."""
-        if self.booster is None or self.data_size < self.num_warmup_samples or not candidates:
+        if not self.knows(context) or not candidates:
             return self._random.uniform(0, 1, len(candidates))
-        with Profiler.timeit("CostModel/ExtractFeatures"):
-            extracted = self.extractor.extract_from(context, list(candidates))
-        pack = PackSum([x.numpy() for x in extracted], None)
+        features = self._extract(context, candidates)
+        own = self.data.get(shash2hex(context.mod))
         with Profiler.timeit("CostModel/Predict"):
-            return pack.predict_with_score(self.booster.predict(pack.dmatrix.data))
+            scores = np.full(len(features), -np.inf)
+            legal = [i for i, x in enumerate(features) if len(x)]
+            if legal:
+                scores[legal] = self._predicted([features[i] for i in legal])
+            return scores + (0.0 if own is None else _usual(own.costs))
+
+    def _predicted(self, features: Sequence[npt.NDArray[np.float32]]) -> Floats:
+        assert self.booster is not None, "asked before"
+        rows = _aggregated(features)
+        found: Floats = (self.linear.predict(rows) + self.booster.predict(rows)) / 2
+        return found
+
+
+def _aggregated(features: Sequence[npt.NDArray[np.float32]]) -> npt.NDArray[np.float32]:
+    """A row for each candidate: the sums of its rows, and the largest numbers."""
+    return np.stack([np.concatenate([x.sum(axis=0), x.max(axis=0)]) for x in features])
+
+
+def _log_speeds(costs: Floats) -> Floats:
+    """Logarithms of speed; what failed is slower than the slowest by a factor."""
+    measured = costs < FAILED_SECS
+    if not measured.any():
+        return np.zeros(len(costs))
+    logs = -np.log(np.where(measured, np.maximum(costs, 1e-12), 1.0))
+    return np.where(measured, logs, logs[measured].min() - 1.0)
+
+
+def _usual(costs: Floats) -> float:
+    return float(_log_speeds(costs).mean())

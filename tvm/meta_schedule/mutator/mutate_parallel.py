@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import operator
 from typing import TYPE_CHECKING
 
 from tvm.ir.module import IRModule
@@ -11,9 +13,10 @@ from tvm.tir.block_scope import StmtSRef
 from tvm.tir.expr import IterVar
 from tvm.tir.schedule import Instruction, Schedule, Trace
 from tvm.tir.schedule.analysis.query import loop_kind, loop_of, loops_above
-from tvm.tir.stmt import ForKind
+from tvm.tir.stmt import For, ForKind
 
 from .decisions import annotated, plain
+from .loop_extents import Factors, extent, extents_of_loops
 from .mutator import Mutator
 
 if TYPE_CHECKING:
@@ -27,11 +30,13 @@ class MutateParallel(Mutator):
         self.max_jobs_per_core = max_jobs_per_core
         self._most = 0
         self._mod: IRModule | None = None
+        self._known: dict[_Form, list[list[Factors]] | None] = {}
 
     def _initialize_with_tune_context(self, context: TuneContext) -> None:
         cores = number_of_cores(require_target(context.target, "MutateParallel"))
         self._most = cores * self.max_jobs_per_core
         self._mod = context.mod
+        self._known = {}
 
     def apply(self, trace: Trace) -> Trace | None:
         """The trace with another limit; None if all limits fuse the same loops."""
@@ -52,25 +57,65 @@ class MutateParallel(Mutator):
 
     def _products(self, trace: Trace) -> list[list[int]]:
         """For each block below the root, the iterations of its first one, two, ... loops."""
+        form = _form(trace)
+        if form not in self._known:
+            if len(self._known) >= _MOST_FORMS:
+                self._known.clear()
+            self._known[form] = self._loops(trace)
+        blocks = self._known[form]
+        if blocks is None or any(trace.get_decision(i) is None for i in form[0]):
+            return [[product for product, _ in block] for block in self._replayed(trace)]
+        return [
+            list(itertools.accumulate([extent(trace, loop) for loop in block], operator.mul))
+            for block in blocks
+        ]
+
+    def _loops(self, trace: Trace) -> list[list[Factors]] | None:
+        """For each block the factors of its first loops; None where a loop is not the trace's."""
+        found = self._replayed(trace)
+        loops = [[factors for _, factors in block] for block in found]
+        known = [[factors for factors in block if factors is not None] for block in loops]
+        return known if known == loops else None
+
+    def _replayed(self, trace: Trace) -> list[list[tuple[int, Factors | None]]]:
         assert self._mod is not None, "asked for only then"
         sch = Schedule(self._mod, error_render_level="none")
         trace.apply_to_schedule(sch, remove_postproc=True)
         roots = [made.inputs[0] for made, _ in annotated(sch.trace, [PARALLEL])]
         children = sch.state.child_blocks(sch.get_sref(roots[0]))
-        return [_fusible(child) for child in children]
+        factors = extents_of_loops(sch)
+        return [
+            [(product, factors.get(loop.loop_var)) for product, loop in _fusible(child)]
+            for child in children
+        ]
 
 
-def _fusible(block: StmtSRef) -> list[int]:
-    found: list[int] = []
+_Form = tuple[tuple[Instruction, ...], tuple[object, ...]]
+_MOST_FORMS = 256
+
+
+def _form(trace: Trace) -> _Form:
+    """What decides which loops there are: all but the sizes of tiles and the annotations."""
+    samples = tuple([i for i in trace.insts if i.kind.name == "SamplePerfectTile"])
+    others = [
+        (i.kind.name, plain(trace.get_decision(i))) if i.kind.has_decision else i
+        for i in trace.insts
+        if i.kind.name not in ("SamplePerfectTile", "SampleCategorical", "Annotate")
+    ]
+    return samples, tuple(others)
+
+
+def _fusible(block: StmtSRef) -> list[tuple[int, For]]:
+    found: list[tuple[int, For]] = []
     total = 1
     for place in loops_above(block):
         loop = loop_of(place)
-        extent = extent_of(loop)
+        size = extent_of(loop)
         plain_loop = loop.kind is ForKind.SERIAL and not loop.annotations
-        if loop_kind(place) != IterVar.DataPar or extent is None or not plain_loop:
+        if loop_kind(place) != IterVar.DataPar or size is None or not plain_loop:
             break
-        total *= extent
-        found.append(total)
+        total *= size
+        found.append((total, loop))
         if not is_single(loop.body):
             break
     return found

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Sequence
 from math import prod
 
 from tvm.meta_schedule.structure import FETCH
@@ -23,7 +25,7 @@ class MutateTileSize(Mutator):
         tiles = [
             (inst, moves)
             for inst, factors in decided(trace, "SamplePerfectTile")
-            if (moves := _moves(inst, factors))
+            if (moves := _moves(tuple(factors), int(plain(inst.attrs[1]))))
         ]
         fetches = _fetches(trace)
         if not tiles and not fetches:
@@ -40,11 +42,11 @@ class MutateTileSize(Mutator):
 Moves = dict[tuple[int, int], list[list[int]]]
 
 
-def _moves(inst: Instruction, factors: list[int]) -> Moves:
+@functools.lru_cache(maxsize=4096)
+def _moves(factors: tuple[int, ...], most: int) -> Moves:
     """For each pair of levels the tilings in which a divisor went from one to the other."""
     if len(factors) < 2 or prod(factors) < 2 or min(factors) < 1:
         return {}
-    most = int(plain(inst.attrs[1]))
     last = len(factors) - 1
     found: Moves = {}
     for source, size in enumerate(factors):
@@ -59,7 +61,7 @@ def _moves(inst: Instruction, factors: list[int]) -> Moves:
     return found
 
 
-def _move(factors: list[int], source: int, target: int, divisor: int) -> list[int]:
+def _move(factors: Sequence[int], source: int, target: int, divisor: int) -> list[int]:
     made = list(factors)
     made[source] //= divisor
     made[target] *= divisor
@@ -69,7 +71,7 @@ def _move(factors: list[int], source: int, target: int, divisor: int) -> list[in
 def _moved(mutator: Mutator, moves: Moves) -> list[int]:
     pairs = list(moves)
     tilings = moves[pairs[mutator.engine.below(len(pairs))]]
-    return tilings[mutator.engine.below(len(tilings))]
+    return list(tilings[mutator.engine.below(len(tilings))])
 
 
 def _fetches(trace: Trace) -> list[tuple[Instruction, int]]:

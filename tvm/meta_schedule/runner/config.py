@@ -13,13 +13,15 @@ from tvm.rpc import RPCSession, TrackerSession
 class EvaluatorConfig(NamedTuple):
     """`repeat` numbers, each the mean of `number` runs that take `min_repeat_ms` or more.
 
-    With `enable_cpu_cache_flush` the caches are emptied before each of them.
+    With `enable_cpu_cache_flush` the caches are emptied before each of them. `best_s` is the best
+    time that is known: of what the first runs show to be far slower, these are the measurement.
     """
 
     number: int = 3
     repeat: int = 1
     min_repeat_ms: int = 100
     enable_cpu_cache_flush: bool = False
+    best_s: float | None = None
 
     @staticmethod
     def _normalized(config: EvaluatorConfig | None) -> EvaluatorConfig:

@@ -93,6 +93,10 @@ class LocalRunner(PyRunner):
         if any(isinstance(f, str) for f in given):
             self.pool.submit(_check, given).result()
 
+    def warm_up(self) -> None:
+        """Start the process, which loads meanwhile."""
+        self.pool.submit(_load)
+
     def run(self, runner_inputs: Sequence[RunnerInput]) -> list[RunnerFuture]:
         """Measure all; the futures are done."""
         return [self._run_one(given) for given in runner_inputs]
@@ -101,7 +105,7 @@ class LocalRunner(PyRunner):
         future = self.pool.submit(
             _measure,
             (self.f_alloc_argument, self.f_run_evaluator, self.f_cleanup),
-            self.evaluator_config,
+            self.evaluator_config._replace(best_s=given.best_s),
             self.alloc_repeat,
             given.artifact_path,
             given.device_type,
@@ -122,6 +126,14 @@ class LocalRunner(PyRunner):
             error = f"LocalRunner: An exception occurred\n{err}"
         time.sleep(self.cooldown_sec)
         return LocalRunnerFuture(res=result, error_message=error)
+
+
+def _load() -> None:
+    """What the first measurement would wait for."""
+    from tvm.backend.llvm import jit
+
+    jit.host_machine()
+    get_global_func("tvm.contrib.random.random_fill_for_measure")
 
 
 def _check(given: Sequence[Any]) -> None:

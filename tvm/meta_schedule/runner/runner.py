@@ -13,14 +13,24 @@ from tvm.meta_schedule.seconds import Seconds, seconds
 
 
 class RunnerInput(Object):
-    """A compiled file, the kind of device it runs on, and what its function takes."""
+    """A compiled file, the kind of device it runs on, and what its function takes.
+
+    `best_s` is the fastest time of its program that is known: what is far slower need not be
+    measured as thoroughly.
+    """
 
     def __init__(
-        self, artifact_path: str, device_type: str, args_info: Sequence[ArgInfo] | None
+        self,
+        artifact_path: str,
+        device_type: str,
+        args_info: Sequence[ArgInfo] | None,
+        *,
+        best_s: float | None = None,
     ) -> None:
         self.artifact_path = artifact_path
         self.device_type = device_type
         self.args_info = list(args_info or ())
+        self.best_s = best_s
 
 
 class RunnerResult(Object):
@@ -73,6 +83,9 @@ class PyRunnerFuture(RunnerFuture):
 
 class Runner(Component):
     """Measures compiled files."""
+
+    def warm_up(self) -> None:
+        """Begin to start what measuring will need; for kinds that have processes."""
 
     def run(self, runner_inputs: Sequence[RunnerInput]) -> list[RunnerFuture]:
         """Start to measure; one future an input."""

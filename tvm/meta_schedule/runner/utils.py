@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
@@ -48,6 +49,11 @@ def run_evaluator_common(
     repeated_args: Sequence[T_ARGUMENT_LIST],
 ) -> list[float]:
     """Seconds of the module's entry, for each list of arguments."""
+    if evaluator_config.best_s is not None:
+        entry = rt_mod.get_function(rt_mod.entry_name, query_imports=True)
+        once = _far_slower(entry, device, evaluator_config, repeated_args[0])
+        if once is not None:
+            return [once]
     evaluator = rt_mod.time_evaluator(
         rt_mod.entry_name,
         device,
@@ -61,3 +67,28 @@ def run_evaluator_common(
         device.sync()
         costs.extend(float(cost) for cost in evaluator(*args).results)
     return costs
+
+
+_FAR = 2.0  # times as slow as the best, by a single run
+_SLOWER = 1.3  # by `number` runs
+_FIRST_CALL_S = 0.05  # more than pages, caches and threads that begin to work cost a first call
+
+
+def _far_slower(
+    entry: Callable[..., Any], device: Device, config: EvaluatorConfig, args: T_ARGUMENT_LIST
+) -> float | None:
+    """Seconds of a function that a few runs show to be slower than the best; None for others."""
+    assert config.best_s is not None, "asked by who knows one"
+
+    def runs(number: int) -> None:
+        for _ in range(number):
+            entry(*args)
+
+    first = device.seconds(lambda: runs(1))
+    if first > _FAR * config.best_s + _FIRST_CALL_S:
+        return first
+    for number, factor in ((1, _FAR), (config.number, _SLOWER)):
+        seconds = device.seconds(functools.partial(runs, number)) / number
+        if seconds > factor * config.best_s:
+            return seconds
+    return None

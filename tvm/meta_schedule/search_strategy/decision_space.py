@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tvm.meta_schedule.mutator.decisions import plain
+from tvm.meta_schedule.mutator.decisions import annotated, plain
+from tvm.meta_schedule.structure import PARALLEL
 from tvm.tir.schedule import Instruction, Trace
 from tvm.tir.schedule.primitive.sampling import MANY_TILES, perfect_tiles, ways_to_tile
 from tvm.tir.schedule.random_engine import RandomEngine
@@ -57,7 +58,13 @@ def _draw(inst: Instruction, known: Any, engine: RandomEngine) -> Any:
 
 def key_of(trace: Trace) -> Key:
     """What tells the decisions of a trace from others of the same instructions."""
-    return tuple([_frozen(plain(trace.get_decision(inst))) for inst in samples_of(trace)])
+    decided = [_frozen(plain(trace.get_decision(inst))) for inst in samples_of(trace)]
+    return tuple([*decided, *_limits(trace)])
+
+
+def _limits(trace: Trace) -> list[int]:
+    """What the annotations say that mutators change."""
+    return [int(plain(value)) for _, value in annotated(trace, [PARALLEL])]
 
 
 def _frozen(value: Any) -> Any:
@@ -69,7 +76,7 @@ def features_of(traces: Sequence[Trace]) -> Features:
     two of them, so that what depends on two levels shows."""
     if not traces:
         return np.zeros((0, 1))
-    rows = [[x for inst in samples_of(t) for x in _numbers(inst, t)] for t in traces]
+    rows = [decisions_of(t) for t in traces]
     width = max(len(row) for row in rows)
     linear = np.zeros((len(rows), width + 1))
     linear[:, 0] = 1.0
@@ -77,6 +84,12 @@ def features_of(traces: Sequence[Trace]) -> Features:
         line[1 : len(row) + 1] = row
     upper = np.triu_indices(width + 1)
     return (linear[:, :, None] * linear[:, None, :])[:, upper[0], upper[1]]
+
+
+def decisions_of(trace: Trace) -> list[float]:
+    """The decisions of a trace as numbers."""
+    limits = [log2(1.0 + limit) for limit in _limits(trace)]
+    return [*(x for inst in samples_of(trace) for x in _numbers(inst, trace)), *limits]
 
 
 def _numbers(inst: Instruction, trace: Trace) -> list[float]:

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 _LOGGER = logging.getLogger(__name__)
 MOST_EMPTY_ROUNDS = 5
 MOST_KEPT = 512  # schedules that were replayed but not chosen
-REPLAYS_PER_TRIAL = 3  # of the best by the surrogate, for the cost model to choose from
+REPLAYS_PER_TRIAL = 2  # of the best by the surrogate, for a cost model to choose from
 
 
 class EvolutionarySearch(StrategyInRounds["_Search"]):
@@ -110,7 +110,7 @@ class _Individual(NamedTuple):
 
 class _Replayed(NamedTuple):
     who: _Individual
-    sch: Schedule
+    candidate: MeasureCandidate
 
 
 class _Search:
@@ -152,7 +152,8 @@ class _Search:
         if count == 0:
             return None
         unmeasured = self._random_individuals()
-        best = self._evolve([*self._from_database(), *unmeasured], count * REPLAYS_PER_TRIAL)
+        replays = count * REPLAYS_PER_TRIAL if self._model_knows() else count
+        best = self._evolve([*self._from_database(), *unmeasured], replays)
         picks = self._pick(best, unmeasured, count)
         if picks is None:
             _LOGGER.warning("no legal schedule found:\n%s", self._replayer.summary())
@@ -161,7 +162,7 @@ class _Search:
             self._empty_rounds += 1
             if self._empty_rounds >= MOST_EMPTY_ROUNDS:
                 return None
-        return [candidate(made.sch) for made in picks]
+        return [made.candidate for made in picks]
 
     def _random_individuals(self) -> list[_Individual]:
         options = self._options
@@ -230,6 +231,9 @@ class _Search:
         mutators = list(self._mutators)
         return mutators[self._engine.weighted(list(self._mutators.values()))]
 
+    def _model_knows(self) -> bool:
+        return self._model is not None and self._model.knows(self._context)
+
     # --- what is measured ---
 
     def _pick(
@@ -276,7 +280,7 @@ class _Search:
             return None
         self._any_legal = True
         trace = sch.trace.simplified(remove_postproc=True)
-        made = _Replayed(_Individual(who.space, trace), sch)
+        made = _Replayed(_Individual(who.space, trace), candidate(sch))
         while len(self._legal) >= MOST_KEPT:
             self._legal.pop(next(iter(self._legal)))
         self._legal[made.who.key()] = made
@@ -284,9 +288,9 @@ class _Search:
 
     def _ranked(self, replayed: list[_Replayed]) -> list[_Replayed]:
         """Best first by the cost model, which teaches the surrogate."""
-        if not replayed or self._model is None:
+        if not replayed or self._model is None or not self._model_knows():
             return replayed
-        candidates = [candidate(made.sch) for made in replayed]
+        candidates = [made.candidate for made in replayed]
         scores = np.asarray(self._model.predict(self._context, candidates), dtype=np.float64)
         for made, score in zip(replayed, scores):
             self._surrogate.learn(made.who.space, made.who.trace, float(score))
@@ -298,21 +302,23 @@ class _Search:
         for made in replayed:
             if len(found) == count:
                 break
-            key, number = made.who.key(), structural_hash(made.sch.mod, map_free_vars=True)
+            key, number = made.who.key(), structural_hash(
+                made.candidate.sch.mod, map_free_vars=True
+            )
             self._done.add(key)
             self._legal.pop(key, None)
             if number not in self._measured:
                 self._measured.add(number)
-                self._sent[id(made.sch)] = made.who
+                self._sent[id(made.candidate.sch)] = made.who
                 found.append(made)
         return found
 
     def notify(self, candidates: list[MeasureCandidate], results: list[RunnerResult]) -> None:
-        """Go on to the next round; measured schedules teach the surrogate if no model does."""
+        """Go on to the next round; measured schedules teach the surrogate until a model does."""
         self._rounds.advance()
         for measured, result in zip(candidates, results):
             who = self._sent.pop(id(measured.sch), None)
-            if who is None or self._model is not None or not result.run_secs:
+            if who is None or self._model_knows() or not result.run_secs:
                 continue
             mean = float(np.mean([float(s) for s in result.run_secs]))
             self._surrogate.learn(who.space, who.trace, -float(np.log(max(mean, 1e-12))))

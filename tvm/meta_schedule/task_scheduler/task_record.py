@@ -41,6 +41,12 @@ class TaskRecord(Object):
         """The lowest latency so far."""
         return min(self.latency_ms, default=NO_LATENCY_MS)
 
+    @property
+    def best_s(self) -> float | None:
+        """The lowest latency so far in seconds; None while nothing ran."""
+        best = self.best_latency_ms
+        return best / 1000 if best < NO_LATENCY_MS else None
+
     def finish(self, results: Sequence[RunnerResult]) -> None:
         """Count the results of a batch, and forget the candidates."""
         assert self.builder_results is not None, "a batch is under way"

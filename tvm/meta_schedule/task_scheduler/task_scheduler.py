@@ -145,7 +145,9 @@ class TaskScheduler(Component):
         device = task.ctx.target.kind.name
         with Profiler.timeit("SendToRunner"):
             inputs = [
-                RunnerInput(built.artifact_path, device, candidate.args_info)
+                RunnerInput(
+                    built.artifact_path, device, candidate.args_info, best_s=task.best_s
+                )
                 for candidate, built in zip(task.measure_candidates, task.builder_results)
                 if built.error_msg is None and built.artifact_path is not None
             ]
