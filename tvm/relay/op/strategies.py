@@ -123,19 +123,29 @@ def valid_implementations(
 ) -> list[OpImplementation]:
     """All ways of an operator for a call."""
     rule = op.get_attr("FTVMStrategy")
-    if rule is None:
-        compute = op.get_attr("FTVMCompute")
-        if compute is None:
-            raise TVMError(
-                message(
-                    f"{op.name} doesn't have an FTVMStrategy registered",
-                    legal="operators with register_strategy or register_compute",
-                )
-            )
+    compute = op.get_attr("FTVMCompute")
+    if rule is None and compute is not None:
         return [OpImplementation(compute, _as_they_are, f"{op.name}.generic", 10)]
     with target:
-        made = rule(attrs, inputs, out_type, target)
+        made = (rule or _strategy_of(op))(attrs, inputs, out_type, target)
     return [way for group in made.specializations for way in group.implementations]
+
+
+def _strategy_of(op: Op) -> Compute:
+    """The strategy of an operator of Relay, which has one meaning at least."""
+    from .strategy import generic  # it makes strategies of these words
+
+    if op.name in generic.STRATEGIES:
+        found: Compute = generic.STRATEGIES[op.name]
+        return found
+    if op.get_attr("FRelayLower") is None:
+        raise TVMError(
+            message(
+                f"{op.name} doesn't have an FTVMStrategy registered",
+                legal="operators with register_strategy or register_compute",
+            )
+        )
+    return lambda attrs, inputs, out_type, target: generic.own_strategy(op, attrs, inputs, target)
 
 
 def best_implementation(ways: Sequence[OpImplementation]) -> OpImplementation:

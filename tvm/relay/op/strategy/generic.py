@@ -1,0 +1,390 @@
+"""Strategies by the names that scripts know; targets may register their own.
+
+    @conv2d_strategy.register("mine")           # for targets with the key "mine"
+    def conv2d_strategy_mine(attrs, inputs, out_type, target):
+        strategy = relay.op.OpStrategy()
+        strategy.add_implementation(wrap_compute_conv2d(topi.nn.conv2d_nchw),
+                                    wrap_topi_schedule(schedule), name="conv2d_nchw.mine")
+        return strategy
+
+An operator of Relay has one meaning for all targets, and rules schedule its kernels
+(`tvm.dlight`): its own strategy has one way, `compute` gives tensors that are made by its kernel.
+Schedule functions give their tensors as they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+from tvm.ir.op import Op
+from tvm.relay.op.declare import COMM_REDUCE, INJECTIVE
+from tvm.relay.op.strategies import OpStrategy
+from tvm.target.generic_func import generic_func, override_native_generic_func
+
+Compute = Callable[..., Any]
+
+
+def naive_schedule(_: Any, outs: Any, target: Any) -> Any:
+    """The tensors as they are: rules schedule their kernels."""
+    return outs
+
+
+def wrap_topi_schedule(topi_schedule: Callable[[Any], Any]) -> Compute:
+    """A schedule function of tensors as one of a strategy."""
+
+    def wrapper(attrs: Any, outs: Any, target: Any) -> Any:
+        with target:
+            return topi_schedule(outs)
+
+    return wrapper
+
+
+def wrap_topi_compute(topi_compute: Compute) -> Compute:
+    """A function of tensors as one of a strategy."""
+
+    def wrapper(attrs: Any, inputs: Sequence[Any], out_type: Any) -> list[Any]:
+        return _listed(topi_compute(*inputs))
+
+    return wrapper
+
+
+def _listed(made: Any) -> list[Any]:
+    return list(made) if isinstance(made, (list, tuple)) else [made]
+
+
+def _along(layout: str, shape: Sequence[Any], letter: str) -> int:
+    """An extent of a layout; that of its blocks counts."""
+    upper = "".join(s for s in layout if s.isalpha())
+    places = [at for at, s in enumerate(upper) if s.upper() == letter]
+    found = 1
+    for at in places:
+        found *= int(shape[at])
+    return found
+
+
+def get_conv2d_in_channels(data_shape: Sequence[Any], data_layout: str) -> int:
+    """The channels of a convolution's data."""
+    return _along(data_layout, data_shape, "C")
+
+
+def get_conv2d_out_channels(kernel_shape: Sequence[Any], kernel_layout: str) -> int:
+    """The filters of a convolution's weight."""
+    return _along(kernel_layout, kernel_shape, "O")
+
+
+def is_depthwise_conv2d(
+    data_shape: Sequence[Any], data_layout: str, kernel_shape: Sequence[Any], kernel_layout: str,
+    groups: int,
+) -> bool:  # fmt: skip
+    """Whether each channel has one filter, and no other channel's."""
+    channels = get_conv2d_in_channels(data_shape, data_layout)
+    filters = get_conv2d_out_channels(kernel_shape, kernel_layout)
+    return channels == filters == groups > 1
+
+
+def _schedule(name: str) -> Any:
+    def keep(attrs: Any, outs: Any, target: Any) -> Any:
+        return outs
+
+    keep.__name__ = keep.__qualname__ = name
+    keep.__doc__ = "The tensors as they are: rules schedule their kernels."
+    return generic_func(keep)
+
+
+schedule_injective = _schedule("schedule_injective")
+schedule_reduce = _schedule("schedule_reduce")
+schedule_concatenate = _schedule("schedule_concatenate")
+schedule_pool = _schedule("schedule_pool")
+schedule_pool_grad = _schedule("schedule_pool_grad")
+schedule_adaptive_pool = _schedule("schedule_adaptive_pool")
+schedule_lrn = _schedule("schedule_lrn")
+schedule_pad = _schedule("schedule_pad")
+schedule_bitpack = _schedule("schedule_bitpack")
+schedule_roi_pool = _schedule("schedule_roi_pool")
+schedule_sparse_transpose = _schedule("schedule_sparse_transpose")
+schedule_transpose = _schedule("schedule_transpose")
+
+
+# --- functions of tensors with the options of a call ---
+
+
+def _ints(values: Any) -> list[int]:
+    return [int(value) for value in values]
+
+
+def _out_dtype(attrs: Any, inputs: Sequence[Any]) -> str:
+    return str(attrs.out_dtype or inputs[0].dtype)
+
+
+def wrap_compute_softmax(topi_compute: Compute) -> Compute:
+    """`topi_compute(x, axis)`."""
+    return lambda attrs, inputs, out_type: [topi_compute(inputs[0], int(attrs.axis))]
+
+
+def wrap_compute_conv2d(
+    topi_compute: Compute, *, need_data_layout: bool = False, need_kernel_layout: bool = False,
+    need_out_layout: bool = False, has_groups: bool = False,
+    need_auto_scheduler_layout: bool = False, need_meta_schedule_layout: bool = False,
+) -> Compute:  # fmt: skip
+    """`topi_compute(data, weight, strides, padding, dilation, ..., out_dtype)`.
+
+    Between those come groups and layouts, where they are needed.
+    """
+
+    def compute(attrs: Any, inputs: Sequence[Any], out_type: Any) -> list[Any]:
+        args = [*inputs[:2], _ints(attrs.strides), _ints(attrs.padding), _ints(attrs.dilation)]
+        if has_groups:
+            args.append(int(attrs.groups))
+        if need_data_layout:
+            args.append(attrs.data_layout)
+        if need_kernel_layout:
+            args.append(attrs.kernel_layout)
+        if need_out_layout:
+            args.append(attrs.out_layout or attrs.data_layout)
+        return [topi_compute(*args, _out_dtype(attrs, inputs))]
+
+    return compute
+
+
+def wrap_compute_conv1d(topi_compute: Compute) -> Compute:
+    """`topi_compute(data, weight, stride, padding, dilation, out_dtype)`."""
+    return wrap_compute_conv2d(topi_compute)
+
+
+def wrap_compute_group_conv1d(topi_compute: Compute) -> Compute:
+    """`topi_compute(data, weight, stride, padding, dilation, groups, out_dtype)`."""
+    return wrap_compute_conv2d(topi_compute, has_groups=True)
+
+
+def wrap_compute_conv3d(
+    topi_compute: Compute, need_layout: bool = False, need_auto_scheduler_layout: bool = False,
+    need_meta_schedule_layout: bool = False,
+) -> Compute:  # fmt: skip
+    """`topi_compute(data, weight, strides, padding, dilation, groups[, layout], out_dtype)`."""
+    return wrap_compute_conv2d(topi_compute, has_groups=True, need_data_layout=need_layout)
+
+
+def _transposed(topi_compute: Compute, has_groups: bool) -> Compute:
+    def compute(attrs: Any, inputs: Sequence[Any], out_type: Any) -> list[Any]:
+        more = [int(attrs.groups)] if has_groups else []
+        return [
+            topi_compute(
+                *inputs[:2], _ints(attrs.strides), _ints(attrs.padding),
+                _out_dtype(attrs, inputs), _ints(attrs.output_padding), *more,
+            )
+        ]  # fmt: skip
+
+    return compute
+
+
+def wrap_compute_conv1d_transpose(topi_compute: Compute, has_groups: bool = False) -> Compute:
+    """`topi_compute(data, weight, strides, padding, out_dtype, output_padding[, groups])`."""
+    return _transposed(topi_compute, has_groups)
+
+
+def wrap_compute_conv2d_transpose(
+    topi_compute: Compute, has_groups: bool = False, add_layout: bool = False
+) -> Compute:
+    """As `wrap_compute_conv1d_transpose`."""
+    return _transposed(topi_compute, has_groups)
+
+
+def wrap_compute_conv3d_transpose(topi_compute: Compute, has_groups: bool = False) -> Compute:
+    """As `wrap_compute_conv1d_transpose`."""
+    return _transposed(topi_compute, has_groups)
+
+
+def wrap_compute_dense(
+    topi_compute: Compute, need_auto_scheduler_layout: bool = False,
+    need_meta_schedule_layout: bool = False,
+) -> Compute:  # fmt: skip
+    """`topi_compute(data, weight, None, out_dtype)`."""
+    return lambda attrs, inputs, out_type: [
+        topi_compute(inputs[0], inputs[1], None, _out_dtype(attrs, inputs))
+    ]
+
+
+def wrap_compute_matmul(
+    topi_compute: Compute, need_auto_scheduler_layout: bool = False,
+    need_meta_schedule_layout: bool = False,
+) -> Compute:  # fmt: skip
+    """`topi_compute(a, b, None, out_dtype, transpose_a, transpose_b)`."""
+    return lambda attrs, inputs, out_type: [
+        topi_compute(
+            inputs[0], inputs[1], None, _out_dtype(attrs, inputs), bool(attrs.transpose_a),
+            bool(attrs.transpose_b),
+        )
+    ]  # fmt: skip
+
+
+def wrap_compute_batch_matmul(
+    topi_compute: Compute, *, need_auto_scheduler_layout: bool = False,
+    need_meta_schedule_layout: bool = False, need_out_dtype: bool = False,
+) -> Compute:  # fmt: skip
+    """`topi_compute(a, b, shape of the result[, out_dtype, transpose_a, transpose_b])`."""
+
+    def compute(attrs: Any, inputs: Sequence[Any], out_type: Any) -> list[Any]:
+        args = [inputs[0], inputs[1], list(out_type.shape)]
+        if need_out_dtype:
+            args.append(_out_dtype(attrs, inputs))
+            args += [bool(attrs.transpose_a), bool(attrs.transpose_b)]
+        return [topi_compute(*args)]
+
+    return compute
+
+
+def wrap_compute_sort(topi_compute: Compute) -> Compute:
+    """`topi_compute(x, axis=, is_ascend=)`."""
+    return lambda attrs, inputs, out_type: [
+        topi_compute(inputs[0], axis=int(attrs.axis), is_ascend=bool(attrs.is_ascend))
+    ]
+
+
+def wrap_compute_argsort(topi_compute: Compute) -> Compute:
+    """`topi_compute(x, axis=, is_ascend=, dtype=)`."""
+    return lambda attrs, inputs, out_type: [
+        topi_compute(
+            inputs[0], axis=int(attrs.axis), is_ascend=bool(attrs.is_ascend), dtype=attrs.dtype
+        )
+    ]
+
+
+def wrap_compute_concat(topi_compute: Compute) -> Compute:
+    """`topi_compute(tensors, axis)`."""
+    return lambda attrs, inputs, out_type: [topi_compute(list(inputs), int(attrs.axis))]
+
+
+def wrap_compute_scanop(topi_compute: Compute) -> Compute:
+    """`topi_compute(x, axis, dtype, exclusive=)`."""
+    return lambda attrs, inputs, out_type: [
+        topi_compute(inputs[0], attrs.axis, attrs.dtype or None, exclusive=attrs.exclusive)
+    ]
+
+
+# --- the strategies ---
+
+
+def by_meaning(op: Op) -> Compute:
+    """The compute function of an operator of Relay: tensors that its kernel makes."""
+
+    def compute(attrs: Any, inputs: Sequence[Any], out_type: Any) -> list[Any]:
+        from tvm.relay.backend.kernel_tensors import kernel_tensors  # it lowers to kernels
+
+        return kernel_tensors(op, attrs, inputs)
+
+    return compute
+
+
+_KEYS: Final = {"arm_cpu": "arm_cpu", "cuda": "cuda", "rocm": "rocm", "cpu": "x86", "gpu": "gpu"}
+
+
+def way_name(op: Op, attrs: Any, inputs: Sequence[Any], target: Any) -> str:
+    """What an operator's own way is called: its form, and whom it is for."""
+    keys = [str(key) for key in getattr(target, "keys", ())]
+    where = next((_KEYS[key] for key in keys if key in _KEYS), "generic")
+    short = op.name.rpartition(".")[2]
+    pattern = op.get_attr("TOpPattern")
+    if isinstance(pattern, int) and pattern <= COMM_REDUCE:
+        group = "injective" if pattern <= INJECTIVE else "reduce"
+        return f"{group}.{'cpu' if where == 'x86' else where}"
+    if short == "conv2d":
+        short = _conv2d_name(attrs, inputs)
+    return f"{short}.{where}"
+
+
+def _conv2d_name(attrs: Any, inputs: Sequence[Any]) -> str:
+    layout, groups = str(attrs.data_layout).lower(), int(attrs.groups)
+    if groups == 1:
+        return f"conv2d_{layout}"
+    shapes = [tensor.shape for tensor in inputs[:2]]
+    each = is_depthwise_conv2d(
+        shapes[0], attrs.data_layout, shapes[1], attrs.kernel_layout, groups
+    )
+    return f"depthwise_conv2d_{layout}" if each else f"group_conv2d_{layout}"
+
+
+def own_strategy(op: Op, attrs: Any, inputs: Sequence[Any], target: Any) -> OpStrategy:
+    """The one way of an operator of Relay."""
+    made = OpStrategy()
+    name = way_name(op, attrs, inputs, target)
+    made.add_implementation(by_meaning(op), naive_schedule, name=name)
+    return made
+
+
+STRATEGIES: Final[dict[str, Any]] = {}
+"""The strategies below by the operators that they are of."""
+
+
+def _strategy(name: str, op_name: str) -> Any:
+    def default(attrs: Any, inputs: Any, out_type: Any, target: Any) -> OpStrategy:
+        return own_strategy(Op.get(op_name), attrs, inputs, target)
+
+    default.__name__ = default.__qualname__ = name
+    default.__doc__ = f"The ways of `{op_name}`."
+    STRATEGIES[op_name] = made = override_native_generic_func(name)(default)
+    return made
+
+
+all_class_nms_strategy = _strategy("all_class_nms_strategy", "vision.all_class_non_max_suppression")
+argsort_strategy = _strategy("argsort_strategy", "argsort")
+argwhere_strategy = _strategy("argwhere_strategy", "argwhere")
+batch_matmul_strategy = _strategy("batch_matmul_strategy", "nn.batch_matmul")
+batch_norm_strategy = _strategy("batch_norm_strategy", "nn.batch_norm")
+bitserial_conv2d_strategy = _strategy("bitserial_conv2d_strategy", "nn.bitserial_conv2d")
+bitserial_dense_strategy = _strategy("bitserial_dense_strategy", "nn.bitserial_dense")
+concatenate_strategy = _strategy("concatenate_strategy", "concatenate")
+conv1d_strategy = _strategy("conv1d_strategy", "nn.conv1d")
+conv1d_transpose_strategy = _strategy("conv1d_transpose_strategy", "nn.conv1d_transpose")
+conv2d_strategy = _strategy("conv2d_strategy", "nn.conv2d")
+conv2d_NCHWc_strategy = _strategy("conv2d_NCHWc_strategy", "nn.contrib_conv2d_NCHWc")
+conv2d_backward_weight_strategy = _strategy(
+    "conv2d_backward_weight_strategy", "nn.conv2d_backward_weight"
+)
+conv2d_transpose_strategy = _strategy("conv2d_transpose_strategy", "nn.conv2d_transpose")
+conv2d_winograd_without_weight_transform_strategy = _strategy(
+    "conv2d_winograd_without_weight_transform_strategy",
+    "nn.contrib_conv2d_winograd_without_weight_transform",
+)
+conv3d_strategy = _strategy("conv3d_strategy", "nn.conv3d")
+conv3d_transpose_strategy = _strategy("conv3d_transpose_strategy", "nn.conv3d_transpose")
+correlation_strategy = _strategy("correlation_strategy", "nn.correlation")
+cumprod_strategy = _strategy("cumprod_strategy", "cumprod")
+cumsum_strategy = _strategy("cumsum_strategy", "cumsum")
+deformable_conv2d_strategy = _strategy("deformable_conv2d_strategy", "nn.deformable_conv2d")
+dense_strategy = _strategy("dense_strategy", "nn.dense")
+dense_pack_strategy = _strategy("dense_pack_strategy", "nn.contrib_dense_pack")
+depthwise_conv2d_NCHWc_strategy = _strategy(
+    "depthwise_conv2d_NCHWc_strategy", "nn.contrib_depthwise_conv2d_NCHWc"
+)
+dft_strategy = _strategy("dft_strategy", "dft")
+dilation2d_strategy = _strategy("dilation2d_strategy", "image.dilation2d")
+einsum_strategy = _strategy("einsum_strategy", "einsum")
+fast_softmax_strategy = _strategy("fast_softmax_strategy", "nn.fast_softmax")
+get_valid_counts_strategy = _strategy("get_valid_counts_strategy", "vision.get_valid_counts")
+invert_permutation_strategy = _strategy("invert_permutation_strategy", "invert_permutation")
+layout_transform_strategy = _strategy("layout_transform_strategy", "layout_transform")
+log_softmax_strategy = _strategy("log_softmax_strategy", "nn.log_softmax")
+matmul_strategy = _strategy("matmul_strategy", "nn.matmul")
+multibox_prior_strategy = _strategy("multibox_prior_strategy", "vision.multibox_prior")
+multibox_transform_loc_strategy = _strategy(
+    "multibox_transform_loc_strategy", "vision.multibox_transform_loc"
+)
+nms_strategy = _strategy("nms_strategy", "vision.non_max_suppression")
+roi_align_strategy = _strategy("roi_align_strategy", "vision.roi_align")
+scatter_elements_strategy = _strategy("scatter_elements_strategy", "scatter_elements")
+scatter_nd_strategy = _strategy("scatter_nd_strategy", "scatter_nd")
+searchsorted_strategy = _strategy("searchsorted_strategy", "searchsorted")
+sliding_window_strategy = _strategy("sliding_window_strategy", "sliding_window")
+softmax_strategy = _strategy("softmax_strategy", "nn.softmax")
+sort_strategy = _strategy("sort_strategy", "sort")
+sparse_add_strategy = _strategy("sparse_add_strategy", "nn.sparse_add")
+sparse_conv2d_strategy = _strategy("sparse_conv2d_strategy", "nn.sparse_conv2d")
+sparse_dense_strategy = _strategy("sparse_dense_strategy", "nn.sparse_dense")
+stft_strategy = _strategy("stft_strategy", "stft")
+threefry_generate_strategy = _strategy("threefry_generate_strategy", "random.threefry_generate")
+threefry_split_strategy = _strategy("threefry_split_strategy", "random.threefry_split")
+topk_strategy = _strategy("topk_strategy", "topk")
+trilu_strategy = _strategy("trilu_strategy", "trilu")
+uniform_strategy = _strategy("uniform_strategy", "random.uniform")
+unique_strategy = _strategy("unique_strategy", "unique")
