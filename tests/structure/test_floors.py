@@ -52,7 +52,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("tvm.relax.backend.adreno", "tvm.relax.backend.cuda", "tvm.relax.backend.rocm"),
     ("tvm.relax.pipeline",),
     ("tvm.relax.vm_build",),
-    ("tvm.meta_schedule.relax_integration", "tvm.dlight.benchmark"),
+    ("tvm.meta_schedule.relax_integration", "tvm.dlight.benchmark", "tvm.relax.quantization"),
     ("tvm.relax.base_py_module", "tvm.relax.testing"),
     ("tvm.relax.pyfunc",),
     ("tvm.relax.relax_to_pyfunc_converter",),

@@ -77,6 +77,7 @@ _HOMES = {
     "VMBuiltinLower": _HOME + "lower_runtime_builtin:VMBuiltinLower",
     "RemoveUnusedOutputs": _HOME + "remove_unused_outputs:RemoveUnusedOutputs",
     "StaticPlanBlockMemory": _HOME + "static_plan_block_memory:StaticPlanBlockMemory",
+    "Quantize": _HOME + "quantize:Quantize",
     "RealizeVDevice": _HOME + "realize_vdevice:RealizeVDevice",
     "ForwardCollector": _HOME + "lazy_transform_params:ForwardCollector",
     "LivenessAnalysis": _HOME + "lazy_transform_params:LivenessAnalysis",
@@ -174,6 +175,7 @@ if TYPE_CHECKING:
     from .pass_form import FunctionPass as FunctionPass
     from .pass_form import dataflowblock_pass as dataflowblock_pass
     from .pass_form import function_pass as function_pass
+    from .quantize import Quantize as Quantize
     from .realize_vdevice import RealizeVDevice as RealizeVDevice
     from .remove_purity_checking import RemovePurityChecking as RemovePurityChecking
     from .remove_redundant_reshape import RemoveRedundantReshape as RemoveRedundantReshape

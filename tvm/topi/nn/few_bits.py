@@ -148,13 +148,14 @@ class Weights:
         return tir.floordiv(part, self.form.group // GROUP)
 
 
-def pack(weights: Array, form: str) -> tuple[Array, Array | None]:
+def pack(weights: Array, form: str, group: int = GROUP) -> tuple[Array, Array | None]:
     """Weights (outputs, inputs) in float32 as they lie in memory, rounded to the nearest.
 
-    Rows that are missing to 16, and columns to 32, are zeros. The second array: scales.
+    Rows that are missing to 16, and columns to `group`, are zeros. The second array: scales, one
+    for `group` weights of a row.
     """
     outputs, inputs = weights.shape
-    padded = np.zeros((-(-outputs // LANES) * LANES, -(-inputs // GROUP) * GROUP), "float32")
+    padded = np.zeros((-(-outputs // LANES) * LANES, -(-inputs // group) * group), "float32")
     padded[:outputs, :inputs] = weights
     if not form.startswith("int"):
         dtype = np.dtype(ml_dtypes.bfloat16 if form == "bfloat16" else form)
@@ -163,7 +164,7 @@ def pack(weights: Array, form: str) -> tuple[Array, Array | None]:
         _check_finite(rounded, weights, form)
         lanes = in_lanes(rounded)
         return (in_pairs(lanes) if form == "bfloat16" else lanes), None
-    groups = padded.reshape(len(padded), -1, GROUP)
+    groups = padded.reshape(len(padded), -1, group)
     if form == "int8":
         scale = np.abs(groups).max(-1) / 127
     else:  # the largest number takes -8: one step more than 7
@@ -243,7 +244,8 @@ def unpack(q: Array, scale: Array | None, form: str) -> Array:
         q = halves.view("float32").reshape(q.shape[0], -1, LANES)
     values = q.astype("float32")
     if scale is not None:
-        values *= np.repeat(scale.astype("float32"), GROUP, axis=1)
+        group = values.shape[1] // scale.shape[1]
+        values *= np.repeat(scale.astype("float32"), group, axis=1)
     return _in_rows(values)
 
 
