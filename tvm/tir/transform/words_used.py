@@ -71,7 +71,9 @@ def _words(body: s.Stmt) -> frozenset[str]:
                 found.add(FUNCTION)
             below = node.args
             dtypes.add(node.dtype)
-            dtypes.update([arg.dtype for arg in below if isinstance(arg, PrimExpr)])
+            for arg in below:
+                if type(arg) is e.FloatImm:  # other leaves are variables, which are bound somewhere
+                    dtypes.add(arg.dtype)
         elif isinstance(node, (PrimExpr, s.Stmt)):
             kinds.add(kind)
             if isinstance(node, (e.BufferLoad, s.BufferStore)):
