@@ -7,22 +7,29 @@ from typing import Final
 
 from tvm.error import TargetError, message
 from tvm.support.suggest import did_you_mean
+from tvm.target.kind import ENTRY_POINT_GROUP, register_kind
+from tvm.target.target import Target
 
 from .record import Backend
 
-ENTRY_POINT_GROUP: Final = "tvm.backends"  # where installed packages offer records of their own
-
 BACKENDS: Final[dict[str, Backend]] = {
     "c": Backend("c", "tvm.backend.c", makes_host_code=True),
-    "cuda": Backend("cuda", "tvm.backend.cuda"),
-    "hexagon": Backend("hexagon", "tvm.backend.llvm.module", makes_host_code=True),
-    "llvm": Backend("llvm", "tvm.backend.llvm.module", makes_host_code=True),
-    "metal": Backend("metal", "tvm.backend.metal"),
-    "opencl": Backend("opencl", "tvm.backend.opencl"),
-    "rocm": Backend("rocm", "tvm.backend.rocm"),
+    "cuda": Backend("cuda", "tvm.backend.cuda", graph_passes="tvm.relax.backend.cuda"),
+    "hexagon": Backend(
+        "hexagon", "tvm.backend.llvm.module", makes_host_code=True, compiles_graphs=False
+    ),
+    "llvm": Backend(
+        "llvm", "tvm.backend.llvm.module", makes_host_code=True,
+        graph_passes="tvm.relax.backend.cpu_generic", keeps_kernels=True,
+    ),
+    "metal": Backend("metal", "tvm.backend.metal", graph_passes="tvm.relax.backend.gpu_generic"),
+    "opencl": Backend(
+        "opencl", "tvm.backend.opencl", keyed_graph_passes={"adreno": "tvm.relax.backend.adreno"}
+    ),
+    "rocm": Backend("rocm", "tvm.backend.rocm", graph_passes="tvm.relax.backend.rocm"),
     "vulkan": Backend("vulkan", "tvm.backend.vulkan"),
     "webgpu": Backend("webgpu", "tvm.backend.webgpu"),
-}
+}  # fmt: skip
 
 
 def known_backend(kind: str) -> Backend | None:
@@ -44,6 +51,19 @@ def find_backend(kind: str) -> Backend:
             )
         )
     return found
+
+
+def makes_host_code(target: Target) -> bool:
+    """Whether functions for a target are called on the host, as those of a library."""
+    found = known_backend(target.kind.name)
+    return found is not None and found.makes_host_code
+
+
+def register_backend(record: Backend) -> None:
+    """Add a backend of one's own, and the kind of target that it brings."""
+    BACKENDS[record.kind] = record
+    if record.target_kind is not None:
+        register_kind(record.target_kind)
 
 
 def _load_entry_points() -> None:

@@ -21,13 +21,13 @@ def maybe_warn(target: Target, func_name: str) -> None:
 def can_use_thrust(target: Target, func_name: str) -> bool:
     """True for a CUDA target with thrust among its libs, if the function is there."""
     maybe_warn(target, func_name)
-    return target.kind.name in ("cuda", "nvptx") and _there(target, "thrust", func_name)
+    return "cuda" in target.keys and _there(target, "thrust", func_name)
 
 
 def can_use_rocthrust(target: Target, func_name: str) -> bool:
     """True for a ROCm target with thrust among its libs, if the function is there."""
     maybe_warn(target, func_name)
-    return target.kind.name == "rocm" and _there(target, "thrust", func_name)
+    return "rocm" in target.keys and _there(target, "thrust", func_name)
 
 
 def _there(target: Target, lib: str, func_name: str) -> bool:

@@ -16,6 +16,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from tvm import dlight
+from tvm.backend import makes_host_code
 from tvm.error import message
 from tvm.ir.module import IRModule
 from tvm.ir.structural import structural_equal, structural_hash
@@ -37,13 +38,13 @@ from tvm.relax.backend.default_pipeline import DefaultPipeline, Passes
 from tvm.relax.expr import Function
 from tvm.relax.transform import MetaScheduleApplyDatabase
 from tvm.support.scratch import scratch
+from tvm.target.kind import CPU
 from tvm.target.target import Target
 from tvm.tir.expr import IntImm
 from tvm.tir.function import PrimFunc
 
 from .build_module import compile as compile_module
 
-_KINDS = ("llvm", "c")
 WITHOUT_END = 1_000_000_000  # trials, where only seconds are limited
 
 
@@ -99,10 +100,8 @@ def tune(
     ends the search, and what was measured is kept.
     """
     target = target if isinstance(target, Target) else Target(target)
-    if target.kind.name not in _KINDS:
-        raise ValueError(
-            message("tune", found=f"target {target.kind.name}", legal=" or ".join(_KINDS))
-        )
+    if not (makes_host_code(target) and target.kind.device_type == CPU):
+        raise ValueError(message("tune", found=f"target {target.kind.name}", legal="llvm or c"))
     if max_trials is None and max_seconds is None:
         raise ValueError(message("tune", found="no limit", legal="max_trials= or max_seconds="))
     kept = Database.create(database)

@@ -10,15 +10,13 @@ TENSOR_CORE_SINCE = 75  # Turing, of CUDA's compute capabilities
 
 def rule_kind(target: Target) -> str:
     """The name of the default rules, postprocessors and mutators of a target."""
-    name = target.kind.name
+    name = target.kind.traits.tuning_rules or ("cuda" if "gpu" in target.keys else "")
     if name == "llvm":
         return _cpu_kind(target)
-    if name in ("hexagon", "c"):
-        return str(name)
-    if name == "cuda":
-        return "cuda-tensorcore" if sm_version(target) >= TENSOR_CORE_SINCE else "cuda"
-    if "gpu" in target.keys:
-        return "cuda"
+    if name == "cuda" and sm_version(target) >= TENSOR_CORE_SINCE:
+        return "cuda-tensorcore"
+    if name:
+        return name
     raise ValueError(
         message(
             f"meta_schedule: no default rules for the target {target}",

@@ -26,21 +26,6 @@ from tvm.relax.backend.default_pipeline import DefaultPipeline, PassLists
 from tvm.support.suggest import did_you_mean
 from tvm.target.target import Target
 
-# Who has lists of passes for a target kind; a backend of another package names its own.
-_OWNERS: Final = {
-    "cuda": "tvm.relax.backend.cuda",
-    "rocm": "tvm.relax.backend.rocm",
-    "metal": "tvm.relax.backend.gpu_generic",
-    "llvm": "tvm.relax.backend.cpu_generic",
-}
-# For targets that nobody has written lists for: they compile by the generic ones.
-_GENERIC: Final = {
-    "c": "tvm.relax.backend.cpu_generic",
-    "opencl": "tvm.relax.backend.gpu_generic",
-    "vulkan": "tvm.relax.backend.gpu_generic",
-    "webgpu": "tvm.relax.backend.gpu_generic",
-}
-
 
 def library_dispatch_passes(target: Target) -> list[Pass]:
     """Passes that choose kernels by the target, and hand parts of the graph to libraries."""
@@ -67,13 +52,13 @@ def get_default_pipeline(target: Target) -> ModulePass:
 
     A target without lists of its own gets those for any CPU or any GPU.
     """
-    owner = _owner(target) or _GENERIC.get(target.kind.name)
-    if owner is None:
+    backend = known_backend(target.kind.name)
+    if backend is None or not backend.compiles_graphs:
         raise ValueError(
             f"Target {target.kind} is not yet supported by default pipeline. "
             "Please lower and build the IRModule manually."
         )
-    lists = importlib.import_module(owner)
+    lists = importlib.import_module(_owner(target) or _generic(target))
     make = getattr(lists, "get_default_pipeline", None)
     pipeline: ModulePass = DefaultPipeline(target, lists) if make is None else make(target)
     return pipeline
@@ -81,17 +66,19 @@ def get_default_pipeline(target: Target) -> ModulePass:
 
 def lower_for_machine(mod: IRModule, target: Target) -> IRModule:
     """The module with its graphs lowered to what the virtual machine runs."""
-    owner = _owner(target) or _GENERIC.get(target.kind.name, _GENERIC["c"])
+    owner = _owner(target) or _generic(target)
     return DefaultPipeline(target, importlib.import_module(owner)).lower(mod)
 
 
 def _owner(target: Target) -> str | None:
-    """The module that has lists for a target."""
-    kind = target.kind.name
-    if kind == "opencl" and "adreno" in target.keys:
-        return "tvm.relax.backend.adreno"
-    backend = known_backend(kind)
-    return _OWNERS.get(kind) or (backend.graph_passes if backend is not None else None)
+    """The module that has lists for a target, by the record of its backend."""
+    backend = known_backend(target.kind.name)
+    return None if backend is None else backend.graph_passes_for(target)
+
+
+def _generic(target: Target) -> str:
+    """The module of lists for all targets of a sort: nobody has written any for this one."""
+    return f"tvm.relax.backend.{'gpu' if 'gpu' in target.keys else 'cpu'}_generic"
 
 
 def _lists(target: Target, what: str) -> PassLists:

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Container, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
+from tvm.backend import known_backend, makes_host_code
 from tvm.backend.llvm import workers
 from tvm.error import message
 from tvm.ir.expr import GlobalVar, RelaxExpr, StructInfo
@@ -45,7 +46,6 @@ from tvm.runtime.vm_executable import VMExecutable, VMModule
 from tvm.support.garbage import rare_collections
 from tvm.support.log import logger
 from tvm.target.target import Target
-from tvm.tir.build import HOST_KINDS
 from tvm.tir.build import build as tir_build
 from tvm.tir.expr import IntImm
 from tvm.tir.function import PrimFunc
@@ -92,9 +92,10 @@ def build(
         started = time.perf_counter()
         with chosen:
             mod = _pipeline(relax_pipeline, chosen)(mod)
-        if chosen.kind.name == "llvm" and len(mod.functions) > _MANY:
+        backend = known_backend(chosen.kind.name)
+        if backend is not None and backend.keeps_kernels and len(mod.functions) > _MANY:
             workers.begin()  # they load while kernels are lowered
-        native = exec_mode == "compiled" and chosen.kind.name in HOST_KINDS
+        native = exec_mode == "compiled" and makes_host_code(chosen)
         linker = _Linker(mod, chosen, tir_pipeline, native=native, held=_constants(source))
         made, is_native = linker.link(), linker.is_native
         if key is not None and time.perf_counter() - started > _WORTH_KEEPING_SECONDS:
@@ -110,7 +111,7 @@ def build(
             return _Linker(graph, chosen, tir_pipeline, native=False).link().mod
 
         made.mod.bytecode_form = functools.cache(as_code)
-    if plain and chosen.kind.name in HOST_KINDS and _has_open_sizes(made.artefact):
+    if plain and makes_host_code(chosen) and _has_open_sizes(made.artefact):
         made.mod.variant_builder = VariantBuilder(source, chosen, exec_mode)
     return made
 
@@ -236,7 +237,7 @@ class _Linker:
         self._add_kernels(program)
         tir_mod = self._mod.with_functions(self._functions)
         kernels = no_kernels()
-        host = self._target.kind.name in HOST_KINDS
+        host = makes_host_code(self._target)
         if self._functions:
             kernels = tir_build(tir_mod, self._target, self._tir_pipeline)
         artefact = Artefact(

@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
+from tvm.backend import makes_host_code
 from tvm.backend.llvm import jit
 from tvm.backend.llvm.target import machine_of
 from tvm.driver import compile as compile_module
@@ -17,7 +18,6 @@ from tvm.relax.expr import Function
 from tvm.runtime import cpu, device, num_threads, tensor
 from tvm.runtime.vm import VirtualMachine
 from tvm.target.target import Target
-from tvm.tir.build import HOST_KINDS
 from tvm.tir.function import PrimFunc
 
 from . import words as w
@@ -117,7 +117,7 @@ def assemble(
         kernel = _kernel(name, life[name], texts, recorder, report)
         if kernel is not None:
             report.kernels[name] = kernel
-            if code and target.kind.name == "llvm":
+            if code and target.kind.traits.machine_code:
                 _add_code(kernel, life[name], target, table, report)
     for planned in recorder.planned:
         if lowered is not None and planned.name == lowered[0]:
@@ -200,7 +200,7 @@ def _add_machine(report: w.Report, target: Target, measured: bool) -> None:
     if "cpu" not in target.keys:
         return
     m = target.cpu
-    here = target.kind.name == "c" or jit.is_native(machine_of(target))
+    here = not target.kind.traits.machine_code or jit.is_native(machine_of(target))
     report.machine = w.Machine(
         m.name, m.arch, m.vector_bits, m.vector_registers, m.fma_ports, m.l1d_bytes, m.l2_bytes,
         m.l3_bytes, m.cores, roofs(measure=measured) if here else None,
@@ -214,9 +214,9 @@ def _add_machine(report: w.Report, target: Target, measured: bool) -> None:
 def _add_times(
     report: w.Report, made: Any, target: Target, inputs: Sequence[Any] | None
 ) -> None:
-    kind = target.kind.name
-    place = cpu() if kind in HOST_KINDS else device(kind)
-    if kind not in HOST_KINDS and not place.exist:
+    kind, on_host = target.kind.name, makes_host_code(target)
+    place = cpu() if on_host else device(kind)
+    if not on_host and not place.exist:
         report.notes.append(f"nothing was measured: there is no device of kind {kind} here")
         return
     if not report.graph:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass, field
+from importlib.metadata import entry_points
 from typing import Any, Final
 
 from tvm.error import TargetError, message
@@ -23,19 +25,42 @@ _HALF: Final[Mapping[str, int]] = {"float16": 0}
 _CUDA_FLOATS: Final[Mapping[str, int]] = {
     "float16": 0, "bfloat16": 80, "float8_e4m3fn": 89, "float8_e5m2": 89, "float8_e8m0fnu": 89,
 }  # fmt: skip
+ENTRY_POINT_GROUP: Final = "tvm.backends"  # where installed packages offer records of their own
 
 
-class TargetKind(Object):
-    """One kind of target; `options` are its attributes with their types.
+@dataclass(frozen=True)
+class Shuffles:
+    """How the threads of a warp pass values to each other."""
+
+    masked: bool = True  # an operand says which of them take part
+    whole_warps: bool = False  # all of a warp, no part of it
+    words_only: bool = False  # values of 32 bits
+
+
+@dataclass(frozen=True)
+class KindTraits:
+    """What passes and rules ask of a kind of target, so that none asks for its name.
 
     `narrow_floats` are the floating types of 16 bits and less that its code can hold and compute
     with, each with the CUDA compute capability that it takes (0: any); other such types are held in
-    integers. `narrow_functions` says that its library has exp and the like for them.
+    integers.
     """
 
+    machine_code: bool = False  # made by LLVM: no source for people, branches around vectors
+    calls_c_library: bool = False  # exp and the like are calls of it, in source for people
+    has_int64: bool = True
+    typed_memory: bool = False  # what an array holds is part of its type
+    narrow_floats: Mapping[str, int] = field(default_factory=lambda: _HALF)
+    narrow_functions: bool = True  # its library has exp and the like for them
+    shuffles: Shuffles | None = None
+    tuning_rules: str = ""  # the name of MetaSchedule's default rules; GPUs share those of CUDA
+
+
+class TargetKind(Object):
+    """One kind of target; `options` are its attributes with their types."""
+
     __slots__ = (
-        "_options", "default_keys", "defaults", "device_type", "features", "name",
-        "narrow_floats", "narrow_functions",
+        "_options", "default_keys", "defaults", "device_type", "features", "name", "traits",
     )  # fmt: skip
 
     def __init__(
@@ -46,12 +71,10 @@ class TargetKind(Object):
         options: str,
         defaults: Mapping[str, Any] | None = None,
         features: Mapping[str, Any] | None = None,
-        narrow_floats: Mapping[str, int] = _HALF,
-        narrow_functions: bool = True,
+        traits: KindTraits | None = None,
     ) -> None:
         self.name = name
-        self.narrow_floats = narrow_floats
-        self.narrow_functions = narrow_functions
+        self.traits: Final = traits or KindTraits()
         self.device_type = device_type
         self.default_keys = keys
         self.defaults = dict(defaults or {})
@@ -65,6 +88,11 @@ class TargetKind(Object):
     def default_device_type(self) -> int:
         """The device type of the kind, under the name of the field."""
         return self.device_type
+
+    @property
+    def is_gpu(self) -> bool:
+        """Whether its functions are kernels, launched over threads in memory of their own."""
+        return "gpu" in self.default_keys
 
     @property
     def options(self) -> dict[str, str]:
@@ -123,18 +151,27 @@ _OLDER = (
     "interface-api:string"
 )
 
+_WGSL: Final = KindTraits(has_int64=False, typed_memory=True)  # what its compilers all take
+
 KINDS: Final[dict[str, TargetKind]] = {
     kind.name: kind
     for kind in (
-        TargetKind("llvm", CPU, ("cpu",), f"{_LLVM} {_OLDER}", narrow_functions=False),
+        TargetKind(
+            "llvm",
+            CPU,
+            ("cpu",),
+            f"{_LLVM} {_OLDER}",
+            traits=KindTraits(machine_code=True, narrow_functions=False, tuning_rules="llvm"),
+        ),
         TargetKind(
             "c",
             CPU,
             ("cpu",),
             "mcpu:string march:string workspace-byte-alignment:int constants-byte-alignment:int "
             f"unsafe-indices:bool {_OLDER}",
-            narrow_floats={},
-            narrow_functions=False,
+            traits=KindTraits(
+                calls_c_library=True, narrow_floats={}, narrow_functions=False, tuning_rules="c"
+            ),
         ),
         TargetKind(
             "cuda",
@@ -142,7 +179,7 @@ KINDS: Final[dict[str, TargetKind]] = {
             ("cuda", "gpu"),
             f"mcpu:string arch:string {_GPU_LIMITS}",
             {"thread_warp_size": 32, "max_num_threads": 1024},
-            narrow_floats=_CUDA_FLOATS,
+            traits=KindTraits(narrow_floats=_CUDA_FLOATS, shuffles=Shuffles(), tuning_rules="cuda"),
         ),
         TargetKind(
             "nvptx",
@@ -150,7 +187,7 @@ KINDS: Final[dict[str, TargetKind]] = {
             ("cuda", "gpu"),
             "mcpu:string mtriple:string max_num_threads:int thread_warp_size:int",
             {"max_num_threads": 1024, "thread_warp_size": 32},
-            narrow_floats=_CUDA_FLOATS,
+            traits=KindTraits(narrow_floats=_CUDA_FLOATS),
         ),
         TargetKind(
             "rocm",
@@ -163,6 +200,7 @@ KINDS: Final[dict[str, TargetKind]] = {
                 "max_shared_memory_per_block": 65536,
                 "thread_warp_size": 64,
             },
+            traits=KindTraits(shuffles=Shuffles(whole_warps=True, words_only=True)),
         ),
         TargetKind(
             "opencl",
@@ -192,6 +230,7 @@ KINDS: Final[dict[str, TargetKind]] = {
                 "thread_warp_size": 16,
                 "max_function_args": 31,
             },
+            traits=KindTraits(shuffles=Shuffles(masked=False)),
         ),
         TargetKind(
             "vulkan",
@@ -205,9 +244,15 @@ KINDS: Final[dict[str, TargetKind]] = {
                 "max_threads_per_block": 256,
                 "thread_warp_size": 1,
             },
+            traits=_WGSL,
         ),
         TargetKind(
-            "webgpu", WEBGPU, ("webgpu", "gpu"), "max_num_threads:int", {"max_num_threads": 256}
+            "webgpu",
+            WEBGPU,
+            ("webgpu", "gpu"),
+            "max_num_threads:int",
+            {"max_num_threads": 256},
+            traits=_WGSL,
         ),
         TargetKind(
             "hexagon",
@@ -215,7 +260,7 @@ KINDS: Final[dict[str, TargetKind]] = {
             ("hexagon", "cpu"),
             "mattr:strings mcpu:string mtriple:string llvm-options:strings num-cores:int "
             "vtcm-capacity:int",
-            narrow_functions=False,
+            traits=KindTraits(narrow_functions=False, tuning_rules="hexagon"),
         ),
         TargetKind("ext_dev", EXT_DEV, (), ""),
         TargetKind("hybrid", CPU, (), ""),
@@ -229,6 +274,9 @@ def find_kind(name: str) -> TargetKind:
     """The kind called `name`; a TargetError offers the nearest name otherwise."""
     kind = KINDS.get(name)
     if kind is None:
+        _add_installed()
+        kind = KINDS.get(name)
+    if kind is None:
         raise TargetError(
             message(
                 f"Target kind {name!r} is not defined{did_you_mean(name, KINDS)}",
@@ -236,3 +284,16 @@ def find_kind(name: str) -> TargetKind:
             )
         )
     return kind
+
+
+def register_kind(kind: TargetKind) -> None:
+    """Add a kind of target, or replace the one of its name."""
+    KINDS[kind.name] = kind
+
+
+def _add_installed() -> None:
+    """Add the kinds of backends that installed packages declare; ours win over theirs."""
+    for entry in entry_points(group=ENTRY_POINT_GROUP):
+        kind = getattr(entry.load(), "target_kind", None)
+        if isinstance(kind, TargetKind):
+            KINDS.setdefault(kind.name, kind)

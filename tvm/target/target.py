@@ -103,7 +103,7 @@ class Target(Node):
         for name, option_type in self.kind.options.items():
             if option_type == "targets" and name in attrs:
                 attrs[name] = tuple([Target(one) for one in attrs[name]])
-        if self.kind.name in ("llvm", "c") and "mtriple" in self.kind.options:
+        if self.kind.device_type == CPU and "mtriple" in self.kind.options:
             attrs.setdefault("mtriple", host_triple())
         self.attrs: Final[FrozenMap[str, Any]] = FrozenMap(dict(sorted(attrs.items())))
         self.keys: Final = _all_keys(self.kind, config, attrs)
@@ -374,14 +374,14 @@ class Target(Node):
     def cuda_version(self) -> int:
         """The compute capability of a CUDA target, as 80 for sm_80; 0 where it is not told."""
         digits = "".join(c for c in self.arch if c.isdigit())
-        return int(digits) if self.kind.name == "cuda" and digits else 0
+        return int(digits) if "arch" in self.kind.options and digits else 0
 
     def has_float(self, element: str) -> bool:
         """Whether code for the target can hold a floating type, given by its name.
 
         A CUDA target that does not tell its architecture is taken to have what CUDA has.
         """
-        least = self.kind.narrow_floats.get(element)
+        least = self.kind.traits.narrow_floats.get(element)
         if least is None:
             return element in ("float32", "float64")
         return not 0 < self.cuda_version < least
@@ -501,7 +501,7 @@ def _all_keys(
     device = attrs.get("device")
     if device:
         keys.append(str(device))
-    if is_m_profile(attrs) or (kind.name == "llvm" and is_a_profile(attrs)):
+    if is_m_profile(attrs) or (kind.traits.machine_code and is_a_profile(attrs)):
         keys.append("arm_cpu")
     keys.extend(kind.default_keys)
     return tuple(dict.fromkeys(key for key in keys if key))

@@ -7,7 +7,7 @@ import types
 from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
-from tvm.backend import find_backend
+from tvm.backend import BACKENDS, find_backend, known_backend, makes_host_code
 from tvm.backend.llvm.kept_kernels import OtherParameters, with_kept_kernels
 from tvm.error import TargetError, TVMError, message
 from tvm.ir.expr import GlobalVar
@@ -28,7 +28,6 @@ from .pipeline import (
 )
 
 PipelineLike: TypeAlias = Callable[[IRModule], IRModule] | str | None
-HOST_KINDS = ("llvm", "c", "hexagon")
 
 
 @rare_collections()
@@ -59,8 +58,10 @@ def build(
 def _build(mod: IRModule, chosen: Target, pipeline: PipelineLike) -> Module:
     host = chosen.host if chosen.host is not None else host_of(chosen)
     mod = only_prim_funcs(mod)
-    mod = t.BindTarget(chosen if chosen.kind.name in HOST_KINDS else chosen.with_host(host))(mod)
-    if pipeline == "default" and chosen.kind.name == "llvm":
+    on_host = makes_host_code(chosen)
+    mod = t.BindTarget(chosen if on_host else chosen.with_host(host))(mod)
+    backend = known_backend(chosen.kind.name)
+    if pipeline == "default" and backend is not None and backend.keeps_kernels:
         try:
             return _lowered(with_kept_kernels(mod, chosen), pipeline, chosen, host)
         except OtherParameters:
@@ -93,7 +94,7 @@ def chosen_target(mod: IRModule, target: str | Target | None) -> Target:
 
 def host_of(target: Target) -> Target:
     """The target of the code that launches what is for `target`."""
-    return target if target.kind.name in HOST_KINDS else Target("llvm")
+    return target if makes_host_code(target) else Target("llvm")
 
 
 def only_prim_funcs(mod: IRModule) -> IRModule:
@@ -120,7 +121,7 @@ def split_host_device_mods(mod: IRModule) -> tuple[IRModule, dict[Target, IRModu
     for var, func in mod.functions.items():
         assert isinstance(func, PrimFunc), "other functions were left out before"
         target = func.attrs.get("target")
-        if isinstance(target, Target) and target.kind.name not in HOST_KINDS:
+        if isinstance(target, Target) and not makes_host_code(target):
             devices.setdefault(target, {})[var] = func
         else:
             host[var] = func
@@ -140,12 +141,12 @@ def tir_to_runtime(
     host_mod: IRModule, device_mod_dict: Mapping[Target, IRModule], target_host: Target
 ) -> Module:
     """The host's code, which imports that of the devices."""
-    if not find_backend(target_host.kind.name).makes_host_code:
+    if not makes_host_code(target_host):
         raise TargetError(
             message(
                 f"host code for target kind {target_host.kind.name!r}",
                 found="a backend for devices only",
-                legal=", ".join(HOST_KINDS),
+                legal=", ".join(name for name, one in BACKENDS.items() if one.makes_host_code),
             )
         )
     host = codegen_build(host_mod, target_host)

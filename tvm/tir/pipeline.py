@@ -128,7 +128,7 @@ def _default(mod: IRModule, ctx: PassContext) -> IRModule:
         passes = device_lowering_passes(ctx, _copies_run_ahead(mod))
     else:
         passes = [
-            *lowering_passes(ctx, to_source=not _all_for_llvm(mod)),
+            *lowering_passes(ctx, to_source=not _all_machine_code(mod)),
             t.AnnotateEntryFunc(),  # while the module still holds only the user's functions
             t.MakeDirectAPI(),  # before calls by symbol would take the packed way
             MakeCheckedPackedAPI(),  # the last one that needs buffers of parameters
@@ -263,9 +263,9 @@ def _copies_run_ahead(mod: IRModule) -> bool:
     return any(func.attrs.get("tir.use_async_copy") for func in mod.functions.values())
 
 
-def _all_for_llvm(mod: IRModule) -> bool:
+def _all_machine_code(mod: IRModule) -> bool:
     targets = [func.attrs.get("target") for func in mod.functions.values()]
-    return all(isinstance(x, Target) and x.kind.name == "llvm" for x in targets)
+    return all(isinstance(x, Target) and x.kind.traits.machine_code for x in targets)
 
 
 def default_tir_pipeline() -> ModulePass:

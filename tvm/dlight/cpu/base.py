@@ -6,6 +6,7 @@ import contextlib
 
 from tvm.dlight.analysis.common_analysis import get_root_block
 from tvm.dlight.base import ScheduleRule
+from tvm.target.kind import CPU
 from tvm.target.target import Target
 from tvm.tir.function import PrimFunc
 from tvm.tir.schedule import BlockRV, LoopRV, Schedule, ScheduleError
@@ -29,7 +30,7 @@ class CPUScheduleRule(ScheduleRule):
 
     def is_target_available(self, target: Target) -> bool:
         """True for CPUs."""
-        return "cpu" in target.keys or target.kind.name in ("llvm", "c")
+        return "cpu" in target.keys or target.kind.device_type == CPU
 
 
 def root_blocks(sch: Schedule) -> list[BlockRV]:

@@ -54,7 +54,7 @@ class DotProducts(CPUScheduleRule):
 
     def is_target_available(self, target: Target) -> bool:
         """True for code that LLVM makes for a CPU: the instructions have LLVM's names."""
-        return super().is_target_available(target) and target.kind.name == "llvm"
+        return super().is_target_available(target) and target.kind.traits.machine_code
 
     def apply(self, func: PrimFunc, target: Target, _: bool) -> Schedule | None:
         """The schedule, or None if no block is such a product or the CPU has no instruction."""

@@ -25,7 +25,7 @@ class GEMV(CPUScheduleRule):
 
     def is_target_available(self, target: Target) -> bool:
         """True for code that LLVM makes for a CPU."""
-        return super().is_target_available(target) and target.kind.name == "llvm"
+        return super().is_target_available(target) and target.kind.traits.machine_code
 
     def apply(self, func: PrimFunc, target: Target, _: bool) -> Schedule | None:
         """The schedule, or None if the sum does not move along the matrix's memory."""

@@ -60,7 +60,7 @@ class IntegerProducts(ModulePass):
 
 def product_form(target: Target) -> tuple[str, str] | None:
     """The data types of the operands that a CPU multiplies; None where it has nothing better."""
-    if target.kind.name != "llvm":
+    if not target.kind.traits.machine_code:
         return None
     cpu = target.cpu
     if cpu.arch == "x86_64":

@@ -43,8 +43,6 @@ from .index_check import IndexCheck, checking, with_body
 from .index_look import FEWEST_LANES
 from .pass_form import tir_pass
 
-_KINDS = ("llvm", "c")
-
 
 @tir_pass("tir.CheckIndices")
 def CheckIndices(func: PrimFunc, mod: IRModule, ctx: PassContext) -> PrimFunc:
@@ -71,7 +69,9 @@ def _lanes(func: PrimFunc) -> int:
 
 
 def _is_checked(target: Target) -> bool:
-    return target.kind.name in _KINDS and not target.attrs.get("unsafe-indices")
+    """Targets have an option that switches the checks off, or no checks."""
+    option = "unsafe-indices"
+    return option in target.kind.options and not target.attrs.get(option)
 
 
 class _Checker(AnalyzedMutator):

@@ -30,11 +30,10 @@ def cuda_without(func: PrimFunc, capability: int) -> bool:
     return isinstance(target, Target) and 0 < target.cuda_version < capability
 
 
-def keeps_storage(func: PrimFunc, capability: int) -> bool:
-    """The function is for a CUDA device, and not for one without the type."""
+def keeps_storage(func: PrimFunc, element: str) -> bool:
+    """The function is for a target that has the type."""
     target = func.attrs.get("target")
-    on_cuda = isinstance(target, Target) and target.kind.name == "cuda"
-    return on_cuda and not cuda_without(func, capability)
+    return isinstance(target, Target) and target.has_float(element)
 
 
 def compute_in(func: PrimFunc, narrow: Matches, wide: str, lacks_type: bool = False) -> PrimFunc:

@@ -50,12 +50,12 @@ _NO_INTEGERS: Final = ("tir.atomic_add",)  # it would add the codes
 
 @tir_pass("tir.LegalizeNarrowFloats")
 def LegalizeNarrowFloats(func: PrimFunc, mod: IRModule, ctx: PassContext) -> PrimFunc:
-    """Types are afterwards those that the target has (see `TargetKind.narrow_floats`)."""
+    """Types are afterwards those that the target has (see `KindTraits.narrow_floats`)."""
     target = func.attrs.get("target")
     if not isinstance(target, Target):
         return func
     lacking = frozenset(name for name in FORMATS if not target.has_float(name))
-    functions = not target.kind.narrow_functions
+    functions = not target.kind.traits.narrow_functions
     asked = FORMATS if functions else lacking
     used = words_used(func.body).union(element_of(p).element_of() for p in func.params)
     if used.isdisjoint(asked):

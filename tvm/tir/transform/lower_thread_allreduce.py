@@ -38,7 +38,6 @@ from tvm.tir.functor import StmtExprMutator, substitute, walk
 from .pass_form import tir_pass
 
 ALLREDUCE: Final = "tir.tvm_thread_allreduce"
-_SHUFFLING: Final = ("cuda", "rocm", "metal")
 
 
 @tir_pass("tir.LowerThreadAllreduce")
@@ -244,14 +243,14 @@ class _Lowerer(StmtExprMutator):
 
     def _by_shuffles(self, one: _Reduction) -> bool:
         """Whether the target's shuffles can do it."""
-        kind = self._target.kind.name
-        if kind not in _SHUFFLING or not all(_can_shuffle(dtype) for dtype in one.dtypes):
+        shuffles = self._target.kind.traits.shuffles
+        if shuffles is None or not all(_can_shuffle(dtype) for dtype in one.dtypes):
             return False
-        if kind == "rocm" and any(d.bits * d.lanes != 32 for d in one.dtypes):
+        if shuffles.words_only and any(d.bits * d.lanes != 32 for d in one.dtypes):
             return False
         if one.contiguous != one.extent:
             return False
-        if kind == "rocm":
+        if shuffles.whole_warps:
             return one.extent == self._warp
         limit = int(self._target.attrs.get("max_num_threads", -1))
         if self._warp % one.extent == 0:
@@ -350,7 +349,9 @@ class _Lowerer(StmtExprMutator):
         return _Result(stmts, allocated, own)
 
     def _mask(self) -> PrimExpr | None:
-        return None if self._target.kind.name == "metal" else ops.tvm_warp_activemask()
+        shuffles = self._target.kind.traits.shuffles
+        assert shuffles is not None, "the caller looked"
+        return ops.tvm_warp_activemask() if shuffles.masked else None
 
     def _shuffle(
         self, name: str, mask: Buffer | None, value: PrimExpr, which: PrimExpr

@@ -10,8 +10,6 @@ fit. Functions that compute with wide integers as data stay as they are; their b
 
 from __future__ import annotations
 
-from typing import Final
-
 from tvm.ir.expr import PrimExpr
 from tvm.ir.module import IRModule
 from tvm.ir.transform import PassContext
@@ -25,14 +23,12 @@ from tvm.tir.stmt import Allocate, AllocateConst, Block, BufferStore
 from .force_narrow_index_to_int32 import narrowed
 from .pass_form import tir_pass
 
-NARROW: Final = ("vulkan", "webgpu")
-
 
 @tir_pass("tir.NarrowForDevice")
 def NarrowForDevice(func: PrimFunc, mod: IRModule, ctx: PassContext) -> PrimFunc:
     """The function without int64, if its target wants that and no data is of that type."""
     target = func.attrs.get("target")
-    if not isinstance(target, Target) or target.kind.name not in NARROW:
+    if not isinstance(target, Target) or target.kind.traits.has_int64:
         return func
     return func if _has_wide_data(func) else narrowed(func)
 

@@ -18,8 +18,6 @@ that let statements give to memory of whole vectors become pointers to vectors.
 
 from __future__ import annotations
 
-from typing import Final
-
 from tvm.arith.analyzer import Analyzer
 from tvm.error import CheckError, message
 from tvm.ffi.registry import get_global_func
@@ -28,6 +26,7 @@ from tvm.ir.module import IRModule
 from tvm.ir.node import with_fields
 from tvm.ir.structural import structural_equal
 from tvm.ir.transform import PassContext
+from tvm.target.kind import CPU
 from tvm.target.target import Target
 from tvm.tir import expr as e
 from tvm.tir import stmt as s
@@ -42,8 +41,6 @@ from .pointer_value_type_rewrite import retype_bound_pointers
 from .storage_plan import Memory, Plan, is_tagged, scope_of
 from .storage_steps import Steps
 
-_TYPED_MEMORY: Final = ("vulkan", "webgpu")  # what an array holds is part of its type there
-
 
 @tir_pass("tir.StorageRewrite")
 def StorageRewrite(func: PrimFunc, mod: IRModule, ctx: PassContext) -> PrimFunc:
@@ -52,8 +49,8 @@ def StorageRewrite(func: PrimFunc, mod: IRModule, ctx: PassContext) -> PrimFunc:
     dynamic = [one for one in steps.allocations.values() if scope_of(one.op) == "shared.dyn"]
     share = len(dynamic) < 2 and not ctx.option("tir.merge_static_smem", False)
     target = func.attrs.get("target")
-    typed = isinstance(target, Target) and target.kind.name in _TYPED_MEMORY
-    on_cpu = isinstance(target, Target) and target.kind.name in ("llvm", "c")
+    typed = isinstance(target, Target) and target.kind.traits.typed_memory
+    on_cpu = isinstance(target, Target) and target.kind.device_type == CPU
     staying = frozenset(["local"] if on_cpu else [])
     plan = Plan(steps, func.body, share=share, same_types=typed, staying=staying)
     func = func.with_body(_Rewriter(plan, steps.buffers).scope(None, func.body))

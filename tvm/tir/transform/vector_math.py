@@ -2,7 +2,7 @@
 
     B[ramp] = T.exp(A[ramp])    ->    let n = ..., r = ... in polynomial(r) * 2**n
 
-Narrow floats are computed in float32. In code for the target `c` nothing is replaced.
+Narrow floats are computed in float32. Where a target calls the C library nothing is replaced.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ _OF_ITS_OWN_TYPE = ("tir.nextafter",)  # float32 has other neighbours than float
 def VectorMath(func: PrimFunc, mod: IRModule, ctx: PassContext) -> PrimFunc:
     """Of what `tir.float_math` knows, only sines of huge numbers are called afterwards."""
     target = func.attrs.get("target")
-    if isinstance(target, Target) and target.kind.name == "c":
+    if isinstance(target, Target) and target.kind.traits.calls_c_library:
         return func  # people read it, and whoever compiles it has a C library
     if isinstance(target, Target) and _may_reassociate(target):
         return func  # x + m - m, which rounds, would be x
     if words_used(func.body).isdisjoint(EXPANSIONS):
         return func
-    can_branch = isinstance(target, Target) and target.kind.name == "llvm"
+    can_branch = isinstance(target, Target) and target.kind.traits.machine_code
     # numbers are multiplied by powers of two in vectors, in one instruction
     can_scale = isinstance(target, Target) and can_branch and "avx512f" in target.cpu.features
     return func.with_body(_Expander(can_scale, can_branch).visit_stmt(func.body))

@@ -63,8 +63,8 @@ class Predicates(IntEnum):
 def _predicates(asked: object, bound: object, target: Target | None) -> Predicates:
     if asked or (asked is None and _has_scalable_vectors(target)):
         return Predicates.LANE_MASKS
-    on_cpu = isinstance(bound, Target) and bound.kind.name == "llvm"
-    return Predicates.COMPARISONS if asked is None and on_cpu else Predicates.NONE
+    compared = isinstance(bound, Target) and bound.kind.traits.machine_code
+    return Predicates.COMPARISONS if asked is None and compared else Predicates.NONE
 
 
 def _has_scalable_vectors(target: Target | None) -> bool:
