@@ -63,7 +63,7 @@ def CheckIndices(func: PrimFunc, mod: IRModule, ctx: PassContext) -> PrimFunc:
 def _lanes(func: PrimFunc) -> int:
     """How many numbers of 32 bits an instruction of the target compares."""
     target = func.attrs.get("target")
-    if not isinstance(target, Target) or target.kind.name != "llvm":
+    if not isinstance(target, Target) or not target.kind.traits.machine_code:
         return FEWEST_LANES
     return max(FEWEST_LANES, target.cpu.vector_bits // 32)
 

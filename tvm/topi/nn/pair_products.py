@@ -45,7 +45,7 @@ _DOT: Final = "llvm.x86.avx512bf16.dpbf16ps.512"
 
 def has_instruction(target: Target | None) -> bool:
     """Whether a target multiplies pairs of bfloat16."""
-    if target is None or target.kind.name != "llvm":
+    if target is None or not target.kind.traits.machine_code:
         return False
     cpu = target.cpu
     return cpu.arch == "x86_64" and cpu.vector_bits == 512 and "avx512bf16" in cpu.features
