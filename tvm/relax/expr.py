@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeAlias, TypeGuard, final
 
-from tvm.error import TVMError, message
+from tvm.error import DTypeError, TVMError, message
 from tvm.ir.attrs import Attrs, DictAttrs
 from tvm.ir.expr import GlobalVar, PrimExpr, PrimExprConvertible, RelaxExpr, StructInfo
 from tvm.ir.function import BaseFunc, as_attrs
@@ -121,6 +121,11 @@ class Tuple(ExprWithOp):
     FIELDS: ClassVar[tuple[Field, ...]] = fields("fields", "struct_info_~", "span~")
 
     def __init__(self, fields: Sequence[ExprLike], span: Span | None = None) -> None:
+        if not hasattr(fields, "__iter__"):
+            raise DTypeError(
+                message("a tuple has a list of fields", found=f"{fields!r}",
+                        legal="a list or a tuple of expressions")
+            )  # fmt: skip
         self.fields: Final = tuple([convert_to_expr(field) for field in fields])
         infos = [field.struct_info_ for field in self.fields]
         known = [info for info in infos if info is not None]

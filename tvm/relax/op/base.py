@@ -36,7 +36,16 @@ from tvm.relax.struct_info import (
     const_int,
 )
 
-from .declare import Array, Expr, Infer, attrs_class, relax_op, show_shape
+from .declare import (
+    Array,
+    Expr,
+    Infer,
+    attrs_class,
+    int_tuple,
+    listed,
+    relax_op,
+    show_shape,
+)
 
 CallTIRWithGradAttrs = attrs_class("CallTIRWithGradAttrs", "te_grad_name", "te_grad_kwargs")
 CallTIRInplaceAttrs = attrs_class("CallTIRInplaceAttrs", "inplace_indices")
@@ -68,7 +77,9 @@ def _operand_tuple(args: Any) -> Expr:
 def _infos(sinfo_args: OutInfo | None) -> list[StructInfo]:
     if sinfo_args is None:
         return []
-    return [sinfo_args] if isinstance(sinfo_args, StructInfo) else list(sinfo_args)
+    if isinstance(sinfo_args, StructInfo):
+        return [sinfo_args]
+    return list(listed(sinfo_args, "the struct info of the results"))
 
 
 def _one_info(op_name: str, out_sinfo: OutInfo) -> StructInfo:
@@ -76,7 +87,7 @@ def _one_info(op_name: str, out_sinfo: OutInfo) -> StructInfo:
     if isinstance(out_sinfo, StructInfo):
         infos: list[StructInfo] = [out_sinfo]
     else:
-        infos = list(out_sinfo)
+        infos = list(listed(out_sinfo, f"{op_name}: out_sinfo"))
     for info in infos:
         if isinstance(info, TensorStructInfo) and not isinstance(info.shape, ShapeExpr):
             raise TVMError(
@@ -183,7 +194,7 @@ def call_tir_inplace(
 
     `inplace_indices` says for each result which operand it overwrites; -1 for a new tensor.
     """
-    indices = (inplace_indices,) if isinstance(inplace_indices, int) else tuple(inplace_indices)
+    indices = int_tuple(inplace_indices, name="inplace_indices")
     infos = _infos(out_sinfo)
     operands = _tir_operands(gvar, args, tir_vars)
     given = operands[1].fields if isinstance(operands[1], Tuple) else None
@@ -280,7 +291,7 @@ def call_inplace_packed(
     sinfo_args: OutInfo,
 ) -> Call:
     """Call a packed function that overwrites operands and nothing else."""
-    indices = (inplace_indices,) if isinstance(inplace_indices, int) else tuple(inplace_indices)
+    indices = int_tuple(inplace_indices, name="inplace_indices")
     operands, infos = [convert_to_expr(arg) for arg in args], _infos(sinfo_args)
     _check_inplace("call_inplace_packed", indices, operands, infos)
     return _make(
@@ -459,6 +470,11 @@ to_vdevice.reference(lambda data, dst_vdevice: data)
 def hint_on_device(data: ExprLike, dst_vdevice: Any, memory_scope: str = "global") -> Call:
     """The same tensor, with a wish on which device it should be."""
     kind = getattr(dst_vdevice, "dlpack_device_type", None)
+    if not callable(kind) and not hasattr(dst_vdevice, "device_type"):
+        raise DTypeError(
+            message("hint_on_device: dst_vdevice is no device", found=f"{dst_vdevice!r}",
+                    legal="tvm.cuda(0), ...")
+        )  # fmt: skip
     device_type = int(kind()) if callable(kind) else int(dst_vdevice.device_type)
     index = getattr(dst_vdevice, "index", getattr(dst_vdevice, "device_id", 0))
     return hint_on_device.call(

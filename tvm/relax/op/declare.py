@@ -49,7 +49,7 @@ from tvm.relax.struct_info import (
 )
 from tvm.support.dtype import DataType
 from tvm.support.frozen import FrozenMap
-from tvm.tir.expr import INT64, IntImm, Max
+from tvm.tir.expr import INT64, FloatImm, IntImm, Max
 
 from .shape_variables import ShapeVariables
 
@@ -527,7 +527,7 @@ def as_shape(shape: Any) -> RelaxExpr:
             message("a shape is no single number", found=f"{shape}",
                     legal=f"a tuple or list: ({shape},), or an expression that is a shape")
         )  # fmt: skip
-    return ShapeExpr(tuple(shape))
+    return ShapeExpr(listed(shape, "shape"))
 
 
 def whole(value: Any, name: str = "axis") -> int:
@@ -539,12 +539,30 @@ def whole(value: Any, name: str = "axis") -> int:
         raise DTypeError(message(f"{name} is no integer", found=f"{value!r}")) from None
 
 
-def int_tuple(value: Any, count: int | None = None) -> tuple[int, ...]:
+def real(value: Any, name: str) -> float:
+    """An option that is a number; an error for anything else, text with a number in it too."""
+    known: Any = value.value if isinstance(value, (IntImm, FloatImm)) else value
+    if isinstance(known, (str, bytes)) or not hasattr(known, "__float__"):
+        raise DTypeError(message(f"{name} is no number", found=f"{value!r}"))
+    return float(known)
+
+
+def listed(value: Any, name: str) -> tuple[Any, ...]:
+    """An option that is a list; an error for anything that has no parts."""
+    try:
+        return tuple(value)
+    except TypeError:
+        raise DTypeError(
+            message(f"{name} is no list", found=f"{value!r}", legal="a list or a tuple")
+        ) from None
+
+
+def int_tuple(value: Any, count: int | None = None, name: str = "axes") -> tuple[int, ...]:
     """Integers as a tuple; a single one is repeated `count` times."""
     single = const_int(value)
     if single is not None:
         return (single,) * (1 if count is None else count)
-    found = tuple(const_int(item) for item in value)
+    found = tuple(const_int(item) for item in listed(value, name))
     if any(item is None for item in found):
         raise DTypeError(f"integers are expected, found {value!r}")
     return tuple(item for item in found if item is not None)

@@ -118,7 +118,7 @@ def _elements_at(data: Array, indices: Array, axis: int) -> tuple[Array, Any]:
 @relax_op("relax.gather_nd", "data: Tensor, indices: Tensor", GatherNDAttrs, pattern=INJECTIVE)
 def gather_nd(data: ExprLike, indices: ExprLike, batch_dims: int = 0) -> Call:
     """Parts of data named by the last dimension of indices.   (a, b, c), (n, 2) -> (n, c)"""
-    return gather_nd.call(data, indices, batch_dims=int(batch_dims))
+    return gather_nd.call(data, indices, batch_dims=whole(batch_dims, "batch_dims"))
 
 
 @gather_nd.infer

@@ -36,6 +36,7 @@ from .declare import (
     Expr,
     Infer,
     attrs_class,
+    listed,
     relax_op,
     te,
     topi,
@@ -120,7 +121,7 @@ def _prim_tuple(values: Any) -> Expr:
         return values
     if isinstance(values, (int, PrimExpr)):
         values = [values]
-    return Tuple([v if isinstance(v, Expr) else PrimValue(v) for v in values])
+    return Tuple([v if isinstance(v, Expr) else PrimValue(v) for v in listed(values, "bounds")])
 
 
 @relax_op(

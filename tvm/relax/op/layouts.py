@@ -20,7 +20,12 @@ from tvm.relax.struct_info import TensorStructInfo, const_int
 from tvm.tir import op as tir_op
 from tvm.tir.expr import INT64, IntImm
 
-from .declare import Array, Infer, whole
+from .declare import (
+    Array,
+    Infer,
+    listed,
+    whole,
+)
 from .shapes import check_ndim
 
 _PART = re.compile(r"(\d*)([A-Za-z])")
@@ -142,7 +147,7 @@ def spread(value: Any, count: int, name: str) -> tuple[int, ...]:
 
 
 def _wholes(value: Any, name: str) -> tuple[int, ...]:
-    return tuple(whole(part, name) for part in value)
+    return tuple(whole(part, name) for part in listed(value, name))
 
 
 def positive(value: Any, count: int, name: str) -> tuple[int, ...]:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from tvm.error import DTypeError, message
 from tvm.ir.expr import PrimExpr, StructInfo
 from tvm.relax.block_builder import BlockBuilder
 from tvm.relax.expr import Call, ExprLike, Tuple
@@ -182,6 +183,8 @@ script_function("linear", linear)
 @relax_op("relax.einsum", "operands: Tensors", EinsumAttrs)
 def einsum(operands: Any, subscripts: str) -> Call:
     """The Einstein sum of the operands: `einsum((a, b), "ij,jk->ik")`."""
+    if not isinstance(subscripts, str):
+        raise DTypeError(message("einsum: subscripts are no text", found=f"{subscripts!r}"))
     given = operands if isinstance(operands, Expr) else Tuple(operands)
     return einsum.call(given, subscripts=subscripts)
 

@@ -11,7 +11,7 @@ import numpy as np
 from tvm.error import ShapeError, TVMError, message
 from tvm.ir.expr import PrimExpr, StructInfo
 from tvm.relax.block_builder import BlockBuilder
-from tvm.relax.expr import Call, ExprLike, Tuple
+from tvm.relax.expr import Call, ExprLike, Tuple, convert_to_expr
 from tvm.relax.extents import agreeing, extents_of
 from tvm.relax.shape_math import product, same_extent, simplify, total
 from tvm.relax.struct_info import (
@@ -55,6 +55,7 @@ from .declare import (
     as_shape,
     attrs_class,
     int_tuple,
+    listed,
     relax_op,
     show_extents,
     show_shape,
@@ -192,7 +193,8 @@ def reshape(x: Expr, shape: Any) -> Call:
         return reshape.call(x, shape)
     if isinstance(shape, (int, float, PrimExpr)):
         as_shape(shape)  # which refuses it
-    values = shape.values if isinstance(shape, ShapeExpr) else list(shape)
+    values = shape.values if isinstance(shape, ShapeExpr) else listed(shape, "shape")
+    x = convert_to_expr(x)
     return reshape.call(x, ShapeExpr(resolve_shape(x, values)))
 
 

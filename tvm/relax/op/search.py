@@ -24,6 +24,7 @@ from .declare import (
     attrs_class,
     relax_op,
     topi,
+    whole,
 )
 from .shapes import broadcast_infos, check_ndim, common_dtype
 from .statistical import reduced_info
@@ -64,7 +65,7 @@ where.reference(lambda condition, x1, x2: np.where(condition, x1, x2))
 
 def _arg_reduction(name: str, doc: str, reference: Callable[..., Any]) -> Any:
     def build(x: ExprLike, axis: int | None = None, keepdims: bool = False) -> Call:
-        return op.call(x, axis=axis, keepdims=bool(keepdims))
+        return op.call(x, axis=None if axis is None else whole(axis), keepdims=bool(keepdims))
 
     build.__name__ = build.__qualname__ = name
     build.__doc__ = doc

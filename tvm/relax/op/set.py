@@ -15,14 +15,20 @@ from tvm.support.dtype import DataType
 from tvm.tir.expr import IntImm
 
 from .base import call_pure_packed
-from .declare import Array, Expr, Infer, relax_op
+from .declare import (
+    Array,
+    Expr,
+    Infer,
+    relax_op,
+    whole,
+)
 from .shapes import axis_index, like
 
 INT64 = DataType("int64")
 
 
 def _flag(value: Any) -> Expr:
-    return value if isinstance(value, Expr) else PrimValue(IntImm("int64", int(value)))
+    return value if isinstance(value, Expr) else PrimValue(IntImm("int64", whole(value, "a flag")))
 
 
 @relax_op(

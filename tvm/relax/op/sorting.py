@@ -101,8 +101,9 @@ def topk(
     if ret_type not in RET_TYPES:
         raise OptionError(f"topk: ret_type is {ret_type!r}; legal: {', '.join(RET_TYPES)}")
     return topk.call(
-        data, k=int(k), axis=axis, ret_type=ret_type, largest=bool(largest), dtype=DataType(dtype)
-    )
+        data, k=whole(k, "k"), axis=whole(axis), ret_type=ret_type, largest=bool(largest),
+        dtype=DataType(dtype),
+    )  # fmt: skip
 
 
 @topk.infer

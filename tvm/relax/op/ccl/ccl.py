@@ -31,7 +31,7 @@ OP_TYPES = {"sum": 0, "prod": 1, "min": 2, "max": 3, "avg": 4}
 @relax_op("relax.ccl.allreduce", "x: Tensor", AllReduceAttrs)
 def allreduce(x: ExprLike, op_type: str = "sum", in_group: bool = True) -> Call:
     """The tensors of all workers reduced to one, which each of them gets."""
-    if op_type not in OP_TYPES:
+    if not isinstance(op_type, str) or op_type not in OP_TYPES:
         raise OptionError(f"allreduce: op_type is {op_type!r}; legal: {', '.join(OP_TYPES)}")
     return allreduce.call(x, op_type=op_type, in_group=bool(in_group))
 
@@ -55,7 +55,7 @@ def _allreduce_te(bb: BlockBuilder, x: Expr, *, op_type: str, in_group: bool) ->
 @relax_op("relax.ccl.allgather", "x: Tensor", AllGatherAttrs)
 def allgather(x: ExprLike, num_workers: int, in_group: bool = True) -> Call:
     """The tensors of all workers one after the other, which each of them gets."""
-    return allgather.call(x, num_workers=int(num_workers), in_group=bool(in_group))
+    return allgather.call(x, num_workers=whole(num_workers, "num_workers"), in_group=bool(in_group))
 
 
 @allgather.infer
@@ -93,7 +93,9 @@ def _broadcast_te(bb: BlockBuilder, x: Expr) -> Expr:
 @relax_op("relax.ccl.scatter_from_worker0", "x: Tensor", ScatterCollectiveAttrs)
 def scatter_from_worker0(x: ExprLike, num_workers: int, axis: int = 0) -> Call:
     """The first worker's tensor in equal pieces along `axis`; each worker gets one."""
-    return scatter_from_worker0.call(x, num_workers=int(num_workers), axis=whole(axis))
+    return scatter_from_worker0.call(
+        x, num_workers=whole(num_workers, "num_workers"), axis=whole(axis)
+    )
 
 
 @scatter_from_worker0.infer

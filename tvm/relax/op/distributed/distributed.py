@@ -17,6 +17,7 @@ from tvm.relax.op.declare import (
     Array,
     Infer,
     attrs_class,
+    listed,
     relax_op,
     whole,
 )
@@ -71,7 +72,11 @@ def call_tir_local_view(
     tir_vars: TirVars = None,
 ) -> Call:
     """As `call_tir`, of a function that each device calls with its own pieces."""
-    infos = [out_sinfo] if isinstance(out_sinfo, StructInfo) else list(out_sinfo)
+    infos = (
+        (out_sinfo,)
+        if isinstance(out_sinfo, StructInfo)
+        else listed(out_sinfo, "call_tir_local_view: out_sinfo")
+    )
     for info in infos:
         if not isinstance(info, DTensorStructInfo):
             raise TVMError(

@@ -21,6 +21,7 @@ from tvm.relax.op.declare import (
     relax_op,
     te,
     topi,
+    whole,
 )
 from tvm.relax.op.layouts import from_plain, letters_of, padding_of, positive, to_plain
 from tvm.relax.op.nn.loss import class_weights
@@ -87,7 +88,7 @@ def nll_loss_backward(
     """The gradient of `nll_loss` for its predictions."""
     return nll_loss_backward.call(
         output_grad, predictions, targets, weights, reduction=reduction,
-        ignore_index=int(ignore_index),
+        ignore_index=whole(ignore_index, "ignore_index"),
     )  # fmt: skip
 
 

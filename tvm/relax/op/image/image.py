@@ -20,6 +20,8 @@ from tvm.relax.op.declare import (
     Infer,
     attrs_class,
     dtype_or_void,
+    listed,
+    real,
     relax_op,
     topi,
 )
@@ -55,7 +57,7 @@ def resize2d(
     elif isinstance(roi, (int, float)):
         box = (float(roi),) * 4
     else:
-        box = tuple(float(v) for v in roi)
+        box = tuple(real(v, "roi") for v in listed(roi, "roi"))
     if not isinstance(size, Expr):
         single = not isinstance(size, (list, tuple))
         size = ShapeExpr((size, size) if single else tuple(size) * (3 - len(size)))

@@ -21,6 +21,7 @@ from tvm.relax.op.declare import (
     Expr,
     Infer,
     attrs_class,
+    real,
     relax_op,
     show_shape,
     topi,
@@ -140,7 +141,7 @@ relu6 = _activation(
 @relax_op("relax.nn.leakyrelu", "data: Tensor", LeakyReluAttrs, pattern=ELEMENTWISE)
 def leakyrelu(data: ExprLike, alpha: float = 0.01) -> Call:
     """x where it is positive, alpha * x elsewhere."""
-    return leakyrelu.call(data, alpha=float(alpha))
+    return leakyrelu.call(data, alpha=real(alpha, "alpha"))
 
 
 @leakyrelu.infer
@@ -160,7 +161,7 @@ leakyrelu.reference(_float_numpy(lambda x, alpha: np.where(x > 0, x, alpha * x))
 @relax_op("relax.nn.softplus", "data: Tensor", SoftplusAttrs, pattern=ELEMENTWISE)
 def softplus(data: ExprLike, beta: float = 1.0, threshold: float = 20.0) -> Call:
     """log(1 + exp(beta * x)) / beta; x itself where beta * x is above the threshold."""
-    return softplus.call(data, beta=float(beta), threshold=float(threshold))
+    return softplus.call(data, beta=real(beta, "beta"), threshold=real(threshold, "threshold"))
 
 
 @softplus.infer
@@ -283,7 +284,7 @@ def _log_softmax_numpy(x: Array, *, axis: int) -> Array:
 @relax_op("relax.nn.dropout", "data: Tensor", DropoutAttrs, pattern=OPAQUE, precision=FOLLOW)
 def dropout(data: ExprLike, rate: float = 0.5) -> Call:
     """The tensor and a mask; while only inference is compiled, nothing is dropped."""
-    return dropout.call(data, rate=float(rate))
+    return dropout.call(data, rate=real(rate, "rate"))
 
 
 @dropout.infer

@@ -19,6 +19,7 @@ from tvm.relax.op.declare import (
     Infer,
     OptionError,
     attrs_class,
+    real,
     relax_op,
     script_function,
     show_shape,
@@ -43,7 +44,7 @@ def _options(scale: Any, causal_mask: str | None, window_size: int | None) -> di
         )
     value = getattr(scale, "value", scale)
     return {
-        "scale": None if value is None else float(value),
+        "scale": None if value is None else real(value, "attention: scale"),
         "causal_mask": causal_mask,
         "window_size": window_size,
     }

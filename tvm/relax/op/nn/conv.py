@@ -23,6 +23,7 @@ from tvm.relax.op.declare import (
     dtype_or_void,
     relax_op,
     topi,
+    whole,
 )
 from tvm.relax.op.layouts import (
     arranged,
@@ -71,13 +72,14 @@ def _checked(
     out_dtype: DTypeLike,
 ) -> dict[str, Any]:
     """The options in their one form; errors for those that can never be right."""
+    groups = whole(groups, f"{name}: groups")
     if groups <= 0:
         raise OptionError(f"{name}: groups is {groups}; legal: 1 or more")
     return {
         "strides": positive(strides, count, f"{name}: strides"),
         "padding": padding_of(padding, count),
         "dilation": positive(dilation, count, f"{name}: dilation"),
-        "groups": int(groups),
+        "groups": groups,
         "data_layout": data_layout,
         "kernel_layout": kernel_layout,
         "out_layout": data_layout if out_layout is None else out_layout,

@@ -17,6 +17,7 @@ from tvm.relax.op.declare import (
     relax_op,
     show_shape,
     topi,
+    whole,
 )
 from tvm.relax.op.shapes import common_dtype, like
 from tvm.relax.struct_info import VOID, TensorStructInfo
@@ -39,8 +40,9 @@ def nll_loss(
     "mean" divides the sum by the sum of the weights; targets equal to `ignore_index` do not count.
     """
     return nll_loss.call(
-        predictions, targets, weights, reduction=reduction, ignore_index=int(ignore_index)
-    )
+        predictions, targets, weights, reduction=reduction,
+        ignore_index=whole(ignore_index, "ignore_index"),
+    )  # fmt: skip
 
 
 @nll_loss.infer

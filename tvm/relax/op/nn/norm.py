@@ -292,8 +292,9 @@ def group_norm(
 ) -> Call:
     """Each group of channels normalised over itself and the axes. (Wu and He, 2018)"""
     return group_norm.call(
-        data, gamma, beta, num_groups=int(num_groups), channel_axis=int(channel_axis),
-        axes=int_tuple(axes), epsilon=float(epsilon), center=bool(center), scale=bool(scale),
+        data, gamma, beta, num_groups=whole(num_groups, "num_groups"),
+        channel_axis=whole(channel_axis, "channel_axis"), axes=int_tuple(axes),
+        epsilon=float(epsilon), center=bool(center), scale=bool(scale),
     )  # fmt: skip
 
 
@@ -375,7 +376,7 @@ def instance_norm(
 ) -> Call:
     """Each channel of each sample normalised over the axes. (Ulyanov et al., 2016)"""
     return instance_norm.call(
-        data, gamma, beta, channel_axis=int(channel_axis), axes=int_tuple(axes),
+        data, gamma, beta, channel_axis=whole(channel_axis, "channel_axis"), axes=int_tuple(axes),
         epsilon=float(epsilon), center=bool(center), scale=bool(scale),
     )  # fmt: skip
 

@@ -18,8 +18,10 @@ from tvm.relax.op.declare import (
     OptionError,
     attrs_class,
     int_tuple,
+    listed,
     relax_op,
     topi,
+    whole,
 )
 from tvm.relax.op.shapes import like
 from tvm.relax.shape_math import simplify
@@ -44,9 +46,10 @@ def pad(
     They are `pad_value`, or by `pad_mode` the tensor's own: reflect, replicate, circular.
     """
     mode = pad_mode or "constant"
-    if mode not in MODES:
+    if not isinstance(mode, str) or mode not in MODES:
         raise OptionError(f"pad: pad_mode is {pad_mode!r}; legal: {', '.join(MODES)}")
-    flat = [n for part in pad_width for n in (part if isinstance(part, (list, tuple)) else [part])]
+    parts = listed(pad_width, "pad_width")
+    flat = [n for part in parts for n in (part if isinstance(part, (list, tuple)) else [part])]
     return pad.call(
         data, pad_width=int_tuple(flat), pad_mode=mode, pad_value=float(pad_value or 0.0)
     )
@@ -108,7 +111,7 @@ def _pad_numpy(
 @relax_op("relax.nn.pixel_shuffle", "data: Tensor", PixelShuffleAttrs, pattern=INJECTIVE)
 def pixel_shuffle(data: ExprLike, upscale_factor: int) -> Call:
     """Channels moved into space.   (..., c * r * r, h, w) -> (..., c, h * r, w * r)"""
-    return pixel_shuffle.call(data, upscale_factor=int(upscale_factor))
+    return pixel_shuffle.call(data, upscale_factor=whole(upscale_factor, "upscale_factor"))
 
 
 @pixel_shuffle.infer
