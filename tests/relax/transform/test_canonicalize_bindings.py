@@ -1,10 +1,12 @@
 """CanonicalizeBindings: no names for names."""
 
+import numpy as np
 import pytest
 
 import tvm
 from tests.relax.programs import RelaxPassTest
 from tvm import relax
+from tvm.relax.interp import Interpreter
 from tvm.relax.transform import CanonicalizeBindings
 from tvm.script import ir as I
 from tvm.script import relax as R
@@ -346,3 +348,31 @@ def test_a_wider_promise_stays():
 def test_canonical_functions_stay_the_same():
     mod = TestResultsOfDataflow.Expected
     assert CanonicalizeBindings()(mod)["main"] is mod["main"]
+
+
+def test_inner_values_are_not_named_outside():
+    @I.ir_module
+    class Before:
+        @R.function
+        def main(x: R.Tensor((4,), "float32"), c: R.Tensor((), "bool")):
+            with R.dataflow():
+                a = R.exp(x)
+                b = R.negative(a)
+                t = (a, b)
+                u = t[0]
+                v = R.add(u, b)
+                R.output(t, v)
+            if c:
+                r = R.add(t[0], v)
+            else:
+                r = t[1]
+            return (r, t[0])
+
+    after = CanonicalizeBindings()(Before)
+    assert relax.analysis.well_formed(after)
+    inner = after["main"].body.blocks[0].bindings
+    assert [binding.var.name_hint for binding in inner] == ["a", "b", "t", "v"]
+    run = [Interpreter(mod).run("main", np.arange(4.0, dtype="float32"), np.array(True))
+           for mod in (Before, after)]  # fmt: skip
+    for before, now in zip(*run):
+        np.testing.assert_array_equal(before, now)

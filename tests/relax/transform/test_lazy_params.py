@@ -135,6 +135,23 @@ def test_private_functions_stay() -> None:
     assert LazySetOutput()(Mod)["main"] is Mod["main"]
 
 
+def test_parameters_of_which_only_sizes_are_used_are_fetched_first() -> None:
+    @I.ir_module
+    class Sizes:
+        @R.function
+        def main(A: R.Tensor((2,), "float32"), B: R.Tensor(("n",), "float32"), s: R.Shape(["m"])):
+            n = T.int64()
+            m = T.int64()
+            C = R.exp(A)
+            D = R.zeros(R.shape([n, m]), "float32")
+            return (C, D)
+
+    mod = LazyGetInput()(Sizes)
+    assert relax.analysis.well_formed(mod)
+    names = [binding.var.name_hint for binding in mod["main"].body.blocks[0].bindings]
+    assert names == ["B_untyped", "B", "s_untyped", "s", "A_untyped", "A", "C", "D"]
+
+
 @pytest.mark.cpu
 def test_both_together_run() -> None:
     mod = LazySetOutput()(LazyGetInput()(Before))

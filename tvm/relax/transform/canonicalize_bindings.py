@@ -11,7 +11,8 @@
 An item of a known tuple is the field, and a tuple of all items of another is that other. Symbols
 of casts are replaced by what they stand for, and a cast to what the value is already goes too.
 Where a result of a dataflow block renames an inner value, the inner one becomes the result. Results
-that nobody outside reads become inner values.
+that nobody outside reads become inner values. An item of a tuple outside of the block stays one
+where the field is an inner value of the block.
 """
 
 from __future__ import annotations
@@ -74,10 +75,16 @@ class _Plan:
         self.instead: dict[RelaxExpr, RelaxExpr] = {}
         self.dropped: set[Binding] = set()
         self._block_of: dict[Var, BindingBlock] = {}
+        # what stands around the blocks and the results of sequences
+        self._around: dict[BindingBlock | SeqExpr, BindingBlock | None] = {func.body: None}
         for block in _blocks(func.body):
             for binding in block.bindings:
                 self.values[binding.var] = binding.value
                 self._block_of[binding.var] = block
+                self._around.update(dict.fromkeys(_nested(binding.value), block))
+        for seq, outer in list(self._around.items()):
+            assert isinstance(seq, SeqExpr), "only those were noted"
+            self._around.update(dict.fromkeys(seq.blocks, outer))
         for block in _blocks(func.body):
             for binding in block.bindings:
                 self._look_at(binding, block)
@@ -92,12 +99,12 @@ class _Plan:
             found = further
         return found
 
-    def simple(self, value: RelaxExpr) -> RelaxExpr:
-        """The field in place of an item of a known tuple."""
+    def simple(self, value: RelaxExpr, place: BindingBlock | SeqExpr) -> RelaxExpr:
+        """The field in place of an item of a known tuple, if it may be named at the place."""
         if isinstance(value, TupleGetItem):
             whole = value.tuple_value
             known = self.values.get(whole) if isinstance(whole, Var) else whole
-            if isinstance(known, Tuple):
+            if isinstance(known, Tuple) and self._is_seen(known.fields[value.index], place):
                 return known.fields[value.index]
         if isinstance(value, Tuple):
             return self._same_tuple(value) or value
@@ -120,8 +127,18 @@ class _Plan:
                 return None
         return whole
 
+    def _is_seen(self, value: RelaxExpr, place: BindingBlock | SeqExpr) -> bool:
+        """Whether a value has its meaning at a place: inner values have it in their block alone."""
+        home = self._block_of.get(value) if isinstance(value, DataflowVar) else None
+        if home is None:
+            return True
+        around: BindingBlock | SeqExpr | None = place
+        while around is not None and around is not home:
+            around = self._around[around]
+        return around is home
+
     def _look_at(self, binding: Binding, block: BindingBlock) -> None:
-        parent = self.simple(binding.value)
+        parent = self.simple(binding.value, block)
         if not isinstance(parent, Var) or not _same_info(binding, parent):
             return
         root = self.resolve(parent) or parent
@@ -198,18 +215,18 @@ def _rewrite_function(func: Function, plan: _Plan) -> Function:
 
 def _rewrite_seq(seq: SeqExpr, plan: _Plan) -> SeqExpr:
     blocks = [_rewrite_block(block, plan) for block in seq.blocks]
-    body = replace_operands(plan.simple(seq.body), plan.resolve)
+    body = replace_operands(plan.simple(seq.body, seq), plan.resolve)
     if body is seq.body and all(a is b for a, b in zip(blocks, seq.blocks)):
         return seq
     return SeqExpr(merge_blocks(blocks), body, seq.span)
 
 
 def _rewrite_block(block: BindingBlock, plan: _Plan) -> BindingBlock:
-    kept = [_rewrite_binding(b, plan) for b in block.bindings if b not in plan.dropped]
+    kept = [_rewrite_binding(b, block, plan) for b in block.bindings if b not in plan.dropped]
     return with_bindings(block, kept)
 
 
-def _rewrite_binding(binding: Binding, plan: _Plan) -> Binding:
+def _rewrite_binding(binding: Binding, block: BindingBlock, plan: _Plan) -> Binding:
     value = binding.value
     if isinstance(value, If):
         cond = replace_operands(value.cond, plan.resolve)
@@ -225,7 +242,7 @@ def _rewrite_binding(binding: Binding, plan: _Plan) -> Binding:
     elif isinstance(value, Function):
         value = _rewrite_function(value, plan)
     else:
-        value = replace_operands(plan.simple(value), plan.resolve)
+        value = replace_operands(plan.simple(value, block), plan.resolve)
     var = plan.instead.get(binding.var, binding.var)
     if var is binding.var:
         return with_value(binding, value)

@@ -21,6 +21,7 @@ from tvm.ir.attrs import DictAttrs
 from tvm.ir.expr import RelaxExpr, StructInfo
 from tvm.ir.module import IRModule
 from tvm.ir.transform import PassContext
+from tvm.relax.analysis.variables import free_symbolic_vars
 from tvm.relax.expr import (
     Binding,
     BindingBlock,
@@ -37,8 +38,10 @@ from tvm.relax.expr import (
 from tvm.relax.expr_functor import PyExprMutator
 from tvm.relax.op.base import VOID_RESULT
 from tvm.relax.struct_info import FuncStructInfo, ObjectStructInfo, PrimStructInfo
+from tvm.relax.struct_info_rules import definable_tir_vars_in_struct_info
 from tvm.relax.transform.pass_form import relax_pass
 from tvm.relax.transform.to_non_dataflow import to_non_dataflow
+from tvm.tir.expr import Var as TirVar
 
 
 @relax_pass("LazyGetInput")
@@ -48,11 +51,25 @@ def LazyGetInput(func: Function, mod: IRModule, ctx: PassContext) -> Function:
     if func.attrs.get("global_symbol") is None or len(func.params) == count:
         return func
     fetch = _callback("fget_param", ObjectStructInfo(), pure=True)
-    new = _Fetcher(mod, func.params[count:], fetch).visit_expr(to_non_dataflow(func))
-    assert isinstance(new, Function), "functions stay functions"
     attrs = func.with_attr("num_input", count + 1).attrs
     params = [*func.params[:count], fetch]
-    return Function(params, new.body, None, func.is_pure, attrs, func.span)
+    plain = to_non_dataflow(func)
+
+    def fetched(first: Sequence[Var]) -> Function:
+        new = _Fetcher(mod, func.params[count:], fetch, first).visit_expr(plain)
+        assert isinstance(new, Function), "functions stay functions"
+        return Function(params, new.body, None, func.is_pure, attrs, func.span)
+
+    made = fetched(())
+    unknown = set(free_symbolic_vars(made))
+    if not unknown:
+        return made
+    return fetched([p for p in func.params[count:] if not unknown.isdisjoint(_symbols_of(p))])
+
+
+def _symbols_of(param: Var) -> list[TirVar]:
+    """The sizes that a parameter's struct info defines."""
+    return definable_tir_vars_in_struct_info(param.struct_info)
 
 
 @relax_pass("LazySetOutput")
@@ -112,10 +129,16 @@ def _hand_out(give: Var, index: int, value: RelaxExpr) -> Binding:
 
 
 class _Fetcher(PyExprMutator):
-    """Fetches parameters at their first use; what a branch fetched is not there after it."""
+    """Fetches parameters at their first use; what a branch fetched is not there after it.
 
-    def __init__(self, mod: IRModule, params: Sequence[Var], fetch: Var) -> None:
+    Those in `first` are fetched at the start: nothing but their sizes is of use.
+    """
+
+    def __init__(
+        self, mod: IRModule, params: Sequence[Var], fetch: Var, first: Sequence[Var]
+    ) -> None:
         super().__init__(mod)
+        self._first = list(first)
         self._index = {param: i for i, param in enumerate(params)}
         self._fetch = fetch
         self._held: dict[Var, Var] = {}
@@ -129,6 +152,16 @@ class _Fetcher(PyExprMutator):
             value = self.builder_.emit(call, op.name_hint + "_untyped")
             self._held[op] = self.builder_.match_cast(value, op.struct_info, op.name_hint)
         return self._held[op]
+
+    def visit_binding_block_(self, block: BindingBlock) -> BindingBlock:
+        if not self._first:
+            return super().visit_binding_block_(block)
+        self.builder_._begin_binding_block()
+        while self._first:
+            self.visit_var_(self._first.pop(0))
+        for binding in block.bindings:
+            self.visit_binding(binding)
+        return self.builder_._end_block()
 
     def visit_if_(self, op: If) -> RelaxExpr:
         cond = self.visit_expr(op.cond)
