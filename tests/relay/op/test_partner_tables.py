@@ -109,3 +109,70 @@ def test_the_partitioned_module_runs_with_constants_in_it() -> None:
     assert composites(mod) == ["cutlass.dense"]
     found = relay.create_executor("graph", mod).evaluate()(x)
     np.testing.assert_allclose(found.numpy(), np.maximum(x @ w.T, 0), rtol=1e-4, atol=1e-5)
+
+
+def dnnl_network(function: Any, bias_shape: tuple[int, ...] = (4, 1, 1)) -> Any:
+    x, w = relay.var("x", shape=(1, 3, 6, 6)), relay.var("w", shape=(4, 3, 3, 3))
+    bias = relay.var("b", shape=bias_shape)
+    return relay.Function([x, w, bias], function(relay.add(relay.nn.conv2d(x, w), bias)))
+
+
+@pytest.mark.parametrize(
+    ("function", "name"),
+    [
+        (relay.nn.relu, "dnnl.conv2d_bias_relu"),
+        (lambda x: x, "dnnl.conv2d_bias"),
+        (lambda x: relay.clip(x, 0, 6), "dnnl.conv2d_bias_clip"),
+        (lambda x: x * relay.sigmoid(x), "dnnl.conv2d_bias_swish"),
+        (lambda x: relay.nn.relu(relay.add(x, relay.var("y", shape=(1, 4, 4, 4)))),
+         "dnnl.conv2d_bias_sum_relu"),
+    ],
+)  # fmt: skip
+def test_dnnl_takes_convolutions_with_what_follows(function: Any, name: str) -> None:
+    from tvm.relay.op.contrib import dnnl
+
+    func = dnnl_network(function)
+    func = relay.Function(relay.analysis.free_vars(func.body), func.body)
+    mod = relay.transform.InferType()(tvm.IRModule.from_expr(func))
+    merged = relay.transform.MergeComposite(dnnl.pattern_table())(mod)
+    assert merged["main"].body.op.attrs["Composite"] == name
+    steps = [relay.transform.AnnotateTarget("dnnl"), relay.transform.MergeCompilerRegions(),
+             relay.transform.PartitionGraph()]  # fmt: skip
+    parted = tvm.transform.Sequential(steps)(merged)
+    outside = [f for f in parted.functions.values() if f.attrs.get("Compiler") == "dnnl"]
+    assert len(outside) == 1
+    assert len(dnnl.prune_dnnl_subgraphs(parted).functions) == 2
+
+
+def test_dnnl_biases_are_rows_of_channels() -> None:
+    from tvm.relay.op.contrib import dnnl
+
+    for shape, name in [((1, 4, 1, 1), "dnnl.conv2d_bias"), ((4, 4, 4), None), ((4,), None)]:
+        mod = tvm.IRModule.from_expr(dnnl_network(lambda x: x, shape))
+        merged = relay.transform.MergeComposite(dnnl.pattern_table())(
+            relay.transform.InferType()(mod)
+        )
+        op = merged["main"].body.op
+        assert (op.attrs["Composite"] if name else op.name) == (name or "add")
+
+
+def test_dnnl_functions_without_products_return_to_main() -> None:
+    from tvm.relay.op.contrib import dnnl
+
+    x = relay.var("x", shape=(2, 3))
+    mod = tvm.IRModule.from_expr(relay.Function([x], relay.exp(relay.nn.relu(x))))
+    steps = [relay.transform.InferType(), relay.transform.AnnotateTarget("dnnl"),
+             relay.transform.MergeCompilerRegions(), relay.transform.PartitionGraph()]  # fmt: skip
+    parted = tvm.transform.Sequential(steps)(mod)
+    assert len(parted.functions) == 2
+    pruned = relay.transform.InferType()(dnnl.prune_dnnl_subgraphs(parted))
+    tvm.ir.assert_structural_equal(pruned, relay.transform.InferType()(mod))
+
+
+def test_dnnl_has_a_table_by_name() -> None:
+    from tvm.relay.op.contrib.register import get_pattern_table
+
+    names = [entry[0] for entry in get_pattern_table("dnnl")]
+    assert names[:2] == ["dnnl.qnn.conv2d", "dnnl.qnn.dense"]
+    assert {"dnnl.deconv2d_bias_relu", "dnnl.dense_bias_gelu", "dnnl.conv3d_tanh"} <= {*names}
+    assert "dnnl.conv2d" not in names

@@ -20,6 +20,7 @@ from tvm.ir.transform import PassContext
 from tvm.relay.expr import Call, If, Let, Tuple, TupleGetItem, Var
 from tvm.relay.function import Function
 from tvm.relay.op.annotation import compiler_begin, compiler_end
+from tvm.relay.op.contrib.register import load_partner
 from tvm.relay.traverse import children, post_order, rebuild, transform, unknown_post_order
 
 from .function_pass import expr_pass
@@ -39,6 +40,8 @@ def AnnotateTarget(
     """
     names = [targets] if isinstance(targets, str) else [str(target) for target in targets]
     assert isinstance(func, Function), "a pass gets functions"
+    for name in names:
+        load_partner(name)  # operators that it takes are known from here on
     marker = _Marker(names, include_non_call_ops)
     body = transform(func.body, marker.rule, marker.kept(func.body))
     return Function(

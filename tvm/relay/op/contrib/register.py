@@ -8,7 +8,7 @@ from typing import Any, Final, TypeVar, overload
 
 Table = Callable[[], Any]
 F = TypeVar("F", bound=Table)
-_OURS: Final = ("cublas", "cudnn", "cutlass")  # modules of this package that set a table
+_OURS: Final = ("cublas", "cudnn", "cutlass", "dnnl")  # modules of this package that set a table
 _TABLES: Final[dict[str, Table]] = {}
 
 
@@ -29,9 +29,14 @@ def register_pattern_table(compiler: str, table: Any = None) -> Any:
     return register if table is None else register(table)
 
 
+def load_partner(compiler: str) -> None:
+    """Let a compiler that this package knows set its table and its operators."""
+    if compiler in _OURS:
+        importlib.import_module(f"{__package__}.{compiler}")
+
+
 def get_pattern_table(compiler: str) -> Any:
     """The patterns of a compiler; None if it has none."""
-    if compiler in _OURS and compiler not in _TABLES:
-        importlib.import_module(f"{__package__}.{compiler}")
+    load_partner(compiler)
     found = _TABLES.get(compiler)
     return None if found is None else found()
