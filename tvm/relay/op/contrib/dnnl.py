@@ -132,7 +132,7 @@ def get_dtype(tensor: Any) -> str:
 
 
 def add_checker(attrs: Any, args: Sequence[Any], op_name: str) -> bool:
-    """Whether an `add` is the "sum" (of equal shapes) or "bias_add" (a row of channels) it seems."""
+    """Whether an `add` is the "sum" (of equal shapes) or "bias_add" (of channels) it seems."""
     left, right = ([int(e) for e in get_shape(arg)] for arg in args[:2])
     if op_name == "sum":
         return get_op_name(args[0]) == "add" and left == right
