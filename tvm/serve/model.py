@@ -17,12 +17,13 @@ from numpy.typing import NDArray
 
 from tvm.driver import compile as compile_module
 from tvm.error import ArgumentValueError, message
-from tvm.relax.frontend.nn.llm.models.checkpoint import Checkpoint, Safetensors
+from tvm.relax.frontend.nn.llm.models.checkpoint import Checkpoint
 from tvm.relax.frontend.nn.llm.models.config import ModelConfig, read_config
 from tvm.relax.frontend.nn.llm.models.decoder import DecoderLM
 from tvm.relax.frontend.nn.llm.models.gguf import GGUF, gguf_config
+from tvm.relax.frontend.nn.llm.models.grouped import Grouped, open_folder
 from tvm.relax.frontend.nn.llm.models.storage import Storage, make_storage
-from tvm.relax.frontend.nn.llm.models.weights import read_parameter
+from tvm.relax.frontend.nn.llm.models.weights import read_numbers, read_parameter
 from tvm.runtime import Device, Tensor, device, tensor
 from tvm.runtime.container import ShapeTuple
 from tvm.runtime.vm import VirtualMachine
@@ -71,7 +72,7 @@ class LanguageModel:
     def open(cls, path: str | Path, storage: str = "float32", **options: Any) -> LanguageModel:
         """A model from a folder of safetensors with its config.json, or from a GGUF file."""
         config, checkpoint = open_model(path)
-        form = make_storage(storage)
+        form = make_storage(storage, zeros=isinstance(checkpoint, Grouped))
         weights = read_weights(config, checkpoint, form)
         return cls(config, weights, storage=form, **options)
 
@@ -197,7 +198,7 @@ def open_model(path: str | Path) -> tuple[ModelConfig, Checkpoint]:
     if Path(path).suffix == ".gguf":
         file = GGUF(path)
         return gguf_config(file), file
-    return read_config(path), Safetensors(path)
+    return read_config(path), open_folder(path)
 
 
 def read_weights(
@@ -212,6 +213,7 @@ def read_weights(
                 message(f"the weights of {name}", found=f"shape {values.shape}",
                         legal=f"{tuple(parameter.shape)}, as the configuration says")
             )  # fmt: skip
-        for part, array in storage.stored(name, values).items():
+        numbers = read_numbers(checkpoint, config, name)
+        for part, array in storage.stored(name, values, numbers).items():
             found[part] = tensor(array)
     return found

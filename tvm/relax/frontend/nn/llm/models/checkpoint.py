@@ -46,10 +46,11 @@ class Source:
 
 def source(*names: str, prepare: Prepare | None = None) -> Source:
     """The arrays of these names, all prepared alike. `prepare` may see vectors: biases."""
-    return Source(tuple((name, prepare or _as_it_is) for name in names))
+    return Source(tuple((name, prepare or as_it_is) for name in names))
 
 
-def _as_it_is(values: Array) -> Array:
+def as_it_is(values: Array) -> Array:
+    """What is done with arrays that need nothing."""
     return values
 
 

@@ -65,6 +65,11 @@ class ModelConfig:
 
 def read_config(path: str | Path) -> ModelConfig:
     """The configuration in a folder's `config.json`, or in that file itself."""
+    return config_of(read_json(path))
+
+
+def read_json(path: str | Path) -> dict[str, Any]:
+    """The entries of a folder's `config.json`, or of that file itself."""
     file = Path(path)
     if file.is_dir():
         file = file / "config.json"
@@ -80,7 +85,7 @@ def read_config(path: str | Path) -> ModelConfig:
             message(f"the configuration {file}", found=f"a {type(given).__name__}",
                     legal="a JSON object, as models are published with")
         )  # fmt: skip
-    return config_of(given)
+    return given
 
 
 def config_of(given: Mapping[str, Any]) -> ModelConfig:

@@ -5,6 +5,7 @@
     float16, bfloat16   16
     int8                8.5             scale * q, -127 <= q <= 127, a scale for 32 weights of a row
     int4                4.5             scale * q, -8 <= q <= 7, a scale for 32 weights of a row
+    int4 of AWQ, GPTQ   5               scale * (q - zero), 0 <= q <= 15, as the files have them
 
 Numbers are widened in registers, within the product that reads them (`few_bits`); norms, biases and
 positions stay in 32 bits. With weights in bfloat16, the inputs of products are rounded to bfloat16
@@ -27,6 +28,7 @@ from tvm.topi.nn import few_bits, pair_products
 from tvm.topi.nn.few_bits import GROUP, Packed
 
 from .checkpoint import Array
+from .grouped import Numbers
 
 STORAGES: Final = few_bits.FORMATS
 
@@ -42,18 +44,23 @@ class Storage(Protocol):
         """A table of rows, which may also be the head."""
         ...
 
-    def stored(self, name: str, values: Array) -> Mapping[str, Array]:
-        """The arrays of the parameter `name`, by the names of the parameters that hold them."""
+    def stored(
+        self, name: str, values: Array, numbers: Numbers | None = None
+    ) -> Mapping[str, Array]:
+        """The arrays of the parameter `name`, by the names of the parameters that hold them.
+
+        `numbers` are what `values` were widened from, where files have them.
+        """
         ...
 
 
-def make_storage(name: str) -> Storage:
-    """The storage of this name."""
+def make_storage(name: str, zeros: bool = False) -> Storage:
+    """The storage of this name; with `zeros`, numbers of 4 bits have zero points."""
     if name not in STORAGES:
         raise ArgumentValueError(
             message("how weights are stored", found=repr(name), legal=", ".join(STORAGES))
         )
-    return InLanes(name)
+    return InLanes(name, zeros and name == "int4")
 
 
 def is_matrix(name: str) -> bool:
@@ -64,40 +71,57 @@ def is_matrix(name: str) -> bool:
 class InLanes:
     """Weights in one of the formats of `few_bits`."""
 
-    def __init__(self, form: str) -> None:
-        self._form = form
+    def __init__(self, form: str, zeros: bool = False) -> None:
+        self._form, self._zeros = form, zeros
 
     def linear(self, inputs: int, outputs: int, bias: bool) -> nn.Module:
         """A product with weights (outputs, inputs)."""
-        return PackedLinear(inputs, outputs, bias, self._form)
+        return PackedLinear(inputs, outputs, bias, self._form, self._zeros)
 
     def embedding(self, count: int, size: int) -> nn.Module:
         """A table of rows, which may also be the head."""
-        return PackedEmbedding(count, size, self._form)
+        return PackedEmbedding(count, size, self._form, self._zeros)
 
-    def stored(self, name: str, values: Array) -> Mapping[str, Array]:
-        """Numbers and scales of weights; other values as they are."""
+    def stored(
+        self, name: str, values: Array, numbers: Numbers | None = None
+    ) -> Mapping[str, Array]:
+        """Numbers, scales and zero points of weights; other values as they are."""
         if not is_matrix(name):
             return {name: np.asarray(values, "float32")}
-        numbers, scale = few_bits.pack(values, self._form)
-        return {name: numbers, **({} if scale is None else {name + "_scale": scale})}
+        if self._zeros and numbers is not None:
+            lanes = few_bits.in_lanes(numbers.values.astype("uint8"))
+            parts = (few_bits.in_lanes(x.astype("float16")) for x in (numbers.scale, numbers.zero))
+            return dict(zip(_names(name), (few_bits.in_words(lanes), *parts)))
+        packed, scale = few_bits.pack(values, self._form)
+        if scale is None:
+            return {name: packed}
+        zero = [np.full(scale.shape, 8, "float16")] if self._zeros else []
+        return dict(zip(_names(name), (packed, scale, *zero)))
+
+
+def _names(name: str) -> tuple[str, str, str]:
+    return name, name + "_scale", name + "_zero"
 
 
 class _Weights(nn.Module):
     """Parameters that hold weights (outputs, inputs), and products with them."""
 
-    def __init__(self, inputs: int, outputs: int, form: str) -> None:
+    def __init__(self, inputs: int, outputs: int, form: str, zeros: bool) -> None:
         super().__init__()
         self._inputs = inputs
-        self._packed = Packed(outputs, -(-inputs // GROUP) * GROUP, form)
+        self._packed = Packed(outputs, -(-inputs // GROUP) * GROUP, form, zeros=zeros)
         self.weight = Parameter(self._packed.shape, self._packed.dtype)
         shape = self._packed.scale_shape
         if shape is not None:
             self.weight_scale = Parameter(shape, "float16")
+            if zeros:
+                self.weight_zero = Parameter(shape, "float16")
 
     def _arrays(self) -> list[Tensor]:
-        scaled = self._packed.scale_shape is not None
-        return [self.weight, *([self.weight_scale] if scaled else [])]
+        if self._packed.scale_shape is None:
+            return [self.weight]
+        zeros = [self.weight_zero] if self._packed.zeros else []
+        return [self.weight, self.weight_scale, *zeros]
 
     def _name(self, kind: str) -> str:
         form = self._packed
@@ -131,8 +155,10 @@ class _Weights(nn.Module):
 class PackedLinear(_Weights):
     """x @ weight^T + bias, with weights of few bits."""
 
-    def __init__(self, inputs: int, outputs: int, bias: bool, form: str) -> None:
-        super().__init__(inputs, outputs, form)
+    def __init__(
+        self, inputs: int, outputs: int, bias: bool, form: str, zeros: bool = False
+    ) -> None:
+        super().__init__(inputs, outputs, form, zeros)
         self.bias = Parameter((outputs,), "float32") if bias else None
 
     def forward(self, x: Tensor) -> Tensor:
@@ -144,8 +170,8 @@ class PackedLinear(_Weights):
 class PackedEmbedding(_Weights):
     """Rows of a table of few bits, which may also be the head."""
 
-    def __init__(self, count: int, size: int, form: str) -> None:
-        super().__init__(size, count, form)
+    def __init__(self, count: int, size: int, form: str, zeros: bool = False) -> None:
+        super().__init__(size, count, form, zeros)
 
     def forward(self, ids: Tensor) -> Tensor:
         """(tokens,) -> (tokens, size)"""

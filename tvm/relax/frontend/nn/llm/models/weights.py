@@ -19,9 +19,10 @@ import numpy as np
 from tvm.error import ArgumentValueError, message
 from tvm.support.suggest import did_you_mean
 
-from .checkpoint import Array, Checkpoint, Source, source
+from .checkpoint import Array, Checkpoint, Source, as_it_is, source
 from .config import ModelConfig
 from .gguf import GGUF, gguf_sources
+from .grouped import Grouped, Numbers
 
 
 def read_parameter(checkpoint: Checkpoint, config: ModelConfig, name: str) -> Array:
@@ -44,6 +45,21 @@ def read_parameter(checkpoint: Checkpoint, config: ModelConfig, name: str) -> Ar
         )  # fmt: skip
     whole = values[0] if len(values) == 1 else np.concatenate(values)
     return np.ascontiguousarray(whole)
+
+
+def read_numbers(checkpoint: Checkpoint, config: ModelConfig, name: str) -> Numbers | None:
+    """The numbers of 4 bits that a parameter's weights are stored as; None for other weights."""
+    if not isinstance(checkpoint, Grouped):
+        return None
+    found = []
+    for part, prepare in source_of(checkpoint, config, name).parts:
+        numbers = checkpoint.numbers(part) if prepare is as_it_is else None
+        if numbers is None:
+            return None
+        found.append(numbers)
+    if len({(n.values.shape[1], n.scale.shape[1]) for n in found}) > 1:
+        return None  # whose shapes `read_parameter` refuses
+    return Numbers(*(np.concatenate(arrays) for arrays in zip(*found)))
 
 
 def source_of(checkpoint: Checkpoint, config: ModelConfig, name: str) -> Source:
