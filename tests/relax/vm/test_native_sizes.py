@@ -55,6 +55,40 @@ def test_casts_compare_sizes_before_the_first_kernel() -> None:
     assert told[0][1] == told[1][1] == "  found: shape (3, 4): extent 1 is 4"
 
 
+def test_branches_give_tuples_whose_sizes_are_compared() -> None:
+    @I.ir_module
+    class Mod:
+        @R.function
+        def main(
+            go: R.Tensor((), "bool"), x: R.Tensor(("n", 4), "float32"), s: R.Tensor(("m",), "int64")
+        ):
+            n = T.int64()
+            m = T.int64()
+            if go:
+                y = R.exp(x)
+                pair = R.match_cast(
+                    (y, s), R.Tuple(R.Tensor((m, 4), "float32"), R.Tensor((n,), "int64"))
+                )
+                z = pair
+            else:
+                other = (R.zeros((m, 4), "float32"), R.zeros((n,), "int64"))
+                z = other
+            return z
+
+    x, s = np.ones((3, 4), "float32"), np.arange(3)
+    told = []
+    for main in _both_forms(Mod):
+        first, second = main(np.array(True), x, s)
+        np.testing.assert_allclose(first.numpy(), np.exp(x), rtol=1e-6)
+        np.testing.assert_array_equal(second.numpy(), s)
+        first, second = main(np.array(False), x, s[:2])
+        assert (first.shape, second.shape) == ((2, 4), (3,))
+        with pytest.raises(ShapeError, match="expects extent 3 in dimension 0") as caught:
+            main(np.array(True), x, s[:2])
+        told.append(str(caught.value).splitlines())
+    assert told[0][1] == told[1][1] == "  found: shape (2,): extent 0 is 2"
+
+
 def test_sizes_that_are_named_as_the_graph_runs() -> None:
     @I.ir_module
     class Mod:

@@ -16,7 +16,12 @@ from tvm.ir.span import Span
 from tvm.ir.structural import structural_equal
 from tvm.relax.analysis.size_limits import SizeLimit
 from tvm.relax.expr import Call, MatchCast
-from tvm.relax.struct_info import ShapeExpr, ShapeStructInfo, TensorStructInfo
+from tvm.relax.struct_info import (
+    ShapeExpr,
+    ShapeStructInfo,
+    TensorStructInfo,
+    TupleStructInfo,
+)
 from tvm.relax.transform.vm_shape_lower import match_context
 from tvm.tir import expr as e
 from tvm.tir import stmt as s
@@ -39,19 +44,21 @@ class Sizes:
 
     def match(self, binding: MatchCast) -> str | None:
         """Name or compare the sizes of a match_cast; what is in the way, where it cannot be."""
-        have, want = _extents(binding.value.struct_info_), _extents(binding.struct_info)
-        if have is None or want is None or len(have) != len(want):
+        pairs = _pairs(binding.value.struct_info_, binding.struct_info)
+        if pairs is None:
             return "a match_cast is of a value whose extents only the running program knows"
-        if not all(self.is_known(extent) for extent in have):
+        if not all(self.is_known(extent) for have, _ in pairs for extent in have):
             return "a match_cast is of sizes that come from data"
-        for extent, found in zip(want, have):
-            if isinstance(extent, e.Var) and extent not in self._known:
-                self._define(extent, found)
-        for axis, (extent, found) in enumerate(zip(want, have)):
-            if not self.is_known(extent):
-                return "a match_cast is to sizes that come from data"
-            if not structural_equal(extent, found) and not self._equal(extent, found):
-                self._check(binding, axis, have, want)
+        for have, want in pairs:
+            for extent, found in zip(want, have):
+                if isinstance(extent, e.Var) and extent not in self._known:
+                    self._define(extent, found)
+        for have, want in pairs:
+            for axis, (extent, found) in enumerate(zip(want, have)):
+                if not self.is_known(extent):
+                    return "a match_cast is to sizes that come from data"
+                if not structural_equal(extent, found) and not self._equal(extent, found):
+                    self._check(binding, axis, have, want)
         return None
 
     def reshape(self, value: Call) -> str | None:
@@ -152,3 +159,17 @@ def _extents(info: object) -> tuple[PrimExpr, ...] | None:
     if isinstance(info, TensorStructInfo) and isinstance(info.shape, ShapeExpr):
         return info.shape.values
     return None
+
+
+def _pairs(
+    have: object, want: object
+) -> list[tuple[tuple[PrimExpr, ...], tuple[PrimExpr, ...]]] | None:
+    """The extents of both sides, tensor by tensor; None where one is not known."""
+    if isinstance(have, TupleStructInfo) and isinstance(want, TupleStructInfo):
+        if len(have.fields) != len(want.fields):
+            return None
+        each = [_pairs(a, b) for a, b in zip(have.fields, want.fields)]
+        found = [pairs for pairs in each if pairs is not None]
+        return [pair for pairs in found for pair in pairs] if len(found) == len(each) else None
+    a, b = _extents(have), _extents(want)
+    return [(a, b)] if a is not None and b is not None and len(a) == len(b) else None
