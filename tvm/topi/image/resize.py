@@ -126,9 +126,9 @@ def get_inx(
         return scale * (as_expr(x).astype("float") + 0.5) - 0.5
     if mode == "align_corners":
         last = (as_expr(image_width) - 1).astype("float")
-        steps = (as_expr(target_width) - 1).astype("float")
-        single = known(target_width) and get_const_int(target_width) == 1
-        return tir.const(0, "float32") if single else tir.div(last, steps) * x
+        if known(target_width) and get_const_int(target_width) == 1:
+            return tir.const(0, "float32")
+        return tir.div(last, _steps(target_width)) * x
     if mode == "asymmetric":
         return scale * x
     if mode == "pytorch_half_pixel":
@@ -152,11 +152,19 @@ def _cropped(x: PrimExpr, source: Any, target: Any, start: Any, end: Any) -> Pri
     last = (as_expr(source) - 1).astype("float")
     if known(target) and get_const_int(target) <= 1:
         return (as_expr(start) + as_expr(end)) * last * 0.5
-    steps = (as_expr(target) - 1).astype("float")
     # the fraction of the way never exceeds one, so that the last place stays within the part
-    way = tir.div(as_expr(x).astype("float"), steps)
+    way = tir.div(as_expr(x).astype("float"), _steps(target))
     place: PrimExpr = as_expr(start) * last + (as_expr(end) - start) * last * way
-    return place
+    if known(target):
+        return place
+    middle = (as_expr(start) + as_expr(end)) * last * 0.5
+    return tir.Select(as_expr(target) <= 1, middle, place)
+
+
+def _steps(target: Any) -> PrimExpr:
+    """From the first place to the last; one where there is one place alone."""
+    steps = as_expr(target) - 1
+    return (steps if known(target) else tir.max(steps, 1)).astype("float")
 
 
 def get_closest_index(

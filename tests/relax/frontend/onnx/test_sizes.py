@@ -51,6 +51,33 @@ def test_same_padding_of_steps_of_one() -> None:
     run(nodes, ["n", 3, "h"], [(1, 3, 7), (2, 3, 1)], w=floats(4, 3, 4))
 
 
+@pytest.mark.parametrize("op", ["MaxPool", "AveragePool", "LpPool"])
+@pytest.mark.parametrize(
+    ("kernel", "stride", "pads"), [(1, 2, [0, 0]), (2, 2, [1, 1]), (3, 3, [0, 1])]
+)
+def test_windows_rounded_up_that_start_behind_the_data(
+    op: str, kernel: int, stride: int, pads: list[int]
+) -> None:
+    nodes = [
+        node(op, ["x"], ["y"], kernel_shape=[kernel], strides=[stride], pads=pads, ceil_mode=1)
+    ]
+    run(nodes, ["n", 2, "w"], [(1, 2, w) for w in (3, 4, 5, 6)], 22)
+
+
+def test_places_of_the_largest_in_windows_rounded_up() -> None:
+    nodes = [node("MaxPool", ["x"], ["z", "y"], kernel_shape=[2, 3], strides=[2, 3],
+                  pads=[1, 0, 1, 1], ceil_mode=1)]  # fmt: skip
+    run(nodes, ["n", 2, "h", "w"], [(2, 2, h, w) for h, w in ((3, 3), (4, 6), (5, 8))])
+
+
+def test_layer_norm_whose_scale_has_an_open_extent() -> None:
+    nodes = [
+        node("ReduceMax", ["x", "first"], ["s"], keepdims=0),
+        node("LayerNormalization", ["x", "s"], ["y"], epsilon=0.1),
+    ]
+    run(nodes, ["m", "n"], [(5, 7), (4, 8), (6, 1)], 18, first=I64([0]))
+
+
 @pytest.mark.parametrize("mode", ["constant", "reflect", "edge", "wrap"])
 def test_pads_by_extents(mode: str) -> None:
     """To the next multiple of four, as patches want it."""
@@ -116,6 +143,18 @@ def test_resizing_by_a_broken_scale(mode: str, how: str) -> None:
                   coordinate_transformation_mode=how)]  # fmt: skip
     scales = np.array([1, 1, 1.7, 0.6], "float32")
     run(nodes, ["n", 2, "h", "w"], [(1, 2, 5, 9), (2, 2, 8, 6)], scales=scales)
+
+
+@pytest.mark.parametrize("mode", ["linear", "cubic", "nearest"])
+def test_resizing_to_one_element_between_corners(mode: str) -> None:
+    nodes = [
+        node("Shape", ["x"], ["all"]),
+        node("Sub", ["all", "less"], ["sizes"]),
+        node("Resize", ["x", "", "", "sizes"], ["y"], mode=mode,
+             coordinate_transformation_mode="align_corners"),
+    ]  # fmt: skip
+    shapes = [(1, 2, 5, 4), (2, 2, 3, 2), (1, 2, 4, 7)]
+    run(nodes, ["n", 2, "h", "w"], shapes, less=I64([0, 0, 2, 1]))
 
 
 def test_resizing_to_the_extents_of_another() -> None:

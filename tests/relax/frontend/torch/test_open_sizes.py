@@ -153,6 +153,10 @@ CASES: dict[str, tuple[Callable[..., Any], Sizes, tuple[Any, ...]]] = {
         lambda x: F.adaptive_max_pool2d(x, (3, 4)), [(r(2, 3, 8, 9),), (r(1, 3, 5, 6),)],
         (PICTURE,),
     ),
+    "places of the largest": (
+        lambda x: F.max_pool2d(x, 3, 2, 1, return_indices=True),
+        [(r(2, 3, 8, 9),), (r(1, 3, 5, 6),)], (PICTURE,),
+    ),
     # branches, writes
     "by size": (by_size, [(r(6, 3),), (r(3, 3),)], (ROWS,)),
     "written": (written, [(r(8, 4),), (r(5, 6),)], (BOTH,)),

@@ -8,10 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from tvm import te, tir
+from tvm import tir
 from tvm.ir.expr import PrimExpr, RelaxExpr
 from tvm.relax import op
 from tvm.relax.expr import Constant, PrimValue, Var
+from tvm.relax.frontend.pools import places_of_largest, within_data
 from tvm.tir.expr import FloatImm, IntImm
 from tvm.topi.nn.conv3d_transpose import conv3d_transpose_ncdhw
 from tvm.topi.nn.local_response_norm import lrn as local_response_norm
@@ -156,33 +157,10 @@ def _places_of_largest(node: Node, largest: RelaxExpr) -> RelaxExpr:
     kernel = [int(k) for k in node.attr("kernel_shape")]
     strides, around, dilations = window(node, kernel)
     out = largest.struct_info.shape.values  # type: ignore[attr-defined]
-    by_column = bool(node.attr("storage_order", 0))
-    later = te.comm_reducer(
-        lambda a, b: [tir.Select(a[1] >= b[1], a[0], b[0]), tir.max(a[1], b[1])],
-        lambda place, value: [tir.const(-1, place), tir.min_value(value)],
-        name="place_of_largest",
-    )
-
-    def compute(x: te.Tensor, pads: Any, out: Any) -> Any:
-        taps = [te.reduce_axis((0, k), f"k{d}") for d, k in enumerate(kernel)]
-        spatial = list(range(len(kernel)))
-
-        def element(n: Any, c: Any, *at: Any) -> Any:
-            places = [at[d] * strides[d] - pads[d] + taps[d] * dilations[d] for d in spatial]
-            inside = [places[d] >= 0 for d in spatial]
-            inside += [places[d] < x.shape[2 + d] for d in spatial]
-            value = tir.if_then_else(tir.all(*inside), x(n, c, *places), tir.min_value(x.dtype))
-            flat: Any = 0
-            for d in reversed(spatial) if by_column else spatial:
-                flat = flat * x.shape[2 + d] + places[d]
-            size = functools.reduce(lambda a, b: a * b, x.shape[2:])
-            whole = (n * x.shape[1] + c) * size + flat
-            return later((whole.astype("int64"), value), axis=taps)
-
-        return te.compute(out, element, name="places")[0]
-
-    given = [node[0], around, list(out)]
-    return node.bb.emit_te(compute, *given, primfunc_name_hint="places_of_largest")
+    return places_of_largest(
+        node.bb, node[0], out, kernel, strides, around, dilations, of_plane=False,
+        by_column=bool(node.attr("storage_order", 0)),
+    )  # fmt: skip
 
 
 @convert("AveragePool")
@@ -198,11 +176,17 @@ def _pool(node: Node, table: Mapping[int, Callable[..., RelaxExpr]], **options: 
         return _mean_of_data(node, kernel)
     fill = float(_lowest(node.dtype(0))) if largest else 0.0
     (x,), strides, pads, dilations = padded_window(node, [node[0]], kernel, fill)
+    up = bool(node.attr("ceil_mode", 0))
     result = _by_rank(node, table)(
-        x, pool_size=kernel, strides=strides, padding=pads, dilation=dilations,
-        ceil_mode=bool(node.attr("ceil_mode", 0)), **options,
-    )  # fmt: skip
-    return _within_data(node, result, strides, pads) if node.attr("ceil_mode", 0) else result
+        x, pool_size=kernel, strides=strides, padding=pads, dilation=dilations, ceil_mode=up,
+        **options,
+    )
+    return _within_data(node, x, result, kernel, strides, pads, dilations) if up else result
+
+
+def _within_data(node: Node, x: RelaxExpr, result: RelaxExpr, *window: list[int]) -> RelaxExpr:
+    extents = node.bb.normalize(x).struct_info.shape.values[2:]  # type: ignore[attr-defined]
+    return within_data(node.bb, result, extents, *window)
 
 
 def _lowest(dtype: str) -> float | int:
@@ -221,25 +205,6 @@ def _mean_of_data(node: Node, kernel: list[int]) -> RelaxExpr:
         for x in wide
     ]  # fmt: skip
     return op.divide(*means)
-
-
-def _within_data(
-    node: Node, value: RelaxExpr, strides: list[int], pads: list[int]
-) -> RelaxExpr:
-    """Without windows that start behind the data, in the pads after it."""
-    value = node.bb.normalize(value)
-    have = value.struct_info.shape.values[2:]  # type: ignore[attr-defined]
-    extents = node.shape(0)[2:]
-    if not all(isinstance(extent, IntImm) for extent in extents):
-        return value
-    ends = [
-        min(int(count), -(-(int(extent) + before) // stride))  # type: ignore[call-overload]
-        for count, extent, before, stride in zip(have, extents, pads, strides)
-    ]
-    if ends == [int(count) for count in have]:
-        return value
-    axes = list(range(2, 2 + len(ends)))
-    return op.strided_slice(node.bb.emit(value), axes, [0] * len(ends), ends)
 
 
 @convert("GlobalAveragePool")
@@ -309,8 +274,7 @@ def layer_normalization(node: Node) -> Result:
         return _norm_with_moments(node, axes)
     shift = node.optional(2)
     if shift is None:
-        shape = [int(extent) for extent in node.shape(1)]  # type: ignore[call-overload]
-        shift = Constant(np.zeros(shape, node.dtype(1)))
+        shift = node.bb.emit(op.zeros(node.shape(1), node.dtype(1)))
     epsilon = float(node.attr("epsilon", 1e-5))
     return op.nn.layer_norm(node[0], node[1], shift, axes=axes, epsilon=epsilon)
 
@@ -396,10 +360,16 @@ def lp_pool(node: Node) -> Result:
     kernel = [int(k) for k in node.attr("kernel_shape")]
     given = node.bb.emit(op.power(op.abs(node[0]), _float(node, p)))
     (powers,), strides, pads, dilations = padded_window(node, [given], kernel)
+    up = bool(node.attr("ceil_mode", 0))
+    # a window that is not whole is filled up with zeros: all means are of as many elements
+    more = [stride - 1 if up else 0 for stride in strides]
+    filled = [*pads[: len(kernel)], *(a + b for a, b in zip(pads[len(kernel) :], more))]
     means = _by_rank(node, _AVG_POOLS)(
-        powers, pool_size=kernel, strides=strides, padding=pads, dilation=dilations,
-        ceil_mode=bool(node.attr("ceil_mode", 0)), count_include_pad=True,
-    )  # fmt: skip
+        powers, pool_size=kernel, strides=strides, padding=filled, dilation=dilations,
+        count_include_pad=True,
+    )
+    if up:
+        means = _within_data(node, powers, means, kernel, strides, pads, dilations)
     sums = op.multiply(means, _float(node, float(np.prod(kernel))))
     return op.power(sums, _float(node, 1 / p))
 

@@ -11,10 +11,11 @@ from tvm.ir.expr import PrimExpr
 from tvm.relax import op
 from tvm.relax.block_builder import BlockBuilder
 from tvm.relax.expr import Constant
+from tvm.relax.frontend.pools import places_of_largest, within_data
 from tvm.topi.nn.pooling import adaptive_pool, adaptive_pool1d, adaptive_pool3d
 
 from .registry import convert
-from .values import Expr, dtype_of, lengths, product, rank, refuse, scalar, sizes, spread
+from .values import Expr, dtype_of, product, rank, refuse, scalar, sizes, spread
 
 _LAYOUT: Final = {1: "NCW", 2: "NCHW", 3: "NCDHW"}
 _MAX: Final = {1: op.nn.max_pool1d, 2: op.nn.max_pool2d, 3: op.nn.max_pool3d}
@@ -37,43 +38,25 @@ def max_pool(
     bb: BlockBuilder, input: Expr, n: int, kernel_size: Any, stride: Any = None, padding: Any = 0,
     dilation: Any = 1, ceil_mode: bool = False,
 ) -> Expr:  # fmt: skip
-    kernel = spread(kernel_size, n)
+    kernel, pads, apart = spread(kernel_size, n), spread(padding, n), spread(dilation, n)
     strides = spread(stride, n) if stride not in (None, [], ()) else kernel
-    return _batched(
-        bb, input, n,
-        lambda x: _MAX[n](
-            x, pool_size=kernel, strides=strides, padding=spread(padding, n),
-            dilation=spread(dilation, n), ceil_mode=ceil_mode, layout=_LAYOUT[n],
-        ),
-    )  # fmt: skip
+
+    def rule(x: Expr) -> Expr:
+        made = _MAX[n](
+            x, pool_size=kernel, strides=strides, padding=pads, dilation=apart,
+            ceil_mode=ceil_mode, layout=_LAYOUT[n],
+        )  # fmt: skip
+        return _within(bb, x, made, kernel, strides, pads, apart) if ceil_mode else made
+
+    return _batched(bb, input, n, rule)
 
 
-def _windows(
-    extents: Sequence[int], kernel: Sequence[int], strides: Sequence[int], padding: Sequence[int],
-    dilation: Sequence[int], ceil_mode: bool,
-) -> np.ndarray[Any, Any]:  # fmt: skip
-    """Places that each window looks at, in the flat picture; -1 outside: (windows, kernel)."""
-    n = len(extents)
-    along = []
-    for i in range(n):
-        reach = dilation[i] * (kernel[i] - 1) + 1
-        room = extents[i] + 2 * padding[i] - reach
-        count = (-(-room // strides[i]) if ceil_mode else room // strides[i]) + 1
-        if ceil_mode and (count - 1) * strides[i] >= extents[i] + padding[i]:
-            count -= 1  # a window must not start behind the picture
-        starts = np.arange(count) * strides[i] - padding[i]
-        along.append(starts[:, None] + np.arange(kernel[i]) * dilation[i])
-    flat = np.zeros((1,) * (2 * n), "int64")
-    held = np.ones((1,) * (2 * n), bool)
-    for i, places in enumerate(along):
-        shape = [1] * (2 * n)
-        shape[i], shape[n + i] = places.shape
-        flat = flat * extents[i] + places.reshape(shape)
-        held = held & ((places >= 0) & (places < extents[i])).reshape(shape)
-    counts = [len(places) for places in along]
-    shape = [*counts, *kernel]
-    table = np.where(held, flat, -1)
-    return np.broadcast_to(table, shape).reshape(int(np.prod(counts)), -1)
+def _within(
+    bb: BlockBuilder, x: Expr, made: Expr, kernel: Sequence[int], strides: Sequence[int],
+    pads: Sequence[int], dilations: Sequence[int],
+) -> Expr:  # fmt: skip
+    both = [*pads, *pads]
+    return within_data(bb, made, sizes(x)[2:], kernel, strides, both, dilations)
 
 
 def _places_of_largest(bb: BlockBuilder, x: Expr, n: int, table: Any, out: Sequence[Any]) -> Expr:
@@ -103,10 +86,12 @@ def _max_with_places(n: int) -> Callable[..., Any]:
         def places() -> Expr:
             kernel = spread(kernel_size, n)
             strides = spread(stride, n) if stride not in (None, [], ()) else kernel
-            extents = lengths(input, "places of largest elements")[-n:]
-            options = spread(padding, n), spread(dilation, n), ceil_mode
-            table = _windows(extents, kernel, strides, *options)
-            return _places_of_largest(bb, input, n, table, sizes(values)[-n:])
+            lead = [1] if rank(input) == n + 1 else []
+            out = [*lead, *sizes(values)]
+            window = kernel, strides, spread(padding, n), spread(dilation, n)
+            return _batched(
+                bb, input, n, lambda x: places_of_largest(bb, x, out, *window, of_plane=True)
+            )
 
         return values, places
 
@@ -143,6 +128,8 @@ def avg_pool(
             x, pool_size=kernel, strides=strides, padding=pads, ceil_mode=ceil_mode,
             layout=_LAYOUT[n], **options,
         )  # fmt: skip
+        if ceil_mode:
+            made = _within(bb, x, made, kernel, strides, pads, [1] * n)
         if divisor_override is None:
             return made
         factor = float(np.prod(kernel)) / divisor_override
@@ -219,7 +206,7 @@ def _symbolic_adaptive_max(
 
 
 def _adaptive_windows(extents: Sequence[int], wanted: Sequence[int]) -> np.ndarray[Any, Any]:
-    """As `_windows`; windows differ in size, the table has the size of the largest."""
+    """Places that each window looks at, in the flat picture: (windows, largest); -1 is none."""
     rows = []
     for extent, out in zip(extents, wanted):
         starts = [i * extent // out for i in range(out)]
