@@ -338,3 +338,19 @@ def test_long_programs() -> None:
         assert relay.testing.count_ops(run(func, made)) == {"add": 3000}
     lets = run(func, t.ToANormalForm())
     tvm.ir.assert_structural_equal(run(lets, t.ToGraphNormalForm()), run(func, t.InferType()))
+
+
+def test_what_a_type_says_of_a_shape_is_constant() -> None:
+    x = relay.var("x", shape=(2, 3, 4))
+    for expr, wanted in [
+        (relay.ndarray_size(x + x, "int64"), np.int64(24)),
+        (relay.op.vm.shape_of(x), np.array([2, 3, 4])),
+        (relay.shape_of(x, "int16"), np.array([2, 3, 4], "int16")),
+    ]:
+        folded = relay.transform.FoldConstant()(tvm.IRModule.from_expr(relay.Function([x], expr)))
+        value = folded["main"].body.data.numpy()
+        np.testing.assert_array_equal(value, wanted)
+        assert value.dtype == wanted.dtype
+    open_x = relay.var("x", shape=(2, relay.Any()))
+    kept = tvm.IRModule.from_expr(relay.Function([open_x], relay.ndarray_size(open_x)))
+    assert "ndarray_size" in str(relay.transform.FoldConstant()(kept))

@@ -7,6 +7,7 @@ Shapes that are known fold too: `shape_of` of a tensor with known extents is a c
 
 from __future__ import annotations
 
+from math import prod
 from typing import Any, Final
 
 import numpy as np
@@ -31,6 +32,10 @@ _KEPT: Final = frozenset({
     "zeros", "ones", "full", "annotation.stop_fusion", "annotation.checkpoint", "device_copy",
     "on_device", "annotation.compiler_begin", "annotation.compiler_end",
 })  # fmt: skip
+
+
+# what asks for a shape: the value of a variable need not be known
+_OF_SHAPES: Final = frozenset({"shape_of", "vm.shape_of", "ndarray_size"})
 
 
 @expr_pass("FoldConstant", opt_level=2, needs_types=False)
@@ -71,8 +76,8 @@ class _Folder:
     def call(self, old: RelaxExpr, new: Call, op: Op) -> RelaxExpr:
         if op.name in _KEPT or op.get_attr("TOpIsStateful"):
             return new
-        if op.name == "shape_of":
-            return _shape(old, new)
+        if op.name in _OF_SHAPES:
+            return _of_shape(old, new, op.name)
         if not new.args or not all(_is_constant(arg) for arg in new.args):
             return new
         if op.get_attr("FTVMQnnCanonicalize") is not None:
@@ -98,18 +103,21 @@ def _replaced(body: RelaxExpr, var: Var, value: Constant) -> RelaxExpr:
     return transform(substitute(body, {var.vid: value}), _Folder().rule)
 
 
-def _shape(old: RelaxExpr, new: Call) -> RelaxExpr:
+def _of_shape(old: RelaxExpr, new: Call, name: str) -> RelaxExpr:
+    """The extents, or their product, of a tensor whose type says them all."""
     assert isinstance(old, Call), "the rewrite keeps the operator"
     found = getattr(old.args[0], "checked_type_", None)
     if not isinstance(found, TensorType) or is_dynamic(found):
         return new
     dtype = new.attrs["dtype"]  # type: ignore[index]
-    return Constant(np.array(found.concrete_shape, dtype=str(dtype)), new.span)
+    shape = found.concrete_shape
+    value = prod(shape) if name == "ndarray_size" else shape
+    return Constant(np.array(value, dtype=str(dtype)), new.span)
 
 
 def _lacks_shape(expr: RelaxExpr) -> bool:
     """Whether it asks for a shape that nobody has inferred."""
-    if not isinstance(expr, Call) or not isinstance(expr.op, Op) or expr.op.name != "shape_of":
+    if not isinstance(expr, Call) or not isinstance(expr.op, Op) or expr.op.name not in _OF_SHAPES:
         return False
     return getattr(expr.args[0], "checked_type_", None) is None
 
