@@ -33,6 +33,7 @@ from tvm.meta_schedule.task_scheduler import TaskScheduler
 from tvm.meta_schedule.tune import tune_tasks
 from tvm.meta_schedule.tune_context import normalize_mod
 from tvm.meta_schedule.utils import remove_build_dir
+from tvm.meta_schedule.where_measured import builder_and_runner
 from tvm.relax.backend import cpu_generic
 from tvm.relax.backend.default_pipeline import DefaultPipeline, Passes
 from tvm.relax.expr import Function
@@ -96,8 +97,8 @@ def tune(
     watch: Callable[[list[TaskState]], None] | None = None,
 ) -> Tuned:
     """Search until `max_trials` measurements or `max_seconds` seconds are used up; at least one of
-    them is given. `database` is one, its kind or its URL; `watch` is told after each round. Ctrl-C
-    ends the search, and what was measured is kept.
+    them is given. `database` is one, its kind or its URL; `runner` may be the address of a cluster;
+    `watch` is told after each round. Ctrl-C ends the search, and what was measured is kept.
     """
     target = target if isinstance(target, Target) else Target(target)
     if not (makes_host_code(target) and target.kind.device_type == CPU):
@@ -106,33 +107,31 @@ def tune(
         raise ValueError(message("tune", found="no limit", legal="max_trials= or max_seconds="))
     kept = Database.create(database)
     begun = time.monotonic()
-    builder, runner = Builder.create(builder), Runner.create(runner)
-    builder.warm_up()  # the processes load while the tasks are extracted
-    runner.warm_up()
-    measured, unmeasured = _tasks(mod, target)
-    by_rule = _times_by_rule(measured, target, builder, runner)
-    if max_seconds is not None:
-        max_seconds = max(0.0, max_seconds - (time.monotonic() - begun))
-    state = _Watch([(t.task_name, t.weight, s) for t, s in zip(measured, by_rule)], watch)
-    if measured:
-        with scratch("tvm-tune-") as own:
-            folder = own if work_dir is None else work_dir
-            contexts, weights = extracted_tasks_to_tune_contexts(measured, folder, seed=seed)
-            try:
-                tune_tasks(
-                    tasks=contexts,
-                    task_weights=weights,
-                    work_dir=folder,
-                    max_trials_global=WITHOUT_END if max_trials is None else max_trials,
-                    num_trials_per_iter=trials_per_round,
-                    builder=builder,
-                    runner=runner,
-                    database=kept,
-                    measure_callbacks=[*MeasureCallback.create("default"), state],
-                    max_seconds_global=max_seconds,
-                )
-            except KeyboardInterrupt:
-                state.interrupted = True
+    with builder_and_runner(builder, runner, target) as (own_builder, own_runner):
+        measured, unmeasured = _tasks(mod, target)
+        by_rule = _times_by_rule(measured, target, own_builder, own_runner)
+        if max_seconds is not None:
+            max_seconds = max(0.0, max_seconds - (time.monotonic() - begun))
+        state = _Watch([(t.task_name, t.weight, s) for t, s in zip(measured, by_rule)], watch)
+        if measured:
+            with scratch("tvm-tune-") as own:
+                folder = own if work_dir is None else work_dir
+                contexts, weights = extracted_tasks_to_tune_contexts(measured, folder, seed=seed)
+                try:
+                    tune_tasks(
+                        tasks=contexts,
+                        task_weights=weights,
+                        work_dir=folder,
+                        max_trials_global=WITHOUT_END if max_trials is None else max_trials,
+                        num_trials_per_iter=trials_per_round,
+                        builder=own_builder,
+                        runner=own_runner,
+                        database=kept,
+                        measure_callbacks=[*MeasureCallback.create("default"), state],
+                        max_seconds_global=max_seconds,
+                    )
+                except KeyboardInterrupt:
+                    state.interrupted = True
     known = [(t.dispatched[0], s) for t, s in zip(measured, by_rule) if s is not None]
     return Tuned(mod, target, kept, state.tasks(), unmeasured, known)
 

@@ -25,6 +25,7 @@ from tvm.exec.files import check_output
 from tvm.exec.program import LEGAL as LEGAL_PROGRAM
 from tvm.exec.program import read_program
 from tvm.exec.shapes import LEGAL
+from tvm.meta_schedule.cluster import is_address
 from tvm.meta_schedule.database import Database
 from tvm.runtime import cpu, tensor
 from tvm.runtime.export import LIBRARY_FORMS
@@ -57,6 +58,13 @@ def budget(text: str) -> Budget:
     return Budget(None, float(match[1]) * _UNITS[match[2]])
 
 
+def _cluster(text: str) -> str:
+    if not is_address(text):
+        legal = "ray://HOST, dask://HOST, tcp://HOST:PORT"
+        raise argparse.ArgumentTypeError(f"{text!r} is no cluster; legal: {legal}")
+    return text
+
+
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "model", type=Path, metavar="MODEL", help=LEGAL_PROGRAM
@@ -73,6 +81,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--records", metavar="WHERE",
         help="a folder or the URL of a database, to keep what was measured and go on from it",
+    )  # fmt: skip
+    parser.add_argument(
+        "--on", type=_cluster, metavar="CLUSTER",
+        help="build and measure on a cluster: ray://HOST, dask://HOST or tcp://HOST:PORT",
     )  # fmt: skip
     parser.add_argument(
         "--input-shapes", default="", metavar="SHAPES", help=f"fix input shapes: {LEGAL}"
@@ -93,6 +105,7 @@ def run(args: argparse.Namespace) -> Outcome:
         tuned = tune(
             mod, target, database=_records(args.records), max_trials=args.budget.trials,
             max_seconds=args.budget.seconds, seed=args.seed, watch=progress.update,
+            runner=args.on or "local",
         )  # fmt: skip
     with steps.step("compile"):
         plain, best = compile_module(mod, target), tuned.compile()

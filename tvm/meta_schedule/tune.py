@@ -7,14 +7,13 @@ from typing import Any
 
 from tvm.error import message
 
-from .builder import Builder
 from .cost_model import CostModel
 from .database import Database
 from .logging import create_scheduler_logger
 from .measure_callback import MeasureCallback
-from .runner import Runner
 from .task_scheduler import TaskScheduler
 from .tune_context import TuneContext
+from .where_measured import builder_and_runner
 
 
 def tune_tasks(
@@ -38,7 +37,8 @@ def tune_tasks(
     """The database with the records of the search, which is also kept in `work_dir`.
 
     The search ends after `max_trials_global` measurements, or `max_seconds_global` seconds. Parts
-    are given as objects, or by the names of their kinds. With `post_optimization` the best
+    are given as objects, or by the names of their kinds; `runner` may be the address of a cluster
+    (`ray://HOST`, `dask://HOST`), which builds as well. With `post_optimization` the best
     schedules are then refined further, one decision after the other.
     """
     if not tasks:
@@ -56,27 +56,23 @@ def tune_tasks(
         options = {"seed": tasks[0].rand_state} if task_scheduler == "gradient" else {}
         logger = create_scheduler_logger(work_dir)
         task_scheduler = TaskScheduler.create(task_scheduler, logger=logger, **options)
-    if not isinstance(builder, Builder):
-        builder = Builder.create(builder, max_workers=cores)
-    runner = Runner.create(runner)
-    builder.warm_up()  # the processes load while the spaces are generated
-    runner.warm_up()
     kept = _database(database, work_dir, module_equality)
-    task_scheduler.tune(
-        tasks,
-        task_weights,
-        max_trials_global=max_trials_global,
-        max_trials_per_task=(
-            max_trials_global if max_trials_per_task is None else max_trials_per_task
-        ),
-        num_trials_per_iter=num_trials_per_iter,
-        builder=builder,
-        runner=runner,
-        measure_callbacks=_callbacks(measure_callbacks),
-        database=kept,
-        cost_model=_cost_model(cost_model, cores),
-        max_seconds_global=max_seconds_global,
-    )
+    with builder_and_runner(builder, runner, tasks[0].target, cores) as (own_builder, own_runner):
+        task_scheduler.tune(
+            tasks,
+            task_weights,
+            max_trials_global=max_trials_global,
+            max_trials_per_task=(
+                max_trials_global if max_trials_per_task is None else max_trials_per_task
+            ),
+            num_trials_per_iter=num_trials_per_iter,
+            builder=own_builder,
+            runner=own_runner,
+            measure_callbacks=_callbacks(measure_callbacks),
+            database=kept,
+            cost_model=_cost_model(cost_model, cores),
+            max_seconds_global=max_seconds_global,
+        )
     if post_optimization:
         from .post_optimization import PostOpt  # seldom asked for
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, TypeAlias
 
 from tvm.ffi.object import Object
@@ -42,18 +42,25 @@ class Builder(Component):
         self._missing("Build")
 
     @staticmethod
-    def create(kind: Literal["local"] | Builder = "local", *args: Any, **kwargs: Any) -> Builder:
+    def create(
+        kind: Literal["local", "ray", "dask"] | Builder = "local", *args: Any, **kwargs: Any
+    ) -> Builder:
         """The builder of a kind; a builder is its own."""
         if isinstance(kind, Builder):
             return kind
-        if kind != "local":
-            raise unknown_kind("Builder", kind, ("local",))
-        from .local_builder import LocalBuilder  # which is one of us
+        from . import cluster_builder, local_builder  # which are of our kind
 
-        return LocalBuilder(*args, **kwargs)
+        kinds: dict[str, Callable[..., Builder]] = {
+            "local": local_builder.LocalBuilder,
+            "ray": cluster_builder.RayBuilder,
+            "dask": cluster_builder.DaskBuilder,
+        }
+        if kind not in kinds:
+            raise unknown_kind("Builder", kind, kinds)
+        return kinds[kind](*args, **kwargs)
 
 
-BuilderType: TypeAlias = Builder | Literal["local"]
+BuilderType: TypeAlias = Builder | Literal["local", "ray", "dask"]
 Builder.BuilderType = BuilderType  # type: ignore[attr-defined]  # the name that signatures use
 create = Builder.create
 

@@ -93,22 +93,29 @@ class Runner(Component):
 
     @staticmethod
     def create(
-        kind: Literal["local", "rpc"] | Runner = "local", *args: Any, **kwargs: Any
+        kind: Literal["local", "rpc", "ray", "dask"] | Runner = "local",
+        *args: Any,
+        **kwargs: Any,
     ) -> Runner:
         """The runner of a kind; a runner is its own."""
-        from .local_runner import LocalRunner  # which are of our kind
+        from .cluster_runner import DaskRunner, RayRunner  # which are of our kind
+        from .local_runner import LocalRunner
         from .rpc_runner import RPCRunner
 
         if isinstance(kind, Runner):
             return kind
-        if kind == "local":
-            return LocalRunner(*args, **kwargs)
-        if kind == "rpc":
-            return RPCRunner(*args, **kwargs)
-        raise unknown_kind("Runner", kind, ("local", "rpc"))
+        kinds: dict[str, Callable[..., Runner]] = {
+            "local": LocalRunner,
+            "rpc": RPCRunner,
+            "ray": RayRunner,
+            "dask": DaskRunner,
+        }
+        if kind not in kinds:
+            raise unknown_kind("Runner", kind, kinds)
+        return kinds[kind](*args, **kwargs)
 
 
-RunnerType: TypeAlias = Runner | Literal["local", "rpc"]
+RunnerType: TypeAlias = Runner | Literal["local", "rpc", "ray", "dask"]
 Runner.RunnerType = RunnerType  # type: ignore[attr-defined]  # the name that signatures use
 create = Runner.create
 
