@@ -33,10 +33,11 @@ from .tiles import MOST_ROWS, MOST_VECTORS, Tile, choose_tile, tile_cost
 from .weights import free_buffers, pack
 
 # Cycles for an element: of the result turned around, and of a column gathered, side by side in the
-# plane or with a step.
+# plane or with a step; AVX2 has no instruction that picks from two vectors.
 TURN: Final = 1.0
 GATHER: Final = 0.3
 GATHER_STEP: Final = 1.2
+GATHER_STEP_AVX2: Final = 6.0
 # A panel of weights beyond this share of the second cache is read again from the third.
 PANEL_SHARE: Final = 0.75
 PANEL_MISS: Final = 1.25
@@ -66,8 +67,11 @@ def direct_tile(
         return None
     gathered = choose_tile(cpu, bits, m, n, k)
     cost = tile_cost(cpu, gathered, m) * -(-n // gathered.columns) * gathered.columns / n
-    stepped = _is_stepped(sch.get(block), form, found)
-    cost *= 1 + (GATHER_STEP if stepped else GATHER) * busy / m
+    gather = GATHER
+    if _is_stepped(sch.get(block), form, found):
+        narrow = not {"avx512f", "neon"} & cpu.features
+        gather = GATHER_STEP_AVX2 if narrow else GATHER_STEP
+    cost *= 1 + gather * busy / m
     return best[1] if best[0] < cost else None
 
 
