@@ -3,6 +3,7 @@ from __future__ import annotations
 from tests.dlight.programs import SPR, scheduled
 from tvm import te, tir
 from tvm.dlight.cpu import Fallback
+from tvm.dlight.cpu.base import root_blocks
 from tvm.tir.functor import walk
 
 
@@ -56,3 +57,24 @@ def test_values_that_are_read_often_are_kept_before_they_grow() -> None:
     func = te.create_prim_func([a, value])
     after = scheduled(Fallback(), func)
     assert sum(1 for _ in walk(after.body)) < 20_000
+
+
+def test_what_is_looked_up_is_not_looked_up_again() -> None:
+    """As in resizing, one axis after the other: four look-ups an element otherwise, not two."""
+    x = te.placeholder((40, 6, 48), name="x")
+    rows, columns = (te.placeholder((2, 64), "int32", name=name) for name in ("rows", "columns"))
+    a = te.compute((40, 64, 48), lambda c, i, j: x[c, rows[0, i] % 6, j] + x[c, rows[1, i] % 6, j])
+    b = te.compute(
+        (40, 64, 64), lambda c, i, j: a[c, i, columns[0, j] % 48] + a[c, i, columns[1, j] % 48]
+    )
+    once = te.compute((40, 64, 64), lambda c, i, j: a[c, i, columns[0, j] % 48] * 2.0)
+    both = te.create_prim_func([x, rows, columns, b])
+    found = Fallback().apply(both, SPR, False)
+    assert found is not None
+    assert len(root_blocks(found)) == 2
+    inlined = Fallback().apply(te.create_prim_func([x, rows, columns, once]), SPR, False)
+    assert inlined is not None
+    assert len(root_blocks(inlined)) == 1
+    text = found.mod["main"].script()
+    assert "fused" in text  # rows of both are shared out ...
+    assert "T.parallel(2560)" in text or "range(2560)" in text  # ... whole

@@ -25,6 +25,7 @@ from .reduction import keep_whole
 from .transpose import schedule_squares, square_of
 
 GATHERING = 8  # lanes of 32 bits from which on processors have instructions that gather
+ROUNDS = 16  # of a parallel loop for each core, so that none waits long for the last
 WIDE = 4  # vectors a step of the innermost loop, to pay its overhead once
 
 
@@ -57,13 +58,15 @@ def schedule_elementwise(sch: Schedule, block: BlockRV, cpu: CpuModel) -> str:
     inner = sch.fuse(*run) if len(run) > 1 else run[0]
     words = "lane by lane"
     if vectorizable:
-        outer, words = _vectorize(sch, outer, inner, cpu.lanes(bits))
+        rest, words = _vectorize(sch, inner, cpu.lanes(bits))
     elif _gathers(node, by_loop[names[-1]], cpu):
-        rest, vector = sch.split(inner, factors=[None, cpu.lanes(bits)])
+        *rest, vector = sch.split(inner, factors=[None, cpu.lanes(bits)])
         sch.vectorize(vector)
-        outer, words = [*outer, rest], f"{cpu.lanes(bits)} lanes gathered"
+        words = f"{cpu.lanes(bits)} lanes gathered"
     else:
-        outer = [*outer, inner]
+        rest = [inner]
+    if not _many([by_loop[n] for n in names[: len(outer)]], cpu):
+        outer = [*outer, *rest]  # else rows are whole, and nothing is divided within one
     spread = share_out(sch, outer, cpu, _work(cpu, node, bits), node) if outer else "serial"
     return f"{node.name_hint}: {words}, {spread}"
 
@@ -91,6 +94,14 @@ def _enough(run: list[IterVar]) -> bool:
     return all(size is not None for size in sizes) and math.prod(size or 1 for size in sizes) >= ROW
 
 
+def _many(rows: list[IterVar], cpu: CpuModel) -> bool:
+    """Rows enough for threads to share them evenly."""
+    sizes = [extent(iv) for iv in rows]
+    return all(size is not None for size in sizes) and math.prod(
+        size or 1 for size in sizes
+    ) >= ROUNDS * cpu.cores
+
+
 def _turned(
     sch: Schedule,
     block: BlockRV,
@@ -110,20 +121,18 @@ def _work(cpu: CpuModel, node: Block, bits: int) -> float:
     return max(flops_us(cpu, runs * flops(node), bits), bytes_us(runs * moved))
 
 
-def _vectorize(
-    sch: Schedule, outer: list[LoopRV], inner: LoopRV, lanes: int
-) -> tuple[list[LoopRV], str]:
-    """Vectorize the innermost loop; returns the loops around it, and words for the reason."""
+def _vectorize(sch: Schedule, inner: LoopRV, lanes: int) -> tuple[list[LoopRV], str]:
+    """Vectorize the innermost loop; returns the one around vectors, and words for the reason."""
     loop: For = sch.get(inner)
     width = vector_width(loop.extent.value if isinstance(loop.extent, IntImm) else None, lanes)
     if isinstance(loop.extent, IntImm) and loop.extent.value == width:
         sch.vectorize(inner)
-        return outer, f"one vector of {width}"
+        return [], f"one vector of {width}"
     rest, vector = sch.split(inner, factors=[None, width])
     sch.vectorize(vector)
     if not isinstance(loop.extent, IntImm) or loop.extent.value % width:
         keep_whole(sch, rest)
-    return [*outer, rest], f"vectors of {width}"
+    return [rest], f"vectors of {width}"
 
 
 def vector_width(extent: int | None, lanes: int) -> int:

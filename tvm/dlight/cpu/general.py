@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from tvm.dlight.analysis.contraction import find_contraction
+from tvm.ir.structural import structural_hash
 from tvm.target.cpu_model import CpuModel
 from tvm.tir.block_scope import StmtSRef
 from tvm.tir.expr import BufferLoad, IterVar
@@ -98,6 +99,22 @@ def _grows(producer: Block, user: Block) -> bool:
     return reads > 1 and reads * sum(1 for _ in walk(producer.body.value)) > MAX_INLINED
 
 
+def _gathers_again(producer: Block, user: Block) -> bool:
+    """Whether the user would look up at several places what the producer looks up itself."""
+    assert isinstance(producer.body, BufferStore), "looked at by the caller"
+    buffer = producer.body.buffer
+    places = {
+        tuple(map(structural_hash, n.indices))
+        for n in walk(user.body) if isinstance(n, BufferLoad) and n.buffer is buffer
+    }  # fmt: skip
+    return len(places) > 1 and any(
+        isinstance(part, BufferLoad)
+        for n in walk(producer.body.value) if isinstance(n, BufferLoad)
+        for index in n.indices
+        for part in walk(index)
+    )  # fmt: skip
+
+
 def _pads_planes(node: Block) -> bool:
     """Whether a block makes a border around what it reads, of a size that is a symbol."""
     assert isinstance(node.body, BufferStore), "looked at by the caller"
@@ -133,7 +150,7 @@ def _inlined(sch: Schedule, block: BlockRV, gone: set[StmtSRef]) -> bool:
         return False  # windows of any size read a copy that has room for whole tiles
     if reduces and len(users) > 1 and not renames:
         return False
-    if any(_grows(node, sch.get(user)) for user in users):
+    if any(_grows(node, sch.get(u)) or _gathers_again(node, sch.get(u)) for u in users):
         return False
     user = sch.get_sref(users[0])
     if not renames and len(users) == 1 and _stores_elsewhere(sch, users[0]):

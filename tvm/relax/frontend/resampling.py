@@ -87,7 +87,7 @@ def outside(axis: Axis, how: Resampling) -> Any:
 
 
 def taps(axis: Axis, how: Resampling) -> tuple[Any, Any]:
-    """Indices and weights, (out, number of taps) each, of linear and cubic resampling."""
+    """Places and weights, (number of taps, out) each, of linear and cubic resampling."""
     at = coordinates(axis, how.coordinates).astype(np.float64)
     widened = how.antialias and axis.scale < 1
     stretch = axis.scale if widened else 1.0
@@ -103,8 +103,9 @@ def taps(axis: Axis, how: Resampling) -> tuple[Any, Any]:
         weights = np.where((places >= 0) & (places < axis.size), weights, 0)
     if how.exclude_outside or widened:
         weights = weights / weights.sum(1, keepdims=True)
-    places = np.clip(places, 0, axis.size - 1).astype(np.int64)
-    return places, weights
+    kind = np.int32 if axis.size < 2**31 else np.int64
+    places = np.clip(places, 0, axis.size - 1).astype(kind)
+    return np.ascontiguousarray(places.T), np.ascontiguousarray(weights.T)
 
 
 def _linear(distance: Any) -> Any:

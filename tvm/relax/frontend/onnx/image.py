@@ -21,6 +21,7 @@ from tvm.relax.frontend.resampling import (
 )
 from tvm.tir.expr import IntImm
 from tvm.topi.image.grid_sample import grid_sample as sample
+from tvm.topi.image.taps import weighted_taps
 
 from .node import Node
 from .registry import Result, convert
@@ -212,11 +213,11 @@ def _resampled(node: Node, axes: dict[int, Axis], how: Resampling) -> RelaxExpr:
         if how.mode == "nearest":
             value = node.bb.emit(op.take(value, Constant(nearest_places(axis, how)), place))
         else:
-            indices, weights = taps(axis, how)
+            places, weights = taps(axis, how)
+            shares = Constant(weights.astype(node.dtype(0)))
             value = node.bb.emit_te(
-                weighted, value, Constant(indices), Constant(weights.astype(node.dtype(0))), place,
-                primfunc_name_hint="resize",
-            )  # fmt: skip
+                weighted_taps, value, Constant(places), shares, place, primfunc_name_hint="resize"
+            )
     if crops and any(outside(axis, how).any() for axis in axes.values()):
         fill = Constant(np.asarray(node.attr("extrapolation_value", 0.0), node.dtype(0)))
         rank = node.rank(0)
@@ -225,32 +226,6 @@ def _resampled(node: Node, axes: dict[int, Axis], how: Resampling) -> RelaxExpr:
             shape[place] = axis.out
             value = op.where(Constant(outside(axis, how).reshape(shape)), fill, value)
     return value
-
-
-def weighted(x: te.Tensor, indices: te.Tensor, weights: te.Tensor, place: int) -> te.Tensor:
-    """Sums of weighted elements along one axis."""
-    shape = [*x.shape[:place], indices.shape[0], *x.shape[place + 1 :]]
-    count = indices.shape[1]
-
-    def term(at: tuple[Any, ...], k: Any) -> Any:
-        source = (*at[:place], indices[at[place], k], *at[place + 1 :])
-        return x[source] * weights[at[place], k]
-
-    if not isinstance(count, IntImm) or count.value > 8:
-        k = te.reduce_axis((0, count), name="k")
-        long: te.Tensor = te.compute(
-            shape, lambda *at: te.sum(term(at, k), axis=k), name="resize"
-        )
-        return long
-
-    def few(*at: Any) -> Any:
-        total = term(at, 0)
-        for k in range(1, int(count)):
-            total = total + term(at, k)
-        return total
-
-    short: te.Tensor = te.compute(shape, few, name="resize")
-    return short
 
 
 def _symbolic(

@@ -19,6 +19,7 @@ from tvm.relax.expr import Constant
 from tvm.relax.extents import named
 from tvm.relax.frontend.resampling import Resampling
 from tvm.tir.expr import FloatImm, as_expr
+from tvm.topi.image.taps import weighted_taps
 
 from .node import Node
 
@@ -107,8 +108,6 @@ def resampled(
     node: Node, value: RelaxExpr, axes: dict[int, OpenAxis], how: Resampling
 ) -> RelaxExpr:
     """One axis after the other: a gather, or a sum of a few elements each."""
-    from .image import weighted
-
     rank = node.rank(0)
     for place, axis in axes.items():
         parts = [axis.size, axis.out, axis.scale, axis.start, axis.end]
@@ -125,10 +124,10 @@ def resampled(
             _weights, *given, how.cubic_a, how.exclude_outside, primfunc_name_hint="weights"
         )
         if how.exclude_outside or how.antialias:
-            total = node.bb.emit(op.sum(weights, [1], keepdims=True))
+            total = node.bb.emit(op.sum(weights, [0], keepdims=True))
             weights = node.bb.emit(op.divide(weights, total))
         weights = node.bb.emit(op.astype(weights, node.dtype(0)))
-        value = node.bb.emit_te(weighted, value, indices, weights, place,
+        value = node.bb.emit_te(weighted_taps, value, indices, weights, place,
                                 primfunc_name_hint="resize")  # fmt: skip
     if how.coordinates == "tf_crop_and_resize":
         fill = Constant(np.asarray(node.attr("extrapolation_value", 0.0), node.dtype(0)))
@@ -246,11 +245,11 @@ def _first(at: Any, size: Any, count: Any, stretch: Any, mode: str) -> tuple[Any
 
 
 def _taps(lies: te.Tensor, size: Any, count: Any, stretch: Any, mode: str) -> te.Tensor:
-    def element(i: Any, k: Any) -> Any:
+    def element(k: Any, i: Any) -> Any:
         _, first = _first(lies(i), size, count, stretch, mode)
         return _kept(tir.Cast("int64", first) + k.astype("int64"), size)
 
-    result: te.Tensor = te.compute((lies.shape[0], count), element, name="taps")
+    result: te.Tensor = te.compute((count, lies.shape[0]), element, name="taps")
     return result
 
 
@@ -259,7 +258,7 @@ def _weights(
 ) -> te.Tensor:
     """By the distance; with `inside`, nothing for places outside."""
 
-    def element(i: Any, k: Any) -> Any:
+    def element(k: Any, i: Any) -> Any:
         at, first = _first(lies(i), size, count, stretch, mode)
         place = first + _float(k)
         found = _kernel(tir.abs(place - at) * _plain(stretch), mode, a)
@@ -268,7 +267,7 @@ def _weights(
             found = tir.Select(tir.all(place >= zero, place < _float(size)), found, zero)
         return found
 
-    result: te.Tensor = te.compute((lies.shape[0], count), element, name="weights")
+    result: te.Tensor = te.compute((count, lies.shape[0]), element, name="weights")
     return result
 
 

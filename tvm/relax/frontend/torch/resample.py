@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from tvm import te
 from tvm.ir.expr import PrimExpr
 from tvm.relax import op
 from tvm.relax.block_builder import BlockBuilder
@@ -17,6 +16,7 @@ from tvm.relax.frontend.resampling import Axis, Resampling, nearest_places, taps
 from tvm.relax.struct_info import ShapeExpr
 from tvm.topi.image.grid_sample import affine_grid as sampling_grid
 from tvm.topi.image.grid_sample import grid_sample as sample
+from tvm.topi.image.taps import weighted_taps
 
 from .registry import convert
 from .values import Expr, dtype_of, lengths, rank, refuse, sizes, spread
@@ -109,26 +109,12 @@ def _by_axes(
         if how.mode == "nearest":
             x = bb.emit(op.take(x, Constant(nearest_places(axis, how)), i + 2))
         else:
-            x = _weighted(bb, x, i + 2, *taps(axis, how))
+            places, weights = taps(axis, how)
+            shares = Constant(weights.astype(dtype_of(x)))
+            x = bb.emit_te(
+                weighted_taps, x, Constant(places), shares, i + 2, primfunc_name_hint="resize"
+            )
     return x
-
-
-def _weighted(bb: BlockBuilder, x: Expr, axis: int, indices: Any, weights: Any) -> Expr:
-    """Sums of a few elements along an axis."""
-
-    def resize(data: te.Tensor, places: te.Tensor, shares: te.Tensor) -> Any:
-        shape = list(data.shape)
-        shape[axis] = places.shape[0]
-        k = te.reduce_axis((0, places.shape[1]), "k")
-
-        def element(*i: Any) -> Any:
-            at = [*i[:axis], places(i[axis], k), *i[axis + 1 :]]
-            return te.sum(data(*at) * shares(i[axis], k), k)
-
-        return te.compute(shape, element, "resize")
-
-    shares = Constant(weights.astype(dtype_of(x)))
-    return bb.emit_te(resize, x, Constant(indices), shares, primfunc_name_hint="resize")
 
 
 def _upsample(mode: str, n: int, corners: bool) -> Callable[..., Expr]:
