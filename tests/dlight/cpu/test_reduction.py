@@ -2,10 +2,11 @@ from __future__ import annotations
 
 import pytest
 
-from tests.dlight.programs import SPR, reduction, scheduled
+from tests.dlight.programs import HASWELL, SPR, reduction, scheduled
 from tvm import te
 from tvm.dlight.cpu import Fallback
 from tvm.dlight.cpu.reduction import lane_count
+from tvm.target import Target
 
 
 @pytest.mark.parametrize("combine", [te.sum, te.max, te.min])
@@ -58,3 +59,23 @@ def test_of_everything(shape: tuple[int, ...]) -> None:
     """Several summed variables become one, whether or not a row is whole vectors."""
     after = scheduled(Fallback(), reduction(shape, tuple(range(len(shape)))))
     assert "vectors along the reduction" in str(after.attrs["schedule_reason"])
+
+
+@pytest.mark.parametrize("target", [SPR, HASWELL], ids=str)
+@pytest.mark.parametrize(
+    ("shape", "axis"), [((16, 256), 0), ((3, 20, 128), 1), ((2, 18, 192), 1), ((4, 24, 2048), 1)]
+)
+@pytest.mark.parametrize("combine", [te.sum, te.max])
+def test_long_rows_are_added_some_at_a_time(
+    shape: tuple[int, ...], axis: int, combine: object, target: Target
+) -> None:
+    """The sums of a whole strip are kept, so that memory is read from end to end."""
+    text = scheduled(Fallback(), reduction(shape, (axis,), combine), target).script()
+    assert 'scope="local"' not in text
+    assert text.count("T.unroll") >= 1
+
+
+def test_few_or_short_rows_keep_sums_in_registers() -> None:
+    for shape in ((15, 256), (64, 64), (17, 512), (64, 1000)):
+        text = scheduled(Fallback(), reduction(shape, (0,)), SPR).script()
+        assert 'scope="local"' in text, shape

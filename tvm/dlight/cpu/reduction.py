@@ -6,11 +6,15 @@ Along memory:                              for i: acc[V] = 0
 Across memory:                             for jo: acc[V] = 0
     for j, k: B[j] += A[k, j]      ->          for k: acc[:] += A[k, jo * V :]
                                                B[jo * V :] = acc[:]
+Where rows are long, one vector of each would be a jump in memory: some rows are added at a time to
+sums of a whole row, which stay in the first cache.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from tvm.ir.expr import PrimExpr
 from tvm.target.cpu_model import CpuModel
@@ -33,13 +37,15 @@ from .access import (
     volume,
 )
 from .base import Decompositions
-from .cost import bytes_us, flops_us, share_out
+from .cost import SYMBOLIC, bytes_us, flops_us, share_out
 from .tiles import round_up
 
 SHORT = 16  # reductions of at most so many steps stay one chain of scalars
 TREE = 4  # branches a level where a vector is reduced to a scalar
 CHAINS = 4  # vectors of accumulators, which hide the latency of additions
 UNROLL = 16
+LONG_ROW = 8  # vectors of a row from which on sums of whole rows are kept
+ROWS = 8  # that are added at a time; twice as many are enough to pay for the sums' memory
 PARTITION = "pragma_loop_partition_hint"
 
 
@@ -144,6 +150,9 @@ def _share_out(sch: Schedule, nest: Nest, loops: list[LoopRV], cpu: CpuModel) ->
 
 
 def _across(sch: Schedule, nest: Nest, cpu: CpuModel, later: Decompositions) -> str:
+    strips = _strips(nest, cpu)
+    if strips is not None:
+        return _row_by_row(sch, nest, strips, cpu, later)
     lanes = cpu.lanes(nest.node.writes[0].buffer.dtype.bits)
     spatial = [loop for _, loop in nest.spatial]
     reducing = [loop for _, loop in nest.reducing]
@@ -164,6 +173,57 @@ def _across(sch: Schedule, nest: Nest, cpu: CpuModel, later: Decompositions) -> 
     return _share_out(sch, nest, [*spatial[:-1], outer], cpu)
 
 
+class Strips(NamedTuple):
+    """How rows are added up: so many at a time, to sums of so many columns, by wide steps."""
+
+    rows: int
+    columns: int
+    step: int
+
+
+def _strips(nest: Nest, cpu: CpuModel) -> Strips | None:
+    """For long rows of known length, and enough of them; else None."""
+    bits = nest.node.writes[0].buffer.dtype.bits
+    lanes, size_of_one = cpu.lanes(bits), max(bits // 8, 1)
+    size, count = extent(nest.spatial[-1][0]), extent(nest.reducing[-1][0])
+    if size is None or count is None or len(nest.node.writes) > 1:
+        return None
+    step = next((n * lanes for n in (CHAINS, 2, 1) if size % (n * lanes) == 0), 0)
+    rows = next((n for n in (8, 6, 5, 4, 7) if count % n == 0), 0)
+    if not step or not rows or count < 2 * ROWS or size < LONG_ROW * lanes:
+        return None
+    others = [extent(iv) for iv, _ in nest.spatial[:-1]]
+    apart = math.prod(other or SYMBOLIC for other in others)
+    share = -(-size * apart // cpu.cores) if apart < cpu.cores else size
+    most = min(max(share, LONG_ROW * lanes), cpu.l1d_bytes // 3 // size_of_one)
+    columns = max((n for n in range(step, most + 1, step) if size % n == 0), default=0)
+    return Strips(rows, columns, step) if columns >= LONG_ROW * lanes else None
+
+
+def _row_by_row(
+    sch: Schedule, nest: Nest, strips: Strips, cpu: CpuModel, later: Decompositions
+) -> str:
+    lanes = cpu.lanes(nest.node.writes[0].buffer.dtype.bits)
+    spatial = [loop for _, loop in nest.spatial]
+    reducing = [loop for _, loop in nest.reducing]
+    back = write_back(sch, nest.block, "global")
+    factors: list[PrimExpr | int | None] = [
+        None, strips.columns // strips.step, strips.step // lanes, lanes,
+    ]  # fmt: skip
+    outer, steps, vectors, inner = sch.split(spatial[-1], factors=factors)
+    rest, rows = sch.split(reducing[-1], factors=[None, strips.rows])
+    sch.reorder(*spatial[:-1], outer, *reducing[:-1], rest, steps, rows, vectors, inner)
+    sch.reverse_compute_at(back, outer)
+    sch.vectorize(inner)
+    for loop in (vectors, rows):
+        sch.unroll(loop)
+    below = sch.get_loops(back)[len(spatial) :]
+    if below:
+        sch.vectorize(sch.split(below[-1], factors=[None, strips.step])[-1])
+    later.append((nest.block, [*reducing[:-1], rest][0]))
+    return _share_out(sch, nest, [*spatial[:-1], outer], cpu)
+
+
 def _columns(nest: Nest, lanes: int) -> list[PrimExpr | int | None]:
     """Factors of the loop across memory: rest, vectors a step, lanes of each."""
     size = extent(nest.spatial[-1][0])
@@ -175,16 +235,16 @@ def _columns(nest: Nest, lanes: int) -> list[PrimExpr | int | None]:
     return [None, 1, round_up(size, lanes)]
 
 
-def write_back(sch: Schedule, block: BlockRV) -> BlockRV:
+def write_back(sch: Schedule, block: BlockRV, scope: str = "local") -> BlockRV:
     """The block that stores the finished values: an elementwise consumer, or else a copy.
 
-    The values themselves stay in registers.
+    The values themselves stay in registers, or in memory of another scope.
     """
     users = sch.get_consumers(block)
     if len(users) == 1 and reads_in_place(sch, block, users[0]):
-        sch.set_scope(block, 0, "local")
+        sch.set_scope(block, 0, scope)
         return users[0]
-    return sch.cache_write(block, 0, "local")
+    return sch.cache_write(block, 0, scope)
 
 
 def reads_in_place(sch: Schedule, block: BlockRV, user: BlockRV) -> bool:
