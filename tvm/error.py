@@ -41,11 +41,11 @@ class DiagnosticError(TVMError):
     """One or more diagnostics were reported; the message holds them all."""
 
 
-class ShapeError(TVMError, ValueError):
+class ShapeError(CheckError, ValueError):
     """A shape or a count that does not fit."""
 
 
-class DTypeError(TVMError, TypeError):
+class DTypeError(CheckError, TypeError):
     """A data type that does not fit."""
 
 
@@ -61,7 +61,7 @@ class ArgumentValueError(TVMError, ValueError):
     """An argument of the right type whose value its function cannot take."""
 
 
-class BoundsError(TVMError, IndexError):
+class BoundsError(CheckError, IndexError):
     """An index outside of its buffer."""
 
 
@@ -73,7 +73,7 @@ class ConfigFieldError(ConfigError, TypeError):
     """A record of options with a field that it has not, or of another type."""
 
 
-class TargetError(TVMError, ValueError):
+class TargetError(CheckError, ValueError):
     """A target that does not exist or whose options do not fit."""
 
 

@@ -23,6 +23,8 @@ pytestmark = pytest.mark.pure
         ("llvm -mcpu=haswell", "llvm"),
         ("llvm -mcpu=cascadelake", "vnni"),
         ("llvm -mcpu=skylake-avx512", "avx512"),
+        ("llvm -mtriple=riscv64-linux-gnu -mcpu=generic-rv64 -mattr=+m,+v", "rvv"),
+        ("llvm -mtriple=riscv64-linux-gnu -mcpu=generic-rv64 -mattr=+m", "llvm"),
         ("c", "c"),
         ("nvidia/geforce-rtx-2080", "cuda-tensorcore"),
         ("nvidia/nvidia-v100", "cuda"),

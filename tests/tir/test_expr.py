@@ -33,14 +33,14 @@ def test_integers_at_their_limits(dtype: str, low: int, high: int) -> None:
     assert tir.IntImm(dtype, low).value == low
     assert tir.IntImm(dtype, high).value == high
     for value in (low - 1, high + 1):
-        with pytest.raises(ValueError, match=f"IntImm: {value} does not fit {dtype}"):
+        with pytest.raises(ValueError, match=f"Literal value {value} exceeds m.*of {dtype}"):
             tir.IntImm(dtype, value)
 
 
 def test_float_literals() -> None:
     assert tir.FloatImm("float32", 0.1).value == 0.1  # held as Python's float
     assert math.isinf(tir.FloatImm("float16", math.inf).value)
-    with pytest.raises(ValueError, match="exceeds the range of float16"):
+    with pytest.raises(ValueError, match="Literal value .* exceeds maximum of float16"):
         tir.FloatImm("float16", 65505)
     with pytest.raises(TypeError, match="FloatImm: the dtype is int32"):
         tir.FloatImm("int32", 1.0)
@@ -171,7 +171,7 @@ def test_truth_values_of_one_bit() -> None:
     assert [tir.IntImm("int1", v).value for v in (0, 1)] == [0, 1]
     assert tir.const(1, "uint1").dtype == "bool"
     for dtype, value in (("int1", -1), ("int1", 2), ("uint1", 2)):
-        with pytest.raises(TVMError, match="does not fit"):
+        with pytest.raises(TVMError, match="exceeds m"):
             tir.IntImm(dtype, value)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tvm.error import DTypeError, TVMError, message
+from tvm.error import CheckError, DTypeError, message
 from tvm.support.dtype import DataType
 from tvm.tir import expr as e
 from tvm.tir import stmt as s
@@ -25,7 +25,7 @@ def integer_operand(call: e.Call) -> DataType:
 def require_run_once(op: s.AttrStmt, function: str) -> None:
     """A TVMError unless a scope that initialises something names the one way there is."""
     if not (isinstance(op.value, e.StringImm) and op.value.value == "TVMBackendRunOnce"):
-        raise TVMError(
+        raise CheckError(
             message(
                 f"{op.attr_key} = {op.value}",
                 found="no such way to initialise",

@@ -18,7 +18,7 @@ from __future__ import annotations
 from importlib.metadata import entry_points
 from typing import Any, ClassVar, Final
 
-from tvm.error import TVMError, message
+from tvm.error import CheckError, message
 from tvm.ir.expr import GlobalVar
 from tvm.ir.module import IRModule
 from tvm.ir.transform import PassContext, Sequential
@@ -85,7 +85,7 @@ def find_codegen(name: str) -> CodeGenBase:
                 CODEGENS[name] = entry.load()
     if name not in CODEGENS:
         known = sorted({*CODEGENS, *(e.name for e in entry_points(group=ENTRY_POINT_GROUP))})
-        raise TVMError(
+        raise CheckError(
             message(
                 f"code generator {name!r}",
                 found=f"none of this name{did_you_mean(name, known)}",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tvm.error import message
+from tvm.target.codegen import target_has_features
 from tvm.target.target import Target
 
 TENSOR_CORE_SINCE = 75  # Turing, of CUDA's compute capabilities
@@ -35,6 +36,8 @@ def _cpu_kind(target: Target) -> str:
         if has.has_dotprod:
             return "dotprod"
         return "asimd" if has.has_asimd else "llvm"
+    if target.attrs.get("mtriple", "").startswith("riscv"):
+        return "rvv" if target_has_features("v", target) else "llvm"
     known = target.cpu.features
     if {"avx512vnni", "avxvnni"} & known:
         return "vnni"

@@ -8,7 +8,7 @@ import zlib
 from collections.abc import Iterable
 from typing import Final
 
-from tvm.error import TVMError, message
+from tvm.error import CheckError, message
 from tvm.support.lazy import lazy_names
 
 from .cpu_model import arch_of_triple, complete_features, host_triple, is_tabulated, with_features
@@ -38,7 +38,7 @@ def llvm_version_major(allow_none: bool = False) -> int | None:
     except ImportError:
         if allow_none:
             return None
-        raise TVMError(
+        raise CheckError(
             message("ask for LLVM's version", found="no llvmlite", legal="pip install llvmlite")
         ) from None
     return int(llvm_version_info[0])

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
-from tvm.error import TVMError, message
+from tvm.error import CheckError, TVMError, message
 from tvm.ffi import register_global_func
 from tvm.support.dtype import DataType, custom_types, register_custom_type
 from tvm.support.lazy import lazy_names
@@ -33,7 +33,7 @@ _LOWER: Final[dict[str, Callable[..., Any]]] = {}
 def register(type_name: str, type_code: int) -> None:
     """Make `custom[type_name]bits` a data type with this code."""
     if type_code < FIRST_CODE:
-        raise TVMError(
+        raise CheckError(
             message(
                 f"register data type {type_name!r}",
                 found=f"code {type_code}, which is not for users",
@@ -42,7 +42,7 @@ def register(type_name: str, type_code: int) -> None:
         )
     taken = next((n for n, c in custom_types().items() if c == type_code and n != type_name), None)
     if taken is not None:
-        raise TVMError(
+        raise CheckError(
             message(
                 f"register data type {type_name!r}",
                 found=f"code {type_code} belongs to {taken!r}",
@@ -57,7 +57,7 @@ def get_type_name(type_code: int) -> str:
     for name, code in custom_types().items():
         if code == type_code:
             return name
-    raise TVMError(
+    raise CheckError(
         message(
             f"data type with code {type_code}",
             found="none is registered",
@@ -70,7 +70,7 @@ def get_type_code(type_name: str) -> int:
     """The code of the type with this name."""
     code = custom_types().get(type_name)
     if code is None:
-        raise TVMError(
+        raise CheckError(
             message(
                 f"data type {type_name!r}",
                 found=f"it is not registered{did_you_mean(type_name, custom_types())}",
@@ -134,7 +134,7 @@ def find_lower_func(
     name = _lower_name(target, op_name, src_type_name, dest_type_name, intrinsic_name)
     found = _LOWER.get(name)
     if found is None:
-        raise TVMError(
+        raise CheckError(
             message(
                 f"lower {intrinsic_name or op_name} of data type {src_type_name}"
                 + (f" to {dest_type_name}" if op_name == "Cast" else ""),
@@ -157,7 +157,7 @@ def find_min_func(dtype: DataType) -> Callable[[int], Any]:
     type_name = get_type_name(dtype.type_code)
     found = _LOWER.get(f"tvm.datatype.min.{type_name}")
     if found is None:
-        raise TVMError(
+        raise CheckError(
             message(
                 f"the smallest value of data type {type_name}",
                 found="no rule",

@@ -20,7 +20,7 @@ import sys
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from tvm.error import TVMError, message
+from tvm.error import CheckError, message
 
 if TYPE_CHECKING:
     import subprocess
@@ -62,7 +62,7 @@ def ask_llvm(triple: str, cpu: str = "", features: str = "") -> CpuFeatures:
     done = _ask(triple, cpu, features)
     if done.returncode != 0:
         complaint = done.stderr.strip().splitlines()
-        raise TVMError(
+        raise CheckError(
             message(
                 f"features of CPU {cpu!r} for {triple}",
                 found=complaint[-1] if complaint else f"LLVM ended with {done.returncode}",

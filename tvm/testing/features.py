@@ -236,6 +236,7 @@ requires_cublas = Feature(
     "cublas", "cuBLAS", compile_time_check=_function("tvm.contrib.cublas.matmul"),
     parent_features="cuda",
 )  # fmt: skip
+requires_nccl = Feature("nccl", "NCCL", "USE_NCCL", parent_features="cuda")
 requires_nvptx = Feature("nvptx", "NVPTX", None, "nvptx", parent_features=["llvm", "cuda"])
 requires_cudagraph = Feature("cudagraph", "CUDA graphs", parent_features="cuda")
 requires_opencl = Feature(

@@ -22,7 +22,7 @@ _FILES = {
         "requires_cuda", "requires_cuda_compute_version", "requires_cudagraph", "requires_cudnn",
         "requires_cutlass", "requires_gpu", "requires_hexagon", "requires_hipblas",
         "requires_llvm", "requires_llvm_minimum_version", "requires_matrixcore", "requires_metal",
-        "requires_multi_gpu", "requires_nnapi",
+        "requires_multi_gpu", "requires_nccl", "requires_nnapi",
         "requires_nvcc_version", "requires_nvptx", "requires_opencl", "requires_openclml",
         "requires_package", "requires_rocm", "requires_rpc", "requires_tensorcore",
         "requires_vulkan",

@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 
 from tvm.backend import BACKENDS, find_backend, known_backend, makes_host_code
 from tvm.backend.llvm.kept_kernels import OtherParameters, with_kept_kernels
-from tvm.error import TargetError, TVMError, message
+from tvm.error import CheckError, TargetError, message
 from tvm.ir.expr import GlobalVar
 from tvm.ir.module import IRModule
 from tvm.ir.transform import Sequential
@@ -101,7 +101,7 @@ def only_prim_funcs(mod: IRModule) -> IRModule:
     """Graph functions are compiled elsewhere; they may stand beside the kernels that they call."""
     kept = {var: func for var, func in mod.functions.items() if isinstance(func, PrimFunc)}
     if not kept:
-        raise TVMError(
+        raise CheckError(
             message("tir.build", found="a module without a PrimFunc", legal="at least one")
         )
     return mod.with_functions(kept)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from tvm.error import TVMError, message
+from tvm.error import CheckError, message
 from tvm.ir.expr import PrimExpr
 from tvm.support.dtype import DataType
 
@@ -41,7 +41,7 @@ def create_lower_func(extern_func_map: Mapping[Any, str]) -> Callable[[PrimExpr]
         elif isinstance(op, Call):
             key, args = bits, op.args
         else:
-            raise TVMError(
+            raise CheckError(
                 message(
                     "a rule of create_lower_func",
                     found=type(op).__name__,
@@ -50,7 +50,7 @@ def create_lower_func(extern_func_map: Mapping[Any, str]) -> Callable[[PrimExpr]
             )
         name = extern_func_map.get(key)
         if name is None:
-            raise TVMError(
+            raise CheckError(
                 message(
                     f"lower {type(op).__name__} of width {key}",
                     found="no function of that width",
@@ -70,7 +70,7 @@ def create_min_lower_func(
     def lower(num_bits: int) -> PrimExpr:
         name = extern_func_map.get(num_bits)
         if name is None:
-            raise TVMError(
+            raise CheckError(
                 message(
                     f"the smallest value of {type_name} with {num_bits} bits",
                     found="no function of that width",

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import ClassVar, Final, final
 
-from tvm.error import TVMError, message
+from tvm.error import CheckError, message
 from tvm.ir.expr import OPERATORS, PrimExpr, Range
 from tvm.ir.node import Field, Node, fields, register_nodes
 
@@ -22,7 +22,7 @@ _PART = re.compile(r"(\d*)([A-Za-z])")
 UNDEFINED: Final = "__undef__"
 
 
-class LayoutError(TVMError, ValueError):
+class LayoutError(CheckError, ValueError):
     """A layout that cannot be read, or two that do not describe the same tensor."""
 
 

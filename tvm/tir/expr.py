@@ -10,7 +10,7 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeAlias, TypeVar, cast, final
 
-from tvm.error import CheckError, DTypeError, TVMError
+from tvm.error import CheckError, DTypeError
 from tvm.ffi.object import as_object
 from tvm.ir.expr import OPERATORS, GlobalVar, PrimExpr, PrimExprConvertible, Range
 from tvm.ir.expr import ExprOp as ExprOp
@@ -117,11 +117,12 @@ def _fits(value: int, dtype: DataType) -> bool:
 def _reject_int(dtype: DataType, value: int) -> None:
     if not dtype.is_scalar or not (dtype.is_integer or dtype.is_bool or dtype.is_custom):
         raise DTypeError(f"IntImm: the dtype is {dtype}; legal: a scalar int, uint or bool")
-    raise IntegerRangeError(f"IntImm: {value} does not fit {dtype}")
+    end = "minimum" if value < 0 else "maximum"
+    raise IntegerRangeError(f"IntImm: Literal value {value} exceeds {end} of {dtype}")
 
 
 @mypyc_attr(native_class=False)
-class IntegerRangeError(TVMError, ValueError, OverflowError):
+class IntegerRangeError(CheckError, ValueError, OverflowError):
     """An integer literal outside the range of its type."""
 
 
@@ -140,9 +141,8 @@ class FloatImm(ConstExpr):
             raise DTypeError(f"FloatImm: the dtype is {dtype}; legal: a scalar floating type")
         limit = FLOAT_LIMITS.get(dtype)
         if limit is not None and abs(value) > limit and math.isfinite(value):
-            raise IntegerRangeError(
-                f"FloatImm: literal value {value} exceeds the range of {dtype}, +-{limit}"
-            )
+            end = f"minimum of {dtype}, -{limit}" if value < 0 else f"maximum of {dtype}, {limit}"
+            raise IntegerRangeError(f"FloatImm: Literal value {value} exceeds {end}")
         self.dtype = dtype
         self.value: Final = value
         self.span = span

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar, Final, final
 
-from tvm.error import TVMError, message
+from tvm.error import CheckError, message
 from tvm.ir.node import Field, Node, fields, register_nodes
 from tvm.support.registry import Registry
 
@@ -69,7 +69,7 @@ def _check(what: str, func: PrimFunc) -> None:
     """Each parameter is a buffer, and the body is one root block that says what it touches."""
     wrong = [param.name for param in func.params if param not in func.buffer_map]
     if wrong:
-        raise TVMError(
+        raise CheckError(
             message(
                 f"TensorIntrin: parameter {wrong[0]!r} of {what} is no buffer",
                 legal="buffers, by T.match_buffer or T.Buffer",
@@ -77,14 +77,14 @@ def _check(what: str, func: PrimFunc) -> None:
         )
     body = func.body
     if not isinstance(body, BlockRealize):
-        raise TVMError(
+        raise CheckError(
             message(
                 f"TensorIntrin: the body of {what} is a {type(body).__name__}",
                 legal='one block: with T.block("root"): T.reads(...); T.writes(...)',
             )
         )
     if not body.block.reads and not body.block.writes:
-        raise TVMError(
+        raise CheckError(
             message(
                 f"TensorIntrin: the root block of {what} says neither what it reads nor writes",
                 legal="T.reads(...) and T.writes(...) in the root block",
@@ -94,7 +94,7 @@ def _check(what: str, func: PrimFunc) -> None:
 
 def _check_pair(desc: PrimFunc, impl: PrimFunc) -> None:
     if len(desc.params) != len(impl.params):
-        raise TVMError(
+        raise CheckError(
             message(
                 "TensorIntrin: desc and impl take different parameters",
                 found=f"{len(desc.params)} and {len(impl.params)}",
@@ -104,7 +104,7 @@ def _check_pair(desc: PrimFunc, impl: PrimFunc) -> None:
     for a, b in zip(desc.params, impl.params):
         x, y = desc.buffer_map[a], impl.buffer_map[b]
         if x.dtype is not y.dtype or len(x.shape) != len(y.shape):
-            raise TVMError(
+            raise CheckError(
                 message(
                     f"TensorIntrin: buffer {x.name!r} of desc and {y.name!r} of impl differ",
                     found=f"{x.dtype} of {len(x.shape)} dimensions, {y.dtype} of {len(y.shape)}",

@@ -15,7 +15,7 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Any, Final
 
-from tvm.error import TVMError, message
+from tvm.error import CheckError, message
 from tvm.ir.expr import PrimExpr
 from tvm.ir.node import Node
 from tvm.ir.type import PointerType, PrimType
@@ -177,7 +177,7 @@ class IRBuilder:
         """What is done where the condition of the `if_scope` before does not hold."""
         before = self._open[-1][-1] if self._open[-1] else None
         if not isinstance(before, IfThenElse) or before.else_case is not None:
-            raise TVMError(
+            raise CheckError(
                 message(
                     "open an else_scope",
                     found="no if_scope just before",
@@ -231,7 +231,7 @@ class IRBuilder:
     def get(self) -> Stmt:
         """All statements as one."""
         if len(self._open) != 1:
-            raise TVMError(
+            raise CheckError(
                 message(
                     "take the statements of a builder",
                     found=f"{len(self._open) - 1} open blocks",

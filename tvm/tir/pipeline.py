@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from tvm.error import TVMError
+from tvm.error import CheckError
 from tvm.ir.module import IRModule
 from tvm.ir.transform import ModulePass, Pass, PassContext, PassInfo, Sequential
 from tvm.support.dtype import custom_types
@@ -280,7 +280,7 @@ def get_tir_pipeline(name: str = "default", **kwargs: object) -> Pass:
     """The pipeline called `name`."""
     make = PIPELINES.get(name)
     if make is None:
-        raise TVMError(
+        raise CheckError(
             f"Unknown pre-built pipeline {name!r}{did_you_mean(name, PIPELINES)}; "
             f"candidates are {sorted(PIPELINES)}"
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from tvm.error import TVMError, message
+from tvm.error import CheckError, message
 from tvm.ir.expr import PrimExpr
 from tvm.ir.structural import structural_equal
 from tvm.support.compiled import mypyc_attr
@@ -18,7 +18,7 @@ from .op import arith as op
 
 
 @mypyc_attr(native_class=False)
-class SpecializeError(TVMError, ValueError):
+class SpecializeError(CheckError, ValueError):
     """A value that does not fit the parameter it is given for."""
 
 

@@ -10,7 +10,7 @@ from typing import Any
 from tvm import target as _target
 from tvm import te, tir
 from tvm.arith import Analyzer
-from tvm.error import TVMError, message
+from tvm.error import CheckError, TVMError, message
 from tvm.ir.expr import PrimExpr
 from tvm.tir.data_layout import layout, mapping_of
 from tvm.tir.expr import as_expr
@@ -272,7 +272,7 @@ def normal_axis(axis: Any, ndim: int, what: str) -> int:
     return place % ndim if ndim else 0
 
 
-class InvalidAxisError(TVMError, ValueError, IndexError):
+class InvalidAxisError(CheckError, ValueError, IndexError):
     """An axis that the tensor does not have."""
 
 

@@ -261,6 +261,32 @@ def test_intrinsics_are_innermost() -> None:
         R.MultiLevelTilingWithIntrin("dot_1x1", "SSRSRS")
 
 
+RISCV = "llvm -mtriple=riscv64-linux-gnu -mcpu=generic-rv64 -mattr=+m,+v,+zvl256b -num-cores=4"
+
+
+@T.prim_func
+def rows_of_bytes(
+    A: T.Buffer((8, 256), "int8"), B: T.Buffer((64, 256), "int8"), C: T.Buffer((8, 64), "int32")
+) -> None:
+    for i, j, k in T.grid(8, 64, 256):
+        with T.block("C"):
+            vi, vj, vk = T.axis.remap("SSR", [i, j, k])
+            with T.init():
+                C[vi, vj] = 0
+            C[vi, vj] = C[vi, vj] + T.Cast("int32", A[vi, vk]) * T.Cast("int32", B[vj, vk])
+
+
+def test_risc_v_has_dot_products_as_long_as_its_registers() -> None:
+    ctx = TuneContext(rows_of_bytes, target=Target(RISCV), space_generator="post-order-apply")
+    traces = [str(sch.trace) for sch in ctx.generate_design_space()]
+    assert any('ann_val="rvv_dot_128i8_32x128i8_32i32"' in trace for trace in traces)
+    with Target(RISCV):
+        rules = R.ScheduleRule.create("rvv")
+    assert len([r for r in rules if isinstance(r, R.MultiLevelTilingWithIntrin)]) > 4
+    with pytest.raises(TVMError, match="Target context required"):
+        R.ScheduleRule.create("rvv")
+
+
 def test_wide_vectors_along_the_last_dimension() -> None:
     rule = R.MultiLevelTilingWideVector("SRSRS", vector_length_in_bits=128)
     (sch,) = space(matmul(16, 16, 16), LLVM, rule)

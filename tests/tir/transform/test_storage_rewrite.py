@@ -219,3 +219,14 @@ def test_local_memory_stays_in_its_loop_on_cpus():
     on_cpu = func.with_attr("target", Target("llvm"))
     kept = StorageRewrite()(IRModule({"func": on_cpu}))["func"]
     assert type(kept.body).__name__ == "For"
+
+
+def test_what_is_said_of_memory_is_no_access():
+    @T.prim_func
+    def func(P: T.Buffer((4,))):
+        a = T.allocate([4], "float32", "global")
+        T.attr(a, "volatile_scope", 1)
+        A = T.Buffer((4,), data=a)
+        P[0] = A[0]
+
+    assert "volatile_scope" in StorageRewrite()(IRModule({"main": func})).script()

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from tvm.backend.c_family.code import Code
 from tvm.backend.c_family.names import c_name
-from tvm.error import TargetError, TVMError, message
+from tvm.error import CheckError, TargetError, message
 from tvm.ir.expr import GlobalVar
 from tvm.ir.function import CallingConv
 from tvm.ir.module import IRModule
@@ -130,7 +130,7 @@ def _functions(mod: IRModule) -> list[tuple[GlobalVar, PrimFunc]]:
     found = []
     for var, func in mod.functions_items():
         if not isinstance(func, PrimFunc):
-            raise TVMError(
+            raise CheckError(
                 message(
                     f"C code for {var.name_hint}",
                     found=type(func).__name__,
@@ -138,7 +138,7 @@ def _functions(mod: IRModule) -> list[tuple[GlobalVar, PrimFunc]]:
                 )
             )
         if func.buffer_map:
-            raise TVMError(
+            raise CheckError(
                 message(
                     f"C code for {var.name_hint}",
                     found="parameters that are still buffers",
@@ -167,7 +167,7 @@ def _signature(var: GlobalVar, func: PrimFunc) -> Signature:
 
 def _param_type(param: e.Var) -> str:
     if param.dtype.is_vector:
-        raise TVMError(
+        raise CheckError(
             message(
                 f"C code for parameter {param.name}",
                 found=f"the vector type {param.dtype}",

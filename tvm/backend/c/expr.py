@@ -27,7 +27,7 @@ from tvm.backend.c_family.code import (
     code,
 )
 from tvm.backend.c_family.stmt import StmtWriter
-from tvm.error import DTypeError, InternalError, TVMError, message
+from tvm.error import CheckError, DTypeError, InternalError, message
 from tvm.ir.expr import GlobalVar, PrimExpr
 from tvm.ir.op import Op
 from tvm.support.dtype import DataType
@@ -419,4 +419,4 @@ def _changes_lanes(call: e.Call) -> bool:
 def _lane_number(index: PrimExpr) -> int:
     if isinstance(index, e.IntImm):
         return index.value
-    raise TVMError("Shuffle: C code needs constant lane numbers")
+    raise CheckError("Shuffle: C code needs constant lane numbers")

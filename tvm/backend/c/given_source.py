@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from tvm.error import TVMError, message
+from tvm.error import CheckError, message
 from tvm.ffi import library, register_global_func
 from tvm.runtime.artefact import Artefact
 from tvm.runtime.files import write_beside
@@ -45,7 +45,7 @@ class GivenSource(CSourceModule):
 
     def library(self) -> LibraryModule:
         if self.fmt not in (*_C, *_CPP):
-            raise TVMError(
+            raise CheckError(
                 message(
                     "call of a function in source code",
                     found=f"code in format {self.fmt!r}",

@@ -10,7 +10,7 @@ from tvm.backend.c_family.expr import Rule
 from tvm.backend.c_family.intrinsics import COMMON, rule_in
 from tvm.backend.c_family.names import c_name
 from tvm.backend.operands import integer_operand
-from tvm.error import DTypeError, TVMError, message
+from tvm.error import CheckError, DTypeError, message
 from tvm.ir.expr import GlobalVar, PrimExpr
 from tvm.support.dtype import DataType
 from tvm.tir import expr as e
@@ -315,7 +315,7 @@ def _member(emit: StmtEmitter, op: e.Call, dtype: DataType) -> tuple[Code, DataT
         struct, member, stored = _FIELDS[StructField(number.value)]
     except (ValueError, KeyError, AttributeError):
         legal = [*_FIELDS, StructField.INT64_ELEMENT]
-        raise TVMError(
+        raise CheckError(
             message(
                 f"access of struct field {number}",
                 found="no such field",
@@ -378,7 +378,7 @@ def _stack_alloca(emit: StmtEmitter, op: e.Call) -> Code:
     item, count = op.args
     kind = _STACK_ITEMS.get(item.value)
     if kind is None:
-        raise TVMError(
+        raise CheckError(
             message(
                 f"tvm_stack_alloca of {item.value!r}",
                 found="no such item",
@@ -415,7 +415,7 @@ def _call_extern(emit: StmtEmitter, op: e.Call) -> Code:
 def _call_packed(emit: StmtEmitter, op: e.Call) -> Code:
     """Look the function up once, then call it through the registry's object."""
     if not isinstance(op.args[0], e.StringImm):
-        raise TVMError(
+        raise CheckError(
             message(
                 "call of a packed function",
                 found=f"{op.args[0]} in place of its name",

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from tvm.error import TVMError, message
+from tvm.error import CheckError, message
 from tvm.ffi import library
 from tvm.ir.module import IRModule
 from tvm.runtime import linker
@@ -70,7 +70,7 @@ class CSourceModule(Module):
         asked = self.emitted.externals
         missing = [n for n in asked if not (hasattr(process, n) or hasattr(own, n))]
         if missing:
-            raise TVMError(
+            raise CheckError(
                 message(
                     "link compiled code",
                     found=f"unknown external function {', '.join(missing)}",
@@ -137,7 +137,7 @@ def build(mod: IRModule, target: Target | str) -> CSourceModule:
     """The C module of the lowered PrimFuncs of a module."""
     chosen = Target(target)
     if chosen.kind.name != "c":
-        raise TVMError(
+        raise CheckError(
             message(
                 f"C code for target {chosen.kind.name}",
                 found="another backend's target",

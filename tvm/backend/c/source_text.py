@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Final
 
-from tvm.error import TVMError, message
+from tvm.error import CheckError, message
 from tvm.support.naming import NameTable
 
 from .helpers import helper
@@ -73,7 +73,7 @@ class SourceText:
         line = f"extern {result} {name}({', '.join(params) or 'void'});"
         known = self._declares.setdefault(name, line)
         if known != line:
-            raise TVMError(
+            raise CheckError(
                 message(
                     f"call external function {name}",
                     found=f"two forms of it: {known} and {line}",

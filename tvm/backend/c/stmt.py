@@ -14,7 +14,7 @@ from typing import ClassVar, Final, NamedTuple
 from tvm.backend.c_family.code import ADD, ATOM, UNARY, Code
 from tvm.backend.c_family.expr import Rule
 from tvm.backend.operands import require_run_once
-from tvm.error import TVMError, message
+from tvm.error import CheckError, message
 from tvm.ir.expr import PrimExpr
 from tvm.ir.op import Op
 from tvm.ir.structural import structural_equal
@@ -198,7 +198,7 @@ class StmtEmitter(ExprEmitter):
     def visit_attr_stmt_(self, op: s.AttrStmt) -> None:
         if op.attr_key in ("thread_extent", "virtual_thread"):
             name = op.node.var.name if isinstance(op.node, e.IterVar) else str(op.node)
-            raise TVMError(
+            raise CheckError(
                 message(
                     f"C code for a loop bound to {name}",
                     found="CPUs have no such threads",
@@ -313,7 +313,7 @@ class StmtEmitter(ExprEmitter):
 
     def visit_for_(self, op: s.For) -> None:
         if op.kind is s.ForKind.THREAD_BINDING:
-            raise TVMError(
+            raise CheckError(
                 message(
                     f"C code for loop {op.loop_var.name}",
                     found="it is bound to GPU threads",
@@ -360,7 +360,7 @@ class StmtEmitter(ExprEmitter):
 
     def jump(self, how: str) -> str:
         if not self._loops:
-            raise TVMError("break_loop and continue_loop need a serial loop around them")
+            raise CheckError("break_loop and continue_loop need a serial loop around them")
         for place in reversed(self._workspaces[self._loops[-1].workspaces :]):
             self.out.line(f"{self._free(place)};")
         self.out.line(how + ";")
@@ -407,7 +407,7 @@ class StmtEmitter(ExprEmitter):
 
     def visit_allocate_const_(self, op: s.AllocateConst) -> None:
         if op.data is None:
-            raise TVMError(
+            raise CheckError(
                 message(
                     f"constant {op.buffer_var.name}",
                     found="it names a place in the module's constants",
@@ -433,7 +433,7 @@ class StmtEmitter(ExprEmitter):
         """A direct call of a function of this module; a failure is passed on."""
         signature = self.module.signatures.get(name)
         if signature is None:
-            raise TVMError(
+            raise CheckError(
                 message(
                     f"call of {name}",
                     found="no such function in the module",
@@ -442,7 +442,7 @@ class StmtEmitter(ExprEmitter):
                 )
             )
         if len(args) != len(signature.params):
-            raise TVMError(
+            raise CheckError(
                 message(
                     f"call of {name} with {len(args)} arguments",
                     found=f"a function of {len(signature.params)}",

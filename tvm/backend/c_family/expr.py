@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, ClassVar, Final, Generic, NoReturn, TypeVar
 
-from tvm.error import InternalError, TVMError, message
+from tvm.error import CheckError, InternalError, message
 from tvm.ir.expr import GlobalVar, PrimExpr
 from tvm.support.dtype import DataType
 from tvm.tir import expr as e
@@ -45,7 +45,7 @@ class ExprWriter(TirFunctor[Code, None], ABC, Generic[Lane]):
 
     def refuse(self, asked: object, found: str, legal: str) -> NoReturn:
         """The program cannot be said in this language."""
-        raise TVMError(
+        raise CheckError(
             message(
                 f"{self.LANGUAGE} code for {asked}",
                 found=found,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from tvm.backend.c_family.code import Code
-from tvm.error import TVMError, message
+from tvm.error import CheckError, message
 from tvm.ir.expr import GlobalVar, PrimExpr
 from tvm.ir.function import CallingConv
 from tvm.ir.module import IRModule
@@ -211,7 +211,7 @@ def _functions(mod: IRModule) -> list[tuple[GlobalVar, PrimFunc]]:
         if not isinstance(func, PrimFunc) or func.buffer_map:
             kind = "parameters that are still buffers" if isinstance(func, PrimFunc) else (
                 type(func).__name__)  # fmt: skip
-            raise TVMError(
+            raise CheckError(
                 message(
                     f"device code for {var.name_hint}",
                     found=kind,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from tvm.error import TVMError, message
+from tvm.error import CheckError, message
 from tvm.ir.expr import GlobalVar
 from tvm.ir.function import CallingConv
 from tvm.ir.host_tensor import HostTensor
@@ -119,7 +119,7 @@ def _functions(mod: IRModule) -> list[tuple[GlobalVar, PrimFunc]]:
     found = []
     for var, func in mod.functions_items():
         if not isinstance(func, PrimFunc):
-            raise TVMError(
+            raise CheckError(
                 message(
                     f"machine code for {var.name_hint}",
                     found=type(func).__name__,
@@ -127,7 +127,7 @@ def _functions(mod: IRModule) -> list[tuple[GlobalVar, PrimFunc]]:
                 )
             )
         if func.buffer_map:
-            raise TVMError(
+            raise CheckError(
                 message(
                     f"machine code for {var.name_hint}",
                     found="parameters that are still buffers",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from tvm.error import DTypeError, InternalError, TVMError, message
+from tvm.error import CheckError, DTypeError, InternalError, message
 from tvm.ir.expr import GlobalVar, PrimExpr
 from tvm.ir.op import Op
 from tvm.support.dtype import DataType
@@ -382,7 +382,7 @@ class ExprEmitter(TirFunctor[str, None]):
     def _lane(self, index: PrimExpr) -> int:
         if isinstance(index, e.IntImm):
             return index.value
-        raise TVMError("Shuffle: machine code needs constant lane numbers")
+        raise CheckError("Shuffle: machine code needs constant lane numbers")
 
     def _joined(self, parts: Sequence[tuple[str, int]], element: str) -> tuple[str, int]:
         """Vectors one after the other, as one vector."""
@@ -490,7 +490,7 @@ class ExprEmitter(TirFunctor[str, None]):
             return self.call_global(op)
         rule = self.rule_of(op.op)
         if rule is None:
-            raise TVMError(
+            raise CheckError(
                 message(
                     f"machine code for {op.op.name}",
                     found="the LLVM backend has no rule for this operator",

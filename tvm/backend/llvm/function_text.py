@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from typing import Final
 
-from tvm.error import TVMError, message
+from tvm.error import CheckError, message
 from tvm.support.naming import NameTable
 
 from .module_text import ModuleText, Signature
@@ -53,7 +53,7 @@ class FunctionText:
     def add_attribute(self, word: str) -> None:
         """Give the function an attribute of its own, such as `aarch64_pstate_sm_body`."""
         if not word.replace("_", "").isalnum() or not word.isascii():
-            raise TVMError(
+            raise CheckError(
                 message(
                     f"attribute {word!r} of a function",
                     found="no word of LLVM's",

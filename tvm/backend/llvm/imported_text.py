@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from tvm.error import TVMError, message
+from tvm.error import CheckError, message
 
 from . import jit
 from .module_text import FOREIGN_MARK
@@ -27,7 +27,7 @@ def with_imports(text: str, imported: Sequence[str], machine: jit.Machine) -> st
         try:
             module.link_in(jit.parse(_content(code), machine))
         except (RuntimeError, OSError) as err:
-            raise TVMError(
+            raise CheckError(
                 message(
                     "pragma_import_llvm",
                     found=str(err).strip(),

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Final
 
 from tvm.backend.operands import integer_operand
-from tvm.error import DTypeError, TVMError, message
+from tvm.error import CheckError, DTypeError, message
 from tvm.ir.expr import GlobalVar, PrimExpr
 from tvm.ir.op import Op
 from tvm.support.dtype import DataType
@@ -77,7 +77,7 @@ def _library(c_name: str) -> Rule:
 
 def _each_lane(emit: StmtEmitter, c_name: str, dtype: DataType, values: Sequence[str]) -> str:
     if dtype.is_scalable:
-        raise TVMError(f"{c_name} on scalable vectors; legal: after tir.LowerIntrin")
+        raise CheckError(f"{c_name} on scalable vectors; legal: after tir.LowerIntrin")
     element = element_type(dtype)
     name = c_name + ("f" if dtype.bits == 32 else "")
     params = ", ".join([element] * len(values))
@@ -440,7 +440,7 @@ def _struct_place(emit: StmtEmitter, op: e.Call) -> tuple[FieldPlace, str]:
     if isinstance(number, e.IntImm) and number.value in fields:
         field = fields[StructField(number.value)]
     if field is None:
-        raise TVMError(
+        raise CheckError(
             message(
                 f"access of struct field {number}",
                 found="no such field",
@@ -501,7 +501,7 @@ def _stack_alloca(emit: StmtEmitter, op: e.Call) -> str:
     item, count = op.args
     size = _layout(emit).item_bytes(item.value)
     if size is None:
-        raise TVMError(
+        raise CheckError(
             message(
                 f"tvm_stack_alloca of {item.value!r}",
                 found="no such item",
@@ -542,7 +542,7 @@ def _call_extern(emit: StmtEmitter, op: e.Call) -> str:
 def _call_llvm(emit: StmtEmitter, op: e.Call) -> str:
     name, args = op.args[0], op.args[1:]
     if not isinstance(name, e.StringImm):
-        raise TVMError(
+        raise CheckError(
             message(
                 "call of an LLVM intrinsic by number",
                 found=f"{name}",
@@ -592,7 +592,7 @@ def _call_packed(emit: StmtEmitter, op: e.Call) -> str:
     """Look the function up once, then call it through the registry's object."""
     name, stack, begin, end = op.args[:4]
     if not isinstance(name, e.StringImm):
-        raise TVMError(
+        raise CheckError(
             message(
                 "call of a packed function",
                 found=f"{name} of type {name.dtype} as its name",

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from types import ModuleType
 from typing import Any
 
-from tvm.error import InternalError, TVMError, message
+from tvm.error import CheckError, InternalError, TVMError, message
 from tvm.ffi import library
 from tvm.support.apart import hearing_signals
 from tvm.target.cpu_model import arch_of_triple, is_tabulated
@@ -115,7 +115,7 @@ def _target_machine(machine: Machine) -> Any:
         try:
             target = llvm.Target.from_triple(machine.triple or llvm.get_process_triple())
         except RuntimeError as err:
-            raise TVMError(
+            raise CheckError(
                 message(
                     f"machine code for {machine.triple!r}",
                     found=str(err).strip(),
@@ -320,7 +320,7 @@ def _emit_apart(
               machine.float_abi]  # fmt: skip
     answer = ask("tvm.backend.llvm.compile_worker", fields, text.encode(), seconds)
     if answer.reason:
-        raise TVMError(
+        raise CheckError(
             message(
                 "compile " + ", ".join(unusual) if unusual else "machine code for a CPU",
                 found=answer.reason,
@@ -396,7 +396,7 @@ def _link_here(
         try:
             tracker = builder.link(_engine, name)
         except RuntimeError as err:
-            raise TVMError(
+            raise CheckError(
                 message(
                     "link compiled code",
                     found=str(err).strip(),

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from tvm.error import InternalError, TVMError, message
+from tvm.error import CheckError, InternalError, message
 from tvm.ir.expr import PrimExpr
 from tvm.support.dtype import DataType
 from tvm.tir import expr as e
@@ -45,7 +45,7 @@ class MemoryEmitter(ExprEmitter):
 
     def _refuse_volatile(self, buffer: Buffer, what: str) -> None:
         if buffer.data in self.volatile:
-            raise TVMError(
+            raise CheckError(
                 message(
                     f"The masked {what} intrinsic does not support declaring {what} as volatile.",
                     found=f"volatile_scope around buffer {buffer.name}",
@@ -347,7 +347,7 @@ class MemoryEmitter(ExprEmitter):
     def _places(self, buffer: Buffer, index: PrimExpr) -> str:
         """The addresses of several elements."""
         if buffer.dtype.lanes != 1:
-            raise TVMError(
+            raise CheckError(
                 message(
                     f"access of buffer {buffer.name} with scattered vector indices",
                     found=f"elements of {buffer.dtype}",

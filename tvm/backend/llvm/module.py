@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from tvm.error import TVMError, message
+from tvm.error import CheckError, message
 from tvm.ffi import library
 from tvm.ir.host_tensor import HostTensor
 from tvm.ir.module import IRModule
@@ -103,7 +103,7 @@ class LLVMModule(Module):
 
     def _link(self) -> jit.Linked:
         if not is_host(self.machine):
-            raise TVMError(
+            raise CheckError(
                 message(
                     "call of a compiled function",
                     found=f"code for {self.machine.triple}",
@@ -112,7 +112,7 @@ class LLVMModule(Module):
             )
         imports, missing = self._imports_of_code()
         if missing:
-            raise TVMError(
+            raise CheckError(
                 message(
                     "link compiled code",
                     found=f"unknown external function {', '.join(missing)}",

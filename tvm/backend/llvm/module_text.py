@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from tvm.error import TVMError, message
+from tvm.error import CheckError, message
 from tvm.runtime.imports import CONTEXT
 from tvm.support.naming import NameTable
 from tvm.target.cpu_model import named_cpu
@@ -74,7 +74,7 @@ class ModuleText:
             return
         known = self.declares.setdefault(name, line)
         if known != line and known.split("(")[0] != line.split("(")[0]:
-            raise TVMError(
+            raise CheckError(
                 message(
                     f"call external function {name}",
                     found=f"two forms of it: {known} and {line}",

@@ -12,7 +12,7 @@ from collections.abc import Callable, Container
 from typing import Final, NamedTuple
 
 from tvm.backend.operands import require_run_once
-from tvm.error import TVMError, message
+from tvm.error import CheckError, message
 from tvm.ir.expr import GlobalVar, PrimExpr
 from tvm.ir.op import Op
 from tvm.ir.span import Span
@@ -202,7 +202,7 @@ class StmtEmitter(MemoryEmitter):
     def visit_attr_stmt_(self, op: s.AttrStmt) -> None:
         if op.attr_key in ("thread_extent", "virtual_thread"):
             name = op.node.var.name if isinstance(op.node, e.IterVar) else str(op.node)
-            raise TVMError(
+            raise CheckError(
                 message(
                     f"machine code for a loop bound to {name}",
                     found="CPUs have no such threads",
@@ -357,7 +357,7 @@ class StmtEmitter(MemoryEmitter):
 
     def visit_for_(self, op: s.For) -> None:
         if op.kind is s.ForKind.THREAD_BINDING:
-            raise TVMError(
+            raise CheckError(
                 message(
                     f"machine code for loop {op.loop_var.name}",
                     found="it is bound to GPU threads",
@@ -504,7 +504,7 @@ class StmtEmitter(MemoryEmitter):
     def jump(self, to_next: bool) -> None:
         """Leave the innermost loop, or go to its next iteration."""
         if not self._loops:
-            raise TVMError("break_loop and continue_loop need a serial loop around them")
+            raise CheckError("break_loop and continue_loop need a serial loop around them")
         loop = self._loops[-1]
         self.out.line(f"br label %{loop.next_label if to_next else loop.exit_label}")
         self.unreachable_from_here()
@@ -587,7 +587,7 @@ class StmtEmitter(MemoryEmitter):
 
     def visit_allocate_const_(self, op: s.AllocateConst) -> None:
         if op.data is None:
-            raise TVMError(
+            raise CheckError(
                 message(
                     f"constant {op.buffer_var.name}",
                     found="it names a place in the module's constants",
@@ -611,7 +611,7 @@ class StmtEmitter(MemoryEmitter):
         self.narrow.calls()
         signature = self.module.signatures.get(name)
         if signature is None:
-            raise TVMError(
+            raise CheckError(
                 message(
                     f"call of {name}",
                     found="no such function in the module",
@@ -620,7 +620,7 @@ class StmtEmitter(MemoryEmitter):
                 )
             )
         if len(args) != len(signature.params):
-            raise TVMError(
+            raise CheckError(
                 message(
                     f"call of {name} with {len(args)} arguments",
                     found=f"a function of {len(signature.params)}",

@@ -45,6 +45,7 @@ _KINDS: Final[dict[str, Callable[[], dict[Mutator, float]]]] = {
     "avx512": _cpu,
     "asimd": _cpu,
     "dotprod": _cpu,
+    "rvv": _cpu,
     "hexagon": _cpu,
     "c": _micro,
     "cuda": _gpu,

@@ -72,6 +72,7 @@ _KINDS: Final[dict[str, Callable[[], list[Postproc]]]] = {
     "avx512": _cpu_tensorized,
     "asimd": _cpu_tensorized,
     "dotprod": _cpu_tensorized,
+    "rvv": _cpu_tensorized,
     "hexagon": _hexagon,
     "cuda": _cuda,
     "cuda-tensorcore": _tensor_core,

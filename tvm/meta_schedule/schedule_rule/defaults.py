@@ -6,6 +6,8 @@ from collections.abc import Callable
 from typing import Final
 
 from tvm.meta_schedule.base import unknown_kind
+from tvm.target.target import Target
+from tvm.tir.tensor_intrin.riscv_cpu import register_rvv_isa_intrinsics
 
 from .add_rfactor import AddRFactor
 from .apply_custom_rule import ApplyCustomRule
@@ -28,10 +30,12 @@ _VECTOR_LOADS: Final = [1, 2, 3, 4, 8, 16]
 _DYNAMIC: Final = "shared.dyn"
 
 
-def default_rules(kind: str) -> list[ScheduleRule]:
-    """New rules of a kind."""
+def default_rules(kind: str, target: Target | None = None) -> list[ScheduleRule]:
+    """New rules of a kind; those of "rvv" are for `target`, or for the target in scope."""
+    if kind == "rvv":
+        return _rvv(target)
     if kind not in _KINDS:
-        raise unknown_kind("kind of schedule rules", kind, sorted(_KINDS))
+        raise unknown_kind("kind of schedule rules", kind, sorted([*_KINDS, "rvv"]))
     return _KINDS[kind]()
 
 
@@ -54,16 +58,26 @@ def _cpu(
     return [
         *_cpu_inline(),
         AddRFactor(max_jobs_per_core=jobs, max_innermost_factor=innermost),
-        *[
-            MultiLevelTilingWithIntrin(
-                intrin, "SSRSRS", max_innermost_factor=innermost, reuse_write=_CPU_WRITE
-            )
-            for intrin in intrins
-        ],
+        *[_by_intrin(intrin, innermost) for intrin in intrins],
         MultiLevelTiling("SSRSRS", max_innermost_factor=innermost, reuse_write=_CPU_WRITE),
         ParallelizeVectorizeUnroll(jobs, innermost, list(steps), unroll_explicit=True),
         RandomComputeLocation(),
     ]
+
+
+def _by_intrin(intrin: str, innermost: int) -> ScheduleRule:
+    return MultiLevelTilingWithIntrin(
+        intrin, "SSRSRS", max_innermost_factor=innermost, reuse_write=_CPU_WRITE
+    )
+
+
+def _rvv(target: Target | None) -> list[ScheduleRule]:
+    """RISC-V with vectors: dot products as long as the target's registers, and shorter ones."""
+    known = target or Target.current(allow_none=False)
+    assert known is not None, "there is one in scope, or it was refused"
+    lengths = register_rvv_isa_intrinsics(known)
+    before, after = _cpu()[:-3], _cpu()[-3:]
+    return [*before, *[_by_intrin(name, length) for name, length in lengths.items()], *after]
 
 
 def _hexagon() -> list[ScheduleRule]:

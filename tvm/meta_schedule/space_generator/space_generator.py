@@ -53,7 +53,7 @@ class SpaceGenerator(Component):
         if context.target is not None:
             kind = rule_kind(context.target)
             if self.sch_rules is None:
-                self.sch_rules = default_rules(kind)
+                self.sch_rules = default_rules(kind, context.target)
             if self.postprocs is None:
                 self.postprocs = default_postprocs(kind)
             if self.mutator_probs is None:

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from tvm.error import TVMError, message
+from tvm.error import CheckError, message
 from tvm.ffi.object import Object
 from tvm.ir.access_path import AccessPath
 from tvm.support.dtype import DataType
 from tvm.support.suggest import did_you_mean
 
 
-class InvalidNameError(TVMError, ValueError):
+class InvalidNameError(CheckError, ValueError):
     """A name that Python has no use for."""
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tvm.error import TVMError
+from tvm.error import CheckError
 from tvm.support.compiled import mypyc_attr
 from tvm.tir import expr as e
 from tvm.tir import stmt as s
@@ -13,7 +13,7 @@ from tvm.tir.op.builtin import effect_of
 
 
 @mypyc_attr(native_class=False)
-class ImpureFunctionError(TVMError, AssertionError):
+class ImpureFunctionError(CheckError, AssertionError):
     """A function that should have no effects has one."""
 
 

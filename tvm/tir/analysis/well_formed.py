@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
-from tvm.error import TVMError
+from tvm.error import CheckError
 from tvm.ir.expr import PrimExpr, Range
 from tvm.ir.module import IRModule
 from tvm.tir import expr as e
@@ -15,7 +15,7 @@ from tvm.tir.function import PrimFunc
 from tvm.tir.functor import StmtExprVisitor
 
 
-class IllFormedError(TVMError, ValueError):
+class IllFormedError(CheckError, ValueError):
     """A program that breaks a rule of the language."""
 
 

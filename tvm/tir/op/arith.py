@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
-from tvm.error import DTypeError, TVMError
+from tvm.error import CheckError, DTypeError
 from tvm.ir.expr import OPERATORS, PrimExpr
 from tvm.ir.span import Span
 from tvm.support.compiled import mypyc_attr
@@ -204,7 +204,7 @@ def _refuse_zero(op: str, b: PrimExpr) -> None:
 
 
 @mypyc_attr(native_class=False)
-class DivisionByZeroError(TVMError, ZeroDivisionError):
+class DivisionByZeroError(CheckError, ZeroDivisionError):
     """An integer division whose divisor is the literal zero."""
 
 

@@ -6,7 +6,7 @@ import importlib
 from collections.abc import Mapping
 from typing import Any, Final
 
-from tvm.error import TVMError, message
+from tvm.error import CheckError, message
 from tvm.ir.expr import PrimExpr
 from tvm.ir.type import PointerType, PrimType
 from tvm.runtime import Module
@@ -135,7 +135,7 @@ def _compile(func: Any, signature: dict[str, str], constants: dict[str, Any]) ->
     try:
         compiler: Any = importlib.import_module("triton.compiler")
     except ImportError as err:
-        raise TVMError(
+        raise CheckError(
             message("compile a Triton kernel", found="no package triton", legal="install triton")
         ) from err
     target = None

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final, Literal
 
-from tvm.error import TVMError, message
+from tvm.error import CheckError, message
 from tvm.ffi import register_global_func
 from tvm.tir.expr import PrimExpr
 from tvm.tir.function import PrimFunc
@@ -143,7 +143,7 @@ def _loaded(
             return rows, columns, shared_32x16_to_ldmatrix_32x16_layout, lambda _, stride: stride
         offset = _columns_first(16) if is_b else _rows_first(16)
         return rows, columns, shared_16x32_to_ldmatrix_32x16_layout, offset
-    raise TVMError(
+    raise CheckError(
         message(
             "get_ldmatrix_intrin: load a tile for mma",
             found=f"k_dim={k_dim}, dtype={dtype}, matrix {matrix_name}, transposed={transposed}",
@@ -265,14 +265,14 @@ def _factor_layouts(
     if k_dim == 32:
         along, down = shared_16x32_to_ldmatrix_32x16_layout, shared_32x16_to_ldmatrix_32x16_layout
         return along, along if b_transposed else down
-    raise TVMError(
+    raise CheckError(
         message("get_mma_intrin: multiply tiles", found=f"k_dim={k_dim}", legal="k_dim 16 or 32")
     )
 
 
 def _known(dtype: str) -> str:
     if dtype not in _PTX:
-        raise TVMError(
+        raise CheckError(
             message("get_mma_intrin: multiply tiles", found=dtype, legal=", ".join(_PTX))
         )
     return dtype

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
-from tvm.error import TVMError, message
+from tvm.error import CheckError, message
 from tvm.tir.expr import IntImm, PrimExpr
 from tvm.tir.function import PrimFunc
 from tvm.tir.intrin_registry import register_own
@@ -116,7 +116,7 @@ def _layouts(
             return (shared_16x16_to_local_64x4_layout_A,
                     thread_id_shared_access_64x4_to_16x16_layout_A)  # fmt: skip
         return shared_16x16_to_local_64x4_layout_B, thread_id_shared_access_64x4_to_16x16_layout_B
-    raise TVMError(message("a tile for mfma", found=f"k_dim={k_dim}", legal="k_dim 4 or 16"))
+    raise CheckError(message("a tile for mfma", found=f"k_dim={k_dim}", legal="k_dim 4 or 16"))
 
 
 # --- the steps of a product ---

@@ -16,7 +16,7 @@ import inspect
 from collections.abc import Callable
 from typing import Any, Final
 
-from tvm.error import TVMError, message
+from tvm.error import CheckError, message
 from tvm.ir.module import IRModule
 from tvm.ir.transform import ModulePass, Pass, PassContext, PassInfo, declare_module_pass
 from tvm.tir.function import PrimFunc
@@ -50,7 +50,7 @@ def _named_pass(name: str, given: Any) -> Pass:
                 try:
                     functions[var] = rule(func, mod, ctx)
                 except Exception as err:
-                    raise TVMError(
+                    raise CheckError(
                         message(
                             f"custom pass {name!r}",
                             found=f"{type(err).__name__}: {err}",

@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from tvm.arith.analyzer import Analyzer
-from tvm.error import TVMError, message
+from tvm.error import CheckError, message
 from tvm.ir.expr import PrimExpr, Range
 from tvm.ir.module import IRModule
 from tvm.ir.node import with_fields
@@ -45,7 +45,7 @@ STAGE, ORDER = "software_pipeline_stage", "software_pipeline_order"
 ASYNC = "software_pipeline_async_stages"
 
 
-class PipelineError(TVMError, ValueError):
+class PipelineError(CheckError, ValueError):
     """The annotations of a loop do not describe a pipeline of its statements."""
 
 

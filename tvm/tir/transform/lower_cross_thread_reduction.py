@@ -24,7 +24,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, NoReturn
 
-from tvm.error import TVMError, message
+from tvm.error import CheckError, message
 from tvm.ir.expr import PrimExpr
 from tvm.ir.module import IRModule
 from tvm.ir.node import with_fields
@@ -44,7 +44,7 @@ from .pass_form import tir_pass
 THREADS: Final = ("threadIdx.x", "threadIdx.y", "threadIdx.z")
 
 
-class CrossThreadError(TVMError, ValueError):
+class CrossThreadError(CheckError, ValueError):
     """A reduction is bound to threads in a way that they cannot carry out together."""
 
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from typing import Final, NoReturn
 
-from tvm.error import TVMError, message
+from tvm.error import CheckError, message
 from tvm.ir.expr import PrimExpr
 from tvm.ir.module import IRModule
 from tvm.ir.node import with_fields
@@ -31,7 +31,7 @@ from .pass_form import tir_pass
 MARK: Final = "tir.manifest_shared_memory_local_stage"
 
 
-class StageError(TVMError, ValueError):
+class StageError(CheckError, ValueError):
     """A block is marked that cannot copy by way of registers."""
 
 

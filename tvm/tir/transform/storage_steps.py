@@ -121,13 +121,11 @@ class Steps(StmtExprVisitor):
                 data = node.buffer.data if isinstance(node, e.BufferLoad) else node
                 if isinstance(data, e.Var):
                     self.fixed.add(data)
-        value = s.Evaluate(op.value)
-        step = Step(value, self._threads)
-        self._open.append(step)
-        self.visit_expr(op.value)
-        self._open.pop()
-        if step.used:
-            self.timeline.append((step, Steps.WHOLE))
+        self._leaf(s.Evaluate(op.value))
+        self.visit_stmt(op.body)
+
+    def visit_attr_stmt_(self, op: s.AttrStmt) -> None:
+        self._leaf(s.Evaluate(op.value))  # what it says of memory is no access to it
         self.visit_stmt(op.body)
 
     def visit_allocate_(self, op: s.Allocate) -> None:
