@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TypeVar
 
 from tvm.ffi.library import is_loaded, library
-from tvm.support.frozen import FrozenMap
+from tvm.support.frozen import FrozenArray, FrozenMap
 
 T = TypeVar("T")
 K = TypeVar("K")
@@ -30,7 +30,7 @@ def _is_ffi(kind: str, instance: object) -> bool:
     return is_loaded() and isinstance(instance, getattr(library(), kind))
 
 
-class Array(tuple[T, ...], metaclass=_ArrayClass):
+class Array(FrozenArray[T], metaclass=_ArrayClass):
     """A sequence that does not change; every tuple is one."""
 
     __slots__ = ()

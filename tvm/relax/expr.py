@@ -19,6 +19,7 @@ from tvm.ir.node import Field, Node, fields, register_nodes
 from tvm.ir.op import Op
 from tvm.ir.span import Span, ambient_span
 from tvm.support.dtype import DataType
+from tvm.support.frozen import FrozenArray
 from tvm.support.lazy import lazy_names
 from tvm.tir.expr import FloatImm, IntImm
 
@@ -126,7 +127,9 @@ class Tuple(ExprWithOp):
                 message("a tuple has a list of fields", found=f"{fields!r}",
                         legal="a list or a tuple of expressions")
             )  # fmt: skip
-        self.fields: Final = tuple([convert_to_expr(field) for field in fields])
+        self.fields: Final[tuple[RelaxExpr, ...]] = FrozenArray(
+            [convert_to_expr(field) for field in fields]
+        )
         infos = [field.struct_info_ for field in self.fields]
         known = [info for info in infos if info is not None]
         self.struct_info_ = TupleStructInfo(known) if len(known) == len(infos) else None
@@ -270,11 +273,11 @@ class Call(ExprWithOp):
                 )
             )
         self.op: Final = op
-        self.args: Final = tuple(
+        self.args: Final[tuple[RelaxExpr, ...]] = FrozenArray(
             [arg if isinstance(arg, RelaxExpr) else convert_to_expr(arg) for arg in args]
         )
         self.attrs: Final = attrs
-        self.sinfo_args: Final[tuple[StructInfo, ...]] = tuple(sinfo_args) if sinfo_args else ()
+        self.sinfo_args: Final[tuple[StructInfo, ...]] = FrozenArray(sinfo_args or ())
         self.struct_info_ = None
         self.span = ambient_span() if span is None else span
 
@@ -435,7 +438,9 @@ class Function(BaseFunc, ExprWithOp):
         attrs: DictAttrs | Mapping[str, object] | None = None,
         span: Span | None = None,
     ) -> None:
-        self.params: Final = expect_all(Var, params, 0, "relax.Function")
+        self.params: Final[tuple[Var, ...]] = FrozenArray(
+            expect_all(Var, params, 0, "relax.Function")
+        )
         expect(RelaxExpr, body, 1, "relax.Function")
         self.body: Final = as_seq(body)
         infos = _param_infos(self.params)

@@ -15,6 +15,7 @@ from tvm.ir.global_info import VDevice
 from tvm.ir.node import Field, fields, register_nodes
 from tvm.ir.span import Span
 from tvm.support.dtype import DataType
+from tvm.support.frozen import FrozenArray
 from tvm.tir.expr import INT64, Cast, FloatImm, IntImm, as_expr, make_const
 
 from .base_expr import ExprWithOp, expect, expect_all
@@ -57,7 +58,7 @@ class ShapeExpr(ExprWithOp):
     FIELDS: ClassVar[tuple[Field, ...]] = fields("values", "struct_info_~", "span~")
 
     def __init__(self, values: Sequence[PrimExpr | int], span: Span | None = None) -> None:
-        self.values: Final = tuple([dim(value) for value in values])
+        self.values: Final[tuple[PrimExpr, ...]] = FrozenArray([dim(value) for value in values])
         self.struct_info_ = ShapeStructInfo(self.values)
         self.span = span
 
@@ -139,7 +140,9 @@ class ShapeStructInfo(RelaxStructInfo):
         ndim: int = -1,
         span: Span | None = None,
     ) -> None:
-        extents = None if values is None else tuple([dim(v, "ShapeStructInfo") for v in values])
+        extents: tuple[PrimExpr, ...] | None = None
+        if values is not None:
+            extents = FrozenArray([dim(v, "ShapeStructInfo") for v in values])
         if extents is not None and ndim != -1:
             raise ValueError(
                 f"ShapeStructInfo: cannot both specify values ({len(extents)} of them) and "
@@ -260,7 +263,9 @@ class TupleStructInfo(RelaxStructInfo):
     FIELDS: ClassVar[tuple[Field, ...]] = fields("fields", "span~")
 
     def __init__(self, fields: Sequence[StructInfo], span: Span | None = None) -> None:
-        self.fields: Final = expect_all(StructInfo, fields, 0, "relax.TupleStructInfo")
+        self.fields: Final[tuple[StructInfo, ...]] = FrozenArray(
+            expect_all(StructInfo, fields, 0, "relax.TupleStructInfo")
+        )
         self.span = span
 
 

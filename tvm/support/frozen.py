@@ -1,9 +1,10 @@
-"""A dict that never changes, for the maps held by IR nodes."""
+"""Maps and sequences that never change, as IR nodes hold them."""
 
 from __future__ import annotations
 
-from typing import NoReturn, TypeVar
+from typing import Any, NoReturn, TypeVar
 
+T = TypeVar("T")
 K = TypeVar("K")
 V = TypeVar("V")
 
@@ -25,6 +26,31 @@ class FrozenMap(dict[K, V]):
 
     def __reduce__(self) -> tuple[type, tuple[dict[K, V]]]:
         return (FrozenMap, (dict(self),))
+
+
+class FrozenArray(tuple[T, ...]):
+    """A tuple that lists can be added to, as scripts do: `data.shape[:-1] + [n]`.
+
+    For fields that scripts build on. Looking one value up takes longer than in a plain tuple, so
+    fields that every pass reads all the time stay tuples.
+    """
+
+    __slots__ = ()
+
+    def __add__(self, other: Any) -> Any:
+        return type(self)((*self, *other)) if _is_sequence(other) else NotImplemented
+
+    def __radd__(self, other: Any) -> Any:
+        return type(self)((*other, *self)) if _is_sequence(other) else NotImplemented
+
+    def __getitem__(self, index: Any) -> Any:
+        found = tuple.__getitem__(self, index)
+        return type(self)(found) if type(index) is slice else found
+
+
+def _is_sequence(value: object) -> bool:
+    """A list or a tuple, or a container of the runtime's, which lists its values; no text."""
+    return isinstance(value, (list, tuple)) or type(value).__name__ == "Array"
 
 
 EMPTY_MAP: FrozenMap[str, object] = FrozenMap()

@@ -9,7 +9,7 @@ from tvm.error import CheckError, DTypeError, message
 from tvm.ir.expr import OPERATORS, ExprOp, PrimExpr, PrimExprConvertible
 from tvm.ir.node import Field, Node, fields, register_nodes
 from tvm.support.dtype import DataType
-from tvm.support.frozen import FrozenMap
+from tvm.support.frozen import FrozenArray, FrozenMap
 from tvm.support.registry import Registry
 from tvm.tir.buffer import Buffer, DataProducer
 from tvm.tir.expr import IterVar, ProducerLoad, Reduce, as_expr
@@ -86,7 +86,7 @@ class Tensor(DataProducer):
     def __init__(
         self, shape: Sequence[Any], dtype: DataType | str, op: Operation, value_index: int
     ) -> None:
-        self.shape: Final[tuple[PrimExpr, ...]] = tuple([as_expr(e) for e in shape])
+        self.shape: Final[tuple[PrimExpr, ...]] = FrozenArray([as_expr(e) for e in shape])
         self.dtype: Final = DataType(dtype)
         self.op: Final = op
         self.value_index: Final = value_index
@@ -106,7 +106,7 @@ class Tensor(DataProducer):
     @property
     def axis(self) -> tuple[IterVar, ...]:
         """The axes of the operation that makes it."""
-        return tuple(getattr(self.op, "axis", ()))
+        return FrozenArray(getattr(self.op, "axis", ()))
 
     def get_dtype(self) -> DataType:
         return self.dtype
@@ -221,7 +221,7 @@ class PlaceholderOp(Operation):
 
     def __init__(self, name: str, shape: Sequence[Any], dtype: DataType | str) -> None:
         self._label(name, "", None)
-        self.shape: Final[tuple[PrimExpr, ...]] = tuple([as_expr(e) for e in shape])
+        self.shape: Final[tuple[PrimExpr, ...]] = FrozenArray([as_expr(e) for e in shape])
         self.dtype: Final = DataType(dtype)
         self._outputs = (Tensor(self.shape, self.dtype, self, 0),)
 
@@ -246,11 +246,11 @@ class ComputeOp(BaseComputeOp):
         self, name: str, tag: str, attrs: Attrs | None, axis: Sequence[IterVar], body: Sequence[Any]
     ) -> None:
         self._label(name, tag, attrs)
-        self.axis = tuple(axis)
-        self.body: Final[tuple[PrimExpr, ...]] = tuple([as_expr(e) for e in body])
+        self.axis = FrozenArray(axis)
+        self.body: Final[tuple[PrimExpr, ...]] = FrozenArray([as_expr(e) for e in body])
         _check_body(name, self.body)
         first = self.body[0]
-        self.reduce_axis = first.axis if isinstance(first, Reduce) else ()
+        self.reduce_axis = FrozenArray(first.axis if isinstance(first, Reduce) else ())
         shape = [iv.dom.extent for iv in self.axis if iv.dom is not None]
         self._outputs = tuple([Tensor(shape, e.dtype, self, i) for i, e in enumerate(self.body)])
 

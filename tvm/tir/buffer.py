@@ -12,6 +12,7 @@ from tvm.ir.span import Span
 from tvm.ir.type import PointerType, PrimType
 from tvm.support.compiled import mypyc_attr
 from tvm.support.dtype import DataType
+from tvm.support.frozen import FrozenArray
 
 from .expr import INT32, BufferLoad, Call, ExprLike, IntImm, Ramp, Var, as_expr
 from .stmt import BufferRegion, BufferStore
@@ -65,8 +66,8 @@ class Buffer(Node):
             )
         self.data: Final = data
         self.dtype: Final = DataType(dtype)
-        self.shape: Final[tuple[PrimExpr, ...]] = tuple([as_expr(e) for e in shape])
-        self.strides: Final[tuple[PrimExpr, ...]] = tuple([as_expr(e) for e in strides])
+        self.shape: Final[tuple[PrimExpr, ...]] = FrozenArray([as_expr(e) for e in shape])
+        self.strides: Final[tuple[PrimExpr, ...]] = FrozenArray([as_expr(e) for e in strides])
         offset = IntImm(self._index_dtype(), 0) if elem_offset is None else as_expr(elem_offset)
         self.elem_offset: Final[PrimExpr] = offset
         self.name: Final = name

@@ -11,7 +11,7 @@ from tvm.ir.function import BaseFunc, as_attrs
 from tvm.ir.node import Field, fields, register_nodes
 from tvm.ir.span import Span
 from tvm.ir.type import VOID_TYPE, FuncType, Type
-from tvm.support.frozen import FrozenMap
+from tvm.support.frozen import FrozenArray, FrozenMap
 from tvm.support.lazy import lazy_names
 
 from .buffer import Buffer
@@ -70,7 +70,7 @@ class PrimFunc(BaseFunc):
         unknown = [var.name for var in buffers if not any(var is p for p in names)]
         if unknown:
             raise CheckError(f"PrimFunc: buffer_map names {unknown[0]!r}, which is no parameter")
-        self.params: Final = tuple(names)
+        self.params: Final[tuple[Var, ...]] = FrozenArray(names)
         self.body: Final = body
         self.ret_type: Final[Type] = VOID_TYPE if ret_type is None else ret_type
         self.buffer_map: Final[FrozenMap[Var, Buffer]] = FrozenMap(buffers)

@@ -20,6 +20,7 @@ from tvm.error import CheckError, ShapeError
 from tvm.ir.expr import PrimExpr, Range
 from tvm.ir.node import Field, Node, fields, register_nodes
 from tvm.support.dtype import DataType
+from tvm.support.frozen import FrozenArray
 
 from .expr import (
     Add,
@@ -73,8 +74,10 @@ class IndexMap(Node):
         final_indices: Sequence[PrimExpr | int],
         inverse_index_map: IndexMap | None = None,
     ) -> None:
-        self.initial_indices: Final = tuple(initial_indices)
-        self.final_indices: Final = tuple([as_expr(i) for i in final_indices])
+        self.initial_indices: Final[tuple[Var, ...]] = FrozenArray(initial_indices)
+        self.final_indices: Final[tuple[PrimExpr, ...]] = FrozenArray(
+            [as_expr(i) for i in final_indices]
+        )
         self.inverse_index_map: Final = inverse_index_map
 
     @staticmethod
