@@ -40,7 +40,7 @@ def test_integers_at_their_limits(dtype: str, low: int, high: int) -> None:
 def test_float_literals() -> None:
     assert tir.FloatImm("float32", 0.1).value == 0.1  # held as Python's float
     assert math.isinf(tir.FloatImm("float16", math.inf).value)
-    with pytest.raises(ValueError, match="Literal value .* exceeds maximum of float16"):
+    with pytest.raises(ValueError, match=r"Literal value .* exceeds maximum of float16"):
         tir.FloatImm("float16", 65505)
     with pytest.raises(TypeError, match="FloatImm: the dtype is int32"):
         tir.FloatImm("int32", 1.0)
