@@ -14,6 +14,7 @@ from tvm.ir import IRModule
 from tvm.relax import op
 from tvm.relax.expr import is_call_of
 from tvm.relax.transform import Quantize
+from tvm.relax.transform.fold_dequantize import FoldDequantize
 from tvm.relax.transform.quantize import Range, layers_of, steps_of
 from tvm.relax.transform.rebuild import all_bindings
 
@@ -61,6 +62,9 @@ def test_changes_to_integers(groups: int) -> None:
     x = np.random.default_rng(1).integers(-64, 192, (4, 4, 5, 5)).astype("float32") / 64
     wanted = run_interp(mod, [x])
     np.testing.assert_allclose(run_interp(after, [x]), wanted, rtol=1e-5, atol=1e-5)
+    assert [c.attrs.out_dtype for c in calls(FoldDequantize()(after), "relax.nn.conv2d")] == [
+        "int32"
+    ]
     far = np.where(x == x.max(), np.float32(100), x)
     np.testing.assert_allclose(run_interp(after, [far]), wanted, rtol=1e-5, atol=1e-5)
     assert Quantize(keep=[1])(mod)["main"] is mod["main"]

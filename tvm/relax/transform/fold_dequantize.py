@@ -20,6 +20,7 @@ from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tvm.ir.expr import RelaxExpr
 from tvm.ir.module import IRModule
@@ -27,7 +28,7 @@ from tvm.ir.transform import PassContext
 from tvm.relax import op
 from tvm.relax.block_builder import BlockBuilder
 from tvm.relax.expr import Call, Constant, Function, Var, is_call_of
-from tvm.relax.struct_info import TensorStructInfo
+from tvm.relax.struct_info import ShapeExpr, TensorStructInfo
 from tvm.relax.transform.dead_code_elimination import remove_unused_bindings
 from tvm.relax.transform.pass_form import relax_pass
 from tvm.relax.transform.rebuild import all_bindings, rewrite_calls
@@ -138,7 +139,7 @@ class _Rules:
     def _is_constant(self, expr: RelaxExpr, depth: int) -> bool:
         """Whether a value is computed from constants."""
         value = self._value(expr)
-        if isinstance(value, Constant):
+        if isinstance(value, (Constant, ShapeExpr)):
             return True
         return (
             depth > 0 and isinstance(value, Call)
@@ -193,10 +194,24 @@ class _Rules:
 
     def _is_byte(self, expr: RelaxExpr) -> bool:
         value = self._value(expr)
+        known = self._known_integers(value, _DEPTH)
+        if known is not None and known.size:
+            return bool(known.min() >= -128 and known.max() <= 255)
         if not is_call_of(value, "relax.astype"):
             return False
         info = info_of(value.args[0])
         return info is not None and str(info.dtype) in ("int8", "uint8")
+
+    def _known_integers(self, expr: RelaxExpr, depth: int) -> NDArray[Any] | None:
+        """The values of a constant, perhaps of another type or shape since."""
+        value = self._value(expr)
+        if isinstance(value, Constant):
+            array: NDArray[Any] = value.data.numpy()
+            return array if array.dtype.kind in "iu" else None
+        if not isinstance(value, Call) or depth == 0:
+            return None
+        moves = is_call_of(value, "relax.astype") or is_call_of(value, "relax.reshape")
+        return self._known_integers(value.args[0], depth - 1) if moves else None
 
 
 def _is_float(expr: RelaxExpr) -> bool:
