@@ -18,6 +18,7 @@ _HOMES = {
         "side_effect": ("side_effect",),
         "undefined_vars": ("undefined_vars",),
         "verify_gpu_code": ("verify_gpu_code",),
+        "verify_lowered": ("verify_lowered",),
         "verify_memory": ("verify_memory",),
         "verify_ssa": ("verify_ssa",),
         "well_formed": ("verify_well_formed",),
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
     from .side_effect import side_effect as side_effect
     from .undefined_vars import undefined_vars as undefined_vars
     from .verify_gpu_code import verify_gpu_code as verify_gpu_code
+    from .verify_lowered import verify_lowered as verify_lowered
     from .verify_memory import verify_memory as verify_memory
     from .verify_ssa import verify_ssa as verify_ssa
     from .well_formed import verify_well_formed as verify_well_formed

@@ -189,10 +189,11 @@ class ArgumentChecks:
 
     def _check_device_id(self, tensor: _Tensor, where: str) -> None:
         """All tensors are on one device of the kind."""
-        number = self._read_field(tensor, "device_id", StructField.TENSOR_DEVICE_ID, "int32")
-        if self.device_id is None:
-            self.device_id = number
+        if self.device_id is None:  # asked again by others, where no name of this one reaches
+            place = StructField.TENSOR_DEVICE_ID
+            self.device_id = builtin.tvm_struct_get(tensor.handle, 0, place, "int32")
             return
+        number = self._read_field(tensor, "device_id", StructField.TENSOR_DEVICE_ID, "int32")
         self._require(
             ops.equal(number, self.device_id), "ArgumentValueError", where,
             "a tensor on device number {}", "all tensors on one device", number,
