@@ -74,10 +74,9 @@ def test_what_is_found_is_named_with_the_pass_that_replaces_it(found: str) -> No
     assert "legal: " in text
 
 
-def test_threads_and_parallel_loops_have_their_side() -> None:
-    verify_lowered(module(loop(s.ForKind.PARALLEL)))
-    with pytest.raises(TVMError, match=r"of kind parallel\n.*\n  legal: .* tir.BindParallelLoops"):
-        verify_lowered(module(loop(s.ForKind.PARALLEL), "cuda"))
+def test_threads_are_those_of_kernels() -> None:
+    for kind in (s.ForKind.SERIAL, s.ForKind.UNROLLED, s.ForKind.PARALLEL):
+        verify_lowered(module(loop(kind)))
     axis = e.IterVar((0, 8), I, e.IterVar.ThreadIndex, "threadIdx.x")
     threads = s.AttrStmt(axis, "thread_extent", 8, store(e.FloatImm("float32", 0.0)))
     verify_lowered(module(threads, "cuda"))

@@ -4,8 +4,8 @@ A function for a backend
 
 - has a `target`, and for parameters scalars and pointers, no buffers;
 - is made of allocations, lets, loops, branches, asserts, stores, evaluated calls and attributes,
-  without blocks; loops are serial, or to be unrolled or vectorized by whoever compiles the code
-  (which may leave them), and on the host parallel;
+  without blocks; loops are serial, to be unrolled or vectorized by whoever compiles the code (which
+  may leave them), or parallel (in a kernel the thread runs them alone);
 - reads and writes flat buffers, with one index, in allocations or behind pointers;
 - has values of types that its target has: bool, integers of at most 64 bits, floats, addresses,
   and vectors of them;
@@ -98,8 +98,6 @@ def _faults_of(
         yield f"a {type(node).__name__}", f"functions after {replaced_by}"
     elif isinstance(node, s.For):
         replaced_by = _GONE_LOOPS.get(node.kind)
-        if node.kind is ForKind.PARALLEL and target.kind.is_gpu:
-            replaced_by = "tir.BindParallelLoops"
         if replaced_by is not None:
             loop = f"loop {node.loop_var.name} of kind {node.kind.name.lower()}"
             yield loop, f"functions after {replaced_by}"
