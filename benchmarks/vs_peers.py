@@ -27,8 +27,9 @@ from benchmarks.compile_time import NETWORKS
 from benchmarks.kernels import CASES
 from benchmarks.networks import THREADS, _alternating, _error, _onnxruntime, _openvino
 from tvm import compile as compile_model
-from tvm import cpu, relax, runtime
+from tvm import cpu, runtime
 from tvm.relax.frontend.onnx import from_onnx
+from tvm.relax.vm import VirtualMachine
 from tvm.target import Target
 
 FIXED = ("three layers", "resnet50", "mobilenet_v2", "bert base", "gpt2 form")
@@ -69,7 +70,7 @@ def measured(row: Row, path: Path, target: Target) -> tuple[list[float | None], 
     model = onnx.load(str(path))
     values = _inputs(model, names) if given is None else given
     start = time.process_time()
-    machine = relax.VirtualMachine(compile_model(from_onnx(model), target), cpu())
+    machine = VirtualMachine(compile_model(from_onnx(model), target), cpu())
     compiled = time.process_time() - start
     ours, other = machine["main"], _openvino(path)
     tensors = [runtime.tensor(value) for value in values]
