@@ -21,7 +21,7 @@ from tests.meta_schedule.workloads import (
 from tvm import meta_schedule as ms
 from tvm.error import TVMError
 from tvm.meta_schedule import search_strategy as S
-from tvm.meta_schedule.mutator import MutateTileSize, PyMutator
+from tvm.meta_schedule.mutator import MutateParallel, MutateTileSize, PyMutator
 from tvm.meta_schedule.postproc import Postproc, PyPostproc
 from tvm.meta_schedule.search_strategy.decision_space import features_of, key_of, random_trace
 from tvm.meta_schedule.search_strategy.surrogate import Surrogate
@@ -302,3 +302,13 @@ def test_samples_are_legal() -> None:
     assert len(found) == 8
     assert all([str(a) for a in c.args_info] == ['TensorInfo("float32", [16, 16])'] * 3
                for c in found)  # fmt: skip
+
+
+def test_rounds_are_full_where_decisions_make_the_same_program() -> None:
+    ctx = context(
+        matmul(32, 32, 32), LLVM, mutator_probs={MutateParallel(max_jobs_per_core=16): 1.0}
+    )
+    ctx.search_strategy = S.EvolutionarySearch(population_size=32, init_min_unmeasured=64)
+    ctx.search_strategy._initialize_with_tune_context(ctx)
+    begin(ctx, 12, 4)
+    assert [len(r) for r in rounds(ctx)] == [4, 4, 4]
