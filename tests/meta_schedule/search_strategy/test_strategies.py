@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,7 @@ from tests.meta_schedule.workloads import (
 from tvm import meta_schedule as ms
 from tvm.error import TVMError
 from tvm.meta_schedule import search_strategy as S
+from tvm.meta_schedule.cost_model import PyCostModel
 from tvm.meta_schedule.mutator import MutateParallel, MutateTileSize, PyMutator
 from tvm.meta_schedule.postproc import Postproc, PyPostproc
 from tvm.meta_schedule.search_strategy.decision_space import features_of, key_of, random_trace
@@ -56,12 +58,14 @@ class NoRecords:
         return False
 
 
-class LikesWideTiles:
+class LikesWideTiles(PyCostModel):
     """A cost model that prefers long inner loops."""
 
     asked = 0
 
-    def predict(self, context: TuneContext, candidates: list[S.MeasureCandidate]) -> Any:
+    def predict(
+        self, context: TuneContext, candidates: Sequence[S.MeasureCandidate]
+    ) -> Any:
         self.asked += len(candidates)
         return np.array([_inner(c.sch) for c in candidates], "float64")
 
