@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import tvm
-from tvm import relax
+from tvm import relax, tir
 from tvm.error import TVMError
 from tvm.ir import IRModule, assert_structural_equal
 from tvm.relax.transform import DataflowUseInplaceCalls
@@ -169,3 +169,23 @@ def test_rejects_an_operator_without_a_kernel() -> None:
 def test_an_opportunity_by_keywords() -> None:
     found = InplaceOpportunity(_binding_idx=2, _arg_idxs=[0, 1])
     assert (found.binding_idx, found.arg_idxs) == (2, (0, 1))
+
+
+def test_kernels_in_place_have_parameters_of_their_own() -> None:
+    @I.ir_module
+    class Twice:
+        @R.function
+        def main(x: R.Tensor((4,), "float32")):
+            with R.dataflow():
+                a = R.exp(x)
+                b = R.negative(a)
+                c = R.multiply(b, x)
+                d = R.multiply(x, c)
+                R.output(d)
+            return d
+
+    mod = DataflowUseInplaceCalls()(Twice)
+    params = [p for f in mod.functions.values() if isinstance(f, tir.PrimFunc) for p in f.params]
+    assert len(set(params)) == len(params) > 2
+    again = tvm.script.from_source(mod.script())
+    tvm.ir.assert_structural_equal(again, mod)

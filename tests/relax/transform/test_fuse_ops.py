@@ -402,3 +402,23 @@ def test_an_item_of_what_is_computed_joins_it():
     assert calls(after)[0] == "fused_split"
     x, w = np.arange(12, dtype="float32").reshape(2, 6), np.eye(3, dtype="float32") * 2
     np.testing.assert_array_equal(np.asarray(interp.run(after, x, w)), x[:, 3:] * 2)
+
+
+def test_a_value_that_a_local_function_captures_is_no_inner_one() -> None:
+    @I.ir_module
+    class Captures:
+        @R.function
+        def main(x: R.Tensor((4,), "float32")):
+            with R.dataflow():
+                a = R.exp(x)
+
+                @R.function
+                def local(z: R.Tensor((4,), "float32")) -> R.Tensor((4,), "float32"):
+                    return R.add(z, a)
+
+                b = R.negative(a)
+                c = local(b)
+                R.output(c)
+            return c
+
+    fused(Captures)

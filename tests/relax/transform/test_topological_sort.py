@@ -3,6 +3,7 @@
 import pytest
 
 from tests.relax.programs import RelaxPassTest
+from tvm import relax
 from tvm.relax.transform import TopologicalSort
 from tvm.script import ir as I
 from tvm.script import relax as R
@@ -112,3 +113,28 @@ def test_rejects(options: dict[str, str], text: str) -> None:
     with pytest.raises(ValueError) as caught:
         TopologicalSort(**options)  # type: ignore[arg-type]
     assert str(caught.value) == text
+
+
+@pytest.mark.parametrize("order", ["depth-first", "breadth-first"])
+@pytest.mark.parametrize("direction", ["from-inputs", "from-outputs"])
+def test_what_a_local_function_captures_stands_before_it(order: str, direction: str) -> None:
+    @I.ir_module
+    class Captures:
+        @R.function
+        def main(x: R.Tensor((4,), "float32"), y: R.Tensor((4,), "float32")):
+            with R.dataflow():
+                a = R.exp(x)
+
+                @R.function
+                def local(z: R.Tensor((4,), "float32")) -> R.Tensor((4,), "float32"):
+                    return R.add(z, a)
+
+                b = R.negative(y)
+                c = local(b)
+                R.output(c)
+            return c
+
+    after = TopologicalSort(order, direction)(Captures)
+    assert relax.analysis.well_formed(after)
+    names = [binding.var.name_hint for binding in after["main"].body.blocks[0].bindings]
+    assert names.index("a") < names.index("local") < names.index("c")

@@ -93,3 +93,14 @@ def test_constants() -> None:
     out = np.zeros(4, "float32")
     interp.run(func, out)
     np.testing.assert_array_equal(out, data)
+
+
+def test_an_extent_may_be_told_by_a_later_parameter() -> None:
+    n = tir.Var("n", "int64")
+    x, y = tir.decl_buffer((n * 6,), "float32", "x"), tir.decl_buffer((n, 6), "float32", "y")
+    func = tir.PrimFunc([x, y], tir.BufferStore(y, tir.BufferLoad(x, [n + 5]), [n - 1, 0]))
+    given, made = np.arange(12, dtype="float32"), np.zeros((2, 6), "float32")
+    interp.run(func, given, made)
+    assert made[1, 0] == 7
+    with pytest.raises(TVMError, match="extent 11 in dimension 0"):
+        interp.run(func, given[:11], made)

@@ -30,7 +30,7 @@ from tvm.support.dtype import DataType
 from tvm.tir.expr import IntImm
 from tvm.tir.function import PrimFunc
 from tvm.tir.op import arith as ops
-from tvm.tir.renew_defs import DefRenewer
+from tvm.tir.renew_defs import DefRenewer, renew_defs
 
 _ELEMENT_BY_ELEMENT = frozenset(
     f"relax.{name}" for name in ("add", "subtract", "multiply", "divide", "nn.silu", "nn.relu")
@@ -193,7 +193,8 @@ def inplace_call(
         )  # fmt: skip
     func = bb.get().functions[kernel]
     assert isinstance(func, PrimFunc), "call_tir calls kernels"
-    own = bb.add_func(_inplace_kernel(func, inplace_indices), f"{kernel.name_hint}_inplace")
+    kernel_in_place = renew_defs(_inplace_kernel(func, inplace_indices))
+    own = bb.add_func(kernel_in_place, f"{kernel.name_hint}_inplace")
     attrs = CallTIRInplaceAttrs(inplace_indices=tuple(int(i) for i in inplace_indices))
     made = Call(
         Op.get("relax.call_tir_inplace"), [own, *legal.args[1:]], attrs, legal.sinfo_args, call.span

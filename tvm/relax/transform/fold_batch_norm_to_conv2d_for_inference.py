@@ -33,7 +33,13 @@ from tvm.relax.expr import (
 )
 from tvm.relax.transform.dead_code_elimination import remove_unused_bindings
 from tvm.relax.transform.pass_form import relax_pass
-from tvm.relax.transform.rebuild import all_bindings, rebuild_seq, vars_used, with_body
+from tvm.relax.transform.rebuild import (
+    all_bindings,
+    rebuild_seq,
+    vars_needed,
+    vars_used,
+    with_body,
+)
 
 
 @relax_pass("FoldBatchnormToConv2D")
@@ -56,7 +62,7 @@ class _Folder:
         self._readers: dict[Var, int] = {}
         for binding in all_bindings(func):
             self._values[binding.var] = binding.value
-            for var in vars_used(binding.value):
+            for var in vars_needed(binding.value):
                 self._readers[var] = self._readers.get(var, 0) + 1
         for var in vars_used(func.body.body):
             self._readers[var] = self._readers.get(var, 0) + 1

@@ -35,7 +35,12 @@ from tvm.relax.struct_info_rules import (
     definable_tir_vars_in_struct_info,
     tir_vars_in_struct_info,
 )
-from tvm.relax.transform.rebuild import replace_operands, sub_exprs, vars_used, with_bindings
+from tvm.relax.transform.rebuild import (
+    replace_operands,
+    sub_exprs,
+    vars_needed,
+    with_bindings,
+)
 from tvm.support.naming import NameTable
 
 PRIMITIVE: Final = {"Primitive": True}
@@ -89,7 +94,7 @@ class Units:
         self.needs: list[list[int]] = []
         self.readers: list[list[int]] = [[] for _ in range(count)]
         for i, binding in enumerate(block.bindings):
-            needs = [place[v] for v in dict.fromkeys(vars_used(binding.value)) if v in place]
+            needs = [place[v] for v in dict.fromkeys(vars_needed(binding.value)) if v in place]
             self.needs.append(needs)
             for source in needs:
                 self.readers[source].append(i)

@@ -8,6 +8,7 @@ from tvm.ir.expr import RelaxExpr
 from tvm.ir.op import Op
 from tvm.ir.span import span_scope
 from tvm.ir.structural import structural_equal
+from tvm.relax.analysis.variables import free_vars
 from tvm.relax.block_builder import BlockBuilder
 from tvm.relax.expr import (
     Binding,
@@ -214,6 +215,11 @@ def sub_exprs(expr: RelaxExpr) -> Iterator[RelaxExpr]:
 def vars_used(expr: RelaxExpr) -> Iterator[Var]:
     """The variables an expression reads, with repeats."""
     return (e for e in sub_exprs(expr) if isinstance(e, Var))
+
+
+def vars_needed(expr: RelaxExpr) -> Iterator[Var]:
+    """As `vars_used`, with what a local function captures."""
+    return iter(free_vars(expr)) if isinstance(expr, Function) else vars_used(expr)
 
 
 def replace_operands(

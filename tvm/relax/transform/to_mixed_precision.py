@@ -43,6 +43,7 @@ from tvm.relax.transform.pass_form import relax_pass
 from tvm.relax.transform.rebuild import (
     all_blocks,
     replace_operands,
+    vars_needed,
     vars_used,
     with_value,
 )
@@ -96,7 +97,7 @@ def _half_only(func: Function) -> set[Var]:
             takes_half = isinstance(block, DataflowBlock) and (
                 isinstance(value, Call) and policy_of(value) == ALWAYS
             )
-            for var in vars_used(value):
+            for var in vars_needed(value):
                 read[var] = read.get(var, True) and takes_half
     read.update((var, False) for var in vars_used(func.body.body))
     return {param for param in func.params if read.get(param)}

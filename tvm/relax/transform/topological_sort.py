@@ -35,6 +35,7 @@ from tvm.relax.transform.rebuild import (
     all_bindings,
     rebuild_seq,
     sub_exprs,
+    vars_needed,
     vars_used,
     with_bindings,
     with_body,
@@ -84,7 +85,7 @@ def _towards(bindings: Sequence[Binding], results: Sequence[Var]) -> list[int]:
     roots += range(len(bindings))  # what leads nowhere
     before = _dependencies(bindings)
     for i, binding in enumerate(bindings):
-        operands = [place[var] for var in vars_used(binding.value) if place.get(var, i) < i]
+        operands = [place[var] for var in vars_needed(binding.value) if place.get(var, i) < i]
         before[i] = list(dict.fromkeys([*operands, *before[i]]))
     found: dict[int, None] = {}
     stack = [(root, False) for root in reversed(roots)]
@@ -106,7 +107,7 @@ def _onwards(bindings: Sequence[Binding], known: Sequence[Var], depth_first: boo
     inputs = {var: len(bindings) + i for i, var in enumerate(known) if var not in inside}
     before = _dependencies(bindings)
     for sources, binding in zip(before, bindings):
-        sources += dict.fromkeys(inputs[v] for v in vars_used(binding.value) if v in inputs)
+        sources += dict.fromkeys(inputs[v] for v in vars_needed(binding.value) if v in inputs)
     missing = [len(sources) for sources in before] + [0] * (len(bindings) + len(known))
     after: dict[int, list[int]] = {}
     for i, sources in enumerate(before):
@@ -156,7 +157,7 @@ def _dependencies(bindings: Sequence[Binding]) -> list[list[int]]:
     symbols: dict[object, int] = {}
     result: list[list[int]] = []
     for i, binding in enumerate(bindings):
-        sources = {makers[var] for var in vars_used(binding.value) if var in makers}
+        sources = {makers[var] for var in vars_needed(binding.value) if var in makers}
         infos = [expr.struct_info_ for expr in sub_exprs(binding.value)]
         for info in [*infos, binding.var.struct_info_]:
             if info is not None:

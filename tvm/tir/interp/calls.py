@@ -73,6 +73,9 @@ class Function:
         for param, place, arg in zip(func.params, self.params, args):
             if param not in self.binders:
                 frame[place] = _as_value(arg, param)
+        for param, arg in zip(func.params, args):
+            if param in self.binders:  # an extent may be told by a later parameter
+                self.binders[param].read_symbols(frame, arg)
         for param, place, arg in zip(func.params, self.params, args):
             if param in self.binders:
                 frame[place] = arg
@@ -144,6 +147,13 @@ class _Binder:
                         legal=f"extent {wanted}",
                     )
                 )
+
+    def read_symbols(self, frame: Frame, arg: Any) -> None:
+        """Bind the variables that are extents of an array of the right rank."""
+        if isinstance(arg, np.ndarray) and arg.ndim >= len(self.shape):
+            for (place, _, kind), extent in zip(self.shape, arg.shape):
+                if place is not None and frame[place] is None:
+                    frame[place] = kind.type(extent)
 
     def bind_argument(self, frame: Frame, arg: Any) -> None:
         """Bind to an array given by the caller, or to an address."""
