@@ -27,6 +27,7 @@ from tvm.relax import transform as relax_transform
 
 from .expr import Call, Constant, If, Let, Tuple, TupleGetItem, Var
 from .function import Function
+from .outside_code import OutsideCode, codegen_of, outside_functions
 from .to_relax_types import NotFirstOrder, Symbols, lowered
 from .traverse import children
 
@@ -49,8 +50,9 @@ class _Scope:
 class _Translator:
     """The functions of one module on their way to Relax."""
 
-    def __init__(self, mod: IRModule) -> None:
+    def __init__(self, mod: IRModule, outside: OutsideCode) -> None:
         self.mod = mod
+        self.outside = outside
         self.bb = relax.BlockBuilder()
         self.names: dict[str, GlobalVar] = {}
         self.open: list[Function] = []  # those that are being written in place of a call
@@ -146,6 +148,8 @@ class _Translator:
             return self.result(lowered(self.bb, expr, [self.operand(arg) for arg in args]))
         callee = scope.values[id(expr.op)]
         if isinstance(callee, _Closure):
+            if codegen_of(callee.func) is not None:
+                return self.bb.emit(self.outside.call(callee.func, "", args))
             return self.inline(callee, args)
         if isinstance(callee, GlobalVar):
             return self.global_call(callee, args)
@@ -177,6 +181,8 @@ class _Translator:
         func = self.mod[callee.name_hint]
         if not isinstance(func, Function):
             raise NotFirstOrder(f"@{callee.name_hint} is no function of Relay")
+        if codegen_of(func) is not None:
+            return self.bb.emit(self.outside.call(func, callee.name_hint, args))
         if any(isinstance(arg, _Closure) for arg in args) or func.type_params:
             return self.inline(_Closure(func, _Scope()), args)
         known = self.names.get(callee.name_hint)
@@ -236,8 +242,10 @@ def to_relax(mod: IRModule, entry: str = "main") -> IRModule:
     from .qnn.transform import without_quantized
     from .transform import InferType
 
-    mod = without_quantized(InferType()(mod))
-    translator = _Translator(mod)
+    mod = InferType()(mod)
+    outside = OutsideCode(outside_functions(mod))
+    mod = without_quantized(mod)
+    translator = _Translator(mod, outside)
     functions = {
         var.name_hint: func
         for var, func in mod.functions.items()
@@ -247,10 +255,11 @@ def to_relax(mod: IRModule, entry: str = "main") -> IRModule:
         translator.declare(name, func)
     if entry not in functions:
         raise NotFirstOrder(f"@{entry} takes or gives functions or data types")
+    functions = {n: f for n, f in functions.items() if n == entry or codegen_of(f) is None}
     for name in _needed(entry, functions):
         translator.function(name, functions[name])
     made = translator.bb.finalize()
-    made = _joined_names(made, translator.names)
+    made = outside.linked(_joined_names(made, translator.names))
     return relax_transform.ConvertToDataflow()(made)
 
 
