@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -32,9 +33,17 @@ def pytest_collection_finish() -> None:
 
 @pytest.fixture(scope="session", autouse=True)
 def _own_compile_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Nothing compiled by an earlier run, or for the user, is taken for what a test compiles."""
+    """Nothing compiled by an earlier run, or for the user, is taken for what a test compiles.
+
+    The workers of a run share what they compile.
+    """
+    folder = tmp_path_factory.getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        folder = folder.parent
+    cache = folder / "cache"
+    cache.mkdir(exist_ok=True)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("TVM_CACHE_DIR", str(tmp_path_factory.mktemp("cache")))
+        patch.setenv("TVM_CACHE_DIR", str(cache))
         yield
 
 

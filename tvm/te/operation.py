@@ -19,6 +19,7 @@ from tvm.tir.functor import walk
 from tvm.tir.op.arith import const as _const
 from tvm.tir.stmt import BufferStore, Evaluate, Stmt
 
+from .reach import check_reach
 from .tag import TagScope
 from .tensor import ComputeOp, ExternOp, PlaceholderOp, ScanOp, Tensor
 
@@ -107,6 +108,7 @@ def compute(
     axes = [IterVar((0, s), x) for x, s in zip(names, extents)]
     values = fcompute(*[axis.var for axis in axes])
     body = list(values) if isinstance(values, (list, tuple)) else [values]
+    check_reach(name, axes, [value for value in body if isinstance(value, PrimExpr)])
     op = ComputeOp(name, tag, attrs, axes, body)
     outputs = tuple(op.output(i) for i in range(op.num_outputs))
     return outputs[0] if len(outputs) == 1 else outputs

@@ -79,7 +79,7 @@ def test_a_hot_size_compiles_beside_the_program(monkeypatch: pytest.MonkeyPatch)
     x = picture(1, 2, 4, 4)
     before = main(x).numpy()
     (one,) = vm.report().variants
-    for _ in range(600):
+    for _ in range(6000):
         main(x)
         if one.state != "compiling":
             break

@@ -202,7 +202,7 @@ def reshape(x: Expr, shape: Any) -> Call:
 def _reshape_info(ctx: Infer, x: TensorStructInfo, shape: ShapeStructInfo) -> TensorStructInfo:
     if x.values is not None and shape.values is not None:
         old, new = product(x.values), product(shape.values)
-        if same_extent(old, new, ctx.analyzer) is False:  # compared by the reshape itself
+        if ctx.differ(old, new):
             raise ctx.shape_error(
                 "the numbers of elements differ",
                 f"x {show_shape(x)}, target {show_shape(shape)}",

@@ -3,12 +3,13 @@
     y = matmul(x: (3, n), w: (m, 4))   ->   _ = match_cast(shape([n]), Shape([m]))
                                             y = matmul(x, w)
 
-A kernel has one extent for both, and would read past the end of the smaller one.
+A kernel has one extent for both, and would read past the end of the smaller one. Of kernels that
+the graph calls by itself (`call_tir`), the shapes of their buffers say what has to be equal.
 """
 
 from __future__ import annotations
 
-from tvm.ir.expr import PrimExpr
+from tvm.ir.expr import GlobalVar, PrimExpr
 from tvm.ir.module import IRModule
 from tvm.ir.op import Op
 from tvm.ir.span import span_scope
@@ -18,8 +19,10 @@ from tvm.relax.block_builder import BlockBuilder
 from tvm.relax.expr import Binding, BindingBlock, Call, Function, MatchCast
 from tvm.relax.struct_info import ShapeExpr, ShapeStructInfo
 from tvm.relax.struct_info_rules import tir_vars_in_struct_info
+from tvm.relax.transform.kernel_extents import KERNEL_CALLS, open_kernel_extents
 from tvm.relax.transform.pass_form import relax_pass
 from tvm.relax.transform.rebuild import rebuild_seq, with_body
+from tvm.tir.function import PrimFunc
 
 Pair = tuple[PrimExpr, PrimExpr]
 
@@ -30,7 +33,7 @@ def CompareExtents(func: Function, mod: IRModule, ctx: PassContext) -> Function:
     bb = BlockBuilder(mod)
 
     def fill(block: BindingBlock) -> None:
-        comparisons = Comparisons(bb)
+        comparisons = Comparisons(bb, mod)
         for binding in block.bindings:
             comparisons.emit_ahead_of(binding)
             bb.emit_normalized(binding)
@@ -44,8 +47,9 @@ def CompareExtents(func: Function, mod: IRModule, ctx: PassContext) -> Function:
 class Comparisons:
     """What a block compares: each pair of extents once."""
 
-    def __init__(self, bb: BlockBuilder) -> None:
+    def __init__(self, bb: BlockBuilder, mod: IRModule | None = None) -> None:
         self._bb = bb
+        self._mod = mod  # whose kernels are compared with their calls
         self._known: list[Pair] = []
 
     def emit_ahead_of(self, binding: Binding) -> None:
@@ -55,13 +59,27 @@ class Comparisons:
             if isinstance(value, ShapeExpr) and isinstance(wanted, ShapeStructInfo):
                 self._known += zip(value.values, wanted.values or ())
             return
-        for pair in _open_extents(self._bb, binding):
+        for pair in [*_open_extents(self._bb, binding), *self._kernel_extents(binding)]:
             if any(structural_equal(pair, other) for other in self._known):
                 continue
             self._known.append(pair)
             with span_scope(binding.span or binding.value.span):
                 have, want = pair
                 self._bb.match_cast(ShapeExpr([have]), ShapeStructInfo([want]), _hint(binding))
+
+
+    def _kernel_extents(self, binding: Binding) -> list[Pair]:
+        call = binding.value
+        if self._mod is None or not isinstance(call, Call) or not isinstance(call.op, Op):
+            return []
+        callee = call.args[0] if call.op.name in KERNEL_CALLS else None
+        if not isinstance(callee, GlobalVar):
+            return []
+        func = self._mod.functions.get(callee)
+        if not isinstance(func, PrimFunc):
+            return []
+        with span_scope(binding.span or call.span):
+            return open_kernel_extents(call, func, callee.name_hint, self._bb.analyzer)
 
 
 def _open_extents(bb: BlockBuilder, binding: Binding) -> list[Pair]:
@@ -85,4 +103,6 @@ def _open_extents(bb: BlockBuilder, binding: Binding) -> list[Pair]:
 def _hint(binding: Binding) -> str:
     call = binding.value
     assert isinstance(call, Call) and isinstance(call.op, Op), "only operators have open extents"
-    return call.op.name.rpartition(".")[2] + "_extent"
+    callee = call.args[0] if call.args else None
+    name = callee.name_hint if isinstance(callee, GlobalVar) else call.op.name.rpartition(".")[2]
+    return name + "_extent"

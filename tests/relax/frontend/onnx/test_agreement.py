@@ -207,3 +207,8 @@ def test_regions_have_their_numbers() -> None:
 def test_patches_are_as_many_as_the_image_has() -> None:
     shapes = {"x": [1, 8, 9], "image": [2], "block": [2]}
     _refused("Col2Im", shapes, {"x": [1, 8, 8]})
+
+
+def test_each_picture_has_its_places() -> None:
+    _refused("GridSample", {"x": [2, 1, 3, 4], "grid": [2, 5, 6, 2]}, {"grid": [1, 5, 6, 2]})
+    _refused("GridSample", {"x": [2, 1, 3, 4], "grid": [2, 5, 6, 2]}, {"grid": [2, 5, 6, 3]})

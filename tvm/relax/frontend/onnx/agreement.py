@@ -182,6 +182,14 @@ def _regions(numbers: int) -> Rule:
     return rule
 
 
+def _places(node: Node) -> None:
+    """Each picture has its places, with a coordinate for each dimension."""
+    own, grid = extents_of(node[0]), extents_of(node[1])
+    if own is None or grid is None or len(own) != len(grid) or len(own) < 3:
+        raise node.unfit(1, "of the data's rank", grid and show_extents(grid))
+    exactly(node, 1, [own[0], *grid[1:-1], len(own) - 2])
+
+
 def _moved_taps(node: Node) -> None:
     """Offsets and mask have a value for each tap at each place; groups share the channels."""
     data, weight, offset = (extents_of(node[i]) for i in range(3))
@@ -251,5 +259,6 @@ _RULES: dict[str, Rule] = {
     "RoiAlign": _regions(4),
     "MaxRoiPool": _regions(5),
     "DeformConv": _moved_taps,
+    "GridSample": _places,
 }
 

@@ -1,0 +1,101 @@
+"""Whether what a graph passes to a kernel is what the kernel's buffers say.
+
+    call_tir(add, (x: (n,), y: (m,)), Tensor((n,)))  with  add(A: (k,), B: (k,), C: (k,))
+
+says k = n, and asks for m = n. Compiled graphs call kernels without looking at tensors again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from tvm.arith.analyzer import Analyzer
+from tvm.error import ArgumentCountError, DTypeError, ShapeError, message
+from tvm.ir.expr import PrimExpr, RelaxExpr, StructInfo
+from tvm.relax.expr import Call, Tuple
+from tvm.relax.op.declare import show_extents
+from tvm.relax.shape_math import same_extent
+from tvm.relax.struct_info import ShapeExpr, TensorStructInfo, TupleStructInfo
+from tvm.tir.buffer import Buffer
+from tvm.tir.expr import Var
+from tvm.tir.function import PrimFunc
+from tvm.tir.functor import substitute, walk
+
+KERNEL_CALLS = ("relax.call_tir", "relax.call_tir_inplace", "relax.call_tir_with_grad")
+Pair = tuple[PrimExpr, PrimExpr]
+
+
+def open_kernel_extents(
+    call: Call, func: PrimFunc, name: str, analyzer: Analyzer
+) -> list[Pair]:
+    """The pairs of extents (passed, asked) that may differ; an error where something has to."""
+    infos = list(_passed(call))
+    scalars = call.args[2].values if len(call.args) > 2 and isinstance(
+        call.args[2], ShapeExpr) else ()  # fmt: skip
+    params = func.params
+    if len(infos) + len(scalars) != len(params):
+        raise ArgumentCountError(
+            message(f"call_tir of {name!r}", legal=f"{len(params)} in all",
+                    found=f"{len(infos)} tensors and {len(scalars)} numbers")
+        )  # fmt: skip
+    buffers = [func.buffer_map.get(param) for param in params[: len(infos)]]
+    both = [
+        (i, buffer, info, _values(info)) for i, (buffer, info) in enumerate(zip(buffers, infos))
+        if buffer is not None and isinstance(info, TensorStructInfo)
+    ]  # fmt: skip
+    known: dict[Var, PrimExpr] = dict(zip(params[len(infos) :], scalars))
+    for i, buffer, info, values in both:
+        _check_form(buffer, info, f"call_tir of {name!r}: tensor {i} ({buffer.name})")
+        for extent, value in zip(buffer.shape, values):
+            if isinstance(extent, Var):
+                known.setdefault(extent, value)
+    found: list[Pair] = []
+    for i, buffer, _, values in both:
+        for axis, (extent, value) in enumerate(zip(buffer.shape, values)):
+            if any(isinstance(part, Var) and part not in known for part in walk(extent)):
+                continue  # a symbol that only a tensor of unknown extents defines
+            wanted = substitute(extent, known).astype(value.dtype)
+            same = same_extent(value, wanted, analyzer)
+            if same is False:
+                raise ShapeError(
+                    message(f"call_tir of {name!r}: axis {axis} of tensor {i} ({buffer.name})",
+                            found=f"{value}, in {show_extents(values)}",
+                            legal=f"{wanted}, as in {show_extents(buffer.shape)}")
+                )  # fmt: skip
+            if same is None:
+                found.append((value, wanted))
+    return found
+
+
+def _passed(call: Call) -> Iterator[StructInfo | None]:
+    """What a kernel gets: the operands, and the results that have no operand's memory."""
+    operands = call.args[1]
+    yield from _infos_of(operands)
+    results = call.sinfo_args[0] if len(call.sinfo_args) == 1 else TupleStructInfo(call.sinfo_args)
+    fields = results.fields if isinstance(results, TupleStructInfo) else (results,)
+    places: Sequence[int] = getattr(call.attrs, "inplace_indices", None) or [-1] * len(fields)
+    for field, place in zip(fields, places):
+        if int(place) < 0:
+            yield field
+
+
+def _infos_of(operands: RelaxExpr) -> Sequence[StructInfo | None]:
+    if isinstance(operands, Tuple):
+        return [field.struct_info_ for field in operands.fields]
+    info = operands.struct_info_
+    return info.fields if isinstance(info, TupleStructInfo) else [info]
+
+
+def _values(info: TensorStructInfo | StructInfo | None) -> Sequence[PrimExpr]:
+    shape = info.shape if isinstance(info, TensorStructInfo) else None
+    return shape.values if isinstance(shape, ShapeExpr) else ()
+
+
+def _check_form(buffer: Buffer, info: TensorStructInfo, where: str) -> None:
+    rank = len(buffer.shape)
+    if info.ndim >= 0 and info.ndim != rank:
+        raise ShapeError(message(where, found=f"{info.ndim} dimensions", legal=f"{rank}"))
+    given, wanted = info.dtype, buffer.dtype
+    # truth values are bytes, which kernels may say of them
+    if not (given.is_void or given.is_bool or wanted.is_bool) and given != wanted:
+        raise DTypeError(message(where, found=f"{given}", legal=f"{wanted}"))
