@@ -214,3 +214,37 @@ def test_scaled_symbols_are_rounded() -> None:
 def test_shapes_that_do_not_stretch_are_refused(make: Any) -> None:
     with pytest.raises(DiagnosticError, match="does not stretch to"):
         typed(make(relay.var("x", shape=(2, 3))))
+
+
+def test_calls_of_functions_without_parameters_are_of_relay() -> None:
+    one = relay.GlobalVar("one")
+    v = relay.Var("v")
+    mod = tvm.IRModule({one: relay.Function([], relay.const(1.0))})
+    bodies = [one(), relay.Tuple([one()]), relay.Let(v, one(), v), relay.exp(one()),
+              relay.If(relay.const(True), one(), one())]  # fmt: skip
+    for body in bodies:
+        mod["main"] = relay.Function([], body)
+        found = relay.transform.InferType()(mod)["main"].ret_type
+        scalar = relay.TensorType(())
+        assert found in (scalar, relay.TupleType([scalar]))
+
+
+def test_a_renderer_sees_what_does_not_fit() -> None:
+    from tvm.ir.diagnostics import override_renderer
+
+    seen: list[str] = []
+    override_renderer(lambda ctx: seen.extend(d.message for d in ctx.diagnostics))
+    try:
+        wrong = relay.nn.dense(relay.var("x", shape=(2, 3)), relay.var("w", shape=(2, 4)))
+        with pytest.raises(DiagnosticError):
+            typed(wrong)
+    finally:
+        override_renderer(None)
+    assert "the weight does not fit the data" in seen[0]
+    override_renderer(lambda ctx: seen.extend(d.message for d in ctx.diagnostics))
+    try:
+        with pytest.raises(DiagnosticError):
+            relay.parse(HEAD + "def @main() { ")
+    finally:
+        override_renderer(None)
+    assert len(seen) == 2

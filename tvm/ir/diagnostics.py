@@ -92,3 +92,15 @@ class DiagnosticContext(Object):
 
     def _fail(self) -> NoReturn:
         raise DiagnosticError("\n".join(str(d) for d in self.diagnostics))
+
+
+def show_error(module: Any, error: DiagnosticError) -> None:
+    """Let a renderer that was set see an error as a diagnostic; the default one prints nothing.
+
+    Whoever raised the error goes on to raise it: it says all by itself.
+    """
+    renderer = get_renderer()
+    if not renderer.is_default:
+        context = DiagnosticContext(module, renderer)
+        context.emit(Diagnostic(DiagnosticLevel.ERROR, None, str(error)))
+        renderer.render(context)

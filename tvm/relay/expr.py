@@ -236,8 +236,8 @@ class Let(ExprWithOp):
     ) -> None:
         self._begin(span)
         self.var: Final = variable
-        self.value: Final = value
-        self.body: Final = body
+        self.value: Final = as_relay(value)
+        self.body: Final = as_relay(body)
 
 
 @final
@@ -261,8 +261,8 @@ class If(ExprWithOp):
     ) -> None:
         self._begin(span)
         self.cond: Final = cond
-        self.true_branch: Final = true_branch
-        self.false_branch: Final = false_branch
+        self.true_branch: Final = as_relay(true_branch)
+        self.false_branch: Final = as_relay(false_branch)
 
 
 @final
@@ -370,8 +370,20 @@ class TupleWrapper:
         raise TypeError("astype cannot be used on tuple")
 
 
+def as_relay(value: Any) -> Any:
+    """The expression that a tuple which Python can unpack stands for; any other as it is.
+
+    A call of a global function without arguments, which could be of any dialect, is one of Relay.
+    """
+    if isinstance(value, TupleWrapper):
+        return value.tuple_value
+    if not isinstance(value, RelaxExpr) and isinstance(getattr(value, "op", None), GlobalVar):
+        return value if value.args else Call(value.op, [])
+    return value
+
+
 def _exprs(values: Sequence[Any], owner: str) -> tuple[RelaxExpr, ...]:
-    found = tuple([v.tuple_value if isinstance(v, TupleWrapper) else v for v in values])
+    found = tuple([as_relay(v) for v in values])
     for value in found:
         if not isinstance(value, RelaxExpr):
             raise TypeError(

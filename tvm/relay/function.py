@@ -13,7 +13,7 @@ from tvm.ir.node import Field, fields, register_nodes
 from tvm.ir.span import Span
 from tvm.ir.type import Type
 
-from .expr import Call, RelayExpr, TupleWrapper, Var, _with
+from .expr import Call, RelayExpr, Var, _with, as_relay
 from .ty import FuncType, IncompleteType, TypeVar
 
 
@@ -41,7 +41,7 @@ class Function(BaseFunc, RelayExpr):
         attrs: DictAttrs | Mapping[str, object] | None = None,
         span: Span | None = None,
     ) -> None:
-        body = body.astuple() if isinstance(body, TupleWrapper) else body
+        body = as_relay(body)
         if not isinstance(body, RelaxExpr):
             raise TypeError(
                 f"Function: the body is a {type(body).__name__}; legal: a Relay expression"

@@ -14,6 +14,7 @@ import numpy as np
 
 from tvm.error import DiagnosticError, TVMError
 from tvm.ir.attrs import Attrs, DictAttrs
+from tvm.ir.diagnostics import show_error
 from tvm.ir.expr import GlobalVar, RelaxExpr
 from tvm.ir.json import load_json
 from tvm.ir.module import IRModule
@@ -727,13 +728,18 @@ def parse(
 ) -> IRModule:
     """The module that a text defines, added to `init_module`.
 
-    Raises DiagnosticError with the line and a mark below the place.
+    Raises DiagnosticError with the line and a mark below the place; a renderer of diagnostics that
+    was set sees it too.
     """
     mod = IRModule() if init_module is None else init_module.clone()
-    with nested_programs():
-        parser = Parser(source, source_name, mod, init_meta_table)
-        parser.version(required=True)
-        return parser.module()
+    try:
+        with nested_programs():
+            parser = Parser(source, source_name, mod, init_meta_table)
+            parser.version(required=True)
+            return parser.module()
+    except DiagnosticError as error:
+        show_error(mod, error)
+        raise
 
 
 def parse_expr(source: str) -> RelaxExpr:

@@ -24,7 +24,7 @@ from tvm.ir.expr import RelaxExpr
 from tvm.ir.node import NODE_TYPES, fields
 from tvm.ir.op import OPS, Op
 from tvm.ir.type import Type
-from tvm.relay.expr import Call, Constant, Tuple, TupleWrapper
+from tvm.relay.expr import Call, Constant, Tuple, as_relay
 from tvm.relay.text_printer import type_text
 from tvm.support.dtype import DataType
 from tvm.tir.expr import IntImm
@@ -198,8 +198,7 @@ class RelayOp(Generic[P]):
 
 def as_expr(value: Any) -> RelaxExpr:
     """An operand: an expression, or a list of them as a tuple."""
-    if isinstance(value, TupleWrapper):
-        return value.tuple_value
+    value = as_relay(value)
     if isinstance(value, (list, tuple)):
         return Tuple([as_expr(item) for item in value])
     if not isinstance(value, RelaxExpr):

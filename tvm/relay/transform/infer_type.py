@@ -12,6 +12,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from tvm.error import DiagnosticError
+from tvm.ir.diagnostics import show_error
 from tvm.ir.expr import RelaxExpr
 from tvm.ir.module import IRModule
 from tvm.ir.node import Node, with_fields
@@ -36,8 +38,15 @@ from tvm.support.recursion import nested_programs
 
 @declare_module_pass("InferType", opt_level=0)
 def InferType(mod: IRModule, ctx: PassContext) -> IRModule:
-    """The module with types; a DiagnosticError where they do not fit."""
-    return typed(mod)
+    """The module with types; a DiagnosticError where they do not fit.
+
+    A renderer that was set in the place of the default one sees the error as a diagnostic.
+    """
+    try:
+        return typed(mod)
+    except DiagnosticError as error:
+        show_error(mod, error)
+        raise
 
 
 def typed(mod: IRModule) -> IRModule:
