@@ -305,6 +305,17 @@ REDUCTION = [
     ],
     case("linalg.norm along two axes", lambda x: torch.linalg.norm(x, 1, (2, 0), True), X),
     case("linalg.norm along one axis", lambda x: torch.linalg.norm(x, 1, 1), X),
+    *[
+        case(f"{name} of one number", lambda x, f=f: f(x), ())
+        for name, f in {
+            "softmax": lambda x: F.softmax(x, 0), "log_softmax": lambda x: F.log_softmax(x, -1),
+            "sort": lambda x: torch.sort(x, 0), "topk": lambda x: torch.topk(x, 1),
+            "max": lambda x: torch.max(x, 0, keepdim=True), "argmin": lambda x: torch.argmin(x, -1),
+            "cumsum": lambda x: torch.cumsum(x, 0), "cummax": lambda x: torch.cummax(x, -1),
+            "logsumexp": lambda x: torch.logsumexp(x, 0), "median": lambda x: torch.median(x, 0),
+            "norm": lambda x: torch.linalg.vector_norm(x, 2, 0, keepdim=True),
+        }.items()
+    ],
 ]
 LINEAR = [
     case("mm", torch.mm, (3, 4), (4, 5)),

@@ -10,7 +10,17 @@ from tvm.relax.block_builder import BlockBuilder
 from tvm.relax.expr import PrimValue, TupleGetItem
 
 from .registry import convert
-from .values import Expr, cast, dtype_of, floating, rank, refuse, scalar, written_axis
+from .values import (
+    Expr,
+    along_an_axis,
+    cast,
+    dtype_of,
+    floating,
+    rank,
+    refuse,
+    scalar,
+    written_axis,
+)
 
 
 @convert("relu")
@@ -176,6 +186,7 @@ def glu(bb: BlockBuilder, input: Expr, dim: int = -1) -> Expr:
 
 
 @convert("_safe_softmax")
+@along_an_axis
 def safe_softmax(bb: BlockBuilder, input: Expr, dim: int, dtype: Any = None) -> Expr:
     """0, and not NaN, along axes where everything is masked with minus infinity."""
     x = _input(bb, input, dtype)
@@ -185,6 +196,7 @@ def safe_softmax(bb: BlockBuilder, input: Expr, dim: int, dtype: Any = None) -> 
 
 
 @convert("softmax", "_softmax", "special_softmax")
+@along_an_axis
 def softmax(
     bb: BlockBuilder, input: Expr, dim: int | None = None, dtype: Any = None, **options: Any
 ) -> Expr:
@@ -193,6 +205,7 @@ def softmax(
 
 
 @convert("log_softmax", "_log_softmax", "special_log_softmax")
+@along_an_axis
 def log_softmax(
     bb: BlockBuilder, input: Expr, dim: int | None = None, dtype: Any = None, **options: Any
 ) -> Expr:
@@ -201,6 +214,7 @@ def log_softmax(
 
 
 @convert("softmin")
+@along_an_axis
 def softmin(bb: BlockBuilder, input: Expr, dim: int | None = None, dtype: Any = None) -> Any:
     return softmax(bb, bb.emit(op.negative(input)), dim, dtype)
 

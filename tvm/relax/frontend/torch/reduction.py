@@ -13,6 +13,7 @@ from .dtypes import is_float
 from .registry import convert
 from .values import (
     Expr,
+    along_an_axis,
     axes_of,
     axis_of,
     cast,
@@ -99,8 +100,8 @@ def _extreme(reduce: Any, arg: Any, pairwise: Any) -> Callable[..., Any]:
     return apply
 
 
-convert("max")(_extreme(op.max, op.argmax, op.maximum))
-convert("min")(_extreme(op.min, op.argmin, op.minimum))
+convert("max")(along_an_axis(_extreme(op.max, op.argmax, op.maximum)))
+convert("min")(along_an_axis(_extreme(op.min, op.argmin, op.minimum)))
 
 
 def _place(rule: Any) -> Callable[..., Expr]:
@@ -114,8 +115,8 @@ def _place(rule: Any) -> Callable[..., Expr]:
     return apply
 
 
-convert("argmax")(_place(op.argmax))
-convert("argmin")(_place(op.argmin))
+convert("argmax")(along_an_axis(_place(op.argmax)))
+convert("argmin")(along_an_axis(_place(op.argmin)))
 
 
 @convert("any")
@@ -193,6 +194,7 @@ convert("std_mean")(_moment(op.sqrt, True))
 
 
 @convert("logsumexp", "special_logsumexp")
+@along_an_axis
 def logsumexp(bb: BlockBuilder, input: Expr, dim: Any, keepdim: bool = False) -> Any:
     """log(sum(exp(x))), with the largest element taken out before."""
     x = floating(bb, input)
@@ -249,6 +251,7 @@ def matrix_norm(
 
 
 @convert("norm", "linalg_vector_norm", "vector_norm")
+@along_an_axis
 def vector_norm(
     bb: BlockBuilder, input: Expr, p: Any = None, dim: Any = None, keepdim: bool = False,
     dtype: Any = None, **options: Any,
@@ -263,12 +266,14 @@ def vector_norm(
 
 
 @convert("cumsum")
+@along_an_axis
 def cumsum(bb: BlockBuilder, input: Expr, dim: int, dtype: Any = None) -> Any:
     kind = dtype or (None if is_float(dtype_of(input)) else "int64")
     return op.cumsum(input, written_axis(dim, rank(input)), kind)
 
 
 @convert("cumprod")
+@along_an_axis
 def cumprod(bb: BlockBuilder, input: Expr, dim: int, dtype: Any = None) -> Any:
     kind = dtype or (None if is_float(dtype_of(input)) else "int64")
     return op.cumprod(input, written_axis(dim, rank(input)), kind)
@@ -305,11 +310,12 @@ def _running(better: Callable[[Expr, Expr], Expr]) -> Callable[..., Any]:
     return apply
 
 
-convert("cummax")(_running(op.greater))
-convert("cummin")(_running(op.less))
+convert("cummax")(along_an_axis(_running(op.greater)))
+convert("cummin")(along_an_axis(_running(op.less)))
 
 
 @convert("logcumsumexp")
+@along_an_axis
 def logcumsumexp(bb: BlockBuilder, input: Expr, dim: int) -> Expr:
     """log(cumsum(exp(x))), with the largest element of the row taken out before."""
     axis = written_axis(dim, rank(input))

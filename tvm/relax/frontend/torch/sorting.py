@@ -17,6 +17,7 @@ from tvm.tir.expr import SizeVar
 from .registry import convert
 from .values import (
     Expr,
+    along_an_axis,
     axis_of,
     cast,
     dtype_of,
@@ -38,6 +39,7 @@ def msort(bb: BlockBuilder, input: Expr) -> Any:
 
 
 @convert("sort")
+@along_an_axis
 def sort(
     bb: BlockBuilder, input: Expr, dim: int = -1, descending: bool = False, stable: Any = None
 ) -> Any:
@@ -49,6 +51,7 @@ def sort(
 
 
 @convert("sort.stable")
+@along_an_axis
 def stable_sort(
     bb: BlockBuilder, input: Expr, stable: Any = None, dim: int = -1, descending: bool = False
 ) -> Any:
@@ -56,6 +59,7 @@ def stable_sort(
 
 
 @convert("argsort")
+@along_an_axis
 def argsort(
     bb: BlockBuilder, input: Expr, dim: int = -1, descending: bool = False, stable: Any = None
 ) -> Expr:
@@ -63,6 +67,7 @@ def argsort(
 
 
 @convert("argsort.stable")
+@along_an_axis
 def stable_argsort(
     bb: BlockBuilder, input: Expr, stable: Any = None, dim: int = -1, descending: bool = False
 ) -> Any:
@@ -70,6 +75,7 @@ def stable_argsort(
 
 
 @convert("topk")
+@along_an_axis
 def topk(
     bb: BlockBuilder, input: Expr, k: Any, dim: int = -1, largest: bool = True, sorted: bool = True
 ) -> Expr:
@@ -82,6 +88,7 @@ def topk(
 
 
 @convert("kthvalue")
+@along_an_axis
 def kthvalue(
     bb: BlockBuilder, input: Expr, k: int, dim: int = -1, keepdim: bool = False
 ) -> Any:
@@ -96,6 +103,7 @@ def kthvalue(
 
 
 @convert("median")
+@along_an_axis
 def median(bb: BlockBuilder, input: Expr, dim: int | None = None, keepdim: bool = False) -> Any:
     """The lower of the two middle elements."""
     if dim is None:

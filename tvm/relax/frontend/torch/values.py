@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
 from tvm import te
@@ -11,9 +12,14 @@ from tvm.error import OpAttributeInvalid, OpAttributeUnImplemented, message
 from tvm.ir.expr import PrimExpr, RelaxExpr
 from tvm.relax import op
 from tvm.relax.block_builder import BlockBuilder
-from tvm.relax.expr import Constant, const
+from tvm.relax.expr import Constant, TupleGetItem, const
 from tvm.relax.extents import agreeing, extents_of, is_number
-from tvm.relax.struct_info import ShapeExpr, ShapeStructInfo, TensorStructInfo
+from tvm.relax.struct_info import (
+    ShapeExpr,
+    ShapeStructInfo,
+    TensorStructInfo,
+    TupleStructInfo,
+)
 from tvm.tir.analysis import undefined_vars
 from tvm.tir.expr import IntImm, SizeVar
 from tvm.tir.functor import substitute
@@ -143,6 +149,32 @@ def together(bb: BlockBuilder, *tensors: Expr) -> list[Expr]:
     return [
         x if fit else bb.emit(op.broadcast_to(x, shape)) for x, fit in zip(tensors, fits)
     ]
+
+
+def along_an_axis(rule: Callable[..., Any]) -> Callable[..., Any]:
+    """A converter that takes single numbers too, as torch does: their axis is 0 or -1."""
+
+    @functools.wraps(rule)
+    def apply(bb: BlockBuilder, input: Any, *args: Any, **named: Any) -> Any:
+        if not isinstance(input, RelaxExpr) or rank(input) != 0:
+            return rule(bb, input, *args, **named)
+        row = bb.emit(op.reshape(input, (1,)))
+        return _as_numbers(bb, rule(bb, row, *args, **named))
+
+    return apply
+
+
+def _as_numbers(bb: BlockBuilder, made: Any) -> Any:
+    """Tensors of one element, without axes."""
+    if isinstance(made, (tuple, list)):
+        return tuple(_as_numbers(bb, part) for part in made)
+    value = bb.normalize_argument(made)
+    known = value.struct_info
+    if isinstance(known, TupleStructInfo):
+        return tuple(
+            _as_numbers(bb, bb.emit(TupleGetItem(value, i))) for i in range(len(known.fields))
+        )
+    return value if rank(value) == 0 else bb.emit(op.reshape(value, ()))
 
 
 def same(a: Size, b: Size) -> bool:
