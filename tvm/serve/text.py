@@ -16,6 +16,7 @@ from tvm.error import ArgumentValueError, message
 from tvm.relax.frontend.nn.llm.models.entries import Entries
 from tvm.relax.frontend.nn.llm.models.gguf import GGUF
 from tvm.runtime.extras import extra_package
+from tvm.serve.pieces import tokenizer_of_pieces
 from tvm.support.json_text import from_json
 
 Message = Mapping[str, Any]  # role, content
@@ -186,16 +187,49 @@ _CUTS: Final = {
 
 
 def _from_gguf(library: Any, file: GGUF) -> tuple[Any, str | None, dict[str, str]]:
-    """The tokenizer within a GGUF file: byte pairs with their merges."""
+    """The tokenizer within a GGUF file: byte pairs with their merges, or pieces with scores."""
     entries = file.entries
     kind, cut = entries.get("tokenizer.ggml.model"), entries.get("tokenizer.ggml.pre", "default")
-    if kind != "gpt2" or cut not in _CUTS:
+    if kind not in ("gpt2", "llama") or (kind == "gpt2" and cut not in _CUTS):
         raise ArgumentValueError(
             message("the tokenizer in a GGUF file", found=f"kind {kind!r}, cut as {cut!r}",
-                    legal=f"'gpt2' (byte pairs), cut as {', '.join(_CUTS)}; for others a "
-                    "tokenizer.json beside the file")
+                    legal=f"'llama' (pieces), 'gpt2' (byte pairs), cut as {', '.join(_CUTS)}; for "
+                    "others a tokenizer.json beside the file")
         )  # fmt: skip
     tokens = _texts(entries, "tokenizer.ggml.tokens")
+    special = {}
+    for name in ("bos", "eos", "unknown"):
+        number = entries.get(f"tokenizer.ggml.{name}_token_id")
+        if type(number) is int and number < len(tokens):
+            special[f"{name}_token"] = tokens[number]
+    if kind == "llama":
+        made = tokenizer_of_pieces(
+            library, tokens, _scores(entries), special.get("unknown_token"),
+            entries.truth("tokenizer.ggml.add_space_prefix", True),
+        )  # fmt: skip
+    else:
+        made = _of_merges(library, entries, tokens, cut)
+    kinds = entries.get("tokenizer.ggml.token_type") or []
+    control = [t for t, k in zip(tokens, kinds) if k in (3, 4)]  # control, user defined
+    apart = dict.fromkeys([*control, *special.values()])
+    made.add_special_tokens([library.AddedToken(t, special=True) for t in apart])
+    first = special.get("bos_token")
+    if first is not None and entries.truth("tokenizer.ggml.add_bos_token", kind == "llama"):
+        made.post_processor = library.processors.TemplateProcessing(
+            single=f"{first} $A", special_tokens=[(first, tokens.index(first))]
+        )
+    return made, entries.get("tokenizer.chat_template"), special
+
+
+def _scores(entries: Entries) -> list[float]:
+    name = "tokenizer.ggml.scores"
+    found = entries.get(name)
+    if not isinstance(found, list) or not all(isinstance(score, float) for score in found):
+        raise entries.wrong(name, found, "a list of numbers")
+    return found
+
+
+def _of_merges(library: Any, entries: Entries, tokens: Sequence[str], cut: str) -> Any:
     merges = [tuple(pair.split(" ", 1)) for pair in _texts(entries, "tokenizer.ggml.merges")]
     try:
         model = library.models.BPE(vocab={t: i for i, t in enumerate(tokens)}, merges=merges)
@@ -210,21 +244,7 @@ def _from_gguf(library: Any, file: GGUF) -> tuple[Any, str | None, dict[str, str
         split = library.pre_tokenizers.Split(library.Regex(pattern), "isolated")
         level = library.pre_tokenizers.Sequence([split, level])
     made.pre_tokenizer, made.decoder = level, library.decoders.ByteLevel()
-    special = {}
-    for name in ("bos", "eos", "unknown"):
-        number = entries.get(f"tokenizer.ggml.{name}_token_id")
-        if type(number) is int and number < len(tokens):
-            special[f"{name}_token"] = tokens[number]
-    kinds = entries.get("tokenizer.ggml.token_type") or []
-    control = [t for t, k in zip(tokens, kinds) if k in (3, 4)]  # control, user defined
-    apart = dict.fromkeys([*control, *special.values()])
-    made.add_special_tokens([library.AddedToken(t, special=True) for t in apart])
-    first = special.get("bos_token")
-    if first is not None and entries.truth("tokenizer.ggml.add_bos_token"):
-        made.post_processor = library.processors.TemplateProcessing(
-            single=f"{first} $A", special_tokens=[(first, tokens.index(first))]
-        )
-    return made, entries.get("tokenizer.chat_template"), special
+    return made
 
 
 def _texts(entries: Entries, name: str) -> list[str]:
