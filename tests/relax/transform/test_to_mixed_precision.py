@@ -10,6 +10,7 @@ from tvm.error import TVMError
 from tvm.ir import IRModule
 from tvm.ir.structural import assert_structural_equal
 from tvm.relax import interp
+from tvm.script import from_source
 from tvm.script import ir as I
 from tvm.script import relax as R
 from tvm.script import tir as T
@@ -246,3 +247,30 @@ def test_inputs_become_half_floats_by_name() -> None:
 def test_out_dtype_is_checked() -> None:
     with pytest.raises(TVMError, match="legal: 'float32', 'float16'"):
         relax.transform.ToMixedPrecision("int8")(ConvRelu)
+
+
+def test_bfloat16() -> None:
+    """The same with the other half float; numbers beyond its range stay single ones."""
+    after = relax.transform.ToMixedPrecision(dtype="bfloat16")(ConvRelu)
+    expected = ConvReluSingle.script(show_meta=True).replace("float16", "bfloat16")
+    assert_structural_equal(after, from_source(expected))
+    half = relax.transform.ToMixedPrecision("bfloat16", dtype="bfloat16")(ConvRelu)
+    assert relax.analysis.well_formed(half)
+    with pytest.raises(TVMError, match="found: 'float16'\n  legal: 'float32', 'bfloat16'"):
+        relax.transform.ToMixedPrecision("float16", dtype="bfloat16")(ConvRelu)
+    with pytest.raises(TVMError, match="found: 'int8'\n  legal: 'float16', 'bfloat16'"):
+        relax.transform.ToMixedPrecision(dtype="int8")(ConvRelu)
+
+
+def test_products_of_bfloat16_are_summed_in_float32() -> None:
+    """Of 600 ones, sums of bfloat16 would be 256."""
+    bb = relax.BlockBuilder()
+    x = relax.Var("x", relax.TensorStructInfo((2, 600), "float32"))
+    with bb.function("main", [x]):
+        with bb.dataflow():
+            y = bb.emit_output(relax.op.matmul(x, relax.const(np.ones((600, 3), "float32"))))
+        bb.emit_func_output(y)
+    after = relax.transform.ToMixedPrecision(dtype="bfloat16")(bb.get())
+    found = interp.Interpreter(after).run("main", np.ones((2, 600), "float32"))
+    assert found.dtype == "float32"
+    assert (found == 600).all()

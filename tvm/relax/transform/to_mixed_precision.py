@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import ml_dtypes
 import numpy as np
 
 from tvm.error import TVMError, message
@@ -50,8 +51,12 @@ from tvm.relax.transform.rebuild import (
 from tvm.support.dtype import DataType
 
 ALWAYS, FOLLOW, NEVER = 0, 1, 2
-HALF, SINGLE = DataType("float16"), DataType("float32")
-LARGEST_HALF = float(np.finfo(np.float16).max)
+SINGLE = DataType("float32")
+# what half precision may be, and the largest numbers of each
+LARGEST = {
+    "float16": float(np.finfo(np.float16).max),
+    "bfloat16": float(ml_dtypes.finfo(ml_dtypes.bfloat16).max),  # type: ignore[no-untyped-call]
+}
 
 
 @relax_pass("ToMixedPrecision")
@@ -61,17 +66,26 @@ def ToMixedPrecision(
     ctx: PassContext,
     out_dtype: str = "float32",
     fp16_input_names: list[str] | None = None,
+    *,
+    dtype: str = "float16",
 ) -> Function:
     """Rewrite to half precision; products and convolutions give `out_dtype`.
 
-    Parameters named in `fp16_input_names` become half floats themselves.
+    Parameters named in `fp16_input_names` become half floats themselves. Half precision is `dtype`:
+    float16, or bfloat16, for which processors with AVX512-BF16 have instructions.
     """
-    if out_dtype not in ("float16", "float32"):
+    if dtype not in LARGEST:
+        raise TVMError(
+            message("ToMixedPrecision: dtype does not fit", found=repr(dtype),
+                    legal=", ".join(map(repr, LARGEST)))
+        )  # fmt: skip
+    if out_dtype not in (dtype, "float32"):
         raise TVMError(
             message("ToMixedPrecision: out_dtype does not fit", found=repr(out_dtype),
-                    legal="'float32', 'float16'")
+                    legal=f"'float32', {dtype!r}")
         )  # fmt: skip
-    return _Rewriter(mod, DataType(out_dtype), set(fp16_input_names or ())).run(func)
+    names = set(fp16_input_names or ())
+    return _Rewriter(mod, DataType(out_dtype), DataType(dtype), names).run(func)
 
 
 def policy_of(call: Call) -> int | None:
@@ -107,8 +121,9 @@ class _Rewriter:
     """The walk forward: calls in half precision, and casts."""
 
     def __init__(
-        self, mod: IRModule, out_dtype: DataType, half_inputs: set[str]
+        self, mod: IRModule, out_dtype: DataType, half: DataType, half_inputs: set[str]
     ) -> None:
+        self._half = half
         self._bb = BlockBuilder(mod)
         self._half_only: list[Var] = []
         self._out_dtype = out_dtype
@@ -140,7 +155,7 @@ class _Rewriter:
         named = param.name_hint in self._half_inputs
         if not named or not isinstance(info, TensorStructInfo) or info.dtype != SINGLE:
             return param
-        half = TensorStructInfo.of(info.shape, HALF, info.vdevice, info.ndim)
+        half = TensorStructInfo.of(info.shape, self._half, info.vdevice, info.ndim)
         self._now[param] = Var(param.name_hint, half, param.span)
         return self._now[param]
 
@@ -173,7 +188,7 @@ class _Rewriter:
         read = {var for binding in block.bindings for var in vars_used(binding.value)}
         for param in self._half_only:
             current = self._current(param)
-            if param in read and (half := self._to(current, HALF)) is not current:
+            if param in read and (half := self._to(current, self._half)) is not current:
                 self._now[param] = self._bb.emit(half)
 
     # --- values ---
@@ -221,7 +236,7 @@ class _Rewriter:
     def _cast(self, expr: RelaxExpr, dtype: DataType) -> RelaxExpr:
         info = expr.struct_info
         assert isinstance(info, TensorStructInfo), "only tensors are cast"
-        if info.dtype is dtype or info.dtype not in (HALF, SINGLE):
+        if info.dtype is dtype or info.dtype not in (self._half, SINGLE):
             return expr
         result: RelaxExpr = Op.get("relax.astype").get_attr("FMakeCall")(expr, dtype)
         return result
@@ -233,21 +248,21 @@ class _Rewriter:
         args = [self._current(arg) for arg in call.args]
         policy = policy_of(call)
         if policy == ALWAYS:
-            to = HALF
+            to = self._half
             infer = call.op.get_attr("FInferMixedPrecision")
             call = call if infer is None else infer(call, self._out_dtype)
         else:
-            to = HALF if policy == FOLLOW and _all_half(args) else SINGLE
+            to = self._half if policy == FOLLOW and _all_half(args, self._half) else SINGLE
         if all(a is b for a, b in zip(args, call.args)) and call.struct_info_ is not None:
             unchanged = all(self._to(arg, to) is arg for arg in args)
             stays = policy != ALWAYS or not isinstance(binding.var, DataflowVar)
-            if unchanged and (stays or self._to(call, HALF) is call):
+            if unchanged and (stays or self._to(call, self._half) is call):
                 self._bind(binding, call)
                 return
         args = [self._to(arg, to) for arg in args]
         new = self._bb.normalize(Call(call.op, args, call.attrs, call.sinfo_args, call.span))
         if policy == ALWAYS and isinstance(binding.var, DataflowVar):
-            new = self._bb.normalize(self._to(new, HALF))  # from here on it is a half float
+            new = self._bb.normalize(self._to(new, self._half))  # from here on it is a half float
         self._bind(binding, new)
 
     def _bind(self, binding: VarBinding, value: RelaxExpr) -> None:
@@ -284,7 +299,7 @@ def _same_types(a: StructInfo, b: StructInfo) -> bool:
     return True
 
 
-def _all_half(args: Sequence[RelaxExpr]) -> bool:
+def _all_half(args: Sequence[RelaxExpr], half: DataType) -> bool:
     """Whether the tensors among the operands are half floats, or constants that may become some."""
     stack = list(args)
     while stack:
@@ -293,16 +308,16 @@ def _all_half(args: Sequence[RelaxExpr]) -> bool:
             stack.extend(arg.fields)
         elif isinstance(arg, Constant):
             values = arg.data.numpy()
-            if values.dtype.kind == "f" and not np.all(np.abs(values) <= LARGEST_HALF):
+            if values.dtype.kind == "f" and not np.all(np.abs(values) <= LARGEST[str(half)]):
                 return False
-        elif not _half_or_integer(arg.struct_info):
+        elif not _half_or_integer(arg.struct_info, half):
             return False
     return True
 
 
-def _half_or_integer(info: StructInfo) -> bool:
+def _half_or_integer(info: StructInfo, half: DataType) -> bool:
     if isinstance(info, TupleStructInfo):
-        return all(_half_or_integer(field) for field in info.fields)
+        return all(_half_or_integer(field, half) for field in info.fields)
     if isinstance(info, TensorStructInfo):
-        return info.dtype is HALF or not info.dtype.is_floating
+        return info.dtype is half or not info.dtype.is_floating
     return True
