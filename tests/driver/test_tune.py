@@ -170,3 +170,24 @@ def test_what_is_refused() -> None:
         tune(Net)
     with pytest.raises(ValueError, match=r"found: target cuda\n  legal: llvm or c"):
         tune(Net, "cuda", max_trials=1)
+
+
+def test_candidates_are_checked() -> None:
+    given: list[RunnerInput] = []
+
+    @derived_object
+    class Looks(PyRunner):
+        def run(self, runner_inputs: Sequence[RunnerInput]) -> list[RunnerFuture]:
+            given.extend(runner_inputs)
+            wrong = [i.reference is not None for i in runner_inputs]
+            return [told("wrong result: off by 3" if w else 1e-6) for w in wrong]
+
+    found = tune(
+        Net, "llvm -mcpu=haswell", builder=Written(), runner=Looks(), max_trials=4, seed=3,
+        trials_per_round=4, check=True,
+    )  # fmt: skip
+    (task,) = found.tasks
+    assert task.errors == {"wrong result": 4}
+    assert [(i.reference, i.best_s) for i in given[1:]] == [("/nowhere/at/all", 1e-6)] * 4
+    with pytest.raises(ValueError, match=r"runner ray://head"):
+        tune(Net, max_trials=1, runner="ray://head", check=True)

@@ -23,6 +23,7 @@ from tvm.ir.structural import structural_equal, structural_hash
 from tvm.ir.transform import ModulePass, Pass, PassContext, PassInfo, Sequential
 from tvm.meta_schedule.arg_info import ArgInfo
 from tvm.meta_schedule.builder import Builder, BuilderInput, BuilderResult
+from tvm.meta_schedule.cluster import is_address
 from tvm.meta_schedule.database import Database, TuningRecord
 from tvm.meta_schedule.extracted_task import ExtractedTask
 from tvm.meta_schedule.measure_callback import MeasureCallback
@@ -94,22 +95,28 @@ def tune(
     work_dir: str | None = None,
     builder: Any = "local",
     runner: Any = "local",
+    check: bool = False,
     watch: Callable[[list[TaskState]], None] | None = None,
 ) -> Tuned:
     """Search until `max_trials` measurements or `max_seconds` seconds are used up; at least one of
     them is given. `database` is one, its kind or its URL; `runner` may be the address of a cluster;
-    `watch` is told after each round. Ctrl-C ends the search, and what was measured is kept.
+    `watch` is told after each round. With `check` a candidate that computes something else than its
+    kernel by rule is an error. Ctrl-C ends the search, and what was measured is kept.
     """
     target = target if isinstance(target, Target) else Target(target)
     if not (makes_host_code(target) and target.kind.device_type == CPU):
         raise ValueError(message("tune", found=f"target {target.kind.name}", legal="llvm or c"))
     if max_trials is None and max_seconds is None:
         raise ValueError(message("tune", found="no limit", legal="max_trials= or max_seconds="))
+    if check and is_address(runner):
+        found, legal = f"runner {runner}", "a runner on this machine"
+        raise ValueError(message("tune with check=True", found=found, legal=legal))
     kept = Database.create(database)
     begun = time.monotonic()
     with builder_and_runner(builder, runner, target) as (own_builder, own_runner):
         measured, unmeasured = _tasks(mod, target)
-        by_rule = _times_by_rule(measured, target, own_builder, own_runner)
+        rules = _by_rules(measured, target, own_builder, own_runner)
+        by_rule = [seconds for _, seconds in rules]
         if max_seconds is not None:
             max_seconds = max(0.0, max_seconds - (time.monotonic() - begun))
         state = _Watch([(t.task_name, t.weight, s) for t, s in zip(measured, by_rule)], watch)
@@ -117,6 +124,9 @@ def tune(
             with scratch("tvm-tune-") as own:
                 folder = own if work_dir is None else work_dir
                 contexts, weights = extracted_tasks_to_tune_contexts(measured, folder, seed=seed)
+                for context, (artifact, seconds) in zip(contexts, rules):
+                    context.known_s = seconds
+                    context.reference = artifact if check and seconds is not None else None
                 try:
                     tune_tasks(
                         tasks=contexts,
@@ -132,6 +142,10 @@ def tune(
                     )
                 except KeyboardInterrupt:
                     state.interrupted = True
+                finally:
+                    for artifact, _ in rules:
+                        if artifact is not None:
+                            remove_build_dir(artifact)
     known = [(t.dispatched[0], s) for t, s in zip(measured, by_rule) if s is not None]
     return Tuned(mod, target, kept, state.tasks(), unmeasured, known)
 
@@ -169,22 +183,24 @@ def _is_fixed(mod: IRModule) -> bool:
     )
 
 
-def _times_by_rule(
+def _by_rules(
     tasks: Sequence[ExtractedTask], target: Target, builder: Builder, runner: Runner
-) -> list[float | None]:
-    """Seconds of each kernel as its rule schedules it; None where that could not be measured."""
+) -> list[tuple[str | None, float | None]]:
+    """The compiled file of each kernel as its rule schedules it, and the seconds it takes; None
+    where it could not be compiled, or measured.
+    """
     rules = dlight.ApplyDefaultSchedule(*dlight.cpu.default_rules())
     mods = [_by_rule(task.dispatched[0], target, rules) for task in tasks]
     built = builder.build([BuilderInput(mod, target) for mod in mods])
-    times: list[float | None] = [None] * len(mods)
-    for i, (mod, result) in enumerate(zip(mods, built)):
-        if result.artifact_path is None:
-            continue
-        infos = ArgInfo.from_entry_func(mod, remove_preproc=True)
-        (future,) = runner.run([RunnerInput(result.artifact_path, target.kind.name, infos)])
-        times[i] = _mean(future.result())
-        remove_build_dir(result.artifact_path)
-    return times
+    found: list[tuple[str | None, float | None]] = []
+    for mod, result in zip(mods, built):
+        seconds = None
+        if result.artifact_path is not None:
+            infos = ArgInfo.from_entry_func(mod, remove_preproc=True)
+            (future,) = runner.run([RunnerInput(result.artifact_path, target.kind.name, infos)])
+            seconds = _mean(future.result())
+        found.append((result.artifact_path, seconds))
+    return found
 
 
 def _by_rule(mod: IRModule, target: Target, rules: dlight.ApplyDefaultSchedule) -> IRModule:
@@ -257,6 +273,8 @@ def error_kind(build_error: str | None, run_error: str | None) -> str:
         return "took too long"
     if "process died" in text:
         return "crashed"
+    if "wrong result" in text:
+        return "wrong result"
     return "did not compile" if build_error is not None else "did not run"
 
 

@@ -27,6 +27,7 @@ from tvm.exec.program import read_program
 from tvm.exec.shapes import LEGAL
 from tvm.meta_schedule.cluster import is_address
 from tvm.meta_schedule.database import Database
+from tvm.meta_schedule.runner.right_results import largest_difference
 from tvm.runtime import cpu, tensor
 from tvm.runtime.export import LIBRARY_FORMS
 from tvm.runtime.vm import VirtualMachine
@@ -83,6 +84,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="a folder or the URL of a database, to keep what was measured and go on from it",
     )  # fmt: skip
     parser.add_argument(
+        "--check", action="store_true",
+        help="compare the results of each candidate with those of its kernel by rule",
+    )  # fmt: skip
+    parser.add_argument(
         "--on", type=_cluster, metavar="CLUSTER",
         help="build and measure on a cluster: ray://HOST, dask://HOST or tcp://HOST:PORT",
     )  # fmt: skip
@@ -105,7 +110,7 @@ def run(args: argparse.Namespace) -> Outcome:
         tuned = tune(
             mod, target, database=_records(args.records), max_trials=args.budget.trials,
             max_seconds=args.budget.seconds, seed=args.seed, watch=progress.update,
-            runner=args.on or "local",
+            runner=args.on or "local", check=args.check,
         )  # fmt: skip
     with steps.step("compile"):
         plain, best = compile_module(mod, target), tuned.compile()
@@ -184,19 +189,7 @@ def _flat(value: Any) -> list[Any]:
 
 
 def _difference(expected: list[Any], got: list[Any]) -> float:
-    import numpy as np
-
-    worst = 0.0
-    for a, b in zip(expected, got, strict=True):
-        wide_a, wide_b = a.astype(np.float64), b.astype(np.float64)
-        same = (wide_a == wide_b) | (np.isnan(wide_a) & np.isnan(wide_b))
-        if same.all():
-            continue
-        finite = np.abs(wide_a[np.isfinite(wide_a)])
-        largest = float(finite.max()) if finite.size else 0.0
-        off = float(np.abs(wide_a - wide_b)[~same].max())
-        worst = max(worst, off / largest if largest else float("inf"))
-    return worst
+    return max((largest_difference(a, b) for a, b in zip(expected, got, strict=True)), default=0.0)
 
 
 # --- what is told ---

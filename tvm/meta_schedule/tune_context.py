@@ -54,6 +54,8 @@ class TuneContext(Object):
         self.task_name = task_name
         self.num_threads = _threads(num_threads)
         self.logger = get_logger(__name__) if logger is None else logger
+        self.known_s: float | None = None  # what the program takes before the search
+        self.reference: str | None = None  # a compiled file whose results are right
         self._engine = RandomEngine(rand_state)
         self._initialize()
 

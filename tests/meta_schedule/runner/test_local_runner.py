@@ -13,7 +13,9 @@ import pytest
 import tvm
 from tests.meta_schedule.programs import Matmul
 from tests.meta_schedule.schedules import LLVM
+from tvm import te
 from tvm.ffi import get_global_func
+from tvm.ir.module import IRModule
 from tvm.meta_schedule.arg_info import ArgInfo
 from tvm.meta_schedule.builder.local_builder import default_build, default_export
 from tvm.meta_schedule.runner import (
@@ -142,3 +144,17 @@ def test_the_best_time_is_told(built: RunnerInput) -> None:
     runner.warm_up()
     given = RunnerInput(built.artifact_path, "llvm", built.args_info, best_s=0.25)
     assert run(runner, given).run_secs == [0.25]
+
+
+def test_another_result_than_the_reference_is_an_error(built: RunnerInput) -> None:
+    shape = [int(d) for d in built.args_info[0].shape]  # type: ignore[attr-defined]
+    a, b = te.placeholder(shape, name="A"), te.placeholder(shape, name="B")
+    k = te.reduce_axis((0, shape[1]), name="k")
+    twice = te.compute(shape, lambda i, j: te.sum(a[i, k] * b[k, j] * 2.0, axis=k), name="C")
+    wrong = IRModule({"main": te.create_prim_func([a, b, twice])})
+    other = default_export(default_build(wrong, LLVM, None))
+    for reference, error in ((built.artifact_path, None), (other, "wrong result")):
+        given = RunnerInput(built.artifact_path, "llvm", built.args_info, reference=reference)
+        result = run(LocalRunner(evaluator_config=ONCE), given)
+        assert (error or "None") in str(result.error_msg)
+    remove_build_dir(other)

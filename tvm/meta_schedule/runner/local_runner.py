@@ -18,6 +18,7 @@ from tvm.runtime.module import load_own
 from tvm.support.checkpoint import wait_for
 
 from .config import EvaluatorConfig
+from .right_results import check_results
 from .runner import PyRunner, PyRunnerFuture, RunnerFuture, RunnerInput, RunnerResult
 from .utils import (
     T_ARG_INFO_JSON_OBJ_LIST,
@@ -110,6 +111,7 @@ class LocalRunner(PyRunner):
             given.artifact_path,
             given.device_type,
             [info.as_json() for info in given.args_info],
+            given.reference,
         )
         result: list[float] | None = None
         error: str | None = None
@@ -149,6 +151,7 @@ def _measure(
     artifact_path: str,
     device_type: str,
     args_info: T_ARG_INFO_JSON_OBJ_LIST,
+    reference: str | None,
 ) -> list[float]:
     defaults: tuple[Callable[..., Any], ...] = (
         default_alloc_argument, default_run_evaluator, default_cleanup,
@@ -162,6 +165,9 @@ def _measure(
             module, dev = load_own(artifact_path), find_device(device_type, 0)
         with Profiler.timeit("LocalRunner/alloc_argument"):
             repeated_args = alloc(dev, args_info, alloc_repeat)
+        if reference is not None:
+            with Profiler.timeit("LocalRunner/check"):
+                check_results(module, load_own(reference), repeated_args[0])
         with Profiler.timeit("LocalRunner/run_evaluator"):
             return [float(cost) for cost in run(module, dev, evaluator_config, repeated_args)]
 

@@ -16,7 +16,8 @@ class RunnerInput(Object):
     """A compiled file, the kind of device it runs on, and what its function takes.
 
     `best_s` is the fastest time of its program that is known: what is far slower need not be
-    measured as thoroughly.
+    measured as thoroughly. `reference` is a compiled file of the same program whose results are
+    right: a candidate with others is an error.
     """
 
     def __init__(
@@ -26,11 +27,13 @@ class RunnerInput(Object):
         args_info: Sequence[ArgInfo] | None,
         *,
         best_s: float | None = None,
+        reference: str | None = None,
     ) -> None:
         self.artifact_path = artifact_path
         self.device_type = device_type
         self.args_info = list(args_info or ())
         self.best_s = best_s
+        self.reference = reference
 
 
 class RunnerResult(Object):

@@ -43,8 +43,9 @@ class TaskRecord(Object):
 
     @property
     def best_s(self) -> float | None:
-        """The lowest latency so far in seconds; None while nothing ran."""
-        best = self.best_latency_ms
+        """The lowest latency that is known, in seconds; None while nothing is."""
+        known = NO_LATENCY_MS if self.ctx.known_s is None else self.ctx.known_s * 1000
+        best = min(known, self.best_latency_ms)
         return best / 1000 if best < NO_LATENCY_MS else None
 
     def finish(self, results: Sequence[RunnerResult]) -> None:

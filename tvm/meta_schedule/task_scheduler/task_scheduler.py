@@ -146,7 +146,11 @@ class TaskScheduler(Component):
         with Profiler.timeit("SendToRunner"):
             inputs = [
                 RunnerInput(
-                    built.artifact_path, device, candidate.args_info, best_s=task.best_s
+                    built.artifact_path,
+                    device,
+                    candidate.args_info,
+                    best_s=task.best_s,
+                    reference=task.ctx.reference,
                 )
                 for candidate, built in zip(task.measure_candidates, task.builder_results)
                 if built.error_msg is None and built.artifact_path is not None
