@@ -537,9 +537,9 @@ def _stretched(target: Relation) -> Relation:
     """The target's type; the operand's shape must stretch to it."""
 
     def relation(ctx: Relate) -> Type | None:
-        found = target(ctx)
-        if isinstance(found, TensorType):
-            _require_stretch(ctx, extents(ctx.types[0]), extents(found))
+        found, x = target(ctx), tensor(ctx, 0)
+        if isinstance(found, TensorType) and x is not None:
+            _require_stretch(ctx, extents(x), extents(found))
         return found
 
     return relation
@@ -549,9 +549,9 @@ def _collapsed(target: Relation) -> Relation:
     """The target's type, which must stretch to the operand's shape."""
 
     def relation(ctx: Relate) -> Type | None:
-        found = target(ctx)
-        if isinstance(found, TensorType):
-            _require_stretch(ctx, extents(found), extents(ctx.types[0]))
+        found, x = target(ctx), tensor(ctx, 0)
+        if isinstance(found, TensorType) and x is not None:
+            _require_stretch(ctx, extents(found), extents(x))
         return found
 
     return relation
