@@ -35,16 +35,23 @@ def test_squares(shape: tuple[int, ...], axes: tuple[int, ...], target: Target) 
     assert "T.Shuffle" in after.script()
 
 
-@pytest.mark.parametrize("dtype", ["int32", "float64", "int64"])
+@pytest.mark.parametrize("dtype", ["int32", "float64", "int64", "int8", "float16"])
 def test_types(dtype: str) -> None:
+    """No more than 16 rows: short elements fill a part of a register."""
     after = scheduled(Fallback(), permuted((16, 32), (1, 0), dtype))
-    size = 16 if dtype == "int32" else 8
+    size = 8 if "64" in dtype else 16
     assert f"squares of {size}" in str(after.attrs["schedule_reason"])
+
+
+def test_squares_of_half_a_vector() -> None:
+    """56 columns are no whole squares of 16."""
+    after = scheduled(Fallback(), permuted((56, 64), (1, 0), "uint8"))
+    assert "squares of 8" in str(after.attrs["schedule_reason"])
 
 
 @pytest.mark.parametrize(
     ("shape", "axes", "dtype"),
-    [((20, 32), (1, 0), "float32"), ((32, 32), (1, 0), "int8"), ((4, 32, 16), (1, 0, 2), "int32")],
+    [((20, 32), (1, 0), "float32"), ((32, 36), (1, 0), "int8"), ((4, 32, 16), (1, 0, 2), "int32")],
 )
 def test_others_are_copied_as_they_stand(
     shape: tuple[int, ...], axes: tuple[int, ...], dtype: str

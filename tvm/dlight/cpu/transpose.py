@@ -21,7 +21,8 @@ from .access import extent
 
 LARGEST: Final = 16  # rows of a square
 ROWS: Final = 256  # that are written to the target one after the other
-_BITS: Final = (32, 64)  # shorter elements have more lanes than there are registers for rows
+LEAST: Final = 4
+_BITS: Final = (8, 16, 32, 64)  # those of short elements are parts of registers
 
 
 def square_of(node: Block, cpu: CpuModel) -> tuple[int, Var, Var] | None:
@@ -36,9 +37,12 @@ def square_of(node: Block, cpu: CpuModel) -> tuple[int, Var, Var] | None:
     if not all(isinstance(i, Var) for i in names) or set(load.indices) != set(body.indices):
         return None
     across, along = load.indices[-1], body.indices[-1]
-    size = min(LARGEST, cpu.lanes(dtype.bits))
+    whole = min(LARGEST, cpu.lanes(dtype.bits))
     sizes = [extent(iv) for iv in node.iter_vars if iv.var is across or iv.var is along]
-    if len(sizes) != 2 or any(length is None or length % size for length in sizes):
+    size = next((size for size in (whole, whole // 2) if size >= LEAST and all(
+        length is not None and length % size == 0 for length in sizes
+    )), None)  # fmt: skip
+    if len(sizes) != 2 or size is None:
         return None
     assert isinstance(across, Var), "looked at above"
     assert isinstance(along, Var), "looked at above"
