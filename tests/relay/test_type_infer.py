@@ -205,6 +205,8 @@ def test_scaled_symbols_are_rounded() -> None:
 @pytest.mark.parametrize(
     "make",
     [
+        lambda x: relay.broadcast_to(x, (2, 4)),
+        lambda x: relay.broadcast_to(x, (3,)),
         lambda x: relay.broadcast_to_like(x, relay.var("y", shape=(2, 4))),
         lambda x: relay.collapse_sum_to(x, (4,)),
         lambda x: relay.collapse_sum_to(x, (1, 2, 3)),

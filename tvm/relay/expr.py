@@ -236,8 +236,8 @@ class Let(ExprWithOp):
     ) -> None:
         self._begin(span)
         self.var: Final = variable
-        self.value: Final = as_relay(value)
-        self.body: Final = as_relay(body)
+        self.value: Final[RelaxExpr] = as_relay(value)
+        self.body: Final[RelaxExpr] = as_relay(body)
 
 
 @final
@@ -261,8 +261,8 @@ class If(ExprWithOp):
     ) -> None:
         self._begin(span)
         self.cond: Final = cond
-        self.true_branch: Final = as_relay(true_branch)
-        self.false_branch: Final = as_relay(false_branch)
+        self.true_branch: Final[RelaxExpr] = as_relay(true_branch)
+        self.false_branch: Final[RelaxExpr] = as_relay(false_branch)
 
 
 @final

@@ -475,10 +475,8 @@ def _broadcast_to_type(ctx: Relate) -> Type | None:
     x = tensor(ctx, 0)
     if x is None:
         return None
-    dims, wanted = extents(x), list(ctx.attrs.shape)
-    for have, want in zip(dims[::-1], wanted[::-1]):
-        if isinstance(have, int) and isinstance(want, int) and have not in (1, want):
-            raise ctx.fail(f"extent {have} is not stretched to {want}", "equal extents, or 1")
+    wanted = list(ctx.attrs.shape)
+    _require_stretch(ctx, extents(x), wanted)
     return TensorType(wanted, ctx.attrs.dtype or x.dtype)
 
 
