@@ -244,3 +244,15 @@ def test_as_text() -> None:
 def test_what_is_refused(func: Callable[..., Any], told: str) -> None:
     with pytest.raises(ValueError, match=told):
         apply(func, X)
+
+
+@pytest.mark.parametrize(("dtype", "bindings"), [("bool", 1), ("int32", 2)])
+def test_conditions_are_cast_once_or_not_at_all(dtype: str, bindings: int) -> None:
+    class Model(nn.Module):
+        def test(self, c: Tensor, x: Tensor) -> Tensor:
+            return op.where(c, x, x)
+
+    forms = {"c": spec.Tensor([4], dtype), "x": spec.Tensor([4], "float32")}
+    mod, _ = Model().export_tvm({"test": forms})
+    names = [str(b.value.op) for b in mod["test"].body.blocks[0].bindings[:-1]]
+    assert len(names) == bindings

@@ -117,9 +117,8 @@ def not_equal(a: Tensor, b: Tensor, name: str = "not_equal") -> Tensor:
 
 def where(condition: Tensor, x1: Tensor, x2: Tensor, name: str = "where") -> Tensor:
     """x1 where the condition holds (is not 0), x2 elsewhere."""
-    # the operator takes conditions of bool
-    holds = _op.astype(condition._expr, "bool")
-    return wrap_tensor(_op.where(holds, x1._expr, x2._expr), name)
+    holds = astype(condition, "bool")  # the operator takes conditions of bool
+    return wrap_tensor(_op.where(holds._expr, x1._expr, x2._expr), name)
 
 
 def negative(x: Tensor, name: str = "neg") -> Tensor:
