@@ -6,9 +6,10 @@ from typing import Any
 
 import pytest
 
+from tvm.relax.frontend.torch import from_exported_program
 from tvm.relax.frontend.torch.inplace import plainly_written, writes
 
-from .running import exported
+from .running import assert_same, exported, interpreted
 
 torch = pytest.importorskip("torch")
 
@@ -28,11 +29,17 @@ def test_writes() -> None:
         (lambda x: torch.relu_(x * 2), True),
         (lambda x: torch.relu_((x * 2).add_(1)), True),
         (lambda x: torch.relu_(x), False),
-        (lambda x: torch.relu_((x * 2)[0]), False),
-        (lambda x: torch.relu_((x * 2).reshape(-1)), False),
+        (lambda x: torch.relu_((x * 2)[0]), True),
+        (lambda x: torch.relu_((x * 2).reshape(-1)[2:]), True),
+        (lambda x: torch.relu_(x[0]), False),
+        (lambda x: torch.relu_(x.reshape(-1)), False),
+        (lambda x: torch.relu_((x * 2).expand(2, 3, 4)[0]), False),
     ],
-    ids=["of its own", "twice", "of an input", "of a view", "of what may be a view"],
-)
+    ids=[
+        "of its own", "twice", "of an input", "of a view", "of a view of a view",
+        "of a view of an input", "of what may be a view of an input", "of elements that repeat",
+    ],
+)  # fmt: skip
 def test_plain(func: Any, plain: bool) -> None:
     assert plainly_written(nodes_of(func)) == plain
 
@@ -45,3 +52,47 @@ def test_a_view_from_before_the_write() -> None:
         return row, y
 
     assert not plainly_written(nodes_of(func))
+
+
+def test_a_view_of_what_is_read_later() -> None:
+    def func(x: Any) -> Any:
+        y = x * 2
+        y[0].add_(1)
+        return y.sum()
+
+    assert not plainly_written(nodes_of(func))
+
+
+def test_two_views_of_one_tensor() -> None:
+    def func(x: Any) -> Any:
+        y = x * 2
+        first, second = y[0], y[0:2]
+        return first.add_(1), second
+
+    assert not plainly_written(nodes_of(func))
+
+
+def test_a_view_of_what_was_written_before() -> None:
+    def func(x: Any) -> Any:
+        y = x * 2
+        z = y.add_(1)
+        part = z[1:].mul_(3)
+        return part + y.mean()
+
+    assert not plainly_written(nodes_of(func))
+
+
+def test_a_view_of_what_was_read_before() -> None:
+    """As in blocks that add to the first channels of what they concatenate."""
+
+    def func(x: Any) -> Any:
+        y = torch.cat([x * 2, x + 1])
+        total = y.sum()
+        part = y[:4]
+        part += x.mean()
+        return part * total
+
+    program = exported(func, torch.ones(3, 4))
+    assert plainly_written(list(program.graph_module.graph.nodes))
+    x = torch.randn(3, 4)
+    assert_same(interpreted(from_exported_program(program), [x]), func(x))

@@ -1,8 +1,9 @@
 """Operators that write to their first operand, and when nobody else can see it.
 
 A write to a tensor that an operator has just made, and of which there are no views, is the
-operator without the write: whoever reads the tensor later reads the result. Whatever is less plain
-is left to torch, which rewrites programs so that they write nothing.
+operator without the write: whoever reads the tensor later reads the result. So is a write to a view
+whose tensor nobody else looks at. Whatever is less plain is left to torch, which rewrites programs
+so that they write nothing; at open sizes that takes it long.
 """
 
 from __future__ import annotations
@@ -13,11 +14,24 @@ from typing import Any, Final
 # operators that always give a tensor of their own, not a view of an operand
 FRESH: Final = frozenset(
     {
-        "add", "addmm", "avg_pool1d", "avg_pool2d", "avg_pool3d", "batch_norm", "bmm", "cat",
-        "conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d",
-        "convolution", "div", "embedding", "exp", "gelu", "group_norm", "instance_norm",
-        "layer_norm", "linear", "matmul", "max_pool1d", "max_pool2d", "max_pool3d", "mean", "mm",
-        "mul", "relu", "sigmoid", "silu", "softmax", "stack", "sub", "sum", "tanh",
+        "abs", "add", "addmm", "amax", "amin", "arange", "avg_pool1d", "avg_pool2d", "avg_pool3d",
+        "batch_norm", "bmm", "cat", "clamp", "conv1d", "conv2d", "conv3d",
+        "conv_transpose1d", "conv_transpose2d", "conv_transpose3d", "convolution", "cumsum", "div",
+        "elu", "embedding", "exp", "full", "full_like", "gather", "gelu", "group_norm",
+        "hardsigmoid", "hardswish", "hardtanh", "index_select", "instance_norm", "layer_norm",
+        "leaky_relu", "linear", "log", "log_softmax", "matmul", "max_pool1d", "max_pool2d",
+        "max_pool3d", "maximum", "mean", "minimum", "mish", "mm", "mul", "neg", "ones",
+        "ones_like", "relu", "relu6", "rsqrt", "rsub", "scaled_dot_product_attention",
+        "sigmoid", "silu", "softmax", "softplus", "sqrt", "stack", "sub", "sum", "tanh",
+        "where", "zeros", "zeros_like",
+    }
+)  # fmt: skip
+
+# operators whose result is their first operand, or a part of it in the same memory
+_VIEWS: Final = frozenset(
+    {
+        "alias", "contiguous", "detach", "flatten", "movedim", "narrow", "permute", "reshape",
+        "select", "slice", "squeeze", "transpose", "unflatten", "unsqueeze", "view",
     }
 )  # fmt: skip
 
@@ -64,7 +78,7 @@ def plainly_written(nodes: list[Any]) -> bool:
     roots: dict[Any, Any] = {}  # of a node: the one that made the tensor it stands for
     for node in nodes:
         if not writes(node):
-            if _is_fresh(node):
+            if _is_fresh(node) or _is_all_that_is_seen(node, roots):
                 roots[node] = node
             continue
         root = roots.get(node.args[0])
@@ -76,6 +90,24 @@ def plainly_written(nodes: list[Any]) -> bool:
 
 def _is_fresh(node: Any) -> bool:
     return node.op == "call_function" and _packet(node) in FRESH
+
+
+def _is_all_that_is_seen(node: Any, roots: dict[Any, Any]) -> bool:
+    """Whether a node is a view of a tensor of which nobody else, from here on, sees anything."""
+    if not _is_view(node) or node.args[0] not in roots:
+        return False
+    same = _same(roots, roots[node.args[0]])
+    others = {user for one in same for user in one.users} - same - {node}
+    return all(user < node and _is_fresh(user) for user in others)
+
+
+def _is_view(node: Any) -> bool:
+    return node.op == "call_function" and (_packet(node) in _VIEWS or _packet(node) in _IDLE)
+
+
+def _same(roots: dict[Any, Any], root: Any) -> set[Any]:
+    """The nodes that stand for one tensor."""
+    return {one for one, its in roots.items() if its is root}
 
 
 def _packet(node: Any) -> str:
@@ -91,6 +123,5 @@ def _only_operand(node: Any) -> bool:
 
 def _no_views(node: Any, roots: dict[Any, Any], root: Any) -> bool:
     """Whether nothing before the write may share the tensor's memory."""
-    same = [one for one, its in roots.items() if its is root]
-    readers = [user for one in same for user in one.users if user is not node]
+    readers = [user for one in _same(roots, root) for user in one.users if user is not node]
     return all(user > node or _is_fresh(user) or user in roots for user in readers)

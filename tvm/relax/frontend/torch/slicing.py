@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from tvm import tir
+from tvm.arith import Analyzer
 from tvm.ir.expr import PrimExpr, RelaxExpr
 from tvm.relax import op
 from tvm.relax.block_builder import BlockBuilder
@@ -26,7 +27,6 @@ from .values import (
     product,
     rank,
     refuse,
-    same,
     sizes,
     spread,
     tensor_of,
@@ -41,6 +41,15 @@ def slice_(
     first = 0 if start is None else start
     last = sys.maxsize if end is None else end
     return op.strided_slice(input, [written_axis(dim, rank(input))], [first], [last], [step])
+
+
+def _is_everything(first: Any, last: Any, step: Any, extent: Any) -> bool:
+    """Whether a slice leaves nothing out of an axis."""
+    if not isinstance(first, int) or first != 0 or not isinstance(step, int) or step != 1:
+        return False
+    if isinstance(last, int):
+        return last >= (extent if isinstance(extent, int) else sys.maxsize)
+    return not isinstance(last, RelaxExpr) and bool(Analyzer().can_prove_equal(last, extent))
 
 
 @convert("narrow", "narrow_copy")
@@ -437,8 +446,7 @@ def slice_scatter(
     else:
         first = 0 if start is None else start
         last = extent if end is None or (isinstance(end, int) and end >= 2**62) else end
-    ends = isinstance(first, int) and isinstance(last, int) and same(last, extent)
-    if ends and first == 0 and step == 1:
+    if _is_everything(first, last, step, extent):
         return cast(bb, src, dtype_of(input))
     return op.slice_scatter(input, cast(bb, src, dtype_of(input)), first, last, step, axis)
 
