@@ -12,7 +12,7 @@ from onnx import helper
 import tvm
 from tests.relax.frontend.onnx.models import Array, check_sizes, make_model
 from tvm import relax
-from tvm.error import OpAttributeInvalid, ShapeError
+from tvm.error import OpAttributeInvalid, OpAttributeRequired, ShapeError
 from tvm.relax.frontend.onnx import from_onnx
 
 pytestmark = pytest.mark.cpu
@@ -162,6 +162,15 @@ def test_weights_and_states_of_recurrent_layers_fit_the_data(op: str, gates: int
     assert vm["main"](*given.values()).numpy().shape == (5, 1, 3, 4)
     with pytest.raises(ShapeError, match="columns"):
         vm["main"](*(given | {"r": np.ones((1, 2, 2), "float32")}).values())
+
+
+@pytest.mark.parametrize("missing", [0, 1, 2])
+def test_a_recurrent_layer_without_weights_is_refused(missing: int) -> None:
+    shapes: dict[str, list[Any]] = {"x": [5, 3, 2], "w": [1, 4, 2], "r": [1, 4, 4]}
+    names = ["" if i == missing else name for i, name in enumerate(shapes)]
+    model = model_of([node("RNN", names, ["y"], hidden_size=4)], shapes)
+    with pytest.raises(OpAttributeRequired, match=f"input number {missing} is missing"):
+        from_onnx(model)
 
 
 def _refused(op: str, shapes: dict[str, list[Any]], wrong: dict[str, list[Any]], **attrs: Any

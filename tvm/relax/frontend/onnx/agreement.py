@@ -154,7 +154,7 @@ def _steps(gates: int) -> Rule:
         hidden = int(node.required("hidden_size"))
         swapped = bool(node.attr("layout", 0))
         ways = 2 if node.attr("direction", "forward") == "bidirectional" else 1
-        own = extents_of(node[0])
+        own, *_ = (extents_of(node[i]) for i in (0, 1, 2))  # which must all be there
         if own is None or len(own) != 3 or hidden < 1:
             raise node.unfit(0, "of rank 3, and hidden_size positive", f"{own}, {hidden}")
         batch = own[0 if swapped else 1]
