@@ -142,7 +142,7 @@ def test_views_compare_sizes_that_nothing_else_compares() -> None:
             found = main(x, np.zeros(m, "float32")).numpy()
             wanted = np.exp(x).reshape(n, m, k * 4 // m, 16).transpose(0, 2, 1, 3)
             np.testing.assert_allclose(found, wanted, rtol=1e-5)
-        with pytest.raises(ShapeError, match=r"(?s)reshape.*\(2, 3, 64\) to \(2, 5, 2, 16\)"):
+        with pytest.raises(ShapeError, match=r"reshape_extent.* expects extent 320"):
             main(np.zeros((2, 3, 64), "float32"), np.zeros(5, "float32"))
 
 
