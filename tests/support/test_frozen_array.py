@@ -19,8 +19,12 @@ def test_lists_and_tuples_on_either_side() -> None:
     held = FrozenArray([1, 2, 3])
     assert held[:-1] + [9] == (1, 2, 9)
     assert held[1:] + (9,) == (2, 3, 9)
-    assert [0] + held == (0, 1, 2, 3) == (0,) + held[:]
-    assert isinstance([0] + held[::2], FrozenArray)
+    assert [0] + held == [0, 1, 2, 3]
+    assert (0,) + held[:] == (0, 1, 2, 3)
+    grown = [0]
+    grown += held
+    grown.append(4)
+    assert grown == [0, 1, 2, 3, 4]
     assert held == (1, 2, 3)
     assert hash(held) == hash((1, 2, 3))
     assert (held[0], held[-1]) == (1, 3)
@@ -55,3 +59,8 @@ def test_fields_that_scripts_build_on() -> None:
     assert relax.Function(relax.Function([x], x).params[:1] + [], x).params == (x,)
     assert x.struct_info.shape.values[:1] + [1] == (4, 1)
     assert relax.op.add(x, x).args[1:] + [x] == (x, x)
+    block = func.body.block.body.body.body.block
+    assert block.iter_vars + [1] == (*block.iter_vars, 1)
+    assert block.reads[:1] + block.writes == (*block.reads, *block.writes)
+    call = tir.call_extern("int32", "f", 1, 2)
+    assert tir.Call(call.dtype, call.op, call.args[:2] + [7]).args[2].value == 7

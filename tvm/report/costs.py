@@ -130,7 +130,7 @@ class _Accesses(StmtExprVisitor):
         super().visit_buffer_store_(op)
 
     def visit_block_(self, op: s.Block) -> None:
-        self.own += op.alloc_buffers
+        self.own.extend(op.alloc_buffers)
         for region in op.match_buffers:
             if region.buffer.data in self.written:
                 self.written.add(region.source.buffer.data)

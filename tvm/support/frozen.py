@@ -41,6 +41,10 @@ class FrozenArray(tuple[T, ...]):
         return type(self)((*self, *other)) if _is_sequence(other) else NotImplemented
 
     def __radd__(self, other: Any) -> Any:
+        if type(other) is list:
+            # Python asks this for `other += self` too, and what grew is to stay a list;
+            # it is another one, so a list that has two names takes `extend`
+            return [*other, *self]
         return type(self)((*other, *self)) if _is_sequence(other) else NotImplemented
 
     def __getitem__(self, index: Any) -> Any:

@@ -20,6 +20,7 @@ from tvm.ir.span import Span
 from tvm.ir.type import PointerType, PrimType, Type
 from tvm.support.compiled import mypyc_attr
 from tvm.support.dtype import DataType
+from tvm.support.frozen import FrozenArray
 
 from .access_rules import access_dtype, check_predicate
 from .lazy_equal import EqualOp as EqualOp
@@ -806,7 +807,7 @@ class Call(PrimExprWithOp):
     ) -> None:
         self.dtype = DataType(dtype)
         self.op: Final[Op | GlobalVar] = Op.get(op) if isinstance(op, str) else op
-        self.args: Final[tuple[Any, ...]] = tuple(
+        self.args: Final[tuple[Any, ...]] = FrozenArray(
             [a if isinstance(a, PrimExpr) else _as_call_arg(a) for a in args]
         )
         self.span = span

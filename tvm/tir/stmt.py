@@ -14,7 +14,7 @@ from tvm.ir.node import Field, Node, fields, register_nodes
 from tvm.ir.span import Span
 from tvm.ir.type import PointerType
 from tvm.support.dtype import DataType
-from tvm.support.frozen import FrozenMap
+from tvm.support.frozen import FrozenArray, FrozenMap
 
 from .access_rules import access_dtype, check_predicate
 from .expr import (
@@ -484,7 +484,7 @@ class BufferRegion(PrimExprConvertible):
 
     def __init__(self, buffer: Buffer, region: Sequence[Range]) -> None:
         self.buffer: Final = buffer
-        self.region: Final = tuple(region)
+        self.region: Final[tuple[Range, ...]] = FrozenArray(region)
         if len(self.region) != len(buffer.shape):
             raise CheckError(
                 f"BufferRegion: {buffer.name} has {len(buffer.shape)} dimensions, the region "
@@ -567,14 +567,16 @@ class Block(Stmt):
         annotations: Annotations | None = None,
         span: Span | None = None,
     ) -> None:
-        self.iter_vars: Final = tuple(iter_vars)
-        self.reads: Final = tuple(reads)
-        self.writes: Final = tuple(writes)
+        self.iter_vars: Final[tuple[IterVar, ...]] = FrozenArray(iter_vars)
+        self.reads: Final[tuple[BufferRegion, ...]] = FrozenArray(reads)
+        self.writes: Final[tuple[BufferRegion, ...]] = FrozenArray(writes)
         self.name_hint: Final = name_hint
         self.body: Final = as_stmt(body)
         self.init: Final = None if init is None else as_stmt(init)
-        self.alloc_buffers: Final = tuple(alloc_buffers or ())
-        self.match_buffers: Final = tuple(match_buffers or ())
+        self.alloc_buffers: Final[tuple[Buffer, ...]] = FrozenArray(alloc_buffers or ())
+        self.match_buffers: Final[tuple[MatchBufferRegion, ...]] = FrozenArray(
+            match_buffers or ()
+        )
         self.annotations: Final[FrozenMap[str, object]] = FrozenMap(annotations or {})
         self.span = span
 
@@ -597,7 +599,9 @@ class BlockRealize(Stmt):
         block: Block,
         span: Span | None = None,
     ) -> None:
-        self.iter_values: Final = tuple([as_expr(v) for v in iter_values])
+        self.iter_values: Final[tuple[PrimExpr, ...]] = FrozenArray(
+            [as_expr(v) for v in iter_values]
+        )
         self.predicate: Final = as_expr(predicate)
         self.block: Final = block
         self.span = span

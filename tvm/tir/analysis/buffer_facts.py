@@ -428,7 +428,7 @@ def variables_of_buffers(stmt: s.Stmt) -> set[e.Var]:
     for node in walk(stmt):
         held = [getattr(node, "buffer", None), getattr(node, "node", None)]
         if isinstance(node, s.Block):
-            held += node.alloc_buffers
+            held.extend(node.alloc_buffers)
         for one in held:
             if isinstance(one, Buffer) and id(one) not in seen:
                 seen.add(id(one))

@@ -106,8 +106,8 @@ def _fits(loops: Sequence[s.For], leaf: _Leaf) -> bool:
         block = leaf.block.block
         if block.alloc_buffers or block.match_buffers or not _plain_init(block, store):
             return False
-        exprs += leaf.block.iter_values
-        exprs += [block.init.value] if isinstance(block.init, s.BufferStore) else []
+        exprs.extend(leaf.block.iter_values)
+        exprs.extend([block.init.value] if isinstance(block.init, s.BufferStore) else [])
     if any(isinstance(n, e.BufferLoad) for i in store.indices for n in walk(i)):
         return False
     return all(_is_plain(n, store) for x in exprs for n in walk(x))

@@ -98,7 +98,7 @@ class _Injector(StmtExprMutator):
         allocated: list[Buffer] = []
         body: s.Stmt = loop.body
         if isinstance(body, s.BlockRealize):
-            allocated += body.block.alloc_buffers
+            allocated.extend(body.block.alloc_buffers)
             body = body.block.body
         if not isinstance(body, s.SeqStmt):
             _refuse(f"a body that is one {type(body).__name__}", "several statements", op)
@@ -117,7 +117,7 @@ class _Injector(StmtExprMutator):
             if isinstance(stmt, s.BlockRealize) and isinstance(inner, s.SeqStmt) and ops.is_one(
                 stmt.predicate
             ):
-                allocated += stmt.block.alloc_buffers
+                allocated.extend(stmt.block.alloc_buffers)
                 self._buffers |= {buffer.data: buffer for buffer in stmt.block.alloc_buffers}
                 found += [as_block(one, self._buffers) for one in inner.seq]
             else:

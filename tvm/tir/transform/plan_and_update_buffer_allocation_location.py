@@ -69,7 +69,7 @@ class _Allocated(StmtExprVisitor):
         self._current = outer
 
     def visit_block_(self, op: s.Block) -> None:
-        self.buffers += op.alloc_buffers
+        self.buffers.extend(op.alloc_buffers)
         outer, self._around[op], self._current = self._current, self._current, op
         self.visit_stmt(op.body)
         self._current = outer

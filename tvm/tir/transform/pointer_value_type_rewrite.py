@@ -98,22 +98,22 @@ def _uses(func: PrimFunc) -> dict[e.Var, _Uses]:
     """How each piece of memory is accessed."""
     uses: dict[e.Var, _Uses] = {}
     for buffer in func.buffer_map.values():
-        uses.setdefault(buffer.data, _Uses()).extents += buffer.shape[-1:]
+        uses.setdefault(buffer.data, _Uses()).extents.extend(buffer.shape[-1:])
     analyzer = Analyzer()
     accessed: set[int] = set()
     for node in walk(func.body):
         if isinstance(node, s.Allocate):
-            uses.setdefault(node.buffer_var, _Uses()).extents += node.extents[-1:]
+            uses.setdefault(node.buffer_var, _Uses()).extents.extend(node.extents[-1:])
         elif isinstance(node, s.AllocateConst):
             uses.setdefault(node.buffer_var, _Uses()).opaque = True
         elif isinstance(node, s.DeclBuffer):
-            uses.setdefault(node.buffer.data, _Uses()).extents += node.buffer.shape[-1:]
+            uses.setdefault(node.buffer.data, _Uses()).extents.extend(node.buffer.shape[-1:])
         elif isinstance(node, (s.BufferStore, e.BufferLoad)):
             known = uses.setdefault(node.buffer.data, _Uses())
             _note(known, node, analyzer)
             if id(node.buffer) not in accessed:
                 accessed.add(id(node.buffer))
-                known.extents += node.buffer.shape[-1:]
+                known.extents.extend(node.buffer.shape[-1:])
         elif isinstance(node, e.Call):
             for arg in node.args:  # by address, or as a whole
                 if isinstance(arg, e.BufferLoad) and getattr(node.op, "name", "") in _ADDRESSES:
