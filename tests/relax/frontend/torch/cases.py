@@ -182,6 +182,8 @@ ELEMENTWISE = [
     case("pow of a number", lambda x: 2.0**x, X),
     case("pow to a number", lambda x: x**3, X),
     case("float_power", torch.float_power, (X, "positive"), (3, 1)),
+    case("square of truth values", torch.square, (X, "bool")),
+    case("softsign of integers", F.softsign, (X, "int64")),
     case("square root by pow", lambda x: x**0.5, (X, "positive")),
     case("shifts", lambda x: (x << 2, x >> 1), (X, "int32")),
     case("div of ints", torch.div, (X, "int32"), (X, "int32")),
@@ -664,6 +666,10 @@ SORTING = [
     case("kthvalue", lambda x: torch.kthvalue(x, 2, 1), X),
     case("sort", lambda x: (*torch.sort(x, 1), *x.sort(descending=True, stable=True)), X),
     case("msort", torch.msort, X),
+    *[
+        case(f"bincount of {kind}", torch.bincount, ((6,), "index:4"), ((6,), kind))
+        for kind in ("float32", "float64", "int64")
+    ],
     case("argsort", lambda x: (torch.argsort(x, 1), x.argsort(descending=True)), X),
     case("topk", lambda x: (*torch.topk(x, 2), *x.topk(2, 1, largest=False)), X),
     case("bucketize", lambda x, b: torch.bucketize(x, b.sort().values), X, (5,)),

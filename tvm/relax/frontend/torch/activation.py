@@ -158,7 +158,8 @@ def tanhshrink(bb: BlockBuilder, input: Expr) -> Expr:
 
 @convert("softsign")
 def softsign(bb: BlockBuilder, input: Expr) -> Expr:
-    return op.divide(input, op.add(op.abs(input), scalar(1.0, dtype_of(input))))
+    x = floating(bb, input)
+    return op.divide(x, op.add(op.abs(x), scalar(1.0, dtype_of(x))))
 
 
 @convert("threshold", "_threshold")

@@ -122,7 +122,8 @@ def signbit(bb: BlockBuilder, input: Expr) -> Expr:
 
 @convert("square")
 def square(bb: BlockBuilder, input: Expr) -> Expr:
-    return op.square(input)
+    """Squares of truth values are integers."""
+    return op.square(cast(bb, input, "int64") if dtype_of(input) == "bool" else input)
 
 
 @convert("reciprocal")

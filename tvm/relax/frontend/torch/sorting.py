@@ -158,8 +158,11 @@ def bincount(
     padded = bb.emit(op.concat((op.full(ShapeExpr([1]), scalar(-1, "int64"), "int64"), places), 0))
     larger = op.maximum(op.add(op.max(padded), one), scalar(minlength, "int64"))
     length = read_size(bb, bb.emit(larger))
-    ones: Expr = op.ones(ShapeExpr([count]), "int64") if weights is None else weights
-    kind = dtype_of(ones) if weights is not None else "int64"
+    ones: Expr = op.ones(ShapeExpr([count]), "int64")
+    kind = "int64"
+    if weights is not None:  # summed in double precision, other than float32
+        kind = "float32" if dtype_of(weights) == "float32" else "float64"
+        ones = cast(bb, weights, kind)
     zeros = bb.emit(op.zeros(ShapeExpr([length]), kind))
     return op.scatter_elements(zeros, places, bb.emit(ones) if weights is None else ones, 0, "add")
 
