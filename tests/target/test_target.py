@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tvm.error import InternalError
+from tvm.error import InternalError, TargetError
 from tvm.ir import load_json, save_json
 from tvm.target import Target, list_tags, register_tag
 
@@ -172,6 +172,13 @@ def test_features_by_their_names_in_tvm_and_in_llvm() -> None:
     assert Target("test").features.is_test is True
     assert Target("cuda").features.is_test is None
     assert Target({"kind": "cuda", "feature": {"is_test": 3}}).features.is_test == 3
+
+
+@pytest.mark.parametrize("bits", [100, 7, -3, 131072, 16])
+def test_vector_widths_are_powers_of_two(bits: int) -> None:
+    with pytest.raises(TargetError) as caught:
+        Target({"kind": "llvm", "vector-width": bits})
+    assert f"vector-width\n  found: {bits}\n  legal: a power of two from 32" in str(caught.value)
 
 
 def test_the_vector_width_can_be_given() -> None:

@@ -51,6 +51,7 @@ class _Entered(threading.local):
 
 
 _ENTERED: Final = _Entered()
+_NARROWEST, _WIDEST = 32, 65536  # bits of a vector register; the widest that RISC-V and SVE allow
 
 
 class TargetTypeError(TargetError, TypeError):
@@ -105,6 +106,7 @@ class Target(Node):
                 attrs[name] = tuple([Target(one) for one in attrs[name]])
         if self.kind.device_type == CPU and "mtriple" in self.kind.options:
             attrs.setdefault("mtriple", host_triple())
+        _check_vector_width(attrs)
         self.attrs: Final[FrozenMap[str, Any]] = FrozenMap(dict(sorted(attrs.items())))
         self.keys: Final = _all_keys(self.kind, config, attrs)
         own_host = config.get("host")
@@ -490,6 +492,19 @@ def _text(value: object) -> str:
 
 def _needs_quotes(word: str) -> bool:
     return any(c.isspace() or c in "\"'\\" for c in word)
+
+
+def _check_vector_width(attrs: Mapping[str, Any]) -> None:
+    """Registers hold a power of two of bits, of which rules make lanes."""
+    bits = int(attrs.get("vector-width", 0))
+    if bits and not (_NARROWEST <= bits <= _WIDEST and bits & (bits - 1) == 0):
+        raise TargetError(
+            message(
+                "Target: vector-width",
+                found=str(bits),
+                legal=f"a power of two from {_NARROWEST} to {_WIDEST}, or 0 for the CPU's own",
+            )
+        )
 
 
 def _all_keys(

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import ClassVar, Final, NamedTuple
+from typing import ClassVar, NamedTuple
 
 from tvm.backend.c_family.code import ADD, ATOM, UNARY, Code
 from tvm.backend.c_family.expr import Rule
 from tvm.backend.operands import require_run_once
+from tvm.backend.stack_memory import StackMemory
 from tvm.error import CheckError, message
 from tvm.ir.expr import PrimExpr
 from tvm.ir.op import Op
@@ -32,8 +33,6 @@ from .function_text import FunctionText
 from .intrinsics import INTRINSICS
 from .types import element_bytes, memory_type, string_literal, value_type
 
-STACK_LIMIT_BYTES: Final = 16384  # larger scratch memory comes from the heap
-LOCAL_LIMIT_BYTES: Final = 65536  # the same for scope "local": meant to become registers
 _ERROR_KIND = re.compile(r"([A-Z]\w*Error): ")
 
 
@@ -60,6 +59,7 @@ class StmtEmitter(ExprEmitter):
         self.parallel_allowed = parallel_allowed
         self._loops: list[Loop] = []
         self._workspaces: list[str] = []
+        self._stack = StackMemory()
         self._returned = False
 
     def begin_statement(self) -> None:
@@ -369,14 +369,13 @@ class StmtEmitter(ExprEmitter):
     # --- memory ---
 
     def visit_allocate_(self, op: s.Allocate) -> None:
-        size = _constant_bytes(op)
-        scope = getattr(op.buffer_var.type_annotation, "storage_scope", "global")
-        limit = LOCAL_LIMIT_BYTES if scope == "local" else STACK_LIMIT_BYTES
+        unit = element_bytes(op.dtype.element_of())
+        size = self._stack.take(op, unit)
         kind = memory_type(op.dtype.element_of())
         self.roots.add(op.buffer_var)
         self.pointees[op.buffer_var] = kind
-        if size is not None and size <= limit:
-            count = max(size // element_bytes(op.dtype.element_of()), 1)
+        if size is not None:
+            count = max(size // unit, 1)
             name = self.out.array(kind, op.buffer_var.name, count, 64)
             self.values[op.buffer_var] = Code(name)
             self._work.append(op.body)
@@ -497,13 +496,3 @@ def _is_tensor_data(value: PrimExpr) -> bool:
         and isinstance(value.args[2], e.IntImm)
         and value.args[2].value == StructField.TENSOR_DATA
     )
-
-
-def _constant_bytes(op: s.Allocate) -> int | None:
-    """The size of an allocation if it is known."""
-    size = element_bytes(op.dtype.element_of()) * op.dtype.lanes
-    for extent in op.extents:
-        if not isinstance(extent, e.IntImm):
-            return None
-        size *= extent.value
-    return size

@@ -12,6 +12,7 @@ from collections.abc import Callable, Container
 from typing import Final, NamedTuple
 
 from tvm.backend.operands import require_run_once
+from tvm.backend.stack_memory import StackMemory, stack_bytes
 from tvm.error import CheckError, message
 from tvm.ir.expr import GlobalVar, PrimExpr
 from tvm.ir.op import Op
@@ -36,8 +37,6 @@ from .memory import MemoryEmitter
 from .polls import Polls
 from .types import element_bytes, memory_element, value_type
 
-STACK_LIMIT_BYTES: Final = 16384  # larger scratch memory comes from the workspace pool
-LOCAL_LIMIT_BYTES: Final = 65536  # the same for scope "local": meant to become registers
 MESSAGE_BYTES: Final = 1024  # of an error's text with values in it; more is cut off
 _DEVICE_CPU: Final = 1
 _ERROR_KIND = re.compile(r"([A-Z]\w*Error): ")
@@ -79,6 +78,7 @@ class StmtEmitter(MemoryEmitter):
         self._work: list[Work] = []
         self._loops: list[Loop] = []
         self._workspaces: list[str] = []
+        self._stack = StackMemory()
         self._ahead: set[e.Var] = set()  # memory that was taken before the loops around it
         self._failures: dict[tuple[str, ...], str] = {}
         self._message: str | None = None
@@ -515,9 +515,9 @@ class StmtEmitter(MemoryEmitter):
         if op.buffer_var in self._ahead:
             self._work.append(op.body)
             return
-        size = _stack_bytes(op)
         self.roots.add(op.buffer_var)
-        if size is not None and not self.guards.is_on:
+        size = None if self.guards.is_on else self._stack.take(op, element_bytes(op.dtype))
+        if size is not None:
             kind = memory_element(op.dtype)
             count = max(size // element_bytes(op.dtype), 1)
             self.values[op.buffer_var] = self.out.alloca(kind, count, 64, op.buffer_var.name)
@@ -662,7 +662,7 @@ def _workspaces_in(
     stack: list[object] = [body]
     while stack:
         node = stack.pop()
-        if isinstance(node, s.Allocate) and _stack_bytes(node) is None:
+        if isinstance(node, s.Allocate) and stack_bytes(node, element_bytes(node.dtype)) is None:
             sizes = [*node.extents, node.condition]
             if all(_is_known(size, known) for size in sizes):
                 found.append(node)
@@ -686,24 +686,6 @@ def _is_known(size: PrimExpr, known: Container[e.Var]) -> bool:
         elif not isinstance(node, (e.IntImm, e.BinaryOpExpr, e.Cast)):
             return False
     return True
-
-
-def _stack_bytes(op: s.Allocate) -> int | None:
-    """The size of an allocation if it is known, and small enough for the stack."""
-    size = _constant_bytes(op)
-    scope = getattr(op.buffer_var.type_annotation, "storage_scope", "global")
-    limit = LOCAL_LIMIT_BYTES if scope == "local" else STACK_LIMIT_BYTES
-    return size if size is not None and size <= limit else None
-
-
-def _constant_bytes(op: s.Allocate) -> int | None:
-    """The size of an allocation if it is known."""
-    size = element_bytes(op.dtype) * op.dtype.lanes
-    for extent in op.extents:
-        if not isinstance(extent, e.IntImm):
-            return None
-        size *= extent.value
-    return size
 
 
 def _is_element_by_element(node: object) -> bool:
