@@ -3,6 +3,7 @@
     python benchmarks/tuning.py                        four kernels, 64 trials each
     python benchmarks/tuning.py --trials 128 --only matmul_512
     python benchmarks/tuning.py --kills 100            a tuner that is killed again and again
+    python benchmarks/tuning.py --tuners 8             tuners with one database, until each told 8
 
 On a machine that others use the seconds of CPU a trial say more than the trials a second. The last
 column is the best time of the search to that of the rule, measured by turns after the search.
@@ -11,6 +12,7 @@ column is the best time of the search to that of the rule, measured by turns aft
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
 import resource
 import shutil
@@ -171,7 +173,7 @@ def kills(count: int, seconds: float, seed: int) -> None:
         resumed += 1
         while time.monotonic() < end:
             children = _children(tuner.pid)
-            if children and rng.random() < 0.1:
+            if children and rng.random() < 0.5:
                 os.kill(children[int(rng.integers(len(children)))], signal.SIGKILL)
                 workers += 1
             time.sleep(0.05)
@@ -184,11 +186,35 @@ def kills(count: int, seconds: float, seed: int) -> None:
     shutil.rmtree(folder)
 
 
+def tuners(count: int, url: str | None) -> None:
+    """Several tuners keep their trials in one database; none is lost, none is kept twice."""
+    folder = Path(tempfile.mkdtemp(prefix="tvm-tuners-"))
+    url = url or f"sqlite:///{folder}/records.db"
+    told = [folder / f"told{i}" for i in range(count)]
+    for path in told:
+        path.touch()
+    running = [subprocess.Popen([sys.executable, "-c", _TUNER, url, str(path)]) for path in told]
+    while any(len(path.read_text().splitlines()) < 8 for path in told):
+        if any(tuner.poll() is not None for tuner in running):
+            raise SystemExit("a tuner ended")
+        time.sleep(0.1)
+    for tuner in running:
+        tuner.kill()
+        tuner.wait()
+    whole = folder / "told"
+    whole.write_text("".join(path.read_text() for path in told))
+    _check(url, whole)
+    print(f"{count} tuners: {len(whole.read_text().splitlines())} trials told, all kept, once")
+    shutil.rmtree(folder)
+
+
 def _children(pid: int) -> list[int]:
-    try:
-        return [int(p) for p in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
-    except OSError:
-        return []
+    """What any thread of a process has started."""
+    found: list[int] = []
+    for path in Path("/proc").glob(f"{pid}/task/*/children"):
+        with contextlib.suppress(OSError):
+            found.extend(int(p) for p in path.read_text().split())
+    return found
 
 
 def _check(url: str, told: Path) -> None:
@@ -212,10 +238,15 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=7)
     parser.add_argument("--only", choices=list(KERNELS), action="append")
     parser.add_argument("--kills", type=int, default=0)
+    parser.add_argument("--tuners", type=int, default=0)
+    parser.add_argument("--url", help="of the tuners' database, empty; by default SQLite's")
     parser.add_argument("--kill-after", type=float, default=1.0, help="seconds, at most")
     options = parser.parse_args()
     if options.kills:
         kills(options.kills, options.kill_after, options.seed)
+        return
+    if options.tuners:
+        tuners(options.tuners, options.url)
         return
     for name in options.only or KERNELS:
         _search(name, options.trials, options.seed)
