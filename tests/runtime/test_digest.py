@@ -9,7 +9,7 @@ import pytest
 
 import tvm
 from tvm.error import TVMError
-from tvm.runtime.digest import MARK, check_seal, seal, sealed
+from tvm.runtime.digest import MARK, check_seal, check_sealed, seal, sealed
 from tvm.script import tir as T
 
 pytestmark = pytest.mark.cpu
@@ -50,3 +50,13 @@ def test_files_without_a_seal(tmp_path: Path) -> None:
     path.write_bytes(b"\x7fELF" + bytes(3_000_000))
     seal(path)
     assert check_seal(path)
+
+
+def test_a_seal_with_bytes_within_or_behind_it_is_damage(tmp_path: Path) -> None:
+    path, content = tmp_path / "f", sealed(b"\x7fELF" + bytes(500))
+    for changed in (content + b"f2d0\n", content[:-20] + b"d7d8" + content[-20:], content[:-3]):
+        path.write_bytes(changed)
+        with pytest.raises(TVMError, match="a damaged file"):
+            check_seal(path)
+        with pytest.raises(TVMError, match="a damaged file"):
+            check_sealed(changed, path)

@@ -18,6 +18,7 @@ from tvm.error import TVMError, message
 MARK: Final = b"\n;tvm-seal 1 "
 _HEX_BYTES: Final = 64
 _SEAL_BYTES: Final = len(MARK) + _HEX_BYTES + 1
+_NEAR_BYTES: Final = 1 << 12  # of the end, where the mark of a seal stands for nothing else
 _ELF: Final = b"\x7fELF"
 _PIECE: Final = 1 << 20
 
@@ -45,13 +46,15 @@ def sealed(content: bytes) -> bytes:
 
 def check_seal(path: str | os.PathLike[str]) -> bool:
     """Whether a file has a seal; TVMError if it does not fit what is before it."""
-    size = Path(path).stat().st_size - _SEAL_BYTES
-    if size < 0:
-        return False
+    whole = Path(path).stat().st_size
+    size = whole - _SEAL_BYTES
     with open(path, "rb") as file:
-        file.seek(size)
-        found = file.read(_SEAL_BYTES)
-    if not found.startswith(MARK):
+        file.seek(max(whole - _NEAR_BYTES, 0))
+        tail = file.read(_NEAR_BYTES)
+    found = tail[-_SEAL_BYTES:]
+    if size < 0 or not found.startswith(MARK):
+        if MARK in tail:  # bytes were added within the seal, or behind it
+            raise _damaged(path)
         return False
     if found != _seal(_digest(path, size)):
         raise _damaged(path)
@@ -61,6 +64,8 @@ def check_seal(path: str | os.PathLike[str]) -> bool:
 def check_sealed(content: bytes, path: str | os.PathLike[str]) -> bool:
     """Whether the content of a file has a seal; TVMError if it does not fit what is before it."""
     if not content[-_SEAL_BYTES:].startswith(MARK):
+        if MARK in content[-_NEAR_BYTES:]:  # bytes were added within the seal, or behind it
+            raise _damaged(path)
         return False
     if content != sealed(content[:-_SEAL_BYTES]):
         raise _damaged(path)
