@@ -113,3 +113,25 @@ def test_compiled(size: int) -> None:
     expected = run_interp(before, given)
     found = machine["main"](*[tvm.runtime.tensor(x) for x in given])
     np.testing.assert_allclose(found.numpy(), expected, rtol=1e-4, atol=1e-4)
+
+
+def test_equal_convolutions_of_open_size_share_a_kernel() -> None:
+    h, w = (tvm.tir.Var(name, "int64") for name in "hw")
+    rng = np.random.default_rng(3)
+    weights = [(rng.standard_normal((48, 48, 3, 3)) / 20).astype("float32") for _ in range(3)]
+    bb = relax.BlockBuilder()
+    x = relax.Var("x", relax.TensorStructInfo((1, 48, h, w), "float32"))
+    with bb.function("main", [x]):
+        with bb.dataflow():
+            y = bb.emit(op.nn.conv2d(x, relax.const(weights[0]), padding=1))
+            y = bb.emit(op.nn.conv2d(y, relax.const(weights[1]), padding=1))
+            narrow = bb.emit(op.nn.conv2d(y, relax.const(weights[2])))  # of another size
+            out = bb.emit_output(op.add(narrow, narrow))
+        bb.emit_func_output(out)
+    after = rewritten(bb.get())
+    kernels = [var for var in after.functions if var.name_hint != "main"]
+    assert len(kernels) == 2
+    data = rng.standard_normal((1, 48, 7, 10)).astype("float32")
+    np.testing.assert_allclose(
+        run_interp(after, [data]), run_interp(bb.get(), [data]), rtol=1e-4, atol=1e-4
+    )

@@ -15,6 +15,7 @@ from typing import Any, Final
 from tvm.arith import Analyzer
 from tvm.ir.expr import PrimExpr, RelaxExpr
 from tvm.ir.module import IRModule
+from tvm.ir.structural import structural_equal
 from tvm.ir.transform import ModulePass, PassContext, PassInfo
 from tvm.relax.block_builder import BlockBuilder
 from tvm.relax.expr import (
@@ -65,7 +66,8 @@ class WinogradConv2D(ModulePass):
 class _Rewriter:
     def __init__(self, cpu: CpuModel) -> None:
         self._cpu = cpu
-        self._made: dict[object, Call] = {}  # by what decides the kernel
+        # by what decides the kernel, beside the sizes of the data
+        self._made: dict[object, list[tuple[list[PrimExpr], Call]]] = {}
 
     def conv2d(self, bb: BlockBuilder, call: Call) -> RelaxExpr:
         data, weight = call.args
@@ -80,19 +82,20 @@ class _Rewriter:
         transformed = Constant(transformed_weights(values, panels.filters))
         info = data.struct_info
         assert isinstance(info, TensorStructInfo), "as planned"
-        sizes = _known(info)
-        key = None if sizes is None else (*sizes, values.shape, padding, panels)
-        equal = self._made.get(key)
-        if equal is not None:
-            kernel, _, *rest = equal.args
-            operands = Tuple([data, transformed])
-            return Call(equal.op, [kernel, operands, *rest], equal.attrs, equal.sinfo_args)
+        assert isinstance(info.shape, ShapeExpr), "as planned"
+        sizes = [Analyzer().simplify(extent) for extent in info.shape.values]
+        alike = self._made.setdefault((values.shape, padding, panels), [])
+        for known, equal in alike:
+            if len(known) == len(sizes) and all(map(structural_equal, known, sizes)):
+                kernel, _, *rest = equal.args
+                operands = Tuple([data, transformed])
+                return Call(equal.op, [kernel, operands, *rest], equal.attrs, equal.sinfo_args)
         made = bb.call_te(
             stages, data, transformed, primfunc_name_hint="conv2d_winograd",
             primfunc_attrs={"op_pattern": int(OpPatternKind.kOutEWiseFusable)},
         )  # fmt: skip
-        if key is not None and isinstance(made, Call):
-            self._made[key] = made
+        if isinstance(made, Call):
+            alike.append((sizes, made))
         return made
 
 
