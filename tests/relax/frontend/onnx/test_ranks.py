@@ -12,6 +12,7 @@ from onnx import TensorProto, helper
 from tests.relax.frontend.onnx.models import Array, check_sizes, make_model
 from tvm.error import ShapeError
 from tvm.relax.frontend.onnx import from_onnx
+from tvm.relax.frontend.onnx.graph import OpConversionError
 
 RNG = np.random.default_rng(3)
 node = helper.make_node
@@ -66,3 +67,14 @@ def test_a_rank_that_nothing_tells_is_asked_for() -> None:
 def test_an_input_that_nothing_reads_may_have_any_rank() -> None:
     model = _unranked([node("Constant", [], ["y"], value_float=1.0)], _floats(2, 3))
     assert from_onnx(model)["main"].params[0].struct_info.ndim == -1
+
+
+@pytest.mark.parametrize("kind", ["sequence", "optional"])
+def test_what_is_no_tensor_is_refused_as_such(kind: str) -> None:
+    """Its rank is not asked for."""
+    make = getattr(helper, f"make_{kind}_type_proto")
+    held = helper.make_value_info("x", make(helper.make_tensor_type_proto(1, None)))
+    model = make_model([node("Identity", ["x"], ["y"])], {"x": _floats(2)}, ["y"])
+    model.graph.input[0].CopyFrom(held)
+    with pytest.raises(OpConversionError, match=f"input 'x' is of {kind} type"):
+        from_onnx(model)

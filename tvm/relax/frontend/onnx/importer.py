@@ -153,7 +153,14 @@ class _Importer:
 
     def _shape_of(self, graph: Any, value: Any) -> list[Any] | None:
         """The extents of an input; None for one of unknown rank that nothing reads."""
-        name = value.name
+        name, kind = value.name, value.type.WhichOneof("value") or "tensor_type"
+        if kind != "tensor_type":
+            raise OpConversionError(
+                message(
+                    f"from_onnx: input {name!r} is of {kind.replace('_type', '')} type",
+                    legal="tensors: sequences and optional values live within a model only",
+                )
+            )
         found = merged(name, declared(name, value.type.tensor_type), self._shapes.get(name))
         if found is not None:
             if UNKNOWN in found:
@@ -170,14 +177,6 @@ class _Importer:
         self, value: Any, shape: list[Any] | None, dims: Dimensions, names: NameTable,
         sanitize: bool,
     ) -> Var:  # fmt: skip
-        kind = value.type.WhichOneof("value") or "tensor_type"
-        if kind != "tensor_type":
-            raise OpConversionError(
-                message(
-                    f"from_onnx: input {value.name!r} is of {kind.replace('_type', '')} type",
-                    legal="tensors: sequences and optional values live within a model only",
-                )
-            )
         dtype = dtype_name(value.type.tensor_type.elem_type) or self._dtype_of(value.name)
         if dtype == "object":
             raise OpConversionError(
