@@ -20,10 +20,10 @@ from tvm.ir.node import with_fields
 from tvm.ir.span import SourceName, Span
 from tvm.target.target import Target
 from tvm.tir import stmt as s
+from tvm.tir.children import inner_statements
 from tvm.tir.function import PrimFunc
 
 from . import words as w
-from .stages import inner_statements
 
 _MARK: Final = "@line "
 _NOTE: Final = re.compile(r"\s*# @line (\d+)$")

@@ -8,6 +8,7 @@ from tvm.ir.function import BaseFunc
 from tvm.ir.module import IRModule
 from tvm.relax.expr import Function
 from tvm.tir import stmt as s
+from tvm.tir.children import inner_statements
 from tvm.tir.function import PrimFunc
 
 from . import words as w
@@ -173,17 +174,3 @@ def statements(func: PrimFunc) -> int:
         count += 1
         stack += inner_statements(stmt)
     return count
-
-
-def inner_statements(stmt: s.Stmt) -> list[s.Stmt]:
-    """The statements directly within another one, in order."""
-    if isinstance(stmt, s.SeqStmt):
-        return list(stmt.seq)
-    if isinstance(stmt, s.IfThenElse):
-        return [part for part in (stmt.then_case, stmt.else_case) if part is not None]
-    if isinstance(stmt, s.BlockRealize):
-        return [stmt.block]
-    if isinstance(stmt, s.Block):
-        return [part for part in (stmt.init, stmt.body) if part is not None]
-    body = getattr(stmt, "body", None)
-    return [body] if isinstance(body, s.Stmt) else []

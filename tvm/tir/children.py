@@ -87,6 +87,11 @@ def buffer_exprs(buffer: Buffer) -> tuple[PrimExpr, ...]:
     return (*buffer.shape, *buffer.strides, buffer.elem_offset)
 
 
+def inner_statements(stmt: s.Stmt) -> list[s.Stmt]:
+    """The statements directly within another one, in order."""
+    return [child for child in stmt_children(stmt) if isinstance(child, s.Stmt)]
+
+
 def stmt_children(stmt: s.Stmt) -> tuple[Any, ...]:
     """The direct expressions and statements of a statement, in order."""
     if isinstance(stmt, s.SeqStmt):

@@ -13,8 +13,10 @@ from tvm.relay.ty import TensorType
 from tvm.support.dtype import DataType
 from tvm.target import Target
 from tvm.tir import stmt as s
+from tvm.tir.children import inner_statements
 from tvm.tir.expr import IntImm, Var
 from tvm.tir.function import PrimFunc
+from tvm.tir.functor import walk
 
 from .executor import Executor
 
@@ -128,7 +130,7 @@ def _at_once(body: s.Stmt, alignment: int) -> int:
         if isinstance(stmt, s.Allocate) and _is_global(stmt.buffer_var):
             held += _aligned(_bytes(stmt.extents, stmt.dtype), alignment)
         most = max(most, held)
-        stack.extend((part, held) for part in _parts(stmt))
+        stack.extend((part, held) for part in inner_statements(stmt))
     return most
 
 
@@ -139,26 +141,8 @@ def _is_global(var: Var) -> bool:
 
 def _of_constants(body: s.Stmt, alignment: int) -> int:
     """The bytes of all constants."""
-    total = 0
-    stack = [body]
-    while stack:
-        stmt = stack.pop()
-        if isinstance(stmt, s.AllocateConst):
-            total += _aligned(_bytes(stmt.extents, stmt.dtype), alignment)
-        stack.extend(_parts(stmt))
-    return total
-
-
-def _parts(stmt: s.Stmt) -> list[s.Stmt]:
-    """The statements in a statement."""
-    if isinstance(stmt, s.SeqStmt):
-        return list(stmt.seq)
-    if isinstance(stmt, s.IfThenElse):
-        return [part for part in (stmt.then_case, stmt.else_case) if part is not None]
-    if isinstance(stmt, s.BlockRealize):
-        return [stmt.block]
-    body = getattr(stmt, "body", None)
-    return [body] if isinstance(body, s.Stmt) else []
+    constants = [node for node in walk(body) if isinstance(node, s.AllocateConst)]
+    return sum(_aligned(_bytes(node.extents, node.dtype), alignment) for node in constants)
 
 
 def CreateExecutorMetadata(

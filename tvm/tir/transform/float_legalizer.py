@@ -335,12 +335,7 @@ class CarrierChanger(StorageChanger):
         return super().visit_var_(op) if held is None else held
 
     def visit_let_(self, op: e.Let) -> PrimExpr:
-        value = self.visit_expr(op.value)
-        var = self.visit_var_def(op.var)
-        body = self.visit_expr(op.body)
-        if value is op.value and body is op.body and var is op.var:
-            return op
-        return e.Let(var, value, body, op.span)
+        return StmtExprMutator.visit_let_(self, op)
 
     def visit_buffer_load_(self, op: e.BufferLoad) -> PrimExpr:
         return StmtExprMutator.visit_buffer_load_(self, op)
