@@ -506,7 +506,7 @@ def broadcast_to_like(data: Expr, broadcast_type: Expr) -> Call:
 
 
 @relay_op("collapse_sum_like", pattern=2 + 1, level=10,
-          relation=lambda ctx: _collapsed(_shape_of_second)(ctx),
+          relation=lambda ctx: _stretched(_shape_of_second, back=True)(ctx),
           lower=lambda bb, x, like: R.collapse_sum_like(x, like))  # fmt: skip
 def collapse_sum_like(data: Expr, collapse_type: Expr) -> Call:
     """Sums over the axes along which another tensor would be stretched."""
@@ -514,7 +514,8 @@ def collapse_sum_like(data: Expr, collapse_type: Expr) -> Call:
 
 
 @relay_op("collapse_sum_to", "InitOpAttrs", operands=("data",), level=10, pattern=2 + 1,
-          relation=lambda ctx: _collapsed(_shape_wanted)(ctx), optional={"dtype": REQUIRED},
+          relation=lambda ctx: _stretched(_shape_wanted, back=True)(ctx),
+          optional={"dtype": REQUIRED},
           lower=lambda bb, x, *, shape, dtype: R.collapse_sum_to(x, list(shape)))  # fmt: skip
 def collapse_sum_to(data: Expr, shape: Any) -> Call:
     """Sums over the axes along which a shape would be stretched."""
@@ -531,25 +532,14 @@ def _shape_of_second(ctx: Relate) -> Type | None:
     return None if x is None or like is None else TensorType(like.shape, x.dtype)
 
 
-def _stretched(target: Relation) -> Relation:
-    """The target's type; the operand's shape must stretch to it."""
+def _stretched(target: Relation, *, back: bool = False) -> Relation:
+    """The target's type; the operand must stretch to its shape, or (`back`) it to the operand's."""
 
     def relation(ctx: Relate) -> Type | None:
         found, x = target(ctx), tensor(ctx, 0)
         if isinstance(found, TensorType) and x is not None:
-            _require_stretch(ctx, extents(x), extents(found))
-        return found
-
-    return relation
-
-
-def _collapsed(target: Relation) -> Relation:
-    """The target's type, which must stretch to the operand's shape."""
-
-    def relation(ctx: Relate) -> Type | None:
-        found, x = target(ctx), tensor(ctx, 0)
-        if isinstance(found, TensorType) and x is not None:
-            _require_stretch(ctx, extents(found), extents(x))
+            small, large = extents(x), extents(found)
+            _require_stretch(ctx, *((large, small) if back else (small, large)))
         return found
 
     return relation
