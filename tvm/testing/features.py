@@ -105,6 +105,7 @@ class Feature:
         """Mark a test, as a decorator with or without arguments."""
 
         def mark(test: Any) -> Any:
+            """Mark a test or a class of tests."""
             for each in self.marks(support_required):
                 test = each(test)
             return test

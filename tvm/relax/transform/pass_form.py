@@ -195,6 +195,12 @@ def _user_form(kind: type[Pass], method: str, what: str) -> Callable[..., Any]:
 
         return create(pass_func) if pass_func else create
 
+    decorator.__name__ = decorator.__qualname__ = f"{what}_pass"
+    decorator.__doc__ = f"""A {what} pass of a user's callable, or of a class with `{method}`.
+
+    Used as a decorator with `opt_level` (an int, which is needed), or called with the callable.
+    Raises ValueError without a level, TypeError for what cannot be called.
+    """
     return decorator
 
 
