@@ -100,6 +100,7 @@ def build(
         made, is_native = linker.link(), linker.is_native
         if key is not None and time.perf_counter() - started > _WORTH_KEEPING_SECONDS:
             store_model(key, made)
+    made.mod.kept_as = key
     if is_native:
         kept, is_lowered = (source, False) if found is not None else (mod, True)
 

@@ -42,6 +42,8 @@ class VMModule(Module):
         self.constants = constants
         # Makes the same program as bytecode, where this one is native and its source is at hand.
         self.bytecode_form: Callable[[], VMModule] | None = None
+        # The name under which the compile cache may have the program.
+        self.kept_as: str | None = None
         # Compiles functions for given sizes, where the source is at hand.
         self.variant_builder: Builder | None = None
         # The machine that runs what is asked of the module by name: the last one made of it.
