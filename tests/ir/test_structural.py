@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -15,6 +18,7 @@ from tvm.ir import (
     structural_hash,
 )
 from tvm.ir.structural import structural_digest
+from tvm.runtime.conversion import convert
 
 pytestmark = pytest.mark.pure
 
@@ -92,6 +96,33 @@ def test_path_into_sequences() -> None:
     found = get_first_structural_mismatch(one, three)
     assert found is not None
     assert str(found[0]) == "<root>.seq[1].value.b.value"
+
+
+@pytest.mark.parametrize(
+    ("lhs", "rhs", "wanted"),
+    [
+        ([3, 1, 2], [3, 5, 2], ("[1]", "[1]")),
+        ([3, 1], [4, 1, 2], ("[0]", "[0]")),
+        ([3, 1], [3], ("[1]", "[<missing:1>]")),
+        ([], ["k"], ("[<missing:0>]", "[0]")),
+        (["k", [1.5]], ["k", [2.5]], ("[1][0]", "[1][0]")),
+        ({"k": [1, 2]}, {"k": [1, 3]}, ('["k"][1]', '["k"][1]')),
+        ({"k": 1}, {"k": 1, "n": 2}, ('[<missing:"n">]', '["n"]')),
+        ([1], {"k": 1}, ("", "")),
+    ],
+)
+@pytest.mark.parametrize("made", [convert, lambda value: value])
+def test_path_into_arrays_and_maps_of_the_library(
+    lhs: Any, rhs: Any, wanted: tuple[str, str], made: Callable[[Any], Any]
+) -> None:
+    a, b = made(lhs), made(rhs)
+    found = get_first_structural_mismatch(a, b)
+    assert found is not None
+    assert tuple(str(path) for path in found) == tuple("<root>" + steps for steps in wanted)
+    assert not structural_equal(a, b)
+    for one, other in ((a, lhs), (b, rhs)):  # the same as a value of Python
+        assert structural_equal(one, other)
+        assert structural_hash(one) == structural_hash(other)
 
 
 def test_maps_by_key_in_any_order() -> None:

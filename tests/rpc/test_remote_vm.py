@@ -33,6 +33,10 @@ class Program:
     def pair(x: R.Tensor((3,), "float32")):
         return (x, R.add(x, x))
 
+    @R.function
+    def nested(x: R.Tensor((3,), "float32")):
+        return (x, (R.add(x, x), (x,)))
+
 
 def test_all_that_a_machine_does(tmp_path: Path) -> None:
     tvm.compile(Program, target="llvm").export_library(tmp_path / "program.so")
@@ -57,6 +61,11 @@ def test_all_that_a_machine_does(tmp_path: Path) -> None:
     vm.set_input("main", x, w=tvm.runtime.tensor(w, dev))
     vm.invoke_stateful("main")
     check(vm.get_outputs("main"))
+    vm.set_input("nested", np.ones(3, "float32"))
+    vm.invoke_stateful("nested")
+    one, (two, three) = outputs = vm.get_outputs("nested")
+    assert [type(part) for part in (outputs, outputs[1], three)] == [tuple] * 3
+    assert [part.numpy()[0] for part in (one, two, *three)] == [1.0, 2.0, 1.0]
     vm.save_function("main", "saved", x, w)
     check(vm["saved"]())
     assert len(vm.time_evaluator("main", dev, number=2, repeat=3)(x, w).results) == 3

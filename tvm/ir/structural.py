@@ -8,7 +8,7 @@ otherwise. The walk keeps no paths; they are found by a second walk once a diffe
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from operator import attrgetter
 from typing import Any, TypeAlias
 
@@ -80,8 +80,8 @@ class _Comparison:
                     if not verdict:
                         return self._differ(path_a, path_b)
                 self._push_fields(stack, a, b, binds, path_a, path_b)
-            elif isinstance(a, (tuple, list)):
-                if not isinstance(b, (tuple, list)):
+            elif _is_sequence(type(a)):
+                if not _is_sequence(type(b)):
                     return self._differ(path_a, path_b)
                 if len(a) != len(b):
                     return self._length(a, b, path_a, path_b)
@@ -210,6 +210,13 @@ class _Comparison:
         return False
 
 
+def _is_sequence(cls: type) -> bool:
+    """True for tuples, lists and the arrays of the runtime library; texts are values."""
+    return issubclass(cls, (tuple, list)) or (
+        issubclass(cls, Sequence) and not issubclass(cls, (str, bytes))
+    )
+
+
 def _is_empty(node: Node) -> bool:
     """True for the empty tuple, of which all copies are one."""
     return getattr(node, "fields", None) == ()
@@ -323,7 +330,7 @@ def _recipe(cls: type) -> _Recipe:
         else:
             binder = any(binds for _, binds in plan)
             made = (_BINDER if binder else _TREE, cls.TYPE_KEY, parts)
-    elif issubclass(cls, (tuple, list)):
+    elif _is_sequence(cls):
         made = (_SEQUENCE, "", _no_parts)
     elif issubclass(cls, Mapping):
         made = (_MAP, "", _no_parts)
@@ -379,7 +386,7 @@ def _tokens(node: Any, map_free_vars: bool, skip_tensors: bool = False) -> list[
             add(item)
         elif kind == _SEQUENCE:
             add(f"({len(item)}")
-            stack.extend(item[::-1])
+            stack.extend(reversed(item))
         elif kind == _PLAIN:
             if item is _BIND:
                 binding += 1

@@ -15,7 +15,7 @@ from tvm.runtime.benchmark import BenchmarkResult
 from tvm.runtime.executable import Executable
 from tvm.runtime.module import Module
 from tvm.runtime.profiling import Report
-from tvm.runtime.vm import VirtualMachine
+from tvm.runtime.vm import VirtualMachine, as_tuples
 
 from .remote import RemoteFunction, RPCModule, RPCObjectRef, seconds
 
@@ -80,7 +80,7 @@ class RemoteVirtualMachine(VirtualMachine):
         self._call("invoke_stateful", func_name)
 
     def get_outputs(self, func_name: str) -> Any:
-        return self._call("get_outputs", func_name)
+        return as_tuples(self._call("get_outputs", func_name))
 
     def set_instrument(self, instrument: Callable[..., Any] | None) -> None:
         raise TVMError(

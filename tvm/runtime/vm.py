@@ -316,7 +316,7 @@ class VirtualMachine:
                     legal=f"vm.invoke_stateful({func_name!r}) first",
                 )
             )
-        return _as_tuples(self._outputs[func_name])
+        return as_tuples(self._outputs[func_name])
 
     def output_arity(self, func_name: str, *places: int) -> int:
         """How many fields the last result has, or a part of it; -1: it is no tuple."""
@@ -562,10 +562,10 @@ def _fields(values: Iterable[Any]) -> list[Any]:
     return found
 
 
-def _as_tuples(value: Any) -> Any:
+def as_tuples(value: Any) -> Any:
     """A result with plain tuples in place of the arrays that functions make of several values."""
     if isinstance(value, (list, library().Array)) or type(value) is tuple:
-        return tuple(_as_tuples(field) for field in value)
+        return tuple(as_tuples(field) for field in value)
     return value
 
 

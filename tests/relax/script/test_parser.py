@@ -292,7 +292,9 @@ def test_nonlocal_says_nothing_to_the_program() -> None:
     assert str(make("float16", 3).ret_struct_info) == 'R.Tensor((3,), dtype="float16")'
 
 
-@pytest.mark.parametrize("end", ["", "            R.output()\n"])
+@pytest.mark.parametrize(
+    "end", ["", "            R.output()\n", "            R.output(R.tuple())\n"]
+)
 def test_a_dataflow_block_may_give_nothing(end: str) -> None:
     text = (
         "# from tvm.script import relax as R\n@R.function\n"
@@ -303,6 +305,21 @@ def test_a_dataflow_block_may_give_nothing(end: str) -> None:
     )
     (block,) = from_source(text).body.blocks
     assert [type(b.var) for b in block.bindings] == [relax.DataflowVar]
+
+
+def test_outputs_may_stand_in_a_tuple() -> None:
+    @R.function
+    def func(x: R.Tensor((3,), "float32")):
+        with R.dataflow():
+            y = R.exp(x)
+            z = R.log(y)
+            w = R.abs(z)
+            R.output(R.tuple(y, w))
+        return (y, w)
+
+    assert [type(b.var) for b in func.body.blocks[0].bindings] == [
+        relax.Var, relax.DataflowVar, relax.Var,
+    ]  # fmt: skip
 
 
 def test_annotations_of_new_calls_are_taken_as_they_are() -> None:

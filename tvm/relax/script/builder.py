@@ -7,7 +7,7 @@ from typing import Any
 
 from tvm.error import ScriptError, TVMError
 from tvm.ir.expr import RelaxExpr, StructInfo
-from tvm.relax.expr import Var, VarBinding, convert_to_expr
+from tvm.relax.expr import Tuple, Var, VarBinding, convert_to_expr
 from tvm.relax.struct_info_rules import BaseCheckResult, base_check
 from tvm.script.ir_builder.base import IRBuilder
 from tvm.script.ir_dialect.frame import IRModuleFrame
@@ -95,12 +95,19 @@ def dataflow() -> f.BlockFrame:
     return f.BlockFrame(is_dataflow=True)
 
 
-def output(*vars: Var) -> None:
-    """The variables of a dataflow block that are seen outside of it."""
+def output(*vars: Var | Tuple) -> None:
+    """The variables of a dataflow block that are seen outside of it.
+
+    Those of a tuple count one by one, so `R.output(R.tuple())` lets none be seen.
+    """
     frame = IRBuilder.current().frames[-1] if IRBuilder.current().frames else None
     if not isinstance(frame, f.BlockFrame):
         raise ScriptError("R.output needs to be under `with R.dataflow():`")
-    frame.output(vars)
+    frame.output([v for given in vars for v in _fields(given)])
+
+
+def _fields(value: Var | Tuple) -> tuple[RelaxExpr, ...]:
+    return value.fields if isinstance(value, Tuple) else (value,)
 
 
 def SeqExpr() -> f.SeqExprFrame:

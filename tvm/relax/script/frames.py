@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Sequence
+from typing import Final, cast
 
 from tvm.error import ScriptError
 from tvm.ir.expr import RelaxExpr, StructInfo
@@ -179,7 +180,7 @@ class BlockFrame(RelaxFrame):
         self.output_vars = [*(self.output_vars or ()), *free_vars(value)]
         self.returned = value
 
-    def output(self, variables: tuple[Var, ...]) -> None:
+    def output(self, variables: Sequence[RelaxExpr]) -> None:
         """Let variables of the block be seen outside of it."""
         if not self.is_dataflow or self.output_vars is not None:
             raise ScriptError(
@@ -196,7 +197,7 @@ class BlockFrame(RelaxFrame):
                 )
             if isinstance(var, DataflowVar):
                 promote(var)
-        self.output_vars = list(variables)
+        self.output_vars = cast("list[Var]", list(variables))
 
 
 def _sequence_around(frame: IRBuilderFrame) -> SeqExprFrame:
