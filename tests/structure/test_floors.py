@@ -34,6 +34,8 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("tvm.backend.c_family",),  # what the writers of C and of languages in its manner share
     ("tvm.backend.*",),
     ("tvm.backend.device",),  # what the writers of GPU source share
+    ("tvm.backend.llvm_gpu",),  # LLVM's code for GPUs: the writers of the CPU, with launches
+    ("tvm.backend.nvptx",),
     ("tvm.backend.cuda", "tvm.backend.metal", "tvm.backend.opencl", "tvm.backend.webgpu"),
     ("tvm.backend.rocm", "tvm.backend.vulkan"),  # HIP is CUDA in other words; and WGSL, with more
     ("tvm.tir.pipeline",),

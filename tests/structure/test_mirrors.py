@@ -31,6 +31,7 @@ MOVES = (f"{_SCHEDULE}/primitive/test_compute_at.py", "what moving a block is ma
 COPIES = (f"{_SCHEDULE}/primitive/test_cache_read.py", "what copies of buffers are made of")
 INLINED = (f"{_SCHEDULE}/primitive/test_compute_inline.py", "what inlining is made of")
 _GPU = ("tests/backend/device/test_programs.py", "programs in all languages show it at work")
+_BY_LLVM = ("tests/backend/llvm_gpu/test_programs.py", "the same programs, by LLVM")
 _DEVICE_BUILD = ("tests/backend/device/test_build.py", "one line a language")
 _BENCH = "tests/dlight/benchmark/test_bench.py"
 _RULES = "tests/dlight/gpu"
@@ -102,7 +103,11 @@ COVERED_BY: dict[str, tuple[str, str]] = {
     "tvm/backend/device/kernels.py": _GPU,
     "tvm/backend/device/stmt.py": _GPU,
     "tvm/backend/device/text.py": _GPU,
+    "tvm/backend/llvm_gpu/": _BY_LLVM,
     "tvm/backend/metal/build.py": _DEVICE_BUILD,
+    "tvm/backend/nvptx/": _BY_LLVM,
+    "tvm/backend/opencl/spirv.py": _BY_LLVM,
+    "tvm/backend/rocm/amdgpu.py": _BY_LLVM,
     "tvm/backend/opencl/build.py": _DEVICE_BUILD,
     "tvm/backend/rocm/build.py": _DEVICE_BUILD,
     "tvm/backend/webgpu/build.py": _DEVICE_BUILD,

@@ -23,6 +23,7 @@ BACKENDS: Final[dict[str, Backend]] = {
         graph_passes="tvm.relax.backend.cpu_generic", keeps_kernels=True,
     ),
     "metal": Backend("metal", "tvm.backend.metal", graph_passes="tvm.relax.backend.gpu_generic"),
+    "nvptx": Backend("nvptx", "tvm.backend.nvptx", graph_passes="tvm.relax.backend.gpu_generic"),
     "opencl": Backend(
         "opencl", "tvm.backend.opencl", keyed_graph_passes={"adreno": "tvm.relax.backend.adreno"}
     ),

@@ -1,10 +1,11 @@
-"""Kernels for a device as source text: what is exported, looked at, and launched where it can be.
+"""Kernels for a device as text: what is exported, looked at, and launched where it can be.
 
 A launch asks the runtime of the device's kind; where this process has none, it says so.
 """
 
 from __future__ import annotations
 
+import base64
 import importlib
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
@@ -21,21 +22,30 @@ from .module import BINARY_SERIALIZABLE, RUNNABLE, Module
 LAUNCHERS: dict[str, str] = {
     kind: "tvm.runtime.device_api.kinds:launcher" for kind in ("cuda", "opencl", "vulkan", "webgpu")
 }
-_SUFFIXES: Final = {"cuda": "cu", "hip": "hip", "opencl": "cl", "metal": "metal", "wgsl": "wgsl"}
+_SUFFIXES: Final = {
+    "cuda": "cu", "hip": "hip", "opencl": "cl", "metal": "metal", "wgsl": "wgsl",
+    "ptx": "ptx", "amdgcn": "s", "spirv": "spvasm"}  # fmt: skip
 
 
 class DeviceModule(Module):
-    """The kernels of one target as source text in the format `fmt`."""
+    """The kernels of one target as text in the format `fmt`.
+
+    `binary` is what is loaded where that is not the text: an object file whose assembly it is.
+    `forms` are other texts of the same kernels by their formats, which files do not keep.
+    """
 
     def __init__(
-        self, kind: str, fmt: str, source: str, kernels: Mapping[str, KernelInfo], arch: str = ""
-    ) -> None:
+        self, kind: str, fmt: str, source: str, kernels: Mapping[str, KernelInfo], arch: str = "",
+        binary: bytes = b"", forms: Mapping[str, str] | None = None,
+    ) -> None:  # fmt: skip
         super().__init__()
         self.kind = kind
         self.fmt: Final = fmt
         self.source: Final = source
         self.kernels: Final = dict(kernels)
         self.arch: Final = arch  # the machine that the target names, for the compiler
+        self.binary: Final = binary
+        self.forms: Final = dict(forms or {})
         self._ready: dict[tuple[str, str], Callable[..., None]] = {}
 
     def function_names(self) -> list[str]:
@@ -55,13 +65,15 @@ class DeviceModule(Module):
         return (self.fmt, _SUFFIXES.get(self.fmt, self.fmt))
 
     def inspect_source(self, fmt: str = "") -> str:
-        """The source text."""
+        """The text, or another form of it by its format."""
+        if fmt in self.forms:
+            return self.forms[fmt]
         if fmt not in ("", self.kind, *self.get_write_formats()):
             raise ValueError(
                 message(
                     f"source of a {self.kind} module as {fmt!r}",
                     found="no such form",
-                    legal=", ".join(dict.fromkeys(self.get_write_formats())),
+                    legal=", ".join(dict.fromkeys([*self.get_write_formats(), *self.forms])),
                 )
             )
         return self.source
@@ -100,6 +112,7 @@ class DeviceModule(Module):
             "format": self.fmt,
             "arch": self.arch,
             "source": self.source,
+            "binary": base64.b64encode(self.binary).decode(),
             "kernels": {n: [list(part) for part in k] for n, k in self.kernels.items()},
         }  # fmt: skip
 
@@ -114,6 +127,9 @@ class DeviceModule(Module):
                 for name, (kinds, tags, written) in record["kernels"].items()
             }
             texts = [str(record[key]) for key in ("kind", "format", "source")]
-            return DeviceModule(texts[0], texts[1], texts[2], kernels, str(record["arch"]))
+            binary = base64.b64decode(record["binary"], validate=True)
+            return DeviceModule(
+                texts[0], texts[1], texts[2], kernels, str(record["arch"]), binary
+            )
         except (KeyError, TypeError, ValueError, AttributeError) as err:
             raise TVMError(message("load kernels", found=f"a damaged description: {err}")) from err

@@ -187,7 +187,7 @@ KINDS: Final[dict[str, TargetKind]] = {
             ("cuda", "gpu"),
             "mcpu:string mtriple:string max_num_threads:int thread_warp_size:int",
             {"max_num_threads": 1024, "thread_warp_size": 32},
-            traits=KindTraits(narrow_floats=_CUDA_FLOATS),
+            traits=KindTraits(shuffles=Shuffles(), tuning_rules="cuda"),
         ),
         TargetKind(
             "rocm",
@@ -206,7 +206,8 @@ KINDS: Final[dict[str, TargetKind]] = {
             "opencl",
             OPENCL,
             ("opencl", "gpu"),
-            f"texture_spatial_limit:int max_function_args:int image_base_address_alignment:int "
+            f"mtriple:string texture_spatial_limit:int max_function_args:int "
+            f"image_base_address_alignment:int "
             f"{_GPU_LIMITS}",
             {
                 "max_threads_per_block": 256,

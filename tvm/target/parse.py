@@ -10,7 +10,8 @@ from tvm.error import TargetError, message
 from tvm.support.json_text import from_json
 from tvm.support.suggest import did_you_mean
 
-from .kind import TargetKind, find_kind
+from .gpu_model import check_sm, is_rdna
+from .kind import CUDA, ROCM, TargetKind, find_kind
 from .tag import find_tag
 
 Config = dict[str, Any]
@@ -144,6 +145,11 @@ def check_options(kind: TargetKind, config: Mapping[str, Any]) -> Config:
         elif option_type == "strings":
             value = tuple(value.split(",")) if isinstance(value, str) else tuple(value)
         attrs[name] = value
+    if kind.device_type == CUDA:
+        for name in ("arch", "mcpu"):
+            check_sm(kind.name, str(attrs.get(name, "")))
+    if kind.device_type == ROCM and is_rdna(str(attrs.get("mcpu", ""))):
+        attrs.setdefault("thread_warp_size", 32)
     for name, default in kind.defaults.items():
         attrs.setdefault(name, default)
     return attrs

@@ -29,6 +29,7 @@ from .cpu_model import (
     named_cpu,
     with_features,
 )
+from .gpu_model import GpuModel, model_of
 from .kind import CPU, TargetKind, find_kind
 from .parse import check_options, parse_target
 
@@ -431,6 +432,11 @@ class Target(Node):
             model = with_features(model, self.mattr)
         bits = int(self.attrs.get("vector-width", 0))
         return replace(model, vector_bits=bits) if bits else model
+
+    @property
+    def gpu(self) -> GpuModel:
+        """The machine model of a GPU; for a target that names no machine, of one that is usual."""
+        return model_of(self.kind.name, self.attrs)
 
     @property
     def cpu_arch(self) -> str:

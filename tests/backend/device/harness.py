@@ -18,6 +18,7 @@ import numpy as np
 import pytest
 
 import tvm
+from tests.backend.llvm_gpu.run import for_this_cpu, wrapper
 from tvm.ir.module import IRModule
 from tvm.runtime import device_module
 from tvm.runtime.device_api import kinds
@@ -29,6 +30,7 @@ from tvm.target import Target
 SHIM = Path(__file__).with_name("shim.h")
 LANGUAGES = ("cuda", "rocm", "opencl", "metal")
 ALL_TARGETS = (*LANGUAGES, "webgpu")
+LLVM_TARGETS = ("nvptx", "amdgcn")  # LLVM's own code for kinds of LANGUAGES
 WARP = {"cuda": 32, "rocm": 64, "opencl": 32, "metal": 16}
 _EMPTY = ("cuda_fp16.h", "cuda_bf16.h", "metal_stdlib", "hip/hip_runtime.h", "hip/hip_fp16.h")
 _AXES = ("blockIdx.x", "blockIdx.y", "blockIdx.z", "threadIdx.x", "threadIdx.y", "threadIdx.z")
@@ -42,7 +44,13 @@ def compiler() -> str:
 
 
 def target_of(kind: str) -> Target:
-    """A target of a kind, whose host code runs here."""
+    """A target of a kind, or one of LLVM_TARGETS, whose host code runs here."""
+    if kind == "nvptx":
+        return Target({"kind": "nvptx", "mcpu": "sm_80"}, "llvm")
+    if kind == "amdgcn":
+        return Target(
+            {"kind": "rocm", "mcpu": "gfx90a", "mtriple": "amdgcn-amd-amdhsa"}, "llvm"
+        )
     return Target({"kind": kind, "arch": "sm_80"} if kind == "cuda" else {"kind": kind}, "llvm")
 
 
@@ -76,9 +84,11 @@ def as_cpp(text: str, kind: str) -> str:
     return re.sub(r"extern (__shared__ .*\w)\[\];", r"\1[1 << 16];", text)
 
 
-def shared_library(source: str, kind: str, names: Iterable[str], level: str = "-O1") -> bytes:
+def shared_library(
+    source: str, kind: str, names: Iterable[str], level: str = "-O1", more: bytes = b""
+) -> bytes:
     """Kernels as a shared library with functions `run_<kernel>` and, of CUDA and HIP,
-    `parameters_<kernel>`, which tells which are pointers."""
+    `parameters_<kernel>`, which tells which are pointers; `more` is an object file beside them."""
     runs = [
         f'extern "C" int run_{name}(void** args, const int* extents) '
         f"{{ return launch([] {{ call({name}, arguments); }}, args, extents, {WARP[kind]}); }}"
@@ -98,10 +108,11 @@ def shared_library(source: str, kind: str, names: Iterable[str], level: str = "-
             (folder / name).parent.mkdir(exist_ok=True)
             (folder / name).write_text("")
         (folder / "kernels.cpp").write_text(text)
-        made = folder / "kernels.so"
+        made, beside = folder / "kernels.so", folder / "more.o"
+        beside.write_bytes(more)
         command = [compiler(), "-std=c++17", level, "-w", "-fwrapv", "-fno-strict-aliasing",
                    "-fPIC", "-shared", f"-I{folder}", "-o", str(made),
-                   str(folder / "kernels.cpp")]  # fmt: skip
+                   str(folder / "kernels.cpp"), *([str(beside)] if more else [])]  # fmt: skip
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         assert done.returncode == 0, f"{done.stderr[:3000]}\n{text}"
         return made.read_bytes()
@@ -110,7 +121,12 @@ def shared_library(source: str, kind: str, names: Iterable[str], level: str = "-
 def library_of(module: DeviceModule) -> ctypes.CDLL:
     """The kernels of a module, loaded."""
     with tempfile.NamedTemporaryFile(suffix=".so") as file:
-        file.write(shared_library(module.source, module.kind, list(module.kernels)))
+        if "ll" in module.forms:  # of LLVM, which makes code for this machine as well
+            text = wrapper(module.kernels, WARP[module.kind])
+            made = shared_library(text, module.kind, (), more=for_this_cpu(module.forms["ll"]))
+        else:
+            made = shared_library(module.source, module.kind, list(module.kernels))
+        file.write(made)
         file.flush()
         return ctypes.CDLL(file.name)
 

@@ -190,7 +190,7 @@ def emit_kernels(
 ) -> dict[str, KernelInfo]:
     """Write all functions of a module into a file; what is known of the kernels."""
     with nested_programs():
-        functions = {var.name_hint: _signature(var, func) for var, func in _functions(mod)}
+        functions = {var.name_hint: signature_of(var, func) for var, func in device_functions(mod)}
         for one in functions.values():
             file.names.reserve(one.name)
         by_symbol = {one.name: one for one in functions.values()}
@@ -201,11 +201,12 @@ def emit_kernels(
             emitter = language(FunctionText(file), one, known, target)
             emitter.emit_function()
             if one.kernel:
-                infos[one.name] = _info(one, emitter.written())
+                infos[one.name] = launch_info(one, emitter.written())
     return infos
 
 
-def _functions(mod: IRModule) -> list[tuple[GlobalVar, PrimFunc]]:
+def device_functions(mod: IRModule) -> list[tuple[GlobalVar, PrimFunc]]:
+    """The functions of a lowered module, or a CheckError."""
     found = []
     for var, func in mod.functions_items():
         if not isinstance(func, PrimFunc) or func.buffer_map:
@@ -222,7 +223,8 @@ def _functions(mod: IRModule) -> list[tuple[GlobalVar, PrimFunc]]:
     return found
 
 
-def _signature(var: GlobalVar, func: PrimFunc) -> Signature:
+def signature_of(var: GlobalVar, func: PrimFunc) -> Signature:
+    """How a function is called."""
     convention = func.attrs.get("calling_conv")
     launched = (
         convention is not None and int(str(convention)) == CallingConv.DEVICE_KERNEL_LAUNCH
@@ -231,7 +233,8 @@ def _signature(var: GlobalVar, func: PrimFunc) -> Signature:
     return Signature(str(symbol) if symbol is not None else var.name_hint, func, launched)
 
 
-def _info(one: Signature, changed: Collection[e.Var]) -> KernelInfo:
+def launch_info(one: Signature, changed: Collection[e.Var]) -> KernelInfo:
+    """What the host has to know to launch a kernel that changes the memory of some parameters."""
     tags: Any = one.func.attrs.get("tir.kernel_launch_params") or ()
     kinds = tuple("handle" if p.dtype.is_handle else str(p.dtype) for p in one.func.params)
     written = tuple(i for i, param in enumerate(one.func.params) if param in changed)

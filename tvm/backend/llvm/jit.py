@@ -130,7 +130,8 @@ def _target_machine(machine: Machine) -> Any:
             codemodel="default",
             abiname=machine.float_abi,
         )
-        _machines[machine] = found
+        if not machine.triple.startswith("spirv"):  # one of these keeps pointers into its module
+            _machines[machine] = found
     return found
 
 
@@ -282,10 +283,13 @@ def _unusual(text: str, machine: Machine) -> list[str]:
 
 
 def emit_here(text: str, machine: Machine) -> bytes:
-    """The object file of `text`, compiled in this process."""
+    """The object file of `text`, compiled in this process; PTX for NVIDIA's GPUs."""
     with _lock:
         module = optimized(text, machine)
-        return bytes(_target_machine(machine).emit_object(module))
+        made = _target_machine(machine)
+        if machine.triple.startswith("nvptx"):
+            return str(made.emit_assembly(module)).encode()
+        return bytes(made.emit_object(module))
 
 
 def _emit_large(text: str, machine: Machine) -> bytes:

@@ -222,7 +222,10 @@ class CUDAAPI(DeviceAPI):
     # --- kernels ---
 
     def kernel(self, index: int, module: DeviceModule, name: str) -> Kernel:
-        binary = self._compiled(module.source, module.arch, index)
+        if module.fmt == "ptx":  # the driver compiles it
+            binary = module.source.encode()
+        else:
+            binary = self._compiled(module.source, module.arch, index)
         return self.kernel_of(index, binary, name, module.kernels[name].arg_types)
 
     def kernel_of(self, index: int, binary: bytes, name: str, kinds: Sequence[str]) -> Kernel:

@@ -76,6 +76,12 @@ class OpenCLAPI(DeviceAPI):
     def count(self) -> int:
         return len(self._devices)
 
+    def takes_spirv(self, index: int) -> bool:
+        """Whether the driver of a device loads SPIR-V."""
+        device = self._devices[index]
+        told = "SPIR-V" in str(getattr(device, "il_version", ""))
+        return told or "cl_khr_il_program" in device.extensions.split()
+
     def is_cpu(self, index: int) -> bool:
         return bool(self._devices[index].type & self.cl.device_type.CPU)
 
@@ -175,7 +181,8 @@ class OpenCLAPI(DeviceAPI):
     # --- kernels ---
 
     def kernel(self, index: int, module: DeviceModule, name: str) -> Kernel:
-        ready = self.cl.Kernel(self._program(module.source, index), name)
+        code = module.binary or module.source  # SPIR-V, or OpenCL C
+        ready = self.cl.Kernel(self._program(code, index), name)
         return _Kernel(self, index, ready, module.kernels[name].arg_types).launch
 
     def prepared(
@@ -191,8 +198,16 @@ class OpenCLAPI(DeviceAPI):
         return buffer.index
 
     @functools.lru_cache(maxsize=256)  # noqa: B019 -- the API lives as long as the process
-    def _program(self, source: str, index: int) -> Any:
-        cl = self.cl
+    def _program(self, source: str | bytes, index: int) -> Any:
+        cl, device = self.cl, self._devices[index]
+        if isinstance(source, bytes) and not self.takes_spirv(index):
+            raise TVMError(
+                message(
+                    f"kernels in SPIR-V for {device.name}",
+                    found=f"a driver without SPIR-V: {device.platform.name.strip()}",
+                    legal="a target without -mtriple, whose kernels are OpenCL C",
+                )
+            )
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", cl.CompilerWarning)
             try:
@@ -200,9 +215,9 @@ class OpenCLAPI(DeviceAPI):
             except cl.RuntimeError as err:
                 raise TVMError(
                     message(
-                        f"compile kernels for {self._devices[index].name}",
+                        f"compile kernels for {device.name}",
                         found=str(err)[:2000],
-                        legal="OpenCL C that its driver takes",
+                        legal="OpenCL C or SPIR-V that its driver takes",
                     )
                 ) from err
 

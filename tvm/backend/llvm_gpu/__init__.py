@@ -1,0 +1,1 @@
+"""Kernels by LLVM's own code generators for GPUs: what NVPTX, AMDGPU and SPIR-V share."""
