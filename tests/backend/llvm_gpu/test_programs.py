@@ -15,6 +15,7 @@ import tvm
 from tests.backend.device import harness
 from tests.backend.device.programs import PROGRAMS
 from tvm.error import TVMError
+from tvm.runtime import device
 from tvm.runtime.device_api.kinds import find_api
 from tvm.runtime.device_api.opencl import OpenCLAPI
 from tvm.runtime.device_module import DeviceModule
@@ -99,7 +100,7 @@ def _launched(name: str) -> tuple[Any, Any]:
     target = Target({"kind": "opencl", "mtriple": "spirv64v1.2-unknown-unknown"}, "llvm")
     library = tvm.compile(tvm.IRModule({name: one.func}), target)
     args = one.make(np.random.default_rng(7))
-    given = [tvm.runtime.tensor(a, tvm.device("opencl")) if isinstance(a, np.ndarray) else a
+    given = [tvm.runtime.tensor(a, device("opencl")) if isinstance(a, np.ndarray) else a
              for a in args]  # fmt: skip
     library[name](*given)
     return given[-1].numpy(), one.meaning(*args[:-1])
