@@ -29,6 +29,13 @@ def test_containers_of_the_ffi() -> None:
     assert not isinstance(echo([1]), Map)
 
 
+def test_containers_that_were_saved() -> None:
+    loaded = tvm.ir.load_json(tvm.ir.save_json({"a": [1, {"b": 2}]}))
+    assert isinstance(loaded, Map)
+    assert isinstance(loaded["a"], Array)
+    assert isinstance(loaded["a"][1], Map)
+
+
 def test_they_can_be_made() -> None:
     assert tuple(Array([1, 2])) == (1, 2)
     assert Map({"a": 1})["a"] == 1

@@ -27,6 +27,8 @@ def test_global_variables_are_called_in_their_dialect() -> None:
     assert isinstance(f(1, tir.Var("x", "int32")), tir.Call)
     x = relax.Var("x", relax.TensorStructInfo((2,), "float32"))
     assert isinstance(f(x), relax.Call)
+    with pytest.raises(TypeError, match="cannot convert a object to a Relax expression"):
+        f(object())
     assert f == f
     assert f != GlobalVar("f")
     assert bool(f)

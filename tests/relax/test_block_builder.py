@@ -103,6 +103,20 @@ class TestRefusals:
         with pytest.raises(RuntimeError, match="in a relax function"):
             relax.BlockBuilder().emit_func_output(var())
 
+    def test_output_within_a_dataflow_block(self) -> None:
+        bb, x = relax.BlockBuilder(), var()
+        with bb.function("f", [x]):
+            with (
+                pytest.raises(RuntimeError, match="stands outside of dataflow blocks"),
+                bb.dataflow(),
+            ):
+                bb.emit_func_output(x)
+            bb.emit_func_output(x)
+
+    def test_what_is_no_expression(self) -> None:
+        with pytest.raises(TypeError, match="a Relax expression is wanted; found int: 3"):
+            relax.BlockBuilder().normalize(3)  # type: ignore[arg-type]
+
     def test_parameters_given_twice_or_never(self) -> None:
         x = var()
         bb = relax.BlockBuilder()

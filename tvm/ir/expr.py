@@ -293,7 +293,11 @@ class GlobalVar(RelaxExpr):
         dialect = "tir" if all(_is_prim(arg) for arg in args) else "relax"
         if any(getattr(arg, "DIALECT", "") == "relay" for arg in args):
             dialect = "relay"
-        return OPERATORS[dialect]["call_global"](self, *args)
+        call = OPERATORS[dialect].get("call_global")
+        if call is None:  # a dialect that is not loaded, so none of its values is among them
+            kinds = [type(arg) for arg in args]
+            raise RuntimeError(f"Do not know how to handle GlobalVar.__call__ for types {kinds}")
+        return call(self, *args)
 
 
 def _is_prim(arg: object) -> bool:

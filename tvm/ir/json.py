@@ -21,6 +21,7 @@ from tvm.error import TVMError, message
 from tvm.ffi.object import as_object
 from tvm.ffi.registry import get_global_func
 from tvm.support.dtype import DataType
+from tvm.support.frozen import FrozenMap
 from tvm.support.json_text import from_json
 
 from .attrs import Attrs
@@ -183,7 +184,8 @@ class _Reader:
         if kind == "tuple":
             return tuple(self.decode(item) for item in value["items"])
         if kind == "map":
-            return {self.decode(key): self.decode(item) for key, item in value["items"]}
+            items = [(self.decode(key), self.decode(item)) for key, item in value["items"]]
+            return FrozenMap(items)
         if kind == "dtype":
             return DataType(str(value["name"]))
         if kind == "float":

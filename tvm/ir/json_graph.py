@@ -19,6 +19,7 @@ from typing import Any, Final
 
 from tvm.error import TVMError, message
 from tvm.support.dtype import BFLOAT, BOOL, FLOAT, INT, UINT
+from tvm.support.frozen import FrozenMap
 
 from .host_tensor import HostTensor
 from .node import NODE_TYPES
@@ -120,7 +121,7 @@ class GraphReader:
         if kind == "ffi.Array":
             return tuple(self._made[k] for k in data)
         if kind == "ffi.Map":
-            return {self._made[k]: self._made[v] for k, v in zip(data[::2], data[1::2])}
+            return FrozenMap((self._made[k], self._made[v]) for k, v in zip(data[::2], data[1::2]))
         special = _SPECIAL.get(kind)
         if special is not None and not isinstance(data, dict):
             return special(data)

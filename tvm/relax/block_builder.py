@@ -268,6 +268,10 @@ class BlockBuilder(Object):
             )
         if BlockBuilder.current() is not self:
             raise RuntimeError("BlockBuilder.current() must be the builder of the open function.")
+        if self.current_block_is_dataflow():
+            raise RuntimeError(
+                "emit_func_output stands outside of dataflow blocks, after `with bb.dataflow():`"
+            )
         scope._output_given = True
         if scope._params is None:
             scope._params = _as_params(params)

@@ -90,6 +90,10 @@ def normalize_argument(bb: BlockBuilder, expr: RelaxExpr) -> RelaxExpr:
 
 
 def _leaf(expr: RelaxExpr) -> RelaxExpr:
+    if not isinstance(expr, RelaxExpr):
+        raise TypeError(
+            f"normalize: a Relax expression is wanted; found {type(expr).__name__}: {expr!r}"
+        )
     if expr.struct_info_ is None and isinstance(expr, Var):
         raise TVMError(
             f"normalize: the variable {expr.name_hint!r} has no struct info; "

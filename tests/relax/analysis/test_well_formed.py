@@ -83,6 +83,52 @@ def test_missing_struct_info() -> None:
     refused(function(y), "no struct info is known of R.exp(x)")
 
 
+def test_programs_by_hand_need_no_struct_info_unless_it_is_asked_for() -> None:
+    y, z = relax.Var("y", X.struct_info), relax.Var("z")
+    plain = relax.Function(
+        [X],
+        relax.SeqExpr(
+            [
+                relax.BindingBlock([relax.VarBinding(y, op.exp(X))]),
+                relax.DataflowBlock([relax.VarBinding(z, op.add(y, X))]),
+            ],
+            y,
+        ),
+        relax.TensorStructInfo(ndim=2),
+    )
+    assert not well_formed(plain)
+    assert well_formed(plain, check_struct_info=False)
+    cond = relax.Var("c", relax.TensorStructInfo((), "bool"))
+    branch = relax.If(cond, relax.SeqExpr([], X), relax.SeqExpr([], X))
+    chosen = relax.Function(
+        [X, cond],
+        relax.SeqExpr([relax.BindingBlock([relax.VarBinding(y, branch)])], y),
+        X.struct_info,
+    )
+    assert well_formed(chosen, check_struct_info=False)
+    assert well_formed(ir.IRModule.from_expr(chosen), check_struct_info=False)
+
+
+@pytest.mark.parametrize(
+    ("value", "body", "text"),
+    [
+        (op.exp(X), op.exp(X), "the result of a sequence is a variable or leaf"),
+        (op.exp(op.exp(X)), X, "an operand is no variable or leaf"),
+        (op.exp(relax.Var("w", X.struct_info)), X, "variable 'w' is used and not bound"),
+        (op.print(X), X, "an impure call"),
+        (relax.Call(relax.GlobalVar("f"), [X]), X, "the module has no function 'f'"),
+    ],
+)
+def test_other_rules_hold_without_struct_info(
+    value: relax.Call, body: relax.Expr, text: str
+) -> None:
+    block = relax.BindingBlock([relax.VarBinding(relax.Var("y", X.struct_info), value)])
+    func = relax.Function([X], relax.SeqExpr([block], body), X.struct_info)
+    faults = faults_of(ir.IRModule({"main": func}), check_struct_info=False)
+    assert any(text in fault for fault in faults), faults
+    assert not any("struct info" in fault for fault in faults)
+
+
 def test_wrong_struct_info() -> None:
     wrong = relax.Var("y", relax.TensorStructInfo((2, 4), "float32"))
     refused(function(relax.VarBinding(wrong, call(op.exp(X)))), "variable 'y' is")
