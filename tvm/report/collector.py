@@ -43,6 +43,7 @@ from .steps import steps_of
 Progress = Callable[[str, int, int], None]  # what is done, how far, of how much
 
 _REASON: Final = "schedule_reason"
+_OUTLINES: Final = "tir.OutlineParallelLoops"  # loops are in other functions afterwards
 _THREADS: Final = re.compile(r"\b(\d+) threads\b|a thread for every")
 
 
@@ -186,7 +187,8 @@ def _threads(reason: str) -> int:
 def _add_code(
     kernel: w.Kernel, life: Life, target: Target, table: w.LineTable, report: w.Report
 ) -> None:
-    last = life.forms[-1][2]
+    whole = [form for _, name, form in life.forms if name != _OUTLINES]
+    last = whole[-1]
     if not isinstance(last, PrimFunc) or last.buffer_map:
         report.notes.append(f"{kernel.name} has no machine code: it was not lowered")
         return

@@ -25,6 +25,7 @@ from .pipeline import (
     finalize_host_passes,
     get_default_tir_pipeline,
     get_tir_pipeline,
+    host_code_passes,
 )
 
 PipelineLike: TypeAlias = Callable[[IRModule], IRModule] | str | None
@@ -134,6 +135,8 @@ def split_host_device_mods(mod: IRModule) -> tuple[IRModule, dict[Target, IRModu
 
 def codegen_build(mod: IRModule, target: Target) -> Module:
     """Machine code, or source, of lowered functions for one target."""
+    if makes_host_code(target):
+        mod = Sequential(host_code_passes())(mod)
     return find_backend(target.kind.name).build(mod, target)
 
 
@@ -149,7 +152,7 @@ def tir_to_runtime(
                 legal=", ".join(name for name, one in BACKENDS.items() if one.makes_host_code),
             )
         )
-    host = codegen_build(host_mod, target_host)
+    host = find_backend(target_host.kind.name).build(host_mod, target_host)
     for target, part in device_mod_dict.items():
         host.import_module(codegen_build(part, target))
     return host

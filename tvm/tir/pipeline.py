@@ -17,6 +17,7 @@ from . import transform as t
 from .transform.guard_empty_results import GuardEmptyResults
 from .transform.legalize_narrow_floats import LegalizeNarrowFloats
 from .transform.make_packed_api import MakeCheckedPackedAPI
+from .transform.outline_parallel_loops import OutlineParallelLoops
 
 
 def lowering_passes(ctx: PassContext, to_source: bool = True) -> list[Pass]:
@@ -106,8 +107,14 @@ def finalize_host_passes() -> list[Pass]:
         *own_types,  # before operators are replaced, which rules for users' types may call
         t.VectorMath(),  # exp and the like as polynomials, which work on vectors
         t.LowerIntrin(),  # before operators have other types; other passes know what it replaces
-        LegalizeNarrowFloats(),  # last: backends see types that the target has
+        LegalizeNarrowFloats(),  # last but one: backends see types that the target has
+        *host_code_passes(),
     ]
+
+
+def host_code_passes() -> list[Pass]:
+    """What all code for a host has in common; functions that have been here stay as they are."""
+    return [OutlineParallelLoops()]  # last: what a body uses from around it is known
 
 
 def finalize_device_passes() -> list[Pass]:

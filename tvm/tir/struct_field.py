@@ -1,6 +1,7 @@
 """Fields of the C structures that compiled functions read and write.
 
-They are the third argument of `tir.tvm_struct_get` and `tir.tvm_struct_set`; the numbers are TVM's.
+They are the third argument of `tir.tvm_struct_get` and `tir.tvm_struct_set`; the numbers are TVM's,
+but for `PARALLEL_TASKS`: into how many tasks a parallel region was cut.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ class StructField(IntEnum):
     ANY_ZERO_PADDING = 14
     ANY_UNION_VALUE = 15
     INT64_ELEMENT = 17
+    PARALLEL_TASKS = 32
 
 
 class TypeIndex(IntEnum):

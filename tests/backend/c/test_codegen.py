@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import tvm
-from tests.backend.llvm.kernel import i32, kernel, packed, vector
+from tests.backend.llvm.kernel import i32, kernel, lowered, packed, vector
 from tvm.backend.c import emit_text
 from tvm.backend.c.codegen import emit_module
 from tvm.error import TargetError, TVMError
@@ -24,7 +24,7 @@ from tvm.tir.function import PrimFunc
 
 
 def text_of(*funcs: PrimFunc) -> str:
-    return emit_module(IRModule({str(f.attrs["global_symbol"]): f for f in funcs})).text
+    return emit_module(lowered({str(f.attrs["global_symbol"]): f for f in funcs})).text
 
 
 @pytest.mark.pure

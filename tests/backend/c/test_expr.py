@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from tests.backend.llvm.kernel import i32, kernel
+from tests.backend.llvm.kernel import i32, kernel, lowered
 from tvm.backend.c.codegen import emit_module
 from tvm.error import DTypeError, TVMError
-from tvm.ir.module import IRModule
 from tvm.ir.op import Op
 from tvm.tir import expr as e
 from tvm.tir import stmt as s
@@ -24,7 +23,7 @@ def stored(value: e.PrimExpr, dtype: str = "int32") -> str:
     out = decl_buffer((64,), dtype, "out")
     index = i32(0) if value.dtype.is_scalar else e.Ramp(i32(0), i32(1), value.dtype.lanes)
     func = kernel([A, out], s.BufferStore(out, value, [index]))
-    text = emit_module(IRModule({"kernel": func})).text
+    text = emit_module(lowered({"kernel": func})).text
     return text[text.index("restrict out) {") :].partition("\n")[2].rpartition("  return 0;")[0]
 
 
@@ -67,7 +66,7 @@ def test_lanes_are_read_before_they_are_written() -> None:
     out = decl_buffer((64,), "int32", "out")
     moved = e.BufferLoad(out, [e.Ramp(i32(0), i32(1), 8)])
     func = kernel([A, out], s.BufferStore(out, moved, [e.Ramp(i32(1), i32(1), 8)]))
-    text = emit_module(IRModule({"kernel": func})).text
+    text = emit_module(lowered({"kernel": func})).text
     assert "lanes[lane] = out[lane];" in text
     assert "out[1 + lane_1] = lanes[lane_1];" in text
 
@@ -76,7 +75,7 @@ def test_rejects_vectors_of_unknown_length_and_unknown_operators() -> None:
     lanes = e.Call("int32", Op.get("tir.vscale"), []) * 4
     body = s.BufferStore(A, e.Broadcast(i32(1), lanes), [e.Ramp(i32(0), i32(1), lanes)])
     with pytest.raises(DTypeError, match="vectors with a fixed number of lanes"):
-        emit_module(IRModule({"kernel": kernel([A], body)}))
+        emit_module(lowered({"kernel": kernel([A], body)}))
     with pytest.raises(TVMError) as caught:
         stored(e.Call("int32", Op.get("tir.call_llvm_pure_intrin"), [e.StringImm("llvm.bswap"), X]))
     assert str(caught.value).startswith("C code for tir.call_llvm_pure_intrin\n  found: no rule")
@@ -85,7 +84,7 @@ def test_rejects_vectors_of_unknown_length_and_unknown_operators() -> None:
 def test_volatile_memory_is_read_and_written_each_time() -> None:
     put = s.BufferStore(A, X + 1, [i32(2)])
     func = kernel([A], s.AttrStmt(A.data, "volatile_scope", i32(1), put))
-    text = emit_module(IRModule({"kernel": func})).text
+    text = emit_module(lowered({"kernel": func})).text
     assert "((volatile int32_t*)A)[2] = ((volatile int32_t*)A)[1] + 1;" in text
 
 

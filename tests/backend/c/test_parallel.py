@@ -10,10 +10,9 @@ import sys
 import numpy as np
 import pytest
 
-from tests.backend.llvm.kernel import built, i32, kernel, packed
+from tests.backend.llvm.kernel import built, i32, kernel, lowered, packed
 from tvm.backend.c.codegen import emit_module
 from tvm.backend.c.helpers import PARALLEL_POINTER
-from tvm.ir.module import IRModule
 from tvm.runtime import tensor
 from tvm.tir import expr as e
 from tvm.tir import stmt as s
@@ -28,10 +27,10 @@ def body(b: Buffer) -> s.Stmt:
 @pytest.mark.pure
 def test_bodies_become_functions_with_restrict_pointers() -> None:
     b = decl_buffer((64,), "int32", "b")
-    text = emit_module(IRModule({"kernel": kernel([b], body(b))})).text
-    assert "kernel_parallel_i_body(int32_t begin, int32_t end, int32_t* restrict b)" in text
-    assert "struct kernel_parallel_i closure = {0, 64, b};" in text
-    assert "if (parallel_launch(kernel_parallel_i_task, &closure, 64) != 0) return -1;" in text
+    text = emit_module(lowered({"kernel": kernel([b], body(b))})).text
+    assert "kernel_parallel_i(int32_t start, int32_t extent, int32_t* restrict b)" in text
+    assert "((TVMValue*)closure)[2].v_ptr = b;" in text
+    assert "if (parallel_launch(__tvm_parallel_lambda, closure, 64) != 0) return -1;" in text
 
 
 @pytest.mark.pure
@@ -40,9 +39,8 @@ def test_names_of_captured_variables_may_be_equal() -> None:
     i, one, two = e.Var("i", "int32"), e.Var("start", "int32"), e.Var("start", "int32")
     loop: s.Stmt = s.For(i, 0, 64, s.ForKind.PARALLEL, s.BufferStore(b, one + two, [i]))
     loop = s.LetStmt(one, i32(1), s.LetStmt(two, i32(2), loop))
-    text = emit_module(IRModule({"kernel": kernel([b], loop)})).text
-    assert "int32_t start_1;" in text
-    assert "int32_t start_2;" in text
+    text = emit_module(lowered({"kernel": kernel([b], loop)})).text
+    assert "int32_t* restrict b, int32_t start_1, int32_t start_2)" in text
 
 
 @pytest.mark.cpu

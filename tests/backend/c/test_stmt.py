@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from tests.backend.llvm.kernel import i32, kernel, packed
+from tests.backend.llvm.kernel import i32, kernel, lowered, packed
 from tvm.backend.c.codegen import emit_module
 from tvm.error import TVMError
-from tvm.ir.module import IRModule
 from tvm.tir import expr as e
 from tvm.tir import stmt as s
 from tvm.tir.buffer import Buffer, decl_buffer
@@ -18,7 +17,7 @@ TRUE = e.IntImm("bool", 1)
 
 
 def text_of(func: object) -> str:
-    return emit_module(IRModule({"kernel": func})).text
+    return emit_module(lowered({"kernel": func})).text
 
 
 def scratch(count: int, use: s.Stmt | None = None) -> str:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
-from tvm.backend import find_backend
 from tvm.ir.module import IRModule
+from tvm.ir.transform import Sequential
 from tvm.ir.type import PrimType
 from tvm.runtime.module import Module
 from tvm.support.dtype import DataType
@@ -16,8 +16,10 @@ from tvm.target import Target
 from tvm.tir import expr as e
 from tvm.tir import stmt as s
 from tvm.tir.buffer import Buffer, decl_buffer
+from tvm.tir.build import codegen_build
 from tvm.tir.function import PrimFunc
 from tvm.tir.op import builtin
+from tvm.tir.pipeline import host_code_passes
 from tvm.tir.transform.legalize_narrow_floats import LegalizeNarrowFloats
 
 TARGET = "llvm"  # what programs are compiled for; the tests of other backends set it
@@ -41,11 +43,16 @@ def kernel(
     return PrimFunc([b.data for b in buffers], body, attrs=given)
 
 
+def lowered(functions: Mapping[str, PrimFunc]) -> IRModule:
+    """The functions in the form that emitters take."""
+    return Sequential(host_code_passes())(IRModule(dict(functions)))
+
+
 def built(functions: dict, target: str | None = None) -> Module:
     """The machine code of functions by name."""
     chosen = Target(target or TARGET)
-    lowered = {name: func.with_attr("target", chosen) for name, func in functions.items()}
-    return find_backend(chosen.kind.name).build(LegalizeNarrowFloats()(IRModule(lowered)), chosen)
+    bound = {name: func.with_attr("target", chosen) for name, func in functions.items()}
+    return codegen_build(LegalizeNarrowFloats()(IRModule(bound)), chosen)
 
 
 def compiled(*funcs: PrimFunc, target: str | None = None) -> Module:

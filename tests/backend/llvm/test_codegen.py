@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.backend.llvm.kernel import i32, kernel, packed, vector
+from tests.backend.llvm.kernel import i32, kernel, lowered, packed, vector
 from tvm.backend.llvm.codegen import emit_module
 from tvm.backend.llvm.jit import Machine
 from tvm.ir.module import IRModule
@@ -21,7 +21,7 @@ MACHINE = Machine("x86_64-unknown-linux-gnu", "skylake", "")
 
 def text_of(*funcs: PrimFunc) -> str:
     """The generated text, without the lines that depend on LLVM's version."""
-    mod = IRModule({str(f.attrs["global_symbol"]): f for f in funcs})
+    mod = lowered({str(f.attrs["global_symbol"]): f for f in funcs})
     lines = emit_module(mod, MACHINE).text.splitlines(keepends=True)
     return "".join(line for line in lines if not line.startswith("target "))
 

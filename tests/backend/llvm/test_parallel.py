@@ -140,7 +140,7 @@ def text_of(**attrs: object) -> str:
 
 def test_pointers_are_noalias_in_the_body_unless_the_function_says_otherwise() -> None:
     pointers = "ptr noalias align 4 %b, ptr noalias align 4 %a"
-    assert f"parallel.i.body(i32 %begin, i32 %end, {pointers})" in text_of()
+    assert f"parallel_i(i32 %start, i32 %extent, {pointers})" in text_of()
     assert "noalias" not in text_of(**{"tir.noalias": False})
 
 

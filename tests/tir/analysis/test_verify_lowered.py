@@ -49,6 +49,8 @@ FAULTS = {
     "buffer B with 2 indices": store(e.FloatImm("float32", 1.0), 1, 2),
     "variable i, which is not defined": s.BufferStore(A, e.FloatImm("float32", 0.0), [I]),
     "loop i of kind thread_binding": loop(s.ForKind.THREAD_BINDING),
+    "parallel loop i": loop(s.ForKind.PARALLEL),
+    "a compute scope": s.AttrStmt(e.IntImm("int32", 0), "compute_scope", "main", NOTHING),
     "a value of bfloat16": store(e.FloatImm("bfloat16", 1.0)),
     "a value of int128": store(e.Cast("int128", e.IntImm("int32", 1))),
     "a call of tir.tvm_call_packed": s.Evaluate(
@@ -75,8 +77,9 @@ def test_what_is_found_is_named_with_the_pass_that_replaces_it(found: str) -> No
 
 
 def test_threads_are_those_of_kernels() -> None:
-    for kind in (s.ForKind.SERIAL, s.ForKind.UNROLLED, s.ForKind.PARALLEL):
+    for kind in (s.ForKind.SERIAL, s.ForKind.UNROLLED):
         verify_lowered(module(loop(kind)))
+    verify_lowered(module(loop(s.ForKind.PARALLEL), "cuda"))
     axis = e.IterVar((0, 8), I, e.IterVar.ThreadIndex, "threadIdx.x")
     threads = s.AttrStmt(axis, "thread_extent", 8, store(e.FloatImm("float32", 0.0)))
     verify_lowered(module(threads, "cuda"))

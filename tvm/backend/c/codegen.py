@@ -16,63 +16,14 @@ from tvm.ir.type import PrimType
 from tvm.support.recursion import nested_programs
 from tvm.target import Target
 from tvm.tir import expr as e
-from tvm.tir import stmt as s
 from tvm.tir.function import PrimFunc
+from tvm.tir.transform.outline_parallel_loops import aliased_params
 
 from .function_text import FunctionText
 from .intrinsics import FFI_PREFIX
-from .parallel import launch_parallel_loop, outline_scope
 from .source_text import Signature, SourceText
 from .stmt import StmtEmitter
 from .types import pointee, value_type, variable_type
-
-
-class FunctionEmitter(StmtEmitter):
-    """The code of one function, and of the functions cut out of it."""
-
-    def __init__(
-        self, out: FunctionText, *, restrict: bool, parallel_allowed: bool = True
-    ) -> None:
-        super().__init__(out, parallel_allowed=parallel_allowed)
-        self.restrict = restrict
-
-    def child(
-        self,
-        signature: Signature,
-        names: Sequence[str],
-        variables: Sequence[e.Var | None],
-        *,
-        parallel_allowed: bool = True,
-    ) -> FunctionEmitter:
-        """An emitter for an internal function whose parameters stand for these variables."""
-        alone = [self.restrict and v is not None and v in self.roots for v in variables]
-        out = FunctionText(self.module, signature, names, alone)
-        self.module.called.add(signature.name)
-        return FunctionEmitter(
-            out,
-            restrict=self.restrict,
-            parallel_allowed=parallel_allowed and self.parallel_allowed,
-        )
-
-    def adopt(
-        self, parent: FunctionEmitter, variables: Sequence[e.Var], names: Sequence[str]
-    ) -> None:
-        """Know the parent's variables under the names that they have here."""
-        for var, name in zip(variables, names):
-            self.values[var] = Code(name)
-            self.pointees[var] = parent.pointees.get(var)
-            if var in parent.roots:
-                self.roots.add(var)
-            if var in parent.volatile:
-                self.volatile.add(var)
-            if var.dtype.is_vector:
-                self._arrays.add(var)
-
-    def outline(self, op: s.AttrStmt) -> None:
-        outline_scope(self, op)
-
-    def parallel_loop(self, op: s.For) -> None:
-        launch_parallel_loop(self, op)
 
 
 class Emitted(NamedTuple):
@@ -181,14 +132,15 @@ def _emit_function(source: SourceText, signature: Signature, func: PrimFunc) -> 
     asked = func.attrs.get("tir.noalias")
     # Buffers of a TIR function are different memory unless the function says otherwise.
     alone = (asked is None or bool(asked)) and not signature.packed
-    restrict = [alone and p.dtype.is_handle for p in func.params]
+    aliased = aliased_params(func)
+    restrict = [alone and p.dtype.is_handle and n not in aliased for n, p in enumerate(func.params)]
     out = FunctionText(source, signature, [p.name for p in func.params], restrict)
-    emitter = FunctionEmitter(out, restrict=asked is None or bool(asked))
-    for param, name in zip(func.params, out.params):
+    emitter = StmtEmitter(out)
+    for param, name, is_own in zip(func.params, out.params, restrict):
         emitter.values[param] = Code(name)
         if param.dtype.is_handle:
             emitter.pointees[param] = pointee(param)
-            if not signature.packed:
+            if is_own:
                 emitter.roots.add(param)
     emitter.emit(func.body)
     emitter.close()

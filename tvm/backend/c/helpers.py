@@ -263,9 +263,10 @@ static void drop_object(void* place) {
 
 # --- parallel loops ---
 
+_helper("TVMParallelEnv", "typedef struct { void* sync; int32_t num_task; } TVMParallelEnv;")
+
 _helper("parallel_launch", f"""
-typedef struct {{ void* sync; int32_t num_task; }} TVMParallelEnv;
-typedef int32_t (*TVMParallelTask)(int32_t task_id, TVMParallelEnv* env, void* closure);
+typedef int32_t (*TVMParallelTask)(int32_t task_id, void* env, void* closure);
 /* Set by whoever loads the library to the launch function of a thread pool; NULL: run serially. */
 __attribute__((weak))
 int32_t (*{PARALLEL_POINTER})(TVMParallelTask task, void* closure, int32_t num_task) = NULL;
@@ -274,7 +275,7 @@ static int32_t parallel_launch(TVMParallelTask task, void* closure, int32_t num_
   if ({PARALLEL_POINTER} == NULL) return task(0, &alone, closure) != 0 ? -1 : 0;
   return {PARALLEL_POINTER}(task, closure, num_task);
 }}
-""", headers=("stddef.h",))
+""", ("TVMParallelEnv",), ("stddef.h",))
 
 # --- families: a function for each type, named like min_i32 ---
 

@@ -302,6 +302,7 @@ _FIELDS: Final[dict[StructField, tuple[str, str, DataType | None]]] = {
     StructField.ANY_TYPE_INDEX: ("TVMFFIAny", "type_index", INT32),
     StructField.ANY_ZERO_PADDING: ("TVMFFIAny", "zero_padding", INT32),
     StructField.ANY_UNION_VALUE: ("TVMFFIAny", "", None),
+    StructField.PARALLEL_TASKS: ("TVMParallelEnv", "num_task", INT32),
 }
 
 
@@ -393,6 +394,16 @@ def _stack_alloca(emit: StmtEmitter, op: e.Call) -> Code:
 
 
 # --- calls ---
+
+
+@rule_in(INTRINSICS, "parallel_launch")
+def _parallel_launch(emit: StmtEmitter, op: e.Call) -> Code:
+    name, closure, count = op.args
+    task = emit.module.signatures[name.value].name
+    emit.module.called.add(task)
+    given = f"{task}, {emit.visit_expr(closure)}, {emit.visit_expr(count)}"
+    emit.check(f"{emit.module.need('parallel_launch')}({given})")
+    return Code("0")
 
 
 @rule_in(INTRINSICS, "call_extern", "call_pure_extern")

@@ -24,7 +24,7 @@ from tvm.tir import expr as e
 from tvm.tir import stmt as s
 from tvm.tir.functor import StmtExprMutator, walk
 from tvm.tir.op.extent import allocated_bytes
-from tvm.tir.struct_field import StructField
+from tvm.tir.transform.outline_parallel_loops import is_tensor_data
 from tvm.tir.transform.result_tensors import DROPPED_ON_FAILURE
 
 from .constants import constant_text
@@ -53,10 +53,9 @@ class StmtEmitter(ExprEmitter):
 
     RULES: ClassVar[Mapping[str, Rule]] = INTRINSICS
 
-    def __init__(self, out: FunctionText, *, parallel_allowed: bool = True) -> None:
+    def __init__(self, out: FunctionText) -> None:
         super().__init__(out)
         self.roots: set[e.Var] = set()  # pointers that nothing else in scope points into
-        self.parallel_allowed = parallel_allowed
         self._loops: list[Loop] = []
         self._workspaces: list[str] = []
         self._stack = StackMemory()
@@ -191,7 +190,7 @@ class StmtEmitter(ExprEmitter):
         self._in_order = before or _nested_effects(op.value)
         self.let(op.var, op.value)
         self._in_order = before
-        if op.var.dtype.is_handle and _is_tensor_data(op.value):
+        if op.var.dtype.is_handle and is_tensor_data(op.value):
             self.roots.add(op.var)
         self._work.append(op.body)
 
@@ -206,9 +205,6 @@ class StmtEmitter(ExprEmitter):
                     legal="serial, parallel, vectorized and unrolled loops",
                 )
             )
-        if op.attr_key == "compute_scope":
-            self.outline(op)
-            return
         if op.attr_key == "coproc_uop_scope":
             self.run_once(op)
             return
@@ -231,10 +227,6 @@ class StmtEmitter(ExprEmitter):
         self.module.constant(f"static int {mark};")
         self.out.open(f"if (!__atomic_exchange_n(&{mark}, 1, __ATOMIC_SEQ_CST)) {{")
         self._work += [self.out.close, op.body]
-
-    def outline(self, op: s.AttrStmt) -> None:
-        """Make a function of its own of the body."""
-        raise NotImplementedError
 
     def visit_assert_stmt_(self, op: s.AssertStmt) -> None:
         fails = self._negated(op.condition)
@@ -323,9 +315,6 @@ class StmtEmitter(ExprEmitter):
             )
         if isinstance(op.extent, e.IntImm) and op.extent.value <= 0:
             return
-        if op.kind is s.ForKind.PARALLEL and self.parallel_allowed:
-            self.parallel_loop(op)
-            return
         start, extent = self.value(op.min), self.value(op.extent)
         kind = value_type(op.loop_var.dtype)
         if isinstance(op.min, e.IntImm) and isinstance(op.extent, e.IntImm):
@@ -344,10 +333,6 @@ class StmtEmitter(ExprEmitter):
         """A bound of a loop: computed once, not in each iteration."""
         simple = all(isinstance(n, (e.Var, e.IntImm, e.BinaryOpExpr, e.Cast)) for n in walk(expr))
         return code if simple else self.held(kind, code)
-
-    def parallel_loop(self, op: s.For) -> None:
-        """Hand the iterations to the thread pool."""
-        raise NotImplementedError
 
     def counted_loop(self, op: s.For, start: Code, stop: Code) -> None:
         """Run the body for loop_var in [start, stop)."""
@@ -452,7 +437,8 @@ class StmtEmitter(ExprEmitter):
         for kind, arg in zip(signature.params, args):
             value = self.value(arg)
             pointer = kind.endswith("*") and kind != "void*"
-            given.append(f"({kind}){value.at(ATOM)}" if pointer else value)
+            known = isinstance(arg, e.Var) and kind == f"{self.pointees.get(arg)}*"
+            given.append(f"({kind}){value.at(ATOM)}" if pointer and not known else value)
         self.module.called.add(signature.name)
         call = f"{signature.name}({', '.join(given)})"
         if signature.result == "void":
@@ -485,14 +471,3 @@ class _Replacer(StmtExprMutator):
     def visit_broadcast_(self, op: e.Broadcast) -> PrimExpr:
         var = self._found.get(op.value)
         return op if var is None else e.Broadcast(var, op.lanes)
-
-
-def _is_tensor_data(value: PrimExpr) -> bool:
-    """True for the data pointer read from a tensor argument."""
-    return (
-        isinstance(value, e.Call)
-        and isinstance(value.op, Op)
-        and value.op.name == "tir.tvm_struct_get"
-        and isinstance(value.args[2], e.IntImm)
-        and value.args[2].value == StructField.TENSOR_DATA
-    )

@@ -1,7 +1,8 @@
 """Places of the fields in the structs that cross between compiled code and the tvm_ffi library.
 
-From dlpack.h (DLTensor) and tvm/ffi/c_api.h (TVMFFIAny, TVMFFIObject). Pointers make the difference
-between machines; a TVMFFIAny and the header of an object have one size on all of them.
+From dlpack.h (DLTensor), tvm/ffi/c_api.h (TVMFFIAny, TVMFFIObject), and what tasks of a parallel
+region are told. Pointers make the difference between machines; a TVMFFIAny and the header of an
+object have one size on all of them.
 """
 
 from __future__ import annotations
@@ -74,6 +75,7 @@ def layout_of(data_layout: str) -> Layout:
             StructField.ANY_ZERO_PADDING: FieldPlace(ANY_BYTES, 4, _INT32),
             StructField.ANY_UNION_VALUE: FieldPlace(ANY_BYTES, 8, None),
             StructField.INT64_ELEMENT: FieldPlace(8, 0, DataType("int64")),
+            StructField.PARALLEL_TASKS: FieldPlace(2 * pointer, pointer, _INT32),
         },
         size,
         4 if narrow else 8,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 from tvm.error import CheckError, message
@@ -10,68 +11,25 @@ from tvm.ir.expr import GlobalVar
 from tvm.ir.function import CallingConv
 from tvm.ir.host_tensor import HostTensor
 from tvm.ir.module import IRModule
-from tvm.ir.span import Span
 from tvm.ir.type import PrimType
 from tvm.tir import expr as e
 from tvm.tir import stmt as s
 from tvm.tir.function import PrimFunc
+from tvm.tir.functor import walk
+from tvm.tir.transform.outline_parallel_loops import IS_TASK, OUTLINED_FROM, aliased_params
 
 from .abi import FFI_PREFIX
 from .debug import DebugPlaces
-from .fragment import put, taken
+from .fragment import put, taken, uncounted
 from .function_text import FunctionText
 from .imported_text import with_imports
 from .jit import Machine, data_layout
 from .kept_kernels import KEEP, kept_code, store_kernel
 from .module_text import ModuleText, Signature
-from .parallel import launch_parallel_loop, outline_scope, pointer_attributes
-from .polls import Polls, of_child
+from .polls import Polls
 from .stmt import StmtEmitter
 from .system_lib import register_at_start
-from .types import value_type
-
-
-class FunctionEmitter(StmtEmitter):
-    """The code of one function, and of the functions cut out of it."""
-
-    def __init__(
-        self, out: FunctionText, *, noalias: bool, parallel_allowed: bool = True
-    ) -> None:
-        super().__init__(out, parallel_allowed=parallel_allowed)
-        self.noalias = noalias
-        self.span: Span | None = None
-
-    def child(
-        self,
-        signature: Signature,
-        names: Sequence[str],
-        attributes: Sequence[str],
-        *,
-        parallel_allowed: bool = True,
-    ) -> FunctionEmitter:
-        """An emitter for an internal function that belongs to this one."""
-        out = FunctionText(self.module, signature, list(names), list(attributes), "internal")
-        made = FunctionEmitter(
-            out, noalias=self.noalias, parallel_allowed=parallel_allowed and self.parallel_allowed
-        )
-        made.polls = of_child(self.polls, made)
-        made.describe(self.debug, self.span)
-        return made
-
-    def adopt(
-        self, parent: FunctionEmitter, variables: Sequence[e.Var], values: Sequence[str]
-    ) -> None:
-        """Know the parent's variables under the names that they have here."""
-        for var, value in zip(variables, values):
-            self.values[var] = value
-            if var in parent.roots:
-                self.roots.add(var)
-
-    def outline(self, op: s.AttrStmt) -> None:
-        outline_scope(self, op)
-
-    def parallel_loop(self, op: s.For) -> None:
-        launch_parallel_loop(self, op)
+from .types import element_bytes, value_type
 
 
 class Emitted(NamedTuple):
@@ -93,18 +51,16 @@ def emit_module(mod: IRModule, machine: Machine, *, debug: bool = False) -> Emit
         machine.triple, data_layout(machine), machine.cpu, machine.features, machine.fast_math
     )
     places = DebugPlaces(module, lines=debug)
-    functions = _functions(mod)
-    for var, func in functions:
-        signature = _signature(var, func)
-        module.names.reserve(signature.name)
-        module.signatures[signature.name] = signature
-        module.signatures[var.name_hint] = signature
+    families = _families(_functions(mod))
+    for family in families.values():
+        _declare(module, *family[0])
     packed: list[str] = []
     entry: str | None = None
-    for var, func in functions:
+    for var, family in families.items():
+        func = family[0][1]
         signature = module.signatures[var.name_hint]
-        if not _emit_apart(module, signature, func):
-            _emit_function(module, signature, func, places)
+        if not _emit_apart(module, signature, family):
+            _emit_function(module, signature, family, places)
         if signature.packed:
             packed.append(signature.name.removeprefix(FFI_PREFIX))
             if func.attrs.get("tir.is_entry_func"):
@@ -138,6 +94,30 @@ def _functions(mod: IRModule) -> list[tuple[GlobalVar, PrimFunc]]:
     return found
 
 
+Function = tuple[GlobalVar, PrimFunc]
+
+
+def _families(functions: Sequence[Function]) -> dict[GlobalVar, list[Function]]:
+    """The functions of the program, each with those that were cut out of it behind it."""
+    families = {v: [(v, f)] for v, f in functions if OUTLINED_FROM not in f.attrs}
+    by_name = {var.name_hint: family for var, family in families.items()}
+    for var, func in functions:
+        if OUTLINED_FROM in func.attrs:
+            by_name[str(func.attrs[OUTLINED_FROM])].append((var, func))
+    return families
+
+
+def _declare(module: ModuleText, var: GlobalVar, func: PrimFunc) -> Signature:
+    """Make a function known under the name that it has in the program, and under its symbol."""
+    signature = _signature(var, func)
+    if signature.outlined:
+        signature = replace(signature, name=module.names.fresh(uncounted(signature.name), "."))
+    module.names.reserve(signature.name)
+    module.signatures[signature.name] = signature
+    module.signatures[var.name_hint] = signature
+    return signature
+
+
 def _signature(var: GlobalVar, func: PrimFunc) -> Signature:
     packed = _is_packed(func)
     symbol = func.attrs.get("global_symbol")
@@ -150,7 +130,7 @@ def _signature(var: GlobalVar, func: PrimFunc) -> Signature:
     fallible = packed or not isinstance(returned, PrimType) or returned.dtype.is_void
     if not fallible and isinstance(returned, PrimType):
         result = value_type(returned.dtype)
-    return Signature(name, result, params, packed, fallible)
+    return Signature(name, result, params, packed, fallible, OUTLINED_FROM in func.attrs)
 
 
 def _is_packed(func: PrimFunc) -> bool:
@@ -158,8 +138,9 @@ def _is_packed(func: PrimFunc) -> bool:
     return convention is not None and int(str(convention)) == CallingConv.C_PACKED_FUNC
 
 
-def _emit_apart(module: ModuleText, signature: Signature, func: PrimFunc) -> bool:
+def _emit_apart(module: ModuleText, signature: Signature, family: Sequence[Function]) -> bool:
     """Emit a function whose code is in the cache, or will be; False where it is not of these."""
+    func = family[0][1]
     fragment = kept_code(func, signature.params)
     if fragment is None and KEEP in func.attrs:
         part = ModuleText(
@@ -167,8 +148,8 @@ def _emit_apart(module: ModuleText, signature: Signature, func: PrimFunc) -> boo
         )
         places = DebugPlaces(part, lines=False)
         first = len(part.nodes)
-        part.names.reserve(signature.name)
-        _emit_function(part, signature, func, places)
+        _declare(part, *family[0])
+        _emit_function(part, signature, family, places)
         fragment = taken(part, signature, first)
         if fragment is not None:
             store_kernel(func, fragment)
@@ -178,23 +159,56 @@ def _emit_apart(module: ModuleText, signature: Signature, func: PrimFunc) -> boo
 
 
 def _emit_function(
-    module: ModuleText, signature: Signature, func: PrimFunc, places: DebugPlaces
+    module: ModuleText, signature: Signature, family: Sequence[Function], places: DebugPlaces
 ) -> None:
+    """Emit a function, and those that were cut out of it."""
+    declared = [_declare(module, var, func) for var, func in family[1:]]
+    for own, (_, func) in zip(declared, family[1:]):
+        only_calls = IS_TASK not in func.attrs and not any(map(_is_work, walk(func.body)))
+        _emit_one(module, own, func, places, signature.name, as_it_is=only_calls)
+    as_it_is = signature.packed and len(family) > 1  # what is left in it runs once a call
+    _emit_one(module, signature, family[0][1], places, signature.name, as_it_is=as_it_is)
+
+
+def _emit_one(
+    module: ModuleText, signature: Signature, func: PrimFunc, places: DebugPlaces, kernel: str,
+    *, as_it_is: bool,
+) -> None:  # fmt: skip
     asked = func.attrs.get("tir.noalias")
     # Buffers of a TIR function are different memory unless the function says otherwise.
     noalias = asked is None or bool(asked)
+    aliased = aliased_params(func)
     plain = not signature.packed
-    attributes = [pointer_attributes(p, noalias) if plain else "" for p in func.params]
+    attributes = [
+        _pointer_attributes(param, noalias and n not in aliased) if plain else ""
+        for n, param in enumerate(func.params)
+    ]
     private = plain and func.attrs.get("global_symbol") is None
     names = [p.name for p in func.params]
     out = FunctionText(module, signature, names, attributes, "internal" if private else "")
-    emitter = FunctionEmitter(out, noalias=noalias)
-    emitter.span = func.span
+    if as_it_is:
+        out.attributes = "#1"
+    emitter = StmtEmitter(out)
     emitter.describe(places, func.span)
-    for param, value in zip(func.params, out.params):
-        emitter.values[param] = value
-        if param.dtype.is_handle and plain:
-            emitter.roots.add(param)
-    emitter.polls = Polls.of_function(emitter, str(signature.name), func.body)
+    emitter.values.update(zip(func.params, out.params))
+    emitter.polls = Polls.of_function(emitter, kernel, func.body)
     emitter.emit(func.body)
     emitter.close()
+
+
+def _pointer_attributes(var: e.Var, noalias: bool) -> str:
+    """What is promised of a pointer parameter: its own memory, and whole elements."""
+    if not var.dtype.is_handle:
+        return ""
+    pointee = getattr(var.type_annotation, "element_type", None)
+    dtype = pointee.dtype if isinstance(pointee, PrimType) else None
+    known = dtype is not None and not (dtype.is_void or dtype.is_custom)
+    align = f"align {element_bytes(dtype)}" if known and dtype is not None else ""
+    return " ".join(part for part in ("noalias" if noalias else "", align) if part)
+
+
+def _is_work(node: object) -> bool:
+    """False for what code that only calls consists of, into which every kernel would be inlined."""
+    if isinstance(node, e.Call):
+        return getattr(node.op, "name", "") == "tir.parallel_launch"
+    return isinstance(node, (s.For, s.While, e.BufferLoad))

@@ -19,7 +19,7 @@ from .types import quoted
 
 _WORD: Final = re.compile(r'@"[^"]*"|"[^"]*"|@[-\w$.]+|![0-9]+')
 _DEFINED: Final = re.compile(r'^define [^@]*@(?:"([^"]*)"|([-\w$.]+))\(')
-_COUNT: Final = re.compile(r"\.[0-9]+$")
+_COUNT: Final = re.compile(r"(?:[._][0-9]+)+$")
 
 
 class Fragment(NamedTuple):
@@ -69,11 +69,16 @@ def taken(part: ModuleText, signature: Signature, first: int) -> Fragment | None
     )
 
 
+def uncounted(name: str) -> str:
+    """A name without the number that made it one of its own in some module."""
+    return _COUNT.sub("", name)
+
+
 def put(fragment: Fragment, module: ModuleText) -> None:
     """Write a fragment into a module."""
     renamed: dict[str, str] = {}
     for name in fragment.inner:
-        renamed["@" + name] = quoted(module.names.fresh(_COUNT.sub("", name), "."))
+        renamed["@" + name] = quoted(module.names.fresh(uncounted(name), "."))
     for name, text in fragment.strings:
         renamed[name] = module.string(text)
     for name, _ in fragment.data:

@@ -22,7 +22,7 @@ from .abi import FFI_PREFIX, STACK_ITEMS, FieldPlace, Layout, layout_of
 from .expr import INT64, mangled
 from .intrinsic_names import ONE_TYPE_INTRINSICS
 from .memory import as_ramp
-from .types import element_bytes, element_type, memory_element, value_type, vector_of
+from .types import element_bytes, element_type, memory_element, quoted, value_type, vector_of
 
 if TYPE_CHECKING:
     from .stmt import StmtEmitter
@@ -515,6 +515,16 @@ def _stack_alloca(emit: StmtEmitter, op: e.Call) -> str:
 
 
 # --- calls ---
+
+
+@_rule("parallel_launch")
+def _parallel_launch(emit: StmtEmitter, op: e.Call) -> str:
+    name, closure, count = op.args
+    task = quoted(emit.module.signatures[name.value].name)
+    callee = emit.module.declare("TVMBackendParallelLaunch", "i32", "ptr, ptr, i32")
+    given = f"ptr {task}, ptr {emit.visit_expr(closure)}, i32 {emit.visit_expr(count)}"
+    emit.check(emit.out.temp(f"call i32 {callee}({given})"))
+    return "0"
 
 
 @_rule("call_extern", "call_pure_extern")

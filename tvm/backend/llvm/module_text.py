@@ -26,7 +26,8 @@ _WEAK = "declare extern_weak "
 class Signature:
     """A function of the module: LLVM result type, parameter types, and whether it is packed.
 
-    `fallible` functions return a status (non-zero: an error is set) instead of a value.
+    `fallible` functions return a status (non-zero: an error is set) instead of a value; `outlined`
+    ones were cut out of others.
     """
 
     name: str
@@ -34,6 +35,7 @@ class Signature:
     params: tuple[str, ...]
     packed: bool = False
     fallible: bool = True
+    outlined: bool = False
 
 
 @dataclass

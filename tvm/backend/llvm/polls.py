@@ -99,8 +99,3 @@ class Polls:
         failed = self._emit.fail_label()
         out.line(f"br i1 {stop}, label %{failed}, label %{go_on}{self._emit.unlikely()}")
         out.begin(go_on)
-
-
-def of_child(parent: Polls, emit: StmtEmitter) -> Polls:
-    """The polls of a function that was cut out of another."""
-    return Polls(emit, parent.kernel, parent.loops if parent.is_heard else None)

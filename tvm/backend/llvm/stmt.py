@@ -24,8 +24,7 @@ from tvm.tir import stmt as s
 from tvm.tir.functor import children, walk
 from tvm.tir.op import arith as ops
 from tvm.tir.op.extent import allocated_bytes
-from tvm.tir.struct_field import StructField
-from tvm.tir.transform.lifetimes import SCOPES
+from tvm.tir.transform.outline_parallel_loops import MOST_ITERATIONS, is_tensor_data
 from tvm.tir.transform.result_tensors import DROPPED_ON_FAILURE
 
 from .debug import DebugPlaces
@@ -35,7 +34,7 @@ from .guards import Guards
 from .intrinsics import INTRINSICS
 from .memory import MemoryEmitter
 from .polls import Polls
-from .types import element_bytes, memory_element, value_type
+from .types import element_bytes, memory_element, quoted, value_type
 
 MESSAGE_BYTES: Final = 1024  # of an error's text with values in it; more is cut off
 _DEVICE_CPU: Final = 1
@@ -69,10 +68,8 @@ class Loop(NamedTuple):
 class StmtEmitter(MemoryEmitter):
     """Turns the body of a function into blocks and instructions."""
 
-    def __init__(self, out: FunctionText, *, parallel_allowed: bool = True) -> None:
+    def __init__(self, out: FunctionText) -> None:
         super().__init__(out)
-        self.roots: set[e.Var] = set()  # pointers that nothing else in scope points into
-        self.parallel_allowed = parallel_allowed
         self.debug: DebugPlaces | None = None
         self.debug_node = ""
         self._work: list[Work] = []
@@ -182,8 +179,7 @@ class StmtEmitter(MemoryEmitter):
 
     def visit_let_stmt_(self, op: s.LetStmt) -> None:
         self.values[op.var] = self.visit_data(op.value)
-        if op.var.dtype.is_handle and _is_tensor_data(op.value):
-            self.roots.add(op.var)
+        if op.var.dtype.is_handle and is_tensor_data(op.value):
             self._assume_aligned(op.var)
             self.guards.name(self.values[op.var], op.var.name)
         self._work.append(op.body)
@@ -216,9 +212,6 @@ class StmtEmitter(MemoryEmitter):
             self.out.add_attribute(op.value.value)
         if op.attr_key == "volatile_scope" and isinstance(op.node, e.Var):
             self.volatile.add(op.node)
-        if op.attr_key == "compute_scope":
-            self.outline(op)
-            return
         if op.attr_key == "coproc_uop_scope":
             self.run_once(op)
             return
@@ -247,10 +240,6 @@ class StmtEmitter(MemoryEmitter):
             out.begin(after)
 
         self._work += [close, op.body]
-
-    def outline(self, op: s.AttrStmt) -> None:
-        """Make a function of its own of the body."""
-        raise NotImplementedError
 
     def visit_decl_buffer_(self, op: s.DeclBuffer) -> None:
         self._work.append(op.body)
@@ -365,9 +354,6 @@ class StmtEmitter(MemoryEmitter):
                     legal="serial, parallel, vectorized and unrolled loops",
                 )
             )
-        if op.kind is s.ForKind.PARALLEL and self.parallel_allowed:
-            self.parallel_loop(op)
-            return
         if not self._loops:
             self.take_ahead(op)
         start = self.visit_index(op.min)
@@ -379,15 +365,11 @@ class StmtEmitter(MemoryEmitter):
             stop = self.out.temp(f"add nsw {kind} {start}, {extent}")
         self.counted_loop(op, start, stop, known)
 
-    def parallel_loop(self, op: s.For) -> None:
-        """Hand the iterations to the thread pool."""
-        raise NotImplementedError
-
     def counted_loop(self, op: s.For, start: str, stop: str, extent: int | None = None) -> None:
         """Run the body for loop_var in [start, stop); `extent` is the count where it is known."""
         if extent is not None and extent <= 0:
             return
-        most = op.extent.value if isinstance(op.extent, e.IntImm) else None
+        most = extent if extent is not None else op.annotations.get(MOST_ITERATIONS)
         piece = self.polls.cut(op, most, len(self._loops))
         if piece is not None:
             self._cut_loop(op, start, stop, piece)
@@ -515,7 +497,6 @@ class StmtEmitter(MemoryEmitter):
         if op.buffer_var in self._ahead:
             self._work.append(op.body)
             return
-        self.roots.add(op.buffer_var)
         size = None if self.guards.is_on else self._stack.take(op, element_bytes(op.dtype))
         if size is not None:
             kind = memory_element(op.dtype)
@@ -531,8 +512,7 @@ class StmtEmitter(MemoryEmitter):
 
         A loop that has no round may have sizes below zero.
         """
-        for op in _workspaces_in(loop.body, self.values, apart=self.parallel_allowed):
-            self.roots.add(op.buffer_var)
+        for op in _workspaces_in(loop.body, self.values):
             self._ahead.add(op.buffer_var)
             self._hold(op)
 
@@ -608,8 +588,9 @@ class StmtEmitter(MemoryEmitter):
 
     def call_function(self, name: str, args: tuple[PrimExpr, ...]) -> str:
         """A direct call of a function of this module; a failure is passed on."""
-        self.narrow.calls()
         signature = self.module.signatures.get(name)
+        if signature is None or not signature.outlined:
+            self.narrow.calls()
         if signature is None:
             raise CheckError(
                 message(
@@ -628,36 +609,23 @@ class StmtEmitter(MemoryEmitter):
                 )
             )
         given = ", ".join(f"{k} {self.visit_data(a)}" for k, a in zip(signature.params, args))
-        call = f'call {signature.result} @"{signature.name}"({given})'
+        call = f"call {signature.result} {quoted(signature.name)}({given})"
         if signature.result == "void":
             self.out.line(call)
             return ""
         result = self.out.temp(call)
         if signature.fallible:
             self.check(result)
-            self.guards.check(name)
-            self.polls.after_call()
+            if not signature.outlined:
+                self.guards.check(name)
+                self.polls.after_call()
         return result
 
 
-def _is_tensor_data(value: PrimExpr) -> bool:
-    """True for the data pointer read from a tensor argument."""
-    return (
-        isinstance(value, e.Call)
-        and isinstance(value.op, Op)
-        and value.op.name == "tir.tvm_struct_get"
-        and isinstance(value.args[2], e.IntImm)
-        and value.args[2].value == StructField.TENSOR_DATA
-    )
-
-
 def _workspaces_in(
-    body: s.Stmt, known: Container[e.Var], *, apart: bool
+    body: s.Stmt, known: Container[e.Var]
 ) -> list[s.Allocate]:
-    """The allocations of the pool in a body whose sizes are known before it runs.
-
-    Those in bodies that run elsewhere are theirs: parallel loops too if they run `apart`.
-    """
+    """The allocations of the pool in a body whose sizes are known before it runs."""
     found: list[s.Allocate] = []
     stack: list[object] = [body]
     while stack:
@@ -666,10 +634,7 @@ def _workspaces_in(
             sizes = [*node.extents, node.condition]
             if all(_is_known(size, known) for size in sizes):
                 found.append(node)
-        elsewhere = isinstance(node, s.AttrStmt) and node.attr_key in SCOPES
-        if isinstance(node, s.For) and node.kind is s.ForKind.PARALLEL:
-            elsewhere = apart
-        if isinstance(node, s.Stmt) and not elsewhere:
+        if isinstance(node, s.Stmt):
             stack += [child for child in reversed(children(node)) if isinstance(child, s.Stmt)]
     return found
 

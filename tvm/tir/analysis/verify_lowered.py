@@ -4,8 +4,8 @@ A function for a backend
 
 - has a `target`, and for parameters scalars and pointers, no buffers;
 - is made of allocations, lets, loops, branches, asserts, stores, evaluated calls and attributes,
-  without blocks; loops are serial, to be unrolled or vectorized by whoever compiles the code (which
-  may leave them), or parallel (in a kernel the thread runs them alone);
+  without blocks; loops are serial, or to be unrolled or vectorized by whoever compiles the code
+  (which may leave them); in a kernel they may be parallel, and the thread runs them alone;
 - reads and writes flat buffers, with one index, in allocations or behind pointers;
 - has values of types that its target has: bool, integers of at most 64 bits, floats, addresses,
   and vectors of them;
@@ -101,9 +101,13 @@ def _faults_of(
         if replaced_by is not None:
             loop = f"loop {node.loop_var.name} of kind {node.kind.name.lower()}"
             yield loop, f"functions after {replaced_by}"
+        elif node.kind is ForKind.PARALLEL and not target.kind.is_gpu:
+            yield f"parallel loop {node.loop_var.name}", "functions after tir.OutlineParallelLoops"
     elif isinstance(node, s.AttrStmt):
         if node.attr_key == "thread_extent" and not target.kind.is_gpu:
             yield f"threads in a function for {target.kind}", "functions after tir.SplitHostDevice"
+        elif node.attr_key == "compute_scope":
+            yield "a compute scope", "functions after tir.OutlineParallelLoops"
     elif isinstance(node, s.AllocateConst):
         if node.data is None:
             place = f"constant {node.buffer_var.name} without data"

@@ -14,6 +14,7 @@ import numpy as np
 
 from tvm.error import message
 from tvm.ffi.registry import get_global_func
+from tvm.ir.expr import GlobalVar
 from tvm.ir.op import Op
 from tvm.support.dtype import DataType, narrow_float_of
 from tvm.tir import expr as e
@@ -24,6 +25,7 @@ from .expr import Code, Frame
 from .memory import Pointer, allocate, buffer_view, element_strides, run_of_memory
 from .values import Value, numpy_dtype
 
+_TASKS: Final = 3  # as many as a pool has threads
 UNSET: Final = 0x5A5A5A5A5A5A5A5A  # numbers that nothing has written
 # How far apart the structures of a kind lie; nothing steps through DLTensors in bytes.
 _BYTES: Final = {"tvm_ffi_any": 16}
@@ -268,6 +270,22 @@ RUNTIME: Final[dict[str, Callable[[Sequence[Any]], None]]] = {
 }
 
 
+def parallel_launch(compiler: Any, op: e.Call) -> Code:
+    """`(task, closure, count)`: the tasks run one after the other."""
+    task, program = op.args[0], compiler.program
+    assert isinstance(task, e.StringImm), "a launch names its task"
+    closure, count = (compiler.compile(a) for a in op.args[1:])
+
+    def run(frame: Frame) -> Value:
+        tasks = min(int(count(frame)), _TASKS)
+        env = Slot({(0, StructField.PARALLEL_TASKS): np.int32(tasks)})
+        for number in range(tasks):
+            program.function(GlobalVar(task.value)).call([number, env, closure(frame)])
+        return np.int32(0)
+
+    return run
+
+
 def throw_last_error(compiler: Any, op: e.Call) -> Code:
     """The error of a call that failed; calls here raise theirs at once."""
 
@@ -307,6 +325,7 @@ IN_C: Final[dict[str, Callable[[Any, e.Call], Code]]] = {
     "tir.tvm_call_packed_lowered": call_packed_lowered,
     "tir.tvm_call_cpacked_lowered": call_packed_lowered,
     "tir.tvm_call_trace_packed_lowered": call_packed_lowered,
+    "tir.parallel_launch": parallel_launch,
     "tir.tvm_throw_last_error": throw_last_error,
     "tir.TVMBackendAllocWorkspace": _workspace,
     "tir.TVMBackendFreeWorkspace": _nothing,

@@ -58,6 +58,7 @@ _tvm_struct_get = intrinsic("tvm_struct_get", READS, 3, dtype_at="last")
 _tvm_struct_set = intrinsic("tvm_struct_set", OPAQUE, 4)
 _tvm_throw_last_error = intrinsic("tvm_throw_last_error", OPAQUE, 0)
 _tvm_stack_alloca = intrinsic("tvm_stack_alloca", OPAQUE, 2)
+_parallel_launch = intrinsic("parallel_launch", OPAQUE, 3)
 _tvm_stack_make_shape = intrinsic("tvm_stack_make_shape", OPAQUE)
 _tvm_stack_make_array = intrinsic("tvm_stack_make_array", OPAQUE, 6)
 _call_packed = intrinsic("tvm_call_packed", OPAQUE, script_name="call_packed")
@@ -237,6 +238,12 @@ def tvm_throw_last_error() -> PrimExpr:
 def tvm_stack_alloca(dtype_str: str, num: Operand) -> PrimExpr:
     """Room on the stack: `shape`, `array`, `arg_value`, `arg_tcode` or `tvm_ffi_any` records."""
     return e.Call(HANDLE, _tvm_stack_alloca, (dtype_str, num))
+
+
+def parallel_launch(task: str, closure: Operand, count: Operand) -> PrimExpr:
+    """Have the pool run the function `task(task_id, env, closure)` of the module, as at most
+    `count` tasks; a task that fails makes the function at hand fail."""
+    return e.Call(INT32, _parallel_launch, (task, closure, count))
 
 
 def tvm_stack_make_shape(*args: Operand) -> PrimExpr:

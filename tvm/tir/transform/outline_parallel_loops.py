@@ -1,0 +1,289 @@
+"""Bodies that run elsewhere become functions of their own: parallel loops and compute scopes.
+
+    def f(A, B, n):
+        for i in T.parallel(n): B[i] = A[i]
+    ->
+    def f(A, B, n):
+        closure = T.tvm_stack_alloca("arg_value", 4)       # 8 bytes a value
+        closure[0], closure[1], closure[2], closure[3] = 0, n, B, A
+        if n > 0: T.parallel_launch("__tvm_parallel_lambda", closure, n)
+
+    def __tvm_parallel_lambda(task_id, env, closure):      # task `task_id` of env's number of tasks
+        start, extent, B, A = closure
+        f_parallel_i(<the task's share of start and extent>, B, A)
+
+    def f_parallel_i(start, extent, B, A):
+        for i in range(start, extent): B[i] = A[i]
+
+The body gets its pointers as parameters, since compilers believe only of parameters that nothing
+else points into their memory. Loops inside of parallel ones run where they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+from tvm.ir.expr import GlobalVar, PrimExpr
+from tvm.ir.function import BaseFunc, CallingConv
+from tvm.ir.module import IRModule
+from tvm.ir.supply import GlobalVarSupply
+from tvm.ir.transform import PassContext, declare_module_pass
+from tvm.ir.type import PointerType, PrimType
+from tvm.support.dtype import DataType
+from tvm.tir import expr as e
+from tvm.tir import stmt as s
+from tvm.tir.analysis.undefined_vars import undefined_vars
+from tvm.tir.buffer import Buffer
+from tvm.tir.function import PrimFunc
+from tvm.tir.functor import StmtExprMutator
+from tvm.tir.op import arith as ops
+from tvm.tir.op import builtin
+from tvm.tir.struct_field import StructField
+
+from .words_used import words_used
+
+# Attributes of functions that were cut out of others:
+OUTLINED_FROM: Final = "tir.outlined_from"  # the name of the function
+IS_TASK: Final = "tir.is_parallel_task"  # the pool calls it
+MAY_ALIAS: Final = "tir.may_alias"  # the numbers of pointers whose memory others point into, too
+# Annotation of a loop: the most iterations that it may have, where its extent is not known.
+MOST_ITERATIONS: Final = "tir.most_iterations"
+GRAIN: Final = "parallel_grain"  # annotation of a loop: iterations that are worth a task
+
+MAX_TASKS: Final = 2147483647
+_SLOT: Final = int(StructField.VALUE_CONTENT)
+_INT32: Final = DataType("int32")
+_INT64: Final = DataType("int64")
+_HANDLE: Final = DataType("handle")
+
+
+@declare_module_pass("tir.OutlineParallelLoops")
+def OutlineParallelLoops(mod: IRModule, ctx: PassContext) -> IRModule:
+    """No function has parallel loops or compute scopes afterwards; what ran there is called."""
+    names: GlobalVarSupply | None = None
+    functions: dict[GlobalVar, BaseFunc] = {}
+    for var, func in mod.functions.items():
+        if not isinstance(func, PrimFunc) or words_used(func.body).isdisjoint(("For", "AttrStmt")):
+            functions[var] = func
+            continue
+        names = names or GlobalVarSupply(mod)
+        outliner = _Outliner(names, var.name_hint, func)
+        functions[var] = func.with_body(outliner.visit_stmt(func.body))
+        functions.update(outliner.made)
+    return mod.with_functions(functions)
+
+
+class _Outliner(StmtExprMutator):
+    """Cuts the bodies out of one function."""
+
+    def __init__(
+        self, names: GlobalVarSupply, root: str, func: PrimFunc, own: Sequence[e.Var] = ()
+    ) -> None:
+        super().__init__()
+        self._names = names
+        self._root = root
+        self._func = func
+        self._own = set(own)  # pointers that nothing else in scope points into
+        self._volatile: list[s.AttrStmt] = []
+        self._is_task = False
+        self.made: dict[GlobalVar, BaseFunc] = {}
+        if func.attrs.get("calling_conv") != int(CallingConv.C_PACKED_FUNC):
+            aliased = aliased_params(func)
+            self._own.update(p for n, p in enumerate(func.params) if n not in aliased)
+
+    def visit_expr(self, expr: PrimExpr) -> PrimExpr:
+        return expr
+
+    # --- which memory is whose ---
+
+    def visit_allocate_(self, op: s.Allocate) -> s.Stmt:
+        self._own.add(op.buffer_var)
+        return super().visit_allocate_(op)
+
+    def visit_let_stmt_(self, op: s.LetStmt) -> s.Stmt:
+        if is_tensor_data(op.value):
+            self._own.add(op.var)
+        return super().visit_let_stmt_(op)
+
+    # --- bodies ---
+
+    def visit_attr_stmt_(self, op: s.AttrStmt) -> s.Stmt:
+        if op.attr_key == "volatile_scope":
+            self._volatile.append(op)
+            new = super().visit_attr_stmt_(op)
+            self._volatile.pop()
+            return new
+        if op.attr_key != "compute_scope":
+            return super().visit_attr_stmt_(op)
+        asked = op.value.value if isinstance(op.value, e.StringImm) else f"{self._root}_compute"
+        captured = _Captured(undefined_vars(op.body))
+        var = self._function(asked, [], captured, op.body, op)
+        return captured.around(s.Evaluate(e.Call(_INT32, var, captured.given, op.span), op.span))
+
+    def visit_for_(self, op: s.For) -> s.Stmt:
+        if op.kind is not s.ForKind.PARALLEL:
+            return super().visit_for_(op)
+        if self._is_task:
+            return _serial(op, super().visit_for_(op))
+        if isinstance(op.extent, e.IntImm) and op.extent.value <= 0:
+            return s.Evaluate(ops.const(0, "int32"), op.span)
+        dtype = op.loop_var.dtype
+        start, extent = e.Var("start", dtype), e.Var("extent", dtype)
+        captured = _Captured(undefined_vars(op.body, [op.loop_var]))
+        annotations = {key: note for key, note in op.annotations.items() if key != GRAIN}
+        if isinstance(op.extent, e.IntImm):
+            annotations[MOST_ITERATIONS] = op.extent.value
+        share = s.For(op.loop_var, start, extent, s.ForKind.SERIAL, op.body, None, annotations,
+                      op.span)  # fmt: skip
+        name = f"{self._root}_parallel_{op.loop_var.name}"
+        body = self._function(name, [start, extent], captured, share, op)
+        task = self._names.fresh_global("__tvm_parallel_lambda", add_prefix=False)
+        fields = [start.copy_with_name("start"), extent.copy_with_name("extent"),
+                  *[var.copy_with_name(var.name) for var in captured.given]]  # fmt: skip
+        self.made[task] = self._cut_out(_task(body, fields)).with_attr(IS_TASK, True)
+        return captured.around(_launch(op, task.name_hint, captured.given))
+
+    def _function(
+        self, name: str, first: list[e.Var], captured: _Captured, body: s.Stmt, op: s.Stmt
+    ) -> GlobalVar:
+        """A function of a body; its parameters are `first` and what was captured."""
+        var = self._names.fresh_global(name, add_prefix=False)
+        params = [*first, *captured.given]
+        body = captured.unpacked(body)
+        for around in reversed(self._volatile):
+            if around.node in params:
+                body = s.AttrStmt(around.node, around.attr_key, around.value, body, around.span)
+        own = [param for param in params if param in self._own]
+        inner = _Outliner(self._names, self._root, self._func, own)
+        inner._is_task = self._is_task or isinstance(op, s.For)
+        aliased = [n for n, v in enumerate(params) if v.dtype.is_handle and v not in inner._own]
+        cut = self._cut_out(PrimFunc(params, inner.visit_stmt(body), span=op.span))
+        self.made[var] = cut.with_attr(MAY_ALIAS, aliased) if aliased else cut
+        self.made.update(inner.made)
+        return var
+
+    def _cut_out(self, func: PrimFunc) -> PrimFunc:
+        attrs = self._func.attrs
+        kept = {key: attrs[key] for key in ("target", "tir.noalias") if key in attrs}
+        return func.with_attrs({**kept, OUTLINED_FROM: self._root})
+
+
+class _Captured:
+    """What a body uses from around it; `given` is handed over: vectors by their address."""
+
+    def __init__(self, variables: Sequence[e.Var]) -> None:
+        self._rooms = {v: _room(v) for v in variables if v.dtype.is_vector}
+        self.given = [self._rooms[v].data if v in self._rooms else v for v in variables]
+
+    def around(self, launch: s.Stmt) -> s.Stmt:
+        """The launch, with vectors put into memory before it."""
+        for var, room in self._rooms.items():
+            store = s.BufferStore(room, var, [_lanes(var)])
+            launch = s.Allocate(room.data, room.dtype, room.shape, ops.const(True, "bool"),
+                                s.DeclBuffer(room, s.SeqStmt.flatten(store, launch)))  # fmt: skip
+        return launch
+
+    def unpacked(self, body: s.Stmt) -> s.Stmt:
+        """The body, with vectors read from memory before it."""
+        for var, room in self._rooms.items():
+            held = e.BufferLoad(room, [_lanes(var)])
+            body = s.DeclBuffer(room, s.LetStmt(var, held, body))
+        return body
+
+
+def _room(var: e.Var) -> Buffer:
+    element = str(var.dtype.element_of())
+    data = e.Var(var.name, PointerType(PrimType(element), "global"))
+    return Buffer(data, element, [var.dtype.lanes], name=var.name)
+
+
+def _lanes(var: e.Var) -> PrimExpr:
+    return e.Ramp(ops.const(0, "int32"), ops.const(1, "int32"), var.dtype.lanes)
+
+
+def aliased_params(func: PrimFunc) -> set[int]:
+    """The numbers of the parameters whose memory others point into, too."""
+    found: Any = func.attrs.get(MAY_ALIAS, ())
+    return {int(number) for number in found}
+
+
+def is_tensor_data(value: PrimExpr) -> bool:
+    """True for the data pointer read from a tensor argument."""
+    return (
+        isinstance(value, e.Call)
+        and getattr(value.op, "name", "") == "tir.tvm_struct_get"
+        and ops.literal(value.args[2]) == StructField.TENSOR_DATA
+    )
+
+
+def _serial(op: s.For, new: s.Stmt) -> s.Stmt:
+    assert isinstance(new, s.For), "a loop stays a loop"
+    return s.For(new.loop_var, new.min, new.extent, s.ForKind.SERIAL, new.body, None,
+                 new.annotations, op.span)  # fmt: skip
+
+
+def _launch(op: s.For, task: str, captured: Sequence[e.Var]) -> s.Stmt:
+    """Put what the task needs on the stack, and hand the task to the pool."""
+    named: list[tuple[e.Var, PrimExpr]] = []
+    bounds: list[PrimExpr] = []
+    for name, value in (("start", op.min), ("extent", op.extent)):
+        if not isinstance(value, (e.Var, e.IntImm)):
+            named.append((e.Var(name, value.dtype), value))
+            value = named[-1][0]
+        bounds.append(value)
+    closure = e.Var("closure", _HANDLE)
+    body: s.Stmt = s.Evaluate(
+        builtin.parallel_launch(task, closure, _task_count(op, bounds[1])), op.span
+    )
+    if not isinstance(op.extent, e.IntImm):
+        body = s.IfThenElse(bounds[1] > 0, body)
+    sets = [
+        s.Evaluate(builtin.tvm_struct_set(closure, n, _SLOT, _widened(value)))
+        for n, value in enumerate([*bounds, *captured])
+    ]
+    room = builtin.tvm_stack_alloca("arg_value", len(sets))
+    body = s.LetStmt(closure, room, s.SeqStmt.flatten(*sets, body), op.span)
+    for var, value in reversed(named):
+        body = s.LetStmt(var, value, body, op.span)
+    return body
+
+
+def _widened(value: PrimExpr) -> PrimExpr:
+    return ops.cast(value, _INT64) if isinstance(value, e.IntImm) else value
+
+
+def _task_count(op: s.For, extent: PrimExpr) -> PrimExpr:
+    """At most one task an iteration; the pool takes fewer when it has fewer threads.
+
+    A loop may say how many iterations are worth a task: below two of them it is run where it
+    stands.
+    """
+    asked = op.annotations.get(GRAIN)
+    grain = max(int(asked), 1) if isinstance(asked, (int, e.IntImm)) else 1
+    if isinstance(extent, e.IntImm):
+        return ops.const(min(max(extent.value // grain, 1), MAX_TASKS), "int32")
+    if grain > 1:
+        extent = ops.max_of(e.Div(extent, ops.const(grain, extent.dtype)),
+                            ops.const(1, extent.dtype))  # fmt: skip
+    if extent.dtype.bits > 32:
+        extent = ops.min_of(extent, ops.const(MAX_TASKS, extent.dtype))
+    return ops.cast(extent, _INT32)
+
+
+def _task(body: GlobalVar, fields: Sequence[e.Var]) -> PrimFunc:
+    """What the pool calls: task `task_id` takes its share of the iterations."""
+    number = e.Var("task_id", _INT32)
+    env, closure = e.Var("env", _HANDLE), e.Var("closure", _HANDLE)
+    (start, extent), index = fields[:2], fields[0].dtype
+    tasks = builtin.tvm_struct_get(env, 0, int(StructField.PARALLEL_TASKS), _INT32)
+    count, first, last = (e.Var(name, _INT64) for name in ("count", "first", "last"))
+    wide, wide_id = ops.cast(extent, _INT64), ops.cast(number, _INT64)
+    share = [e.Add(start, ops.cast(first, index)), ops.cast(e.Sub(last, first), index)]
+    run: s.Stmt = s.Evaluate(e.Call(_INT32, body, [*share, *fields[2:]]))
+    run = s.LetStmt(last, e.Div(e.Mul(wide, e.Add(wide_id, ops.const(1, _INT64))), count), run)
+    run = s.LetStmt(first, e.Div(e.Mul(wide, wide_id), count), run)
+    run = s.LetStmt(count, ops.cast(tasks, _INT64), run)
+    for n, field in reversed(list(enumerate(fields))):
+        run = s.LetStmt(field, builtin.tvm_struct_get(closure, n, _SLOT, field.dtype), run)
+    return PrimFunc([number, env, closure], run)
