@@ -106,6 +106,9 @@ COVERED_BY: dict[str, tuple[str, str]] = {
     "tvm/backend/llvm_gpu/": _BY_LLVM,
     "tvm/backend/metal/build.py": _DEVICE_BUILD,
     "tvm/backend/nvptx/": _BY_LLVM,
+    "tvm/runtime/device_api/pointers.py": (
+        "tests/runtime/device_api/test_cuda.py", "CUDA and HIP have it in common"
+    ),
     "tvm/backend/opencl/spirv.py": _BY_LLVM,
     "tvm/backend/rocm/amdgpu.py": _BY_LLVM,
     "tvm/backend/opencl/build.py": _DEVICE_BUILD,

@@ -27,6 +27,7 @@ HOMES: dict[str, list[str]] = {
     "ffi.Module.load_from_bytes.generated": ["tvm.runtime.generated_code"],
     "tvm_callback_cuda_compile": ["tvm.contrib.nvcc"],
     "tvm_callback_rocm": ["tvm.contrib.rocm"],
+    "tvm_callback_rocm_compile": ["tvm.contrib.hiprtc"],
     "arith.": ["tvm.driver.found_by_name"],
     "script.": ["tvm.driver.found_by_name"],
     "tir.": ["tvm.driver.found_by_name"],

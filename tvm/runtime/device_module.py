@@ -20,7 +20,8 @@ from .module import BINARY_SERIALIZABLE, RUNNABLE, Module
 # How kernels of a kind are made ready: launcher(module, name) -> a function of arguments and then
 # launch extents. Named and not imported.
 LAUNCHERS: dict[str, str] = {
-    kind: "tvm.runtime.device_api.kinds:launcher" for kind in ("cuda", "opencl", "vulkan", "webgpu")
+    kind: "tvm.runtime.device_api.kinds:launcher"
+    for kind in ("cuda", "metal", "opencl", "rocm", "vulkan", "webgpu")
 }
 _SUFFIXES: Final = {
     "cuda": "cu", "hip": "hip", "opencl": "cl", "metal": "metal", "wgsl": "wgsl",

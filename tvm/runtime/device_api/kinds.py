@@ -16,7 +16,9 @@ from .api import DeviceAPI, MissingLibrary
 # kind -> the class that drives it, and the extra of this package that brings its library
 DRIVERS: Final[dict[str, tuple[str, str]]] = {
     "cuda": ("tvm.runtime.device_api.cuda:CUDAAPI", "cuda"),
+    "metal": ("tvm.runtime.device_api.metal:MetalAPI", "metal"),
     "opencl": ("tvm.runtime.device_api.opencl:OpenCLAPI", "opencl"),
+    "rocm": ("tvm.runtime.device_api.rocm:ROCmAPI", "rocm"),
     "vulkan": ("tvm.runtime.device_api.webgpu:VulkanAPI", "webgpu"),
     "webgpu": ("tvm.runtime.device_api.webgpu:WebGPUAPI", "webgpu"),
 }
