@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tvm import runtime, te
-from tvm.contrib import cblas, cublas, dnnl, hipblas, mkl
+from tvm.contrib import cblas, cublas, dnnl, hipblas, mkl, mps, rocblas
 from tvm.driver import compile
 
 
@@ -51,6 +51,7 @@ def test_batch_matmul(batches: tuple[int, int], iterative: bool) -> None:
     [
         (mkl.matmul, "mkl.matmul"), (dnnl.matmul, "dnnl.matmul"), (cublas.matmul, "cublas.matmul"),
         (hipblas.matmul, "hipblas.matmul"), (mkl.matmul_u8s8s32, "mkl.matmul_u8s8s32"),
+        (mps.matmul, "mps.matmul"), (rocblas.matmul, "rocblas.matmul"),
     ],
 )  # fmt: skip
 def test_stages_of_other_libraries(stage: Any, name: str) -> None:

@@ -7,22 +7,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-import tvm
-from tvm import te, tir
+from tvm import te
 from tvm.contrib import cudnn
 from tvm.error import ShapeError
-from tvm.ffi.registry import remove_global_func
 from tvm.topi.testing import conv2d_nchw_python, log_softmax_python, softmax_python
+
+from .stand_ins import registered, run
 
 pytestmark = pytest.mark.cpu
 RANDOM = np.random.default_rng(0)
-
-
-def run(inputs: list[te.Tensor], out: te.Tensor, given: list[Any]) -> Any:
-    kernel = tir.build(te.create_prim_func([*inputs, out]), "llvm")
-    found = tvm.nd.empty([int(e) for e in out.shape], out.dtype)
-    kernel(*[tvm.nd.array(g) for g in given], found)
-    return found.numpy()
 
 
 @pytest.fixture
@@ -40,11 +33,8 @@ def library() -> Any:
         "conv2d.forward": conv,
         "exists": lambda: True,
     }
-    for name, func in functions.items():
-        tvm.register_func(prefix + name, func, override=True)
-    yield
-    for name in functions:
-        remove_global_func(prefix + name)
+    with registered(prefix, **{name.replace(".", "__"): f for name, f in functions.items()}):
+        yield
 
 
 def test_the_library_is_asked_for() -> None:
@@ -78,3 +68,72 @@ def test_extents() -> None:
     assert back == [4, 8, 9, 10]
     with pytest.raises(ShapeError, match="8 channels, a weight for 16"):
         cudnn.conv_output_shape(0, **there, x_shape=given[0], w_shape=given[1], groups=2)
+
+
+def test_gradients_of_a_convolution() -> None:
+    torch = pytest.importorskip("torch")
+    place = ((1, 1), (2, 2), (1, 1))
+
+    def data(*more: Any) -> None:
+        (_, _, _, _, _, _, _, _, _, dy, w, dx, _, groups) = more
+        back = torch.nn.grad.conv2d_input(
+            dx.shape, torch.from_dlpack(w), torch.from_dlpack(dy), 2, 1, 1, groups
+        )
+        dx.copyfrom(back.numpy())
+
+    def weight(*more: Any) -> None:
+        (_, _, _, _, _, _, _, _, _, dy, x, dw, _, groups) = more
+        back = torch.nn.grad.conv2d_weight(
+            torch.from_dlpack(x), dw.shape, torch.from_dlpack(dy), 2, 1, 1, groups
+        )
+        dw.copyfrom(back.numpy())
+
+    a = torch.rand(1, 4, 8, 8, requires_grad=True)
+    b = torch.rand(6, 2, 3, 3, requires_grad=True)
+    y = torch.conv2d(a, b, None, 2, 1, 1, 2)
+    g = torch.rand_like(y)
+    y.backward(g)
+    dy = te.placeholder(tuple(g.shape), name="dy")
+    x, w = te.placeholder(tuple(a.shape), name="x"), te.placeholder(tuple(b.shape), name="w")
+    with registered("tvm.contrib.cudnn.conv2d.", backward_data=data, backward_filter=weight):
+        dx = cudnn.conv_backward_data(dy, w, *place, 1, 0, "float32", 2, (1, 1))
+        dw = cudnn.conv_backward_filter(dy, x, (3, 3), *place, 1, 0, "float32", 2)
+        found = run([dy, w], dx, [g.numpy(), b.detach().numpy()])
+        np.testing.assert_allclose(found, a.grad.numpy(), rtol=1e-4)
+        found = run([dy, x], dw, [g.numpy(), a.detach().numpy()])
+        np.testing.assert_allclose(found, b.grad.numpy(), rtol=1e-4)
+
+
+def test_algorithms() -> None:
+    names = "CUDNN_CONVOLUTION_{}_ALGO_{}"
+    assert cudnn.algo_to_index("fwd", names.format("FWD", "IMPLICIT_PRECOMP_GEMM")) == 1
+    assert cudnn.algo_to_index("bwd_filter", names.format("BWD_FILTER", "3")) == 3
+    assert cudnn.algo_to_index("bwd_data", names.format("BWD_DATA", "WINOGRAD")) == 4
+    with pytest.raises(ValueError, match="no such algorithm"):
+        cudnn.algo_to_index("fwd", "WINOGRAD")
+    asked: list[Any] = []
+
+    def find(*more: Any) -> int:
+        import ctypes
+
+        layout, dims, *arrays, data, conv, groups, verbose = more
+        counts = [dims] * 3 + [dims + 2] * 3
+        for array, count in zip(arrays, counts):
+            asked.append(ctypes.cast(array, ctypes.POINTER(ctypes.c_int32))[:count])
+        asked.append((layout, data, conv, groups, verbose))
+        return 5
+
+    place = ((1, 1), (2, 2), (3, 3))
+    shapes = ((1, 4, 8, 8), (6, 4, 3, 3), (1, 6, 4, 4))
+    with registered(
+        "tvm.contrib.cudnn.conv.",
+        forward_find_algo=find, backward_data_find_algo=find, backward_filter_find_algo=find,
+    ):  # fmt: skip
+        for ask in (
+            cudnn.conv_forward_find_algo, cudnn.conv_backward_data_find_algo,
+            cudnn.conv_backward_filter_find_algo,
+        ):  # fmt: skip
+            asked.clear()
+            assert ask(0, *place, *shapes, "float16", "float32", 2, False) == 5
+            assert asked[:-1] == [list(part) for part in (*place, *shapes)]
+            assert asked[-1] == (0, "float16", "float32", 2, False)

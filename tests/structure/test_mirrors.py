@@ -152,6 +152,7 @@ COVERED_BY: dict[str, tuple[str, str]] = {
     "tvm/contrib/dnnl.py": BLAS,
     "tvm/contrib/hipblas.py": BLAS,
     "tvm/contrib/mkl.py": BLAS,
+    "tvm/contrib/rocblas.py": BLAS,
     "tvm/_ffi/": ("tests/test_ffi_names.py", "names that were others before"),
     "tvm/runtime/ndarray.py": ("tests/test_nd.py", "what tvm.nd shows"),
     "tvm/relay/span_check.py": (f"{_RELAY}/analysis/test_parts.py", "a question"),

@@ -1,0 +1,7 @@
+"""Matrix products of rocBLAS as stages of tensor expressions."""
+
+from __future__ import annotations
+
+from .blas_stages import products_of
+
+matmul, batch_matmul = products_of("rocblas")
