@@ -7,10 +7,11 @@ from tvm import tir
 from tvm.arith import Analyzer
 from tvm.error import TVMError
 from tvm.ir.expr import Range
+from tvm.script import tir as T
 from tvm.tir.expr import Var
 from tvm.tir.op.arith import floordiv
 from tvm.tir.schedule import Schedule, ScheduleDebugMask, ScheduleState
-from tvm.tir.schedule.analysis.cover import _at_most
+from tvm.tir.schedule.analysis.cover import _at_most, covers_now
 from tvm.tir.schedule.analysis.verify import verify_tree
 
 
@@ -105,9 +106,42 @@ def test_uncovered_reads() -> None:
     assert sch.state._get_cached_flags(block).region_cover
     shorter = tir.For(sch.get(i).loop_var, 0, 5, tir.ForKind.SERIAL, sch.get(i).body)
     sch.state.replace(sch.get_sref(i), shorter)
-    assert not sch.state._get_cached_flags(block).region_cover
-    root = sch.get_sref(sch.get_block("root"))
-    assert not sch.state._get_cached_flags(root).stage_pipeline
+    assert not covers_now(sch.state, block)
+    assert sch.state._get_cached_flags(block).region_cover  # the flags of a schedule are kept
+    anew = Schedule(sch.mod)
+    assert not anew.state._get_cached_flags(anew.get_sref(anew.get_block("C"))).region_cover
+    root = anew.get_sref(anew.get_block("root"))
+    assert not anew.state._get_cached_flags(root).stage_pipeline
+
+
+def test_divided_loops_of_a_copy_keep_its_readers_covered() -> None:
+    """Fusing loops whose extents vary leaves indices that say nothing by themselves."""
+
+    @T.prim_func
+    def func(A: T.Buffer((4, 6), "float32"), B: T.Buffer((4, 4), "float32")) -> None:
+        copied = T.alloc_buffer((4, 6))
+        for i in range(4):
+            for ax0, ax1 in T.grid(1, i % 2 + 2):
+                with T.block("copied"):
+                    vi = T.axis.spatial(4, i + ax0)
+                    vj = T.axis.spatial(6, i // 2 + ax1)
+                    copied[vi, vj] = A[vi, vj]
+            for j in range(2):
+                with T.block("B"):
+                    vi = T.axis.spatial(4, i)
+                    vj = T.axis.spatial(4, i // 2 + j)
+                    B[vi, vj] = copied[vi, vj] * 2.0
+
+    sch = Schedule(func)
+    reader, root = sch.get_sref(sch.get_block("B")), sch.get_sref(sch.get_block("root"))
+    assert sch.state._get_cached_flags(root).stage_pipeline
+    _, ax0, ax1 = sch.get_loops("copied")
+    sch.fuse(ax0, ax1)
+    assert sch.state._get_cached_flags(root).stage_pipeline
+    assert sch.state._get_cached_flags(reader).region_cover
+    copy = sch.copy()
+    flags = copy.state._get_cached_flags(copy.get_sref(copy.get_block("B")))
+    assert flags.region_cover
 
 
 def test_one_statement_at_two_places() -> None:

@@ -13,7 +13,7 @@ from tvm.dlight.base import open_schedule, try_inline_contiguous_spatial
 from tvm.target.target import Target
 from tvm.tir.expr import BufferLoad
 from tvm.tir.function import PrimFunc
-from tvm.tir.schedule import BlockRV, LoopRV, Schedule, ScheduleError
+from tvm.tir.schedule import BlockRV, LoopRV, Schedule
 from tvm.tir.stmt import Block, BufferStore
 
 from .base import GPUScheduleRule, unroll_within
@@ -53,12 +53,9 @@ class Transpose(GPUScheduleRule):
             if try_inline_contiguous_spatial(sch, before[:-1]):
                 return None  # what stays in front would need threads of its own
             prologue = before[-1].block_rv
-        try:
-            self._schedule(sch, target, block, 1 if prologue is None else _packed(sch, prologue))
-            if prologue is not None:
-                sch.compute_inline(prologue)
-        except ScheduleError:
-            return None  # a small matrix whose tiles leave rests in both directions
+        self._schedule(sch, target, block, 1 if prologue is None else _packed(sch, prologue))
+        if prologue is not None:
+            sch.compute_inline(prologue)
         return sch
 
     def _split_at_transpose(

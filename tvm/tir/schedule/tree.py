@@ -16,6 +16,7 @@ from tvm.ir.module import IRModule
 from tvm.ir.node import with_fields
 from tvm.support.compiled import mypyc_attr
 from tvm.tir.block_scope import BlockScope, StmtSRef
+from tvm.tir.buffer import Buffer
 from tvm.tir.expr import Var
 from tvm.tir.function import PrimFunc
 from tvm.tir.stmt import (
@@ -37,6 +38,7 @@ from tvm.tir.stmt import (
 
 Place = Block | For
 Undo = tuple[StmtSRef, Place | None, StmtSRef | None, int]
+Makers = tuple[tuple[Buffer, tuple[StmtSRef, ...]], ...]
 WITH_BODY: Final = (
     LetStmt, AttrStmt, AssertStmt, Allocate, AllocateConst, DeclBuffer, BufferRealize, While,
 )  # fmt: skip
@@ -109,7 +111,7 @@ def with_body(stmt: Place, body: Stmt) -> Place:
 class SRefTree(Object):
     """A module with a place for each block and loop of its scheduled functions."""
 
-    __slots__ = ("_facts", "_log", "_refs", "_roots", "_scopes", "mod")
+    __slots__ = ("_covered", "_facts", "_log", "_refs", "_roots", "_scopes", "mod")
 
     def __init__(self, mod: IRModule) -> None:
         self.mod: IRModule = mod
@@ -117,6 +119,7 @@ class SRefTree(Object):
         self._roots: dict[StmtSRef, GlobalVar] = {}
         self._scopes: dict[Stmt, BlockScope] = {}
         self._facts: dict[Stmt, dict[str, Any]] = {}  # of scopes; they go with the block
+        self._covered: dict[StmtSRef, Makers] = {}
         # Undo records while a primitive runs: (place, stmt, parent, seq_index), or a module.
         self._log: list[Undo | IRModule] | None = None
         for gvar, func in mod.functions.items():
@@ -204,6 +207,17 @@ class SRefTree(Object):
     def facts(self, stmt: Stmt) -> dict[str, Any]:
         """A memo for what was found out about a statement; dropped when the statement changes."""
         return self._facts.setdefault(stmt, {})
+
+    def covered_by(self, sref: StmtSRef) -> Makers | None:
+        """The blocks that were found to write all that a block reads, by buffer; or None.
+
+        Primitives move and divide these blocks in such a way that they still do.
+        """
+        return self._covered.get(sref)
+
+    def set_covered_by(self, sref: StmtSRef, makers: Makers) -> None:
+        """Note that these blocks write all that a block reads."""
+        self._covered[sref] = makers
 
     def child_blocks(self, sref: StmtSRef) -> list[StmtSRef]:
         """The blocks below a place that are in no block further down, in order."""
@@ -402,5 +416,12 @@ class SRefTree(Object):
         other._roots = {copies[root]: gvar for root, gvar in self._roots.items()}
         other._scopes = {}
         other._facts = {}
+        other._covered = {
+            copies[sref]: tuple(
+                (buffer, tuple(copies[maker] for maker in several)) for buffer, several in makers
+            )
+            for sref, makers in self._covered.items()
+            if sref.stmt is not None and all(m in copies for _, ms in makers for m in ms)
+        }
         other._log = None
         return copies

@@ -53,16 +53,24 @@ def _ranges_up_to(sref: StmtSRef, outer: StmtSRef) -> dict[Var, Range]:
 
 
 def region_cover(state: SRefTree, consumer: StmtSRef) -> bool:
-    """True if each region that `consumer` reads of a buffer made in its scope is written before."""
-    if consumer.parent is None:
+    """True if each region that `consumer` reads of a buffer made in its scope is written before.
+
+    Once found it stands, while the same blocks make the same buffers: primitives only divide and
+    move the blocks so that they still do, whether or not it can be shown of the new loops.
+    """
+    makers = _makers(state, consumer)
+    by_buffer = tuple((buffer, tuple(several)) for buffer, several in makers.items())
+    if state.covered_by(consumer) == by_buffer:
         return True
-    scope_sref = scope_of(consumer)
-    scope = state.get_block_scope(scope_sref)
-    makers: dict[Buffer, list[StmtSRef]] = {}
-    for dep in scope.get_deps_by_dst(consumer):
-        if dep.kind is DepKind.RAW:
-            for write in block_of(dep.src).writes:
-                makers.setdefault(write.buffer, []).append(dep.src)
+    found = covers_now(state, consumer)
+    if found:
+        state.set_covered_by(consumer, by_buffer)
+    return found
+
+
+def covers_now(state: SRefTree, consumer: StmtSRef) -> bool:
+    """The same, shown of the loops as they are."""
+    makers = _makers(state, consumer)
     # The answer depends on the loops and bindings of the block and its producers only; it stands
     # as long as those do, whatever else changes in the scope.
     producers = [producer for several in makers.values() for producer in several]
@@ -73,6 +81,17 @@ def region_cover(state: SRefTree, consumer: StmtSRef) -> bool:
         known = (placing, _covers(state, consumer, makers))
         facts["cover"] = known
     return bool(known[1])
+
+
+def _makers(state: SRefTree, consumer: StmtSRef) -> dict[Buffer, list[StmtSRef]]:
+    """The blocks that write what a block reads, by buffer."""
+    makers: dict[Buffer, list[StmtSRef]] = {}
+    if consumer.parent is not None:
+        for dep in state.get_block_scope(scope_of(consumer)).get_deps_by_dst(consumer):
+            if dep.kind is DepKind.RAW:
+                for write in block_of(dep.src).writes:
+                    makers.setdefault(write.buffer, []).append(dep.src)
+    return makers
 
 
 def _covers(

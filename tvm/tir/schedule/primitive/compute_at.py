@@ -19,7 +19,7 @@ from tvm.tir.schedule.analysis.affine import (
     relax_upper,
 )
 from tvm.tir.schedule.analysis.blocks import require_complete_or_reduction
-from tvm.tir.schedule.analysis.cover import region_cover, shared_threads
+from tvm.tir.schedule.analysis.cover import covers_now, shared_threads
 from tvm.tir.schedule.analysis.flags import pipeline_scope
 from tvm.tir.schedule.analysis.inside import index_outside
 from tvm.tir.schedule.analysis.query import (
@@ -262,7 +262,7 @@ def _move(
     new = change_block(old, body=body)
     state.replace(scope, new, {**edit.reuse, old: new})
     for child in [block, *consumers_of(block, state.get_block_scope(scope))]:
-        if not region_cover(state, child):
+        if not covers_now(state, child):
             raise Illegal(
                 f"block {block_of(child).name_hint!r} would read what is not written yet",
                 legal="a loop in whose iterations all that is read was written before",
