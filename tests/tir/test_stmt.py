@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 
@@ -50,12 +52,20 @@ def test_other_checks() -> None:
 
 def test_sequences_flatten() -> None:
     a, b = tir.Evaluate(I32), tir.Evaluate(I32 + 1)
-    flat = tir.SeqStmt.flatten(a, tir.SeqStmt([b, tir.SeqStmt([a])]), NOTHING, None)
-    assert list(flat) == [a, b, a]
-    assert len(flat) == 3
+    nested = tir.SeqStmt([b, tir.SeqStmt([a, b])])
+    assert list(nested) == [b, a, b]
+    flat = tir.SeqStmt.flatten(a, nested, NOTHING, None)
+    assert list(flat) == [a, b, a, b]
+    assert len(flat) == 4
     assert tir.SeqStmt.flatten(a) is a
     assert isinstance(tir.SeqStmt.flatten(), tir.Evaluate)
     assert tir.stmt_list(tir.stmt_seq(a, b)) == [a, b]
+
+
+@pytest.mark.parametrize("few", [[], [NOTHING], [tir.SeqStmt([NOTHING, NOTHING])]])
+def test_sequences_hold_two_statements(few: list[tir.Stmt]) -> None:
+    with pytest.raises(tvm.error.InternalError, match="is prohibited"):
+        tir.SeqStmt(few)
 
 
 def test_regions() -> None:
@@ -92,6 +102,73 @@ def test_bodies_are_statements() -> None:
             make()
 
 
+BLOCK = tir.Block([], [], [], "b", NOTHING)
+POINTER = A.data
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (lambda: tir.For("i", 0, 4, 0, NOTHING), "For: loop_var is a str: 'i'; legal: Var"),
+        (lambda: tir.LetStmt(3, 1, NOTHING), "LetStmt: var is a int: 3; legal: Var"),
+        (lambda: tir.Allocate("p", "int8", [4], True, NOTHING), "buffer_var is a str"),
+        (lambda: tir.Allocate(POINTER, "int8", [4], I32, NOTHING), "the condition is int32"),
+        (lambda: tir.Allocate(POINTER, "int8", [1.5], True, NOTHING), "is float32; legal: int"),
+        (lambda: tir.BufferStore(I32, 1, [0]), "BufferStore: buffer is a Var"),
+        (lambda: tir.BufferLoad(I32, [0]), "BufferLoad: buffer is a Var"),
+        (lambda: tir.DeclBuffer(I32, NOTHING), "DeclBuffer: buffer is a Var"),
+        (lambda: tir.BufferRealize(A, [1, 2], True, NOTHING), "bounds is a int: 1; legal: Range"),
+        (lambda: tir.BufferRegion(A, [0, 1]), "ranges is a int: 0; legal: Range"),
+        (lambda: tir.BufferRegion(A, 3), "ranges are a int; legal: a list of Range"),
+        (lambda: tir.MatchBufferRegion(A, A), "source is a Buffer"),
+        (lambda: tir.Block([I32], [], [], "b", NOTHING), "iter_vars is a Var"),
+        (lambda: tir.Block([], [A], [], "b", NOTHING), "reads is a Buffer"),
+        (lambda: tir.Block([], [], A, "b", NOTHING), "writes are a Buffer"),
+        (lambda: tir.Block([], [], [], 3, NOTHING), "name_hint is a int"),
+        (lambda: tir.BlockRealize([], True, NOTHING), "block is a Evaluate"),
+        (lambda: tir.SeqStmt(NOTHING), "seq is a Evaluate"),
+        (lambda: tir.PrimFunc([I32], I32), "a statement is wanted here"),
+        (lambda: tir.PrimFunc([I32], NOTHING, buffer_map={"i": A}), "a key of buffer_map is a str"),
+        (lambda: tir.PrimFunc([I32], NOTHING, buffer_map={I32: 1}), "a value of buffer_map"),
+        (lambda: tir.Call("int32", I32, []), "Call: op is a Var"),
+        (lambda: tir.Call("float32", "tir.exp", 1), "Call: args are a int"),
+        (lambda: tir.StringImm(1), "StringImm: value is a int"),
+        (lambda: tir.Var(1, "int32"), "Var: the name is of type int"),
+        (lambda: tir.SizeVar(None, "int32"), "SizeVar: the name is of type NoneType"),
+        (lambda: tir.IterVar((0, 1), 3, 0), "the name is of type int"),
+        (lambda: tvm.ir.GlobalVar(1), "GlobalVar: name_hint is a int"),
+    ],
+)
+def test_parts_are_of_their_kinds(make: Callable[[], object], words: str) -> None:
+    with pytest.raises(TypeError) as error:
+        make()
+    assert words in str(error.value)
+
+
+def view(**options: object) -> tir.MatchBufferRegion:
+    whole = tir.BufferRegion.full_region(A)
+    return tir.MatchBufferRegion(tir.decl_buffer((8, 16), **{"dtype": "float32", **options}), whole)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"dtype": "float16"}, "data type mismatch: float16 vs. float32"),
+        ({"scope": "shared"}, "scope mismatch: shared vs. global"),
+        ({"data_alignment": 256}, "lower alignment requirement"),
+        ({"buffer_type": "auto_broadcast"}, "AutoBroadcast is not allowed"),
+    ],
+)
+def test_views_are_of_the_kind_of_their_source(options: dict[str, object], words: str) -> None:
+    assert view().buffer.scope() == "global"
+    with pytest.raises(tvm.error.InternalError, match=words):
+        view(**options)
+    deep = tir.decl_buffer((1, 8, 16), "float32")
+    with pytest.raises(tvm.error.InternalError, match="larger or equal than target buffer shape"):
+        tir.MatchBufferRegion(deep, tir.BufferRegion.full_region(A))
+
+
 def test_kinds_of_axes_are_known() -> None:
+    assert tir.IterVar((0, 4), None, 0).var.name == "iter"
     with pytest.raises(tvm.TVMError, match=r"iter_type is 99; legal: 0 \(DataPar\)"):
         tir.IterVar((0, 4), "i", 99)

@@ -10,7 +10,7 @@ from tvm.support.compiled import hashed_by_identity, mypyc_attr
 from tvm.support.dtype import DataType
 from tvm.support.registry import Registry
 
-from .node import Field, Node, fields, register_nodes
+from .node import Field, Node, fields, of_type, register_nodes
 from .span import Span
 from .type import Type
 
@@ -284,7 +284,7 @@ class GlobalVar(RelaxExpr):
     def __init__(
         self, name_hint: str, struct_info: StructInfo | None = None, span: Span | None = None
     ) -> None:
-        self.name_hint: Final = name_hint
+        self.name_hint: Final = of_type(name_hint, str, "GlobalVar: name_hint")
         self.struct_info_ = struct_info
         self.span = span
 

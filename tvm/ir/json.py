@@ -2,8 +2,8 @@
 
     {"root": 3, "nodes": [{"type": "ir.IntImm", "data": {"dtype": "int32", "value": 1}}, ...]}
 
-A field holds plain data, or {"$": kind, ...} where kind is node, tuple, map, dtype, float, tensor
-or module (of the runtime, where its kind can be written as bytes).
+A field holds plain data, or {"$": kind, ...} where kind is node, tuple, shape, map, dtype, float,
+tensor or module (of the runtime, where its kind can be written as bytes).
 Loading builds nodes through their constructors and never executes anything from the text.
 Graphs that the original saved are read as well (`json_graph`, `json_older`).
 """
@@ -84,7 +84,8 @@ class _Writer:
         if isinstance(value, Node):
             return {"$": "node", "at": self.index[id(value)]}
         if _is_sequence(value):
-            return {"$": "tuple", "items": [self.encode(item) for item in value]}
+            kind = "shape" if type(value).__name__ == "Shape" else "tuple"  # one of the runtime's
+            return {"$": kind, "items": [self.encode(item) for item in value]}
         if isinstance(value, Mapping):
             items = [[self.encode(key), self.encode(item)] for key, item in value.items()]
             return {"$": "map", "items": items}
@@ -183,6 +184,9 @@ class _Reader:
             return self.made[at]
         if kind == "tuple":
             return tuple(self.decode(item) for item in value["items"])
+        if kind == "shape":
+            shape = get_global_func("ffi.Shape")
+            return shape(*[int(item) for item in value["items"]])
         if kind == "map":
             items = [(self.decode(key), self.decode(item)) for key, item in value["items"]]
             return FrozenMap(items)
@@ -194,7 +198,7 @@ class _Reader:
             return self._tensor(value)
         if kind == "module":
             return self._module(value)
-        raise _refuse("node, tuple, map, dtype, float, tensor or module", repr(kind))
+        raise _refuse("node, tuple, shape, map, dtype, float, tensor or module", repr(kind))
 
     def _tensor(self, value: dict[str, Any]) -> HostTensor:
         import numpy as np

@@ -7,11 +7,13 @@ anything twice. A node is never changed after it was made, so subtrees are share
 from __future__ import annotations
 
 import importlib
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, ClassVar, Final, TypeVar
 
 from typing_extensions import Self
 
 from tvm.support.compiled import mypyc_attr
+from tvm.support.frozen import FrozenArray
 from tvm.support.registry import Registry
 
 from .scriptable import Scriptable
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
     from .span import Span
 
 N = TypeVar("N", bound="Node")
+T = TypeVar("T")
 _JSON: Final = "tvm.ir.json"  # it knows all nodes, so it loads after them
 
 
@@ -40,6 +43,20 @@ class Field:
 def fields(*specs: str) -> tuple[Field, ...]:
     """A field table; `name*` binds variables, `name~` is left out of structural equality."""
     return tuple(Field(spec.rstrip("*~"), "*" in spec, "~" in spec) for spec in specs)
+
+
+def of_type(value: object, kind: type[T], what: str) -> T:
+    """`value`, which has to be of a class; a TypeError that says `what` it is for anything else."""
+    if isinstance(value, kind):
+        return value
+    raise TypeError(f"{what} is a {type(value).__name__}: {value!r}; legal: {kind.__name__}")
+
+
+def all_of_type(values: Iterable[object], kind: type[T], what: str) -> FrozenArray[T]:
+    """Several values, all of a class."""
+    if not isinstance(values, Iterable) or isinstance(values, (str, bytes)):
+        raise TypeError(f"{what} are a {type(values).__name__}; legal: a list of {kind.__name__}")
+    return FrozenArray([of_type(value, kind, f"one of {what}") for value in values])
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)

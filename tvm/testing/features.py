@@ -380,8 +380,11 @@ def requires_nvcc_version(
 
 
 def requires_cuda_compute_version(
-    major_version: int, minor_version: int = 0
+    major_version: int, minor_version: int = 0, exact: bool = False
 ) -> Callable[[Any], Any]:
-    """Leave a test out where the first CUDA device is older."""
+    """Leave a test out where the first CUDA device is older, or if `exact` of another version."""
     shown = f"compute version {major_version}.{minor_version}"
-    return _requires(_compute(major_version, minor_version), shown, "cuda")
+    if not exact:
+        return _requires(_compute(major_version, minor_version), shown, "cuda")
+    wanted = (major_version, minor_version)
+    return _requires(lambda: compute_version() == wanted, f"exactly {shown}", "cuda")

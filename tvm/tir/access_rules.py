@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tvm.error import CheckError, DTypeError
+from tvm.ffi.object import as_object
 from tvm.ir.expr import PrimExpr
 from tvm.support.dtype import DataType
 
 if TYPE_CHECKING:
     from .buffer import Buffer
+
+
+def as_buffer(value: Any, where: str) -> Buffer:
+    """The buffer itself, or the one that a variable of a builder stands for."""
+    found = value if hasattr(value, "axis_separators") else as_object(value)
+    if not hasattr(found, "axis_separators"):
+        raise TypeError(f"{where}: buffer is a {type(value).__name__}: {value!r}; legal: Buffer")
+    buffer: Buffer = found
+    return buffer
 
 
 def access_dtype(buffer: Buffer, indices: tuple[PrimExpr, ...]) -> DataType:

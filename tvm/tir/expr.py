@@ -7,14 +7,13 @@ functions in `tir.op` (and so Python's `+`) match types and fold constants.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeAlias, TypeVar, cast, final
 
 from tvm.error import CheckError, DTypeError
-from tvm.ffi.object import as_object
 from tvm.ir.expr import OPERATORS, GlobalVar, PrimExpr, PrimExprConvertible, Range
 from tvm.ir.expr import ExprOp as ExprOp
-from tvm.ir.node import Field, Node, fields, register_nodes
+from tvm.ir.node import Field, Node, fields, of_type, register_nodes
 from tvm.ir.op import Op
 from tvm.ir.span import Span
 from tvm.ir.type import PointerType, PrimType, Type
@@ -22,7 +21,7 @@ from tvm.support.compiled import mypyc_attr
 from tvm.support.dtype import DataType
 from tvm.support.frozen import FrozenArray
 
-from .access_rules import access_dtype, check_predicate
+from .access_rules import access_dtype, as_buffer, check_predicate
 from .lazy_equal import EqualOp as EqualOp
 from .lazy_equal import IntImmEnum as IntImmEnum
 from .lazy_equal import NotEqualOp as NotEqualOp
@@ -167,7 +166,7 @@ class StringImm(ConstExpr):
     FIELDS: ClassVar[tuple[Field, ...]] = fields("value", "span~")
 
     def __init__(self, value: str, span: Span | None = None) -> None:
-        self.value: Final = str(value)
+        self.value: Final = str(of_type(value, str, "StringImm: value"))
         self.dtype = HANDLE
         self.span = span
 
@@ -200,6 +199,9 @@ class Var(PrimExprWithOp):
     def __init__(
         self, name: str, dtype: DataType | str | Type = "int32", span: Span | None = None
     ) -> None:
+        if not isinstance(name, str):
+            raise TypeError(f"{type(self).__name__}: the name is of type {type(name).__name__}; "
+                            "legal: str")
         annotation = dtype if isinstance(dtype, Type) else PrimType(dtype)
         self.name: Final = str(name)
         self.type_annotation: Final = annotation
@@ -262,7 +264,7 @@ class IterVar(PrimExprConvertible):
     def __init__(
         self,
         dom: Range | Sequence[ExprLike] | None,
-        var: Var | str,
+        var: Var | str | None,
         iter_type: int = 0,
         thread_tag: str = "",
         span: Span | None = None,
@@ -271,8 +273,9 @@ class IterVar(PrimExprConvertible):
             if not isinstance(dom, (list, tuple)) or len(dom) != 2:
                 raise TypeError("IterVar: dom is a Range or a pair (begin, end)")
             dom = Range(dom[0], dom[1])
-        if isinstance(var, str):
-            var = Var(var, dom.extent.dtype if dom is not None else INT32)
+        if not isinstance(var, Var):
+            name = "iter" if var is None else var
+            var = Var(name, dom.extent.dtype if dom is not None else INT32)
         self.dom: Final = dom
         self.var: Final = var
         self.iter_type: Final = int(iter_type)
@@ -633,7 +636,8 @@ class BufferLoad(PrimExprWithOp):
         predicate: ExprLike | None = None,
         span: Span | None = None,
     ) -> None:
-        self.buffer: Final[Buffer] = buffer if hasattr(buffer, "shape") else as_object(buffer)
+        known = hasattr(buffer, "axis_separators")
+        self.buffer: Final[Buffer] = buffer if known else as_buffer(buffer, "BufferLoad")
         self.indices: Final = tuple(
             [i if isinstance(i, PrimExpr) else as_expr(i) for i in indices]
         )
@@ -806,7 +810,12 @@ class Call(PrimExprWithOp):
         span: Span | None = None,
     ) -> None:
         self.dtype = DataType(dtype)
-        self.op: Final[Op | GlobalVar] = Op.get(op) if isinstance(op, str) else op
+        called = Op.get(op) if isinstance(op, str) else op
+        if not isinstance(called, (Op, GlobalVar)):
+            raise TypeError(f"Call: op is a {type(op).__name__}: {op!r}; legal: Op, GlobalVar, str")
+        if not isinstance(args, Iterable) or isinstance(args, str):
+            raise TypeError(f"Call: args are a {type(args).__name__}; legal: a list of expressions")
+        self.op: Final[Op | GlobalVar] = called
         self.args: Final[tuple[Any, ...]] = FrozenArray(
             [a if isinstance(a, PrimExpr) else _as_call_arg(a) for a in args]
         )

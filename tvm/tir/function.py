@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Final, final
 from tvm.error import CheckError
 from tvm.ir.attrs import DictAttrs
 from tvm.ir.function import BaseFunc, as_attrs
-from tvm.ir.node import Field, fields, register_nodes
+from tvm.ir.node import Field, fields, of_type, register_nodes
 from tvm.ir.span import Span
 from tvm.ir.type import VOID_TYPE, FuncType, Type
 from tvm.support.frozen import FrozenArray, FrozenMap
@@ -16,7 +16,7 @@ from tvm.support.lazy import lazy_names
 
 from .buffer import Buffer
 from .expr import Var
-from .stmt import Stmt
+from .stmt import Stmt, as_stmt
 
 # what needs functions itself, or much more
 __getattr__ = lazy_names(
@@ -67,11 +67,14 @@ class PrimFunc(BaseFunc):
                 raise TypeError(
                     f"PrimFunc params can only be Var or Buffer, found {type(param).__name__}"
                 )
+        for var, buffer in buffers.items():
+            of_type(var, Var, "PrimFunc: a key of buffer_map")
+            of_type(buffer, Buffer, "PrimFunc: a value of buffer_map")
         unknown = [var.name for var in buffers if not any(var is p for p in names)]
         if unknown:
             raise CheckError(f"PrimFunc: buffer_map names {unknown[0]!r}, which is no parameter")
         self.params: Final[tuple[Var, ...]] = FrozenArray(names)
-        self.body: Final = body
+        self.body: Final = as_stmt(body)
         self.ret_type: Final[Type] = VOID_TYPE if ret_type is None else ret_type
         self.buffer_map: Final[FrozenMap[Var, Buffer]] = FrozenMap(buffers)
         self.attrs = as_attrs(attrs)

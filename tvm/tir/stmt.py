@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from enum import IntEnum
 from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeVar, final
 
-from tvm.error import CheckError, DTypeError
-from tvm.ffi.object import as_object
+from tvm.error import CheckError, DTypeError, ShapeError
 from tvm.ir.expr import OPERATORS, PrimExpr, PrimExprConvertible, Range
 from tvm.ir.host_tensor import HostTensor, as_host_tensor
-from tvm.ir.node import Field, Node, fields, register_nodes
+from tvm.ir.node import Field, Node, all_of_type, fields, of_type, register_nodes
 from tvm.ir.span import Span
 from tvm.ir.type import PointerType
 from tvm.support.dtype import DataType
 from tvm.support.frozen import FrozenArray, FrozenMap
 
-from .access_rules import access_dtype, check_predicate
+from .access_rules import access_dtype, as_buffer, check_predicate
 from .expr import (
     BufferLoad,
     ExprLike,
@@ -77,7 +76,7 @@ class LetStmt(Stmt):
     FIELDS: ClassVar[tuple[Field, ...]] = fields("var*", "value", "body", "span~")
 
     def __init__(self, var: Var, value: ExprLike, body: Stmt, span: Span | None = None) -> None:
-        self.var: Final = var
+        self.var: Final = of_type(var, Var, "LetStmt: var")
         self.value: Final = as_expr(value)
         self.body: Final = as_stmt(body)
         self.span = span
@@ -159,7 +158,8 @@ class BufferStore(Stmt):
         predicate: ExprLike | None = None,
         span: Span | None = None,
     ) -> None:
-        self.buffer: Final[Buffer] = buffer if hasattr(buffer, "shape") else as_object(buffer)
+        known = hasattr(buffer, "axis_separators")
+        self.buffer: Final[Buffer] = buffer if known else as_buffer(buffer, "BufferStore")
         self.value: Final = as_expr(value)
         self.indices: Final = tuple(
             [i if isinstance(i, PrimExpr) else as_expr(i) for i in indices]
@@ -169,7 +169,7 @@ class BufferStore(Stmt):
         place = access_dtype(self.buffer, self.indices)
         if place is not self.value.dtype and not _bool_as_int8(place, self.value.dtype):
             raise DTypeError(
-                f"BufferStore: {buffer.name} holds {place} at this place, the value is "
+                f"BufferStore: {self.buffer.name} holds {place} at this place, the value is "
                 f"{self.value.dtype}; legal: cast the value first"
             )
 
@@ -205,8 +205,8 @@ class BufferRealize(Stmt):
         body: Stmt,
         span: Span | None = None,
     ) -> None:
-        self.buffer: Final = buffer
-        self.bounds: Final = tuple(bounds)
+        self.buffer: Final[Buffer] = as_buffer(buffer, "BufferRealize")
+        self.bounds: Final = tuple(all_of_type(bounds, Range, "BufferRealize: bounds"))
         self.condition: Final = as_expr(condition)
         self.body: Final = as_stmt(body)
         self.span = span
@@ -243,12 +243,19 @@ class Allocate(Stmt):
         self.body: Final = as_stmt(body)
         self.annotations: Final[FrozenMap[str, object]] = FrozenMap(annotations or {})
         self.span = span
+        if not self.condition.dtype.is_bool:
+            raise DTypeError(f"Allocate: the condition is {self.condition.dtype}; legal: bool")
+        for extent in self.extents:
+            if not extent.dtype.is_integer or not extent.dtype.is_scalar:
+                raise DTypeError(f"Allocate: extent {extent} is {extent.dtype}; legal: int")
 
     def accept(self, f: TirFunctor[E, S]) -> S:
         return f.visit_allocate_(self)
 
 
 def _require_pointer(var: Var, asked: str) -> None:
+    if not isinstance(var, Var):
+        raise TypeError(f"{asked}: buffer_var is a {type(var).__name__}; legal: Var")
     if not isinstance(var.type_annotation, PointerType):
         raise DTypeError(f"{asked}: {var.name} is {var.dtype}; legal: a variable of pointer type")
 
@@ -315,7 +322,7 @@ class DeclBuffer(Stmt):
     FIELDS: ClassVar[tuple[Field, ...]] = fields("buffer", "body", "span~")
 
     def __init__(self, buffer: Buffer, body: Stmt, span: Span | None = None) -> None:
-        self.buffer: Final = buffer
+        self.buffer: Final[Buffer] = as_buffer(buffer, "DeclBuffer")
         self.body: Final = as_stmt(body)
         self.span = span
 
@@ -332,7 +339,20 @@ class SeqStmt(Stmt):
     FIELDS: ClassVar[tuple[Field, ...]] = fields("seq", "span~")
 
     def __init__(self, seq: Sequence[Stmt], span: Span | None = None) -> None:
-        self.seq: Final = tuple([as_stmt(part) for part in seq])
+        if not isinstance(seq, Iterable):
+            raise TypeError(f"SeqStmt: seq is a {type(seq).__name__}; legal: a list of statements")
+        parts = [as_stmt(part) for part in seq]
+        if any(isinstance(part, SeqStmt) for part in parts):
+            whole = SeqStmt.flatten(parts)
+            parts = list(whole.seq) if isinstance(whole, SeqStmt) else [whole]
+        if len(parts) < 2:
+            raise CheckError(
+                "An empty SeqStmt is prohibited; legal: Evaluate(0), or what SeqStmt.flatten gives"
+                if not parts else
+                f"A SeqStmt of length 1 is prohibited; legal: {parts[0]!r} itself, or what "
+                "SeqStmt.flatten gives"
+            )
+        self.seq: Final[tuple[Stmt, ...]] = tuple(parts)
         self.span = span
 
     def accept(self, f: TirFunctor[E, S]) -> S:
@@ -430,7 +450,7 @@ class For(Stmt):
         annotations: Annotations | None = None,
         span: Span | None = None,
     ) -> None:
-        self.loop_var: Final = loop_var
+        self.loop_var: Final = of_type(loop_var, Var, "For: loop_var")
         self.min: Final = _index_like(min, loop_var.dtype)
         self.extent: Final = _index_like(extent, loop_var.dtype)
         self.kind: Final = ForKind(kind)
@@ -483,8 +503,8 @@ class BufferRegion(PrimExprConvertible):
     FIELDS: ClassVar[tuple[Field, ...]] = fields("buffer", "region")
 
     def __init__(self, buffer: Buffer, region: Sequence[Range]) -> None:
-        self.buffer: Final = buffer
-        self.region: Final[tuple[Range, ...]] = FrozenArray(region)
+        self.buffer: Final[Buffer] = as_buffer(buffer, "BufferRegion")
+        self.region: Final[tuple[Range, ...]] = all_of_type(region, Range, "BufferRegion: ranges")
         if len(self.region) != len(buffer.shape):
             raise CheckError(
                 f"BufferRegion: {buffer.name} has {len(buffer.shape)} dimensions, the region "
@@ -525,15 +545,39 @@ class BufferRegion(PrimExprConvertible):
 
 @final
 class MatchBufferRegion(Node):
-    """A buffer that stands for a region of another one within a block."""
+    """A buffer that stands for a region of another one within a block.
+
+    Scope and type are the other's; leading dimensions of one element may be left out.
+    """
 
     __slots__ = ("buffer", "source")
     TYPE_KEY = "tir.MatchBufferRegion"
     FIELDS: ClassVar[tuple[Field, ...]] = fields("buffer", "source")
 
     def __init__(self, buffer: Buffer, source: BufferRegion) -> None:
-        self.buffer: Final = buffer
-        self.source: Final = source
+        self.buffer: Final[Buffer] = as_buffer(buffer, "MatchBufferRegion")
+        self.source: Final = of_type(source, BufferRegion, "MatchBufferRegion: source")
+        of = source.buffer
+        if buffer.scope() != of.scope():
+            raise CheckError(
+                f"MatchBuffer {buffer.name} scope mismatch: {buffer.scope()} vs. {of.scope()}"
+            )
+        if buffer.dtype is not of.dtype:
+            raise CheckError(
+                f"MatchBuffer {buffer.name} data type mismatch: {buffer.dtype} vs. {of.dtype}"
+            )
+        if of.data_alignment % buffer.data_alignment:
+            raise CheckError(
+                "Trying to match buffer to another one with lower alignment requirement: required "
+                f"alignment={buffer.data_alignment}, provided alignment={of.data_alignment}"
+            )
+        if buffer.buffer_type or of.buffer_type:
+            raise CheckError("AutoBroadcast is not allowed in MatchBuffer")
+        if len(source.region) < len(buffer.shape):
+            raise ShapeError(
+                "Dimension of source Region expected to be larger or equal than target buffer "
+                f"shape, but got {len(source.region)} vs. {len(buffer.shape)}"
+            )
 
 
 @final
@@ -567,15 +611,21 @@ class Block(Stmt):
         annotations: Annotations | None = None,
         span: Span | None = None,
     ) -> None:
-        self.iter_vars: Final[tuple[IterVar, ...]] = FrozenArray(iter_vars)
-        self.reads: Final[tuple[BufferRegion, ...]] = FrozenArray(reads)
-        self.writes: Final[tuple[BufferRegion, ...]] = FrozenArray(writes)
-        self.name_hint: Final = name_hint
+        self.iter_vars: Final[tuple[IterVar, ...]] = all_of_type(
+            iter_vars, IterVar, "Block: iter_vars"
+        )
+        self.reads: Final[tuple[BufferRegion, ...]] = all_of_type(
+            reads, BufferRegion, "Block: reads"
+        )
+        self.writes: Final[tuple[BufferRegion, ...]] = all_of_type(
+            writes, BufferRegion, "Block: writes"
+        )
+        self.name_hint: Final = of_type(name_hint, str, "Block: name_hint")
         self.body: Final = as_stmt(body)
         self.init: Final = None if init is None else as_stmt(init)
         self.alloc_buffers: Final[tuple[Buffer, ...]] = FrozenArray(alloc_buffers or ())
-        self.match_buffers: Final[tuple[MatchBufferRegion, ...]] = FrozenArray(
-            match_buffers or ()
+        self.match_buffers: Final[tuple[MatchBufferRegion, ...]] = all_of_type(
+            match_buffers or (), MatchBufferRegion, "Block: match_buffers"
         )
         self.annotations: Final[FrozenMap[str, object]] = FrozenMap(annotations or {})
         self.span = span
@@ -603,7 +653,7 @@ class BlockRealize(Stmt):
             [as_expr(v) for v in iter_values]
         )
         self.predicate: Final = as_expr(predicate)
-        self.block: Final = block
+        self.block: Final = of_type(block, Block, "BlockRealize: block")
         self.span = span
         if len(self.iter_values) != len(block.iter_vars):
             raise CheckError(

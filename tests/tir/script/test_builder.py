@@ -126,7 +126,7 @@ def test_missing_reads_and_writes_are_found() -> None:
     ("use", "wanted"),
     [
         (lambda: B.reads(), "T.reads needs to be under T.block"),
-        (lambda: B.func_name("f"), "T.func_name needs to be under T.prim_func"),
+        (lambda: B.func_name("f"), "T.func_name must be called at the top of a PrimFunc"),
         (lambda: B.alloc_buffer((1,)), "Block frame or PrimFunc frame not found"),
         (lambda: B.Then().__enter__(), "IfThenElse frame not found"),
         (lambda: B.env_thread("threadIdx.x"), "T.env_thread needs to be under T.prim_func"),

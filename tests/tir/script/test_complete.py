@@ -49,6 +49,8 @@ def test_pointers_hide_what_is_accessed() -> None:
         read(body)
     assert "Can not auto detect buffer access region" in str(error.value)
     assert "A.data in block 'b'" in str(error.value)
+    with pytest.raises(tvm.error.DiagnosticError, match="Can not auto detect"):
+        read('    with T.block("root"):\n        T.call_extern("int32", "g", A.data)\n')
     given = body.replace("T.evaluate", "T.reads()\n        T.writes(A[0:8])\n        T.evaluate")
     assert [str(r) for r in read(given).body.block.body.block.writes] == ["A[0:8]"]
 

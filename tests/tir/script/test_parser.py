@@ -138,6 +138,8 @@ def test_private_functions_have_no_symbol() -> None:
         ("with n:\n    A[0] = 1.0", "Invalid context expression in the with-statement"),
         ("for i in range(2):\n    X = T.alloc_buffer((2,))", "directly under T.block"),
         ("T.func_attr({'k': 1})\nT.func_attr({'k': 1})", "Duplicate prim func annotation"),
+        ("with T.block():\n    T.func_attr({'k': 1})", "must be called at the top of a PrimFunc"),
+        ("for i in range(2):\n    T.func_name('g')", "must be called at the top of a PrimFunc"),
         ("T.launch_thread(n, 4)", "is not an env_thread"),
         ("T.thread_binding(4)", "Thread cannot be None"),
         ("return", "must be a PrimExpr"),

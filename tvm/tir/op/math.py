@@ -125,7 +125,8 @@ def abs(x: Operand, span: Span | None = None) -> PrimExpr:
     if isinstance(value, (IntImm, FloatImm)):
         return make_const(value.value if value.value >= 0 else -value.value, value.dtype, span)
     if value.dtype.is_int:
-        negated, zero = arith.negative(value, span), make_const(0, value.dtype)
+        zero = make_const(0, value.dtype)
+        negated = arith.subtract(zero, value, span)
         return e.Select(arith.greater_equal(value, zero), value, negated, span)
     return e.Call(value.dtype, _fabs, (value,), span)
 

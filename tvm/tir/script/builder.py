@@ -227,7 +227,7 @@ def arg(name: str, obj: Var | Buffer) -> Var | Buffer:
 
 def func_name(name: str) -> None:
     """Name the function."""
-    frame: f.PrimFuncFrame = f.require(f.PrimFuncFrame, False, "T.func_name", "T.prim_func()")
+    frame: f.PrimFuncFrame = f.require_func("T.func_name")
     if frame.name is not None:
         raise ValueError(f"Duplicate prim func name, previous one is {frame.name}")
     frame.name = name
@@ -235,7 +235,7 @@ def func_name(name: str) -> None:
 
 def func_attr(attrs: Mapping[str, Any]) -> None:
     """Give the function attributes."""
-    frame: f.PrimFuncFrame = f.require(f.PrimFuncFrame, False, "T.func_attr", "T.prim_func()")
+    frame: f.PrimFuncFrame = f.require_func("T.func_attr")
     if frame.is_private and "global_symbol" in attrs:
         raise ValueError(
             'A private function may not have the kGlobalSymbol ("global_symbol") attribute'
@@ -248,7 +248,7 @@ def func_attr(attrs: Mapping[str, Any]) -> None:
 
 def func_ret(ret_type: Type) -> Type:
     """Say what the function returns."""
-    frame: f.PrimFuncFrame = f.require(f.PrimFuncFrame, False, "T.func_ret", "T.prim_func()")
+    frame: f.PrimFuncFrame = f.require_func("T.func_ret")
     if frame.ret_type is not None:
         raise ValueError("Duplicate prim func return type")
     frame.ret_type = ret_type

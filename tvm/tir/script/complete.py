@@ -22,7 +22,7 @@ def complete(func: PrimFunc, root_alloc_buffers: Sequence[Buffer]) -> PrimFunc:
     body = func.body
     if _needs_root(body, root_alloc_buffers):
         root = s.Block(
-            (), (), (), "root", body, None, root_alloc_buffers, None, {DETECT_ACCESS: 3}, body.span
+            (), (), (), "root", body, None, root_alloc_buffers, None, None, body.span
         )
         body = s.BlockRealize((), IntImm(BOOL, 1), root, body.span)
     buffers = {buffer.data: buffer for buffer in func.buffer_map.values()}
@@ -69,11 +69,11 @@ class _FillAccesses(StmtExprMutator):
         notes = {key: value for key, value in block.annotations.items() if key != DETECT_ACCESS}
         reads, writes = block.reads, block.writes
         bare = _with(block, reads, writes, notes)
+        seen_reads, seen_writes, opaque = get_block_accesses(bare, self._known)
+        if opaque:
+            raise _unknown_access(block, opaque)
         # The root block names nothing: what it reads and writes follows from the blocks in it.
         if not is_root:
-            seen_reads, seen_writes, opaque = get_block_accesses(bare, self._known)
-            if opaque:
-                raise _unknown_access(block, opaque)
             wanted = int(mask)  # type: ignore[call-overload]
             reads = tuple(seen_reads) if wanted & 1 else reads
             writes = tuple(seen_writes) if wanted & 2 else writes

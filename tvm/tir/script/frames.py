@@ -104,6 +104,21 @@ class PrimFuncFrame(TIRFrame):
         define(self.name, func)
 
 
+def require_func(asked: str) -> PrimFuncFrame:
+    """The function's frame, in which nothing was opened yet; a ScriptError elsewhere."""
+    builder = IRBuilder.current()
+    frame = builder.find_last(PrimFuncFrame)
+    if frame is not None:
+        return frame
+    around = builder.find(PrimFuncFrame)
+    where = "outside of any T.prim_func()" if around is None else (
+        f"within function {around.name!r}, where a block, loop or condition was opened"
+    )
+    raise ScriptError(
+        f"{asked} must be called at the top of a PrimFunc, but it occurred {where}"
+    )
+
+
 class BlockFrame(TIRFrame):
     """A block, and the values of its axes."""
 
