@@ -44,7 +44,7 @@ def test_packing_rounds_to_the_nearest(form: str, step: float) -> None:
 
 def test_numbers_that_fit_are_kept() -> None:
     rng = np.random.default_rng(0)
-    for form, low, high in (("int8", -127, 127), ("int4", -8, 7)):
+    for form, low, high in (("int8", -127, 127), ("int4", -8, 7), ("int2", -2, 1)):
         numbers = rng.integers(low, high + 1, (16, 2, 32))
         numbers[..., 0] = -high if form == "int8" else low  # the largest is there
         scale = 2.0 ** rng.integers(-3, 3, (16, 2))
@@ -101,13 +101,11 @@ def test_zero_points_and_larger_groups() -> None:
     """Zero points of an array, scales of 64 inputs in float32; one row and several at once."""
     rng = np.random.default_rng(0)
     outputs, inputs, target = 24, 192, Target("llvm -mcpu=haswell")
-    for form in ("int8", "int4"):
-        low, high = (-128, 128) if form == "int8" else (0, 16)
-        numbers = rng.integers(low, high, (outputs, inputs))
+    for form, bits in (("int8", 8), ("int4", 4), ("int2", 2)):
+        numbers = rng.integers(0, 1 << bits, (outputs, inputs))
         scale = rng.random((outputs, 3)).astype("float32")
-        zero = rng.integers(low, high, (outputs, 3)).astype("float32")
-        lanes = few_bits.in_lanes(numbers.astype("int8" if form == "int8" else "uint8"))
-        q = lanes if form == "int8" else few_bits.in_words(lanes)
+        zero = rng.integers(0, 1 << bits, (outputs, 3)).astype("float32")
+        q = few_bits.in_words(few_bits.in_lanes(numbers), bits)
         weights = (numbers - np.repeat(zero, 64, 1)) * np.repeat(scale, 64, 1).astype("float64")
         packed = Packed(outputs, inputs, form, 64, "float32", zeros=True)
         with target:

@@ -8,20 +8,21 @@ a load, a shift and a conversion give 16 numbers.
     float32, float16   q  (outputs / 16, inputs, 16)       themselves, with no scale
     bfloat16           q  (outputs / 16, inputs / 2, 16)   two inputs in a word of uint32, the first
                                                            one lower; no scale
-    int8               q  (outputs / 16, inputs, 16)       -127 to 127; zero: 0, or an array
-    int4               q  (outputs / 16, inputs / 8, 16)   0 to 15 in words of uint32, the first
-                                                           input lowest; zero: 8, or an array
+    int8, int4, int2   q  (outputs / 16, inputs / n, 16)   n = 4, 8, 16 numbers without sign in a
+                                                           word of uint32, the first input lowest;
+                                                           zero: half the range, or an array
     scale, zero           (outputs / 16, inputs / group, 16)
 
 Few rows read the weights for four rows at a time, scale sums of 32 products, and have several sums
 under way. More rows widen a panel of weights into memory that stays in the first cache, and
-multiply it with 12 rows at a time.
+multiply it with 12 rows at a time. Where a CPU multiplies bytes, kernels of few rows do so when the
+target is known (`byte_products`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, Final
 
 import ml_dtypes
@@ -44,6 +45,7 @@ CHAINS: Final = 2       # sums under way for one result
 
 
 FORMATS: Final = ("float32", "float16", "bfloat16", "int8", "int4")
+MADE_FOR: Final = "tvm.few_bits"  # attribute of a kernel: what it was made for
 
 
 @dataclass(frozen=True)
@@ -56,11 +58,22 @@ class Packed:
     group: int = GROUP              # weights with one scale
     scale_dtype: str = "float16"
     zeros: bool = False             # an array of zero points, of the scales' dtype
+    digits: int = 3                 # of 8 bits each, that inputs have at least within 32 of them
+
+    @property
+    def bits(self) -> int:
+        """Of a whole number; 0 for other formats."""
+        return int(self.format[3:]) if self.format.startswith("int") else 0
+
+    @property
+    def offset(self) -> int:
+        """The number that usually stands for zero."""
+        return 1 << self.bits >> 1
 
     @property
     def per_word(self) -> int:
         """How many numbers an element of the array holds."""
-        return {"int4": 8, "bfloat16": 2}.get(self.format, 1)
+        return 32 // self.bits if self.bits else 2 if self.format == "bfloat16" else 1
 
     @property
     def dtype(self) -> str:
@@ -80,8 +93,7 @@ class Packed:
     @property
     def scale_shape(self) -> tuple[int, int, int] | None:
         """Of the scales, if there are any."""
-        scaled = self.format.startswith("int")
-        return (self.blocks, self.inputs // self.group, LANES) if scaled else None
+        return (self.blocks, self.inputs // self.group, LANES) if self.bits else None
 
 
 class Weights:
@@ -97,17 +109,18 @@ class Weights:
     @property
     def has_zero(self) -> bool:
         """Whether numbers stand for others, some steps lower."""
-        return self._zero is not None or self.form.format == "int4"
+        return self.form.bits > 0
 
     def number(self, block: Any, k: Any, lane: Any, odd: Any = None) -> Any:
         """What stands for an input and an output, in float32; `odd` is k % 2, if it is known."""
         if self.form.format == "bfloat16":
             return self._half(block, k, lane, tir.floormod(k, 2) if odd is None else odd)
-        if self.form.format != "int4":
+        bits, count = self.form.bits, self.form.per_word
+        if not bits:
             return load(self.q, block, k, lane).astype("float32")
-        word = load(self.q, block, tir.floordiv(k, 8), lane)
-        moved = tir.shift_right(word, (tir.floormod(k, 8) * 4).astype("uint32"))
-        masked = tir.bitwise_and(moved, tir.const(15, "uint32"))
+        word = load(self.q, block, tir.floordiv(k, count), lane)
+        moved = tir.shift_right(word, (tir.floormod(k, count) * bits).astype("uint32"))
+        masked = tir.bitwise_and(moved, tir.const((1 << bits) - 1, "uint32"))
         return tir.reinterpret("int32", masked).astype("float32")
 
     def _half(self, block: Any, k: Any, lane: Any, odd: Any) -> Any:
@@ -125,7 +138,7 @@ class Weights:
     def zero(self, block: Any, part: Any, lane: Any) -> Any:
         """The number that stands for 0 in 32 inputs."""
         if self._zero is None:
-            return tir.const(8.0 if self.has_zero else 0.0, "float32")
+            return tir.const(float(self.form.offset), "float32")
         return load(self._zero, block, self._group(part), lane).astype("float32")
 
     def scaled(self, value: Any, block: Any, part: Any, lane: Any) -> Any:
@@ -167,9 +180,9 @@ def pack(weights: Array, form: str, group: int = GROUP) -> tuple[Array, Array | 
     groups = padded.reshape(len(padded), -1, group)
     if form == "int8":
         scale = np.abs(groups).max(-1) / 127
-    else:  # the largest number takes -8: one step more than 7
+    else:  # the largest number takes -8, or -2: one step more than 7, or 1
         largest = np.take_along_axis(groups, np.abs(groups).argmax(-1)[..., None], -1)[..., 0]
-        scale = largest / -8
+        scale = largest / -(1 << int(form[3:]) >> 1)
     with np.errstate(over="ignore"):
         scale = scale.astype("float16")
     _check_finite(scale, weights, form)
@@ -204,7 +217,8 @@ def _in_rows(lanes: Array) -> Array:
 
 def _rounded(groups: Array, scale: Array, form: str) -> tuple[Array, Array]:
     step = scale.astype("float32")[..., None]
-    low, high = (-127, 127) if form == "int8" else (-8, 7)
+    high = (1 << int(form[3:]) >> 1) - 1
+    low = -high if form == "int8" else -high - 1
     with np.errstate(divide="ignore", invalid="ignore"):
         numbers = np.where(step != 0, np.rint(groups / step), 0)
     return np.clip(numbers, low, high).astype("int8"), scale
@@ -212,9 +226,9 @@ def _rounded(groups: Array, scale: Array, form: str) -> tuple[Array, Array]:
 
 def pack_numbers(numbers: Array, scale: Array, form: str) -> tuple[Array, Array]:
     """Numbers (outputs, ...) of int8 and scales (outputs, groups), as they lie in memory."""
-    lanes = in_lanes(numbers.reshape(len(numbers), -1))
-    scales = in_lanes(np.asarray(scale, "float16"))
-    return (lanes if form == "int8" else in_words(lanes.astype("int32") + 8)), scales
+    bits = int(form[3:])
+    lanes = in_lanes(numbers.reshape(len(numbers), -1)).astype("int32") + (1 << bits >> 1)
+    return in_words(lanes, bits), in_lanes(np.asarray(scale, "float16"))
 
 
 def in_pairs(lanes: Array) -> Array:
@@ -223,22 +237,24 @@ def in_pairs(lanes: Array) -> Array:
     return np.ascontiguousarray(bits[:, ::2] | bits[:, 1::2] << np.uint32(16))
 
 
-def in_words(lanes: Array) -> Array:
-    """Numbers 0 to 15, (outputs / 16, inputs, 16), eight inputs a word."""
+def in_words(lanes: Array, bits: int) -> Array:
+    """Numbers without sign, (outputs / 16, inputs, 16), as many inputs a word as it has place."""
     blocks, inputs, _ = lanes.shape
-    nibbles = lanes.astype("uint32").reshape(blocks, inputs // 8, 8, LANES)
-    words = np.zeros((blocks, inputs // 8, LANES), "uint32")
-    for i in range(8):
-        words |= nibbles[:, :, i] << np.uint32(4 * i)
+    count = 32 // bits
+    numbers = lanes.astype("uint32").reshape(blocks, inputs // count, count, LANES)
+    words = np.zeros((blocks, inputs // count, LANES), "uint32")
+    for i in range(count):
+        words |= numbers[:, :, i] << np.uint32(bits * i)
     return words
 
 
 def unpack(q: Array, scale: Array | None, form: str) -> Array:
     """The weights (outputs, inputs) that the arrays stand for, in float32."""
-    if form == "int4":
-        shifts = np.arange(0, 32, 4, dtype="uint32")[:, None]
-        numbers = (q[:, :, None] >> shifts & np.uint32(15)).astype("int32") - 8
-        q = numbers.reshape(q.shape[0], -1, LANES)
+    if form.startswith("int"):
+        bits = int(form[3:])
+        shifts = np.arange(0, 32, bits, dtype="uint32")[:, None]
+        numbers = (q[:, :, None] >> shifts & np.uint32((1 << bits) - 1)).astype("int32")
+        q = (numbers - (1 << bits >> 1)).reshape(q.shape[0], -1, LANES)
     if form == "bfloat16":
         halves = np.stack([q << np.uint32(16), q & np.uint32(0xFFFF0000)], axis=2)
         q = halves.view("float32").reshape(q.shape[0], -1, LANES)
@@ -249,8 +265,13 @@ def unpack(q: Array, scale: Array | None, form: str) -> Array:
     return _in_rows(values)
 
 
-def product(name: str, form: Packed, rows: int | None) -> tir.PrimFunc:
-    """The kernel (x (rows, inputs), q, scales, y (rows, outputs)) on float32; rows None: any."""
+def product(
+    name: str, form: Packed, rows: int | None, few_rows: Callable[..., tir.Stmt] | None = None
+) -> tir.PrimFunc:
+    """The kernel (x (rows, inputs), q, scales, y (rows, outputs)) on float32; rows None: any.
+
+    `few_rows` makes the part for few rows in another way, which a target has.
+    """
     kernel = Kernel(name)
     count: Any = kernel.size("rows") if rows is None else rows
     x = kernel.buffer("x", (count, form.inputs), "float32")
@@ -258,14 +279,21 @@ def product(name: str, form: Packed, rows: int | None) -> tir.PrimFunc:
     y = kernel.buffer("y", (count, form.outputs), "float32")
     if kernel.lanes == 1:
         return kernel.func(_each_element(kernel, weights, count, x, y))
-    few = _few_rows(kernel, weights, count, x, y)
+    few = (few_rows or _few_rows)(kernel, weights, count, x, y)
     if rows == 1:
-        return kernel.func(few)
+        func = kernel.func(few)
+        return func if few_rows else _told(func, form, rows)
     width = 2 if form.blocks % 2 == 0 else 1
     many = kernel.rows(
         (form.blocks // width,), lambda b: _many_rows(weights, width, count, b * width, x, y)
     )
-    return kernel.func(many if rows is not None else when(count <= FEW, few, many))
+    func = kernel.func(many if rows is not None else when(count <= FEW, few, many))
+    return func if few_rows else _told(func, form, rows)
+
+
+def _told(func: tir.PrimFunc, form: Packed, rows: int | None) -> tir.PrimFunc:
+    """The kernel with what it was made for, if another form of it may be chosen."""
+    return func.with_attr(MADE_FOR, {**asdict(form), "rows": rows or 0}) if form.bits else func
 
 
 def _each_element(
@@ -301,15 +329,27 @@ def unrolled(extent: int, body: Callable[[int], tir.Stmt]) -> tir.Stmt:
     return sequence(*(body(i) for i in range(extent)))
 
 
+def in_groups(
+    count: Any, sizes: tuple[int, ...], body: Callable[[Any, int], tir.Stmt]
+) -> tir.Stmt:
+    """`body(row, high)` for groups of so many rows, the largest first."""
+    found, first = [], tir.const(0, "int64")
+    for high in sizes:
+        times = tir.floordiv(count - first, high)
+        found.append(loop(times, lambda i, f=first, h=high: body(f + i * h, h), f"rows{high}"))
+        first = first + times * high
+    return sequence(*found)
+
+
 def _few_rows(
     kernel: Kernel, weights: Weights, rows: Any, x: tir.Buffer, y: tir.Buffer
 ) -> tir.Stmt:
     """At most FEW rows. Zero points are left to sums of inputs, and so is what masking leaves:
 
     a number of 4 bits in place t of a word is masked, not moved, and so counts 16 ** t times;
-    inputs are divided by 16 ** t (exactly).
+    inputs are divided by 16 ** t (exactly). Likewise for other widths.
     """
-    form, words = weights.form, weights.form.format == "int4"
+    form, last = weights.form, weights.form.per_word - 1
     parts, most = form.inputs // GROUP, 1 if rows == 1 else FEW
 
     def prepare(moved: tir.Buffer, sums: tir.Buffer, r: Any, p: Any) -> tir.Stmt:
@@ -317,7 +357,8 @@ def _few_rows(
 
         def one(k: int) -> tir.Stmt:
             value = load(x, r, p * GROUP + k)
-            share = value * (16.0 ** -(k % 8 % 7)) if words else value
+            place = k % form.per_word
+            share = value * 2.0 ** -(place * form.bits if place < last else 0)
             return sequence(
                 store(sums, load(sums, at) - value, at), store(moved, share, at * GROUP + k)
             )
@@ -326,20 +367,15 @@ def _few_rows(
 
     def blocks(read: Callable[..., Any], less: Callable[..., Any] | None) -> tir.Stmt:
         def block(b: Any) -> tir.Stmt:
-            found, first = [], tir.const(0, "int64")
-            for high in (1,) if rows == 1 else (4, 2, 1):
-                count = tir.floordiv(rows - first, high)
-                found.append(loop(count, lambda i, f=first, h=high: _sums_of_block(
-                    weights, b, y, f + i * h, h, read, less
-                ), f"rows{high}"))  # fmt: skip
-                first = first + count * high
-            return sequence(*found)
+            return in_groups(rows, (1,) if rows == 1 else (4, 2, 1), lambda row, high: (
+                _sums_of_block(weights, b, y, row, high, read, less)
+            ))  # fmt: skip
 
         return kernel.rows((form.blocks,), block)
 
     if not weights.has_zero:
         return blocks(lambda r, k: load(x, r, k), None)
-    return _scratch(most * form.inputs, "moved", lambda moved: _scratch(
+    return scratch(most * form.inputs, "moved", lambda moved: scratch(
         most * parts, "sums", lambda sums: sequence(
             loop(tir.const(0, "int64") + rows, lambda r: serial(
                 parts, lambda p: prepare(moved, sums, r, p), "part"
@@ -350,11 +386,13 @@ def _few_rows(
     ))  # fmt: skip
 
 
-def _scratch(size: int, name: str, body: Callable[[Any], tir.Stmt]) -> tir.Stmt:
+def scratch(
+    size: int, name: str, body: Callable[[Any], tir.Stmt], dtype: str = "float32"
+) -> tir.Stmt:
     """Memory that all threads see."""
-    buffer = tir.decl_buffer((size,), "float32", name)
+    buffer = tir.decl_buffer((size,), dtype, name)
     inner = tir.DeclBuffer(buffer, body(buffer))
-    return tir.Allocate(buffer.data, "float32", [size], tir.const(True), inner)
+    return tir.Allocate(buffer.data, dtype, [size], tir.const(True), inner)
 
 
 def _sums_of_block(
@@ -365,13 +403,14 @@ def _sums_of_block(
     form, chains = weights.form, max(CHAINS // high, 1)
 
     def number(k: int, place: Any, lane: Any) -> Any:
-        if form.format != "int4":
+        bits, count = form.bits, form.per_word
+        if not bits:
             return weights.number(block, place, lane, k % 2)
-        word, at = load(weights.q, block, tir.floordiv(place, 8), lane), 4 * (k % 8)
-        if at == 28:  # the sign's place: as a number without sign it would not be converted
-            moved = tir.shift_right(word, tir.const(28, "uint32"))
+        word, at = load(weights.q, block, tir.floordiv(place, count), lane), bits * (k % count)
+        if at == 32 - bits:  # the sign's place: as a number without sign it is not converted
+            moved = tir.shift_right(word, tir.const(at, "uint32"))
             return tir.reinterpret("int32", moved).astype("float32")
-        masked = tir.bitwise_and(word, tir.const(15 << at, "uint32"))
+        masked = tir.bitwise_and(word, tir.const(((1 << bits) - 1) << at, "uint32"))
         return tir.reinterpret("int32", masked).astype("float32")
 
     def group(acc: tir.Buffer, part: tir.Buffer, widened: tir.Buffer, g: Any) -> tir.Stmt:
@@ -493,14 +532,7 @@ def _many_rows(
         ), high * width * LANES, "acc")  # fmt: skip
 
     def all_rows(panel: tir.Buffer, start: Any) -> tir.Stmt:
-        parts, first = [], tir.const(0, "int64")
-        for high in ROWS:
-            count = tir.floordiv(rows - first, high)
-            parts.append(loop(
-                count, lambda i, f=first, h=high: tile(panel, start, f + i * h, h), f"rows{high}"
-            ))  # fmt: skip
-            first = first + count * high
-        return sequence(*parts)
+        return in_groups(rows, ROWS, lambda row, high: tile(panel, start, row, high))
 
     return local("float32", lambda panel: serial(form.inputs // size, lambda p: let(
         p * size, lambda start: sequence(widen(panel, start), all_rows(panel, start)), "start"

@@ -21,7 +21,7 @@ from tvm import tir
 from tvm.target import Target
 from tvm.tir.op import call_llvm_pure_intrin
 from tvm.topi.kernel import Kernel
-from tvm.topi.loops import load, local, loop, sequence, store, when
+from tvm.topi.loops import load, local, sequence, store, when
 from tvm.topi.nn.few_bits import (
     FEW,
     GROUP,
@@ -29,6 +29,7 @@ from tvm.topi.nn.few_bits import (
     ROWS,
     Packed,
     Weights,
+    in_groups,
     old_lanes,
     serial,
     store_lanes,
@@ -122,19 +123,7 @@ def _few_rows(
             )),
         ), high * chains * LANES, "acc")  # fmt: skip
 
-    return _in_groups(count, (1,) if single else (4, 2, 1), sums)
-
-
-def _in_groups(
-    count: Any, sizes: tuple[int, ...], body: Callable[[Any, int], tir.Stmt]
-) -> tir.Stmt:
-    """`body(row, high)` for groups of so many rows, the largest first."""
-    found, first = [], _ZERO
-    for high in sizes:
-        times = tir.floordiv(count - first, high)
-        found.append(loop(times, lambda i, f=first, h=high: body(f + i * h, h), f"rows{high}"))
-        first = first + times * high
-    return sequence(*found)
+    return in_groups(count, (1,) if single else (4, 2, 1), sums)
 
 
 def _many_rows(
@@ -170,6 +159,6 @@ def _many_rows(
             *(end(acc, *place) for place in places),
         ), high * width * LANES, "acc")  # fmt: skip
 
-    return serial(panels, lambda p: _in_groups(
+    return serial(panels, lambda p: in_groups(
         count, ROWS, lambda row, high: tile(p * size, row, high)
     ), "panel")  # fmt: skip

@@ -40,6 +40,14 @@ def test_products(bits: int) -> None:
     run("MatMulNBits", [floats(3, 64), weight, floats(10), zeros, None, floats(5)], **options)
 
 
+def test_accuracy_level_of_bytes() -> None:
+    """Inputs are rounded to 8 bits, in blocks of 32: here they have no more."""
+    inputs = RNG.integers(-126, 127, (3, 64)).astype("float32")
+    inputs[:, ::32] = 127
+    sizes = {"N": 5, "K": 64, "block_size": 32, "bits": 4}
+    run("MatMulNBits", [inputs / 64, octets(5, 2, 16), floats(10)], accuracy_level=4, **sizes)
+
+
 def test_zero_points_of_floats() -> None:
     inputs = [floats(3, 64), octets(5, 2, 16), floats(10), floats(10)]
     run("MatMulNBits", inputs, N=5, K=64, block_size=32)

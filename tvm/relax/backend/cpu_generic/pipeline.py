@@ -20,6 +20,7 @@ from tvm.relax.transform.batch_norm_as_scale import BatchNormAsScale
 from tvm.relax.transform.compare_extents import CompareExtents
 from tvm.relax.transform.conv_transpose_as_conv import ConvTransposeAsConv
 from tvm.relax.transform.dead_code_elimination import RemoveUnusedWork
+from tvm.relax.transform.few_bits_kernels import FewBitsKernels
 from tvm.relax.transform.fit_operands import FitOperands
 from tvm.relax.transform.fold_dequantize import FoldDequantize
 from tvm.relax.transform.fuse_transpose_matmul import FuseTransposeMatvec
@@ -51,6 +52,7 @@ def kernel_passes(target: Target) -> list[Pass]:
     """From operators to fused kernels, which have no schedule yet."""
     return [
         t.LambdaLift(),  # local functions are compiled as those of the module are
+        FewBitsKernels(target),  # by instructions for bytes, where there are any
         FitOperands(),  # whose extents are open
         CompareExtents(),  # which operators take for equal
         t.FoldBatchnormToConv2D(keep_training=True),  # while operators are still known by name

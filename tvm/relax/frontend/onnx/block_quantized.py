@@ -19,6 +19,7 @@ from .node import Node
 from .registry import Result, convert
 
 _DOMAIN = "com.microsoft."
+_BYTES = 4  # the accuracy level at which inputs may be rounded to 8 bits, in blocks
 # The 16 numbers behind four bits: small floats of two bits of exponent, and quantiles of a normal
 # distribution (Dettmers et al. 2023), both up to 1.
 _FP4 = (0.0, 0.0052083333, 0.6666667, 1.0, 0.33333333, 0.5, 0.16666667, 0.25)
@@ -95,7 +96,7 @@ def matmul_nbits(node: Node) -> Result:
 
 
 class _PackedNBits:
-    """Constant weights of 4 or 8 bits, laid out for kernels that widen them in registers."""
+    """Constant weights of 2, 4 or 8 bits, laid out for kernels that widen them in registers."""
 
     def __init__(self, form: Packed, arrays: list[Constant]) -> None:
         self._form, self._arrays = form, arrays
@@ -104,7 +105,7 @@ class _PackedNBits:
     def of(cls, node: Node, rows: int, columns: int, size: int, bits: int) -> _PackedNBits | None:
         """The weights of a node; None where they are no constants, or of another size."""
         given = [node[i] for i in (1, 2, 3) if i < 3 or node.has(i)]
-        fits = bits in (4, 8) and size % few_bits.GROUP == 0 and columns % size == 0
+        fits = size % few_bits.GROUP == 0 and columns % size == 0
         arrays = [value.data.numpy() for value in given if isinstance(value, Constant)]
         if not fits or len(arrays) != len(given):
             return None
@@ -118,12 +119,11 @@ class _PackedNBits:
             zeros = _numbers(zero[0].reshape(rows, width), bits)[:, :blocks].astype("float32")
         elif zero:
             zeros = zero[0].reshape(rows, blocks).astype("float32")
-        lanes = few_bits.in_lanes(numbers)
-        if bits == 8:
-            lanes, zeros = (lanes.astype("int16") - 128).astype("int8"), zeros - 128
-        usual = 8 if bits == 4 else 0
-        form = Packed(rows, columns, f"int{bits}", size, "float32", bool((zeros != usual).any()))
-        kept = [few_bits.in_words(lanes) if bits == 4 else lanes, few_bits.in_lanes(scales)]
+        digits = 1 if node.attr("accuracy_level", 0) == _BYTES else 3
+        special = bool((zeros != 1 << (bits - 1)).any())
+        form = Packed(rows, columns, f"int{bits}", size, "float32", special, digits)
+        words = few_bits.in_words(few_bits.in_lanes(numbers), bits)
+        kept = [words, few_bits.in_lanes(scales)]
         if form.zeros:
             kept.append(few_bits.in_lanes(zeros))
         return cls(form, [Constant(array) for array in kept])
@@ -151,8 +151,8 @@ def _numbers(data: np.ndarray[Any, Any], bits: int) -> np.ndarray[Any, Any]:
     """The numbers of bytes, the first in the lowest bits; along the last axis."""
     if bits == 8:
         return data
-    pairs = np.stack([data & 15, data >> 4], axis=-1)
-    return pairs.reshape(*data.shape[:-1], -1)
+    parts = [data >> at & ((1 << bits) - 1) for at in range(0, 8, bits)]
+    return np.stack(parts, axis=-1).reshape(*data.shape[:-1], -1)
 
 
 @convert(_DOMAIN + "MatMulBnb4")

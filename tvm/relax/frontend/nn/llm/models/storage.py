@@ -91,7 +91,7 @@ class InLanes:
         if self._zeros and numbers is not None:
             lanes = few_bits.in_lanes(numbers.values.astype("uint8"))
             parts = (few_bits.in_lanes(x.astype("float16")) for x in (numbers.scale, numbers.zero))
-            return dict(zip(_names(name), (few_bits.in_words(lanes), *parts)))
+            return dict(zip(_names(name), (few_bits.in_words(lanes, 4), *parts)))
         packed, scale = few_bits.pack(values, self._form)
         if scale is None:
             return {name: packed}
