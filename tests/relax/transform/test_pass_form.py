@@ -35,6 +35,9 @@ class Mod:
         return y
 
 
+BB = relax.BlockBuilder()
+
+
 def _marked(func: relax.Function, mark: str = "seen") -> relax.Function:
     return func.with_attr(mark, True)
 
@@ -99,6 +102,95 @@ def test_dataflowblock_pass_replaces_blocks():
             return relax.DataflowBlock([relax.VarBinding(binding.var, call)])
 
     assert calls(Twice()(Mod)) == ["relax.nn.relu", "relax.exp"]
+
+
+@I.ir_module
+class Branches:
+    @R.function
+    def main(x: R.Tensor((4,), "float32"), c: R.Tensor((), "bool")):
+        if c:
+            with R.dataflow():
+                a = R.exp(x)
+                b = R.sin(a)
+                R.output(b)
+            y = b
+        else:
+            y = x
+
+        @R.function
+        def inner(z: R.Tensor((4,), "float32")):
+            with R.dataflow():
+                w = R.cos(z)
+                R.output(w)
+            return w
+
+        v = inner(y)
+        return v
+
+
+def test_dataflowblock_pass_sees_blocks_in_branches_and_local_functions():
+    @dataflowblock_pass(opt_level=0)
+    def negate(block, mod, ctx):
+        bindings = [
+            relax.VarBinding(b.var, BB.normalize(relax.op.negative(b.value.args[0])))
+            for b in block.bindings
+        ]
+        return relax.DataflowBlock(bindings)
+
+    after = negate(Branches)
+    assert after.script().count("R.negative") == 3
+    assert relax.analysis.well_formed(after)
+
+
+@I.ir_module
+class Cast:
+    @R.function
+    def main(x: R.Tensor("float32")):
+        with R.dataflow():
+            n = T.int64()
+            a = R.match_cast(x, R.Tensor((n,), "float32"))
+            b = R.exp(a)
+            R.output(b)
+        return b
+
+
+@pytest.mark.parametrize(
+    ("rule", "text"),
+    [
+        (lambda b: [] if b.var.name_hint == "b" else [b], "should not delete any GlobalScope Var"),
+        (lambda b: [] if isinstance(b, relax.MatchCast) else [b], "not delete any Symbolic Var"),
+        (
+            lambda b: [b] if isinstance(b, relax.MatchCast)
+            else [relax.VarBinding(relax.Var("b", b.var.struct_info), b.value)],
+            "should not rewrite any GlobalScope Var",
+        ),
+        (
+            lambda b: [relax.MatchCast(b.var, b.value, other_symbol(b.struct_info))]
+            if isinstance(b, relax.MatchCast) else [b],
+            "should not rewrite any Symbolic Var",
+        ),
+    ],
+)  # fmt: skip
+def test_dataflowblock_pass_keeps_what_is_seen_outside(rule, text):
+    @dataflowblock_pass(opt_level=0)
+    def change(block, mod, ctx):
+        return relax.DataflowBlock([new for b in block.bindings for new in rule(b)])
+
+    with pytest.raises(TVMError, match=text):
+        change(Cast)
+
+
+def other_symbol(info):
+    return relax.TensorStructInfo((tvm.tir.Var("n", "int64"),), info.dtype)
+
+
+def test_dataflowblock_pass_gives_dataflow_blocks():
+    @dataflowblock_pass(opt_level=0)
+    def wrong(block, mod, ctx):
+        return relax.BindingBlock(block.bindings)
+
+    with pytest.raises(TVMError, match="'wrong' returned BindingBlock"):
+        wrong(Cast)
 
 
 def test_passes_run_by_opt_level():

@@ -7,7 +7,7 @@ import inspect
 from collections.abc import Callable, Sequence
 from typing import Any, Concatenate, ParamSpec
 
-from tvm.error import TVMError
+from tvm.error import TVMError, message
 from tvm.ir.function import BaseFunc
 from tvm.ir.module import IRModule
 from tvm.ir.transform import (
@@ -19,7 +19,9 @@ from tvm.ir.transform import (
     hide_leading_parameters,
     pass_class,
 )
-from tvm.relax.expr import BindingBlock, DataflowBlock, Function, SeqExpr
+from tvm.relax.expr import DataflowBlock, DataflowVar, Function, MatchCast
+from tvm.relax.struct_info_rules import tir_vars_in_struct_info
+from tvm.relax.transform.rebuild import map_dataflow_blocks
 from tvm.relax.transform.settle import settled, settled_module
 
 P = ParamSpec("P")
@@ -95,24 +97,52 @@ class DataflowBlockPass(Pass):
         return mod.with_functions(functions)
 
     def _function(self, func: Function, mod: IRModule, ctx: PassContext) -> Function:
-        old = func.body.blocks
-        new: list[BindingBlock] = [
-            self._func(block, mod, ctx) if isinstance(block, DataflowBlock) else block
-            for block in old
-        ]
-        if all(a is b for a, b in zip(old, new)):
-            return func
-        body = SeqExpr(new, func.body.body, func.body.span)
-        body.struct_info_ = func.body.struct_info_
-        return Function(
-            func.params, body, func.ret_struct_info, func.is_pure, func.attrs, func.span
-        )
+        def on_block(block: DataflowBlock) -> DataflowBlock:
+            new = self._func(block, mod, ctx)
+            if not isinstance(new, DataflowBlock):
+                raise TVMError(
+                    f"pass {self.info.name!r} returned {type(new).__name__} for a dataflow "
+                    "block; legal: a relax.DataflowBlock"
+                )
+            if new is not block:
+                _check_seen_outside(self.info.name, block, new)
+            return new
+
+        return map_dataflow_blocks(func, on_block)
 
     def __repr__(self) -> str:
         info = self.info
         return f"Run DataflowBlock pass: {info.name} at the optimization level {info.opt_level}"
 
     __str__ = __repr__
+
+
+def _check_seen_outside(name: str, before: DataflowBlock, after: DataflowBlock) -> None:
+    """What others may use, outputs and symbols of casts, must be the same objects as before."""
+    for kind, seen in (("GlobalScope", _outputs), ("Symbolic", _symbols)):
+        old, new = seen(before), seen(after)
+        for hint, var in old.items():
+            if new.get(hint) is var:
+                continue
+            what = "rewrite" if hint in new else "delete"
+            raise TVMError(
+                message(
+                    f"pass {name!r}: DataflowBlock Pass should not {what} any {kind} Var",
+                    found=f"{hint!r} is {'another variable' if hint in new else 'gone'}",
+                    legal="new blocks bind the variables that are seen outside of the old ones",
+                )
+            )
+
+
+def _outputs(block: DataflowBlock) -> dict[str, Any]:
+    return {
+        b.var.name_hint: b.var for b in block.bindings if not isinstance(b.var, DataflowVar)
+    }
+
+
+def _symbols(block: DataflowBlock) -> dict[str, Any]:
+    casts = [b.struct_info for b in block.bindings if isinstance(b, MatchCast)]
+    return {var.name: var for info in casts for var in tir_vars_in_struct_info(info)}
 
 
 def relax_pass(

@@ -86,20 +86,41 @@ def _map_seq(seq: SeqExpr, rule: Rule) -> SeqExpr:
 
 
 def _map_inside(binding: Binding, rule: Rule) -> Binding:
-    """Rewrite what nests in a binding's value: branches, local functions."""
+    return _with_inner(binding, lambda seq: _map_seq(seq, rule))
+
+
+def _with_inner(binding: Binding, rule: Callable[[SeqExpr], SeqExpr]) -> Binding:
+    """Rewrite the sequences that nest in a binding's value: branches, local functions."""
     value = binding.value
     if isinstance(value, If):
-        true_branch, false_branch = _map_seq(value.true_branch, rule), _map_seq(
-            value.false_branch, rule
-        )
+        true_branch, false_branch = rule(value.true_branch), rule(value.false_branch)
         if true_branch is value.true_branch and false_branch is value.false_branch:
             return binding
         new = If(value.cond, true_branch, false_branch, value.span)
         new.struct_info_ = value.struct_info_
         return with_value(binding, new)
     if isinstance(value, Function):
-        return with_value(binding, map_bindings(value, rule))
+        return with_value(binding, with_body(value, rule(value.body)))
     return binding
+
+
+def map_dataflow_blocks(
+    func: Function, rule: Callable[[DataflowBlock], DataflowBlock]
+) -> Function:
+    """The function with every dataflow block replaced by what `rule` gives, also in branches.
+
+    What nests in a dataflow block is that block's own.
+    """
+
+    def on_seq(seq: SeqExpr) -> SeqExpr:
+        return rebuild_seq(seq, on_block)
+
+    def on_block(block: BindingBlock) -> BindingBlock:
+        if isinstance(block, DataflowBlock):
+            return rule(block)
+        return with_bindings(block, [_with_inner(b, on_seq) for b in block.bindings])
+
+    return with_body(func, on_seq(func.body))
 
 
 def map_calls(func: Function, rule: Callable[[Call], RelaxExpr]) -> Function:
