@@ -66,9 +66,9 @@ def test_counters_are_atomic() -> None:
     assert "_ = atomicAdd(&B[A[" in text
 
 
-@pytest.mark.parametrize("dtype", ["float64", "int64"])
-def test_types_that_the_language_lacks(dtype: str) -> None:
-    words = r"legal: *bool, int8, int16, int32, uint8, uint16, uint32, float16, float32"
+def test_types_that_the_language_lacks() -> None:
+    dtype = "float64"
+    words = r"legal: *bool, int8, int16, int32, uint8, uint16, uint32, float16, float32, int64"
     with pytest.raises(DTypeError, match=words):
         source_of(elementwise(dtype, dtype, 1, lambda x: x + tir.const(1, dtype)), "webgpu")
 

@@ -20,7 +20,7 @@ _BUILTIN: Final = {
     "acos", "atan", "atan2", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "sqrt",
     "inverseSqrt", "floor", "ceil", "round", "trunc", "pow", "fma", "countOneBits",
     "countLeadingZeros", "extractBits", "workgroupBarrier", "atomicAdd", "atomicAnd", "atomicLoad",
-    "atomicOr", "atomicStore", "bitcast",
+    "atomicOr", "atomicStore", "bitcast", "all", "any",
     "vec2", "vec3", "vec4", "array", *_SCALARS,
 }  # fmt: skip
 _OPERATORS: Final = "+ - * / % & | ^ && || << >> < > <= >= == !="

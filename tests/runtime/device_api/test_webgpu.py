@@ -11,10 +11,11 @@ import pytest
 import tvm
 from tests.runtime.device_api import programs
 from tests.runtime.device_api.devices import needs
-from tvm.error import DTypeError, TVMError
+from tvm import relax
+from tvm.error import TVMError
 from tvm.relax import op as o
 from tvm.runtime.device_api import kinds
-from tvm.runtime.device_api.webgpu import _check_driver, _packed
+from tvm.runtime.device_api.webgpu import _check_driver, _folded, _packed
 
 pytestmark = pytest.mark.device
 
@@ -66,10 +67,37 @@ def test_small_integers_wrap_as_on_the_cpu(gpu: Any, dtype: str) -> None:
 
 
 @needs("webgpu")
-def test_wide_integers_are_refused() -> None:
-    a = np.arange(6, dtype="int64")
-    with pytest.raises(DTypeError, match="WGSL code for values of int64"):
-        programs.compare(tvm.webgpu(0), o.add, a, a)
+def test_wide_integers_are_pairs_of_words() -> None:
+    a = np.arange(-3, 9, dtype="int64").reshape(3, 4) << 31
+    for make in (o.add, o.multiply, o.floor_divide, o.greater):
+        programs.compare(tvm.webgpu(0), make, a, a + 5)
+    x = programs.floats(3, 40)
+    programs.compare(tvm.webgpu(0), lambda x: o.argmax(x, axis=-1), x)
+    programs.compare(tvm.webgpu(0), lambda x: o.argsort(x, axis=-1, dtype="int64"), x)
+    programs.compare(tvm.webgpu(0), lambda x: o.topk(x, 5, ret_type="indices", dtype="int64"), x)
+
+
+def test_what_is_not_a_number(gpu: Any) -> None:
+    x = np.array([1.0, np.nan, np.inf, -np.inf, -0.0, -1.2], "float32")
+    for make in (o.isnan, o.isinf, o.isfinite, o.erf):
+        programs.compare(gpu, make, x)
+
+
+@pytest.mark.slow
+def test_grids_of_many_blocks(gpu: Any) -> None:
+    rows = programs.floats(70_001, 4)  # a block each
+    programs.compare(gpu, lambda x: o.nn.softmax(x, -1), rows)
+    many = np.arange(16_800_001, dtype="float32")
+    programs.compare(gpu, lambda x: o.add(x, relax.const(1, "float32")), many)
+
+
+def test_how_grids_are_folded() -> None:
+    assert _folded([65_535, 2, 3]) == [65_535, 2, 3]
+    assert _folded([65_536, 5, 1]) == [32_768, 5, 2]
+    assert _folded([70_000, 1, 2]) == [70_000, 1, 2]  # the kernel uses z: the device refuses
+    x, _, z = _folded([1_000_003, 1, 1])
+    assert x <= 65_535
+    assert 0 <= x * z - 1_000_003 < z
 
 
 def test_a_driver_that_compares_wide_numbers_wrongly_is_refused() -> None:

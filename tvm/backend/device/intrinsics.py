@@ -233,7 +233,10 @@ def _combine(emit: DeviceEmitter, op: e.Call) -> str:
 
 
 def written_out(*names: str) -> dict[str, Rule]:
-    """Rules for functions that a language lacks: polynomials and steps of what it has."""
+    """Rules for functions that a language lacks: polynomials and steps of what it has.
+
+    Compilers of such languages may take sums for what they are in mathematics.
+    """
     return {f"tir.{name}": _expansion(f"tir.{name}") for name in names}
 
 
@@ -243,7 +246,7 @@ def _expansion(name: str) -> Rule:
         wide = element if element.bits >= 32 else FLOAT32
         args = [e.Cast(wide, _element(arg, emit.lane)) if element is not wide
                 else _element(arg, emit.lane) for arg in op.args]  # fmt: skip
-        found = EXPANSIONS[name](Steps(wide), *args)
+        found = EXPANSIONS[name](Steps(wide, sums_move=True), *args)
         return emit.lane_of(found if element is wide else e.Cast(element, found), None)
 
     return rule

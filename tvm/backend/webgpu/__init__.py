@@ -9,6 +9,6 @@ __getattr__ = lazy_names(
     __name__,
     {
         "build": "tvm.backend.webgpu.build:build",
-        "emit_text": "tvm.backend.webgpu.codegen:emit_text",
+        "emit_text": "tvm.backend.webgpu.pairs:emit_text",
     },
 )

@@ -7,7 +7,7 @@ from tvm.ir.module import IRModule
 from tvm.runtime.device_module import DeviceModule
 from tvm.target import Target
 
-from .codegen import emit_file
+from .pairs import emit_file
 
 
 def build(mod: IRModule, target: Target | str) -> DeviceModule:

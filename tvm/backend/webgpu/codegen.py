@@ -13,8 +13,8 @@ from typing import ClassVar, Final
 
 from tvm.backend.c_family.code import Code
 from tvm.backend.c_family.expr import Rule
-from tvm.backend.device.expr import INT32
-from tvm.backend.device.intrinsics import COMMON, written_out
+from tvm.backend.device.expr import FLOAT32, INT32
+from tvm.backend.device.intrinsics import COMMON, args_of, written_out
 from tvm.backend.device.kernels import DeviceEmitter, DeviceText, emit_kernels
 from tvm.backend.device.literals import float_digits
 from tvm.backend.device.stmt import Scratch, storage_scope
@@ -30,6 +30,8 @@ from tvm.tir.buffer import Buffer
 from tvm.tir.functor import walk
 
 UINT32: Final = DataType("uint32")
+MOST_BLOCKS: Final = 65535  # along an axis: every device has as many (WebGPU, limits)
+_FOLDED: Final = "(blockIdx.x + blockIdx.z * gridDim.x)"
 _TYPES: Final[dict[str, str]] = {
     "bool": "bool", "int8": "i32", "int16": "i32", "int32": "i32", "uint8": "u32", "uint16": "u32",
     "uint32": "u32", "float16": "f16", "float32": "f32",
@@ -52,6 +54,41 @@ _RULES: Final[dict[str, Rule]] = {
     **COMMON,
     **written_out("erf", "log1p", "hypot", "nextafter", "exp10", "log10"),
 }
+_INFINITY: Final = 0x7F800000  # the bits of float32
+
+
+def _by_bits(sign: str) -> Rule:
+    """A question about what a float is: drivers may take floats for numbers, but not their bits."""
+
+    def rule(emit: DeviceEmitter, op: e.Call) -> str:
+        source = op.args[0].dtype.element_of()
+        if source.bits == 64:
+            return COMMON[getattr(op.op, "name", "")](emit, op)
+        value = emit.convert(source, FLOAT32, args_of(emit, op)[0])
+        return f"((bitcast<u32>({value}) & {0x7FFFFFFF}u) {sign} {_INFINITY}u)"
+
+    return rule
+
+
+def _keeping_nan(made: Rule) -> Rule:
+    """What is not a number stays so where drivers compare it as one."""
+
+    def rule(emit: DeviceEmitter, op: e.Call) -> str:
+        wide = op.dtype.element_of()
+        if wide.bits == 64:
+            return made(emit, op)
+        given = emit.temp(wide, args_of(emit, op)[0])
+        held = emit.convert(wide, FLOAT32, given)
+        odd = f"(bitcast<u32>({held}) & {0x7FFFFFFF}u) > {_INFINITY}u"
+        return f"select({made(emit, op)}, {given}, {odd})"
+
+    return rule
+
+
+for _name in ("tir.erf", "tir.log1p", "tir.exp10", "tir.log10"):
+    _RULES[_name] = _keeping_nan(_RULES[_name])
+for _name, _sign in (("isnan", ">"), ("isinf", "=="), ("isfinite", "<")):
+    _RULES[f"tir.{_name}"] = _by_bits(_sign)
 
 
 class WebGPUEmitter(DeviceEmitter):
@@ -103,11 +140,27 @@ class WebGPUEmitter(DeviceEmitter):
             self._uniform(scalars, len(buffers))
         size = ", ".join(str(t) for t in threads)
         file.names.reserve(one.name)
+        shape = "  @builtin(num_workgroups) gridDim : vec3<u32>,\n" if self._folded() else ""
         return (
             f"@compute @workgroup_size({size})\nfn {one.name}(\n"
-            "  @builtin(workgroup_id) blockIdx : vec3<u32>,\n"
+            f"  @builtin(workgroup_id) blockIdx : vec3<u32>,\n{shape}"
             "  @builtin(local_invocation_id) threadIdx : vec3<u32>\n)"
         )
+
+    def _folded(self) -> bool:
+        """Whether blocks along x may be more than a device takes, and go along z as well."""
+        extents = self.signature.extents
+        along_x = extents.get("blockIdx.x")
+        few = isinstance(along_x, e.IntImm) and along_x.value <= MOST_BLOCKS
+        return along_x is not None and not few and "blockIdx.z" not in extents
+
+    def visit_attr_stmt_(self, op: s.AttrStmt) -> None:
+        """Blocks beyond the grid, which is folded, do nothing."""
+        super().visit_attr_stmt_(op)
+        is_x = isinstance(op.node, e.IterVar) and op.node.thread_tag == "blockIdx.x"
+        if is_x and op.attr_key == "thread_extent" and self._folded():
+            last = self.convert(op.value.dtype, INT32, self.lane_of(op.value, None))
+            self.out.line(f"if (i32({_FOLDED}) >= {last}) {{ return; }}")
 
     def _binding(self, param: e.Var, number: int) -> None:
         """Storage is known to the whole file, so kernels' names differ."""
@@ -394,6 +447,10 @@ class WebGPUEmitter(DeviceEmitter):
         return self.refuse(f"a barrier over {scope!r}", "workgroups do not wait for each other",
                            "barriers of scope shared")  # fmt: skip
 
+    def thread_number(self, tag: str, dtype: DataType) -> str:
+        folded = tag == "blockIdx.x" and self._folded()
+        return self.convert_thread(_FOLDED if folded else tag, dtype)
+
     def convert_thread(self, tag: str, dtype: DataType) -> str:
         return f"{self.type_of(dtype)}({tag})"
 
@@ -421,19 +478,9 @@ def _memory_of(place: PrimExpr) -> e.Var | None:
     return None
 
 
-def emit_file(mod: IRModule, target: Target) -> DeviceText:
-    """The WGSL file of the device functions of a module."""
-    return emit_with(WebGPUEmitter, mod, target)
-
-
 def emit_with(emitter: type[WebGPUEmitter], mod: IRModule, target: Target) -> DeviceText:
     """The WGSL file of the device functions of a module, in an emitter's words."""
     file = SourceFile(_KEYWORDS.split())
     kernels = emit_kernels(mod, target, emitter, file)
     helpers = sorted(file.helpers.values(), key=lambda text: not text.startswith("enable"))
     return DeviceText("\n".join([*helpers, *file.declarations, *file.functions]), kernels)
-
-
-def emit_text(mod: IRModule, target: Target | str) -> str:
-    """The WGSL text of lowered device functions."""
-    return emit_file(mod, Target(target)).text

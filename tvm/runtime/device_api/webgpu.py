@@ -23,6 +23,7 @@ from .api import ALIGNMENT, DeviceAPI, Kernel, MissingLibrary, address_of
 if TYPE_CHECKING:
     from tvm.runtime.device_module import DeviceModule
 
+_MOST_BLOCKS: Final = 65535  # along an axis of a launch
 _TOGETHER: Final = 64  # launches that are handed over at once, at most
 _WORD: Final = 4  # bytes; what copies count in
 _FEATURES: Final = ("shader-f16", "shader-f64", "shader-int64", "shader-float32-atomic", "subgroup")
@@ -262,7 +263,7 @@ class _Kernel:
 
     def launch(self, args: Sequence[Any], extents: dict[str, int]) -> None:
         device = self._device
-        blocks = [extents[f"blockIdx.{axis}"] for axis in "xyz"]
+        blocks = _folded([extents[f"blockIdx.{axis}"] for axis in "xyz"])
         back: list[tuple[int, int, int, int]] = []  # address, copy, bytes, bytes taken
         entries: list[dict[str, Any]] = []
         pointers = [address_of(a) for kind, a in zip(self._kinds, args) if kind == "handle"]
@@ -324,6 +325,18 @@ class _Kernel:
         api.copy(index, address, copied, nbytes)
         back.append((address, copied, nbytes if written else 0, room))
         return {"buffer": ADDRESSES.find(copied)[0], "offset": 0, "size": nbytes}
+
+
+def _folded(blocks: list[int]) -> list[int]:
+    """The grid of a launch: more blocks along x than devices take go along z as well.
+
+    Kernels whose blocks may be so many were written for that, unless they use z themselves.
+    """
+    x, y, z = blocks
+    if x <= _MOST_BLOCKS or z != 1:
+        return blocks
+    rows = -(-x // _MOST_BLOCKS)
+    return [-(-x // rows), y, rows]
 
 
 @functools.lru_cache(maxsize=256)

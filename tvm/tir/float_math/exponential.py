@@ -115,6 +115,11 @@ class Power(NamedTuple):
 def nearest_power(steps: Steps, x: PrimExpr, scale: float) -> Power:
     """n = round(x * scale)."""
     product = x if scale == 1.0 else x * steps.const(scale)
+    if steps.sums_move:
+        n = steps.let("exp_n", math_ops.nearbyint(product))
+        whole = arith.cast(n, steps.typed(steps.form.integer))
+        bits = whole + steps.whole(steps.form.magic_bits)
+        return Power(steps.let("exp_shifted", steps.from_bits(bits)), n)
     shifted = steps.let("exp_shifted", product + steps.const(steps.form.magic))
     return Power(shifted, steps.let("exp_n", shifted - steps.const(steps.form.magic)))
 

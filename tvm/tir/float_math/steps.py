@@ -54,15 +54,18 @@ class Steps:
     """Values computed one after another, each once; `result` puts the names around the last.
 
     `can_scale` says that the CPU multiplies by powers of two (`tir.ldexp`) in one instruction,
-    `can_branch` that the backend can leave out the computation of a vector.
+    `can_branch` that the backend can leave out the computation of a vector, `sums_move` that a
+    compiler may take x + m - m, which rounds, for x.
     """
 
     def __init__(
-        self, dtype: DataType, *, can_scale: bool = False, can_branch: bool = False
-    ) -> None:
+        self, dtype: DataType, *, can_scale: bool = False, can_branch: bool = False,
+        sums_move: bool = False,
+    ) -> None:  # fmt: skip
         self.dtype: Final = dtype
         self.can_scale: Final = can_scale
         self.can_branch: Final = can_branch and not dtype.is_scalable
+        self.sums_move: Final = sums_move
         self.form: Final = DOUBLE if dtype.bits == 64 else SINGLE
         self.wide: Final = dtype.bits == 64
         self._named: list[tuple[Var, PrimExpr]] = []
