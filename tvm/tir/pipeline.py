@@ -16,6 +16,7 @@ from tvm.target.target import Target
 from . import transform as t
 from .transform.guard_empty_results import GuardEmptyResults
 from .transform.legalize_narrow_floats import LegalizeNarrowFloats
+from .transform.lower_workspaces import LowerWorkspaces
 from .transform.make_packed_api import MakeCheckedPackedAPI
 from .transform.outline_parallel_loops import OutlineParallelLoops
 
@@ -114,7 +115,10 @@ def finalize_host_passes() -> list[Pass]:
 
 def host_code_passes() -> list[Pass]:
     """What all code for a host has in common; functions that have been here stay as they are."""
-    return [OutlineParallelLoops()]  # last: what a body uses from around it is known
+    return [
+        OutlineParallelLoops(),  # after all that changes what a body uses from around it
+        LowerWorkspaces(),  # of each function of its own
+    ]
 
 
 def finalize_device_passes() -> list[Pass]:

@@ -32,20 +32,23 @@ def test_small_scratch_memory_is_on_the_stack_and_large_is_not() -> None:
     large = scratch(100_000)
     assert "float* temp = (float*)TVMBackendAllocWorkspace(1, 0, " in large
     assert large.count("TVMBackendFreeWorkspace(1, 0, temp);") == 1
+    assert "if (is_null(temp)) {\n    return -1;\n  }" in large
 
 
 def test_memory_is_given_back_when_the_function_fails() -> None:
     check = s.AssertStmt(e.EQ(i32(0), i32(1)), e.StringImm("no"), s.Evaluate(i32(0)))
     text = scratch(100_000, check)
-    assert "{ TVMBackendFreeWorkspace(1, 0, temp); return -1; }" in text
+    assert '    raise_error("TVMError",\n        "no");\n    goto fail;\n' in text
+    given_back = "(void)TVMBackendFreeWorkspace(1, 0, temp);"
+    assert f"  if (0) {{\n    fail:\n    {given_back}\n    return -1;\n  }}\n" in text
 
 
 def test_memory_is_given_back_before_a_jump() -> None:
     i = e.Var("i", "int32")
     temp = decl_buffer((100_000,), "float32", "temp")
-    leave = s.Allocate(temp.data, "float32", [i32(100_000)], TRUE,
+    out = decl_buffer((4,), "int32", "out")
+    leave = s.Allocate(temp.data, "float32", [e.BufferLoad(out, [i])], TRUE,
                        s.Evaluate(builtin.break_loop()))  # fmt: skip
-    out = decl_buffer((4,), "float32", "out")
     text = text_of(kernel([out], s.For(i, 0, 4, s.ForKind.SERIAL, leave)))
     assert "TVMBackendFreeWorkspace(1, 0, temp);\n    break;" in text
 

@@ -26,7 +26,7 @@ from tvm.tir.transform import BindTarget
 pytestmark = pytest.mark.pure
 
 A = decl_buffer((8,), "float32", "A")
-I = e.Var("i", "int32")
+I, EXTENT = e.Var("i", "int32"), e.Var("n", "int32")
 NOTHING = s.Evaluate(e.IntImm("int32", 0))
 
 
@@ -49,6 +49,9 @@ FAULTS = {
     "buffer B with 2 indices": store(e.FloatImm("float32", 1.0), 1, 2),
     "variable i, which is not defined": s.BufferStore(A, e.FloatImm("float32", 0.0), [I]),
     "loop i of kind thread_binding": loop(s.ForKind.THREAD_BINDING),
+    "memory T of a size that is not constant": s.Allocate(
+        decl_buffer((1,), "float32", "T").data, "float32", [2 * EXTENT], True, NOTHING
+    ),
     "parallel loop i": loop(s.ForKind.PARALLEL),
     "a compute scope": s.AttrStmt(e.IntImm("int32", 0), "compute_scope", "main", NOTHING),
     "a value of bfloat16": store(e.FloatImm("bfloat16", 1.0)),
@@ -63,7 +66,7 @@ FAULTS = {
 
 def module(body: s.Stmt, target: str | None = "llvm") -> IRModule:
     attrs = {} if target is None else {"target": Target(target)}
-    return IRModule({"main": PrimFunc([A.data], body, attrs=attrs)})
+    return IRModule({"main": PrimFunc([A.data, EXTENT], body, attrs=attrs)})
 
 
 @pytest.mark.parametrize("found", FAULTS)

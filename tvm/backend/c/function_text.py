@@ -60,7 +60,10 @@ class FunctionText(Lines):
     def stack(self, kind: str, hint: str, count: int | str) -> str:
         """Declare an array whose length may be known only when it runs; its name."""
         name = self.fresh(hint)
-        self.line(f"{kind} {name}[{count}];")
+        if isinstance(count, int):
+            self.line(f"{kind} {name}[{count}];")
+        else:  # no jump may enter the scope of an array of such a length
+            self.line(f"{kind}* {name} = __builtin_alloca(sizeof({kind}) * ({count}));")
         return name
 
     @contextmanager

@@ -252,15 +252,6 @@ static int32_t tvm_rt_array_new(void* items, int32_t count, void* result) {
 }
 """, ("call_packed",))
 
-_helper("drop_object", """
-extern int32_t TVMFFIObjectDecRef(void* object);
-/* Give up the object in a TVMFFIAny, and leave None there. */
-static void drop_object(void* place) {
-  TVMFFIObjectDecRef(((TVMFFIAny*)place)->v_ptr);
-  memset(place, 0, sizeof(TVMFFIAny));
-}
-""", ("TVMFFIAny",), ("string.h",))
-
 # --- parallel loops ---
 
 _helper("TVMParallelEnv", "typedef struct { void* sync; int32_t num_task; } TVMParallelEnv;")

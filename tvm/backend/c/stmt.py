@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import ClassVar, NamedTuple
+from dataclasses import dataclass
+from typing import ClassVar
 
 from tvm.backend.c_family.code import ADD, ATOM, UNARY, Code
 from tvm.backend.c_family.expr import Rule
 from tvm.backend.operands import require_run_once
-from tvm.backend.stack_memory import StackMemory
 from tvm.error import CheckError, message
 from tvm.ir.expr import PrimExpr
 from tvm.ir.op import Op
@@ -23,9 +23,9 @@ from tvm.support.dtype import DataType
 from tvm.tir import expr as e
 from tvm.tir import stmt as s
 from tvm.tir.functor import StmtExprMutator, walk
-from tvm.tir.op.extent import allocated_bytes
-from tvm.tir.transform.outline_parallel_loops import is_tensor_data
-from tvm.tir.transform.result_tensors import DROPPED_ON_FAILURE
+from tvm.tir.transform.lower_workspaces import ON_FAILURE
+from tvm.tir.transform.outline_parallel_loops import is_own_memory
+from tvm.tir.transform.stack_memory import checked_stack_bytes
 
 from .constants import constant_text
 from .expr import ExprEmitter, has_effects, is_text
@@ -36,16 +36,12 @@ from .types import element_bytes, memory_type, string_literal, value_type
 _ERROR_KIND = re.compile(r"([A-Z]\w*Error): ")
 
 
-class HeldObject(str):
-    """The place of a TVMFFIAny whose object a failure gives up, and success does not."""
+@dataclass
+class Failure:
+    """What is to be done where something fails, and then what is around it."""
 
-    __slots__ = ()
-
-
-class Loop(NamedTuple):
-    """A loop that jumps leave, and how many workspaces were held when it began."""
-
-    workspaces: int
+    outer: Failure | None
+    label: str | None = None  # of the lines that do it, once something jumps there
 
 
 class StmtEmitter(ExprEmitter):
@@ -56,9 +52,8 @@ class StmtEmitter(ExprEmitter):
     def __init__(self, out: FunctionText) -> None:
         super().__init__(out)
         self.roots: set[e.Var] = set()  # pointers that nothing else in scope points into
-        self._loops: list[Loop] = []
-        self._workspaces: list[str] = []
-        self._stack = StackMemory()
+        self._loops = 0  # around the statement at hand
+        self._failure: Failure | None = None
         self._returned = False
 
     def begin_statement(self) -> None:
@@ -74,13 +69,7 @@ class StmtEmitter(ExprEmitter):
 
     def leave(self, value: Code | None) -> None:
         """Return from the function."""
-        result = self.out.signature.result
-        places = [p for p in self._workspaces if not isinstance(p, HeldObject)]
-        if value is not None and places and value.level != ATOM:
-            value = self.held(result, value)
-        for place in reversed(places):
-            self.out.line(f"{self._free(place)};")
-        if result == "void":
+        if self.out.signature.result == "void":
             self.out.line("return;")
         else:
             self.out.line(f"return {'0' if value is None else value};")
@@ -88,16 +77,12 @@ class StmtEmitter(ExprEmitter):
 
     def failure(self) -> str:
         """A statement that returns a failure."""
+        if self._failure is not None:
+            self._failure.label = self._failure.label or self.out.fresh("fail")
+            return f"goto {self._failure.label};"
         signature = self.out.signature
         status = "-1" if signature.fallible else "" if signature.result == "void" else "0"
-        frees = " ".join(f"{self._free(place)};" for place in reversed(self._workspaces))
-        leave = f"return {status};".replace(" ;", ";")
-        return f"{{ {frees} {leave} }}" if frees else leave
-
-    def _free(self, place: str) -> str:
-        if isinstance(place, HeldObject):
-            return f"{self.module.need('drop_object')}({place})"
-        return f"{self.module.need('TVMBackendFreeWorkspace')}(1, 0, {place})"
+        return f"return {status};".replace(" ;", ";")
 
     def check(self, call: str) -> None:
         """Call a function with a status; its failure is passed on."""
@@ -190,7 +175,7 @@ class StmtEmitter(ExprEmitter):
         self._in_order = before or _nested_effects(op.value)
         self.let(op.var, op.value)
         self._in_order = before
-        if op.var.dtype.is_handle and is_tensor_data(op.value):
+        if is_own_memory(op.value):
             self.roots.add(op.var)
         self._work.append(op.body)
 
@@ -210,15 +195,30 @@ class StmtEmitter(ExprEmitter):
             return
         if op.attr_key == "volatile_scope" and isinstance(op.node, e.Var):
             self.volatile.add(op.node)
-        if op.attr_key == DROPPED_ON_FAILURE:
-            self._workspaces.append(HeldObject(self.value(op.value)))
-            self._work += [self._let_go, op.body]
+        if op.attr_key == ON_FAILURE:
+            self._on_failure(op)
             return
         self._work.append(op.body)
 
-    def _let_go(self) -> None:
-        """What was held is no longer given up."""
-        self._workspaces.pop()
+    def _on_failure(self, op: s.AttrStmt) -> None:
+        """The body, and behind it what failures within it jump to."""
+        assert isinstance(op.value, e.Call), "a tuple of calls"
+        calls, failure = op.value.args, Failure(self._failure)
+        self._failure = failure
+
+        def close() -> None:
+            self._failure = failure.outer
+            if failure.label is None:
+                return
+            self.out.open("if (0) {")
+            self.out.line(f"{failure.label}:")
+            for call in calls:
+                self.evaluate(call)
+            self.out.line(self.failure())
+            self.out.close()
+            self._returned = False
+
+        self._work += [close, op.body]
 
     def run_once(self, op: s.AttrStmt) -> None:
         """Only the first call of the function, of all threads, does what is inside."""
@@ -231,7 +231,7 @@ class StmtEmitter(ExprEmitter):
     def visit_assert_stmt_(self, op: s.AssertStmt) -> None:
         fails = self._negated(op.condition)
         before, call = self._set_error(op.message)
-        direct = self.out.signature.fallible and not self._workspaces
+        direct = self.out.signature.fallible and self._failure is None
         self.out.open(f"if ({fails}) {{")
         for line in (*before, ("return " if direct else "") + call[0], *call[1:]):
             self.out.line(line)
@@ -296,11 +296,11 @@ class StmtEmitter(ExprEmitter):
             out.line(f"if (!{holds.at(ATOM)}) break;")
         else:
             out.open(f"while ({holds}) {{")
-        self._loops.append(Loop(len(self._workspaces)))
+        self._loops += 1
         self._work += [self._end_loop, op.body]
 
     def _end_loop(self) -> None:
-        self._loops.pop()
+        self._loops -= 1
         self.out.close()
 
     def visit_for_(self, op: s.For) -> None:
@@ -340,54 +340,24 @@ class StmtEmitter(ExprEmitter):
         name = out.fresh(op.loop_var.name)
         self.values[op.loop_var] = Code(name)
         out.open(f"for ({kind} {name} = {start}; {name} < {stop.at(ADD)}; ++{name}) {{")
-        self._loops.append(Loop(len(self._workspaces)))
+        self._loops += 1
         self._work += [self._end_loop, op.body]
 
     def jump(self, how: str) -> str:
         if not self._loops:
             raise CheckError("break_loop and continue_loop need a serial loop around them")
-        for place in reversed(self._workspaces[self._loops[-1].workspaces :]):
-            self.out.line(f"{self._free(place)};")
         self.out.line(how + ";")
         return ""
 
     # --- memory ---
 
     def visit_allocate_(self, op: s.Allocate) -> None:
-        unit = element_bytes(op.dtype.element_of())
-        size = self._stack.take(op, unit)
-        kind = memory_type(op.dtype.element_of())
+        size, kind = checked_stack_bytes(op, self.name), memory_type(op.dtype.element_of())
+        count = max(size // element_bytes(op.dtype.element_of()), 1)
+        self.values[op.buffer_var] = Code(self.out.array(kind, op.buffer_var.name, count, 64))
         self.roots.add(op.buffer_var)
         self.pointees[op.buffer_var] = kind
-        if size is not None:
-            count = max(size // unit, 1)
-            name = self.out.array(kind, op.buffer_var.name, count, 64)
-            self.values[op.buffer_var] = Code(name)
-            self._work.append(op.body)
-            return
-        place = self._workspace(op, kind)
-        self.values[op.buffer_var] = Code(place)
-        self._workspaces.append(place)
-
-        def close() -> None:
-            self._workspaces.pop()
-            if not self._returned:
-                self.out.line(f"{self._free(place)};")
-
-        self._work += [close, op.body]
-
-    def _workspace(self, op: s.Allocate, kind: str) -> str:
-        """Memory from the heap."""
-        unit = element_bytes(op.dtype.element_of()) * op.dtype.lanes
-        size = self.value(allocated_bytes(unit, op.extents))
-        call = self.module.need("TVMBackendAllocWorkspace")
-        hints = f"{op.dtype.type_code}, {op.dtype.bits}"
-        place = self.out.declare(
-            f"{kind}*", op.buffer_var.name, f"({kind}*){call}(1, 0, {size}, {hints})"
-        )
-        self.out.read(place)
-        self.out.line(f"if ({place} == NULL) {self.failure()}")
-        return place
+        self._work.append(op.body)
 
     def visit_allocate_const_(self, op: s.AllocateConst) -> None:
         if op.data is None:

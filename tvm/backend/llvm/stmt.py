@@ -8,11 +8,11 @@ that closes what the visit opened).
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Container
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from tvm.backend.operands import require_run_once
-from tvm.backend.stack_memory import StackMemory, stack_bytes
 from tvm.error import CheckError, message
 from tvm.ir.expr import GlobalVar, PrimExpr
 from tvm.ir.op import Op
@@ -21,11 +21,15 @@ from tvm.ir.type import PrimType
 from tvm.support.dtype import DataType
 from tvm.tir import expr as e
 from tvm.tir import stmt as s
-from tvm.tir.functor import children, walk
+from tvm.tir.functor import walk
 from tvm.tir.op import arith as ops
-from tvm.tir.op.extent import allocated_bytes
-from tvm.tir.transform.outline_parallel_loops import MOST_ITERATIONS, is_tensor_data
-from tvm.tir.transform.result_tensors import DROPPED_ON_FAILURE
+from tvm.tir.transform.lower_workspaces import ON_FAILURE
+from tvm.tir.transform.outline_parallel_loops import (
+    MOST_ITERATIONS,
+    is_own_memory,
+    is_tensor_data,
+)
+from tvm.tir.transform.stack_memory import checked_stack_bytes
 
 from .debug import DebugPlaces
 from .expr import INT64, ExprEmitter
@@ -37,16 +41,9 @@ from .polls import Polls
 from .types import element_bytes, memory_element, quoted, value_type
 
 MESSAGE_BYTES: Final = 1024  # of an error's text with values in it; more is cut off
-_DEVICE_CPU: Final = 1
 _ERROR_KIND = re.compile(r"([A-Z]\w*Error): ")
 
 Work = s.Stmt | Callable[[], None]
-
-
-class HeldObject(str):
-    """The place of a TVMFFIAny whose object a failure gives up, and success does not."""
-
-    __slots__ = ()
 
 
 _BITWISE: Final = frozenset(
@@ -65,6 +62,15 @@ class Loop(NamedTuple):
     exit_label: str
 
 
+@dataclass
+class Failure:
+    """What is to be done where something fails, and then what is around it; none: to return."""
+
+    calls: tuple[PrimExpr, ...] = ()
+    outer: Failure | None = None
+    label: str | None = None  # of the block that does it, once something jumps there
+
+
 class StmtEmitter(MemoryEmitter):
     """Turns the body of a function into blocks and instructions."""
 
@@ -74,10 +80,8 @@ class StmtEmitter(MemoryEmitter):
         self.debug_node = ""
         self._work: list[Work] = []
         self._loops: list[Loop] = []
-        self._workspaces: list[str] = []
-        self._stack = StackMemory()
-        self._ahead: set[e.Var] = set()  # memory that was taken before the loops around it
-        self._failures: dict[tuple[str, ...], str] = {}
+        self._failure = Failure()
+        self._failures: list[Failure] = []  # those that something jumps to
         self._message: str | None = None
         self.polls = Polls(self, out.signature.name)
         self.guards = Guards(self)
@@ -119,21 +123,21 @@ class StmtEmitter(MemoryEmitter):
         """End the function: success, then the blocks that failures go to."""
         self.guards.check(self.polls.kernel)
         self.return_value("0" if self.out.signature.fallible else None)
-        for workspaces, label in self._failures.items():
-            self.out.begin(label)
-            self._free(workspaces)
-            self._drop([place for place in workspaces if isinstance(place, HeldObject)])
-            self._leave("-1")
+        for failure in self._failures:  # which grow by those around them
+            assert failure.label is not None, "something jumps there"
+            self.out.begin(failure.label)
+            for call in failure.calls:
+                self.visit_data(call)
+            if failure.outer is None:
+                self.return_value("-1")
+            else:
+                self.out.line(f"br label %{self._label(failure.outer)}")
         self.out.finish()
 
     # --- leaving and failing ---
 
     def return_value(self, value: str | None) -> None:
         """Return from the function."""
-        self._free(tuple(self._workspaces))
-        self._leave(value)
-
-    def _leave(self, value: str | None) -> None:
         result = self.out.signature.result
         if result == "void":
             self.out.line("ret void")
@@ -144,12 +148,13 @@ class StmtEmitter(MemoryEmitter):
 
     def fail_label(self) -> str:
         """The block that returns a failure from here."""
-        key = tuple(self._workspaces)
-        label = self._failures.get(key)
-        if label is None:
-            label = self.out.label("fail")
-            self._failures[key] = label
-        return label
+        return self._label(self._failure)
+
+    def _label(self, failure: Failure) -> str:
+        if failure.label is None:
+            failure.label = self.out.label("fail")
+            self._failures.append(failure)
+        return failure.label
 
     def check(self, status: str) -> None:
         """Go on if `status` is zero, else return the failure."""
@@ -179,8 +184,9 @@ class StmtEmitter(MemoryEmitter):
 
     def visit_let_stmt_(self, op: s.LetStmt) -> None:
         self.values[op.var] = self.visit_data(op.value)
-        if op.var.dtype.is_handle and is_tensor_data(op.value):
+        if is_tensor_data(op.value):
             self._assume_aligned(op.var)
+        if is_own_memory(op.value):
             self.guards.name(self.values[op.var], op.var.name)
         self._work.append(op.body)
 
@@ -215,15 +221,19 @@ class StmtEmitter(MemoryEmitter):
         if op.attr_key == "coproc_uop_scope":
             self.run_once(op)
             return
-        if op.attr_key == DROPPED_ON_FAILURE:
-            self._workspaces.append(HeldObject(self.visit_data(op.value)))
-            self._work += [self._let_go, op.body]
+        if op.attr_key == ON_FAILURE:
+            self._on_failure(op)
             return
         self._work.append(op.body)
 
-    def _let_go(self) -> None:
-        """What was held is no longer given up."""
-        self._workspaces.pop()
+    def _on_failure(self, op: s.AttrStmt) -> None:
+        assert isinstance(op.value, e.Call), "a tuple of calls"
+        outer, self._failure = self._failure, Failure(op.value.args, self._failure)
+
+        def close() -> None:
+            self._failure = outer
+
+        self._work += [close, op.body]
 
     def run_once(self, op: s.AttrStmt) -> None:
         """Only the first call of the function, of all threads, does what is inside."""
@@ -354,8 +364,6 @@ class StmtEmitter(MemoryEmitter):
                     legal="serial, parallel, vectorized and unrolled loops",
                 )
             )
-        if not self._loops:
-            self.take_ahead(op)
         start = self.visit_index(op.min)
         extent = self.visit_index(op.extent)
         kind = value_type(op.loop_var.dtype)
@@ -369,7 +377,8 @@ class StmtEmitter(MemoryEmitter):
         """Run the body for loop_var in [start, stop); `extent` is the count where it is known."""
         if extent is not None and extent <= 0:
             return
-        most = extent if extent is not None else op.annotations.get(MOST_ITERATIONS)
+        told = op.annotations.get(MOST_ITERATIONS)
+        most = int(told) if isinstance(told, (int, e.IntImm)) else extent
         piece = self.polls.cut(op, most, len(self._loops))
         if piece is not None:
             self._cut_loop(op, start, stop, piece)
@@ -494,76 +503,10 @@ class StmtEmitter(MemoryEmitter):
     # --- memory ---
 
     def visit_allocate_(self, op: s.Allocate) -> None:
-        if op.buffer_var in self._ahead:
-            self._work.append(op.body)
-            return
-        size = None if self.guards.is_on else self._stack.take(op, element_bytes(op.dtype))
-        if size is not None:
-            kind = memory_element(op.dtype)
-            count = max(size // element_bytes(op.dtype), 1)
-            self.values[op.buffer_var] = self.out.alloca(kind, count, 64, op.buffer_var.name)
-            self._work.append(op.body)
-            return
-        self._hold(op)
+        size = checked_stack_bytes(op, self.out.signature.name)
+        kind, count = memory_element(op.dtype), max(size // element_bytes(op.dtype), 1)
+        self.values[op.buffer_var] = self.out.alloca(kind, count, 64, op.buffer_var.name)
         self._work.append(op.body)
-
-    def take_ahead(self, loop: s.For) -> None:
-        """Take memory of the pool that is needed in a loop before it, once for all rounds.
-
-        A loop that has no round may have sizes below zero.
-        """
-        for op in _workspaces_in(loop.body, self.values):
-            self._ahead.add(op.buffer_var)
-            self._hold(op)
-
-    def _hold(self, op: s.Allocate) -> None:
-        """Take memory from the pool of scratch memory until what follows on the stack is done."""
-        place = self._workspace(op)
-        self.values[op.buffer_var] = place
-        self._workspaces.append(place)
-
-        def close() -> None:
-            self._workspaces.pop()
-            self._free((place,))
-
-        self._work.append(close)
-
-    def _workspace(self, op: s.Allocate) -> str:
-        """Memory from the runtime's pool of scratch memory."""
-        extents = [
-            ops.max_of(extent, ops.const(0, extent.dtype))
-            if op.buffer_var in self._ahead and not isinstance(extent, e.IntImm)
-            else extent
-            for extent in op.extents
-        ]
-        unit = element_bytes(op.dtype) * op.dtype.lanes
-        size = self.as_int64(allocated_bytes(unit, extents))
-        callee = self.module.declare(
-            "TVMBackendAllocWorkspace", "noalias ptr", "i32, i32, i64, i32, i32"
-        )
-        hint = f"i32 {op.dtype.type_code}, i32 {op.dtype.bits}"
-        given = f"i32 {_DEVICE_CPU}, i32 0, i64 {size}, {hint}"
-        place = self.out.temp(f"call noalias ptr {callee}({given})")
-        bad = self.out.temp(f"icmp eq ptr {place}, null")
-        ok = self.out.label("ok")
-        self.out.line(f"br i1 {bad}, label %{self.fail_label()}, label %{ok}{self.unlikely()}")
-        self.out.begin(ok)
-        self.guards.name(place, op.buffer_var.name)
-        return place
-
-    def _drop(self, places: list[HeldObject]) -> None:
-        """Give objects up, and leave None in their places."""
-        for place in reversed(places):
-            field = self.out.temp(f"getelementptr i8, ptr {place}, i64 8")
-            handle = self.out.temp(f"load ptr, ptr {field}, align 8")
-            callee = self.module.declare("TVMFFIObjectDecRef", "i32", "ptr")
-            self.out.temp(f"call i32 {callee}(ptr {handle})")
-            self.out.line(f"store i64 0, ptr {place}, align 8")
-
-    def _free(self, workspaces: tuple[str, ...]) -> None:
-        for place in reversed([w for w in workspaces if not isinstance(w, HeldObject)]):
-            callee = self.module.declare("TVMBackendFreeWorkspace", "i32", "i32, i32, ptr")
-            self.out.temp(f"call i32 {callee}(i32 {_DEVICE_CPU}, i32 0, ptr {place})")
 
     def visit_allocate_const_(self, op: s.AllocateConst) -> None:
         if op.data is None:
@@ -620,37 +563,6 @@ class StmtEmitter(MemoryEmitter):
                 self.guards.check(name)
                 self.polls.after_call()
         return result
-
-
-def _workspaces_in(
-    body: s.Stmt, known: Container[e.Var]
-) -> list[s.Allocate]:
-    """The allocations of the pool in a body whose sizes are known before it runs."""
-    found: list[s.Allocate] = []
-    stack: list[object] = [body]
-    while stack:
-        node = stack.pop()
-        if isinstance(node, s.Allocate) and stack_bytes(node, element_bytes(node.dtype)) is None:
-            sizes = [*node.extents, node.condition]
-            if all(_is_known(size, known) for size in sizes):
-                found.append(node)
-        if isinstance(node, s.Stmt):
-            stack += [child for child in reversed(children(node)) if isinstance(child, s.Stmt)]
-    return found
-
-
-def _is_known(size: PrimExpr, known: Container[e.Var]) -> bool:
-    """Whether a size can be computed ahead: sums, products and quotients by numbers."""
-    for node in walk(size):
-        if isinstance(node, e.Var):
-            if node not in known:
-                return False
-        elif isinstance(node, (e.Div, e.Mod, e.FloorDiv, e.FloorMod)):
-            if not isinstance(node.b, e.IntImm) or node.b.value <= 0:
-                return False
-        elif not isinstance(node, (e.IntImm, e.BinaryOpExpr, e.Cast)):
-            return False
-    return True
 
 
 def _is_element_by_element(node: object) -> bool:

@@ -6,6 +6,9 @@ A function for a backend
 - is made of allocations, lets, loops, branches, asserts, stores, evaluated calls and attributes,
   without blocks; loops are serial, or to be unrolled or vectorized by whoever compiles the code
   (which may leave them); in a kernel they may be parallel, and the thread runs them alone;
+- on a host allocates what the stack has room for, in constant sizes; other memory it takes and
+  gives back by calls, and an attribute `tir.on_failure` says what is to be done where one in its
+  body fails;
 - reads and writes flat buffers, with one index, in allocations or behind pointers;
 - has values of types that its target has: bool, integers of at most 64 bits, floats, addresses,
   and vectors of them;
@@ -108,6 +111,10 @@ def _faults_of(
             yield f"threads in a function for {target.kind}", "functions after tir.SplitHostDevice"
         elif node.attr_key == "compute_scope":
             yield "a compute scope", "functions after tir.OutlineParallelLoops"
+    elif isinstance(node, s.Allocate):
+        if not target.kind.is_gpu and not all(isinstance(x, e.IntImm) for x in node.extents):
+            found = f"memory {node.buffer_var.name} of a size that is not constant"
+            yield found, "functions after tir.LowerWorkspaces"
     elif isinstance(node, s.AllocateConst):
         if node.data is None:
             place = f"constant {node.buffer_var.name} without data"

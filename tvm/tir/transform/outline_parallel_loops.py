@@ -41,6 +41,7 @@ from tvm.tir.op import arith as ops
 from tvm.tir.op import builtin
 from tvm.tir.struct_field import StructField
 
+from .lower_workspaces import takes_workspace
 from .words_used import words_used
 
 # Attributes of functions that were cut out of others:
@@ -102,7 +103,7 @@ class _Outliner(StmtExprMutator):
         return super().visit_allocate_(op)
 
     def visit_let_stmt_(self, op: s.LetStmt) -> s.Stmt:
-        if is_tensor_data(op.value):
+        if is_own_memory(op.value):
             self._own.add(op.var)
         return super().visit_let_stmt_(op)
 
@@ -206,6 +207,11 @@ def aliased_params(func: PrimFunc) -> set[int]:
     """The numbers of the parameters whose memory others point into, too."""
     found: Any = func.attrs.get(MAY_ALIAS, ())
     return {int(number) for number in found}
+
+
+def is_own_memory(value: PrimExpr) -> bool:
+    """True for memory that is known to be apart: of tensor arguments, and workspaces."""
+    return takes_workspace(value) or is_tensor_data(value)
 
 
 def is_tensor_data(value: PrimExpr) -> bool:

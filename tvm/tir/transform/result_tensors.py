@@ -3,7 +3,7 @@
 A function with the attribute `tir.num_results = k` is called without its last k parameters. Their
 tensors are made at entry, with the shapes that the other arguments give, and returned: one as
 itself, several as an array (and one, if `tir.results_in_array` says so). If the body fails, they
-are given up (`DROPPED_ON_FAILURE`).
+are given up (`ON_FAILURE`).
 
     __tvm_ffi_main(x)  ->  shape = (n, 10); tvm_rt_tensor_new(shape, ..., result); body
 """
@@ -20,11 +20,11 @@ from tvm.tir.op import arith as ops
 from tvm.tir.op import builtin
 from tvm.tir.struct_field import TENSOR_OBJECT_HEADER_BYTES, StructField
 
+from .lower_workspaces import ON_FAILURE
+
 ATTRIBUTE = "tir.num_results"
 # Whether the results come in an array, however many there are: of a tuple of one
 IN_ARRAY = "tir.results_in_array"
-# On an AttrStmt whose value is the address of a TVMFFIAny: a failure inside gives its object up.
-DROPPED_ON_FAILURE = "tir.dropped_on_failure"
 HANDLE = DataType("handle")
 
 
@@ -78,8 +78,12 @@ def _made(buffer: Buffer, slots: e.Var, index: int, body: s.Stmt) -> s.Stmt:
         _set(shape, i, StructField.INT64_ELEMENT, ops.cast(extent, "int64"))
         for i, extent in enumerate(buffer.shape)
     ]
+    drop = builtin.tvm_tuple(
+        builtin.call_extern("int32", "TVMFFIObjectDecRef", handle),
+        builtin.tvm_struct_set(slots, index, int(StructField.ANY_TYPE_INDEX), 0),
+    )
     held = s.AttrStmt(
-        e.StringImm(buffer.name), DROPPED_ON_FAILURE, slot, s.LetStmt(buffer.data, typed, body)
+        e.StringImm(buffer.name), ON_FAILURE, drop, s.LetStmt(buffer.data, typed, body)
     )
     inner = s.SeqStmt.flatten(extents, _checked(make), held)
     room = builtin.tvm_stack_alloca("shape", max(1, len(buffer.shape)))

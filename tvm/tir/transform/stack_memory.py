@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
+from tvm.error import CheckError, message
+from tvm.support.dtype import DataType
 from tvm.tir import expr as e
 from tvm.tir import stmt as s
 
@@ -13,9 +15,14 @@ LOCAL_BYTES: Final = 65536  # the same for scope "local": meant to become regist
 TOTAL_BYTES: Final = 262144
 
 
-def constant_bytes(op: s.Allocate, unit: int) -> int | None:
-    """The size of an allocation of lanes of `unit` bytes, if it is known."""
-    size = unit * op.dtype.lanes
+def lane_bytes(dtype: DataType) -> int:
+    """Bytes of one lane in memory: a power of two."""
+    return max(8, 1 << (dtype.bits - 1).bit_length()) // 8
+
+
+def constant_bytes(op: s.Allocate) -> int | None:
+    """The size of an allocation, if it is known."""
+    size = lane_bytes(op.dtype) * op.dtype.lanes
     for extent in op.extents:
         if not isinstance(extent, e.IntImm):
             return None
@@ -23,12 +30,27 @@ def constant_bytes(op: s.Allocate, unit: int) -> int | None:
     return size
 
 
-def stack_bytes(op: s.Allocate, unit: int) -> int | None:
+def stack_bytes(op: s.Allocate) -> int | None:
     """The size of an allocation if it is known, and small enough for the stack."""
-    size = constant_bytes(op, unit)
+    size = constant_bytes(op)
     scope = getattr(op.buffer_var.type_annotation, "storage_scope", "global")
     limit = LOCAL_BYTES if scope == "local" else PIECE_BYTES
     return size if size is not None and size <= limit else None
+
+
+def checked_stack_bytes(op: s.Allocate, where: str) -> int:
+    """The size of an allocation in the function `where`, for which code is written."""
+    size = constant_bytes(op)
+    if size is None:
+        raise CheckError(
+            message(
+                f"code for scratch memory {op.buffer_var.name}",
+                found=f"{' x '.join(map(str, op.extents))} elements on the stack",
+                where=f"function {where}",
+                legal="constant sizes; tir.LowerWorkspaces takes other memory from a pool",
+            )
+        )
+    return size
 
 
 class StackMemory:
@@ -37,9 +59,9 @@ class StackMemory:
     def __init__(self) -> None:
         self._left = TOTAL_BYTES
 
-    def take(self, op: s.Allocate, unit: int) -> int | None:
+    def take(self, op: s.Allocate) -> int | None:
         """The bytes that an allocation takes on the stack; None if it goes elsewhere."""
-        size = stack_bytes(op, unit)
+        size = stack_bytes(op)
         if size is None or size > self._left:
             return None
         self._left -= size

@@ -7,33 +7,35 @@ import pytest
 
 from tests.backend.llvm import kernel
 from tests.backend.llvm.kernel import i32, run
-from tvm.backend.stack_memory import LOCAL_BYTES, PIECE_BYTES, TOTAL_BYTES, StackMemory
 from tvm.tir import expr as e
 from tvm.tir import stmt as s
 from tvm.tir.buffer import Buffer, decl_buffer
+from tvm.tir.transform.stack_memory import LOCAL_BYTES, PIECE_BYTES, TOTAL_BYTES, StackMemory
 
 pytestmark = pytest.mark.cpu
 
 
-def allocation(extent: e.PrimExpr | int, scope: str = "global") -> s.Allocate:
-    data = decl_buffer((1,), "int8", "piece", scope=scope).data
-    return s.Allocate(data, "int8", [extent], True, s.Evaluate(i32(0)))
+def allocation(
+    extent: e.PrimExpr | int, scope: str = "global", dtype: str = "int8"
+) -> s.Allocate:
+    data = decl_buffer((1,), dtype, "piece", scope=scope).data
+    return s.Allocate(data, dtype, [extent], True, s.Evaluate(i32(0)))
 
 
 def test_pieces_are_small_and_of_known_size() -> None:
     stack = StackMemory()
-    assert stack.take(allocation(PIECE_BYTES), 1) == PIECE_BYTES
-    assert stack.take(allocation(PIECE_BYTES + 1), 1) is None
-    assert stack.take(allocation(PIECE_BYTES // 4 + 1), 4) is None
-    assert stack.take(allocation(LOCAL_BYTES, "local"), 1) == LOCAL_BYTES
-    assert stack.take(allocation(e.Var("n", "int32")), 1) is None
+    assert stack.take(allocation(PIECE_BYTES)) == PIECE_BYTES
+    assert stack.take(allocation(PIECE_BYTES + 1)) is None
+    assert stack.take(allocation(PIECE_BYTES // 4 + 1, dtype="float32")) is None
+    assert stack.take(allocation(LOCAL_BYTES, "local")) == LOCAL_BYTES
+    assert stack.take(allocation(e.Var("n", "int32"))) is None
 
 
 def test_all_pieces_together_are_bounded() -> None:
     stack = StackMemory()
-    pieces = [stack.take(allocation(PIECE_BYTES), 1) for _ in range(40)]
+    pieces = [stack.take(allocation(PIECE_BYTES)) for _ in range(40)]
     assert [p for p in pieces if p is not None] == [PIECE_BYTES] * (TOTAL_BYTES // PIECE_BYTES)
-    assert stack.take(allocation(0), 1) == 0
+    assert stack.take(allocation(0)) == 0
 
 
 @pytest.mark.parametrize(("target", "count"), [("llvm", 132), ("c", 20)])
