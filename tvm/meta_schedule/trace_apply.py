@@ -28,7 +28,6 @@ from .schedule_rule import AutoBind, AutoInline, ScheduleRule
 from .structure import is_spatial
 
 _THREADS = [32, 64, 128, 256, 512, 1024]
-_CPU_KINDS = ("llvm", "c", "hexagon")
 
 
 def schedule_using_anchor_trace(sch: Schedule, anchor_trace: Trace, target: Target) -> None:
@@ -68,8 +67,7 @@ def _inline_others(sch: Schedule, anchor_trace: Trace, target: Target) -> None:
 
 def _inline_rule(target: Target) -> AutoInline:
     """The rule by which the default space of a target inlines."""
-    kind = "llvm" if target.kind.name in ("llvm", "c") else target.kind.name
-    rules = ScheduleRule.create(kind if kind in ("llvm", "hexagon") else "cuda")
+    rules = ScheduleRule.create(target.kind.traits.tuning_rules or "cuda")
     return next(rule for rule in rules if isinstance(rule, AutoInline))
 
 
@@ -98,7 +96,7 @@ def _schedule_last(sch: Schedule, block: BlockRV, target: Target) -> None:
     makers = sch.get_producers(block)
     if len(makers) == 1 and is_spatial(sch.get(makers[0])):
         sch.reverse_compute_inline(block)  # into the stage that writes tiles back
-    elif target.kind.name in _CPU_KINDS:
+    elif "cpu" in target.kind.default_keys:
         sch.parallel(sch.fuse(*sch.get_loops(block)))
     else:
         threads = limit(target, "max_threads_per_block")

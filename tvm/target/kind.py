@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib.metadata import entry_points
 from typing import Any, Final
 
 from tvm.error import TargetError, message
 from tvm.ffi.object import Object
 from tvm.support.suggest import did_you_mean
+
+from . import gpu_tuning
+from .gpu_tuning import GpuTuning
 
 # Device types of the DLPack standard (dlpack.h, DLDeviceType).
 CPU, CUDA, OPENCL, VULKAN, METAL, ROCM, EXT_DEV, WEBGPU, HEXAGON = 1, 2, 4, 7, 8, 10, 12, 15, 16
@@ -53,6 +56,7 @@ class KindTraits:
     narrow_floats: Mapping[str, int] = field(default_factory=lambda: _HALF)
     narrow_functions: bool = True  # its library has exp and the like for them
     shuffles: Shuffles | None = None
+    gpu: GpuTuning = field(default_factory=GpuTuning)  # of GPUs: what schedule rules start from
     tuning_rules: str = ""  # the name of MetaSchedule's default rules; GPUs share those of CUDA
 
 
@@ -179,7 +183,10 @@ KINDS: Final[dict[str, TargetKind]] = {
             ("cuda", "gpu"),
             f"mcpu:string arch:string {_GPU_LIMITS}",
             {"thread_warp_size": 32, "max_num_threads": 1024},
-            traits=KindTraits(narrow_floats=_CUDA_FLOATS, shuffles=Shuffles(), tuning_rules="cuda"),
+            traits=KindTraits(
+                narrow_floats=_CUDA_FLOATS, shuffles=Shuffles(), gpu=gpu_tuning.CUDA,
+                tuning_rules="cuda",
+            ),
         ),
         TargetKind(
             "nvptx",
@@ -200,7 +207,9 @@ KINDS: Final[dict[str, TargetKind]] = {
                 "max_shared_memory_per_block": 65536,
                 "thread_warp_size": 64,
             },
-            traits=KindTraits(shuffles=Shuffles(whole_warps=True, words_only=True)),
+            traits=KindTraits(
+                shuffles=Shuffles(whole_warps=True, words_only=True), gpu=gpu_tuning.ROCM
+            ),
         ),
         TargetKind(
             "opencl",
@@ -218,6 +227,7 @@ KINDS: Final[dict[str, TargetKind]] = {
                 "max_function_args": 128,
                 "image_base_address_alignment": 64,
             },
+            traits=KindTraits(gpu=gpu_tuning.OPENCL),
         ),
         TargetKind(
             "metal",
@@ -231,7 +241,7 @@ KINDS: Final[dict[str, TargetKind]] = {
                 "thread_warp_size": 16,
                 "max_function_args": 31,
             },
-            traits=KindTraits(shuffles=Shuffles(masked=False)),
+            traits=KindTraits(shuffles=Shuffles(masked=False), gpu=gpu_tuning.METAL),
         ),
         TargetKind(
             "vulkan",
@@ -245,7 +255,7 @@ KINDS: Final[dict[str, TargetKind]] = {
                 "max_threads_per_block": 256,
                 "thread_warp_size": 1,
             },
-            traits=_WGSL,
+            traits=replace(_WGSL, gpu=gpu_tuning.VULKAN),
         ),
         TargetKind(
             "webgpu",

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Final
-
 from tvm.ir.expr import PrimExpr
 from tvm.support.dtype import DataType
+from tvm.target.gpu_tuning import gpu_tuning
 from tvm.target.target import Target
 from tvm.tir.expr import IntImm
 from tvm.tir.function import PrimFunc
@@ -38,12 +37,8 @@ def open_schedule(func: PrimFunc) -> Schedule:
 
 
 def max_threads_per_block(target: Target) -> int:
-    """How many threads a block of the target may have; by kind, if the target does not say."""
-    for name in ("max_threads_per_block", "max_num_threads"):
-        value = target.attrs.get(name)
-        if value is not None:
-            return int(value)
-    return 1024 if target.kind.name == "cuda" else 256
+    """How many threads a block of the target may have."""
+    return target.gpu.threads_per_block
 
 
 def suggest_threads_per_block(
@@ -53,7 +48,7 @@ def suggest_threads_per_block(
 
     Loops of known extent choose first, in order; the others share what is left.
     """
-    left = _BUDGETS.get(target.kind.name, 64)
+    left = gpu_tuning(target).threads
     extents = [loop.extent.value if isinstance(loop.extent, IntImm) else None for loop in loops]
     chosen = [1] * len(loops)
     for i in sorted(range(len(loops)), key=lambda i: extents[i] is None):
@@ -61,9 +56,6 @@ def suggest_threads_per_block(
         chosen[i] = _power_below(left, max_threads_for_dynamic_loop if extent is None else extent)
         left //= chosen[i]
     return chosen
-
-
-_BUDGETS: Final = {"cuda": 1024, "rocm": 256, "metal": 256, "opencl": 256}
 
 
 def _power_below(*limits: int) -> int:

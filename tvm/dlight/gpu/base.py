@@ -26,10 +26,3 @@ def unroll_within(sch: Schedule, loop: LoopRV, steps: int) -> None:
 def largest_divisor(number: int, candidates: Sequence[int]) -> int:
     """The largest of the candidates that divides the number; 1 if none does."""
     return max((c for c in candidates if number % c == 0), default=1)
-
-
-def is_adreno(target: Target) -> bool:
-    """True for OpenCL on a phone's GPU of Qualcomm."""
-    if target.kind.name != "opencl":
-        return False
-    return "android" in str(target.host) or "adreno" in str(target.attrs)

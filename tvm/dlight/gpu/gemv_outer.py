@@ -7,29 +7,14 @@ a few neighbouring results and sums alone. Both are for phones, whose vectors ar
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from tvm.dlight.analysis.common_analysis import BlockInfo
 from tvm.dlight.base import auto_vectorize, get_extent
+from tvm.target.gpu_tuning import OuterGemvTuning, gpu_tuning
 from tvm.target.target import Target
 from tvm.tir.buffer import Buffer
 from tvm.tir.schedule import BlockRV, LoopRV, Schedule
 
-from .base import is_adreno, unroll_within
-
-
-@dataclass(frozen=True)
-class _Config:
-    ts: int
-    tr: int
-    axes: tuple[str, str] = ("threadIdx.x", "threadIdx.y")
-    scale_pack: int = 4  # words that share a scale
-    word_pack: int = 8  # elements of a word
-    vec_c: int = 8
-    vector_shared: bool = False
-    vec_vector: int = 4
-    vector_tile: int = 1
-    unroll: int = 8
+from .base import unroll_within
 
 
 def by_words(
@@ -37,11 +22,8 @@ def by_words(
 ) -> Schedule | None:
     """Share each sum between threads; None where the target or the sizes do not suit."""
     _, rows, steps, packed = (get_extent(sch, loop) for loop in sch.get_loops(block))
-    if is_adreno(target):
-        config = _Config(64, 4)
-    elif target.kind.name == "metal":
-        config = _Config(4, 16, vec_c=1, vector_shared=False, unroll=256)
-    else:
+    config = gpu_tuning(target).outer_gemv
+    if config is None:
         return None
     whole = config.vector_tile * config.tr * config.scale_pack * config.word_pack
     if not isinstance(steps, int) or packed != 1 or steps % whole:
@@ -53,7 +35,7 @@ def by_words(
 
 
 class _Words:
-    def __init__(self, sch: Schedule, block: BlockRV, config: _Config) -> None:
+    def __init__(self, sch: Schedule, block: BlockRV, config: OuterGemvTuning) -> None:
         self.sch, self.block, self.config = sch, block, config
         self.tag_s, self.tag_r = config.axes
 
@@ -121,7 +103,7 @@ def by_columns(
     epilogue: BlockInfo | None,
 ) -> Schedule | None:
     """Let each thread sum for neighbouring results; only for phones."""
-    if not is_adreno(target):
+    if not gpu_tuning(target).on_phone:
         return None
     batch, rows, steps, packed = sch.get_loops(block)
     extent = get_extent(sch, rows)

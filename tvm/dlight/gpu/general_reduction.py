@@ -14,6 +14,7 @@ from tvm.arith import Analyzer
 from tvm.dlight.analysis.common_analysis import BlockInfo, normalize_prim_func
 from tvm.dlight.base import open_schedule, try_inline_contiguous_spatial
 from tvm.ir.expr import PrimExpr
+from tvm.target.gpu_tuning import gpu_tuning
 from tvm.target.target import Target
 from tvm.tir.analysis.reducer import reducer_of
 from tvm.tir.expr import IntImm, Var, as_expr
@@ -22,10 +23,6 @@ from tvm.tir.index_map import IndexMap
 from tvm.tir.schedule import LoopRV, Schedule
 
 from .base import GPUScheduleRule, unroll_within
-
-# threads, and how many statements may be unrolled
-_SIZES = {"cuda": (256, 256), "opencl": (256, 64)}
-_OTHERS = (64, 64)
 
 
 class GeneralReduction(GPUScheduleRule):
@@ -45,7 +42,7 @@ class GeneralReduction(GPUScheduleRule):
         reduced = len(kinds) - len(kinds.rstrip("R"))
         _align_last(sch, infos)
         loops = sch.get_loops(infos[-1].block_rv)
-        threads, steps = _SIZES.get(target.kind.name, _OTHERS)
+        threads, steps = gpu_tuning(target).reduction
         row = sch.fuse(*loops[:rows])
         sch.bind(row, "blockIdx.x")
         _over_threads(sch, loops[-1], threads, steps)

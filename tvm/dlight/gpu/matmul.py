@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from tvm.dlight.analysis.common_analysis import BlockInfo, IterInfo, get_root_block
 from tvm.dlight.base import open_schedule
+from tvm.target.gpu_tuning import SIMDGROUPS, TENSOR_CORES, ProductTiles, gpu_tuning
 from tvm.target.target import Target
 from tvm.tir.expr import IntImm, IterVar
 from tvm.tir.function import PrimFunc
 from tvm.tir.schedule import BlockRV, Schedule, ScheduleError
 from tvm.tir.stmt import Block
 
-from .base import GPUScheduleRule, is_adreno
+from .base import GPUScheduleRule
 from .einsum import (
     IterKind,
     IterTrait,
@@ -25,7 +26,6 @@ from .einsum import (
 )
 from .inline import auto_inline_consumer_chain, auto_inline_consumers, auto_inline_producers
 from .matmul_dequantize import sums_along_memory, with_dequantized_weights
-from .matmul_tiles import Config as _Config
 from .matmul_tiles import tile
 from .simdgroup import MetalMatmul
 from .tensor_core import MatmulInt8Tensorization, MatmulTensorization
@@ -75,20 +75,11 @@ def check_sm_version(arch: str) -> int:
 class Matmul(GPUScheduleRule):
     """Schedules functions of one product of matrices, with elementwise blocks around it."""
 
-    Config = _Config
+    Config = ProductTiles
 
-    def get_configs(self, target: Target) -> _Config:
+    def get_configs(self, target: Target) -> ProductTiles:
         """The tiles for a target."""
-        if target.kind.name in ("cuda", "rocm"):
-            return _Config(
-                block_size_x=8, block_size_y=16, micro_size_k=16, vector_size=2, storage_align=True
-            )
-        if is_adreno(target):
-            return _Config(
-                block_size_x=32, block_size_y=8, micro_size_x=8, micro_size_y=2, micro_size_k=16,
-                vector_size=8, unroll=4, use_shared=False, inner_x=True,
-            )  # fmt: skip
-        return _Config()
+        return gpu_tuning(target).product
 
     def apply(self, func: PrimFunc, target: Target, _: bool) -> Schedule | None:
         """The schedule, or None if the function is of another form."""
@@ -100,7 +91,7 @@ class Matmul(GPUScheduleRule):
         if mains is None or get_index_map(sch.get(mains[0])) is None:
             return None
         config = self.get_configs(target)
-        if is_adreno(target) and not sums_along_memory(sch.get(mains[0])):
+        if gpu_tuning(target).on_phone and not sums_along_memory(sch.get(mains[0])):
             phone = open_schedule(func)
             children = phone.get_child_blocks(get_root_block(phone))
             main = children[blocks.index(mains[0])]
@@ -114,7 +105,7 @@ class Matmul(GPUScheduleRule):
         return sch
 
     def sch_outer_reduction(
-        self, sch: Schedule, config: _Config, reduction_block: BlockRV, blocks: list[BlockRV]
+        self, sch: Schedule, config: ProductTiles, reduction_block: BlockRV, blocks: list[BlockRV]
     ) -> Schedule | None:
         """Schedule a product on a phone with weights that are unpacked on the way, or none."""
         return with_dequantized_weights(sch, config, reduction_block, blocks)
@@ -123,9 +114,10 @@ class Matmul(GPUScheduleRule):
 def _with_matrix_units(func: PrimFunc, target: Target, block: Block) -> Schedule | None:
     """The function on the matrix units of the target; None if it has none that suit."""
     rule: GPUScheduleRule
-    if target.kind.name == "metal":
+    units = gpu_tuning(target).matrix_units
+    if units == SIMDGROUPS:
         rule = MetalMatmul()
-    elif target.kind.name == "cuda" and check_sm_version(target.arch) >= 70:
+    elif units == TENSOR_CORES and check_sm_version(target.arch) >= 70:
         types = get_in_out_dtypes(block)
         if not _is_large(block):
             return None

@@ -10,12 +10,12 @@ from __future__ import annotations
 
 from tvm.dlight.analysis.dequantize import is_dequantization
 from tvm.dlight.base import get_extent
+from tvm.target.gpu_tuning import ProductTiles
 from tvm.tir.expr import IterVar, Var
 from tvm.tir.schedule import BlockRV, LoopRV, Schedule
 from tvm.tir.stmt import Block
 
 from .base import largest_divisor
-from .matmul_tiles import Config
 
 _PACKED = (4, 8)  # words that share a scale, elements of a word
 
@@ -27,7 +27,7 @@ def sums_along_memory(block: Block) -> bool:
 
 
 def with_dequantized_weights(
-    sch: Schedule, config: Config, block: BlockRV, blocks: list[BlockRV]
+    sch: Schedule, config: ProductTiles, block: BlockRV, blocks: list[BlockRV]
 ) -> Schedule | None:
     """The schedule; None unless a block of weights is unpacked and only the rows are symbolic."""
     loops = sch.get_loops(block)
@@ -52,7 +52,7 @@ def with_dequantized_weights(
 
 
 class _Columns:
-    def __init__(self, sch: Schedule, config: Config, lanes: int, block: BlockRV) -> None:
+    def __init__(self, sch: Schedule, config: ProductTiles, lanes: int, block: BlockRV) -> None:
         self.sch, self.config, self.lanes, self.block = sch, config, lanes, block
 
     def run(self, unpack: BlockRV, epilogue: BlockRV | None) -> None:

@@ -11,33 +11,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from tvm.target.gpu_tuning import ProductTiles
 from tvm.tir.schedule import BlockRV, LoopRV, Schedule
 
 from .base import unroll_within
 from .inline import auto_inline_consumer_chain, auto_inline_producers
 
 
-@dataclass
-class Config:
-    """Tiles: `block_size` threads, each with `micro_size` results, `vthread` times."""
-
-    block_size_x: int = 8
-    block_size_y: int = 8
-    vthread_x: int = 1
-    vthread_y: int = 1
-    micro_size_x: int = 4
-    micro_size_y: int = 4
-    micro_size_k: int = 8
-    vector_size: int = 1
-    unroll: int = 256  # 0 means no unroll
-    use_shared: bool = True
-    storage_align: bool = False
-    inner_x: bool = False
-
-
-def tile(sch: Schedule, block: BlockRV, config: Config) -> None:
+def tile(sch: Schedule, block: BlockRV, config: ProductTiles) -> None:
     """Schedule the product, which runs over s, i, j, k, and the blocks around it."""
     c = config
     rows, columns = c.vthread_x * c.block_size_x * c.micro_size_x, _width(c)
@@ -57,11 +38,11 @@ def tile(sch: Schedule, block: BlockRV, config: Config) -> None:
     sch.decompose_reduction(block, step)
 
 
-def _width(c: Config) -> int:
+def _width(c: ProductTiles) -> int:
     return c.vthread_y * c.block_size_y * c.micro_size_y
 
 
-def _bind(sch: Schedule, block: BlockRV, c: Config) -> tuple[LoopRV, LoopRV]:
+def _bind(sch: Schedule, block: BlockRV, c: ProductTiles) -> tuple[LoopRV, LoopRV]:
     """Split and bind the loops; returns that over slices of the sum, and the innermost thread."""
     batch, first, second, k = sch.get_loops(block)
     x, y = (second, first) if c.inner_x else (first, second)
@@ -88,7 +69,7 @@ def _vectorize(sch: Schedule, loop: LoopRV, extent: int, lanes: int) -> None:
 
 
 def _through_shared(
-    sch: Schedule, block: BlockRV, place: int, step: LoopRV, c: Config
+    sch: Schedule, block: BlockRV, place: int, step: LoopRV, c: ProductTiles
 ) -> BlockRV:
     """Let all threads of a block load a slice of an input together."""
     copy = sch.cache_read(block, place, "shared")

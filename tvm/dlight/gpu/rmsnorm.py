@@ -9,6 +9,7 @@ from tvm.dlight.analysis.common_analysis import get_root_block
 from tvm.dlight.base import ScheduleRule, get_extent, open_schedule
 from tvm.ir.expr import PrimExpr
 from tvm.ir.op import Op
+from tvm.target.gpu_tuning import gpu_tuning
 from tvm.target.target import Target
 from tvm.tir.expr import BufferLoad, Call, Cast
 from tvm.tir.function import PrimFunc
@@ -59,13 +60,9 @@ class RMSNorm(ScheduleRule):
         if not any(identify_rsqrt_block(sch.get(block)) for block in blocks):
             return None
         try:
-            return sch if _schedule(sch, root, blocks, _threads(target)) else None
+            return sch if _schedule(sch, root, blocks, gpu_tuning(target).norm_threads) else None
         except ScheduleError:
             return None
-
-
-def _threads(target: Target) -> int:
-    return 512 if target.kind.name == "cuda" else 64
 
 
 def _schedule(sch: Schedule, root: BlockRV, blocks: list[BlockRV], threads: int) -> bool:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from tvm.dlight.analysis.access import dominant_access, split_places
 from tvm.dlight.analysis.common_analysis import BlockInfo, normalize_prim_func
 from tvm.dlight.base import open_schedule, try_inline_contiguous_spatial
+from tvm.target.gpu_tuning import gpu_tuning
 from tvm.target.target import Target
 from tvm.tir.expr import BufferLoad
 from tvm.tir.function import PrimFunc
@@ -18,9 +19,6 @@ from tvm.tir.stmt import Block, BufferStore
 
 from .base import GPUScheduleRule, unroll_within
 
-# threads in x and y, and how many statements may be unrolled
-_SIZES = {"cuda": (16, 8, 256), "opencl": (16, 8, 64)}
-_OTHERS = (8, 4, 64)
 _LANES = 4
 
 
@@ -70,7 +68,7 @@ class Transpose(GPUScheduleRule):
         return infos[:-1], infos[-1].block_rv
 
     def _schedule(self, sch: Schedule, target: Target, block: BlockRV, packed: int) -> None:
-        width, height, steps = _SIZES.get(target.kind.name, _OTHERS)
+        width, height, steps = gpu_tuning(target).transpose
         row, column = sch.get_loops(block)
         row, values = sch.split(row, factors=[None, packed])
         by, ty = sch.split(row, factors=[None, height])

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from tvm.dlight.base import open_schedule
+from tvm.target.gpu_tuning import TENSOR_CORES, gpu_tuning
 from tvm.target.target import Target
 from tvm.tir.analysis import undefined_vars
 from tvm.tir.expr import IntImm
@@ -63,7 +64,7 @@ class WarpTiles(GPUScheduleRule):
         """The schedule, or None if the function is no such product."""
         if not isinstance(func, PrimFunc) or not self.is_target_available(target):
             return None
-        if target.kind.name != "cuda" or target.cuda_version < _OLDEST:
+        if gpu_tuning(target).matrix_units != TENSOR_CORES or target.cuda_version < _OLDEST:
             return None
         try:
             sch = open_schedule(func)

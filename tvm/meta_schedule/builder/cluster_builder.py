@@ -47,7 +47,7 @@ class ClusterBuilder(PyBuilder):
 
 def _named(target: Target) -> str:
     config = target.export()
-    if target.kind.name == "llvm":
+    if target.kind.traits.machine_code:
         config["mcpu"] = at_node.machine_of(target)
     return json.dumps(config)
 
