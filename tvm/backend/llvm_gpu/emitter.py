@@ -49,7 +49,7 @@ class KernelEmitter(StmtEmitter):
     out: KernelText
 
     def __init__(self, out: KernelText, kernel: Kernel, legal: Collection[str]) -> None:
-        super().__init__(out, parallel_allowed=False)
+        super().__init__(out)
         self.kernel = kernel
         self._legal = legal  # the functions that it may call
         self._analyzer = Analyzer()
