@@ -1,11 +1,18 @@
 """What passes share: rules over bindings keep what they do not change."""
 
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
 import pytest
 
 from tvm import relax
+from tvm.relax.interp import Interpreter
 from tvm.relax.transform import rebuild
 from tvm.script import ir as I
 from tvm.script import relax as R
+from tvm.script import tir as T
 
 pytestmark = pytest.mark.pure
 
@@ -80,3 +87,81 @@ def test_replace_operands_looks_into_tuples_and_takes_items():
     assert rebuild.replace_operands(call, {}.get) is call
     swapped = rebuild.replace_operands(call, {x: y, y: x}.get)
     assert list(swapped.args[0].fields) == [y, x]
+
+
+@I.ir_module
+class Nested:
+    @R.function
+    def main(
+        x: R.Tensor((1, 4, 6, 6), "float32"),
+        w: R.Tensor((4, 4, 3, 3), "float32"),
+        g: R.Tensor((4,), "float32"),
+        c: R.Tensor((), "bool"),
+    ):
+        if c:
+            with R.dataflow():
+                a = R.nn.conv2d(x, w)
+                b = R.nn.batch_norm(a, g, g, g, g, axis=1, training=False)
+                d = R.add(b[0], b[0])
+                R.output(d)
+            y = d
+        else:
+            with R.dataflow():
+                e = R.nn.conv2d(x, w)
+                f = R.nn.relu(e)
+                h = R.nn.layer_norm(f, g, g, axes=[-1])
+                k = R.add(f, h)
+                R.output(k)
+            y = k
+
+        @R.function
+        def inner(z: R.Tensor((1, 4, "n", 4), "float32"), v: R.Tensor((4, 4, 1, 1), "float32")):
+            n = T.int64()
+            with R.dataflow():
+                s = R.nn.conv2d(z, v)
+                t = R.add(s, s)
+                u = R.nn.relu(t)
+                R.output(u)
+            return u
+
+        q = R.strided_slice(w, [2, 3], [0, 0], [1, 1])
+        r = inner(y, q)
+        return r
+
+
+@pytest.mark.parametrize(
+    ("change", "gone", "made"),
+    [
+        (relax.transform.DecomposeOpsForInference(), "R.nn.batch_norm", None),
+        (relax.transform.DecomposeOpsForTraining(), "R.nn.layer_norm", None),
+        (
+            relax.transform.ConvertLayout({"relax.nn.conv2d": ["NHWC", "OHWI"]}),
+            'data_layout="NCHW"', 'out_layout="NHWC"',
+        ),
+        (relax.transform.ToMixedPrecision(), None, 'dtype="float16") = R.nn.relu'),
+        (
+            relax.transform.ToMixedPrecision(fp16_input_names=["x", "w"]), None,
+            'dtype="float16") = R.nn.relu',
+        ),
+        (relax.transform.DataflowUseInplaceCalls(), None, "inplace_indices"),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("taken", [True, False])
+def test_passes_work_in_branches_and_local_functions(
+    change: Any, gone: str | None, made: str | None, taken: bool
+) -> None:
+    after = change(Nested)
+    text = after.script()
+    assert relax.analysis.well_formed(after), text
+    assert gone is None or gone not in text
+    assert made is None or text.count(made) >= 2, text
+    rng = np.random.default_rng(0)
+    x, w = rng.random((1, 4, 6, 6), "float32"), rng.random((4, 4, 3, 3), "float32") - 0.5
+    g = rng.random(4, "float32") + 0.5
+    wanted = Interpreter(Nested).run("main", x, w, g, np.array(taken))
+    types = [param.struct_info.dtype for param in after["main"].params[:2]]
+    x, w = (a.astype(str(t)) for a, t in zip((x, w), types))
+    found = Interpreter(after).run("main", x, w, g, np.array(taken))
+    if taken and change.info.name == "DecomposeOpsForTraining":
+        return  # the statistics are the batch's own
+    np.testing.assert_allclose(found, wanted, rtol=2e-2, atol=2e-2)

@@ -27,7 +27,6 @@ from tvm.relax.expr import (
     DataflowVar,
     Function,
     MatchCast,
-    SeqExpr,
     Tuple,
     TupleGetItem,
     Var,
@@ -41,7 +40,7 @@ from tvm.relax.op.layout_rules import (
 )
 from tvm.relax.struct_info import ShapeExpr, TensorStructInfo, TupleStructInfo
 from tvm.relax.transform.pass_form import FunctionPass
-from tvm.relax.transform.rebuild import replace_operands, vars_used, with_body, with_value
+from tvm.relax.transform.rebuild import map_dataflow_blocks, replace_operands, vars_used, with_value
 from tvm.tir.data_layout import mapping_of
 from tvm.tir.expr import Var as TirVar
 from tvm.tir.index_map import IndexMap
@@ -86,18 +85,15 @@ class Converter:
         self._layouts: dict[Var, Layout] = {}
 
     def run(self) -> Function:
-        func = self._func
-        self._bb.begin_scope(func.params)
-        blocks = [
-            self._bb.rebuilt(block, self._fill) if isinstance(block, DataflowBlock) else block
-            for block in func.body.blocks
-        ]
+        def on_block(block: DataflowBlock) -> DataflowBlock:
+            new = self._bb.rebuilt(block, self._fill)
+            assert isinstance(new, DataflowBlock), "of the same kind"
+            return new
+
+        self._bb.begin_scope(self._func.params)
+        new = map_dataflow_blocks(self._func, on_block)
         self._bb.end_scope()
-        if all(a is b for a, b in zip(blocks, func.body.blocks)):
-            return func
-        body = SeqExpr(blocks, func.body.body, func.body.span)
-        body.struct_info_ = func.body.struct_info_
-        return with_body(func, body)
+        return new
 
     def _fill(self, block: BindingBlock) -> None:
         for binding in block.bindings:

@@ -25,7 +25,7 @@ from tvm.relax.shape_math import same_extent, simplify
 from tvm.relax.struct_info import ShapeExpr, TensorStructInfo, TupleStructInfo
 from tvm.relax.transform.dataflow_aliases import UNKNOWN, Aliases, live_ranges
 from tvm.relax.transform.pass_form import relax_module_pass
-from tvm.relax.transform.rebuild import rebuild_seq, with_bindings, with_body, with_value
+from tvm.relax.transform.rebuild import map_dataflow_blocks, with_bindings, with_value
 from tvm.support.dtype import DataType
 from tvm.tir.expr import IntImm
 from tvm.tir.function import PrimFunc
@@ -54,14 +54,10 @@ def DataflowUseInplaceCalls(mod: IRModule, ctx: PassContext) -> IRModule:
         if not isinstance(func, Function):
             continue
         bb.begin_scope(func.params)
-        body = rebuild_seq(
-            func.body,
-            lambda block: _rewritten(bb, block, legalized)
-            if isinstance(block, DataflowBlock) else block,
-        )  # fmt: skip
+        new = map_dataflow_blocks(func, lambda block: _rewritten(bb, block, legalized))
         bb.end_scope()
-        if body is not func.body:
-            bb.update_func(var, with_body(func, body))
+        if new is not func:
+            bb.update_func(var, new)
     made = bb.get()
     left = {v: f for v, f in made.functions.items() if v not in legalized or v in mod.functions}
     return made.with_functions(left)

@@ -86,10 +86,10 @@ def _map_seq(seq: SeqExpr, rule: Rule) -> SeqExpr:
 
 
 def _map_inside(binding: Binding, rule: Rule) -> Binding:
-    return _with_inner(binding, lambda seq: _map_seq(seq, rule))
+    return with_inner(binding, lambda seq: _map_seq(seq, rule))
 
 
-def _with_inner(binding: Binding, rule: Callable[[SeqExpr], SeqExpr]) -> Binding:
+def with_inner(binding: Binding, rule: Callable[[SeqExpr], SeqExpr]) -> Binding:
     """Rewrite the sequences that nest in a binding's value: branches, local functions."""
     value = binding.value
     if isinstance(value, If):
@@ -118,7 +118,7 @@ def map_dataflow_blocks(
     def on_block(block: BindingBlock) -> BindingBlock:
         if isinstance(block, DataflowBlock):
             return rule(block)
-        return with_bindings(block, [_with_inner(b, on_seq) for b in block.bindings])
+        return with_bindings(block, [with_inner(b, on_seq) for b in block.bindings])
 
     return with_body(func, on_seq(func.body))
 
@@ -147,9 +147,9 @@ def rewrite_calls(
 ) -> Function:
     """The function with calls of operators replaced by what the rule of their name gives.
 
-    Rules are asked for bindings of the function's own blocks; one that gives back its call leaves
-    it. What they emit and give has the span of the call. With `takes_fields`, items of a tuple that
-    a rule gave are read from its fields.
+    Rules are asked for all bindings, those in branches and local functions too; one that gives back
+    its call leaves it. What they emit and give has the span of the call. With `takes_fields`, items
+    of a tuple that a rule gave are read from its fields.
     """
     builder = BlockBuilder() if bb is None else bb
     tuples: dict[Var, Tuple] = {}
@@ -175,15 +175,27 @@ def rewrite_calls(
         # the binding's span, and not that of a value which the rule may have taken from elsewhere
         return binding if new is value else VarBinding(binding.var, new, binding.span or value.span)
 
+    def inside(binding: Binding) -> Binding:
+        if not isinstance(binding.value, Function):
+            return with_inner(binding, on_seq)
+        builder.begin_scope(binding.value.params)
+        new = with_inner(binding, on_seq)
+        builder.end_scope()
+        return new
+
     def fill(block: BindingBlock) -> None:
         for binding in block.bindings:
-            builder.emit_normalized(rewritten(binding))
+            builder.emit_normalized(rewritten(inside(binding)))
+
+    def on_seq(seq: SeqExpr) -> SeqExpr:
+        return rebuild_seq(seq, on_block)
 
     def on_block(block: BindingBlock) -> BindingBlock:
-        return builder.rebuilt(block, fill) if any(map(rule_of, block.bindings)) else block
+        asked = any(rule_of(b) or isinstance(b.value, (If, Function)) for b in block.bindings)
+        return builder.rebuilt(block, fill) if asked else block
 
     builder.begin_scope(func.params)
-    body = rebuild_seq(func.body, on_block)
+    body = on_seq(func.body)
     builder.end_scope()
     return with_body(func, body)
 

@@ -33,6 +33,7 @@ from tvm.relax.expr import (
     DataflowBlock,
     DataflowVar,
     Function,
+    If,
     SeqExpr,
     Tuple,
     TupleGetItem,
@@ -46,6 +47,7 @@ from tvm.relax.transform.rebuild import (
     replace_operands,
     vars_needed,
     vars_used,
+    with_inner,
     with_value,
 )
 from tvm.support.dtype import DataType
@@ -135,20 +137,27 @@ class _Rewriter:
         half_only = _half_only(func)
         self._half_only = [param for param in func.params if param in half_only]
         self._bb.begin_scope(params)
-        blocks = [self._bb.rebuilt(block, self._fill) for block in func.body.blocks]
-        self._bb.begin_binding_block()
-        result = self._restored(func.body.body)
-        last = self._bb.end_block()
+        body = self._sequence(func.body)
         self._bb.end_scope()
-        if last.bindings:
-            blocks.append(last)
         same = all(a is b for a, b in zip(params, func.params))
-        body = SeqExpr(blocks, result, func.body.span)
-        body.struct_info_ = result.struct_info_
         return Function(
             params, body, func.ret_struct_info if same else None, func.is_pure, func.attrs,
             func.span,
         )  # fmt: skip
+
+    def _sequence(self, seq: SeqExpr) -> SeqExpr:
+        """A body or a branch: its dataflow blocks rewritten, its result in its own type."""
+        blocks = [self._bb.rebuilt(block, self._fill) for block in seq.blocks]
+        self._bb.begin_binding_block()
+        result = self._restored(seq.body)
+        last = self._bb.end_block()
+        if last.bindings:
+            blocks.append(last)
+        if result is seq.body and all(a is b for a, b in zip(blocks, seq.blocks)):
+            return seq
+        new = SeqExpr(blocks, result, seq.span)
+        new.struct_info_ = result.struct_info_
+        return new
 
     def _parameter(self, param: Var) -> Var:
         info = param.struct_info_
@@ -165,7 +174,9 @@ class _Rewriter:
             self._cast_parameters(block)
         for binding in block.bindings:
             value = binding.value
-            if not dataflow or not isinstance(binding, VarBinding):
+            if not dataflow and isinstance(value, (If, Function)):
+                self._keep(with_inner(binding, self._sequence))
+            elif not dataflow or not isinstance(binding, VarBinding):
                 self._keep(binding)
             elif isinstance(value, Call) and policy_of(value) is not None:
                 self._call(binding, value)
