@@ -138,9 +138,6 @@ class KernelEmitter(StmtEmitter):
     def visit_assert_stmt_(self, op: s.AssertStmt) -> None:
         self._work.append(op.body)  # a kernel cannot fail: the host checks what it is given
 
-    def take_ahead(self, loop: s.For) -> None:
-        """A thread's memory is its own from the start."""
-
     def visit_allocate_(self, op: s.Allocate) -> None:
         scope = getattr(op.buffer_var.type_annotation, "storage_scope", "")
         unit = element_bytes(op.dtype) * op.dtype.lanes
