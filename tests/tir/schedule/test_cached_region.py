@@ -97,3 +97,50 @@ def test_a_copy_beside_a_reduction() -> None:
 
 def _shape(block: tir.Block) -> list[tir.PrimExpr]:
     return list(block.writes[0].buffer.shape)
+
+
+@T.prim_func
+def guarded(A: T.Buffer((20,), "float32"), B: T.Buffer((20,), "float32")) -> None:
+    for io, ii in T.grid(2, 4):
+        with T.block("tile"):
+            vi = T.axis.spatial(8, io * 4 + ii)
+            T.where(io * 4 + ii < 5)
+            T.reads(A[vi * 4 : vi * 4 + 4])
+            T.writes(B[vi * 4 : vi * 4 + 4])
+            for i in range(4):
+                with T.block("B"):
+                    vj = T.axis.spatial(4, i)
+                    B[vi * 4 + vj] = A[vi * 4 + vj] * T.float32(2)
+
+
+def test_what_runs_of_an_outer_block_is_copied() -> None:
+    """The predicate around the scope says that no tile reaches over the end."""
+    sch = open_schedule(guarded)
+    sch.cache_read("B", 0, "shared")
+    sch.cache_write("B", 0, "local")
+    text = sch.mod.script()
+    assert 'A_shared = T.alloc_buffer((4,), scope="shared")' in text
+    assert 'B_local = T.alloc_buffer((4,), scope="local")' in text
+    check(sch, guarded)
+
+
+@T.prim_func
+def overlapping(A: T.Buffer((10,), "float32"), B: T.Buffer((10,), "float32")) -> None:
+    for i0 in T.parallel(3):
+        with T.block("tile"):
+            vi = T.axis.spatial(3, i0)
+            T.reads(A[0:10])
+            T.writes(B[0:10])
+            for i in range(4):
+                with T.block("B"):
+                    ii = T.axis.spatial(4, i)
+                    T.where(vi * 4 + i < 10)
+                    B[vi * 4 + ii] = A[vi * 4 + ii] * T.float32(2)
+
+
+def test_no_more_is_copied_back_than_was_written() -> None:
+    sch = open_schedule(overlapping)
+    sch.cache_write("B", 0, "local")
+    extent = str(sch.get(sch.get_loops("B_local")[-1]).extent)
+    assert extent == "T.min(vi * -4, -6) + 10"
+    check(sch, overlapping)

@@ -6,15 +6,16 @@ from collections.abc import Sequence
 from typing import Final
 
 from tvm.arith import Analyzer, IntervalSet, estimate_region_upper_bound
+from tvm.arith.deep_equal import deep_equal
 from tvm.ir.expr import PrimExpr, Range
 from tvm.tir.block_scope import StmtSRef
 from tvm.tir.buffer import Buffer
 from tvm.tir.expr import BufferLoad, IntImm, IterVar, Var
-from tvm.tir.functor import walk
-from tvm.tir.op.arith import is_one, is_zero
+from tvm.tir.functor import StmtExprMutator, walk
+from tvm.tir.op.arith import is_one, is_zero, max_of, min_of
 from tvm.tir.stmt import Block, BlockRealize, BufferRegion, BufferStore, For, Stmt
 
-from .analysis.affine import analyzer_at, bound_region, loop_ranges, relax_upper
+from .analysis.affine import analyzer_at, bound_region, conjuncts, loop_ranges, relax_upper
 from .analysis.query import block_of, realize_of
 from .buffers import BufferReplacer, with_scope
 from .rebuild import full_ranges, nest
@@ -159,7 +160,7 @@ def reached(
         if isinstance(around.stmt, For):
             loops.append(around)
         around = around.parent
-    analyzer, ranges = analyzer_at(place), loop_ranges(loops)
+    analyzer, ranges = guarded_analyzer_at(state, place), loop_ranges(loops)
     box = relax_upper(region, ranges, shape, analyzer)
     low, high = list(box.low), list(box.high)
     if not is_one(predicate):
@@ -174,21 +175,53 @@ def reached(
     return [cut_to(analyzer, *ends) for ends in zip(low, high, shape)]
 
 
+def guarded_analyzer_at(state: SRefTree, place: StmtSRef) -> Analyzer:
+    """An analyzer that knows the variables around a place, and what the predicates of the blocks
+    around it say of their variables."""
+    analyzer = analyzer_at(place)
+    around: StmtSRef | None = place
+    while around is not None:
+        if isinstance(around.stmt, Block):
+            realize = realize_of(state, around)
+            told = _BoundValues(realize)
+            for part in conjuncts(realize.predicate):
+                condition = told.visit_expr(part)
+                if condition is not part:
+                    analyzer.enter(condition)
+        around = around.parent
+    return analyzer
+
+
+class _BoundValues(StmtExprMutator):
+    """Names what a block's variables are bound to by the variables."""
+
+    def __init__(self, realize: BlockRealize) -> None:
+        super().__init__()
+        pairs = zip(realize.block.iter_vars, realize.iter_values)
+        self._values = [(value, iv.var) for iv, value in pairs if not isinstance(value, IntImm)]
+
+    def visit_expr(self, expr: PrimExpr) -> PrimExpr:
+        for value, var in self._values:
+            if deep_equal(value, expr):
+                return var
+        return super().visit_expr(expr)
+
+
 def cut_to(analyzer: Analyzer, low: PrimExpr, high: PrimExpr, extent: PrimExpr) -> Range:
     """The range from `low` to `high`, cut to [0, extent) where it may reach over."""
     if not analyzer.can_prove(high < extent):
-        high = extent - 1
+        high = min_of(high, extent - 1)
     if not analyzer.can_prove(low >= 0):
-        low = extent * 0
+        low = max_of(low, extent * 0)
     return Range.from_min_extent(analyzer.simplify(low), analyzer.simplify(high - low + 1))
 
 
-def declared_region(scope: StmtSRef, buffer: Buffer) -> list[Range]:
+def declared_region(state: SRefTree, scope: StmtSRef, buffer: Buffer) -> list[Range]:
     """What a scope says that it reads of a buffer from outside.
 
     All of the buffer if the scope does not tell, or if what it tells may reach over the end.
     """
-    analyzer = analyzer_at(scope)
+    analyzer = guarded_analyzer_at(state, scope)
     for region in block_of(scope).reads:
         if region.buffer is buffer and all(
             analyzer.can_prove(part.min >= 0) and analyzer.can_prove(part.min + part.extent <= end)

@@ -60,7 +60,7 @@ def cache_read(
     readers = _readers(state, scope, buffer, writer, consumer_blocks)
     place = scope if writer is None else closest_place(writer, readers, scope)
     if writer is None:
-        region = declared_region(scope, buffer)
+        region = declared_region(state, scope, buffer)
     else:
         region = written_region(state, writer, buffer, place)
     users = [block_of(reader) for reader in readers]
