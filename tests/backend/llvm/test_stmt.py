@@ -319,6 +319,18 @@ def test_element_by_element_loops_use_masked_scalable_vectors(dtype: str) -> Non
         assert len(re.findall(r"ld1[bhwd]\t{ z\d+\.[bhsd] }, p\d/z", text)) == loads
 
 
+@pytest.mark.parametrize("dtype", ["int8", "uint16", "int32", "int64", "float16", "float32"])
+@pytest.mark.parametrize("index", ["int32", "int64"])
+def test_gathered_elements_are_scalable_vectors(dtype: str, index: str) -> None:
+    """The loops behind the look at the indices, which are taken in blocks."""
+    count = te.var("m")
+    a, at = te.placeholder((count,), dtype, "A"), te.placeholder((count,), index, "I")
+    func = te.create_prim_func([a, at, te.compute((count,), lambda i: a[at[i]], name="C")])
+    target = "llvm -mtriple=aarch64-linux-gnu -mattr=+sve"
+    text = tvm.tir.build(func, target).inspect_source("asm")
+    assert re.search(r"ld1s?[bhwd]\t{ z\d+\.[sd] }, p\d/z, \[x\d+, z\d+", text)
+
+
 def test_constants_in_scalable_vectors_take_no_instruction() -> None:
     @T.prim_func
     def func(a: T.handle):

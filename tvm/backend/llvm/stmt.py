@@ -461,7 +461,9 @@ class StmtEmitter(MemoryEmitter):
             return self._hint([*unroll, _NOT_VECTORIZED])
         if op.kind is s.ForKind.VECTORIZED:
             return self._hint(['!{!"llvm.loop.vectorize.enable", i1 true}'])
-        return self._hint(unroll or self._scalable_wish(op))
+        if op.kind is s.ForKind.UNROLLED:
+            return self._hint(unroll)
+        return self._hint([*unroll, *self._scalable_wish(op)])
 
     def _hint(self, wishes: list[str]) -> str:
         """What is said of a loop, behind its last jump."""
