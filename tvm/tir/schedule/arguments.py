@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from tvm.ffi.object import Object
 from tvm.ir.expr import PrimExpr
 from tvm.support.suggest import did_you_mean
 from tvm.tir.buffer import Buffer
@@ -17,6 +18,7 @@ from .random_variable import BlockRV, LoopRV
 
 _BLOCKS = ("block", "blocks", "scope_block", "consumer_blocks")
 _LOOPS = ("loop", "loops", "ordered_loops")
+_TEXTS = ("ann_key", "func_name", "name", "storage_scope", "thread_axis")
 
 
 class BufferArgumentError(ScheduleError, ValueError, AssertionError):
@@ -32,7 +34,7 @@ class Arguments:
 
     @staticmethod
     def require_kind(asked: str, name: str, value: Any) -> None:
-        """A TypeError for a loop where a block is wanted, and the other way round."""
+        """A TypeError for a loop where a block is wanted, a number where a text is, and so on."""
         wanted: tuple[type, ...] = ()
         if name in _BLOCKS:
             wanted = (BlockRV,)
@@ -40,6 +42,12 @@ class Arguments:
             wanted = (LoopRV,)
         elif name in ("block_or_loop", "target"):
             wanted = (BlockRV, LoopRV)
+        elif name in _TEXTS:
+            wanted = (str,)
+        elif name == "factors":
+            wanted = (int, PrimExpr, type(None))
+        elif name == "ann_val":
+            wanted = (int, float, type(None), Mapping, Sequence, Object)
         if wanted and not isinstance(value, wanted):
             names = " or ".join([cls.__name__ for cls in wanted])
             raise TypeError(
