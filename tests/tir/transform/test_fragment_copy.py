@@ -51,6 +51,16 @@ def test_tiles_of_fragments() -> None:
         assert part in text, text
 
 
+def test_tiles_of_global_memory() -> None:
+    """Loads and stores of fragments take any memory, whose rows keep their distance."""
+    text = through_fragments.script().replace(', scope="shared.dyn"', "")
+    found = LowerAutoCopy()(tvm.IRModule({"main": tvm.script.from_source(text)}))["main"].script()
+    assert "strides=(72, 1)" not in found
+    assert found.count("T.tvm_load_matrix_sync(") == 2
+    assert found.count("T.tvm_store_matrix_sync(") == 1
+    assert "tgt = T.match_buffer(C_shared[i * 16:i * 16 + 16, j * 16:j * 16 + 16]" in found
+
+
 def test_parts_of_tiles_stay() -> None:
     text = through_fragments.script().replace("(32, 64)", "(32, 60)").replace("0:64", "0:60")
     func = tvm.script.from_source(text)

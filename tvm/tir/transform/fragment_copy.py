@@ -1,4 +1,4 @@
-"""Copies between shared memory and fragments of tensor cores, a tile of 16 x 16 at a time.
+"""Copies between memory and fragments of tensor cores, a tile of 16 x 16 at a time.
 
     for i, j in T.grid(128, 128):
         A_wmma[i, j] = A_shared[i, j]

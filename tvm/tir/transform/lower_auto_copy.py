@@ -9,8 +9,8 @@
 
 Threads of the launch share out copies between global and `shared` memory, with neighbouring threads
 at neighbouring places of global memory; `vector_bytes` says how much each moves at once, and with
-`local_stage` it passes through registers. Copies between `shared` memory and fragments of tensor
-cores move tiles. The rows of the shared buffers get gaps against bank conflicts. Everywhere else,
+`local_stage` it passes through registers. Copies between memory and fragments of tensor cores move
+tiles. The rows of the shared buffers get gaps against bank conflicts. Everywhere else,
 and where extents are not constant, the loops stay as they are. A block annotated `warp_execution`
 runs on the 32 threads of a warp, which no loop binds.
 """
@@ -132,8 +132,10 @@ class _CopyLowerer(StmtExprMutator):
             if _asks(block, "local_stage"):
                 return steps.through_registers(copy, made)
             return steps.at_once(copy)
-        if memories == {"shared", "fragment"}:
+        if "fragment" in memories and memories & {"shared", "global"}:
             body = tiled(copy.loops, copy.store, copy.load)
+            if body is not None and "global" in memories:
+                return body  # whose rows lie as the caller has them
             if body is not None:
                 shared_buffer = source if _kind(source) == "shared" else target
                 tile: Points = list(product(range(TILE), range(TILE)))
