@@ -16,7 +16,8 @@ from tvm.ffi import get_global_func, library
 if TYPE_CHECKING:
     from .module import Module
 
-CONTEXT: Final = "__tvm_ffi__library_ctx"
+FFI_PREFIX: Final = "__tvm_ffi_"  # before the names of packed functions, as symbols
+CONTEXT: Final = f"{FFI_PREFIX}_library_ctx"
 
 
 def _nothing(name: str) -> Any:

@@ -18,14 +18,13 @@ from ._tensor import Tensor, from_host, numpy_dtype
 from .artefact import SYMBOL, Artefact, ValueInfo
 from .device_module import DeviceModule
 from .elf import check_whole
-from .imports import CONTEXT, Finder
+from .imports import CONTEXT, FFI_PREFIX, Finder
 from .interruption import TABLE as POLL_TABLE
 from .interruption import join_polls
 from .module import RUNNABLE, Module, load_archive
 from .pool_sharing import PARALLEL_POINTER, TABLE, join_pools, lend_pool
 from .vm_executable import VMModule
 
-_PREFIX: Final = "__tvm_ffi_"
 ARCHIVE_MAGIC: Final = b"ustar"  # at byte 257 of a tar file
 
 
@@ -107,7 +106,7 @@ class LibraryModule(Module):
         return self.artefact.entry or super()._entry_name()
 
     def _find(self, name: str) -> Any:
-        address = self.symbol(_PREFIX + name)
+        address = self.symbol(FFI_PREFIX + name)
         if address is None:
             return None
         return library().Function.__from_extern_c__(address, keep_alive_object=self)
@@ -134,7 +133,7 @@ def _entries(handle: ctypes.CDLL) -> Callable[[str], Any]:
     """Finds the functions of a library, which whoever asks keeps in memory."""
 
     def find(name: str) -> Any:
-        address = _symbol(handle, _PREFIX + name)
+        address = _symbol(handle, FFI_PREFIX + name)
         return None if address is None else library().Function.__from_extern_c__(address)
 
     return find

@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from tvm.backend.c.function_text import FunctionText, in_statement
-from tvm.backend.c.source_text import Signature, SourceText
+from tvm.backend.c.source_text import SourceText
 from tvm.backend.c_family.code import Code
+from tvm.backend.host_functions import Signature
 
 pytestmark = pytest.mark.pure
 

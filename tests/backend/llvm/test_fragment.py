@@ -5,8 +5,9 @@ from __future__ import annotations
 import llvmlite.binding as llvm
 import pytest
 
+from tvm.backend.host_functions import Signature
 from tvm.backend.llvm.fragment import Fragment, put, taken
-from tvm.backend.llvm.module_text import ModuleText, Signature
+from tvm.backend.llvm.module_text import ModuleText
 from tvm.error import TVMError
 
 pytestmark = pytest.mark.cpu

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from tvm.backend.host_functions import Signature
 from tvm.backend.llvm.function_text import FunctionText
-from tvm.backend.llvm.module_text import ModuleText, Signature
+from tvm.backend.llvm.module_text import ModuleText
 
 pytestmark = pytest.mark.pure
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tvm.backend.llvm.module_text import INLINE_CONSTANT_BYTES, ModuleText, Signature
+from tvm.backend.host_functions import Signature
+from tvm.backend.llvm.module_text import INLINE_CONSTANT_BYTES, ModuleText
 from tvm.error import TVMError
 from tvm.ir.host_tensor import HostTensor
 

@@ -8,11 +8,16 @@ from typing import NamedTuple
 
 from tvm.backend.c_family.code import Code
 from tvm.backend.c_family.names import c_name
+from tvm.backend.host_functions import (
+    Signature,
+    host_functions,
+    own_memory_is_apart,
+    signature_of,
+)
 from tvm.error import CheckError, TargetError, message
 from tvm.ir.expr import GlobalVar
-from tvm.ir.function import CallingConv
 from tvm.ir.module import IRModule
-from tvm.ir.type import PrimType
+from tvm.runtime.imports import FFI_PREFIX
 from tvm.support.recursion import nested_programs
 from tvm.target import Target
 from tvm.tir import expr as e
@@ -20,8 +25,7 @@ from tvm.tir.function import PrimFunc
 from tvm.tir.transform.outline_parallel_loops import aliased_params
 
 from .function_text import FunctionText
-from .intrinsics import FFI_PREFIX
-from .source_text import Signature, SourceText
+from .source_text import SourceText
 from .stmt import StmtEmitter
 from .types import pointee, value_type, variable_type
 
@@ -43,7 +47,7 @@ def emit_module(mod: IRModule) -> Emitted:
 
 def _emit_module(mod: IRModule) -> Emitted:
     source = SourceText()
-    functions = _functions(mod)
+    functions = host_functions(mod, "C code")
     for var, func in functions:
         signature = _signature(var, func)
         if signature.private:
@@ -77,43 +81,8 @@ def emit_text(mod: IRModule, target: Target | str) -> str:
     return emit_module(mod).text
 
 
-def _functions(mod: IRModule) -> list[tuple[GlobalVar, PrimFunc]]:
-    found = []
-    for var, func in mod.functions_items():
-        if not isinstance(func, PrimFunc):
-            raise CheckError(
-                message(
-                    f"C code for {var.name_hint}",
-                    found=type(func).__name__,
-                    legal="PrimFunc; relax functions are compiled by tvm.compile or relax.build",
-                )
-            )
-        if func.buffer_map:
-            raise CheckError(
-                message(
-                    f"C code for {var.name_hint}",
-                    found="parameters that are still buffers",
-                    legal="lowered functions; tvm.compile lowers and builds in one step",
-                )
-            )
-        found.append((var, func))
-    return found
-
-
 def _signature(var: GlobalVar, func: PrimFunc) -> Signature:
-    convention = func.attrs.get("calling_conv")
-    packed = convention is not None and int(str(convention)) == CallingConv.C_PACKED_FUNC
-    symbol = func.attrs.get("global_symbol")
-    name = c_name(str(symbol) if symbol is not None else var.name_hint)
-    if packed and not name.startswith(FFI_PREFIX):
-        name = FFI_PREFIX + name
-    params = tuple(_param_type(p) for p in func.params)
-    returned = func.ret_type
-    fallible = packed or not isinstance(returned, PrimType) or returned.dtype.is_void
-    result = "int32_t"
-    if not fallible and isinstance(returned, PrimType):
-        result = value_type(returned.dtype)
-    return Signature(name, result, params, packed, fallible, not packed and symbol is None)
+    return signature_of(var, func, param_type=_param_type, value_type=value_type, spelled=c_name)
 
 
 def _param_type(param: e.Var) -> str:
@@ -129,9 +98,7 @@ def _param_type(param: e.Var) -> str:
 
 
 def _emit_function(source: SourceText, signature: Signature, func: PrimFunc) -> None:
-    asked = func.attrs.get("tir.noalias")
-    # Buffers of a TIR function are different memory unless the function says otherwise.
-    alone = (asked is None or bool(asked)) and not signature.packed
+    alone = own_memory_is_apart(func) and not signature.packed
     aliased = aliased_params(func)
     restrict = [alone and p.dtype.is_handle and n not in aliased for n, p in enumerate(func.params)]
     out = FunctionText(source, signature, [p.name for p in func.params], restrict)

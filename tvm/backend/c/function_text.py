@@ -7,9 +7,10 @@ from contextlib import contextmanager
 
 from tvm.backend.c_family.code import Code
 from tvm.backend.c_family.text import Lines
+from tvm.backend.host_functions import Signature
 
 from .helpers import helper
-from .source_text import Signature, SourceText
+from .source_text import SourceText
 
 
 class FunctionText(Lines):

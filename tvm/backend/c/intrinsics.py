@@ -9,23 +9,23 @@ from tvm.backend.c_family.code import ADD, ATOM, BITS, COMPARE, MUL, UNARY, Code
 from tvm.backend.c_family.expr import Rule
 from tvm.backend.c_family.intrinsics import COMMON, rule_in
 from tvm.backend.c_family.names import c_name
+from tvm.backend.host_functions import Signature
 from tvm.backend.operands import integer_operand
 from tvm.error import CheckError, DTypeError, message
 from tvm.ir.expr import GlobalVar, PrimExpr
+from tvm.runtime.imports import FFI_PREFIX
 from tvm.support.dtype import DataType
 from tvm.tir import expr as e
 from tvm.tir.op import arith as ops
 from tvm.tir.struct_field import StructField
 
 from .expr import FLOAT64, INT64
-from .source_text import Signature
 from .types import carried_bits, element_bytes, memory_type, short_name, value_type
 
 if TYPE_CHECKING:
     from .stmt import StmtEmitter
 
 INTRINSICS: Final[dict[str, Rule]] = dict(COMMON)
-FFI_PREFIX: Final = "__tvm_ffi_"
 INT32: Final = DataType("int32")
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Final
 
+from tvm.backend.host_functions import Signature
 from tvm.error import CheckError, message
 from tvm.support.naming import NameTable
 
@@ -16,21 +17,6 @@ FLAGS: Final = ("-std=gnu11", "-O2", "-fwrapv", "-fno-strict-aliasing", "-fPIC")
 _HEAD: Final = f"""\
 /* Made by TVM from TensorIR: packed functions have the calling convention of tvm-ffi.
    Compile: cc {" ".join(FLAGS)} -shared file.c -o file.so -ltvm_ffi -lm */"""
-
-
-@dataclass(frozen=True)
-class Signature:
-    """A function of the file: C result type, C parameter types, and whether it is packed.
-
-    `fallible` functions return a status (non-zero: an error is set) instead of a value.
-    """
-
-    name: str
-    result: str
-    params: tuple[str, ...]
-    packed: bool = False
-    fallible: bool = True
-    private: bool = False
 
 
 @dataclass

@@ -7,17 +7,21 @@ closes what the visit opened).
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
 from tvm.backend.c_family.code import ADD, ATOM, UNARY, Code
 from tvm.backend.c_family.expr import Rule
+from tvm.backend.host_functions import (
+    callee_of,
+    constant_data,
+    error_words,
+    refuse_threads,
+)
 from tvm.backend.operands import require_run_once
-from tvm.error import CheckError, message
+from tvm.error import CheckError
 from tvm.ir.expr import PrimExpr
-from tvm.ir.op import Op
 from tvm.ir.structural import structural_equal
 from tvm.support.dtype import DataType
 from tvm.tir import expr as e
@@ -32,8 +36,6 @@ from .expr import ExprEmitter, has_effects, is_text
 from .function_text import FunctionText
 from .intrinsics import INTRINSICS
 from .types import element_bytes, memory_type, string_literal, value_type
-
-_ERROR_KIND = re.compile(r"([A-Z]\w*Error): ")
 
 
 @dataclass
@@ -180,16 +182,7 @@ class StmtEmitter(ExprEmitter):
         self._work.append(op.body)
 
     def visit_attr_stmt_(self, op: s.AttrStmt) -> None:
-        if op.attr_key in ("thread_extent", "virtual_thread"):
-            name = op.node.var.name if isinstance(op.node, e.IterVar) else str(op.node)
-            raise CheckError(
-                message(
-                    f"C code for a loop bound to {name}",
-                    found="CPUs have no such threads",
-                    where=f"function {self.out.signature.name}",
-                    legal="serial, parallel, vectorized and unrolled loops",
-                )
-            )
+        refuse_threads(op, "C code", self.name)
         if op.attr_key == "coproc_uop_scope":
             self.run_once(op)
             return
@@ -250,14 +243,8 @@ class StmtEmitter(ExprEmitter):
 
     def _set_error(self, text: PrimExpr) -> tuple[list[str], list[str]]:
         """Lines that prepare, and the lines of the call that sets the error for the caller."""
-        values: tuple[PrimExpr, ...] = ()
-        if isinstance(text, e.Call) and isinstance(text.op, Op) and text.op.name == "tir.tvm_tuple":
-            values = text.args[1:]
-            text = text.args[0]
-        words = text.value if isinstance(text, e.StringImm) else "assertion failed"
-        kind = _ERROR_KIND.match(words)
-        name = string_literal(kind[1] if kind else "TVMError")
-        form = (words[kind.end() :] if kind else words).replace("%", "%%")
+        kind, words, values = error_words(text)
+        form = words.replace("%", "%%")
         operands = []
         with self.out.apart() as before:
             for value in values:
@@ -265,7 +252,7 @@ class StmtEmitter(ExprEmitter):
                 form = form.replace("{}", letters, 1)
                 operands.append(operand)
         rows = [string_literal(row) for row in form.splitlines(keepends=True)] or ['""']
-        call = f"{self.module.need('raise_error')}({name},"
+        call = f"{self.module.need('raise_error')}({string_literal(kind)},"
         parts = [*rows[:-1], ", ".join([rows[-1], *operands]) + ");"]
         return [line.strip() for line in before], [call, *(f"    {part}" for part in parts)]
 
@@ -304,15 +291,7 @@ class StmtEmitter(ExprEmitter):
         self.out.close()
 
     def visit_for_(self, op: s.For) -> None:
-        if op.kind is s.ForKind.THREAD_BINDING:
-            raise CheckError(
-                message(
-                    f"C code for loop {op.loop_var.name}",
-                    found="it is bound to GPU threads",
-                    where=f"function {self.out.signature.name}",
-                    legal="serial, parallel, vectorized and unrolled loops",
-                )
-            )
+        refuse_threads(op, "C code", self.name)
         if isinstance(op.extent, e.IntImm) and op.extent.value <= 0:
             return
         start, extent = self.value(op.min), self.value(op.extent)
@@ -360,17 +339,10 @@ class StmtEmitter(ExprEmitter):
         self._work.append(op.body)
 
     def visit_allocate_const_(self, op: s.AllocateConst) -> None:
-        if op.data is None:
-            raise CheckError(
-                message(
-                    f"constant {op.buffer_var.name}",
-                    found="it names a place in the module's constants",
-                    legal="constants that hold their data",
-                )
-            )
+        data = constant_data(op)
         kind = memory_type(op.dtype.element_of())
         name = self.module.names.fresh(self.out.fresh(op.buffer_var.name))
-        text = constant_text(name, kind, op.dtype.element_of(), op.data)
+        text = constant_text(name, kind, op.dtype.element_of(), data)
         if "NAN" in text or "INFINITY" in text:
             self.module.header("math.h")
         self.module.constant(text)
@@ -385,24 +357,7 @@ class StmtEmitter(ExprEmitter):
 
     def call_local(self, name: str, args: tuple[PrimExpr, ...]) -> Code:
         """A direct call of a function of this module; a failure is passed on."""
-        signature = self.module.signatures.get(name)
-        if signature is None:
-            raise CheckError(
-                message(
-                    f"call of {name}",
-                    found="no such function in the module",
-                    where=f"function {self.out.signature.name}",
-                    legal=", ".join(sorted(self.module.signatures)) or "none",
-                )
-            )
-        if len(args) != len(signature.params):
-            raise CheckError(
-                message(
-                    f"call of {name} with {len(args)} arguments",
-                    found=f"a function of {len(signature.params)}",
-                    where=f"function {self.out.signature.name}",
-                )
-            )
+        signature = callee_of(self.module.signatures, name, args, self.name)
         given = []
         for kind, arg in zip(signature.params, args):
             value = self.value(arg)

@@ -80,7 +80,3 @@ def layout_of(data_layout: str) -> Layout:
         size,
         4 if narrow else 8,
     )
-
-
-FFI_PREFIX: Final = "__tvm_ffi_"
-LIBRARY_CONTEXT: Final = "__tvm_ffi__library_ctx"

@@ -6,26 +6,31 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from tvm.error import CheckError, message
+from tvm.backend.host_functions import (
+    Function,
+    Signature,
+    host_functions,
+    own_memory_is_apart,
+    signature_of,
+)
 from tvm.ir.expr import GlobalVar
-from tvm.ir.function import CallingConv
 from tvm.ir.host_tensor import HostTensor
 from tvm.ir.module import IRModule
 from tvm.ir.type import PrimType
+from tvm.runtime.imports import FFI_PREFIX
 from tvm.tir import expr as e
 from tvm.tir import stmt as s
 from tvm.tir.function import PrimFunc
 from tvm.tir.functor import walk
 from tvm.tir.transform.outline_parallel_loops import IS_TASK, OUTLINED_FROM, aliased_params
 
-from .abi import FFI_PREFIX
 from .debug import DebugPlaces
 from .fragment import put, taken, uncounted
 from .function_text import FunctionText
 from .imported_text import with_imports
 from .jit import Machine, data_layout
 from .kept_kernels import KEEP, kept_code, store_kernel
-from .module_text import ModuleText, Signature
+from .module_text import ModuleText
 from .polls import Polls
 from .stmt import StmtEmitter
 from .system_lib import register_at_start
@@ -51,7 +56,7 @@ def emit_module(mod: IRModule, machine: Machine, *, debug: bool = False) -> Emit
         machine.triple, data_layout(machine), machine.cpu, machine.features, machine.fast_math
     )
     places = DebugPlaces(module, lines=debug)
-    families = _families(_functions(mod))
+    families = _families(host_functions(mod, "machine code"))
     for family in families.values():
         _declare(module, *family[0])
     packed: list[str] = []
@@ -71,32 +76,6 @@ def emit_module(mod: IRModule, machine: Machine, *, debug: bool = False) -> Emit
     return Emitted(text, module.constants, tuple(packed), entry, module.uses_context)
 
 
-def _functions(mod: IRModule) -> list[tuple[GlobalVar, PrimFunc]]:
-    found = []
-    for var, func in mod.functions_items():
-        if not isinstance(func, PrimFunc):
-            raise CheckError(
-                message(
-                    f"machine code for {var.name_hint}",
-                    found=type(func).__name__,
-                    legal="PrimFunc; relax functions are compiled by tvm.compile or relax.build",
-                )
-            )
-        if func.buffer_map:
-            raise CheckError(
-                message(
-                    f"machine code for {var.name_hint}",
-                    found="parameters that are still buffers",
-                    legal="lowered functions; tvm.compile lowers and builds in one step",
-                )
-            )
-        found.append((var, func))
-    return found
-
-
-Function = tuple[GlobalVar, PrimFunc]
-
-
 def _families(functions: Sequence[Function]) -> dict[GlobalVar, list[Function]]:
     """The functions of the program, each with those that were cut out of it behind it."""
     families = {v: [(v, f)] for v, f in functions if OUTLINED_FROM not in f.attrs}
@@ -109,33 +88,15 @@ def _families(functions: Sequence[Function]) -> dict[GlobalVar, list[Function]]:
 
 def _declare(module: ModuleText, var: GlobalVar, func: PrimFunc) -> Signature:
     """Make a function known under the name that it has in the program, and under its symbol."""
-    signature = _signature(var, func)
+    signature = signature_of(
+        var, func, param_type=lambda param: value_type(param.dtype), value_type=value_type
+    )
     if signature.outlined:
         signature = replace(signature, name=module.names.fresh(uncounted(signature.name), "."))
     module.names.reserve(signature.name)
     module.signatures[signature.name] = signature
     module.signatures[var.name_hint] = signature
     return signature
-
-
-def _signature(var: GlobalVar, func: PrimFunc) -> Signature:
-    packed = _is_packed(func)
-    symbol = func.attrs.get("global_symbol")
-    name = str(symbol) if symbol is not None else var.name_hint
-    if packed and not name.startswith(FFI_PREFIX):
-        name = FFI_PREFIX + name
-    params = tuple(value_type(p.dtype) for p in func.params)
-    result = "i32"
-    returned = func.ret_type
-    fallible = packed or not isinstance(returned, PrimType) or returned.dtype.is_void
-    if not fallible and isinstance(returned, PrimType):
-        result = value_type(returned.dtype)
-    return Signature(name, result, params, packed, fallible, OUTLINED_FROM in func.attrs)
-
-
-def _is_packed(func: PrimFunc) -> bool:
-    convention = func.attrs.get("calling_conv")
-    return convention is not None and int(str(convention)) == CallingConv.C_PACKED_FUNC
 
 
 def _emit_apart(module: ModuleText, signature: Signature, family: Sequence[Function]) -> bool:
@@ -174,18 +135,16 @@ def _emit_one(
     module: ModuleText, signature: Signature, func: PrimFunc, places: DebugPlaces, kernel: str,
     *, as_it_is: bool,
 ) -> None:  # fmt: skip
-    asked = func.attrs.get("tir.noalias")
-    # Buffers of a TIR function are different memory unless the function says otherwise.
-    noalias = asked is None or bool(asked)
+    noalias = own_memory_is_apart(func)
     aliased = aliased_params(func)
     plain = not signature.packed
     attributes = [
         _pointer_attributes(param, noalias and n not in aliased) if plain else ""
         for n, param in enumerate(func.params)
     ]
-    private = plain and func.attrs.get("global_symbol") is None
     names = [p.name for p in func.params]
-    out = FunctionText(module, signature, names, attributes, "internal" if private else "")
+    linkage = "internal" if signature.private else ""
+    out = FunctionText(module, signature, names, attributes, linkage)
     if as_it_is:
         out.attributes = "#1"
     emitter = StmtEmitter(out)

@@ -11,8 +11,8 @@ from __future__ import annotations
 from typing import Final
 
 from tvm.ir.span import SequentialSpan, Span
+from tvm.runtime.imports import FFI_PREFIX
 
-from .abi import FFI_PREFIX
 from .module_text import ModuleText
 from .types import bytes_literal
 

@@ -14,7 +14,9 @@ import json
 import re
 from typing import Any, Final, NamedTuple
 
-from .module_text import ModuleText, Signature
+from tvm.backend.host_functions import Signature
+
+from .module_text import ModuleText
 from .types import quoted
 
 _WORD: Final = re.compile(r'@"[^"]*"|"[^"]*"|@[-\w$.]+|![0-9]+')

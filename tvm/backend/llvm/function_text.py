@@ -5,10 +5,11 @@ from __future__ import annotations
 import functools
 from typing import Final
 
+from tvm.backend.host_functions import Signature
 from tvm.error import CheckError, message
 from tvm.support.naming import NameTable
 
-from .module_text import ModuleText, Signature
+from .module_text import ModuleText
 from .types import quoted
 
 MOST_LETTERS: Final = 200  # of what a name takes from that of the program

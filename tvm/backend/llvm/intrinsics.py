@@ -13,12 +13,13 @@ from tvm.backend.operands import integer_operand
 from tvm.error import CheckError, DTypeError, message
 from tvm.ir.expr import GlobalVar, PrimExpr
 from tvm.ir.op import Op
+from tvm.runtime.imports import FFI_PREFIX
 from tvm.support.dtype import DataType
 from tvm.tir import expr as e
 from tvm.tir.op import arith as ops
 from tvm.tir.struct_field import StructField
 
-from .abi import FFI_PREFIX, STACK_ITEMS, FieldPlace, Layout, layout_of
+from .abi import STACK_ITEMS, FieldPlace, Layout, layout_of
 from .expr import INT64, mangled
 from .intrinsic_names import ONE_TYPE_INTRINSICS
 from .memory import as_ramp

@@ -12,12 +12,11 @@ from tvm.ffi import library
 from tvm.runtime.artefact import SYMBOL, Artefact
 from tvm.runtime.digest import check_seal
 from tvm.runtime.files import read_regular
-from tvm.runtime.imports import CONTEXT, Finder
+from tvm.runtime.imports import CONTEXT, FFI_PREFIX, Finder
 from tvm.runtime.library_module import as_program, constant_at
 from tvm.runtime.module import RUNNABLE, Module
 
 from . import jit
-from .abi import FFI_PREFIX
 from .child import ask
 from .host import host_functions
 

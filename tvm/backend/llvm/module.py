@@ -16,7 +16,7 @@ from tvm.ir.module import IRModule
 from tvm.ir.transform import PassContext
 from tvm.runtime.digest import is_elf, sealed
 from tvm.runtime.files import write_beside
-from tvm.runtime.imports import CONTEXT, Finder
+from tvm.runtime.imports import CONTEXT, FFI_PREFIX, Finder
 from tvm.runtime.linker import HOST_OBJECT
 from tvm.runtime.module import (
     COMPILATION_EXPORTABLE,
@@ -26,7 +26,6 @@ from tvm.runtime.module import (
 from tvm.target import Target
 
 from . import jit
-from .abi import FFI_PREFIX
 from .aligned import CONSTANT_ALIGNMENT, aligned_copy
 from .codegen import Emitted, emit_module
 from .guards import WATCHES

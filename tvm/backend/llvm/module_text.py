@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from tvm.backend.host_functions import Signature
 from tvm.error import CheckError, message
 from tvm.runtime.imports import CONTEXT
 from tvm.support.naming import NameTable
@@ -20,22 +21,6 @@ INLINE_CONSTANT_BYTES = 1024  # larger ones stay outside of the text, which LLVM
 FOREIGN_MARK = "; called by name: "
 
 _WEAK = "declare extern_weak "
-
-
-@dataclass(frozen=True)
-class Signature:
-    """A function of the module: LLVM result type, parameter types, and whether it is packed.
-
-    `fallible` functions return a status (non-zero: an error is set) instead of a value; `outlined`
-    ones were cut out of others.
-    """
-
-    name: str
-    result: str
-    params: tuple[str, ...]
-    packed: bool = False
-    fallible: bool = True
-    outlined: bool = False
 
 
 @dataclass

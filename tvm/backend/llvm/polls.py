@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from tvm.runtime.imports import FFI_PREFIX
 from tvm.tir import stmt as s
 
 from . import work
-from .abi import FFI_PREFIX
 from .types import quoted
 from .work import Work, work_of_loops
 

@@ -7,13 +7,18 @@ that closes what the visit opened).
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
+from tvm.backend.host_functions import (
+    callee_of,
+    constant_data,
+    error_words,
+    refuse_threads,
+)
 from tvm.backend.operands import require_run_once
-from tvm.error import CheckError, message
+from tvm.error import CheckError
 from tvm.ir.expr import GlobalVar, PrimExpr
 from tvm.ir.op import Op
 from tvm.ir.span import Span
@@ -41,7 +46,6 @@ from .polls import Polls
 from .types import element_bytes, memory_element, quoted, value_type
 
 MESSAGE_BYTES: Final = 1024  # of an error's text with values in it; more is cut off
-_ERROR_KIND = re.compile(r"([A-Z]\w*Error): ")
 
 Work = s.Stmt | Callable[[], None]
 
@@ -202,16 +206,7 @@ class StmtEmitter(MemoryEmitter):
             self.out.line(f"call void {callee}(i1 true) {fact}")
 
     def visit_attr_stmt_(self, op: s.AttrStmt) -> None:
-        if op.attr_key in ("thread_extent", "virtual_thread"):
-            name = op.node.var.name if isinstance(op.node, e.IterVar) else str(op.node)
-            raise CheckError(
-                message(
-                    f"machine code for a loop bound to {name}",
-                    found="CPUs have no such threads",
-                    where=f"function {self.out.signature.name}",
-                    legal="serial, parallel, vectorized and unrolled loops",
-                )
-            )
+        refuse_threads(op, "machine code", self.out.signature.name)
         if op.attr_key == "pragma_import_llvm" and isinstance(op.value, e.StringImm):
             self.module.imported.append(op.value.value)
         if op.attr_key.startswith("pragma_aarch64") and isinstance(op.value, e.StringImm):
@@ -270,17 +265,10 @@ class StmtEmitter(MemoryEmitter):
 
     def _raise(self, text: PrimExpr) -> None:
         """Set the error that the caller will see."""
-        values: tuple[PrimExpr, ...] = ()
-        if isinstance(text, e.Call) and isinstance(text.op, Op) and text.op.name == "tir.tvm_tuple":
-            values = text.args[1:]
-            text = text.args[0]
-        words = text.value if isinstance(text, e.StringImm) else "assertion failed"
-        kind = _ERROR_KIND.match(words)
-        name = kind[1] if kind else "TVMError"
-        words = words[kind.end() :] if kind else words
+        kind, words, values = error_words(text)
         operand = self._formatted(words, values) if values else self.module.string(words)
         callee = self.module.declare("TVMFFIErrorSetRaisedFromCStr", "void", "ptr, ptr")
-        self.out.line(f"call void {callee}(ptr {self.module.string(name)}, ptr {operand})")
+        self.out.line(f"call void {callee}(ptr {self.module.string(kind)}, ptr {operand})")
 
     def _formatted(self, words: str, values: tuple[PrimExpr, ...]) -> str:
         """The words with values in place of `{}`; made on the stack when the error happens."""
@@ -355,15 +343,7 @@ class StmtEmitter(MemoryEmitter):
         self._work += [close, op.body]
 
     def visit_for_(self, op: s.For) -> None:
-        if op.kind is s.ForKind.THREAD_BINDING:
-            raise CheckError(
-                message(
-                    f"machine code for loop {op.loop_var.name}",
-                    found="it is bound to GPU threads",
-                    where=f"function {self.out.signature.name}",
-                    legal="serial, parallel, vectorized and unrolled loops",
-                )
-            )
+        refuse_threads(op, "machine code", self.out.signature.name)
         start = self.visit_index(op.min)
         extent = self.visit_index(op.extent)
         kind = value_type(op.loop_var.dtype)
@@ -511,15 +491,7 @@ class StmtEmitter(MemoryEmitter):
         self._work.append(op.body)
 
     def visit_allocate_const_(self, op: s.AllocateConst) -> None:
-        if op.data is None:
-            raise CheckError(
-                message(
-                    f"constant {op.buffer_var.name}",
-                    found="it names a place in the module's constants",
-                    legal="constants that hold their data",
-                )
-            )
-        self.values[op.buffer_var] = self.module.constant(op.data, op.buffer_var.name)
+        self.values[op.buffer_var] = self.module.constant(constant_data(op), op.buffer_var.name)
         self._work.append(op.body)
 
     # --- calls ---
@@ -533,26 +505,9 @@ class StmtEmitter(MemoryEmitter):
 
     def call_function(self, name: str, args: tuple[PrimExpr, ...]) -> str:
         """A direct call of a function of this module; a failure is passed on."""
-        signature = self.module.signatures.get(name)
-        if signature is None or not signature.outlined:
+        signature = callee_of(self.module.signatures, name, args, self.out.signature.name)
+        if not signature.outlined:
             self.narrow.calls()
-        if signature is None:
-            raise CheckError(
-                message(
-                    f"call of {name}",
-                    found="no such function in the module",
-                    where=f"function {self.out.signature.name}",
-                    legal=", ".join(sorted(self.module.signatures)) or "none",
-                )
-            )
-        if len(args) != len(signature.params):
-            raise CheckError(
-                message(
-                    f"call of {name} with {len(args)} arguments",
-                    found=f"a function of {len(signature.params)}",
-                    where=f"function {self.out.signature.name}",
-                )
-            )
         given = ", ".join(f"{k} {self.visit_data(a)}" for k, a in zip(signature.params, args))
         call = f"call {signature.result} {quoted(signature.name)}({given})"
         if signature.result == "void":

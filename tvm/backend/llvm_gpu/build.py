@@ -6,8 +6,9 @@ from typing import NamedTuple
 
 from tvm.backend.device.kernels import Signature as Kernel
 from tvm.backend.device.kernels import device_functions, launch_info, signature_of
+from tvm.backend.host_functions import Signature
 from tvm.backend.llvm.jit import Machine, data_layout
-from tvm.backend.llvm.module_text import ModuleText, Signature
+from tvm.backend.llvm.module_text import ModuleText
 from tvm.backend.llvm.types import value_type
 from tvm.ir.module import IRModule
 from tvm.support.kernel_info import KernelInfo

@@ -10,8 +10,9 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from tvm.backend.host_functions import Signature
 from tvm.backend.llvm.function_text import FunctionText
-from tvm.backend.llvm.module_text import ModuleText, Signature
+from tvm.backend.llvm.module_text import ModuleText
 from tvm.backend.llvm.types import quoted
 
 _POINTER: Final = re.compile(r'\bptr (%[\w.]+|@(?:[\w.$]+|"[^"]*"))')

@@ -22,6 +22,7 @@ from tvm.ir.function import BaseFunc, CallingConv
 from tvm.ir.module import IRModule
 from tvm.ir.transform import PassContext, declare_module_pass
 from tvm.ir.type import PointerType, PrimType
+from tvm.runtime.imports import FFI_PREFIX
 from tvm.support.dtype import DataType
 from tvm.target.target import Target
 from tvm.tir import expr as e
@@ -36,8 +37,6 @@ from .argument_checks import ArgumentChecks
 from .number_checks import NumberChecks
 from .result_tensors import result_count, with_results
 from .words_used import FUNCTION, words_used
-
-FFI_PREFIX = "__tvm_ffi_"
 
 
 @declare_module_pass("tir.MakePackedAPI")
