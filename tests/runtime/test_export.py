@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import platform
 import subprocess
 import sys
 from pathlib import Path
@@ -10,7 +11,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import tvm
 from tests.backend.llvm.kernel import packed
+from tvm import relax
 from tvm.backend.llvm.module import LLVMModule, build
 from tvm.contrib import cc
 from tvm.error import TVMError
@@ -18,6 +21,7 @@ from tvm.ir.module import IRModule
 from tvm.ir.type import PointerType, PrimType
 from tvm.runtime import linker, load_module, tensor
 from tvm.runtime.artefact import Artefact
+from tvm.runtime.elf_data import MACHINES
 from tvm.runtime.module import Module
 from tvm.tir import expr as e
 from tvm.tir import stmt as s
@@ -241,3 +245,25 @@ def test_an_object_with_its_data_can_be_loaded(tmp_path: Path) -> None:
     made = module.whole_object(data)
     (tmp_path / "program.o").write_bytes(made)
     check(load_module(tmp_path / "program.o"))
+
+
+@needs_cc
+@pytest.mark.parametrize("script", ["as it is", "one that the linker refuses"])
+def test_much_data_is_added_behind_what_was_linked(
+    script: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if script != "as it is":
+        monkeypatch.setattr("tvm.runtime.export.SCRIPT", "no script {")
+    weight = np.random.default_rng(0).standard_normal((640, 640)).astype("float32")
+    x = relax.Var("x", relax.TensorStructInfo((2, 640), "float32"))
+    bb = relax.BlockBuilder()
+    with bb.function("main", [x]):
+        bb.emit_func_output(bb.emit(relax.op.matmul(x, relax.const(weight))))
+    built = tvm.compile(bb.get(), "llvm")
+    built.export_library(str(tmp_path / "f.so"))
+    assert (b".tvm_data" in (tmp_path / "f.so").read_bytes()) == (
+        script == "as it is" and sys.platform == "linux" and platform.machine() in MACHINES
+    )
+    given = np.random.default_rng(1).standard_normal((2, 640)).astype("float32")
+    machine = relax.VirtualMachine(tvm.runtime.load_module(str(tmp_path / "f.so")), tvm.cpu())
+    np.testing.assert_allclose(machine["main"](given).numpy(), given @ weight, rtol=1e-4, atol=1e-4)

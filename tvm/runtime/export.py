@@ -30,7 +30,7 @@ from .archive import ARTEFACT_FILE, CONSTANTS_FILE, LAYOUT_FILE
 from .artefact import SYMBOL, Artefact, ValueInfo
 from .device_module import DeviceModule
 from .digest import seal, sealed
-from .elf_data import MACHINES, write_data_object
+from .elf_data import MACHINES, SCRIPT, fill_data, write_data_object
 from .files import draft_of, room_for, write_beside
 from .module import Module, import_tree
 from .vm_executable import VMModule
@@ -39,6 +39,7 @@ ALIGN: Final = 64
 _LIBRARY_SUFFIXES: Final = (".so", ".dylib", ".dll")
 _RELOCATABLE: Final = (".o", ".obj")
 LIBRARY_FORMS: Final = (*_LIBRARY_SUFFIXES, *_RELOCATABLE, ".tar")
+_MUCH: Final = 1 << 20  # bytes of constants that a linker should not copy
 # Constants that a linker may merge are known by local names, such as .LC0, that each source file
 # gives anew. LLVM's loader takes all of one name for the same.
 _NOT_MERGED: Final = ("-fno-merge-constants",)
@@ -120,6 +121,17 @@ class Program:
         data[SYMBOL] = self.artefact.to_json().encode() + b"\0"
         return self.code[0].whole_object(data)
 
+    @property
+    def has_data_objects(self) -> bool:
+        """Whether constants are an object that we write, for the linker of this machine."""
+        known = sys.platform == "linux" and platform.machine() in MACHINES
+        return known and not self.triple
+
+    def linked_data(self) -> dict[str, Any]:
+        """Constants and description by symbol."""
+        data = {name: values.reshape(-1).data for name, values in self.constants.items()}
+        return {**data, SYMBOL: self.artefact.to_json().encode() + b"\0"}
+
     def layout(self) -> tuple[dict[str, tuple[int, int]], int]:
         """Where each constant lies in the packed constants, and their size."""
         places: dict[str, tuple[int, int]] = {}
@@ -181,14 +193,19 @@ def export(
     workplace = scratch("tvm-export-", workspace_dir)
     with room_for(file_name), workplace as folder:
         relocatable = suffix in _RELOCATABLE
-        files = _all_files(program, Path(folder), with_host=not relocatable)
-        files += list(addons or ())
+        code = program.code_files(Path(folder))
+        if relocatable:
+            code = [path for path in code if path.name != linker.HOST_OBJECT]
+        files = [*map(str, code), *(addons or ())]
         if fcompile is not None:
+            files.append(_data_file(program, Path(folder)))
             return fcompile(file_name, files, **kwargs)
         with draft_of(file_name) as draft:
             if relocatable:
+                files.append(_data_file(program, Path(folder)))
                 _merge(files, draft, program.compile_options)
-            else:
+            elif not _link_apart(program, files, draft, Path(folder), kwargs):
+                files.append(_data_file(program, Path(folder)))
                 link_objects(files, draft, program.compile_options, kwargs)
             seal(draft)
     return None
@@ -211,23 +228,38 @@ def _require_own_linker(program: Program, file_name: str) -> None:
         )
 
 
-def _all_files(program: Program, folder: Path, *, with_host: bool) -> list[str]:
-    """Code, constants and description as files for a linker, written to a folder."""
-    files = program.code_files(folder)
-    if not with_host:
-        files = [path for path in files if path.name != linker.HOST_OBJECT]
-    if sys.platform == "linux" and not program.triple and platform.machine() in MACHINES:
-        data = folder / "data.o"
-        described = {SYMBOL: program.artefact.to_json().encode() + b"\0"}
-        everything = {n: v.reshape(-1).data for n, v in program.constants.items()} | described
-        write_data_object(data, platform.machine(), everything, ALIGN)
-        return [*map(str, files), str(data)]
+def _data_file(program: Program, folder: Path) -> str:
+    """Constants and description as a file for a linker, written to a folder."""
+    if program.has_data_objects:
+        path = folder / "data.o"
+        write_data_object(path, platform.machine(), program.linked_data(), ALIGN)
+        return str(path)
     program.write_constants(folder / CONSTANTS_FILE)
     (folder / ARTEFACT_FILE).write_bytes(program.artefact.to_json().encode())
     places, _ = program.layout()
     lines = _data_lines(places, program.triple or linker.host_system(), folder)
-    files.append(program.code[0].data_file(lines, folder))
-    return [str(path) for path in files]
+    return str(program.code[0].data_file(lines, folder))
+
+
+def _link_apart(
+    program: Program, files: list[str], draft: Path, folder: Path, kwargs: dict[str, Any]
+) -> bool:
+    """Link a library without its constants, and put those behind it: the linker need not copy them.
+
+    False where there are few, or where the linker does not do as the script says.
+    """
+    if not program.has_data_objects or kwargs.get("cc") or program.layout()[1] < _MUCH:
+        return False
+    data, script = folder / "data.o", folder / "data.ld"
+    pieces = program.linked_data()
+    write_data_object(data, platform.machine(), pieces, ALIGN, apart=True)
+    script.write_text(SCRIPT)
+    how = [*program.compile_options, f"-Wl,-T,{script}"]
+    try:
+        link_objects([*files, str(data)], draft, how, dict(kwargs))
+    except linker.LinkError:
+        return False  # said again when it is linked as a whole
+    return fill_data(draft, pieces, ALIGN)
 
 
 def _data_lines(
