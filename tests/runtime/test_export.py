@@ -12,12 +12,11 @@ import numpy as np
 import pytest
 
 import tvm
-from tests.backend.llvm.kernel import packed
+from tests.backend.llvm.kernel import lowered, packed
 from tvm import relax
 from tvm.backend.llvm.module import LLVMModule, build
 from tvm.contrib import cc
 from tvm.error import TVMError
-from tvm.ir.module import IRModule
 from tvm.ir.type import PointerType, PrimType
 from tvm.runtime import linker, load_module, tensor
 from tvm.runtime.artefact import Artefact
@@ -43,7 +42,7 @@ def program(target: str = "llvm") -> LLVMModule:
                      s.BufferStore(target, e.BufferLoad(weights, [i]), [i]))  # fmt: skip
         return s.AllocateConst(var, "float32", [5000], WEIGHTS, loop)
 
-    return build(IRModule({"f": packed("f", 1, body, "float32")}), target)
+    return build(lowered({"f": packed("f", 1, body, "float32")}), target)
 
 
 def check(module: Module) -> None:

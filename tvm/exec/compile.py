@@ -13,7 +13,7 @@ from tvm.exec.compiled_before import CompiledBefore
 from tvm.exec.files import check_output
 from tvm.exec.program import LEGAL as LEGAL_PROGRAM
 from tvm.exec.program import read_program
-from tvm.exec.shapes import LEGAL, LEGAL_SEVERAL, parse_several
+from tvm.exec.shapes import LEGAL, LEGAL_SEVERAL, parse_several, parse_shapes
 from tvm.ir.transform import PassContext
 from tvm.runtime.executable import Executable
 from tvm.runtime.export import LIBRARY_FORMS
@@ -40,6 +40,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> Outcome:
+    parse_shapes(args.input_shapes)  # a mistake there is told before any work
     several = parse_several(args.shapes)
     target = Target(args.target)
     check_output(args.output, "the library")

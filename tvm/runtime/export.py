@@ -197,16 +197,18 @@ def export(
         if relocatable:
             code = [path for path in code if path.name != linker.HOST_OBJECT]
         files = [*map(str, code), *(addons or ())]
+
+        def with_data() -> list[str]:
+            data = _data_file(program, Path(folder))
+            return [*files[: len(code)], data, *files[len(code) :]]
+
         if fcompile is not None:
-            files.append(_data_file(program, Path(folder)))
-            return fcompile(file_name, files, **kwargs)
+            return fcompile(file_name, with_data(), **kwargs)
         with draft_of(file_name) as draft:
             if relocatable:
-                files.append(_data_file(program, Path(folder)))
-                _merge(files, draft, program.compile_options)
+                _merge(with_data(), draft, program.compile_options)
             elif not _link_apart(program, files, draft, Path(folder), kwargs):
-                files.append(_data_file(program, Path(folder)))
-                link_objects(files, draft, program.compile_options, kwargs)
+                link_objects(with_data(), draft, program.compile_options, kwargs)
             seal(draft)
     return None
 
