@@ -24,6 +24,8 @@ from .cost import bytes_us, flops_us, share_out
 from .elementwise import vector_width
 from .reduction import keep_whole, split_loops, try_along, vectorize_stage
 
+FETCHED = 1024  # bytes of a row from which on the next one is fetched meanwhile
+
 
 def schedule_rows(sch: Schedule, cpu: CpuModel, later: Decompositions) -> str | None:
     """Fuse the passes of a function over its rows; None if it is not of that shape."""
@@ -87,9 +89,17 @@ def _sum_while_made(
         sch.reverse_compute_at(block, outer)
         sch.vectorize(inner)
         sch.vectorize(sch.get_loops(block)[-1])
+        _fetch_next(sch, made, outer, sizes[0].value, cpu)
         later.append((block, outer))
         done |= {sch.get_sref(block), sch.get_sref(made)}
     return done
+
+
+def _fetch_next(sch: Schedule, block: BlockRV, loop: LoopRV, size: int, cpu: CpuModel) -> None:
+    """Let a pass that computes fetch the next row, so that the first pass over that finds it."""
+    node: Block = sch.get(block)
+    if FETCHED <= size * node.writes[0].buffer.dtype.itemsize <= cpu.l1d_bytes // 4:
+        sch.annotate(loop, "prefetch_ahead", size)
 
 
 def _depth(sch: Schedule, block: BlockRV, row: LoopRV) -> int:

@@ -193,6 +193,12 @@ def address_of(obj: Any, span: Span | None = None) -> PrimExpr:
     return e.Call(HANDLE, _address_of, (obj,), span)
 
 
+def prefetch(address: Operand) -> PrimExpr:
+    """A statement: what lies there will be read soon, and should be in the innermost cache."""
+    read, keep, data = (e.IntImm("int32", value) for value in (0, 3, 1))
+    return e.Call("int32", _prefetch, (address, read, keep, data))
+
+
 def handle_add_byte_offset(handle: Operand, offset: Operand) -> PrimExpr:
     """An address moved by a number of bytes."""
     return e.Call(HANDLE, _handle_add_byte_offset, (handle, offset))

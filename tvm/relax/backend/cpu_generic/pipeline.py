@@ -31,6 +31,7 @@ from tvm.relax.transform.winograd_conv2d import WinogradConv2D
 from tvm.target.target import Target
 from tvm.tir.transform.name_extents import NameExtents
 from tvm.tir.transform.plain_indices import PlainIndices
+from tvm.tir.transform.softmax_quotients import SoftmaxQuotients
 
 __all__ = [
     "dataflow_lower_passes", "finalize_passes", "get_default_pipeline", "kernel_passes",
@@ -76,6 +77,7 @@ def kernel_passes(target: Target) -> list[Pass]:
         RemoveUnusedWork(),  # kernels that are called with weights only
         PlainKernelNames(),  # which leave their names to those made of them
         PlainIndices(),  # a wrong index stays wrong when what it picks from is inlined
+        SoftmaxQuotients(),  # one division a row
         NameExtents(),  # rules need not see through how a size was computed
     ]
 
