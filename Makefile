@@ -9,7 +9,7 @@ CANDIDATES := $(PYTHON) python3 python python3.14 python3.13 python3.12 python3.
 # Children of tests import what their parent has: read from __pycache__, not compiled each time.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: docs page wheel demo test test-long lint format bench clean distclean
+.PHONY: docs page wheel sbom demo test test-long lint format bench clean distclean
 .DEFAULT_GOAL := test
 
 demo: $(VENV)/.stamp-demo
@@ -40,6 +40,16 @@ docs: $(VENV)/.stamp-dev
 wheel: $(VENV)/.stamp-dev
 	$(PIP) install --quiet build
 	$(BIN)/python -m build
+
+# What an installation of the wheel is made of: dist/tvm-py.cdx.json, in the form of CycloneDX.
+sbom: wheel
+	$(PIP) install --quiet "cyclonedx-bom>=7,<8"
+	rm -rf dist/installed
+	$(BIN)/python -m venv --without-pip dist/installed
+	$(PIP) --python dist/installed/bin/python install --quiet dist/*.whl
+	$(BIN)/cyclonedx-py environment --pyproject pyproject.toml --mc-type library \
+	  --output-reproducible --validate --of JSON -o dist/tvm-py.cdx.json dist/installed/bin/python
+	rm -rf dist/installed
 
 # The script of the page that `tvm view` makes; its result is part of the repository.
 page:
