@@ -33,3 +33,9 @@ def test_nodes_stay_themselves_in_tuples_and_maps() -> None:
     assert a + 1 not in table
     assert table[b][0] is a
     assert len(dict(table.items())) == 2
+
+
+def test_devices_and_data_types_stay_what_they_are() -> None:
+    for value in (runtime.cpu(0), runtime.DataType("float16")):
+        assert runtime.convert(value) is value
+        assert list(runtime.convert([value])) == [value]
