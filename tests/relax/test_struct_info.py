@@ -89,3 +89,8 @@ def test_numbers_of_literals() -> None:
     assert const_int(tir.const(3, "int64")) == 3
     assert const_int(N) is None
     assert const_number(tir.const(1.5, "float32")) == 1.5
+
+
+def test_a_device_is_no_text() -> None:
+    with pytest.raises(TypeError, match="vdevice is a str; legal: a VDevice"):
+        relax.TensorStructInfo((1,), "int8", vdevice="llvm")  # type: ignore[arg-type]

@@ -195,6 +195,11 @@ class TensorStructInfo(RelaxStructInfo):
             ndim = _ndim_of_shape(held)
         elif ndim < -1:
             raise TVMError(f"TensorStructInfo: ndim is {ndim}; legal: -1 (unknown) or more")
+        if vdevice is not None and not isinstance(vdevice, VDevice):
+            raise TypeError(
+                f"TensorStructInfo: vdevice is a {type(vdevice).__name__}; "
+                'legal: a VDevice such as tvm.ir.VDevice("llvm"), or None'
+            )
         self.shape: Final = held
         self.dtype: Final = VOID if dtype is None else DataType(dtype)
         self.vdevice: Final = vdevice
