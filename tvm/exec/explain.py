@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import re
 import shutil
 import sys
@@ -16,7 +17,7 @@ from tvm.exec.reports import WHAT, add_alternatives, add_options, report_of
 
 if TYPE_CHECKING:
     from tvm.report import Report
-    from tvm.report.words import Kernel
+    from tvm.report.words import Gpu, Kernel, Launch
 
 _TILE = re.compile(r"\b(\d+x\d+(?:x\d+)*) tile")
 
@@ -36,6 +37,7 @@ class Row(NamedTuple):
     alternative_us: float | None
     alternative: str
     spills: int | None
+    launches: tuple[Launch, ...]
 
     @property
     def of_roof(self) -> float | None:
@@ -66,7 +68,12 @@ def run(args: argparse.Namespace) -> Outcome:
         "title": report.title,
         "target": report.target,
         "latency_us": report.latency_us,
-        "kernels": [{**row._asdict(), "of_roof": row.of_roof} for row in rows],
+        "gpu": None if report.gpu is None else dataclasses.asdict(report.gpu),
+        "kernels": [
+            {**row._asdict(), "launches": [dataclasses.asdict(one) for one in row.launches],
+             "of_roof": row.of_roof}
+            for row in rows
+        ],
         "notes": report.notes,
     }
     return Outcome(_text(report, rows), record)
@@ -95,6 +102,7 @@ def _row(report: Report, kernel: Kernel) -> Row:
         _sum([call.alternative_us for call in calls]),
         kernel.alternative,
         kernel.code.spills if kernel.code is not None else None,
+        tuple(kernel.launches),
     )
 
 
@@ -126,6 +134,8 @@ def _text(report: Report, rows: list[Row]) -> str:
     lines = [f"{report.title} for {report.target}"]
     if report.latency_us is not None:
         lines[0] += f": {micros(report.latency_us)} us a run"
+    if report.gpu is not None:
+        lines.append(_gpu(report.gpu))
     lines += ["", table(header, cells, right=(1, 4, 5, 6, 7, 8)), ""]
     for row in rows:
         lines += _reasons(row, width)
@@ -141,6 +151,7 @@ def _reasons(row: Row, width: int) -> list[str]:
         "why": row.reason,
         "next": row.alternative,
         "code": f"{row.spills} spills of registers" if row.spills else "",
+        "runs": "; then ".join(map(_launch, row.launches)),
     }
     lines = [row.kernel]
     for label, text in said.items():
@@ -149,6 +160,36 @@ def _reasons(row: Row, width: int) -> list[str]:
                 text, max(40, width), initial_indent=f"  {label:<6}", subsequent_indent=" " * 8
             )
     return lines
+
+
+def _launch(one: Launch) -> str:
+    """A launch in words."""
+    blocks, threads = (
+        "some" if count is None else f"{count:,}" for count in (one.blocks, one.threads)
+    )
+    parts = [f"{blocks} blocks of {threads} threads"]
+    if one.shared:
+        parts.append(f"{one.shared:,} bytes shared")
+    if one.registers is not None:
+        parts.append(f"{one.registers} registers")
+    elif one.words:
+        parts.append(f"{one.words} words of its own")
+    if one.stack:
+        parts.append(f"{one.stack} bytes of stack")
+    if one.occupancy is None:
+        return ", ".join(parts)
+    room = f"{one.resident} at a time fill {100 * one.occupancy:.0f}% of a multiprocessor"
+    return f"{', '.join(parts)}: {room} (limit: {one.limit})"
+
+
+def _gpu(gpu: Gpu) -> str:
+    """The machine in words."""
+    known = f"{gpu.warp_size} threads a warp, {gpu.registers:,} registers and {gpu.shared:,} bytes"
+    told = f"{gpu.name}: {known} of shared memory a multiprocessor"
+    if not gpu.multiprocessors:
+        return told
+    roof = f"{gpu.gflops / 1e3:,.1f} TFLOP/s of float32, {gpu.gbytes:,.0f} GB/s"
+    return f"{told}; {gpu.chip}: {gpu.multiprocessors} of them, {roof}"
 
 
 def _cut(text: str, most: int) -> str:
@@ -162,4 +203,6 @@ def micros(value: float | None) -> str:
     """Microseconds with three figures or so."""
     if value is None:
         return "-"
+    if value < 1:
+        return f"{value:.2g}"
     return f"{value:,.0f}" if value >= 100 else f"{value:.1f}"

@@ -31,6 +31,7 @@ from .costs import (
     predicted_us,
 )
 from .graph import calls_kernels, calls_of, main_of, sources_of
+from .launches import add_resources, gpu_of, launches_of, predict
 from .machine_code import code_of
 from .memory import memory_of
 from .recorder import Recorder
@@ -116,6 +117,9 @@ def assemble(
     for number, name in enumerate(names):
         tell(f"kernel {name}", number, len(names))
         kernel = _kernel(name, life[name], texts, recorder, report)
+        if kernel is not None and target.kind.is_gpu:
+            forms = [form for *_, form in life[name].forms if isinstance(form, PrimFunc)]
+            kernel.launches = launches_of(forms, target.gpu)
         if kernel is not None:
             report.kernels[name] = kernel
             if code and target.kind.traits.machine_code:
@@ -126,6 +130,11 @@ def assemble(
     report.lines = table.lines
     tell("measure", len(names), len(names))
     _add_machine(report, target, times)
+    if target.kind.is_gpu:
+        report.gpu = gpu_of(target.gpu)
+        predict(report, target.gpu)
+        if code and made is not None:
+            add_resources(report, made, target)
     if times and made is not None:
         _add_times(report, made, target, inputs)
     return report

@@ -95,6 +95,26 @@ class Code:
 
 
 @dataclass
+class Launch:
+    """A launch of a kernel on a GPU; numbers that only a run tells are None.
+
+    `words` are 32-bit words of a thread's own arrays; registers and bytes of its stack are those of
+    the compiler's code, where that was made. `resident` blocks of it run on a multiprocessor at a
+    time, and fill the share `occupancy` of its warps; `limit` keeps more from fitting.
+    """
+
+    blocks: int | None
+    threads: int | None
+    shared: int
+    words: int
+    registers: int | None = None
+    stack: int | None = None
+    resident: int | None = None
+    occupancy: float | None = None
+    limit: str = ""
+
+
+@dataclass
 class Kernel:
     """A kernel: what it computes, how it was scheduled and why, what it became, what it costs."""
 
@@ -110,6 +130,7 @@ class Kernel:
     code: Code | None = None
     threads: int = 1
     alternative: str = ""  # the next rule that fits
+    launches: list[Launch] = field(default_factory=list)
 
 
 @dataclass
@@ -178,6 +199,21 @@ class Machine:
 
 
 @dataclass
+class Gpu:
+    """The GPU, as rules see it; GFLOP/s and GB/s are those of the chip, 0 where none is named."""
+
+    name: str
+    chip: str
+    multiprocessors: int
+    warp_size: int
+    registers: int
+    shared: int
+    l2_bytes: int
+    gflops: float
+    gbytes: float
+
+
+@dataclass
 class Curve:
     """A tuned kernel: seconds of each trial in order, None for one that failed."""
 
@@ -193,6 +229,7 @@ class Report:
     target: str
     versions: dict[str, str]
     machine: Machine | None = None
+    gpu: Gpu | None = None
     lines: list[str] = field(default_factory=list)
     sources: list[Source] = field(default_factory=list)
     calls: list[Call] = field(default_factory=list)

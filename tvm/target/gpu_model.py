@@ -15,6 +15,8 @@ from typing import Any, Final, NamedTuple
 from tvm.error import TargetError, message
 
 KIB: Final = 1 << 10
+# Threads that hold the fragments of a matrix unit together: a fact of its instructions.
+MATRIX_THREADS: Final = {"cuda": 32, "metal": 32, "rocm": 64}
 
 
 class Occupancy(NamedTuple):

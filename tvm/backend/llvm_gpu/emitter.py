@@ -148,7 +148,9 @@ class KernelEmitter(StmtEmitter):
                         "constant sizes; scope shared.dyn for one told at launch")  # fmt: skip
         kind, count = memory_element(op.dtype), max(size or 0, unit) // element_bytes(op.dtype)
         if scope.startswith("shared"):
-            self.values[op.buffer_var] = self.shared(op.buffer_var, scope, kind, count)
+            few = size is not None and size < _ALIGN  # and is not moved in vectors
+            align = element_bytes(op.dtype) if few else _ALIGN
+            self.values[op.buffer_var] = self.shared(op.buffer_var, scope, kind, count, align)
         elif scope in ("local", ""):
             self.values[op.buffer_var] = self.out.alloca(kind, count, _ALIGN, op.buffer_var.name)
         else:
@@ -156,12 +158,12 @@ class KernelEmitter(StmtEmitter):
                         "scopes shared and local")  # fmt: skip
         self._work.append(op.body)
 
-    def shared(self, var: e.Var, scope: str, kind: str, count: int) -> str:
+    def shared(self, var: e.Var, scope: str, kind: str, count: int, align: int) -> str:
         """Memory that the threads of a block share; its size is told at launch for shared.dyn."""
         form = f"internal addrspace(SPACE) global [{count} x {kind}] poison"
         if scope == "shared.dyn":
             form = "external addrspace(SPACE) global [0 x i8]"
-        return self._global(var.name, form, self.SPACES["shared"], "")
+        return self._global(var.name, form, self.SPACES["shared"], align=align)
 
     def visit_allocate_const_(self, op: s.AllocateConst) -> None:
         if op.data is None:
@@ -170,14 +172,14 @@ class KernelEmitter(StmtEmitter):
         form = f"internal addrspace(SPACE) constant [{len(data)} x i8] c"
         words = f'"{bytes_literal(data)}"'
         space = self.SPACES["constant"]
-        self.values[op.buffer_var] = self._global(op.buffer_var.name, form, space, words)
+        self.values[op.buffer_var] = self._global(op.buffer_var.name, form + words, space)
         self._work.append(op.body)
 
-    def _global(self, hint: str, form: str, space: int, value: str) -> str:
+    def _global(self, hint: str, form: str, space: int, align: int = _ALIGN) -> str:
         clean = "".join(c if c.isalnum() and c.isascii() else "_" for c in hint)
         name = f"@{self.module.names.fresh(f'{self.kernel.name}_{clean}')}"
-        text = form.replace("SPACE", str(space))
-        self.module.globals[name] = f"{name} = {text}{value}, align {_ALIGN}"
+        text = form.replace("SPACE", str(space), 1)
+        self.module.globals[name] = f"{name} = {text}, align {align}"
         self.out.spaces[name] = space
         return name
 

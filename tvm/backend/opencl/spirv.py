@@ -40,11 +40,11 @@ class SpirvEmitter(KernelEmitter):
         callee = self.module.declare("_Z7barrierj", "void", "i32", "convergent nounwind")
         self.out.line(f"call spir_func void {callee}(i32 {_FENCE_LOCAL}) convergent")
 
-    def shared(self, var: e.Var, scope: str, kind: str, count: int) -> str:
+    def shared(self, var: e.Var, scope: str, kind: str, count: int, align: int) -> str:
         if scope == "shared.dyn":
             self.refuse(f"memory {var.name} of scope {scope!r}", "a size told at launch",
                         "scope shared, whose sizes are constants")  # fmt: skip
-        return super().shared(var, scope, kind, count)
+        return super().shared(var, scope, kind, count, align)
 
 
 def machine_of(target: Target) -> Machine:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from tvm.dlight.base import open_schedule
 from tvm.ir.expr import PrimExpr
+from tvm.target.gpu_model import MATRIX_THREADS
 from tvm.target.target import Target
 from tvm.tir.expr import IntImm
 from tvm.tir.function import PrimFunc
@@ -20,7 +21,7 @@ from .tensor_core import product_to_form
 
 _SCOPE = "metal.simdgroup"
 _SIDE = 8
-_WARP = 32
+_WARP = MATRIX_THREADS["metal"]
 _ROWS, _COLUMNS, _STEPS = 16, 16, 32  # of a SIMD group, and the width of a slice
 _GROUPS = 4
 _LANES = 4

@@ -14,6 +14,7 @@ from typing import Final
 
 from tvm.dlight.analysis.common_analysis import get_root_block
 from tvm.dlight.base import open_schedule
+from tvm.target.gpu_model import MATRIX_THREADS
 from tvm.target.target import Target
 from tvm.tir.function import PrimFunc
 from tvm.tir.schedule import BlockRV, LoopRV, Schedule, ScheduleError
@@ -23,7 +24,7 @@ from .base import GPUScheduleRule
 from .einsum import bring_to_form
 from .inline import auto_inline_consumer_chain, auto_inline_producers
 
-_WARP = 32
+_WARP = MATRIX_THREADS["cuda"]
 _SIDE = 16  # of a fragment
 _SCOPE: Final = "shared.dyn"
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from tvm.dlight.base import open_schedule
+from tvm.target.gpu_model import MATRIX_THREADS
 from tvm.target.gpu_tuning import TENSOR_CORES, gpu_tuning
 from tvm.target.target import Target
 from tvm.tir.analysis import undefined_vars
@@ -28,7 +29,7 @@ from .tensor_core import product_to_form
 
 _SIDE: Final = 16  # of a fragment
 _LANES: Final = 8  # elements of 16 bits that are copied at once
-_WARP: Final = 32
+_WARP: Final = MATRIX_THREADS["cuda"]
 _SCOPE: Final = "shared.dyn"
 USES_ASYNC_COPY: Final = "tir.use_async_copy"
 _MANY: Final = 2048  # rows and columns from which larger tiles still give work to all cores

@@ -15,13 +15,14 @@ from typing import Any, Final, Literal
 
 from tvm.error import CheckError, message
 from tvm.ffi import register_global_func
+from tvm.target.gpu_model import MATRIX_THREADS
 from tvm.tir.expr import PrimExpr
 from tvm.tir.function import PrimFunc
 from tvm.tir.intrin_registry import register_own
 from tvm.tir.op.arith import const
 from tvm.tir.script import language as T
 
-_WARP: Final = 32
+_WARP: Final = MATRIX_THREADS["cuda"]
 _M: Final = 16
 _N: Final = 16
 _SHORT: Final = {

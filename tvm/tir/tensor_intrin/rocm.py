@@ -13,6 +13,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from tvm.error import CheckError, message
+from tvm.target.gpu_model import MATRIX_THREADS
 from tvm.tir.expr import IntImm, PrimExpr
 from tvm.tir.function import PrimFunc
 from tvm.tir.intrin_registry import register_own
@@ -21,7 +22,7 @@ from tvm.tir.script import language as T
 
 from .dot_product_common import get_dp4a_intrin
 
-_WARP: Final = 64
+_WARP: Final = MATRIX_THREADS["rocm"]
 _M: Final = 16
 _N: Final = 16
 _SHORT: Final = {"float16": "f16", "float32": "f32", "int8": "i8", "int32": "i32"}

@@ -26,6 +26,7 @@ from tvm.ir.expr import PrimExpr
 from tvm.ir.module import IRModule
 from tvm.ir.transform import PassContext
 from tvm.ir.type import PointerType, PrimType
+from tvm.target.gpu_model import MATRIX_THREADS
 from tvm.tir import expr as e
 from tvm.tir import stmt as s
 from tvm.tir.buffer import Buffer
@@ -38,7 +39,7 @@ from .fragment_copy import LEAST_GAP, TILE, tiled
 from .pass_form import tir_pass
 
 _AXES = ("threadIdx.z", "threadIdx.y", "threadIdx.x")  # the last moves fastest
-_WARP = 32
+_WARP = MATRIX_THREADS["cuda"]
 
 
 @tir_pass("tir.LowerAutoCopy")

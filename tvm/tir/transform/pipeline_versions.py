@@ -9,6 +9,7 @@ from typing import Final
 from tvm.arith.analyzer import Analyzer
 from tvm.ir.expr import PrimExpr, Range
 from tvm.ir.type import PointerType
+from tvm.target.gpu_model import MATRIX_THREADS
 from tvm.tir import expr as e
 from tvm.tir import stmt as s
 from tvm.tir.buffer import Buffer
@@ -76,7 +77,7 @@ _NUMBERED: Final = {
 _SIMDGROUP_SIZE: Final = 64
 # Calls count the elements of a thread there; TransformMmaBufferLayout makes registers of it.
 _IN_REGISTERS: Final = "m16n8k8."
-_WARP: Final = 32
+_WARP: Final = MATRIX_THREADS["cuda"]
 
 
 def _fragment_sizes(stmt: s.Stmt) -> dict[e.Var, int]:
