@@ -378,3 +378,14 @@ def test_options_that_have_no_default_are_printed(call: Any, text: str) -> None:
     printed = str(call(relay.Var("x")))
     assert text in printed
     assert text in str(relay.parse(f'#[version = "0.0.5"]\ndef @main(%x) {{ {text} }}')["main"])
+
+
+def test_braces_hold_an_expression() -> None:
+    head = '#[version = "0.0.5"]\n'
+    alone = relay.parse_expr(head + "{ let %x = 1; %x }")
+    tvm.ir.assert_structural_equal(alone, relay.parse_expr(head + "let %x = 1; %x"), True)
+    inner = relay.parse_expr(head + "add({ let %x = 1; %x }, { %0 = 2; (%0, %0) }.1)")
+    assert isinstance(inner.args[0], relay.Let)
+    assert isinstance(inner.args[1], relay.TupleGetItem)
+    with pytest.raises(tvm.error.DiagnosticError, match="x"):
+        relay.parse_expr(head + "add({ let %x = 1; %x }, %x)")

@@ -8,6 +8,7 @@ from tvm.support.compiled import mypyc_attr
 from tvm.support.dtype import DataType
 
 from .node import Field, Node, fields, register_nodes
+from .scriptable import PRINTERS
 from .span import Span
 
 
@@ -72,6 +73,23 @@ class TupleType(Type):
     def __init__(self, fields: tuple[Type, ...] | list[Type], span: Span | None = None) -> None:
         self.fields: Final = tuple(fields)
         self.span = span
+
+    def __repr__(self) -> str:
+        if self._is_of_relay():
+            return PRINTERS.get("relay")(self, {"show_meta_data": False, "head": False})
+        return self.script()
+
+    __str__ = __repr__
+
+    def _is_of_relay(self) -> bool:
+        todo = list(self.fields)
+        while todo:
+            part = todo.pop()
+            if isinstance(part, TupleType):
+                todo += part.fields
+            elif part.TYPE_KEY.startswith("relay."):
+                return True
+        return False
 
 
 @final

@@ -13,6 +13,7 @@ from tvm.ir.module import IRModule
 from tvm.ir.transform import Sequential
 from tvm.relay.backend.compiled import (
     CompiledExecutor,
+    StaticExecutor,
     as_module,
     bind_params_by_name,
     compile_module,
@@ -198,12 +199,16 @@ class BuildModule:
         return self._made.ir_mod
 
 
-class GraphExecutor(CompiledExecutor):
+class GraphExecutor(StaticExecutor):
     """Runs functions of tensors."""
 
+    WORDS = "Graph Executor"
 
-class AotExecutor(CompiledExecutor):
+
+class AotExecutor(StaticExecutor):
     """Runs functions of tensors, compiled ahead."""
+
+    WORDS = "AOT Executor"
 
 
 _KINDS = {"graph": GraphExecutor, "vm": VMExecutor, "aot": AotExecutor, "debug": CompiledExecutor}

@@ -545,7 +545,10 @@ class Parser:
         return If(cond, yes, no, self.span_from(start))
 
     def block(self) -> RelaxExpr:
-        self.expect("{")
+        return self.braces(self.expect("{"))
+
+    def braces(self, _: Token) -> RelaxExpr:
+        """What follows a brace: an expression with names of its own, as bodies have."""
         value = self.body()
         self.expect("}")
         return value
@@ -715,6 +718,7 @@ _WORDS: Final[dict[str, Callable[[Parser, Token], Any]]] = {
     "ref_read": _ref,
     "ref_write": _ref,
     "(": Parser.parenthesis,
+    "{": Parser.braces,
     "True": lambda p, t: Constant(np.array(True), p.span_from(t)),
     "False": lambda p, t: Constant(np.array(False), p.span_from(t)),
 }

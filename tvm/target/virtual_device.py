@@ -51,6 +51,11 @@ class VirtualDevice(Node):
         device = None if index < 0 else _Place(kind, index)
         return cls(device, values.get("target"), str(values.get("memory_scope", "")))
 
+    @property
+    def device_type(self) -> int:
+        """The DLPack device type, under the name that Relay's scripts know; -1 while it is open."""
+        return self.device_type_int
+
     def dlpack_device_type(self) -> int:
         """The DLPack device type; -1 while it is open."""
         return self.device_type_int

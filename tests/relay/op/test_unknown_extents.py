@@ -110,3 +110,24 @@ def test_the_largest_of_an_unknown_number() -> None:
     data = np.array([[3, 1, 2], [0, 5, 4]], "float32")
     func = relay.Function([a], relay.topk(a, k=2, ret_type="values"))
     np.testing.assert_array_equal(run(func, data), [[3, 2], [5, 4]])
+
+
+@pytest.mark.parametrize(
+    ("op", "layout"),
+    [
+        (relay.image.resize1d, "NCW"), (relay.image.resize1d, "NWC"),
+        (relay.image.resize2d, "NCHW"), (relay.image.resize2d, "NHWC"),
+        (relay.image.resize2d, "NCHW2c"), (relay.image.resize3d, "NCDHW"),
+        (relay.image.resize3d, "NDHWC"),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("out_dtype", [None, "float32"])
+def test_sizes_of_images_may_be_variables(op: Any, layout: str, out_dtype: str | None) -> None:
+    axes = [axis for axis in layout if axis.isalpha()]
+    batch, sizes = tvm.te.size_var("n"), {a: tvm.te.var(a.lower()) for a in axes if a in "DHW"}
+    known = {"N": batch, "C": 3, "c": 2}
+    data = relay.TensorType([known.get(a, 8) for a in axes], "int8")
+    call = op(relay.var("x", data), tuple(sizes.values()), layout=layout, out_dtype=out_dtype)
+    found = relay.transform.InferType()(tvm.IRModule.from_expr(call))["main"].ret_type
+    wanted = [known[a] if a in known else sizes[a] for a in axes]
+    assert found == relay.TensorType(wanted, out_dtype or "int8")

@@ -191,3 +191,24 @@ def test_sums_do_not_wrap(scale: float) -> None:
         found.append(relay.create_executor("graph", made).evaluate()(data).numpy())
     assert abs(found[0]).max() > scale / 2
     np.testing.assert_allclose(found[1], found[0], atol=3 * scale / 128)  # three steps
+
+
+def dense_line(mod: Any) -> str:
+    return next(line for line in str(mod).splitlines() if "nn.dense(" in line)
+
+
+@pytest.mark.parametrize("skipped", [True, False])
+@pytest.mark.parametrize("layer", ["dense", "batch_matmul"])
+def test_skipped_products_follow_integers(skipped: bool, layer: str) -> None:
+    x = relay.var("x", shape=(1, 3, 6, 6))
+    y = relay.nn.max_pool2d(relay.nn.relu(conv(x, 4, 3)), (2, 2), strides=(2, 2))
+    if layer == "dense":
+        y = relay.nn.dense(relay.nn.batch_flatten(y), weight(5, 36))
+    else:
+        y = relay.nn.batch_matmul(relay.reshape(y, (1, 4, 9)), weight(1, 5, 9))
+    mod = module(y, x)
+    made = quantized(mod, skip_dense_layer=skipped)
+    (wanted,), (found,) = results(mod, [IMAGE]), results(made, [IMAGE])
+    np.testing.assert_allclose(found, wanted, atol=0.3)
+    if layer == "dense":
+        assert ("out_dtype=\"int32\"" in dense_line(made)) != skipped

@@ -8,7 +8,7 @@ import pytest
 import tvm
 from tvm import relay
 from tvm.relay.backend.interpreter import ConstructorValue, RefValue
-from tvm.relay.testing import run_as_python
+from tvm.relay.testing import run_as_python, to_python
 from tvm.runtime.container import ADT
 
 pytestmark = pytest.mark.pure
@@ -48,3 +48,14 @@ def test_functions_and_choices() -> None:
     assert run_as_python(relay.If(relay.const(False), ONE, TWO)).numpy() == 2
     parts = run_as_python(relay.split(relay.const(np.arange(4)), 2).astuple())
     assert [part.numpy().tolist() for part in parts] == [[0, 1], [2, 3]]
+
+
+def test_programs_of_python_stand_by_themselves() -> None:
+    mod, (x, callee) = tvm.IRModule(), (relay.var("x", "int32"), relay.GlobalVar("twice"))
+    mod[callee] = relay.Function([x], relay.add(x, x))
+    for expr in (relay.Tuple([callee(TWO), ONE]), relay.Tuple([relay.add(TWO, TWO), ONE])):
+        names: dict[str, object] = {}
+        exec(compile(to_python(expr, mod), "<made>", "exec"), names)
+        found = names["_py_out"]
+        assert isinstance(found, ADT)
+        assert [field.numpy() for field in found] == [4, 1]

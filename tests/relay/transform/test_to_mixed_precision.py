@@ -99,5 +99,6 @@ def test_operators_without_a_rule() -> None:
         narrow(body, mode=1)
     check_silent = narrow(body, mode=2)
     assert check_silent["main"].body.checked_type.dtype == "float32"
-    with pytest.raises(TVMError, match="missing_op_mode"):
-        narrow(body, mode=3)
+    for mode in (3, -1):
+        with pytest.raises(ValueError, match="Missing op mode is either 0, 1, or 2"):
+            relay.transform.ToMixedPrecision("float16", missing_op_mode=mode)

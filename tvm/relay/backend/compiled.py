@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, ClassVar
 
+from tvm.error import message
 from tvm.ir.expr import RelaxExpr
 from tvm.ir.module import IRModule
 from tvm.ir.transform import PassContext
@@ -14,6 +15,7 @@ from tvm.relay.expr import Constant
 from tvm.relay.function import Function
 from tvm.relay.rewrite import bind
 from tvm.relay.to_relax import NotFirstOrder, to_relax
+from tvm.relay.ty import FuncType, is_dynamic
 from tvm.runtime import cpu
 from tvm.runtime.container import tuple_object
 from tvm.target.target import Target
@@ -100,6 +102,23 @@ class CompiledExecutor(Executor):
             return listed(machine[name](*[as_tensor(arg, self.device) for arg in given]))
 
         return run
+
+
+class StaticExecutor(CompiledExecutor):
+    """Runs functions whose results have extents that are known when they are compiled."""
+
+    WORDS: ClassVar[str]
+
+    def _make_executor(self, expr: RelaxExpr | None = None) -> Callable[..., Any]:
+        from tvm.relay.transform import InferType
+
+        mod, name = self._module_of(expr)
+        found = InferType()(mod)[name].checked_type
+        if isinstance(found, FuncType) and is_dynamic(found.ret_type):
+            asked = f"{self.WORDS} only supports static graphs, got output type"
+            legal = 'create_executor("vm")'
+            raise ValueError(message(asked, found=str(found.ret_type), legal=legal))
+        return super()._make_executor(expr)
 
 
 def listed(value: Any) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -15,6 +16,7 @@ from tvm.runtime import cpu
 from tvm.runtime.benchmark import BenchmarkResult, Timing, evaluator
 from tvm.runtime.graph_runtime import flat_outputs
 from tvm.runtime.module import Module
+from tvm.runtime.profiling import Count, Duration, Percent, Report
 
 from .compiled import CompiledExecutor, as_module, compile_module, listed
 from .interpreter import Interpreter, arguments, as_tensor
@@ -189,6 +191,22 @@ class RelayMachine:
         """The result of main."""
         return self.invoke("main", *args, **kwargs)
 
+    def profile(
+        self, *args: Any, func_name: str = "main", collectors: Any = None, **kwargs: Any
+    ) -> Report:
+        """The time of each kernel in a call, or in one with the arguments that were set.
+
+        Times are what is collected; `collectors` has to be empty.
+        """
+        if collectors:
+            raise TVMError(message("profile", found=f"collectors={collectors}", legal="None"))
+        if not args and not kwargs:
+            args, kwargs = self._inputs.get(func_name, ((), {}))
+        return self._profile(func_name, args, kwargs)
+
+    def _profile(self, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Report:
+        raise NotImplementedError
+
     def get_outputs(self) -> list[Any]:
         """The results of the last call."""
         found = self._outputs
@@ -211,14 +229,19 @@ class CompiledMachine(RelayMachine):
         return getattr(self._machine, name)
 
     def _function(self, name: str) -> Callable[..., Any]:
-        func = self.program.source[name]
         callee = self._machine[name]
 
         def run(*args: Any, **kwargs: Any) -> Any:
-            given = arguments(func, args, kwargs)  # type: ignore[arg-type]
-            return listed(callee(*[as_tensor(arg, self.device) for arg in given]))
+            return listed(callee(*self._tensors(name, args, kwargs)))
 
         return run
+
+    def _tensors(self, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
+        given = arguments(self.program.source[name], args, kwargs)  # type: ignore[arg-type]
+        return [as_tensor(arg, self.device) for arg in given]
+
+    def _profile(self, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Report:
+        return self._machine.profile(name, *self._tensors(name, args, kwargs))
 
     def _parameters(self, func_name: str) -> list[str]:
         return self.program.get_function_params(func_name)
@@ -240,6 +263,15 @@ class InterpretedMachine(RelayMachine):
     def _function(self, name: str) -> Callable[..., Any]:
         made: Callable[..., Any] = self._executor.evaluate(self.mod.get_global_var(name))
         return made
+
+    def _profile(self, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Report:
+        func = self[name]
+        start = time.perf_counter()
+        func(*args, **kwargs)
+        taken = {"Duration (us)": Duration((time.perf_counter() - start) * 1e6)}
+        whole = {**taken, "Percent": Percent(100.0)}
+        call = {"Name": name, **whole, "Device": "cpu0", "Count": Count(1)}
+        return Report([call], {"cpu0": whole}, {"Executor": "VM", "Function": name})
 
 
 class VMCompiler:

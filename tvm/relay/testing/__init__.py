@@ -44,6 +44,7 @@ from .nat import count as count
 from .nat import make_nat_expr as make_nat_expr
 from .nat import make_nat_value as make_nat_value
 from .py_converter import run_as_python as run_as_python
+from .py_converter import to_python as to_python
 from .temp_op_attr import TempOpAttr as TempOpAttr
 
 

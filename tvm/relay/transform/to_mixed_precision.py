@@ -20,7 +20,7 @@ from tvm.ir.expr import RelaxExpr
 from tvm.ir.module import IRModule
 from tvm.ir.node import Node
 from tvm.ir.op import Op
-from tvm.ir.transform import PassContext
+from tvm.ir.transform import Pass, PassContext
 from tvm.ir.type import TupleType, Type
 from tvm.relay import op as R
 from tvm.relay.expr import Call, Constant, Let, Tuple, TupleGetItem, Var
@@ -41,22 +41,24 @@ _KEEP: Final = "relay.ToMixedPrecision.keep_orig_output_dtype"
 _LARGEST: Final = {"float16": 65504.0}  # clips beyond it stay wide
 
 
-@expr_pass("ToMixedPrecision", opt_level=0)
-def ToMixedPrecision(
-    func: RelaxExpr, mod: IRModule, ctx: PassContext, mixed_precision_type: str = "float16",
-    missing_op_mode: int = 1,
-) -> RelaxExpr:  # fmt: skip
-    """The function with products in `mixed_precision_type`.
+def ToMixedPrecision(mixed_precision_type: str = "float16", missing_op_mode: int = 1) -> Pass:
+    """A pass: functions with products in `mixed_precision_type`.
 
     An operator in none of the lists stays wide: an error with `missing_op_mode` 0, a warning with
-    1, silently with 2.
+    1, silently with 2. Raises ValueError for other modes.
     """
     if missing_op_mode not in (0, 1, 2):
-        raise TVMError(
-            message(
-                "ToMixedPrecision: missing_op_mode", found=str(missing_op_mode), legal="0, 1, 2"
-            )
-        )
+        asked = "ToMixedPrecision: Missing op mode is either 0, 1, or 2"
+        raise ValueError(message(asked, found=str(missing_op_mode), legal="0, 1, 2"))
+    return _to_mixed_precision(mixed_precision_type, missing_op_mode)
+
+
+@expr_pass("ToMixedPrecision", opt_level=0)
+def _to_mixed_precision(
+    func: RelaxExpr, mod: IRModule, ctx: PassContext, mixed_precision_type: str,
+    missing_op_mode: int,
+) -> RelaxExpr:  # fmt: skip
+    """The function with products in `mixed_precision_type`."""
     assert isinstance(func, Function), "a pass gets functions"
     narrow = _Narrower(mixed_precision_type, missing_op_mode, func)
     body = narrow.run(func.body)

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
+from tvm.ir.expr import PrimExpr
+from tvm.ir.type import Type
 from tvm.relay.expr import Call, Constant
 from tvm.relay.op.declare import (
     ATTRS_CLASSES,
@@ -11,6 +14,7 @@ from tvm.relay.op.declare import (
     OPAQUE,
     Expr,
     Lower,
+    Relate,
     constant_ints,
     dynamic,
     is_open,
@@ -19,6 +23,8 @@ from tvm.relay.op.declare import (
     topi,
 )
 from tvm.relay.op.nn.utils import get_pad_tuple2d
+from tvm.relay.op.relations import tensor
+from tvm.relay.ty import TensorType
 
 
 def _resize(func: Any) -> Lower:
@@ -33,9 +39,25 @@ def _resize(func: Any) -> Lower:
     return lower
 
 
-def _sizes(size: Any, count: int) -> tuple[int, ...]:
+def _resized(ctx: Relate) -> Type | None:
+    """The data's type with the sizes that were asked for, numbers or not."""
+    data = tensor(ctx, 0)
+    if data is None:
+        return None
+    axes = [axis for axis in ctx.attrs.layout if axis.isalpha()]
+    sizes = dict(zip([axis for axis in axes if axis in "DHW"], ctx.attrs.size))
+    if len(axes) != len(data.shape) or len(sizes) != len(ctx.attrs.size):
+        raise ctx.fail(
+            f"the layout is {ctx.attrs.layout}", f"one for {len(data.shape)} axes, some of D, H, W"
+        )
+    shape = [sizes.get(axis, extent) for axis, extent in zip(axes, data.shape)]
+    return TensorType(shape, ctx.attrs.out_dtype or data.dtype)
+
+
+def _sizes(size: Any, count: int) -> tuple[Any, ...]:
     size = constant_ints(size) if isinstance(size, Constant) else size
-    given = (size,) if isinstance(size, int) else tuple(int(s) for s in size)
+    listed = size if isinstance(size, Sequence) or hasattr(size, "__len__") else (size,)
+    given = tuple(s if isinstance(s, PrimExpr) else int(s) for s in listed)
     return given * count if len(given) == 1 else given
 
 
@@ -47,7 +69,7 @@ def _roi(roi: Any, axes: int) -> tuple[float, ...]:
 
 @relay_op("image.resize1d", "Resize1DAttrs", operands=("data",), level=5, pattern=INJECTIVE,
           optional={"rounding_method": "round"},
-          lower=_resize(topi.image.resize1d))  # fmt: skip
+          relation=_resized, lower=_resize(topi.image.resize1d))  # fmt: skip
 def resize1d(
     data: Expr, size: Any, roi: Any = None, layout: str = "NCW", method: str = "linear",
     coordinate_transformation_mode: str = "half_pixel", rounding_method: str = "",
@@ -66,7 +88,7 @@ def resize1d(
 
 @relay_op("image.resize2d", "Resize2DAttrs", operands=("data",), level=5, pattern=INJECTIVE,
           optional={"rounding_method": "round"},
-          lower=_resize(topi.image.resize2d))  # fmt: skip
+          relation=_resized, lower=_resize(topi.image.resize2d))  # fmt: skip
 def resize2d(
     data: Expr, size: Any, roi: Any = None, layout: str = "NCHW", method: str = "linear",
     coordinate_transformation_mode: str = "half_pixel", rounding_method: str = "",
@@ -96,7 +118,7 @@ def resize2d(
 
 @relay_op("image.resize3d", "Resize3DAttrs", operands=("data",), level=5, pattern=INJECTIVE,
           optional={"rounding_method": "round"},
-          lower=_resize(topi.image.resize3d))  # fmt: skip
+          relation=_resized, lower=_resize(topi.image.resize3d))  # fmt: skip
 def resize3d(
     data: Expr, size: Any, roi: Any = None, layout: str = "NCDHW", method: str = "linear",
     coordinate_transformation_mode: str = "half_pixel", rounding_method: str = "",
