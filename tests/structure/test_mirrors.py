@@ -308,6 +308,7 @@ COVERED_BY: dict[str, tuple[str, str]] = {
     "tvm/relax/frontend/onnx/elementwise.py": _OPERATORS,
     "tvm/relax/frontend/onnx/image.py": _OPERATORS,
     "tvm/relax/frontend/onnx/quantized.py": _OPERATORS,
+    "tvm/relax/frontend/fourier.py": (f"{_ONNX}/test_signal.py", "transforms are operators"),
     "tvm/relax/frontend/resampling.py": _OPERATORS,
     "tvm/relax/frontend/onnx/selection.py": _OPERATORS,
     "tvm/relax/frontend/onnx/window.py": _OPERATORS,

@@ -209,3 +209,14 @@ def test_extents_that_are_computed_are_no_less_than_zero() -> None:
     assert int(columns) == 4
     for sizes in ({n: 3, a: 33, b: 17}, {n: 1, a: 1, b: 1}):
         assert evaluate(rows, sizes) == sizes[n] * evaluate(places, sizes)
+
+
+def test_an_extent_may_be_a_quotient_of_quotients() -> None:
+    """Rounded up to a multiple of eight, in parts as many as it has multiples: eight, or so."""
+    a, b = e.Var("a", "int64"), e.Var("b", "int64")
+    rounded = a - a % -8
+    many = tir.floordiv(rounded, tir.const(8, "int64"))
+    size = tir.floordiv(rounded, many)
+    made = IndexMap.from_func(lambda i, j, k: [(i * many + j) * size + k])
+    (rows,) = made.map_shape([b, many, size])
+    assert evaluate(rows, {a: 13, b: 3}) == 3 * 2 * 8

@@ -15,6 +15,7 @@ from tvm.arith import (
     detect_linear_equation,
     inverse_affine_iter_map,
 )
+from tvm.arith.deep_equal import deep_equal
 from tvm.arith.int_set import eval_set
 from tvm.error import CheckError, ShapeError
 from tvm.ir.expr import PrimExpr, Range
@@ -30,12 +31,13 @@ from .expr import (
     Max,
     Min,
     Mul,
+    SizeVar,
     Sub,
     Var,
     as_expr,
     make_const,
 )
-from .functor import substitute, walk
+from .functor import StmtExprMutator, substitute, walk
 from .index_digits import Digits, digits_of, with_digits
 from .op.arith import (
     cast,
@@ -197,7 +199,7 @@ class IndexMap(Node):
                 prover.update(rng.extent, ConstIntBound(0, ConstIntBound.POS_INF))
         mapped = self.map_ranges(ranges, prover)
         if any(not _starts_at_zero(rng) for rng in mapped):
-            mapped = _with_extents_from_zero(mapped, [rng.extent for rng in ranges])
+            mapped = self._mapped_by_names([rng.extent for rng in ranges]) or mapped
         low = [rng for rng in mapped if not _starts_at_zero(rng)]
         if low:
             raise ShapeError(
@@ -209,6 +211,24 @@ class IndexMap(Node):
             if isinstance(rng.extent, IntImm) and shape
             else rng.extent
             for rng in mapped
+        ]
+
+    def _mapped_by_names(self, extents: Sequence[PrimExpr]) -> list[Range] | None:
+        """The new ranges with a symbol in place of each computed extent, here and in the indices.
+
+        An index `i * e + j` with j below e starts at zero whatever e is.
+        """
+        names = _Named()
+        sizes = [names.named(extent) for extent in extents]
+        if not names.values:
+            return None
+        prover = Analyzer()
+        for name in names.values:
+            prover.update(name, ConstIntBound(0, ConstIntBound.POS_INF))
+        plain = IndexMap(self.initial_indices, [names.visit_expr(i) for i in self.final_indices])
+        mapped = plain.map_ranges([Range.from_min_extent(0, size) for size in sizes], prover)
+        return [
+            Range.from_min_extent(rng.min, substitute(rng.extent, names.values)) for rng in mapped
         ]
 
     def map_tensor(self, arr_src: Tensor) -> Tensor:
@@ -535,13 +555,27 @@ def _starts_at_zero(rng: Range) -> bool:
     return isinstance(rng.min, IntImm) and rng.min.value == 0
 
 
-def _with_extents_from_zero(ranges: Sequence[Range], extents: Sequence[PrimExpr]) -> list[Range]:
-    """The ranges, knowing that computed extents too are no less than zero."""
-    prover = Analyzer()
-    for extent in extents:
-        if not isinstance(extent, IntImm):
-            prover.enter(extent >= make_const(0, extent.dtype))
-    return [
-        Range.from_min_extent(prover.simplify(rng.min), prover.simplify(rng.extent))
-        for rng in ranges
-    ]
+class _Named(StmtExprMutator):
+    """Replaces computed extents, wherever they occur, by symbols."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.values: dict[Var, PrimExpr] = {}
+
+    def named(self, extent: PrimExpr) -> PrimExpr:
+        """A symbol for a computed extent; numbers and variables stay."""
+        if isinstance(extent, (IntImm, Var)):
+            return extent
+        for name, value in self.values.items():
+            if deep_equal(value, extent):
+                return name
+        name = SizeVar("extent", extent.dtype)
+        self.values[name] = extent
+        return name
+
+    def visit_expr(self, expr: PrimExpr) -> PrimExpr:
+        if not isinstance(expr, (IntImm, Var)):
+            for name, value in self.values.items():
+                if deep_equal(value, expr):
+                    return name
+        return super().visit_expr(expr)

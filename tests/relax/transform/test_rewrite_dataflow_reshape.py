@@ -110,7 +110,7 @@ class TestReshape(RelaxPassTest):
 def _rewritten(mod: IRModule) -> list[str]:
     legal = LegalizeOps()(mod)
     after = RewriteDataflowReshape()(legal)
-    args = arguments(mod["main"], {"n": 3})
+    args = arguments(mod["main"], {"n": 6, "a": 2, "b": 3})
     assert_same(run_interp(mod, args), run_interp(after, args))
     return calls(after)
 
@@ -190,3 +190,36 @@ def test_a_kernel_with_a_partial_copy_is_none() -> None:
                 out[vi] = x[vi]
 
     assert not has_reshape_pattern(part)
+
+
+def test_what_is_repeated_is_no_reshape() -> None:
+    """The kernels of these are those of a reshape to as many elements, which they are not."""
+
+    @I.ir_module
+    class Mod:
+        @R.function
+        def main(x: R.Tensor(("n",), "float32"), one: R.Tensor((), "float32")):
+            n = T.int64()
+            with R.dataflow():
+                y = R.tile(x, [2])
+                z = R.broadcast_to(one, R.shape([n * 2]))
+                gv = R.add(y, z)
+                R.output(gv)
+            return gv
+
+    assert _rewritten(Mod) == ["tile", "broadcast_to", "add"]
+
+
+def test_sizes_that_nobody_can_compare() -> None:
+    @I.ir_module
+    class Mod:
+        @R.function
+        def main(x: R.Tensor(("n",), "float32"), shape: R.Shape(["a", "b"])):
+            a, b = T.int64(), T.int64()
+            with R.dataflow():
+                y = R.reshape(x, R.shape([a, b]))
+                gv = R.add(y, y)
+                R.output(gv)
+            return gv
+
+    assert _rewritten(Mod) == ["relax.reshape", "add"]

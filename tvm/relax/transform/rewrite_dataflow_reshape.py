@@ -12,9 +12,12 @@ does not read go. Only values of dataflow blocks that stay within their block ar
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import reduce
+from operator import mul
 
 from tvm import te, topi
-from tvm.ir.expr import GlobalVar, RelaxExpr
+from tvm.arith import Analyzer
+from tvm.ir.expr import GlobalVar, PrimExpr, RelaxExpr
 from tvm.ir.module import IRModule
 from tvm.ir.op import Op
 from tvm.ir.structural import structural_equal
@@ -27,6 +30,7 @@ from tvm.relax.transform.rebuild import map_bindings, with_value
 from tvm.tir.expr import BufferLoad, IntImm
 from tvm.tir.function import PrimFunc
 from tvm.tir.functor import walk
+from tvm.tir.op.arith import floormod
 
 
 @relax_pass("RewriteDataflowReshape")
@@ -82,10 +86,13 @@ def _copied_operand(kernel: PrimFunc, operands: int) -> int | None:
 def _is_reshape_by_form(kernel: PrimFunc) -> bool:
     """Whether a kernel is the one of `reshape`, whose sizes cannot be compared before it runs.
 
-    Taken as a view, the sizes are compared then.
+    Taken as a view, the sizes are compared then. What surely has several times the elements is
+    the operand repeated, for which the kernel is the same.
     """
     source, *_, target = [kernel.buffer_map[p] for p in kernel.params if p in kernel.buffer_map]
     if all(isinstance(e, IntImm) for e in (*source.shape, *target.shape)):
+        return False
+    if _divides(source.shape, target.shape):
         return False
     given = te.placeholder(source.shape, source.dtype, source.name)
     tensors = [given, topi.reshape(given, target.shape)]
@@ -93,3 +100,10 @@ def _is_reshape_by_form(kernel: PrimFunc) -> bool:
     same = {made.params[0]: source, made.params[1]: target}
     plain = PrimFunc(made.params, kernel.body, kernel.ret_type, same)
     return structural_equal(plain, PrimFunc(made.params, made.body, made.ret_type, made.buffer_map))
+
+
+def _divides(part: Sequence[PrimExpr], whole: Sequence[PrimExpr]) -> bool:
+    """Whether the number of elements of one shape is surely a multiple of that of another."""
+    one = IntImm("int64", 1)
+    few, many = (reduce(mul, shape, one) for shape in (part, whole))
+    return Analyzer().can_prove_equal(floormod(many, few), 0)

@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 from onnx import helper
 
+import tvm
 from tests.relax.frontend.onnx.models import Array, check, check_sizes, make_model, run_compiled
+from tvm import relax
 from tvm.error import OpAttributeInvalid
 from tvm.relax.frontend.onnx import from_onnx
 
@@ -117,3 +119,38 @@ def test_errors() -> None:
     model = make_model([node], {"x": x}, ["y"], {"step": np.array(2, "int64")})
     with pytest.raises(OpAttributeInvalid, match="legal: one of them"):
         from_onnx(model)
+
+
+def _open(model: Any, shape: list[int | str]) -> Any:
+    """The model with another shape of its input."""
+    dims = model.graph.input[0].type.tensor_type.shape.dim
+    for dim, extent in zip(dims, shape):
+        dim.Clear()
+        if isinstance(extent, int):
+            dim.dim_value = extent
+        else:
+            dim.dim_param = extent
+    del model.graph.output[0].type.tensor_type.shape.dim[:]
+    return model
+
+
+@pytest.mark.parametrize("length", [None, 12])
+def test_one_sided_of_open_length(length: int | None) -> None:
+    runs = [{"x": RNG.standard_normal((2, n, 1)).astype("float32")} for n in (7, 12, 16)]
+    model = _open(_dft(runs[0]["x"], length=length, onesided=1), ["b", "n", 1])
+    vm = relax.VirtualMachine(tvm.compile(from_onnx(model), "llvm"), tvm.cpu())
+    for run in runs:
+        got = vm["main"](run["x"]).numpy()
+        wanted = np.fft.rfft(run["x"][..., 0], length)
+        np.testing.assert_allclose(_complex(got), wanted, rtol=1e-4, atol=1e-4)
+
+
+def test_one_sided_back_of_open_length() -> None:
+    """Without a length the result is even; a length of thousands is summed one by one."""
+    halves = [np.fft.rfft(RNG.standard_normal((2, n))) for n in (8, 12, 2050)]
+    runs = [np.stack([h.real, h.imag], -1).astype("float32") for h in halves]
+    model = _open(_dft(runs[0], onesided=1, inverse=1), ["b", "n", 2])
+    vm = relax.VirtualMachine(tvm.compile(from_onnx(model), "llvm"), tvm.cpu())
+    for half, run in zip(halves, runs):
+        got = vm["main"](run).numpy()[..., 0]
+        np.testing.assert_allclose(got, np.fft.irfft(half), rtol=1e-3, atol=2e-3)

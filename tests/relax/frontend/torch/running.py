@@ -88,3 +88,18 @@ def check_traced(case: Case) -> None:
     graph = torch.fx.symbolic_trace(module_of(case.func, len(args)))
     mod = from_fx(graph, [(tuple(arg.shape), str(arg.dtype)) for arg in args])
     assert_same(interpreted(mod, args), case.func(*args))
+
+
+def check_sizes(model: Any, shapes: Sequence[tuple[int, ...]], rtol: float = 1e-4) -> None:
+    """One compiled program of a module gives what torch gives, at several sizes of its input."""
+    given = [torch.randn(shape, generator=torch.Generator().manual_seed(5)) for shape in shapes]
+    open_axes = {
+        axis: torch.export.Dim.AUTO
+        for axis in range(given[0].ndim)
+        if len({one.shape[axis] for one in given}) > 1
+    }
+    program = exported(model.eval(), given[0], dynamic_shapes=(open_axes,))
+    run = compiled(from_exported_program(program))
+    for x in given:
+        with torch.no_grad():
+            assert_same(run(x), model(x), rtol)

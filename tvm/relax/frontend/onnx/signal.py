@@ -9,108 +9,14 @@ import numpy as np
 from tvm import te
 from tvm.ir.expr import PrimExpr, RelaxExpr
 from tvm.relax import op
-from tvm.relax.expr import Constant, TupleGetItem
+from tvm.relax.expr import Constant
+from tvm.relax.frontend.fourier import Fourier, mirrored, sized
 from tvm.relax.struct_info import TensorStructInfo
 from tvm.tir.expr import IntImm
-from tvm.topi.signal import dft as topi_dft
 
 from .attributes import dtype_name
 from .node import Node
 from .registry import Result, convert
-
-# Up to this length a transform is one product with a matrix; longer ones are taken apart.
-LONGEST_MATRIX = 128
-
-
-class _Fourier:
-    """Transforms along the last axis of a real and an imaginary part."""
-
-    def __init__(self, node: Node, dtype: str, *, inverse: bool) -> None:
-        self.bb = node.bb
-        self.dtype = dtype
-        self.inverse = inverse
-        self.sign = 1.0 if inverse else -1.0
-
-    def run(
-        self, re: RelaxExpr, im: RelaxExpr | None, n: int | PrimExpr
-    ) -> tuple[RelaxExpr, RelaxExpr]:
-        """(..., n), (..., n) -> the same; without an imaginary part it is zero."""
-        if isinstance(n, PrimExpr):  # what only running tells cannot be taken apart
-            return self._whole(re, im)
-        re, im = self._transform(re, im, n)
-        if self.inverse:
-            scale = self._constant(np.asarray(1 / n))
-            re, im = self._emit(op.multiply(re, scale)), self._emit(op.multiply(im, scale))
-        return re, im
-
-    def _transform(
-        self, re: RelaxExpr, im: RelaxExpr | None, n: int
-    ) -> tuple[RelaxExpr, RelaxExpr]:
-        if n <= LONGEST_MATRIX:
-            turns = np.outer(np.arange(n), np.arange(n)) % n
-            return self._product(re, im, turns, n)
-        rows = max((d for d in range(2, int(n**0.5) + 1) if n % d == 0), default=0)
-        if not rows:  # a long prime has no parts
-            parts = self._whole(re, im)
-            if not self.inverse:
-                return parts
-            scale = self._constant(np.asarray(n))  # topi divides by the length; so does `run`
-            return self._emit(op.multiply(parts[0], scale)), self._emit(
-                op.multiply(parts[1], scale)
-            )
-        return self._in_parts(re, im, rows, n // rows)
-
-    def _whole(self, re: RelaxExpr, im: RelaxExpr | None) -> tuple[RelaxExpr, RelaxExpr]:
-        """By the sum that defines it; the inverse is divided by the length."""
-        im = self._emit(op.zeros_like(re)) if im is None else im
-        both = self.bb.emit_te(topi_dft, re, im, IntImm("int32", int(self.inverse)))
-        return self._emit(TupleGetItem(both, 0)), self._emit(TupleGetItem(both, 1))
-
-    def _in_parts(
-        self, re: RelaxExpr, im: RelaxExpr | None, rows: int, columns: int
-    ) -> tuple[RelaxExpr, RelaxExpr]:
-        """Cooley and Tukey 1965: transforms of the columns, turned, and then of the rows."""
-        re, im = self._grid(re, rows, columns), im and self._grid(im, rows, columns)
-        re, im = self._transform(self._swapped(re), im and self._swapped(im), rows)
-        n = rows * columns
-        turns = np.outer(np.arange(columns), np.arange(rows))
-        angle = self.sign * 2 * np.pi * turns / n
-        cos, sin = self._constant(np.cos(angle)), self._constant(np.sin(angle))
-        re, im = (
-            self._emit(op.subtract(op.multiply(re, cos), op.multiply(im, sin))),
-            self._emit(op.add(op.multiply(re, sin), op.multiply(im, cos))),
-        )
-        re, im = self._transform(self._swapped(re), self._swapped(im), columns)
-        return self._row(self._swapped(re)), self._row(self._swapped(im))
-
-    def _product(
-        self, re: RelaxExpr, im: RelaxExpr | None, turns: Any, n: int
-    ) -> tuple[RelaxExpr, RelaxExpr]:
-        angle = self.sign * 2 * np.pi * turns / n
-        cos, sin = self._constant(np.cos(angle)), self._constant(np.sin(angle))
-        if im is None:
-            return self._emit(op.matmul(re, cos)), self._emit(op.matmul(re, sin))
-        return (
-            self._emit(op.subtract(op.matmul(re, cos), op.matmul(im, sin))),
-            self._emit(op.add(op.matmul(re, sin), op.matmul(im, cos))),
-        )
-
-    def _grid(self, value: RelaxExpr, rows: int, columns: int) -> RelaxExpr:
-        return self._emit(op.reshape(value, [*_extents(value)[:-1], rows, columns]))
-
-    def _row(self, value: RelaxExpr) -> RelaxExpr:
-        *outer, a, b = _extents(value)
-        return self._emit(op.reshape(value, [*outer, a * b]))
-
-    def _swapped(self, value: RelaxExpr) -> RelaxExpr:
-        rank = len(_extents(value))
-        return self._emit(op.permute_dims(value, [*range(rank - 2), rank - 1, rank - 2]))
-
-    def _constant(self, array: Any) -> Constant:
-        return Constant(np.asarray(array, self.dtype))
-
-    def _emit(self, value: RelaxExpr) -> RelaxExpr:
-        return self.bb.emit(value)
 
 
 def _extents(value: RelaxExpr) -> list[Any]:
@@ -143,18 +49,15 @@ def _dft(node: Node, axis: int) -> RelaxExpr:
     if not isinstance(width, IntImm):
         raise node.invalid("the last extent", str(width), "1 or 2")
     back = one_sided and inverse  # the other half is the conjugate of this one
-    is_open = not isinstance(extent, IntImm)
-    if is_open and (back or node.has(1)):
-        raise node.invalid("the extent", str(extent), "a number, beside dft_length or one side")
     parts = [op.squeeze(_part(node, node[0], i, rank - 1), [rank - 1]) for i in range(width.value)]
     moved = [_moved(node, part, axis, rank - 2) for part in parts]
     default = 2 * (extent - 1) if back else extent
-    n = node.integers(1, "dft_length")[0] if node.has(1) else _plain(default)
-    sized = moved if is_open else [_sized(node, p, n // 2 + 1 if back else n) for p in moved]
+    n = _plain(node.sizes(1, "dft_length")[0] if node.has(1) else default)
+    re, *others = [sized(node.bb, part, n // 2 + 1 if back else n) for part in moved]
+    im = others[0] if others else None
     if back:
-        sized = _mirrored(node, sized, n)
-    fourier = _Fourier(node, node.dtype(0), inverse=inverse)
-    found = fourier.run(sized[0], sized[1] if len(sized) > 1 else None, n)
+        re, im = mirrored(node.bb, re, im, n)
+    found = Fourier(node.bb, node.dtype(0), inverse=inverse).run(re, im, n)
     kept = [found[0]] if back else list(found)
     if one_sided and not inverse:
         kept = [_part(node, part, 0, rank - 2, n // 2 + 1) for part in kept]
@@ -162,7 +65,7 @@ def _dft(node: Node, axis: int) -> RelaxExpr:
     return op.stack(placed, rank - 1)
 
 
-def _plain(extent: PrimExpr) -> Any:
+def _plain(extent: PrimExpr | int) -> Any:
     return extent.value if isinstance(extent, IntImm) else extent
 
 
@@ -176,27 +79,6 @@ def _moved(node: Node, value: RelaxExpr, source: int, target: int) -> RelaxExpr:
     order = list(range(len(_extents(node.bb.normalize(value)))))
     order.insert(target, order.pop(source))
     return node.bb.emit(op.permute_dims(value, order))
-
-
-def _sized(node: Node, value: RelaxExpr, n: int) -> RelaxExpr:
-    """The first n elements of the last axis, or all with zeros after them."""
-    shape = _extents(value)
-    have, last = shape[-1].value, len(shape) - 1
-    if have > n:
-        return _part(node, value, 0, last, n)
-    width = [0] * (2 * last + 1) + [n - have]
-    return value if have == n else node.bb.emit(op.nn.pad(value, width))
-
-
-def _mirrored(node: Node, parts: list[RelaxExpr], n: int) -> list[RelaxExpr]:
-    """All n elements of a transform of real numbers, from the first half."""
-    last = len(_extents(parts[0])) - 1
-    rest = n - (n // 2 + 1)
-    found = []
-    for part, negative in zip(parts, (False, True)):
-        tail = node.bb.emit(op.flip(_part(node, part, 1, last, rest), last))
-        found.append(op.concat([part, op.negative(tail) if negative else tail], last))
-    return [node.bb.emit(part) for part in found]
 
 
 @convert("STFT", since=17)
@@ -229,7 +111,7 @@ def stft(node: Node) -> Result:
         if node.has(2):
             framed = op.multiply(framed, node[2])
         parts.append(node.bb.emit(framed))
-    fourier = _Fourier(node, node.dtype(0), inverse=False)
+    fourier = Fourier(node.bb, node.dtype(0), inverse=False)
     found = list(fourier.run(parts[0], parts[1] if len(parts) > 1 else None, length))
     if node.attr("onesided", 1):
         found = [_part(node, part, 0, 2, length // 2 + 1) for part in found]

@@ -25,6 +25,7 @@ from tvm.relax.expr import Constant, Tuple, Var, convert_to_expr
 from tvm.relax.struct_info import TensorStructInfo
 from tvm.support.suggest import near_names
 
+from .complex_numbers import complex_form, is_complex
 from .dtypes import dtype_name, tensor_constant
 from .registry import Converter, functions, spellings
 from .values import size_of
@@ -130,6 +131,8 @@ class BaseFXGraphImporter:
 
     def _convert_function(self, converter: Converter, node: fx.Node) -> Any:
         args, kwargs = self._arguments(node)
+        if is_complex([*args, *kwargs.values()]):
+            converter = complex_form(target_name(node), converter)
         return converter(self.block_builder, *args, **_accepted(converter, kwargs))
 
     def _arguments(self, node: fx.Node) -> tuple[list[Any], dict[str, Any]]:
@@ -226,9 +229,10 @@ class BaseFXGraphImporter:
             return convert_to_expr(value)
         if value is None:
             return op.null_value()
-        raise OpConversionError(
-            message("torch: a result of the graph", found=repr(value), legal="tensors, numbers")
-        )
+        shown, legal = repr(value), "tensors, numbers"
+        if is_complex(value):
+            shown, legal = "complex numbers", "torch.view_as_real of them"
+        raise OpConversionError(message("torch: a result of the graph", found=shown, legal=legal))
 
     def _emit_result(
         self, value: Any, unwrap_unit_return_tuple: bool, no_bind_return_tuple: bool

@@ -25,6 +25,7 @@ from tvm.relax.struct_info import (
 from tvm.tir.analysis import undefined_vars
 
 from .base_fx_graph_translator import BaseFXGraphImporter, target_name
+from .complex_numbers import complex_constant
 from .dtypes import dtype_name, tensor_constant
 from .inplace import plainly_written, without_dropout, writes
 from .registry import functions
@@ -79,8 +80,9 @@ class ExportedProgramImporter(BaseFXGraphImporter):
             name = spec.arg.name
             if spec.kind.name in _WEIGHTS:
                 tensor = _weight(exported_program, str(spec.target))
-                info = TensorStructInfo(list(tensor.shape), dtype_name(tensor.dtype))
-                weights[name] = Var(name, info)
+                if not tensor.is_complex():  # those are constants, of two parts
+                    info = TensorStructInfo(list(tensor.shape), dtype_name(tensor.dtype))
+                    weights[name] = Var(name, info)
             elif spec.kind.name == "USER_INPUT":
                 var = self._input(name, held.get(name))
                 if var is not None:
@@ -149,9 +151,12 @@ class ExportedProgramImporter(BaseFXGraphImporter):
         made: dict[int, Constant] = {}
         for spec in program.graph_signature.input_specs:
             name = spec.arg.name
-            if name not in weights:
+            if spec.kind.name not in _WEIGHTS:
                 continue
             tensor = _weight(program, str(spec.target))
+            if tensor.is_complex():
+                self.env[nodes[name]] = complex_constant(tensor)
+                continue
             if keep_params and spec.kind.name == "PARAMETER":
                 kept.append((weights[name], tensor))
                 self.env[nodes[name]] = weights[name]
@@ -193,7 +198,9 @@ class ExportedProgramImporter(BaseFXGraphImporter):
 
     def _attribute(self, module: Any, node: fx.Node) -> Any:
         found = operator.attrgetter(str(node.target))(module)
-        return tensor_constant(found) if hasattr(found, "detach") else found
+        if not hasattr(found, "detach"):
+            return found
+        return complex_constant(found) if found.is_complex() else tensor_constant(found)
 
     def _fix_shape(self, node: fx.Node) -> None:
         """Where Relax does not see what torch knows of a shape, it is stated and checked."""

@@ -17,6 +17,7 @@ from tvm.relax.struct_info import TensorStructInfo
 from tvm.relax.struct_info_rules import tir_vars_in_struct_info
 
 from .base_fx_graph_translator import BaseFXGraphImporter, target_name
+from .complex_numbers import complex_constant
 from .dtypes import dtype_name, tensor_constant
 from .modules import ModuleCall
 from .registry import Converter, modules
@@ -197,7 +198,9 @@ class TorchFXImporter(BaseFXGraphImporter):
 
     def _fetch_attr(self, model: Any, target: str) -> Any:
         found = operator.attrgetter(target)(model)
-        return self._parameter(found) if hasattr(found, "detach") else found
+        if not hasattr(found, "detach"):
+            return found
+        return complex_constant(found) if found.is_complex() else self._parameter(found)
 
     def _write_through(self, node: fx.Node) -> None:
         """An operator that writes to its first operand: later readers see what it wrote."""

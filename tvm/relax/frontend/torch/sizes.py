@@ -43,6 +43,19 @@ def _power(a: Any, b: Any) -> Any:
     return math.prod([a] * b) if isinstance(b, int) and b > 0 else tir.pow(_real(a), _real(b))
 
 
+def floor_mod(a: Any, b: Any) -> Any:
+    """The remainder with the sign of the divisor.
+
+    a mod -b is written a - b * ceil(a / b): with it `a - a % -b`, which rounds up to a multiple
+    of b, is a product again.
+    """
+    if not (isinstance(a, PrimExpr) or isinstance(b, PrimExpr)):
+        return a % b
+    if isinstance(b, int) and b < 0:
+        return a + b * tir.floordiv(a - b - 1, -b)
+    return tir.floormod(a, b)
+
+
 def _either(symbolic: Callable[[Any, Any], Any], plain: Callable[[Any, Any], Any]) -> Any:
     def apply(a: Any, b: Any) -> Any:
         known = not (isinstance(a, PrimExpr) or isinstance(b, PrimExpr))
@@ -56,7 +69,7 @@ SIZE_OPS: Final[dict[str, Callable[[Any, Any], Any]]] = {
     "sub": lambda a, b: a - b,
     "mul": lambda a, b: a * b,
     "floordiv": _either(tir.floordiv, lambda a, b: a // b),
-    "mod": _either(tir.floormod, lambda a, b: a % b),
+    "mod": lambda a, b: floor_mod(a, b),
     "truediv": _quotient,
     "pow": lambda a, b: _power(a, b),
     "maximum": _either(tir.max, max),

@@ -12,6 +12,8 @@ from tvm.error import OpAttributeUnImplemented, message
 from tvm.ir.expr import PrimExpr
 from tvm.tir.expr import SizeVar, Var
 
+from .sizes import floor_mod
+
 
 class Symbols:
     """The symbols of one program, each a variable from its first use on."""
@@ -153,8 +155,8 @@ _RULES: Final[dict[str, Callable[[list[Any]], Any]]] = {
     "FloorDiv": lambda a: tir.floordiv(*a),
     "CleanDiv": lambda a: tir.floordiv(*a),
     "CeilDiv": lambda a: tir.floordiv(a[0] + a[1] - 1, a[1]),
-    "Mod": lambda a: tir.floormod(*a),
-    "PythonMod": lambda a: tir.floormod(*a),
+    "Mod": lambda a: floor_mod(*a),
+    "PythonMod": lambda a: floor_mod(*a),
     "Max": lambda a: functools.reduce(tir.max, a),
     "Min": lambda a: functools.reduce(tir.min, a),
     "IntTrueDiv": lambda a: tir.div(_real(a[0]), _real(a[1])),

@@ -1,0 +1,77 @@
+"""Complex numbers: what torch computes, from their parts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from tvm.relax.frontend.torch import from_exported_program
+
+from .cases import Case, case
+from .running import check, check_sizes, exported
+
+torch = pytest.importorskip("torch")
+pytestmark = pytest.mark.cpu
+real = torch.view_as_real
+fft = torch.fft
+PAIRS = (2, 3, 4, 2)
+
+
+def both(func: Callable[..., Any], count: int = 1) -> Callable[..., Any]:
+    """A function of complex tensors, as one of their parts."""
+    return lambda *x: real(func(*(torch.view_as_complex(one) for one in x[:count]), *x[count:]))
+
+
+CASES = [
+    case("complex", lambda a, b: real(torch.complex(a, b)), (2, 3), (2, 3)),
+    case("polar", lambda a, b: real(torch.polar(a, b)), ((2, 3), "positive"), (2, 3)),
+    case("abs", lambda x: torch.view_as_complex(x).abs(), PAIRS),
+    case("angle", lambda x: torch.view_as_complex(x).angle(), PAIRS),
+    case("angle of real numbers", torch.angle, (2, 5)),
+    case("parts", lambda x: torch.view_as_complex(x).real + torch.view_as_complex(x).imag, PAIRS),
+    case("conj", both(lambda x: x.conj() * 2), PAIRS),
+    case("sums", both(lambda a, b: a + b - 2.5 * a, 2), PAIRS, PAIRS),
+    case("with a real tensor", both(lambda a, b: (a + b) * b - b / a), PAIRS, (2, 3, 4)),
+    case("with a number", both(lambda a: (a + 2) * (1 - 2j) + 1j), PAIRS),
+    case("product", both(lambda a, b: a * b, 2), PAIRS, PAIRS),
+    case("square", both(lambda a: a * a + a**2 + a.square()), PAIRS),
+    case("quotient", both(lambda a, b: a / b + a.reciprocal(), 2), PAIRS, PAIRS),
+    case("exp, log, sqrt, sgn",
+         both(lambda a: a.exp() + a.log() + a.sqrt() + a.sgn() + a**1.5), PAIRS),
+    case("matmul", both(lambda a, b: a @ b.mT, 2), PAIRS, PAIRS),
+    case("einsum", both(lambda a, b: torch.einsum("abc,abd->bcd", a, b), 2), PAIRS, PAIRS),
+    case("moves", both(lambda a: torch.cat([a.transpose(0, 1)[:, :1], a.permute(1, 0, 2)], 1)
+                       .flatten(1).unsqueeze(0).sum(-1)), PAIRS),
+    case("where", both(lambda a, b: torch.where(b > 0, a, 1.5)), PAIRS, (2, 3, 4)),
+    case("cat with a real tensor", both(lambda a, b: torch.stack([a, b])), PAIRS, (2, 3, 4)),
+    case("unbind", both(lambda a: a.unbind(1)[2] * a.chunk(3, 1)[0].squeeze(1)), PAIRS),
+    case("pad", both(lambda a: torch.nn.functional.pad(a, [1, 2], value=2.0)), PAIRS),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("given", CASES, ids=lambda c: c.name)
+def test_numbers(given: Case) -> None:
+    check(given)
+
+
+class Rotated(torch.nn.Module):
+    """Pairs of features turned by an angle for each place."""
+
+    def forward(self, x: Any) -> Any:
+        pairs = torch.view_as_complex(x.reshape(*x.shape[:-1], -1, 2))
+        angles = torch.outer(torch.arange(x.shape[1]), torch.tensor([1.0, 0.1]))
+        turns = torch.polar(torch.ones_like(angles), angles)
+        return real(pairs * turns).flatten(2)
+
+
+def test_open_sizes() -> None:
+    check_sizes(Rotated(), [(2, 6, 4), (1, 9, 4), (3, 5, 4)])
+
+
+def test_what_has_no_parts_is_refused() -> None:
+    with pytest.raises(NotImplementedError, match="complex numbers"):
+        from_exported_program(exported(lambda x: fft.fft(x).cosh().real, torch.ones(3)))
+    with pytest.raises(ValueError, match="view_as_real"):
+        from_exported_program(exported(lambda x: fft.fft(x), torch.ones(3)))
