@@ -136,6 +136,8 @@ def test_a_branch_that_cannot_be_is_a_check() -> None:
                        shapes={"x": ["n", 4, "m"]})  # fmt: skip
     mod = from_onnx(model)
     assert _branches(mod) == 0
+    assert relax.analysis.well_formed(mod)
+    assert not mod["main"].is_pure  # a check is an effect
     executable = tvm.compile(mod, "llvm")
     assert "main" in executable.artefact.profile_calls  # native code
     run = relax.VirtualMachine(executable, tvm.cpu())["main"]
@@ -143,6 +145,33 @@ def test_a_branch_that_cannot_be_is_a_check() -> None:
     np.testing.assert_array_equal(run(x).numpy(), x[..., 0].T)
     with pytest.raises(AssertionError, match="turned"):
         run(_floats(3, 4, 2))
+
+
+def test_a_check_in_a_loop_makes_the_loop_and_its_caller_impure() -> None:
+    turned = _graph([node("Transpose", ["v"], ["t"], name="turned", perm=[0, 1])], [], [_info("t")])
+    kept = _graph([node("Identity", ["v"], ["k"])], [], [_info("k")])
+    body = _graph(
+        [
+            node("Less", ["i", "limit"], ["small"]),
+            node("If", ["small"], ["same"], then_branch=kept, else_branch=turned),
+            node("Add", ["same", "x"], ["new"]),
+            node("Identity", ["c"], ["go"]),
+        ],
+        [_info("i", I64, []), _info("c", B, []), _info("v")],
+        [_info("go", B, []), _info("new")],
+        {"limit": np.array(3, "int64")},
+    )
+    inputs = {"x": _floats(3), "m": np.array(2, "int64"), "c0": np.array(True)}
+    model = make_model([node("Loop", ["m", "c0", "x"], ["y"], body=body)], inputs, ["y"], {})
+    mod = from_onnx(model)
+    assert relax.analysis.well_formed(mod)
+    pure = {var.name_hint: func.is_pure for var, func in mod.functions.items()}
+    assert len(pure) == 2
+    assert not any(pure.values()), mod
+    run = relax.VirtualMachine(tvm.compile(mod, "llvm"), tvm.cpu())["main"]
+    np.testing.assert_allclose(run(*inputs.values()).numpy(), 3 * inputs["x"], rtol=1e-6)
+    with pytest.raises(AssertionError, match="turned"):
+        run(inputs["x"], np.array(5, "int64"), np.array(True))
 
 
 # --- loops ---

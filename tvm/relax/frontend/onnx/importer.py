@@ -9,8 +9,9 @@ from typing import Any
 from tvm.error import ShapeError, message
 from tvm.ir.expr import RelaxExpr
 from tvm.ir.module import IRModule
+from tvm.relax.analysis.purity import find_impure_call
 from tvm.relax.block_builder import BlockBuilder
-from tvm.relax.expr import Constant, Tuple, Var
+from tvm.relax.expr import Constant, Function, Tuple, Var
 from tvm.relax.result_names import note_result_names
 from tvm.relax.struct_info import TensorStructInfo
 from tvm.relax.transform.convert_to_dataflow import ConvertToDataflow
@@ -78,6 +79,22 @@ def _opsets_of(model: Any, given: int | None) -> dict[str, int]:
     return found
 
 
+def _with_effects_declared(mod: IRModule) -> IRModule:
+    """The module with functions that check something, and those that call them, declared impure."""
+    functions = dict(mod.functions)
+    settled = False
+    while not settled:  # a function that becomes impure may make its callers so
+        settled = True
+        for var, func in functions.items():
+            if isinstance(func, Function) and func.is_pure and find_impure_call(func, var):
+                new = Function(
+                    func.params, func.body, func.ret_struct_info, False, func.attrs, func.span
+                )
+                functions[var], var.struct_info_ = new, new.struct_info
+                settled = False
+    return mod.with_functions(functions)
+
+
 class _Importer:
     def __init__(
         self,
@@ -119,7 +136,7 @@ class _Importer:
             self._bb.emit_func_output(self._body(graph))
         mod = self._bb.get()
         if has_branches(graph.node, self._functions):
-            mod = ConvertToDataflow()(mod)
+            mod = ConvertToDataflow()(_with_effects_declared(mod))
         note_result_names(mod, "main", [value.name for value in graph.output])
         return mod
 
