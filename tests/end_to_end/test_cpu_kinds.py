@@ -8,7 +8,6 @@ ordinary numbers (NaN, infinities, denormals, zeros of both signs) go where they
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,6 +15,7 @@ import pytest
 
 import tvm
 from tests.end_to_end import test_differential as differential
+from tests.end_to_end.cpus import CPUS
 from tests.end_to_end.random_block_programs import TensorMaker, ViewMaker
 from tests.relax.op.random_graphs import random_graph
 from tests.relax.op.test_random_graphs import _flat as flat
@@ -30,14 +30,6 @@ from tvm.runtime import threads
 from tvm.testing.random_inputs import random_inputs
 
 pytestmark = pytest.mark.cpu
-
-WANTED = {
-    "x86-64-v2": "sse4_2", "haswell": "avx2", "znver3": "vaes", "skylake-avx512": "avx512dq",
-    "znver4": "avx512_bf16",
-}  # fmt: skip
-CPU_INFO = Path("/proc/cpuinfo")
-FLAGS = CPU_INFO.read_text().split() if CPU_INFO.exists() else []
-CPUS = [name for name, flag in WANTED.items() if flag in FLAGS]  # what this machine can run
 
 
 @pytest.fixture(params=CPUS)

@@ -31,6 +31,19 @@ def test_vector_loads_get_the_mask():
     assert all(n.predicate is MASK for n in loads)
 
 
+def test_what_a_mask_reads_gets_the_mask():
+    """Select(A[P[i]] > 0, ..., B[i]) in lanes that are there: P is not read past its end."""
+    chosen = tir.LT(tir.Broadcast(tir.FloatImm("float32", 0), 4), load(LANES))
+    found = guard_lanes(tir.BufferLoad(A, [LANES], chosen), MASK, analyzer(4))
+    loads = [n for n in walk(found) if isinstance(n, tir.BufferLoad)]
+    assert len(loads) == 2
+    assert all(n.predicate is not None for n in loads)
+    store = tir.BufferStore(A, tir.Broadcast(tir.FloatImm("float32", 1), 4), [LANES], chosen)
+    (read,) = [n for n in walk(guard_lanes(store, MASK, analyzer(4)))
+               if isinstance(n, tir.BufferLoad)]  # fmt: skip
+    assert read.predicate is MASK
+
+
 def test_scalar_loads_stay_where_they_are_in_bounds():
     expr = tir.Broadcast(load(i), 4)
     assert guard_lanes(expr, MASK, analyzer(16)) is expr

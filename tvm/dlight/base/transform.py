@@ -8,11 +8,15 @@ from typing import Final, NamedTuple
 from tvm.ir.module import IRModule
 from tvm.ir.transform import ModulePass, PassContext, PassInfo
 from tvm.support.checkpoint import checkpoint
+from tvm.support.dtype import DataType
 from tvm.support.notes import note, watched
 from tvm.target.target import Target
+from tvm.te.index_dtype import with_index_dtype
+from tvm.tir.children import walk
 from tvm.tir.function import PrimFunc
 from tvm.tir.schedule import Schedule, ScheduleError
-from tvm.tir.stmt import BlockRealize
+from tvm.tir.stmt import Block, BlockRealize
+from tvm.tir.transform.start_arg_reductions import start_arg_reductions
 
 from .schedule_rule import ScheduleRule, candidates, rule_name
 
@@ -77,6 +81,8 @@ def first_schedule(
     """The function as the first fitting rule schedules it, or None; one without blocks stays."""
     if not isinstance(func.body, BlockRealize):
         return None
+    # before rules part inits from their reductions
+    func = start_arg_reductions(_with_one_index_type(func))
     refused: list[str] = []
     for rule in rules:
         checkpoint(rule_name(rule))
@@ -96,6 +102,18 @@ def first_schedule(
             return made
         refused.append(rule_name(rule))
     return None
+
+
+def _with_one_index_type(func: PrimFunc) -> PrimFunc:
+    """The function, all its indices int64 if a block counts in several types.
+
+    Fused loops, tiles and numbers that a rule finds when the kernel runs need one type; casts
+    between two of them would hide from a rule that an index is a variable.
+    """
+    for node in walk(func.body):
+        if isinstance(node, Block) and len({iv.var.dtype for iv in node.iter_vars}) > 1:
+            return with_index_dtype(func, DataType("int64"))
+    return func
 
 
 def _only_function(sch: Schedule) -> PrimFunc:

@@ -67,6 +67,7 @@ def schedule_contraction(
     m, n, k = extent_of(form.m), extent_of(form.n), extent_of(form.k)
     gathers: list[BlockRV] = []
     if not form.is_matrix() or not found.rhs.is_plain() or not found.lhs.is_plain():
+        require_two_tensors(found)
         gathers = to_matrix(sch, block, found, form)
     else:
         order_roles(sch, block, form)
@@ -76,6 +77,7 @@ def schedule_contraction(
     pads_columns = n is None or n % tile.columns != 0
     copies: list[BlockRV] = []
     if pads_rows or pads_columns:
+        require_two_tensors(found)
         copies = pad_operands(
             sch,
             block,
@@ -115,6 +117,12 @@ def schedule_contraction(
     spread = share_out(sch, [*loops[:outer], jo], cpu, work, sch.get(block), heavy=True)
     panels = None if panel is None else "beforehand" if packed else "into a panel"
     return _reason(cpu, tile, panels, pads_rows, spread)
+
+
+def require_two_tensors(found: Contraction) -> None:
+    """A copy of one operand would be that of the other, where a tensor is multiplied by itself."""
+    if found.lhs.buffer is found.rhs.buffer:
+        raise ScheduleError(f"both factors are elements of {found.lhs.buffer.name}")
 
 
 def order_roles(sch: Schedule, block: BlockRV, form: MatrixForm) -> None:
@@ -205,6 +213,9 @@ def _relayout(
 ) -> None:
     """Give a reindexed buffer, and the loops of its copy, one dimension a group of variables."""
     own = [var for var in order if var in used]
+    if len(own) != len(sch.get(copy).iter_vars):
+        # i // 2 for i in range(2) names a variable and does not move with it
+        raise ScheduleError(f"{sch.get(copy).name_hint}: a place does not move with its variable")
     kept = [[iv for iv in group if iv.var in used] for group in groups]
     fusion = _fusion(own, [group for group in kept if group])
     sch.transform_layout(block, buffer, fusion, assume_injective_transform=True)

@@ -34,6 +34,7 @@ from .contraction import (
     extent_of,
     operand_of,
     order_roles,
+    require_two_tensors,
     to_matrix,
     vectorize_back,
     write_back,
@@ -139,6 +140,7 @@ def _tiled(
 ) -> tuple[str, LoopRV, LoopRV, str]:
     """Tile a product; returns the reason, where sums begin, what to tensorize and by what."""
     dot = DOTS[form]
+    require_two_tensors(found)
     roles = matrix_form(found)
     m, n, k = extent_of(roles.m), extent_of(roles.n), extent_of(roles.k)
     gathers: list[BlockRV] = []

@@ -119,7 +119,10 @@ class _LaneGuard(StmtExprMutator):
         )
         if not same:
             raise _Refused
-        return self._mask if present is None else e.And(present, self._mask)
+        if present is None:
+            return self._mask
+        # what it reads itself is there for the same lanes only
+        return e.And(self.visit_expr(present), self._mask)
 
     def visit_buffer_load_(self, op: e.BufferLoad) -> PrimExpr:
         if op.dtype.is_scalar:

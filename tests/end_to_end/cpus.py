@@ -1,0 +1,13 @@
+"""Kinds of CPUs whose code this machine can run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+WANTED = {
+    "x86-64-v2": "sse4_2", "haswell": "avx2", "znver3": "vaes", "skylake-avx512": "avx512dq",
+    "znver4": "avx512_bf16",
+}  # fmt: skip
+_CPU_INFO = Path("/proc/cpuinfo")
+_FLAGS = _CPU_INFO.read_text().split() if _CPU_INFO.exists() else []
+CPUS = [name for name, flag in WANTED.items() if flag in _FLAGS]
