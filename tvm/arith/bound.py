@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from tvm.ir.expr import PrimExpr, Range
+from tvm.support.arguments import explained
 from tvm.support.compiled import mypyc_attr
 from tvm.tir import expr as e
 from tvm.tir.functor import expr_children
@@ -15,6 +16,7 @@ from .analyzer import Analyzer
 from .int_set import EVERYTHING, NEG_INF, NOTHING, POS_INF, IntervalSet, IntSet, eval_set
 
 
+@explained
 def deduce_bound(
     var: e.Var,
     cond: Any,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tvm.ir.expr import PrimExpr, Range
+from tvm.support.arguments import explained
 from tvm.tir import expr as e
 from tvm.tir import stmt as s
 from tvm.tir.buffer import Buffer
@@ -12,6 +13,7 @@ from .analyzer import Analyzer
 from .int_set import IntervalSet, IntSet, eval_set, union
 
 
+@explained
 def domain_touched(
     stmt: s.Stmt, buffer: Buffer, consider_loads: bool = True, consider_stores: bool = True
 ) -> list[Range]:

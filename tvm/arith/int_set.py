@@ -9,6 +9,7 @@ from tvm.error import CheckError
 from tvm.ir.expr import PrimExpr, Range
 from tvm.ir.node import Field, Node, fields, register_nodes
 from tvm.ir.op import Op
+from tvm.support.arguments import explained
 from tvm.tir import expr as e
 from tvm.tir.functor import expr_children
 from tvm.tir.op import arith as op
@@ -574,6 +575,7 @@ def union(sets: Sequence[IntSet], analyzer: Analyzer | None = None) -> IntSet:
     return total
 
 
+@explained
 def union_lower_bound(sets: Sequence[IntSet]) -> IntSet:
     """The interval that the sets surely cover together; they must overlap or touch."""
     analyzer = Analyzer()
@@ -625,6 +627,7 @@ def _interval(one: IntSet) -> IntervalSet:
 # --- regions of buffers ---
 
 
+@explained
 def estimate_region_strict_bound(
     region: Sequence[Range],
     var_dom: Mapping[e.Var, Range],
@@ -674,6 +677,7 @@ def _covered(dom: Range, made: IterSumExpr, analyzer: Analyzer) -> IntSet | None
     return IntervalSet(base, last)
 
 
+@explained
 def estimate_region_lower_bound(
     region: Sequence[Range],
     var_dom: Mapping[e.Var, Range],
@@ -684,6 +688,7 @@ def estimate_region_lower_bound(
     return estimate_region_strict_bound(region, var_dom, predicate, analyzer)
 
 
+@explained
 def estimate_region_upper_bound(
     region: Sequence[Range],
     var_dom: Mapping[e.Var, Range],

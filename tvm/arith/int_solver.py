@@ -13,6 +13,7 @@ from typing import Any, ClassVar, Final, final
 
 from tvm.ir.expr import PrimExpr, Range
 from tvm.ir.node import Field, Node, fields, register_nodes
+from tvm.support.arguments import explained
 from tvm.support.frozen import FrozenMap
 from tvm.tir import expr as e
 from tvm.tir.functor import substitute
@@ -121,6 +122,7 @@ def _problem(
 # --- equations ---
 
 
+@explained
 def solve_linear_equations(
     equations: Sequence[PrimExpr] | PrimExpr | IntConstraints,
     variables: Sequence[e.Var] | None = None,
@@ -371,6 +373,7 @@ def _occurs(expr: PrimExpr, var: e.Var) -> bool:
 # --- inequalities ---
 
 
+@explained
 def solve_linear_inequalities(
     equations: Sequence[PrimExpr] | PrimExpr | IntConstraints,
     variables: Sequence[e.Var] | None = None,

@@ -15,6 +15,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from tvm.ir.expr import PrimExpr, Range
+from tvm.support.arguments import explained
 from tvm.support.dtype import DataType
 from tvm.tir import expr as e
 from tvm.tir.functor import walk
@@ -43,6 +44,7 @@ def _level(check_level: IterMapLevel | str | int) -> IterMapLevel:
     return IterMapLevel(check_level)
 
 
+@explained
 def detect_iter_map(
     indices: Sequence[PrimExpr],
     input_iters: Mapping[e.Var, Range],
@@ -86,6 +88,7 @@ def _check_iters(asked: str, input_iters: object) -> None:
     )
 
 
+@explained
 def normalize_to_iter_sum(index: Any, input_iters: Mapping[e.Var, Range]) -> IterSumExpr:
     """The index as a sum of splits and a base, the largest scale first; nothing is checked."""
     _check_iters("normalize_to_iter_sum", input_iters)
@@ -93,6 +96,7 @@ def normalize_to_iter_sum(index: Any, input_iters: Mapping[e.Var, Range]) -> Ite
     return rewriter.as_sorted_sum(e.as_expr(index))
 
 
+@explained
 def iter_map_simplify(
     indices: Sequence[PrimExpr],
     input_iters: Mapping[e.Var, Range],
@@ -159,6 +163,7 @@ def _alone(
         return None
 
 
+@explained
 def subspace_divide(
     bindings: Sequence[PrimExpr],
     input_iters: Mapping[e.Var, Range],
@@ -189,6 +194,7 @@ def subspace_divide(
     return []
 
 
+@explained
 def inverse_affine_iter_map(
     iter_map: Sequence[IterSumExpr], outputs: Sequence[PrimExpr]
 ) -> dict[e.Var, PrimExpr]:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tvm.ir.expr import PrimExpr
+from tvm.support.arguments import explained
 from tvm.support.compiled import mypyc_attr
 from tvm.tir import expr as e
 from tvm.tir.functor import expr_children
@@ -72,6 +73,7 @@ def _signed(coeff: PrimExpr) -> PrimExpr:
     return coeff
 
 
+@explained
 def detect_linear_equation(expr: Any, var_list: Sequence[e.Var]) -> list[PrimExpr]:
     """[a1, ..., an, base] with expr = a1 * v1 + ... + an * vn + base; empty if there are none."""
     base = e.as_expr(expr)
@@ -92,6 +94,7 @@ def detect_linear_equation(expr: Any, var_list: Sequence[e.Var]) -> list[PrimExp
     return [*coeffs, analyzer.simplify(base)]
 
 
+@explained
 def detect_clip_bound(expr: Any, var_list: Sequence[e.Var]) -> list[PrimExpr]:
     """[low1, high1, ...]: the bounds that a conjunction of comparisons sets to each variable.
 

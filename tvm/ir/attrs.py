@@ -58,6 +58,8 @@ class DictAttrs(Attrs):
     FIELDS: ClassVar[tuple[Field, ...]] = fields("__dict__")
 
     def __init__(self, values: Mapping[str, object] | None = None) -> None:
+        if values and not hasattr(values, "items"):
+            raise TypeError(f"DictAttrs: a dict of values by their names, found {values!r}")
         self._map: FrozenMap[str, object] = FrozenMap(
             {name: _fixed(value) for name, value in (values or {}).items()}
         )

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from tvm.error import ConfigError, ConfigFieldError, message
 from tvm.ffi.object import Object
+from tvm.support.arguments import explained
 from tvm.support.frozen import FrozenMap
 from tvm.support.suggest import did_you_mean
 
@@ -134,6 +135,7 @@ def default_record(key: str) -> ConfigRecord:
     return ConfigRecord(key, {})
 
 
+@explained
 def check_config(config: Mapping[str, object] | None) -> FrozenMap[str, Any]:
     """The options with their values in the declared types.
 

@@ -7,6 +7,7 @@ from importlib import import_module
 from typing import Any, ClassVar, TypeAlias
 
 from tvm.error import TVMError
+from tvm.support.arguments import explained
 from tvm.support.frozen import FrozenMap
 from tvm.support.suggest import did_you_mean
 
@@ -41,6 +42,7 @@ class IRModule(Node):
         "functions", "attrs", "global_infos", "source_map", "type_definitions",
     )  # fmt: skip
 
+    @explained
     def __init__(
         self,
         functions: Mapping[GlobalVar, BaseFunc] | Mapping[str, BaseFunc] | None = None,

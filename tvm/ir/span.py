@@ -79,7 +79,8 @@ class SequentialSpan(Span):
 
     def __init__(self, spans: tuple[Span, ...] | list[Span]) -> None:
         flat = tuple(flatten_spans(spans))
-        assert flat, "a sequential span has at least one part"
+        if not flat or not all(isinstance(span, Span) for span in flat):
+            raise TypeError(f"SequentialSpan: a list of at least one Span, found {spans!r}")
         first, last = flat[0], flat[-1]
         super().__init__(
             first.source_name, first.line, last.end_line, first.column, last.end_column

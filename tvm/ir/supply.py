@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from tvm.error import TVMError
 from tvm.ffi.object import Object
+from tvm.support.arguments import explained
 from tvm.support.naming import NameTable
 
 from .expr import GlobalVar
@@ -50,6 +51,7 @@ class GlobalVarSupply(Object):
 
     __slots__ = ("_vars", "name_supply")
 
+    @explained
     def __init__(self, value: NameSupply | IRModule | list[IRModule] | None = None) -> None:
         self.name_supply = value if isinstance(value, NameSupply) else NameSupply()
         self._vars: dict[str, GlobalVar] = {}

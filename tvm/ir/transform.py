@@ -15,6 +15,7 @@ from typing_extensions import Self
 
 from tvm.error import TVMError
 from tvm.ffi.object import Object
+from tvm.support.arguments import explained
 from tvm.support.checkpoint import checkpoint
 from tvm.support.frozen import FrozenMap
 from tvm.support.suggest import did_you_mean
@@ -298,6 +299,7 @@ class ModulePass(Pass):
 _HOMES = {"tir": "tvm.tir.transform", "relax": "tvm.relax.transform"}
 
 
+@explained
 def find_pass(name: str) -> Pass:
     """The pass called `name` (`tir.Simplify`, `FuseOps`) with its default options."""
     dialect, _, short = name.rpartition(".")

@@ -8,6 +8,7 @@ from typing import Any, Literal
 from tvm.error import message
 from tvm.ffi import register_global_func
 from tvm.ir.module import IRModule
+from tvm.support.arguments import explained
 from tvm.target.target import Target
 from tvm.tir.function import PrimFunc
 from tvm.tir.schedule import Schedule
@@ -20,6 +21,7 @@ from .utils import fork_seed
 
 
 @register_global_func("tvm.meta_schedule.tune_tir", override=True)
+@explained
 def tune_tir(
     mod: IRModule | PrimFunc,
     target: str | Target,

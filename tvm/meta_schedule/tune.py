@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tvm.error import message
+from tvm.support.arguments import explained
 
 from .cost_model import CostModel
 from .database import Database
@@ -16,6 +17,7 @@ from .tune_context import TuneContext
 from .where_measured import builder_and_runner
 
 
+@explained
 def tune_tasks(
     *,
     tasks: Sequence[TuneContext],

@@ -25,6 +25,7 @@ from tvm.ir.function import BaseFunc
 from tvm.ir.module import IRModule
 from tvm.ir.span import ambient_span
 from tvm.ir.structural import structural_equal, structural_hash
+from tvm.support.arguments import explained
 from tvm.support.naming import NameTable
 from tvm.support.registry import Registry
 from tvm.tir import expr as tir
@@ -166,6 +167,7 @@ class BlockBuilder(Object):
         """The builder whose function scope was entered last, or None."""
         return BlockBuilder._stack[-1] if BlockBuilder._stack else None
 
+    @explained
     def __init__(
         self, mod: IRModule | None = None, *, applies_operator_rules: bool = True
     ) -> None:

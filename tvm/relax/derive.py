@@ -15,6 +15,7 @@ from tvm.error import TVMError, message
 from tvm.ffi import get_global_func, register_global_func
 from tvm.ir.env_func import EnvFunc
 from tvm.ir.expr import PrimExpr, RelaxExpr, StructInfo
+from tvm.support.arguments import explained
 from tvm.support.registry import Registry
 from tvm.tir import expr as tir
 
@@ -51,6 +52,7 @@ DERIVERS.register(INFER_BY_SINFO_ARGS, infer_by_sinfo_args)
 register_global_func(INFER_BY_SINFO_ARGS, infer_by_sinfo_args)
 
 
+@explained
 def derive_call_ret_struct_info(
     func_sinfo: StructInfo, call: Call, ctx: BlockBuilder | None = None
 ) -> StructInfo:

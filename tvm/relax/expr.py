@@ -18,6 +18,7 @@ from tvm.ir.host_tensor import HostTensor, as_host_tensor
 from tvm.ir.node import Field, Node, fields, register_nodes
 from tvm.ir.op import Op
 from tvm.ir.span import Span, ambient_span
+from tvm.support.arguments import explained
 from tvm.support.dtype import DataType
 from tvm.support.frozen import FrozenArray
 from tvm.support.lazy import lazy_names
@@ -595,6 +596,7 @@ def _update_struct_info(expr: RelaxExpr, struct_info: StructInfo | None) -> None
     expr.struct_info_ = struct_info
 
 
+@explained
 def get_shape_of(expr: RelaxExpr) -> RelaxExpr:
     """The shape of a tensor as an expression: the known one, or a call of `relax.shape_of`."""
     info = expr.struct_info
@@ -607,6 +609,7 @@ def get_shape_of(expr: RelaxExpr) -> RelaxExpr:
     return call
 
 
+@explained
 def te_tensor(
     value: RelaxExpr, tir_var_map: Mapping[Any, PrimExpr] | None = None, name: str = "rxplaceholder"
 ) -> Any:

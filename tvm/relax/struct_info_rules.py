@@ -14,6 +14,7 @@ from tvm.ir.env_func import EnvFunc
 from tvm.ir.expr import OPERATORS, PrimExpr, RelaxExpr, StructInfo
 from tvm.ir.structural import structural_equal
 from tvm.ir.type import FuncType, PrimType, TupleType, Type
+from tvm.support.arguments import explained
 from tvm.support.dtype import DataType
 from tvm.tir import expr as tir
 from tvm.tir.functor import StmtExprMutator, walk
@@ -316,6 +317,7 @@ def tir_vars_in_struct_info(sinfo: StructInfo) -> list[tir.Var]:
     return tir_vars_in(shape_exprs(sinfo))
 
 
+@explained
 def definable_tir_vars_in_struct_info(sinfo: StructInfo) -> list[tir.Var]:
     """The variables that a value of this struct info defines: extents that are one variable.
 
@@ -334,6 +336,7 @@ def definable_tir_vars_in_struct_info(sinfo: StructInfo) -> list[tir.Var]:
     return list(found)
 
 
+@explained
 def collect_non_negative_expressions(sinfo: StructInfo) -> list[PrimExpr]:
     """The extents in a struct info, which are never negative; each once."""
     found: list[PrimExpr] = []

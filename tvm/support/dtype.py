@@ -224,7 +224,8 @@ def _name_of(value: object) -> str:
 
 def _parse(text: str) -> DataType:
     shape = _FORM.match(text)
-    assert shape is not None, "the pattern takes any text"
+    if shape is None:
+        raise ValueError(f"unknown data type {text!r}: it has several lines")
     base, lanes = shape["base"], int(shape["lanes"] or 1)
     scalable = shape["scale"] is not None
     if text == "":

@@ -32,6 +32,7 @@ from .cpu_model import (
 from .gpu_model import GpuModel, model_of
 from .kind import CPU, TargetKind, find_kind
 from .parse import check_options, parse_target
+from .values import check_values
 
 # the makers of targets, which need the class
 __getattr__ = lazy_names(
@@ -52,7 +53,6 @@ class _Entered(threading.local):
 
 
 _ENTERED: Final = _Entered()
-_NARROWEST, _WIDEST = 32, 65536  # bits of a vector register; the widest that RISC-V and SVE allow
 
 
 class TargetTypeError(TargetError, TypeError):
@@ -107,7 +107,7 @@ class Target(Node):
                 attrs[name] = tuple([Target(one) for one in attrs[name]])
         if self.kind.device_type == CPU and "mtriple" in self.kind.options:
             attrs.setdefault("mtriple", host_triple())
-        _check_vector_width(attrs)
+        check_values(attrs)
         self.attrs: Final[FrozenMap[str, Any]] = FrozenMap(dict(sorted(attrs.items())))
         self.keys: Final = _all_keys(self.kind, config, attrs)
         own_host = config.get("host")
@@ -498,19 +498,6 @@ def _text(value: object) -> str:
 
 def _needs_quotes(word: str) -> bool:
     return any(c.isspace() or c in "\"'\\" for c in word)
-
-
-def _check_vector_width(attrs: Mapping[str, Any]) -> None:
-    """Registers hold a power of two of bits, of which rules make lanes."""
-    bits = int(attrs.get("vector-width", 0))
-    if bits and not (_NARROWEST <= bits <= _WIDEST and bits & (bits - 1) == 0):
-        raise TargetError(
-            message(
-                "Target: vector-width",
-                found=str(bits),
-                legal=f"a power of two from {_NARROWEST} to {_WIDEST}, or 0 for the CPU's own",
-            )
-        )
 
 
 def _all_keys(

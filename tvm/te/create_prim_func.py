@@ -18,6 +18,7 @@ from typing import Any
 from tvm.arith import Analyzer
 from tvm.error import CheckError, message
 from tvm.ir.expr import PrimExpr, Range
+from tvm.support.arguments import explained
 from tvm.support.dtype import DataType
 from tvm.support.naming import NameTable
 from tvm.tir.buffer import Buffer, decl_buffer
@@ -53,6 +54,7 @@ from .tensor import ComputeOp, ExternOp, Operation, PlaceholderOp, Tensor
 LAYOUT_FREE = "layout_free_placeholders"
 
 
+@explained
 def create_prim_func(
     ops: Sequence[Tensor | Var] | Tensor, index_dtype_override: str | None = None
 ) -> PrimFunc:

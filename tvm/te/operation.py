@@ -10,6 +10,7 @@ from typing import Any, Final, TypeVar
 from tvm.error import ShapeError, message
 from tvm.ir.expr import PrimExpr, Range
 from tvm.ir.span import Span
+from tvm.support.arguments import explained
 from tvm.support.dtype import DataType
 from tvm.support.lazy import lazy_names
 from tvm.tir.buffer import Buffer, decl_buffer
@@ -50,6 +51,7 @@ def _tag_in_scope(tag: str) -> str:
 MOST_DIMENSIONS: Final = 64
 
 
+@explained
 def placeholder(shape: Any, dtype: Any = None, name: str = "placeholder") -> Tensor:
     """A tensor that is given from outside, float32 unless said otherwise."""
     element = DataType("float32" if dtype is None else dtype)
@@ -73,6 +75,7 @@ def _extents(shape: Any, where: str) -> list[PrimExpr]:
     return extents
 
 
+@explained
 def compute(
     shape: Any,
     fcompute: Callable[..., Any],
@@ -135,11 +138,12 @@ def _axis_names(
     return [*args, *varargs_names]
 
 
+@explained
 def scan(
-    init: Any,
-    update: Any,
-    state_placeholder: Any,
-    inputs: Any = None,
+    init: Tensor | Sequence[Tensor],
+    update: Tensor | Sequence[Tensor],
+    state_placeholder: Tensor | Sequence[Tensor],
+    inputs: Tensor | Sequence[Tensor] | None = None,
     name: str = "scan",
     tag: str = "",
     attrs: Mapping[str, Any] | None = None,
@@ -158,6 +162,7 @@ def scan(
     return outputs[0] if len(outputs) == 1 else outputs
 
 
+@explained
 def extern(
     shape: Any,
     inputs: Sequence[Tensor],
@@ -234,6 +239,7 @@ def _moving_buffer(shape: Sequence[Any], dtype: Any, name: str) -> Buffer:
     return decl_buffer(shape, dtype, name, elem_offset=Var("elem_offset", "int32"))
 
 
+@explained
 def extern_primfunc(input_tensors: list[Tensor], primfunc: PrimFunc, **kwargs: Any) -> Any:
     """Tensors made by a PrimFunc, whose body later stages can still be scheduled with.
 

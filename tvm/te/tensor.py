@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Final, final
 from tvm.error import CheckError, DTypeError, message
 from tvm.ir.expr import OPERATORS, ExprOp, PrimExpr, PrimExprConvertible
 from tvm.ir.node import Field, Node, fields, register_nodes
+from tvm.support.arguments import explained
 from tvm.support.dtype import DataType
 from tvm.support.frozen import FrozenArray, FrozenMap
 from tvm.support.registry import Registry
@@ -219,6 +220,7 @@ class PlaceholderOp(Operation):
     FIELDS: ClassVar[tuple[Field, ...]] = fields("name~", "tag", "attrs", "shape", "dtype")
     CTOR: ClassVar[tuple[str, ...]] = ("name", "shape", "dtype")
 
+    @explained
     def __init__(self, name: str, shape: Sequence[Any], dtype: DataType | str) -> None:
         self._label(name, "", None)
         self.shape: Final[tuple[PrimExpr, ...]] = FrozenArray([as_expr(e) for e in shape])
@@ -242,6 +244,7 @@ class ComputeOp(BaseComputeOp):
     TYPE_KEY = "te.ComputeOp"
     FIELDS: ClassVar[tuple[Field, ...]] = fields("name~", "tag", "attrs", "axis", "body")
 
+    @explained
     def __init__(
         self, name: str, tag: str, attrs: Attrs | None, axis: Sequence[IterVar], body: Sequence[Any]
     ) -> None:
@@ -308,6 +311,7 @@ class ScanOp(Operation):
         "name", "tag", "attrs", "scan_axis", "init", "update", "state_placeholder", "inputs",
     )  # fmt: skip
 
+    @explained
     def __init__(
         self,
         name: str,
@@ -367,6 +371,7 @@ class ExternOp(Operation):
         "name~", "tag", "attrs", "inputs", "input_placeholders", "output_placeholders", "body"
     )
 
+    @explained
     def __init__(
         self,
         name: str,

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Final, TypeAlias, final
 
 from tvm.error import CheckError, DTypeError, ShapeError
 from tvm.ir.expr import OPERATORS, PrimExpr, PrimExprConvertible, Range
-from tvm.ir.node import Field, Node, fields, register_nodes
+from tvm.ir.node import Field, Node, fields, of_type, register_nodes
 from tvm.ir.span import Span
 from tvm.ir.type import PointerType, PrimType
 from tvm.support.compiled import mypyc_attr
@@ -59,6 +59,7 @@ class Buffer(Node):
         axis_separators: Sequence[int | IntImm] = (),
         span: Span | None = None,
     ) -> None:
+        of_type(data, Var, f"Buffer {name}: data")
         if not isinstance(data.type_annotation, PointerType):
             raise DTypeError(
                 f"Buffer {name}: data variable {data.name} is {data.dtype}; "

@@ -843,7 +843,7 @@ class Let(PrimExprWithOp):
     def __init__(
         self, var: Var, value: ExprLike, body: ExprLike, span: Span | None = None
     ) -> None:
-        self.var: Final = var
+        self.var: Final = of_type(var, Var, "Let: var")
         self.value: Final = as_expr(value)
         self.body: Final = as_expr(body)
         self.dtype = self.body.dtype
@@ -908,7 +908,7 @@ class Reduce(PrimExprWithOp):
         # without a combiner it is a shape to compare with; no pass meets one
         self.combiner: Final = cast("CommReducer", combiner)
         self.source: Final = tuple([as_expr(e) for e in src])
-        self.axis: Final = tuple(rdom)
+        self.axis: Final = tuple([of_type(iv, IterVar, "Reduce: rdom") for iv in rdom])
         self.condition: Final = as_expr(True if condition is None else condition)
         self.value_index: Final = int(value_index)
         if not 0 <= self.value_index < len(self.source):

@@ -13,6 +13,7 @@ from typing import Any, Final, Generic, TypeVar, cast
 from tvm.ffi.object import as_object
 from tvm.ir.expr import PrimExpr, Range
 from tvm.ir.node import Node
+from tvm.support.arguments import explained
 from tvm.support.compiled import mypyc_attr
 from tvm.support.derived import derived
 
@@ -205,6 +206,7 @@ class TirFunctor(Generic[E, S]):
         return self.visit_stmt_default_(op)
 
 
+@explained
 def post_order_visit(stmt: Any, fvisit: Callable[[Any], object]) -> None:
     """Call `fvisit` on every distinct node in `stmt`, children first, each node once."""
     done: set[int] = set()
@@ -220,6 +222,7 @@ def post_order_visit(stmt: Any, fvisit: Callable[[Any], object]) -> None:
             stack.extend([(child, False) for child in children(current)[::-1]])
 
 
+@explained
 def pre_order_visit(stmt: Any, fvisit: Callable[[Any], bool]) -> None:
     """Call `fvisit` on nodes, parents first; children are skipped where it returns False."""
     done: set[int] = set()
@@ -872,6 +875,7 @@ class _IRTransform(StmtExprMutator):
         return cast(PrimExpr, self._around(expr))
 
 
+@explained
 def ir_transform(
     stmt: N,
     preorder: Callable[[Any], Any] | None,

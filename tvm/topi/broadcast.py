@@ -8,6 +8,7 @@ from typing import Any
 from tvm import te, tir
 from tvm.error import DTypeError, ShapeError, message
 from tvm.ir.expr import PrimExpr
+from tvm.support.arguments import explained
 from tvm.tir.expr import as_expr
 
 from . import tag
@@ -59,12 +60,14 @@ def _joined(a: Any, b: Any, lhs: Sequence[Any], rhs: Sequence[Any]) -> tuple[Any
     return te.max(a, b), True, True
 
 
+@explained
 def places(indices: Sequence[Any], moves: Sequence[bool]) -> list[Any]:
     """The indices into an operand: zero along the axes in which it is repeated."""
     own = list(indices)[len(indices) - len(moves) :]
     return [i if move else tir.const(0, i.dtype) for i, move in zip(own, moves)]
 
 
+@explained
 def broadcast_to(data: te.Tensor, shape: Sequence[Any]) -> te.Tensor:
     """`data` repeated to `shape`.   (..., 1, n) -> (..., m, n)"""
     joined = Broadcasting(data.shape, shape)
@@ -132,36 +135,43 @@ def _floor_remainder(a: PrimExpr, b: PrimExpr) -> PrimExpr:
     return a - _floor_quotient(a, b) * b
 
 
+@explained
 def add(lhs: Operand, rhs: Operand) -> Any:
     """lhs + rhs."""
     return _binary(lhs, rhs, lambda a, b: a + b, "T_add")
 
 
+@explained
 def subtract(lhs: Operand, rhs: Operand) -> Any:
     """lhs - rhs."""
     return _binary(lhs, rhs, lambda a, b: a - b, "T_subtract")
 
 
+@explained
 def multiply(lhs: Operand, rhs: Operand) -> Any:
     """lhs * rhs."""
     return _binary(lhs, rhs, lambda a, b: a * b, "T_multiply")
 
 
+@explained
 def divide(lhs: Operand, rhs: Operand) -> Any:
     """lhs / rhs; integers are rounded toward zero."""
     return _binary(lhs, rhs, tir.div, "T_divide")
 
 
+@explained
 def floor_divide(lhs: Operand, rhs: Operand) -> Any:
     """lhs / rhs rounded toward minus infinity."""
     return _binary(lhs, rhs, _floor_quotient, "T_floor_divide")
 
 
+@explained
 def log_add_exp(lhs: Operand, rhs: Operand) -> Any:
     """log(exp(lhs) + exp(rhs)) without overflow."""
     return _binary(lhs, rhs, tir.logaddexp, "T_log_add_exp")
 
 
+@explained
 def mod(lhs: Operand, rhs: Operand) -> Any:
     """The remainder of the division toward zero; it has the sign of lhs."""
     return _binary(lhs, rhs, _truncated_remainder, "T_mod")
@@ -171,71 +181,85 @@ def _truncated_remainder(a: PrimExpr, b: PrimExpr) -> PrimExpr:
     return tir.fmod(a, b) if a.dtype.is_floating or b.dtype.is_floating else tir.truncmod(a, b)
 
 
+@explained
 def floor_mod(lhs: Operand, rhs: Operand) -> Any:
     """The remainder of the division toward minus infinity; it has the sign of rhs."""
     return _binary(lhs, rhs, _floor_remainder, "T_floor_mod")
 
 
+@explained
 def maximum(lhs: Operand, rhs: Operand) -> Any:
     """The larger of both."""
     return _binary(lhs, rhs, te.max, "T_maximum")
 
 
+@explained
 def minimum(lhs: Operand, rhs: Operand) -> Any:
     """The smaller of both."""
     return _binary(lhs, rhs, te.min, "T_minimum")
 
 
+@explained
 def power(lhs: Operand, rhs: Operand) -> Any:
     """lhs to the power rhs."""
     return _binary(lhs, rhs, tir.power, "T_power")
 
 
+@explained
 def left_shift(lhs: Operand, rhs: Operand) -> Any:
     """lhs << rhs."""
     return _binary(lhs, rhs, lambda a, b: a << b, "T_left_shift")
 
 
+@explained
 def right_shift(lhs: Operand, rhs: Operand) -> Any:
     """lhs >> rhs."""
     return _binary(lhs, rhs, lambda a, b: a >> b, "T_right_shift")
 
 
+@explained
 def greater(lhs: Operand, rhs: Operand) -> Any:
     """lhs > rhs."""
     return _binary(lhs, rhs, lambda a, b: a > b, "T_greater")
 
 
+@explained
 def less(lhs: Operand, rhs: Operand) -> Any:
     """lhs < rhs."""
     return _binary(lhs, rhs, lambda a, b: a < b, "T_less")
 
 
+@explained
 def equal(lhs: Operand, rhs: Operand) -> Any:
     """lhs == rhs."""
     return _binary(lhs, rhs, lambda a, b: a.equal(b), "T_equal")
 
 
+@explained
 def not_equal(lhs: Operand, rhs: Operand) -> Any:
     """lhs != rhs."""
     return _binary(lhs, rhs, lambda a, b: as_expr(a != b), "T_not_equal")
 
 
+@explained
 def greater_equal(lhs: Operand, rhs: Operand) -> Any:
     """lhs >= rhs."""
     return _binary(lhs, rhs, lambda a, b: a >= b, "T_greater_equal")
 
 
+@explained
 def less_equal(lhs: Operand, rhs: Operand) -> Any:
     """lhs <= rhs."""
     return _binary(lhs, rhs, lambda a, b: a <= b, "T_less_equal")
 
 
+@explained
 def logical_and(lhs: Operand, rhs: Operand) -> Any:
     """Both hold."""
     return _binary(lhs, rhs, tir.all, "T_logical_and")
 
 
+@explained
 def logical_or(lhs: Operand, rhs: Operand) -> Any:
     """At least one holds."""
     return _binary(lhs, rhs, tir.any, "T_logical_or")
@@ -246,26 +270,31 @@ def _exclusive(a: PrimExpr, b: PrimExpr) -> PrimExpr:
     return a ^ b
 
 
+@explained
 def logical_xor(lhs: Operand, rhs: Operand) -> Any:
     """Exactly one holds."""
     return _binary(lhs, rhs, _exclusive, "T_logical_xor")
 
 
+@explained
 def bitwise_and(lhs: Operand, rhs: Operand) -> Any:
     """lhs & rhs."""
     return _binary(lhs, rhs, lambda a, b: a & b, "T_bitwise_and")
 
 
+@explained
 def bitwise_or(lhs: Operand, rhs: Operand) -> Any:
     """lhs | rhs."""
     return _binary(lhs, rhs, lambda a, b: a | b, "T_bitwise_or")
 
 
+@explained
 def bitwise_xor(lhs: Operand, rhs: Operand) -> Any:
     """lhs ^ rhs."""
     return _binary(lhs, rhs, lambda a, b: a ^ b, "T_bitwise_xor")
 
 
+@explained
 def logical_not(data: Operand) -> Any:
     """It does not hold."""
     if not isinstance(data, te.Tensor):
@@ -273,6 +302,7 @@ def logical_not(data: Operand) -> Any:
     return stage(data.shape, lambda *i: tir.Not(data(*i)), "T_logical_not", tag.ELEMWISE)
 
 
+@explained
 def bitwise_not(data: Operand) -> Any:
     """~data."""
     if not isinstance(data, te.Tensor):

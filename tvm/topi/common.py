@@ -8,9 +8,11 @@ from typing import Any
 from tvm import te, tir
 from tvm.arith import Analyzer
 from tvm.ir.expr import PrimExpr
+from tvm.support.arguments import explained
 from tvm.tir.expr import as_expr
 
 
+@explained
 def compute(
     shape: Sequence[Any],
     body: Callable[..., Any],
@@ -25,6 +27,7 @@ def compute(
     return tensor
 
 
+@explained
 def stage(
     shape: Sequence[Any],
     body: Callable[..., Any],
@@ -36,6 +39,7 @@ def stage(
     return compute(shape, lambda *i: body(*i), name, tag, attrs, numbered(shape))
 
 
+@explained
 def stages(
     shape: Sequence[Any], body: Callable[..., Any], name: str, tag: str = ""
 ) -> tuple[te.Tensor, ...]:
@@ -51,6 +55,7 @@ def numbered(shape: Sequence[Any]) -> list[str]:
     return [f"ax{i}" for i in range(len(shape))]
 
 
+@explained
 def same_extent(a: Any, b: Any) -> bool:
     """Whether two extents are known to be equal."""
     if a is b:
@@ -65,12 +70,14 @@ def same_extent(a: Any, b: Any) -> bool:
     return bool(Analyzer().can_prove_equal(x, y))
 
 
+@explained
 def is_one(extent: Any) -> bool:
     """Whether an extent is known to be one."""
     value = as_expr(extent)
     return isinstance(value, tir.IntImm) and value.value == 1
 
 
+@explained
 def known(extent: Any) -> bool:
     """Whether an extent is a number."""
     return isinstance(as_expr(extent), tir.IntImm)

@@ -8,6 +8,7 @@ from typing import Any
 from tvm import te
 from tvm.error import ShapeError, message
 from tvm.ir.expr import PrimExpr
+from tvm.support.arguments import explained
 
 from .common import known, same_extent, stage
 from .utils import normal_axis
@@ -15,6 +16,7 @@ from .utils import normal_axis
 MATMUL_TAG = "matmul"
 
 
+@explained
 def matmul(a: te.Tensor, b: te.Tensor, transp_a: bool = False, transp_b: bool = False) -> te.Tensor:
     """The product of two matrices.   (m, k), (k, n) -> (m, n)"""
     if a.ndim != 2 or b.ndim != 2:
@@ -46,9 +48,15 @@ def _same_inner(what: str, left: Any, right: Any) -> None:
         )
 
 
+@explained
 def tensordot(a: te.Tensor, b: te.Tensor, axes: Any) -> te.Tensor:
     """Products summed over axes: the last n of a and first n of b, or pairs of axes."""
     if isinstance(axes, int):
+        if not 0 <= axes <= min(a.ndim, b.ndim):
+            raise ShapeError(
+                f"topi.tensordot: {axes} axes of tensors of {a.ndim} and {b.ndim} dimensions; "
+                f"legal: 0 to {min(a.ndim, b.ndim)}"
+            )
         left, right = list(range(a.ndim - axes, a.ndim)), list(range(axes))
     else:
         left, right = (_axis_list(x, t.ndim) for x, t in zip(axes, (a, b)))

@@ -9,6 +9,7 @@ from typing import Any
 from tvm import te, tir
 from tvm.arith import Analyzer
 from tvm.ir.expr import PrimExpr
+from tvm.support.arguments import explained
 from tvm.support.dtype import DataType
 from tvm.tir.expr import as_expr
 
@@ -19,6 +20,7 @@ from .math import cos
 from .slicing import strided_slice
 
 
+@explained
 def arange(start: Any, stop: Any = None, step: Any = 1, dtype: str = "float32") -> te.Tensor:
     """start, start + step, ... up to, not including, stop; from 0 if only one bound is given."""
     if stop is None:
@@ -41,6 +43,7 @@ def arange(start: Any, stop: Any = None, step: Any = 1, dtype: str = "float32") 
     return stage(shape, element, "T_arange", tag.INJECTIVE)
 
 
+@explained
 def meshgrid(a_tuple: Sequence[te.Tensor], indexing: str) -> list[te.Tensor]:
     """The coordinates of a grid from those along its axes; "xy" exchanges the first two axes."""
     if indexing not in ("ij", "xy"):
@@ -59,6 +62,7 @@ def _along(tensor: te.Tensor, axis: int) -> Any:
     return lambda *i: tensor(i[axis]) if tensor.ndim else tensor()
 
 
+@explained
 def shape(array: te.Tensor, dtype: str = "int32") -> te.Tensor:
     """The extents of a tensor, as a tensor."""
 
@@ -71,6 +75,7 @@ def shape(array: te.Tensor, dtype: str = "int32") -> te.Tensor:
     return stage([array.ndim], element, "T_shape", tag.INJECTIVE)
 
 
+@explained
 def tensor_size(array: te.Tensor, dtype: str = "int32") -> te.Tensor:
     """The number of elements, as a tensor of rank 0."""
 
@@ -83,6 +88,7 @@ def tensor_size(array: te.Tensor, dtype: str = "int32") -> te.Tensor:
     return stage([], element, "tensor_size", tag.INJECTIVE)
 
 
+@explained
 def hamming_window(window_size: Any, periodic: Any, alpha: Any, beta: Any, dtype: Any) -> te.Tensor:
     """alpha - beta * cos(2 pi i / n), where n is the size, one less for a symmetric window."""
     size, kind = int(window_size), DataType(dtype)

@@ -7,6 +7,7 @@ from typing import Any
 from tvm import te, tir
 from tvm.error import ShapeError, message
 from tvm.ir.expr import PrimExpr
+from tvm.support.arguments import explained
 
 from . import tag
 from .common import is_one, known, same_extent, stage
@@ -51,6 +52,7 @@ def _terms(subscripts: str, operands: tuple[te.Tensor, ...]) -> tuple[list[str],
     return full, dots + "".join(once)
 
 
+@explained
 def einsum(subscripts: str, *operand: Any) -> te.Tensor:
     """Products of the operands, summed over the letters that the result does not have.
 

@@ -8,12 +8,14 @@ from typing import Any
 from tvm import te, tir
 from tvm.error import ShapeError
 from tvm.ir.expr import PrimExpr
+from tvm.support.arguments import explained
 
 from .broadcast import Broadcasting, places
 from .loops import grid, load, store
 from .scatter_elements import from_front, in_place_of
 
 
+@explained
 def index_put(
     data: te.Tensor, indices: Sequence[te.Tensor] | te.Tensor, values: te.Tensor,
     accumulate: bool = False,

@@ -9,6 +9,7 @@ from typing import Any
 from tvm import te, tir
 from tvm.error import ShapeError, message
 from tvm.ir.expr import PrimExpr
+from tvm.support.arguments import explained
 from tvm.tir.expr import as_expr
 
 from . import tag
@@ -38,6 +39,7 @@ def _guarded(
     raise ValueError(f"topi.take: mode {mode!r}; legal: 'clip', 'wrap', 'fast', 'nan'")
 
 
+@explained
 def take(
     a: te.Tensor, indices: te.Tensor, axis: int | None = None, batch_dims: int = 0,
     mode: str = "fast",
@@ -83,6 +85,7 @@ def _take_flat(a: te.Tensor, indices: te.Tensor, mode: str) -> te.Tensor:
     return stage(indices.shape, element, "T_take", tag.INJECTIVE)
 
 
+@explained
 def gather(data: te.Tensor, axis: int, indices: te.Tensor) -> te.Tensor:
     """out[i, j, k] = data[i, indices[i, j, k], k] for axis 1, and so for each axis."""
     place = normal_axis(axis, data.ndim, "topi.gather")
@@ -102,6 +105,7 @@ def gather(data: te.Tensor, axis: int, indices: te.Tensor) -> te.Tensor:
     )
 
 
+@explained
 def gather_nd(a: te.Tensor, indices: te.Tensor, batch_dims: int = 0) -> te.Tensor:
     """out[j...] = a[indices[0, j...], indices[1, j...], ...]; batch dimensions are shared."""
     depth, batch = get_const_int(indices.shape[0]), int(batch_dims)
@@ -123,6 +127,7 @@ def gather_nd(a: te.Tensor, indices: te.Tensor, batch_dims: int = 0) -> te.Tenso
     return stage(shape, element, "T_gather_nd", tag.INJECTIVE)
 
 
+@explained
 def adv_index(data: te.Tensor, indices: Sequence[te.Tensor]) -> te.Tensor:
     """data[indices[0], indices[1], ...]: index tensors are broadcast with each other."""
     if not indices or len(indices) > data.ndim:
@@ -151,6 +156,7 @@ def _index_by(data: te.Tensor, indices: list[te.Tensor], start: int, name: str) 
     return stage(shape, element, name, tag.INJECTIVE)
 
 
+@explained
 def index_tensor(data: te.Tensor, indices: Sequence[te.Tensor | None]) -> te.Tensor:
     """data[indices], as in numpy: None takes a whole axis, tensors are broadcast with each other.
 
@@ -195,6 +201,7 @@ def _tensor(index: te.Tensor | None) -> te.Tensor:
     return index
 
 
+@explained
 def sequence_mask(
     data: te.Tensor, valid_length: te.Tensor, mask_value: float = 0, axis: int = 0
 ) -> te.Tensor:
@@ -217,6 +224,7 @@ def sequence_mask(
     return stage(data.shape, element, "T_sequence_mask", tag.INJECTIVE)
 
 
+@explained
 def where(condition: te.Tensor, x: te.Tensor, y: te.Tensor) -> te.Tensor:
     """x where the condition holds, else y; all three are broadcast together."""
     if x.dtype != y.dtype:
@@ -235,6 +243,7 @@ def where(condition: te.Tensor, x: te.Tensor, y: te.Tensor) -> te.Tensor:
     return stage(shape, element, "T_where", tag.BROADCAST)
 
 
+@explained
 def one_hot(
     indices: te.Tensor, on_value: Any, off_value: Any, depth: Any, axis: int, dtype: Any
 ) -> te.Tensor:
@@ -250,6 +259,7 @@ def one_hot(
     return stage(shape, element, "T_one_hot", tag.INJECTIVE)
 
 
+@explained
 def unravel_index(indices: te.Tensor, shape: te.Tensor) -> te.Tensor:
     """The indices of elements by number, for the extents in a tensor.   (n,), (d,) -> (d, n)"""
     ndim = get_const_int(shape.shape[0])
@@ -267,6 +277,7 @@ def unravel_index(indices: te.Tensor, shape: te.Tensor) -> te.Tensor:
     return stage(out, element, "T_unravel", tag.INJECTIVE)
 
 
+@explained
 def sparse_to_dense(
     sparse_indices: te.Tensor, output_shape: Sequence[Any], sparse_values: te.Tensor,
     default_value: Any = 0,
@@ -301,6 +312,7 @@ def sparse_to_dense(
     return stage(list(output_shape), element, "T_sparse_to_dense", tag.INJECTIVE)
 
 
+@explained
 def matrix_set_diag(
     data: te.Tensor, diagonal: te.Tensor, k: Any = 0, align: str = "RIGHT_LEFT"
 ) -> te.Tensor:
@@ -332,6 +344,7 @@ def matrix_set_diag(
     return stage(data.shape, element, "T_matrix_set_diag", tag.INJECTIVE)
 
 
+@explained
 def trilu(data: te.Tensor, k: Any, upper: bool) -> te.Tensor:
     """The upper (or lower) triangle from the k-th diagonal on, zero elsewhere."""
     zero = tir.const(0, data.dtype)

@@ -8,6 +8,7 @@ from typing import Any
 from tvm import te, tir
 from tvm.ir.expr import PrimExpr
 from tvm.ir.span import Span
+from tvm.support.arguments import explained
 from tvm.tir.expr import as_expr
 
 from . import tag
@@ -20,96 +21,115 @@ def _elementwise(x: te.Tensor, rule: Callable[[PrimExpr], PrimExpr]) -> te.Tenso
     return compute(x.shape, lambda *i: rule(x(*i)), tag=tag.ELEMWISE)
 
 
+@explained
 def identity(x: te.Tensor) -> te.Tensor:
     """x."""
     return _elementwise(x, lambda v: v)
 
 
+@explained
 def negative(x: te.Tensor) -> te.Tensor:
     """-x."""
     return _elementwise(x, lambda v: -v)
 
 
+@explained
 def exp(x: te.Tensor) -> te.Tensor:
     """e to the power x."""
     return _elementwise(x, te.exp)
 
 
+@explained
 def erf(x: te.Tensor) -> te.Tensor:
     """The error function."""
     return _elementwise(x, te.erf)
 
 
+@explained
 def tanh(x: te.Tensor) -> te.Tensor:
     """Hyperbolic tangent."""
     return _elementwise(x, te.tanh)
 
 
+@explained
 def tan(x: te.Tensor) -> te.Tensor:
     """Tangent."""
     return _elementwise(x, te.tan)
 
 
+@explained
 def cos(x: te.Tensor) -> te.Tensor:
     """Cosine."""
     return _elementwise(x, te.cos)
 
 
+@explained
 def cosh(x: te.Tensor) -> te.Tensor:
     """Hyperbolic cosine."""
     return _elementwise(x, te.cosh)
 
 
+@explained
 def sin(x: te.Tensor) -> te.Tensor:
     """Sine."""
     return _elementwise(x, te.sin)
 
 
+@explained
 def sinh(x: te.Tensor) -> te.Tensor:
     """Hyperbolic sine."""
     return _elementwise(x, te.sinh)
 
 
+@explained
 def acos(x: te.Tensor) -> te.Tensor:
     """Inverse cosine."""
     return _elementwise(x, te.acos)
 
 
+@explained
 def acosh(x: te.Tensor) -> te.Tensor:
     """Inverse hyperbolic cosine."""
     return _elementwise(x, te.acosh)
 
 
+@explained
 def asin(x: te.Tensor) -> te.Tensor:
     """Inverse sine."""
     return _elementwise(x, te.asin)
 
 
+@explained
 def asinh(x: te.Tensor) -> te.Tensor:
     """Inverse hyperbolic sine."""
     return _elementwise(x, te.asinh)
 
 
+@explained
 def atan(x: te.Tensor) -> te.Tensor:
     """Inverse tangent."""
     return _elementwise(x, te.atan)
 
 
+@explained
 def atanh(x: te.Tensor) -> te.Tensor:
     """Inverse hyperbolic tangent."""
     return _elementwise(x, te.atanh)
 
 
+@explained
 def floor(x: te.Tensor) -> te.Tensor:
     """The largest whole number not above x."""
     return _elementwise(x, te.floor)
 
 
+@explained
 def ceil(x: te.Tensor) -> te.Tensor:
     """The smallest whole number not below x."""
     return _elementwise(x, te.ceil)
 
 
+@explained
 def sign(x: te.Tensor) -> te.Tensor:
     """-1, 0 or 1, by the sign of x."""
 
@@ -121,61 +141,73 @@ def sign(x: te.Tensor) -> te.Tensor:
     return stage(x.shape, lambda *i: rule(x(*i)), "T_sign", tag.ELEMWISE)
 
 
+@explained
 def trunc(x: te.Tensor) -> te.Tensor:
     """x without its fraction."""
     return _elementwise(x, te.trunc)
 
 
+@explained
 def abs(x: te.Tensor) -> te.Tensor:
     """|x|."""
     return _elementwise(x, te.abs)
 
 
+@explained
 def isnan(x: te.Tensor) -> te.Tensor:
     """x is not a number."""
     return _elementwise(x, te.isnan)
 
 
+@explained
 def isfinite(x: te.Tensor) -> te.Tensor:
     """x is neither infinite nor not a number."""
     return _elementwise(x, te.isfinite)
 
 
+@explained
 def isinf(x: te.Tensor) -> te.Tensor:
     """x is infinite."""
     return _elementwise(x, te.isinf)
 
 
+@explained
 def round(x: te.Tensor) -> te.Tensor:
     """The nearest whole number, halves to even."""
     return _elementwise(x, te.round)
 
 
+@explained
 def log(x: te.Tensor) -> te.Tensor:
     """Natural logarithm."""
     return _elementwise(x, te.log)
 
 
+@explained
 def log2(x: te.Tensor) -> te.Tensor:
     """Logarithm to base 2."""
     return _elementwise(x, te.log2)
 
 
+@explained
 def log10(x: te.Tensor) -> te.Tensor:
     """Logarithm to base 10."""
     return _elementwise(x, te.log10)
 
 
+@explained
 def sqrt(x: te.Tensor) -> te.Tensor:
     """Square root."""
     return _elementwise(x, te.sqrt)
 
 
+@explained
 def rsqrt(x: te.Tensor) -> te.Tensor:
     """1 / sqrt(x)."""
     return _elementwise(x, te.rsqrt)
 
 
+@explained
 def sigmoid(x: te.Tensor) -> te.Tensor:
     """1 / (1 + exp(-x))."""
     return _elementwise(x, te.sigmoid)
@@ -191,6 +223,7 @@ def right_shift(x: te.Tensor, n: int) -> te.Tensor:
     return _elementwise(x, lambda v: v >> n)
 
 
+@explained
 def clip(x: te.Tensor, a_min: Operand, a_max: Operand) -> te.Tensor:
     """x, at least `a_min` and at most `a_max`; the limits are numbers or tensors of rank 0."""
 
@@ -213,12 +246,14 @@ def _limit(value: float, x: te.Tensor) -> PrimExpr:
     return low if value <= low.value else tir.const(int(value), x.dtype)
 
 
+@explained
 def fixed_point_multiply(x: te.Tensor, multiplier: int, shift: int) -> te.Tensor:
     """x * multiplier * 2**(shift - 31), rounded: a scale in fixed-point numbers."""
     factor, places, by = (tir.const(v, "int32") for v in (multiplier, 31, shift))
     return _elementwise(x, lambda v: tir.q_multiply_shift(v, factor, places, by))
 
 
+@explained
 def fixed_point_multiply_per_axis(
     x: te.Tensor,
     y: te.Tensor,
@@ -240,6 +275,7 @@ def fixed_point_multiply_per_axis(
     return compute(x.shape, element, tag=tag.ELEMWISE)
 
 
+@explained
 def cast(x: Any, dtype: Any, span: Span | None = None) -> Any:
     """x converted to `dtype`: a tensor, or a single expression."""
     if isinstance(x, te.Tensor) and (x.ndim > 0 or span is None):
@@ -247,11 +283,13 @@ def cast(x: Any, dtype: Any, span: Span | None = None) -> Any:
     return tir.Cast(dtype, as_expr(x), span)
 
 
+@explained
 def reinterpret(x: te.Tensor, dtype: Any) -> te.Tensor:
     """The bits of x read as another type of the same size."""
     return compute(x.shape, lambda *i: tir.reinterpret(dtype, x(*i)), tag=tag.ELEMWISE)
 
 
+@explained
 def fast_exp(x: te.Tensor) -> te.Tensor:
     """exp(x) by a polynomial, for float32; others take exp.
 
@@ -304,6 +342,7 @@ def _rational(v: PrimExpr, limit: float, p: tuple[float, ...], q: tuple[float, .
     return tir.div(bounded * _polynomial(square, p), _polynomial(square, q))
 
 
+@explained
 def fast_tanh(x: te.Tensor) -> te.Tensor:
     """tanh(x) as a quotient of polynomials, for float32; others take tanh."""
     if x.dtype != "float32":
@@ -313,6 +352,7 @@ def fast_tanh(x: te.Tensor) -> te.Tensor:
     )
 
 
+@explained
 def fast_erf(x: te.Tensor) -> te.Tensor:
     """erf(x) as a quotient of polynomials, for float32 and float16; others take erf."""
     if x.dtype not in ("float32", "float16"):
@@ -322,6 +362,7 @@ def fast_erf(x: te.Tensor) -> te.Tensor:
     )
 
 
+@explained
 def ceil_log2(x: PrimExpr) -> PrimExpr:
     """The least n with 2**n >= x, for an integer x >= 1."""
     if isinstance(x, tir.IntImm):

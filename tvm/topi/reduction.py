@@ -8,6 +8,7 @@ from typing import Any
 from tvm import te, tir
 from tvm.error import ShapeError, message
 from tvm.ir.expr import PrimExpr
+from tvm.support.arguments import explained
 
 from . import math, tag
 from .common import is_one, same_extent, stage, stages
@@ -27,6 +28,7 @@ def _target_shape(data: te.Tensor, axes: Sequence[int], keepdims: bool) -> list[
     return [extent for i, extent in enumerate(data.shape) if i not in axes]
 
 
+@explained
 def source_places(
     indices: Sequence[Any], ndim: int, reduced: dict[int, Any], squeezed: Sequence[int]
 ) -> list[Any]:
@@ -39,6 +41,7 @@ def source_places(
     return places
 
 
+@explained
 def reduce_with(
     data: te.Tensor,
     axis: Axes,
@@ -57,6 +60,7 @@ def reduce_with(
     return reduce_axes(data, reducer, shape, axes, [] if keepdims else axes)
 
 
+@explained
 def reduce_axes(
     data: te.Tensor,
     reducer: Callable[..., Any],
@@ -80,32 +84,38 @@ _all = te.comm_reducer(tir.all, lambda dtype: tir.const(True, dtype), name="all"
 _any = te.comm_reducer(tir.any, lambda dtype: tir.const(False, dtype), name="any")
 
 
+@explained
 def sum(data: te.Tensor, axis: Axes = None, keepdims: bool = False) -> te.Tensor:
     """The sum over axes; of bools, whether any holds."""
     reducer = _any if data.dtype.is_bool else te.sum
     return reduce_with(data, axis, reducer, keepdims, "sum")
 
 
+@explained
 def all(data: te.Tensor, axis: Axes = None, keepdims: bool = False) -> te.Tensor:
     """Whether all hold."""
     return reduce_with(data, axis, _all, keepdims, "all")
 
 
+@explained
 def any(data: te.Tensor, axis: Axes = None, keepdims: bool = False) -> te.Tensor:
     """Whether any holds."""
     return reduce_with(data, axis, _any, keepdims, "any")
 
 
+@explained
 def max(data: te.Tensor, axis: Axes = None, keepdims: bool = False) -> te.Tensor:
     """The largest element."""
     return reduce_with(data, axis, te.max, keepdims, "max")
 
 
+@explained
 def min(data: te.Tensor, axis: Axes = None, keepdims: bool = False) -> te.Tensor:
     """The smallest element."""
     return reduce_with(data, axis, te.min, keepdims, "min")
 
 
+@explained
 def prod(data: te.Tensor, axis: Axes = None, keepdims: bool = False) -> te.Tensor:
     """The product of the elements."""
     return reduce_with(data, axis, _prod, keepdims, "prod")
@@ -151,6 +161,7 @@ def _arg_reduce(
     return stage(shape, lambda *i: index(*i), f"{data.op.name}_red", tag.COMM_REDUCE_IDX)
 
 
+@explained
 def argmax(
     data: te.Tensor, axis: Axes = None, keepdims: bool = False, select_last_index: bool = False
 ) -> te.Tensor:
@@ -159,6 +170,7 @@ def argmax(
     return _arg_reduce(data, axis, keepdims, reducer, "argmax")
 
 
+@explained
 def argmin(
     data: te.Tensor, axis: Axes = None, keepdims: bool = False, select_last_index: bool = False
 ) -> te.Tensor:
@@ -167,6 +179,7 @@ def argmin(
     return _arg_reduce(data, axis, keepdims, reducer, "argmin")
 
 
+@explained
 def collapse_sum(data: te.Tensor, target_shape: Sequence[Any]) -> te.Tensor:
     """The sum that undoes broadcasting: over axes that the target lacks or has with extent 1."""
     extra = data.ndim - len(target_shape)

@@ -9,6 +9,7 @@ from tvm import te, tir
 from tvm.arith import Analyzer
 from tvm.error import ShapeError, message
 from tvm.ir.expr import PrimExpr
+from tvm.support.arguments import explained
 from tvm.tir.data_layout import layout, mapping_of
 from tvm.tir.expr import as_expr
 
@@ -17,6 +18,7 @@ from .common import is_one, known, ravel, same_extent, stage, unravel
 from .utils import is_empty_shape, normal_axes, normal_axis
 
 
+@explained
 def expand_dims(a: te.Tensor, axis: int, num_newaxis: int = 1) -> te.Tensor:
     """`num_newaxis` axes of extent 1 from place `axis` on.   (n, m) -> (n, 1, m)"""
     place = normal_axis(axis, a.ndim + 1, "topi.expand_dims")
@@ -27,6 +29,7 @@ def expand_dims(a: te.Tensor, axis: int, num_newaxis: int = 1) -> te.Tensor:
     )
 
 
+@explained
 def expand_like(a: te.Tensor, shape_like: te.Tensor, axis: Any) -> te.Tensor:
     """`a` repeated along new axes to the shape of another tensor."""
     new = normal_axes(axis, shape_like.ndim, "topi.expand_like") if a.ndim else []
@@ -46,6 +49,7 @@ def expand_like(a: te.Tensor, shape_like: te.Tensor, axis: Any) -> te.Tensor:
     )
 
 
+@explained
 def transpose(a: te.Tensor, axes: Sequence[int] | None = None) -> te.Tensor:
     """The axes in another order, reversed if none is given.   (n, m) -> (m, n)"""
     order = list(range(a.ndim))[::-1] if axes is None else [
@@ -69,6 +73,7 @@ def transpose(a: te.Tensor, axes: Sequence[int] | None = None) -> te.Tensor:
     return stage([a.shape[x] for x in order], element, "T_transpose", tag.INJECTIVE)
 
 
+@explained
 def flip(a: te.Tensor, axis: int = 0) -> te.Tensor:
     """The elements along an axis in reverse order."""
     place = normal_axis(axis, a.ndim, "topi.flip")
@@ -79,6 +84,7 @@ def flip(a: te.Tensor, axis: int = 0) -> te.Tensor:
     return stage(a.shape, element, "T_reverse_sequence", tag.INJECTIVE)
 
 
+@explained
 def reverse_sequence(
     a: te.Tensor, seq_lengths: te.Tensor, seq_axis: int = 1, batch_axis: int = 0
 ) -> te.Tensor:
@@ -111,6 +117,7 @@ def _show(shape: Sequence[Any]) -> str:
     return f"({', '.join(str(s) for s in shape)})"
 
 
+@explained
 def reshape(a: te.Tensor, newshape: Any) -> te.Tensor:
     """The elements in row-major order with other extents."""
     given = newshape if isinstance(newshape, (tuple, list)) else [newshape]
@@ -148,6 +155,7 @@ def _product(shape: Sequence[Any]) -> int:
     return total
 
 
+@explained
 def squeeze(a: te.Tensor, axis: Any = None) -> te.Tensor:
     """Without axes of extent 1: the given ones, or all.   (n, 1, m) -> (n, m)"""
     if axis is None:
@@ -172,6 +180,7 @@ def squeeze(a: te.Tensor, axis: Any = None) -> te.Tensor:
     return stage(shape, element, "T_squeeze", tag.INJECTIVE)
 
 
+@explained
 def concatenate(a_tuple: Sequence[te.Tensor], axis: int = 0) -> te.Tensor:
     """Tensors one after the other along an axis.   (n, m), (k, m) -> (n + k, m)"""
     first = a_tuple[0]
@@ -205,6 +214,7 @@ def concatenate(a_tuple: Sequence[te.Tensor], axis: int = 0) -> te.Tensor:
     return stage(shape, element, "T_concat", tag.INJECTIVE)
 
 
+@explained
 def stack(tensors: Sequence[te.Tensor], axis: int = 0) -> te.Tensor:
     """Tensors of one shape along a new axis.   (n,), (n,) -> (2, n)"""
     first = tensors[0]
@@ -226,6 +236,7 @@ def stack(tensors: Sequence[te.Tensor], axis: int = 0) -> te.Tensor:
     return stage(shape, element, "T_stack", tag.INJECTIVE)
 
 
+@explained
 def split(ary: te.Tensor, indices_or_sections: Any, axis: int = 0) -> Any:
     """Pieces along an axis: so many equal ones, or cut at the given places."""
     place = normal_axis(axis, ary.ndim, "topi.split")
@@ -255,6 +266,7 @@ def _piece(ary: te.Tensor, place: int, start: Any) -> Any:
     return lambda *i: ary(*i[:place], i[place] + start, *i[place + 1 :])
 
 
+@explained
 def repeat(a: te.Tensor, repeats: int, axis: int) -> te.Tensor:
     """Each element `repeats` times in a row along an axis."""
     place = normal_axis(axis, a.ndim, "topi.repeat")
@@ -268,6 +280,7 @@ def repeat(a: te.Tensor, repeats: int, axis: int) -> te.Tensor:
     return stage(shape, element, "T_repeat", tag.BROADCAST)
 
 
+@explained
 def tile(a: te.Tensor, reps: Any) -> te.Tensor:
     """The whole tensor repeated `reps` times along each axis."""
     counts = list(reps) if isinstance(reps, (tuple, list)) else [reps]
@@ -285,6 +298,7 @@ def tile(a: te.Tensor, reps: Any) -> te.Tensor:
     return stage(shape, element, "T_tile", tag.BROADCAST)
 
 
+@explained
 def layout_transform(
     array: te.Tensor, src_layout: str, dst_layout: str, schedule_rule: str = "None"
 ) -> te.Tensor:
@@ -310,6 +324,7 @@ def layout_transform(
     return stage(shape, element, "T_layout_trans", tag.INJECTIVE, notes)
 
 
+@explained
 def sliding_window(
     data: te.Tensor, axis: int, window_shape: Sequence[int], strides: Sequence[int]
 ) -> te.Tensor:

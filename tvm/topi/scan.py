@@ -9,6 +9,7 @@ from typing import Any
 
 from tvm import te, tir
 from tvm.ir.expr import PrimExpr
+from tvm.support.arguments import explained
 from tvm.support.dtype import DataType
 from tvm.tir.expr import as_expr
 from tvm.tir.op.arith import is_zero
@@ -18,6 +19,7 @@ from .reshaping import reshape
 from .utils import normal_axis, prod, unravel_index
 
 
+@explained
 def scanop(
     data: te.Tensor,
     binop: Callable[[PrimExpr, PrimExpr], PrimExpr],
@@ -80,6 +82,7 @@ def _single(result: Any) -> te.Tensor:
     return result
 
 
+@explained
 def cumsum(
     data: te.Tensor,
     axis: int | None = None,
@@ -90,6 +93,7 @@ def cumsum(
     return scanop(data, lambda a, b: a + b, as_expr(0), "cumsum_generic", axis, dtype, exclusive)
 
 
+@explained
 def cumprod(
     data: te.Tensor,
     axis: int | None = None,

@@ -7,6 +7,7 @@ from typing import Any
 from tvm import te, tir
 from tvm.error import ShapeError, message
 from tvm.ir.expr import PrimExpr
+from tvm.support.arguments import explained
 
 from .common import known, same_extent
 from .loops import grid, load, store
@@ -39,6 +40,7 @@ def _check(data: te.Tensor, indices: te.Tensor, updates: te.Tensor) -> int:
     return depth
 
 
+@explained
 def scatter_nd(data: te.Tensor, indices: te.Tensor, updates: te.Tensor, mode: str) -> te.Tensor:
     """out[indices[:, j]] is joined with updates[j]; `mode` is update, add, mul, min or max.
 

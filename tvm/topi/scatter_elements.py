@@ -8,6 +8,7 @@ from typing import Any
 from tvm import te, tir
 from tvm.error import ShapeError, message
 from tvm.ir.expr import PrimExpr
+from tvm.support.arguments import explained
 
 from .broadcast import divide
 from .loops import load, loop, parallel, sequence, store
@@ -66,6 +67,7 @@ def from_front(index: PrimExpr, extent: Any) -> PrimExpr:
     return tir.if_then_else(index < 0, index + size, index)
 
 
+@explained
 def scatter_elements(
     data: te.Tensor, indices: te.Tensor, updates: te.Tensor, axis: int = 0,
     reduction: str = "update",

@@ -8,6 +8,7 @@ from typing import Any
 from tvm import te, tir
 from tvm.error import ShapeError
 from tvm.ir.expr import PrimExpr
+from tvm.support.arguments import explained
 
 from .common import known, same_extent
 from .loops import load, locals_, parallel, repeat_while, sequence, store, when
@@ -37,6 +38,7 @@ def binary_search(
     return locals_([out_dtype, out_dtype], run, ["low", "high"])
 
 
+@explained
 def searchsorted(
     sorted_sequence: te.Tensor, values: te.Tensor, right: bool = False, out_dtype: str = "int64"
 ) -> te.Tensor:

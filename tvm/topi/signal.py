@@ -8,12 +8,14 @@ from typing import Any
 
 from tvm import te, tir
 from tvm.ir.expr import PrimExpr
+from tvm.support.arguments import explained
 
 from . import tag
 from .common import stages
 from .utils import get_const_int
 
 
+@explained
 def stft(
     data: te.Tensor, n_fft: int, hop_length: int, win_length: int, window: te.Tensor,
     normalized: bool, onesided: bool, output_shape: Sequence[Any],
@@ -44,6 +46,7 @@ def stft(
     return result
 
 
+@explained
 def dft(re_data: te.Tensor, im_data: te.Tensor, inverse: tir.IntImm) -> list[te.Tensor]:
     """The discrete Fourier transform along the last axis: real and imaginary part."""
     backward = bool(get_const_int(inverse))

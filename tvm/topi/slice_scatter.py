@@ -6,12 +6,14 @@ from typing import Any
 
 from tvm import te, tir
 from tvm.ir.expr import PrimExpr
+from tvm.support.arguments import explained
 
 from . import tag
 from .common import stage
 from .utils import normal_axis
 
 
+@explained
 def slice_scatter(
     input_tensor: te.Tensor, src: te.Tensor, start: Any, end: Any, step: Any, axis: int
 ) -> te.Tensor:

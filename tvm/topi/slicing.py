@@ -12,6 +12,7 @@ from tvm.arith import Analyzer
 from tvm.arith.slice_length import simple_slice_length
 from tvm.error import ShapeError, message
 from tvm.ir.expr import PrimExpr
+from tvm.support.arguments import explained
 from tvm.tir.expr import as_expr
 from tvm.tir.slice_bounds import canonical_bound
 
@@ -22,6 +23,7 @@ from .utils import const_vector, get_const_int, make_idx, normal_axis, within_in
 Bound = Any  # an int, an expression, None for the natural end
 
 
+@explained
 def strided_slice(
     a: te.Tensor,
     begin: Any,
@@ -167,6 +169,7 @@ def _slice_by_tensors(a: te.Tensor, begin: Any, end: Any, strides: Any) -> te.Te
     return dynamic_strided_slice(a, starts, stops, steps, [*shape, *a.shape[count:]])
 
 
+@explained
 def dynamic_strided_slice(
     a: te.Tensor, begin: Any, end: Any, strides: Any, output_shape: Sequence[Any]
 ) -> te.Tensor:
@@ -189,6 +192,7 @@ def dynamic_strided_slice(
     return stage(list(output_shape), element, "T_strided_slice_dynamic", tag.INJECTIVE)
 
 
+@explained
 def strided_set(
     a: te.Tensor, v: te.Tensor, begin: te.Tensor, end: te.Tensor, strides: te.Tensor | None = None
 ) -> te.Tensor:

@@ -11,6 +11,7 @@ from typing import Any
 from tvm import te, tir
 from tvm.arith import Analyzer
 from tvm.ir.expr import PrimExpr
+from tvm.support.arguments import explained
 from tvm.support.dtype import DataType
 from tvm.tir.expr import as_expr
 
@@ -292,12 +293,14 @@ class _Sorted:
         return rows if self.axis == rows.ndim - 1 else transpose(rows, self.way)
 
 
+@explained
 def sort(data: te.Tensor, axis: int = -1, is_ascend: int = 1) -> te.Tensor:
     """The elements along an axis in ascending order, or in descending."""
     place = normal_axis(axis, data.ndim, "topi.sort")
     return _Sorted(data, place, None, bool(is_ascend)).values(data.shape[place])
 
 
+@explained
 def argsort(
     data: te.Tensor, valid_count: te.Tensor | None = None, axis: int = -1, is_ascend: int = 1,
     dtype: str = "float32",
@@ -311,6 +314,7 @@ def argsort(
     return ordered.places(data.shape[place], dtype)
 
 
+@explained
 def topk(
     data: te.Tensor, k: Any = 1, axis: int = -1, ret_type: str = "both", is_ascend: bool = False,
     dtype: str = "int64",

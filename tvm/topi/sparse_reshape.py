@@ -8,12 +8,14 @@ from typing import Any
 from tvm import te, tir
 from tvm.error import ShapeError
 from tvm.ir.expr import PrimExpr
+from tvm.support.arguments import explained
 
 from . import tag
 from .common import stage
 from .utils import get_const_int
 
 
+@explained
 def sparse_reshape(
     sparse_indices: te.Tensor, prev_shape: te.Tensor, new_shape: te.Tensor,
     new_sparse_indices_shape: Sequence[Any], new_shape_shape: Sequence[Any],

@@ -12,6 +12,7 @@ from tvm import te, tir
 from tvm.arith import Analyzer
 from tvm.error import CheckError, TVMError, message
 from tvm.ir.expr import PrimExpr
+from tvm.support.arguments import explained
 from tvm.tir.data_layout import layout, mapping_of
 from tvm.tir.expr import as_expr
 
@@ -276,6 +277,7 @@ class InvalidAxisError(CheckError, ValueError, IndexError):
     """An axis that the tensor does not have."""
 
 
+@explained
 def normal_axes(axis: Any, ndim: int, what: str) -> list[int]:
     """Axes from the front, sorted, each once; all of them for None."""
     if axis is None:

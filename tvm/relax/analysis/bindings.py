@@ -21,6 +21,7 @@ from tvm.relax.expr import (
 )
 from tvm.relax.expr_functor import PyExprVisitor
 from tvm.relax.struct_info_rules import definable_tir_vars_in_struct_info
+from tvm.support.arguments import explained
 
 from .purity import contains_impure_call
 from .variables import uses_of
@@ -48,11 +49,13 @@ def all_bindings(expr: RelaxExpr) -> list[Binding]:
     return walk.found
 
 
+@explained
 def get_var2val(func: Function) -> dict[Var, RelaxExpr]:
     """What each variable of the function is bound to."""
     return {b.var: b.value for b in all_bindings(func)}
 
 
+@explained
 def name_to_binding(func: Function) -> dict[str, list[Binding]]:
     """The bindings of each variable name; names need not be unique."""
     found: dict[str, list[Binding]] = {}
@@ -61,6 +64,7 @@ def name_to_binding(func: Function) -> dict[str, list[Binding]]:
     return found
 
 
+@explained
 def udchain(dfb: DataflowBlock) -> dict[Var, list[Var]]:
     """For each variable of the block, and each one it reads, the variables that use it."""
     users: dict[Id, tuple[Var, dict[Var, None]]] = {}
@@ -75,6 +79,7 @@ E = TypeVar("E", Function, SeqExpr)
 P = TypeVar("P", bound="Function | SeqExpr | BindingBlock")
 
 
+@explained
 def remove_all_unused(func: P) -> P:
     """The function without bindings whose value nobody uses and that have no effect.
 

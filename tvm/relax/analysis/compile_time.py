@@ -6,6 +6,7 @@ from tvm.relax.base_expr import Id
 from tvm.relax.expr import Function, Var
 from tvm.relax.struct_info import const_int
 from tvm.relax.struct_info_rules import definable_tir_vars_in_struct_info
+from tvm.support.arguments import explained
 from tvm.tir import expr as tir
 
 from .bindings import all_bindings
@@ -13,6 +14,7 @@ from .purity import contains_impure_call
 from .variables import free_symbolic_vars, free_vars
 
 
+@explained
 def computable_at_compile_time(func: Function) -> list[Var]:
     """The variables that depend only on parameters given while compiling.
 

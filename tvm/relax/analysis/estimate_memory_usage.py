@@ -7,6 +7,7 @@ from tvm.ir.op import Op
 from tvm.relax.expr import Call, DataTypeImm, Function, StringImm
 from tvm.relax.expr_functor import PyExprVisitor
 from tvm.relax.struct_info import ShapeExpr, const_int
+from tvm.support.arguments import explained
 from tvm.support.dtype import DataType
 
 GIB = 2**30
@@ -76,6 +77,7 @@ def _bytes(call: Call, shape_at: int, dtype_at: int | None) -> int | None:
     return size
 
 
+@explained
 def estimate_memory_usage(mod: IRModule | Function) -> str:
     """The text for all Relax functions of a module after memory planning, or for one function.
 

@@ -19,6 +19,7 @@ from tvm.arith.iter_map_expr import IterMapFailure
 from tvm.error import TVMError, message
 from tvm.ir.expr import PrimExpr, Range
 from tvm.relax.struct_info import const_int
+from tvm.support.arguments import explained
 from tvm.support.dtype import DataType
 from tvm.tir.buffer import Buffer
 from tvm.tir.expr import BinaryOpExpr, BufferLoad, Cast, IntImm, IterVar, Var
@@ -32,6 +33,7 @@ Layout: TypeAlias = "tuple[Var | None, ...]"
 Suggestions: TypeAlias = "dict[Block, dict[Block | Buffer, IndexMap]]"
 
 
+@explained
 def suggest_layout_transforms(
     func: PrimFunc, write_buffer_transforms: Sequence[IndexMap | Callable[..., object]]
 ) -> Suggestions:

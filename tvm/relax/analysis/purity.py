@@ -7,6 +7,7 @@ from tvm.ir.op import Op
 from tvm.relax.expr import Call, Function, Var
 from tvm.relax.expr_functor import PyExprVisitor
 from tvm.relax.struct_info import FuncStructInfo
+from tvm.support.arguments import explained
 
 
 def is_impure_call(call: Call) -> bool:
@@ -51,6 +52,7 @@ def find_impure_call(
     return walk.found
 
 
+@explained
 def contains_impure_call(
     expr: RelaxExpr, own_name: Var | GlobalVar | None = None
 ) -> bool:

@@ -5,10 +5,12 @@ from __future__ import annotations
 from tvm.ir.expr import GlobalVar
 from tvm.ir.module import IRModule
 from tvm.relax.expr import Function
+from tvm.support.arguments import explained
 
 from .variables import all_global_vars
 
 
+@explained
 def detect_recursion(mod: IRModule) -> list[list[GlobalVar]]:
     """Groups of functions that call each other in a circle; each sorted by name.
 

@@ -13,6 +13,7 @@ from typing import Any
 from tvm.arith import Analyzer
 from tvm.ir.expr import PrimExpr, Range
 from tvm.relax.shape_math import same_extent
+from tvm.support.arguments import explained
 from tvm.tir.buffer import Buffer
 from tvm.tir.expr import (
     Add,
@@ -34,6 +35,7 @@ from tvm.tir.stmt import Block, BufferStore
 MOST_TRIED = 1 << 18
 
 
+@explained
 def has_reshape_pattern(func: PrimFunc) -> bool:
     """True when one block copies the first buffer to the last, each element to its own place."""
     buffers = [func.buffer_map[p] for p in func.params if p in func.buffer_map]

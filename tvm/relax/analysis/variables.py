@@ -10,6 +10,7 @@ from tvm.relax.expr import Binding, Call, Constant, Function, MatchCast, Var, Va
 from tvm.relax.expr_functor import PyExprVisitor
 from tvm.relax.struct_info import FuncStructInfo
 from tvm.relax.struct_info_rules import definable_tir_vars_in_struct_info, tir_vars_in
+from tvm.support.arguments import explained
 from tvm.tir import expr as tir
 
 
@@ -57,21 +58,25 @@ def _variables(expr: RelaxExpr) -> _Variables:
     return walk
 
 
+@explained
 def bound_vars(expr: RelaxExpr) -> list[Var]:
     """The variables that the expression binds, parameters first."""
     return list(_variables(expr).bound)
 
 
+@explained
 def free_vars(expr: RelaxExpr) -> list[Var]:
     """The variables that the expression uses and does not bind."""
     return _variables(expr).free()
 
 
+@explained
 def all_vars(expr: RelaxExpr) -> list[Var]:
     """All variables of the expression, in the order in which they are met."""
     return list(_variables(expr).seen)
 
 
+@explained
 def all_global_vars(expr: RelaxExpr) -> list[GlobalVar]:
     """The functions of the module that the expression names."""
     return list(_variables(expr).globals)
@@ -116,6 +121,7 @@ class _Symbols(PyExprVisitor):
             self.defined.setdefault(var)
 
 
+@explained
 def defined_symbolic_vars(func: Function) -> list[tir.Var]:
     """The symbols that the function's parameters and casts define."""
     walk = _Symbols()
@@ -123,6 +129,7 @@ def defined_symbolic_vars(func: Function) -> list[tir.Var]:
     return list(walk.defined)
 
 
+@explained
 def free_symbolic_vars(func: RelaxExpr) -> list[tir.Var]:
     """The symbols that the function, or an expression, uses and does not define."""
     walk = _Symbols()
@@ -149,6 +156,7 @@ class _PostOrder(PyExprVisitor):
             self.fvisit(expr)
 
 
+@explained
 def post_order_visit(expr: RelaxExpr, fvisit: Callable[[Any], object]) -> None:
     """Call `fvisit` on each expression in `expr`, operands before their user, each once."""
     _PostOrder(fvisit).visit_expr(expr)

@@ -38,6 +38,7 @@ from tvm.relax.struct_info_rules import (
     shape_exprs,
     tir_vars_in,
 )
+from tvm.support.arguments import explained
 from tvm.tir import expr as tir
 from tvm.tir.function import PrimFunc
 
@@ -47,6 +48,7 @@ from .purity import find_impure_call
 _LOG = logging.getLogger("tvm.relax")
 
 
+@explained
 def well_formed(obj: IRModule | Function, check_struct_info: bool = True) -> bool:
     """True when the module or function keeps all rules; what it breaks is logged as warnings.
 

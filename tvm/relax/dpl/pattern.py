@@ -19,6 +19,7 @@ from tvm.ir.expr import PrimExpr, RelaxExpr, StructInfo
 from tvm.ir.node import Field, Node, fields, register_nodes
 from tvm.ir.op import Op
 from tvm.relax.expr import Var
+from tvm.support.arguments import explained
 from tvm.support.dtype import DataType
 from tvm.tir.expr import INT64, IntImm, as_expr
 
@@ -549,6 +550,7 @@ def _call_with_tuple(
     return is_op(op)(callee, args, *rest, add_constraint=False)
 
 
+@explained
 def is_call_tir(
     func_name: str, args: Arguments = None, tir_vars: DFPattern | None = None
 ) -> CallPattern:
@@ -557,6 +559,7 @@ def is_call_tir(
     return _call_with_tuple("relax.call_tir", GlobalVarPattern(func_name), args, *rest)
 
 
+@explained
 def is_call_dps_packed(func_name: str, args: Arguments = None) -> CallPattern:
     """A `call_dps_packed` of the function of this name; any arguments if none are given."""
     return _call_with_tuple("relax.call_dps_packed", ExternFuncPattern(func_name), args)
@@ -575,6 +578,7 @@ def reject(pattern: DFPattern) -> NotPattern:
     return NotPattern(pattern)
 
 
+@explained
 def has_attr(attrs: Mapping[str, object], pattern: DFPattern | None = None) -> AttrPattern:
     """What has these attributes."""
     return AttrPattern(wildcard() if pattern is None else pattern, attrs)

@@ -33,6 +33,7 @@ from tvm.relax.expr import (
     Var,
     convert_to_expr,
 )
+from tvm.support.arguments import explained
 from tvm.support.naming import NameTable
 
 from .apply import MOST_ROUNDS, Applier, FindRewrites, Rewrites
@@ -343,6 +344,7 @@ def groups(
         taken.update(binding.var.vid for binding in found[0])
 
 
+@explained
 def rewrite_call(pattern: DFPattern, rewriter: ExprRule, func: Function) -> Function:
     """The function with what `pattern` matches replaced by what `rewriter` gives.
 
@@ -373,6 +375,7 @@ class PatternContextRewriter(PatternMatchingRewriter):
         return Rewrites({var.vid: convert_to_expr(value) for var, value in (new or {}).items()})
 
 
+@explained
 def rewrite_bindings(
     ctx: PatternContext, rewriter: BindingsRule, func: Function
 ) -> Function:

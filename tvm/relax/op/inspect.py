@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NoReturn
 
+from tvm.error import message
 from tvm.ir.expr import OPERATORS, PrimExpr, RelaxExpr, StructInfo
 from tvm.relax.block_builder import BlockBuilder
 from tvm.relax.expr import Call, ExprLike, PrimValue
@@ -189,6 +190,15 @@ class AxisView:
     def __getitem__(self, axis: int | PrimExpr | RelaxExpr) -> Call:
         value = axis if isinstance(axis, RelaxExpr) else PrimValue(prim_value(axis))
         return self._read(self._tensor, value)
+
+    def __iter__(self) -> NoReturn:
+        raise TypeError(
+            message(
+                f"{self._read}: extents that are read at run time cannot be gone through",
+                found=f"{type(self._tensor).__name__} {self._tensor}",
+                legal="one of them by its axis, or what is known in `struct_info.shape`",
+            )
+        )
 
 
 # what `x.dtype`, `x.shape[i]`, ... of a tensor mean; the words ask for them by name

@@ -41,11 +41,13 @@ from tvm.relax.op.layout_rules import (
 from tvm.relax.struct_info import ShapeExpr, TensorStructInfo, TupleStructInfo
 from tvm.relax.transform.pass_form import FunctionPass
 from tvm.relax.transform.rebuild import map_dataflow_blocks, replace_operands, vars_used, with_value
+from tvm.support.arguments import explained
 from tvm.tir.data_layout import mapping_of
 from tvm.tir.expr import Var as TirVar
 from tvm.tir.index_map import IndexMap
 
 
+@explained
 def ConvertLayout(desired_layouts: Mapping[str, Sequence[str]]) -> FunctionPass:
     """Convert to `{"relax.nn.conv2d": ["NHWC", "OHWI"]}`: data, kernel and, if given, result."""
     wanted = {name: [str(layout) for layout in names] for name, names in desired_layouts.items()}

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from tvm.ir.module import IRModule
+from tvm.support.arguments import explained
 from tvm.tir import expr as e
 from tvm.tir import stmt as s
 from tvm.tir.function import PrimFunc
 from tvm.tir.functor import StmtExprVisitor
 
 
+@explained
 def calculate_allocated_bytes(
     func_or_mod: PrimFunc | IRModule,
 ) -> dict[str, dict[str, int]]:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from tvm.ir.module import IRModule
+from tvm.support.arguments import explained
 from tvm.tir import stmt as s
 from tvm.tir.function import PrimFunc
 
 from .flops import estimate_tir_flops
 
 
+@explained
 def find_anchor_block(mod: IRModule) -> s.Block | None:
     """The reduction block (one with an init) with the most operations; None without one."""
     best: s.Block | None = None

@@ -13,6 +13,7 @@ from typing import Final
 
 from tvm.ir.expr import PrimExpr, Range
 from tvm.ir.op import Op
+from tvm.support.arguments import explained
 from tvm.tir import expr as e
 from tvm.tir import stmt as s
 from tvm.tir.buffer import Buffer
@@ -22,6 +23,7 @@ from tvm.tir.op import arith as ops
 Regions = list[s.BufferRegion]
 
 
+@explained
 def get_block_access_region(
     block: s.Block, buffer_var_map: Mapping[e.Var, Buffer]
 ) -> tuple[Regions, Regions, Regions]:
@@ -49,6 +51,7 @@ def _regions(block: s.Block, detector: _Detector) -> tuple[Regions, Regions, Reg
     return reads, writes, detector.opaque.regions()
 
 
+@explained
 def get_block_read_write_region(
     block: s.Block, buffer_var_map: Mapping[e.Var, Buffer]
 ) -> tuple[Regions, Regions]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from tvm.ir.expr import PrimExpr
+from tvm.support.arguments import explained
 from tvm.tir import expr as e
 from tvm.tir import stmt as s
 from tvm.tir.buffer import Buffer
@@ -12,6 +13,7 @@ from tvm.tir.function import PrimFunc
 from tvm.tir.functor import StmtExprVisitor, expr_children
 
 
+@explained
 def detect_buffer_access_lca(func: PrimFunc) -> dict[Buffer, s.Stmt | None]:
     """For each buffer the lowest common ancestor (a For or a Block) of its uses.
 

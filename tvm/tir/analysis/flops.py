@@ -9,6 +9,7 @@ from tvm.arith.analyzer import Analyzer
 from tvm.arith.const_int_bound import POS_INF
 from tvm.ir.expr import PrimExpr, Range
 from tvm.ir.module import IRModule
+from tvm.support.arguments import explained
 from tvm.support.dtype import DataType
 from tvm.tir import expr as e
 from tvm.tir import stmt as s
@@ -19,6 +20,7 @@ _COUNTED: Final = e.BinaryOpExpr  # + - * / % // and their kin, min, max
 Counts = Counter[DataType]
 
 
+@explained
 def estimate_tir_flops(stmt_or_mod: s.Stmt | IRModule) -> float:
     """The operations on values that a statement or all functions of a module perform.
 

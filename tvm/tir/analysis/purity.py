@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tvm.error import CheckError
+from tvm.support.arguments import explained
 from tvm.support.compiled import mypyc_attr
 from tvm.tir import expr as e
 from tvm.tir import stmt as s
@@ -17,6 +18,7 @@ class ImpureFunctionError(CheckError, AssertionError):
     """A function that should have no effects has one."""
 
 
+@explained
 def is_pure_function(func: PrimFunc) -> bool:
     """True when the function writes only memory of its own and calls nothing with effects."""
     checker = _Checker()
@@ -24,6 +26,7 @@ def is_pure_function(func: PrimFunc) -> bool:
     return checker.fault is None
 
 
+@explained
 def assert_pure_function(func: PrimFunc) -> bool:
     """True for a pure function; an ImpureFunctionError that names the effect for any other."""
     checker = _Checker()

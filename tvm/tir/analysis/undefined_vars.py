@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tvm.ir.expr import PrimExpr, Range
+from tvm.support.arguments import explained
 from tvm.tir import expr as e
 from tvm.tir import stmt as s
 from tvm.tir.buffer import Buffer
@@ -12,6 +13,7 @@ from tvm.tir.function import PrimFunc
 from tvm.tir.functor import StmtExprVisitor
 
 
+@explained
 def undefined_vars(
     node: s.Stmt | PrimExpr | PrimFunc, defs: Sequence[e.Var] | None = None
 ) -> list[e.Var]:

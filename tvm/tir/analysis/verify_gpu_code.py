@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
+from tvm.support.arguments import explained
 from tvm.support.suggest import did_you_mean
 from tvm.tir import expr as e
 from tvm.tir import stmt as s
@@ -19,6 +20,7 @@ _KEYS: Final = (
 )  # fmt: skip
 
 
+@explained
 def verify_gpu_code(func: PrimFunc, constraints: Mapping[str, int]) -> bool:
     """True when each kernel of the function keeps to the limits.
 

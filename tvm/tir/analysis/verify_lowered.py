@@ -26,6 +26,7 @@ from typing import Final
 from tvm.error import TVMError, message
 from tvm.ir.expr import GlobalVar, PrimExpr
 from tvm.ir.module import IRModule
+from tvm.support.arguments import explained
 from tvm.support.dtype import DataType
 from tvm.support.recursion import nested_programs
 from tvm.target.target import Target
@@ -59,6 +60,7 @@ _GONE_LOOPS: Final[dict[ForKind, str]] = {
 }
 
 
+@explained
 def verify_lowered(mod: IRModule) -> None:
     """A TVMError names the first part of each function that no backend takes."""
     names = {var.name_hint for var in mod.functions}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tvm.error import CheckError
+from tvm.support.arguments import explained
 from tvm.target.target import Target
 from tvm.tir import expr as e
 from tvm.tir import stmt as s
@@ -11,6 +12,7 @@ from tvm.tir.function import PrimFunc
 from tvm.tir.functor import StmtExprVisitor
 
 
+@explained
 def verify_memory(func: PrimFunc) -> bool:
     """True unless host code reads or writes an argument that lives on a GPU.
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from tvm.support.arguments import explained
 from tvm.tir import expr as e
 from tvm.tir import stmt as s
 from tvm.tir.function import PrimFunc
 from tvm.tir.functor import StmtExprVisitor
 
 
+@explained
 def verify_ssa(func: PrimFunc) -> bool:
     """True when no variable of the function is defined at two places."""
     verifier = _Verifier()

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from tvm.error import CheckError
 from tvm.ir.expr import PrimExpr, Range
 from tvm.ir.module import IRModule
+from tvm.support.arguments import explained
 from tvm.tir import expr as e
 from tvm.tir import stmt as s
 from tvm.tir.buffer import Buffer
@@ -19,6 +20,7 @@ class IllFormedError(CheckError, ValueError):
     """A program that breaks a rule of the language."""
 
 
+@explained
 def verify_well_formed(obj: PrimFunc | IRModule, assert_mode: bool = True) -> bool:
     """True when each function is well-formed.
 

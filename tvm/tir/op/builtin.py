@@ -9,6 +9,7 @@ from tvm.error import DTypeError
 from tvm.ir.expr import GlobalVar, PrimExpr
 from tvm.ir.op import Op
 from tvm.ir.span import Span
+from tvm.support.arguments import explained
 from tvm.support.dtype import DataType
 from tvm.target import codegen, llvm_intrinsics
 from tvm.tir import expr as e
@@ -305,6 +306,7 @@ def call_cpacked_lowered(*args: Any, span: Span | None = None) -> PrimExpr:
     return e.Call(INT32, _call_cpacked_lowered, _packed_args(args), span)
 
 
+@explained
 def trace(args: Any, trace_action: str = "tvm.default_trace_action") -> PrimExpr:
     """Hand the values to a packed function and return the last one."""
     if not isinstance(args, (list, tuple)):

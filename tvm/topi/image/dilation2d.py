@@ -7,6 +7,7 @@ from typing import Any
 from tvm import te
 from tvm.arith import Analyzer
 from tvm.ir.expr import PrimExpr
+from tvm.support.arguments import explained
 from tvm.topi.common import compute
 from tvm.topi.nn.conv_nd import per_dimension
 from tvm.topi.nn.pad import pad
@@ -52,6 +53,7 @@ def _dilation(
     return compute((batch, channels, out_h, out_w), at, name=name, tag=name)
 
 
+@explained
 def dilation2d_nchw(
     input: te.Tensor, filter: te.Tensor, stride: Any, padding: Any, dilations: Any,
     out_dtype: str | None = None,
@@ -60,6 +62,7 @@ def dilation2d_nchw(
     return _dilation(input, filter, stride, padding, dilations, out_dtype, False)
 
 
+@explained
 def dilation2d_nhwc(
     input: te.Tensor, filter: te.Tensor, stride: Any, padding: Any, dilations: Any,
     out_dtype: str | None = None,

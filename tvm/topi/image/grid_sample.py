@@ -9,6 +9,7 @@ from typing import Any
 from tvm import te, tir
 from tvm.error import ShapeError, message
 from tvm.ir.expr import PrimExpr
+from tvm.support.arguments import explained
 from tvm.topi import tag
 from tvm.topi.common import compute, stage
 from tvm.topi.utils import get_const_int
@@ -19,6 +20,7 @@ METHODS = ("bilinear", "nearest", "bicubic")
 PADDINGS = ("zeros", "border", "reflection")
 
 
+@explained
 def affine_grid(data: te.Tensor, target_shape: Sequence[Any]) -> te.Tensor:
     """Sampling places from affine maps.   (n, 2, 3) -> (n, 2, h, w), x before y, in [-1, 1]"""
     height, width = target_shape
@@ -131,6 +133,7 @@ class _Sampler:
         return total
 
 
+@explained
 def grid_sample(
     data: te.Tensor, grid: te.Tensor, method: str = "bilinear", layout: str = "NCHW",
     padding_mode: str = "zeros", align_corners: bool = True,

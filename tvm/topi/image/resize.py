@@ -9,6 +9,7 @@ from typing import Any
 from tvm import te, tir
 from tvm.error import ShapeError, message
 from tvm.ir.expr import PrimExpr
+from tvm.support.arguments import explained
 from tvm.tir.expr import as_expr
 from tvm.topi import tag
 from tvm.topi.common import compute, known
@@ -333,6 +334,7 @@ def _roi(roi: Any) -> list[Any]:
     ) else [tir.const(float(v), "float32") for v in roi]  # fmt: skip
 
 
+@explained
 def resize1d(
     data: te.Tensor, roi: Any, size: Sequence[Any], layout: str = "NCW", method: str = "linear",
     coordinate_transformation_mode: str = "half_pixel", rounding_method: str = "",
@@ -365,6 +367,7 @@ def _method(method: str) -> str:
     return plain
 
 
+@explained
 def resize2d(
     data: te.Tensor, roi: Any, size: Sequence[Any], layout: str = "NCHW", method: str = "linear",
     coordinate_transformation_mode: str = "half_pixel", rounding_method: str = "",
@@ -396,6 +399,7 @@ def resize2d(
     return compute(shape, element, name="resize", tag=tag.INJECTIVE)
 
 
+@explained
 def crop_and_resize(
     data: te.Tensor, boxes: te.Tensor, box_indices: te.Tensor, crop_size: Sequence[Any],
     layout: str = "NCHW", method: str = "bilinear", extrapolation_value: float | None = None,
@@ -421,6 +425,7 @@ def crop_and_resize(
     return compute(shape, element, name="crop_and_resize", tag=tag.INJECTIVE)
 
 
+@explained
 def resize3d(
     data: te.Tensor, roi: Any, size: Sequence[Any], layout: str = "NCDHW", method: str = "linear",
     coordinate_transformation_mode: str = "half_pixel", rounding_method: str = "",

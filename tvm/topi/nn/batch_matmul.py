@@ -8,6 +8,7 @@ from typing import Any
 from tvm import te
 from tvm.error import ShapeError, message
 from tvm.ir.expr import PrimExpr
+from tvm.support.arguments import explained
 from tvm.topi.common import compute, is_one, known, same_extent
 
 from .dense import check_inner
@@ -15,6 +16,7 @@ from .dense import check_inner
 _LETTER = {True: "T", False: "N"}
 
 
+@explained
 def batch_matmul(
     tensor_a: te.Tensor,
     tensor_b: te.Tensor,

@@ -6,11 +6,13 @@ from typing import Any
 
 from tvm import te, tir
 from tvm.error import ShapeError
+from tvm.support.arguments import explained
 from tvm.topi import broadcast, math, reduction
 from tvm.topi.reshaping import reshape
 from tvm.topi.utils import normal_axis, prod
 
 
+@explained
 def batch_norm(
     data: te.Tensor,
     gamma: te.Tensor,

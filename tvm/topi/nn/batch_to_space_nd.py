@@ -8,10 +8,12 @@ from typing import Any
 from tvm import te, tir
 from tvm.arith import Analyzer
 from tvm.ir.expr import PrimExpr
+from tvm.support.arguments import explained
 from tvm.topi import tag
 from tvm.topi.common import stage
 
 
+@explained
 def batch_to_space_nd(
     data: te.Tensor, block_shape: Sequence[int], crop_begin_list: Sequence[int],
     crop_end_list: Sequence[int],

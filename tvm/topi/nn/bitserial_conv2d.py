@@ -7,6 +7,7 @@ from typing import Any
 from tvm import te, tir
 from tvm.arith import Analyzer
 from tvm.ir.expr import PrimExpr
+from tvm.support.arguments import explained
 from tvm.support.dtype import DataType
 from tvm.topi.common import compute
 
@@ -20,6 +21,7 @@ def _out(extent: Any, window: Any, before: Any, after: Any, stride: Any) -> Any:
     return Analyzer().simplify(tir.indexdiv(extent - window + before + after, stride) + 1)
 
 
+@explained
 def bitserial_conv2d_nchw(
     data: te.Tensor, kernel: te.Tensor, stride: Any, padding: Any, activation_bits: int,
     weight_bits: int, pack_dtype: str = "uint32", out_dtype: str = "int16", unipolar: bool = True,
@@ -48,6 +50,7 @@ def bitserial_conv2d_nchw(
     return compute(shape, element, name="Conv2dOutput", tag="bitserial_conv2d_nchw")
 
 
+@explained
 def bitserial_conv2d_nhwc(
     data: te.Tensor, kernel: te.Tensor, stride: Any, padding: Any, activation_bits: int,
     weight_bits: int, pack_dtype: str = "uint32", out_dtype: str = "int16", unipolar: bool = True,

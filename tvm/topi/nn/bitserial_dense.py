@@ -6,12 +6,14 @@ from typing import Any
 
 from tvm import te, tir
 from tvm.ir.expr import PrimExpr
+from tvm.support.arguments import explained
 from tvm.support.dtype import DataType
 from tvm.topi.common import compute
 
 from .bitserial_util import bitpack, product
 
 
+@explained
 def bitserial_dense(
     data: te.Tensor, weight: te.Tensor, data_bits: int, weight_bits: int,
     pack_dtype: str = "uint32", out_dtype: str = "int16", unipolar: bool = True,

@@ -7,12 +7,14 @@ from typing import Any
 from tvm import te, tir
 from tvm.error import ShapeError
 from tvm.ir.expr import PrimExpr
+from tvm.support.arguments import explained
 from tvm.support.dtype import DataType
 from tvm.topi import tag
 from tvm.topi.common import compute, known
 from tvm.topi.utils import get_const_int
 
 
+@explained
 def bitpack(
     data: te.Tensor, bits: int, pack_axis: int, bit_axis: int, pack_type: str,
     name: str = "QuantizeInput",
@@ -48,6 +50,7 @@ def bitpack(
     return compute(shape, element, name=name, tag=tag.INJECTIVE)
 
 
+@explained
 def binary_op_multiplier(pack_dtype: str) -> int:
     """How many elements a word holds."""
     return DataType(pack_dtype).bits

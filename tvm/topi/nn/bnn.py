@@ -7,10 +7,12 @@ from typing import Any
 from tvm import te, tir
 from tvm.error import DTypeError, ShapeError
 from tvm.ir.expr import PrimExpr
+from tvm.support.arguments import explained
 from tvm.topi.common import compute, known
 from tvm.topi.utils import get_const_int, normal_axis
 
 
+@explained
 def binarize_pack(data: te.Tensor, axis: int | None = None, name: str = "PackedInput") -> te.Tensor:
     """Whether elements are at least zero, 32 of them along an axis as one uint32."""
     place = data.ndim - 1 if axis is None else normal_axis(axis, data.ndim, "binarize_pack")
@@ -31,6 +33,7 @@ def binarize_pack(data: te.Tensor, axis: int | None = None, name: str = "PackedI
     return compute(shape, element, name=name, tag="binarize_pack")
 
 
+@explained
 def binary_dense(data: te.Tensor, weight: te.Tensor) -> te.Tensor:
     """Products of signs summed: all less twice the differing ones.   (m, k), (n, k) -> (m, n)"""
     if data.dtype != "uint32" or weight.dtype != "uint32":

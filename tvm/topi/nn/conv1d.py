@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from tvm import te
+from tvm.support.arguments import explained
 
 from .conv_nd import conv
 
 
+@explained
 def conv1d(
     data: te.Tensor,
     kernel: te.Tensor,
@@ -26,6 +28,7 @@ def conv1d(
     )
 
 
+@explained
 def conv1d_nwc(
     data: te.Tensor, kernel: te.Tensor, strides: Any = 1, padding: Any = "VALID",
     dilation: Any = 1, out_dtype: str | None = None,
@@ -34,6 +37,7 @@ def conv1d_nwc(
     return conv(data, kernel, strides, padding, dilation, 1, "NWC", "WIO", out_dtype)
 
 
+@explained
 def conv1d_ncw(
     data: te.Tensor, kernel: te.Tensor, strides: Any = 1, padding: Any = "VALID",
     dilation: Any = 1, out_dtype: str | None = None,
@@ -42,6 +46,7 @@ def conv1d_ncw(
     return conv(data, kernel, strides, padding, dilation, 1, "NCW", "OIW", out_dtype)
 
 
+@explained
 def group_conv1d_nwc(
     data: te.Tensor, kernel: te.Tensor, strides: Any = 1, padding: Any = "VALID",
     dilation: Any = 1, groups: int = 1, out_dtype: str | None = None,
@@ -50,6 +55,7 @@ def group_conv1d_nwc(
     return conv(data, kernel, strides, padding, dilation, groups, "NWC", "WIO", out_dtype)
 
 
+@explained
 def group_conv1d_ncw(
     data: te.Tensor, kernel: te.Tensor, strides: Any = 1, padding: Any = "VALID",
     dilation: Any = 1, groups: int = 1, out_dtype: str | None = None,

@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from tvm import te
+from tvm.support.arguments import explained
 
 from .conv_transpose_nd import conv_transpose
 
 
+@explained
 def conv1d_transpose_ncw(
     data: te.Tensor, kernel: te.Tensor, stride: Any, padding: Any, out_dtype: Any,
     output_padding: Any,
@@ -19,6 +21,7 @@ def conv1d_transpose_ncw(
     )
 
 
+@explained
 def group_conv1d_transpose_ncw(
     data: te.Tensor, kernel: te.Tensor, stride: Any, padding: Any, out_dtype: Any,
     output_padding: Any, groups: int,

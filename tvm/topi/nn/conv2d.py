@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tvm import te
+from tvm.support.arguments import explained
 
 from .conv2d_blocked import conv2d_NCHWc, conv2d_NCHWc_int8, unpack_NCHWc_to_nchw
 from .conv2d_winograd import (
@@ -25,6 +26,7 @@ __all__ = [
 ]  # fmt: skip
 
 
+@explained
 def conv2d(
     input: te.Tensor,
     filter: te.Tensor,
@@ -39,6 +41,7 @@ def conv2d(
     return conv(input, filter, strides, padding, dilation, 1, data_layout, kernel_layout, out_dtype)
 
 
+@explained
 def conv2d_nchw(
     Input: te.Tensor, Filter: te.Tensor, stride: Any, padding: Any, dilation: Any,
     out_dtype: str | None = None,
@@ -47,6 +50,7 @@ def conv2d_nchw(
     return conv(Input, Filter, stride, padding, dilation, 1, "NCHW", "OIHW", out_dtype)
 
 
+@explained
 def conv2d_hwcn(
     Input: te.Tensor, Filter: te.Tensor, stride: Any, padding: Any, dilation: Any,
     out_dtype: str | None = None,
@@ -55,6 +59,7 @@ def conv2d_hwcn(
     return conv(Input, Filter, stride, padding, dilation, 1, "HWCN", "HWIO", out_dtype)
 
 
+@explained
 def conv2d_nhwc(
     Input: te.Tensor,
     Filter: te.Tensor,
@@ -73,6 +78,7 @@ def conv2d_nhwc(
     )  # fmt: skip
 
 
+@explained
 def group_conv2d_nchw(
     Input: te.Tensor, Filter: te.Tensor, stride: Any, padding: Any, dilation: Any, groups: int,
     out_dtype: str | None = None,
@@ -81,6 +87,7 @@ def group_conv2d_nchw(
     return conv(Input, Filter, stride, padding, dilation, groups, "NCHW", "OIHW", out_dtype)
 
 
+@explained
 def group_conv2d_nhwc(
     Input: te.Tensor, Filter: te.Tensor, stride: Any, padding: Any, dilation: Any, groups: int,
     out_dtype: str | None = None,

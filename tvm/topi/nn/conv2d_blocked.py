@@ -8,6 +8,7 @@ from tvm import te, tir
 from tvm.arith import Analyzer
 from tvm.error import ShapeError, message
 from tvm.ir.expr import PrimExpr
+from tvm.support.arguments import explained
 from tvm.support.dtype import DataType
 from tvm.topi import tag
 from tvm.topi.common import compute
@@ -54,6 +55,7 @@ def _zero(p: Any) -> bool:
     return isinstance(p, int) and p == 0
 
 
+@explained
 def conv2d_NCHWc(
     data: te.Tensor, kernel: te.Tensor, stride: Any, padding: Any, dilation: Any, layout: str,
     out_layout: str, out_dtype: str | None = "float32",
@@ -87,6 +89,7 @@ def conv2d_NCHWc(
     return compute(shape, element, name="conv2d_NCHWc", tag="conv2d_NCHWc")
 
 
+@explained
 def conv2d_NCHWc_int8(
     data: te.Tensor, kernel: te.Tensor, stride: Any, padding: Any, dilation: Any, layout: str,
     out_layout: str, out_dtype: str | None = "int32", n_elems: int = 4,
@@ -117,6 +120,7 @@ def conv2d_NCHWc_int8(
     return compute(shape, element, name="conv2d_NCHWc_int8", tag="conv2d_NCHWc_int8")
 
 
+@explained
 def unpack_NCHWc_to_nchw(packed_out: te.Tensor, out_dtype: str) -> te.Tensor:
     """(n, c / b, h, w, b) -> (n, c, h, w)"""
     n, chunks, height, width, block = packed_out.shape

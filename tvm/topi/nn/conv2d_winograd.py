@@ -11,6 +11,7 @@ from tvm import te, tir
 from tvm.arith import Analyzer
 from tvm.error import ShapeError, message
 from tvm.ir.expr import PrimExpr
+from tvm.support.arguments import explained
 from tvm.topi.common import compute
 from tvm.topi.utils import get_const_int
 
@@ -22,6 +23,7 @@ from .winograd_util import winograd_transform_matrices
 NCHW, NHWC = "nchw", "nhwc"
 
 
+@explained
 def conv2d_winograd_weight_transform(kernel: te.Tensor, tile_size: int) -> te.Tensor:
     """The kernel for tiles of `tile_size` outputs.   (o, c, k, k) -> (r, r, c, o)"""
     filters, channels, kh, kw = kernel.shape
@@ -165,6 +167,7 @@ class _Winograd:
         return compute(shape, at, name=name, tag="conv2d_winograd_nchw")
 
 
+@explained
 def conv2d_winograd_nhwc(
     data: te.Tensor, weight: te.Tensor, strides: Any, padding: Any, dilation: Any, out_dtype: Any,
     pre_computed: bool = False, auto_scheduler_rewritten_layout: str = "",
@@ -176,6 +179,7 @@ def conv2d_winograd_nhwc(
     ).output()
 
 
+@explained
 def conv2d_winograd_nchw(
     data: te.Tensor, weight: te.Tensor, strides: Any, padding: Any, dilation: Any, out_dtype: Any,
     pre_computed: bool = False, auto_scheduler_rewritten_layout: str = "",
@@ -187,6 +191,7 @@ def conv2d_winograd_nchw(
     ).output()
 
 
+@explained
 def conv2d_winograd_nhwc_without_weight_transform(
     data: te.Tensor, weight: te.Tensor, strides: Any, padding: Any, dilation: Any, out_dtype: Any,
     auto_scheduler_rewritten_layout: str = "", meta_schedule_original_shape: Any = None,
@@ -195,6 +200,7 @@ def conv2d_winograd_nhwc_without_weight_transform(
     return conv2d_winograd_nhwc(data, weight, strides, padding, dilation, out_dtype, True)
 
 
+@explained
 def conv2d_winograd_nchw_without_weight_transform(
     data: te.Tensor, weight: te.Tensor, strides: Any, padding: Any, dilation: Any, out_dtype: Any,
     auto_scheduler_rewritten_layout: str = "", meta_schedule_original_shape: Any = None,

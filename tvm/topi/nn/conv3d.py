@@ -6,6 +6,7 @@ from typing import Any
 
 from tvm import te
 from tvm.ir.expr import PrimExpr
+from tvm.support.arguments import explained
 from tvm.topi.common import compute
 from tvm.topi.utils import get_const_int
 
@@ -13,6 +14,7 @@ from .conv_nd import conv
 from .winograd_util import winograd_transform_matrices
 
 
+@explained
 def conv3d_ncdhw(
     Input: te.Tensor, Filter: te.Tensor, stride: Any, padding: Any, dilation: Any, groups: int,
     out_dtype: str | None = None,
@@ -21,6 +23,7 @@ def conv3d_ncdhw(
     return conv(Input, Filter, stride, padding, dilation, groups, "NCDHW", "OIDHW", out_dtype)
 
 
+@explained
 def conv3d_ndhwc(
     Input: te.Tensor,
     Filter: te.Tensor,
@@ -39,6 +42,7 @@ def conv3d_ndhwc(
     )  # fmt: skip
 
 
+@explained
 def conv3d_winograd_weight_transform(kernel: te.Tensor, tile_size: int) -> te.Tensor:
     """The kernel as Winograd's algorithm wants it, for tiles of `tile_size` outputs.
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from tvm import te
+from tvm.support.arguments import explained
 
 from .conv_transpose_nd import conv_transpose, spread_and_turned
 
 
+@explained
 def conv3d_transpose_ncdhw(
     Input: te.Tensor, Filter: te.Tensor, strides: Any, padding: Any, out_dtype: Any,
     output_padding: Any,
@@ -19,6 +21,7 @@ def conv3d_transpose_ncdhw(
     )
 
 
+@explained
 def conv3d_transpose_ncdhw_preprocess(
     data: te.Tensor, kernel: te.Tensor, strides: Any, padding: Any, out_dtype: Any,
     output_padding: Any,
@@ -27,6 +30,7 @@ def conv3d_transpose_ncdhw_preprocess(
     return spread_and_turned(data, kernel, strides, padding, output_padding)
 
 
+@explained
 def declaration_conv3d_transpose_impl(
     data: te.Tensor, kernel: te.Tensor, strides: Any, padding: Any, out_dtype: Any,
     output_padding: Any,
@@ -36,6 +40,7 @@ def declaration_conv3d_transpose_impl(
     return conv_transpose(data, kernel, strides, padding, out_dtype, output_padding, 1, tag)
 
 
+@explained
 def group_conv3d_transpose_ncdhw(
     data: te.Tensor, kernel: te.Tensor, strides: Any, padding: Any, out_dtype: Any,
     output_padding: Any, groups: int,

@@ -9,6 +9,7 @@ from tvm import te, tir
 from tvm.arith import Analyzer
 from tvm.error import ShapeError, message
 from tvm.ir.expr import PrimExpr
+from tvm.support.arguments import explained
 from tvm.tir.expr import as_expr
 from tvm.topi.common import compute, known
 from tvm.topi.utils import get_const_int, get_const_tuple
@@ -67,6 +68,7 @@ def _kernel_layout(data_layout: str, kernel_layout: str, dims: int) -> _Layout:
     return _Layout("OI" + spatial if channels_first else spatial + "IO", "OI")
 
 
+@explained
 def conv(
     inp: te.Tensor,
     filt: te.Tensor,

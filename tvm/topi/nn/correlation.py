@@ -8,12 +8,14 @@ from tvm import te, tir
 from tvm.arith import Analyzer
 from tvm.error import ShapeError
 from tvm.ir.expr import PrimExpr
+from tvm.support.arguments import explained
 from tvm.topi.common import compute
 
 from .pad import pad
 from .utils import get_pad_tuple
 
 
+@explained
 def correlation_nchw(
     data1: te.Tensor, data2: te.Tensor, kernel_size: int, max_displacement: int, stride1: int,
     stride2: int, padding: Any, is_multiply: bool,

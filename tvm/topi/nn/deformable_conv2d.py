@@ -9,6 +9,7 @@ from tvm import te, tir
 from tvm.arith import Analyzer
 from tvm.error import ShapeError
 from tvm.ir.expr import PrimExpr
+from tvm.support.arguments import explained
 from tvm.topi.common import compute
 
 from .conv_nd import per_dimension
@@ -80,6 +81,7 @@ def _deformable(
     return compute((batch, filters, rows, columns), at, name=name, tag=name)
 
 
+@explained
 def deformable_conv2d_nchw(
     data: te.Tensor, offset: te.Tensor, kernel: te.Tensor, strides: Any, padding: Any,
     dilation: Any, deformable_groups: int, groups: int, out_dtype: Any,
@@ -91,6 +93,7 @@ def deformable_conv2d_nchw(
     )  # fmt: skip
 
 
+@explained
 def deformable_conv2d_nhwc(
     data: te.Tensor, offset: te.Tensor, kernel: te.Tensor, strides: Any, padding: Any,
     dilation: Any, deformable_groups: int, groups: int, out_dtype: Any,

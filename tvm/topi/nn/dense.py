@@ -8,6 +8,7 @@ from typing import Any
 from tvm import te, tir
 from tvm.error import ShapeError, message
 from tvm.ir.expr import PrimExpr
+from tvm.support.arguments import explained
 from tvm.topi import tag
 from tvm.topi.common import compute, is_one, known, same_extent
 
@@ -40,6 +41,7 @@ def _joined_batch(left: Sequence[Any], right: Sequence[Any]) -> list[Any]:
     return joined
 
 
+@explained
 def matmul(
     tensor_a: te.Tensor,
     tensor_b: te.Tensor,
@@ -100,6 +102,7 @@ def matmul(
     return compute(shape, with_bias, tag=tag.BROADCAST)
 
 
+@explained
 def dense(
     data: te.Tensor,
     weight: te.Tensor,
@@ -115,6 +118,7 @@ def dense(
     )  # fmt: skip
 
 
+@explained
 def dense_pack(
     data: te.Tensor, weight: te.Tensor, bias: te.Tensor | None = None, out_dtype: str | None = None
 ) -> te.Tensor:

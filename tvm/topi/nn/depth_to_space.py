@@ -6,10 +6,12 @@ from typing import Any
 
 from tvm import te, tir
 from tvm.ir.expr import PrimExpr
+from tvm.support.arguments import explained
 from tvm.topi import tag
 from tvm.topi.common import compute
 
 
+@explained
 def depth_to_space(
     data: te.Tensor, block_size: int, layout: str = "NCHW", mode: str = "DCR"
 ) -> te.Tensor:

@@ -9,6 +9,7 @@ from typing import Any
 from tvm import te, tir
 from tvm.arith import Analyzer
 from tvm.ir.expr import PrimExpr
+from tvm.support.arguments import explained
 from tvm.topi.common import compute
 from tvm.topi.utils import simplify
 
@@ -26,6 +27,7 @@ def _spread(kernel: Any, dilation: int) -> Any:
     return simplify((kernel - 1) * dilation + 1)
 
 
+@explained
 def depthwise_conv2d_nchw(
     Input: te.Tensor, Filter: te.Tensor, stride: Any, padding: Any, dilation: Any,
     out_dtype: str | None = None,
@@ -51,6 +53,7 @@ def depthwise_conv2d_nchw(
     return compute(shape, element, name="DepthwiseConv2d", tag="depthwise_conv2d_nchw")
 
 
+@explained
 def depthwise_conv2d_nhwc(
     Input: te.Tensor, Filter: te.Tensor, stride: Any, padding: Any, dilation: Any,
     kernel_layout: str = "HWOI", out_dtype: str | None = None,
@@ -79,6 +82,7 @@ def depthwise_conv2d_nhwc(
     return compute(shape, element, name="DepthwiseConv2d", tag="depthwise_conv2d_nhwc")
 
 
+@explained
 def depthwise_conv2d_backward_input_nhwc(
     Filter: te.Tensor, Out_grad: te.Tensor, oshape: Sequence[Any], ishape: Sequence[Any],
     stride: Any, padding: Any,
@@ -112,6 +116,7 @@ def depthwise_conv2d_backward_input_nhwc(
     )  # fmt: skip
 
 
+@explained
 def depthwise_conv2d_backward_weight_nhwc(
     Input: te.Tensor, Out_grad: te.Tensor, oshape: Sequence[Any], fshape: Sequence[Any],
     stride: Any, padding: Any,
@@ -137,6 +142,7 @@ def depthwise_conv2d_backward_weight_nhwc(
     )  # fmt: skip
 
 
+@explained
 def depthwise_conv2d_NCHWc(
     Input: te.Tensor, Filter: te.Tensor, stride: Any, padding: Any, dilation: Any, layout: str,
     out_layout: str, out_dtype: str | None = None,

@@ -9,11 +9,13 @@ from tvm import te, tir
 from tvm.arith import Analyzer
 from tvm.error import ShapeError
 from tvm.ir.expr import PrimExpr
+from tvm.support.arguments import explained
 from tvm.topi import tag
 from tvm.topi.common import compute
 from tvm.topi.utils import equal_const_int
 
 
+@explained
 def dilate(
     data: te.Tensor, strides: Sequence[Any], dilation_value: Any = 0.0, name: str = "DilatedInput"
 ) -> te.Tensor:

@@ -7,15 +7,18 @@ from typing import Any
 from tvm import te, tir
 from tvm.error import ShapeError, message
 from tvm.ir.expr import PrimExpr
+from tvm.support.arguments import explained
 from tvm.topi import tag
 from tvm.topi.common import compute, known, same_extent
 
 
+@explained
 def relu(x: te.Tensor) -> te.Tensor:
     """max(x, 0)."""
     return compute(x.shape, lambda *i: te.max(x(*i), tir.const(0, x.dtype)), tag=tag.ELEMWISE)
 
 
+@explained
 def leaky_relu(x: te.Tensor, alpha: float) -> te.Tensor:
     """x where it is positive, else alpha * x."""
 
@@ -26,6 +29,7 @@ def leaky_relu(x: te.Tensor, alpha: float) -> te.Tensor:
     return compute(x.shape, element, tag=tag.ELEMWISE)
 
 
+@explained
 def softplus(x: te.Tensor, beta: float = 1.0, threshold: float = 20.0) -> te.Tensor:
     """log(1 + exp(beta * x)) / beta, and x itself where beta * x is above the threshold."""
 
@@ -40,6 +44,7 @@ def softplus(x: te.Tensor, beta: float = 1.0, threshold: float = 20.0) -> te.Ten
     return compute(x.shape, element, tag=tag.ELEMWISE)
 
 
+@explained
 def prelu(x: te.Tensor, slope: te.Tensor, axis: int = 1) -> te.Tensor:
     """x where it is positive, else slope * x: one slope, or one for each place of an axis."""
     one = slope.ndim == 1 and same_extent(slope.shape[0], 1)

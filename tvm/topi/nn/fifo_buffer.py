@@ -7,11 +7,13 @@ from typing import Any
 from tvm import te, tir
 from tvm.error import ShapeError
 from tvm.ir.expr import PrimExpr
+from tvm.support.arguments import explained
 from tvm.topi.common import compute
 from tvm.topi.utils import normal_axis
 
 
 @te.tag_scope(tag="fifo_buffer")
+@explained
 def fifo_buffer(data: te.Tensor, buffer: te.Tensor, axis: int) -> te.Tensor:
     """The buffer moved along an axis by the extent of the data, which fills the end."""
     if data.ndim != buffer.ndim:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from tvm import te, tir
 from tvm.ir.expr import PrimExpr
+from tvm.support.arguments import explained
 from tvm.topi import tag
 from tvm.topi.common import stage, unravel
 
 
+@explained
 def flatten(data: te.Tensor) -> te.Tensor:
     """All dimensions but the first as one.   (n, a, b, ...) -> (n, a * b * ...)"""
     size: PrimExpr = tir.const(1, "int32")

@@ -8,6 +8,7 @@ from tvm import te, tir
 from tvm.arith import Analyzer
 from tvm.error import ShapeError
 from tvm.ir.expr import PrimExpr
+from tvm.support.arguments import explained
 from tvm.topi import tag
 from tvm.topi.common import known, stage
 from tvm.topi.reshaping import reshape
@@ -16,6 +17,7 @@ from tvm.topi.utils import get_const_int, normal_axes, normal_axis
 from .norm_parts import Moments, check_floats
 
 
+@explained
 def group_norm(
     data: te.Tensor, gamma: te.Tensor | None, beta: te.Tensor | None, num_groups: int,
     channel_axis: int, axes: Any, epsilon: float = 1e-5,

@@ -6,6 +6,7 @@ from typing import Any
 
 from tvm import te
 from tvm.ir.expr import PrimExpr
+from tvm.support.arguments import explained
 from tvm.topi import tag
 from tvm.topi.common import stage
 from tvm.topi.utils import normal_axes, normal_axis
@@ -13,6 +14,7 @@ from tvm.topi.utils import normal_axes, normal_axis
 from .norm_parts import Moments, check_floats
 
 
+@explained
 def instance_norm(
     data: te.Tensor, gamma: te.Tensor, beta: te.Tensor | None, channel_axis: int, axis: Any,
     epsilon: float = 1e-5,

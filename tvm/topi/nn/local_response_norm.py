@@ -7,12 +7,14 @@ from typing import Any
 from tvm import te, tir
 from tvm.error import ShapeError
 from tvm.ir.expr import PrimExpr
+from tvm.support.arguments import explained
 from tvm.topi import tag
 from tvm.topi.common import stage
 
 from .pad import padded
 
 
+@explained
 def lrn(
     data: te.Tensor, size: int, axis: int = 1, alpha: float = 0.0001, beta: float = 0.75,
     bias: float = 2,

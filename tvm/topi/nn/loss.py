@@ -6,11 +6,13 @@ from typing import Any
 
 from tvm import te, tir
 from tvm.ir.expr import PrimExpr
+from tvm.support.arguments import explained
 from tvm.topi import broadcast, tag
 from tvm.topi import reduction as _reduction
 from tvm.topi.common import stage
 
 
+@explained
 def nll_loss(
     predictions: te.Tensor, targets: te.Tensor, weights: te.Tensor, reduction: str,
     ignore_index: int,

@@ -8,6 +8,7 @@ from typing import Any
 from tvm import te, tir
 from tvm.error import ShapeError, message
 from tvm.ir.expr import PrimExpr
+from tvm.support.arguments import explained
 from tvm.topi.common import compute
 from tvm.topi.reshaping import stack
 from tvm.topi.utils import get_const_int
@@ -61,6 +62,7 @@ class _Layer:
         return element
 
 
+@explained
 def lstm(
     Xs: te.Tensor,
     Wi: te.Tensor,

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from tvm import te
+from tvm.support.arguments import explained
 from tvm.topi import tag
 from tvm.topi.common import compute
 
 
 @te.tag_scope(tag=tag.BROADCAST)
+@explained
 def scale_shift_nchw(Input: te.Tensor, Scale: te.Tensor, Shift: te.Tensor) -> te.Tensor:
     """(n, c, h, w), (c,), (c,) -> (n, c, h, w)"""
     return compute(
@@ -16,6 +18,7 @@ def scale_shift_nchw(Input: te.Tensor, Scale: te.Tensor, Shift: te.Tensor) -> te
 
 
 @te.tag_scope(tag=tag.BROADCAST)
+@explained
 def scale_shift_nhwc(Input: te.Tensor, Scale: te.Tensor, Shift: te.Tensor) -> te.Tensor:
     """(n, h, w, c), (c,), (c,) -> (n, h, w, c)"""
     return compute(
@@ -24,6 +27,7 @@ def scale_shift_nhwc(Input: te.Tensor, Scale: te.Tensor, Shift: te.Tensor) -> te
 
 
 @te.tag_scope(tag=tag.BROADCAST)
+@explained
 def scale_shift_nchwc(Input: te.Tensor, Scale: te.Tensor, Shift: te.Tensor) -> te.Tensor:
     """(n, c / b, h, w, b), (c / b, b), (c / b, b) -> (n, c / b, h, w, b)"""
     return compute(

@@ -9,6 +9,7 @@ from tvm import te, tir
 from tvm.arith import Analyzer
 from tvm.error import ShapeError, message
 from tvm.ir.expr import PrimExpr
+from tvm.support.arguments import explained
 from tvm.tir.expr import as_expr
 from tvm.topi import tag
 from tvm.topi.common import compute
@@ -33,6 +34,7 @@ def _both_sides(
     return list(before), list(ends)
 
 
+@explained
 def get_padded_shape(
     data: te.Tensor, pad_before: Amounts, pad_after: Amounts | None = None
 ) -> tuple[Any, ...]:
@@ -42,6 +44,7 @@ def get_padded_shape(
     return tuple(simplify(s + b + a) for s, b, a in zip(data.shape, before, after))
 
 
+@explained
 def pad(
     data: te.Tensor,
     pad_before: Amounts,
@@ -91,6 +94,7 @@ def padded(
     )  # fmt: skip
 
 
+@explained
 def mirror_pad(
     data: te.Tensor,
     pad_before: Amounts,
@@ -158,6 +162,7 @@ def _from_edges(
     return compute(shape, element, name=name, tag=tag.INJECTIVE + ",pad")
 
 
+@explained
 def reflect_pad(
     data: te.Tensor, pad_before: Amounts, pad_after: Amounts | None = None,
     name: str = "ReflectPadInput",
@@ -173,6 +178,7 @@ def reflect_pad(
     return _from_edges(data, pad_before, pad_after, place, name)
 
 
+@explained
 def replicate_pad(
     data: te.Tensor, pad_before: Amounts, pad_after: Amounts | None = None,
     name: str = "ReplicatePadInput",
@@ -187,6 +193,7 @@ def replicate_pad(
     return _from_edges(data, pad_before, pad_after, place, name)
 
 
+@explained
 def circular_pad(
     data: te.Tensor, pad_before: Amounts, pad_after: Amounts | None = None,
     name: str = "CircularPadInput",

@@ -7,11 +7,13 @@ from typing import Any
 from tvm import te, tir
 from tvm.error import ShapeError
 from tvm.ir.expr import PrimExpr
+from tvm.support.arguments import explained
 from tvm.topi import tag
 from tvm.topi.common import compute, known
 from tvm.topi.utils import get_const_int
 
 
+@explained
 def pixel_shuffle(data: te.Tensor, upscale_factor: int, name: str = "PixelShuffle") -> te.Tensor:
     """(..., c * r * r, h, w) -> (..., c, h * r, w * r)"""
     r = int(upscale_factor)

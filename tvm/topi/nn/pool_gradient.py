@@ -9,6 +9,7 @@ from tvm import te, tir
 from tvm.arith import Analyzer
 from tvm.error import ShapeError
 from tvm.ir.expr import PrimExpr
+from tvm.support.arguments import explained
 from tvm.topi import tag
 from tvm.topi.common import stage, stages
 from tvm.topi.utils import layout_axes
@@ -16,6 +17,7 @@ from tvm.topi.utils import layout_axes
 from .pad import padded
 
 
+@explained
 def pool_grad(
     grads: te.Tensor, data: te.Tensor, kernel: Sequence[Any], stride: Sequence[Any],
     padding: Sequence[Any], pool_type: str, ceil_mode: bool = False,

@@ -9,6 +9,7 @@ from tvm import te, tir
 from tvm.arith import Analyzer
 from tvm.error import ShapeError, message
 from tvm.ir.expr import PrimExpr
+from tvm.support.arguments import explained
 from tvm.tir.expr import as_expr
 from tvm.topi import tag
 from tvm.topi.common import stage
@@ -140,6 +141,7 @@ def _size_without_padding(windows: _Windows, i: Sequence[Any]) -> PrimExpr:
     return size
 
 
+@explained
 def pool1d(
     data: te.Tensor, kernel: Sizes, stride: Sizes, dilation: Sizes, padding: Sizes, pool_type: str,
     ceil_mode: bool = False, layout: str = "NCW", count_include_pad: bool = True,
@@ -151,6 +153,7 @@ def pool1d(
     return _pool(windows, pool_type, count_include_pad)
 
 
+@explained
 def pool2d(
     data: te.Tensor, kernel: Sizes, stride: Sizes, dilation: Sizes, padding: Sizes, pool_type: str,
     ceil_mode: bool = False, layout: str = "NCHW", count_include_pad: bool = True,
@@ -161,6 +164,7 @@ def pool2d(
     return _pool(windows, pool_type, count_include_pad)
 
 
+@explained
 def pool3d(
     data: te.Tensor, kernel: Sizes, stride: Sizes, dilation: Sizes, padding: Sizes, pool_type: str,
     ceil_mode: bool = False, layout: str = "NCDHW", count_include_pad: bool = True,
@@ -228,6 +232,7 @@ def _adaptive(
     return stage(shape, mean, "adaptive_pool_avg", tag.ELEMWISE, rule)
 
 
+@explained
 def adaptive_pool(
     data: te.Tensor, output_size: Sizes, pool_type: str, layout: str = "NCHW"
 ) -> te.Tensor:
@@ -235,6 +240,7 @@ def adaptive_pool(
     return _adaptive(data, output_size, pool_type, layout_axes(layout, "HW", "adaptive_pool"))
 
 
+@explained
 def adaptive_pool1d(
     data: te.Tensor, output_size: Sizes, pool_type: str, layout: str = "NCW"
 ) -> te.Tensor:
@@ -242,6 +248,7 @@ def adaptive_pool1d(
     return _adaptive(data, output_size, pool_type, layout_axes(layout, "W", "adaptive_pool1d"))
 
 
+@explained
 def adaptive_pool3d(
     data: te.Tensor, output_size: Sizes, pool_type: str, layout: str = "NCDHW"
 ) -> te.Tensor:
@@ -249,6 +256,7 @@ def adaptive_pool3d(
     return _adaptive(data, output_size, pool_type, layout_axes(layout, "DHW", "adaptive_pool3d"))
 
 
+@explained
 def global_pool(data: te.Tensor, pool_type: str, layout: str = "NCHW") -> te.Tensor:
     """Pooling over all of H and W, which become 1."""
     return adaptive_pool(data, [1, 1], pool_type, layout)

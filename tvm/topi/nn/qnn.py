@@ -6,6 +6,7 @@ from typing import Any
 
 from tvm import te, tir
 from tvm.ir.expr import PrimExpr
+from tvm.support.arguments import explained
 from tvm.topi import tag
 from tvm.topi.common import compute
 from tvm.topi.utils import normal_axis
@@ -40,6 +41,7 @@ def _in_code(dtype: te.Tensor, choices: dict[int, PrimExpr], otherwise: PrimExpr
     return value
 
 
+@explained
 def simulated_quantize(
     data: te.Tensor, out_dtype: te.Tensor, output_scale: te.Tensor | None = None,
     output_zero_point: te.Tensor | None = None, axis: int = -1,
@@ -62,6 +64,7 @@ def simulated_quantize(
     return compute(data.shape, element, name="simulated_quantize", tag=tag.ELEMWISE)
 
 
+@explained
 def simulated_dequantize(
     data: te.Tensor, in_dtype: te.Tensor, input_scale: te.Tensor | None = None,
     input_zero_point: te.Tensor | None = None, axis: int = -1,

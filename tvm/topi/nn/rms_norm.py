@@ -6,6 +6,7 @@ from typing import Any
 
 from tvm import te, tir
 from tvm.ir.expr import PrimExpr
+from tvm.support.arguments import explained
 from tvm.support.dtype import DataType
 from tvm.topi import broadcast, tag
 from tvm.topi.common import stage
@@ -21,6 +22,7 @@ def _cast(x: te.Tensor, dtype: DataType) -> te.Tensor:
     return stage(x.shape, lambda *i: x(*i).astype(dtype), "T_cast", tag.ELEMWISE)
 
 
+@explained
 def rms_norm(data: te.Tensor, weight: te.Tensor, axis: Any, epsilon: float = 1e-5) -> te.Tensor:
     """x / sqrt(mean(x * x) + epsilon) * weight, over axes which the weight has; in float32."""
     check_floats("rms_norm", data, weight)

@@ -8,6 +8,7 @@ from typing import Any
 from tvm import te
 from tvm.error import ShapeError, message
 from tvm.ir.expr import PrimExpr
+from tvm.support.arguments import explained
 from tvm.topi.common import compute
 from tvm.topi.math import fast_exp
 
@@ -45,6 +46,7 @@ class _Rows:
         return compute(self.shape, element, name=name)
 
 
+@explained
 def softmax_common(x: te.Tensor, axis: int, use_fast_exp: bool) -> te.Tensor:
     """exp(x) / sum(exp(x)) along an axis, the maximum taken away first."""
     rows = _Rows(x, axis)
@@ -66,17 +68,20 @@ def softmax_common(x: te.Tensor, axis: int, use_fast_exp: bool) -> te.Tensor:
 
 
 @te.tag_scope(tag="softmax_output")
+@explained
 def softmax(x: te.Tensor, axis: int = -1) -> te.Tensor:
     """exp(x) / sum(exp(x)) along an axis."""
     return softmax_common(x, axis, False)
 
 
+@explained
 def fast_softmax(x: te.Tensor, axis: int = -1) -> te.Tensor:
     """softmax with a polynomial for exp."""
     return softmax_common(x, axis, True)
 
 
 @te.tag_scope(tag="log_softmax_output")
+@explained
 def log_softmax(x: te.Tensor, axis: int = -1) -> te.Tensor:
     """x - log(sum(exp(x))) along an axis, the maximum taken away first."""
     rows = _Rows(x, axis)

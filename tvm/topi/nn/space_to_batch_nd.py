@@ -7,12 +7,14 @@ from typing import Any
 
 from tvm import te, tir
 from tvm.ir.expr import PrimExpr
+from tvm.support.arguments import explained
 from tvm.topi import tag
 from tvm.topi.common import stage
 
 from .pad import padded
 
 
+@explained
 def space_to_batch_nd(
     data: te.Tensor, block_shape: Sequence[int], pad_before: Sequence[int],
     pad_after: Sequence[int], pad_value: Any = 0.0,

@@ -6,10 +6,12 @@ from typing import Any
 
 from tvm import te, tir
 from tvm.ir.expr import PrimExpr
+from tvm.support.arguments import explained
 from tvm.topi import tag
 from tvm.topi.common import compute
 
 
+@explained
 def space_to_depth(data: te.Tensor, block_size: int, layout: str = "NCHW") -> te.Tensor:
     """(n, c, h, w) -> (n, c * b * b, h / b, w / b)"""
     if layout not in ("NCHW", "NHWC"):

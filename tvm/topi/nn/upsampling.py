@@ -6,6 +6,7 @@ from typing import Any
 
 from tvm import te
 from tvm.ir.expr import PrimExpr
+from tvm.support.arguments import explained
 from tvm.topi.image.resize import resize2d, resize3d
 from tvm.topi.utils import simplify
 
@@ -16,6 +17,7 @@ def _scaled(extent: Any, factor: Any) -> Any:
     ) else round(extent * factor)  # fmt: skip
 
 
+@explained
 def upsampling(
     data: te.Tensor, scale_h: Any, scale_w: Any, layout: str = "NCHW",
     method: str = "nearest_neighbor", align_corners: bool = False, output_shape: Any = None,
@@ -36,6 +38,7 @@ def upsampling(
     )  # fmt: skip
 
 
+@explained
 def upsampling3d(
     data: te.Tensor, scale_d: Any, scale_h: Any, scale_w: Any, layout: str = "NCDHW",
     method: str = "nearest_neighbor", coordinate_transformation_mode: str = "half_pixel",

@@ -6,10 +6,12 @@ from collections.abc import Sequence
 
 from tvm import te, tir
 from tvm.ir.expr import PrimExpr
+from tvm.support.arguments import explained
 from tvm.topi.loops import grid, load, parallel, sequence, store, when
 from tvm.topi.utils import get_const_int
 
 
+@explained
 def multibox_prior(
     data: te.Tensor, sizes: Sequence[float] = (1,), ratios: Sequence[float] = (1,),
     steps: Sequence[float] = (-1, -1), offsets: Sequence[float] = (0.5, 0.5), clip: bool = False,
@@ -49,6 +51,7 @@ def multibox_prior(
     return made
 
 
+@explained
 def multibox_transform_loc(
     cls_prob: te.Tensor, loc_pred: te.Tensor, anchor: te.Tensor, clip: bool = True,
     threshold: float = 0.01, variances: Sequence[float] = (0.1, 0.1, 0.2, 0.2),
@@ -119,6 +122,7 @@ def multibox_transform_loc(
     return list(result)
 
 
+@explained
 def reorg(data: te.Tensor, stride: int) -> te.Tensor:
     """Pixels in another order, as YOLO has it.   (b, c, h, w) -> (b, c * s * s, h / s, w / s)"""
     batch, channels, height, width = data.shape

@@ -7,6 +7,7 @@ from typing import Any
 
 from tvm import te, tir
 from tvm.ir.expr import PrimExpr
+from tvm.support.arguments import explained
 from tvm.topi import reduction
 from tvm.topi.common import compute
 from tvm.topi.loops import grid, load, parallel, sequence, store, when
@@ -23,6 +24,7 @@ from .nms_util import (
 )
 
 
+@explained
 def get_valid_counts(
     data: te.Tensor, score_threshold: Any = 0, id_index: int = 0, score_index: int = 1
 ) -> list[te.Tensor]:
@@ -105,6 +107,7 @@ def _counts_above(scores: te.Tensor, threshold: Any) -> te.Tensor:
     return result
 
 
+@explained
 def all_class_non_max_suppression(
     boxes: te.Tensor, scores: te.Tensor, max_output_boxes_per_class: Any, iou_threshold: Any,
     score_threshold: Any, output_format: str = "onnx", output_shape: Any = None,

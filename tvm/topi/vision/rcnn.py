@@ -7,6 +7,7 @@ from typing import Any
 
 from tvm import te, tir
 from tvm.ir.expr import PrimExpr
+from tvm.support.arguments import explained
 from tvm.topi.loops import grid, load, parallel, sequence, store
 
 
@@ -14,6 +15,7 @@ def _pair(size: Any) -> tuple[int, int]:
     return (int(size), int(size)) if not isinstance(size, Sequence) else (size[0], size[1])
 
 
+@explained
 def roi_pool_nchw(data: te.Tensor, rois: te.Tensor, pooled_size: Any, spatial_scale: Any) -> Any:
     """The greatest of each cell of each region.   (b, c, h, w), (r, 5) -> (r, c, ph, pw)
 
@@ -50,6 +52,7 @@ def roi_pool_nchw(data: te.Tensor, rois: te.Tensor, pooled_size: Any, spatial_sc
     return te.compute((rois.shape[0], channels, rows, columns), element, name="pool_max")
 
 
+@explained
 def roi_align(
     data: te.Tensor, rois: te.Tensor, pooled_size: Any, spatial_scale: Any,
     sample_ratio: int = -1, layout: str = "NCHW", mode: str = "avg",

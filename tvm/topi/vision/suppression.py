@@ -7,12 +7,14 @@ from typing import Any
 
 from tvm import te, tir
 from tvm.ir.expr import PrimExpr
+from tvm.support.arguments import explained
 from tvm.topi.loops import grid, load, local, loop, parallel, sequence, store, when
 from tvm.topi.sort import argsort
 
 from .nms_util import overlap
 
 
+@explained
 def non_max_suppression(
     data: te.Tensor, valid_count: te.Tensor, indices: te.Tensor, max_output_size: Any = -1,
     iou_threshold: Any = 0.5, force_suppress: bool = False, top_k: int = -1, coord_start: int = 2,
