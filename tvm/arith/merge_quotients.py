@@ -10,6 +10,7 @@ from __future__ import annotations
 from tvm.ir.expr import PrimExpr
 from tvm.tir import expr as e
 from tvm.tir.op import arith as op
+from tvm.tir.op.forms import terms_of
 
 from .analyzer import Analyzer
 
@@ -19,22 +20,10 @@ def merge_quotients(expr: PrimExpr, analyzer: Analyzer | None = None) -> PrimExp
     analyzer = Analyzer() if analyzer is None else analyzer
     expr = analyzer.simplify(expr)
     while True:
-        merged = _merge_one(_terms(expr), analyzer)
+        merged = _merge_one(terms_of(expr, e.Add), analyzer)
         if merged is None:
             return expr
         expr = analyzer.simplify(merged)
-
-
-def _terms(expr: PrimExpr) -> list[PrimExpr]:
-    """What is added up, from left to right."""
-    terms, stack = [], [expr]
-    while stack:
-        node = stack.pop()
-        if isinstance(node, e.Add):
-            stack.extend((node.b, node.a))
-        else:
-            terms.append(node)
-    return terms
 
 
 def _merge_one(terms: list[PrimExpr], analyzer: Analyzer) -> PrimExpr | None:
@@ -68,7 +57,7 @@ def _without_quotient(
     for total, factor in ((term.a, term.b), (term.b, term.a)):
         if not isinstance(total, e.Add) or not _equal(factor, remainder.b, analyzer):
             continue
-        parts = _terms(total)
+        parts = terms_of(total, e.Add)
         for at, part in enumerate(parts):
             same = isinstance(part, e.FloorDiv) and _equal(part.b, remainder.b, analyzer)
             if same and _equal(part.a, remainder.a, analyzer):  # type: ignore[attr-defined]

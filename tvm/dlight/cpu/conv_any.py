@@ -43,6 +43,7 @@ from tvm.tir.expr import (
 )
 from tvm.tir.functor import substitute, walk
 from tvm.tir.op.arith import is_zero, less, logical_and
+from tvm.tir.op.forms import conjuncts
 from tvm.tir.schedule import BlockRV, Schedule
 from tvm.tir.stmt import (
     Block,
@@ -74,7 +75,6 @@ from .columns import columns_of
 from .contraction import MatrixForm, extent_of
 from .cost import GRAIN, LEAST_US, flops_us
 from .fused import epilogue_of, is_border, padding_of
-from .planes import terms_of
 from .tiles import MOST_VECTORS, Tile, choose_tile, tile_cost
 
 FILTERS: Final = 48  # whose sums are kept until the epilogue: with 64 columns, 12 kB
@@ -409,8 +409,8 @@ class AnySize:
         moved = Analyzer().simplify(name - load.indices[-1])
         if sum(uses) != 1 or not uses[-1] or not isinstance(moved, IntImm) or not is_zero(other):
             return None
-        along = [term for term in terms_of(condition) if name in set(walk(term))]
-        others = [term for term in terms_of(condition) if term not in along]
+        along = [term for term in conjuncts(condition) if name in set(walk(term))]
+        others = [term for term in conjuncts(condition) if term not in along]
         if not all(is_border(term, load, len(load.indices) - 1) for term in along):
             return None
         return _Edges(moved.value, load.buffer.shape[-1], tuple(others))

@@ -17,9 +17,10 @@ from tvm.arith import Analyzer
 from tvm.ir.expr import PrimExpr, Range
 from tvm.tir.analysis import expr_deep_equal
 from tvm.tir.buffer import Buffer
-from tvm.tir.expr import LE, LT, And, BufferLoad, Call, IterVar, Var, make_const
+from tvm.tir.expr import LE, LT, BufferLoad, Call, IterVar, Var, make_const
 from tvm.tir.functor import substitute, walk
 from tvm.tir.op.arith import ceildiv, less_equal, logical_and
+from tvm.tir.op.forms import conjuncts
 from tvm.tir.schedule import BlockRV, Schedule, ScheduleError
 from tvm.tir.schedule.analysis.interval import linear_terms
 from tvm.tir.schedule.analysis.query import realize_of, scope_of
@@ -182,8 +183,8 @@ def _tested_once(node: Block) -> Block:
         if iv.dom is not None:
             analyzer.bind(iv.var, iv.dom)
     condition = inner.args[0]
-    known = terms_of(condition)
-    for term in terms_of(choice.args[0]):
+    known = conjuncts(condition)
+    for term in conjuncts(choice.args[0]):
         if not analyzer.can_prove(term) and not any(_implies(k, term, analyzer) for k in known):
             condition = logical_and(condition, term)
     value = Call(inner.dtype, "tir.if_then_else", (condition, *inner.args[1:]), inner.span)
@@ -195,19 +196,6 @@ def _tested_once(node: Block) -> Block:
 def is_choice(node: object) -> bool:
     """Whether an expression is a value under a condition, else another."""
     return isinstance(node, Call) and getattr(node.op, "name", "") == "tir.if_then_else"
-
-
-def terms_of(condition: PrimExpr) -> list[PrimExpr]:
-    """The terms of a conjunction."""
-    found: list[PrimExpr] = []
-    stack = [condition]
-    while stack:
-        node = stack.pop()
-        if isinstance(node, And):
-            stack += [node.b, node.a]
-        else:
-            found.append(node)
-    return found
 
 
 def _implies(known: PrimExpr, term: PrimExpr, analyzer: Analyzer) -> bool:

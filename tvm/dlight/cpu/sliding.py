@@ -44,6 +44,7 @@ from tvm.tir.expr import (
 )
 from tvm.tir.functor import StmtExprMutator, children, substitute, walk
 from tvm.tir.op.arith import less, less_equal, logical_and
+from tvm.tir.op.forms import conjuncts
 from tvm.tir.schedule import BlockRV, Schedule
 from tvm.tir.stmt import (
     Block,
@@ -73,7 +74,7 @@ from .any_size import (
 from .base import root_blocks
 from .cost import LEAST_US, flops_us
 from .fused import epilogue_of, is_border, padding_of
-from .planes import Plane, is_choice, plane_of, terms_of
+from .planes import Plane, is_choice, plane_of
 
 WIDEST_STEP: Final = 4  # elements between lanes that are picked from whole vectors
 MOST_TAPS: Final = 64  # of a window that stand one after the other
@@ -235,7 +236,7 @@ def _source(
     terms: list[PrimExpr] = []
     other: PrimExpr = make_const(0, choice.dtype)
     if isinstance(choice, Call):
-        load, other, terms = choice.args[1], choice.args[2], terms_of(choice.args[0])
+        load, other, terms = choice.args[1], choice.args[2], conjuncts(choice.args[0])
     if not isinstance(load, BufferLoad) or _variables(other):
         return None
     dims: dict[_Axis, int] = {}

@@ -24,8 +24,9 @@ from tvm.target.cpu_model import CpuModel
 from tvm.tir.expr import BufferLoad, IntImm, IterVar, Var
 from tvm.tir.functor import walk
 from tvm.tir.op.arith import is_one, logical_and
+from tvm.tir.op.forms import conjuncts
 from tvm.tir.schedule import BlockRV, LoopRV, Schedule, ScheduleError
-from tvm.tir.schedule.analysis.affine import analyzer_at, conjuncts
+from tvm.tir.schedule.analysis.affine import analyzer_at
 from tvm.tir.schedule.analysis.query import realize_of
 from tvm.tir.schedule.rebuild import change_loop
 from tvm.tir.stmt import Block, BlockRealize, BufferStore, For

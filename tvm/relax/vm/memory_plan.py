@@ -16,6 +16,7 @@ from tvm.ir.structural import structural_equal
 from tvm.tir.expr import INT64, IntImm, Mul, Var
 from tvm.tir.functor import substitute
 from tvm.tir.op.arith import add, const, floordiv, multiply
+from tvm.tir.op.forms import terms_of
 
 ALIGNMENT = 64  # bytes: a cache line, and the widest vector
 
@@ -201,12 +202,9 @@ def _slots(values: list[Lifetime], order: list[int]) -> tuple[list[_Slot], dict[
 
 def _scaled(nbytes: PrimExpr) -> tuple[int, PrimExpr]:
     """A size as a number times an expression."""
-    factor, parts, todo = 1, [], [nbytes]
-    while todo:
-        expr = todo.pop()
-        if isinstance(expr, Mul):
-            todo += [expr.b, expr.a]
-        elif isinstance(expr, IntImm) and expr.value > 0:
+    factor, parts = 1, []
+    for expr in terms_of(nbytes, Mul):
+        if isinstance(expr, IntImm) and expr.value > 0:
             factor *= expr.value
         else:
             parts.append(expr)

@@ -23,6 +23,7 @@ from tvm.tir.buffer import Buffer
 from tvm.tir.functor import StmtExprMutator, substitute, walk
 from tvm.tir.op import arith as op
 from tvm.tir.op.builtin import effect_of
+from tvm.tir.op.forms import terms_of
 
 TRUE: Final = e.IntImm(e.BOOL, 1)
 MAX_FACTS: Final = 64  # older ones are forgotten
@@ -217,7 +218,7 @@ class BufferFacts:
         for one in conjuncts(condition):
             pure: list[PrimExpr] = []
             about: list[PrimExpr] = []
-            for part in _disjuncts(one):
+            for part in terms_of(one, e.Or):
                 (about if reads_memory(part) else pure).append(part)
             if len(about) != 1 or not isinstance(about[0], e.EQ):
                 continue
@@ -371,17 +372,6 @@ def _moves_with(index: PrimExpr, loop: s.For) -> bool:
         return False
     linear = detect_linear_equation(index, [loop.loop_var])
     return bool(linear) and op.is_one(linear[0]) and isinstance(linear[1], e.IntImm)
-
-
-def _disjuncts(condition: PrimExpr) -> list[PrimExpr]:
-    found, stack = [], [condition]
-    while stack:
-        node = stack.pop()
-        if isinstance(node, e.Or):
-            stack += [node.b, node.a]
-        else:
-            found.append(node)
-    return found
 
 
 def reads_memory(expr: PrimExpr) -> bool:

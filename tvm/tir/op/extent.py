@@ -8,6 +8,7 @@ from tvm.ir.expr import PrimExpr
 from tvm.tir import expr as e
 
 from . import arith as ops
+from .forms import terms_of
 
 _REAL = {e.Mul: ops.multiply, e.Min: ops.min_of, e.Max: ops.max_of, e.Sub: ops.subtract}
 
@@ -38,15 +39,10 @@ def _below(real: PrimExpr, bits: int) -> PrimExpr:
 
 
 def _real_sum(size: PrimExpr) -> PrimExpr:
-    """Sums are as long as the program, so they are taken apart in a loop."""
+    """Sums are as long as the program: their terms are taken one by one."""
     total: PrimExpr = ops.const(0.0, "float64")
-    todo = [size]
-    while todo:
-        term = todo.pop()
-        if isinstance(term, e.Add):
-            todo += (term.b, term.a)
-        else:
-            total = ops.add(total, _real(term))
+    for term in terms_of(size, e.Add):
+        total = ops.add(total, _real(term))
     return total
 
 

@@ -15,8 +15,8 @@ def power_of_two(expr: PrimExpr) -> int | None:
     return None
 
 
-def terms_of(op: PrimExpr, kind: type[e.And | e.Or]) -> list[PrimExpr]:
-    """The terms of a chain of one connective, left to right."""
+def terms_of(op: PrimExpr, kind: type[e.BinaryOpExpr | e.And | e.Or]) -> list[PrimExpr]:
+    """The terms of a chain of one operator, left to right: of a sum those that are added."""
     terms: list[PrimExpr] = []
     todo: list[PrimExpr] = [op]
     while todo:
@@ -26,3 +26,8 @@ def terms_of(op: PrimExpr, kind: type[e.And | e.Or]) -> list[PrimExpr]:
         else:
             terms.append(node)
     return terms
+
+
+def conjuncts(condition: PrimExpr) -> list[PrimExpr]:
+    """The conditions that a condition joins by `and`."""
+    return terms_of(condition, e.And)

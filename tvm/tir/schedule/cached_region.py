@@ -13,9 +13,10 @@ from tvm.tir.buffer import Buffer
 from tvm.tir.expr import BufferLoad, IntImm, IterVar, Var
 from tvm.tir.functor import StmtExprMutator, walk
 from tvm.tir.op.arith import is_one, is_zero, max_of, min_of
+from tvm.tir.op.forms import conjuncts
 from tvm.tir.stmt import Block, BlockRealize, BufferRegion, BufferStore, For, Stmt
 
-from .analysis.affine import analyzer_at, bound_region, conjuncts, loop_ranges, relax_upper
+from .analysis.affine import analyzer_at, bound_region, loop_ranges, relax_upper
 from .analysis.query import block_of, realize_of
 from .buffers import BufferReplacer, with_scope
 from .rebuild import full_ranges, nest

@@ -13,9 +13,10 @@ from tvm.tir.buffer import Buffer
 from tvm.tir.expr import IntImm, IterVar, Var, make_const
 from tvm.tir.functor import StmtExprMutator, substitute, walk
 from tvm.tir.op.arith import is_one, is_zero, logical_and, max_of, min_of
+from tvm.tir.op.forms import conjuncts
 from tvm.tir.stmt import Block, BlockRealize, BufferRegion, Stmt
 
-from .analysis.affine import conjuncts, loop_ranges, relax_exact, relax_upper
+from .analysis.affine import loop_ranges, relax_exact, relax_upper
 from .analysis.query import loop_of
 from .error import Illegal
 from .rebuild import TrackingSubstituter, change_block

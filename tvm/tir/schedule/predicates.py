@@ -9,7 +9,7 @@ from tvm.ir.expr import PrimExpr, Range
 from tvm.tir.expr import GE, GT, LE, LT, Var
 from tvm.tir.functor import substitute, walk
 from tvm.tir.op.arith import is_one
-from tvm.tir.schedule.analysis.affine import conjuncts
+from tvm.tir.op.forms import conjuncts
 from tvm.tir.schedule.error import Illegal
 from tvm.tir.stmt import BlockRealize
 

@@ -36,6 +36,7 @@ from tvm.tir.function import PrimFunc
 from tvm.tir.functor import StmtExprMutator, expr_children, substitute, walk
 from tvm.tir.op import arith as ops
 from tvm.tir.op import builtin
+from tvm.tir.op.forms import terms_of
 
 from .analyzed_mutator import AnalyzedMutator, as_fact
 from .index_blocks import in_blocks, iterations_of_a_block, lanes_of_a_look
@@ -353,7 +354,7 @@ class _Checker(AnalyzedMutator):
         """Of s * base + rest: the rest, without the factor of what lies further in."""
         rest: list[PrimExpr] = []
         moved = False
-        for term in _terms(number):
+        for term in terms_of(number, e.Add):
             if ops.is_zero(term):
                 continue  # which moves nothing
             whole = self.analyzer.can_prove_equal(ops.floormod(term, base), 0)
@@ -486,15 +487,3 @@ def _sides(
         (x, _both(guard, condition)),
         (condition, guard),
     ]
-
-
-def _terms(number: PrimExpr) -> list[PrimExpr]:
-    """The terms of a sum."""
-    found, stack = [], [number]
-    while stack:
-        node = stack.pop()
-        if isinstance(node, e.Add):
-            stack += [node.b, node.a]
-        else:
-            found.append(node)
-    return found

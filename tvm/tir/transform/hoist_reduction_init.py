@@ -21,6 +21,7 @@ from tvm.tir.function import PrimFunc
 from tvm.tir.functor import StmtExprMutator, substitute, walk
 from tvm.tir.op import arith as ops
 from tvm.tir.op import builtin
+from tvm.tir.op.forms import conjuncts
 
 from .pass_form import tir_pass
 
@@ -62,7 +63,7 @@ def _split_start(loop: s.For) -> tuple[s.Stmt | None, s.Stmt]:
         return None, loop.body
     others: list[PrimExpr] = []
     found = False
-    for term in _terms(first.condition):
+    for term in conjuncts(first.condition):
         if not found and _is_first_iteration(term, loop):
             found = True
         elif any(node is loop.loop_var or isinstance(node, e.BufferLoad) for node in walk(term)):
@@ -79,19 +80,6 @@ def _split_start(loop: s.For) -> tuple[s.Stmt | None, s.Stmt]:
 
 def _is_jump(node: object) -> bool:
     return isinstance(node, e.Call) and builtin.effect_of(node) == e.CallEffectKind.ControlJump
-
-
-def _terms(condition: PrimExpr) -> list[PrimExpr]:
-    """The terms of a conjunction, left to right."""
-    terms: list[PrimExpr] = []
-    stack = [condition]
-    while stack:
-        node = stack.pop()
-        if isinstance(node, e.And):
-            stack += (node.b, node.a)
-        else:
-            terms.append(node)
-    return terms
 
 
 def _is_first_iteration(term: PrimExpr, loop: s.For) -> bool:

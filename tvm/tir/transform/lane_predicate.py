@@ -15,6 +15,7 @@ from tvm.tir.analysis import expr_deep_equal
 from tvm.tir.functor import StmtExprMutator, rewrite
 from tvm.tir.op import arith as ops
 from tvm.tir.op import builtin
+from tvm.tir.op.forms import terms_of
 
 N = TypeVar("N", bound=PrimExpr | s.Stmt)
 
@@ -249,12 +250,5 @@ def _is_not_zero(divisor: PrimExpr, around: Mapping[e.Var, PrimExpr]) -> bool:
 
 def _factors(product: PrimExpr) -> list[PrimExpr]:
     """What is multiplied, but for numbers other than zero."""
-    found: list[PrimExpr] = []
-    stack = [product]
-    while stack:
-        node = stack.pop()
-        if isinstance(node, e.Mul):
-            stack += [node.a, node.b]
-        elif not (isinstance(node, e.IntImm) and node.value != 0):
-            found.append(node)
-    return found
+    factors = terms_of(product, e.Mul)
+    return [one for one in factors if not (isinstance(one, e.IntImm) and one.value != 0)]

@@ -38,6 +38,7 @@ from tvm.tir.function import PrimFunc
 from tvm.tir.functor import StmtExprMutator, substitute, walk
 from tvm.tir.op import arith as ops
 from tvm.tir.op import reinterpret
+from tvm.tir.op.forms import conjuncts
 
 from .pass_form import tir_pass
 
@@ -378,15 +379,11 @@ def _of_results(realize: s.BlockRealize) -> list[PrimExpr]:
         for node in walk(value)
         if isinstance(node, e.Var)
     }
-    found: list[PrimExpr] = []
-    stack = [realize.predicate]
-    while stack:
-        part = stack.pop()
-        if isinstance(part, e.And):
-            stack += (part.b, part.a)
-        elif not ops.is_one(part) and not any(node in summed for node in walk(part)):
-            found.append(part)
-    return found
+    return [
+        part
+        for part in conjuncts(realize.predicate)
+        if not ops.is_one(part) and not any(node in summed for node in walk(part))
+    ]
 
 
 def _copied(iter_vars: Sequence[e.IterVar]) -> tuple[list[e.IterVar], dict[e.Var, PrimExpr]]:

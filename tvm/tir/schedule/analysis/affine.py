@@ -10,9 +10,10 @@ from tvm.arith import Analyzer, IterSumExpr, detect_iter_map
 from tvm.ffi.object import Object
 from tvm.ir.expr import PrimExpr, Range
 from tvm.tir.block_scope import StmtSRef
-from tvm.tir.expr import GE, LE, LT, And, IntImm, Var
+from tvm.tir.expr import GE, LE, LT, IntImm, Var
 from tvm.tir.functor import substitute, walk
 from tvm.tir.op.arith import is_one, logical_and
+from tvm.tir.op.forms import conjuncts
 from tvm.tir.schedule.error import Illegal
 from tvm.tir.schedule.tree import SRefTree
 from tvm.tir.stmt import Block, BlockRealize, BufferRegion, For
@@ -327,16 +328,3 @@ def _is_bound(
         least = part.a - part.b if isinstance(part, GE) else part.b - part.a
         return any(analyzer.can_prove_equal(least, index) for index in mins)
     return False
-
-
-def conjuncts(predicate: PrimExpr) -> list[PrimExpr]:
-    """The conditions that a predicate joins by `and`."""
-    found: list[PrimExpr] = []
-    stack = [predicate]
-    while stack:
-        current = stack.pop()
-        if isinstance(current, And):
-            stack.extend([current.b, current.a])
-        else:
-            found.append(current)
-    return found

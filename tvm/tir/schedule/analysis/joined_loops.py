@@ -13,6 +13,7 @@ from tvm.arith import Analyzer
 from tvm.ir.expr import PrimExpr, Range
 from tvm.tir.expr import Add, IntImm, Var
 from tvm.tir.functor import StmtExprMutator, walk
+from tvm.tir.op.forms import terms_of
 
 from .interval import linear_terms
 
@@ -63,14 +64,7 @@ def _whole(node: Add, ranges: Ranges) -> tuple[set[Var], int] | None:
 
 def _offset(node: PrimExpr) -> bool:
     """A constant term."""
-    stack: list[PrimExpr] = [node]
-    while stack:
-        one = stack.pop()
-        if isinstance(one, Add):
-            stack += [one.a, one.b]
-        elif isinstance(one, IntImm):
-            return True
-    return False
+    return any(isinstance(one, IntImm) for one in terms_of(node, Add))
 
 
 class _Replacer(StmtExprMutator):

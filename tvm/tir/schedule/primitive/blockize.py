@@ -10,7 +10,7 @@ from tvm.tir.block_scope import StmtSRef
 from tvm.tir.expr import IterVar, Var
 from tvm.tir.functor import substitute, walk
 from tvm.tir.op.arith import is_one, logical_and
-from tvm.tir.schedule.analysis.affine import conjuncts
+from tvm.tir.op.forms import conjuncts
 from tvm.tir.schedule.analysis.query import (
     block_of,
     is_ancestor,

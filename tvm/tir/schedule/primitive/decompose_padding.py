@@ -12,7 +12,7 @@ from tvm.tir.block_scope import StmtSRef
 from tvm.tir.expr import GE, GT, LE, LT, BufferLoad, Call, FloatImm, IntImm, IterVar, Var
 from tvm.tir.functor import StmtExprMutator, substitute, walk
 from tvm.tir.op.arith import greater_equal, is_zero, less, logical_and, max_of, min_of
-from tvm.tir.schedule.analysis.affine import conjuncts
+from tvm.tir.op.forms import conjuncts
 from tvm.tir.schedule.analysis.blocks import require_complete
 from tvm.tir.schedule.analysis.query import block_of, loop_of, loops_above, realize_of, scope_of
 from tvm.tir.schedule.error import Illegal, name_of

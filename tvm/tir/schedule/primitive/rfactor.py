@@ -12,7 +12,7 @@ from tvm.tir.buffer import Buffer
 from tvm.tir.expr import BufferLoad, Call, IterVar, Var
 from tvm.tir.functor import Substituter, substitute, walk
 from tvm.tir.op.arith import is_one, logical_and
-from tvm.tir.schedule.analysis.affine import conjuncts
+from tvm.tir.op.forms import conjuncts
 from tvm.tir.schedule.analysis.blocks import require_reduction
 from tvm.tir.schedule.analysis.flags import pipeline_scope
 from tvm.tir.schedule.analysis.query import (
