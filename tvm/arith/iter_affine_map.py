@@ -18,7 +18,6 @@ from tvm.ir.expr import PrimExpr, Range
 from tvm.support.arguments import explained
 from tvm.support.dtype import DataType
 from tvm.tir import expr as e
-from tvm.tir.functor import walk
 from tvm.tir.op import arith as op
 
 from .analyzer import Analyzer
@@ -274,12 +273,6 @@ class _Inverse:
 
 def _as(expr: PrimExpr, dtype: DataType) -> PrimExpr:
     return op.cast(expr, dtype)
-
-
-def is_free_of(expr: PrimExpr, variables: Sequence[e.Var]) -> bool:
-    """None of the variables occurs in the expression."""
-    names = set(variables)
-    return not any(isinstance(node, e.Var) and node in names for node in walk(expr))
 
 
 __all__ = [

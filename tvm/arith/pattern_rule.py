@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 SLOTS: Final = 14  # how many different names one rule may use
 FIRST_CONSTANT: Final = 9  # literals come after the names of expressions, c1 first
 Env = list["PrimExpr | None"]  # what each name stands for
-PatternLike = "Pattern | int | bool"
 
 
 @mypyc_attr(native_class=False)

@@ -103,7 +103,4 @@ class DictAttrs(Attrs):
     def __len__(self) -> int:
         return len(self._map)
 
-
-EMPTY_ATTRS = DictAttrs()
-
 register_nodes(DictAttrs)

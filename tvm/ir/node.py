@@ -19,7 +19,7 @@ from tvm.support.registry import Registry
 from .scriptable import Scriptable
 
 if TYPE_CHECKING:
-    from .span import Span
+    pass
 
 N = TypeVar("N", bound="Node")
 T = TypeVar("T")
@@ -151,8 +151,3 @@ def make_node(type_key: str, **values: object) -> Node:
     Raises KeyError (with near names) for an unknown key and TypeError for an unknown field.
     """
     return NODE_TYPES.get(type_key).from_keywords(values)
-
-
-def span_of(node: object) -> Span | None:
-    """The span of a node, or None for anything without one."""
-    return getattr(node, "span", None)

@@ -350,17 +350,34 @@ def module_pass(
     traceable: bool = False,
 ) -> Any:
     """Decorate a function `(mod, ctx) -> mod`, or a class with `transform_module`, as a pass."""
+    options = (opt_level, name, required, traceable)
+    return users_pass(pass_func, options, ModulePass, "transform_module", "module", "Module")
+
+
+def users_pass(
+    pass_func: Any,
+    options: tuple[int | None, str | None, Sequence[str] | None, bool],
+    kind: type[Pass],
+    method: str,
+    level_of: str,
+    called_by: str,
+) -> Any:
+    """A pass of `kind` of a callable, or of a class with such a method; a decorator without.
+
+    `options` are the level, the name, and what it needs; the last two are words for errors.
+    """
+    opt_level, name, required, traceable = options
     if opt_level is None:
-        raise ValueError("Please provide opt_level for the module pass.")
+        raise ValueError(f"Please provide opt_level for the {level_of} pass.")
     level = opt_level
 
     def create(arg: Any) -> Any:
+        if not callable(arg):
+            raise TypeError(f"pass_func must be a callable for {called_by} pass")
         info = PassInfo(level, name or arg.__name__, required, traceable)
         if inspect.isclass(arg):
-            return pass_class(arg, info, ModulePass, "transform_module")
-        if not callable(arg):
-            raise TypeError("pass_func must be a callable for Module pass")
-        return ModulePass(arg, info)
+            return pass_class(arg, info, kind, method)
+        return kind(arg, info)  # type: ignore[call-arg]
 
     return create(pass_func) if pass_func else create
 

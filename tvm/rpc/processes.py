@@ -66,6 +66,21 @@ class Process:
             self.end()
 
 
+class HasProcess:
+    """An object whose process ends with it."""
+
+    proc: Any = None
+
+    def terminate(self) -> None:
+        """End the process."""
+        if self.proc is not None:
+            self.proc.end()
+            self.proc = None
+
+    def __del__(self) -> None:
+        self.terminate()
+
+
 def run_as_process(serve: Callable[..., Any]) -> None:
     """The other side of `Process`: serve with the options of the command line."""
     options = json.loads(sys.argv[1])

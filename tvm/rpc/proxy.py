@@ -23,7 +23,7 @@ from tvm.support.json_text import from_json
 
 from . import base, tornado_util
 from .base import TrackerCode
-from .processes import Process, run_as_process
+from .processes import HasProcess, Process, run_as_process
 
 _LOG = logging.getLogger(__name__)
 _INT: Final = struct.Struct("<i")
@@ -413,7 +413,7 @@ class PopenProxyServerState:
         self.thread.start()
 
 
-class Proxy:
+class Proxy(HasProcess):
     """A proxy in a process of its own; it ends with this object.
 
     `tvm.rpc.Server(proxy.host, proxy.port, is_proxy=True, key=...)` waits there for clients, which
@@ -440,18 +440,8 @@ class Proxy:
             "resource_files": resource_files,
         }  # fmt: skip
         self.host = host
-        self.proc: Process | None = Process("tvm.rpc.proxy", options, silent=False)
+        self.proc = Process("tvm.rpc.proxy", options, silent=False)
         self.port = self.proc.port
-
-    def terminate(self) -> None:
-        """End the proxy."""
-        if self.proc is not None:
-            self.proc.end()
-            self.proc = None
-
-    def __del__(self) -> None:
-        if getattr(self, "proc", None) is not None:
-            self.terminate()
 
 
 if __name__ == "__main__":

@@ -14,7 +14,14 @@ import numpy as np
 from tvm.error import RPCError, TVMError, message
 from tvm.ffi import Object, library, register_global_func
 from tvm.runtime._device import REMOTE_MASK, Device
-from tvm.runtime._tensor import Tensor, host_view, numpy_dtype, numpy_shape, row_major_strides
+from tvm.runtime._tensor import (
+    DLTensor,
+    Tensor,
+    host_view,
+    numpy_dtype,
+    numpy_shape,
+    row_major_strides,
+)
 from tvm.runtime.benchmark import BenchmarkResult
 from tvm.runtime.module import Module
 from tvm.runtime.wire import Ref, WireError, decode, encode
@@ -272,28 +279,11 @@ class RPCModule(Module):
 # --- tensors ---
 
 
-class _DLTensor(ctypes.Structure):
-    """struct DLTensor of dlpack.h."""
-
-    _fields_ = (
-        ("data", ctypes.c_void_p),
-        ("device_type", ctypes.c_int32),
-        ("device_id", ctypes.c_int32),
-        ("ndim", ctypes.c_int32),
-        ("type_code", ctypes.c_uint8),
-        ("type_bits", ctypes.c_uint8),
-        ("type_lanes", ctypes.c_uint16),
-        ("shape", ctypes.POINTER(ctypes.c_int64)),
-        ("strides", ctypes.POINTER(ctypes.c_int64)),
-        ("byte_offset", ctypes.c_uint64),
-    )
-
-
 class _Managed(ctypes.Structure):
     """struct DLManagedTensor of dlpack.h."""
 
     _fields_ = (
-        ("tensor", _DLTensor),
+        ("tensor", DLTensor),
         ("context", ctypes.c_void_p),
         ("deleter", ctypes.c_void_p),
     )
@@ -333,7 +323,7 @@ def remote_tensor(
     dims = (ctypes.c_int64 * max(len(shape), 1))(*shape)
     strides = (ctypes.c_int64 * max(len(shape), 1))(*row_major_strides(shape))
     managed = _Managed(
-        _DLTensor(
+        DLTensor(
             number, place.dlpack_device_type(), place.index, len(shape), dtype.type_code,
             dtype.bits, dtype.lanes, dims, strides, 0,
         ),

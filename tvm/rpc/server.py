@@ -26,7 +26,7 @@ from tvm.runtime.wire import read_frame, write_frame
 from . import base, files, limits
 from .base import TrackerCode
 from .core import Core
-from .processes import Process, in_thread, run_as_process
+from .processes import HasProcess, Process, in_thread, run_as_process
 
 _LOG = logging.getLogger(__name__)
 _PING_S: Final = 2.0  # how often a server that waits looks whether its key is still known
@@ -384,7 +384,7 @@ class PopenRPCServerState:
             )  # fmt: skip
 
 
-class Server:
+class Server(HasProcess):
     """A server in a process of its own; it ends with this object.
 
     With `is_proxy`, host and port are those of a `tvm.rpc.proxy.Proxy`, where the server waits for
@@ -420,23 +420,12 @@ class Server:
                 "custom_addr": custom_addr, "reuse_addr": reuse_addr,
             }  # fmt: skip
         self.host = host
-        self.proc: Any
         if server_init_callback is None:
             module = "tvm.rpc.server_through_proxy" if is_proxy else "tvm.rpc.server"
             self.proc = Process(module, options, silent)
         else:
             self.proc = _Forked(server_init_callback, is_proxy, options)
         self.port = self.proc.port
-
-    def terminate(self) -> None:
-        """End the server."""
-        if self.proc is not None:
-            self.proc.end()
-            self.proc = None
-
-    def __del__(self) -> None:
-        if getattr(self, "proc", None) is not None:
-            self.proc.end()
 
 
 class _Forked:

@@ -18,7 +18,7 @@ from tvm.support.json_text import from_json
 
 from . import base
 from .base import TrackerCode
-from .processes import Process, in_thread, run_as_process
+from .processes import HasProcess, Process, in_thread, run_as_process
 
 _LOG = logging.getLogger(__name__)
 _INT: Final = struct.Struct("<i")
@@ -360,7 +360,7 @@ class PopenTrackerServerState:
         )
 
 
-class Tracker:
+class Tracker(HasProcess):
     """A tracker in a process of its own; it ends with this object."""
 
     def __init__(
@@ -378,18 +378,8 @@ class Tracker:
             "host": host, "port": int(port), "port_end": int(port_end),
             "stop_key": self.stop_key, "reuse_addr": reuse_addr,
         }  # fmt: skip
-        self.proc: Process | None = Process("tvm.rpc.tracker", options, silent)
+        self.proc = Process("tvm.rpc.tracker", options, silent)
         self.port = self.proc.port
-
-    def terminate(self) -> None:
-        """End the tracker."""
-        if self.proc is not None:
-            self.proc.end()
-            self.proc = None
-
-    def __del__(self) -> None:
-        if getattr(self, "proc", None) is not None:
-            self.terminate()
 
 
 if __name__ == "__main__":

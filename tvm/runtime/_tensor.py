@@ -178,7 +178,7 @@ _tvm_ffi.register_object("ffi.Tensor")(Tensor)
 _tvm_ffi.core._set_class_tensor(Tensor)
 
 
-class _DLTensor(ctypes.Structure):
+class DLTensor(ctypes.Structure):
     """struct DLTensor of dlpack.h."""
 
     _fields_ = (
@@ -226,7 +226,7 @@ def unsafe_view(
     """A tensor over the memory of `source`, which it keeps alive; sizes are not checked."""
     if not source.__chandle__():
         source = _as_object(source)
-    proto = _DLTensor.from_address(source.__chandle__() + _OBJECT_HEADER_BYTES)
+    proto = DLTensor.from_address(source.__chandle__() + _OBJECT_HEADER_BYTES)
     index = proto.device_id if device_id is None else device_id
     offset = proto.byte_offset + byte_offset
     return _described(source, proto.data, (proto.device_type, index), shape, dtype, offset)
@@ -247,7 +247,7 @@ def _described(
     """A tensor that keeps `source` alive, over memory of which only this is known."""
     dims = (ctypes.c_int64 * max(len(shape), 1))(*shape)
     strides = (ctypes.c_int64 * max(len(shape), 1))(*row_major_strides(shape))
-    view = _DLTensor(
+    view = DLTensor(
         data, *place, len(shape), dtype.type_code, dtype.bits, dtype.lanes, dims, strides, offset
     )
     return _create_view(source, ctypes.addressof(view))
@@ -260,14 +260,14 @@ class TensorForm:
         count = max(len(shape), 1)
         self._extents = (ctypes.c_int64 * count)(*shape)
         self._strides = (ctypes.c_int64 * count)(*row_major_strides(shape))
-        self._view = _DLTensor(
+        self._view = DLTensor(
             0, place.dlpack_device_type(), place.index, len(shape), dtype.type_code, dtype.bits,
             dtype.lanes, self._extents, self._strides, 0,
         )  # fmt: skip
 
     def over(self, anchor: Tensor, address: int) -> Tensor:
         """A tensor over memory that lives as long as `anchor`."""
-        view = _DLTensor.from_buffer_copy(self._view)
+        view = DLTensor.from_buffer_copy(self._view)
         view.data = address
         return _create_view(anchor, ctypes.addressof(view))
 

@@ -55,6 +55,3 @@ class FrozenArray(tuple[T, ...]):
 def _is_sequence(value: object) -> bool:
     """A list or a tuple, or a container of the runtime's, which lists its values; no text."""
     return isinstance(value, (list, tuple)) or type(value).__name__ == "Array"
-
-
-EMPTY_MAP: FrozenMap[str, object] = FrozenMap()

@@ -41,8 +41,3 @@ def compile_shared(
     linker.create_shared(
         output, list(files), [*options_of(target), *link_options(), *options], cc=cc
     )
-
-
-def compile_object(source: str, output: str, target: Target | None = None) -> None:
-    """Make an object of a C file."""
-    linker.create_executable(output, [source], [*options_of(target), "-c"])

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 if TYPE_CHECKING:
-    from tvm.meta_schedule.feature_extractor import FeatureExtractor
     from tvm.meta_schedule.runner import RunnerResult
-    from tvm.meta_schedule.search_strategy import MeasureCandidate
-    from tvm.meta_schedule.tune_context import TuneContext
 
     from .boosted_trees import Floats
 
@@ -59,18 +56,6 @@ class FeatureGroup:
             groups[name] = FeatureGroup(name, rows[begin:end], stored["costs"][begin:end])
             begin = end
         return groups
-
-
-def measured_features(
-    extractor: FeatureExtractor,
-    context: TuneContext,
-    candidates: Sequence[MeasureCandidate],
-    results: Sequence[RunnerResult],
-) -> tuple[list[npt.NDArray[np.float32]], Floats]:
-    """Features and seconds of the candidates that have features at all."""
-    extracted = [x.numpy() for x in extractor.extract_from(context, list(candidates))]
-    pairs = [(x.astype(np.float32), cost_of(r)) for x, r in zip(extracted, results) if len(x)]
-    return [x for x, _ in pairs], np.array([cost for _, cost in pairs])
 
 
 def cost_of(result: RunnerResult) -> float:

@@ -36,9 +36,6 @@ class LayoutOutput(NamedTuple):
     args: Mapping[int, RelaxExpr] = {}
 
 
-LayoutRule: TypeAlias = Callable[[Call, Desired, LayoutOf], LayoutOutput]
-
-
 # --- layouts ---
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import inspect
 from collections.abc import Callable, Sequence
 from typing import Any, Concatenate, ParamSpec
 
@@ -17,7 +16,7 @@ from tvm.ir.transform import (
     PassInfo,
     declare_module_pass,
     hide_leading_parameters,
-    pass_class,
+    users_pass,
 )
 from tvm.relax.expr import DataflowBlock, DataflowVar, Function, MatchCast
 from tvm.relax.struct_info_rules import tir_vars_in_struct_info
@@ -211,19 +210,8 @@ def _user_form(kind: type[Pass], method: str, what: str) -> Callable[..., Any]:
         required: Sequence[str] | None = None,
         traceable: bool = False,
     ) -> Any:
-        if opt_level is None:
-            raise ValueError(f"Please provide opt_level for the {what} pass.")
-        level = opt_level
-
-        def create(arg: Any) -> Any:
-            if not callable(arg):
-                raise TypeError(f"pass_func must be a callable for {what} pass")
-            info = PassInfo(level, name or arg.__name__, required, traceable)
-            if inspect.isclass(arg):
-                return pass_class(arg, info, kind, method)
-            return kind(arg, info)  # type: ignore[call-arg]
-
-        return create(pass_func) if pass_func else create
+        options = (opt_level, name, required, traceable)
+        return users_pass(pass_func, options, kind, method, what, what)
 
     decorator.__name__ = decorator.__qualname__ = f"{what}_pass"
     decorator.__doc__ = f"""A {what} pass of a user's callable, or of a class with `{method}`.

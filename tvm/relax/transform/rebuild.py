@@ -293,8 +293,3 @@ def replace_operands(
 def _same_infos(new: Sequence[RelaxExpr], old: Sequence[RelaxExpr]) -> bool:
     pairs = ((a.struct_info_, b.struct_info_) for a, b in zip(new, old) if a is not b)
     return all(a is b or structural_equal(a, b) for a, b in pairs)
-
-
-def dataflow_blocks(func: Function) -> list[DataflowBlock]:
-    """The dataflow blocks of the function's own body."""
-    return [block for block in func.body.blocks if isinstance(block, DataflowBlock)]

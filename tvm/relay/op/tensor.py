@@ -60,10 +60,6 @@ def _unary(name: str, doc: str, lower: Lower, relation: Any = identity) -> Relay
     return made
 
 
-def _float_unary(name: str, doc: str, lower: Lower) -> RelayOp[[Expr]]:
-    return _unary(name, doc, lower)
-
-
 log = _unary("log", "The natural logarithm.", _relax(R.log))
 log2 = _unary("log2", "The logarithm to the base 2.", te(topi.log2))
 log10 = _unary("log10", "The logarithm to the base 10.", te(topi.log10))
@@ -116,10 +112,6 @@ def _binary(
     build.__doc__ = doc
     made = relay_op(name, lower=lower, relation=relation, pattern=BROADCAST, level=1)(build)
     return made
-
-
-def _truncating(func: Callable[..., Any]) -> Lower:
-    return lambda bb, a, b: bb.call_te(func, a, b)
 
 
 add = _binary("add", "The sum.", _relax(R.add))

@@ -555,12 +555,6 @@ def _require_stretch(ctx: Relate, small: list[Any], large: list[Any]) -> None:
         )
 
 
-def _split_places(extent: int, sections: Any) -> list[int]:
-    if isinstance(sections, int):
-        return list(range(extent // sections, extent, extent // sections))
-    return [int(place) for place in sections]
-
-
 def _split_type(ctx: Relate) -> Type | None:
     from tvm.ir.type import TupleType
 

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import functools
-import inspect
 from collections.abc import Callable, Sequence
 from typing import Any, Concatenate, ParamSpec
 
 from tvm.ir.expr import RelaxExpr
 from tvm.ir.module import IRModule
-from tvm.ir.transform import Pass, PassContext, PassInfo, hide_leading_parameters, pass_class
+from tvm.ir.transform import Pass, PassContext, PassInfo, hide_leading_parameters, users_pass
 from tvm.relay.function import Function
 
 from .infer_type import InferType, typed
@@ -60,19 +59,8 @@ def function_pass(
     required: Sequence[str] | None = None,
 ) -> Any:
     """Decorate `f(func, mod, ctx) -> func`, or a class with `transform_function`, as a pass."""
-    if opt_level is None:
-        raise ValueError("Please provide opt_level for the function pass.")
-    level = opt_level
-
-    def create(arg: Any) -> Any:
-        info = PassInfo(level, name or arg.__name__, required)
-        if inspect.isclass(arg):
-            return pass_class(arg, info, FunctionPass, "transform_function")
-        if not callable(arg):
-            raise TypeError("pass_func must be a callable for Module pass")
-        return FunctionPass(arg, info)
-
-    return create(pass_func) if pass_func else create
+    options = (opt_level, name, required, False)
+    return users_pass(pass_func, options, FunctionPass, "transform_function", "function", "Module")
 
 
 def expr_pass(

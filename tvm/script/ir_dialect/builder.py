@@ -116,12 +116,6 @@ def _kind(info: VDevice) -> str:
     return str(getattr(kind, "name", kind)) if kind is not None else str(target).split()[0]
 
 
-def lookup_name(name: str) -> GlobalVar | None:
-    """The global variable of a function of the module under construction."""
-    frame = IRBuilder.current().find(IRModuleFrame)
-    return None if frame is None else frame.global_vars.get(name)
-
-
 __all__ = [
     "GlobalVar", "IRModule", "Range", "current_ir_module", "decl_function", "def_function",
     "dummy_global_info", "ir_module", "lookup_vdevice", "module_attrs", "module_get_attr",

@@ -16,7 +16,7 @@ from tvm.support.dtype import DataType
 from tvm.support.registry import Registry
 from tvm.tir import expr as e
 from tvm.tir import scalar
-from tvm.tir.expr import BOOL, INT32, INT64, FloatImm, IntImm, as_expr, make_const
+from tvm.tir.expr import BOOL, INT32, FloatImm, IntImm, as_expr, make_const
 from tvm.tir.expr import div_ambiguity_error as div_ambiguity_error
 from tvm.tir.lazy_equal import EqualOp, NotEqualOp
 
@@ -153,10 +153,6 @@ def _fold(op: str, a: PrimExpr, b: PrimExpr, result: DataType) -> PrimExpr | Non
         return None
     value = scalar.binary(op, a.value, b.value, a.dtype)
     return None if value is None else make_const(value, result)
-
-
-def _is_index(dtype: DataType) -> bool:
-    return dtype is INT32 or dtype is INT64
 
 
 def add(lhs: Operand, rhs: Operand, span: Span | None = None) -> PrimExpr:

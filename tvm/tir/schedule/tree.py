@@ -172,10 +172,6 @@ class SRefTree(Object):
                 stack.extend([inner for inner, _ in inner_places(stmt)][::-1])
         return [found[var] for var in loop_vars]
 
-    def find_sref(self, stmt: Stmt) -> StmtSRef | None:
-        """The place of a statement, or None."""
-        return self._refs.get(stmt)
-
     def root_of(self, sref: StmtSRef) -> StmtSRef:
         """The root block of the function that `sref` stands in."""
         while sref.parent is not None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import inspect
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, Concatenate, ParamSpec
 
@@ -14,7 +13,7 @@ from tvm.ir.transform import (
     PassContext,
     PassInfo,
     hide_leading_parameters,
-    pass_class,
+    users_pass,
 )
 from tvm.support.checkpoint import checkpoint
 from tvm.tir.function import PrimFunc
@@ -96,16 +95,7 @@ def prim_func_pass(
     traceable: bool = False,
 ) -> Any:
     """Decorate `(func, mod, ctx) -> func`, or a class with `transform_function`, as a pass."""
-    if opt_level is None:
-        raise ValueError("Please provide opt_level for the function pass.")
-    level = opt_level
-
-    def create(arg: Any) -> Any:
-        info = PassInfo(level, name or arg.__name__, required, traceable)
-        if inspect.isclass(arg):
-            return pass_class(arg, info, PrimFuncPass, "transform_function")
-        if not callable(arg):
-            raise TypeError("pass_func must be a callable for PrimFunc pass")
-        return PrimFuncPass(arg, info)
-
-    return create(pass_func) if pass_func else create
+    options = (opt_level, name, required, traceable)
+    return users_pass(
+        pass_func, options, PrimFuncPass, "transform_function", "function", "PrimFunc"
+    )

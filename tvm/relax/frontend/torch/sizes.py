@@ -12,7 +12,7 @@ from tvm.relax.block_builder import BlockBuilder
 from tvm.relax.struct_info import ShapeExpr, ShapeStructInfo
 
 from .registry import convert
-from .values import axis_of, product, refuse, size_of, sizes
+from .values import axis_of, product, refuse, sizes
 
 
 def _quotient(a: Any, b: Any) -> Any:
@@ -212,8 +212,3 @@ def getattr_(bb: BlockBuilder, input: RelaxExpr, name: str) -> Any:
 )  # fmt: skip
 def nothing(bb: BlockBuilder, *args: Any, **options: Any) -> None:
     """What torch checks while it runs; the function's signature checks shapes here."""
-
-
-def known_size(value: Any) -> Any:
-    """A size as Python's number where it is one."""
-    return size_of(value) if isinstance(value, PrimExpr) else value

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import importlib
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from types import SimpleNamespace
 from typing import Any, Final
 
@@ -19,8 +19,6 @@ from .evaluator import Reported
 from .parser import Parser
 from .utils import inspect_class_capture, inspect_function_capture
 
-# Checks of what was read, by dialect: each raises if the program is not well-formed.
-WELL_FORMED: Final[list[Callable[[Any], None]]] = []
 _CHECKS_HOMES: Final = ("tvm.tir.script.well_formed", "tvm.relax.script.well_formed")
 
 WELL_FORMED_ERROR_MESSAGE: Final = (

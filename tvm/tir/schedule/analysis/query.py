@@ -110,20 +110,6 @@ def realizes_below(stmt: Stmt) -> Iterator[BlockRealize]:
             stack.append(current.body)
 
 
-def lets_above(state: SRefTree, sref: StmtSRef) -> list[LetStmt]:
-    """The let statements between a place and the block around it."""
-    found: list[LetStmt] = []
-    child, place = sref, sref.parent
-    while place is not None:
-        assert place.stmt is not None, "it stands in the program"
-        assert child.stmt is not None, "it stands in the program"
-        found.extend(_lets_on_path(place.stmt.body, child.stmt))
-        if isinstance(place.stmt, Block):
-            break
-        child, place = place, place.parent
-    return found
-
-
 def _lets_on_path(stmt: Stmt, target: Stmt) -> list[LetStmt]:
     stack: list[tuple[Stmt, list[LetStmt]]] = [(stmt, [])]
     while stack:
@@ -235,11 +221,6 @@ def require_allocated(state: SRefTree, block_sref: StmtSRef, buffer: Buffer) -> 
 def vars_in(exprs: Sequence[PrimExpr]) -> set[Var]:
     """The variables in some expressions."""
     return {node for expr in exprs for node in walk(expr) if isinstance(node, Var)}
-
-
-def region_exprs(region: BufferRegion) -> list[PrimExpr]:
-    """The bounds of a region."""
-    return [part for rng in region.region for part in (rng.min, rng.extent)]
 
 
 def loop_kind(loop: StmtSRef) -> int:
