@@ -17,7 +17,6 @@ from tvm.tir.stmt import (
     BufferRegion,
     For,
     IfThenElse,
-    LetStmt,
     SeqStmt,
     Stmt,
 )
@@ -108,25 +107,6 @@ def realizes_below(stmt: Stmt) -> Iterator[BlockRealize]:
             stack.append(current.then_case)
         elif isinstance(current, (For, *WITH_BODY)):
             stack.append(current.body)
-
-
-def _lets_on_path(stmt: Stmt, target: Stmt) -> list[LetStmt]:
-    stack: list[tuple[Stmt, list[LetStmt]]] = [(stmt, [])]
-    while stack:
-        current, lets = stack.pop()
-        if current is target or (isinstance(current, BlockRealize) and current.block is target):
-            return lets
-        if isinstance(current, SeqStmt):
-            stack.extend([(part, lets) for part in current.seq])
-        elif isinstance(current, IfThenElse):
-            stack.append((current.then_case, lets))
-            if current.else_case is not None:
-                stack.append((current.else_case, lets))
-        elif isinstance(current, LetStmt):
-            stack.append((current.body, [*lets, current]))
-        elif isinstance(current, WITH_BODY):
-            stack.append((current.body, lets))
-    return []
 
 
 def is_ancestor(outer: StmtSRef, inner: StmtSRef) -> bool:
