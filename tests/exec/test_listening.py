@@ -21,7 +21,8 @@ def test_where_to_listen() -> None:
     args = args_of()
     assert (args.host, args.port, args.port_end, args.silent) == ("127.0.0.1", 9090, 9199, False)
     assert args_of("--host=::1", "--port=7", "--silent").port == 7
-    assert "python -m tvm.exec.rpc_example" in listening_parser("rpc_example", "", "", 1).format_usage()
+    usage = listening_parser("rpc_example", "", "", 1).format_usage()
+    assert "python -m tvm.exec.rpc_example" in usage
 
 
 def test_the_port_is_told_unless_silence_is_asked_for(capsys: pytest.CaptureFixture[str]) -> None:

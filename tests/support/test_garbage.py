@@ -9,7 +9,7 @@ import pytest
 
 import tvm
 from tvm import te
-from tvm.support.garbage import rare_collections
+from tvm.support.garbage import infrequent_gc
 
 pytestmark = pytest.mark.pure
 
@@ -23,8 +23,8 @@ def settings() -> Iterator[None]:
 
 def test_settings_come_back_after_the_last_block() -> None:
     gc.set_threshold(700, 10, 10)
-    with rare_collections():
-        with pytest.raises(KeyError), rare_collections():
+    with infrequent_gc():
+        with pytest.raises(KeyError), infrequent_gc():
             raise KeyError
         assert gc.get_threshold()[0] == 50_000
     assert gc.get_threshold()[:2] == (700, 10)
@@ -32,10 +32,10 @@ def test_settings_come_back_after_the_last_block() -> None:
 
 def test_what_the_user_chose_is_kept() -> None:
     gc.set_threshold(0)
-    with rare_collections():
+    with infrequent_gc():
         assert gc.get_threshold()[0] == 0
     gc.set_threshold(100_000, 60, 10)
-    with rare_collections():
+    with infrequent_gc():
         assert gc.get_threshold()[:2] == (100_000, 60)
     assert gc.get_threshold()[:2] == (100_000, 60)
 

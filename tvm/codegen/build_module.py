@@ -24,7 +24,7 @@ from tvm.ir.module import IRModule
 from tvm.ir.transform import PassContext, Sequential
 from tvm.runtime.generated_code import GeneratedCode
 from tvm.runtime.module import Module
-from tvm.support.garbage import rare_collections
+from tvm.support.garbage import infrequent_gc
 from tvm.support.recursion import nested_programs
 from tvm.support.suggest import did_you_mean
 from tvm.target.target import Target
@@ -95,7 +95,7 @@ def find_codegen(name: str) -> CodeGenBase:
     return CODEGENS[name]()
 
 
-@rare_collections()
+@infrequent_gc()
 def build(
     mod: PrimFunc | IRModule,
     codegen: CodeGenBase | str,

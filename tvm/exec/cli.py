@@ -21,7 +21,7 @@ from tvm.base import __version__
 from tvm.error import CheckError, InternalError, TVMError, message
 from tvm.exec.command import Command, Mistake
 from tvm.ffi.library import without_torch
-from tvm.support.garbage import rare_collections
+from tvm.support.garbage import infrequent_gc
 from tvm.support.suggest import did_you_mean
 
 OK: Final = 0
@@ -126,7 +126,7 @@ def _run(words: Sequence[str]) -> int:
 
 
 def _module(name: str) -> Command:
-    with rare_collections():
+    with infrequent_gc():
         return cast(Command, import_module(f"tvm.exec.{name}"))
 
 

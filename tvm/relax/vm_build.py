@@ -43,7 +43,7 @@ from tvm.runtime._tensor import Tensor, from_host
 from tvm.runtime.artefact import Artefact, FunctionInfo, KernelInfo, ValueInfo
 from tvm.runtime.module import Module
 from tvm.runtime.vm_executable import VMExecutable, VMModule
-from tvm.support.garbage import rare_collections
+from tvm.support.garbage import infrequent_gc
 from tvm.support.log import logger
 from tvm.target.target import Target
 from tvm.tir.build import build as tir_build
@@ -57,7 +57,7 @@ _WORTH_KEEPING_SECONDS: Final = 0.2  # what takes less to make is not worth two 
 _LOG = logger("relax.build")
 
 
-@rare_collections()
+@infrequent_gc()
 def build(
     mod: IRModule,
     target: str | Target | None = None,

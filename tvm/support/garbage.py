@@ -19,7 +19,7 @@ _before = (0, 0, 0)
 
 
 @contextmanager
-def rare_collections() -> Iterator[None]:
+def infrequent_gc() -> Iterator[None]:
     """Within the block (or the decorated function) the collector of cycles runs rarely.
 
     Blocks may nest and run in several threads; the user's settings come back after the last. A

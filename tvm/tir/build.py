@@ -14,7 +14,7 @@ from tvm.ir.expr import GlobalVar
 from tvm.ir.module import IRModule
 from tvm.ir.transform import Sequential
 from tvm.runtime.module import Module
-from tvm.support.garbage import rare_collections
+from tvm.support.garbage import infrequent_gc
 from tvm.support.recursion import nested_programs
 from tvm.target.target import Target
 
@@ -31,7 +31,7 @@ from .pipeline import (
 PipelineLike: TypeAlias = Callable[[IRModule], IRModule] | str | None
 
 
-@rare_collections()
+@infrequent_gc()
 def build(
     mod: PrimFunc | IRModule,
     target: str | Target | None = None,

@@ -27,7 +27,7 @@ def test_constant_loops_are_products() -> None:
     assert found[id(inner)] == work.Work(UNIT)
     assert found[id(outer)].fixed in (11 * UNIT, 11 * UNIT + 1)
     assert not found[id(outer)].is_much
-    assert found[id(outer)].fixed < work.LEAST
+    assert found[id(outer)].fixed < work.MIN_COUNTED
 
 
 def test_symbols_are_kept_where_they_are_known() -> None:
@@ -55,11 +55,11 @@ def test_long_loops_of_little_work_are_cut(extent: int | None, is_cut: bool) -> 
         assert piece % 64 == 0
         assert piece * UNIT <= work.BUDGET
     assert work.pieces(s.ForKind.VECTORIZED, work.Work(UNIT), extent) is None
-    assert work.pieces(s.ForKind.SERIAL, work.Work(work.LEAST), extent) is None
+    assert work.pieces(s.ForKind.SERIAL, work.Work(work.MIN_COUNTED), extent) is None
 
 
 def test_loops_of_much_work_count_it() -> None:
-    assert work.counts(s.ForKind.SERIAL, work.Work(work.LEAST))
+    assert work.counts(s.ForKind.SERIAL, work.Work(work.MIN_COUNTED))
     assert work.counts(s.ForKind.PARALLEL, work.Work(1, ((1, (N,)),)))
-    assert not work.counts(s.ForKind.SERIAL, work.Work(work.LEAST - 1))
-    assert not work.counts(s.ForKind.UNROLLED, work.Work(work.LEAST))
+    assert not work.counts(s.ForKind.SERIAL, work.Work(work.MIN_COUNTED - 1))
+    assert not work.counts(s.ForKind.UNROLLED, work.Work(work.MIN_COUNTED))

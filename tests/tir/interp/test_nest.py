@@ -17,7 +17,7 @@ def both_ways(func: tir.PrimFunc, monkeypatch: Any, *arrays: np.ndarray) -> None
     copies = [a.copy() for a in arrays]
     interp.run(func, *arrays)
     with monkeypatch.context() as patch:
-        patch.setattr(nest, "LEAST", 1 << 60)
+        patch.setattr(nest, "MIN_ITERATIONS", 1 << 60)
         interp.run(func, *copies)
     for a, b in zip(arrays, copies):
         np.testing.assert_array_equal(a, b)
@@ -74,7 +74,7 @@ def test_shared_memory_runs_in_order() -> None:
 
 
 def test_large_nests_run_in_parts(monkeypatch: Any) -> None:
-    monkeypatch.setattr(nest, "MOST", 16)
+    monkeypatch.setattr(nest, "MAX_ITERATIONS", 16)
     a = te.placeholder((6, 7), name="a")
     func = te.create_prim_func([a, te.compute((6, 7), lambda i, j: a[i, j] * 2.0)])
     x, out = np.random.default_rng(0).random((6, 7), "float32"), np.empty((6, 7), "float32")

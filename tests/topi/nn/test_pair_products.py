@@ -57,10 +57,11 @@ def test_sums_are_those_of_the_instruction(cpu: str) -> None:
         built[f"p{i}"](tensor(x), tensor(q), out)
         rounded = weights.astype(ml_dtypes.bfloat16)
         first = 0
-        for high in (1,) if rows == 1 else (4, 2, 1) if rows <= few_bits.FEW else (rows,):
+        for high in (1,) if rows == 1 else (4, 2, 1) if rows <= few_bits.MAX_GEMV_ROWS else (rows,):
             while rows - first >= high:
                 part = x[first : first + high]
-                chains = 1 if rows > few_bits.FEW else max(pair_products.CHAINS // high, 1)
+                many = rows > few_bits.MAX_GEMV_ROWS
+                chains = 1 if many else max(pair_products.CHAINS // high, 1)
                 wanted = summed(part, rounded, chains)
                 assert (out.numpy()[first : first + high] == wanted).all()
                 first += high

@@ -16,7 +16,7 @@ from tvm.error import DTypeError, message
 from tvm.support.dtype import DataType
 
 # The same few types and names come up in every function.
-_remembered = functools.lru_cache(maxsize=1024)
+_memoized = functools.lru_cache(maxsize=1024)
 _FLOATS: Final = {16: "half", 32: "float", 64: "double"}
 
 
@@ -62,7 +62,7 @@ def vector_of(element: str, lanes: int, scalable: bool = False) -> str:
     return f"<{'vscale x ' if scalable else ''}{lanes} x {element}>"
 
 
-@_remembered
+@_memoized
 def value_type(dtype: DataType) -> str:
     """The LLVM type of a value."""
     if dtype.is_void:
@@ -70,19 +70,19 @@ def value_type(dtype: DataType) -> str:
     return vector_of(element_type(dtype), dtype.lanes, dtype.is_scalable)
 
 
-@_remembered
+@_memoized
 def memory_element(dtype: DataType) -> str:
     """The LLVM type of one lane in memory."""
     return f"i{held_bits(dtype)}" if is_padded(dtype) else element_type(dtype)
 
 
-@_remembered
+@_memoized
 def memory_type(dtype: DataType) -> str:
     """The LLVM type in memory."""
     return vector_of(memory_element(dtype), dtype.lanes, dtype.is_scalable)
 
 
-@_remembered
+@_memoized
 def element_bytes(dtype: DataType) -> int:
     """Bytes of one lane in memory."""
     return held_bits(dtype) // 8
@@ -134,7 +134,7 @@ def string_global(name: str, text: str) -> str:
     return f'@{name} = private constant [{len(data)} x i8] c"{bytes_literal(data)}"'
 
 
-@_remembered
+@_memoized
 def quoted(name: str) -> str:
     """A global name, quoted if it has unusual letters."""
     plain = name.replace("_", "a").replace(".", "a").replace("$", "a")

@@ -22,7 +22,7 @@ from tvm.tir.op import arith as ops
 
 BUDGET: Final = 1 << 20  # work between two polls: some tenth of a millisecond
 CALL: Final = 1 << 14  # what a call of another kernel counts
-LEAST: Final = 1 << 14  # an iteration with less work does not count it: sums stay in registers
+MIN_COUNTED: Final = 1 << 14  # less work of an iteration is not counted: sums stay in registers
 LONG: Final = 16 * BUDGET  # loops of less work are not cut
 _ROUNDS: Final = 16  # what a loop counts whose extent depends on loops inside
 _MOST_TERMS: Final = 4
@@ -40,7 +40,7 @@ class Work(NamedTuple):
     @property
     def is_much(self) -> bool:
         """Whether an iteration of so much work counts it."""
-        return self.fixed >= LEAST or bool(self.terms)
+        return self.fixed >= MIN_COUNTED or bool(self.terms)
 
     def within(self, known: Container[e.Var]) -> Work:
         """The same in terms of `known` variables."""

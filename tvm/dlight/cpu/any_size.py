@@ -42,7 +42,7 @@ from .access import has_size, size_of
 
 INDEX: Final = "int64"
 PLAN: Final = 64  # numbers of a plan
-FEW: Final = (2, 4)  # vectors of a row that are copied without a loop
+UNROLLED_VECTORS: Final = (2, 4)  # vectors of a row that are copied without a loop
 UNIT: Final = 64  # of modelled time, which generated code compares as whole numbers
 
 
@@ -217,7 +217,7 @@ def copied_row(
     number, lane = name_of("i", str(dtype)), name_of("lane", str(dtype))
     vectors = (length + (lanes - 1)) // lanes
     made: Stmt = For(number, 0, vectors, ForKind.SERIAL, piece(start(number)))
-    for count in reversed(FEW):
+    for count in reversed(UNROLLED_VECTORS):
         straight = SeqStmt.flatten([piece(start(IntImm(dtype, n))) for n in range(count)])
         made = IfThenElse(less_equal(length, IntImm(dtype, count * lanes)), straight, made)
     some = Call(other.dtype, "tir.if_then_else", (less(lane, length), value(lane), other))

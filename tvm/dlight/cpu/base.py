@@ -18,9 +18,9 @@ REASON = "schedule_reason"
 Decompositions = list[tuple[BlockRV, LoopRV]]
 
 
-def decompose(sch: Schedule, later: Decompositions) -> None:
+def decompose(sch: Schedule, pending: Decompositions) -> None:
     """Give all the reductions their init; one of which too little is known keeps it inside."""
-    for block, loop in later:
+    for block, loop in pending:
         with contextlib.suppress(ScheduleError):
             sch.decompose_reduction(block, loop)
 

@@ -20,7 +20,7 @@ from tvm.tir.stmt import Block, BufferRegion, BufferStore
 
 from .access import accesses, contiguous_run
 from .base import Decompositions
-from .cost import SYMBOLIC, flops_us, share_out
+from .cost import SYMBOLIC, flops_us, parallelize_by_cost
 from .edges import read_last_row_again
 from .tiles import Tile, choose_tile
 from .weights import free_buffers, pack
@@ -59,7 +59,7 @@ def schedule_contraction(
     found: Contraction,
     form: MatrixForm,
     cpu: CpuModel,
-    later: Decompositions,
+    pending: Decompositions,
     columns: Sequence[int] | None = None,
 ) -> str:
     """Tile a contraction; returns a sentence of reason. `columns` limits the tile's widths."""
@@ -112,9 +112,9 @@ def schedule_contraction(
     sch.unroll(jv)
     sch.unroll(ii)
     sch.unroll(ki)
-    later.append((block, ko))
+    pending.append((block, ko))
     work = product_us(cpu, bits, form, tile.columns)
-    spread = share_out(sch, [*loops[:outer], jo], cpu, work, sch.get(block), heavy=True)
+    spread = parallelize_by_cost(sch, [*loops[:outer], jo], cpu, work, sch.get(block), heavy=True)
     panels = None if panel is None else "beforehand" if packed else "into a panel"
     return _reason(cpu, tile, panels, pads_rows, spread)
 

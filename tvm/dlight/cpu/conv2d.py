@@ -82,9 +82,9 @@ def _schedule(func: PrimFunc, cpu: CpuModel, *, plain: bool = False) -> Schedule
         elif found is not None and form is not None:
             tile = direct_tile(sch, block, found, form, cpu)
             if tile is None:
-                reasons.append(schedule_contraction(sch, block, found, form, cpu, rest.later))
+                reasons.append(schedule_contraction(sch, block, found, form, cpu, rest.pending))
             else:
-                reasons.append(schedule_direct(sch, block, found, form, tile, cpu, rest.later))
+                reasons.append(schedule_direct(sch, block, found, form, tile, cpu, rest.pending))
             rest.done(block)
     rest.schedule(cpu)
     return with_reason(sch, "; ".join(reasons))

@@ -43,7 +43,7 @@ ROW = 64  # the same of one within an iteration: the length of a row
 GRAIN: Final = "parallel_grain"
 
 
-def share_out(
+def parallelize_by_cost(
     sch: Schedule,
     loops: list[LoopRV],
     cpu: CpuModel,

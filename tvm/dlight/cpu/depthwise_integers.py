@@ -26,7 +26,7 @@ from tvm.tir.stmt import Block
 
 from .base import CPUScheduleRule, root_blocks, with_reason
 from .contraction import extent_of, vectorize_back, write_back
-from .cost import flops_us, share_out
+from .cost import flops_us, parallelize_by_cost
 from .dots_direct import loops_of
 from .general import Rest, inline_epilogues
 from .weights import PREPACK, free_buffers
@@ -132,7 +132,7 @@ def _schedule(
     work = 2.0
     for iv in (*found.batch, *found.m, *found.k):
         work *= extent_of([iv]) or 1
-    spread = share_out(sch, [jo, *images], cpu, flops_us(cpu, work, 32), sch.get(block))
+    spread = parallelize_by_cost(sch, [jo, *images], cpu, flops_us(cpu, work, 32), sch.get(block))
     reason = (
         f"{pixels} pixels of {vectors} x {lanes} channels at once, 32-bit sums in registers, "
         + ("serial, too little work for threads" if spread == "serial" else spread)

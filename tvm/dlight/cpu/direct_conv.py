@@ -28,7 +28,7 @@ from tvm.tir.stmt import Block
 from .base import Decompositions
 from .columns import columns_of
 from .contraction import MatrixForm, extent_of, product_us, result_reader, vectorize_back
-from .cost import share_out
+from .cost import parallelize_by_cost
 from .tiles import MOST_ROWS, MOST_VECTORS, Tile, choose_tile, tile_cost
 from .weights import free_buffers, pack
 
@@ -114,7 +114,7 @@ def schedule_direct(
     form: MatrixForm,
     tile: Tile,
     cpu: CpuModel,
-    later: Decompositions,
+    pending: Decompositions,
 ) -> str:
     """Tile the convolution; returns a sentence of reason."""
     channel, place = form.m[0], form.n[-1]
@@ -144,9 +144,9 @@ def schedule_direct(
     sch.vectorize(ji)
     sch.unroll(jv)
     sch.unroll(xi)
-    later.append((block, steps[0]))
+    pending.append((block, steps[0]))
     work = product_us(cpu, found.output.dtype.bits, form)
-    spread = share_out(sch, [jo, *outer, xo], cpu, work, sch.get(block), heavy=True)
+    spread = parallelize_by_cost(sch, [jo, *outer, xo], cpu, work, sch.get(block), heavy=True)
     spread = "serial, too little work for threads" if spread == "serial" else spread
     return (
         f"{tile.rows}x{tile.columns} tile, channels along vectors: {tile.accumulators()} of "

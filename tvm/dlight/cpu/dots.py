@@ -39,7 +39,7 @@ from .contraction import (
     vectorize_back,
     write_back,
 )
-from .cost import flops_us, share_out
+from .cost import flops_us, parallelize_by_cost
 from .dots_direct import direct, factors_of, finish_dots, fitting_form, loaded_buffer, slides
 from .edges import read_last_row_again
 from .gemm import is_gemm, matrix_form
@@ -182,7 +182,7 @@ def _tiled(
     for loop in (jv, ii, ku):
         sch.unroll(loop)
     work = _microseconds(cpu, roles, dot, columns)
-    spread = share_out(sch, [*loops[:outer], jo], cpu, work, sch.get(block), heavy=True)
+    spread = parallelize_by_cost(sch, [*loops[:outer], jo], cpu, work, sch.get(block), heavy=True)
     name = register_dot(form, str(one.dtype), str(many.dtype), swapped)
     return _reason(form, dot, tile.rows, columns, packed, spread), ko, ji, name
 

@@ -27,7 +27,7 @@ from tvm.tir.stmt import Block, BufferStore
 from tvm.tir.tensor_intrin.dots import DOTS, register_dot
 
 from .contraction import extent_of, vectorize_back, write_back
-from .cost import flops_us, share_out
+from .cost import flops_us, parallelize_by_cost
 from .tiles import MOST_ROWS, MOST_VECTORS, Tile, tile_cost
 from .weights import PREPACK, free_buffers
 
@@ -109,7 +109,7 @@ def direct(
     vectorize_back(sch, back, xo, dot.lanes)
     for loop in (jv, xi):
         sch.unroll(loop)
-    spread = share_out(
+    spread = parallelize_by_cost(
         sch, [jo, *images], cpu, _microseconds(cpu, found, dot.group), sch.get(block), heavy=True
     )
     name = register_dot(form, one, many, swapped)

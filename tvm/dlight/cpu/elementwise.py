@@ -20,7 +20,7 @@ from .access import (
     used_as_values,
     volume,
 )
-from .cost import ROW, bytes_us, flops_us, share_out
+from .cost import ROW, bytes_us, flops_us, parallelize_by_cost
 from .reduction import keep_whole
 from .transpose import schedule_squares, square_of
 
@@ -67,7 +67,9 @@ def schedule_elementwise(sch: Schedule, block: BlockRV, cpu: CpuModel) -> str:
         rest = [inner]
     if not _many([by_loop[n] for n in names[: len(outer)]], cpu):
         outer = [*outer, *rest]  # else rows are whole, and nothing is divided within one
-    spread = share_out(sch, outer, cpu, _work(cpu, node, bits), node) if outer else "serial"
+    spread = "serial"
+    if outer:
+        spread = parallelize_by_cost(sch, outer, cpu, _work(cpu, node, bits), node)
     return f"{node.name_hint}: {words}, {spread}"
 
 
@@ -111,7 +113,8 @@ def _turned(
 ) -> str:
     node: Block = sch.get(block)
     outer = schedule_squares(sch, block, loops, square)
-    spread = share_out(sch, outer, cpu, _work(cpu, node, node.writes[0].buffer.dtype.bits), node)
+    work = _work(cpu, node, node.writes[0].buffer.dtype.bits)
+    spread = parallelize_by_cost(sch, outer, cpu, work, node)
     return f"{node.name_hint}: squares of {square[0]} turned in registers, {spread}"
 
 

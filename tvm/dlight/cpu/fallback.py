@@ -41,9 +41,9 @@ class Fallback(CPUScheduleRule):
         sch = open_schedule(func)
         inline_epilogues(sch)
         rest = Rest(sch)
-        passes = schedule_rows(sch, target.cpu, rest.later)
+        passes = schedule_rows(sch, target.cpu, rest.pending)
         if passes is not None:
-            decompose(sch, rest.later)
+            decompose(sch, rest.pending)
             return with_reason(sch, passes)
         reasons: list[str] = []
         if windows:

@@ -44,7 +44,7 @@ class GEMM(CPUScheduleRule):
             if contraction is not None:
                 form = matrix_form(contraction)
                 reasons.append(
-                    schedule_contraction(sch, block, contraction, form, target.cpu, rest.later)
+                    schedule_contraction(sch, block, contraction, form, target.cpu, rest.pending)
                 )
                 rest.done(block)
         rest.schedule(target.cpu)

@@ -29,7 +29,7 @@ class Rest:
     def __init__(self, sch: Schedule) -> None:
         self._sch = sch
         self._done: set[StmtSRef] = set()
-        self.later: Decompositions = []
+        self.pending: Decompositions = []
 
     def done(self, block: BlockRV) -> None:
         """This block, and all that stand under its outermost loop by now, are scheduled."""
@@ -46,7 +46,7 @@ class Rest:
                 reasons.append(self._attempt(block, cpu))
                 if place.stmt is not None:  # an intrinsic takes a block's place
                     self.done(block)
-        decompose(self._sch, self.later)
+        decompose(self._sch, self.pending)
         return reasons
 
     def schedule_windows(self, cpu: CpuModel) -> list[str]:
@@ -56,7 +56,7 @@ class Rest:
             place = self._sch.get_sref(block)
             if place.stmt is None or place in self._done or self._sch.get(block).init is None:
                 continue
-            found = schedule_window(self._sch, block, cpu, self.later)
+            found = schedule_window(self._sch, block, cpu, self.pending)
             if found is not None:
                 reasons.append(found)
                 self.done(block)
@@ -65,7 +65,7 @@ class Rest:
     def _attempt(self, block: BlockRV, cpu: CpuModel) -> str:
         name = self._sch.get(block).name_hint
         try:
-            return schedule_block(self._sch, block, cpu, self.later)
+            return schedule_block(self._sch, block, cpu, self.pending)
         except ScheduleError as err:
             # what was done up to here is legal, and so is leaving the rest undone
             return _refusal(name, err)
@@ -76,12 +76,12 @@ def _refusal(name: str, err: ScheduleError) -> str:
 
 
 def schedule_block(
-    sch: Schedule, block: BlockRV, cpu: CpuModel, later: Decompositions
+    sch: Schedule, block: BlockRV, cpu: CpuModel, pending: Decompositions
 ) -> str:
     """Schedule one block in loops of its own; returns a sentence of reason."""
     node: Block = sch.get(block)
     if any(iv.iter_type == IterVar.CommReduce for iv in node.iter_vars):
-        return schedule_reduction(sch, block, cpu, later)
+        return schedule_reduction(sch, block, cpu, pending)
     if all(iv.iter_type == IterVar.DataPar for iv in node.iter_vars):
         return schedule_elementwise(sch, block, cpu)
     return f"{node.name_hint}: has an order of its own, left as it is"

@@ -38,7 +38,7 @@ class MatrixVector(CPUScheduleRule):
             return None
         inline_epilogues(sch)
         rest = Rest(sch)
-        reason = _schedule(sch, mains[0], target.cpu, rest.later)
+        reason = _schedule(sch, mains[0], target.cpu, rest.pending)
         rest.done(mains[0])
         rest.schedule(target.cpu)
         return with_reason(sch, reason)
@@ -52,12 +52,12 @@ def is_gemv(found: Contraction | None) -> bool:
     return (sizes[0] == 1) != (sizes[1] == 1)
 
 
-def _schedule(sch: Schedule, block: BlockRV, cpu: CpuModel, later: Decompositions) -> str:
+def _schedule(sch: Schedule, block: BlockRV, cpu: CpuModel, pending: Decompositions) -> str:
     """Schedule the product; returns a sentence of reason."""
     found = find_contraction(sch.get(block))
     if found is not None and _rows_along_result(sch.get(block), found, cpu):
-        return _by_rows(sch, block, cpu, later)
-    return schedule_reduction(sch, block, cpu, later)
+        return _by_rows(sch, block, cpu, pending)
+    return schedule_reduction(sch, block, cpu, pending)
 
 
 def _rows_along_result(block: Block, found: Contraction, cpu: CpuModel) -> bool:
@@ -74,7 +74,7 @@ def _rows_along_result(block: Block, found: Contraction, cpu: CpuModel) -> bool:
 
 
 def _by_rows(
-    sch: Schedule, block: BlockRV, cpu: CpuModel, later: Decompositions
+    sch: Schedule, block: BlockRV, cpu: CpuModel, pending: Decompositions
 ) -> str:
     nest = nest_of(sch, block)
     assert nest is not None, "a contraction with one loop a variable"
@@ -98,6 +98,6 @@ def _by_rows(
     sch.unroll(ki)
     if threads > 1:
         sch.parallel(outer)
-    later.append((block, ko))
+    pending.append((block, ko))
     spread = f"{threads} threads" if threads > 1 else "serial"
     return f"{ROWS} rows of the matrix a pass, the result in the L1 cache, {spread}"

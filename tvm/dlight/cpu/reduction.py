@@ -37,7 +37,7 @@ from .access import (
     volume,
 )
 from .base import Decompositions
-from .cost import SYMBOLIC, bytes_us, flops_us, share_out
+from .cost import SYMBOLIC, bytes_us, flops_us, parallelize_by_cost
 from .tiles import round_up
 
 SHORT = 16  # reductions of at most so many steps stay one chain of scalars
@@ -77,7 +77,7 @@ def nest_of(sch: Schedule, block: BlockRV) -> Nest | None:
 
 
 def schedule_reduction(
-    sch: Schedule, block: BlockRV, cpu: CpuModel, later: Decompositions
+    sch: Schedule, block: BlockRV, cpu: CpuModel, pending: Decompositions
 ) -> str:
     """Schedule a reduction in loops of its own; returns a sentence of reason."""
     nest = nest_of(sch, block)
@@ -86,13 +86,13 @@ def schedule_reduction(
         return f"{name}: loops kept as they are"
     bits = nest.node.writes[0].buffer.dtype.bits
     if across_memory(nest):
-        spread = _across(sch, nest, cpu, later)
+        spread = _across(sch, nest, cpu, pending)
         words = "vectors across the result"
     elif along_memory(nest, cpu.lanes(bits)):
-        spread = _along(sch, nest, cpu, later)
+        spread = _along(sch, nest, cpu, pending)
         words = "vectors along the reduction, then a tree"
     else:
-        spread = _plain(sch, nest, cpu, later)
+        spread = _plain(sch, nest, cpu, pending)
         words = "scalar chains"
     return f"{name}: {words}, {spread}"
 
@@ -142,17 +142,17 @@ def _collapsible(nest: Nest) -> int:
     return count
 
 
-def _share_out(sch: Schedule, nest: Nest, loops: list[LoopRV], cpu: CpuModel) -> str:
+def _parallelize_by_cost(sch: Schedule, nest: Nest, loops: list[LoopRV], cpu: CpuModel) -> str:
     runs = volume(nest.node)
     bits = nest.node.writes[0].buffer.dtype.bits
     work = max(flops_us(cpu, runs * flops(nest.node), bits), bytes_us(runs * bits / 8))
-    return share_out(sch, loops, cpu, work, nest.node) if loops else "serial"
+    return parallelize_by_cost(sch, loops, cpu, work, nest.node) if loops else "serial"
 
 
-def _across(sch: Schedule, nest: Nest, cpu: CpuModel, later: Decompositions) -> str:
+def _across(sch: Schedule, nest: Nest, cpu: CpuModel, pending: Decompositions) -> str:
     strips = _strips(nest, cpu)
     if strips is not None:
-        return _row_by_row(sch, nest, strips, cpu, later)
+        return _row_by_row(sch, nest, strips, cpu, pending)
     lanes = cpu.lanes(nest.node.writes[0].buffer.dtype.bits)
     spatial = [loop for _, loop in nest.spatial]
     reducing = [loop for _, loop in nest.reducing]
@@ -169,8 +169,8 @@ def _across(sch: Schedule, nest: Nest, cpu: CpuModel, later: Decompositions) -> 
         sch.vectorize(copied)
         sch.unroll(rest)
     _unroll_short(sch, reducing[-1])
-    later.append((nest.block, reducing[0]))
-    return _share_out(sch, nest, [*spatial[:-1], outer], cpu)
+    pending.append((nest.block, reducing[0]))
+    return _parallelize_by_cost(sch, nest, [*spatial[:-1], outer], cpu)
 
 
 class Strips(NamedTuple):
@@ -201,7 +201,7 @@ def _strips(nest: Nest, cpu: CpuModel) -> Strips | None:
 
 
 def _row_by_row(
-    sch: Schedule, nest: Nest, strips: Strips, cpu: CpuModel, later: Decompositions
+    sch: Schedule, nest: Nest, strips: Strips, cpu: CpuModel, pending: Decompositions
 ) -> str:
     lanes = cpu.lanes(nest.node.writes[0].buffer.dtype.bits)
     spatial = [loop for _, loop in nest.spatial]
@@ -220,8 +220,8 @@ def _row_by_row(
     below = sch.get_loops(back)[len(spatial) :]
     if below:
         sch.vectorize(sch.split(below[-1], factors=[None, strips.step])[-1])
-    later.append((nest.block, [*reducing[:-1], rest][0]))
-    return _share_out(sch, nest, [*spatial[:-1], outer], cpu)
+    pending.append((nest.block, [*reducing[:-1], rest][0]))
+    return _parallelize_by_cost(sch, nest, [*spatial[:-1], outer], cpu)
 
 
 def _columns(nest: Nest, lanes: int) -> list[PrimExpr | int | None]:
@@ -308,7 +308,7 @@ def lane_count(size: int | None, lanes: int) -> int:
     return lanes
 
 
-def _along(sch: Schedule, nest: Nest, cpu: CpuModel, later: Decompositions) -> str:
+def _along(sch: Schedule, nest: Nest, cpu: CpuModel, pending: Decompositions) -> str:
     lanes = cpu.lanes(nest.node.writes[0].buffer.dtype.bits)
     spatial = [loop for _, loop in nest.spatial]
     stages = split_into_lanes(sch, nest, lanes)
@@ -316,8 +316,8 @@ def _along(sch: Schedule, nest: Nest, cpu: CpuModel, later: Decompositions) -> s
     back = users[0] if len(users) == 1 and reads_in_place(sch, nest.block, users[0]) else None
     if not spatial:
         for stage in stages:
-            vectorize_stage(sch, stage, later, 0)
-        vectorize_stage(sch, nest.block, later, 0)
+            vectorize_stage(sch, stage, pending, 0)
+        vectorize_stage(sch, nest.block, pending, 0)
         return "serial"
     outer = split_loops(sch, nest.block, 0)[0]
     row = sch.fuse(*outer) if len(outer) > 1 else outer[0]
@@ -327,8 +327,8 @@ def _along(sch: Schedule, nest: Nest, cpu: CpuModel, later: Decompositions) -> s
     for stage in reversed(stages):
         sch.compute_at(stage, row)
     for stage in [*stages, nest.block]:
-        vectorize_stage(sch, stage, later, 1)
-    return _share_out(sch, nest, [row], cpu)
+        vectorize_stage(sch, stage, pending, 1)
+    return _parallelize_by_cost(sch, nest, [row], cpu)
 
 
 def split_loops(
@@ -349,7 +349,7 @@ def split_loops(
 
 
 def vectorize_stage(
-    sch: Schedule, block: BlockRV, later: Decompositions, depth: int
+    sch: Schedule, block: BlockRV, pending: Decompositions, depth: int
 ) -> None:
     """Below `depth` loops: spatial loops innermost and vectors, short reducing ones unrolled."""
     below = sch.get_loops(block)[depth:]
@@ -360,7 +360,7 @@ def vectorize_stage(
         sch.vectorize(spatial[-1])
     if reducing:
         _unroll_short(sch, reducing[-1])
-        later.append((block, reducing[0]))
+        pending.append((block, reducing[0]))
         if not isinstance(sch.get(reducing[-1]).extent, IntImm):
             keep_whole(sch, reducing[-1])
 
@@ -370,7 +370,7 @@ def keep_whole(sch: Schedule, loop: LoopRV) -> None:
     sch.annotate(loop, PARTITION, 1)
 
 
-def _plain(sch: Schedule, nest: Nest, cpu: CpuModel, later: Decompositions) -> str:
+def _plain(sch: Schedule, nest: Nest, cpu: CpuModel, pending: Decompositions) -> str:
     spatial = [loop for _, loop in nest.spatial]
     reducing = [loop for _, loop in nest.reducing]
     if spatial:
@@ -380,8 +380,8 @@ def _plain(sch: Schedule, nest: Nest, cpu: CpuModel, later: Decompositions) -> s
     size = reduction_size(nest)
     for loop in reducing if size is not None and size <= UNROLL else reducing[-1:]:
         _unroll_short(sch, loop)
-    later.append((nest.block, reducing[0]))
-    return _share_out(sch, nest, spatial, cpu)
+    pending.append((nest.block, reducing[0]))
+    return _parallelize_by_cost(sch, nest, spatial, cpu)
 
 
 def try_along(sch: Schedule, block: BlockRV, cpu: CpuModel) -> list[BlockRV]:

@@ -20,14 +20,14 @@ from tvm.tir.stmt import Block
 
 from .access import access_strides, flops, is_vectorizable, volume
 from .base import Decompositions, root_blocks
-from .cost import bytes_us, flops_us, share_out
+from .cost import bytes_us, flops_us, parallelize_by_cost
 from .elementwise import vector_width
 from .reduction import keep_whole, split_loops, try_along, vectorize_stage
 
 FETCHED = 1024  # bytes of a row from which on the next one is fetched meanwhile
 
 
-def schedule_rows(sch: Schedule, cpu: CpuModel, later: Decompositions) -> str | None:
+def schedule_rows(sch: Schedule, cpu: CpuModel, pending: Decompositions) -> str | None:
     """Fuse the passes of a function over its rows; None if it is not of that shape."""
     blocks = root_blocks(sch)
     if len(blocks) < 2:
@@ -53,17 +53,17 @@ def schedule_rows(sch: Schedule, cpu: CpuModel, later: Decompositions) -> str | 
         except ScheduleError:
             break
         moved.append(block)
-    done = _sum_while_made(sch, moved, row, cpu, later)
+    done = _sum_while_made(sch, moved, row, cpu, pending)
     for block in moved:
         if sch.get_sref(block) not in done:
-            _vectorize(sch, block, row, cpu, later)
-    _vectorize(sch, last, row, cpu, later)
-    spread = share_out(sch, [row], cpu, work, sch.get(last))
+            _vectorize(sch, block, row, cpu, pending)
+    _vectorize(sch, last, row, cpu, pending)
+    spread = parallelize_by_cost(sch, [row], cpu, work, sch.get(last))
     return f"{len(moved) + 1} passes over each row in one loop, {spread}"
 
 
 def _sum_while_made(
-    sch: Schedule, moved: list[BlockRV], row: LoopRV, cpu: CpuModel, later: Decompositions
+    sch: Schedule, moved: list[BlockRV], row: LoopRV, cpu: CpuModel, pending: Decompositions
 ) -> set[StmtSRef]:
     """Reduce what a pass makes in the same loop, while it is in registers; returns the blocks."""
     done: set[StmtSRef] = set()
@@ -90,7 +90,7 @@ def _sum_while_made(
         sch.vectorize(inner)
         sch.vectorize(sch.get_loops(block)[-1])
         _fetch_next(sch, made, outer, sizes[0].value, cpu)
-        later.append((block, outer))
+        pending.append((block, outer))
         done |= {sch.get_sref(block), sch.get_sref(made)}
     return done
 
@@ -158,12 +158,12 @@ def _work(sch: Schedule, block: BlockRV, cpu: CpuModel) -> float:
 
 
 def _vectorize(
-    sch: Schedule, block: BlockRV, row: LoopRV, cpu: CpuModel, later: Decompositions
+    sch: Schedule, block: BlockRV, row: LoopRV, cpu: CpuModel, pending: Decompositions
 ) -> None:
     node: Block = sch.get(block)
     depth = _depth(sch, block, row)
     if node.init is not None:
-        vectorize_stage(sch, block, later, depth)
+        vectorize_stage(sch, block, pending, depth)
         return
     below = sch.get_loops(block)[depth:]
     if not below:

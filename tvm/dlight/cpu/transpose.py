@@ -21,7 +21,7 @@ from .access import extent
 
 LARGEST: Final = 16  # rows of a square
 ROWS: Final = 256  # that are written to the target one after the other
-LEAST: Final = 4
+MIN_TILE: Final = 4
 _BITS: Final = (8, 16, 32, 64)  # those of short elements are parts of registers
 
 
@@ -39,7 +39,7 @@ def square_of(node: Block, cpu: CpuModel) -> tuple[int, Var, Var] | None:
     across, along = load.indices[-1], body.indices[-1]
     whole = min(LARGEST, cpu.lanes(dtype.bits))
     sizes = [extent(iv) for iv in node.iter_vars if iv.var is across or iv.var is along]
-    size = next((size for size in (whole, whole // 2) if size >= LEAST and all(
+    size = next((size for size in (whole, whole // 2) if size >= MIN_TILE and all(
         length is not None and length % size == 0 for length in sizes
     )), None)  # fmt: skip
     if len(sizes) != 2 or size is None:

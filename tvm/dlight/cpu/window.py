@@ -33,7 +33,7 @@ from tvm.tir.stmt import Block, BlockRealize, BufferStore, For
 
 from .access import accesses, extent, flops, volume
 from .base import Decompositions
-from .cost import bytes_us, flops_us, share_out
+from .cost import bytes_us, flops_us, parallelize_by_cost
 from .elementwise import vector_width
 from .planes import Plane, plane_of, round_up
 from .reduction import Nest, keep_whole, nest_of, write_back
@@ -86,7 +86,7 @@ def _has_windows(nest: Nest, access: BufferLoad | BufferStore) -> bool:
 
 
 def schedule_window(
-    sch: Schedule, block: BlockRV, cpu: CpuModel, later: Decompositions
+    sch: Schedule, block: BlockRV, cpu: CpuModel, pending: Decompositions
 ) -> str | None:
     """Schedule a block whose windows slide over planes; None for others."""
     nest = nest_of(sch, block)
@@ -123,10 +123,10 @@ def schedule_window(
             sch.unroll(loop)
     for loop in inner:
         sch.unroll(loop)
-    later.append((block, taps[0]))
+    pending.append((block, taps[0]))
     outer = spatial[:-1] or around[:1]
     several = any(extent(iv) is None for iv, _ in nest.spatial)
-    spread = share_out(sch, outer, cpu, work, node, heavy=several)
+    spread = parallelize_by_cost(sch, outer, cpu, work, node, heavy=several)
     return f"{node.name_hint}: windows over {rows} rows of vectors, {spread}"
 
 

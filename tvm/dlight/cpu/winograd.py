@@ -211,7 +211,7 @@ class _Nest:
         sch.vectorize(inner)
         for loop in (outer, below[0]):
             sch.unroll(loop)
-        rest.later.append((block, c))
+        rest.pending.append((block, c))
 
     def _pairs(self, place: LoopRV) -> None:
         sch, block = self.sch, self.stages["pairs"]

@@ -20,7 +20,7 @@ from tvm.tir.function import PrimFunc
 from tvm.tir.struct_field import TENSOR_OBJECT_HEADER_BYTES
 
 from .errors import InterpreterError
-from .exchange import TOGETHER
+from .exchange import WARP_EXCHANGES
 from .expr import Code, Frame, Layout
 from .fibers import Steps, Stop, exchange_in_warp, wait_for_others
 from .launch import launched_at_once
@@ -492,7 +492,7 @@ _SPECIAL: dict[str, Callable[[Any, e.Call], Code]] = {
     "tir.tvm_storage_sync": _barrier,
     "tir.type_annotation": lambda compiler, op: lambda frame: None,
     "tir.tvm_thread_invariant": lambda compiler, op: compiler.compile(op.args[0]),
-    **TOGETHER,
+    **WARP_EXCHANGES,
     **SIMDGROUP,
     **MMA,
     **IN_C,

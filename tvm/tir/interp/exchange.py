@@ -220,7 +220,7 @@ _FROM: Final[_Rule] = partial(_shuffle, lambda lane, which, width: which % width
 _UP: Final[_Rule] = partial(_shuffle, lambda lane, offset, width: lane - offset)
 _DOWN: Final[_Rule] = partial(_shuffle, lambda lane, offset, width: lane + offset)
 
-TOGETHER: Final[dict[str, _Rule]] = {
+WARP_EXCHANGES: Final[dict[str, _Rule]] = {
     "tir.tvm_thread_allreduce": thread_allreduce,
     "tir.tvm_warp_shuffle": _FROM,
     "tir.tvm_warp_shuffle_up": _UP,

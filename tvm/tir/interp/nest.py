@@ -35,9 +35,9 @@ if TYPE_CHECKING:
 
 Step = Callable[[Frame], None]
 # more iterations at once cost memory and gain nothing
-MOST: Final = 1 << 20
+MAX_ITERATIONS: Final = 1 << 20
 # fewer are quicker one by one
-LEAST: Final = 4
+MIN_ITERATIONS: Final = 4
 
 
 class _Leaf:
@@ -209,11 +209,11 @@ class _Nest:
             count *= steps.size
         if count == 0:
             return
-        if count < LEAST or frame[SHAPE] is not None or self._shares_memory(frame):
+        if count < MIN_ITERATIONS or frame[SHAPE] is not None or self._shares_memory(frame):
             self._run_one_by_one(frame)
             return
         outer = 0
-        while count > MOST and outer < len(values) - 1:
+        while count > MAX_ITERATIONS and outer < len(values) - 1:
             count //= values[outer].size
             outer += 1
         if not self._distinct(frame, values):

@@ -18,7 +18,7 @@ from tvm.tir.function import PrimFunc
 from tvm.tir.functor import StmtExprMutator, substitute, walk
 from tvm.tir.op import arith as ops
 
-from .words_used import FUNCTION, words_used
+from .nodes_used import FUNCTION, nodes_used
 
 
 def direct_params(func: PrimFunc) -> tuple[e.Var, ...]:
@@ -65,7 +65,7 @@ def _layout_values(func: PrimFunc) -> dict[e.Var, PrimExpr]:
 
 def direct_calls(func: PrimFunc, mod: IRModule) -> PrimFunc:
     """The function with the arguments that its calls of others need."""
-    if FUNCTION not in words_used(func.body):
+    if FUNCTION not in nodes_used(func.body):
         return func
     return func.with_body(_Completer(func, mod).visit_stmt(func.body))
 

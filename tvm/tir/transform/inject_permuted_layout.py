@@ -28,7 +28,7 @@ from .analyzed_mutator import AnalyzedMutator
 from .pass_form import tir_pass
 
 MARK: Final = "permuted_layout"
-TOGETHER: Final = 8
+CHUNK_ELEMENTS: Final = 8
 
 
 @tir_pass("tir.InjectPermutedLayout")
@@ -83,12 +83,12 @@ class _Permuter(AnalyzedMutator):
         return [*outer, row, self._column(row, column, _row_size(buffer))]
 
     def _column(self, row: PrimExpr, column: PrimExpr, size: int) -> PrimExpr:
-        piece = ops.floordiv(column, TOGETHER)
+        piece = ops.floordiv(column, CHUNK_ELEMENTS)
         turn = ops.floormod(row, 8)
         if size % 64:
             turn = ops.floordiv(turn, 2)
-        moved = ops.multiply(bitwise_xor(piece, turn), TOGETHER)
-        return self.analyzer.simplify(ops.add(moved, ops.floormod(column, TOGETHER)))
+        moved = ops.multiply(bitwise_xor(piece, turn), CHUNK_ELEMENTS)
+        return self.analyzer.simplify(ops.add(moved, ops.floormod(column, CHUNK_ELEMENTS)))
 
     def visit_call_(self, op: e.Call) -> PrimExpr:
         new = super().visit_call_(op)

@@ -32,7 +32,7 @@ from tvm.tir.functor import StmtExprMutator, substitute, walk
 from .convert_ssa import to_ssa
 from .pass_form import tir_pass
 
-FEW: Final = 16  # so many copies stand in a loop
+MAX_UNROLLED_COPIES: Final = 16  # so many copies stand in a loop
 _WRITES: Final = 2  # the bit of a mask of tvm_access_ptr
 
 
@@ -177,7 +177,7 @@ class _Copier(StmtExprMutator):
 
     def _copies(self, stmt: s.Stmt) -> s.Stmt:
         loops = any(isinstance(node, (s.For, s.While)) for node in walk(stmt))
-        if not loops and self.count < FEW:
+        if not loops and self.count < MAX_UNROLLED_COPIES:
             kind = self.var.dtype
             values = [ops.const(i, kind) for i in range(self.count)]
             return s.SeqStmt.flatten([substitute(stmt, {self.var: value}) for value in values])

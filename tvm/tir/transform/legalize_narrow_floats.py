@@ -31,8 +31,8 @@ from tvm.tir.op import arith as ops
 from tvm.tir.op import builtin
 
 from .float_legalizer import CarrierChanger
+from .nodes_used import element_of, nodes_used
 from .pass_form import tir_pass
-from .words_used import element_of, words_used
 
 _FUNCTIONS: Final = frozenset(
     f"tir.{name}"
@@ -57,7 +57,7 @@ def LegalizeNarrowFloats(func: PrimFunc, mod: IRModule, ctx: PassContext) -> Pri
     lacking = frozenset(name for name in FORMATS if not target.has_float(name))
     functions = not target.kind.traits.narrow_functions
     asked = FORMATS if functions else lacking
-    used = words_used(func.body).union(element_of(p).element_of() for p in func.params)
+    used = nodes_used(func.body).union(element_of(p).element_of() for p in func.params)
     if used.isdisjoint(asked):
         return func
     return _Legalizer(lacking, functions).function(func)

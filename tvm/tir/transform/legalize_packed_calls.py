@@ -23,8 +23,8 @@ from tvm.tir.op import builtin
 from tvm.tir.struct_field import StructField
 
 from .lower_tvm_builtin import packed_type_index
+from .nodes_used import nodes_used
 from .pass_form import tir_pass
-from .words_used import words_used
 
 _HANDLE = DataType("handle")
 _CALLS = ("tir.tvm_call_packed", "tir.tvm_call_cpacked", "tir.tvm_call_trace_packed")
@@ -33,7 +33,7 @@ _CALLS = ("tir.tvm_call_packed", "tir.tvm_call_cpacked", "tir.tvm_call_trace_pac
 @tir_pass("tir.LegalizePackedCalls")
 def LegalizePackedCalls(func: PrimFunc, mod: IRModule, ctx: PassContext) -> PrimFunc:
     """Packed calls get strings and structures from the stack afterwards."""
-    if words_used(func.body).isdisjoint(_CALLS):
+    if nodes_used(func.body).isdisjoint(_CALLS):
         return func
     return func.with_body(_Legalizer(func.params).visit_stmt(func.body))
 

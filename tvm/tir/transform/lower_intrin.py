@@ -20,8 +20,8 @@ from tvm.tir.functor import rewrite
 from tvm.tir.op import arith as ops
 
 from .analyzed_mutator import AnalyzedMutator
+from .nodes_used import nodes_used
 from .pass_form import tir_pass
-from .words_used import words_used
 
 
 @tir_pass("tir.LowerIntrin")
@@ -32,7 +32,7 @@ def LowerIntrin(func: PrimFunc, mod: IRModule, ctx: PassContext) -> PrimFunc:
     if isinstance(target, Target):
         keys = [target.kind.name, *target.keys, "default"]
     rules = [f"{key}.FLowerIntrinsic" for key in keys]
-    if not any([_concerns(word, rules) for word in words_used(func.body)]):
+    if not any([_concerns(word, rules) for word in nodes_used(func.body)]):
         return func
     return rewrite(_IntrinLowerer(func, rules), func)
 

@@ -29,8 +29,8 @@ from tvm.tir.op import builtin
 from tvm.tir.struct_field import StructField, TypeIndex
 
 from .device_workspace import with_workspaces
+from .nodes_used import nodes_used
 from .pass_form import tir_pass
-from .words_used import words_used
 
 HANDLE = DataType("handle")
 _LOWERED = {
@@ -44,7 +44,7 @@ _STACKED = ("tir.tvm_stack_make_shape", "tir.tvm_stack_make_array", *_LOWERED)
 @tir_pass("tir.LowerTVMBuiltin")
 def LowerTVMBuiltin(func: PrimFunc, mod: IRModule, ctx: PassContext) -> PrimFunc:
     """No call needs an argument list afterwards."""
-    words = words_used(func.body)
+    words = nodes_used(func.body)
     body = with_workspaces(func.body) if {"AttrStmt", "Allocate"} <= words else func.body
     if not words.isdisjoint(_STACKED):
         body = _Lowerer().region(body)

@@ -32,9 +32,9 @@ from tvm.tir.op import arith as ops
 from tvm.tir.op import builtin
 from tvm.tir.op.extent import allocated_bytes
 
+from .nodes_used import nodes_used
 from .pass_form import tir_pass
 from .stack_memory import StackMemory, lane_bytes, stack_bytes
-from .words_used import words_used
 
 # On an AttrStmt whose value is a tuple of calls: a failure in the body does them.
 ON_FAILURE: Final = "tir.on_failure"
@@ -46,7 +46,7 @@ _JUMPS: Final = frozenset({"tir.break_loop", "tir.continue_loop"})
 @tir_pass("tir.LowerWorkspaces")
 def LowerWorkspaces(func: PrimFunc, mod: IRModule, ctx: PassContext) -> PrimFunc:
     """What a function allocates is small, and of known size."""
-    if "Allocate" not in words_used(func.body):
+    if "Allocate" not in nodes_used(func.body):
         return func
     counts = Counter(n.buffer_var for n in walk(func.body) if isinstance(n, s.Allocate))
     lowerer = _Lowerer({var for var, count in counts.items() if count > 1})

@@ -23,7 +23,7 @@ from tvm.tir.functor import walk
 from tvm.tir.op import builtin
 
 from .direct_api import direct_calls, direct_form, direct_params
-from .words_used import FUNCTION, words_used
+from .nodes_used import FUNCTION, nodes_used
 
 
 @declare_module_pass("tir.MakeDirectAPI")
@@ -53,7 +53,7 @@ def _called(mod: IRModule) -> set[GlobalVar]:
     """The functions that others of the module call."""
     found: set[GlobalVar] = set()
     for func in mod.functions.values():
-        if isinstance(func, PrimFunc) and FUNCTION in words_used(func.body):
+        if isinstance(func, PrimFunc) and FUNCTION in nodes_used(func.body):
             for node in walk(func.body):
                 if isinstance(node, e.Call) and isinstance(node.op, GlobalVar):
                     found.add(node.op)

@@ -34,9 +34,9 @@ from tvm.tir.op import builtin
 from tvm.tir.struct_field import StructField, TypeIndex
 
 from .argument_checks import ArgumentChecks
+from .nodes_used import FUNCTION, nodes_used
 from .number_checks import NumberChecks
 from .result_tensors import result_count, with_results
-from .words_used import FUNCTION, words_used
 
 
 @declare_module_pass("tir.MakePackedAPI")
@@ -62,7 +62,7 @@ def _all_packed(mod: IRModule, found_values: bool) -> IRModule:
     functions: dict[GlobalVar, BaseFunc] = {}
     for var, func in mod.functions.items():
         if isinstance(func, PrimFunc):
-            if FUNCTION in words_used(func.body):
+            if FUNCTION in nodes_used(func.body):
                 func = func.with_body(_CallsBySymbol(symbols).visit_stmt(func.body))
             functions[var] = _packed(func, found_values) if var in symbols else func
         else:
@@ -126,7 +126,7 @@ def _device_of(func: PrimFunc) -> int:
 
 def _on_device(func: PrimFunc, body: s.Stmt, number: PrimExpr | None) -> s.Stmt:
     """The body with the facts about the device that workspaces are taken from."""
-    if "Allocate" not in words_used(func.body):
+    if "Allocate" not in nodes_used(func.body):
         return body
     kind, zero = ops.const(_device_of(func), "int32"), ops.const(0, "int32")
     for key, value in (("device_type", kind), ("device_id", zero if number is None else number)):

@@ -42,7 +42,7 @@ from tvm.tir.op import builtin
 from tvm.tir.struct_field import StructField
 
 from .lower_workspaces import takes_workspace
-from .words_used import words_used
+from .nodes_used import nodes_used
 
 # Attributes of functions that were cut out of others:
 OUTLINED_FROM: Final = "tir.outlined_from"  # the name of the function
@@ -65,7 +65,7 @@ def OutlineParallelLoops(mod: IRModule, ctx: PassContext) -> IRModule:
     names: GlobalVarSupply | None = None
     functions: dict[GlobalVar, BaseFunc] = {}
     for var, func in mod.functions.items():
-        if not isinstance(func, PrimFunc) or words_used(func.body).isdisjoint(("For", "AttrStmt")):
+        if not isinstance(func, PrimFunc) or nodes_used(func.body).isdisjoint(("For", "AttrStmt")):
             functions[var] = func
             continue
         names = names or GlobalVarSupply(mod)

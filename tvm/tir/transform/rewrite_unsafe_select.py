@@ -16,14 +16,14 @@ from tvm.tir.functor import StmtExprMutator, expr_children
 from tvm.tir.op import arith as ops
 from tvm.tir.op import builtin
 
+from .nodes_used import nodes_used
 from .pass_form import tir_pass
-from .words_used import words_used
 
 
 @tir_pass("tir.RewriteUnsafeSelect")
 def RewriteUnsafeSelect(func: PrimFunc, mod: IRModule, ctx: PassContext) -> PrimFunc:
     """Both sides of every Select can be evaluated."""
-    if "Select" not in words_used(func.body):
+    if "Select" not in nodes_used(func.body):
         return func
     return func.with_body(_SelectRewriter().visit_stmt(func.body))
 

@@ -24,14 +24,14 @@ from tvm.tir.buffer import Buffer, decl_buffer
 from tvm.tir.function import PrimFunc
 from tvm.tir.functor import StmtExprMutator, walk
 
+from .nodes_used import MASK, nodes_used
 from .pass_form import tir_pass
-from .words_used import MASK, words_used
 
 
 @tir_pass("tir.UnmaskLocalVectors")
 def UnmaskLocalVectors(func: PrimFunc, mod: IRModule, ctx: PassContext) -> PrimFunc:
     """No access of local memory that holds nothing but vectors has a mask."""
-    if MASK not in words_used(func.body):
+    if MASK not in nodes_used(func.body):
         return func
     masked = {
         node.buffer.data

@@ -19,8 +19,8 @@ from tvm.tir.function import PrimFunc
 from tvm.tir.functor import StmtExprMutator
 from tvm.tir.op import arith as ops
 
+from .nodes_used import nodes_used
 from .pass_form import tir_pass
-from .words_used import words_used
 
 FLOAT32 = DataType("float32")
 _OF_ITS_OWN_TYPE = ("tir.nextafter",)  # float32 has other neighbours than float16
@@ -34,7 +34,7 @@ def VectorMath(func: PrimFunc, mod: IRModule, ctx: PassContext) -> PrimFunc:
         return func  # people read it, and whoever compiles it has a C library
     if isinstance(target, Target) and _may_reassociate(target):
         return func  # x + m - m, which rounds, would be x
-    if words_used(func.body).isdisjoint(EXPANSIONS):
+    if nodes_used(func.body).isdisjoint(EXPANSIONS):
         return func
     can_branch = isinstance(target, Target) and target.kind.traits.machine_code
     # numbers are multiplied by powers of two in vectors, in one instruction

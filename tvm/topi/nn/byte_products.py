@@ -36,10 +36,10 @@ from tvm.topi.kernel import Kernel
 from tvm.topi.loops import let, load, local, loop, sequence, store
 from tvm.topi.nn import few_bits
 from tvm.topi.nn.few_bits import (
-    FEW,
     GROUP,
     LANES,
     MADE_FOR,
+    MAX_GEMV_ROWS,
     Packed,
     Weights,
     in_groups,
@@ -127,7 +127,7 @@ def _few_rows(
     how: Bytes, kernel: Kernel, weights: Weights, rows: Any, x: tir.Buffer, y: tir.Buffer
 ) -> tir.Stmt:
     form = weights.form
-    parts, most = form.inputs // GROUP, 1 if rows == 1 else FEW
+    parts, most = form.inputs // GROUP, 1 if rows == 1 else MAX_GEMV_ROWS
     count = most * parts
 
     def body(inputs: _Inputs) -> tir.Stmt:

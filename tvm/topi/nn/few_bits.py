@@ -40,7 +40,7 @@ GROUP: Final = 32      # weights with one scale
 LANES: Final = 16      # outputs side by side
 PANEL: Final = 256     # inputs of a panel: 2 x 16 x 256 numbers are 32 KB
 ROWS: Final = (12, 4, 1)
-FEW: Final = 8         # rows that read the weights anew, four at a time
+MAX_GEMV_ROWS: Final = 8         # rows that read the weights anew, four at a time
 CHAINS: Final = 2       # sums under way for one result
 
 
@@ -287,7 +287,7 @@ def product(
     many = kernel.rows(
         (form.blocks // width,), lambda b: _many_rows(weights, width, count, b * width, x, y)
     )
-    func = kernel.func(many if rows is not None else when(count <= FEW, few, many))
+    func = kernel.func(many if rows is not None else when(count <= MAX_GEMV_ROWS, few, many))
     return func if few_rows else _told(func, form, rows)
 
 
@@ -344,13 +344,13 @@ def in_groups(
 def _few_rows(
     kernel: Kernel, weights: Weights, rows: Any, x: tir.Buffer, y: tir.Buffer
 ) -> tir.Stmt:
-    """At most FEW rows. Zero points are left to sums of inputs, and so is what masking leaves:
+    """At most MAX_GEMV_ROWS rows. Zero points are left to sums of inputs, as what masking leaves:
 
     a number of 4 bits in place t of a word is masked, not moved, and so counts 16 ** t times;
     inputs are divided by 16 ** t (exactly). Likewise for other widths.
     """
     form, last = weights.form, weights.form.per_word - 1
-    parts, most = form.inputs // GROUP, 1 if rows == 1 else FEW
+    parts, most = form.inputs // GROUP, 1 if rows == 1 else MAX_GEMV_ROWS
 
     def prepare(moved: tir.Buffer, sums: tir.Buffer, r: Any, p: Any) -> tir.Stmt:
         at = r * parts + p

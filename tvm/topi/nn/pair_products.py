@@ -7,9 +7,9 @@ float32, rounded to the nearest; numbers below 2**-126 count as zeros. Inputs of
 for all lanes at once, weights as `few_bits` lays them out. Where there is no such instruction,
 `few_bits` widens the same numbers.
 
-One row, and up to FEW, read the weights at the speed of memory, four rows at a time, with several
-sums under way. More rows are taken 12 at a time, with a panel of weights that stays in the second
-cache (measured, 1024^3: 501 GFLOP/s with panels of 1024 inputs, 433 with 512; f32 240).
+One row, and up to MAX_GEMV_ROWS, read the weights at the speed of memory, four rows at a time, with
+several sums under way. More rows are taken 12 at a time, with a panel of weights that stays in the
+second cache (measured, 1024^3: 501 GFLOP/s with panels of 1024 inputs, 433 with 512; f32 240).
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from tvm.tir.op import call_llvm_pure_intrin
 from tvm.topi.kernel import Kernel
 from tvm.topi.loops import load, local, sequence, store, when
 from tvm.topi.nn.few_bits import (
-    FEW,
     GROUP,
     LANES,
+    MAX_GEMV_ROWS,
     ROWS,
     Packed,
     Weights,
@@ -66,7 +66,7 @@ def product(name: str, form: Packed, rows: int | None) -> tir.PrimFunc:
     many = kernel.rows(
         (form.blocks // width,), lambda b: _many_rows(weights, width, count, b * width, x, y)
     )
-    return kernel.func(many if rows is not None else when(count <= FEW, few, many))
+    return kernel.func(many if rows is not None else when(count <= MAX_GEMV_ROWS, few, many))
 
 
 def _pair(x: tir.Buffer, row: Any, word: Any) -> Any:

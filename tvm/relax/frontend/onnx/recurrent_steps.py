@@ -21,7 +21,7 @@ from tvm.topi.loops import load, loop, parallel, sequence, store, when
 
 Activation = Callable[[Any], Any]
 # rows of the batch that share what is read of the weights
-TOGETHER = 4
+BATCH_TILE = 4
 
 
 @dataclass(frozen=True)
@@ -98,10 +98,10 @@ def _kernel(recipe: Recipe, ins: list[Any], outs: list[Any], steps: Any, batch: 
 
         return sequence(each(start), loop(steps, step, "t"))
 
-    tiles = tir.floordiv(batch, tir.const(TOGETHER, "int64"))
+    tiles = tir.floordiv(batch, tir.const(BATCH_TILE, "int64"))
     return sequence(
-        parallel(tiles, lambda b: rows(b * TOGETHER, TOGETHER), "tile"),
-        parallel(batch - tiles * TOGETHER, lambda b: rows(b + tiles * TOGETHER, 1), "b"),
+        parallel(tiles, lambda b: rows(b * BATCH_TILE, BATCH_TILE), "tile"),
+        parallel(batch - tiles * BATCH_TILE, lambda b: rows(b + tiles * BATCH_TILE, 1), "b"),
     )
 
 

@@ -19,7 +19,7 @@ TILES: Final[dict[str, tuple[Tile, ...]]] = {
     **dict.fromkeys(("int4", "uint4"), ((8, 32, 8),)),
 }
 WORDS: Final[Tile] = (4, 4, 4)  # four 8-bit numbers are multiplied by one instruction
-MOST: Final = 2.0
+MAX_PADDING_RATIO: Final = 2.0
 
 
 def pad_to_tensorcore(m: int, k: int, n: int, tiles: Sequence[Tile]) -> tuple[Tile, float]:
@@ -43,9 +43,9 @@ def _padding(
     if known is None:
         return None
     found, ratio = pad_to_tensorcore(known[0], known[1], known[2], tiles)
-    if ratio > MOST and words:
+    if ratio > MAX_PADDING_RATIO and words:
         found, ratio = pad_to_tensorcore(known[0], known[1], known[2], (WORDS,))
-    return found if any(found) and ratio <= MOST else None
+    return found if any(found) and ratio <= MAX_PADDING_RATIO else None
 
 
 def _padded(x: Any, *behind: int) -> Any:

@@ -26,7 +26,7 @@ _MOST: Final = 256  # bodies: a pass asks for those of all functions before the 
 _known: dict[int, tuple[s.Stmt, frozenset[str]]] = {}  # by the identity of the body
 
 
-def words_used(body: s.Stmt) -> frozenset[str]:
+def nodes_used(body: s.Stmt) -> frozenset[str]:
     """The names of operators that are called (`tir.exp`), of kinds of nodes (`FloorDiv`), of narrow
     floating types (`bfloat16`), and the words above for what these do not tell."""
     found = _known.get(id(body))
