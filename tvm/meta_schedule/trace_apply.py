@@ -146,8 +146,8 @@ def _inlined_the_other_way(sch: Schedule, inst: Instruction, inputs: list[Any]) 
     """
     if inst.kind.name not in ("ComputeInline", "ReverseComputeInline"):
         return False
-    place: StmtSRef = sch.get_sref(inputs[0])
-    down, up = can_compute_inline(sch.state, place), can_reverse_compute_inline(sch.state, place)
+    sref: StmtSRef = sch.get_sref(inputs[0])
+    down, up = can_compute_inline(sch.state, sref), can_reverse_compute_inline(sch.state, sref)
     if inst.kind.name == "ComputeInline" and not down and up:
         sch.reverse_compute_inline(inputs[0])
         return True

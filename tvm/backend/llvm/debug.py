@@ -45,9 +45,9 @@ class DebugPlaces:
 
     def function(self, name: str, span: Span | None) -> str:
         """The node of a function."""
-        place = _first(span) if self.lines else None
-        file = self._unit_file if place is None else self._file(place.source_name.name)
-        line = 0 if place is None else place.line
+        located = _first(span) if self.lines else None
+        file = self._unit_file if located is None else self._file(located.source_name.name)
+        line = 0 if located is None else located.line
         kinds = self._module.shared_metadata("!{}")
         signature = self._module.shared_metadata(f"!DISubroutineType(types: {kinds})")
         text = bytes_literal(name.removeprefix(FFI_PREFIX).encode())
@@ -58,16 +58,16 @@ class DebugPlaces:
 
     def location(self, function: str, span: Span | None) -> str:
         """The node of a place within a function."""
-        place = _first(span) if self.lines else None
-        if place is None:
+        located = _first(span) if self.lines else None
+        if located is None:
             return self._module.shared_metadata(f"!DILocation(line: 0, scope: {function})")
-        file = self._file(place.source_name.name)
+        file = self._file(located.source_name.name)
         scope = self._module.shared_metadata(
             f"!DILexicalBlockFile(scope: {function}, file: {file}, discriminator: 0)"
         )
-        column = min(max(place.column, 0), 65535)  # LLVM keeps 16 bits
+        column = min(max(located.column, 0), 65535)  # LLVM keeps 16 bits
         return self._module.shared_metadata(
-            f"!DILocation(line: {max(place.line, 0)}, column: {column}, scope: {scope})"
+            f"!DILocation(line: {max(located.line, 0)}, column: {column}, scope: {scope})"
         )
 
     def parameter(self, function: str, number: int, kind: str, operand: str) -> str:

@@ -400,8 +400,8 @@ def _below(sch: Schedule, outer: LoopRV, block: BlockRV) -> list[LoopRV]:
     """The loops between `outer` and the block."""
     loops = sch.get_loops(block)
     target = sch.get_sref(outer)
-    place = [sch.get_sref(loop) for loop in loops].index(target)
-    return loops[place + 1 :]
+    position = [sch.get_sref(loop) for loop in loops].index(target)
+    return loops[position + 1 :]
 
 
 def vectorize_back(sch: Schedule, back: BlockRV, io: LoopRV, lanes: int) -> None:

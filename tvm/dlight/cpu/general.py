@@ -41,10 +41,10 @@ class Rest:
         """Schedule all others, each by its kind; returns the reasons."""
         reasons: list[str] = []
         for block in root_blocks(self._sch):
-            place = self._sch.get_sref(block)
-            if place not in self._done:
+            sref = self._sch.get_sref(block)
+            if sref not in self._done:
                 reasons.append(self._attempt(block, cpu))
-                if place.stmt is not None:  # an intrinsic takes a block's place
+                if sref.stmt is not None:  # an intrinsic takes a block's place
                     self.done(block)
         decompose(self._sch, self.pending)
         return reasons
@@ -53,8 +53,8 @@ class Rest:
         """Schedule the blocks whose windows slide over planes, with the padding that they read."""
         reasons: list[str] = []
         for block in root_blocks(self._sch):
-            place = self._sch.get_sref(block)
-            if place.stmt is None or place in self._done or self._sch.get(block).init is None:
+            sref = self._sch.get_sref(block)
+            if sref.stmt is None or sref in self._done or self._sch.get(block).init is None:
                 continue
             found = schedule_window(self._sch, block, cpu, self.pending)
             if found is not None:

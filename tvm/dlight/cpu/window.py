@@ -219,8 +219,8 @@ def _by_column(nest: Nest) -> list[LoopRV]:
 
 def _order_back(sch: Schedule, back: BlockRV, xo: LoopRV, width: int) -> None:
     below = sch.get_loops(back)
-    place = [sch.get_sref(loop) for loop in below].index(sch.get_sref(xo))
-    below = below[place + 1 :]
+    position = [sch.get_sref(loop) for loop in below].index(sch.get_sref(xo))
+    below = below[position + 1 :]
     if not below:
         return
     for loop in below[:-1]:
@@ -277,8 +277,8 @@ def _make_padding(
 
 def _without_idle_guards(sch: Schedule, block: BlockRV) -> None:
     """Do without conditions that hold for all sizes, which cheap proofs do not see."""
-    place = sch.get_sref(block)
-    realize, around = realize_of(sch.state, place), place.parent
+    sref = sch.get_sref(block)
+    realize, around = realize_of(sch.state, sref), sref.parent
     assert around is not None, "a block has a place"
     loop = around.stmt
     if is_one(realize.predicate) or not isinstance(loop, For) or loop.body is not realize:

@@ -107,9 +107,9 @@ def _number(node: Block, buffer: Buffer) -> int:
 
 def _wanted_map(sch: Schedule, reader: BlockRV, buffer: Buffer) -> IndexMap | None:
     """The layout in which the loops around a block go through a buffer from front to back."""
-    place = sch.get_sref(reader)
-    realize = realize_of(sch.state, place)
-    loads = [n for n in walk(block_of(place).body) if isinstance(n, BufferLoad)]
+    sref = sch.get_sref(reader)
+    realize = realize_of(sch.state, sref)
+    loads = [n for n in walk(block_of(sref).body) if isinstance(n, BufferLoad)]
     indices = [load.indices for load in loads if load.buffer is buffer]
     if not indices:
         return None
@@ -117,6 +117,6 @@ def _wanted_map(sch: Schedule, reader: BlockRV, buffer: Buffer) -> IndexMap | No
     return suggest_index_map(
         buffer,
         [substitute(index, values) for index in indices[0]],
-        [loop_of(above) for above in loops_above(place)],
+        [loop_of(above) for above in loops_above(sref)],
         realize.predicate,
     )

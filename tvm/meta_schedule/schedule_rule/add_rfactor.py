@@ -36,8 +36,8 @@ class AddRFactor(ScheduleRule):
 
     def apply(self, sch: Schedule, block: BlockRV) -> list[Schedule]:
         """The schedule with the outer loop factored out, with the inner one, and as it was."""
-        place = sch.get_sref(block)
-        if not needs_parallel_reduction(sch.state, place, self._most, self._least):
+        sref = sch.get_sref(block)
+        if not needs_parallel_reduction(sch.state, sref, self._most, self._least):
             return [sch]
         before = sch.copy()
         loop, spatial = fuse_reduction_loops(sch, block)

@@ -64,19 +64,19 @@ class AutoInline(ScheduleRule):
         return [sch]
 
     def _where(self, sch: Schedule, block: BlockRV) -> Literal["consumer", "producer"] | None:
-        place = sch.get_sref(block)
-        node = block_of(place)
-        if place.parent is None or len(node.writes) != 1:
+        sref = sch.get_sref(block)
+        node = block_of(sref)
+        if sref.parent is None or len(node.writes) != 1:
             return None
-        if self.inline_const_tensor and not node.reads and _can_go_down(sch, place):
+        if self.inline_const_tensor and not node.reads and _can_go_down(sch, sref):
             return "consumer"
-        if not in_spatial_func(sch, block) and not self._is_cheap(sch, place):
+        if not in_spatial_func(sch, block) and not self._is_cheap(sch, sref):
             return None
         if str(node.annotations.get(INLINE_RULE, "")) == "disable":
             return None
-        if self.into_consumer and _can_go_down(sch, place):
+        if self.into_consumer and _can_go_down(sch, sref):
             return "consumer"
-        if self.into_producer and _can_go_up(sch, place):
+        if self.into_producer and _can_go_up(sch, sref):
             return "producer"
         return None
 
@@ -103,8 +103,8 @@ class InlineConstantScalars(ScheduleRule):
         """The schedule, with the block inlined if it is such a scalar."""
         node: Block = sch.get(block)
         if not node.reads and len(node.writes) == 1 and not node.writes[0].buffer.shape:
-            place = sch.get_sref(block)
-            if not is_output_block(place, scope_of(place)):
+            sref = sch.get_sref(block)
+            if not is_output_block(sref, scope_of(sref)):
                 sch.compute_inline(block)
         return [sch]
 

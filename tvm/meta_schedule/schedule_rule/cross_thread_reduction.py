@@ -47,8 +47,8 @@ class CrossThreadReduction(ScheduleRule):
         """The schedule with threads that reduce, and as it was."""
         if -1 in (self._most_threads, self._warp):
             return [sch]
-        place = sch.get_sref(block)
-        if not needs_parallel_reduction(sch.state, place, self._most_threads, self._warp):
+        sref = sch.get_sref(block)
+        if not needs_parallel_reduction(sch.state, sref, self._most_threads, self._warp):
             return [sch]
         made = sch.copy()
         count = len(self.thread_extents)
@@ -101,16 +101,16 @@ def _common_place(places: Sequence[StmtSRef]) -> StmtSRef:
     if len(places) == 1:
         return places[0]
     above: list[StmtSRef] = []
-    place: StmtSRef | None = places[0].parent
-    while place is not None:
-        above.append(place)
-        place = place.parent
+    sref: StmtSRef | None = places[0].parent
+    while sref is not None:
+        above.append(sref)
+        sref = sref.parent
     for other in places[1:]:
         around: set[StmtSRef] = set()
-        place = other.parent
-        while place is not None:
-            around.add(place)
-            place = place.parent
+        sref = other.parent
+        while sref is not None:
+            around.add(sref)
+            sref = sref.parent
         above = [p for p in above if p in around]
     return above[0]
 

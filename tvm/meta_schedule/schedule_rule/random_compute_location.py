@@ -41,11 +41,11 @@ def _move(sch: Schedule, block: BlockRV) -> None:
 
 
 def _movable(sch: Schedule, block: BlockRV) -> bool:
-    place = sch.get_sref(block)
-    if is_root(place) or is_tiled(place):
+    sref = sch.get_sref(block)
+    if is_root(sref) or is_tiled(sref):
         return False
-    scope = scope_of(place)
-    loops = loops_above(place)
+    scope = scope_of(sref)
+    loops = loops_above(sref)
     if not is_root(scope) or not loops or len(sch.state.child_blocks(loops[0])) > 1:
         return False
-    return bool(consumers_of(place, sch.state.get_block_scope(scope)))
+    return bool(consumers_of(sref, sch.state.get_block_scope(scope)))

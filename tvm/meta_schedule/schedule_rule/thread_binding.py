@@ -28,10 +28,10 @@ def bind_block(
     sch: Schedule, block: BlockRV, most_blocks: int, most_threads: int, choose: FactorChoice
 ) -> None:
     """Bind the outer data-parallel loops of a block that is not bound or tiled already."""
-    place = sch.get_sref(block)
-    if is_root(place) or is_tiled(place):
+    sref = sch.get_sref(block)
+    if is_root(sref) or is_tiled(sref):
         return
-    nest = _nest(loops_above(place))
+    nest = _nest(loops_above(sref))
     if nest.thread >= 0 and nest.block >= 0:
         return
     if nest.block >= 0:

@@ -37,12 +37,12 @@ def loop_ranges(loops: Iterable[StmtSRef]) -> dict[Var, Range]:
 def analyzer_at(sref: StmtSRef) -> Analyzer:
     """An analyzer that knows the loops and block variables around a place."""
     analyzer = Analyzer()
-    place: StmtSRef | None = sref
+    ancestor: StmtSRef | None = sref
     around: list[Block | For] = []
-    while place is not None:
-        assert place.stmt is not None, "the place stands in the program"
-        around.append(place.stmt)
-        place = place.parent
+    while ancestor is not None:
+        assert ancestor.stmt is not None, "the place stands in the program"
+        around.append(ancestor.stmt)
+        ancestor = ancestor.parent
     for stmt in reversed(around):
         bind_place(analyzer, stmt)
     return analyzer

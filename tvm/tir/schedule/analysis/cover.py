@@ -30,25 +30,25 @@ from .query import block_of, loop_of, loops_above, realize_of, scope_of
 def _common_place(a: StmtSRef, b: StmtSRef) -> StmtSRef:
     """The innermost place around both."""
     around: set[StmtSRef] = set()
-    place: StmtSRef | None = a.parent
-    while place is not None:
-        around.add(place)
-        place = place.parent
-    place = b.parent
-    while place is not None and place not in around:
-        place = place.parent
-    assert place is not None, "blocks of one function"
-    return place
+    sref: StmtSRef | None = a.parent
+    while sref is not None:
+        around.add(sref)
+        sref = sref.parent
+    sref = b.parent
+    while sref is not None and sref not in around:
+        sref = sref.parent
+    assert sref is not None, "blocks of one function"
+    return sref
 
 
 def _ranges_up_to(sref: StmtSRef, outer: StmtSRef) -> dict[Var, Range]:
     found: dict[Var, Range] = {}
-    place = sref.parent
-    while place is not None and place is not outer:
-        if isinstance(place.stmt, For):
-            loop = loop_of(place)
+    ancestor = sref.parent
+    while ancestor is not None and ancestor is not outer:
+        if isinstance(ancestor.stmt, For):
+            loop = loop_of(ancestor)
             found[loop.loop_var] = Range.from_min_extent(loop.min, loop.extent)
-        place = place.parent
+        ancestor = ancestor.parent
     return found
 
 
@@ -212,9 +212,9 @@ def shared_threads(loop: StmtSRef, buffer: Buffer) -> dict[Var, Range]:
     """
     scope = buffer.scope()
     found: dict[Var, Range] = {}
-    place: StmtSRef | None = loop
-    while place is not None:
-        stmt = place.stmt
+    sref: StmtSRef | None = loop
+    while sref is not None:
+        stmt = sref.stmt
         if isinstance(stmt, For) and stmt.kind is ForKind.THREAD_BINDING:
             assert stmt.thread_binding is not None, "a bound loop has its axis"
             tag = stmt.thread_binding.thread_tag
@@ -222,7 +222,7 @@ def shared_threads(loop: StmtSRef, buffer: Buffer) -> dict[Var, Range]:
             shared = scope.startswith("shared") and not blocks
             if shared or (scope == "warp" and tag == "threadIdx.x"):
                 found[stmt.loop_var] = Range.from_min_extent(stmt.min, stmt.extent)
-        place = place.parent
+        sref = sref.parent
     return found
 
 

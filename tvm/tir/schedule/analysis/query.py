@@ -38,25 +38,25 @@ def loop_of(sref: StmtSRef) -> For:
 
 def scope_of(sref: StmtSRef) -> StmtSRef:
     """The block around a block or loop."""
-    place = sref.parent
-    while place is not None and not isinstance(place.stmt, Block):
-        place = place.parent
-    if place is None:
+    ancestor = sref.parent
+    while ancestor is not None and not isinstance(ancestor.stmt, Block):
+        ancestor = ancestor.parent
+    if ancestor is None:
         raise Illegal(
             f"{name_of(sref.stmt)} is the root of its function",
             legal="a block or loop within a block",
             spots=[sref.stmt],
         )
-    return place
+    return ancestor
 
 
 def loops_above(sref: StmtSRef) -> list[StmtSRef]:
     """The loops around a place up to the next block, outermost first; itself not included."""
     found: list[StmtSRef] = []
-    place = sref.parent
-    while place is not None and isinstance(place.stmt, For):
-        found.append(place)
-        place = place.parent
+    ancestor = sref.parent
+    while ancestor is not None and isinstance(ancestor.stmt, For):
+        found.append(ancestor)
+        ancestor = ancestor.parent
     found.reverse()
     return found
 
@@ -111,21 +111,21 @@ def realizes_below(stmt: Stmt) -> Iterator[BlockRealize]:
 
 def is_ancestor(outer: StmtSRef, inner: StmtSRef) -> bool:
     """True if `inner` stands within `outer`, or is it."""
-    place: StmtSRef | None = inner
-    while place is not None:
-        if place is outer:
+    sref: StmtSRef | None = inner
+    while sref is not None:
+        if sref is outer:
             return True
-        place = place.parent
+        sref = sref.parent
     return False
 
 
 def path_between(outer: StmtSRef, inner: StmtSRef) -> list[StmtSRef]:
     """The places from below `outer` down to, and not including, `inner`."""
     found: list[StmtSRef] = []
-    place = inner.parent
-    while place is not None and place is not outer:
-        found.append(place)
-        place = place.parent
+    sref = inner.parent
+    while sref is not None and sref is not outer:
+        found.append(sref)
+        sref = sref.parent
     found.reverse()
     return found
 
@@ -171,16 +171,16 @@ def region_at(block: Block, index: int, written: bool) -> BufferRegion:
 
 def defining_site(state: SRefTree, block_sref: StmtSRef, buffer: Buffer) -> tuple[StmtSRef, bool]:
     """The block that allocates `buffer` and True; for a parameter the root block and False."""
-    place: StmtSRef | None = block_sref
+    sref: StmtSRef | None = block_sref
     root = block_sref
-    while place is not None:
-        if isinstance(place.stmt, Block):
-            if any(buffer is b for b in place.stmt.alloc_buffers):
-                return place, True
-            if any(buffer is m.buffer for m in place.stmt.match_buffers):
-                return place, False
-        root = place
-        place = place.parent
+    while sref is not None:
+        if isinstance(sref.stmt, Block):
+            if any(buffer is b for b in sref.stmt.alloc_buffers):
+                return sref, True
+            if any(buffer is m.buffer for m in sref.stmt.match_buffers):
+                return sref, False
+        root = sref
+        sref = sref.parent
     return root, False
 
 

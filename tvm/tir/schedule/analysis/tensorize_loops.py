@@ -68,9 +68,9 @@ def get_tensorize_loop_mapping(
     Variables are compared from the last to the first, by kind. Extents have to be multiples of
     those of the description, unless padding is allowed.
     """
-    place = sch.get_sref(block)
-    realize = realize_of(sch.state, place)
-    loops = _own_loops(place)
+    block_sref = sch.get_sref(block)
+    realize = realize_of(sch.state, block_sref)
+    loops = _own_loops(block_sref)
     desc_loops, desc = desc_parts(desc_func)
     analyzer = Analyzer()
     for loop in [*map(loop_of, loops), *desc_loops]:

@@ -161,10 +161,10 @@ def _require_finished(state: SRefTree, maker: StmtSRef, loop: StmtSRef) -> None:
     """A reduction is complete only outside of all its reducing loops."""
     realize = realize_of(state, maker)
     outer = {loop_of(loop).loop_var}
-    place = loop.parent
-    while place is not None and isinstance(place.stmt, For):
-        outer.add(place.stmt.loop_var)
-        place = place.parent
+    sref = loop.parent
+    while sref is not None and isinstance(sref.stmt, For):
+        outer.add(sref.stmt.loop_var)
+        sref = sref.parent
     for iv, value in zip(realize.block.iter_vars, realize.iter_values):
         if iv.iter_type == IterVar.DataPar:
             continue
@@ -292,10 +292,10 @@ def _require_narrowed(
 ) -> None:
     """Refuse if iterations of `loop` that make different regions would run the same instances."""
     around = [loop]
-    place = loop.parent
-    while place is not None and isinstance(place.stmt, For):
-        around.append(place)
-        place = place.parent
+    ancestor = loop.parent
+    while ancestor is not None and isinstance(ancestor.stmt, For):
+        around.append(ancestor)
+        ancestor = ancestor.parent
     for sref in around:
         var = loop_of(sref).loop_var
         made = any(_uses(var, [*box.low, *box.high]) for box in needed.values())
