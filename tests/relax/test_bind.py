@@ -121,3 +121,10 @@ def test_recursive_function_cannot_be_inlined() -> None:
     func = relax.Function([x], relax.SeqExpr([bb.end_block()], call), x.struct_info)
     with pytest.raises(TVMError, match="'f' calls itself"):
         func.inline_functions({"f": func})
+
+
+def test_only_functions_are_inlined() -> None:
+    _, func = module()
+    for wrong in ({"f": 3}, {3: func}, {relax.GlobalVar("f"): relax.const(1)}):
+        with pytest.raises(TypeError, match="legal: functions of Relax by name"):
+            func.inline_functions(wrong)  # type: ignore[arg-type]

@@ -237,7 +237,16 @@ def inline_functions(
     """The function with the bodies of the given functions in place of their calls.
 
     A body without dataflow block divides the caller's block; what is read behind it is a result.
+    Raises TypeError for a key that names no function, and for a value that is none.
     """
+    for key, value in function_map.items():
+        if not isinstance(key, (str, GlobalVar)) or not isinstance(value, Function):
+            raise TypeError(
+                message(
+                    "inline_functions", found=f"{key!r}: {type(value).__name__}",
+                    legal="functions of Relax by name, or by global variable",
+                )
+            )  # fmt: skip
     names = {key if isinstance(key, str) else key.name_hint: f for key, f in function_map.items()}
     result = _Inliner(names).visit_expr(func)
     assert isinstance(result, Function), "a function stays one"
