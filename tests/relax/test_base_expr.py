@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import pytest
 
 from tvm import relax
+from tvm.ir import IRModule
+from tvm.script import ir as I
+from tvm.script import relax as R
 
 pytestmark = pytest.mark.pure
 
@@ -53,3 +59,52 @@ def test_fields_of_what_does_not_tell_how_many_it_has() -> None:
     for value in (relax.Var("x", relax.ObjectStructInfo()), relax.Var("y")):
         with pytest.raises(TypeError, match="no struct info that tells how many there are"):
             tuple(value)
+
+
+@I.ir_module
+class Plain:
+    @R.function
+    def main(x: R.Tensor((2,), "float32")):
+        with R.dataflow():
+            y = R.add(x, x)
+            R.output(y)
+        return y
+
+
+_ANALYSES = (
+    "all_global_vars", "all_vars", "bound_vars", "free_vars", "free_symbolic_vars",
+    "defined_symbolic_vars", "contains_impure_call", "detect_recursion", "estimate_memory_usage",
+    "get_static_type", "get_var2val", "has_reshape_pattern", "name_to_binding", "udchain",
+    "remove_all_unused", "well_formed", "computable_at_compile_time",
+)  # fmt: skip
+_MAIN, _BB = Plain["main"], relax.BlockBuilder()
+_TAKING: dict[str, Callable[[Any], object]] = {
+    **{name: getattr(relax.analysis, name) for name in _ANALYSES},
+    "post_order_visit": lambda v: relax.analysis.post_order_visit(v, lambda e: None),
+    "derive": lambda v: relax.analysis.derive_call_ret_struct_info(v, v, _BB),
+    "normalize": _BB.normalize,
+    "lookup_binding": _BB.lookup_binding,
+    "add_func": lambda v: _BB.add_func(v, "f"),
+    "update_func": lambda v: _BB.update_func(v, _MAIN),
+    "bind_params": _MAIN.bind_params,
+    "bind_symbolic_vars": _MAIN.bind_symbolic_vars,
+    "inline_functions": lambda v: _MAIN.inline_functions({"f": v}),
+    "get_shape_of": relax.get_shape_of,
+    "te_tensor": relax.expr.te_tensor,
+    "build": lambda v: relax.build(v, "llvm"),
+    "DataflowBlockRewrite": lambda v: relax.DataflowBlockRewrite(v, _MAIN),
+    "has_attr": lambda v: relax.dpl.has_attr(v),
+    "from_expr": IRModule.from_expr,
+    "ConvertLayout": relax.transform.ConvertLayout,
+    "BindSymbolicVars": lambda v: relax.transform.BindSymbolicVars(v)(Plain),
+    "AlterOpImpl": lambda v: relax.transform.AlterOpImpl(v, {}, {}, {})(Plain),
+    "LegalizeOps": lambda v: relax.transform.LegalizeOps(v)(Plain),
+    "LiftTransformParams": lambda v: relax.transform.LiftTransformParams([v])(Plain),
+}
+
+
+@pytest.mark.parametrize("name", _TAKING)
+@pytest.mark.parametrize("wrong", [3, object(), [1]])
+def test_arguments_of_another_kind_are_refused_as_such(name: str, wrong: object) -> None:
+    with pytest.raises(TypeError, match=r"found|takes|wanted|Expected|argument"):
+        _TAKING[name](wrong)

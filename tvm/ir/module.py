@@ -283,7 +283,7 @@ class IRModule(Node):
 
         An expression of Relay is the body of a function of its free variables.
         """
-        if not isinstance(expr, BaseFunc) and expr.DIALECT == "relay":
+        if not isinstance(expr, BaseFunc) and getattr(expr, "DIALECT", "") == "relay":
             expr = OPERATORS["relay"]["as_function"](expr)  # type: ignore[assignment]
         if not isinstance(expr, BaseFunc):
             raise TypeError(

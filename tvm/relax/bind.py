@@ -14,6 +14,7 @@ from typing import Any, Final
 
 from tvm.error import TVMError, message
 from tvm.ir.expr import GlobalVar, PrimExpr, RelaxExpr
+from tvm.support.arguments import explained
 from tvm.support.registry import Registry
 from tvm.support.suggest import did_you_mean
 from tvm.tir import expr as tir
@@ -111,6 +112,7 @@ def _value(value: Any, param: Var) -> RelaxExpr:
     return Constant(value)
 
 
+@explained
 def bind_params(func: Function, binding_map: Mapping[str | Var, Any]) -> Function:
     """The function with constants or expressions for some parameters, which it no longer has."""
     values: dict[Id, RelaxExpr] = {}
@@ -158,6 +160,7 @@ def _rebuilt(func: Function, params: list[Var], binder: Binder) -> Function:
     return Function(new_params, body, ret, func.is_pure, func.attrs, func.span)
 
 
+@explained
 def bind_symbolic_vars(
     func: Function, binding_map: Mapping[str | tir.Var, PrimExpr | int]
 ) -> Function:

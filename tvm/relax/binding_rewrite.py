@@ -15,6 +15,7 @@ from tvm.ffi.object import Object
 from tvm.ir.expr import GlobalVar, RelaxExpr
 from tvm.ir.function import BaseFunc
 from tvm.ir.module import IRModule
+from tvm.relax.base_expr import expect
 from tvm.support.naming import NameTable
 
 from .base_expr import Id
@@ -72,6 +73,8 @@ class DataflowBlockRewrite(Object):
     """An editor of a dataflow block; the function stays as it was until its edit is taken."""
 
     def __init__(self, dfb: DataflowBlock, root_fn: Function) -> None:
+        expect(DataflowBlock, dfb, 0, "relax.DataflowBlockRewrite")
+        expect(Function, root_fn, 1, "relax.DataflowBlockRewrite")
         if not any(block is dfb for block in _blocks(root_fn)):
             raise TVMError("DataflowBlockRewrite: the block is no block of the function")
         self.original_dfb = dfb

@@ -25,6 +25,7 @@ from tvm.ir.function import BaseFunc
 from tvm.ir.module import IRModule
 from tvm.ir.span import ambient_span
 from tvm.ir.structural import structural_equal, structural_hash
+from tvm.relax.base_expr import expect
 from tvm.support.arguments import explained
 from tvm.support.naming import NameTable
 from tvm.support.registry import Registry
@@ -388,6 +389,7 @@ class BlockBuilder(Object):
         else:
             self._values[binding.var.vid] = binding.value
 
+    @explained
     def lookup_binding(self, var: Var) -> RelaxExpr | None:
         """What `var` was bound to by this builder, or None."""
         return self._values.get(var.vid)
@@ -503,6 +505,7 @@ class BlockBuilder(Object):
         """`name_prefix`, or the first of name_prefix1, name_prefix2, ... not handed out before."""
         return self._names.fresh(_NOT_A_NAME.sub("_", name_prefix), "")
 
+    @explained
     def add_func(self, func: BaseFunc, func_name: str) -> GlobalVar:
         """Add a function; an equal one that is there already is used instead."""
         known = self._find_equal(func)
@@ -518,6 +521,8 @@ class BlockBuilder(Object):
 
     def update_func(self, gv: GlobalVar, updated_func: BaseFunc) -> None:
         """Replace the function of a global variable."""
+        expect(GlobalVar, gv, 0, "BlockBuilder.update_func")
+        expect(BaseFunc, updated_func, 1, "BlockBuilder.update_func")
         if self._by_kind is not None and gv in self._functions:
             bucket = self._bucket(self._functions[gv])
             if gv in bucket:

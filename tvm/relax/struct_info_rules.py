@@ -497,6 +497,7 @@ def _has_shape_variable(info: StructInfo) -> bool:
 # --- static types ---
 
 
+@explained
 def get_static_type(sinfo: StructInfo) -> Type:
     """The type without shapes and values."""
     if isinstance(sinfo, PrimStructInfo):

@@ -43,6 +43,7 @@ from tvm.runtime._tensor import Tensor, from_host
 from tvm.runtime.artefact import Artefact, FunctionInfo, KernelInfo, ValueInfo
 from tvm.runtime.module import Module
 from tvm.runtime.vm_executable import VMExecutable, VMModule
+from tvm.support.arguments import explained
 from tvm.support.garbage import infrequent_gc
 from tvm.support.log import logger
 from tvm.target.target import Target
@@ -58,6 +59,7 @@ _LOG = logger("relax.build")
 
 
 @infrequent_gc()
+@explained
 def build(
     mod: IRModule,
     target: str | Target | None = None,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TypeVar
 
 from tvm.ir.expr import RelaxExpr
-from tvm.relax.base_expr import Id
+from tvm.relax.base_expr import Id, expect
 from tvm.relax.expr import (
     Binding,
     BindingBlock,
@@ -86,6 +86,7 @@ def remove_all_unused(func: P) -> P:
     A cast stays: it is a check, and may define symbols. A sequence of blocks, or one block alone,
     is taken as well; what a block gives to others is used.
     """
+    expect((Function, SeqExpr, BindingBlock), func, 0, "relax.analysis.remove_all_unused")
     whole: Function | SeqExpr | BindingBlock = func
     if isinstance(whole, BindingBlock):
         given = [b.var for b in whole.bindings if not isinstance(b.var, DataflowVar)]

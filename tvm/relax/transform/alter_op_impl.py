@@ -28,6 +28,7 @@ from tvm.relax.op.base import call_tir
 from tvm.relax.op.manipulate import layout_transform
 from tvm.relax.struct_info import ShapeExpr, TensorStructInfo, TupleStructInfo
 from tvm.relax.transform.pass_form import relax_module_pass
+from tvm.support.arguments import explained
 from tvm.tir.expr import IntImm
 from tvm.tir.function import PrimFunc
 from tvm.tir.functor import substitute
@@ -68,6 +69,7 @@ def _index_map(given: Any) -> IndexMap:
 
 
 @relax_module_pass("AlterOpImpl")
+@explained
 def AlterOpImpl(
     mod: IRModule,
     ctx: PassContext,

@@ -15,6 +15,7 @@ from tvm.ir.transform import PassContext, declare_module_pass
 from tvm.relax.block_builder import BlockBuilder
 from tvm.relax.expr import Function
 from tvm.relax.struct_info_rules import tir_vars_in_struct_info
+from tvm.support.arguments import explained
 from tvm.support.suggest import did_you_mean
 from tvm.tir.expr import Var
 
@@ -42,6 +43,7 @@ def BindParams(
 
 
 @declare_module_pass("BindSymbolicVars")
+@explained
 def BindSymbolicVars(
     mod: IRModule,
     ctx: PassContext,

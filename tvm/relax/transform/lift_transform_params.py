@@ -54,6 +54,7 @@ from tvm.relax.transform.bundle_model_params import bundle_model_params
 from tvm.relax.transform.canonicalize_bindings import canonicalize_bindings
 from tvm.relax.transform.pass_form import relax_module_pass
 from tvm.relax.transform.rebuild import with_bindings
+from tvm.support.arguments import explained
 from tvm.tir.expr import IntImm
 from tvm.tir.expr import Var as TirVar
 
@@ -62,6 +63,7 @@ _CONSUME: Final = "relax.lift_transform_params.consume_params"
 
 
 @relax_module_pass("LiftTransformParams")
+@explained
 def LiftTransformParams(
     mod: IRModule, ctx: PassContext, shared_transform: bool | Sequence[str] = False
 ) -> IRModule:

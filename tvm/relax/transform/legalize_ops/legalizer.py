@@ -52,6 +52,7 @@ from tvm.relax.transform.compare_extents import Comparisons
 from tvm.relax.transform.legalize_ops.common import LegalizeFunc
 from tvm.relax.transform.pass_form import relax_module_pass
 from tvm.relax.transform.rebuild import rebuild_seq, with_body
+from tvm.support.arguments import explained
 from tvm.support.log import logger
 from tvm.target import Target
 from tvm.tir.expr import FloatImm, IntImm
@@ -61,6 +62,7 @@ _LOG = logger("relax.LegalizeOps")
 
 
 @relax_module_pass("LegalizeOps")
+@explained
 def LegalizeOps(
     mod: IRModule,
     ctx: PassContext,
