@@ -31,6 +31,7 @@ struct Fiber {
   ucontext_t context;
   std::vector<char> stack;
   Wait wait;
+  uint64_t mask;  // of the warp's lanes, those that have to come
   uint3 thread;
 };
 static std::vector<Fiber> fibers;
@@ -42,8 +43,9 @@ static int WARP = 32;
 static uint64_t offered[1024];
 
 static void begin() { run_kernel(); fibers[current].wait = ENDED; }
-static void wait_for(Wait what) {
+static void wait_for(Wait what, uint64_t mask = ~uint64_t(0)) {
   fibers[current].wait = what;
+  fibers[current].mask = mask;
   swapcontext(&fibers[current].context, &scheduler);
 }
 static bool release(int from, int to, Wait what) {
@@ -55,6 +57,18 @@ static bool release(int from, int to, Wait what) {
   }
   if (some) for (int i = from; i < to; ++i) if (fibers[i].wait == what) fibers[i].wait = RUNS;
   return some;
+}
+// Threads of a warp go on where all whom they name have come.
+static bool release_warp(int from, int to) {
+  std::vector<int> met;
+  for (int i = from; i < to; ++i) {
+    bool all = fibers[i].wait == AT_WARP;
+    for (int j = from; j < to && all; ++j)
+      all = !(fibers[i].mask >> (j - from) & 1) || fibers[j].wait == AT_WARP || fibers[j].wait == ENDED;
+    if (all) met.push_back(i);
+  }
+  for (int i : met) fibers[i].wait = RUNS;
+  return !met.empty();
 }
 static int run_block() {
   int count = (int)fibers.size();
@@ -79,7 +93,7 @@ static int run_block() {
     for (int i = 0; i < count; ++i) ended = ended && fibers[i].wait == ENDED;
     if (ended) return 0;
     bool moved = release(0, count, AT_BLOCK);
-    for (int w = 0; w < count; w += WARP) moved = release(w, std::min(w + WARP, count), AT_WARP) || moved;
+    for (int w = 0; w < count; w += WARP) moved = release_warp(w, std::min(w + WARP, count)) || moved;
 #if SHIM_HIP  // threads of a wave that took another branch are not waited for
     for (int i = 0; i < count && !moved; ++i) moved = release(i, i + 1, AT_WARP) || moved;
     for (int i = 0; i < count; ++i) if (fibers[i].wait == AT_WARP) fibers[i].wait = RUNS;
@@ -89,7 +103,17 @@ static int run_block() {
 }
 // threadIdx belongs to whoever runs
 static void block_barrier() { wait_for(AT_BLOCK); }
-static void warp_barrier() { wait_for(AT_WARP); }
+static void warp_barrier(uint64_t mask = ~uint64_t(0)) { wait_for(AT_WARP, mask); }
+static uint ballot(uint mask, bool holds) {
+  int me = current, first = me / WARP * WARP;
+  offered[me] = holds;
+  warp_barrier(mask);
+  uint found = 0;
+  for (int i = 0; i < WARP && first + i < (int)fibers.size(); ++i)
+    if ((mask >> i & 1) && fibers[first + i].wait != ENDED && offered[first + i]) found |= 1u << i;
+  warp_barrier(mask);
+  return found;
+}
 template <typename T> static T shuffled(T value, int lane) {
   int me = current, first = me / WARP * WARP;
   memcpy(&offered[me], &value, sizeof value);
@@ -221,7 +245,11 @@ static int zeros_before(uint64_t x, int width) { return x ? __builtin_clzll(x) -
 #define __launch_bounds__(N)
 #define __align__(N) __attribute__((aligned(N)))
 static void __syncthreads() { block_barrier(); }
-static void __syncwarp() { warp_barrier(); }
+static void __syncwarp(uint mask = 0xffffffffu) {
+  if (!(mask >> current % WARP & 1)) { fprintf(stderr, "a thread waits for others only\n"); abort(); }
+  warp_barrier(mask);
+}
+static uint __ballot_sync(uint mask, bool holds) { return ballot(mask, holds); }
 static uint __activemask() { return 0xffffffffu; }
 #define __threadfence_block()
 #define __builtin_amdgcn_wave_barrier() warp_barrier()

@@ -8,7 +8,8 @@ extern "C" {
   int32_t on_workgroup_id_##A() { return blockIdx.A; }
 AXIS(x) AXIS(y) AXIS(z)
 void on_barrier_cta_sync_aligned_all(int32_t) { block_barrier(); }
-void on_bar_warp_sync(int32_t) { warp_barrier(); }
+void on_bar_warp_sync(int32_t mask) { warp_barrier((uint)mask); }
+int32_t on_vote_ballot_sync(int32_t mask, bool holds) { return ballot((uint)mask, holds); }
 void on_s_barrier() { block_barrier(); }
 void on_wave_barrier() { warp_barrier(); }
 int32_t on_activemask() { return -1; }

@@ -10,7 +10,7 @@ from tvm.backend.c_family.code import Code
 from tvm.backend.c_family.expr import Rule
 from tvm.backend.device.expr import FLOAT32
 from tvm.backend.device.kernels import DeviceEmitter, DeviceText, emit_kernels
-from tvm.backend.device.stmt import Scratch
+from tvm.backend.device.stmt import Scratch, waits_for_warp
 from tvm.backend.device.text import SourceFile
 from tvm.ir.expr import PrimExpr
 from tvm.ir.module import IRModule
@@ -26,6 +26,7 @@ from .math import math_call
 from .ptx import BY_REGISTERS
 from .types import HEADERS, KEYWORDS, LANES, TYPES, VECTOR_BASES
 
+UINT32: Final = DataType("uint32")
 _HEAD: Final = """\
 #ifdef __CUDACC_RTC__
 #define __asm__ asm
@@ -59,10 +60,12 @@ class CudaEmitter(DeviceEmitter):
     RULES: ClassVar[Mapping[str, Rule]] = RULES
     TYPES: ClassVar[Mapping[str, str]] = TYPES
     HEADERS: ClassVar[Mapping[str, str]] = HEADERS  # by type
+    MASKED_WAITS: ClassVar[bool] = True  # threads of a warp say who waits
 
     def begin(self) -> None:
         self.fragments = Fragments()
         self._wide: set[e.Var] = set()  # memory that is read or written as vectors or words
+        self._together = ""  # the threads of a warp that are here; all of them where it is empty
 
     # --- functions ---
 
@@ -231,6 +234,20 @@ class CudaEmitter(DeviceEmitter):
             return
         super().visit_attr_stmt_(op)
 
+    def visit_if_then_else_(self, op: s.IfThenElse) -> None:
+        """Threads of a warp that wait where others do not come, name those that do."""
+        if self.MASKED_WAITS and waits_for_warp(op.then_case):
+            before = self._together
+
+            def restore() -> None:
+                self._together = before
+
+            everybody = before or self.active_mask()
+            chosen = f"__ballot_sync({everybody}, {self.condition(op.condition)})"
+            self._together = self.declare(UINT32, "together", chosen)
+            self._work.append(restore)
+        super().visit_if_then_else_(op)
+
     def unrolled(self) -> None:
         self.out.line("#pragma unroll")
 
@@ -240,7 +257,7 @@ class CudaEmitter(DeviceEmitter):
         if scope.startswith("shared"):
             return "__syncthreads();"
         if scope == "warp":
-            return "__syncwarp();"
+            return f"__syncwarp({self._together});"
         return self.refuse(f"a barrier over {scope!r}", "blocks of a launch do not wait for each "
                            "other", "barriers of scope shared and warp")  # fmt: skip
 

@@ -249,6 +249,17 @@ class DeviceStmtEmitter(DeviceExprEmitter):
         return ""
 
 
+def waits_for_warp(body: s.Stmt) -> bool:
+    """Whether threads of a warp wait for each other in a statement."""
+    return any(
+        isinstance(node, e.Call)
+        and getattr(node.op, "name", "") == "tir.tvm_storage_sync"
+        and isinstance(node.args[0], e.StringImm)
+        and node.args[0].value == "warp"
+        for node in walk(body)
+    )
+
+
 def storage_scope(var: e.Var) -> str:
     """The scope of the memory that a variable points to."""
     kind = var.type_annotation

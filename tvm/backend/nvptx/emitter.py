@@ -6,8 +6,11 @@ import math
 from collections.abc import Mapping
 from typing import ClassVar
 
+from tvm.backend.device.stmt import waits_for_warp
 from tvm.backend.llvm_gpu.emitter import INT32, KernelEmitter
 from tvm.ir.expr import PrimExpr
+from tvm.tir import stmt as s
+from tvm.tir.op.arith import cast
 
 # PTX ISA, shfl.sync: the operand c is the last lane of a segment, with the segments' mask above
 _LAST_LANE, _WARP = 0x1F, 32
@@ -18,6 +21,8 @@ class NvptxEmitter(KernelEmitter):
 
     CONVENTION: ClassVar[str] = "ptx_kernel"
     SPACES: ClassVar[Mapping[str, int]] = {"global": 1, "shared": 3, "own": 0, "constant": 4}
+
+    _together = ""  # the threads of a warp that are here; all of them where it is empty
 
     def thread_number(self, tag: str) -> str:
         where, _, axis = tag.partition(".")
@@ -34,10 +39,25 @@ class NvptxEmitter(KernelEmitter):
             self.out.line(f"call void {callee}(i32 0)")
         elif scope == "warp":
             callee = self.module.declare("llvm.nvvm.bar.warp.sync", "void", "i32")
-            self.out.line(f"call void {callee}(i32 -1)")
+            self.out.line(f"call void {callee}(i32 {self._together or -1})")
         else:
             self.refuse(f"a barrier over {scope!r}", "blocks of a launch do not wait for each "
                         "other", "barriers of scope shared and warp")  # fmt: skip
+
+    def visit_if_then_else_(self, op: s.IfThenElse) -> None:
+        """Threads of a warp that wait where others do not come, name those that do."""
+        if waits_for_warp(op.then_case):
+            before = self._together
+
+            def restore() -> None:
+                self._together = before
+
+            everybody = before or self.active_mask()
+            holds = self.visit_data(cast(op.condition, "bool"))
+            callee = self.module.declare("llvm.nvvm.vote.ballot.sync", "i32", "i32, i1")
+            self._together = self.out.temp(f"call i32 {callee}(i32 {everybody}, i1 {holds})")
+            self._work.append(restore)
+        super().visit_if_then_else_(op)
 
     def active_mask(self) -> str:
         callee = self.module.declare("llvm.nvvm.activemask", "i32", "")

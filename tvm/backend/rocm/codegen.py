@@ -34,6 +34,7 @@ class HipEmitter(CudaEmitter):
     """One function of HIP."""
 
     LANGUAGE = "HIP"
+    MASKED_WAITS: ClassVar[bool] = False  # they run in step
     RULES: ClassVar[Mapping[str, Rule]] = {
         **{name: rule for name, rule in RULES.items() if name not in _NOT_THERE}, **AMDGCN
     }  # fmt: skip

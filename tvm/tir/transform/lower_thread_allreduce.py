@@ -180,7 +180,7 @@ class _Lowerer(StmtExprMutator):
                  for t, v in zip(targets, reduction.values)]
             )  # fmt: skip
         if not self._by_shuffles(reduction):
-            result = _in_shared_memory(reduction, self._warp)
+            result = _in_shared_memory(reduction, self._partly_waiting())
         elif reduction.extent <= self._warp:
             result = self._in_a_warp(reduction)
         else:
@@ -258,6 +258,12 @@ class _Lowerer(StmtExprMutator):
         if one.extent % self._warp == 0 and limit != -1 and limit <= self._warp * self._warp:
             return True
         return one.groups == 1 and one.extent <= self._warp
+
+    def _partly_waiting(self) -> int:
+        """Threads of which some may wait for each other while the others do not."""
+        shuffles = self._target.kind.traits.shuffles
+        whole = shuffles is not None and not (shuffles.masked or shuffles.whole_warps)
+        return 1 if whole else self._warp
 
     def _in_a_warp(self, one: _Reduction) -> _Result:
         """All that reduce together are in one warp."""
