@@ -55,6 +55,8 @@ def test_words_of_shapes_items_and_devices():
     assert R.TupleGetItem(t, 0).struct_info.dtype == "float32"
     assert [int(e) for e in R.ShapeExpr([2, 3])] == [2, 3]
     assert R.cuda(1).device_id == 1
+    for kind in ("ext_dev", "hexagon", "metal", "opencl", "rocm", "vpi", "vulkan", "webgpu"):
+        assert getattr(R, kind)(0) == R.device(kind, 0)
     assert str(R.device("cpu", 0)) == str(R.cpu())
 
 

@@ -54,7 +54,8 @@ _GROUPS: Final = (
 )  # fmt: skip
 # Devices, for `R.hint_on_device`; the runtime loads when one is named.
 _DEVICES: Final = (
-    "cpu", "cuda", "device", "hexagon", "metal", "opencl", "rocm", "vpi", "vulkan", "webgpu",
+    "cpu", "cuda", "device", "ext_dev", "hexagon", "metal", "opencl", "rocm", "vpi", "vulkan",
+    "webgpu",
 )  # fmt: skip
 # Words for tensors on a mesh, which load when one is used.
 _DISTRIBUTED: Final = ("DTensor", "DTensorProxy")
