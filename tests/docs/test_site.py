@@ -6,10 +6,9 @@ import fnmatch
 import importlib
 import json
 import re
-import sys
-from collections.abc import Iterator
+from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
-from types import SimpleNamespace
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import pytest
@@ -27,17 +26,19 @@ def test_every_page_is_in_the_navigation() -> None:
     assert set(listed) == {path.relative_to(docs).as_posix() for path in docs.rglob("*.md")}
 
 
-@pytest.fixture(scope="module")
-def site() -> Iterator[SimpleNamespace]:
-    """What mkdocs loads from docs/site, which is no package."""
-    sys.path.insert(0, str(ROOT / "docs" / "site"))
-    try:
-        import api
-        import notebooks
+def loaded(name: str) -> ModuleType:
+    """A file of docs/site, which is no package: mkdocs loads it so, too."""
+    spec = spec_from_file_location(f"site_{name}", ROOT / "docs" / "site" / f"{name}.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
-        yield SimpleNamespace(api=api, notebooks=notebooks)
-    finally:
-        sys.path.pop(0)
+
+@pytest.fixture(scope="module")
+def site() -> SimpleNamespace:
+    return SimpleNamespace(api=loaded("api"), notebooks=loaded("notebooks"))
 
 
 def test_the_reference_has_every_public_name_once_with_its_description(site: Any) -> None:
