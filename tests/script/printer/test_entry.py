@@ -21,6 +21,22 @@ def func() -> tir.PrimFunc:
     return tir.PrimFunc([a], store, attrs={"global_symbol": "main"})
 
 
+def test_blocks_are_marked_with_their_bindings() -> None:
+    @T.prim_func
+    def f(A: T.Buffer((4,), "float32")) -> None:
+        for i in range(4):
+            with T.block("B"):
+                vi = T.axis.spatial(4, i)
+                A[vi] = 1.0
+
+    block = f.body.block.body.body.block
+    lines = f.script(obj_to_annotate={block: "here"}, obj_to_underline=[block]).splitlines()
+    at = lines.index("        # here")
+    assert lines[at + 1 : at + 3] == ['        with T.block("B"):', "        " + "^" * 18]
+    plain = f.script(obj_to_underline=[f.body.block], syntax_sugar=False)
+    assert '    with T.block("root"):\n    ' + "^" * 21 in plain
+
+
 def test_expressions_show_free_variables_on_request() -> None:
     n = tir.Var("n", "int64")
     assert str(n + 1) == "n + T.int64(1)"

@@ -1,5 +1,6 @@
 import pytest
 
+from tvm.error import TVMError
 from tvm.ir.module import IRModule
 from tvm.script import tir as T
 from tvm.testing.pass_test import PassTest
@@ -122,3 +123,53 @@ class TestRowsCountedInSymbols(PassTest):
         C_flat = T.Buffer((n * m * 8,), data=C.data)
         for i, j in T.grid(n * m, 8):
             C_flat[i * 8 + T.Cast("int64", j)] = A_flat[i * 8 + T.Cast("int64", j)]
+
+
+class TestBlocks(PassTest):
+    """Blocks keep their variables; what they say of their accesses is flat as well."""
+
+    run = FlattenBuffer()
+
+    @T.prim_func
+    def Before(A: T.Buffer((4, 8), "float32"), C: T.Buffer((4,), "float32")):
+        B = T.alloc_buffer((4, 8))
+        for i, j in T.grid(4, 8):
+            with T.block("B"):
+                vi, vj = T.axis.remap("SS", [i, j])
+                B[vi, vj] = A[vi, vj] * 2.0
+        for i, j in T.grid(4, 8):
+            with T.block("C"):
+                vi, vj = T.axis.remap("SR", [i, j])
+                with T.init():
+                    C[vi] = 0.0
+                C[vi] = C[vi] + B[vi, vj]
+
+    @T.prim_func
+    def Expected(A: T.Buffer((4, 8), "float32"), C: T.Buffer((4,), "float32")):
+        B = T.alloc_buffer((32,))
+        for i, j in T.grid(4, 8):
+            with T.block("B"):
+                vi, vj = T.axis.remap("SS", [i, j])
+                A_flat = T.Buffer((32,), data=A.data)
+                T.reads(A_flat[vi * 8 + vj])
+                T.writes(B[vi * 8 + vj])
+                B[vi * 8 + vj] = A_flat[vi * 8 + vj] * 2.0
+        for i, j in T.grid(4, 8):
+            with T.block("C"):
+                vi, vj = T.axis.remap("SR", [i, j])
+                T.reads(B[vi * 8 + vj])
+                T.writes(C[vi])
+                with T.init():
+                    C[vi] = 0.0
+                C[vi] = C[vi] + B[vi * 8 + vj]
+
+
+def test_views_are_lowered_before() -> None:
+    @T.prim_func
+    def func(A: T.Buffer((4, 8), "float32")):
+        with T.block("view"):
+            B = T.match_buffer(A[0:4, 0:8], (4, 8))
+            B[0, 0] = 1.0
+
+    with pytest.raises(TVMError, match=r"removed in tir\.transform\.LowerMatchBuffer"):
+        FlattenBuffer()(IRModule({"main": func}))

@@ -152,11 +152,15 @@ class _Flattener(StmtExprMutator):
         return super().visit_for_(op)
 
     def visit_block_(self, op: s.Block) -> s.Stmt:
-        if op.iter_vars or op.match_buffers or op.init is not None:
+        if op.match_buffers:
             raise CheckError(
-                f"FlattenBuffer: block {op.name_hint!r} is not opaque; legal: run "
-                "ConvertBlocksToOpaque and LowerMatchBuffer first"
+                "Unexpected MatchBufferRegion found during tir.transform.FlattenBuffer, in block "
+                f"{op.name_hint!r}. All MatchBufferRegion should be removed in "
+                "tir.transform.LowerMatchBuffer."
             )
+        for iv in op.iter_vars:
+            if iv.dom is not None:
+                self._analyzer.bind(iv.var, iv.dom, allow_override=True)
         return super().visit_block_(op)
 
 

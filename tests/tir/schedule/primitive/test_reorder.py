@@ -63,6 +63,25 @@ def overlapping(A: T.Buffer((14, 4), "float32"), B: T.Buffer((14, 4), "float32")
             B[vi, vk] = A[vi, vk] + T.float32(1)
 
 
+@T.prim_func
+def in_steps(A: T.Buffer((8, 16), "float32"), B: T.Buffer((8, 16), "float32")) -> None:
+    for i, j in T.grid(8, 4):
+        with T.block("B"):
+            vi = T.axis.spatial(8, i)
+            vj = T.axis.spatial(16, j * 4)
+            B[vi, vj] = A[vi, vj] + T.float32(1)
+
+
+def test_bindings_are_affine() -> None:
+    sch = open_schedule(in_steps)
+    i, j = sch.get_loops("B")
+    text = refuses(sch, "is required to have an affine binding", "reorder", j, i).splitlines()
+    marked = next(n for n, line in enumerate(text) if line.endswith("# tir.Block#0"))
+    assert [line.strip() for line in text[marked + 1 : marked + 3]] == [
+        'with T.block("B"):', "^" * 18,
+    ]  # fmt: skip
+
+
 def test_loops_around_may_overlap() -> None:
     sch = open_schedule(overlapping)
     i, j, k = sch.get_loops("B")

@@ -77,14 +77,14 @@ def is_affine(values: Sequence[PrimExpr], ranges: Ranges, predicate: PrimExpr) -
             return False
         *pieces, rest = whole[0]
         found = detect_iter_map(pieces, whole[1], rest, allow_padding=False)
-    if not found.indices:
-        return False
-    return all(not sum_.args or _unit_scale(sum_) for sum_ in found.indices)
+    return _has_unit_scales(found.indices)
 
 
-def _unit_scale(sum_: IterSumExpr) -> bool:
-    """True if the finest part of a sum moves in steps of one."""
-    return any(is_one(split.scale) for split in sum_.args)
+def _has_unit_scales(indices: Sequence[IterSumExpr]) -> bool:
+    """True if there are indices, of which the finest part moves in steps of one."""
+    return bool(indices) and all(
+        not sum_.args or any(is_one(split.scale) for split in sum_.args) for sum_ in indices
+    )
 
 
 def affine_binding(state: SRefTree, block_sref: StmtSRef) -> bool:
@@ -121,13 +121,24 @@ def same_placing(known: Sequence[object], placing: Sequence[object]) -> bool:
 
 
 def require_affine(
-    state: SRefTree, block_sref: StmtSRef, outermost: StmtSRef | None = None
+    state: SRefTree,
+    block_sref: StmtSRef,
+    outermost: StmtSRef | None = None,
+    *,
+    overlaps: bool = False,
 ) -> None:
-    """Refuse a block whose binding is not affine; the loops around `outermost` may stand still."""
+    """Refuse a block whose binding is not affine; the loops around `outermost` may stand still.
+
+    Where `overlaps` are legal, a loop may move over part of what another one covers.
+    """
     if affine_binding(state, block_sref):
         return
     realize = realize_of(state, block_sref)
     above = loops_above(block_sref)
+    if overlaps and _has_unit_scales(
+        detect_iter_map(list(realize.iter_values), loop_ranges(above), realize.predicate).indices
+    ):
+        return
     if outermost is not None and outermost in above[1:]:
         inside = loop_ranges(above[above.index(outermost) :])
         if is_affine(realize.iter_values, inside, realize.predicate):
@@ -258,7 +269,7 @@ def _mapped_box(
             high.append(analyzer.simplify(part.min + part.extent - 1))
             continue
         sum_ = next(sums)
-        if sum_.args and not _unit_scale(sum_):
+        if not _has_unit_scales([sum_]):
             return None
         top: PrimExpr = sum_.base
         for split in sum_.args:

@@ -34,7 +34,9 @@ _REMAP_LETTERS: Final = {IterVar.DataPar: "S", IterVar.CommReduce: "R"}
 
 @rule(BlockRealize, dialect="tir")
 def _realize(realize: BlockRealize, d: Docsifier) -> ScopeDoc:
-    return _block(realize.block, realize, d)
+    made = _block(realize.block, realize, d)
+    d.mark(realize.block, made)
+    return made
 
 
 @rule(Block, dialect="tir")
