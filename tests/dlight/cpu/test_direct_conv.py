@@ -70,6 +70,19 @@ def test_others_gather_columns(ci: int, co: int, h: int, kernel: int, stride: in
     assert "channels along vectors" not in found
 
 
+@pytest.mark.parametrize("epilogue", [False, True])
+def test_tiles_are_turned_in_registers(epilogue: bool) -> None:
+    """7 rows are those of a square of eight; a prime beyond vectors is turned one by one."""
+    for (co, h, target), shuffles in {(64, 7, SPR): True, (64, 7, HASWELL): True,
+                                      (16, 11, HASWELL): False}.items():  # fmt: skip
+        func = weighted(conv(1, 256, co, h, 1, 1, 0, epilogue))
+        sch = Conv2D().apply(func, target, False)
+        assert sch is not None
+        text = sch.mod["main"].script()
+        assert "channels along vectors" in text
+        assert ("T.Shuffle" in text) == shuffles
+
+
 def test_weights_that_change_are_not_packed() -> None:
     assert "into a panel" in reason(conv(1, 512, 512, 7))
 

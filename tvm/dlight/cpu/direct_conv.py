@@ -4,15 +4,15 @@
         acc[R, NR] = 0                       # vector registers
         for c, ry, rx:
             acc[i, :] += X[n, c, y + ry, xo * R + i + rx] * W_packed[jo, c, ry, rx, :]
-        tile[R, NR] = acc                    # in the first cache
-        for j, i: C[n, jo * NR + j, y, xo * R + i] = epilogue(tile[i, j])
+        tile[NR, R] = turned(acc)            # in registers, by squares or their first rows
+        for j, i: C[n, jo * NR + j, y, xo * R + i] = epilogue(tile[j, i])
 
 Nothing is gathered: an element of the plane is one broadcast, whatever the window's step, and a row
 of R places ends where the row of the image does. The product of gathered columns (`conv2d`) fills
 whole vectors with places instead; small planes leave many of those empty, and windows with a step
-are slow to gather. The price here is the result, turned around element by element: little beside
-long sums. (Georganas et al., "Anatomy of High-Performance Deep Learning Convolutions on SIMD
-Architectures", 2018, keep the channels along vectors in memory as well.)
+are slow to gather. The price here is the result, turned around: little beside long sums.
+(Georganas et al., "Anatomy of High-Performance Deep Learning
+Convolutions on SIMD Architectures", 2018, keep the channels along vectors in memory as well.)
 """
 
 from __future__ import annotations
@@ -22,8 +22,9 @@ from typing import Final
 from tvm.dlight.analysis.contraction import Contraction
 from tvm.target.cpu_model import CpuModel
 from tvm.tir.expr import Var
-from tvm.tir.schedule import BlockRV, Schedule
+from tvm.tir.schedule import BlockRV, LoopRV, Schedule
 from tvm.tir.stmt import Block
+from tvm.tir.tensor_intrin.transposition import transposition
 
 from .base import Decompositions
 from .columns import columns_of
@@ -34,7 +35,7 @@ from .weights import free_buffers, pack
 
 # Cycles for an element: of the result turned around, and of a column gathered, side by side in the
 # plane or with a step; AVX2 has no instruction that picks from two vectors.
-TURN: Final = 1.0
+TURN: Final = 0.3
 GATHER: Final = 0.3
 GATHER_STEP: Final = 1.2
 GATHER_STEP_AVX2: Final = 6.0
@@ -101,6 +102,13 @@ def _tiles(cpu: CpuModel, bits: int, channels: int, places: int) -> list[Tile]:
     ]  # fmt: skip
 
 
+def _turned_at_once(tile: Tile) -> tuple[int, int]:
+    """Places and channels of what is turned in registers: a square, or the first rows of one."""
+    most = min(16, tile.lanes)
+    rows = max(n for n in range(1, most + 1) if tile.rows % n == 0)
+    return rows, 1 << (rows - 1).bit_length()
+
+
 def _is_stepped(node: Block, form: MatrixForm, found: Contraction) -> bool:
     """Whether neighbours in the result read places apart from each other."""
     columns = columns_of(node, form, found.rhs)
@@ -121,12 +129,15 @@ def schedule_direct(
     panel = sch.cache_read(block, found.lhs.read_index, "global")
     column = list(found.lhs.indices).index(channel.var)
     pack(sch, panel, [False] * len(found.lhs.indices), column, tile.columns)
-    back = result_reader(sch, block)
+    back, at = result_reader(sch, block), list(found.store).index(channel.var)
     if back is None:
-        back = sch.cache_write(block, 0, "global")
-    at = list(found.store).index(channel.var)
+        turn = sch.cache_write(block, 0, "global")
+    else:
+        made, reads = sch.get(block).writes[0].buffer, sch.get(back).reads
+        place_of = next(i for i, region in enumerate(reads) if region.buffer is made)
+        turn = sch.cache_read(back, place_of, "global")
     sch.transform_layout(block, ("write", 0), lambda *i: [*i[:at], *i[at + 1 :], i[at]])
-    turned = sch.cache_write(block, 0, "local")
+    sums = sch.cache_write(block, 0, "local")
     node: Block = sch.get(block)
     loops = dict(zip([iv.var for iv in node.iter_vars], sch.get_loops(block)))
     lanes = min(tile.lanes, tile.columns)
@@ -135,12 +146,14 @@ def schedule_direct(
     outer = [loops[iv.var] for iv in (*form.outer, *form.n[:-1])]
     steps = [loops[iv.var] for iv in form.k]
     sch.reorder(jo, *outer, xo, *steps, xi, jv, ji)
-    for copy in (turned, back):
+    copies = [sums, turn, *([] if back is None else [back])]
+    for copy in copies:
         sch.reverse_compute_at(copy, xo)
-    vectorize_back(sch, turned, xo, lanes)
-    below = sch.get_loops(back)[len(outer) + 2 :]
-    if below and int(sch.get(below[-1]).extent) <= MOST_ROWS:
-        sch.unroll(below[-1])
+    vectorize_back(sch, sums, xo, lanes)
+    depth = len(outer) + 2
+    _turn(sch, turn, sch.get_loops(turn)[depth:], tile, len(form.n) - 1)
+    if back is not None and len(sch.get_loops(back)) > depth:
+        sch.vectorize(sch.get_loops(back)[-1])
     sch.vectorize(ji)
     sch.unroll(jv)
     sch.unroll(xi)
@@ -152,3 +165,19 @@ def schedule_direct(
         f"{tile.rows}x{tile.columns} tile, channels along vectors: {tile.accumulators()} of "
         f"{cpu.vector_registers} vector registers hold sums, windows read in place, {spread}"
     )
+
+
+def _turn(sch: Schedule, copy: BlockRV, loops: list[LoopRV], tile: Tile, gap: int) -> None:
+    """Turn a tile around in registers; `gap` dimensions are between its two."""
+    rows, size = _turned_at_once(tile)
+    channels, places = loops
+    if rows == 1:
+        sch.unroll(places)
+        return
+    fo, fi = sch.split(channels, factors=[None, size])
+    xo, xi = sch.split(places, factors=[None, rows])
+    sch.reorder(fo, xo, fi, xi)
+    sch.unroll(xo)
+    sch.unroll(fo)
+    dtype = str(sch.get(copy).writes[0].buffer.dtype)
+    sch.tensorize(fi, transposition(size, dtype, 0, gap, rows))

@@ -1,6 +1,6 @@
-"""A square of a matrix transposed in vector registers.
+"""A square of a matrix transposed in vector registers, or the first rows of one.
 
-    B[i, j] = A[j, i]    for i, j < n
+    B[i, j] = A[j, i]    for i < n, j < m; m <= n
 
 The n rows of A are loaded as vectors, and in log2(n) rounds every pair of vectors that are d apart
 exchanges halves: (a0 a1 ...), (b0 b1 ...) -> (a0 b0 ...), (a1 b1 ...) for d = 1. (J. O. Eklundh, "A
@@ -33,20 +33,25 @@ _INT32: Final = DataType("int32")
 _MADE: Final[set[str]] = set()
 
 
-def transposition(size: int, dtype: str, source_gap: int = 0, target_gap: int = 0) -> str:
-    """The name of the intrinsic: (size, ...1, size) -> (size, ...1, size) of `dtype`.
+def transposition(
+    size: int, dtype: str, source_gap: int = 0, target_gap: int = 0, rows: int | None = None
+) -> str:
+    """The name of the intrinsic: (rows, ...1, size) -> (size, ...1, rows) of `dtype`.
 
-    `size` is a power of two; the gaps are dimensions of one between the two that are exchanged.
+    `size` is a power of two, `rows` as many or fewer; the gaps are dimensions of one between the
+    two that are exchanged.
     """
-    name = f"transpose_{size}x{size}_{dtype}_{source_gap}_{target_gap}"
+    rows = rows or size
+    name = f"transpose_{rows}x{size}_{dtype}_{source_gap}_{target_gap}"
     if name not in _MADE:
-        register_own(name, *_functions(size, dtype, source_gap, target_gap), override=True)
+        source = _buffer("A", (rows, size), dtype, source_gap)
+        target = _buffer("B", (size, rows), dtype, target_gap)
+        register_own(name, *_functions(source, target), override=True)
         _MADE.add(name)
     return name
 
 
-def _functions(size: int, dtype: str, *gaps: int) -> tuple[PrimFunc, PrimFunc]:
-    source, target = (_square(name, size, dtype, gap) for name, gap in zip("AB", gaps))
+def _functions(source: Buffer, target: Buffer) -> tuple[PrimFunc, PrimFunc]:
     handles = {Var(name, "handle"): buffer for name, buffer in (("a", source), ("b", target))}
     regions = [
         BufferRegion(buffer, [Range(0, extent) for extent in buffer.shape])
@@ -60,9 +65,9 @@ def _functions(size: int, dtype: str, *gaps: int) -> tuple[PrimFunc, PrimFunc]:
     return function(_meaning(source, target)), function(_rounds(source, target))
 
 
-def _square(name: str, size: int, dtype: str, gap: int) -> Buffer:
+def _buffer(name: str, sizes: tuple[int, int], dtype: str, gap: int) -> Buffer:
     strides = [Var(f"{name}_stride_{axis}", "int64") for axis in range(gap + 1)]
-    shape = [IntImm("int64", extent) for extent in (size, *[1] * gap, size)]
+    shape = [IntImm("int64", extent) for extent in (sizes[0], *[1] * gap, sizes[1])]
     return decl_buffer(
         shape, dtype, name, strides=[*strides, IntImm("int64", 1)], offset_factor=1,
         elem_offset=Var(f"{name}_offset", "int64"),
@@ -70,19 +75,22 @@ def _square(name: str, size: int, dtype: str, gap: int) -> Buffer:
 
 
 def _meaning(source: Buffer, target: Buffer) -> Stmt:
-    size = source.shape[0]
     loops = [Var(name, "int64") for name in "ij"]
     i, j = variables = [Var(f"v{name}", "int64") for name in "ij"]
+    sizes = (target.shape[0], target.shape[-1])
     store = BufferStore(target, BufferLoad(source, _at(source, j, i)), _at(target, i, j))
     block = Block(
-        [IterVar(Range(IntImm("int64", 0), size), v, IterVar.DataPar) for v in variables],
+        [
+            IterVar(Range(IntImm("int64", 0), size), v, IterVar.DataPar)
+            for size, v in zip(sizes, variables)
+        ],
         [BufferRegion.from_point(source, _at(source, j, i))],
         [BufferRegion.from_point(target, _at(target, i, j))],
         "transpose",
         store,
     )
     body: Stmt = BlockRealize(loops, True, block)
-    for loop in reversed(loops):
+    for loop, size in reversed(list(zip(loops, sizes))):
         body = For(loop, IntImm("int64", 0), size, ForKind.SERIAL, body)
     return body
 
@@ -92,18 +100,18 @@ def _at(buffer: Buffer, row: PrimExpr, column: PrimExpr) -> list[PrimExpr]:
 
 
 def _rounds(source: Buffer, target: Buffer) -> Stmt:
-    size = int(source.shape[0])  # type: ignore[call-overload]
+    count, size = (int(source.shape[axis]) for axis in (0, -1))  # type: ignore[call-overload]
     lanes = Ramp(IntImm("int64", 0), IntImm("int64", 1), size)
-    dtype = source.dtype.with_lanes(size)
     lets: list[tuple[Var, PrimExpr]] = []
 
-    def named(value: PrimExpr) -> Var:
-        lets.append((Var(f"r{len(lets)}", dtype), value))
+    def named(value: PrimExpr, width: int = size) -> Var:
+        lets.append((Var(f"r{len(lets)}", source.dtype.with_lanes(width)), value))
         return lets[-1][0]
 
     rows = [
-        named(BufferLoad(source, _at(source, IntImm("int64", row), lanes))) for row in range(size)
+        named(BufferLoad(source, _at(source, IntImm("int64", row), lanes))) for row in range(count)
     ]
+    rows += rows[:1] * (size - count)  # in place of rows that there are not
     apart = 1
     while apart < size:
         for row in range(size):
@@ -112,6 +120,10 @@ def _rounds(source: Buffer, target: Buffer) -> Stmt:
                 for place, picks in zip((row, row + apart), _halves(size, apart)):
                     rows[place] = named(Shuffle(pair, [IntImm(_INT32, p) for p in picks]))
         apart *= 2
+    if count < size:
+        kept = [IntImm(_INT32, lane) for lane in range(count)]
+        rows = [named(Shuffle([row], kept), count) for row in rows]
+        lanes = Ramp(IntImm("int64", 0), IntImm("int64", 1), count)
     body: Stmt = SeqStmt(
         [
             BufferStore(target, value, _at(target, IntImm("int64", row), lanes))
