@@ -1,9 +1,11 @@
 """Every operator of Relax on devices: compiled for a kind, run there, compared with the CPU.
 
     python -m benchmarks.device_operators opencl:0 opencl:1 vulkan:0
+    python -m benchmarks.device_operators --emit cuda rocm opencl metal webgpu vulkan nvptx
 
-prints a row a device: cases, right, refused (with reasons), wrong. The cases are those of the
-tests (tests/relax/op/cases.py).
+prints a row a device: cases, right, refused (with reasons), wrong; with `--emit` a row a kind of
+target, for which no device is needed: emitted or refused. The cases are those of the tests
+(tests/relax/op/cases.py).
 """
 
 from __future__ import annotations
@@ -55,12 +57,38 @@ def outcome(case: Case, kind: str, device: Any) -> tuple[str, str]:
     return "right", ""
 
 
+def emitted(case: Case, target: Target) -> tuple[str, str]:
+    """emitted or refused, and what was said."""
+    try:
+        tvm.compile(_module(case), target)
+    except Exception as err:  # as above
+        first = " | ".join(str(err).strip().splitlines()[:3])
+        return "refused" if isinstance(err, TVMError) else "raw", f"{type(err).__name__}: {first}"
+    return "emitted", ""
+
+
+def emit_all(kind: str, only: str) -> None:
+    """Print what is not emitted for a kind, and how many are."""
+    target = Target(kind, host="llvm")
+    counts: collections.Counter[str] = collections.Counter()
+    for case in CASES:
+        if only in str(case):
+            found, said = emitted(case, target)
+            counts[found] += 1
+            if found != "emitted":
+                print(f"  {kind} {case}: {found}: {said[:300]}", flush=True)
+    print(f"{kind}: {dict(counts)} of {counts.total()}", flush=True)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("devices", nargs="+")
+    parser.add_argument("devices", nargs="*")
+    parser.add_argument("--emit", nargs="*", default=[], metavar="KIND")
     parser.add_argument("--only", default="")
     parser.add_argument("--verbose", action="store_true")
     args = parser.parse_args()
+    for kind in args.emit:
+        emit_all(kind, args.only)
     for name in args.devices:
         device = tvm.device(name)
         counts: collections.Counter[str] = collections.Counter()

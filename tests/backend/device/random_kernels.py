@@ -51,7 +51,7 @@ def _pick(rng: Rng, choices: Sequence[Any]) -> Any:
 
 
 def _odd(rng: Rng, most: int = 70) -> int:
-    return int(rng.integers(1, most))
+    return int(rng.integers(2, most))
 
 
 def _flip(rng: Rng, share: float = 0.5) -> bool:
