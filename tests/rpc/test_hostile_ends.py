@@ -6,13 +6,14 @@ import contextlib
 import socket
 import struct
 import threading
+import time
 from collections.abc import Callable, Iterator
 
 import numpy as np
 import pytest
 
 import tvm
-from tests.rpc.garbage import flood
+from tests.rpc.garbage import flood, resident_bytes
 from tvm import rpc
 from tvm.error import RPCError, TVMError
 from tvm.rpc import base
@@ -29,24 +30,35 @@ pytestmark = pytest.mark.cpu
 # --- strangers ---
 
 
+@contextlib.contextmanager
+def little_memory() -> Iterator[None]:
+    """What the body starts and leaves running holds no more than a few connections' worth."""
+    before = resident_bytes()
+    yield
+    deadline = time.monotonic() + 60  # sessions end by and by
+    while resident_bytes() > before + 100 * 2**20 and time.monotonic() < deadline:
+        time.sleep(0.1)
+    assert resident_bytes() <= before + 100 * 2**20
+
+
 @pytest.mark.parametrize("count", [300, pytest.param(10_000, marks=pytest.mark.long)])
 @pytest.mark.parametrize("kind", ["server", "tracker", "proxy"])
 def test_garbage(kind: str, count: int) -> None:
-    """It stays up, and lets in who is welcome while others hold connections."""
+    """It stays up, lets in who is welcome while others hold connections, and keeps no memory."""
     if kind == "server":
         server = rpc.Server("127.0.0.1", silent=True)
-        with flood(server.port, count):
+        with little_memory(), flood(server.port, count):
             assert rpc.connect("127.0.0.1", server.port).get_function("rpc.test.addone")(1) == 2
         server.terminate()
     elif kind == "tracker":
         tracker = Tracker("127.0.0.1", port=9500, port_end=9900, silent=True)
-        with flood(tracker.port, count):
+        with little_memory(), flood(tracker.port, count):
             assert rpc.connect_tracker("127.0.0.1", tracker.port).summary()["server_info"] == []
         tracker.terminate()
     else:
         proxy = Proxy("127.0.0.1", 9500, 9900)
         server = rpc.Server("127.0.0.1", proxy.port, is_proxy=True, key="k", silent=True)
-        with flood(proxy.port, count):
+        with little_memory(), flood(proxy.port, count):
             sess = rpc.connect("127.0.0.1", proxy.port, "k")
             assert sess.get_function("rpc.test.addone")(1) == 2
         server.terminate()
