@@ -30,7 +30,7 @@ from tvm.relax.transform.rebuild import map_bindings, with_value
 from tvm.tir.expr import BufferLoad, IntImm
 from tvm.tir.function import PrimFunc
 from tvm.tir.functor import walk
-from tvm.tir.op.arith import floormod
+from tvm.tir.op.arith import floormod, is_zero
 
 
 @relax_pass("RewriteDataflowReshape")
@@ -106,4 +106,6 @@ def _divides(part: Sequence[PrimExpr], whole: Sequence[PrimExpr]) -> bool:
     """Whether the number of elements of one shape is surely a multiple of that of another."""
     one = IntImm("int64", 1)
     few, many = (reduce(mul, shape, one) for shape in (part, whole))
+    if is_zero(few):
+        return False  # of nothing there are no multiples, and views are compared as they run
     return Analyzer().can_prove_equal(floormod(many, few), 0)
