@@ -20,10 +20,11 @@ import numpy as np
 from tests.structure import reference
 from tests.topi import numerics
 from tvm import te
+from tvm.support import arguments
 
 RECORD = Path(__file__).with_name("compared.txt")
 _TESTS = str(RECORD.parent)
-_TAGS = te.tag.__file__
+_DECORATORS = (te.tag.__file__, arguments.__file__)
 _COMPARISONS = frozenset(
     f.__code__
     for f in (numerics.close, inspect.unwrap(np.testing.assert_allclose),
@@ -69,7 +70,7 @@ def watched() -> Iterator[set[CodeType]]:
 
     def note(frame: FrameType, event: str, _: Any) -> None:
         caller = frame.f_back
-        while caller and caller.f_code.co_filename == _TAGS:  # of a decorated function
+        while caller and caller.f_code.co_filename in _DECORATORS:  # of a decorated function
             caller = caller.f_back
         if event == "call" and caller and caller.f_code.co_filename.startswith(_TESTS):
             codes.add(frame.f_code)

@@ -114,6 +114,8 @@ class IRModule(Node):
     def __getitem__(self, var: Name) -> BaseFunc:
         key = self.get_global_var(var) if isinstance(var, str) else var
         if key not in self.functions:
+            if not isinstance(key, GlobalVar):
+                raise TypeError(f"IRModule: functions have a str or a GlobalVar, found {var!r}")
             key = self.get_global_var(key.name_hint)
         return self.functions[key]
 

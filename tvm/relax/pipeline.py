@@ -23,6 +23,7 @@ from tvm.ir.transform import (
 )
 from tvm.relax import transform as t
 from tvm.relax.backend.default_pipeline import DefaultPipeline, PassLists
+from tvm.support.arguments import explained
 from tvm.support.suggest import did_you_mean
 from tvm.target.target import Target
 
@@ -47,6 +48,7 @@ def finalize_passes(target: Target) -> list[Pass]:
     return _lists(target, "finalization passes").finalize_passes(target)
 
 
+@explained
 def get_default_pipeline(target: Target) -> ModulePass:
     """All passes for a target, in order.
 

@@ -535,7 +535,13 @@ def _plain(value: Any) -> Any:
 def _place(dev: Device | str | None) -> Device:
     if dev is None:
         return Device("cpu")
-    return Device(dev) if isinstance(dev, str) else dev
+    if isinstance(dev, str):
+        return Device(dev)
+    if not isinstance(dev, Device):
+        raise TypeError(
+            message("the device of a tensor", found=repr(dev), legal="such as tvm.cpu(), or a name")
+        )
+    return dev
 
 
 def _checked_shape(shape: Sequence[int] | int) -> tuple[int, ...]:

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from tvm.error import TVMError, message
+from tvm.support.arguments import explained
 from tvm.support.dtype import DataType, narrow_float_of
 
 from ._tensor import Tensor, empty, numpy_dtype
@@ -27,6 +28,7 @@ _TENSOR_MAGIC = 0xDD5E40F096B4A13F
 _CPU = 1
 
 
+@explained
 def save_param_dict(params: Mapping[str, Any]) -> bytes:
     """Tensors (or arrays) by name as bytes that `load_param_dict` reads."""
     out = [struct.pack("<QQQ", _LIST_MAGIC, 0, len(params))]
@@ -49,6 +51,7 @@ def _tensor_bytes(value: Any) -> bytes:
     return head + struct.pack("<q", len(data)) + data
 
 
+@explained
 def load_param_dict(param_bytes: bytes | bytearray) -> dict[str, Tensor]:
     """The tensors by name."""
     return _tensors(_Reader(bytes(param_bytes)))

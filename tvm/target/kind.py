@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from tvm.error import TargetError, message
 from tvm.ffi.object import Object
+from tvm.support.arguments import explained
 from tvm.support.suggest import did_you_mean
 
 from . import gpu_tuning
@@ -67,6 +68,7 @@ class TargetKind(Object):
         "_options", "default_keys", "defaults", "device_type", "features", "name", "traits",
     )  # fmt: skip
 
+    @explained
     def __init__(
         self,
         name: str,

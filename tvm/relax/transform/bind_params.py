@@ -34,6 +34,7 @@ def _function(mod: IRModule, name: str, asked: str) -> Function:
 
 
 @declare_module_pass("BindParams")
+@explained
 def BindParams(
     mod: IRModule, ctx: PassContext, func_name: str, params: Mapping[Any, Any]
 ) -> IRModule:

@@ -40,6 +40,7 @@ from tvm.relax.expr_functor import PyExprMutator, PyExprVisitor
 from tvm.relax.op.vm import kill_object
 from tvm.relax.struct_info import ObjectStructInfo, TensorStructInfo, TupleStructInfo
 from tvm.relax.transform.to_non_dataflow import to_non_dataflow
+from tvm.support.arguments import explained
 
 
 class ForwardCollector(PyExprVisitor):
@@ -176,6 +177,7 @@ class LazyTransformParamsFuncCreator:
 class LazyInputMutator(PyExprMutator):
     """Fetches items of the parameter where they are read."""
 
+    @explained
     def __init__(
         self, func_creator: LazyTransformParamsFuncCreator, mod: IRModule | None = None
     ) -> None:
@@ -235,6 +237,7 @@ class LazyInputMutator(PyExprMutator):
 class LazyOutputMutator(PyExprMutator):
     """Hands results out after their last reader, and kills items after theirs."""
 
+    @explained
     def __init__(
         self, func_creator: LazyTransformParamsFuncCreator, mod: IRModule | None = None
     ) -> None:
