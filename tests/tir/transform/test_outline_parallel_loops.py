@@ -81,6 +81,12 @@ def test_a_loop_becomes_a_task_and_a_body() -> None:
     assert text.partition("class Module:")[2].strip() == EXPECTED.strip()
 
 
+def test_no_variable_is_shared() -> None:
+    mod = OutlineParallelLoops()(Copy)
+    assert tvm.tir.analysis.verify_well_formed(mod)
+    assert not set(mod["f"].params) & set(mod["f_parallel_i"].params)
+
+
 def test_functions_without_such_bodies_stay_and_so_do_those_that_were_here() -> None:
     once = OutlineParallelLoops()(Copy)
     assert OutlineParallelLoops()(once) is once
@@ -141,7 +147,7 @@ def test_volatile_memory_is_volatile_in_the_body() -> None:
     mod = outlined(s.AttrStmt(b.data, "volatile_scope", i32(1), loop), [b.data])
     inside = mod["f_parallel_i"].body
     assert isinstance(inside, s.AttrStmt)
-    assert (inside.node, inside.attr_key) == (b.data, "volatile_scope")
+    assert (inside.node, inside.attr_key) == (mod["f_parallel_i"].params[2], "volatile_scope")
 
 
 def nest(rows: int) -> s.For:

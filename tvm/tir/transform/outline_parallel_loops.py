@@ -39,6 +39,7 @@ from tvm.tir.function import PrimFunc
 from tvm.tir.functor import StmtExprMutator
 from tvm.tir.op import arith as ops
 from tvm.tir.op import builtin
+from tvm.tir.renew_defs import renew_defs
 from tvm.tir.struct_field import StructField
 
 from .lower_workspaces import takes_workspace
@@ -159,7 +160,8 @@ class _Outliner(StmtExprMutator):
         inner = _Outliner(self._names, self._root, self._func, own)
         inner._is_task = self._is_task or isinstance(op, s.For)
         aliased = [n for n, v in enumerate(params) if v.dtype.is_handle and v not in inner._own]
-        cut = self._cut_out(PrimFunc(params, inner.visit_stmt(body), span=op.span))
+        # no variable is shared between two functions
+        cut = self._cut_out(renew_defs(PrimFunc(params, inner.visit_stmt(body), span=op.span)))
         self.made[var] = cut.with_attr(MAY_ALIAS, aliased) if aliased else cut
         self.made.update(inner.made)
         return var
