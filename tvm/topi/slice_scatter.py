@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tvm import te, tir
+from tvm.arith import Analyzer
 from tvm.ir.expr import PrimExpr
 from tvm.support.arguments import explained
 
@@ -19,6 +20,7 @@ def slice_scatter(
 ) -> te.Tensor:
     """The tensor with `src` in the place of its slice start:end:step along an axis."""
     place = normal_axis(axis, input_tensor.ndim, "topi.slice_scatter")
+    start, end = (_from_the_front(bound, input_tensor.shape[place]) for bound in (start, end))
 
     def element(*i: Any) -> PrimExpr:
         own = i[place]
@@ -30,3 +32,13 @@ def slice_scatter(
         return tir.if_then_else(tir.all(*inside), new, input_tensor(*i))
 
     return stage(input_tensor.shape, element, "slice_scatter", tag.INJECTIVE)
+
+
+def _from_the_front(bound: Any, extent: PrimExpr) -> Any:
+    """A bound below zero counts from the end, and none lies before the first element."""
+    value = bound.value if isinstance(bound, tir.IntImm) else bound
+    if isinstance(value, int):
+        return value if value >= 0 else tir.max(extent + value, 0)
+    if Analyzer().can_prove(value >= 0):
+        return value
+    return tir.if_then_else(value < 0, tir.max(value + extent, 0), value)
