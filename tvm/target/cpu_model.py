@@ -40,6 +40,7 @@ class CpuModel:
 KB: Final = 1024
 MB: Final = 1024 * KB
 _AVX2: Final = frozenset(("sse4.2", "avx", "avx2", "fma", "f16c"))
+_AVX_VNNI: Final = _AVX2 | {"avxvnni"}
 _AVX512: Final = _AVX2 | {"avx512f", "avx512vl", "avx512bw", "avx512dq"}
 _VNNI: Final = _AVX512 | {"avx512vnni"}
 _BF16: Final = _VNNI | {"avx512bf16"}
@@ -79,11 +80,11 @@ _TABLE: Final[dict[str, CpuModel]] = {
         _x86("haswell", 256, 2, 32 * KB, 256 * KB, 2 * MB, _AVX2),
         _x86("broadwell", 256, 2, 32 * KB, 256 * KB, 2 * MB, _AVX2),
         _x86("skylake", 256, 2, 32 * KB, 256 * KB, 2 * MB, _AVX2),
-        _x86("alderlake", 256, 2, 48 * KB, 1280 * KB, 3 * MB, _AVX2),
-        _x86("raptorlake", 256, 2, 48 * KB, 2 * MB, 3 * MB, _AVX2),
-        _x86("meteorlake", 256, 2, 48 * KB, 2 * MB, 3 * MB, _AVX2),
-        _x86("arrowlake", 256, 2, 48 * KB, 3 * MB, 3 * MB, _AVX2),
-        _x86("gracemont", 256, 1, 32 * KB, 2 * MB, 3 * MB, _AVX2),
+        _x86("alderlake", 256, 2, 48 * KB, 1280 * KB, 3 * MB, _AVX_VNNI),
+        _x86("raptorlake", 256, 2, 48 * KB, 2 * MB, 3 * MB, _AVX_VNNI),
+        _x86("meteorlake", 256, 2, 48 * KB, 2 * MB, 3 * MB, _AVX_VNNI),
+        _x86("arrowlake", 256, 2, 48 * KB, 3 * MB, 3 * MB, _AVX_VNNI),
+        _x86("gracemont", 256, 1, 32 * KB, 2 * MB, 3 * MB, _AVX_VNNI),
         _x86("tigerlake", 512, 1, 48 * KB, 1280 * KB, 3 * MB, _VNNI),
         _x86("rocketlake", 512, 1, 48 * KB, 512 * KB, 2 * MB, _VNNI),
         _x86("skylake-avx512", 512, 2, 32 * KB, 1 * MB, 1408 * KB, _AVX512),
@@ -254,6 +255,7 @@ def _read(path: str) -> str:
 _KERNEL_NAMES: Final = {
     "avx512_vnni": "avx512vnni", "avx512_bf16": "avx512bf16", "avx512_fp16": "avx512fp16",
     "amx_tile": "amx-tile", "amx_int8": "amx-int8", "amx_bf16": "amx-bf16", "sse4_2": "sse4.2",
+    "avx_vnni": "avxvnni",
 }  # fmt: skip
 
 

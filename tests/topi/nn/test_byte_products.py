@@ -19,7 +19,7 @@ HAS = Target.from_device("cpu").cpu.features
 CPUS = [
     cpu
     for cpu, needs in (("haswell", "avx2"), ("skylake-avx512", "avx512bw"),
-                       ("cascadelake", "avx512vnni"))
+                       ("alderlake", "avxvnni"), ("cascadelake", "avx512vnni"))
     if needs in HAS
 ]  # fmt: skip
 
@@ -123,6 +123,7 @@ def test_what_targets_have() -> None:
     found = of("llvm -mcpu=skylake-avx512")
     assert found is not None
     assert (found.lanes, found.dot, found.most_bits) == (16, "", 4)
+    assert of("llvm -mcpu=alderlake") == Bytes(8, "llvm.x86.avx512.vpdpbusd.256")
     found = of("llvm -mcpu=znver3")
     assert found is not None
     assert (found.lanes, found.pairs) == (8, "llvm.x86.avx2.pmadd.ub.sw")
