@@ -280,6 +280,7 @@ REDUCTION = [
     case("argmin", lambda x: torch.argmin(x, -1), X),
     case("any", lambda x: (torch.any(x), torch.any(x, 1)), (X, "bool")),
     case("all", lambda x: (torch.all(x > -1), torch.all(x > -1, 1, keepdim=True)), X),
+    case("of all", lambda x: (aten._is_all_true(x > -9), aten._is_any_true(x > 9)), X),
     case("count_nonzero", lambda x: torch.count_nonzero(x > 0, 1), X),
     case("var", lambda x: (x.var(), x.var(1), x.var((0, 2), unbiased=False)), X),
     case("std", lambda x: (x.std(), x.std(1, keepdim=True), torch.std(x, 2, correction=0)), X),

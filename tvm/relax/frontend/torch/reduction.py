@@ -119,13 +119,13 @@ convert("argmax")(along_an_axis(_place(op.argmax)))
 convert("argmin")(along_an_axis(_place(op.argmin)))
 
 
-@convert("any")
+@convert("any", "_is_any_true")
 def any_(bb: BlockBuilder, input: Expr, dim: Any = None, keepdim: bool = False) -> Expr:
     x = cast(bb, cast(bb, input, "bool"), "int8")
     return cast(bb, bb.emit(amax(bb, x, dim, keepdim)), "bool")
 
 
-@convert("all")
+@convert("all", "_is_all_true")
 def all_(bb: BlockBuilder, input: Expr, dim: Any = None, keepdim: bool = False) -> Any:
     x = cast(bb, cast(bb, input, "bool"), "int8")
     return cast(bb, bb.emit(amin(bb, x, dim, keepdim)), "bool")
