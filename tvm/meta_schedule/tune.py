@@ -53,6 +53,8 @@ def tune_tasks(
                 legal="a weight for each task",
             )
         )
+    for task in tasks:
+        task.rule_first = True  # what is found is then never slower
     cores = tasks[0].num_threads
     if not isinstance(task_scheduler, TaskScheduler):
         options = {"seed": tasks[0].rand_state} if task_scheduler == "gradient" else {}

@@ -55,6 +55,7 @@ class TuneContext(Object):
         self.num_threads = _threads(num_threads)
         self.logger = get_logger(__name__) if logger is None else logger
         self.known_s: float | None = None  # what the program takes before the search
+        self.rule_first = False  # whether what the rules make is measured first
         self.reference: str | None = None  # a compiled file whose results are right
         self._engine = RandomEngine(rand_state)
         self._initialize()

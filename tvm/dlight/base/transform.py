@@ -79,6 +79,14 @@ def first_schedule(
     func: PrimFunc, target: Target, rules: list[ScheduleRule]
 ) -> PrimFunc | None:
     """The function as the first fitting rule schedules it, or None; one without blocks stays."""
+    found = scheduled_by_first(func, target, rules)
+    return None if found is None else found.made
+
+
+def scheduled_by_first(
+    func: PrimFunc, target: Target, rules: list[ScheduleRule]
+) -> Scheduled | None:
+    """What the first fitting rule makes of the function, with the schedule that it made."""
     if not isinstance(func.body, BlockRealize):
         return None
     # before rules part inits from their reductions
@@ -97,9 +105,10 @@ def first_schedule(
             found = ()
         if found:
             made = _only_function(found[0]).with_attr(SCHEDULED, True)
+            told = Scheduled(func, made, found[0], rule_name(rule), tuple(refused))
             if watched():
-                note(Scheduled(func, made, found[0], rule_name(rule), tuple(refused)))
-            return made
+                note(told)
+            return told
         refused.append(rule_name(rule))
     return None
 

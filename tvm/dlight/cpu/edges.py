@@ -10,14 +10,9 @@ each row is computed once a tile. Holds for rows only: what is summed over must 
 
 from __future__ import annotations
 
-from tvm.ir.expr import PrimExpr
 from tvm.tir.buffer import Buffer
-from tvm.tir.expr import BufferLoad, Call, Min, Var
-from tvm.tir.functor import substitute
-from tvm.tir.schedule import BlockRV, Schedule
-from tvm.tir.schedule.rebuild import change_block
-from tvm.tir.schedule.regions import with_regions
-from tvm.tir.stmt import Block, BufferStore
+from tvm.tir.schedule import BlockRV, Schedule, ScheduleError
+from tvm.tir.stmt import Block
 
 
 def read_last_row_again(sch: Schedule, copies: list[BlockRV], operand: Buffer) -> list[BlockRV]:
@@ -25,28 +20,10 @@ def read_last_row_again(sch: Schedule, copies: list[BlockRV], operand: Buffer) -
     for copy in copies:
         node: Block = sch.get(copy)
         if node.writes[0].buffer is operand:
-            clamped = _clamped(node)
-            if clamped is None:
+            try:
+                sch.unsafe_repeat_edge(copy)
+            except ScheduleError:
                 break
-            sch.state.replace(sch.get_sref(copy), clamped, {node: clamped})
             sch.compute_inline(copy)
             return [other for other in copies if other is not copy]
     return copies
-
-
-def _clamped(node: Block) -> Block | None:
-    """The copy with places limited to those of its source."""
-    store = node.body
-    assert isinstance(store, BufferStore), "a copy is one store"
-    choice = store.value
-    load = choice.args[1] if isinstance(choice, Call) and len(choice.args) == 3 else None
-    if not isinstance(load, BufferLoad):
-        return None
-    limits: dict[Var, PrimExpr] = {}
-    for index, small, large in zip(load.indices, load.buffer.shape, store.buffer.shape):
-        if small is not large and isinstance(index, Var):
-            limits[index] = Min(index, small - 1)
-    value = substitute(load, limits)
-    return with_regions(
-        change_block(node, body=BufferStore(store.buffer, value, store.indices, None, store.span))
-    )

@@ -18,7 +18,7 @@ from tvm.meta_schedule.mutator import Mutator
 from tvm.tir.schedule import Schedule, Trace
 from tvm.tir.schedule.random_engine import RandomEngine
 
-from .decision_space import Key, key_of, random_trace
+from .decision_space import Key, key_of, random_trace, samples_of
 from .search_strategy import MeasureCandidate, Rounds, StrategyInRounds, require_spaces
 from .surrogate import Surrogate
 from .trace_replay import candidate, replayer
@@ -181,7 +181,8 @@ class _Search:
             return []
         records = self._database.get_top_k(self._database.commit_workload(mod), count)
         traces = [record.trace.simplified(remove_postproc=True) for record in records]
-        return [_Individual(self._space_of(trace), trace) for trace in traces]
+        # what has no decisions, such as the schedule of a rule, has no variants
+        return [_Individual(self._space_of(t), t) for t in traces if samples_of(t)]
 
     def _space_of(self, trace: Trace) -> int:
         """The space whose instructions a trace has; a number of its own for others."""

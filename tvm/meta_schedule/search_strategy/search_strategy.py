@@ -130,11 +130,16 @@ S = TypeVar("S", bound=Search)
 
 
 class StrategyInRounds(SearchStrategy, Generic[S]):
-    """A strategy whose `_begin` makes the search that is asked from round to round."""
+    """A strategy whose `_begin` makes the search that is asked from round to round.
+
+    Where the context asks for it (`rule_first`) and its space is the one of the target, the first
+    candidate is what the rules of the target make of the module.
+    """
 
     def __init__(self) -> None:
         self._context: TuneContext | None = None
         self._search: S | None = None
+        self._first_count = 0  # candidates of the first round, which is still to come
 
     def _initialize_with_tune_context(self, context: TuneContext) -> None:
         self._context = context
@@ -166,6 +171,7 @@ class StrategyInRounds(SearchStrategy, Generic[S]):
                 )
             )
         rounds = Rounds(max_trials, num_trials_per_iter)
+        self._first_count = rounds.next_count
         self._search = self._begin(rounds, design_spaces, database, cost_model)
 
     def post_tuning(self) -> None:
@@ -175,7 +181,19 @@ class StrategyInRounds(SearchStrategy, Generic[S]):
 
     def generate_measure_candidates(self) -> list[MeasureCandidate] | None:
         """The candidates of the next round; None when the search is over."""
-        return self._searching("generate_measure_candidates").round()
+        found = self._searching("generate_measure_candidates").round()
+        if self._first_count > 0:
+            count, self._first_count = self._first_count, 0
+            by_rule = self._by_rule()
+            if by_rule is not None:
+                return [by_rule, *(found or ())][:count]
+        return found
+
+    def _by_rule(self) -> MeasureCandidate | None:
+        from .rule_candidate import rule_candidate  # which makes candidates of our kind
+
+        context = self._context
+        return rule_candidate(context) if context is not None and context.rule_first else None
 
     def notify_runner_results(
         self, measure_candidates: list[MeasureCandidate], results: list[RunnerResult]

@@ -24,7 +24,10 @@ CUSTOM = "schedule_rule"  # the annotation of blocks that only a rule of the use
 
 
 class PostOrderApply(SpaceGenerator):
-    """Applies the rules in order, each to all blocks; `f_block_filter(block)` may skip some."""
+    """Applies the rules in order, each to all blocks; `f_block_filter(block)` may skip some.
+
+    `is_of_target` tells that nobody chose rules or blocks: the space is what the target offers.
+    """
 
     def __init__(
         self,
@@ -35,6 +38,7 @@ class PostOrderApply(SpaceGenerator):
     ) -> None:
         super().__init__(sch_rules, postprocs, mutator_probs)
         self.f_block_filter = f_block_filter
+        self.is_of_target = self.sch_rules is None and f_block_filter is None
 
     def generate_design_space(self, mod: IRModule) -> list[Schedule]:
         """All that the rules make of the module."""
@@ -69,7 +73,9 @@ class PostOrderApply(SpaceGenerator):
 
     def clone(self) -> PostOrderApply:
         """Another one with clones of the rules."""
-        return PostOrderApply(self.f_block_filter, **self._cloned_parts())
+        made = PostOrderApply(self.f_block_filter, **self._cloned_parts())
+        made.is_of_target = self.is_of_target
+        return made
 
 
 def _apply_everywhere(

@@ -59,6 +59,7 @@ from .primitive import storage_align as _storage_align
 from .primitive import tensorize as _tensorize
 from .primitive import transform_block_layout as _transform_block_layout
 from .primitive import transform_layout as _transform_layout
+from .primitive import unsafe_repeat_edge as _unsafe_repeat_edge
 from .primitive import unsafe_set_dtype as _unsafe_set_dtype
 from .random_variable import BlockRV, ExprRV, LoopRV
 from .recorder import Recorder
@@ -528,6 +529,14 @@ class Schedule(Recorder):
             block=rv,
             buffer_index=buffer_index,
             storage_scope=storage_scope,
+        )
+
+    def unsafe_repeat_edge(self, block: BlockArg) -> None:
+        """Let a copy that pads read its last element again; for where nobody reads the padding."""
+        self._run(
+            _unsafe_repeat_edge.KIND,
+            _unsafe_repeat_edge.unsafe_repeat_edge,
+            block=self._block(block),
         )
 
     def unsafe_set_dtype(self, block: BlockArg, buffer_index: int, dtype: str) -> None:
