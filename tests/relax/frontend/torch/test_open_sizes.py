@@ -135,6 +135,10 @@ CASES: dict[str, tuple[Callable[..., Any], Sizes, tuple[Any, ...]]] = {
     "folded": (
         lambda x: F.fold(x, (8, 9), 3, padding=1), [(r(2, 27, 72),), (r(3, 27, 72),)], (ROWS,)
     ),
+    "folded to an open size": (
+        lambda x: F.fold(F.unfold(x, 3, padding=1, stride=2), x.shape[2:], 3, padding=1, stride=2),
+        [(r(2, 3, 8, 9),), (r(1, 3, 7, 6),)], (PICTURE,),
+    ),
     "strides": (
         lambda x: x.as_strided((x.shape[0], 2), (4, 1), 1), [(r(5, 4),), (r(9, 4),)], (ROWS,)
     ),

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from tvm import tir
+from tvm import te, tir
 from tvm.arith import Analyzer
 from tvm.ir.expr import PrimExpr, RelaxExpr
 from tvm.relax import op
@@ -419,6 +419,11 @@ def col2im(
     )
     n, columns, _ = sizes(x)
     c = columns // (kernel[0] * kernel[1])
+    if any(isinstance(size, PrimExpr) for size in out):
+        whole = bb.emit_te(
+            _symbolic_col2im, x, out, kernel, dilated, padded, strides, primfunc_name_hint="col2im"
+        )
+        return whole if batched else op.squeeze(whole, [0])
     h, w = (out[i] + 2 * padded[i] for i in (0, 1))
     places = _patches(out, kernel, dilated, padded, strides).reshape(1, -1)
     rows = bb.emit(op.reshape(x, [n * c, places.size]))
@@ -432,6 +437,36 @@ def col2im(
         end = [padded[0] + out[0], padded[1] + out[1]]
         picture = bb.emit(op.strided_slice(picture, [2, 3], begin, end))
     return picture if batched else op.squeeze(picture, [0])
+
+
+def _symbolic_col2im(
+    x: te.Tensor, out: Any, kernel: Any, dilated: Any, padded: Any, strides: Any
+) -> te.Tensor:
+    """Each element of the picture is the sum of its places in the blocks over it."""
+    n, columns, _ = x.shape
+    down, across = (
+        (out[i] + 2 * padded[i] - dilated[i] * (kernel[i] - 1) - 1) // strides[i] + 1
+        for i in (0, 1)
+    )
+    taps = [te.reduce_axis((0, kernel[i]), "k") for i in (0, 1)]
+
+    def element(b: PrimExpr, c: PrimExpr, *place: PrimExpr) -> PrimExpr:
+        starts = [place[i] + padded[i] - taps[i] * dilated[i] for i in (0, 1)]
+        blocks = [tir.floordiv(starts[i], strides[i]) for i in (0, 1)]
+        inside = [
+            tir.all(starts[i] >= 0, tir.floormod(starts[i], strides[i]).equal(0), block < count)
+            for i, (block, count) in enumerate(zip(blocks, (down, across)))
+        ]
+        column = (c * kernel[0] + taps[0]) * kernel[1] + taps[1]
+        value = x(b, column, blocks[0] * across + blocks[1])
+        found: PrimExpr = te.sum(
+            tir.if_then_else(tir.all(*inside), value, tir.const(0, x.dtype)), axis=taps
+        )
+        return found
+
+    shape = (n, tir.floordiv(columns, kernel[0] * kernel[1]), *out)
+    made: te.Tensor = te.compute(shape, element, "col2im")
+    return made
 
 
 @convert("slice_scatter")
