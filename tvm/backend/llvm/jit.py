@@ -29,10 +29,11 @@ from . import cache
 from .child import ask
 from .intrinsic_names import SAFE_INTRINSICS
 from .module_text import FOREIGN_MARK
+from .single_lane_stores import may_have_single_lane_stores, with_single_lane_stores
 
 FOREIGN_SECONDS = 60.0  # so long may LLVM take for a file that others wrote
 LARGE_TEXT = 1 << 18  # longer text is compiled in a process, which Ctrl-C can end
-FORMAT_VERSION = "1"  # part of every cache key; raise it when the pipeline below changes
+FORMAT_VERSION = "2"  # part of every cache key; raise it when the pipeline below changes
 _lock = threading.RLock()
 _names = itertools.count()
 _DECLARED = re.compile(r"^declare [^@]*@(?:\"([^\"]+)\"|([-\w$.]+))\(", re.MULTILINE)
@@ -209,6 +210,11 @@ def optimized(text: str, machine: Machine) -> Any:
     options.loop_unrolling = machine.opt_level > 0
     builder = llvm.create_pass_builder(_target_machine(machine), options)
     builder.getModulePassManager().run(module, builder)
+    if may_have_single_lane_stores(text):
+        before = str(module)
+        after = with_single_lane_stores(before)
+        if after != before:
+            module = parse(after, machine)
     return module
 
 
