@@ -14,7 +14,7 @@ as well, on every machine; sums stay in 32 bits (`pair_products`).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Final, Protocol
 
 import numpy as np
@@ -24,6 +24,7 @@ from tvm.relax.frontend import nn
 from tvm.relax.frontend.nn import op
 from tvm.relax.frontend.nn.core import Parameter, Tensor
 from tvm.target import Target
+from tvm.tir.function import PrimFunc
 from tvm.topi.nn import few_bits, pair_products
 from tvm.topi.nn.few_bits import GROUP, Packed
 
@@ -137,7 +138,7 @@ class _Weights(nn.Module):
         count = rows.shape[0]
         single = 1 if count == 1 else None
         name = self._name("product" if single is None else "one_row_product")
-        kernel = few_bits.product
+        kernel: Callable[[str, Packed, int | None], PrimFunc] = few_bits.product
         if self._packed.format == "bfloat16":
             rows = op.astype(rows, "bfloat16")
             if pair_products.has_instruction(Target.current(allow_none=True)):
