@@ -22,7 +22,7 @@ _SOME: Final = _Range(1)
 _ANY: Final = _Range(0)
 # What backends and rules divide by, or count with; the names are those of all kinds.
 _RANGES: Final[dict[str, _Range]] = {
-    "num-cores": _ANY, "opt-level": _Range(0, 3), "max_num_threads": _SOME,
+    "num-cores": _ANY, "max_num_threads": _SOME,
     "max_threads_per_block": _SOME, "thread_warp_size": _SOME, "max_shared_memory_per_block": _ANY,
     "max_local_memory_per_block": _ANY, "l2_cache_size_bytes": _ANY, "registers_per_block": _ANY,
     "max_block_size_x": _SOME, "max_block_size_y": _SOME, "max_block_size_z": _SOME,

@@ -285,6 +285,8 @@ def _unusual(text: str, machine: Machine) -> list[str]:
     unusual = unusual_intrinsics(text)
     if not is_native(machine) and _ASSEMBLY.search(text):
         unusual.append("assembly")  # LLVM has an assembler for this architecture only
+    if machine.triple.startswith("spirv"):
+        unusual.append("SPIR-V")  # beside other code LLVM once gave a number twice
     return unusual
 
 
