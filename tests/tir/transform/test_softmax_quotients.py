@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -83,6 +86,79 @@ def test_keeps_what_may_be_small_or_is_short() -> None:
         made = SoftmaxQuotients()(tvm.IRModule({"main": func}))["main"]
         assert isinstance(made, tvm.tir.PrimFunc)
         assert (made.body is not func.body) == changed
+
+
+def _by_parts(
+    top: Callable[..., Any], total: Callable[..., Any], columns: int = 8, first: int = 0
+) -> tvm.tir.PrimFunc:
+    """A softmax of 2 rows that takes away `top`, divides by `total`, and looks at some columns."""
+    a = te.placeholder((2, 8), "float32", "A")
+    k, n = te.reduce_axis((0, columns)), te.reduce_axis((0, 8))
+    largest = te.compute((2,), lambda i: te.max(a[i, k + first], axis=k), "largest")
+    power = te.compute((2, 8), lambda i, j: te.exp(a[i, j] - top(largest, i, j)), "power")
+    sums = te.compute((2,), lambda i: te.sum(power[i, n], axis=n), "sums")
+    made = te.compute((2, 8), lambda i, j: power[i, j] / total(sums, i, j))
+    return te.create_prim_func([a, made])
+
+
+def own(rows: Any, i: Any, j: Any) -> Any:
+    return rows[i]
+
+
+@pytest.mark.pure
+@pytest.mark.parametrize(
+    "func",
+    [
+        pytest.param(_by_parts(lambda m, i, j: m[1 - i], own), id="maximum of another row"),
+        pytest.param(_by_parts(lambda m, i, j: m[0], own), id="maximum of one row"),
+        pytest.param(_by_parts(lambda m, i, j: m[j % 2], own), id="maxima by column"),
+        pytest.param(_by_parts(own, own, columns=4), id="maximum of a part"),
+        pytest.param(_by_parts(own, own, columns=7, first=1), id="maximum of the rest"),
+        pytest.param(_by_parts(own, lambda s, i, j: s[1 - i]), id="sum of another row"),
+    ],
+)
+def test_sums_that_may_lack_the_maximum_stay(func: tvm.tir.PrimFunc) -> None:
+    made = SoftmaxQuotients()(tvm.IRModule({"main": func}))["main"]
+    tvm.ir.assert_structural_equal(made, func)
+
+
+@pytest.mark.pure
+def test_usual_parts_change_and_memory_that_others_write_does_not() -> None:
+    func = _by_parts(own, own)
+    made = SoftmaxQuotients()(tvm.IRModule({"main": func}))["main"]
+    assert not tvm.ir.structural_equal(made, func)
+
+    @T.prim_func
+    def written(A: T.Buffer((2, 8), "float32"), B: T.Buffer((2, 8), "float32")):
+        M, S = T.alloc_buffer((2,)), T.alloc_buffer((2,))
+        E = T.alloc_buffer((2, 8))
+        for i, k in T.grid(2, 8):
+            with T.block("max"):
+                vi, vk = T.axis.remap("SR", [i, k])
+                with T.init():
+                    M[vi] = T.min_value("float32")
+                M[vi] = T.max(M[vi], A[vi, vk])
+        with T.block("others"):
+            T.reads(M[0:2])
+            T.writes(M[0:2])
+            T.evaluate(T.call_packed("grow", M.data))
+        for i, k in T.grid(2, 8):
+            with T.block("exp"):
+                vi, vk = T.axis.remap("SS", [i, k])
+                E[vi, vk] = T.exp(A[vi, vk] - M[vi])
+        for i, k in T.grid(2, 8):
+            with T.block("sum"):
+                vi, vk = T.axis.remap("SR", [i, k])
+                with T.init():
+                    S[vi] = T.float32(0)
+                S[vi] = S[vi] + E[vi, vk]
+        for i, k in T.grid(2, 8):
+            with T.block("norm"):
+                vi, vk = T.axis.remap("SS", [i, k])
+                B[vi, vk] = E[vi, vk] / S[vi]
+
+    kept = SoftmaxQuotients()(tvm.IRModule({"main": written}))["main"]
+    tvm.ir.assert_structural_equal(kept, written)
 
 
 @pytest.mark.cpu
