@@ -20,7 +20,6 @@ from .transform.lower_workspaces import LowerWorkspaces
 from .transform.make_packed_api import MakeCheckedPackedAPI
 from .transform.outline_parallel_loops import OutlineParallelLoops
 from .transform.prefetch_ahead import PrefetchAhead
-from .transform.start_arg_reductions import StartArgReductions
 
 
 def lowering_passes(ctx: PassContext, to_source: bool = True) -> list[Pass]:
@@ -47,7 +46,6 @@ def _blocks_to_loops(ctx: PassContext) -> list[Pass]:
     skipped: list[Pass] = [t.SkipAssert()] if ctx.option("tir.disable_assert", False) else []
     return [
         GuardEmptyResults(),  # while blocks without iterators can still be told from others
-        StartArgReductions(),  # the last chance: there are inits still
         t.LowerInitBlock(),  # reductions get their init statement before blocks disappear
         # scratch memory lies close to its use; the blocks made for that are soon gone
         t.PlanAndUpdateBufferAllocationLocation(regions=False),
@@ -175,7 +173,6 @@ def _blocks_to_launches() -> list[Pass]:
     return [
         t.BindParallelLoops(),  # kernels written for cores get threads
         t.NarrowForDevice(),  # before anything is made of sizes: all later code is as narrow
-        StartArgReductions(),  # the last chance: there are inits still
         t.LowerCrossThreadReduction(),  # while blocks say what is reduced over which threads
         t.LowerInitBlock(),  # reductions get their init statement before blocks disappear
         t.PlanAndUpdateBufferAllocationLocation(),  # memory lies close to its use

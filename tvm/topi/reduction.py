@@ -121,8 +121,12 @@ def prod(data: te.Tensor, axis: Axes = None, keepdims: bool = False) -> te.Tenso
     return reduce_with(data, axis, _prod, keepdims, "prod")
 
 
-def _arg_reducer(largest: bool, last: bool) -> Callable[..., Any]:
-    """Keeps the (index, value) pair with the extreme value; of equals the first, or the last."""
+def _arg_reducer(largest: bool, last: bool, always: bool = False) -> Callable[..., Any]:
+    """Keeps the (index, value) pair with the extreme value; of equals the first, or the last.
+
+    A row of nothing but the worst value has place -1, as that is the start and wins the tie; with
+    `always` any element replaces the start.
+    """
 
     def better(a: PrimExpr, b: PrimExpr) -> PrimExpr:
         return a > b if largest else a < b
@@ -135,7 +139,12 @@ def _arg_reducer(largest: bool, last: bool) -> Callable[..., Any]:
 
     def identity(index_dtype: Any, dtype: Any) -> list[PrimExpr]:
         worst = tir.min_value(dtype) if largest else tir.max_value(dtype)
-        return [tir.const(-1, index_dtype), worst]
+        place: PrimExpr = tir.const(-1, index_dtype)
+        if always and not last:
+            place = tir.max_value(index_dtype)
+        if always and isinstance(worst, tir.FloatImm):
+            worst = tir.FloatImm(worst.dtype, float("-inf" if largest else "inf"))
+        return [place, worst]
 
     return te.comm_reducer(combine, identity, name="argmax" if largest else "argmin")
 
@@ -177,6 +186,12 @@ def argmin(
     """The place of the smallest element: the first one, or the last one, of equals."""
     reducer = _arg_reducer(largest=False, last=bool(select_last_index))
     return _arg_reduce(data, axis, keepdims, reducer, "argmin")
+
+
+def place_of_extreme(data: te.Tensor, axis: Axes, keepdims: bool, largest: bool) -> te.Tensor:
+    """As `argmax` or `argmin`; a row of nothing but the worst value has a place as well."""
+    reducer = _arg_reducer(largest, last=False, always=True)
+    return _arg_reduce(data, axis, keepdims, reducer, "argmax" if largest else "argmin")
 
 
 @explained

@@ -16,7 +16,6 @@ from tvm.tir.children import walk
 from tvm.tir.function import PrimFunc
 from tvm.tir.schedule import Schedule, ScheduleError
 from tvm.tir.stmt import Block, BlockRealize
-from tvm.tir.transform.start_arg_reductions import start_arg_reductions
 
 from .schedule_rule import ScheduleRule, candidates, rule_name
 
@@ -89,8 +88,7 @@ def scheduled_by_first(
     """What the first fitting rule makes of the function, with the schedule that it made."""
     if not isinstance(func.body, BlockRealize):
         return None
-    # before rules part inits from their reductions
-    func = start_arg_reductions(_with_one_index_type(func))
+    func = _with_one_index_type(func)
     refused: list[str] = []
     for rule in rules:
         checkpoint(rule_name(rule))

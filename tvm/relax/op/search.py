@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -79,11 +79,7 @@ def _arg_reduction(name: str, doc: str, reference: Callable[..., Any]) -> Any:
 
     @op.legalize
     def te(bb: BlockBuilder, x: Expr, *, axis: int | None, keepdims: bool) -> Expr:
-        def compute(te_x: Any) -> Any:
-            index = getattr(topi, name)(te_x, axis, keepdims)
-            return index if index.dtype == "int64" else topi.cast(index, "int64")
-
-        return bb.call_te(compute, x, primfunc_name_hint=name)
+        return _call_te(bb, name, x, lambda te_x: getattr(topi, name)(te_x, axis, keepdims))
 
     @op.reference
     def numpy(x: Array, *, axis: int | None, keepdims: bool) -> Array:
@@ -91,6 +87,36 @@ def _arg_reduction(name: str, doc: str, reference: Callable[..., Any]) -> Any:
 
     return op
 
+
+def _call_te(bb: BlockBuilder, name: str, x: Expr, place: Callable[[Any], Any]) -> Expr:
+    def compute(te_x: Any) -> Any:
+        index = place(te_x)
+        return index if index.dtype == "int64" else topi.cast(index, "int64")
+
+    return bb.call_te(compute, x, primfunc_name_hint=name)
+
+
+def _always_found(largest: bool) -> Callable[[BlockBuilder, Call], Expr]:
+    name = "argmax" if largest else "argmin"
+
+    def rule(bb: BlockBuilder, call: Call) -> Expr:
+        attrs: Any = call.attrs
+        axis = None if attrs.axis is None else int(attrs.axis)
+        keepdims = bool(attrs.keepdims)
+
+        def place(x: Any) -> Any:
+            return topi.reduction.place_of_extreme(x, axis, keepdims, largest)
+
+        return _call_te(bb, name, call.args[0], place)
+
+    return rule
+
+
+# For `LegalizeOps` where kernels are for programs that run: TVM's own give -1 for a row of nothing
+# but the worst value (zeros of uint8, False, infinities).
+ALWAYS_FOUND: Final = {
+    "relax.argmax": _always_found(largest=True), "relax.argmin": _always_found(largest=False),
+}  # fmt: skip
 
 argmax = _arg_reduction("argmax", "Where the largest element is along `axis`, as int64.",
                         np.argmax)  # fmt: skip

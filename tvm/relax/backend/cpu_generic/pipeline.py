@@ -15,6 +15,7 @@ from tvm.relax.backend.default_pipeline import (
 from tvm.relax.backend.kept_schedules import ApplyKeptSchedule
 from tvm.relax.op.grad.grad import OF_CLASSES
 from tvm.relax.op.nn.attention import BY_HEADS
+from tvm.relax.op.search import ALWAYS_FOUND
 from tvm.relax.transform.attach_attr_layout_free_buffers import MarkConstantWeights
 from tvm.relax.transform.batch_norm_as_scale import BatchNormAsScale
 from tvm.relax.transform.compare_extents import CompareExtents
@@ -66,7 +67,7 @@ def kernel_passes(target: Target) -> list[Pass]:
         WinogradConv2D(target.cpu),
         FuseTransposeMatvec(),  # weights that are no constants are read as they lie
         t.LowerShapeToTensor(),  # sizes that are read as numbers become kernels
-        t.LegalizeOps(BY_HEADS | OF_CLASSES),  # and so do operators; attention as a rule knows it
+        t.LegalizeOps(BY_HEADS | OF_CLASSES | ALWAYS_FOUND),  # operators, as rules know them
         t.AnnotateTIROpPattern(),  # what fusion goes by
         t.FoldConstant(),  # kernels of constants that had no operator form
         t.FuseOps(),  # groups of kernels that share a loop nest

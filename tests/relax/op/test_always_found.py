@@ -1,4 +1,4 @@
-"""StartArgReductions: a row of nothing but the worst value has a place, too."""
+"""Where pipelines legalise argmax and argmin, a row of nothing but the worst value has a place."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import tvm
 from tvm import relax, te, topi
 from tvm.relax import op
 from tvm.tir import interp
-from tvm.tir.transform.start_arg_reductions import StartArgReductions
+from tvm.topi.reduction import place_of_extreme
 
 KINDS = ("bool", "uint8", "int8", "int32", "int64", "uint64", "float16", "bfloat16", "float32")
 
@@ -29,30 +29,33 @@ def worst(kind: str, largest: bool) -> Any:
 
 
 @pytest.mark.pure
-@pytest.mark.parametrize("last", [False, True])
 @pytest.mark.parametrize("kind", KINDS)
-def test_changes(kind: str, last: bool) -> None:
+def test_kernels_of_pipelines_find_a_place_in_every_row(kind: str) -> None:
     x = te.placeholder((2, 5), kind, name="x")
-    for make, largest in ((topi.argmax, True), (topi.argmin, False)):
-        func = te.create_prim_func([x, make(x, 1, select_last_index=last)])
-        after = StartArgReductions()(tvm.IRModule({"main": func}))["main"]
+    for largest in (True, False):
+        func = te.create_prim_func([x, place_of_extreme(x, 1, False, largest)])
         same = np.full((2, 5), worst(kind, largest))
         found = np.zeros(2, "int32")
-        interp.run(after, same, found)
-        assert found.tolist() == [4, 4] if last else [0, 0]
+        interp.run(func, same, found)
+        assert found.tolist() == [0, 0]
         if same.dtype.kind in "iu":
             same[1, 3] ^= 1  # the next value inwards
-            interp.run(after, same, found)
-            assert found.tolist() == [4 if last else 0, 3]
+            interp.run(func, same, found)
+            assert found.tolist() == [0, 3]
 
 
-@pytest.mark.pure
-def test_keeps() -> None:
-    """Sums, and pairs of sums, start as they did."""
-    x, k = te.placeholder((2, 5), "int32", name="x"), te.reduce_axis((0, 5), "k")
-    total = te.compute((2,), lambda i: te.sum(x[i, k], axis=k))
-    mod = tvm.IRModule({"main": te.create_prim_func([x, total])})
-    assert StartArgReductions()(mod)["main"] is mod["main"]
+@pytest.mark.cpu
+@pytest.mark.parametrize(("make", "largest"), [(topi.argmax, True), (topi.argmin, False)])
+def test_kernels_by_themselves_mean_what_they_say(make: Any, largest: bool) -> None:
+    """A kernel that starts from place -1 is not rewritten: compiled, it is as interpreted."""
+    x = te.placeholder((2, 5), "uint8", name="x")
+    func = te.create_prim_func([x, make(x, 1)])
+    same, found = np.full((2, 5), worst("uint8", largest)), np.zeros(2, "int32")
+    interp.run(func, same, found)
+    assert found.tolist() == [-1, -1]
+    out = tvm.runtime.empty((2,), "int32")
+    tvm.compile(func, "llvm")["main"](tvm.runtime.tensor(same), out)
+    np.testing.assert_array_equal(out.numpy(), found)
 
 
 @pytest.mark.cpu
