@@ -48,6 +48,17 @@ def _own_compile_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Non
 
 
 @pytest.fixture
+def uncustomised(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The compiler as if no other test had registered rules or types: it keeps what it makes."""
+    from tvm.backend.llvm import setting
+    from tvm.support import compiler_state
+
+    monkeypatch.setattr(compiler_state, "_customised", False)
+    monkeypatch.setattr(setting, "custom_types", lambda: {})
+    monkeypatch.delenv("TVM_CACHE", raising=False)
+
+
+@pytest.fixture
 def golden(request: pytest.FixtureRequest) -> Callable[[str], None]:
     """Compare a text with `tests/golden/<path>/<test>.txt`: `golden(text)`."""
     folder = GOLDEN / request.path.relative_to(ROOT).with_suffix("")

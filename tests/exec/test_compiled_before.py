@@ -11,10 +11,8 @@ import pytest
 
 import tvm
 from tvm import relax
-from tvm.backend.llvm import setting
 from tvm.exec import compile as command
 from tvm.exec.cli import main
-from tvm.support import compiler_state
 
 onnx = pytest.importorskip("onnx")
 pytestmark = pytest.mark.cpu
@@ -23,12 +21,10 @@ SIDE = 40
 
 
 @pytest.fixture
-def model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, uncustomised: None) -> Path:
     """A small network in a file, and a cache of its own that keeps whatever is compiled."""
     monkeypatch.setenv("TVM_CACHE_DIR", str(tmp_path / "cache"))
     monkeypatch.setattr("tvm.relax.vm_build._WORTH_KEEPING_SECONDS", 0.0)
-    monkeypatch.setattr(compiler_state, "_customised", False)   # by other tests
-    monkeypatch.setattr(setting, "custom_types", lambda: {})
     path = tmp_path / "model.onnx"
     write(path, scale=2.0)
     return path

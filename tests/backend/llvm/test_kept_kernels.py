@@ -9,12 +9,11 @@ import pytest
 
 import tvm
 from tvm import tir
-from tvm.backend.llvm import cache, codegen, kept_kernels, setting
+from tvm.backend.llvm import cache, codegen, kept_kernels
 from tvm.backend.llvm.module import LLVMModule
 from tvm.ir import IRModule
 from tvm.script import ir as I
 from tvm.script import tir as T
-from tvm.support import compiler_state
 from tvm.target import Target
 
 pytestmark = pytest.mark.cpu
@@ -23,11 +22,8 @@ TARGET = "llvm -mcpu=x86-64-v2"
 
 
 @pytest.fixture(autouse=True)
-def _fresh(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def _fresh(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, uncustomised: None) -> None:
     monkeypatch.setenv("TVM_CACHE_DIR", str(tmp_path / "cache"))
-    monkeypatch.delenv("TVM_CACHE", raising=False)
-    monkeypatch.setattr(compiler_state, "_customised", False)  # by other tests
-    monkeypatch.setattr(setting, "custom_types", lambda: {})
 
 
 def program(factor: float = 2.0) -> IRModule:

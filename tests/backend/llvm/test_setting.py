@@ -11,14 +11,7 @@ from tvm.backend.llvm import setting, target
 from tvm.support import compiler_state
 from tvm.target import Target
 
-pytestmark = pytest.mark.cpu
-
-
-@pytest.fixture(autouse=True)
-def _plain(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(compiler_state, "_customised", False)  # by other tests
-    monkeypatch.setattr(setting, "custom_types", lambda: {})
-    monkeypatch.delenv("TVM_CACHE", raising=False)
+pytestmark = [pytest.mark.cpu, pytest.mark.usefixtures("uncustomised")]
 
 
 def test_options_and_targets_count() -> None:

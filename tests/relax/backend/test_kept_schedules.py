@@ -8,23 +8,18 @@ import pytest
 
 import tvm
 from tvm import dlight, tir
-from tvm.backend.llvm import setting
 from tvm.dlight.base import transform
 from tvm.ir import IRModule
 from tvm.relax.backend.kept_schedules import ApplyKeptSchedule
 from tvm.script import tir as T
-from tvm.support import compiler_state
 from tvm.target import Target
 
 pytestmark = pytest.mark.cpu
 
 
 @pytest.fixture(autouse=True)
-def _fresh(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def _fresh(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, uncustomised: None) -> None:
     monkeypatch.setenv("TVM_CACHE_DIR", str(tmp_path / "cache"))
-    monkeypatch.delenv("TVM_CACHE", raising=False)
-    monkeypatch.setattr(compiler_state, "_customised", False)  # by other tests
-    monkeypatch.setattr(setting, "custom_types", lambda: {})
 
 
 def doubled(name: str = "A") -> IRModule:

@@ -9,7 +9,7 @@ import pytest
 
 import tvm
 from tvm import relax
-from tvm.backend.llvm import cache, setting
+from tvm.backend.llvm import cache
 from tvm.relax import vm_build
 from tvm.relax.vm import kept
 from tvm.support import compiler_state
@@ -19,12 +19,9 @@ TARGET = "llvm -mcpu=x86-64-v2"
 
 
 @pytest.fixture(autouse=True)
-def _fresh(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def _fresh(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, uncustomised: None) -> None:
     monkeypatch.setenv("TVM_CACHE_DIR", str(tmp_path / "cache"))
-    monkeypatch.delenv("TVM_CACHE", raising=False)
     monkeypatch.setattr(vm_build, "_WORTH_KEEPING_SECONDS", -1.0)
-    monkeypatch.setattr(compiler_state, "_customised", False)  # by other tests
-    monkeypatch.setattr(setting, "custom_types", lambda: {})
 
 
 def model(scale: float = 1.0, name: str = "x", rows: int | str = 4) -> tvm.IRModule:
