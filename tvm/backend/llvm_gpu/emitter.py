@@ -69,11 +69,11 @@ class KernelEmitter(StmtEmitter):
 
     def thread_number(self, tag: str) -> str:
         """The number of this thread, or of its block, along an axis, as i32."""
-        raise NotImplementedError
+        raise NotImplementedError  # abstract
 
     def barrier(self, scope: str) -> None:
         """Wait for the threads that share a scope's memory."""
-        raise NotImplementedError
+        raise NotImplementedError  # abstract
 
     def shuffle(self, how: str, mask: PrimExpr, word: str, at: str, width: str) -> str:
         """Another thread's word of 32 bits; `how` is "", "_up" or "_down"."""

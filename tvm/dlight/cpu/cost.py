@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from typing import Final
 
 from tvm.arith import Analyzer
 from tvm.ir.expr import PrimExpr
@@ -12,6 +11,7 @@ from tvm.tir.expr import IntImm, Mul, Var
 from tvm.tir.functor import substitute, walk
 from tvm.tir.schedule import LoopRV, Schedule, ScheduleError
 from tvm.tir.stmt import Block, For
+from tvm.tir.transform.parallel_tasks import GRAIN as GRAIN
 
 # A parallel region costs a few microseconds; a thread should have several times as much to do.
 LEAST_US = 20.0
@@ -38,9 +38,6 @@ def threads_for(cpu: CpuModel, microseconds: float) -> int:
 SYMBOLIC = 8
 INNER_ROUNDS = 256  # of loops within a parallel one of symbolic extent
 ROW = 64  # the same of one within an iteration: the length of a row
-
-# The annotation of a parallel loop: how many iterations are worth a thread of their own.
-GRAIN: Final = "parallel_grain"
 
 
 def parallelize_by_cost(

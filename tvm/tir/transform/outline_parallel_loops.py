@@ -38,10 +38,10 @@ from tvm.tir.buffer import Buffer
 from tvm.tir.function import PrimFunc
 from tvm.tir.functor import StmtExprMutator
 from tvm.tir.op import arith as ops
-from tvm.tir.op import builtin
 from tvm.tir.renew_defs import renew_defs
 from tvm.tir.struct_field import StructField
 
+from . import parallel_tasks
 from .lower_workspaces import takes_workspace
 from .nodes_used import nodes_used
 
@@ -51,13 +51,8 @@ IS_TASK: Final = "tir.is_parallel_task"  # the pool calls it
 MAY_ALIAS: Final = "tir.may_alias"  # the numbers of pointers whose memory others point into, too
 # Annotation of a loop: the most iterations that it may have, where its extent is not known.
 MOST_ITERATIONS: Final = "tir.most_iterations"
-GRAIN: Final = "parallel_grain"  # annotation of a loop: iterations that are worth a task
 
-MAX_TASKS: Final = 2147483647
-_SLOT: Final = int(StructField.VALUE_CONTENT)
 _INT32: Final = DataType("int32")
-_INT64: Final = DataType("int64")
-_HANDLE: Final = DataType("handle")
 
 
 @declare_module_pass("tir.OutlineParallelLoops")
@@ -133,7 +128,8 @@ class _Outliner(StmtExprMutator):
         dtype = op.loop_var.dtype
         start, extent = e.Var("start", dtype), e.Var("extent", dtype)
         captured = _Captured(undefined_vars(op.body, [op.loop_var]))
-        annotations = {key: note for key, note in op.annotations.items() if key != GRAIN}
+        grain = parallel_tasks.GRAIN
+        annotations = {key: note for key, note in op.annotations.items() if key != grain}
         if isinstance(op.extent, e.IntImm):
             annotations[MOST_ITERATIONS] = op.extent.value
         share = s.For(op.loop_var, start, extent, s.ForKind.SERIAL, op.body, None, annotations,
@@ -143,8 +139,8 @@ class _Outliner(StmtExprMutator):
         task = self._names.fresh_global("__tvm_parallel_lambda", add_prefix=False)
         fields = [start.copy_with_name("start"), extent.copy_with_name("extent"),
                   *[var.copy_with_name(var.name) for var in captured.given]]  # fmt: skip
-        self.made[task] = self._cut_out(_task(body, fields)).with_attr(IS_TASK, True)
-        return captured.around(_launch(op, task.name_hint, captured.given))
+        self.made[task] = self._cut_out(parallel_tasks.task(body, fields)).with_attr(IS_TASK, True)
+        return captured.around(parallel_tasks.launch(op, task.name_hint, captured.given))
 
     def _function(
         self, name: str, first: list[e.Var], captured: _Captured, body: s.Stmt, op: s.Stmt
@@ -229,69 +225,3 @@ def _serial(op: s.For, new: s.Stmt) -> s.Stmt:
     assert isinstance(new, s.For), "a loop stays a loop"
     return s.For(new.loop_var, new.min, new.extent, s.ForKind.SERIAL, new.body, None,
                  new.annotations, op.span)  # fmt: skip
-
-
-def _launch(op: s.For, task: str, captured: Sequence[e.Var]) -> s.Stmt:
-    """Put what the task needs on the stack, and hand the task to the pool."""
-    named: list[tuple[e.Var, PrimExpr]] = []
-    bounds: list[PrimExpr] = []
-    for name, value in (("start", op.min), ("extent", op.extent)):
-        if not isinstance(value, (e.Var, e.IntImm)):
-            named.append((e.Var(name, value.dtype), value))
-            value = named[-1][0]
-        bounds.append(value)
-    closure = e.Var("closure", _HANDLE)
-    body: s.Stmt = s.Evaluate(
-        builtin.parallel_launch(task, closure, _task_count(op, bounds[1])), op.span
-    )
-    if not isinstance(op.extent, e.IntImm):
-        body = s.IfThenElse(bounds[1] > 0, body)
-    sets = [
-        s.Evaluate(builtin.tvm_struct_set(closure, n, _SLOT, _widened(value)))
-        for n, value in enumerate([*bounds, *captured])
-    ]
-    room = builtin.tvm_stack_alloca("arg_value", len(sets))
-    body = s.LetStmt(closure, room, s.SeqStmt.flatten(*sets, body), op.span)
-    for var, value in reversed(named):
-        body = s.LetStmt(var, value, body, op.span)
-    return body
-
-
-def _widened(value: PrimExpr) -> PrimExpr:
-    return ops.cast(value, _INT64) if isinstance(value, e.IntImm) else value
-
-
-def _task_count(op: s.For, extent: PrimExpr) -> PrimExpr:
-    """At most one task an iteration; the pool takes fewer when it has fewer threads.
-
-    A loop may say how many iterations are worth a task: below two of them it is run where it
-    stands.
-    """
-    asked = op.annotations.get(GRAIN)
-    grain = max(int(asked), 1) if isinstance(asked, (int, e.IntImm)) else 1
-    if isinstance(extent, e.IntImm):
-        return ops.const(min(max(extent.value // grain, 1), MAX_TASKS), "int32")
-    if grain > 1:
-        extent = ops.max_of(e.Div(extent, ops.const(grain, extent.dtype)),
-                            ops.const(1, extent.dtype))  # fmt: skip
-    if extent.dtype.bits > 32:
-        extent = ops.min_of(extent, ops.const(MAX_TASKS, extent.dtype))
-    return ops.cast(extent, _INT32)
-
-
-def _task(body: GlobalVar, fields: Sequence[e.Var]) -> PrimFunc:
-    """What the pool calls: task `task_id` takes its share of the iterations."""
-    number = e.Var("task_id", _INT32)
-    env, closure = e.Var("env", _HANDLE), e.Var("closure", _HANDLE)
-    (start, extent), index = fields[:2], fields[0].dtype
-    tasks = builtin.tvm_struct_get(env, 0, int(StructField.PARALLEL_TASKS), _INT32)
-    count, first, last = (e.Var(name, _INT64) for name in ("count", "first", "last"))
-    wide, wide_id = ops.cast(extent, _INT64), ops.cast(number, _INT64)
-    share = [e.Add(start, ops.cast(first, index)), ops.cast(e.Sub(last, first), index)]
-    run: s.Stmt = s.Evaluate(e.Call(_INT32, body, [*share, *fields[2:]]))
-    run = s.LetStmt(last, e.Div(e.Mul(wide, e.Add(wide_id, ops.const(1, _INT64))), count), run)
-    run = s.LetStmt(first, e.Div(e.Mul(wide, wide_id), count), run)
-    run = s.LetStmt(count, ops.cast(tasks, _INT64), run)
-    for n, field in reversed(list(enumerate(fields))):
-        run = s.LetStmt(field, builtin.tvm_struct_get(closure, n, _SLOT, field.dtype), run)
-    return PrimFunc([number, env, closure], run)

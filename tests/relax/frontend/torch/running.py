@@ -103,3 +103,10 @@ def check_sizes(model: Any, shapes: Sequence[tuple[int, ...]], rtol: float = 1e-
     for x in given:
         with torch.no_grad():
             assert_same(run(x), model(x), rtol)
+
+
+def of_parts(func: Callable[..., Any], count: int = 1) -> Callable[..., Any]:
+    """A function of complex tensors as one of their parts; the first `count` inputs are complex."""
+    return lambda *x: torch.view_as_real(
+        func(*(torch.view_as_complex(one) for one in x[:count]), *x[count:])
+    )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -10,18 +9,13 @@ import pytest
 from tvm.relax.frontend.torch import from_exported_program
 
 from .cases import Case, case
-from .running import check, check_sizes, exported
+from .running import check, check_sizes, exported, of_parts
 
 torch = pytest.importorskip("torch")
 pytestmark = pytest.mark.cpu
 real = torch.view_as_real
 fft = torch.fft
 PAIRS = (2, 3, 4, 2)
-
-
-def both(func: Callable[..., Any], count: int = 1) -> Callable[..., Any]:
-    """A function of complex tensors, as one of their parts."""
-    return lambda *x: real(func(*(torch.view_as_complex(one) for one in x[:count]), *x[count:]))
 
 
 CASES = [
@@ -31,23 +25,23 @@ CASES = [
     case("angle", lambda x: torch.view_as_complex(x).angle(), PAIRS),
     case("angle of real numbers", torch.angle, (2, 5)),
     case("parts", lambda x: torch.view_as_complex(x).real + torch.view_as_complex(x).imag, PAIRS),
-    case("conj", both(lambda x: x.conj() * 2), PAIRS),
-    case("sums", both(lambda a, b: a + b - 2.5 * a, 2), PAIRS, PAIRS),
-    case("with a real tensor", both(lambda a, b: (a + b) * b - b / a), PAIRS, (2, 3, 4)),
-    case("with a number", both(lambda a: (a + 2) * (1 - 2j) + 1j), PAIRS),
-    case("product", both(lambda a, b: a * b, 2), PAIRS, PAIRS),
-    case("square", both(lambda a: a * a + a**2 + a.square()), PAIRS),
-    case("quotient", both(lambda a, b: a / b + a.reciprocal(), 2), PAIRS, PAIRS),
+    case("conj", of_parts(lambda x: x.conj() * 2), PAIRS),
+    case("sums", of_parts(lambda a, b: a + b - 2.5 * a, 2), PAIRS, PAIRS),
+    case("with a real tensor", of_parts(lambda a, b: (a + b) * b - b / a), PAIRS, (2, 3, 4)),
+    case("with a number", of_parts(lambda a: (a + 2) * (1 - 2j) + 1j), PAIRS),
+    case("product", of_parts(lambda a, b: a * b, 2), PAIRS, PAIRS),
+    case("square", of_parts(lambda a: a * a + a**2 + a.square()), PAIRS),
+    case("quotient", of_parts(lambda a, b: a / b + a.reciprocal(), 2), PAIRS, PAIRS),
     case("exp, log, sqrt, sgn",
-         both(lambda a: a.exp() + a.log() + a.sqrt() + a.sgn() + a**1.5), PAIRS),
-    case("matmul", both(lambda a, b: a @ b.mT, 2), PAIRS, PAIRS),
-    case("einsum", both(lambda a, b: torch.einsum("abc,abd->bcd", a, b), 2), PAIRS, PAIRS),
-    case("moves", both(lambda a: torch.cat([a.transpose(0, 1)[:, :1], a.permute(1, 0, 2)], 1)
+         of_parts(lambda a: a.exp() + a.log() + a.sqrt() + a.sgn() + a**1.5), PAIRS),
+    case("matmul", of_parts(lambda a, b: a @ b.mT, 2), PAIRS, PAIRS),
+    case("einsum", of_parts(lambda a, b: torch.einsum("abc,abd->bcd", a, b), 2), PAIRS, PAIRS),
+    case("moves", of_parts(lambda a: torch.cat([a.transpose(0, 1)[:, :1], a.permute(1, 0, 2)], 1)
                        .flatten(1).unsqueeze(0).sum(-1)), PAIRS),
-    case("where", both(lambda a, b: torch.where(b > 0, a, 1.5)), PAIRS, (2, 3, 4)),
-    case("cat with a real tensor", both(lambda a, b: torch.stack([a, b])), PAIRS, (2, 3, 4)),
-    case("unbind", both(lambda a: a.unbind(1)[2] * a.chunk(3, 1)[0].squeeze(1)), PAIRS),
-    case("pad", both(lambda a: torch.nn.functional.pad(a, [1, 2], value=2.0)), PAIRS),
+    case("where", of_parts(lambda a, b: torch.where(b > 0, a, 1.5)), PAIRS, (2, 3, 4)),
+    case("cat with a real tensor", of_parts(lambda a, b: torch.stack([a, b])), PAIRS, (2, 3, 4)),
+    case("unbind", of_parts(lambda a: a.unbind(1)[2] * a.chunk(3, 1)[0].squeeze(1)), PAIRS),
+    case("pad", of_parts(lambda a: torch.nn.functional.pad(a, [1, 2], value=2.0)), PAIRS),
 ]  # fmt: skip
 
 

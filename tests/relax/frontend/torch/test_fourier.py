@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from .cases import Case, case
-from .running import check, check_sizes
+from .running import check, check_sizes, of_parts
 
 torch = pytest.importorskip("torch")
 pytestmark = pytest.mark.cpu
@@ -17,14 +16,9 @@ fft = torch.fft
 PAIRS = (2, 3, 4, 2)
 
 
-def both(func: Callable[..., Any], count: int = 1) -> Callable[..., Any]:
-    """A function of complex tensors, as one of their parts."""
-    return lambda *x: real(func(*(torch.view_as_complex(one) for one in x[:count]), *x[count:]))
-
-
 CASES = [
     *(
-        case(f"{name} {n} {norm}", both(lambda x, name=name, n=n, norm=norm:
+        case(f"{name} {n} {norm}", of_parts(lambda x, name=name, n=n, norm=norm:
              getattr(fft, name)(x, n, 1, norm)), PAIRS)
         for name in ("fft", "ifft")
         for n, norm in ((None, None), (5, "ortho"), (2, "forward"))
@@ -38,12 +32,12 @@ CASES = [
              fft.irfft(torch.view_as_complex(x), n, 1, norm), PAIRS)
         for n, norm in ((None, None), (5, "ortho"), (9, "forward"))
     ),
-    case("fft2", both(lambda x: fft.ifft2(fft.fft2(x, (2, 5), norm="ortho"))), PAIRS),
-    case("fftn", both(lambda x: fft.fftn(x) + fft.ifftn(x, s=(3, 3))[..., :1]), PAIRS),
+    case("fft2", of_parts(lambda x: fft.ifft2(fft.fft2(x, (2, 5), norm="ortho"))), PAIRS),
+    case("fftn", of_parts(lambda x: fft.fftn(x) + fft.ifftn(x, s=(3, 3))[..., :1]), PAIRS),
     case("rfftn", lambda x: real(fft.rfftn(x, dim=(0, 2))), (2, 3, 4)),
     case("fftn of real numbers", lambda x: fft.fftn(x, dim=(1, 2)).real, (2, 3, 4)),
     case("irfft2", lambda x: fft.irfft2(fft.rfft2(x), s=(3, 4)), (2, 3, 4)),
-    case("shift", both(lambda x: fft.ifftshift(fft.fftshift(x), 1)), PAIRS),
+    case("shift", of_parts(lambda x: fft.ifftshift(fft.fftshift(x), 1)), PAIRS),
     case("shift of real numbers", lambda x: fft.fftshift(x, 1), (2, 5)),
     case("long", lambda x: real(fft.rfft(x)), (2, 360)),
 ]  # fmt: skip
