@@ -6,7 +6,7 @@ import pytest
 
 from tests.dlight.cpu.test_window import depthwise, pool
 from tests.dlight.programs import HASWELL, NEON, SPR, scheduled
-from tvm import te
+from tvm import te, tir
 from tvm.dlight.cpu import Fallback
 from tvm.dlight.cpu.planes import plane_of
 from tvm.target import Target
@@ -60,3 +60,31 @@ def test_planes_are_told_by_their_places() -> None:
     assert plane is not None
     assert plane.buffer is pad.writes[0].buffer
     assert [plane.step(iv.var) for iv in window.iter_vars[1:4]] == [1, 2, 2]
+
+
+def _channels_last(channels: int, height: int, stride: int = 1) -> tir.PrimFunc:
+    """A depthwise convolution whose weights lie along the vectors of the result."""
+    x = te.placeholder((1, height * stride + 2, 9, channels), name="x")
+    w = te.placeholder((3, 3, channels), name="w")
+    i, j = te.reduce_axis((0, 3), "i"), te.reduce_axis((0, 3), "j")
+    out = te.compute(
+        (1, height, 7, channels),
+        lambda n, y, z, c: te.sum(x[n, y * stride + i, z + j, c] * w[i, j, c], axis=[i, j]),
+    )
+    return te.create_prim_func([x, w, out])
+
+
+@pytest.mark.parametrize("target", [SPR, HASWELL, NEON])
+@pytest.mark.parametrize(("channels", "height"), [(17, 7), (24, 5), (33, 1), (16, 6), (9, 11)])
+def test_operands_have_room_for_whole_tiles(channels: int, height: int, target: Target) -> None:
+    """The interpreter looks at each place that is read."""
+    for stride in (1, 2):
+        scheduled(Fallback(), _channels_last(channels, height, stride), target)
+
+
+@pytest.mark.parametrize("target", [SPR, HASWELL, NEON, Target("llvm -mcpu=x86-64-v2")])
+def test_rows_that_no_window_moves_have_room_too(target: Target) -> None:
+    """A plane with a row for each row of the result, rounded up to 65 where there are 64."""
+    x, k = te.placeholder((64, 4), name="x"), te.reduce_axis((0, 4), "k")
+    out = te.compute((17, 9, 64, 1), lambda a, b, i, j: te.sum(x[i, j + k], axis=k))
+    scheduled(Fallback(), te.create_prim_func([x, out]), target)

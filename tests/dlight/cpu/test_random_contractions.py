@@ -114,3 +114,15 @@ def test_a_place_that_never_moves() -> None:
             np.testing.assert_array_equal(results(func, made), results(func, func))
     made = first_schedule(func, target, default_rules())
     np.testing.assert_array_equal(results(func, made), results(func, func))
+
+
+def test_a_factor_without_a_place_for_the_sum_makes_no_groups() -> None:
+    a, b = te.placeholder((7,), "int8", "a"), te.placeholder((12, 65), "uint8", "b")
+    k = te.reduce_axis((0, 12), "k")
+    out = te.compute(
+        (7, 65), lambda i, j: te.sum(a[i].astype("int32") * b[k, j].astype("int32"), axis=k)
+    )
+    func = te.create_prim_func([a, b, out])
+    assert first_schedule(func, SPR, [DotProducts()]) is None
+    made = first_schedule(func, SPR, default_rules())
+    np.testing.assert_array_equal(results(func, made), results(func, func))

@@ -93,11 +93,19 @@ def _product(sch: Schedule, block: BlockRV, cpu: CpuModel) -> tuple[Contraction,
         return None
     if slides(found):
         form = fitting_form(sch, found, form)
-    elif not is_gemm(found) or not matrix_form(found).m:
+    elif not is_gemm(found) or not matrix_form(found).m or not _sums_both(found):
         return None
     if form is None:
         return None
     return (found, form) if _widened_alone(sch.get(block), DOTS[form].sums) else None
+
+
+def _sums_both(found: Contraction) -> bool:
+    """Whether both factors have a place for each step of the sum; else there are no groups."""
+    return all(
+        any(index is iv.var for index in side.indices)
+        for iv in matrix_form(found).k for side in (found.lhs, found.rhs)
+    )  # fmt: skip
 
 
 def dot_form(cpu: CpuModel, one: str, many: str) -> str | None:

@@ -5,7 +5,9 @@
         C_pad[y, x] += P[y * s + ry, x * s + rx] * W[ry, rx]
     C[y, x] = C_pad[y, x]
 
-What comes out in places past the end is not stored, so any values will do there.
+What comes out in places past the end is not stored, so any values will do there. They must be
+memory, though: an operand that has a place for each result, as weights by channel have where these
+are last, is copied into room for all of them too.
 """
 
 from __future__ import annotations
@@ -78,7 +80,10 @@ def round_up(
     if not isinstance(store, BufferStore) or not set(multiples) <= set(store.indices):
         return None
     extents = _grown(node, multiples)
-    source, target = plane.buffer, _room(node, plane, extents, lanes)
+    source, target = plane.buffer, _room(plane, multiples, extents, lanes)
+    others = _other_rooms(node, plane, multiples, extents)
+    if others is None:
+        return None
     sums = _padded(
         store.buffer,
         [
@@ -86,7 +91,7 @@ def round_up(
             for index, extent in zip(store.indices, store.buffer.shape)
         ],
     )
-    new = BufferReplacer({source: target, store.buffer: sums}).visit_stmt(node)
+    new = BufferReplacer({source: target, store.buffer: sums, **others}).visit_stmt(node)
     assert isinstance(new, Block), "a block stays a block"
     new = change_block(
         new, iter_vars=[_over(iv, extents[iv.var]) for iv in node.iter_vars],
@@ -102,11 +107,10 @@ def round_up(
     scope = scope_of(place)
     top = place_below(scope, place).stmt
     assert top is not None, "a place in the scope"
-    edit = Grow(
-        node, new, grown, {top: [pad_nest(source, target)]}, {top: [crop_nest(sums, store.buffer)]}
-    )
+    copies = [pad_nest(small, large) for small, large in {source: target, **others}.items()]
+    edit = Grow(node, new, grown, {top: copies}, {top: [crop_nest(sums, store.buffer)]})
     makers = sch.get_producers(block)
-    edit_scope(state, scope, edit, allocate=[target, sums])
+    edit_scope(state, scope, edit, allocate=[target, *others.values(), sums])
     copy = next(p for p in sch.get_producers(block) if sch.get(p).writes[0].buffer is target)
     for maker in makers:
         if sch.get(maker).writes[0].buffer is source:
@@ -126,18 +130,63 @@ def _grown(node: Block, multiples: Mapping[Var, int]) -> dict[Var, PrimExpr]:
     return found
 
 
-def _room(node: Block, plane: Plane, extents: Mapping[Var, PrimExpr], lanes: int) -> Buffer:
+def _room(
+    plane: Plane, multiples: Mapping[Var, int], extents: Mapping[Var, PrimExpr], lanes: int
+) -> Buffer:
     """A buffer for all places of the plane that the grown block reads, in rows of vectors."""
     analyzer = Analyzer()
-    last = {var: extent - 1 for var, extent in extents.items()}
     shape: list[PrimExpr] = []
     for dim, (index, terms) in enumerate(zip(plane.indices, plane.terms)):
-        extent = analyzer.simplify(substitute(index, last) + 1)
-        if dim == len(plane.indices) - 1:
-            extent = analyzer.simplify(ceildiv(extent, lanes) * lanes)
-        slides = len(terms) > 1 or dim == len(plane.indices) - 1
-        shape.append(extent if slides else plane.buffer.shape[dim])
+        is_last = dim == len(plane.indices) - 1
+        if len(terms) <= 1 and not is_last and set(terms).isdisjoint(multiples):
+            shape.append(plane.buffer.shape[dim])
+            continue
+        extent = _places(index, extents)
+        shape.append(analyzer.simplify(ceildiv(extent, lanes) * lanes) if is_last else extent)
     return _padded(plane.buffer, shape)
+
+
+def _other_rooms(
+    node: Block, plane: Plane, multiples: Mapping[Var, int], extents: Mapping[Var, PrimExpr]
+) -> dict[Buffer, Buffer] | None:
+    """Operands beside the plane that are too small for the grown block, and room for them.
+
+    None where it cannot be told what the block reads of them.
+    """
+    domains = {iv.var: iv.dom for iv in node.iter_vars if iv.dom is not None}
+    own = {region.buffer for region in node.writes}
+    analyzer = Analyzer()
+    found: dict[Buffer, Buffer] = {}
+    for load in walk(node.body):
+        if not isinstance(load, BufferLoad) or load.buffer in own:
+            continue
+        if load.buffer is plane.buffer:
+            if not all(map(expr_deep_equal, load.indices, plane.indices)):
+                return None
+            continue
+        shape: list[PrimExpr] = []
+        for index, size in zip(load.indices, load.buffer.shape):
+            if not any(var in multiples for var in walk(index)):
+                shape.append(size)
+                continue
+            terms = linear_terms(index, domains)
+            if terms is None or min(terms.values(), default=0) < 0:
+                return None
+            places = _places(index, extents)
+            shape.append(size if analyzer.can_prove(less_equal(places, size)) else places)
+        if all(new is old for new, old in zip(shape, load.buffer.shape)):
+            continue
+        made = _padded(load.buffer, shape)
+        known = found.setdefault(load.buffer, made)
+        if not all(map(expr_deep_equal, known.shape, made.shape)):
+            return None
+    return found
+
+
+def _places(index: PrimExpr, extents: Mapping[Var, PrimExpr]) -> PrimExpr:
+    """How many places an index has, which grows with all variables."""
+    last = {var: extent - 1 for var, extent in extents.items()}
+    return Analyzer().simplify(substitute(index, last) + 1)
 
 
 def _padded(buffer: Buffer, shape: list[PrimExpr]) -> Buffer:
