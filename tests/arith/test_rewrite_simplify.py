@@ -10,6 +10,7 @@ from tvm.arith import Analyzer, ConstIntBound
 from tvm.arith.deep_equal import deep_equal
 from tvm.ir import Range, SourceName, Span
 from tvm.tir import expr as e
+from tvm.tir.buffer import decl_buffer
 
 x, y, z = (e.Var(n, "int32") for n in "xyz")
 b = e.Var("b", "bool")
@@ -434,3 +435,18 @@ def test_differences_are_decided_by_known_orders() -> None:
     with analyzer.constraint_scope(x - y >= 0):
         assert analyzer.can_prove(y <= x)
         assert analyzer.can_prove(x + 1 > y)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64"])
+def test_floats_of_programs_may_be_nan(dtype: str) -> None:
+    """Scripts compare expressions; passes over programs keep what asks whether data is NaN."""
+    x, i = e.Var("x", dtype), e.Var("i", "int32")
+    load = e.BufferLoad(decl_buffer((4,), dtype, "A"), [i])
+    whole = e.BufferLoad(decl_buffer((4,), "int32", "A"), [i])
+    scripts, programs = Analyzer(), Analyzer()
+    programs.rewriter.keeps_nan = True
+    for value in (x, load, load * x, e.Cast("float64", load)):
+        for kind in (e.EQ, e.NE):
+            assert isinstance(scripts.simplify(kind(value, value)), e.IntImm)
+            assert isinstance(programs.simplify(kind(value, value)), kind)
+    assert programs.can_prove(e.EQ(whole, whole))

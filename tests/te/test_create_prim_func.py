@@ -292,3 +292,22 @@ def test_a_result_is_a_parameter_once() -> None:
     b = te.compute((4,), lambda i: a[i] + 1.0, name="B")
     with pytest.raises(ValueError, match="the result 'B' is listed twice"):
         te.create_prim_func([a, b, b])
+
+
+@pytest.mark.cpu
+@pytest.mark.parametrize("kind", ["serial", "vectorized", "unroll"])
+@pytest.mark.parametrize("target", ["llvm", "llvm -opt-level=0", "c"])
+def test_data_that_is_nan_is_found_and_stays(kind: str, target: str) -> None:
+    a = te.placeholder((16,), "float32", name="a")
+
+    def cleaned(i: tir.Var) -> tir.PrimExpr:
+        return tir.Select(tir.NE(a[i], a[i]), tir.const(0, "float32"), a[i] - a[i])
+
+    sch = tir.Schedule(te.create_prim_func([a, te.compute((16,), cleaned, name="b")]))
+    (loop,) = sch.get_loops(sch.get_block("b"))
+    if kind != "serial":
+        getattr(sch, kind if kind == "unroll" else "vectorize")(loop)
+    given = np.array([np.nan, 1, np.inf, -2] * 4, "float32")
+    out = tvm.runtime.empty((16,), "float32")
+    tvm.compile(sch.mod, target)["main"](tvm.runtime.tensor(given), out)
+    np.testing.assert_array_equal(out.numpy(), np.array([0, 0, np.nan, 0] * 4, "float32"))

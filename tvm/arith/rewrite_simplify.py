@@ -83,7 +83,8 @@ class RewriteSimplifier:
     """Applies the rule tables under the facts that the analyzer holds."""
 
     __slots__ = ("_depth", "_generic", "_known", "_span", "analyzer", "attempts", "deepest",
-                 "in_form", "maximum", "options", "steps_taken", "values", "visited")  # fmt: skip
+                 "in_form", "keeps_nan", "maximum", "options", "steps_taken", "values",
+                 "visited")  # fmt: skip
 
     def __init__(self, analyzer: Analyzer) -> None:
         self.analyzer: Final = analyzer
@@ -94,6 +95,8 @@ class RewriteSimplifier:
         self.deepest = 0
         self.maximum = 0  # steps after which an error is raised; zero for none
         self.options = 0  # the bits of the analyzer's extensions
+        # For programs that run: a float that is taken from itself, or compared, may be NaN.
+        self.keeps_nan = False
         self.in_form = False  # within a condition that is brought into conjunctive form
         self._known: dict[int, tuple[PrimExpr, PrimExpr]] = {}
         self._depth = 0
@@ -542,8 +545,9 @@ class RewriteSimplifier:
         known = _vector_identity(kind, a, b)
         if known is not None:
             return known
-        if (kind is e.Sub or kind is e.EQ or kind is e.NE) and deep_equal(a, b):
-            # of floats too, as if none were infinite or NaN: programs are compared by this form
+        may_be_nan = self.keeps_nan and a.dtype.is_floating
+        if not may_be_nan and (kind is e.Sub or kind is e.EQ or kind is e.NE) and deep_equal(a, b):
+            # of floats too, as if none were infinite or NaN: scripts are compared by this form
             return truth(kind is e.EQ) if kind is not e.Sub else e.make_const(0, a.dtype)
         if a.dtype.is_integer and (kind in _COMPARISONS or kind is e.Min or kind is e.Max):
             return self._other_order(kind, a, b)

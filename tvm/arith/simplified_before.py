@@ -68,7 +68,7 @@ def question_of(analyzer: Analyzer, expr: PrimExpr, what: str) -> Question | Non
     if type(expr) not in PAIRS or not analyzer.knows_variables_only():
         return None
     places: dict[e.Var, int] = {}
-    parts: list[object] = [what]
+    parts: list[object] = [what, analyzer.rewriter.keeps_nan]
     if not _append(parts, places, expr):
         return None
     bounds, residues = analyzer.bounds.variables, analyzer.modular.variables

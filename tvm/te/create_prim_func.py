@@ -153,6 +153,7 @@ class _Builder:
         self.stmts: list[Stmt] = []
         self.names = NameTable()
         self.analyzer = Analyzer()
+        self.analyzer.rewriter.keeps_nan = True  # it simplifies what is computed
         self.loads = _LoadBuffers(self.buffers)
 
     def add_stage(self, op: Operation) -> None:

@@ -1,9 +1,11 @@
+import numpy as np
 import pytest
 
 import tvm
 from tvm import tir
 from tvm.script import tir as T
 from tvm.testing.pass_test import PassTest
+from tvm.tir.interp import run
 from tvm.tir.transform import Simplify
 
 pytestmark = pytest.mark.pure
@@ -254,3 +256,29 @@ def test_names_of_conditions_decide_conditions() -> None:
     tvm.ir.assert_structural_equal(
         found.without_attr("global_symbol"), after.without_attr("global_symbol")
     )
+
+
+@T.prim_func
+def _asks_for_nan(A: T.Buffer((8,), "float32"), n: T.float32, B: T.Buffer((8,), "int32")):
+    for i in range(8):
+        x: T.float32 = A[i] * T.float32(2)
+        if x != x or n == n:
+            B[i] = T.if_then_else(A[i] == A[i] and i >= 0, 1, 2)
+        else:
+            B[i] = T.Select(A[i] != A[i], 3, 4)
+
+
+def test_a_float_that_differs_from_itself_is_nan() -> None:
+    """What asks whether data is NaN stays, of elements, names and parameters."""
+    made = Simplify()(tvm.IRModule({"main": _asks_for_nan}))["main"]
+    text = str(made)
+    for part in ("x != x", "n == n", "A[i] == A[i]", "A[i] != A[i]"):
+        assert part in text
+    assert "0 <= i" not in text
+    a = np.array([1, np.nan, -np.inf, 0, np.nan, 2, 3, 4], "float32")
+    for n in (0.0, np.nan):
+        found = [np.zeros(8, "int32") for _ in range(2)]
+        for func, out in zip((_asks_for_nan, made), found):
+            run(func, a, n, out)
+        assert found[0].tolist() == found[1].tolist()
+        assert set(found[0]) == ({1, 2} if n == 0 else {2, 4})

@@ -113,7 +113,8 @@ round = _any("round", "Each element rounded to the nearest integer, halves to ev
 rsqrt = _floats("rsqrt", "1 / sqrt(x) of each element.", lambda x: 1 / np.sqrt(x))
 sigmoid = _floats("sigmoid", "1 / (1 + exp(-x)) of each element.",
                   lambda x: 1 / (1 + np.exp(-x)))  # fmt: skip
-sign = _any("sign", "-1, 0 or 1, the sign of each element.", np.sign)
+sign = _any("sign", "-1, 0 or 1, the sign of each element; 0 of NaN.",
+            lambda x: np.greater(x, 0).astype(x.dtype) - np.less(x, 0).astype(x.dtype))  # fmt: skip
 sin = _floats("sin", "Sine of each element.", np.sin)
 sinh = _floats("sinh", "Hyperbolic sine of each element.", np.sinh)
 sqrt = _floats("sqrt", "Square root of each element.", np.sqrt)

@@ -22,6 +22,7 @@ class AnalyzedMutator(StmtExprMutator):
     def __init__(self, func: PrimFunc | None = None) -> None:
         super().__init__()
         self.analyzer = Analyzer()
+        self.analyzer.rewriter.keeps_nan = True
         if func is not None:
             assume_sizes(self.analyzer, func)
         self.values: dict[e.Var, PrimExpr] = {}
