@@ -380,6 +380,11 @@ class ContractionMaker:
             np.testing.assert_array_equal(found, wanted, err_msg=note)
 
 
+def is_impossible(func: tir.PrimFunc, sizes: dict[str, int]) -> bool:
+    """Whether these sizes ask for windows that start before their plane: fewer than no elements."""
+    return any(size_of(d, sizes) < 0 for b in func.buffer_map.values() for d in b.shape)
+
+
 def empty_sum(func: tir.PrimFunc, sizes: dict[str, int]) -> bool:
     """Whether a sum has no steps: its first value is stored in the first one."""
     return any(

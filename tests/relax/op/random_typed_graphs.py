@@ -462,7 +462,7 @@ class _Grower:
 
     def window(self) -> None:
         v = self.take(
-            lambda v: len(v.shape) > 1 and min(v.shape[-2:]) > 0 and v.dtype in FACTORS[:5]
+            lambda v: len(v.shape) > 1 and min(v.shape) > 0 and v.dtype in FACTORS[:5]
         )
         extents = list(v.expr.struct_info.shape.values)
         if len(extents) == 2:
