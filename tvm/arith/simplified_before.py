@@ -14,6 +14,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from tvm.ir.expr import PrimExpr
+from tvm.support.dtype import DataType
 from tvm.tir import expr as e
 from tvm.tir.functor import walk
 
@@ -68,7 +69,7 @@ def question_of(analyzer: Analyzer, expr: PrimExpr, what: str) -> Question | Non
     if type(expr) not in PAIRS or not analyzer.knows_variables_only():
         return None
     places: dict[e.Var, int] = {}
-    parts: list[object] = [what, analyzer.rewriter.keeps_nan]
+    parts: list[object] = [what]
     if not _append(parts, places, expr):
         return None
     bounds, residues = analyzer.bounds.variables, analyzer.modular.variables
@@ -84,7 +85,13 @@ def question_of(analyzer: Analyzer, expr: PrimExpr, what: str) -> Question | Non
                 for end in (dom.min, dom.extent):
                     if not _append(parts, places, end):
                         return None
+    if analyzer.rewriter.keeps_nan and any(_is_float(part) for part in parts):
+        parts.append("floats may be NaN")
     return Question(expr, tuple(parts), variables)
+
+
+def _is_float(part: object) -> bool:
+    return isinstance(part, DataType) and part.is_floating
 
 
 def _append(parts: list[object], places: dict[e.Var, int], expr: PrimExpr) -> bool:
