@@ -450,3 +450,16 @@ def test_floats_of_programs_may_be_nan(dtype: str) -> None:
             assert isinstance(scripts.simplify(kind(value, value)), e.IntImm)
             assert isinstance(programs.simplify(kind(value, value)), kind)
     assert programs.can_prove(e.EQ(whole, whole))
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float32"])
+def test_one_of_two_orders_need_not_hold_of_floats(dtype: str) -> None:
+    x, y, c = e.Var("x", dtype), e.Var("y", dtype), e.FloatImm(dtype, 1.0)
+    programs = Analyzer()
+    programs.rewriter.keeps_nan = True
+    for a, b in ((x < y, y <= x), (x <= y, y <= x), (x < y, y < x), (x < c, c <= x)):
+        assert isinstance(Analyzer().simplify(e.Or(a, b)), (e.IntImm, e.NE))
+        assert deep_equal(programs.simplify(e.Or(a, b)), e.Or(a, b))
+        second = e.Select(b, e.IntImm("int32", 2), e.IntImm("int32", 3))
+        choice = e.Select(a, e.IntImm("int32", 1), second)
+        assert deep_equal(programs.simplify(choice), choice)

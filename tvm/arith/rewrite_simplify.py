@@ -71,6 +71,7 @@ _NAMES: Final[dict[type, str]] = {
     e.NE: "ne", e.LT: "lt", e.LE: "le", e.GT: "gt", e.GE: "ge",
 }  # fmt: skip
 _COMPARISONS: Final[frozenset[type]] = frozenset((e.EQ, e.NE, e.LT, e.LE, e.GT, e.GE))
+_ORDERS: Final[frozenset[type]] = frozenset((e.LT, e.LE, e.GT, e.GE))
 _DIVISIONS: Final[frozenset[type]] = frozenset((e.Div, e.Mod, e.FloorDiv, e.FloorMod))
 
 
@@ -506,6 +507,8 @@ class RewriteSimplifier:
             value = op.literal(one)
             if value is not None and one.dtype is other.dtype:
                 return one if bool(value) is stop else other
+        if self.keeps_nan and stop and _orders_floats(a) and _orders_floats(b):
+            return self.node(kind, a, b)  # neither x < y nor y <= x where one is NaN
         if a.dtype.is_vector:
             return self._vector(kind, a, b)
         return self.decided(self.rewritten(kind, a, b))
@@ -686,6 +689,10 @@ def _visit_logic(self: RewriteSimplifier, expr: PrimExpr) -> PrimExpr:
     result = as_and_of_ors(_logic_visited(self, expr), self)
     self.in_form = False
     return expr if deep_equal(result, expr) else result
+
+
+def _orders_floats(expr: PrimExpr) -> bool:
+    return type(expr) in _ORDERS and expr.a.dtype.is_floating  # type: ignore[attr-defined]
 
 
 def _logic_visited(self: RewriteSimplifier, expr: e.And | e.Or) -> PrimExpr:

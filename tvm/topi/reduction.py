@@ -124,17 +124,25 @@ def prod(data: te.Tensor, axis: Axes = None, keepdims: bool = False) -> te.Tenso
 def _arg_reducer(largest: bool, last: bool, always: bool = False) -> Callable[..., Any]:
     """Keeps the (index, value) pair with the extreme value; of equals the first, or the last.
 
-    A row of nothing but the worst value has place -1, as that is the start and wins the tie; with
-    `always` any element replaces the start.
+    A row of nothing but the worst value has index -1, as that is the start and wins the tie; with
+    `always` any element replaces the start, and NaN is beyond every number (as in numpy and torch).
     """
 
-    def better(a: PrimExpr, b: PrimExpr) -> PrimExpr:
+    def beyond(a: PrimExpr, b: PrimExpr) -> PrimExpr:
+        if always and a.dtype.is_floating:
+            number = b.equal(b)
+            return tir.all(number, tir.Not(a <= b if largest else a >= b))
         return a > b if largest else a < b
 
+    def equal(a: PrimExpr, b: PrimExpr) -> PrimExpr:
+        if always and a.dtype.is_floating:
+            return tir.Not(beyond(b, a))  # asked where `a` is not beyond `b` either
+        return a.equal(b)
+
     def combine(x: Any, y: Any) -> list[PrimExpr]:
-        wins = better(x[1], y[1])
+        wins = beyond(x[1], y[1])
         earlier = x[0] > y[0] if last else x[0] < y[0]
-        ties = tir.all(x[1].equal(y[1]), earlier)
+        ties = tir.all(equal(x[1], y[1]), earlier)
         return [tir.Select(tir.any(wins, ties), x[0], y[0]), tir.Select(wins, x[1], y[1])]
 
     def identity(index_dtype: Any, dtype: Any) -> list[PrimExpr]:

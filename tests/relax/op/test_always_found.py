@@ -76,3 +76,40 @@ def test_compiled(kind: str, shape: tuple[int | str, ...]) -> None:
     given = [np.full(sizes, worst(kind, largest)) for largest in (True, False)]
     for found in vm["main"](*map(tvm.runtime.tensor, given)):
         assert not found.numpy().any()
+
+
+@pytest.mark.pure
+@pytest.mark.parametrize("kind", ["float16", "bfloat16", "float32", "float64"])
+def test_kernels_of_pipelines_find_the_first_nan(kind: str) -> None:
+    x = te.placeholder((4, 5), kind, name="x")
+    values = np.arange(20.0).reshape(4, 5)
+    values[0] = np.nan
+    values[1, [2, 4]] = np.nan
+    values[2, 0] = np.nan
+    data = values.astype(ml_dtypes.bfloat16 if kind == "bfloat16" else kind)
+    for largest, expected in ((True, np.argmax(values, 1)), (False, np.argmin(values, 1))):
+        func = te.create_prim_func([x, place_of_extreme(x, 1, False, largest)])
+        found = np.zeros(4, "int32")
+        interp.run(func, data, found)
+        np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.cpu
+@pytest.mark.parametrize("cpu", ["x86-64-v2", "haswell", "znver4"])
+@pytest.mark.parametrize("open_sizes", [False, True])
+def test_compiled_graphs_find_the_first_nan(cpu: str, open_sizes: bool) -> None:
+    """Rows split over lanes and tails: NaN in each, wherever they are put together."""
+    m, n = (tvm.tir.Var("m", "int64"), tvm.tir.Var("n", "int64")) if open_sizes else (9, 37)
+    bb = relax.BlockBuilder()
+    x = relax.Var("x", relax.TensorStructInfo((m, n), "float32"))
+    with bb.function("main", [x]):
+        with bb.dataflow():
+            found = bb.emit_output((op.argmax(x, 1), op.argmin(x, 1)))
+        bb.emit_func_output(found)
+    vm = relax.VirtualMachine(tvm.compile(bb.get(), f"llvm -mcpu={cpu}"), tvm.cpu())
+    values = np.random.default_rng(5).standard_normal((9, 37)).astype("float32")
+    for row, columns in enumerate(([], [0], [36], [15, 16], [20, 33], range(37), range(16, 37))):
+        values[row, list(columns)] = np.nan
+    largest, smallest = vm["main"](tvm.runtime.tensor(values))
+    np.testing.assert_array_equal(largest.numpy(), np.argmax(values, 1))
+    np.testing.assert_array_equal(smallest.numpy(), np.argmin(values, 1))
