@@ -393,7 +393,7 @@ def _clz(self: BoundAnalyzer, x: e.Call) -> Bound:
 def _ceil(self: BoundAnalyzer, x: e.Call) -> Bound:
     """The rounded up logarithm of a whole number: the bits that count up to it."""
     inner = x.args[0]
-    if isinstance(inner, e.Call) and isinstance(inner.op, Op) and inner.op.name == "tir.log2":
+    if e.is_call_of(inner, "tir.log2"):
         low, high = _whole_bounds(self, inner.args[0])
         if low > 0 and high != POS_INF:
             return (low - 1).bit_length(), (high - 1).bit_length()

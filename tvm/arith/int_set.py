@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, final
 from tvm.error import CheckError
 from tvm.ir.expr import PrimExpr, Range
 from tvm.ir.node import Field, Node, fields, register_nodes
-from tvm.ir.op import Op
 from tvm.support.arguments import explained
 from tvm.tir import expr as e
 from tvm.tir.functor import expr_children
@@ -499,7 +498,7 @@ def _broadcast(self: SetEvaluator, x: PrimExpr) -> IntervalSet:
 
 def _call(self: SetEvaluator, x: PrimExpr) -> IntervalSet:
     assert isinstance(x, e.Call)
-    name = x.op.name if isinstance(x.op, Op) else ""
+    name = e.op_name(x)
     if name == "tir.vscale":
         values = vscale_values()
         return EVERYTHING if values is None else IntervalSet(values[0], values[-1])

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, ClassVar, Final, final
 
 from tvm.ir.expr import PrimExpr
 from tvm.ir.node import Field, Node, fields, register_nodes
-from tvm.ir.op import Op
 from tvm.tir import expr as e
 
 from .const_int_bound import type_bound
@@ -228,7 +227,7 @@ def _let(self: ModularAnalyzer, x: PrimExpr) -> Residue:
 
 def _call(self: ModularAnalyzer, x: PrimExpr) -> Residue:
     assert isinstance(x, e.Call)
-    name = x.op.name if isinstance(x.op, Op) else ""
+    name = e.op_name(x)
     if name == "tir.if_then_else":
         return union_residues(self.of(x.args[1]), self.of(x.args[2]))
     if name == "tir.likely":

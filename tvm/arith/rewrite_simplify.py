@@ -791,7 +791,7 @@ def _visit_call(self: RewriteSimplifier, expr: PrimExpr) -> PrimExpr:
     chosen = self.special_call(expr, self.visit)
     if chosen is not None:
         return chosen
-    name = expr.op.name if isinstance(expr.op, Op) else ""
+    name = e.op_name(expr)
     result = self.generic(expr)
     if isinstance(result, e.Call) and name in _BITWISE and name:
         a, b = result.args

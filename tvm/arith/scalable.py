@@ -6,7 +6,6 @@ import sys
 from typing import Final
 
 from tvm.ir.expr import PrimExpr
-from tvm.ir.op import Op
 from tvm.target.target import Target
 from tvm.tir import expr as e
 from tvm.tir.functor import expr_children
@@ -33,7 +32,7 @@ def vscale_values() -> tuple[int, ...] | None:
 
 def is_vscale(expr: PrimExpr) -> bool:
     """The expression is the call of vscale."""
-    return isinstance(expr, e.Call) and isinstance(expr.op, Op) and expr.op.name == "tir.vscale"
+    return e.is_call_of(expr, "tir.vscale")
 
 
 def uses_vscale(expr: PrimExpr) -> bool:

@@ -134,7 +134,7 @@ class ErrorWords(NamedTuple):
 def error_words(text: PrimExpr) -> ErrorWords:
     """What an assertion says: `Kind: words`, alone or in a tuple with its values."""
     values: tuple[PrimExpr, ...] = ()
-    if isinstance(text, e.Call) and getattr(text.op, "name", "") == "tir.tvm_tuple":
+    if e.is_call_of(text, "tir.tvm_tuple"):
         values = text.args[1:]
         text = text.args[0]
     words = text.value if isinstance(text, e.StringImm) else "assertion failed"

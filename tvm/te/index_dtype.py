@@ -26,6 +26,7 @@ from tvm.tir.expr import (
     Let,
     Select,
     Var,
+    op_name,
 )
 from tvm.tir.function import PrimFunc
 from tvm.tir.functor import StmtExprMutator
@@ -135,7 +136,7 @@ class _IndexDtype(StmtExprMutator):
         if all(now is old for now, old in zip(args, op.args)):
             return op
         kinds = {a.dtype for a in op.args if isinstance(a, PrimExpr)}
-        name = getattr(op.op, "name", "")
+        name = op_name(op)
         if name == "tir.if_then_else":
             args[1:] = list(match_types(args[1], args[2]))
             return Call(args[1].dtype, op.op, args, op.span)

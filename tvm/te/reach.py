@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 from tvm.error import ShapeError, message
 from tvm.ir.expr import PrimExpr
-from tvm.tir.expr import And, Call, IntImm, IterVar, Or, ProducerLoad, Reduce, Select, Var
+from tvm.tir.expr import And, IntImm, IterVar, Or, ProducerLoad, Reduce, Select, Var, is_call_of
 from tvm.tir.functor import expr_children
 
 from .tensor import Tensor
@@ -41,7 +41,7 @@ def _note(axes: Sequence[IterVar], extents: dict[Var, int]) -> None:
 
 
 def _is_condition(node: PrimExpr) -> bool:
-    return isinstance(node, Call) and getattr(node.op, "name", "") == "tir.if_then_else"
+    return is_call_of(node, "tir.if_then_else")
 
 
 def _compare(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeAlias, TypeVar, cast, final
+from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeAlias, TypeGuard, TypeVar, cast, final
 
 from tvm.error import CheckError, DTypeError
 from tvm.ir.expr import OPERATORS, GlobalVar, PrimExpr, PrimExprConvertible, Range
@@ -747,7 +747,7 @@ def vector_dtype(element: DataType, lanes: PrimExpr, asked: str) -> DataType:
 
 def vscale_factor(lanes: PrimExpr) -> int | None:
     """n of `vscale * n`, or None."""
-    if isinstance(lanes, Call) and isinstance(lanes.op, Op) and lanes.op.name == "tir.vscale":
+    if is_call_of(lanes, "tir.vscale"):
         return 1
     if isinstance(lanes, Mul):
         for one, other in ((lanes.a, lanes.b), (lanes.b, lanes.a)):
@@ -825,11 +825,19 @@ class Call(PrimExprWithOp):
         return f.visit_call_(self)
 
 
+def op_name(expr: object) -> str:
+    """The name of the operator that an expression calls; "" for anything else."""
+    return expr.op.name if isinstance(expr, Call) and isinstance(expr.op, Op) else ""
+
+
+def is_call_of(expr: object, *names: str) -> TypeGuard[Call]:
+    """Whether an expression is a call of an operator by one of these names."""
+    return isinstance(expr, Call) and isinstance(expr.op, Op) and expr.op.name in names
+
+
 def _as_call_arg(value: Any) -> Any:
     """Calls take plain expressions, and the module's own functions as values."""
-    if isinstance(value, GlobalVar):
-        return value
-    return as_expr(value)
+    return value if isinstance(value, GlobalVar) else as_expr(value)
 
 
 @final
@@ -978,8 +986,7 @@ def make_const(value: float, dtype: DataType, span: Span | None = None) -> PrimE
         return Broadcast(element, lanes, span)
     if dtype.is_integer or dtype.is_bool:
         return IntImm(dtype, int(value), span)
-    if dtype.is_handle:
-        # a null pointer, or an address known while compiling
+    if dtype.is_handle:  # a null pointer, or an address known while compiling
         return Call(dtype, "tir.reinterpret", (IntImm(DataType("uint64"), int(value)),), span)
     return FloatImm(dtype, float(value), span)
 

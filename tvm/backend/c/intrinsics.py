@@ -444,7 +444,7 @@ def _call_packed(emit: StmtEmitter, op: e.Call) -> Code:
     quoted = emit.visit_expr(op.args[0])
     emit.check(f"call_packed(&{slot}, {quoted}, {base} + {begin}, {end - begin}, {base} + {end})")
     place = f"({base})[{end}]"
-    if getattr(op.op, "name", "") == "tir.tvm_call_trace_packed_lowered":
+    if e.is_call_of(op, "tir.tvm_call_trace_packed_lowered"):
         # a function that returns None gives the last argument, which lies before the result
         place = f"({base})[{end} - ({place}.type_index == 0)]"
     return _packed_result(emit, op, place)

@@ -187,7 +187,7 @@ class CudaEmitter(DeviceEmitter):
                 wide = isinstance(node, s.BufferStore) and node.value.dtype.is_vector
             if wide:
                 self._wide.add(node.buffer.data)
-            if isinstance(node, e.Call) and getattr(node.op, "name", "") in BY_REGISTERS:
+            if e.op_name(node) in BY_REGISTERS:
                 self._wide.update(arg for arg in node.args if isinstance(arg, e.Var))
         super().emit(body)
 

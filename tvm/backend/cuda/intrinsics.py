@@ -72,6 +72,6 @@ def _store(emit: CudaEmitter, op: e.Call) -> str:
 
 @rule_in(RULES, "tvm_mma_sync", "tvm_bmma_sync")
 def _multiply(emit: CudaEmitter, op: e.Call) -> str:
-    name = "bmma_sync" if getattr(op.op, "name", "") == "tir.tvm_bmma_sync" else "mma_sync"
+    name = "bmma_sync" if e.is_call_of(op, "tir.tvm_bmma_sync") else "mma_sync"
     parts = [_fragment(emit, op.args[i], op.args[i + 1]) for i in range(0, 8, 2)]
     return f"nvcuda::wmma::{name}({', '.join(parts)})"

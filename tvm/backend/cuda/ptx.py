@@ -95,7 +95,7 @@ def _shape(emit: CudaEmitter, text: str) -> tuple[int, int, int]:
 
 @rule_in(PTX, "ptx_mma", "ptx_mma_sp")
 def _mma(emit: CudaEmitter, op: e.Call) -> str:
-    sparse = getattr(op.op, "name", "") == "tir.ptx_mma_sp"
+    sparse = e.is_call_of(op, "tir.ptx_mma_sp")
     m, n, k = _shape(emit, _word(emit, op, 0))
     layouts = [_word(emit, op, at) for at in (1, 2)]
     kinds = [_word(emit, op, at) for at in (3, 4, 5)]

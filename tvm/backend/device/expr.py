@@ -176,7 +176,7 @@ class DeviceExprEmitter(StmtWriter[int]):
 
     def _is_whole_call(self, call: e.Call) -> bool:
         """Calls of functions that take and give vectors, as opposed to math on each lane."""
-        name = getattr(call.op, "name", "")
+        name = e.op_name(call)
         if name == "tir.reinterpret" and call.args[0].dtype.lanes == call.dtype.lanes:
             return self.has_vector(call.dtype) and self.has_vector(call.args[0].dtype)
         return isinstance(call.op, GlobalVar) or name in (

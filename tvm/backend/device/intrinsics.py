@@ -76,7 +76,7 @@ def _isinf(emit: DeviceEmitter, op: e.Call) -> str:
     wide = source if source.bits == 64 else FLOAT32
     size = emit.math("fabs", wide, [emit.convert(source, wide, args_of(emit, op)[0])])
     most = emit.float_literal(wide, _LARGEST[wide.bits])
-    sign = ">" if getattr(op.op, "name", "") == "tir.isinf" else "<="
+    sign = ">" if e.is_call_of(op, "tir.isinf") else "<="
     return f"({size} {sign} {most})"
 
 
@@ -99,7 +99,7 @@ COMMON["tir.bitwise_xor"] = _bits("^")
 @rule_in(COMMON, "shift_left", "shift_right")
 def _shift(emit: DeviceEmitter, op: e.Call) -> str:
     a, b = args_of(emit, op)
-    left = getattr(op.op, "name", "") == "tir.shift_left"
+    left = e.is_call_of(op, "tir.shift_left")
     return emit.shift(op.dtype.element_of(), a, "<<" if left else ">>", b)
 
 

@@ -252,8 +252,7 @@ class DeviceStmtEmitter(DeviceExprEmitter):
 def waits_for_warp(body: s.Stmt) -> bool:
     """Whether threads of a warp wait for each other in a statement."""
     return any(
-        isinstance(node, e.Call)
-        and getattr(node.op, "name", "") == "tir.tvm_storage_sync"
+        e.is_call_of(node, "tir.tvm_storage_sync")
         and isinstance(node.args[0], e.StringImm)
         and node.args[0].value == "warp"
         for node in walk(body)

@@ -169,5 +169,5 @@ def _pointer_attributes(var: e.Var, noalias: bool) -> str:
 def _is_work(node: object) -> bool:
     """False for what code that only calls consists of, into which every kernel would be inlined."""
     if isinstance(node, e.Call):
-        return getattr(node.op, "name", "") == "tir.parallel_launch"
+        return e.is_call_of(node, "tir.parallel_launch")
     return isinstance(node, (s.For, s.While, e.BufferLoad))

@@ -158,7 +158,7 @@ def _scale(emit: StmtEmitter, dtype: DataType, value: str, exponent: str) -> str
 def _floored(exponent: PrimExpr) -> PrimExpr | None:
     """v where the exponent is int(floor(v)), which VSCALEF takes as it is."""
     value = exponent.value if isinstance(exponent, e.Cast) else None
-    if isinstance(value, e.Call) and isinstance(value.op, Op) and value.op.name == "tir.floor":
+    if e.is_call_of(value, "tir.floor"):
         (operand,) = value.args
         assert isinstance(operand, PrimExpr), "floor takes a number"
         return operand
@@ -630,7 +630,7 @@ def _call_packed(emit: StmtEmitter, op: e.Call) -> str:
     args, count, result = _stack_parts(emit, stack, begin, end)
     status = out.temp(f"call i32 {callee}(ptr {func}, ptr {args}, i32 {count}, ptr {result})")
     emit.check(status)
-    if getattr(op.op, "name", "") == "tir.tvm_call_trace_packed_lowered":
+    if e.is_call_of(op, "tir.tvm_call_trace_packed_lowered"):
         result = _or_traced(emit, result)
     return _packed_result(emit, op, result)
 

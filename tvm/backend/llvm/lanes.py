@@ -130,7 +130,7 @@ def _constants(index: PrimExpr) -> list[int] | None:
     if isinstance(index, e.BinaryOpExpr):
         rule, parts = _CONSTANT.get(type(index)), (index.a, index.b)
     elif isinstance(index, e.Call) and len(index.args) == 2:
-        rule = _CALLED.get(str(getattr(index.op, "name", "")))
+        rule = _CALLED.get(e.op_name(index))
         parts = tuple(index.args)
     if rule is None:
         return None

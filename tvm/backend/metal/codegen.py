@@ -45,7 +45,7 @@ _RULES: Final[dict[str, Rule]] = {
 
 def _shuffle(suffix: str) -> Rule:
     def rule(emit: MetalEmitter, op: e.Call) -> str:
-        own = getattr(op.op, "name", "").startswith("tir.metal.")
+        own = e.op_name(op).startswith("tir.metal.")
         value, at = op.args[:2] if own else op.args[1:3]
         if not own and str(op.args[3]) != str(op.args[4]):
             emit.refuse(f"a shuffle of {op.args[3]} threads", "shuffles of the whole simdgroup",

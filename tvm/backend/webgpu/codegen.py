@@ -63,7 +63,7 @@ def _by_bits(sign: str) -> Rule:
     def rule(emit: DeviceEmitter, op: e.Call) -> str:
         source = op.args[0].dtype.element_of()
         if source.bits == 64:
-            return COMMON[getattr(op.op, "name", "")](emit, op)
+            return COMMON[e.op_name(op)](emit, op)
         value = emit.convert(source, FLOAT32, args_of(emit, op)[0])
         return f"((bitcast<u32>({value}) & {0x7FFFFFFF}u) {sign} {_INFINITY}u)"
 
@@ -107,7 +107,7 @@ class WebGPUEmitter(DeviceEmitter):
         self._atomics = {
             data
             for n in walk(body)
-            if isinstance(n, e.Call) and getattr(n.op, "name", "") == "tir.atomic_add"
+            if e.is_call_of(n, "tir.atomic_add")
             and (data := _memory_of(n.args[0])) is not None
         }  # fmt: skip
         return self._kernel_head() if self.signature.kernel else self._function_head()

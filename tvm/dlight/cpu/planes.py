@@ -19,7 +19,7 @@ from tvm.arith import Analyzer
 from tvm.ir.expr import PrimExpr, Range
 from tvm.tir.analysis import expr_deep_equal
 from tvm.tir.buffer import Buffer
-from tvm.tir.expr import LE, LT, BufferLoad, Call, IterVar, Var, make_const
+from tvm.tir.expr import LE, LT, BufferLoad, Call, IterVar, Var, is_call_of, make_const
 from tvm.tir.functor import substitute, walk
 from tvm.tir.op.arith import ceildiv, less_equal, logical_and
 from tvm.tir.op.forms import conjuncts
@@ -244,7 +244,7 @@ def _tested_once(node: Block) -> Block:
 
 def is_choice(node: object) -> bool:
     """Whether an expression is a value under a condition, else another."""
-    return isinstance(node, Call) and getattr(node.op, "name", "") == "tir.if_then_else"
+    return is_call_of(node, "tir.if_then_else")
 
 
 def _implies(known: PrimExpr, term: PrimExpr, analyzer: Analyzer) -> bool:

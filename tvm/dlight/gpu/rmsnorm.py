@@ -8,10 +8,9 @@ from __future__ import annotations
 from tvm.dlight.analysis.common_analysis import get_root_block
 from tvm.dlight.base import ScheduleRule, get_extent, open_schedule
 from tvm.ir.expr import PrimExpr
-from tvm.ir.op import Op
 from tvm.target.gpu_tuning import gpu_tuning
 from tvm.target.target import Target
-from tvm.tir.expr import BufferLoad, Call, Cast
+from tvm.tir.expr import BufferLoad, Cast, is_call_of
 from tvm.tir.function import PrimFunc
 from tvm.tir.schedule import BlockRV, LoopRV, Schedule, ScheduleError
 from tvm.tir.stmt import Block, BufferStore
@@ -33,9 +32,7 @@ def identify_cast_or_load_block(block: Block) -> bool:
 def identify_rsqrt_block(block: Block) -> bool:
     """True if the block stores reciprocals of square roots."""
     store = _only_store(block)
-    if store is None or not isinstance(store.value, Call):
-        return False
-    return isinstance(store.value.op, Op) and store.value.op.name == "tir.rsqrt"
+    return store is not None and is_call_of(store.value, "tir.rsqrt")
 
 
 def _only_store(block: Block) -> BufferStore | None:

@@ -8,7 +8,7 @@ from typing import Literal
 from tvm.ir.op import Op
 from tvm.meta_schedule.structure import INLINE_RULE, TENSORIZE, in_spatial_func, index_order
 from tvm.tir.block_scope import StmtSRef
-from tvm.tir.expr import Call, Select
+from tvm.tir.expr import Select, is_call_of, op_name
 from tvm.tir.functor import walk
 from tvm.tir.schedule import BlockRV, Schedule
 from tvm.tir.schedule.analysis.blocks import is_complete
@@ -125,14 +125,11 @@ def _can_go_up(sch: Schedule, place: StmtSRef) -> bool:
 
 
 def _calls(realize: BlockRealize, names: Sequence[str]) -> bool:
-    return any(
-        isinstance(node, Call) and getattr(node.op, "name", "") in names for node in walk(realize)
-    )
+    return any(op_name(node) in names for node in walk(realize))
 
 
 def _branches(realize: BlockRealize) -> bool:
     return any(
-        isinstance(node, (IfThenElse, Select))
-        or (isinstance(node, Call) and getattr(node.op, "name", "") == "tir.if_then_else")
+        isinstance(node, (IfThenElse, Select)) or is_call_of(node, "tir.if_then_else")
         for node in walk(realize)
     )

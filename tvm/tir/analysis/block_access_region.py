@@ -12,7 +12,6 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from tvm.ir.expr import PrimExpr, Range
-from tvm.ir.op import Op
 from tvm.support.arguments import explained
 from tvm.tir import expr as e
 from tvm.tir import stmt as s
@@ -247,7 +246,7 @@ class _MaskDetector(_Detector):
     """Takes access pointers at their word."""
 
     def visit_call_(self, op: e.Call) -> None:
-        if not (isinstance(op.op, Op) and op.op.name == "tir.tvm_access_ptr"):
+        if not e.is_call_of(op, "tir.tvm_access_ptr"):
             super().visit_call_(op)
             return
         data, mask = op.args[1], op.args[4]
@@ -278,7 +277,7 @@ def _is_computed(index: PrimExpr) -> bool:
     while stack:
         part = stack.pop()
         if isinstance(part, e.Call):
-            name = part.op.name if isinstance(part.op, Op) else ""
+            name = e.op_name(part)
             if name not in _BOUNDED:
                 return True
         if not isinstance(part, (e.BufferLoad, e.ProducerLoad)):

@@ -386,7 +386,7 @@ def reads_memory(expr: PrimExpr) -> bool:
 
 def is_assume(expr: PrimExpr) -> bool:
     """The expression is T.assume(condition)."""
-    return isinstance(expr, e.Call) and getattr(expr.op, "name", "") == "tir.assume"
+    return e.is_call_of(expr, "tir.assume")
 
 
 def assumed(stmt: s.Stmt) -> PrimExpr | None:

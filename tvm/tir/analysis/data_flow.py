@@ -83,7 +83,7 @@ class DataFlow:
                     return True
             elif isinstance(node, e.Select):
                 stack += [node.true_value, node.false_value]
-            elif getattr(getattr(node, "op", None), "name", "") == "tir.if_then_else":
+            elif e.is_call_of(node, "tir.if_then_else"):
                 stack += expr_children(node)[1:]
             elif not isinstance(node, (e.CmpExpr, e.And, e.Or, e.Not)):
                 stack += expr_children(node)

@@ -119,7 +119,7 @@ class _Checker(StmtExprVisitor):
             self.visit_stmt(op.block)
 
     def visit_call_(self, op: e.Call) -> None:
-        if getattr(op.op, "name", "") != "tir.if_then_else":
+        if not e.is_call_of(op, "tir.if_then_else"):
             super().visit_call_(op)
             return
         condition = op.args[0]

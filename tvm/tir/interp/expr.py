@@ -78,7 +78,7 @@ def can_fail(expr: PrimExpr) -> bool:
 
 def _may_fail(node: Any) -> bool:
     if isinstance(node, e.Call):
-        name = getattr(node.op, "name", "")
+        name = e.op_name(node)
         return name not in RULES and name != "tir.if_then_else"
     if isinstance(node, (e.Div, e.Mod, e.FloorDiv, e.FloorMod)):
         known = isinstance(node.b, e.IntImm) and node.b.value != 0

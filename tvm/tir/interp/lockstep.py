@@ -42,7 +42,7 @@ class LockstepCompiler(StepCompiler):
         for node in walk(expr):
             if isinstance(node, e.BufferLoad) or (isinstance(node, e.Var) and node in self.varying):
                 return False
-            if isinstance(node, e.Call) and getattr(node.op, "name", "") != "tir.likely":
+            if isinstance(node, e.Call) and e.op_name(node) != "tir.likely":
                 return False
         return True
 

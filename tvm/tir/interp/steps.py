@@ -40,14 +40,14 @@ def is_exchange(node: Any) -> bool:
     """Whether threads give each other values here."""
     if not isinstance(node, e.Call):
         return False
-    if getattr(node.op, "name", "") in EXCHANGES:
+    if e.op_name(node) in EXCHANGES:
         return True
     return bool(node.args) and isinstance(node.args[0], e.StringImm) and is_mfma(node.args[0].value)
 
 
 def is_barrier(node: Any) -> bool:
     """Whether threads wait for each other here."""
-    return isinstance(node, e.Call) and getattr(node.op, "name", "") == BARRIER
+    return e.is_call_of(node, BARRIER)
 
 
 class StepCompiler(StmtCompiler):

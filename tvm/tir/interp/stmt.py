@@ -429,6 +429,4 @@ def _is_true(expr: PrimExpr) -> bool:
 
 def has_jumps(stmt: s.Stmt) -> bool:
     """Whether a statement breaks or continues a loop around it."""
-    return any(
-        isinstance(node, e.Call) and getattr(node.op, "name", "") in JUMPS for node in walk(stmt)
-    )
+    return any(e.op_name(node) in JUMPS for node in walk(stmt))

@@ -204,7 +204,7 @@ def _exchanged(stmt: s.Stmt) -> set[e.Var]:
     return {
         part.buffer.data
         for node in walk(stmt)
-        if isinstance(node, e.Call) and getattr(node.op, "name", "") in EXCHANGES
+        if e.op_name(node) in EXCHANGES
         for part in walk(node)
         if isinstance(part, e.BufferLoad)
     }

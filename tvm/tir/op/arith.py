@@ -318,13 +318,9 @@ _equal: Final = _comparison("eq", e.EQ)
 
 def equal(lhs: Operand, rhs: Operand, span: Span | None = None) -> PrimExpr:
     """Whether both are the same; of one unknown multiple of lanes and itself that is known."""
-    if _is_vscale(lhs) and _is_vscale(rhs):
+    if e.is_call_of(lhs, "tir.vscale") and e.is_call_of(rhs, "tir.vscale"):
         return IntImm(BOOL, 1, span)
     return _equal(lhs, rhs, span)
-
-
-def _is_vscale(value: Operand) -> bool:
-    return isinstance(value, e.Call) and getattr(value.op, "name", "") == "tir.vscale"
 
 
 not_equal: Final = _comparison("ne", e.NE)

@@ -114,7 +114,7 @@ class AnalyzedMutator(StmtExprMutator):
         return s.AssertStmt(condition, message, body, op.span)
 
     def visit_call_(self, op: e.Call) -> PrimExpr:
-        if getattr(op.op, "name", "") != "tir.if_then_else":
+        if not e.is_call_of(op, "tir.if_then_else"):
             return super().visit_call_(op)
         # of a Select both sides are evaluated, whatever the condition: it is no fact for them
         condition = self.condition(op.args[0])
@@ -148,7 +148,7 @@ def assume_sizes(analyzer: Analyzer, func: PrimFunc) -> None:
 
 def bare_condition(condition: PrimExpr) -> PrimExpr:
     """The condition without the mark that it is likely."""
-    while isinstance(condition, e.Call) and getattr(condition.op, "name", "") == "tir.likely":
+    while e.is_call_of(condition, "tir.likely"):
         condition = condition.args[0]
     return condition
 

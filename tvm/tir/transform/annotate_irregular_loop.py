@@ -37,7 +37,7 @@ def is_irregular(loop: s.For) -> bool:
     stack: list[object] = [loop.body]
     while stack:
         node = stack.pop()
-        if isinstance(node, e.Call) and getattr(node.op, "name", "") in _JUMPS:
+        if e.op_name(node) in _JUMPS:
             return True
         if isinstance(node, (s.For, s.While)):
             continue  # jumps in there are that loop's own

@@ -293,7 +293,7 @@ class _Checker(AnalyzedMutator):
                 stack += [(node.b, _both(guard, ops.logical_not(node.a))), (node.a, guard)]
             elif isinstance(node, e.Select):
                 stack += _sides(node.condition, node.true_value, node.false_value, guard)
-            elif getattr(getattr(node, "op", None), "name", "") == "tir.if_then_else":
+            elif e.is_call_of(node, "tir.if_then_else"):
                 assert isinstance(node, e.Call), "it has an operator"
                 stack += _sides(as_fact(node.args[0]), node.args[1], node.args[2], guard)
             elif not isinstance(node, e.Let):  # its variable is not known outside of it
@@ -471,7 +471,7 @@ def _ahead(checks: list[IndexCheck], stmt: s.Stmt) -> s.Stmt:
 def _jumps(body: s.Stmt) -> bool:
     """Some iterations may not take place."""
     names = ("tir.break_loop", "tir.continue_loop", "tir.ret")
-    return any(getattr(getattr(n, "op", None), "name", "") in names for n in walk(body))
+    return any(e.op_name(n) in names for n in walk(body))
 
 
 def _both(guard: PrimExpr | None, condition: PrimExpr) -> PrimExpr:

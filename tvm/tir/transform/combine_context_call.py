@@ -44,7 +44,7 @@ class _Combiner(StmtExprMutator):
         return new
 
     def visit_call_(self, op: e.Call) -> PrimExpr:
-        if getattr(op.op, "name", "") != "tir.tvm_thread_context":
+        if not e.is_call_of(op, "tir.tvm_thread_context"):
             return super().visit_call_(op)
         wanted = op.args[0]
         for value, var in self._known:

@@ -246,7 +246,7 @@ class _Uses(StmtExprVisitor):
             self.of[buffer].opaque = True  # an address: who knows what is done with it
 
     def visit_call_(self, op: e.Call) -> None:
-        name = getattr(op.op, "name", "")
+        name = e.op_name(op)
         if name == "tir.if_then_else":
             condition, a, b = op.args
             self.visit_expr(condition)

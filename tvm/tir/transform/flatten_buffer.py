@@ -165,7 +165,7 @@ class _Flattener(StmtExprMutator):
 
 
 def _is_address_of(op: e.Call) -> bool:
-    return getattr(op.op, "name", "") == "tir.address_of"
+    return e.is_call_of(op, "tir.address_of")
 
 
 def _separators(op: s.Allocate) -> tuple[int, ...]:

@@ -51,7 +51,7 @@ def _results_over_threads(body: s.Stmt) -> set[e.Var]:
     """Memory for the results of reductions over threads, which are of the type of the values."""
     found: set[e.Var] = set()
     for node in walk(body):
-        if isinstance(node, e.Call) and getattr(node.op, "name", "") == _ALLREDUCE:
+        if e.is_call_of(node, _ALLREDUCE):
             found |= {a.buffer.data for a in _results(node)}
     return found
 
@@ -194,7 +194,7 @@ class _Promoter(StmtExprMutator):
         return s.BufferStore(buffer, value, indices, predicate, op.span)
 
     def visit_call_(self, op: e.Call) -> PrimExpr:
-        name = getattr(op.op, "name", "")
+        name = e.op_name(op)
         if name in ("tir.reinterpret", "tir.address_of", "tir.call_extern", "tir.call_pure_extern"):
             return self._call_on_bits(op)
         call = super().visit_call_(op)
@@ -285,7 +285,7 @@ class StorageChanger(StmtExprMutator):
 
     def visit_call_(self, op: e.Call) -> PrimExpr:
         call = super().visit_call_(op)
-        if isinstance(call, e.Call) and getattr(call.op, "name", "") == "tir.reinterpret":
+        if e.is_call_of(call, "tir.reinterpret"):
             return _bits(call.args[0], call.dtype, call)
         return call
 
@@ -346,7 +346,7 @@ class CarrierChanger(StorageChanger):
 
 def _bits(value: PrimExpr, dtype: DataType, otherwise: PrimExpr) -> PrimExpr:
     """The bits of a value as they were before they were taken for something else."""
-    if isinstance(value, e.Call) and getattr(value.op, "name", "") == "tir.reinterpret":
+    if e.is_call_of(value, "tir.reinterpret"):
         inner: PrimExpr = value.args[0]
         if inner.dtype is dtype:
             return inner

@@ -85,7 +85,7 @@ class FoldingSubstituter(Substituter):
         return super().visit_select_(op)
 
     def visit_call_(self, op: e.Call) -> PrimExpr:
-        if getattr(op.op, "name", "") == "tir.if_then_else":
+        if e.is_call_of(op, "tir.if_then_else"):
             condition = self.visit_expr(op.args[0])
             known = ops.literal(condition)
             if known is not None and condition.dtype.is_scalar:

@@ -102,7 +102,7 @@ class _Narrower(StmtExprMutator):
         call = super().visit_call_(op)
         if not isinstance(call, e.Call):
             return call
-        if getattr(op.op, "name", "") == "tir.clz":
+        if e.is_call_of(op, "tir.clz"):
             bits, before = call.args[0].dtype.bits, op.args[0].dtype.bits
             if bits != before:  # the zeros of the half that is no longer there count too
                 dtype = self._narrow(call.dtype) if _wide(call.dtype) else call.dtype

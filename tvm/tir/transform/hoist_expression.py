@@ -109,7 +109,7 @@ class _Hoister(StmtExprMutator):
         flags = self._conditions
         if isinstance(node, s.IfThenElse) and HoistedConditionals.IfElseStmt in flags:
             return [node.condition]
-        choice = isinstance(node, e.Call) and getattr(node.op, "name", "") == "tir.if_then_else"
+        choice = e.is_call_of(node, "tir.if_then_else")
         if choice and HoistedConditionals.IfElseExpr in flags:
             assert isinstance(node, e.Call), "it was looked at"
             return [node.args[0]]

@@ -247,7 +247,7 @@ def _from_the_end(index: PrimExpr) -> tuple[PrimExpr, PrimExpr] | None:
     """Of "x, or x + n where x is negative": x and n."""
     if isinstance(index, e.Select):
         condition, moved, x = index.condition, index.true_value, index.false_value
-    elif getattr(getattr(index, "op", None), "name", "") == "tir.if_then_else":
+    elif e.is_call_of(index, "tir.if_then_else"):
         assert isinstance(index, e.Call), "it has an operator"
         condition, moved, x = index.args
     elif isinstance(index, e.Add) and isinstance(index.b, e.Mul):

@@ -54,13 +54,13 @@ def _fragments(func: PrimFunc) -> dict[e.Var, _Fragment]:
     calls = [n for n in walk(func.body) if isinstance(n, e.Call)]
     found: dict[e.Var, _Fragment] = {}
     for call in calls:
-        name = getattr(call.op, "name", "")
+        name = e.op_name(call)
         if name in _MOVES or name == "tir.tvm_fill_fragment":
             var = call.args[0]
             if isinstance(var, e.Var):
                 _note(found, var, call, name in _MOVES)
     for call in calls:
-        if getattr(call.op, "name", "") in _PRODUCTS:
+        if e.op_name(call) in _PRODUCTS:
             _check_product(found, call)
     return found
 

@@ -95,7 +95,7 @@ class _Permuter(AnalyzedMutator):
         if not self._permute or not isinstance(new, e.Call):
             return new
         args = list(new.args)
-        name = getattr(new.op, "name", "")
+        name = e.op_name(new)
         if name == "tir.ptx_ldmatrix":
             args[5] = self._pointer(args[5], args[6])
             args[6] = ops.const(0, args[6].dtype)
@@ -107,9 +107,7 @@ class _Permuter(AnalyzedMutator):
 
     def _pointer(self, pointer: PrimExpr, more: PrimExpr | None) -> PrimExpr:
         """The access pointer at the permuted place; a further offset is part of it then."""
-        if not isinstance(pointer, e.Call) or getattr(pointer.op, "name", "") != (
-            "tir.tvm_access_ptr"
-        ):
+        if not e.is_call_of(pointer, "tir.tvm_access_ptr"):
             _refuse(f"the pointer {pointer}", "T.tvm_access_ptr(...)", pointer)
         data = pointer.args[1]
         buffer = self._by_data.get(data) if isinstance(data, e.Var) else None

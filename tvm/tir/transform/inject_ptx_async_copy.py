@@ -67,7 +67,7 @@ class _Injector(StmtExprMutator):
 
 
 def _is_choice(call: e.Call) -> bool:
-    return getattr(call.op, "name", "") == "tir.if_then_else"
+    return e.is_call_of(call, "tir.if_then_else")
 
 
 def _is_nothing(expr: PrimExpr) -> bool:

@@ -83,7 +83,7 @@ class _Injector(StmtExprMutator):
 
     def visit_buffer_store_(self, op: s.BufferStore) -> s.Stmt:
         value = op.value
-        if not isinstance(value, e.Call) or getattr(value.op, "name", "") != "tir.if_then_else":
+        if not e.is_call_of(value, "tir.if_then_else"):
             return op
         guard, load, other = value.args
         if not isinstance(load, e.BufferLoad) or not _fits(op, load, guard, other):

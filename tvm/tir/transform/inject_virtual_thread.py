@@ -106,7 +106,7 @@ def _written_through(node: object) -> e.Var | None:
     """The memory to which a call gets an address, to write there."""
     if not isinstance(node, e.Call):
         return None
-    name = getattr(node.op, "name", "")
+    name = e.op_name(node)
     if name == "tir.tvm_access_ptr" and isinstance(node.args[1], e.Var):
         mask = node.args[4]
         writes = not isinstance(mask, e.IntImm) or bool(mask.value & _WRITES)
@@ -247,7 +247,7 @@ class _Copier(StmtExprMutator):
 
     def visit_call_(self, op: e.Call) -> PrimExpr:
         new = super().visit_call_(op)
-        if getattr(op.op, "name", "") != "tir.tvm_access_ptr" or not isinstance(new, e.Call):
+        if not (e.is_call_of(op, "tir.tvm_access_ptr") and isinstance(new, e.Call)):
             return new
         stride = self._strides.get(op.args[1]) if isinstance(op.args[1], e.Var) else None
         if stride is None:

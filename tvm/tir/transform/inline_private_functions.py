@@ -61,7 +61,7 @@ def _can_be_inlined(mod: IRModule, var: GlobalVar, calls: dict[GlobalVar, set[Gl
     returned = isinstance(func.ret_type, PrimType) and not func.ret_type.dtype.is_void
     if func.attrs.get("global_symbol") is not None or func.buffer_map or returned:
         return False
-    jumps = any(getattr(getattr(n, "op", None), "name", "") == "tir.ret" for n in walk(func.body))
+    jumps = any(e.is_call_of(n, "tir.ret") for n in walk(func.body))
     return not jumps and var not in _reachable(var, calls)
 
 

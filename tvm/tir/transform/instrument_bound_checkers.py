@@ -65,7 +65,7 @@ class _Checker(AnalyzedMutator):
             node, guard = stack.pop()
             if isinstance(node, e.BufferLoad) and node.predicate is None:
                 checks += self._check("load from", node.buffer, node.indices, guard)
-            if getattr(getattr(node, "op", None), "name", "") == "tir.if_then_else":
+            if e.is_call_of(node, "tir.if_then_else"):
                 stack += _sides(node, guard)
             elif isinstance(node, e.And):
                 stack += [(node.b, _both(guard, node.a)), (node.a, guard)]

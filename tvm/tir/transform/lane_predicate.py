@@ -195,7 +195,7 @@ def _first_lane(mask: PrimExpr) -> PrimExpr | None:
     if isinstance(mask, e.CmpExpr):
         a, b = _first_element(mask.a), _first_element(mask.b)
         return None if a is None or b is None else type(mask)(a, b)
-    if isinstance(mask, e.Call) and getattr(mask.op, "name", "") == "tir.get_active_lane_mask":
+    if e.is_call_of(mask, "tir.get_active_lane_mask"):
         return ops.less(*mask.args)
     return None
 

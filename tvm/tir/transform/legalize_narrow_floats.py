@@ -124,7 +124,7 @@ class _Legalizer(CarrierChanger):
         return type(op)(self._wide(op.a), self._wide(op.b), op.span)
 
     def visit_call_(self, op: e.Call) -> PrimExpr:
-        name = getattr(op.op, "name", "")
+        name = e.op_name(op)
         function = name in _FUNCTIONS and op.dtype.is_floating and op.dtype.bits < 32
         if function and (self._functions or self._lacks(op)):
             return self._function(op, name)

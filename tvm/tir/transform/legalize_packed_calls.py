@@ -46,7 +46,7 @@ class _Legalizer(StmtExprMutator):
 
     def visit_evaluate_(self, op: s.Evaluate) -> s.Stmt:
         call = op.value
-        if not isinstance(call, e.Call) or getattr(call.op, "name", "") not in _CALLS:
+        if not e.is_call_of(call, *_CALLS):
             return super().visit_evaluate_(op)
         cells: list[e.Var] = []
         steps: list[s.Stmt] = []

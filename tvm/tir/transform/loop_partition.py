@@ -76,7 +76,7 @@ class _Guards(StmtExprVisitor):
         super().visit_if_then_else_(op)
 
     def visit_call_(self, op: e.Call) -> None:
-        if getattr(op.op, "name", "") == "tir.if_then_else":
+        if e.is_call_of(op, "tir.if_then_else"):
             self._collect(op.args[0])
         super().visit_call_(op)
 
@@ -339,7 +339,7 @@ class _Assumer(StmtExprMutator):
 
     def visit_call_(self, op: e.Call) -> PrimExpr:
         call = super().visit_call_(op)
-        name = getattr(op.op, "name", "")
+        name = e.op_name(op)
         if isinstance(call, e.Call) and name in ("tir.likely", "tir.if_then_else"):
             known = ops.literal(call.args[0])
             if known is not None:
@@ -371,7 +371,7 @@ class _MarkRemover(StmtExprMutator):
 
     def visit_call_(self, op: e.Call) -> PrimExpr:
         call = super().visit_call_(op)
-        if isinstance(call, e.Call) and getattr(call.op, "name", "") in _MARKS:
+        if e.is_call_of(call, *_MARKS):
             return bare_condition(call.args[0])
         return call
 

@@ -169,7 +169,7 @@ class _WithoutReturn(StmtExprMutator):
 
     def visit_evaluate_(self, op: s.Evaluate) -> s.Stmt:
         call = op.value
-        if isinstance(call, e.Call) and getattr(call.op, "name", "") == "tir.ret":
+        if e.is_call_of(call, "tir.ret"):
             value = call.args[0] if call.args else None
             if value is not None and not (isinstance(value, e.IntImm) and value.value == 0):
                 raise CheckError(

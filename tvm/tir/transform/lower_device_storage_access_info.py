@@ -61,7 +61,7 @@ class _Lowerer(StmtExprMutator):
 
     def visit_call_(self, op: e.Call) -> PrimExpr:
         new = super().visit_call_(op)
-        if getattr(op.op, "name", "") != "tir.tvm_access_ptr" or not isinstance(new, e.Call):
+        if not (e.is_call_of(op, "tir.tvm_access_ptr") and isinstance(new, e.Call)):
             return new
         data, offset, element = new.args[1], new.args[2], new.args[0].dtype
         if not isinstance(data, e.Var):

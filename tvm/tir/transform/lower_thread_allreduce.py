@@ -151,7 +151,7 @@ class _Lowerer(StmtExprMutator):
 
     def visit_evaluate_(self, op: s.Evaluate) -> s.Stmt:
         call = op.value
-        if not isinstance(call, e.Call) or getattr(call.op, "name", "") != ALLREDUCE:
+        if not e.is_call_of(call, ALLREDUCE):
             return super().visit_evaluate_(op)
         if not self._combiners:
             _refuse(

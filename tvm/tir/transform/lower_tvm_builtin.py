@@ -51,10 +51,6 @@ def LowerTVMBuiltin(func: PrimFunc, mod: IRModule, ctx: PassContext) -> PrimFunc
     return func.with_body(body)
 
 
-def _name(node: object) -> str:
-    return getattr(node.op, "name", "") if isinstance(node, e.Call) else ""
-
-
 @dataclass
 class _Stack:
     """Room of one kind: how much is in use at this place, and how much ever was."""
@@ -169,7 +165,7 @@ class _Lowerer(StmtExprMutator):
         return new
 
     def visit_call_(self, op: e.Call) -> PrimExpr:
-        name = _name(op)
+        name = e.op_name(op)
         if name == "tir.tvm_stack_make_shape":
             return self._make_shape(op)
         if name == "tir.tvm_stack_make_array":
@@ -266,7 +262,7 @@ class _Lowerer(StmtExprMutator):
 
 def _own_index(arg: PrimExpr) -> PrimExpr | None:
     """The type that a value brings along; None for what is no TVMFFIAny in memory."""
-    if _name(arg) != "tir.tvm_struct_get" or not isinstance(arg, e.Call):
+    if not e.is_call_of(arg, "tir.tvm_struct_get"):
         return None
     if ops.literal(arg.args[2]) != StructField.ANY_UNION_VALUE or not arg.dtype.is_handle:
         return None
@@ -279,7 +275,7 @@ def packed_type_index(arg: PrimExpr) -> TypeIndex:
     dtype = arg.dtype
     if isinstance(arg, e.StringImm):
         return TypeIndex.RAW_STR
-    if _name(arg) == "tir.tvm_stack_make_array":
+    if e.is_call_of(arg, "tir.tvm_stack_make_array"):
         return TypeIndex.DLTENSOR_PTR
     if dtype.is_bool:
         return TypeIndex.BOOL
@@ -287,9 +283,7 @@ def packed_type_index(arg: PrimExpr) -> TypeIndex:
         return TypeIndex.INT
     if dtype.is_floating:
         return TypeIndex.FLOAT
-    is_null = _name(arg) == "tir.reinterpret" and isinstance(arg, e.Call) and (
-        ops.literal(arg.args[0]) == 0
-    )  # fmt: skip
+    is_null = e.is_call_of(arg, "tir.reinterpret") and ops.literal(arg.args[0]) == 0
     return TypeIndex.NONE if is_null else TypeIndex.OPAQUE_PTR
 
 

@@ -196,7 +196,7 @@ class _Accesses(StmtExprMutator):
         if isinstance(node, s.BufferStore) and node.buffer.data is self._memory:
             index = _only(node.indices, node)
         elif isinstance(node, e.Call) and any(arg is self._memory for arg in node.args):
-            name = getattr(node.op, "name", "")
+            name = e.op_name(node)
             if name == "tir.mma_fill" and isinstance(node.args[0], e.IntImm):
                 return node.args[0].value  # each thread fills so many
             if name != "tir.ptx_ldmatrix":
@@ -219,7 +219,7 @@ class _Accesses(StmtExprMutator):
 
     def visit_call_(self, op: e.Call) -> PrimExpr:
         new = super().visit_call_(op)
-        places = _PLACES.get(getattr(op.op, "name", ""), ())
+        places = _PLACES.get(e.op_name(op), ())
         if not isinstance(new, e.Call) or not any(op.args[at] is self._memory for at in places):
             return new
         args = list(new.args)

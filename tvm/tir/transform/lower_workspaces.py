@@ -56,7 +56,7 @@ def LowerWorkspaces(func: PrimFunc, mod: IRModule, ctx: PassContext) -> PrimFunc
 
 def takes_workspace(value: PrimExpr) -> bool:
     """Whether a value is memory from the pool."""
-    return getattr(getattr(value, "op", None), "name", "") == "tir.TVMBackendAllocWorkspace"
+    return e.is_call_of(value, "tir.TVMBackendAllocWorkspace")
 
 
 class _Held(NamedTuple):
@@ -151,7 +151,7 @@ class _Lowerer(StmtExprMutator):
     # --- jumps ---
 
     def visit_evaluate_(self, op: s.Evaluate) -> s.Stmt:
-        name = getattr(getattr(op.value, "op", None), "name", "")
+        name = e.op_name(op.value)
         if name in _JUMPS:
             return _after(self._frees(self._loops), op)
         if name not in _RETURNS or not self._held:
@@ -198,4 +198,4 @@ def _leaves(body: s.Stmt) -> bool:
     while isinstance(node, (s.SeqStmt, s.LetStmt, s.Allocate, s.AttrStmt, s.DeclBuffer)):
         node = node.seq[-1] if isinstance(node, s.SeqStmt) else node.body
     value = node.value if isinstance(node, s.Evaluate) else None
-    return getattr(getattr(value, "op", None), "name", "") in _RETURNS | _JUMPS
+    return e.op_name(value) in _RETURNS | _JUMPS

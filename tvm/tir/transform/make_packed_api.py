@@ -146,7 +146,7 @@ class _Returner(StmtExprMutator):
 
     def visit_evaluate_(self, op: s.Evaluate) -> s.Stmt:
         call = op.value
-        if not (isinstance(call, e.Call) and getattr(call.op, "name", "") == "tir.ret"):
+        if not e.is_call_of(call, "tir.ret"):
             return op
         done = s.Evaluate(builtin.ret(0), op.span)
         if not call.args:

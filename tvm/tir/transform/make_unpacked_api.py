@@ -92,5 +92,5 @@ class _Addresses(StmtExprMutator):
 
 
 def _address(arg: PrimExpr) -> PrimExpr:
-    made = isinstance(arg, e.Call) and getattr(arg.op, "name", "") == "tir.tvm_stack_make_array"
+    made = e.is_call_of(arg, "tir.tvm_stack_make_array")
     return arg.args[0] if made else arg  # type: ignore[attr-defined]

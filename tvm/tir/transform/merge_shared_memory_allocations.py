@@ -96,8 +96,7 @@ def _filled_later(body: s.Stmt) -> list[e.Var]:
     return [
         n.args[0]
         for n in walk(body)
-        if isinstance(n, e.Call)
-        and getattr(n.op, "name", "") == "tir.ptx_cp_async"
+        if e.is_call_of(n, "tir.ptx_cp_async")
         and isinstance(n.args[0], e.Var)
     ]
 
@@ -221,10 +220,10 @@ class _Merger(StmtExprMutator):
         return e.Call(op.dtype, op.op, args, op.span)
 
     def visit_call_(self, op: e.Call) -> PrimExpr:
-        name = getattr(op.op, "name", "")
+        name = e.op_name(op)
         if name == "tir.ptx_cp_async" and op.args[0] in self._offsets:
             return self._copied(op)
-        if getattr(op.op, "name", "") != "tir.tvm_access_ptr" or op.args[1] not in self._offsets:
+        if name != "tir.tvm_access_ptr" or op.args[1] not in self._offsets:
             return super().visit_call_(op)
         kind, data, offset, extent, mask = op.args
         assert isinstance(data, e.Var), "its memory was looked up"

@@ -244,7 +244,7 @@ class _Narrower(_Bounded):
     def visit_call_(self, op: e.Call) -> PrimExpr:
         """The threads that reduce together are named, not computed with."""
         new = super().visit_call_(op)
-        if not isinstance(new, e.Call) or getattr(op.op, "name", "") != ALLREDUCE:
+        if not isinstance(new, e.Call) or not e.is_call_of(op, ALLREDUCE):
             return new
         named = thread_args(op)
         renamed = self._narrow | self._widened

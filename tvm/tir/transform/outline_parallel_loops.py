@@ -215,8 +215,7 @@ def is_own_memory(value: PrimExpr) -> bool:
 def is_tensor_data(value: PrimExpr) -> bool:
     """True for the data pointer read from a tensor argument."""
     return (
-        isinstance(value, e.Call)
-        and getattr(value.op, "name", "") == "tir.tvm_struct_get"
+        e.is_call_of(value, "tir.tvm_struct_get")
         and ops.literal(value.args[2]) == StructField.TENSOR_DATA
     )
 

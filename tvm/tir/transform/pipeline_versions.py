@@ -86,7 +86,7 @@ def _fragment_sizes(stmt: s.Stmt) -> dict[e.Var, int]:
     for call in walk(stmt):
         if not isinstance(call, e.Call):
             continue
-        places = _NUMBERED.get(getattr(call.op, "name", ""), ())
+        places = _NUMBERED.get(e.op_name(call), ())
         if places != ((0, 4),) or not isinstance(call.args[0], e.Var):
             continue
         m, n, k = (a.value if isinstance(a, e.IntImm) else 0 for a in call.args[1:4])
@@ -147,9 +147,9 @@ class Versions(StmtExprMutator):
 
     def visit_call_(self, op: e.Call) -> PrimExpr:
         call = super().visit_call_(op)
-        if getattr(op.op, "name", "") in _NUMBERED and isinstance(call, e.Call):
+        if e.op_name(op) in _NUMBERED and isinstance(call, e.Call):
             return self._numbered(call)
-        places = _POINTED.get(getattr(op.op, "name", ""), ())
+        places = _POINTED.get(e.op_name(op), ())
         if not places or not isinstance(call, e.Call):
             return call
         args = list(call.args)
@@ -171,7 +171,7 @@ class Versions(StmtExprMutator):
     def _numbered(self, call: e.Call) -> PrimExpr:
         """The call on the fragments of the version that is meant."""
         args = list(call.args)
-        for at, number in _NUMBERED[getattr(call.op, "name", "")]:
+        for at, number in _NUMBERED[e.op_name(call)]:
             data = args[at]
             buffer = self._known.get(data) if isinstance(data, e.Var) else None
             new = None if buffer is None else self.remap.get(buffer)

@@ -116,7 +116,7 @@ def _uses(func: PrimFunc) -> dict[e.Var, _Uses]:
                 known.extents.extend(node.buffer.shape[-1:])
         elif isinstance(node, e.Call):
             for arg in node.args:  # by address, or as a whole
-                if isinstance(arg, e.BufferLoad) and getattr(node.op, "name", "") in _ADDRESSES:
+                if isinstance(arg, e.BufferLoad) and e.op_name(node) in _ADDRESSES:
                     uses.setdefault(arg.buffer.data, _Uses()).opaque = True
                 elif isinstance(arg, e.Var):
                     uses.setdefault(arg, _Uses()).opaque = True

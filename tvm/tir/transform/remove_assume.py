@@ -32,6 +32,6 @@ class _AssumeRemover(StmtExprMutator):
         return expr
 
     def visit_evaluate_(self, op: s.Evaluate) -> s.Stmt:
-        if isinstance(op.value, e.Call) and getattr(op.value.op, "name", "") == "tir.assume":
+        if e.is_call_of(op.value, "tir.assume"):
             return s.Evaluate(0, op.span)
         return op

@@ -45,7 +45,7 @@ def RemoveStoreUndef() -> Sequential:
 
 
 def _is_undef(node: object) -> bool:
-    return isinstance(node, e.Call) and getattr(node.op, "name", "") == "tir.undef"
+    return e.is_call_of(node, "tir.undef")
 
 
 class _UndefRemover(StmtExprMutator):

@@ -47,7 +47,7 @@ def _is_safe(expr: PrimExpr) -> bool:
     stack = [expr]
     while stack:
         node = stack.pop()
-        if isinstance(node, e.Call) and getattr(node.op, "name", "") == "tir.if_then_else":
+        if e.is_call_of(node, "tir.if_then_else"):
             stack.append(node.args[0])
         elif _is_unsafe(node):
             return False

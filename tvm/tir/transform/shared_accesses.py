@@ -66,7 +66,7 @@ def _element(
 
 
 def _call(call: e.Call, scope: str) -> Iterator[Access]:
-    name = getattr(call.op, "name", "")
+    name = e.op_name(call)
     if name == "tir.tvm_access_ptr":
         buffer, offset, extent, mask = call.args[1:5]
         if isinstance(buffer, e.Var) and scope_of(buffer) == scope:

@@ -108,7 +108,7 @@ class Simplifier(AnalyzedMutator):
         return self.visit_expr(op.true_value if known else op.false_value)
 
     def visit_call_(self, op: e.Call) -> PrimExpr:
-        if getattr(op.op, "name", "") == "tir.if_then_else":
+        if e.is_call_of(op, "tir.if_then_else"):
             known = self._outcome(op.args[0])
             if known is not None:
                 return self.visit_expr(op.args[1] if known else op.args[2])

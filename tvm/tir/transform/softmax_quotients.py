@@ -87,7 +87,7 @@ def _sum_of(total: Buffer, made: dict[Buffer, _Made]) -> _Sum | None:
     if raised is None or old.buffer is not total:
         return None
     power = raised.store.value
-    if not isinstance(power, e.Call) or getattr(power.op, "name", "") != "tir.exp":
+    if not e.is_call_of(power, "tir.exp"):
         return None
     difference = power.args[0]
     if not isinstance(difference, e.Sub):

@@ -136,7 +136,7 @@ class _Rewriter(StmtExprMutator):
 
     def visit_call_(self, op: e.Call) -> PrimExpr:
         new = super().visit_call_(op)
-        if getattr(op.op, "name", "") != "tir.tvm_access_ptr" or not isinstance(new, e.Call):
+        if not (e.is_call_of(op, "tir.tvm_access_ptr") and isinstance(new, e.Call)):
             return new
         memory = self._memory_of(op.args[1]) if isinstance(op.args[1], e.Var) else None
         if memory is None or memory.offset == 0:

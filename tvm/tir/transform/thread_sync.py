@@ -195,9 +195,7 @@ class _Planner:
         """Whether threads of a block may find different values."""
         nodes = walk(expr)
         for node in nodes:
-            if isinstance(node, e.Call) and getattr(node.op, "name", "") in (
-                "tir.tvm_thread_invariant",
-            ):
+            if e.is_call_of(node, "tir.tvm_thread_invariant"):
                 return False
             if isinstance(node, e.BufferLoad) or (isinstance(node, e.Var) and node in self.varying):
                 return True

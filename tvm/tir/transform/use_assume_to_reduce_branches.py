@@ -43,10 +43,7 @@ def UseAssumeToReduceBranches(func: PrimFunc, mod: IRModule, ctx: PassContext) -
 
 
 def _assumes(func: PrimFunc) -> bool:
-    return any(
-        isinstance(n, e.Call) and getattr(n.op, "name", "") == "tir.assume"
-        for n in walk(func.body)
-    )
+    return any(e.is_call_of(n, "tir.assume") for n in walk(func.body))
 
 
 class _Finder(FlowSimplifier):
@@ -76,7 +73,7 @@ class _Finder(FlowSimplifier):
     def visit_buffer_store_(self, op: s.BufferStore) -> s.Stmt:
         here = substitute(op, self._values)
         choice = here.value
-        if isinstance(choice, e.Call) and getattr(choice.op, "name", "") == "tir.if_then_else":
+        if e.is_call_of(choice, "tir.if_then_else"):
             condition, first, second = choice.args
             assert isinstance(op.value, e.Call), "variables stand for numbers"
             if self._is_same(condition, first, second):

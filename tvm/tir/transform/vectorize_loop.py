@@ -274,10 +274,9 @@ class _Vectorizer(StmtExprMutator):
             self._predicates is Predicates.COMPARISONS  # machine code for vectors of fixed size
             and predicate is None
             and op.value.dtype.is_integer
-            and getattr(getattr(value, "op", None), "name", "") == "tir.bitwise_or"
+            and e.is_call_of(value, "tir.bitwise_or")
         ):
             return None
-        assert isinstance(value, e.Call), "it has an operator"
         old, new = value.args
         load = e.BufferLoad(op.buffer, op.indices)
         if not structural_equal(old, load) or self.visit_expr(old) is not old:
@@ -528,7 +527,7 @@ class _Vectorizer(StmtExprMutator):
         return e.Let(self._bind(op.var, op.value, value), value, self.visit_expr(op.body), op.span)
 
     def visit_call_(self, op: e.Call) -> PrimExpr:
-        name = op.op.name if isinstance(op.op, Op) else ""
+        name = e.op_name(op)
         if name == "tir.if_then_else":
             return self._choice(op)
         if name == "tir.reinterpret" and op.args[0].dtype.bits != op.dtype.bits:

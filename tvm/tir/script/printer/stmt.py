@@ -10,7 +10,6 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from tvm.ir.expr import PrimExpr
-from tvm.ir.op import Op
 from tvm.ir.type import PrimType, TupleType
 from tvm.script.printer.doc import (
     AssertDoc,
@@ -35,7 +34,7 @@ from tvm.script.printer.doc import (
 )
 from tvm.script.printer.docsifier import Docsifier, Frame, rule
 from tvm.tir import stmt as s
-from tvm.tir.expr import Call, IntImm, IterVar, SizeVar, Var
+from tvm.tir.expr import Call, IntImm, IterVar, SizeVar, Var, is_call_of
 from tvm.tir.functor import walk
 
 from .buffer import BufferArgs, buffer_args, define_buffer, index_docs, range_docs
@@ -279,7 +278,7 @@ def _evaluate(stmt: s.Evaluate, d: Docsifier) -> StmtDoc:
 
 
 def _returns(call: Call) -> bool:
-    return isinstance(call.op, Op) and call.op.name == "tir.ret" and len(call.args) == 1
+    return is_call_of(call, "tir.ret") and len(call.args) == 1
 
 
 @rule(s.IfThenElse, dialect="tir")
