@@ -136,7 +136,7 @@ def test_passes_nest_and_tell_what_they_changed(report: Report) -> None:
     fuse = by_name["FuseOps"]
     assert fuse.depth == 1
     assert "main" in fuse.changed
-    assert by_name["LambdaLift"].changed == []
+    assert by_name["LiftLocalFunctions"].changed == []
     legalize = by_name["LegalizeOps"]
     assert (legalize.functions_before, legalize.functions_after) == (1, 5)
     assert all(run.duration_us >= 0 for run in report.passes)

@@ -105,14 +105,31 @@ def test_what_cannot_fit_is_refused(
 
 @pytest.mark.parametrize("mode", ["compiled", "bytecode"])
 def test_a_reshape_to_another_number_of_elements_is_refused_when_run(mode: str) -> None:
-    bb = relax.BlockBuilder()
-    x, s = relax.Var("x", Info((N,), "float32")), relax.Var("s", relax.ShapeStructInfo([M]))
-    with bb.function("main", [x, s]):
-        with bb.dataflow():
-            result = bb.emit_output(relax.op.reshape(x, relax.ShapeExpr([M, 2])))
-        bb.emit_func_output(result)
-    run = _vm(bb.get(), mode)
+    run = _vm(_reshaping(), mode)
     assert run(_ones(8), ShapeTuple([4])).numpy().shape == (4, 2)
     for rows in (3, 5):
         with pytest.raises(ShapeError, match="reshape_extent"):
             run(_ones(8), ShapeTuple([rows]))
+
+
+@pytest.mark.parametrize("mode", ["compiled", "bytecode"])
+def test_a_reshape_that_was_legalized_before_is_compared_by_its_kernel(mode: str) -> None:
+    mod = relax.transform.LegalizeOps()(_reshaping())
+    assert "match_cast" not in mod["main"].script()
+    for legal in (mod, relax.get_pipeline("zero")(_reshaping())):
+        run = _vm(legal, mode)
+        assert run(_ones(8), ShapeTuple([4])).numpy().shape == (4, 2)
+        for rows in (3, 5):
+            with pytest.raises(ShapeError, match=r"reshape.*_extent"):
+                run(_ones(8), ShapeTuple([rows]))
+
+
+def _reshaping() -> IRModule:
+    bb = relax.BlockBuilder()
+    x, s = relax.Var("x", Info((N,), "float32")), relax.Var("s", relax.ShapeStructInfo([M]))
+    with bb.function("main", [x, s]):
+        with bb.dataflow():
+            longer = bb.emit(relax.op.reshape(relax.op.exp(x), relax.ShapeExpr([M, 2])))
+            result = bb.emit_output(relax.op.exp(longer))
+        bb.emit_func_output(result)
+    return bb.get()

@@ -3,7 +3,9 @@
 import numpy as np
 import pytest
 
+import tvm
 from tests.relax.programs import RelaxPassTest, arguments, assert_same, run_compiled, run_interp
+from tvm import relax
 from tvm.relax.expr import Function
 from tvm.relax.transform import LambdaLift
 from tvm.relax.transform.rebuild import all_bindings
@@ -234,3 +236,25 @@ class TestGivesAClosure(RelaxPassTest):
             f: R.Object = p[0]
             z = R.invoke_pure_closure(f, (x,), sinfo_args=R.Tensor((4,), "float32"))
             return z
+
+
+@pytest.mark.cpu
+@pytest.mark.parametrize("level", [0, 1, 2])
+def test_local_functions_are_compiled_at_every_level(level: int):
+    @I.ir_module
+    class Mod:
+        @R.function
+        def main(x: R.Tensor((3,), "float32")):
+            @R.function
+            def doubled(a: R.Tensor((3,), "float32")):
+                s = R.add(a, a)
+                return s
+
+            y = doubled(x)
+            return y
+
+    with tvm.transform.PassContext(opt_level=level):
+        built = relax.build(Mod, "llvm")
+    ones = tvm.runtime.tensor(np.ones(3, "float32"))
+    found = relax.VirtualMachine(built, tvm.cpu())["main"](ones)
+    np.testing.assert_array_equal(found.numpy(), np.full(3, 2, "float32"))

@@ -231,3 +231,22 @@ def test_a_star_import_brings_the_passes() -> None:
     names: dict[str, object] = {}
     exec("from tvm.relax.transform import *", names)  # the only way to write one in a function
     assert {"LegalizeOps", "FuseOps", "LazyTransformParams", "function_pass"} <= set(names)
+
+
+def test_passes_of_the_original_s_levels_and_units():
+    t, dist = relax.transform, relax.distributed.transform
+    first = [
+        t.AdjustMatmulOrder(), t.BundleModelParams(), t.EliminateCommonSubexpr(),
+        t.ExpandMatmulOfSum(), t.LambdaLift(), t.Normalize(), t.ReorderPermuteDimsAfterConcat(),
+        t.ReorderTakeAfterMatmul(), t.UpdateParamStructInfo(lambda var: None),
+        t.BindSymbolicVars({}), t.DeadCodeElimination(),
+        dist.PropagateSharding(), dist.LowerGlobalViewToLocalView(), dist.LegalizeRedistribute(),
+        dist.LowerDistIR(),
+    ]  # fmt: skip
+    assert [one.info.opt_level for one in first] == [1] * len(first)
+    assert t.BindSymbolicVars({}).info.name == "relax.BindSymbolicVars"
+    for one in (dist.PropagateSharding(), dist.LowerDistIR(), t.BundleModelParams()):
+        assert isinstance(one, tvm.ir.transform.ModulePass)
+        assert str(one).startswith("Run Module pass: ")
+    with PassContext(opt_level=0):
+        assert tvm.transform.Sequential([t.EliminateCommonSubexpr()])(Mod) is Mod

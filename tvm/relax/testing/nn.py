@@ -128,7 +128,8 @@ def _between_marks(
     args: Any,
     kwargs: dict[str, Any],
 ) -> Any:
-    result = func(*map(begin, args), **{name: begin(value) for name, value in kwargs.items()})
+    marked = [begin(value) for value in args]
+    result = func(*marked, **{name: begin(value) for name, value in kwargs.items()})
     return [end(part) for part in result] if isinstance(result, (list, tuple)) else end(result)
 
 

@@ -34,7 +34,7 @@ _ONE: Final = IntImm("int64", 1)
 Extents = Sequence[PrimExpr]
 
 
-@relax_pass("AdjustMatmulOrder")
+@relax_pass("AdjustMatmulOrder", opt_level=1)
 def AdjustMatmulOrder(func: Function, mod: IRModule, ctx: PassContext) -> Function:
     """No two products are made in the order that provably costs more."""
     early: set[RelaxExpr] = set(computable_at_compile_time(func))

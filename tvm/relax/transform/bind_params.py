@@ -43,7 +43,7 @@ def BindParams(
     return _with(mod, {mod.get_global_var(func_name): func.bind_params(params)})
 
 
-@declare_module_pass("BindSymbolicVars")
+@declare_module_pass("relax.BindSymbolicVars", opt_level=1)
 @explained
 def BindSymbolicVars(
     mod: IRModule,

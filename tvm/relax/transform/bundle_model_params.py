@@ -18,10 +18,10 @@ from tvm.ir.transform import PassContext
 from tvm.relax.expr import Function, TupleGetItem, Var
 from tvm.relax.expr_functor import PyExprMutator
 from tvm.relax.struct_info import TupleStructInfo
-from tvm.relax.transform.pass_form import relax_pass
+from tvm.relax.transform.pass_form import relax_functions_pass
 
 
-@relax_pass("BundleModelParams")
+@relax_functions_pass("BundleModelParams", opt_level=1)
 def BundleModelParams(
     func: Function, mod: IRModule, ctx: PassContext, param_tuple_name: str | None = None
 ) -> Function:

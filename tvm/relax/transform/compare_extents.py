@@ -9,6 +9,8 @@ the graph calls by itself (`call_tir`), the shapes of their buffers say what has
 
 from __future__ import annotations
 
+from typing import Final
+
 from tvm.ir.expr import GlobalVar, PrimExpr
 from tvm.ir.module import IRModule
 from tvm.ir.op import Op
@@ -16,7 +18,7 @@ from tvm.ir.span import span_scope
 from tvm.ir.structural import structural_equal
 from tvm.ir.transform import PassContext
 from tvm.relax.block_builder import BlockBuilder
-from tvm.relax.expr import Binding, BindingBlock, Call, Function, MatchCast
+from tvm.relax.expr import Binding, BindingBlock, Call, Function, MatchCast, is_call_of
 from tvm.relax.struct_info import ShapeExpr, ShapeStructInfo
 from tvm.relax.struct_info_rules import tir_vars_in_struct_info
 from tvm.relax.transform.kernel_extents import KERNEL_CALLS, open_kernel_extents
@@ -25,6 +27,9 @@ from tvm.relax.transform.rebuild import rebuild_seq, with_body
 from tvm.tir.function import PrimFunc
 
 Pair = tuple[PrimExpr, PrimExpr]
+
+# Operators whose kernels, too, tell what has to be equal: it is compared where kernels are.
+TOLD_BY_KERNELS: Final = ("relax.reshape",)
 
 
 @relax_pass("CompareExtents")
@@ -59,7 +64,7 @@ class Comparisons:
             if isinstance(value, ShapeExpr) and isinstance(wanted, ShapeStructInfo):
                 self._known += zip(value.values, wanted.values or ())
             return
-        for pair in [*_open_extents(self._bb, binding), *self._kernel_extents(binding)]:
+        for pair in [*self._operator_extents(binding), *self._kernel_extents(binding)]:
             if any(structural_equal(pair, other) for other in self._known):
                 continue
             self._known.append(pair)
@@ -67,6 +72,9 @@ class Comparisons:
                 have, want = pair
                 self._bb.match_cast(ShapeExpr([have]), ShapeStructInfo([want]), _hint(binding))
 
+    def _operator_extents(self, binding: Binding) -> list[Pair]:
+        told = self._mod is None and is_call_of(binding.value, *TOLD_BY_KERNELS)
+        return [] if told else _open_extents(self._bb, binding)
 
     def _kernel_extents(self, binding: Binding) -> list[Pair]:
         call = binding.value

@@ -49,7 +49,7 @@ _NEW_MEMORY = (
 )
 
 
-@relax_pass("EliminateCommonSubexpr")
+@relax_pass("EliminateCommonSubexpr", opt_level=1)
 def EliminateCommonSubexpr(
     func: Function, mod: IRModule, ctx: PassContext, call_only: bool = False
 ) -> Function:

@@ -22,7 +22,7 @@ from tvm.relax.struct_info import TensorStructInfo
 from tvm.relax.transform.pass_form import relax_pass
 
 
-@relax_pass("ExpandMatmulOfSum")
+@relax_pass("ExpandMatmulOfSum", opt_level=1)
 def ExpandMatmulOfSum(func: Function, mod: IRModule, ctx: PassContext) -> Function:
     """No matmul has a sum of run time as its right operand."""
     lhs, a, b = wildcard(), wildcard(), wildcard()

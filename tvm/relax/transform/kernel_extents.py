@@ -7,19 +7,20 @@ says k = n, and asks for m = n. Compiled graphs call kernels without looking at 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from tvm.arith.analyzer import Analyzer
 from tvm.error import ArgumentCountError, DTypeError, ShapeError, message
 from tvm.ir.expr import PrimExpr, RelaxExpr, StructInfo
 from tvm.relax.expr import Call, Tuple
 from tvm.relax.op.declare import show_extents
-from tvm.relax.shape_math import same_extent
+from tvm.relax.shape_math import product, same_extent
 from tvm.relax.struct_info import ShapeExpr, TensorStructInfo, TupleStructInfo
 from tvm.tir.buffer import Buffer
-from tvm.tir.expr import Var
+from tvm.tir.expr import IntImm, Var
 from tvm.tir.function import PrimFunc
 from tvm.tir.functor import substitute, walk
+from tvm.tir.stmt import Block
 
 KERNEL_CALLS = ("relax.call_tir", "relax.call_tir_inplace", "relax.call_tir_with_grad")
 Pair = tuple[PrimExpr, PrimExpr]
@@ -64,7 +65,33 @@ def open_kernel_extents(
                 )  # fmt: skip
             if same is None:
                 found.append((value, wanted))
-    return found
+    return found + [
+        pair for pair in _reshaped(func, known)
+        if _may_differ(pair, analyzer, f"call_tir of {name!r}: the elements of a reshape")
+    ]  # fmt: skip
+
+
+def _reshaped(func: PrimFunc, known: Mapping[Var, PrimExpr]) -> Iterator[Pair]:
+    """The numbers of elements before and after each block of the kernel that is a reshape."""
+    if all(isinstance(n, IntImm) for buffer in func.buffer_map.values() for n in buffer.shape):
+        return
+    for block in walk(func.body):
+        if not isinstance(block, Block) or not block.name_hint.startswith("T_reshape"):
+            continue
+        ends = [region.buffer.shape for region in (*block.reads, *block.writes)]
+        if len(block.reads) == len(block.writes) == 1 and not any(
+            isinstance(part, Var) and part not in known
+            for shape in ends for extent in shape for part in walk(extent)
+        ):  # fmt: skip
+            before, after = (substitute(product(shape), known) for shape in ends)
+            yield before, after.astype(before.dtype)
+
+
+def _may_differ(pair: Pair, analyzer: Analyzer, where: str) -> bool:
+    same = same_extent(*pair, analyzer)
+    if same is False:
+        raise ShapeError(message(where, found=f"{pair[1]}", legal=f"{pair[0]}"))
+    return same is None
 
 
 def _passed(call: Call) -> Iterator[StructInfo | None]:

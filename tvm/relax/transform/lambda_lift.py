@@ -33,9 +33,19 @@ from tvm.relax.transform.rebuild import all_bindings
 from tvm.support.naming import NameTable
 
 
-@relax_module_pass("LambdaLift")
+@relax_module_pass("LambdaLift", opt_level=1)
 def LambdaLift(mod: IRModule, ctx: PassContext) -> IRModule:
     """Lift out of every function, inner ones of inner ones too."""
+    return _lifted(mod)
+
+
+@relax_module_pass("LiftLocalFunctions")
+def LiftLocalFunctions(mod: IRModule, ctx: PassContext) -> IRModule:
+    """As `LambdaLift`, at every level: nothing compiles functions in functions."""
+    return _lifted(mod)
+
+
+def _lifted(mod: IRModule) -> IRModule:
     names = NameTable([var.name_hint for var in mod.functions])
     for var, func in mod.functions_items():
         if isinstance(func, Function) and _has_local_functions(func):

@@ -13,7 +13,7 @@ from tvm.relax.expr_functor import PyExprMutator
 from tvm.relax.transform.pass_form import relax_pass
 
 
-@relax_pass("Normalize")
+@relax_pass("Normalize", opt_level=1)
 def Normalize(func: Function, mod: IRModule, ctx: PassContext) -> Function:
     """Normalise one function."""
     # a second time by calls: operators have forms of their own (FNormalize)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from typing import Any, Concatenate, ParamSpec
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from tvm.error import TVMError, message
 from tvm.ir.function import BaseFunc
@@ -24,14 +24,14 @@ from tvm.relax.transform.rebuild import map_dataflow_blocks
 from tvm.relax.transform.settle import settled, settled_module
 
 P = ParamSpec("P")
+Made = TypeVar("Made", bound=Pass)
+FunctionRule = Callable[[Function, IRModule, PassContext], Function]
 
 
 class FunctionPass(Pass):
     """A pass that looks at one Relax function at a time; functions of other dialects stay."""
 
-    def __init__(
-        self, func: Callable[[Function, IRModule, PassContext], Function], info: PassInfo
-    ) -> None:
+    def __init__(self, func: FunctionRule, info: PassInfo) -> None:
         super().__init__(info)
         self._func = func
 
@@ -159,21 +159,41 @@ def relax_pass(
 
     `check` looks at the options when a pass is made.
     """
+    return _house_form(PassInfo(opt_level, name, required, traceable), _SettledPass, check)
 
+
+def relax_functions_pass(
+    name: str, opt_level: int = 0, required: Sequence[str] = (), traceable: bool = False
+) -> Callable[
+    [Callable[Concatenate[Function, IRModule, PassContext, P], Function]], Callable[P, ModulePass]
+]:
+    """As `relax_pass`, for what is a pass over modules by its name: it shows as one."""
+
+    def over_modules(func: FunctionRule, info: PassInfo) -> ModulePass:
+        return ModulePass(_SettledPass(func, info).transform, info)
+
+    return _house_form(PassInfo(opt_level, name, required, traceable), over_modules, None)
+
+
+def _house_form(
+    info: PassInfo,
+    kind: Callable[[FunctionRule, PassInfo], Made],
+    check: Callable[..., None] | None,
+) -> Callable[
+    [Callable[Concatenate[Function, IRModule, PassContext, P], Function]], Callable[P, Made]
+]:
     def decorate(
         rule: Callable[Concatenate[Function, IRModule, PassContext, P], Function],
-    ) -> Callable[P, FunctionPass]:
-        info = PassInfo(opt_level, name, required, traceable)
-
+    ) -> Callable[P, Made]:
         @functools.wraps(rule)
-        def factory(*args: P.args, **kwargs: P.kwargs) -> FunctionPass:
+        def factory(*args: P.args, **kwargs: P.kwargs) -> Made:
             if check is not None:
                 check(*args, **kwargs)
 
             def run(func: Function, mod: IRModule, ctx: PassContext) -> Function:
                 return rule(func, mod, ctx, *args, **kwargs)
 
-            return _SettledPass(run, info)
+            return kind(run, info)
 
         hide_leading_parameters(factory, rule, 3)
         return factory

@@ -18,7 +18,7 @@ from tvm.relax.transform.pass_form import relax_pass
 from tvm.relax.transform.rebuild import all_bindings
 
 
-@relax_pass("ReorderPermuteDimsAfterConcat")
+@relax_pass("ReorderPermuteDimsAfterConcat", opt_level=1)
 def ReorderPermuteDimsAfterConcat(func: Function, mod: IRModule, ctx: PassContext) -> Function:
     """No concat has operands that are all turned in the same way."""
     values = {b.var: b.value for b in all_bindings(func) if hasattr(b, "value")}

@@ -21,7 +21,7 @@ from tvm.relax.transform.pass_form import relax_pass
 from tvm.relax.transform.rebuild import all_bindings
 
 
-@relax_pass("ReorderTakeAfterMatmul")
+@relax_pass("ReorderTakeAfterMatmul", opt_level=1)
 def ReorderTakeAfterMatmul(func: Function, mod: IRModule, ctx: PassContext) -> Function:
     """No matmul has chosen columns as its right operand."""
     values = {b.var: b.value for b in all_bindings(func) if hasattr(b, "value")}

@@ -21,7 +21,7 @@ from tvm.relax.expr_functor import PyExprMutator
 from tvm.relax.transform.pass_form import relax_module_pass
 
 
-@relax_module_pass("UpdateParamStructInfo")
+@relax_module_pass("UpdateParamStructInfo", opt_level=1)
 def UpdateParamStructInfo(
     mod: IRModule, ctx: PassContext, sinfo_func: Callable[[Var], StructInfo | None]
 ) -> IRModule:

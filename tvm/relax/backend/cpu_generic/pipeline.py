@@ -27,6 +27,7 @@ from tvm.relax.transform.fold_dequantize import FoldDequantize
 from tvm.relax.transform.fuse_transpose_matmul import FuseTransposeMatvec
 from tvm.relax.transform.integer_layouts import IntegerLayouts
 from tvm.relax.transform.integer_products import IntegerProducts, product_form
+from tvm.relax.transform.lambda_lift import LiftLocalFunctions
 from tvm.relax.transform.plain_kernel_names import PlainKernelNames
 from tvm.relax.transform.winograd_conv2d import WinogradConv2D
 from tvm.target.target import Target
@@ -53,7 +54,7 @@ def legalize_passes(target: Target) -> list[Pass]:
 def kernel_passes(target: Target) -> list[Pass]:
     """From operators to fused kernels, which have no schedule yet."""
     return [
-        t.LambdaLift(),  # local functions are compiled as those of the module are
+        LiftLocalFunctions(),  # local functions are compiled as those of the module are
         FewBitsKernels(target),  # by instructions for bytes, where there are any
         FitOperands(),  # whose extents are open
         CompareExtents(),  # which operators take for equal

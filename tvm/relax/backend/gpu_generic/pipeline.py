@@ -22,6 +22,7 @@ from tvm.relax.transform.batch_norm_as_scale import BatchNormAsScale
 from tvm.relax.transform.compare_extents import CompareExtents
 from tvm.relax.transform.dead_code_elimination import RemoveUnusedWork
 from tvm.relax.transform.fit_operands import FitOperands
+from tvm.relax.transform.lambda_lift import LiftLocalFunctions
 from tvm.target.target import Target
 
 __all__ = [
@@ -42,7 +43,7 @@ def library_dispatch_passes(target: Target) -> list[Pass]:
 def legalize_passes(target: Target) -> list[Pass]:
     """From operators to scheduled kernels."""
     return [
-        t.LambdaLift(),  # local functions are compiled as those of the module are
+        LiftLocalFunctions(),  # local functions are compiled as those of the module are
         FitOperands(),  # whose extents are open
         CompareExtents(),  # which operators take for equal
         t.FoldBatchnormToConv2D(keep_training=True),  # while operators are still known by name

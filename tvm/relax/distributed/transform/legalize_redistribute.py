@@ -19,11 +19,11 @@ from tvm.relax.block_builder import BlockBuilder
 from tvm.relax.distributed.struct_info import DTensorStructInfo, PlacementSpecKind
 from tvm.relax.expr import Call, Function, is_call_of
 from tvm.relax.op.distributed import redistribute_replica_to_shard
-from tvm.relax.transform.pass_form import relax_pass
+from tvm.relax.transform.pass_form import relax_functions_pass
 from tvm.relax.transform.rebuild import map_calls
 
 
-@relax_pass("LegalizeRedistribute")
+@relax_functions_pass("LegalizeRedistribute", opt_level=1)
 def LegalizeRedistribute(func: Function, mod: IRModule, ctx: PassContext) -> Function:
     """No `dist.redistribute` is left."""
     bb = BlockBuilder(mod)

@@ -46,7 +46,7 @@ from tvm.relax.normalize import merge_blocks
 from tvm.relax.op.ccl import allreduce, broadcast_from_worker0, scatter_from_worker0
 from tvm.relax.op.distributed import redistribute_replica_to_shard
 from tvm.relax.struct_info import TensorStructInfo, TupleStructInfo, const_int
-from tvm.relax.transform.pass_form import relax_pass
+from tvm.relax.transform.pass_form import relax_functions_pass
 from tvm.relax.transform.rebuild import all_bindings, replace_operands
 from tvm.tir.op import arith as ops
 
@@ -58,7 +58,7 @@ _PACKED: Final = {
 }
 
 
-@relax_pass("LowerDistIR")
+@relax_functions_pass("LowerDistIR", opt_level=1)
 def LowerDistIR(func: Function, mod: IRModule, ctx: PassContext) -> Function:
     """No distributed tensor is left in any function."""
     values = [*func.params, *(b.var for b in all_bindings(func))]

@@ -28,7 +28,7 @@ from tvm.relax.transform.rebuild import map_bindings
 from tvm.tir.function import PrimFunc
 
 
-@declare_module_pass("LowerGlobalViewToLocalView")
+@declare_module_pass("LowerGlobalViewToLocalView", opt_level=1)
 def LowerGlobalViewToLocalView(mod: IRModule, ctx: PassContext) -> IRModule:
     """Rewrite every call of a kernel on distributed tensors."""
     bb = BlockBuilder(mod)

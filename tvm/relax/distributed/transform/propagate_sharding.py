@@ -50,7 +50,7 @@ from tvm.relax.expr import (
     is_call_of,
 )
 from tvm.relax.struct_info import TensorStructInfo, TupleStructInfo
-from tvm.relax.transform.pass_form import relax_pass
+from tvm.relax.transform.pass_form import relax_functions_pass
 from tvm.relax.transform.rebuild import all_bindings, replace_operands
 from tvm.tir.function import PrimFunc
 
@@ -61,7 +61,7 @@ _MESH = -1  # stands for the mesh of a value where a dimension would stand
 _Axis = tuple[RelaxExpr, int, int]
 
 
-@relax_pass("PropagateSharding")
+@relax_functions_pass("PropagateSharding", opt_level=1)
 def PropagateSharding(func: Function, mod: IRModule, ctx: PassContext) -> Function:
     """Place the tensors of every function that has an annotation."""
     notes = [b for b in all_bindings(func) if _is_note(b.value) or _is_move(b.value)]
