@@ -34,6 +34,7 @@ from tvm.relax.op.base import VOID_RESULT
 from tvm.relax.op.builtin.builtin import alloc_tensor
 from tvm.relax.op.vm.vm import call_tir_dyn
 from tvm.relax.struct_info import TensorStructInfo, TupleStructInfo
+from tvm.relax.transform.inplace_results import operand_indices
 from tvm.relax.transform.pass_form import relax_module_pass
 from tvm.relax.transform.rebuild import map_bindings
 
@@ -82,7 +83,7 @@ def _rewritten(
     known = _fields(binding.var.struct_info)
     infos = [_placed(one, like) for one, like in zip(infos, known)]
     results: list[RelaxExpr] = []
-    for place, one in zip(_places(call, len(infos)), infos):
+    for place, one in zip(operand_indices(call, len(infos)), infos):
         results.append(operands[place] if place >= 0 else bind("alloc", _allocation(one, devices)))
     fresh = [r for r in results if not any(r is operand for operand in operands)]
     arguments = [*operands, *fresh]
@@ -109,12 +110,6 @@ def _placed(info: StructInfo, like: StructInfo) -> StructInfo:
     if info.vdevice is not None or like.vdevice is None:
         return info
     return TensorStructInfo.of(info.shape, info.dtype, like.vdevice, info.ndim, info.span)
-
-
-def _places(call: Call, count: int) -> list[int]:
-    """For each result the operand that it stands in for, or -1."""
-    given = getattr(call.attrs, "inplace_indices", None)
-    return [int(place) for place in given] if given is not None else [-1] * count
 
 
 def _allocation(info: StructInfo, devices: Sequence[object]) -> Call:

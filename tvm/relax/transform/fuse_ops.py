@@ -34,6 +34,7 @@ from tvm.relax.expr import (
 from tvm.relax.op_pattern import OpPatternKind
 from tvm.relax.transform.fusion_groups import FusionNode, find_groups
 from tvm.relax.transform.grouping import Group, GroupFunctions, replace_groups
+from tvm.relax.transform.inplace_results import overwritten
 from tvm.relax.transform.pass_form import relax_module_pass
 from tvm.relax.transform.rebuild import (
     rebuild_seq,
@@ -122,14 +123,36 @@ def _fusion_nodes(block: DataflowBlock, mod: IRModule, outside: set[Var]) -> lis
             source = index.get(var)
             if source is not None:
                 nodes[source].readers.append((i, nodes[i].pattern))
+    for i in _before_overwriting(block):
+        nodes[i].escapes = True
     return nodes
+
+
+def _before_overwriting(block: DataflowBlock) -> set[int]:
+    """Steps that read what a later call overwrites: none of them may move into a later kernel."""
+    found: set[int] = set()
+    readers: dict[Var, list[int]] = {}
+    origin: dict[Var, Var] = {}
+    for i, binding in enumerate(block.bindings):
+        value = binding.value
+        used = {origin.get(var, var) for var in vars_used(value)}
+        for var in overwritten(value):
+            found.update(readers.get(origin.get(var, var), ()))
+        for var in used:
+            readers.setdefault(var, []).append(i)
+        aliased = overwritten(value)
+        if isinstance(value, (Var, TupleGetItem)):
+            aliased = list(used)
+        if len(aliased) == 1:
+            origin[binding.var] = origin.get(aliased[0], aliased[0])
+    return found
 
 
 def _pattern(binding: Binding, mod: IRModule) -> OpPatternKind:
     value = binding.value
     if not isinstance(binding, VarBinding):
         return OpPatternKind.kOpaque
-    if is_call_of(value, "relax.call_tir"):
+    if is_call_of(value, "relax.call_tir", "relax.call_tir_inplace"):
         kernel = mod.functions.get(value.args[0]) if isinstance(value.args[0], GlobalVar) else None
         # a kernel that was scheduled is as it is to be, say by a tuning record
         if isinstance(kernel, PrimFunc) and not kernel.attrs.get("tir.is_scheduled"):

@@ -5,8 +5,9 @@
         gv = call_tir(exp, (lv,))                       out[i] = exp(T_add[i])
 
 The kernels' blocks follow one another in one root block, values between them become buffers of the
-root; schedules inline them. The fused call keeps the spans of all that went into it. Relies on
-FuseOps: a group holds only call_tir, tuples and their items.
+root; schedules inline them. What a kernel writes in place stays one buffer; where that is an
+operand of the group, its call writes in place too. The fused call keeps the spans of all that went
+into it. Relies on FuseOps: a group holds only calls of kernels, tuples and their items.
 """
 
 from __future__ import annotations
@@ -33,6 +34,7 @@ from tvm.relax.expr import (
     VarBinding,
     is_call_of,
 )
+from tvm.relax.op.base import CallTIRInplaceAttrs
 from tvm.relax.prim_func_info import prim_func_struct_info
 from tvm.relax.struct_info import (
     PrimStructInfo,
@@ -42,6 +44,7 @@ from tvm.relax.struct_info import (
 )
 from tvm.relax.transform.dead_code_elimination import RemoveUnusedWork
 from tvm.relax.transform.expand_tuple_arguments import ExpandTupleArguments
+from tvm.relax.transform.inplace_results import operand_indices, operand_of_result
 from tvm.relax.transform.pass_form import relax_module_pass
 from tvm.relax.transform.rebuild import all_bindings, map_calls
 from tvm.relax.transform.remove_unused_parameters import RemoveUnusedParameters
@@ -138,7 +141,11 @@ def _as_call_tir(
     if numbers:
         args.append(ShapeExpr(numbers))
     infos = [call.struct_info_]
-    made = Call(Op.get("relax.call_tir"), args, None, infos, spans[call.op] or call.span)
+    name, attrs = "relax.call_tir", None
+    if any(index >= 0 for index in group.inplace):
+        name = "relax.call_tir_inplace"
+        attrs = CallTIRInplaceAttrs(inplace_indices=tuple(group.inplace))
+    made = Call(Op.get(name), args, attrs, infos, spans[call.op] or call.span)
     made.struct_info_ = call.struct_info_
     return made
 
@@ -195,7 +202,7 @@ class _GroupFuser:
         result = self.function.body.body
         bindings = [b for block in self.function.body.blocks for b in block.bindings]
         self._bound = {b.var: b.value for b in bindings if isinstance(b, VarBinding)}
-        outputs = self._make_outputs(result, bindings)
+        outputs = self._make_outputs(result)
         for binding in bindings:
             self._bind(binding, outputs)
         told = {extent for buffer in self._buffer_map.values() for extent in buffer.shape}
@@ -248,69 +255,113 @@ class _GroupFuser:
                 raise TVMError(f"FuseTIR: parameter {name!r} of a group computes {expr}")
         return exprs
 
-    def _make_outputs(
-        self, result: RelaxExpr, bindings: tuple[Binding, ...] | list[Binding]
-    ) -> dict[Var, Value]:
-        """Which variables are results, with the buffers that take them."""
-        if isinstance(result, Tuple):
-            return self._make_field_outputs(result, bindings)
-        if not isinstance(result, Var):
-            raise TVMError("FuseTIR: the result of a group is a variable or a tuple of them")
-        info = result.struct_info
-        last = next((b for b in bindings if b.var is result), None)
-        if isinstance(info, TensorStructInfo):
-            name = self._result_name(result, bindings)
-            buffer = self._new_buffer(name, info, self._separators.of((result,)))
-            return self._output_of(result, self._add_buffer_param(buffer))
-        assert isinstance(info, TupleStructInfo), "a group gives tensors"
-        if last is not None and isinstance(last.value, Tuple):
-            return self._make_field_outputs(last.value, bindings)
-        buffers: list[Value] = []
-        for i, field_info in enumerate(info.fields):
-            assert isinstance(field_info, TensorStructInfo), "a kernel gives tensors"
-            name = f"{result.name_hint}_{i}"
-            buffer = self._new_buffer(name, field_info, self._separators.of((result, i)))
-            buffers.append(self._add_buffer_param(buffer))
-        return {result: buffers}
+    def _make_outputs(self, result: RelaxExpr) -> dict[Var, Value]:
+        """Which variables are results, with the buffers that take them.
 
-    def _make_field_outputs(
-        self, result: Tuple, bindings: tuple[Binding, ...] | list[Binding]
-    ) -> dict[Var, Value]:
+        `inplace` gets for each result the operand of the group that it lies in, or -1.
+        """
+        self.inplace: list[int] = []
         outputs: dict[Var, Value] = {}
-        for field in result.fields:
-            for var, made in self._make_outputs(field, bindings).items():
-                outputs[var] = _merged(outputs.get(var), made)
+        stack: list[RelaxExpr] = [result]
+        while stack:
+            expr = stack.pop()
+            info = expr.struct_info
+            if isinstance(info, TensorStructInfo):
+                for var, made in self._make_output(expr, info).items():
+                    outputs[var] = _merged(outputs.get(var), made)
+                continue
+            assert isinstance(info, TupleStructInfo), "a group gives tensors"
+            value = self._shown(expr)
+            fields: list[RelaxExpr] = []
+            for i, field_info in enumerate(info.fields):
+                item = value.fields[i] if isinstance(value, Tuple) else TupleGetItem(value, i)
+                if item.struct_info_ is None:
+                    item.struct_info_ = field_info
+                fields.append(item)
+            stack.extend(reversed(fields))
         return outputs
 
-    def _output_of(self, var: Var, buffer: Buffer) -> dict[Var, Value]:
-        """The buffer as the result of the call that `var` names; of one item, if it is one."""
-        value = self._bound.get(var)
-        if isinstance(value, Var):
-            return self._output_of(value, buffer)
-        whole = value.tuple_value if isinstance(value, TupleGetItem) else None
-        if isinstance(value, TupleGetItem) and isinstance(whole, Var) and whole in self._bound:
-            info = whole.struct_info
-            assert isinstance(info, TupleStructInfo), "an item is taken of a tuple"
-            items: list[Value] = [None] * len(info.fields)
-            items[value.index] = buffer
-            return {whole: items}
-        return {var: buffer}
+    def _make_output(self, result: RelaxExpr, info: TensorStructInfo) -> dict[Var, Value]:
+        """The buffer of one result: a new parameter, or the operand that it is written into."""
+        shown = self._shown(result)
+        origin = self._origin(shown)
+        operand = self._operand(origin)
+        if operand is not None:
+            if origin is shown:
+                raise TVMError(f"FuseTIR: {origin} is an operand of a group, and its result")
+            index = self._params.index(operand)
+            if index in self.inplace:
+                raise TVMError(f"FuseTIR: two results of a group lie in its operand {origin}")
+            self.inplace.append(index)
+            return {}
+        self.inplace.append(-1)
+        separators = self._separators.of_value(result)
+        buffer = self._new_buffer(self._result_name(result), info, separators)
+        self._add_buffer_param(buffer)
+        if isinstance(origin, Var):
+            return {origin: buffer}
+        whole = origin.tuple_value if isinstance(origin, TupleGetItem) else None
+        assert isinstance(origin, TupleGetItem) and isinstance(whole, Var), "kernels give results"
+        whole_info = whole.struct_info
+        assert isinstance(whole_info, TupleStructInfo), "an item is taken of a tuple"
+        items: list[Value] = [None] * len(whole_info.fields)
+        items[origin.index] = buffer
+        return {whole: items}
 
-    def _result_name(self, var: Var, bindings: tuple[Binding, ...] | list[Binding]) -> str:
-        """The name of the output buffer of the kernel that makes `var`, with `_intermediate`."""
-        for binding in bindings:
-            if binding.var is var and isinstance(binding.value, Call):
-                kernel = self._kernel(binding.value)
-                if kernel is not None:
-                    known = kernel.buffer_map
-                    buffers = [known[p] for p in kernel.params if p in known]
-                    return f"{buffers[-1].name}_intermediate"
-        return f"{var.name_hint}_intermediate"
+    def _shown(self, expr: RelaxExpr) -> RelaxExpr:
+        """What a value is another name of."""
+        while True:
+            if isinstance(expr, TupleGetItem):
+                whole = self._shown(expr.tuple_value)
+                if not isinstance(whole, Tuple):
+                    same = whole is expr.tuple_value
+                    return expr if same else TupleGetItem(whole, expr.index)
+                expr = whole.fields[expr.index]
+                continue
+            value = self._bound.get(expr) if isinstance(expr, Var) else None
+            if not isinstance(value, (Var, Tuple, TupleGetItem)):
+                return expr
+            expr = value
+
+    def _origin(self, expr: RelaxExpr) -> RelaxExpr:
+        """What a value is in the memory of: a variable, or an item of one."""
+        while True:
+            expr = self._shown(expr)
+            index = expr.index if isinstance(expr, TupleGetItem) else 0
+            name = expr.tuple_value if isinstance(expr, TupleGetItem) else expr
+            value = self._bound.get(name) if isinstance(name, Var) else None
+            operand = operand_of_result(value, index)
+            if operand is None:
+                return expr
+            expr = operand
+
+    def _operand(self, origin: RelaxExpr) -> TirVar | None:
+        """The parameter that a value is passed by; None for what the group makes."""
+        root = origin
+        while isinstance(root, TupleGetItem):
+            root = root.tuple_value
+        if root not in self._values:
+            return None
+        buffer = self._value(origin)
+        return next(p for p in self._params if self._buffer_map[p] is buffer)
+
+    def _result_name(self, result: RelaxExpr) -> str:
+        """The name of the output buffer of the kernel that makes it, with `_intermediate`."""
+        if not isinstance(result, Var):
+            assert isinstance(result, TupleGetItem), "results are variables and items"
+            whole = result.tuple_value
+            return f"{whole.name_hint if isinstance(whole, Var) else 'result'}_{result.index}"
+        call = self._bound.get(result)
+        kernel = self._kernel(call) if isinstance(call, Call) else None
+        if kernel is not None:
+            buffers = [kernel.buffer_map[p] for p in kernel.params if p in kernel.buffer_map]
+            return f"{buffers[-1].name}_intermediate"
+        return f"{result.name_hint}_intermediate"
 
     # --- bindings ---
 
     def _kernel(self, call: Call) -> PrimFunc | None:
-        if is_call_of(call, "relax.call_tir"):
+        if is_call_of(call, "relax.call_tir", "relax.call_tir_inplace"):
             var = call.args[0]
             assert isinstance(var, GlobalVar), "call_tir names a function"
             func = self._mod[var]
@@ -368,19 +419,26 @@ class _GroupFuser:
         self._append(renewer.visit_stmt(kernel.body))
         given = _flat_buffers(outputs.get(var))
         self._allocs.extend(b for b in results if not any(b is known for known in given))
-        if isinstance(call.struct_info, TupleStructInfo):
-            several: list[Value] = [*results]
-            return several
-        return results[0]
+        info = call.struct_info
+        new = iter(results)
+        count = len(info.fields) if isinstance(info, TupleStructInfo) else 1
+        several: list[Value] = [
+            args[operand] if operand >= 0 else next(new)
+            for operand in operand_indices(call, count)
+        ]
+        return several if isinstance(info, TupleStructInfo) else several[0]
 
     def _result_buffers(
         self, kernel: PrimFunc, call: Call, params: list[TirVar], given: Value | None
     ) -> list[Buffer]:
+        """The buffers of those results of a call that lie in no operand."""
         info = call.struct_info
         infos = info.fields if isinstance(info, TupleStructInfo) else (info,)
         known = given if isinstance(given, list) else [given] * len(infos)
+        own = [i for i, operand in enumerate(operand_indices(call, len(infos))) if operand < 0]
         made = []
-        for param, one, buffer in zip(params, infos, known):
+        for param, i in zip(params, own):
+            one, buffer = infos[i], known[i]
             assert isinstance(one, TensorStructInfo), "a kernel gives tensors"
             if not isinstance(buffer, Buffer):
                 formal = kernel.buffer_map[param]
@@ -405,7 +463,7 @@ class _Separators:
         self._seen: dict[Place, tuple[Var, Buffer]] = {}
         for binding in all_bindings(group):
             call = binding.value
-            if is_call_of(call, "relax.call_tir"):
+            if is_call_of(call, "relax.call_tir", "relax.call_tir_inplace"):
                 kernel = mod.functions.get(call.args[0])  # type: ignore[call-overload]
                 if isinstance(kernel, PrimFunc):
                     self._see(binding.var, call, kernel)
@@ -417,10 +475,11 @@ class _Separators:
         places: list[Place] = []
         if isinstance(operands, Tuple):
             places = [self._place(field) for field in operands.fields]
-        if isinstance(var.struct_info, TupleStructInfo):
-            places += [(var, i) for i in range(len(var.struct_info.fields))]
-        else:
-            places.append((var,))
+        info = var.struct_info
+        count = len(info.fields) if isinstance(info, TupleStructInfo) else 1
+        for i, operand in enumerate(operand_indices(call, count)):
+            if operand < 0:
+                places.append((var, i) if isinstance(info, TupleStructInfo) else (var,))
         for place, buffer in zip(places, buffers):
             if not place:
                 continue
@@ -438,9 +497,15 @@ class _Separators:
         while True:
             if isinstance(expr, Var):
                 bound = self._bound.get(expr)
-                if not isinstance(bound, (Var, Tuple, TupleGetItem)):
+                operand = operand_of_result(bound, items[-1] if items else 0)
+                if operand is not None:
+                    if isinstance(expr.struct_info, TupleStructInfo):
+                        items.pop()
+                    expr = operand
+                elif not isinstance(bound, (Var, Tuple, TupleGetItem)):
                     return (expr, *reversed(items))
-                expr = bound
+                else:
+                    expr = bound
             elif isinstance(expr, TupleGetItem):
                 items.append(expr.index)
                 expr = expr.tuple_value
@@ -455,6 +520,10 @@ class _Separators:
         expr: RelaxExpr = root  # type: ignore[assignment]
         for item in items:
             expr = TupleGetItem(expr, item)  # type: ignore[arg-type]
+        return self.of_value(expr)
+
+    def of_value(self, expr: RelaxExpr) -> Sequence[IntImm]:
+        """As `of`, for the place where a value lies."""
         found = self._seen.get(self._place(expr))
         return () if found is None else found[1].axis_separators
 

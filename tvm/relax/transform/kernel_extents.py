@@ -16,6 +16,7 @@ from tvm.relax.expr import Call, Tuple
 from tvm.relax.op.declare import show_extents
 from tvm.relax.shape_math import product, same_extent
 from tvm.relax.struct_info import ShapeExpr, TensorStructInfo, TupleStructInfo
+from tvm.relax.transform.inplace_results import operand_indices
 from tvm.tir.buffer import Buffer
 from tvm.tir.expr import IntImm, Var
 from tvm.tir.function import PrimFunc
@@ -100,9 +101,8 @@ def _passed(call: Call) -> Iterator[StructInfo | None]:
     yield from _infos_of(operands)
     results = call.sinfo_args[0] if len(call.sinfo_args) == 1 else TupleStructInfo(call.sinfo_args)
     fields = results.fields if isinstance(results, TupleStructInfo) else (results,)
-    places: Sequence[int] = getattr(call.attrs, "inplace_indices", None) or [-1] * len(fields)
-    for field, place in zip(fields, places):
-        if int(place) < 0:
+    for field, operand in zip(fields, operand_indices(call, len(fields))):
+        if operand < 0:
             yield field
 
 

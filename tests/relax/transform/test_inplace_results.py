@@ -1,0 +1,210 @@
+"""Kernels that write in place, in groups: what FuseOps keeps apart and FuseTIR makes of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tvm
+from tvm import relax, tir
+from tvm.error import TVMError
+from tvm.ir import IRModule, assert_structural_equal
+from tvm.ir.transform import Sequential
+from tvm.relax.transform import AnnotateTIROpPattern, FuseOps, FuseTIR, LegalizeOps
+from tvm.relax.transform.inplace_results import operand_indices, operand_of_result, overwritten
+from tvm.script import ir as I
+from tvm.script import relax as R
+from tvm.script import tir as T
+
+pytestmark = pytest.mark.pure
+
+
+@T.prim_func(private=True)
+def plus(A: T.Buffer((4,), "float32"), B: T.Buffer((4,), "float32")):
+    T.func_attr({"op_pattern": 0})
+    for i in range(4):
+        with T.block("plus"):
+            v = T.axis.spatial(4, i)
+            B[v] = A[v] + T.float32(1)
+
+
+@T.prim_func(private=True)
+def twice(A: T.Buffer((4,), "float32")):
+    T.func_attr({"op_pattern": 0})
+    for i in range(4):
+        with T.block("twice"):
+            v = T.axis.spatial(4, i)
+            A[v] = A[v] * T.float32(2)
+
+
+@T.prim_func(private=True)
+def both(A: T.Buffer((4,), "float32"), B: T.Buffer((4,), "float32"), C: T.Buffer((4,), "float32")):
+    T.func_attr({"op_pattern": 0})
+    for i in range(4):
+        with T.block("both"):
+            v = T.axis.spatial(4, i)
+            C[v] = A[v] - B[v]
+            B[v] = A[v] + B[v]
+
+
+INFO = relax.TensorStructInfo((4,), "float32")
+
+
+def _group(build: Any, count: int) -> IRModule:
+    """`main` calls a group of what `build(bb, kernels, parameters)` emits."""
+    bb = relax.BlockBuilder()
+    kernels = [bb.add_func(func, name) for func, name in
+               ((plus, "plus"), (twice, "twice"), (both, "both"))]  # fmt: skip
+    params = [relax.Var(f"x{i}", INFO) for i in range(count)]
+    with bb.function("fused", params, attrs={"Primitive": True}, private=True):
+        with bb.dataflow():
+            out = bb.emit_output(build(bb, kernels, params))
+        bb.emit_func_output(out)
+    outer = [relax.Var(f"y{i}", INFO) for i in range(count)]
+    with bb.function("main", outer):
+        with bb.dataflow():
+            out = bb.emit_output(relax.Call(bb.get().get_global_var("fused"), outer))
+        bb.emit_func_output(out)
+    return bb.get()
+
+
+def _call(mod: IRModule) -> relax.Call:
+    return mod["main"].body.blocks[0].bindings[0].value
+
+
+def _run(mod: IRModule, *args: np.ndarray) -> Any:
+    with tvm.transform.PassContext(opt_level=0):
+        built = relax.build(mod, "llvm")
+    run = relax.VirtualMachine(built, tvm.cpu())["main"]
+    out = run(*[tvm.runtime.tensor(arg) for arg in args])
+    return [part.numpy() for part in out] if isinstance(out, tvm.ir.Array) else out.numpy()
+
+
+X, Y = np.arange(4, dtype="float32"), np.full(4, 3, "float32")
+
+
+def test_what_is_made_and_written_in_place_is_one_buffer() -> None:
+    def build(bb: relax.BlockBuilder, kernels: Any, params: Any) -> relax.Expr:
+        made = bb.emit(relax.call_tir(kernels[0], params, INFO))
+        once = bb.emit(relax.call_tir_inplace(kernels[1], [made], 0, INFO))
+        return relax.call_tir_inplace(kernels[1], [once], 0, INFO)
+
+    mod = FuseTIR()(_group(build, 1))
+
+    @T.prim_func(private=True)
+    def expected(A: T.Buffer((T.int64(4),), "float32"), B: T.Buffer((T.int64(4),), "float32")):
+        T.func_attr({"tir.noalias": True})
+        for i in range(4):
+            with T.block("plus"):
+                v = T.axis.spatial(4, i)
+                B[v] = A[v] + T.float32(1)
+        for i in range(4):
+            with T.block("twice"):
+                v = T.axis.spatial(4, i)
+                B[v] = B[v] * T.float32(2)
+        for i in range(4):
+            with T.block("twice_1"):
+                v = T.axis.spatial(4, i)
+                B[v] = B[v] * T.float32(2)
+
+    assert_structural_equal(mod["fused"], expected)
+    assert _call(mod).op.name == "relax.call_tir"
+    np.testing.assert_array_equal(_run(mod, X), (X + 1) * 4)
+
+
+def test_a_result_in_an_operand_of_the_group_is_written_in_place_by_its_call() -> None:
+    def build(bb: relax.BlockBuilder, kernels: Any, params: Any) -> relax.Expr:
+        once = bb.emit(relax.call_tir_inplace(kernels[1], [params[1]], 0, INFO))
+        pair = bb.emit(relax.call_tir_inplace(
+            kernels[2], [params[0], once], [-1, 1], [INFO, INFO]))  # fmt: skip
+        third = bb.emit(relax.call_tir(kernels[0], [bb.emit(pair[0])], INFO))
+        return relax.Tuple([third, pair[1], pair[0]])
+
+    mod = FuseTIR()(_group(build, 2))
+    call = _call(mod)
+    assert call.op.name == "relax.call_tir_inplace"
+    assert list(call.attrs.inplace_indices) == [-1, 1, -1]
+    assert len(mod["fused"].params) == 4
+    third, second, first = _run(mod, X, Y)
+    np.testing.assert_array_equal(first, X - Y * 2)
+    np.testing.assert_array_equal(second, X + Y * 2)
+    np.testing.assert_array_equal(third, X - Y * 2 + 1)
+
+
+def test_in_place_first_and_then_a_new_tensor() -> None:
+    def build(bb: relax.BlockBuilder, kernels: Any, params: Any) -> relax.Expr:
+        once = bb.emit(relax.call_tir_inplace(kernels[1], params, 0, INFO))
+        return relax.call_tir(kernels[0], [once], INFO)
+
+    mod = FuseTIR()(_group(build, 1))
+    assert _call(mod).op.name == "relax.call_tir"
+    np.testing.assert_array_equal(_run(mod, X), X * 2 + 1)
+
+
+def test_results_that_cannot_be_told_apart_are_refused() -> None:
+    def twice_the_same(bb: relax.BlockBuilder, kernels: Any, params: Any) -> relax.Expr:
+        once = bb.emit(relax.call_tir_inplace(kernels[1], params, 0, INFO))
+        again = bb.emit(relax.call_tir_inplace(kernels[1], [once], 0, INFO))
+        return relax.Tuple([once, again])
+
+    with pytest.raises(TVMError, match="two results of a group lie in its operand x0"):
+        FuseTIR()(_group(twice_the_same, 1))
+
+    def the_operand(bb: relax.BlockBuilder, kernels: Any, params: Any) -> relax.Expr:
+        return relax.Tuple([bb.emit(relax.call_tir(kernels[0], params, INFO)), params[0]])
+
+    with pytest.raises(TVMError, match="x0 is an operand of a group, and its result"):
+        FuseTIR()(_group(the_operand, 1))
+
+
+@I.ir_module
+class Ordered:
+    @T.prim_func(private=True)
+    def twice(A: T.Buffer((4,), "float32")):
+        for i in range(4):
+            with T.block("twice"):
+                v = T.axis.spatial(4, i)
+                A[v] = A[v] * T.float32(2)
+
+    @R.function
+    def main(x: R.Tensor((4,), "float32")):
+        cls = Ordered
+        with R.dataflow():
+            a = R.exp(x)
+            a1 = a
+            early = R.sin(a1)
+            b = R.call_tir_inplace(
+                cls.twice, (a,), out_sinfo=R.Tensor((4,), "float32"), inplace_indices=0
+            )
+            c = R.cos(b)
+            late = R.add(early, c)
+            R.output(late)
+        return late
+
+
+def test_what_reads_a_value_stays_before_what_overwrites_it() -> None:
+    passes = Sequential([LegalizeOps(), AnnotateTIROpPattern(), FuseOps()])
+    mod = passes(Ordered)
+    assert [var.name_hint for var in mod.functions][-1] == "fused_twice_cos_add"
+    steps = [binding.value for binding in mod["main"].body.blocks[0].bindings]
+    kernels = [step.args[0].name_hint for step in steps[:-1] if isinstance(step, relax.Call)]
+    assert kernels == ["exp", "sin"]
+    wanted = np.sin(np.exp(X)) + np.cos(np.exp(X) * 2)
+    np.testing.assert_allclose(_run(FuseTIR()(mod), X), wanted, rtol=1e-5)
+    np.testing.assert_allclose(_run(Ordered, X), wanted, rtol=1e-5)
+
+
+def test_operands_that_results_lie_in() -> None:
+    x, y = relax.Var("x", INFO), relax.Var("y", INFO)
+    kernel = tvm.ir.GlobalVar("both")
+    call = relax.call_tir_inplace(kernel, [x, y], [-1, 1], [INFO, INFO])
+    assert operand_indices(call, 2) == [-1, 1]
+    assert operand_of_result(call, 0) is None
+    assert operand_of_result(call, 1) is y
+    assert overwritten(call) == [y]
+    plain = relax.call_tir(kernel, [x], INFO)
+    assert operand_indices(plain, 1) == [-1]
+    assert (operand_of_result(plain, 0), overwritten(plain), overwritten(x)) == (None, [], [])
+    assert isinstance(plus, tir.PrimFunc)
