@@ -97,6 +97,27 @@ def test_symbolic_sizes(stride: int) -> None:
     assert stride > 1 or REASON in str(after.attrs["schedule_reason"])
 
 
+@pytest.mark.cpu
+@pytest.mark.parametrize(("size", "kernel", "stride"), [(7, 5, 1), (14, 5, 2), (28, 3, 2)])
+def test_any_number_of_planes_of_a_known_size(size: int, kernel: int, stride: int) -> None:
+    func = depthwise((tir.SizeVar("n", "int64"), 3, size, size), kernel, stride, kernel // 2)
+    after = scheduled(Fallback(), func, SPR, sizes={"n": 2})
+    assert "of any size" not in str(after.attrs["schedule_reason"])
+    rules = tvm.dlight.ApplyDefaultSchedule(Fallback())
+    with Target("llvm"):
+        run = tvm.compile(rules(tvm.IRModule({"main": func})), target="llvm")["main"]
+    rng = np.random.default_rng(size)
+    w = rng.standard_normal((3, 1, kernel, kernel)).astype("float32")
+    for n in (1, 2, 5):
+        x = rng.standard_normal((n, 3, size, size)).astype("float32")
+        wide = np.pad(x, ((0, 0), (0, 0), (kernel // 2,) * 2, (kernel // 2,) * 2))
+        view = np.lib.stride_tricks.sliding_window_view(wide, (kernel, kernel), (2, 3))
+        expected = np.einsum("ncyxij,cij->ncyx", view[:, :, ::stride, ::stride], w[:, 0])
+        out = tvm.runtime.empty(expected.shape)
+        run(tvm.runtime.tensor(x), tvm.runtime.tensor(w), out)
+        np.testing.assert_allclose(out.numpy(), expected, rtol=1e-4, atol=1e-4)
+
+
 def test_sums_over_an_axis_are_no_windows() -> None:
     a, k = te.placeholder((12, 64), name="A"), te.reduce_axis((0, 12), name="k")
     b = te.compute((64,), lambda j: te.sum(a[k, j], axis=k), name="B")

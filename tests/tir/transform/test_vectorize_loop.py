@@ -104,6 +104,21 @@ class TestSelectAndCast(PassTest):
         )
 
 
+class TestNarrowedRamp(PassTest):
+    """A ramp whose lanes all fit is one of the narrower type: its access stays contiguous."""
+
+    run = VectorizeLoop()
+
+    @T.prim_func
+    def Before(A: T.Buffer((32,), "float32"), B: T.Buffer((16,), "float32"), n: T.int64):
+        for j in T.vectorized(T.int64(16)):
+            B[T.Cast("int32", j)] = A[T.Cast("int32", j + n % T.int64(16))]
+
+    @T.prim_func
+    def Expected(A: T.Buffer((32,), "float32"), B: T.Buffer((16,), "float32"), n: T.int64):
+        B[T.Ramp(0, 1, 16)] = A[T.Ramp(T.Cast("int32", n % T.int64(16)), 1, 16)]
+
+
 class TestGuardBecomesPredicate(PassTest):
     run = with_predicates
 

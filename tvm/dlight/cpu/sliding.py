@@ -113,8 +113,10 @@ def _windows(sch: Schedule, block: BlockRV, cpu: CpuModel) -> _Windows | None:
         return None
     if bits != 32 or plane.buffer.dtype.bits != bits or not plane.buffer.dtype.is_scalar:
         return None
-    if all(extent(iv) is not None for iv in spatial) or any(extent(iv) is None for iv in reducing):
+    if any(extent(iv) is None for iv in reducing):
         return None
+    if all(extent(iv) is not None for iv in spatial[-2:]):
+        return None  # however many planes there are, each is one of known sizes
     if list(store.indices) != [iv.var for iv in spatial]:
         return None
     down, along = (_axis(plane, iv, reducing) for iv in spatial[-2:])

@@ -16,7 +16,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from tvm.ir.expr import RelaxExpr
+from tvm.arith import Analyzer
+from tvm.ir.expr import PrimExpr, RelaxExpr
 from tvm.ir.module import IRModule
 from tvm.ir.op import Op
 from tvm.ir.transform import PassContext
@@ -43,7 +44,7 @@ LAYOUTS: Final = {
 
 @relax_pass("ConvTransposeAsConv")
 def ConvTransposeAsConv(func: Function, mod: IRModule, ctx: PassContext) -> Function:
-    """Rewrite those of known sizes, with one group and no dilation."""
+    """Rewrite those with one group and no dilation."""
     return rewrite_calls(func, dict.fromkeys(LAYOUTS, _phases))
 
 
@@ -59,9 +60,9 @@ def _phases(bb: BlockBuilder, call: Call) -> RelaxExpr:
     taps = phases.shape[2:]
     conv = conv1d if len(steps) == 1 else conv2d
     around = [t - 1 for t in taps]
-    width = _sizes(data.struct_info)
-    assert width is not None, "as planned"
-    more = -(width[-1] + around[-1]) % RUN if width[-1] >= RUN else 0
+    width = _sizes(data.struct_info)[-1]
+    known = width.value if isinstance(width, IntImm) else 0
+    more = -(known + around[-1]) % RUN if known >= RUN else 0
     pads = [*around, *around[:-1], around[-1] + more]
     z = bb.emit(
         conv(data, Constant(phases), padding=pads, out_dtype=attrs.out_dtype or None)
@@ -88,17 +89,21 @@ def _cut(bb: BlockBuilder, call: Call, z: RelaxExpr) -> RelaxExpr:
 
     attrs: Any = call.attrs
     wanted, given = _sizes(call.struct_info), _sizes(z.struct_info)
-    assert wanted is not None, "of known sizes"
-    assert given is not None, "of known sizes"
     begin = [int(p) for p in attrs.padding[: len(wanted)]]
-    missing = [max(0, b + w - g) for b, w, g in zip(begin, wanted, given)]
-    if any(missing):
-        z = bb.emit(pad(z, [0] * 4 + [m for more in missing for m in (0, more)]))
-        given = [g + m for g, m in zip(given, missing)]
-    if not any(begin) and wanted == given:
+    missing = [_difference(b + w, g) for b, w, g in zip(begin, wanted, given)]
+    if max(missing) > 0:
+        z = bb.emit(pad(z, [0] * 4 + [n for m in missing for n in (0, max(0, m))]))
+    if not any(begin) and min(missing) >= 0:
         return z
     axes = list(range(2, 2 + len(wanted)))
     return strided_slice(z, axes, begin, [b + w for b, w in zip(begin, wanted)])
+
+
+def _difference(a: PrimExpr, b: PrimExpr) -> int:
+    """a - b of sizes that grow alike."""
+    found = Analyzer().simplify(a - b)
+    assert isinstance(found, IntImm), "both are the step times the size of the data, and a number"
+    return found.value
 
 
 def phases_of(weight: np.ndarray, steps: Sequence[int]) -> np.ndarray:
@@ -127,12 +132,15 @@ def _is_ours(value: object) -> bool:
         return False
     if attrs.out_layout not in ("", None, attrs.data_layout) or min(map(int, attrs.padding)) < 0:
         return False
-    return _sizes(value.struct_info) is not None and _sizes(value.args[0].struct_info) is not None
+    infos = (value.struct_info, value.args[0].struct_info)
+    if not all(isinstance(i, TensorStructInfo) and isinstance(i.shape, ShapeExpr) for i in infos):
+        return False
+    sizes = [size for info in infos for size in _sizes(info)]
+    return not any(isinstance(size, IntImm) and size.value <= 0 for size in sizes)
 
 
-def _sizes(info: object) -> list[int] | None:
-    """The known sizes of an image, or None."""
-    if not isinstance(info, TensorStructInfo) or not isinstance(info.shape, ShapeExpr):
-        return None
-    sizes = [n.value for n in info.shape.values[2:] if isinstance(n, IntImm)]
-    return sizes if len(sizes) == len(info.shape.values) - 2 and min(sizes) > 0 else None
+def _sizes(info: object) -> list[PrimExpr]:
+    """The sizes of an image."""
+    assert isinstance(info, TensorStructInfo), "looked at before"
+    assert isinstance(info.shape, ShapeExpr), "looked at before"
+    return list(info.shape.values[2:])

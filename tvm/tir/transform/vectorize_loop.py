@@ -23,6 +23,7 @@ from tvm.ir.op import Op
 from tvm.ir.span import Span
 from tvm.ir.structural import structural_equal
 from tvm.ir.transform import PassContext
+from tvm.support.dtype import DataType
 from tvm.target.target import Target
 from tvm.tir import expr as e
 from tvm.tir import stmt as s
@@ -31,6 +32,7 @@ from tvm.tir.function import PrimFunc
 from tvm.tir.functor import StmtExprMutator, substitute, walk
 from tvm.tir.op import arith as ops
 from tvm.tir.op import builtin
+from tvm.tir.scalar import int_range
 
 from .analyzed_mutator import assume_sizes
 from .annotate_irregular_loop import is_irregular
@@ -481,12 +483,23 @@ class _Vectorizer(StmtExprMutator):
         element = op.dtype.element_of()
         if isinstance(value, e.Broadcast):
             return e.Broadcast(ops.cast(value.value, element), value.lanes, op.span)
-        if isinstance(value, e.Ramp) and element.is_int and element.bits >= value.base.dtype.bits:
+        if isinstance(value, e.Ramp) and element.is_int and self._keeps_values(value, element):
             base, stride = ops.cast(value.base, element), ops.cast(value.stride, element)
             return e.Ramp(base, stride, value.lanes, op.span)
         return e.Cast(
             element.with_lanes(value.dtype.lanes, value.dtype.is_scalable), value, op.span
         )
+
+    def _keeps_values(self, ramp: e.Ramp, dtype: DataType) -> bool:
+        """Whether all lanes of a ramp of integers are numbers of that type too."""
+        if dtype.bits >= ramp.base.dtype.bits:
+            return True
+        if not isinstance(ramp.lanes, e.IntImm):
+            return False
+        low, high = int_range(dtype)
+        last = ramp.base + ramp.stride * (ramp.lanes.value - 1)
+        bounds = [self._analyzer.const_int_bound(end) for end in (ramp.base, last)]
+        return all(low <= bound.min_value and bound.max_value <= high for bound in bounds)
 
     def visit_buffer_load_(self, op: e.BufferLoad) -> PrimExpr:
         indices = self._access_indices(op.indices)
