@@ -10,13 +10,12 @@ A server has one session at a time, in a process of its own; who comes meanwhile
 
 from __future__ import annotations
 
-import contextlib
 import os
 import re
-from pathlib import Path
 from typing import Final
 
 from tvm.error import RPCError, message
+from tvm.support.memory_limit import limit_memory
 
 from . import base
 
@@ -61,26 +60,8 @@ def seconds(asked: float, of_server: float | None) -> float:
 
 
 def apply() -> None:
-    """Let this process take no more memory than the limit beyond what it has.
-
-    What is beyond is refused where it is asked for, as if the machine had no more: a MemoryError
-    that the client is told. Systems that know no such limit (Windows) have none.
-    """
+    """Let this process take no more memory than the limit; what is beyond is a MemoryError that
+    the client is told."""
     limit = _bytes()
-    if not limit:
-        return
-    with contextlib.suppress(ImportError):
-        import resource
-
-        has = _taken()
-        resource.setrlimit(resource.RLIMIT_DATA, (has + limit, has + limit))
-        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-
-
-def _taken() -> int:
-    """The bytes of data that this process has, as the limit counts them."""
-    with contextlib.suppress(OSError):
-        for line in Path("/proc/self/status").read_text().splitlines():
-            if line.startswith("VmData:"):
-                return int(line.split()[1]) * 1024
-    return 0
+    if limit:
+        limit_memory(limit)

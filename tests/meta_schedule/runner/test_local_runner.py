@@ -158,3 +158,23 @@ def test_another_result_than_the_reference_is_an_error(built: RunnerInput) -> No
         result = run(LocalRunner(evaluator_config=ONCE), given)
         assert (error or "None") in str(result.error_msg)
     remove_build_dir(other)
+
+
+def _eat(rt_mod: Any, device: Any, config: Any, repeated_args: Any) -> list[float]:
+    eaten = [np.ones(1 << 28, "uint8") for _ in range(1 << 20)]
+    return [float(len(eaten))]
+
+
+def test_who_eats_memory_is_refused_it(built: RunnerInput) -> None:
+    runner = LocalRunner(f_run_evaluator=_eat, initializer=_has_little)
+    result = run(runner, built)
+    assert result.run_secs is None
+    for error in (result.error_msg, run(runner, built).error_msg):  # again by the same worker
+        assert "Unable to allocate" in error
+
+
+def _has_little() -> None:
+    """As on a machine with half a gigabyte left."""
+    from tvm.meta_schedule.runner import local_runner
+
+    local_runner.memory_left = lambda: 1 << 29

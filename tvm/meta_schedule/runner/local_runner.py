@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -16,6 +17,7 @@ from tvm.runtime import Device, Module
 from tvm.runtime import device as find_device
 from tvm.runtime.module import load_own
 from tvm.support.checkpoint import wait_for
+from tvm.support.memory_limit import limit_memory, memory_left
 
 from .config import EvaluatorConfig
 from .right_results import check_results
@@ -160,6 +162,8 @@ def _measure(
         get_global_func_with_default_on_worker(given, default)
         for given, default in zip(functions, defaults)
     )
+    if find_device(device_type, 0).type == "cpu":  # drivers of GPUs reserve memory as they like
+        _leave_memory()
     with _afterwards(cleanup):
         with Profiler.timeit("LocalRunner/load_module"):
             module, dev = load_own(artifact_path), find_device(device_type, 0)
@@ -170,6 +174,14 @@ def _measure(
                 check_results(module, load_own(reference), repeated_args[0])
         with Profiler.timeit("LocalRunner/run_evaluator"):
             return [float(cost) for cost in run(module, dev, evaluator_config, repeated_args)]
+
+
+@functools.cache
+def _leave_memory() -> None:
+    """Once in a worker: what eats memory is refused it, before the machine ends others."""
+    left = memory_left()
+    if left:
+        limit_memory(left - left // 8)
 
 
 @contextmanager
