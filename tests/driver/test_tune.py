@@ -191,3 +191,22 @@ def test_candidates_are_checked() -> None:
     assert [(i.reference, i.best_s) for i in given[1:]] == [("/nowhere/at/all", 1e-6)] * 4
     with pytest.raises(ValueError, match=r"runner ray://head"):
         tune(Net, max_trials=1, runner="ray://head", check=True)
+
+
+def test_weights_are_measured_as_they_lie_when_compiled() -> None:
+    """The rule packs weights, and its time is that of a kernel whose weights are packed."""
+    weights = np.random.default_rng(2).standard_normal((48, 36)).astype("float32")
+    bb = relax.BlockBuilder()
+    x = relax.Var("x", relax.TensorStructInfo((32, 48), "float32"))
+    with bb.function("main", [x]):
+        with bb.dataflow():
+            y = bb.emit_output(relax.op.matmul(x, relax.const(weights)))
+        bb.emit_func_output(y)
+    tuned = tune(bb.get(), "llvm", max_trials=2)
+    (task,) = tuned.tasks
+    assert task.rule_s is not None
+    assert not task.errors
+    vm = relax.VirtualMachine(tuned.compile(), tvm.cpu())
+    given = np.random.default_rng(3).standard_normal((32, 48)).astype("float32")
+    got = vm["main"](tvm.runtime.tensor(given)).numpy()
+    np.testing.assert_allclose(got, given @ weights, rtol=1e-4, atol=1e-4)

@@ -15,7 +15,7 @@ import pytest
 
 from tests.report.browser import BROWSER, DRIVER, Page, start
 from tvm.report import Report, write_page
-from tvm.report.words import Call, Curve, Kernel, Machine, Roofs, Source
+from tvm.report.words import Call, Curve, Kernel, Machine, Roofs, Source, Stage
 
 pytest.importorskip("selenium.webdriver", reason="needs the package selenium")
 pytest.importorskip("axe_core_python", reason="needs the package axe-core-python")
@@ -58,7 +58,10 @@ def told(report: Report) -> Report:
     made.latency_us = 61.5
     roofs = Roofs("example", 2, 200.0, 100.0, {"L1": 800.0, "L2": 400.0, "L3": 100.0, "memory": 30})
     made.machine = Machine("example", "x86_64", 256, 16, 2, 1 << 15, 1 << 18, 1 << 21, 2, roofs)
-    made.curves = [Curve("dense", [4e-5, None, 3e-5, 2e-5]), Curve("total", [1e-5])]
+    made.lines = [*report.lines, "the loop by rule", "the fastest loop"]
+    names, first_line = ("by rule", "fastest"), len(report.lines)
+    programs = [Stage(-1, name, [first_line + i, 1]) for i, name in enumerate(names)]
+    made.curves = [Curve("dense", [4e-5, None, 3e-5, 2e-5], programs), Curve("total", [1e-5])]
     return made
 
 
@@ -214,7 +217,12 @@ def test_tuning_has_the_curves(page: Page, file: Path) -> None:
     rows = [" ".join(e.text.split()) for e in page.all(".table-box tbody tr")]
     assert rows[0] == "dense 4 1 40.0 µs 20.0 µs 2.00"
     page.wait(".uplot canvas")
+    page.button("side by side")
+    page.wait(".cm-mergeView")
+    sides = page.all(".cm-mergeView .cm-content")
+    assert [side.text for side in sides] == ["the loop by rule", "the fastest loop"]
     page.button("total")
+    assert not page.all("[data-editor]"), "no program of it was given"
 
 
 def test_keys_change_views_and_kernels(page: Page, file: Path, told: Report) -> None:

@@ -100,6 +100,7 @@ def _serve(report: Report, args: argparse.Namespace) -> str:
 def _add_records(report: Report, where: str) -> None:
     from tvm.meta_schedule.database import Database
     from tvm.report.tuning import curves_of
+    from tvm.report.words import LineTable
 
     made = Database.create(where) if "://" in where else Database.create("json", work_dir=where)
-    report.curves = curves_of(made)
+    report.curves = curves_of(made, LineTable(report.lines))

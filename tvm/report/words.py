@@ -215,10 +215,12 @@ class Gpu:
 
 @dataclass
 class Curve:
-    """A tuned kernel: seconds of each trial in order, None for one that failed."""
+    """A tuned kernel: seconds of each trial in order, None for one that failed; its program as it
+    came, as the rule schedules it, and as the fastest trial does."""
 
     task: str
     seconds: list[float | None]
+    stages: list[Stage] = field(default_factory=list)
 
 
 @dataclass
@@ -296,11 +298,11 @@ class Report:
 
 
 class LineTable:
-    """Gathers the lines of texts, each once."""
+    """Gathers the lines of texts, each once, behind those that there are."""
 
-    def __init__(self) -> None:
-        self.lines: list[str] = []
-        self._known: dict[str, int] = {}
+    def __init__(self, lines: list[str] | None = None) -> None:
+        self.lines: list[str] = [] if lines is None else lines
+        self._known = {text: number for number, text in enumerate(self.lines)}
 
     def add(self, text: str) -> list[int]:
         """The runs that make up a text."""

@@ -12,7 +12,7 @@ export interface Held { value: string; maker: number; offset: number; nbytes: nu
 export interface Memory { arena_bytes: number; constant_bytes: number; peak_bytes: number; peak_call: number; held: Held[] }
 export interface Roofs { cpu: string; threads: number; gflops: number; gflops_one: number; gbytes: Record<string, number> }
 export interface Machine { name: string; arch: string; vector_bits: number; vector_registers: number; fma_ports: number; l1d_bytes: number; l2_bytes: number; l3_bytes: number; cores: number; roofs: Roofs | null }
-export interface Curve { task: string; seconds: (number | null)[] }
+export interface Curve { task: string; seconds: (number | null)[]; stages: Stage[] }
 export interface Data {
   title: string; target: string; versions: Record<string, string>; machine: Machine | null; lines: string[];
   sources: Source[]; calls: Call[]; kernels: Record<string, Kernel>; graph: Stage[]; passes: PassRun[];

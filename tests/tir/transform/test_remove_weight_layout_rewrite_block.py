@@ -9,6 +9,7 @@ from tvm.runtime import tensor
 from tvm.script import tir as T
 from tvm.testing.pass_test import PassTest
 from tvm.tir import stmt as s
+from tvm.tir.function import PrimFunc
 from tvm.tir.functor import walk
 from tvm.tir.interp import run as interpret
 from tvm.tir.transform import RemoveWeightLayoutRewriteBlock
@@ -125,3 +126,54 @@ def test_other_functions_stay() -> None:
 
     mod = IRModule({"main": plain})
     assert RemoveWeightLayoutRewriteBlock()(mod)["main"] is mod["main"]
+
+
+class TestPanelsOfAParameter(PassTest):
+    """As rules for CPUs pack weights: a block over the result, zeros behind the last column."""
+
+    run = RemoveWeightLayoutRewriteBlock()
+    same_results = False  # the weight is given in another layout
+
+    @T.prim_func
+    def Before(B: T.Buffer((3, 10), "float32"), C: T.Buffer((3, 10), "float32")) -> None:
+        W = T.alloc_buffer((3, 3, 4))
+        for o, i, p in T.grid(3, 3, 4):
+            with T.block("panels"):
+                vo, vi, vp = T.axis.remap("SSS", [o, i, p])
+                T.block_attr({"meta_schedule.layout_rewrite_preproc": True})
+                W[vo, vi, vp] = T.if_then_else(
+                    vo * 4 + vp < 10, B[vi, vo * 4 + vp], T.float32(0)
+                )
+        for i, j in T.grid(3, 10):
+            with T.block("C"):
+                vi, vj = T.axis.remap("SS", [i, j])
+                C[vi, vj] = W[vj // 4, vi, vj % 4]
+
+    @T.prim_func
+    def Expected(B: T.Buffer((3, 3, 4), "float32"), C: T.Buffer((3, 10), "float32")) -> None:
+        for o, i, p in T.grid(3, 3, 4):
+            with T.block("panels"):
+                _vo, _vi, _vp = T.axis.remap("SSS", [o, i, p])
+                T.reads()
+                T.writes()
+                T.block_attr({"meta_schedule.layout_rewrite_preproc": True})
+                T.evaluate(0)
+        for i, j in T.grid(3, 10):
+            with T.block("C"):
+                vi, vj = T.axis.remap("SS", [i, j])
+                C[vi, vj] = B[vj // 4, vi, vj % 4]
+
+
+def test_constants_need_a_map_of_indices() -> None:
+    func = TestPanelsOfAParameter.Before
+    B, C = (func.buffer_map[param] for param in func.params)
+    constant = s.AllocateConst(
+        B.data, "float32", B.shape, tensor(np.zeros((3, 10), "float32")), func.body
+    )
+    param = func.params[1]
+    alone = PrimFunc([param], constant, func.ret_type, {param: C}, func.attrs)
+    with pytest.raises(TVMError, match="is no load at its variables"):
+        RemoveWeightLayoutRewriteBlock()(IRModule({"main": alone}))
+    made = RemoveWeightLayoutRewriteBlock(skip_tensor_rewrite=True)(IRModule({"main": alone}))
+    found = [node for node in walk(made["main"].body) if isinstance(node, s.AllocateConst)]
+    assert found[0].data.shape == (3, 3, 4)

@@ -49,7 +49,7 @@ def rule_candidate(context: TuneContext) -> MeasureCandidate | None:
     if func is None or _is_users(func):
         return None
     try:
-        made = _by_rule(func, target)
+        made = scheduled_by_rule(func, target)
         sch = None if made is None else _replayed(mod, made)
     except TVMError as err:
         _LOGGER.debug("no schedule by rule: %s", err)
@@ -68,7 +68,8 @@ def _is_users(func: PrimFunc) -> bool:
     return any(isinstance(node, Block) and CUSTOM in node.annotations for node in walk(func.body))
 
 
-def _by_rule(func: PrimFunc, target: Target) -> Scheduled | None:
+def scheduled_by_rule(func: PrimFunc, target: Target) -> Scheduled | None:
+    """A kernel as the first fitting rule for a CPU schedules it; None where none fits."""
     with target:
         return scheduled_by_first(func, target, default_rules())
 

@@ -6,7 +6,9 @@
     ... B_[vj, vk // 4, vk % 4] ...                    ... B[vj, vk // 4, vk % 4] ...
 
 `B` has the shape of `B_` then, be it a parameter or a constant. Contents of constants are rewritten
-too; with `skip_tensor_rewrite` they are arbitrary, which is enough to measure a kernel.
+too, by a map of indices, so that a constant has to be loaded at the variables of the block; with
+`skip_tensor_rewrite` they are arbitrary, which is enough to measure a kernel. The block of a
+parameter may load at any indices, and guard it: `B_[j, i] = if_then_else(j < 10, B[i, j], 0)`.
 """
 
 from __future__ import annotations
@@ -14,6 +16,7 @@ from __future__ import annotations
 import numpy as np
 
 from tvm.error import CheckError, message
+from tvm.ir.expr import PrimExpr
 from tvm.ir.module import IRModule
 from tvm.ir.node import with_fields
 from tvm.ir.transform import PassContext
@@ -61,7 +64,7 @@ class _Remover(StmtExprMutator):
     def __init__(self, skip: bool) -> None:
         super().__init__()
         self.skip = skip
-        self.found: dict[Buffer, tuple[Buffer, IndexMap]] = {}
+        self.found: dict[Buffer, tuple[Buffer, IndexMap | None]] = {}
 
     def visit_block_(self, op: s.Block) -> s.Stmt:
         if not op.annotations.get(MARK):
@@ -71,23 +74,32 @@ class _Remover(StmtExprMutator):
             same = len(kept) == len(new.alloc_buffers)
             return new if same else with_fields(new, alloc_buffers=tuple(kept))
         store = op.body
-        value = store.value if isinstance(store, s.BufferStore) else None
-        if not isinstance(store, s.BufferStore) or not isinstance(value, e.BufferLoad):
+        load = _copied(store.value) if isinstance(store, s.BufferStore) else None
+        if not isinstance(store, s.BufferStore) or load is None:
             raise CheckError(message(
                 f"RemoveWeightLayoutRewriteBlock: block {op.name_hint!r}",
                 found="a body that is no copy of one element", where=f"\n{op}",
                 legal="B_[...] = B[...]",
             ))  # fmt: skip
-        variables = [index for index in value.indices if isinstance(index, e.Var)]
-        if len(variables) != len(value.indices):
-            raise CheckError(message(
-                f"RemoveWeightLayoutRewriteBlock: block {op.name_hint!r}",
-                found=f"a load of {value}", where=f"\n{op}",
-                legal="a load at the variables of the block",
-            ))  # fmt: skip
-        self.found[store.buffer] = (value.buffer, IndexMap(variables, store.indices))
+        self.found[store.buffer] = (load.buffer, _map_of(store, load))
         nothing = s.Evaluate(ops.const(0), op.span)
         return with_fields(op, reads=(), writes=(), body=nothing)
+
+
+def _copied(value: PrimExpr) -> e.BufferLoad | None:
+    """The element that a copy takes, where it takes one and not a literal."""
+    if isinstance(value, e.Call) and getattr(value.op, "name", "") == "tir.if_then_else":
+        _, value, other = value.args
+        if not isinstance(other, (e.IntImm, e.FloatImm)):
+            return None
+    return value if isinstance(value, e.BufferLoad) else None
+
+
+def _map_of(store: s.BufferStore, load: e.BufferLoad) -> IndexMap | None:
+    """Where each element goes; None where the store does not say that of the load's indices."""
+    variables = [index for index in load.indices if isinstance(index, e.Var)]
+    plain = store.value is load and len(variables) == len(load.indices)
+    return IndexMap(variables, store.indices) if plain else None
 
 
 class _Weights(StmtExprMutator):
@@ -96,7 +108,9 @@ class _Weights(StmtExprMutator):
     def __init__(self, remover: _Remover, fitted: dict[e.Var, Buffer]) -> None:
         super().__init__()
         self._skip = remover.skip
-        self._maps = {old.data: index_map for old, index_map in remover.found.values()}
+        self._maps = dict(
+            (old.data, (new, index_map)) for new, (old, index_map) in remover.found.items()
+        )
         self._fitted = fitted
         self._old = {old for old, _ in remover.found.values()}
         for new, (old, _) in remover.found.items():
@@ -120,7 +134,17 @@ class _Weights(StmtExprMutator):
         if self._skip:
             data = make_tensor(np.zeros(extents, new.data.dtype))
         else:
-            data = self._maps[op.buffer_var].map_tensor(make_tensor(new.data.numpy()))
+            data = self._map(op).map_tensor(make_tensor(new.data.numpy()))
         return s.AllocateConst(
             op.buffer_var, op.dtype, shaped.shape, data, new.body, op.annotations, op.span
         )
+
+    def _map(self, op: s.AllocateConst) -> IndexMap:
+        written, index_map = self._maps[op.buffer_var]
+        if index_map is None:
+            raise CheckError(message(
+                f"RemoveWeightLayoutRewriteBlock: the constant {op.buffer_var.name!r}",
+                found=f"a block that writes {written.name} and is no load at its variables",
+                legal="a load at the variables of the block, or skip_tensor_rewrite=True",
+            ))  # fmt: skip
+        return index_map

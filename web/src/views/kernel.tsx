@@ -53,7 +53,7 @@ function sum(values: (number | null)[]): number | null {
   return known.length ? known.reduce((a, b) => a + b, 0) : null;
 }
 
-export function Stages({ shared, stages, name }: { shared: Shared; stages: Stage[]; name: string }) {
+export function Stages({ shared, stages, name, note = "; passes that changed nothing have none" }: { shared: Shared; stages: Stage[]; name: string; note?: string }) {
   const { report } = shared;
   const [pair, setPair] = useState<[number, number]>([0, 0]);
   const [side, setSide] = useState<"one text" | "side by side">("one text");
@@ -84,7 +84,7 @@ export function Stages({ shared, stages, name }: { shared: Shared; stages: Stage
           <button type="button" aria-label="the stage before" disabled={after === 0} onClick={() => setPair([clamp(after - 2), after - 1])}>◀</button>
           <button type="button" aria-label="the next stage" disabled={after === stages.length - 1} onClick={() => setPair([after, after + 1])}>▶</button>
         </span>
-        <span class="quiet">{stages.length} texts; passes that changed nothing have none</span>
+        <span class="quiet">{stages.length} texts{note}</span>
       </div>
       <div class="editor" ref={box} data-editor />
     </>

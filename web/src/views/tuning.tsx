@@ -1,9 +1,10 @@
-// Tuning: the best time so far of each kernel over its trials.
+// Tuning: the best time so far of each kernel over its trials, and its fastest program beside the rule's.
 
 import { useEffect, useMemo, useState } from "preact/hooks";
 import uPlot from "uplot";
 import { Empty, Shared, colour, useSize } from "../parts";
 import { Curve, hue, micros } from "../report";
+import { Stages } from "./kernel";
 
 export function TuningView(shared: Shared) {
   const curves = shared.report.data.curves;
@@ -21,7 +22,11 @@ export function TuningView(shared: Shared) {
             <tr key={i}><td><button type="button" class="as-link" onClick={() => setAt(i)}>{c.task}</button></td><td class="right">{c.seconds.length}</td><td class="right">{c.seconds.length - good.length}</td>
               <td class="right">{good.length ? micros(good[0] * 1e6) : "–"}</td><td class="right">{good.length ? micros(best * 1e6) : "–"}</td><td class="right">{good.length ? (good[0] / best).toFixed(2) : "–"}</td></tr>); })}</tbody></table>
       </div>
-    </section></div>
+    </section>
+    {curve.stages.length > 0 && <section>
+      <h2>Programs of {curve.task}</h2>
+      <Stages shared={shared} stages={curve.stages} name={curve.task} note="" />
+    </section>}</div>
   );
 }
 
