@@ -68,6 +68,14 @@ class Page:
         """The text of the first element that fits."""
         return str(self.wait(css).text)
 
+    def becomes(self, css: str, text: str) -> None:
+        """Wait until the first element that fits has this text."""
+        from selenium.webdriver.support.ui import WebDriverWait
+
+        WebDriverWait(self.driver, 20).until(
+            lambda _: self.text(css) == text, f"{css} is {self.text(css)!r}, not {text!r}"
+        )
+
     def errors(self) -> list[str]:
         """What the console complained of since the last question."""
         return [entry["message"] for entry in self.driver.get_log("browser")]

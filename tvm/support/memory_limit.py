@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import contextlib
 from pathlib import Path
+from typing import Final
+
+GROUP: Final = Path("/sys/fs/cgroup")  # the control group of this process, where it is in one
 
 
 def memory_left() -> int:
     """Bytes that this process may still take: of the machine, or of its control group if that has
     less. 0 where nobody says (systems other than Linux)."""
     left = [_entry("/proc/meminfo", "MemAvailable:")]
-    group = Path("/sys/fs/cgroup")
     with contextlib.suppress(OSError, ValueError):  # no group, or "max"
-        limit = int((group / "memory.max").read_text())
-        left.append(max(limit - int((group / "memory.current").read_text()), 0))
+        limit = int((GROUP / "memory.max").read_text())
+        left.append(max(limit - int((GROUP / "memory.current").read_text()), 0))
     return min(left)
 
 
