@@ -386,12 +386,12 @@ def _onnx_run() -> Area:
     return Area(_models(), read, (proto_changed, extent_changed))
 
 
-_MOST_ELEMENTS: Final = 1 << 16
+_MAX_ELEMENTS: Final = 1 << 16
 
 
 def _value(info: Any) -> Any:
     shape = [3 if not hasattr(n, "value") else int(n.value) for n in getattr(info, "shape", ())]
-    if not isinstance(info, tvm.relax.TensorStructInfo) or math.prod(shape) > _MOST_ELEMENTS:
+    if not isinstance(info, tvm.relax.TensorStructInfo) or math.prod(shape) > _MAX_ELEMENTS:
         raise TVMError("no value is made of this")
     random = np.random.default_rng(len(shape))
     values = random.integers(-9, 9, shape)

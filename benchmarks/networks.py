@@ -29,7 +29,7 @@ THREADS = int(os.environ.get("TVM_NUM_THREADS", "1"))
 LIMIT_S = int(os.environ.get("NETWORKS_LIMIT_S", "300"))
 TURNS = 5
 # short ones take more turns, until so many seconds have passed
-MOST_TURNS, LEAST_S = 300, 1.0
+MAX_TURNS, MIN_S = 300, 1.0
 
 
 def measured(name: str, path: Path, *, timed: bool = True) -> dict[str, Any]:
@@ -102,7 +102,7 @@ def _alternating(runs: list[Callable[[], Any]]) -> list[float | None]:
     """The fastest of several turns of each, in ms; None for one that fails."""
     best: list[float | None] = [None] * len(runs)
     begin, turn = time.perf_counter(), -1
-    while turn < TURNS or (turn < MOST_TURNS and time.perf_counter() - begin < LEAST_S):
+    while turn < TURNS or (turn < MAX_TURNS and time.perf_counter() - begin < MIN_S):
         turn += 1
         for i, run in enumerate(runs):
             start = time.perf_counter()

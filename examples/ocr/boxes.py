@@ -8,17 +8,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
-THRESHOLD, LEAST_SCORE, GROWTH, LEAST_SIDE = 0.3, 0.5, 1.6, 3.0
+THRESHOLD, MIN_SCORE, GROWTH, MIN_SIDE = 0.3, 0.5, 1.6, 3.0
 
 
 def text_boxes(scores: NDArray[np.float32]) -> list[Floats]:
     """Corners (4, 2) as x, y of each piece of text, clockwise from the upper left.   (h, w)"""
     found = []
     for rows, columns in regions(scores > THRESHOLD):
-        if scores[rows, columns].mean() < LEAST_SCORE:
+        if scores[rows, columns].mean() < MIN_SCORE:
             continue
         box = smallest_rectangle(np.stack([columns, rows], 1).astype(float))
-        if min(_sides(box)) < LEAST_SIDE:
+        if min(_sides(box)) < MIN_SIDE:
             continue
         found.append(grown(box))
     return sorted(found, key=lambda box: (round(box[:, 1].min() / 12), box[:, 0].min()))

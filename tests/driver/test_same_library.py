@@ -47,7 +47,7 @@ def test_every_way_gives_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setenv("TVM_CACHE_DIR", str(tmp_path / "cache"))
     monkeypatch.setenv("TVM_COMPILE_WORKERS", "0")
     monkeypatch.setattr(split, "SMALLEST", 0)
-    monkeypatch.setattr(workers, "_ENOUGH", 0)
+    monkeypatch.setattr(workers, "_MIN_TEXT", 0)
     monkeypatch.setenv("TVM_CACHE", "0")
     simplified_before.clear()
     wanted = _library(32, tmp_path)

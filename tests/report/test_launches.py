@@ -66,7 +66,7 @@ def test_the_compiler_agrees_with_the_model(name: str, arch: str) -> None:
     assert guessed.threads is not None
     # its own arrays are registers, which leave room for a block of so many threads
     assert made.stack == 0
-    assert guessed.words <= made.registers <= model.most_registers(guessed.threads)
+    assert guessed.words <= made.registers <= model.max_registers(guessed.threads)
     assert 0 <= made.shared <= guessed.shared
     assert made.occupancy == model.occupancy(
         guessed.threads, made.registers, made.shared).fraction  # fmt: skip

@@ -94,7 +94,7 @@ def test_a_size_that_took_long_is_compiled_once(monkeypatch: pytest.MonkeyPatch)
 
 def test_short_calls_are_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(hot_sizes, "HOT_SECONDS", 0.0)
-    monkeypatch.setattr(hot_sizes, "LEAST_SECONDS", 10.0)
+    monkeypatch.setattr(hot_sizes, "MIN_SECONDS", 10.0)
     machine = HotSizes(Recorder(), load)
     func = machine.watched(INFO, slow)
     for _ in range(5):
@@ -127,7 +127,7 @@ def test_what_fails_is_told_and_not_tried_again(monkeypatch: pytest.MonkeyPatch)
 
 def test_there_are_never_too_many(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(hot_sizes, "HOT_SECONDS", 0.0)
-    monkeypatch.setattr(hot_sizes, "MOST_VARIANTS", 2)
+    monkeypatch.setattr(hot_sizes, "MAX_VARIANTS", 2)
     builder = Recorder()
     machine = HotSizes(builder, load)
     func = machine.watched(INFO, slow)
@@ -141,7 +141,7 @@ def test_there_are_never_too_many(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_accounts_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(hot_sizes, "MOST_SIZES", 3)
+    monkeypatch.setattr(hot_sizes, "MAX_SIZES", 3)
     func = SizedFunction(INFO, slow, None)
     for n in range(1, 8):
         func(*args(n, 5))
@@ -171,7 +171,7 @@ def test_quick_calls_are_timed_now_and_then() -> None:
 
 
 def test_another_size_comes_while_the_least_is_looked_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(hot_sizes, "MOST_SIZES", 2)
+    monkeypatch.setattr(hot_sizes, "MAX_SIZES", 2)
     monkeypatch.setattr(hot_sizes, "SAMPLED_SECONDS", 0.0)  # each call is timed
     func = SizedFunction(INFO, lambda *given: None, None)
     others: list[threading.Thread] = []

@@ -14,7 +14,7 @@ from tests.structure.sources import ROOT, show, sources
 
 pytestmark = pytest.mark.pure
 
-MOST_LINES = 1000
+MAX_LINES = 1000
 FOLDERS = ("tvm", "tests", "examples", "benchmarks", "docs")
 
 # A gap is closed or written in an error message, not left as a note to oneself.
@@ -41,7 +41,7 @@ def _hits(pattern: re.Pattern[str], paths: list[Path]) -> list[str]:
 
 def test_files_are_short() -> None:
     counts = {show(p): len(p.read_text(encoding="utf-8").splitlines()) for p in _files()}
-    long = {path: count for path, count in counts.items() if count >= MOST_LINES}
+    long = {path: count for path, count in counts.items() if count >= MAX_LINES}
     assert not long, f"two ideas each, probably: {long}"
 
 

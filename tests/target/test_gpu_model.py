@@ -33,7 +33,7 @@ def test_occupancy(
 
 def test_registers_that_threads_may_have() -> None:
     model = Target("cuda -arch=sm_90").gpu
-    assert [model.most_registers(n) for n in (128, 256, 512, 1024)] == [255, 255, 128, 64]
+    assert [model.max_registers(n) for n in (128, 256, 512, 1024)] == [255, 255, 128, 64]
 
 
 def test_what_a_target_tells_is_taken() -> None:

@@ -11,7 +11,7 @@ from tvm.tir.winograd import (
     SPAN,
     TILE,
     inputs_to_points,
-    most_vectors,
+    max_vectors,
     outputs_of_pairs,
     pairs_of,
 )
@@ -41,6 +41,6 @@ def test_a_filter_of_three_taps() -> None:
 
 
 def test_vectors_fit_into_registers() -> None:
-    assert most_vectors(Target("llvm -mcpu=haswell").cpu, 4) == 3
-    assert most_vectors(Target("llvm -mcpu=haswell").cpu, 12) == 1
-    assert most_vectors(Target("llvm -mcpu=znver4").cpu, 9) == 3
+    assert max_vectors(Target("llvm -mcpu=haswell").cpu, 4) == 3
+    assert max_vectors(Target("llvm -mcpu=haswell").cpu, 12) == 1
+    assert max_vectors(Target("llvm -mcpu=znver4").cpu, 9) == 3

@@ -11,7 +11,7 @@ from tvm.error import message
 from . import utils
 from .tools import run_tool
 
-_LEAST_VERSION = {
+_MIN_VERSION = {
     "macosx": "-mmacosx-version-min", "iphoneos": "-miphoneos-version-min",
     "iphonesimulator": "-mios-simulator-version-min",
 }  # fmt: skip
@@ -35,12 +35,12 @@ def codesign(lib: str) -> None:
     run_tool(["codesign", "--force", "--sign", identity, lib], "Xcode")
 
 
-def _least_version(sdk: str, version: str | None) -> list[str]:
-    if sdk not in _LEAST_VERSION:
+def _min_version(sdk: str, version: str | None) -> list[str]:
+    if sdk not in _MIN_VERSION:
         raise ValueError(
-            message("a kit of Xcode", found=repr(sdk), legal=", ".join(_LEAST_VERSION))
+            message("a kit of Xcode", found=repr(sdk), legal=", ".join(_MIN_VERSION))
         )
-    return [] if version is None else [f"{_LEAST_VERSION[sdk]}={version}"]
+    return [] if version is None else [f"{_MIN_VERSION[sdk]}={version}"]
 
 
 def create_dylib(
@@ -51,7 +51,7 @@ def create_dylib(
     min_os_version: str | None = None,
 ) -> None:
     """Link object files to a dynamic library for a processor, such as "arm64"."""
-    least = _least_version(sdk, min_os_version)
+    least = _min_version(sdk, min_os_version)
     compiler = xcrun(["-sdk", sdk, "-find", "clang"])
     root = xcrun(["-sdk", sdk, "--show-sdk-path"])
     parts = [objects] if isinstance(objects, str) else objects
@@ -67,7 +67,7 @@ def compile_metal(
     min_os_version: str | None = None,
 ) -> bytearray:  # fmt: skip
     """Metal text compiled to a library of Metal; `path_target` keeps the file too."""
-    least = _least_version(sdk, min_os_version)
+    least = _min_version(sdk, min_os_version)
     temp = utils.tempdir()
     source, middle = Path(temp.relpath("code.metal")), temp.relpath("code.air")
     made = path_target or temp.relpath("code.metallib")

@@ -20,8 +20,8 @@ from tvm.tir.stmt import Block, BlockRealize, BufferRegion, For, SeqStmt, Stmt
 # Annotations by which rules, postprocessors and mutators speak to each other.
 TILING = "meta_schedule.tiling_structure"
 FETCH = "meta_schedule.cooperative_fetch"
-FEWEST_THREADS = "meta_schedule.thread_extent_low_inclusive"
-MOST_THREADS = "meta_schedule.thread_extent_high_inclusive"
+MIN_THREADS = "meta_schedule.thread_extent_low_inclusive"
+MAX_THREADS = "meta_schedule.thread_extent_high_inclusive"
 RANDOM_PRODUCER = "meta_schedule.random_compute_producer"
 PARALLEL = "meta_schedule.parallel"
 VECTORIZE = "meta_schedule.vectorize"
@@ -158,11 +158,11 @@ def _moves(iv: IterVar) -> bool:
 
 
 def needs_parallel_reduction(
-    state: ScheduleState, sref: StmtSRef, most_parallel: int, least_parallel: int
+    state: ScheduleState, sref: StmtSRef, max_parallel: int, min_parallel: int
 ) -> bool:
     """True if a reduction has too few data-parallel iterations to keep the machine busy.
 
-    `most_parallel` is how many are enough, `least_parallel` how many the machine runs at a time.
+    `max_parallel` is how many are enough, `min_parallel` how many the machine runs at a time.
     (The conditions of Zheng et al., "Ansor", OSDI 2020, for its rule "add rfactor".)
     """
     if is_root(sref) or is_tiled(sref) or not is_reduction(state, sref):
@@ -174,8 +174,8 @@ def needs_parallel_reduction(
         return False
     space, reduced = lengths
     if needs_multi_level_tiling(state, sref):
-        return not (space >= reduced or space > most_parallel)
-    return reduced > 1 and reduced > least_parallel
+        return not (space >= reduced or space > max_parallel)
+    return reduced > 1 and reduced > min_parallel
 
 
 def space_and_reduction(state: ScheduleState, sref: StmtSRef) -> tuple[int, int] | None:

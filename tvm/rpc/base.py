@@ -20,21 +20,21 @@ RPC_CODE_SUCCESS: Final = RPC_MAGIC + 0
 RPC_CODE_DUPLICATE: Final = RPC_MAGIC + 1
 RPC_CODE_MISMATCH: Final = RPC_MAGIC + 2
 _INT: Final = struct.Struct("<i")
-_MOST_TEXT: Final = 1 << 24
+_MAX_TEXT: Final = 1 << 24
 _BACKLOG: Final = 128
-MOST_GREETING: Final = 1 << 16  # bytes of text
-MOST_SECONDS: Final = 1e6  # of a session with a limit
+MAX_GREETING: Final = 1 << 16  # bytes of text
+MAX_SECONDS: Final = 1e6  # of a session with a limit
 
 
 def session_seconds(value: float) -> float:
     """The seconds that a session may take; 0 for no limit."""
     seconds = float(value)
-    if not 0 <= seconds <= MOST_SECONDS:
+    if not 0 <= seconds <= MAX_SECONDS:
         raise RPCError(
             message(
                 "the time of a session",
                 found=f"{value} seconds",
-                legal=f"from 0 (no limit) to {MOST_SECONDS:g}",
+                legal=f"from 0 (no limit) to {MAX_SECONDS:g}",
             )
         )
     return seconds
@@ -107,7 +107,7 @@ def recv_int(sock: socket.socket) -> int:
 def recv_text(sock: socket.socket) -> str:
     """A text of a handshake."""
     size = recv_int(sock)
-    if not 0 <= size <= _MOST_TEXT:
+    if not 0 <= size <= _MAX_TEXT:
         raise RPCError(f"a message that promises {size} bytes of text")
     return recvall(sock, size).decode()
 
@@ -163,7 +163,7 @@ class Greeting:
             return self._end.feed(part)
         if self._size < 0:
             (self._size,) = _INT.unpack(part)
-            if not 0 < self._size <= MOST_GREETING:
+            if not 0 < self._size <= MAX_GREETING:
                 raise RPCError(f"a greeting that promises {self._size} bytes of text")
         else:
             self.text = part.decode()

@@ -27,7 +27,7 @@ _UNITS: Final = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 def check() -> None:
     """RPCError where a limit is set that is none, as a server starts."""
     _bytes()
-    _most_seconds()
+    _max_seconds()
 
 
 def _bytes() -> int:
@@ -42,7 +42,7 @@ def _bytes() -> int:
     return int(found[1]) * _UNITS[found[2]]
 
 
-def _most_seconds() -> float:
+def _max_seconds() -> float:
     said = os.environ.get(SECONDS, "")
     try:
         return base.session_seconds(float(said or 0))
@@ -55,7 +55,7 @@ def _most_seconds() -> float:
 def seconds(asked: float, of_server: float | None) -> float:
     """How long a session lasts, 0 for ever: what its client asked for, or what the server says,
     and never more than the limit."""
-    wanted, most = asked or of_server or 0.0, _most_seconds()
+    wanted, most = asked or of_server or 0.0, _max_seconds()
     return min(wanted, most) if wanted and most else wanted or most
 
 

@@ -27,12 +27,12 @@ from .processes import HasProcess, Process, run_as_process
 
 _LOG = logging.getLogger(__name__)
 _INT: Final = struct.Struct("<i")
-_MOST_TEXT: Final = 1 << 16
-_MOST_ANSWER: Final = 1 << 24
+_MAX_TEXT: Final = 1 << 16
+_MAX_ANSWER: Final = 1 << 24
 _UNUSED_S: Final = 6.0  # a key that was handed out and not used for so long is taken back
 _LOOK_S: Final = 2.0  # how often the tracker is asked which keys it still has
 _HANDSHAKE_S: Final = 10.0
-_MOST_GUESTS: Final = 256  # who have not said yet who they are
+_MAX_GUESTS: Final = 256  # who have not said yet who they are
 _PAUSE_S: Final = 0.2  # where no connection can be accepted
 
 
@@ -86,7 +86,7 @@ class ForwardHandler:
     def _pass_on(self, message: bytes) -> None:
         if self.forward_proxy is None:
             self._came += message  # it speaks before it is answered: kept for the other end
-            if len(self._came) > _MOST_TEXT:
+            if len(self._came) > _MAX_TEXT:
                 self.on_error(RPCError("it sends before it is joined"))
         else:
             self.forward_proxy.send_data(message)
@@ -311,7 +311,7 @@ class ProxyServerHandler:
         handler = TCPHandler(sock, addr)
         handler.proxy = self
         self._guests[handler] = None
-        if len(self._guests) > _MOST_GUESTS:
+        if len(self._guests) > _MAX_GUESTS:
             next(iter(self._guests)).close()
         loop.call_later(_HANDSHAKE_S, _require_greeting, handler)
 
@@ -370,7 +370,7 @@ class _AtTracker:
         reader, writer = self._pipe
         writer.write(_text(json.dumps(what)))
         (size,) = _INT.unpack(await reader.readexactly(_INT.size))
-        if not 0 <= size <= _MOST_ANSWER:
+        if not 0 <= size <= _MAX_ANSWER:
             raise RPCError(f"an answer of {size} bytes from the tracker")
         return from_json((await reader.readexactly(size)).decode())
 

@@ -32,10 +32,10 @@ from .core import plain_device
 
 _sessions: weakref.WeakValueDictionary[int, Link] = weakref.WeakValueDictionary()
 _lock = threading.Lock()
-_MOST_SESSIONS: Final = 200
-_MOST_DIMENSIONS: Final = 64
-_MOST_ELEMENTS: Final = 1 << 59  # the bytes of which are still a number of 64 bits
-_MOST_DEVICES: Final = 1 << 15
+_MAX_SESSIONS: Final = 200
+_MAX_DIMENSIONS: Final = 64
+_MAX_ELEMENTS: Final = 1 << 59  # the bytes of which are still a number of 64 bits
+_MAX_DEVICES: Final = 1 << 15
 _T = TypeVar("_T")
 
 
@@ -48,10 +48,10 @@ class Link:
         self._gone: list[int] = []  # numbers that nobody here holds any more
         self._functions: dict[str, int] = {}
         with _lock:
-            free = (n for n in range(_MOST_SESSIONS) if n not in _sessions)
+            free = (n for n in range(_MAX_SESSIONS) if n not in _sessions)
             self.index = next(free, -1)
             if self.index < 0:
-                raise RPCError(f"more than {_MOST_SESSIONS} sessions at a time")
+                raise RPCError(f"more than {_MAX_SESSIONS} sessions at a time")
             _sessions[self.index] = self
 
     def ask(self, what: str, *operands: Any) -> Any:
@@ -154,7 +154,7 @@ class Link:
             place = self.device(_plain(*about["device"]))
             shape = tuple(about["shape"])
             whole = all(type(extent) is int and extent >= 0 for extent in shape)
-            if not whole or len(shape) > _MOST_DIMENSIONS or math.prod(shape) > _MOST_ELEMENTS:
+            if not whole or len(shape) > _MAX_DIMENSIONS or math.prod(shape) > _MAX_ELEMENTS:
                 raise WireError(f"a tensor of the shape {shape}")
             return remote_tensor(self, ref.number, shape, DataType(about["dtype"]), place)
         if kind == "module":
@@ -166,7 +166,7 @@ class Link:
 def _plain(kind: int, index: int) -> Device:
     """A device as the other end calls it. Other kinds would be those of this end, or of a third:
     what the other end says would be taken for an address here."""
-    if not (0 < kind < REMOTE_MASK and 0 <= index < _MOST_DEVICES):
+    if not (0 < kind < REMOTE_MASK and 0 <= index < _MAX_DEVICES):
         raise WireError(f"a device of kind {kind}, index {index}")
     return Device(kind, index)
 

@@ -35,9 +35,9 @@ _RETRY_S: Final = 5.0
 _FIRST_S: Final = 3.0  # how long the first offer may take; who starts a server waits for it
 _GREETING_S: Final = 10.0  # for all of a greeting
 _LOOK_S: Final = 1.0  # how often those who are too slow are looked for
-_MOST_GUESTS: Final = 64
+_MAX_GUESTS: Final = 64
 _FIRST_FILE: Final = 3  # after input, output and errors
-_MOST_FILES: Final = 1 << 12
+_MAX_FILES: Final = 1 << 12
 
 
 # --- one session ---
@@ -73,7 +73,7 @@ def _session_process(sock: socket.socket, libraries: Sequence[str]) -> None:
 def _close_other_sockets(mine: int) -> None:
     """Among those of the process that was copied may be the other end, never to be closed here."""
     nothing = os.open(os.devnull, os.O_RDWR)
-    for number in range(_FIRST_FILE, _MOST_FILES):
+    for number in range(_FIRST_FILE, _MAX_FILES):
         if number != mine:
             with contextlib.suppress(OSError):  # no file has this number
                 if stat.S_ISSOCK(os.fstat(number).st_mode):
@@ -286,7 +286,7 @@ class _Lobby:
             sock, _ = self._listening.accept()
         except OSError:  # gone before we looked
             return
-        if len(self._guests) >= _MOST_GUESTS:
+        if len(self._guests) >= _MAX_GUESTS:
             self._send_away(next(iter(self._guests)), "others wait")
         sock.settimeout(_GREETING_S)
         greeting = base.Greeting(base.RPC_MAGIC)

@@ -18,7 +18,7 @@ from .server import run_session, timeout_of
 
 _LOG = logging.getLogger(__name__)
 _RETRY_S: Final = 5.0
-_MOST_RETRIES: Final = 5
+_MAX_RETRIES: Final = 5
 
 
 def serve_through_proxy(
@@ -41,7 +41,7 @@ def serve_through_proxy(
             failures = 0
         except OSError as err:
             failures += 1
-            if failures > _MOST_RETRIES:
+            if failures > _MAX_RETRIES:
                 raise RPCError(
                     message(
                         f"serve through the proxy at {host}:{port}",

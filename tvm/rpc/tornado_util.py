@@ -7,7 +7,7 @@ import socket
 from collections import deque
 from typing import Final
 
-_MOST_READ: Final = 1 << 16
+_MAX_READ: Final = 1 << 16
 _MANY_BYTES: Final = 1 << 22  # that wait to be sent: time to read no more of what is passed on
 
 
@@ -81,7 +81,7 @@ class TCPHandler:
 
     def _readable(self) -> None:
         try:
-            data = self._sock.recv(_MOST_READ)
+            data = self._sock.recv(_MAX_READ)
         except (BlockingIOError, InterruptedError):
             return
         except OSError:

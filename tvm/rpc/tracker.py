@@ -22,10 +22,10 @@ from .processes import HasProcess, Process, in_thread, run_as_process
 
 _LOG = logging.getLogger(__name__)
 _INT: Final = struct.Struct("<i")
-_MOST_BYTES: Final = 1 << 20  # of one message
-_MOST_SERVERS: Final = 4096  # of one connection, which wait at a time
+_MAX_BYTES: Final = 1 << 20  # of one message
+_MAX_SERVERS: Final = 4096  # of one connection, which wait at a time
 _HANDSHAKE_S: Final = 10.0
-_MOST_GUESTS: Final = 256  # who have not said yet who they are
+_MAX_GUESTS: Final = 256  # who have not said yet who they are
 _PAUSE_S: Final = 0.05  # where no connection can be accepted
 _ANSWER_S: Final = 2.0  # who does not take an answer for so long is gone
 _LOOK_S: Final = 1.0  # how often those who say nothing are looked for
@@ -161,7 +161,7 @@ class TCPEventHandler:
         if len(self._data) < _INT.size:
             return None
         (size,) = _INT.unpack_from(self._data)
-        if not 0 <= size <= _MOST_BYTES:
+        if not 0 <= size <= _MAX_BYTES:
             raise ValueError(f"a message of {size} bytes")
         if len(self._data) < _INT.size + size:
             return None
@@ -214,11 +214,11 @@ class TCPEventHandler:
         port, match_key = _number(place[0]), _text(place[1])
         if not 0 < port < 1 << 16 or not isinstance(address, str | None):
             raise ValueError(f"a server at {address!r}, port {port}")
-        if len(self._put_values) >= _MOST_SERVERS:
+        if len(self._put_values) >= _MAX_SERVERS:
             self._put_values = [(k, v) for k, v in self._put_values
                                 if v[2] in self.pending_matchkeys]  # fmt: skip
-        if len(self._put_values) >= _MOST_SERVERS:
-            raise ValueError(f"more than {_MOST_SERVERS} servers of one connection")
+        if len(self._put_values) >= _MAX_SERVERS:
+            raise ValueError(f"more than {_MAX_SERVERS} servers of one connection")
         value = (self, port, match_key, address or self._addr[0])
         self.pending_matchkeys.add(match_key)
         self._put_values.append((key, value))
@@ -319,7 +319,7 @@ class TrackerServerHandler:
             time.sleep(_PAUSE_S)
             return
         guests = [c for c in self._connections.values() if c.is_guest()]
-        if len(guests) >= _MOST_GUESTS:
+        if len(guests) >= _MAX_GUESTS:
             guests[0].on_error(RPCError("others wait"))
         self._connections[sock] = TCPEventHandler(self, sock, addr)
         self._selector.register(sock, selectors.EVENT_READ)

@@ -34,7 +34,7 @@ _NONCE_BYTES: Final = 32
 _PROOF_BYTES: Final = 32
 _NO_PROOF: Final = bytes(_PROOF_BYTES)
 _SECONDS: Final = 10.0  # for all of a handshake
-_MOST_SECRET: Final = 4096
+_MAX_SECRET: Final = 4096
 
 
 def secret() -> bytes:
@@ -72,7 +72,7 @@ def _read_private(path: Path) -> bytes:
     with os.fdopen(number, "rb") as file:
         facts = os.fstat(number)
         foreign = hasattr(os, "getuid") and (facts.st_uid != os.getuid() or facts.st_mode & 0o077)
-        content = file.read(_MOST_SECRET) if stat.S_ISREG(facts.st_mode) and not foreign else b""
+        content = file.read(_MAX_SECRET) if stat.S_ISREG(facts.st_mode) and not foreign else b""
     if not content:
         raise PermissionError(f"{path} can be read by others")
     return content

@@ -24,11 +24,11 @@ from tvm.support.scratch import scratch
 from .artefact import FunctionInfo
 
 HOT_SECONDS: Final = 5.0  # what compiling takes, about: at most twice the best that was possible
-LEAST_SECONDS: Final = 1e-4  # shorter calls gain less than looking at their sizes costs
+MIN_SECONDS: Final = 1e-4  # shorter calls gain less than looking at their sizes costs
 SAMPLED_SECONDS: Final = 1e-3  # of shorter calls one is timed for so many seconds of them
-MOST_SIZES: Final = 256  # that account is kept of
-MOST_VARIANTS: Final = 8
-MOST_BYTES: Final = 1 << 30  # of compiled variants, their weights included
+MAX_SIZES: Final = 256  # that account is kept of
+MAX_VARIANTS: Final = 8
+MAX_BYTES: Final = 1 << 30  # of compiled variants, their weights included
 
 Sizes = tuple[tuple[int, ...], ...]  # of the inputs whose extents are open, in order
 Shapes = Mapping[str, Sequence[int]]
@@ -180,7 +180,7 @@ class SizedFunction:
         if (
             self._request is not None
             and account.seconds >= HOT_SECONDS
-            and seconds >= LEAST_SECONDS
+            and seconds >= MIN_SECONDS
             and sizes not in self._asked
         ):
             self._asked.add(sizes)
@@ -191,7 +191,7 @@ class SizedFunction:
         """An account for these sizes, in place of the least where there are enough."""
         with self._lock:
             accounts = self._accounts
-            if sizes not in accounts and len(accounts) >= MOST_SIZES:
+            if sizes not in accounts and len(accounts) >= MAX_SIZES:
                 del accounts[min(accounts, key=lambda s: accounts[s].seconds)]
             return accounts.setdefault(sizes, Account())
 
@@ -234,10 +234,10 @@ class HotSizes:
             variant = Variant(func.__name__, named, origin)
             self.variants.append(variant)
             alive = [v for v in self.variants if v.state != "failed"]
-            full = len(alive) > MOST_VARIANTS or sum(v.nbytes for v in alive) > MOST_BYTES
+            full = len(alive) > MAX_VARIANTS or sum(v.nbytes for v in alive) > MAX_BYTES
             if origin == "hot" and full:
                 variant.state = "failed"
-                variant.found = f"there are {MOST_VARIANTS} already, or {MOST_BYTES >> 20} MB"
+                variant.found = f"there are {MAX_VARIANTS} already, or {MAX_BYTES >> 20} MB"
                 return None
         thread = threading.Thread(target=self._finish, args=(func, variant), daemon=True)
         thread.start()

@@ -31,7 +31,7 @@ from .device_api.kinds import api_of
 from .interruption import current_limit
 from .vm_builtin import BUILTINS, Closure, VMShape
 
-_MOST: Final = 64  # operands of different kinds that a function is noted for
+_MAX_NOTED: Final = 64  # operands of different kinds that a function is noted for
 _ALIGNED: Final = 255  # bits of an address that a kernel may ask about
 
 _WITH_SIZES: Final = "vm.builtin.call_tir_dyn"  # calls its first argument
@@ -100,7 +100,7 @@ class LaunchPlans:
         if told in kept:
             return self._noted(func, args, tensors, told)
         with self._lock:
-            if len(kept) >= _MOST:
+            if len(kept) >= _MAX_NOTED:
                 del kept[next(iter(kept))]
             kept[told] = None
         return self._execute(func, args, None)

@@ -32,7 +32,7 @@ SUFFIX: Final = ".sig"
 _KIND: Final = "ed25519"
 _HEAD: Final = "tvm-signature 1"
 _KEY_BYTES, _SIGNATURE_BYTES = 32, 64
-_MOST_BYTES: Final = 1 << 16  # of a file of keys or signatures
+_MAX_BYTES: Final = 1 << 16  # of a file of keys or signatures
 Keys = Iterable["str | os.PathLike[str]"]
 
 
@@ -230,7 +230,7 @@ def _private(path: str | os.PathLike[str]) -> Any:
 def _lines(path: Path, what: str) -> list[str]:
     try:
         content = read_regular(path)
-        if len(content) > _MOST_BYTES:
+        if len(content) > _MAX_BYTES:
             raise _unreadable(path, what, f"{len(content):,} bytes")
         return [line.strip() for line in content.decode().splitlines() if line.strip()]
     except UnicodeDecodeError as err:

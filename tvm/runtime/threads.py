@@ -9,7 +9,7 @@ from tvm.error import message
 
 from .attributes import host_cores
 
-_MOST = 1024
+_MAX_THREADS = 1024
 _chosen = 0
 _listeners: list[Callable[[int], None]] = []
 
@@ -28,17 +28,16 @@ def thread_count() -> int:
     for name in ("TVM_NUM_THREADS", "OMP_NUM_THREADS"):
         text = os.environ.get(name, "")
         if text.isdecimal() and int(text) > 0:
-            return min(int(text), _MOST)
+            return min(int(text), _MAX_THREADS)
     return host_cores()
 
 
 def config_threads(count: int) -> None:
     """Use `count` threads from now on; 0 goes back to the environment's choice."""
     global _chosen
-    if not 0 <= count <= _MOST:
-        raise ValueError(
-            message("number of threads", found=str(count), legal=f"0 to {_MOST}; 0: by environment")
-        )
+    if not 0 <= count <= _MAX_THREADS:
+        legal = f"0 to {_MAX_THREADS}; 0: by environment"
+        raise ValueError(message("number of threads", found=str(count), legal=legal))
     _chosen = count
     for listener in _listeners:
         listener(count)

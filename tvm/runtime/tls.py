@@ -35,7 +35,7 @@ _ENV: Final = "TVM_RPC_TLS"
 _OFF: Final = "off"
 _HANDSHAKE_S: Final = 10.0
 _PIECE: Final = 1 << 18
-_MOST_CONNECTIONS: Final = 1024  # of one gate
+_MAX_CONNECTIONS: Final = 1024  # of one gate
 _ANYWHERE: Final = ("", "0.0.0.0", "::")
 
 
@@ -256,8 +256,8 @@ class Gate:
         self._server.close()
 
     async def _enter(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        if self._count >= _MOST_CONNECTIONS:
-            _LOG.warning("more than %d connections", _MOST_CONNECTIONS)
+        if self._count >= _MAX_CONNECTIONS:
+            _LOG.warning("more than %d connections", _MAX_CONNECTIONS)
             writer.close()
             return
         self._count += 1

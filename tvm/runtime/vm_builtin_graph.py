@@ -44,7 +44,7 @@ def run_or_capture(
     if found is not None:
         found.repeat()
         return found.result
-    if key not in regions and len(regions) < _MOST_RECORDINGS:
+    if key not in regions and len(regions) < _MAX_RECORDINGS:
         regions[key] = None  # to be recorded next time
     elif key in regions:
         made = api.record(device.index, lambda: capture_func(*args))
@@ -74,7 +74,7 @@ class _Recording(NamedTuple):
     repeat: Any
 
 
-_MOST_RECORDINGS: Final = 256  # a machine
+_MAX_RECORDINGS: Final = 256  # a machine
 _RECORDED: weakref.WeakKeyDictionary[Any, dict[Any, _Recording | None]] = (
     weakref.WeakKeyDictionary()
 )

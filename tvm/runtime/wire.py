@@ -23,9 +23,9 @@ from ._tensor import Tensor, empty, numpy_dtype, tensor
 _HEAD: Final = struct.Struct("<Q")  # the length of what follows
 _INT: Final = struct.Struct("<q")
 _FLOAT: Final = struct.Struct("<d")
-_MOST_NESTED: Final = 64
-_MOST_DEVICES: Final = 1 << 15
-_MOST_FRAME: Final = 1 << 36
+_MAX_NESTED: Final = 64
+_MAX_DEVICES: Final = 1 << 15
+_MAX_FRAME: Final = 1 << 36
 _PIECE: Final = 1 << 24  # of a frame: memory is taken as its bytes come, not as its head promises
 
 
@@ -156,8 +156,8 @@ class _Reader:
             raise WireError(f"a type of a message that is none: {name!r}") from err
 
     def value(self, depth: int) -> Any:
-        if depth > _MOST_NESTED:
-            raise WireError(f"a message nested deeper than {_MOST_NESTED}")
+        if depth > _MAX_NESTED:
+            raise WireError(f"a message nested deeper than {_MAX_NESTED}")
         tag = self.take_bytes(1)
         read = _READERS.get(tag)
         if read is None:
@@ -182,7 +182,7 @@ class _Reader:
 
     def device(self) -> Any:
         kind, index = self.number(), self.number()
-        if not (0 < kind < REMOTE_MASK and 0 <= index < _MOST_DEVICES):
+        if not (0 < kind < REMOTE_MASK and 0 <= index < _MAX_DEVICES):
             raise WireError(f"a device of a message that is none: kind {kind}, index {index}")
         return Device(kind, index)
 
@@ -250,7 +250,7 @@ def write_frame(pipe: BinaryIO, data: bytes) -> None:
     pipe.flush()
 
 
-def read_frame(pipe: BinaryIO, most: int = _MOST_FRAME) -> bytes | None:
+def read_frame(pipe: BinaryIO, most: int = _MAX_FRAME) -> bytes | None:
     """The next bytes that `write_frame` sent; None when the other end is gone."""
     head = pipe.read(_HEAD.size)
     if head is None or len(head) < _HEAD.size:

@@ -20,10 +20,10 @@ from tvm.support.json_text import from_json
 from .sampling import OutOfRange, SamplingParams, one_of
 from .text import Text
 
-_MOST_ANSWERS: Final = 128
-_MOST_CHOICES: Final = 1000
+_MAX_ANSWERS: Final = 128
+_MAX_CHOICES: Final = 1000
 # How long a stop may be: each new piece of an answer is held against all of its beginnings.
-_MOST_STOPS, _LONGEST_STOP = 16, 500
+_MAX_STOPS, _LONGEST_STOP = 16, 500
 # What changes the answer, and the values with which it changes nothing.
 _UNKNOWN: Final[Mapping[str, tuple[Any, ...]]] = {
     "tools": ([],), "functions": ([],), "response_format": ({"type": "text"},),
@@ -61,9 +61,9 @@ def read_request(body: bytes, *, chat: bool, model: str, text: Text, eos: Sequen
                            "model_not_found")  # fmt: skip
     prompts = [_conversation(fields, text)] if chat else _prompts(fields, text)
     count = fields.whole("n", 1)
-    if not 1 <= count * len(prompts) <= _MOST_ANSWERS:
+    if not 1 <= count * len(prompts) <= _MAX_ANSWERS:
         raise BadRequest(message("n", found=f"{count} answers to {len(prompts)} prompts",
-                                 legal=f"1 to {_MOST_ANSWERS} answers in all"),
+                                 legal=f"1 to {_MAX_ANSWERS} answers in all"),
                          param="n")  # fmt: skip
     stream = fields.flag("stream")
     options = _Fields(fields.mapping("stream_options"), "stream_options.")
@@ -172,13 +172,13 @@ def _prompts(fields: _Fields, text: Text) -> Sequence[Sequence[int]]:
     if isinstance(given, str):
         return [text.encode(given)]
     if isinstance(given, list) and given:
-        if all(isinstance(x, str) for x in given) and len(given) <= _MOST_ANSWERS:
+        if all(isinstance(x, str) for x in given) and len(given) <= _MAX_ANSWERS:
             return [text.encode(x) for x in given]
         if all(type(x) is int for x in given):
             return [given]
         if all(isinstance(x, list) and all(type(t) is int for t in x) for x in given):
             return given
-    raise fields.wrong("prompt", f"a text, texts, or tokens, and at most {_MOST_ANSWERS} prompts")
+    raise fields.wrong("prompt", f"a text, texts, or tokens, and at most {_MAX_ANSWERS} prompts")
 
 
 def _conversation(fields: _Fields, text: Text) -> Sequence[int]:
@@ -218,7 +218,7 @@ def _params(fields: _Fields, chat: bool, text: Text, eos: Sequence[int]) -> Samp
         most = fields.whole("max_tokens", 512 if chat else 16)
     stop = fields.given.get("stop")
     stops = _Fields({"stop": [stop] if isinstance(stop, str) else stop})
-    choices = fields.texts("guided_choice", _MOST_CHOICES)
+    choices = fields.texts("guided_choice", _MAX_CHOICES)
     if choices and not eos:
         raise fields.wrong("guided_choice", "models with an end token, which this one lacks")
     try:
@@ -233,7 +233,7 @@ def _params(fields: _Fields, chat: bool, text: Text, eos: Sequence[int]) -> Samp
             logit_bias=_biases(fields),
             seed=fields.whole("seed", None),
             max_tokens=most,
-            stop=tuple(stops.texts("stop", _MOST_STOPS, _LONGEST_STOP)),
+            stop=tuple(stops.texts("stop", _MAX_STOPS, _LONGEST_STOP)),
             ignore_eos=fields.flag("ignore_eos"),
             logprobs=told,
             mask=one_of([text.encode(c, special=False) for c in choices], eos)

@@ -27,7 +27,7 @@ _ARCHS: Final = (
     "sparcv9", "spirv", "spirv32", "spirv64", "thumb", "thumbeb", "ve", "wasm32", "wasm64",
     "x86_64", "xcore", "xtensa",
 )  # fmt: skip
-_LEAST_BITS: Final = 128
+_MIN_BITS: Final = 128
 _numbers: Final[dict[int, str]] = {}  # intrinsics by the number that stands for them
 
 
@@ -125,10 +125,10 @@ def llvm_get_vector_width(target: Target | None = None) -> int:
         return model.vector_bits
     if arch.startswith("riscv"):
         model = with_features(model, [f"+{name}" for name in _facts(chosen).on])
-        return max(model.vector_bits, _LEAST_BITS)
+        return max(model.vector_bits, _MIN_BITS)
     if not arch.startswith(("aarch64", "arm", "thumb", "wasm")):
         warnings.warn(f"the vectors of {arch} are not known; 128 bits are taken", stacklevel=2)
-    return _LEAST_BITS
+    return _MIN_BITS
 
 
 def llvm_lookup_intrinsic_id(name: str) -> int:

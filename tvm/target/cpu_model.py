@@ -119,7 +119,7 @@ _TABLE: Final[dict[str, CpuModel]] = {
         _arm("apple-latest", 4, 128 * KB, 4 * MB, 2 * MB, _DOT),
     )
 }
-_LEAST: Final[dict[str, CpuModel]] = {
+_BASELINE: Final[dict[str, CpuModel]] = {
     "x86_64": _TABLE["x86-64"],
     "aarch64": _arm("generic", 1, 32 * KB, 512 * KB, 512 * KB),
     "riscv64": CpuModel("generic", "riscv64", 64, 32, 1, 32 * KB, 512 * KB, 512 * KB, 1),
@@ -158,7 +158,7 @@ def host_triple() -> str:
 
 def named_cpu(name: str, arch: str, cores: int) -> CpuModel:
     """The model of a CPU by LLVM's name for it; unknown names get the least of the architecture."""
-    model = _TABLE.get(name) or _LEAST.get(arch) or _LEAST["x86_64"]
+    model = _TABLE.get(name) or _BASELINE.get(arch) or _BASELINE["x86_64"]
     return replace(model, name=name or model.name, cores=cores)
 
 
@@ -210,7 +210,7 @@ def _riscv_vector_bits(feature: str) -> int:
 def host_cpu() -> CpuModel:
     """The CPU of this machine, read from the operating system once a process."""
     arch = host_arch()
-    least = _LEAST.get(arch, _LEAST["x86_64"])
+    least = _BASELINE.get(arch, _BASELINE["x86_64"])
     cores = available_cores()
     text = _read("/proc/cpuinfo")
     flags = _flags(text) if text else _mac_flags()

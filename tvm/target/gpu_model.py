@@ -71,7 +71,7 @@ class GpuModel:
         limit = next(name for name, count in fits.items() if count == most)
         return Occupancy(most, most * warps, most * warps / self.warps, limit)
 
-    def most_registers(self, threads: int) -> int:
+    def max_registers(self, threads: int) -> int:
         """Registers that each of so many threads of a block may have."""
         warps = -(-max(threads, 1) // self.warp_size)
         share = self.registers // (warps * self.warp_size) // self.register_unit

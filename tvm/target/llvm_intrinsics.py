@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Final
 
 _IN_FRONT: Final = b"\0not_intrinsic\0"
-_MOST_BYTES: Final = 4 << 20  # far more than the table has
+_MAX_BYTES: Final = 4 << 20  # far more than the table has
 _NAME: Final = re.compile(rb"llvm\.[\w.-]+")
 # The types that follow the name of an intrinsic for many: `.v4i32`, `.nxv2f64`, `.p0`, `.i1`.
 _TYPES: Final = re.compile(r"(\.(nx)?(v\d+)?(i\d+|f\d+|bf16|ppcf128|p\d+(i8)?))+$")
@@ -40,7 +40,7 @@ def _names_in(path: Path) -> frozenset[str]:
         if start < 0:
             return frozenset()
         start += len(_IN_FRONT)
-        words = data[start : start + _MOST_BYTES].split(b"\0")
+        words = data[start : start + _MAX_BYTES].split(b"\0")
     names = []
     for word in words:
         if not _NAME.fullmatch(word):

@@ -48,7 +48,7 @@ def _tag_in_scope(tag: str) -> str:
 
 # Of a tensor that is computed: each is a loop within the loops before, and arrays of numpy have no
 # more. What nests deeper than Python recurses is no program.
-MOST_DIMENSIONS: Final = 64
+MAX_DIMENSIONS: Final = 64
 
 
 @explained
@@ -91,11 +91,11 @@ def compute(
     """
     tag = _tag_in_scope(tag)
     extents = _extents(shape, f"te.compute {name!r}")
-    if len(extents) > MOST_DIMENSIONS:
+    if len(extents) > MAX_DIMENSIONS:
         raise ShapeError(
             message(
                 f"te.compute {name!r}", found=f"{len(extents)} dimensions",
-                legal=f"at most {MOST_DIMENSIONS}",
+                legal=f"at most {MAX_DIMENSIONS}",
             )
         )  # fmt: skip
     names = _axis_names(fcompute, len(extents), varargs_names)

@@ -27,7 +27,7 @@ _A, _B = NEAR, FAR
 _A2, _B2 = _A * _A, _B * _B
 
 
-def most_vectors(cpu: CpuModel, filters: int) -> int:
+def max_vectors(cpu: CpuModel, filters: int) -> int:
     """How many vectors of tiles fit into registers beside the sums of some filters."""
     fits = (v for v in range(1, ANY_VECTORS + 1) if (filters + 1) * v + 1 <= cpu.vector_registers)
     return max(fits, default=1)

@@ -24,7 +24,7 @@ pytestmark = pytest.mark.slow
 @pytest.fixture(autouse=True)
 def _small_parts(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr(split, "SMALLEST", 0)
-    monkeypatch.setattr(workers, "_ENOUGH", 0)
+    monkeypatch.setattr(workers, "_MIN_TEXT", 0)
     monkeypatch.setenv("TVM_CACHE", "0")
     yield
     for worker in list(workers._begun):
@@ -77,7 +77,7 @@ def test_a_fault_is_told_as_in_one_process(monkeypatch: pytest.MonkeyPatch) -> N
 
 def test_little_work_starts_no_process(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TVM_COMPILE_WORKERS", "1")
-    monkeypatch.setattr(workers, "_ENOUGH", 10_000_000)
+    monkeypatch.setattr(workers, "_MIN_TEXT", 10_000_000)
     assert len(workers.emit_objects(TWO, jit.host_machine())) == 3
     assert not workers._begun
 
@@ -159,7 +159,7 @@ def test_nobody_waits_after_ctrl_c(monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
     monkeypatch.setattr(split, "SMALLEST", 0)
     monkeypatch.setenv("TVM_CACHE", "0")
     monkeypatch.setenv("TVM_COMPILE_WORKERS", "1")
-    monkeypatch.setattr(workers, "_ENOUGH", 0)
+    monkeypatch.setattr(workers, "_MIN_TEXT", 0)
     assert len(workers.emit_objects(MANY, jit.host_machine())) == 9
     assert workers._begun != [worker]
 

@@ -5,7 +5,7 @@ import pytest
 from tests.dlight.programs import SPR, scheduled
 from tvm import te, tir
 from tvm.dlight.cpu import GEMM, Fallback
-from tvm.dlight.cpu.cost import GRAIN, LEAST_US, flops_us, threads_for
+from tvm.dlight.cpu.cost import GRAIN, MIN_US, flops_us, threads_for
 from tvm.target import Target
 from tvm.tir.functor import walk
 
@@ -14,8 +14,8 @@ SPR2 = Target("llvm -mcpu=sapphirerapids -num-cores=2")
 
 def test_small_work_is_serial() -> None:
     many = Target("llvm -mcpu=sapphirerapids -num-cores=8").cpu
-    assert threads_for(many, LEAST_US) == 1
-    assert threads_for(many, LEAST_US * 3) == 3
+    assert threads_for(many, MIN_US) == 1
+    assert threads_for(many, MIN_US * 3) == 3
     assert threads_for(many, 1e6) == 8
 
 

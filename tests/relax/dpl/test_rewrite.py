@@ -94,7 +94,7 @@ def test_a_rule_without_end_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     def rule(_: Any, found: Found) -> Any:
         return R.add(R.exp(found[x]), found[y])
 
-    monkeypatch.setattr(apply, "MOST_ROUNDS", 20)
+    monkeypatch.setattr(apply, "MAX_ROUNDS", 20)
     pattern = is_op("relax.add")(x, y)
     with pytest.raises(TVMError, match="did not come to an end in 20 rounds"):
         rewrite_call(pattern, rule, doubled)

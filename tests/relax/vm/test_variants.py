@@ -73,7 +73,7 @@ def test_a_variant_on_request(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 
 def test_a_hot_size_compiles_beside_the_program(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(hot_sizes, "HOT_SECONDS", 0.0)
-    monkeypatch.setattr(hot_sizes, "LEAST_SECONDS", 0.0)
+    monkeypatch.setattr(hot_sizes, "MIN_SECONDS", 0.0)
     vm = machine()
     main = vm["main"]
     x = picture(1, 2, 4, 4)

@@ -15,7 +15,7 @@ from typing import Any
 from tests.backend.device.harness import shared_library
 
 MTLResourceStorageModeShared = 0
-MOST_BYTES = 1 << 26
+MAX_BYTES = 1 << 26
 _KERNEL = re.compile(r"kernel void (\w+)\(")
 calls: list[str] = []
 
@@ -136,7 +136,7 @@ class _Device:
         return 32768
 
     def recommendedMaxWorkingSetSize(self) -> int:
-        return MOST_BYTES
+        return MAX_BYTES
 
     def currentAllocatedSize(self) -> int:
         return self._used
@@ -147,7 +147,7 @@ class _Device:
 
     def newBufferWithLength_options_(self, nbytes: int, options: int) -> Any:
         assert options == MTLResourceStorageModeShared
-        return None if nbytes > MOST_BYTES else _Buffer(nbytes)
+        return None if nbytes > MAX_BYTES else _Buffer(nbytes)
 
     def newLibraryWithSource_options_error_(self, source: str, options: Any, error: None) -> Any:
         self.options = options

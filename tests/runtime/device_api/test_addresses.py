@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tvm.error import TVMError
-from tvm.runtime.device_api.addresses import MOST_BYTES, AddressSpace
+from tvm.runtime.device_api.addresses import MAX_BYTES, AddressSpace
 
 pytestmark = pytest.mark.pure
 
@@ -16,7 +16,7 @@ def test_an_address_leads_to_its_buffer_and_the_offset() -> None:
     at, beside = space.place(first), space.place(second)
     assert space.find(at) == (first, 0)
     assert space.find(at + 12345) == (first, 12345)
-    assert space.find(at + MOST_BYTES - 1) == (first, MOST_BYTES - 1)
+    assert space.find(at + MAX_BYTES - 1) == (first, MAX_BYTES - 1)
     assert space.find(beside + 1) == (second, 1)
 
 

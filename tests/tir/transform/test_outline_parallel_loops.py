@@ -20,8 +20,8 @@ from tvm.tir.interp import run
 from tvm.tir.op import builtin
 from tvm.tir.transform.outline_parallel_loops import (
     IS_TASK,
+    MAX_ITERATIONS,
     MAY_ALIAS,
-    MOST_ITERATIONS,
     OutlineParallelLoops,
 )
 
@@ -113,7 +113,7 @@ def test_constant_extents_need_no_check(extent: int, grain: int | None, count: i
     assert launch_of(mod).args[2].value == count
     assert not any(isinstance(node, s.IfThenElse) for node in walk(mod["f"].body))
     share = mod["f_parallel_i"].body
-    assert dict(share.annotations) == {MOST_ITERATIONS: extent}
+    assert dict(share.annotations) == {MAX_ITERATIONS: extent}
     assert mod["__tvm_parallel_lambda"].attrs[IS_TASK]
 
 

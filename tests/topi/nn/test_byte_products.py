@@ -122,7 +122,7 @@ def test_what_targets_have() -> None:
     assert of("llvm -mcpu=znver4") == Bytes(16, "llvm.x86.avx512.vpdpbusd.512")
     found = of("llvm -mcpu=skylake-avx512")
     assert found is not None
-    assert (found.lanes, found.dot, found.most_bits) == (16, "", 4)
+    assert (found.lanes, found.dot, found.max_bits) == (16, "", 4)
     assert of("llvm -mcpu=alderlake") == Bytes(8, "llvm.x86.avx512.vpdpbusd.256")
     found = of("llvm -mcpu=znver3")
     assert found is not None

@@ -34,7 +34,7 @@ class Layout(NamedTuple):
 
     fields: dict[StructField, FieldPlace]
     tensor_bytes: int
-    most_align: int  # no field needs more
+    max_align: int  # no field needs more
 
     def item_bytes(self, item: str) -> int | None:
         """Bytes of what the first argument of tir.tvm_stack_alloca names; None for other words."""

@@ -12,7 +12,7 @@ from tvm.support.naming import NameTable
 from .module_text import ModuleText
 from .types import quoted
 
-MOST_LETTERS: Final = 200  # of what a name takes from that of the program
+MAX_LETTERS: Final = 200  # of what a name takes from that of the program
 
 
 class FunctionText:
@@ -128,7 +128,7 @@ class FunctionText:
 def _clean(hint: str) -> str:
     """A name that LLVM takes without quotes."""
     # LLVM itself cuts names at 1,024 letters, and then two may be one
-    clean = "".join(c if c.isalnum() or c in "_." else "_" for c in hint[:MOST_LETTERS])
+    clean = "".join(c if c.isalnum() or c in "_." else "_" for c in hint[:MAX_LETTERS])
     if not clean or clean[0].isdigit() or not clean.isascii():
         clean = "v_" + clean.encode("ascii", "replace").decode().replace("?", "_")
     return clean

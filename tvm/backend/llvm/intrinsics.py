@@ -471,7 +471,7 @@ def _struct_get(emit: StmtEmitter, op: e.Call) -> str:
         return emit.out.temp(f"getelementptr inbounds [{size} x i8], ptr {base}, i64 {index}")
     field, place = _struct_place(emit, op)
     stored = field.dtype or _union_type(op.dtype)
-    align = min(element_bytes(stored), _layout(emit).most_align)
+    align = min(element_bytes(stored), _layout(emit).max_align)
     raw = emit.out.temp(f"load {memory_element(stored)}, ptr {place}, align {align}")
     return emit.cast(stored, op.dtype, raw)
 
@@ -489,7 +489,7 @@ def _struct_set(emit: StmtEmitter, op: e.Call) -> str:
     value = op.args[3]
     stored = field.dtype or _union_type(value.dtype)
     held = emit.cast(value.dtype, stored, emit.visit_expr(value))
-    most = _layout(emit).most_align
+    most = _layout(emit).max_align
     if field.dtype is None and stored.is_handle and most < 8:
         emit.out.line(f"store i64 0, ptr {place}, align {most}")  # behind a short pointer are zeros
     align = min(element_bytes(stored), most)

@@ -30,7 +30,7 @@ from tvm.tir.functor import walk
 from tvm.tir.op import arith as ops
 from tvm.tir.transform.lower_workspaces import ON_FAILURE
 from tvm.tir.transform.outline_parallel_loops import (
-    MOST_ITERATIONS,
+    MAX_ITERATIONS,
     is_own_memory,
     is_tensor_data,
 )
@@ -357,7 +357,7 @@ class StmtEmitter(MemoryEmitter):
         """Run the body for loop_var in [start, stop); `extent` is the count where it is known."""
         if extent is not None and extent <= 0:
             return
-        told = op.annotations.get(MOST_ITERATIONS)
+        told = op.annotations.get(MAX_ITERATIONS)
         most = int(told) if isinstance(told, (int, e.IntImm)) else extent
         piece = self.polls.cut(op, most, len(self._loops))
         if piece is not None:

@@ -25,8 +25,8 @@ CALL: Final = 1 << 14  # what a call of another kernel counts
 MIN_COUNTED: Final = 1 << 14  # less work of an iteration is not counted: sums stay in registers
 LONG: Final = 16 * BUDGET  # loops of less work are not cut
 _ROUNDS: Final = 16  # what a loop counts whose extent depends on loops inside
-_MOST_TERMS: Final = 4
-_MOST: Final = 1 << 62
+_MAX_TERMS: Final = 4
+_MAX_COUNT: Final = 1 << 62
 
 _CALM = (s.ForKind.VECTORIZED, s.ForKind.UNROLLED)
 
@@ -119,17 +119,18 @@ def _sum(a: Work, b: Work) -> Work:
     if not (a.terms or b.terms):
         return Work(a.fixed + b.fixed)
     terms = sorted([*a.terms, *b.terms], key=lambda term: len(term[1]), reverse=True)
-    return Work(a.fixed + b.fixed, tuple(terms[:_MOST_TERMS]))
+    return Work(a.fixed + b.fixed, tuple(terms[:_MAX_TERMS]))
 
 
 def _times(work: Work, extent: PrimExpr) -> Work:
     if isinstance(extent, e.IntImm):
         rounds = max(extent.value, 0)
-        return Work(min(work.fixed * rounds, _MOST), tuple((f * rounds, x) for f, x in work.terms))
+        fixed = min(work.fixed * rounds, _MAX_COUNT)
+        return Work(fixed, tuple((f * rounds, x) for f, x in work.terms))
     terms = [(f, (*x, extent)) for f, x in work.terms]
     if work.fixed:
         terms.append((work.fixed, (extent,)))
-    return Work(0, tuple(terms[:_MOST_TERMS]))
+    return Work(0, tuple(terms[:_MAX_TERMS]))
 
 
 def _is_known(extent: PrimExpr, known: Container[e.Var]) -> bool:

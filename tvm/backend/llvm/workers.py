@@ -22,8 +22,8 @@ from typing import Any, Final
 from . import cache, jit
 from .split import parts_of
 
-_MOST: Final = 7
-_ENOUGH: Final = 150_000  # characters of text; less is compiled before a process has started
+_MAX_PROCESSES: Final = 7
+_MIN_TEXT: Final = 150_000  # characters of text; less is compiled before a process has started
 _HOME: Final = Path(__file__).parents[3]
 _lock = threading.Lock()
 _idle: list[_Worker] = []
@@ -61,7 +61,7 @@ def worker_count() -> int:
         cores = len(os.sched_getaffinity(0))
     else:
         cores = os.cpu_count() or 1
-    return min(cores - 1, _MOST)
+    return min(cores - 1, _MAX_PROCESSES)
 
 
 def _compiled(texts: list[str], machine: jit.Machine) -> list[bytes]:
@@ -83,7 +83,7 @@ def _compiled(texts: list[str], machine: jit.Machine) -> list[bytes]:
 def _work_on(work: _Work, unusual: list[int]) -> None:
     """Compile the parts here and in processes; `unusual` ones need a process of their own."""
     texts, machine = work.texts, work.machine
-    if len(work.waiting) > 1 and sum(map(len, texts)) >= _ENOUGH and worker_count():
+    if len(work.waiting) > 1 and sum(map(len, texts)) >= _MIN_TEXT and worker_count():
         begin()
         with _lock:
             count = min(len(_idle), len(work.waiting) - 1)

@@ -30,7 +30,7 @@ from tvm.tir.buffer import Buffer
 from tvm.tir.functor import walk
 
 UINT32: Final = DataType("uint32")
-MOST_BLOCKS: Final = 65535  # along an axis: every device has as many (WebGPU, limits)
+MAX_BLOCKS: Final = 65535  # along an axis: every device has as many (WebGPU, limits)
 _FOLDED: Final = "(blockIdx.x + blockIdx.z * gridDim.x)"
 _TYPES: Final[dict[str, str]] = {
     "bool": "bool", "int8": "i32", "int16": "i32", "int32": "i32", "uint8": "u32", "uint16": "u32",
@@ -151,7 +151,7 @@ class WebGPUEmitter(DeviceEmitter):
         """Whether blocks along x may be more than a device takes, and go along z as well."""
         extents = self.signature.extents
         along_x = extents.get("blockIdx.x")
-        few = isinstance(along_x, e.IntImm) and along_x.value <= MOST_BLOCKS
+        few = isinstance(along_x, e.IntImm) and along_x.value <= MAX_BLOCKS
         return along_x is not None and not few and "blockIdx.z" not in extents
 
     def visit_attr_stmt_(self, op: s.AttrStmt) -> None:

@@ -73,9 +73,9 @@ from .any_size import (
 )
 from .columns import columns_of
 from .contraction import MatrixForm, extent_of
-from .cost import GRAIN, LEAST_US, flops_us
+from .cost import GRAIN, MIN_US, flops_us
 from .fused import epilogue_of, is_border, padding_of
-from .tiles import MOST_VECTORS, Tile, choose_tile, tile_cost
+from .tiles import MAX_VECTORS, Tile, choose_tile, tile_cost
 
 FILTERS: Final = 48  # whose sums are kept until the epilogue: with 64 columns, 12 kB
 UNROLLED: Final = 8  # steps of a window along a row that stand one after the other
@@ -86,7 +86,7 @@ def tiles_for(cpu: CpuModel, bits: int, rows: int) -> list[Tile]:
     """The best tile of each width, up to the width that is the fastest for many columns."""
     lanes = cpu.lanes(bits)
     found = [choose_tile(cpu, bits, rows, None, None, [vectors * lanes])
-             for vectors in range(1, MOST_VECTORS + 1)]  # fmt: skip
+             for vectors in range(1, MAX_VECTORS + 1)]  # fmt: skip
     costs = [tile_cost(cpu, tile, rows) for tile in found]
     return found[: costs.index(min(costs)) + 1]
 
@@ -223,7 +223,7 @@ class AnySize:
         if self.cpu.cores == 1:
             return For(task, 0, total, ForKind.SERIAL, inner)
         work = 2.0 * self.outs * self.steps * self.most
-        grain = math.ceil(LEAST_US / max(flops_us(self.cpu, work, self.bits), 1e-3))
+        grain = math.ceil(MIN_US / max(flops_us(self.cpu, work, self.bits), 1e-3))
         notes = {GRAIN: grain} if grain > 1 else {}
         return For(task, 0, total, ForKind.PARALLEL, inner, annotations=notes)
 

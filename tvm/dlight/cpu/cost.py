@@ -14,7 +14,7 @@ from tvm.tir.stmt import Block, For
 from tvm.tir.transform.parallel_tasks import GRAIN as GRAIN
 
 # A parallel region costs a few microseconds; a thread should have several times as much to do.
-LEAST_US = 20.0
+MIN_US = 20.0
 CYCLES_PER_US = 2500.0
 BYTES_PER_CYCLE = 8.0
 
@@ -31,7 +31,7 @@ def bytes_us(size: float) -> float:
 
 def threads_for(cpu: CpuModel, microseconds: float) -> int:
     """How many threads the work is worth; 1 means serial."""
-    return max(1, min(cpu.cores, int(microseconds / LEAST_US)))
+    return max(1, min(cpu.cores, int(microseconds / MIN_US)))
 
 
 # What a symbolic extent counts as: mostly a batch, and mostly a small one.
@@ -70,7 +70,7 @@ def parallelize_by_cost(
         iv.dom is not None and not isinstance(iv.dom.extent, IntImm) for iv in node.iter_vars
     ) - _symbols(around.extent)
     each = microseconds / _guess(around.extent) * (ROW / SYMBOLIC) ** max(rows, 0)
-    grain = math.ceil(LEAST_US / each)
+    grain = math.ceil(MIN_US / each)
     if grain > 1:
         sch.annotate(loop, GRAIN, grain)
     return f"a thread for every {grain} rounds"

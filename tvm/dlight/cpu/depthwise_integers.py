@@ -31,9 +31,9 @@ from .dots_direct import loops_of
 from .general import Rest, inline_epilogues
 from .weights import PREPACK, free_buffers
 
-MOST_PIXELS: Final = 4
-MOST_VECTORS: Final = 4
-LEAST_LANES: Final = 4
+MAX_PIXELS: Final = 4
+MAX_VECTORS: Final = 4
+MIN_LANES: Final = 4
 
 
 class DepthwiseIntegers(CPUScheduleRule):
@@ -78,7 +78,7 @@ def _found(sch: Schedule, block: BlockRV) -> Contraction | None:
         return None
     sizes = [extent_of([iv]) for iv in (channel, *found.k)]
     row = _row(found)
-    if row is None or None in sizes or (sizes[0] or 0) % LEAST_LANES:
+    if row is None or None in sizes or (sizes[0] or 0) % MIN_LANES:
         return None
     return found
 
@@ -114,8 +114,8 @@ def _schedule(
     lanes = cpu.lanes(32)
     while channels % lanes:
         lanes //= 2
-    vectors = _most(MOST_VECTORS, channels // lanes)
-    pixels = _most(MOST_PIXELS, extent_of([row]) or 1)
+    vectors = _most(MAX_VECTORS, channels // lanes)
+    pixels = _most(MAX_PIXELS, extent_of([row]) or 1)
     loops = loops_of(sch, block)
     taps = [loops[iv.var] for iv in found.k]
     images = [loops[index] for index in found.store[:-2] if isinstance(index, Var)]

@@ -30,7 +30,7 @@ from .base import Decompositions
 from .columns import columns_of
 from .contraction import MatrixForm, extent_of, product_us, result_reader, vectorize_back
 from .cost import parallelize_by_cost
-from .tiles import MOST_ROWS, MOST_VECTORS, Tile, choose_tile, tile_cost
+from .tiles import MAX_ROWS, MAX_VECTORS, Tile, choose_tile, tile_cost
 from .weights import free_buffers, pack
 
 # Cycles for an element: of the result turned around, and of a column gathered, side by side in the
@@ -42,7 +42,7 @@ GATHER_STEP_AVX2: Final = 6.0
 # A panel of weights beyond this share of the second cache is read again from the third.
 PANEL_SHARE: Final = 0.75
 PANEL_MISS: Final = 1.25
-FEWEST_ROWS: Final = 4
+MIN_ROWS: Final = 4
 
 
 def direct_tile(
@@ -95,8 +95,8 @@ def _tiles(cpu: CpuModel, bits: int, channels: int, places: int) -> list[Tile]:
     lanes = cpu.lanes(bits)
     return [
         Tile(rows, vectors * lanes, 1, lanes)
-        for vectors in range(1, MOST_VECTORS + 1)
-        for rows in range(FEWEST_ROWS, MOST_ROWS + 1)
+        for vectors in range(1, MAX_VECTORS + 1)
+        for rows in range(MIN_ROWS, MAX_ROWS + 1)
         if channels % (vectors * lanes) == 0 and places % rows == 0
         and rows * vectors + vectors + 1 <= cpu.vector_registers
     ]  # fmt: skip

@@ -28,7 +28,7 @@ from tvm.tir.tensor_intrin.dots import DOTS, register_dot
 
 from .contraction import extent_of, vectorize_back, write_back
 from .cost import flops_us, parallelize_by_cost
-from .tiles import MOST_ROWS, MOST_VECTORS, Tile, tile_cost
+from .tiles import MAX_ROWS, MAX_VECTORS, Tile, tile_cost
 from .weights import PREPACK, free_buffers
 
 # The same products in half a vector, where filters do not fill a whole one.
@@ -69,8 +69,8 @@ def _row(found: Contraction) -> tuple[Var, int] | None:
 def _tile(cpu: CpuModel, lanes: int, row: int, filters: int) -> Tile:
     """Rows and vectors that divide the result, with the least modelled time."""
     best: tuple[float, Tile] | None = None
-    for vectors in range(MOST_VECTORS, 0, -1):
-        for rows in range(min(MOST_ROWS, row), 0, -1):
+    for vectors in range(MAX_VECTORS, 0, -1):
+        for rows in range(min(MAX_ROWS, row), 0, -1):
             fits = rows * vectors + vectors + 1 <= cpu.vector_registers
             if row % rows or filters % (vectors * lanes) or not fits:
                 continue

@@ -72,13 +72,13 @@ from .any_size import (
     vector,
 )
 from .base import root_blocks
-from .cost import LEAST_US, flops_us
+from .cost import MIN_US, flops_us
 from .fused import epilogue_of, is_border, padding_of
 from .planes import Plane, is_choice, plane_of
 
 WIDEST_STEP: Final = 4  # elements between lanes that are picked from whole vectors
-MOST_TAPS: Final = 64  # of a window that stand one after the other
-MOST_SUMS: Final = 320  # multiplications of all tiles together: code is made of each
+MAX_TAPS: Final = 64  # of a window that stand one after the other
+MAX_SUMS: Final = 320  # multiplications of all tiles together: code is made of each
 # Rows of a tile, where there are so many. With 7 as well: planes of 7 rows 18 % faster, others
 # alike; a third more time to compile.
 ROWS: Final = (4,)
@@ -122,7 +122,7 @@ def _windows(sch: Schedule, block: BlockRV, cpu: CpuModel) -> _Windows | None:
     down, along = (_axis(plane, iv, reducing) for iv in spatial[-2:])
     if down is None or along is None or along.dim != len(plane.indices) - 1:
         return None
-    if along.step > WIDEST_STEP or len(down.taps) * len(along.taps) > MOST_TAPS:
+    if along.step > WIDEST_STEP or len(down.taps) * len(along.taps) > MAX_TAPS:
         return None
     if any(extent(iv) != 1 for iv in reducing if iv not in (down.tap, along.tap)):
         return None
@@ -362,7 +362,7 @@ class _Windows:
         if isinstance(size, IntImm):
             known = [1, *(rows for rows in fitting if rows <= size.value)]
             return [min(known, key=lambda r: -(-size.value // r) * self._cost(r))]
-        while fitting and (sum(fitting) + 1) * taps > MOST_SUMS:
+        while fitting and (sum(fitting) + 1) * taps > MAX_SUMS:
             fitting = fitting[1:]
         return [*fitting, 1]
 
@@ -453,7 +453,7 @@ class _Windows:
     def _worth(self) -> PrimExpr:
         """Places of the result that are worth a thread."""
         work = flops(self.node) * len(self.down.taps) * len(self.along.taps)
-        return self._int(math.ceil(LEAST_US / flops_us(self.cpu, work, self.bits)))
+        return self._int(math.ceil(MIN_US / flops_us(self.cpu, work, self.bits)))
 
     def _columns(self) -> int:
         """Columns of the result of which a tile's part of a plane fits the copy, whole vectors."""

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 
 from tvm.target.cpu_model import CpuModel
 
-MOST_ROWS = 16
-MOST_VECTORS = 4
+MAX_ROWS = 16
+MAX_VECTORS = 4
 LATENCY = 4  # cycles of an FMA on today's cores; ports * latency accumulators hide it
 LOAD_COST = 0.7
 
@@ -51,7 +51,7 @@ def choose_tile(
     best: tuple[float, Tile] | None = None
     for width in columns or _widths(n, lanes):
         vectors = -(-width // lanes)
-        for rows in range(min(MOST_ROWS, m or MOST_ROWS), 0, -1):
+        for rows in range(min(MAX_ROWS, m or MAX_ROWS), 0, -1):
             if rows * vectors + vectors + 1 > cpu.vector_registers:
                 continue
             cost = _cost(cpu, rows, width, lanes, m, n)
@@ -70,7 +70,7 @@ def tile_cost(cpu: CpuModel, tile: Tile, m: int | None = None) -> float:
 
 
 def _widths(n: int | None, lanes: int) -> list[int]:
-    whole = [vectors * lanes for vectors in range(MOST_VECTORS, 0, -1)]
+    whole = [vectors * lanes for vectors in range(MAX_VECTORS, 0, -1)]
     if n is None or n > whole[0]:
         return whole
     return [round_up(n, lanes)]

@@ -39,8 +39,8 @@ from .planes import Plane, plane_of, round_up
 from .reduction import Nest, keep_whole, nest_of, write_back
 
 WIDEST_STEP: Final = 4  # elements between lanes that are picked from whole vectors
-MOST_STEPS: Final = 64  # of a window that stand one after the other
-MOST_ROWS: Final = 8
+MAX_STEPS: Final = 64  # of a window that stand one after the other
+MAX_ROWS: Final = 8
 PLANE_BYTES: Final = 16 * 1024  # a padded plane of so many is made at once, larger ones by rows
 KNOWN_ROWS: Final = 32  # a plane of at most so many, of a length that is a symbol, is too
 UNKNOWN_ROWS: Final = 4  # of a tile, where there may be few
@@ -119,7 +119,7 @@ def schedule_window(
     steps = 1
     for (iv, _), loop in reversed(list(zip(_columns_first(nest), taps))):
         steps *= extent(iv) or 1
-        if steps <= MOST_STEPS:
+        if steps <= MAX_STEPS:
             sch.unroll(loop)
     for loop in inner:
         sch.unroll(loop)
@@ -172,7 +172,7 @@ def _rows(nest: Nest, plane: Plane | None, cpu: CpuModel) -> int:
     if step is None:
         return 1
     reach, taps = _reach(nest, plane, row)
-    most = max(min(MOST_ROWS, (cpu.vector_registers - 6) // (step + 1)), 1)
+    most = max(min(MAX_ROWS, (cpu.vector_registers - 6) // (step + 1)), 1)
     if height is None:
         return min(most, UNKNOWN_ROWS)
 

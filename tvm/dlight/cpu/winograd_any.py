@@ -41,7 +41,7 @@ from tvm.tir.winograd import (
     SPAN,
     TILE,
     inputs_to_points,
-    most_vectors,
+    max_vectors,
     outputs_of_pairs,
     pairs_of,
 )
@@ -86,7 +86,7 @@ class AnySize:
         self.s, self.data, self.weights, self.cpu = shape, data, weights, cpu
         self.last, self.pairs = last, pairs
         self.lanes = cpu.lanes(data.dtype.bits)
-        self.vectors = most_vectors(cpu, shape.filters)
+        self.vectors = max_vectors(cpu, shape.filters)
         self.most = self.vectors * self.lanes  # tiles of a panel
         self.blocks = -(-shape.outs // shape.filters)
 

@@ -21,7 +21,7 @@ from typing import Any, Final, Literal, NamedTuple, Protocol
 from tvm.error import TVMError, message
 
 Kind = Literal["build", "measure"]
-MOST_TRIES: Final = 3
+MAX_TRIES: Final = 3
 MEASUREMENTS_A_NODE: Final = 2  # one that runs and one that is next
 _LOOK_S: Final = 1.0  # how often it is looked who is there
 _ANY: Final = ""
@@ -218,7 +218,7 @@ class Cluster:
             _settle(task.promise, None, error)
 
     def _again(self, task: _Task) -> None:
-        if task.tries < MOST_TRIES:
+        if task.tries < MAX_TRIES:
             self._waiting[task.kind, task.machine].appendleft(task)
             return
         why = message(

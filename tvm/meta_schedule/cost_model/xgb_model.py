@@ -32,9 +32,9 @@ if TYPE_CHECKING:
     from tvm.meta_schedule.tune_context import TuneContext
 
 _LOG = logging.getLogger(__name__)
-_MOST_ROUNDS = 60
+_MAX_ROUNDS = 60
 _PENALTY = 100.0  # of the linear model
-_MOST_REMEMBERED = 1024  # candidates whose features are at hand
+_MAX_REMEMBERED = 1024  # candidates whose features are at hand
 TreeMethod = Literal["auto", "exact", "approx", "hist", "gpu_hist"]
 
 
@@ -226,7 +226,7 @@ class XGBModel(PyCostModel):
             next(extracted).numpy().astype(np.float32) if rows is None else rows for rows in known
         ]
         self._features.update({id(c): (c, rows) for c, rows in zip(candidates, found)})
-        while len(self._features) > _MOST_REMEMBERED:
+        while len(self._features) > _MAX_REMEMBERED:
             self._features.pop(next(iter(self._features)))
         return found
 
@@ -251,7 +251,7 @@ class XGBModel(PyCostModel):
         ones = np.ones(len(labels))
         self.booster.fit(
             rows, lambda pred: (pred - labels, ones), lambda pred: float(np.var(pred - labels)),
-            _MOST_ROUNDS, min(self.early_stopping_rounds, _MOST_ROUNDS),
+            _MAX_ROUNDS, min(self.early_stopping_rounds, _MAX_ROUNDS),
         )  # fmt: skip
 
     def _training_set(self) -> tuple[npt.NDArray[np.float32], Floats]:

@@ -59,7 +59,7 @@ class MutateParallel(Mutator):
         """For each block below the root, the iterations of its first one, two, ... loops."""
         form = _form(trace)
         if form not in self._known:
-            if len(self._known) >= _MOST_FORMS:
+            if len(self._known) >= _MAX_FORMS:
                 self._known.clear()
             self._known[form] = self._loops(trace)
         blocks = self._known[form]
@@ -91,7 +91,7 @@ class MutateParallel(Mutator):
 
 
 _Form = tuple[tuple[Instruction, ...], tuple[object, ...]]
-_MOST_FORMS = 256
+_MAX_FORMS = 256
 
 
 def _form(trace: Trace) -> _Form:

@@ -21,7 +21,7 @@ from tvm.target.target import Target
 from .space import Space
 
 Point = tuple[int, ...]
-_LEAST_BATCH = 4
+_MIN_BATCH = 4
 
 
 class Droplet:
@@ -41,7 +41,7 @@ class Droplet:
         self.best_choice: Point = tuple(self.space.start)
         self.best_bench: list[float] = record[1][1]
         self.visited: set[Point] = {self.best_choice}
-        self.batch = max(cpu_count(logical=True), _LEAST_BATCH)
+        self.batch = max(cpu_count(logical=True), _MIN_BATCH)
         self.next: list[Point] = []
         self.execution = 1
         self._asked: list[Point] = []

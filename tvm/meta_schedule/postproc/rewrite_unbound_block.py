@@ -25,21 +25,21 @@ class RewriteUnboundBlock(Postproc):
 
     def __init__(self, max_threadblocks: int = 256) -> None:
         self.max_threadblocks = max_threadblocks
-        self._most_threads = -1
+        self._max_threads = -1
 
     def _initialize_with_tune_context(self, context: TuneContext) -> None:
         target = require_target(context.target, "RewriteUnboundBlock")
-        self._most_threads = limit(target, "max_threads_per_block")
+        self._max_threads = limit(target, "max_threads_per_block")
 
     def apply(self, sch: Schedule) -> bool:
         """Always True."""
-        if self._most_threads == -1:
+        if self._max_threads == -1:
             require_target(None, "RewriteUnboundBlock")
         for func_name, block_name in _unbound(sch):
             block = sch.get_block(block_name, func_name)
             bind_block(
-                sch, block, self.max_threadblocks, self._most_threads,
-                lambda most: min(most, self._most_threads),
+                sch, block, self.max_threadblocks, self._max_threads,
+                lambda most: min(most, self._max_threads),
             )  # fmt: skip
         return True
 

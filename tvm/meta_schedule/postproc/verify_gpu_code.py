@@ -8,8 +8,8 @@ from tvm.error import TVMError
 from tvm.meta_schedule.lowered import kernels, lowered
 from tvm.meta_schedule.rule_kind import limit, require_target
 from tvm.meta_schedule.structure import (
-    FEWEST_THREADS,
-    MOST_THREADS,
+    MAX_THREADS,
+    MIN_THREADS,
     WARP,
     extent_of,
     func_names,
@@ -83,9 +83,9 @@ def _threads_as_asked(body: Stmt, warp: int) -> bool:
 
 
 def _within(block: Block, threads: dict[str, int]) -> bool:
-    if FEWEST_THREADS not in block.annotations or MOST_THREADS not in block.annotations:
+    if MIN_THREADS not in block.annotations or MAX_THREADS not in block.annotations:
         return True
-    low, high = number(block, FEWEST_THREADS), number(block, MOST_THREADS)
+    low, high = number(block, MIN_THREADS), number(block, MAX_THREADS)
     total = 1
     for extent in threads.values():
         total *= extent

@@ -12,7 +12,7 @@ from tvm.runtime import Module, tensor
 
 from .utils import T_ARGUMENT_LIST
 
-MOST_OFF: Final = 1e-3  # of the largest value: sums in another order differ by less
+MAX_OFF: Final = 1e-3  # of the largest value: sums in another order differ by less
 
 
 class WrongResultError(TVMError):
@@ -29,11 +29,11 @@ def check_results(candidate: Module, reference: Module, args: T_ARGUMENT_LIST) -
         after.append([arg.numpy() for arg in given])
     for number, (right, found) in enumerate(zip(*after)):
         off = largest_difference(right, found)
-        if not off <= MOST_OFF:
+        if not off <= MAX_OFF:
             raise WrongResultError(
                 message(
                     "wrong result", found=f"argument {number} is off by {off:.2g} of its largest",
-                    legal=f"{MOST_OFF:g} at most",
+                    legal=f"{MAX_OFF:g} at most",
                 )
             )  # fmt: skip
 

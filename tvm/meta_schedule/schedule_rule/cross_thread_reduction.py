@@ -31,13 +31,13 @@ class CrossThreadReduction(ScheduleRule):
 
     def __init__(self, thread_extents: Sequence[int]) -> None:
         self.thread_extents = list(thread_extents)
-        self._most_threads = self._warp = -1
+        self._max_threads = self._warp = -1
 
     def _initialize_with_tune_context(self, context: TuneContext) -> None:
         attrs = require_target(context.target, "CrossThreadReduction").attrs
-        self._most_threads = int(attrs.get("max_threads_per_block", -1))
+        self._max_threads = int(attrs.get("max_threads_per_block", -1))
         self._warp = int(attrs.get("thread_warp_size", -1))
-        if -1 in (self._most_threads, self._warp):
+        if -1 in (self._max_threads, self._warp):
             context.logger.warning(
                 "CrossThreadReduction does not apply: the target tells no max_threads_per_block "
                 "or no thread_warp_size"
@@ -45,10 +45,10 @@ class CrossThreadReduction(ScheduleRule):
 
     def apply(self, sch: Schedule, block: BlockRV) -> list[Schedule]:
         """The schedule with threads that reduce, and as it was."""
-        if -1 in (self._most_threads, self._warp):
+        if -1 in (self._max_threads, self._warp):
             return [sch]
         sref = sch.get_sref(block)
-        if not needs_parallel_reduction(sch.state, sref, self._most_threads, self._warp):
+        if not needs_parallel_reduction(sch.state, sref, self._max_threads, self._warp):
             return [sch]
         made = sch.copy()
         count = len(self.thread_extents)

@@ -13,8 +13,8 @@ from tvm.error import TVMError, message
 from tvm.meta_schedule.rule_kind import require_target, sm_version
 from tvm.meta_schedule.structure import (
     FETCH,
-    FEWEST_THREADS,
-    MOST_THREADS,
+    MAX_THREADS,
+    MIN_THREADS,
     TILING,
     WRITE_CACHE_LEVEL,
     extent_of,
@@ -35,8 +35,8 @@ if TYPE_CHECKING:
 REQUESTS = ("no", "may", "must")
 ASYNC_COPIES_SINCE = 80  # Ampere copies to shared memory while it computes
 STAGES = (4, 5)
-MOST_DRAWS = 8  # of tile sizes, until one is found for which all steps are legal
-_MOST_LANES = {"float32": 4, "float16": 8, "int8": 16}
+MAX_DRAWS = 8  # of tile sizes, until one is found for which all steps are legal
+_MAX_LANES = {"float32": 4, "float16": 8, "int8": 16}
 
 
 class ReuseType(NamedTuple):
@@ -95,13 +95,13 @@ class MultiLevelTiling(ScheduleRule):
         self.filter_fn = filter_fn
         self._spatial = [i for i, kind in enumerate(structure) if kind == "S"]
         self._reducing = [i for i, kind in enumerate(structure) if kind == "R"]
-        self._most_threads = self._warp = -1
+        self._max_threads = self._warp = -1
         self._stages: tuple[int, ...] = ()
 
     def _initialize_with_tune_context(self, context: TuneContext) -> None:
         target = require_target(context.target, type(self).__name__)
         if "max_threads_per_block" in target.attrs:
-            self._most_threads = int(target.attrs["max_threads_per_block"])
+            self._max_threads = int(target.attrs["max_threads_per_block"])
             self._warp = int(target.attrs.get("thread_warp_size", -1))
         self._stages = STAGES if sm_version(target) >= ASYNC_COPIES_SINCE else ()
 
@@ -110,7 +110,7 @@ class MultiLevelTiling(ScheduleRule):
         wanted = self.filter_fn is not None and self.filter_fn(sch, block)
         if not wanted and not needs_multi_level_tiling(sch.state, sch.get_sref(block)):
             return [sch]
-        for _ in range(MOST_DRAWS):
+        for _ in range(MAX_DRAWS):
             made = sch.copy()
             made.annotate(block, TILING, self.structure)
             try:
@@ -175,8 +175,8 @@ class MultiLevelTiling(ScheduleRule):
         if self._warp == -1:
             return
         enough = space is not None and space > 2 * self._warp
-        sch.annotate(block, FEWEST_THREADS, self._warp if enough else 1)
-        sch.annotate(block, MOST_THREADS, self._most_threads)
+        sch.annotate(block, MIN_THREADS, self._warp if enough else 1)
+        sch.annotate(block, MAX_THREADS, self._max_threads)
 
     # --- copies ---
 
@@ -221,7 +221,7 @@ class MultiLevelTiling(ScheduleRule):
         widths = [
             width
             for width in self.vector_load_lens
-            if width <= _MOST_LANES.get(dtype, width)
+            if width <= _MAX_LANES.get(dtype, width)
             and (dtype != "float16" or width == 1 or width % 2 == 0)
         ]
         if widths:

@@ -22,7 +22,7 @@ from tvm.tir.schedule.analysis import AutoTensorizeMappingInfo, get_auto_tensori
 from tvm.tir.schedule.analysis.query import realize_of
 from tvm.tir.stmt import Block
 
-from .multi_level_tiling import MOST_DRAWS, MultiLevelTiling, ReuseType, Tiling
+from .multi_level_tiling import MAX_DRAWS, MultiLevelTiling, ReuseType, Tiling
 from .tensorized_tile import description, tile_for_intrin
 
 _STEPS: Final = ("init", "load_a", "load_b", "compute", "store")
@@ -95,7 +95,7 @@ class MultiLevelTilingTensorCore(MultiLevelTiling):
         node: Block = sch.get(block)
         if info is None or len(node.reads) != 2 or len(node.writes) != 1:
             return []
-        for _ in range(MOST_DRAWS):
+        for _ in range(MAX_DRAWS):
             made = sch.copy()
             made.annotate(block, TILING, self.structure)
             try:

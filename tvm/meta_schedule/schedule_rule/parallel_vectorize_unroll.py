@@ -36,19 +36,19 @@ class ParallelizeVectorizeUnroll(ScheduleRule):
         self.max_vectorize_extent = max_vectorize_extent
         self.unroll_max_steps = list(unroll_max_steps or ())
         self.unroll_explicit = unroll_explicit
-        self._most_parallel = -1
+        self._max_parallel = -1
 
     def _initialize_with_tune_context(self, context: TuneContext) -> None:
         if self.max_jobs_per_core != -1:
             target = require_target(context.target, "ParallelizeVectorizeUnroll")
-            self._most_parallel = number_of_cores(target) * self.max_jobs_per_core
+            self._max_parallel = number_of_cores(target) * self.max_jobs_per_core
 
     def apply(self, sch: Schedule, block: BlockRV) -> list[Schedule]:
         """The schedule, annotated if the block is the root."""
         if not is_root(sch.get_sref(block)):
             return [sch]
         if self.max_jobs_per_core != -1:
-            sch.annotate(block, PARALLEL, self._most_parallel)
+            sch.annotate(block, PARALLEL, self._max_parallel)
         if self.max_vectorize_extent != -1:
             sch.annotate(block, VECTORIZE, self.max_vectorize_extent)
         steps = self.unroll_max_steps

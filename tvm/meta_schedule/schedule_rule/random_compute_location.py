@@ -8,7 +8,7 @@ from tvm.tir.schedule.analysis.query import block_of, consumers_of, loops_above,
 
 from .schedule_rule import ScheduleRule
 
-MOST_DRAWS = 8  # of a place, until one is found that is legal
+MAX_DRAWS = 8  # of a place, until one is found that is legal
 
 
 class RandomComputeLocation(ScheduleRule):
@@ -21,7 +21,7 @@ class RandomComputeLocation(ScheduleRule):
         """The schedule, with the block moved if it may be."""
         if not _movable(sch, block):
             return [sch]
-        for _ in range(MOST_DRAWS):
+        for _ in range(MAX_DRAWS):
             made = sch.copy()
             try:
                 _move(made, block)

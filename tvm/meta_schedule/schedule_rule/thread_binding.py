@@ -25,7 +25,7 @@ def sampled_factor(sch: Schedule, extents: Sequence[int], most: int) -> Any:
 
 
 def bind_block(
-    sch: Schedule, block: BlockRV, most_blocks: int, most_threads: int, choose: FactorChoice
+    sch: Schedule, block: BlockRV, max_blocks: int, max_threads: int, choose: FactorChoice
 ) -> None:
     """Bind the outer data-parallel loops of a block that is not bound or tiled already."""
     sref = sch.get_sref(block)
@@ -50,7 +50,7 @@ def bind_block(
     if thread >= 0:
         sch.bind(sch.fuse(*loops[: min(spatial, single, thread)]), "blockIdx.x")
     else:
-        _bind_loop(sch, sch.fuse(*loops[: min(spatial, single)]), most_blocks, most_threads, choose)
+        _bind_loop(sch, sch.fuse(*loops[: min(spatial, single)]), max_blocks, max_threads, choose)
 
 
 class _Nest(NamedTuple):
@@ -83,17 +83,17 @@ def _nest(places: Sequence[StmtSRef]) -> _Nest:
 
 
 def _bind_loop(
-    sch: Schedule, loop: LoopRV, most_blocks: int, most_threads: int, choose: FactorChoice
+    sch: Schedule, loop: LoopRV, max_blocks: int, max_threads: int, choose: FactorChoice
 ) -> None:
     extent = extent_of(sch.get(loop))
-    if extent is None or extent <= most_blocks * most_threads:
+    if extent is None or extent <= max_blocks * max_threads:
         # of an unknown extent each block takes as many threads as there may be
-        factor = most_threads if extent is None else choose(min(extent, most_threads))
+        factor = max_threads if extent is None else choose(min(extent, max_threads))
         outer, inner = sch.split(loop, [None, factor])
         sch.bind(outer, "blockIdx.x")
         sch.bind(inner, "threadIdx.x")
         return
-    rest, outer, inner = sch.split(loop, [None, most_blocks, most_threads])
+    rest, outer, inner = sch.split(loop, [None, max_blocks, max_threads])
     sch.reorder(outer, inner, rest)
     sch.bind(outer, "blockIdx.x")
     sch.bind(inner, "threadIdx.x")

@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from tvm.meta_schedule.tune_context import TuneContext
 
 _LOGGER = logging.getLogger(__name__)
-MOST_EMPTY_ROUNDS = 5
-MOST_KEPT = 512  # schedules that were replayed but not chosen
+MAX_EMPTY_ROUNDS = 5
+MAX_KEPT = 512  # schedules that were replayed but not chosen
 REPLAYS_PER_TRIAL = 2  # of the best by the surrogate, for a cost model to choose from
 
 
@@ -160,7 +160,7 @@ class _Search:
             return None
         if not picks:
             self._empty_rounds += 1
-            if self._empty_rounds >= MOST_EMPTY_ROUNDS:
+            if self._empty_rounds >= MAX_EMPTY_ROUNDS:
                 return None
         return [made.candidate for made in picks]
 
@@ -287,7 +287,7 @@ class _Search:
         self._any_legal = True
         trace = sch.trace.simplified(remove_postproc=True)
         made = _Replayed(_Individual(who.space, trace), candidate(sch))
-        while len(self._legal) >= MOST_KEPT:
+        while len(self._legal) >= MAX_KEPT:
             self._legal.pop(next(iter(self._legal)))
         self._legal[made.who.key()] = made
         return made

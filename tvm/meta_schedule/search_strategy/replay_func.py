@@ -40,7 +40,7 @@ class ReplayFunc(StrategyInRounds["_Search"]):
 class _Search:
     """What a search needs from round to round."""
 
-    MOST_FAILURES = 100  # spaces in a row without one legal schedule
+    MAX_FAILURES = 100  # spaces in a row without one legal schedule
 
     def __init__(self, context: TuneContext | None, rounds: Rounds) -> None:
         self._rounds = rounds
@@ -59,7 +59,7 @@ class _Search:
             return None
         found: list[MeasureCandidate] = []
         failures = 0
-        while len(found) < count and failures < self.MOST_FAILURES:
+        while len(found) < count and failures < self.MAX_FAILURES:
             spaces = self._space.generate_design_space(self._mod)
             sch = spaces[self._engine.below(len(spaces))]
             if self._replayer.finish(sch):

@@ -17,8 +17,8 @@ from tvm.tir.schedule import Trace
 from .decision_space import Features, features_of
 
 PENALTY = 10.0  # of standardized columns: few points for many columns in the first rounds
-MOST_POINTS = 2048  # of a space; older ones are forgotten
-FEWEST_POINTS = 8
+MAX_POINTS = 2048  # of a space; older ones are forgotten
+MIN_POINTS = 8
 
 
 class Surrogate:
@@ -32,8 +32,8 @@ class Surrogate:
     def learn(self, space: int, trace: Trace, score: float) -> None:
         """Remember a score; infinities are left out."""
         if np.isfinite(score):
-            self._traces[space] = [*self._traces[space], trace][-MOST_POINTS:]
-            self._scores[space] = [*self._scores[space], float(score)][-MOST_POINTS:]
+            self._traces[space] = [*self._traces[space], trace][-MAX_POINTS:]
+            self._scores[space] = [*self._scores[space], float(score)][-MAX_POINTS:]
             self._fitted.pop(space, None)
 
     def predict(self, spaces: Sequence[int], traces: Sequence[Trace]) -> Features:
@@ -42,7 +42,7 @@ class Surrogate:
         found = np.full(len(traces), float(np.mean(known)) if known else 0.0)
         for space in sorted(set(spaces)):
             rows = [i for i, s in enumerate(spaces) if s == space]
-            if len(self._scores[space]) >= FEWEST_POINTS:
+            if len(self._scores[space]) >= MIN_POINTS:
                 model = self._model(space)
                 asked = features_of([traces[i] for i in rows])
                 if asked.shape[1] == len(model.weights):

@@ -32,7 +32,7 @@ from tvm.tir.op.arith import add, multiply
 from tvm.tir.stmt import Block, BufferStore
 
 # Up to this many elements the two places are compared one by one where algebra does not decide.
-MOST_TRIED = 1 << 18
+MAX_TRIED = 1 << 18
 
 
 @explained
@@ -153,7 +153,7 @@ def _equal_everywhere(a: PrimExpr, b: PrimExpr, domains: dict[Var, Range]) -> bo
     total = 1
     for extent in extents:
         total *= extent
-    if total > MOST_TRIED:
+    if total > MAX_TRIED:
         return False
     import numpy as np  # Relax loads without numpy
 

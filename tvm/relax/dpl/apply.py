@@ -33,7 +33,7 @@ from tvm.relax.expr import (
 from tvm.relax.expr_functor import PyExprMutator
 
 # More rounds than any chain of rules that gets somewhere needs on one block.
-MOST_ROUNDS: Final = 1000
+MAX_ROUNDS: Final = 1000
 
 
 class Rewrites:
@@ -102,7 +102,7 @@ class Applier(PyExprMutator):
             super().reemit_binding(binding, value)
 
     def _rewritten(self, block: BindingBlock) -> BindingBlock:
-        for _ in range(MOST_ROUNDS):
+        for _ in range(MAX_ROUNDS):
             found = self.find(block, self.known)
             old = {b.var.vid: b.value for b in block.bindings}
             values = {
@@ -117,7 +117,7 @@ class Applier(PyExprMutator):
             self.functions.update(found.functions)
             block = _Round(self, block, values).run()
         raise TVMError(
-            f"the rewrite did not come to an end in {MOST_ROUNDS} rounds: each result matches its "
+            f"the rewrite did not come to an end in {MAX_ROUNDS} rounds: each result matches its "
             "pattern again; legal: a rule whose result it does not match, or that returns the "
             "expression as it is"
         )

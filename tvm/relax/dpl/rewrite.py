@@ -36,7 +36,7 @@ from tvm.relax.expr import (
 from tvm.support.arguments import explained
 from tvm.support.naming import NameTable
 
-from .apply import MOST_ROUNDS, Applier, FindRewrites, Rewrites
+from .apply import MAX_ROUNDS, Applier, FindRewrites, Rewrites
 from .context import PatternContext
 from .matcher import EMPTY, Match, Matcher
 from .pattern import (
@@ -143,7 +143,7 @@ def _rewrite_expr(
     find: FindRewrites, expr: RelaxExpr
 ) -> tuple[RelaxExpr, Mapping[GlobalVar, BaseFunc]]:
     functions: dict[GlobalVar, BaseFunc] = {}
-    for _ in range(MOST_ROUNDS):
+    for _ in range(MAX_ROUNDS):
         edit = Applier(find)
         new = edit.visit_expr(expr)
         if not edit.changed:
@@ -151,7 +151,7 @@ def _rewrite_expr(
         functions.update(edit.functions)
         expr = TIDIERS.get("rewritten")(new) if isinstance(new, Function) else new
     raise TVMError(
-        message("rewrite: the rewriter finds no end", found=f"{MOST_ROUNDS} rounds",
+        message("rewrite: the rewriter finds no end", found=f"{MAX_ROUNDS} rounds",
                 legal="replacements that the pattern does not match for ever")
     )  # fmt: skip
 

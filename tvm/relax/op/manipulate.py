@@ -477,7 +477,7 @@ def _stack_te(bb: BlockBuilder, tensors: Expr, *, axis: int | None) -> Expr:
 stack.reference(lambda tensors, axis: np.stack(tensors, 0 if axis is None else axis))
 
 
-_MOST_PIECES: Final = 1 << 20  # each is a value of its own
+_MAX_PIECES: Final = 1 << 20  # each is a value of its own
 
 
 @relax_op("relax.split", "x: Tensor", SplitAttrs, pattern=INJECTIVE, precision=FOLLOW)
@@ -487,10 +487,10 @@ def split(x: ExprLike, indices_or_sections: Any, axis: int = 0) -> Call:
         given: Any = int_tuple(indices_or_sections)
     else:
         given = const_int(indices_or_sections)
-        if given is None or not 1 <= given <= _MOST_PIECES:
+        if given is None or not 1 <= given <= _MAX_PIECES:
             raise OptionError(
                 f"split: indices_or_sections is {indices_or_sections}; "
-                f"legal: an integer from 1 to {_MOST_PIECES:,}, or a list of indices"
+                f"legal: an integer from 1 to {_MAX_PIECES:,}, or a list of indices"
             )
     return split.call(x, indices_or_sections=given, axis=axis)
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from tvm.meta_schedule.tune_context import TuneContext
 
 _LOG = logger("relax.FewShotTuning")
-_MOST_FAILURES = 100
+_MAX_FAILURES = 100
 
 
 @relax_module_pass("FewShotTuning")
@@ -67,7 +67,7 @@ def _tuned(
         search_strategy="replay-trace",
         task_name=name,
     )
-    context.pre_tuning(max_trials=valid_count + _MOST_FAILURES, num_trials_per_iter=valid_count)
+    context.pre_tuning(max_trials=valid_count + _MAX_FAILURES, num_trials_per_iter=valid_count)
     try:
         best = _best(context, target, valid_count, benchmark)
     finally:
@@ -89,7 +89,7 @@ def _best(
     builder, runner = LocalBuilder(), LocalRunner() if benchmark else None
     timed: list[tuple[float, MeasureCandidate]] = []
     failures = 0
-    while len(timed) < valid_count and failures < _MOST_FAILURES:
+    while len(timed) < valid_count and failures < _MAX_FAILURES:
         candidates = context.generate_measure_candidates()
         if not candidates:
             break

@@ -31,15 +31,15 @@ from tvm.relax.transform.rebuild import rewrite_calls
 from tvm.target.cpu_model import CpuModel
 from tvm.te import Tensor
 from tvm.tir.expr import IntImm
-from tvm.tir.winograd import ANY_VECTORS, SPAN, TILE, most_vectors
+from tvm.tir.winograd import ANY_VECTORS, SPAN, TILE, max_vectors
 from tvm.topi.nn.winograd_panels import Panels, transformed_weights, winograd_panels
 
 LOAD_COST: Final = 0.7  # of a load, over a multiplication of vectors, as in dlight.cpu.tiles
 DIRECT: Final = 1.3  # the same model's time of a direct sum, for each of its multiplications
 TRANSFORM: Final = 14.4  # time of a tile of a channel transformed, over its 36 products with one
 GAIN: Final = 0.8  # of the time of a direct sum that has to be enough
-MOST_VECTORS: Final = 4
-MOST_FILTERS: Final = 16
+MAX_VECTORS: Final = 4
+MAX_FILTERS: Final = 16
 
 
 class WinogradConv2D(ModulePass):
@@ -141,8 +141,8 @@ def any_panels(
     `sizes` are those of the output that are known: tiles may reach past its end.
     """
     best: tuple[float, Panels] | None = None
-    for filters in range(1, min(MOST_FILTERS, outs) + 1):
-        vectors = most_vectors(cpu, filters)
+    for filters in range(1, min(MAX_FILTERS, outs) + 1):
+        vectors = max_vectors(cpu, filters)
         if vectors < ANY_VECTORS and cpu.vector_registers > 2 * ANY_VECTORS:
             break  # panels of too few sizes to choose from
         sums = filters * vectors
@@ -188,9 +188,9 @@ def choose_panels(
     best: tuple[float, Panels] | None = None
     for rows in range(1, down + 1):
         vectors = -(-rows * across // lanes)
-        if down % rows or vectors > MOST_VECTORS:
+        if down % rows or vectors > MAX_VECTORS:
             continue
-        for filters in range(1, MOST_FILTERS + 1):
+        for filters in range(1, MAX_FILTERS + 1):
             if outs % filters or (filters + 1) * vectors + 1 > cpu.vector_registers:
                 continue
             sums = filters * vectors

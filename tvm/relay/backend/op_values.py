@@ -18,7 +18,7 @@ from tvm.relay.ty import TensorType
 from tvm.support.optional import is_installed
 
 _MODULES: dict[str, Any] = {}  # by the text of the call; cleared when it grows large
-_MOST = 2000
+_MAX_CACHED = 2000
 # Below this many elements numpy is done before LLVM has started.
 _SMALL = 4096
 
@@ -31,7 +31,7 @@ def call_value(call: Call, args: Sequence[Any]) -> Any:
     key = _key(call, args)
     made = _MODULES.get(key)
     if made is None:
-        if len(_MODULES) >= _MOST:
+        if len(_MODULES) >= _MAX_CACHED:
             _MODULES.clear()
         made = _MODULES[key] = _module(call, args)
     arrays = [array for arg in args for array in _flat(arg)]
@@ -127,7 +127,7 @@ def _compiled(key: str, mod: Any, arrays: Sequence[Any]) -> Any:
     from tvm.relax.vm_build import build
 
     if key not in _BUILT:
-        if len(_BUILT) >= _MOST:
+        if len(_BUILT) >= _MAX_CACHED:
             _BUILT.clear()
         _BUILT[key] = VirtualMachine(build(mod, "llvm"), runtime.cpu())
     given = [runtime.tensor(array) for array in arrays]

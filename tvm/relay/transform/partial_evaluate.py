@@ -57,7 +57,7 @@ from tvm.support.recursion import nested_programs
 from .function_pass import expr_pass
 from .normal_forms import ToANormalFormExpr
 
-_MOST_CALLS: Final = 20_000  # written out in one function; what needs more keeps its calls
+_MAX_CALLS: Final = 20_000  # written out in one function; what needs more keeps its calls
 _UNKNOWN: Final = float("inf")
 
 
@@ -309,7 +309,7 @@ class _Evaluator:
             sizes = [_size(arg) for arg in args]
             least = self.least.get(key)
             smaller = least is None or any(a < b for a, b in zip(sizes, least))
-            if not smaller or self.calls > _MOST_CALLS or len(args) != len(func.params):
+            if not smaller or self.calls > _MAX_CALLS or len(args) != len(func.params):
                 return self._unknown(callee, args, call, out)
             self.calls += 1
             self.least[key] = sizes if least is None else [min(p) for p in zip(sizes, least)]

@@ -15,7 +15,7 @@ from tvm.error import TVMError, message
 _OFFSET_BITS: Final = 40  # a buffer of up to 1 TiB
 _FIRST: Final = 1 << 62  # neither x86-64 nor AArch64 has addresses with bits 48 to 62 set so
 _COUNT: Final = 1 << (62 - _OFFSET_BITS)
-MOST_BYTES: Final = 1 << _OFFSET_BITS
+MAX_BYTES: Final = 1 << _OFFSET_BITS
 
 
 class AddressSpace:
@@ -52,7 +52,7 @@ class AddressSpace:
                     legal="tensors on the device of the call",
                 )
             )
-        return buffer, address & (MOST_BYTES - 1)
+        return buffer, address & (MAX_BYTES - 1)
 
     def forget(self, address: int) -> Any:
         """Take an address back; the buffer that it led to."""

@@ -58,7 +58,7 @@ class DeviceAPI(ABC):
         self._streams_of: dict[int, int] = {}  # address -> the stream it was first taken in
         self._waiting = 0  # bytes in the pool
         self._in_use: dict[int, int] = {}  # bytes by device, the pool's left out
-        self._most_waiting: dict[int, float] = {}  # bytes by device that the pool may hold
+        self._max_waiting: dict[int, float] = {}  # bytes by device that the pool may hold
         self._held = threading.local()  # memory that a recording of this thread has used
         self._lock = threading.RLock()
         self.unusable: list[str] = []  # drivers that are here and cannot be used, with the reason
@@ -275,10 +275,10 @@ class DeviceAPI(ABC):
             return
         with self._lock:
             self._in_use[index] -= size
-            most = self._most_waiting.get(index)
+            most = self._max_waiting.get(index)
             if most is None:  # asking a driver takes longer than all the rest
                 total = self.attribute(index, DeviceAttr.TOTAL_GLOBAL_MEMORY) or _UNKNOWN_MEMORY
-                most = self._most_waiting[index] = _KEPT_SHARE * total
+                most = self._max_waiting[index] = _KEPT_SHARE * total
             if self._waiting + size > most:
                 self._streams_of.pop(address, None)
                 self.release(index, address)

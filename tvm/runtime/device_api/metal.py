@@ -23,7 +23,7 @@ from .api import DeviceAPI, Kernel, MissingLibrary, address_of
 if TYPE_CHECKING:
     from tvm.runtime.device_module import DeviceModule
 
-_TOGETHER: Final = 64  # launches that are handed over at once, at most
+_MAX_BATCH: Final = 64  # launches that are handed over at once, at most
 _SIMDGROUP: Final = 32  # threads; all of Apple's GPUs have so many
 
 
@@ -156,7 +156,7 @@ class _Device:
             make = self.metal.MTLSizeMake
             encoder.dispatchThreadgroups_threadsPerThreadgroup_(make(*blocks), make(*threads))
             self._recorded += 1
-            if self._recorded >= _TOGETHER:
+            if self._recorded >= _MAX_BATCH:
                 self.flush()
 
     def copy(self, old: Any, start: int, new: Any, place: int, nbytes: int) -> None:

@@ -23,8 +23,8 @@ from .api import ALIGNMENT, DeviceAPI, Kernel, MissingLibrary, address_of
 if TYPE_CHECKING:
     from tvm.runtime.device_module import DeviceModule
 
-_MOST_BLOCKS: Final = 65535  # along an axis of a launch
-_TOGETHER: Final = 64  # launches that are handed over at once, at most
+_MAX_BLOCKS: Final = 65535  # along an axis of a launch
+_MAX_BATCH: Final = 64  # launches that are handed over at once, at most
 _WORD: Final = 4  # bytes; what copies count in
 _FEATURES: Final = ("shader-f16", "shader-f64", "shader-int64", "shader-float32-atomic", "subgroup")
 _WIDE: Final = re.compile(r"\b[iu]64\b")
@@ -192,7 +192,7 @@ class _Device:
 
     def recorded(self) -> None:
         """A command is complete."""
-        if self._recorded >= _TOGETHER:
+        if self._recorded >= _MAX_BATCH:
             self.flush()
 
     def flush(self) -> None:
@@ -333,9 +333,9 @@ def _folded(blocks: list[int]) -> list[int]:
     Kernels whose blocks may be so many were written for that, unless they use z themselves.
     """
     x, y, z = blocks
-    if x <= _MOST_BLOCKS or z != 1:
+    if x <= _MAX_BLOCKS or z != 1:
         return blocks
-    rows = -(-x // _MOST_BLOCKS)
+    rows = -(-x // _MAX_BLOCKS)
     return [-(-x // rows), y, rows]
 
 

@@ -240,7 +240,7 @@ def _assign(doc: d.AssignDoc) -> list[Piece]:
 
 def _if(doc: d.IfDoc) -> list[Piece]:
     pieces: list[Piece] = [*_above(doc), "if ", doc.predicate, ":", *_inside(doc.then_branch)]
-    if _turns(doc) > _MOST_NESTED:
+    if _turns(doc) > _MAX_NESTED:
         while (other := _only_if(doc)) is not None:
             doc = other
             pieces.extend((_NEWLINE, "elif ", doc.predicate, ":", *_inside(doc.then_branch)))
@@ -260,7 +260,7 @@ def _only_if(doc: d.IfDoc) -> d.IfDoc | None:
 def _turns(doc: d.IfDoc) -> int:
     """How many conditions follow one another."""
     count, at = 0, _only_if(doc)
-    while at is not None and count <= _MOST_NESTED:
+    while at is not None and count <= _MAX_NESTED:
         count, at = count + 1, _only_if(at)
     return count
 
@@ -320,7 +320,7 @@ def _block(doc: d.StmtBlockDoc) -> list[Piece]:
 
 
 # Python reads a hundred levels of indentation; longer chains of conditions are of `elif`.
-_MOST_NESTED: Final = 40
+_MAX_NESTED: Final = 40
 
 Expand = Callable[..., list[Piece]]
 _EXPAND: Final[dict[type, Expand]] = {

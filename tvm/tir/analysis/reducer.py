@@ -46,8 +46,8 @@ CombineAll = Callable[[Sequence[PrimExpr], Sequence[PrimExpr]], list[PrimExpr]]
 _OPERATORS: Final[dict[type[PrimExpr], Combine]] = {
     Add: add, Mul: multiply, Max: max_of, Min: min_of, And: logical_and, Or: logical_or,
 }  # fmt: skip
-_GREATEST: Final = (GE, GT)
-_LEAST: Final = (LE, LT)
+_GREATER: Final = (GE, GT)
+_SMALLER: Final = (LE, LT)
 
 
 class Reducer:
@@ -180,7 +180,7 @@ def _pair(
     if any(choice is None for choice in choices) or _tied(conditions[key]) is not None:
         return None
     kinds = {_facing(_plain(c), owns[key]).__class__ for c in conditions}
-    if not (kinds <= set(_GREATEST) or kinds <= set(_LEAST)):
+    if not (kinds <= set(_GREATER) or kinds <= set(_SMALLER)):
         return None
 
     def combine(lefts: Sequence[PrimExpr], rights: Sequence[PrimExpr]) -> list[PrimExpr]:
@@ -201,7 +201,7 @@ def _choice(
 ) -> Choice | None:
     """Whether the sum stays, as a function of any two pairs; None for other conditions."""
     compared = _facing(_plain(condition), owns[key])
-    if not isinstance(compared, (*_GREATEST, *_LEAST)):
+    if not isinstance(compared, (*_GREATER, *_SMALLER)):
         return None
     if not _same(compared, owns[key], parts[key]):
         return None

@@ -24,7 +24,7 @@ from .random_variable import BlockRV
 from .schedule import Schedule
 
 SCHEDULED = "tir.is_scheduled"
-_MOST_BLOCKS = 256
+_MAX_BLOCKS = 256
 
 
 @declare_module_pass("tir.DefaultGPUSchedule")
@@ -91,8 +91,8 @@ def _bind(sch: Schedule, block: BlockRV, threads: int) -> None:
     loop = sch.get(fused)
     assert isinstance(loop, s.For), "a loop stands for it"
     extent = loop.extent.value if isinstance(loop.extent, e.IntImm) else None
-    if extent is None or extent > threads * _MOST_BLOCKS:
-        each, b, t = sch.split(fused, [None, _MOST_BLOCKS, threads])
+    if extent is None or extent > threads * _MAX_BLOCKS:
+        each, b, t = sch.split(fused, [None, _MAX_BLOCKS, threads])
         sch.reorder(b, t, each)
     else:
         b, t = sch.split(fused, [None, min(extent, threads)])

@@ -27,8 +27,8 @@ KERNELS: Final = (
     ("float16", "float16", "float16", "zvfh"),
     ("float32", "float32", "float32", "v"),
 )
-MOST_REGISTERS: Final = 8  # one instruction works on a group of up to eight
-FEWEST_ELEMENTS: Final = 4
+MAX_REGISTERS: Final = 8  # one instruction works on a group of up to eight
+MIN_ELEMENTS: Final = 4
 BLOCK: Final = 64  # bits of a scalable vector type per vscale, in LLVM's counting
 DYNAMIC_ROUNDING: Final = 7  # the rounding mode that the processor is set to
 
@@ -168,10 +168,10 @@ def register_rvv_isa_intrinsics(target: Target, inventory_only: bool = False) ->
             continue
         data, weight, out = DataType(data_dtype), DataType(weight_dtype), DataType(out_dtype)
         # products of twice the width take twice the registers
-        lmul = MOST_REGISTERS // 2 if out.bits > data.bits else MOST_REGISTERS
+        lmul = MAX_REGISTERS // 2 if out.bits > data.bits else MAX_REGISTERS
         n_elems = get_max_elems(vlen, lmul, data.bits)
         n_lanes = get_max_elems(vlen, lmul, out.bits)
-        while n_elems >= FEWEST_ELEMENTS:
+        while n_elems >= MIN_ELEMENTS:
             kernel_name = (
                 f"rvv_dot_{n_elems}{data_dtype[0]}{data.bits}"
                 f"_{n_lanes}x{n_elems}{weight_dtype[0]}{weight.bits}"

@@ -19,7 +19,7 @@ from tvm.tir.functor import StmtExprMutator
 
 BANKS = 32
 _WORD_BITS = 32
-_MOST = 4  # a gap is at most this part of a row
+_MAX_GAP_SHARE = 4  # a gap is at most this part of a row
 
 Points = list[tuple[int, ...]]  # places that one warp accesses at once
 
@@ -34,7 +34,7 @@ def padded(buffer: Buffer, accesses: Sequence[Points], least: int) -> Buffer:
         row = strides[0] * shape[dim]
         served = [
             max([_busiest(points, [stride, *strides], buffer.dtype.bits) for points in accesses])
-            for stride in range(row, row + row // _MOST + 1, least)
+            for stride in range(row, row + row // _MAX_GAP_SHARE + 1, least)
         ]
         strides.insert(0, row + served.index(min(served)) * least)
     dtype = str(buffer.shape[0].dtype)

@@ -41,7 +41,7 @@ from tvm.tir.op.forms import terms_of
 from .analyzed_mutator import AnalyzedMutator, as_fact
 from .index_blocks import in_blocks, iterations_of_a_block, lanes_of_a_look
 from .index_check import IndexCheck, checking, with_body
-from .index_look import FEWEST_LANES
+from .index_look import MIN_LANES
 from .pass_form import tir_pass
 
 
@@ -65,8 +65,8 @@ def _lanes(func: PrimFunc) -> int:
     """How many numbers of 32 bits an instruction of the target compares."""
     target = func.attrs.get("target")
     if not isinstance(target, Target) or not target.kind.traits.machine_code:
-        return FEWEST_LANES
-    return max(FEWEST_LANES, target.cpu.vector_bits // 32)
+        return MIN_LANES
+    return max(MIN_LANES, target.cpu.vector_bits // 32)
 
 
 def _is_checked(target: Target) -> bool:

@@ -25,7 +25,7 @@ from tvm.tir.functor import substitute
 from tvm.tir.op import arith as ops
 
 TILE = 16
-LEAST_GAP = 8  # elements between rows that keep the alignment of a row of a tile
+MIN_GAP = 8  # elements between rows that keep the alignment of a row of a tile
 
 
 def tiled(loops: Sequence[s.For], store: s.BufferStore, load: e.BufferLoad) -> s.Stmt | None:

@@ -25,7 +25,7 @@ from tvm.tir.op import arith as ops
 from tvm.tir.renew_defs import DefRenewer
 
 from .index_check import IndexCheck
-from .index_look import FEWEST_LANES
+from .index_look import MIN_LANES
 
 _VECTORS: Final = 8  # of 32-bit halves of indices, in a block
 # unrolled, a loop over single elements could not be vectorized any more
@@ -41,7 +41,7 @@ def lanes_of_a_look(body: s.Stmt, checks: Sequence[IndexCheck], lanes: int) -> i
     loops = (node for node in walk(body) if isinstance(node, s.For))
     rows = any(not ops.is_one(loop.extent) for loop in loops)
     single = all(check.covers() == 1 for check in checks)
-    return lanes if rows and single else FEWEST_LANES
+    return lanes if rows and single else MIN_LANES
 
 
 def iterations_of_a_block(loop: s.For, checks: Sequence[IndexCheck], lanes: int) -> int:

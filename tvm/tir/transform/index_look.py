@@ -32,8 +32,8 @@ from tvm.tir.functor import walk
 from tvm.tir.op import arith as ops
 from tvm.tir.op import builtin
 
-FEWEST_LANES: Final = 8  # numbers of 32 bits
-_MOST_LANES: Final = 32
+MIN_LANES: Final = 8  # numbers of 32 bits
+_MAX_LANES: Final = 32
 _UNROLLED: Final = 16  # vectors
 _SHORT: Final = 16  # indices
 WORD: Final = "uint32"
@@ -149,9 +149,9 @@ def _row(row: list[_Words], wanted: int, count: int) -> _Row | None:
     buffer = first.buffer
     per = buffer.dtype.bits // 32
     lanes = math.lcm(wanted, stride * per)
-    while lanes > _MOST_LANES or count * stride * per % lanes:  # too few for the widest vectors
+    while lanes > _MAX_LANES or count * stride * per % lanes:  # too few for the widest vectors
         lanes //= 2
-        if lanes < FEWEST_LANES or lanes % (stride * per):
+        if lanes < MIN_LANES or lanes % (stride * per):
             return None
     if not count:
         return None

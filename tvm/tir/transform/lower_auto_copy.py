@@ -35,7 +35,7 @@ from tvm.tir.functor import StmtExprMutator, substitute, walk
 from tvm.tir.op import arith as ops
 
 from .bank_padding import BANKS, Points, Replacer, padded
-from .fragment_copy import LEAST_GAP, TILE, tiled
+from .fragment_copy import MIN_GAP, TILE, tiled
 from .pass_form import tir_pass
 
 _AXES = ("threadIdx.z", "threadIdx.y", "threadIdx.x")  # the last moves fastest
@@ -48,7 +48,7 @@ def LowerAutoCopy(func: PrimFunc, mod: IRModule, ctx: PassContext) -> PrimFunc:
     lowerer = _CopyLowerer(_thread_extents(func.body))
     body = lowerer.visit_stmt(func.body)
     buffers = {
-        buffer: padded(buffer, accesses, lowerer.least_gaps.get(buffer, 1))
+        buffer: padded(buffer, accesses, lowerer.min_gaps.get(buffer, 1))
         for buffer, accesses in lowerer.accesses.items()
     }
     return func.with_body(Replacer(buffers).visit_stmt(body) if buffers else body)
@@ -100,7 +100,7 @@ class _CopyLowerer(StmtExprMutator):
         super().__init__()
         self._threads = threads
         self.accesses: dict[Buffer, list[Points]] = {}
-        self.least_gaps: dict[Buffer, int] = {}
+        self.min_gaps: dict[Buffer, int] = {}
 
     def visit_expr(self, expr: PrimExpr) -> PrimExpr:
         return expr
@@ -141,7 +141,7 @@ class _CopyLowerer(StmtExprMutator):
                 shared_buffer = source if _kind(source) == "shared" else target
                 tile: Points = list(product(range(TILE), range(TILE)))
                 self.accesses.setdefault(shared_buffer, []).append(tile)
-                self.least_gaps[shared_buffer] = LEAST_GAP
+                self.min_gaps[shared_buffer] = MIN_GAP
                 return body
         return block.body
 

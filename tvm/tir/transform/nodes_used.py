@@ -22,7 +22,7 @@ from tvm.tir.functor import children
 FUNCTION: Final = "GlobalVar"  # a call of a function of the module
 MASK: Final = "predicate"  # an access of some lanes only
 _LEAVES: Final = frozenset((e.Var, e.SizeVar, e.IntImm, e.FloatImm, e.StringImm))
-_MOST: Final = 256  # bodies: a pass asks for those of all functions before the next one does
+_MAX_CACHED: Final = 256  # bodies: a pass asks for those of all functions before the next one does
 _known: dict[int, tuple[s.Stmt, frozenset[str]]] = {}  # by the identity of the body
 
 
@@ -33,7 +33,7 @@ def nodes_used(body: s.Stmt) -> frozenset[str]:
     if found is not None and found[0] is body:
         return found[1]
     words = _words(body)
-    if len(_known) >= _MOST:
+    if len(_known) >= _MAX_CACHED:
         _known.clear()
     _known[id(body)] = (body, words)
     return words

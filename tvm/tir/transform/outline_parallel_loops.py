@@ -50,7 +50,7 @@ OUTLINED_FROM: Final = "tir.outlined_from"  # the name of the function
 IS_TASK: Final = "tir.is_parallel_task"  # the pool calls it
 MAY_ALIAS: Final = "tir.may_alias"  # the numbers of pointers whose memory others point into, too
 # Annotation of a loop: the most iterations that it may have, where its extent is not known.
-MOST_ITERATIONS: Final = "tir.most_iterations"
+MAX_ITERATIONS: Final = "tir.most_iterations"
 
 _INT32: Final = DataType("int32")
 
@@ -131,7 +131,7 @@ class _Outliner(StmtExprMutator):
         grain = parallel_tasks.GRAIN
         annotations = {key: note for key, note in op.annotations.items() if key != grain}
         if isinstance(op.extent, e.IntImm):
-            annotations[MOST_ITERATIONS] = op.extent.value
+            annotations[MAX_ITERATIONS] = op.extent.value
         share = s.For(op.loop_var, start, extent, s.ForKind.SERIAL, op.body, None, annotations,
                       op.span)  # fmt: skip
         name = f"{self._root}_parallel_{op.loop_var.name}"

@@ -63,7 +63,7 @@ class Bytes(NamedTuple):
     sums: str = ""     # pairs of these in 32 bits
 
     @property
-    def most_bits(self) -> int:
+    def max_bits(self) -> int:
         """Of weights."""
         return 8 if self.dot else 4
 
@@ -104,7 +104,7 @@ def for_target(func: tir.PrimFunc, target: Target) -> tir.PrimFunc:
     form, rows = Packed(**{key: said[key] for key in said if key != "rows"}), said["rows"]
     how = bytes_of(target)
     func = func.without_attr(MADE_FOR)
-    if how is None or form.bits > how.most_bits:
+    if how is None or form.bits > how.max_bits:
         return func
     made = product(str(func.attrs.get("global_symbol", "product")), form, rows or None, how)
     return made.with_attrs(func.attrs) if "global_symbol" in func.attrs else made

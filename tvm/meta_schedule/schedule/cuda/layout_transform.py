@@ -22,7 +22,7 @@ from tvm.tir.schedule import BlockRV, ExprRV, LoopRV, Schedule
 
 _LOGGER = logging.getLogger(__name__)
 _WARP: Final = 32  # threads that move together, where the target does not say
-_MOST_THREADS: Final = 256
+_MAX_THREADS: Final = 256
 _SIZES: Final = (2, 4, 8, 16, 32, 64)
 
 
@@ -73,7 +73,7 @@ def tile_layout_transform(
 def _threads(steps: list[int]) -> int:
     """How many threads share a tile evenly."""
     elements = math.prod(steps)
-    return max(n for n in range(1, _most_threads() + 1) if elements % n == 0)
+    return max(n for n in range(1, _max_threads() + 1) if elements % n == 0)
 
 
 def _own_loops(sch: Schedule, block: BlockRV, target: Layout) -> list[LoopRV]:
@@ -194,10 +194,10 @@ def get_max_tile_size() -> int:
     return _WARP if target is None else int(target.attrs.get("thread_warp_size", _WARP))
 
 
-def _most_threads() -> int:
+def _max_threads() -> int:
     target = Target.current(allow_none=True)
-    allowed = _MOST_THREADS if target is None else target.attrs.get("max_num_threads", 0)
-    return min(_MOST_THREADS, int(allowed) or _MOST_THREADS)
+    allowed = _MAX_THREADS if target is None else target.attrs.get("max_num_threads", 0)
+    return min(_MAX_THREADS, int(allowed) or _MAX_THREADS)
 
 
 # --- the rule ---

@@ -14,7 +14,7 @@ from tvm.error import message
 from .graph import DEEPEST, Functions, OpConversionError, inner_graphs, node_name
 
 # Nodes with all calls written out: some minutes of importing.
-MOST_NODES = 200_000
+MAX_NODES = 200_000
 
 _Key = tuple[str, str]
 
@@ -26,13 +26,13 @@ def check_calls(nodes: Iterable[Any], functions: Functions) -> None:
         for key in _called([node], functions):
             _measure(key, functions, sizes, node_name(node, number))
     total = _written_out(nodes, functions, sizes)[0]
-    if total > MOST_NODES:
+    if total > MAX_NODES:
         largest = max(sizes, key=lambda key: sizes[key][0])
         raise OpConversionError(
             message(
                 f"from_onnx: functions within functions make {total:,} nodes",
                 where=f"function {largest[1]!r} makes {sizes[largest][0]:,}",
-                legal=f"up to {MOST_NODES:,}",
+                legal=f"up to {MAX_NODES:,}",
             )
         )
 

@@ -15,7 +15,7 @@ from tvm.tir.op import arith as ops
 UNKNOWN = "?"
 # names, numbers, operators; "-" and "/" may be letters of a name, unless spaces are around them
 _WORD = re.compile(r"\s*(\d+|[A-Za-z_][\w.:]*|//|[*+()]|(?<=\s)[-/](?=\s))")
-_MOST_WORDS = 100  # of an expression; more is no name that somebody wrote
+_MAX_WORDS = 100  # of an expression; more is no name that somebody wrote
 _OPERATORS: dict[str, tuple[int, Callable[[Any, Any], PrimExpr]]] = {
     "+": (1, ops.add), "-": (1, ops.subtract), "*": (2, ops.multiply),
     "/": (2, ops.floordiv), "//": (2, ops.floordiv),
@@ -70,7 +70,7 @@ class Dimensions:
 def read_expression(text: str, symbol: Callable[[str], PrimExpr]) -> PrimExpr | None:
     """What arithmetic over names and numbers says; None for any other text, and for one word."""
     words = _words(text)
-    return _Reader(words, symbol).whole() if 1 < len(words) <= _MOST_WORDS else None
+    return _Reader(words, symbol).whole() if 1 < len(words) <= _MAX_WORDS else None
 
 
 def _words(text: str) -> list[str]:

@@ -43,7 +43,7 @@ Functions = Mapping[tuple[str, str], Any]
 # How many levels of functions that use functions are read.
 DEEPEST = 500
 # Each fork doubles what comes behind it.
-MOST_FORKS = 6
+MAX_FORKS = 6
 
 
 class RanksDiffer(Exception):
@@ -110,7 +110,7 @@ class GraphReader:
     ) -> RelaxExpr:  # fmt: skip
         for at, (number, node) in enumerate(order):
             name, rest = prefix + node_name(node, number), order[at + 1 :]
-            self.may_fork = self._forks < MOST_FORKS
+            self.may_fork = self._forks < MAX_FORKS
             own = self.functions.get((node.domain, node.op_type))
             if own is not None and self.may_fork and any(inner_graphs(n) for n in own.node):
                 return self._results_through(own, node, rest, scope, outputs, name, prefix)

@@ -161,7 +161,7 @@ def svm_classifier(node: Node) -> Result:
     if count == 2:
         return _two_svm_classes(node, decisions[0], labels)
     scores = node.bb.emit(op.concat(decisions, 1))
-    place = _most_votes(node, decisions, count)
+    place = _max_votes(node, decisions, count)
     return [labels_of(node, place, labels), transformed(node, scores)]
 
 
@@ -182,11 +182,11 @@ def _with_probabilities(node: Node, decisions: list[RelaxExpr], labels: Any) -> 
     table = [chances.get((i, j), nothing) for i in range(count) for j in range(count)]
     pairs = bb.emit(op.reshape(bb.emit(op.concat(table, 1)), [-1, count, count]))
     scores = bb.emit_te(coupled, pairs, primfunc_name_hint="coupled")
-    place = _most_votes(node, decisions, count)  # the label may be another than the likeliest
+    place = _max_votes(node, decisions, count)  # the label may be another than the likeliest
     return [labels_of(node, place, labels), transformed(node, scores)]
 
 
-def _most_votes(node: Node, decisions: list[RelaxExpr], count: int) -> RelaxExpr:
+def _max_votes(node: Node, decisions: list[RelaxExpr], count: int) -> RelaxExpr:
     """The class that most decisions name, the first of several."""
     votes: list[list[RelaxExpr]] = [[] for _ in range(count)]
     zero = Constant(np.float32(0))

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from .graph import GraphReader, Subgraph
 
 # Values known while importing: numbers, or for sizes expressions over the model's symbolic sizes.
-MOST_SIZES = 4096  # of one shape, or of one list of numbers: each may become a symbol
+MAX_SIZES = 4096  # of one shape, or of one list of numbers: each may become a symbol
 Known = Any  # numpy array of int64 or of objects
 
 
@@ -126,9 +126,9 @@ class Node:
 
     def bounded(self, count: int) -> None:
         """Refuse more sizes than any model means."""
-        if count > MOST_SIZES:
+        if count > MAX_SIZES:
             raise OpAttributeInvalid(
-                self._message(f"at most {MOST_SIZES:,} sizes", f"a tensor of {count:,} sizes")
+                self._message(f"at most {MAX_SIZES:,} sizes", f"a tensor of {count:,} sizes")
             )
 
     def run_time_sizes(self, value: RelaxExpr) -> list[tir.Var]:

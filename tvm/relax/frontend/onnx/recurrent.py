@@ -24,7 +24,7 @@ from .registry import Result, convert
 
 State: TypeAlias = "list[RelaxExpr]"
 # More steps than this are a loop: written out, they are as many nodes for the whole compiler.
-MOST_WRITTEN_OUT = 512
+MAX_WRITTEN_OUT = 512
 # gates of a step from the inputs' products and the state, to a new state
 Step: TypeAlias = "Callable[[RelaxExpr, State], State]"
 
@@ -119,7 +119,7 @@ class _Layer:
         steps = x.struct_info.shape.values[0]  # type: ignore[attr-defined]
         self.steps = steps.value if isinstance(steps, IntImm) else 0
         # a loop: only running tells how many, or there are many
-        self.is_open = not 0 < self.steps <= MOST_WRITTEN_OUT
+        self.is_open = not 0 < self.steps <= MAX_WRITTEN_OUT
         self.batch = x.struct_info.shape.values[1]  # type: ignore[attr-defined]
 
     def part(self, i: int, way: int) -> RelaxExpr | None:

@@ -22,7 +22,7 @@ from .node import Node
 from .registry import Result, convert
 from .shape import shape_tensor
 
-MOST_BYTES = 2**47
+MAX_BYTES = 2**47
 LONGEST = 10**9  # what exporters write for the end of any axis is at least this
 
 
@@ -107,7 +107,7 @@ def _end(node: Node, axis: int, end: PrimExpr | int) -> PrimExpr | int:
     extent = node.shape(0)[axis]
     if not isinstance(end, int) or end < LONGEST or isinstance(extent, IntImm):
         return end
-    if end < MOST_BYTES:
+    if end < MAX_BYTES:
         require_equal(node.bb, tir.min(tir.const(end, "int64"), extent), extent)
     return extent
 
@@ -307,7 +307,7 @@ def constant_of_shape(node: Node) -> Result:
     sizes: Any = node.known(0)
     sizes = node.run_time_sizes(node[0]) if sizes is None else node.sizes(0, "shape")
     count = math.prod(size for size in sizes if isinstance(size, int))
-    if count * fill.itemsize >= MOST_BYTES:
+    if count * fill.itemsize >= MAX_BYTES:
         raise node.invalid("the shape", sizes, "a tensor that an address space holds")
     return op.full(sizes, Constant(fill), str(fill.dtype))
 

@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-MOST_ROUNDS = 8  # what is split up may have to be split again; the deepest known takes three
+MAX_ROUNDS = 8  # what is split up may have to be split again; the deepest known takes three
 
 
 def split_up(program: Any, is_known: Callable[[Any], bool]) -> Any | None:
     """The program with the operators split up that are not known; None if some cannot be."""
-    for _ in range(MOST_ROUNDS):
+    for _ in range(MAX_ROUNDS):
         missing = {node.target for node in _calls(program) if not is_known(node)}
         if not missing:
             return program

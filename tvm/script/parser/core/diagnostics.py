@@ -17,7 +17,7 @@ from tvm.ir.span import SourceName, Span
 from .long_lines import parse_source
 
 # Reading goes on after a mistake, to report several; this many are enough.
-MOST_ERRORS = 20
+MAX_ERRORS = 20
 
 
 class Source:
@@ -159,7 +159,7 @@ class Diagnostics:
     @property
     def full(self) -> bool:
         """True when enough mistakes were found to stop."""
-        return len(self._texts) >= MOST_ERRORS
+        return len(self._texts) >= MAX_ERRORS
 
     def note(self, node: Any, message: str) -> None:
         """Remember a mistake at a piece of syntax."""

@@ -13,8 +13,8 @@ from collections.abc import Iterator
 from typing import Final, TypeAlias
 
 # CPython takes about 200 brackets and 3,000 operators; far fewer are left in one piece.
-_MOST_BRACKETS: Final = 60
-_MOST_OPERATORS: Final = 500
+_MAX_BRACKETS: Final = 60
+_MAX_OPERATORS: Final = 500
 _CUT: Final = "__cut_%d__"
 
 _TOKEN: Final = re.compile(
@@ -81,7 +81,7 @@ class _DeepSource:
         """The tree with everything put back."""
         lines = self.source.split("\n")
         for number, text in enumerate(lines):
-            if len(text) > 2 * _MOST_BRACKETS:
+            if len(text) > 2 * _MAX_BRACKETS:
                 self.line = number + 1
                 lines[number] = self._shortened(text)
         tree = ast.parse("\n".join(lines), self.filename)
@@ -104,7 +104,7 @@ class _DeepSource:
         for part in parts:
             self._cut_chain(part)
             depth = max((item.depth for item in part if isinstance(item, _Group)), default=-1) + 1
-            if depth > _MOST_BRACKETS:
+            if depth > _MAX_BRACKETS:
                 part[:] = [self._read(part)]
         group.items = _interleaved(parts, separators)
         depths = [item.depth + 1 for item in group.items if isinstance(item, _Group)]
@@ -112,17 +112,17 @@ class _DeepSource:
 
     def _cut_chain(self, part: _Items, rank: int = 0) -> None:
         """`a + b + c + ...` becomes `<a + b + ...> + ...` until few operators are left."""
-        if rank == len(_RANKS) or len(part) < _MOST_OPERATORS:
+        if rank == len(_RANKS) or len(part) < _MAX_OPERATORS:
             return
         places = [i for i in range(1, len(part)) if part[i] in _RANKS[rank] and _is_binary(part, i)]
         operands = [part[a + 1 : b] for a, b in zip([-1, *places], [*places, len(part)])]
         for operand in operands:
             self._cut_chain(operand, rank + 1)
         signs = [part[at] for at in places]
-        while len(signs) > _MOST_OPERATORS:
-            head = _interleaved(operands[: _MOST_OPERATORS + 1], signs[:_MOST_OPERATORS])
-            operands[: _MOST_OPERATORS + 1] = [[self._read(head)]]
-            del signs[:_MOST_OPERATORS]
+        while len(signs) > _MAX_OPERATORS:
+            head = _interleaved(operands[: _MAX_OPERATORS + 1], signs[:_MAX_OPERATORS])
+            operands[: _MAX_OPERATORS + 1] = [[self._read(head)]]
+            del signs[:_MAX_OPERATORS]
         part[:] = _interleaved(operands, signs)
 
     def _read(self, part: _Items) -> str:

@@ -17,7 +17,7 @@ from tvm.error import ArgumentValueError, message
 from tvm.support.json_text import from_json
 from tvm.support.suggest import did_you_mean
 
-from .entries import MOST_LAYERS, Entries
+from .entries import MAX_LAYERS, Entries
 
 
 @dataclass(frozen=True)
@@ -149,7 +149,7 @@ def _rope(given: Entries) -> dict[str, Any]:
 
 
 def _layers(given: Entries) -> int:
-    return given.size("num_hidden_layers", most=MOST_LAYERS)
+    return given.size("num_hidden_layers", most=MAX_LAYERS)
 
 
 def _head_dim(given: Entries) -> int:
@@ -300,7 +300,7 @@ def _gpt2(given: Entries) -> ModelConfig:
     hidden = given.size("n_embd")
     names = {
         "hidden_size": hidden, "num_attention_heads": given.size("n_head"),
-        "num_hidden_layers": given.size("n_layer", most=MOST_LAYERS),
+        "num_hidden_layers": given.size("n_layer", most=MAX_LAYERS),
         "max_position_embeddings": given.size("n_positions"),
         "intermediate_size": given.size("n_inner", 4 * hidden),
     }  # fmt: skip

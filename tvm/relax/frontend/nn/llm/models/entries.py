@@ -9,7 +9,7 @@ from typing import Any, Final
 from tvm.error import ArgumentValueError, message
 
 LARGEST: Final = 2**31 - 1      # what a size may be
-MOST_LAYERS: Final = 1000
+MAX_LAYERS: Final = 1000
 _MISSING: Final = object()
 
 
