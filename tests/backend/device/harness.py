@@ -21,6 +21,7 @@ import tvm
 from tests.backend.llvm_gpu.run import for_this_cpu, wrapper
 from tvm.ir.module import IRModule
 from tvm.runtime import device_module
+from tvm.runtime.attributes import DeviceAttr
 from tvm.runtime.device_api import kinds
 from tvm.runtime.device_api.api import DeviceAPI
 from tvm.runtime.device_module import DeviceModule
@@ -200,25 +201,25 @@ def on_device(array: np.ndarray[Any, Any], device_type: int, dtype: str = "") ->
 
 
 class _HostMemory(DeviceAPI):
-    """Memory of this process for devices that it plays."""
+    """A device of a kind that this process plays: its memory, and kernels by `launcher`."""
 
-    def __init__(self, kind: str) -> None:
+    def __init__(self) -> None:
         super().__init__()
-        self._held: dict[int, Any] = {}
+        self._taken: dict[int, Any] = {}
 
     def count(self) -> int:
         return 1
 
     def attribute(self, index: int, attr: Any) -> Any:
-        return None
+        return {DeviceAttr.EXIST: True, DeviceAttr.DEVICE_NAME: "C++ on this CPU"}.get(attr)
 
     def allocate(self, index: int, nbytes: int) -> int:
         memory = (ctypes.c_char * nbytes)()
-        self._held[ctypes.addressof(memory)] = memory
+        self._taken[ctypes.addressof(memory)] = memory
         return ctypes.addressof(memory)
 
     def release(self, index: int, address: int) -> None:
-        del self._held[address]
+        del self._taken[address]
 
     def write(self, index: int, address: int, data: memoryview) -> None:
         ctypes.memmove(address, bytes(data), len(data))
@@ -230,7 +231,8 @@ class _HostMemory(DeviceAPI):
         ctypes.memmove(target, source, nbytes)
 
     def kernel(self, index: int, module: DeviceModule, name: str) -> Any:
-        raise AssertionError("kernels run by the launcher of this file")
+        run, tags = launcher(module, name), module.kernels[name].launch_param_tags
+        return lambda args, extents: run(*args, *[extents[tag] for tag in tags])
 
     def device_of(self, address: int) -> int:
         return 0
@@ -239,14 +241,21 @@ class _HostMemory(DeviceAPI):
         pass
 
 
+@functools.cache
+def _playing(kind: str) -> _HostMemory:
+    """What plays the devices of a kind."""
+    made: _HostMemory = type("_HostMemory", (_HostMemory,), {"kind": kind})()
+    return made
+
+
 @contextmanager
 def launches_here() -> Iterator[None]:
-    """Within, kernels of all languages run on this machine."""
+    """Within, kernels of all languages run on this machine, for programs of the VM too."""
     with pytest.MonkeyPatch.context() as patch:
         for kind in LANGUAGES:
             patch.setitem(device_module.LAUNCHERS, kind, f"{__name__}:launcher")
         # scratch memory between launches
-        patch.setattr(kinds, "_started", functools.cache(_HostMemory))
+        patch.setattr(kinds, "_started", _playing)
         yield
 
 

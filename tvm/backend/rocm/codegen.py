@@ -10,9 +10,11 @@ from tvm.backend.cuda.codegen import CudaEmitter, emit_cuda
 from tvm.backend.cuda.intrinsics import RULES
 from tvm.backend.cuda.ptx import PTX
 from tvm.backend.cuda.types import TYPES
+from tvm.backend.device.expr import FLOAT32
 from tvm.backend.device.kernels import DeviceText
 from tvm.ir.expr import PrimExpr
 from tvm.ir.module import IRModule
+from tvm.support.dtype import DataType
 from tvm.target import Target
 
 from .amdgcn import AMDGCN
@@ -48,6 +50,13 @@ class HipEmitter(CudaEmitter):
         """Lanes of a wavefront run in step and take no mask."""
         lane, size = self.lane_of(at, None), self.lane_of(width, None)
         return f"__shfl{name}({self.lane_of(value, self.lane)}, {lane}, {size})"
+
+    def smaller(self, name: str, dtype: DataType, a: str, b: str) -> str:
+        """Headers before ROCm 6 have neither `__hmin` nor `__hmax`; floats give the same half."""
+        if str(dtype) != "float16":
+            return super().smaller(name, dtype, a, b)
+        wide = [self.convert(dtype, FLOAT32, part) for part in (a, b)]
+        return self.convert(FLOAT32, dtype, super().smaller(name, FLOAT32, *wide))
 
     def active_mask(self) -> str:
         return "0u"

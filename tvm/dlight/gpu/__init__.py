@@ -8,20 +8,22 @@ from .gemv import GEMV
 from .general_reduction import GeneralReduction
 from .low_batch_gemv import LowBatchGEMV
 from .matmul import Matmul
+from .opaque_loops import OpaqueLoops
 from .reduction import Reduction
 from .rmsnorm import RMSNorm
-from .serial import Serial
 from .transpose import Transpose
 from .warp_tiles import WarpTiles
 
 
 def default_rules() -> list[ScheduleRule]:
     """The rules in the order in which a function is offered to them; the last takes the rest."""
-    return [WarpTiles(), Matmul(), GEMV(), Reduction(), GeneralReduction(), Fallback(), Serial()]
+    return [
+        WarpTiles(), Matmul(), GEMV(), Reduction(), GeneralReduction(), Fallback(), OpaqueLoops(),
+    ]  # fmt: skip
 
 
 __all__ = [
     "GEMV", "Fallback", "GPUScheduleRule", "GeneralReduction", "LowBatchGEMV", "Matmul",
-    "RMSNorm", "Reduction", "Serial", "Transpose", "WarpTiles",
+    "OpaqueLoops", "RMSNorm", "Reduction", "Transpose", "WarpTiles",
     "default_rules",
 ]  # fmt: skip

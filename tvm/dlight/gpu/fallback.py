@@ -18,6 +18,7 @@ from tvm.tir.function import PrimFunc
 from tvm.tir.schedule import BlockRV, LoopRV, Schedule
 
 from .base import GPUScheduleRule
+from .opaque_loops import with_threads_in_opaque_blocks
 
 
 class Fallback(GPUScheduleRule):
@@ -27,7 +28,7 @@ class Fallback(GPUScheduleRule):
         """The schedule; None if a block's loops are not its variables."""
         if not isinstance(func, PrimFunc) or not self.is_target_available(target):
             return None
-        sch = open_schedule(func)
+        sch = open_schedule(with_threads_in_opaque_blocks(func, target))
         blocks = [sch.get(block) for block in sch.get_child_blocks(sch.get_block("root"))]
         if blocks and all(not block.iter_vars and launches_threads(block.body) for block in blocks):
             return None  # it has its threads already

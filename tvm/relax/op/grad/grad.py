@@ -413,7 +413,13 @@ def _take_backward_info(
 def _take_backward_te(
     bb: BlockBuilder, output_grad: Expr, x: Expr, indices: Expr, *, axis: int | None
 ) -> Expr:
-    from tvm.topi.loops import load, loop, sequence, store  # only legalisation needs them
+    from tvm.topi.loops import (  # only legalisation needs them
+        load,
+        loop,
+        parallel,
+        sequence,
+        store,
+    )
     from tvm.topi.scatter_elements import element_indices
 
     def compute(grad: Any, te_x: Any, places: Any) -> Any:
@@ -439,8 +445,8 @@ def _take_backward_te(
 
                 return loop(count, step, "serial")
 
-            cleared = loop(topi.utils.prod(te_x.shape), clear)
-            return sequence(cleared, loop(lead * rest, row, "parallel"))
+            cleared = parallel(topi.utils.prod(te_x.shape), clear)
+            return sequence(cleared, parallel(lead * rest, row, "row"))
 
         out = tir_decl_buffer(te_x.shape, te_x.dtype, "out_buf")
         return te.extern(
