@@ -1,11 +1,12 @@
 """Networks of others by `torch.export`, every size open, beside torch itself.
 
-    python -m benchmarks.exported FOLDER [part of a name ...] [--write PAGE]
+    python -m benchmarks.exported FOLDER [--architectures] [part of a name ...] [--write PAGE]
 
 Architectures of torchvision, timm and transformers with random weights, most of them with fewer or
 narrower layers, are exported with `torch.export.Dim.AUTO` for each extent that differs between the
 three inputs, imported, compiled once and run at all three sizes. Each network has a process of its
-own. With `--write` the page is made of all results so far, which are kept in the folder.
+own. With `--architectures` they are all that transformers can make (`benchmarks.architectures`).
+With `--write` the page is made of all results so far, which are kept in the folder.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks import architectures
 from benchmarks.catalogue import rng
 from benchmarks.zoo import recurrent
 
@@ -30,6 +32,7 @@ THREADS = int(os.environ.get("TVM_NUM_THREADS", "1"))
 LIMIT_S = int(os.environ.get("NETWORKS_LIMIT_S", "600"))
 TURNS = 5
 SIZES = 3
+ARCHITECTURE = "architecture "  # names of architectures begin so
 
 
 @dataclass(frozen=True)
@@ -379,7 +382,11 @@ def measured(name: str) -> dict[str, Any]:
     from tvm import relax
     from tvm.relax.frontend.torch import from_exported_program
 
-    network, result = NETWORKS[name], {"name": name, "threads": THREADS}
+    result: dict[str, Any] = {"name": name, "threads": THREADS}
+    if name.startswith(ARCHITECTURE):
+        network = Network(name, *architectures.network(name.removeprefix(ARCHITECTURE)))
+    else:
+        network = NETWORKS[name]
     start = time.perf_counter()
     module, program = exported(network)
     done = time.perf_counter()
@@ -394,16 +401,28 @@ def measured(name: str) -> dict[str, Any]:
         given = network.inputs(which)
         args, named = _arguments(given)
         values = [tvm.runtime.tensor(value) for value in given.values()]
+        shapes = " ".join("x".join(map(str, value.shape)) for value in given.values())
         with torch.no_grad():
+            if (refusal := _refusal(program, args, named)) is not None:
+                result["sizes"].append({"shapes": shapes, "refused": refusal})
+                continue
             wanted = _tensors(module(*args, **named))
             got = _tensors(machine["main"](*values))
             error = _error([w.numpy() for w in wanted], [g.numpy() for g in got])
             times = _alternating(
                 [lambda v=values: machine["main"](*v), lambda a=args, n=named: module(*a, **n)]
             )
-        shapes = " ".join("x".join(map(str, value.shape)) for value in given.values())
         result["sizes"].append({"shapes": shapes, "error": error, "ms": times})
     return result
+
+
+def _refusal(program: Any, args: Any, named: Any) -> str | None:
+    """Why torch's own program does not take a size: exporting it has narrowed what is legal."""
+    try:
+        program.module()(*args, **named)
+    except Exception as err:  # guards are of several kinds
+        return f"{type(err).__name__}: {str(err)[:160]}"
+    return None
 
 
 def _tensors(value: Any) -> list[Any]:
@@ -459,8 +478,9 @@ def _in_process(name: str) -> dict[str, Any]:
 
 def page(results: Mapping[str, Any]) -> str:
     """The results as a page of the documents."""
+    whole, results = results, {n: r for n, r in results.items() if not n.startswith(ARCHITECTURE)}
     done = [r for r in results.values() if "failed" not in r]
-    errors = [size["error"] for r in done for size in r["sizes"]]
+    errors = [size["error"] for r in done for size in r["sizes"] if "error" in size]
     lines = [
         "# Networks of others by torch.export",
         "",
@@ -487,10 +507,44 @@ def page(results: Mapping[str, Any]) -> str:
             continue
         first = f"{name} | {result['import_s']} | {result['compile_s']}"
         for size in result["sizes"]:
-            ours, torchs = size["ms"]
-            lines.append(f"| {first} | {size['shapes']} | {size['error']} | {ours} | {torchs} |")
+            ours, torchs = size.get("ms", ("", ""))
+            error = size.get("error", "torch's own program refuses")
+            lines.append(f"| {first} | {size['shapes']} | {error} | {ours} | {torchs} |")
             first = "| |"
-    return "\n".join(lines) + "\n"
+    return "\n".join([*lines, *_architectures_page(whole)]) + "\n"
+
+
+def _architectures_page(results: Mapping[str, Any]) -> list[str]:
+    """A line for each architecture of transformers, and what could not be tried."""
+    found = {n.removeprefix(ARCHITECTURE): r for n, r in sorted(results.items())
+             if n.startswith(ARCHITECTURE)}  # fmt: skip
+    if not found:
+        return []
+    failed = {name: r["failed"].splitlines()[-1] for name, r in found.items() if "failed" in r}
+    untried = [name for name, text in failed.items() if architectures.UNTRIED in text]
+    done = {name: r for name, r in found.items() if name not in failed}
+    lines = [
+        "",
+        "## Architectures of transformers",
+        "",
+        "Written with `--architectures`: each architecture by its own configuration made small, on "
+        "the first of the usual inputs that torch itself runs at three sizes. A size that torch's "
+        "own exported program refuses is not run here either.",
+        "",
+        f"{len(found)} tried; of {len(untried)} torch runs none of the usual inputs; "
+        f"{len(done)} run, {len(failed) - len(untried)} fail.",
+        "",
+        "| architecture | inputs | import s | compile s | errors |",
+        "|---|---|---|---|---|",
+    ]
+    for name, result in done.items():
+        sizes = result["sizes"]
+        errors = ", ".join(str(size.get("error", "refused")) for size in sizes)
+        lines.append(f"| {name} | {sizes[0]['shapes']} | {result['import_s']} | "
+                     f"{result['compile_s']} | {errors} |")  # fmt: skip
+    lines += [f"| {name} | failed: {failed[name][:160]} | | | |"
+              for name in failed if name not in untried]  # fmt: skip
+    return [*lines, "", "Not tried: " + ", ".join(untried) + "."]
 
 
 def main() -> None:
@@ -498,6 +552,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder")
     parser.add_argument("parts", nargs="*")
+    parser.add_argument("--architectures", action="store_true")
     parser.add_argument("--write", metavar="PAGE")
     parser.add_argument("--one", action="store_true", help=argparse.SUPPRESS)
     given = parser.parse_args()
@@ -508,7 +563,10 @@ def main() -> None:
     folder.mkdir(parents=True, exist_ok=True)
     kept = folder / f"exported-{THREADS}.json"
     results: dict[str, Any] = json.loads(kept.read_text()) if kept.exists() else {}
-    for name in NETWORKS:
+    names = [ARCHITECTURE + kind for kind in architectures.names()] if given.architectures else [
+        *NETWORKS
+    ]  # fmt: skip
+    for name in names:
         if given.write is not None and not given.parts:
             break
         if not any(part in name for part in given.parts or [""]):

@@ -41,6 +41,11 @@ CASES = [
     case("where", of_parts(lambda a, b: torch.where(b > 0, a, 1.5)), PAIRS, (2, 3, 4)),
     case("cat with a real tensor", of_parts(lambda a, b: torch.stack([a, b])), PAIRS, (2, 3, 4)),
     case("unbind", of_parts(lambda a: a.unbind(1)[2] * a.chunk(3, 1)[0].squeeze(1)), PAIRS),
+    case("types", of_parts(lambda a, b: a.to(torch.complex128).to(torch.complex64)
+                       * b.to(torch.cfloat) + b.type_as(a)), PAIRS, (2, 3, 4)),
+    case("made", of_parts(lambda a: torch.zeros(2, 3, 4, dtype=a.dtype) + torch.ones_like(a)
+                          + torch.full((4,), 2.0, dtype=torch.complex64) * a
+                          + torch.full_like(a, 1 - 3j)), PAIRS),
     case("pad", of_parts(lambda a: torch.nn.functional.pad(a, [1, 2], value=2.0)), PAIRS),
 ]  # fmt: skip
 

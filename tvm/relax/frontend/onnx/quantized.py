@@ -109,7 +109,10 @@ def dynamically_quantised(node: Node) -> tuple[RelaxExpr, RelaxExpr, RelaxExpr]:
     zero = Constant(np.float32(0))
     low = node.bb.emit(op.minimum(op.min(node[0]), zero))
     high = op.maximum(op.max(node[0]), zero)
-    scale = node.bb.emit(op.divide(op.subtract(high, low), Constant(np.float32(255))))
+    high = node.bb.emit(high)
+    steps = op.divide(op.subtract(high, low), Constant(np.float32(255)))
+    # of zeros alone: 0 / 1, no 0 / 0
+    scale = node.bb.emit(op.where(op.less(low, high), steps, Constant(np.float32(1))))
     point = quantised(node, op.negative(low), scale, None, "uint8")
     return quantised(node, node[0], scale, point, "uint8"), scale, point
 

@@ -321,6 +321,8 @@ def lstm(node: Node) -> Result:
     """Hochreiter and Schmidhuber 1997; gates in the order input, output, forget, cell."""
     layer = _Layer(node, 4, 2)
     coupled = bool(node.attr("input_forget", 0))
+    if node.attr("rounded", 0):  # DynamicQuantizeLSTM
+        return layer.run_open(["Sigmoid", "Tanh", "Tanh"], coupled=coupled, rounded=True)
     if layer.is_open:
         return layer.run_open(["Sigmoid", "Tanh", "Tanh"], coupled=coupled)
 

@@ -36,6 +36,7 @@ class Recipe:
     coupled: bool = False
     has_lengths: bool = False
     has_peepholes: bool = False
+    rounded: bool = False  # the state is quantised anew for each step's products
 
     @property
     def gates(self) -> int:
@@ -51,13 +52,18 @@ def through_steps(recipe: Recipe, *inputs: te.Tensor) -> list[te.Tensor]:
     """
     dtype, (steps, batch, columns) = str(inputs[0].dtype), inputs[0].shape
     hidden = recipe.hidden
-    shapes = [(steps, batch, hidden), (batch, hidden), (batch, hidden), (batch, columns)]
+    shapes: list[tuple[Any, ...]] = [
+        (steps, batch, hidden), (batch, hidden), (batch, hidden), (batch, columns)
+    ]  # fmt: skip
+    if recipe.rounded:
+        shapes += [(batch, hidden), (4,)]  # and low, high, scale, zero point
 
     def body(ins: Any, outs: Any) -> tir.Stmt:
         return _kernel(recipe, list(ins), list(outs), steps, batch)
 
+    dtypes, name = [dtype] * len(shapes), recipe.kind.lower()
     result: Any = te.extern(
-        shapes, list(inputs), body, dtype=[dtype] * 4, name=recipe.kind.lower(), tag="recurrent"
+        shapes, list(inputs), body, dtype=dtypes, name=name, tag="recurrent"
     )
     return [result[0], result[1], result[2]]
 
@@ -66,22 +72,19 @@ def _kernel(recipe: Recipe, ins: list[Any], outs: list[Any], steps: Any, batch: 
     products, weights, bias, first, first_cell = ins[:5]
     lengths = ins[5] if recipe.has_lengths else None
     peepholes = ins[-1] if recipe.has_peepholes else None
-    shown, state, cell, gates = outs
+    shown, state, cell, gates = outs[:4]
     hidden, count = recipe.hidden, recipe.gates * recipe.hidden
 
-    def rows(first_row: PrimExpr, many: int) -> tir.Stmt:
-        def each(make: Callable[[PrimExpr], tir.Stmt]) -> tir.Stmt:
-            return sequence(*(make(first_row + i) for i in range(many)))
+    def start(b: PrimExpr) -> tir.Stmt:
+        def keep(j: PrimExpr) -> tir.Stmt:
+            return sequence(
+                store(state, load(first, b, j), b, j), store(cell, load(first_cell, b, j), b, j)
+            )
 
-        def start(b: PrimExpr) -> tir.Stmt:
-            def keep(j: PrimExpr) -> tir.Stmt:
-                return sequence(
-                    store(state, load(first, b, j), b, j), store(cell, load(first_cell, b, j), b, j)
-                )
+        zeros = _lanes(count, lambda j: store(gates, tir.const(0, gates.dtype), b, j))
+        return sequence(_lanes(hidden, keep), zeros)
 
-            zeros = _lanes(count, lambda j: store(gates, tir.const(0, gates.dtype), b, j))
-            return sequence(_lanes(hidden, keep), zeros)
-
+    def step_of(first_row: PrimExpr, many: int) -> Callable[[PrimExpr], tir.Stmt]:
         def step(number: PrimExpr) -> tir.Stmt:
             t = steps - 1 - number if recipe.backward else number
 
@@ -96,13 +99,55 @@ def _kernel(recipe: Recipe, ins: list[Any], outs: list[Any], steps: Any, batch: 
             return _step(recipe, first_row, many, t, products, weights, bias, outs, peepholes,
                          shown_of)  # fmt: skip
 
-        return sequence(each(start), loop(steps, step, "t"))
+        return step
 
-    tiles = tir.floordiv(batch, tir.const(BATCH_TILE, "int64"))
-    return sequence(
-        parallel(tiles, lambda b: rows(b * BATCH_TILE, BATCH_TILE), "tile"),
-        parallel(batch - tiles * BATCH_TILE, lambda b: rows(b + tiles * BATCH_TILE, 1), "b"),
+    def all_rows(rows: Callable[[PrimExpr, int], tir.Stmt]) -> tir.Stmt:
+        tiles = tir.floordiv(batch, tir.const(BATCH_TILE, "int64"))
+        return sequence(
+            parallel(tiles, lambda b: rows(b * BATCH_TILE, BATCH_TILE), "tile"),
+            parallel(batch - tiles * BATCH_TILE, lambda b: rows(b + tiles * BATCH_TILE, 1), "b"),
+        )
+
+    def starts(first_row: PrimExpr, many: int) -> tir.Stmt:
+        return sequence(*(start(first_row + i) for i in range(many)))
+
+    if recipe.rounded:  # a step of all rows before the next of any: they share one scale
+        def together(t: PrimExpr) -> tir.Stmt:
+            round_all = _rounded(state, outs[4], outs[5], batch, hidden)
+            return sequence(round_all, all_rows(lambda row, many: step_of(row, many)(t)))
+
+        return sequence(all_rows(starts), loop(steps, together, "t"))
+    return all_rows(
+        lambda row, many: sequence(starts(row, many), loop(steps, step_of(row, many), "t"))
     )
+
+
+def _rounded(state: Any, rounded: Any, numbers: Any, batch: Any, hidden: int) -> tir.Stmt:
+    """The state as uint8 can hold it with one scale and zero point for all, as floats again."""
+    dtype = state.dtype
+    low, high, scale, point = (load(numbers, i) for i in range(4))
+    zero, most = tir.const(0, dtype), tir.const(255, dtype)
+
+    def widen(b: PrimExpr) -> tir.Stmt:
+        return loop(tir.const(hidden, "int64"), lambda j: sequence(
+            store(numbers, tir.min(low, load(state, b, j)), 0),
+            store(numbers, tir.max(high, load(state, b, j)), 1),
+        ), "j")  # fmt: skip
+
+    def quantise(b: PrimExpr) -> tir.Stmt:
+        def one(j: PrimExpr) -> tir.Stmt:
+            whole = tir.nearbyint(load(state, b, j) / scale) + point
+            kept = tir.max(zero, tir.min(most, whole))
+            return store(rounded, (kept - point) * scale, b, j)
+
+        return _lanes(hidden, one)
+
+    return sequence(
+        store(numbers, zero, 0), store(numbers, zero, 1), loop(batch, widen, "b"),
+        store(numbers, tir.Select(low < high, (high - low) / most, tir.const(1, dtype)), 2),
+        store(numbers, tir.max(zero, tir.min(most, tir.nearbyint(-low / scale))), 3),
+        loop(batch, quantise, "b"),
+    )  # fmt: skip
 
 
 def _step(
@@ -111,6 +156,7 @@ def _step(
 ) -> tir.Stmt:  # fmt: skip
     """One step of `many` rows of the batch from `row` on."""
     gates, state = outs[3], outs[1]
+    read = outs[4] if recipe.rounded else state
     hidden = recipe.hidden
     rows = [row + i for i in range(many)]
 
@@ -118,7 +164,7 @@ def _step(
         return _product(gates, weights, bias, rows, low, high, hidden, source)
 
     def of_state(b: Any, k: Any) -> PrimExpr:
-        return load(state, b, k)
+        return load(read, b, k)
 
     def formulas() -> tir.Stmt:
         return sequence(*(
@@ -148,7 +194,7 @@ def _formula(
     recipe: Recipe, b: Any, t: Any, products: Any, outs: Any, peepholes: Any
 ) -> tir.Stmt:
     """The new state of a row, from its gates."""
-    shown, state, cell, gates = outs
+    shown, state, cell, gates = outs[:4]
     hidden, f = recipe.hidden, recipe.activations
 
     def x(gate: int, j: Any) -> PrimExpr:

@@ -26,7 +26,7 @@ from tvm.relax.struct_info import TensorStructInfo
 from tvm.support.suggest import near_names
 
 from .complex_numbers import complex_form, is_complex
-from .dtypes import dtype_name, tensor_constant
+from .dtypes import COMPLEX, dtype_name, tensor_constant
 from .registry import Converter, functions, spellings
 from .values import size_of
 
@@ -299,7 +299,8 @@ def _plain(value: Any) -> Any:
     kind = type(value)
     if kind.__module__ == "torch":
         if kind.__name__ == "dtype":
-            return dtype_name(value)
+            name = str(value).removeprefix("torch.")
+            return name if name in COMPLEX else dtype_name(value)
         if kind.__name__ == "device":
             return str(value.type)
         if kind.__name__ in ("memory_format", "layout"):

@@ -19,7 +19,8 @@ from tvm.relax import op
 from tvm.relax.block_builder import BlockBuilder
 from tvm.relax.expr import Constant
 
-from .elementwise import atan2, signbit
+from .dtypes import COMPLEX
+from .elementwise import atan2, signbit, to
 from .pad import padded
 from .registry import Converter, convert, spellings
 from .values import Expr, dtype_of, floating, promoted_floats, rank, refuse, scalar, sizes
@@ -46,9 +47,11 @@ def complex_constant(tensor: Any) -> Complex:
 
 
 def is_complex(value: Any) -> bool:
-    """Whether a value, or one within a list of them, is complex."""
+    """Whether a value, or one within a list of them, is complex, or the name of such a type."""
     if isinstance(value, (list, tuple)):
         return any(is_complex(one) for one in value)
+    if isinstance(value, str):
+        return value in COMPLEX
     return isinstance(value, (Complex, complex))
 
 
@@ -68,15 +71,20 @@ def as_complex(bb: BlockBuilder, value: Any) -> Complex:
 _EACH_PART: Final = frozenset(
     (
         "_unsafe_view", "alias", "broadcast_to", "chunk", "clone", "contiguous", "cumsum",
-        "detach", "diagonal", "diff", "expand", "expand_as", "fft_fftshift", "fft_ifftshift",
-        "flatten", "flip", "gather", "getitem", "index", "index_select", "lift_fresh_copy", "mT",
-        "mean", "moveaxis", "movedim", "narrow", "neg", "negative", "permute", "ravel", "repeat",
-        "repeat_interleave", "reshape", "reshape_as", "resolve_neg", "roll", "select", "slice",
-        "split", "split_with_sizes", "squeeze", "sum", "swapaxes", "t", "take_along_dim",
-        "tensor_split", "tile", "transpose", "tril", "triu", "unbind", "unflatten", "unfold",
-        "unsqueeze", "view", "view_as", "zeros_like",
+        "detach", "diagonal", "diff", "empty", "empty_like", "expand", "expand_as",
+        "fft_fftshift", "fft_ifftshift", "flatten", "flip", "gather", "getitem", "index",
+        "index_select", "lift_fresh_copy", "mT", "mean", "moveaxis", "movedim", "narrow", "neg",
+        "negative", "new_empty", "new_zeros", "permute", "ravel", "repeat", "repeat_interleave",
+        "reshape", "reshape_as", "resolve_neg", "roll", "select", "slice", "split",
+        "split_with_sizes", "squeeze", "sum", "swapaxes", "t", "take_along_dim", "tensor_split",
+        "tile", "transpose", "tril", "triu", "unbind", "unflatten", "unfold", "unsqueeze", "view",
+        "view_as", "zeros", "zeros_like",
     )
 )  # fmt: skip
+# of ones, or of a number that need not be complex
+_FILLS: Final = frozenset(
+    ("full", "full_like", "new_full", "new_ones", "ones", "ones_like", "scalar_tensor", "tensor")
+)
 _ALIKE: Final = frozenset(("cat", "concat", "concatenate", "stack", "where"))
 _SUMS: Final = frozenset(("add", "iadd", "sub", "subtract", "isub", "rsub"))
 _PRODUCTS: Final = frozenset(
@@ -103,6 +111,8 @@ def complex_form(name: str, converter: Converter) -> Converter:
             return _RULES[spelling]
         if spelling in _EACH_PART or spelling in _ALIKE:
             return _each_part(converter, spelling in _ALIKE)
+        if spelling in _FILLS:
+            return _filled(converter)
         if spelling in _SUMS:
             return _sum(converter)
         if spelling in _PRODUCTS:
@@ -123,6 +133,18 @@ def _each_part(converter: Converter, alike: bool = False) -> Converter:
             for which in ("re", "im")
         ]
         return _joined(bb, *found)
+
+    return apply
+
+
+def _filled(converter: Converter) -> Converter:
+    """A tensor of one number, whose imaginary part is 0 where the number has none."""
+
+    def apply(bb: BlockBuilder, *args: Any, **named: Any) -> Complex:
+        real = bb.normalize_argument(converter(bb, *_parts(args, "re"), **_parts(named, "re")))
+        if not any(isinstance(one, complex) for one in (*args, *named.values())):
+            return complex_of(bb, real, op.zeros_like(real))
+        return complex_of(bb, real, converter(bb, *_parts(args, "im"), **_parts(named, "im")))
 
     return apply
 
@@ -192,6 +214,8 @@ def _second_replaced(args: Any, old: Complex, new: Complex) -> Any:
 
 
 def _part(value: Any, which: str) -> Any:
+    if isinstance(value, str):
+        return COMPLEX[value]
     if isinstance(value, Complex):
         return getattr(value, which)
     return value.real if which == "re" else value.imag
@@ -288,6 +312,31 @@ def angle(bb: BlockBuilder, input: Expr) -> Expr:
 @complex_rule("conj", "_conj", "conj_physical", "_conj_physical")
 def _conjugate(bb: BlockBuilder, input: Complex) -> Complex:
     return complex_of(bb, input.re, op.negative(input.im))
+
+
+@complex_rule("_assert_tensor_metadata")
+def _nothing(bb: BlockBuilder, *args: Any, **options: Any) -> None:
+    """What torch checks while it runs."""
+
+
+@complex_rule("to", "type", "_to_copy", "type_as")
+def _converted(
+    bb: BlockBuilder, input: Any, *args: Any, dtype: Any = None, **options: Any
+) -> Any:
+    """To or from a complex type; of a complex number only the real part becomes a real one."""
+    for arg in args:
+        if isinstance(arg, Complex):
+            dtype = next(name for name, part in COMPLEX.items() if part == dtype_of(arg.re))
+        elif isinstance(arg, RelaxExpr):
+            dtype = dtype_of(arg)
+        elif isinstance(arg, str) and "cpu" not in arg and "cuda" not in arg:
+            dtype = arg
+    if dtype is None:
+        return input
+    if dtype not in COMPLEX:
+        return to(bb, input.re, dtype=dtype)
+    value = as_complex(bb, input)
+    return complex_of(bb, *(op.astype(part, COMPLEX[dtype]) for part in (value.re, value.im)))
 
 
 @complex_rule("resolve_conj", "positive")

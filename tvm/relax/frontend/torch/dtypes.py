@@ -26,6 +26,8 @@ _WIDTH: Final = {
     "float32": 4, "float64": 8,
 }  # fmt: skip
 DEFAULT_FLOAT: Final = "float32"
+# what the two parts of a complex number are
+COMPLEX: Final = {"complex32": "float16", "complex64": "float32", "complex128": "float64"}
 
 
 class UnknownDType(DTypeError, NotImplementedError):
