@@ -5,29 +5,19 @@ from __future__ import annotations
 import importlib
 import os
 from collections.abc import Callable, Sequence
-from typing import Any, Final, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
 from tvm.error import ShapeError, TVMError, message
 from tvm.ffi import register_global_func
-from tvm.runtime._device import Device
-from tvm.runtime._tensor import Tensor, empty, host_view, tensor
+from tvm.runtime._device import Device, cpu
+from tvm.runtime._tensor import Tensor, empty, host_view, numpy_dtype, numpy_shape
 from tvm.runtime.module import Module, load_module
 from tvm.runtime.vm import VirtualMachine
 
+from .communicator import LOOPBACK, Array, communicator
 from .worker import Worker, current_worker
-
-# The exchange between workers goes through the session: there is no library of a GPU's maker in it.
-CCL: Final = "loopback"
-_REDUCE: Final[dict[int, Callable[[list[Any]], Any]]] = {
-    0: lambda parts: np.add.reduce(parts),
-    1: lambda parts: np.multiply.reduce(parts),
-    2: lambda parts: np.minimum.reduce(parts),
-    3: lambda parts: np.maximum.reduce(parts),
-    4: lambda parts: (np.add.reduce(parts) / len(parts)).astype(parts[0].dtype),
-}
-
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -57,13 +47,13 @@ def device() -> Device:
 
 @_register("compiled_ccl")
 def compiled_ccl() -> str:
-    """The library that exchanges between workers go through."""
-    return CCL
+    """The library that exchanges between workers go through unless another one is chosen."""
+    return LOOPBACK
 
 
 @_register("init_ccl")
 def init_ccl(ccl: str, device_ids: Sequence[int]) -> None:
-    """Choose the library, and the device of each worker."""
+    """Choose the library, and the device of each worker: all workers at the same time."""
     worker = current_worker()
     if len(device_ids) != worker.num_workers:
         raise TVMError(
@@ -73,7 +63,7 @@ def init_ccl(ccl: str, device_ids: Sequence[int]) -> None:
                 legal="one device a worker",
             )
         )
-    worker.ccl = str(ccl)
+    worker.communicator = communicator(str(ccl), worker)
 
 
 @_register("bind_worker_to_cpu_core")
@@ -133,9 +123,19 @@ def _members(worker: Worker, in_group: bool) -> range:
     return range(root, root + worker.group_size) if in_group else range(worker.num_workers)
 
 
-def _parts(whole: Tensor, count: int, what: str) -> np.ndarray[Any, Any]:
+def _values(held: Tensor) -> Array:
+    """What a tensor holds, wherever it lies."""
+    return host_view(held if held.device.type == "cpu" else held.copyto(cpu(0)))
+
+
+def _like(held: Tensor) -> Array:
+    """An array as large as a tensor."""
+    return np.empty(numpy_shape(held), numpy_dtype(held.dtype))
+
+
+def _parts(whole: Tensor, count: int, what: str) -> Array:
     """The values of a tensor as so many equal parts."""
-    values = host_view(whole)
+    values = _values(whole)
     if values.size % count:
         raise ShapeError(
             message(
@@ -165,104 +165,86 @@ def _fill(target: Tensor, values: Any, what: str) -> None:
 def broadcast_from_worker0(send: Tensor | None, in_group: bool, recv: Tensor) -> None:
     """The first worker's tensor on all."""
     worker = current_worker()
-    root = _root(worker, in_group)
-    if worker.worker_id == root:
-        _present(send, "broadcast_from_worker0")
-        for member in _members(worker, in_group):
-            if member != root:
-                worker.send(member, send)  # type: ignore[arg-type]
-        _fill(recv, host_view(send), "broadcast_from_worker0")  # type: ignore[arg-type]
-    else:
-        _fill(recv, host_view(worker.receive(root)), "broadcast_from_worker0")
+    given = None
+    if worker.worker_id == _root(worker, in_group):
+        given = _values(_present(send, "broadcast_from_worker0"))
+    members = _members(worker, in_group)
+    found = worker.communicator.broadcast(members, given, _like(recv))
+    _fill(recv, found, "broadcast_from_worker0")
 
 
 @_register("scatter_from_worker0")
 def scatter_from_worker0(send: Tensor | None, in_group: bool, recv: Tensor) -> None:
     """The first worker's tensor, a part to each."""
-    worker = current_worker()
-    root, members = _root(worker, in_group), _members(worker, in_group)
-    if worker.worker_id == root:
-        _present(send, "scatter_from_worker0")
-        parts = _parts(send, len(members), "scatter_from_worker0")  # type: ignore[arg-type]
-        for member, part in zip(members, parts):
-            if member != root:
-                worker.send(member, tensor(part))
-        _fill(recv, parts[0], "scatter_from_worker0")
-    else:
-        _fill(recv, host_view(worker.receive(root)), "scatter_from_worker0")
+    worker, what = current_worker(), "scatter_from_worker0"
+    members = _members(worker, in_group)
+    parts = None
+    if worker.worker_id == _root(worker, in_group):
+        parts = _parts(_present(send, what), len(members), what)
+    _fill(recv, worker.communicator.scatter(members, parts, _like(recv)), what)
 
 
 @_register("gather_to_worker0")
 def gather_to_worker0(send: Tensor, in_group: bool, recv: Tensor | None) -> None:
     """All tensors behind one another on the first worker."""
-    worker = current_worker()
-    root = _root(worker, in_group)
-    if worker.worker_id != root:
-        worker.send(root, send)
-        return
-    _present(recv, "gather_to_worker0")
-    found = _collected(worker, send, in_group)
-    _fill(recv, np.concatenate([p.reshape(-1) for p in found]), "gather_to_worker0")  # type: ignore[arg-type]
+    worker, what = current_worker(), "gather_to_worker0"
+    if worker.worker_id == _root(worker, in_group):
+        _present(recv, what)
+    found = worker.communicator.gather(_members(worker, in_group), _values(send))
+    if found is not None:
+        _fill(_present(recv, what), _joined(found), what)
 
 
 @_register("allgather")
 def allgather(send: Tensor, in_group: bool, recv: Tensor) -> None:
     """All tensors behind one another on all."""
     worker = current_worker()
-    _tell_all(worker, send, in_group)
-    found = _collected(worker, send, in_group)
-    _fill(recv, np.concatenate([p.reshape(-1) for p in found]), "allgather")
+    found = worker.communicator.allgather(_members(worker, in_group), _values(send))
+    _fill(recv, _joined(found), "allgather")
 
 
 @_register("allreduce")
 def allreduce(send: Tensor, reduce_kind: Sequence[int], in_group: bool, recv: Tensor) -> None:
-    """All tensors as one, on all; every worker reduces in the same order."""
-    worker = current_worker()
-    _tell_all(worker, send, in_group)
-    found = _collected(worker, send, in_group)
-    _fill(recv, _REDUCE[int(reduce_kind[0])](found), "allreduce")
+    """All tensors as one, on all, the same on each."""
+    worker, kind = current_worker(), int(reduce_kind[0])
+    members = _members(worker, in_group)
+    _fill(recv, worker.communicator.allreduce(members, _values(send), kind), "allreduce")
 
 
-def _tell_all(worker: Worker, send: Tensor, in_group: bool) -> None:
-    for member in _members(worker, in_group):
-        if member != worker.worker_id:
-            worker.send(member, send)
+def _joined(parts: list[Array]) -> Array:
+    return np.concatenate([part.reshape(-1) for part in parts])
 
 
-def _collected(worker: Worker, own: Tensor, in_group: bool) -> list[Any]:
-    """The tensors of all workers in their order."""
-    return [
-        host_view(own if member == worker.worker_id else worker.receive(member))
-        for member in _members(worker, in_group)
-    ]
-
-
-def _present(value: Tensor | None, what: str) -> None:
+def _present(value: Tensor | None, what: str) -> Tensor:
     if value is None:
         raise TVMError(
             message(what, found="no tensor on the first worker", legal="a tensor there")
         )
+    return value
 
 
 @_register("recv_from_worker0")
 def recv_from_worker0(buffer: Tensor) -> None:
     """Fill a tensor with what worker 0 sends to this one."""
-    _fill(buffer, host_view(current_worker().receive(0)), "recv_from_worker0")
+    found = current_worker().communicator.receive(0, _like(buffer))
+    _fill(buffer, found, "recv_from_worker0")
 
 
 @_register("send_to_worker")
 def send_to_worker(buffer: Tensor, receiver: int) -> None:
     """Give a tensor to another worker."""
     worker = current_worker()
-    worker.send(_checked(worker, int(receiver), "send_to_worker"), buffer)
+    there = _checked(worker, int(receiver), "send_to_worker")
+    worker.communicator.send(there, _values(buffer))
 
 
 @_register("recv_from_worker")
 def recv_from_worker(buffer: Tensor, sender: int) -> None:
     """Fill a tensor with what another worker sends."""
     worker = current_worker()
-    found = worker.receive(_checked(worker, int(sender), "recv_from_worker"))
-    _fill(buffer, host_view(found), "recv_from_worker")
+    there = _checked(worker, int(sender), "recv_from_worker")
+    found = worker.communicator.receive(there, _like(buffer))
+    _fill(buffer, found, "recv_from_worker")
 
 
 @_register("send_to_next_group")
@@ -270,7 +252,7 @@ def send_to_next_group(buffer: Tensor) -> None:
     """Give a tensor to the worker of the same rank in the next group."""
     worker = current_worker()
     there = _checked(worker, worker.worker_id + worker.group_size, "send_to_next_group")
-    worker.send(there, buffer)
+    worker.communicator.send(there, _values(buffer))
 
 
 @_register("recv_from_prev_group")
@@ -278,7 +260,8 @@ def recv_from_prev_group(buffer: Tensor) -> None:
     """Fill a tensor with what the worker of the same rank in the group before sends."""
     worker = current_worker()
     there = _checked(worker, worker.worker_id - worker.group_size, "recv_from_prev_group")
-    _fill(buffer, host_view(worker.receive(there)), "recv_from_prev_group")
+    found = worker.communicator.receive(there, _like(buffer))
+    _fill(buffer, found, "recv_from_prev_group")
 
 
 def _checked(worker: Worker, other: int, what: str) -> int:

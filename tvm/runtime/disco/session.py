@@ -30,8 +30,9 @@ from tvm.runtime._device import Device
 from tvm.runtime._tensor import Tensor, tensor
 from tvm.runtime.wire import Ref, error_of
 
-from .builtins import CCL
+from . import builtins as _builtins  # noqa: F401  (it registers what workers are asked for)
 from .channel import Channel, PipeChannel, SocketChannel, queue_pair
+from .communicator import check_name
 from .process_pool import DiscoPopenWorker
 from .worker import Worker
 
@@ -284,14 +285,7 @@ class Session(Object):
 
     def init_ccl(self, ccl: str, *device_ids: int) -> None:
         """Choose the library of exchanges between workers, and the number of each one's device."""
-        if ccl != CCL:
-            raise ValueError(
-                message(
-                    "init_ccl",
-                    found=f"the library {ccl!r}, which is not in this installation",
-                    legal=f"{CCL!r}, which goes through the session",
-                )
-            )
+        check_name(ccl)
         ids = library().Shape([int(number) for number in device_ids])
         self._get_cached_method("runtime.disco.init_ccl")(ccl, ids)
         self._sync_all()

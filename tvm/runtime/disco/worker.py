@@ -15,6 +15,7 @@ from tvm.runtime._tensor import Tensor
 from tvm.runtime.wire import Ref, error_parts
 
 from .channel import Channel
+from .communicator import Communicator, Loopback
 
 _here = threading.local()
 
@@ -31,7 +32,7 @@ class Worker:
     ) -> None:
         self.worker_id, self.num_workers, self.num_groups = worker_id, num_workers, num_groups
         self.default_device: Device = cpu(0)
-        self.ccl = ""
+        self.communicator: Communicator = Loopback(self)
         self._channel = channel
         self._values: dict[int, Any] = {}
         self._commands: queue.SimpleQueue[list[Any] | None] = queue.SimpleQueue()
