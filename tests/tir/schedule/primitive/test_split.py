@@ -9,7 +9,7 @@ from tvm.script import tir as T
 from tvm.target import Target
 from tvm.tir.functor import walk
 from tvm.tir.interp import run
-from tvm.tir.stmt import For
+from tvm.tir.stmt import BlockRealize, For
 
 
 def test_split_exactly() -> None:
@@ -54,6 +54,38 @@ def test_unit_loops_stay_in_the_binding() -> None:
     (i,) = sch.get_loops("B")
     sch.split(i, factors=[1, 8])
     assert "i0_0 * 8 + i0_1" in sch.mod.script()
+
+
+def _binding(sch: tir.Schedule) -> str:
+    body = sch.mod["main"].body.block.body
+    (realize,) = (n for n in walk(body) if isinstance(n, BlockRealize))
+    return str(realize.iter_values[0])
+
+
+def test_parts_of_a_loop_of_one_iteration_stay_in_the_binding() -> None:
+    sch = open_schedule(elementwise(1))
+    outer, _ = sch.split(sch.get_loops("B")[0], factors=[1, 1])
+    assert _binding(sch) == "i0_0 + i0_1"
+    sch.split(outer, factors=[1, 1, 1])
+    assert _binding(sch) == "i0_0_0 + i0_0_1 + i0_0_2 + i0_1"
+
+
+def test_parts_beside_a_fused_loop_stay_in_the_binding() -> None:
+    a = te.placeholder((1, 16), name="A")
+    b = te.compute((1, 16), lambda i, j: a[i, j] + 1.0, name="B")
+    sch = open_schedule(te.create_prim_func([a, b]))
+    i, j = sch.get_loops("B")
+    (i0, i1, i2), (j0, j1) = sch.split(i, [1, 1, 1]), sch.split(j, [4, 4])
+    sch.reorder(i0, j0, i1, i2, j1)
+    sch.fuse(i0, j0)
+    assert _binding(sch) == "i_1 + i_2"
+
+
+def test_a_predicate_that_leaves_one_value_makes_it_the_binding() -> None:
+    sch = open_schedule(elementwise(1))
+    sch.split(sch.get_loops("B")[0], factors=[None, 32])
+    assert _binding(sch) == "0"
+    assert "T.where(i0_0 * 32 + i0_1 < 1)" in sch.mod.script()
 
 
 def test_factors_that_do_not_cover() -> None:
