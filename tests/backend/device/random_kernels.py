@@ -51,7 +51,9 @@ def _pick(rng: Rng, choices: Sequence[Any]) -> Any:
 
 
 def _odd(rng: Rng, most: int = 70) -> int:
-    return int(rng.integers(2, most))
+    """An extent; one of one element is a case of its own."""
+    extent = int(rng.integers(2, most))
+    return 1 if extent % 9 == 0 else extent
 
 
 def _flip(rng: Rng, share: float = 0.5) -> bool:
@@ -136,10 +138,15 @@ def _bind_rest(sch: tir.Schedule, block: Any, rng: Rng) -> Any:
     return bx
 
 
+def _fused_below(sch: tir.Schedule, block: Any, depth: int) -> Any:
+    """The loops of a block from a depth on as one; a moved block has no loops of one iteration."""
+    inner = sch.get_loops(block)[depth:]
+    return sch.fuse(*inner) if inner else sch.add_unit_loop(block)
+
+
 def _spread(sch: tir.Schedule, block: Any, depth: int, threads: int) -> None:
     """The loops of a stage within a block go over its threads."""
-    fused = sch.fuse(*sch.get_loops(block)[depth:])
-    _, tx = sch.split(fused, [None, threads])
+    _, tx = sch.split(_fused_below(sch, block, depth), [None, threads])
     sch.bind(tx, "threadIdx.x")
 
 
@@ -184,8 +191,7 @@ def _schedule_maps(sch: tir.Schedule, rng: Rng) -> str:
 
 def _reduce_over_threads(sch: tir.Schedule, block: Any, depth: int, threads: int) -> None:
     """The last loop of a block, which reduces, goes over threads."""
-    loop = sch.get_loops(block)[depth]
-    _, tx = sch.split(loop, [None, threads])
+    _, tx = sch.split(_fused_below(sch, block, depth), [None, threads])
     sch.bind(tx, "threadIdx.x")
 
 
@@ -252,8 +258,7 @@ def _schedule_product(sch: tir.Schedule, rng: Rng) -> str:
         for number in range(2):
             copy = sch.cache_read(out, number, "shared")
             sch.compute_at(copy, k0)
-            fused = sch.fuse(*sch.get_loops(copy)[5:])
-            _, y, x = sch.split(fused, [None, ty, tx])
+            _, y, x = sch.split(_fused_below(sch, copy, 5), [None, ty, tx])
             sch.bind(y, "threadIdx.y")
             sch.bind(x, "threadIdx.x")
     return f"{ty} x {tx}"

@@ -4,6 +4,7 @@ import pytest
 
 from tvm.error import TVMError
 from tvm.ir.module import IRModule
+from tvm.script import from_source
 from tvm.script import tir as T
 from tvm.testing.pass_test import PassTest
 from tvm.tir.function import PrimFunc
@@ -316,3 +317,22 @@ def test_host_code_stays() -> None:
 
     mod = IRModule.from_expr(func)
     assert ThreadSync("global")(mod)["main"] is mod["main"]
+
+
+@pytest.mark.parametrize("first", ["tx < 1", "tx == 3", "T.likely(7 <= tx)"])
+def test_one_thread_waits_for_nobody(first: str) -> None:
+    text = f"""# from tvm.script import tir as T
+@T.prim_func(private=True)
+def func(A: T.Buffer((8,), "float32"), B: T.Buffer((8,), "float32")):
+    tx = T.launch_thread("threadIdx.x", 8)
+    D = T.allocate([1], "float32", "shared")
+    S = T.Buffer((1,), "float32", data=D, scope="shared")
+    if {first}:
+        S[0] = T.float32(0)
+        S[0] = S[0] + A[tx]
+    B[tx] = S[0]
+"""
+    func = from_source(text)
+    assert isinstance(func, PrimFunc)
+    assert synced(func).count("tvm_storage_sync") == 1
+    assert synced(func).index("S[0] + A[tx]") < synced(func).index("tvm_storage_sync")

@@ -112,11 +112,27 @@ def _relaxed(one: IntSet, evaluator: SetEvaluator) -> IntSet:
     return IntervalSet(low.min_value, high.max_value)
 
 
+def one_left(threads: Sequence[e.IterVar], condition: PrimExpr) -> frozenset[e.Var]:
+    """The variables of threads that have one value where the condition holds."""
+    analyzer = Analyzer()
+    own = [t for t in threads if t.thread_tag.startswith("threadIdx") and t.dom is not None]
+    for t in own:
+        assert t.dom is not None, "asked above"
+        analyzer.bind(t.var, t.dom)
+    with analyzer.constraint_scope(condition):
+        bounds = [(t.var, analyzer.const_int_bound(t.var)) for t in own]
+    return frozenset(var for var, bound in bounds if bound.min_value == bound.max_value)
+
+
 class Conflicts:
     """Whether two accesses by different threads may meet at one element."""
 
     def __init__(
-        self, threads: Sequence[e.IterVar], loops: Sequence[tuple[e.Var, Range]], scope: str
+        self,
+        threads: Sequence[e.IterVar],
+        loops: Sequence[tuple[e.Var, Range]],
+        scope: str,
+        single: frozenset[e.Var] = frozenset(),
     ) -> None:
         self._one_memory = scope == "shared.dyn"  # of which buffers are parts, some in turn
         self._analyzer = Analyzer()
@@ -130,10 +146,16 @@ class Conflicts:
         for var, dom in loops:
             self._analyzer.bind(var, dom)
         self._same_iteration = SetEvaluator(domains, self._analyzer)
-        self._axes = {t.var for t in self._threads if t.dom is None or not is_one(t.dom.extent)}
+        self._axes = {
+            t.var for t in self._threads
+            if t.var not in single and (t.dom is None or not is_one(t.dom.extent))
+        }  # fmt: skip
+        self._alone = bool(single) and not self._axes and scope != "global"
 
     def between(self, earlier: Access, later: Access, carried_by: s.For | None = None) -> bool:
         """`carried_by` is the loop of which `earlier` belongs to an iteration before."""
+        if self._alone:
+            return False  # a thread sees what it wrote itself
         if earlier.buffer is not later.buffer:
             return self._one_memory and later.kind == WRITE
         if self._own_element(earlier, later):

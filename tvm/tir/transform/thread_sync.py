@@ -6,7 +6,8 @@
 
 A barrier comes before a statement that reads what was written since the last one, or writes what
 was read; in a loop also for the sake of the next iteration. Accesses of a thread to its own element
-need none, nor do those that provably never meet. Dynamic shared memory is one memory: what was read
+need none, nor do those that provably never meet, nor those under a condition that leaves one thread of
+a block. Dynamic shared memory is one memory: what was read
 from one of its buffers may lie where another is written next.
 """
 
@@ -27,7 +28,17 @@ from tvm.tir.function import PrimFunc
 from tvm.tir.functor import StmtExprMutator, walk
 
 from .pass_form import tir_pass
-from .shared_accesses import READ, SYNC, WRITE, Access, Conflicts, accesses_in, over, scope_of
+from .shared_accesses import (
+    READ,
+    SYNC,
+    WRITE,
+    Access,
+    Conflicts,
+    accesses_in,
+    one_left,
+    over,
+    scope_of,
+)
 
 
 @tir_pass("tir.ThreadSync")
@@ -91,6 +102,7 @@ class _Planner:
         self.loops: list[tuple[e.Var, Range]] = []
         self.parted: list[s.Stmt] = []  # conditions around, under which threads may part
         self.varying: set[e.Var] = set()
+        self.single: frozenset[e.Var] = frozenset()  # threads of which conditions leave one
 
     def plan(self, stmt: s.Stmt) -> None:
         self._steps(stmt)
@@ -184,7 +196,11 @@ class _Planner:
         if apart:
             self.parted.append(stmt)
         accesses = self._of(stmt.condition)
+        around = self.single
+        if apart:
+            self.single |= one_left(self.threads, stmt.condition)
         accesses += self._summary(self._steps(stmt.then_case), None)
+        self.single = around
         if stmt.else_case is not None:
             accesses += self._summary(self._steps(stmt.else_case), None)
         if apart:
@@ -203,7 +219,7 @@ class _Planner:
 
     def _summary(self, steps: Sequence[_Step], loop: s.For | None) -> list[Access]:
         """What the steps access outside of their barriers, once those stand where they have to."""
-        conflicts = Conflicts(self.threads, self.loops, self.scope)
+        conflicts = Conflicts(self.threads, self.loops, self.scope, self.single)
         since: list[Access] = []  # since the last barrier
         before: set[int] = set()
         for step in steps:

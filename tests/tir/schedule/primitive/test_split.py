@@ -81,13 +81,6 @@ def test_parts_beside_a_fused_loop_stay_in_the_binding() -> None:
     assert _binding(sch) == "i_1 + i_2"
 
 
-def test_a_predicate_that_leaves_one_value_makes_it_the_binding() -> None:
-    sch = open_schedule(elementwise(1))
-    sch.split(sch.get_loops("B")[0], factors=[None, 32])
-    assert _binding(sch) == "0"
-    assert "T.where(i0_0 * 32 + i0_1 < 1)" in sch.mod.script()
-
-
 def test_factors_that_do_not_cover() -> None:
     sch = open_schedule(elementwise(16))
     (i,) = sch.get_loops("B")
@@ -190,3 +183,31 @@ def test_fused_loops_stay_whole_when_they_are_split() -> None:
     text = sch.mod.script()
     assert "v_i0 = T.axis.spatial(512, (i0_i1_fused_0 * 1024 + i0_i1_fused_1) // 512)" in text
     assert "v_i1 = T.axis.spatial(512, (i0_i1_fused_0 * 1024 + i0_i1_fused_1) % 512)" in text
+
+
+def test_tiles_of_one_element_name_their_loops() -> None:
+    func = elementwise(128, 1)
+    sch = open_schedule(func)
+    i, j = sch.get_loops("B")
+    sch.split(i, factors=[1, 1, 64, 2])
+    sch.split(j, factors=[None, 1, 1])
+    text = sch.mod.script()
+    assert "T.axis.spatial(128, i0_0 * 128 + i0_1 * 128 + i0_2 * 2 + i0_3)" in text
+    assert "T.axis.spatial(1, i1_0 + i1_1 + i1_2)" in text
+    check(sch, func)
+
+
+@pytest.mark.parametrize("preserve_unit_iters", [True, False])
+def test_one_element_over_threads_is_written_back_by_one(preserve_unit_iters: bool) -> None:
+    func = elementwise(3, 1)
+    sch = open_schedule(func)
+    block = sch.get_block("B")
+    copy = sch.cache_write(block, 0, "local")
+    _, tx, _ = sch.split(
+        sch.get_loops(block)[1], [None, 8, 2], preserve_unit_iters=preserve_unit_iters
+    )
+    sch.bind(tx, "threadIdx.x")
+    sch.reverse_compute_at(copy, tx)
+    text = sch.mod.script()
+    assert "T.axis.spatial(1, i1_0 * 16 + i1_1 * 2 + i1_2)" in text
+    assert "T.where(i1_1 * 2 + ax0 < 1)" in text
