@@ -18,27 +18,150 @@ def configured(conditions, names):
     return run
 
 
-class TestStatementsAmongOthers(PassTest):
+class TestTwoCases(PassTest):
+    run = HoistExpression()
+
+    @T.prim_func
+    def Before(A: T.Buffer((4,), "int32"), m: T.int32):
+        for i in range(4):
+            with T.LetStmt(m * 2) as x:
+                if x > 4:
+                    A[i] = x
+                else:
+                    A[i] = 0
+
+    @T.prim_func
+    def Expected(A: T.Buffer((4,), "int32"), m: T.int32):
+        with T.LetStmt(m * 2) as x:
+            if 4 < x:
+                for i in range(4):
+                    A[i] = x
+            else:
+                for i in range(4):
+                    A[i] = 0
+
+
+class TestKeepsConditionsBesideOtherStatements(PassTest):
+    run = HoistExpression()
+
+    @T.prim_func
+    def Before(A: T.Buffer((4,), "int32"), C: T.Buffer((4,), "int32"), m: T.int32):
+        for i, j in T.grid(4, 4):
+            if m > 4:
+                A[i] = m
+            C[i] = m
+
+    @T.prim_func
+    def Expected(A: T.Buffer((4,), "int32"), C: T.Buffer((4,), "int32"), m: T.int32):
+        for i, j in T.grid(4, 4):
+            if 4 < m:
+                A[i] = m
+            C[i] = m
+
+
+class TestOneBranchWithinAnother(PassTest):
+    """What stands in the other branch runs whatever the inner condition is."""
+
     run = HoistExpression()
 
     @T.prim_func
     def Before(A: T.Buffer((4,), "int32"), C: T.Buffer((4,), "int32"), m: T.int32):
         for i in range(4):
-            with T.LetStmt(m * 2) as x:
-                if x > 4:
-                    A[i] = x
-                C[i] = x
+            if i < 2:
+                if m > 4:
+                    A[i] = m
+            else:
+                C[i] = m
 
     @T.prim_func
     def Expected(A: T.Buffer((4,), "int32"), C: T.Buffer((4,), "int32"), m: T.int32):
-        with T.LetStmt(m * 2) as x:
-            if 4 < x:
+        if 4 < m:
+            for i in range(4):
+                if i < 2:
+                    A[i] = m
+                else:
+                    C[i] = m
+        else:
+            for i in range(4):
+                if not i < 2:
+                    C[i] = m
+
+
+class TestOutOfLaunches(PassTest):
+    run = configured(HoistedConditionals.All, HoistedLetBindings.Never)
+
+    @T.prim_func
+    def Before(A: T.Buffer((8, 4), "int32"), m: T.int32):
+        tx = T.launch_thread("threadIdx.x", 8)
+        for i in range(4):
+            if m > 4 and tx < 6:
+                A[tx, i] = 1
+
+    @T.prim_func
+    def Expected(A: T.Buffer((8, 4), "int32"), m: T.int32):
+        if 4 < m:
+            tx = T.launch_thread("threadIdx.x", 8)
+            if tx < 6:
                 for i in range(4):
-                    A[i] = x
-                    C[i] = x
-            else:
-                for i in range(4):
-                    C[i] = x
+                    A[tx, i] = 1
+
+
+class TestNotOutOfLaunches(PassTest):
+    run = configured(
+        HoistedConditionals.All & ~HoistedConditionals.UsingBlockVar, HoistedLetBindings.Never
+    )
+
+    @T.prim_func
+    def Before(A: T.Buffer((8, 4), "int32"), m: T.int32):
+        tx = T.launch_thread("threadIdx.x", 8)
+        for i in range(4):
+            if m > 4 and tx < 6:
+                A[tx, i] = 1
+
+    @T.prim_func
+    def Expected(A: T.Buffer((8, 4), "int32"), m: T.int32):
+        tx = T.launch_thread("threadIdx.x", 8)
+        if 4 < m:
+            for i in range(4):
+                if tx < 6:
+                    A[tx, i] = 1
+
+
+class TestNamesOfExpressions(PassTest):
+    run = configured(HoistedConditionals.Never, HoistedLetBindings.LetExpr)
+
+    @T.prim_func
+    def Before(A: T.Buffer((4, 4), "float32")):
+        for i, j in T.grid(4, 4):
+            x = T.float32()
+            A[i, j] = T.Let(x * x + T.cast(j, "float32"), where={x: T.cast(i, "float32")})
+
+    @T.prim_func
+    def Expected(A: T.Buffer((4, 4), "float32")):
+        for i in range(4):
+            with T.LetStmt(T.Cast("float32", i)) as x:
+                for j in range(4):
+                    A[i, j] = x * x + T.cast(j, "float32")
+
+
+class TestKeepsConditionsOnNames(PassTest):
+    """A condition stays where the name that it uses has to stay."""
+
+    run = configured(HoistedConditionals.All, HoistedLetBindings.Never)
+
+    @T.prim_func
+    def Before(A: T.Buffer((4,), "int32"), m: T.int32):
+        for i in range(4):
+            with T.LetStmt(m > 2) as x:
+                if x:
+                    A[i] = m
+
+    @T.prim_func
+    def Expected(A: T.Buffer((4,), "int32"), m: T.int32):
+        for i in range(4):
+            with T.LetStmt(2 < m) as x:
+                if x:
+                    A[i] = m
 
 
 class TestChoicesOnRequest(PassTest):

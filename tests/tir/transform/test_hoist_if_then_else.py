@@ -1,5 +1,7 @@
 import pytest
 
+from tvm.ir.module import IRModule
+from tvm.ir.transform import PassContext
 from tvm.script import tir as T
 from tvm.testing.pass_test import PassTest
 from tvm.tir.transform import HoistIfThenElse
@@ -68,3 +70,43 @@ class TestKeepsConditionsOnMemory(PassTest):
 def test_rejects_unknown_variants():
     with pytest.raises(ValueError, match="variant 'fast'; legal: None or 'basic'"):
         HoistIfThenElse("fast")
+
+
+def with_block_scope(mod: IRModule) -> IRModule:
+    config = {"tir.HoistIfThenElse": {"support_block_scope_hoisting": True}}
+    with PassContext(config=config):
+        return HoistIfThenElse()(mod)
+
+
+class TestConditionsOnThreads(PassTest):
+    run = with_block_scope
+
+    @T.prim_func
+    def Before(A: T.Buffer((8, 4), "int32"), m: T.int32):
+        tx = T.launch_thread("threadIdx.x", 8)
+        for i in range(4):
+            if m > 4:
+                for j in range(2):
+                    if tx < 6:
+                        A[tx, i] = j
+
+    @T.prim_func
+    def Expected(A: T.Buffer((8, 4), "int32"), m: T.int32):
+        if 4 < m:
+            tx = T.launch_thread("threadIdx.x", 8)
+            if tx < 6:
+                for i, j in T.grid(4, 2):
+                    A[tx, i] = j
+
+
+class TestNoConditionsOnThreadsByDefault(PassTest):
+    run = HoistIfThenElse()
+
+    @T.prim_func
+    def Before(A: T.Buffer((8, 4), "int32")):
+        tx = T.launch_thread("threadIdx.x", 8)
+        for i in range(4):
+            if tx < 6:
+                A[tx, i] = 1
+
+    Expected = Before

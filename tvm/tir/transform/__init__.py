@@ -31,8 +31,8 @@ _PASSES: dict[str, str] = {
     "ForceNarrowIndexToInt32": "force_narrow_index_to_int32",
     "FP8ComputeLegalize": "fp8_compute_legalize",
     "FP8StorageLegalize": "fp8_storage_legalize",
-    "HoistedConditionals": "hoist_expression",
-    "HoistedLetBindings": "hoist_expression",
+    "HoistedConditionals": "hoisting",
+    "HoistedLetBindings": "hoisting",
     "HoistExpression": "hoist_expression",
     "HoistExpressionConfig": "config_records",
     "HoistIfThenElse": "hoist_if_then_else",
@@ -148,11 +148,11 @@ if TYPE_CHECKING:
     from .force_narrow_index_to_int32 import ForceNarrowIndexToInt32 as ForceNarrowIndexToInt32
     from .fp8_compute_legalize import FP8ComputeLegalize as FP8ComputeLegalize
     from .fp8_storage_legalize import FP8StorageLegalize as FP8StorageLegalize
-    from .hoist_expression import HoistedConditionals as HoistedConditionals
-    from .hoist_expression import HoistedLetBindings as HoistedLetBindings
     from .hoist_expression import HoistExpression as HoistExpression
     from .hoist_if_then_else import HoistIfThenElse as HoistIfThenElse
     from .hoist_reduction_init import HoistReductionInit as HoistReductionInit
+    from .hoisting import HoistedConditionals as HoistedConditionals
+    from .hoisting import HoistedLetBindings as HoistedLetBindings
     from .infer_fragment import InferFragment as InferFragment
     from .inject_double_buffer import InjectDoubleBuffer as InjectDoubleBuffer
     from .inject_permuted_layout import InjectPermutedLayout as InjectPermutedLayout

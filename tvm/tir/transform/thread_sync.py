@@ -6,9 +6,9 @@
 
 A barrier comes before a statement that reads what was written since the last one, or writes what
 was read; in a loop also for the sake of the next iteration. Accesses of a thread to its own element
-need none, nor do those that provably never meet, nor those under a condition that leaves one thread of
-a block. Dynamic shared memory is one memory: what was read
-from one of its buffers may lie where another is written next.
+need none, nor do those that provably never meet, nor those under a condition that leaves one thread
+of a block. Dynamic shared memory is one memory: what was read from one of its buffers may lie where
+another is written next.
 """
 
 from __future__ import annotations
