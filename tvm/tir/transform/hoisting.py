@@ -161,7 +161,7 @@ class _Collector(StmtExprVisitor):
             self._with_else.pop()
 
     def visit_call_(self, op: e.Call) -> None:
-        if getattr(op.op, "name", "") == "tir.if_then_else":
+        if e.is_call_of(op, "tir.if_then_else"):
             self._take(op.args[0], HoistedConditionals.IfElseExpr, True)
         super().visit_call_(op)
 
