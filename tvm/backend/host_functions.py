@@ -124,7 +124,7 @@ def callee_of(
 
 
 class ErrorWords(NamedTuple):
-    """The error of an assertion: its class, and words with values in place of `{}`."""
+    """The error of an assertion: its class, and words with values for each `{}`."""
 
     kind: str
     words: str
@@ -168,7 +168,7 @@ def constant_data(op: s.AllocateConst) -> HostTensor:
         raise CheckError(
             message(
                 f"constant {op.buffer_var.name}",
-                found="it names a place in the module's constants",
+                found="it names an entry of the module's constants",
                 legal="constants that hold their data",
             )
         )

@@ -280,8 +280,8 @@ class ExprEmitter(StmtWriter[str]):
             return f"{base.at(ATOM)}[{index}]"
         return f"(({kind}*){base.at(ATOM)})[{index}]"
 
-    def place(self, buffer: Buffer, indices: Sequence[PrimExpr], lane: str | None) -> Code:
-        """The number of the element that an access means, for one lane of it."""
+    def element_index(self, buffer: Buffer, indices: Sequence[PrimExpr], lane: str | None) -> Code:
+        """The flat index of the element that one lane of an access reads or writes."""
         if len(indices) > 1:
             raise InternalError(
                 message(
@@ -306,7 +306,7 @@ class ExprEmitter(StmtWriter[str]):
 
     def visit_buffer_load_(self, op: e.BufferLoad) -> Code:
         dtype = op.dtype.element_of()
-        index = self.place(op.buffer, op.indices, self.lane)
+        index = self.element_index(op.buffer, op.indices, self.lane)
         self.out.read(self.known(op.buffer.data))
         text = self.element(op.buffer, index)
         value = Code(text)
@@ -323,7 +323,7 @@ class ExprEmitter(StmtWriter[str]):
 
     def address(self, load: e.BufferLoad) -> Code:
         """Where the (first) element of an access lies."""
-        index = self.place(load.buffer, load.indices, None if load.dtype.is_scalar else "0")
+        index = self.element_index(load.buffer, load.indices, None if load.dtype.is_scalar else "0")
         self.out.read(self.known(load.buffer.data))
         return Code(f"&{self.element(load.buffer, index)}", UNARY)
 

@@ -167,21 +167,21 @@ static void* TVMBackendAllocWorkspace(int32_t device_type, int32_t device_id, in
     return (void*)(intptr_t)device_workspace(
         "runtime.take_device_workspace", device_type, device_id, bytes);
   }
-  void* place = bytes >= 0 && bytes < INT64_MAX - 127
+  void* block = bytes >= 0 && bytes < INT64_MAX - 127
       ? aligned_alloc(64, ((size_t)bytes + 64) / 64 * 64) : NULL;
-  if (place == NULL) {
+  if (block == NULL) {
     TVMFFIErrorSetRaisedFromCStr("MemoryError", "out of memory for a kernel's workspace");
   }
-  return place;
+  return block;
 }
 """, ("TVMFFIErrorSetRaisedFromCStr", "device_workspace"), ("stdlib.h",))
 _helper("TVMBackendFreeWorkspace", """
-static int32_t TVMBackendFreeWorkspace(int32_t device_type, int32_t device_id, void* place) {
+static int32_t TVMBackendFreeWorkspace(int32_t device_type, int32_t device_id, void* block) {
   if (device_type == 1) {
-    free(place);
+    free(block);
   } else {
     device_workspace("runtime.give_device_workspace", device_type, device_id,
-                     (int64_t)(intptr_t)place);
+                     (int64_t)(intptr_t)block);
   }
   return 0;
 }
@@ -346,8 +346,8 @@ _INT_FORMS: Final[dict[str, Callable[[DataType], Helper]]] = {
     ),
     "atomic_add": lambda t: Helper(
         f"static inline {value_type(t)} atomic_add_{short_name(t)}"
-        f"({value_type(t)}* place, {value_type(t)} value) {{\n"
-        "  return __atomic_fetch_add(place, value, __ATOMIC_RELAXED);\n}"
+        f"({value_type(t)}* address, {value_type(t)} value) {{\n"
+        "  return __atomic_fetch_add(address, value, __ATOMIC_RELAXED);\n}"
     ),
 }  # fmt: skip
 _FLOAT_FORMS: Final[dict[str, Callable[[DataType], Helper]]] = {
@@ -361,11 +361,11 @@ _FLOAT_FORMS: Final[dict[str, Callable[[DataType], Helper]]] = {
     ),
     "atomic_add": lambda t: Helper(
         f"static inline {value_type(t)} atomic_add_{short_name(t)}"
-        f"({value_type(t)}* place, {value_type(t)} value) {{\n"
+        f"({value_type(t)}* address, {value_type(t)} value) {{\n"
         f"  {value_type(t)} old, sum;\n"
-        "  __atomic_load(place, &old, __ATOMIC_RELAXED);\n"
+        "  __atomic_load(address, &old, __ATOMIC_RELAXED);\n"
         "  do {\n    sum = old + value;\n"
-        "  } while (!__atomic_compare_exchange(place, &old, &sum, 0, __ATOMIC_RELAXED,"
+        "  } while (!__atomic_compare_exchange(address, &old, &sum, 0, __ATOMIC_RELAXED,"
         " __ATOMIC_RELAXED));\n"
         "  return old;\n}"
     ),

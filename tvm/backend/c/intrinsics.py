@@ -429,7 +429,7 @@ def _call_packed(emit: StmtEmitter, op: e.Call) -> Code:
         raise CheckError(
             message(
                 "call of a packed function",
-                found=f"{op.args[0]} in place of its name",
+                found=f"{op.args[0]} as its name",
                 where=f"function {emit.out.signature.name}",
                 legal="a string as the first argument",
             )
@@ -443,11 +443,11 @@ def _call_packed(emit: StmtEmitter, op: e.Call) -> Code:
     base, begin, end = _stack_parts(emit, *op.args[1:4])
     quoted = emit.visit_expr(op.args[0])
     emit.check(f"call_packed(&{slot}, {quoted}, {base} + {begin}, {end - begin}, {base} + {end})")
-    place = f"({base})[{end}]"
+    result = f"({base})[{end}]"
     if e.is_call_of(op, "tir.tvm_call_trace_packed_lowered"):
         # a function that returns None gives the last argument, which lies before the result
-        place = f"({base})[{end} - ({place}.type_index == 0)]"
-    return _packed_result(emit, op, place)
+        result = f"({base})[{end} - ({result}.type_index == 0)]"
+    return _packed_result(emit, op, result)
 
 
 @rule_in(INTRINSICS, "tvm_call_cpacked_lowered")
@@ -481,11 +481,11 @@ def _stack_parts(
     return f"(TVMFFIAny*){base.at(ATOM)}", begin.value, end.value
 
 
-def _packed_result(emit: StmtEmitter, op: e.Call, place: str) -> Code:
+def _packed_result(emit: StmtEmitter, op: e.Call, result: str) -> Code:
     if op.dtype.is_void:
         return Code("")
     held = _union_type(op.dtype)
-    return emit.cast(held, op.dtype, Code(f"{place}.{_union_member(held)}"))
+    return emit.cast(held, op.dtype, Code(f"{result}.{_union_member(held)}"))
 
 
 def _runtime(name: str, kinds: Sequence[str]) -> Rule:
@@ -518,10 +518,10 @@ def _prefetch(emit: StmtEmitter, op: e.Call) -> Code:
 
 @rule_in(INTRINSICS, "atomic_add")
 def _atomic_add(emit: StmtEmitter, op: e.Call) -> Code:
-    place, value = emit.visit_expr(op.args[0]), emit.visit_expr(op.args[1])
+    address, value = emit.visit_expr(op.args[0]), emit.visit_expr(op.args[1])
     dtype = op.args[1].dtype.element_of()
     func = emit.module.need(f"atomic_add_{short_name(dtype)}")
-    return Code(f"{func}(({value_type(dtype)}*){place.at(UNARY)}, {value})")
+    return Code(f"{func}(({value_type(dtype)}*){address.at(UNARY)}, {value})")
 
 
 # --- vectors ---

@@ -118,10 +118,10 @@ class StmtEmitter(ExprEmitter):
         self._store_lane(op, value, None)
 
     def _store_lane(self, op: s.BufferStore, value: Code, lane: str | None) -> None:
-        index = self.place(op.buffer, op.indices, lane)
-        place = self.known(op.buffer.data)
-        if place in self.out.params:
-            self.out.read(place)  # a variable that is only written counts as unread
+        index = self.element_index(op.buffer, op.indices, lane)
+        pointer = self.known(op.buffer.data)
+        if pointer in self.out.params:
+            self.out.read(pointer)  # a variable that is only written counts as unread
         line = f"{self.element(op.buffer, index)} = {value};"
         if op.predicate is not None:
             mask = self.lane_of(op.predicate, lane or "0")
@@ -387,7 +387,7 @@ def _replaced(expr: PrimExpr, found: dict[PrimExpr, e.Var]) -> PrimExpr:
 
 
 class _Replacer(StmtExprMutator):
-    """Puts variables in place of the values of broadcasts."""
+    """Gives variables to the values of broadcasts."""
 
     def __init__(self, found: dict[PrimExpr, e.Var]) -> None:
         super().__init__()

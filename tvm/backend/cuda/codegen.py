@@ -199,7 +199,7 @@ class CudaEmitter(DeviceEmitter):
             volatile = "volatile " if one.var in self.volatile else ""
             aligned = "__align__(16) " if one.var in self._wide else ""
             self.out.line(f"{volatile}__shared__ {aligned}{kind} {name}[{one.size}];")
-        self.place(one.var, name, kind)
+        self.declare_pointer(one.var, name, kind)
 
     def declare_own(self, one: Scratch) -> None:
         if one.var not in self._wide:
@@ -207,7 +207,7 @@ class CudaEmitter(DeviceEmitter):
             return
         kind, name = self.memory_type(one.dtype), self.out.fresh(one.var.name)
         self.out.line(f"__align__(16) {kind} {name}[{max(one.size or 1, 1)}];")
-        self.place(one.var, name, kind)
+        self.declare_pointer(one.var, name, kind)
 
     def declare_special(self, one: Scratch) -> None:
         if not one.scope.startswith("wmma."):
@@ -216,7 +216,7 @@ class CudaEmitter(DeviceEmitter):
         kind, count = self.fragments.type_of(self, one)
         name = self.out.fresh(one.var.name)
         self.out.line(f"{kind} {name}[{count}];")
-        self.place(one.var, name, kind)
+        self.declare_pointer(one.var, name, kind)
 
     def attribute(self, op: s.AttrStmt) -> None:
         self.fragments.note(op)
@@ -271,8 +271,8 @@ class CudaEmitter(DeviceEmitter):
         """The threads of the warp that are here."""
         return "__activemask()"
 
-    def atomic_add(self, place: PrimExpr, value: PrimExpr) -> str:
-        pointer, kind = self.lane_of(place, None), self.type_of(value.dtype)
+    def atomic_add(self, pointer_expr: PrimExpr, value: PrimExpr) -> str:
+        pointer, kind = self.lane_of(pointer_expr, None), self.type_of(value.dtype)
         if value.dtype == "int64":  # the sum's bits are the same
             added = self.lane_of(value, None)
             return f"((int64_t)atomicAdd((ulonglong*){pointer}, (ulonglong){added}))"

@@ -52,22 +52,22 @@ def _fill(emit: CudaEmitter, op: e.Call) -> str:
 
 @rule_in(RULES, "tvm_load_matrix_sync")
 def _load(emit: CudaEmitter, op: e.Call) -> str:
-    place, stride = emit.lane_of(op.args[5], None), emit.lane_of(op.args[6], None)
+    address, stride = emit.lane_of(op.args[5], None), emit.lane_of(op.args[6], None)
     var = op.args[0]
     whole = isinstance(var, e.Var) and "wmma.accumulator" in str(
         getattr(var.type_annotation, "storage_scope", "")
     )
     order = f", nvcuda::wmma::mem_{_layout(op)}" if whole else ""
     target = _fragment(emit, var, op.args[4])
-    return f"nvcuda::wmma::load_matrix_sync({target}, {place}, {stride}{order})"
+    return f"nvcuda::wmma::load_matrix_sync({target}, {address}, {stride}{order})"
 
 
 @rule_in(RULES, "tvm_store_matrix_sync")
 def _store(emit: CudaEmitter, op: e.Call) -> str:
-    place, stride = emit.lane_of(op.args[5], None), emit.lane_of(op.args[6], None)
+    address, stride = emit.lane_of(op.args[5], None), emit.lane_of(op.args[6], None)
     source = _fragment(emit, op.args[0], op.args[4])
     order = f"nvcuda::wmma::mem_{_layout(op)}"
-    return f"nvcuda::wmma::store_matrix_sync({place}, {source}, {stride}, {order})"
+    return f"nvcuda::wmma::store_matrix_sync({address}, {source}, {stride}, {order})"
 
 
 @rule_in(RULES, "tvm_mma_sync", "tvm_bmma_sync")

@@ -40,7 +40,7 @@ def _word(emit: CudaEmitter, op: e.Call, at: int) -> str:
     return emit.refuse(str(op), f"{arg} where a word stands", f"text as argument {at}")
 
 
-def _place(emit: CudaEmitter, pointer: PrimExpr, offset: PrimExpr) -> str:
+def _operand_address(emit: CudaEmitter, pointer: PrimExpr, offset: PrimExpr) -> str:
     return f"{emit.lane_of(pointer, None)} + {emit.lane_of(offset, None)}"
 
 
@@ -66,7 +66,7 @@ def _assembly(emit: CudaEmitter, text: list[str], outputs: list[str], inputs: li
 class _Registers:
     """The registers of one matrix: how a kernel names them, and how the instruction counts them."""
 
-    def __init__(self, emit: CudaEmitter, kind: str, elements: int, place: str) -> None:
+    def __init__(self, emit: CudaEmitter, kind: str, elements: int, address: str) -> None:
         if kind not in _KINDS:
             emit.refuse(f"mma on {kind}", "no such type of matrix", ", ".join(_KINDS))
         self.word, bits = _KINDS[kind]
@@ -74,7 +74,7 @@ class _Registers:
         self.count = max(elements * bits // width // _WARP, 1)
         exact = {"f32": ("f", "float"), "f64": ("d", "double")}
         self.letter, cast = exact.get(self.word, ("r", "unsigned"))
-        self.texts = [f"(({cast}*)({place}))[{n}]" for n in range(self.count)]
+        self.texts = [f"(({cast}*)({address}))[{n}]" for n in range(self.count)]
 
     def operands(self, mark: str = "") -> list[str]:
         """The constraints for the compiler."""
@@ -101,7 +101,7 @@ def _mma(emit: CudaEmitter, op: e.Call) -> str:
     kinds = [_word(emit, op, at) for at in (3, 4, 5)]
     sizes = (m * k // (2 if sparse else 1), n * k, m * n)
     a, b, c = (
-        _Registers(emit, kind, size, _place(emit, op.args[at], op.args[at + 1]))
+        _Registers(emit, kind, size, _operand_address(emit, op.args[at], op.args[at + 1]))
         for kind, size, at in zip(kinds, sizes, (6, 8, 10))
     )
     saturate = ".satfinite" if _number(emit, op, 15 if sparse else 12) else ""
@@ -117,7 +117,7 @@ def _mma(emit: CudaEmitter, op: e.Call) -> str:
     inputs = [*a.operands(), *b.operands(), *c.operands()]
     if sparse:
         last = starts[3] + c.count
-        meta = _place(emit, op.args[12], op.args[13])
+        meta = _operand_address(emit, op.args[12], op.args[13])
         inputs.append(f'"r"(((unsigned*)({meta}))[0])')
         selector = emit.lane_of(op.args[14], None)
         rows[-1] += f", %{last}, {selector}"
@@ -129,11 +129,11 @@ def _mma(emit: CudaEmitter, op: e.Call) -> str:
 def _ldmatrix(emit: CudaEmitter, op: e.Call) -> str:
     trans = ".trans" if _number(emit, op, 0) else ""
     count, kind = _number(emit, op, 1), _word(emit, op, 2)
-    local = _place(emit, op.args[3], op.args[4])
+    local = _operand_address(emit, op.args[3], op.args[4])
     if trans and op.dtype.bits == 8:
         return _bytes_turned(emit, op, local)
     emit.out.open("{")
-    addr = _shared_address(emit, _place(emit, op.args[5], op.args[6]))
+    addr = _shared_address(emit, _operand_address(emit, op.args[5], op.args[6]))
     outputs = [f'"=r"(((unsigned*)({local}))[{n}])' for n in range(count)]
     name = f"ldmatrix.sync.aligned.m8n8.x{count}{trans}.shared{kind}"
     row = f"{name} {_braces(0, count)}, [%{count}];\\n"
@@ -179,10 +179,10 @@ def _cp_async(emit: CudaEmitter, op: e.Call) -> str:
     kind = emit.memory_type(op.dtype.element_of())
     bytes_ = _number(emit, op, 4)
     source = _element(emit, kind, op.args[2], op.args[3])
-    place = _element(emit, kind, op.args[0], op.args[1])
+    element = _element(emit, kind, op.args[0], op.args[1])
     cache = "cg" if bytes_ == 16 else "ca"
     emit.out.open("{")
-    addr = _shared_address(emit, place)
+    addr = _shared_address(emit, element)
     inputs = [f'"r"({addr})', f'"l"((void*)({source}))', f'"n"({bytes_})']
     row = f"cp.async.{cache}.shared.global [%0], [%1], %2"
     if len(op.args) > 5:  # bytes that are not read become zeros
@@ -197,9 +197,9 @@ def _cp_async(emit: CudaEmitter, op: e.Call) -> str:
 def _cp_async_bulk(emit: CudaEmitter, op: e.Call) -> str:
     kind = emit.memory_type(op.dtype.element_of())
     source = _element(emit, kind, op.args[2], op.args[3])
-    place = _element(emit, kind, op.args[0], op.args[1])
+    element = _element(emit, kind, op.args[0], op.args[1])
     emit.out.open("{")
-    addr = _shared_address(emit, place)
+    addr = _shared_address(emit, element)
     barrier = _barrier(emit, op.args[5])
     inputs = [f'"r"({addr})', f'"l"((void*)({source}))', f'"r"({emit.lane_of(op.args[4], None)})',
               f'"r"({barrier})']  # fmt: skip
@@ -275,25 +275,25 @@ def _ldg32(emit: CudaEmitter, op: e.Call) -> str:
     register, guard, load, index = op.args
     assert isinstance(load, e.BufferLoad), "the address is an access of a buffer"
     kind = emit.type_of(op.dtype)
-    place = f"{emit.lane_of(register, None)}[{emit.lane_of(index, None)}]"
+    element = f"{emit.lane_of(register, None)}[{emit.lane_of(index, None)}]"
     letter = "f" if op.dtype == "float32" else "r"
     word = "f32" if letter == "f" else "b32"
     row = (
         f"{{ .reg .pred p; setp.ne.b32 p, %2, 0; @p ld.global.nc.{word} %0, [%1]; }}\\n"
     )
     given = f'"l"((void*)({emit.address(load)})), "r"((int)({emit.lane_of(guard, None)}))'
-    return _assembly(emit, [row], [f'"+{letter}"((({kind}*){place.split("[")[0]})'
+    return _assembly(emit, [row], [f'"+{letter}"((({kind}*){element.split("[")[0]})'
                                    f'[{emit.lane_of(index, None)}])'], [given])  # fmt: skip
 
 
 @rule_in(PTX, "mma_fill")
 def _mma_fill(emit: CudaEmitter, op: e.Call) -> str:
-    count, place = emit.lane_of(op.args[0], None), _place(emit, op.args[1], op.args[2])
+    count, address = emit.lane_of(op.args[0], None), _operand_address(emit, op.args[1], op.args[2])
     kind = emit.type_of(op.dtype.element_of())
     zero = emit.lane_of(e.make_const(0, op.dtype.element_of()), None)
     i = emit.out.fresh("i")
     emit.out.line(
-        f"for (int {i} = 0; {i} < {count}; ++{i}) {{ (({kind}*)({place}))[{i}] = {zero}; }}"
+        f"for (int {i} = 0; {i} < {count}; ++{i}) {{ (({kind}*)({address}))[{i}] = {zero}; }}"
     )
     return ""
 
@@ -304,14 +304,14 @@ def _mma_store(emit: CudaEmitter, op: e.Call) -> str:
     m, n = _number(emit, op, 0), _number(emit, op, 1)
     if (m, n) != (16, 16):
         emit.refuse(f"mma_store of {m}x{n}", "another shape", "16x16")
-    target, source = emit.lane_of(op.args[2], None), _place(emit, op.args[3], op.args[4])
+    target, source = emit.lane_of(op.args[2], None), _operand_address(emit, op.args[3], op.args[4])
     stride, kind = emit.lane_of(op.args[5], None), emit.type_of(op.dtype.element_of())
     i = emit.out.fresh("i")
     emit.out.open(f"for (int {i} = 0; {i} < 8; ++{i}) {{")
     row = f"({i} / 2 % 2) * 8 + ((int)threadIdx.x) / 4"
     column = f"({i} / 4) * 8 + ((int)threadIdx.x) % 4 * 2 + {i} % 2"
-    place = f"({row}) * {stride} + {column}"
-    emit.out.line(f"(({kind}*){target})[{place}] = (({kind}*)({source}))[{i}];")
+    element = f"({row}) * {stride} + {column}"
+    emit.out.line(f"(({kind}*){target})[{element}] = (({kind}*)({source}))[{i}];")
     emit.out.close()
     return ""
 

@@ -357,7 +357,7 @@ class DeviceExprEmitter(StmtWriter[int]):
         return index * wide + inner if wide > 1 else index
 
     def loads_whole(self, op: e.BufferLoad) -> bool:
-        """Whether a vector load is one access: neighbours, at a place that the type fits."""
+        """Whether a vector load is one access: neighbours, at an aligned index."""
         return op.predicate is None and self.run_of(op.buffer, op.indices, op.dtype) is not None
 
     def run_of(
@@ -376,7 +376,7 @@ class DeviceExprEmitter(StmtWriter[int]):
         return None
 
     def is_aligned(self, base: PrimExpr, lanes: int) -> bool:
-        """Whether a place is one that a vector of so many elements may have."""
+        """Whether an index is a multiple of a vector's lanes."""
         found = self.analyzer.modular_set(base)
         return found.coeff % lanes == 0 and found.base % lanes == 0
 
@@ -384,9 +384,9 @@ class DeviceExprEmitter(StmtWriter[int]):
         """Neighbouring elements as one value."""
         start = self.run_of(op.buffer, op.indices, op.dtype)
         assert start is not None, "the caller looked"
-        return self.vector_place(op.buffer, start, op.dtype)
+        return self.vector_access(op.buffer, start, op.dtype)
 
-    def vector_place(self, buffer: Buffer, start: PrimExpr, dtype: DataType) -> str:
+    def vector_access(self, buffer: Buffer, start: PrimExpr, dtype: DataType) -> str:
         """Neighbouring elements in memory."""
         kind = self.pointer_to(buffer, self.type_of(dtype))
         base: str = self.known(buffer.data)

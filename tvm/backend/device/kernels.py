@@ -129,7 +129,7 @@ class DeviceEmitter(DeviceStmtEmitter):
         """The bits of a value as another type of the same size."""
         raise NotImplementedError
 
-    def atomic_add(self, place: PrimExpr, value: PrimExpr) -> str:
+    def atomic_add(self, pointer: PrimExpr, value: PrimExpr) -> str:
         """Add to memory, seen by all threads; what was there before."""
         raise NotImplementedError
 

@@ -1,4 +1,4 @@
-"""Digits of floating literals: with an exponent, six places, and more where a value needs them."""
+"""Digits of floating literals: with an exponent, six digits, and more where a value needs them."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ def float_digits(value: float, bits: Literal[32, 64]) -> str:
     single = _nearest(value, bits)
     if not math.isfinite(single):
         return ""
-    for places in range(6, 18):
-        text = f"{single:.{places}e}"
+    for digits in range(6, 18):
+        text = f"{single:.{digits}e}"
         if _nearest(float(text), bits) == single:
             return text
-    raise AssertionError("17 places tell any double")
+    raise AssertionError("17 digits tell any double")
 
 
 def _nearest(value: float, bits: int) -> float:

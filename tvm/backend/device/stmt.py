@@ -80,10 +80,10 @@ class DeviceStmtEmitter(DeviceExprEmitter):
         kind, name = self.memory_type(one.dtype), self.out.fresh(one.var.name)
         assert one.size is not None, "sizes were checked"
         self.declare_array(kind, name, max(one.size, 1))
-        self.place(one.var, name, kind)
+        self.declare_pointer(one.var, name, kind)
 
-    def place(self, var: e.Var, name: str, kind: str) -> None:
-        """Remember what a pointer is called and what it points to."""
+    def declare_pointer(self, var: e.Var, name: str, kind: str) -> None:
+        """Note a pointer's name in the code and the type that it points to."""
         self.values[var] = Code(name)
         self.pointees[var] = kind
 
@@ -111,7 +111,7 @@ class DeviceStmtEmitter(DeviceExprEmitter):
         words = [literal(element, v) for v in flat]
         name, kind = self.out.fresh(op.buffer_var.name), self.memory_type(element)
         self.declare_constant(kind, name, words or ["0"])
-        self.place(op.buffer_var, name, kind)
+        self.declare_pointer(op.buffer_var, name, kind)
         self._work.append(op.body)
 
     def declare_constant(self, kind: str, name: str, words: list[str]) -> None:
@@ -149,7 +149,7 @@ class DeviceStmtEmitter(DeviceExprEmitter):
 
     def store_vector(self, op: s.BufferStore, start: PrimExpr, value: str) -> None:
         """Store neighbouring elements at once."""
-        self.out.line(f"{self.vector_place(op.buffer, start, op.value.dtype)} = {value};")
+        self.out.line(f"{self.vector_access(op.buffer, start, op.value.dtype)} = {value};")
 
     def _store(self, op: s.BufferStore, lane: int | None, value: str) -> None:
         index = self.lane_of(self.index_of(op.buffer, op.indices, lane), None)

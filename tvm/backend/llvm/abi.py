@@ -15,7 +15,7 @@ from tvm.support.dtype import DataType
 from tvm.tir.struct_field import StructField
 
 
-class FieldPlace(NamedTuple):
+class FieldOffset(NamedTuple):
     """A field: size of the struct it is in, its offset, and its type (None: as asked)."""
 
     struct_bytes: int
@@ -32,7 +32,7 @@ _INT32: Final = DataType("int32")
 class Layout(NamedTuple):
     """What the structs of a machine look like."""
 
-    fields: dict[StructField, FieldPlace]
+    fields: dict[StructField, FieldOffset]
     tensor_bytes: int
     max_align: int  # no field needs more
 
@@ -60,22 +60,22 @@ def layout_of(data_layout: str) -> Layout:
     size = offset + 8
     return Layout(
         {
-            StructField.TENSOR_DATA: FieldPlace(size, 0, _HANDLE),
-            StructField.TENSOR_DEVICE_TYPE: FieldPlace(size, pointer, _INT32),
-            StructField.TENSOR_DEVICE_ID: FieldPlace(size, pointer + 4, _INT32),
-            StructField.TENSOR_NDIM: FieldPlace(size, pointer + 8, _INT32),
-            StructField.TENSOR_TYPE_CODE: FieldPlace(size, kind, DataType("uint8")),
-            StructField.TENSOR_TYPE_BITS: FieldPlace(size, kind + 1, DataType("uint8")),
-            StructField.TENSOR_TYPE_LANES: FieldPlace(size, kind + 2, DataType("uint16")),
-            StructField.TENSOR_SHAPE: FieldPlace(size, shape, _HANDLE),
-            StructField.TENSOR_STRIDES: FieldPlace(size, shape + pointer, _HANDLE),
-            StructField.TENSOR_BYTE_OFFSET: FieldPlace(size, offset, DataType("uint64")),
-            StructField.VALUE_CONTENT: FieldPlace(8, 0, None),
-            StructField.ANY_TYPE_INDEX: FieldPlace(ANY_BYTES, 0, _INT32),
-            StructField.ANY_ZERO_PADDING: FieldPlace(ANY_BYTES, 4, _INT32),
-            StructField.ANY_UNION_VALUE: FieldPlace(ANY_BYTES, 8, None),
-            StructField.INT64_ELEMENT: FieldPlace(8, 0, DataType("int64")),
-            StructField.PARALLEL_TASKS: FieldPlace(2 * pointer, pointer, _INT32),
+            StructField.TENSOR_DATA: FieldOffset(size, 0, _HANDLE),
+            StructField.TENSOR_DEVICE_TYPE: FieldOffset(size, pointer, _INT32),
+            StructField.TENSOR_DEVICE_ID: FieldOffset(size, pointer + 4, _INT32),
+            StructField.TENSOR_NDIM: FieldOffset(size, pointer + 8, _INT32),
+            StructField.TENSOR_TYPE_CODE: FieldOffset(size, kind, DataType("uint8")),
+            StructField.TENSOR_TYPE_BITS: FieldOffset(size, kind + 1, DataType("uint8")),
+            StructField.TENSOR_TYPE_LANES: FieldOffset(size, kind + 2, DataType("uint16")),
+            StructField.TENSOR_SHAPE: FieldOffset(size, shape, _HANDLE),
+            StructField.TENSOR_STRIDES: FieldOffset(size, shape + pointer, _HANDLE),
+            StructField.TENSOR_BYTE_OFFSET: FieldOffset(size, offset, DataType("uint64")),
+            StructField.VALUE_CONTENT: FieldOffset(8, 0, None),
+            StructField.ANY_TYPE_INDEX: FieldOffset(ANY_BYTES, 0, _INT32),
+            StructField.ANY_ZERO_PADDING: FieldOffset(ANY_BYTES, 4, _INT32),
+            StructField.ANY_UNION_VALUE: FieldOffset(ANY_BYTES, 8, None),
+            StructField.INT64_ELEMENT: FieldOffset(8, 0, DataType("int64")),
+            StructField.PARALLEL_TASKS: FieldOffset(2 * pointer, pointer, _INT32),
         },
         size,
         4 if narrow else 8,

@@ -24,7 +24,7 @@ from tvm.tir.function import PrimFunc
 from tvm.tir.functor import walk
 from tvm.tir.transform.outline_parallel_loops import IS_TASK, OUTLINED_FROM, aliased_params
 
-from .debug import DebugPlaces
+from .debug import DebugLocations
 from .fragment import put, taken, uncounted
 from .function_text import FunctionText
 from .imported_text import with_imports
@@ -55,7 +55,7 @@ def emit_module(mod: IRModule, machine: Machine, *, debug: bool = False) -> Emit
     module = ModuleText(
         machine.triple, data_layout(machine), machine.cpu, machine.features, machine.fast_math
     )
-    places = DebugPlaces(module, lines=debug)
+    locations = DebugLocations(module, lines=debug)
     families = _families(host_functions(mod, "machine code"))
     for family in families.values():
         _declare(module, *family[0])
@@ -65,7 +65,7 @@ def emit_module(mod: IRModule, machine: Machine, *, debug: bool = False) -> Emit
         func = family[0][1]
         signature = module.signatures[var.name_hint]
         if not _emit_apart(module, signature, family):
-            _emit_function(module, signature, family, places)
+            _emit_function(module, signature, family, locations)
         if signature.packed:
             packed.append(signature.name.removeprefix(FFI_PREFIX))
             if func.attrs.get("tir.is_entry_func"):
@@ -107,10 +107,10 @@ def _emit_apart(module: ModuleText, signature: Signature, family: Sequence[Funct
         part = ModuleText(
             module.machine_triple, module.data_layout, module.cpu, module.features, module.fast_math
         )
-        places = DebugPlaces(part, lines=False)
+        locations = DebugLocations(part, lines=False)
         first = len(part.nodes)
         _declare(part, *family[0])
-        _emit_function(part, signature, family, places)
+        _emit_function(part, signature, family, locations)
         fragment = taken(part, signature, first)
         if fragment is not None:
             store_kernel(func, fragment)
@@ -120,20 +120,20 @@ def _emit_apart(module: ModuleText, signature: Signature, family: Sequence[Funct
 
 
 def _emit_function(
-    module: ModuleText, signature: Signature, family: Sequence[Function], places: DebugPlaces
+    module: ModuleText, signature: Signature, family: Sequence[Function], locations: DebugLocations
 ) -> None:
     """Emit a function, and those that were cut out of it."""
     declared = [_declare(module, var, func) for var, func in family[1:]]
     for own, (_, func) in zip(declared, family[1:]):
         only_calls = IS_TASK not in func.attrs and not any(map(_is_work, walk(func.body)))
-        _emit_one(module, own, func, places, signature.name, as_it_is=only_calls)
+        _emit_one(module, own, func, locations, signature.name, as_it_is=only_calls)
     as_it_is = signature.packed and len(family) > 1  # what is left in it runs once a call
-    _emit_one(module, signature, family[0][1], places, signature.name, as_it_is=as_it_is)
+    _emit_one(module, signature, family[0][1], locations, signature.name, as_it_is=as_it_is)
 
 
 def _emit_one(
-    module: ModuleText, signature: Signature, func: PrimFunc, places: DebugPlaces, kernel: str,
-    *, as_it_is: bool,
+    module: ModuleText, signature: Signature, func: PrimFunc, locations: DebugLocations,
+    kernel: str, *, as_it_is: bool,
 ) -> None:  # fmt: skip
     noalias = own_memory_is_apart(func)
     aliased = aliased_params(func)
@@ -148,7 +148,7 @@ def _emit_one(
     if as_it_is:
         out.attributes = "#1"
     emitter = StmtEmitter(out)
-    emitter.describe(places, func.span)
+    emitter.describe(locations, func.span)
     emitter.values.update(zip(func.params, out.params))
     emitter.polls = Polls.of_function(emitter, kernel, func.body)
     emitter.emit(func.body)

@@ -19,10 +19,10 @@ from .types import bytes_literal
 _FLOAT_BITS: Final = {"half": 16, "float": 32, "double": 64}
 
 
-class DebugPlaces:
-    """Makes the metadata of one module; equal places share a node.
+class DebugLocations:
+    """Makes the metadata of one module; equal locations share a node.
 
-    `lines` says whether places inside of functions are told.
+    `lines`: instructions have locations too, not only functions.
     """
 
     def __init__(self, module: ModuleText, *, lines: bool = True) -> None:
@@ -57,7 +57,7 @@ class DebugPlaces:
         )
 
     def location(self, function: str, span: Span | None) -> str:
-        """The node of a place within a function."""
+        """The node of a location within a function."""
         located = _first(span) if self.lines else None
         if located is None:
             return self._module.shared_metadata(f"!DILocation(line: 0, scope: {function})")
@@ -101,7 +101,7 @@ class DebugPlaces:
 
 
 def _first(span: Span | None) -> Span | None:
-    """A span that covers several places stands for the first of them."""
+    """The first location of a span of several."""
     while isinstance(span, SequentialSpan):
         span = span.spans[0] if span.spans else None
     return span

@@ -216,20 +216,20 @@ class ExprEmitter(TirFunctor[str, None]):
         return self.out.temp(f"icmp {sign}{_INT_CMP[type(op)]} {value_type(dtype)} {a}, {b}")
 
     def _narrow_cmp(
-        self, op: e.CmpExpr, a: PrimExpr, b: PrimExpr, lanes: list[int], a_moves: bool
+        self, op: e.CmpExpr, a: PrimExpr, b: PrimExpr, lanes: list[int], a_varies: bool
     ) -> str:
-        """A comparison of places: one farther away than any lane is as good as just behind them.
+        """A comparison of indices: one farther away than any lane is as good as just behind them.
 
         In lanes of 32 bits a mask takes half as many instructions, or a quarter.
         """
         most = max(map(abs, lanes)) + 1
         left, right = self.visit_index(a), self.visit_index(b)
-        place, other = (left, right) if a_moves else (right, left)
-        low = self.out.temp(f"add nsw i64 {place}, {-most}")
-        high = self.out.temp(f"add nsw i64 {place}, {most}")
+        varying, other = (left, right) if a_varies else (right, left)
+        low = self.out.temp(f"add nsw i64 {varying}, {-most}")
+        high = self.out.temp(f"add nsw i64 {varying}, {most}")
         near = self.intrinsic("smax", INT64, [other, low])
         near = self.intrinsic("smin", INT64, [near, high])
-        gap = f"{place}, {near}" if a_moves else f"{near}, {place}"
+        gap = f"{varying}, {near}" if a_varies else f"{near}, {varying}"
         wide = self.out.temp(f"sub nsw i64 {gap}")
         dtype = INT32.with_lanes(len(lanes))
         every = self.splat(dtype, self.out.temp(f"trunc i64 {wide} to i32"))

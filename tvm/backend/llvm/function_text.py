@@ -45,7 +45,7 @@ class FunctionText:
         self.attributes = "#0"  # see ModuleText.text
         self._own_attributes: list[str] = []
         self.debug_suffix = ""  # of each instruction
-        self.call_suffix = ""  # of calls, which need a place in functions that have one
+        self.call_suffix = ""  # of calls, which need a location in functions that have one
         self.debug_function = ""  # of the function itself
 
     def _fresh(self, hint: str) -> str:
@@ -93,13 +93,13 @@ class FunctionText:
         self.block = label
 
     def mark(self) -> int:
-        """Keep a place for an instruction that is known later; fill it with `patch`."""
+        """Reserve a row for an instruction that is known later; fill it with `patch`."""
         self._lines.append("")
         return len(self._lines) - 1
 
-    def patch(self, place: int, text: str) -> None:
-        """Fill a place made by `mark`."""
-        self._lines[place] = "  " + text
+    def patch(self, row: int, text: str) -> None:
+        """Fill a row that `mark` reserved."""
+        self._lines[row] = "  " + text
 
     def alloca(self, kind: str, count: int | str, align: int, hint: str) -> str:
         """A stack slot for `count` values, made once a call of the function."""

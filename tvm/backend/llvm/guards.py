@@ -55,12 +55,12 @@ class Guards:
         self._emit = emit
         self.is_on = debug_memory.enabled()
 
-    def name(self, place: str, name: str) -> None:
+    def name(self, address: str, name: str) -> None:
         """Say what the memory at an address is."""
         if self.is_on:
             module = self._emit.module
             callee = module.declare(NAME, "void", "ptr, ptr")
-            self._emit.out.line(f"call void {callee}(ptr {place}, ptr {module.string(name)})")
+            self._emit.out.line(f"call void {callee}(ptr {address}, ptr {module.string(name)})")
 
     def check(self, kernel: str) -> None:
         """Fail if something outside of guarded memory was touched."""

@@ -91,7 +91,7 @@ none:
   ret ptr null
 }}
 
-; Give scratch memory back; it is kept for the next caller, if need be in place of another block.
+; Give scratch memory back; it is kept for the next caller, and may evict another block.
 define {visibility}i32 @TVMBackendFreeWorkspace(i32 %type, i32 %id, ptr %payload) nounwind {{
 entry:
   %here = icmp eq i32 %type, 1
@@ -205,8 +205,8 @@ size.loop:
   %size = phi i64 [ %size.0, %entry ], [ %size.next, %size.loop ]
   %wrapped = phi i1 [ false, %entry ], [ %wrapped.next, %size.loop ]
   %below = phi i1 [ false, %entry ], [ %below.next, %size.loop ]
-  %place = getelementptr inbounds i64, ptr %shape, i64 %i
-  %extent = load i64, ptr %place, align 8
+  %extent.at = getelementptr inbounds i64, ptr %shape, i64 %i
+  %extent = load i64, ptr %extent.at, align 8
   ; an extent below zero counts as one above 2^63
   %product = call {{ i64, i1 }} @llvm.umul.with.overflow.i64(i64 %size, i64 %extent)
   %size.next = extractvalue {{ i64, i1 }} %product, 0
@@ -330,12 +330,12 @@ entry:
   %none = icmp eq ptr %context, null
   br i1 %none, label %registry, label %kind
 kind:
-  %place = ptrtoint ptr %context to i64
-  %odd = trunc i64 %place to i1
+  %address = ptrtoint ptr %context to i64
+  %odd = trunc i64 %address to i1
   br i1 %odd, label %ask, label %imports
 ask:
-  %finder.place = and i64 %place, -2
-  %finder = inttoptr i64 %finder.place to ptr
+  %finder.address = and i64 %address, -2
+  %finder = inttoptr i64 %finder.address to ptr
   store i64 8, ptr %asked, align 8  ; a C string
   %p.name = getelementptr inbounds i8, ptr %asked, i64 8
   store ptr %name, ptr %p.name, align 8
@@ -487,8 +487,8 @@ def _guarded_functions() -> dict[str, int]:
         return {}
     memory = debug_memory.guarded_memory()
     functions = (memory.allocate, memory.free, memory.name, memory.check)
-    places = (ctypes.cast(function, ctypes.c_void_p).value or 0 for function in functions)
-    return dict(zip((*WORKSPACES, *WATCHES), places))
+    addresses = (ctypes.cast(function, ctypes.c_void_p).value or 0 for function in functions)
+    return dict(zip((*WORKSPACES, *WATCHES), addresses))
 
 
 def _link() -> jit.Linked:
@@ -496,7 +496,7 @@ def _link() -> jit.Linked:
     guarded = _guarded_functions()
     text = host_text(pool_platform(machine.triple, exported=False), guarded=bool(guarded))
     imports = {name: jit.process_symbol(name) for name in jit.external_names(text)} | guarded
-    present = {name: place for name, place in imports.items() if place is not None}
+    present = {name: address for name, address in imports.items() if address is not None}
     own = [name for name in PUBLIC if name not in guarded]
     exports = [*own, TABLE, interruption.TABLE]
     linked = jit.link(jit.emit_object(text, machine), exports, present)

@@ -19,7 +19,7 @@ from tvm.tir import expr as e
 from tvm.tir.op import arith as ops
 from tvm.tir.struct_field import StructField
 
-from .abi import STACK_ITEMS, FieldPlace, Layout, layout_of
+from .abi import STACK_ITEMS, FieldOffset, Layout, layout_of
 from .expr import INT64, mangled
 from .intrinsic_names import ONE_TYPE_INTRINSICS
 from .memory import as_ramp
@@ -434,7 +434,7 @@ def _layout(emit: StmtEmitter) -> Layout:
     return layout_of(emit.module.data_layout)
 
 
-def _struct_place(emit: StmtEmitter, op: e.Call) -> tuple[FieldPlace, str]:
+def _struct_field(emit: StmtEmitter, op: e.Call) -> tuple[FieldOffset, str]:
     """The field that a struct access names, and its address."""
     number, fields = op.args[2], _layout(emit).fields
     field = None
@@ -455,10 +455,10 @@ def _struct_place(emit: StmtEmitter, op: e.Call) -> tuple[FieldPlace, str]:
     else:
         scaled = emit.out.temp(f"mul nsw i64 {emit.as_int64(index)}, {field.struct_bytes}")
         offset = emit.out.temp(f"add nsw i64 {scaled}, {field.offset}")
-    place = base if offset == "0" else emit.out.temp(
+    address = base if offset == "0" else emit.out.temp(
         f"getelementptr inbounds i8, ptr {base}, i64 {offset}"
     )  # fmt: skip
-    return field, place
+    return field, address
 
 
 @_rule("tvm_struct_get")
@@ -469,10 +469,10 @@ def _struct_get(emit: StmtEmitter, op: e.Call) -> str:
             return base
         size = _layout(emit).tensor_bytes
         return emit.out.temp(f"getelementptr inbounds [{size} x i8], ptr {base}, i64 {index}")
-    field, place = _struct_place(emit, op)
+    field, address = _struct_field(emit, op)
     stored = field.dtype or _union_type(op.dtype)
     align = min(element_bytes(stored), _layout(emit).max_align)
-    raw = emit.out.temp(f"load {memory_element(stored)}, ptr {place}, align {align}")
+    raw = emit.out.temp(f"load {memory_element(stored)}, ptr {address}, align {align}")
     return emit.cast(stored, op.dtype, raw)
 
 
@@ -485,15 +485,16 @@ def _union_type(dtype: DataType) -> DataType:
 
 @_rule("tvm_struct_set")
 def _struct_set(emit: StmtEmitter, op: e.Call) -> str:
-    field, place = _struct_place(emit, op)
+    field, address = _struct_field(emit, op)
     value = op.args[3]
     stored = field.dtype or _union_type(value.dtype)
     held = emit.cast(value.dtype, stored, emit.visit_expr(value))
-    most = _layout(emit).max_align
-    if field.dtype is None and stored.is_handle and most < 8:
-        emit.out.line(f"store i64 0, ptr {place}, align {most}")  # behind a short pointer are zeros
-    align = min(element_bytes(stored), most)
-    emit.out.line(f"store {memory_element(stored)} {held}, ptr {place}, align {align}")
+    max_align = _layout(emit).max_align
+    if field.dtype is None and stored.is_handle and max_align < 8:
+        # behind a short pointer are zeros
+        emit.out.line(f"store i64 0, ptr {address}, align {max_align}")
+    align = min(element_bytes(stored), max_align)
+    emit.out.line(f"store {memory_element(stored)} {held}, ptr {address}, align {align}")
     return "0"
 
 
@@ -636,7 +637,7 @@ def _call_packed(emit: StmtEmitter, op: e.Call) -> str:
 
 
 def _or_traced(emit: StmtEmitter, result: str) -> str:
-    """The place of the result; of the last argument, which lies before it, if that is None."""
+    """The address of the result; of the last argument, which lies before it, if that is None."""
     out = emit.out
     kind = out.temp(f"load i32, ptr {result}, align 8")
     last = out.temp(f"getelementptr i8, ptr {result}, i64 -16")
@@ -647,12 +648,12 @@ def _or_traced(emit: StmtEmitter, result: str) -> str:
 def _look_up(emit: StmtEmitter, name: str, slot: str) -> str:
     """Find the function among the library's imports, else in the global registry."""
     out = emit.out
-    place = out.alloca("ptr", 1, 8, "found")
+    room = out.alloca("ptr", 1, 8, "found")
     callee = emit.module.declare("tvm_rt_find_function", "i32", "ptr, ptr, ptr")
     context = out.temp(f"load ptr, ptr {emit.module.context()}, align 8")
     text = emit.module.string(name)
-    emit.check(out.temp(f"call i32 {callee}(ptr {context}, ptr {text}, ptr {place})"))
-    found = out.temp(f"load ptr, ptr {place}, align 8")
+    emit.check(out.temp(f"call i32 {callee}(ptr {context}, ptr {text}, ptr {room})"))
+    found = out.temp(f"load ptr, ptr {room}, align 8")
     out.line(f"store atomic ptr {found}, ptr {slot} monotonic, align 8")
     return found
 
@@ -679,7 +680,7 @@ def _call_local_packed(emit: StmtEmitter, op: e.Call, symbol: str) -> str:
 def _stack_parts(
     emit: StmtEmitter, stack: PrimExpr, begin: PrimExpr, end: PrimExpr
 ) -> tuple[str, str, str]:
-    """First argument, number of arguments, and the place of the result, which is set to None."""
+    """First argument, number of arguments, and the address of the result, which is set to None."""
     base = emit.visit_expr(stack)
     if not (isinstance(begin, e.IntImm) and isinstance(end, e.IntImm)):
         raise DTypeError("packed calls: begin and end of the arguments are literals")
@@ -692,11 +693,11 @@ def _stack_parts(
     return first, str(end.value - begin.value), result
 
 
-def _packed_result(emit: StmtEmitter, op: e.Call, place: str) -> str:
+def _packed_result(emit: StmtEmitter, op: e.Call, address: str) -> str:
     if op.dtype.is_void:
         return ""
     stored = _union_type(op.dtype)
-    value = emit.out.temp(f"getelementptr i8, ptr {place}, i64 8")
+    value = emit.out.temp(f"getelementptr i8, ptr {address}, i64 8")
     raw = emit.out.temp(f"load {memory_element(stored)}, ptr {value}, align 8")
     return emit.cast(stored, op.dtype, raw)
 
@@ -728,19 +729,19 @@ INTRINSICS["tir.TVMBackendFreeWorkspace"] = _runtime(
 
 @_rule("prefetch")
 def _prefetch(emit: StmtEmitter, op: e.Call) -> str:
-    place = emit.visit_expr(op.args[0])
+    address = emit.visit_expr(op.args[0])
     numbers = ", ".join(f"i32 {emit.visit_expr(a)}" for a in op.args[1:4])
     callee = emit.module.declare("llvm.prefetch.p0", "void", "ptr, i32, i32, i32")
-    emit.out.line(f"call void {callee}(ptr {place}, {numbers})")
+    emit.out.line(f"call void {callee}(ptr {address}, {numbers})")
     return "0"
 
 
 @_rule("atomic_add")
 def _atomic_add(emit: StmtEmitter, op: e.Call) -> str:
-    place, value = emit.visit_expr(op.args[0]), emit.visit_expr(op.args[1])
+    address, value = emit.visit_expr(op.args[0]), emit.visit_expr(op.args[1])
     how = "fadd" if op.args[1].dtype.is_floating else "add"
     kind = value_type(op.args[1].dtype)
-    return emit.out.temp(f"atomicrmw {how} ptr {place}, {kind} {value} monotonic")
+    return emit.out.temp(f"atomicrmw {how} ptr {address}, {kind} {value} monotonic")
 
 
 # --- vectors ---
@@ -776,8 +777,8 @@ def _fixed_lane_mask(emit: StmtEmitter, op: e.Call) -> str:
     base, limit = (emit.visit_expr(e.Broadcast(arg, op.dtype.lanes)) for arg in args)
     lanes = ", ".join(f"{one} {lane}" for lane in range(op.dtype.lanes))
     callee = emit.module.declare(f"llvm.uadd.sat.{mangled(wide)}", kind, f"{kind}, {kind}")
-    places = emit.out.temp(f"call {kind} {callee}({kind} {base}, {kind} <{lanes}>)")
-    return emit.out.temp(f"icmp ult {kind} {places}, {limit}")
+    lane_numbers = emit.out.temp(f"call {kind} {callee}({kind} {base}, {kind} <{lanes}>)")
+    return emit.out.temp(f"icmp ult {kind} {lane_numbers}, {limit}")
 
 
 def _half(high: bool) -> Rule:

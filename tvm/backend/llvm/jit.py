@@ -192,10 +192,10 @@ def parse(text: str, machine: Machine) -> Any:
 
 def _near(text: str, error: str) -> str | None:
     """The line of the text that LLVM complains about, with its neighbours."""
-    place = re.search(r"<string>:(\d+)", error)
-    if place is None:
+    location = re.search(r"<string>:(\d+)", error)
+    if location is None:
         return None
-    row = int(place[1]) - 1
+    row = int(location[1]) - 1
     lines = text.splitlines()[max(row - 2, 0) : row + 3]
     return "\n".join(lines)
 

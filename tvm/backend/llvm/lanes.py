@@ -1,4 +1,4 @@
-"""Where the lanes of an index lie: one place that is known at run time, and constants from there.
+"""The lanes of an index: a base that is known at run time, and constant offsets from it.
 
     Broadcast(x * 4, 8) + Ramp(0, 1, 8) // Broadcast(2, 8)   ->   x * 4 and [0, 0, 1, 1, 2, 2, 3, 3]
 """
@@ -59,9 +59,9 @@ def lanes_of(index: PrimExpr) -> Lanes | None:
 
 
 def lane_gap(a: PrimExpr, b: PrimExpr) -> tuple[PrimExpr, PrimExpr, list[int], bool] | None:
-    """(place, place, how much farther apart each lane is, whether `a` is the one that moves).
+    """(base of `a`, base of `b`, how much farther apart each lane is, whether lanes of `a` differ).
 
-    None for other vectors than those of places, and where no lane moves. A moving place is taken
+    None for other vectors than indices, and where all lanes are equal. A varying index is taken
     to wrap around nowhere; the other one may be anything.
     """
     if a.dtype.lanes == 1 or a.dtype.is_scalable:
@@ -70,13 +70,13 @@ def lane_gap(a: PrimExpr, b: PrimExpr) -> tuple[PrimExpr, PrimExpr, list[int], b
     if left is None or right is None:
         return None
     lanes = [x - y for x, y in zip(left[1], right[1])]
-    moves = any(left[1])
+    a_varies = any(left[1])
     if not any(lanes) or max(map(abs, lanes)) >= _NEAR:
         return None
-    place = left[0] if moves else right[0]
-    if any(isinstance(node, (e.BufferLoad, e.Call)) for node in walk(place)):
+    varying = left[0] if a_varies else right[0]
+    if any(isinstance(node, (e.BufferLoad, e.Call)) for node in walk(varying)):
         return None
-    return left[0], right[0], lanes, moves
+    return left[0], right[0], lanes, a_varies
 
 
 def at_elements(mask: PrimExpr, lanes: list[int], first: int, count: int) -> PrimExpr | None:
@@ -105,12 +105,12 @@ def _side_at_elements(
     found = lanes_of(side)
     if found is None or len(found[1]) != len(lanes) or len(lanes) < 2:
         return None
-    base, places = found
-    moved = [place - places[0] for place in places]
+    base, offsets = found
+    moved = [offset - offsets[0] for offset in offsets]
     scale, rest = divmod(moved[1], lanes[1] - lanes[0]) if lanes[1] != lanes[0] else (0, 1)
     if rest or moved != [scale * (lane - lanes[0]) for lane in lanes]:
         return None
-    start = base + (places[0] + scale * (first - lanes[0]))
+    start = base + (offsets[0] + scale * (first - lanes[0]))
     return e.Broadcast(start, count) if scale == 0 else e.Ramp(start, scale, count)
 
 

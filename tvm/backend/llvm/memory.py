@@ -72,7 +72,7 @@ class MemoryEmitter(ExprEmitter):
     def _near_lanes(
         self, op: e.BufferLoad, index: PrimExpr, mask: str | None, predicate: PrimExpr | None = None
     ) -> str | None:
-        """Lanes at constant places out of few vectors; None if they are not all close together."""
+        """Lanes at constant offsets out of few vectors; None if they are not all close together."""
         dtype, buffer = op.dtype, op.buffer
         found = lanes_of(index)
         whole = not dtype.is_scalable and dtype.lanes > 1 and dtype.lanes & (dtype.lanes - 1) == 0
@@ -122,26 +122,26 @@ class MemoryEmitter(ExprEmitter):
         """A vector of which only those elements are read that a lane of the mask wants.
 
         The first lane that wants an element speaks for all others, as masks go from the front.
-        A mask of places is made again, for elements; others are spread.
+        A mask that compares indices is made again, for elements; others are spread.
         """
-        place = self._further(op.buffer, start, first)
+        address = self._further(op.buffer, start, first)
         told = None if predicate is None else at_elements(predicate, lanes, first, part.lanes)
         if told is not None:
             bits = [f"i1 {int(n in lanes)}" for n in range(first, first + part.lanes)]
             kind, held = vector_of("i1", part.lanes), self.visit_data(told)
             if "i1 0" in bits:
                 held = self.out.temp(f"and {kind} {held}, <{', '.join(bits)}>")
-            return self._lanes_if(op, part, place, held)
+            return self._lanes_if(op, part, address, held)
         count, bools = op.dtype.lanes, vector_of("i1", op.dtype.lanes)
         own = [
-            str(lanes.index(place) if place in lanes else count)
-            for place in range(first, first + part.lanes)
+            str(lanes.index(offset) if offset in lanes else count)
+            for offset in range(first, first + part.lanes)
         ]
         spread = self.out.temp(
             f"shufflevector {bools} {mask}, {bools} zeroinitializer, "
             f"<{part.lanes} x i32> <{', '.join(f'i32 {lane}' for lane in own)}>"
         )
-        return self._lanes_if(op, part, place, spread)
+        return self._lanes_if(op, part, address, spread)
 
     def _only_index(self, buffer: Buffer, indices: tuple[PrimExpr, ...]) -> PrimExpr:
         if len(indices) == 1:
@@ -167,10 +167,10 @@ class MemoryEmitter(ExprEmitter):
         )
 
     def _load_at(self, buffer: Buffer, dtype: DataType, index: str) -> str:
-        place = self.address(buffer, index)
+        address = self.address(buffer, index)
         align = element_bytes(buffer.dtype)
         how = self._volatile(buffer)
-        raw = self.out.temp(f"load {how}{memory_type(dtype)}, ptr {place}, align {align}")
+        raw = self.out.temp(f"load {how}{memory_type(dtype)}, ptr {address}, align {align}")
         return self.from_memory(dtype, raw)
 
     def from_memory(self, dtype: DataType, raw: str) -> str:
@@ -221,7 +221,7 @@ class MemoryEmitter(ExprEmitter):
         return self.from_memory(dtype, self._pick(memory_element(dtype), raw, span, list(lanes)))
 
     def _further(self, buffer: Buffer, start: str, more: int) -> str:
-        """The address of the element `more` places after number `start`."""
+        """The address of the element `more` elements behind number `start`."""
         return self.address(
             buffer, start if not more else self.out.temp(f"add nsw i64 {start}, {more}")
         )
@@ -267,17 +267,17 @@ class MemoryEmitter(ExprEmitter):
             if _are_apart(index) or _from_the_front(predicate):
                 found = self._near_lanes(op, index, mask, predicate)
             return found or self._gather(op.buffer, op.dtype, index, mask)
-        place = self.address(op.buffer, self.as_int64(ramp[0]))
+        address = self.address(op.buffer, self.as_int64(ramp[0]))
         if op.dtype.is_scalar:
-            return self._lane_if(op, place, mask)
-        return self.from_memory(op.dtype, self._lanes_if(op, op.dtype, place, mask))
+            return self._lane_if(op, address, mask)
+        return self.from_memory(op.dtype, self._lanes_if(op, op.dtype, address, mask))
 
-    def _lanes_if(self, op: e.BufferLoad, dtype: DataType, place: str, mask: str) -> str:
+    def _lanes_if(self, op: e.BufferLoad, dtype: DataType, address: str, mask: str) -> str:
         """A vector from memory under a mask; zero where it does not hold."""
         whole, lanes = "", 0
         for first, part in _in_powers(dtype):
             own = self._part_of_mask(mask, dtype, first, part)
-            piece = self._power_if(op, part, self._lane_at(dtype, place, first), own)
+            piece = self._power_if(op, part, self._lane_at(dtype, address, first), own)
             whole = self._behind(dtype, whole, lanes, piece, part.lanes) if lanes else piece
             lanes += part.lanes
         return whole
@@ -294,11 +294,11 @@ class MemoryEmitter(ExprEmitter):
             return self.out.temp(f"extractelement {kind} {value}, i64 {first}")
         return self._pick(element, value, lanes, list(range(first, first + count)))
 
-    def _lane_at(self, dtype: DataType, place: str, lane: int) -> str:
+    def _lane_at(self, dtype: DataType, address: str, lane: int) -> str:
         """The address of one lane of a vector in memory."""
         if not lane:
-            return place
-        return self.out.temp(f"getelementptr {memory_element(dtype)}, ptr {place}, i64 {lane}")
+            return address
+        return self.out.temp(f"getelementptr {memory_element(dtype)}, ptr {address}, i64 {lane}")
 
     def _behind(self, dtype: DataType, front: str, lanes: int, back: str, more: int) -> str:
         """A vector of `lanes` with a shorter one behind it."""
@@ -317,34 +317,34 @@ class MemoryEmitter(ExprEmitter):
             f"shufflevector {kind} {front}, {kind} {wide}, <{lanes + more} x i32> <{mask}>"
         )
 
-    def _power_if(self, op: e.BufferLoad, dtype: DataType, place: str, mask: str) -> str:
+    def _power_if(self, op: e.BufferLoad, dtype: DataType, address: str, mask: str) -> str:
         if dtype.is_scalar:
-            return self._element_if(op.buffer, dtype, place, mask)
+            return self._element_if(op.buffer, dtype, address, mask)
         stored, kind = _memory_form(dtype), memory_type(dtype)
         bools = vector_of("i1", dtype.lanes, dtype.is_scalable)
         name = f"llvm.masked.load.{mangled(stored)}.p0"
         callee = self.module.declare(name, kind, f"ptr, i32, {bools}, {kind}")
         return self.out.temp(
-            f"call {kind} {callee}(ptr {place}, i32 {element_bytes(op.buffer.dtype)}, "
+            f"call {kind} {callee}(ptr {address}, i32 {element_bytes(op.buffer.dtype)}, "
             f"{bools} {mask}, {kind} zeroinitializer)"
         )
 
-    def _lane_if(self, op: e.BufferLoad, place: str, mask: str) -> str:
+    def _lane_if(self, op: e.BufferLoad, address: str, mask: str) -> str:
         """A scalar load under a condition; zero where it does not hold."""
-        return self.from_memory(op.dtype, self._element_if(op.buffer, op.dtype, place, mask))
+        return self.from_memory(op.dtype, self._element_if(op.buffer, op.dtype, address, mask))
 
-    def _element_if(self, buffer: Buffer, dtype: DataType, place: str, mask: str) -> str:
+    def _element_if(self, buffer: Buffer, dtype: DataType, address: str, mask: str) -> str:
         """What `_lane_if` loads, as it lies in memory."""
         out, kind = self.out, memory_type(dtype)
         here, yes, after = out.block, out.label("load.if"), out.label("load.end")
         out.line(f"br i1 {mask}, label %{yes}, label %{after}")
         out.begin(yes)
-        raw = out.temp(f"load {kind}, ptr {place}, align {element_bytes(buffer.dtype)}")
+        raw = out.temp(f"load {kind}, ptr {address}, align {element_bytes(buffer.dtype)}")
         out.line(f"br label %{after}")
         out.begin(after)
         return out.temp(f"phi {kind} [ {_zero(dtype)}, %{here} ], [ {raw}, %{yes} ]")
 
-    def _places(self, buffer: Buffer, index: PrimExpr) -> str:
+    def _addresses(self, buffer: Buffer, index: PrimExpr) -> str:
         """The addresses of several elements."""
         if buffer.dtype.lanes != 1:
             raise CheckError(
@@ -367,7 +367,7 @@ class MemoryEmitter(ExprEmitter):
         return self.splat(DataType("bool").with_lanes(dtype.lanes, dtype.is_scalable), "true")
 
     def _gather(self, buffer: Buffer, dtype: DataType, index: PrimExpr, mask: str | None) -> str:
-        places = self._places(buffer, index)
+        addresses = self._addresses(buffer, index)
         stored, kind = _memory_form(dtype), memory_type(dtype)
         pointers = vector_of("ptr", dtype.lanes, dtype.is_scalable)
         bools = vector_of("i1", dtype.lanes, dtype.is_scalable)
@@ -375,7 +375,7 @@ class MemoryEmitter(ExprEmitter):
         name = f"llvm.masked.gather.{mangled(stored)}.{ptr_name}"
         callee = self.module.declare(name, kind, f"{pointers}, i32, {bools}, {kind}")
         raw = self.out.temp(
-            f"call {kind} {callee}({pointers} {places}, i32 {element_bytes(dtype)}, "
+            f"call {kind} {callee}({pointers} {addresses}, i32 {element_bytes(dtype)}, "
             f"{bools} {self._all_lanes(dtype, mask)}, {kind} zeroinitializer)"
         )
         return self.from_memory(dtype, raw)
@@ -392,20 +392,20 @@ class MemoryEmitter(ExprEmitter):
         if ramp is None or ramp[1] != 1:
             self._scatter(op, dtype, stored, index)
             return
-        place = self.address(op.buffer, self.as_int64(ramp[0]))
+        address = self.address(op.buffer, self.as_int64(ramp[0]))
         kind, align = memory_type(dtype), element_bytes(op.buffer.dtype)
         if op.predicate is None:
             how = self._volatile(op.buffer)
-            self.out.line(f"store {how}{kind} {stored}, ptr {place}, align {align}")
+            self.out.line(f"store {how}{kind} {stored}, ptr {address}, align {align}")
             return
         self._refuse_volatile(op.buffer, "store")
         mask = self.visit_data(op.predicate)
         if dtype.is_scalar:
-            self._store_if(mask, f"store {kind} {stored}, ptr {place}, align {align}")
+            self._store_if(mask, f"store {kind} {stored}, ptr {address}, align {align}")
             return
         for first, part in _in_powers(dtype):
             own = self._part_of_mask(mask, dtype, first, part)
-            where, element = self._lane_at(dtype, place, first), memory_element(dtype)
+            where, element = self._lane_at(dtype, address, first), memory_element(dtype)
             piece = self._some_lanes(element, stored, dtype.lanes, first, part.lanes)
             if part.is_scalar:
                 self._store_if(own, f"store {element} {piece}, ptr {where}, align {align}")
@@ -413,13 +413,13 @@ class MemoryEmitter(ExprEmitter):
                 self._store_power_if(part, piece, where, align, own)
 
     def _store_power_if(
-        self, dtype: DataType, value: str, place: str, align: int, mask: str
+        self, dtype: DataType, value: str, address: str, align: int, mask: str
     ) -> None:
         kind, bools = memory_type(dtype), vector_of("i1", dtype.lanes, dtype.is_scalable)
         name = f"llvm.masked.store.{mangled(_memory_form(dtype))}.p0"
         callee = self.module.declare(name, "void", f"{kind}, ptr, i32, {bools}")
         self.out.line(
-            f"call void {callee}({kind} {value}, ptr {place}, i32 {align}, {bools} {mask})"
+            f"call void {callee}({kind} {value}, ptr {address}, i32 {align}, {bools} {mask})"
         )
 
     def _store_if(self, condition: str, store: str) -> None:
@@ -433,14 +433,14 @@ class MemoryEmitter(ExprEmitter):
 
     def _scatter(self, op: s.BufferStore, dtype: DataType, stored: str, index: PrimExpr) -> None:
         mask = None if op.predicate is None else self.visit_data(op.predicate)
-        places, kind = self._places(op.buffer, index), memory_type(dtype)
+        addresses, kind = self._addresses(op.buffer, index), memory_type(dtype)
         pointers = vector_of("ptr", dtype.lanes, dtype.is_scalable)
         bools = vector_of("i1", dtype.lanes, dtype.is_scalable)
         ptr_name = mangled(DataType("handle").with_lanes(dtype.lanes, dtype.is_scalable))
         name = f"llvm.masked.scatter.{mangled(_memory_form(dtype))}.{ptr_name}"
         callee = self.module.declare(name, "void", f"{kind}, {pointers}, i32, {bools}")
         self.out.line(
-            f"call void {callee}({kind} {stored}, {pointers} {places}, "
+            f"call void {callee}({kind} {stored}, {pointers} {addresses}, "
             f"i32 {element_bytes(dtype)}, {bools} {self._all_lanes(dtype, mask)})"
         )
 
@@ -503,7 +503,7 @@ def _scaled(ramp: PrimExpr, factor: PrimExpr) -> tuple[PrimExpr, int] | None:
 
 
 def _are_apart(index: PrimExpr) -> bool:
-    """True if no two lanes are at one place."""
+    """True if no two lanes access one element."""
     found = lanes_of(index)
     return found is not None and len(set(found[1])) == len(found[1])
 

@@ -85,16 +85,16 @@ class Polls:
     def look_up(self, go_on: str) -> None:
         """Poll; then go to the label `go_on`, or fail."""
         out, module = self._emit.out, self._emit.module
-        place = quoted(POLL)
+        function = quoted(POLL)
         weak = "linux" in module.machine_triple  # whoever links code by itself may lack the runtime
         if weak:
             module.declare_weak(POLL, "i32", "ptr")
-            here, missing = out.label("heard"), out.temp(f"icmp eq ptr {place}, null")
+            here, missing = out.label("heard"), out.temp(f"icmp eq ptr {function}, null")
             out.line(f"br i1 {missing}, label %{go_on}, label %{here}")
             out.begin(here)
         else:
             module.declare(POLL, "i32", "ptr")
-        status = out.temp(f"call i32 {place}(ptr {module.string(self.kernel)})")
+        status = out.temp(f"call i32 {function}(ptr {module.string(self.kernel)})")
         stop = out.temp(f"icmp ne i32 {status}, 0")
         failed = self._emit.fail_label()
         out.line(f"br i1 {stop}, label %{failed}, label %{go_on}{self._emit.unlikely()}")

@@ -517,24 +517,24 @@ define internal void @pool.forked() nounwind {{
 
 _FUTEX = """
 declare i64 @syscall(i64, ...)
-define internal void @pool.wait(ptr %place, i32 %value) nounwind {{
+define internal void @pool.wait(ptr %address, i32 %value) nounwind {{
   ; FUTEX_WAIT | FUTEX_PRIVATE_FLAG
   %r = call i64 (i64, ...) @syscall(
-    i64 {call}, ptr %place, i32 128, i32 %value, ptr null, ptr null, i32 0)
+    i64 {call}, ptr %address, i32 128, i32 %value, ptr null, ptr null, i32 0)
   ret void
 }}
 ; The same, for a twentieth of a second at most.
-define internal void @pool.wait.brief(ptr %place, i32 %value) nounwind {{
+define internal void @pool.wait.brief(ptr %address, i32 %value) nounwind {{
   %time = alloca {{ i64, i64 }}, align 8
   store {{ i64, i64 }} {{ i64 0, i64 50000000 }}, ptr %time, align 8
   %r = call i64 (i64, ...) @syscall(
-    i64 {call}, ptr %place, i32 128, i32 %value, ptr %time, ptr null, i32 0)
+    i64 {call}, ptr %address, i32 128, i32 %value, ptr %time, ptr null, i32 0)
   ret void
 }}
-define internal void @pool.wake(ptr %place, i32 %count) nounwind {{
+define internal void @pool.wake(ptr %address, i32 %count) nounwind {{
   ; FUTEX_WAKE | FUTEX_PRIVATE_FLAG
   %r = call i64 (i64, ...) @syscall(
-    i64 {call}, ptr %place, i32 129, i32 %count, ptr null, ptr null, i32 0)
+    i64 {call}, ptr %address, i32 129, i32 %count, ptr null, ptr null, i32 0)
   ret void
 }}
 """
@@ -550,12 +550,12 @@ declare i32 @pthread_mutex_unlock(ptr)
 declare i32 @pthread_cond_init(ptr, ptr)
 declare i32 @pthread_cond_wait(ptr, ptr)
 declare i32 @pthread_cond_broadcast(ptr)
-define internal void @pool.wait(ptr %place, i32 %value) nounwind {{
+define internal void @pool.wait(ptr %address, i32 %value) nounwind {{
 entry:
   %l = call i32 @pthread_mutex_lock(ptr @pool.mutex)
   br label %look
 look:
-  %now = load atomic i32, ptr %place seq_cst, align 4
+  %now = load atomic i32, ptr %address seq_cst, align 4
   %same = icmp eq i32 %now, %value
   br i1 %same, label %block, label %end
 block:
@@ -565,11 +565,11 @@ end:
   %u = call i32 @pthread_mutex_unlock(ptr @pool.mutex)
   ret void
 }}
-define internal void @pool.wait.brief(ptr %place, i32 %value) nounwind {{
-  call void @pool.wait(ptr %place, i32 %value)
+define internal void @pool.wait.brief(ptr %address, i32 %value) nounwind {{
+  call void @pool.wait(ptr %address, i32 %value)
   ret void
 }}
-define internal void @pool.wake(ptr %place, i32 %count) nounwind {{
+define internal void @pool.wake(ptr %address, i32 %count) nounwind {{
   %l = call i32 @pthread_mutex_lock(ptr @pool.mutex)
   %b = call i32 @pthread_cond_broadcast(ptr @pool.condition)
   %u = call i32 @pthread_mutex_unlock(ptr @pool.mutex)

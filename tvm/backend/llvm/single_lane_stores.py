@@ -14,7 +14,7 @@ from typing import Final
 _STORE: Final = re.compile(
     r"^ *(?:tail )?call void @llvm\.masked\.store\.v\d+(?P<element>i\d+)\.p0"
     r"\((?P<values><\d+ x i\d+> %[\w.$-]+), ptr (?P<notes>(?:align \d+ |[a-z]+\([^)]*\) |[a-z]+ )*)"
-    r"(?P<place>.+?), <\d+ x i1> <(?P<mask>i1 (?:true|false)(?:, i1 (?:true|false))*)>\)"
+    r"(?P<address>.+?), <\d+ x i1> <(?P<mask>i1 (?:true|false)(?:, i1 (?:true|false))*)>\)"
     r"(?: #\d+)?(?P<metadata>.*)$",
     re.MULTILINE,
 )
@@ -41,11 +41,11 @@ def with_single_lane_stores(text: str) -> str:
         aligned = _ALIGN.search(found["notes"])
         size = int(element[1:]) // 8
         align = min(int(aligned[1]) if aligned else 1, size) or 1
-        value, place = f"%single_lane.{count}", f"%single_place.{count}"
+        value, address = f"%single_lane.{count}", f"%single_address.{count}"
         return (
             f"  {value} = extractelement {found['values']}, i32 {lane}\n"
-            f"  {place} = getelementptr inbounds {element}, ptr {found['place']}, i32 {lane}\n"
-            f"  store {element} {value}, ptr {place}, align {align}{found['metadata']}"
+            f"  {address} = getelementptr inbounds {element}, ptr {found['address']}, i32 {lane}\n"
+            f"  store {element} {value}, ptr {address}, align {align}{found['metadata']}"
         )
 
     return _STORE.sub(rewritten, text)

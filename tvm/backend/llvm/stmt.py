@@ -36,7 +36,7 @@ from tvm.tir.transform.outline_parallel_loops import (
 )
 from tvm.tir.transform.stack_memory import checked_stack_bytes
 
-from .debug import DebugPlaces
+from .debug import DebugLocations
 from .expr import INT64, ExprEmitter
 from .function_text import FunctionText
 from .guards import Guards
@@ -80,7 +80,7 @@ class StmtEmitter(MemoryEmitter):
 
     def __init__(self, out: FunctionText) -> None:
         super().__init__(out)
-        self.debug: DebugPlaces | None = None
+        self.debug: DebugLocations | None = None
         self.debug_node = ""
         self._work: list[Work] = []
         self._loops: list[Loop] = []
@@ -102,13 +102,13 @@ class StmtEmitter(MemoryEmitter):
                 item()
 
     def at(self, span: Span | None) -> None:
-        """Instructions from here on belong to this place of the source."""
+        """Instructions from here on belong to this location in the source."""
         if self.debug is not None and self.debug.lines and span is not None:
-            place = self.debug.location(self.debug_node, span)
-            self.out.debug_suffix = f", !dbg {place}"
+            location = self.debug.location(self.debug_node, span)
+            self.out.debug_suffix = f", !dbg {location}"
 
-    def describe(self, debug: DebugPlaces | None, span: Span | None) -> None:
-        """Give the function a place in the source, and its instructions until a statement has."""
+    def describe(self, debug: DebugLocations | None, span: Span | None) -> None:
+        """Give the function a source location, and its instructions until a statement has one."""
         self.debug = debug
         if debug is None:
             return
@@ -271,7 +271,7 @@ class StmtEmitter(MemoryEmitter):
         self.out.line(f"call void {callee}(ptr {self.module.string(kind)}, ptr {operand})")
 
     def _formatted(self, words: str, values: tuple[PrimExpr, ...]) -> str:
-        """The words with values in place of `{}`; made on the stack when the error happens."""
+        """The words with values for each `{}`; made on the stack when the error happens."""
         form, operands = words.replace("%", "%%"), []
         for value in values:
             held = self.visit_data(value)
@@ -374,7 +374,7 @@ class StmtEmitter(MemoryEmitter):
         before = out.block
         out.begin(head)
         first = out.named("first")
-        place = out.mark()
+        phi_row = out.mark()
         left = out.temp(f"sub {kind} {stop}, {first}")
         last = out.temp(f"icmp sle {kind} {left}, {piece}")
         further = out.temp(f"add {kind} {first}, {piece}")
@@ -386,7 +386,7 @@ class StmtEmitter(MemoryEmitter):
             out.begin(latch)
             self.polls.look_up(go_on)
             out.patch(
-                place, f"{first} = phi {kind} [ {start}, %{before} ], [ {end}, %{out.block} ]"
+                phi_row, f"{first} = phi {kind} [ {start}, %{before} ], [ {end}, %{out.block} ]"
             )
             out.line(f"br label %{head}")
             out.begin(after)
@@ -410,7 +410,7 @@ class StmtEmitter(MemoryEmitter):
         before = out.block
         out.begin(head)
         var = out.named(name)
-        place = out.mark()
+        phi_row = out.mark()
         self.values[op.loop_var] = var
         latch = out.label(f"next.{name}")
         self._loops.append(Loop(latch, leave or after))
@@ -427,7 +427,7 @@ class StmtEmitter(MemoryEmitter):
             hint = self._loop_hint(op)
             out.line(f"br i1 {more}, label %{head}, label %{after}{hint}")
             back = f"[ {step}, %{out.block} ]"
-            out.patch(place, f"{var} = phi {kind} [ {start}, %{before} ], {back}")
+            out.patch(phi_row, f"{var} = phi {kind} [ {start}, %{before} ], {back}")
             out.begin(after)
 
         self._work += [close, op.body]

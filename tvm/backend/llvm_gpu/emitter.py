@@ -132,7 +132,7 @@ class KernelEmitter(StmtEmitter):
 
     def visit_let_stmt_(self, op: s.LetStmt) -> None:
         if op.var.dtype.is_integer and op.var.dtype.is_scalar:
-            self._analyzer.bind(op.var, op.value)  # what places are multiples of
+            self._analyzer.bind(op.var, op.value)  # what indices are multiples of
         super().visit_let_stmt_(op)
 
     def visit_assert_stmt_(self, op: s.AssertStmt) -> None:
@@ -191,23 +191,23 @@ class KernelEmitter(StmtEmitter):
             return super().visit_buffer_load_(op)
         start = None if op.predicate is not None else _run_of(op.buffer, index)
         if start is not None:
-            place = self.address(op.buffer, self.as_int64(start))
+            address = self.address(op.buffer, self.as_int64(start))
             how, align = self._volatile(op.buffer), self._align(op.buffer, start, op.dtype)
             kind = memory_type(op.dtype)
-            raw = self.out.temp(f"load {how}{kind}, ptr {place}, align {align}")
+            raw = self.out.temp(f"load {how}{kind}, ptr {address}, align {align}")
             return self.from_memory(op.dtype, raw)
         element = op.dtype.element_of()
         masks = self._masks(op.predicate)
         scalars = []
         for lane, at in enumerate(self._places_of(op.buffer, index, op.dtype.lanes)):
-            place = self._element(op.buffer, at)
+            address = self._element(op.buffer, at)
             if masks is None:
                 raw = self.out.temp(
-                    f"load {self._volatile(op.buffer)}{memory_type(element)}, ptr {place}, "
+                    f"load {self._volatile(op.buffer)}{memory_type(element)}, ptr {address}, "
                     f"align {element_bytes(element)}"
                 )
             else:
-                raw = self._element_if(op.buffer, element, place, masks[lane])
+                raw = self._element_if(op.buffer, element, address, masks[lane])
             scalars.append(self.from_memory(element, raw))
         return self.vector_of_scalars(op.dtype, scalars)
 
@@ -220,16 +220,16 @@ class KernelEmitter(StmtEmitter):
         value, how = self.visit_data(op.value), self._volatile(op.buffer)
         if start is not None:
             stored, kind = self.to_memory(dtype, value), memory_type(dtype)
-            place = self.address(op.buffer, self.as_int64(start))
+            address = self.address(op.buffer, self.as_int64(start))
             align = self._align(op.buffer, start, dtype)
-            self.out.line(f"store {how}{kind} {stored}, ptr {place}, align {align}")
+            self.out.line(f"store {how}{kind} {stored}, ptr {address}, align {align}")
             return
         element = dtype.element_of()
         lanes = [self.to_memory(element, lane) for lane in self.lanes_of(dtype, value)]
         masks = self._masks(op.predicate)
         for lane, at in enumerate(self._places_of(op.buffer, index, dtype.lanes)):
-            place = self._element(op.buffer, at)
-            words = f"{memory_type(element)} {lanes[lane]}, ptr {place}"
+            address = self._element(op.buffer, at)
+            words = f"{memory_type(element)} {lanes[lane]}, ptr {address}"
             text = f"store {how}{words}, align {element_bytes(element)}"
             if masks is None:
                 self.out.line(text)
@@ -237,7 +237,7 @@ class KernelEmitter(StmtEmitter):
                 self._store_if(masks[lane], text)
 
     def _align(self, buffer: Buffer, start: PrimExpr, dtype: DataType) -> int:
-        """The alignment of a vector: as much of it as its place is a multiple of."""
+        """The alignment of a vector: as much of it as its index is a multiple of."""
         unit, lanes = element_bytes(dtype), dtype.lanes
         if buffer.dtype.lanes == lanes:
             known = lanes

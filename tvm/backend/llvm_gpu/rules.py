@@ -110,9 +110,9 @@ def _barrier(emit: KernelEmitter, op: e.Call) -> str:
 
 @_rule("atomic_add")
 def _atomic_add(emit: KernelEmitter, op: e.Call) -> str:
-    place, value = emit.visit_data(op.args[0]), emit.visit_data(op.args[1])
+    address, value = emit.visit_data(op.args[0]), emit.visit_data(op.args[1])
     how = "fadd" if op.args[1].dtype.is_floating else "add"
-    return emit.out.temp(f"atomicrmw {how} ptr {place}, {value_type(op.args[1].dtype)} {value} "
+    return emit.out.temp(f"atomicrmw {how} ptr {address}, {value_type(op.args[1].dtype)} {value} "
                          "monotonic")  # fmt: skip
 
 

@@ -82,9 +82,9 @@ def _fill(emit: MetalEmitter, op: e.Call) -> str:
 
 def _move(name: str) -> Rule:
     def rule(emit: MetalEmitter, op: e.Call) -> str:
-        place, stride = emit.lane_of(op.args[2], None), emit.lane_of(op.args[3], None)
+        address, stride = emit.lane_of(op.args[2], None), emit.lane_of(op.args[3], None)
         turned = "true" if isinstance(op.args[6], e.IntImm) and op.args[6].value else "false"
-        return f"{name}({_matrix(emit, *op.args[:2])}, {place}, {stride}, 0, {turned})"
+        return f"{name}({_matrix(emit, *op.args[:2])}, {address}, {stride}, 0, {turned})"
 
     return rule
 
@@ -150,7 +150,7 @@ class MetalEmitter(DeviceEmitter):
 
     def has_vector(self, dtype: DataType) -> bool:
         element = dtype.element_of()
-        # three lanes take the place of four
+        # three lanes take the room of four
         named = str(element) in _TYPES and not (element.is_bool or element.is_handle)
         return named and not dtype.is_scalable and dtype.lanes in (2, 4)
 
@@ -220,7 +220,7 @@ class MetalEmitter(DeviceEmitter):
         kind, name = self.memory_type(one.dtype), self.out.fresh(one.var.name)
         volatile = "volatile " if one.var in self.volatile else ""
         self.out.line(f"alignas(16) {volatile}threadgroup {kind} {name}[{one.size}];")
-        self.place(one.var, name, kind)
+        self.declare_pointer(one.var, name, kind)
 
     def declare_array(self, kind: str, name: str, count: int) -> None:
         self.out.line(f"alignas(16) {kind} {name}[{count}];" if count > 1 else f"{kind} {name}[1];")
@@ -231,7 +231,7 @@ class MetalEmitter(DeviceEmitter):
         element, name = self.type_of(one.dtype), self.out.fresh(one.var.name)
         self.out.line(f"simdgroup_{element}8x8 {name}[{max((one.size or 64) // 64, 1)}];")
         self.matrix_elements[one.var] = element
-        self.place(one.var, name, f"simdgroup_{element}8x8")
+        self.declare_pointer(one.var, name, f"simdgroup_{element}8x8")
 
     # --- threads ---
 
@@ -243,13 +243,13 @@ class MetalEmitter(DeviceEmitter):
         return self.refuse(f"a barrier over {scope!r}", "threadgroups do not wait for each other",
                            "barriers of scope shared and warp")  # fmt: skip
 
-    def atomic_add(self, place: PrimExpr, value: PrimExpr) -> str:
+    def atomic_add(self, pointer_expr: PrimExpr, value: PrimExpr) -> str:
         kinds = {"int32": "atomic_int", "uint32": "atomic_uint", "float32": "atomic_float"}
         kind = kinds.get(str(value.dtype))
         if kind is None:
             self.refuse(f"atomic_add of {value.dtype}", "the language has no such operation",
                         ", ".join(kinds))  # fmt: skip
-        pointer, added = self.lane_of(place, None), self.lane_of(value, None)
+        pointer, added = self.lane_of(pointer_expr, None), self.lane_of(value, None)
         space = "threadgroup" if "threadgroup" in pointer else "device"
         given = f"({space} {kind}*){pointer}, {added}, memory_order_relaxed"
         return f"atomic_fetch_add_explicit({given})"

@@ -40,13 +40,13 @@ select length distance cross normalize mix step sign M_PI INFINITY NAN half2 cha
 float2 float4
 """
 _ATOMIC_FLOAT: Final = """\
-static inline float atomic_add_float(volatile SPACE float* place, float value) {
+static inline float atomic_add_float(volatile SPACE float* address, float value) {
   union { float value; uint bits; } old, sum, seen;
-  seen.value = *place;
+  seen.value = *address;
   do {
     old = seen;
     sum.value = old.value + value;
-    seen.bits = atomic_cmpxchg((volatile SPACE uint*)place, old.bits, sum.bits);
+    seen.bits = atomic_cmpxchg((volatile SPACE uint*)address, old.bits, sum.bits);
   } while (seen.bits != old.bits);
   return old.value;
 }"""
@@ -197,12 +197,12 @@ class OpenCLEmitter(DeviceEmitter):
     def whole_load(self, op: e.BufferLoad) -> str:
         start = self.run_of(op.buffer, op.indices, op.dtype)
         assert start is not None, "the caller looked"
-        place = self.access_pointer(op.buffer.dtype.element_of(), op.buffer.data, start)
-        return f"vload{op.dtype.lanes}(0, {place[1:-1]})"
+        address = self.access_pointer(op.buffer.dtype.element_of(), op.buffer.data, start)
+        return f"vload{op.dtype.lanes}(0, {address[1:-1]})"
 
     def store_vector(self, op: s.BufferStore, start: PrimExpr, value: str) -> None:
-        place = self.access_pointer(op.buffer.dtype.element_of(), op.buffer.data, start)
-        self.out.line(f"vstore{op.value.dtype.lanes}({value}, 0, {place[1:-1]});")
+        address = self.access_pointer(op.buffer.dtype.element_of(), op.buffer.data, start)
+        self.out.line(f"vstore{op.value.dtype.lanes}({value}, 0, {address[1:-1]});")
 
     def is_aligned(self, base: PrimExpr, lanes: int) -> bool:
         return True  # vload and vstore ask only for whole elements
@@ -214,7 +214,7 @@ class OpenCLEmitter(DeviceEmitter):
         kind, name = self.memory_type(one.dtype), self.out.fresh(one.var.name)
         volatile = "volatile " if one.var in self.volatile else ""
         self.out.line(f"{volatile}__local {kind} {name}[{one.size}];")
-        self.place(one.var, name, kind)
+        self.declare_pointer(one.var, name, kind)
 
     def unrolled(self) -> None:
         self.out.line("#pragma unroll")
@@ -234,9 +234,9 @@ class OpenCLEmitter(DeviceEmitter):
         return self.refuse(f"a barrier over {scope!r}", "groups of a launch do not wait for each "
                            "other", "barriers of scope shared and warp")  # fmt: skip
 
-    def atomic_add(self, place: PrimExpr, value: PrimExpr) -> str:
-        pointer, added = self.lane_of(place, None), self.lane_of(value, None)
-        data = _memory_of(place)
+    def atomic_add(self, pointer_expr: PrimExpr, value: PrimExpr) -> str:
+        pointer, added = self.lane_of(pointer_expr, None), self.lane_of(value, None)
+        data = _memory_of(pointer_expr)
         space = self._space(data).strip() if data is not None else "__global"
         if value.dtype == "float32":
             name = f"atomic_add_float{'_local' if space == '__local' else ''}"
@@ -248,11 +248,11 @@ class OpenCLEmitter(DeviceEmitter):
         return f"atomic_add((volatile {space} {self.type_of(value.dtype)}*){pointer}, {added})"
 
 
-def _memory_of(place: PrimExpr) -> e.Var | None:
+def _memory_of(pointer_expr: PrimExpr) -> e.Var | None:
     """The variable of the memory that an address points into."""
-    if not isinstance(place, e.Call):
+    if not isinstance(pointer_expr, e.Call):
         return None
-    for arg in place.args:
+    for arg in pointer_expr.args:
         if isinstance(arg, e.BufferLoad):
             return arg.buffer.data
         if isinstance(arg, e.Var) and arg.dtype.is_handle:

@@ -58,14 +58,14 @@ class AmdgpuEmitter(KernelEmitter):
         high = self.module.declare("llvm.amdgcn.mbcnt.hi", "i32", "i32, i32")
         mine = out.temp(f"call i32 {low}(i32 -1, i32 0)")
         mine = out.temp(f"call i32 {high}(i32 -1, i32 {mine})")
-        rest = out.temp(f"sub i32 {width}, 1")
-        place = out.temp(f"and i32 {mine}, {rest}")
-        first = out.temp(f"sub i32 {mine}, {place}")
+        in_group = out.temp(f"sub i32 {width}, 1")
+        own = out.temp(f"and i32 {mine}, {in_group}")
+        first = out.temp(f"sub i32 {mine}, {own}")
         if how == "":
-            within = out.temp(f"and i32 {at}, {rest}")
+            within = out.temp(f"and i32 {at}, {in_group}")
             lane = out.temp(f"add i32 {first}, {within}")
         else:
-            step = out.temp(f"{'sub' if how == '_up' else 'add'} i32 {place}, {at}")
+            step = out.temp(f"{'sub' if how == '_up' else 'add'} i32 {own}, {at}")
             # below zero is above all
             inside = out.temp(f"icmp ult i32 {step}, {width}")
             there = out.temp(f"add i32 {first}, {step}")

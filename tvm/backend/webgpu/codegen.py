@@ -176,7 +176,7 @@ class WebGPUEmitter(DeviceEmitter):
         self.out.file.declarations.append(
             f"@group(0) @binding({number}) var<storage, {access}> {name} : array<{held}>;"
         )
-        self.place(param, name, kind)
+        self.declare_pointer(param, name, kind)
 
     def _uniform(self, params: Sequence[e.Var], number: int) -> None:
         file = self.out.file
@@ -421,11 +421,11 @@ class WebGPUEmitter(DeviceEmitter):
         assert isinstance(data, e.Var), "buffers lie behind variables"
         return f"&{self.known(data)}[{self.lane_of(offset, None)}]"
 
-    def atomic_add(self, place: PrimExpr, value: PrimExpr) -> str:
+    def atomic_add(self, pointer_expr: PrimExpr, value: PrimExpr) -> str:
         if value.dtype.bits != 32 or not value.dtype.is_integer:
             self.refuse(f"atomic_add of {value.dtype}", "the language has no such operation",
                         "int32, uint32")  # fmt: skip
-        return f"atomicAdd({self.lane_of(place, None)}, {self.lane_of(value, None)})"
+        return f"atomicAdd({self.lane_of(pointer_expr, None)}, {self.lane_of(value, None)})"
 
     def declare_shared(self, one: Scratch) -> None:
         if one.size is None:
@@ -437,7 +437,7 @@ class WebGPUEmitter(DeviceEmitter):
         self.out.file.declarations.append(
             f"var<workgroup> {name} : array<{held}, {one.size}>;"
         )
-        self.place(one.var, name, kind)
+        self.declare_pointer(one.var, name, kind)
 
     # --- threads ---
 
@@ -468,9 +468,9 @@ def _bits(dtype: DataType) -> int:
     return 8 if dtype.is_bool else dtype.bits
 
 
-def _memory_of(place: PrimExpr) -> e.Var | None:
+def _memory_of(pointer_expr: PrimExpr) -> e.Var | None:
     """The variable of the memory that an address points into."""
-    for arg in place.args if isinstance(place, e.Call) else ():
+    for arg in pointer_expr.args if isinstance(pointer_expr, e.Call) else ():
         if isinstance(arg, e.BufferLoad):
             return arg.buffer.data
         if isinstance(arg, e.Var) and storage_scope(arg) is not None and arg.dtype.is_handle:
