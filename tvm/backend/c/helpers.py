@@ -332,7 +332,7 @@ _INT_FORMS: Final[dict[str, Callable[[DataType], Helper]]] = {
     "max": lambda t: _function("max", t, "return a > b ? a : b;"),
     "div": lambda t: _division("div", t, "a / b"),
     "mod": lambda t: _division("mod", t, "a % b"),
-    # the rest of / has the sign of a; floor wants that of b
+    # the remainder of % has the sign of a; that of floormod the sign of b
     "floordiv": lambda t: _division("floordiv", t, "a / b - ((a % b != 0) & ((a ^ b) < 0))"),
     "floormod": lambda t: _division(
         "floormod", t, "a % b + (((a % b != 0) & ((a ^ b) < 0)) ? b : 0)"

@@ -177,10 +177,10 @@ class ExprWriter(TirFunctor[Code, None], ABC, Generic[Lane]):
             return self.loose(f"{a.at(UNARY)} || {b.at(UNARY)}", OR)
         return a if isinstance(op, (e.Div, e.FloorDiv)) else Code("false")
 
-    def by_power(self, dtype: DataType, a: Code, power: int, rest: bool) -> str:
+    def by_power(self, dtype: DataType, a: Code, power: int, remainder: bool) -> str:
         """Division by a power of two: shift and mask round toward minus infinity."""
-        digit = self.int_literal(dtype, (1 << power) - 1 if rest else power)
-        return self.loose(f"{a.at(UNARY)} {'&' if rest else '>>'} {digit}", BITS)
+        digit = self.int_literal(dtype, (1 << power) - 1 if remainder else power)
+        return self.loose(f"{a.at(UNARY)} {'&' if remainder else '>>'} {digit}", BITS)
 
     def visit_cmp_(self, op: e.CmpExpr) -> Code:
         a, b = self.visit_expr(op.a), self.visit_expr(op.b)

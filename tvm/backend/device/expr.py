@@ -260,24 +260,24 @@ class DeviceExprEmitter(StmtWriter[int]):
 
     def _floor(self, op: e.BinaryOpExpr, dtype: DataType, a: Code, b: Code) -> str:
         """Division that rounds toward minus infinity."""
-        rest = isinstance(op, e.FloorMod)
+        remainder = isinstance(op, e.FloorMod)
         if dtype.is_floating:
-            if not rest:
+            if not remainder:
                 return self.math("floor", dtype, [f"({a} / {b})"])
             quotient = self.math("floor", dtype, [f"({a} / {b})"])
             return f"({a} - ({quotient} * {b}))"
         power = power_of_two(op.b)
         if power is not None:
-            return self.by_power(dtype, a, power, rest) if rest or power else a
+            return self.by_power(dtype, a, power, remainder) if remainder or power else a
         if dtype.is_uint:
-            return f"({a} {'%' if rest else '/'} {b})"
-        return f"{self.need_floor(rest, dtype)}({a}, {b})"
+            return f"({a} {'%' if remainder else '/'} {b})"
+        return f"{self.need_floor(remainder, dtype)}({a}, {b})"
 
-    def need_floor(self, rest: bool, dtype: DataType) -> str:
-        """The helper for division with rest of signed numbers; its name."""
-        kind, name = self.type_of(dtype), f"floor{'mod' if rest else 'div'}_{dtype}"
+    def need_floor(self, remainder: bool, dtype: DataType) -> str:
+        """The helper for division with remainder of signed numbers; its name."""
+        kind, name = self.type_of(dtype), f"floor{'mod' if remainder else 'div'}_{dtype}"
         off = "(a % b != 0) && ((a % b < 0) != (b < 0))"
-        value = f"a % b + (({off}) ? b : 0)" if rest else f"a / b - (({off}) ? 1 : 0)"
+        value = f"a % b + (({off}) ? b : 0)" if remainder else f"a / b - (({off}) ? 1 : 0)"
         return self.out.file.need(name, f"{self.function_word()}{kind} {name}({kind} a, {kind} b) "
                                   f"{{ return {value}; }}")  # fmt: skip
 

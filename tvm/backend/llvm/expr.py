@@ -115,20 +115,20 @@ class ExprEmitter(TirFunctor[str, None]):
 
     def _int_division(self, op: e.BinaryOpExpr, a: str, b: str) -> str:
         dtype, kind = op.dtype, value_type(op.dtype)
-        wants_rest = isinstance(op, (e.Mod, e.FloorMod))
+        wants_remainder = isinstance(op, (e.Mod, e.FloorMod))
         power = power_of_two(op.b)
-        if power is not None and wants_rest:
+        if power is not None and wants_remainder:
             self.narrow.masks((1 << power) - 1, op.a)
         if power is not None and dtype.is_int and isinstance(op, (e.FloorDiv, e.FloorMod)):
-            return self._floor_by_power(dtype, a, power, wants_rest)  # rounds down by itself
+            return self._floor_by_power(dtype, a, power, wants_remainder)  # rounds down by itself
         divisor, nothing = self._safe_divisor(op, a, b)
         if not dtype.is_int:
-            made = self.out.temp(f"{'urem' if wants_rest else 'udiv'} {kind} {a}, {divisor}")
+            made = self.out.temp(f"{'urem' if wants_remainder else 'udiv'} {kind} {a}, {divisor}")
         elif isinstance(op, (e.Div, e.Mod)):
-            made = self.out.temp(f"{'srem' if wants_rest else 'sdiv'} {kind} {a}, {divisor}")
+            made = self.out.temp(f"{'srem' if wants_remainder else 'sdiv'} {kind} {a}, {divisor}")
         else:
-            made = self._floor_division(dtype, a, divisor, wants_rest)
-        if nothing is None or wants_rest:
+            made = self._floor_division(dtype, a, divisor, wants_remainder)
+        if nothing is None or wants_remainder:
             return made
         return self.select(dtype, nothing, self.splat(dtype, "0"), made)
 
@@ -154,13 +154,13 @@ class ExprEmitter(TirFunctor[str, None]):
         one = self.splat(dtype, int_literal(dtype.element_of(), 1))
         return self.select(dtype, unsafe, one, b), zero
 
-    def _floor_by_power(self, dtype: DataType, a: str, power: int, wants_rest: bool) -> str:
+    def _floor_by_power(self, dtype: DataType, a: str, power: int, wants_remainder: bool) -> str:
         kind = value_type(dtype)
-        if wants_rest:
+        if wants_remainder:
             return self.out.temp(f"and {kind} {a}, {self.splat(dtype, str((1 << power) - 1))}")
         return self.out.temp(f"ashr {kind} {a}, {self.splat(dtype, str(power))}")
 
-    def _floor_division(self, dtype: DataType, a: str, b: str, wants_rest: bool) -> str:
+    def _floor_division(self, dtype: DataType, a: str, b: str, wants_remainder: bool) -> str:
         """The rest of sdiv has the sign of a; floor wants that of b."""
         kind = value_type(dtype)
         bools = vector_of("i1", dtype.lanes, dtype.is_scalable)
@@ -170,7 +170,7 @@ class ExprEmitter(TirFunctor[str, None]):
         mixed = self.out.temp(f"xor {kind} {rest}, {b}")
         signs_differ = self.out.temp(f"icmp slt {kind} {mixed}, {zero}")
         fix = self.out.temp(f"and {bools} {uneven}, {signs_differ}")
-        if wants_rest:
+        if wants_remainder:
             moved = self.out.temp(f"add {kind} {rest}, {b}")
             return self.select(dtype, fix, moved, rest)
         quotient = self.out.temp(f"sdiv {kind} {a}, {b}")

@@ -107,8 +107,8 @@ def _side_at_elements(
         return None
     base, offsets = found
     moved = [offset - offsets[0] for offset in offsets]
-    scale, rest = divmod(moved[1], lanes[1] - lanes[0]) if lanes[1] != lanes[0] else (0, 1)
-    if rest or moved != [scale * (lane - lanes[0]) for lane in lanes]:
+    scale, remainder = divmod(moved[1], lanes[1] - lanes[0]) if lanes[1] != lanes[0] else (0, 1)
+    if remainder or moved != [scale * (lane - lanes[0]) for lane in lanes]:
         return None
     start = base + (offsets[0] + scale * (first - lanes[0]))
     return e.Broadcast(start, count) if scale == 0 else e.Ramp(start, scale, count)

@@ -47,10 +47,10 @@ class Work(NamedTuple):
         fixed = self.fixed
         terms: dict[tuple[PrimExpr, ...], int] = {}
         for factor, extents in self.terms:
-            rest = tuple(x for x in extents if _is_known(x, known))
-            factor *= _ROUNDS ** (len(extents) - len(rest))
-            if rest:
-                terms[rest] = terms.get(rest, 0) + factor
+            known_extents = tuple(x for x in extents if _is_known(x, known))
+            factor *= _ROUNDS ** (len(extents) - len(known_extents))
+            if known_extents:
+                terms[known_extents] = terms.get(known_extents, 0) + factor
             else:
                 fixed += factor
         return Work(fixed, tuple((f, x) for x, f in terms.items()))

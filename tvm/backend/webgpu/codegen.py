@@ -197,12 +197,12 @@ class WebGPUEmitter(DeviceEmitter):
     def function_word(self) -> str:
         return "fn "
 
-    def need_floor(self, rest: bool, dtype: DataType) -> str:
+    def need_floor(self, remainder: bool, dtype: DataType) -> str:
         kind, zero = self.type_of(dtype), self.int_literal(dtype.with_bits(max(dtype.bits, 32)), 0)
-        name = f"floor{'mod' if rest else 'div'}_{kind}"
+        name = f"floor{'mod' if remainder else 'div'}_{kind}"
         off = f"(a % b != {zero}) && ((a % b < {zero}) != (b < {zero}))"
         one = zero.replace("0", "1", 1)
-        plain, moved = ("a % b", "a % b + b") if rest else ("a / b", f"a / b - {one}")
+        plain, moved = ("a % b", "a % b + b") if remainder else ("a / b", f"a / b - {one}")
         body = f"select({plain}, {moved}, {off})"
         text = f"fn {name}(a : {kind}, b : {kind}) -> {kind} {{ return {body}; }}"
         return self.out.file.need(name, text)
@@ -331,8 +331,8 @@ class WebGPUEmitter(DeviceEmitter):
     def shift(self, dtype: DataType, a: str, sign: str, b: str) -> str:
         return f"({a} {sign} {b if b.endswith('u') else f'u32({b})'})"
 
-    def by_power(self, dtype: DataType, a: Code, power: int, rest: bool) -> str:
-        return super().by_power(dtype, a, power, rest) if rest else f"({a} >> {power}u)"
+    def by_power(self, dtype: DataType, a: Code, power: int, remainder: bool) -> str:
+        return super().by_power(dtype, a, power, remainder) if remainder else f"({a} >> {power}u)"
 
     def convert(self, source: DataType, target: DataType, text: str) -> str:
         if source is target:

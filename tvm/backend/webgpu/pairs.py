@@ -59,7 +59,7 @@ _FUNCTIONS: Final[dict[str, tuple[tuple[str, ...], str]]] = {
     "pair_with_sign": (("pair_sub",), """(a : vec2<u32>, negative : bool) -> vec2<u32> {
   return select(a, pair_sub(vec2<u32>(0u, 0u), a), negative);
 }"""),
-    # the quotient in the first pair, the rest in the second; nothing of a division by zero
+    # the quotient in the first pair, the remainder in the second; nothing of a division by zero
     "pair_divided": (("pair_sub", "pair_below"), """(a : vec2<u32>, b : vec2<u32>) -> vec4<u32> {
   var q : vec2<u32> = vec2<u32>(0u, 0u);
   var r : vec2<u32> = vec2<u32>(0u, 0u);
@@ -93,14 +93,14 @@ _FUNCTIONS: Final[dict[str, tuple[tuple[str, ...], str]]] = {
   return pair_with_sign(pair_umod(pair_size(a), pair_size(b)), (a.y >> 31u) != 0u);
 }}"""),
     "pair_floordiv": (("pair_div", "pair_mod", "pair_sub"), f"""{_TWO} {{
-  let rest : vec2<u32> = pair_mod(a, b);
-  let off : bool = any(rest != vec2<u32>(0u, 0u)) && (((rest.y ^ b.y) >> 31u) != 0u);
+  let remainder : vec2<u32> = pair_mod(a, b);
+  let off : bool = any(remainder != vec2<u32>(0u, 0u)) && (((remainder.y ^ b.y) >> 31u) != 0u);
   return pair_sub(pair_div(a, b), vec2<u32>(select(0u, 1u, off), 0u));
 }}"""),
     "pair_floormod": (("pair_mod", "pair_add"), f"""{_TWO} {{
-  let rest : vec2<u32> = pair_mod(a, b);
-  let off : bool = any(rest != vec2<u32>(0u, 0u)) && (((rest.y ^ b.y) >> 31u) != 0u);
-  return select(rest, pair_add(rest, b), off);
+  let remainder : vec2<u32> = pair_mod(a, b);
+  let off : bool = any(remainder != vec2<u32>(0u, 0u)) && (((remainder.y ^ b.y) >> 31u) != 0u);
+  return select(remainder, pair_add(remainder, b), off);
 }}"""),
     "pair_left": ((), f"""{_SHIFT} {{
   if (n == 0u) {{
@@ -246,10 +246,10 @@ class PairEmitter(WebGPUEmitter):
 
     # --- loops, threads, memory ---
 
-    def by_power(self, dtype: DataType, a: Code, power: int, rest: bool) -> str:
+    def by_power(self, dtype: DataType, a: Code, power: int, remainder: bool) -> str:
         if not _is_pair(dtype):
-            return super().by_power(dtype, a, power, rest)
-        if rest:
+            return super().by_power(dtype, a, power, remainder)
+        if remainder:
             return f"({a} & {self.int_literal(dtype, (1 << power) - 1)})"
         return self.call("pair_right_signed" if dtype.is_int else "pair_right", a, f"{power}u")
 
