@@ -87,16 +87,16 @@ def _told(sections: list[_Section]) -> dict[str, dict[int, int]]:
     texts = next((s.data for s in sections if s.name == ".strtab"), b"")
     info = next((s.data for s in sections if s.name == ".nv.info"), b"")
     found: dict[str, dict[int, int]] = {}
-    place = 0
-    while place + 4 <= len(info):
-        form, attr, size = struct.unpack_from("<BBH", info, place)
-        place += 4
+    offset = 0
+    while offset + 4 <= len(info):
+        form, attr, size = struct.unpack_from("<BBH", info, offset)
+        offset += 4
         if form != _SIZED:
             continue
         if attr in (_FRAME_SIZE, _REGISTERS):
-            number, value = struct.unpack_from("<II", info, place)
+            number, value = struct.unpack_from("<II", info, offset)
             at = struct.unpack_from("<I", symbols, 24 * number)[0]
             name = texts[at : texts.index(b"\0", at)].decode()
             found.setdefault(name, {})[attr] = value
-        place += size
+        offset += size
     return found

@@ -35,16 +35,16 @@ def download(
     in bytes is not the one that the server tells. OSError after `retries` failures; the file is
     whole or not written.
     """
-    place = Path(path)
-    if place.exists() and not overwrite and not (size_compare and _differs(url, place)):
+    target = Path(path)
+    if target.exists() and not overwrite and not (size_compare and _differs(url, target)):
         return
-    place.parent.mkdir(parents=True, exist_ok=True)
-    part = place.with_name(f"{place.name}.{os.getpid()}.part")
+    target.parent.mkdir(parents=True, exist_ok=True)
+    part = target.with_name(f"{target.name}.{os.getpid()}.part")
     for left in range(max(retries, 1) - 1, -1, -1):
         try:
             with urllib.request.urlopen(url) as source, part.open("wb") as sink:
                 shutil.copyfileobj(source, sink)
-            part.replace(place)
+            part.replace(target)
             return
         except (OSError, ValueError) as err:
             part.unlink(missing_ok=True)
@@ -54,10 +54,10 @@ def download(
                 ) from err
 
 
-def _differs(url: str, place: Path) -> bool:
+def _differs(url: str, target: Path) -> bool:
     with urllib.request.urlopen(urllib.request.Request(url, method="HEAD")) as answer:
         size = answer.headers.get("Content-Length")
-    return size is not None and int(size) != place.stat().st_size
+    return size is not None and int(size) != target.stat().st_size
 
 
 def download_testdata(
@@ -65,6 +65,6 @@ def download_testdata(
 ) -> str:
     """The path of a file that is fetched once, below `TEST_DATA_ROOT_PATH` and `module`."""
     parts = [] if module is None else [module] if isinstance(module, str) else list(module)
-    place = _root().joinpath(*parts, relpath)
-    download(url, place, overwrite)
-    return str(place)
+    target = _root().joinpath(*parts, relpath)
+    download(url, target, overwrite)
+    return str(target)

@@ -37,7 +37,7 @@ class GraphModule:
         self._load_params = module["load_params"]
 
     def set_input(self, key: int | str | None = None, value: Any = None, **params: Any) -> None:
-        """Set one input by name or place, and others by name."""
+        """Set one input by name or index, and others by name."""
         if key is not None:
             self._set_input(key, value)
         for name, given in params.items():
@@ -74,7 +74,7 @@ class GraphModule:
         return out
 
     def get_input_index(self, name: str) -> int:
-        """The place of an input, or -1."""
+        """The index of an input, or -1."""
         return int(self.module["get_input_index"](name))
 
     def get_input_info(self) -> tuple[dict[str, Any], dict[str, Any]]:

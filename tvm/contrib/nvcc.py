@@ -21,7 +21,7 @@ FORMATS = ("ptx", "cubin", "fatbin")
 
 
 def find_cuda_path() -> str:
-    """The folder of CUDA's tools: CUDA_PATH, the one of `nvcc` on the path, or the usual place."""
+    """The folder of CUDA's tools: CUDA_PATH, the one of `nvcc` on the path, or the usual path."""
     given = os.environ.get("CUDA_PATH")
     if given:
         return given

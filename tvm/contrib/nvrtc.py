@@ -40,14 +40,14 @@ def supported_archs() -> list[int]:
 @functools.cache
 def include_folders() -> list[str]:
     """Folders with CUDA's headers: of CUDA_PATH, and of the packages of PyPI."""
-    places = []
+    folders = []
     if "CUDA_PATH" in os.environ:
-        places.append(Path(os.environ["CUDA_PATH"]) / "include")
+        folders.append(Path(os.environ["CUDA_PATH"]) / "include")
     spec = importlib.util.find_spec("nvidia")
     for home in spec.submodule_search_locations or () if spec is not None else ():
-        places += [*Path(home).glob("cu*/include"), *Path(home).glob("cuda_runtime/include")]
-    places.append(Path("/usr/local/cuda/include"))
-    return [str(place) for place in places if (place / "cuda_fp16.h").exists()]
+        folders += [*Path(home).glob("cu*/include"), *Path(home).glob("cuda_runtime/include")]
+    folders.append(Path("/usr/local/cuda/include"))
+    return [str(folder) for folder in folders if (folder / "cuda_fp16.h").exists()]
 
 
 def compile_source(

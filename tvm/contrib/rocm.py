@@ -23,11 +23,11 @@ def find_lld(required: bool = True) -> list[str]:
     """LLVM's linkers on the path, the newest first; RuntimeError if there has to be one."""
     newest = llvm_version_major(allow_none=True)
     names = [*([] if newest is None else [f"ld.lld-{newest}.0", f"ld.lld-{newest}"]), "ld.lld"]
-    places = [*names, f"{_USUAL}/llvm/bin/ld.lld"]
-    found = [path for path in map(shutil.which, places) if path is not None]
+    candidates = [*names, f"{_USUAL}/llvm/bin/ld.lld"]
+    found = [path for path in map(shutil.which, candidates) if path is not None]
     if required and not found:
         raise RuntimeError(
-            message("find lld", found="none on PATH", legal=f"one of {', '.join(places)}")
+            message("find lld", found="none on PATH", legal=f"one of {', '.join(candidates)}")
         )
     return found
 
@@ -83,7 +83,7 @@ def get_rocm_arch(rocm_path: str = _USUAL) -> str:
 
 
 def find_rocm_path() -> str:
-    """The folder of ROCm: ROCM_PATH, the one of `hipcc` on the path, or the usual place."""
+    """The folder of ROCm: ROCM_PATH, the one of `hipcc` on the path, or the usual path."""
     given = os.environ.get("ROCM_PATH")
     if given:
         return given

@@ -72,8 +72,8 @@ FUNCTIONS: Final[dict[str, str]] = {
 }  # fmt: skip
 
 
-def _at_first_call(place: str) -> Callable[..., Any]:
-    module, _, name = place.partition(":")
+def _at_first_call(home: str) -> Callable[..., Any]:
+    module, _, name = home.partition(":")
 
     def call(*args: Any) -> Any:
         # a map from the other side finds its keys by their contents, ours by identity
@@ -84,5 +84,5 @@ def _at_first_call(place: str) -> Callable[..., Any]:
     return call
 
 
-for _name, _place in FUNCTIONS.items():
-    register_global_func(_name, _at_first_call(_place), override=True)
+for _name, _home in FUNCTIONS.items():
+    register_global_func(_name, _at_first_call(_home), override=True)

@@ -138,20 +138,20 @@ def _report(error: Exception, text: str, code: int, words: Sequence[str]) -> int
 
 
 def in_a_line(text: str) -> str:
-    """A message of the four parts in one line, without the place; any other as it is."""
+    """A message of the four parts in one line, without `where`; any other as it is."""
     asked, *rest = text.split("\n")
     parts = [asked]
-    place = False
+    in_where = False
     for line in rest:
         label, colon, told = line.strip().partition(":")
         if line.startswith("   "):      # more of the part above
-            if not place:
+            if not in_where:
                 return text
         elif colon and label in ("found", "legal"):
             parts.append(f"{label}: {told.strip()}")
-            place = False
+            in_where = False
         elif label == "where":
-            place = True
+            in_where = True
         else:
             return text
     more = " (-v shows where)" if any(line.startswith("  where:") for line in rest) else ""

@@ -30,7 +30,7 @@ def check_input(path: Path, what: str) -> None:
 
 
 def check_output(path: Path, what: str) -> None:
-    """Refuse, before any work is done, a place where nothing can be written."""
+    """Refuse, before any work is done, a path that cannot be written."""
     asked = f"cannot write {what} {str(path)!r}"
     legal = "a file name in an existing directory that you may write to"
     folder = path.parent

@@ -1,4 +1,4 @@
-"""The one place that loads the `tvm_ffi` library, at first need."""
+"""The one module that loads the `tvm_ffi` library, at first need."""
 
 from __future__ import annotations
 

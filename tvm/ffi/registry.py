@@ -182,7 +182,7 @@ def _taken(name: str) -> ValueError:
 
 def _at_first_call(module: str, name: str) -> Callable[..., Any]:
     def call(*args: Any) -> Any:
-        importlib.import_module(module)  # which puts the function itself in our place
+        importlib.import_module(module)  # which registers the function itself instead of us
         return library().get_global_func(name)(*args)
 
     return call

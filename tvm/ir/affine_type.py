@@ -17,7 +17,7 @@ class AffineType(Node):
 
 @final
 class TensorAffineType(AffineType):
-    """Scale and zero point of a tensor, for all of it or for each place of `axis`."""
+    """Scale and zero point of a tensor, for all of it or for each index along `axis`."""
 
     __slots__ = ("axis", "dtype", "scale", "zero_point")
     TYPE_KEY = "ir.TensorAffineType"

@@ -1,6 +1,6 @@
 """The options of a pass context: every key, the type of its value, and records of several fields.
 
-The table is the one place where a key is declared, so an unknown key is always found.
+Keys are declared in this table only, so an unknown key is always found.
 """
 
 from __future__ import annotations

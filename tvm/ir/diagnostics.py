@@ -1,4 +1,4 @@
-"""Diagnostics: messages with a level and a place, collected and shown together."""
+"""Diagnostics: messages with a level and a location, collected and shown together."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class DiagnosticLevel(enum.IntEnum):
 
 
 class Diagnostic(Object):
-    """One message about one place."""
+    """One message about one location."""
 
     __slots__ = ("level", "message", "span")
 

@@ -260,7 +260,7 @@ def save_apart(node: Any) -> tuple[str, list[Any]]:
 def key_text(node: Any) -> tuple[str, list[Any]]:
     """As `save_apart`, for comparison only: equal before and after the module went through passes.
 
-    Unlike for structural equality, names and places in the source count.
+    Unlike for structural equality, names and spans count.
     """
     tensors: list[Any] = []
     record = _Writer(tensors, names_only=True).save(as_object(node))

@@ -58,7 +58,7 @@ _OPTIONAL_AXIS: Final = frozenset(
      "Squeeze", "ExpandDims", "Statistical", "LayerNorm", "RMSNorm", "GroupNorm", "InstanceNorm")
 )  # fmt: skip
 _BUFFER_TYPES: Final = {1: "", 2: "auto_broadcast"}
-# What the nodes here keep in another place, or not at all.
+# What the nodes here keep elsewhere, or not at all.
 _UNUSED: Final = frozenset(("source_map", "features"))
 
 

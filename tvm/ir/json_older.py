@@ -113,17 +113,17 @@ class _Upgrade:
             data["checked_type_"] = data.pop("_checked_type_")
         if kind == "relay.IncompleteType" and "kind" not in data:
             data["kind"] = 0
-        place = _TENSOR_FIELDS.get(kind)
-        if place in data:
-            data[place] += self._first_tensor
+        field = _TENSOR_FIELDS.get(kind)
+        if field in data:
+            data[field] += self._first_tensor
         if kind == "relay.Match":
             data["complete"] = bool(data.get("complete"))
         return {"type": kind, "data": data}
 
     def _name_of(self, at: Any) -> str:
         """The name of a variable for extents, which a type's variable once held."""
-        place = _number(at)
-        entry = self._old[place] if 0 <= place < len(self._old) else None
+        number = _number(at)
+        entry = self._old[number] if 0 <= number < len(self._old) else None
         name = entry.get("attrs", {}).get("name") if isinstance(entry, dict) else None
         if not isinstance(name, str):
             raise refuse(repr(entry)[:80], "a variable with its name")

@@ -70,7 +70,7 @@ class Span(Node):
 
 @final
 class SequentialSpan(Span):
-    """Several places at once: what a fused piece of program came from, in order."""
+    """Several locations at once: what a fused piece of program came from, in order."""
 
     __slots__ = ("spans",)
     TYPE_KEY = "ir.SequentialSpan"

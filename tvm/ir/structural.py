@@ -269,13 +269,13 @@ def get_first_structural_mismatch(
     comparison = _Comparison(map_free_vars, skip_tensor_content, True)
     if comparison.run(as_object(lhs), as_object(rhs)):
         return None
-    assert comparison.mismatch is not None, "an unequal comparison names its place"
+    assert comparison.mismatch is not None, "an unequal comparison names the node"
     return comparison.mismatch
 
 
 @mypyc_attr(native_class=False)
 class StructuralMismatch(ValueError):
-    """Two programs that should be equal are not; the message shows both with the place marked."""
+    """Two programs that should be equal are not; the message shows both with the node marked."""
 
 
 def assert_structural_equal(lhs: Any, rhs: Any, map_free_vars: bool = False) -> None:
@@ -293,7 +293,7 @@ def assert_structural_equal(lhs: Any, rhs: Any, map_free_vars: bool = False) -> 
 
 
 def _marked(root: Any, path: AccessPath) -> str:
-    """The script of `root` with the place underlined, or the nearest part that can be printed."""
+    """The script of `root` with the node underlined, or the nearest part that can be printed."""
     present = path
     while present.steps and present.steps[-1][0].endswith("missing"):
         present = AccessPath(present.steps[:-1])
@@ -367,7 +367,7 @@ def _tokens(node: Any, map_free_vars: bool, skip_tensors: bool = False) -> list[
     numbers: dict[Node, int] = {}
     found: list[str] = []
     add, recipes = found.append, _RECIPES
-    binding = 1 if map_free_vars else 0  # how many binding fields enclose the place
+    binding = 1 if map_free_vars else 0  # how many binding fields enclose the node
     stack: list[Any] = [node]
     while stack:
         item = stack.pop()

@@ -130,7 +130,7 @@ class PassContext(Object):
         """Let `custom_pass` run where TIR is lowered in this context and in those inside it.
 
         It is a function of a statement, of a PrimFunc or of (func, mod, ctx), or a Pass; see
-        `tir.transform.ApplyCustomPass`. A name that is in use gives its place to the new pass.
+        `tir.transform.ApplyCustomPass`. A name that is in use is given to the new pass.
         """
         if not callable(custom_pass):
             raise TypeError(
@@ -458,7 +458,7 @@ def ApplyPassToFunction(
 ) -> ModulePass:
     """Run a pass on those functions whose whole name matches; it cannot look into the others.
 
-    Where the dialect has stand-ins, these take the places of the others, so that uses of them stay
+    Where the dialect has stand-ins, these replace the others, so that uses of them stay
     valid. Functions that match and are private are public while the pass runs, so that none goes.
     """
 

@@ -105,11 +105,11 @@ def assemble(
     report.passes = pass_runs(recorder)
     table = w.LineTable()
     texts, life = Texts(table), lives(recorder, given)
-    report.sources, places = sources_of(given)
+    report.sources, locations = sources_of(given)
     lowered = _last_graph(life, given)
     if lowered is not None:
         name, form = lowered
-        report.calls = calls_of(IRModule({name: form}), report.sources, places)
+        report.calls = calls_of(IRModule({name: form}), report.sources, locations)
         report.graph = texts.stages(life[name], name, Function)
     if lowered is None:
         report.calls = [w.Call(v.name_hint, "", "", [], []) for v in given.functions]
@@ -226,17 +226,17 @@ def _add_times(
     report: w.Report, made: Any, target: Target, inputs: Sequence[Any] | None
 ) -> None:
     kind, on_host = target.kind.name, makes_host_code(target)
-    place = cpu() if on_host else device(kind)
-    if not on_host and not place.exist:
+    dev = cpu() if on_host else device(kind)
+    if not on_host and not dev.exist:
         report.notes.append(f"nothing was measured: there is no device of kind {kind} here")
         return
     if not report.graph:
         _add_kernel_times(report, made)
         return
     try:
-        vm = VirtualMachine(made, place)
+        vm = VirtualMachine(made, dev)
         arrays = sample_inputs(vm.signature("main").params) if inputs is None else inputs
-        given = [tensor(a, place) if hasattr(a, "__array__") else a for a in arrays]
+        given = [tensor(a, dev) if hasattr(a, "__array__") else a for a in arrays]
         measure(report, vm, given)
     except (TVMError, TypeError, ValueError, AttributeError) as error:
         told = " ".join(line.strip() for line in str(error).splitlines()[:2])

@@ -44,14 +44,14 @@ def extents_text(extents: Iterable[object]) -> str:
 
 
 def sources_of(mod: IRModule) -> tuple[list[w.Source], list[set[tuple[str, int]]]]:
-    """The operators of `main`, and the places that each of them stands for."""
+    """The operators of `main`, and the source locations that each of them stands for."""
     func = main_of(mod)
     found: list[w.Source] = []
-    places: list[set[tuple[str, int]]] = []
+    locations: list[set[tuple[str, int]]] = []
     maker: dict[Var, list[int]] = {}
     for param in [] if func is None else func.params:
         maker[param] = [len(found)]
-        places.append(set())
+        locations.append(set())
         found.append(_source("input", param.name_hint, param, [], param.span))
     for binding in [] if func is None else _bindings(func):
         value, var = binding.value, binding.var
@@ -61,16 +61,16 @@ def sources_of(mod: IRModule) -> tuple[list[w.Source], list[set[tuple[str, int]]
             continue
         span = value.span or binding.span
         maker[var] = [len(found)]
-        places.append(_places(span))
+        locations.append(_locations(span))
         found.append(_source(_operator(value), var.name_hint, var, used, span))
-    _tell_apart(found, places)
-    return found, places
+    _tell_apart(found, locations)
+    return found, locations
 
 
-def _tell_apart(found: list[w.Source], places: list[set[tuple[str, int]]]) -> None:
+def _tell_apart(found: list[w.Source], locations: list[set[tuple[str, int]]]) -> None:
     """Nodes of a script are called by their lines: its name alone is that of all of them."""
     lines: dict[str, set[int]] = {}
-    for where in places:
+    for where in locations:
         for name, line in where:
             lines.setdefault(name, set()).add(line)
     for source in found:
@@ -79,14 +79,14 @@ def _tell_apart(found: list[w.Source], places: list[set[tuple[str, int]]]) -> No
 
 
 def calls_of(
-    mod: IRModule, sources: list[w.Source], places: list[set[tuple[str, int]]]
+    mod: IRModule, sources: list[w.Source], locations: list[set[tuple[str, int]]]
 ) -> list[w.Call]:
     """The calls of kernels in `main`, in order; each is noted in the sources that it came from."""
     func = main_of(mod)
-    by_place: dict[tuple[str, int], list[int]] = {}
-    for number, where in enumerate(places):
-        for place in where:
-            by_place.setdefault(place, []).append(number)
+    by_location: dict[tuple[str, int], list[int]] = {}
+    for number, where in enumerate(locations):
+        for location in where:
+            by_location.setdefault(location, []).append(number)
     found: list[w.Call] = []
     maker: dict[Var, list[int]] = {}
     for binding in [] if func is None else _bindings(func):
@@ -96,8 +96,8 @@ def calls_of(
         if name is None:
             maker[var] = used
             continue
-        from_places = _places(value.span or binding.span)
-        numbers = sorted({n for place in from_places for n in by_place.get(place, [])})
+        origins = _locations(value.span or binding.span)
+        numbers = sorted({n for location in origins for n in by_location.get(location, [])})
         for number in numbers:
             sources[number].calls.append(len(found))
         maker[var] = [len(found)]
@@ -136,9 +136,9 @@ def _bindings(func: Function) -> Iterator[Binding]:
 
 
 def _source(op: str, value: str, var: Var, inputs: list[int], span: Span | None) -> w.Source:
-    place = _first(span)
-    name = value if place is None else place.source_name.name
-    where = "" if place is None else f"{place.source_name.name}:{place.line}"
+    located = _first(span)
+    name = value if located is None else located.source_name.name
+    where = "" if located is None else f"{located.source_name.name}:{located.line}"
     return w.Source(name, op, value, shape_text(var.struct_info_), where, inputs, [])
 
 
@@ -152,7 +152,7 @@ def _operator(value: RelaxExpr) -> str:
     return str(name).removeprefix("relax.") if name is not None else str(value.op)
 
 
-def _places(span: Span | None) -> set[tuple[str, int]]:
+def _locations(span: Span | None) -> set[tuple[str, int]]:
     if span is None:
         return set()
     parts = span.spans if isinstance(span, SequentialSpan) else (span,)

@@ -122,7 +122,7 @@ def _again(stmt: s.Stmt, made: dict[s.Stmt, s.Stmt], span: Span | None) -> s.Stm
 def _ir(text: str, name: str) -> tuple[list[str], list[int]]:
     """The definition of a function and of those cut out of it, with lines of the source."""
     lines = text.split("\n")
-    places = {m[1]: int(m[2]) for line in lines if (m := _LOCATION.match(line))}
+    line_of = {m[1]: int(m[2]) for line in lines if (m := _LOCATION.match(line))}
     found: list[str] = []
     numbers: list[int] = []
     inside = False
@@ -133,7 +133,7 @@ def _ir(text: str, name: str) -> tuple[list[str], list[int]]:
             continue
         used = _USE.search(line)
         found.append(_USE.sub("", line))
-        numbers.append(places.get(used[1], 0) if used and not line.startswith("define") else 0)
+        numbers.append(line_of.get(used[1], 0) if used and not line.startswith("define") else 0)
         if line == "}":
             inside = False
     return found, numbers
@@ -146,9 +146,9 @@ def _asm(text: str, name: str) -> tuple[list[str], list[int], int]:
     current, spills = 0, 0
     in_code = True
     for line in text.split("\n"):
-        place = _LOC.match(line)
-        if place is not None:
-            current = int(place[1])
+        location = _LOC.match(line)
+        if location is not None:
+            current = int(location[1])
             continue
         stripped = line.strip()
         if stripped.startswith(".section"):

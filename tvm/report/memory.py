@@ -15,8 +15,8 @@ def memory_of(planned: PlannedGraph) -> w.Memory | None:
     """The plan in numbers; None where sizes are open."""
     laid_out = planned.arena.laid_out()
     names = {
-        place.number: var.name_hint
-        for var, places in planned.places.items() for place in places if place.number >= 0
+        block.number: var.name_hint
+        for var, places in planned.places.items() for block in places if block.number >= 0
     }  # fmt: skip
     held: list[w.Held] = []
     for number, (lifetime, offset) in enumerate(laid_out):

@@ -38,7 +38,7 @@ class Run:
         self.depth: int = 0 if parent is None else parent.depth + 1
 
 
-class Place:
+class CallSite:
     """Where in a rule a primitive was called."""
 
     __slots__ = ("file", "function", "line")
@@ -60,7 +60,7 @@ class Recorder(PassInstrument):
         super().__init__("Recorder")
         self.runs: list[Run] = []
         self.scheduled: list[Scheduled] = []
-        self.places: dict[Instruction, Place] = {}
+        self.sites: dict[Instruction, CallSite] = {}
         self.planned: list[PlannedGraph] = []
         self.began = time.perf_counter()
         self.seconds = 0.0
@@ -96,9 +96,9 @@ class Recorder(PassInstrument):
 
     def _told(self, fact: object) -> None:
         if isinstance(fact, Instruction):
-            place = _rule_place(sys._getframe(1))
-            if place is not None:
-                self.places[fact] = place
+            site = _rule_site(sys._getframe(1))
+            if site is not None:
+                self.sites[fact] = site
         elif isinstance(fact, Scheduled):
             self.scheduled.append(fact)
         elif isinstance(fact, PlannedGraph):
@@ -109,13 +109,13 @@ class Recorder(PassInstrument):
         return next((s for s in self.scheduled if s.made is made), None)
 
 
-def _rule_place(frame: FrameType | None) -> Place | None:
+def _rule_site(frame: FrameType | None) -> CallSite | None:
     """The line of a rule that is running; None if no rule does."""
     while frame is not None:
         module = frame.f_globals.get("__name__", "")
         if module.startswith(_RULES) and not module.startswith(_OPEN):
             code = frame.f_code
-            return Place(code.co_filename, code.co_name, frame.f_lineno)
+            return CallSite(code.co_filename, code.co_name, frame.f_lineno)
         frame = frame.f_back
     return None
 

@@ -15,7 +15,7 @@ from typing import Final
 from tvm.tir.schedule import Trace
 
 from . import words as w
-from .recorder import Place, Recorder
+from .recorder import CallSite, Recorder
 
 _PACKAGE: Final = Path(__file__).parent.parent
 
@@ -25,22 +25,22 @@ def steps_of(trace: Trace, recorder: Recorder) -> list[w.Step]:
     shown = trace.simplified(False)
     found: list[w.Step] = []
     for inst, text in zip(shown.insts, shown.as_python()):
-        place = recorder.places.get(inst)
-        where, why = ("", "") if place is None else (_where(place), _reason(place))
+        site = recorder.sites.get(inst)
+        where, why = ("", "") if site is None else (_where(site), _reason(site))
         found.append(w.Step(text, inst.kind.name, where, why))
     return found
 
 
-def _where(place: Place) -> str:
-    path = Path(place.file)
+def _where(site: CallSite) -> str:
+    path = Path(site.file)
     inside = path.is_relative_to(_PACKAGE.parent)
     shown = path.relative_to(_PACKAGE.parent).as_posix() if inside else path.name
-    return f"{shown}:{place.line}"
+    return f"{shown}:{site.line}"
 
 
-def _reason(place: Place) -> str:
-    says = _first_sentences(place.file).get(place.function, "")
-    comment = _comment(place.file, place.line)
+def _reason(site: CallSite) -> str:
+    says = _first_sentences(site.file).get(site.function, "")
+    comment = _comment(site.file, site.line)
     return f"{says} {comment}".strip() if says else comment
 
 

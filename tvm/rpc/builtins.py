@@ -30,9 +30,9 @@ def _register(name: str) -> Callable[[F], F]:
 
 
 @_register("rpc.builtin.alloc")
-def alloc(shape: Sequence[int], dtype: str, place: Device, mem_scope: str | None) -> Tensor:
+def alloc(shape: Sequence[int], dtype: str, dev: Device, mem_scope: str | None) -> Tensor:
     """A new tensor here."""
-    return empty(tuple(shape), str(dtype), place, mem_scope)
+    return empty(tuple(shape), str(dtype), dev, mem_scope)
 
 
 @_register("rpc.builtin.write")
@@ -58,17 +58,17 @@ def copy(source: Tensor, target: Tensor) -> None:
 
 
 @_register("rpc.builtin.device_attr")
-def device_attr(place: Device, attr: int) -> Any:
+def device_attr(dev: Device, attr: int) -> Any:
     """What can be asked of a device here."""
-    return place._attribute(DeviceAttr(attr))
+    return dev._attribute(DeviceAttr(attr))
 
 
 @_register("rpc.builtin.device_stream")
-def device_stream(place: Device, what: str, args: Sequence[int]) -> Any:
+def device_stream(dev: Device, what: str, args: Sequence[int]) -> Any:
     """Streams of a device here."""
     known: dict[str, Callable[..., Any]] = {
-        "create_stream": place.create_raw_stream, "free_stream": place.free_raw_stream,
-        "set_stream": place.set_raw_stream, "sync": place.sync,
+        "create_stream": dev.create_raw_stream, "free_stream": dev.free_raw_stream,
+        "set_stream": dev.set_raw_stream, "sync": dev.sync,
     }  # fmt: skip
     return known[what](*args)
 
@@ -206,12 +206,12 @@ def vm_profile(vm: VirtualMachine, name: str, args: Sequence[Any]) -> str:
 
 @_register("rpc.builtin.vm_time_evaluator")
 def vm_time_evaluator(
-    vm: VirtualMachine, name: str, place: Device, options: Sequence[Any]
+    vm: VirtualMachine, name: str, dev: Device, options: Sequence[Any]
 ) -> Callable[..., bytes]:
     """A function that measures a function of the program, and gives the seconds as doubles."""
     number, repeat, min_repeat_ms, cooldown_interval_ms, repeats_to_cooldown, f_preproc = options
     measure = vm.time_evaluator(
-        name, place, number, repeat, min_repeat_ms, cooldown_interval_ms, repeats_to_cooldown,
+        name, dev, number, repeat, min_repeat_ms, cooldown_interval_ms, repeats_to_cooldown,
         f_preproc,
     )  # fmt: skip
     return lambda *args: np.array(measure(*args).results, "<f8").tobytes()

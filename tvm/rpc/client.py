@@ -385,8 +385,8 @@ class TrackerSession:
         for item in data["server_info"]:  # as servers themselves say it
             addr, name = item.get("addr"), str(item.get("key", ""))
             key = name.partition(":")[2]
-            place = ":".join(map(str, addr)) if isinstance(addr, list) else "-"
-            servers.append((place, name))
+            address = ":".join(map(str, addr)) if isinstance(addr, list) else "-"
+            servers.append((address, name))
             total[key] = total.get(key, 0) + 1
         width = max([len(key) for key in data["queue_info"]] + [3])
         lines = ["Server List", "-" * 30, f"{'server-address':<20}{'key':>10}", "-" * 30]

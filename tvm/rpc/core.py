@@ -74,12 +74,12 @@ class Core:
 def _about(value: Any) -> dict[str, Any]:
     """What the other side is to know of an object."""
     if isinstance(value, Tensor):
-        place = plain_device(value.device)
+        dev = plain_device(value.device)
         return {
             "kind": "tensor",
             "dtype": str(value.dtype),
             "shape": [int(extent) for extent in value.shape],
-            "device": [place.device_type, place.index],
+            "device": [dev.device_type, dev.index],
         }
     if isinstance(value, (Module, library().Module)):
         return {"kind": "module"}

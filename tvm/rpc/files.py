@@ -39,7 +39,7 @@ def work_path(name: str) -> Path:
         raise RPCError(
             message(
                 f"use of the remote file {name!r}",
-                found="a place outside of the session's folder",
+                found="a path outside of the session's folder",
                 legal="a name without .. that does not begin with a slash",
             )
         )

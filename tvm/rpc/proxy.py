@@ -207,7 +207,7 @@ class ProxyServerHandler:
         self._sock, self._listen_port = sock, listen_port
         self._timeouts = {"client": float(timeout_client), "server": float(timeout_server)}
         self._waiting: dict[str, dict[str, ForwardHandler]] = {"server": {}, "client": {}}
-        self._place = _AtTracker(tracker_addr, listen_port) if tracker_addr else None
+        self._tracker = _AtTracker(tracker_addr, listen_port) if tracker_addr else None
         self._tasks: set[asyncio.Task[None]] = set()
         self._guests: dict[TCPHandler, None] = {}  # who has not greeted yet, the oldest first
 
@@ -217,7 +217,7 @@ class ProxyServerHandler:
         """A server or client has said its key: join it with one that waits, or let it wait."""
         kind = handler.rpc_key.partition(":")[0]
         self._guests.pop(handler, None)  # type: ignore[call-overload]
-        if self._place is None:
+        if self._tracker is None:
             self._match(handler, kind, "client" if kind == "server" else "server")
         elif kind == "server":
             self._offer(handler)
@@ -256,22 +256,22 @@ class ProxyServerHandler:
 
     def _offer(self, server: ForwardHandler) -> None:
         """Put a server in at the tracker, under a key that nobody knows yet."""
-        assert self._place is not None
+        assert self._tracker is not None
         name = server.rpc_key.partition(":")[2]
         self.forget(server)
         server.match_key = base.random_key(name, cmap=self._waiting["server"])
         self._waiting["server"][server.match_key] = server
-        task = asyncio.get_running_loop().create_task(self._place.put(name, server.match_key))
+        task = asyncio.get_running_loop().create_task(self._tracker.put(name, server.match_key))
         self._tasks.add(task)  # the loop itself does not hold it
         task.add_done_callback(self._tasks.discard)
 
     async def _look(self) -> None:
         """Take keys back that were handed out and are not used; keep the tracker informed."""
-        assert self._place is not None
+        assert self._tracker is not None
         unknown_since: dict[str, float] = {}
         while True:
             await asyncio.sleep(_LOOK_S)
-            known, now = await self._place.known(), time.monotonic()
+            known, now = await self._tracker.known(), time.monotonic()
             servers = self._waiting["server"]
             unknown_since = {
                 key: unknown_since.get(key, now) for key in servers if key not in known
@@ -288,7 +288,7 @@ class ProxyServerHandler:
 
     async def _serve(self) -> None:
         self._sock.settimeout(0)
-        if self._place is not None:
+        if self._tracker is not None:
             self._tasks.add(asyncio.get_running_loop().create_task(self._look()))
         self._attend()
         await asyncio.Event().wait()  # that never comes
@@ -328,7 +328,7 @@ def _require_greeting(handler: TCPHandler) -> None:
 
 
 class _AtTracker:
-    """The proxy's place at a tracker, which may come and go."""
+    """The proxy's entry at a tracker, which may come and go."""
 
     def __init__(self, addr: tuple[str, int], port: int) -> None:
         self._addr, self._port = (str(addr[0]), int(addr[1])), port

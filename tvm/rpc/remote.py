@@ -151,12 +151,12 @@ class Link:
         if ref.number < 0:
             raise WireError(f"an object with the number {ref.number}")
         if kind == "tensor":
-            place = self.device(_plain(*about["device"]))
+            dev = self.device(_plain(*about["device"]))
             shape = tuple(about["shape"])
             whole = all(type(extent) is int and extent >= 0 for extent in shape)
             if not whole or len(shape) > _MAX_DIMENSIONS or math.prod(shape) > _MAX_ELEMENTS:
                 raise WireError(f"a tensor of the shape {shape}")
-            return remote_tensor(self, ref.number, shape, DataType(about["dtype"]), place)
+            return remote_tensor(self, ref.number, shape, DataType(about["dtype"]), dev)
         if kind == "module":
             return RPCModule(self, ref.number)
         made = RemoteFunction if kind == "function" else RPCObjectRef
@@ -267,10 +267,10 @@ class RPCModule(Module):
         f_preproc: str = "",
     ) -> Callable[..., BenchmarkResult]:
         """A function that lets the other end measure, and gives a BenchmarkResult."""
-        place = plain_device(dev)
+        dev = plain_device(dev)
         measure = self._link.builtin_for(
-            RemoteFunction, "runtime.RPCTimeEvaluator", self, func_name, place.device_type,
-            place.index, number, repeat, min_repeat_ms, limit_zero_time_iterations,
+            RemoteFunction, "runtime.RPCTimeEvaluator", self, func_name, dev.device_type,
+            dev.index, number, repeat, min_repeat_ms, limit_zero_time_iterations,
             cooldown_interval_ms, repeats_to_cooldown, cache_flush_bytes, f_preproc,
         )  # fmt: skip
         return lambda *args: seconds(measure(*args))
@@ -306,25 +306,25 @@ _delete = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(_forget)
 class _Offer:
     """What tvm_ffi takes a tensor from."""
 
-    def __init__(self, capsule: Any, place: tuple[int, int]) -> None:
-        self._capsule, self._place = capsule, place
+    def __init__(self, capsule: Any, dlpack_device: tuple[int, int]) -> None:
+        self._capsule, self._dlpack_device = capsule, dlpack_device
 
     def __dlpack__(self, **_options: Any) -> Any:
         return self._capsule
 
     def __dlpack_device__(self) -> tuple[int, int]:
-        return self._place
+        return self._dlpack_device
 
 
 def remote_tensor(
-    link: Link, number: int, shape: tuple[int, ...], dtype: DataType, place: Device
+    link: Link, number: int, shape: tuple[int, ...], dtype: DataType, dev: Device
 ) -> Tensor:
     """A tensor whose address is the number of one at the other end."""
     dims = (ctypes.c_int64 * max(len(shape), 1))(*shape)
     strides = (ctypes.c_int64 * max(len(shape), 1))(*row_major_strides(shape))
     managed = _Managed(
         DLTensor(
-            number, place.dlpack_device_type(), place.index, len(shape), dtype.type_code,
+            number, dev.dlpack_device_type(), dev.index, len(shape), dtype.type_code,
             dtype.bits, dtype.lanes, dims, strides, 0,
         ),
         None,
@@ -334,7 +334,7 @@ def remote_tensor(
     _held[address] = (link, number, managed, dims, strides)
     capsule = _capsule(address, b"dltensor", None)
     made = library().from_dlpack(
-        _Offer(capsule, (place.dlpack_device_type(), place.index)), require_alignment=0
+        _Offer(capsule, (dev.dlpack_device_type(), dev.index)), require_alignment=0
     )
     assert isinstance(made, Tensor)
     return made
@@ -347,18 +347,18 @@ def _place_of(value: Tensor) -> tuple[Link | None, int]:
     return _sessions.get(kind // REMOTE_MASK - 1), value.data_ptr()
 
 
-def _link_of(place: Device) -> Link:
-    link = _sessions.get(place.dlpack_device_type() // REMOTE_MASK - 1)
+def _link_of(dev: Device) -> Link:
+    link = _sessions.get(dev.dlpack_device_type() // REMOTE_MASK - 1)
     if link is None:
-        raise RPCError(f"the session of {place} has ended")
+        raise RPCError(f"the session of {dev} has ended")
     return link
 
 
 @register_global_func("device_api.remote.alloc_nd", override=True)
-def alloc(place: Device, shape: Sequence[int], dtype: str, mem_scope: str) -> Tensor:
+def alloc(dev: Device, shape: Sequence[int], dtype: str, mem_scope: str) -> Tensor:
     """A new tensor at the other end."""
-    found = _link_of(place).builtin_for(
-        Tensor, "rpc.builtin.alloc", library().Shape(tuple(shape)), str(dtype), place, mem_scope
+    found = _link_of(dev).builtin_for(
+        Tensor, "rpc.builtin.alloc", library().Shape(tuple(shape)), str(dtype), dev, mem_scope
     )
     if tuple(found.shape) != tuple(shape) or found.dtype != dtype:
         raise RPCError(
@@ -399,12 +399,12 @@ def copy(source: Tensor, target: Tensor) -> None:
 
 
 @register_global_func("device_api.remote.get_attr", override=True)
-def get_attr(place: Device, attr: int) -> Any:
+def get_attr(dev: Device, attr: int) -> Any:
     """What can be asked of a device at the other end."""
-    return _link_of(place).builtin("rpc.builtin.device_attr", place, attr)
+    return _link_of(dev).builtin("rpc.builtin.device_attr", dev, attr)
 
 
 @register_global_func("device_api.remote.stream", override=True)
-def stream(place: Device, what: str, args: Sequence[int]) -> Any:
+def stream(dev: Device, what: str, args: Sequence[int]) -> Any:
     """Streams of a device at the other end."""
-    return _link_of(place).builtin("rpc.builtin.device_stream", place, what, list(args))
+    return _link_of(dev).builtin("rpc.builtin.device_stream", dev, what, list(args))

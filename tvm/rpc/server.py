@@ -106,7 +106,7 @@ def _server_env(load_library: str | None, work_path: Any = None) -> Any:
 
 
 class _Tracked:
-    """The place of a server at its tracker."""
+    """The entry of a server at its tracker."""
 
     def __init__(
         self, tracker: tuple[str, int], key: str, port: int, custom_addr: str | None

@@ -210,8 +210,8 @@ class TCPEventHandler:
         else:
             raise ValueError(f"an unknown code {code}")
 
-    def _put(self, key: str, place: list[Any], address: str | None) -> None:
-        port, match_key = _number(place[0]), _text(place[1])
+    def _put(self, key: str, entry: list[Any], address: str | None) -> None:
+        port, match_key = _number(entry[0]), _text(entry[1])
         if not 0 < port < 1 << 16 or not isinstance(address, str | None):
             raise ValueError(f"a server at {address!r}, port {port}")
         if len(self._put_values) >= _MAX_SERVERS:

@@ -141,7 +141,7 @@ class _Server:
             routing.Route("/metrics", self._show_metrics),
             routing.Route("/health", self._health),
         ], exception_handlers={
-            exceptions.HTTPException: self._no_such_place, Exception: self._fault,
+            exceptions.HTTPException: self._no_such_route, Exception: self._fault,
         })  # fmt: skip
 
     # --- what is asked ---
@@ -158,7 +158,7 @@ class _Server:
 
         return guarded
 
-    async def _no_such_place(self, request: Any, problem: Any) -> Any:
+    async def _no_such_route(self, request: Any, problem: Any) -> Any:
         asked = f"{request.method} {request.url.path}"
         legal = "those that docs/language-models.md lists"
         return self._refusal(

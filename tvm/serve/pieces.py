@@ -27,10 +27,10 @@ def tokenizer_of_pieces(
             message("scores of a tokenizer's pieces", found=f"{len(scores)} of {len(pieces)}",
                     legal="one for each")
         )  # fmt: skip
-    places = {piece: i for i, piece in enumerate(pieces)}
+    ids = {piece: i for i, piece in enumerate(pieces)}
     model = library.models.BPE(
-        vocab=places, merges=pairs_of(places, scores), unk_token=unknown, fuse_unk=True,
-        byte_fallback=all(byte in places for byte in _BYTES),
+        vocab=ids, merges=pairs_of(ids, scores), unk_token=unknown, fuse_unk=True,
+        byte_fallback=all(byte in ids for byte in _BYTES),
     )  # fmt: skip
     made = library.Tokenizer(model)
     replace = library.normalizers.Replace(" ", SPACE)
@@ -44,12 +44,12 @@ def tokenizer_of_pieces(
     return made
 
 
-def pairs_of(places: Mapping[str, int], scores: Sequence[float]) -> list[tuple[str, str]]:
+def pairs_of(ids: Mapping[str, int], scores: Sequence[float]) -> list[tuple[str, str]]:
     """The pairs of pieces that make a piece, those of high scores first."""
-    best_first = sorted(places, key=lambda piece: (-scores[places[piece]], places[piece]))
+    best_first = sorted(ids, key=lambda piece: (-scores[ids[piece]], ids[piece]))
     return [
         (piece[:cut], piece[cut:])
         for piece in best_first
         for cut in range(1, len(piece))
-        if piece[:cut] in places and piece[cut:] in places
+        if piece[:cut] in ids and piece[cut:] in ids
     ]

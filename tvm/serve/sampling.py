@@ -147,8 +147,8 @@ def draw(ids: NDArray[np.int64], probs: Row, rng: np.random.Generator) -> int:
     """One of the tokens, by its probability."""
     if len(ids) == 1:
         return int(ids[0])
-    place = int(np.searchsorted(np.cumsum(probs, dtype="float64"), rng.random()))
-    return int(ids[min(place, len(ids) - 1)])
+    index = int(np.searchsorted(np.cumsum(probs, dtype="float64"), rng.random()))
+    return int(ids[min(index, len(ids) - 1)])
 
 
 def log_probabilities(logits: Row) -> Row:

@@ -57,7 +57,7 @@ class PromptLookup:
         self._count, self._size = count, size
 
     def propose(self, asked: Mapping[int, Asked]) -> dict[int, list[Guess]]:
-        """The tokens behind the latest place with the same ending."""
+        """The tokens behind the latest occurrence of the same ending."""
         return {name: self._one(one) for name, one in asked.items()}
 
     def _one(self, asked: Asked) -> list[Guess]:
@@ -158,5 +158,5 @@ def accepted(
 
 
 def _probability(token: int, ids: NDArray[np.int64], probs: Row) -> float:
-    places = np.flatnonzero(ids == token)
-    return float(probs[places[0]]) if places.size else 0.0
+    indices = np.flatnonzero(ids == token)
+    return float(probs[indices[0]]) if indices.size else 0.0

@@ -119,7 +119,7 @@ class Growing:
         if self.stopped:
             return ""
         text = self._held + new
-        ends = [place for stop in self._stop if (place := text.find(stop)) >= 0]
+        ends = [offset for stop in self._stop if (offset := text.find(stop)) >= 0]
         if ends:
             self.stopped = True
             self._held = ""

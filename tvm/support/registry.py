@@ -12,7 +12,7 @@ from .suggest import did_you_mean
 T = TypeVar("T")
 
 
-def _caller_place(depth: int) -> str:
+def _caller_location(depth: int) -> str:
     frame = sys._getframe(depth + 1)
     return f"{frame.f_code.co_filename}:{frame.f_lineno}"
 
@@ -28,23 +28,24 @@ class Registry(Generic[T]):
         self.kind = kind
         self._homes = list(homes)
         self._values: dict[str, T] = {}
-        self._places: dict[str, str] = {}
+        self._locations: dict[str, str] = {}
 
     def register(self, name: str, value: T, *, override: bool = False, depth: int = 1) -> T:
-        """Add `value`; a second registration of a name is refused with both places named."""
-        place = _caller_place(depth)
+        """Add `value`; a second registration of a name is refused with both locations named."""
+        location = _caller_location(depth)
         if name in self._values and not override:
+            first = self._locations[name]
             raise KeyError(
-                f"{self.kind} {name!r} is registered twice: at {self._places[name]} and at {place}"
+                f"{self.kind} {name!r} is registered twice: at {first} and at {location}"
             )
         self._values[name] = value
-        self._places[name] = place
+        self._locations[name] = location
         return value
 
     def remove(self, name: str) -> None:
         """Forget `name`."""
         del self._values[name]
-        del self._places[name]
+        del self._locations[name]
 
     def _load_homes(self) -> None:
         while self._homes:

@@ -87,14 +87,14 @@ def scratch(
 
 
 def sweep(within: str | os.PathLike[str] | None = None) -> None:
-    """Remove folders of processes that are gone, once a process and place."""
-    place = os.path.abspath(tempfile.gettempdir() if within is None else within)
+    """Remove folders of processes that are gone, once a process and folder."""
+    folder = os.path.abspath(tempfile.gettempdir() if within is None else within)
     with _lock:
-        if (os.getpid(), place) in _swept:
+        if (os.getpid(), folder) in _swept:
             return
-        _swept.add((os.getpid(), place))
+        _swept.add((os.getpid(), folder))
     with contextlib.suppress(OSError):
-        for path in Path(place).iterdir():
+        for path in Path(folder).iterdir():
             found = _OWNED.match(path.name)
             if found is None or path.is_symlink() or is_owner_alive(found[1]):
                 continue

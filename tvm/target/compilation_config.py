@@ -51,16 +51,16 @@ class CompilationConfig(Object):
         found = (t for t in self.primitive_targets if t.get_target_device_type() == device_type)
         return next(found, None)
 
-    def canonical_virtual_device(self, place: VirtualDevice) -> VirtualDevice:
-        """The place with the target for its device, if it names none."""
-        if place.target is not None or place.device_type_int < 0:
-            return place
-        target = self.find_primitive_target_for_device(place.device_type_int)
-        if target is None and place.device_type_int == CPU:
+    def canonical_virtual_device(self, virtual_device: VirtualDevice) -> VirtualDevice:
+        """The virtual device with the target for its device, if it names none."""
+        if virtual_device.target is not None or virtual_device.device_type_int < 0:
+            return virtual_device
+        target = self.find_primitive_target_for_device(virtual_device.device_type_int)
+        if target is None and virtual_device.device_type_int == CPU:
             target = self.host_target
         if target is None:
-            return place
-        return VirtualDevice.from_fields({**place.field_values(), "target": target})
+            return virtual_device
+        return VirtualDevice.from_fields({**virtual_device.field_values(), "target": target})
 
 
 def _first_device(device_type: int, target: Target) -> VirtualDevice:

@@ -89,16 +89,16 @@ def _differences(
 ) -> Any:
     """The slope at each element, as near to `grad` as the slopes on both sides allow."""
     found = np.zeros(grad.shape, "float64")
-    for place in np.ndindex(*x.shape):
-        kept = x[place]
-        x[place] = kept + delta
+    for index in np.ndindex(*x.shape):
+        kept = x[index]
+        x[index] = kept + delta
         above = value()
-        x[place] = kept - delta
+        x[index] = kept - delta
         below = value()
-        x[place] = kept
+        x[index] = kept
         left, right = (middle - below) / delta, (above - middle) / delta
         slope = (left + right) / 2
         if abs(right - left) > 0.1 * max(abs(left), abs(right)):
-            slope = float(np.clip(grad[place], min(left, right), max(left, right)))
-        found[place] = slope
+            slope = float(np.clip(grad[index], min(left, right), max(left, right)))
+        found[index] = slope
     return found

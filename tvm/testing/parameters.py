@@ -68,7 +68,7 @@ def parameter(*values: Any, ids: Any = None, by_dict: Mapping[str, Any] | None =
 
 
 def parameters(*value_sets: tuple[Any, ...], ids: Any = None) -> list[Any]:
-    """Fixtures that change their values together: one fixture for each place in the sets."""
+    """Fixtures that change their values together: one fixture for each position in the sets."""
     lengths = sorted({len(values) for values in value_sets})
     if len(lengths) > 1:
         raise TVMError(
@@ -82,11 +82,11 @@ def parameters(*value_sets: tuple[Any, ...], ids: Any = None) -> list[Any]:
     return [_grouped(GroupedParameter(group, i)) for i in range(lengths[0] if lengths else 0)]
 
 
-def _grouped(place: GroupedParameter) -> Any:
+def _grouped(member: GroupedParameter) -> Any:
     def chosen(*_receiver: Any, request: pytest.FixtureRequest) -> Any:
         return request.param
 
-    chosen.tvm_parameter = place  # type: ignore[attr-defined]
+    chosen.tvm_parameter = member  # type: ignore[attr-defined]
     return pytest.fixture(scope="session")(chosen)
 
 

@@ -11,7 +11,7 @@
 
 `Before` and `Expected` are functions or modules in TVMScript (or classes with such functions), or
 plain functions that return one. Without `Expected` the other three checks are made; with an
-exception class in its place, the pass has to raise it.
+exception class instead, the pass has to raise it.
 """
 
 from __future__ import annotations

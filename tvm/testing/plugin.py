@@ -50,9 +50,9 @@ def _parametrize_groups(metafunc: pytest.Metafunc) -> None:
     groups: dict[ParameterGroup, dict[str, int]] = {}
     for name in metafunc.fixturenames:
         for definition in metafunc._arg2fixturedefs.get(name, ())[-1:]:
-            place = getattr(definition.func, "tvm_parameter", None)
-            if isinstance(place, GroupedParameter):
-                groups.setdefault(place.group, {})[name] = place.index
+            parameter = getattr(definition.func, "tvm_parameter", None)
+            if isinstance(parameter, GroupedParameter):
+                groups.setdefault(parameter.group, {})[name] = parameter.index
     for group, indices in groups.items():
         values = [tuple(v[i] for i in indices.values()) for v in group.value_sets]
         metafunc.parametrize(list(indices), values, indirect=True, ids=group.ids)

@@ -84,17 +84,17 @@ class _Search:
         return self.mod
 
     def _take(self, step: Step) -> bool:
-        """Try the edits of one kind in order; after one is taken, go on from its place."""
+        """Try the edits of one kind in order; after one is taken, go on from there."""
         at, taken = 0, False
         while True:
-            for place, edit in enumerate(step(self.mod)):
-                if place < at:
+            for number, edit in enumerate(step(self.mod)):
+                if number < at:
                     continue
                 if self.runs <= 0:
                     return taken
                 new = self._tried(edit)
                 if new is not None:
-                    self.mod, at, taken = new, place, True
+                    self.mod, at, taken = new, number, True
                     break
             else:
                 return taken

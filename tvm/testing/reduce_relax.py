@@ -47,13 +47,13 @@ def function_edits(func: Function) -> Iterator[Edit]:
 
 def _shorter(func: Function, body: SeqExpr) -> Iterator[Edit]:
     """The function that returns an earlier value: the first, the middle one, the last but one."""
-    places = [
+    bindings = [
         (b, k) for b, block in enumerate(body.blocks) for k in range(len(block.bindings))
     ]
-    step = len(places)
+    step = len(bindings)
     while step:
-        for at in range(0, len(places) - 1, step):
-            yield partial(_cut, func, body, *places[at])
+        for at in range(0, len(bindings) - 1, step):
+            yield partial(_cut, func, body, *bindings[at])
         step //= 2
 
 

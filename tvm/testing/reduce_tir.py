@@ -122,7 +122,7 @@ def _realize(stmt: s.BlockRealize, **fields: Any) -> s.BlockRealize:
 
 
 def _simpler_expr(expr: PrimExpr) -> Iterator[Callable[[], PrimExpr]]:
-    """An operand of the same type in its place, then zero and one."""
+    """An operand of the same type instead, then zero and one."""
     if isinstance(expr, (e.Var, e.IntImm, e.FloatImm, e.StringImm)):
         if isinstance(expr, e.FloatImm) and expr.value not in (0.0, 1.0):
             yield lambda: e.FloatImm(expr.dtype, 1.0)

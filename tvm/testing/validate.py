@@ -190,15 +190,15 @@ def shrink(args: list[Any], fails: Callable[[list[Any]], bool], runs: int) -> li
     """Arguments with as many zeros, and else ones, as still make `fails` true."""
     best = args
     for proposals in _simpler(args):
-        for place, (index, value) in proposals:
+        for which, (index, value) in proposals:
             if runs <= 0:
                 return best
-            old = best[place].reshape(-1)[index]
+            old = best[which].reshape(-1)[index]
             new = (old != 0).astype(old.dtype) if value else np.zeros_like(old)
             if bool(np.all(old == new)):
                 continue
             tried = copy.deepcopy(best)
-            tried[place].reshape(-1)[index] = new
+            tried[which].reshape(-1)[index] = new
             runs -= 1
             if fails(tried):
                 best = tried
@@ -208,9 +208,9 @@ def shrink(args: list[Any], fails: Callable[[list[Any]], bool], runs: int) -> li
 def _simpler(args: list[Any]) -> Iterator[Iterator[tuple[int, tuple[slice, int]]]]:
     """Parts of arrays to make zero or one: the whole, then halves, quarters, ... elements."""
     for value in (0, 1):
-        for place, array in enumerate(args):
+        for which, array in enumerate(args):
             if isinstance(array, np.ndarray) and array.size:
-                yield ((place, (part, value)) for part in _parts(array.size))
+                yield ((which, (part, value)) for part in _parts(array.size))
 
 
 def _parts(size: int) -> Iterator[slice]:
