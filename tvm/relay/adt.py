@@ -16,7 +16,7 @@ from .ty import GlobalTypeVar, RelayType, TypeVar
 
 @final
 class Constructor(RelayExpr):
-    """A way to make a value of a data type; `tag` is its place among the type's constructors."""
+    """A way to make a value of a data type; `tag` is its index among the type's constructors."""
 
     __slots__ = ("belong_to", "inputs", "name_hint", "tag")
     TYPE_KEY = "relay.Constructor"

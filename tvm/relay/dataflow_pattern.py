@@ -91,7 +91,7 @@ class DFPattern(Node):
         attrs: Mapping[str, Any] | None = None,
         check: Callable[[RelaxExpr], bool] = lambda x: True,
     ) -> RelaxExpr:
-        """The expression with calls of functions in place of what fits."""
+        """The expression with calls of functions instead of what matches."""
         return partition(self, expr, attrs, check)
 
     def dominates(self, parent: DFPattern, path: DFPattern | None = None) -> DominatorPattern:
@@ -721,7 +721,7 @@ def partition(
     attrs: Mapping[str, Any] | None = None,
     check: Callable[[RelaxExpr], bool] = lambda x: True,
 ) -> RelaxExpr:
-    """`expr` with calls of functions (attribute `PartitionedFromPattern`) in place of what fits."""
+    """`expr` with what matches moved to functions (attribute `PartitionedFromPattern`)."""
     users: dict[int, list[RelaxExpr]] = {}
     order = list(post_order(expr))
     for node in order:

@@ -284,7 +284,7 @@ class TupleGetItem(ExprWithOp):
 
 @final
 class RefCreate(ExprWithOp):
-    """A new place that holds `value`."""
+    """A new reference that holds `value`."""
 
     __slots__ = ("value",)
     TYPE_KEY = "relay.RefCreate"
@@ -299,7 +299,7 @@ class RefCreate(ExprWithOp):
 
 @final
 class RefRead(ExprWithOp):
-    """What a place holds."""
+    """What a reference holds."""
 
     __slots__ = ("ref",)
     TYPE_KEY = "relay.RefRead"
@@ -314,7 +314,7 @@ class RefRead(ExprWithOp):
 
 @final
 class RefWrite(ExprWithOp):
-    """Put `value` into a place; the result is the empty tuple."""
+    """Write `value` to a reference; the result is the empty tuple."""
 
     __slots__ = ("ref", "value")
     TYPE_KEY = "relay.RefWrite"
@@ -441,10 +441,10 @@ def bind(expr: RelaxExpr, binds: Mapping[Var, RelaxExpr]) -> RelaxExpr:
 def _with(node: Any, virtual_device: VirtualDevice | None, **changes: object) -> Any:
     given = {name: value for name, value in changes.items() if value is not None}
     made = with_fields(node, **given)
-    place = node.virtual_device_ if virtual_device is None else virtual_device
-    if made.virtual_device_ is not place:
+    device = node.virtual_device_ if virtual_device is None else virtual_device
+    if made.virtual_device_ is not device:
         made = type(node).from_fields(made.field_values()) if made is node else made
-        made.virtual_device_ = place
+        made.virtual_device_ = device
     return made
 
 

@@ -20,7 +20,7 @@ from .variables import free_type_vars, free_vars
 def bind(expr: RelaxExpr, binds: Mapping[Var, RelaxExpr]) -> RelaxExpr:
     """`expr` with values for some variables; a function's bound parameters disappear.
 
-    Variables that become free take their place among the parameters, as do their type variables.
+    Variables that become free are added to the parameters, as do their type variables.
     """
     given = {var.vid: value for var, value in binds.items()}
     if not isinstance(expr, Function):

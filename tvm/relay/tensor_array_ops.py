@@ -180,10 +180,10 @@ class _Definitions(ABC):
         made = parse(f'#[version = "0.0.5"]\n{spelt}', init_module=known)
         for var, data in made.type_definitions.items():
             mod.update_type_def(var, data)
-        places = {var.name_hint: var for var in mod.functions}
+        by_name = {var.name_hint: var for var in mod.functions}
         for var, func in made.functions.items():
             if var.name_hint in new:
-                mod.update_func(places.get(var.name_hint, var), func)
+                mod.update_func(by_name.get(var.name_hint, var), func)
 
     def define_tensor_array(self) -> None:
         """`tensor_array(n)`: an array of n elements without a value."""

@@ -57,7 +57,7 @@ from .text_tokens import Source, Token, tokens_of
 
 T = TypeVar("T")
 _VERSION = "0.0.5"
-_PLACE = "virtual_device"  # the attribute that says where a variable or a result is
+_DEVICE = "virtual_device"  # the attribute that says where a variable or a result is
 # From the loosest to the tightest; operators of one line bind alike.
 _INFIX: Final[tuple[dict[str, str], ...]] = (
     {"==": "equal", "!=": "not_equal"},
@@ -361,20 +361,20 @@ class Parser:
         """`%x` or `%x: type`; `%x {virtual_device=...}` says where it is."""
         token = self.kind("local", "a local variable, such as %x")
         given = dict(self.items(self.named_attribute, "}")) if self.accept("{") else {}
-        place = self.taken_place(given, token)
+        device = self.taken_device(given, token)
         if given:
-            self.refuse(f"a variable has no attribute {next(iter(given))!r}", _PLACE, token)
+            self.refuse(f"a variable has no attribute {next(iter(given))!r}", _DEVICE, token)
         annotation = self.type() if self.accept(":") else None
         var = Var(token.text[1:], annotation, self.span_from(token))
-        var.virtual_device_ = place
+        var.virtual_device_ = device
         return var
 
-    def taken_place(self, attrs: dict[str, Any], token: Token) -> VirtualDevice:
+    def taken_device(self, attrs: dict[str, Any], token: Token) -> VirtualDevice:
         """Where a variable or a result is; taken out of the attributes."""
-        place = attrs.pop(_PLACE, UNCONSTRAINED)
-        if not isinstance(place, VirtualDevice):
-            self.refuse(f"virtual_device is a {type(place).__name__}", "a VirtualDevice", token)
-        return place
+        device = attrs.pop(_DEVICE, UNCONSTRAINED)
+        if not isinstance(device, VirtualDevice):
+            self.refuse(f"virtual_device is a {type(device).__name__}", "a VirtualDevice", token)
+        return device
 
     def named_attribute(self) -> tuple[str, Any]:
         """`name=value`."""
@@ -521,11 +521,11 @@ class Parser:
         self.type_vars.pop()
         self.scopes.pop()
         self.graphs.pop()
-        place = self.taken_place(attrs, start)
+        device = self.taken_device(attrs, start)
         made = Function(
             params, body, ret_type, type_params, DictAttrs(attrs), self.span_from(start)
         )
-        made.virtual_device_ = place
+        made.virtual_device_ = device
         return made
 
     def parameter(self, params: list[Var], attrs: dict[str, Any]) -> None:
@@ -732,7 +732,7 @@ def parse(
 ) -> IRModule:
     """The module that a text defines, added to `init_module`.
 
-    Raises DiagnosticError with the line and a mark below the place; a renderer of diagnostics that
+    Raises DiagnosticError with the line and a mark below the column; a renderer of diagnostics that
     was set sees it too.
     """
     mod = IRModule() if init_module is None else init_module.clone()

@@ -215,10 +215,10 @@ class Printer:
         alpha = bool(name) and name[0].isascii() and name[0].isalpha()
         self.vars[var.vid] = self.names.fresh("%" + (name if alpha else f"v{name}"))
         typed = "" if var.type_annotation is None else f": {self.type(var.type_annotation)}"
-        place = self.place(var)
-        return self.vars[var.vid] + (f" {{{place}}}" if place else "") + typed + self.comment(var)
+        device = self.device(var)
+        return self.vars[var.vid] + (f" {{{device}}}" if device else "") + typed + self.comment(var)
 
-    def place(self, expr: RelayExpr) -> str:
+    def device(self, expr: RelayExpr) -> str:
         """Where a variable or the result of a function is, if that was decided."""
         given = expr.virtual_device_
         return "" if given == UNCONSTRAINED else f"virtual_device={self.attribute(given)}"
@@ -293,7 +293,7 @@ class Printer:
             head += f"[{', '.join(self.type(var) for var in func.type_params)}]"
         params = [self.declare(param) for param in func.params]
         params += [f"{_key(k)}={self.attribute(v)}" for k, v in func.attrs.items()]
-        params += filter(None, [self.place(func)])
+        params += filter(None, [self.device(func)])
         head += f"({', '.join(params)}) "
         if func.ret_type is not None:
             head += f"-> {self.type(func.ret_type)} "

@@ -1,4 +1,4 @@
-"""Relay's text cut into tokens, each with its place."""
+"""Relay's text cut into tokens, each with its offset."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Source:
         self.name: Final = name
         self._starts = [0, *[m.end() for m in re.finditer("\n", text)]]
 
-    def place(self, at: int) -> tuple[int, int]:
+    def position(self, at: int) -> tuple[int, int]:
         """Line and column of an offset, counted from 1."""
         import bisect
 
@@ -53,13 +53,13 @@ class Source:
 
     def span(self, first: int, end: int) -> Span:
         """The span of a piece of the text."""
-        line, column = self.place(first)
-        end_line, end_column = self.place(max(first, end))
+        line, column = self.position(first)
+        end_line, end_column = self.position(max(first, end))
         return Span(self.name, line, end_line, column, end_column)
 
     def error(self, at: int, asked: str, found: str, legal: str) -> DiagnosticError:
-        """An error that shows the line with a mark below the place."""
-        line, column = self.place(at)
+        """An error that shows the line with a mark below the column."""
+        line, column = self.position(at)
         end = self.text.find("\n", at)
         shown = self.text[self._starts[line - 1] : len(self.text) if end < 0 else end]
         where = f"{self.name}:{line}:{column}\n{shown}\n{' ' * (column - 1)}^"

@@ -6,7 +6,7 @@
         lv = R.add(x, x)
         gv = R.nn.relu(lv)
 
-Functions that are called where they are known are written in place of the call. What is left of
+Functions that are called where they are known are inlined at the call. What is left of
 functions as values, references and data types has no form in Relax: `NotFirstOrder` says so.
 """
 
@@ -55,7 +55,7 @@ class _Translator:
         self.outside = outside
         self.bb = relax.BlockBuilder()
         self.names: dict[str, GlobalVar] = {}
-        self.open: list[Function] = []  # those that are being written in place of a call
+        self.open: list[Function] = []  # those that are being inlined
 
     def function(self, name: str, func: Function) -> None:
         symbols = Symbols()

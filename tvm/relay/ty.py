@@ -217,7 +217,7 @@ class FuncType(RelayType):
 
 @final
 class RefType(RelayType):
-    """A place that holds a value, which may be replaced."""
+    """A reference to a value, which may be replaced."""
 
     __slots__ = ("value",)
     TYPE_KEY = "relay.RefType"

@@ -207,7 +207,7 @@ def mismatch(a: Type, b: Type, where: RelaxExpr) -> DiagnosticError:
             "InferType: two types that should be one differ",
             found=f"{type_text(a)}\nand {type_text(b)}",
             where=f"{where.span or ''}\n{shown}".strip(),
-            legal="one type in both places",
+            legal="one type in both",
         )
     )
 

@@ -65,7 +65,7 @@ def bound_vars(expr: RelaxExpr) -> list[Var]:
 def free_vars(expr: RelaxExpr) -> list[Var]:
     """The variables that nothing inside binds, in the order of their first use.
 
-    A well-formed program binds a variable in one place, so what is bound anywhere is not free.
+    A well-formed program binds a variable once, so what is bound anywhere is not free.
     """
     bound = {var.vid for var in bound_vars(expr)}
     found: dict[Node, Var] = {}

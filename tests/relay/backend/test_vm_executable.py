@@ -96,5 +96,5 @@ def test_inputs_one_by_one_and_outputs_in_place() -> None:
     for wrong in ((2, one), ("z", one)):
         with pytest.raises(tvm.TVMError, match=r"no input .* of main\n  legal: x, y"):
             machine.set_one_input("main", *wrong)
-    with pytest.raises(tvm.TVMError, match="a place or name with its value"):
+    with pytest.raises(tvm.TVMError, match="an index or name with its value"):
         machine.set_one_input("main", one)

@@ -87,7 +87,7 @@ def test_parts() -> None:
     ("buckets", "options", "said"),
     [
         ([], {}, "nothing to choose among"), ([0, 2], {}, "positive sizes"),
-        ([2], {"input_indices": []}, "the places of one input"),
+        ([2], {"input_indices": []}, "the indices of one input"),
         ([2], {"axis": 3}, "axis 3 of an input"),
     ],
 )  # fmt: skip

@@ -86,7 +86,7 @@ def well_formed(expr: RelaxExpr | IRModule) -> bool:
 
 
 class _Scopes:
-    """Which variables are bound, at each place of a walk in the order of evaluation."""
+    """Which variables are bound, at each step of a walk in the order of evaluation."""
 
     def __init__(self) -> None:
         self.bound: set[Node] = set()  # anywhere so far

@@ -52,7 +52,7 @@ def _flat(value: Any) -> list[Any]:
 
 
 def _without_compiler(func: Function) -> Function:
-    """The function as one of this compiler, written in place of its calls."""
+    """The function as one of this compiler, inlined at its calls."""
     attrs = {k: v for k, v in func.attrs.items() if k not in ("Compiler", "Primitive")}
     if "Compiler" in func.attrs:
         attrs["Inline"] = 1

@@ -35,7 +35,7 @@ class AnalyzeOperationsDistribution(ExprVisitor):
 
 
 def analyze_operations_distribution(mod: IRModule) -> dict[str, list[str]]:
-    """Compiler (or "generic") and operator (or composite) by the place in the source."""
+    """Compiler (or "generic") and operator (or composite) by the location in the source."""
     found: dict[str, list[str]] = {}
     for func in mod.functions.values():
         if not isinstance(func, Function):

@@ -16,7 +16,7 @@ from tvm.relay.expr import If, Let, Var
 from tvm.relay.function import Function
 from tvm.relay.traverse import children
 
-Place = tuple[int, int]  # an expression by address, and which of its scopes; -1: itself
+Position = tuple[int, int]  # an expression by address, and which of its scopes; -1: itself
 
 
 def check_basic_block_normal_form(expr: RelaxExpr) -> bool:
@@ -84,11 +84,11 @@ class Scopes:
 
     def __init__(self, root: RelaxExpr) -> None:
         self.of: dict[int, Scope] = {}
-        self.opened: dict[Place, Scope] = {}
+        self.opened: dict[Position, Scope] = {}
         self.lifted: dict[int, RelaxExpr] = {}
-        users: dict[int, list[Place]] = {}
+        users: dict[int, list[Position]] = {}
         for expr in reversed(_ordered(root, users)):
-            found = [self._at(place) for place in users.get(id(expr), ())] or [Scope(None)]
+            found = [self._at(position) for position in users.get(id(expr), ())] or [Scope(None)]
             scope = found[0]
             for other in found[1:]:
                 scope = scope.shared(other)
@@ -96,30 +96,30 @@ class Scopes:
                 self.lifted[id(expr)] = expr
             self.of[id(expr)] = scope
 
-    def _at(self, place: Place) -> Scope:
-        scope = self.of[place[0]]
-        if place[1] < 0:
+    def _at(self, position: Position) -> Scope:
+        scope = self.of[position[0]]
+        if position[1] < 0:
             return scope
-        if place not in self.opened:
-            self.opened[place] = Scope(scope)
-        return self.opened[place]
+        if position not in self.opened:
+            self.opened[position] = Scope(scope)
+        return self.opened[position]
 
 
-def _ordered(root: RelaxExpr, users: dict[int, list[Place]]) -> list[RelaxExpr]:
+def _ordered(root: RelaxExpr, users: dict[int, list[Position]]) -> list[RelaxExpr]:
     """All expressions, parts before the whole; `users` gets who uses each, in that order."""
     order: list[RelaxExpr] = []
     seen: set[int] = set()
-    stack: list[tuple[RelaxExpr, Place | None, bool]] = [(root, None, False)]
+    stack: list[tuple[RelaxExpr, Position | None, bool]] = [(root, None, False)]
     while stack:
-        expr, place, done = stack.pop()
+        expr, position, done = stack.pop()
         if done:
-            if place is None:
+            if position is None:
                 order.append(expr)
             else:
-                users.setdefault(id(expr), []).append(place)
+                users.setdefault(id(expr), []).append(position)
             continue
-        if place is not None:
-            stack.append((expr, place, True))
+        if position is not None:
+            stack.append((expr, position, True))
         if id(expr) in seen:
             continue
         seen.add(id(expr))

@@ -70,7 +70,7 @@ class DebugRuntime(GraphRuntime):
         values = [_as_argument(self._values[id(arg)]) for arg in distinct.values()]
         return lambda: self._ready[id(call)](*values)
 
-    def place(self, node: int | str) -> int:
+    def index_of(self, node: int | str) -> int:
         """The number of a node, by number or name."""
         names = [entry["name"] for entry in self.nodes]
         if isinstance(node, str) and node in names:
@@ -88,7 +88,7 @@ class DebugRuntime(GraphRuntime):
 
     def node_outputs(self, node: int | str) -> list[Any]:
         """What a node gave in the last run, one tensor or more."""
-        at = self.place(node)
+        at = self.index_of(node)
         call = self._call_at(at)
         if call is None:
             return [self.get_input(str(self.nodes[at]["name"]))]
@@ -106,7 +106,7 @@ class DebugRuntime(GraphRuntime):
         return self._ready_call(node)()
 
     def _ready_call(self, node: int | str) -> Callable[[], Any]:
-        call = self._call_at(self.place(node))
+        call = self._call_at(self.index_of(node))
         if call is None:
             return lambda: None
         if id(call) not in self._values:
@@ -115,7 +115,7 @@ class DebugRuntime(GraphRuntime):
 
     def time_node(self, node: int | str, timing: Timing) -> BenchmarkResult | None:
         """How long a node takes; None for inputs."""
-        if self._call_at(self.place(node)) is None:
+        if self._call_at(self.index_of(node)) is None:
             return None
         return evaluator(self._ready_call(node), self.device, timing)()
 

@@ -55,7 +55,7 @@ class ConstructorValue(Object):
 
 
 class RefValue(Object):
-    """A place that holds a value."""
+    """A reference that holds a value."""
 
     def __init__(self, value: Any) -> None:
         self.value = value

@@ -163,9 +163,9 @@ class _Planner:
 
     def _info(self, expr: RelaxExpr) -> StorageInfo:
         held = self.held[id(expr)]
-        place = VirtualDevice()
+        device = VirtualDevice()
         return StorageInfo(
-            [s.number for s in held], [place] * len(held), [s.bytes for s in held]
+            [s.number for s in held], [device] * len(held), [s.bytes for s in held]
         )
 
 

@@ -144,14 +144,14 @@ class RelayMachine:
         self._inputs[func_name] = (args, kwargs)
 
     def set_one_input(self, func_name: str, *args: Any, **kwargs: Any) -> None:
-        """Keep one argument, given as place or name and value, or as `name=value`."""
+        """Keep one argument, given as index or name and value, or as `name=value`."""
         names = self._parameters(func_name)
         pair = tuple(args) if args else next(iter(kwargs.items()), ())
         if len(pair) != 2 or len(args) + 2 * len(kwargs) != 2:
             raise TVMError(
                 message(
                     f"set_one_input of {func_name}", found=f"{len(args)} and {sorted(kwargs)}",
-                    legal="a place or name with its value, or name=value",
+                    legal="an index or name with its value, or name=value",
                 )
             )
         which, value = pair
@@ -166,7 +166,7 @@ class RelayMachine:
         raise NotImplementedError
 
     def get_input_index(self, input_name: str, func_name: str = "main") -> int:
-        """The place of a parameter, or -1."""
+        """The index of a parameter, or -1."""
         names = self._parameters(func_name)
         return names.index(input_name) if input_name in names else -1
 

@@ -171,7 +171,7 @@ def arange(t: Translator, call: Any, start: Any, end: Any, step: Any) -> Any:
 
 @rule("relax.eye", "relax.eye_like")
 def eye(t: Translator, call: Any, *args: Any) -> Any:
-    """Ones on a diagonal: places compared, so that extents may be unknown."""
+    """Ones on a diagonal: indices compared, so that extents may be unknown."""
     dtype = dtype_of(call)
     if call.op.name == "relax.eye":
         rows, columns, shift = (t.scalar(v) for v in args)

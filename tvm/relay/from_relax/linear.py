@@ -29,7 +29,7 @@ def _swapped(x: Any, rank: int) -> Any:
 
 @rule("relax.matmul")
 def matmul(t: Translator, call: Any, a: Any, b: Any) -> Any:
-    """Products over the last axis and the one but last, for each place of the axes before."""
+    """Products over the last axis and the one but last, for each index of the axes before."""
     left, right = (extents(arg.struct_info) for arg in call.args)
     dtype = dtype_of(call)
     wide = "" if dtype == dtype_of(call, 0) else dtype

@@ -174,7 +174,7 @@ def tensor_to_shape(t: Translator, call: Any, x: Any) -> Any:
 
 @rule("relax.take")
 def take(t: Translator, call: Any, x: Any, indices: Any) -> Any:
-    """Elements, or slices, by their places."""
+    """Elements, or slices, by their indices."""
     axis = call.attrs.axis
     mode = str(call.attrs.mode)
     return _op.take(x, t.tensor(indices), axis=None if axis is None else int(axis), mode=mode)
@@ -182,7 +182,7 @@ def take(t: Translator, call: Any, x: Any, indices: Any) -> Any:
 
 @rule("relax.gather_elements")
 def gather_elements(t: Translator, call: Any, x: Any, indices: Any) -> Any:
-    """Elements by their places along an axis."""
+    """Elements by their indices along an axis."""
     return _op.gather(x, int(call.attrs.axis), indices)
 
 
@@ -199,17 +199,17 @@ def gather_nd(t: Translator, call: Any, x: Any, indices: Any) -> Any:
 
 
 @rule("relax.scatter_elements")
-def scatter_elements(t: Translator, call: Any, x: Any, places: Any, values: Any) -> Any:
+def scatter_elements(t: Translator, call: Any, x: Any, indices: Any, values: Any) -> Any:
     """A copy with elements put along an axis."""
     return _op.scatter_elements(
-        x, places, values, axis=int(call.attrs.axis), reduction=str(call.attrs.reduction)
+        x, indices, values, axis=int(call.attrs.axis), reduction=str(call.attrs.reduction)
     )
 
 
 @rule("relax.scatter_nd")
-def scatter_nd(t: Translator, call: Any, x: Any, places: Any, values: Any) -> Any:
+def scatter_nd(t: Translator, call: Any, x: Any, indices: Any, values: Any) -> Any:
     """A copy with slices put at coordinates."""
-    return _op.scatter_nd(x, _first(call, places), values, mode=str(call.attrs.reduction))
+    return _op.scatter_nd(x, _first(call, indices), values, mode=str(call.attrs.reduction))
 
 
 @rule("relax.index_tensor")
@@ -224,7 +224,7 @@ def _fields_of(value: Any) -> list[Any]:
 
 @rule("relax.one_hot")
 def one_hot(t: Translator, call: Any, indices: Any, on: Any, off: Any) -> Any:
-    """One value at places, another one elsewhere."""
+    """One value at indices, another one elsewhere."""
     dtype = dtype_of(call)
     one, other = (t.tensor(v, dtype) for v in (on, off))
     return _op.one_hot(indices, one, other, int(call.attrs.depth), int(call.attrs.axis), dtype)

@@ -288,7 +288,7 @@ def cross_entropy(t: Translator, call: Any, predictions: Any, targets: Any) -> A
 
 @rule("relax.nn.pixel_shuffle")
 def pixel_shuffle(t: Translator, call: Any, x: Any) -> Any:
-    """Channels become places."""
+    """Channels become blocks of pixels."""
     return _op.nn.depth_to_space(x, int(call.attrs.upscale_factor), mode="CRD")
 
 

@@ -35,7 +35,7 @@ def cast_to(call: Any, value: Any, dtype: str) -> Any:
 
 @rule("relax.argmax", "relax.argmin")
 def arg_reduce(t: Translator, call: Any, x: Any) -> Any:
-    """The place of the largest or smallest element."""
+    """The index of the largest or smallest element."""
     make = _op.argmax if call.op.name.endswith("argmax") else _op.argmin
     axis = call.attrs.axis
     found = make(x, axis=None if axis is None else [int(axis)], keepdims=bool(call.attrs.keepdims))
@@ -59,7 +59,7 @@ def sort(t: Translator, call: Any, x: Any) -> Any:
 
 @rule("relax.argsort")
 def argsort(t: Translator, call: Any, x: Any) -> Any:
-    """The places of the elements in order."""
+    """The indices of the elements in order."""
     return _op.argsort(
         x, axis=int(call.attrs.axis), is_ascend=not call.attrs.descending, dtype=dtype_of(call)
     )
@@ -67,7 +67,7 @@ def argsort(t: Translator, call: Any, x: Any) -> Any:
 
 @rule("relax.topk")
 def topk(t: Translator, call: Any, x: Any) -> Any:
-    """The first elements in order, with their places."""
+    """The first elements in order, with their indices."""
     attrs: Any = call.attrs
     found = _op.topk(
         x, k=int(attrs.k), axis=int(attrs.axis), ret_type=str(attrs.ret_type),
@@ -81,7 +81,7 @@ def topk(t: Translator, call: Any, x: Any) -> Any:
 
 @rule("relax.nonzero")
 def nonzero(t: Translator, call: Any, x: Any) -> Any:
-    """The places of elements that are not zero, an axis a row."""
+    """The indices of elements that are not zero, an axis a row."""
     return cast_to(call, _op.transpose(_op.argwhere(x), [1, 0]), "int32")
 
 

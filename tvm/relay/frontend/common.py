@@ -114,8 +114,8 @@ def get_relay_op(op_name: str) -> Any:
         if found is None:
             break
     if found is None:
-        places = (_op, _op.nn, _op.image, _op.vision, _op.contrib)
-        found = next((getattr(p, op_name) for p in places if hasattr(p, op_name)), None)
+        modules = (_op, _op.nn, _op.image, _op.vision, _op.contrib)
+        found = next((getattr(p, op_name) for p in modules if hasattr(p, op_name)), None)
     if found is None:
         raise OpNotImplemented(f"Unable to map op_name {op_name} to relay")
     return found

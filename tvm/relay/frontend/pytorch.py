@@ -138,4 +138,4 @@ def _parameter_names(program: Any, prefix: str) -> dict[str, str]:
     sign = program.graph_signature
     known = {**sign.inputs_to_parameters, **sign.inputs_to_buffers}
     known.update(getattr(sign, "inputs_to_lifted_tensor_constants", {}))
-    return {place: name.removeprefix(prefix) for place, name in known.items()}
+    return {key: name.removeprefix(prefix) for key, name in known.items()}

@@ -42,7 +42,7 @@ def sort(data: Expr, axis: int = -1, is_ascend: Any = 1) -> Call:
           lower=lambda bb, x, *, axis, is_ascend, dtype: R.argsort(x, axis, not is_ascend, dtype)
           )  # fmt: skip
 def argsort(data: Expr, axis: int = -1, is_ascend: Any = 1, dtype: str = "int32") -> Call:
-    """The places of the values along an axis, in the order of the values."""
+    """The indices of the values along an axis, in the order of the values."""
     return argsort.call(data, axis=axis, is_ascend=bool(is_ascend), dtype=dtype)
 
 
@@ -54,10 +54,10 @@ def _topk_type(ctx: Relate) -> Type | None:
     axis = axis_of(ctx, int(o.axis), len(dims))
     if int(o.k) >= 1:
         dims[axis] = int(o.k)
-    values, places = TensorType(dims, x.dtype), TensorType(dims, o.dtype)
+    values, indices = TensorType(dims, x.dtype), TensorType(dims, o.dtype)
     if o.ret_type == "both":
-        return TupleType([values, places])
-    return values if o.ret_type == "values" else places
+        return TupleType([values, indices])
+    return values if o.ret_type == "values" else indices
 
 
 @relay_op("topk", "TopkAttrs", operands=("data",),
@@ -68,7 +68,7 @@ def topk(
     data: Expr, k: Any = 1, axis: int = -1, ret_type: str = "both", is_ascend: bool = False,
     dtype: str = "int32",
 ) -> Any:  # fmt: skip
-    """The `k` greatest (or least) values along an axis, and their places."""
+    """The `k` greatest (or least) values along an axis, and their indices."""
     if is_open(k):
         attrs = ATTRS_CLASSES["TopkAttrs"](
             k=None, axis=axis, ret_type=ret_type, is_ascend=bool(is_ascend), dtype=dtype

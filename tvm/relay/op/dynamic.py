@@ -128,10 +128,10 @@ def _topk_type(ctx: Relate) -> Type | None:
         return None
     dims, o = extents(x), ctx.attrs
     dims[int(o.axis)] = AnyDim()
-    values, places = TensorType(dims, x.dtype), TensorType(dims, o.dtype)
+    values, indices = TensorType(dims, x.dtype), TensorType(dims, o.dtype)
     if o.ret_type == "both":
-        return TupleType([values, places])
-    return values if o.ret_type == "values" else places
+        return TupleType([values, indices])
+    return values if o.ret_type == "values" else indices
 
 
 def _expand_type(ctx: Relate) -> Type | None:

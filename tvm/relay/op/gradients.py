@@ -192,10 +192,10 @@ def _transpose(orig: Any, g: Any) -> list[Any]:
     if axes is None:
         return [transform.transpose(g)]
     rank = len(axes)
-    places = [0] * rank
+    inverse = [0] * rank
     for at, axis in enumerate(axes):
-        places[int(axis) % rank] = at
-    return [transform.transpose(g, places)]
+        inverse[int(axis) % rank] = at
+    return [transform.transpose(g, inverse)]
 
 
 @gradient_of("broadcast_to", "broadcast_to_like")
@@ -410,13 +410,13 @@ def _take(orig: Any, g: Any) -> list[Any]:
     else:
         x_flat, at = tensor.zeros_like(x), int(axis) % len(shape)
     rank = len(_type(index).concrete_shape)
-    # the places of the indices in front, then those of the data's other axes
+    # the axes of the indices in front, then those of the data's other axes
     order = [*range(at, at + rank), *range(at), *range(at + rank, len(_type(orig).shape))]
     moved = transform.transpose(g, order) if len(order) > 1 else g
     rows = [at, *[i for i in range(len(shape)) if i != at]] if axis is not None else [0]
     base = transform.transpose(x_flat, rows) if len(rows) > 1 else x_flat
-    places = transform.expand_dims(index, 0)
-    summed = transform.scatter_nd(base, places, moved, "add")
+    indices = transform.expand_dims(index, 0)
+    summed = transform.scatter_nd(base, indices, moved, "add")
     back = [rows.index(i) for i in range(len(rows))]
     made = transform.transpose(summed, back) if len(rows) > 1 else summed
     return [transform.reshape_like(made, x), tensor.zeros_like(index)]
@@ -431,7 +431,7 @@ def _gather_nd(orig: Any, g: Any) -> list[Any]:
 
 @gradient_of("strided_slice")
 def _strided_slice(orig: Any, g: Any) -> list[Any]:
-    """The gradient at the places that were taken, zeros around it."""
+    """The gradient at the indices that were taken, zeros around it."""
     x, o = orig.args[0], orig.attrs
     shape, counts = _type(x).concrete_shape, _type(orig).concrete_shape
     axes = list(range(len(o.begin))) if o.axes is None else [int(a) for a in o.axes]
@@ -444,7 +444,7 @@ def _strided_slice(orig: Any, g: Any) -> list[Any]:
         axis %= len(shape)
         first = int(begin) + (shape[axis] if int(begin) < 0 else 0)
         first = min(max(first, 0), shape[axis] - (stride < 0))
-        if stride < 0:  # the same places from the other end
+        if stride < 0:  # the same indices from the other end
             g = transform.reverse(g, axis)
             first, stride = first + stride * (counts[axis] - 1), -stride
         begins[axis], steps[axis] = first, stride

@@ -62,7 +62,7 @@ def _lower_te(func: Callable[..., Any]) -> Lower:
     return lower
 
 
-def _lower_place(func: Callable[..., Any]) -> Lower:
+def _lower_index(func: Callable[..., Any]) -> Lower:
     found = _lower_te(func)
 
     def lower(bb: Any, x: Any, **o: Any) -> Any:
@@ -113,14 +113,14 @@ def _arg_reduction(
     build.__name__ = build.__qualname__ = name
     build.__doc__ = doc
     made = relay_op(
-        name, "ArgReduceAttrs", operands=("data",), lower=_lower_place(func),
+        name, "ArgReduceAttrs", operands=("data",), lower=_lower_index(func),
         relation=lambda ctx: _reduced(ctx, "int32"), pattern=COMM_REDUCE, level=4,
     )(build)  # fmt: skip
     return made
 
 
-argmax = _arg_reduction("argmax", "The place of the greatest value over axes.", topi.argmax)
-argmin = _arg_reduction("argmin", "The place of the least value over axes.", topi.argmin)
+argmax = _arg_reduction("argmax", "The index of the greatest value over axes.", topi.argmax)
+argmin = _arg_reduction("argmin", "The index of the least value over axes.", topi.argmin)
 
 
 def _variance(

@@ -1,7 +1,7 @@
 """The distinct elements of a vector, in vectors of the vector's own length.
 
 The elements are sorted and numbered by runs; the numbers go back to where the elements were. Those
-that come in the order of their first place are numbered anew by that place.
+that come in the order of their first index are numbered anew by that index.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ def _unique_type(ctx: Relate) -> Type | None:
         return None
     if len(x.shape) != 1:
         raise ctx.fail("the operand is no vector", "one dimension")
-    places = TensorType(x.shape, "int32")
-    fields: list[Type] = [x, places, places, TensorType((1,), "int32")]
-    return TupleType([*fields, places] if ctx.attrs.return_counts else fields)
+    indices = TensorType(x.shape, "int32")
+    fields: list[Type] = [x, indices, indices, TensorType((1,), "int32")]
+    return TupleType([*fields, indices] if ctx.attrs.return_counts else fields)
 
 
 def _unique(bb: Any, x: Any, *, sorted: bool, return_counts: bool) -> Any:
@@ -42,10 +42,10 @@ def _unique(bb: Any, x: Any, *, sorted: bool, return_counts: bool) -> Any:
         return bb.emit(R.take(values, at, 0))
 
     none, ones = bb.emit(R.zeros(shape, "int32")), bb.emit(R.ones(shape, "int32"))
-    places = bb.emit(R.subtract(bb.emit(R.cumsum(ones, 0)), one))
+    positions = bb.emit(R.subtract(bb.emit(R.cumsum(ones, 0)), one))
     order = bb.emit(R.argsort(x, 0, False, "int32"))
     values = taken(x, order)
-    before = bb.emit(R.maximum(bb.emit(R.subtract(places, one)), const(0, "int32")))
+    before = bb.emit(R.maximum(bb.emit(R.subtract(positions, one)), const(0, "int32")))
     differ = bb.emit(R.not_equal(values, taken(values, before)))
     number = bb.emit(R.cumsum(bb.emit(R.astype(differ, "int32")), 0))
     count = bb.emit(R.add(bb.emit(R.max(number, [0], True)), one))
@@ -55,9 +55,9 @@ def _unique(bb: Any, x: Any, *, sorted: bool, return_counts: bool) -> Any:
     inverse = scattered(none, order, number)
     often = scattered(none, number, ones, "add")
     if not sorted:
-        by_place = bb.emit(R.argsort(first, 0, False, "int32"))
-        inverse = taken(scattered(none, by_place, places), inverse)
-        first, distinct, often = (taken(part, by_place) for part in (first, distinct, often))
+        by_index = bb.emit(R.argsort(first, 0, False, "int32"))
+        inverse = taken(scattered(none, by_index, positions), inverse)
+        first, distinct, often = (taken(part, by_index) for part in (first, distinct, often))
     parts = [distinct, first, inverse, count]
     return relax.Tuple([*parts, often] if return_counts else parts)
 
@@ -66,9 +66,9 @@ def _unique(bb: Any, x: Any, *, sorted: bool, return_counts: bool) -> Any:
           hidden=("is_sorted",), optional={"sorted": REQUIRED, "return_counts": REQUIRED},
           level=3, lower=_unique)  # fmt: skip
 def unique(data: Expr, is_sorted: bool = True, return_counts: bool = False) -> TupleWrapper:
-    """The distinct elements of a vector (n,), in order, or in that of their first places.
+    """The distinct elements of a vector (n,), in order, or in that of their first indices.
 
-    The result: the elements, the first place of each, for each element of `data` its like in the
+    The result: the elements, the first index of each, for each element of `data` its like in the
     first, how many there are (1,), and with `return_counts` how often each comes. All but the third
     and fourth say nothing beyond that many elements.
     """

@@ -53,7 +53,7 @@ def _stft_type(ctx: Relate) -> Type | None:
             "0 < win_length <= n_fft and 0 < hop_length",
         )
     if isinstance(taps, int) and taps < o.win_length:
-        raise ctx.fail(f"a window of {taps} for win_length {o.win_length}", "a tap for each place")
+        raise ctx.fail(f"a window of {taps} for win_length {o.win_length}", "a tap for each sample")
     if isinstance(length, int) and length < o.n_fft:
         raise ctx.fail(f"signals of {length} for n_fft {o.n_fft}", "n_fft or longer")
     frames = length if is_any(length) else (length - o.n_fft) // o.hop_length + 1

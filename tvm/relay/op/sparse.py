@@ -1,4 +1,4 @@
-"""Sparse tensors as lists of places and values."""
+"""Sparse tensors as lists of indices and values."""
 
 from __future__ import annotations
 
@@ -19,82 +19,82 @@ from .relations import extents, tensor
 
 
 def _reshape_type(ctx: Relate) -> Type | None:
-    places, before, after = (tensor(ctx, at) for at in range(3))
-    if places is None or before is None or after is None:
+    indices, before, after = (tensor(ctx, at) for at in range(3))
+    if indices is None or before is None or after is None:
         return None
-    if (len(places.shape), len(before.shape), len(after.shape)) != (2, 1, 1):
-        raise ctx.fail("the operands have other ranks", "places (n, d), shapes (d,) and (e,)")
-    count, rank = extents(places)[0], extents(after)[0]
-    return TupleType([TensorType((count, rank), places.dtype), TensorType((rank,), after.dtype)])
+    if (len(indices.shape), len(before.shape), len(after.shape)) != (2, 1, 1):
+        raise ctx.fail("the operands have other ranks", "indices (n, d), shapes (d,) and (e,)")
+    count, rank = extents(indices)[0], extents(after)[0]
+    return TupleType([TensorType((count, rank), indices.dtype), TensorType((rank,), after.dtype)])
 
 
-def _reshape(bb: Any, places: Any, before: Any, after: Any) -> Any:
-    count, rank = places.struct_info.shape[0], after.struct_info.shape[0]
-    return bb.call_te(topi.sparse_reshape, places, before, after, [count, rank], [rank])
+def _reshape(bb: Any, indices: Any, before: Any, after: Any) -> Any:
+    count, rank = indices.struct_info.shape[0], after.struct_info.shape[0]
+    return bb.call_te(topi.sparse_reshape, indices, before, after, [count, rank], [rank])
 
 
 @relay_op("sparse_reshape", relation=_reshape_type, lower=_reshape, pattern=OPAQUE, level=3)
 def sparse_reshape(sparse_indices: Expr, prev_shape: Expr, new_shape: Expr) -> TupleWrapper:
-    """The places (n, d) of a tensor of `prev_shape` (d,) once it has `new_shape` (e,).
+    """The indices (n, d) of a tensor of `prev_shape` (d,) once it has `new_shape` (e,).
 
-    One new extent may be -1. The result: places (n, e), and the shape with all extents (e,).
+    One new extent may be -1. The result: indices (n, e), and the shape with all extents (e,).
     """
     return TupleWrapper(sparse_reshape.call(sparse_indices, prev_shape, new_shape), 2)
 
 
 def _fill_type(ctx: Relate) -> Type | None:
-    places, values, shape, default = (tensor(ctx, at) for at in range(4))
-    if places is None or values is None or shape is None or default is None:
+    indices, values, shape, default = (tensor(ctx, at) for at in range(4))
+    if indices is None or values is None or shape is None or default is None:
         return None
-    if (len(places.shape), len(values.shape), len(shape.shape)) != (2, 1, 1):
-        raise ctx.fail("the operands have other ranks", "places (n, d), values (n,), shape (d,)")
+    if (len(indices.shape), len(values.shape), len(shape.shape)) != (2, 1, 1):
+        raise ctx.fail("the operands have other ranks", "indices (n, d), values (n,), shape (d,)")
     if values.dtype != default.dtype:
         raise ctx.fail("values and default differ in data type", "one data type")
     many = AnyDim()
     return TupleType([
-        TensorType((many, extents(places)[1]), places.dtype),
+        TensorType((many, extents(indices)[1]), indices.dtype),
         TensorType((many,), values.dtype), TensorType((AnyDim(),), "bool"),
     ])  # fmt: skip
 
 
-def filled_rows(places: Any, values: Any, shape: Any, default: Any) -> list[Any]:
+def filled_rows(indices: Any, values: Any, shape: Any, default: Any) -> list[Any]:
     """Places and values with one entry more for each row that has none, and which rows those are.
 
     Rows come in order; entries of a row keep theirs.
     """
     rows = int(shape[0])
-    if len(places) and not (places[:, 0].min() >= 0 and places[:, 0].max() < rows):
+    if len(indices) and not (indices[:, 0].min() >= 0 and indices[:, 0].max() < rows):
         raise ValueError(
-            f"sparse_fill_empty_rows: rows {places[:, 0].min()} ... {places[:, 0].max()} of a "
+            f"sparse_fill_empty_rows: rows {indices[:, 0].min()} ... {indices[:, 0].max()} of a "
             f"tensor with {rows} rows; legal: 0 ... {rows - 1}"
         )
     empty = np.ones(rows, bool)
-    empty[places[:, 0]] = False
-    added = np.zeros((int(empty.sum()), places.shape[1]), places.dtype)
+    empty[indices[:, 0]] = False
+    added = np.zeros((int(empty.sum()), indices.shape[1]), indices.dtype)
     added[:, 0] = np.nonzero(empty)[0]
-    found = np.concatenate([places, added])
+    found = np.concatenate([indices, added])
     given = np.concatenate([values, np.full(len(added), np.reshape(default, -1)[0], values.dtype)])
     order = np.argsort(found[:, 0], kind="stable")
     return [found[order], given[order], empty]
 
 
 @register_global_func("relay.run.sparse_fill_empty_rows")
-def _run_fill(places: Any, values: Any, shape: Any, default: Any) -> Any:
+def _run_fill(indices: Any, values: Any, shape: Any, default: Any) -> Any:
     from tvm.runtime import tensor
 
-    arrays = [operand.numpy() for operand in (places, values, shape, default)]
+    arrays = [operand.numpy() for operand in (indices, values, shape, default)]
     return [tensor(part) for part in filled_rows(*arrays)]
 
 
-def _fill(bb: Any, places: Any, values: Any, shape: Any, default: Any) -> Any:
-    info = places.struct_info
+def _fill(bb: Any, indices: Any, values: Any, shape: Any, default: Any) -> Any:
+    info = indices.struct_info
     found = TupleStructInfo([
         TensorStructInfo(dtype=info.dtype, ndim=2),
         TensorStructInfo(dtype=values.struct_info.dtype, ndim=1),
         TensorStructInfo(dtype="bool", ndim=1),
     ])  # fmt: skip
     return R.call_pure_packed(
-        "relay.run.sparse_fill_empty_rows", places, values, shape, default, sinfo_args=[found]
+        "relay.run.sparse_fill_empty_rows", indices, values, shape, default, sinfo_args=[found]
     )
 
 
@@ -104,7 +104,7 @@ def sparse_fill_empty_rows(
 ) -> TupleWrapper:
     """A sparse tensor with a value for each of its `dense_shape[0]` rows.
 
-    Rows without one get `default_value` at their start. The result: places, values, and for each
+    Rows without one get `default_value` at their start. The result: indices, values, and for each
     row whether it had none.
     """
     made = sparse_fill_empty_rows.call(sparse_indices, sparse_values, dense_shape, default_value)

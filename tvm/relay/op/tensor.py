@@ -311,8 +311,8 @@ def einsum(data: Any, equation: str) -> Call:
           lower=lambda bb, x, **_: x)  # fmt: skip
 def device_copy(data: Expr, src_device: Any, dst_device: Any) -> Call:
     """The same values on another device."""
-    places = [as_virtual_device(device) for device in (src_device, dst_device)]
-    return device_copy.call(data, src_virtual_device=places[0], dst_virtual_device=places[1])
+    devices = [as_virtual_device(device) for device in (src_device, dst_device)]
+    return device_copy.call(data, src_virtual_device=devices[0], dst_virtual_device=devices[1])
 
 
 def _shape_of_type(ctx: Relate) -> TensorType | None:

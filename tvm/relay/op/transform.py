@@ -102,8 +102,8 @@ def expand_dims(data: Expr, axis: int, num_newaxis: int = 1) -> Call:
     if is_open(axis):
         attrs = ATTRS_CLASSES["DynExpandDimsAttrs"](num_newaxis=num_newaxis)
         return dynamic("dyn.expand_dims", attrs, data, axis)
-    place = _ints(axis, "expand_dims: the axis")[0]
-    return expand_dims.call(data, axis=place, num_newaxis=num_newaxis)
+    position = _ints(axis, "expand_dims: the axis")[0]
+    return expand_dims.call(data, axis=position, num_newaxis=num_newaxis)
 
 
 def _expand(x: Any, axis: int, count: int) -> Any:
@@ -255,12 +255,12 @@ def reshape_like(
 @relay_op("argwhere", relation=lambda ctx: _argwhere_type(ctx), level=10,
           lower=lambda bb, x: _argwhere(bb, x))  # fmt: skip
 def argwhere(condition: Expr) -> Call:
-    """The places where a condition holds, one a row."""
+    """The indices where a condition holds, one a row."""
     return argwhere.call(condition)
 
 
 def _argwhere(bb: Any, x: Any) -> Any:
-    """The places that hold, one a column, get a name for how many they are; then rows."""
+    """The indices that hold, one a column, get a name for how many they are; then rows."""
     count = TirVar("places", "int64")
     rank = int(x.struct_info.ndim)
     columns = bb.match_cast(
@@ -290,7 +290,7 @@ def scatter_elements(
           lower=lambda bb, x, i, u, *, mode: bb.call_te(topi.scatter_nd, x, i, u, mode)
           )  # fmt: skip
 def scatter_nd(data: Expr, indices: Expr, updates: Expr, mode: str = "update") -> Call:
-    """`data` with `updates` put at places that the columns of `indices` name."""
+    """`data` with `updates` put at the indices that the columns of `indices` hold."""
     return scatter_nd.call(data, indices, updates, mode=mode)
 
 
@@ -298,13 +298,13 @@ def _take_type(ctx: Relate) -> Type | None:
     x, index = tensor(ctx, 0), tensor(ctx, 1)
     if x is None or index is None:
         return None
-    dims, places = extents(x), extents(index)
+    dims, taken = extents(x), extents(index)
     if ctx.attrs.axis is None:
-        return TensorType(places, x.dtype)
+        return TensorType(taken, x.dtype)
     axis = axis_of(ctx, int(ctx.attrs.axis), len(dims))
     batch = int(ctx.attrs.batch_dims)
-    batch += len(places) * (batch < 0)
-    return TensorType([*dims[:axis], *places[batch:], *dims[axis + 1 :]], x.dtype)
+    batch += len(taken) * (batch < 0)
+    return TensorType([*dims[:axis], *taken[batch:], *dims[axis + 1 :]], x.dtype)
 
 
 @relay_op("take", "TakeAttrs", operands=("data", "indices"), relation=_take_type, level=3,
@@ -571,11 +571,11 @@ def _split_type(ctx: Relate) -> Type | None:
         return TupleType(
             [tensor_type([*dims[:axis], size, *dims[axis + 1 :]], x.dtype)] * sections
         )
-    ends = [0, *[int(place) for place in sections], extent]
+    ends = [0, *[int(end) for end in sections], extent]
     parts: list[Type] = []
     for low, high in itertools.pairwise(ends):
         if isinstance(high, int) and isinstance(low, int) and high < low:
-            raise ctx.fail(f"places {list(sections)} do not ascend", "ascending places")
+            raise ctx.fail(f"indices {list(sections)} do not ascend", "ascending indices")
         size = AnyDim() if is_any(high) else high - low
         parts.append(tensor_type([*dims[:axis], size, *dims[axis + 1 :]], x.dtype))
     return TupleType(parts)
@@ -587,17 +587,17 @@ def _split_type(ctx: Relate) -> Type | None:
               x, indices_or_sections if isinstance(indices_or_sections, int)
               else list(indices_or_sections), axis))  # fmt: skip
 def split(data: Expr, indices_or_sections: Any, axis: int = 0) -> Any:
-    """Parts of a tensor along an axis: a number of equal ones, or cut at places."""
+    """Parts of a tensor along an axis: a number of equal ones, or cut at indices."""
     if isinstance(indices_or_sections, int):
         count = indices_or_sections
     else:
-        indices_or_sections = _ints(indices_or_sections, "split: the places")
+        indices_or_sections = _ints(indices_or_sections, "split: the indices")
         count = len(indices_or_sections) + 1
     made = split.call(data, indices_or_sections=indices_or_sections, axis=axis)
     return TupleWrapper(made, count)
 
 
-def _slice_places(
+def _slice_bounds(
     dims: Sequence[Any], o: dict[str, Any]
 ) -> list[tuple[int, Any, Any, int]]:
     """Axis, begin, end and step of each axis that is cut."""
@@ -638,24 +638,24 @@ def _slice_type(ctx: Relate) -> Type | None:
     if x is None:
         return None
     dims = extents(x)
-    for axis, low, high, step in _slice_places(dims, dict(ctx.attrs.items())):
+    for axis, low, high, step in _slice_bounds(dims, dict(ctx.attrs.items())):
         dims[axis] = _sliced_extent(dims[axis], low, high, step)
     return tensor_type(dims, x.dtype)
 
 
 def _slice(bb: Any, x: Any, **o: Any) -> Any:
-    places = _slice_places(_lower_dims(x), o)
+    bounds = _slice_bounds(_lower_dims(x), o)
     dims = _lower_dims(x)
-    axes = [axis for axis, *_ in places]
+    axes = [axis for axis, *_ in bounds]
     begins, ends = [], []
-    for axis, low, high, step in places:
+    for axis, low, high, step in bounds:
         if isinstance(dims[axis], int) and isinstance(high, int):
             low, high, _ = slice(low, high, step).indices(dims[axis])
             if step < 0 and high < 0:  # past the front: Relax counts such an end from the back
                 high = -dims[axis] - 1
         begins.append(low)
         ends.append(high)
-    return R.strided_slice(x, axes, begins, ends, [step for *_, step in places])
+    return R.strided_slice(x, axes, begins, ends, [step for *_, step in bounds])
 
 
 @relay_op("strided_slice", "StridedSliceAttrs", operands=("data",), relation=_slice_type, level=4,
@@ -674,15 +674,15 @@ def strided_slice(
         return dynamic("dyn.strided_slice", attrs, data, begin, end, step)
     steps = _ints([1] if strides is None else strides, "strided_slice: the strides")
     return strided_slice.call(
-        data, begin=_places(begin, "strided_slice: the begin"),
-        end=_places(end, "strided_slice: the end"), strides=steps or (1,),
+        data, begin=_bounds(begin, "strided_slice: the begin"),
+        end=_bounds(end, "strided_slice: the end"), strides=steps or (1,),
         axes=None if axes is None else _ints(axes, "strided_slice: the axes"),
         slice_mode=slice_mode,
     )  # fmt: skip
 
 
-def _places(value: Any, what: str) -> tuple[int | None, ...]:
-    """Numbers; None stands for the first or the last place of an axis."""
+def _bounds(value: Any, what: str) -> tuple[int | None, ...]:
+    """Numbers; None stands for the first or the last index of an axis."""
     if isinstance(value, (list, tuple)):
         return tuple(None if item is None else int(item) for item in value)
     return _ints(value, what)
@@ -690,11 +690,11 @@ def _places(value: Any, what: str) -> tuple[int | None, ...]:
 
 @relay_op("strided_set", relation=lambda ctx: tensor(ctx, 0), level=4, pattern=INJECTIVE,
           operands=("data", "v", "begin", "end", "strides"),
-          lower=lambda bb, x, v, *places: bb.call_te(
-              topi.strided_set, x, v, *[bb.emit(R.astype(p, "int64")) for p in places])
+          lower=lambda bb, x, v, *ends: bb.call_te(
+              topi.strided_set, x, v, *[bb.emit(R.astype(p, "int64")) for p in ends])
           )  # fmt: skip
 def strided_set(data: Expr, v: Expr, begin: Any, end: Any, strides: Any = None) -> Call:
-    """`data` with `v` in place of a slice."""
+    """`data` with a slice replaced by `v`."""
     ends = [const(list(p)) if isinstance(p, (tuple, list)) else p for p in (begin, end)]
     if strides is None:
         strides = [1] * len(begin)
@@ -770,7 +770,7 @@ def gather(data: Expr, axis: int, indices: Expr) -> Call:
 def gather_nd(
     data: Expr, indices: Expr, batch_dims: int = 0, index_rank: int | None = None
 ) -> Call:
-    """Elements at places that the columns of `indices` name."""
+    """Elements at the indices that the columns of `indices` hold."""
     return gather_nd.call(data, indices, batch_dims=batch_dims, index_rank=index_rank)
 
 
@@ -780,7 +780,7 @@ def gather_nd(
 def sequence_mask(
     data: Expr, valid_length: Expr, mask_value: float = 0, axis: int = 0
 ) -> Call:
-    """Sequences with a value in place of what stands behind their lengths."""
+    """Sequences with a value written behind their lengths."""
     return sequence_mask.call(data, valid_length, mask_value=float(mask_value), axis=axis)
 
 
@@ -806,7 +806,7 @@ def _one_hot(bb: Any, index: Any, on: Any, off: Any, *, depth: int, axis: int, d
 def one_hot(
     indices: Expr, on_value: Expr, off_value: Expr, depth: int, axis: int, dtype: str
 ) -> Call:
-    """One value at the place of each index along a new axis, another elsewhere."""
+    """One value at each index along a new axis, another elsewhere."""
     if is_open(depth):
         attrs = ATTRS_CLASSES["OneHotAttrs"](depth=None, axis=axis, dtype=dtype)
         return dynamic("dyn.one_hot", attrs, indices, on_value, off_value, depth)
@@ -821,13 +821,13 @@ def unravel_index(indices: Expr, shape: Expr) -> Call:
 
 
 def _to_dense_type(ctx: Relate) -> Type | None:
-    places, values = tensor(ctx, 0), tensor(ctx, 1)
-    if places is None or values is None:
+    indices, values = tensor(ctx, 0), tensor(ctx, 1)
+    if indices is None or values is None:
         return None
     dims = [int(extent) for extent in ctx.attrs.output_shape]
-    rank = extents(places)[1] if len(places.shape) == 2 else 1
-    if isinstance(rank, int) and len(places.shape) == 2 and rank != len(dims):
-        raise ctx.fail(f"places of {rank} coordinates in a tensor of shape {dims}", f"{len(dims)}")
+    rank = extents(indices)[1] if len(indices.shape) == 2 else 1
+    if isinstance(rank, int) and len(indices.shape) == 2 and rank != len(dims):
+        raise ctx.fail(f"indices of {rank} coordinates in a tensor of shape {dims}", f"{len(dims)}")
     return TensorType(dims, values.dtype)
 
 
@@ -840,7 +840,7 @@ def _to_dense_type(ctx: Relate) -> Type | None:
 def sparse_to_dense(
     sparse_indices: Expr, output_shape: Any, sparse_values: Expr, default_value: Any = 0
 ) -> Call:
-    """A dense tensor with values at some places."""
+    """A dense tensor with values at some indices."""
     default = default_value if isinstance(default_value, RelaxExpr) else const(default_value)
     if is_open(output_shape):
         return dynamic(
@@ -875,7 +875,7 @@ def matrix_set_diag(data: Expr, diagonal: Expr, k: Any = 0, align: str = "RIGHT_
               lambda parts: topi.adv_index(parts[0], list(parts[1:])), tuple_items(bb, x),
               primfunc_name_hint="adv_index"))  # fmt: skip
 def adv_index(inputs: Any) -> Call:
-    """Elements at places that several index tensors name together."""
+    """Elements at the indices that several index tensors give together."""
     return adv_index.call(as_expr(inputs))
 
 

@@ -1,4 +1,4 @@
-"""Integers in place of the marks: data, and the scale that says which numbers they stand for.
+"""Integers instead of the marks: data, and the scale that says which numbers they stand for.
 
     nn.conv2d(simulated_quantize(%x, ...), simulated_quantize(%w, ...))
     ->

@@ -43,11 +43,11 @@ def _loss(counts: Any, start: int, stop: int, steps: int) -> float:
     cut[0] += counts[:start].sum()
     cut[-1] += counts[stop:].sum()
     width = len(kept) // steps
-    place = np.minimum(np.arange(len(kept)) // width, steps - 1)
-    sums = np.bincount(place, kept, steps)
-    used = np.bincount(place, cut != 0, steps)
+    bin_of = np.minimum(np.arange(len(kept)) // width, steps - 1)
+    sums = np.bincount(bin_of, kept, steps)
+    used = np.bincount(bin_of, cut != 0, steps)
     mean = np.divide(sums, used, out=np.zeros(steps), where=used > 0)
-    p, q = _smoothed(cut), _smoothed(np.where(cut != 0, mean[place], 0.0))
+    p, q = _smoothed(cut), _smoothed(np.where(cut != 0, mean[bin_of], 0.0))
     if p is None or q is None:
         return float(np.inf)
     p, q = p / p.sum(), q / q.sum()

@@ -67,7 +67,7 @@ def annotate(func: RelaxExpr, mod: IRModule, ctx: PassContext) -> RelaxExpr:
 
 @expr_pass("QuantizeRealize", opt_level=1)
 def realize(func: RelaxExpr, mod: IRModule, ctx: PassContext) -> RelaxExpr:
-    """Integers stand in place of the marks."""
+    """Integers replace the marks."""
     assert isinstance(func, Function), "a pass gets functions"
     return forward_rewrite(func, "FQRealizeRewrite")
 

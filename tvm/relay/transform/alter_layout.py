@@ -63,7 +63,7 @@ class _Rewriter:
         return new
 
     def keep(self, old: RelaxExpr, values: list[_Value]) -> RelaxExpr:
-        """Remember the new values of an expression; in the old layouts they take its place."""
+        """Remember the new values of an expression; in the old layouts they replace it."""
         self.values[id(old)] = values
         back = [self.transformed(v.expr, v.now, v.was) for v in values]
         return Tuple(back) if isinstance(old.checked_type, TupleType) else back[0]
@@ -144,7 +144,7 @@ class _Rewriter:
 
 
 def _is_whole_tuple(arg: RelaxExpr) -> bool:
-    """A tuple that is not written in place: its fields are not known one by one."""
+    """A tuple that is not written where it is used: its fields are not known one by one."""
     return isinstance(arg.checked_type, TupleType) and not isinstance(arg, Tuple)
 
 

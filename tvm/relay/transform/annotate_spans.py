@@ -1,4 +1,4 @@
-"""Spans of everything: places in the program's own text."""
+"""Spans of everything: locations in the program's own text."""
 
 from __future__ import annotations
 

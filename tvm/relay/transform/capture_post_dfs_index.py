@@ -1,4 +1,4 @@
-"""Spans of everything: its place in the post-order of the function, and that of its dominator.
+"""Spans of everything: its index in the post-order of the function, and that of its dominator.
 
     index:3:7    the fourth node; whatever it gives reaches the result through the eighth
 

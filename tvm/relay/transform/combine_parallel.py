@@ -297,7 +297,7 @@ def _branch(users: _Users, start: Call) -> Branch:
 
 
 def _same_step(combiner: Combiner, branches: Sequence[Branch], depth: int) -> int | None:
-    """The place of the running value among the operands, if the calls at `depth` go together."""
+    """The index of the running value among the operands, if the calls at `depth` go together."""
     first = branches[0][depth]
     parent = next(at for at, arg in enumerate(first.args) if arg is branches[0][depth - 1])
     for branch in branches[1:]:

@@ -47,7 +47,7 @@ def OutlineCompilerFunctionsWithExistingGlobalSymbols(
 def MarkCompilerFunctionsAsExtern(
     mod: IRModule, ctx: PassContext, compiler_filter: str = ""
 ) -> IRModule:
-    """Functions with a `Compiler` are marked `Extern` in its place: they are compiled."""
+    """Functions with a `Compiler` are marked `Extern` instead: they are compiled."""
     made: dict[GlobalVar, Any] = {}
     for var, func in mod.functions.items():
         made[var] = func

@@ -1,4 +1,4 @@
-"""Drop lets that nobody uses; with `inline_once`, write values that are used once in their place.
+"""Drop lets that nobody uses; with `inline_once`, inline values that are used once.
 
     let %a = 1f; let %b = add(%x, 2f); %b    ->    let %b = add(%x, 2f); %b
 

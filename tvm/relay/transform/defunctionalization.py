@@ -86,7 +86,7 @@ class _Encoded:
 
 
 class _WithData(TypeMutator):
-    """Types with data in the place of functions."""
+    """Types with data instead of functions."""
 
     def __init__(self, owner: _Defunctionalizer) -> None:
         super().__init__()

@@ -1,7 +1,7 @@
 """Where values are, as far as it is known: domains of devices, and what makes two of them one.
 
-A tensor, or whatever holds tensors, has one place; a function has one for each parameter and one
-for its result. Places are `VirtualDevice`s whose parts may be open; two places are made one by
+A tensor, or whatever holds tensors, has one device; a function has one for each parameter and one
+for its result. They are `VirtualDevice`s whose parts may be open; two are made one by
 taking each part from the one that knows it.
 """
 
@@ -24,12 +24,12 @@ OPEN: Final = VirtualDevice()
 
 
 class Domain:
-    """The place of a value; of a function (`parts` not empty) its parameters' and its result's."""
+    """The device of a value; of a function (`parts` not empty) its parameters' and its result's."""
 
-    __slots__ = ("_same", "parts", "place")
+    __slots__ = ("_same", "parts", "device")
 
-    def __init__(self, place: VirtualDevice = OPEN, parts: Sequence[Domain] = ()) -> None:
-        self.place = place
+    def __init__(self, device: VirtualDevice = OPEN, parts: Sequence[Domain] = ()) -> None:
+        self.device = device
         self.parts: Final = tuple(parts)
         self._same: Domain | None = None
 
@@ -45,7 +45,7 @@ class Domain:
         self._same = other
 
     def leaves(self) -> list[Domain]:
-        """The places in it, the result's last."""
+        """The devices in it, the result's last."""
         at = self.find()
         return [leaf for part in at.parts for leaf in part.leaves()] if at.parts else [at]
 
@@ -55,21 +55,21 @@ class Domain:
         at = self.find()
         while at.parts:
             at = at.parts[-1].find()
-        return at.place
+        return at.device
 
     @property
     def is_known(self) -> bool:
         """True when nothing in it is open."""
-        return all(is_place(leaf.place) for leaf in self.leaves())
+        return all(is_full(leaf.device) for leaf in self.leaves())
 
 
-def is_place(place: VirtualDevice) -> bool:
+def is_full(device: VirtualDevice) -> bool:
     """True when a device and its target are known."""
-    return place.device_type_int >= 0 and place.target is not None
+    return device.device_type_int >= 0 and device.target is not None
 
 
 def joined(a: VirtualDevice, b: VirtualDevice) -> VirtualDevice | None:
-    """The place that knows what either knows; None where they contradict each other."""
+    """The device that knows what either knows; None where they contradict each other."""
     kind = a.device_type_int if a.device_type_int >= 0 else b.device_type_int
     if b.device_type_int >= 0 and kind != b.device_type_int:
         return None
@@ -100,9 +100,9 @@ class Domains:
 
     # --- what an expression has ---
 
-    def at(self, place: VirtualDevice) -> Domain:
-        """A domain with one place, whose target is the one of the configuration."""
-        return Domain(self.config.canonical_virtual_device(place))
+    def at(self, device: VirtualDevice) -> Domain:
+        """A domain with one device, whose target is the one of the configuration."""
+        return Domain(self.config.canonical_virtual_device(device))
 
     def fresh(self, found: Type | None) -> Domain:
         """An open domain for a type."""
@@ -110,12 +110,12 @@ class Domains:
             return Domain(parts=[self.fresh(t) for t in (*found.arg_types, found.ret_type)])
         return Domain()
 
-    def placed(self, found: Type | None, place: VirtualDevice) -> Domain:
-        """A domain for a type, with its value (what a function gives) at a place."""
+    def on_device(self, found: Type | None, device: VirtualDevice) -> Domain:
+        """A domain for a type, with its value (what a function gives) on a device."""
         if not isinstance(found, FuncType):
-            return self.at(place)
+            return self.at(device)
         params = [self.fresh(t) for t in found.arg_types]
-        return Domain(parts=[*params, self.placed(found.ret_type, place)])
+        return Domain(parts=[*params, self.on_device(found.ret_type, device)])
 
     def of(self, expr: RelaxExpr) -> Domain:
         """The domain of an expression; of a variable, that of all its uses."""
@@ -138,19 +138,19 @@ class Domains:
         name = call.op.name if isinstance(call.op, Op) else ""
         attrs: Any = call.attrs
         if name == "on_device":
-            body, place = call.args[0], attrs.virtual_device
+            body, device = call.args[0], attrs.virtual_device
             found = getattr(body, "checked_type_", None)
             sides = [attrs.constrain_body, attrs.constrain_result]
             return Domain(
-                parts=[self.placed(found, place) if s else self.fresh(found) for s in sides]
+                parts=[self.on_device(found, device) if s else self.fresh(found) for s in sides]
             )
         if name == "device_copy":
             found = getattr(call.args[0], "checked_type_", None)
             ends = (attrs.src_virtual_device, attrs.dst_virtual_device)
-            return Domain(parts=[self.placed(found, place) for place in ends])
+            return Domain(parts=[self.on_device(found, device) for device in ends])
         if name == "memory.alloc_storage":
-            place = self.at(attrs.virtual_device or OPEN)
-            return Domain(parts=[*[self.host] * len(call.args), place])
+            device = self.at(attrs.virtual_device or OPEN)
+            return Domain(parts=[*[self.host] * len(call.args), device])
         if name == "memory.alloc_tensor":
             own = Domain()
             return Domain(parts=[own, self.host, self.host, own])
@@ -176,45 +176,45 @@ class Domains:
             elif len(a.parts) == len(b.parts):
                 a.become(b)
                 stack.extend(zip(a.parts, b.parts))
-            else:  # a function in a tuple, say: all of it is at the one place
+            else:  # a function in a tuple, say: all of it is on the one device
                 whole, plain = (a, b) if a.parts else (b, a)
                 stack.extend((leaf, plain) for leaf in whole.leaves())
 
     def _join(self, a: Domain, b: Domain, where: RelaxExpr) -> None:
-        place = joined(a.place, b.place)
-        if place is None:
+        device = joined(a.device, b.device)
+        if device is None:
             text = where.astext(False) if isinstance(where, RelayExpr) else str(where)
             raise DiagnosticError(
                 message(
                     "PlanDevices: a value is to be on two devices",
-                    found=f"{a.place} and {b.place}",
+                    found=f"{a.device} and {b.device}",
                     where=text if len(text) < 400 else text[:400] + " ...",
                     legal="relay.op.annotation.on_device around it, or relay.device_copy",
                 )
             )
-        b.place = self.config.canonical_virtual_device(place)
+        b.device = self.config.canonical_virtual_device(device)
         a.become(b)
 
     def same(self, a: RelaxExpr, b: RelaxExpr) -> None:
-        """Two expressions are in one place."""
+        """Two expressions are on one device."""
         self.unify(self.of(a), self.of(b), b)
 
     # --- what nobody says ---
 
-    def default(self, domain: Domain, place: VirtualDevice) -> None:
+    def default(self, domain: Domain, device: VirtualDevice) -> None:
         """Places that are open are this one."""
         for leaf in domain.leaves():
-            if not is_place(leaf.place):
-                found = joined(leaf.place, place)
-                leaf.place = place if found is None else found
+            if not is_full(leaf.device):
+                found = joined(leaf.device, device)
+                leaf.device = device if found is None else found
 
-    def default_result_then_params(self, domain: Domain, place: VirtualDevice) -> None:
-        """A function's result is at `place` if nothing says where, and parameters with it."""
+    def default_result_then_params(self, domain: Domain, device: VirtualDevice) -> None:
+        """A function's result is on `device` if nothing says where, and parameters with it."""
         at = domain.find()
         if not at.parts:
-            self.default(at, place)
+            self.default(at, device)
             return
         *params, result = at.parts
-        self.default_result_then_params(result, place)
+        self.default_result_then_params(result, device)
         for param in params:
             self.default(param, at.result)

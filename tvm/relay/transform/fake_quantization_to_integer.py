@@ -162,16 +162,16 @@ def broadcast_to(expr: Any, type_map: TypeMap) -> Result:
 
 @_rule_for("take")
 def take(expr: Any, type_map: TypeMap) -> Result:
-    """Elements at places, which are integers anyway."""
+    """Elements at indices, which are integers anyway."""
     return [expr, type_map[expr.args[0]]]
 
 
 @_rule_for("topk")
 def topk(expr: Any, type_map: TypeMap) -> Result:
-    """The greatest values; places are not quantized."""
+    """The greatest values; indices are not quantized."""
     if expr.attrs.ret_type != "values":
         raise TVMError(
-            message("topk: places have no scale", found=expr.attrs.ret_type, legal="values")
+            message("topk: indices have no scale", found=expr.attrs.ret_type, legal="values")
         )
     return [expr, type_map[expr.args[0]]]
 
@@ -416,8 +416,8 @@ def clip(expr: Any, type_map: TypeMap) -> Result:
     scale, zero = constant_of(t.scale), constant_of(t.zero_point)
     low, high = float(expr.attrs.a_min), float(expr.attrs.a_max)
     if scale is not None and zero is not None and scale.size == zero.size == 1:
-        places = [int(limit / scale.item() + zero.item()) for limit in (low, high)]
-        return [R.clip(arg, *places), t]
+        bounds = [int(limit / scale.item() + zero.item()) for limit in (low, high)]
+        return [R.clip(arg, *bounds), t]
     limits = [
         fold_constant(
             qnn.quantize(_along(const(limit), t, arg), t.scale, t.zero_point, t.axis, str(t.dtype))

@@ -23,7 +23,7 @@ from .function_pass import expr_pass
 
 @expr_pass("FlattenAtrousConv", opt_level=0)
 def FlattenAtrousConv(func: RelaxExpr, mod: IRModule, ctx: PassContext) -> RelaxExpr:
-    """The function with dilated convolutions in place of rearranged images."""
+    """The function with dilated convolutions instead of rearranged images."""
     return transform(func, lambda old, new: _flat(new) or new)
 
 

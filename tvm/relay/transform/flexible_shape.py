@@ -109,7 +109,7 @@ def flexible_dispatch(
             message(
                 "FlexibleShapeDispatch: nothing to choose among",
                 found=f"buckets {list(buckets)}, inputs {chosen}",
-                legal="positive sizes, and the places of one input or more",
+                legal="positive sizes, and the indices of one input or more",
             )
         )
     given = main.ret_type
@@ -151,7 +151,7 @@ def _padded(x: Var, axis: int, size: int, extent: Any, pad_value: float) -> Any:
 
 
 def _cut(value: Any, found: Type, axis: int, extent: Any) -> Any:
-    """The part of a result that belongs to the first `extent` places of the inputs."""
+    """The part of a result that belongs to the first `extent` rows of the inputs."""
     if isinstance(found, TupleType):
         fields = [TupleGetItem(value, at) for at in range(len(found.fields))]
         return Tuple([_cut(part, t, axis, extent) for part, t in zip(fields, found.fields)])

@@ -42,14 +42,14 @@ _OF_SHAPES: Final = frozenset({"shape_of", "vm.shape_of", "ndarray_size"})
 def FoldConstant(
     func: RelaxExpr, mod: IRModule, ctx: PassContext, fold_qnn: bool = False
 ) -> RelaxExpr:
-    """The function with constants in place of what they decide."""
+    """The function with constants instead of what they decide."""
     if any(_lacks_shape(expr) for expr in post_order(func)):
         func = infer_types_of(func, mod)
     return _Folder(fold_qnn).run(func)
 
 
 def FoldConstantExpr(expr: RelaxExpr, mod: IRModule, fold_qnn: bool = False) -> RelaxExpr:
-    """An expression with constants in place of what they decide."""
+    """An expression with constants instead of what they decide."""
     return _Folder(fold_qnn).run(infer_types_of(expr, mod))
 
 

@@ -40,7 +40,7 @@ from tvm.support.recursion import nested_programs
 def InferType(mod: IRModule, ctx: PassContext) -> IRModule:
     """The module with types; a DiagnosticError where they do not fit.
 
-    A renderer that was set in the place of the default one sees the error as a diagnostic.
+    A renderer that was set instead of the default one sees the error as a diagnostic.
     """
     try:
         return typed(mod)

@@ -153,7 +153,7 @@ def _qnn_convolution(
 
 
 def _moved_axis(attrs: Any, new: str, old: str) -> Any:
-    """The option `axis` for the place where its letter is now; None if it is split."""
+    """The option `axis` for the position of its letter now; None if it is split."""
     letter = letters(old)[int(attrs.axis)]
     if not letter.isupper() or block(new, letter) > 1 or letter not in new:
         return None
@@ -231,8 +231,8 @@ def _reduce(
     after = new[0] if new is not None and new[0] is not None else before
     pieces = parts(after)
     if new is not None and after != before:
-        places = [at for at, (_, s) in enumerate(pieces) if s.upper() in gone]
-        attrs = attrs.replaced(axis=places, exclude=False)
+        reduced = [at for at, (_, s) in enumerate(pieces) if s.upper() in gone]
+        attrs = attrs.replaced(axis=reduced, exclude=False)
     kept = [
         (1 if size and sign.upper() in gone else size, sign) for size, sign in pieces
         if attrs.keepdims or sign.upper() not in gone

@@ -93,6 +93,6 @@ _DEFAULT: Final[dict[str, Rule]] = {
 
 
 def rule_of(op: Op) -> Rule | None:
-    """What hangs on an operator, or else its place in the lists."""
+    """What hangs on an operator, or else its category in the lists."""
     found: Rule | None = op.get_attr("FTVMMixedPrecisionConversionType")
     return _DEFAULT.get(op.name) if found is None else found

@@ -5,10 +5,10 @@
     let %r = ref(%d); let %m = multiply(%d, %d); let %u = ref_write(%r, %m); %m
 
 A value has a dynamic side, an expression of the new program, and, where it is known, a static one:
-a tensor, a tuple, a place, data, or a function. Calls of known functions are written out; a call of
-a function in itself is, as long as a number or a piece of data among its operands gets smaller.
-What places hold is forgotten where an unknown function may write them. The pass leaves unused lets;
-`DeadCodeElimination(inline_once=True)` clears them away. (N. D. Jones, C. K. Gomard, P. Sestoft:
+a tensor, a tuple, a reference, data, or a function. Calls of known functions are written out; a
+recursive call is, as long as a number or a piece of data among its operands gets smaller. What
+references hold is forgotten where an unknown function may write them. The pass leaves unused lets;
+`DeadCodeElimination(inline_once=True)` removes them. (N. D. Jones, C. K. Gomard, P. Sestoft:
 Partial Evaluation and Automatic Program Generation, 1993, chapter 7.)
 """
 
@@ -78,7 +78,7 @@ def _normal(func: Function) -> Function:
     return made
 
 
-class _Place:
+class _Cell:
     """What a reference is known by."""
 
 
@@ -98,7 +98,7 @@ _Apply = Callable[["Value", list["Value"], Call, "_Lets"], "Value"]
 class Value:
     """A value of the old program: its expression in the new one, and what is known of it.
 
-    `static` is None, an array, a tuple of values, a `_Place`, a `_Data` or a function.
+    `static` is None, an array, a tuple of values, a `_Cell`, a `_Data` or a function.
     """
 
     __slots__ = ("dynamic", "static")
@@ -131,7 +131,7 @@ Env = Mapping[Node, Value]
 class _Evaluator:
     def __init__(self, mod: IRModule) -> None:
         self.mod = mod
-        self.store: dict[_Place, Value] = {}
+        self.store: dict[_Cell, Value] = {}
         self.types: dict[Type, Type] = {}
         self.least: dict[object, list[float]] = {}  # of running functions: the smallest operands
         self.calls = 0
@@ -190,7 +190,7 @@ class _Evaluator:
     def op(self, expr: Op | Constructor, env: Env, out: _Lets) -> Value:
         return Value(expr)
 
-    # -- tuples and places
+    # -- tuples and references
 
     def tuple(self, expr: Tuple, env: Env, out: _Lets) -> Value:
         fields = [self.step(field, env, out) for field in expr.fields]
@@ -205,18 +205,18 @@ class _Evaluator:
 
     def ref_create(self, expr: RefCreate, env: Env, out: _Lets) -> Value:
         value = self.step(expr.value, env, out)
-        place = _Place()
-        self.store[place] = value
-        return Value(out.push(RefCreate(value.dynamic, expr.span)), place)
+        cell = _Cell()
+        self.store[cell] = value
+        return Value(out.push(RefCreate(value.dynamic, expr.span)), cell)
 
     def ref_read(self, expr: RefRead, env: Env, out: _Lets) -> Value:
         ref = self.step(expr.ref, env, out)
-        held = self.store.get(ref.static) if isinstance(ref.static, _Place) else None
+        held = self.store.get(ref.static) if isinstance(ref.static, _Cell) else None
         return held or Value(out.push(RefRead(ref.dynamic, expr.span)))
 
     def ref_write(self, expr: RefWrite, env: Env, out: _Lets) -> Value:
         ref, value = self.step(expr.ref, env, out), self.step(expr.value, env, out)
-        if isinstance(ref.static, _Place):
+        if isinstance(ref.static, _Cell):
             self.store[ref.static] = value
         else:
             self.store.clear()

@@ -134,18 +134,18 @@ def _spread(old: RelaxExpr, new: RelaxExpr) -> RelaxExpr:
     return new
 
 
-def _fixed(expr: RelaxExpr, place: VirtualDevice) -> RelaxExpr:
-    """The expression with its place written down, unless it tells it by itself."""
+def _fixed(expr: RelaxExpr, device: VirtualDevice) -> RelaxExpr:
+    """The expression with its device written down, unless it tells it by itself."""
     if isinstance(expr, (Var, GlobalVar, Op, Constructor, Function)):
         return expr
     if _is_call(expr, "on_device"):
         expr = expr.args[0]  # type: ignore[attr-defined]
-    made: Call = _on_device(expr, place, True, True)
+    made: Call = _on_device(expr, device, True, True)
     return made
 
 
 def _relate(expr: RelaxExpr, domains: Domains) -> None:
-    """What an expression says about the places of its parts."""
+    """What an expression says about the devices of its parts."""
     if isinstance(expr, Function):
         if not _is_kernel(expr):
             _relate_function(expr, domains)
@@ -186,14 +186,14 @@ def _relate_function(func: Function, domains: Domains) -> None:
     _relate_written(func.body, func.virtual_device_, domains)
 
 
-def _relate_written(expr: RelaxExpr, place: VirtualDevice, domains: Domains) -> None:
-    if place != UNCONSTRAINED:
+def _relate_written(expr: RelaxExpr, device: VirtualDevice, domains: Domains) -> None:
+    if device != UNCONSTRAINED:
         found = getattr(expr, "checked_type_", None)
-        domains.unify(domains.of(expr), domains.placed(found, place), expr)
+        domains.unify(domains.of(expr), domains.on_device(found, device), expr)
 
 
 def _join_free(func: Function, domains: Domains) -> None:
-    """An on_device that says nothing of its body or result has both in one place, if it can."""
+    """An on_device that says nothing of its body or result has both on one device, if it can."""
     for expr in _outside_in(func):
         if not isinstance(expr, Call) or not _is_call(expr, "on_device"):
             continue
@@ -206,16 +206,16 @@ def _join_free(func: Function, domains: Domains) -> None:
 
 
 def _default(expr: RelaxExpr, domains: Domains) -> None:
-    place = domains.config.default_primitive_virtual_device
+    device = domains.config.default_primitive_virtual_device
     if isinstance(expr, Function) and not _is_kernel(expr):
-        domains.default_result_then_params(domains.of(expr), place)
+        domains.default_result_then_params(domains.of(expr), device)
     elif isinstance(expr, Call):
-        domains.default_result_then_params(domains.callee(expr), place)
+        domains.default_result_then_params(domains.callee(expr), device)
     elif isinstance(expr, Let):
-        domains.default(domains.of(expr.var), place)
+        domains.default(domains.of(expr.var), device)
     elif isinstance(expr, (If, Match)):
-        domains.default(domains.of(expr), place)
-        domains.default(domains.of(children(expr)[0]), place)
+        domains.default(domains.of(expr), device)
+        domains.default(domains.of(children(expr)[0]), device)
 
 
 class _Capture:
@@ -225,7 +225,7 @@ class _Capture:
         self.domains = domains
         self.made: dict[int, RelaxExpr] = {}
 
-    def place(self, expr: RelaxExpr) -> VirtualDevice:
+    def device_of(self, expr: RelaxExpr) -> VirtualDevice:
         domain = self.domains.of(expr)
         self.domains.default(domain, self.domains.config.default_primitive_virtual_device)
         return domain.result
@@ -254,20 +254,21 @@ class _Capture:
         if isinstance(expr, Call):
             return self.call(expr)
         if isinstance(expr, Let):
-            place, own = self.place(expr), self.place(expr.var)
-            value = _fixed(self.child(expr.value, own, own, self.place(expr.value)), own)
-            body = self.child(expr.body, place, place, self.place(expr.body))
+            device, own = self.device_of(expr), self.device_of(expr.var)
+            value = _fixed(self.child(expr.value, own, own, self.device_of(expr.value)), own)
+            body = self.child(expr.body, device, device, self.device_of(expr.body))
             return rebuild(expr, (self.made[id(expr.var)], value, body))
         parts = children(expr)
         if not parts:
             return expr
-        place = self.place(expr)
-        return rebuild(expr, [self.child(p, place, self.place(p), self.place(p)) for p in parts])
+        device = self.device_of(expr)
+        wanted = [self.device_of(part) for part in parts]
+        return rebuild(expr, [self.child(p, device, want, want) for p, want in zip(parts, wanted)])
 
     def function(self, func: Function) -> RelaxExpr:
-        result = self.place(func)
-        params = [VarWithFields(p, virtual_device=self.place(p)) for p in func.params]
-        body = self.child(func.body, result, result, self.place(func.body))
+        result = self.device_of(func)
+        params = [VarWithFields(p, virtual_device=self.device_of(p)) for p in func.params]
+        body = self.child(func.body, result, result, self.device_of(func.body))
         given = {p.vid: new for p, new in zip(func.params, params)}
 
         def rule(old: RelaxExpr, new: RelaxExpr) -> RelaxExpr:
@@ -277,18 +278,19 @@ class _Capture:
         return FunctionWithFields(func, params=params, body=body, virtual_device=result)
 
     def call(self, call: Call) -> RelaxExpr:
-        place = self.place(call)
+        device = self.device_of(call)
         if _is_call(call, "on_device"):
-            return self.child(call.args[0], place, place, self.place(call.args[0]))
+            return self.child(call.args[0], device, device, self.device_of(call.args[0]))
         domain = self.domains.callee(call)
         wanted = [part.result for part in domain.parts[:-1]]
         if _is_call(call, "device_copy"):
             target = domain.result
             return self.child(call.args[0], target, target, wanted[0])
         args = [
-            self.child(arg, place, want, self.place(arg)) for arg, want in zip(call.args, wanted)
+            self.child(arg, device, want, self.device_of(arg))
+            for arg, want in zip(call.args, wanted)
         ]
-        return rebuild(call, (self.child(call.op, place, place, place), *args))
+        return rebuild(call, (self.child(call.op, device, device, device), *args))
 
     def child(
         self, expr: RelaxExpr, around: VirtualDevice, wanted: VirtualDevice, own: VirtualDevice

@@ -30,7 +30,7 @@ class RecastMutator(ExprMutator):
         self.out_dtype = out_dtype
         self.valid_ops = list(valid_ops)
         self.valid_op_count = valid_op_count
-        # layers counted from the back, as -1, by their place
+        # layers counted from the back, as -1, by their index
         self.skip_layers = [at + valid_op_count if at < 0 else at for at in skip_layers]
         self.layer_count = 0
 
@@ -38,9 +38,9 @@ class RecastMutator(ExprMutator):
         taken = call.op in self.valid_ops
         if taken:
             self.layer_count += 1
-        place = self.valid_op_count - self.layer_count
+        index = self.valid_op_count - self.layer_count
         args = [self.visit(arg) for arg in call.args]
-        if not taken or place in self.skip_layers:
+        if not taken or index in self.skip_layers:
             return Call(call.op, args, call.attrs, call.type_args, call.span)
         attrs: Any = call.attrs
         if attrs is not None and "out_dtype" in attrs.keys():  # noqa: SIM118

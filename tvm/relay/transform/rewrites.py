@@ -22,7 +22,7 @@ Rule = Callable[[Call, Call], RelaxExpr]
 
 
 def rewrite_calls(root: RelaxExpr, rules: Mapping[str, Rule]) -> RelaxExpr:
-    """`root` with `rules[op](old, new)` in place of calls of the named operators."""
+    """`root` with `rules[op](old, new)` instead of calls of the named operators."""
 
     def rule(old: RelaxExpr, new: RelaxExpr) -> RelaxExpr:
         if isinstance(new, Call) and isinstance(new.op, Op) and isinstance(old, Call):

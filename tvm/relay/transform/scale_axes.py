@@ -110,7 +110,7 @@ def is_depthwise(call: Call) -> bool:
 
 
 def axis_of(layout: str, letter: str) -> int:
-    """The place of an axis in a layout; -1 if it is not there."""
+    """The index of an axis in a layout; -1 if it is not there."""
     return "".join(sign for sign in layout if not sign.isdigit()).find(letter)
 
 

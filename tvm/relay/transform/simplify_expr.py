@@ -173,10 +173,10 @@ def _moved_axes(old: Call, new: Call) -> RelaxExpr:
         same = both == list(range(rank))
         made = inner.args[0] if same else R.transpose(inner.args[0], both)
     elif axes is None and first is not None:  # the outer one splits an axis: it reads the source
-        place = {axis: at for at, axis in enumerate(first)}
+        position = {axis: at for at, axis in enumerate(first)}
         layout = o.src_layout  # type: ignore[union-attr]
         if layout.isupper():
-            layout = "".join(layout[place[axis]] for axis in range(rank))
+            layout = "".join(layout[position[axis]] for axis in range(rank))
             made = R.layout_transform(inner.args[0], layout, o.dst_layout)  # type: ignore[union-attr]
     elif axes is not None and _called(inner, "layout_transform"):
         pieces = _pieces(i.dst_layout)  # type: ignore[union-attr]
@@ -317,7 +317,7 @@ def _first_of(*rules: Rule) -> Rule:
 
 
 def _of_real_numbers(old: Call, new: Call) -> RelaxExpr:
-    """The places of the greatest real numbers are those of the greatest integers."""
+    """The indices of the greatest real numbers are those of the greatest integers."""
     inner = _called(new.args[0], "qnn.dequantize")
     if inner is None or not all(isinstance(a, Constant) for a in inner.args[1:]):
         return new

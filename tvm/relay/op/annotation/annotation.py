@@ -76,8 +76,8 @@ def on_device(
 
     Without `constrain_body`, nothing is said of where it is computed.
     """
-    place = as_virtual_device(device) if constrain_body else VirtualDevice()
-    made: Call = _on_device(body, place, constrain_result, constrain_body)
+    virtual_device = as_virtual_device(device) if constrain_body else VirtualDevice()
+    made: Call = _on_device(body, virtual_device, constrain_result, constrain_body)
     return made
 
 

@@ -93,10 +93,10 @@ def conv2d_legalize(attrs: Any, inputs: Sequence[Any], types: Sequence[Any]) -> 
     dtype, layouts = str(types[0].dtype), (attrs.data_layout, attrs.kernel_layout)
     if layouts == ("NCHW", "OIHW"):
         return _words_of_channels(attrs, inputs, types) if dtype in ("int8", "uint8") else None
-    places = {("NHWC", "HWIO"): (0, 3, 2, 3), ("HWNC", "HWOI"): (2, 3, 3, 2)}.get(layouts)
-    if places is None or dtype not in TILES:
+    axes = {("NHWC", "HWIO"): (0, 3, 2, 3), ("HWNC", "HWOI"): (2, 3, 3, 2)}.get(layouts)
+    if axes is None or dtype not in TILES:
         return None
-    image, channel, inward, outward = places
+    image, channel, inward, outward = axes
     tiles = TILES[dtype]
     if layouts[0] == "HWNC":
         tiles = tuple(tile for tile in tiles if tile[0] == 8)

@@ -65,10 +65,10 @@ def conv2d_legalize(attrs: Any, inputs: Sequence[Any], types: Sequence[Any]) -> 
     """
     plain = tuple(map(int, attrs.dilation)) == (1, 1) and int(attrs.groups) == 1
     layouts = (attrs.data_layout, attrs.kernel_layout)
-    places = {("NCHW", "OIHW"): (1, (1, 2, 3)), ("NHWC", "HWIO"): (3, (0, 1, 2))}.get(layouts)
-    if not plain or places is None or any(str(t.dtype) != "int8" for t in types[:2]):
+    axes = {("NCHW", "OIHW"): (1, (1, 2, 3)), ("NHWC", "HWIO"): (3, (0, 1, 2))}.get(layouts)
+    if not plain or axes is None or any(str(t.dtype) != "int8" for t in types[:2]):
         return None
-    channel, summed = places
+    channel, summed = axes
     step = const(128, "int32")
     moved = R.cast(R.add(R.cast(inputs[0], "int32"), step), "uint8")
     options = dict(attrs.items())

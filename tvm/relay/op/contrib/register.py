@@ -19,7 +19,7 @@ def register_pattern_table(compiler: str, table: F) -> F: ...
 def register_pattern_table(compiler: str, table: Any = None) -> Any:
     """Set the function that gives a compiler's patterns, (name, pattern) or (name, pattern, check).
 
-    Without `table` this is a decorator of the function. A later one takes the place of the first.
+    Without `table` this is a decorator of the function. A later one replaces the first.
     """
 
     def register(func: Table) -> Table:

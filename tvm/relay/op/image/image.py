@@ -184,7 +184,7 @@ def grid_sample(
     data: Expr, grid: Expr, method: str = "bilinear", layout: str = "NCHW",
     padding_mode: str = "zeros", align_corners: bool = True,
 ) -> Call:  # fmt: skip
-    """Images read at the places of a grid."""
+    """Images read at the points of a grid."""
     return grid_sample.call(
         data, grid, method=method, layout=layout, padding_mode=padding_mode,
         align_corners=align_corners,

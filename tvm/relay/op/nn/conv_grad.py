@@ -39,16 +39,16 @@ def _type(ctx: Relate) -> Type | None:
 
 
 def _weight_gradient(grad: te.Tensor, data: te.Tensor, **o: Any) -> te.Tensor:
-    """Each element of the kernel: the sum over images and places where it met the data."""
+    """Each element of the kernel: the sum over images and positions where it met the data."""
     of_grad, of_data, of_kernel = o["data_layout"], o["kernel_layout"], o["out_layout"]
-    places = [of_grad.index(s) for s in "NCHW"]
+    axes = [of_grad.index(s) for s in "NCHW"]
     own = [of_data.index(s) for s in "NCHW"]
     top, left, bottom, right = o["padding"]
     before, after = [0] * 4, [0] * 4
     for axis, low, high in ((own[2], top, bottom), (own[3], left, right)):
         before[axis], after[axis] = low, high
     padded = topi.nn.pad(data, before, after)
-    images, filters, rows, columns = (grad.shape[at] for at in places)
+    images, filters, rows, columns = (grad.shape[at] for at in axes)
     per_group = data.shape[own[1]] // o["groups"]
     height, width = o["kernel_size"]
     n, y, x = (te.reduce_axis((0, extent), name=name)

@@ -85,10 +85,10 @@ def _conv(bb: Any, x: Any, *parts: Any, layout: str, kernel_size: int) -> Any:
     if kernel_size > 1:
         border = kernel_size // 2
         wide = bb.normalize_argument(R.nn.pad(x, [0, 0, *([border] * 4), 0, 0]))
-        places = [(y, z) for y in range(kernel_size) for z in range(kernel_size)]
+        taps = [(y, z) for y in range(kernel_size) for z in range(kernel_size)]
         windows = [
             bb.normalize_argument(R.strided_slice(wide, [1, 2], [y, z], [h + y, w + z]))
-            for y, z in places
+            for y, z in taps
         ]
         x = bb.normalize_argument(R.concat(windows, -1))
     rows = bb.normalize_argument(R.reshape(x, (n * h * w, c * kernel_size * kernel_size)))

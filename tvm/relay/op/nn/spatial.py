@@ -1,4 +1,4 @@
-"""Padding, and moving elements between channels, batches and places."""
+"""Padding, and moving elements between channels, batches and pixels."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ def dilate(data: Expr, strides: Any, dilation_value: float = 0.0) -> Call:
 def depth_to_space(
     data: Expr, block_size: int, layout: str = "NCHW", mode: str = "DCR"
 ) -> Call:
-    """Channels as blocks of places."""
+    """Channels as blocks of pixels."""
     return depth_to_space.call(data, block_size=block_size, layout=layout, mode=mode)
 
 
@@ -125,7 +125,7 @@ def depth_to_space(
           lower=lambda bb, x, *, block_size, layout, mode: bb.call_te(
               topi.nn.space_to_depth, x, block_size, layout))  # fmt: skip
 def space_to_depth(data: Expr, block_size: int, layout: str = "NCHW") -> Call:
-    """Blocks of places as channels."""
+    """Blocks of pixels as channels."""
     return space_to_depth.call(data, block_size=block_size, layout=layout, mode="DCR")
 
 
@@ -137,7 +137,7 @@ def space_to_depth(data: Expr, block_size: int, layout: str = "NCHW") -> Call:
 def space_to_batch_nd(
     data: Expr, block_shape: Any, paddings: Any, pad_value: float = 0
 ) -> Call:
-    """Blocks of places as samples."""
+    """Blocks of pixels as samples."""
     return space_to_batch_nd.call(
         data, block_shape=tuple(int(b) for b in block_shape), paddings=_widths(paddings),
         pad_value=float(pad_value),
@@ -150,7 +150,7 @@ def space_to_batch_nd(
               topi.nn.batch_to_space_nd, x, list(block_shape), [p[0] for p in crops],
               [p[1] for p in crops]))  # fmt: skip
 def batch_to_space_nd(data: Expr, block_shape: Any, crops: Any) -> Call:
-    """Samples as blocks of places."""
+    """Samples as blocks of pixels."""
     return batch_to_space_nd.call(
         data, block_shape=tuple(int(b) for b in block_shape), crops=_widths(crops)
     )
@@ -224,7 +224,7 @@ def deformable_conv2d(
     channels: int | None = None, kernel_size: Any = None, data_layout: str = "NCHW",
     kernel_layout: str = "OIHW", out_layout: str = "", out_dtype: str = "",
 ) -> Call:  # fmt: skip
-    """A convolution whose places are moved by offsets."""
+    """A convolution whose taps are moved by offsets."""
     return deformable_conv2d.call(
         data, offset, weight, strides=_with_rank(strides, 2), padding=get_pad_tuple2d(padding),
         dilation=_with_rank(dilation, 2), deformable_groups=deformable_groups, groups=groups,

@@ -116,9 +116,9 @@ def normal(
 
 
 def multinomial(key: Expr, probs: Expr, num_samples: int) -> TupleWrapper:
-    """A key for what follows, and places that are drawn as often as `probs` says.
+    """A key for what follows, and indices that are drawn as often as `probs` says.
 
-    `probs` (n,) or (m, n) need not sum to one; the places are (num_samples,) or (m, num_samples).
+    `probs` (n,) or (m, n) need not sum to one; the indices are (num_samples,) or (m, num_samples).
     """
     from tvm.relay.transform import InferTypeLocal
 

@@ -56,9 +56,9 @@ def _listed(made: Any) -> list[Any]:
 def _along(layout: str, shape: Sequence[Any], letter: str) -> int:
     """An extent of a layout; that of its blocks counts."""
     upper = "".join(s for s in layout if s.isalpha())
-    places = [at for at, s in enumerate(upper) if s.upper() == letter]
+    positions = [at for at, s in enumerate(upper) if s.upper() == letter]
     found = 1
-    for at in places:
+    for at in positions:
         found *= int(shape[at])
     return found
 

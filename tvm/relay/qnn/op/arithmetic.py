@@ -84,7 +84,7 @@ def multiplier_and_shift(factor: float) -> tuple[int, int]:
 
 
 def times(value: Any, factors: Sequence[float], axis: int, rank: int, rounding: str) -> Any:
-    """64-bit integers times one factor, or one for each place of an axis; rounded, 64 bits."""
+    """64-bit integers times one factor, or one for each index of an axis; rounded, 64 bits."""
     pairs = [multiplier_and_shift(float(factor)) for factor in factors]
     behind = rank - 1 - axis % rank if rank else 0
 

@@ -57,5 +57,5 @@ def create_integer_lookup_op(
         floating_point_func, in_scale, in_zero_point, out_scale, out_zero_point, in_axis,
         out_axis, in_dtype, out_dtype,
     )  # fmt: skip
-    place = R.reinterpret(input_arg, "uint8")
-    return R.take(const(table, out_dtype), place, axis=0, mode="fast")
+    index = R.reinterpret(input_arg, "uint8")
+    return R.take(const(table, out_dtype), index, axis=0, mode="fast")

@@ -24,7 +24,7 @@ Types = Sequence[Any]
 
 
 def register_qnn_unary_op_legalize(op_name: str, floating_point_func: Callable[..., Any]) -> Any:
-    """A table in place of a function of 8-bit numbers whose scales are known."""
+    """A table instead of a function of 8-bit numbers whose scales are known."""
 
     def legalize_qnn_unary_op(attrs: Any, inputs: Sequence[Any], types: Types) -> Any:
         dtype = str(types[0].dtype)
