@@ -9,13 +9,13 @@ from tvm.ir.expr import PrimExpr
 from tvm.support.arguments import explained
 from tvm.support.compiled import mypyc_attr
 from tvm.tir import expr as e
+from tvm.tir.effects import has_stateful_call
 from tvm.tir.functor import expr_children
 from tvm.tir.op import arith as op
 
 from .analyzer import Analyzer
 from .constraint import conjuncts
 from .deep_equal import ExprNumbers
-from .rewrite_simplify import has_effect
 
 
 def _depends(expr: PrimExpr, variables: Sequence[e.Var]) -> bool:
@@ -187,6 +187,6 @@ def detect_common_subexpr(expr: Any, threshold: int) -> dict[PrimExpr, int]:
     for key, count in counts.items():
         above = parents.get(key, set())
         covered = any(counts[parent] == count for parent in above)
-        if count >= threshold and not covered and not has_effect(first[key]):
+        if count >= threshold and not covered and not has_stateful_call(first[key]):
             result[first[key]] = count
     return result

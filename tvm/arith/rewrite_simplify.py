@@ -18,7 +18,6 @@ from tvm.tir import expr as e
 from tvm.tir import scalar
 from tvm.tir.functor import StmtExprMutator, expr_children
 from tvm.tir.op import arith as op
-from tvm.tir.op.builtin import effect_of
 
 from .comparison import Order
 from .conjunctive_form import as_and_of_ors
@@ -891,14 +890,3 @@ _VISITS: Final[dict[type, Callable[[RewriteSimplifier, PrimExpr], PrimExpr]]] = 
     e.Reduce: _visit_reduce,
     e.BufferLoad: _visit_load,
 }
-
-
-def has_effect(expr: PrimExpr) -> bool:
-    """A call below `expr` may change something or read what may change."""
-    stack = [expr]
-    while stack:
-        node = stack.pop()
-        if isinstance(node, e.Call) and effect_of(node) > e.CallEffectKind.Pure:
-            return True
-        stack.extend(expr_children(node))
-    return False

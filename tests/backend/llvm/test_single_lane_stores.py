@@ -49,8 +49,8 @@ def test_one_lane_becomes_a_store_of_its_element(lane: int, offset: int) -> None
     )
     assert with_single_lane_stores(text) == (
         f"  %single_lane.1 = extractelement <4 x i16> %x.1, i32 {lane}\n"
-        f"  %single_place.1 = getelementptr inbounds i16, ptr %.7, i32 {offset}\n"
-        "  store i16 %single_lane.1, ptr %single_place.1, align 2, !dbg !6, !alias.scope !2"
+        f"  %single_address.1 = getelementptr inbounds i16, ptr %.7, i32 {offset}\n"
+        "  store i16 %single_lane.1, ptr %single_address.1, align 2, !dbg !6, !alias.scope !2"
     )
 
 

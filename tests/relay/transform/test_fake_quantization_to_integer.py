@@ -130,7 +130,7 @@ def test_regions_without_rules_stay() -> None:
         t.FakeQuantizationToInteger(hard_fail=True)(before)
     before = module(whole(relay.topk(real(X, 2.0), 1, ret_type="both")[0], 2.0))
     assert ops(t.FakeQuantizationToInteger()(before)) == ops(before)
-    with pytest.raises(TVMError, match="places have no scale"):
+    with pytest.raises(TVMError, match="indices have no scale"):
         t.FakeQuantizationToInteger(hard_fail=True)(before)
     unknown = module(whole(relay.nn.bias_add(real(X, 2.0), var("b", 3, dtype="float32")), 2.0))
     assert ops(t.FakeQuantizationToInteger()(unknown)) == ops(unknown)

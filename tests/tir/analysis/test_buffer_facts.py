@@ -9,7 +9,8 @@ from tvm.arith import Analyzer
 from tvm.ir import Range
 from tvm.tir import expr as e
 from tvm.tir import stmt as s
-from tvm.tir.analysis.buffer_facts import BufferFact, BufferFacts, Written, assumed, reads_memory
+from tvm.tir.analysis.buffer_facts import BufferFact, BufferFacts, Written, assumed
+from tvm.tir.effects import reads_memory
 
 pytestmark = pytest.mark.pure
 i, j, n = (e.Var(name, "int32") for name in "ijn")

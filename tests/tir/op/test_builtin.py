@@ -6,7 +6,7 @@ import pytest
 
 from tvm import te, tir
 from tvm.ir import Op
-from tvm.tir.op.builtin import effect_of
+from tvm.tir.effects import effect_of
 
 pytestmark = pytest.mark.pure
 X = tir.Var("x", "int32")

@@ -33,8 +33,8 @@ from tvm.ir.op import Op
 from tvm.support.dtype import DataType
 from tvm.tir import expr as e
 from tvm.tir.buffer import Buffer
+from tvm.tir.effects import has_effect, is_acting_call
 from tvm.tir.functor import walk
-from tvm.tir.op import builtin
 from tvm.tir.op.arith import literal
 from tvm.tir.op.forms import power_of_two
 
@@ -90,7 +90,7 @@ class ExprEmitter(StmtWriter[str]):
     def value(self, expr: PrimExpr) -> Code:
         """A scalar expression of a statement."""
         before = self._in_order
-        self._in_order = before or has_effects(expr)
+        self._in_order = before or has_effect(expr)
         try:
             return self.visit_expr(expr)
         finally:
@@ -372,7 +372,7 @@ class ExprEmitter(StmtWriter[str]):
 
     def visit_call_(self, op: e.Call) -> Code:
         made = super().visit_call_(op)
-        if isinstance(op.op, GlobalVar) or not (self._in_order and _acts(op) and made):
+        if isinstance(op.op, GlobalVar) or not (self._in_order and is_acting_call(op) and made):
             return made
         return made if op.dtype.is_void else self.temp(op.dtype.element_of(), made)
 
@@ -382,15 +382,6 @@ def is_text(expr: PrimExpr) -> bool:
     while isinstance(expr, e.Select) and isinstance(expr.true_value, e.StringImm):
         expr = expr.false_value
     return isinstance(expr, e.StringImm)
-
-
-def has_effects(expr: PrimExpr) -> bool:
-    """Whether evaluating `expr` changes anything."""
-    return any(isinstance(node, e.Call) and _acts(node) for node in walk(expr))
-
-
-def _acts(call: e.Call) -> bool:
-    return builtin.effect_of(call) >= e.CallEffectKind.UpdateState
 
 
 def _mixes_lanes(expr: PrimExpr) -> bool:

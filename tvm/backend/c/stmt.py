@@ -26,13 +26,14 @@ from tvm.ir.structural import structural_equal
 from tvm.support.dtype import DataType
 from tvm.tir import expr as e
 from tvm.tir import stmt as s
+from tvm.tir.effects import has_effect
 from tvm.tir.functor import StmtExprMutator, walk
 from tvm.tir.transform.lower_workspaces import ON_FAILURE
 from tvm.tir.transform.outline_parallel_loops import is_own_memory
 from tvm.tir.transform.stack_memory import checked_stack_bytes
 
 from .constants import constant_text
-from .expr import ExprEmitter, has_effects, is_text
+from .expr import ExprEmitter, is_text
 from .function_text import FunctionText
 from .intrinsics import INTRINSICS
 from .types import element_bytes, memory_type, string_literal, value_type
@@ -112,7 +113,7 @@ class StmtEmitter(ExprEmitter):
             self._vector_store(op)
             return
         before = self._in_order
-        self._in_order = before or has_effects(op.value)
+        self._in_order = before or has_effect(op.value)
         value = self.visit_expr(op.value)
         self._in_order = before
         self._store_lane(op, value, None)
@@ -143,11 +144,11 @@ class StmtEmitter(ExprEmitter):
 
     def _hoisted(self, op: s.BufferStore) -> s.BufferStore:
         """The store with calls that have effects made once, before the loop over lanes."""
-        if not has_effects(op.value):
+        if not has_effect(op.value):
             return op
         found: dict[PrimExpr, e.Var] = {}
         for node in walk(op.value):
-            if isinstance(node, e.Broadcast) and has_effects(node.value):
+            if isinstance(node, e.Broadcast) and has_effect(node.value):
                 var = e.Var("t", node.value.dtype)
                 self.values[var] = self.temp(var.dtype, self.value(node.value))
                 found[node.value] = var
@@ -378,8 +379,8 @@ class StmtEmitter(ExprEmitter):
 def _nested_effects(expr: PrimExpr) -> bool:
     """Whether something below the root of an expression has effects."""
     if isinstance(expr, e.Call):
-        return any(has_effects(arg) for arg in expr.args)
-    return has_effects(expr)
+        return any(has_effect(arg) for arg in expr.args)
+    return has_effect(expr)
 
 
 def _replaced(expr: PrimExpr, found: dict[PrimExpr, e.Var]) -> PrimExpr:

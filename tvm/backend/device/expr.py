@@ -26,8 +26,8 @@ from tvm.ir.expr import GlobalVar, PrimExpr
 from tvm.support.dtype import DataType
 from tvm.tir import expr as e
 from tvm.tir.buffer import Buffer
+from tvm.tir.effects import is_acting_call
 from tvm.tir.functor import walk
-from tvm.tir.op import builtin
 from tvm.tir.op.forms import power_of_two
 
 from .literals import float_digits
@@ -481,8 +481,7 @@ class DeviceExprEmitter(StmtWriter[int]):
         finally:
             self.lane = before
         # each lane of a call with effects is one call more; of others a long text
-        acts = builtin.effect_of(op) >= e.CallEffectKind.UpdateState
-        keep = self.lane is not None and acts and not op.dtype.is_void
+        keep = self.lane is not None and is_acting_call(op) and not op.dtype.is_void
         if isinstance(op.op, GlobalVar):
             return text
         return self.temp(op.dtype.element_of(), text) if keep else self.short(op.dtype, text)

@@ -15,7 +15,6 @@ _HOMES = {
         "flops": ("estimate_tir_flops",),
         "out_of_bounds": ("OOBChecker",),
         "purity": ("is_pure_function", "assert_pure_function"),
-        "side_effect": ("side_effect",),
         "undefined_vars": ("undefined_vars",),
         "verify_gpu_code": ("verify_gpu_code",),
         "verify_lowered": ("verify_lowered",),
@@ -26,12 +25,16 @@ _HOMES = {
     for name in names
 }
 
+_HOMES["side_effect"] = "tvm.tir.effects:side_effect"
+
 # passes stand a floor above, and load when they are asked for
 _HOMES["get_vtcm_compaction_passes"] = (
     "tvm.tir.transform.vtcm_compaction:get_vtcm_compaction_passes"
 )
 
 if TYPE_CHECKING:
+    from tvm.tir.effects import side_effect as side_effect
+
     from .allocated_bytes import calculate_allocated_bytes as calculate_allocated_bytes
     from .anchor_block import find_anchor_block as find_anchor_block
     from .block_access_region import get_block_access_region as get_block_access_region
@@ -42,7 +45,6 @@ if TYPE_CHECKING:
     from .out_of_bounds import OOBChecker as OOBChecker
     from .purity import assert_pure_function as assert_pure_function
     from .purity import is_pure_function as is_pure_function
-    from .side_effect import side_effect as side_effect
     from .undefined_vars import undefined_vars as undefined_vars
     from .verify_gpu_code import verify_gpu_code as verify_gpu_code
     from .verify_lowered import verify_lowered as verify_lowered

@@ -20,9 +20,9 @@ from tvm.ir.expr import PrimExpr, Range
 from tvm.tir import expr as e
 from tvm.tir import stmt as s
 from tvm.tir.buffer import Buffer
+from tvm.tir.effects import is_acting_call, reads_memory
 from tvm.tir.functor import StmtExprMutator, substitute, walk
 from tvm.tir.op import arith as op
-from tvm.tir.op.builtin import effect_of
 from tvm.tir.op.forms import terms_of
 
 TRUE: Final = e.IntImm(e.BOOL, 1)
@@ -340,9 +340,8 @@ class Written:
         for node in walk(stmt):
             if isinstance(node, s.BufferStore):
                 self.data.setdefault(node.buffer.data, []).append(node)
-            elif isinstance(node, e.Call):
-                harmless = effect_of(node) <= e.CallEffectKind.ReadState or is_assume(node)
-                self.anything |= not harmless
+            elif is_acting_call(node):
+                self.anything |= not is_assume(node)
             elif isinstance(node, s.Block) and node.match_buffers:
                 self.anything = True
 
@@ -372,16 +371,6 @@ def _moves_with(index: PrimExpr, loop: s.For) -> bool:
         return False
     linear = detect_linear_equation(index, [loop.loop_var])
     return bool(linear) and op.is_one(linear[0]) and isinstance(linear[1], e.IntImm)
-
-
-def reads_memory(expr: PrimExpr) -> bool:
-    """The value may change with what memory holds."""
-    for node in walk(expr):
-        if isinstance(node, (e.BufferLoad, e.ProducerLoad)):
-            return True
-        if isinstance(node, e.Call) and effect_of(node) >= e.CallEffectKind.ReadState:
-            return True
-    return False
 
 
 def is_assume(expr: PrimExpr) -> bool:

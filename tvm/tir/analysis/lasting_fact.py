@@ -10,28 +10,18 @@ from tvm.arith.constraint import conjuncts
 from tvm.ir.expr import PrimExpr
 from tvm.tir import expr as e
 from tvm.tir import stmt as s
+from tvm.tir.effects import is_acting_call, is_read, reads_memory
 from tvm.tir.functor import walk
 from tvm.tir.op import arith as ops
-from tvm.tir.op.builtin import effect_of
 
 
 def lasting_fact(fact: PrimExpr, *scope: s.Stmt) -> PrimExpr:
     """The part of the condition that nothing in the scope can make untrue."""
-    if not _reads_memory(fact):
+    if not reads_memory(fact):
         return fact
     written = _Written(scope)
     kept = [one for one in conjuncts(fact) if written.leaves(one)]
     return ops.all(*kept) if kept else e.IntImm(e.BOOL, 1)
-
-
-def _reads_memory(expr: PrimExpr) -> bool:
-    return any(_is_read(node) for node in walk(expr))
-
-
-def _is_read(node: object) -> bool:
-    if isinstance(node, e.Call):
-        return effect_of(node) >= e.CallEffectKind.ReadState
-    return isinstance(node, (e.BufferLoad, e.ProducerLoad))
 
 
 class _Written:
@@ -44,15 +34,15 @@ class _Written:
             for node in walk(stmt):
                 if isinstance(node, s.BufferStore):
                     self._data.add(node.buffer.data)
-                elif isinstance(node, e.Call):
-                    self._anything |= effect_of(node) > e.CallEffectKind.ReadState
+                elif is_acting_call(node):
+                    self._anything = True
                 elif isinstance(node, s.Block) and node.match_buffers:
                     self._anything = True  # another name for memory that is read
 
     def leaves(self, fact: PrimExpr) -> bool:
         """The condition reads nothing that is written."""
         for node in walk(fact):
-            if not _is_read(node):
+            if not is_read(node):
                 continue
             if not isinstance(node, e.BufferLoad):
                 if self._anything or self._data:

@@ -7,10 +7,10 @@ from tvm.support.arguments import explained
 from tvm.support.compiled import mypyc_attr
 from tvm.tir import expr as e
 from tvm.tir import stmt as s
+from tvm.tir.effects import effect_of
 from tvm.tir.expr import CallEffectKind
 from tvm.tir.function import PrimFunc
 from tvm.tir.functor import StmtExprVisitor
-from tvm.tir.op.builtin import effect_of
 
 
 @mypyc_attr(native_class=False)

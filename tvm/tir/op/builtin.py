@@ -7,7 +7,6 @@ from typing import Any
 
 from tvm.error import DTypeError
 from tvm.ir.expr import GlobalVar, PrimExpr
-from tvm.ir.op import Op
 from tvm.ir.span import Span
 from tvm.support.arguments import explained
 from tvm.support.dtype import DataType
@@ -539,13 +538,3 @@ def min(expr: Any, axis: Any, where: Any = None, init: Any = None, *args: Any) -
 def max(expr: Any, axis: Any, where: Any = None, init: Any = None, *args: Any) -> Any:
     """The maximum over reduction axes, or of two values or more."""
     return _max_reducer(expr, axis, where, init, *args)
-
-
-def effect_of(call: e.Call) -> int:
-    """What a call may do (`CallEffectKind`); a call of another function may do anything."""
-    if isinstance(call.op, Op):
-        effect = call.op.get_attr("TCallEffectKind")
-        return CallEffectKind.Opaque if effect is None else int(effect)
-    return CallEffectKind.Opaque
-
-

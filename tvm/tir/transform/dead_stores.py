@@ -15,10 +15,10 @@ from tvm.arith.analyzer import Analyzer
 from tvm.ir.expr import PrimExpr, Range
 from tvm.tir import expr as e
 from tvm.tir import stmt as s
-from tvm.tir.analysis.buffer_facts import BufferFacts, reads_memory
+from tvm.tir.analysis.buffer_facts import BufferFacts
+from tvm.tir.effects import has_effect, is_stateful_call, reads_memory
 from tvm.tir.functor import StmtExprMutator, StmtExprVisitor, walk
 from tvm.tir.op import arith as ops
-from tvm.tir.op.builtin import effect_of
 
 from .analyzed_mutator import as_fact
 
@@ -42,14 +42,6 @@ def _is_stored_again(store: s.BufferStore, rest: Sequence[s.Stmt], analyzer: Ana
     site, data = _Site(store, ()), store.buffer.data
     return site.is_definite and any(
         _covers(later, [site], analyzer) for later in _before_reads(data, rest)
-    )
-
-
-def has_effect(expr: PrimExpr) -> bool:
-    """True if evaluating `expr` may change anything or end the function."""
-    return any(
-        isinstance(node, e.Call) and effect_of(node) > e.CallEffectKind.ReadState
-        for node in walk(expr)
     )
 
 
@@ -147,8 +139,7 @@ def _before_reads(data: e.Var, rest: Sequence[s.Stmt]) -> list[s.Stmt]:
 def _may_read(data: e.Var, stmt: s.Stmt) -> bool:
     for node in walk(stmt):
         read = isinstance(node, e.BufferLoad) and node.buffer.data is data
-        call = isinstance(node, e.Call) and effect_of(node) > e.CallEffectKind.Pure
-        if read or call or node is data:
+        if read or is_stateful_call(node) or node is data:
             return True
     return False
 
@@ -197,9 +188,7 @@ class _Collector(StmtExprVisitor):
         self._around: list[s.For | PrimExpr] = []
 
     def visit_expr(self, expr: PrimExpr) -> None:
-        if any(
-            isinstance(n, e.Call) and effect_of(n) > e.CallEffectKind.ReadState for n in walk(expr)
-        ):
+        if has_effect(expr):
             self.plain = False
 
     def visit_buffer_store_(self, op: s.BufferStore) -> None:

@@ -17,10 +17,10 @@ from tvm.ir.module import IRModule
 from tvm.ir.transform import PassContext
 from tvm.tir import expr as e
 from tvm.tir import stmt as s
+from tvm.tir.effects import effect_of
 from tvm.tir.function import PrimFunc
 from tvm.tir.functor import StmtExprMutator, substitute, walk
 from tvm.tir.op import arith as ops
-from tvm.tir.op import builtin
 from tvm.tir.op.forms import conjuncts
 
 from .pass_form import tir_pass
@@ -79,7 +79,7 @@ def _split_start(loop: s.For) -> tuple[s.Stmt | None, s.Stmt]:
 
 
 def _is_jump(node: object) -> bool:
-    return isinstance(node, e.Call) and builtin.effect_of(node) == e.CallEffectKind.ControlJump
+    return isinstance(node, e.Call) and effect_of(node) == e.CallEffectKind.ControlJump
 
 
 def _is_first_iteration(term: PrimExpr, loop: s.For) -> bool:

@@ -12,6 +12,7 @@ from tvm.ir.expr import PrimExpr
 from tvm.tir import expr as e
 from tvm.tir import stmt as s
 from tvm.tir.analysis import expr_deep_equal
+from tvm.tir.effects import effect_of
 from tvm.tir.functor import StmtExprMutator, rewrite
 from tvm.tir.op import arith as ops
 from tvm.tir.op import builtin
@@ -150,7 +151,7 @@ class _LaneGuard(StmtExprMutator):
         return super().visit_binary_(op)
 
     def visit_call_(self, op: e.Call) -> PrimExpr:
-        if builtin.effect_of(op) not in (e.CallEffectKind.Pure, e.CallEffectKind.ExprAnnotation):
+        if effect_of(op) not in (e.CallEffectKind.Pure, e.CallEffectKind.ExprAnnotation):
             raise _Refused
         return super().visit_call_(op)
 

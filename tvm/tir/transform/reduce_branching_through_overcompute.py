@@ -17,7 +17,7 @@ from tvm.ir.module import IRModule
 from tvm.ir.structural import structural_equal
 from tvm.ir.transform import PassContext
 from tvm.tir import stmt as s
-from tvm.tir.analysis.side_effect import side_effect
+from tvm.tir.effects import side_effect
 from tvm.tir.expr import CallEffectKind
 from tvm.tir.function import PrimFunc
 from tvm.tir.functor import StmtExprMutator, walk

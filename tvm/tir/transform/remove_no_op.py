@@ -17,8 +17,9 @@ from tvm.ir.module import IRModule
 from tvm.ir.transform import PassContext
 from tvm.tir import expr as e
 from tvm.tir import stmt as s
-from tvm.tir.analysis.buffer_facts import reads_memory, variables_of_buffers
+from tvm.tir.analysis.buffer_facts import variables_of_buffers
 from tvm.tir.buffer import Buffer
+from tvm.tir.effects import has_effect, reads_memory
 from tvm.tir.function import PrimFunc
 from tvm.tir.functor import StmtExprMutator, walk
 from tvm.tir.op import arith as ops
@@ -26,7 +27,6 @@ from tvm.tir.op import arith as ops
 from .analyzed_mutator import AnalyzedMutator, as_fact
 from .dead_stores import (
     effects_of,
-    has_effect,
     is_written_only,
     uses_memory,
     without_overwritten,

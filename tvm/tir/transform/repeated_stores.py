@@ -9,10 +9,9 @@ from __future__ import annotations
 from tvm.ir.expr import PrimExpr
 from tvm.tir import expr as e
 from tvm.tir import stmt as s
-from tvm.tir.analysis.buffer_facts import reads_memory
+from tvm.tir.effects import has_effect, reads_memory
 from tvm.tir.function import PrimFunc
 
-from .dead_stores import has_effect
 from .flow_simplifier import FlowSimplifier
 
 

@@ -11,10 +11,10 @@ from tvm.ir.expr import PrimExpr
 from tvm.ir.module import IRModule
 from tvm.ir.transform import PassContext
 from tvm.tir import expr as e
+from tvm.tir.effects import is_stateful_call
 from tvm.tir.function import PrimFunc
 from tvm.tir.functor import StmtExprMutator, expr_children
 from tvm.tir.op import arith as ops
-from tvm.tir.op import builtin
 
 from .nodes_used import nodes_used
 from .pass_form import tir_pass
@@ -61,4 +61,4 @@ def _is_unsafe(node: object) -> bool:
         return True
     if isinstance(node, (e.Div, e.Mod, e.FloorDiv, e.FloorMod)) and node.dtype.is_integer:
         return ops.literal(node.b) in (None, 0)
-    return isinstance(node, e.Call) and builtin.effect_of(node) > e.CallEffectKind.Pure
+    return is_stateful_call(node)

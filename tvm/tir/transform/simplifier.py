@@ -7,8 +7,8 @@ from tvm.tir import expr as e
 from tvm.tir import stmt as s
 from tvm.tir.analysis.buffer_facts import variables_of_buffers
 from tvm.tir.analysis.lasting_fact import lasting_fact
-from tvm.tir.analysis.side_effect import side_effect
 from tvm.tir.buffer import Buffer
+from tvm.tir.effects import side_effect
 from tvm.tir.function import PrimFunc
 from tvm.tir.functor import substitute
 from tvm.tir.op import arith as ops

@@ -28,6 +28,7 @@ from tvm.target.target import Target
 from tvm.tir import expr as e
 from tvm.tir import stmt as s
 from tvm.tir.buffer import Buffer
+from tvm.tir.effects import is_acting_call
 from tvm.tir.function import PrimFunc
 from tvm.tir.functor import StmtExprMutator, substitute, walk
 from tvm.tir.op import arith as ops
@@ -416,8 +417,7 @@ class _Vectorizer(StmtExprMutator):
 
     def _once_a_lane(self, op: s.Evaluate) -> s.Stmt:
         """A call with effects takes place in each iteration, also if its arguments are the same."""
-        call = op.value
-        if isinstance(call, e.Call) and builtin.effect_of(call) >= e.CallEffectKind.UpdateState:
+        if is_acting_call(op.value):
             raise _NeedsScalars
         return op
 

@@ -9,10 +9,9 @@ from tvm.ir.structural import structural_equal
 from tvm.ir.type import PointerType, PrimType
 from tvm.tir.block_scope import StmtSRef
 from tvm.tir.buffer import Buffer
+from tvm.tir.effects import is_stateful_call
 from tvm.tir.expr import (
     BufferLoad,
-    Call,
-    CallEffectKind,
     FloorDiv,
     FloorMod,
     IntImm,
@@ -22,7 +21,6 @@ from tvm.tir.expr import (
     make_const,
 )
 from tvm.tir.functor import expr_children, substitute, walk
-from tvm.tir.op.builtin import effect_of
 from tvm.tir.schedule.analysis.query import block_of, scope_of
 from tvm.tir.schedule.instruction import kind
 from tvm.tir.schedule.primitive.set_scope import require_scope
@@ -190,7 +188,7 @@ def _is_function_of(expr: PrimExpr, names: set[Var]) -> bool:
             if part not in names:
                 return False
             used = True
-        if isinstance(part, Call) and effect_of(part) > CallEffectKind.Pure:
+        if is_stateful_call(part):
             return False
         if isinstance(part, (FloorDiv, FloorMod)) and not isinstance(part.b, IntImm):
             return False
