@@ -14,14 +14,14 @@ from typing import Final
 from tvm.ir.expr import PrimExpr
 from tvm.tir import expr as e
 from tvm.tir import stmt as s
-from tvm.tir.analysis.side_effect import side_effect
+from tvm.tir.effects import side_effect
 from tvm.tir.function import PrimFunc
 from tvm.tir.functor import StmtExprMutator, StmtExprVisitor, walk
 from tvm.tir.op import arith as ops
 
 from .convert_ssa import to_ssa
 
-_MOST_ELSES: Final = 4  # of one loop: each makes two copies of it
+_MAX_ELSES: Final = 4  # of one loop: each makes two copies of it
 
 
 class HoistedConditionals(enum.Flag):
@@ -196,7 +196,7 @@ class _Collector(StmtExprVisitor):
         if outer >= len(self._loops) or outer < self._fixed or self._uses_launch(condition):
             return
         has_else = has_else or any(level > outer for level in self._with_else)
-        if has_else and sum(other for _, other in self._loops[outer].conditions) >= _MOST_ELSES:
+        if has_else and sum(other for _, other in self._loops[outer].conditions) >= _MAX_ELSES:
             return
         for name in [n for n in walk(condition) if isinstance(n, e.Var) and n in self._bound]:
             self._move(name)
