@@ -2,16 +2,17 @@
 
     C[n, f, y, x] = sum over c, ry, rx of W[f, c, ry, rx] * X[n, c, y * s + ry, x * s + rx]
 
-    rows = n * y; vectors = of a panel, the fastest of a few by the model of `tiles`
-    for p in panels:                                # parallel; rows of places, or parts of one
-        for r: for c, ry, rx:                       # r: rows of the panel
-            P[c, ry, rx, r * S + x] = X[...]        # vectors along x, zeros outside of the plane
+    vectors = n * y * x / lanes, shared out evenly  # to panels of at most as many as registers hold
+    for p in panels:                                # parallel; places in a row, of rows one by one
+        for r: for c, ry, rx:                       # r: rows of which the panel has places
+            P[c, ry, rx, begin + x] = X[...]        # vectors along x, zeros outside of the plane
         for b:                                      # some filters; their sums stay in a cache
             for i: acc[MR, V] = 0                   # vector registers
                 for c, ry, rx: acc[m, :] += W[i * MR + m, c, ry, rx] * P[c, ry, rx, :]
                 T[i * MR :, :] = acc
             for r, m, x: C = epilogue(T)
 
+A panel begins and ends anywhere in a row, so that lanes are empty at the end of the last one only.
 All that depends on the number of vectors are the sums, which are there once for each; packing and
 what follows the convolution are the same for all. Steps of more than one place along a row, and
 those of a window within a border, are picked from a copy of the row in the innermost cache.
@@ -58,12 +59,9 @@ from tvm.tir.stmt import (
 
 from .access import size_of
 from .any_size import (
-    UNIT,
     Loads,
-    Panels,
     Plan,
     Scope,
-    choose_panels,
     copied_row,
     digits_of,
     filled,
@@ -96,12 +94,22 @@ class _Panel:
     """A panel, as its task sees it."""
 
     first_row: Var
-    first_column: Var
-    lines: Var  # rows that there are
-    length: Var  # columns that there are
-    columns: Var  # from one row to the next
+    offset: Var  # of its first place in that row
+    across: Var  # places of a row
+    lines: Var  # rows of which it has places
+    places: Var  # that there are
+    vectors: Var
     lanes: Var  # of the whole panel
     pitch: Var  # from one step of the sum to the next
+
+
+@dataclass(frozen=True)
+class _Line:
+    """What a panel has of one row."""
+
+    first_column: Var
+    begin: Var  # of its places among those of the panel
+    length: Var
 
 
 @dataclass(frozen=True)
@@ -169,45 +177,45 @@ class AnySize:
     def nest(self) -> BlockRealize:
         """The whole convolution as one block."""
         plan = Plan(self.index)
-        rows = plan.keep("rows", self._product(self.rows))
         across = plan.keep("across", size_of(self.along.iv))
-        costs = [
-            round(UNIT * tile_cost(self.cpu, tile, self.outs) * tile.columns / self.lanes)
-            for tile in self.tiles
-        ]
-        found = choose_panels(plan, rows, across, self.lanes, costs)
+        total = plan.keep("total", self._product(self.rows) * across)
+        most = len(self.tiles)
+        vectors = plan.keep("vectors", (total + (self.lanes - 1)) // self.lanes)
+        panels = plan.keep("panels", (vectors + (most - 1)) // most)
         heights = [_height(tile, self.outs) for tile in self.tiles]
-        height = plan.keep("height", self._chosen(found, heights))
-        blocks = plan.keep("blocks", (self._int(self.outs) + height - 1) // height)
+        fewest = self._int(-(-self.outs // max(heights)))
         few = Select(
-            less(found.panels, self._int(self.cpu.cores)),
-            Min(self._int(self.cpu.cores), blocks), self._int(1),
+            less(panels, self._int(self.cpu.cores)),
+            Min(self._int(self.cpu.cores), fewest), self._int(1),
         )  # fmt: skip
         split = plan.keep("split", few)
-        each = plan.keep("each", (blocks + split - 1) // split)
         task, scope = self._var("task"), Scope()
-        group = scope.let("group", task // (found.panels * split))
-        panel = scope.let("panel", task // split % found.panels)
+        group = scope.let("group", task // (panels * split))
+        panel = scope.let("panel", task // split % panels)
         share = scope.let("share", task % split)
-        first_row = scope.let("first_row", panel // found.parts * found.lines)
-        first_column = scope.let("first_column", panel % found.parts * found.columns)
+        first_vector = scope.let("first_vector", panel * vectors // panels)
+        width = scope.let("vectors", (panel + 1) * vectors // panels - first_vector)
+        start = scope.let("start", first_vector * self.lanes)
+        first_row = scope.let("first_row", start // across)
+        offset = scope.let("offset", start - first_row * across)
+        places = scope.let("places", Min(width * self.lanes, total - start))
         place = _Panel(
-            first_row, first_column,
-            scope.let("lines", Min(found.lines, rows - first_row)),
-            scope.let("length", Min(found.columns, across - first_column)),
-            found.columns,
-            scope.let("lanes", found.vectors * self.lanes),
-            scope.let("pitch", found.vectors * self.lanes + self.lanes),
+            first_row, offset, across,
+            scope.let("lines", (offset + places + across - 1) // across), places, width,
+            scope.let("lanes", width * self.lanes),
+            scope.let("pitch", width * self.lanes + self.lanes),
         )  # fmt: skip
+        height = scope.let("height", self._chosen(width, heights))
+        blocks = scope.let("blocks", (self._int(self.outs) + height - 1) // height)
+        each = scope.let("each", (blocks + split - 1) // split)
         sets = digits_of(scope, group, self.groups)
         memory = self._memory()
         scope.add(self._pack(place, memory, sets))
         first = scope.let("first", share * each)
-        count = scope.let("count", Min(each, blocks - first))
-        scope.add(self._filters(place, found, memory, sets, height, first, count))
+        count = scope.let("count", Max(self._int(0), Min(each, blocks - first)))
+        scope.add(self._filters(place, memory, sets, height, first, count))
         inner = opaque("conv_panel", scope.stmt(), list(memory.values()), [], [])
-        total = self._product(self.groups) * found.panels * split
-        loop = self._parallel(task, total, inner)
+        loop = self._parallel(task, self._product(self.groups) * panels * split, inner)
         whole = plan.around(loop)
         sizes = [size_of(iv) for iv in (*self.groups, *self.rows, self.along.iv)]
         some = [less(self._int(0), size) for size in sizes if not isinstance(size, IntImm)]
@@ -256,42 +264,44 @@ class AnySize:
         line, scope = self._var("r"), Scope()
         row = scope.let("row", p.first_row + line)
         values: dict[Var, PrimExpr] = {**sets, **digits_of(scope, row, self.rows)}
-        begin = scope.let("begin", line * p.columns)
-        last = Select(less(line + 1, p.lines), p.length, p.lanes - begin)
+        own = self._line(p, line, scope)
+        last = Select(less(line + 1, p.lines), own.length, p.lanes - own.begin)
         count = scope.let("vectors", (last + (self.lanes - 1)) // self.lanes)
         loops: list[tuple[IterVar, Var]] = []
         for iv in self.far:
             values[iv.var] = self._step(iv, loops)
         body = (
-            self._picked(p, memory, values, begin, count)
+            self._picked(p, own, memory, values, count)
             if self.has_line
-            else self._as_it_is(p, memory, values, begin, count)
+            else self._as_it_is(p, own, memory, values, count)
         )
         scope.add(_around(loops, body))
-        packed = For(line, 0, p.lines, ForKind.SERIAL, scope.stmt())
-        if not self.has_line or self.edges is None:
-            return packed
-        held = memory["line"]  # its edges are the same for all rows of the panel
-        zero = make_const(0, held.dtype)
-        edges = filled(held, self._int(0), self._int(self._line_size()), self.lanes, zero)
-        return SeqStmt([edges, packed])
+        return For(line, 0, p.lines, ForKind.SERIAL, scope.stmt())
+
+    def _line(self, p: _Panel, line: Var, scope: Scope) -> _Line:
+        """Which places of a row are the panel's."""
+        before = scope.let("before", line * p.across - p.offset)
+        begin = scope.let("begin", Max(before, self._int(0)))
+        first = scope.let("first_column", begin - before)
+        length = scope.let("length", Min(p.across - first, p.places - begin))
+        return _Line(first, begin, length)
 
     def _as_it_is(
-        self, p: _Panel, memory: Mapping[str, Buffer], values: Mapping[Var, PrimExpr],
-        begin: Var, count: Var,
+        self, p: _Panel, own: _Line, memory: Mapping[str, Buffer],
+        values: Mapping[Var, PrimExpr], count: Var,
     ) -> Stmt:  # fmt: skip
         """Neighbouring columns read neighbouring places: vectors of the plane."""
         loops: list[tuple[IterVar, Var]] = []
         steps = {iv.var: self._step(iv, loops) for iv in self.near}
         at = {**values, **steps}
-        base = self._flat(at) * p.pitch + begin
+        base = self._flat(at) * p.pitch + own.begin
         scope, panel = Scope(), memory["panel"]
         start = scope.let("at", base)
 
         def store(group: PrimExpr, *, guarded: bool) -> Stmt:
             lane = self._var("lane")
             place = group * self.lanes + lane
-            x = p.first_column + place
+            x = own.first_column + place
             value = self._value({**at, self.along.iv.var: x}, guarded=guarded)
             return vector(lane, self.lanes, BufferStore(panel, value, [start + place]))
 
@@ -300,7 +310,9 @@ class AnySize:
             scope.add(For(group, 0, count, ForKind.SERIAL, store(group, guarded=True)))
             return _around(loops, scope.stmt())
         size = self.found.rhs.buffer.shape[self.along.dim]
-        end = substitute(self._place()[self.along.dim], {**at, self.along.iv.var: p.first_column})
+        end = substitute(
+            self._place()[self.along.dim], {**at, self.along.iv.var: own.first_column}
+        )
         inside = Max(self._int(0), (size - end) // self.lanes)
         whole = scope.let("whole", Min(inside, count))
         group, rest = self._var("x"), self._var("x")
@@ -310,18 +322,18 @@ class AnySize:
         return _around(loops, scope.stmt())
 
     def _picked(
-        self, p: _Panel, memory: Mapping[str, Buffer], values: Mapping[Var, PrimExpr],
-        begin: Var, count: Var,
+        self, p: _Panel, own: _Line, memory: Mapping[str, Buffer],
+        values: Mapping[Var, PrimExpr], count: Var,
     ) -> Stmt:  # fmt: skip
         """A row of the plane as it is, then every so many places of it."""
         line, panel, step = memory["line"], memory["panel"], self.along.step
         zero: dict[Var, PrimExpr] = {iv.var: self._int(0) for iv in self.near}
         place = self._place()
-        start = self._start(p)
+        start = self._start(own)
         if self.edges is None:
             copy = self._guarded_row(line, values, start, count)
         else:
-            copy = self._whole_row(p, line, values, start)
+            copy = self._whole_row(line, values, start, count)
         loops: list[tuple[IterVar, Var]] = []
         steps = {iv.var: self._step(iv, loops) for iv in self.near}
         origin: dict[Var, PrimExpr] = {**values, self.along.iv.var: self._int(0)}
@@ -333,16 +345,16 @@ class AnySize:
         target = group2 * self.lanes + lane2
         pick = BufferStore(
             panel, BufferLoad(line, [target * step + shift]),
-            [self._flat({**values, **steps}) * p.pitch + begin + target],
+            [self._flat({**values, **steps}) * p.pitch + own.begin + target],
         )  # fmt: skip
         picked = For(group2, 0, count, ForKind.SERIAL, vector(lane2, self.lanes, pick))
         return SeqStmt([copy, _around(loops, picked)])
 
-    def _start(self, p: _Panel) -> PrimExpr:
+    def _start(self, own: _Line) -> PrimExpr:
         """The first place along a row of the padded plane that a panel reads."""
         zero: dict[Var, PrimExpr] = {iv.var: self._int(0) for iv in self.near}
         return substitute(
-            self._place()[self.along.dim], {**zero, self.along.iv.var: p.first_column}
+            self._place()[self.along.dim], {**zero, self.along.iv.var: own.first_column}
         )
 
     def _at(self, values: Mapping[Var, PrimExpr], along: PrimExpr) -> list[PrimExpr]:
@@ -362,12 +374,14 @@ class AnySize:
         return For(group, 0, copied, ForKind.SERIAL, copy)
 
     def _whole_row(
-        self, p: _Panel, line: Buffer, values: Mapping[Var, PrimExpr], start: PrimExpr
+        self, line: Buffer, values: Mapping[Var, PrimExpr], start: PrimExpr, count: Var
     ) -> Stmt:
         """What there is of the row, between edges that are there; all of an edge if it is one."""
         edges, scope = self.edges, Scope()
         assert edges is not None, "looked at by the caller"
-        wanted = p.lanes * self.along.step + self.along.reach
+        wanted = scope.let(
+            "wanted", count * (self.lanes * self.along.step) + self.along.reach
+        )
         left = scope.let("left", start - edges.before)
         begin = scope.let("begin", Max(left, self._int(0)))
         length = scope.let("length", Min(left + wanted, edges.size) - begin)
@@ -383,7 +397,11 @@ class AnySize:
         if inside:
             none = copied_row(line, target, length, self.lanes, lambda i: other, other)
             row = IfThenElse(functools.reduce(logical_and, inside), row, none)
+        if edges.before:
+            scope.add(filled(line, self._int(0), target + (self.lanes - 1), self.lanes, other))
         scope.add(row)
+        end = scope.let("end", target + Max(length, self._int(0)))
+        scope.add(filled(line, end, wanted - end + (self.lanes - 1), self.lanes, other))
         return scope.stmt()
 
     def _named(self, values: Mapping[Var, PrimExpr]) -> dict[Var, PrimExpr]:
@@ -440,7 +458,7 @@ class AnySize:
     # --- sums, and what follows ---
 
     def _filters(
-        self, p: _Panel, panels: Panels, memory: Mapping[str, Buffer],
+        self, p: _Panel, memory: Mapping[str, Buffer],
         sets: Mapping[Var, PrimExpr], height: Var, first: Var, count: Var,
     ) -> Stmt:  # fmt: skip
         block, scope = self._var("b"), Scope()
@@ -448,7 +466,7 @@ class AnySize:
         filters = scope.let("filters", Min(height, self._int(self.outs) - start))
         sizes = range(1, len(self.tiles) + 1)
         scope.add(one_of(
-            panels.vectors, sizes,
+            p.vectors, sizes,
             lambda vectors: self._sums(memory, sets, self.tiles[vectors - 1], start, filters),
         ))  # fmt: skip
         scope.add(self._output(p, memory, sets, start, filters))
@@ -530,22 +548,22 @@ class AnySize:
         line, m, scope = self._var("r"), self._var("m"), Scope()
         row = scope.let("row", p.first_row + line)
         values: dict[Var, PrimExpr] = {**sets, **digits_of(scope, row, self.rows)}
-        begin = scope.let("begin", line * p.columns)
+        own = self._line(p, line, scope)
         inner = Scope()
         values[self.filters.var] = inner.let("o", start + m)
         values |= {iv.var: self._int(0) for iv in self.form.outer if iv.var not in values}
 
         def piece(x: PrimExpr, lane: PrimExpr) -> Stmt:
             place = x * self.lanes + lane
-            at = {**values, self.along.iv.var: p.first_column + place}
-            total = BufferLoad(memory["sums"], [m, begin + place])
+            at = {**values, self.along.iv.var: own.first_column + place}
+            total = BufferLoad(memory["sums"], [m, own.begin + place])
             return self._stored(at, total)
 
         x, lane, lane2 = self._var("x"), self._var("lane"), self._var("lane")
-        whole = inner.let("whole", p.length // self.lanes)
+        whole = inner.let("whole", own.length // self.lanes)
         inner.add(For(x, 0, whole, ForKind.SERIAL, vector(lane, self.lanes, piece(x, lane))))
-        rest = IfThenElse(less(whole * self.lanes + lane2, p.length), piece(whole, lane2))
-        some = less(whole * self.lanes, p.length)
+        rest = IfThenElse(less(whole * self.lanes + lane2, own.length), piece(whole, lane2))
+        some = less(whole * self.lanes, own.length)
         inner.add(IfThenElse(some, vector(lane2, self.lanes, rest)))
         scope.add(For(m, 0, filters, ForKind.SERIAL, inner.stmt()))
         return For(line, 0, p.lines, ForKind.SERIAL, scope.stmt())
@@ -573,12 +591,12 @@ class AnySize:
             total = total * size_of(iv)
         return total
 
-    def _chosen(self, panels: Panels, values: Sequence[int]) -> PrimExpr:
-        """The value for the number of vectors that the call has chosen."""
+    def _chosen(self, vectors: Var, values: Sequence[int]) -> PrimExpr:
+        """The value for a number of vectors."""
         found: PrimExpr = self._int(values[-1])
         for count in range(len(values) - 1, 0, -1):
             value = values[count - 1]
-            found = Select(less(panels.vectors, self._int(count + 1)), self._int(value), found)
+            found = Select(less(vectors, self._int(count + 1)), self._int(value), found)
         return found
 
     def _step(self, iv: IterVar, loops: list[tuple[IterVar, Var]]) -> PrimExpr:
