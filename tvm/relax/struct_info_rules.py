@@ -207,6 +207,7 @@ def _check_func(
     if structural_equal(base, derived):
         return _PASS
     found = _check_all(base.params, derived.params, analyzer)
+    found = _L2 if found is _L1 else found  # what parameters accept shows when they are given
     return found if found is _L0 else min(found, base_check(base.ret, derived.ret, analyzer))
 
 
@@ -263,6 +264,7 @@ def _common_tensor(
 
 
 def _common_func(a: FuncStructInfo, b: FuncStructInfo, analyzer: Analyzer | None) -> StructInfo:
+    """Parameters too by what they have in common: a function looks at its arguments when called."""
     purity = a.purity and b.purity
     if structural_equal(a, b):
         return a
@@ -270,11 +272,8 @@ def _common_func(a: FuncStructInfo, b: FuncStructInfo, analyzer: Analyzer | None
     if a.params is None or b.params is None or len(a.params) != len(b.params):
         derive = a.derive_func if _same_rule(a, b) else None
         return FuncStructInfo.opaque_func(ret=ret, derive_func=derive, purity=purity)
-    for x, y in zip(a.params, b.params):
-        # a parameter must accept what both accept: only equal ones are sure to
-        if not structural_equal(x, y, map_free_vars=True):
-            return FuncStructInfo.opaque_func(ret=ret, purity=purity)
-    return FuncStructInfo(a.params, ret, purity)
+    params = [common_struct_info(x, y, analyzer) for x, y in zip(a.params, b.params)]
+    return FuncStructInfo(params, ret, purity)
 
 
 # --- symbols ---

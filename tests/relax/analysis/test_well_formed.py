@@ -114,6 +114,9 @@ def test_programs_by_hand_need_no_struct_info_unless_it_is_asked_for() -> None:
     [
         (op.exp(X), op.exp(X), "the result of a sequence is a variable or leaf"),
         (op.exp(op.exp(X)), X, "an operand is no variable or leaf"),
+        (relax.Tuple([op.exp(X)]), X, "an operand is no variable or leaf"),
+        (relax.TupleGetItem(relax.TupleGetItem(X, 0), 0), X, "an operand is no variable or leaf"),
+        (relax.SeqExpr([], X), X, "a sequence is the body of a function or of a branch"),
         (op.exp(relax.Var("w", X.struct_info)), X, "variable 'w' is used and not bound"),
         (op.print(X), X, "an impure call"),
         (relax.Call(relax.GlobalVar("f"), [X]), X, "the module has no function 'f'"),

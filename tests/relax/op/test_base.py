@@ -152,3 +152,9 @@ def test_places_of_results_in_operands() -> None:
     call = relax.op.call_tir_inplace(relax.GlobalVar("f"), whole, [0], same)
     with pytest.raises(TVMError, match="a tuple of them that is written in place"):
         relax.BlockBuilder().normalize(call)
+
+
+def test_the_function_of_a_kernel_call_is_no_name() -> None:
+    for make in (relax.op.call_tir, lambda *a: relax.op.call_tir_inplace(a[0], a[1], 0, a[2])):
+        with pytest.raises(TypeError, match="expected a GlobalVar"):
+            make("kernel", [var(2)], OUT)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.relax.op.cases import info, shape_of, var
-from tvm import relax, tir
+from tvm import ir, relax, tir
 from tvm.error import DTypeError, TVMError
 from tvm.relax import op
 
@@ -151,3 +151,32 @@ def test_names_of_the_module_above() -> None:
         assert getattr(manipulate, name) is getattr(gather, name)
     with pytest.raises(AttributeError, match="no_such_name"):
         _ = manipulate.no_such_name
+
+
+def test_stacked_extents_must_be_shown_equal() -> None:
+    assert info(op.stack([var(P, N), var(P, N)], 1)).values == (P, 2, N)
+    open_ = info(op.stack([var(P, N), var(M, N)], 1))
+    assert (open_.shape, open_.ndim) == (None, 3)
+
+
+@pytest.mark.parametrize("join", [op.concat, op.stack])
+def test_devices_of_a_tuple(join: Any) -> None:
+    devices = [ir.VDevice("llvm", i) for i in range(2)]
+    placed = [relax.Var("x", relax.TensorStructInfo((2,), "int8", device)) for device in devices]
+    assert info(join([var(2, dtype="int8"), placed[1]])).vdevice is devices[1]
+    assert info(join(placed)).vdevice is None  # they say nothing of the result
+
+
+def test_a_shape_that_is_a_variable_belongs_to_no_other_tensor() -> None:
+    shape = relax.Var("s", relax.ShapeStructInfo())
+    x = relax.Var("x", relax.TensorStructInfo(shape, "int8"))
+    known = relax.Var("s", relax.ShapeStructInfo([4, 3]))
+    y = relax.Var("y", relax.TensorStructInfo(known, "int8"))
+    grown = [lambda x: op.nn.pad(x, [1, 1, 0, 0]), lambda x: op.ccl.allgather(x, 2),
+             lambda x: op.ccl.scatter_from_worker0(x, 2)]  # fmt: skip
+    for make in grown:
+        assert info(make(x)).shape is None
+    assert [int(n) for n in info(op.ccl.allgather(y, 2)).values] == [8, 3]
+    assert [int(n) for n in info(op.ccl.scatter_from_worker0(y, 2)).values] == [2, 3]
+    for same in (op.grad.no_grad, op.grad.start_checkpoint, op.builtin.stop_lift_params):
+        assert info(same(known)).values == known.struct_info.values

@@ -15,8 +15,9 @@ N = tir.Var("n", "int64")
 
 
 def test_condition_is_bool() -> None:
-    with pytest.raises(TVMError, match="condition must be bool"):
-        info(op.where(var(2), var(2), var(2)))
+    for dtype in ("float32", ""):  # known to be
+        with pytest.raises(TVMError, match="condition must be bool"):
+            info(op.where(var(2, dtype=dtype), var(2), var(2)))
     with pytest.raises(TVMError, match="the shapes of"):
         info(op.where(var(2, dtype="bool"), var(3), var(3)))
 

@@ -181,8 +181,9 @@ def test_emit_te_joins_the_module() -> None:
         ("y: R.Tensor(('m',)) = R.exp(x)\nreturn x", "legal only in the parameters"),
         ("n = T.int32()\nreturn x", "can only have dtype of int64"),
         ("x = T.int64()\nreturn x", "Cannot redefine a non-TIR-variable"),
-        ("y = 3\nreturn x", "a plain number is no Relax value"),
         ("a = b = x\nreturn x", "Consequential assignments"),
+        ("y: R.Tensor((2,)) = R.match_cast(x, R.Tensor((3, 4), 'float32'))\nreturn x",
+         "inconsistent annotation"),
         ("return", "legal: return R.tuple"),
         ("y = R.nonsense(x)\nreturn x", "R has no word 'nonsense'"),
         ("y = R.nn.nonsense(x)\nreturn x", "R.nn has no operator 'nonsense'"),
@@ -427,3 +428,9 @@ def test_what_held_before_holds_again_after_a_function() -> None:
     assert parser.inside_function
     exit_token(parser, context)
     assert not parser.inside_function
+
+
+def test_plain_numbers_are_constants() -> None:
+    func = read("a = 3\nb = 1.5\nc = True\nreturn (a, b, c)")
+    dtypes = [binding.value.struct_info.dtype for binding in func.body.blocks[0].bindings]
+    assert dtypes == ["int32", "float32", "bool"]

@@ -42,7 +42,6 @@ def _module(shapes: list[tuple[Any, ...]], make: Any, dtypes: dict[int, str]) ->
 CASES: dict[str, tuple[Any, list[tuple[Any, ...]], dict[str, int], dict[str, int]]] = {
     "matmul": (R.matmul, [(N, A), (B, 4)], {A: 5, B: 5}, {A: 5, B: 2}),
     "matmul_known": (R.matmul, [(N, A), (5, 4)], {A: 5}, {A: 6}),
-    "stack": (lambda x, y: R.stack([x, y]), [(A, 2), (B, 2)], {A: 4, B: 4}, {A: 4, B: 3}),
     "einsum": (
         lambda x, y: R.einsum([x, y], "ij,jk->ik"), [(N, A), (B, 4)], {A: 5, B: 5}, {A: 5, B: 2}
     ),

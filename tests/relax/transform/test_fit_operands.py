@@ -82,6 +82,10 @@ CASES: dict[str, tuple[Any, Any, list[Shape], list[list[Array]], list[Array]]] =
         lambda x, y: R.concat([x, y], 1), lambda x, y: np.concatenate([x, y], 1),
         [("n", "m"), ("k", 2)], [[_floats(3, 2), _floats(3, 2)]], [_floats(3, 2), _floats(1, 2)],
     ),
+    "stack": (
+        lambda x, y: R.stack([x, y], 1), lambda x, y: np.stack([x, y], 1),
+        [("n", 2), ("k", 2)], [[_floats(3, 2), _floats(3, 2)]], [_floats(3, 2), _floats(1, 2)],
+    ),
     "layer_norm": (
         _norm, _norm_numpy, [("n", "m"), ("k",), ("k",)],
         [[_floats(2, 3), _floats(3), _floats(3)]], [_floats(2, 3), _floats(2), _floats(2)],

@@ -214,6 +214,7 @@ class _Checker:
             yield from self._seq(value.true_branch, set(known), set(dims))
             yield from self._seq(value.false_branch, set(known), set(dims))
         elif isinstance(value, SeqExpr):
+            yield self._say("a sequence is the body of a function or of a branch, and no value")
             yield from self._seq(value, set(known), set(dims))
         else:
             yield from self._use(value, known, dims)
@@ -273,10 +274,8 @@ class _Checker:
             elif isinstance(node, GlobalVar):
                 if self.mod is not None and node not in self.mod.functions:
                     yield self._say(f"the module has no function {node.name_hint!r}")
-            elif isinstance(node, Tuple):
-                stack.extend(node.fields)
-            elif isinstance(node, (Call, TupleGetItem)):
-                parts = [node.op, *node.args] if isinstance(node, Call) else [node.tuple_value]
+            elif isinstance(node, (Tuple, Call, TupleGetItem)):
+                parts = _parts(node)
                 for part in parts:
                     if not is_leaf_or_tuple(part):
                         yield self._say(f"an operand is no variable or leaf: {part}")
@@ -332,6 +331,12 @@ class _Checker:
 
     def _say(self, text: str) -> str:
         return f"{self.where}: {text}"
+
+
+def _parts(node: Tuple | Call | TupleGetItem) -> Sequence[RelaxExpr]:
+    if isinstance(node, Tuple):
+        return node.fields
+    return [node.op, *node.args] if isinstance(node, Call) else [node.tuple_value]
 
 
 def _exprs_in_scope(info: StructInfo) -> Iterator[PrimExpr]:

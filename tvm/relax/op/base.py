@@ -101,6 +101,10 @@ def _one_info(op_name: str, out_sinfo: OutInfo) -> StructInfo:
 
 
 def _tir_operands(gvar: Expr, args: Any, tir_vars: TirVars) -> list[ExprLike]:
+    if isinstance(gvar, (str, StringImm)):  # names of packed functions: call_dps_packed
+        raise TypeError(
+            f"call_tir: expected a GlobalVar for the function that is called, and got {gvar!r}"
+        )
     operands: list[ExprLike] = [gvar, _operand_tuple(args)]
     if tir_vars is not None:
         operands.append(tir_vars if isinstance(tir_vars, ShapeExpr) else ShapeExpr(tir_vars))

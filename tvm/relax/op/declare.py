@@ -291,9 +291,14 @@ def show_extents(values: Sequence[PrimExpr]) -> str:
 
 
 def _common_vdevice(ctx: Infer, infos: Sequence[StructInfo | None]) -> VDevice | None:
-    """The virtual device of the operands that have one; they must agree."""
+    """The virtual device of the operands that have one; they must agree.
+
+    Tensors of a tuple may be on several devices: then they say nothing of the result.
+    """
     found: VDevice | None = None
     for info in infos:
+        if isinstance(info, TupleStructInfo) and found is None:
+            found = one_vdevice(info.fields)
         if isinstance(info, TensorStructInfo) and info.vdevice is not None:
             if found is not None and not structural_equal(found, info.vdevice):
                 raise ctx.error(
@@ -303,6 +308,12 @@ def _common_vdevice(ctx: Infer, infos: Sequence[StructInfo | None]) -> VDevice |
                 )
             found = info.vdevice
     return found
+
+
+def one_vdevice(infos: Sequence[StructInfo]) -> VDevice | None:
+    """The virtual device of all tensors that have one; None if they are on several."""
+    found = [i.vdevice for i in infos if isinstance(i, TensorStructInfo) and i.vdevice is not None]
+    return found[0] if found and all(structural_equal(found[0], v) for v in found[1:]) else None
 
 
 def _on_vdevice(info: StructInfo, vdevice: VDevice) -> StructInfo:

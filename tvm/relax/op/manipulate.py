@@ -13,7 +13,7 @@ from tvm.ir.expr import PrimExpr, StructInfo
 from tvm.relax.block_builder import BlockBuilder
 from tvm.relax.expr import Call, ExprLike, Tuple, convert_to_expr
 from tvm.relax.extents import agreeing, extents_of
-from tvm.relax.shape_math import product, same_extent, simplify, total
+from tvm.relax.shape_math import product, same_extent, same_shape, simplify, total
 from tvm.relax.struct_info import (
     ShapeExpr,
     ShapeStructInfo,
@@ -395,7 +395,7 @@ def _concat_info(ctx: Infer, tensors: TupleStructInfo, *, axis: int | None) -> T
         raise ctx.shape_error("without an axis the tensors have one dimension", f"{ndim}", "1")
     ndim = 1 if axis is None else ndim
     if ndim == -1:
-        return like(infos[0], None, dtype=dtype)
+        return TensorStructInfo(None, dtype)
     at = axis_index(ctx, 0 if axis is None else axis, ndim)
     shapes = [info.values for info in infos]
     known = [shape for shape in shapes if shape is not None]
@@ -411,10 +411,10 @@ def _concat_info(ctx: Infer, tensors: TupleStructInfo, *, axis: int | None) -> T
                 )
             fits = fits and same is True
     if not fits:
-        return like(infos[0], None, ndim, dtype)
+        return TensorStructInfo(None, dtype, ndim=ndim)
     extents = list(known[0])
     extents[at] = simplify(total([shape[at] for shape in known]), ctx.analyzer)
-    return like(infos[0], extents, dtype=dtype)
+    return TensorStructInfo(extents, dtype)
 
 
 @concat.legalize
@@ -453,19 +453,31 @@ def _stack_info(ctx: Infer, tensors: TupleStructInfo, *, axis: int | None) -> Te
     dtype = common_dtype(ctx, *((f"tensor {i}", info) for i, info in enumerate(infos)))
     ndim = _same_ndim(ctx, infos)
     if ndim == -1:
-        return like(infos[0], None, dtype=dtype)
+        return TensorStructInfo(None, dtype)
     at = axis_index(ctx, 0 if axis is None else axis, ndim + 1)
     known = [info.values for info in infos if info.values is not None]
+    fits = len(known) == len(infos)
     for shape in known[1:]:
-        if any(ctx.differ(a, b) for a, b in zip(known[0], shape)):
+        same = same_shape(known[0], shape, ctx.analyzer)
+        if same is False:
             raise ctx.shape_error(
                 "the shapes differ", f"{show_extents(known[0])} and {show_extents(shape)}",
                 "one shape for all",
             )  # fmt: skip
-    if len(known) < len(infos):
-        return like(infos[0], None, ndim + 1, dtype)
+        fits = fits and same is True
+    if not fits:
+        return TensorStructInfo(None, dtype, ndim=ndim + 1)
     count = IntImm(INT64, len(infos))
-    return like(infos[0], [*known[0][:at], count, *known[0][at:]], dtype=dtype)
+    return TensorStructInfo([*known[0][:at], count, *known[0][at:]], dtype)
+
+
+@stack.fit
+def _stack_fit(bb: BlockBuilder, tensors: Expr, *, axis: int | None) -> list[Expr]:
+    parts = tuple_items(bb, tensors)
+    first = extents_of(parts[0])
+    if first is None:
+        return [tensors]
+    return [Tuple([agreeing(bb, part, first) for part in parts])]
 
 
 @stack.legalize

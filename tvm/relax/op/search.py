@@ -10,7 +10,7 @@ import numpy as np
 from tvm.relax.block_builder import BlockBuilder
 from tvm.relax.expr import Call, ExprLike
 from tvm.relax.extents import broadcast
-from tvm.relax.struct_info import VOID, TensorStructInfo
+from tvm.relax.struct_info import TensorStructInfo
 from tvm.support.dtype import DataType
 
 from . import layout_moves, layout_rules
@@ -47,7 +47,7 @@ def where(condition: ExprLike, x1: ExprLike, x2: ExprLike) -> Call:
 def _where_info(
     ctx: Infer, condition: TensorStructInfo, x1: TensorStructInfo, x2: TensorStructInfo
 ) -> TensorStructInfo:
-    if condition.dtype is not VOID and condition.dtype != "bool":
+    if condition.dtype != "bool":  # an unknown dtype too: nothing converts the condition
         raise ctx.dtype_error("condition must be bool", f"{condition.dtype}", "bool")
     dtype = common_dtype(ctx, ("x1", x1), ("x2", x2))
     return broadcast_infos(ctx, dtype, ("condition", condition), ("x1", x1), ("x2", x2))

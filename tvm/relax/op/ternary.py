@@ -37,10 +37,12 @@ def _fma_info(
     for other in known[1:]:
         assert known[0].values is not None, "selected above"
         assert other.values is not None, "selected above"
-        if same_shape(known[0].values, other.values, ctx.analyzer) is False:
+        same = same_shape(known[0].values, other.values, ctx.analyzer)
+        if same is False or (same is None and len(known) == 3):
             raise ctx.shape_error(
-                "the shapes differ", f"{show_shape(known[0])}, {show_shape(other)}", "one shape"
-            )
+                "the shapes differ" if same is False else "the shapes cannot be shown to be equal",
+                f"{show_shape(known[0])}, {show_shape(other)}", "one shape",
+            )  # fmt: skip
     ndim = ndims.pop() if ndims else -1
     if x1.shape is not None and x1.shape is x2.shape is x3.shape:
         return TensorStructInfo.of(x1.shape, dtype, x1.vdevice, ndim)

@@ -7,8 +7,9 @@ from collections.abc import Iterator, Mapping
 from numbers import Number
 from typing import Any
 
+from tvm.ir import structural_equal
 from tvm.ir.expr import GlobalVar, PrimExpr, RelaxExpr, StructInfo
-from tvm.relax.expr import Call, Function, Var, VarBinding, convert_to_expr
+from tvm.relax.expr import Call, Function, Var, VarBinding, const, convert_to_expr
 from tvm.relax.prim_func_info import prim_func_struct_info
 from tvm.relax.struct_info import FuncStructInfo, ObjectStructInfo, TupleStructInfo
 from tvm.script.ir_builder.base import IRBuilder, IRBuilderFrame
@@ -67,13 +68,16 @@ def bind_assign_value(
     if isinstance(value, IRBuilderFrame):
         raise ParserError(node, "a frame of Relax is used by `with`")
     if isinstance(value, MatchCastPair):
+        if anno_sinfo is not None and not structural_equal(anno_sinfo, value.struct_info):
+            raise ParserError(
+                node,
+                "Cannot specify inconsistent annotation for a match cast pair: the annotation is "
+                f"{anno_sinfo}, the cast {value.struct_info}",
+            )
         var = R.emit_match_cast(value.value, value.struct_info)
     else:
-        if isinstance(value, Number) and not isinstance(value, PrimExpr):
-            raise ParserError(
-                node, f"a plain number is no Relax value; legal: R.const({value}), R.prim_value"
-            )
-        var = R.emit(convert_to_expr(value), anno_sinfo)
+        is_plain = isinstance(value, Number) and not isinstance(value, PrimExpr)
+        var = R.emit(const(value) if is_plain else convert_to_expr(value), anno_sinfo)
     return IRBuilder.name(var_name, var)
 
 
@@ -314,12 +318,7 @@ def visit_ann_assign(self: Parser, node: ast.AnnAssign) -> None:
         raise ParserError(node, "an annotated binding has one name and a value")
     value = self.eval_expr(node.value)
     info = eval_struct_info(self, node.annotation, eval_str=False)
-    if isinstance(value, MatchCastPair):
-        info_of_cast = value.struct_info
-        bound = bind_assign_value(self, node.target, node.target.id, value)
-        assert info_of_cast is not None
-    else:
-        bound = bind_assign_value(self, node.target, node.target.id, value, info)
+    bound = bind_assign_value(self, node.target, node.target.id, value, info)
     self.var_table.add(node.target.id, bound, allow_shadowing=True)
 
 

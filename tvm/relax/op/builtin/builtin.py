@@ -28,7 +28,7 @@ def _alloc_tensor_info(ctx: Infer, *operands: StructInfo) -> StructInfo:
     return shaped_tensor(ctx, ctx.call.args[0], ctx.call.args[1])
 
 
-@relax_op("relax.builtin.stop_lift_params", "x: Expr")
+@relax_op("relax.builtin.stop_lift_params", "x: Expr", reads_shape_variables=True)
 def stop_lift_params(x: ExprLike) -> Call:
     """The value itself; what leads to it is not moved out of the function."""
     return stop_lift_params.call(x)

@@ -52,7 +52,7 @@ def _allreduce_te(bb: BlockBuilder, x: Expr, *, op_type: str, in_group: bool) ->
     )
 
 
-@relax_op("relax.ccl.allgather", "x: Tensor", AllGatherAttrs)
+@relax_op("relax.ccl.allgather", "x: Tensor", AllGatherAttrs, reads_shape_variables=True)
 def allgather(x: ExprLike, num_workers: int, in_group: bool = True) -> Call:
     """The tensors of all workers one after the other, which each of them gets."""
     return allgather.call(x, num_workers=whole(num_workers, "num_workers"), in_group=bool(in_group))
@@ -62,8 +62,10 @@ def allgather(x: ExprLike, num_workers: int, in_group: bool = True) -> Call:
 def _allgather_info(
     ctx: Infer, x: TensorStructInfo, *, num_workers: int, in_group: bool
 ) -> StructInfo:
-    if not x.values:
-        return x
+    if x.ndim == 0:
+        raise ctx.shape_error("x has no dimension for the workers' tensors", "()", "(n,)")
+    if x.values is None:
+        return like(x, None, x.ndim)
     first = simplify(x.values[0] * num_workers, ctx.analyzer)
     return like(x, (first, *x.values[1:]))
 
@@ -90,7 +92,8 @@ def _broadcast_te(bb: BlockBuilder, x: Expr) -> Expr:
     )
 
 
-@relax_op("relax.ccl.scatter_from_worker0", "x: Tensor", ScatterCollectiveAttrs)
+@relax_op("relax.ccl.scatter_from_worker0", "x: Tensor", ScatterCollectiveAttrs,
+          reads_shape_variables=True)  # fmt: skip
 def scatter_from_worker0(x: ExprLike, num_workers: int, axis: int = 0) -> Call:
     """The first worker's tensor in equal pieces along `axis`; each worker gets one."""
     return scatter_from_worker0.call(
@@ -102,9 +105,9 @@ def scatter_from_worker0(x: ExprLike, num_workers: int, axis: int = 0) -> Call:
 def _scatter_info(
     ctx: Infer, x: TensorStructInfo, *, num_workers: int, axis: int
 ) -> StructInfo:
+    at = axis if x.ndim == -1 else axis_index(ctx, axis, x.ndim)
     if x.values is None:
-        return x
-    at = axis_index(ctx, axis, x.ndim)
+        return like(x, None, x.ndim)
     known = const_int(x.values[at])
     if known is not None and known % num_workers:
         raise ctx.shape_error(

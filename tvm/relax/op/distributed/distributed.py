@@ -124,7 +124,7 @@ def _piece_info(
     ctx: Infer, input: TensorStructInfo, num_workers: int, axis: int
 ) -> TensorStructInfo:
     if input.values is None:
-        return input
+        return like(input, None, input.ndim)
     at = axis_index(ctx, axis, input.ndim)
     known = const_int(input.values[at])
     if known is not None and known % num_workers:

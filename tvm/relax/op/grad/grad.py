@@ -45,7 +45,7 @@ def _identity(
 
     build.__name__ = build.__qualname__ = name
     build.__doc__ = doc
-    op = relax_op(f"relax.grad.{name}", f"{parameter}: Expr")(build)
+    op = relax_op(f"relax.grad.{name}", f"{parameter}: Expr", reads_shape_variables=True)(build)
     op.infer(rule)
     op.legalize(lambda bb, x: x)
     op.reference(lambda x: x)

@@ -65,7 +65,7 @@ def _pad_info(
     pad_value: float,
 ) -> TensorStructInfo:
     if data.ndim == -1:
-        return data
+        return like(data, None)
     if len(pad_width) != 2 * data.ndim:
         raise ctx.shape_error(
             "pad_width must have two numbers for each dimension",
