@@ -11,6 +11,7 @@ from tvm.relax.dpl import (
     AttrPattern,
     CallPattern,
     DataTypePattern,
+    DFPattern,
     ExprPattern,
     OrPattern,
     PatternContext,
@@ -22,9 +23,12 @@ from tvm.relax.dpl import (
     UnorderedTuplePattern,
     WildcardPattern,
     has_dtype,
+    is_call_dps_packed,
     is_call_tir,
     is_const,
+    is_dfv,
     is_expr,
+    is_gv,
     is_op,
     is_shape,
     is_tuple,
@@ -86,10 +90,29 @@ def test_copies_are_new_patterns() -> None:
 
 def test_text() -> None:
     a = is_op("relax.add")(wildcard(), is_const()).has_attr({"axis": 1})
-    assert str(a) == "Op(relax.add)(*, ConstantPattern()).has_attr({'axis': 1})"
-    assert str(wildcard() | is_var("x")) == "(* | VarPattern('x'))"
+    assert str(a) == "AttrPattern(Op(relax.add)(*, ConstantPattern()) has attributes {'axis': 1})"
     with PatternContext():
-        assert str(wildcard() >> is_var("x")) == "* >> VarPattern('x')"
+        assert str(wildcard() >> is_var("x")) == "* >> VarPattern(x)"
+
+
+@pytest.mark.parametrize(
+    ("pattern", "text"),
+    [
+        (is_var("x") | wildcard(), "OrPattern(VarPattern(x) | *)"),
+        (is_dfv("x") & is_gv(), "AndPattern(DataflowVarPattern(x) & GlobalVarPattern())"),
+        (~is_const(), "!(ConstantPattern())"),
+        (is_tuple([is_var("x"), wildcard()])[1],
+         "TupleGetItemPattern(TuplePattern([VarPattern(x), *]), 1)"),
+        (is_tuple([wildcard()], unordered=True), "UnorderedTuplePattern([*])"),
+        (wildcard().has_dtype("int8"), "DataTypePattern(* has dtype int8)"),
+        (wildcard().has_shape((2,)), "ShapePattern(* has shape [T.int64(2)])"),
+        (wildcard().has_struct_info(rx.ObjectStructInfo()),
+         "StructInfoPattern(* has relax StructInfo R.Object)"),
+        (is_call_dps_packed("f"), "Op(relax.call_dps_packed)(ExternFuncPattern(f), *)"),
+    ],
+)  # fmt: skip
+def test_text_of_kinds(pattern: DFPattern, text: str) -> None:
+    assert str(pattern) == repr(pattern) == text
 
 
 def test_fused_bias_and_activation() -> None:

@@ -158,3 +158,11 @@ def test_the_function_of_a_kernel_call_is_no_name() -> None:
     for make in (relax.op.call_tir, lambda *a: relax.op.call_tir_inplace(a[0], a[1], 0, a[2])):
         with pytest.raises(TypeError, match="expected a GlobalVar"):
             make("kernel", [var(2)], OUT)
+
+
+@pytest.mark.parametrize("info", [relax.ObjectStructInfo(), relax.ShapeStructInfo([2])])
+def test_results_of_kernels_are_tensors(info: relax.StructInfo) -> None:
+    f = relax.GlobalVar("f")
+    for make, callee in ((relax.op.call_tir, f), (relax.op.call_dps_packed, "f")):
+        with pytest.raises(TypeError, match="out_sinfo expected TensorStructInfo"):
+            make(callee, [var(2)], info)

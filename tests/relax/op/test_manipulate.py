@@ -180,3 +180,8 @@ def test_a_shape_that_is_a_variable_belongs_to_no_other_tensor() -> None:
     assert [int(n) for n in info(op.ccl.scatter_from_worker0(y, 2)).values] == [2, 3]
     for same in (op.grad.no_grad, op.grad.start_checkpoint, op.builtin.stop_lift_params):
         assert info(same(known)).values == known.struct_info.values
+
+
+def test_one_hot_needs_a_depth_when_it_is_called() -> None:
+    with pytest.raises(TVMError, match="depth must be positive"):
+        op.one_hot(var(2, dtype="int64"), relax.PrimValue(1), relax.PrimValue(0), 0)

@@ -680,21 +680,39 @@ def _copied(value: object, copies: dict[DFPattern, DFPattern]) -> object:
 
 def pattern_text(pattern: DFPattern) -> str:
     """A pattern in one line, for messages."""
-    if isinstance(pattern, CallPattern):
-        args = [repr(arg) for arg in pattern.args]
-        return f"{pattern.op!r}({', '.join(args + ['...'] * pattern.varg_default_wildcard)})"
-    if isinstance(pattern, WildcardPattern):
-        return "*"
-    if isinstance(pattern, (OrPattern, AndPattern)):
-        sign = "|" if isinstance(pattern, OrPattern) else "&"
-        return f"({pattern.left!r} {sign} {pattern.right!r})"
-    if isinstance(pattern, ExprPattern) and isinstance(pattern.expr, Op):
-        return f"Op({pattern.expr.name})"
-    if isinstance(pattern, AttrPattern):
-        attrs = {name: pattern.attrs[name] for name in map(str, pattern.attrs.keys())}
-        return f"{pattern.pattern!r}.has_attr({attrs})"
-    values = ", ".join(f"{v!r}" for v in pattern.field_values().values())
-    return f"{type(pattern).__name__}({values})"
+    kind = type(pattern).__name__
+    match pattern:
+        case WildcardPattern():
+            return "*"
+        case NotPattern():
+            return f"!({pattern.reject!r})"
+        case CallPattern():
+            args = [repr(arg) for arg in pattern.args]
+            return f"{pattern.op!r}({', '.join(args + ['...'] * pattern.varg_default_wildcard)})"
+        case OrPattern() | AndPattern():
+            sign = "|" if isinstance(pattern, OrPattern) else "&"
+            return f"{kind}({pattern.left!r} {sign} {pattern.right!r})"
+        case ExprPattern():
+            op = pattern.expr
+            return f"Op({op.name})" if isinstance(op, Op) else repr(op)
+        case StructInfoPattern():
+            return f"{kind}({pattern.pattern!r} has relax StructInfo {pattern.struct_info})"
+        case ShapePattern():
+            return f"{kind}({pattern.pattern!r} has shape {_listed(pattern.shape)})"
+        case DataTypePattern():
+            return f"{kind}({pattern.pattern!r} has dtype {pattern.dtype})"
+        case AttrPattern():
+            attrs = {name: pattern.attrs[name] for name in map(str, pattern.attrs.keys())}
+            return f"{kind}({pattern.pattern!r} has attributes {attrs})"
+    values = pattern.field_values().values()
+    return f"{kind}({', '.join(_listed(value) for value in values)})"
+
+
+def _listed(value: object) -> str:
+    """Nodes in brackets, names bare."""
+    if isinstance(value, tuple):
+        return f"[{', '.join(map(_listed, value))}]"
+    return value if isinstance(value, str) else repr(value)
 
 
 # --- common patterns ---

@@ -27,6 +27,7 @@ from tvm.relax.expr import (
 )
 from tvm.relax.struct_info import (
     VOID,
+    FuncStructInfo,
     ObjectStructInfo,
     PrimStructInfo,
     ShapeExpr,
@@ -89,6 +90,8 @@ def _one_info(op_name: str, out_sinfo: OutInfo) -> StructInfo:
     else:
         infos = list(listed(out_sinfo, f"{op_name}: out_sinfo"))
     for info in infos:
+        if isinstance(info, (ObjectStructInfo, PrimStructInfo, ShapeStructInfo, FuncStructInfo)):
+            raise TypeError(f"{op_name}: out_sinfo expected TensorStructInfo, but got {info}")
         if isinstance(info, TensorStructInfo) and not isinstance(info.shape, ShapeExpr):
             raise TVMError(
                 message(

@@ -717,7 +717,11 @@ def one_hot(
     indices: ExprLike, on_value: ExprLike, off_value: ExprLike, depth: int, axis: int = -1
 ) -> Call:
     """`on_value` at each index along a new dimension of extent `depth`, `off_value` elsewhere."""
-    return one_hot.call(indices, on_value, off_value, depth=whole(depth, "depth"), axis=whole(axis))
+    depth = whole(depth, "depth")
+    if depth <= 0:
+        asked = "one_hot: depth must be positive"
+        raise TVMError(message(asked, found=f"{depth}", legal="1 or more"))
+    return one_hot.call(indices, on_value, off_value, depth=depth, axis=whole(axis))
 
 
 @one_hot.infer
@@ -730,8 +734,6 @@ def _one_hot_info(
         raise ctx.dtype_error(
             "on_value and off_value must have one dtype", f"{on_value.dtype}, {off_value.dtype}"
         )
-    if depth <= 0:
-        raise ctx.error("depth must be positive", f"{depth}", "1 or more")
     if indices.ndim == -1:
         return like(indices, None, dtype=on_value.dtype)
     at = axis_index(ctx, axis, indices.ndim + 1)

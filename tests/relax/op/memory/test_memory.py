@@ -34,3 +34,13 @@ def test_dtype_operand_is_checked() -> None:
     kept = relax.Var("s", relax.ObjectStructInfo())
     with pytest.raises(TVMError, match="the dtype is no data type"):
         info(op.memory.alloc_tensor(kept, 0, relax.ShapeExpr([4]), relax.StringImm("float32")))
+
+
+def test_a_shape_in_a_variable_is_the_tensor_s() -> None:
+    storage = relax.Var("storage", relax.ObjectStructInfo())
+    for known in (relax.ShapeStructInfo([2, 3]), relax.ShapeStructInfo(ndim=2)):
+        shape = relax.Var("s", known)
+        assert info(op.memory.alloc_tensor(storage, 0, shape, "int8")).shape is shape
+        assert info(op.builtin.alloc_tensor(shape, "int8", 0)).shape is shape
+        # the virtual machine's own has what is known of the extents
+        assert info(op.vm.alloc_tensor(storage, 0, shape, "int8")).values == known.values

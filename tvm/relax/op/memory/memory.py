@@ -26,16 +26,14 @@ def as_dtype(value: Any) -> Expr:
     return value if isinstance(value, Expr) else DataTypeImm(value)
 
 
-def shaped_tensor(ctx: Infer, shape: Expr, dtype: Expr) -> StructInfo:
-    """The tensor of a shape operand and a data type operand."""
+def shaped_tensor(ctx: Infer, shape: Expr, dtype: Expr) -> TensorStructInfo:
+    """The tensor of a shape operand, which may be a variable, and a data type operand."""
     if not isinstance(dtype, DataTypeImm):
         raise ctx.error("the dtype is no data type", f"{dtype}", "a DataTypeImm")
     info = shape.struct_info
     if not isinstance(info, ShapeStructInfo):
         raise ctx.error("the shape is no shape", f"{shape} with struct info {info}", "a shape")
-    if info.values is not None:
-        return TensorStructInfo(info.values, dtype.value)
-    return TensorStructInfo(None, dtype.value, ndim=info.ndim)
+    return TensorStructInfo(shape, dtype.value)
 
 
 @relax_op(

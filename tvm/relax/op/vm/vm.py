@@ -9,7 +9,8 @@ from tvm.relax.expr import Call, ExprLike, Tuple
 from tvm.relax.op.base import VOID_RESULT
 from tvm.relax.op.declare import Infer, relax_op
 from tvm.relax.op.memory.memory import as_dtype, as_prim, as_string, shaped_tensor
-from tvm.relax.struct_info import ObjectStructInfo
+from tvm.relax.op.shapes import like
+from tvm.relax.struct_info import ObjectStructInfo, ShapeExpr
 
 
 @relax_op(
@@ -38,7 +39,10 @@ def alloc_tensor(storage: ExprLike, offset: Any, shape: ExprLike, dtype: Any) ->
 
 @alloc_tensor.infer
 def _alloc_tensor_info(ctx: Infer, *operands: StructInfo) -> StructInfo:
-    return shaped_tensor(ctx, ctx.call.args[2], ctx.call.args[3])
+    info = shaped_tensor(ctx, ctx.call.args[2], ctx.call.args[3])
+    if isinstance(info.shape, ShapeExpr):
+        return info
+    return like(info, info.values, info.ndim)  # below, no tensor has a variable for its shape
 
 
 @relax_op("relax.vm.kill_object", "obj: Expr", pure=False)
