@@ -56,9 +56,12 @@ def test_prim_takes_dtype_or_value() -> None:
     assert relax.PrimStructInfo("int64").value is None
     assert relax.PrimStructInfo(value=N).dtype == "int64"
     assert relax.PrimStructInfo("float32", 2).value.value == 2.0
+    assert relax.PrimStructInfo(value=3).dtype == "int64"
+    assert relax.PrimStructInfo(value=3.0).dtype == "float32"
+    with pytest.raises(ValueError, match="the value n is int64"):
+        relax.PrimStructInfo("int32", N)
     for wrong in (lambda: relax.PrimStructInfo(N), lambda: relax.PrimStructInfo(value="int64"),
-                  lambda: relax.PrimStructInfo(value=3), relax.PrimStructInfo,
-                  lambda: relax.PrimStructInfo("int32", N)):  # fmt: skip
+                  relax.PrimStructInfo):  # fmt: skip
         with pytest.raises(TypeError, match="PrimStructInfo"):
             wrong()
 
@@ -94,3 +97,10 @@ def test_numbers_of_literals() -> None:
 def test_a_device_is_no_text() -> None:
     with pytest.raises(TypeError, match="vdevice is a str; legal: a VDevice"):
         relax.TensorStructInfo((1,), "int8", vdevice="llvm")  # type: ignore[arg-type]
+
+
+def test_an_opaque_function_has_a_result_or_a_rule() -> None:
+    with pytest.raises(ValueError, match="both ret and derive_func"):
+        relax.FuncStructInfo.opaque_func(
+            ret=relax.ObjectStructInfo(), derive_func="tvm.relax.struct_info.infer_by_sinfo_args"
+        )

@@ -109,16 +109,12 @@ class PrimStructInfo(RelaxStructInfo):
                 "legal: PrimStructInfo('int64'), PrimStructInfo(value=...)"
             )
         if value is not None and not isinstance(value, PrimExpr):
-            if dtype is None:
-                raise TypeError(
-                    f"PrimStructInfo: the number {value} has no dtype of its own; "
-                    "legal: PrimStructInfo(dtype='int64', value=...)"
-                )
-            value = make_const(value, DataType(dtype))
+            default = "float32" if isinstance(value, float) else "int64"
+            value = make_const(value, DataType(default if dtype is None else dtype))
         if value is None and dtype is None:
             raise TypeError("PrimStructInfo: neither dtype nor value is given; legal: one of them")
         if value is not None and dtype is not None and value.dtype is not DataType(dtype):
-            raise TypeError(
+            raise ValueError(
                 f"PrimStructInfo: the value {value} is {value.dtype}, the dtype given is {dtype}"
             )
         self.value: Final = value
@@ -312,6 +308,8 @@ class FuncStructInfo(RelaxStructInfo):
         span: Span | None = None,
     ) -> FuncStructInfo:
         """A function of which only the result, or a rule for the result, is known."""
+        if ret is not None and derive_func is not None:
+            raise ValueError("FuncStructInfo: Cannot specify both ret and derive_func")
         made = FuncStructInfo(None, ObjectStructInfo() if ret is None else ret, purity, span)
         made.derive_func = EnvFunc(derive_func) if isinstance(derive_func, str) else derive_func
         return made

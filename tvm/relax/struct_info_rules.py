@@ -268,10 +268,11 @@ def _common_func(a: FuncStructInfo, b: FuncStructInfo, analyzer: Analyzer | None
     purity = a.purity and b.purity
     if structural_equal(a, b):
         return a
+    if a.derive_func is not None and _same_rule(a, b):
+        return FuncStructInfo.opaque_func(derive_func=a.derive_func, purity=purity)
     ret = common_struct_info(a.ret, b.ret, analyzer)
     if a.params is None or b.params is None or len(a.params) != len(b.params):
-        derive = a.derive_func if _same_rule(a, b) else None
-        return FuncStructInfo.opaque_func(ret=ret, derive_func=derive, purity=purity)
+        return FuncStructInfo.opaque_func(ret=ret, purity=purity)
     params = [common_struct_info(x, y, analyzer) for x, y in zip(a.params, b.params)]
     return FuncStructInfo(params, ret, purity)
 
