@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import random
+from itertools import product
+
 import pytest
 
 from tests.arith.fuzz import Source, Undefined, evaluate, points
 from tvm import tir
 from tvm.arith import Analyzer, ConstIntBound
 from tvm.ir import Range, structural_equal
+from tvm.ir.expr import PrimExpr
 from tvm.tir import expr as e
+from tvm.tir.functor import walk
 
 pytestmark = pytest.mark.pure
 INF, NEG = ConstIntBound.POS_INF, ConstIntBound.NEG_INF
@@ -143,3 +148,49 @@ def test_numbers_beyond_what_bounds_tell_apart() -> None:
     small = tir.const(-(2**63), "int64")
     x = tir.Var("x", "int64")
     assert structural_equal(analyzer.simplify(tir.LT(x, small)), tir.LT(x, small))
+
+
+def _orders() -> list[tuple[PrimExpr, int]]:
+    """(a + b) * c beside a * b in every order; with the sign of the first."""
+    a, b, c = (e.Var(name, "int64") for name in "abc")
+    sums = [(a + b) * c, (b + a) * c, c * (a + b)]
+    products = [a * b, b * a]
+    forms = [(s - p, 1) for s, p in product(sums, products)]
+    return [*forms, *((p - s, -1) for s, p in product(sums, products))]
+
+
+@pytest.mark.parametrize(("expr", "sign"), _orders())
+def test_sums_beside_products_of_the_same_terms(expr: PrimExpr, sign: int) -> None:
+    analyzer = Analyzer()
+    for var in {v for v in walk(expr) if isinstance(v, e.Var)}:
+        analyzer.update(var, ConstIntBound(*((2048, 2048) if var.name == "c" else (1, 4095))))
+    bound = analyzer.const_int_bound(expr)
+    low, high = (4095, 4096 * 2048 - 4095)
+    assert (bound.min_value, bound.max_value) == ((low, high) if sign > 0 else (-high, -low))
+
+
+def test_sums_beside_products_of_open_bounds() -> None:
+    a, b, c = (e.Var(name, "int64") for name in "abc")
+    analyzer = Analyzer()
+    for var, bound in ((a, (1, 1024)), (b, (1, INF)), (c, (2048, 2048))):
+        analyzer.update(var, ConstIntBound(*bound))
+    assert analyzer.const_int_bound((a + b) * c - a * b).min_value == 4095
+    assert analyzer.const_int_bound(a * b * 2 - (a + b) * c).max_value == -4094
+    analyzer.update(c, ConstIntBound(1, INF), True)
+    assert analyzer.const_int_bound((a + b) * c - a * b).min_value == NEG
+
+
+def test_sums_beside_products_lie_within() -> None:
+    a, b, c, d = variables = [e.Var(name, "int64") for name in "abcd"]
+    source = random.Random(2)
+    for expr in ((a + b) * c - a * b * d, a * d * b + c * (b + a), (a + a) * c - a * a * d):
+        for _ in range(40):
+            lows = [source.randint(-3, 3) for _ in variables]
+            ranges = [range(low, low + source.randint(1, 4)) for low in lows]
+            analyzer = Analyzer()
+            for var, values in zip(variables, ranges):
+                analyzer.update(var, ConstIntBound(values[0], values[-1]))
+            found = analyzer.const_int_bound(expr)
+            for point in product(*ranges):
+                value = evaluate(expr, dict(zip(variables, point)))
+                assert found.min_value <= value <= found.max_value

@@ -21,16 +21,10 @@ from tvm.tir.op import arith as op
 
 from .canonical_simplify import CanonicalSimplifier
 from .comparison import Comparisons
-from .const_int_bound import (
-    NEG_INF,
-    POS_INF,
-    Bound,
-    BoundAnalyzer,
-    ConstIntBound,
-    intersect_bounds,
-)
+from .const_int_bound import BoundAnalyzer, ConstIntBound
 from .constraint import Constraint, enter_constraint
 from .deep_equal import ExprNumbers
+from .interval import NEG_INF, POS_INF, Bound, intersect_bounds
 from .modular_set import ModularAnalyzer, ModularSet, Residue
 from .rewrite_simplify import RewriteSimplifier, is_index
 from .scalable import is_vscale, uses_vscale, vscale_values, warn_without_values

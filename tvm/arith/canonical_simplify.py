@@ -18,8 +18,8 @@ from tvm.tir.op import arith as op
 
 from .canonical_product import Product, cancelled
 from .comparison import Order
-from .const_int_bound import NEG_INF, POS_INF, Bound
 from .deep_equal import PAIRS, deep_equal
+from .interval import NEG_INF, POS_INF, Bound
 from .pattern_rule import truth
 from .reduction import reduced
 from .remembered import MAX_DEPTH, MAX_KEPT

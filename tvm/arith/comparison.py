@@ -14,7 +14,7 @@ from tvm.ir.expr import PrimExpr, Range
 from tvm.tir import expr as e
 
 from .bilinear import bilinear_bound
-from .const_int_bound import NEG_INF, POS_INF, Bound, intersect_bounds
+from .interval import NEG_INF, POS_INF, Bound, intersect_bounds
 from .linear import LinearForm, at_most_zero, difference
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""Constant bounds of integer expressions: the interval arithmetic of the analyzer.
+"""Constant bounds of integer expressions.
 
 int32 and int64 are the index types: their arithmetic is taken not to overflow, as everywhere in
 TIR. All other integer types wrap, so a result that might leave the type's range may be anything.
@@ -7,26 +7,37 @@ TIR. All other integer types wrap, so a result that might leave the type's range
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, ClassVar, Final, final
+from itertools import product
+from operator import floordiv
+from typing import ClassVar, Final, final
 
 from tvm.ir.expr import PrimExpr, Range
 from tvm.ir.node import Field, Node, fields, register_nodes
 from tvm.ir.op import Op
 from tvm.support.dtype import DataType
 from tvm.tir import expr as e
-from tvm.tir.scalar import int_range, trunc_div
+from tvm.tir.scalar import trunc_div
 
+from .interval import (
+    BOOLEAN,
+    EVERYTHING,
+    NEG_INF,
+    POS_INF,
+    Bound,
+    add_bounds,
+    clamp,
+    div_bounds,
+    floor_mod_bounds,
+    highest_at_corners,
+    intersect_bounds,
+    mul_bounds,
+    negate_bound,
+    trunc_mod_bounds,
+    type_bound,
+    union_bounds,
+)
 from .remembered import PairAnalyzer
 from .scalable import vscale_values
-
-if TYPE_CHECKING:
-    pass
-
-POS_INF: Final = (1 << 63) - 1
-NEG_INF: Final = -POS_INF
-Bound = tuple[int, int]
-EVERYTHING: Final[Bound] = (NEG_INF, POS_INF)
-BOOLEAN: Final[Bound] = (0, 1)
 
 
 @final
@@ -53,111 +64,6 @@ class ConstIntBound(Node):
 
 
 register_nodes(ConstIntBound)
-
-
-def clamp(value: int) -> int:
-    """`value`, or the infinity that it goes beyond."""
-    return NEG_INF if value < NEG_INF else POS_INF if value > POS_INF else value
-
-
-def type_bound(dtype: DataType) -> Bound:
-    """The range of an integer type; no bound for anything else and for 64 bits."""
-    if not (dtype.is_integer or dtype.is_bool):
-        return EVERYTHING
-    low, high = int_range(dtype.element_of())
-    return clamp(low), clamp(high)
-
-
-def add_bounds(a: Bound, b: Bound) -> Bound:
-    """The bounds of a sum."""
-    low = NEG_INF if a[0] == NEG_INF or b[0] == NEG_INF else clamp(a[0] + b[0])
-    high = POS_INF if a[1] == POS_INF or b[1] == POS_INF else clamp(a[1] + b[1])
-    return low, high
-
-
-def negate_bound(a: Bound) -> Bound:
-    """The bounds of the negative."""
-    return -a[1], -a[0]
-
-
-def _mul(x: int, y: int) -> int:
-    if x == 0 or y == 0:
-        return 0
-    return clamp(x * y)  # an infinity times anything but zero is far beyond the clamp or at it
-
-
-def mul_bounds(a: Bound, b: Bound) -> Bound:
-    """The bounds of a product."""
-    if b[0] == b[1] and 0 < b[0] < POS_INF:
-        return _mul(a[0], b[0]), _mul(a[1], b[0])
-    corners = (_mul(a[0], b[0]), _mul(a[0], b[1]), _mul(a[1], b[0]), _mul(a[1], b[1]))
-    return min(corners), max(corners)
-
-
-def _quotient(x: int, y: int, div: Callable[[int, int], int]) -> int:
-    if y in (POS_INF, NEG_INF):
-        # the divisor may be as large as one likes; floor division keeps -1 for mixed signs
-        return 0 if x == 0 or (x > 0) == (y > 0) else div(-1, 2)
-    if x in (POS_INF, NEG_INF):
-        return x if y > 0 else -x
-    return clamp(div(x, y))
-
-
-def _floor(x: int, y: int) -> int:
-    return x // y
-
-
-def div_bounds(a: Bound, b: Bound, div: Callable[[int, int], int]) -> Bound:
-    """The bounds of a quotient rounded by `div`; divisors of zero are left out."""
-    ends = []
-    if b[1] >= 1:
-        ends += [max(1, b[0]), b[1]]
-    if b[0] <= -1:
-        ends += [b[0], min(-1, b[1])]
-    if not ends:
-        return EVERYTHING
-    corners = [_quotient(x, y, div) for x in a for y in ends]
-    return min(corners), max(corners)
-
-
-def floor_mod_bounds(a: Bound, b: Bound) -> Bound:
-    """The bounds of a floor remainder, which has the sign of the divisor."""
-    if b[0] == b[1] and b[0] != 0 and a[0] != NEG_INF and a[1] != POS_INF:
-        divisor = b[0]
-        if a[0] // divisor == a[1] // divisor:
-            return a[0] % divisor, a[1] % divisor
-    low, high = 0, 0
-    if b[1] > 0:
-        if a[0] >= 0 and a[1] < max(b[0], 1):
-            return a
-        high = POS_INF if b[1] == POS_INF else b[1] - 1
-        if a[0] >= 0:
-            high = min(high, a[1])
-    if b[0] < 0:
-        low = NEG_INF if b[0] == NEG_INF else b[0] + 1
-        if b[1] <= 0 and a[1] <= 0:
-            low = max(low, a[0])
-    return low, high
-
-
-def trunc_mod_bounds(a: Bound, b: Bound) -> Bound:
-    """The bounds of a truncating remainder, which has the sign of the dividend."""
-    size = max(abs(b[0]), abs(b[1]))
-    reach = POS_INF if size == POS_INF else max(size - 1, 0)
-    if b[0] > 0 and a[0] >= 0 and a[1] < b[0]:
-        return a
-    return (max(a[0], -reach) if a[0] < 0 else 0), (min(a[1], reach) if a[1] > 0 else 0)
-
-
-def union_bounds(a: Bound, b: Bound) -> Bound:
-    """The smallest interval around both."""
-    return min(a[0], b[0]), max(a[1], b[1])
-
-
-def intersect_bounds(a: Bound, b: Bound) -> Bound:
-    """The common part; the first if there is none (then the code is never reached)."""
-    low, high = max(a[0], b[0]), min(a[1], b[1])
-    return (low, high) if low <= high else a
 
 
 class BoundAnalyzer(PairAnalyzer):
@@ -229,12 +135,62 @@ def _size_var(self: BoundAnalyzer, x: PrimExpr) -> Bound:
 
 def _add(self: BoundAnalyzer, x: PrimExpr) -> Bound:
     assert isinstance(x, e.Add)
-    return add_bounds(self.of(x.a), self.of(x.b))
+    bound = add_bounds(self.of(x.a), self.of(x.b))
+    return _beside_product(self, x.a, x.b, 1, bound)
 
 
 def _sub(self: BoundAnalyzer, x: PrimExpr) -> Bound:
     assert isinstance(x, e.Sub)
-    return add_bounds(self.of(x.a), negate_bound(self.of(x.b)))
+    bound = add_bounds(self.of(x.a), negate_bound(self.of(x.b)))
+    return _beside_product(self, x.a, x.b, -1, bound)
+
+
+def _beside_product(
+    self: BoundAnalyzer, a: PrimExpr, b: PrimExpr, sign: int, bound: Bound
+) -> Bound:
+    """The bounds of a + sign * b, sharper for (x + y) * c beside x * y * d.
+
+    The two grow together: which order of two matrix products is cheaper is such a difference.
+    """
+    if type(a) is not e.Mul or type(b) is not e.Mul:
+        return bound
+    for sums, others, s1, s2 in ((a, b, 1, sign), (b, a, sign, 1)):
+        for total, factor in ((sums.a, sums.b), (sums.b, sums.a)):
+            if type(total) is not e.Add:
+                continue
+            count = _without(self, others, total)
+            if count is not None:
+                x, y = self.of(total.a), self.of(total.b)
+                at = _at_corners(x, y, mul_bounds(self.of(factor), (s1, s1)),
+                                 mul_bounds(count, (s2, s2)))  # fmt: skip
+                return intersect_bounds(at, bound)
+    return bound
+
+
+def _without(self: BoundAnalyzer, of: e.Mul, total: e.Add) -> Bound | None:
+    """The bounds of what a product has beside both terms of a sum; None where one is missing."""
+    numbers = self._analyzer.numbers
+    wanted = [numbers.number(total.a), numbers.number(total.b)]
+    count, stack = (1, 1), [of.b, of.a]
+    while stack:
+        part = stack.pop()
+        if type(part) is e.Mul:
+            stack += (part.b, part.a)
+        elif (number := numbers.number(part)) in wanted:
+            wanted.remove(number)
+        else:
+            count = mul_bounds(count, self.of(part))
+    return None if wanted else count
+
+
+def _at_corners(x: Bound, y: Bound, c: Bound, d: Bound) -> Bound:
+    """The bounds of (x + y) * c + x * y * d."""
+    if NEG_INF in (*c, *d) or POS_INF in (*c, *d):
+        return EVERYTHING
+    ends = list(product(set(c), set(d)))
+    low = max(highest_at_corners(-p, -p, -r, x, y) for p, r in ends)
+    high = max(highest_at_corners(p, p, r, x, y) for p, r in ends)
+    return clamp(-low), clamp(high)
 
 
 def _mul_rule(self: BoundAnalyzer, x: PrimExpr) -> Bound:
@@ -251,7 +207,7 @@ def _trunc_div(self: BoundAnalyzer, x: PrimExpr) -> Bound:
 
 def _floor_div(self: BoundAnalyzer, x: PrimExpr) -> Bound:
     assert isinstance(x, e.FloorDiv)
-    return div_bounds(self.of(x.a), self.of(x.b), _floor)
+    return div_bounds(self.of(x.a), self.of(x.b), floordiv)
 
 
 def _trunc_mod(self: BoundAnalyzer, x: PrimExpr) -> Bound:
@@ -365,7 +321,7 @@ def _shift_right(self: BoundAnalyzer, x: e.Call) -> Bound:
     a, b = self.of(x.args[0]), self.of(x.args[1])
     if b[0] < 0 or b[1] > 63:
         b = (0, 63)  # other amounts have no meaning
-    return div_bounds(a, (1 << b[0], 1 << min(b[1], 62)), _floor)
+    return div_bounds(a, (1 << b[0], 1 << min(b[1], 62)), floordiv)
 
 
 def _shift_left(self: BoundAnalyzer, x: e.Call) -> Bound:

@@ -8,7 +8,7 @@ from tvm.ir.expr import PrimExpr
 from tvm.ir.op import Op
 from tvm.tir import expr as e
 
-from .const_int_bound import NEG_INF, POS_INF, Bound, add_bounds, mul_bounds
+from .interval import NEG_INF, POS_INF, Bound, add_bounds, mul_bounds
 from .linear import LinearForm, at_most_zero, difference
 from .modular_set import intersect_residues, normal
 

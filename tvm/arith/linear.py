@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 from tvm.ir.expr import PrimExpr
 from tvm.tir import expr as e
 
-from .const_int_bound import Bound, add_bounds, clamp, mul_bounds
+from .interval import Bound, add_bounds, clamp, mul_bounds
 
 if TYPE_CHECKING:
     from .analyzer import Analyzer

@@ -10,7 +10,7 @@ from tvm.ir.expr import PrimExpr
 from tvm.ir.node import Field, Node, fields, register_nodes
 from tvm.tir import expr as e
 
-from .const_int_bound import type_bound
+from .interval import type_bound
 from .remembered import PairAnalyzer
 
 if TYPE_CHECKING:

@@ -21,8 +21,8 @@ from tvm.tir.op import arith as op
 
 from .comparison import Order
 from .conjunctive_form import as_and_of_ors
-from .const_int_bound import NEG_INF, POS_INF
 from .deep_equal import PAIRS, deep_equal
+from .interval import NEG_INF, POS_INF
 from .linear import multiple_of
 from .pattern_rule import (
     FALSE,

@@ -6,7 +6,7 @@ from collections import Counter
 from typing import Final
 
 from tvm.arith.analyzer import Analyzer
-from tvm.arith.const_int_bound import POS_INF
+from tvm.arith.interval import POS_INF
 from tvm.ir.expr import PrimExpr, Range
 from tvm.ir.module import IRModule
 from tvm.support.arguments import explained

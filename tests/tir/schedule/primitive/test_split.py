@@ -9,6 +9,7 @@ from tvm.script import tir as T
 from tvm.target import Target
 from tvm.tir.functor import walk
 from tvm.tir.interp import run
+from tvm.tir.schedule import Schedule
 from tvm.tir.stmt import BlockRealize, For
 
 
@@ -56,7 +57,7 @@ def test_unit_loops_stay_in_the_binding() -> None:
     assert "i0_0 * 8 + i0_1" in sch.mod.script()
 
 
-def _binding(sch: tir.Schedule) -> str:
+def _binding(sch: Schedule) -> str:
     body = sch.mod["main"].body.block.body
     (realize,) = (n for n in walk(body) if isinstance(n, BlockRealize))
     return str(realize.iter_values[0])
