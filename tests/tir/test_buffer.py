@@ -58,6 +58,15 @@ def test_vector_access() -> None:
     assert isinstance(store.indices[1], tir.Ramp)
     with pytest.raises(TypeError, match="Buffer A holds float32, cannot load int32x4"):
         a.vload([0, 0], "int32x4")
+    with pytest.raises(TypeError, match="Buffer A holds float32, cannot store int32"):
+        a.vstore([0, 0], tir.const(1))
+
+
+def test_as_many_indices_as_dimensions() -> None:
+    a = tir.decl_buffer((8, 16), "float32", "A")
+    for use in (a.offset_of, a.vload, lambda at: a.vstore(at, 1.0), lambda at: a[tuple(at)] + 1.0):
+        with pytest.raises(tvm.TVMError, match="2-dimensional, cannot be indexed with the 3-dim"):
+            use([0, 0, 0])
 
 
 def test_access_pointer() -> None:

@@ -22,13 +22,18 @@ def as_buffer(value: Any, where: str) -> Buffer:
     return buffer
 
 
-def access_dtype(buffer: Buffer, indices: tuple[PrimExpr, ...]) -> DataType:
-    """The type of buffer[indices]: the lanes of the last index times those of an element."""
+def require_index_count(buffer: Buffer, indices: tuple[PrimExpr, ...]) -> None:
+    """Refuse more or fewer indices than the buffer has dimensions."""
     if len(indices) != len(buffer.shape):
         raise CheckError(
             f"Buffer {buffer.name} is {len(buffer.shape)}-dimensional, cannot be indexed with the "
             f"{len(indices)}-dimensional indices provided."
         )
+
+
+def access_dtype(buffer: Buffer, indices: tuple[PrimExpr, ...]) -> DataType:
+    """The type of buffer[indices]: the lanes of the last index times those of an element."""
+    require_index_count(buffer, indices)
     if not indices:
         return buffer.dtype
     last = indices[-1].dtype

@@ -146,7 +146,7 @@ class Buffer(Node):
         self, begin: ExprLike | Sequence[ExprLike], dtype: str | None = None, predicate: Any = None
     ) -> PrimExpr:
         """Load `dtype` (by default one element) at `begin`; a vector runs along the last axis."""
-        indices = self._vector_indices(begin, dtype)
+        indices = self._vector_indices(begin, dtype, "load")
         return BufferLoad(self, indices, predicate)
 
     def vstore(
@@ -154,16 +154,16 @@ class Buffer(Node):
     ) -> BufferStore:
         """Store `value` at `begin`; a vector runs along the last axis."""
         expr = as_expr(value)
-        return BufferStore(self, expr, self._vector_indices(begin, expr.dtype), predicate)
+        return BufferStore(self, expr, self._vector_indices(begin, expr.dtype, "store"), predicate)
 
     def _vector_indices(
-        self, begin: ExprLike | Sequence[ExprLike], dtype: str | None
+        self, begin: ExprLike | Sequence[ExprLike], dtype: str | None, asked: str
     ) -> list[PrimExpr]:
         start = begin if isinstance(begin, (list, tuple)) else [begin]
         indices = [as_expr(i) for i in start]
         wanted = DataType(dtype) if dtype is not None else self.dtype
         if wanted.element_of() is not self.dtype.element_of():
-            raise DTypeError(f"Buffer {self.name} holds {self.dtype}, cannot load {wanted}")
+            raise DTypeError(f"Buffer {self.name} holds {self.dtype}, cannot {asked} {wanted}")
         lanes = wanted.lanes // self.dtype.lanes
         if indices and indices[-1].dtype.is_scalar and (lanes > 1 or wanted.is_scalable):
             count: ExprLike = lanes

@@ -10,6 +10,7 @@ from tvm.ir.expr import OPERATORS, PrimExpr
 from tvm.support.dtype import DataType
 
 from . import expr as e
+from .access_rules import require_index_count
 from .buffer import Buffer
 from .op import arith as op
 
@@ -47,6 +48,7 @@ def buffer_offset(
     Row-major buffers are walked by Horner's rule, which keeps the expression short, and each step
     of it is simplified.
     """
+    require_index_count(buffer, indices)
     strides = buffer.checked_strides()
     flat: list[PrimExpr] = []
     for group in axis_groups(buffer):

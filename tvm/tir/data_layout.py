@@ -10,9 +10,10 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import ClassVar, Final, final
 
-from tvm.error import CheckError, message
+from tvm.error import CheckError, DTypeError, message
 from tvm.ir.expr import OPERATORS, PrimExpr, Range
 from tvm.ir.node import Field, Node, fields, register_nodes
+from tvm.support.dtype import DataType
 
 from .expr import ExprLike, IntImm, IterVar, Var, as_expr
 from .functor import substitute
@@ -87,10 +88,9 @@ def layout(layout_str: str | Layout, dtype: str = "int32") -> Layout:
     """The layout that a text like `NCHW` or `NCHW16c` describes."""
     if isinstance(layout_str, Layout):
         return layout_str
-    if dtype not in ("int32", "int64"):
-        raise LayoutError(
-            message(f"layout {layout_str!r}", found=f"dtype {dtype}", legal="int32, int64")
-        )
+    if dtype is None or not DataType(dtype).is_int:
+        asked = f"layout {layout_str!r}: The input dtype should be integer type"
+        raise DTypeError(message(asked, found=f"dtype {dtype}", legal="int32, int64"))
     if layout_str in ("", UNDEFINED):  # a scalar's, and nobody's
         return Layout(layout_str, [])
     axes: list[IterVar] = []
