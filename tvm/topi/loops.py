@@ -12,7 +12,7 @@ from tvm import tir
 from tvm.ir.expr import PrimExpr
 from tvm.tir.expr import as_expr
 from tvm.tir.stmt import ForKind
-from tvm.tir.transform.bind_parallel_loops import on_threads
+from tvm.tir.transform.bind_parallel_loops import bound, on_threads
 
 Body = Callable[..., tir.Stmt]
 
@@ -54,6 +54,19 @@ def threads(extent: Any, body: Body, name: str = "i", per_block: int = 256) -> t
     return on_threads(parallel(extent, body, name), per_block)
 
 
+def blocks(extent: Any, per_block: int, body: Body, name: str = "block") -> tir.Stmt:
+    """`body(block, thread)` for each thread of so many blocks of a GPU."""
+    size = as_expr(extent)
+    block, thread = tir.Var(name, size.dtype), tir.Var("thread", "int32")
+    inner = bound("threadIdx.x", thread, tir.const(per_block, "int32"), body(block, thread))
+    return bound("blockIdx.x", block, size, inner)
+
+
+def wait_for_block() -> tir.Stmt:
+    """The threads of a block wait for each other, and see what they wrote to shared memory."""
+    return tir.Evaluate(tir.call_intrin("void", "tir.tvm_storage_sync", "shared"))
+
+
 def grid(extents: Sequence[Any], body: Body, prefix: str = "i") -> tir.Stmt:
     """`body(i0, i1, ...)` for all indices of a shape."""
 
@@ -78,9 +91,11 @@ def let(value: Any, body: Body, name: str = "v") -> tir.Stmt:
     return tir.LetStmt(var, expr, body(var))
 
 
-def local(dtype: Any, body: Body, size: Any = 1, name: str = "local") -> tir.Stmt:
-    """`body(buffer)` with a few elements of memory of its own."""
-    buffer = tir.decl_buffer((size,), dtype, name, scope="local")
+def local(
+    dtype: Any, body: Body, size: Any = 1, name: str = "local", scope: str = "local"
+) -> tir.Stmt:
+    """`body(buffer)` with a few elements of memory of its own, or of its block of threads."""
+    buffer = tir.decl_buffer((size,), dtype, name, scope=scope)
     inner = tir.DeclBuffer(buffer, body(buffer))
     return tir.Allocate(buffer.data, buffer.dtype, [size], tir.const(True), inner)
 

@@ -233,7 +233,6 @@ template <typename T, typename A> static T as_type(A a)
   static T min(T a, T b) { return a < b ? a : b; }   \
   static T max(T a, T b) { return a > b ? a : b; }
 NUMBERS(int) NUMBERS(uint) NUMBERS(float) NUMBERS(double) NUMBERS(int64_t) NUMBERS(uint64_t)
-NUMBERS(long long) NUMBERS(unsigned long long)  // int64_t is long
 NUMBERS(char) NUMBERS(signed char) NUMBERS(uchar) NUMBERS(short) NUMBERS(ushort) NUMBERS(half)
 template <typename T> static T add_at(T* place, T value) { T old = *place; *place = old + value; return old; }
 static int bits_set(uint64_t x) { return __builtin_popcountll(x); }

@@ -114,9 +114,9 @@ def test_kernels_have_threads() -> None:
     assert all("threadIdx.x" in f.script() for f in kernels)
     assert "R.call_tir(cls.gpu_2d_continuous_cumsum" in after.script()
     text = tvm.compile(Graph, CUDA).mod.imports[0].imports[0].inspect_source()
-    assert "argsort_kernel(" in text
-    assert "argsort_kernel_1(" not in text  # places are sorted in the type that is asked
-    assert "topk_kernel_2(" in text  # the sort, and the first of its values and places behind it
+    assert "argsort_kernel_2(" in text  # tiles, and two passes that merge runs
+    assert "argsort_kernel_3(" not in text  # places are sorted in the type that is asked
+    assert "topk_kernel_2(" in text  # a short sort, and the first of its values and places
 
 
 def test_devices_of_values() -> None:

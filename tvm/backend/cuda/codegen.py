@@ -144,6 +144,10 @@ class CudaEmitter(DeviceEmitter):
             return f"__h{name}({a}, {b})"
         if dtype.is_integer and dtype.bits < 32:
             return self.fit(dtype, Code(f"{name}((int){a}, (int){b})"))
+        if dtype.is_integer and dtype.bits == 64:
+            # int64_t may be long where literals are long long: HIP takes such pairs for doubles
+            kind = self.type_of(dtype)
+            return f"{name}(({kind}){a}, ({kind}){b})"
         return f"{name}({a}, {b})"
 
     def math(self, name: str, dtype: DataType, args: Sequence[str]) -> str:

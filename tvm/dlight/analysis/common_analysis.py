@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Literal
 
 from tvm.ir.expr import PrimExpr, Range
@@ -58,6 +59,11 @@ class BlockInfo:
     def dom_kind(self) -> str:
         """The kinds of the variables, as in "SSR"."""
         return "".join(i.kind for i in self.iters)
+
+    def known_size(self, kind: str) -> tuple[int, bool]:
+        """The extents of the variables of a kind that are known, multiplied; whether all are."""
+        known = [i.dom for i in self.iters if i.kind == kind and isinstance(i.dom, int)]
+        return math.prod(known), len(known) == self.dom_kind().count(kind)
 
     def is_injective(self) -> bool:
         """True if all variables are spatial."""

@@ -4,6 +4,7 @@ from tvm.dlight.base import ScheduleRule
 
 from .base import GPUScheduleRule
 from .fallback import Fallback
+from .few_results import FewResults
 from .gemv import GEMV
 from .general_reduction import GeneralReduction
 from .low_batch_gemv import LowBatchGEMV
@@ -18,12 +19,12 @@ from .warp_tiles import WarpTiles
 def default_rules() -> list[ScheduleRule]:
     """The rules in the order in which a function is offered to them; the last takes the rest."""
     return [
-        WarpTiles(), Matmul(), GEMV(), Reduction(), GeneralReduction(), Fallback(), OpaqueLoops(),
+        WarpTiles(), Matmul(), GEMV(), Reduction(), GeneralReduction(), FewResults(), Fallback(),
+        OpaqueLoops(),
     ]  # fmt: skip
 
 
 __all__ = [
-    "GEMV", "Fallback", "GPUScheduleRule", "GeneralReduction", "LowBatchGEMV", "Matmul",
-    "OpaqueLoops", "RMSNorm", "Reduction", "Transpose", "WarpTiles",
-    "default_rules",
+    "GEMV", "Fallback", "FewResults", "GPUScheduleRule", "GeneralReduction", "LowBatchGEMV",
+    "Matmul", "OpaqueLoops", "RMSNorm", "Reduction", "Transpose", "WarpTiles", "default_rules",
 ]  # fmt: skip

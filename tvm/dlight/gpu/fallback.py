@@ -38,7 +38,7 @@ class Fallback(GPUScheduleRule):
         threads = max_threads_per_block(target)
         reductions: list[tuple[BlockRV, LoopRV]] = []
         for info in try_inline(sch, infos):
-            loop = _bind(sch, info, threads)
+            loop = bind_results(sch, info, threads)
             if loop is not None:
                 reductions.append((info.block_rv, loop))
         # Last: afterwards two blocks write one buffer.
@@ -47,8 +47,8 @@ class Fallback(GPUScheduleRule):
         return sch
 
 
-def _bind(sch: Schedule, info: BlockInfo, threads: int) -> LoopRV | None:
-    """Bind the block's loops; returns the outermost reducing one."""
+def bind_results(sch: Schedule, info: BlockInfo, threads: int) -> LoopRV | None:
+    """Threads for the results of a block; returns the outermost loop that reduces."""
     loops = sch.get_loops(info.block_rv)
     if any(sch.get(loop).thread_binding is not None for loop in loops):
         return None

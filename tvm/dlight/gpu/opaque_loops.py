@@ -46,7 +46,7 @@ from tvm.tir.transform.bind_parallel_loops import by_one_thread, on_threads
 from .base import GPUScheduleRule
 
 _ENOUGH_THREADS: Final = 8192  # owners are added until there are as many
-_MOST_OWNERS: Final = 4096
+_MAX_OWNERS: Final = 4096
 _OWNERS_OF_UNKNOWN: Final = 16  # where it is not known how many threads there are without
 _MIX: Final = 0x9E3779B1  # 2**32 / golden ratio: neighbours and multiples get different owners
 
@@ -183,7 +183,7 @@ def _owners(threads: PrimExpr, ordered: list[For], store: BufferStore) -> int:
     """Into how many parts the elements are divided, of which each thread has one."""
     if not isinstance(threads, IntImm):
         return _OWNERS_OF_UNKNOWN
-    most = min(_MOST_OWNERS, _ENOUGH_THREADS // max(threads.value, 1))
+    most = min(_MAX_OWNERS, _ENOUGH_THREADS // max(threads.value, 1))
     for extents in ([one.extent for one in ordered], list(store.buffer.shape)):
         known = [extent.value for extent in extents if isinstance(extent, IntImm)]
         if len(known) == len(extents):

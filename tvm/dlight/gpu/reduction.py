@@ -1,4 +1,4 @@
-"""One reduction with an elementwise block after it: the threads of a block share a sum.
+"""One reduction with an elementwise block after it: the threads of a block share a result.
 
 The reduced axis moves along memory:         for bx, tx: part[tx] = sum of every len(tx)-th element
     B[i] = sum over k of A[i, k]             for bx: B[i] = sum over tx of part[tx]
@@ -12,9 +12,10 @@ from dataclasses import dataclass
 
 from tvm.dlight.analysis.access import dominant_access, split_places
 from tvm.dlight.analysis.common_analysis import BlockInfo, is_broadcast_epilogue
-from tvm.dlight.analysis.gemv import get_reduction_expr
 from tvm.dlight.base import main_and_epilogue, open_schedule, suggest_threads_per_block
 from tvm.target.target import Target
+from tvm.tir.analysis.reducer import reducer_of
+from tvm.tir.expr import IntImm
 from tvm.tir.function import PrimFunc
 from tvm.tir.op.arith import is_zero
 from tvm.tir.schedule import BlockRV, LoopRV, Schedule
@@ -24,6 +25,10 @@ from .base import GPUScheduleRule, unroll_within
 
 _SIDE = 16  # threads in x and in y where neighbours in memory are results
 _UNROLL = 256
+_SHORT, _MANY = 32, 4096  # elements of a result, and results, that a thread each is best for
+_FEW_ROWS = 32  # so few blocks of threads leave most of a machine idle
+_LONG = 1 << 15  # elements of a row that are worth a second launch
+_PARTS = 256  # blocks of threads that share such a row
 
 
 class Reduction(GPUScheduleRule):
@@ -42,7 +47,10 @@ class Reduction(GPUScheduleRule):
         if walk is None:
             return None
         if walk.along_reduction:
-            _along_reduction(sch, target, info.block_rv, walk, epilogue)
+            block = info.block_rv
+            if walk.unrolled is None and _few_long_rows(sch, block):
+                _along_reduction(sch, target, _parts_of_rows(sch, block), walk, None)
+            _along_reduction(sch, target, block, walk, epilogue)
         else:
             _along_results(sch, info, walk, epilogue)
         return sch
@@ -51,7 +59,13 @@ class Reduction(GPUScheduleRule):
 def _is_plain_reduction(sch: Schedule, info: BlockInfo) -> bool:
     block: Block = sch.get(info.block_rv)
     one = info.is_reduction() and len(block.writes) == 1
-    return one and get_reduction_expr(block) is not None
+    return one and not _many_of_few(info) and reducer_of(block) is not None
+
+
+def _many_of_few(info: BlockInfo) -> bool:
+    """Whether each of many results takes in few elements, as in a pool: it has one thread."""
+    (results, _), (steps, known) = info.known_size("S"), info.known_size("R")
+    return known and steps < _SHORT and results > _MANY
 
 
 @dataclass(frozen=True)
@@ -110,6 +124,26 @@ def _normalize(sch: Schedule, info: BlockInfo) -> _Walk | None:
     sch.fuse(*reducing)
     order = tuple(origin[i.loop_rv] for i in info.iters if i.loop_rv in origin)
     return _Walk(along, order, unrolled, split_at)
+
+
+def _few_long_rows(sch: Schedule, block: BlockRV) -> bool:
+    """Whether the rows are few and long; a length that is not known counts as such."""
+    rows, reduced = (sch.get(loop).extent for loop in sch.get_loops(block)[:2])
+    few = isinstance(rows, IntImm) and rows.value <= _FEW_ROWS
+    return few and (not isinstance(reduced, IntImm) or reduced.value >= _LONG)
+
+
+def _parts_of_rows(sch: Schedule, block: BlockRV) -> BlockRV:
+    """A kernel of its own before the block: the results of equal parts of each row.
+
+        P[j, i] = sum over k of part j of A[i, k];    B[i] = sum over j of P[j, i]
+    """
+    _, reduced, _ = sch.get_loops(block)
+    part, _ = sch.split(reduced, factors=[_PARTS, None])
+    partial = sch.rfactor(part, 0)
+    row, part, *_ = sch.get_loops(partial)
+    sch.fuse(row, part)
+    return partial
 
 
 def _along_reduction(

@@ -60,9 +60,9 @@ def on_threads(loop: s.For, per_block: int = PER_BLOCK) -> s.Stmt:
     starts_at_zero = isinstance(loop.min, IntImm) and loop.min.value == 0
     step = s.LetStmt(loop.loop_var, at if starts_at_zero else loop.min + at, loop.body, span)
     body = s.IfThenElse(at < extent, step, None, span)
-    return _bound(
+    return bound(
         "blockIdx.x", block, ops.ceildiv(extent, width),
-        _bound("threadIdx.x", thread, width, body, span), span,
+        bound("threadIdx.x", thread, width, body, span), span,
     )  # fmt: skip
 
 
@@ -70,11 +70,12 @@ def by_one_thread(body: s.Stmt) -> s.Stmt:
     """A statement as the work of the one thread of one block."""
     one = ops.const(1, "int32")
     for tag in ("threadIdx.x", "blockIdx.x"):
-        body = _bound(tag, Var(tag[0] + "x", "int32"), one, body)
+        body = bound(tag, Var(tag[0] + "x", "int32"), one, body)
     return body
 
 
-def _bound(tag: str, var: Var, extent: PrimExpr, body: s.Stmt, span: Span | None = None) -> s.For:
+def bound(tag: str, var: Var, extent: PrimExpr, body: s.Stmt, span: Span | None = None) -> s.For:
+    """A loop that the blocks or threads of a launch are."""
     zero = ops.const(0, extent.dtype)
     axis = IterVar(Range.from_min_extent(zero, extent), var, IterVar.ThreadIndex, tag)
     return s.For(var, zero, extent, s.ForKind.THREAD_BINDING, body, axis, span=span)

@@ -1,4 +1,4 @@
-"""Running sums and products on a GPU: a thread for each row."""
+"""Running sums and products on a GPU: a block of threads for each row, a thread for short ones."""
 
 from __future__ import annotations
 
@@ -11,11 +11,25 @@ from tvm.support.dtype import DataType
 from tvm.tir import generic
 from tvm.topi import tag
 from tvm.topi.common import stage
-from tvm.topi.loops import load, loop, sequence, store, threads
+from tvm.topi.loops import (
+    blocks,
+    load,
+    local,
+    loop,
+    sequence,
+    store,
+    threads,
+    wait_for_block,
+    when,
+)
 from tvm.topi.reshaping import reshape, transpose
 from tvm.topi.utils import normal_axis, prod, swap
 
 BinaryOp: TypeAlias = Callable[[PrimExpr, PrimExpr], PrimExpr]
+
+_SHORT = 32  # elements of a row that one thread may well scan
+_THREADS = 256  # of a block, and elements of a tile
+_DOUBLINGS = 8  # from one element to a tile; an even number ends where it began
 
 __all__ = [
     "cumprod", "cumsum", "exclusive_scan", "exclusive_scan_ir", "get_reduction_from_exclusive_scan",
@@ -44,20 +58,81 @@ def exclusive_scan_ir(
     """
     *lead, steps = data.shape
     rows = prod(lead) if lead else tir.const(1, steps.dtype)
+    scan = _Scan(data, output, reduction, binop, identity_value)
+    if isinstance(steps, tir.IntImm) and steps.value <= _SHORT:
+        return threads(rows, scan.by_one_thread, "row")
+    return blocks(rows, _THREADS, scan.by_block, "row")
 
-    def run(row: PrimExpr) -> tir.Stmt:
-        at = _unravel(row, lead)
-        zero = tir.const(0, steps.dtype)
-        first = store(output, tir.const(identity_value, output.dtype), *at, zero)
+
+class _Scan:
+    """How one row is scanned."""
+
+    def __init__(
+        self, data: tir.Buffer, output: tir.Buffer, reduction: tir.Buffer | None, binop: BinaryOp,
+        identity_value: Any,
+    ) -> None:  # fmt: skip
+        self.data, self.output, self.reduction = data, output, reduction
+        self.binop = binop
+        self.identity = tir.const(identity_value, output.dtype)
+        self.lead, self.steps = list(data.shape[:-1]), data.shape[-1]
+
+    def by_one_thread(self, row: PrimExpr) -> tir.Stmt:
+        """A short row, an element after the other."""
+        at, steps = _unravel(row, self.lead), self.steps
+        first = store(self.output, self.identity, *at, tir.const(0, steps.dtype))
 
         def total(k: PrimExpr) -> PrimExpr:
-            return binop(load(output, *at, k), load(data, *at, k).astype(output.dtype))
+            element = load(self.data, *at, k).astype(self.output.dtype)
+            return self.binop(load(self.output, *at, k), element)
 
-        rest = loop(steps - 1, lambda k: store(output, total(k), *at, k + 1), "k")
-        last = None if reduction is None else store(reduction, total(steps - 1), *at)
+        rest = loop(steps - 1, lambda k: store(self.output, total(k), *at, k + 1), "k")
+        last = None if self.reduction is None else store(self.reduction, total(steps - 1), *at)
         return tir.IfThenElse(steps > 0, sequence(first, rest, last))
 
-    return threads(rows, run, "row")
+    def by_block(self, row: PrimExpr, thread: PrimExpr) -> tir.Stmt:
+        """A row by a block of threads, which scan a tile after the other in shared memory.
+
+        The distances of what is joined double (Hillis and Steele, 1986).
+        """
+        at, kind = _unravel(row, self.lead), self.output.dtype
+
+        def joined(source: tir.Buffer, target: tir.Buffer, away: int) -> tir.Stmt:
+            own = load(source, thread)
+            both = self.binop(load(source, thread - away), own)
+            value = tir.if_then_else(thread >= away, both, own)
+            return sequence(store(target, value, thread), wait_for_block())
+
+        def work(here: tir.Buffer, there: tir.Buffer, carry: tir.Buffer) -> tir.Stmt:
+            def tile(part: PrimExpr) -> tir.Stmt:
+                k = part * _THREADS + thread.astype(part.dtype)
+                element = load(self.data, *at, k).astype(kind)
+                value = tir.if_then_else(k < self.steps, element, self.identity)
+                pairs = [(here, there), (there, here)]
+                before = tir.if_then_else(thread > 0, load(here, thread - 1), self.identity)
+                return sequence(
+                    store(here, value, thread), wait_for_block(),
+                    *(joined(*pairs[n % 2], 1 << n) for n in range(_DOUBLINGS)),
+                    when(
+                        k < self.steps,
+                        store(self.output, self.binop(load(carry, 0), before), *at, k),
+                    ),
+                    store(carry, self.binop(load(carry, 0), load(here, _THREADS - 1)), 0),
+                    wait_for_block(),
+                )  # fmt: skip
+
+            tiles = tir.indexdiv(self.steps + (_THREADS - 1), _THREADS)
+            total = None if self.reduction is None else when(
+                tir.all(thread.equal(0), self.steps > 0),
+                store(self.reduction, load(carry, 0), *at),
+            )  # fmt: skip
+            return sequence(store(carry, self.identity, 0), loop(tiles, tile, "part"), total)
+
+        def shared(body: Callable[[tir.Buffer], tir.Stmt]) -> tir.Stmt:
+            return local(kind, body, _THREADS, "tile", "shared")
+
+        return shared(
+            lambda a: shared(lambda b: local(kind, lambda c: work(a, b, c), name="carry"))
+        )
 
 
 def get_reduction_from_exclusive_scan(

@@ -1,15 +1,22 @@
-"""Sorting on a GPU: each thread merges the runs of one row, from the bottom up."""
+"""Sorting on a GPU: tiles in shared memory, then runs of twice the length by each launch.
+
+Each element finds by a binary search how many elements of the run beside its own come before it
+(Cole, "Parallel merge sort", 1988, searches in one step more cleverly), so a pass is as wide as
+the data, whatever the elements are.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias
 
 from tvm import te, tir
 from tvm.ir.expr import PrimExpr
 from tvm.topi import tag
 from tvm.topi.common import stage
 from tvm.topi.loops import (
+    blocks,
+    let,
     load,
     local,
     locals_,
@@ -18,6 +25,7 @@ from tvm.topi.loops import (
     sequence,
     store,
     threads,
+    wait_for_block,
     when,
 )
 from tvm.topi.searchsorted import search
@@ -30,22 +38,66 @@ __all__ = [
 ]  # fmt: skip
 
 
-class _Row:
-    """One row of a tensor: its elements by their place along the axis."""
+_TILE = 512  # elements that a block of threads sorts in shared memory, of 16 KiB on every machine
+_THREADS = 256
+_STEPS = _TILE.bit_length() - 1  # runs double from one element to a tile
 
-    def __init__(self, shape: Sequence[Any], axis: int, number: PrimExpr) -> None:
-        rest = [extent for i, extent in enumerate(shape) if i != axis]
+
+class _Rows:
+    """A tensor as rows along an axis: the indices of an element by its row and its place."""
+
+    def __init__(self, shape: Sequence[Any], axis: int) -> None:
         self._axis = axis
-        self._others: list[PrimExpr] = []
-        for extent in reversed(rest[1:]):
-            self._others.append(tir.indexmod(number, extent))
-            number = tir.indexdiv(number, extent)
-        if rest:
-            self._others.append(number)
-        self._others.reverse()
+        self._rest = [extent for i, extent in enumerate(shape) if i != axis]
+        self.count = prod(self._rest).astype(INDEX)
+        self.length = shape[axis].astype(INDEX)
 
-    def at(self, place: PrimExpr) -> list[PrimExpr]:
-        return [*self._others[: self._axis], place, *self._others[self._axis :]]
+    def at(self, row: PrimExpr, place: PrimExpr) -> list[PrimExpr]:
+        others: list[PrimExpr] = []
+        for extent in reversed(self._rest[1:]):
+            others.append(tir.indexmod(row, extent))
+            row = tir.indexdiv(row, extent)
+        if self._rest:
+            others.append(row)
+        others.reverse()
+        return [*others[: self._axis], place, *others[self._axis :]]
+
+
+Read: TypeAlias = Callable[[PrimExpr], PrimExpr]  # the key at a place of a row
+First: TypeAlias = Callable[[PrimExpr, PrimExpr], PrimExpr]
+
+
+def _merged(
+    key: Read, own: PrimExpr, place: PrimExpr, width: PrimExpr, length: PrimExpr, first: First,
+    then: Callable[[PrimExpr], tir.Stmt],
+) -> tir.Stmt:  # fmt: skip
+    """`then(goal)`: where the element goes when neighbouring runs of `width` become one.
+
+    It is preceded by those of its own run, and by those of the other run that come first, which a
+    binary search counts. Equal elements keep their order.
+    """
+    low = tir.floordiv(place, width * 2) * (width * 2)
+    middle, high = te.min(low + width, length), te.min(low + width * 2, length)
+    is_left = place < middle
+
+    def search(begin: tir.Buffer, end: tir.Buffer) -> tir.Stmt:
+        a, b = load(begin, 0), load(end, 0)
+        probe = a + tir.floordiv(b - a, 2)
+
+        def look(other: PrimExpr) -> tir.Stmt:
+            # an element of the right run goes before those it comes strictly before
+            before = tir.if_then_else(is_left, tir.Not(first(own, other)), first(other, own))
+            return when(before, store(begin, probe + 1, 0), store(end, probe, 0))
+
+        goal = place + a - middle  # (place - low) + (a - middle) + low, or the same of the left
+        return sequence(
+            store(begin, tir.if_then_else(is_left, middle, low), 0),
+            store(end, tir.if_then_else(is_left, high, middle), 0),
+            repeat_while(a < b, let(key(probe), look, "other")),
+            then(goal),
+        )
+
+    return locals_([INDEX, INDEX], search, ["begin", "end"])
 
 
 def sort_ir(
@@ -59,66 +111,117 @@ def sort_ir(
 ) -> tir.Stmt:
     """The statement that sorts `data` along an axis into `values_out`, places into `indices_out`.
 
-    The two swaps are memory of the same shapes. Equal elements keep their order.
+    The two swaps are memory of the same shapes. Equal elements keep their order. Tiles are sorted
+    by a launch, and then each launch merges pairs of runs, an element a thread.
     """
-    axis = normal_axis(axis, len(data.shape), "sort_ir")
-    length = data.shape[axis].astype(INDEX)
-    rows = prod([extent for i, extent in enumerate(data.shape) if i != axis])
-    pairs = [(values_out, values_out_swap)]
+    rows = _Rows(data.shape, normal_axis(axis, len(data.shape), "sort_ir"))
+    outs, swaps = [values_out], [values_out_swap]
     if indices_out is not None and indices_out_swap is not None:
-        pairs.append((indices_out, indices_out_swap))
+        outs.append(indices_out)
+        swaps.append(indices_out_swap)
     first = comes_first(bool(is_ascend))
 
-    def run(number: PrimExpr) -> tir.Stmt:
-        row = _Row(data.shape, axis, number)
+    def two_passes(number: PrimExpr) -> tir.Stmt:
+        width = tir.const(_TILE, INDEX) << (number * 2)
+        there = _merge_pass(rows, outs, swaps, width, first)
+        back = _merge_pass(rows, swaps, outs, width * 2, first)
+        return when(width < rows.length, sequence(there, back))
 
-        def moved(source: PrimExpr, target: PrimExpr) -> tir.Stmt:
-            """Elements of the results go to their swaps."""
+    longest = rows.length.value if isinstance(rows.length, tir.IntImm) else 2**31 - 1
+    doublings = (longest - 1).bit_length() - _STEPS
+    merges = loop((doublings + 1) // 2, two_passes, "passes") if doublings > 0 else None
+    return sequence(_sort_tiles(rows, data, outs, first), merges)
+
+
+def _merge_pass(
+    rows: _Rows, source: list[tir.Buffer], target: list[tir.Buffer], width: PrimExpr, first: First
+) -> tir.Stmt:
+    """Runs of `width` elements of the source become runs of twice as many in the target."""
+
+    def element(number: PrimExpr) -> tir.Stmt:
+        row, place = tir.indexdiv(number, rows.length), tir.indexmod(number, rows.length)
+
+        def moved(goal: PrimExpr) -> tir.Stmt:
+            here, there = rows.at(row, place), rows.at(row, goal)
+            return sequence(*(store(t, load(s, *here), *there) for s, t in zip(source, target)))
+
+        def key(at: PrimExpr) -> PrimExpr:
+            return load(source[0], *rows.at(row, at))
+
+        def run(own: PrimExpr) -> tir.Stmt:
+            return _merged(key, own, place, width, rows.length, first, moved)
+
+        return let(key(place), run, "own")
+
+    return threads(rows.count * rows.length, element, "element", _THREADS)
+
+
+def _sort_tiles(
+    rows: _Rows, data: tir.Buffer, outs: list[tir.Buffer], first: First
+) -> tir.Stmt:
+    """Each tile of a row is sorted by a block of threads, between two parts of shared memory."""
+    tiles = tir.indexdiv(rows.length + (_TILE - 1), _TILE)
+    kinds = ([data.dtype] + [INDEX] * (len(outs) - 1)) * 2
+
+    def of_block(block: PrimExpr, thread: PrimExpr) -> tir.Stmt:
+        row, base = tir.indexdiv(block, tiles), tir.indexmod(block, tiles) * _TILE
+        count = te.min(rows.length - base, tir.const(_TILE, INDEX))
+
+        def each(body: Callable[[PrimExpr], tir.Stmt]) -> tir.Stmt:
+            """The elements of a thread."""
+            places = [thread + n * _THREADS for n in range(_TILE // _THREADS)]
+            return sequence(*(when(place < count, body(place)) for place in places))
+
+        def fill(here: Sequence[tir.Buffer], place: PrimExpr) -> tir.Stmt:
+            value = load(data, *rows.at(row, base + place))
             return sequence(
-                *(store(swap, load(out, *row.at(source)), *row.at(target)) for out, swap in pairs)
+                store(here[0], value, place), *(store(b, base + place, place) for b in here[1:])
             )
 
-        def merge(width: PrimExpr, low: PrimExpr) -> tir.Stmt:
-            middle, high = te.min(low + width, length), te.min(low + width * 2, length)
+        def step(
+            here: Sequence[tir.Buffer], there: Sequence[tir.Buffer], width: PrimExpr
+        ) -> tir.Stmt:
+            def one(place: PrimExpr) -> tir.Stmt:
+                def moved(goal: PrimExpr) -> tir.Stmt:
+                    pairs = zip(here, there)
+                    return sequence(*(store(b, load(a, place), goal) for a, b in pairs))
 
-            def both(i: tir.Buffer, j: tir.Buffer) -> tir.Stmt:
-                a, b = load(i, 0), load(j, 0)
-                keeps = first(load(values_out, *row.at(a)), load(values_out, *row.at(b)))
-                # each test only looks at what the one before left open
-                more = tir.if_then_else(b >= high, tir.const(True), keeps)
-                left = tir.if_then_else(a >= middle, tir.const(False), more)
+                def run(own: PrimExpr) -> tir.Stmt:
+                    return _merged(
+                        lambda at: load(here[0], at), own, place, width, count, first, moved
+                    )
 
-                def step(k: PrimExpr) -> tir.Stmt:
-                    take_left = sequence(moved(a, low + k), store(i, a + 1, 0))
-                    take_right = sequence(moved(b, low + k), store(j, b + 1, 0))
-                    return when(left, take_left, take_right)
+                return let(load(here[0], place), run, "own")
 
-                return sequence(store(i, low, 0), store(j, middle, 0), loop(high - low, step, "k"))
+            return sequence(each(one), wait_for_block())
 
-            return locals_([INDEX, INDEX], both, ["left", "right"])
+        def drain(here: Sequence[tir.Buffer], place: PrimExpr) -> tir.Stmt:
+            goal = rows.at(row, base + place)
+            return sequence(*(store(out, load(b, place), *goal) for b, out in zip(here, outs)))
 
-        def passes(width: tir.Buffer) -> tir.Stmt:
-            w = load(width, 0)
+        def work(held: Sequence[tir.Buffer]) -> tir.Stmt:
+            here, there = held[: len(outs)], held[len(outs) :]
 
-            def back(k: PrimExpr) -> tir.Stmt:
-                return sequence(
-                    *(store(out, load(swap, *row.at(k)), *row.at(k)) for out, swap in pairs)
-                )
+            def two(number: PrimExpr) -> tir.Stmt:
+                width = tir.const(1, INDEX) << (number * 2)
+                return sequence(step(here, there, width), step(there, here, width * 2))
 
-            body = sequence(
-                loop(tir.floordiv(length + w * 2 - 1, w * 2), lambda r: merge(w, r * w * 2), "run"),
-                loop(length, back, "k"),
-                store(width, w * 2, 0),
+            return sequence(
+                each(lambda place: fill(here, place)), wait_for_block(),
+                loop(tir.const(-(-_STEPS // 2), INDEX), two, "steps"),
+                each(lambda place: drain(here, place)),
+            )  # fmt: skip
+
+        def with_memory(held: Sequence[tir.Buffer]) -> tir.Stmt:
+            if len(held) == len(kinds):
+                return work(held)
+            return local(
+                kinds[len(held)], lambda b: with_memory([*held, b]), _TILE, "tile", "shared"
             )
-            return sequence(store(width, 1, 0), repeat_while(w < length, body))
 
-        def fill(k: PrimExpr) -> tir.Stmt:
-            places = [store(out, k, *row.at(k)) for out, _ in pairs[1:]]
-            return sequence(store(values_out, load(data, *row.at(k)), *row.at(k)), *places)
+        return with_memory([])
 
-        return sequence(loop(length, fill, "k"), local(INDEX, passes, name="width"))
-
-    return threads(rows, run, "row")
+    return blocks(rows.count * tiles, _THREADS, of_block)
 
 
 def _sorted(
