@@ -135,10 +135,11 @@ def _channels(node: Node) -> None:
 
 
 def _last_axes(node: Node) -> None:
-    """The data's last extents are those of the scale."""
+    """The data's last extents are those of the scale, where it is not repeated along them."""
     own, scales = extents_of(node[0]), extents_of(node[1])
     if own is not None and scales is not None and len(scales) < len(own):
-        _same(node, [0], [*[None] * (len(own) - len(scales)), *scales])
+        last = [None if isinstance(e, IntImm) and e.value == 1 else e for e in scales]
+        _same(node, [0], [*[None] * (len(own) - len(scales)), *last])
 
 
 def _sum_then_norm(node: Node) -> None:

@@ -81,7 +81,7 @@ class Heads:
             if bias is not None:
                 one = self.bb.emit(op.add(*broadcast(self.bb, [bias, one])))
             bias = one
-        if softcap or sink is not None:
+        if softcap > 0 or sink is not None:
             assert not causal, "a mask says so"
             out = self._by_steps(key, value, bias, scale, softcap, sink)
         else:
@@ -111,7 +111,7 @@ class Heads:
         """With scores that are bent towards a largest, or one more that no value belongs to."""
         bb, (batch, queries, heads, keys) = self.bb, self.extents()
         scores = self._scores(key, scale)
-        if softcap:
+        if softcap > 0:
             cap = Constant(np.asarray(softcap, self.dtype))
             scores = bb.emit(op.multiply(op.tanh(op.divide(scores, cap)), cap))
         if bias is not None:

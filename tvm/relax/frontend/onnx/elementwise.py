@@ -13,7 +13,6 @@ from tvm import te, tir
 from tvm.ir.expr import RelaxExpr
 from tvm.relax import op
 from tvm.relax.expr import Constant
-from tvm.relax.struct_info import TensorStructInfo
 from tvm.support.dtype import DataType
 
 from .attributes import dtype_name
@@ -159,13 +158,12 @@ def _dropped(node: Node) -> Result:
 
 @convert("Dropout")
 def dropout(node: Node) -> Result:
-    """Nothing, when the model is not trained; the mask is all true."""
+    """Nothing, when the model is not trained; the mask is all true, of old operator sets false."""
     if not node.wants(1):
         return node[0]
-    info = node.info(0)
-    assert isinstance(info, TensorStructInfo)
-    mask = op.ones(node.shape(0), "bool")
-    return [node[0], mask]
+    if node.opset >= 12:
+        return [node[0], op.ones(node.shape(0), "bool")]
+    return [node[0], op.zeros(node.shape(0), "bool" if node.opset >= 10 else node.dtype(0))]
 
 
 @convert("Cast")
@@ -219,7 +217,8 @@ def clip(node: Node) -> Result:
     value = node[0]
     low, high = node.optional(1), node.optional(2)
     fixed_low, fixed_high = node.scalar(1), node.scalar(2)
-    if fixed_low is not None and fixed_high is not None:
+    # limits of uint64 need not be numbers of int64
+    if fixed_low is not None and fixed_high is not None and node.dtype(0) != "uint64":
         return op.clip(value, fixed_low, fixed_high)
     if low is not None:
         value = op.maximum(value, low)

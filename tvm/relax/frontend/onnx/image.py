@@ -24,17 +24,48 @@ from tvm.topi.image.grid_sample import grid_sample as sample
 from tvm.topi.image.taps import weighted_taps
 
 from .node import Node
-from .registry import Result, convert
-from .resize import by_computed_scales, by_scales, resampled, takes_all, with_parts
+from .registry import Converter, Result, convert
+from .resize import (
+    by_computed_scales,
+    by_scales,
+    in_order,
+    resampled,
+    rounded,
+    takes_all,
+    with_parts,
+)
 from .resize import by_sizes as by_sizes_of
 
 
+def _of_integers(converter: Converter) -> Converter:
+    """Between integers it is computed in floats.
+
+    As runtimes have it, what lies behind the point is cut off; with antialiasing the nearest
+    integer is taken, along each axis.
+    """
+
+    def apply(node: Node) -> Result:
+        dtype = node.dtype(0)
+        if node.attr("mode", "nearest") == "nearest" or "int" not in dtype:
+            return converter(node)
+        node.replace(0, node.bb.emit(op.astype(node[0], "float32")))
+        if node.attr("antialias", 0):
+            node.attrs["rounded_to"] = dtype
+        found = converter(node)
+        assert isinstance(found, RelaxExpr), "one output"
+        return op.astype(node.bb.emit(found), dtype)
+
+    return apply
+
+
 @convert("Upsample")
+@_of_integers
 def upsample_attribute(node: Node) -> Result:
     return _scaled(node, [float(s) for s in node.attr("scales")], _upsampling(node))
 
 
 @convert("Upsample", since=9)
+@_of_integers
 def upsample(node: Node) -> Result:
     return _scaled(node, _floats(node, 1, "scales"), _upsampling(node))
 
@@ -45,6 +76,7 @@ def _upsampling(node: Node) -> Resampling:
 
 
 @convert("Resize")
+@_of_integers
 def resize_by_scales(node: Node) -> Result:
     """Operator set 10: as Upsample, and smaller as well."""
     how = Resampling(node.attr("mode", "nearest"), "asymmetric", "simple")
@@ -52,6 +84,7 @@ def resize_by_scales(node: Node) -> Result:
 
 
 @convert("Resize", since=11)
+@_of_integers
 def resize(node: Node) -> Result:
     """By scales, or to sizes, along `axes` (all of them without)."""
     how = Resampling(
@@ -209,7 +242,7 @@ def _resampled(node: Node, axes: dict[int, Axis], how: Resampling) -> RelaxExpr:
     """One axis after the other: a gather, or a sum of a few elements each."""
     value = node[0]
     crops = how.coordinates == "tf_crop_and_resize"
-    for place, axis in axes.items():
+    for place, axis in in_order(node, axes):
         if how.mode == "nearest":
             value = node.bb.emit(op.take(value, Constant(nearest_places(axis, how)), place))
         else:
@@ -218,6 +251,7 @@ def _resampled(node: Node, axes: dict[int, Axis], how: Resampling) -> RelaxExpr:
             value = node.bb.emit_te(
                 weighted_taps, value, Constant(places), shares, place, primfunc_name_hint="resize"
             )
+            value = rounded(node, value)
     if crops and any(outside(axis, how).any() for axis in axes.values()):
         fill = Constant(np.asarray(node.attr("extrapolation_value", 0.0), node.dtype(0)))
         rank = node.rank(0)
@@ -267,10 +301,14 @@ def grid_sample(node: Node) -> Result:
 
 @convert("AffineGrid")
 def affine_grid(node: Node) -> Result:
-    """Coordinates of pictures that are turned and scaled: theta (n, 2, 3), size (n, c, h, w)."""
+    """Coordinates of turned and scaled pictures (volumes).
+
+    theta (n, 2, 3), size (n, c, h, w) -> (n, h, w, 2); theta (n, 3, 4), size (n, c, d, h, w) ->
+    (n, d, h, w, 3).
+    """
     size = node.numbers(1, "size")
-    if len(size) != 4:
-        raise node.invalid("size", size, "four numbers: n, c, h, w")
+    if len(size) not in (4, 5):
+        raise node.invalid("size", size, "four or five numbers: n, c, h, w or n, c, d, h, w")
     if not node.dtype(0).startswith(("float", "bfloat")):
         raise node.unfit(0, "numbers of floating point", node.dtype(0))
     corners = bool(node.attr("align_corners", 0))
@@ -282,11 +320,13 @@ def affine_grid(node: Node) -> Result:
             return np.linspace(-1, 1, count)
         return (2 * np.arange(count) + 1) / count - 1
 
-    height, width = (int(n) for n in size[2:])  # type: ignore[arg-type]
-    y, x = np.meshgrid(places(height), places(width), indexing="ij")
-    base = np.stack([x, y, np.ones_like(x)], -1).reshape(-1, 3).astype(node.dtype(0))
+    extents = [int(n) for n in size[2:]]  # type: ignore[arg-type]
+    grid = np.meshgrid(*[places(n) for n in extents], indexing="ij")
+    # the innermost axis comes first, and behind all a one that the shift is multiplied by
+    columns = [*reversed(grid), np.ones_like(grid[0])]
+    base = np.stack(columns, -1).reshape(-1, len(columns)).astype(node.dtype(0))
     turned = op.matmul(Constant(base), op.permute_dims(node[0], [0, 2, 1]))
-    return op.reshape(turned, [size[0], size[2], size[3], 2])
+    return op.reshape(turned, [size[0], *size[2:], len(grid)])
 
 
 def _turned(theta: te.Tensor, size: Any, corners: bool) -> te.Tensor:
@@ -300,9 +340,13 @@ def _turned(theta: te.Tensor, size: Any, corners: bool) -> te.Tensor:
             return twice / tir.max(extent - one, one) - one
         return (twice + one) / extent - one
 
-    def element(n: Any, h: Any, w: Any, c: Any) -> Any:
-        x, y = place(w, size[3]), place(h, size[2])
-        return theta(n, c, 0) * x + theta(n, c, 1) * y + theta(n, c, 2)
+    def element(n: Any, *at: Any) -> Any:
+        *outer, c = at
+        value = theta(n, c, len(outer))
+        for k, (i, count) in enumerate(zip(reversed(outer), reversed(size[2:]))):
+            value = value + theta(n, c, k) * place(i, count)
+        return value
 
-    grid: te.Tensor = te.compute((theta.shape[0], size[2], size[3], 2), element, name="grid")
+    shape = (theta.shape[0], *size[2:], len(size) - 2)
+    grid: te.Tensor = te.compute(shape, element, name="grid")
     return grid

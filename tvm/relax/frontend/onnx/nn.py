@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,6 +17,7 @@ from tvm.tir.expr import FloatImm, IntImm
 from tvm.topi.nn.conv3d_transpose import conv3d_transpose_ncdhw
 from tvm.topi.nn.local_response_norm import lrn as local_response_norm
 
+from .attributes import dtype_name
 from .moving import padded
 from .node import Node
 from .registry import Result, convert
@@ -272,11 +273,21 @@ def layer_normalization(node: Node) -> Result:
     axes = list(range(node.axis(-1), rank))
     if node.wants(1) or node.wants(2):
         return _norm_with_moments(node, axes)
-    shift = node.optional(2)
-    if shift is None:
-        shift = node.bb.emit(op.zeros(node.shape(1), node.dtype(1)))
     epsilon = float(node.attr("epsilon", 1e-5))
-    return op.nn.layer_norm(node[0], node[1], shift, axes=axes, epsilon=epsilon)
+    own, dtype = [node.shape(0)[a] for a in axes], node.dtype(1)
+    if _fits(node, 1, own) and (not node.has(2) or _fits(node, 2, own)):
+        shift = node.optional(2) or node.bb.emit(op.zeros(own, dtype))
+        return op.nn.layer_norm(node[0], node[1], shift, axes=axes, epsilon=epsilon)
+    ones, zeros = (node.bb.emit(make(own, dtype)) for make in (op.ones, op.zeros))
+    norm = node.bb.emit(op.nn.layer_norm(node[0], ones, zeros, axes=axes, epsilon=epsilon))
+    scaled = op.multiply(norm, node[1])
+    return op.add(scaled, node[2]) if node.has(2) else scaled
+
+
+def _fits(node: Node, i: int, own: Sequence[Any]) -> bool:
+    """Whether a scale or shift has the extents that are normalised, and none to be repeated."""
+    shape, equal = node.shape(i), node.bb.analyzer.can_prove_equal
+    return len(shape) == len(own) and all(equal(a, b) for a, b in zip(shape, own))
 
 
 def _norm_with_moments(node: Node, axes: list[int]) -> list[RelaxExpr]:
@@ -292,7 +303,10 @@ def _norm_with_moments(node: Node, axes: list[int]) -> list[RelaxExpr]:
     norm: RelaxExpr = op.multiply(op.astype(op.multiply(centred, inverse), dtype), node[1])
     if node.has(2):
         norm = op.add(norm, node[2])
-    return [norm, mean, inverse][: node.output_count]
+    # the moments are of `stash_type`, float32 unless another one is asked for
+    kept = dtype_name(int(node.attr("stash_type", 1)))
+    moments = [bb.emit(op.astype(value, kept)) for value in (mean, inverse)]
+    return [norm, *moments][: node.output_count]
 
 
 def _over_last_axes(
@@ -442,7 +456,12 @@ def lp_normalization(node: Node) -> Result:
 def rms_normalization(node: Node) -> Result:
     axes = list(range(node.axis(-1), node.rank(0)))
     epsilon = float(node.attr("epsilon", 1e-5))
-    return op.nn.rms_norm(node[0], node[1], axes=axes, epsilon=epsilon)
+    own = [node.shape(0)[a] for a in axes]
+    if _fits(node, 1, own):
+        return op.nn.rms_norm(node[0], node[1], axes=axes, epsilon=epsilon)
+    ones = node.bb.emit(op.ones(own, node.dtype(1)))
+    norm = node.bb.emit(op.nn.rms_norm(node[0], ones, axes=axes, epsilon=epsilon))
+    return op.multiply(norm, node[1])
 
 
 @convert("NegativeLogLikelihoodLoss")

@@ -44,17 +44,25 @@ _REDUCTIONS: dict[str, Reduce] = {
     "ReduceLogSum": lambda x, axes, keepdims: op.log(op.sum(x, axes, keepdims=keepdims)),
     "ReduceLogSumExp": _log_sum_exp,
 }
+_OF_FLOATS = ("ReduceL2", "ReduceLogSum", "ReduceLogSumExp")
 
 
 @convert(*_REDUCTIONS)
 def reduction(node: Node) -> Result:
     """Axes as an attribute, or since later operator sets as an input; none means all."""
+    dtype = node.dtype(0)
+    if node.op_type in _OF_FLOATS and "float" not in dtype:
+        # as runtimes have it, what lies behind the point is cut off
+        node.replace(0, node.bb.emit(op.astype(node[0], "float64")))
+        found = reduction(node)
+        assert isinstance(found, RelaxExpr), "one output"
+        return op.astype(node.bb.emit(found), dtype)
     axes = node.attr("axes")
     if axes is None and node.has(1):
         axes = node.integers(1, "axes")
+    if not axes and node.attr("noop_with_empty_axes", 0):
+        return _of_each(node)
     if not axes:
-        if node.attr("noop_with_empty_axes", 0):
-            return node[0]
         axes = list(range(node.rank(0)))
     rank = node.rank(0)
     wanted = [int(a) % rank for a in axes]
@@ -64,6 +72,15 @@ def reduction(node: Node) -> Result:
     if node.op_type in ("ReduceMax", "ReduceMin"):
         return _extreme(node, wanted, keepdims)
     return _REDUCTIONS[node.op_type](node[0], wanted, keepdims=keepdims)
+
+
+def _of_each(node: Node) -> RelaxExpr:
+    """What is done to the elements, over no axis."""
+    if node.op_type in ("ReduceL1", "ReduceL2"):
+        return op.abs(node[0])
+    if node.op_type == "ReduceSumSquare":
+        return op.multiply(node[0], node[0])
+    return op.log(node[0]) if node.op_type == "ReduceLogSum" else node[0]
 
 
 def _reduces_nothing(node: Node, axes: list[int]) -> bool:

@@ -7,8 +7,9 @@ the program runs; the formulas are those of `resampling.py`.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -27,6 +28,8 @@ F32 = "float32"
 
 
 _NOTHING, _ALL = FloatImm(F32, 0.0), FloatImm(F32, 1.0)
+
+_Axis = TypeVar("_Axis")
 
 
 @dataclass(frozen=True)
@@ -109,7 +112,7 @@ def resampled(
 ) -> RelaxExpr:
     """One axis after the other: a gather, or a sum of a few elements each."""
     rank = node.rank(0)
-    for place, axis in axes.items():
+    for place, axis in in_order(node, axes):
         parts = [axis.size, axis.out, axis.scale, axis.start, axis.end]
         lies = node.bb.emit_te(_lies, *parts, how.coordinates, primfunc_name_hint="lies")
         if how.mode == "nearest":
@@ -129,6 +132,7 @@ def resampled(
         weights = node.bb.emit(op.astype(weights, node.dtype(0)))
         value = node.bb.emit_te(weighted_taps, value, indices, weights, place,
                                 primfunc_name_hint="resize")  # fmt: skip
+        value = rounded(node, value)
     if how.coordinates == "tf_crop_and_resize":
         fill = Constant(np.asarray(node.attr("extrapolation_value", 0.0), node.dtype(0)))
         for place, axis in axes.items():
@@ -139,6 +143,22 @@ def resampled(
             shape[place] = axis.out
             value = node.bb.emit(op.where(node.bb.emit(op.reshape(mark, shape)), fill, value))
     return value
+
+
+def in_order(node: Node, axes: Mapping[int, _Axis]) -> list[tuple[int, _Axis]]:
+    """The axes as they are resized: from the last on, where the order shows."""
+    found = list(axes.items())
+    return found[::-1] if node.attr("rounded_to") else found
+
+
+def rounded(node: Node, value: RelaxExpr) -> RelaxExpr:
+    """The nearest integers of a data type, in floats, if the node says so."""
+    dtype = node.attr("rounded_to")
+    if dtype is None:
+        return value
+    limits = np.iinfo(dtype)
+    above = op.floor(op.add(value, Constant(np.float32(0.5))))
+    return node.bb.emit(op.clip(above, float(limits.min), float(limits.max)))
 
 
 def _reach(node: Node, axis: OpenAxis, how: Resampling) -> tuple[Any, Any]:

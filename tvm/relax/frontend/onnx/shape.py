@@ -28,7 +28,20 @@ def reshape(node: Node) -> Result:
     """The shape as an input: 0 keeps the extent (unless `allowzero`), -1 is the rest."""
     if node.known(1) is None:
         return op.reshape(node[0], node.run_time_sizes(_computed_shape(node)))
-    return op.reshape(node[0], _resolved(node, node.sizes(1, "shape")))
+    sizes = node.sizes(1, "shape")
+    if node.attr("allowzero", 0) and any(is_zero(size) for size in sizes):
+        # relax.reshape reads 0 as the extent that is there
+        if any(is_zero(extent) for extent in node.shape(0)):
+            nothing: RelaxExpr = op.zeros(sizes, node.dtype(0))
+            return nothing
+        return op.reshape(node[0], node.run_time_sizes(_computed_shape(node)))
+    return op.reshape(node[0], _resolved(node, sizes))
+
+
+def is_zero(size: Any) -> bool:
+    """Whether an extent is known to be zero."""
+    number = size.value if isinstance(size, IntImm) else size
+    return isinstance(number, int) and number == 0
 
 
 def _computed_shape(node: Node) -> RelaxExpr:
