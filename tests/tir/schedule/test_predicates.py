@@ -73,12 +73,34 @@ def told_by_a_loop(a: T.Buffer((8,), "float32"), c: T.Buffer((8,), "float32")):
     for i, j in T.grid(8, 4):
         with T.block("C"):
             v = T.axis.spatial(8, i)
-            T.where(j < 1)
+            T.where(2 <= j)
             c[v] = b[v] * T.float32(2)
 
 
 def test_a_predicate_that_the_variables_do_not_tell() -> None:
     sch = Schedule(told_by_a_loop)
     block, (loop,) = sch.get_block("C"), sch.get_loops(sch.get_block("B"))
-    told = "runs where j < 1, which its variables do not tell"
+    told = "runs where 2 <= j, which its variables do not tell"
     refuses(sch, told, "reverse_compute_at", block, loop)
+
+
+@T.prim_func
+def once_of_four_times(a: T.Buffer((8,), "float32"), c: T.Buffer((8,), "float32")):
+    b = T.alloc_buffer((8,), "float32")
+    for i in range(8):
+        with T.block("B"):
+            v = T.axis.spatial(8, i)
+            b[v] = a[v] + T.float32(1)
+    for i, j in T.grid(8, 4):
+        with T.block("C"):
+            v = T.axis.spatial(8, i)
+            T.where(j < 1)
+            c[v] = b[v] * T.float32(2)
+
+
+def test_a_loop_of_which_one_iteration_runs_is_left_out() -> None:
+    sch = Schedule(once_of_four_times)
+    sch.reverse_compute_at(sch.get_block("C"), sch.get_loops(sch.get_block("B"))[0])
+    assert "T.where" not in sch.mod.script()
+    check(sch, once_of_four_times)
+

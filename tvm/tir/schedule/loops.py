@@ -115,20 +115,28 @@ class _Simplifier(TrackingMutator):
         )  # fmt: skip
         if self._breaks_map(op, values):
             return list(op.iter_values)
+        if self._drop_unit:
+            return values
         units = {var for var, rng in self._ranges.items() if is_one(rng.extent)}
-        return [self._kept(old, new, units) for old, new in zip(op.iter_values, values)]
+        return [
+            iv.dom.min
+            if iv.dom is not None and is_one(iv.dom.extent) and self._cut_to_one(old, op.predicate)
+            else self._kept(old, new, units)
+            for old, new, iv in zip(op.iter_values, values, op.block.iter_vars)
+        ]
+
+    def _cut_to_one(self, binding: PrimExpr, predicate: PrimExpr) -> bool:
+        """True if only the predicate leaves a variable of one value that value."""
+        if is_one(predicate) or isinstance(binding, (Var, IntImm)):
+            return False
+        analyzer = Analyzer()
+        for var, rng in self._ranges.items():
+            analyzer.bind(var, rng)
+        bound = analyzer.const_int_bound(binding)
+        return bound.min_value != bound.max_value
 
     def _kept(self, old: PrimExpr, new: PrimExpr, units: set[Var]) -> PrimExpr:
-        """A simplified binding that names the loops it is to name.
-
-        Those of one iteration, if asked for. And those of which a predicate leaves one iteration:
-        without them, the same element is seen to belong to all iterations, also of threads.
-        """
-        several = [n for n in walk(old) if isinstance(n, Var) and n not in units]
-        if several and isinstance(new, IntImm):
-            return self._with_units(old, units)
-        if self._drop_unit:
-            return new
+        """A simplified binding that names its loops of one iteration."""
         return self._with_units(old, units) if self._lost(units, old, new) else new
 
     def _lost(self, units: set[Var], old: PrimExpr, new: PrimExpr) -> bool:

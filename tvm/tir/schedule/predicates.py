@@ -10,6 +10,7 @@ from tvm.tir.expr import GE, GT, LE, LT, Var
 from tvm.tir.functor import substitute, walk
 from tvm.tir.op.arith import is_one
 from tvm.tir.op.forms import conjuncts
+from tvm.tir.schedule.analysis.interval import interval_of
 from tvm.tir.schedule.error import Illegal
 from tvm.tir.stmt import BlockRealize
 
@@ -31,6 +32,8 @@ def asked_beyond_domains(realize: BlockRealize, loops: Mapping[Var, Range]) -> l
             analyzer.bind(iv.var, iv.dom)
     found: list[PrimExpr] = []
     for condition in conjuncts(realize.predicate):
+        if _is_of_idle_loops(condition, realize, loops) and _holds_at_first(condition, loops):
+            continue
         plain = _limit_of_value(condition, values, loops)
         told_of = substitute(condition, told) if plain is None else plain
         on_variables = analyzer.simplify(told_of)
@@ -46,6 +49,45 @@ def asked_beyond_domains(realize: BlockRealize, loops: Mapping[Var, Range]) -> l
             )
         found.append(on_variables)
     return found
+
+
+def guards_of_idle_loops(
+    realize: BlockRealize, inner: Mapping[Var, Range], outer: Mapping[Var, Range]
+) -> list[PrimExpr]:
+    """The conditions on outer loops under which the block runs, where no variable names them.
+
+    for tx, i in T.grid(8, 2):
+        v = T.axis.spatial(1, 0)
+        T.where(tx * 2 + i < 1)                             ->      [tx * 2 < 1]
+    """
+    loops = {**outer, **inner}
+    analyzer = Analyzer()
+    for var, rng in outer.items():
+        analyzer.bind(var, rng)
+    found: list[PrimExpr] = []
+    for condition in conjuncts(realize.predicate):
+        if _moves(condition, outer) and _is_of_idle_loops(condition, realize, loops):
+            assert isinstance(condition, LT), "as loops are divided"
+            low = interval_of(condition.a, inner, analyzer)
+            if low is not None:
+                found.append(analyzer.simplify(LT(low[0], condition.b)))
+    return found
+
+
+def _is_of_idle_loops(
+    condition: PrimExpr, realize: BlockRealize, loops: Mapping[Var, Range]
+) -> bool:
+    """True for a limit of loops that bind no variable of the block, as one value needs none."""
+    if not isinstance(condition, LT) or _moves(condition.b, loops):
+        return False
+    named = {n for value in realize.iter_values for n in walk(value) if isinstance(n, Var)}
+    moving = {n for n in walk(condition.a) if isinstance(n, Var) and n in loops}
+    return bool(moving) and not moving & named
+
+
+def _holds_at_first(condition: PrimExpr, loops: Mapping[Var, Range]) -> bool:
+    first = {var: rng.min for var, rng in loops.items()}
+    return bool(Analyzer().can_prove(substitute(condition, first)))
 
 
 def _limit_of_value(

@@ -10,7 +10,7 @@ from tvm.tir.block_scope import StmtSRef
 from tvm.tir.buffer import Buffer
 from tvm.tir.expr import BufferLoad, IterVar, Var, make_const
 from tvm.tir.functor import walk
-from tvm.tir.op.arith import is_one, max_of, min_of
+from tvm.tir.op.arith import is_one, logical_and, logical_or, max_of, min_of
 from tvm.tir.schedule.analysis.affine import (
     Box,
     analyzer_at,
@@ -28,6 +28,7 @@ from tvm.tir.schedule.analysis.query import (
     is_ancestor,
     is_output_block,
     loop_of,
+    loops_above,
     path_between,
     producers_of,
     realize_of,
@@ -37,10 +38,12 @@ from tvm.tir.schedule.domains import Domains, narrowed, placed_nest
 from tvm.tir.schedule.error import Illegal, name_of
 from tvm.tir.schedule.instruction import kind
 from tvm.tir.schedule.leaves import leaf_top, without_leaf
-from tvm.tir.schedule.predicates import asked_beyond_domains
+from tvm.tir.schedule.loops import add_predicate
+from tvm.tir.schedule.predicates import asked_beyond_domains, guards_of_idle_loops
 from tvm.tir.schedule.primitive.compute_inline import compute_inline
 from tvm.tir.schedule.primitive.reverse_compute_inline import reverse_compute_inline
 from tvm.tir.schedule.rebuild import TrackingMutator, change_block, change_loop
+from tvm.tir.schedule.scopes import TRUE
 from tvm.tir.schedule.tree import SRefTree
 from tvm.tir.stmt import Block, BlockRealize, For, SeqStmt, Stmt
 
@@ -111,7 +114,8 @@ def reverse_compute_at(
     for maker in makers:
         _require_finished(state, maker, loop)
     needed = _needed(state, loop, block, makers, True, tile)
-    _move(state, block, loop, needed, preserve_unit_loops, index, reverse=True)
+    guard = _guard(state, loop, makers)
+    _move(state, block, loop, needed, preserve_unit_loops, index, reverse=True, guard=guard)
 
 
 def _marked(
@@ -178,6 +182,22 @@ def _require_finished(state: SRefTree, maker: StmtSRef, loop: StmtSRef) -> None:
             )
 
 
+def _guard(state: SRefTree, loop: StmtSRef, makers: Sequence[StmtSRef]) -> PrimExpr:
+    """What tells, of loops that the makers' variables do not name, in which one of them runs.
+
+    Threads that leave it to another one to make an element do not write it back either.
+    """
+    outer = loop_ranges([loop, *loops_above(loop)])
+    found: PrimExpr | None = None
+    for maker in makers:
+        inner = loop_ranges([p for p in path_between(loop, maker) if isinstance(p.stmt, For)])
+        here: PrimExpr = TRUE
+        for condition in guards_of_idle_loops(realize_of(state, maker), inner, outer):
+            here = logical_and(here, condition)
+        found = here if found is None else logical_or(found, here)
+    return TRUE if found is None else found
+
+
 def _needed(
     state: SRefTree,
     loop: StmtSRef,
@@ -241,6 +261,7 @@ def _move(
     index: int,
     *,
     reverse: bool,
+    guard: PrimExpr = TRUE,
 ) -> None:
     scope = scope_of(block)
     realize = realize_of(state, block)
@@ -252,7 +273,9 @@ def _move(
     if reverse:
         _require_narrowed(state, realize, loop, domains, needed)
         _require_readers(realize.block, needed, asked)
-    nest = placed_nest(realize, domains, asked, analyzer, preserve_unit_loops)
+    nest = add_predicate(
+        placed_nest(realize, domains, asked, analyzer, preserve_unit_loops), guard
+    )
     position = _position(state, block, loop, index)
     top = leaf_top(state, block)
     assert top.stmt is not None, "a place in the scope"
