@@ -26,7 +26,7 @@ def test_a_read_goes_through_a_copy_with_any_layout() -> None:
 
 def test_the_place_must_be_one() -> None:
     sch = open_schedule(stencil())
-    with pytest.raises(Illegal, match="at several places"):
+    with pytest.raises(Illegal, match="at several indices"):
         CopiedAccess(sch.state, sch.get_sref(sch.get_block("C")), 0, written=False)
 
 

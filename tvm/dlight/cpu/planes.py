@@ -29,7 +29,7 @@ from tvm.tir.schedule.analysis.query import realize_of, scope_of
 from tvm.tir.schedule.buffers import BufferReplacer, with_scope
 from tvm.tir.schedule.larger_extents import Grow, crop_nest, pad_nest, require_plain_loops
 from tvm.tir.schedule.rebuild import change_block
-from tvm.tir.schedule.scopes import edit_scope, place_below
+from tvm.tir.schedule.scopes import edit_scope, sref_below
 from tvm.tir.stmt import Block, BufferRegion, BufferStore
 
 
@@ -105,7 +105,7 @@ def round_up(
     }
     require_plain_loops(state, place, grown)
     scope = scope_of(place)
-    top = place_below(scope, place).stmt
+    top = sref_below(scope, place).stmt
     assert top is not None, "a place in the scope"
     copies = [pad_nest(small, large) for small, large in {source: target, **others}.items()]
     edit = Grow(node, new, grown, {top: copies}, {top: [crop_nest(sums, store.buffer)]})

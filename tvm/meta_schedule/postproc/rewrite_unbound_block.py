@@ -8,7 +8,7 @@ from tvm.meta_schedule.rule_kind import limit, require_target
 from tvm.meta_schedule.schedule_rule.thread_binding import bind_block
 from tvm.meta_schedule.structure import func_names, thread_of
 from tvm.tir.schedule import Schedule
-from tvm.tir.schedule.tree import Place, inner_places
+from tvm.tir.schedule.tree import ScopeStmt, inner_stmts
 from tvm.tir.stmt import Block, BlockRealize, For
 
 from .postproc import Postproc
@@ -50,8 +50,8 @@ def _unbound(sch: Schedule) -> list[tuple[str, str]]:
     for name, func in func_names(sch):
         if not isinstance(func.body, BlockRealize):
             continue
-        stack: list[tuple[Place, bool, bool]] = [(func.body.block, False, False)]
-        root: Place = func.body.block
+        stack: list[tuple[ScopeStmt, bool, bool]] = [(func.body.block, False, False)]
+        root: ScopeStmt = func.body.block
         while stack:
             place, blocks, threads = stack.pop()
             if isinstance(place, For):
@@ -62,6 +62,6 @@ def _unbound(sch: Schedule) -> list[tuple[str, str]]:
             if isinstance(place, Block) and place is not root:
                 found.append((name, place.name_hint))
                 continue
-            inner = [(below, blocks, threads) for below, _ in inner_places(place)]
+            inner = [(below, blocks, threads) for below, _ in inner_stmts(place)]
             stack.extend(reversed(inner))
     return found

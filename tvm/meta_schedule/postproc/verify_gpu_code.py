@@ -19,7 +19,7 @@ from tvm.meta_schedule.structure import (
 from tvm.tir.analysis import verify_gpu_code
 from tvm.tir.function import PrimFunc
 from tvm.tir.schedule import Schedule
-from tvm.tir.schedule.tree import inner_places
+from tvm.tir.schedule.tree import inner_stmts
 from tvm.tir.stmt import Block, For, Stmt
 
 from .postproc import Postproc
@@ -78,7 +78,7 @@ def _threads_as_asked(body: Stmt, warp: int) -> bool:
                 threads = {**threads, "threadIdx.x": warp}
             if not _within(stmt, threads):
                 return False
-        stack.extend([(inner, threads) for inner, _ in inner_places(stmt)])
+        stack.extend([(inner, threads) for inner, _ in inner_stmts(stmt)])
     return True
 
 

@@ -15,7 +15,7 @@ from tvm.ir.module import IRModule
 from tvm.meta_schedule.schedule_rule import ApplyCustomRule, ScheduleRule
 from tvm.tir.function import PrimFunc
 from tvm.tir.schedule import BlockRV, Schedule, ScheduleError
-from tvm.tir.schedule.tree import inner_places
+from tvm.tir.schedule.tree import inner_stmts
 from tvm.tir.stmt import Block, BlockRealize
 
 from .space_generator import FROM_TARGET, SpaceGenerator
@@ -121,7 +121,7 @@ def _post_order(root: Block) -> list[Block]:
             continue
         if isinstance(place, Block):
             stack.append((place, True))
-        stack.extend([(inner, False) for inner, _ in reversed(inner_places(place))])
+        stack.extend([(inner, False) for inner, _ in reversed(inner_stmts(place))])
     return found
 
 

@@ -28,7 +28,7 @@ def with_scope(buffer: Buffer, scope: str, name: str | None = None) -> Buffer:
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class BufferReplacer(TrackingMutator):
-    """Uses other buffers in place of some, in accesses, regions, allocations and addresses.
+    """Uses other buffers instead of some, in accesses, regions, allocations and addresses.
 
     `view` says what becomes of a buffer that a block matches to a region of one of them.
     """

@@ -135,12 +135,12 @@ def has_address(block: Block, buffer: Buffer) -> bool:
 
 
 def written_region(
-    state: SRefTree, writer: StmtSRef, buffer: Buffer, place: StmtSRef
+    state: SRefTree, writer: StmtSRef, buffer: Buffer, sref: StmtSRef
 ) -> list[Range]:
-    """What a block writes of a buffer while the loops below `place` run, as a box."""
+    """What a block writes of a buffer while the loops below `sref` run, as a box."""
     realize = realize_of(state, writer)
     region = next(w for w in realize.block.writes if w.buffer is buffer)
-    return reached(state, writer, bound_region(region, realize), buffer.shape, place)
+    return reached(state, writer, bound_region(region, realize), buffer.shape, sref)
 
 
 def reached(
@@ -148,20 +148,20 @@ def reached(
     block: StmtSRef,
     region: Sequence[Range],
     shape: Sequence[PrimExpr],
-    place: StmtSRef,
+    sref: StmtSRef,
 ) -> list[Range]:
-    """All that a region of a block meets, within a shape, while the loops below `place` run.
+    """All that a region of a block meets, within a shape, while the loops below `sref` run.
 
     Where the block's predicate leaves less of a dimension, it is less.
     """
     predicate = realize_of(state, block).predicate
     loops: list[StmtSRef] = []
     around = block.parent
-    while around is not None and around is not place:
+    while around is not None and around is not sref:
         if isinstance(around.stmt, For):
             loops.append(around)
         around = around.parent
-    analyzer, ranges = guarded_analyzer_at(state, place), loop_ranges(loops)
+    analyzer, ranges = guarded_analyzer_at(state, sref), loop_ranges(loops)
     box = relax_upper(region, ranges, shape, analyzer)
     low, high = list(box.low), list(box.high)
     if not is_one(predicate):
@@ -176,11 +176,11 @@ def reached(
     return [cut_to(analyzer, *ends) for ends in zip(low, high, shape)]
 
 
-def guarded_analyzer_at(state: SRefTree, place: StmtSRef) -> Analyzer:
-    """An analyzer that knows the variables around a place, and what the predicates of the blocks
+def guarded_analyzer_at(state: SRefTree, sref: StmtSRef) -> Analyzer:
+    """An analyzer that knows the variables around an sref, and what the predicates of the blocks
     around it say of their variables."""
-    analyzer = analyzer_at(place)
-    around: StmtSRef | None = place
+    analyzer = analyzer_at(sref)
+    around: StmtSRef | None = sref
     while around is not None:
         if isinstance(around.stmt, Block):
             realize = realize_of(state, around)

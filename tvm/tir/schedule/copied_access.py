@@ -19,23 +19,23 @@ from tvm.tir.schedule.scopes import (
     ScopeEdit,
     add_before_readers,
     edit_scope,
-    place_below,
     readers_of,
     require_apart,
     require_own_indices,
     require_single_writer,
+    sref_below,
 )
 from tvm.tir.schedule.tree import SRefTree
 from tvm.tir.stmt import Block, BlockRealize, BufferRegion, BufferStore, Stmt
 
 
 class CopiedAccess:
-    """The one place at which `block` reads, or writes, its buffer number `index`.
+    """The indices at which `block` reads, or writes, its buffer number `index`.
 
     Raises
     ------
     Illegal
-        if the block accesses the buffer at several places, or another block writes it in between.
+        if the block accesses the buffer at several indices, or another block writes it in between.
     """
 
     def __init__(
@@ -53,8 +53,8 @@ class CopiedAccess:
             require_own_start(self.node, self.buffer)
         else:
             _require_only_read(self.node, self.buffer)
-        self.place = _one_place(self.node, self.buffer)
-        require_own_indices(self.node, self.buffer, self.place, read=not written)
+        self.indices = _only_indices(self.node, self.buffer)
+        require_own_indices(self.node, self.buffer, self.indices, read=not written)
 
     def through(
         self, copy: Buffer, axes: Sequence[IterVar], near: Sequence[PrimExpr]
@@ -71,7 +71,7 @@ class CopiedAccess:
         first: list[Stmt] = []
         last: list[Stmt] = []
         if not self._cached:
-            edit.add_beside(place_below(self._scope, self._block), loops, behind=self._written)
+            edit.add_beside(sref_below(self._scope, self._block), loops, behind=self._written)
         elif self._written:
             readers = readers_of(self._state, self._scope, self._block, self.buffer)
             if readers:
@@ -99,7 +99,7 @@ class CopiedAccess:
             values.append(iv.dom.min + part.min + loop)
             renamed[iv.var] = var
             iter_vars.append(IterVar(Range.from_min_extent(iv.dom.min, iv.dom.extent), var, 0))
-        original = self.buffer, substitute(list(self.place), renamed)
+        original = self.buffer, substitute(list(self.indices), renamed)
         copied = copy, substitute(list(near), renamed)
         (source, at), (target, to) = (copied, original) if self._written else (original, copied)
         block = Block(
@@ -129,7 +129,7 @@ class CopiedAccess:
         return reached(self._state, self._block, region, shape, self._scope)
 
 
-def _one_place(node: Block, buffer: Buffer) -> tuple[PrimExpr, ...]:
+def _only_indices(node: Block, buffer: Buffer) -> tuple[PrimExpr, ...]:
     """The indices of all accesses of a buffer; refused if they differ."""
     found = [
         n.indices
@@ -145,8 +145,8 @@ def _one_place(node: Block, buffer: Buffer) -> tuple[PrimExpr, ...]:
     )
     if first is None or not alike:
         raise Illegal(
-            f"block {node.name_hint!r} accesses {buffer.name!r} at several places",
-            legal="a buffer that the block accesses at one place",
+            f"block {node.name_hint!r} accesses {buffer.name!r} at several indices",
+            legal="a buffer that the block accesses at one index",
             spots=[node],
             fast="The buffer is accessed with multiple different indices",
         )

@@ -34,8 +34,8 @@ def narrowed(
 ) -> Domains:
     """The part of each variable's domain that is needed; all of it where nothing tells.
 
-    The block provides (in reverse: consumes) elements at places that depend on its variables;
-    `needed` says which places are asked for.
+    The block provides (in reverse: consumes) elements at indices that depend on its variables;
+    `needed` says which elements are asked for.
     """
     full: Domains = {iv.var: iv.dom for iv in block.iter_vars if iv.dom is not None}
     limits: dict[Var, tuple[PrimExpr, PrimExpr]] = {}
@@ -62,7 +62,7 @@ def _rejoined(region: Sequence[Range], box: Box) -> list[tuple[Range, PrimExpr, 
     parts = list(zip(region, box.low, box.high))
     found: list[tuple[Range, PrimExpr, PrimExpr]] = []
     taken: set[int] = set()
-    for place, (part, low, high) in enumerate(parts):
+    for number, (part, low, high) in enumerate(parts):
         if not (isinstance(part.min, FloorDiv) and is_one(part.extent)):
             continue
         value, step = part.min.a, part.min.b
@@ -73,11 +73,11 @@ def _rejoined(region: Sequence[Range], box: Box) -> list[tuple[Range, PrimExpr, 
                 and structural_equal(rest.min.a, value)
                 and structural_equal(rest.min.b, step)
             )
-            if same and taken.isdisjoint((place, other)):
-                taken |= {place, other}
+            if same and taken.isdisjoint((number, other)):
+                taken |= {number, other}
                 whole = Range.from_min_extent(value, part.extent)
                 found.append((whole, low * step + first, high * step + last))
-    return [*found, *[part for place, part in enumerate(parts) if place not in taken]]
+    return [*found, *[part for number, part in enumerate(parts) if number not in taken]]
 
 
 def _solve(
@@ -180,8 +180,8 @@ def placed_nest(
             value = loop if is_zero(dom.min) else dom.min + loop
         values.append(value)
         if dom is not whole:
-            place = dom.min if is_one(dom.extent) else value
-            for inside in _limits(place, whole, analyzer):
+            point = dom.min if is_one(dom.extent) else value
+            for inside in _limits(point, whole, analyzer):
                 predicate = logical_and(predicate, inside)
     placed = {iv.var: value for iv, value in zip(block.iter_vars, values)}
     for condition in [substitute(one, placed) for one in asked]:

@@ -20,7 +20,7 @@ from .tree import SRefTree
 
 
 class Grow(ScopeEdit):
-    """Puts a block in place in loops that run over larger extents, named by loop variable."""
+    """Puts a block into loops that run over larger extents, named by loop variable."""
 
     def __init__(
         self,

@@ -8,23 +8,23 @@ from tvm.tir.stmt import AssertStmt, Block, BlockRealize, Evaluate, IfThenElse, 
 
 from .analysis.query import block_of, scope_of
 from .error import Illegal
-from .tree import WITH_BODY, SRefTree, inner_places, swap_stmt, with_body
+from .tree import WITH_BODY, SRefTree, inner_stmts, swap_stmt, with_body
 
 
 def leaf_top(state: SRefTree, block: StmtSRef) -> StmtSRef:
-    """The outermost place around `block` that holds nothing else; refused if that is its scope."""
+    """The outermost sref around `block` that holds nothing else; refused if that is its scope."""
     top = block
     while True:
         parent = top.parent
         assert parent is not None, "a scope is around the block"
         assert parent.stmt is not None, "a scope is around the block"
-        if len(inner_places(parent.stmt)) > 1:
+        if len(inner_stmts(parent.stmt)) > 1:
             return top
         if isinstance(parent.stmt, Block):
             raise Illegal(
                 f"block {block_of(block).name_hint!r} is the only one of its scope "
                 f"{parent.stmt.name_hint!r}",
-                legal="a block with a neighbour that can take its place",
+                legal="a block with a neighbour that can replace it",
                 spots=[block.stmt],
                 fast="Cannot remove the only leaf of the scope",
             )
@@ -89,12 +89,12 @@ def _rebuild(scope: StmtSRef, parent: StmtSRef, removed: Stmt) -> Block:
     old = parent.stmt
     assert old is not None, "a parent stands in the program"
     new = with_body(old, without_leaf(old.body, removed))
-    place = parent
-    while place is not scope:
-        above = place.parent
+    sref = parent
+    while sref is not scope:
+        above = sref.parent
         assert above is not None, "below the scope"
         assert above.stmt is not None, "below the scope"
         old, new = above.stmt, with_body(above.stmt, swap_stmt(above.stmt.body, old, new))
-        place = above
+        sref = above
     assert isinstance(new, Block), "a scope is a block"
     return new

@@ -220,7 +220,7 @@ def require_same_scope_loops(loops: Sequence[StmtSRef]) -> None:
 def commit_loops(
     state: SRefTree, top: StmtSRef, new: Stmt, reuse: Mapping[Block, Block], preserve: bool
 ) -> Stmt:
-    """Let `new` stand in place of the loop `top`, its bindings simplified; returns the result."""
+    """Replace the loop `top` by `new`, its bindings simplified; returns the result."""
     simple, more = simplify_bindings(new, loops_above(top), preserve)
     state.replace(top, simple, chain(reuse, more))
     return simple

@@ -1,4 +1,4 @@
-"""Values for the places of a new layout that no element of the old one is laid out to."""
+"""Values for the elements of a new layout that no element of the old one is laid out to."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tvm.tir.stmt import Block, BlockRealize, BufferStore, Evaluate, For, ForKin
 from .analysis.query import block_of, loops_above, realize_of
 from .rebuild import change_block, nest
 from .regions import with_regions
-from .scopes import TRUE, place_below
+from .scopes import TRUE, sref_below
 from .tree import SRefTree, swap_stmt
 
 
@@ -27,7 +27,7 @@ from .tree import SRefTree, swap_stmt
 class Padding:
     """A buffer in its new layout, where its padding is, and what is to stand there.
 
-    `where` and the way back are in terms of `places`, the indices of the new layout.
+    `where` and the way back are in terms of `indices`, the indices of the new layout.
     """
 
     buffer: Buffer
@@ -36,11 +36,11 @@ class Padding:
     value: IndexMap
 
     @property
-    def places(self) -> tuple[Var, ...]:
+    def indices(self) -> tuple[Var, ...]:
         return tuple(self.back.initial_indices)
 
     def value_at(self, indices: Sequence[PrimExpr]) -> PrimExpr:
-        """What stands at a place of the padding."""
+        """What stands at an element of the padding."""
         return self.value.map_indices(list(indices))[0]
 
 
@@ -102,7 +102,7 @@ def widen_writer(state: SRefTree, writer: StmtSRef, padding: Padding) -> None:
     assert isinstance(store, BufferStore), "asked for only then"
     loops, iter_vars = _new_loops(padding)
     names = [iv.var for iv in iter_vars]
-    to_names = dict(zip(padding.places, names))
+    to_names = dict(zip(padding.indices, names))
     old = dict(zip([iv.var for iv in node.iter_vars], padding.back.map_indices(list(names))))
     value = if_then_else(
         substitute(padding.where, to_names), padding.value_at(names), substitute(store.value, old)
@@ -126,7 +126,7 @@ def fill(state: SRefTree, site: StmtSRef, padding: Padding, name: str) -> None:
     store = BufferStore(padding.buffer, padding.value_at(names), names)
     block = with_regions(Block(iter_vars, [], [], f"{name}_pad_{padding.buffer.name}", store))
     values = [var for var, _ in loops]
-    inside = substitute(padding.where, dict(zip(padding.places, values)))
+    inside = substitute(padding.where, dict(zip(padding.indices, values)))
     _insert(state, site, nest(loops, BlockRealize(values, inside, block)), writers)
 
 
@@ -137,7 +137,7 @@ def promise(state: SRefTree, site: StmtSRef, padding: Padding) -> None:
     """
     loops, iter_vars = _new_loops(padding)
     names = [iv.var for iv in iter_vars]
-    where = substitute(padding.where, dict(zip(padding.places, names)))
+    where = substitute(padding.where, dict(zip(padding.indices, names)))
     held = equal(BufferLoad(padding.buffer, names), padding.value_at(names))
     body = Evaluate(assume(logical_or(logical_not(where), held)))
     name = f"buffer_{padding.buffer.name}_assumptions"
@@ -150,10 +150,10 @@ def _new_loops(padding: Padding) -> tuple[list[tuple[Var, PrimExpr]], list[IterV
     """Loops over the new layout, and variables of a block in them."""
     loops: list[tuple[Var, PrimExpr]] = []
     iter_vars: list[IterVar] = []
-    for place, extent in zip(padding.places, padding.buffer.shape):
+    for index, extent in zip(padding.indices, padding.buffer.shape):
         dom = Range.from_min_extent(make_const(0, extent.dtype), extent)
-        loops.append((Var(place.name, extent.dtype), extent))
-        iter_vars.append(IterVar(dom, Var(f"v_{place.name}", extent.dtype), IterVar.DataPar))
+        loops.append((Var(index.name, extent.dtype), extent))
+        iter_vars.append(IterVar(dom, Var(f"v_{index.name}", extent.dtype), IterVar.DataPar))
     return loops, iter_vars
 
 
@@ -163,7 +163,7 @@ def _insert(state: SRefTree, site: StmtSRef, stmt: Stmt, after: Sequence[StmtSRe
     if not after:
         body: Stmt = SeqStmt.flatten(stmt, scope.body)
     else:
-        top = place_below(site, after[-1]).stmt
+        top = sref_below(site, after[-1]).stmt
         assert top is not None, "below the site"
         old: Stmt = realize_of(state, after[-1]) if isinstance(top, Block) else top
         body = swap_stmt(scope.body, old, SeqStmt.flatten(old, stmt))

@@ -1,4 +1,4 @@
-"""Rewrites shared by primitives; block places are tracked through them."""
+"""Rewrites shared by primitives; block srefs are tracked through them."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ class StaleVariableError(ScheduleError, ValueError, IndexError):
 
 
 class Recorder(Object):
-    """A module with its places, a trace, and the random variables that stand for its parts."""
+    """A module with its srefs, a trace, and the random variables that stand for its parts."""
 
     def __init__(
         self,
@@ -58,7 +58,7 @@ class Recorder(Object):
         self._trace = Trace()
         self._engine = RandomEngine(seed)
         self._level = error_render_level
-        self._values: dict[Any, Any] = {}  # random variable -> place or number
+        self._values: dict[Any, Any] = {}  # random variable -> sref or number
         self._working_on: str | None = self._default_function()
 
     def _default_function(self) -> str | None:
@@ -76,7 +76,7 @@ class Recorder(Object):
 
     @property
     def state(self) -> ScheduleState:
-        """The places of its blocks and loops."""
+        """The srefs of its blocks and loops."""
         return self._state
 
     @property
@@ -97,13 +97,13 @@ class Recorder(Object):
     def copy(self) -> Self:
         """An independent schedule; the variables of this one work on both."""
         other = type(self).__new__(type(self))
-        other._state, places = self._state.copy()
+        other._state, srefs = self._state.copy()
         other._trace = self._trace.copy()
         other._engine = RandomEngine(self._engine.fork())
         other._level = self._level
         other._working_on = self._working_on
         other._values = {
-            rv: places.get(value, value) if isinstance(value, StmtSRef) else value
+            rv: srefs.get(value, value) if isinstance(value, StmtSRef) else value
             for rv, value in self._values.items()
         }
         return other
@@ -127,19 +127,19 @@ class Recorder(Object):
             return rand_var_or_sref.stmt
         if isinstance(rand_var_or_sref, PrimExpr):
             return self._number(rand_var_or_sref)
-        return self._place(rand_var_or_sref).stmt
+        return self._sref(rand_var_or_sref).stmt
 
     def get_sref(self, rand_var_or_stmt: BlockRV | LoopRV | Block | For) -> StmtSRef:
-        """The place of a variable or statement."""
+        """The sref of a variable or statement."""
         if isinstance(rand_var_or_stmt, (Block, For)):
             return self._state.get_sref(rand_var_or_stmt)
-        return self._place(rand_var_or_stmt)
+        return self._sref(rand_var_or_stmt)
 
     def remove_rv(self, rand_var: RandVar) -> None:
         """Forget a variable."""
         del self._values[rand_var]
 
-    def _place(self, rv: Any) -> StmtSRef:
+    def _sref(self, rv: Any) -> StmtSRef:
         sref = self._values.get(rv)
         if not isinstance(sref, StmtSRef):
             raise StaleVariableError(
@@ -214,14 +214,14 @@ class Recorder(Object):
         return str(value)
 
     def _resolve(self, kind: InstructionKind, name: str, value: Any) -> Any:
-        """A place for a variable of a block or loop, a number for an expression over samples."""
+        """An sref for a variable of a block or loop, a number for an expression over samples."""
         if isinstance(value, tuple):
             return tuple([self._resolve(kind, name, part) for part in value])
         if isinstance(value, list):
             return [self._resolve(kind, name, part) for part in value]
         if isinstance(value, (BlockRV, LoopRV)):
             Arguments.require_kind(kind.method, name, value)
-            return self._place(value)
+            return self._sref(value)
         if isinstance(value, PrimExpr) and not isinstance(value, (FloatImm, StringImm)):
             return self._known(value)
         Arguments.require_kind(kind.method, name, value)

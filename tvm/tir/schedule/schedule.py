@@ -98,12 +98,12 @@ class Schedule(Recorder):
         decision: list[int] | None = None,
     ) -> list[ExprRV]:
         """`n` factors whose product is the extent of the loop; None first for a symbolic one."""
-        place = self._resolve(_sampling.PERFECT_TILE, "loop", loop)
+        sref = self._resolve(_sampling.PERFECT_TILE, "loop", loop)
         arguments = {"loop": loop, "n": n, "max_innermost_factor": max_innermost_factor}
         tiles: list[int] = self._sample(
             _sampling.PERFECT_TILE,
             lambda: _sampling.sample_perfect_tile(
-                self._state, self._engine, place, n, max_innermost_factor, decision
+                self._state, self._engine, sref, n, max_innermost_factor, decision
             ),
             arguments,
         )
@@ -121,7 +121,7 @@ class Schedule(Recorder):
     ) -> list[ExprRV]:
         """`n` factors whose product is the extent; the inner ones make up a given multiple."""
         kind = _sampling.PARTITIONED_TILE
-        place = self._resolve(kind, "loop", loop)
+        sref = self._resolve(kind, "loop", loop)
         arguments = {
             "loop": loop, "n": n, "partition_pos": partition_pos,
             "innerpart_factor": innerpart_factor,
@@ -129,7 +129,7 @@ class Schedule(Recorder):
         tiles: list[int] = self._sample(
             kind,
             lambda: _sampling.sample_partitioned_tile(
-                self._state, self._engine, place, n, partition_pos, innerpart_factor, decision
+                self._state, self._engine, sref, n, partition_pos, innerpart_factor, decision
             ),
             arguments,
         )
@@ -141,10 +141,10 @@ class Schedule(Recorder):
         """A loop that the block may be computed at, or the marks for the root and for inlining."""
         rv = self._block(block)
         kind = _sampling.COMPUTE_LOCATION
-        place = self._resolve(kind, "block", rv)
+        sref = self._resolve(kind, "block", rv)
         sref, index = self._sample(
             kind,
-            lambda: _sampling.sample_compute_location(self._state, self._engine, place, decision),
+            lambda: _sampling.sample_compute_location(self._state, self._engine, sref, decision),
             {"block": rv},
         )
         outputs = self._outputs(sref)
@@ -497,8 +497,8 @@ class Schedule(Recorder):
 
     def can_decompose_padding(self, block: BlockArg, loop: LoopRV) -> bool:
         """True if `decompose_padding` would be legal."""
-        place, at = self.get_sref(self._block(block)), self.get_sref(loop)
-        return _decompose_padding.why_not_decomposable(self._state, place, at) is None
+        sref, at = self.get_sref(self._block(block)), self.get_sref(loop)
+        return _decompose_padding.why_not_decomposable(self._state, sref, at) is None
 
     # --- buffers ---
 

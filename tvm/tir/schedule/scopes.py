@@ -31,7 +31,7 @@ TRUE = IntImm("bool", 1)
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class ScopeEdit(TrackingMutator):
-    """Replaces blocks that stand directly in a scope, and adds statements around places.
+    """Replaces blocks that stand directly in a scope, and adds statements around srefs.
 
     `before` and `after` are keyed by the loop or block (the object in the present program) that
     the added statements stand next to.
@@ -47,10 +47,10 @@ class ScopeEdit(TrackingMutator):
         self._blocks = dict(blocks)
         self._before, self._after = dict(before or {}), dict(after or {})
 
-    def add_beside(self, place: StmtSRef, stmt: Stmt, *, behind: bool = False) -> None:
-        """Add a statement in front of a place, or behind it."""
-        key, added = place.stmt, self._after if behind else self._before
-        assert key is not None, "a place in the program"
+    def add_beside(self, sref: StmtSRef, stmt: Stmt, *, behind: bool = False) -> None:
+        """Add a statement in front of an sref's, or behind it."""
+        key, added = sref.stmt, self._after if behind else self._before
+        assert key is not None, "an sref in the program"
         added[key] = [*added.get(key, ()), stmt]
 
     def visit_expr(self, expr: PrimExpr) -> PrimExpr:
@@ -106,43 +106,43 @@ class _Ends(StmtExprMutator):
         return SeqStmt.flatten(self._first, stmt, self._last)
 
 
-def place_below(outer: StmtSRef, inner: StmtSRef) -> StmtSRef:
-    """The place directly below `outer` on the way to `inner`."""
-    place = inner
-    while place.parent is not outer:
-        assert place.parent is not None, "`inner` stands in `outer`"
-        place = place.parent
-    return place
+def sref_below(outer: StmtSRef, inner: StmtSRef) -> StmtSRef:
+    """The sref directly below `outer` on the way to `inner`."""
+    sref = inner
+    while sref.parent is not outer:
+        assert sref.parent is not None, "`inner` stands in `outer`"
+        sref = sref.parent
+    return sref
 
 
-def common_place(srefs: Sequence[StmtSRef]) -> StmtSRef:
-    """The innermost place that all the given ones stand in (properly, for a single one)."""
+def common_ancestor(srefs: Sequence[StmtSRef]) -> StmtSRef:
+    """The innermost sref that all the given ones stand in (properly, for a single one)."""
     chains: list[list[StmtSRef]] = []
     for sref in srefs:
         chain: list[StmtSRef] = []
-        place = sref.parent
-        while place is not None:
-            chain.append(place)
-            place = place.parent
+        above = sref.parent
+        while above is not None:
+            chain.append(above)
+            above = above.parent
         chains.append(chain[::-1])
     found = chains[0][0]
     for level in zip(*chains):
-        if any(place is not level[0] for place in level):
+        if any(sref is not level[0] for sref in level):
             break
         found = level[0]
     return found
 
 
-def closest_place(writer: StmtSRef, readers: Sequence[StmtSRef], scope: StmtSRef) -> StmtSRef:
-    """Where a copy of what is written goes: the innermost place shared with one of the readers."""
+def closest_ancestor(writer: StmtSRef, readers: Sequence[StmtSRef], scope: StmtSRef) -> StmtSRef:
+    """Where a copy of what is written goes: the innermost ancestor shared with a reader."""
     best, depth = scope, -1
     for reader in readers:
-        place = common_place([writer, reader])
-        level, above = 0, place.parent
+        sref = common_ancestor([writer, reader])
+        level, above = 0, sref.parent
         while above is not None:
             level, above = level + 1, above.parent
         if level > depth:
-            best, depth = place, level
+            best, depth = sref, level
     return best
 
 
@@ -150,9 +150,9 @@ def add_before_readers(
     edit: ScopeEdit, writer: StmtSRef, readers: Sequence[StmtSRef], scope: StmtSRef, stmt: Stmt
 ) -> None:
     """Let a statement stand in front of the first reader, as close to the writer as one is."""
-    place = closest_place(writer, readers, scope)
-    near = [r for r in readers if is_ancestor(place, r)]
-    edit.add_beside(place_below(place, near[0]), stmt)
+    sref = closest_ancestor(writer, readers, scope)
+    near = [r for r in readers if is_ancestor(sref, r)]
+    edit.add_beside(sref_below(sref, near[0]), stmt)
 
 
 def readers_of(
@@ -193,8 +193,8 @@ def require_apart(
     others = [writer] if writer is not None and writer is not block else []
     if any(w.buffer is buffer for w in own.writes):
         others += readers_of(state, scope, block, buffer)
-    top = place_below(scope, block)
-    near = [other for other in others if place_below(scope, other) is top]
+    top = sref_below(scope, block)
+    near = [other for other in others if sref_below(scope, other) is top]
     if near:
         raise Illegal(
             f"block {own.name_hint!r} shares a loop with block {block_of(near[0]).name_hint!r}, "
@@ -210,7 +210,7 @@ def require_own_indices(
 ) -> None:
     """Refuse an access that depends on more than the block's variables, or that is guarded.
 
-    A copy of all places would run where the guard keeps the block from reading.
+    A copy of all elements would run where the guard keeps the block from reading.
     """
     names = {iv.var for iv in node.iter_vars}
     analyzer = Analyzer()
@@ -222,9 +222,9 @@ def require_own_indices(
         strange = [n for n in strange if n in _bound_within(node)]
         if strange:
             raise Illegal(
-                f"the place where block {node.name_hint!r} accesses {buffer.name!r} depends on "
+                f"the element where block {node.name_hint!r} accesses {buffer.name!r} depends on "
                 f"{strange[0].name!r}, a variable of an inner loop or block",
-                legal="accesses at places made of the block's own variables",
+                legal="accesses at indices made of the block's own variables",
                 spots=[node],
                 fast="The access depends on inner variables",
             )

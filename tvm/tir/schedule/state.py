@@ -1,4 +1,4 @@
-"""The program that a schedule works on, with its places and what is known of its blocks."""
+"""The program that a schedule works on, with its srefs and what is known of its blocks."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def as_module(mod: PrimFunc | IRModule) -> IRModule:
 
 
 class ScheduleState(SRefTree):
-    """The module being scheduled and its places."""
+    """The module being scheduled and its srefs."""
 
     __slots__ = ("debug_mask", "enable_check")
 
@@ -62,7 +62,7 @@ class ScheduleState(SRefTree):
             )
 
     def copy(self) -> tuple[ScheduleState, dict[StmtSRef, StmtSRef]]:
-        """An independent copy, and where each place went."""
+        """An independent copy, and the copy of each sref."""
         other = ScheduleState.__new__(ScheduleState)
         copies = self.fork(other)
         other.debug_mask = self.debug_mask
@@ -74,6 +74,6 @@ class ScheduleState(SRefTree):
         return flags_of(self, block_sref)
 
     def debug_verify(self) -> None:
-        """Check that places and program agree, as far as the debug mask asks for it."""
+        """Check that srefs and program agree, as far as the debug mask asks for it."""
         if self.debug_mask & ScheduleDebugMask.VERIFY_SREF_TREE:
             verify_tree(self)

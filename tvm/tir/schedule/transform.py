@@ -31,9 +31,9 @@ def tile_with_tensor_intrin(
     loops = sch.get_loops(block)
     variables = {sch.get_sref(loop): loop for loop in loops}
     inner: dict[int, LoopRV] = {}
-    for place, desc_loop in info.loop_map.items():
-        total, width = _extent(place.stmt), _extent(desc_loop)
-        _, tile = sch.split(variables[place], factors=[total // width, width])
+    for loop, desc_loop in info.loop_map.items():
+        total, width = _extent(loop.stmt), _extent(desc_loop)
+        _, tile = sch.split(variables[loop], factors=[total // width, width])
         inner[info.desc_loop_indexer[desc_loop]] = tile
     tiles = [inner[number] for number in sorted(inner)]
     if not tiles:
@@ -64,7 +64,7 @@ def _behind_the_first(sch: Schedule, block: BlockRV, tiles: list[LoopRV]) -> lis
 
 def _pad(sch: Schedule, block: BlockRV, paddings: list[int]) -> None:
     """Pad the block; inline what stood before it into the copies, and those behind it."""
-    makers, users = _places(sch, sch.get_producers(block)), _places(sch, sch.get_consumers(block))
+    makers, users = _srefs(sch, sch.get_producers(block)), _srefs(sch, sch.get_consumers(block))
     sch.pad_einsum(block, paddings)
     inlined: list[BlockRV] = []
     for copy in sch.get_producers(block):
@@ -78,5 +78,5 @@ def _pad(sch: Schedule, block: BlockRV, paddings: list[int]) -> None:
         sch.compute_inline(gone)
 
 
-def _places(sch: Schedule, blocks: list[BlockRV]) -> set[StmtSRef]:
+def _srefs(sch: Schedule, blocks: list[BlockRV]) -> set[StmtSRef]:
     return {sch.get_sref(block) for block in blocks}

@@ -1,7 +1,7 @@
-"""The places of a module's blocks and loops, kept in step with an immutable program.
+"""The srefs of a module's blocks and loops, kept in step with an immutable program.
 
 Replacing one statement rebuilds the path from it to the function's root and nothing else; every
-subtree that stays is shared, together with its places.
+subtree that stays is shared, together with its srefs.
 """
 
 from __future__ import annotations
@@ -36,20 +36,20 @@ from tvm.tir.stmt import (
     While,
 )
 
-Place = Block | For
-Undo = tuple[StmtSRef, Place | None, StmtSRef | None, int]
+ScopeStmt = Block | For
+Undo = tuple[StmtSRef, ScopeStmt | None, StmtSRef | None, int]
 Makers = tuple[tuple[Buffer, tuple[StmtSRef, ...]], ...]
 WITH_BODY: Final = (
     LetStmt, AttrStmt, AssertStmt, Allocate, AllocateConst, DeclBuffer, BufferRealize, While,
 )  # fmt: skip
 
 
-def inner_places(stmt: Stmt) -> list[tuple[Place, int]]:
+def inner_stmts(stmt: Stmt) -> list[tuple[ScopeStmt, int]]:
     """The blocks and loops directly within `stmt`, each with its number in a sequence, or -1.
 
-    A block's `init` holds no places: it is part of the block.
+    A block's `init` holds no srefs: it is part of the block.
     """
-    found: list[tuple[Place, int]] = []
+    found: list[tuple[ScopeStmt, int]] = []
     start = stmt.body if isinstance(stmt, (Block, For)) else stmt
     stack: list[tuple[Stmt, int]] = [(start, -1)]
     while stack:
@@ -94,7 +94,7 @@ def swap_stmt(stmt: Stmt, old: Stmt, new: Stmt) -> Stmt:
     return stmt
 
 
-def with_body(stmt: Place, body: Stmt) -> Place:
+def with_body(stmt: ScopeStmt, body: Stmt) -> ScopeStmt:
     """The same loop or block around another body."""
     if isinstance(stmt, For):
         return For(
@@ -109,7 +109,7 @@ def with_body(stmt: Place, body: Stmt) -> Place:
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class SRefTree(Object):
-    """A module with a place for each block and loop of its scheduled functions."""
+    """A module with an sref for each block and loop of its scheduled functions."""
 
     __slots__ = ("_covered", "_facts", "_log", "_refs", "_roots", "_scopes", "mod")
 
@@ -120,7 +120,7 @@ class SRefTree(Object):
         self._scopes: dict[Stmt, BlockScope] = {}
         self._facts: dict[Stmt, dict[str, Any]] = {}  # of scopes; they go with the block
         self._covered: dict[StmtSRef, Makers] = {}
-        # Undo records while a primitive runs: (place, stmt, parent, seq_index), or a module.
+        # Undo records while a primitive runs: (sref, stmt, parent, seq_index), or a module.
         self._log: list[Undo | IRModule] | None = None
         for gvar, func in mod.functions.items():
             if isinstance(func, PrimFunc) and isinstance(func.body, BlockRealize):
@@ -128,14 +128,14 @@ class SRefTree(Object):
                 self._roots[root] = gvar
 
     def _plant(self, root: Block) -> StmtSRef:
-        """Make places for a whole function."""
+        """Make srefs for a whole function."""
         top = StmtSRef(root)
         self._refs[root] = top
         stack: list[StmtSRef] = [top]
         while stack:
             parent = stack.pop()
             assert parent.stmt is not None, "just made"
-            for stmt, index in inner_places(parent.stmt):
+            for stmt, index in inner_stmts(parent.stmt):
                 if stmt in self._refs:
                     raise CheckError(
                         "Schedule: one statement object stands at two places of the program; "
@@ -148,8 +148,8 @@ class SRefTree(Object):
 
     # --- questions ---
 
-    def get_sref(self, stmt: Place) -> StmtSRef:
-        """The place of a block or loop of the current program."""
+    def get_sref(self, stmt: ScopeStmt) -> StmtSRef:
+        """The sref of a block or loop of the current program."""
         sref = self._refs.get(stmt)
         if sref is None:
             what = stmt.name_hint if isinstance(stmt, Block) else stmt.loop_var.name
@@ -160,7 +160,7 @@ class SRefTree(Object):
         return sref
 
     def loops_of_vars(self, top: Stmt, loop_vars: Sequence[Var]) -> list[StmtSRef]:
-        """The places of the loops with some variables, all within `top`."""
+        """The srefs of the loops with some variables, all within `top`."""
         wanted = set(loop_vars)
         found: dict[Var, StmtSRef] = {}
         stack: list[Stmt] = [top]
@@ -169,7 +169,7 @@ class SRefTree(Object):
             if isinstance(stmt, For) and stmt.loop_var in wanted:
                 found[stmt.loop_var] = self._refs[stmt]
             if not isinstance(stmt, Block):
-                stack.extend([inner for inner, _ in inner_places(stmt)][::-1])
+                stack.extend([inner for inner, _ in inner_stmts(stmt)][::-1])
         return [found[var] for var in loop_vars]
 
     def root_of(self, sref: StmtSRef) -> StmtSRef:
@@ -186,14 +186,14 @@ class SRefTree(Object):
     def function_of(self, sref: StmtSRef) -> PrimFunc:
         """The function that `sref` stands in."""
         func = self.mod.functions[self._roots[self.root_of(sref)]]
-        assert isinstance(func, PrimFunc), "only TIR functions have places"
+        assert isinstance(func, PrimFunc), "only TIR functions have srefs"
         return func
 
     def get_block_scope(self, block_sref: StmtSRef) -> BlockScope:
         """The dependencies among the blocks directly in a block."""
         block = block_sref.stmt
         if not isinstance(block, Block):
-            raise TypeError("get_block_scope: the place is not that of a block")
+            raise TypeError("get_block_scope: the sref is not that of a block")
         scope = self._scopes.get(block)
         if scope is None:
             scope = BlockScope(self.child_blocks(block_sref))
@@ -216,16 +216,16 @@ class SRefTree(Object):
         self._covered[sref] = makers
 
     def child_blocks(self, sref: StmtSRef) -> list[StmtSRef]:
-        """The blocks below a place that are in no block further down, in order."""
-        assert sref.stmt is not None, "the place is gone"
+        """The blocks below an sref that are in no block further down, in order."""
+        assert sref.stmt is not None, "the sref is gone"
         found: list[StmtSRef] = []
-        stack: list[Place] = [stmt for stmt, _ in inner_places(sref.stmt)][::-1]
+        stack: list[ScopeStmt] = [stmt for stmt, _ in inner_stmts(sref.stmt)][::-1]
         while stack:
             stmt = stack.pop()
             if isinstance(stmt, Block):
                 found.append(self._refs[stmt])
             else:
-                stack.extend([inner for inner, _ in inner_places(stmt)][::-1])
+                stack.extend([inner for inner, _ in inner_stmts(stmt)][::-1])
         return found
 
     # --- changes ---
@@ -238,12 +238,12 @@ class SRefTree(Object):
     ) -> None:
         """Let `tgt_stmt` stand at `src_sref`.
 
-        Loops that keep their variable keep their place; so do blocks that `block_sref_reuse` maps
+        Loops that keep their variable keep their sref; so do blocks that `block_sref_reuse` maps
         to their new form, and all subtrees that are still the same objects. The rest is gone.
         """
         old = src_sref.stmt
         if old is None:
-            raise CheckError("replace: the place is gone, an earlier change removed its statement")
+            raise CheckError("replace: the sref is gone, an earlier change removed its statement")
         if old is tgt_stmt:
             return
         reuse = {new: before for before, new in (block_sref_reuse or {}).items()}
@@ -257,34 +257,34 @@ class SRefTree(Object):
         for sref in dropped.values():
             self._set(sref, None, None, -1)
         if is_block_root:
-            assert top is not None, "a block has a place"
+            assert top is not None, "a block has an sref"
             if top is not src_sref:
                 self._roots[top] = self._roots.pop(src_sref)
         self._rebuild_path(old, tgt_stmt, parent, top)
 
     def _shared(self, tgt: Stmt) -> set[Stmt]:
-        """The largest subtrees of the new statement that have places already."""
+        """The largest subtrees of the new statement that have srefs already."""
         kept: set[Stmt] = set()
         whole = isinstance(tgt, (Block, For))
-        stack: list[Stmt] = [tgt] if whole else [stmt for stmt, _ in inner_places(tgt)]
+        stack: list[Stmt] = [tgt] if whole else [stmt for stmt, _ in inner_stmts(tgt)]
         while stack:
             stmt = stack.pop()
             if stmt in self._refs:
                 kept.add(stmt)
             else:
-                stack.extend([inner for inner, _ in inner_places(stmt)])
+                stack.extend([inner for inner, _ in inner_stmts(stmt)])
         return kept
 
-    def _take_out(self, old: Place, kept: set[Stmt]) -> dict[Var | Block, StmtSRef]:
-        """The places of the old statement outside of what is kept, by loop variable or block."""
+    def _take_out(self, old: ScopeStmt, kept: set[Stmt]) -> dict[Var | Block, StmtSRef]:
+        """The srefs of the old statement outside of what is kept, by loop variable or block."""
         found: dict[Var | Block, StmtSRef] = {}
-        stack: list[Place] = [old]
+        stack: list[ScopeStmt] = [old]
         while stack:
             stmt = stack.pop()
             if stmt in kept:
                 continue
             found[stmt.loop_var if isinstance(stmt, For) else stmt] = self._refs[stmt]
-            stack.extend([inner for inner, _ in inner_places(stmt)])
+            stack.extend([inner for inner, _ in inner_stmts(stmt)])
         return found
 
     def _put_in(
@@ -295,10 +295,10 @@ class SRefTree(Object):
         dropped: dict[Var | Block, StmtSRef],
         reuse: Mapping[Block, Block],
     ) -> StmtSRef | None:
-        """Give every new statement its old place or a fresh one; returns that of `tgt` itself."""
+        """Give every new statement its old sref or a fresh one; returns that of `tgt` itself."""
         whole = isinstance(tgt, (Block, For))
-        first = [(tgt, seq_index)] if whole else inner_places(tgt)
-        stack: list[tuple[Place, int, StmtSRef | None]] = [
+        first = [(tgt, seq_index)] if whole else inner_stmts(tgt)
+        stack: list[tuple[ScopeStmt, int, StmtSRef | None]] = [
             (stmt, i, parent) for stmt, i in first if isinstance(stmt, (Block, For))
         ]
         top: StmtSRef | None = None
@@ -312,7 +312,7 @@ class SRefTree(Object):
                 key = stmt.loop_var if isinstance(stmt, For) else reuse.get(stmt, stmt)
                 sref = dropped.pop(key) if key in dropped else StmtSRef(None)
                 self._set(sref, stmt, around, index)
-                stack.extend([(inner, i, sref) for inner, i in inner_places(stmt)])
+                stack.extend([(inner, i, sref) for inner, i in inner_stmts(stmt)])
             if stmt is tgt:
                 top = sref
         return top
@@ -329,7 +329,7 @@ class SRefTree(Object):
             rebuilt = with_body(outer, swap_stmt(outer.body, old, new))
             self._set(child, rebuilt, child.parent, child.seq_index)
             if first:  # the sequence around the change may have grown or shrunk
-                for stmt, index in inner_places(rebuilt):
+                for stmt, index in inner_stmts(rebuilt):
                     sref = self._refs[stmt]
                     if sref.seq_index != index:
                         self._set(sref, stmt, child, index)
@@ -351,7 +351,7 @@ class SRefTree(Object):
         self._set_mod(self.mod.with_functions({**self.mod.functions, gvar: func}))
 
     def _set(
-        self, sref: StmtSRef, stmt: Place | None, parent: StmtSRef | None, seq_index: int
+        self, sref: StmtSRef, stmt: ScopeStmt | None, parent: StmtSRef | None, seq_index: int
     ) -> None:
         before = sref.stmt
         if self._log is not None:
@@ -402,7 +402,7 @@ class SRefTree(Object):
         }
 
     def fork(self, other: SRefTree) -> dict[StmtSRef, StmtSRef]:
-        """Make `other` an independent copy; returns the copy of each place."""
+        """Make `other` an independent copy; returns the copy of each sref."""
         copies = {sref: StmtSRef(sref.stmt, None, sref.seq_index) for sref in self._refs.values()}
         for sref, copy in copies.items():
             parent = None if sref.parent is None else copies[sref.parent]

@@ -36,7 +36,7 @@ def test_regions_of_the_buffers() -> None:
     block = blockized()
     matcher = DescMatcher(row(1.0, 8), block, Analyzer())
     matcher.run()
-    found = {desc.name: region for desc, region in matcher.places.items()}
+    found = {desc.name: region for desc, region in matcher.regions.items()}
     assert found["X"].same_as(block.reads[0])
     assert found["Y"].same_as(block.writes[0])
 

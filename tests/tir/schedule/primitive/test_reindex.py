@@ -30,7 +30,7 @@ def test_unused_variables_have_no_dimension() -> None:
 def test_several_places() -> None:
     sch = open_schedule(stencil())
     block = sch.get_block("C")
-    refuses(sch, "at several places", "reindex", block, ("read", 0))
+    refuses(sch, "at several indices", "reindex", block, ("read", 0))
 
 
 def test_guarded_reads_and_shared_loops() -> None:

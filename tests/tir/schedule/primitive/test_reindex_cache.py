@@ -32,7 +32,7 @@ def test_refusals() -> None:
     sch = open_schedule(stencil())
     block = sch.get_block("C")
     refuses(
-        sch, "at several places", "reindex_cache_read", block, 0, "shared", lambda i: (i,)
+        sch, "at several indices", "reindex_cache_read", block, 0, "shared", lambda i: (i,)
     )
 
 

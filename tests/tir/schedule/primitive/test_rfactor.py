@@ -68,7 +68,7 @@ def test_loops_of_places_and_steps() -> None:
     _, j, k = sch.get_loops("C")
     outer, inner = sch.split(k, factors=[None, 4])
     sch.fuse(j, outer)
-    refuses(sch, "make up both places and steps", "rfactor", inner, 0)
+    refuses(sch, "make up both indices and steps", "rfactor", inner, 0)
 
 
 @pytest.mark.parametrize("least", [True, False])

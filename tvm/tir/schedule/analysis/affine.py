@@ -35,20 +35,20 @@ def loop_ranges(loops: Iterable[StmtSRef]) -> dict[Var, Range]:
 
 
 def analyzer_at(sref: StmtSRef) -> Analyzer:
-    """An analyzer that knows the loops and block variables around a place."""
+    """An analyzer that knows the loops and block variables around an sref."""
     analyzer = Analyzer()
     ancestor: StmtSRef | None = sref
     around: list[Block | For] = []
     while ancestor is not None:
-        assert ancestor.stmt is not None, "the place stands in the program"
+        assert ancestor.stmt is not None, "the sref stands in the program"
         around.append(ancestor.stmt)
         ancestor = ancestor.parent
     for stmt in reversed(around):
-        bind_place(analyzer, stmt)
+        bind_vars_of(analyzer, stmt)
     return analyzer
 
 
-def bind_place(analyzer: Analyzer, stmt: Block | For) -> None:
+def bind_vars_of(analyzer: Analyzer, stmt: Block | For) -> None:
     """Tell an analyzer the range of a loop, or those of a block's variables, which stay in indices
     where they have one value only.
     """
@@ -174,7 +174,7 @@ def relax_upper(
 ) -> Box:
     """A box that holds all of `region` while the loops run."""
     still = {var: rng.min for var, rng in ranges.items() if is_one(rng.extent)}
-    if still:  # (i + j) // n with j = 0 is one place, whatever n is
+    if still:  # (i + j) // n with j = 0 is one index, whatever n is
         region = substitute(list(region), still)
     low: list[PrimExpr] = []
     high: list[PrimExpr] = []
@@ -209,7 +209,7 @@ def relax_exact(
     region = [Range.from_min_extent(analyzer.simplify(p.min), p.extent) for p in region]
     mins = [part.min for part in region]
     rest = _not_buffer_bounds(predicate, mins, ranges, shape, analyzer)
-    moving = {n for place in mins for n in walk(place) if isinstance(n, Var)}
+    moving = {n for index in mins for n in walk(index) if isinstance(n, Var)}
     rest = [term for term in rest if not _holds_somewhere(term, moving, ranges, analyzer)]
     if not rest and _each_dense(region, ranges):
         return relax_upper(region, ranges, shape, analyzer)
@@ -222,7 +222,7 @@ def relax_exact(
 def _holds_somewhere(
     term: PrimExpr, moving: set[Var], ranges: Ranges, analyzer: Analyzer
 ) -> bool:
-    """True if a term leaves the first iteration of one loop in, and places do not move with it."""
+    """True if a term leaves the first iteration of one loop in, and indices do not move with it."""
     used = {n for n in walk(term) if isinstance(n, Var) and n in ranges}
     if used & moving:
         return False
@@ -243,21 +243,21 @@ def _each_dense(region: Sequence[Range], ranges: Ranges) -> bool:
 def _mapped_box(
     region: Sequence[Range], ranges: Ranges, predicate: PrimExpr, analyzer: Analyzer
 ) -> Box | None:
-    """The box of places that are an affine map of the loops; None for other places."""
+    """The box of indices that are an affine map of the loops; None for others."""
     region, ranges = _in_points(region, ranges)
     moving = [_mentions(part.min, ranges) for part in region]
     if not all(is_one(part.extent) or not moves for part, moves in zip(region, moving)):
         return None
     used = {n for p in region for n in walk(p.min) if isinstance(n, Var) and n in ranges}
-    places = [part.min for part, moves in zip(region, moving) if moves]
+    indices = [part.min for part, moves in zip(region, moving) if moves]
     loops = {v: ranges[v] for v in ranges if v in used}
-    found = detect_iter_map(places, loops, predicate, allow_padding=False)
+    found = detect_iter_map(indices, loops, predicate, allow_padding=False)
     if not found.indices and any(moving):
-        whole = joined([*places, predicate], loops, analyzer)
+        whole = joined([*indices, predicate], loops, analyzer)
         if whole is None:
             return None
-        (*places, predicate), loops = whole
-        found = detect_iter_map(places, loops, predicate, allow_padding=False)
+        (*indices, predicate), loops = whole
+        found = detect_iter_map(indices, loops, predicate, allow_padding=False)
         if not found.indices:
             return None
     sums = iter(found.indices)
@@ -282,7 +282,7 @@ def _mapped_box(
 def _in_points(
     region: Sequence[Range], ranges: Ranges
 ) -> tuple[list[Range], dict[Var, Range]]:
-    """The region as single places, each wide part walked by a loop of its own."""
+    """The region as single elements, each wide part walked by a loop of its own."""
     points: list[Range] = []
     loops = dict(ranges)
     for axis, part in enumerate(region):
@@ -306,9 +306,9 @@ def _not_buffer_bounds(
     shape: Sequence[PrimExpr],
     analyzer: Analyzer,
 ) -> list[PrimExpr]:
-    """The parts of the predicate that may leave out a place within the buffer.
+    """The parts of the predicate that may leave out an element within the buffer.
 
-    Loops that do not move the place (those of a reduction) count by their first iteration.
+    Loops that do not move the index (those of a reduction) count by their first iteration.
     """
     if is_one(predicate):
         return []

@@ -22,7 +22,7 @@ from tvm.tir.stmt import Block, BufferStore
 from .query import realize_of
 from .tensorize_loops import desc_parts
 
-Places = dict[Buffer, tuple[PrimExpr, ...]]
+Accesses = dict[Buffer, tuple[PrimExpr, ...]]
 
 
 class AutoTensorizeMappingInfo(Object):
@@ -30,8 +30,8 @@ class AutoTensorizeMappingInfo(Object):
 
     `mappings` are maps of the block's variables to those of the description, with what the
     description has no variable for in front, and variables of one value; `whole` is such a map
-    with a place for each variable of the description. `lhs_buffer_map` gives the buffer of the
-    description for each of the block's, `rhs_indices` the places that the description accesses.
+with a place for each variable of the description. `lhs_buffer_map` gives the buffer of the
+    description for each of the block's, `rhs_indices` the indices that the description accesses.
     """
 
     __slots__ = ("lhs_buffer_map", "lhs_iters", "mappings", "rhs_indices", "rhs_iters", "whole")
@@ -82,11 +82,11 @@ def get_auto_tensorize_mapping_info(
     )
 
 
-def _accesses(block: Block) -> Places | None:
-    """Where a block that is one store accesses each buffer; None if at several places."""
+def _accesses(block: Block) -> Accesses | None:
+    """Where a block that is one store accesses each buffer; None if at several indices."""
     if not isinstance(block.body, BufferStore):
         return None
-    found: Places = {}
+    found: Accesses = {}
     loads = [n for n in walk(block.body.value) if isinstance(n, BufferLoad)]
     accesses: list[BufferStore | BufferLoad] = [block.body, *loads]
     for access in accesses:
@@ -97,7 +97,7 @@ def _accesses(block: Block) -> Places | None:
 
 
 class _AsOurs(StmtExprMutator):
-    """Puts the loads of the block in place of those of the description."""
+    """Replaces the description's loads by those of the block."""
 
     def __init__(self, loads: Mapping[BufferLoad, BufferLoad]) -> None:
         super().__init__()
@@ -125,11 +125,13 @@ def _paired(desc: Block, node: Block) -> dict[Buffer, Buffer] | None:
     return found if structural_equal(value, ours.value) else None
 
 
-def _moved(var: Var, places: Places, names: Mapping[Buffer, Buffer] | None = None) -> set[Buffer]:
-    """The buffers whose accessed place depends on a variable, as the description calls them."""
+def _moved(
+    var: Var, accesses: Accesses, names: Mapping[Buffer, Buffer] | None = None
+) -> set[Buffer]:
+    """The buffers whose accessed index depends on a variable, as the description calls them."""
     return {
         buffer if names is None else names[buffer]
-        for buffer, indices in places.items()
+        for buffer, indices in accesses.items()
         if any(node is var for index in indices for node in walk(index))
     }
 
@@ -137,8 +139,8 @@ def _moved(var: Var, places: Places, names: Mapping[Buffer, Buffer] | None = Non
 def _fused(
     node: Block,
     desc: Block,
-    ours: Places,
-    theirs: Places,
+    ours: Accesses,
+    theirs: Accesses,
     buffers: Mapping[Buffer, Buffer],
     kinds: Sequence[int],
 ) -> IndexMap | None:

@@ -27,8 +27,8 @@ from .affine import (
 from .query import block_of, loop_of, loops_above, realize_of, scope_of
 
 
-def _common_place(a: StmtSRef, b: StmtSRef) -> StmtSRef:
-    """The innermost place around both."""
+def _lca(a: StmtSRef, b: StmtSRef) -> StmtSRef:
+    """The innermost sref around both."""
     around: set[StmtSRef] = set()
     sref: StmtSRef | None = a.parent
     while sref is not None:
@@ -112,14 +112,14 @@ def _is_covered(
 ) -> bool:
     realize = realize_of(state, consumer)
     shape = region.buffer.shape
-    places = [_common_place(producer, consumer) for producer in producers]
-    for producer, lca in zip(producers, places):
+    lcas = [_lca(producer, consumer) for producer in producers]
+    for producer, lca in zip(producers, lcas):
         ranges = _ranges_up_to(producer, lca)
         if _writes_all(producer, realize_of(state, producer), region.buffer, ranges):
             return True
     read = bound_region(region, realize)
     pieces: list[Box] = []
-    for producer, lca in zip(producers, places):
+    for producer, lca in zip(producers, lcas):
         analyzer = analyzer_at(lca)
         made = _written(state, producer, region.buffer, _ranges_up_to(producer, lca), analyzer)
         inner = _ranges_up_to(consumer, lca)

@@ -77,7 +77,7 @@ def _only_blocks_and_loops(body: Stmt) -> bool:
 
 
 def pipeline_scope(state: SRefTree, sref: StmtSRef) -> StmtSRef:
-    """The scope around a place; refused unless its blocks form a stage pipeline."""
+    """The scope around an sref; refused unless its blocks form a stage pipeline."""
     scope = scope_of(sref)
     reason = why_no_pipeline(state, scope)
     if reason is not None:

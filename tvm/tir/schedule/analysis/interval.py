@@ -152,7 +152,7 @@ def is_dense(expr: PrimExpr, width: PrimExpr, ranges: Mapping[Var, Range]) -> bo
     for var, scale in sorted(terms.items(), key=lambda item: abs(item[1])):
         if scale == 0:
             continue
-        scale = abs(scale)  # a loop that runs backwards meets the same places
+        scale = abs(scale)  # a loop that runs backwards meets the same values
         if reach is None or scale > reach:
             return False
         extent = moving[var].extent

@@ -68,7 +68,7 @@ def _offset(node: PrimExpr) -> bool:
 
 
 class _Replacer(StmtExprMutator):
-    """Puts a variable in the place of a sum."""
+    """Replaces a sum by a variable."""
 
     def __init__(self, old: PrimExpr, new: Var, analyzer: Analyzer) -> None:
         super().__init__()

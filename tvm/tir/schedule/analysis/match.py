@@ -17,14 +17,14 @@ from tvm.tir.stmt import Block, BlockRealize, BufferRegion, BufferStore, For, Se
 class DescMatcher:
     """Compares a block with the root block of a description, up to variables and buffers.
 
-    Each buffer of the description stands for one region that the block says it accesses; `places`
+    Each buffer of the description stands for one region that the block says it accesses; `regions`
     holds the regions found.
     """
 
     def __init__(self, desc: Block, block: Block, analyzer: Analyzer) -> None:
         self._desc, self._block, self._analyzer = desc, block, analyzer
         self._vars: dict[Var, PrimExpr] = {}
-        self.places: dict[Buffer, BufferRegion] = {}
+        self.regions: dict[Buffer, BufferRegion] = {}
 
     def run(self) -> None:
         """Find the regions; refused at the first difference."""
@@ -125,31 +125,31 @@ class DescMatcher:
     def _access(
         self,
         desc: Buffer,
-        places: Sequence[PrimExpr],
+        wanted: Sequence[PrimExpr],
         buffer: Buffer,
         indices: Sequence[PrimExpr],
         *,
         written: bool,
     ) -> None:
-        """Both accesses are the same place of the regions that the buffers stand for."""
-        known = self.places.get(desc)
+        """Both accesses are the same element of the regions that the buffers stand for."""
+        known = self.regions.get(desc)
         regions = self._block.writes if written else (*self._block.reads, *self._block.writes)
         tried = [known] if known is not None else [r for r in regions if r.buffer is buffer]
         own = [r for r in (*self._desc.reads, *self._desc.writes) if r.buffer is desc]
         for region in tried:
-            if region.buffer is buffer and own and self._fits(own[0], places, region, indices):
-                self.places[desc] = region
+            if region.buffer is buffer and own and self._fits(own[0], wanted, region, indices):
+                self.regions[desc] = region
                 return
         raise self._differ(
             f"{buffer.name}[{', '.join([str(i) for i in indices])}] is accessed, by desc "
-            f"{desc.name}[{', '.join([str(i) for i in places])}] of another region, type or memory",
+            f"{desc.name}[{', '.join([str(i) for i in wanted])}] of another region, type or memory",
             self._block,
         )
 
     def _fits(
         self,
         own: BufferRegion,
-        places: Sequence[PrimExpr],
+        wanted: Sequence[PrimExpr],
         region: BufferRegion,
         indices: Sequence[PrimExpr],
     ) -> bool:
@@ -160,11 +160,11 @@ class DescMatcher:
         for part, index in zip(region.region[:lead], indices[:lead]):
             if not (self._equal(part.extent, 1) and self._equal(part.min, index)):
                 return False
-        rest = zip(own.region, places, region.region[lead:], indices[lead:])
+        rest = zip(own.region, wanted, region.region[lead:], indices[lead:])
         return all(
             self._equal(mine.extent, part.extent)
-            and self._equal(place - mine.min, index - part.min)
-            for mine, place, part, index in rest
+            and self._equal(at - mine.min, index - part.min)
+            for mine, at, part, index in rest
         )
 
     def _equal(self, desc: PrimExpr, other: PrimExpr | int) -> bool:
@@ -176,15 +176,15 @@ class DescMatcher:
     def _require_distinct(self) -> None:
         """A buffer that is written stands for memory that no other buffer of desc stands for."""
         written = {w.buffer for w in self._desc.writes}
-        for a, x in self.places.items():
-            for b, y in self.places.items():
+        for a, x in self.regions.items():
+            for b, y in self.regions.items():
                 if a is not b and a in written and x.buffer is y.buffer:
                     found = f"{a.name!r} and {b.name!r} of desc would both be {x.buffer.name!r}"
                     raise self._differ(found, self._block)
 
 
 class _Renamer(StmtExprMutator):
-    """Puts the program's loads and variables in place of those of a description."""
+    """Replaces a description's loads and variables by the program's."""
 
     def __init__(
         self, loads: dict[BufferLoad, BufferLoad], names: dict[Var, PrimExpr]

@@ -23,16 +23,16 @@ from tvm.tir.stmt import (
 
 
 def block_of(sref: StmtSRef) -> Block:
-    """The block that stands at a place."""
+    """The block that an sref stands for."""
     stmt = sref.stmt
-    assert isinstance(stmt, Block), "the place of a block"
+    assert isinstance(stmt, Block), "the sref of a block"
     return stmt
 
 
 def loop_of(sref: StmtSRef) -> For:
-    """The loop that stands at a place."""
+    """The loop that an sref stands for."""
     stmt = sref.stmt
-    assert isinstance(stmt, For), "the place of a loop"
+    assert isinstance(stmt, For), "the sref of a loop"
     return stmt
 
 
@@ -51,7 +51,7 @@ def scope_of(sref: StmtSRef) -> StmtSRef:
 
 
 def loops_above(sref: StmtSRef) -> list[StmtSRef]:
-    """The loops around a place up to the next block, outermost first; itself not included."""
+    """The loops around an sref up to the next block, outermost first; itself not included."""
     found: list[StmtSRef] = []
     ancestor = sref.parent
     while ancestor is not None and isinstance(ancestor.stmt, For):
@@ -120,7 +120,7 @@ def is_ancestor(outer: StmtSRef, inner: StmtSRef) -> bool:
 
 
 def path_between(outer: StmtSRef, inner: StmtSRef) -> list[StmtSRef]:
-    """The places from below `outer` down to, and not including, `inner`."""
+    """The srefs from below `outer` down to, and not including, `inner`."""
     found: list[StmtSRef] = []
     sref = inner.parent
     while sref is not None and sref is not outer:

@@ -22,14 +22,14 @@ def suggest_index_map(
 ) -> IndexMap | None:
     """A map of the buffer's indices under which `indices` run in the order of the loops.
 
-    Each digit of the accessed place becomes a dimension, those of outer loops first. None if the
-    place is no surjective affine map of the loops, or the same everywhere. The map is of the type
+    Each digit of the accessed index becomes a dimension, those of outer loops first. None if the
+    index is no surjective affine map of the loops, or the same everywhere. The map is of the type
     of the indices.
     """
     analyzer = Analyzer()
     ranges = {loop.loop_var: Range.from_min_extent(loop.min, loop.extent) for loop in loops}
-    place = _flat(indices, buffer)
-    found = detect_iter_map([place], ranges, as_expr(predicate), allow_padding=False)
+    flat = _flat(indices, buffer)
+    found = detect_iter_map([flat], ranges, as_expr(predicate), allow_padding=False)
     if not found.indices or not found.indices[0].args:
         return None
     digits = _digits(found.indices[0])
@@ -49,16 +49,16 @@ def suggest_index_map(
     return IndexMap(names, results, None)
 
 
-def _digits(place: IterSumExpr) -> list[IterSplitExpr]:
-    """The digits of a place, the largest scale first; one fused digit is shown by its parts."""
-    whole = place.args[0]
+def _digits(flat: IterSumExpr) -> list[IterSplitExpr]:
+    """The digits of an index, the largest scale first; one fused digit is shown by its parts."""
+    whole = flat.args[0]
     inner = whole.source.source
-    plain = len(place.args) == 1 and is_one(whole.scale) and is_one(whole.lower_factor)
-    return list(inner.args if plain and isinstance(inner, IterSumExpr) else place.args)
+    plain = len(flat.args) == 1 and is_one(whole.scale) and is_one(whole.lower_factor)
+    return list(inner.args if plain and isinstance(inner, IterSumExpr) else flat.args)
 
 
 def _flat(indices: Sequence[PrimExpr], buffer: Buffer) -> PrimExpr:
-    """The number of a place, the last dimension moving fastest."""
+    """The flat index, the last dimension moving fastest."""
     flat: PrimExpr | None = None
     for index, extent in zip(indices, buffer.shape):
         flat = index if flat is None else flat * cast(extent, index.dtype) + index

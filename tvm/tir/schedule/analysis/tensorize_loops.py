@@ -106,10 +106,10 @@ def get_tensorize_loop_mapping(
     return TensorizeInfo(found, numbers, padded)
 
 
-def _own_loops(place: StmtSRef) -> list[StmtSRef]:
+def _own_loops(block: StmtSRef) -> list[StmtSRef]:
     """The loops around a block that run nothing besides it."""
     found: list[StmtSRef] = []
-    for sref in reversed(loops_above(place)):
+    for sref in reversed(loops_above(block)):
         if isinstance(loop_of(sref).body, SeqStmt):
             break
         found.insert(0, sref)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tvm.tir.schedule.random_variable import BlockRV
 from tvm.tir.schedule.schedule import Schedule
-from tvm.tir.schedule.tree import inner_places
+from tvm.tir.schedule.tree import inner_stmts
 from tvm.tir.stmt import Block
 
 from .query import is_output_block as _is_output
@@ -20,7 +20,7 @@ def has_block(sch: Schedule, block_name: str) -> bool:
             stmt = stack.pop()
             if isinstance(stmt, Block) and stmt.name_hint == block_name:
                 return True
-            stack.extend([inner for inner, _ in inner_places(stmt)])
+            stack.extend([inner for inner, _ in inner_stmts(stmt)])
     return False
 
 

@@ -23,7 +23,7 @@ def add_unit_loop(state: SRefTree, block_or_loop: StmtSRef) -> StmtSRef:
         loop = For(Var("u", stmt.loop_var.dtype), 0, 1, ForKind.SERIAL, stmt, span=stmt.span)
         state.replace(block_or_loop, loop)
         return state.get_sref(loop)
-    assert isinstance(stmt, Block), "a place is that of a block or loop"
+    assert isinstance(stmt, Block), "an sref is that of a block or loop"
     if block_or_loop.parent is None:
         raise Illegal(
             f"block {stmt.name_hint!r} is the root of its function",

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from tvm.tir.block_scope import StmtSRef
 from tvm.tir.schedule.error import Illegal, name_of
 from tvm.tir.schedule.instruction import kind
-from tvm.tir.schedule.tree import Place, SRefTree
+from tvm.tir.schedule.tree import ScopeStmt, SRefTree
 from tvm.tir.stmt import Block, For
 
 ANNOTATE = kind("Annotate", "annotate", "block_or_loop", "=ann_key", "ann_val")
@@ -19,7 +19,7 @@ def annotate(state: SRefTree, block_or_loop: StmtSRef, ann_key: str, ann_val: ob
 
     for i in range(n): S  ->  for i in T.serial(n, annotations={key: value}): S
     """
-    stmt = _place(block_or_loop)
+    stmt = _stmt_of(block_or_loop)
     if ann_key in stmt.annotations:
         return
     _set(state, block_or_loop, {**stmt.annotations, ann_key: ann_val})
@@ -30,7 +30,7 @@ def unannotate(state: SRefTree, block_or_loop: StmtSRef, ann_key: str) -> None:
 
     for i in T.serial(n, annotations={key: value}): S  ->  for i in range(n): S
     """
-    stmt = _place(block_or_loop)
+    stmt = _stmt_of(block_or_loop)
     if ann_key not in stmt.annotations:
         raise Illegal(
             f"{name_of(stmt)} has no annotation {ann_key!r}",
@@ -41,12 +41,12 @@ def unannotate(state: SRefTree, block_or_loop: StmtSRef, ann_key: str) -> None:
     _set(state, block_or_loop, {k: v for k, v in stmt.annotations.items() if k != ann_key})
 
 
-def _place(sref: StmtSRef) -> Place:
+def _stmt_of(sref: StmtSRef) -> ScopeStmt:
     assert sref.stmt is not None, "resolved from a living variable"
     return sref.stmt
 
 
-def with_annotations(stmt: Place, annotations: Mapping[str, object]) -> Place:
+def with_annotations(stmt: ScopeStmt, annotations: Mapping[str, object]) -> ScopeStmt:
     """The same block or loop with other annotations."""
     if isinstance(stmt, For):
         return For(
@@ -60,7 +60,7 @@ def with_annotations(stmt: Place, annotations: Mapping[str, object]) -> Place:
 
 
 def _set(state: SRefTree, sref: StmtSRef, annotations: Mapping[str, object]) -> None:
-    old = _place(sref)
+    old = _stmt_of(sref)
     new = with_annotations(old, annotations)
     reuse = {old: new} if isinstance(old, Block) and isinstance(new, Block) else None
     state.replace(sref, new, reuse)

@@ -27,7 +27,7 @@ from tvm.tir.schedule.dividing import (
 from tvm.tir.schedule.error import Illegal, name_of
 from tvm.tir.schedule.instruction import kind
 from tvm.tir.schedule.rebuild import TrackingMutator, change_block, change_loop
-from tvm.tir.schedule.scopes import TRUE, common_place, place_below
+from tvm.tir.schedule.scopes import TRUE, common_ancestor, sref_below
 from tvm.tir.schedule.tree import SRefTree
 from tvm.tir.stmt import Block, BlockRealize, BufferRegion, For, ForKind, SeqStmt, Stmt
 
@@ -88,18 +88,18 @@ def _blockize_blocks(
         for k: T(i, k)                          for j: S(i, j)
                                                 for k: T(i, k)
     """
-    place, first, last = _stretch_of(state, blocks)
-    blocks = [child for child in state.child_blocks(place) if child in blocks]  # in their order
+    ancestor, first, last = _stretch_of(state, blocks)
+    blocks = [child for child in state.child_blocks(ancestor) if child in blocks]  # in their order
     union = OuterPart()
     made: dict[BlockRealize, Divided] = {}
     for block in blocks:
         realize = realize_of(state, block)
         above = loops_above(block)
-        inside = [sref for sref in above if sref is not place and is_ancestor(place, sref)]
+        inside = [sref for sref in above if sref is not ancestor and is_ancestor(ancestor, sref)]
         made[realize] = union.share(divided(realize, above, inside, preserve_unit_iters))
     swap = _Swap(made)
-    old = place.stmt
-    assert old is not None, "a common place stands in the program"
+    old = ancestor.stmt
+    assert old is not None, "a common ancestor stands in the program"
     parts = _parts(old.body)
     body = SeqStmt.flatten([swap.visit_stmt(part) for part in parts[first : last + 1]])
     name = f"outer_{'_'.join([block_of(block).name_hint for block in blocks])}_"
@@ -109,29 +109,29 @@ def _blockize_blocks(
     around = SeqStmt.flatten([*parts[:first], whole, *parts[last + 1 :]])
     if isinstance(old, Block):
         new = change_block(old, body=around)
-        state.replace(place, new, {**swap.reuse, old: new})
+        state.replace(ancestor, new, {**swap.reuse, old: new})
     else:
-        state.replace(place, change_loop(old, body=around), swap.reuse)
+        state.replace(ancestor, change_loop(old, body=around), swap.reuse)
     return state.get_sref(outer)
 
 
 def _stretch_of(state: SRefTree, blocks: Sequence[StmtSRef]) -> tuple[StmtSRef, int, int]:
-    """The innermost place around all blocks, and the first and last of its statements they are in.
+    """The innermost sref around all blocks, and the first and last of its statements they are in.
 
     Refused unless those statements hold these blocks and nothing else.
     """
     if not blocks:
         raise Illegal("no block is given", legal="one or more blocks")
-    place = common_place(blocks)
-    assert place.stmt is not None, "a common place stands in the program"
-    tops = [place_below(place, block) for block in blocks]
+    ancestor = common_ancestor(blocks)
+    assert ancestor.stmt is not None, "a common ancestor stands in the program"
+    tops = [sref_below(ancestor, block) for block in blocks]
     numbers = [max(top.seq_index, 0) for top in tops]
     first, last = min(numbers), max(numbers)
-    parts = _parts(place.stmt.body)[first : last + 1]
+    parts = _parts(ancestor.stmt.body)[first : last + 1]
     plain = all(isinstance(part, (For, BlockRealize)) for part in parts)
     inside = [
-        child for child in state.child_blocks(place)
-        if first <= max(place_below(place, child).seq_index, 0) <= last
+        child for child in state.child_blocks(ancestor)
+        if first <= max(sref_below(ancestor, child).seq_index, 0) <= last
     ]  # fmt: skip
     others = [child.stmt for child in inside if child not in blocks]
     if not plain or others or len(blocks) != len(inside):
@@ -142,7 +142,7 @@ def _stretch_of(state: SRefTree, blocks: Sequence[StmtSRef]) -> tuple[StmtSRef, 
             spots=others or [block.stmt for block in blocks],
             fast="The blocks are not the only ones in consecutive statements",
         )
-    return place, first, last
+    return ancestor, first, last
 
 
 def _parts(body: Stmt) -> list[Stmt]:
@@ -150,7 +150,7 @@ def _parts(body: Stmt) -> list[Stmt]:
 
 
 class _Swap(TrackingMutator):
-    """Puts the inner parts of divided blocks in place of the whole ones."""
+    """Replaces divided blocks by their inner parts."""
 
     def __init__(self, made: Mapping[BlockRealize, Divided]) -> None:
         super().__init__()

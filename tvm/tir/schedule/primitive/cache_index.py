@@ -25,7 +25,7 @@ from tvm.tir.schedule.analysis.query import block_of, scope_of
 from tvm.tir.schedule.instruction import kind
 from tvm.tir.schedule.primitive.set_scope import require_scope
 from tvm.tir.schedule.rebuild import TrackingMutator, change_block, nest
-from tvm.tir.schedule.scopes import TRUE, ScopeEdit, edit_scope, place_below
+from tvm.tir.schedule.scopes import TRUE, ScopeEdit, edit_scope, sref_below
 from tvm.tir.schedule.tree import SRefTree
 from tvm.tir.stmt import Block, BlockRealize, BufferRegion, BufferStore, Stmt
 
@@ -57,8 +57,8 @@ def cache_index(
     assert isinstance(new, Block), "a block stays a block"
     reads = [*new.reads, *[BufferRegion.from_point(c.buffer, c.near) for c in caches]]
     new = change_block(new, reads=reads)
-    top = place_below(scope, block).stmt
-    assert top is not None, "a place in the scope"
+    top = sref_below(scope, block).stmt
+    assert top is not None, "an sref in the scope"
     edit = ScopeEdit({node: new}, before={top: [cache.nest for cache in caches]})
     edit.reuse.update({old: now for old, now in rule.reuse.items() if old is not node})
     edit_scope(state, scope, edit, allocate=[cache.buffer for cache in caches])
@@ -79,7 +79,7 @@ class _Cache:
         loops: list[tuple[Var, PrimExpr]] = []
         iter_vars: list[IterVar] = []
         renamed: dict[Var, PrimExpr] = {}
-        places: list[PrimExpr] = []
+        indices: list[PrimExpr] = []
         for i, iv in enumerate(axes):
             assert iv.dom is not None, "block variables have domains"
             dtype = iv.var.dtype
@@ -90,11 +90,11 @@ class _Cache:
             renamed[iv.var] = iv.dom.min + var
             shape.append(iv.dom.extent)
             self.near.append(iv.var - iv.dom.min)
-            places.append(var)
+            indices.append(var)
         self.buffer = Buffer(data, expr.dtype, shape, name=name)
         self.block = Block(
-            iter_vars, [], [BufferRegion.from_point(self.buffer, places)], f"index_{number}",
-            BufferStore(self.buffer, substitute(expr, renamed), places),
+            iter_vars, [], [BufferRegion.from_point(self.buffer, indices)], f"index_{number}",
+            BufferStore(self.buffer, substitute(expr, renamed), indices),
         )  # fmt: skip
         values = [loop for loop, _ in loops]
         self.nest: Stmt = nest(loops, BlockRealize(values, TRUE, self.block))

@@ -12,9 +12,9 @@ from tvm.tir.schedule.rebuild import full_ranges
 from tvm.tir.schedule.scopes import (
     ScopeEdit,
     edit_scope,
-    place_below,
     require_apart,
     require_single_writer,
+    sref_below,
 )
 from tvm.tir.schedule.tree import SRefTree
 
@@ -47,8 +47,8 @@ def cache_inplace(
     blocks, reuse = cached.redirect([node])
     copy_in, read = cached.filled()
     copy_out, write = cached.written_back()
-    top = place_below(scope, block).stmt
-    assert top is not None, "a place in the scope"
+    top = sref_below(scope, block).stmt
+    assert top is not None, "an sref in the scope"
     edit = ScopeEdit(blocks, {top: [copy_in]}, {top: [copy_out]})
     edit.reuse.update(reuse)
     edit_scope(state, scope, edit, allocate=[cached.copy])

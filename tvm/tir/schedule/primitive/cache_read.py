@@ -23,7 +23,7 @@ from tvm.tir.schedule.primitive.set_scope import require_scope
 from tvm.tir.schedule.scopes import (
     ScopeEdit,
     add_before_readers,
-    closest_place,
+    closest_ancestor,
     edit_scope,
     require_single_writer,
 )
@@ -58,13 +58,13 @@ def cache_read(
     if writer is not None and not _comes_before(state, scope, writer, block):
         writer = None  # it overwrites what was given from outside
     readers = _readers(state, scope, buffer, writer, consumer_blocks)
-    place = scope if writer is None else closest_place(writer, readers, scope)
+    ancestor = scope if writer is None else closest_ancestor(writer, readers, scope)
     if writer is None:
         region = declared_region(state, scope, buffer)
     else:
-        region = written_region(state, writer, buffer, place)
+        region = written_region(state, writer, buffer, ancestor)
     users = [block_of(reader) for reader in readers]
-    compact = place is scope and not any(has_address(user, buffer) for user in users)
+    compact = ancestor is scope and not any(has_address(user, buffer) for user in users)
     cached = CachedRegion(buffer, storage_scope, region, compact=compact)
     blocks, reuse = cached.redirect(users)
     nest, copy = cached.filled()

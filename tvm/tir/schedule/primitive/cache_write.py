@@ -14,7 +14,7 @@ from tvm.tir.schedule.primitive.set_scope import require_scope
 from tvm.tir.schedule.scopes import (
     ScopeEdit,
     add_before_readers,
-    closest_place,
+    closest_ancestor,
     edit_scope,
     readers_of,
     require_single_writer,
@@ -56,10 +56,10 @@ def cache_write(
             spots=[strangers[0].stmt],
         )
     others = [r for r in readers if r not in consumer_blocks]
-    place = closest_place(block, others, scope)
-    region = written_region(state, block, buffer, place)
+    ancestor = closest_ancestor(block, others, scope)
+    region = written_region(state, block, buffer, ancestor)
     users = [node, *map(block_of, consumer_blocks)]
-    compact = place is scope and not any(has_address(user, buffer) for user in users)
+    compact = ancestor is scope and not any(has_address(user, buffer) for user in users)
     cached = CachedRegion(buffer, storage_scope, region, compact=compact)
     blocks, reuse = cached.redirect(users)
     nest, copy = cached.written_back()

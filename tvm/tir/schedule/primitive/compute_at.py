@@ -232,7 +232,7 @@ def _needed(
 
 
 def _without_loads(box: Box, buffer: Buffer) -> Box:
-    """All of a dimension where memory tells the place: without the predicate it is not read."""
+    """All of a dimension where memory tells the index: without the predicate it is not read."""
     low, high = list(box.low), list(box.high)
     for axis, extent in enumerate(buffer.shape):
         if any(isinstance(n, BufferLoad) for end in (low[axis], high[axis]) for n in walk(end)):
@@ -278,7 +278,7 @@ def _move(
     )
     position = _position(state, block, loop, index)
     top = leaf_top(state, block)
-    assert top.stmt is not None, "a place in the scope"
+    assert top.stmt is not None, "an sref in the scope"
     edit = _Mover(top.stmt, loop_of(loop), nest, position)
     old = block_of(scope)
     body = edit.visit_stmt(old.body)
@@ -327,7 +327,7 @@ def _require_narrowed(
             raise Illegal(
                 f"from what {name_of(loop.stmt)} makes in one iteration it cannot be told which "
                 f"part of block {realize.block.name_hint!r} can run",
-                legal="a block that reads the producers' results at affine places of its variables",
+                legal="a block that reads the producers' results at affine indices",
                 spots=[loop.stmt, realize.block],
                 fast="Cannot match the block's variables with the produced region",
             )
@@ -374,7 +374,7 @@ def _position(state: SRefTree, block: StmtSRef, loop: StmtSRef, index: int) -> i
     chosen = {-1: last, -2: first}.get(index, index)
     if first > last or not first <= chosen <= last:
         raise Illegal(
-            f"there is no place number {index} for the block in {name_of(node)}: it has to stand "
+            f"there is no position {index} for the block in {name_of(node)}: it has to stand "
             f"after its producers (from {first}) and before its consumers (up to {last})",
             legal="another loop" if first > last else f"an index from {first} to {last}, -1 or -2",
             spots=[node, block.stmt],
@@ -384,11 +384,11 @@ def _position(state: SRefTree, block: StmtSRef, loop: StmtSRef, index: int) -> i
 
 
 def _number(loop: StmtSRef, inner: StmtSRef) -> int:
-    place = inner
-    while place.parent is not loop:
-        assert place.parent is not None, "`inner` stands in `loop`"
-        place = place.parent
-    return max(place.seq_index, 0)
+    sref = inner
+    while sref.parent is not loop:
+        assert sref.parent is not None, "`inner` stands in `loop`"
+        sref = sref.parent
+    return max(sref.seq_index, 0)
 
 
 class _Mover(TrackingMutator):

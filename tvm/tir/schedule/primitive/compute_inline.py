@@ -26,7 +26,7 @@ KIND = kind("ComputeInline", "compute_inline", "block")
 
 
 def compute_inline(state: SRefTree, block: StmtSRef) -> None:
-    """Put the block's expression in place of each read of its buffer, and drop the block.
+    """Replace each read of the block's buffer by its expression, and drop the block.
 
     for i: B[i] = f(A[i])
     for i: C[i] = g(B[i])      ->      for i: C[i] = g(f(A[i]))
@@ -94,12 +94,12 @@ def variables_at(block: Block, store: BufferStore) -> tuple[list[Var], dict[Var,
     """Names for the indices of an element, and the block's variables in terms of those.
 
     The store's indices are different variables, or an affine map that tells each of them. A
-    dimension of one element at literal 0 stands for the variable of one value in its place.
+    dimension of one element at literal 0 stands for the variable of one value instead.
 
     Raises
     ------
     Illegal
-        if the place does not tell all variables that the value uses.
+        if the index does not tell all variables that the value uses.
     """
     names = [Var(f"i{dim}", index.dtype) for dim, index in enumerate(store.indices)]
     domains = {iv.var: iv.dom for iv in block.iter_vars if iv.dom is not None}
@@ -136,14 +136,14 @@ def _solved(
     """The variables from the values of the indices; None unless the map has an inverse."""
     fixed = {var: dom.min for var, dom in domains.items() if is_one(dom.extent)}
     moving = {var: dom for var, dom in domains.items() if var not in fixed}
-    places = [(substitute(i, fixed), name) for i, name in zip(indices, names)]
-    places = [(i, name) for i, name in places if any(v in moving for v in _vars(i))]
+    moved = [(substitute(i, fixed), name) for i, name in zip(indices, names)]
+    moved = [(i, name) for i, name in moved if any(v in moving for v in _vars(i))]
     maps = detect_iter_map(
-        [i for i, _ in places], moving, True, IterMapLevel.Bijective, allow_padding=False
+        [i for i, _ in moved], moving, True, IterMapLevel.Bijective, allow_padding=False
     ).indices
     if not maps:
         return None
-    back = inverse_affine_iter_map(maps, [name for _, name in places])
+    back = inverse_affine_iter_map(maps, [name for _, name in moved])
     return {**fixed, **back} if all(var in back for var in moving) else None
 
 
@@ -170,8 +170,8 @@ class _Inliner(TrackingMutator):
         if op.buffer is not self._buffer:
             return super().visit_buffer_load_(op)
         indices = self.visit_exprs(op.indices)
-        place = dict(zip(self._names, indices))
-        at = {var: substitute(of_place, place) for var, of_place in self._values.items()}
+        by_name = dict(zip(self._names, indices))
+        at = {var: substitute(of_index, by_name) for var, of_index in self._values.items()}
         return substitute(self._value, at)
 
     def visit_var_(self, op: Var) -> PrimExpr:

@@ -92,7 +92,7 @@ def _as_one_copy(state: SRefTree, copy: StmtSRef, loop: StmtSRef) -> StmtSRef:
 
 
 class _Open(StmtExprMutator):
-    """Puts the body of a block in place of the block."""
+    """Replaces a block by its body."""
 
     def visit_block_realize_(self, op: BlockRealize) -> Stmt:
         values = {iv.var: v for iv, v in zip(op.block.iter_vars, op.iter_values)}

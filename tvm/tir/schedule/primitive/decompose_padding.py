@@ -66,7 +66,7 @@ class Plan:
 
 
 class _Decompose(ScopeEdit):
-    """Puts the two nests in place of the loop."""
+    """Replaces the loop by the two nests."""
 
     def __init__(self, loop: For, nests: list[Stmt]) -> None:
         super().__init__({}, before={loop: nests[:1]})
@@ -107,7 +107,7 @@ def _plan(state: SRefTree, block: StmtSRef, loop: StmtSRef) -> Plan:
     if not any(_is_padded(iv, bounds) for iv in node.iter_vars):
         raise Illegal(
             f"the condition of block {node.name_hint!r} always holds: there is no padding",
-            legal="a condition that leaves out some places",
+            legal="a condition that leaves out some elements",
             spots=[node],
             fast="The block is not a padding pattern",
         )

@@ -74,7 +74,7 @@ def unroll(state: SRefTree, loop: StmtSRef) -> None:
 def require_parallelizable(
     state: SRefTree, loop: StmtSRef, kind_: ForKind, thread_axis: str
 ) -> None:
-    """Refuse a loop whose iterations could write the same place, or read what another writes."""
+    """Refuse a loop whose iterations could write the same element, or read what another writes."""
     pipeline_scope(state, loop)
     require_compact_below(state, loop)
     node = loop_of(loop)

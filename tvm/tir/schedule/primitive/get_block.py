@@ -6,7 +6,7 @@ from tvm.support.suggest import did_you_mean
 from tvm.tir.block_scope import StmtSRef
 from tvm.tir.schedule.error import Illegal
 from tvm.tir.schedule.instruction import kind
-from tvm.tir.schedule.tree import SRefTree, inner_places
+from tvm.tir.schedule.tree import SRefTree, inner_stmts
 from tvm.tir.stmt import Block
 
 KIND = kind("GetBlock", "get_block", "=name", "=func_name", pure=True)
@@ -48,5 +48,5 @@ def _blocks(root: StmtSRef) -> list[Block]:
         stmt = stack.pop()
         if isinstance(stmt, Block):
             found.append(stmt)
-        stack.extend([inner for inner, _ in inner_places(stmt)][::-1])
+        stack.extend([inner for inner, _ in inner_stmts(stmt)][::-1])
     return found

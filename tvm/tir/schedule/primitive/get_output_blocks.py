@@ -17,10 +17,10 @@ def get_output_blocks(state: SRefTree, scope_block: StmtSRef) -> list[StmtSRef]:
     inside: set[Buffer] = set()
     stack = [scope_block]
     while stack:
-        place = stack.pop()
-        node = block_of(place)
-        if place is not scope_block and any(w.buffer not in inside for w in node.writes):
-            found.append(place)
+        sref = stack.pop()
+        node = block_of(sref)
+        if sref is not scope_block and any(w.buffer not in inside for w in node.writes):
+            found.append(sref)
         inside.update(node.alloc_buffers)
-        stack.extend(reversed(state.child_blocks(place)))
+        stack.extend(reversed(state.child_blocks(sref)))
     return found

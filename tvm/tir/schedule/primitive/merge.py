@@ -24,7 +24,7 @@ from tvm.tir.schedule.instruction import kind
 from tvm.tir.schedule.leaves import without_leaf
 from tvm.tir.schedule.loops import require_plain, require_same_scope_loops, substitute_loops
 from tvm.tir.schedule.rebuild import change_block, change_loop, nest
-from tvm.tir.schedule.scopes import common_place
+from tvm.tir.schedule.scopes import common_ancestor
 from tvm.tir.schedule.tree import SRefTree, swap_stmt
 from tvm.tir.stmt import Block, For, SeqStmt, Stmt
 
@@ -40,7 +40,7 @@ def merge(state: SRefTree, loops: Sequence[StmtSRef]) -> StmtSRef:
     if len(loops) < 2:
         raise Illegal("fewer than two loops are given", legal="at least two loops")
     require_same_scope_loops(loops)
-    place = common_place(loops)
+    above = common_ancestor(loops)
     if any(scope_of(sref) is not scope_of(loops[0]) for sref in loops):
         raise Illegal(
             "the loops are in different blocks",
@@ -48,7 +48,7 @@ def merge(state: SRefTree, loops: Sequence[StmtSRef]) -> StmtSRef:
             spots=[sref.stmt for sref in loops],
             fast="Loops are not under the same scope",
         )
-    chains = [[*path_between(place, sref), sref] for sref in loops]
+    chains = [[*path_between(above, sref), sref] for sref in loops]
     _require_alike(chains)
     _require_written_once(state, loops)
     first = [loop_of(sref) for sref in chains[0]]
@@ -65,8 +65,8 @@ def merge(state: SRefTree, loops: Sequence[StmtSRef]) -> StmtSRef:
     body = SeqStmt.flatten(bodies)
     merged = nest([(var, node.extent) for var, node in zip(fresh, first)], body)
     tops = [loop_of(chain[0]) for chain in chains]
-    _put(state, place, {tops[0]: merged, **dict.fromkeys(tops[1:])}, reuse)
-    reason = why_no_pipeline(state, scope_of(place) if isinstance(place.stmt, For) else place)
+    _put(state, above, {tops[0]: merged, **dict.fromkeys(tops[1:])}, reuse)
+    reason = why_no_pipeline(state, scope_of(above) if isinstance(above.stmt, For) else above)
     if reason is not None:
         raise Illegal(
             f"in one loop the blocks would depend on what is not ready: {reason}",
@@ -93,9 +93,9 @@ def _require_written_once(state: SRefTree, loops: Sequence[StmtSRef]) -> None:
             )  # fmt: skip
             if not once.indices and ranges:
                 raise Illegal(
-                    f"block {realize.block.name_hint!r} writes a place in several iterations, and "
-                    f"block {block_of(dep.dst).name_hint!r} updates it in between",
-                    legal="a first block that writes each place once",
+                    f"block {realize.block.name_hint!r} writes an element in several iterations, "
+                    f"and block {block_of(dep.dst).name_hint!r} updates it in between",
+                    legal="a first block that writes each element once",
                     spots=[realize.block, dep.dst.stmt],
                     fast="Merging would break a dependency",
                 )
@@ -135,20 +135,20 @@ def _require_alike(chains: list[list[StmtSRef]]) -> None:
 
 def _put(
     state: SRefTree,
-    place: StmtSRef,
+    above: StmtSRef,
     changes: Mapping[For, Stmt | None],
     reuse: dict[Block, Block],
 ) -> None:
-    """Replace some loops that stand in the body of a place; None takes one away."""
-    old = place.stmt
-    assert old is not None, "a common place stands in the program"
+    """Replace some loops that stand in the body of an sref; None takes one away."""
+    old = above.stmt
+    assert old is not None, "a common ancestor stands in the program"
     body = old.body
     for loop, new in changes.items():
         body = without_leaf(body, loop) if new is None else swap_stmt(body, loop, new)
     if isinstance(old, Block):
-        new_block = change_block(block_of(place), body=body)
-        state.replace(place, new_block, {**reuse, old: new_block})
+        new_block = change_block(block_of(above), body=body)
+        state.replace(above, new_block, {**reuse, old: new_block})
     else:
-        state.replace(place, change_loop(old, body=body), reuse)
+        state.replace(above, change_loop(old, body=body), reuse)
 
 

@@ -19,7 +19,7 @@ from tvm.tir.schedule.error import Illegal
 from tvm.tir.schedule.instruction import kind
 from tvm.tir.schedule.larger_extents import Grow, crop_nest, pad_nest, require_plain_loops
 from tvm.tir.schedule.rebuild import change_block
-from tvm.tir.schedule.scopes import edit_scope, place_below
+from tvm.tir.schedule.scopes import edit_scope, sref_below
 from tvm.tir.schedule.tree import SRefTree
 from tvm.tir.stmt import (
     Block,
@@ -67,8 +67,8 @@ def pad_einsum(state: SRefTree, block: StmtSRef, padding: Sequence[int]) -> None
         crop_nest(buffers[w.buffer], w.buffer) for w in node.writes if w.buffer in buffers
     ]
     scope = scope_of(block)
-    top = place_below(scope, block).stmt
-    assert top is not None, "a place in the scope"
+    top = sref_below(scope, block).stmt
+    assert top is not None, "an sref in the scope"
     grown = {
         value: extents[iv.var]
         for iv, value in zip(node.iter_vars, realize.iter_values)
@@ -100,7 +100,7 @@ def _require_einsum(node: Block) -> None:
 
 
 def _require_neutral(node: Block, extents: dict[Var, PrimExpr]) -> None:
-    """Refuse padding that would change a result: zeros add nothing, places are new ones."""
+    """Refuse padding that would change a result: zeros add nothing, indices are new ones."""
     grown = [
         iv for iv in node.iter_vars if iv.dom is not None and extents[iv.var] is not iv.dom.extent
     ]

@@ -26,14 +26,14 @@ def reindex(state: SRefTree, block: StmtSRef, buffer: tuple[str, int]) -> StmtSR
                                 C[i] += A_reindex[i, k]
     """
     access = CopiedAccess(state, block, buffer[1], written=buffer[0] == "write")
-    access.place = _simplified(access)
-    used = {part for index in access.place for part in walk(index) if isinstance(part, Var)}
+    access.indices = _simplified(access)
+    used = {part for index in access.indices for part in walk(index) if isinstance(part, Var)}
     axes = [iv for iv in access.node.iter_vars if iv.var in used]
     return access.through(_reindexed(access.buffer, axes), axes, [iv.var for iv in axes])
 
 
 def _simplified(access: CopiedAccess) -> tuple[PrimExpr, ...]:
-    """The place without the variables that do not move it, such as v // 16 of a v below 16.
+    """The indices without the variables that do not move them, such as v // 16 of a v below 16.
 
     Variables of one value stay: their dimensions are there to be laid out.
     """
@@ -41,7 +41,7 @@ def _simplified(access: CopiedAccess) -> tuple[PrimExpr, ...]:
     for iv in access.node.iter_vars:
         if iv.dom is not None and not is_one(iv.dom.extent):
             analyzer.bind_domain(iv.var, iv.dom)
-    return tuple([analyzer.simplify(index) for index in access.place])
+    return tuple([analyzer.simplify(index) for index in access.indices])
 
 
 def _reindexed(buffer: Buffer, axes: Sequence[IterVar]) -> Buffer:

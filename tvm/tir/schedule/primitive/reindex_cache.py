@@ -67,7 +67,7 @@ def _reindex_cache(
     require_scope(storage_scope)
     access = CopiedAccess(state, block, index, written, cached=True)
     node, buffer = access.node, access.buffer
-    used = _used_axes(node, access.place, index_map)
+    used = _used_axes(node, access.indices, index_map)
     near = index_map.map_indices([iv.var for iv in node.iter_vars])
     cache = with_scope(buffer, storage_scope, f"{buffer.name}_{storage_scope}").with_changes(
         shape=tuple(_shape(node, index_map)), strides=(), elem_offset=None, axis_separators=()
@@ -76,14 +76,14 @@ def _reindex_cache(
 
 
 def _used_axes(
-    node: Block, place: Sequence[PrimExpr], index_map: IndexMap
+    node: Block, indices: Sequence[PrimExpr], index_map: IndexMap
 ) -> list[IterVar]:
     """The variables that the access depends on; the map uses all of them, and no others.
 
     A variable of the map on which the access does not depend would give one element several
-    places, of which only the last one written is whole.
+    elements, of which only the last one written is whole.
     """
-    names = {n for index in place for n in walk(index) if isinstance(n, Var)}
+    names = {n for index in indices for n in walk(index) if isinstance(n, Var)}
     mapped = index_map.map_indices([iv.var for iv in node.iter_vars])
     needed = {n for index in mapped for n in walk(index) if isinstance(n, Var)}
     lost = names - needed

@@ -48,21 +48,21 @@ def chain_of(state: SRefTree, loops: Sequence[StmtSRef]) -> list[StmtSRef]:
     rest = set(loops)
     bottom = _innermost(loops)
     chain: list[StmtSRef] = []
-    place: StmtSRef | None = bottom
-    while place is not None and rest:
-        if not isinstance(place.stmt, For):
+    sref: StmtSRef | None = bottom
+    while sref is not None and rest:
+        if not isinstance(sref.stmt, For):
             break
-        if chain and place.stmt.body is not chain[-1].stmt:
+        if chain and sref.stmt.body is not chain[-1].stmt:
             raise Illegal(
-                f"the loop {place.stmt.loop_var.name!r} holds more than the loop "
+                f"the loop {sref.stmt.loop_var.name!r} holds more than the loop "
                 f"{loop_of(chain[-1]).loop_var.name!r}",
                 legal="loops that form a chain, each the whole body of the one around it",
-                spots=[place.stmt, chain[-1].stmt],
+                spots=[sref.stmt, chain[-1].stmt],
                 fast="The loops are not in a chain",
             )
-        chain.append(place)
-        rest.discard(place)
-        place = place.parent
+        chain.append(sref)
+        rest.discard(sref)
+        sref = sref.parent
     if rest:
         lost = loop_of(next(sref for sref in loops if sref in rest))
         raise Illegal(
@@ -79,9 +79,9 @@ def chain_of(state: SRefTree, loops: Sequence[StmtSRef]) -> list[StmtSRef]:
 def _innermost(loops: Sequence[StmtSRef]) -> StmtSRef:
     depths: list[tuple[int, StmtSRef]] = []
     for sref in loops:
-        depth, place = 0, sref.parent
-        while place is not None:
-            depth, place = depth + 1, place.parent
+        depth, above = 0, sref.parent
+        while above is not None:
+            depth, above = depth + 1, above.parent
         depths.append((depth, sref))
     return max(depths, key=lambda pair: pair[0])[1]
 
@@ -98,7 +98,7 @@ def _require_reorderable_blocks(state: SRefTree, chain: Sequence[StmtSRef]) -> N
                     spots=[block],
                     fast="The block's iter type is neither data parallel nor reduction",
                 )
-        # windows that overlap write a place several times, always the same value
+        # windows that overlap write an element several times, always the same value
         sums = any(iv.iter_type == IterVar.CommReduce for iv in block.iter_vars)
         require_affine(state, child, chain[0], overlaps=not sums)
 
@@ -106,7 +106,7 @@ def _require_reorderable_blocks(state: SRefTree, chain: Sequence[StmtSRef]) -> N
 def _require_init_first(
     state: SRefTree, child: StmtSRef, old: Sequence[For], new: Sequence[For]
 ) -> None:
-    """Refuse to change the order of loops that make up both a place and a step of its sum.
+    """Refuse to change the order of loops that make up both an index and a step of its sum.
 
     The init of an element runs at the first step of its sum, so that step has to stay the first
     one. Of loops that only one kind of variable depends on it always is.
@@ -119,10 +119,10 @@ def _require_init_first(
     after = [node for node in new if node.loop_var in mixed]
     if any(a is not b for a, b in zip(before, after)):
         raise Illegal(
-            f"the loops {[node.loop_var.name for node in before]} make up both places and steps of "
-            f"the sum of block {realize.block.name_hint!r}; in another order the init of an "
+            f"the loops {[node.loop_var.name for node in before]} make up both indices and steps "
+            f"of the sum of block {realize.block.name_hint!r}; in another order the init of an "
             "element would come after some of its steps",
-            legal="decompose_reduction first, or loops that belong to places or to steps only",
+            legal="decompose_reduction first, or loops that belong to indices or to steps only",
             spots=[realize.block, *before],
             fast="The order of loops bound to both spatial and reduction variables cannot change",
         )

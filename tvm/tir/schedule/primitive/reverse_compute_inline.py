@@ -40,7 +40,7 @@ def reverse_compute_inline(state: SRefTree, block: StmtSRef) -> None:
     for i: B[i] = f(A[i])
     for i: C[i] = g(B[i])      ->      for i: C[i] = g(f(A[i]))
 
-    A producer that sums is not done before its last iteration, so behind it only the places may
+    A producer that sums is not done before its last iteration, so behind it only the indices may
     change:
 
     for i, j, k: B[i, j] += A[i, j, k]
@@ -156,8 +156,8 @@ def _inverse(
     reads = [tuple(load.indices) for load in loads]
     if not loads or any(not _same(reads[0], other) for other in reads[1:]):
         raise Illegal(
-            f"block {node.name_hint!r} reads {made.name!r} at several places",
-            legal="a block that reads the producer's result at one place",
+            f"block {node.name_hint!r} reads {made.name!r} at several indices",
+            legal="a block that reads the producer's result at one index",
             spots=[node],
             fast="The consumer block does not read the producer buffer at a single place",
         )
@@ -169,7 +169,7 @@ def _inverse(
             analyzer.bind_domain(iv.var, iv.dom)
     predicate: PrimExpr = IntImm("bool", 1)
     for read, written in zip(reads[0], start.indices):
-        back = substitute(read, values)  # another place where reads skip what is written
+        back = substitute(read, values)  # another index where reads skip what is written
         if not analyzer.can_prove_equal(back, written):
             predicate = logical_and(predicate, analyzer.simplify(equal(written, back)))
     for iv in node.iter_vars:
@@ -221,17 +221,17 @@ def _solve(
 
 
 def _told(
-    places: Sequence[tuple[PrimExpr, PrimExpr]], ranges: dict[Var, Range]
+    indices: Sequence[tuple[PrimExpr, PrimExpr]], ranges: dict[Var, Range]
 ) -> dict[Var, PrimExpr] | None:
-    """The variables from the places that are read and the values that these have, if they tell.
+    """The variables from the indices that are read and the values that these have, if they tell.
 
     Reads of blocks that the variables do not fill (127 in rows of 16) reach all values too, and
     then some; but a variable whose remainder no read tells has many values.
     """
-    reads = [read for read, _ in places]
+    reads = [read for read, _ in indices]
     whole = detect_iter_map(reads, ranges, True, IterMapLevel.Bijective, allow_padding=False)
     if whole.indices:
-        solved = inverse_affine_iter_map(whole.indices, [value for _, value in places])
+        solved = inverse_affine_iter_map(whole.indices, [value for _, value in indices])
         return solved if all(var in solved for var in ranges) else None
     padded = detect_iter_map(reads, ranges, True, IterMapLevel.NoCheck)
     if not padded.indices:
@@ -242,7 +242,7 @@ def _told(
     back = inverse_affine_iter_map(padded.indices, reads)
     if any(var not in back or not analyzer.can_prove_equal(back[var], var) for var in ranges):
         return None
-    return inverse_affine_iter_map(padded.indices, [value for _, value in places])
+    return inverse_affine_iter_map(padded.indices, [value for _, value in indices])
 
 
 def _same(a: Sequence[PrimExpr], b: Sequence[PrimExpr]) -> bool:
@@ -251,7 +251,7 @@ def _same(a: Sequence[PrimExpr], b: Sequence[PrimExpr]) -> bool:
 
 
 class _Finisher(StmtExprMutator):
-    """Puts the producer's value in place of reads of its buffer."""
+    """Replaces reads of the producer's buffer by its value."""
 
     def __init__(self, buffer: Buffer, value: PrimExpr) -> None:
         super().__init__()
@@ -264,7 +264,7 @@ class _Finisher(StmtExprMutator):
 
 
 class _Mover(StmtExprMutator):
-    """Puts one element of a buffer in place of one element of another."""
+    """Replaces one element of a buffer by one element of another."""
 
     def __init__(
         self, old: Buffer, at: Sequence[PrimExpr], new: Buffer, indices: Sequence[PrimExpr]

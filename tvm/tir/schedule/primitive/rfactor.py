@@ -40,7 +40,7 @@ from tvm.tir.stmt import (
 )
 
 KIND = kind("RFactor", "rfactor", "loop", "=factor_axis")
-Place = tuple[Buffer, list[PrimExpr]]
+Element = tuple[Buffer, list[PrimExpr]]
 
 
 def rfactor(state: SRefTree, loop: StmtSRef, factor_axis: int) -> StmtSRef:
@@ -69,7 +69,7 @@ def rfactor(state: SRefTree, loop: StmtSRef, factor_axis: int) -> StmtSRef:
         raise Illegal(
             f"the reducer of block {target.name_hint!r} is not known to be commutative",
             legal="C[...] = C[...] op x, where op is +, *, max, min, and, or; or the greatest or "
-            "least of pairs (value, place)",
+            "least of pairs (value, index)",
             spots=[target],
             fast="No matched reducer for the identity and the combiner of the reduction block",
         )
@@ -96,7 +96,7 @@ def rfactor(state: SRefTree, loop: StmtSRef, factor_axis: int) -> StmtSRef:
 
 
 class _Factor(ScopeEdit):
-    """Puts the partial block in place, and the final one behind all loops."""
+    """Puts the partial block in its loop, and the final one behind all loops."""
 
     def __init__(
         self, target: Block, old: BlockRealize, new: BlockRealize, top: For, final: Stmt
@@ -105,7 +105,7 @@ class _Factor(ScopeEdit):
         self._old, self._new = old, new
 
     def tracking(self, old: Block, new: Block) -> _Factor:
-        """The old block's place goes to the final block."""
+        """The old block's sref goes to the final block."""
         self.reuse[old] = new
         return self
 
@@ -189,9 +189,9 @@ def _require_apart(realize: BlockRealize) -> None:
     mixed = mixed_loops(realize)
     if mixed:
         raise Illegal(
-            f"the loops {sorted(var.name for var in mixed)} make up both places and steps of the "
+            f"the loops {sorted(var.name for var in mixed)} make up both indices and steps of the "
             f"sum of block {realize.block.name_hint!r}",
-            legal="loops that belong to places or to steps only",
+            legal="loops that belong to indices or to steps only",
             spots=[realize.block],
             fast="Some loops are bound to both spatial and reduction variables",
         )
@@ -241,7 +241,7 @@ def _rf_block(
                 values.append(other.loop_var)
         replaced[iv.var] = substitute(value, made)
     rule = Substituter(replaced)
-    places = [
+    elements = [
         (partial, _inserted(list(store.indices), axis, rf_var))
         for partial, store in zip(partials, reducer.stores)
     ]
@@ -256,14 +256,14 @@ def _rf_block(
     owned = {store.buffer for store in reducer.stores}
     more = any(iv.iter_type == IterVar.CommReduce for iv in iter_vars)
     span = reducer.stores[0].span
-    plain = [BufferStore(to, part, at, None, span) for (to, at), part in zip(places, parts)]
+    plain = [BufferStore(to, part, at, None, span) for (to, at), part in zip(elements, parts)]
     new = Block(
         iter_vars,
         [rule.visit_region(r) for r in block.reads if r.buffer not in owned],
-        [BufferRegion.from_point(partial, indices) for partial, indices in places],
+        [BufferRegion.from_point(partial, indices) for partial, indices in elements],
         f"{block.name_hint}_rf",
-        _update(reducer, places, parts) if more else SeqStmt.flatten(plain),
-        _init(reducer, places) if more else None,
+        _update(reducer, elements, parts) if more else SeqStmt.flatten(plain),
+        _init(reducer, elements) if more else None,
         (), (), block.annotations, block.span,
     )  # fmt: skip
     return BlockRealize(values, outside, new, realize.span), rf_var
@@ -284,20 +284,20 @@ def _loops_taken(realize: BlockRealize, loop: For, all_loops: set[Var]) -> set[V
 
 
 def _update(
-    reducer: Reducer, places: Sequence[Place], parts: Sequence[PrimExpr]
+    reducer: Reducer, elements: Sequence[Element], parts: Sequence[PrimExpr]
 ) -> Stmt:
-    """Combine what stands at the places with the parts; all is computed before any is stored."""
+    """Combine the elements with the parts; all is computed before any is stored."""
     span = reducer.stores[0].span
-    owns = [BufferLoad(buffer, indices) for buffer, indices in places]
+    owns = [BufferLoad(buffer, indices) for buffer, indices in elements]
     values = reducer.combine(owns, parts)
     if len(values) == 1:
-        ((buffer, indices),) = places
+        ((buffer, indices),) = elements
         return BufferStore(buffer, values[0], indices, None, span)
-    names = [Var(f"v_{buffer.name}", value.dtype) for (buffer, _), value in zip(places, values)]
+    names = [Var(f"v_{buffer.name}", value.dtype) for (buffer, _), value in zip(elements, values)]
     body: Stmt = SeqStmt(
         [
             BufferStore(buffer, name, indices, None, span)
-            for (buffer, indices), name in zip(places, names)
+            for (buffer, indices), name in zip(elements, names)
         ]
     )
     for name, value in reversed(list(zip(names, values))):
@@ -305,13 +305,13 @@ def _update(
     return body
 
 
-def _init(reducer: Reducer, places: Sequence[Place]) -> Stmt:
+def _init(reducer: Reducer, elements: Sequence[Element]) -> Stmt:
     """Store what the sums start from."""
     span = reducer.stores[0].span
     return SeqStmt.flatten(
         [
             BufferStore(buffer, start, indices, None, span)
-            for (buffer, indices), start in zip(places, reducer.identities)
+            for (buffer, indices), start in zip(elements, reducer.identities)
         ]
     )
 
@@ -360,20 +360,20 @@ def _final_block(
     iter_vars = [IterVar(dom, reducing, IterVar.CommReduce)]
     iter_vars += [IterVar(iv.dom, fresh_iters[iv.var], iv.iter_type) for iv, _ in spatial]
     renamed: dict[Var, PrimExpr] = dict(fresh_iters)
-    places = [
+    elements = [
         (store.buffer, substitute(list(store.indices), renamed)) for store in reducer.stores
     ]
     parts = [
         BufferLoad(partial, _inserted(indices, axis, reducing))
-        for partial, (_, indices) in zip(partials, places)
+        for partial, (_, indices) in zip(partials, elements)
     ]
     final = Block(
         iter_vars,
         [BufferRegion.from_point(part.buffer, part.indices) for part in parts],
-        [BufferRegion.from_point(buffer, indices) for buffer, indices in places],
+        [BufferRegion.from_point(buffer, indices) for buffer, indices in elements],
         block.name_hint,
-        _update(reducer, places, parts),
-        _init(reducer, places),
+        _update(reducer, elements, parts),
+        _init(reducer, elements),
         (), (), block.annotations, block.span,
     )  # fmt: skip
     used = {n for _, value in spatial for n in walk(value) if isinstance(n, Var)}

@@ -35,7 +35,7 @@ from tvm.tir.schedule.error import Illegal, name_of
 from tvm.tir.schedule.instruction import kind
 from tvm.tir.schedule.rebuild import change_block
 from tvm.tir.schedule.regions import access_regions
-from tvm.tir.schedule.scopes import common_place
+from tvm.tir.schedule.scopes import common_ancestor
 from tvm.tir.schedule.tree import SRefTree
 from tvm.tir.stmt import Block, BlockRealize, BufferRegion, BufferStore, For, ForKind, Stmt
 from tvm.tir.transform.rolling_window import moving_window
@@ -74,15 +74,15 @@ def rolling_buffer(state: SRefTree, block: StmtSRef, write_buffer_index: int) ->
     region = region_at(node, write_buffer_index, written=True)
     site = require_allocated(state, block, region.buffer)
     users = _users(state, block, scope)
-    place = common_place([block, *users])
-    if not isinstance(place.stmt, For):
+    ancestor = common_ancestor([block, *users])
+    if not isinstance(ancestor.stmt, For):
         raise Illegal(
             f"block {node.name_hint!r} and its consumers share no loop",
             legal="a block that compute_at moved into a loop of its consumers",
             spots=[node],
             fast="The LCA of the producer and consumer of the buffer is not a for loop",
         )
-    rolling = _window(state, block, place, region)
+    rolling = _window(state, block, ancestor, region)
     rule = _Roll(rolling, realize_of(state, block), site)
     old = block_of(site)
     new = rule.visit_stmt(old)
@@ -115,12 +115,12 @@ def _users(state: SRefTree, block: StmtSRef, scope: StmtSRef) -> list[StmtSRef]:
 
 
 def _window(
-    state: SRefTree, block: StmtSRef, place: StmtSRef, region: BufferRegion
+    state: SRefTree, block: StmtSRef, ancestor: StmtSRef, region: BufferRegion
 ) -> _Rolling:
     """The window that one iteration of the shared loop writes, and how it moves."""
     realize = realize_of(state, block)
-    inner = loop_ranges([p for p in path_between(place, block) if isinstance(p.stmt, For)])
-    analyzer = analyzer_at(place)
+    inner = loop_ranges([p for p in path_between(ancestor, block) if isinstance(p.stmt, For)])
+    analyzer = analyzer_at(ancestor)
     buffer = region.buffer
     box = relax_upper(bound_region(region, realize), inner, buffer.shape, analyzer)
     windows = [
@@ -128,7 +128,7 @@ def _window(
         for low, high in zip(box.low, box.high)
     ]
     loops, overlaps = [var for var, _ in windows], [overlap for _, overlap in windows]
-    above = [*loops_above(place), place]
+    above = [*loops_above(ancestor), ancestor]
     for number, sref in enumerate(above):
         var = loop_of(sref).loop_var
         moving = [i for i, other in enumerate(loops) if other is var and overlaps[i] > 0]
@@ -144,10 +144,10 @@ def _window(
         return _Rolling(buffer, new, axis, extent, loops, overlaps)
     parts = ", ".join([f"[{low}, {high}]" for low, high in zip(box.low, box.high)])
     raise Illegal(
-        f"of {buffer.name!r} one iteration of {name_of(place.stmt)} writes {parts}; no loop around "
-        "moves that by a constant less than its size",
+        f"of {buffer.name!r} one iteration of {name_of(ancestor.stmt)} writes {parts}; no loop "
+        "around moves that by a constant less than its size",
         legal="a window such as [i * 4, i * 4 + 5], of which two iterations share a part",
-        spots=[place.stmt, block.stmt],
+        spots=[ancestor.stmt, block.stmt],
         fast="The access region of the buffer has no dimension with a positive bound overlap",
     )
 
@@ -186,8 +186,8 @@ class _Roll(BufferReplacer):
 
     def _folded(self, indices: Sequence[PrimExpr]) -> list[PrimExpr]:
         axis = self._rolling.axis
-        place = floormod(indices[axis], self._rolling.extent)
-        return [*indices[:axis], place, *indices[axis + 1 :]]
+        wrapped = floormod(indices[axis], self._rolling.extent)
+        return [*indices[:axis], wrapped, *indices[axis + 1 :]]
 
     def visit_buffer_load_(self, op: BufferLoad) -> PrimExpr:
         if op.buffer is not self._rolling.old:
@@ -230,7 +230,7 @@ class _Roll(BufferReplacer):
         return [mine.get(r.buffer, r) for r in declared]
 
     def _rolled(self, region: BufferRegion) -> BufferRegion:
-        """The region; where several places of the window are used, all of it."""
+        """The region; where several elements of the window are used, all of it."""
         parts = list(region.region)
         if not is_one(parts[self._rolling.axis].extent):
             parts[self._rolling.axis] = Range.from_min_extent(0, self._rolling.extent)

@@ -1,4 +1,4 @@
-"""Draw integers: among candidates, as factors of a loop, as a place to compute at."""
+"""Draw integers: among candidates, as factors of a loop, as a location to compute at."""
 
 from __future__ import annotations
 
@@ -154,13 +154,13 @@ def _primes(number: int) -> list[int]:
 def _spread(
     engine: RandomEngine, extent: int, n: int, most: int, innermost: int = 1
 ) -> list[int]:
-    """Each prime factor at a random place; the last place takes no more than fits."""
+    """Each prime factor at a random position; the last one takes no more than fits."""
     factors = [1] * (n - 1) + [innermost]
     for prime in _primes(extent):
-        place = engine.below(n)
-        if place == n - 1 and factors[place] * prime > most:
-            place = engine.below(n - 1) if n > 1 else 0
-        factors[place] *= prime
+        position = engine.below(n)
+        if position == n - 1 and factors[position] * prime > most:
+            position = engine.below(n - 1) if n > 1 else 0
+        factors[position] *= prime
     return factors
 
 
@@ -211,16 +211,16 @@ def compute_locations(state: SRefTree, block: StmtSRef) -> list[int]:
     """Where a block may be computed: numbers of loops around its consumers, from the outside.
 
     -2 stands for inlining it, where that is legal, and -1 for leaving it at the root. Loops of one
-    iteration are no places of their own. Nor are data-parallel loops within a reducing one, where
+    iteration are no candidates. Nor are data-parallel loops within a reducing one, where
     the block would be computed again and again, and reducing loops within all parallel ones.
     """
     found = [-2, -1] if can_compute_inline(state, block) else [-1]
-    places = _loops_of_users(state, block)
-    parallel = [is_parallel_loop(place) for place in places]
+    loops = _loops_of_users(state, block)
+    parallel = [is_parallel_loop(sref) for sref in loops]
     last = max((i for i, kind in enumerate(parallel) if kind), default=-1)
     reducing = False
-    for i, place in enumerate(places):
-        if is_one(loop_of(place).extent):
+    for i, sref in enumerate(loops):
+        if is_one(loop_of(sref).extent):
             continue
         if (parallel[i] and reducing) or (not parallel[i] and i > last):
             break
@@ -248,6 +248,6 @@ def sample_compute_location(
         index = int(decision)
     if index == -2 and can_compute_inline(state, block):
         return StmtSRef.inline_mark(), -2
-    places = _loops_of_users(state, block) if index >= 0 else []
-    index = min(index, len(places) - 1)
-    return (places[index], index) if index >= 0 else (StmtSRef.root_mark(), -1)
+    loops = _loops_of_users(state, block) if index >= 0 else []
+    index = min(index, len(loops) - 1)
+    return (loops[index], index) if index >= 0 else (StmtSRef.root_mark(), -1)

@@ -87,15 +87,15 @@ def loop_extents(node: For, factors: Sequence[Factor], analyzer: Analyzer) -> li
     for factor in given:
         if factor is not None:
             product = multiply(product, factor)
-    open_places = [i for i, factor in enumerate(given) if factor is None]
-    if len(open_places) > 1:
+    open_positions = [i for i, factor in enumerate(given) if factor is None]
+    if len(open_positions) > 1:
         raise Illegal(
-            f"{len(open_places)} factors are None",
+            f"{len(open_positions)} factors are None",
             legal="at most one factor as None",
             spots=[node],
             fast="`factors` can have at most one None",
         )
-    if open_places:
+    if open_positions:
         rest = analyzer.simplify(floordiv(node.extent, product))
         if not analyzer.can_prove_equal(multiply(rest, product), node.extent):
             rest = analyzer.simplify(ceildiv(node.extent, product))

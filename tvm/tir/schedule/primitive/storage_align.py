@@ -1,4 +1,4 @@
-"""Pad the rows of a buffer so that they start at chosen places."""
+"""Pad the rows of a buffer so that they start at chosen offsets."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ KIND = kind("Tensorize", "tensorize", "block_or_loop", "=tensor_intrin", "=prese
 def tensorize(
     state: SRefTree, block_or_loop: StmtSRef, tensor_intrin: str, preserve_unit_iters: bool
 ) -> None:
-    """Put the intrinsic's code in place of a block that computes what its desc says.
+    """Replace a block that computes what the intrinsic's desc says by the intrinsic's code.
 
     A loop is made a block first.
 
@@ -36,18 +36,18 @@ def tensorize(
                                             the body of impl, over c
     """
     intrin = _find(tensor_intrin, block_or_loop)
-    place = block_or_loop
-    if isinstance(place.stmt, For):
-        place = blockize(state, place, preserve_unit_iters)
-    node = block_of(place)
-    analyzer = analyzer_at(place)
+    sref = block_or_loop
+    if isinstance(sref.stmt, For):
+        sref = blockize(state, sref, preserve_unit_iters)
+    node = block_of(sref)
+    analyzer = analyzer_at(sref)
     for iv in node.iter_vars:
         if iv.dom is not None:
             analyzer.bind(iv.var, iv.dom)
     matcher = DescMatcher(_root(intrin.desc), node, analyzer)
     matcher.run()
     impl = renew_defs(intrin.impl)
-    matches = _matches(node, intrin.desc, impl, matcher.places, analyzer)
+    matches = _matches(node, intrin.desc, impl, matcher.regions, analyzer)
     code = _root(impl)
     new = change_block(
         node,
@@ -56,17 +56,17 @@ def tensorize(
         alloc_buffers=code.alloc_buffers,
         annotations={**node.annotations, **code.annotations},
     )
-    state.replace(place, new, {node: new})
+    state.replace(sref, new, {node: new})
 
 
-def _find(name: str, place: StmtSRef) -> TensorIntrin:
+def _find(name: str, sref: StmtSRef) -> TensorIntrin:
     try:
         found = TensorIntrin.get(name)
     except ValueError as err:
         raise Illegal(
             str(err.args[0]),
             legal="the name of an intrinsic that TensorIntrin.register made known",
-            spots=[place.stmt],
+            spots=[sref.stmt],
             fast="The tensor intrinsic is not registered",
         ) from err
     assert found is not None, "missing ones raise"
@@ -82,14 +82,14 @@ def _matches(
     node: Block,
     desc: PrimFunc,
     impl: PrimFunc,
-    places: Mapping[Buffer, BufferRegion],
+    regions: Mapping[Buffer, BufferRegion],
     analyzer: Analyzer,
 ) -> list[MatchBufferRegion]:
     """The buffers of impl as regions of the program's buffers."""
     found: list[MatchBufferRegion] = []
     for mine, theirs in zip(desc.params, impl.params):
         described, buffer = desc.buffer_map[mine], impl.buffer_map[theirs]
-        region = places.get(described)
+        region = regions.get(described)
         if region is None:
             raise Illegal(
                 f"desc of the intrinsic does not access its buffer {described.name!r}, so that "

@@ -11,7 +11,7 @@ from tvm.tir.buffer import Buffer
 from tvm.tir.expr import BufferLoad, IntImm
 from tvm.tir.functor import walk
 from tvm.tir.index_map import IndexMap
-from tvm.tir.schedule.analysis.affine import bind_place
+from tvm.tir.schedule.analysis.affine import bind_vars_of
 from tvm.tir.schedule.analysis.query import block_of, buffer_at, defining_site
 from tvm.tir.schedule.buffers import BufferReplacer, replace_buffers
 from tvm.tir.schedule.error import Illegal
@@ -48,7 +48,7 @@ def transform_layout(
     padding = None
     if inverse is not None and pad_value is None and allocated:
         raise Illegal(
-            f"the map {index_map} leaves places of the new buffer {old.name!r} that hold nothing",
+            f"the map {index_map} leaves elements of the new buffer {old.name!r} that hold nothing",
             legal="a pad_value, or assume_injective_transform=True",
             spots=[block.stmt],
             fast="The transformation would introduce padding",
@@ -80,7 +80,7 @@ def _require_injective(
     except RuntimeError as err:
         raise Illegal(
             f"the map {index_map} of buffer {buffer.name!r} is not injective",
-            legal="a map that gives each element a place of its own "
+            legal="a map that gives each element an index of its own "
             "(or assume_injective_transform=True)",
             spots=[block.stmt],
             fast="The index map is not invertible",
@@ -116,11 +116,11 @@ class LayoutRewriter(BufferReplacer):
         return [i if dtype is None or i.dtype is dtype else i.astype(dtype) for i in typed]
 
     def visit_for_(self, op: For) -> Stmt:
-        bind_place(self._analyzer, op)
+        bind_vars_of(self._analyzer, op)
         return super().visit_for_(op)
 
     def visit_block_(self, op: Block) -> Stmt:
-        bind_place(self._analyzer, op)
+        bind_vars_of(self._analyzer, op)
         return super().visit_block_(op)
 
     def visit_buffer_load_(self, op: BufferLoad) -> PrimExpr:
@@ -156,6 +156,6 @@ def map_region(
         ]
     plain = all(any(f is v for v in index_map.initial_indices) for f in index_map.final_indices)
     if plain:
-        places = {v: r for v, r in zip(index_map.initial_indices, region)}
-        return [places[f] for f in index_map.final_indices]  # type: ignore[index]
+        by_index = {v: r for v, r in zip(index_map.initial_indices, region)}
+        return [by_index[f] for f in index_map.final_indices]  # type: ignore[index]
     return None
