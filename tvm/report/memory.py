@@ -16,7 +16,7 @@ def memory_of(planned: PlannedGraph) -> w.Memory | None:
     laid_out = planned.arena.laid_out()
     names = {
         block.number: var.name_hint
-        for var, places in planned.places.items() for block in places if block.number >= 0
+        for var, blocks in planned.locations.items() for block in blocks if block.number >= 0
     }  # fmt: skip
     held: list[w.Held] = []
     for number, (lifetime, offset) in enumerate(laid_out):

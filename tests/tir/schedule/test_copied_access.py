@@ -15,7 +15,7 @@ def test_a_read_goes_through_a_copy_with_any_layout() -> None:
     access = CopiedAccess(sch.state, sch.get_sref(sch.get_block("C")), 0, written=False)
     i, _, k = access.node.iter_vars
     assert access.buffer.name == "A"
-    assert list(access.place) == [i.var, k.var]
+    assert list(access.indices) == [i.var, k.var]
     copy = access.buffer.with_changes(name="A_turned", shape=(16, 12))
     made = access.through(copy, [i, k], [k.var, i.var])
     assert made.stmt.name_hint == "A_turned"

@@ -57,7 +57,7 @@ def test_replaced_blocks_are_mapped() -> None:
     assert place.stmt is new
     state.replace(place, realize.block)
     assert place.stmt is None
-    with pytest.raises(TVMError, match="the place is gone"):
+    with pytest.raises(TVMError, match="the sref is gone"):
         state.replace(place, new)
     with pytest.raises(TVMError, match="is not part of the scheduled module"):
         state.get_sref(new)

@@ -120,7 +120,7 @@ def _prod(library: Any, args: list[Any], options: Options) -> Any:
     return x
 
 
-def _place(word: str) -> Rule:
+def _extreme_index(word: str) -> Rule:
     """Where the largest or smallest element is, the first one of equals."""
 
     def call(library: Any, args: list[Any], options: Options) -> Any:
@@ -240,7 +240,7 @@ def _meshgrid(library: Any, args: list[Any], options: Options) -> Any:
 
 
 def _layout_transform(library: Any, args: list[Any], options: Options) -> Any:
-    """Places of the old layout in the flat new one; what no element goes to is padding."""
+    """Indices of the old layout in the flat new one; what no element goes to is padding."""
     from tvm.relax.op.manipulate import layout_places
     from tvm.relax.struct_info import const_int
 
@@ -249,8 +249,8 @@ def _layout_transform(library: Any, args: list[Any], options: Options) -> Any:
     if pad is None:
         pad = 0
     made = library.full(shape, pad, dtype=x.dtype)
-    places = layout_places(index_map, tuple(x.shape))
-    made[tuple(library.from_numpy(place.copy()) for place in places)] = x
+    axes_of = layout_places(index_map, tuple(x.shape))
+    made[tuple(library.from_numpy(index.copy()) for index in axes_of)] = x
     return made
 
 
@@ -328,12 +328,12 @@ def _topk(library: Any, args: list[Any], options: Options) -> Any:
     """A stable sort, cut off: `torch.topk` takes any of equal elements."""
     x, k, axis = args[0], int(axis_of(options, "k")), int(axis_of(options))
     largest = bool(numbers(options.get("largest", True)))
-    values, places = library.sort(x, dim=axis, descending=largest, stable=True)
+    values, indices = library.sort(x, dim=axis, descending=largest, stable=True)
     count = k if k > 0 else x.shape[axis]
-    values, places = values.narrow(axis, 0, count), places.narrow(axis, 0, count)
-    places = places.to(dtype_of(library, options) or places.dtype)
+    values, indices = values.narrow(axis, 0, count), indices.narrow(axis, 0, count)
+    indices = indices.to(dtype_of(library, options) or indices.dtype)
     wanted = str(options.get("ret_type", "both"))
-    return {"both": (values, places), "values": values, "indices": places}[wanted]
+    return {"both": (values, indices), "values": values, "indices": indices}[wanted]
 
 
 def _unique(library: Any, args: list[Any], options: Options) -> Any:
@@ -354,68 +354,68 @@ def _bucketize(library: Any, args: list[Any], options: Options) -> Any:
 
 
 def _multinomial(library: Any, args: list[Any], options: Options) -> Any:
-    """The first place whose running sum is above the sample."""
+    """The first index whose running sum is above the sample."""
     prob, sample, rows = args
     total = library.cumsum(prob, 1)[_long(library, rows)[:, 0]].contiguous()
     found = library.searchsorted(total, sample.to(prob.dtype), right=True)
     return library.clamp(found, max=prob.shape[1] - 1)
 
 
-# --- elements by their places ---
+# --- elements by their indices ---
 
 
 def _take(library: Any, args: list[Any], options: Options) -> Any:
-    x, places = args
+    x, indices = args
     axis, mode = axis_of(options), str(options.get("mode", "fast"))
     if axis is None:
         x, axis = x.reshape(-1), 0
     axis %= x.dim()
     extent = x.shape[axis]
-    places = _long(library, places) if is_torch(places) else library.tensor(int(places))
+    indices = _long(library, indices) if is_torch(indices) else library.tensor(int(indices))
     if mode == "nan":
         return None
     if mode == "clip":
-        places = library.clamp(places, 0, extent - 1)
+        indices = library.clamp(indices, 0, extent - 1)
     elif mode == "wrap":
-        places = library.remainder(places, extent)
+        indices = library.remainder(indices, extent)
     else:
-        places = library.where(places < 0, places + extent, places)
-    found = library.index_select(x, axis, places.reshape(-1))
-    return found.reshape([*x.shape[:axis], *places.shape, *x.shape[axis + 1 :]])
+        indices = library.where(indices < 0, indices + extent, indices)
+    found = library.index_select(x, axis, indices.reshape(-1))
+    return found.reshape([*x.shape[:axis], *indices.shape, *x.shape[axis + 1 :]])
 
 
-def _from_front(library: Any, places: Any, extent: int) -> Any:
-    places = _long(library, places)
-    return library.where(places < 0, places + extent, places)
+def _from_front(library: Any, indices: Any, extent: int) -> Any:
+    indices = _long(library, indices)
+    return library.where(indices < 0, indices + extent, indices)
 
 
 def _gather_elements(library: Any, args: list[Any], options: Options) -> Any:
-    x, places = args
+    x, indices = args
     axis = int(axis_of(options))
-    return library.gather(x, axis, _from_front(library, places, x.shape[axis]))
+    return library.gather(x, axis, _from_front(library, indices, x.shape[axis]))
 
 
 def _gather_nd(library: Any, args: list[Any], options: Options) -> Any:
-    x, places = args[0], _long(library, args[1])
+    x, indices = args[0], _long(library, args[1])
     lead = int(axis_of(options, "batch_dims") or 0)
-    width = places.dim() - 1
+    width = indices.dim() - 1
     at = []
-    for i in range(lead):  # the same place of the batch for each place within it
+    for i in range(lead):  # the same index of the batch for each index within it
         shape = [1] * width
         shape[i] = -1
         at.append(library.arange(x.shape[i]).reshape(shape))
-    where = (*at, *places.unbind(-1))
+    where = (*at, *indices.unbind(-1))
     return x[where]
 
 
 def _index_tensor(library: Any, args: list[Any], options: Options) -> Any:
-    return args[0][tuple(_long(library, place) for place in args[1])]
+    return args[0][tuple(_long(library, index) for index in args[1])]
 
 
 def _index_put(library: Any, args: list[Any], options: Options) -> Any:
-    x, places, values = args
-    where = tuple(place if place.dtype == library.bool else _long(library, place)
-                  for place in (places if isinstance(places, tuple) else (places,)))  # fmt: skip
+    x, indices, values = args
+    where = tuple(index if index.dtype == library.bool else _long(library, index)
+                  for index in (indices if isinstance(indices, tuple) else (indices,)))  # fmt: skip
     add = bool(numbers(options.get("accumulate", False)))
     return library.index_put(x, where, values.to(x.dtype), accumulate=add)
 
@@ -425,11 +425,11 @@ def _nonzero(library: Any, args: list[Any], options: Options) -> Any:
 
 
 def _one_hot(library: Any, args: list[Any], options: Options) -> Any:
-    places, on, off = args
+    indices, on, off = args
     depth = int(axis_of(options, "depth"))
-    places = _long(library, places)
-    inside = (places >= 0) & (places < depth)
-    held = library.nn.functional.one_hot(library.where(inside, places, 0), depth).bool()
+    indices = _long(library, indices)
+    inside = (indices >= 0) & (indices < depth)
+    held = library.nn.functional.one_hot(library.where(inside, indices, 0), depth).bool()
     held = library.movedim(held & inside[..., None], -1, int(axis_of(options)))
     return library.where(held, on, off)
 
@@ -438,26 +438,26 @@ _SCATTERS: Final = {"mul": "prod", "max": "amax", "min": "amin", "mean": "mean"}
 
 
 def _scatter_elements(library: Any, args: list[Any], options: Options) -> Any:
-    x, places, updates = args
+    x, indices, updates = args
     axis, how = int(axis_of(options)), str(options.get("reduction", "update"))
-    places = _from_front(library, places, x.shape[axis])
+    indices = _from_front(library, indices, x.shape[axis])
     if how == "update":
-        return library.scatter(x, axis, places, updates)
+        return library.scatter(x, axis, indices, updates)
     if how == "add":
-        return library.scatter_add(x, axis, places, updates)
-    return library.scatter_reduce(x, axis, places, updates, _SCATTERS[how], include_self=True)
+        return library.scatter_add(x, axis, indices, updates)
+    return library.scatter_reduce(x, axis, indices, updates, _SCATTERS[how], include_self=True)
 
 
 def _scatter_nd(library: Any, args: list[Any], options: Options) -> Any:
-    """`updates` at places whose coordinates are along the last axis."""
-    x, places, updates = args[0], _long(library, args[1]), args[2]
-    at, how = places.unbind(-1), str(options.get("reduction", "update"))
+    """`updates` at elements whose coordinates are along the last axis."""
+    x, indices, updates = args[0], _long(library, args[1]), args[2]
+    at, how = indices.unbind(-1), str(options.get("reduction", "update"))
     if how in ("update", "add"):
         return library.index_put(x, at, updates, accumulate=how == "add")
-    depth = places.shape[-1]
-    row = library.zeros(places.shape[:-1], dtype=library.int64)
-    for axis, place in enumerate(at):
-        row = row * x.shape[axis] + _from_front(library, place, x.shape[axis])
+    depth = indices.shape[-1]
+    row = library.zeros(indices.shape[:-1], dtype=library.int64)
+    for axis, index in enumerate(at):
+        row = row * x.shape[axis] + _from_front(library, index, x.shape[axis])
     count = 1
     for extent in x.shape[:depth]:
         count *= extent
@@ -476,13 +476,13 @@ def _slice_scatter(library: Any, args: list[Any], options: Options) -> Any:
 def _sliced(library: Any, x: Any, axes: Any, begin: Any, end: Any, strides: Any) -> Any:
     """Slices with steps in both directions; torch itself has only those that go forwards."""
     for axis, first, last, step in zip(axes, begin, end, strides):
-        places = range(x.shape[axis])[slice(first, last, step)]
+        indices = range(x.shape[axis])[slice(first, last, step)]
         if step > 0:
-            x = library.narrow(x, axis, places.start if len(places) else 0,
-                               places[-1] - places[0] + 1 if len(places) else 0)  # fmt: skip
+            x = library.narrow(x, axis, indices.start if len(indices) else 0,
+                               indices[-1] - indices[0] + 1 if len(indices) else 0)  # fmt: skip
             x = x[(slice(None),) * (axis % x.dim()) + (slice(None, None, step),)]
         else:
-            x = library.index_select(x, axis, library.tensor(list(places), dtype=library.int64))
+            x = library.index_select(x, axis, library.tensor(list(indices), dtype=library.int64))
     return x
 
 
@@ -501,8 +501,8 @@ def _dynamic_strided_slice(library: Any, args: list[Any], options: Options) -> A
 
 RULES: Final[dict[str, Rule]] = {
     "arange": _arange,
-    "argmax": _place("argmax"),
-    "argmin": _place("argmin"),
+    "argmax": _extreme_index("argmax"),
+    "argmin": _extreme_index("argmin"),
     "argsort": _argsort,
     "astype": _astype,
     "broadcast_to": _broadcast_to,

@@ -157,8 +157,8 @@ class _FunctionCompiler:
                 self._binding(binding)
             self._ib.emit_ret(self._in_register(self._value(seq.body)))
             return
-        place = next(i for i, binding in enumerate(bindings) if binding is final)
-        for binding in bindings[:place]:
+        at = next(i for i, binding in enumerate(bindings) if binding is final)
+        for binding in bindings[:at]:
             self._binding(binding)
         if isinstance(value, If):
             cond = self._emit(BUILTIN + "read_if_cond", self._value(value.cond))
@@ -171,7 +171,7 @@ class _FunctionCompiler:
             return
         assert isinstance(value, Call), "the other form of an end"
         self._again(value)
-        for binding in bindings[place + 1 :]:
+        for binding in bindings[at + 1 :]:
             if is_kill(binding):
                 self._binding(binding)
         params = self._func.params

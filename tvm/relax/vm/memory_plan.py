@@ -69,7 +69,7 @@ def plan_memory(values: list[Lifetime]) -> MemoryPlan:
     ends: list[tuple[Var, PrimExpr]] = []
     total = _place_symbolic(values, offsets, IntImm(INT64, top), ends)
     placed = [offset for offset in offsets if offset is not None]
-    assert len(placed) == len(values), "every value has a place"
+    assert len(placed) == len(values), "every value has an offset"
     return MemoryPlan(placed, total, ends)
 
 

@@ -46,7 +46,7 @@ from tvm.relax.vm.native_flow import (
     tensor_info,
     written_out,
 )
-from tvm.relax.vm.native_memory import Arena, Place
+from tvm.relax.vm.native_memory import Arena, Location
 from tvm.relax.vm.native_sizes import Sizes
 from tvm.support.notes import note, watched
 from tvm.tir import expr as e
@@ -71,7 +71,7 @@ class KernelCall:
 
 
 class PlannedGraph(NamedTuple):
-    """What is told of a graph whose values have their places in the arena.
+    """What is told of a graph whose values have their locations in the arena.
 
     `steps[i]` is the moment of `calls[i]`, in the time in which lifetimes are given.
     """
@@ -79,7 +79,7 @@ class PlannedGraph(NamedTuple):
     name: str
     func: Function
     arena: Arena
-    places: dict[Var, list[Place]]
+    locations: dict[Var, list[Location]]
     calls: list[KernelCall]
     steps: list[int]
     constant_bytes: int
@@ -87,7 +87,7 @@ class PlannedGraph(NamedTuple):
 
 @dataclass
 class NativeGraph:
-    """The functions that take the place of a Relax function, and its calls in order."""
+    """The functions that replace a Relax function, and its calls in order."""
 
     functions: dict[GlobalVar, BaseFunc]
     calls: list[KernelCall]
@@ -121,7 +121,7 @@ def native_graph(
     if watched():
         note(
             PlannedGraph(
-                name, func, sketch, plain.places, plain.calls, plain.steps, constants.nbytes
+                name, func, sketch, plain.locations, plain.calls, plain.steps, constants.nbytes
             )
         )
     if profile:
@@ -173,7 +173,7 @@ class _Graph(Flow):
         self.look_at_sizes(self._bindings)
         for param in self._func.params:
             info = tensor_info(param.struct_info_, f"parameter {param.name_hint!r}")
-            self.places[param] = [self._add_param(param.name_hint, info)]
+            self.locations[param] = [self._add_param(param.name_hint, info)]
         outputs = self._add_outputs()
         if self._clock is not None:
             self.stmts.append(_read_clock(self._clock, 0))
@@ -197,12 +197,12 @@ class _Graph(Flow):
 
     # --- parameters and results ---
 
-    def _add_param(self, name: str, info: TensorStructInfo) -> Place:
+    def _add_param(self, name: str, info: TensorStructInfo) -> Location:
         buffer = decl_buffer(extents_of(info), info.dtype, name)
         handle = e.Var(name, "handle")
         self._params.append(handle)
         self._buffer_map[handle] = buffer
-        return Place(buffer.data, ops.const(0, "int64"))
+        return Location(buffer.data, ops.const(0, "int64"))
 
     def _add_clock(self, readings: int) -> Buffer:
         buffer = decl_buffer([ops.const(readings, "int64")], "int64", "clock")
@@ -211,7 +211,7 @@ class _Graph(Flow):
         self._buffer_map[handle] = buffer
         return buffer
 
-    def _add_outputs(self) -> list[tuple[Place, RelaxExpr]]:
+    def _add_outputs(self) -> list[tuple[Location, RelaxExpr]]:
         """Results as last parameters; gives those that need a copy at the end."""
         result = self.resolved(self._func.body.body)
         self._returns_tuple = isinstance(result.struct_info_, TupleStructInfo)
@@ -219,15 +219,15 @@ class _Graph(Flow):
         if not fields:
             raise NotNative("the result is the empty tuple")
         self._result_count = len(fields)
-        copies: list[tuple[Place, RelaxExpr]] = []
+        copies: list[tuple[Location, RelaxExpr]] = []
         for i, field in enumerate(self.resolved(field) for field in fields):
             info = self._of_parameters(tensor_info(field.struct_info_, "the result"))
             name = "output" if len(fields) == 1 else f"output_{i}"
-            place = self._add_param(name, info)
-            if isinstance(field, Var) and field not in self.places and self._makes_tensor(field):
-                self.places[field] = [place]
+            location = self._add_param(name, info)
+            if isinstance(field, Var) and field not in self.locations and self._makes_tensor(field):
+                self.locations[field] = [location]
             else:
-                copies.append((place, field))
+                copies.append((location, field))
         return copies
 
     def _of_parameters(self, info: TensorStructInfo) -> TensorStructInfo:
@@ -247,9 +247,9 @@ class _Graph(Flow):
 
     # --- what the statements refer to ---
 
-    def constant(self, value: Constant) -> Place:
+    def constant(self, value: Constant) -> Location:
         offset = self._constants.offset(value.data)
-        return Place(self._constants_at, ops.const(offset, "int64"))
+        return Location(self._constants_at, ops.const(offset, "int64"))
 
     def note(self, name: str, span: Span | None) -> None:
         """A step of the outermost level is done: it is timed."""
@@ -258,7 +258,7 @@ class _Graph(Flow):
         if self._clock is not None:
             self.stmts.append(_read_clock(self._clock, len(self.calls)))
 
-    def _copy_result(self, target: Place, source: RelaxExpr) -> None:
+    def _copy_result(self, target: Location, source: RelaxExpr) -> None:
         """A result that is a parameter, a constant, or another result: copied at the end."""
         self.copy(target, self.alias(source)[0], tensor_info(source.struct_info_, "the result"))
 

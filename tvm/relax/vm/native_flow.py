@@ -52,7 +52,7 @@ from tvm.relax.struct_info import (
     TensorStructInfo,
     TupleStructInfo,
 )
-from tvm.relax.vm.native_memory import Arena, Place
+from tvm.relax.vm.native_memory import Arena, Location
 from tvm.relax.vm.native_sizes import Sizes
 from tvm.tir import expr as e
 from tvm.tir import stmt as s
@@ -86,7 +86,7 @@ class _Loop:
     changes: Sequence[bool]
     running: Buffer
     exits: list[RelaxExpr] = field(default_factory=list)
-    results: list[Place] | None = None
+    results: list[Location] | None = None
 
 
 class Flow:
@@ -98,7 +98,7 @@ class Flow:
         self.sizes = sizes
         self.arena = arena
         self.values: dict[Var, RelaxExpr] = {}
-        self.places: dict[Var, list[Place]] = {}
+        self.locations: dict[Var, list[Location]] = {}
         self.stmts: list[s.Stmt | _Let] = []
         self._step = 0
         self._depth = 0
@@ -111,7 +111,7 @@ class Flow:
 
     # --- what the owner knows ---
 
-    def constant(self, value: Constant) -> Place:
+    def constant(self, value: Constant) -> Location:
         """Where a constant lies."""
         raise NotImplementedError
 
@@ -148,17 +148,17 @@ class Flow:
         self._depth -= 1
         self.stmts = before
 
-    def _pointer(self, place: Place, dtype: str, name: str) -> Buffer:
-        """A place as a buffer of one element or more."""
-        self.arena.use(place, self._step)
+    def _pointer(self, location: Location, dtype: str, name: str) -> Buffer:
+        """A location as a buffer of one element or more."""
+        self.arena.use(location, self._step)
         data = e.Var(name, PointerType(PrimType(dtype), "global"))
-        self.stmts.append(_Let(data, builtin.reinterpret("handle", place.address())))
+        self.stmts.append(_Let(data, builtin.reinterpret("handle", location.address())))
         return decl_buffer([ops.const(1, "int64")], dtype, name, data=data)
 
-    def copy(self, target: Place, source: Place, info: TensorStructInfo) -> None:
+    def copy(self, target: Location, source: Location, info: TensorStructInfo) -> None:
         """Copy a tensor, unless it is there."""
-        for place in (target, source):
-            self.arena.use(place, self._step)
+        for location in (target, source):
+            self.arena.use(location, self._step)
         if target.is_at(source):
             return
         call = builtin.call_extern(
@@ -166,12 +166,12 @@ class Flow:
         )
         self.stmts.append(s.Evaluate(call))
 
-    def _room(self, info: StructInfo | None, what: str) -> Place:
-        """A new place for a tensor."""
+    def _room(self, info: StructInfo | None, what: str) -> Location:
+        """New memory for a tensor."""
         nbytes = self.sizes.of_parameters(_nbytes(tensor_info(info, what)))
         if nbytes is None or not self.sizes.is_known(nbytes):
             raise NotNative(f"the size of {what} comes from data")
-        return self.arena.place(nbytes, self._step)
+        return self.arena.allocate(nbytes, self._step)
 
     # --- bindings ---
 
@@ -193,13 +193,13 @@ class Flow:
         return is_call_of(made, "relax.tensor_to_shape")
 
     def bind(self, binding: Binding) -> None:
-        """Emit what a binding computes; its variable has a place."""
+        """Emit what a binding computes; its variable has a location."""
         value, var = binding.value, binding.var
         if isinstance(binding, MatchCast):
             if self._reads_data(binding):
                 self._read_sizes(binding)
             is_shape = isinstance(binding.struct_info, ShapeStructInfo)
-            self.places[var] = [] if is_shape else self.alias(value)
+            self.locations[var] = [] if is_shape else self.alias(value)
         elif isinstance(value, If):
             self.next_step()
             self._branch(var, value)
@@ -213,17 +213,17 @@ class Flow:
             self.next_step()
             self._kernel(var, value, value.span or binding.span)
         elif is_call_of(value, "relax.builtin.alloc_tensor"):
-            self.places[var] = [self._room(var.struct_info_, f"variable {var.name_hint!r}")]
+            self.locations[var] = [self._room(var.struct_info_, f"variable {var.name_hint!r}")]
         elif is_call_of(value, "relax.tensor_to_shape"):
-            self.places[var] = []
+            self.locations[var] = []
         elif (text := _asserted(value)) is not None:
             assert isinstance(value, Call), "checks are calls"
             told = e.StringImm(f"AssertionError: Assertion Failed: {text}")
             condition = self._truth(value.args[0])
             self.stmts.append(s.AssertStmt(condition, told, s.Evaluate(0), value.span))
-            self.places[var] = []
-        elif var not in self.places:
-            self.places[var] = self.alias(value)
+            self.locations[var] = []
+        elif var not in self.locations:
+            self.locations[var] = self.alias(value)
 
     def _noted(self, name: str, span: Span | None) -> None:
         if not self._depth:
@@ -235,14 +235,14 @@ class Flow:
             expr = self.values[expr]
         return expr
 
-    def alias(self, value: RelaxExpr) -> list[Place]:
-        """The places of a value that needs no code: another name, a view, a tuple."""
+    def alias(self, value: RelaxExpr) -> list[Location]:
+        """The locations of a value that needs no code: another name, a view, a tuple."""
         if isinstance(value, Var):
-            return self.places[value]
+            return self.locations[value]
         if isinstance(value, Constant):
             return [self.constant(value)]
         if isinstance(value, Tuple):
-            return [place for part in value.fields for place in self.alias(part)]
+            return [location for part in value.fields for location in self.alias(part)]
         if isinstance(value, TupleGetItem):
             info = value.tuple_value.struct_info_
             if isinstance(info, TupleStructInfo) and all(
@@ -256,11 +256,11 @@ class Flow:
         what = f"a call of {value.op}" if isinstance(value, Call) else type(value).__name__
         raise NotNative(f"the function holds {what}")
 
-    def _used(self, value: RelaxExpr) -> list[Place]:
-        places = self.alias(value)
-        for place in places:
-            self.arena.use(place, self._step)
-        return places
+    def _used(self, value: RelaxExpr) -> list[Location]:
+        locations = self.alias(value)
+        for location in locations:
+            self.arena.use(location, self._step)
+        return locations
 
     # --- kernels ---
 
@@ -272,31 +272,31 @@ class Flow:
             raise NotNative(f"{callee.name_hint} is no kernel of the module")
         operands = call.args[1]
         parts = operands.fields if isinstance(operands, Tuple) else (operands,)
-        places = [place for part in parts for place in self._used(part)]
+        locations = [location for part in parts for location in self._used(part)]
         infos = [info for part in parts for info in flat_infos(part.struct_info_)]
         given = getattr(call.attrs, "inplace_indices", None)
         made = flat_infos(var.struct_info_)
         indices = [-1] * len(made) if given is None else [int(i) for i in given]
-        if var not in self.places:
-            self.places[var] = [
+        if var not in self.locations:
+            self.locations[var] = [
                 self._room(info, f"variable {var.name_hint!r}") if i < 0
                 else self._overwritten(parts[i])
                 for i, info in zip(indices, made)
             ]  # fmt: skip
-        for place, info, i in zip(self.places[var], made, indices):
+        for location, info, i in zip(self.locations[var], made, indices):
             if i < 0:
-                places.append(place)
+                locations.append(location)
                 infos.append(info)
         numbers = list(call.args[2].values) if len(call.args) > 2 else []  # type: ignore[attr-defined]
-        args = _arguments(callee, kernel, places, infos, numbers)
+        args = _arguments(callee, kernel, locations, infos, numbers)
         self.stmts.append(s.Evaluate(e.Call("void", callee, args, span), span))
         self._noted(callee.name_hint, span)
 
-    def _overwritten(self, operand: RelaxExpr) -> Place:
+    def _overwritten(self, operand: RelaxExpr) -> Location:
         if isinstance(self.resolved(operand), Constant):
             raise NotNative("a constant is overwritten")
-        (place,) = self.alias(operand)
-        return place
+        (location,) = self.alias(operand)
+        return location
 
     # --- sizes that are data ---
 
@@ -313,8 +313,8 @@ class Flow:
         count = extents_of(info)[0]
         if not named or values is None or getattr(count, "value", -1) != len(values):
             raise NotNative("a match_cast compares sizes that come from data")
-        (place,) = self._used(call.args[0])
-        read = self._pointer(place, str(info.dtype), "sizes")
+        (location,) = self._used(call.args[0])
+        read = self._pointer(location, str(info.dtype), "sizes")
         for i, var in enumerate(values):
             assert isinstance(var, e.Var), "just looked"
             load = e.BufferLoad(read, [ops.const(i, "int64")])
@@ -327,8 +327,8 @@ class Flow:
         if isinstance(number, PrimStructInfo) and number.value is not None:
             return ops.cast(number.value, "bool")
         info = tensor_info(cond.struct_info_, "a condition")
-        (place,) = self._used(cond)
-        return e.BufferLoad(self._pointer(place, str(info.dtype), "cond"), [_zero()])
+        (location,) = self._used(cond)
+        return e.BufferLoad(self._pointer(location, str(info.dtype), "cond"), [_zero()])
 
     def _branch(self, var: Var, value: If) -> None:
         cond = self._truth(value.cond)
@@ -339,11 +339,11 @@ class Flow:
             with self._inner() as made:
                 self._sequence(branch)
                 self.next_step()
-                for info, target, place in zip(infos, results, self.alias(branch.body)):
-                    self.copy(target, place, info)
+                for info, target, location in zip(infos, results, self.alias(branch.body)):
+                    self.copy(target, location, info)
             bodies.append(made[0])
         self.stmts.append(s.IfThenElse(cond, bodies[0], bodies[1], value.span))
-        self.places[var] = results
+        self.locations[var] = results
 
     def _sequence(self, seq: SeqExpr, last: Binding | None = None) -> None:
         """The bindings of a sequence, but for the last one."""
@@ -371,10 +371,10 @@ class Flow:
             self._loop(var, own, func, call)
         else:
             for param, arg in zip(func.params, call.args):
-                self.places[param] = self.alias(arg)
+                self.locations[param] = self.alias(arg)
             with self._inner() as made:
                 self._sequence(func.body)
-                self.places[var] = self.alias(func.body.body)
+                self.locations[var] = self.alias(func.body.body)
             self.stmts += made
         self._active.pop()
 
@@ -403,13 +403,13 @@ class Flow:
         ]
         for param, arg, changed in zip(func.params, call.args, changes):
             given = self._used(arg)
-            self.places[param] = given
+            self.locations[param] = given
             if changed:
                 infos = flat_infos(param.struct_info_)
-                self.places[param] = [self._room(info, "the state of a loop") for info in infos]
-                for target, place, info in zip(self.places[param], given, infos):
-                    self.copy(target, place, info)
-        flag = self.arena.place(ops.const(1, "int64"), self._step)
+                self.locations[param] = [self._room(info, "the state of a loop") for info in infos]
+                for target, location, info in zip(self.locations[param], given, infos):
+                    self.copy(target, location, info)
+        flag = self.arena.allocate(ops.const(1, "int64"), self._step)
         running = self._pointer(flag, "bool", "running")
         self.stmts.append(s.BufferStore(running, ops.const(True, "bool"), [_zero()]))
         loop = _Loop(own, func.params, changes, running)
@@ -423,16 +423,16 @@ class Flow:
         self.stmts.append(s.While(e.BufferLoad(running, [_zero()]), made[0]))
         self.arena.use(flag, self._step)
         for param in func.params:
-            for place in self.places[param]:
-                self.arena.use(place, self._step)
+            for location in self.locations[param]:
+                self.arena.use(location, self._step)
         self.arena.keep(start + 1, self._step)
         if loop.results is None:
             if not loop.exits:
                 raise NotNative(f"{own.name_hint} never ends")
             loop.results = self.alias(loop.exits[0])
-        for place in loop.results:
-            self.arena.use(place, self._step)
-        self.places[var] = loop.results
+        for location in loop.results:
+            self.arena.use(location, self._step)
+        self.locations[var] = loop.results
 
     def _origin(self, expr: RelaxExpr) -> RelaxExpr:
         """The variable in whose memory a value lies that was handed on, or overwritten."""
@@ -470,11 +470,11 @@ class Flow:
     def _again(self, call: Call, loop: _Loop) -> None:
         """The parameters get their next values, all at once."""
         self.next_step()
-        moves: list[tuple[Place, Place, TensorStructInfo]] = []
+        moves: list[tuple[Location, Location, TensorStructInfo]] = []
         changing = [
-            place
+            location
             for param, changes in zip(loop.params, loop.changes)
-            for place in self.places[param]
+            for location in self.locations[param]
             if changes
         ]
         for param, arg, changes in zip(loop.params, call.args, loop.changes):
@@ -483,23 +483,23 @@ class Flow:
             if not changes:
                 continue
             infos = flat_infos(param.struct_info_)
-            for target, place, info in zip(self.places[param], self._used(arg), infos):
-                if any(place.is_at(other) for other in changing) and not place.is_at(target):
+            for target, location, info in zip(self.locations[param], self._used(arg), infos):
+                if any(location.is_at(other) for other in changing) and not location.is_at(target):
                     aside = self._room(info, "the state of a loop")
-                    self.copy(aside, place, info)
-                    place = aside
-                moves.append((target, place, info))
+                    self.copy(aside, location, info)
+                    location = aside
+                moves.append((target, location, info))
         self.next_step()
-        for target, place, info in moves:
-            self.copy(target, place, info)
+        for target, location, info in moves:
+            self.copy(target, location, info)
 
     def _end(self, value: RelaxExpr, loop: _Loop) -> None:
         self.next_step()
         loop.exits.append(value)
         if loop.results is not None:
             infos = flat_infos(value.struct_info_)
-            for target, place, info in zip(loop.results, self.alias(value), infos):
-                self.copy(target, place, info)
+            for target, location, info in zip(loop.results, self.alias(value), infos):
+                self.copy(target, location, info)
         self.stmts.append(s.BufferStore(loop.running, ops.const(False, "bool"), [_zero()]))
 
 
@@ -534,7 +534,7 @@ def extents_of(info: TensorStructInfo) -> tuple[PrimExpr, ...]:
 
 
 def flat_infos(info: StructInfo | None) -> list[TensorStructInfo]:
-    """The tensors of a value; shapes and numbers have no place."""
+    """The tensors of a value; shapes and numbers have no location."""
     if isinstance(info, TupleStructInfo):
         return [one for part in info.fields for one in flat_infos(part)]
     if isinstance(info, (ShapeStructInfo, PrimStructInfo)):
@@ -592,12 +592,12 @@ def _zero() -> PrimExpr:
 def _arguments(
     var: GlobalVar,
     kernel: PrimFunc,
-    places: list[Place],
+    locations: list[Location],
     infos: list[TensorStructInfo],
     numbers: list[PrimExpr],
 ) -> list[PrimExpr]:
     """What the kernel's direct form takes: addresses, numbers, then the sizes left over."""
-    tensors, scalars = list(zip(places, infos)), list(numbers)
+    tensors, scalars = list(zip(locations, infos)), list(numbers)
     args: list[PrimExpr] = []
     sizes: dict[e.Var, PrimExpr] = {}
     for param in kernel.params:
@@ -606,8 +606,8 @@ def _arguments(
             number = scalars.pop(0)
             args.append(ops.cast(number, param.dtype))
             continue
-        place, info = tensors.pop(0)
-        args.append(place.address())
+        location, info = tensors.pop(0)
+        args.append(location.address())
         for extent, given in zip(buffer.shape, extents_of(info)):
             if isinstance(extent, e.Var):
                 sizes.setdefault(extent, ops.cast(given, extent.dtype))

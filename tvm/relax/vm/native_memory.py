@@ -14,7 +14,7 @@ from tvm.tir.op import builtin
 
 
 @dataclass(frozen=True)
-class Place:
+class Location:
     """Where a tensor lies: `offset` bytes behind the start of a memory; its number in the arena."""
 
     base: e.Var
@@ -27,8 +27,8 @@ class Place:
             return self.base
         return builtin.handle_add_byte_offset(self.base, self.offset)
 
-    def is_at(self, other: Place) -> bool:
-        """Whether both are one place."""
+    def is_at(self, other: Location) -> bool:
+        """Whether both are one location."""
         if self.base is not other.base or self.number != other.number:
             return False
         return self.number >= 0 or self.offset is other.offset or _same(self.offset, other.offset)
@@ -39,19 +39,20 @@ def _same(a: PrimExpr, b: PrimExpr) -> bool:
 
 
 class Arena:
-    """The memory between kernels; places are asked for in the same order each time."""
+    """The memory between kernels; memory is asked for in the same order each time."""
 
     def __init__(self, plan: MemoryPlan | None = None) -> None:
         self.base = e.Var("arena", PointerType(PrimType("uint8"), "global"))
         self._plan = plan
         self._lifetimes: list[Lifetime] = []
 
-    def place(self, nbytes: PrimExpr, step: int) -> Place:
+    def allocate(self, nbytes: PrimExpr, step: int) -> Location:
         """Room that is needed from a step on."""
         number = len(self._lifetimes)
         self._lifetimes.append(Lifetime(nbytes, step, step))
         zero = ops.const(0, "int64")
-        return Place(self.base, zero if self._plan is None else self._plan.offsets[number], number)
+        offset = zero if self._plan is None else self._plan.offsets[number]
+        return Location(self.base, offset, number)
 
     def around(self, body: s.Stmt) -> s.Stmt:
         """The statement with the memory."""
@@ -63,10 +64,10 @@ class Arena:
             body = s.LetStmt(end, value, body)
         return body
 
-    def use(self, place: Place, step: int) -> None:
-        """A place is needed until a step, at least."""
-        if place.number >= 0:
-            lifetime = self._lifetimes[place.number]
+    def use(self, location: Location, step: int) -> None:
+        """A location is needed until a step, at least."""
+        if location.number >= 0:
+            lifetime = self._lifetimes[location.number]
             lifetime.last = max(lifetime.last, step)
 
     def keep(self, first: int, last: int) -> None:
@@ -76,17 +77,17 @@ class Arena:
                 lifetime.last = max(lifetime.last, last)
 
     def plan(self) -> None:
-        """Give every place its offset."""
+        """Give every allocation its offset."""
         self._plan = plan_memory(self._lifetimes)
 
     def laid_out(self) -> list[tuple[Lifetime, PrimExpr]]:
-        """Every place that was asked for: how long it is needed, and its offset."""
+        """Every allocation that was asked for: how long it is needed, and its offset."""
         offsets = self._plan.offsets if self._plan is not None else []
         return list(zip(self._lifetimes, offsets))
 
     @property
     def total(self) -> PrimExpr:
-        """The bytes of all places together."""
+        """The bytes of all allocations together."""
         return ops.const(0, "int64") if self._plan is None else self._plan.total
 
     def again(self) -> Arena:

@@ -141,7 +141,7 @@ class Sizes:
 
 
 def _marks(shape: Sequence[PrimExpr]) -> str:
-    """A place for each extent in the text of an error."""
+    """A `{}` for each extent in the text of an error."""
     marks = ", ".join("{}" for _ in shape)
     return f"({marks},)" if len(shape) == 1 else f"({marks})"
 

@@ -50,7 +50,7 @@ class Function:
     def __init__(self, func: PrimFunc, name: str, program: Program) -> None:
         self.func, self.name = func, name
         self.compiler = StmtCompiler(Layout(), program)
-        self.params = [self.compiler.layout.place(p) for p in func.params]
+        self.params = [self.compiler.layout.slot(p) for p in func.params]
         self.binders = {
             param: _Binder(self.compiler, buffer, f"argument {i} of {name}")
             for i, param in enumerate(func.params)
@@ -70,15 +70,15 @@ class Function:
                 )
             )
         frame: Frame = [None] * self.compiler.layout.size
-        for param, place, arg in zip(func.params, self.params, args):
+        for param, slot, arg in zip(func.params, self.params, args):
             if param not in self.binders:
-                frame[place] = _as_value(arg, param)
+                frame[slot] = _as_value(arg, param)
         for param, arg in zip(func.params, args):
             if param in self.binders:  # an extent may be told by a later parameter
                 self.binders[param].read_symbols(frame, arg)
-        for param, place, arg in zip(func.params, self.params, args):
+        for param, slot, arg in zip(func.params, self.params, args):
             if param in self.binders:
-                frame[place] = arg
+                frame[slot] = arg
                 self.binders[param].bind_argument(frame, arg)
         try:
             self.body(frame)
@@ -119,24 +119,24 @@ class _Binder:
     def __init__(self, compiler: StmtCompiler, buffer: Buffer, where: str) -> None:
         self.buffer, self.where = buffer, where
         layout = compiler.layout
-        self.place, self.data = layout.place(buffer), layout.place(buffer.data)
+        self.slot, self.data = layout.slot(buffer), layout.slot(buffer.data)
         self.shape = [self._slot(compiler, x) for x in buffer.shape]
         self.strides = [self._slot(compiler, x) for x in buffer.checked_strides()]
         self.offset = self._slot(compiler, buffer.elem_offset)
 
     @staticmethod
     def _slot(compiler: StmtCompiler, expr: PrimExpr) -> tuple[int | None, Code, Any]:
-        place = compiler.layout.place(expr) if isinstance(expr, e.Var) else None
-        return place, compiler.compile(expr), numpy_dtype(expr.dtype)
+        slot = compiler.layout.slot(expr) if isinstance(expr, e.Var) else None
+        return slot, compiler.compile(expr), numpy_dtype(expr.dtype)
 
     def symbols(
         self, frame: Frame, shape: Sequence[int], strides: Sequence[int], offset: int
     ) -> None:
         """Bind the variables among extents, strides and offset; check what is known."""
         known = [*zip(self.shape, shape), *zip(self.strides, strides), (self.offset, offset)]
-        for (place, _, kind), value in known:
-            if place is not None and frame[place] is None:
-                frame[place] = kind.type(value)
+        for (slot, _, kind), value in known:
+            if slot is not None and frame[slot] is None:
+                frame[slot] = kind.type(value)
         for dim, ((_, code, _), value) in enumerate(zip(self.shape, shape)):
             wanted = int(code(frame))
             if wanted != value:
@@ -151,9 +151,9 @@ class _Binder:
     def read_symbols(self, frame: Frame, arg: Any) -> None:
         """Bind the variables that are extents of an array of the right rank."""
         if isinstance(arg, np.ndarray) and arg.ndim >= len(self.shape):
-            for (place, _, kind), extent in zip(self.shape, arg.shape):
-                if place is not None and frame[place] is None:
-                    frame[place] = kind.type(extent)
+            for (slot, _, kind), extent in zip(self.shape, arg.shape):
+                if slot is not None and frame[slot] is None:
+                    frame[slot] = kind.type(extent)
 
     def bind_argument(self, frame: Frame, arg: Any) -> None:
         """Bind to an array given by the caller, or to an address."""
@@ -197,7 +197,7 @@ class _Binder:
                 )
             )
         frame[self.data] = run_of_memory(arg)
-        frame[self.place] = arg
+        frame[self.slot] = arg
 
     def _bind_pointer(self, frame: Frame, pointer: Pointer) -> None:
         shape = [int(code(frame)) for _, code, _ in self.shape]
@@ -205,7 +205,7 @@ class _Binder:
         self.symbols(frame, shape, strides, 0)
         offset = int(self.offset[1](frame))
         frame[self.data] = pointer
-        frame[self.place] = buffer_view(
+        frame[self.slot] = buffer_view(
             self.buffer.name, self.buffer.dtype, pointer, shape, strides, offset
         )
 
@@ -240,16 +240,16 @@ class Program:
     ) -> Callable[[Frame, Sequence[int], Sequence[int], int], None]:
         """Binds the symbols of a buffer matched within a block, afresh each time."""
         binder = _Binder(compiler, buffer, "match_buffer")
-        places = [slot[0] for slot in (*binder.shape, *binder.strides, binder.offset)]
+        slots = [part[0] for part in (*binder.shape, *binder.strides, binder.offset)]
 
         def bind(frame: Frame, shape: Sequence[int], strides: Sequence[int], offset: int) -> None:
-            for place in places:
-                if place is not None and place in mine:
-                    frame[place] = None
+            for slot in slots:
+                if slot is not None and slot in mine:
+                    frame[slot] = None
             binder.symbols(frame, shape, strides, offset)
 
         # symbols that this buffer defines; those with a value from outside stay
-        mine = {p for p in places if p is not None}
+        mine = {p for p in slots if p is not None}
         return bind
 
     def constant(self, op: s.AllocateConst) -> Any:
@@ -387,12 +387,12 @@ def _add_bytes(compiler: Any, op: e.Call) -> Code:
     data, count = compiler.compile(op.args[0]), compiler.compile(op.args[1])
 
     def run(frame: Frame) -> Any:
-        place, step = data(frame), int(count(frame))
-        if isinstance(place, str):  # a table of texts that end with a zero
-            return place[step:].partition("\0")[0]
-        if isinstance(place, np.ndarray) and step in (0, TENSOR_OBJECT_HEADER_BYTES):
-            return place  # it stands for a tensor object and for the DLTensor behind its header
-        return place.moved_bytes(step)
+        value, step = data(frame), int(count(frame))
+        if isinstance(value, str):  # a table of texts that end with a zero
+            return value[step:].partition("\0")[0]
+        if isinstance(value, np.ndarray) and step in (0, TENSOR_OBJECT_HEADER_BYTES):
+            return value  # it stands for a tensor object and for the DLTensor behind its header
+        return value.moved_bytes(step)
 
     return run
 

@@ -1,4 +1,4 @@
-"""What goes wrong when a program is run: each names the place in the program."""
+"""What goes wrong when a program is run: each names the node in the program."""
 
 from __future__ import annotations
 

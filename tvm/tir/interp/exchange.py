@@ -39,10 +39,10 @@ def thread_allreduce(compiler: Any, op: e.Call) -> Code:
         )
     values = [compiler.compile(a) for a in op.args[1 : count + 1]]
     condition = compiler.compile(op.args[count + 1])
-    results = [_place(compiler, a) for a in op.args[count + 2 : 2 * count + 2]]
+    results = [_setter(compiler, a) for a in op.args[count + 2 : 2 * count + 2]]
     threads = [a for a in op.args[2 * count + 2 :] if isinstance(a, e.Var)]
-    lhs = [compiler.layout.place(v) for v in reducer.lhs]
-    rhs = [compiler.layout.place(v) for v in reducer.rhs]
+    lhs = [compiler.layout.slot(v) for v in reducer.lhs]
+    rhs = [compiler.layout.slot(v) for v in reducer.rhs]
     combine = [compiler.compile(r) for r in reducer.result]
     start = [compiler.compile(i) for i in reducer.identity_element]
 
@@ -53,10 +53,10 @@ def thread_allreduce(compiler: Any, op: e.Call) -> Code:
         for other, given in exchange_in_block(own):
             if given is None or not _apart_only_in(threads, fiber, other):
                 continue
-            for place, value in zip(lhs, total):
-                frame[place] = value
-            for place, value in zip(rhs, given):
-                frame[place] = value
+            for slot, value in zip(lhs, total):
+                frame[slot] = value
+            for slot, value in zip(rhs, given):
+                frame[slot] = value
             total = [code(frame) for code in combine]
         for put, value in zip(results, total):
             put(frame, value)
@@ -72,7 +72,7 @@ def _apart_only_in(threads: list[e.Var], fiber: Any, other: Any) -> bool:
     return all(fiber.of[axis] == other.of.get(axis) for axis in kept)
 
 
-def _place(compiler: Any, target: Any) -> Callable[[Frame, Value], None]:
+def _setter(compiler: Any, target: Any) -> Callable[[Frame, Value], None]:
     """Where a result goes: an element of a buffer, or the first of a piece of memory."""
     if isinstance(target, e.BufferLoad):
         address = compiler.address(target)

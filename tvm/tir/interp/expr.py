@@ -1,8 +1,8 @@
 """Expressions as Python closures: each takes the frame and returns a value.
 
-A frame is a list: place 0 holds the shape of the loop nest that runs as one (None when single
-iterations run), place 1 the places that then have a value for each iteration; every variable and
-buffer of the function has a place of its own.
+A frame is a list: slot 0 holds the shape of the loop nest that runs as one (None when single
+iterations run), slot 1 the slots that then have a value for each iteration; every variable and
+buffer of the function has a slot of its own.
 """
 
 from __future__ import annotations
@@ -37,21 +37,21 @@ _LONG: Final = 8
 
 
 class Layout:
-    """Which place of the frame belongs to which variable and buffer."""
+    """Which slot of the frame belongs to which variable and buffer."""
 
     def __init__(self) -> None:
-        self.places: dict[object, int] = {}
+        self.slots: dict[object, int] = {}
         self.size = 2
         # buffers by the variable of their memory: new memory makes their views stale
         self.views: dict[e.Var, list[int]] = {}
         # rows and columns of matrix fragments by the variable of their memory
         self.fragments: dict[e.Var, tuple[int, int]] = {}
 
-    def place(self, key: object) -> int:
-        """The place of a variable or buffer."""
-        found = self.places.get(key)
+    def slot(self, key: object) -> int:
+        """The slot of a variable or buffer."""
+        found = self.slots.get(key)
         if found is None:
-            found = self.places[key] = self.size
+            found = self.slots[key] = self.size
             self.size += 1
             if isinstance(key, Buffer):
                 self.views.setdefault(key.data, []).append(found)
@@ -64,10 +64,10 @@ def only_where(frame: Frame, mask: Value) -> Frame:
     full = np.broadcast_to(mask, shape)
     part = frame.copy()
     part[SHAPE] = (int(np.count_nonzero(full)),)
-    for place in frame[LANES]:
-        value = frame[place]
+    for slot in frame[LANES]:
+        value = frame[slot]
         if is_array(value):
-            part[place] = np.broadcast_to(value, shape)[full]
+            part[slot] = np.broadcast_to(value, shape)[full]
     return part
 
 
@@ -87,7 +87,7 @@ def _may_fail(node: Any) -> bool:
 
 
 class ExprCompiler(TirFunctor[Code, Any]):
-    """Turns expressions into closures over places of the frame."""
+    """Turns expressions into closures over slots of the frame."""
 
     def __init__(self, layout: Layout, program: Program) -> None:
         self.layout = layout
@@ -109,10 +109,10 @@ class ExprCompiler(TirFunctor[Code, Any]):
     # --- leaves ---
 
     def visit_var_(self, op: e.Var) -> Code:
-        place, name = self.layout.place(op), op.name
+        slot, name = self.layout.slot(op), op.name
 
         def read(frame: Frame) -> Value:
-            value = frame[place]
+            value = frame[slot]
             if value is None:
                 raise InterpreterError(f"variable {name} is used before it has a value")
             return value
@@ -223,11 +223,11 @@ class ExprCompiler(TirFunctor[Code, Any]):
         return run
 
     def visit_let_(self, op: e.Let) -> Code:
-        value, place = self.compile(op.value), self.layout.place(op.var)
+        value, slot = self.compile(op.value), self.layout.slot(op.var)
         body = self.compile(op.body)
 
         def run(frame: Frame) -> Value:
-            frame[place] = value(frame)
+            frame[slot] = value(frame)
             return body(frame)
 
         return run
@@ -258,20 +258,20 @@ class ExprCompiler(TirFunctor[Code, Any]):
 
     def view(self, buffer: Buffer) -> Code:
         """The closure that gives a buffer as an array."""
-        place = self.layout.place(buffer)
+        slot = self.layout.slot(buffer)
         make = self.make_view(buffer)
 
         def run(frame: Frame) -> Any:
-            found = frame[place]
+            found = frame[slot]
             if found is None:
-                found = frame[place] = make(frame)
+                found = frame[slot] = make(frame)
             return found
 
         return run
 
     def make_view(self, buffer: Buffer) -> Code:
         """The closure that makes the array of a buffer from its memory."""
-        data, offset = self.layout.place(buffer.data), self.compile(buffer.elem_offset)
+        data, offset = self.layout.slot(buffer.data), self.compile(buffer.elem_offset)
         shape = [self.compile(x) for x in buffer.shape]
         strides = [self.compile(x) for x in buffer.checked_strides()]
         name, dtype = buffer.name, buffer.dtype
@@ -289,7 +289,7 @@ class ExprCompiler(TirFunctor[Code, Any]):
 
         return run
 
-    def place_in(self, what: str, op: Any) -> Callable[[Frame, Any], tuple[Any, ...]]:
+    def indices_in(self, what: str, op: Any) -> Callable[[Frame, Any], tuple[Any, ...]]:
         """The closure that evaluates and checks the indices of an access."""
         codes = [self.compile(i) for i in op.indices]
         name, span = op.buffer.name, op.span
@@ -311,7 +311,7 @@ class ExprCompiler(TirFunctor[Code, Any]):
         return run
 
     def visit_buffer_load_(self, op: e.BufferLoad) -> Code:
-        view, place = self.view(op.buffer), self.place_in("load from", op)
+        view, indices = self.view(op.buffer), self.indices_in("load from", op)
         flat = op.buffer.dtype.is_vector and op.dtype.lanes > op.buffer.dtype.lanes
         if op.predicate is not None:
             return self._masked_load(op)
@@ -321,13 +321,13 @@ class ExprCompiler(TirFunctor[Code, Any]):
         def run(frame: Frame) -> Value:
             array = view(frame)
             if flat:
-                return array[place(frame, array)].reshape(-1)
-            return take(array, place(frame, array))
+                return array[indices(frame, array)].reshape(-1)
+            return take(array, indices(frame, array))
 
         return run
 
     def _masked_load(self, op: e.BufferLoad) -> Code:
-        """Lanes whose predicate is false are zero, and their place is not looked at."""
+        """Lanes whose predicate is false are zero, and their index is not looked at."""
         assert op.predicate is not None, "the caller looked"
         view, mask = self.view(op.buffer), self.compile(op.predicate)
         codes, kind = [self.compile(i) for i in op.indices], numpy_dtype(op.dtype)
@@ -374,7 +374,7 @@ class ExprCompiler(TirFunctor[Code, Any]):
     def address(self, op: e.BufferLoad) -> Code:
         """The closure of the address of an element."""
         buffer = op.buffer
-        data, indices = self.layout.place(buffer.data), [self.compile(i) for i in op.indices]
+        data, indices = self.layout.slot(buffer.data), [self.compile(i) for i in op.indices]
         offset, lanes = self.compile(buffer.elem_offset), buffer.dtype.lanes
         view, kind = self.view(buffer), numpy_dtype(buffer.dtype)
 

@@ -27,9 +27,9 @@ _turn = threading.local()
 class Stop(Exception):
     """A fiber waits until all of the block (or warp) have come as far."""
 
-    def __init__(self, place: tuple[str, int], offer: Any = None) -> None:
+    def __init__(self, barrier: tuple[str, int], offer: Any = None) -> None:
         super().__init__()
-        self.place: Final = place  # ("block", 0) or ("warp", its number)
+        self.barrier: Final = barrier  # ("block", 0) or ("warp", its number)
         self.offer: Final = offer  # what it gives the others
 
 
@@ -65,10 +65,10 @@ class Fiber:
         finally:
             _turn.fiber = around
 
-    def stop(self, place: tuple[str, int], offer: Any = None) -> list[tuple[Fiber, Any]]:
+    def stop(self, barrier: tuple[str, int], offer: Any = None) -> list[tuple[Fiber, Any]]:
         """What all of the block (or warp) give here."""
         if self.asked == len(self.answers):
-            raise Stop(place, offer)
+            raise Stop(barrier, offer)
         self.asked += 1
         return self.answers[self.asked - 1]
 
@@ -118,9 +118,9 @@ class Group:
         for fiber in left:
             stop = fiber.stopped
             assert stop is not None, "who has not ended has stopped"
-            fiber.taken = mates.setdefault(stop.place, [])
+            fiber.taken = mates.setdefault(stop.barrier, [])
             fiber.taken.append((fiber, stop.offer))
-            if stop.place[0] == "warp":
+            if stop.barrier[0] == "warp":
                 warps.append(fiber)
         if warps:
             return warps

@@ -46,11 +46,11 @@ def _mfma(compiler: Any, op: e.Call) -> Code:
     thread, i = np.indices((WAVEFRONT, count))
     factor = thread % 16, thread // 16 * count + i
     thread, i = np.indices((WAVEFRONT, 4))
-    places = factor, factor, (thread // 16 * 4 + i, thread % 16)
+    positions = factor, factor, (thread // 16 * 4 + i, thread % 16)
 
     def compute(offers: list[Offer]) -> Any:
         a, b, c = (np.stack([offer.given[n] for offer in offers]) for n in range(3))
-        return product(a, b, c, places, (16, 16, k))
+        return product(a, b, c, positions, (16, 16, k))
 
     def run(frame: Frame) -> Value:
         given = [np.atleast_1d(code(frame)) for code in codes]

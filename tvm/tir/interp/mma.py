@@ -29,7 +29,7 @@ _BITS: Final[dict[str, int]] = {
     "fp64": 64, "float64": 64, "int8": 8, "uint8": 8, "int4": 4, "uint4": 4, "int32": 32,
     "e4m3": 8, "e5m2": 8, "float8_e4m3fn": 8, "float8_e5m2": 8,
 }  # fmt: skip
-Places = tuple[Any, Any]  # row and column of element i of thread t, as arrays [t, i]
+Positions = tuple[Any, Any]  # row and column of element i of thread t, as arrays [t, i]
 
 
 class Offer:
@@ -76,8 +76,8 @@ def own_part(compiler: Any, pointer: Any, count: int) -> Callable[[Pointer], Poi
 # --- products ---
 
 
-def factor_places(count: int, per_register: int, pieces: int) -> Places:
-    """Rows and summed-over places of A, where `pieces` of eight rows make it (B has one)."""
+def factor_positions(count: int, per_register: int, pieces: int) -> Positions:
+    """Rows and summed-over columns of A, where `pieces` of eight rows make it (B has one)."""
     thread, i = np.indices((_WARP, count))
     register, within = i // per_register, i % per_register
     row = thread // 4 + 8 * (register % pieces)
@@ -85,7 +85,7 @@ def factor_places(count: int, per_register: int, pieces: int) -> Places:
     return row, step * per_register + within
 
 
-def result_places(count: int) -> Places:
+def result_positions(count: int) -> Positions:
     """Rows and columns of C."""
     thread, i = np.indices((_WARP, count))
     return thread // 4 + 8 * (i // 2), thread % 4 * 2 + i % 2
@@ -113,16 +113,17 @@ def ptx_mma(compiler: Any, op: e.Call) -> Code:
     bits = _BITS[kinds[0]]
     per_register = max(32 // bits, 1)
     counts = (m * k // _WARP, n * k // _WARP, m * n // _WARP)
-    places = (
-        factor_places(counts[0], per_register, m // 8), factor_places(counts[1], per_register, 1),
-        result_places(counts[2]),
+    positions = (
+        factor_positions(counts[0], per_register, m // 8),
+        factor_positions(counts[1], per_register, 1),
+        result_positions(counts[2]),
     )  # fmt: skip
     codes = [compiler.compile(op.args[at]) for at in range(6, 12)]
     saturate = bool(getattr(op.args[12], "value", False))
 
     def compute(offers: list[Offer]) -> Any:
         a, b, c = (np.stack([offer.given[n] for offer in offers]) for n in range(3))
-        return product(a, b, c, places, (m, n, k), saturate)
+        return product(a, b, c, positions, (m, n, k), saturate)
 
     def run(frame: Frame) -> Value:
         parts = [_elements(codes[2 * n](frame), codes[2 * n + 1](frame), counts[n])
@@ -135,7 +136,8 @@ def ptx_mma(compiler: Any, op: e.Call) -> Code:
 
 
 def product(
-    a: Any, b: Any, c: Any, places: tuple[Places, Places, Places], shape: tuple[int, int, int],
+    a: Any, b: Any, c: Any, positions: tuple[Positions, Positions, Positions],
+    shape: tuple[int, int, int],
     saturate: bool = False,
 ) -> Any:  # fmt: skip
     """c + a @ b, from and to what the threads hold."""
@@ -143,8 +145,8 @@ def product(
     whole = c.dtype.kind in "iu"
     kind = np.int64 if whole else np.float64 if c.dtype.itemsize == 8 else np.float32
     left, right = np.empty((m, k), kind), np.empty((n, k), kind)
-    left[places[0]], right[places[1]] = a.astype(kind), b.astype(kind)
-    total = c.astype(kind) + (left @ right.T)[places[2]]
+    left[positions[0]], right[positions[1]] = a.astype(kind), b.astype(kind)
+    total = c.astype(kind) + (left @ right.T)[positions[2]]
     if whole and saturate:
         total = np.clip(total, -(2**31), 2**31 - 1)
     return total.astype(c.dtype)

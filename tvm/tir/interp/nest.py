@@ -3,11 +3,11 @@
     for i, j, k in T.grid(n, m, l): C[i, j] = C[i, j] + A[i, k] * B[k, j]
 
 runs as `for k: C[i, j] = C[i, j] + A[i, k] * B[k, j]` with i and j standing for all their values.
-That is the same because the body is one store whose place depends on i and j only, no two (i, j)
-share a place, every load from C is from the place of the store, and no other buffer that is read
-shares memory with C: each element sees its own steps, in the order of k, whatever the others do.
-Distinct places and distinct memory are checked when the nest is entered; where they do not hold,
-the iterations run one after the other.
+That is the same because the body is one store whose indices depend on i and j only, no two (i, j)
+share an element, every load from C is from the element of the store, and no other buffer that is
+read shares memory with C: each element sees its own steps, in the order of k, whatever the others
+do. Distinct elements and distinct memory are checked when the nest is entered; where they do not
+hold, the iterations run one after the other.
 """
 
 from __future__ import annotations
@@ -114,14 +114,14 @@ def _fits(loops: Sequence[s.For], leaf: _Leaf) -> bool:
 
 
 def _plain_init(block: s.Block, store: s.BufferStore) -> bool:
-    """No init, or one that stores to the place of the body."""
+    """No init, or one that stores to the element of the body."""
     if block.init is None:
         return True
     init = block.init
     if not isinstance(init, s.BufferStore) or init.predicate is not None:
         return False
     loads = any(isinstance(n, e.BufferLoad) for n in walk(init.value))
-    return init.buffer is store.buffer and not loads and _same_place(init.indices, store.indices)
+    return init.buffer is store.buffer and not loads and _same_element(init.indices, store.indices)
 
 
 def _is_plain(node: Any, store: s.BufferStore) -> bool:
@@ -130,7 +130,7 @@ def _is_plain(node: Any, store: s.BufferStore) -> bool:
     if isinstance(node, e.BufferLoad):
         if node.predicate is not None or node.buffer.dtype.is_vector:
             return False
-        return node.buffer is not store.buffer or _same_place(node.indices, store.indices)
+        return node.buffer is not store.buffer or _same_element(node.indices, store.indices)
     if isinstance(node, e.Call):
         known = isinstance(node.op, Op) and (
             node.op.name in RULES or node.op.name == "tir.if_then_else"
@@ -139,7 +139,7 @@ def _is_plain(node: Any, store: s.BufferStore) -> bool:
     return not isinstance(node, (e.ProducerLoad, e.Reduce, e.StringImm))
 
 
-def _same_place(a: Sequence[PrimExpr], b: Sequence[PrimExpr]) -> bool:
+def _same_element(a: Sequence[PrimExpr], b: Sequence[PrimExpr]) -> bool:
     return all(x is y or structural_equal(x, y) for x, y in zip(a, b))
 
 
@@ -171,32 +171,33 @@ class _Nest:
         layout = compiler.layout
         self.compiler, self.loop = compiler, loop
         self.one_by_one: Step | None = None
-        self.ranges = [self._range(lp, layout.place(lp.loop_var)) for lp in wide]
-        self.serial = [self._range(lp, layout.place(lp.loop_var)) for lp in serial]
+        self.ranges = [self._range(lp, layout.slot(lp.loop_var)) for lp in wide]
+        self.serial = [self._range(lp, layout.slot(lp.loop_var)) for lp in serial]
         self.block_vars = [
-            (layout.place(var), compiler.compile(value)) for var, value in leaf.bindings.items()
+            (layout.slot(var), compiler.compile(value)) for var, value in leaf.bindings.items()
         ]
         # the predicate of a block speaks of loop variables, guards within it of its own
         outer = leaf.guards if leaf.block is None else leaf.guards[:1]
         self.guards = [compiler.compile(g) for g in outer if not _holds(g)]
         # what is guarded in a block is its body, not its init
         self.inner = [compiler.compile(g) for g in leaf.guards[len(outer) :]]
-        self.target, self.place = compiler.view(store.buffer), compiler.place_in("store to", store)
+        self.target = compiler.view(store.buffer)
+        self.checked_indices = compiler.indices_in("store to", store)
         self.indices = [compiler.compile(i) for i in store.indices]
         self.value = compiler.compile(store.value)
         self.others = [compiler.view(b) for b in _read_buffers(leaf, store)]
-        self.lets = [layout.place(var) for var in _let_vars(leaf, store)]
-        self.lanes = [place for place, *_ in (*self.ranges, *self.block_vars)] + self.lets
+        self.lets = [layout.slot(var) for var in _let_vars(leaf, store)]
+        self.lanes = [slot for slot, *_ in (*self.ranges, *self.block_vars)] + self.lets
         self.first: Code | None = None
         self.init: Code | None = None
         if leaf.block is not None and isinstance(leaf.block.block.init, s.BufferStore):
             self.first = compiler.first_step(leaf.block.block)
             self.init = compiler.compile(leaf.block.block.init.value)
 
-    def _range(self, loop: s.For, place: int) -> tuple[int, Code, Code, Any]:
+    def _range(self, loop: s.For, slot: int) -> tuple[int, Code, Code, Any]:
         compile_ = self.compiler.compile
         kind = numpy_dtype(loop.loop_var.dtype)
-        return place, compile_(loop.min), compile_(loop.extent), kind
+        return slot, compile_(loop.min), compile_(loop.extent), kind
 
     def run(self, frame: Frame) -> None:
         """Run the nest: at once if the facts of the moment allow it."""
@@ -232,10 +233,10 @@ class _Nest:
         return any(np.may_share_memory(array, other(frame)) for other in self.others)
 
     def _distinct(self, frame: Frame, values: Sequence[Any]) -> bool:
-        """No two iterations store to one place (those behind a guard count too)."""
+        """No two iterations store to one element (those behind a guard count too)."""
         self._spread(frame, values)
-        for place, start, _, kind in self.serial:
-            frame[place] = kind.type(int(start(frame)))
+        for slot, start, _, kind in self.serial:
+            frame[slot] = kind.type(int(start(frame)))
         self._bind(frame)
         indices = [code(frame) for code in self.indices]
         shape, frame[SHAPE] = frame[SHAPE], None
@@ -249,16 +250,16 @@ class _Nest:
     def _spread(self, frame: Frame, values: Sequence[Any]) -> None:
         """Each wide variable along a dimension of its own."""
         frame[SHAPE], frame[LANES] = tuple(v.size for v in values), self.lanes
-        for place in self.lets:
-            frame[place] = None
-        for dim, ((place, *_), steps) in enumerate(zip(self.ranges, values)):
+        for slot in self.lets:
+            frame[slot] = None
+        for dim, ((slot, *_), steps) in enumerate(zip(self.ranges, values)):
             shape = [1] * len(values)
             shape[dim] = steps.size
-            frame[place] = steps.reshape(shape)
+            frame[slot] = steps.reshape(shape)
 
     def _bind(self, frame: Frame) -> None:
-        for place, value in self.block_vars:
-            frame[place] = value(frame)
+        for slot, value in self.block_vars:
+            frame[slot] = value(frame)
 
     def _run_outer(self, frame: Frame, values: list[Any], outer: int, dim: int) -> None:
         if dim == outer:
@@ -277,10 +278,10 @@ class _Nest:
         if depth == len(self.serial):
             self._step(frame)
             return
-        place, low, extent, kind = self.serial[depth]
+        slot, low, extent, kind = self.serial[depth]
         start = int(low(frame))
         for value in np.arange(start, start + int(extent(frame)), dtype=kind):
-            frame[place] = value
+            frame[slot] = value
             self._run_serial(frame, depth + 1)
 
     def _step(self, frame: Frame) -> None:
@@ -294,7 +295,7 @@ class _Nest:
             self._start(chosen, array)
         inside = _chosen(chosen, self.inner)
         if inside is not None:
-            put(array, self.place(inside, array), self.value(inside))
+            put(array, self.checked_indices(inside, array), self.value(inside))
 
     def _start(self, frame: Frame, array: Any) -> None:
         assert self.first is not None, "the caller looked"
@@ -306,7 +307,7 @@ class _Nest:
             frame = only_where(frame, first)
         elif not is_array(first) and not first:
             return
-        put(array, self.place(frame, array), self.init(frame))
+        put(array, self.checked_indices(frame, array), self.init(frame))
 
 
 def _chosen(frame: Frame, guards: Sequence[Code]) -> Frame | None:

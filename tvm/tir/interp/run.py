@@ -85,10 +85,10 @@ def evaluate(expr: Any, values: Mapping[Var, Any] | None = None) -> Any:
     code = ExprCompiler(layout, Program(_EMPTY)).compile(node)
     frame: Frame = [None] * layout.size
     for var, value in (values or {}).items():
-        place = layout.places.get(var)
-        if place is not None:
+        slot = layout.slots.get(var)
+        if slot is not None:
             kind = numpy_dtype(var.dtype)
-            frame[place] = np.asarray(value, kind) if var.dtype.is_vector else kind.type(value)
+            frame[slot] = np.asarray(value, kind) if var.dtype.is_vector else kind.type(value)
     with np.errstate(all="ignore"):
         result = code(frame)
     return result.item() if isinstance(result, np.generic) else result

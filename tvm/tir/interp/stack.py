@@ -68,10 +68,10 @@ def stack_alloca(compiler: Any, op: e.Call) -> Code:
 
 def struct_set(compiler: Any, op: e.Call) -> Code:
     """`(address, index, field, value)`."""
-    place, index, field, value = (compiler.compile(a) for a in op.args)
+    struct, index, field, value = (compiler.compile(a) for a in op.args)
 
     def run(frame: Frame) -> Value:
-        slot = place(frame)
+        slot = struct(frame)
         if isinstance(slot, Slot):
             slot.fields[slot.at + int(index(frame)), int(field(frame))] = value(frame)
         elif isinstance(slot, Pointer):
@@ -85,11 +85,11 @@ def struct_set(compiler: Any, op: e.Call) -> Code:
 
 def struct_get(compiler: Any, op: e.Call) -> Code:
     """`(address, index, field)`, in the type of the call."""
-    place, index, number = (compiler.compile(a) for a in op.args)
+    struct, index, number = (compiler.compile(a) for a in op.args)
     dtype = op.dtype
 
     def run(frame: Frame) -> Value:
-        value = _field(place(frame), int(index(frame)), StructField(int(number(frame))))
+        value = _field(struct(frame), int(index(frame)), StructField(int(number(frame))))
         if dtype.is_handle or not isinstance(value, (int, float, np.generic)):
             return value
         return numpy_dtype(dtype).type(value)
@@ -97,25 +97,25 @@ def struct_get(compiler: Any, op: e.Call) -> Code:
     return run
 
 
-def _field(place: Any, index: int, field: StructField) -> Any:
-    if isinstance(place, Slot):
+def _field(struct: Any, index: int, field: StructField) -> Any:
+    if isinstance(struct, Slot):
         if field is StructField.TENSOR_ADDR:
-            return Slot(place.fields, place.at + index, place.size_bytes)
-        return place.get(index, field)
-    if isinstance(place, Pointer) and field is StructField.INT64_ELEMENT:
-        return place.data[place.offset + index]
-    if isinstance(place, np.ndarray):
-        return _of_array(place, field)
-    if isinstance(place, (list, tuple)):
-        return _of_argument(place[index], field)
-    raise _no_structure(place)
+            return Slot(struct.fields, struct.at + index, struct.size_bytes)
+        return struct.get(index, field)
+    if isinstance(struct, Pointer) and field is StructField.INT64_ELEMENT:
+        return struct.data[struct.offset + index]
+    if isinstance(struct, np.ndarray):
+        return _of_array(struct, field)
+    if isinstance(struct, (list, tuple)):
+        return _of_argument(struct[index], field)
+    raise _no_structure(struct)
 
 
-def _no_structure(place: Any) -> InterpreterError:
+def _no_structure(struct: Any) -> InterpreterError:
     return InterpreterError(
         message(
             "use a structure in C's convention",
-            found=f"a {type(place).__name__}",
+            found=f"a {type(struct).__name__}",
             legal="what tvm_stack_alloca made, an array, or a list of arguments",
         )
     )
@@ -170,7 +170,7 @@ def registered(name: str) -> Any:
 
 
 def _argument(stack: Slot, index: int) -> Any:
-    """A value of the TVMFFIAny at a place, as Python functions take it."""
+    """A value of the TVMFFIAny at an address, as Python functions take it."""
     value = stack.get(index, StructField.ANY_UNION_VALUE)
     kind = int(stack.get(index, StructField.ANY_TYPE_INDEX))
     if kind == TypeIndex.DLTENSOR_PTR:
@@ -205,8 +205,8 @@ def _dtype(code: int, bits: int, lanes: int) -> DataType:
     return DataType(found).with_lanes(lanes)
 
 
-def _numbers(place: Any, count: int) -> list[int]:
-    return [int(_field(place, i, StructField.INT64_ELEMENT)) for i in range(count)]
+def _numbers(struct: Any, count: int) -> list[int]:
+    return [int(_field(struct, i, StructField.INT64_ELEMENT)) for i in range(count)]
 
 
 def call_packed_lowered(compiler: Any, op: e.Call) -> Code:

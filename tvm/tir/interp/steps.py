@@ -131,14 +131,14 @@ class StepCompiler(StmtCompiler):
     def each(self, op: s.For, body: Steps) -> Steps:
         """A body for each number of a loop."""
         low, extent = self.code(op.min), self.code(op.extent)
-        place, kind = self.layout.place(op.loop_var), numpy_dtype(op.loop_var.dtype)
+        slot, kind = self.layout.slot(op.loop_var), numpy_dtype(op.loop_var.dtype)
         jumps: Any = (BreakLoop, ContinueLoop) if has_jumps(op.body) else ()
 
         def run(frame: Frame) -> Flow:
             start = int((yield from low[1](frame)) if low[0] else low[1](frame))
             count = int((yield from extent[1](frame)) if extent[0] else extent[1](frame))
             for value in np.arange(start, start + count, dtype=kind):
-                frame[place] = value
+                frame[slot] = value
                 try:
                     yield from body(frame)
                 except jumps as jump:
@@ -166,23 +166,23 @@ class StepCompiler(StmtCompiler):
         return run
 
     def realized(self, op: s.BlockRealize) -> Steps:
-        """A block at the place of its variables."""
+        """A block at the values of its variables."""
         values = [self.compile(value) for value in op.iter_values]
-        places = [self.layout.place(iv.var) for iv in op.block.iter_vars]
+        slots = [self.layout.slot(iv.var) for iv in op.block.iter_vars]
         predicate = self.compile(op.predicate)
 
-        def place_it(frame: Frame) -> Any:
+        def set_vars(frame: Frame) -> Any:
             here = predicate(frame)
             if here:
-                for place, value in zip(places, [code(frame) for code in values]):
-                    frame[place] = value
+                for slot, value in zip(slots, [code(frame) for code in values]):
+                    frame[slot] = value
             return here
 
         waits = any(map(self.waits, (op.predicate, *op.iter_values)))
-        enter, body = answered(place_it), self.steps(op.block)
+        enter, body = answered(set_vars), self.steps(op.block)
 
         def run(frame: Frame) -> Flow:
-            if (yield from enter(frame)) if waits else place_it(frame):
+            if (yield from enter(frame)) if waits else set_vars(frame):
                 yield from body(frame)
 
         return run

@@ -33,7 +33,7 @@ class ContinueLoop(Exception):
 
 
 def _words(text: Any) -> str:
-    """The message of an assertion; of a tuple, its first part with the others in place of {}."""
+    """The message of an assertion; of a tuple, its first part with the others for each {}."""
     if not isinstance(text, tuple):
         return str(text)
     words, *values = text
@@ -123,14 +123,14 @@ class StmtCompiler(ExprCompiler):
         return self._scoped(op)
 
     def _let(self, op: s.LetStmt) -> Step:
-        value, place = self.compile(op.value), self.layout.place(op.var)
+        value, slot = self.compile(op.value), self.layout.slot(op.var)
         stale, is_address = self._stale(op.var), op.var.dtype.is_handle
 
         def run(frame: Frame) -> None:
             new = value(frame)
             # a loaded vector is a view; the name stands for what was there now
             vector = isinstance(new, np.ndarray) and not is_address
-            frame[place] = new.copy() if vector else new
+            frame[slot] = new.copy() if vector else new
             for view in stale:
                 frame[view] = None
 
@@ -153,11 +153,11 @@ class StmtCompiler(ExprCompiler):
         return run
 
     def _stale(self, var: e.Var) -> list[int]:
-        """Places of the views over a variable's memory; the list grows as more are met."""
+        """Slots of the views over a variable's memory; the list grows as more are met."""
         return self.layout.views.setdefault(var, [])
 
     def _allocate(self, op: s.Allocate) -> Step:
-        place, stale = self.layout.place(op.buffer_var), self._stale(op.buffer_var)
+        slot, stale = self.layout.slot(op.buffer_var), self._stale(op.buffer_var)
         extents, dtype = [self.compile(x) for x in op.extents], op.dtype
         scope = storage_scope(op.buffer_var)
 
@@ -165,29 +165,29 @@ class StmtCompiler(ExprCompiler):
             count = 1
             for extent in extents:
                 count *= int(extent(frame))
-            frame[place] = memory(op, scope, lambda: allocate(dtype, count))
+            frame[slot] = memory(op, scope, lambda: allocate(dtype, count))
             for view in stale:
                 frame[view] = None
 
         return run
 
     def _constant(self, op: s.AllocateConst) -> Step:
-        place, stale = self.layout.place(op.buffer_var), self._stale(op.buffer_var)
+        slot, stale = self.layout.slot(op.buffer_var), self._stale(op.buffer_var)
         data = self.program.constant(op)
         pointer = Pointer(np.array(data, numpy_dtype(op.dtype)).reshape(-1))
 
         def run(frame: Frame) -> None:
-            frame[place] = pointer
+            frame[slot] = pointer
             for view in stale:
                 frame[view] = None
 
         return run
 
     def _declare(self, buffer: Buffer) -> Step:
-        place = self.layout.place(buffer)
+        slot = self.layout.slot(buffer)
 
         def run(frame: Frame) -> None:
-            frame[place] = None  # the view is made at the first access
+            frame[slot] = None  # the view is made at the first access
 
         return run
 
@@ -196,7 +196,7 @@ class StmtCompiler(ExprCompiler):
 
     def new_buffer(self, buffer: Buffer) -> Step:
         """Memory of its own for a buffer."""
-        data, place = self.layout.place(buffer.data), self.layout.place(buffer)
+        data, slot = self.layout.slot(buffer.data), self.layout.slot(buffer)
         shape, strides = ([self.compile(x) for x in xs] for xs in (buffer.shape, buffer.strides))
         offset, dtype, name = self.compile(buffer.elem_offset), buffer.dtype, buffer.name
         stale, scope = self._stale(buffer.data), storage_scope(buffer.data)
@@ -209,7 +209,7 @@ class StmtCompiler(ExprCompiler):
             for view in stale:
                 frame[view] = None
             frame[data] = pointer
-            frame[place] = buffer_view(name, dtype, pointer, dims, steps, start)
+            frame[slot] = buffer_view(name, dtype, pointer, dims, steps, start)
 
         return run
 
@@ -258,19 +258,19 @@ class StmtCompiler(ExprCompiler):
     def iterations(self, op: s.For, body: Step) -> Step:
         """A body for each number of a loop."""
         low, extent = self.compile(op.min), self.compile(op.extent)
-        place, kind = self.layout.place(op.loop_var), numpy_dtype(op.loop_var.dtype)
+        slot, kind = self.layout.slot(op.loop_var), numpy_dtype(op.loop_var.dtype)
         jumps = has_jumps(op.body)
 
         def run(frame: Frame) -> None:
             start = int(low(frame))
             for value in np.arange(start, start + int(extent(frame)), dtype=kind):
-                frame[place] = value
+                frame[slot] = value
                 body(frame)
 
         def run_with_jumps(frame: Frame) -> None:
             start = int(low(frame))
             for value in np.arange(start, start + int(extent(frame)), dtype=kind):
-                frame[place] = value
+                frame[slot] = value
                 try:
                     body(frame)
                 except ContinueLoop:
@@ -299,7 +299,7 @@ class StmtCompiler(ExprCompiler):
     def visit_buffer_store_(self, op: s.BufferStore) -> Step:
         if op.predicate is not None:
             return self._masked_store(op)
-        view, place = self.view(op.buffer), self.place_in("store to", op)
+        view, indices = self.view(op.buffer), self.indices_in("store to", op)
         value, lanes = self.compile(op.value), op.buffer.dtype.lanes
         simple = not op.buffer.dtype.is_vector
         flat = not simple and op.value.dtype.lanes > lanes
@@ -307,9 +307,9 @@ class StmtCompiler(ExprCompiler):
         def run(frame: Frame) -> None:
             array, new = view(frame), value(frame)
             if simple:
-                put(array, place(frame, array), new)
+                put(array, indices(frame, array), new)
             else:
-                array[place(frame, array)] = new.reshape(-1, lanes) if flat else new
+                array[indices(frame, array)] = new.reshape(-1, lanes) if flat else new
 
         return run
 
@@ -331,15 +331,15 @@ class StmtCompiler(ExprCompiler):
     def visit_block_realize_(self, op: s.BlockRealize) -> Step:
         block = op.block
         values = [self.compile(value) for value in op.iter_values]
-        places = [self.layout.place(iv.var) for iv in block.iter_vars]
+        slots = [self.layout.slot(iv.var) for iv in block.iter_vars]
         predicate = None if _is_true(op.predicate) else self.compile(op.predicate)
         body = self.visit_block_(block)
 
         def run(frame: Frame) -> None:
             if predicate is not None and not predicate(frame):
                 return
-            for place, value in zip(places, [code(frame) for code in values]):
-                frame[place] = value
+            for slot, value in zip(slots, [code(frame) for code in values]):
+                frame[slot] = value
             body(frame)
 
         return run
@@ -371,15 +371,15 @@ class StmtCompiler(ExprCompiler):
     def first_step(self, op: s.Block) -> Code:
         """Whether all reducing variables are at the start of their range."""
         starts = [
-            (self.layout.place(iv.var), self.compile(iv.dom.min))
+            (self.layout.slot(iv.var), self.compile(iv.dom.min))
             for iv in op.iter_vars
             if iv.iter_type == e.IterVar.CommReduce and iv.dom is not None
         ]
 
         def run(frame: Frame) -> Any:
             result: Any = True
-            for place, low in starts:
-                result = result & (frame[place] == low(frame))
+            for slot, low in starts:
+                result = result & (frame[slot] == low(frame))
             return result
 
         return run
@@ -387,10 +387,10 @@ class StmtCompiler(ExprCompiler):
     def _match(self, match: s.MatchBufferRegion) -> Step:
         """A buffer over a region of another: its memory, and its symbols, from that region."""
         buffer, source = match.buffer, match.source
-        view, data = self.view(source.buffer), self.layout.place(buffer.data)
+        view, data = self.view(source.buffer), self.layout.slot(buffer.data)
         lows = [self.compile(r.min) for r in source.region]
         extents = [self.compile(r.extent) for r in source.region]
-        place, base = self.layout.place(buffer), self.layout.place(source.buffer.data)
+        slot, base = self.layout.slot(buffer), self.layout.slot(source.buffer.data)
         source_offset, kind = self.compile(source.buffer.elem_offset), numpy_dtype(buffer.dtype)
         bind = self.program.binder(self, buffer)
 
@@ -403,10 +403,10 @@ class StmtCompiler(ExprCompiler):
             pointer: Pointer = frame[base].typed(kind)
             drop = len(sizes) - len(buffer.shape)
             frame[data] = pointer
-            frame[place] = None
+            frame[slot] = None
             bind(frame, sizes[drop:], steps[drop:], moved)
             part = array[tuple(slice(a, a + n) for a, n in zip(starts, sizes))]
-            frame[place] = part.reshape(part.shape[drop:]) if drop else part
+            frame[slot] = part.reshape(part.shape[drop:]) if drop else part
 
         return run
 

@@ -41,7 +41,7 @@ class _Axis:
             self.tag = iter_var.thread_tag
             self.vars, self.low = [iter_var.var], None
             self.extent = compiler.compile(op.value)
-        self.places = [compiler.layout.place(v) for v in self.vars]
+        self.slots = [compiler.layout.slot(v) for v in self.vars]
         self.kind = numpy_dtype(self.vars[0].dtype)
 
     def numbers(self, frame: Frame) -> Any:
@@ -66,7 +66,7 @@ class _Launch:
         self.stmt = stmt
         self.in_step = self.axes[0].tag.startswith("threadIdx") and _meet(stmt)
 
-    def places(self, frame: Frame) -> Iterator[None]:
+    def threads(self, frame: Frame) -> Iterator[None]:
         """The frame at each thread, one after the other."""
         for numbers in product(*[axis.numbers(frame) for axis in self.axes]):
             _set(frame, self.axes, numbers)
@@ -81,7 +81,7 @@ def compile_threads(compiler: StmtCompiler, op: Any) -> Step:
     body = compiler.compile_stmt(launch.stmt)
 
     def run(frame: Frame) -> None:
-        for _ in launch.places(frame):
+        for _ in launch.threads(frame):
             body(frame)
 
     return run
@@ -95,7 +95,7 @@ def thread_steps(compiler: StepCompiler, op: Any) -> Steps:
     body = compiler.steps(launch.stmt)
 
     def run(frame: Frame) -> Flow:
-        for _ in launch.places(frame):
+        for _ in launch.threads(frame):
             yield from body(frame)
 
     return run
@@ -115,17 +115,17 @@ def _in_step(compiler: StmtCompiler, op: Any, launch: _Launch) -> Step:
         # but for what they exchange
         exchanged = _exchanged(stmt)
         private = {var: buffers for var, buffers in private.items() if var in exchanged}
-    memories = [compiler.layout.place(var) for var in private]
-    views = [compiler.layout.place(buffer) for found in private.values() for buffer in found]
+    memories = [compiler.layout.slot(var) for var in private]
+    views = [compiler.layout.slot(buffer) for found in private.values() for buffer in found]
 
     def run(frame: Frame) -> None:
         ranges = [axis.numbers(frame) for axis in axes]
         strides = _strides([axis.tag for axis in axes], [len(r) for r in ranges])
         group = Group(warp_size)
         members = []
-        for place in product(*[range(len(r)) for r in ranges]):
-            numbers = tuple(r[i] for r, i in zip(ranges, place))
-            number = sum(i * stride for i, stride in zip(place, strides))
+        for position in product(*[range(len(r)) for r in ranges]):
+            numbers = tuple(r[i] for r, i in zip(ranges, position))
+            number = sum(i * stride for i, stride in zip(position, strides))
             members.append((number, numbers))
         for number, numbers in sorted(members, key=lambda m: m[0]):
             own = frame.copy()
@@ -212,5 +212,5 @@ def _exchanged(stmt: s.Stmt) -> set[e.Var]:
 
 def _set(frame: Frame, axes: list[_Axis], numbers: tuple[Any, ...]) -> None:
     for axis, number in zip(axes, numbers):
-        for place in axis.places:
-            frame[place] = number
+        for slot in axis.slots:
+            frame[slot] = number
