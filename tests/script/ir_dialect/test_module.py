@@ -141,6 +141,21 @@ def test_a_declared_function_needs_a_body() -> None:
             I.decl_function("f", tir.PrimFunc([], tir.Evaluate(0)))
 
 
+def test_a_function_is_defined_once() -> None:
+    func = tir.PrimFunc([], tir.Evaluate(0))
+    with IRBuilder(), I.ir_module():
+        I.def_function("f", func)
+        for again in (I.def_function, I.decl_function):
+            with pytest.raises(ScriptError, match="function f already exists"):
+                again("f", func)
+    with pytest.raises(DiagnosticError, match="function f already exists"):
+        from_source(
+            "@I.ir_module\nclass M:\n"
+            "    @T.prim_func\n    def f(): T.evaluate(0)\n"
+            "    @R.function\n    def f(x: R.Object): return x\n"
+        )
+
+
 def test_only_classes_are_modules() -> None:
     with pytest.raises(TypeError, match="Expect a class"):
         I.ir_module(3)

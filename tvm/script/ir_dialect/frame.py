@@ -38,6 +38,8 @@ class IRModuleFrame(IRBuilderFrame):
         var = self.global_vars.get(name)
         if var is None:
             var = self.declare(name, func)
+        elif var in self.functions:
+            raise ScriptError(f"function {name} already exists: it is defined twice")
         self.functions[var] = func
         self.declared[var] = func
         if func.struct_info_ is not None:
