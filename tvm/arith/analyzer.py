@@ -138,7 +138,7 @@ class Analyzer:
         self.forget()
 
     def bind_domain(self, var: e.Var, dom: Range, *, allow_override: bool = False) -> None:
-        """The variable runs over this range; a single value does not take its place."""
+        """The variable runs over this range; a single value does not replace it."""
         self._bind_range(var, dom, allow_override)
         self.forget()
 
@@ -413,7 +413,7 @@ class Analyzer:
 
 
 class _ScaleMutator(StmtExprMutator):
-    """Puts one value in the place of vscale."""
+    """Replaces vscale by one value."""
 
     def __init__(self, value: int) -> None:
         super().__init__()

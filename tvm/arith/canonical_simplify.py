@@ -184,13 +184,13 @@ class CanonicalSimplifier:
                 if type(last) is not e.Var or not self._is_open(last, divisor):
                     return False
                 lower, upper = (divisor, POS_INF) if kind is e.FloorDiv else (1, divisor)
-            place = (count, lower, upper)
-            if type(last) is not e.Var or place < least or id(last) in seen:
+            bounds = (count, lower, upper)
+            if type(last) is not e.Var or bounds < least or id(last) in seen:
                 return False
             seen.add(id(last))
             if type(node) is not e.Add:
                 return True
-            least, node = place, node.a
+            least, node = bounds, node.a
 
     def _is_open(self, var: e.Var, divisor: int) -> bool:
         """Neither the quotient nor the remainder by this divisor is known."""
@@ -507,7 +507,7 @@ class CanonicalSimplifier:
     def _joined_across(self, total: Sum, terms: list[tuple[Split, int]]) -> Sum | None:
         """(a // c) * c + b % c   ->   a   where a and b differ by a multiple of c.
 
-        The same with b % c // d and c // d, and with a remainder in the place of a.
+        The same with b % c // d and c // d, and with a remainder instead of a.
         """
         for high, n in terms:
             step = high.lower
@@ -573,7 +573,7 @@ class CanonicalSimplifier:
         """The sum as an expression: what is added, then the literal, then what is taken away."""
         total = self._gathered(total)
         dtype, base = total.dtype, total.base
-        terms = sorted(total.terms(), key=_place)
+        terms = sorted(total.terms(), key=_order)
         least, most = scalar.int_range(dtype)
         if base < least or base > most or any(not least < c <= most for _, c in terms):
             base = scalar.wrap(base, dtype)
@@ -664,7 +664,7 @@ class CanonicalSimplifier:
             exact = [(split, count // step) for split, count in terms if count % step == 0]
             rest = [(split, count) for split, count in terms if count % step]
             low, high = self._bound_of_terms(rest, total.base)
-            # total = step * exact + rest; rest lies within one step, and its place decides nothing
+            # total = step * exact + rest; rest lies within one step and decides nothing
             if step == 1 or not exact or low == NEG_INF or low // step != high // step:
                 continue
             smaller = Sum(total.dtype, low // step)
@@ -751,7 +751,7 @@ def _digits(terms: list[tuple[Split, int]]) -> int:
     return sum([not split.whole for split, _ in terms])
 
 
-def _place(term: tuple[Split, int]) -> tuple[int, int, int]:
+def _order(term: tuple[Split, int]) -> tuple[int, int, int]:
     """Where a term stands: the largest counts first, of one count the highest digits first."""
     split, count = term
     return -count, -split.lower, -split.upper if split.upper else NEG_INF

@@ -17,7 +17,7 @@ from .int_set import IntervalSet, IntSet, eval_set, union
 def domain_touched(
     stmt: s.Stmt, buffer: Buffer, consider_loads: bool = True, consider_stores: bool = True
 ) -> list[Range]:
-    """One range a dimension around all the places that loads and stores in `stmt` touch.
+    """One range a dimension around all the elements that loads and stores in `stmt` touch.
 
     Loop variables of the statement are widened to their range; the list is empty if nothing is
     touched.

@@ -180,10 +180,10 @@ class SmithForm:
         self.u = _identity(rows)
         self.v = _identity(columns)
         self.v_inverse = _identity(columns)
-        for place in range(min(rows, columns)):
-            if not self._bring_pivot(place):
+        for k in range(min(rows, columns)):
+            if not self._bring_pivot(k):
                 break
-            self._clear(place)
+            self._clear(k)
 
     @property
     def rank(self) -> int:
@@ -191,38 +191,38 @@ class SmithForm:
         size = min(len(self.diagonal), len(self.diagonal[0]))
         return sum([self.diagonal[i][i] != 0 for i in range(size)])
 
-    def _bring_pivot(self, place: int) -> bool:
-        """The first column with an entry, and its least one, go to the place."""
+    def _bring_pivot(self, k: int) -> bool:
+        """The first column with an entry, and its least one, go to the diagonal."""
         d = self.diagonal
-        for j in range(place, len(d[0])):
-            found = [(abs(d[i][j]), i) for i in range(place, len(d)) if d[i][j]]
+        for j in range(k, len(d[0])):
+            found = [(abs(d[i][j]), i) for i in range(k, len(d)) if d[i][j]]
             if found:
-                self._swap_rows(place, min(found)[1])
-                self._swap_columns(place, j)
+                self._swap_rows(k, min(found)[1])
+                self._swap_columns(k, j)
                 return True
         return False
 
-    def _clear(self, place: int) -> None:
+    def _clear(self, k: int) -> None:
         """Make the rest of row and column zero; a smaller remainder becomes the new pivot."""
         d = self.diagonal
         while True:
-            pivot = d[place][place]
-            for i in range(place + 1, len(d)):
-                self._add_row(i, place, -(d[i][place] // pivot))
-            for j in range(place + 1, len(d[0])):
-                if d[place][j]:
-                    self._add_column(j, place, -(d[place][j] // pivot))
+            pivot = d[k][k]
+            for i in range(k + 1, len(d)):
+                self._add_row(i, k, -(d[i][k] // pivot))
+            for j in range(k + 1, len(d[0])):
+                if d[k][j]:
+                    self._add_column(j, k, -(d[k][j] // pivot))
                     self._negate_column(j)
-            left = [(abs(d[i][place]), i, place) for i in range(place + 1, len(d)) if d[i][place]]
-            left += [(abs(d[place][j]), place, j) for j in range(place + 1, len(d[0]))
-                     if d[place][j]]  # fmt: skip
+            left = [(abs(d[i][k]), i, k) for i in range(k + 1, len(d)) if d[i][k]]
+            left += [(abs(d[k][j]), k, j) for j in range(k + 1, len(d[0]))
+                     if d[k][j]]  # fmt: skip
             if not left:
                 break
             _, i, j = min(left)
-            self._swap_rows(place, i)
-            self._swap_columns(place, j)
-        if d[place][place] < 0:
-            self._negate_row(place)
+            self._swap_rows(k, i)
+            self._swap_columns(k, j)
+        if d[k][k] < 0:
+            self._negate_row(k)
 
     def _swap_rows(self, i: int, k: int) -> None:
         for m in (self.diagonal, self.u):
@@ -245,15 +245,15 @@ class SmithForm:
         inverse = self.v_inverse
         inverse[source] = [a - times * b for a, b in zip(inverse[source], inverse[target])]
 
-    def _negate_column(self, place: int) -> None:
+    def _negate_column(self, k: int) -> None:
         for m in (self.diagonal, self.v):
             for row in m:
-                row[place] = -row[place]
-        self.v_inverse[place] = [-a for a in self.v_inverse[place]]
+                row[k] = -row[k]
+        self.v_inverse[k] = [-a for a in self.v_inverse[k]]
 
-    def _negate_row(self, place: int) -> None:
+    def _negate_row(self, k: int) -> None:
         for m in (self.diagonal, self.u):
-            m[place] = [-a for a in m[place]]
+            m[k] = [-a for a in m[k]]
 
 
 def _identity(size: int) -> Matrix:
@@ -361,9 +361,9 @@ class _Solution:
         return found
 
 
-def _new_name(place: int, old: PrimExpr) -> str:
+def _new_name(k: int, old: PrimExpr) -> str:
     """The name of a new variable; one that stands for a single old one shows its name."""
-    return f"n{place}_{old.name}" if isinstance(old, e.Var) else f"n{place}"
+    return f"n{k}_{old.name}" if isinstance(old, e.Var) else f"n{k}"
 
 
 def _occurs(expr: PrimExpr, var: e.Var) -> bool:
@@ -483,14 +483,14 @@ def _eliminated(src: IntConstraints) -> tuple[dict[e.Var, IntGroupBounds], list[
     for var, dom in src.ranges.items():
         within.bind(var, dom)
     found: dict[e.Var, IntGroupBounds] = {}
-    for place, var in enumerate(src.variables):
-        upper = [row for row in rows if row.factors[place] > 0]
-        lower = [row for row in rows if row.factors[place] < 0]
-        found[var] = _group(src.variables, place, lower, upper, within)
-        rows = [row for row in rows if row.factors[place] == 0]
+    for k, var in enumerate(src.variables):
+        upper = [row for row in rows if row.factors[k] > 0]
+        lower = [row for row in rows if row.factors[k] < 0]
+        found[var] = _group(src.variables, k, lower, upper, within)
+        rows = [row for row in rows if row.factors[k] == 0]
         for low in lower:
             for high in upper:
-                rows.append(_normal_row(_joined(low, high, place), analyzer))
+                rows.append(_normal_row(_joined(low, high, k), analyzer))
         rows = _distinct(rows, analyzer)
     for row in rows:
         condition = op.less_equal(analyzer.simplify(row.base), op.const(0, row.base.dtype))
@@ -500,9 +500,9 @@ def _eliminated(src: IntConstraints) -> tuple[dict[e.Var, IntGroupBounds], list[
     return found, rest
 
 
-def _joined(low: _Row, high: _Row, place: int) -> _Row:
+def _joined(low: _Row, high: _Row, k: int) -> _Row:
     """A row without the variable, implied by one with a negative and one with a positive factor."""
-    a, b = high.factors[place], -low.factors[place]
+    a, b = high.factors[k], -low.factors[k]
     common = gcd(a, b)
     m, n = b // common, a // common
     factors = [m * p + n * q for p, q in zip(high.factors, low.factors)]
@@ -531,22 +531,22 @@ def _distinct(rows: Sequence[_Row], analyzer: Analyzer) -> list[_Row]:
 
 def _group(
     variables: Sequence[e.Var],
-    place: int,
+    k: int,
     lower: Sequence[_Row],
     upper: Sequence[_Row],
     analyzer: Analyzer,
 ) -> IntGroupBounds:
     """The rows about one variable with one factor for all."""
-    dtype = variables[place].dtype
+    dtype = variables[k].dtype
     coef = 1
     for row in (*lower, *upper):
-        coef = coef * abs(row.factors[place]) // gcd(coef, abs(row.factors[place]))
+        coef = coef * abs(row.factors[k]) // gcd(coef, abs(row.factors[k]))
 
     def side(row: _Row) -> PrimExpr:
-        factor = row.factors[place]
+        factor = row.factors[k]
         total = row.base
         for other, times in enumerate(row.factors):
-            if other != place and times:
+            if other != k and times:
                 total = op.add(total, op.multiply(variables[other], op.const(times, dtype)))
         scale = coef // abs(factor)
         total = op.multiply(total, op.const(-scale if factor > 0 else scale, dtype))

@@ -58,7 +58,7 @@ def detect_iter_map(
 
     `predicate` restricts the variables; each of its comparisons must limit a map. Where an extent
     is no multiple of a divisor the map is read with padding, and `padding_predicate` tells the
-    places that no variable reaches; a bijective map has no padding. Unless the map is to be
+    values that no variable reaches; a bijective map has no padding. Unless the map is to be
     bijective, digits may run over one another without gaps: i + j over i < 224, j < 7.
     """
     level = _level(check_level)
@@ -259,9 +259,9 @@ class _Inverse:
     def _sum(self, made: IterSumExpr, value: PrimExpr) -> None:
         """Digits of value - base; the largest digit needs no remainder."""
         rest = op.subtract(value, _as(made.base, value.dtype))
-        for place, arg in enumerate(made.args):
+        for position, arg in enumerate(made.args):
             digit = op.floordiv(rest, _as(arg.scale, value.dtype))
-            if place > 0:
+            if position > 0:
                 digit = op.floormod(digit, _as(arg.extent, value.dtype))
             self._split(arg, digit)
 

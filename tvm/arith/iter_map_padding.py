@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Padding:
-    """Numbers that are read with places added before and behind, so that divisors come out even."""
+    """Numbers that are read with values added before and behind, so that divisors come out even."""
 
     def __init__(self, rewriter: IterMapRewriter) -> None:
         self._rewriter: Final = rewriter
@@ -31,7 +31,7 @@ class Padding:
 
     @property
     def shifts(self) -> bool:
-        """Some numbers need places before their first."""
+        """Some numbers need values before their first."""
         return any(not op.is_zero(left) for _, left in self._needs.values())
 
     @property
@@ -42,7 +42,7 @@ class Padding:
     def note(
         self, split: IterSplitExpr, factor: PrimExpr, shift: PrimExpr, reason: str
     ) -> None:
-        """The mark of the split shall start `left` places earlier, its extent be a multiple."""
+        """The mark of the split shall start `left` values earlier, its extent be a multiple."""
         rewriter = self._rewriter
         self._reasons.append(reason)
         multiple = rewriter.simple(op.multiply(split.lower_factor, factor))
@@ -57,7 +57,7 @@ class Padding:
     def _left(
         self, a: tuple[PrimExpr, PrimExpr], b: tuple[PrimExpr, PrimExpr], reason: str
     ) -> PrimExpr:
-        """Places added before that serve two divisors, of which one divides the other.
+        """Values added before that serve two divisors, of which one divides the other.
 
         5 before a multiple of 12 is also 1 before a multiple of 4.
         """
@@ -108,7 +108,7 @@ class Padding:
         return asked, multiple, left
 
     def applied(self, made: IterSumExpr) -> IterSumExpr:
-        """The sum with padded marks in the place of those they pad."""
+        """The sum with padded marks instead of those they pad."""
         args: list[IterSplitExpr] = []
         base = made.base
         for split in made.args:
@@ -125,8 +125,8 @@ class Padding:
     def covered(self, mark: IterMark, splits: list[IterSplitExpr], reach: PrimExpr) -> bool:
         """The digits below `reach` are all met without the padding of the mark.
 
-        They are where there were as many places before, or where it is one digit and what is
-        added at either end is less than one step of it: 13 places read as 15 meet all of x // 5.
+        They are where there were as many values before, or where it is one digit and what is
+        added at either end is less than one step of it: 13 values read as 15 meet all of x // 5.
         """
         prove = self._rewriter.analyzer.can_prove
         made = [known for known in self.marks.items() if known[1][0] is mark]
@@ -141,14 +141,14 @@ class Padding:
         return prove(op.less(left, step)) and prove(op.less(right, step))
 
     def predicate(self) -> PrimExpr:
-        """The condition under which a place of the maps is padding."""
+        """The condition under which a value of the maps is padding."""
         found: PrimExpr = e.IntImm(e.BOOL, 0)
         simple = self._rewriter.simple
         for mark, (padded, left, multiple) in self.marks.items():
-            place = normalize_iter_map_to_expr(padded.source)
-            block, within = op.floordiv(place, multiple), op.floormod(place, multiple)
+            value = normalize_iter_map_to_expr(padded.source)
+            block, within = op.floordiv(value, multiple), op.floormod(value, multiple)
             if not op.is_zero(left):
-                first = op.equal(block, op.const(0, place.dtype))
+                first = op.equal(block, op.const(0, value.dtype))
                 found = op.logical_or(found, op.logical_and(first, op.less(within, left)))
             end = op.add(left, mark.extent)
             added = op.not_equal(op.floormod(op.negative(end), multiple), 0)

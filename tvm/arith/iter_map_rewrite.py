@@ -808,10 +808,10 @@ class IterMapRewriter:
         waiting = [s for s in splits if not self._is(s.extent, 1)]
         expected: PrimExpr = op.const(1, mark.extent.dtype)
         while waiting:
-            places = range(len(waiting))
-            found = [i for i in places if self.same(waiting[i].lower_factor, expected)]
+            candidates = range(len(waiting))
+            found = [i for i in candidates if self.same(waiting[i].lower_factor, expected)]
             if not found and level is IterMapLevel.Surjective:
-                found = [i for i in places if self.divides(expected, waiting[i].lower_factor)]
+                found = [i for i in candidates if self.divides(expected, waiting[i].lower_factor)]
                 found.sort(key=lambda i: self._size_of_lower(waiting[i]))
             if not found:
                 name = as_text(mark.source)  # only then: printing costs more than all else here

@@ -33,14 +33,14 @@ def _merge_one(terms: list[PrimExpr], analyzer: Analyzer) -> PrimExpr | None:
             continue
         wanted = op.multiply(op.floordiv(remainder.a, remainder.b), remainder.b)
         wanted = analyzer.simplify(wanted)
-        for place, term in enumerate(terms):
-            if place == at:
+        for position, term in enumerate(terms):
+            if position == at:
                 continue
             left = [] if _equal(term, wanted, analyzer) else _without_quotient(
                 term, remainder, analyzer
             )  # fmt: skip
             if left is not None:
-                rest = [t for i, t in enumerate(terms) if i not in (at, place)]
+                rest = [t for i, t in enumerate(terms) if i not in (at, position)]
                 total = remainder.a
                 for other in [*left, *rest]:
                     total = op.add(total, other)

@@ -98,7 +98,7 @@ def detect_linear_equation(expr: Any, var_list: Sequence[e.Var]) -> list[PrimExp
 def detect_clip_bound(expr: Any, var_list: Sequence[e.Var]) -> list[PrimExpr]:
     """[low1, high1, ...]: the bounds that a conjunction of comparisons sets to each variable.
 
-    A bound that is not set is an empty place (None); the list is empty if a comparison is not
+    A bound that is not set is None; the list is empty if a comparison is not
     about one variable.
     """
     analyzer = Analyzer()

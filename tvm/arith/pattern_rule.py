@@ -2,7 +2,7 @@
 
     rule((x * c1 + y) // c2, x * (c1 // c2) + y // c2, when=c1 % c2 == 0)
 
-Names x, y, ... stand for any expression (the same one at each place), c1, c2, ... for integer
+Names x, y, ... stand for any expression (the same one each time), c1, c2, ... for integer
 literals. A part made of literals only is worked out when the rule fires. In a guard, `lo(x)` and
 `hi(x)` are the constant bounds of x, and `proves(p)` asks the analyzer.
 """

@@ -31,7 +31,7 @@ def reduced(analyzer: Analyzer, expr: e.Reduce, visit: Visit) -> PrimExpr:
         with analyzer.constraint_scope(condition):
             source = _visited([expr.source[i] for i in used], visit)
     init = _visited([expr.init[i] for i in used], visit) if expr.init else ()
-    place = used.index(expr.value_index)
+    which = used.index(expr.value_index)
     same = (
         combiner is expr.combiner
         and condition is expr.condition
@@ -40,7 +40,7 @@ def reduced(analyzer: Analyzer, expr: e.Reduce, visit: Visit) -> PrimExpr:
     )
     if same:
         return expr
-    return e.Reduce(combiner, source, expr.axis, condition, place, init, expr.span)
+    return e.Reduce(combiner, source, expr.axis, condition, which, init, expr.span)
 
 
 def _visited(exprs: Sequence[PrimExpr], visit: Visit) -> tuple[PrimExpr, ...]:
@@ -51,11 +51,11 @@ def _alike(new: Sequence[object], old: Sequence[object]) -> bool:
     return len(new) == len(old) and all(a is b for a, b in zip(new, old))
 
 
-def _parts_used(combiner: e.CommReducer, place: int) -> list[int]:
+def _parts_used(combiner: e.CommReducer, which: int) -> list[int]:
     """The parts of a tuple that one of them is made of, by way of the others."""
     owners = {var: i for side in (combiner.lhs, combiner.rhs) for i, var in enumerate(side)}
-    used = {place}
-    open_parts = [place]
+    used = {which}
+    open_parts = [which]
     while open_parts:
         for node in walk(combiner.result[open_parts.pop()]):
             part = owners.get(node) if isinstance(node, e.Var) else None
@@ -77,12 +77,12 @@ def _combiner(combiner: e.CommReducer, used: list[int], visit: Visit) -> e.CommR
 
 def _single_value(expr: e.Reduce) -> PrimExpr:
     """A reduction over nothing: its one source, or what is there before."""
-    combiner, place = expr.combiner, expr.value_index
+    combiner, which = expr.combiner, expr.value_index
     before = expr.init or combiner.identity_element
-    value = expr.source[place]
+    value = expr.source[which]
     if expr.init:
         names = {**dict(zip(combiner.lhs, expr.init)), **dict(zip(combiner.rhs, expr.source))}
-        value = substitute(combiner.result[place], names)
+        value = substitute(combiner.result[which], names)
     if isinstance(expr.condition, e.IntImm):
-        return value if expr.condition.value else before[place]
-    return e.Select(expr.condition, value, before[place], expr.span)
+        return value if expr.condition.value else before[which]
+    return e.Select(expr.condition, value, before[which], expr.span)

@@ -48,9 +48,9 @@ def _bare(text: str) -> str:
     if not (text.startswith("(") and text.endswith(")")):
         return text
     depth = 0
-    for place, letter in enumerate(text):
+    for position, letter in enumerate(text):
         depth += (letter == "(") - (letter == ")")
-        if depth == 0 and place < len(text) - 1:
+        if depth == 0 and position < len(text) - 1:
             return text
     return text[1:-1]
 

@@ -68,14 +68,14 @@ def question_of(analyzer: Analyzer, expr: PrimExpr, what: str) -> Question | Non
     """What is asked of `expr`; None where the answer depends on more than a key holds."""
     if type(expr) not in PAIRS or not analyzer.knows_variables_only():
         return None
-    places: dict[e.Var, int] = {}
+    numbers: dict[e.Var, int] = {}
     parts: list[object] = [what]
-    if not _append(parts, places, expr):
+    if not _append(parts, numbers, expr):
         return None
     bounds, residues = analyzer.bounds.variables, analyzer.modular.variables
     variables: list[e.Var] = []
-    while len(variables) < len(places):  # what bounds a variable may bring further ones
-        for var in list(places)[len(variables) :]:
+    while len(variables) < len(numbers):  # what bounds a variable may bring further ones
+        for var in list(numbers)[len(variables) :]:
             variables.append(var)
             if var in analyzer.rewriter.values:
                 return None
@@ -83,7 +83,7 @@ def question_of(analyzer: Analyzer, expr: PrimExpr, what: str) -> Question | Non
             dom = analyzer.symbolic_range(var)
             if dom is not None:
                 for end in (dom.min, dom.extent):
-                    if not _append(parts, places, end):
+                    if not _append(parts, numbers, end):
                         return None
     if analyzer.rewriter.keeps_nan and any(_is_float(part) for part in parts):
         parts.append("floats may be NaN")
@@ -94,7 +94,7 @@ def _is_float(part: object) -> bool:
     return isinstance(part, DataType) and part.is_floating
 
 
-def _append(parts: list[object], places: dict[e.Var, int], expr: PrimExpr) -> bool:
+def _append(parts: list[object], numbers: dict[e.Var, int], expr: PrimExpr) -> bool:
     """Append what an expression says; False where it says more than a key holds."""
     stack: list[PrimExpr] = [expr]
     while stack:
@@ -111,7 +111,7 @@ def _append(parts: list[object], places: dict[e.Var, int], expr: PrimExpr) -> bo
             parts.append(node.value)  # type: ignore[attr-defined]
         elif kind is e.Var or kind is e.SizeVar:
             assert isinstance(node, e.Var), "just looked"
-            parts.append(places.setdefault(node, len(places)))
+            parts.append(numbers.setdefault(node, len(numbers)))
         elif kind is e.Cast:
             parts += (kind, node.dtype)
             stack.append(node.value)  # type: ignore[attr-defined]

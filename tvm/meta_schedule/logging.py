@@ -31,8 +31,8 @@ def get_logging_func(logger: Logger | None) -> Callable[[int, str, int, str], No
 
     def log(level: int, filename: str, lineno: int, msg: str) -> None:
         if level > 0:
-            place = f"[{os.path.basename(filename)}:{lineno}] " if filename else ""
-            speaks.log(level, "%s%s", place, msg)
+            location = f"[{os.path.basename(filename)}:{lineno}] " if filename else ""
+            speaks.log(level, "%s%s", location, msg)
 
     return log
 

@@ -36,7 +36,7 @@ def without_blocks() -> list[Pass]:
 
 
 def with_blocks() -> list[Pass]:
-    """Blocks keep their places but for their variables, and buffers have their final sizes."""
+    """Blocks stay where they are but for their variables, and buffers have their final sizes."""
     return [
         T.LowerCrossThreadReduction(),
         T.LowerInitBlock(),

@@ -85,8 +85,8 @@ class _Tasks:
     def add(self, name: str, kernel: PrimFunc) -> None:
         """Count a call of a kernel."""
         mod = normalize_mod(kernel)
-        places = self._by_hash.setdefault(self._equality.hash(mod), [])
-        for at in places:
+        numbers = self._by_hash.setdefault(self._equality.hash(mod), [])
+        for at in numbers:
             known = self.items[at]
             if self._equality.equal(known.dispatched[0], mod):
                 # of kernels that share only their anchor, the one with the fewest other blocks
@@ -95,7 +95,7 @@ class _Tasks:
                     known.task_name, known.mod, known.dispatched = name, mod, [mod]
                 known.weight += 1
                 return
-        places.append(len(self.items))
+        numbers.append(len(self.items))
         self.items.append(ExtractedTask(name, mod, self._target, [mod], 1))
 
 

@@ -62,7 +62,7 @@ def is_spatial_func(func: PrimFunc) -> bool:
 
 def is_trivial_binding(state: ScheduleState, sref: StmtSRef) -> bool:
     """True if the variables of a block are the loops around it, one by one."""
-    loops = [loop_of(place).loop_var for place in loops_above(sref)]
+    loops = [loop_of(outer).loop_var for outer in loops_above(sref)]
     values = realize_of(state, sref).iter_values
     return len(loops) == len(values) and all(v is loop for v, loop in zip(values, loops))
 
@@ -181,13 +181,13 @@ def needs_parallel_reduction(
 def space_and_reduction(state: ScheduleState, sref: StmtSRef) -> tuple[int, int] | None:
     """Data-parallel and reducing iterations of a plain nest around one block, or None."""
     loops = loops_above(sref)
-    kinds = [loop_kind(place) for place in loops]
+    kinds = [loop_kind(outer) for outer in loops]
     if IterVar.CommReduce not in kinds or not set(kinds) <= {IterVar.DataPar, IterVar.CommReduce}:
         return None
     space = reduced = 1
-    inner: list[object] = [*[loop_of(place) for place in loops[1:]], block_of(sref)]
-    for place, kind, below in zip(loops, kinds, inner):
-        loop = loop_of(place)
+    inner: list[object] = [*[loop_of(outer) for outer in loops[1:]], block_of(sref)]
+    for outer, kind, below in zip(loops, kinds, inner):
+        loop = loop_of(outer)
         body = loop.body.block if isinstance(loop.body, BlockRealize) else loop.body
         extent = extent_of(loop)
         if body is not below or extent is None:

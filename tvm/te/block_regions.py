@@ -41,7 +41,7 @@ def extern_regions(
 
 
 def _constant_bounds(region: BufferRegion, changing: set[Buffer]) -> BufferRegion:
-    """The region; the buffer's width where the stage writes its place, and where it is wider."""
+    """The region; the buffer's width where the stage writes its elements, and where it is wider."""
     whole = BufferRegion.full_region(region.buffer).region
 
     def moves(one: Range) -> bool:

@@ -309,41 +309,41 @@ class _Builder:
         if isinstance(body, Reduce):  # of nothing: what a reduction begins with
             body = (body.init or body.combiner.identity_element)[body.value_index]
         value = self.analyzer.simplify(self._remap(body, scope))
-        store = BufferStore(self.buffers[tensor], value, self._place(op, scope))
+        store = BufferStore(self.buffers[tensor], value, self._indices(op, scope))
         return self._block(op, scope, tensor.name, store, None)
 
     def _start(self, op: ComputeOp, scope: _Scope) -> Stmt:
         """What the result of a reduction is before the first step."""
-        place = self._place(op, scope)
+        indices = self._indices(op, scope)
         stores: list[Stmt] = []
         for i, part in enumerate(op.body):
             assert isinstance(part, Reduce), "the caller asks for reductions only"
             start = (part.init or part.combiner.identity_element)[part.value_index]
             stores.append(
-                BufferStore(self.buffers[op.output(i)], self._remap(start, scope), place)
+                BufferStore(self.buffers[op.output(i)], self._remap(start, scope), indices)
             )
         return SeqStmt.flatten(*stores)
 
     def _reduction(self, op: ComputeOp, scope: _Scope, starts: bool) -> Stmt:
         reduce = op.body[0]
         assert isinstance(reduce, Reduce), "the caller asks for reductions only"
-        place = self._place(op, scope)
+        indices = self._indices(op, scope)
         buffers = [self.buffers[op.output(i)] for i in range(op.num_outputs)]
         order = [e.value_index for e in op.body if isinstance(e, Reduce)]
         current: dict[Var, PrimExpr] = {}
         for buffer, i in zip(buffers, order):
             source = self.analyzer.simplify(self._remap(reduce.source[i], scope))
-            current[reduce.combiner.lhs[i]] = BufferLoad(buffer, place)
+            current[reduce.combiner.lhs[i]] = BufferLoad(buffer, indices)
             current[reduce.combiner.rhs[i]] = source
         init = self._start(op, scope) if starts else None
         values = [substitute(reduce.combiner.result[i], current) for i in order]
-        body = _store_together(buffers, values, place)
+        body = _store_together(buffers, values, indices)
         condition = self._remap(reduce.condition, scope)
         if not is_one(condition):
             body = IfThenElse(condition, body)
         return self._block(op, scope, op.name, body, init)
 
-    def _place(self, op: ComputeOp, scope: _Scope) -> list[PrimExpr]:
+    def _indices(self, op: ComputeOp, scope: _Scope) -> list[PrimExpr]:
         return [scope.vars[axis.var] for axis in op.axis]
 
     def _remap(self, expr: PrimExpr, scope: _Scope) -> PrimExpr:
@@ -452,13 +452,13 @@ def _reduces_nothing(op: ComputeOp) -> bool:
 
 
 def _store_together(
-    buffers: Sequence[Buffer], values: Sequence[PrimExpr], place: Sequence[PrimExpr]
+    buffers: Sequence[Buffer], values: Sequence[PrimExpr], indices: Sequence[PrimExpr]
 ) -> Stmt:
     """Stores of one step; several are all computed before the first is stored."""
     if len(buffers) == 1:
-        return BufferStore(buffers[0], values[0], place)
+        return BufferStore(buffers[0], values[0], indices)
     temps = [Var(f"v_{b.name}", v.dtype) for b, v in zip(buffers, values)]
-    body = SeqStmt.flatten(*[BufferStore(b, t, place) for b, t in zip(buffers, temps)])
+    body = SeqStmt.flatten(*[BufferStore(b, t, indices) for b, t in zip(buffers, temps)])
     for temp, value in zip(reversed(temps), reversed(values)):
         body = LetStmt(temp, value, body)
     return body
@@ -503,7 +503,7 @@ class _LayoutFree(StmtExprMutator):
 
 
 def _take_layout_free(body: Stmt, params: Sequence[Buffer | None]) -> tuple[list[int], Stmt]:
-    """The places of layout-free buffers among the parameters, which the body no longer marks."""
+    """The numbers of layout-free buffers among the parameters, which the body no longer marks."""
     rule = _LayoutFree(params)
     body = rule.visit_stmt(body)
     return sorted({i for i, buffer in enumerate(params) if buffer in rule.found}), body

@@ -235,7 +235,7 @@ def _extern_dtypes(dtype: Any, inputs: Sequence[Tensor], count: int) -> list[Any
 
 
 def _moving_buffer(shape: Sequence[Any], dtype: Any, name: str) -> Buffer:
-    """A buffer at any place in its memory: the caller may hand over a part of a larger one."""
+    """A buffer at any offset in its memory: the caller may hand over a part of a larger one."""
     return decl_buffer(shape, dtype, name, elem_offset=Var("elem_offset", "int32"))
 
 
@@ -333,7 +333,7 @@ def thread_axis(
 ) -> IterVar:
     """An axis whose steps are run by GPU threads; `tag` is `threadIdx.x` or another thread name.
 
-    A string in the first place is the tag.
+    A string as the first argument is the tag.
     """
     if isinstance(dom, str):
         tag, dom = dom, None

@@ -2,8 +2,8 @@
 
     A: (3,)    te.compute((4,), lambda i: A[i])    is refused
 
-Looked at are places that are an axis itself, outside of conditions: where operands have to agree
-in an extent, and nobody asked. Other places may be right for reasons that are not looked for.
+Looked at are indices that are an axis itself, outside of conditions: where operands have to agree
+in an extent, and nobody asked. Other indices may be right for reasons that are not looked for.
 """
 
 from __future__ import annotations

@@ -123,17 +123,17 @@ class Tensor(DataProducer):
             raise ValueError(
                 f"Need to provide {self.ndim} index in tensor but {len(indices)} was provided"
             )
-        places = [as_expr(i) for i in indices]
-        for place in places:
-            if not place.dtype.is_integer:
+        exprs = [as_expr(i) for i in indices]
+        for index in exprs:
+            if not index.dtype.is_integer:
                 raise DTypeError(
                     message(
                         f"index tensor {self.name}",
-                        found=f"an index of type {place.dtype}: {place}",
+                        found=f"an index of type {index.dtype}: {index}",
                         legal="an integer expression",
                     )
                 )
-        return ProducerLoad(self, places)
+        return ProducerLoad(self, exprs)
 
     def __getitem__(self, indices: Any) -> TensorSlice:
         return TensorSlice(self, indices)

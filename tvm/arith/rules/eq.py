@@ -46,7 +46,7 @@ RULES = RuleTable(
     rule(tdiv(x, y) * y == x, tmod(x, y) == 0),
     rule(select(p, c1, c2) == c3, True, when=(c1 == c3) & (c2 == c3)),
     rule(select(p, c1, c2) == c3, False, when=(c1 != c3) & (c2 != c3)),
-    # tiles: another place within the tile is another place
+    # tiles: another index within the tile is another index
     rule(x * c1 + y == z * c1, False, when=(c1 > 0) & (lo(y) >= 1) & (hi(y) < c1)),
     rule(x * c1 + y == c2, False, when=(c1 > 0) & (hi(y) < c1) & (lo(y) > c2 % c1)),
     rule(x * c1 + y == c2, False, when=(c1 > 0) & (lo(y) >= 0) & (hi(y) < c2 % c1)),

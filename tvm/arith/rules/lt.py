@@ -97,7 +97,7 @@ RULES = RuleTable(
     rule(c1 < min_(x, c2), False, when=c1 >= c2),
     rule(c1 < max_(x, c2), c1 < x, when=c1 >= c2),
     rule(c1 < max_(x, c2), True, when=c1 < c2),
-    # tiles: a place within its tile does not decide
+    # tiles: an index within its tile does not decide
     rule(x * c1 + y < z * c1, x < z, when=(c1 > 0) & (lo(y) >= 0) & (hi(y) < c1)),
     rule(
         x * c1 + y < c2,

@@ -167,8 +167,8 @@ class Cluster:
         """Start what waits, in order, as far as there is room."""
         used: dict[tuple[str, Kind], int] = {}
         for running in self._running.values():
-            place = running.node.name, running.task.kind
-            used[place] = used.get(place, 0) + 1
+            key = running.node.name, running.task.kind
+            used[key] = used.get(key, 0) + 1
         for (kind, machine), tasks in self._waiting.items():
             while tasks and (node := self._free_node(kind, machine, used)) is not None:
                 used[node.name, kind] = used.get((node.name, kind), 0) + 1

@@ -32,8 +32,8 @@ class DaskEngine:
             )
             self._client = self._dask.Client(self._local)
         else:
-            place = host if ":" in host else f"{host}:{_PORT}"
-            self._client = self._dask.Client(f"tcp://{place}", timeout=_PATIENCE_S)
+            address = host if ":" in host else f"{host}:{_PORT}"
+            self._client = self._dask.Client(f"tcp://{address}", timeout=_PATIENCE_S)
         self._theirs: dict[Future[Any], Any] = {}
         self._known: dict[str, Node] = {}
 

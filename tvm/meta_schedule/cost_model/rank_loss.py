@@ -43,13 +43,13 @@ def rank_loss_and_gradient(
 
 
 def _weights(truth: Floats, k: int | None, eps: float) -> Floats:
-    """How much DCG the exchange of two places changes."""
+    """How much DCG the exchange of two ranks changes."""
     truth = np.clip(truth, 0.0, None)
     discount = np.log2(2.0 + np.arange(len(truth)))
     best = ((2 ** np.sort(truth)[::-1] - 1) / discount)[:k].sum()
     gain = (2**truth - 1) / max(float(best), eps)
-    places = np.abs(1 / discount[:, None] - 1 / discount[None, :])
-    found: Floats = places * np.abs(gain[:, None] - gain[None, :])
+    ranks = np.abs(1 / discount[:, None] - 1 / discount[None, :])
+    found: Floats = ranks * np.abs(gain[:, None] - gain[None, :])
     return found
 
 

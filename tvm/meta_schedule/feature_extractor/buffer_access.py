@@ -31,7 +31,7 @@ class BufferAccess:
     def __init__(self, buffer: Buffer, kind: int) -> None:
         self.buffer = buffer
         self.kind = kind
-        self.places: list[Sequence[PrimExpr]] = []  # indices of each access
+        self.indices: list[Sequence[PrimExpr]] = []  # indices of each access
         self.elements: list[int] = []  # different ones touched below each loop
         self.bytes = self.unique_bytes = 0.0
         self.lines = self.unique_lines = 0.0
@@ -64,7 +64,7 @@ def accesses_of(
     """
     found = _collect(store)
     below = _touch(found, nest, touched)
-    one = sum([_bytes(a.buffer) * len(a.places) for a in found])
+    one = sum([_bytes(a.buffer) * len(a.indices) for a in found])
     for access in found:
         _measure(access, nest, line_bytes)
         _find_reuse(access, nest, one, touched)
@@ -74,13 +74,13 @@ def accesses_of(
 
 def _collect(store: BufferStore) -> list[BufferAccess]:
     written = BufferAccess(store.buffer, WRITE)
-    written.places.append(store.indices)
+    written.indices.append(store.indices)
     found = {store.buffer: written}
     for node in walk(store.value):
         if isinstance(node, BufferLoad):
             access = found.setdefault(node.buffer, BufferAccess(node.buffer, READ))
             if access.kind == READ:
-                access.places.append(node.indices)
+                access.indices.append(node.indices)
             else:
                 access.kind = BOTH  # the element that is updated
     return list(found.values())
@@ -92,24 +92,24 @@ def _touch(accesses: list[BufferAccess], nest: LoopNest, touched: Touched) -> li
     below = [0] * len(nest.loops)
     for access in accesses:
         access.elements = [0] * len(nest.loops)
-        access.shape = _box(access.places, ranges)
+        access.shape = _box(access.indices, ranges)
     for i, loop in reversed(list(enumerate(nest.loops))):
         ranges[loop.loop_var] = Range.from_min_extent(loop.min, loop.extent)
         for access in accesses:
-            access.shape = _box(access.places, ranges)
+            access.shape = _box(access.indices, ranges)
             access.elements[i] = max(0, prod(access.shape))
             below[i] += access.elements[i] * _bytes(access.buffer)
             touched[loop].setdefault(access.buffer, []).append(access.elements[i])
     return below
 
 
-def _box(places: Sequence[Sequence[PrimExpr]], ranges: dict[Var, Range]) -> list[int]:
+def _box(accesses: Sequence[Sequence[PrimExpr]], ranges: dict[Var, Range]) -> list[int]:
     """The extents of the smallest box around all indices."""
     analyzer = Analyzer()
     for var, rng in ranges.items():
         analyzer.bind(var, rng)
     extents = []
-    for indices in zip(*places):
+    for indices in zip(*accesses):
         bounds = [analyzer.const_int_bound(index) for index in indices]
         low, high = min(b.min_value for b in bounds), max(b.max_value for b in bounds)
         extents.append(high - low + 1 if abs(low) < _UNKNOWN and abs(high) < _UNKNOWN else 1)
@@ -129,7 +129,7 @@ def _measure(access: BufferAccess, nest: LoopNest, line_bytes: int) -> None:
     strides = [prod(shape[i + 1 :]) for i in range(len(shape))]
     stride, inside = 0, 1
     for depth, loop in enumerate(reversed(nest.loops)):
-        stride = min(_stride(indices, strides, loop.loop_var) for indices in access.places)
+        stride = min(_stride(indices, strides, loop.loop_var) for indices in access.indices)
         if stride:
             access.stride = stride if depth == 0 else 0
             break
@@ -157,7 +157,7 @@ def _stride(indices: Sequence[PrimExpr], strides: Sequence[int], var: Var) -> in
 
 def _find_reuse(access: BufferAccess, nest: LoopNest, one: int, touched: Touched) -> None:
     """The innermost loop in which the buffer is used again, and what happens in between."""
-    used = {part for indices in access.places for index in indices for part in walk(index)}
+    used = {part for indices in access.indices for index in indices for part in walk(index)}
     extents = nest.extents
     for i in range(len(nest.loops) - 1, -1, -1):
         loop = nest.loops[i]

@@ -149,7 +149,7 @@ def _loops(nest: LoopNest, gpu: bool) -> list[float]:
         extents = nest.of_kind(kind)
         last = extents[-1] if extents else 0
         found.extend(_logs([len(extents), prod(extents) if extents else 0, last]))
-        # where they stand: nowhere, or (of eight) at places that are not told apart
+        # where they stand: nowhere, or (of eight) at positions that are not told apart
         found.extend([float(not extents), *[0.0] * 6, float(bool(extents))])
     threads = [nest.of_thread(tag) for tag in _THREADS]
     threads[-1] *= prod([nest.of_thread(f"vthread.{axis}") for axis in "xyz"])

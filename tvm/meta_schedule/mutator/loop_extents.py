@@ -18,8 +18,8 @@ from tvm.tir.schedule.recorder import StaleVariableError
 
 from .decisions import plain
 
-Place = tuple[int, int]  # a level of the tiles that a sample decides: its number, and the level
-Factors = tuple["int | Place", ...]
+TileLevel = tuple[int, int]  # a level of the tiles that a sample decides: its number, and the level
+Factors = tuple["int | TileLevel", ...]
 
 
 def extents_of_loops(sch: Schedule) -> dict[Var, Factors]:
@@ -37,9 +37,9 @@ def extents_of_loops(sch: Schedule) -> dict[Var, Factors]:
         elif inst.kind.name == "Fuse" and all(loop in known for loop in inst.inputs):
             known[inst.outputs[0]] = tuple([f for loop in inst.inputs for f in known[loop]])
     return {
-        place: factors
+        level_of: factors
         for rv, factors in known.items()
-        if isinstance(rv, LoopRV) and (place := _variable(sch, rv)) is not None
+        if isinstance(rv, LoopRV) and (level_of := _variable(sch, rv)) is not None
     }
 
 
@@ -52,11 +52,11 @@ def _variable(sch: Schedule, loop: LoopRV) -> Var | None:
     return found
 
 
-def extent(trace: Trace, factors: Sequence[int | Place]) -> int:
+def extent(trace: Trace, factors: Sequence[int | TileLevel]) -> int:
     """The product of factors under the decisions of a trace with the same instructions."""
     return prod([f if isinstance(f, int) else _decided(trace, f) for f in factors])
 
 
-def _decided(trace: Trace, place: Place) -> int:
-    number, level = place
+def _decided(trace: Trace, level_of: TileLevel) -> int:
+    number, level = level_of
     return int(plain(trace.get_decision(trace.insts[number]))[level])

@@ -1,4 +1,4 @@
-"""Another place where a block is computed."""
+"""Another location where a block is computed."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class MutateComputeLocation(Mutator):
-    """Replays the trace to learn which places are legal, and takes another one."""
+    """Replays the trace to learn which locations are legal, and takes another one."""
 
     def __init__(self) -> None:
         self._mod: IRModule | None = None
@@ -25,15 +25,15 @@ class MutateComputeLocation(Mutator):
         self._mod = context.mod
 
     def apply(self, trace: Trace) -> Trace | None:
-        """The trace with another place for one block."""
+        """The trace with another location for one block."""
         found = self._choices(trace)
         if not found:
             return None
-        inst, places = found[self.engine.below(len(found))]
-        return trace.with_decision(inst, places[self.engine.below(len(places))], True)
+        inst, locations = found[self.engine.below(len(found))]
+        return trace.with_decision(inst, locations[self.engine.below(len(locations))], True)
 
     def _choices(self, trace: Trace) -> list[tuple[Instruction, list[int]]]:
-        """The samples of places that have another legal place, with those."""
+        """The samples of locations that have another legal location, with those."""
         kind = "SampleComputeLocation"
         if self._mod is None or not any(inst.kind.name == kind for inst in trace.insts):
             return []
@@ -42,8 +42,8 @@ class MutateComputeLocation(Mutator):
 
         def note(inst: Instruction, inputs: list[Any], attrs: list[Any], decision: Any) -> Any:
             if inst.kind.name == kind:
-                places = compute_locations(sch.state, sch.get_sref(inputs[0]))
-                others = [place for place in places if place != plain(decision)]
+                locations = compute_locations(sch.state, sch.get_sref(inputs[0]))
+                others = [location for location in locations if location != plain(decision)]
                 if others:
                     found.append((inst, others))
             return decision

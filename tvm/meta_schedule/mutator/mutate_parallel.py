@@ -108,11 +108,11 @@ def _form(trace: Trace) -> _Form:
 def _fusible(block: StmtSRef) -> list[tuple[int, For]]:
     found: list[tuple[int, For]] = []
     total = 1
-    for place in loops_above(block):
-        loop = loop_of(place)
+    for outer in loops_above(block):
+        loop = loop_of(outer)
         size = extent_of(loop)
         plain_loop = loop.kind is ForKind.SERIAL and not loop.annotations
-        if loop_kind(place) != IterVar.DataPar or size is None or not plain_loop:
+        if loop_kind(outer) != IterVar.DataPar or size is None or not plain_loop:
             break
         total *= size
         found.append((total, loop))

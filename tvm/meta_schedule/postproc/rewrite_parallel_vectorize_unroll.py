@@ -107,7 +107,7 @@ def _plan(sch: Schedule, block: StmtSRef, wishes: _Wishes) -> tuple[int, int]:
     """How many outer loops run in parallel, and how many inner ones are a vector."""
     if wishes.parallel == -1 and wishes.vector == -1:
         return -1, -1
-    nest = [_Loop.of(place) for place in loops_above(block)]
+    nest = [_Loop.of(sref) for sref in loops_above(block)]
     contiguous = _contiguous(realize_of(sch.state, block), nest)
     plain = [loop.free and loop.spatial and loop.extent is not None for loop in nest]
     single = all(is_single(loop.node.body) for loop in nest)
@@ -125,10 +125,10 @@ class _Loop(NamedTuple):
     free: bool  # neither annotated nor of a kind
 
     @staticmethod
-    def of(place: StmtSRef) -> _Loop:
-        node = loop_of(place)
+    def of(sref: StmtSRef) -> _Loop:
+        node = loop_of(sref)
         free = node.kind is ForKind.SERIAL and not node.annotations
-        return _Loop(node, extent_of(node), loop_kind(place) == IterVar.DataPar, free)
+        return _Loop(node, extent_of(node), loop_kind(sref) == IterVar.DataPar, free)
 
 
 def _parallel_loops(nest: Sequence[_Loop], most: int) -> int:
@@ -173,7 +173,7 @@ def _contiguous(realize: BlockRealize, nest: Sequence[_Loop]) -> int:
 
 
 def _dense(strides: Sequence[int], extents: Sequence[int]) -> int:
-    """Inner loops in which the place moves by one; those in which it does not move count too."""
+    """Inner loops in which the index moves by one; those in which it does not move count too."""
     count, last = 0, -1
     for i in range(len(strides) - 1, -1, -1):
         if strides[i] == 0:

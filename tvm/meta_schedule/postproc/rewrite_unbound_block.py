@@ -53,15 +53,15 @@ def _unbound(sch: Schedule) -> list[tuple[str, str]]:
         stack: list[tuple[ScopeStmt, bool, bool]] = [(func.body.block, False, False)]
         root: ScopeStmt = func.body.block
         while stack:
-            place, blocks, threads = stack.pop()
-            if isinstance(place, For):
-                blocks = blocks or thread_of(place).startswith("blockIdx")
-                threads = threads or thread_of(place).startswith("threadIdx")
+            stmt, blocks, threads = stack.pop()
+            if isinstance(stmt, For):
+                blocks = blocks or thread_of(stmt).startswith("blockIdx")
+                threads = threads or thread_of(stmt).startswith("threadIdx")
                 if blocks and threads:
                     continue
-            if isinstance(place, Block) and place is not root:
-                found.append((name, place.name_hint))
+            if isinstance(stmt, Block) and stmt is not root:
+                found.append((name, stmt.name_hint))
                 continue
-            inner = [(below, blocks, threads) for below, _ in inner_stmts(place)]
+            inner = [(below, blocks, threads) for below, _ in inner_stmts(stmt)]
             stack.extend(reversed(inner))
     return found

@@ -80,8 +80,8 @@ class AutoInline(ScheduleRule):
             return "producer"
         return None
 
-    def _is_cheap(self, sch: Schedule, place: StmtSRef) -> bool:
-        realize = realize_of(sch.state, place)
+    def _is_cheap(self, sch: Schedule, sref: StmtSRef) -> bool:
+        realize = realize_of(sch.state, sref)
         if self.disallow_op and _calls(realize, self.disallow_op):
             return False
         if self.disallow_if_then_else and _branches(realize):
@@ -109,18 +109,18 @@ class InlineConstantScalars(ScheduleRule):
         return [sch]
 
 
-def _can_go_down(sch: Schedule, place: StmtSRef) -> bool:
-    scope = sch.state.get_block_scope(scope_of(place))
-    return bool(consumers_of(place, scope)) and can_compute_inline(sch.state, place)
+def _can_go_down(sch: Schedule, sref: StmtSRef) -> bool:
+    scope = sch.state.get_block_scope(scope_of(sref))
+    return bool(consumers_of(sref, scope)) and can_compute_inline(sch.state, sref)
 
 
-def _can_go_up(sch: Schedule, place: StmtSRef) -> bool:
-    makers = producers_of(place, sch.state.get_block_scope(scope_of(place)))
+def _can_go_up(sch: Schedule, sref: StmtSRef) -> bool:
+    makers = producers_of(sref, sch.state.get_block_scope(scope_of(sref)))
     return (
         len(makers) == 1
         and is_complete(sch.state, makers[0])
         and TENSORIZE not in block_of(makers[0]).annotations
-        and can_reverse_compute_inline(sch.state, place)
+        and can_reverse_compute_inline(sch.state, sref)
     )
 
 

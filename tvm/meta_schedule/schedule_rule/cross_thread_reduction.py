@@ -88,7 +88,7 @@ def _target(sch: Schedule, block: BlockRV) -> _Target | None:
     users = sch.get_consumers(block)
     if not users or needs_multi_level_tiling(sch.state, sch.get_sref(users[0])):
         return None
-    common = _common_place([sch.get_sref(user) for user in users])
+    common = _common_ancestor([sch.get_sref(user) for user in users])
     if len(users) > 1 and isinstance(common.stmt, Block):
         return None
     theirs = sch.get_loops(users[0])
@@ -96,16 +96,16 @@ def _target(sch: Schedule, block: BlockRV) -> _Target | None:
     return None if position < 0 else _Target(users[0], theirs[position], theirs[-1])
 
 
-def _common_place(places: Sequence[StmtSRef]) -> StmtSRef:
-    """The innermost place that is around all, or the only one itself."""
-    if len(places) == 1:
-        return places[0]
+def _common_ancestor(srefs: Sequence[StmtSRef]) -> StmtSRef:
+    """The innermost sref that is around all, or the only one itself."""
+    if len(srefs) == 1:
+        return srefs[0]
     above: list[StmtSRef] = []
-    sref: StmtSRef | None = places[0].parent
+    sref: StmtSRef | None = srefs[0].parent
     while sref is not None:
         above.append(sref)
         sref = sref.parent
-    for other in places[1:]:
+    for other in srefs[1:]:
         around: set[StmtSRef] = set()
         sref = other.parent
         while sref is not None:

@@ -51,10 +51,10 @@ class TensorCoreTiling(Tiling):
         other.shared = list(self.shared)
         return other
 
-    def scope(self, step: str, place: int) -> str:
+    def scope(self, step: str, number: int) -> str:
         """The scope of a parameter of a step's intrinsic."""
         desc = description(self.group[step])
-        return desc.buffer_map[desc.params[place]].scope()
+        return desc.buffer_map[desc.params[number]].scope()
 
     @property
     def is_mma(self) -> bool:
@@ -138,14 +138,14 @@ class MultiLevelTilingTensorCore(MultiLevelTiling):
         spatial = [iv for iv in node.iter_vars if iv.iter_type == IterVar.DataPar][-2:]
         values = realize_of(sch.state, sch.get_sref(block)).iter_values
         bound = dict(zip([iv.var for iv in node.iter_vars], values))
-        places = [n for n, iv in enumerate(spatial) if bound[iv.var] is sch.get(loop).loop_var]
-        if group is None or not places:
+        axes = [n for n, iv in enumerate(spatial) if bound[iv.var] is sch.get(loop).loop_var]
+        if group is None or not axes:
             return 1
-        step = ("load_a", "load_b")[places[0]]
+        step = ("load_a", "load_b")[axes[0]]
         desc = description(group[step])
         loaded = desc.buffer_map[desc.params[0]].shape
         tile = description(group["init"])
-        own = tile.buffer_map[tile.params[0]].shape[places[0]]
+        own = tile.buffer_map[tile.params[0]].shape[axes[0]]
         lengths = [extent.value for extent in (*loaded, own) if isinstance(extent, IntImm)]
         return max(max(lengths[:2]) // lengths[2], 1)
 
@@ -199,8 +199,8 @@ class MultiLevelTilingTensorCore(MultiLevelTiling):
             made = [state]
         for one in made:
             assert isinstance(one, TensorCoreTiling), "made by apply"
-            for place, step in enumerate(("load_a", "load_b")):
-                self._load(one, place, step)
+            for number, step in enumerate(("load_a", "load_b")):
+                self._load(one, number, step)
             for operand in one.operands:
                 one.sch.compute_inline(operand)
             for copy in one.shared:
@@ -211,17 +211,17 @@ class MultiLevelTilingTensorCore(MultiLevelTiling):
     def _read_at(self, state: Tiling, level: int) -> Tiling:
         assert isinstance(state, TensorCoreTiling), "made by apply"
         sch = state.sch
-        for place in (0, 1):
-            copy = sch.cache_read(state.block, place, self.reuse_read.scope, [state.block])
+        for number in (0, 1):
+            copy = sch.cache_read(state.block, number, self.reuse_read.scope, [state.block])
             sch.compute_at(copy, state.tiles[level - 1][-1], preserve_unit_loops=True)
             sch.fuse(*sch.get_loops(copy)[-len(sch.get(copy).writes[0].region) :])
             self._fetch_together(sch, copy)
             state.shared.append(copy)
         return state
 
-    def _load(self, state: TensorCoreTiling, place: int, step: str) -> None:
+    def _load(self, state: TensorCoreTiling, number: int, step: str) -> None:
         sch = state.sch
-        fragment = sch.cache_read(state.block, place, state.scope(step, 1), [state.block])
+        fragment = sch.cache_read(state.block, number, state.scope(step, 1), [state.block])
         inner = self._reducing[1] if len(self._reducing) > 1 else self._reducing[0]
         sch.compute_at(fragment, state.tiles[inner][-1], preserve_unit_loops=True)
         _tile(sch, fragment, state.group[step])
@@ -283,15 +283,15 @@ def _to_form(state: TensorCoreTiling) -> None:
     before: Block = sch.get(state.block)
     buffers = [before.writes[0].buffer, *[region.buffer for region in before.reads]]
     state.result = sch.reindex(state.block, ("write", 0))
-    state.operands = [sch.reindex(state.block, ("read", place)) for place in (0, 1)]
+    state.operands = [sch.reindex(state.block, ("read", number)) for number in (0, 1)]
     maps: list[IndexMap] = []
     node: Block = sch.get(state.block)
     regions = [node.writes[0], *node.reads]
-    for (side, place), region, buffer in zip((("write", 0), ("read", 0), ("read", 1)), regions,
+    for (side, number), region, buffer in zip((("write", 0), ("read", 0), ("read", 1)), regions,
                                              buffers):  # fmt: skip
         own = _sub_map(info, [r.min for r in region.region], buffer, node)
         sch.transform_layout(
-            state.block, (side, place), own, assume_injective_transform=True
+            state.block, (side, number), own, assume_injective_transform=True
         )
         maps.append(own)
     for copy, own in zip((state.result, *state.operands), maps):

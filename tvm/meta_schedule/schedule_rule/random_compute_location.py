@@ -8,7 +8,7 @@ from tvm.tir.schedule.analysis.query import block_of, consumers_of, loops_above,
 
 from .schedule_rule import ScheduleRule
 
-MAX_DRAWS = 8  # of a place, until one is found that is legal
+MAX_DRAWS = 8  # of a location, until one is found that is legal
 
 
 class RandomComputeLocation(ScheduleRule):
@@ -26,7 +26,7 @@ class RandomComputeLocation(ScheduleRule):
             try:
                 _move(made, block)
             except ScheduleError:
-                continue  # at other places what the consumer reads may be provably whole
+                continue  # at other locations what the consumer reads may be provably whole
             return [made]
         return [sch]
 

@@ -42,19 +42,19 @@ def tile_with_tensor_intrin(sch: Schedule, block: BlockRV, intrin_name: str) -> 
     info = get_tensorize_loop_mapping(sch, block, description(intrin_name))
     if info is None or not info.loop_map:
         return None
-    by_place = {sch.get_sref(loop): loop for loop in sch.get_loops(block)}
+    by_sref = {sch.get_sref(loop): loop for loop in sch.get_loops(block)}
     inner: dict[int, LoopRV] = {}
-    for place, loop in by_place.items():
-        wanted: For | None = info.loop_map.get(place)
+    for sref, loop in by_sref.items():
+        wanted: For | None = info.loop_map.get(sref)
         if wanted is not None:
             number = info.desc_loop_indexer[wanted]
             _, inner[number] = sch.split(loop, [None, int(wanted.extent)])  # type: ignore[call-overload]
     suffix = [inner[number] for number in sorted(inner)]
-    places = {sch.get_sref(loop) for loop in suffix}
+    tiled = {sch.get_sref(loop) for loop in suffix}
     rest: list[LoopRV] = []
     met = False
     for loop in sch.get_loops(block):
-        if sch.get_sref(loop) in places:
+        if sch.get_sref(loop) in tiled:
             met = True
         elif met:
             rest.append(loop)

@@ -63,8 +63,8 @@ class _Nest(NamedTuple):
     single: int
 
 
-def _nest(places: Sequence[StmtSRef]) -> _Nest:
-    loops = [loop_of(place) for place in places]
+def _nest(srefs: Sequence[StmtSRef]) -> _Nest:
+    loops = [loop_of(sref) for sref in srefs]
     threads = [thread_of(loop) for loop in loops]
     first_block = next((i for i, t in enumerate(threads) if t.startswith("blockIdx")), -1)
     first_thread = next((i for i, t in enumerate(threads) if t.startswith("threadIdx")), -1)
@@ -75,8 +75,8 @@ def _nest(places: Sequence[StmtSRef]) -> _Nest:
         if not is_single(loop.body):
             single = min(single, i + 1)
     spatial = 0
-    for place in places:
-        if loop_kind(place) != IterVar.DataPar:
+    for sref in srefs:
+        if loop_kind(sref) != IterVar.DataPar:
             break
         spatial += 1
     return _Nest(first_block, first_thread, spatial, single)

@@ -247,7 +247,7 @@ class _Search:
             missing = max(random_count, count - len(ranked))
             others = self._replay(self._shuffled(unmeasured), missing)
             picks = self._distinct([*ranked[: count - random_count], *others, *ranked], count)
-            # different decisions may make the same program: others take its place
+            # different decisions may make the same program: others replace it
             while len(picks) < count and (
                 more := self._replay(self._shuffled(unmeasured), count - len(picks))
             ):

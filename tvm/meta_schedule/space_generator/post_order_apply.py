@@ -115,13 +115,13 @@ def _post_order(root: Block) -> list[Block]:
     found: list[Block] = []
     stack: list[tuple[Any, bool]] = [(root, False)]
     while stack:
-        place, seen = stack.pop()
+        stmt, seen = stack.pop()
         if seen:
-            found.append(place)
+            found.append(stmt)
             continue
-        if isinstance(place, Block):
-            stack.append((place, True))
-        stack.extend([(inner, False) for inner, _ in reversed(inner_stmts(place))])
+        if isinstance(stmt, Block):
+            stack.append((stmt, True))
+        stack.extend([(inner, False) for inner, _ in reversed(inner_stmts(stmt))])
     return found
 
 

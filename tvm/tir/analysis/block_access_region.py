@@ -271,7 +271,7 @@ _BOUNDED: Final = frozenset(("tir.if_then_else", "tir.likely", "tir.vscale"))
 def _is_computed(index: PrimExpr) -> bool:
     """True where the index goes through a call, such as the rounding of a float.
 
-    An index that is read from memory is one place, wherever that is.
+    An index that is read from memory is one element, wherever that is.
     """
     stack = [index]
     while stack:

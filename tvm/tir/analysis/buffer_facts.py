@@ -1,4 +1,4 @@
-"""What is known about the contents of buffers at a place of a program.
+"""What is known about the contents of buffers at a point of a program.
 
     for i in range(16):
         A[i] = 0                for every i in [0, 16): A[i] == 0
@@ -109,12 +109,12 @@ class BufferFact:
         if len(digits) == 1:
             return _set(found, digits[0][1], op.multiply(rest, step), analyzer)
         ranges = dict(self.params)
-        for place, (count, var) in enumerate(digits):  # i * 4 + j over j < 4: digits of a number
+        for position, (count, var) in enumerate(digits):  # i * 4 + j over j < 4: digits of a number
             factor = count.value  # type: ignore[attr-defined]
             if factor != step or not op.is_zero(ranges[var].min):
                 return False
             digit = op.floordiv(rest, factor)
-            if place + 1 < len(digits):
+            if position + 1 < len(digits):
                 extent = ranges[var].extent
                 if not isinstance(extent, e.IntImm):
                     return False
@@ -136,7 +136,7 @@ def _set(
 
 
 class BufferFacts:
-    """The facts at the place that a walk in the order of execution has reached."""
+    """The facts at the point that a walk in the order of execution has reached."""
 
     __slots__ = ("_analyzer", "now")
 
@@ -158,7 +158,7 @@ class BufferFacts:
         return None
 
     def put_in(self, expr: PrimExpr) -> PrimExpr:
-        """The expression with known values in the place of loads."""
+        """The expression with loads replaced by known values."""
         if not self.now or not any(isinstance(n, e.BufferLoad) for n in walk(expr)):
             return expr
         return _Replacer(self).visit_expr(expr)
@@ -185,8 +185,8 @@ class BufferFacts:
         if isinstance(value, e.Broadcast):
             element: PrimExpr = value.value
         elif isinstance(value, e.Ramp):
-            place = op.cast(lane, value.base.dtype)
-            element = op.add(value.base, op.multiply(place, value.stride))
+            number = op.cast(lane, value.base.dtype)
+            element = op.add(value.base, op.multiply(number, value.stride))
         else:
             return
         last = op.add(ramp.base, op.multiply(lane, ramp.stride))
@@ -256,11 +256,11 @@ class BufferFacts:
             if entry.written.anything:
                 break
             stores = entry.written.data.get(fact.buffer.data)
-            place = _own_place(stores, fact.buffer, loop) if stores else None
+            own = _own_axis(stores, fact.buffer, loop) if stores else None
             if not stores:
                 self.now.append(fact)
-            elif place is not None:  # earlier iterations wrote elsewhere
-                axis, index = place
+            elif own is not None:  # earlier iterations wrote elsewhere
+                axis, index = own
                 here = fact.only(op.equal(fact.indices[axis], index))
                 entry.origins.append((here, fact, axis, index))
                 self.now.append(here)
@@ -284,10 +284,10 @@ class BufferFacts:
                     self.now.append(fact)
                 continue
             stores = written.data.get(fact.buffer.data, [])
-            place = _own_place(stores, fact.buffer, loop)
-            if not stores or self._is_at(fact, place):
+            own = _own_axis(stores, fact.buffer, loop)
+            if not stores or self._is_at(fact, own):
                 self.now.append(fact.for_all(var, dom))
-            elif place is not None:
+            elif own is not None:
                 self._leave_other(fact, entry, dom)
 
     def _leave_other(self, fact: BufferFact, entry: LoopEntry, dom: Range) -> None:
@@ -309,11 +309,11 @@ class BufferFacts:
                 self.now.append(made.only(inside))
                 return
 
-    def _is_at(self, fact: BufferFact, place: tuple[int, PrimExpr] | None) -> bool:
+    def _is_at(self, fact: BufferFact, own: tuple[int, PrimExpr] | None) -> bool:
         """The fact is about an element that only this iteration writes."""
-        if place is None:
+        if own is None:
             return False
-        axis, index = place
+        axis, index = own
         return self._analyzer.can_prove_equal(fact.indices[axis], index)
 
 
@@ -346,7 +346,7 @@ class Written:
                 self.anything = True
 
 
-def _own_place(
+def _own_axis(
     stores: Iterable[s.BufferStore], buffer: Buffer, loop: s.For
 ) -> tuple[int, PrimExpr] | None:
     """An axis and an index there, i + c, that each iteration writes for itself."""
@@ -354,14 +354,14 @@ def _own_place(
     for store in stores:
         if store.buffer is not buffer:
             return None
-        places = [
+        axes = [
             (axis, index) for axis, index in enumerate(store.indices) if _moves_with(index, loop)
         ]
         if found is not None:
-            places = [p for p in places if p[0] == found[0] and str(p[1]) == str(found[1])]
-        if not places:
+            axes = [p for p in axes if p[0] == found[0] and str(p[1]) == str(found[1])]
+        if not axes:
             return None
-        found = places[0]
+        found = axes[0]
     return found
 
 
@@ -388,7 +388,7 @@ def assumed(stmt: s.Stmt) -> PrimExpr | None:
 
 
 class _Replacer(StmtExprMutator):
-    """Puts known values in the place of loads."""
+    """Replaces loads by known values."""
 
     def __init__(self, facts: BufferFacts) -> None:
         super().__init__()

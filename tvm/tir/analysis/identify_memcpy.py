@@ -104,15 +104,15 @@ def _affine(index: PrimExpr, loops: dict[e.Var, Range], side: str) -> IterSumExp
 def _contiguous(
     index: PrimExpr, loops: dict[e.Var, Range], total: PrimExpr, side: str, analyzer: Analyzer
 ) -> None:
-    """As many places lie between the least and the largest offset as there are iterations."""
+    """As many elements lie between the least and the largest offset as there are iterations."""
     interval = eval_set(index, loops, analyzer)
     if not (interval.has_lower_bound() and interval.has_upper_bound()):
         raise _NoCopy(f"Expected known bounds for {side}, but found {interval}")
-    places = op.add(op.subtract(interval.max_value, interval.min_value), 1)
-    places = analyzer.simplify(places)
-    if not analyzer.can_prove_equal(total, places):
+    span = op.add(op.subtract(interval.max_value, interval.min_value), 1)
+    span = analyzer.simplify(span)
+    if not analyzer.can_prove_equal(total, span):
         raise _NoCopy(
-            f"Mismatch between loop iterations ({total}) and number of {side} indices ({places})"
+            f"Mismatch between loop iterations ({total}) and number of {side} indices ({span})"
         )
 
 

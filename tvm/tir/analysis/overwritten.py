@@ -37,10 +37,10 @@ def overwritten(stmt: s.Stmt) -> Buffer | None:
     for loop in loops:
         analyzer.bind(loop.loop_var, Range.from_min_extent(loop.min, loop.extent))
     extents = [loop.extent for loop in loops]
-    place = _number(body.indices, buffer.shape)
+    number = _number(body.indices, buffer.shape)
     count = _number([loop.loop_var for loop in loops], extents)
     same_size = analyzer.can_prove_equal(_product(buffer.shape), _product(extents))
-    return buffer if same_size and analyzer.can_prove_equal(place, count) else None
+    return buffer if same_size and analyzer.can_prove_equal(number, count) else None
 
 
 def _is_bare(realize: s.BlockRealize) -> bool:

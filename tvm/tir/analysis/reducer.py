@@ -110,7 +110,7 @@ def _updates(body: Stmt) -> tuple[list[BufferStore], list[PrimExpr]]:
 
 
 def _starts(init: Stmt | None, stores: Sequence[BufferStore]) -> list[PrimExpr] | None:
-    """What the init stores to each place that is updated; None if it does anything else."""
+    """What the init stores to each element that is updated; None if it does anything else."""
     parts = init.seq if isinstance(init, SeqStmt) else (init,)
     if len(parts) != len(stores):
         return None

@@ -119,8 +119,8 @@ def _faults_of(
             yield found, "functions after tir.LowerWorkspaces"
     elif isinstance(node, s.AllocateConst):
         if node.data is None:
-            place = f"constant {node.buffer_var.name} without data"
-            yield place, "constants that hold their data, and not a place in the module's"
+            found = f"constant {node.buffer_var.name} without data"
+            yield found, "constants that hold their data, and not an entry of the module's"
     elif isinstance(node, (s.BufferStore, e.BufferLoad)) and len(node.indices) > 1:
         access = f"buffer {node.buffer.name} with {len(node.indices)} indices"
         yield access, "one index: functions after tir.FlattenBuffer"

@@ -11,7 +11,7 @@ from tvm.tir.functor import StmtExprVisitor
 
 @explained
 def verify_ssa(func: PrimFunc) -> bool:
-    """True when no variable of the function is defined at two places."""
+    """True when no variable of the function is defined twice."""
     verifier = _Verifier()
     for param in func.params:
         verifier.define(param)

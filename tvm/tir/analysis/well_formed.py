@@ -189,7 +189,7 @@ class _Verifier(StmtExprVisitor):
             self.visit_stmt(op.body)
 
     def visit_buffer_realize_(self, op: s.BufferRealize) -> None:
-        """A buffer of a region is there in its body, with what of its place is not known yet."""
+        """A buffer of a region is there in its body, with what of its offset is not known yet."""
         outer = dict(self._scope)
         for part in op.bounds:
             self.visit_range(part)
@@ -223,7 +223,7 @@ class _Verifier(StmtExprVisitor):
         self.visit_stmt(op.body)
 
     def _visit_bound(self, op: s.AttrStmt, view: Buffer, source: Buffer) -> None:
-        """A view of a region defines itself, and what of its shape and place is not known yet."""
+        """A view of a region defines itself, and what of its shape and offset is not known yet."""
         outer = dict(self._scope)
         self.visit_buffer_use(source)
         with self._at(f"attr {op.attr_key}"):

@@ -36,16 +36,18 @@ ARM_SME_2SVLx2SVL_GEMM_INTERLEAVED_MOPA: Final = "sme_2svlx2svl_gemm_interleaved
 _ALL_TILES: Final = 255
 
 
-def _lanes_in(tensor: Buffer, place: tuple[Any, Any], rows: Any, cols: Any, dtype: str) -> PrimExpr:
-    """The lanes from a place on that lie inside of the matrix of rows x cols around the tensor.
+def _lanes_in(
+    tensor: Buffer, element: tuple[Any, Any], rows: Any, cols: Any, dtype: str
+) -> PrimExpr:
+    """The lanes from an element on that lie inside of the matrix of rows x cols around the tensor.
 
     Rows of that matrix lie next to each other, so the tensor's own corner tells where it stands;
     None leaves rows or columns without a limit of their own.
     """
     stride = T.Cast("int32", tensor.strides[0])
     corner = T.Cast("int32", tensor.offset_of((0, 0))[0])
-    row = corner // stride + T.Cast("int32", place[0])
-    col = corner % stride + T.Cast("int32", place[1])
+    row = corner // stride + T.Cast("int32", element[0])
+    col = corner % stride + T.Cast("int32", element[1])
     limit = stride if cols is None else T.min(stride, cols)
     if rows is not None:
         limit = T.Select(row < rows, limit, T.int32(0))

@@ -62,7 +62,7 @@ def _copy(
 ) -> PrimFunc:
     """What copying a tile from one scope to another means."""
 
-    def place(i: PrimExpr, j: PrimExpr) -> tuple[PrimExpr, PrimExpr]:
+    def coordinates(i: PrimExpr, j: PrimExpr) -> tuple[PrimExpr, PrimExpr]:
         return (j, i) if transposed else (i, j)
 
     @T.prim_func
@@ -75,7 +75,7 @@ def _copy(
             for i, j in T.grid(col, row):
                 with T.block(name):
                     vi, vj = T.axis.remap("SS", [i, j])
-                    C[place(vi, vj)] = A[vi, vj]
+                    C[coordinates(vi, vj)] = A[vi, vj]
 
     return desc
 

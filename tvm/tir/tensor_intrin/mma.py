@@ -36,28 +36,28 @@ _PTX: Final = {
 }  # fmt: skip
 _BYTES: Final = ("int8", "float8_e4m3fn", "float8_e5m2")
 
-Place = tuple[Any, Any]
+Coordinates = tuple[Any, Any]
 
 
 # --- layouts: where an element of a tile lies ---
 
 
-def shared_16x16_to_ldmatrix_32x8_layout(i: Any, j: Any) -> Place:
+def shared_16x16_to_ldmatrix_32x8_layout(i: Any, j: Any) -> Coordinates:
     """Thread and element of (i, j) in a tile of 16-bit factors, or of results."""
     return 4 * (i % 8) + (j % 8) // 2, 4 * (j // 8) + (i // 8) * 2 + (j % 2)
 
 
-def shared_16x32_to_ldmatrix_32x16_layout(i: Any, j: Any) -> Place:
+def shared_16x32_to_ldmatrix_32x16_layout(i: Any, j: Any) -> Coordinates:
     """Thread and element of (i, j) in a tile of 8-bit factors, whose rows are summed over."""
     return 4 * (i % 8) + (j % 16) // 4, 8 * (j // 16) + (i // 8) * 4 + j % 4
 
 
-def shared_32x16_to_ldmatrix_32x16_layout(i: Any, j: Any) -> Place:
+def shared_32x16_to_ldmatrix_32x16_layout(i: Any, j: Any) -> Coordinates:
     """Thread and element of (i, j) in a tile of 8-bit factors, whose columns are summed over."""
     return (i % 16) // 4 + 4 * (j % 8), 8 * (j // 8) + (i // 16) * 4 + i % 4
 
 
-def ldmatrix_32x8_to_shared_16x16_layout(thread_id: Any, local_id: Any) -> Place:
+def ldmatrix_32x8_to_shared_16x16_layout(thread_id: Any, local_id: Any) -> Coordinates:
     """Row and column of an element of a thread; the inverse of the first."""
     row = 8 * (local_id % 4 // 2) + (thread_id // 4)
     column = 8 * (local_id // 4) + (thread_id % 4) * 2 + (local_id % 2)
@@ -131,7 +131,7 @@ def get_ldmatrix_intrin(
 
 def _loaded(
     k_dim: int, dtype: str, matrix_name: str, transposed: bool
-) -> tuple[int, int, Callable[..., Place], Callable[..., PrimExpr]]:
+) -> tuple[int, int, Callable[..., Coordinates], Callable[..., PrimExpr]]:
     """Rows and columns in shared memory, the layout, and what address a thread gives."""
     is_b = matrix_name == "B"
     down = is_b != transposed  # what is summed over goes down
@@ -188,7 +188,7 @@ def get_mma_intrin(
     def wide(value: PrimExpr) -> PrimExpr:
         return value.astype(out_dtype) if out_dtype in ("float32", "int32") else value
 
-    def swapped(i: PrimExpr, j: PrimExpr, swap: bool) -> Place:
+    def swapped(i: PrimExpr, j: PrimExpr, swap: bool) -> Coordinates:
         return (j, i) if swap else (i, j)
 
     @T.prim_func
@@ -260,7 +260,7 @@ def get_mma_intrin(
 
 def _factor_layouts(
     k_dim: int, b_transposed: bool
-) -> tuple[Callable[..., Place], Callable[..., Place]]:
+) -> tuple[Callable[..., Coordinates], Callable[..., Coordinates]]:
     if k_dim == 16:
         return shared_16x16_to_ldmatrix_32x8_layout, shared_16x16_to_ldmatrix_32x8_layout
     if k_dim == 32:
@@ -320,7 +320,7 @@ def get_mma_store_intrin(
 ) -> tuple[PrimFunc, PrimFunc]:
     """A tile of the result to memory: by one call, or by stores of pairs, which can be fused."""
     layout = shared_16x16_to_ldmatrix_32x8_layout
-    place = ldmatrix_32x8_to_shared_16x16_layout
+    coordinates = ldmatrix_32x8_to_shared_16x16_layout
 
     @T.prim_func
     def mma_store_desc(a: T.handle, c: T.handle) -> None:
@@ -374,7 +374,7 @@ def get_mma_store_intrin(
             for tx in T.thread_binding(0, _WARP, "threadIdx.x"):
                 for local_id_o in T.serial(local_size // 2):
                     for local_id_i in T.vectorized(2):
-                        row, column = T.meta_var(place(tx, local_id_o * 2 + local_id_i))
+                        row, column = T.meta_var(coordinates(tx, local_id_o * 2 + local_id_i))
                         C[row, column] = C_warp[tx, local_id_o * 2 + local_id_i]
 
     return mma_store_desc, mma_store_impl if use_mma_store_intrinic else mma_store_simple_impl

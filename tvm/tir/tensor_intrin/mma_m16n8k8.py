@@ -47,7 +47,7 @@ def get_index_C(elem_offset: Any, stride: Any) -> Any:
 
 @register_global_func("tir.index_map_m16n8k8.matrixC", override=True)
 def index_map_m16n8k8_matrixC(ind: Any) -> list[Any]:
-    """Tile and element of C that a place of the matrix is; threads are not counted."""
+    """Tile and element of C that an element of the matrix is; threads are not counted."""
     i, j = ind[0], ind[1]
     return [i // 8 // 2, j // 8, i // 8 % 2, j % 8 % 2]
 
@@ -100,7 +100,7 @@ def get_mma_load_intrin(
         rows, columns = columns, rows
     index = get_index_B if is_b else get_index_A
 
-    def place(tx: PrimExpr, stride: PrimExpr) -> PrimExpr:
+    def row_offset(tx: PrimExpr, stride: PrimExpr) -> PrimExpr:
         return tx % 8 * stride + tx // 8 * 8 if turned else tx * stride
 
     @T.prim_func
@@ -137,7 +137,7 @@ def get_mma_load_intrin(
                 T.evaluate(
                     T.ptx_ldmatrix(
                         turned, 4, ".b16", dst.data, index(dst.elem_offset, d1),
-                        src.access_ptr("r"), place(tx, s1), dtype=dtype,
+                        src.access_ptr("r"), row_offset(tx, s1), dtype=dtype,
                     )
                 )  # fmt: skip
 

@@ -27,7 +27,7 @@ _M: Final = 16
 _N: Final = 16
 _SHORT: Final = {"float16": "f16", "float32": "f32", "int8": "i8", "int32": "i32"}
 
-Place = tuple[Any, Any]
+Coordinates = tuple[Any, Any]
 
 
 @T.prim_func
@@ -52,59 +52,59 @@ def sdot4(
 # --- layouts: where an element of a tile lies, and back ---
 
 
-def shared_16x4_to_local_64x1_layout_A(i: Any, j: Any) -> Place:
+def shared_16x4_to_local_64x1_layout_A(i: Any, j: Any) -> Coordinates:
     """Thread and element of (i, j) in a tile of 16x4 of A."""
     return j * 16 + i, IntImm("int32", 0)
 
 
-def thread_id_shared_access_64x1_to_16x4_layout_A(thread_id: Any, local_id: Any) -> Place:
+def thread_id_shared_access_64x1_to_16x4_layout_A(thread_id: Any, local_id: Any) -> Coordinates:
     """The inverse."""
     return thread_id % 16, thread_id // 16 + local_id
 
 
-def shared_4x16_to_local_64x1_layout_B(i: Any, j: Any) -> Place:
+def shared_4x16_to_local_64x1_layout_B(i: Any, j: Any) -> Coordinates:
     """Thread and element of (i, j) in a tile of 4x16 of B."""
     return i * 16 + j, IntImm("int32", 0)
 
 
-def thread_id_shared_access_64x1_to_4x16_layout_B(thread_id: Any, local_id: Any) -> Place:
+def thread_id_shared_access_64x1_to_4x16_layout_B(thread_id: Any, local_id: Any) -> Coordinates:
     """The inverse."""
     return thread_id // 16, thread_id % 16 + local_id
 
 
-def shared_16x16_to_local_64x4_layout_A(i: Any, j: Any) -> Place:
+def shared_16x16_to_local_64x4_layout_A(i: Any, j: Any) -> Coordinates:
     """Thread and element of (i, j) in a tile of 16x16 of A."""
     return i + 16 * (j // 4), j % 4
 
 
-def thread_id_shared_access_64x4_to_16x16_layout_A(thread_id: Any, local_id: Any) -> Place:
+def thread_id_shared_access_64x4_to_16x16_layout_A(thread_id: Any, local_id: Any) -> Coordinates:
     """The inverse."""
     return thread_id % 16, thread_id // 16 * 4 + local_id
 
 
-def shared_16x16_to_local_64x4_layout_B(i: Any, j: Any) -> Place:
+def shared_16x16_to_local_64x4_layout_B(i: Any, j: Any) -> Coordinates:
     """Thread and element of (i, j) in a tile of 16x16 of B."""
     return j + i // 4 * 16, i % 4
 
 
-def thread_id_shared_access_64x4_to_16x16_layout_B(thread_id: Any, local_id: Any) -> Place:
+def thread_id_shared_access_64x4_to_16x16_layout_B(thread_id: Any, local_id: Any) -> Coordinates:
     """The inverse."""
     return local_id + thread_id // 16 * 4, thread_id % 16
 
 
-def shared_16x16_to_local_64x4_layout_C(i: Any, j: Any) -> Place:
+def shared_16x16_to_local_64x4_layout_C(i: Any, j: Any) -> Coordinates:
     """Thread and element of (i, j) in a tile of the result."""
     return j + i // 4 * 16, i % 4
 
 
-def thread_id_shared_access_64x4_to_16x16_layout_C(thread_id: Any, local_id: Any) -> Place:
+def thread_id_shared_access_64x4_to_16x16_layout_C(thread_id: Any, local_id: Any) -> Coordinates:
     """The inverse."""
     return local_id + thread_id // 16 * 4, thread_id % 16
 
 
 def _layouts(
     k_dim: int, is_b: bool, transposed: bool
-) -> tuple[Callable[..., Place], Callable[..., Place]]:
+) -> tuple[Callable[..., Coordinates], Callable[..., Coordinates]]:
     """The layout of a factor and its inverse; a transposed B lies as A does."""
     as_a = not is_b or transposed
     if k_dim == 4:
@@ -162,7 +162,7 @@ def get_mfma_load_intrin(
     """A tile of a factor to registers."""
     local_size = _M * k_dim // _WARP
     rows, columns = (k_dim, _N) if is_b and not transposed else (_M, k_dim)
-    layout, place = _layouts(k_dim, is_b, transposed)
+    layout, coordinates = _layouts(k_dim, is_b, transposed)
 
     @T.prim_func
     def mfma_load_desc(reg_handle: T.handle, memory_handle: T.handle) -> None:
@@ -199,7 +199,7 @@ def get_mfma_load_intrin(
             T.writes(reg[0:_WARP, 0:local_size])
             for tx in T.thread_binding(0, _WARP, "threadIdx.x"):
                 for local_id in T.serial(0, local_size):
-                    row, column = T.meta_var(place(tx, local_id))
+                    row, column = T.meta_var(coordinates(tx, local_id))
                     reg[tx, local_id] = memory[row, column]
 
     return mfma_load_desc, mfma_load_impl
@@ -214,7 +214,7 @@ def get_mfma_intrin(
     c_layout = shared_16x16_to_local_64x4_layout_C
     name = f"llvm.amdgcn.mfma.{_SHORT[out_dtype]}.{_M}x{_N}x{k_dim}{_SHORT[in_dtype]}"
 
-    def swapped(i: PrimExpr, j: PrimExpr) -> Place:
+    def swapped(i: PrimExpr, j: PrimExpr) -> Coordinates:
         return (j, i) if b_transposed else (i, j)
 
     def wide(value: PrimExpr) -> PrimExpr:
@@ -274,7 +274,7 @@ def get_mfma_store_intrin(
 ) -> tuple[PrimFunc, PrimFunc]:
     """A tile of the result to memory."""
     layout = shared_16x16_to_local_64x4_layout_C
-    place = thread_id_shared_access_64x4_to_16x16_layout_C
+    coordinates = thread_id_shared_access_64x4_to_16x16_layout_C
 
     @T.prim_func
     def mfma_store_desc(a: T.handle, c: T.handle) -> None:
@@ -304,7 +304,7 @@ def get_mfma_store_intrin(
             T.writes(C[0:_M, 0:_N])
             for tx in T.thread_binding(0, _WARP, "threadIdx.x"):
                 for local_id in T.serial(0, local_size):
-                    row, column = T.meta_var(place(tx, local_id))
+                    row, column = T.meta_var(coordinates(tx, local_id))
                     C[row, column] = C_warp[tx, local_id]
 
     return mfma_store_desc, mfma_store_impl

@@ -111,14 +111,14 @@ def _rounds(source: Buffer, target: Buffer) -> Stmt:
     rows = [
         named(BufferLoad(source, _at(source, IntImm("int64", row), lanes))) for row in range(count)
     ]
-    rows += rows[:1] * (size - count)  # in place of rows that there are not
+    rows += rows[:1] * (size - count)  # for rows that there are not
     apart = 1
     while apart < size:
         for row in range(size):
             if not row & apart:
                 pair = [rows[row], rows[row + apart]]
-                for place, picks in zip((row, row + apart), _halves(size, apart)):
-                    rows[place] = named(Shuffle(pair, [IntImm(_INT32, p) for p in picks]))
+                for number, picks in zip((row, row + apart), _halves(size, apart)):
+                    rows[number] = named(Shuffle(pair, [IntImm(_INT32, p) for p in picks]))
         apart *= 2
     if count < size:
         kept = [IntImm(_INT32, lane) for lane in range(count)]

@@ -62,10 +62,10 @@ def tile_layout_transform(
     halves = [sch.split(loop, [None, step]) for loop, step in zip(loops, steps)]
     outer, inner = zip(*halves)
     sch.reorder(*outer, *inner)
-    place = sch.fuse(*outer)
-    sch.bind(place, "blockIdx.x")
+    blocks = sch.fuse(*outer)
+    sch.bind(blocks, "blockIdx.x")
     _bind(sch, sch.fuse(*inner), threads)
-    sch.compute_at(block_read, place, preserve_unit_loops=True)
+    sch.compute_at(block_read, blocks, preserve_unit_loops=True)
     _, *copied = sch.get_loops(block_read)
     _bind(sch, sch.fuse(*copied), threads)
 
@@ -115,12 +115,12 @@ def _run(order: Layout, extents: dict[str, int], length: int) -> dict[str, int]:
     """How far `length` elements that follow each other in a layout reach along each axis."""
     reach = dict.fromkeys(extents, 1)
     left = length
-    for place in range(len(order) - 1, -1, -1):
-        axis = order.letters[place]
+    for position in range(len(order) - 1, -1, -1):
+        axis = order.letters[position]
         name = axis.upper()
         n = extents[name]
         if axis.islower():
-            own = order.axes[place].dom
+            own = order.axes[position].dom
             assert own is not None and isinstance(own.extent, IntImm), "blocks have known sizes"
             n = own.extent.value
         else:
