@@ -434,3 +434,19 @@ def test_plain_numbers_are_constants() -> None:
     func = read("a = 3\nb = 1.5\nc = True\nreturn (a, b, c)")
     dtypes = [binding.value.struct_info.dtype for binding in func.body.blocks[0].bindings]
     assert dtypes == ["int32", "float32", "bool"]
+
+
+@pytest.mark.parametrize(
+    ("signature", "spot"),
+    [
+        ("x: R.Tensor(('m + 1',))", "R.Tensor(('m + 1',))"),
+        ("x: R.Tensor((2,)), y: R.Shape(['x'])", "x: R.Tensor((2,))"),
+        ("x: R.Tensor((2,)), y: R.Tensor(('m +',))", "R.Tensor(('m +',))"),
+        ("x: R.Tensor((2,), dtype='no type')", "R.Tensor((2,), dtype='no type')"),
+    ],
+)
+def test_mistakes_in_a_signature_are_shown_at_their_parameter(signature: str, spot: str) -> None:
+    with pytest.raises(DiagnosticError) as caught:
+        read("return x", signature)
+    line, marks = str(caught.value).split("\n")[-2:]
+    assert line[marks.index("^") : marks.rindex("^") + 1] == spot

@@ -118,21 +118,21 @@ def _bind_symbol(self: Parser, node: ast.expr, var_name: str, value: TirVar) -> 
 
 def eval_struct_info_proxy(self: Parser, node: ast.expr) -> StructInfoProxy:
     """The proxy that an annotation gives."""
-    value = self.eval_expr(node)
     try:
-        return as_proxy(value)
-    except TypeError as err:
+        return as_proxy(self.eval_expr(node))
+    except ParserError:
+        raise
+    except Exception as err:
         raise ParserError(node, str(err)) from err
 
 
 def eval_struct_info(self: Parser, node: ast.expr, eval_str: bool = False) -> StructInfo:
     """The struct info that an annotation gives; strings in it only with `eval_str`."""
     names = ScriptNames(self.var_table) if eval_str else None
+    proxy = eval_struct_info_proxy(self, node)
     try:
-        return eval_struct_info_proxy(self, node).as_struct_info(names)
-    except ParserError:
-        raise
-    except Exception as err:
+        return proxy.as_struct_info(names)
+    except Exception as err:  # of a string in it too, which has no lines of its own
         raise ParserError(node, str(err)) from err
 
 
@@ -291,7 +291,10 @@ def visit_arguments(self: Parser, node: ast.arguments) -> None:
         if arg.annotation is None:
             raise ParserError(arg, "Type annotation is required for function parameters.")
         info = eval_struct_info(self, arg.annotation, eval_str=True)
-        self.var_table.add(arg.arg, R.arg(arg.arg, info))
+        try:
+            self.var_table.add(arg.arg, R.arg(arg.arg, info))
+        except ValueError as err:
+            raise ParserError(arg, str(err)) from err
 
 
 # --- statements ---
