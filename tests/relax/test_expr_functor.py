@@ -252,3 +252,32 @@ def test_defaults_do_not_come_back_to_the_subclass() -> None:
     call = relax.BlockBuilder().normalize(relax.op.add(x, x))
     assert Log().visit_expr(call) is call
     assert seen == ["relax.add", "var x", "var x", "shape", "call"]
+
+
+def test_a_visitor_sees_the_shapes_of_what_it_visits() -> None:
+    seen: list[str] = []
+
+    @relax.expr_functor.visitor
+    class Log(relax.PyExprVisitor):
+        def visit_call_(self, op):
+            super().visit_call_(op)
+            seen.append("call")
+
+        def visit_var_(self, op):
+            seen.append(op.name_hint)
+
+        def visit_shape_expr_(self, op):
+            seen.append("shape")
+
+    x = relax.Var("x", relax.TensorStructInfo((2,), "float32"))
+    s = relax.Var("s", relax.ShapeStructInfo(ndim=1))
+    y = relax.Var("y", relax.TensorStructInfo(s, "float32"))
+    bb = relax.BlockBuilder()
+    for operand, wanted in ((x, ["x", "shape", "call"]), (y, ["y", "s", "call"])):
+        seen.clear()
+        call = bb.normalize(relax.op.exp(operand))
+        Log().visit_expr(call)
+        assert seen == wanted
+        assert [v.name_hint for v in relax.analysis.all_vars(call)] == [
+            name for name in wanted if len(name) == 1
+        ]

@@ -7,7 +7,7 @@ it makes through a `BlockBuilder`, which keeps it in normal form with struct inf
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Final, Generic, TypeVar, cast
+from typing import Any, ClassVar, Final, Generic, TypeVar, cast
 
 from tvm.ir.expr import GlobalVar, PrimExpr, RelaxExpr, StructInfo
 from tvm.ir.module import IRModule
@@ -192,10 +192,27 @@ _RULES: Final[dict[type, Callable[[Any, Any], Any]]] = {
 
 
 class PyExprVisitor(ExprFunctor[None]):
-    """Visits everything; a subclass overrides the kinds it cares for."""
+    """Visits everything; a subclass overrides the kinds it cares for.
+
+    Of an expression first its parts, then the expressions in its struct info: the shape, and
+    variables that hold one. Where a variable is bound, its struct info is not looked into.
+    """
+
+    _sees_shapes: ClassVar[bool] = False  # whether anything would see what is visited
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        cls._sees_shapes = any(
+            getattr(cls, name) is not getattr(PyExprVisitor, name) for name in _SEEING_SHAPES
+        )
 
     def visit_default_(self, expr: RelaxExpr) -> None:
         self._visit_span(expr.span)
+        self._visit_known(expr.struct_info_)
+
+    def _visit_known(self, info: StructInfo | None) -> None:
+        if info is not None and self._sees_shapes:
+            self.visit_struct_info(info)
 
     def _visit_span(self, span: Span | None) -> None:
         if span is not None:
@@ -226,6 +243,7 @@ class PyExprVisitor(ExprFunctor[None]):
         self._visit_span(op.span)
         for field in op.fields:
             self.visit_expr(field)
+        self._visit_known(op.struct_info_)
 
     def visit_shape_expr_(self, op: ShapeExpr) -> None:
         self._visit_span(op.span)
@@ -243,22 +261,26 @@ class PyExprVisitor(ExprFunctor[None]):
             self.visit_struct_info(info)
         for arg in op.args:
             self.visit_expr(arg)
+        self._visit_known(op.struct_info_)
 
     def visit_tuple_getitem_(self, op: TupleGetItem) -> None:
         self._visit_span(op.span)
         self.visit_expr(op.tuple_value)
+        self._visit_known(op.struct_info_)
 
     def visit_if_(self, op: If) -> None:
         self._visit_span(op.span)
         self.visit_expr(op.cond)
         self.visit_expr(op.true_branch)
         self.visit_expr(op.false_branch)
+        self._visit_known(op.struct_info_)
 
     def visit_seq_expr_(self, op: SeqExpr) -> None:
         self._visit_span(op.span)
         for block in op.blocks:
             self.visit_binding_block(block)
         self.visit_expr(op.body)
+        self._visit_known(op.struct_info_)
 
     def visit_function_(self, op: Function) -> None:
         self._visit_span(op.span)
@@ -285,6 +307,12 @@ class PyExprVisitor(ExprFunctor[None]):
 
     def visit_var_def_(self, var: Var) -> None:
         self._visit_span(var.span)
+
+
+_SEEING_SHAPES: Final = (
+    "visit_expr", "visit_default_", "visit_var_", "visit_dataflow_var_", "visit_shape_expr_",
+    "visit_struct_info", "visit_prim_expr", "visit_span",
+)  # fmt: skip
 
 
 class PyExprMutator(ExprFunctor[RelaxExpr]):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.relax.op.cases import info, shape_of, var
-from tvm import tir
+from tvm import relax, tir
 from tvm.error import TVMError
 from tvm.relax import op
 
@@ -48,3 +48,12 @@ def test_symbolic_shapes() -> None:
     assert shape_of(op.gather_nd(var(4, 3, 2), index(N, 2))) == (N, 2)
     assert shape_of(op.index_tensor(var(4, 3), [index(N, 1), index(5)])) == (N, 5)
     assert info(op.gather_nd(var(4, 3), index(5, N))).ndim == -1
+
+
+def test_one_tensor_of_indices_is_a_tuple_of_one() -> None:
+    data, values, places = var(4), var(2), var(2, dtype="int64")
+    call = op.index_put(data, places, values)
+    assert isinstance(call.args[1], relax.Tuple)
+    assert info(call) is data.struct_info
+    pair = relax.Var("p", relax.TupleStructInfo([places.struct_info]))
+    assert op.index_put(data, pair, values).args[1] is pair

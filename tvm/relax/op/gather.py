@@ -220,8 +220,10 @@ def index_put(
     data: ExprLike, indices: Any, values: ExprLike, accumulate: bool = False
 ) -> Call:
     """data with data[indices[0], indices[1], ...] replaced by values, or increased by them."""
-    if not isinstance(indices, Expr):
-        indices = Tuple(indices if isinstance(indices, (list, tuple)) else [indices])
+    if isinstance(indices, (list, tuple)):
+        indices = Tuple(indices)
+    elif isinstance(indices.struct_info_, TensorStructInfo):
+        indices = Tuple([indices])
     return index_put.call(data, indices, values, accumulate=bool(accumulate))
 
 

@@ -13,7 +13,7 @@ from tvm import relax
 from tvm.error import ShapeError
 from tvm.ir import Op
 from tvm.relax import op
-from tvm.relax.op.grad.grad import OF_CLASSES
+from tvm.relax.op.grad.grad import FOR_PIPELINES
 
 pytestmark = pytest.mark.pure
 
@@ -60,9 +60,22 @@ def test_targets_that_are_ignored_need_be_no_class_when_a_program_runs(ignored: 
     with bb.function("main", [x, t]):
         one = relax.const(1.0)
         bb.emit_func_output(bb.emit(op.grad.nll_loss_backward(one, x, t, None, "sum", ignored)))
-    kernels = relax.transform.LegalizeOps(OF_CLASSES)(bb.get())
+    kernels = relax.transform.LegalizeOps(FOR_PIPELINES)(bb.get())
     given = [np.ones((2, 3), "float32"), np.array([ignored, 2])]
     assert run_interp(kernels, given).tolist() == [[0, 0, 0], [0, 0, -1]]
+
+
+def test_rows_of_a_gather_are_added_in_parallel_when_a_program_runs() -> None:
+    shapes = [((3, 2), "float32"), ((2, 2), "float32"), ((3,), "int64")]
+    params = [relax.Var(n, relax.TensorStructInfo(s, d)) for n, (s, d) in zip("gxi", shapes)]
+    bb = relax.BlockBuilder()
+    with bb.function("main", params):
+        bb.emit_func_output(bb.emit(op.grad.take_backward(*params, axis=0)))
+    kernels = relax.transform.LegalizeOps(FOR_PIPELINES)(bb.get())
+    assert "T.parallel" in kernels["take_backward"].script()
+    assert "T.parallel" not in relax.transform.LegalizeOps()(bb.get())["take_backward"].script()
+    given = [np.float32([[1, 2], [3, 4], [5, 6]]), np.zeros((2, 2), "float32"), np.array([1, 0, 1])]
+    assert run_interp(kernels, given).tolist() == [[3, 4], [6, 8]]
 
 
 @pytest.mark.parametrize(

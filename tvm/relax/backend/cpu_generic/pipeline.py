@@ -13,7 +13,7 @@ from tvm.relax.backend.default_pipeline import (
     finalize_passes,
 )
 from tvm.relax.backend.kept_schedules import ApplyKeptSchedule
-from tvm.relax.op.grad.grad import OF_CLASSES
+from tvm.relax.op.grad.grad import FOR_PIPELINES
 from tvm.relax.op.nn.attention import BY_HEADS
 from tvm.relax.op.search import ALWAYS_FOUND
 from tvm.relax.transform.attach_attr_layout_free_buffers import MarkConstantWeights
@@ -68,7 +68,7 @@ def kernel_passes(target: Target) -> list[Pass]:
         WinogradConv2D(target.cpu),
         FuseTransposeMatvec(),  # weights that are no constants are read as they lie
         t.LowerShapeToTensor(),  # sizes that are read as numbers become kernels
-        t.LegalizeOps(BY_HEADS | OF_CLASSES | ALWAYS_FOUND),  # operators, as rules know them
+        t.LegalizeOps(BY_HEADS | FOR_PIPELINES | ALWAYS_FOUND),  # operators, as rules know them
         t.AnnotateTIROpPattern(),  # what fusion goes by
         t.FoldConstant(),  # kernels of constants that had no operator form
         t.FuseOps(),  # groups of kernels that share a loop nest

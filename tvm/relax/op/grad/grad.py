@@ -18,6 +18,7 @@ from tvm.relax.op.declare import (
     Infer,
     RelaxOp,
     attrs_class,
+    options_of,
     relax_op,
     te,
     topi,
@@ -32,6 +33,7 @@ from tvm.tir import op as tir_op
 from tvm.tir.buffer import decl_buffer as tir_decl_buffer
 from tvm.tir.expr import Select
 from tvm.tir.op.arith import const as tir_const
+from tvm.tir.stmt import ForKind
 
 NLLLossBackwardAttrs = attrs_class("NLLLossBackwardAttrs", "reduction", "ignore_index")
 TakeBackwardAttrs = attrs_class("TakeBackwardAttrs", "axis")
@@ -170,10 +172,6 @@ def nll_loss_backward_of_classes(bb: BlockBuilder, call: Call) -> Expr:
         return te.compute(x.shape, element, name="nll_loss_backward")
 
     return bb.call_te(compute, *call.args, primfunc_name_hint="nll_loss_backward")
-
-
-# For `LegalizeOps` where kernels are for programs that run.
-OF_CLASSES: Final = {"relax.grad.nll_loss_backward": nll_loss_backward_of_classes}
 
 
 @nll_loss_backward.reference
@@ -411,15 +409,15 @@ def _take_backward_info(
 
 @take_backward.legalize
 def _take_backward_te(
-    bb: BlockBuilder, output_grad: Expr, x: Expr, indices: Expr, *, axis: int | None
+    bb: BlockBuilder,
+    output_grad: Expr,
+    x: Expr,
+    indices: Expr,
+    *,
+    axis: int | None,
+    kind: ForKind = ForKind.SERIAL,
 ) -> Expr:
-    from tvm.topi.loops import (  # only legalisation needs them
-        load,
-        loop,
-        parallel,
-        sequence,
-        store,
-    )
+    from tvm.topi.loops import load, loop, sequence, store  # only legalisation needs them
     from tvm.topi.scatter_elements import element_indices
 
     def compute(grad: Any, te_x: Any, places: Any) -> Any:
@@ -445,8 +443,8 @@ def _take_backward_te(
 
                 return loop(count, step, "serial")
 
-            cleared = parallel(topi.utils.prod(te_x.shape), clear)
-            return sequence(cleared, parallel(lead * rest, row, "row"))
+            cleared = loop(topi.utils.prod(te_x.shape), clear, kind=kind)
+            return sequence(cleared, loop(lead * rest, row, "parallel", kind))
 
         out = tir_decl_buffer(te_x.shape, te_x.dtype, "out_buf")
         return te.extern(
@@ -455,6 +453,17 @@ def _take_backward_te(
         )  # fmt: skip
 
     return bb.call_te(compute, output_grad, x, indices, primfunc_name_hint="take_backward")
+
+
+def _take_backward_in_parallel(bb: BlockBuilder, call: Call) -> Expr:
+    return _take_backward_te(bb, *call.args, **options_of(call), kind=ForKind.PARALLEL)
+
+
+# For `LegalizeOps` where kernels are for programs that run: TVM's own loops are one thread's work.
+FOR_PIPELINES: Final = {
+    "relax.grad.nll_loss_backward": nll_loss_backward_of_classes,
+    "relax.grad.take_backward": _take_backward_in_parallel,
+}
 
 
 @take_backward.reference
