@@ -11,6 +11,16 @@ from tvm.ir import GlobalVar, Range
 pytestmark = pytest.mark.pure
 
 
+def test_ranges_of_equal_structure_are_equal() -> None:
+    x, y = tir.Var("x", "int32"), tir.Var("x", "int32")
+    assert Range(0, 3) == Range.from_min_extent(0, 3)
+    assert Range(0, x + 1) == Range(0, x + 1)
+    assert {Range(0, x + 1): "found"}[Range(0, x + 1)] == "found"
+    for other in (Range(0, y + 1), Range(1, x + 1), Range(0, 3), 3):
+        assert Range(0, x + 1) != other
+    assert Range(0, 3) != Range(0, tir.const(3, "int64"))
+
+
 def test_ranges() -> None:
     whole = Range(5)
     assert (int(whole.min), int(whole.extent)) == (0, 5)

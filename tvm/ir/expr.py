@@ -316,7 +316,10 @@ class _Extent:
 
 @final
 class Range(Node):
-    """The integers from `min` up to, not including, `min + extent`."""
+    """The integers from `min` up to, not including, `min + extent`.
+
+    Two are equal when they have the same structure over the same variables.
+    """
 
     __slots__ = ("extent", "min", "span")
     TYPE_KEY = "ir.Range"
@@ -340,6 +343,14 @@ class Range(Node):
         self.min: Final[PrimExpr] = low
         self.extent: Final[PrimExpr] = extent  # type: ignore[assignment]
         self.span: Final = span
+
+    def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
+        return type(other) is Range and bool(COMPARISONS.get("equal")(self, other))
+
+    def __hash__(self) -> int:
+        return int(COMPARISONS.get("hash")(self, True))
 
     @staticmethod
     def from_min_extent(
