@@ -178,3 +178,15 @@ def test_resize_of_a_part(mode: str, computed: bool) -> None:
     size = [node("Shape", ["x"], ["n"], end=2), node("Concat", ["n", "to"], ["size"], axis=0)]
     made = node("Resize", ["x", "part" if computed else "r", "", "size"], ["y"], **how)
     check_pictures([*(bounds if computed else []), *size, made], weights)
+
+
+@pytest.mark.parametrize("mode", ["linear", "circular"])
+def test_a_cache_that_is_written_to(mode: str) -> None:
+    written = node("TensorScatter", ["c", "u", "i"], ["y"], mode=mode)
+    runs = [
+        {"c": floats(2, 3, longest, 4), "u": floats(2, 3, new, 4),
+         "i": np.array([1, longest - new])}
+        for longest, new in ((6, 2), (9, 5))
+    ]  # fmt: skip
+    shapes: dict[str, list[Any]] = {"c": ["b", "h", "m", "d"], "u": ["b", "k", "n", "d"]}
+    check_sizes(make_model([written], runs[0], ["y"], opset=24, shapes=shapes), runs)

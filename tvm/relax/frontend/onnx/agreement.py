@@ -218,6 +218,16 @@ def _moved_taps(node: Node) -> None:
     exactly(node, 4, [data[0], moving * kh * kw, *places])
 
 
+def _cache(node: Node) -> None:
+    """What is written has the cache's extents, but along the axis; each batch has its place."""
+    own, new = extents_of(node[0]), extents_of(node[1])
+    if own is None or new is None or len(own) != len(new):
+        raise node.unfit(1, "of the cache's rank", new and show_extents(new))
+    axis = int(node.attr("axis", -2)) % len(own)
+    exactly(node, 1, [new[axis] if a == axis else extent for a, extent in enumerate(own)])
+    exactly(node, 2, [own[0]])
+
+
 def exactly(node: Node, i: int, extents: Sequence[PrimExpr | int]) -> None:
     """Input `i`, if it is there, has these extents; refused where it cannot."""
     if not node.has(i):
@@ -261,5 +271,6 @@ _RULES: dict[str, Rule] = {
     "MaxRoiPool": _regions(5),
     "DeformConv": _moved_taps,
     "GridSample": _places,
+    "TensorScatter": _cache,
 }
 

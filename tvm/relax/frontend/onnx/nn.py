@@ -222,6 +222,18 @@ def global_max_pool(node: Node) -> Result:
 
 @convert("BatchNormalization")
 def batch_normalization(node: Node) -> Result:
+    """Data of 16 bits may have scales, or moments, of 32."""
+    dtypes = [node.dtype(i) for i in range(5)]
+    if len(set(dtypes)) == 1:
+        return _batch_norm(node)
+    bb, wide = node.bb, "float64" if "float64" in dtypes else "float32"
+    for i in range(5):
+        node.replace(i, bb.emit(op.astype(node[i], wide)))
+    found = [bb.emit(value) for value in _batch_norm(node)]
+    return [op.astype(value, kind) for value, kind in zip(found, (dtypes[0], *dtypes[3:]))]
+
+
+def _batch_norm(node: Node) -> list[RelaxExpr]:
     if node.attr("training_mode", 0):
         return _batch_norm_in_training(node)
     result = op.nn.batch_norm(

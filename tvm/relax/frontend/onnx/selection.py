@@ -12,7 +12,7 @@ import numpy as np
 from tvm import te, tir, topi
 from tvm.ir.expr import PrimExpr, RelaxExpr
 from tvm.relax import op
-from tvm.relax.expr import Constant, PrimValue, TupleGetItem, Var
+from tvm.relax.expr import Constant, TupleGetItem, Var
 from tvm.relax.struct_info import TensorStructInfo
 from tvm.tir.expr import IntImm
 
@@ -165,27 +165,26 @@ def tensor_scatter(node: Node) -> Result:
     mode, axis = str(node.attr("mode", "linear")), int(node.attr("axis", -2)) % node.rank(0)
     if mode not in ("linear", "circular") or axis == 0:
         raise node.invalid("mode, axis", (mode, axis), "linear or circular, an axis from 1 on")
-    extent = node.shape(0)[axis]
-    count = node.shape(1)[axis]
-    if not isinstance(extent, IntImm) or not isinstance(count, IntImm):
-        raise node.invalid("the extents", f"{extent}, {count}", "numbers")
-    batch, behind = node.shape(0)[0], [1] * (node.rank(0) - 2)
     start: RelaxExpr = Constant(np.zeros(1, np.int64))
     if node.has(2):
         start = node.bb.emit(op.astype(node[2], "int64"))
-    # where each element of the cache would lie in the update
-    places = Constant(np.arange(extent.value, dtype=np.int64).reshape(1, -1))
-    gap = node.bb.emit(op.subtract(places, op.reshape(start, [-1, 1])))
-    if mode == "circular":
-        gap = node.bb.emit(op.floor_mod(gap, Constant(np.asarray(extent.value, np.int64))))
-    zero, end = (Constant(np.asarray(v, np.int64)) for v in (0, count.value))
-    new = op.logical_and(op.greater_equal(gap, zero), op.less(gap, end))
-    source = op.clip(gap, PrimValue(0), PrimValue(count.value - 1))
-    shape: list[Any] = [-1, *behind[:axis - 1], extent.value, *behind[axis - 1 :]]
-    index = op.broadcast_to(op.reshape(node.bb.emit(source), shape), node.shape(0))
-    taken = op.gather_elements(node[1], node.bb.emit(index), axis)
-    mark = op.broadcast_to(op.reshape(node.bb.emit(new), shape), [batch, *node.shape(0)[1:]])
-    return op.where(node.bb.emit(mark), node.bb.emit(taken), node[0])
+
+    def compute(cache: te.Tensor, update: te.Tensor, start: te.Tensor) -> Any:
+        def element(*at: Any) -> Any:
+            # where an element of the cache lies in the update
+            first = start(at[0] if node.has(2) else tir.const(0, "int64"))
+            gap = at[axis].astype("int64") - first
+            if mode == "circular":
+                gap = tir.floormod(gap, tir.Cast("int64", cache.shape[axis]))
+            new = tir.all(gap >= 0, gap < update.shape[axis])
+            taken = update(*at[:axis], gap, *at[axis + 1 :])
+            return tir.if_then_else(new, taken, cache(*at))
+
+        return te.compute(cache.shape, element, name="tensor_scatter")
+
+    return node.bb.emit_te(
+        compute, node[0], node[1], start, primfunc_name_hint="tensor_scatter"
+    )
 
 
 @convert("CenterCropPad")

@@ -219,16 +219,24 @@ def gather_nd(node: Node) -> Result:
     return op.gather_nd(node[0], indices, batch)
 
 
+def _reduction(node: Node) -> str:
+    """How an element and what is written there meet, as Relax calls it."""
+    name = str(node.attr("reduction", "none"))
+    if name not in ("none", "add", "mul", "max", "min"):
+        raise node.invalid("reduction", name, "none, add, mul, max, min")
+    return "update" if name == "none" else name
+
+
 @convert("Scatter", "ScatterElements")
 def scatter_elements(node: Node) -> Result:
-    reduction = {"none": "update"}.get(node.attr("reduction", "none"), node.attr("reduction"))
+    reduction = _reduction(node)
     axis = node.axis(0)
     return op.scatter_elements(node[0], _from_front(node, 1, [axis]), node[2], axis, reduction)
 
 
 @convert("ScatterND")
 def scatter_nd(node: Node) -> Result:
-    reduction = {"none": "update"}.get(node.attr("reduction", "none"), node.attr("reduction"))
+    reduction = _reduction(node)
     indices = _from_front(node, 1, _axes_of_rows(node, 1))
     return op.scatter_nd(node[0], indices, node[2], reduction)
 

@@ -20,8 +20,11 @@ def kernel_shape(node: Node, weight: int = 1) -> list[int]:
     given = node.attr("kernel_shape")
     if given is not None:
         return [int(k) for k in given]
-    extents = node.shape(weight)[2:]
-    return [int(e) for e in extents]  # type: ignore[call-overload]
+    extents = [e.value for e in node.shape(weight)[2:] if isinstance(e, IntImm)]
+    if len(extents) < node.rank(weight) - 2:
+        legal = "given, or a weight of known extents behind its channels"
+        raise node.invalid("kernel_shape", "left out", legal)
+    return extents
 
 
 def window(
