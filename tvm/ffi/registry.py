@@ -36,6 +36,7 @@ HOMES: dict[str, list[str]] = {
         "tvm.runtime.disco.session", "tvm.runtime.disco.session_functions",
         "tvm.runtime.disco.shard_loader",
     ],
+    "relax.run.": ["tvm.relax.op.base", "tvm.relax.op.set"],
     "relay.run.": ["tvm.relay.op.sparse"],
     "relay.vm.": ["tvm.relay.backend.vm_executable"],
     "tvm.relay.type_relation.": ["tvm.relay.op.relation_functions"],

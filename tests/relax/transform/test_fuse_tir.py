@@ -600,3 +600,27 @@ def test_the_kernels_variable_has_the_signature_of_the_kernel() -> None:
     assert not after.struct_info.purity  # it writes to its last parameter
     assert len(after.struct_info.params) == 2
     assert len(before.struct_info.params) == 1
+
+
+def test_kernels_of_a_device_stay_kernels_of_it() -> None:
+    @I.ir_module
+    class Mod:
+        I.module_global_infos({"vdevice": [I.vdevice("llvm"), I.vdevice("cuda")]})
+
+        @R.function
+        def main(x: R.Tensor((4,), "float32", "llvm:0"), y: R.Tensor((4,), "float32", "cuda:0")):
+            with R.dataflow():
+                a = R.exp(x)
+                b = R.add(a, a)
+                c = R.exp(y)
+                d = R.add(c, c)
+                R.output(b, d)
+            return (b, d)
+
+    passes = Sequential([LegalizeOps(), AnnotateTIROpPattern(), FuseOps(), FuseTIR()])
+    fused = {var.name_hint: func for var, func in passes(Mod).functions.items()}
+    targets = {name: func.attrs.get("target") for name, func in fused.items() if name != "main"}
+    assert {name: target.kind.name for name, target in targets.items()} == {
+        "fused_exp_llvm_add_llvm": "llvm",
+        "fused_exp_cuda_add_cuda": "cuda",
+    }

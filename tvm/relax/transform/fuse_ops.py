@@ -34,7 +34,7 @@ from tvm.relax.expr import (
 from tvm.relax.op_pattern import OpPatternKind
 from tvm.relax.transform.fusion_groups import FusionNode, find_groups
 from tvm.relax.transform.grouping import Group, GroupFunctions, replace_groups
-from tvm.relax.transform.inplace_results import overwritten
+from tvm.relax.transform.inplace_results import Memory, order_edges, overwritten, shared
 from tvm.relax.transform.pass_form import relax_module_pass
 from tvm.relax.transform.rebuild import (
     rebuild_seq,
@@ -123,29 +123,9 @@ def _fusion_nodes(block: DataflowBlock, mod: IRModule, outside: set[Var]) -> lis
             source = index.get(var)
             if source is not None:
                 nodes[source].readers.append((i, nodes[i].pattern))
-    for i in _before_overwriting(block):
-        nodes[i].escapes = True
+    for i, j in order_edges(block.bindings):
+        nodes[i].readers.append((j, nodes[j].pattern))
     return nodes
-
-
-def _before_overwriting(block: DataflowBlock) -> set[int]:
-    """Steps that read what a later call overwrites: none of them may move into a later kernel."""
-    found: set[int] = set()
-    readers: dict[Var, list[int]] = {}
-    origin: dict[Var, Var] = {}
-    for i, binding in enumerate(block.bindings):
-        value = binding.value
-        used = {origin.get(var, var) for var in vars_used(value)}
-        for var in overwritten(value):
-            found.update(readers.get(origin.get(var, var), ()))
-        for var in used:
-            readers.setdefault(var, []).append(i)
-        aliased = overwritten(value)
-        if isinstance(value, (Var, TupleGetItem)):
-            aliased = list(used)
-        if len(aliased) == 1:
-            origin[binding.var] = origin.get(aliased[0], aliased[0])
-    return found
 
 
 def _pattern(binding: Binding, mod: IRModule) -> OpPatternKind:
@@ -180,9 +160,27 @@ def _fuse_block(
         inner = [i for i in group if not _takes_item_of_outside(block.bindings[i], own)]
         values = [block.bindings[i].value for i in inner]
         steps = sum(isinstance(value, (Call, TupleGetItem)) for value in values)
-        if steps > 1 and any(isinstance(value, Call) for value in values):
+        several = steps > 1 and any(isinstance(value, Call) for value in values)
+        if several and not _overwrites_unseen(block, inner):
             fused.append(Group(inner))
     return replace_groups(block, fused, made)
+
+
+def _overwrites_unseen(block: DataflowBlock, group: list[int]) -> bool:
+    """Whether a group writes into an operand of its own that none of its results lies in."""
+    members = [block.bindings[i] for i in group]
+    if not any(overwritten(binding.value) for binding in members):
+        return False
+    memory = Memory()
+    changed: set[Var] = set()
+    for binding in members:
+        changed |= memory.of_all(overwritten(binding.value))
+        memory.bind(binding.var, shared(binding.value))
+    own = {binding.var for binding in members}
+    others = [b for i, b in enumerate(block.bindings) if i not in group]
+    outside = {var for binding in others for var in vars_used(binding.value)}
+    results = [var for var in own if var in outside or not isinstance(var, DataflowVar)]
+    return not changed - own <= memory.of_all(results)
 
 
 def _takes_item_of_outside(binding: Binding, own: set[Var]) -> bool:

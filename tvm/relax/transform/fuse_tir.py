@@ -190,7 +190,7 @@ class _GroupFuser:
         self._stmts: list[Stmt] = []
         self._params: list[TirVar] = []
         self._buffer_map: dict[TirVar, Buffer] = {}
-        self._symbols: dict[TirVar, PrimExpr] = {}
+        self._target: object = None  # of the device whose tensors the kernels take
 
     def fuse(self) -> PrimFunc:
         self._separators = _Separators(self._mod, self.function)
@@ -209,6 +209,8 @@ class _GroupFuser:
         self.numbers = [number for number in numbers if number not in told]
         self._params.extend(self.numbers)
         attrs: dict[str, object] = {"tir.noalias": True}
+        if self._target is not None:
+            attrs["target"] = self._target
         body = BlockRealize(
             [], True, Block([], [], [], "root", SeqStmt.flatten(self._stmts), None, self._allocs)
         )
@@ -399,6 +401,7 @@ class _GroupFuser:
         self, kernel: PrimFunc, call: Call, var: Var, outputs: dict[Var, Value]
     ) -> Value:
         """Append the kernel's body with its buffers replaced; give the buffers of its results."""
+        self._target = kernel.attrs.get("target", self._target)
         args = _flat_buffers(self._value(call.args[1]))
         numbers = self._value(call.args[2]) if len(call.args) > 2 else []
         assert isinstance(numbers, list), "the third argument of call_tir is a shape"

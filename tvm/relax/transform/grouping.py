@@ -35,6 +35,7 @@ from tvm.relax.struct_info_rules import (
     definable_tir_vars_in_struct_info,
     tir_vars_in_struct_info,
 )
+from tvm.relax.transform.inplace_results import order_edges
 from tvm.relax.transform.rebuild import (
     replace_operands,
     sub_exprs,
@@ -98,6 +99,11 @@ class Units:
             self.needs.append(needs)
             for source in needs:
                 self.readers[source].append(i)
+        self.earlier: list[list[int]] = [[] for _ in range(count)]  # what else stands before one
+        self.later: list[list[int]] = [[] for _ in range(count)]
+        for i, j in order_edges(block.bindings):
+            self.earlier[j].append(i)
+            self.later[i].append(j)
         self.unit: list[list[int]] = [[i] for i in range(count)]
         self._joined: dict[int, list[int]] = {}  # by their first members
 
@@ -114,18 +120,21 @@ class Units:
             unit[0] < last < unit[-1] and unit[0] not in whole for unit in self._joined.values()
         )
         seen: set[int] = set()
-        stack = [r for i in whole for r in self.readers[i] if r not in whole]
+        stack = [r for i in whole for r in self._after(i) if r not in whole]
         while stack:
             i = stack.pop()
             if i in seen or (i > last and not crossing):
                 continue
             for inside in self.unit[i]:
                 seen.add(inside)
-                for reader in self.readers[inside]:
+                for reader in self._after(inside):
                     if reader in whole:
                         return False
                     stack.append(reader)
         return True
+
+    def _after(self, i: int) -> list[int]:
+        return [*self.readers[i], *self.later[i]] if self.later[i] else self.readers[i]
 
     def join(self, members: Sequence[int]) -> None:
         """Make one unit of the members and all that they are joined with."""
@@ -153,7 +162,8 @@ class Units:
                     result.append(unit)
                     continue
                 stack.append((unit, True))
-                needs = sorted({n for member in unit for n in self.needs[member]}, reverse=True)
+                before = {n for i in unit for n in (*self.needs[i], *self.earlier[i])}
+                needs = sorted(before, reverse=True)
                 stack.extend(
                     (self.unit[n], False)
                     for n in needs

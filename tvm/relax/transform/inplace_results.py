@@ -1,9 +1,19 @@
-"""Which results of a kernel call lie in the memory of operands (`call_tir_inplace`)."""
+"""Which results of kernel calls lie in the memory of operands, and what that asks of the order.
+
+    a = exp(x)
+    y = sin(a)                                        # has to stay before
+    b = call_tir_inplace(twice, (a,), [0])            # what overwrites a
+
+Nothing in `b` reads `y`: passes that move bindings take the edge from here.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
+
 from tvm.ir.expr import RelaxExpr
-from tvm.relax.expr import Call, Tuple, Var, is_call_of
+from tvm.relax.expr import Binding, Call, Tuple, TupleGetItem, Var, is_call_of
+from tvm.relax.transform.rebuild import vars_needed, vars_used
 
 
 def operand_indices(call: Call, results: int) -> list[int]:
@@ -29,3 +39,49 @@ def overwritten(value: RelaxExpr) -> list[Var]:
     count = len(operand_indices(value, 0))
     found = [operand_of_result(value, i) for i in range(count)]
     return [one for one in found if isinstance(one, Var)]
+
+
+def shared(value: RelaxExpr) -> list[Var]:
+    """The variables whose memory the value of a binding has, or may have a part of."""
+    if isinstance(value, (Var, Tuple, TupleGetItem)):
+        return list(vars_used(value))
+    if is_call_of(value, "relax.reshape", "relax.memory.view"):
+        return [value.args[0]] if isinstance(value.args[0], Var) else []
+    return overwritten(value)
+
+
+class Memory:
+    """The variables of a block by the memory they lie in: each by the first ones there."""
+
+    def __init__(self) -> None:
+        self._origins: dict[Var, frozenset[Var]] = {}
+
+    def of(self, var: Var) -> frozenset[Var]:
+        """The variables that came first."""
+        return self._origins.get(var, frozenset((var,)))
+
+    def of_all(self, several: Iterable[Var]) -> set[Var]:
+        """The variables that came first in the memory of any of several."""
+        return {first for var in several for first in self.of(var)}
+
+    def bind(self, var: Var, sources: Sequence[Var]) -> None:
+        """`var` lies where the sources do."""
+        if sources:
+            self._origins[var] = frozenset(self.of_all(sources))
+
+
+def order_edges(bindings: Sequence[Binding]) -> list[tuple[int, int]]:
+    """Pairs (i, j): binding i reads what binding j overwrites later."""
+    if not any(overwritten(binding.value) for binding in bindings):
+        return []
+    memory = Memory()
+    readers: dict[Var, list[int]] = {}
+    found: dict[tuple[int, int], None] = {}
+    for j, binding in enumerate(bindings):
+        value = binding.value
+        for first in memory.of_all(overwritten(value)):
+            found.update(((i, j), None) for i in readers.get(first, ()))
+        for first in memory.of_all(vars_needed(value)):
+            readers.setdefault(first, []).append(j)
+        memory.bind(binding.var, shared(value))
+    return list(found)

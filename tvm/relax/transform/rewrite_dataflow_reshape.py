@@ -6,7 +6,8 @@ A reshape costs nothing where the result may share the operand's memory; both ba
 make it a view. A kernel qualifies when its only block copies the element with the same number in
 row-major order (`relax.analysis.has_reshape_pattern`), or when it is the kernel of a reshape whose
 sizes cannot be compared before the program runs; for a view that is done then. Operands that it
-does not read go. Only values of dataflow blocks that stay within their block are rewritten.
+does not read go. Only values of dataflow blocks that stay within their block are rewritten, and
+that no call overwrites while the other is used.
 """
 
 from __future__ import annotations
@@ -23,10 +24,29 @@ from tvm.ir.op import Op
 from tvm.ir.structural import structural_equal
 from tvm.ir.transform import PassContext
 from tvm.relax.analysis import has_reshape_pattern
-from tvm.relax.expr import Binding, Call, DataflowVar, Function, Tuple, is_call_of
+from tvm.relax.expr import (
+    Binding,
+    BindingBlock,
+    Call,
+    DataflowBlock,
+    DataflowVar,
+    Function,
+    SeqExpr,
+    Tuple,
+    Var,
+    is_call_of,
+)
 from tvm.relax.struct_info import ShapeExpr, TensorStructInfo
+from tvm.relax.transform.inplace_results import Memory, overwritten, shared
 from tvm.relax.transform.pass_form import relax_pass
-from tvm.relax.transform.rebuild import map_bindings, with_value
+from tvm.relax.transform.rebuild import (
+    rebuild_seq,
+    vars_needed,
+    with_bindings,
+    with_body,
+    with_inner,
+    with_value,
+)
 from tvm.tir.expr import BufferLoad, IntImm
 from tvm.tir.function import PrimFunc
 from tvm.tir.functor import walk
@@ -38,7 +58,7 @@ def RewriteDataflowReshape(func: Function, mod: IRModule, ctx: PassContext) -> F
     """Rewrite every call_tir of a reshaping kernel whose result stays within its block."""
     known: dict[GlobalVar, int | None] = {}
 
-    def on_call(call: Call) -> RelaxExpr:
+    def on_call(call: Call) -> Call:
         if not is_call_of(call, "relax.call_tir"):
             return call
         var, operands = call.args[0], call.args[1]
@@ -60,13 +80,48 @@ def RewriteDataflowReshape(func: Function, mod: IRModule, ctx: PassContext) -> F
         new.struct_info_ = info
         return new
 
-    def on_binding(binding: Binding) -> Sequence[Binding]:
-        value = binding.value
-        if isinstance(value, Call) and isinstance(binding.var, DataflowVar):
-            return (with_value(binding, on_call(value)),)
-        return (binding,)  # what others see may not share memory with an operand
+    def on_seq(seq: SeqExpr) -> SeqExpr:
+        return rebuild_seq(seq, on_block)
 
-    return map_bindings(func, on_binding)
+    def on_block(block: BindingBlock) -> BindingBlock:
+        new = [with_inner(binding, on_seq) for binding in block.bindings]
+        if isinstance(block, DataflowBlock):
+            for i, binding in enumerate(new):
+                value = binding.value
+                # what others see may not share memory with an operand
+                if isinstance(value, Call) and isinstance(binding.var, DataflowVar):
+                    made = on_call(value)
+                    if made is not value and not _is_overwritten(new, i, made.args[0]):
+                        new[i] = with_value(binding, made)
+        return with_bindings(block, new)
+
+    return with_body(func, on_seq(func.body))
+
+
+def _is_overwritten(bindings: Sequence[Binding], place: int, source: RelaxExpr) -> bool:
+    """Whether a view of `source` would see other values than a copy.
+
+    That is where a later call overwrites one of the two, and the other is still used.
+    """
+    writers = [i for i in range(place + 1, len(bindings)) if overwritten(bindings[i].value)]
+    if not writers:
+        return False
+    memory = Memory()
+    for binding in bindings:
+        memory.bind(binding.var, shared(binding.value))
+    view = bindings[place].var
+    origin = memory.of(source) if isinstance(source, Var) else frozenset[Var]()
+    lasting = not origin or not origin <= {binding.var for binding in bindings}
+    results = [binding.var for binding in bindings if not isinstance(binding.var, DataflowVar)]
+    for i in writers:
+        changed = memory.of_all(overwritten(bindings[i].value))
+        read = [var for binding in bindings[i + 1 :] for var in vars_needed(binding.value)]
+        used = memory.of_all([*read, *results])
+        if view in changed and (lasting or origin & used):
+            return True
+        if origin & changed and view in used:
+            return True
+    return False
 
 
 def _copied_operand(kernel: PrimFunc, operands: int) -> int | None:

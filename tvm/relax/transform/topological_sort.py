@@ -8,7 +8,7 @@
 Depth-first follows a value to its readers at once, breadth-first goes level by level. From the
 inputs, which become known in the order of the parameters, bindings stand as early as they can; from
 the outputs, as late, and depth-first the operands of each in their order. A binding stays behind
-the casts that bind its symbols.
+the casts that bind its symbols, and before calls that overwrite what it reads.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ from tvm.relax.expr import (
     Var,
 )
 from tvm.relax.struct_info_rules import tir_vars_in_struct_info
+from tvm.relax.transform.inplace_results import order_edges
 from tvm.relax.transform.pass_form import relax_pass
 from tvm.relax.transform.rebuild import (
     all_bindings,
@@ -152,7 +153,7 @@ def _sorted(bindings: Sequence[Binding]) -> list[int]:
 
 
 def _dependencies(bindings: Sequence[Binding]) -> list[list[int]]:
-    """For each binding the earlier ones whose variables or symbols it uses."""
+    """For each binding the earlier ones that it uses variables or symbols of, or waits for."""
     makers = {binding.var: i for i, binding in enumerate(bindings)}
     symbols: dict[object, int] = {}
     result: list[list[int]] = []
@@ -167,4 +168,7 @@ def _dependencies(bindings: Sequence[Binding]) -> list[list[int]]:
                 symbols.setdefault(var, i)
         sources.discard(i)
         result.append(sorted(sources))
+    for i, j in order_edges(bindings):
+        if i not in result[j]:
+            result[j].append(i)
     return result
