@@ -30,6 +30,7 @@ from tvm.relax.struct_info import (
     TupleStructInfo,
 )
 from tvm.relax.transform.dead_code_elimination import called_functions, remove_unused_functions
+from tvm.relax.transform.inplace_results import refuse_overwritten_constants
 from tvm.relax.transform.specialize import VARIANT_OF
 from tvm.relax.vm.bytecode import BytecodeProgram, compile_bytecode
 from tvm.relax.vm.codegen_tir import MACHINE_PREFIX, machine_tir
@@ -265,6 +266,8 @@ class _Linker:
         Native code has the private functions that it calls within it.
         """
         every = {v: f for v, f in self._mod.functions.items() if isinstance(f, Function)}
+        for var, func in every.items():
+            refuse_overwritten_constants(func, var.name_hint)
         if not self._native:
             return every, list(every)
         waiting = [v for v, f in every.items() if f.attrs.get("global_symbol") is not None]

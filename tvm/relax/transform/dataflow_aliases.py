@@ -7,6 +7,7 @@ that nothing is known of. A number that stands for a tuple has the sets of numbe
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
 
 from tvm.ir.expr import RelaxExpr, StructInfo
 from tvm.ir.op import Op
@@ -21,10 +22,12 @@ from tvm.relax.expr import (
     Tuple,
     TupleGetItem,
     Var,
+    is_call_of,
 )
 from tvm.relax.struct_info import TupleStructInfo
 
 UNKNOWN = -1
+_VIEWS: Final = ("relax.memory.view", "relax.memory.ensure_zero_offset")
 
 
 def live_ranges(block: DataflowBlock) -> dict[Var, tuple[int, int]]:
@@ -52,6 +55,7 @@ class Aliases:
     def __init__(self, block: DataflowBlock, inputs: Sequence[Var] = ()) -> None:
         self.sets: dict[Var, set[int]] = {}
         self.tuples: dict[int, list[set[int]]] = {}
+        self.constants: set[int] = set()  # whose memory outlives the call
         self._count = 0
         for var in inputs:
             self.sets[var] = self._fresh(var.struct_info_)
@@ -92,7 +96,9 @@ class Aliases:
         if isinstance(value, Call):
             return self._call(value, info)
         if isinstance(value, (Constant, PrimValue, Function)):
-            return {self._next()}
+            number = self._next()
+            self.constants.add(number)
+            return {number}
         return self._fresh(info)
 
     def _field(self, numbers: set[int], index: int) -> set[int]:
@@ -105,8 +111,10 @@ class Aliases:
         return found
 
     def _call(self, call: Call, info: StructInfo | None) -> set[int]:
-        """Operators make new values; other functions may also return what they were given."""
+        """Operators make new values, but for views; other functions may return what they get."""
         result = self._fresh(info)
+        if is_call_of(call, *_VIEWS):
+            return result | self._of(call.args[0], None)
         if isinstance(call.op, Op) and call.op.name != "relax.call_pure_packed":
             return result
         args = call.args[1:] if isinstance(call.op, Op) else call.args

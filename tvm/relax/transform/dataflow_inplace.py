@@ -140,7 +140,9 @@ def _is_free(
     if not isinstance(arg, Var) or arg not in aliases.sets or ranges[arg][1] > at:
         return False
     numbers = aliases.with_fields(aliases.sets[arg])
-    return UNKNOWN not in numbers and not any(later[number] for number in numbers)
+    if UNKNOWN in numbers or numbers & aliases.constants:
+        return False
+    return not any(later[number] for number in numbers)
 
 
 def _fits(result: StructInfo | None, operand: StructInfo | None) -> tuple[bool, bool]:

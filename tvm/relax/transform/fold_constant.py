@@ -6,11 +6,12 @@
 Operators are computed by their numpy reference, kernels by running them: natively when they are
 large, by the interpreter otherwise. Shapes must be known, operators pure, results tensors. A
 constant stands at all its uses, also in other blocks, and its binding goes, as all that is unused.
+What a later call overwrites is computed each time.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -35,6 +36,7 @@ from tvm.relax.expr import (
 from tvm.relax.numpy_dtype import numpy_dtype
 from tvm.relax.struct_info import ShapeExpr, TensorStructInfo, TupleStructInfo
 from tvm.relax.transform.dead_code_elimination import has_effects, remove_unused_bindings
+from tvm.relax.transform.inplace_results import overwritten_in
 from tvm.relax.transform.kernel_runner import KernelRunner
 from tvm.relax.transform.pass_form import relax_pass
 from tvm.relax.transform.rebuild import (
@@ -57,15 +59,16 @@ LARGEST_GROWN_BYTES = 1 << 28
 @relax_pass("FoldConstant")
 def FoldConstant(func: Function, mod: IRModule, ctx: PassContext) -> Function:
     """Fold in the order of evaluation, so that what was folded counts as constant."""
-    body = _Folder(mod).seq(func.body)
+    body = _Folder(mod, overwritten_in(func)).seq(func.body)
     if body is func.body:
         return func
     return remove_unused_bindings(with_body(func, body))
 
 
 class _Folder:
-    def __init__(self, mod: IRModule) -> None:
+    def __init__(self, mod: IRModule, changing: Container[Var]) -> None:
         self._mod = mod
+        self._changing = changing
         self._constants: dict[RelaxExpr, RelaxExpr] = {}
         self._others: dict[RelaxExpr, RelaxExpr] = {}  # known tuples and shapes
         self._runner = KernelRunner()
@@ -90,7 +93,7 @@ class _Folder:
         if isinstance(value, Function):
             return with_value(binding, with_body(value, self.seq(value.body)))
         value = replace_operands(value, self._constants.get)
-        if isinstance(binding, MatchCast):
+        if isinstance(binding, MatchCast) or binding.var in self._changing:
             return with_value(binding, value)
         if isinstance(value, TupleGetItem):
             value = self._item(value)

@@ -34,7 +34,13 @@ from tvm.relax.expr import (
 from tvm.relax.op_pattern import OpPatternKind
 from tvm.relax.transform.fusion_groups import FusionNode, find_groups
 from tvm.relax.transform.grouping import Group, GroupFunctions, replace_groups
-from tvm.relax.transform.inplace_results import Memory, order_edges, overwritten, shared
+from tvm.relax.transform.inplace_results import (
+    Memory,
+    order_edges,
+    overwrites_constant,
+    overwritten,
+    shared,
+)
 from tvm.relax.transform.pass_form import relax_module_pass
 from tvm.relax.transform.rebuild import (
     rebuild_seq,
@@ -169,6 +175,8 @@ def _fuse_block(
 def _overwrites_unseen(block: DataflowBlock, group: list[int]) -> bool:
     """Whether a group writes into an operand of its own that none of its results lies in."""
     members = [block.bindings[i] for i in group]
+    if any(overwrites_constant(binding.value) for binding in members):
+        return True
     if not any(overwritten(binding.value) for binding in members):
         return False
     memory = Memory()

@@ -11,9 +11,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from tvm.error import TVMError, message
 from tvm.ir.expr import RelaxExpr
-from tvm.relax.expr import Binding, Call, Tuple, TupleGetItem, Var, is_call_of
-from tvm.relax.transform.rebuild import vars_needed, vars_used
+from tvm.relax.expr import (
+    Binding,
+    Call,
+    Constant,
+    Function,
+    Tuple,
+    TupleGetItem,
+    Var,
+    is_call_of,
+)
+from tvm.relax.transform.rebuild import all_bindings, vars_needed, vars_used
 
 
 def operand_indices(call: Call, results: int) -> list[int]:
@@ -34,18 +44,25 @@ def operand_of_result(value: RelaxExpr | None, index: int) -> RelaxExpr | None:
 
 def overwritten(value: RelaxExpr) -> list[Var]:
     """The variables that a call writes results into."""
+    return [operand for operand in _operands_overwritten(value) if isinstance(operand, Var)]
+
+
+def overwrites_constant(value: RelaxExpr) -> bool:
+    """Whether a call writes a result into a constant."""
+    return any(isinstance(operand, Constant) for operand in _operands_overwritten(value))
+
+
+def _operands_overwritten(value: RelaxExpr) -> list[RelaxExpr | None]:
     if not is_call_of(value, "relax.call_tir_inplace"):
         return []
-    count = len(operand_indices(value, 0))
-    found = [operand_of_result(value, i) for i in range(count)]
-    return [one for one in found if isinstance(one, Var)]
+    return [operand_of_result(value, i) for i in range(len(operand_indices(value, 0)))]
 
 
 def shared(value: RelaxExpr) -> list[Var]:
     """The variables whose memory the value of a binding has, or may have a part of."""
     if isinstance(value, (Var, Tuple, TupleGetItem)):
         return list(vars_used(value))
-    if is_call_of(value, "relax.reshape", "relax.memory.view"):
+    if is_call_of(value, "relax.reshape", "relax.memory.view", "relax.memory.ensure_zero_offset"):
         return [value.args[0]] if isinstance(value.args[0], Var) else []
     return overwritten(value)
 
@@ -85,3 +102,31 @@ def order_edges(bindings: Sequence[Binding]) -> list[tuple[int, int]]:
             readers.setdefault(first, []).append(j)
         memory.bind(binding.var, shared(value))
     return list(found)
+
+
+def overwritten_in(func: Function) -> set[Var]:
+    """The variables of a function that came first in memory that some call overwrites."""
+    changed = [var for binding in all_bindings(func) for var in overwritten(binding.value)]
+    if not changed:
+        return set()
+    memory = Memory()
+    for binding in all_bindings(func):
+        memory.bind(binding.var, shared(binding.value))
+    return memory.of_all(changed)
+
+
+def refuse_overwritten_constants(func: Function, name: str) -> None:
+    """An error where a call writes into a constant: the next run would see what it left."""
+    changed = overwritten_in(func)
+    for binding in all_bindings(func):
+        value = binding.value
+        held = isinstance(value, Constant) and binding.var in changed
+        if held or overwrites_constant(value):
+            raise TVMError(
+                message(
+                    f"{name}: what call_tir_inplace overwrites",
+                    found=f"a constant, {binding.var.name_hint} = {value}",
+                    where=None if binding.span is None else str(binding.span),
+                    legal="a tensor that the function gets or computes",
+                )
+            )
