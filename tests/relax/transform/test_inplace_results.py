@@ -15,7 +15,9 @@ from tvm.ir.transform import Sequential
 from tvm.relax.dpl import is_op, wildcard
 from tvm.relax.transform import (
     AnnotateTIROpPattern,
+    CanonicalizeBindings,
     DataflowUseInplaceCalls,
+    EliminateCommonSubexpr,
     FuseOps,
     FuseOpsByPattern,
     FuseTIR,
@@ -374,3 +376,80 @@ def test_operators_in_place_choose_no_constants_and_nothing_that_is_seen_through
     steps = [binding.value for binding in mod["main"].body.blocks[0].bindings]
     chosen = [operand_of_result(step, 0) for step in steps]
     assert [var.name_hint for var in chosen if var is not None] == [a.name_hint, d.name_hint]
+
+
+def test_equal_values_stay_apart_where_one_is_overwritten() -> None:
+    bb = relax.BlockBuilder()
+    kernel = bb.add_func(twice, "twice")
+    x = relax.Var("x", INFO)
+    with bb.function("main", [x]):
+        with bb.dataflow():
+            a, b, c = (bb.emit(relax.op.exp(x)) for _ in range(3))
+            flat = bb.emit(relax.op.reshape(a, (2, 2)))
+            again = bb.emit(relax.op.reshape(a, (2, 2)))
+            changed = bb.emit(relax.call_tir_inplace(kernel, [b], 0, INFO))
+            total = bb.emit(relax.op.add(changed, c))
+            total = bb.emit(relax.op.reshape(total, (2, 2)))
+            total = bb.emit(relax.op.add(total, flat))
+            out = bb.emit_output(relax.op.add(total, again))
+        bb.emit_func_output(out)
+    mod = EliminateCommonSubexpr()(bb.get())
+    assert mod["main"].script().count("R.exp(") == 2  # a is c, b is not
+    assert mod["main"].script().count("R.reshape(") == 2  # flat is again
+    np.testing.assert_allclose(_run(mod, X).reshape(-1), np.exp(X) * 5, rtol=1e-5)
+
+
+def _random(seed: int) -> tuple[IRModule, Any]:
+    """A graph of names, views and kernels in place that reads nothing that was overwritten."""
+    rng = np.random.default_rng(seed)
+    bb = relax.BlockBuilder()
+    kernel = bb.add_func(twice, "twice")
+    x = relax.Var("x", INFO)
+    known: list[tuple[Any, int, Any]] = [(x, 0, lambda v: v)]  # value, its memory, its meaning
+    with bb.function("main", [x]):
+        with bb.dataflow():
+            for memory in range(1, 14):
+                value, own, mean = known[rng.integers(len(known))]
+                kind = rng.choice(["sin", "add", "reshape", "name", "item", "inplace", "inplace"])
+                if kind == "sin":
+                    made = relax.op.sin(value), memory, lambda v, f=mean: np.sin(f(v))
+                elif kind == "add":
+                    other, _, also = known[rng.integers(len(known))]
+                    both = lambda v, f=mean, g=also: f(v) + g(v)
+                    made = relax.op.add(value, other), memory, both
+                elif kind == "reshape":
+                    square = bb.emit(relax.op.reshape(value, (2, 2)))
+                    made = relax.op.reshape(square, (4,)), memory, mean
+                elif kind == "name":
+                    made = value, own, mean
+                elif kind == "item":
+                    pair = bb.emit(relax.Tuple([x, value]))
+                    made = relax.TupleGetItem(pair, 1), own, mean
+                elif own == 0:
+                    continue  # the operand of the function
+                else:
+                    call = relax.call_tir_inplace(kernel, [value], 0, INFO)
+                    known = [one for one in known if one[1] != own]
+                    made = call, memory, lambda v, f=mean: 2 * f(v)
+                known.append((bb.emit(made[0]), *made[1:]))
+            total, _, mean = known[0]
+            for value, _, also in known[1:]:
+                total = bb.emit(relax.op.add(total, value))
+                mean = lambda v, f=mean, g=also: f(v) + g(v)
+            out = bb.emit_output(total)
+        bb.emit_func_output(out)
+    return bb.get(), mean
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_random_graphs_keep_their_meaning(seed: int) -> None:
+    mod, mean = _random(seed)
+    kernels = [LegalizeOps(), AnnotateTIROpPattern(), FuseOps(), FuseTIR(),
+               RewriteDataflowReshape()]  # fmt: skip
+    for passes in (
+        [],
+        [DataflowUseInplaceCalls(), TopologicalSort("depth-first", "from-outputs")],
+        [DataflowUseInplaceCalls(), CanonicalizeBindings(), EliminateCommonSubexpr()],
+        [DataflowUseInplaceCalls(), *kernels],
+    ):
+        np.testing.assert_allclose(_run(Sequential(passes)(mod), X), mean(X), rtol=1e-4)

@@ -8,14 +8,15 @@ The other variable stays as another name, until CanonicalizeBindings takes it aw
 count, within one scope and the scopes inside it; what a branch computes is not known after it.
 Behind a dataflow block its first output with a value stands for that. With `call_only` only calls
 are looked at, otherwise tuples, items, numbers, shapes and equal casts too. New memory is never
-shared.
+shared, nor is what a call overwrites.
 """
 
 from __future__ import annotations
 
+from collections.abc import Container
+
 from tvm.ir.expr import RelaxExpr, StructInfo
 from tvm.ir.module import IRModule
-from tvm.ir.op import Op
 from tvm.ir.structural import structural_equal, structural_hash
 from tvm.ir.transform import PassContext
 from tvm.relax.expr import (
@@ -29,8 +30,10 @@ from tvm.relax.expr import (
     SeqExpr,
     Var,
     VarBinding,
+    is_call_of,
 )
 from tvm.relax.transform.dead_code_elimination import has_effects
+from tvm.relax.transform.inplace_results import overwritten_in
 from tvm.relax.transform.pass_form import relax_pass
 from tvm.relax.transform.rebuild import (
     rebuild_seq,
@@ -40,8 +43,9 @@ from tvm.relax.transform.rebuild import (
     with_value,
 )
 
-_NEW_MEMORY = (
+_OWN_MEMORY = (
     "relax.builtin.alloc_tensor",
+    "relax.call_tir_inplace",
     "relax.memory.alloc_storage",
     "relax.memory.alloc_tensor",
     "relax.vm.alloc_storage",
@@ -59,7 +63,7 @@ def EliminateCommonSubexpr(
 
 def eliminate_common_subexpr(func: Function, call_only: bool = False) -> Function:
     """The function where later equal values (of calls only, if asked) are the first."""
-    return _Eliminator(call_only).function(func)
+    return _Eliminator(call_only, overwritten_in(func)).function(func)
 
 
 # Values known in a scope by hash, each with a variable that has it; of a cast also to what.
@@ -67,8 +71,9 @@ Known = dict[int, list[tuple[RelaxExpr, StructInfo | None, Var]]]
 
 
 class _Eliminator:
-    def __init__(self, call_only: bool) -> None:
+    def __init__(self, call_only: bool, changing: Container[Var]) -> None:
         self._call_only = call_only
+        self._changing = changing
         self._instead: dict[RelaxExpr, RelaxExpr] = {}
 
     def function(self, func: Function) -> Function:
@@ -133,7 +138,7 @@ class _Eliminator:
         if isinstance(binding, MatchCast) and not isinstance(value, Call):
             return not self._call_only
         if isinstance(value, Call):
-            if isinstance(value.op, Op) and value.op.name in _NEW_MEMORY:
+            if is_call_of(value, *_OWN_MEMORY) or binding.var in self._changing:
                 return False
             return not has_effects(value)
         return not self._call_only and not isinstance(value, (Var, Function, If))

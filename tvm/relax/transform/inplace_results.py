@@ -105,14 +105,16 @@ def order_edges(bindings: Sequence[Binding]) -> list[tuple[int, int]]:
 
 
 def overwritten_in(func: Function) -> set[Var]:
-    """The variables of a function that came first in memory that some call overwrites."""
+    """The variables of a function that may lie in memory which some call overwrites."""
     changed = [var for binding in all_bindings(func) for var in overwritten(binding.value)]
     if not changed:
         return set()
     memory = Memory()
     for binding in all_bindings(func):
         memory.bind(binding.var, shared(binding.value))
-    return memory.of_all(changed)
+    firsts = memory.of_all(changed)
+    inside = {b.var for b in all_bindings(func) if memory.of(b.var) & firsts}
+    return inside | firsts
 
 
 def refuse_overwritten_constants(func: Function, name: str) -> None:
