@@ -356,7 +356,7 @@ def test_constants_are_not_overwritten() -> None:
         for _ in range(2):  # what a folded exp(ones) would not survive
             found = run["main"](tvm.runtime.tensor(X)).numpy()
             np.testing.assert_allclose(found, X * 2 * np.e, rtol=1e-6)
-        with pytest.raises(TVMError, match="main: what call_tir_inplace overwrites\n.*a constant"):
+        with pytest.raises(TVMError, match=r"main: what call_tir_inplace overwrites\n.*a constant"):
             relax.build(build(True), "llvm", exec_mode=mode)
 
 
