@@ -6,6 +6,7 @@ import pytest
 import tvm
 from tests.relax.programs import RelaxPassTest
 from tvm import relax
+from tvm.ir import assert_structural_equal
 from tvm.relax.interp import Interpreter
 from tvm.relax.transform import CanonicalizeBindings
 from tvm.script import ir as I
@@ -376,3 +377,68 @@ def test_inner_values_are_not_named_outside():
            for mod in (Before, after)]  # fmt: skip
     for before, now in zip(*run):
         np.testing.assert_array_equal(before, now)
+
+
+def test_inner_values_within_nested_tuples_stay_in_their_block():
+    @I.ir_module
+    class Mod:
+        @R.function
+        def main(x: R.Tensor((4,), "float32"), w: R.Tensor((4,), "float32")):
+            with R.dataflow():
+                a = R.exp(x)
+                t = (x, (a, w))
+                R.output(t)
+            i = t[1]
+            k = R.add(i[0], i[1])
+            return k
+
+    after = CanonicalizeBindings()(Mod)
+    assert relax.analysis.well_formed(after)
+    assert "t[1]" in after["main"].script()
+
+
+def test_a_result_that_takes_the_place_of_an_item_stays_a_result():
+    @I.ir_module
+    class Mod:
+        @R.function
+        def main(x: R.Tensor((4,), "float32"), w: R.Tensor((4,), "float32")):
+            with R.dataflow():
+                a = R.exp(x)
+                t = (x, (a, w))
+                R.output(a, t)
+            i = t[1]
+            k = R.add(i[0], i[1])
+            return k
+
+    @I.ir_module
+    class Expected:
+        @R.function
+        def main(x: R.Tensor((4,), "float32"), w: R.Tensor((4,), "float32")):
+            with R.dataflow():
+                a = R.exp(x)
+                t = (x, (a, w))
+                R.output(a)
+            i = (a, w)
+            k = R.add(a, w)
+            return k
+
+    after = CanonicalizeBindings()(Mod)
+    assert relax.analysis.well_formed(after)
+    assert_structural_equal(after, Expected)
+
+
+def test_a_tuple_that_is_put_together_again_stays_a_result():
+    @I.ir_module
+    class Mod:
+        @R.function
+        def main(x: R.Tensor((4,), "float32")):
+            with R.dataflow():
+                a = R.exp(x)
+                b = R.sin(a)
+                q = (a, b)
+                R.output(q)
+            return (q[0], q[1])
+
+    after = CanonicalizeBindings()(Mod)
+    assert relax.analysis.well_formed(after)
+    assert after["main"].body.body is after["main"].body.blocks[0].bindings[-1].var

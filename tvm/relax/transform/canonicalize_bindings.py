@@ -129,13 +129,13 @@ class _Plan:
 
     def _is_seen(self, value: RelaxExpr, place: BindingBlock | SeqExpr) -> bool:
         """Whether a value has its meaning at a place: inner values have it in their block alone."""
-        home = self._block_of.get(value) if isinstance(value, DataflowVar) else None
-        if home is None:
-            return True
+        inner = (self._block_of.get(v) for v in vars_used(value) if isinstance(v, DataflowVar))
+        homes = {home for home in inner if home is not None}
         around: BindingBlock | SeqExpr | None = place
-        while around is not None and around is not home:
+        while homes and around is not None:
+            homes.discard(around)
             around = self._around[around]
-        return around is home
+        return not homes
 
     def _look_at(self, binding: Binding, block: BindingBlock) -> None:
         parent = self.simple(binding.value, block)
@@ -158,7 +158,7 @@ class _Plan:
     def _hide_unread_results(self, func: Function) -> None:
         """Results of a dataflow block that only the block itself reads."""
         readers: dict[Var, set[int]] = {}
-        for where, var in _reads(func.body):
+        for where, var in self._reads(func.body):
             readers.setdefault(var, set()).add(where)
         for block in _blocks(func.body):
             if not isinstance(block, DataflowBlock):
@@ -172,6 +172,19 @@ class _Plan:
                 if places <= {id(block)}:
                     hidden = DataflowVar(var.name_hint, var.struct_info_, var.span)
                     self.instead[var] = hidden
+
+
+    def _reads(self, seq: SeqExpr) -> Iterator[tuple[int, Var]]:
+        """Every read of a variable, as it will be, with its block; results of sequences: none."""
+        stack = [seq]
+        while stack:
+            current = stack.pop()
+            yield from ((0, var) for var in vars_used(self.simple(current.body, current)))
+            for block in current.blocks:
+                for binding in block.bindings:
+                    value = self.simple(binding.value, block)
+                    yield from ((id(block), var) for var in vars_used(value))
+                    stack.extend(_nested(binding.value))
 
 
 def _same_info(binding: Binding, value: Var) -> bool:
@@ -195,18 +208,6 @@ def _nested(value: RelaxExpr) -> list[SeqExpr]:
     if isinstance(value, If):
         return [value.true_branch, value.false_branch]
     return [value.body] if isinstance(value, Function) else []
-
-
-def _reads(seq: SeqExpr) -> Iterator[tuple[int, Var]]:
-    """Every read of a variable, with the block in which it is; results of sequences: no block."""
-    stack = [seq]
-    while stack:
-        current = stack.pop()
-        yield from ((0, var) for var in vars_used(current.body))
-        for block in current.blocks:
-            for binding in block.bindings:
-                yield from ((id(block), var) for var in vars_used(binding.value))
-                stack.extend(_nested(binding.value))
 
 
 def _rewrite_function(func: Function, plan: _Plan) -> Function:
