@@ -2,6 +2,7 @@
 
 import pytest
 
+import tvm
 from tvm import relax
 from tvm.relax.expr import Function, VarBinding
 from tvm.relax.transform.rebuild import map_bindings, map_calls, replace_operands, with_value
@@ -83,3 +84,30 @@ def test_a_body_that_tells_less_keeps_what_was_declared():
     body = relax.SeqExpr([relax.BindingBlock([VarBinding(var, value)])], var)
     new = settled(f, Function([loose], body, f.ret_struct_info))
     assert str(new.ret_struct_info) == 'R.Tensor((4, 8), dtype="float32")'
+
+
+def test_blocks_of_one_kind_that_came_to_be_neighbours_are_one():
+    @I.ir_module
+    class Mod:
+        @R.function
+        def main(x: R.Tensor((4,), "float32"), c: R.Tensor((), "bool")):
+            a = R.sin(x)
+            with R.dataflow():
+                b = R.cos(x)
+                R.output(b)
+            d = R.exp(a)
+            if c:
+                e = R.sin(d)
+                with R.dataflow():
+                    f = R.cos(x)
+                    R.output(f)
+                r = R.exp(e)
+            else:
+                r = d
+            return r
+
+    after = relax.transform.DeadCodeElimination()(Mod)["main"]
+    assert [len(block.bindings) for block in after.body.blocks] == [3]
+    (choice,) = [b.value for b in after.body.blocks[0].bindings if isinstance(b.value, relax.If)]
+    assert [len(block.bindings) for block in choice.true_branch.blocks] == [2]
+    assert tvm.ir.structural_equal(tvm.script.from_source(after.script()), after)

@@ -42,6 +42,7 @@ from tvm.relax.struct_info import TupleStructInfo
 from tvm.relax.transform.canonical_symbols import canonical_symbols
 from tvm.relax.transform.pass_form import relax_pass
 from tvm.relax.transform.rebuild import (
+    inner_seqs,
     replace_operands,
     vars_used,
     with_bindings,
@@ -81,7 +82,7 @@ class _Plan:
             for binding in block.bindings:
                 self.values[binding.var] = binding.value
                 self._block_of[binding.var] = block
-                self._around.update(dict.fromkeys(_nested(binding.value), block))
+                self._around.update(dict.fromkeys(inner_seqs(binding.value), block))
         for seq, outer in list(self._around.items()):
             assert isinstance(seq, SeqExpr), "only those were noted"
             self._around.update(dict.fromkeys(seq.blocks, outer))
@@ -184,7 +185,7 @@ class _Plan:
                 for binding in block.bindings:
                     value = self.simple(binding.value, block)
                     yield from ((id(block), var) for var in vars_used(value))
-                    stack.extend(_nested(binding.value))
+                    stack.extend(inner_seqs(binding.value))
 
 
 def _same_info(binding: Binding, value: Var) -> bool:
@@ -201,13 +202,7 @@ def _blocks(seq: SeqExpr) -> Iterator[BindingBlock]:
         for block in current.blocks:
             yield block
             for binding in block.bindings:
-                stack.extend(_nested(binding.value))
-
-
-def _nested(value: RelaxExpr) -> list[SeqExpr]:
-    if isinstance(value, If):
-        return [value.true_branch, value.false_branch]
-    return [value.body] if isinstance(value, Function) else []
+                stack.extend(inner_seqs(binding.value))
 
 
 def _rewrite_function(func: Function, plan: _Plan) -> Function:

@@ -217,14 +217,17 @@ def all_blocks(func: Function) -> Iterator[BindingBlock]:
     """Every block of bindings, each before those of the branches and functions in it."""
     stack: list[SeqExpr] = [func.body]
     while stack:
-        seq = stack.pop()
-        for block in seq.blocks:
+        for block in stack.pop().blocks:
             yield block
             for binding in block.bindings:
-                if isinstance(binding.value, If):
-                    stack.extend((binding.value.false_branch, binding.value.true_branch))
-                elif isinstance(binding.value, Function):
-                    stack.append(binding.value.body)
+                stack.extend(reversed(inner_seqs(binding.value)))
+
+
+def inner_seqs(value: RelaxExpr) -> list[SeqExpr]:
+    """The sequences that nest in a binding's value."""
+    if isinstance(value, If):
+        return [value.true_branch, value.false_branch]
+    return [value.body] if isinstance(value, Function) else []
 
 
 def sub_exprs(expr: RelaxExpr) -> Iterator[RelaxExpr]:

@@ -4,7 +4,8 @@
 
 A binding that has another value than before gets the struct info of that value, inferred anew where
 the value has none; so do the bindings that read it, branches, and the function's result. A binding
-that was left alone keeps what the user wrote.
+that was left alone keeps what the user wrote. Blocks of one kind that came to stand side by side in
+a rewritten sequence are one.
 """
 
 from __future__ import annotations
@@ -13,10 +14,11 @@ from tvm.ir.expr import RelaxExpr
 from tvm.ir.module import IRModule
 from tvm.ir.op import Op
 from tvm.relax.base_expr import Id
-from tvm.relax.expr import Call, Function, MatchCast, VarBinding
+from tvm.relax.expr import Call, Function, MatchCast, SeqExpr, VarBinding
 from tvm.relax.expr_functor import PyExprMutator
+from tvm.relax.normalize import normal_seq
 from tvm.relax.struct_info_rules import result_after_rewrite
-from tvm.relax.transform.rebuild import all_bindings
+from tvm.relax.transform.rebuild import all_bindings, inner_seqs
 
 
 def settled(before: Function, after: Function, mod: IRModule | None = None) -> Function:
@@ -50,6 +52,15 @@ class _Settler(PyExprMutator):
     def __init__(self, before: Function, mod: IRModule | None) -> None:
         super().__init__(mod)
         self._old: dict[Id, RelaxExpr] = {b.var.vid: b.value for b in all_bindings(before)}
+        self._known = {before.body}
+        for value in self._old.values():
+            self._known.update(inner_seqs(value))
+
+    def visit_seq_expr_(self, op: SeqExpr) -> RelaxExpr:
+        new = super().visit_seq_expr_(op)
+        if new is not op or op in self._known or not _has_neighbours_of_one_kind(op):
+            return new
+        return normal_seq(op.blocks, op.body, op)
 
     def visit_var_binding_(self, binding: VarBinding) -> None:
         var, old = binding.var, self._old.get(binding.var.vid)
@@ -65,6 +76,11 @@ class _Settler(PyExprMutator):
     def visit_match_cast_(self, binding: MatchCast) -> None:
         self._var_remap[binding.var.vid] = binding.var
         super().visit_match_cast_(binding)
+
+
+def _has_neighbours_of_one_kind(seq: SeqExpr) -> bool:
+    kinds = [type(block) for block in seq.blocks]
+    return any(a is b for a, b in zip(kinds, kinds[1:]))  # noqa: RUF007 - pairs by name
 
 
 def _to_infer(value: RelaxExpr, old: RelaxExpr | None) -> RelaxExpr:
