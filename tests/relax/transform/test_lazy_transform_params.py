@@ -306,3 +306,23 @@ def test_rejects_other_forms() -> None:
         LazyTransformParams()(NoTuple)
     with pytest.raises(TVMError, match="a use of params as a whole"):
         LazyTransformParams()(Whole)
+
+
+def test_weights_that_are_given_back_as_they_are_go_one_by_one():
+    @I.ir_module
+    class Mod:
+        @R.function
+        def main_transform_params(
+            params: R.Tuple(R.Tensor((3,), "float32"), R.Tensor((4,), "float32"))
+        ):
+            R.func_attr({"num_input": 0})
+            return params
+
+    text = relax.transform.LazyTransformParams()(Mod)["main_transform_params"].script()
+    got = [line.strip() for line in text.splitlines() if "_item" in line]
+    assert [line.partition("R.call_packed")[2][:29] for line in got] == [
+        '("get_item", R.prim_value(0),',
+        '("set_item", R.prim_value(0),',
+        '("get_item", R.prim_value(1),',
+        '("set_item", R.prim_value(1),',
+    ]

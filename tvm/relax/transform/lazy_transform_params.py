@@ -22,6 +22,7 @@ from tvm.ir.expr import RelaxExpr, StructInfo
 from tvm.ir.module import IRModule
 from tvm.ir.transform import PassContext, module_pass
 from tvm.relax.analysis import defined_symbolic_vars, free_vars
+from tvm.relax.block_builder import BlockBuilder
 from tvm.relax.expr import (
     BindingBlock,
     Call,
@@ -37,8 +38,10 @@ from tvm.relax.expr import (
     VarBinding,
 )
 from tvm.relax.expr_functor import PyExprMutator, PyExprVisitor
+from tvm.relax.normalize import normal_seq
 from tvm.relax.op.vm import kill_object
 from tvm.relax.struct_info import ObjectStructInfo, TensorStructInfo, TupleStructInfo
+from tvm.relax.transform.rebuild import with_body
 from tvm.relax.transform.to_non_dataflow import to_non_dataflow
 from tvm.support.arguments import explained
 
@@ -129,7 +132,7 @@ class LazyTransformParamsFuncCreator:
 
     def transform(self, func: Function) -> Function:
         """The function with items fetched (unless `fget_item` is None) and handed out."""
-        func = to_non_dataflow(func)
+        func = _with_items(to_non_dataflow(func))
         if self.fset_item is not None:
             func = _with_bound_result(func)
         inputs = int(str(func.attrs.get("num_input", 0)))
@@ -301,6 +304,24 @@ def _leaves(info: StructInfo) -> list[StructInfo]:
     if not isinstance(info, TupleStructInfo):
         return [info]
     return [leaf for field in info.fields for leaf in _leaves(field)]
+
+
+def _with_items(func: Function) -> Function:
+    """The function whose result is its tuple of weights, with each item taken by itself."""
+    result = func.body.body
+    if not isinstance(result, Var) or result not in func.params:
+        return func
+    if not isinstance(result.struct_info_, TupleStructInfo):
+        return func
+    bb = BlockBuilder()
+    bb.begin_scope(func.params)
+    bb.begin_binding_block()
+    items = [bb.emit(TupleGetItem(result, i)) for i in range(len(result.struct_info_.fields))]
+    whole = bb.emit(Tuple(items))
+    last = bb.end_block()
+    bb.end_scope()
+    seq = normal_seq([*func.body.blocks, last], whole, func.body)
+    return with_body(func, seq)
 
 
 def _with_bound_result(func: Function) -> Function:
