@@ -38,8 +38,8 @@ def operand_of_result(value: RelaxExpr | None, index: int) -> RelaxExpr | None:
         return None
     operands = value.args[1]
     assert isinstance(operands, Tuple), "the call is in normal form"
-    place = operand_indices(value, 0)[index]
-    return operands.fields[place] if place >= 0 else None
+    operand = operand_indices(value, 0)[index]
+    return operands.fields[operand] if operand >= 0 else None
 
 
 def overwritten(value: RelaxExpr) -> list[Var]:

@@ -98,18 +98,18 @@ def RewriteDataflowReshape(func: Function, mod: IRModule, ctx: PassContext) -> F
     return with_body(func, on_seq(func.body))
 
 
-def _is_overwritten(bindings: Sequence[Binding], place: int, source: RelaxExpr) -> bool:
+def _is_overwritten(bindings: Sequence[Binding], index: int, source: RelaxExpr) -> bool:
     """Whether a view of `source` would see other values than a copy.
 
     That is where a later call overwrites one of the two, and the other is still used.
     """
-    writers = [i for i in range(place + 1, len(bindings)) if overwritten(bindings[i].value)]
+    writers = [i for i in range(index + 1, len(bindings)) if overwritten(bindings[i].value)]
     if not writers:
         return False
     memory = Memory()
     for binding in bindings:
         memory.bind(binding.var, shared(binding.value))
-    view = bindings[place].var
+    view = bindings[index].var
     origin = memory.of(source) if isinstance(source, Var) else frozenset[Var]()
     lasting = not origin or not origin <= {binding.var for binding in bindings}
     results = [binding.var for binding in bindings if not isinstance(binding.var, DataflowVar)]
