@@ -12,7 +12,13 @@ from tests.relax.programs import arguments, run_interp
 from tvm import relax
 from tvm.ir import IRModule
 from tvm.relax import op
-from tvm.relax.transform.winograd_conv2d import WinogradConv2D, choose_panels
+from tvm.relax.transform.winograd_conv2d import (
+    WinogradConv2D,
+    any_panels,
+    choose_panels,
+    has_two_forms,
+    pays,
+)
 from tvm.target import Target
 
 SPR = Target("llvm -mcpu=sapphirerapids")
@@ -72,6 +78,7 @@ def test_changes(dataflow: bool) -> None:
         {"constant": False},
         {"dtype": "float16"},
         {"shape": (1, 32, 7, 7)},
+        {"shape": (tvm.tir.SizeVar("n", "int64"), 224, 7, 7), "kernel": (224, 224, 3, 3)},
         {"shape": (1, 3, 32, 32), "kernel": (32, 3, 3, 3)},
         {"shape": (tvm.tir.SizeVar("n", "int64"), 32, 16, 1)},
         {"shape": (1, 8, tvm.tir.SizeVar("h", "int64"), 16), "kernel": (8, 8, 3, 3)},
@@ -95,6 +102,35 @@ def test_sizes_that_are_known_when_it_runs(dims: str) -> None:
         after, data = rewritten(before), np.repeat(data, 6, 0)[:11]
     found, expected = run_interp(after, [data]), run_interp(before, [data])
     np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("target", [SPR, Target("llvm -mcpu=znver3")])
+def test_large_weights_have_both_forms(target: Target) -> None:
+    h, w = (tvm.tir.SizeVar(name, "int64") for name in "hw")
+    small, large = ((c, c, 3, 3) for c in (32, 224))
+    assert not has_two_forms(target.cpu, small, [None, None])
+    assert has_two_forms(target.cpu, large, [None, None])
+    assert not has_two_forms(target.cpu, large, [None, 7])
+    after = WinogradConv2D(target.cpu)(module((1, 224, h, w), (224, 224, 3, 3)))
+    assert "winograd_or_direct" in after.script()
+
+
+@pytest.mark.parametrize("target", [SPR, Target("llvm -mcpu=znver3")])
+def test_tiles_pay_where_there_are_some(target: Target) -> None:
+    panels = any_panels(target.cpu, 512, 512)
+    assert panels is not None
+
+    def taken(*size: int) -> bool:
+        images, high, wide = (tvm.tir.IntImm("int64", n) for n in size)
+        condition = tvm.arith.Analyzer().simplify(pays(target.cpu, panels.filters, images, high, wide))
+        assert isinstance(condition, tvm.tir.IntImm)
+        return bool(condition.value)
+
+    assert taken(1, 56, 56)
+    assert taken(1, 14, 14)
+    assert taken(4, 7, 7)
+    assert not taken(3, 3, 5)
+    assert not taken(1, 2, 2)
 
 
 def test_panels_fill_vectors() -> None:

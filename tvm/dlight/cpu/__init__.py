@@ -12,17 +12,18 @@ from .gemm import GEMM
 from .gemv import GEMV
 from .matrix_vector import MatrixVector
 from .winograd import Winograd
+from .winograd_or_direct import WinogradOrDirect
 
 
 def default_rules() -> list[ScheduleRule]:
     """The rules in the order in which a function is offered to them; the last takes the rest."""
     return [
-        Empty(), Winograd(), DotProducts(), DepthwiseIntegers(), GEMM(), MatrixVector(), Conv2D(),
-        Fallback(),
+        Empty(), WinogradOrDirect(), Winograd(), DotProducts(), DepthwiseIntegers(), GEMM(),
+        MatrixVector(), Conv2D(), Fallback(),
     ]  # fmt: skip
 
 
 __all__ = [
     "GEMM", "GEMV", "CPUScheduleRule", "Conv2D", "DepthwiseIntegers", "DotProducts", "Empty",
-    "Fallback", "MatrixVector", "Winograd", "default_rules",
+    "Fallback", "MatrixVector", "Winograd", "WinogradOrDirect", "default_rules",
 ]  # fmt: skip

@@ -10,6 +10,7 @@ transforms cost, and lanes that stay empty, decides whether that pays.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any, Final
 
 from tvm.arith import Analyzer
@@ -30,13 +31,20 @@ from tvm.relax.struct_info import TensorStructInfo
 from tvm.relax.transform.rebuild import rewrite_calls
 from tvm.target.cpu_model import CpuModel
 from tvm.te import Tensor
-from tvm.tir.expr import IntImm
+from tvm.tir.expr import IntImm, Select, make_const
+from tvm.tir.op.arith import is_one, less, less_equal
 from tvm.tir.winograd import ANY_VECTORS, SPAN, TILE, max_vectors
-from tvm.topi.nn.winograd_panels import Panels, transformed_weights, winograd_panels
+from tvm.topi.nn.winograd_panels import (
+    Panels,
+    transformed_weights,
+    winograd_or_direct,
+    winograd_panels,
+)
 
 LOAD_COST: Final = 0.7  # of a load, over a multiplication of vectors, as in dlight.cpu.tiles
 DIRECT: Final = 1.3  # the same model's time of a direct sum, for each of its multiplications
 TRANSFORM: Final = 14.4  # time of a tile of a channel transformed, over its 36 products with one
+UNIT: Final = 16  # of modelled time, which generated code compares as whole numbers
 GAIN: Final = 0.8  # of the time of a direct sum that has to be enough
 MAX_VECTORS: Final = 4
 MAX_FILTERS: Final = 16
@@ -76,22 +84,28 @@ class _Rewriter:
             return call
         values, padding = weight.data.numpy(), _padding(call)
 
-        def stages(x: Tensor, w: Tensor) -> Tensor:
-            return winograd_panels(x, w, values.shape[0], padding, panels)
-
-        transformed = Constant(transformed_weights(values, panels.filters))
         info = data.struct_info
         assert isinstance(info, TensorStructInfo), "as planned"
         assert isinstance(info.shape, ShapeExpr), "as planned"
+        several = has_two_forms(self._cpu, values.shape, _plane(call.struct_info, info))
+
+        def stages(x: Tensor, w: Tensor, plain: Tensor | None = None) -> Tensor:
+            if plain is None:
+                return winograd_panels(x, w, values.shape[0], padding, panels)
+            tiles_pay = partial(pays, self._cpu, panels.filters)
+            return winograd_or_direct(x, w, plain, padding, panels, tiles_pay)
+
+        transformed = Constant(transformed_weights(values, panels.filters))
+        weights = [transformed, weight] if several else [transformed]
         sizes = [Analyzer().simplify(extent) for extent in info.shape.values]
         alike = self._made.setdefault((values.shape, padding, panels), [])
         for known, equal in alike:
             if len(known) == len(sizes) and all(map(structural_equal, known, sizes)):
                 kernel, _, *rest = equal.args
-                operands = Tuple([data, transformed])
+                operands = Tuple([data, *weights])
                 return Call(equal.op, [kernel, operands, *rest], equal.attrs, equal.sinfo_args)
         made = bb.call_te(
-            stages, data, transformed, primfunc_name_hint="conv2d_winograd",
+            stages, data, *weights, primfunc_name_hint="conv2d_winograd",
             primfunc_attrs={"op_pattern": int(OpPatternKind.kOutEWiseFusable)},
         )  # fmt: skip
         if isinstance(made, Call):
@@ -126,7 +140,14 @@ def _plan(value: Call, cpu: CpuModel) -> Panels | None:
     top, left, bottom, right = _padding(value)
     if sizes is None:
         plane = _plane(value.struct_info, data)
-        return None if plane is None else any_panels(cpu, kernel[1], kernel[0], plane)
+        if plane is None:
+            return None
+        panels = any_panels(cpu, kernel[1], kernel[0], plane)
+        one = [IntImm("int64", size) for size in (1, *plane) if size is not None]
+        if panels is None or len(one) < 3 or not _is_read_anew(cpu, kernel):
+            return panels
+        # how many images there are is not known: one must not be slower
+        return panels if is_one(Analyzer().simplify(pays(cpu, panels.filters, *one))) else None
     high, wide = sizes[2] + top + bottom - 2, sizes[3] + left + right - 2
     if min(high, wide, *sizes) < 1:
         return None
@@ -145,8 +166,7 @@ def any_panels(
         vectors = max_vectors(cpu, filters)
         if vectors < ANY_VECTORS and cpu.vector_registers > 2 * ANY_VECTORS:
             break  # panels of too few sizes to choose from
-        sums = filters * vectors
-        cost = (1 + LOAD_COST * (filters + vectors) / sums) * max(1.0, cpu.fma_ports * 4 / sums)
+        cost = _sum_cost(cpu, filters, vectors)
         cost *= -(-outs // filters) * filters / outs
         if best is None or cost < best[0] - 1e-9:
             best = (cost, Panels(1, filters))
@@ -155,6 +175,44 @@ def any_panels(
     for size in sizes:
         products *= 1 if size is None else -(-size // TILE) * TILE / size
     return best[1] if products < GAIN * DIRECT * 9 * TILE * TILE else None
+
+
+def has_two_forms(
+    cpu: CpuModel, weights: Sequence[int], plane: Sequence[int | None] | None
+) -> bool:
+    """Whether convolutions of a plane of open size get the direct form as well."""
+    if plane is None or any(size is not None for size in plane):
+        return False
+    return _is_read_anew(cpu, weights)
+
+
+def _is_read_anew(cpu: CpuModel, weights: Sequence[int]) -> bool:
+    """Whether transformed weights, four times as many, do not stay in the second cache.
+
+    Each call then reads them from further out, for which few tiles do not pay.
+    """
+    return SPAN * SPAN * weights[0] * weights[1] * 4 > cpu.l2_bytes
+
+
+def pays(
+    cpu: CpuModel, filters: int, images: PrimExpr, high: PrimExpr, wide: PrimExpr
+) -> PrimExpr:
+    """Whether tiles of a result of this size are faster than direct sums."""
+    lanes = cpu.lanes(32)
+    tiles = images * ((high + (TILE - 1)) // TILE) * ((wide + (TILE - 1)) // TILE)
+    vectors, places = ((n + (lanes - 1)) // lanes for n in (tiles, images * high * wide))
+    counts = range(1, max_vectors(cpu, filters) + 1)
+    costs = [round(UNIT * SPAN * SPAN * _sum_cost(cpu, filters, count)) for count in counts]
+    one, many = (make_const(cost, vectors.dtype) for cost in (costs[0], min(costs)))
+    time = Select(less(vectors, make_const(2, vectors.dtype)), one, vectors * many)
+    return less_equal(time, places * round(UNIT * 9 * DIRECT))
+
+
+def _sum_cost(cpu: CpuModel, filters: int, vectors: int) -> float:
+    """Modelled time for each product of so many filters by so many vectors of tiles."""
+    sums = filters * vectors
+    # with fewer chains of sums, the pipes are not full
+    return (1 + LOAD_COST * (filters + vectors) / sums) * max(1.0, cpu.fma_ports * 4 / sums)
 
 
 def _number(extent: PrimExpr) -> int | None:
@@ -193,9 +251,7 @@ def choose_panels(
         for filters in range(1, MAX_FILTERS + 1):
             if outs % filters or (filters + 1) * vectors + 1 > cpu.vector_registers:
                 continue
-            sums = filters * vectors
-            cost = 1 + LOAD_COST * (filters + vectors) / sums
-            cost *= max(1.0, cpu.fma_ports * 4 / sums)  # too few chains to fill the pipes
+            cost = _sum_cost(cpu, filters, vectors)
             cost *= vectors * lanes / (rows * across)
             if best is None or cost < best[0] - 1e-9:
                 best = (cost, Panels(rows, filters))

@@ -8,7 +8,7 @@ tiles lie side by side; so do the weights of some filters.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -32,6 +32,7 @@ from tvm.tir.winograd import (
 )
 from tvm.topi.common import compute
 
+from .conv2d import conv2d_nchw
 from .pad import pad
 
 
@@ -160,6 +161,26 @@ def winograd_panels(
     return compute(
         (n, outs, high, wide), output, name="winograd_output", attrs={KEY: "output"}
     )
+
+
+def winograd_or_direct(
+    data: te.Tensor, transformed: te.Tensor, weights: te.Tensor, padding: Sequence[int],
+    panels: Panels, pays: Callable[[PrimExpr, PrimExpr, PrimExpr], PrimExpr],
+) -> te.Tensor:  # fmt: skip
+    """`winograd_panels` where that pays, else the direct sum; the same shape either way.
+
+    `pays` says so of the number of images, and the rows and columns of the result.
+    """
+    outs = weights.shape[0]
+    assert isinstance(outs, tir.IntImm), "weights are of known sizes"
+    tiled = winograd_panels(data, transformed, outs.value, padding, panels)
+    direct = conv2d_nchw(data, weights, 1, list(padding), 1)
+    images, _, high, wide = tiled.shape
+
+    def output(*place: Any) -> PrimExpr:
+        return tir.if_then_else(pays(images, high, wide), tiled(*place), direct(*place))
+
+    return compute(tiled.shape, output, name="winograd_or_direct", attrs={KEY: "choice"})
 
 
 def _weights(x: Any, g: int) -> PrimExpr:
