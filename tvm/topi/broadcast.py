@@ -61,7 +61,7 @@ def _joined(a: Any, b: Any, lhs: Sequence[Any], rhs: Sequence[Any]) -> tuple[Any
 
 
 @explained
-def places(indices: Sequence[Any], moves: Sequence[bool]) -> list[Any]:
+def operand_indices(indices: Sequence[Any], moves: Sequence[bool]) -> list[Any]:
     """The indices into an operand: zero along the axes in which it is repeated."""
     own = list(indices)[len(indices) - len(moves) :]
     return [i if move else tir.const(0, i.dtype) for i, move in zip(own, moves)]
@@ -85,7 +85,7 @@ def broadcast_to(data: te.Tensor, shape: Sequence[Any]) -> te.Tensor:
     wanted_of = list(shape)[len(shape) - len(data.shape) :]
 
     def element(*i: Any) -> PrimExpr:
-        own = places(i, joined.left)
+        own = operand_indices(i, joined.left)
         for axis, (extent, wanted) in enumerate(zip(data.shape, wanted_of)):
             if joined.left[axis] and not known(extent) and not same_extent(extent, wanted):
                 # known to be 1, or not, where it runs
@@ -103,7 +103,8 @@ def _binary(lhs: Operand, rhs: Operand, rule: Rule, name: str) -> Any:
         joined = Broadcasting(lhs.shape, rhs.shape)
 
         def element(*i: Any) -> PrimExpr:
-            return rule(lhs(*places(i, joined.left)), rhs(*places(i, joined.right)))
+            left, right = operand_indices(i, joined.left), operand_indices(i, joined.right)
+            return rule(lhs(*left), rhs(*right))
 
         return stage(joined.shape, element, name, tag.BROADCAST)
     if isinstance(lhs, te.Tensor):

@@ -95,8 +95,8 @@ def hamming_window(window_size: Any, periodic: Any, alpha: Any, beta: Any, dtype
     if size == 1:
         return stage([1], lambda i: tir.const(1, kind), "hamming_window", tag.INJECTIVE)
     steps = size if bool(int(periodic)) else size - 1
-    places = arange(0, steps + 1, 1, dtype=str(kind))
-    turns = divide(multiply(tir.const(2 * math.pi, kind), places), tir.const(steps, kind))
+    steps_taken = arange(0, steps + 1, 1, dtype=str(kind))
+    turns = divide(multiply(tir.const(2 * math.pi, kind), steps_taken), tir.const(steps, kind))
     waves = multiply(tir.const(float(beta), kind), cos(turns))
     window = subtract(tir.const(float(alpha), kind), waves)
     return window if steps < size else strided_slice(window, [0], [size])

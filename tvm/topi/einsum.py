@@ -75,11 +75,11 @@ def einsum(subscripts: str, *operand: Any) -> te.Tensor:
         where = {**dict(zip(result, i)), **taps}
         product: PrimExpr | None = None
         for term, tensor in zip(terms, operands):
-            places = [
+            own = [
                 tir.const(0, "int32") if is_one(e) and not is_one(extents[x]) else where[x]
                 for x, e in zip(term, tensor.shape)
             ]
-            value = tensor(*places)
+            value = tensor(*own)
             product = value if product is None else product * value
         assert product is not None, "there is at least one operand"
         total: PrimExpr = te.sum(product, axis=list(taps.values())) if taps else product

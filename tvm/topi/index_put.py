@@ -1,4 +1,4 @@
-"""Values put at places given by index tensors."""
+"""Values put at indices given by index tensors."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tvm.error import ShapeError
 from tvm.ir.expr import PrimExpr
 from tvm.support.arguments import explained
 
-from .broadcast import Broadcasting, places
+from .broadcast import Broadcasting, operand_indices
 from .loops import grid, load, store
 from .scatter_elements import from_front, in_place_of
 
@@ -38,11 +38,11 @@ def index_put(
         def step(*i: Any) -> tir.Stmt:
             shared, rest = i[: len(common)], i[len(common) :]
             goal: list[PrimExpr] = [
-                from_front(load(b, *places(shared, m)), data.shape[k])
+                from_front(load(b, *operand_indices(shared, m)), data.shape[k])
                 for k, (b, m) in enumerate(zip(index, moves))
             ]
             goal += rest
-            new: PrimExpr = load(value, *places(i, of_values))
+            new: PrimExpr = load(value, *operand_indices(i, of_values))
             return store(out, load(out, *goal) + new if accumulate else new, *goal)
 
         return grid(whole, step, "j")

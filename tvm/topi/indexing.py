@@ -1,4 +1,4 @@
-"""Elements picked by index tensors, by conditions, by their place."""
+"""Elements picked by index tensors, by conditions, by their index."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tvm.support.arguments import explained
 from tvm.tir.expr import as_expr
 
 from . import tag
-from .broadcast import Broadcasting, broadcast_to, places
+from .broadcast import Broadcasting, broadcast_to, operand_indices
 from .common import compute, stage, unravel
 from .utils import get_const_int, normal_axis
 
@@ -50,24 +50,24 @@ def take(
     """
     if axis is None:
         return _take_flat(a, indices, mode)
-    place = normal_axis(axis, a.ndim, "topi.take")
+    dim = normal_axis(axis, a.ndim, "topi.take")
     batch = int(batch_dims)
     if batch < 0:
         batch += indices.ndim
-    if not 0 <= batch <= min(place, indices.ndim):
+    if not 0 <= batch <= min(dim, indices.ndim):
         raise ShapeError(
-            f"topi.take: batch_dims {batch_dims}; legal: 0 to axis ({place}), and to the "
+            f"topi.take: batch_dims {batch_dims}; legal: 0 to axis ({dim}), and to the "
             f"{indices.ndim} dimensions of the indices"
         )
     rest = indices.ndim - batch
-    shape = [*a.shape[:place], *indices.shape[batch:], *a.shape[place + 1 :]]
-    extent = a.shape[place]
+    shape = [*a.shape[:dim], *indices.shape[batch:], *a.shape[dim + 1 :]]
+    extent = a.shape[dim]
 
     def element(*i: Any) -> PrimExpr:
-        own = indices(*i[:batch], *i[place : place + rest])
+        own = indices(*i[:batch], *i[dim : dim + rest])
 
         def load(index: PrimExpr) -> PrimExpr:
-            return a(*i[:place], index, *i[place + rest :])
+            return a(*i[:dim], index, *i[dim + rest :])
 
         return _guarded(mode, own, extent, load, a.dtype)
 
@@ -88,7 +88,7 @@ def _take_flat(a: te.Tensor, indices: te.Tensor, mode: str) -> te.Tensor:
 @explained
 def gather(data: te.Tensor, axis: int, indices: te.Tensor) -> te.Tensor:
     """out[i, j, k] = data[i, indices[i, j, k], k] for axis 1, and so for each axis."""
-    place = normal_axis(axis, data.ndim, "topi.gather")
+    dim = normal_axis(axis, data.ndim, "topi.gather")
     if indices.ndim != data.ndim:
         raise ShapeError(
             message(
@@ -99,7 +99,7 @@ def gather(data: te.Tensor, axis: int, indices: te.Tensor) -> te.Tensor:
         )
     return stage(
         indices.shape,
-        lambda *i: data(*i[:place], indices(*i), *i[place + 1 :]),
+        lambda *i: data(*i[:dim], indices(*i), *i[dim + 1 :]),
         "T_gather",
         tag.INJECTIVE,
     )
@@ -139,7 +139,7 @@ def adv_index(data: te.Tensor, indices: Sequence[te.Tensor]) -> te.Tensor:
 
 
 def _index_by(data: te.Tensor, indices: list[te.Tensor], start: int, name: str) -> te.Tensor:
-    """Index tensors for the dimensions from `start` on; their common shape stands in that place."""
+    """Index tensors for the dimensions from `start` on; their common shape stands there."""
     common: Sequence[Any] = indices[0].shape
     for other in indices[1:]:
         common = Broadcasting(common, other.shape).shape
@@ -188,7 +188,7 @@ def index_tensor(data: te.Tensor, indices: Sequence[te.Tensor | None]) -> te.Ten
         for k, other in zip(rest, others):
             own[k] = other
         for k in taken:
-            index = _tensor(given[k])(*places(shared, moves[k]))
+            index = _tensor(given[k])(*operand_indices(shared, moves[k]))
             extent = data.shape[k]
             own[k] = tir.if_then_else(index < 0, index + extent, index)
         return data(*own)
@@ -197,7 +197,7 @@ def index_tensor(data: te.Tensor, indices: Sequence[te.Tensor | None]) -> te.Ten
 
 
 def _tensor(index: te.Tensor | None) -> te.Tensor:
-    assert index is not None, "places without a tensor were left out"
+    assert index is not None, "dimensions without a tensor were left out"
     return index
 
 
@@ -236,7 +236,7 @@ def where(condition: te.Tensor, x: te.Tensor, y: te.Tensor) -> te.Tensor:
     moves = [Broadcasting(shape, t.shape).right for t in (condition, x, y)]
 
     def element(*i: Any) -> PrimExpr:
-        c, a, b = (t(*places(i, m)) for t, m in zip((condition, x, y), moves))
+        c, a, b = (t(*operand_indices(i, m)) for t, m in zip((condition, x, y), moves))
         holds = tir.const(0, "int64") < c.astype("int64") if c.dtype == "bool" else c != 0
         return tir.Select(as_expr(holds), a, b)
 
@@ -248,13 +248,13 @@ def one_hot(
     indices: te.Tensor, on_value: Any, off_value: Any, depth: Any, axis: int, dtype: Any
 ) -> te.Tensor:
     """A new axis of extent `depth` that is on at the index, off elsewhere."""
-    place = indices.ndim if axis == -1 else normal_axis(axis, indices.ndim + 1, "topi.one_hot")
-    shape = [*indices.shape[:place], depth, *indices.shape[place:]]
+    dim = indices.ndim if axis == -1 else normal_axis(axis, indices.ndim + 1, "topi.one_hot")
+    shape = [*indices.shape[:dim], depth, *indices.shape[dim:]]
     on, off = (as_expr(v).astype(dtype) for v in (on_value, off_value))
 
     def element(*i: Any) -> PrimExpr:
-        own = indices(*i[:place], *i[place + 1 :])
-        return tir.Select(own.equal(i[place]), on, off)
+        own = indices(*i[:dim], *i[dim + 1 :])
+        return tir.Select(own.equal(i[dim]), on, off)
 
     return stage(shape, element, "T_one_hot", tag.INJECTIVE)
 
@@ -282,7 +282,7 @@ def sparse_to_dense(
     sparse_indices: te.Tensor, output_shape: Sequence[Any], sparse_values: te.Tensor,
     default_value: Any = 0,
 ) -> te.Tensor:  # fmt: skip
-    """Given values at given places, the default elsewhere; the last of equals wins."""
+    """Given values at given indices, the default elsewhere; the last of equals wins."""
     if sparse_indices.ndim > 2 or sparse_values.ndim > 1:
         raise ShapeError(
             message(

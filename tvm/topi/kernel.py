@@ -62,11 +62,11 @@ class Kernel:
             total = total * extent
 
         def unfused(number: Any) -> tir.Stmt:
-            rest, places = number, []
+            rest, coords = number, []
             for extent in reversed(extents[1:]):
-                places.append(tir.floormod(rest, extent))
+                coords.append(tir.floormod(rest, extent))
                 rest = tir.floordiv(rest, extent)
-            return _named([rest, *reversed(places)], body)
+            return _named([rest, *reversed(coords)], body)
 
         each = threads if self._on_threads else parallel
         return each(tir.const(0, "int64") + total, unfused, "row")

@@ -249,8 +249,8 @@ def _limit(value: float, x: te.Tensor) -> PrimExpr:
 @explained
 def fixed_point_multiply(x: te.Tensor, multiplier: int, shift: int) -> te.Tensor:
     """x * multiplier * 2**(shift - 31), rounded: a scale in fixed-point numbers."""
-    factor, places, by = (tir.const(v, "int32") for v in (multiplier, 31, shift))
-    return _elementwise(x, lambda v: tir.q_multiply_shift(v, factor, places, by))
+    factor, fraction_bits, by = (tir.const(v, "int32") for v in (multiplier, 31, shift))
+    return _elementwise(x, lambda v: tir.q_multiply_shift(v, factor, fraction_bits, by))
 
 
 @explained

@@ -29,16 +29,16 @@ def _target_shape(data: te.Tensor, axes: Sequence[int], keepdims: bool) -> list[
 
 
 @explained
-def source_places(
+def source_indices(
     indices: Sequence[Any], ndim: int, reduced: dict[int, Any], squeezed: Sequence[int]
 ) -> list[Any]:
-    """Indices into the source: reduction axes in their places, those of the result in the rest."""
+    """Indices into the source: reduction axes in their dimensions, the given ones in the others."""
     rest = iter(indices)
-    places = []
+    coords = []
     for i in range(ndim):
         own = None if i in squeezed else next(rest)
-        places.append(reduced.get(i, own))
-    return places
+        coords.append(reduced.get(i, own))
+    return coords
 
 
 @explained
@@ -72,8 +72,8 @@ def reduce_axes(
     reduced = {axis: _axis_of(data.shape[axis], i) for i, axis in enumerate(axes)}
 
     def element(*indices: Any) -> PrimExpr:
-        places = source_places(indices, data.ndim, reduced, squeezed)
-        value: PrimExpr = reducer(data(*places), axis=list(reduced.values()))
+        coords = source_indices(indices, data.ndim, reduced, squeezed)
+        value: PrimExpr = reducer(data(*coords), axis=list(reduced.values()))
         return value
 
     return stage(shape, element, f"{data.op.name}_red", tag.COMM_REDUCE)
@@ -147,12 +147,12 @@ def _arg_reducer(largest: bool, last: bool, always: bool = False) -> Callable[..
 
     def identity(index_dtype: Any, dtype: Any) -> list[PrimExpr]:
         worst = tir.min_value(dtype) if largest else tir.max_value(dtype)
-        place: PrimExpr = tir.const(-1, index_dtype)
+        index: PrimExpr = tir.const(-1, index_dtype)
         if always and not last:
-            place = tir.max_value(index_dtype)
+            index = tir.max_value(index_dtype)
         if always and isinstance(worst, tir.FloatImm):
             worst = tir.FloatImm(worst.dtype, float("-inf" if largest else "inf"))
-        return [place, worst]
+        return [index, worst]
 
     return te.comm_reducer(combine, identity, name="argmax" if largest else "argmin")
 
@@ -167,12 +167,12 @@ def _arg_reduce(
     shape = _target_shape(data, axes, keepdims)
 
     def element(*indices: Any) -> Any:
-        places = source_places(indices, data.ndim, reduced, [] if keepdims else axes)
+        coords = source_indices(indices, data.ndim, reduced, [] if keepdims else axes)
         number: Any = None
         for a in axes:
             own = reduced[a].var
             number = own if number is None else number * data.shape[a] + own
-        return reducer((number, data(*places)), axis=list(reduced.values()))
+        return reducer((number, data(*coords)), axis=list(reduced.values()))
 
     index, _ = stages(shape, element, f"{data.op.name}_red_temp", tag.COMM_REDUCE_IDX)
     return stage(shape, lambda *i: index(*i), f"{data.op.name}_red", tag.COMM_REDUCE_IDX)
@@ -182,7 +182,7 @@ def _arg_reduce(
 def argmax(
     data: te.Tensor, axis: Axes = None, keepdims: bool = False, select_last_index: bool = False
 ) -> te.Tensor:
-    """The place of the largest element: the first one, or the last one, of equals."""
+    """The index of the largest element: the first one, or the last one, of equals."""
     reducer = _arg_reducer(largest=True, last=bool(select_last_index))
     return _arg_reduce(data, axis, keepdims, reducer, "argmax")
 
@@ -191,13 +191,13 @@ def argmax(
 def argmin(
     data: te.Tensor, axis: Axes = None, keepdims: bool = False, select_last_index: bool = False
 ) -> te.Tensor:
-    """The place of the smallest element: the first one, or the last one, of equals."""
+    """The index of the smallest element: the first one, or the last one, of equals."""
     reducer = _arg_reducer(largest=False, last=bool(select_last_index))
     return _arg_reduce(data, axis, keepdims, reducer, "argmin")
 
 
-def place_of_extreme(data: te.Tensor, axis: Axes, keepdims: bool, largest: bool) -> te.Tensor:
-    """As `argmax` or `argmin`; a row of nothing but the worst value has a place as well."""
+def index_of_extreme(data: te.Tensor, axis: Axes, keepdims: bool, largest: bool) -> te.Tensor:
+    """As `argmax` or `argmin`; a row of nothing but the worst value has an index as well."""
     reducer = _arg_reducer(largest, last=False, always=True)
     return _arg_reduce(data, axis, keepdims, reducer, "argmax" if largest else "argmin")
 

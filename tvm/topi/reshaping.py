@@ -20,12 +20,12 @@ from .utils import is_empty_shape, normal_axes, normal_axis
 
 @explained
 def expand_dims(a: te.Tensor, axis: int, num_newaxis: int = 1) -> te.Tensor:
-    """`num_newaxis` axes of extent 1 from place `axis` on.   (n, m) -> (n, 1, m)"""
-    place = normal_axis(axis, a.ndim + 1, "topi.expand_dims")
+    """`num_newaxis` axes of extent 1 from dimension `axis` on.   (n, m) -> (n, 1, m)"""
+    dim = normal_axis(axis, a.ndim + 1, "topi.expand_dims")
     count = int(num_newaxis)
-    shape = [*a.shape[:place], *[1] * count, *a.shape[place:]]
+    shape = [*a.shape[:dim], *[1] * count, *a.shape[dim:]]
     return stage(
-        shape, lambda *i: a(*i[:place], *i[place + count :]), "T_expand_dims", tag.BROADCAST
+        shape, lambda *i: a(*i[:dim], *i[dim + count :]), "T_expand_dims", tag.BROADCAST
     )
 
 
@@ -66,8 +66,8 @@ def transpose(a: te.Tensor, axes: Sequence[int] | None = None) -> te.Tensor:
 
     def element(*i: Any) -> PrimExpr:
         source: list[Any] = [None] * a.ndim
-        for place, axis in enumerate(order):
-            source[axis] = i[place]
+        for dim, axis in enumerate(order):
+            source[axis] = i[dim]
         return a(*source)
 
     return stage([a.shape[x] for x in order], element, "T_transpose", tag.INJECTIVE)
@@ -76,10 +76,10 @@ def transpose(a: te.Tensor, axes: Sequence[int] | None = None) -> te.Tensor:
 @explained
 def flip(a: te.Tensor, axis: int = 0) -> te.Tensor:
     """The elements along an axis in reverse order."""
-    place = normal_axis(axis, a.ndim, "topi.flip")
+    dim = normal_axis(axis, a.ndim, "topi.flip")
 
     def element(*i: Any) -> PrimExpr:
-        return a(*i[:place], a.shape[place] - 1 - i[place], *i[place + 1 :])
+        return a(*i[:dim], a.shape[dim] - 1 - i[dim], *i[dim + 1 :])
 
     return stage(a.shape, element, "T_reverse_sequence", tag.INJECTIVE)
 
@@ -184,31 +184,31 @@ def squeeze(a: te.Tensor, axis: Any = None) -> te.Tensor:
 def concatenate(a_tuple: Sequence[te.Tensor], axis: int = 0) -> te.Tensor:
     """Tensors one after the other along an axis.   (n, m), (k, m) -> (n + k, m)"""
     first = a_tuple[0]
-    place = normal_axis(axis, first.ndim, "topi.concatenate")
+    dim = normal_axis(axis, first.ndim, "topi.concatenate")
     for other in a_tuple[1:]:
         fits = other.ndim == first.ndim and all(
-            _may_equal(x, y) for i, (x, y) in enumerate(zip(first.shape, other.shape)) if i != place
+            _may_equal(x, y) for i, (x, y) in enumerate(zip(first.shape, other.shape)) if i != dim
         )
         if not fits:
             raise ShapeError(
                 message(
                     "topi.concatenate",
-                    found=f"shapes {_show(first.shape)} and {_show(other.shape)}, axis {place}",
+                    found=f"shapes {_show(first.shape)} and {_show(other.shape)}, axis {dim}",
                     legal="equal shapes but for the axis of joining",
                 )
             )
-    extents = [x.shape[place] for x in a_tuple]
+    extents = [x.shape[dim] for x in a_tuple]
     total = extents[0]
     for extent in extents[1:]:
         total = total + extent
-    shape = [*first.shape[:place], Analyzer().simplify(total), *first.shape[place + 1 :]]
+    shape = [*first.shape[:dim], Analyzer().simplify(total), *first.shape[dim + 1 :]]
 
     def element(*i: Any) -> PrimExpr:
         value: PrimExpr = first(*i)
-        own = i[place]
+        own = i[dim]
         for extent, other in zip(extents, a_tuple[1:]):
             own = own - extent
-            value = tir.if_then_else(own >= 0, other(*i[:place], own, *i[place + 1 :]), value)
+            value = tir.if_then_else(own >= 0, other(*i[:dim], own, *i[dim + 1 :]), value)
         return value
 
     return stage(shape, element, "T_concat", tag.INJECTIVE)
@@ -218,19 +218,19 @@ def concatenate(a_tuple: Sequence[te.Tensor], axis: int = 0) -> te.Tensor:
 def stack(tensors: Sequence[te.Tensor], axis: int = 0) -> te.Tensor:
     """Tensors of one shape along a new axis.   (n,), (n,) -> (2, n)"""
     first = tensors[0]
-    place = normal_axis(axis, first.ndim + 1, "topi.stack")
+    dim = normal_axis(axis, first.ndim + 1, "topi.stack")
     for other in tensors[1:]:
         if other.ndim != first.ndim or not all(map(_may_equal, first.shape, other.shape)):
             raise ShapeError(
                 f"topi.stack: shapes {_show(first.shape)} and {_show(other.shape)}; legal: equal"
             )
-    shape = [*first.shape[:place], len(tensors), *first.shape[place:]]
+    shape = [*first.shape[:dim], len(tensors), *first.shape[dim:]]
 
     def element(*i: Any) -> PrimExpr:
-        own = [*i[:place], *i[place + 1 :]]
+        own = [*i[:dim], *i[dim + 1 :]]
         value: PrimExpr = first(*own)
         for number, other in enumerate(tensors[1:], 1):
-            value = tir.if_then_else(i[place].equal(number), other(*own), value)
+            value = tir.if_then_else(i[dim].equal(number), other(*own), value)
         return value
 
     return stage(shape, element, "T_stack", tag.INJECTIVE)
@@ -238,9 +238,9 @@ def stack(tensors: Sequence[te.Tensor], axis: int = 0) -> te.Tensor:
 
 @explained
 def split(ary: te.Tensor, indices_or_sections: Any, axis: int = 0) -> Any:
-    """Pieces along an axis: so many equal ones, or cut at the given places."""
-    place = normal_axis(axis, ary.ndim, "topi.split")
-    total = ary.shape[place]
+    """Pieces along an axis: so many equal ones, or cut at the given indices."""
+    dim = normal_axis(axis, ary.ndim, "topi.split")
+    total = ary.shape[dim]
     if isinstance(indices_or_sections, (int, tir.IntImm)):
         sections = int(indices_or_sections)
         if sections <= 0:
@@ -256,26 +256,26 @@ def split(ary: te.Tensor, indices_or_sections: Any, axis: int = 0) -> Any:
     for start, end in zip(starts, ends):
         extent = as_expr(end) - start
         if isinstance(extent, tir.IntImm) and extent.value < 0:
-            raise ShapeError(f"topi.split: a piece from {start} to {end}; legal: ascending places")
-        shape = [*ary.shape[:place], extent, *ary.shape[place + 1 :]]
-        pieces.append(stage(shape, _piece(ary, place, start), name, tag.INJECTIVE))
+            raise ShapeError(f"topi.split: a piece from {start} to {end}; legal: ascending indices")
+        shape = [*ary.shape[:dim], extent, *ary.shape[dim + 1 :]]
+        pieces.append(stage(shape, _piece(ary, dim, start), name, tag.INJECTIVE))
     return pieces
 
 
-def _piece(ary: te.Tensor, place: int, start: Any) -> Any:
-    return lambda *i: ary(*i[:place], i[place] + start, *i[place + 1 :])
+def _piece(ary: te.Tensor, dim: int, start: Any) -> Any:
+    return lambda *i: ary(*i[:dim], i[dim] + start, *i[dim + 1 :])
 
 
 @explained
 def repeat(a: te.Tensor, repeats: int, axis: int) -> te.Tensor:
     """Each element `repeats` times in a row along an axis."""
-    place = normal_axis(axis, a.ndim, "topi.repeat")
+    dim = normal_axis(axis, a.ndim, "topi.repeat")
     if int(repeats) < 1:
         raise ShapeError(f"topi.repeat: {repeats} repeats; legal: at least 1")
-    shape = [*a.shape[:place], a.shape[place] * int(repeats), *a.shape[place + 1 :]]
+    shape = [*a.shape[:dim], a.shape[dim] * int(repeats), *a.shape[dim + 1 :]]
 
     def element(*i: Any) -> PrimExpr:
-        return a(*i[:place], tir.indexdiv(i[place], int(repeats)), *i[place + 1 :])
+        return a(*i[:dim], tir.indexdiv(i[dim], int(repeats)), *i[dim + 1 :])
 
     return stage(shape, element, "T_repeat", tag.BROADCAST)
 
@@ -302,7 +302,7 @@ def tile(a: te.Tensor, reps: Any) -> te.Tensor:
 def layout_transform(
     array: te.Tensor, src_layout: str, dst_layout: str, schedule_rule: str = "None"
 ) -> te.Tensor:
-    """The same tensor in another layout; places beyond its extents are zero."""
+    """The same tensor in another layout; elements beyond its extents are zero."""
     source, target = layout(src_layout), layout(dst_layout)
     if source.name == target.name:
         return array
@@ -310,9 +310,9 @@ def layout_transform(
     zero = tir.const(0, array.dtype)
 
     def element(*i: Any) -> PrimExpr:
-        places = mapping.backward_index(i)
-        inside = [p < extent for p, extent in zip(places, array.shape)]
-        return tir.if_then_else(tir.all(*inside), array(*places), zero)
+        coords = mapping.backward_index(i)
+        inside = [p < extent for p, extent in zip(coords, array.shape)]
+        return tir.if_then_else(tir.all(*inside), array(*coords), zero)
 
     notes = {
         "schedule_rule": schedule_rule,
@@ -329,8 +329,8 @@ def sliding_window(
     data: te.Tensor, axis: int, window_shape: Sequence[int], strides: Sequence[int]
 ) -> te.Tensor:
     """All windows over the axes from `axis` on, their extents as last dimensions."""
-    place = normal_axis(axis, data.ndim, "topi.sliding_window")
-    count = data.ndim - place
+    dim = normal_axis(axis, data.ndim, "topi.sliding_window")
+    count = data.ndim - dim
     if not count == len(window_shape) == len(strides):
         raise ShapeError(
             message(
@@ -341,13 +341,13 @@ def sliding_window(
         )
     moves = [
         tir.floordiv(extent - int(window) + int(step), int(step))
-        for extent, window, step in zip(data.shape[place:], window_shape, strides)
+        for extent, window, step in zip(data.shape[dim:], window_shape, strides)
     ]
-    shape = [*data.shape[:place], *map(Analyzer().simplify, moves), *[int(w) for w in window_shape]]
+    shape = [*data.shape[:dim], *map(Analyzer().simplify, moves), *[int(w) for w in window_shape]]
 
     def element(*i: Any) -> PrimExpr:
-        inner = i[place + count :]
-        own = [i[place + k] * int(strides[k]) + inner[k] for k in range(count)]
-        return data(*i[:place], *own)
+        inner = i[dim + count :]
+        own = [i[dim + k] * int(strides[k]) + inner[k] for k in range(count)]
+        return data(*i[:dim], *own)
 
     return stage(shape, element, "T_sliding_window", tag.INJECTIVE)

@@ -35,12 +35,12 @@ def scanop(
     """
     kind = DataType(data.dtype if dtype in (None, "") else dtype)
     if axis is None:
-        place, data = 0, reshape(data, (prod(data.shape),)) if data.ndim != 1 else data
+        dim, data = 0, reshape(data, (prod(data.shape),)) if data.ndim != 1 else data
     else:
-        place = normal_axis(axis, data.ndim, op_name)
+        dim = normal_axis(axis, data.ndim, op_name)
     shape = data.shape
-    before, after = _count(shape[:place]), _count(shape[place + 1 :])
-    steps = shape[place]
+    before, after = _count(shape[:dim]), _count(shape[dim + 1 :])
+    steps = shape[dim]
 
     def body(source: tir.Buffer, out: tir.Buffer) -> tir.Stmt:
         if any(is_zero(extent) for extent in shape):

@@ -1,4 +1,4 @@
-"""Updates written to places given by whole indices."""
+"""Updates written to elements given by whole indices."""
 
 from __future__ import annotations
 

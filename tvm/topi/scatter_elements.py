@@ -1,4 +1,4 @@
-"""Updates written to places along one axis."""
+"""Updates written to elements along one axis."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ COMBINE: dict[str, Combine] = {
 
 
 def combine_rule(reduction: str, what: str, extra: tuple[str, ...] = ()) -> Combine:
-    """How an update joins what stands in its place."""
+    """How an update joins the old element."""
     if reduction in extra:
         return COMBINE["add"]
     rule = COMBINE.get(reduction)
@@ -74,10 +74,10 @@ def scatter_elements(
 ) -> te.Tensor:  # fmt: skip
     """out[indices[i, j], j] is joined with updates[i, j] for axis 0, and so for each axis.
 
-    Updates of one place come in the order of their indices. "mean" takes the mean of the updates
+    Updates of one element come in the order of their indices. "mean" takes the mean of the updates
     and of the element itself.
     """
-    place = normal_axis(axis, data.ndim, "topi.scatter_elements")
+    dim = normal_axis(axis, data.ndim, "topi.scatter_elements")
     if not data.ndim == indices.ndim == updates.ndim:
         raise ShapeError(
             message(
@@ -87,28 +87,28 @@ def scatter_elements(
             )
         )
     if reduction == "mean":
-        return _mean(data, indices, updates, place)
+        return _mean(data, indices, updates, dim)
     join = combine_rule(reduction, "scatter_elements")
     shape = indices.shape
-    lead, rest = prod(shape[:place]), prod(shape[place + 1 :])
-    axis_step = prod(data.shape[place + 1 :])
+    lead, rest = prod(shape[:dim]), prod(shape[dim + 1 :])
+    axis_step = prod(data.shape[dim + 1 :])
 
     def body(out: tir.Buffer, index: tir.Buffer, update: tir.Buffer) -> tir.Stmt:
         def row(fused: PrimExpr) -> tir.Stmt:
             i, j = tir.indexdiv(fused, rest), tir.indexmod(fused, rest)
-            first = i * (shape[place] * rest) + j
-            goal = _element(i, shape[:place], data.shape[: place + 1], axis_step)
-            goal = goal + _element(j, shape[place + 1 :], data.shape[place + 1 :])
+            first = i * (shape[dim] * rest) + j
+            goal = _element(i, shape[:dim], data.shape[: dim + 1], axis_step)
+            goal = goal + _element(j, shape[dim + 1 :], data.shape[dim + 1 :])
 
             def step(k: PrimExpr) -> tir.Stmt:
                 at = element_indices(first + k * rest, shape)
                 found = load(index, *at)
-                size = data.shape[place].astype(found.dtype)
+                size = data.shape[dim].astype(found.dtype)
                 target = found + (found < 0).astype(found.dtype) * size  # from the end
                 to = element_indices(goal + target * axis_step, data.shape)
                 return store(out, join(load(out, *to), load(update, *at)), *to)
 
-            return loop(shape[place], step, "k")
+            return loop(shape[dim], step, "k")
 
         return parallel(lead * rest, row, "fused")
 
@@ -129,9 +129,9 @@ def element_indices(number: PrimExpr, shape: Any) -> list[PrimExpr]:
     return unravel_index(number, shape) if len(shape) else []
 
 
-def _mean(data: te.Tensor, indices: te.Tensor, updates: te.Tensor, place: int) -> te.Tensor:
+def _mean(data: te.Tensor, indices: te.Tensor, updates: te.Tensor, dim: int) -> te.Tensor:
     """The sum of the updates and the element over how many there are."""
-    total = scatter_elements(data, indices, updates, place, "add")
-    count = scatter_elements(full_like(data, 1), indices, full_like(updates, 1), place, "add")
+    total = scatter_elements(data, indices, updates, dim, "add")
+    count = scatter_elements(full_like(data, 1), indices, full_like(updates, 1), dim, "add")
     mean: te.Tensor = divide(total, count)
     return mean

@@ -1,4 +1,4 @@
-"""Places in sorted rows."""
+"""Indices in sorted rows."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ def binary_search(
     ib: Any, sequence_offset: PrimExpr, search_range: PrimExpr, sorted_sequence: tir.Buffer,
     value: PrimExpr, right: bool, out_dtype: Any,
 ) -> Any:  # fmt: skip
-    """The statement that halves a range of a flat sorted buffer until one place is left.
+    """The statement that halves a range of a flat sorted buffer until one index is left.
 
-    `ib` is called with the place found and returns what is to be done with it.
+    `ib` is called with the index found and returns what is to be done with it.
     """
 
     def run(low: tir.Buffer, high: tir.Buffer) -> tir.Stmt:
@@ -75,7 +75,7 @@ def search(
         def step(k: PrimExpr) -> tir.Stmt:
             row = tir.indexdiv(k, per_row) if several else tir.const(0, k.dtype)
             return binary_search(  # type: ignore[no-any-return]
-                lambda place: store(outs[0], place, k), row * length, length, ins[0],
+                lambda index: store(outs[0], index, k), row * length, length, ins[0],
                 load(ins[1], k), right, out_dtype,
             )  # fmt: skip
 

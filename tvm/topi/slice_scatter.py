@@ -18,17 +18,17 @@ from .utils import normal_axis
 def slice_scatter(
     input_tensor: te.Tensor, src: te.Tensor, start: Any, end: Any, step: Any, axis: int
 ) -> te.Tensor:
-    """The tensor with `src` in the place of its slice start:end:step along an axis."""
-    place = normal_axis(axis, input_tensor.ndim, "topi.slice_scatter")
-    start, end = (_from_the_front(bound, input_tensor.shape[place]) for bound in (start, end))
+    """The tensor with `src` instead of its slice start:end:step along an axis."""
+    dim = normal_axis(axis, input_tensor.ndim, "topi.slice_scatter")
+    start, end = (_from_the_front(bound, input_tensor.shape[dim]) for bound in (start, end))
 
     def element(*i: Any) -> PrimExpr:
-        own = i[place]
+        own = i[dim]
         number = tir.floordiv(own - start, step)
         inside = [own >= start, own < end]
         if not (isinstance(step, int) and step == 1):
             inside.append(tir.floormod(own - start, step).equal(0))
-        new = src(*i[:place], number, *i[place + 1 :])
+        new = src(*i[:dim], number, *i[dim + 1 :])
         return tir.if_then_else(tir.all(*inside), new, input_tensor(*i))
 
     return stage(input_tensor.shape, element, "slice_scatter", tag.INJECTIVE)

@@ -46,10 +46,10 @@ def strided_slice(
         raise ValueError(f"strided_slice: slice_mode {slice_mode!r}; legal: 'end', 'size'")
     given = axes is not None and len(axes) > 0
     if axes is not None and given:
-        places = [normal_axis(x, a.ndim, "topi.strided_slice") for x in axes]
+        dims = [normal_axis(x, a.ndim, "topi.strided_slice") for x in axes]
     else:
-        places = list(range(max(len(starts), len(stops))))
-    if len(places) > a.ndim or (given and not len(places) == len(starts) == len(stops)):
+        dims = list(range(max(len(starts), len(stops))))
+    if len(dims) > a.ndim or (given and not len(dims) == len(starts) == len(stops)):
         raise ShapeError(
             message(
                 "topi.strided_slice",
@@ -57,11 +57,11 @@ def strided_slice(
                 legal="one begin and one end for each axis",
             )
         )
-    count = len(places)
+    count = len(dims)
     starts += [None] * (count - len(starts))
     stops += [None] * (count - len(stops))
     steps += [1] * (count - len(steps))
-    sizes = [a.shape[x] for x in places]
+    sizes = [a.shape[x] for x in dims]
     static = all(x is None or known(x) for x in (*starts, *stops, *steps)) and all(
         known(x) for x in a.shape
     )
@@ -77,7 +77,7 @@ def strided_slice(
             for b, e, s, n in zip(starts, stops, steps, sizes)
         ]
         name = "T_dynamic_strided_slice_with_axes" if given else "T_dynamic_strided_slice"
-    return _slice(a, places, bounds, name)
+    return _slice(a, dims, bounds, name)
 
 
 def _number(bound: Bound) -> int | None:
@@ -135,16 +135,16 @@ def _from_front(value: PrimExpr, size: Any) -> PrimExpr:
 
 
 def _slice(
-    a: te.Tensor, places: Sequence[int], bounds: Sequence[tuple[Any, Any, Any]], name: str
+    a: te.Tensor, dims: Sequence[int], bounds: Sequence[tuple[Any, Any, Any]], name: str
 ) -> te.Tensor:
     shape = list(a.shape)
-    for place, (_, _, length) in zip(places, bounds):
-        shape[place] = length
+    for dim, (_, _, length) in zip(dims, bounds):
+        shape[dim] = length
 
     def element(*i: Any) -> PrimExpr:
         own = list(i)
-        for place, (start, step, _) in zip(places, bounds):
-            own[place] = i[place] * step + start
+        for dim, (start, step, _) in zip(dims, bounds):
+            own[dim] = i[dim] * step + start
         return a(*own)
 
     return stage(shape, element, name, tag.INJECTIVE)
@@ -196,7 +196,7 @@ def dynamic_strided_slice(
 def strided_set(
     a: te.Tensor, v: te.Tensor, begin: te.Tensor, end: te.Tensor, strides: te.Tensor | None = None
 ) -> te.Tensor:
-    """`a` with `v` in the place of `a[begin:end:strides]`; the bounds are tensors."""
+    """`a` with `v` instead of `a[begin:end:strides]`; the bounds are tensors."""
     ndim = a.ndim
     for what, bound in (("begin", begin), ("end", end), ("strides", strides)):
         if bound is not None and not (isinstance(bound, te.Tensor) and bound.ndim == 1):
@@ -215,7 +215,7 @@ def strided_set(
 
     def element(*i: Any) -> PrimExpr:
         inside: list[PrimExpr] = []
-        places: list[PrimExpr] = []
+        coords: list[PrimExpr] = []
         for k in range(ndim):
             extent = a.shape[k]
             step = one if strides is None or k >= get_const_int(strides.shape[0]) else strides(k)
@@ -225,7 +225,7 @@ def strided_set(
             last = te.min(tir.Select(high < 0, high + extent, high), extent)
             goal = tir.Select(step < 0, te.min(first, extent - 1), first)
             inside.append(within_index(goal, last, step, i[k]))
-            places.append(make_idx(goal, last, step, extent, i[k]))
-        return tir.if_then_else(tir.all(*inside), v(*places), a(*i))
+            coords.append(make_idx(goal, last, step, extent, i[k]))
+        return tir.if_then_else(tir.all(*inside), v(*coords), a(*i))
 
     return compute(a.shape, element, name="strided_set")

@@ -52,16 +52,16 @@ def _sort_rows(
     keys: tir.Buffer, order: tir.Buffer, spare: tir.Buffer, rows: Any, length: Any, count_of: Any,
     ascending: bool,
 ) -> tir.Stmt:  # fmt: skip
-    """Fill `order` (rows, length) with the places of the keys in sorted order.
+    """Fill `order` (rows, length) with the indices of the keys in sorted order.
 
-    A merge sort from the bottom up: runs of 1, 2, 4, ... places are merged from `order` into
-    `spare` and copied back. Keys beyond `count_of(row)` keep their places.
+    A merge sort from the bottom up: runs of 1, 2, 4, ... indices are merged from `order` into
+    `spare` and copied back. Keys beyond `count_of(row)` keep their indices.
     """
     stays = comes_first(ascending)
 
     def row_body(row: PrimExpr) -> tir.Stmt:
-        def key(buffer: tir.Buffer, place: PrimExpr) -> PrimExpr:
-            return load(keys, row, load(buffer, row, place))
+        def key(buffer: tir.Buffer, position: PrimExpr) -> PrimExpr:
+            return load(keys, row, load(buffer, row, position))
 
         def merge(width: PrimExpr, low: PrimExpr, count: PrimExpr) -> tir.Stmt:
             middle, high = te.min(low + width, count), te.min(low + width * 2, count)
@@ -103,7 +103,7 @@ def _sort_rows(
 
 
 def _order(rows: te.Tensor, valid_count: te.Tensor | None, ascending: bool) -> te.Tensor:
-    """The places of the elements of each row of a matrix in sorted order."""
+    """The indices of the elements of each row of a matrix in sorted order."""
     lead, length = rows.shape
     inputs = [rows] if valid_count is None else [rows, valid_count]
 
@@ -132,24 +132,24 @@ def _order(rows: te.Tensor, valid_count: te.Tensor | None, ascending: bool) -> t
 def _select_rows(
     keys: tir.Buffer, chosen: tir.Buffer, rows: Any, length: Any, count: Any, ascending: bool
 ) -> tir.Stmt:
-    """Fill `chosen` (rows, count) with the places of the keys that come first, in sorted order.
+    """Fill `chosen` (rows, count) with the indices of the keys that come first, in sorted order.
 
-    The places so far are a heap whose root comes last of them: most keys only meet the root. In
-    the end the roots are taken out, from the last place to the first.
+    The indices so far are a heap whose root comes last of them: most keys only meet the root. In
+    the end the roots are taken out, from the last one to the first.
     """
     stays = comes_first(ascending)
 
     def row_body(row: PrimExpr) -> tir.Stmt:
-        def at(place: PrimExpr) -> PrimExpr:
-            return load(chosen, row, place)
+        def at(position: PrimExpr) -> PrimExpr:
+            return load(chosen, row, position)
 
         def before(a: PrimExpr, b: PrimExpr) -> PrimExpr:
-            """Of two places, in any order, whether the key of the first one comes first."""
+            """Of two indices, in any order, whether the key of the first one comes first."""
             x, y = load(keys, row, a), load(keys, row, b)
             return tir.Select(a < b, stays(x, y), tir.Not(stays(y, x)))
 
-        def sink(place: PrimExpr, start: Any, size: PrimExpr) -> tir.Stmt:
-            """Put a place where a heap of this size has a gap, or below it."""
+        def sink(position: PrimExpr, start: Any, size: PrimExpr) -> tir.Stmt:
+            """Put an index where a heap of this size has a gap, or below it."""
 
             def run(gap: tir.Buffer, below: tir.Buffer) -> tir.Stmt:
                 child = load(below, 0)
@@ -161,32 +161,32 @@ def _select_rows(
                 )
                 step = sequence(
                     when(other, store(below, child + 1, 0)),
-                    when(before(place, at(child)), fill, store(below, size, 0)),
+                    when(before(position, at(child)), fill, store(below, size, 0)),
                 )
                 return sequence(
                     store(gap, start, 0),
                     store(below, start * 2 + 1, 0),
                     repeat_while(child < size, step),
-                    store(chosen, place, row, load(gap, 0)),
+                    store(chosen, position, row, load(gap, 0)),
                 )
 
             return locals_([INDEX, INDEX], run, ["gap", "below"])
 
         def heaped(k: PrimExpr) -> tir.Stmt:
             start = tir.floordiv(count, 2) - 1 - k
-            return let(at(start), lambda place: sink(place, start, count), "place")
+            return let(at(start), lambda position: sink(position, start, count), "place")
 
         def met(k: PrimExpr) -> tir.Stmt:
-            place = k + count
+            position = k + count
             root = load(keys, row, at(tir.const(0, INDEX)))
-            late = tir.Not(stays(root, load(keys, row, place)))
-            return when(late, sink(place, tir.const(0, INDEX), count))
+            late = tir.Not(stays(root, load(keys, row, position)))
+            return when(late, sink(position, tir.const(0, INDEX), count))
 
         def taken(k: PrimExpr) -> tir.Stmt:
             last, root = count - 1 - k, tir.const(0, INDEX)
 
-            def move(place: PrimExpr) -> tir.Stmt:
-                return sequence(store(chosen, at(root), row, last), sink(place, root, last))
+            def move(position: PrimExpr) -> tir.Stmt:
+                return sequence(store(chosen, at(root), row, last), sink(position, root, last))
 
             return let(at(last), move, "place")
 
@@ -208,7 +208,7 @@ def _is_few(count: Any, length: Any) -> bool | PrimExpr:
 
 
 def _first(rows: te.Tensor, count: Any, ascending: bool) -> te.Tensor:
-    """The places of the first `count` elements of each row of a matrix in sorted order.
+    """The indices of the first `count` elements of each row of a matrix in sorted order.
 
     Where extents are open, the sizes of the call decide between selecting and sorting.
     """
@@ -267,8 +267,8 @@ class _Sorted:
     def _matrix(self) -> list[Any]:
         return [prod(self.lead) if self.lead else 1, self.data.shape[-1]]
 
-    def _place(self, i: Sequence[Any]) -> PrimExpr:
-        """Where the element stands that comes in this place."""
+    def _source(self, i: Sequence[Any]) -> PrimExpr:
+        """Where the element stands that comes at this index."""
         row = ravel(i[:-1], self.lead) if self.lead else tir.const(0, i[-1].dtype)
         return self.order(row, i[-1])
 
@@ -277,15 +277,15 @@ class _Sorted:
         rows = self.data
 
         def element(*i: Any) -> PrimExpr:
-            return rows(*i[:-1], self._place(i))
+            return rows(*i[:-1], self._source(i))
 
         return self._back(stage([*self.lead, count], element, "sort_cpu", tag.INJECTIVE))
 
-    def places(self, count: Any, dtype: Any) -> te.Tensor:
-        """The places of the first elements in order."""
+    def indices(self, count: Any, dtype: Any) -> te.Tensor:
+        """The indices of the first elements in order."""
 
         def element(*i: Any) -> PrimExpr:
-            return self._place(i).astype(dtype)
+            return self._source(i).astype(dtype)
 
         return self._back(stage([*self.lead, count], element, "argsort_cpu", tag.INJECTIVE))
 
@@ -296,8 +296,8 @@ class _Sorted:
 @explained
 def sort(data: te.Tensor, axis: int = -1, is_ascend: int = 1) -> te.Tensor:
     """The elements along an axis in ascending order, or in descending."""
-    place = normal_axis(axis, data.ndim, "topi.sort")
-    return _Sorted(data, place, None, bool(is_ascend)).values(data.shape[place])
+    dim = normal_axis(axis, data.ndim, "topi.sort")
+    return _Sorted(data, dim, None, bool(is_ascend)).values(data.shape[dim])
 
 
 @explained
@@ -305,13 +305,13 @@ def argsort(
     data: te.Tensor, valid_count: te.Tensor | None = None, axis: int = -1, is_ascend: int = 1,
     dtype: str = "float32",
 ) -> te.Tensor:  # fmt: skip
-    """The places of the elements along an axis in sorted order; equal ones keep theirs.
+    """The indices of the elements along an axis in sorted order; equal ones keep theirs.
 
     With `valid_count`, only so many of each row are sorted.
     """
-    place = normal_axis(axis, data.ndim, "topi.argsort")
-    ordered = _Sorted(data, place, valid_count, bool(is_ascend))
-    return ordered.places(data.shape[place], dtype)
+    dim = normal_axis(axis, data.ndim, "topi.argsort")
+    ordered = _Sorted(data, dim, valid_count, bool(is_ascend))
+    return ordered.indices(data.shape[dim], dtype)
 
 
 @explained
@@ -319,13 +319,13 @@ def topk(
     data: te.Tensor, k: Any = 1, axis: int = -1, ret_type: str = "both", is_ascend: bool = False,
     dtype: str = "int64",
 ) -> Any:  # fmt: skip
-    """The k largest (or smallest) elements along an axis, their places, or both; all for k < 1."""
+    """The k largest (or smallest) elements along an axis, their indices, or both; all for k < 1."""
     if ret_type not in ("both", "values", "indices"):
         raise ValueError(f"topk: ret_type {ret_type!r}; legal: 'both', 'values', 'indices'")
-    place = normal_axis(axis, data.ndim, "topi.topk")
+    dim = normal_axis(axis, data.ndim, "topi.topk")
     whole = isinstance(k, int) and k < 1
-    count = data.shape[place] if whole else k
-    ordered = _Sorted(data, place, None, bool(is_ascend), None if whole else count)
+    count = data.shape[dim] if whole else k
+    ordered = _Sorted(data, dim, None, bool(is_ascend), None if whole else count)
     if ret_type == "both":
-        return [ordered.values(count), ordered.places(count, dtype)]
-    return ordered.values(count) if ret_type == "values" else ordered.places(count, dtype)
+        return [ordered.values(count), ordered.indices(count, dtype)]
+    return ordered.values(count) if ret_type == "values" else ordered.indices(count, dtype)

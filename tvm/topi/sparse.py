@@ -39,10 +39,10 @@ def _entries(
     count = load(starts, block + 1).astype("int32") - first
 
     def entry(at: PrimExpr, k: PrimExpr) -> tir.Stmt:
-        place = first + at
+        position = first + at
         single = len(values.shape) == 1
-        value = load(values, place) if single else load(values, place, inner, k)
-        return visit(load(columns, place).astype("int32") * wide + k, inner, value)
+        value = load(values, position) if single else load(values, position, inner, k)
+        return visit(load(columns, position).astype("int32") * wide + k, inner, value)
 
     return grid((count, wide), entry, "e")
 
@@ -110,7 +110,7 @@ def transpose(data: te.Tensor, indices: te.Tensor, indptr: te.Tensor) -> list[te
             c = column_of(at)
             return store(new_starts, load(new_starts, c + 1) + 1, c + 1)
 
-        def place(row: PrimExpr) -> tir.Stmt:
+        def visit_row(row: PrimExpr) -> tir.Stmt:
             first = load(starts, row).astype("int32")
 
             def move(k: PrimExpr) -> tir.Stmt:
@@ -133,7 +133,7 @@ def transpose(data: te.Tensor, indices: te.Tensor, indptr: te.Tensor) -> list[te
             loop(count, bump, "n"),
             loop(rows, lambda k: store(
                 new_starts, load(new_starts, k) + load(new_starts, k + 1), k + 1), "s"),
-            loop(rows, place, "row"),
+            loop(rows, visit_row, "row"),
             loop(rows, back, "b"),
             store(new_starts, 0, 0),
         )  # fmt: skip

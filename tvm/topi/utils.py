@@ -158,8 +158,8 @@ def const_matrix(matrix: Any, name: str = "const_matrix", attrs: Any = None) -> 
 
 def _pick(values: Sequence[Any], i: PrimExpr, dtype: str) -> PrimExpr:
     now: PrimExpr = tir.const(0, dtype)
-    for place, value in enumerate(values):
-        now = tir.Select(tir.EQ(i, tir.const(place, i.dtype)), tir.const(value, dtype), now)
+    for number, value in enumerate(values):
+        now = tir.Select(tir.EQ(i, tir.const(number, i.dtype)), tir.const(value, dtype), now)
     return now
 
 
@@ -171,8 +171,8 @@ def simplify(expr: Any) -> Any:
 def ravel_index(indices: Sequence[Any], shape: Sequence[Any]) -> Any:
     """The number of an element in row-major order."""
     index: Any = None
-    for i, place in enumerate(indices):
-        index = place if index is None else index * shape[i] + place
+    for i, own in enumerate(indices):
+        index = own if index is None else index * shape[i] + own
     return tir.const(0, "int32") if index is None else index
 
 
@@ -261,16 +261,16 @@ def _is_known(dim: Any) -> bool:
 
 def normal_axis(axis: Any, ndim: int, what: str) -> int:
     """An axis counted from the front; an error where there is no such axis."""
-    place = int(axis)
-    if not -ndim <= place < ndim:
+    dim = int(axis)
+    if not -ndim <= dim < ndim:
         raise InvalidAxisError(
             message(
-                f"{what}: axis {place}",
+                f"{what}: axis {dim}",
                 found=f"a tensor of {ndim} dimensions",
                 legal=f"{-ndim} <= axis < {ndim}",
             )
         )
-    return place % ndim if ndim else 0
+    return dim % ndim if ndim else 0
 
 
 class InvalidAxisError(CheckError, ValueError, IndexError):
@@ -290,13 +290,13 @@ _LAYOUT_AXIS = re.compile(r"\d*[A-Za-z]")
 
 
 def layout_axes(text: str, wanted: str, what: str) -> list[int]:
-    """The places of the axes `wanted` (like "HW") in a layout, in which they are not split."""
+    """The positions of the axes `wanted` (like "HW") in a layout, in which they are not split."""
     names = [part[-1] for part in _LAYOUT_AXIS.findall(text)]
-    places = []
+    positions = []
     for name in wanted:
         if name not in names or name.lower() in names:
             raise TVMError(
                 message(f"{what}: layout {text!r}", legal=f"a layout with an unsplit axis {name}")
             )
-        places.append(names.index(name))
-    return places
+        positions.append(names.index(name))
+    return positions

@@ -12,7 +12,7 @@ import tvm
 from tvm import relax, te, topi
 from tvm.relax import op
 from tvm.tir import interp
-from tvm.topi.reduction import place_of_extreme
+from tvm.topi.reduction import index_of_extreme
 
 KINDS = ("bool", "uint8", "int8", "int32", "int64", "uint64", "float16", "bfloat16", "float32")
 
@@ -33,7 +33,7 @@ def worst(kind: str, largest: bool) -> Any:
 def test_kernels_of_pipelines_find_a_place_in_every_row(kind: str) -> None:
     x = te.placeholder((2, 5), kind, name="x")
     for largest in (True, False):
-        func = te.create_prim_func([x, place_of_extreme(x, 1, False, largest)])
+        func = te.create_prim_func([x, index_of_extreme(x, 1, False, largest)])
         same = np.full((2, 5), worst(kind, largest))
         found = np.zeros(2, "int32")
         interp.run(func, same, found)
@@ -88,7 +88,7 @@ def test_kernels_of_pipelines_find_the_first_nan(kind: str) -> None:
     values[2, 0] = np.nan
     data = values.astype(ml_dtypes.bfloat16 if kind == "bfloat16" else kind)
     for largest, expected in ((True, np.argmax(values, 1)), (False, np.argmin(values, 1))):
-        func = te.create_prim_func([x, place_of_extreme(x, 1, False, largest)])
+        func = te.create_prim_func([x, index_of_extreme(x, 1, False, largest)])
         found = np.zeros(4, "int32")
         interp.run(func, data, found)
         np.testing.assert_array_equal(found, expected)

@@ -105,7 +105,7 @@ def _always_found(largest: bool) -> Callable[[BlockBuilder, Call], Expr]:
         keepdims = bool(attrs.keepdims)
 
         def place(x: Any) -> Any:
-            return topi.reduction.place_of_extreme(x, axis, keepdims, largest)
+            return topi.reduction.index_of_extreme(x, axis, keepdims, largest)
 
         return _call_te(bb, name, call.args[0], place)
 

@@ -192,9 +192,9 @@ def exclusive_scan(
     workspace: te.Tensor | None = None,
 ) -> Any:
     """The scan along an axis that leaves each element itself out; with the totals if asked for."""
-    place = normal_axis(axis, data.ndim, "exclusive_scan")
-    way = swap(list(range(data.ndim)), place)
-    moved = data if place == data.ndim - 1 else transpose(data, way)
+    dim = normal_axis(axis, data.ndim, "exclusive_scan")
+    way = swap(list(range(data.ndim)), dim)
+    moved = data if dim == data.ndim - 1 else transpose(data, way)
     kind = DataType(data.dtype if output_dtype in (None, "") else output_dtype)
     source = tir.decl_buffer(moved.shape, data.dtype, "data")
     out = tir.decl_buffer(moved.shape, kind, "output_buf")
@@ -207,7 +207,7 @@ def exclusive_scan(
         tag="exclusive_scan_gpu",
     )  # fmt: skip
     assert isinstance(scan, te.Tensor), "one output was declared"
-    back = scan if place == data.ndim - 1 else transpose(scan, way)
+    back = scan if dim == data.ndim - 1 else transpose(scan, way)
     if not return_reduction:
         return back
     return back, get_reduction_from_exclusive_scan(moved, scan, binop)
@@ -243,14 +243,14 @@ def scanop(
     """The scan along an axis; without one the tensor is flattened first."""
     if axis is None:
         axis, data = 0, reshape(data, (prod(data.shape),))
-    place = normal_axis(axis, data.ndim, "scanop")
+    dim = normal_axis(axis, data.ndim, "scanop")
     if exclusive:
         found: te.Tensor = exclusive_scan(
-            data, place, output_dtype=dtype, binop=binop, identity_value=identity_value
+            data, dim, output_dtype=dtype, binop=binop, identity_value=identity_value
         )
         return found
     return inclusive_scan(
-        data, place, output_dtype=dtype, binop=binop, identity_value=identity_value
+        data, dim, output_dtype=dtype, binop=binop, identity_value=identity_value
     )
 
 

@@ -44,7 +44,7 @@ _STEPS = _TILE.bit_length() - 1  # runs double from one element to a tile
 
 
 class _Rows:
-    """A tensor as rows along an axis: the indices of an element by its row and its place."""
+    """A tensor as rows along an axis: the indices of an element by its row and its position."""
 
     def __init__(self, shape: Sequence[Any], axis: int) -> None:
         self._axis = axis
@@ -52,7 +52,7 @@ class _Rows:
         self.count = prod(self._rest).astype(INDEX)
         self.length = shape[axis].astype(INDEX)
 
-    def at(self, row: PrimExpr, place: PrimExpr) -> list[PrimExpr]:
+    def at(self, row: PrimExpr, position: PrimExpr) -> list[PrimExpr]:
         others: list[PrimExpr] = []
         for extent in reversed(self._rest[1:]):
             others.append(tir.indexmod(row, extent))
@@ -60,15 +60,15 @@ class _Rows:
         if self._rest:
             others.append(row)
         others.reverse()
-        return [*others[: self._axis], place, *others[self._axis :]]
+        return [*others[: self._axis], position, *others[self._axis :]]
 
 
-Read: TypeAlias = Callable[[PrimExpr], PrimExpr]  # the key at a place of a row
+Read: TypeAlias = Callable[[PrimExpr], PrimExpr]  # the key at a position of a row
 First: TypeAlias = Callable[[PrimExpr, PrimExpr], PrimExpr]
 
 
 def _merged(
-    key: Read, own: PrimExpr, place: PrimExpr, width: PrimExpr, length: PrimExpr, first: First,
+    key: Read, own: PrimExpr, position: PrimExpr, width: PrimExpr, length: PrimExpr, first: First,
     then: Callable[[PrimExpr], tir.Stmt],
 ) -> tir.Stmt:  # fmt: skip
     """`then(goal)`: where the element goes when neighbouring runs of `width` become one.
@@ -76,9 +76,9 @@ def _merged(
     It is preceded by those of its own run, and by those of the other run that come first, which a
     binary search counts. Equal elements keep their order.
     """
-    low = tir.floordiv(place, width * 2) * (width * 2)
+    low = tir.floordiv(position, width * 2) * (width * 2)
     middle, high = te.min(low + width, length), te.min(low + width * 2, length)
-    is_left = place < middle
+    is_left = position < middle
 
     def search(begin: tir.Buffer, end: tir.Buffer) -> tir.Stmt:
         a, b = load(begin, 0), load(end, 0)
@@ -89,7 +89,8 @@ def _merged(
             before = tir.if_then_else(is_left, tir.Not(first(own, other)), first(other, own))
             return when(before, store(begin, probe + 1, 0), store(end, probe, 0))
 
-        goal = place + a - middle  # (place - low) + (a - middle) + low, or the same of the left
+        # (position - low) + (a - middle) + low, or the same of the left
+        goal = position + a - middle
         return sequence(
             store(begin, tir.if_then_else(is_left, middle, low), 0),
             store(end, tir.if_then_else(is_left, high, middle), 0),
@@ -109,7 +110,7 @@ def sort_ir(
     indices_out: tir.Buffer | None = None,
     indices_out_swap: tir.Buffer | None = None,
 ) -> tir.Stmt:
-    """The statement that sorts `data` along an axis into `values_out`, places into `indices_out`.
+    """The statement that sorts `data` along an axis into `values_out`, indices into `indices_out`.
 
     The two swaps are memory of the same shapes. Equal elements keep their order. Tiles are sorted
     by a launch, and then each launch merges pairs of runs, an element a thread.
@@ -139,19 +140,19 @@ def _merge_pass(
     """Runs of `width` elements of the source become runs of twice as many in the target."""
 
     def element(number: PrimExpr) -> tir.Stmt:
-        row, place = tir.indexdiv(number, rows.length), tir.indexmod(number, rows.length)
+        row, position = tir.indexdiv(number, rows.length), tir.indexmod(number, rows.length)
 
         def moved(goal: PrimExpr) -> tir.Stmt:
-            here, there = rows.at(row, place), rows.at(row, goal)
+            here, there = rows.at(row, position), rows.at(row, goal)
             return sequence(*(store(t, load(s, *here), *there) for s, t in zip(source, target)))
 
         def key(at: PrimExpr) -> PrimExpr:
             return load(source[0], *rows.at(row, at))
 
         def run(own: PrimExpr) -> tir.Stmt:
-            return _merged(key, own, place, width, rows.length, first, moved)
+            return _merged(key, own, position, width, rows.length, first, moved)
 
-        return let(key(place), run, "own")
+        return let(key(position), run, "own")
 
     return threads(rows.count * rows.length, element, "element", _THREADS)
 
@@ -169,35 +170,36 @@ def _sort_tiles(
 
         def each(body: Callable[[PrimExpr], tir.Stmt]) -> tir.Stmt:
             """The elements of a thread."""
-            places = [thread + n * _THREADS for n in range(_TILE // _THREADS)]
-            return sequence(*(when(place < count, body(place)) for place in places))
+            positions = [thread + n * _THREADS for n in range(_TILE // _THREADS)]
+            return sequence(*(when(position < count, body(position)) for position in positions))
 
-        def fill(here: Sequence[tir.Buffer], place: PrimExpr) -> tir.Stmt:
-            value = load(data, *rows.at(row, base + place))
+        def fill(here: Sequence[tir.Buffer], position: PrimExpr) -> tir.Stmt:
+            value = load(data, *rows.at(row, base + position))
             return sequence(
-                store(here[0], value, place), *(store(b, base + place, place) for b in here[1:])
+                store(here[0], value, position),
+                *(store(b, base + position, position) for b in here[1:]),
             )
 
         def step(
             here: Sequence[tir.Buffer], there: Sequence[tir.Buffer], width: PrimExpr
         ) -> tir.Stmt:
-            def one(place: PrimExpr) -> tir.Stmt:
+            def one(position: PrimExpr) -> tir.Stmt:
                 def moved(goal: PrimExpr) -> tir.Stmt:
                     pairs = zip(here, there)
-                    return sequence(*(store(b, load(a, place), goal) for a, b in pairs))
+                    return sequence(*(store(b, load(a, position), goal) for a, b in pairs))
 
                 def run(own: PrimExpr) -> tir.Stmt:
                     return _merged(
-                        lambda at: load(here[0], at), own, place, width, count, first, moved
+                        lambda at: load(here[0], at), own, position, width, count, first, moved
                     )
 
-                return let(load(here[0], place), run, "own")
+                return let(load(here[0], position), run, "own")
 
             return sequence(each(one), wait_for_block())
 
-        def drain(here: Sequence[tir.Buffer], place: PrimExpr) -> tir.Stmt:
-            goal = rows.at(row, base + place)
-            return sequence(*(store(out, load(b, place), *goal) for b, out in zip(here, outs)))
+        def drain(here: Sequence[tir.Buffer], position: PrimExpr) -> tir.Stmt:
+            goal = rows.at(row, base + position)
+            return sequence(*(store(out, load(b, position), *goal) for b, out in zip(here, outs)))
 
         def work(held: Sequence[tir.Buffer]) -> tir.Stmt:
             here, there = held[: len(outs)], held[len(outs) :]
@@ -207,9 +209,9 @@ def _sort_tiles(
                 return sequence(step(here, there, width), step(there, here, width * 2))
 
             return sequence(
-                each(lambda place: fill(here, place)), wait_for_block(),
+                each(lambda position: fill(here, position)), wait_for_block(),
                 loop(tir.const(-(-_STEPS // 2), INDEX), two, "steps"),
-                each(lambda place: drain(here, place)),
+                each(lambda position: drain(here, position)),
             )  # fmt: skip
 
         def with_memory(held: Sequence[tir.Buffer]) -> tir.Stmt:
@@ -227,14 +229,14 @@ def _sort_tiles(
 def _sorted(
     data: te.Tensor, axis: int, is_ascend: Any, name: str, dtype: Any = None
 ) -> list[te.Tensor]:
-    """The elements in order along the axis, and with a `dtype` their places."""
-    place = normal_axis(axis, data.ndim, name)
+    """The elements in order along the axis, and with a `dtype` their indices."""
+    dim = normal_axis(axis, data.ndim, name)
     kinds = [data.dtype] * 2 + ([] if dtype is None else [dtype] * 2)
     source = tir.decl_buffer(data.shape, data.dtype, "data")
     outs = [tir.decl_buffer(data.shape, kind, f"out{i}") for i, kind in enumerate(kinds)]
     made: Any = te.extern(
         [data.shape] * len(kinds), [data],
-        lambda ins, out: sort_ir(ins[0], out[0], out[1], place, bool(is_ascend), *out[2:]),
+        lambda ins, out: sort_ir(ins[0], out[0], out[1], dim, bool(is_ascend), *out[2:]),
         dtype=kinds, in_buffers=[source], out_buffers=outs, name=f"{name}_gpu", tag=f"{name}_gpu",
     )  # fmt: skip
     return list(made[::2])
@@ -249,24 +251,24 @@ def argsort(
     data: te.Tensor, axis: int = -1, is_ascend: int = 1, dtype: str = "float32",
     ret_type: str = "indices",
 ) -> Any:  # fmt: skip
-    """The places of the elements along an axis in sorted order; with the elements for "both"."""
+    """The indices of the elements along an axis in sorted order; with the elements for "both"."""
     if ret_type not in ("both", "indices"):
         raise ValueError(f"argsort: ret_type {ret_type!r}; legal: 'both', 'indices'")
-    values, places = _sorted(data, axis, is_ascend, "argsort", dtype)
-    return [values, places] if ret_type == "both" else places
+    values, indices = _sorted(data, axis, is_ascend, "argsort", dtype)
+    return [values, indices] if ret_type == "both" else indices
 
 
 def topk(
     data: te.Tensor, k: Any = 1, axis: int = -1, ret_type: str = "both", is_ascend: bool = False,
     dtype: str = "int64",
 ) -> Any:  # fmt: skip
-    """The k largest (or smallest) elements along an axis, their places, or both; all for k < 1."""
-    values, places = _sorted(data, axis, is_ascend, "topk", dtype)
-    return _first(data, values, places, k, axis, ret_type, dtype)
+    """The k largest (or smallest) elements along an axis, their indices, or both; all for k < 1."""
+    values, indices = _sorted(data, axis, is_ascend, "topk", dtype)
+    return _first(data, values, indices, k, axis, ret_type, dtype)
 
 
 def _first(
-    data: te.Tensor, values: te.Tensor, places: te.Tensor, k: Any, axis: int, ret_type: str,
+    data: te.Tensor, values: te.Tensor, indices: te.Tensor, k: Any, axis: int, ret_type: str,
     dtype: Any,
 ) -> Any:  # fmt: skip
     if ret_type not in ("both", "values", "indices"):
@@ -275,7 +277,7 @@ def _first(
     whole = isinstance(k, int) and k < 1
     shape = [k if i == at and not whole else extent for i, extent in enumerate(data.shape)]
     best = stage(shape, lambda *i: values(*i), "values", tag.INJECTIVE)
-    where = stage(shape, lambda *i: places(*i).astype(dtype), "indices", tag.INJECTIVE)
+    where = stage(shape, lambda *i: indices(*i).astype(dtype), "indices", tag.INJECTIVE)
     return [best, where] if ret_type == "both" else best if ret_type == "values" else where
 
 
@@ -292,8 +294,8 @@ def searchsorted(
 def _thrust(
     data: te.Tensor, axis: int, is_ascend: Any, dtype: Any, workspace: te.Tensor | None, name: str
 ) -> tuple[te.Tensor, te.Tensor]:
-    place = normal_axis(axis, data.ndim, name)
-    if place != data.ndim - 1:
+    dim = normal_axis(axis, data.ndim, name)
+    if dim != data.ndim - 1:
         raise ValueError(f"{name}: Thrust sorts along the last axis; found axis={axis}")
     given = [data] if workspace is None else [data, workspace]
     outs = [tir.decl_buffer(data.shape, kind, f"out{i}") for i, kind in
@@ -319,17 +321,17 @@ def argsort_thrust(
     data: te.Tensor, axis: int = -1, is_ascend: int = 1, dtype: str = "float32",
     ret_type: str = "indices", workspace: te.Tensor | None = None,
 ) -> Any:  # fmt: skip
-    """The places of the elements along the last axis in order; with the elements for "both"."""
+    """The indices of the elements along the last axis in order; with the elements for "both"."""
     if ret_type not in ("both", "indices"):
         raise ValueError(f"argsort_thrust: ret_type {ret_type!r}; legal: 'both', 'indices'")
-    values, places = _thrust(data, axis, is_ascend, dtype, workspace, "argsort_thrust")
-    return [values, places] if ret_type == "both" else places
+    values, indices = _thrust(data, axis, is_ascend, dtype, workspace, "argsort_thrust")
+    return [values, indices] if ret_type == "both" else indices
 
 
 def topk_thrust(
     data: te.Tensor, k: Any = 1, axis: int = -1, ret_type: str = "both", is_ascend: bool = False,
     dtype: str = "int64", workspace: te.Tensor | None = None,
 ) -> Any:  # fmt: skip
-    """The k largest (or smallest) elements along the last axis, their places, or both."""
-    values, places = _thrust(data, axis, is_ascend, dtype, workspace, "topk_thrust")
-    return _first(data, values, places, k, axis, ret_type, dtype)
+    """The k largest (or smallest) elements along the last axis, their indices, or both."""
+    values, indices = _thrust(data, axis, is_ascend, dtype, workspace, "topk_thrust")
+    return _first(data, values, indices, k, axis, ret_type, dtype)

@@ -1,4 +1,4 @@
-"""Pictures sampled at given places."""
+"""Pictures sampled at given coordinates."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ PADDINGS = ("zeros", "border", "reflection")
 
 @explained
 def affine_grid(data: te.Tensor, target_shape: Sequence[Any]) -> te.Tensor:
-    """Sampling places from affine maps.   (n, 2, 3) -> (n, 2, h, w), x before y, in [-1, 1]"""
+    """Sampling coordinates from affine maps.   (n, 2, 3) -> (n, 2, h, w), x before y, in [-1, 1]"""
     height, width = target_shape
     dtype = data.dtype
     one, two = tir.const(1, dtype), tir.const(2, dtype)
@@ -42,7 +42,7 @@ def affine_grid(data: te.Tensor, target_shape: Sequence[Any]) -> te.Tensor:
 
 
 class _Sampler:
-    """Reads the picture around places between its elements."""
+    """Reads the picture around coordinates between its elements."""
 
     def __init__(
         self, data: te.Tensor, method: str, padding_mode: str, align_corners: bool
@@ -52,64 +52,64 @@ class _Sampler:
         self.sizes = data.shape[2:]
         self.dtype = data.dtype
 
-    def place(self, value: PrimExpr, extent: Any) -> PrimExpr:
-        """A coordinate in [-1, 1] as a place in the picture, kept inside as the padding says."""
+    def unnormalized(self, value: PrimExpr, extent: Any) -> PrimExpr:
+        """A coordinate in [-1, 1] as one in pixels, kept inside as the padding says."""
         size: PrimExpr = extent.astype("float32")
         if self.align:
-            place = (value + 1.0) * (size - 1.0) / 2.0
+            coord = (value + 1.0) * (size - 1.0) / 2.0
         else:
-            place = ((value + 1.0) * size - 1.0) / 2.0
+            coord = ((value + 1.0) * size - 1.0) / 2.0
         if self.method == "bicubic":
-            return place  # its taps are kept inside one by one
-        return self.inside(place, extent)
+            return coord  # its taps are kept inside one by one
+        return self.inside(coord, extent)
 
-    def inside(self, place: PrimExpr, extent: Any) -> PrimExpr:
-        """A place moved into the picture, for border and reflection."""
+    def inside(self, coord: PrimExpr, extent: Any) -> PrimExpr:
+        """A coordinate moved into the picture, for border and reflection."""
         last = (extent - 1).astype("float32")
         if self.padding == "zeros":
-            return place
+            return coord
         if self.padding == "reflection":
-            place = self._reflected(place, extent)
-        clipped: PrimExpr = te.max(te.min(place, last), tir.const(0, "float32"))
+            coord = self._reflected(coord, extent)
+        clipped: PrimExpr = te.max(te.min(coord, last), tir.const(0, "float32"))
         return clipped
 
-    def _reflected(self, place: PrimExpr, extent: Any) -> PrimExpr:
+    def _reflected(self, coord: PrimExpr, extent: Any) -> PrimExpr:
         """Thrown back at the edges: at the centres of the outer elements, or at their rims."""
         low = 0.0 if self.align else -0.5
         span = (extent - 1 if self.align else extent).astype("float32")
         span = te.max(span, tir.const(1e-6, "float32"))
-        away = tir.abs(place - tir.const(low, "float32"))
+        away = tir.abs(coord - tir.const(low, "float32"))
         turns = tir.floor(away / span)
         rest = away - turns * span
         odd = tir.floormod(turns.astype("int32"), 2).equal(1)
         return tir.Select(odd, span - rest, rest) + tir.const(low, "float32")
 
-    def load(self, n: Any, c: Any, places: Sequence[PrimExpr]) -> PrimExpr:
-        """An element by whole places; zero outside of the picture."""
+    def load(self, n: Any, c: Any, coords: Sequence[PrimExpr]) -> PrimExpr:
+        """An element by whole coordinates; zero outside of the picture."""
         if self.padding != "zeros":
             limits = [
                 te.max(te.min(p, extent - 1), tir.const(0, "int32"))
-                for p, extent in zip(places, self.sizes)
+                for p, extent in zip(coords, self.sizes)
             ]
             return self.data(n, c, *limits)
-        within = [tir.all(p >= 0, p < extent) for p, extent in zip(places, self.sizes)]
+        within = [tir.all(p >= 0, p < extent) for p, extent in zip(coords, self.sizes)]
         zero = tir.const(0, self.dtype)
-        return tir.if_then_else(tir.all(*within), self.data(n, c, *places), zero)
+        return tir.if_then_else(tir.all(*within), self.data(n, c, *coords), zero)
 
-    def sample(self, n: Any, c: Any, places: Sequence[PrimExpr]) -> PrimExpr:
+    def sample(self, n: Any, c: Any, coords: Sequence[PrimExpr]) -> PrimExpr:
         """The value between elements."""
         if self.method == "nearest":
-            return self.nearest(n, c, places)
-        return self.linear(n, c, places) if self.method == "bilinear" else self.cubic(n, c, places)
+            return self.nearest(n, c, coords)
+        return self.linear(n, c, coords) if self.method == "bilinear" else self.cubic(n, c, coords)
 
-    def nearest(self, n: Any, c: Any, places: Sequence[PrimExpr]) -> PrimExpr:
-        return self.load(n, c, [tir.nearbyint(p).astype("int32") for p in places])
+    def nearest(self, n: Any, c: Any, coords: Sequence[PrimExpr]) -> PrimExpr:
+        return self.load(n, c, [tir.nearbyint(p).astype("int32") for p in coords])
 
-    def linear(self, n: Any, c: Any, places: Sequence[PrimExpr]) -> PrimExpr:
-        lows = [tir.floor(p) for p in places]
-        parts = [p - low for p, low in zip(places, lows)]
+    def linear(self, n: Any, c: Any, coords: Sequence[PrimExpr]) -> PrimExpr:
+        lows = [tir.floor(p) for p in coords]
+        parts = [p - low for p, low in zip(coords, lows)]
         total: PrimExpr | None = None
-        for corner in product((0, 1), repeat=len(places)):
+        for corner in product((0, 1), repeat=len(coords)):
             weight: PrimExpr = tir.const(1, "float32")
             for step, part in zip(corner, parts):
                 weight = weight * (part if step else 1.0 - part)
@@ -119,11 +119,11 @@ class _Sampler:
         assert total is not None, "there are corners"
         return total
 
-    def cubic(self, n: Any, c: Any, places: Sequence[PrimExpr]) -> PrimExpr:
-        lows = [tir.floor(p) for p in places]
-        weights = [cubic_weights(p - low, -0.75) for p, low in zip(places, lows)]
+    def cubic(self, n: Any, c: Any, coords: Sequence[PrimExpr]) -> PrimExpr:
+        lows = [tir.floor(p) for p in coords]
+        weights = [cubic_weights(p - low, -0.75) for p, low in zip(coords, lows)]
         total: PrimExpr = tir.const(0, self.dtype)
-        for corner in product(range(4), repeat=len(places)):
+        for corner in product(range(4), repeat=len(coords)):
             weight: PrimExpr = tir.const(1, "float32")
             at = []
             for step, low, own, extent in zip(corner, lows, weights, self.sizes):
@@ -138,7 +138,7 @@ def grid_sample(
     data: te.Tensor, grid: te.Tensor, method: str = "bilinear", layout: str = "NCHW",
     padding_mode: str = "zeros", align_corners: bool = True,
 ) -> te.Tensor:  # fmt: skip
-    """The picture at places in [-1, 1], which `grid` gives x first.
+    """The picture at coordinates in [-1, 1], which `grid` gives x first.
 
     (n, c, h, w), (n, 2, oh, ow) -> (n, c, oh, ow), or with three dimensions for NCDHW
     """
@@ -163,11 +163,11 @@ def grid_sample(
 
     def element(*i: Any) -> PrimExpr:
         n, c, *at = i
-        places = [
-            sampler.place(grid(n, dims - 1 - k, *at).astype("float32"), data.shape[2 + k])
+        coords = [
+            sampler.unnormalized(grid(n, dims - 1 - k, *at).astype("float32"), data.shape[2 + k])
             for k in range(dims)
         ]
-        return sampler.sample(n, c, places)
+        return sampler.sample(n, c, coords)
 
     shape = (*data.shape[:2], *grid.shape[2:])
     return stage(shape, element, "grid_sample", tag.INJECTIVE)

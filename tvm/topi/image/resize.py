@@ -68,7 +68,7 @@ def get_3d_indices(indices: Sequence[Any], layout: str = "NCDHW") -> tuple[Any, 
 
 
 def _kept(value: PrimExpr, extent: Any) -> PrimExpr:
-    """A place kept within the picture."""
+    """A coordinate kept within the picture."""
     clipped: PrimExpr = te.max(te.min(value, as_expr(extent) - 1), tir.const(0, value.dtype))
     return clipped
 
@@ -77,7 +77,7 @@ def get_1d_pixel(
     data: te.Tensor, layout: str, image_width: Any, n: Any, c: Any, x: Any, cc: Any, ib: Any,
     ic: Any,
 ) -> PrimExpr:  # fmt: skip
-    """An element of a row, the nearest one for places outside."""
+    """An element of a row, the nearest one for coordinates outside."""
     x = _kept(x, image_width)
     if layout == "NWC":
         return data(n, x, c).astype("float")
@@ -90,7 +90,7 @@ def get_2d_pixel(
     data: te.Tensor, layout: str, image_height: Any, image_width: Any, n: Any, c: Any, y: Any,
     x: Any, cc: Any, ib: Any, ic: Any,
 ) -> PrimExpr:  # fmt: skip
-    """An element of a picture, the nearest one for places outside."""
+    """An element of a picture, the nearest one for coordinates outside."""
     y, x = _kept(y, image_height), _kept(x, image_width)
     if layout == "NHWC":
         return data(n, y, x, c).astype("float")
@@ -105,7 +105,7 @@ def get_3d_pixel(
     data: te.Tensor, layout: str, image_depth: Any, image_height: Any, image_width: Any, n: Any,
     c: Any, z: Any, y: Any, x: Any, cc: Any,
 ) -> PrimExpr:  # fmt: skip
-    """An element of a volume, the nearest one for places outside."""
+    """An element of a volume, the nearest one for coordinates outside."""
     z, y, x = _kept(z, image_depth), _kept(y, image_height), _kept(x, image_width)
     if layout == "NDHWC":
         return data(n, z, y, x, c).astype("float")
@@ -118,7 +118,7 @@ def get_inx(
     x: PrimExpr, image_width: Any, target_width: Any, coordinate_transformation_mode: str,
     start_x: Any = 0, end_x: Any = -1, use_int_div: bool = False,
 ) -> PrimExpr:  # fmt: skip
-    """The place in the source of place `x` in the result, in the given convention."""
+    """The coordinate in the source of coordinate `x` in the result, in the given convention."""
     if use_int_div:
         return tir.div(x, _ratio_as_int(target_width, image_width))
     mode = coordinate_transformation_mode
@@ -149,21 +149,21 @@ def _ratio_as_int(target: Any, source: Any) -> int:
 
 
 def _cropped(x: PrimExpr, source: Any, target: Any, start: Any, end: Any) -> PrimExpr:
-    """Places spread evenly over the part from start to end (fractions of the picture)."""
+    """Coordinates spread evenly over the part from start to end (fractions of the picture)."""
     last = (as_expr(source) - 1).astype("float")
     if known(target) and get_const_int(target) <= 1:
         return (as_expr(start) + as_expr(end)) * last * 0.5
-    # the fraction of the way never exceeds one, so that the last place stays within the part
+    # the fraction of the way never exceeds one, so that the last one stays within the part
     way = tir.div(as_expr(x).astype("float"), _steps(target))
-    place: PrimExpr = as_expr(start) * last + (as_expr(end) - start) * last * way
+    coord: PrimExpr = as_expr(start) * last + (as_expr(end) - start) * last * way
     if known(target):
-        return place
+        return coord
     middle = (as_expr(start) + as_expr(end)) * last * 0.5
-    return tir.Select(as_expr(target) <= 1, middle, place)
+    return tir.Select(as_expr(target) <= 1, middle, coord)
 
 
 def _steps(target: Any) -> PrimExpr:
-    """From the first place to the last; one where there is one place alone."""
+    """From the first pixel to the last; one where there is one pixel alone."""
     steps = as_expr(target) - 1
     return (steps if known(target) else tir.max(steps, 1)).astype("float")
 
@@ -171,7 +171,7 @@ def _steps(target: Any) -> PrimExpr:
 def get_closest_index(
     in_x: PrimExpr, rounding_method: str, boxes: Any, use_int_div: bool = False
 ) -> PrimExpr:
-    """The whole place nearest to a place, rounded as the method says."""
+    """The pixel nearest to a coordinate, rounded as the method says."""
     if use_int_div:
         return in_x.astype("int32")
     if rounding_method == "round" or boxes is not None:
@@ -189,7 +189,7 @@ def get_closest_index(
 
 
 def cubic_weights(part: PrimExpr, alpha: float) -> list[PrimExpr]:
-    """The weights of the four elements around a place (R. Keys, Cubic convolution, 1981)."""
+    """The weights of the four elements around a coordinate (R. Keys, Cubic convolution, 1981)."""
     one, two, three = part, part * part, part * part * part
     return [
         alpha * (three - 2.0 * two + one),
@@ -220,39 +220,39 @@ class _Resizer:
         self.alpha, self.exclude, self.extrapolation = alpha, exclude, extrapolation
         self.dtype = data.dtype if out_dtype in (None, "") else out_dtype
 
-    def load(self, n: Any, c: Any, places: Sequence[PrimExpr], inner: Sequence[Any]) -> PrimExpr:
-        """The element at whole places, the nearest one for places outside."""
+    def load(self, n: Any, c: Any, coords: Sequence[PrimExpr], inner: Sequence[Any]) -> PrimExpr:
+        """The element at whole coordinates, the nearest one for coordinates outside."""
         inner_c, inner_n = inner
         data, layout = self.data, self.layout
-        if len(places) == 1:
-            (width,), (x,) = self.sources, places
+        if len(coords) == 1:
+            (width,), (x,) = self.sources, coords
             return get_1d_pixel(data, layout, width, n, c, x, inner_c, inner_n, None)
-        if len(places) == 2:
-            (height, width), (y, x) = self.sources, places
+        if len(coords) == 2:
+            (height, width), (y, x) = self.sources, coords
             return get_2d_pixel(data, layout, height, width, n, c, y, x, inner_c, inner_n, inner_c)
-        (depth, height, width), (z, y, x) = self.sources, places
+        (depth, height, width), (z, y, x) = self.sources, coords
         return get_3d_pixel(data, layout, depth, height, width, n, c, z, y, x, inner_c)
 
     def value(
         self, n: Any, c: Any, at: Sequence[Any], inner: Sequence[Any], roi: Sequence[Any],
         boxes: Any = None,
     ) -> PrimExpr:  # fmt: skip
-        """The result at a place."""
+        """The result at an index."""
         dims = len(at)
         # the region lists all starts, then all ends
         starts = roi[:dims] if roi else [0] * dims
         ends = roi[dims:] if roi else [-1] * dims
         by_division = self._divides()
-        places = [
+        coords = [
             get_inx(x, source, target, self.mode, start, end, by_division)
             for x, source, target, start, end in zip(at, self.sources, self.targets, starts, ends)
         ]
         rule = {"nearest": self._nearest, "linear": self._linear, "cubic": self._cubic}
-        value = rule[self.method](n, c, places, inner, by_division, boxes)
+        value = rule[self.method](n, c, coords, inner, by_division, boxes)
         if self.mode == "tf_crop_and_resize":
             outside = [
                 tir.any(p < 0, p > (as_expr(source) - 1).astype(p.dtype))
-                for p, source in zip(places, self.sources)
+                for p, source in zip(coords, self.sources)
             ]
             beyond = tir.const(self.extrapolation, value.dtype)
             value = tir.if_then_else(tir.any(*outside), beyond, value)
@@ -268,21 +268,21 @@ class _Resizer:
         )
 
     def _nearest(
-        self, n: Any, c: Any, places: Sequence[PrimExpr], inner: Sequence[Any], by_division: bool,
+        self, n: Any, c: Any, coords: Sequence[PrimExpr], inner: Sequence[Any], by_division: bool,
         boxes: Any,
     ) -> PrimExpr:  # fmt: skip
-        whole = [get_closest_index(p, self.rounding, boxes, by_division) for p in places]
+        whole = [get_closest_index(p, self.rounding, boxes, by_division) for p in coords]
         return self.load(n, c, whole, inner)
 
     def _linear(
-        self, n: Any, c: Any, places: Sequence[PrimExpr], inner: Sequence[Any], *_: Any
+        self, n: Any, c: Any, coords: Sequence[PrimExpr], inner: Sequence[Any], *_: Any
     ) -> PrimExpr:
-        lows = [tir.floor(p) for p in places]
-        parts = [p - low for p, low in zip(places, lows)]
+        lows = [tir.floor(p) for p in coords]
+        parts = [p - low for p, low in zip(coords, lows)]
 
         def between(chosen: list[PrimExpr]) -> PrimExpr:
             k = len(chosen)
-            if k == len(places):
+            if k == len(coords):
                 return self.load(n, c, chosen, inner)
             low = lows[k].astype("int32")
             left, right = between([*chosen, low]), between([*chosen, low + 1])
@@ -291,17 +291,17 @@ class _Resizer:
         return between([])
 
     def _cubic(
-        self, n: Any, c: Any, places: Sequence[PrimExpr], inner: Sequence[Any], *_: Any
+        self, n: Any, c: Any, coords: Sequence[PrimExpr], inner: Sequence[Any], *_: Any
     ) -> PrimExpr:
-        lows = [tir.floor(p) for p in places]
+        lows = [tir.floor(p) for p in coords]
         weights = []
-        for place, low, source in zip(places, lows, self.sources):
-            own = cubic_weights(place - low, self.alpha)
+        for coord, low, source in zip(coords, lows, self.sources):
+            own = cubic_weights(coord - low, self.alpha)
             weights.append(self._excluded(own, low.astype("int32"), source))
         total: PrimExpr = tir.const(0, "float32")
-        for taps in product(range(4), repeat=len(places)):
+        for taps in product(range(4), repeat=len(coords)):
             weight: PrimExpr = weights[0][taps[0]]
-            for k in range(1, len(places)):
+            for k in range(1, len(coords)):
                 weight = weight * weights[k][taps[k]]
             at = [low.astype("int32") + (tap - 1) for low, tap in zip(lows, taps)]
             total = total + self.load(n, c, at, inner) * weight
@@ -344,9 +344,9 @@ def resize1d(
     """Rows in another length."""
     _check_size(size, 1)
     method = _method(method)
-    place = layout.index("W")
-    source = data.shape[place]
-    shape = output_shape or [size[0] if k == place else s for k, s in enumerate(data.shape)]
+    dim = layout.index("W")
+    source = data.shape[dim]
+    shape = output_shape or [size[0] if k == dim else s for k, s in enumerate(data.shape)]
     resizer = _Resizer(
         data, layout, [source], size, method, coordinate_transformation_mode, rounding_method,
         bicubic_alpha, bicubic_exclude, extrapolation_value, out_dtype,
@@ -378,16 +378,16 @@ def resize2d(
     _check_size(size, 2)
     method = _method(method)
     if layout == "NHWC":
-        places = (1, 2)
+        coords = (1, 2)
     elif layout == "NCHW" or nchw_pack_layout(layout) or nchw_xc_layout(layout):
-        places = (2, 3)
+        coords = (2, 3)
     else:
         raise ValueError(f"{layout} layout is not supported; legal: NCHW, NHWC, NCHWinic, NCHWxc")
     shape = list(output_shape or data.shape)
     if not output_shape:
-        shape[places[0]], shape[places[1]] = size
+        shape[coords[0]], shape[coords[1]] = size
     resizer = _Resizer(
-        data, layout, [data.shape[p] for p in places], size, method,
+        data, layout, [data.shape[p] for p in coords], size, method,
         coordinate_transformation_mode, rounding_method, bicubic_alpha, bicubic_exclude,
         extrapolation_value, out_dtype,
     )  # fmt: skip
@@ -409,11 +409,11 @@ def crop_and_resize(
     _check_size(crop_size, 2)
     if layout not in ("NCHW", "NHWC"):
         raise ValueError(f"{layout} layout is not supported; legal: NCHW, NHWC")
-    places = (2, 3) if layout == "NCHW" else (1, 2)
+    coords = (2, 3) if layout == "NCHW" else (1, 2)
     shape = [boxes.shape[0], *data.shape[1:]]
-    shape[places[0]], shape[places[1]] = crop_size
+    shape[coords[0]], shape[coords[1]] = crop_size
     resizer = _Resizer(
-        data, layout, [data.shape[p] for p in places], crop_size, _method(method),
+        data, layout, [data.shape[p] for p in coords], crop_size, _method(method),
         "tf_crop_and_resize", "", -0.75, 0, extrapolation_value or 0.0, out_dtype,
     )  # fmt: skip
 

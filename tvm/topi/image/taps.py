@@ -11,17 +11,17 @@ from tvm.tir.expr import IntImm
 WRITTEN_OUT: Final = 8  # terms; longer sums are reductions
 
 
-def weighted_taps(x: te.Tensor, places: te.Tensor, weights: te.Tensor, axis: int) -> te.Tensor:
-    """The sum over k of x at `places[k, i]`, times `weights[k, i]`, for each i along an axis.
+def weighted_taps(x: te.Tensor, indices: te.Tensor, weights: te.Tensor, axis: int) -> te.Tensor:
+    """The sum over k of x at `indices[k, i]`, times `weights[k, i]`, for each i along an axis.
 
-    `places` (integers) and `weights` (of x's type) are (taps, extent of the result): neighbours in
+    `indices` (integers) and `weights` (of x's type) are (taps, extent of the result): neighbours in
     the result find theirs side by side. All other axes stay.
     """
-    count, out = places.shape
+    count, out = indices.shape
     shape = [*x.shape[:axis], out, *x.shape[axis + 1 :]]
 
     def term(at: Sequence[Any], k: Any) -> Any:
-        source = (*at[:axis], places[k, at[axis]], *at[axis + 1 :])
+        source = (*at[:axis], indices[k, at[axis]], *at[axis + 1 :])
         return x[source] * weights[k, at[axis]]
 
     if not isinstance(count, IntImm) or count.value > WRITTEN_OUT:

@@ -31,16 +31,16 @@ def batch_norm(
     In training, mean and variance are those of the data, and the moving ones take `momentum` of
     them; otherwise the moving ones are used, and come back unchanged.
     """
-    place = normal_axis(1 if axis is None else axis, data.ndim, "batch_norm")
+    dim = normal_axis(1 if axis is None else axis, data.ndim, "batch_norm")
     small = 1e-5 if epsilon is None else epsilon
     share = 0.1 if momentum is None else momentum
     shape: list[Any] = [1] * data.ndim
-    shape[place] = data.shape[place]
+    shape[dim] = data.shape[dim]
     mean, var = moving_mean, moving_var
     if training:
         if not 0 <= share <= 1:
             raise ShapeError(f"batch_norm: momentum {share}; the valid momentum range is [0, 1].")
-        mean, var = _statistics(data, place, shape)
+        mean, var = _statistics(data, dim, shape)
     centred = broadcast.subtract(data, reshape(mean, shape))
     spread = broadcast.add(reshape(var, shape), tir.const(small, var.dtype))
     out = broadcast.divide(centred, math.sqrt(spread))
@@ -54,9 +54,9 @@ def batch_norm(
     return [out, broadcast.multiply(moving_mean, 1), broadcast.multiply(moving_var, 1)]
 
 
-def _statistics(data: te.Tensor, place: int, shape: list[Any]) -> tuple[te.Tensor, te.Tensor]:
+def _statistics(data: te.Tensor, dim: int, shape: list[Any]) -> tuple[te.Tensor, te.Tensor]:
     """Mean and variance of the data along all other axes."""
-    others = [i for i in range(data.ndim) if i != place]
+    others = [i for i in range(data.ndim) if i != dim]
     count = prod([data.shape[i] for i in others])
     mean = broadcast.divide(reduction.sum(data, axis=others), count)
     centred = broadcast.subtract(data, reshape(mean, shape))

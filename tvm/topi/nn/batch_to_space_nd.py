@@ -31,12 +31,12 @@ def batch_to_space_nd(
 
     def element(*i: Any) -> PrimExpr:
         block: Any = 0
-        places = []
+        coords = []
         for k in range(count):
             whole = i[1 + k] + int(crop_begin_list[k])
             block = block * blocks[k] + tir.indexmod(whole, blocks[k])
-            places.append(tir.indexdiv(whole, blocks[k]))
-        return data(block * batch + i[0], *places, *i[1 + count :])
+            coords.append(tir.indexdiv(whole, blocks[k]))
+        return data(block * batch + i[0], *coords, *i[1 + count :])
 
     shape = [batch, *outs, *data.shape[1 + count :]]
     return stage(shape, element, "batch_to_space_nd", tag.INJECTIVE)

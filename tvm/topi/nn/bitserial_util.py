@@ -21,7 +21,7 @@ def bitpack(
 ) -> te.Tensor:  # fmt: skip
     """Bit b of the elements along `pack_axis`, a word for each run of them, first element highest.
 
-    `bit_axis` is the place of the new axis over the bits.
+    `bit_axis` is the index of the new axis over the bits.
     """
     word = DataType(pack_type)
     width = word.bits

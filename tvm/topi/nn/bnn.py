@@ -15,17 +15,17 @@ from tvm.topi.utils import get_const_int, normal_axis
 @explained
 def binarize_pack(data: te.Tensor, axis: int | None = None, name: str = "PackedInput") -> te.Tensor:
     """Whether elements are at least zero, 32 of them along an axis as one uint32."""
-    place = data.ndim - 1 if axis is None else normal_axis(axis, data.ndim, "binarize_pack")
-    extent = data.shape[place]
+    dim = data.ndim - 1 if axis is None else normal_axis(axis, data.ndim, "binarize_pack")
+    extent = data.shape[dim]
     if known(extent) and get_const_int(extent) % 32:
         raise ShapeError(f"binarize_pack: {extent} elements; legal: a multiple of 32")
-    shape = [tir.indexdiv(n, 32) if k == place else n for k, n in enumerate(data.shape)]
+    shape = [tir.indexdiv(n, 32) if k == dim else n for k, n in enumerate(data.shape)]
 
     def element(*i: Any) -> PrimExpr:
         packed: PrimExpr = tir.const(0, "uint32")
         for j in range(32):
             at = list(i)
-            at[place] = i[place] * 32 + j
+            at[dim] = i[dim] * 32 + j
             sign = (data(*at) >= tir.const(0, data.dtype)).astype("uint32")
             packed = (packed << tir.const(1, "uint32")) | sign
         return packed

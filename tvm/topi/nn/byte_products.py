@@ -271,28 +271,28 @@ def _dots(
     def as_bytes(vector: Any) -> Any:
         return tir.reinterpret(f"int8x{4 * lanes}", vector)
 
-    def product(place: int, inputs: Any, w: int, weights: Any) -> tir.Stmt:
+    def product(position: int, inputs: Any, w: int, weights: Any) -> tir.Stmt:
         kind = f"int32x{lanes}"
         pair = (tir.reinterpret(kind, weights), inputs)
         if not how.dot.startswith(_X86):
             pair = (as_bytes(pair[0]), as_bytes(pair[1]))
-        before = total.vload([place * lanes], kind)
+        before = total.vload([position * lanes], kind)
         after = call_llvm_pure_intrin(kind, how.dot, before, *pair)
-        return total.vstore([place * lanes], after)
+        return total.vstore([position * lanes], after)
 
-    def half(halves: tir.Buffer, place: int, inputs: Any, w: int, weights: Any) -> tir.Stmt:
+    def half(halves: tir.Buffer, position: int, inputs: Any, w: int, weights: Any) -> tir.Stmt:
         kind = f"int16x{2 * lanes}"
         pair = (as_bytes(weights), as_bytes(inputs))
         found = call_llvm_pure_intrin(kind, how.pairs, *pair)
-        where = [place * 2 * lanes]
+        where = [position * 2 * lanes]
         return halves.vstore(where, halves.vload(where, kind) + found if w else found)
 
-    def whole(halves: tir.Buffer, place: int) -> tir.Stmt:
+    def whole(halves: tir.Buffer, position: int) -> tir.Stmt:
         kind = f"int32x{lanes}"
-        pairs = halves.vload([place * 2 * lanes], f"int16x{2 * lanes}")
+        pairs = halves.vload([position * 2 * lanes], f"int16x{2 * lanes}")
         ones = tir.Broadcast(tir.const(1, "int16"), 2 * lanes)
         found = call_llvm_pure_intrin(kind, how.sums, pairs, ones)
-        return total.vstore([place * lanes], total.vload([place * lanes], kind) + found)
+        return total.vstore([position * lanes], total.vload([position * lanes], kind) + found)
 
     def each_word(add: Callable[..., tir.Stmt]) -> tir.Stmt:
         def of_word(w: int, vectors: tuple[Any, ...]) -> tir.Stmt:
@@ -300,19 +300,19 @@ def _dots(
                 value = words[len(vectors)](w)
                 return let(value, lambda v: of_word(w, (*vectors, v)), "weights")
             return sequence(*(
-                let(tir.Broadcast(load(numbers, at + w), lanes), lambda given, s=place: sequence(*(
-                    add(v * count + s, given, w, weights) for v, weights in enumerate(vectors)
-                )), "inputs") for place, at in sums
+                let(tir.Broadcast(load(numbers, at + w), lanes), lambda given, n=number: sequence(*(
+                    add(v * count + n, given, w, weights) for v, weights in enumerate(vectors)
+                )), "inputs") for number, at in sums
             ))  # fmt: skip
 
         return unrolled(WORDS, lambda w: of_word(w, ()))
 
     if how.dot:
         return each_word(product)
-    places = range(len(words) * count)
+    positions = range(len(words) * count)
     return local("int16", lambda halves: sequence(
-        each_word(lambda *given: half(halves, *given)), *(whole(halves, p) for p in places)
-    ), len(places) * 2 * lanes, "halves")  # fmt: skip
+        each_word(lambda *given: half(halves, *given)), *(whole(halves, p) for p in positions)
+    ), len(positions) * 2 * lanes, "halves")  # fmt: skip
 
 
 def _sums_of_block(

@@ -47,7 +47,7 @@ class _Blocked:
         self.taps = [te.reduce_axis((0, k), name=n) for k, n in zip(windows, ("kh", "kw"))]
 
     def at(self, y: Any, x: Any) -> list[PrimExpr]:
-        """Row and column of a tap for an output place."""
+        """Row and column of a tap for an output pixel."""
         return [o * s + t * d for o, s, t, d in zip((y, x), self.stride, self.taps, self.dilation)]
 
 
@@ -126,8 +126,8 @@ def unpack_NCHWc_to_nchw(packed_out: te.Tensor, out_dtype: str) -> te.Tensor:
     n, chunks, height, width, block = packed_out.shape
 
     def element(b: Any, c: Any, h: Any, w: Any) -> PrimExpr:
-        place = (b, tir.indexdiv(c, block), h, w, tir.indexmod(c, block))
-        return packed_out(*place).astype(out_dtype)
+        coords = (b, tir.indexdiv(c, block), h, w, tir.indexmod(c, block))
+        return packed_out(*coords).astype(out_dtype)
 
     shape = (n, Analyzer().simplify(chunks * block), height, width)
     return compute(shape, element, name="output_unpack", tag=tag.INJECTIVE + ",unpack_nchwc")

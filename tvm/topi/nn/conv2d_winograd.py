@@ -130,8 +130,8 @@ class _Winograd:
         ci = te.reduce_axis((0, self.channels), name="ci")
 
         def product(eps: Any, nu: Any, co: Any, p: Any) -> PrimExpr:
-            place = (eps, nu, co, ci) if self.last else (eps, nu, ci, co)
-            value = packed(eps, nu, ci, p) * self.weight(*place).astype(self.dtype)
+            coords = (eps, nu, co, ci) if self.last else (eps, nu, ci, co)
+            value = packed(eps, nu, ci, p) * self.weight(*coords).astype(self.dtype)
             total: PrimExpr = te.sum(value, axis=[ci])
             return total
 

@@ -53,8 +53,8 @@ class _Layout:
     def write(self, values: Sequence[Any]) -> list[Any]:
         """Values given batch and channel first, in the order of the layout."""
         result: list[Any] = [None] * len(self.order)
-        for value, place in zip(values, self.order):
-            result[place] = value
+        for value, axis in zip(values, self.order):
+            result[axis] = value
         return result
 
 

@@ -1,4 +1,4 @@
-"""Correlation of two feature maps around each place."""
+"""Correlation of two feature maps around each pixel."""
 
 from __future__ import annotations
 

@@ -55,11 +55,11 @@ def _deformable(
         group = tir.indexdiv(c, per_deformable)
         tap = group * (kh * kw * 2) + (i * kw + j) * 2
         offsets = [offset(n, y, x, tap + k) if last else offset(n, tap + k, y, x) for k in (0, 1)]
-        places = [
+        coords = [
             (o * s - p + t * d).astype("float32") + off.astype("float32")
             for o, s, p, t, d, off in zip((y, x), (sh, sw), (top, left), (i, j), (dh, dw), offsets)
         ]
-        return load(n, c, *places)
+        return load(n, c, *coords)
 
     shape = (batch, kh, kw, channels, rows, columns)
     deformed = compute(shape, moved, name="data_deform", tag="data_deform")

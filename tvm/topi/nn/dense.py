@@ -74,14 +74,14 @@ def matmul(
     )
     k = te.reduce_axis((0, inner), name="k")
 
-    def batch_places(i: Sequence[Any], tensor: te.Tensor, extents: Sequence[Any]) -> list[Any]:
+    def batch_indices(i: Sequence[Any], tensor: te.Tensor, extents: Sequence[Any]) -> list[Any]:
         own = [0 if is_one(extent) else index for index, extent in zip(i, extents)]
         return own[lead + 2 - tensor.ndim :]
 
     def element(*at: Any) -> PrimExpr:
         *batch, i, j = at
-        a = tensor_a(*batch_places(batch, tensor_a, batch_a), *((k, i) if transpose_a else (i, k)))
-        b = tensor_b(*batch_places(batch, tensor_b, batch_b), *((j, k) if transpose_b else (k, j)))
+        a = tensor_a(*batch_indices(batch, tensor_a, batch_a), *((k, i) if transpose_a else (i, k)))
+        b = tensor_b(*batch_indices(batch, tensor_b, batch_b), *((j, k) if transpose_b else (k, j)))
         value: PrimExpr = te.sum(a.astype(dtype) * b.astype(dtype), axis=k)
         return value
 

@@ -27,7 +27,7 @@ def depth_to_space(
     n, c, h, w = data.shape if first else (data.shape[k] for k in (0, 3, 1, 2))
     channels = tir.truncdiv(c, block_size * block_size)
 
-    def place(b: Any, channel: Any, y: Any, x: Any) -> PrimExpr:
+    def element_at(b: Any, channel: Any, y: Any, x: Any) -> PrimExpr:
         block = tir.indexmod(y, block_size) * block_size + tir.indexmod(x, block_size)
         if mode == "DCR":
             source = block * channels + channel
@@ -37,7 +37,7 @@ def depth_to_space(
         return data(b, source, row, column) if first else data(b, row, column, source)
 
     def element(*i: Any) -> PrimExpr:
-        return place(*i) if first else place(i[0], i[3], i[1], i[2])
+        return element_at(*i) if first else element_at(i[0], i[3], i[1], i[2])
 
     rows, columns = h * block_size, w * block_size
     shape = (n, channels, rows, columns) if first else (n, rows, columns, channels)

@@ -73,8 +73,8 @@ def depthwise_conv2d_nhwc(
     def element(b: Any, i: Any, j: Any, c: Any) -> PrimExpr:
         source, own = tir.indexdiv(c, times), tir.indexmod(c, times)
         value = padded(b, i * sh + di * dh, j * sw + dj * dw, source).astype(dtype)
-        place = (di, dj, own, source) if swapped else (di, dj, source, own)
-        result: PrimExpr = te.sum(value * Filter(*place).astype(dtype), axis=[di, dj])
+        coords = (di, dj, own, source) if swapped else (di, dj, source, own)
+        result: PrimExpr = te.sum(value * Filter(*coords).astype(dtype), axis=[di, dj])
         return result
 
     shape = (batch, _out(height, wide[0], top, down, sh), _out(width, wide[1], left, right, sw),

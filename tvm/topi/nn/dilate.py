@@ -36,15 +36,15 @@ def dilate(
 
     def element(*i: Any) -> PrimExpr:
         on_grid: list[PrimExpr] = []
-        places: list[PrimExpr] = []
+        coords: list[PrimExpr] = []
         for index, stride in zip(i, strides):
             if equal_const_int(stride, 1):
-                places.append(index)
+                coords.append(index)
                 continue
-            places.append(tir.indexdiv(index, stride))
+            coords.append(tir.indexdiv(index, stride))
             on_grid.append(tir.indexmod(index, stride).equal(0))
         if not on_grid:
-            return data(*places)
-        return tir.if_then_else(tir.all(*on_grid), data(*places), value)
+            return data(*coords)
+        return tir.if_then_else(tir.all(*on_grid), data(*coords), value)
 
     return compute(shape, element, name=name, tag=tag.INJECTIVE + ",dilate")

@@ -46,7 +46,7 @@ def softplus(x: te.Tensor, beta: float = 1.0, threshold: float = 20.0) -> te.Ten
 
 @explained
 def prelu(x: te.Tensor, slope: te.Tensor, axis: int = 1) -> te.Tensor:
-    """x where it is positive, else slope * x: one slope, or one for each place of an axis."""
+    """x where it is positive, else slope * x: one slope, or one for each index of an axis."""
     one = slope.ndim == 1 and same_extent(slope.shape[0], 1)
     fits = slope.ndim == 1 and 0 <= axis < x.ndim and (one or _fits(slope.shape[0], x.shape[axis]))
     if not fits:

@@ -238,7 +238,7 @@ def in_pairs(lanes: Array) -> Array:
 
 
 def in_words(lanes: Array, bits: int) -> Array:
-    """Numbers without sign, (outputs / 16, inputs, 16), as many inputs a word as it has place."""
+    """Numbers without sign, (outputs / 16, inputs, 16), as many inputs a word as it holds."""
     blocks, inputs, _ = lanes.shape
     count = 32 // bits
     numbers = lanes.astype("uint32").reshape(blocks, inputs // count, count, LANES)
@@ -346,7 +346,7 @@ def _few_rows(
 ) -> tir.Stmt:
     """At most MAX_GEMV_ROWS rows. Zero points are left to sums of inputs, as what masking leaves:
 
-    a number of 4 bits in place t of a word is masked, not moved, and so counts 16 ** t times;
+    a number of 4 bits in position t of a word is masked, not moved, and so counts 16 ** t times;
     inputs are divided by 16 ** t (exactly). Likewise for other widths.
     """
     form, last = weights.form, weights.form.per_word - 1
@@ -357,8 +357,8 @@ def _few_rows(
 
         def one(k: int) -> tir.Stmt:
             value = load(x, r, p * GROUP + k)
-            place = k % form.per_word
-            share = value * 2.0 ** -(place * form.bits if place < last else 0)
+            position = k % form.per_word
+            share = value * 2.0 ** -(position * form.bits if position < last else 0)
             return sequence(
                 store(sums, load(sums, at) - value, at), store(moved, share, at * GROUP + k)
             )
@@ -402,12 +402,12 @@ def _sums_of_block(
     """16 results of `high` rows; `less(r, p)` is what zero points count times, in 32 inputs."""
     form, chains = weights.form, max(CHAINS // high, 1)
 
-    def number(k: int, place: Any, lane: Any) -> Any:
+    def number(k: int, position: Any, lane: Any) -> Any:
         bits, count = form.bits, form.per_word
         if not bits:
-            return weights.number(block, place, lane, k % 2)
-        word, at = load(weights.q, block, tir.floordiv(place, count), lane), bits * (k % count)
-        if at == 32 - bits:  # the sign's place: as a number without sign it is not converted
+            return weights.number(block, position, lane, k % 2)
+        word, at = load(weights.q, block, tir.floordiv(position, count), lane), bits * (k % count)
+        if at == 32 - bits:  # the sign bit: as a number without sign it is not converted
             moved = tir.shift_right(word, tir.const(at, "uint32"))
             return tir.reinterpret("int32", moved).astype("float32")
         masked = tir.bitwise_and(word, tir.const(((1 << bits) - 1) << at, "uint32"))
@@ -415,13 +415,13 @@ def _sums_of_block(
 
     def group(acc: tir.Buffer, part: tir.Buffer, widened: tir.Buffer, g: Any) -> tir.Stmt:
         def term(k: int) -> tir.Stmt:
-            place = g * GROUP + k
+            position = g * GROUP + k
 
             def product(r: int) -> Callable[[Any], tir.Stmt]:
                 at = (r * chains + k % chains) * LANES
 
                 def lane(i: Any) -> tir.Stmt:
-                    value = load(widened, i) * read(row + r, place)
+                    value = load(widened, i) * read(row + r, position)
                     if k >= chains:
                         value = load(part, at + i) + value
                     elif k == 0 and less is not None:
@@ -431,7 +431,7 @@ def _sums_of_block(
                 return lane
 
             return sequence(
-                vector(lambda i: store(widened, number(k, place, i), i)),
+                vector(lambda i: store(widened, number(k, position, i), i)),
                 unrolled(high, lambda r: vector(product(r))),
             )
 
@@ -483,11 +483,11 @@ def _many_rows(
     def widen(panel: tir.Buffer, start: Any) -> tir.Stmt:
         def group(g: Any) -> tir.Stmt:
             def term(k: int, w: int) -> tir.Stmt:
-                place = start + g * GROUP + k
+                position = start + g * GROUP + k
 
                 def lane(i: Any) -> tir.Stmt:
                     part = tir.floordiv(start, GROUP) + g
-                    value = weights.weight(block + w, place, i, part, k % 2)
+                    value = weights.weight(block + w, position, i, part, k % 2)
                     return store(panel, value, ((g * GROUP + k) * width + w) * LANES + i)
 
                 return vector(lane)

@@ -20,11 +20,11 @@ def fifo_buffer(data: te.Tensor, buffer: te.Tensor, axis: int) -> te.Tensor:
         raise ShapeError(
             f"fifo_buffer: data of {data.ndim} dimensions, buffer of {buffer.ndim}; legal: equal"
         )
-    place = normal_axis(axis, data.ndim, "fifo_buffer")
-    length, kept = data.shape[place], buffer.shape[place] - data.shape[place]
+    dim = normal_axis(axis, data.ndim, "fifo_buffer")
+    length, kept = data.shape[dim], buffer.shape[dim] - data.shape[dim]
 
     def element(*i: Any) -> PrimExpr:
-        before, own, after = i[:place], i[place], i[place + 1 :]
+        before, own, after = i[:dim], i[dim], i[dim + 1 :]
         old = buffer(*before, own + length, *after)
         return tir.if_then_else(own < kept, old, data(*before, own - kept, *after))
 

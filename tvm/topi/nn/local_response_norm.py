@@ -31,8 +31,8 @@ def lrn(
     tap = te.reduce_axis((0, size), "rxs")
 
     def squares(*i: Any) -> PrimExpr:
-        places = [x + tap if k == axis else x for k, x in enumerate(i)]
-        result: PrimExpr = te.sum(around(*places) * around(*places), axis=tap)
+        coords = [x + tap if k == axis else x for k, x in enumerate(i)]
+        result: PrimExpr = te.sum(around(*coords) * around(*coords), axis=tap)
         return result
 
     total = stage(data.shape, squares, "tensor", tag.INJECTIVE)

@@ -28,8 +28,8 @@ def nll_loss(
 
     def loss(*i: Any) -> PrimExpr:
         target = targets(*i)
-        place = (target,) if single else (i[0], target, *i[1:])
-        value = (zero - predictions(*place)) * weights(target)
+        coords = (target,) if single else (i[0], target, *i[1:])
+        value = (zero - predictions(*coords)) * weights(target)
         return _unless(target, ignore_index, value, zero)
 
     each = stage(targets.shape, loss, "nll_loss", tag.INJECTIVE)

@@ -11,7 +11,7 @@ from tvm.ir.expr import PrimExpr
 from tvm.support.dtype import DataType
 from tvm.topi import tag
 from tvm.topi.common import stages
-from tvm.topi.reduction import source_places
+from tvm.topi.reduction import source_indices
 
 _pair_sum = te.comm_reducer(
     lambda x, y: [x[0] + y[0], x[1] + y[1]],
@@ -48,7 +48,7 @@ class Moments:
         self.shape = [s for i, s in enumerate(data.shape) if i not in taps]
 
         def element(*i: Any) -> Any:
-            value = data(*source_places(i, data.ndim, taps, self.axes)).astype(self.dtype)
+            value = data(*source_indices(i, data.ndim, taps, self.axes)).astype(self.dtype)
             return _pair_sum((value, value * value), axis=list(taps.values()))
 
         self.sums, self.squares = stages(

@@ -74,19 +74,19 @@ def padded(
 
     def element(*i: Any) -> PrimExpr:
         inside: list[PrimExpr] = []
-        places: list[PrimExpr] = []
+        coords: list[PrimExpr] = []
         for index, low, high, extent in zip(i, before, after, data.shape):
             if equal_const_int(low, 0) and equal_const_int(high, 0):
-                places.append(index)
+                coords.append(index)
                 continue
-            places.append(index - low)
+            coords.append(index - low)
             if not equal_const_int(low, 0):
                 inside.append(index >= low)
             if not equal_const_int(high, 0):
                 inside.append(index < extent + low)
         if not inside:
-            return data(*places)
-        return tir.if_then_else(tir.all(*inside), data(*places), value)
+            return data(*coords)
+        return tir.if_then_else(tir.all(*inside), data(*coords), value)
 
     return compute(
         get_padded_shape(data, before, after), element, name=name, tag=kind, attrs=attrs,
@@ -108,13 +108,13 @@ def mirror_pad(
     skip = 1 if mode == "SYMMETRIC" else 0
     _require_elements(data, pad_before, pad_after, name, 1 - skip)
 
-    def place(index: PrimExpr, low: Any, extent: Any) -> PrimExpr:
+    def source(index: PrimExpr, low: Any, extent: Any) -> PrimExpr:
         inner = index - low
         left = tir.if_then_else(index < low, low - index - skip, inner)
         beyond = index >= low + extent
         return tir.if_then_else(beyond, extent * 2 - inner - 2 + skip, left)
 
-    return _from_edges(data, pad_before, pad_after, place, name, skips_plain=True)
+    return _from_edges(data, pad_before, pad_after, source, name, skips_plain=True)
 
 
 def _require_elements(
@@ -140,23 +140,23 @@ def _from_edges(
     data: te.Tensor,
     pad_before: Amounts,
     pad_after: Amounts | None,
-    place: Callable[[PrimExpr, Any, Any], PrimExpr],
+    source: Callable[[PrimExpr, Any, Any], PrimExpr],
     name: str,
     *,
     skips_plain: bool = False,
 ) -> te.Tensor:
-    """Padding with elements of the tensor: `place` says which one stands at an index.
+    """Padding with elements of the tensor: `source` says which one stands at an index.
 
     With `skips_plain` only axes that are padded are asked for.
     """
     before, after = _both_sides(data, pad_before, pad_after)
 
     def element(*i: Any) -> PrimExpr:
-        places = []
+        coords = []
         for index, low, high, extent in zip(i, before, after, data.shape):
             plain = skips_plain and equal_const_int(low, 0) and equal_const_int(high, 0)
-            places.append(index if plain else place(index, low, extent))
-        return data(*places)
+            coords.append(index if plain else source(index, low, extent))
+        return data(*coords)
 
     shape = get_padded_shape(data, before, after)
     return compute(shape, element, name=name, tag=tag.INJECTIVE + ",pad")
@@ -170,12 +170,12 @@ def reflect_pad(
     """Padding by the mirror image without the edge.   a b c -> c b a b c b a"""
     _require_elements(data, pad_before, pad_after, name, 1)
 
-    def place(index: PrimExpr, low: Any, extent: Any) -> PrimExpr:
+    def source(index: PrimExpr, low: Any, extent: Any) -> PrimExpr:
         inner = index - low
         beyond = tir.if_then_else(inner >= extent, extent * 2 - inner - 2, inner)
         return tir.if_then_else(inner < 0, -inner, beyond)
 
-    return _from_edges(data, pad_before, pad_after, place, name)
+    return _from_edges(data, pad_before, pad_after, source, name)
 
 
 @explained
@@ -185,12 +185,12 @@ def replicate_pad(
 ) -> te.Tensor:  # fmt: skip
     """Padding by the edge.   a b c -> a a a b c c c"""
 
-    def place(index: PrimExpr, low: Any, extent: Any) -> PrimExpr:
+    def source(index: PrimExpr, low: Any, extent: Any) -> PrimExpr:
         inner = index - low
         beyond = tir.if_then_else(inner >= extent, extent - 1, inner)
         return tir.if_then_else(inner < 0, tir.const(0, inner.dtype), beyond)
 
-    return _from_edges(data, pad_before, pad_after, place, name)
+    return _from_edges(data, pad_before, pad_after, source, name)
 
 
 @explained
@@ -201,9 +201,9 @@ def circular_pad(
     """Padding by going round.   a b c -> b c a b c a b"""
     _require_elements(data, pad_before, pad_after, name)
 
-    def place(index: PrimExpr, low: Any, extent: Any) -> PrimExpr:
+    def source(index: PrimExpr, low: Any, extent: Any) -> PrimExpr:
         inner = index - low
         beyond = tir.if_then_else(inner >= extent, inner - extent, inner)
         return tir.if_then_else(inner < 0, inner + extent, beyond)
 
-    return _from_edges(data, pad_before, pad_after, place, name)
+    return _from_edges(data, pad_before, pad_after, source, name)

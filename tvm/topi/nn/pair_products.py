@@ -135,7 +135,7 @@ def _many_rows(
 
     def tile(start: Any, row: Any, high: int) -> tir.Stmt:
         """Results of so many rows: what the panels before gave, and this one's share."""
-        places = [(r, w, (r * width + w) * LANES) for r in range(high) for w in range(width)]
+        tiles = [(r, w, (r * width + w) * LANES) for r in range(high) for w in range(width)]
 
         def begin(acc: tir.Buffer, r: int, w: int, at: int) -> tir.Stmt:
             return old_lanes(form, block + w, lambda n, i: store(
@@ -150,13 +150,13 @@ def _many_rows(
         def step(acc: tir.Buffer, k: Any) -> tir.Stmt:
             return sequence(*(
                 _add(acc, at, _pair(x, row + r, start + k), _pairs(weights, block + w, start + k))
-                for r, w, at in places
+                for r, w, at in tiles
             ))  # fmt: skip
 
         return local("float32", lambda acc: sequence(
-            *(begin(acc, *place) for place in places),
+            *(begin(acc, *tile) for tile in tiles),
             serial(size, lambda k: step(acc, k), "k"),
-            *(end(acc, *place) for place in places),
+            *(end(acc, *tile) for tile in tiles),
         ), high * width * LANES, "acc")  # fmt: skip
 
     return serial(panels, lambda p: in_groups(

@@ -56,7 +56,7 @@ class _Gradient:
         ]
 
     def _windows(self, i: Sequence[Any]) -> tuple[list[Any], list[PrimExpr]]:
-        """The place of a window that holds an element, and when there is such a window."""
+        """The index of a window that holds an element, and when there is such a window."""
         own, there = list(i), []
         for axis, k, s, low, tap in zip(
             self.axes, self.kernel, self.stride, self.before, self.around
@@ -86,13 +86,13 @@ class _Gradient:
             number = own[self.axes[0]] * width + own[self.axes[1]]
             return _first_largest((number, source(*own)), axis=taps)
 
-        places, _ = stages(self.grads.shape, largest, "maxpool_grad_argmax", tag.COMM_REDUCE_IDX)
+        argmax, _ = stages(self.grads.shape, largest, "maxpool_grad_argmax", tag.COMM_REDUCE_IDX)
 
         def element(*i: Any) -> PrimExpr:
             own, there = self._windows(i)
             rows, columns = self.axes
             mine = (i[rows] + self.before[0]) * width + i[columns] + self.before[1]
-            picked = tir.if_then_else(tir.all(*there), places(*own).equal(mine), tir.const(False))
+            picked = tir.if_then_else(tir.all(*there), argmax(*own).equal(mine), tir.const(False))
             zero = tir.const(0, self.data.dtype)
             value: PrimExpr = te.sum(
                 tir.if_then_else(picked, self.grads(*own), zero), axis=self.around

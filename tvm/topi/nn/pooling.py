@@ -78,7 +78,7 @@ class _Windows:
         names = [f"ax{i}" for i in range(self.x.ndim)]
         return padded(self.x, before, after, value, "pad_temp", names, kind=tag.ELEMWISE)
 
-    def places(self, i: Sequence[Any]) -> list[Any]:
+    def source_indices(self, i: Sequence[Any]) -> list[Any]:
         """The indices of one tap of one window."""
         own = list(i)
         for axis, step, tap, spread in zip(self.axes, self.stride, self.taps, self.dilation):
@@ -109,7 +109,7 @@ def _reduced(
     reducer: Callable[..., Any], source: te.Tensor, windows: _Windows
 ) -> Callable[..., PrimExpr]:
     def element(*i: Any) -> PrimExpr:
-        value: PrimExpr = reducer(source(*windows.places(i)), axis=windows.taps)
+        value: PrimExpr = reducer(source(*windows.source_indices(i)), axis=windows.taps)
         return value
 
     return element

@@ -23,7 +23,7 @@ _RANGES = {SQNN_INT8: (-128, 127), SQNN_UINT8: (0, 255), SQNN_INT32: (-(2**31), 
 
 
 def _parameter(tensor: te.Tensor | None, i: tuple[Any, ...], axis: int, fallback: float) -> Any:
-    """A parameter for the whole tensor, or for the place along an axis."""
+    """A parameter for the whole tensor, or for the index along an axis."""
     if tensor is None:
         return tir.const(fallback, "float32")
     if tensor.ndim == 0:
@@ -47,12 +47,12 @@ def simulated_quantize(
     output_zero_point: te.Tensor | None = None, axis: int = -1,
 ) -> te.Tensor:  # fmt: skip
     """round(data / scale) + zero point, clipped to the range of a type, as floating numbers."""
-    place = normal_axis(axis, data.ndim, "simulated_quantize") if data.ndim else 0
+    dim = normal_axis(axis, data.ndim, "simulated_quantize") if data.ndim else 0
 
     def element(*i: Any) -> PrimExpr:
         value = data(*i)
-        scale = _parameter(output_scale, i, place, 1.0).astype(value.dtype)
-        zero = _parameter(output_zero_point, i, place, 0.0).astype(value.dtype)
+        scale = _parameter(output_scale, i, dim, 1.0).astype(value.dtype)
+        zero = _parameter(output_zero_point, i, dim, 0.0).astype(value.dtype)
         whole = tir.round(value / scale) + zero
         choices = {
             code: te.max(te.min(whole, tir.const(float(high), value.dtype)),
@@ -70,12 +70,12 @@ def simulated_dequantize(
     input_zero_point: te.Tensor | None = None, axis: int = -1,
 ) -> te.Tensor:  # fmt: skip
     """(data - zero point) * scale, where the type is one of integers."""
-    place = normal_axis(axis, data.ndim, "simulated_dequantize") if data.ndim else 0
+    dim = normal_axis(axis, data.ndim, "simulated_dequantize") if data.ndim else 0
 
     def element(*i: Any) -> PrimExpr:
         value = data(*i)
-        scale = _parameter(input_scale, i, place, 1.0).astype(value.dtype)
-        zero = _parameter(input_zero_point, i, place, 0.0).astype(value.dtype)
+        scale = _parameter(input_scale, i, dim, 1.0).astype(value.dtype)
+        zero = _parameter(input_zero_point, i, dim, 0.0).astype(value.dtype)
         exact = (value - zero) * scale
         return _in_code(in_dtype, dict.fromkeys(_RANGES, exact), value)
 

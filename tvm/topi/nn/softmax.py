@@ -17,8 +17,8 @@ class _Rows:
     """Rows along one axis: their maximum and sums, and indices with and without the axis."""
 
     def __init__(self, x: te.Tensor, axis: int) -> None:
-        place = axis + x.ndim if axis < 0 else axis
-        if not 0 <= place < x.ndim:
+        dim = axis + x.ndim if axis < 0 else axis
+        if not 0 <= dim < x.ndim:
             raise ShapeError(
                 message(
                     "axis parameter should be less than input dim",
@@ -26,8 +26,8 @@ class _Rows:
                     legal=f"{-x.ndim} <= axis < {x.ndim}",
                 )
             )
-        self.x, self.axis = x, place
-        self.shape = tuple(s for i, s in enumerate(x.shape) if i != place)
+        self.x, self.axis = x, dim
+        self.shape = tuple(s for i, s in enumerate(x.shape) if i != dim)
 
     def own(self, i: tuple[Any, ...]) -> tuple[Any, ...]:
         """The index of the row of an element."""

@@ -34,11 +34,11 @@ def space_to_batch_nd(
 
     def element(*i: Any) -> PrimExpr:
         block, own = tir.indexdiv(i[0], batch), tir.indexmod(i[0], batch)
-        places = []
+        coords = []
         for k in range(count - 1, -1, -1):
-            places.append(i[1 + k] * blocks[k] + tir.indexmod(block, blocks[k]))
+            coords.append(i[1 + k] * blocks[k] + tir.indexmod(block, blocks[k]))
             block = tir.indexdiv(block, blocks[k])
-        return source(own, *reversed(places), *i[1 + count :])
+        return source(own, *reversed(coords), *i[1 + count :])
 
     shape = [batch * total, *outs, *source.shape[1 + count :]]
     return stage(shape, element, "space_to_batch_nd", tag.INJECTIVE)

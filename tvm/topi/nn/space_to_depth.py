@@ -19,14 +19,14 @@ def space_to_depth(data: te.Tensor, block_size: int, layout: str = "NCHW") -> te
     first = layout == "NCHW"
     n, c, h, w = data.shape if first else (data.shape[k] for k in (0, 3, 1, 2))
 
-    def place(b: Any, channel: Any, y: Any, x: Any) -> PrimExpr:
+    def element_at(b: Any, channel: Any, y: Any, x: Any) -> PrimExpr:
         block, own = tir.indexdiv(channel, c), tir.indexmod(channel, c)
         row = y * block_size + tir.indexdiv(block, block_size)
         column = x * block_size + tir.indexmod(block, block_size)
         return data(b, own, row, column) if first else data(b, row, column, own)
 
     def element(*i: Any) -> PrimExpr:
-        return place(*i) if first else place(i[0], i[3], i[1], i[2])
+        return element_at(*i) if first else element_at(i[0], i[3], i[1], i[2])
 
     rows, columns = tir.truncdiv(h, block_size), tir.truncdiv(w, block_size)
     channels = c * block_size * block_size

@@ -2,7 +2,7 @@
 
 A. Lavin and S. Gray, "Fast Algorithms for Convolutional Neural Networks" (2016). Tiles of 6 x 6
 inputs become 6 x 6 products with transformed weights, summed over channels, and those 4 x 4
-outputs: 36 products take the place of 144. The tiles of some rows of the image make a panel, whose
+outputs: 36 products replace 144. The tiles of some rows of the image make a panel, whose
 tiles lie side by side; so do the weights of some filters.
 """
 

@@ -75,7 +75,7 @@ def threefry_generate(gen: te.Tensor, out_shape: Sequence[int]) -> list[te.Tenso
         (old,), (new, words) = ins, outs
 
         def block(n: PrimExpr) -> tir.Stmt:
-            def place(k: int) -> PrimExpr:
+            def position(k: int) -> PrimExpr:
                 step = n.astype(_WORD) if k == 3 else _word(0)
                 return load(old, 4 + k) + step
 
@@ -85,7 +85,7 @@ def threefry_generate(gen: te.Tensor, out_shape: Sequence[int]) -> list[te.Tenso
                     for k in range(4)
                 ])  # fmt: skip
 
-            return _hash(lambda k: load(old, k), place, put)
+            return _hash(lambda k: load(old, k), position, put)
 
         keep = [store(new, load(old, k), k) for k in range(10) if k != 7]
         return sequence(*keep, store(new, load(old, 7) + _word(blocks), 7), loop(blocks, block))

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from .convolution import place
+from .convolution import index_tuple
 
 
 def adaptive_pool_channel_first(
@@ -22,8 +22,8 @@ def adaptive_pool_channel_first(
         window = tuple(
             slice(a * n // o, -(-(a + 1) * n // o)) for a, n, o in zip(at, sizes, out_size)
         )
-        result[place(slice(None), slice(None), *at)] = np_op(
-            np_data[place(slice(None), slice(None), *window)], axis=axes
+        result[index_tuple(slice(None), slice(None), *at)] = np_op(
+            np_data[index_tuple(slice(None), slice(None), *window)], axis=axes
         )
     return result
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from tvm.topi.nn.utils import get_pad_tuple_generic
 
-from .convolution import place, several
+from .convolution import index_tuple, several
 
 
 def conv2d_backward_weight_nchw_python(
@@ -27,11 +27,11 @@ def conv2d_backward_weight_nchw_python(
     outs = dy_np.shape[2:]
     for tap in product(*map(range, windows)):
         steps = [slice(t, t + (o - 1) * s + 1, s) for t, o, s in zip(tap, outs, strides)]
-        part = x[place(slice(None), slice(None), *steps)]
+        part = x[index_tuple(slice(None), slice(None), *steps)]
         for g in range(groups):
             grad = dy_np[:, g * each : (g + 1) * each]
             data = part[:, g * own : (g + 1) * own]
-            goal = place(slice(g * each, (g + 1) * each), slice(None), *tap)
+            goal = index_tuple(slice(g * each, (g + 1) * each), slice(None), *tap)
             result[goal] = np.einsum("nohw,nchw->oc", grad, data)
     return result
 

@@ -13,7 +13,7 @@ from tvm.topi.nn.utils import get_pad_tuple_generic
 Array = Any
 
 
-def place(*parts: Any) -> tuple[Any, ...]:
+def index_tuple(*parts: Any) -> tuple[Any, ...]:
     """An index with unpacked parts."""
     return parts
 
@@ -43,9 +43,9 @@ def convolve(
     result = np.zeros((x.shape[0], w.shape[0], *outs), kind)
     each = w.shape[0] // groups
     for tap in product(*map(range, windows)):
-        part = x[place(slice(None), slice(None), *_steps(tap, dilations, outs, strides))]
+        part = x[index_tuple(slice(None), slice(None), *_steps(tap, dilations, outs, strides))]
         for g in range(groups):
-            own = w[place(slice(g * each, (g + 1) * each), slice(None), *tap)]
+            own = w[index_tuple(slice(g * each, (g + 1) * each), slice(None), *tap)]
             channels = part[:, g * w.shape[1] : (g + 1) * w.shape[1]]
             result[:, g * each : (g + 1) * each] += np.einsum("nc...,oc->no...", channels, own)
     return result
@@ -76,9 +76,9 @@ def convolve_transposed(
     for at in np.ndindex(*x.shape[2:]):
         reach = tuple(slice(i * s, i * s + k) for i, s, k in zip(at, strides, windows))
         for g in range(groups):
-            value = x[place(slice(None), slice(g * each, (g + 1) * each), *at)]
+            value = x[index_tuple(slice(None), slice(g * each, (g + 1) * each), *at)]
             kernel = w[g * each : (g + 1) * each]
-            goal = place(slice(None), slice(g * own, (g + 1) * own), *reach)
+            goal = index_tuple(slice(None), slice(g * own, (g + 1) * own), *reach)
             whole[goal] += np.einsum("nc,co...->no...", value, kernel)
     kept = tuple(slice(b, n - a) for b, a, n in zip(before, after, outs))
-    return whole[place(slice(None), slice(None), *kept)]
+    return whole[index_tuple(slice(None), slice(None), *kept)]

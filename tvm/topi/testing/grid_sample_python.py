@@ -1,4 +1,4 @@
-"""Pictures sampled at given places."""
+"""Pictures sampled at given coordinates."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from typing import Any
 
 import numpy as np
 
-from .convolution import place
+from .convolution import index_tuple
 
 
 def affine_grid_python(data: Any, target_shape: Sequence[int]) -> Any:
     """(n, 2, 3) -> (n, 2, h, w), x before y, in [-1, 1]"""
     lines = [np.linspace(-1, 1, n) if n > 1 else np.array([-1.0]) for n in target_shape]
     y, x = np.meshgrid(*lines, indexing="ij")
-    places = np.stack([x, y, np.ones_like(x)])
-    return np.einsum("nij,jhw->nihw", data, places).astype(data.dtype)
+    coords = np.stack([x, y, np.ones_like(x)])
+    return np.einsum("nij,jhw->nihw", data, coords).astype(data.dtype)
 
 
 def _reflect(at: float, low: float, span: float) -> float:
@@ -37,7 +37,7 @@ def _inside(at: float, n: int, mode: str, align: bool) -> float:
 
 
 def _taps(at: float, method: str) -> list[tuple[int, float]]:
-    """The elements around a place with their weights."""
+    """The elements around a point with their weights."""
     if method == "nearest":
         return [(int(np.rint(at)), 1.0)]
     low = math.floor(at)
@@ -62,7 +62,7 @@ def _sample(data: Any, grid: Any, method: str, padding_mode: str, align: bool) -
     for n, *at in np.ndindex(data.shape[0], *grid.shape[2:]):
         rows = []
         for k, size in enumerate(sizes):
-            g = float(grid[place(n, dims - 1 - k, *at)])
+            g = float(grid[index_tuple(n, dims - 1 - k, *at)])
             spot = (g + 1) * (size - 1) / 2 if align else ((g + 1) * size - 1) / 2
             if method != "bicubic":
                 spot = _inside(spot, size, padding_mode, align)
@@ -74,8 +74,8 @@ def _sample(data: Any, grid: Any, method: str, padding_mode: str, align: bool) -
             ]
             if all(0 <= i < s for i, s in zip(where, sizes)):
                 weight = math.prod(w for _, w in corner)
-                total += weight * data[place(n, slice(None), *where)]
-        result[place(n, slice(None), *at)] = total
+                total += weight * data[index_tuple(n, slice(None), *where)]
+        result[index_tuple(n, slice(None), *at)] = total
     return result
 
 

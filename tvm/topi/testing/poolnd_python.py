@@ -8,14 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from .convolution import place
+from .convolution import index_tuple
 
 
 def get_slice(
     spatial_dimensions: int, pad_np: Any, dim_coord: tuple[int], kernel: tuple[int],
     strides: tuple[int], dilation: tuple[int],
 ) -> list[slice]:  # fmt: skip
-    """The window at an output place, in the padded tensor."""
+    """The window at an output index, in the padded tensor."""
     window = [slice(None)] * (pad_np.ndim - spatial_dimensions)
     for at, k, s, d in zip(dim_coord, kernel, strides, dilation):
         window.append(slice(at * s, at * s + (k - 1) * d + 1, d))
@@ -70,7 +70,7 @@ def poolnd_python(
     axes = tuple(range(-dims, 0))
     for at in product(*map(range, outs)):
         window = padded[tuple(get_slice(dims, padded, at, kernel, strides, dilation))]  # type: ignore[arg-type]
-        goal = place(..., *at)
+        goal = index_tuple(..., *at)
         if pool_type == "max":
             result[goal] = window.max(axes)
             continue

@@ -13,7 +13,7 @@ import numpy as np
 def get_inx(
     x: int, image_width: int, target_width: int, coordinate_transformation_mode: str
 ) -> float:
-    """The place in the source of place `x` in the result."""
+    """The coordinate in the source of coordinate `x` in the result."""
     scale = image_width / target_width
     if coordinate_transformation_mode == "half_pixel":
         return (x + 0.5) * scale - 0.5
@@ -30,7 +30,7 @@ def get_inx(
 def get_index(
     x: float, image_width: int, target_width: int, coordinate_transformation_mode: str
 ) -> int:
-    """The whole place nearest to a place."""
+    """The pixel nearest to a coordinate."""
     at = get_inx(int(x), image_width, target_width, coordinate_transformation_mode)
     if coordinate_transformation_mode == "align_corners":
         return math.floor(at + 0.5)
@@ -44,35 +44,35 @@ def _sizes(shape: Sequence[int], scale: Sequence[float]) -> list[int]:
 def _sampled(
     arr: Any, scale: Sequence[float], mode: str, taps: Callable[[float], list[tuple[int, float]]]
 ) -> Any:
-    """Weighted sums of elements around each place; `taps` gives them along one axis."""
+    """Weighted sums of elements around each pixel; `taps` gives them along one axis."""
     outs = _sizes(arr.shape, scale)
     result = np.zeros(outs, "float64")
     rows = [[taps(get_inx(x, n, o, mode)) for x in range(o)] for n, o in zip(arr.shape, outs)]
     for at in product(*map(range, outs)):
         for corner in product(*[row[x] for row, x in zip(rows, at)]):
             weight = 1.0
-            place = []
+            nearest = []
             for (index, part), n in zip(corner, arr.shape):
                 weight *= part
-                place.append(min(max(index, 0), n - 1))
-            result[at] += weight * arr[tuple(place)]
+                nearest.append(min(max(index, 0), n - 1))
+            result[at] += weight * arr[tuple(nearest)]
     return result
 
 
 def resize3d_nearest(arr: Any, scale: Sequence[float], coordinate_transformation_mode: str) -> Any:
     """The nearest element."""
     outs = _sizes(arr.shape, scale)
-    places = [
+    coords = [
         [min(max(get_index(x, n, o, coordinate_transformation_mode), 0), n - 1) for x in range(o)]
         for n, o in zip(arr.shape, outs)
     ]
-    return arr[np.ix_(*places)]
+    return arr[np.ix_(*coords)]
 
 
 def resize3d_linear(
     data_in: Any, scale: Sequence[float], coordinate_transformation_mode: str
 ) -> Any:
-    """A mean of the two elements around a place, along each axis."""
+    """A mean of the two elements around a coordinate, along each axis."""
 
     def taps(at: float) -> list[tuple[int, float]]:
         low = math.floor(at)

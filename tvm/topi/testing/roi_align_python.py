@@ -11,7 +11,7 @@ from .convolution import several
 
 
 def _between(plane: Any, y: float, x: float) -> Any:
-    """(c, h, w) at a place between elements; zero beyond one element outside."""
+    """(c, h, w) at a point between elements; zero beyond one element outside."""
     h, w = plane.shape[1:]
     if y < -1 or y > h or x < -1 or x > w:
         return np.zeros(plane.shape[0])

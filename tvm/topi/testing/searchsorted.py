@@ -1,4 +1,4 @@
-"""Places in sorted rows."""
+"""Indices in sorted rows."""
 
 from __future__ import annotations
 

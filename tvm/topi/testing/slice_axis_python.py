@@ -7,6 +7,6 @@ from typing import Any
 
 def slice_axis_python(data: Any, axis: int, begin: int, end: int | None = None) -> Any:
     """data[..., begin:end, ...] along an axis."""
-    place = [slice(None)] * data.ndim
-    place[axis] = slice(begin, end)
-    return data[tuple(place)]
+    where = [slice(None)] * data.ndim
+    where[axis] = slice(begin, end)
+    return data[tuple(where)]

@@ -11,9 +11,9 @@ def _slices(
 ) -> tuple[slice, ...]:
     steps = [strides] * len(begin) if isinstance(strides, int) else list(strides or [])
     steps += [1] * (len(begin) - len(steps))
-    places = list(axes) if axes else list(range(len(begin)))
+    dims = list(axes) if axes else list(range(len(begin)))
     slices = [slice(None)] * data.ndim
-    for k, axis in enumerate(places):
+    for k, axis in enumerate(dims):
         low, high = int(begin[k]), int(end[k]) if k < len(end) else None
         if mode == "size":
             high = None if high is None or high < 0 else low + high
@@ -34,7 +34,7 @@ def strided_slice_python(
 def strided_set_python(
     data: Any, v: Any, begin: Sequence[int], end: Sequence[int], strides: Any
 ) -> Any:
-    """A copy of the data with v in the place of data[begin:end:strides]."""
+    """A copy of the data with v instead of data[begin:end:strides]."""
     result = data.copy()
     result[_slices(data, begin, end, strides, "end", None)] = v
     return result

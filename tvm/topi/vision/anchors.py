@@ -131,7 +131,7 @@ def reorg(data: te.Tensor, stride: int) -> te.Tensor:
            tir.indexdiv(width, stride))  # fmt: skip
 
     def element(b: PrimExpr, k: PrimExpr, j: PrimExpr, i: PrimExpr) -> PrimExpr:
-        flat = ((b * out[1] + k) * out[2] + j) * out[3] + i  # its place where nothing moved
+        flat = ((b * out[1] + k) * out[2] + j) * out[3] + i  # its offset where nothing moved
         x, rest = tir.indexmod(flat, width), tir.indexdiv(flat, width)
         y, rest = tir.indexmod(rest, height), tir.indexdiv(rest, height)
         channel, image = tir.indexmod(rest, channels), tir.indexdiv(rest, channels)
@@ -139,8 +139,8 @@ def reorg(data: te.Tensor, stride: int) -> te.Tensor:
         column = x * stride + tir.indexmod(part, stride)
         row = y * stride + tir.indexdiv(part, stride)
         group = tir.indexmod(channel, groups) + groups * image
-        place = column + width * stride * (row + height * stride * group)
-        x, rest = tir.indexmod(place, width), tir.indexdiv(place, width)
+        offset = column + width * stride * (row + height * stride * group)
+        x, rest = tir.indexmod(offset, width), tir.indexdiv(offset, width)
         y, rest = tir.indexmod(rest, height), tir.indexdiv(rest, height)
         return data(tir.indexdiv(rest, channels), tir.indexmod(rest, channels), y, x)
 

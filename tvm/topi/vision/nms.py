@@ -30,7 +30,7 @@ def get_valid_counts(
 ) -> list[te.Tensor]:
     """Boxes above the score threshold, moved to the front of their batch.
 
-    (b, n, k) -> counts (b,), boxes (b, n, k), the places they came from (b, n); the rest is -1.
+    (b, n, k) -> counts (b,), boxes (b, n, k), the indices they came from (b, n); the rest is -1.
     With `id_index` >= 0, boxes of class -1 count as background and go too.
     """
     batch, count, width = data.shape
@@ -39,7 +39,7 @@ def get_valid_counts(
         inputs.append(score_threshold)
 
     def body(ins: Sequence[tir.Buffer], outs: Sequence[tir.Buffer]) -> tir.Stmt:
-        source, (counts, boxes, places) = ins[0], outs
+        source, (counts, boxes, origins) = ins[0], outs
         if len(ins) > 1:
             limit: PrimExpr = load(ins[1], *[0] * len(ins[1].shape))
         else:
@@ -49,7 +49,7 @@ def get_valid_counts(
             clear = sequence(
                 store(counts, 0, b),
                 grid((count, width), lambda i, k: store(boxes, -1, b, i, k), "z"),
-                grid((count,), lambda i: store(places, -1, b, i), "z"),
+                grid((count,), lambda i: store(origins, -1, b, i), "z"),
             )
 
             def box(i: PrimExpr) -> tir.Stmt:
@@ -59,7 +59,7 @@ def get_valid_counts(
                 goal = load(counts, b)
                 move = sequence(
                     grid((width,), lambda k: store(boxes, load(source, b, i, k), b, goal, k), "k"),
-                    store(places, i, b, goal),
+                    store(origins, i, b, goal),
                     store(counts, goal + 1, b),
                 )
                 return when(good, move)

@@ -24,7 +24,7 @@ Corner = Callable[[PrimExpr], PrimExpr]
 
 
 def overlap(at: Corner, a: PrimExpr, b: PrimExpr) -> PrimExpr:
-    """Intersection over union of two boxes whose corners `at` gives by flat place."""
+    """Intersection over union of two boxes whose corners `at` gives by flat index."""
 
     def side(box: PrimExpr, k: int, pick: Callable[[Any, Any], PrimExpr]) -> PrimExpr:
         # either corner may come first
@@ -45,8 +45,8 @@ def overlap(at: Corner, a: PrimExpr, b: PrimExpr) -> PrimExpr:
 
 
 def calculate_overlap(out_tensor: tir.Buffer, box_a_idx: PrimExpr, box_b_idx: PrimExpr) -> PrimExpr:
-    """Intersection over union of the boxes at two places of a flat buffer of corners."""
-    return overlap(lambda place: load(out_tensor, place), box_a_idx, box_b_idx)
+    """Intersection over union of the boxes at two indices of a flat buffer of corners."""
+    return overlap(lambda index: load(out_tensor, index), box_a_idx, box_b_idx)
 
 
 def binary_search(
@@ -140,8 +140,8 @@ def _row(
     kept, number = outs[0], outs[1]
     count = corners.shape[1]
 
-    def corner(place: PrimExpr) -> PrimExpr:
-        return load(corners, image, tir.indexdiv(place, 4), tir.indexmod(place, 4))
+    def corner(index: PrimExpr) -> PrimExpr:
+        return load(corners, image, tir.indexdiv(index, 4), tir.indexmod(index, 4))
 
     def one(j: PrimExpr) -> tir.Stmt:
         box = load(order, row, j)
@@ -187,14 +187,14 @@ def collect_selected_indices(
         out = outs[0]
 
         def one(row: PrimExpr, j: PrimExpr) -> tir.Stmt:
-            place = load(offsets, row) + j
+            index = load(offsets, row) + j
             entry = (
                 tir.indexdiv(row, num_class),
                 tir.indexmod(row, num_class),
                 load(chosen, row, j),
             )
-            put = sequence(*[store(out, v, place, k) for k, v in enumerate(entry)])
-            inside = tir.all(j < load(numbers, row), place < shape[0])
+            put = sequence(*[store(out, v, index, k) for k, v in enumerate(entry)])
+            inside = tir.all(j < load(numbers, row), index < shape[0])
             return when(inside, put)
 
         clear = grid(shape, lambda i, k: store(out, 0, i, k), "z")
@@ -229,11 +229,11 @@ def collect_selected_indices_and_scores(
 
         def one(row: PrimExpr, j: PrimExpr) -> tir.Stmt:
             image, own = tir.indexdiv(row, classes), tir.indexmod(row, classes)
-            place = load(offsets, row) + j
+            index = load(offsets, row) + j
             put = sequence(
-                store(outs[0], own, image, place, 0),
-                store(outs[0], load(chosen, row, j), image, place, 1),
-                store(outs[1], load(marks, row, j), image, place),
+                store(outs[0], own, image, index, 0),
+                store(outs[0], load(chosen, row, j), image, index, 1),
+                store(outs[1], load(marks, row, j), image, index),
             )
             return when(j < load(numbers, row), put)
 

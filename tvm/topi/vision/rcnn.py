@@ -90,13 +90,13 @@ def roi_align(
 
         def between(image: PrimExpr, c: PrimExpr, y: PrimExpr, x: PrimExpr) -> PrimExpr:
             out = tir.any(y < -1.0, y > real(height), x < -1.0, x > real(width))
-            places = []
+            neighbours = []
             for value, extent in ((y, height), (x, width)):
                 value = te.min(te.max(value, real(0.0)), real(extent - 1))
                 low = tir.floor(value).astype("int32")
                 high = te.min(low + 1, tir.Cast("int32", extent - 1))
-                places.append((low, high, value - low.astype(dtype)))
-            (y0, y1, fy), (x0, x1, fx) = places
+                neighbours.append((low, high, value - low.astype(dtype)))
+            (y0, y1, fy), (x0, x1, fx) = neighbours
             value = (
                 (1 - fy) * ((1 - fx) * pixel(image, c, y0, x0) + fx * pixel(image, c, y0, x1))
                 + fy * ((1 - fx) * pixel(image, c, y1, x0) + fx * pixel(image, c, y1, x1))

@@ -23,7 +23,7 @@ def non_max_suppression(
 ) -> list[te.Tensor]:  # fmt: skip
     """Boxes by falling score, without those that overlap a better one (of their class).
 
-    data (b, n, k), valid_count (b,), indices (b, n)  ->  the places of those that stay (b, n) and
+    data (b, n, k), valid_count (b,), indices (b, n)  ->  the indices of those that stay (b, n) and
     how many they are (b, 1); or, without `return_indices`, the boxes (b, n, k), the others as -1.
     """
     batch, count, width = data.shape
@@ -34,7 +34,7 @@ def non_max_suppression(
     inputs += given
 
     def body(ins: Sequence[tir.Buffer], outs: Sequence[tir.Buffer]) -> tir.Stmt:
-        source, valid, places, ranks = ins[:4]
+        source, valid, indices, ranks = ins[:4]
         rest = list(ins[4:])
         most, limit = (
             load(rest.pop(0), *[0] * len(v.shape)) if isinstance(v, te.Tensor)
@@ -48,10 +48,10 @@ def non_max_suppression(
             kept = tir.min(total, tir.const(top_k, "int32")) if top_k > 0 else total
 
             def copy(i: PrimExpr) -> tir.Stmt:
-                place = load(ranks, b, i)
+                index = load(ranks, b, i)
                 return sequence(
-                    grid((width,), lambda k: store(boxes, load(source, b, place, k), b, i, k), "k"),
-                    store(chosen, place, b, i),
+                    grid((width,), lambda k: store(boxes, load(source, b, index, k), b, i, k), "k"),
+                    store(chosen, index, b, i),
                 )
 
             clear = sequence(
@@ -77,8 +77,8 @@ def non_max_suppression(
                             load(boxes, b, i, id_index).equal(load(boxes, b, k, id_index))
                         )
 
-                def corner(place: PrimExpr) -> PrimExpr:
-                    row, side = tir.indexdiv(place, 4), tir.indexmod(place, 4)
+                def corner(index: PrimExpr) -> PrimExpr:
+                    row, side = tir.indexdiv(index, 4), tir.indexmod(index, 4)
                     return load(boxes, b, row, side + coord_start)
 
                 same.append(overlap(corner, i * 4, k * 4) >= limit)
@@ -101,18 +101,18 @@ def non_max_suppression(
 
         def _finish(b: PrimExpr) -> tir.Stmt:
             if return_indices:
-                return _front(b, lambda i: load(places, b, load(chosen, b, i)), width=0)
+                return _front(b, lambda i: load(indices, b, load(chosen, b, i)), width=0)
             return _front(b, None, width) if invalid_to_bottom else tir.Evaluate(0)
 
-        def _front(b: PrimExpr, place: Any, width: Any) -> tir.Stmt:
+        def _front(b: PrimExpr, index: Any, width: Any) -> tir.Stmt:
             """Move what stays to the front."""
 
             def moves(goal: tir.Buffer) -> tir.Stmt:
                 def move(i: PrimExpr) -> tir.Stmt:
                     to = load(goal, 0)
                     row: list[tir.Stmt | None] = []
-                    if place is not None:
-                        row = [store(chosen, place(i), b, to)]
+                    if index is not None:
+                        row = [store(chosen, index(i), b, to)]
                     else:
                         row = [
                             grid((width,), lambda k: store(boxes, load(boxes, b, i, k), b, to, k)),
@@ -122,7 +122,7 @@ def non_max_suppression(
                         i > to,
                         sequence(
                             store(chosen, -1, b, i),
-                            None if place is not None
+                            None if index is not None
                             else grid((width,), lambda k: store(boxes, -1, b, i, k)),
                         ),
                     )
