@@ -79,6 +79,10 @@ class Node(Scriptable):
     SHARED: ClassVar[bool] = False
     FLOAT_SLACK: ClassVar[float] = 0.0
 
+    def binds_first(self) -> bool:
+        """True if other fields use what this node binds, as a function does that calls itself."""
+        return False
+
     @classmethod
     def from_fields(cls, values: dict[str, object]) -> Self:
         """A node of this class with the given field values; missing ones are defaults."""

@@ -23,6 +23,7 @@ from .node import Node
 # Values with nothing inside: one object on both sides needs no further look.
 _LEAVES = frozenset((type(None), bool, int, float, str, DataType))
 _PLANS: dict[type, tuple[tuple[str, bool], ...]] = {}
+_BINDERS: set[type] = set()
 
 
 def _plan(cls: type[Node]) -> tuple[tuple[str, bool], ...]:
@@ -31,6 +32,8 @@ def _plan(cls: type[Node]) -> tuple[tuple[str, bool], ...]:
     if plan is None:
         plan = tuple((f.name, f.binds) for f in reversed(cls.FIELDS) if not f.ignored)
         _PLANS[cls] = plan
+        if any(binds for _, binds in plan):
+            _BINDERS.add(cls)
     return plan
 
 
@@ -123,7 +126,10 @@ class _Comparison:
         path_a: AccessPath | None,
         path_b: AccessPath | None,
     ) -> None:
-        for name, field_binds in _plan(type(a)):
+        plan = _plan(type(a))
+        if type(a) in _BINDERS and a.binds_first():
+            plan = tuple(sorted(plan, key=lambda field: field[1]))
+        for name, field_binds in plan:
             x, y = getattr(a, name), getattr(b, name)
             if x is y and x.__class__ in _LEAVES:
                 continue
@@ -405,7 +411,10 @@ def _tokens(node: Any, map_free_vars: bool, skip_tensors: bool = False) -> list[
             stack.extend(parts(item))
         elif kind == _BINDER:
             add(token)
-            for (_, binds), part in zip(_plan(cls), parts(item)):
+            pairs = list(zip(_plan(cls), parts(item)))
+            if item.binds_first():
+                pairs.sort(key=lambda pair: pair[0][1])
+            for (_, binds), part in pairs:
                 stack.extend((_UNBIND, part, _BIND) if binds else (part,))
         elif kind == _NAME:
             add(f"@{item.name_hint}")

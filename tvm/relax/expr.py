@@ -315,6 +315,10 @@ class VarBinding(Binding):
         self.value = value
         self.span = span
 
+    def binds_first(self) -> bool:
+        """A local function may call itself."""
+        return isinstance(self.value, Function)
+
 
 @final
 class MatchCast(Binding):
@@ -569,6 +573,8 @@ def const(value: Any, dtype: DataType | str | None = None) -> Constant:
     if isinstance(value, HostTensor):
         return Constant(value)
     is_array = isinstance(value, (np.ndarray, np.generic))
+    if isinstance(value, str) and value in ("inf", "-inf", "nan"):
+        value = float(value)  # as scripts show them
     if not is_array and not isinstance(value, (bool, int, float, list, tuple)):
         if not hasattr(value, "numpy"):
             raise ValueError(

@@ -6,7 +6,7 @@ import pytest
 
 from tvm import relax
 from tvm.error import DiagnosticError
-from tvm.ir import assert_structural_equal
+from tvm.ir import assert_structural_equal, structural_hash
 from tvm.relax.script.parser import enter_token, exit_token
 from tvm.script import from_source
 from tvm.script import ir as I
@@ -450,3 +450,25 @@ def test_mistakes_in_a_signature_are_shown_at_their_parameter(signature: str, sp
         read("return x", signature)
     line, marks = str(caught.value).split("\n")[-2:]
     assert line[marks.index("^") : marks.rindex("^") + 1] == spot
+
+
+def test_a_local_function_that_calls_itself_is_read_again() -> None:
+    func = read(
+        "@R.function\n"
+        'def loop(i: R.Tensor((), "int32")) -> R.Tensor((), "int32"):\n'
+        '    if R.less(i, R.const(10, "int32")):\n'
+        '        r = loop(R.add(i, R.const(1, "int32")))\n'
+        "    else:\n"
+        "        r = i\n"
+        "    return r\n"
+        'return loop(R.const(0, "int32"))'
+    )
+    again = from_source(func.script())
+    assert_structural_equal(func, again)
+    assert structural_hash(func) == structural_hash(again)
+
+
+@pytest.mark.parametrize("value", ["inf", "-inf", "nan"])
+def test_constants_that_are_no_numbers_are_read_again(value: str) -> None:
+    func = read(f"y = R.const(float('{value}'), 'float32')\nreturn y")
+    assert_structural_equal(from_source(func.script()), func)
