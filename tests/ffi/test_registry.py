@@ -94,3 +94,12 @@ for module, names in registry.AT_FIRST_CALL.items():
         assert not registry.get_global_func(name).same_as(before[name]), name
 """
     subprocess.run([sys.executable, "-c", script], check=True)
+
+
+def test_functions_that_relax_programs_call_have_homes():
+    code = (
+        "import tvm\n"
+        "for name in ('print', 'assert_op', 'shape_to_tensor', 'unique', 'nonzero'):\n"
+        "    tvm.get_global_func('relax.run.' + name)\n"
+    )
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

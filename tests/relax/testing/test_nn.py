@@ -199,3 +199,14 @@ def test_modules_hold_anything_and_nest_as_functions() -> None:
         bb.emit_func_output(y, [x, *model.parameters()])
     names = [var.name_hint for var in bb.get().get_global_vars()]
     assert sorted(names) == ["layer", "main", "outer"]
+
+
+def test_marks_of_positions_stand_before_those_of_names():
+    bb = relax.BlockBuilder()
+    with bb.function("main"):
+        x, y = nn.Placeholder((2,), name="x"), nn.Placeholder((2,), name="y")
+        with bb.dataflow():
+            out = bb.emit_output(nn.emit_checkpoint(lambda a, b: relax.op.add(a, b), x, b=y))
+        bb.emit_func_output(out, [x, y])
+    names = [b.var.name_hint for b in bb.get()["main"].body.blocks[0].bindings]
+    assert names == ["x_scp", "y_scp", "lv", "lv_ecp", "gv"]

@@ -99,6 +99,8 @@ def test_what_is_refused(trained: Any) -> None:
         trainer.load_params({"v": W})
     with pytest.raises(ValueError, match=re.escape("float64 (3, 2)")):
         trainer.load_params({"b": B, "w": W.T})
+    with pytest.raises(ValueError, match=re.escape("int64 ()")):
+        trainer.load_params({"w": 1})
     with pytest.raises(RuntimeError, match="the parameter 'w'"):
         trainer.export_params()  # nothing was set by the call that failed
     with pytest.raises(ValueError, match="inputs of 'backbone'"):

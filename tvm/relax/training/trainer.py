@@ -198,17 +198,18 @@ class _Kept:
                     message(f"{self.what}s to load", found=f"{name!r}",
                             legal=", ".join(self.names) or "none")
                 )  # fmt: skip
-            place = self.names.index(name)
-            shape, dtype = self.forms[place]
-            found_shape = tuple(value.shape)
-            if found_shape != shape or str(value.dtype) != dtype:
+            index = self.names.index(name)
+            shape, dtype = self.forms[index]
+            array = value if isinstance(value, Tensor) else np.asarray(value)
+            found_shape = tuple(array.shape)
+            if found_shape != shape or str(array.dtype) != dtype:
                 raise ValueError(
-                    message(f"the {self.what} {name!r}", found=f"{value.dtype} {found_shape}",
+                    message(f"the {self.what} {name!r}", found=f"{array.dtype} {found_shape}",
                             legal=f"{dtype} {shape}")
                 )  # fmt: skip
-            found.append((place, _on(self.device, value)))
-        for place, tensor in found:
-            self.values[place] = tensor
+            found.append((index, _on(self.device, array)))
+        for index, tensor in found:
+            self.values[index] = tensor
 
 
 def _form(var: Var) -> tuple[tuple[int, ...], str]:
