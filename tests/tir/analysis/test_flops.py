@@ -73,3 +73,8 @@ def test_a_function_may_tell_its_count() -> None:
     told = matmul.with_attr("estimated_flops", 32)
     assert estimate_tir_flops(IRModule({"main": told, "other": branches})) == 32 + 32
     assert estimate_tir_flops(told.body) > 32
+
+
+def test_a_function_is_no_statement() -> None:
+    with pytest.raises(TypeError, match="found a PrimFunc; legal: Stmt, IRModule"):
+        estimate_tir_flops(matmul)  # type: ignore[arg-type]

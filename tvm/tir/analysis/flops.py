@@ -33,6 +33,10 @@ def estimate_tir_flops(stmt_or_mod: s.Stmt | IRModule) -> float:
     if isinstance(stmt_or_mod, IRModule):
         funcs = [f for f in stmt_or_mod.functions.values() if isinstance(f, PrimFunc)]
         return float(sum([counter.func(func) for func in funcs]))
+    if not isinstance(stmt_or_mod, s.Stmt):
+        raise TypeError(
+            f"estimate_tir_flops: found a {type(stmt_or_mod).__name__}; legal: Stmt, IRModule"
+        )
     return float(counter.stmt(stmt_or_mod).total())
 
 
