@@ -50,6 +50,9 @@ class Scheduler:
         loops, iters = sch.get_loops(block), sch.get(block).iter_vars
         return {
             "split": lambda: sch.split(loop, factors=[None, rng.choice([1, 2, 3, 4])]),
+            "split without units": lambda: sch.split(
+                loop, factors=[None, rng.choice([2, 3])], preserve_unit_iters=False
+            ),
             "split in three": lambda: sch.split(loop, factors=[rng.choice([2, 3]), None, 2]),
             "loop_partition": lambda: sch.loop_partition(loop, [rng.choice([1, 2]), None]),
             "fuse": lambda: sch.fuse(*loops[: rng.randint(1, 3)]),

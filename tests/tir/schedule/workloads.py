@@ -1,4 +1,4 @@
-"""Twenty small kernels of the kinds that models are made of; the last parameter is the result."""
+"""Some twenty small kernels of the kinds that models are made of; the last parameter is written."""
 
 from __future__ import annotations
 
@@ -109,6 +109,13 @@ def mixed(n: int, m: int) -> tir.PrimFunc:
     return te.create_prim_func([x, out])
 
 
+def sum_of_few(*shape: int, terms: int) -> tir.PrimFunc:
+    """Twice the sums of some elements; with extents of one, loops that bind nothing."""
+    x, k = te.placeholder((*shape, terms), name="X"), te.reduce_axis((0, terms), name="k")
+    total = te.compute(shape, lambda *i: te.sum(x[(*i, k)], axis=k), name="total")
+    return te.create_prim_func([x, te.compute(shape, lambda *i: total[i] * 2.0, name="B")])
+
+
 WORKLOADS: dict[str, Callable[[], tir.PrimFunc]] = {
     "matmul": lambda: matmul(6, 8, 10),
     "batched": lambda: matmul(4, 6, 5, batch=(2,), transposed=True, epilogue=True),
@@ -124,6 +131,9 @@ WORKLOADS: dict[str, Callable[[], tir.PrimFunc]] = {
     "rms_norm": lambda: rms_norm(3, 8),
     "attention": lambda: attention(4, 3),
     "gather": lambda: gather(5, 4),
+    "sums of one": lambda: sum_of_few(3, 1, terms=1),
+    "one sum": lambda: sum_of_few(1, 1, terms=7),
+    "one row": lambda: chain(1, 10),
     "scan": lambda: scan,
     "rows": lambda: reduction((4, 12), (1,)),
     "columns": lambda: reduction((12, 4), (0,)),

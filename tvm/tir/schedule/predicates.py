@@ -51,27 +51,27 @@ def asked_beyond_domains(realize: BlockRealize, loops: Mapping[Var, Range]) -> l
     return found
 
 
-def guards_of_idle_loops(
-    realize: BlockRealize, inner: Mapping[Var, Range], outer: Mapping[Var, Range]
-) -> list[PrimExpr]:
-    """The conditions on outer loops under which the block runs, where no variable names them.
+def guard_of_idle_loops(
+    condition: PrimExpr,
+    realize: BlockRealize,
+    inner: Mapping[Var, Range],
+    outer: Mapping[Var, Range],
+) -> PrimExpr | None:
+    """A limit of loops that no variable names, as one of the outer of them; None for others.
 
     for tx, i in T.grid(8, 2):
         v = T.axis.spatial(1, 0)
-        T.where(tx * 2 + i < 1)                             ->      [tx * 2 < 1]
+        T.where(tx * 2 + i < 1)                             ->      tx * 2 < 1
     """
-    loops = {**outer, **inner}
+    idle = _is_of_idle_loops(condition, realize, {**outer, **inner})
+    if not idle or not _moves(condition, outer):
+        return None
+    assert isinstance(condition, LT), "as loops are divided"
     analyzer = Analyzer()
     for var, rng in outer.items():
         analyzer.bind(var, rng)
-    found: list[PrimExpr] = []
-    for condition in conjuncts(realize.predicate):
-        if _moves(condition, outer) and _is_of_idle_loops(condition, realize, loops):
-            assert isinstance(condition, LT), "as loops are divided"
-            low = interval_of(condition.a, inner, analyzer)
-            if low is not None:
-                found.append(analyzer.simplify(LT(low[0], condition.b)))
-    return found
+    low = interval_of(condition.a, inner, analyzer)
+    return None if low is None else analyzer.simplify(LT(low[0], condition.b))
 
 
 def _is_of_idle_loops(

@@ -69,3 +69,50 @@ def test_reads_of_the_result_are_listed_once() -> None:
     sch.decompose_reduction("B", sch.get_loops("B")[0])
     update = sch.get(sch.get_block("B_update"))
     assert [str(read) for read in update.reads] == ["B[vi]", "A[vi, vk]"]
+
+
+@T.prim_func
+def one_sum(A: T.Buffer((2, 1, 7), "float32"), B: T.Buffer((2, 1), "float32")):
+    for i, j, k in T.grid(2, 1, 7):
+        with T.block("B"):
+            vi, vj, vk = T.axis.remap("SSR", [i, j, k])
+            with T.init():
+                B[vi, vj] = T.float32(0)
+            B[vi, vj] = B[vi, vj] + A[vi, vj, vk]
+
+
+def test_where_nothing_is_added_nothing_starts_anew() -> None:
+    """No variable names the loops of an element that was divided."""
+    sch = open_schedule(one_sum)
+    block = sch.get_block("B")
+    outer, middle, inner = sch.split(sch.get_loops(block)[1], [None, 4, 2])
+    sch.reorder(middle, outer, inner)
+    sch.decompose_reduction(block, inner)
+    assert "T.where(j_1 < 1)" in sch.mod.script()
+    check(sch, one_sum)
+
+
+def test_where_a_sum_of_one_value_runs_once() -> None:
+    @T.prim_func
+    def of_one(A: T.Buffer((2, 1), "float32"), B: T.Buffer((2,), "float32")):
+        for i, k in T.grid(2, 1):
+            with T.block("B"):
+                vi, vk = T.axis.remap("SR", [i, k])
+                with T.init():
+                    B[vi] = T.float32(0)
+                B[vi] = B[vi] + A[vi, vk]
+
+    sch = open_schedule(of_one)
+    block = sch.get_block("B")
+    _, _, inner = sch.split(sch.get_loops(block)[1], [None, 3, 2])
+    sch.decompose_reduction(block, inner)
+    check(sch, of_one)
+
+
+def test_loops_of_one_iteration_in_a_predicate_go() -> None:
+    sch = open_schedule(one_sum)
+    block = sch.get_block("B")
+    sch.split(sch.get_loops(block)[0], [None, 2, 2], preserve_unit_iters=False)
+    sch.decompose_reduction(block, sch.get_loops(block)[0])
+    assert "T.where(i_1_init * 2 + i_2_init < 2)" in sch.mod.script()
+    check(sch, one_sum)

@@ -11,6 +11,7 @@ from tvm.tir.buffer import Buffer
 from tvm.tir.expr import BufferLoad, IterVar, Var, make_const
 from tvm.tir.functor import walk
 from tvm.tir.op.arith import is_one, logical_and, logical_or, max_of, min_of
+from tvm.tir.op.forms import conjuncts
 from tvm.tir.schedule.analysis.affine import (
     Box,
     analyzer_at,
@@ -39,7 +40,7 @@ from tvm.tir.schedule.error import Illegal, name_of
 from tvm.tir.schedule.instruction import kind
 from tvm.tir.schedule.leaves import leaf_top, without_leaf
 from tvm.tir.schedule.loops import add_predicate
-from tvm.tir.schedule.predicates import asked_beyond_domains, guards_of_idle_loops
+from tvm.tir.schedule.predicates import asked_beyond_domains, guard_of_idle_loops
 from tvm.tir.schedule.primitive.compute_inline import compute_inline
 from tvm.tir.schedule.primitive.reverse_compute_inline import reverse_compute_inline
 from tvm.tir.schedule.rebuild import TrackingMutator, change_block, change_loop
@@ -192,8 +193,10 @@ def _guard(state: SRefTree, loop: StmtSRef, makers: Sequence[StmtSRef]) -> PrimE
     for maker in makers:
         inner = loop_ranges([p for p in path_between(loop, maker) if isinstance(p.stmt, For)])
         here: PrimExpr = TRUE
-        for condition in guards_of_idle_loops(realize_of(state, maker), inner, outer):
-            here = logical_and(here, condition)
+        realize = realize_of(state, maker)
+        for condition in conjuncts(realize.predicate):
+            limit = guard_of_idle_loops(condition, realize, inner, outer)
+            here = here if limit is None else logical_and(here, limit)
         found = here if found is None else logical_or(found, here)
     return TRUE if found is None else found
 

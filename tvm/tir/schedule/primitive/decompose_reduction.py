@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tvm.arith import Analyzer
 from tvm.ir.expr import PrimExpr
 from tvm.ir.structural import structural_equal
 from tvm.tir.block_scope import StmtSRef
@@ -9,6 +10,7 @@ from tvm.tir.expr import IterVar, Var
 from tvm.tir.functor import substitute, walk
 from tvm.tir.op.arith import is_one, logical_and
 from tvm.tir.op.forms import conjuncts
+from tvm.tir.schedule.analysis.affine import loop_ranges
 from tvm.tir.schedule.analysis.blocks import require_reduction
 from tvm.tir.schedule.analysis.query import (
     block_of,
@@ -20,6 +22,7 @@ from tvm.tir.schedule.analysis.query import (
 )
 from tvm.tir.schedule.error import Illegal, name_of
 from tvm.tir.schedule.instruction import kind
+from tvm.tir.schedule.predicates import guard_of_idle_loops
 from tvm.tir.schedule.rebuild import change_block
 from tvm.tir.schedule.scopes import TRUE, ScopeEdit, edit_scope
 from tvm.tir.schedule.tree import SRefTree
@@ -124,18 +127,26 @@ def _init_nest(realize: BlockRealize, loops: list[StmtSRef], loop: StmtSRef) -> 
 def _init_predicate(
     realize: BlockRealize, used: set[Var], loops: list[StmtSRef], loop: StmtSRef
 ) -> PrimExpr:
-    """The parts of the predicate that are about loops of the init; the others stay behind."""
+    """The parts of the predicate that are about loops of the init; the others stay behind.
+
+    Of a limit of loops that no variable names, what it says of the outer of them: where nothing
+    is added, nothing is set to its start either.
+    """
     if is_one(realize.predicate):
         return TRUE
-    inner = {loop_of(s).loop_var for s in loops[loops.index(loop) :]} - used
-    parts = [
-        part
-        for part in conjuncts(realize.predicate)
-        if not any(isinstance(n, Var) and n in inner for n in walk(part))
-    ]
+    place = loops.index(loop)
+    around, inside = loop_ranges(loops[:place]), loop_ranges(loops[place:])
+    inner = set(inside) - used
+    still = {var: inside[var].min for var in inner if is_one(inside[var].extent)}
     predicate: PrimExpr = TRUE
-    for part in parts:
-        predicate = logical_and(predicate, part)
+    for condition in conjuncts(realize.predicate):
+        part = substitute(condition, still)
+        if part is not condition:
+            part = Analyzer().simplify(part)
+        told: PrimExpr | None = part
+        if any(isinstance(n, Var) and n in inner for n in walk(part)):
+            told = guard_of_idle_loops(part, realize, inside, around)
+        predicate = predicate if told is None else logical_and(predicate, told)
     return predicate
 
 
