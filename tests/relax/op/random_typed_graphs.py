@@ -64,7 +64,7 @@ class Unfit(Exception):
     """The step has no operands in this graph."""
 
 
-class _Grower:
+class Grower:
     def __init__(self, seed: int, symbolic: bool | None) -> None:
         self.rng = np.random.default_rng(seed)
         self.bb = relax.BlockBuilder()
@@ -514,7 +514,7 @@ class _Grower:
 
 def typed_graph(seed: int, length: int = 8, symbolic: bool | None = None) -> TypedGraph:
     """A graph of about so many operators; `symbolic`: whether sizes are symbols."""
-    grower = _Grower(seed, symbolic)
+    grower = Grower(seed, symbolic)
     rng = grower.rng
     with grower.bb.function("main"):
         with grower.bb.dataflow():
