@@ -197,7 +197,8 @@ class _Images(Grower):
         v = self.image()
         if self.symbolic:
             raise Unfit
-        self.add("adaptive", op.nn.adaptive_avg_pool2d(v.expr, [self.pick(1, 2, 3), self.pick(1, 5)]))
+        sizes = [self.pick(1, 2, 3), self.pick(1, 5)]
+        self.add("adaptive", op.nn.adaptive_avg_pool2d(v.expr, sizes))
 
     def normed(self) -> None:
         v = self.image()
@@ -293,17 +294,20 @@ class _Images(Grower):
         count = extents[2] * extents[3]
         q, k, values = (
             self.bb.emit(op.reshape(
-                op.add(op.matmul(x, self.weights(c, c, scale=0.8 / np.sqrt(c))),
-                       self.weights(c, scale=0.2)),
+                op.add(
+                    op.matmul(x, self.weights(c, c, scale=0.8 / np.sqrt(c))),
+                    self.weights(c, scale=0.2),
+                ),
                 [extents[0], count, heads, c // heads],
             ))
             for _ in range(3)
         )  # fmt: skip
         mixed = self.bb.emit(op.nn.attention(q, k, values, causal_mask=self.pick(None, "TopLeft")))
         mixed = self.bb.emit(op.reshape(mixed, [extents[0], count, c]))
-        x = self.bb.emit(op.add(x, op.matmul(mixed, self.weights(c, c, scale=0.8 / np.sqrt(c)))))
-        wide = self.bb.emit(op.nn.gelu(op.matmul(x, self.weights(c, 2 * c, scale=0.8 / np.sqrt(c)))))
-        x = self.bb.emit(op.add(x, op.matmul(wide, self.weights(2 * c, c, scale=0.5 / np.sqrt(c)))))
+        scale = 0.8 / np.sqrt(c)
+        x = self.bb.emit(op.add(x, op.matmul(mixed, self.weights(c, c, scale=scale))))
+        wide = self.bb.emit(op.nn.gelu(op.matmul(x, self.weights(c, 2 * c, scale=scale))))
+        x = self.bb.emit(op.add(x, op.matmul(wide, self.weights(2 * c, c, scale=scale / 2))))
         back = self.bb.emit(op.permute_dims(x, [0, 2, 1]))
         self.add("tokens", op.reshape(back, extents))
 

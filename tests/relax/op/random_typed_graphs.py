@@ -392,8 +392,6 @@ class Grower:
 
     def arg(self) -> None:
         v = self.take(_ordered)
-        if v.is_float and self.odd:
-            raise Unfit
         name = self.pick("argmax", "argmin")
         axis = self.pick(None, self.below(len(v.shape)))
         self.keep(name, getattr(op, name)(v.expr, axis, self.pick(True, False)), True)

@@ -253,8 +253,11 @@ class ExprEmitter(TirFunctor[str, None]):
             if op.dtype.is_scalar and not is_safe(term):
                 value = self._short_circuit(name, value, term)
             else:
-                other = self.visit_expr(term)
-                value = self.out.temp(f"{name} {value_type(op.dtype)} {value}, {other}")
+                other, dtype = self.visit_expr(term), value_type(op.dtype)
+                if kind is e.And and op.dtype.is_vector:
+                    value = self.out.both(dtype, value, other)
+                else:
+                    value = self.out.temp(f"{name} {dtype} {value}, {other}")
         return value
 
     def _short_circuit(self, name: str, value: str, term: PrimExpr) -> str:

@@ -37,6 +37,7 @@ class FunctionText:
         self._lines: list[str] = []
         self._count = 0
         self.block = "entry"
+        self.conjuncts: dict[str, tuple[str, str]] = {}  # of masks that `both` has made
         self.params = ["%" + self._fresh(name) for name in param_names]
         self._head = ", ".join(
             " ".join(part for part in (kind, extra, name) if part)
@@ -77,6 +78,12 @@ class FunctionText:
         self._count += 1
         name = f"%.{self._count}"
         self._lines.append(f"  {name} = {text}{self._place_of(text)}")
+        return name
+
+    def both(self, kind: str, a: str, b: str) -> str:
+        """Append the conjunction of two masks; its name. Parts of it are made of parts of both."""
+        name = self.temp(f"and {kind} {a}, {b}")
+        self.conjuncts[name] = (a, b)
         return name
 
     def named(self, hint: str) -> str:

@@ -130,7 +130,7 @@ class MemoryEmitter(ExprEmitter):
             bits = [f"i1 {int(n in lanes)}" for n in range(first, first + part.lanes)]
             kind, held = vector_of("i1", part.lanes), self.visit_data(told)
             if "i1 0" in bits:
-                held = self.out.temp(f"and {kind} {held}, <{', '.join(bits)}>")
+                held = self.out.both(kind, held, f"<{', '.join(bits)}>")
             return self._lanes_if(op, part, address, held)
         count, bools = op.dtype.lanes, vector_of("i1", op.dtype.lanes)
         own = [
@@ -253,6 +253,16 @@ class MemoryEmitter(ExprEmitter):
         return picked[0][0]
 
     def _pick(self, element: str, value: str, lanes: int, picks: list[int]) -> str:
+        """Some lanes of a vector; those of a conjunction as the conjunction of those of its parts.
+
+        So LLVM sees early, while it simplifies, where no lane of a mask is left: with AVX2 and no
+        AVX-512 it ends the process over a load that turns out to have none while it chooses
+        instructions.
+        """
+        conjuncts = self.out.conjuncts.get(value)
+        if conjuncts is not None:
+            a, b = (self._pick(element, part, lanes, picks) for part in conjuncts)
+            return self.out.both(vector_of(element, len(picks)), a, b)
         kind, mask = vector_of(element, lanes), ", ".join(f"i32 {i}" for i in picks)
         return self.out.temp(
             f"shufflevector {kind} {value}, {kind} poison, <{len(picks)} x i32> <{mask}>"
@@ -275,12 +285,18 @@ class MemoryEmitter(ExprEmitter):
     def _lanes_if(self, op: e.BufferLoad, dtype: DataType, address: str, mask: str) -> str:
         """A vector from memory under a mask; zero where it does not hold."""
         whole, lanes = "", 0
-        for first, part in _in_powers(dtype):
+        for first, part in _in_powers(dtype, self._most_bits_of_load()):
             own = self._part_of_mask(mask, dtype, first, part)
             piece = self._power_if(op, part, self._lane_at(dtype, address, first), own)
             whole = self._behind(dtype, whole, lanes, piece, part.lanes) if lanes else piece
             lanes += part.lanes
         return whole
+
+    def _most_bits_of_load(self) -> int | None:
+        """The bits that one masked load may have: those of a register, for AVX without AVX-512,
+        where a register of no lane ends the process (see `_pick`)."""
+        avx = self.module.has_feature("avx") and not self.module.has_feature("avx512f")
+        return 256 if avx else None
 
     def _part_of_mask(self, mask: str, dtype: DataType, first: int, part: DataType) -> str:
         return self._some_lanes("i1", mask, dtype.lanes, first, part.lanes)
@@ -303,15 +319,17 @@ class MemoryEmitter(ExprEmitter):
     def _behind(self, dtype: DataType, front: str, lanes: int, back: str, more: int) -> str:
         """A vector of `lanes` with a shorter one behind it."""
         element = memory_element(dtype)
-        kind, rest = vector_of(element, lanes), ", ".join(["i32 poison"] * (lanes - more))
-        first = ", ".join(f"i32 {i}" for i in range(more))
+        kind = vector_of(element, lanes)
         if more == 1:
             wide = self.out.temp(f"insertelement {kind} poison, {element} {back}, i64 0")
-        else:
+        elif more < lanes:
             short = vector_of(element, more)
+            picks = ", ".join([f"i32 {i}" for i in range(more)] + ["i32 poison"] * (lanes - more))
             wide = self.out.temp(
-                f"shufflevector {short} {back}, {short} poison, <{lanes} x i32> <{first}, {rest}>"
+                f"shufflevector {short} {back}, {short} poison, <{lanes} x i32> <{picks}>"
             )
+        else:
+            wide = back
         mask = ", ".join(f"i32 {i}" for i in range(lanes + more))
         return self.out.temp(
             f"shufflevector {kind} {front}, {kind} {wide}, <{lanes + more} x i32> <{mask}>"
@@ -445,17 +463,18 @@ class MemoryEmitter(ExprEmitter):
         )
 
 
-def _in_powers(dtype: DataType) -> list[tuple[int, DataType]]:
+def _in_powers(dtype: DataType, most_bits: int | None = None) -> list[tuple[int, DataType]]:
     """Parts of a vector whose lanes are powers of two, and where each begins.
 
     LLVM splits masked loads of other counts, such as 24 lanes, and may end the process over it.
     """
-    if dtype.is_scalable or not dtype.lanes & (dtype.lanes - 1):
+    most = dtype.lanes if most_bits is None else max(1, most_bits // dtype.bits)
+    if dtype.is_scalable or (not dtype.lanes & (dtype.lanes - 1) and dtype.lanes <= most):
         return [(0, dtype)]
     found: list[tuple[int, DataType]] = []
     first = 0
     while first < dtype.lanes:
-        count = 1 << ((dtype.lanes - first).bit_length() - 1)
+        count = min(most, 1 << ((dtype.lanes - first).bit_length() - 1))
         found.append((first, dtype.with_lanes(count)))
         first += count
     return found
