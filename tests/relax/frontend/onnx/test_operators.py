@@ -59,6 +59,7 @@ CASES = [
     )],
     *[case(op, (X, "positive")) for op in ("Log", "Sqrt", "Acos", "Asin", "Atanh")],
     case("Mish", X, opset=18),
+    case("Shrink", np.array([-2, -1, 0, 1, 2], "int32"), lambd=1.5, bias=1.5),
     case("Gelu", X, opset=20),
     case("Gelu", X, opset=20, approximate="tanh"),
     *[case(op, X, (3, 1)) for op in ("Add", "Sub", "Mul", "Div", "Greater", "Less", "Equal",

@@ -18,6 +18,8 @@ KNOWN = (
     "FLOAT8", "FLOAT4", "E8M0", "E5M2", "E4M3", "_to_INT4", "_to_UINT4", "_to_INT2", "_to_UINT2",
     "sorted=0",       # any order
     "qk_matmul",      # what is masked out is the lowest number, or an infinity
+    "gridsample_reflection",  # halves, turned at the border before or after they are rounded
+    "empty_set",      # the interpreter starts no sum that has no terms
     "quantizelinear", "mvn", "dft", "stft", "saturate=",
 )  # fmt: skip
 

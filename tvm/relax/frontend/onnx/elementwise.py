@@ -353,7 +353,13 @@ def bit_shift(node: Node) -> Result:
 
 @convert("Shrink")
 def shrink(node: Node) -> Result:
-    """x + bias below -lambd, x - bias above lambd, 0 between."""
+    """x + bias below -lambd, x - bias above lambd, 0 between; of integers in floats, cut off."""
+    dtype = node.dtype(0)
+    if "float" not in dtype:
+        node.replace(0, node.bb.emit(op.astype(node[0], "float32")))
+        found = shrink(node)
+        assert isinstance(found, RelaxExpr), "one output"
+        return op.astype(node.bb.emit(found), dtype)
     lambd, bias = node.attr("lambd", 0.5), _number(node.attr("bias", 0.0), node)
     above = op.where(op.greater(node[0], _number(lambd, node)), op.subtract(node[0], bias),
                      _number(0, node))  # fmt: skip
