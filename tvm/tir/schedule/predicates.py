@@ -51,6 +51,16 @@ def asked_beyond_domains(realize: BlockRealize, loops: Mapping[Var, Range]) -> l
     return found
 
 
+def conditions_without(realize: BlockRealize, loops: Mapping[Var, Range]) -> list[PrimExpr]:
+    """The conditions of the predicate, loops of one iteration among `loops` taken out of them."""
+    still = {var: rng.min for var, rng in loops.items() if is_one(rng.extent)}
+    found: list[PrimExpr] = []
+    for condition in conjuncts(realize.predicate):
+        told = substitute(condition, still)
+        found.append(condition if told is condition else Analyzer().simplify(told))
+    return found
+
+
 def guard_of_idle_loops(
     condition: PrimExpr,
     realize: BlockRealize,

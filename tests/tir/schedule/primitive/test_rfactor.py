@@ -200,3 +200,22 @@ def test_a_loop_of_one_iteration_is_one_partial_sum() -> None:
     sch = open_schedule(func)
     row, _ = sch.get_loops("B")
     refuses(sch, "no loop of the reduction only", "rfactor", row, 0)
+
+
+@pytest.mark.parametrize("divided", [0, 1])
+def test_a_loop_of_one_iteration_in_the_predicate(divided: int) -> None:
+    @T.prim_func
+    def total(A: T.Buffer((2, 4), "float32"), B: T.Buffer((2,), "float32")):
+        for i, k in T.grid(2, 4):
+            with T.block("B"):
+                vi, vk = T.axis.remap("SR", [i, k])
+                with T.init():
+                    B[vi] = T.float32(0)
+                B[vi] = B[vi] + A[vi, vk]
+
+    sch = open_schedule(total)
+    block = sch.get_block("B")
+    loops = sch.get_loops(block)
+    _, middle, _ = sch.split(loops[divided], [None, 3, 2], preserve_unit_iters=False)
+    sch.rfactor(middle if divided == 1 else loops[1], 0)
+    check(sch, total)

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from tvm.arith import Analyzer
 from tvm.ir.expr import PrimExpr
 from tvm.ir.structural import structural_equal
 from tvm.tir.block_scope import StmtSRef
 from tvm.tir.expr import IterVar, Var
 from tvm.tir.functor import substitute, walk
 from tvm.tir.op.arith import is_one, logical_and
-from tvm.tir.op.forms import conjuncts
 from tvm.tir.schedule.analysis.affine import loop_ranges
 from tvm.tir.schedule.analysis.blocks import require_reduction
 from tvm.tir.schedule.analysis.query import (
@@ -22,7 +20,7 @@ from tvm.tir.schedule.analysis.query import (
 )
 from tvm.tir.schedule.error import Illegal, name_of
 from tvm.tir.schedule.instruction import kind
-from tvm.tir.schedule.predicates import guard_of_idle_loops
+from tvm.tir.schedule.predicates import conditions_without, guard_of_idle_loops
 from tvm.tir.schedule.rebuild import change_block
 from tvm.tir.schedule.scopes import TRUE, ScopeEdit, edit_scope
 from tvm.tir.schedule.tree import SRefTree
@@ -137,12 +135,8 @@ def _init_predicate(
     place = loops.index(loop)
     around, inside = loop_ranges(loops[:place]), loop_ranges(loops[place:])
     inner = set(inside) - used
-    still = {var: inside[var].min for var in inner if is_one(inside[var].extent)}
     predicate: PrimExpr = TRUE
-    for condition in conjuncts(realize.predicate):
-        part = substitute(condition, still)
-        if part is not condition:
-            part = Analyzer().simplify(part)
+    for part in conditions_without(realize, {var: inside[var] for var in inner}):
         told: PrimExpr | None = part
         if any(isinstance(n, Var) and n in inner for n in walk(part)):
             told = guard_of_idle_loops(part, realize, inside, around)

@@ -12,7 +12,7 @@ from tvm.tir.buffer import Buffer
 from tvm.tir.expr import BufferLoad, Call, IterVar, Var
 from tvm.tir.functor import Substituter, substitute, walk
 from tvm.tir.op.arith import is_one, logical_and
-from tvm.tir.op.forms import conjuncts
+from tvm.tir.schedule.analysis.affine import loop_ranges
 from tvm.tir.schedule.analysis.blocks import require_reduction
 from tvm.tir.schedule.analysis.flags import pipeline_scope
 from tvm.tir.schedule.analysis.query import (
@@ -25,6 +25,7 @@ from tvm.tir.schedule.analysis.query import (
 )
 from tvm.tir.schedule.error import Illegal, name_of
 from tvm.tir.schedule.instruction import kind
+from tvm.tir.schedule.predicates import conditions_without
 from tvm.tir.schedule.scopes import TRUE, ScopeEdit, edit_scope
 from tvm.tir.schedule.tree import SRefTree
 from tvm.tir.stmt import (
@@ -246,7 +247,8 @@ def _rf_block(
         for partial, store in zip(partials, reducer.stores)
     ]
     others = {loop_of(sref).loop_var for sref in loops} - made.keys()
-    guard, outside = _guards(realize.predicate, made, others)
+    idle = {var: rng for var, rng in loop_ranges(loops).items() if var in others}
+    guard, outside = _guards(conditions_without(realize, idle), made, others)
     parts = [rule.visit_expr(part) for part in reducer.parts]
     if not is_one(guard):
         parts = [
@@ -317,7 +319,7 @@ def _init(reducer: Reducer, elements: Sequence[Element]) -> Stmt:
 
 
 def _guards(
-    predicate: PrimExpr, made: dict[Var, PrimExpr], others: set[Var]
+    conditions: Sequence[PrimExpr], made: dict[Var, PrimExpr], others: set[Var]
 ) -> tuple[PrimExpr, PrimExpr]:
     """The conditions on reducing loops, in terms of block variables, and all the others.
 
@@ -325,7 +327,7 @@ def _guards(
     """
     inner: PrimExpr = TRUE
     outer: PrimExpr = TRUE
-    for part in conjuncts(predicate):
+    for part in conditions:
         names = {n for n in walk(part) if isinstance(n, Var)}  # loops, and symbols that stay
         if names & made.keys() and not names & others:
             inner = logical_and(inner, substitute(part, made))
@@ -387,7 +389,8 @@ def _final_block(
         f.loop_var: f.loop_var.copy_with_name(f.loop_var.name) for f in kept
     }
     values = [loop_vars[loop.loop_var], *[substitute(value, loop_vars) for _, value in spatial]]
-    predicate = _spatial_predicate(realize, used, loop_vars)
+    idle = {var: rng for var, rng in loop_ranges(loops).items() if var not in used}
+    predicate = _spatial_predicate(conditions_without(realize, idle), used, loop_vars)
     body: Stmt = BlockRealize(values, predicate, final, realize.span)
     for old in reversed(kept):
         var = loop_vars[old.loop_var]
@@ -402,10 +405,10 @@ def _reducing_values(realize: BlockRealize) -> list[PrimExpr]:
 
 
 def _spatial_predicate(
-    realize: BlockRealize, used: set[Var], renamed: dict[Var, PrimExpr]
+    conditions: Sequence[PrimExpr], used: set[Var], renamed: dict[Var, PrimExpr]
 ) -> PrimExpr:
     predicate: PrimExpr = TRUE
-    for part in conjuncts(realize.predicate):
+    for part in conditions:
         if is_one(part):
             continue
         if all(not isinstance(n, Var) or n in used for n in walk(part)):
