@@ -22,7 +22,7 @@ REMOTE_MASK: Final = 128  # a device type is that of session n - 1 plus n times 
 
 
 class Device(_DeviceBase):  # type: ignore[misc]
-    """A place where tensors live and kernels run, such as `cpu(0)` or `cuda(1)`."""
+    """Where tensors live and kernels run, such as `cpu(0)` or `cuda(1)`."""
 
     __slots__ = ("_rpc_sess",)  # the session of a remote device
     _DEVICE_NAME_TO_TYPE: Final = _DeviceBase._DEVICE_NAME_TO_TYPE | {

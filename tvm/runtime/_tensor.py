@@ -233,22 +233,23 @@ def unsafe_view(
 
 
 def tensor_at(
-    anchor: Tensor, address: int, place: Device, shape: tuple[int, ...], dtype: DataType
+    anchor: Tensor, address: int, dev: Device, shape: tuple[int, ...], dtype: DataType
 ) -> Tensor:
     """A tensor over memory at an address of a device, which lives as long as `anchor`."""
-    where = (place.dlpack_device_type(), place.index)
+    where = (dev.dlpack_device_type(), dev.index)
     return _described(anchor, address, where, shape, dtype, 0)
 
 
 def _described(
-    source: Tensor, data: int, place: tuple[int, int], shape: tuple[int, ...], dtype: DataType,
-    offset: int,
+    source: Tensor, data: int, dlpack_device: tuple[int, int], shape: tuple[int, ...],
+    dtype: DataType, offset: int,
 ) -> Tensor:  # fmt: skip
     """A tensor that keeps `source` alive, over memory of which only this is known."""
     dims = (ctypes.c_int64 * max(len(shape), 1))(*shape)
     strides = (ctypes.c_int64 * max(len(shape), 1))(*row_major_strides(shape))
     view = DLTensor(
-        data, *place, len(shape), dtype.type_code, dtype.bits, dtype.lanes, dims, strides, offset
+        data, *dlpack_device, len(shape), dtype.type_code, dtype.bits, dtype.lanes, dims, strides,
+        offset,
     )
     return _create_view(source, ctypes.addressof(view))
 
@@ -256,12 +257,12 @@ def _described(
 class TensorForm:
     """A shape and type on a device, of which tensors over memory are made again and again."""
 
-    def __init__(self, place: Device, shape: tuple[int, ...], dtype: DataType) -> None:
+    def __init__(self, dev: Device, shape: tuple[int, ...], dtype: DataType) -> None:
         count = max(len(shape), 1)
         self._extents = (ctypes.c_int64 * count)(*shape)
         self._strides = (ctypes.c_int64 * count)(*row_major_strides(shape))
         self._view = DLTensor(
-            0, place.dlpack_device_type(), place.index, len(shape), dtype.type_code, dtype.bits,
+            0, dev.dlpack_device_type(), dev.index, len(shape), dtype.type_code, dtype.bits,
             dtype.lanes, self._extents, self._strides, 0,
         )  # fmt: skip
 
@@ -500,21 +501,21 @@ def empty(
 ) -> Tensor:
     """A tensor whose values are not set."""
     dims = _checked_shape(shape)
-    place = _place(device)
-    if place.is_remote:
+    dev = _as_device(device)
+    if dev.is_remote:
         allocate = get_global_func("device_api.remote.alloc_nd")
-        made: Tensor = allocate(place, dims, str(dtype), mem_scope or "global")
+        made: Tensor = allocate(dev, dims, str(dtype), mem_scope or "global")
         return made
-    if place.type != "cpu":
-        fresh: Tensor = _device_api(place).empty(place, dims, str(dtype))
+    if dev.type != "cpu":
+        fresh: Tensor = _device_api(dev).empty(dev, dims, str(dtype))
         return fresh
     kind = DataType(dtype)
     element = numpy_dtype(kind)
     array = aligned_array((*dims, kind.lanes) if kind.lanes > 1 else dims, element)
     result = from_host(array)
-    if kind.lanes == 1 and place.index == 0:
+    if kind.lanes == 1 and dev.index == 0:
         return result
-    return unsafe_view(result, dims, kind, device_id=place.index)
+    return unsafe_view(result, dims, kind, device_id=dev.index)
 
 
 def tensor(arr: Any, device: Device | str | None = None, mem_scope: str | None = None) -> Tensor:
@@ -532,7 +533,7 @@ def _plain(value: Any) -> Any:
     return value.numpy() if hasattr(value, "numpy") else value
 
 
-def _place(dev: Device | str | None) -> Device:
+def _as_device(dev: Device | str | None) -> Device:
     if dev is None:
         return Device("cpu")
     if isinstance(dev, str):
@@ -559,10 +560,10 @@ def _checked_shape(shape: Sequence[int] | int) -> tuple[int, ...]:
     return result
 
 
-def _device_api(place: Device) -> Any:
+def _device_api(dev: Device) -> Any:
     """What drives a device, by name: it makes tensors itself."""
     kinds = importlib.import_module("tvm.runtime.device_api.kinds")
-    return kinds.api_of(place.type, place.index)
+    return kinds.api_of(dev.type, dev.index)
 
 
 def _copy_across(source: Tensor, target: Tensor) -> None:
@@ -570,5 +571,5 @@ def _copy_across(source: Tensor, target: Tensor) -> None:
     if source.device.is_remote or target.device.is_remote:
         get_global_func("device_api.remote.copy")(source, target)
     else:
-        place = source.device if source.device.type != "cpu" else target.device
-        _device_api(place).copy_tensor(source, target)
+        dev = source.device if source.device.type != "cpu" else target.device
+        _device_api(dev).copy_tensor(source, target)

@@ -51,7 +51,7 @@ def load_archive(path: str) -> Module:
     content = parts.get(CONSTANTS_FILE, b"")
     blob = aligned_array((len(content),), np.dtype(np.uint8))
     blob[:] = np.frombuffer(content, np.uint8)
-    data = {name: int(blob.ctypes.data) + place[0] for name, place in layout.items()}
+    data = {name: int(blob.ctypes.data) + entry[0] for name, entry in layout.items()}
     code = {n: parts[n] for n in sorted(parts) if PurePath(n).suffix in CODE_LOADERS}
     code.pop(HOST_OBJECT, None)  # for other linkers; here the process's own is used
     kinds = {PurePath(name).suffix for name in code}

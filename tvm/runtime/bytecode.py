@@ -39,7 +39,7 @@ class Imm:
 
 @dataclass(frozen=True)
 class Const:
-    """A constant by its place in the table."""
+    """A constant by its index in the table."""
 
     index: int
 
@@ -49,7 +49,7 @@ class Const:
 
 @dataclass(frozen=True)
 class Func:
-    """A function by its place in the table."""
+    """A function by its index in the table."""
 
     index: int
 

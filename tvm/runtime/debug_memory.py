@@ -71,7 +71,7 @@ class _Block:
         self.is_free = False
 
     def slack(self) -> tuple[tuple[int, int], tuple[int, int]]:
-        """The two places of the pattern: address and length."""
+        """The two regions of the pattern: address and length."""
         first, behind = self.start + _GUARD, self.payload + self.size
         return (first, self.payload - first), (behind, self.end - _GUARD - behind)
 
@@ -93,11 +93,11 @@ class GuardedMemory:
         self._before = _Action()
         self._handler = _HANDLER(self._on_fault)
         self.allocate = ALLOCATE(lambda _type, _id, size, _code, _bits: self.take(size))
-        self.free = FREE(lambda _type, _id, place: self.give_back(place))
+        self.free = FREE(lambda _type, _id, address: self.give_back(address))
         self.name = NAME(self._name)
         self.check = CHECK(self._check)
-        place = ctypes.cast(self._handler, ctypes.c_void_p)
-        action = _Action(place.value, (ctypes.c_uint8 * 128)(), _SA_SIGINFO | _SA_NODEFER, None)
+        handler = ctypes.cast(self._handler, ctypes.c_void_p)
+        action = _Action(handler.value, (ctypes.c_uint8 * 128)(), _SA_SIGINFO | _SA_NODEFER, None)
         self._c.sigaction(_SIGSEGV, ctypes.byref(action), ctypes.byref(self._before))
 
     def take(self, size: int) -> int | None:
@@ -109,8 +109,8 @@ class GuardedMemory:
             return None
         self._c.mprotect(start + _GUARD, room, _READ_WRITE)
         block = _Block(start, room, size)
-        for place, length in block.slack():
-            ctypes.memset(place, _PATTERN, length)
+        for address, length in block.slack():
+            ctypes.memset(address, _PATTERN, length)
         with self._lock:
             bisect.insort(self._starts, start)
             self._blocks[start] = block
@@ -137,11 +137,11 @@ class GuardedMemory:
         """Guarded bytes as a numpy array, given back when nobody holds them."""
         import numpy as np  # only where somebody looks for faults
 
-        place = self.take(size)
-        if place is None:
+        address = self.take(size)
+        if address is None:
             raise MemoryError(message("guarded memory", found=f"no room for {size} bytes"))
-        memory: Any = (ctypes.c_uint8 * size).from_address(place)
-        memory.owner = _Owner(self, place)
+        memory: Any = (ctypes.c_uint8 * size).from_address(address)
+        memory.owner = _Owner(self, address)
         return np.frombuffer(memory, np.uint8) if size else np.empty(0, np.uint8)
 
     def _block_at(self, address: int) -> _Block | None:
@@ -179,11 +179,11 @@ class GuardedMemory:
         """What happened outside of a buffer."""
         fault = block.fault
         if fault is None:
-            for place, length in block.slack():
-                held = ctypes.string_at(place, length)
+            for address, length in block.slack():
+                held = ctypes.string_at(address, length)
                 if held.count(_PATTERN) != length:
                     at = next(i for i, value in enumerate(held) if value != _PATTERN)
-                    fault = place + at, "writes"
+                    fault = address + at, "writes"
                     break
         if fault is None:
             return None
@@ -203,8 +203,8 @@ class GuardedMemory:
             for block, _ in found:  # told once
                 block.fault = None
                 self._protect(block, _NONE)
-                for place, length in block.slack():
-                    ctypes.memset(place, _PATTERN, length)
+                for address, length in block.slack():
+                    ctypes.memset(address, _PATTERN, length)
                 if block.is_free:
                     self._drop(block)
         if not found:
@@ -221,12 +221,12 @@ class GuardedMemory:
 class _Owner:
     """Gives guarded memory back."""
 
-    def __init__(self, memory: GuardedMemory, place: int) -> None:
-        self._memory, self._place = memory, place
+    def __init__(self, memory: GuardedMemory, address: int) -> None:
+        self._memory, self._address = memory, address
 
     def __del__(self) -> None:
         with contextlib.suppress(TypeError, AttributeError):  # at the end of Python
-            self._memory.give_back(self._place)
+            self._memory.give_back(self._address)
 
 
 def _raise(kind: str, text: str) -> None:

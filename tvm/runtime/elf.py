@@ -14,7 +14,7 @@ from tvm.error import TVMError, message
 
 _MAGIC: Final = b"\x7fELF"
 # Of each class (1: 32 bits, 2: 64): header size; the form of e_phoff, e_shoff, e_flags, e_ehsize,
-# e_phentsize, e_phnum, e_shentsize, e_shnum and its place; the form and place of p_offset and
+# e_phentsize, e_phnum, e_shentsize, e_shnum and its offset; the form and offset of p_offset and
 # p_filesz in a program header. Tool Interface Standard, ELF 1.2; System V ABI, ELF-64.
 _FORMS: Final = {
     1: (52, 28, "IIIHHHHH", 4, "I", 16, "I"),
@@ -42,12 +42,12 @@ def said_length(path: str) -> int:
         head = file.read(64)
         if not head.startswith(_MAGIC) or len(head) < 6 or head[4] not in _FORMS:
             return 0
-        header, place, form, offset_at, offset, filesz_at, filesz = _FORMS[head[4]]
+        header, table_at, form, offset_at, offset, filesz_at, filesz = _FORMS[head[4]]
         if len(head) < header:
             return header
         order = "<" if head[5] == 1 else ">"
         phoff, shoff, _, _, phentsize, phnum, shentsize, shnum = struct.unpack_from(
-            order + form, head, place
+            order + form, head, table_at
         )
         file.seek(phoff)
         segments = file.read(phentsize * phnum)

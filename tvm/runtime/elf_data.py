@@ -1,6 +1,6 @@
 """Data as an object file of Linux, written from where it lies: no assembler copies it.
 
-    header | .rodata: the pieces, each at an aligned place | symbols and names | table of sections
+    header | .rodata: the pieces, each at an aligned offset | symbols and names | table of sections
 
 Of much data no linker makes copies either: the object only reserves memory (`apart`), a script puts
 that behind all other sections, and `fill_data` adds the bytes to the end of the linked library.
@@ -50,8 +50,8 @@ def write_data_object(
         start = file.tell()
         if not apart:
             _write_pieces(file, data, align)
-        places, size = _layout(data, align)
-        symbols, names = _symbols(places)
+        layout, size = _layout(data, align)
+        symbols, names = _symbols(layout)
         labels = _strings(("", _RESERVED if apart else ".rodata", *_NAMES))
         file.write(b"\0" * (-file.tell() % 8))
         tables = file.tell()
@@ -92,7 +92,7 @@ def fill_data(path: Path, data: Mapping[str, Any], align: int) -> bool:
         mine = _find(file, _SECTION, sections, rows, lambda s: s[1] == _NOBITS and s[5] == size)
         if found is None or mine is None:
             return False
-        (at, segment), (place, section) = found, mine
+        (at, segment), (section_at, section) = found, mine
         kind, flags, _, address, physical, _, in_memory, page = segment
         if section[3] != address or in_memory != size:
             return False
@@ -103,20 +103,20 @@ def fill_data(path: Path, data: Mapping[str, Any], align: int) -> bool:
         _write_pieces(file, data, align)
         file.seek(at)
         file.write(_SEGMENT.pack(kind, flags, start, address, physical, size, size, page))
-        file.seek(place)
+        file.seek(section_at)
         file.write(_SECTION.pack(section[0], _PROGBITS, *section[2:4], start, *section[5:]))
     return True
 
 
 def _layout(data: Mapping[str, Any], align: int) -> tuple[dict[str, tuple[int, int]], int]:
     """Where each piece lies and how long it is; the size of all."""
-    places: dict[str, tuple[int, int]] = {}
+    layout: dict[str, tuple[int, int]] = {}
     end = 0
     for name, content in data.items():
         end += -end % align
-        places[name] = (end, memoryview(content).nbytes)
-        end += places[name][1]
-    return places, end
+        layout[name] = (end, memoryview(content).nbytes)
+        end += layout[name][1]
+    return layout, end
 
 
 def _write_pieces(file: BinaryIO, data: Mapping[str, Any], align: int) -> None:
@@ -139,7 +139,7 @@ def _find(
 
 
 def _header(machine: int, sections: int, count: int) -> bytes:
-    """Of a relocatable file whose table of sections is at a place, the last for their names."""
+    """Of a relocatable file whose table of sections is at an offset, the last for their names."""
     mark = b"\x7fELF" + bytes((2, 1, 1)) + b"\0" * 9  # 64 bits, little end first, version 1
     rest = struct.pack(
         "<HHIQQQIHHHHHH", 1, machine, 1, 0, 0, sections, 0, _HEADER_BYTES, 0, 0,
@@ -148,12 +148,12 @@ def _header(machine: int, sections: int, count: int) -> bytes:
     return mark + rest
 
 
-def _symbols(places: Mapping[str, tuple[int, int]]) -> tuple[bytes, bytes]:
+def _symbols(layout: Mapping[str, tuple[int, int]]) -> tuple[bytes, bytes]:
     """The table of symbols, and that of their names."""
-    names, offsets = _strings(("", *places))
+    names, offsets = _strings(("", *layout))
     rows = [_SYMBOL.pack(0, 0, 0, 0, 0, 0)]
-    for offset, (place, size) in zip(offsets[1:], places.values()):
-        rows.append(_SYMBOL.pack(offset, _GLOBAL_DATA, 0, _DATA_SECTION, place, size))
+    for offset, (start, size) in zip(offsets[1:], layout.values()):
+        rows.append(_SYMBOL.pack(offset, _GLOBAL_DATA, 0, _DATA_SECTION, start, size))
     return b"".join(rows), names
 
 

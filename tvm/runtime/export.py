@@ -134,19 +134,19 @@ class Program:
 
     def layout(self) -> tuple[dict[str, tuple[int, int]], int]:
         """Where each constant lies in the packed constants, and their size."""
-        places: dict[str, tuple[int, int]] = {}
+        layout: dict[str, tuple[int, int]] = {}
         end = 0
         for name, values in self.constants.items():
             start = -(-end // ALIGN) * ALIGN
-            places[name] = (start, values.nbytes)
+            layout[name] = (start, values.nbytes)
             end = start + values.nbytes
-        return places, end
+        return layout, end
 
     def write_constants(self, path: Path) -> None:
         """All constants in one file."""
-        places, _ = self.layout()
+        layout, _ = self.layout()
         with path.open("wb") as file:
-            for name, (start, _) in places.items():
+            for name, (start, _) in layout.items():
                 file.write(b"\0" * (start - file.tell()))
                 file.write(self.constants[name].reshape(-1).data)
 
@@ -238,8 +238,8 @@ def _data_file(program: Program, folder: Path) -> str:
         return str(path)
     program.write_constants(folder / CONSTANTS_FILE)
     (folder / ARTEFACT_FILE).write_bytes(program.artefact.to_json().encode())
-    places, _ = program.layout()
-    lines = _data_lines(places, program.triple or linker.host_system(), folder)
+    layout, _ = program.layout()
+    lines = _data_lines(layout, program.triple or linker.host_system(), folder)
     return str(program.code[0].data_file(lines, folder))
 
 
@@ -265,7 +265,7 @@ def _link_apart(
 
 
 def _data_lines(
-    places: Mapping[str, tuple[int, int]], triple: str, folder: Path
+    layout: Mapping[str, tuple[int, int]], triple: str, folder: Path
 ) -> list[str]:
     """Assembly that takes constants and description from files, as they are."""
     prefix = "_" if "darwin" in triple or "macos" in triple else ""
@@ -276,7 +276,7 @@ def _data_lines(
         section = '.section .rdata,"dr"'
     lines = [section]
     blob = str(folder / CONSTANTS_FILE).replace("\\", "/")
-    for name, (start, size) in places.items():
+    for name, (start, size) in layout.items():
         lines += [f".balign {ALIGN}", f".globl {prefix}{name}", f"{prefix}{name}:"]
         if size:
             lines.append(f'.incbin "{blob}", {start}, {size}')
@@ -294,9 +294,9 @@ def write_archived(parts: Mapping[str, bytes], folder: Path) -> list[str]:
         (folder / PurePath(name).name).write_bytes(content)
     files = [str(folder / name) for name in parts if PurePath(name).suffix in (".o", ".c")]
     if ARTEFACT_FILE in parts:
-        places = json.loads(parts.get(LAYOUT_FILE, b"{}"))
+        layout = json.loads(parts.get(LAYOUT_FILE, b"{}"))
         data = folder / "data.s"
-        data.write_text("\n".join(_data_lines(places, linker.host_system(), folder)) + "\n")
+        data.write_text("\n".join(_data_lines(layout, linker.host_system(), folder)) + "\n")
         files.append(str(data))
     return files
 
@@ -329,14 +329,14 @@ def _merge(files: list[str], draft: Path, how: list[str]) -> None:
 
 def _archive(program: Program) -> bytes:
     """Code, constants and description as a tar file; the same program gives the same bytes."""
-    places, size = program.layout()
+    layout, size = program.layout()
     blob = bytearray(size)
-    for name, (start, count) in places.items():
+    for name, (start, count) in layout.items():
         blob[start : start + count] = program.constants[name].tobytes()
     with scratch("tvm-export-") as folder:
         parts = {path.name: path.read_bytes() for path in program.code_files(Path(folder))}
     parts[ARTEFACT_FILE] = program.artefact.to_json().encode()
-    parts[LAYOUT_FILE] = json.dumps(places).encode()
+    parts[LAYOUT_FILE] = json.dumps(layout).encode()
     parts[CONSTANTS_FILE] = bytes(blob)
     out = io.BytesIO()
     with tarfile.open(fileobj=out, mode="w", format=tarfile.USTAR_FORMAT) as archive:

@@ -78,7 +78,7 @@ class GraphRuntime:
                 self.inputs[at] = other.get_input(there)
 
     def index(self, key: int | str) -> int:
-        """The place of an input given by place or name; -1 for a name that is none."""
+        """The index of an input given by index or name; -1 for a name that is none."""
         if isinstance(key, int):
             return key
         names = [param.name for param in self.params]
@@ -132,7 +132,7 @@ class GraphRuntime:
         return self.inputs[at]
 
     def get_input_index(self, name: str) -> int:
-        """The place of an input, or -1."""
+        """The index of an input, or -1."""
         return self.index(name)
 
     def get_input_info(self) -> dict[str, dict[str, Any]]:

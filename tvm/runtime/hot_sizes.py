@@ -247,7 +247,7 @@ class HotSizes:
         try:
             with _ONE_AT_A_TIME:
                 start = time.perf_counter()
-                path = self._place() / f"variant-{id(variant):x}.so"
+                path = self._variants_folder() / f"variant-{id(variant):x}.so"
                 assert self._builder is not None, "asked before"
                 urgent = variant.origin != "hot"
                 self._builder.build(variant.function, variant.shapes, path, urgent=urgent)
@@ -259,7 +259,7 @@ class HotSizes:
         except Exception as err:  # whatever happens, the function for all sizes goes on
             variant.state, variant.found = "failed", f"{err}"
 
-    def _place(self) -> Path:
+    def _variants_folder(self) -> Path:
         with self._lock:
             self._folder = self._folder or scratch("tvm-variants-")
             return Path(self._folder.name)

@@ -165,9 +165,9 @@ def _park_daemons() -> None:
         return
     with contextlib.suppress(OSError, AttributeError):  # no glibc, or another C++ library
         c, cpp = ctypes.CDLL(None), ctypes.CDLL("libstdc++.so.6")
-        place = ctypes.c_void_p(_server.park)
-        cpp._ZSt13set_terminatePFvvE(place)
-        c.signal(int(signal.SIGABRT), place)
+        address = ctypes.c_void_p(_server.park)
+        cpp._ZSt13set_terminatePFvvE(address)
+        c.signal(int(signal.SIGABRT), address)
 
 
 def _now() -> int:

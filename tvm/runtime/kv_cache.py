@@ -216,7 +216,7 @@ class PagedAttentionKVCache(Object):
     def begin_forward(
         self, names: Sequence[int], counts: Sequence[int], parents: Sequence[int] | None
     ) -> None:
-        """Let sequences grow; the layers fill the new places until `end_forward`."""
+        """Let sequences grow; the layers fill the new slots until `end_forward`."""
         wrong = None
         if len(names) != len(counts):
             wrong = f"{len(names)} sequences, {len(counts)} lengths"
@@ -362,16 +362,16 @@ class PagedAttentionKVCache(Object):
             )  # fmt: skip
         if start == end:
             return
-        places = self._send([self.table.slot(one, i) for i in range(start, end)])
+        slots = self._send([self.table.slot(one, i) for i in range(start, end)])
         for layer, pages in zip(self.config.layers, self.pages):
-            self.kernels.debug_get(pages, places, *outputs, layer)
+            self.kernels.debug_get(pages, slots, *outputs, layer)
 
     def prepare_receive(self, name: int, count: int) -> list[int]:
         """Let a sequence grow; where the tokens go, as runs: count, then begin and length each."""
         self.begin_forward([name], [count], None)
-        places = self._now("prepare_recv").append_map.numpy()
-        breaks = np.flatnonzero(np.diff(places) != 1) + 1
-        runs = np.split(places, breaks)
+        slots = self._now("prepare_recv").append_map.numpy()
+        breaks = np.flatnonzero(np.diff(slots) != 1) + 1
+        runs = np.split(slots, breaks)
         return [len(runs), *[int(n) for run in runs for n in (run[0], len(run))]]
 
     # --- parts ---

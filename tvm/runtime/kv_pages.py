@@ -4,7 +4,7 @@ A sequence is a list of pages. Forks share full pages and count their users; a p
 sequences use is copied before one of them writes to it.
 
     logical positions    0 .. sinks | sinks ............ length
-    places in the pages  0 .. sinks | (slid out) | offset .... used
+    slots in the pages   0 .. sinks | (slid out) | offset .... used
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class CacheSequence:
 
     @property
     def used(self) -> int:
-        """How many places of the pages are taken, those that slid out included."""
+        """How many slots of the pages are taken, those that slid out included."""
         return self.length - self.sinks + self.offset
 
     @property
@@ -36,13 +36,13 @@ class CacheSequence:
         """True when no token waits for a choice, or each follows the one before it."""
         return all(parent == i - 1 for i, parent in enumerate(self.tree))
 
-    def place(self, position: int) -> int:
+    def slot_of(self, position: int) -> int:
         """Where in the pages a logical position lies."""
         return position if position < self.sinks else position - self.sinks + self.offset
 
 
 class PageTable:
-    """All sequences of a cache. `copy_page(source, target, count)` copies the first places."""
+    """All sequences of a cache. `copy_page(source, target, count)` copies the first slots."""
 
     def __init__(
         self, page_count: int, page_size: int, copy_page: Callable[[int, int, int], None]
@@ -140,7 +140,7 @@ class PageTable:
         del one.pages[needed:]
 
     def reserve(self, one: CacheSequence, count: int) -> None:
-        """Let a sequence grow by so many tokens, whose places nobody else uses."""
+        """Let a sequence grow by so many tokens, whose slots nobody else uses."""
         self.own_last_page(one)
         one.length += count
         while len(one.pages) * self.page_size < one.used:
@@ -171,7 +171,7 @@ class PageTable:
 
     def slot(self, one: CacheSequence, position: int) -> int:
         """Where in all pages a logical position of a sequence lies."""
-        page, within = divmod(one.place(position), self.page_size)
+        page, within = divmod(one.slot_of(position), self.page_size)
         return one.pages[page] * self.page_size + within
 
     def _take(self) -> int:

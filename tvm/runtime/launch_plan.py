@@ -67,13 +67,13 @@ class LaunchPlans:
     """The notes of a machine's functions on one device."""
 
     def __init__(
-        self, machine: Machine, place: Device, launching: frozenset[str],
+        self, machine: Machine, dev: Device, launching: frozenset[str],
         constants: Sequence[Tensor],
     ) -> None:  # fmt: skip
         self._machine = machine
         self._execute = machine.execute
-        self._place = place
-        self._api = api_of(place.type, place.index)
+        self._dev = dev
+        self._api = api_of(dev.type, dev.index)
         self._launching = launching
         self._constants = tuple(constants)
         self._kept: dict[str, dict[Any, _Plan | None]] = {}
@@ -188,8 +188,8 @@ class _Notes:
     @property
     def inputs_differ(self) -> bool:
         """Whether an address tells which input it belongs to."""
-        place = self._plans._place
-        if any(tensor.device != place for tensor in self._inputs):
+        dev = self._plans._dev
+        if any(tensor.device != dev for tensor in self._inputs):
             return False
         inputs, constants = 0, 0  # the ends of those so far
         for start, end, which in sorted((*self._ranges, *self._fixed)):
@@ -205,14 +205,14 @@ class _Notes:
         """A call that the program makes."""
         if isinstance(func, Closure) or (name in _STEADY and BUILTINS.get(name) is func):
             result = func(*args)
-            if name == "vm.builtin.alloc_storage" and result.device != self._plans._place:
+            if name == "vm.builtin.alloc_storage" and result.device != self._plans._dev:
                 self._fault = True
             return result
-        place = self._plans._place
+        dev = self._plans._dev
         if name == _WITH_SIZES and BUILTINS.get(name) is func:
             name = self._plans._machine.name_of(args[0])
         if name not in self._plans._launching or any(
-            isinstance(arg, Tensor) and arg.device != place for arg in args
+            isinstance(arg, Tensor) and arg.device != dev for arg in args
         ):
             self._fault = True
         self._within = name
@@ -242,7 +242,7 @@ class _Notes:
         extents: dict[str, int],
     ) -> None:  # fmt: skip
         """A kernel was launched."""
-        if index != self._plans._place.index:
+        if index != self._plans._dev.index:
             self._fault = True
         if self._fault:
             return
@@ -275,8 +275,8 @@ class _Notes:
         kept: set[int] = set()
         give = self._giver(result, kept)
         first = len(self._inputs)
-        api, place = self._plans._api, self._plans._place
-        return _Plan(api, place, first, self._sizes, [n - first for n in sorted(kept)],
+        api, dev = self._plans._api, self._plans._dev
+        return _Plan(api, dev, first, self._sizes, [n - first for n in sorted(kept)],
                      self._launches, give)  # fmt: skip
 
     def _giver(self, value: Any, kept: set[int]) -> _Giver:
@@ -294,7 +294,7 @@ class _Notes:
                 return lambda tensors, owners: tensors[n]
         if any(value is constant for constant in self._plans._constants):
             return lambda tensors, owners: value
-        if value.device != self._plans._place or not value.is_contiguous():
+        if value.device != self._plans._dev or not value.is_contiguous():
             raise NotSteady
         which, offset = self._part(value.data_ptr())
         shape, dtype = tuple(map(int, value.shape)), DataType(str(value.dtype))
@@ -304,7 +304,7 @@ class _Notes:
             return lambda tensors, owners: unsafe_view(tensors[which], shape, dtype, offset)
         kept.add(which)
         number = which - len(self._inputs)
-        form = TensorForm(self._plans._place, shape, dtype)
+        form = TensorForm(self._plans._dev, shape, dtype)
         return lambda tensors, owners: form.over(owners[number][0], owners[number][1] + offset)
 
 
@@ -316,18 +316,18 @@ class _Plan:
     """What a call does, ready to be done again."""
 
     def __init__(
-        self, api: DeviceAPI, place: Device, inputs: int, sizes: Sequence[int],
+        self, api: DeviceAPI, dev: Device, inputs: int, sizes: Sequence[int],
         kept: Sequence[int], launches: Sequence[_Launch], give: _Giver,
     ) -> None:  # fmt: skip
         self._api = api
-        self._index = place.index
+        self._index = dev.index
         self._inputs = inputs
         self._sizes = tuple(sizes)
         self._kept = tuple(kept)
         self._passing = tuple(n for n in range(len(sizes)) if n not in kept)
         self._launches = tuple(launches)
         self._give = give
-        self._lock = threading.Lock()  # a launch's arguments lie in one place
+        self._lock = threading.Lock()  # launches share one array of arguments
 
     def run(self, args: tuple[Any, ...], tensors: Sequence[Tensor]) -> Any:
         """Take memory, launch, and make the result."""

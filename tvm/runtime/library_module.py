@@ -33,7 +33,7 @@ _copies: dict[tuple[str, tuple[int, ...]], str] = {}
 _folder: tempfile.TemporaryDirectory[str] | None = None
 
 
-def _own_place(path: str) -> str:
+def _own_path(path: str) -> str:
     """The path, or that of a copy if another file was loaded from there before.
 
     The system's loader knows libraries by their paths, and would give the former one again.
@@ -65,10 +65,10 @@ class LibraryModule(Module):
         self.path = path
         check_whole(path)
         try:
-            place = _own_place(path)
+            own = _own_path(path)
             # tvm_ffi's loader sets the variables that a library asks of its surroundings
-            self._ffi = library().load_module(place)
-            self._handle = ctypes.CDLL(place)
+            self._ffi = library().load_module(own)
+            self._handle = ctypes.CDLL(own)
         except (OSError, RuntimeError) as err:
             raise TVMError(
                 message(

@@ -90,7 +90,7 @@ def source_module_create(code: str, fmt: str) -> SourceModule:
 
 @register_global_func("tvm.default_trace_action", override=True)
 def default_trace_action(*args: Any) -> None:
-    """What `T.trace` calls with the values of a place, unless it names another function."""
+    """What `T.trace` calls with the values of a trace point, unless it names another function."""
     print(list(args))
 
 

@@ -57,7 +57,7 @@ def argsort(data: Tensor, output: Tensor, axis: int, is_ascend: bool) -> None:
 def argsort_nms(
     data: Tensor, sort_num: Tensor, output: Tensor, axis: int, is_ascend: bool
 ) -> None:
-    """As `argsort`, of the first elements of each row; the rest keep their places.
+    """As `argsort`, of the first elements of each row; the others stay where they are.
 
     `sort_num` has the shape of `data` without the axis: how many of each row are sorted.
     """

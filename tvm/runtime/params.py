@@ -110,7 +110,7 @@ class _Reader:
 
     def __init__(self, data: bytes) -> None:
         self._data = data
-        self._place = 0
+        self._offset = 0
 
     def take(self, form: str) -> tuple[Any, ...]:
         """Numbers of a struct format."""
@@ -118,14 +118,14 @@ class _Reader:
 
     def left(self) -> int:
         """How many bytes have not been taken."""
-        return len(self._data) - self._place
+        return len(self._data) - self._offset
 
     def bytes(self, count: int) -> bytes:
         """So many bytes."""
-        if count < 0 or self._place + count > len(self._data):
-            raise ValueError(f"{count} bytes wanted, {len(self._data) - self._place} left")
-        part = self._data[self._place : self._place + count]
-        self._place += count
+        if count < 0 or self._offset + count > len(self._data):
+            raise ValueError(f"{count} bytes wanted, {len(self._data) - self._offset} left")
+        part = self._data[self._offset : self._offset + count]
+        self._offset += count
         return part
 
     def tensor(self) -> Tensor:

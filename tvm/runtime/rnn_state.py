@@ -134,19 +134,19 @@ class RNNState(Object):
 
     def get(self, layer: int, state: int, out: Tensor) -> Tensor:
         """Read a state of the batch."""
-        self.gets[self._index(state)](self._storage(layer, state), *self._places(), out)
+        self.gets[self._index(state)](self._storage(layer, state), *self._slots(), out)
         return out
 
     def set(self, layer: int, state: int, data: Tensor) -> None:
         """Write the next state of the batch."""
-        self.sets[self._index(state)](self._storage(layer, state), *self._places(), data)
+        self.sets[self._index(state)](self._storage(layer, state), *self._slots(), data)
 
     def debug_get(self, layer: int, state: int, name: int) -> Tensor:
         """A copy of a state of one sequence."""
         one = self._get(name, "debug_get")
         return tensor(_read(self._storage(layer, state), one.slot)[one.step], self.device)
 
-    def _places(self) -> tuple[Tensor, Tensor]:
+    def _slots(self) -> tuple[Tensor, Tensor]:
         slots = np.array([one.slot for one in self._batch], "int32")
         steps = np.array([one.step for one in self._batch], "int32")
         return tensor(slots, self.device), tensor(steps, self.device)

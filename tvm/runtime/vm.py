@@ -222,10 +222,10 @@ class VirtualMachine:
             code = self.artefact.bytecode
             assert code is not None, "the caller found a function in it"
             constants = self.module.constants_on(self.devices[0])
-            place = self.devices[0]
-            alone = place.type != "cpu" and len(self.devices) == 2  # beside the host
+            dev = self.devices[0]
+            alone = dev.type != "cpu" and len(self.devices) == 2  # beside the host
             self._interpreter = Interpreter(
-                self, code, self.module.kernels, constants, place if alone else None,
+                self, code, self.module.kernels, constants, dev if alone else None,
                 self.artefact.launching,
             )  # fmt: skip
         return self._interpreter
@@ -318,19 +318,19 @@ class VirtualMachine:
             )
         return as_tuples(self._outputs[func_name])
 
-    def output_arity(self, func_name: str, *places: int) -> int:
+    def output_arity(self, func_name: str, *path: int) -> int:
         """How many fields the last result has, or a part of it; -1: it is no tuple."""
-        value = self._part(func_name, places)
+        value = self._part(func_name, path)
         return len(value) if isinstance(value, (tuple, list)) else -1
 
-    def output(self, func_name: str, *places: int) -> Any:
+    def output(self, func_name: str, *path: int) -> Any:
         """The last result, or a part of it."""
-        return self._part(func_name, places)
+        return self._part(func_name, path)
 
-    def _part(self, func_name: str, places: tuple[int, ...]) -> Any:
+    def _part(self, func_name: str, path: tuple[int, ...]) -> Any:
         value = self.get_outputs(func_name)
-        for place in places:
-            value = value[place]
+        for index in path:
+            value = value[index]
         return value
 
     def function_arity(self, func_name: str) -> int:
@@ -359,11 +359,11 @@ class VirtualMachine:
         names = self._param_names(func_name)
         parameters = [inspect.Parameter(f"p{i}", inspect.Parameter.POSITIONAL_OR_KEYWORD)
                       for i in range(len(names))]  # fmt: skip
-        places = {name: f"p{i}" for i, name in enumerate(names)}
-        unknown = [name for name in kwargs if name not in places]
+        renamed = {name: f"p{i}" for i, name in enumerate(names)}
+        unknown = [name for name in kwargs if name not in renamed]
         if not unknown:
             try:
-                named = {places[name]: value for name, value in kwargs.items()}
+                named = {renamed[name]: value for name, value in kwargs.items()}
                 bound = inspect.Signature(parameters).bind(*args, **named)
                 return self._values(bound.args, move=True)
             except TypeError:
@@ -532,22 +532,22 @@ class VirtualMachine:
         return [(func_name, "", (time.perf_counter() - start) * 1e6)]
 
 
-def as_value(value: Any, place: Device | None = None, move: bool = False) -> Any:
+def as_value(value: Any, dev: Device | None = None, move: bool = False) -> Any:
     """An argument as programs take it: arrays become tensors, without a copy where possible.
 
-    They go to the device `place`; with `move` tensors of the host do so too.
+    They go to the device `dev`; with `move` tensors of the host do so too.
     """
-    far = place is not None and place.type != "cpu"
+    far = dev is not None and dev.type != "cpu"
     if isinstance(value, np.ndarray):
-        return from_host(value) if value.flags.c_contiguous and not far else tensor(value, place)
+        return from_host(value) if value.flags.c_contiguous and not far else tensor(value, dev)
     if isinstance(value, (np.integer, np.floating, np.bool_)):
         return value.item()
     if isinstance(value, Tensor):
-        return value.copyto(place) if move and far and value.device.type == "cpu" else value
+        return value.copyto(dev) if move and far and value.device.type == "cpu" else value
     if isinstance(value, (list, tuple)) and any(
         isinstance(v, (np.ndarray, Tensor, list, tuple)) for v in value
     ):
-        return [as_value(v, place, move) for v in value]
+        return [as_value(v, dev, move) for v in value]
     return value
 
 
@@ -555,7 +555,7 @@ _GPUS: Final = ("cuda", "rocm", "metal", "opencl", "vulkan", "webgpu")
 
 
 def _fields(values: Iterable[Any]) -> list[Any]:
-    """The values, fields of tuples in place of tuples."""
+    """The values, the fields of tuples one by one."""
     found: list[Any] = []
     for value in values:
         found += _fields(value) if isinstance(value, (list, tuple)) else [value]
@@ -563,7 +563,7 @@ def _fields(values: Iterable[Any]) -> list[Any]:
 
 
 def as_tuples(value: Any) -> Any:
-    """A result with plain tuples in place of the arrays that functions make of several values."""
+    """A result with plain tuples instead of the arrays that functions make of several values."""
     if isinstance(value, (list, library().Array)) or type(value) is tuple:
         return tuple(as_tuples(field) for field in value)
     return value

@@ -284,10 +284,10 @@ def alloc_storage(
     # a size below zero was too large for its 64 bits, or is of extents below zero: `alloc_tensor`
     # knows the shape, and says which
     below = any(extent < 0 for extent in extents)
-    place, nbytes = vm.device_at(int(device_index)), 1 if below else max(count, 1)
-    if place.type == "cpu" and place.index == 0:
+    dev, nbytes = vm.device_at(int(device_index)), 1 if below else max(count, 1)
+    if dev.type == "cpu" and dev.index == 0:
         return host_bytes(nbytes)
-    return empty((nbytes,), "uint8", place)
+    return empty((nbytes,), "uint8", dev)
 
 
 @_builtin("alloc_tensor")
@@ -295,7 +295,7 @@ def alloc_tensor(
     storage: Tensor, offset: int, shape: Any, dtype: Any, vdevice_index: int = 0
 ) -> Tensor:
     """A tensor within a piece of memory."""
-    extents, place = shape_tuple(shape), int(offset)
+    extents, start = shape_tuple(shape), int(offset)
     nbytes = math.prod(extents) * DataType(dtype).itemsize
     if min(extents, default=0) < 0:
         raise ShapeError(
@@ -305,8 +305,8 @@ def alloc_tensor(
         refuse_size(extents, str(dtype), nbytes)
     kind = str(dtype)
     if nbytes and is_shared_kind(kind) and _is_on_host(storage):
-        return host_piece(storage, extents, kind, place)
-    return storage._create_view(extents, kind, place)
+        return host_piece(storage, extents, kind, start)
+    return storage._create_view(extents, kind, start)
 
 
 @_builtin("reshape")

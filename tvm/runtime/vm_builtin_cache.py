@@ -25,7 +25,7 @@ from .vm_builtin import _builtin, shape_tuple
 class AttentionKVCache(Object):
     """Rows that are appended step by step; `fill_count` of them are set.
 
-    As a window it keeps the last rows only: new ones take the place of the oldest, all but the
+    As a window it keeps the last rows only: new ones replace the oldest, all but the
     first few (sinks), which stay.
     """
 

@@ -12,7 +12,7 @@ from .vm_builtin import _builtin
 
 @_builtin("invoke_debug_func")
 def invoke_debug_func(io_effect: Any, func_name: str, line_info: str, *args: Any) -> Any:
-    """Call a registered function with a place in the source and values; gives the effect back.
+    """Call a registered function with a source location and values; gives the effect back.
 
     The effect that goes through keeps calls in the order in which they were written.
     """

@@ -52,13 +52,13 @@ class VMModule(Module):
         self._placed: dict[Device, tuple[Tensor, ...]] = {}
         self.import_module(kernels)
 
-    def constants_on(self, place: Device) -> tuple[Tensor, ...]:
+    def constants_on(self, dev: Device) -> tuple[Tensor, ...]:
         """The constants on a device; machines on one device share them."""
-        if place.type == "cpu":
+        if dev.type == "cpu":
             return self.constants
-        if place not in self._placed:
-            self._placed[place] = tuple(one.copyto(place) for one in self.constants)
-        return self._placed[place]
+        if dev not in self._placed:
+            self._placed[dev] = tuple(one.copyto(dev) for one in self.constants)
+        return self._placed[dev]
 
     def function_names(self) -> list[str]:
         return [f.name for f in self.artefact.functions]
@@ -103,9 +103,9 @@ class VMModule(Module):
             return self._running()[name]
         return super()._about_itself(name)
 
-    def _initialize(self, *places: int) -> None:
+    def _initialize(self, *devices: int) -> None:
         """Run on devices: of each the kind, the index and the kind of its allocator."""
-        kinds, indices = places[::3], places[1::3]
+        kinds, indices = devices[::3], devices[1::3]
         self._running([device(kind, index) for kind, index in zip(kinds, indices)])
 
     def _running(self, devices: list[Device] | None = None) -> VirtualMachine:
@@ -136,7 +136,7 @@ class VMModule(Module):
         return "" if code is None else code.as_python()
 
     def stats(self) -> str:
-        """The constants, and the functions with their places in the table."""
+        """The constants, and the functions with their indices in the table."""
         code, tensors = self.artefact.bytecode, self.constants
         if code is None:
             pool = [_extents(t) for t in tensors]

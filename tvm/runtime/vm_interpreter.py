@@ -87,11 +87,11 @@ class Interpreter:
         if code is None:
             code = self._decoded[func.name] = self._decode(func)
         registers: list[Any] = [*args, *code.rest]
-        steps, place = code.steps, 0
+        steps, pc = code.steps, 0
         limit = current_limit()
         while True:
-            kind, dst, target, given, name = steps[place]
-            place += 1
+            kind, dst, target, given, name = steps[pc]
+            pc += 1
             if kind == _CALL:
                 if limit is not None:
                     limit.check(name)
@@ -108,7 +108,7 @@ class Interpreter:
             elif kind == _RETURN:
                 return registers[dst]
             elif kind == _GOTO or not registers[dst]:
-                place += int(name) - 1
+                pc += int(name) - 1
             # a condition that holds goes on with the next step
 
     def _decode(self, func: BytecodeFunction) -> _Code:

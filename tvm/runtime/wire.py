@@ -54,7 +54,7 @@ def decode(data: bytes, take: Callable[[Ref], Any] | None = None) -> Any:
     """
     reader = _Reader(data, take)
     value = reader.value(0)
-    if reader.place != len(data):
+    if reader.offset != len(data):
         raise WireError("a message with more bytes than its value has")
     return value
 
@@ -121,13 +121,13 @@ def _tensor_bytes(value: Tensor) -> bytes:
 
 class _Reader:
     def __init__(self, data: bytes, take: Callable[[Ref], Any] | None) -> None:
-        self.data, self.take, self.place = data, take, 0
+        self.data, self.take, self.offset = data, take, 0
 
     def take_bytes(self, count: int) -> bytes:
-        part = self.data[self.place : self.place + count]
+        part = self.data[self.offset : self.offset + count]
         if count < 0 or len(part) != count:
             raise WireError(f"a message that ends too early: {count} bytes wanted")
-        self.place += count
+        self.offset += count
         return part
 
     def number(self) -> int:

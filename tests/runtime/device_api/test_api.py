@@ -38,7 +38,7 @@ class Memory(DeviceAPI):
         if self.held + nbytes > self.total:
             raise MemoryError
         self.held += nbytes
-        return ADDRESSES.place(bytearray(nbytes))
+        return ADDRESSES.assign(bytearray(nbytes))
 
     def release(self, index: int, address: int) -> None:
         self.held -= len(ADDRESSES.forget(address))
@@ -119,7 +119,7 @@ def test_a_launch_goes_to_the_device_that_its_memory_is_on() -> None:
     api = Memory()
     info = KernelInfo(("int32", "handle", "handle"), ("threadIdx.x",))
     launch = api.launcher(DeviceModule("vpi", "c", "", {"f": info}), "f")
-    there, here = (ADDRESSES.place(bytearray(size)) for size in (3, 7))
+    there, here = (ADDRESSES.assign(bytearray(size)) for size in (3, 7))
     launch(5, there, here, 32)
     launch(5, 0, there, 16)
     launch(5, 0, 0, 8)  # no memory: the first device

@@ -56,8 +56,8 @@ def _conv_nd(
     per_group = co // groups
 
     def element(n: Any, *rest: Any) -> Any:
-        *spatial, c = rest
-        at = [p * stride + r * dilation for p, r in zip(spatial, window)]
+        *pixel, c = rest
+        at = [p * stride + r * dilation for p, r in zip(pixel, window)]
         x = padded(n, *at, c // per_group * (ci // groups) + rc).astype(out_dtype)
         return te.sum(x * weight(*window, rc, c).astype(out_dtype), axis=[*window, rc])
 

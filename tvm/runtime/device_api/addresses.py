@@ -27,7 +27,7 @@ class AddressSpace:
         self._next = 0
         self._lock = threading.Lock()
 
-    def place(self, buffer: Any) -> int:
+    def assign(self, buffer: Any) -> int:
         """The address of a buffer's first byte, until `forget`."""
         with self._lock:
             if self._free:

@@ -200,12 +200,12 @@ class DeviceAPI(ABC):
         extents: dict[str, int],
     ) -> Prepared:  # fmt: skip
         """A launch whose pointers are given later; one that runs at a time."""
-        places = [n for n, kind in enumerate(kinds) if kind == "handle"]
+        pointers = [n for n, kind in enumerate(kinds) if kind == "handle"]
         given = list(args)
 
         def launch(stream: int, addresses: Sequence[int]) -> None:
-            for place, address in zip(places, addresses):
-                given[place] = address
+            for number, address in zip(pointers, addresses):
+                given[number] = address
             kernel(given, extents)
 
         return launch
@@ -303,16 +303,16 @@ class DeviceAPI(ABC):
 
     # --- tensors ---
 
-    def empty(self, place: Device, shape: Sequence[int], dtype: str) -> Tensor:
+    def empty(self, dev: Device, shape: Sequence[int], dtype: str) -> Tensor:
         """A tensor on a device whose values are not set."""
         element = DataType(dtype)
         nbytes = math.prod(shape) * element.itemsize
         try:
-            address, size = self.take(place.index, max(nbytes, 1))
+            address, size = self.take(dev.index, max(nbytes, 1))
         except MemoryError:
             refuse_size(shape, dtype, nbytes)
-        anchor = self.owner(place.index, address, size)
-        return tensor_at(anchor, address, place, tuple(shape), element)
+        anchor = self.owner(dev.index, address, size)
+        return tensor_at(anchor, address, dev, tuple(shape), element)
 
     def owner(self, index: int, address: int, size: int) -> Tensor:
         """What gives memory back that `take` gave, when the last tensor over it is gone."""

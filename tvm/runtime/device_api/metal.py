@@ -70,7 +70,7 @@ class MetalAPI(DeviceAPI):
         )
         if made is None:
             raise MemoryError(f"{device.device.name()} gives no {nbytes:,} bytes")
-        return ADDRESSES.place(_Buffer(index, made, nbytes))
+        return ADDRESSES.assign(_Buffer(index, made, nbytes))
 
     def release(self, index: int, address: int) -> None:
         self._devices[index].flush()  # what was recorded may use it, and holds it from there on
@@ -87,8 +87,8 @@ class MetalAPI(DeviceAPI):
         into[:] = buffer.bytes[offset : offset + len(into)]
 
     def copy(self, index: int, source: int, target: int, nbytes: int) -> None:
-        (old, start), (new, place) = ADDRESSES.find(source), ADDRESSES.find(target)
-        self._devices[index].copy(old.whole, start, new.whole, place, nbytes)
+        (old, start), (new, to) = ADDRESSES.find(source), ADDRESSES.find(target)
+        self._devices[index].copy(old.whole, start, new.whole, to, nbytes)
 
     def sync(self, index: int, stream: int) -> None:
         self._devices[index].wait()
@@ -159,13 +159,13 @@ class _Device:
             if self._recorded >= _MAX_BATCH:
                 self.flush()
 
-    def copy(self, old: Any, start: int, new: Any, place: int, nbytes: int) -> None:
+    def copy(self, old: Any, start: int, new: Any, to: int, nbytes: int) -> None:
         """Record a copy of bytes from one buffer to another."""
         with self._lock:
             self._end_launches()
             encoder = self._begin().blitCommandEncoder()
             encoder.copyFromBuffer_sourceOffset_toBuffer_destinationOffset_size_(
-                old, start, new, place, nbytes
+                old, start, new, to, nbytes
             )
             encoder.endEncoding()
 

@@ -129,7 +129,7 @@ class OpenCLAPI(DeviceAPI):
             buffer = cl.Buffer(self._contexts[index], cl.mem_flags.READ_WRITE, nbytes)
         except (cl.MemoryError, cl.LogicError, cl.RuntimeError) as err:
             raise MemoryError(str(err)) from err
-        return ADDRESSES.place(_Buffer(self, index, buffer))
+        return ADDRESSES.assign(_Buffer(self, index, buffer))
 
     def release(self, index: int, address: int) -> None:
         ADDRESSES.forget(address).whole.release()
@@ -143,10 +143,10 @@ class OpenCLAPI(DeviceAPI):
         self.cl.enqueue_copy(self._queue(index), into, buffer.whole, src_offset=offset)
 
     def copy(self, index: int, source: int, target: int, nbytes: int) -> None:
-        (old, start), (new, place) = ADDRESSES.find(source), ADDRESSES.find(target)
+        (old, start), (new, to) = ADDRESSES.find(source), ADDRESSES.find(target)
         self.cl.enqueue_copy(
             self._queue(index), new.whole, old.whole, byte_count=nbytes, src_offset=start,
-            dst_offset=place,
+            dst_offset=to,
         )  # fmt: skip
 
     # --- streams ---
@@ -354,8 +354,8 @@ class _Prepared:
         self._api.cl.enqueue_nd_range_kernel(queue, self._kernel, self._all, self._threads)
 
     def _whole(self, addresses: Sequence[int]) -> None:
-        for place, address in zip(self._pointers, addresses):
-            self._given[place] = address
+        for to, address in zip(self._pointers, addresses):
+            self._given[to] = address
         self._made.launch(self._given, self._extents)
 
 

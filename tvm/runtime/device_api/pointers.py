@@ -205,8 +205,8 @@ class PointerAPI(DeviceAPI):
         def end() -> None:
             self._enter(index)
             self.call("GraphExecDestroy", ready)
-            for place, address, size in held:
-                self.give(place, address, size)
+            for number, address, size in held:
+                self.give(number, address, size)
 
         weakref.finalize(repeat, end).atexit = False  # the device goes with the process
         return result, repeat
@@ -296,12 +296,12 @@ class _Kernel:
         at = ctypes.addressof(pointers)
         dims = [extents[axis] for axis in AXES]
         shared = extents.get(DYNAMIC_SHARED, 0)
-        places = [n for n, kind in enumerate(kinds) if kind == "handle"]
+        numbers = [n for n, kind in enumerate(kinds) if kind == "handle"]
         queue, function = self._api.function("LaunchKernel"), self._function
 
         def launch(stream: int, addresses: Sequence[int], keep: Any = pointers) -> None:
-            for place, address in zip(places, addresses):
-                held[place] = address
+            for number, address in zip(numbers, addresses):
+                held[number] = address
             (code,) = queue(function, *dims, shared, stream, at, 0)
             if code != 0:
                 self._api.failed(f"LaunchKernel of {self._name!r}", code)

@@ -86,7 +86,7 @@ class WebGPUAPI(DeviceAPI):
     # --- memory ---
 
     def allocate(self, index: int, nbytes: int) -> int:
-        return ADDRESSES.place(self._devices[index].buffer(nbytes))
+        return ADDRESSES.assign(self._devices[index].buffer(nbytes))
 
     def release(self, index: int, address: int) -> None:
         self._devices[index].flush()  # what was recorded may use it
@@ -109,18 +109,18 @@ class WebGPUAPI(DeviceAPI):
         into[:] = whole[first : first + len(into)]
 
     def copy(self, index: int, source: int, target: int, nbytes: int) -> None:
-        (old, start), (new, place) = ADDRESSES.find(source), ADDRESSES.find(target)
-        if (start | place | nbytes) % _WORD:
+        (old, start), (new, to) = ADDRESSES.find(source), ADDRESSES.find(target)
+        if (start | to | nbytes) % _WORD:
             data = bytearray(nbytes)
             self.read(index, source, memoryview(data))
             self.write(index, target, memoryview(data))
         elif old is not new:
-            self._devices[index].copy(old, start, new, place, nbytes)
+            self._devices[index].copy(old, start, new, to, nbytes)
         else:
             between, size = self.take(index, nbytes)
             buffer, _ = ADDRESSES.find(between)
             self._devices[index].copy(old, start, buffer, 0, nbytes)
-            self._devices[index].copy(buffer, 0, new, place, nbytes)
+            self._devices[index].copy(buffer, 0, new, to, nbytes)
             self.give(index, between, size)
 
     def sync(self, index: int, stream: int) -> None:
@@ -220,9 +220,9 @@ class _Device:
         found: memoryview = self.device.queue.read_buffer(buffer, offset, nbytes)
         return memoryview(found).cast("B")
 
-    def copy(self, old: Any, start: int, new: Any, place: int, nbytes: int) -> None:
+    def copy(self, old: Any, start: int, new: Any, to: int, nbytes: int) -> None:
         """Words from one buffer to another."""
-        self.encoder().copy_buffer_to_buffer(old, start, new, place, nbytes)
+        self.encoder().copy_buffer_to_buffer(old, start, new, to, nbytes)
         self.recorded()
 
 

@@ -82,19 +82,19 @@ def import_python_module(name: str) -> None:
 
 @_register("empty")
 def disco_empty(
-    shape: Sequence[int], dtype: str, place: Device | None, worker0_only: bool, in_group: bool
+    shape: Sequence[int], dtype: str, dev: Device | None, worker0_only: bool, in_group: bool
 ) -> Tensor | None:
     """A new tensor; None where it is asked for on the first worker only (of each group)."""
     worker = current_worker()
     if worker0_only and worker.worker_id != _root(worker, in_group):
         return None
-    return empty(tuple(shape), str(dtype), place or worker.default_device)
+    return empty(tuple(shape), str(dtype), dev or worker.default_device)
 
 
 @_register("load_vm_module")
-def load_vm_module(path: str, place: Device | None) -> VirtualMachine:
+def load_vm_module(path: str, dev: Device | None) -> VirtualMachine:
     """A compiled Relax program, loaded on this worker."""
-    return VirtualMachine(load_module(path), place or current_worker().default_device)
+    return VirtualMachine(load_module(path), dev or current_worker().default_device)
 
 
 @_register("module_function")

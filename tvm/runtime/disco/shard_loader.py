@@ -81,7 +81,7 @@ class ShardLoader(Object):
         found: _Param = _one_of(self.params, index)
         return found
 
-    def _read(self, param: _Param, place: Device) -> Tensor:
+    def _read(self, param: _Param, dev: Device) -> Tensor:
         if self._file is None or self._file[0] != param.file:
             data = param.file.read_bytes()
             if len(data) != param.nbytes:
@@ -95,7 +95,7 @@ class ShardLoader(Object):
             self._file = param.file, data
         start = param.record["byteOffset"]
         raw = self._file[1][start : start + param.record["nbytes"]]
-        return tensor(record_values(param.record, raw), place)
+        return tensor(record_values(param.record, raw), dev)
 
     # --- what workers do together ---
 
@@ -111,14 +111,14 @@ class ShardLoader(Object):
                     legal="as many as there are workers",
                 )
             )
-        place = worker.default_device
-        whole = self._read(param, place) if worker.worker_id == 0 else None
+        dev = worker.default_device
+        whole = self._read(param, dev) if worker.worker_id == 0 else None
         if not param.steps:
-            mine = empty(param.shape, str(param.record["dtype"]), place)
+            mine = empty(param.shape, str(param.record["dtype"]), dev)
             broadcast_from_worker0(whole, False, mine)
             return mine
         last = param.steps[-1]
-        mine = empty(last.shape[1:], last.dtype, place)
+        mine = empty(last.shape[1:], last.dtype, dev)
         scatter_from_worker0(None if whole is None else self._shards(whole, param), False, mine)
         return mine
 

@@ -18,7 +18,7 @@ class AotModule:
         self.module = module
 
     def set_input(self, key: int | str | None = None, value: Any = None, **params: Any) -> None:
-        """Set one input by name or place, and others by name."""
+        """Set one input by name or index, and others by name."""
         if key is not None:
             self.module["set_input"](key, value)
         for name, given in params.items():
@@ -43,7 +43,7 @@ class AotModule:
         return found if out is None else found.copyto(out)
 
     def get_input_index(self, name: str) -> int:
-        """The place of an input, or -1."""
+        """The index of an input, or -1."""
         return int(self.module["get_input_index"](name))
 
     def get_input_info(self) -> tuple[dict[str, Any], dict[str, Any]]:

@@ -142,12 +142,12 @@ class Schedule(Recorder):
         rv = self._block(block)
         kind = _sampling.COMPUTE_LOCATION
         sref = self._resolve(kind, "block", rv)
-        sref, index = self._sample(
+        location, index = self._sample(
             kind,
             lambda: _sampling.sample_compute_location(self._state, self._engine, sref, decision),
             {"block": rv},
         )
-        outputs = self._outputs(sref)
+        outputs = self._outputs(location)
         self._record(kind, {"block": rv}, outputs, IntImm("int32", index))
         return outputs[0]  # type: ignore[no-any-return]
 

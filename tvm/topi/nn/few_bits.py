@@ -346,7 +346,7 @@ def _few_rows(
 ) -> tir.Stmt:
     """At most MAX_GEMV_ROWS rows. Zero points are left to sums of inputs, as what masking leaves:
 
-    a number of 4 bits in position t of a word is masked, not moved, and so counts 16 ** t times;
+    a number of 4 bits at position t of a word is masked, not moved, and so counts 16 ** t times;
     inputs are divided by 16 ** t (exactly). Likewise for other widths.
     """
     form, last = weights.form, weights.form.per_word - 1
