@@ -153,7 +153,7 @@ class _Images(Grower):
             raise Unfit
         x = self.bb.emit(op.reshape(v.expr, [extents[0], c, extents[2] * extents[3]]))
         kernel, filters, stride = self.pick(1, 3, 5), self.pick(4, 8, 16), self.pick(1, 1, 2)
-        if h * w + 2 * (kernel // 2) < kernel:
+        if h * w + kernel // 2 * 2 < kernel:
             raise Unfit
         y = self.bb.emit(op.nn.conv1d(x, self.weights(filters, c, kernel), stride, kernel // 2))
         y = self.bb.emit(op.nn.relu(op.add(y, self.weights(1, filters, 1, scale=0.3))))

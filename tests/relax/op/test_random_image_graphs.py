@@ -44,7 +44,7 @@ def check(seed: int) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", [1, 2, 3, 4])
+@pytest.mark.parametrize("seed", [1, 2, 4, 3017])
 def test_some(seed: int) -> None:
     check(seed)
 

@@ -104,6 +104,9 @@ def _any_size(
     tiles = sch.get(stages["tiles"]).writes[0].buffer
     weights = found.rhs if found.lhs.buffer is tiles else found.lhs
     extents = {iv.var: iv.dom.extent for iv in final.iter_vars if iv.dom is not None}
+    channels = (source.shape[1], extents[names[1]], weights.buffer.shape[-1])
+    if not _is_known(channels):
+        return None  # weights are known, and the channels of the image only when it runs
     sizes = rows.annotations[PADDING]
     assert isinstance(sizes, Sequence), "rows above the plane, columns to its left"
     top, left = (int(str(size)) for size in sizes)
