@@ -108,8 +108,7 @@ def dynamically_quantised(node: Node) -> tuple[RelaxExpr, RelaxExpr, RelaxExpr]:
     """As uint8, with a scale and a zero point such that 0 is exact and the range is used."""
     zero = Constant(np.float32(0))
     low = node.bb.emit(op.minimum(op.min(node[0]), zero))
-    high = op.maximum(op.max(node[0]), zero)
-    high = node.bb.emit(high)
+    high = node.bb.emit(op.maximum(op.max(node[0]), zero))
     steps = op.divide(op.subtract(high, low), Constant(np.float32(255)))
     # of zeros alone: 0 / 1, no 0 / 0
     scale = node.bb.emit(op.where(op.less(low, high), steps, Constant(np.float32(1))))

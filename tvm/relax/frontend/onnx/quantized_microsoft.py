@@ -186,8 +186,8 @@ def dynamic_quantize_lstm(node: Node) -> Result:
         factor = node.bb.emit(op.reshape(node[scale_at], shape))
         weight = node.bb.emit(op.multiply(real, factor))
         node.replace(at, node.bb.emit(op.permute_dims(weight, [0, 2, 1])))
-    whole, scale, point = dynamically_quantised(node)
-    shifted = node.bb.emit(op.subtract(op.astype(whole, "float32"), op.astype(point, "float32")))
+    data, scale, zero = dynamically_quantised(node)
+    shifted = node.bb.emit(op.subtract(op.astype(data, "float32"), op.astype(zero, "float32")))
     node.replace(0, node.bb.emit(op.multiply(shifted, scale)))
     node.attrs["rounded"] = 1
     return standard("LSTM", 14)(node)
