@@ -255,7 +255,7 @@ def test_double_buffers() -> None:
 @pytest.mark.parametrize(
     ("stages", "orders", "text"),
     [
-        ((0, 1, 2), (0, 0, 1), "each statement in a place of its own"),
+        ((0, 1, 2), (0, 0, 1), "each statement in a position of its own"),
         ((0, 1), (0, 1), "for 3 statements"),
         ((1, 0, 0), (0, 1, 2), "stage 1 that one of stage 0 needs"),
         ((0, 0, 0), (1, 0, 2), "in the other order"),

@@ -1,4 +1,4 @@
-"""A mutator that knows what holds at each place: ranges of loop variables, conditions, asserts."""
+"""A mutator that knows what holds at each statement: loop ranges, conditions, asserts."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tvm.tir.op import arith as ops
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class AnalyzedMutator(StmtExprMutator):
-    """Keeps `self.analyzer` in step with the place being visited."""
+    """Keeps `self.analyzer` in step with the statement being visited."""
 
     def __init__(self, func: PrimFunc | None = None) -> None:
         super().__init__()
@@ -81,11 +81,11 @@ class AnalyzedMutator(StmtExprMutator):
         """Parts in their order; what is assumed is a fact for the parts behind it."""
         parts: list[s.Stmt] = []
         entered = []
-        for place, part in enumerate(op.seq):
+        for position, part in enumerate(op.seq):
             parts.append(self.visit_stmt(part))
             condition = assumed(part)
             if condition is not None:
-                fact = lasting_fact(condition, *op.seq[place + 1 :])
+                fact = lasting_fact(condition, *op.seq[position + 1 :])
                 entered.append(self.analyzer.enter(fact))
         for one in reversed(entered):
             self.analyzer.leave(one)

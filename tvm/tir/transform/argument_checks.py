@@ -40,7 +40,7 @@ Step: TypeAlias = "s.Stmt | tuple[e.Var, PrimExpr]"
 
 
 class ArgumentChecks:
-    """Collects checks and definitions in the order in which they have to take place."""
+    """Collects checks and definitions in the order in which they have to run."""
 
     def __init__(self, function: str, args: e.Var, params: Sequence[e.Var],
                  buffers: dict[e.Var, Buffer], device: int = CPU) -> None:  # fmt: skip
@@ -190,8 +190,8 @@ class ArgumentChecks:
     def _check_device_id(self, tensor: _Tensor, where: str) -> None:
         """All tensors are on one device of the kind."""
         if self.device_id is None:  # asked again by others, where no name of this one reaches
-            place = StructField.TENSOR_DEVICE_ID
-            self.device_id = builtin.tvm_struct_get(tensor.handle, 0, place, "int32")
+            field = StructField.TENSOR_DEVICE_ID
+            self.device_id = builtin.tvm_struct_get(tensor.handle, 0, field, "int32")
             return
         number = self._read_field(tensor, "device_id", StructField.TENSOR_DEVICE_ID, "int32")
         self._require(
@@ -234,9 +234,9 @@ class ArgumentChecks:
             size = ops.const(_item_bytes(buffer.dtype), INT64)
             self._define_size(offset, ops.floordiv(self._offset(tensor), size))
 
-    def _is_open(self, place: PrimExpr) -> TypeGuard[e.Var]:
+    def _is_open(self, expr: PrimExpr) -> TypeGuard[e.Var]:
         """Whether a size stands alone, and nothing has given it a value yet."""
-        return isinstance(place, e.Var) and place not in self._defined
+        return isinstance(expr, e.Var) and expr not in self._defined
 
     def _define_size(self, size: e.Var, value: PrimExpr) -> None:
         self._define(size, ops.cast(value, size.dtype))
@@ -356,18 +356,18 @@ class ArgumentChecks:
         """There is memory, and no element lies across two that the machine would have there."""
         buffer, unit = tensor.buffer, _aligned_bytes(tensor.buffer.dtype)
         data = self._read_field(tensor, "data", StructField.TENSOR_DATA, "handle")
-        place = self._read(tensor, "address", builtin.reinterpret(INT64, data))
-        present = ops.not_equal(place, ops.const(0, INT64))
+        address = self._read(tensor, "address", builtin.reinterpret(INT64, data))
+        present = ops.not_equal(address, ops.const(0, INT64))
         for axis, extent in enumerate(buffer.shape):
             if not isinstance(extent, e.IntImm) or extent.value == 0:
                 present = ops.bitwise_or(present, ops.equal(self._extent(tensor, axis), 0))
         if unit > 1:
-            odd = ops.bitwise_and(place, ops.const(unit - 1, INT64))
+            odd = ops.bitwise_and(address, ops.const(unit - 1, INT64))
             present = ops.bitwise_and(present, ops.equal(odd, ops.const(0, INT64)))
         self._require(
             present, "ArgumentValueError", where, "data at address {}",
             "a tensor with memory" + (f", at a multiple of {unit} bytes" if unit > 1 else ""),
-            place,
+            address,
         )  # fmt: skip
 
     # --- helpers ---
@@ -468,11 +468,11 @@ def _aligned_bytes(dtype: DataType) -> int:
     return 1 << min((dtype.bits - 1) // 8, 7).bit_length()
 
 
-def _word(names: Sequence[str], place: PrimExpr) -> PrimExpr:
-    """One of the names, worked out at run time; all places behind the last have the last name."""
+def _word(names: Sequence[str], index: PrimExpr) -> PrimExpr:
+    """One of the names, worked out at run time; indices beyond the last select the last name."""
     last = ops.const(len(names) - 1, INT32)
     table = "".join(name.ljust(_NAME_BYTES, "\0") for name in names)
-    offset = ops.multiply(e.Min(place, last), _NAME_BYTES)
+    offset = ops.multiply(e.Min(index, last), _NAME_BYTES)
     return builtin.handle_add_byte_offset(e.StringImm(table), offset)
 
 
@@ -482,8 +482,8 @@ def _kind_text(kind: PrimExpr, address: str = _ADDRESS) -> PrimExpr:
     gap = int(TypeIndex.FIRST_OBJECT) - len(values)
     plain = e.Min(kind, ops.const(len(values) - 1, INT32))
     is_plain = ops.less(kind, int(TypeIndex.FIRST_OBJECT))
-    place = e.Select(is_plain, plain, ops.subtract(kind, gap))
-    return _word([*values, *_OBJECT_NAMES], place)
+    index = e.Select(is_plain, plain, ops.subtract(kind, gap))
+    return _word([*values, *_OBJECT_NAMES], index)
 
 
 def _element(numbers: PrimExpr, index: int) -> PrimExpr:

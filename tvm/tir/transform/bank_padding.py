@@ -21,7 +21,7 @@ BANKS = 32
 _WORD_BITS = 32
 _MAX_GAP_SHARE = 4  # a gap is at most this part of a row
 
-Points = list[tuple[int, ...]]  # places that one warp accesses at once
+Points = list[tuple[int, ...]]  # indices that one warp accesses at once
 
 
 def padded(buffer: Buffer, accesses: Sequence[Points], least: int) -> Buffer:
@@ -55,7 +55,7 @@ def _busiest(points: Points, strides: Sequence[int], bits: int) -> int:
 
 
 class Replacer(StmtExprMutator):
-    """Uses other buffers in place of some, on the same memory."""
+    """Replaces some buffers by others on the same memory."""
 
     def __init__(self, buffers: Mapping[Buffer, Buffer]) -> None:
         super().__init__()

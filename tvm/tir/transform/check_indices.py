@@ -1,4 +1,4 @@
-"""Indices that come from data are checked before anything is touched at their places.
+"""Indices that come from data are checked before any element they name is accessed.
 
     for i in T.parallel(1000):                 for i in T.parallel(1000):
         for v in T.vectorized(16):                 if a quick look at I[i, 0:16] fails:
@@ -119,7 +119,7 @@ class _Checker(AnalyzedMutator):
         entered = []
         written: list[Written] = []
         fresh = self._fresh
-        for place, part in enumerate(op.seq):
+        for position, part in enumerate(op.seq):
             new, checks = self._inside(part)
             held = [c for c in checks if any(c.depends_on(w) for w in written)]
             self._rising += [c for c in checks if c not in held]
@@ -128,7 +128,7 @@ class _Checker(AnalyzedMutator):
             self._overwrite(part)
             condition = assumed(part)
             if condition is not None:
-                fact = lasting_fact(condition, *op.seq[place + 1 :])
+                fact = lasting_fact(condition, *op.seq[position + 1 :])
                 entered.append(self.analyzer.enter(fact))
         for one in reversed(entered):
             self.analyzer.leave(one)
@@ -197,7 +197,7 @@ class _Checker(AnalyzedMutator):
         return _ahead(checks, stmt)
 
     def _is_nested(self, expr: PrimExpr) -> bool:
-        """Something is read at a place that data gives."""
+        """An element is read whose index comes from data."""
         loads = (node for node in walk(expr) if isinstance(node, e.BufferLoad))
         return any(self._flow.decides(load.indices) for load in loads)
 
@@ -242,7 +242,7 @@ class _Checker(AnalyzedMutator):
         return self._scope(op, op.buffer.data)
 
     def _scope(self, op: s.Allocate | s.AllocateConst | s.DeclBuffer, data: e.Var) -> s.Stmt:
-        """What reads this memory comes after the place that makes it."""
+        """Statements that read this memory follow the one that fills it."""
         body, checks = self._inside(op.body)
         held = [c for c in checks if data in c.reads]
         self._rising += [c for c in checks if data not in c.reads]
@@ -324,8 +324,8 @@ class _Checker(AnalyzedMutator):
         guard: PrimExpr | None,
         stores: bool,
     ) -> None:
-        place = substitute(index, self._lets) if self._lets else index
-        for value, limit in self._parts(place, extent):
+        expr = substitute(index, self._lets) if self._lets else index
+        for value, limit in self._parts(expr, extent):
             inside = self._unproved(value, limit)
             if inside is None:
                 continue
@@ -429,7 +429,7 @@ def _with_block_body(op: s.BlockRealize, body: s.Stmt) -> s.BlockRealize:
 
 
 class _LoadReplacer(StmtExprMutator):
-    """Puts a value in the place of one load."""
+    """Replaces one load by a value."""
 
     def __init__(self, load: e.BufferLoad, value: PrimExpr) -> None:
         super().__init__()
@@ -454,13 +454,13 @@ def _outer_loads(index: PrimExpr) -> list[e.BufferLoad]:
 
 
 def _with_load(index: PrimExpr, load: e.BufferLoad, value: PrimExpr) -> PrimExpr | None:
-    """The index if the load had a value; None where it reads several places."""
+    """The index if the load had a value; None where it reads several elements."""
     new = _LoadReplacer(load, value).visit_expr(index)
     return None if any(isinstance(node, e.BufferLoad) for node in walk(new)) else new
 
 
 def _plain(name: str) -> str:
-    """A name that is no place for a value."""
+    """A name that cannot be bound to a value."""
     return name.replace("{}", "{ }")
 
 
@@ -469,7 +469,7 @@ def _ahead(checks: list[IndexCheck], stmt: s.Stmt) -> s.Stmt:
 
 
 def _jumps(body: s.Stmt) -> bool:
-    """Some iterations may not take place."""
+    """Some iterations may not run."""
     names = ("tir.break_loop", "tir.continue_loop", "tir.ret")
     return any(e.op_name(n) in names for n in walk(body))
 

@@ -1,4 +1,4 @@
-"""Index arithmetic that several places share is computed once.
+"""Index arithmetic that occurs several times is computed once.
 
     for j in range(4):                        for j in range(4):
         B[i * 16 + j * 4] = 0                     cse_v1 = i * 16 + j * 4
@@ -37,7 +37,7 @@ def CommonSubexprElimTIR(
     enable_cse_tir: bool = True,
     identify_equiv_terms: bool = False,
 ) -> PrimFunc:
-    """No index arithmetic is written twice where one name could serve both places."""
+    """No index arithmetic occurs twice where one variable could hold its value."""
     if not enable_cse_tir:
         return func
     body = Simplifier(func).visit_stmt(func.body) if identify_equiv_terms else func.body
@@ -188,7 +188,7 @@ class _Namer(StmtExprMutator):
         self._count = 0
 
     def body(self, scope: _Scope, body: s.Stmt) -> s.Stmt:
-        """A scope's body under the names of the terms that several places use."""
+        """A scope's body inside the bindings of the terms that it uses several times."""
         named: list[tuple[e.Var, PrimExpr]] = []
         for term in scope.terms:
             if term.uses > 1:

@@ -96,7 +96,7 @@ class _Uses(StmtExprVisitor):
         self._threads: list[tuple[str, e.Var, Range]] = []  # loops of these that are bound
         self._by_data: dict[e.Var, Buffer] = {}
         self._declared: list[s.BufferRegion] = []  # by the block around
-        self._facts: list[PrimExpr] = []  # comparisons that hold at this place
+        self._facts: list[PrimExpr] = []  # comparisons that hold at this statement
 
     def _under(self, condition: PrimExpr, visit: Callable[[], None]) -> None:
         """Visit something that is looked at only where the condition holds."""
@@ -269,10 +269,10 @@ def _only_buffers(body: s.Stmt) -> dict[e.Var, Buffer]:
     return {data: next(iter(buffers)) for data, buffers in found.items() if len(buffers) == 1}
 
 
-def _same_places(
+def _keeps_offsets(
     starts: Sequence[PrimExpr | None], shape: Sequence[PrimExpr], buffer: Buffer
 ) -> bool:
-    """What stays of a buffer lies where it was: only its end is cut off."""
+    """The compact buffer has the offsets of the old one: only its end is cut off."""
     at_begin = all(start is None or ops.is_zero(start) for start in starts)
     return at_begin and all(new is old for new, old in zip(shape[1:], buffer.shape[1:]))
 
@@ -321,7 +321,7 @@ class _Compacted:
             start, size = _shrunk(extent, bounds, use.analyzer, is_strict)
             starts.append(start)
             shape.append(size)
-        if use.by_address and not _same_places(starts, shape, buffer):
+        if use.by_address and not _keeps_offsets(starts, shape, buffer):
             return None
         strides = _aligned_strides(shape, aligned)
         if not strides and all(start is None for start in starts):

@@ -72,10 +72,10 @@ class _Renamer(StmtExprMutator):
 
     def _define_sizes(self, buffer: Buffer) -> None:
         """Variables in the shape of a parameter are bound by it, unless they are parameters."""
-        for place in (*buffer.shape, *buffer.strides, buffer.elem_offset, buffer.data):
-            if isinstance(place, e.Var) and place not in self._values:
-                self.visit_var_def(place)
-                self._values.setdefault(place, place)
+        for field in (*buffer.shape, *buffer.strides, buffer.elem_offset, buffer.data):
+            if isinstance(field, e.Var) and field not in self._values:
+                self.visit_var_def(field)
+                self._values.setdefault(field, field)
 
     def visit_var_(self, op: e.Var) -> PrimExpr:
         return self._values.get(op, op)
@@ -108,7 +108,7 @@ class _Renamer(StmtExprMutator):
         return stmt
 
     def visit_attr_stmt_(self, op: s.AttrStmt) -> s.Stmt:
-        """A thread may be launched in several places of one function, and is one thread there."""
+        """A thread may be launched several times in one function, and is one thread there."""
         thread = op.node
         if op.attr_key not in _THREADS or not isinstance(thread, e.IterVar):
             return super().visit_attr_stmt_(op)

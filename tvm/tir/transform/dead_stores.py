@@ -26,14 +26,14 @@ from .analyzed_mutator import as_fact
 def without_overwritten(parts: Sequence[s.Stmt], analyzer: Analyzer) -> list[s.Stmt]:
     """The statements of a sequence but for those that later ones overwrite unread."""
     kept = list(parts)
-    for place in range(len(kept) - 2, -1, -1):
-        part, rest = kept[place], kept[place + 1 :]
+    for position in range(len(kept) - 2, -1, -1):
+        part, rest = kept[position], kept[position + 1 :]
         if isinstance(part, s.BufferStore) and _is_stored_again(part, rest, analyzer):
-            kept[place] = effects_of(*part.indices, part.value)
+            kept[position] = effects_of(*part.indices, part.value)
         elif _is_overwritten(part, rest, analyzer):
-            kept[place] = s.Evaluate(0)
+            kept[position] = s.Evaluate(0)
         else:
-            kept[place] = _without_sites(kept[place], kept[place + 1 :], analyzer)
+            kept[position] = _without_sites(kept[position], kept[position + 1 :], analyzer)
     return kept
 
 
@@ -232,7 +232,7 @@ class _Collector(StmtExprVisitor):
 
 
 class _Follower(StmtExprVisitor):
-    """What a statement surely stores: facts with a mark in the place of every value."""
+    """What a statement surely stores: facts with a mark instead of every value."""
 
     def __init__(self, analyzer: Analyzer) -> None:
         super().__init__()

@@ -53,7 +53,7 @@ class _Extractor(StmtExprMutator):
         )
 
     def _number(self, data: HostTensor) -> int:
-        """The place of the data among the constants; equal data is there once."""
+        """The index of the data among the constants; equal data is stored once."""
         for number, known in enumerate(self.constants):
             if known is data or _same(known, data):
                 return number

@@ -1,4 +1,4 @@
-"""Every access has one index: the place in memory.
+"""Every access has one index: the element offset in memory.
 
     A[i, j] = B[i, j]       ->      A_flat[i * 16 + j] = B_flat[i * 16 + j]
 
@@ -68,7 +68,7 @@ class _Flattener(StmtExprMutator):
             return [self.visit_expr(indices[0])]
         indices = tuple([self.visit_expr(i) for i in indices])
         if any(_remainder_of_symbol(index) for index in indices):
-            # the place of a row that was counted in symbols needs no division
+            # the offset of a row that was counted in symbols needs no division
             return list(buffer_offset(buffer, indices, self._merged))
         flat = buffer_offset(buffer, indices)
         return [self._analyzer.simplify(i) for i in flat]

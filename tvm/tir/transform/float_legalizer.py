@@ -58,8 +58,8 @@ def _results_over_threads(body: s.Stmt) -> set[e.Var]:
 
 def _results(call: e.Call) -> list[e.BufferLoad]:
     count = call.args[0].value if isinstance(call.args[0], e.IntImm) else 0
-    places = call.args[count + 2 : 2 * count + 2]
-    return [place for place in places if isinstance(place, e.BufferLoad)]
+    targets = call.args[count + 2 : 2 * count + 2]
+    return [target for target in targets if isinstance(target, e.BufferLoad)]
 
 
 def store_as_integers(func: PrimFunc, narrow: Matches) -> PrimFunc:
@@ -227,7 +227,7 @@ class StorageChanger(StmtExprMutator):
         self._vars: dict[e.Var, e.Var] = {}
 
     def function(self, func: PrimFunc) -> PrimFunc:
-        """The function with other buffers, or pointers, in place of those of its parameters."""
+        """The function with other buffers, or pointers, instead of those of its parameters."""
         new = rewrite(self, func)
         params = tuple(p if p in new.buffer_map else self._pointer(p) for p in new.params)
         same = all(a is b for a, b in zip(params, new.params))

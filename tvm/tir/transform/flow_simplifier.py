@@ -22,7 +22,7 @@ from .simplifier import Simplifier
 
 
 class FlowSimplifier(Simplifier):
-    """Walks in the order of execution; `replace` also puts known values in the place of loads."""
+    """Walks in the order of execution; `replace` also replaces loads by known values."""
 
     def __init__(self, func: PrimFunc | None, replace: bool) -> None:
         super().__init__(func)

@@ -54,7 +54,7 @@ def ForceNarrowIndexToInt32(func: PrimFunc, mod: IRModule, ctx: PassContext) -> 
 
 
 def narrowed(func: PrimFunc) -> PrimFunc:
-    """The function with int32 in the place of int64 everywhere."""
+    """The function with int32 instead of int64 everywhere."""
     narrower = _Narrower()
     params = tuple(narrower.visit_var_def(param) for param in func.params)
     buffer_map = {

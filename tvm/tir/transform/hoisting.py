@@ -203,7 +203,7 @@ class _Collector(StmtExprVisitor):
         self._loops[outer].conditions.append((condition, has_else))
 
     def _move(self, var: e.Var) -> None:
-        """Bind the variable at its outermost place, after those that its value uses."""
+        """Bind the variable in its outermost scope, after those that its value uses."""
         name = self._bound[var]
         if self._levels[var] == name.outer:
             return

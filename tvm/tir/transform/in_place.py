@@ -19,7 +19,7 @@ from .storage_steps import Step
 
 
 def is_in_place(step: Step, target: e.Var, source: e.Var) -> bool:
-    """Each element of `target` is stored once, from the element of `source` at the same place.
+    """Each element of `target` is stored once, from the element of `source` at the same indices.
 
     for i, j in grid(4, 8): B[i, j] = A[i, j] * 2      yes
     for k, j in grid(4, 8): B[j] = A[j] * 2            no: A[j] is read again when k is 1
@@ -44,35 +44,35 @@ def _scope(var: e.Var) -> str:
 
 
 def _are_apart(indices: tuple[PrimExpr, ...], domains: dict[e.Var, Range]) -> bool:
-    """No two iterations name the same place."""
+    """No two iterations index the same element."""
     moving = {var: dom for var, dom in domains.items() if not ops.is_one(dom.extent)}
-    places = []
+    terms = []
     for index in indices:
         if isinstance(index, e.Ramp):
             if not isinstance(index.lanes, e.IntImm):
                 return not moving
             lane = e.Var("lane", index.base.dtype)
             moving[lane] = Range.from_min_extent(0, index.lanes)
-            places.append(ops.add(index.base, ops.multiply(index.stride, lane)))
+            terms.append(ops.add(index.base, ops.multiply(index.stride, lane)))
         else:
-            places.append(index)
-    places = [p for p in places if any(isinstance(n, e.Var) and n in moving for n in walk(p))]
+            terms.append(index)
+    terms = [p for p in terms if any(isinstance(n, e.Var) and n in moving for n in walk(p))]
     if not moving:
         return True
-    found = detect_iter_map(places, moving, check_level=IterMapLevel.Bijective)
-    return bool(found.indices) or _are_numbers(places, moving)
+    found = detect_iter_map(terms, moving, check_level=IterMapLevel.Bijective)
+    return bool(found.indices) or _are_numbers(terms, moving)
 
 
-def _are_numbers(places: Sequence[PrimExpr], domains: dict[e.Var, Range]) -> bool:
-    """Each variable stands in one place, and differs there from what lower digits add up to.
+def _are_numbers(indices: Sequence[PrimExpr], domains: dict[e.Var, Range]) -> bool:
+    """Each variable is in one index, with a scale above what the lower digits add up to.
 
     x * 12 + y for y in 0..7 is another number for other values of x and y.
     """
     left = set(domains)
     prover = Analyzer()
-    for place in places:
-        inside = [var for var in domains if any(node is var for node in walk(place))]
-        scales = detect_linear_equation(place, inside)
+    for index in indices:
+        inside = [var for var in domains if any(node is var for node in walk(index))]
+        scales = detect_linear_equation(index, inside)
         if not scales or not left.issuperset(inside):
             return False
         left.difference_update(inside)
@@ -124,7 +124,7 @@ class _InPlace(StmtExprVisitor):
 
     def visit_buffer_store_(self, op: s.BufferStore) -> None:
         if op.buffer.data is self._source:
-            self.holds = False  # it may be a place of the target that is stored already
+            self.holds = False  # it may be an element of the target that is stored already
         self._indices(op.indices)
         outer = self._store
         self._store = op if op.buffer.data is self._target else None
@@ -143,17 +143,17 @@ class _InPlace(StmtExprVisitor):
     def visit_buffer_load_(self, op: e.BufferLoad) -> None:
         data = op.buffer.data
         if data is self._target or self._in_index:
-            self.holds = False  # it may be another place of either
+            self.holds = False  # it may be another element of either
         elif data is self._source:
             store = self._store
-            if store is None or not _is_same_place(store, op):
+            if store is None or not _has_same_indices(store, op):
                 self.holds = False
         self._indices(op.indices)
         if op.predicate is not None:
             self.visit_expr(op.predicate)
 
 
-def _is_same_place(store: s.BufferStore, load: e.BufferLoad) -> bool:
+def _has_same_indices(store: s.BufferStore, load: e.BufferLoad) -> bool:
     to, of = store.buffer, load.buffer
     if to.dtype is not of.dtype or store.value.dtype is not load.dtype:
         return False

@@ -30,7 +30,7 @@ class IndexBounds:
         if found is None:
             return None
         low, high = found
-        # of an index that stays, a fact could only tell that its place is never reached; and what
+        # of an index that stays, a fact could only tell that its access is never reached; and what
         # moves the index has to be in both sides to cancel
         moving = {node for node in walk(index) if self._moves(node)}
         loads = any(isinstance(node, e.BufferLoad) for node in moving)
@@ -81,7 +81,7 @@ class IndexBounds:
         found = self._of_binary(x) if isinstance(x, e.BinaryOpExpr) else None
         if found is not None:
             return found
-        # f // n is a place like any other as long as f and n stay
+        # f // n is an index like any other as long as f and n stay
         return None if any(self._moves(node) for node in walk(x)) else (x, x)
 
     def _moves(self, node: object) -> bool:

@@ -53,7 +53,7 @@ class IndexCheck:
         return cls(inside, note, stores, span, alone, lanes, (), *_names(inside))
 
     def same(self, other: IndexCheck) -> bool:
-        """The other check would find the same, at the same place."""
+        """The other check would find the same, for the same access."""
         return (
             (other._stores or not self._stores)
             and len(self._layers) == len(other._layers)
@@ -73,7 +73,7 @@ class IndexCheck:
         return self._with(condition, self.uses | uses, self.reads | reads)
 
     def out_of(self, loop: s.For, analyzer: Analyzer) -> IndexCheck | None:
-        """The check ahead of a loop that it is in; None if its place is inside."""
+        """The check ahead of a loop that it is in; None if it belongs inside."""
         self = self._at_first(loop, analyzer)
         if loop.loop_var not in self.uses:
             if isinstance(loop.extent, e.IntImm) and loop.extent.value > 0:
@@ -149,9 +149,9 @@ class IndexCheck:
 
     def serial_layers(self) -> int:
         """How many layers, from the inside, lie within one iteration of a parallel loop."""
-        for place, layer in enumerate(self._layers):
+        for depth, layer in enumerate(self._layers):
             if isinstance(layer, s.For) and layer.kind is s.ForKind.PARALLEL:
-                return place
+                return depth
         return len(self._layers)
 
     def wrapped(self, stmt: s.Stmt, start: int, stop: int, one_by_one: bool = False) -> s.Stmt:

@@ -137,14 +137,14 @@ class _Row:
 def _row(row: list[_Words], wanted: int, count: int) -> _Row | None:
     analyzer = Analyzer()
     first, stride = row[0], row[0].stride
-    places: dict[int, _Words] = {}
+    by_offset: dict[int, _Words] = {}
     for words in row:
         apart = analyzer.simplify(ops.subtract(words.base, first.base))
-        if not isinstance(apart, e.IntImm) or apart.value in places:
+        if not isinstance(apart, e.IntImm) or apart.value in by_offset:
             return None
-        places[apart.value] = words
-    low = min(places)
-    if sorted(places) != list(range(low, low + stride)):
+        by_offset[apart.value] = words
+    low = min(by_offset)
+    if sorted(by_offset) != list(range(low, low + stride)):
         return None
     buffer = first.buffer
     per = buffer.dtype.bits // 32
@@ -163,11 +163,11 @@ def _row(row: list[_Words], wanted: int, count: int) -> _Row | None:
 
     def step(vector: PrimExpr) -> s.Stmt:
         begin = ops.multiply(vector, ops.const(lanes // per, vector.dtype))
-        index = e.Ramp(ops.add(places[low].base, begin), ops.const(1, begin.dtype), lanes // per)
+        index = e.Ramp(ops.add(by_offset[low].base, begin), ops.const(1, begin.dtype), lanes // per)
         value: PrimExpr = e.BufferLoad(flat, (index,))
         if first.shift is not None:
             unsigned = f"uint{buffer.dtype.bits}"
-            shifts = [ops.cast(places[low + k].shift, unsigned) for k in range(stride)]
+            shifts = [ops.cast(by_offset[low + k].shift, unsigned) for k in range(stride)]
             lane = [ops.const(k % stride, "int32") for k in range(lanes // per)]
             value = ops.add(ops.cast(value, f"{unsigned}x{lanes // per}"), e.Shuffle(shifts, lane))
         value = builtin.reinterpret(f"{WORD}x{lanes}", value)
@@ -180,7 +180,7 @@ def _row(row: list[_Words], wanted: int, count: int) -> _Row | None:
     else:
         u = e.Var("u", dtype)
         steps = s.For(u, ops.const(0, dtype), ops.const(vectors, dtype), s.ForKind.SERIAL, step(u))
-    bounds = [places[low + k].bound for k in range(stride)]
+    bounds = [by_offset[low + k].bound for k in range(stride)]
     limits = [ops.subtract(bound, _ONE) for bound in bounds]
     lane = [ops.const(k // per % stride if k % per == 0 else stride, "int32") for k in range(lanes)]
     limit = e.Shuffle([*limits, ops.const(0, WORD)], lane)
@@ -220,13 +220,13 @@ def _words(inside: PrimExpr, loop: s.For) -> _Words | None:
     if not isinstance(index, e.BufferLoad) or not _is_signed(index) or index.buffer.strides:
         return None
     buffer = index.buffer
-    place: PrimExpr = ops.const(0, buffer.shape[0].dtype if buffer.shape else "int32")
+    offset: PrimExpr = ops.const(0, buffer.shape[0].dtype if buffer.shape else "int32")
     for axis, extent in zip(index.indices, buffer.shape):
-        place = ops.add(ops.multiply(place, extent), axis)
-    place = Analyzer().simplify(place)
-    if any(isinstance(node, e.BufferLoad) for node in walk(place)):
+        offset = ops.add(ops.multiply(offset, extent), axis)
+    offset = Analyzer().simplify(offset)
+    if any(isinstance(node, e.BufferLoad) for node in walk(offset)):
         return None
-    found = detect_linear_equation(place, [loop.loop_var])
+    found = detect_linear_equation(offset, [loop.loop_var])
     if len(found) != 2 or not isinstance(found[0], e.IntImm) or found[0].value < 1:
         return None
     start = ops.add(ops.multiply(found[0], loop.min), found[1])

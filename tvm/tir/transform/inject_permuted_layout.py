@@ -2,7 +2,7 @@
 
     S[r, c]        ->        S[r, ((c // 8) ^ (r % 8)) * 8 + c % 8]
 
-in blocks annotated with `permuted_layout`: loads and stores of shared memory, and the places that
+in blocks annotated with `permuted_layout`: loads and stores of shared memory, and addresses that
 `ptx_ldmatrix` and `mma_store` get by `tvm_access_ptr`. Eight elements of 16 bits, what a thread
 reads at once, stay together. Rows of 32 (not 64) elements are permuted in pairs: r % 8 // 2.
 """
@@ -106,7 +106,7 @@ class _Permuter(AnalyzedMutator):
         return e.Call(new.dtype, new.op, args, new.span)
 
     def _pointer(self, pointer: PrimExpr, more: PrimExpr | None) -> PrimExpr:
-        """The access pointer at the permuted place; a further offset is part of it then."""
+        """The access pointer at the permuted offset; a further offset is part of it then."""
         if not e.is_call_of(pointer, "tir.tvm_access_ptr"):
             _refuse(f"the pointer {pointer}", "T.tvm_access_ptr(...)", pointer)
         data = pointer.args[1]
@@ -114,8 +114,8 @@ class _Permuter(AnalyzedMutator):
         if buffer is None:
             _refuse(f"no buffer with the memory {data}", "memory of a buffer", pointer)
         size = _row_size(buffer)
-        place = pointer.args[2] if more is None else ops.add(pointer.args[2], more)
-        row, column = ops.floordiv(place, size), ops.floormod(place, size)
+        offset = pointer.args[2] if more is None else ops.add(pointer.args[2], more)
+        row, column = ops.floordiv(offset, size), ops.floormod(offset, size)
         moved = ops.add(ops.multiply(row, size), self._column(row, column, size))
         args = [*pointer.args[:2], self.analyzer.simplify(moved), *pointer.args[3:]]
         return e.Call(pointer.dtype, pointer.op, args, pointer.span)

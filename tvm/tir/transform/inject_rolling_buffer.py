@@ -107,8 +107,8 @@ class _Roller(StmtExprMutator):
 
     def _folded(self, rolling: _Rolling, indices: Sequence[PrimExpr]) -> list[PrimExpr]:
         axis = rolling.axis
-        place = ops.floormod(indices[axis], rolling.extent)
-        return [*indices[:axis], place, *indices[axis + 1 :]]
+        slot = ops.floormod(indices[axis], rolling.extent)
+        return [*indices[:axis], slot, *indices[axis + 1 :]]
 
     def visit_buffer_load_(self, op: e.BufferLoad) -> PrimExpr:
         rolling = self._rolling.get(op.buffer)

@@ -131,7 +131,7 @@ class _Injector(StmtExprMutator):
             if len(given) != len(parts):
                 _refuse(f"{key} {given} for {len(parts)} statements", "one number for each", op)
         if sorted(orders) != list(range(len(parts))):
-            _refuse(f"{ORDER} {orders}", "each statement in a place of its own, from 0", op)
+            _refuse(f"{ORDER} {orders}", "each statement in a position of its own, from 0", op)
         return [
             Staged(block, stage, order, stage in behind)
             for block, stage, order in zip(parts, stages, orders)
@@ -227,19 +227,19 @@ class _Pipeline:
         if analyzer.can_prove(ops.less_equal(extent, 0)):
             return self._realized(s.Evaluate(ops.const(0)))
         single = analyzer.can_prove_equal(extent, 1)
-        place: PrimExpr = bounds.start
+        iteration: PrimExpr = bounds.start
         normal = Analyzer()
         var = loop.loop_var.copy_with_suffix("")
         if not single:
-            place = var
+            iteration = var
             analyzer.bind(var, Range(bounds.start, bounds.end))
             normal.bind(var, Range.from_min_extent(loop.min, extent))
         delta = ops.subtract(bounds.start, loop.min)
         parts: list[Part] = []
         self._queues.enter()
         for one in self._ordered:
-            skewed = ops.subtract(place, one.stage)
-            inbound = self._inbound(skewed, place, bounds)
+            skewed = ops.subtract(iteration, one.stage)
+            inbound = self._inbound(skewed, iteration, bounds)
             if analyzer.can_prove(ops.logical_not(inbound)):
                 continue
             index = skewed if single else ops.add(skewed, delta)
@@ -260,14 +260,14 @@ class _Pipeline:
             made = s.For(var, loop.min, extent, kind, made, None, kept, loop.span)
         return self._realized(made)
 
-    def _inbound(self, skewed: PrimExpr, place: PrimExpr, bounds: _Bounds) -> PrimExpr:
+    def _inbound(self, skewed: PrimExpr, iteration: PrimExpr, bounds: _Bounds) -> PrimExpr:
         low = self._loop.min
         begun = self._analyzer.simplify(ops.less_equal(low, skewed))
         inbound = ops.logical_and(begun, ops.less(skewed, ops.add(low, self._loop.extent)))
         if bounds.least is None:
             return inbound
         return self._analyzer.simplify(
-            ops.logical_and(inbound, ops.greater_equal(place, bounds.least))
+            ops.logical_and(inbound, ops.greater_equal(iteration, bounds.least))
         )
 
     def _realized(self, stmt: s.Stmt) -> s.Stmt:

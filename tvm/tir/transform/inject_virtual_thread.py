@@ -239,7 +239,7 @@ class _Copier(StmtExprMutator):
         return e.BufferLoad(new.buffer, [index], new.predicate, new.span)
 
     def _shifted(self, index: PrimExpr, stride: PrimExpr) -> PrimExpr:
-        """The place in the part of memory that belongs to the virtual thread."""
+        """The offset in the part of memory that belongs to the virtual thread."""
         if isinstance(index, e.Ramp):
             base = self._shifted(index.base, stride)
             return e.Ramp(base, index.stride, index.lanes, index.span)

@@ -27,7 +27,7 @@ from .folding import FoldingSubstituter
 
 @declare_module_pass("tir.InlinePrivateFunctions")
 def InlinePrivateFunctions(mod: IRModule, ctx: PassContext) -> IRModule:
-    """No private function is called that could stand at the place of the call."""
+    """No private function is called that could be inlined at its call site."""
     calls = {
         var: _called(func) for var, func in mod.functions.items() if isinstance(func, PrimFunc)
     }

@@ -1,4 +1,4 @@
-"""Every access of a buffer is checked before it takes place.
+"""Every access of a buffer is checked before it is performed.
 
     B[i] = A[i + 1]     ->     assert 0 <= i + 1 < 16, "load from A: ..."
                                assert 0 <= i < 16, "store to B: ..."

@@ -32,7 +32,7 @@ def guard_lanes(
     `around` are the extents of the loops that it is in.
 
     None where that is not possible: an effect, or a scalar access where the mask may exclude all
-    lanes, would take place that did not before.
+    lanes, would be made that were not before.
     """
     loops = {} if around is None else around
     some = _some_lane(_first_lane(mask), analyzer, loops)
@@ -69,7 +69,7 @@ def as_lane_mask(mask: PrimExpr, analyzer: Analyzer) -> e.Call | None:
 
         T.Ramp(i * 4, 1, 4) < T.Broadcast(14, 4)  ->  T.get_active_lane_mask("uint1x4", i * 4, 14)
 
-    The first place must not be negative: the operator takes it as unsigned.
+    The first index must not be negative: the operator takes it as unsigned.
     """
     if not (isinstance(mask, e.LT) and isinstance(mask.a, e.Ramp)):
         return None
@@ -86,7 +86,7 @@ def as_lane_mask(mask: PrimExpr, analyzer: Analyzer) -> e.Call | None:
 
 
 class _ScaleNamer(StmtExprMutator):
-    """Puts a variable that is at least 1 in the place of vscale, whatever the target says of it."""
+    """Replaces vscale by a variable that is at least 1, whatever the target says of it."""
 
     def __init__(self, unit: e.Var) -> None:
         super().__init__()
@@ -227,7 +227,7 @@ def _first_element(value: PrimExpr) -> PrimExpr | None:
 
 
 def in_bounds(op: e.BufferLoad, analyzer: Analyzer) -> bool:
-    """The load may take place even where the condition around it does not hold."""
+    """The load may be executed even where the condition around it does not hold."""
     return all(
         analyzer.can_prove(ops.greater_equal(i, 0)) and analyzer.can_prove(ops.less(i, n))
         for i, n in zip(op.indices, op.buffer.shape)

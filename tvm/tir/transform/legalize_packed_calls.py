@@ -5,7 +5,7 @@
                                            T.call_packed("f", value[0].value, n)
 
 Numbers are passed as they are, and so are the function's own parameters, which the caller has made
-values of. `LowerTVMBuiltin` copies a value from its place with the type that it has there.
+values of. `LowerTVMBuiltin` copies a value from its slot with the type index stored there.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class _Legalizer(StmtExprMutator):
         steps: list[s.Stmt] = []
         args = [call.args[0]]
         for arg in call.args[1:]:
-            if not self._is_placed(arg):
+            if not self._needs_slot(arg):
                 args.append(arg)
                 continue
             cell = e.Var(f"tvm_value_{self._made}", _HANDLE)
@@ -70,7 +70,7 @@ class _Legalizer(StmtExprMutator):
             body = s.LetStmt(cell, builtin.tvm_stack_alloca("tvm_ffi_any", 1), body)
         return body
 
-    def _is_placed(self, arg: PrimExpr) -> bool:
+    def _needs_slot(self, arg: PrimExpr) -> bool:
         if isinstance(arg, e.StringImm):
             return True
         return arg.dtype.is_handle and arg not in self._params

@@ -8,7 +8,7 @@
                                                                    A_shared[...] = A[...]
 
 Threads of the launch share out copies between global and `shared` memory, with neighbouring threads
-at neighbouring places of global memory; `vector_bytes` says how much each moves at once, and with
+at neighbouring global addresses; `vector_bytes` says how much each moves at once, and with
 `local_stage` it passes through registers. Copies between memory and fragments of tensor cores move
 tiles. The rows of the shared buffers get gaps against bank conflicts. Everywhere else,
 and where extents are not constant, the loops stay as they are. A block annotated `warp_execution`
@@ -180,12 +180,12 @@ class _Steps:
     outer: e.Var
     own: list[e.Var]  # a loop for each axis of threads
     vec: e.Var
-    place: PrimExpr  # which of all elements this one is
+    position: PrimExpr  # of the element, in the order of global memory
     values: dict[e.Var, PrimExpr]  # the variables of the loops before
 
     def at_once(self, copy: _Copy) -> s.Stmt:
         """Straight from one memory to the other."""
-        body = self._in_vectors(substitute(copy.store, self.values), self.vec, self.place)
+        body = self._in_vectors(substitute(copy.store, self.values), self.vec, self.position)
         return self._for(self.outer, self._by_threads(body))
 
     def through_registers(self, copy: _Copy, made: list[Buffer]) -> s.Stmt:
@@ -197,8 +197,8 @@ class _Steps:
         data = e.Var(name, PointerType(PrimType(element), "local"))
         stage = Buffer(data, element, [e.IntImm(dtype, extent) for extent in shape], (), None, name)
         made.append(stage)
-        place: list[PrimExpr] = [self.outer, self.vec]
-        at = place[: len(shape)]
+        indices: list[PrimExpr] = [self.outer, self.vec]
+        at = indices[: len(shape)]
         load, store = substitute(copy.load, self.values), substitute(copy.store, self.values)
         into = s.BufferStore(stage, load, at, None, copy.store.span)
         out = s.BufferStore(
@@ -206,13 +206,13 @@ class _Steps:
         )
         outer, vec = e.Var("outer", dtype), e.Var("vec", dtype)  # loops have variables of their own
         renamed: dict[e.Var, PrimExpr] = {self.outer: outer, self.vec: vec}
-        first = self._for(self.outer, self._in_vectors(into, self.vec, self.place))
-        again = self._in_vectors(substitute(out, renamed), vec, substitute(self.place, renamed))
+        first = self._for(self.outer, self._in_vectors(into, self.vec, self.position))
+        again = self._in_vectors(substitute(out, renamed), vec, substitute(self.position, renamed))
         last = self._for(outer, again)
         return self._by_threads(s.SeqStmt([first, last]))
 
     def of_a_warp(self, indices: Sequence[PrimExpr]) -> Points:
-        """The places that the first warp accesses in its first step."""
+        """The indices that the first warp accesses in its first step."""
         analyzer = Analyzer()
         moved = [substitute(index, self.values) for index in indices]
         points: Points = []
@@ -227,13 +227,13 @@ class _Steps:
             points.append(tuple([i.value if isinstance(i, e.IntImm) else 0 for i in found]))
         return points
 
-    def _in_vectors(self, body: s.Stmt, vec: e.Var, place: PrimExpr) -> s.Stmt:
+    def _in_vectors(self, body: s.Stmt, vec: e.Var, position: PrimExpr) -> s.Stmt:
         team = self.width
         for extent in self.threads.values():
             team *= extent
         if self.count * team != self.total:
             limit = e.IntImm(str(self.outer.dtype), self.total)
-            body = s.IfThenElse(ops.less(place, limit), body, None, body.span)
+            body = s.IfThenElse(ops.less(position, limit), body, None, body.span)
         if self.width > 1:
             body = s.For(vec, 0, self.width, s.ForKind.VECTORIZED, body, span=body.span)
         return body
@@ -256,18 +256,18 @@ def _steps(copy: _Copy, total: int, threads: dict[str, int], vector_bytes: int) 
     outer, vec = e.Var("outer", dtype), e.Var("vec", dtype)
     own = [e.Var(f"t{tag[-1]}", dtype) for tag in threads]
     team = width
-    place: PrimExpr = outer
+    position: PrimExpr = outer
     for var, extent in zip(own, threads.values()):
         team *= extent
-        place = place * e.IntImm(str(dtype), extent) + var
+        position = position * e.IntImm(str(dtype), extent) + var
     if width > 1:
-        place = place * width + vec
+        position = position * width + vec
     values: dict[e.Var, PrimExpr] = {}
-    rest = place
+    remainder = position
     for loop in reversed(_in_global_order(copy)):
-        values[loop.loop_var] = ops.floormod(rest, loop.extent)
-        rest = ops.floordiv(rest, loop.extent)
-    return _Steps(-(-total // team), threads, width, total, outer, own, vec, place, values)
+        values[loop.loop_var] = ops.floormod(remainder, loop.extent)
+        remainder = ops.floordiv(remainder, loop.extent)
+    return _Steps(-(-total // team), threads, width, total, outer, own, vec, position, values)
 
 
 def _in_global_order(copy: _Copy) -> list[s.For]:

@@ -153,7 +153,7 @@ class _Lowerer(StmtExprMutator):
         if reducer is None:
             _refuse(name, "its reducer is not known to be commutative",
                     "C[...] = C[...] op x, where op is +, *, max, min, and, or; or the greatest "
-                    "or least of pairs (value, place)", op.block)  # fmt: skip
+                    "or least of pairs (value, index)", op.block)  # fmt: skip
         buffers = [store.buffer for store in reducer.stores]
         plain = all(loop.thread_binding is not None for loop in loops) and ops.is_one(op.predicate)
         own = [] if plain else [_scratch(f"in_thread_{b.name}", b) for b in buffers]
@@ -239,7 +239,7 @@ def _loads(buffers: Sequence[Buffer]) -> list[PrimExpr]:
 
 
 def _lowered(found: _Found) -> s.Stmt:
-    """The statements in the place of the first loop that reduces."""
+    """The statements that replace the first reduction loop."""
     stmts = [_in_thread_init(found)] if found.own else []
     rest = _InThread(found).visit_stmt(found.loops[0])
     body: s.Stmt = s.SeqStmt.flatten([*stmts, rest, _cross_thread(found), _write_back(found)])
@@ -260,7 +260,7 @@ def _in_thread_init(found: _Found) -> s.Stmt:
 
 
 class _InThread(StmtExprMutator):
-    """The loops without those of threads; in place of the block what each thread does alone."""
+    """The loops that are not bound to threads, around each thread's partial reduction."""
 
     def __init__(self, found: _Found) -> None:
         super().__init__()
@@ -297,7 +297,7 @@ def _is_empty(stmt: s.Stmt) -> bool:
 
 
 class _ToScratch(StmtExprMutator):
-    """The update with each thread's own memory in place of the reduced buffers."""
+    """The update on each thread's local memory instead of the reduced buffers."""
 
     def __init__(self, own: dict[Buffer, Buffer]) -> None:
         super().__init__()

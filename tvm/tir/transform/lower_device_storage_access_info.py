@@ -87,14 +87,14 @@ def _refuse(found: str, legal: str, where: PrimExpr) -> NoReturn:
 
 def _address(data: e.Var, element: DataType, offset: PrimExpr, op: e.Call) -> PrimExpr:
     """The address so many elements behind the begin."""
-    place = offset
+    index = offset
     if element.lanes != 1:
-        place = ops.multiply(offset, element.lanes)
-        place = e.Ramp(place, ops.const(1, offset.dtype), element.lanes)
+        index = ops.multiply(offset, element.lanes)
+        index = e.Ramp(index, ops.const(1, offset.dtype), element.lanes)
     scalar = element.element_of()
     extent = ops.add(ops.multiply(offset, element.lanes), element.lanes)
     buffer = Buffer(data, scalar, [extent], name=data.name)
-    return e.Call("handle", "tir.address_of", [e.BufferLoad(buffer, [place])], op.span)
+    return e.Call("handle", "tir.address_of", [e.BufferLoad(buffer, [index])], op.span)
 
 
 def _info(var: e.Var) -> MemoryInfo | None:

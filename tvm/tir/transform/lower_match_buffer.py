@@ -157,7 +157,7 @@ class _MatchLowerer(StmtExprMutator):
 
 
 def _as_wide(index: PrimExpr, low: PrimExpr) -> PrimExpr:
-    """A run of places with its start and step in the type of what is added: it stays a run."""
+    """A ramp of indices with its start and step in the type of what is added: it stays a ramp."""
     if isinstance(index, e.Ramp) and index.dtype.bits < low.dtype.bits:
         base, stride = (ops.cast(part, low.dtype) for part in (index.base, index.stride))
         return e.Ramp(base, stride, index.lanes, index.span)

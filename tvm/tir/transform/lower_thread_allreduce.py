@@ -83,7 +83,7 @@ class _Result:
 
     stmts: list[s.Stmt]
     allocated: list[Buffer]
-    places: list[e.BufferLoad]
+    loads: list[e.BufferLoad]
 
 
 class _Lowerer(StmtExprMutator):
@@ -93,7 +93,7 @@ class _Lowerer(StmtExprMutator):
         self._warp = int(target.attrs.get("thread_warp_size", 1))
         self._threads: list[s.AttrStmt] = []
         self._combiners: list[e.CommReducer] = []
-        self._places: dict[e.Var, e.BufferLoad] = {}  # of results, by the memory that had them
+        self._results: dict[e.Var, e.BufferLoad] = {}  # of results, by the memory that had them
 
     # --- what is around, and what is left of the results' memory ---
 
@@ -112,10 +112,10 @@ class _Lowerer(StmtExprMutator):
 
     def visit_allocate_(self, op: s.Allocate) -> s.Stmt:
         new = super().visit_allocate_(op)
-        place = self._places.get(op.buffer_var)
-        if place is None or not isinstance(new, s.Allocate):
+        load = self._results.get(op.buffer_var)
+        if load is None or not isinstance(new, s.Allocate):
             return new
-        memory, body = place.buffer, new.body
+        memory, body = load.buffer, new.body
         if any(n is op.buffer_var for n in walk(body)):  # it had other uses before
             body = s.Allocate(
                 op.buffer_var, op.dtype, new.extents, new.condition, body, op.annotations, op.span
@@ -129,23 +129,23 @@ class _Lowerer(StmtExprMutator):
 
     def visit_decl_buffer_(self, op: s.DeclBuffer) -> s.Stmt:
         body = self.visit_stmt(op.body)
-        place = self._places.get(op.buffer.data)
-        if place is not None:
+        load = self._results.get(op.buffer.data)
+        if load is not None:
             if any(getattr(n, "buffer", None) is op.buffer for n in walk(body)):
                 body = s.DeclBuffer(op.buffer, body, op.span)
-            return s.DeclBuffer(place.buffer, body, op.span)
+            return s.DeclBuffer(load.buffer, body, op.span)
         return op if body is op.body else s.DeclBuffer(op.buffer, body, op.span)
 
     def visit_buffer_load_(self, op: e.BufferLoad) -> PrimExpr:
-        place = self._places.get(op.buffer.data)
-        return super().visit_buffer_load_(op) if place is None else place
+        load = self._results.get(op.buffer.data)
+        return super().visit_buffer_load_(op) if load is None else load
 
     def visit_buffer_store_(self, op: s.BufferStore) -> s.Stmt:
         new = super().visit_buffer_store_(op)
-        place = self._places.get(op.buffer.data)
-        if place is None or not isinstance(new, s.BufferStore):
+        load = self._results.get(op.buffer.data)
+        if load is None or not isinstance(new, s.BufferStore):
             return new
-        return s.BufferStore(place.buffer, new.value, place.indices, new.predicate, op.span)
+        return s.BufferStore(load.buffer, new.value, load.indices, new.predicate, op.span)
 
     # --- the reduction ---
 
@@ -167,7 +167,7 @@ class _Lowerer(StmtExprMutator):
                 "lower a reduction over threads", f"the call {call}",
                 f"{count}, its values, a condition, elements for its results, threads", op,
             )  # fmt: skip
-        known = [t.buffer.name for t in targets if t.buffer.data in self._places]
+        known = [t.buffer.name for t in targets if t.buffer.data in self._results]
         if known:
             _refuse(
                 "lower a reduction over threads", f"a second reduction into {known[0]}",
@@ -185,8 +185,8 @@ class _Lowerer(StmtExprMutator):
             result = self._in_a_warp(reduction)
         else:
             result = self._over_warps(reduction)
-        for element, place in zip(targets, result.places):
-            self._places[element.buffer.data] = place
+        for element, load in zip(targets, result.loads):
+            self._results[element.buffer.data] = load
         body = s.SeqStmt.flatten(result.stmts)
         true = ops.const(True, "bool")
         for buffer in result.allocated:
@@ -271,9 +271,9 @@ class _Lowerer(StmtExprMutator):
         round_ = self._round(one, one.values, one.extent, mask, None)
         # every thread has the result, so all may store it
         kept = round_.allocated[-1] if mask is not None else None
-        for place in round_.places:
-            value = self._shuffle("tvm_warp_shuffle", kept, place, one.extent * one.group)
-            round_.stmts.append(s.BufferStore(place.buffer, value, [_int(0)]))
+        for load in round_.loads:
+            value = self._shuffle("tvm_warp_shuffle", kept, load, one.extent * one.group)
+            round_.stmts.append(s.BufferStore(load.buffer, value, [_int(0)]))
         return round_
 
     def _over_warps(self, one: _Reduction) -> _Result:
@@ -287,7 +287,7 @@ class _Lowerer(StmtExprMutator):
         within = self._round(one, one.values, self._warp, mask, None)
         slot = one.group * warps + ops.floordiv(one.index, self._warp)
         leads = ops.floormod(one.index, self._warp).equal(0)
-        put = [s.BufferStore(b, p, [slot]) for b, p in zip(staging, within.places)]
+        put = [s.BufferStore(b, p, [slot]) for b, p in zip(staging, within.loads)]
         between = [s.IfThenElse(leads, s.SeqStmt.flatten(put)), _barrier("shared")]
         values: list[PrimExpr] = [
             e.BufferLoad(b, [one.group * warps + one.index]) for b in staging
@@ -297,11 +297,11 @@ class _Lowerer(StmtExprMutator):
             decl_buffer([_int(one.groups)], str(d), "red_result", scope="shared")
             for d in one.dtypes
         ]
-        give = [s.BufferStore(b, p, [one.group]) for b, p in zip(results, over.places)]
+        give = [s.BufferStore(b, p, [one.group]) for b, p in zip(results, over.loads)]
         last = [s.IfThenElse(one.index.equal(0), s.SeqStmt.flatten(give)), _barrier("shared")]
         allocated = list(staging)
         for part in (within, over):
-            allocated += [*part.allocated, *[place.buffer for place in part.places]]
+            allocated += [*part.allocated, *[load.buffer for load in part.loads]]
         return _Result(
             [*within.stmts, *between, *over.stmts, *last],
             allocated,
@@ -380,14 +380,14 @@ def _in_shared_memory(one: _Reduction, warp: int) -> _Result:
         decl_buffer([_int(one.groups * one.extent)], str(d), f"red_buf{i}", scope="shared")
         for i, d in enumerate(one.dtypes)
     ]
-    place = at(one.index)
+    slot = at(one.index)
 
     def sums(offset: int) -> list[PrimExpr]:
-        mine = [e.BufferLoad(b, [place]) for b in buffers]
+        mine = [e.BufferLoad(b, [slot]) for b in buffers]
         return one.combined(mine, [e.BufferLoad(b, [at(one.index + offset)]) for b in buffers])
 
     def put(values: Sequence[PrimExpr]) -> list[s.Stmt]:
-        return [s.BufferStore(b, v, [place]) for b, v in zip(buffers, values)]
+        return [s.BufferStore(b, v, [slot]) for b, v in zip(buffers, values)]
 
     # the first barrier is for threads that still read what an earlier round left
     stmts = [_barrier("shared"), *put(one.values), _barrier("shared")]
@@ -450,8 +450,8 @@ def _flat(threads: Sequence[tuple[e.Var, int]]) -> tuple[PrimExpr, int]:
     """The number of a thread among all of these, and how many there are; the first moves first."""
     total = 1
     index: PrimExpr = _int(0)
-    for place, (var, extent) in enumerate(threads):
-        index = index + var * total if place else var
+    for position, (var, extent) in enumerate(threads):
+        index = index + var * total if position else var
         total *= extent
     return index, total
 

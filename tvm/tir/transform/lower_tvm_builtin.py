@@ -5,7 +5,7 @@
                                            stack[2] = (0, 0)
                                            tvm_call_packed_lowered("f", stack, 0, 2)
 
-The place behind the arguments takes the result. Shapes and tensors made for a call are put on the
+The slot behind the arguments takes the result. Shapes and tensors made for a call are put on the
 stack too, shapes as a buffer of int64. One stack serves all calls of a function; the body of a
 parallel loop has its own. Allocations of a device's memory become workspaces.
 """
@@ -53,7 +53,7 @@ def LowerTVMBuiltin(func: PrimFunc, mod: IRModule, ctx: PassContext) -> PrimFunc
 
 @dataclass
 class _Stack:
-    """Room of one kind: how much is in use at this place, and how much ever was."""
+    """Room of one kind: how much is in use at this point, and how much ever was."""
 
     item: str
     var: e.Var
@@ -240,7 +240,7 @@ class _Lowerer(StmtExprMutator):
 
     def _make_call(self, op: e.Call, lowered: str) -> PrimExpr:
         name, given = op.args[0], op.args[1:]
-        # arguments that are calls themselves are done first and keep their places
+        # arguments that are calls themselves are done first and keep their slots
         values = [(self.visit_expr(a), packed_type_index(a), _own_index(a)) for a in given]
         stack = self._region.values
         first = stack.take(len(values) + 1)
@@ -254,10 +254,10 @@ class _Lowerer(StmtExprMutator):
         return e.Call(op.dtype, lowered, args, op.span)
 
     def _set_any(self, number: int, index: PrimExpr, value: PrimExpr) -> None:
-        place = self._region.values.var
-        self._set(place, number, StructField.ANY_TYPE_INDEX, index)
-        self._set(place, number, StructField.ANY_ZERO_PADDING, ops.const(0, "int32"))
-        self._set(place, number, StructField.ANY_UNION_VALUE, value)
+        stack = self._region.values.var
+        self._set(stack, number, StructField.ANY_TYPE_INDEX, index)
+        self._set(stack, number, StructField.ANY_ZERO_PADDING, ops.const(0, "int32"))
+        self._set(stack, number, StructField.ANY_UNION_VALUE, value)
 
 
 def _own_index(arg: PrimExpr) -> PrimExpr | None:
@@ -266,8 +266,8 @@ def _own_index(arg: PrimExpr) -> PrimExpr | None:
         return None
     if ops.literal(arg.args[2]) != StructField.ANY_UNION_VALUE or not arg.dtype.is_handle:
         return None
-    place, number = arg.args[:2]
-    return builtin.tvm_struct_get(place, number, int(StructField.ANY_TYPE_INDEX), "int32")
+    struct, number = arg.args[:2]
+    return builtin.tvm_struct_get(struct, number, int(StructField.ANY_TYPE_INDEX), "int32")
 
 
 def packed_type_index(arg: PrimExpr) -> TypeIndex:

@@ -33,8 +33,8 @@ from tvm.tir.functor import StmtExprMutator, substitute, walk
 
 from .pass_form import tir_pass
 
-# Where calls name a piece of a warp's memory; its offset is the argument behind.
-_PLACES: Final = {
+# Argument indices of a warp's memory; its offset is the argument that follows.
+_MEMORY_ARGS: Final = {
     "tir.ptx_mma": (6, 8, 10), "tir.ptx_ldmatrix": (3,), "tir.mma_store": (3,), "tir.mma_fill": (1,)
 }  # fmt: skip
 
@@ -62,8 +62,8 @@ def _named_indices(body: s.Stmt) -> dict[e.Var, PrimExpr]:
 
 
 def _refuse(found: str, legal: str, where: object = None) -> NoReturn:
-    place = None if where is None else str(where)
-    raise CheckError(message("lower memory of a warp", found=found, where=place, legal=legal))
+    location = None if where is None else str(where)
+    raise CheckError(message("lower memory of a warp", found=found, where=location, legal=legal))
 
 
 class _Lowerer(StmtExprMutator):
@@ -219,11 +219,11 @@ class _Accesses(StmtExprMutator):
 
     def visit_call_(self, op: e.Call) -> PrimExpr:
         new = super().visit_call_(op)
-        places = _PLACES.get(e.op_name(op), ())
-        if not isinstance(new, e.Call) or not any(op.args[at] is self._memory for at in places):
+        positions = _MEMORY_ARGS.get(e.op_name(op), ())
+        if not isinstance(new, e.Call) or not any(op.args[at] is self._memory for at in positions):
             return new
         args = list(new.args)
-        for at in places:
+        for at in positions:
             if op.args[at] is self._memory:
                 args[at + 1] = self._split(args[at + 1])[0]
         return e.Call(new.dtype, new.op, args, op.span)

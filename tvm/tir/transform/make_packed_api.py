@@ -135,7 +135,7 @@ def _on_device(func: PrimFunc, body: s.Stmt, number: PrimExpr | None) -> s.Stmt:
 
 
 class _Returner(StmtExprMutator):
-    """Puts what the function returns into the place that the caller gives."""
+    """Stores what the function returns in the result slot that the caller gives."""
 
     def __init__(self, result: e.Var) -> None:
         super().__init__()

@@ -121,22 +121,22 @@ def _planned(
 ) -> tuple[dict[e.Var, PrimExpr], PrimExpr]:
     """Where each allocation begins, in bytes, and how many there are in all."""
     offsets: dict[e.Var, PrimExpr] = {}
-    placed: list[tuple[Life, int, int]] = []
+    assigned: list[tuple[Life, int, int]] = []
     end = 0
     known = [life for life in lives.entries.values() if life.first is not None]
     for life in sorted(known, key=lambda one: (one.first or 0)):
         taken = sorted(
-            (start, stop) for other, start, stop in placed if other.last >= (life.first or 0)
+            (start, stop) for other, start, stop in assigned if other.last >= (life.first or 0)
         )
         step = max(ALIGNMENT, life.op.dtype.itemsize)
-        place = 0
+        offset = 0
         for first, stop in taken:
-            if place + life.size <= first:
+            if offset + life.size <= first:
                 break
-            place = max(place, _aligned(stop, step))
-        placed.append((life, place, place + life.size))
-        end = max(end, place + life.size)
-        offsets[life.op.buffer_var] = ops.const(place, "int32")
+            offset = max(offset, _aligned(stop, step))
+        assigned.append((life, offset, offset + life.size))
+        end = max(end, offset + life.size)
+        offsets[life.op.buffer_var] = ops.const(offset, "int32")
     total: PrimExpr = ops.const(end, "int32")
     for op in found:
         if op.buffer_var in offsets:

@@ -1,4 +1,4 @@
-"""Sizes and places are int32 where a device has no wider integers, or is slow with them.
+"""Sizes and indices are int32 where a device has no wider integers, or is slow with them.
 
     n: T.int64                                       n: T.int32
     for i in T.thread_binding(n, "blockIdx.x"):  ->  for i in T.thread_binding(n, "blockIdx.x"):
@@ -36,11 +36,11 @@ def NarrowForDevice(func: PrimFunc, mod: IRModule, ctx: PassContext) -> PrimFunc
 def _has_wide_data(func: PrimFunc) -> bool:
     if any(_wide(buffer.dtype) for buffer in func.buffer_map.values()):
         return True
-    places: set[int] = set()  # the casts among indices: what they hold is the number of an element
+    index_casts: set[int] = set()  # casts within indices: their operands number elements
     for node in walk(func.body):
         casts = (part for index in _indices(node) for part in walk(index))
-        places.update(id(part) for part in casts if isinstance(part, Cast))
-    return any(_is_wide_data(node) for node in walk(func.body) if id(node) not in places)
+        index_casts.update(id(part) for part in casts if isinstance(part, Cast))
+    return any(_is_wide_data(node) for node in walk(func.body) if id(node) not in index_casts)
 
 
 def _indices(node: object) -> list[PrimExpr]:

@@ -108,7 +108,7 @@ class Queues:
             if stage <= part.stage and known.written & read
         ]  # fmt: skip
 
-    def place_waits(self, parts: Sequence[Part], normal: Analyzer) -> None:
+    def insert_waits(self, parts: Sequence[Part], normal: Analyzer) -> None:
         """Find before which parts to wait, and for how many groups."""
         for number, part in enumerate(parts):
             if part.behind:
@@ -158,7 +158,7 @@ def with_queues(
     queues: Queues, parts: Sequence[Part], normal: Analyzer, buffers: Mapping[e.Var, Buffer]
 ) -> list[s.Stmt]:
     """The statements of a loop, with commits around groups and waits before their readers."""
-    queues.place_waits(parts, normal)
+    queues.insert_waits(parts, normal)
     parts = list(parts)
     committed: dict[int, int] = {}
     for stage, state in sorted(queues.local.items()):

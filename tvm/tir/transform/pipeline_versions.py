@@ -19,7 +19,7 @@ from tvm.tir.op import arith as ops
 
 @dataclass(frozen=True)
 class Staged:
-    """A statement of the pipeline: its stage, its place, and whether it runs in the background."""
+    """A statement of the pipeline: its stage, its position, and whether it is asynchronous."""
 
     block: s.Block
     stage: int
@@ -61,12 +61,12 @@ def _may_overlap(a: Range, b: Range) -> bool:
     return not Analyzer().can_prove(apart)
 
 
-# Operators that take memory and an offset behind it, with the places of the memory.
+# Operators that take memory and then an offset: the argument indices of the memory.
 _POINTED: Final = {"tir.tvm_access_ptr": (1,), "tir.ptx_mma": (6, 8, 10), "tir.mma_store": (3,),
                    "tir.mma_fill": (1,), "tir.ptx_ldmatrix": (3, 5)}  # fmt: skip
 
-# Operators on fragments of matrices, with the places of the memory; behind it, or at the place
-# given, stands the number of the fragment within it.
+# Operators on fragments of matrices: the argument indices of the memory and of the number of the
+# fragment within it.
 _NUMBERED: Final = {
     "tir.tvm_mma_sync": ((0, 1), (2, 3), (4, 5), (6, 7)),
     "tir.simdgroup_multiply_accumulate": ((0, 1), (2, 3), (4, 5), (6, 7)),
@@ -86,8 +86,8 @@ def _fragment_sizes(stmt: s.Stmt) -> dict[e.Var, int]:
     for call in walk(stmt):
         if not isinstance(call, e.Call):
             continue
-        places = _NUMBERED.get(e.op_name(call), ())
-        if places != ((0, 4),) or not isinstance(call.args[0], e.Var):
+        positions = _NUMBERED.get(e.op_name(call), ())
+        if positions != ((0, 4),) or not isinstance(call.args[0], e.Var):
             continue
         m, n, k = (a.value if isinstance(a, e.IntImm) else 0 for a in call.args[1:4])
         kept = call.args[0].type_annotation
@@ -120,8 +120,8 @@ class Versions(StmtExprMutator):
         return new
 
     def _version(self, new: Buffer) -> PrimExpr:
-        place = ops.subtract(self._loop.loop_var, self._loop.min)
-        return ops.floormod(place, new.shape[0])
+        iteration = ops.subtract(self._loop.loop_var, self._loop.min)
+        return ops.floormod(iteration, new.shape[0])
 
     def visit_region(self, region: s.BufferRegion) -> s.BufferRegion:
         new = self.remap.get(region.buffer)
@@ -149,11 +149,11 @@ class Versions(StmtExprMutator):
         call = super().visit_call_(op)
         if e.op_name(op) in _NUMBERED and isinstance(call, e.Call):
             return self._numbered(call)
-        places = _POINTED.get(e.op_name(op), ())
-        if not places or not isinstance(call, e.Call):
+        positions = _POINTED.get(e.op_name(op), ())
+        if not positions or not isinstance(call, e.Call):
             return call
         args = list(call.args)
-        for at in places:
+        for at in positions:
             data = args[at] if at + 1 < len(args) else None
             buffer = self._known.get(data) if isinstance(data, e.Var) else None
             new = None if buffer is None else self.remap.get(buffer)

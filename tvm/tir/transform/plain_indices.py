@@ -5,8 +5,8 @@
     for i in range(2):                         ->    for i in range(2):
         Y[i] = R[I[i]]                                   Y[i] = R[I[i]]
 
-When R is inlined, `I[i]` takes the place of `i`. An index beyond R then lies beyond X as well, and
-is refused; with the remainder it would have come back in at another place.
+When R is inlined, `i` becomes `I[i]`. An index beyond R then lies beyond X as well, and
+is refused; with the remainder it would have wrapped to another element.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Each buffer is allocated at the innermost place that surrounds all of its uses.
+"""Each buffer is allocated at the innermost scope that surrounds all of its uses.
 
     B = T.alloc_buffer((16, 16))            for i in range(16):
     for i in range(16):              ->         with T.block():
@@ -24,7 +24,7 @@ from tvm.tir.functor import StmtExprMutator, StmtExprVisitor
 
 from .pass_form import tir_pass
 
-Place = s.Stmt | None  # a loop, a block, or (None) the function
+Site = s.Stmt | None  # a loop, a block, or (None) the function
 
 
 @tir_pass("tir.PlanAndUpdateBufferAllocationLocation")
@@ -40,12 +40,12 @@ def PlanAndUpdateBufferAllocationLocation(
     if not allocated.buffers:
         return func
     sites = detect_buffer_access_lca(func)
-    places: dict[Place, list[Buffer]] = {}
+    allocations: dict[Site, list[Buffer]] = {}
     for buffer in allocated.buffers:
         if buffer in sites:  # else nothing uses it
             site = allocated.around_threads(sites[buffer], buffer.scope())
-            places.setdefault(site, []).append(buffer)
-    mover = _Mover(places, func, regions)
+            allocations.setdefault(site, []).append(buffer)
+    mover = _Mover(allocations, func, regions)
     body = mover.visit_stmt(func.body)
     outermost = mover.at(None)
     return func.with_body(mover.opaque_block(body, outermost) if outermost else body)
@@ -57,8 +57,8 @@ class _Allocated(StmtExprVisitor):
     def __init__(self) -> None:
         super().__init__()
         self.buffers: list[Buffer] = []
-        self._around: dict[s.Stmt, Place] = {}
-        self._current: Place = None
+        self._around: dict[s.Stmt, Site] = {}
+        self._current: Site = None
 
     def visit_expr(self, expr: PrimExpr) -> None:
         pass
@@ -74,7 +74,7 @@ class _Allocated(StmtExprVisitor):
         self.visit_stmt(op.body)
         self._current = outer
 
-    def around_threads(self, site: Place, storage: str) -> Place:
+    def around_threads(self, site: Site, storage: str) -> Site:
         """Global memory, which all threads share, lies outside of the loops bound to them."""
         found = current = site
         while current is not None and storage in ("", "global"):
@@ -86,17 +86,19 @@ class _Allocated(StmtExprVisitor):
 
 
 class _Mover(StmtExprMutator):
-    def __init__(self, places: dict[Place, list[Buffer]], func: PrimFunc, regions: bool) -> None:
+    def __init__(
+        self, allocations: dict[Site, list[Buffer]], func: PrimFunc, regions: bool
+    ) -> None:
         super().__init__()
         self._regions = regions
-        self._places = places
+        self._allocations = allocations
         self._buffers_by_data = {b.data: b for b in func.buffer_map.values()}
-        for buffers in places.values():
+        for buffers in allocations.values():
             self._buffers_by_data.update({b.data: b for b in buffers})
 
-    def at(self, place: Place) -> tuple[Buffer, ...]:
+    def at(self, site: Site) -> tuple[Buffer, ...]:
         """The buffers to allocate here."""
-        return tuple(self._places.get(place, ()))
+        return tuple(self._allocations.get(site, ()))
 
     def opaque_block(self, body: s.Stmt, buffers: tuple[Buffer, ...]) -> s.Stmt:
         """A block around `body` that allocates the buffers."""

@@ -7,7 +7,7 @@
         prefetch(&A[i * 1024 + k * 64] + 4096 bytes)       # of float32; one for each cache line
         B[k * 64 : k * 64 + 64] = exp(A[i * 1024 + k * 64 : ...])
 
-Only whole vectors of parameters are fetched, from places that move with loops around. An address
+Only whole vectors of parameters are fetched, at addresses that move with loops around. An address
 beyond the memory does nothing.
 """
 
@@ -84,8 +84,8 @@ def _base_of(load: e.BufferLoad) -> PrimExpr | None:
 def _fetches(load: e.BufferLoad, ahead: int) -> list[s.Stmt]:
     base, size = _base_of(load), load.buffer.dtype.itemsize
     assert base is not None, "as chosen"
-    place = builtin.address_of(e.BufferLoad(load.buffer, [base]))
+    address = builtin.address_of(e.BufferLoad(load.buffer, [base]))
     lanes = load.dtype.lanes
     starts = range(ahead * size, (ahead + lanes) * size, _LINE)
-    lines = [builtin.handle_add_byte_offset(place, e.IntImm("int64", start)) for start in starts]
+    lines = [builtin.handle_add_byte_offset(address, e.IntImm("int64", start)) for start in starts]
     return [s.Evaluate(builtin.prefetch(line)) for line in lines]

@@ -6,7 +6,7 @@
         A[i] = 2
     ...
 
-A branch may if the program with it in both places comes down to the same as the one that was given,
+A branch may if the program with its body in both branches comes down to the same as the original,
 once both are simplified and rid of what does nothing. With the option `use_dataflow_analysis` that
 takes into account what buffers contain and which stores are overwritten.
 """
@@ -35,18 +35,18 @@ def ReduceBranchingThroughOvercompute(
 ) -> PrimFunc:
     """No branch is left that could run always."""
     flow = bool(ctx.option("tir.ReduceBranchingThroughOvercompute").use_dataflow_analysis)
-    place = 0
+    position = 0
     wanted = _normal_form(func, flow)
     while True:
         conditions = [n for n in walk(func.body) if isinstance(n, s.IfThenElse)]
-        if place >= len(conditions):
+        if position >= len(conditions):
             return func
-        target = conditions[place]
+        target = conditions[position]
         made = _without_branch(func, target, wanted, flow)
         if made is None:
-            place += 1
+            position += 1
         else:
-            func = made  # the next condition is at the same place now
+            func = made  # the next condition has the same position now
 
 
 def _without_branch(

@@ -122,7 +122,7 @@ class _Weights(StmtExprMutator):
     def visit_region(self, region: s.BufferRegion) -> s.BufferRegion:
         if region.buffer not in self._old:
             return super().visit_region(region)
-        # a block around those that are gone: all of it, as the old places mean nothing now
+        # a block around those that are gone: all of it, as the old indices mean nothing now
         return s.BufferRegion.full_region(self.buffers[region.buffer])
 
     def visit_allocate_const_(self, op: s.AllocateConst) -> s.Stmt:

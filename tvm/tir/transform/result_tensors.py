@@ -49,8 +49,8 @@ def with_results(func: PrimFunc, result: e.Var, body: s.Stmt) -> s.Stmt:
     return s.LetStmt(slots, builtin.tvm_stack_alloca("tvm_ffi_any", len(buffers)), body)
 
 
-def _set(place: PrimExpr, index: int, what: StructField, value: PrimExpr) -> s.Stmt:
-    return s.Evaluate(builtin.tvm_struct_set(place, index, int(what), value))
+def _set(struct: PrimExpr, index: int, what: StructField, value: PrimExpr) -> s.Stmt:
+    return s.Evaluate(builtin.tvm_struct_set(struct, index, int(what), value))
 
 
 def _checked(status: PrimExpr) -> s.Stmt:

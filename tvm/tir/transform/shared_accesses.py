@@ -1,4 +1,4 @@
-"""What the statements of a device function access, in order: barriers are placed by that."""
+"""What the statements of a device function access, in order: barriers are inserted by that."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ from .analyzed_mutator import AnalyzedMutator, bare_condition
 class Simplifier(AnalyzedMutator):
     """Simplifies every integer expression of a program; definitions of buffers stay as they are.
 
-    A buffer is one thing wherever it is used, and what holds at one place need not at another.
+    A buffer is one thing wherever it is used, and what holds at one access need not at another.
     """
 
     def __init__(self, func: PrimFunc | None = None) -> None:

@@ -4,13 +4,13 @@
         if i < 32:               ->             B[i] = A[i * 4 + 3]
             B[i] = A[i * 8 // 2 + 3]
 
-Integers and truth values are simplified with what is known at the place; floating arithmetic stays
-as it is written. A name for a literal or another name is replaced by it; a store of an element to
+Integers and truth values are simplified with the facts known at that point; floating arithmetic is
+kept as written. A name for a literal or another name is replaced by it; a store of an element to
 itself is dropped.
 
 The option `tir.Simplify` of the pass context turns on what is costly: chains of inequalities,
 conditions as conjunctions of alternatives, and what is known of the contents of buffers (to decide
-conditions by `propagate_knowns_to_prove_conditional`, in the place of loads by
+conditions by `propagate_knowns_to_prove_conditional`, to replace loads by
 `propagate_knowns_to_simplify_expressions`).
 """
 

@@ -132,8 +132,8 @@ def _domains(block: s.Block, indices: Sequence[PrimExpr]) -> list[object] | None
 
 def _kept(few: Sequence[PrimExpr], all_of: Sequence[PrimExpr]) -> tuple[int, ...] | None:
     """Which of all indices the few are; None if one is none of them."""
-    places = [next((n for n, other in enumerate(all_of) if other is one), -1) for one in few]
-    return None if -1 in places else tuple(places)
+    positions = [next((n for n, other in enumerate(all_of) if other is one), -1) for one in few]
+    return None if -1 in positions else tuple(positions)
 
 
 class _Products(StmtExprMutator):

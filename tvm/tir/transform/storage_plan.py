@@ -1,7 +1,7 @@
 """Which allocations share memory, and where that memory is allocated.
 
 Memory is free again behind the last statement that uses it. An allocation takes, of what is free
-at its place, the least memory that is large enough, else the largest that is too small, which then
+in its scope, the least memory that is large enough, else the largest that is too small, which then
 grows; up to sixteen times as large or small. A statement that stores `B[i] = f(A[i])`, the last use
 of A and the first of B, computes in place.
 """
@@ -57,7 +57,7 @@ def is_tagged(scope: str) -> bool:
 
 
 class Plan:
-    """The memory of each allocation, and the memories of each place."""
+    """The memory of each allocation, and the memories that each scope allocates."""
 
     def __init__(
         self,
@@ -70,7 +70,7 @@ class Plan:
     ) -> None:
         """Scopes that are `staying` are allocated where they are."""
         self.memory: dict[e.Var, Memory] = {}
-        self.places: dict[s.Stmt | None, list[Memory]] = {}
+        self.by_scope: dict[s.Stmt | None, list[Memory]] = {}
         self._body = body
         self._share = share
         self._same_types = same_types
@@ -84,7 +84,7 @@ class Plan:
         for step, phase in steps.timeline:
             if phase != Steps.END:
                 for var in step.born:
-                    self._place(var, step)
+                    self._assign(var, step)
             if phase != Steps.BEGIN:
                 for var in step.dying:
                     if var in self.memory and var not in self._in_place:
@@ -94,11 +94,11 @@ class Plan:
         }
 
     def is_known(self, buffer: Buffer, home: s.Stmt | None) -> bool:
-        """Whether the buffer may be declared at a place."""
+        """Whether all that the buffer's declaration uses is defined at the start of a scope."""
         parts = (*buffer.shape, *buffer.strides, buffer.elem_offset)
         return all(_is_known(part, home, self._body) for part in parts)
 
-    def _place(self, var: e.Var, step: Step) -> None:
+    def _assign(self, var: e.Var, step: Step) -> None:
         if var in self._kept:
             return
         one = self._allocations[var]
@@ -108,7 +108,7 @@ class Plan:
             memory = self._found(one, bits)
         if memory is None:
             memory = Memory(one, bits, flat)
-            self.places.setdefault(one.home, []).append(memory)
+            self.by_scope.setdefault(one.home, []).append(memory)
         else:
             memory.allocations.append(one)
         self.memory[var] = memory
@@ -142,8 +142,8 @@ class Plan:
     def _found(self, one: Allocation, bits: int) -> Memory | None:
         op = one.op
         free = [
-            (place, memory)
-            for place, memory in enumerate(self._free)
+            (index, memory)
+            for index, memory in enumerate(self._free)
             if memory.home is one.home and memory.scope == scope_of(op) and memory.flat
             and (not self._same_types or memory.first.dtype is op.dtype)
             and (memory.first.dtype is op.dtype or memory.first.dtype.lanes == op.dtype.lanes == 1)
@@ -189,7 +189,7 @@ def _is_plain(op: s.Allocate) -> bool:
 
 
 def _moves(one: Allocation, steps: Steps, body: s.Stmt) -> bool:
-    """Whether the memory may be allocated at its place instead of where it is now."""
+    """Whether the memory may be allocated at its home instead of where it is now."""
     op = one.op
     if op.buffer_var in steps.fixed or not _is_plain(op):
         return False

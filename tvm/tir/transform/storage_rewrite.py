@@ -10,7 +10,7 @@
 Allocations move to the start of the function, of the body of a parallel loop, or of a launch of
 threads, if their sizes are known there; what nothing uses is gone. `storage_plan` says what shares
 memory; no buffers do where there is more than one of dynamic shared memory, or with the option
-`tir.merge_static_smem`: `MergeSharedMemoryAllocations` finds better places later. Memories of a
+`tir.merge_static_smem`: `MergeSharedMemoryAllocations` finds better offsets later. Memories of a
 device's own become one allocation for each scope. On CPUs, local memory stays where it is: it
 becomes registers, and what a round of a loop leaves in them is no concern of the next. Pointers
 that let statements give to memory of whole vectors become pointers to vectors.
@@ -63,7 +63,7 @@ class _Rewriter(StmtExprMutator):
         self._plan = plan
         self._accessed = accessed
         self._declared: set[Buffer] = set()  # beside the allocation
-        self._nests = {home: self._nest(memories) for home, memories in plan.places.items()}
+        self._nests = {home: self._nest(memories) for home, memories in plan.by_scope.items()}
 
     def scope(self, home: s.Stmt | None, body: s.Stmt) -> s.Stmt:
         """The body with all memory that it needs in front."""
@@ -73,7 +73,7 @@ class _Rewriter(StmtExprMutator):
         return new
 
     def _nest(self, memories: list[Memory]) -> list[s.Allocate | s.DeclBuffer]:
-        """The allocations of one place, each with the declaration that stands beside it."""
+        """The allocations of one scope, each with its buffer declaration."""
         own = _one_for_each_tag(memories)
         made: list[s.Allocate | s.DeclBuffer] = []
         for memory in memories:

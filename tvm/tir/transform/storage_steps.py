@@ -30,7 +30,7 @@ class Step:
 
 
 class Allocation:
-    """An allocation, the place that its memory cannot leave, and the buffers that lie in it."""
+    """An allocation, the scope that its memory cannot leave, and the buffers that lie in it."""
 
     __slots__ = ("buffers", "home", "level", "op", "steps")
 

@@ -269,9 +269,9 @@ class _Planner:
 
 def _after(since: list[Access], accesses: list[Access]) -> list[Access]:
     """The accesses since the last barrier, after a statement with these."""
-    for place in range(len(accesses) - 1, -1, -1):
-        if accesses[place].kind == SYNC:
-            return accesses[place + 1 :]
+    for position in range(len(accesses) - 1, -1, -1):
+        if accesses[position].kind == SYNC:
+            return accesses[position + 1 :]
     return since + accesses
 
 
@@ -282,10 +282,10 @@ def _ends(steps: Sequence[_Step], before: set[int]) -> list[Access]:
         if id(step) in before:
             line.append(Access(SYNC))
         line += step.accesses
-    places = [i for i, access in enumerate(line) if access.kind == SYNC]
-    if not places:
+    barriers = [i for i, access in enumerate(line) if access.kind == SYNC]
+    if not barriers:
         return line
-    return [*line[: places[0]], Access(SYNC), *line[places[-1] + 1 :]]
+    return [*line[: barriers[0]], Access(SYNC), *line[barriers[-1] + 1 :]]
 
 
 class _Inserter(StmtExprMutator):

@@ -7,7 +7,7 @@
             B[j] = 0
 
 The threads stand in the order in which they come up; attributes that launch become loops too. What
-a loop is annotated with stays in its place, on a loop of one iteration. A thread whose extent is
+a loop is annotated with stays there, on a loop of one iteration. A thread whose extent is
 known only within stays where it is, and so do virtual threads of one name but several extents.
 Kernels that follow each other share nothing.
 """
@@ -45,7 +45,7 @@ class _Unifier(StmtExprMutator):
         self._in_kernel = False
         self._threads: dict[str, e.IterVar] = {}  # of the kernel, by tag
         self._launched: list[e.IterVar] = []  # around the whole kernel, the outermost first
-        self._open: list[str] = []  # launches around this place
+        self._open: list[str] = []  # launches around this statement
         self._inside: set[e.Var] = set()  # variables defined in the kernel
         self._values: dict[e.Var, PrimExpr] = {}
         self._analyzer = Analyzer()

@@ -1,4 +1,4 @@
-"""Vectors in local memory are whole: each has a place of its own, and no mask.
+"""Vectors in local memory are whole: each has elements of its own, and no mask.
 
     acc = alloc(28)                                    acc = alloc(32)
     acc[0:16 if lane < 14] = acc[...] + A[...]   ->    acc[0:16] = acc[...] + A[... if lane < 14]
@@ -48,8 +48,8 @@ def _is_local(data: e.Var) -> bool:
 
 
 @dataclass
-class _Place:
-    """How the vectors at one place are accessed."""
+class _VectorUse:
+    """How the vectors at one offset are accessed."""
 
     used: int = 0  # lanes that an access may touch
     mask: PrimExpr | None = None
@@ -62,19 +62,19 @@ class _Memory:
 
     dtype: object
     lanes: int = 0
-    at: dict[int, _Place] = field(default_factory=dict)
+    at: dict[int, _VectorUse] = field(default_factory=dict)
 
-    def places(self) -> dict[int, int] | None:
-        """Old places to new ones; None if vectors share elements, or none has a mask."""
+    def new_offsets(self) -> dict[int, int] | None:
+        """Old offsets to new ones; None if vectors share elements, or none has a mask."""
         order = sorted(self.at)
         if any(low + self.at[low].used > high for low, high in itertools.pairwise(order)):
             return None
-        if all(place.mask is None for place in self.at.values()):
+        if all(use.mask is None for use in self.at.values()):
             return None
-        return {place: number * self.lanes for number, place in enumerate(order)}
+        return {offset: number * self.lanes for number, offset in enumerate(order)}
 
     def add(self, access: s.BufferStore | e.BufferLoad) -> bool:
-        """One more access; False if it is not one of a whole vector at a constant place."""
+        """One more access; False if it is not one of a whole vector at a constant offset."""
         ramp = access.indices[0]
         if len(access.indices) != 1 or access.buffer.dtype != self.dtype:
             return False
@@ -86,15 +86,15 @@ class _Memory:
         if ramp.dtype.is_scalable or lanes != (self.lanes or lanes):
             return False
         self.lanes = lanes
-        place = self.at.setdefault(ramp.base.value, _Place())
-        place.used = max(place.used, lanes if mask is None else _active(mask, lanes))
+        use = self.at.setdefault(ramp.base.value, _VectorUse())
+        use.used = max(use.used, lanes if mask is None else _active(mask, lanes))
         if mask is None:
-            place.read_whole |= isinstance(access, e.BufferLoad)
-        elif place.mask is None:
-            place.mask = mask
-        elif not structural_equal(mask, place.mask):
+            use.read_whole |= isinstance(access, e.BufferLoad)
+        elif use.mask is None:
+            use.mask = mask
+        elif not structural_equal(mask, use.mask):
             return False
-        return not (place.read_whole and place.mask is not None)
+        return not (use.read_whole and use.mask is not None)
 
 
 def _active(mask: PrimExpr, lanes: int) -> int:
@@ -108,7 +108,7 @@ def _active(mask: PrimExpr, lanes: int) -> int:
 
 
 def _memory(alloc: s.Allocate) -> _Memory | None:
-    """How the memory is accessed; None if an access needs its mask, or its place."""
+    """How the memory is accessed; None if an access needs its mask, or its offset."""
     data = alloc.buffer_var
     if not _is_local(data) or not alloc.dtype.is_scalar:
         return None
@@ -127,7 +127,7 @@ def _memory(alloc: s.Allocate) -> _Memory | None:
                 return None
     if loads:  # elsewhere than in what a store writes
         return None
-    masks = [place.mask for place in found.at.values() if place.mask is not None]
+    masks = [use.mask for use in found.at.values() if use.mask is not None]
     changing = any(
         id(n) in inside or isinstance(n, e.BufferLoad) for mask in masks for n in walk(mask)
     )
@@ -165,11 +165,11 @@ class _Unmasker(StmtExprMutator):
 
     def visit_allocate_(self, op: s.Allocate) -> s.Stmt:
         found = _memory(op) if op.buffer_var in self._masked else None
-        places = None if found is None else found.places()
-        if found is None or places is None:
+        new_offsets = None if found is None else found.new_offsets()
+        if found is None or new_offsets is None:
             return super().visit_allocate_(op)
-        self._found[op.buffer_var] = (found, places)
-        size = len(places) * found.lanes
+        self._found[op.buffer_var] = (found, new_offsets)
+        size = len(new_offsets) * found.lanes
         return s.Allocate(
             op.buffer_var, op.dtype, [size], op.condition, self.visit_stmt(op.body),
             op.annotations, op.span,
@@ -197,8 +197,8 @@ class _Unmasker(StmtExprMutator):
     def _buffer(self, old: Buffer) -> Buffer:
         """The buffer with its new size."""
         if old not in self._buffers:
-            found, places = self._found[old.data]
-            size = len(places) * found.lanes
+            found, new_offsets = self._found[old.data]
+            size = len(new_offsets) * found.lanes
             self._buffers[old] = decl_buffer(
                 [size], old.dtype, old.name, old.data, scope="local",
                 data_alignment=old.data_alignment,
@@ -206,9 +206,9 @@ class _Unmasker(StmtExprMutator):
         return self._buffers[old]
 
     def _moved(self, buffer: Buffer, indices: tuple[PrimExpr, ...]) -> list[PrimExpr]:
-        found, places = self._found[buffer.data]
+        found, new_offsets = self._found[buffer.data]
         (ramp,) = indices
         assert isinstance(ramp, e.Ramp), "looked at before"
         assert isinstance(ramp.base, e.IntImm), "looked at before"
-        base = e.IntImm(ramp.base.dtype, places[ramp.base.value])
+        base = e.IntImm(ramp.base.dtype, new_offsets[ramp.base.value])
         return [e.Ramp(base, ramp.stride, found.lanes, ramp.span)]

@@ -57,7 +57,7 @@ class _Limits:
 
 
 class _Chooser(StmtExprMutator):
-    """Goes inside out, counting stores, loops kept and loops unrolled below each place."""
+    """Bottom-up: counts the stores, kept loops and unrolled loops below each statement."""
 
     def __init__(self, limits: _Limits) -> None:
         super().__init__()

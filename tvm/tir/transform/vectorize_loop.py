@@ -173,8 +173,8 @@ def _in_pieces(op: s.For, count: int, lanes: int) -> s.For:
     """A serial loop over vectorized loops of fewer lanes."""
     dtype = op.loop_var.dtype
     outer, inner = op.loop_var.copy_with_suffix("_o"), op.loop_var.copy_with_suffix("_i")
-    place = ops.add(op.min, ops.add(ops.multiply(outer, ops.const(lanes, dtype)), inner))
-    body = substitute(op.body, {op.loop_var: place})
+    value = ops.add(op.min, ops.add(ops.multiply(outer, ops.const(lanes, dtype)), inner))
+    body = substitute(op.body, {op.loop_var: value})
     zero = ops.const(0, dtype)
     vector = s.For(inner, zero, ops.const(lanes, dtype), op.kind, body, span=op.span)
     return s.For(outer, zero, ops.const(count, dtype), s.ForKind.SERIAL, vector, None,
@@ -416,7 +416,7 @@ class _Vectorizer(StmtExprMutator):
         return s.Evaluate(value, op.span)
 
     def _once_a_lane(self, op: s.Evaluate) -> s.Stmt:
-        """A call with effects takes place in each iteration, also if its arguments are the same."""
+        """A call with effects is made in each iteration, also if its arguments are the same."""
         if is_acting_call(op.value):
             raise _NeedsScalars
         return op
