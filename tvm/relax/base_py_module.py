@@ -422,12 +422,12 @@ def _sizes(func: PrimFunc, args: Sequence[Any]) -> dict[Var, int]:
 
 
 def _written_shape(
-    func: PrimFunc, place: int, sizes: Mapping[Var, int]
+    func: PrimFunc, index: int, sizes: Mapping[Var, int]
 ) -> list[int | None]:
     """The shape of one of the last buffers, None for what the arguments do not tell."""
     buffers = [func.buffer_map[p] for p in func.params if p in func.buffer_map]
     found: list[int | None] = []
-    for extent in buffers[place].shape:
+    for extent in buffers[index].shape:
         try:
             found.append(int(evaluate(extent, dict(sizes))))
         except TVMError:

@@ -107,7 +107,7 @@ class ExecBuilder(Object):
         return self._bc.Imm(int(value))
 
     def c(self, idx: int) -> Const:
-        """A constant by its place in the table."""
+        """A constant by its index in the table."""
         return self._bc.Const(int(idx))
 
     def f(self, name: str) -> Func:
@@ -123,13 +123,13 @@ class ExecBuilder(Object):
         return self._bc.Reg(self._bc.VM_REGISTER)
 
     def function_index(self, name: str) -> int:
-        """The place of a function in the table of names."""
+        """The index of a function in the table of names."""
         return self._names.setdefault(name, len(self._names))
 
     # --- functions ---
 
     def declare_function(self, func_name: str, kind: VMFuncKind = VMFuncKind.PACKED_FUNC) -> None:
-        """Give a function its place in the table before it is called or written."""
+        """Give a function its index in the table before it is called or written."""
         VMFuncKind(kind)
         self.function_index(func_name)
 
@@ -333,12 +333,12 @@ def _register_count(bc: Any, func: _Building) -> int:
 
 def _formal(bc: Any, func: BytecodeFunction) -> Any:
     """The function with its registers numbered in the order in which they are set."""
-    places = {i: i for i in range(len(func.params))}
+    compacted = {i: i for i in range(len(func.params))}
     for instruction in func.instructions:
         if isinstance(instruction, bc.Call) and instruction.dst >= 0:
-            places.setdefault(instruction.dst, len(places))
+            compacted.setdefault(instruction.dst, len(compacted))
     loops = any(isinstance(i, bc.Goto) and i.offset < 0 for i in func.instructions)
-    ready = set(places) if loops else set(range(len(func.params)))
+    ready = set(compacted) if loops else set(range(len(func.params)))
     for at, instruction in enumerate(func.instructions):
         for register in _registers(bc, instruction):
             if register not in ready:
@@ -352,23 +352,23 @@ def _formal(bc: Any, func: BytecodeFunction) -> Any:
         if isinstance(instruction, bc.Call):
             ready.add(instruction.dst)
 
-    def place(register: int) -> int:
-        return places.get(register, register)
+    def compact(register: int) -> int:
+        return compacted.get(register, register)
 
     code: list[Any] = []
     for instruction in func.instructions:
         if isinstance(instruction, bc.Call):
             args = tuple(
-                bc.Reg(place(a.index)) if isinstance(a, bc.Reg) else a for a in instruction.args
+                bc.Reg(compact(a.index)) if isinstance(a, bc.Reg) else a for a in instruction.args
             )
-            code.append(bc.Call(place(instruction.dst), instruction.func, args))
+            code.append(bc.Call(compact(instruction.dst), instruction.func, args))
         elif isinstance(instruction, bc.Ret):
-            code.append(bc.Ret(place(instruction.result)))
+            code.append(bc.Ret(compact(instruction.result)))
         elif isinstance(instruction, bc.If):
-            code.append(bc.If(place(instruction.cond), instruction.false_offset))
+            code.append(bc.If(compact(instruction.cond), instruction.false_offset))
         else:
             code.append(instruction)
-    return bc.BytecodeFunction(func.name, func.params, len(places), tuple(code))
+    return bc.BytecodeFunction(func.name, func.params, len(compacted), tuple(code))
 
 
 __all__ = ["ExecBuilder", "SpecialReg", "VMFuncKind", "VMFuncScope"]

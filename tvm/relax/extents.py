@@ -162,7 +162,7 @@ def _repeat(x: te.Tensor, shape: Sequence[PrimExpr]) -> te.Tensor:
     zero = tir.const(0, "int64")
 
     def element(*at: Any) -> Any:
-        # a choice between elements, not between their places: neighbours stay neighbours
+        # a choice between elements, not between their indices: neighbours stay neighbours
         forms: list[tuple[list[Any], list[Any]]] = [([], [])]
         for i, own, want in zip(at, x.shape, shape):
             kept = [([*index, i], fits if own is want else [*fits, own == want])

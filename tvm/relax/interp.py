@@ -139,7 +139,7 @@ class Interpreter:
 
 
 class _LastCall:
-    """What a function calls as its last step: it takes the frame's place, so loops do not nest."""
+    """What a function calls as its last step: it reuses the frame, so loops do not nest."""
 
     __slots__ = ("args", "func", "name")
 

@@ -137,10 +137,10 @@ def _check_tensor(
 def _check_distributed(
     base: DTensorStructInfo, derived: DTensorStructInfo, analyzer: Analyzer | None
 ) -> BaseCheckResult:
-    same_place = structural_equal(base.device_mesh, derived.device_mesh) and structural_equal(
+    same_placement = structural_equal(base.device_mesh, derived.device_mesh) and structural_equal(
         base.placement, derived.placement
     )
-    if not same_place:
+    if not same_placement:
         return _L0
     return _check_tensor(base.tensor_sinfo, derived.tensor_sinfo, analyzer)
 

@@ -211,7 +211,7 @@ def gen_call_tir_inputs(func: Callable[..., Any], *args: Any, **kwargs: Any) -> 
                 "emit_te: only support te.tensor or tuple/list of te.tensor as function output; "
                 f"{getattr(func, '__name__', func)} gave a {type(out).__name__}"
             )
-    outs = [_own_output(out, outs[:place]) for place, out in enumerate(outs)]
+    outs = [_own_output(out, outs[:index]) for index, out in enumerate(outs)]
     unbound = arguments.unbound(outs)
     prim_func = create_prim_func([*arguments.parameters, *outs, *unbound], "int64")
     captured = undefined_vars(prim_func)  # symbols of the caller that `func` knows by itself

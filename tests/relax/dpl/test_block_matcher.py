@@ -108,7 +108,7 @@ def test_two_steps(only: bool) -> None:
         assert not ctx.match_dfb(_block(two))
 
 
-def test_place_of_an_operand() -> None:
+def test_operand_index() -> None:
     with PatternContext() as ctx:
         is_var("x").used_by(is_call_dps_packed("matmul"), 0)
         assert ctx.match_dfb(_block(two))

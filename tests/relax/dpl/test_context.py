@@ -68,7 +68,8 @@ def test_operators_tie_their_arguments() -> None:
     with PatternContext() as ctx:
         x = wildcard()
         call = is_op("relax.add")(x, wildcard())
-        assert (ctx.edges[0].producer, ctx.edges[0].consumer, ctx.edges[0].place) == (x, call, 0)
+        edge = ctx.edges[0]
+        assert (edge.producer, edge.consumer, edge.operand_index) == (x, call, 0)
         is_op("relax.add")(x, x, add_constraint=False)
         assert len(ctx.edges) == 2
 

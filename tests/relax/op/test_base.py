@@ -147,7 +147,7 @@ def test_places_of_results_in_operands() -> None:
             relax.op.call_inplace_packed("f", x, inplace_indices=wrong, sinfo_args=same)
     relax.op.call_inplace_packed("f", x, inplace_indices=[0], sinfo_args=other)
     call = relax.op.call_tir_inplace(relax.GlobalVar("f"), (x,), [0], other)
-    assert "cannot take the place of operand 0" in next(inplace_faults(call))
+    assert "cannot overwrite operand 0" in next(inplace_faults(call))
     whole = relax.Var("t", relax.TupleStructInfo([same]))
     call = relax.op.call_tir_inplace(relax.GlobalVar("f"), whole, [0], same)
     with pytest.raises(TVMError, match="a tuple of them that is written in place"):

@@ -58,10 +58,10 @@ def kernel_call_faults(
 def inplace_faults(call: Call) -> Iterator[str]:
     """A sentence for each result that is written over an operand of another kind."""
     operands = _operands(call)
-    for i, place, info in _results(call):
-        operand = operands[place] if operands is not None and 0 <= place < len(operands) else None
+    for i, index, info in _results(call):
+        operand = operands[index] if operands is not None and 0 <= index < len(operands) else None
         if operand is not None and base_check(info, operand) is BaseCheckResult.FAIL_L0:
-            yield f"result {i} is {info} and cannot take the place of operand {place}, {operand}"
+            yield f"result {i} is {info} and cannot overwrite operand {index}, {operand}"
 
 
 def _tensor(info: StructInfo) -> StructInfo:
@@ -81,15 +81,15 @@ def _operands(call: Call) -> list[StructInfo] | None:
 
 def _new_results(call: Call) -> list[tuple[int, StructInfo]]:
     """The results that are not written over an operand."""
-    return [(i, info) for i, place, info in _results(call) if place == -1]
+    return [(i, info) for i, index, info in _results(call) if index == -1]
 
 
 def _results(call: Call) -> list[tuple[int, int, StructInfo]]:
     """Each result with the operand it is written over, or -1."""
     info = call.sinfo_args[0]
     infos = info.fields if isinstance(info, TupleStructInfo) else (info,)
-    places = getattr(call.attrs, "inplace_indices", None) or [-1] * len(infos)
-    return [(i, int(place), info) for i, (info, place) in enumerate(zip(infos, places))]
+    indices = getattr(call.attrs, "inplace_indices", None) or [-1] * len(infos)
+    return [(i, int(index), info) for i, (info, index) in enumerate(zip(infos, indices))]
 
 
 def _packed_ints(call: Call) -> tuple[PrimExpr, ...]:

@@ -36,8 +36,8 @@ class _Allocations(PyExprVisitor):
                 self.planned_bytes += size
         super().visit_call_(op)
 
-    def _tensor(self, call: Call, place: int) -> int | None:
-        size = _bytes(call, place, place + 1)
+    def _tensor(self, call: Call, index: int) -> int | None:
+        size = _bytes(call, index, index + 1)
         if size is None:
             self.dynamic += 1
         else:

@@ -2,7 +2,7 @@
 
     for i, j in grid(4, 6): B[i, j] = A[(i * 6 + j) // 12, (i * 6 + j) % 12]      A: (2, 12)
 
-is one: each element goes to the place that it has in memory already.
+is one: each element keeps its offset in memory.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ from tvm.tir.functor import StmtExprMutator, walk
 from tvm.tir.op.arith import add, multiply
 from tvm.tir.stmt import Block, BufferStore
 
-# Up to this many elements the two places are compared one by one where algebra does not decide.
+# Up to this many elements the two offsets are compared one by one where algebra does not decide.
 MAX_TRIED = 1 << 18
 
 
 @explained
 def has_reshape_pattern(func: PrimFunc) -> bool:
-    """True when one block copies the first buffer to the last, each element to its own place."""
+    """True when one block copies the first buffer to the last at equal flat offsets."""
     buffers = [func.buffer_map[p] for p in func.params if p in func.buffer_map]
     if len(buffers) < 2:
         return False
@@ -58,11 +58,11 @@ def has_reshape_pattern(func: PrimFunc) -> bool:
     for var, domain in domains.items():
         analyzer.bind(var, domain)
     indices = [_within(index, domains, analyzer) for index in load.indices]
-    place_in = _flat(_without_wrapping(indices, source.shape), source.shape)
-    place_out = _flat(stores[0].indices, target.shape)
-    if analyzer.can_prove_equal(place_in, place_out):
+    source_offset = _flat(_without_wrapping(indices, source.shape), source.shape)
+    target_offset = _flat(stores[0].indices, target.shape)
+    if analyzer.can_prove_equal(source_offset, target_offset):
         return True
-    return _equal_everywhere(place_in, place_out, domains)
+    return _equal_everywhere(source_offset, target_offset, domains)
 
 
 def _domains(block: Block, store: BufferStore) -> dict[Var, Range] | None:
@@ -118,7 +118,7 @@ def _without_wrapping(
 ) -> Sequence[PrimExpr]:
     """The indices with `q % extent` as plain q in the first one.
 
-    If the flattened places are equal then, the place is below the number of elements, and so q is
+    If the flat offsets are equal then, the offset is below the number of elements, and so q is
     below the extent: wrapping around changed nothing.
     """
     if indices and isinstance(indices[0], FloorMod):
@@ -139,10 +139,10 @@ def _same_size(a: Buffer, b: Buffer) -> bool:
 
 
 def _flat(indices: Sequence[PrimExpr], shape: Sequence[PrimExpr]) -> PrimExpr:
-    place: PrimExpr = IntImm("int64", 0)
+    offset: PrimExpr = IntImm("int64", 0)
     for index, extent in zip(indices, shape):
-        place = add(multiply(place, extent), index)
-    return place
+        offset = add(multiply(offset, extent), index)
+    return offset
 
 
 def _equal_everywhere(a: PrimExpr, b: PrimExpr, domains: dict[Var, Range]) -> bool:

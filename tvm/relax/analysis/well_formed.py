@@ -1,4 +1,4 @@
-"""Is a Relax program well formed? Each rule that is broken gives a sentence with the place."""
+"""Is a Relax program well formed? Each rule that is broken gives a diagnostic with its location."""
 
 from __future__ import annotations
 

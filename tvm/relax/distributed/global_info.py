@@ -15,7 +15,7 @@ from tvm.tir.expr import IntImm
 
 @final
 class DeviceMesh(GlobalInfo):
-    """Devices in a grid: `shape` extents, and the number of the device at each place.
+    """Devices in a grid: `shape` extents, and the device number at each mesh coordinate.
 
     Numbers are a list in row-major order, or a range; `device_range` is None for a list.
     """

@@ -48,7 +48,7 @@ def infer_distributed(call: Call, bb: BlockBuilder) -> StructInfo:
             )
     whole = Call(call.op, [_whole(arg) for arg in call.args], call.attrs, call.sinfo_args)
     result = bb.normalize(whole).struct_info
-    return _placed(call, whole, result, mesh)
+    return _with_placement(call, whole, result, mesh)
 
 
 def _infos(arg: RelaxExpr) -> list[StructInfo]:
@@ -70,12 +70,12 @@ def _whole(arg: RelaxExpr) -> RelaxExpr:
     return arg
 
 
-def _placed(call: Call, whole: Call, result: StructInfo, mesh: object) -> StructInfo:
+def _with_placement(call: Call, whole: Call, result: StructInfo, mesh: object) -> StructInfo:
     from .global_info import DeviceMesh
 
     assert isinstance(mesh, DeviceMesh), "the caller found it"
     if isinstance(result, TupleStructInfo):
-        return TupleStructInfo([_placed(call, whole, f, mesh) for f in result.fields])
+        return TupleStructInfo([_with_placement(call, whole, f, mesh) for f in result.fields])
     if not isinstance(result, TensorStructInfo):
         return result
     infos = [a.struct_info_ for a in whole.args]

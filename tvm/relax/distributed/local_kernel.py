@@ -43,8 +43,8 @@ def local_kernel(func: PrimFunc, pieces: Mapping[tuple[int, int], int]) -> Local
     groups = AxisGroups(func)
     buffers = [func.buffer_map[p] for p in func.params if p in func.buffer_map]
     cuts: dict[object, int] = {}
-    for (place, dim), workers in pieces.items():
-        key = groups.find((buffers[place], dim))
+    for (position, dim), workers in pieces.items():
+        key = groups.find((buffers[position], dim))
         if cuts.setdefault(key, workers) != workers:
             raise TVMError(
                 message(

@@ -111,12 +111,12 @@ def _has_pieces(info: StructInfo | None) -> bool:
 
 
 def _say(infos: Sequence[StructInfo | None], result: StructInfo) -> str:
-    return f"operands {', '.join(_place(i) for i in infos)}; result {_place(result)}"
+    return f"operands {', '.join(_shown(i) for i in infos)}; result {_shown(result)}"
 
 
-def _place(info: StructInfo | None) -> str:
+def _shown(info: StructInfo | None) -> str:
     if isinstance(info, TupleStructInfo):
-        return f"({', '.join(_place(field) for field in info.fields)})"
+        return f"({', '.join(_shown(field) for field in info.fields)})"
     if isinstance(info, DTensorStructInfo):
         return str(info.placement)
     return "a tensor" if isinstance(info, TensorStructInfo) else "no tensor"

@@ -141,7 +141,7 @@ class DTensorStructInfo(RelaxStructInfo):
         self.span = span
 
     def with_tensor(self, tensor_sinfo: TensorStructInfo) -> DTensorStructInfo:
-        """Another tensor in the same place."""
+        """Another tensor with the same mesh and placement."""
         if tensor_sinfo is self.tensor_sinfo:
             return self
         return DTensorStructInfo(tensor_sinfo, self.device_mesh, self.placement, self.span)

@@ -54,7 +54,7 @@ class AxisGroups:
             key = above
 
     def other_index(self, keys: Mapping[object, object]) -> tuple[Buffer, int, PrimExpr] | None:
-        """A use of a dimension of these groups whose place no iterator tells."""
+        """A use of a dimension of these groups whose index is no iterator."""
         return next((use for use in self._others if self.find(use[:2]) in keys), None)
 
     def _join(self, a: object, b: object) -> None:
@@ -114,7 +114,7 @@ def linked_buffer_axes(func: PrimFunc) -> list[list[tuple[int, int]]]:
     axes = AxisGroups(func)
     buffers = [func.buffer_map[p] for p in func.params if p in func.buffer_map]
     groups: dict[object, list[tuple[int, int]]] = {}
-    for place, buffer in enumerate(buffers):
+    for index, buffer in enumerate(buffers):
         for dim in range(len(buffer.shape)):
-            groups.setdefault(axes.find((buffer, dim)), []).append((place, dim))
+            groups.setdefault(axes.find((buffer, dim)), []).append((index, dim))
     return [found for found in groups.values() if len(found) > 1]

@@ -28,7 +28,7 @@ WITH_TUPLE = frozenset(
 
 
 def operands(value: RelaxExpr) -> Sequence[RelaxExpr]:
-    """The operands of a bound value, in the places that edges count."""
+    """The operands of a bound value, in the order of the edges' operand indices."""
     if isinstance(value, Call):
         if isinstance(value.op, Op) and value.op.name in WITH_TUPLE and len(value.args) > 1:
             packed = value.args[1]
@@ -141,7 +141,7 @@ class _Search:
                 continue
             if edge.producer is pattern:
                 value = self.matcher.value_of(chosen[other])
-                return iter(list(_at(operands(value), edge.place)))
+                return iter(list(_at(operands(value), edge.operand_index)))
             producer = chosen[other]
             users = self.block.users.get(producer.vid, {}) if isinstance(producer, Var) else {}
             return iter(list(users.values()))
@@ -174,7 +174,7 @@ class _Search:
         return result
 
     def _holds(self, edge: Edge, producer: RelaxExpr, consumer: RelaxExpr) -> bool:
-        used = list(_at(operands(self.matcher.value_of(consumer)), edge.place))
+        used = list(_at(operands(self.matcher.value_of(consumer)), edge.operand_index))
         if not any(self._identical(producer, expr) for expr in used):
             return False
         if edge.only and isinstance(producer, Var):

@@ -23,12 +23,12 @@ if TYPE_CHECKING:
 
 
 class Edge(NamedTuple):
-    """A value is used by another, as operand number `place` (-1: any); by no other if `only`."""
+    """A value is operand `operand_index` (-1: any) of another; it has no other user if `only`."""
 
     producer: DFPattern
     consumer: DFPattern
     only: bool
-    place: int
+    operand_index: int
 
 
 class PatternContext(Object):

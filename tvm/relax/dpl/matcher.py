@@ -115,7 +115,7 @@ class Matcher:
     def match_all(
         self, patterns: Sequence[DFPattern], exprs: Sequence[RelaxExpr], found: Match
     ) -> Match | None:
-        """All patterns with the expressions at their places."""
+        """All patterns with the expressions that they matched."""
         if len(patterns) != len(exprs):
             return None
         result: Match | None = found

@@ -131,14 +131,14 @@ def const(value: Any, struct_info: DTensorStructInfo) -> Constant:
 def annotate_sharding(
     value: RelaxExpr, device_mesh: str | DeviceMesh, placement: str | Placement
 ) -> Call:
-    """The tensor itself, with the place where it is to lie."""
+    """The tensor itself, annotated with a mesh and a placement."""
     return distributed.annotate_sharding(value, mesh_of(device_mesh), _placement(placement))
 
 
 def redistribute(
     value: RelaxExpr, device_mesh: str | DeviceMesh, placement: str | Placement
 ) -> Call:
-    """The tensor in another place."""
+    """The tensor redistributed to another mesh or placement."""
     return distributed.redistribute(value, mesh_of(device_mesh), _placement(placement))
 
 

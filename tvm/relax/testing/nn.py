@@ -188,7 +188,7 @@ class Module(SubroutineMixin):
 
 
 class _Slot:
-    """A place that holds a parameter; a subroutine puts its own variable there for a while."""
+    """A slot that holds a parameter; a subroutine puts its own variable there for a while."""
 
     def __init__(self, holder: Any, key: Any) -> None:
         self._holder = holder

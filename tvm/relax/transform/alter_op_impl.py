@@ -48,14 +48,14 @@ class _Replacement:
         self._maps = [None if one is None else _index_map(one) for one in maps]
         self._outer, self._inner = list(outer or ()), list(inner or ())
 
-    def layout(self, place: int) -> IndexMap | None:
+    def layout(self, index: int) -> IndexMap | None:
         """The layout of a buffer; None where it stays."""
-        return self._maps[place] if self._maps else None
+        return self._maps[index] if self._maps else None
 
-    def separators(self, place: int) -> tuple[list[int], list[int]]:
+    def separators(self, index: int) -> tuple[list[int], list[int]]:
         """Those of the new layout of a buffer, and those of its old one."""
-        outer = self._outer[place] if place < len(self._outer) else ()
-        inner = self._inner[place] if place < len(self._inner) else ()
+        outer = self._outer[index] if index < len(self._outer) else ()
+        inner = self._inner[index] if index < len(self._inner) else ()
         return [int(i) for i in outer or ()], [int(i) for i in inner or ()]
 
 
@@ -155,23 +155,23 @@ class _Replacer(PyExprMutator):
             self._added[name] = self.builder_.add_func(func, hint)
         return self._added[name]
 
-    def _moved(self, operand: RelaxExpr, new: _Replacement, place: int) -> RelaxExpr:
+    def _moved(self, operand: RelaxExpr, new: _Replacement, index: int) -> RelaxExpr:
         """An operand in the layout of the replacement; numbers have none."""
-        layout = new.layout(place)
+        layout = new.layout(index)
         if layout is None or _is_number(operand):
             return operand
-        return self.builder_.normalize(_transform(operand, layout, new, place))
+        return self.builder_.normalize(_transform(operand, layout, new, index))
 
     def _moved_back(
-        self, value: RelaxExpr, new: _Replacement, place: int, info: StructInfo
+        self, value: RelaxExpr, new: _Replacement, index: int, info: StructInfo
     ) -> RelaxExpr:
         """A result in the layout that it had before."""
-        layout = new.layout(place)
+        layout = new.layout(index)
         if layout is None:
             return value
         shape = _shape_of(info)
         back, padding = layout.non_surjective_inverse(shape.values)
-        wide = self.builder_.normalize(_transform(value, back, new, place))
+        wide = self.builder_.normalize(_transform(value, back, new, index))
         if isinstance(padding, IntImm) and padding.value == 0:
             return wide
         assert isinstance(info, TensorStructInfo), "it has a shape"
@@ -184,8 +184,8 @@ class _Replacer(PyExprMutator):
         return self._pad_removers[key]
 
 
-def _transform(value: RelaxExpr, index_map: IndexMap, new: _Replacement, place: int) -> Call:
-    outer, inner = new.separators(place)
+def _transform(value: RelaxExpr, index_map: IndexMap, new: _Replacement, index: int) -> Call:
+    outer, inner = new.separators(index)
     call = layout_transform(value, _copy(index_map), None, outer, inner)
     call.span = value.span
     return call
@@ -213,8 +213,8 @@ def _shape_of(info: StructInfo) -> ShapeExpr:
     return shape
 
 
-def _moved_info(info: StructInfo, new: _Replacement, place: int) -> StructInfo:
-    layout = new.layout(place)
+def _moved_info(info: StructInfo, new: _Replacement, index: int) -> StructInfo:
+    layout = new.layout(index)
     if layout is None:
         return info
     shape = layout.map_shape(_shape_of(info).values)

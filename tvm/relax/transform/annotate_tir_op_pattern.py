@@ -9,9 +9,9 @@
     C[i] = max(C[i], A[2 * i + k])   ->   kOutEWiseFusable
 
 A kernel with several stages is as bound as its most bound stage; a map that spreads a reduction
-makes it kOutEWiseFusable. A stage that reads one operand in place and others by broadcast is
-element-wise: it can be computed where that operand is made. An attribute that is already there
-stays.
+makes it kOutEWiseFusable. A stage that reads one operand at the same indices and broadcasts the
+others is element-wise: it can be computed where that operand is made. An attribute that is already
+there stays.
 """
 
 from __future__ import annotations
@@ -83,17 +83,17 @@ def _is_opaque(call: Call) -> bool:
 def _map_pattern(store: BufferStore, loads: list[BufferLoad]) -> Kind:
     """Element-wise, broadcast or injective, by how the indices of loads relate to the store's."""
     outputs = [index for index in store.indices if isinstance(index, Var)]
-    in_place, pattern = False, Kind.kElemWise
+    same_indices, pattern = False, Kind.kElemWise
     for load in loads:
         if _same(load.indices, store.indices):
-            in_place = True
+            same_indices = True
         elif _is_broadcast(load, store):
             pattern = max(pattern, Kind.kBroadcast)
         elif len(outputs) == len(store.indices) and _vars_in(load.indices) <= set(outputs):
             pattern = max(pattern, Kind.kInjective)
         else:
             return Kind.kOpaque
-    return Kind.kElemWise if in_place and pattern == Kind.kBroadcast else pattern
+    return Kind.kElemWise if same_indices and pattern == Kind.kBroadcast else pattern
 
 
 def _same(a: Sequence[PrimExpr], b: Sequence[PrimExpr]) -> bool:

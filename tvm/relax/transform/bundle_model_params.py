@@ -57,12 +57,12 @@ def bundle_model_params(func: Function, inputs: int, name: str) -> Function:
 class _Items(PyExprMutator):
     """Takes a weight out of the tuple where it is read."""
 
-    def __init__(self, places: dict[Var, int], bundle: Var) -> None:
+    def __init__(self, indices: dict[Var, int], bundle: Var) -> None:
         super().__init__()
-        self._places, self._bundle = places, bundle
+        self._indices, self._bundle = indices, bundle
 
     def visit_var_(self, op: Var) -> RelaxExpr:
-        place = self._places.get(op)
-        if place is None:
+        index = self._indices.get(op)
+        if index is None:
             return super().visit_var_(op)
-        return self.builder_.emit(TupleGetItem(self._bundle, place, op.span), op.name_hint)
+        return self.builder_.emit(TupleGetItem(self._bundle, index, op.span), op.name_hint)

@@ -81,10 +81,10 @@ def _rewritten(
     info = call.sinfo_args[0]
     infos = _fields(info)
     known = _fields(binding.var.struct_info)
-    infos = [_placed(one, like) for one, like in zip(infos, known)]
+    infos = [_with_vdevice(one, like) for one, like in zip(infos, known)]
     results: list[RelaxExpr] = []
-    for place, one in zip(operand_indices(call, len(infos)), infos):
-        results.append(operands[place] if place >= 0 else bind("alloc", _allocation(one, devices)))
+    for index, one in zip(operand_indices(call, len(infos)), infos):
+        results.append(operands[index] if index >= 0 else bind("alloc", _allocation(one, devices)))
     fresh = [r for r in results if not any(r is operand for operand in operands)]
     arguments = [*operands, *fresh]
     if len(call.args) > 2:
@@ -103,7 +103,7 @@ def _fields(info: StructInfo) -> list[StructInfo]:
     return list(info.fields) if isinstance(info, TupleStructInfo) else [info]
 
 
-def _placed(info: StructInfo, like: StructInfo) -> StructInfo:
+def _with_vdevice(info: StructInfo, like: StructInfo) -> StructInfo:
     """The result on the device that is known of its variable, where the call says none."""
     if not isinstance(info, TensorStructInfo) or not isinstance(like, TensorStructInfo):
         return info

@@ -100,12 +100,12 @@ class _Plan:
             found = further
         return found
 
-    def simple(self, value: RelaxExpr, place: BindingBlock | SeqExpr) -> RelaxExpr:
-        """The field in place of an item of a known tuple, if it may be named at the place."""
+    def simple(self, value: RelaxExpr, scope: BindingBlock | SeqExpr) -> RelaxExpr:
+        """The field in place of an item of a known tuple, if it is in scope there."""
         if isinstance(value, TupleGetItem):
             whole = value.tuple_value
             known = self.values.get(whole) if isinstance(whole, Var) else whole
-            if isinstance(known, Tuple) and self._is_seen(known.fields[value.index], place):
+            if isinstance(known, Tuple) and self._is_seen(known.fields[value.index], scope):
                 return known.fields[value.index]
         if isinstance(value, Tuple):
             return self._same_tuple(value) or value
@@ -128,11 +128,11 @@ class _Plan:
                 return None
         return whole
 
-    def _is_seen(self, value: RelaxExpr, place: BindingBlock | SeqExpr) -> bool:
-        """Whether a value has its meaning at a place: inner values have it in their block alone."""
+    def _is_seen(self, value: RelaxExpr, scope: BindingBlock | SeqExpr) -> bool:
+        """Whether a value is in scope: inner values are visible in their block alone."""
         inner = (self._block_of.get(v) for v in vars_used(value) if isinstance(v, DataflowVar))
         homes = {home for home in inner if home is not None}
-        around: BindingBlock | SeqExpr | None = place
+        around: BindingBlock | SeqExpr | None = scope
         while homes and around is not None:
             homes.discard(around)
             around = self._around[around]
@@ -169,8 +169,8 @@ class _Plan:
                 if isinstance(var, DataflowVar) or var in self.instead or binding in self.dropped:
                     continue
                 names = [var, *(v for v, w in self.instead.items() if w is var)]
-                places = {p for name in names for p in readers.get(name, ())}  # type: ignore[call-overload]
-                if places <= {id(block)}:
+                blocks = {p for name in names for p in readers.get(name, ())}  # type: ignore[call-overload]
+                if blocks <= {id(block)}:
                     hidden = DataflowVar(var.name_hint, var.struct_info_, var.span)
                     self.instead[var] = hidden
 

@@ -190,8 +190,8 @@ class Converter:
             for arg, to in given
         ]  # fmt: skip
         args += [self._restored(arg) for arg in call.args[len(found.inputs) :]]
-        for place, arg in found.args.items():
-            args[place] = arg
+        for position, arg in found.args.items():
+            args[position] = arg
         attrs = call.attrs
         if found.options and attrs is not None:
             old = {field.name: getattr(attrs, field.name) for field in attrs.FIELDS}

@@ -1,11 +1,11 @@
-"""Results take the place of operands that nobody reads any more.
+"""Results overwrite operands that are not read any more.
 
     z = R.add(x, y)                    z = R.add(x, y)
     p = R.add(z, y)            ->      p = R.call_tir_inplace(cls.add_inplace, (z, y), [0], ...)
     return p                           return p
 
 Only values made within the dataflow block are written over; the block's inputs may be somebody
-else's. Operators whose every result element depends on operand elements of the same place do.
+else's. Operators whose every result element depends on operand elements at the same index do.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _ELEMENT_BY_ELEMENT = frozenset(
 
 
 class InplaceOpportunity:
-    """A binding whose result may take the place of one of some operands."""
+    """A binding whose result may overwrite one of some operands."""
 
     def __init__(self, _binding_idx: int, _arg_idxs: Sequence[int]) -> None:
         self.binding_idx = _binding_idx
@@ -202,13 +202,13 @@ def inplace_call(
     return new, kernel
 
 
-def _inplace_kernel(func: PrimFunc, places: Sequence[int]) -> PrimFunc:
+def _inplace_kernel(func: PrimFunc, indices: Sequence[int]) -> PrimFunc:
     """The kernel with its last parameters, the results, replaced by others."""
-    kept, results = func.params[: -len(places)], func.params[-len(places) :]
+    kept, results = func.params[: -len(indices)], func.params[-len(indices) :]
     variables, buffers = {}, {}
-    for result, place in zip(results, places):
-        old, new = func.buffer_map[result], func.buffer_map[func.params[place]]
-        variables[result], variables[old.data] = func.params[place], new.data
+    for result, index in zip(results, indices):
+        old, new = func.buffer_map[result], func.buffer_map[func.params[index]]
+        variables[result], variables[old.data] = func.params[index], new.data
         buffers[old] = new
     body = DefRenewer(variables, buffers).visit_stmt(func.body)
     kept_buffers = {var: func.buffer_map[var] for var in kept if var in func.buffer_map}

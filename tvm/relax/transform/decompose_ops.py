@@ -139,8 +139,8 @@ def _layer_norm(bb: BlockBuilder, call: Call) -> RelaxExpr:
     centred = _make("subtract", data, _make("mean", data, axes, keepdims=True))
     variance = _make("variance", data, axes, keepdims=True)
     deviation = _make("sqrt", _make("add", variance, epsilon))
-    places = [axis % info.ndim for axis in axes]
-    are_last = places == list(range(info.ndim - len(places), info.ndim))
+    positions = [axis % info.ndim for axis in axes]
+    are_last = positions == list(range(info.ndim - len(positions), info.ndim))
     own = [] if are_last else axes  # gamma and beta broadcast along the last axes as they are
     return _affine(_make("divide", centred, deviation), call, info.ndim, own)
 

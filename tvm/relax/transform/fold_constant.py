@@ -72,7 +72,7 @@ class _Folder:
         self._constants: dict[RelaxExpr, RelaxExpr] = {}
         self._others: dict[RelaxExpr, RelaxExpr] = {}  # known tuples and shapes
         self._runner = KernelRunner()
-        # results with the tensors that they are of, which keeps these at their places
+        # results; each entry keeps its tensors alive, so the ids in its key stay valid
         self._made: dict[tuple[object, ...], tuple[object, RelaxExpr]] = {}
 
     def seq(self, seq: SeqExpr) -> SeqExpr:

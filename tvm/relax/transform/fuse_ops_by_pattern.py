@@ -123,7 +123,7 @@ def _is_made(func: Function) -> bool:
 
 
 class RepeatedVariableError(TVMError, ValueError):
-    """A variable that is defined in several places, so that uses of it say nothing."""
+    """A variable that is defined more than once, so that uses of it say nothing."""
 
 
 def _check_variables(mod: IRModule) -> None:
@@ -176,7 +176,7 @@ class _Partition(PyExprMutator):
 
     def _groups(self, block: DataflowBlock) -> list[Group]:
         matcher = Matcher({b.var.vid: b.value for b in block.bindings})
-        place = {b.var.vid: i for i, b in enumerate(block.bindings)}
+        positions = {b.var.vid: i for i, b in enumerate(block.bindings)}
         units = Units(block)
         groups: list[Group] = []
         taken: set[int] = set()
@@ -187,7 +187,7 @@ class _Partition(PyExprMutator):
             match = matcher.match(self.pattern.pattern, binding.value)
             if match is None:
                 continue
-            members = _members(match, place, i)
+            members = _members(match, positions, i)
             context = self._context(block, matcher, match, members, binding.value)
             check = self.pattern.check
             if not taken.isdisjoint(members) or (check is not None and not check(context)):
@@ -235,13 +235,13 @@ def _cyclic(name: str, members: Sequence[Var]) -> TVMError:
     )
 
 
-def _members(match: Match, place: Mapping[Id, int], root: int) -> list[int]:
-    """The places of all bindings whose computation the pattern describes."""
+def _members(match: Match, positions: Mapping[Id, int], root: int) -> list[int]:
+    """The positions of all bindings whose computation the pattern describes."""
     members = {root}
     for pattern, expr in match.exprs.items():
         computed = isinstance(pattern, (CallPattern, TupleGetItemPattern, TuplePattern))
-        if computed and isinstance(expr, Var) and expr.vid in place:
-            members.add(place[expr.vid])
+        if computed and isinstance(expr, Var) and expr.vid in positions:
+            members.add(positions[expr.vid])
     return sorted(members)
 
 

@@ -59,7 +59,7 @@ from tvm.tir.renew_defs import DefRenewer
 from tvm.tir.stmt import Block, BlockRealize, SeqStmt, Stmt
 
 # A value as a variable and the items taken of it.
-Place = tuple[Var | int, ...]
+ValuePath = tuple[Var | int, ...]
 # A value inside a group: a buffer, several of them, or numbers; None is a result that gets its
 # buffer when it is made.
 Value = Buffer | list["Value"] | list[PrimExpr] | PrimExpr | None
@@ -235,13 +235,13 @@ class _GroupFuser:
         return decl_buffer(info.shape.values, info.dtype, fresh, axis_separators=separators)
 
     def _make_param(
-        self, name: str, info: StructInfo, numbers: list[TirVar], place: Place
+        self, name: str, info: StructInfo, numbers: list[TirVar], path: ValuePath
     ) -> Value:
         if isinstance(info, TensorStructInfo):
-            return self._add_buffer_param(self._new_buffer(name, info, self._separators.of(place)))
+            return self._add_buffer_param(self._new_buffer(name, info, self._separators.of(path)))
         if isinstance(info, TupleStructInfo):
             return [
-                self._make_param(f"{name}_{i}", field, numbers, (*place, i))
+                self._make_param(f"{name}_{i}", field, numbers, (*path, i))
                 for i, field in enumerate(info.fields)
             ]
         exprs: list[PrimExpr] = []
@@ -463,7 +463,7 @@ class _Separators:
 
     def __init__(self, mod: IRModule, group: Function) -> None:
         self._bound = {b.var: b.value for b in all_bindings(group)}
-        self._seen: dict[Place, tuple[Var, Buffer]] = {}
+        self._seen: dict[ValuePath, tuple[Var, Buffer]] = {}
         for binding in all_bindings(group):
             call = binding.value
             if is_call_of(call, "relax.call_tir", "relax.call_tir_inplace"):
@@ -475,26 +475,26 @@ class _Separators:
         known = kernel.buffer_map
         buffers = [known[param] for param in kernel.params if param in known]
         operands = call.args[1]
-        places: list[Place] = []
+        paths: list[ValuePath] = []
         if isinstance(operands, Tuple):
-            places = [self._place(field) for field in operands.fields]
+            paths = [self._path(field) for field in operands.fields]
         info = var.struct_info
         count = len(info.fields) if isinstance(info, TupleStructInfo) else 1
         for i, operand in enumerate(operand_indices(call, count)):
             if operand < 0:
-                places.append((var, i) if isinstance(info, TupleStructInfo) else (var,))
-        for place, buffer in zip(places, buffers):
-            if not place:
+                paths.append((var, i) if isinstance(info, TupleStructInfo) else (var,))
+        for path, buffer in zip(paths, buffers):
+            if not path:
                 continue
-            root = place[0]
-            assert isinstance(root, Var), "places begin with a variable"
-            _, old = self._seen.setdefault(place, (root, buffer))
+            root = path[0]
+            assert isinstance(root, Var), "paths begin with a variable"
+            _, old = self._seen.setdefault(path, (root, buffer))
             if not structural_equal(old.axis_separators, buffer.axis_separators):
                 raise TVMError(
                     f"Inconsistent buffers {old} and {buffer} mapped to the same relax var: {root}"
                 )
 
-    def _place(self, expr: RelaxExpr) -> Place:
+    def _path(self, expr: RelaxExpr) -> ValuePath:
         """A value as a variable and the items taken of it; nothing if it is no variable."""
         items: list[int] = []
         while True:
@@ -517,17 +517,17 @@ class _Separators:
             else:
                 return ()
 
-    def of(self, place: Place) -> Sequence[IntImm]:
-        """The separators of the buffer that kernels see at a place."""
-        root, *items = place
+    def of(self, path: ValuePath) -> Sequence[IntImm]:
+        """The separators of the buffer that kernels see at a path."""
+        root, *items = path
         expr: RelaxExpr = root  # type: ignore[assignment]
         for item in items:
             expr = TupleGetItem(expr, item)  # type: ignore[arg-type]
         return self.of_value(expr)
 
     def of_value(self, expr: RelaxExpr) -> Sequence[IntImm]:
-        """As `of`, for the place where a value lies."""
-        found = self._seen.get(self._place(expr))
+        """As `of`, for the path of a value."""
+        found = self._seen.get(self._path(expr))
         return () if found is None else found[1].axis_separators
 
 

@@ -32,9 +32,9 @@ class Dominators:
         self.pattern = [Kind.kOpaque] * count
         self._depth = [1] * count
         for i in range(count - 1, -1, -1):
-            self._place(i, nodes[i])
+            self._assign(i, nodes[i])
 
-    def _place(self, i: int, node: FusionNode) -> None:
+    def _assign(self, i: int, node: FusionNode) -> None:
         if node.escapes or not node.readers:
             return
         meet, strongest = node.readers[0]

@@ -75,7 +75,7 @@ def Gradient(
     of all parameters if none is given. The function itself stays as it is.
     """
     func = _function(mod, func_name)
-    wanted = _places(func, func_name, require_grads)
+    wanted = _param_indices(func, func_name, require_grads)
     fresh = copy_with_new_vars(func)
     bb = BlockBuilder(mod)  # gets the kernels that rules write, too
     made = simplified(_Differentiation(bb, fresh, wanted, target_index).run())
@@ -99,23 +99,23 @@ def _function(mod: IRModule, name: str) -> Function:
     return func
 
 
-def _places(func: Function, name: str, given: Var | list[Var] | None) -> list[int]:
+def _param_indices(func: Function, name: str, given: Var | list[Var] | None) -> list[int]:
     if given is None:
         return list(range(len(func.params)))
     wanted = [given] if isinstance(given, Var) else list(given)
     known = _variables(func)
-    places: list[int] = []
+    indices: list[int] = []
     for var in wanted:
-        place = next((i for i, one in enumerate(known) if one is var), None)
-        if place is None or place in places:
-            what = "appears more than once" if place is not None else f"is no variable of {name!r}"
+        index = next((i for i, one in enumerate(known) if one is var), None)
+        if index is None or index in indices:
+            what = "appears more than once" if index is not None else f"is no variable of {name!r}"
             raise _refuse(
                 f"the variable {var} in require_grads {what}",
                 ", ".join(str(v) for v in wanted),
                 f"each of {', '.join(v.name_hint for v in known)} at most once",
             )
-        places.append(place)
-    return places
+        indices.append(index)
+    return indices
 
 
 def _variables(func: Function) -> list[Var]:

@@ -81,7 +81,7 @@ def _is_product(call: Call) -> bool:
 
 
 def _is_transposition(expr: RelaxExpr) -> bool:
-    """Whether the last two dimensions change places, and no others."""
+    """Whether the last two dimensions are swapped, and no others."""
     if _name(expr) != "relax.permute_dims":
         return False
     assert isinstance(expr, Call), "it has a name"

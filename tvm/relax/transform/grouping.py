@@ -48,7 +48,7 @@ PRIMITIVE: Final = {"Primitive": True}
 
 
 class Group:
-    """Bindings, by their places in the block, that become one function with these attributes.
+    """Bindings, by their positions in the block, that become one function with these attributes.
 
     Constants become parameters, unless they are kept inside.
     """
@@ -90,12 +90,12 @@ class Units:
     """The bindings of a dataflow block, some of them joined; joins that make a circle are seen."""
 
     def __init__(self, block: BindingBlock) -> None:
-        place = {binding.var: i for i, binding in enumerate(block.bindings)}
+        index = {binding.var: i for i, binding in enumerate(block.bindings)}
         count = len(block.bindings)
         self.needs: list[list[int]] = []
         self.readers: list[list[int]] = [[] for _ in range(count)]
         for i, binding in enumerate(block.bindings):
-            needs = [place[v] for v in dict.fromkeys(vars_needed(binding.value)) if v in place]
+            needs = [index[v] for v in dict.fromkeys(vars_needed(binding.value)) if v in index]
             self.needs.append(needs)
             for source in needs:
                 self.readers[source].append(i)
@@ -228,10 +228,10 @@ def _call_of_group(
     whole = DataflowVar("lv", TupleStructInfo([v.struct_info for v in outputs]))
     call.struct_info_ = whole.struct_info_
     bindings: list[Binding] = [VarBinding(whole, call)]
-    place = {var: i for i, var in enumerate(outputs)}
+    position = {var: i for i, var in enumerate(outputs)}
     for member in members:
-        if member.var in place:
-            bindings.append(VarBinding(member.var, TupleGetItem(whole, place[member.var])))
+        if member.var in position:
+            bindings.append(VarBinding(member.var, TupleGetItem(whole, position[member.var])))
     return bindings
 
 

@@ -65,8 +65,8 @@ def less(bb: BlockBuilder, sums: RelaxExpr, pairs: list[RelaxExpr]) -> RelaxExpr
     return bb.call_te(compute, sums, *pairs, primfunc_name_hint="recentred")
 
 
-def _at(x: te.Tensor, place: tuple[Any, ...]) -> Any:
-    """The element that is broadcast to a place."""
+def _at(x: te.Tensor, index: tuple[Any, ...]) -> Any:
+    """The element that is broadcast to an index."""
     rank = len(x.shape)
-    last = place[len(place) - rank :]
+    last = index[len(index) - rank :]
     return x(*[0 if is_one(d) else i for d, i in zip(x.shape, last)])

@@ -109,7 +109,7 @@ class _Rules:
         return call if a is None or w is None else convolved(bb, call, a, w, self._form)
 
     def _moved_centred(self, bb: BlockBuilder, expr: RelaxExpr) -> Centred | None:
-        """Bytes with one zero point behind an operand; it is they whose axes change places."""
+        """Bytes with one zero point behind an operand; their axes are the ones swapped."""
         value, order = self._value(expr), None
         if is_call_of(value, "relax.permute_dims"):
             attrs: Any = value.attrs

@@ -81,13 +81,13 @@ def LazySetOutput(func: Function, mod: IRModule, ctx: PassContext) -> Function:
     func = to_non_dataflow(func)
     body = func.body.body
     results = list(body.fields) if isinstance(body, Tuple) else [body]
-    places: dict[Var, list[int]] = {}
+    positions: dict[Var, list[int]] = {}
     for i, result in enumerate(results):
         if isinstance(result, Var):
-            places.setdefault(result, []).append(i)
+            positions.setdefault(result, []).append(i)
 
     def handed_out(var: Var) -> list[Binding]:
-        return [_hand_out(give, i, var) for i in places.get(var, ())]
+        return [_hand_out(give, i, var) for i in positions.get(var, ())]
 
     bindings = [one for param in func.params for one in handed_out(param)]
     for block in func.body.blocks:

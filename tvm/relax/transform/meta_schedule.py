@@ -138,8 +138,8 @@ def _database(work_dir: str | None) -> Database:
                 legal='work_dir="...", or `with database:` around the pass',
             )
         )
-    place = os.fspath(work_dir)
-    return Database.create(place) if "://" in place else Database.create("json", work_dir=place)
+    path = os.fspath(work_dir)
+    return Database.create(path) if "://" in path else Database.create("json", work_dir=path)
 
 
 def current_target(asked: str) -> Target:

@@ -33,12 +33,12 @@ Lookup = Callable[[Call], VDevice]
 def RealizeVDevice(mod: IRModule, ctx: PassContext) -> IRModule:
     """No hint is left; tensors whose device is known carry it."""
     lookup = _device_of_hints(mod)
-    places = _infer(mod, lookup)
+    devices = _infer(mod, lookup)
     functions = dict(mod.functions.items())
     for var, func in mod.functions.items():
         if not isinstance(func, Function):
             continue
-        new = _Placer(mod, places, lookup).visit_expr(func)
+        new = _VDeviceAnnotator(mod, devices, lookup).visit_expr(func)
         assert isinstance(new, Function), "functions stay functions"
         functions[var] = new
         if new is not func:
@@ -77,20 +77,20 @@ def _infer(mod: IRModule, lookup: Lookup) -> dict[Var, VDevice]:
     for func in mod.functions.values():
         if isinstance(func, Function):
             _collect(func, lookup, certain, wishes, neighbours)
-    places: dict[Var, VDevice] = {}
+    devices: dict[Var, VDevice] = {}
     for known in (certain, wishes):
         stack = []
         for var, device in known.items():
-            if var not in places:
-                places[var] = device
+            if var not in devices:
+                devices[var] = device
                 stack.append(var)
         while stack:
             var = stack.pop()
             for other in neighbours.get(var, ()):
-                if other not in places:
-                    places[other] = places[var]
+                if other not in devices:
+                    devices[other] = devices[var]
                     stack.append(other)
-    return places
+    return devices
 
 
 def _collect(
@@ -151,7 +151,7 @@ def _from_result(
 # --- saying so ---
 
 
-def _placed(info: StructInfo, device: VDevice | None) -> StructInfo:
+def _on_vdevice(info: StructInfo, device: VDevice | None) -> StructInfo:
     if device is None or not isinstance(info, TensorStructInfo) or info.vdevice is not None:
         return info
     if info.shape is None:
@@ -159,25 +159,25 @@ def _placed(info: StructInfo, device: VDevice | None) -> StructInfo:
     return TensorStructInfo(info.shape, info.dtype, device, span=info.span)
 
 
-class _Placer(PyExprMutator):
-    def __init__(self, mod: IRModule, places: dict[Var, VDevice], lookup: Lookup) -> None:
+class _VDeviceAnnotator(PyExprMutator):
+    def __init__(self, mod: IRModule, devices: dict[Var, VDevice], lookup: Lookup) -> None:
         super().__init__(mod)
-        self._places, self._lookup = places, lookup
+        self._devices, self._lookup = devices, lookup
 
     def visit_var_def_(self, var: Var) -> Var:
         info = var.struct_info_
         if info is None:
             return var
-        new = _placed(info, self._places.get(var))
+        new = _on_vdevice(info, self._devices.get(var))
         return var if new is info else type(var)(var.vid, new, var.span)
 
     visit_dataflow_var_def_ = visit_var_def_
 
     def visit_var_binding_(self, binding: VarBinding) -> None:
         value = self.visit_expr(binding.value)
-        device = self._places.get(binding.var)
+        device = self._devices.get(binding.var)
         if isinstance(value, Call) and value.sinfo_args and device is not None:
-            infos = [_placed(info, device) for info in value.sinfo_args]
+            infos = [_on_vdevice(info, device) for info in value.sinfo_args]
             if not _same(infos, value.sinfo_args):
                 value = self.builder_.normalize(
                     Call(value.op, value.args, value.attrs, infos, value.span)

@@ -123,7 +123,7 @@ def _plan_storages(bb: BlockBuilder, rewriters: Sequence[_Rewriter]) -> None:
     for index, slot in enumerate(every):
         for one, binding in slot:
             one.allocator = target
-            one.places[binding.var] = index
+            one.storage_indices[binding.var] = index
 
 
 def _size_of(binding: VarBinding) -> int:
@@ -154,9 +154,9 @@ class _Rewriter:
             b for block in func.body.blocks for b in block.bindings
             if isinstance(b, VarBinding) and b.var not in given and _is_fixed_storage(b.value)
         ]  # fmt: skip
-        # what the module's plan says: the function that allocates, and the place of each storage
+        # what the module's plan says: the function that allocates, and the index of each storage
         self.allocator: GlobalVar | None = None
-        self.places: dict[Var, int] = {}
+        self.storage_indices: dict[Var, int] = {}
         self._taken: set[Var] = set()
         self._holder: Var | None = None
 
@@ -232,7 +232,7 @@ class _Rewriter:
                 region.clear()
 
         for i, binding in enumerate(block.bindings):
-            if binding.var in self.places:
+            if binding.var in self.storage_indices:
                 made += self._kept_storage(binding)
                 continue
             recorded = self._may_be_recorded(binding)
@@ -259,7 +259,7 @@ class _Rewriter:
             self._holder = self._new_var(call)
             yield VarBinding(self._holder, self._bb.normalize(call), binding.span)
         self._static.add(binding.var)
-        item = TupleGetItem(self._holder, self.places[binding.var])
+        item = TupleGetItem(self._holder, self.storage_indices[binding.var])
         yield VarBinding(binding.var, self._bb.normalize(item), binding.span)
 
     def _recorded(self, region: Sequence[VarBinding], after: list[Var]) -> Iterator[Binding]:

@@ -72,10 +72,10 @@ def RewriteDataflowReshape(func: Function, mod: IRModule, ctx: PassContext) -> F
             return call
         if var not in known:
             known[var] = _copied_operand(kernel, len(operands.fields))
-        place = known[var]
-        if place is None:
+        index = known[var]
+        if index is None:
             return call
-        source = operands.fields[place]
+        source = operands.fields[index]
         new = Call(Op.get("relax.reshape"), (source, info.shape), None, None, call.span)
         new.struct_info_ = info
         return new
@@ -128,14 +128,14 @@ def _copied_operand(kernel: PrimFunc, operands: int) -> int | None:
     """The only operand that a kernel reads, if its result is that one in another shape."""
     buffers = [kernel.buffer_map.get(param) for param in kernel.params]
     read = {load.buffer for load in walk(kernel.body) if isinstance(load, BufferLoad)}
-    places = [i for i, buffer in enumerate(buffers[:operands]) if buffer in read]
-    if len(places) != 1 or len(buffers) <= operands:
+    indices = [i for i, buffer in enumerate(buffers[:operands]) if buffer in read]
+    if len(indices) != 1 or len(buffers) <= operands:
         return None
-    place = places[0]
-    params = (kernel.params[place], kernel.params[operands], *kernel.params[operands + 1 :])
+    index = indices[0]
+    params = (kernel.params[index], kernel.params[operands], *kernel.params[operands + 1 :])
     buffer_map = {p: kernel.buffer_map[p] for p in params if p in kernel.buffer_map}
     alone = PrimFunc(params, kernel.body, kernel.ret_type, buffer_map, kernel.attrs, kernel.span)
-    return place if has_reshape_pattern(alone) or _is_reshape_by_form(alone) else None
+    return index if has_reshape_pattern(alone) or _is_reshape_by_form(alone) else None
 
 
 def _is_reshape_by_form(kernel: PrimFunc) -> bool:

@@ -115,12 +115,12 @@ def _split(
     code, count, buffers = str(answer[0]), int(answer[1]), list(answer[2])
     covered = sum(length for _, length in matches[:count])
     first, rest = stmts[:covered], stmts[covered:]
-    places = {func.buffer_map[p]: i for i, p in enumerate(func.params) if p in func.buffer_map}
+    param_index = {func.buffer_map[p]: i for i, p in enumerate(func.params) if p in func.buffer_map}
     seen = [node.buffer for stmt in rest for node in walk(stmt) if isinstance(node, _ACCESS)]
-    live = [b for b in _written(first) if b in places or b in seen]
+    live = [b for b in _written(first) if b in param_index or b in seen]
     if len(live) != 1 or not all(isinstance(extent, IntImm) for extent in live[0].shape):
         return None
-    if buffers[-1:] != live or any(buffer not in places for buffer in buffers[:-1]):
+    if buffers[-1:] != live or any(buffer not in param_index for buffer in buffers[:-1]):
         raise TVMError(
             message(
                 f"SplitCallTIRByPattern: the buffers that fcodegen gives for {name}",
@@ -131,15 +131,15 @@ def _split(
     library = ExternFunc(name).with_attrs(
         {"c_source": code.replace("{global_symbol}", name), "c_source_fmt": "cu"}
     )
-    operands = tuple(places[buffer] for buffer in buffers[:-1])
+    operands = tuple(param_index[buffer] for buffer in buffers[:-1])
     if not rest:
         return _Split(library, operands, live[0], None)
-    if live[0] in places:
+    if live[0] in param_index:
         return None  # a result of the kernel itself, which the rest reads
-    kept = [i for b, i in places.items() if b in seen]
+    kept = [i for b, i in param_index.items() if b in seen]
     epilogue = _epilogue(func, rest, live[0], [func.params[i] for i in kept])
     outputs = _written(rest)
-    inputs = tuple(i for b, i in places.items() if b in seen and b not in outputs)
+    inputs = tuple(i for b, i in param_index.items() if b in seen and b not in outputs)
     return _Split(
         library, operands, live[0], bb.add_func(renew_defs(epilogue), "unfused_epilogue"), inputs
     )

@@ -47,11 +47,11 @@ _MARK = "meta_schedule.layout_rewrite_preproc"
 
 @dataclass(frozen=True)
 class _Split:
-    """The two halves of a kernel, and for each changed buffer its place among the operands."""
+    """The two halves of a kernel, and for each changed buffer its operand index."""
 
     prepack: GlobalVar
     compute: GlobalVar
-    places: tuple[int, ...]
+    operand_indices: tuple[int, ...]
     results: tuple[Buffer, ...]
 
 
@@ -99,7 +99,7 @@ def _split(bb: BlockBuilder, name: str, func: PrimFunc) -> _Split | None:
     pairs = [_rewritten(name, stmt) for stmt in first]
     by_buffer = {buffer: i for i, var in enumerate(func.params)
                  if (buffer := func.buffer_map.get(var)) is not None}  # fmt: skip
-    places = []
+    operand_indices = []
     for source, result in pairs:
         if source not in by_buffer or result not in root.block.alloc_buffers:
             raise TVMError(
@@ -109,9 +109,9 @@ def _split(bb: BlockBuilder, name: str, func: PrimFunc) -> _Split | None:
                     legal="from a parameter to a buffer that is allocated in the kernel",
                 )
             )
-        places.append(by_buffer[source])
+        operand_indices.append(by_buffer[source])
     results = [result for _, result in pairs]
-    sources = [func.params[i] for i in places]
+    sources = [func.params[i] for i in operand_indices]
     made = [var.copy_with_suffix("_rewrite") for var in sources]
     buffers = {var: func.buffer_map[var] for var in sources} | dict(zip(made, results))
     prepack = PrimFunc([*sources, *made], _body(root, first, []), func.ret_type, buffers)
@@ -125,7 +125,7 @@ def _split(bb: BlockBuilder, name: str, func: PrimFunc) -> _Split | None:
     return _Split(
         bb.add_func(renew_defs(prepack), f"{name}_weight_prepack"),
         bb.add_func(renew_defs(compute), f"{name}_prepacked"),
-        tuple(places), tuple(results),
+        tuple(operand_indices), tuple(results),
     )  # fmt: skip
 
 
@@ -172,20 +172,20 @@ def _two_calls(
         return (binding,)
     infos = [_info(buffer) for buffer in split.results]
     kind = DataflowVar if in_dataflow else Var
-    given = [operands.fields[i] for i in split.places]
+    given = [operands.fields[i] for i in split.operand_indices]
     first = bb.normalize(
         call_tir(split.prepack, Tuple(given), infos if len(infos) > 1 else infos[0])
     )
     packed = kind(bb.get_unique_name("lv"), first.struct_info_)
     made: list[Binding] = [VarBinding(packed, first, binding.span or call.span)]
     fields: list[RelaxExpr] = list(operands.fields)
-    for i, place in enumerate(split.places):
-        fields[place] = packed
+    for i, index in enumerate(split.operand_indices):
+        fields[index] = packed
         if len(infos) > 1:
             item = bb.normalize(TupleGetItem(packed, i))
             one = kind(bb.get_unique_name("lv"), item.struct_info_)
             made.append(VarBinding(one, item, binding.span or call.span))
-            fields[place] = one
+            fields[index] = one
     second = Call(
         call.op, [split.compute, Tuple(fields), *call.args[2:]], call.attrs, call.sinfo_args,
         call.span,

@@ -1,4 +1,4 @@
-"""Let tensors of a block share memory: each gets a place in storage that others leave in time.
+"""Let tensors of a block share memory: each reuses storage that others no longer need.
 
     alloc = R.builtin.alloc_tensor(R.shape([2, 4]), "float32", 0)
         ->

@@ -2,7 +2,7 @@
 
     y = conv2d(x, w)   ->   y = call_tir(winograd, (x, G w G^T))
 
-The weights are transformed here, once. The kernel keeps its place in fusion: what follows a
+The weights are transformed here, once. The kernel is fused as before: what follows a
 convolution follows this one too. It multiplies 2.25 to 4 times less than a direct sum; what its
 transforms cost, and lanes that stay empty, decides whether that pays.
 """
@@ -200,12 +200,12 @@ def pays(
     """Whether tiles of a result of this size are faster than direct sums."""
     lanes = cpu.lanes(32)
     tiles = images * ((high + (TILE - 1)) // TILE) * ((wide + (TILE - 1)) // TILE)
-    vectors, places = ((n + (lanes - 1)) // lanes for n in (tiles, images * high * wide))
+    vectors, direct_vectors = ((n + (lanes - 1)) // lanes for n in (tiles, images * high * wide))
     counts = range(1, max_vectors(cpu, filters) + 1)
     costs = [round(UNIT * SPAN * SPAN * _sum_cost(cpu, filters, count)) for count in counts]
     one, many = (make_const(cost, vectors.dtype) for cost in (costs[0], min(costs)))
     time = Select(less(vectors, make_const(2, vectors.dtype)), one, vectors * many)
-    return less_equal(time, places * round(UNIT * 9 * DIRECT))
+    return less_equal(time, direct_vectors * round(UNIT * 9 * DIRECT))
 
 
 def _sum_cost(cpu: CpuModel, filters: int, vectors: int) -> float:

@@ -59,14 +59,14 @@ def store_model(key: str, made: VMExecutable) -> None:
     tensors = [HostTensor(host_view(tensor)) for tensor in module.constants]
     held = [*kernels.constants.values(), *tensors]
     emitted = kernels.emitted
-    places: list[list[Any]] = []
+    layouts: list[list[Any]] = []
     parts: list[Any] = []
     end = 0
     for tensor in held:
         raw = tensor.raw()
         parts += [b"\0" * (-end % _ALIGN), raw]
         end += -end % _ALIGN
-        places.append([end, str(tensor.dtype), list(tensor.shape), content_digest(raw)])
+        layouts.append([end, str(tensor.dtype), list(tensor.shape), content_digest(raw)])
         end += raw.nbytes
     record = {
         "artefact": module.artefact.to_json(),
@@ -75,7 +75,7 @@ def store_model(key: str, made: VMExecutable) -> None:
         "entry": emitted.entry,
         "looks_up": emitted.looks_up,
         "symbols": list(kernels.constants),
-        "places": places,
+        "places": layouts,
     }
     if not parts or cache.store_data(key, parts):
         cache.store(key, json.dumps(record).encode())
@@ -91,8 +91,8 @@ def load_model(key: str, target: Target) -> VMExecutable | None:
     if data is None:
         return None
     tensors: list[HostTensor] = []
-    for place in record["places"]:
-        tensor = _tensor(data, *place)
+    for layout in record["places"]:
+        tensor = _tensor(data, *layout)
         if tensor is None:
             return None
         tensors.append(tensor)

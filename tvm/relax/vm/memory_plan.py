@@ -62,18 +62,18 @@ def aligned(nbytes: int) -> int:
 
 
 def plan_memory(values: list[Lifetime]) -> MemoryPlan:
-    """Place all values in one arena."""
+    """Assign an offset in one arena to every value."""
     offsets: list[PrimExpr | None] = [None] * len(values)
     static = [i for i, v in enumerate(values) if isinstance(v.nbytes, IntImm)]
-    top = _place_static(values, static, offsets)
+    top = _assign_static(values, static, offsets)
     ends: list[tuple[Var, PrimExpr]] = []
-    total = _place_symbolic(values, offsets, IntImm(INT64, top), ends)
+    total = _assign_symbolic(values, offsets, IntImm(INT64, top), ends)
     placed = [offset for offset in offsets if offset is not None]
     assert len(placed) == len(values), "every value has an offset"
     return MemoryPlan(placed, total, ends)
 
 
-def _place_static(
+def _assign_static(
     values: list[Lifetime], static: list[int], offsets: list[PrimExpr | None]
 ) -> int:
     """Largest first, lowest free offset; gives the end of the highest value."""
@@ -98,7 +98,7 @@ def _place_static(
 
 
 class _Alive:
-    """Placed values by the time they are needed; finds those that live together with another.
+    """Allocated values by the time they are needed; finds those that live together with another.
 
     What is alive at a step stands in the nodes of a binary tree over the steps that cover it, each
     value in the few nodes that make up its lifetime.
@@ -137,7 +137,7 @@ class _Alive:
         return found
 
 
-def _place_symbolic(
+def _assign_symbolic(
     values: list[Lifetime], offsets: list[PrimExpr | None], total: PrimExpr,
     ends: list[tuple[Var, PrimExpr]],
 ) -> PrimExpr:  # fmt: skip

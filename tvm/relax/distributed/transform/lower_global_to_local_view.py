@@ -64,12 +64,12 @@ def _local(bb: BlockBuilder, mod: IRModule, binding: Binding, call: Call) -> lis
     infos = [field.struct_info for field in operands.fields] + _fields(call.sinfo_args[0])
     pieces: dict[tuple[int, int], int] = {}
     tensors = [i for i in infos if isinstance(i, (DTensorStructInfo, TensorStructInfo))]
-    for place, info in enumerate(tensors):
+    for index, info in enumerate(tensors):
         if isinstance(info, TensorStructInfo):
             continue
         for workers, spec in zip(info.device_mesh.shape, info.placement.dim_specs):
             if spec.kind is PlacementSpecKind.kSharding:
-                key = (place, spec.axis)
+                key = (index, spec.axis)
                 pieces[key] = pieces.get(key, 1) * workers
     for axes in linked_buffer_axes(kernel):
         if len({pieces.get(axis, 1) for axis in axes}) > 1:

@@ -1,4 +1,4 @@
-"""Place every tensor of a function, from the few that say where they lie.
+"""Give every tensor of a function a placement, from the few that are annotated.
 
     def f(x, w):
         a = R.matmul(x, w)
@@ -63,7 +63,7 @@ _Axis = tuple[RelaxExpr, int, int]
 
 @relax_functions_pass("PropagateSharding", opt_level=1)
 def PropagateSharding(func: Function, mod: IRModule, ctx: PassContext) -> Function:
-    """Place the tensors of every function that has an annotation."""
+    """Give the tensors a placement in every function that has an annotation."""
     notes = [b for b in all_bindings(func) if _is_note(b.value) or _is_move(b.value)]
     if not notes:
         return func
@@ -226,18 +226,18 @@ class _Propagation:
 
     # --- the placed function ---
 
-    def _placed(self, value: RelaxExpr) -> StructInfo | None:
-        """The struct info of a value in its place."""
+    def _sharded(self, value: RelaxExpr) -> StructInfo | None:
+        """The struct info of a value with its placement."""
         info = value.struct_info_
         if isinstance(info, TupleStructInfo):
             fields = [
-                self._place(value, i, f) if isinstance(f, TensorStructInfo) else f
+                self._dtensor(value, i, f) if isinstance(f, TensorStructInfo) else f
                 for i, f in enumerate(info.fields)
             ]
             return TupleStructInfo(fields, info.span)
-        return self._place(value, -1, info) if isinstance(info, TensorStructInfo) else info
+        return self._dtensor(value, -1, info) if isinstance(info, TensorStructInfo) else info
 
-    def _place(self, value: RelaxExpr, field: int, info: TensorStructInfo) -> DTensorStructInfo:
+    def _dtensor(self, value: RelaxExpr, field: int, info: TensorStructInfo) -> DTensorStructInfo:
         specs: list[PlacementSpec] = []
         used: set[int] = set()
         group = self._groups.find((value, _NO_FIELD, _MESH))
@@ -267,14 +267,14 @@ class _Propagation:
         return Function(params, body, body.struct_info_, func.is_pure, func.attrs, func.span)
 
     def _renamed(self, old: Var) -> Var:
-        new = type(old)(old.vid, self._placed(old), old.span)
+        new = type(old)(old.vid, self._sharded(old), old.span)
         self._new[old] = new
         return new
 
     def _operands(self, value: RelaxExpr) -> RelaxExpr:
         def replace(expr: RelaxExpr) -> RelaxExpr | None:
             if isinstance(expr, Constant):
-                return Constant(expr.data, self._placed(expr), expr.span)
+                return Constant(expr.data, self._sharded(expr), expr.span)
             return self._new.get(expr)
 
         return replace_operands(value, replace)

@@ -185,7 +185,7 @@ class _Legalizer:
         legal = rule(self._bb, call)
         normal: RelaxExpr = call
         if legal is not call:
-            normal = self._bb.normalize(self._for_device(_placed(legal, call.struct_info_)))
+            normal = self._bb.normalize(self._for_device(_with_info(legal, call.struct_info_)))
         for inner in self._bb.end_block().bindings:
             self._binding(inner)
         again = isinstance(normal, Call) and isinstance(normal.op, Op) and normal.op is not call.op
@@ -228,15 +228,15 @@ def _device_target(infos: Iterable[StructInfo]) -> Target | None:
 
 
 class _Template:
-    """A legalized call with places for the operands: what an equal operator becomes."""
+    """A legalized call with slots for the operands: what an equal operator becomes."""
 
-    def __init__(self, places: list[int], call: Call) -> None:
-        self._places = places
+    def __init__(self, arg_indices: list[int], call: Call) -> None:
+        self._arg_indices = arg_indices
         self._call = call
 
     def apply(self, call: Call) -> Call:
         like = self._call
-        operands = Tuple([call.args[i] for i in self._places])
+        operands = Tuple([call.args[i] for i in self._arg_indices])
         made = Call(like.op, [like.args[0], operands, *like.args[2:]], None, like.sinfo_args)
         made.struct_info_ = like.struct_info_
         return made
@@ -249,16 +249,16 @@ def _template_of(call: Call, legal: RelaxExpr) -> _Template | None:
     operands = legal.args[1]
     if not isinstance(operands, Tuple):
         return None
-    places = []
+    arg_indices = []
     for operand in operands.fields:
-        place = next((i for i, arg in enumerate(call.args) if arg is operand), None)
-        if place is None:
+        index = next((i for i, arg in enumerate(call.args) if arg is operand), None)
+        if index is None:
             return None
-        places.append(place)
-    rest = [arg for i, arg in enumerate(call.args) if i not in places]
-    if len(set(places)) != len(places) or not all(_is_in_key(arg) for arg in rest):
+        arg_indices.append(index)
+    rest = [arg for i, arg in enumerate(call.args) if i not in arg_indices]
+    if len(set(arg_indices)) != len(arg_indices) or not all(_is_in_key(arg) for arg in rest):
         return None
-    return _Template(places, legal)
+    return _Template(arg_indices, legal)
 
 
 # The values of constants up to this size tell calls apart; larger ones are operands as others are.
@@ -307,7 +307,7 @@ def _call_packed(bb: BlockBuilder, call: Call) -> RelaxExpr:
     return Call(callee, call.args, None, infos)
 
 
-def _placed(legal: RelaxExpr, info: StructInfo | None) -> RelaxExpr:
+def _with_info(legal: RelaxExpr, info: StructInfo | None) -> RelaxExpr:
     """A kernel's call gives its results where the operator did."""
     if not isinstance(legal, Call) or info is None or len(legal.sinfo_args) != 1:
         return legal
