@@ -43,7 +43,7 @@ def test_padding_and_epilogue_of_a_convolution() -> None:
     last = epilogue_of(sch, block, store.buffer, store.indices)
     assert last is not None
     own = [iv.var for iv in sch.get(last.block).iter_vars]
-    assert [last.places[var] for var in own] == list(store.indices)
+    assert [last.variables[var] for var in own] == list(store.indices)
 
 
 def test_a_result_has_no_epilogue_and_a_plain_plane_no_padding() -> None:

@@ -13,24 +13,24 @@ from .common_analysis import detect_dominant_read
 
 
 def dominant_access(block: Block) -> IterSumExpr | None:
-    """The flattened place of the widest read as a sum over block variables, slowest first."""
+    """The flattened index of the widest read as a sum over block variables, slowest first."""
     domains = {iv.var: iv.dom for iv in block.iter_vars if iv.dom is not None}
     if not block.reads:
         return None
     return iter_sum(detect_dominant_read(block), domains)
 
 
-def iter_sum(place: PrimExpr, domains: dict[Var, Range]) -> IterSumExpr | None:
-    """The place as a sum over variables; None if it is none."""
+def iter_sum(index: PrimExpr, domains: dict[Var, Range]) -> IterSumExpr | None:
+    """The index as a sum over variables; None if it is none."""
     try:
-        found = normalize_to_iter_sum(place, domains)
+        found = normalize_to_iter_sum(index, domains)
     except (IterMapFailure, ValueError):
         return None
     # what is no map of the variables is left in the base
     return None if any(node in domains for node in walk(found.base)) else found
 
 
-def split_places(access: IterSumExpr) -> list[tuple[Var, int]]:
+def split_terms(access: IterSumExpr) -> list[tuple[Var, int]]:
     """The variables of the sum, each with the factor by which it is divided.
 
     A sum of parts that are no variables has no such list: it comes back empty.

@@ -70,7 +70,7 @@ class BlockInfo:
         return all(k == "S" for k in self.dom_kind())
 
     def is_elementwise(self, sch: Schedule) -> bool:
-        """True if each element is made of the elements at its own place."""
+        """True if each element is made of the elements at its own indices."""
         block: Block = sch.get(self.block_rv)
         if not self.is_injective() or len(block.reads) != 1 or len(block.writes) != 1:
             return False
@@ -230,7 +230,7 @@ def collect_vars_used_in_prim_expr(expr: PrimExpr) -> set[Var]:
 
 
 def detect_dominant_read(block: Block) -> PrimExpr:
-    """Where the block reads most: the flattened place of the region with most variables."""
+    """Where the block reads most: the flattened index of the region with most variables."""
     best: tuple[int, PrimExpr | None] = (-1, None)
     for region in block.reads:
         used = collect_block_iter_vars_used_in_access_region(block, list(region.region))
@@ -242,7 +242,7 @@ def detect_dominant_read(block: Block) -> PrimExpr:
 
 
 def is_broadcast_epilogue(sch: Schedule, block: BlockRV, epilogue: BlockRV) -> bool:
-    """True if the epilogue reads the block's result at fewer places than it has variables."""
+    """True if the epilogue reads the result with fewer index variables than it has itself."""
     written = {w.buffer for w in sch.get(block).writes}
     node: Block = sch.get(epilogue)
     names = {iv.var for iv in node.iter_vars if iv.dom is not None and not is_one(iv.dom.extent)}

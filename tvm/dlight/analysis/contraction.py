@@ -31,7 +31,7 @@ class Operand:
         return last if isinstance(last, Var) else None
 
     def is_plain(self) -> bool:
-        """True if all indices are variables, or places in dimensions of one."""
+        """True if all indices are variables, or constants in dimensions of one."""
         return all(isinstance(i, (Var, IntImm)) for i in self.indices)
 
 

@@ -8,7 +8,7 @@ from tvm.tir.expr import Add, BufferLoad, Var
 from tvm.tir.schedule import LoopRV, Schedule
 from tvm.tir.stmt import Block, BufferRegion, BufferStore
 
-from .access import dominant_access, split_places
+from .access import dominant_access, split_terms
 from .common_analysis import (
     BlockInfo,
     collect_block_iter_vars_used_in_access_region,
@@ -53,16 +53,16 @@ def normalize(sch: Schedule, block_info: BlockInfo) -> bool | None:
     access = dominant_access(block)
     if access is None or collect_vars_used_in_prim_expr(access.base) & _variables(block):
         return None
-    places = split_places(access)
+    terms = split_terms(access)
     infos = {i.var: i for i in block_info.iters}
-    if any(var not in infos for var, _ in places) or not places:
+    if any(var not in infos for var, _ in terms) or not terms:
         return None
-    packed = [(var, factor) for var, factor in places if factor > 1]
+    packed = [(var, factor) for var, factor in terms if factor > 1]
     if len(packed) > 1 or any(infos[var].kind != "R" for var, _ in packed):
         return None
     regions = [_used(block, r) for r in (*block.writes, *block.reads)]
     groups: dict[str, list[LoopRV]] = {"batch": [], "spatial": [], "reducing": [], "packed": []}
-    for var, factor in places:
+    for var, factor in terms:
         loop = infos[var].loop_rv
         if factor > 1:
             loop, inner = sch.split(loop, factors=[None, factor])
@@ -77,7 +77,7 @@ def normalize(sch: Schedule, block_info: BlockInfo) -> bool | None:
     sch.reorder(*[loop for group in groups.values() for loop in group])
     for kind in ("batch", "spatial", "reducing"):
         sch.fuse(*groups[kind])
-    return infos[places[-1][0]].kind == "R"
+    return infos[terms[-1][0]].kind == "R"
 
 
 def _variables(block: Block) -> set[Var]:

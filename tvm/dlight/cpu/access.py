@@ -94,7 +94,7 @@ def access_strides(block: Block) -> list[Strides]:
 
 
 def used_as_values(block: Block) -> set[Var]:
-    """Block variables that occur in conditions or values, not only as places in memory."""
+    """Block variables that occur in conditions or values, not only in indices."""
     names = {iv.var for iv in block.iter_vars}
     found: set[Var] = set()
     stack: list[Node] = [s for s in (block.init, block.body) if s is not None]
@@ -147,7 +147,7 @@ def is_vectorizable(strides: list[Strides], var: Var) -> bool:
 def contiguous_run(block: Block, var: Var, most: int) -> int:
     """The largest power of two up to `most` of which aligned runs of `var` lie side by side.
 
-    A place i // 56 * 58 + i % 56 has runs of 8: within each, only the last term moves.
+    The index i // 56 * 58 + i % 56 has runs of 8: within each, only the last term moves.
     """
     width = 1
     while width * 2 <= most and _runs(block, var, width * 2):
@@ -168,8 +168,8 @@ def _runs(block: Block, var: Var, width: int) -> bool:
     analyzer.bind(lane, domain)
     for node in walk(block.body):
         if isinstance(node, (BufferLoad, BufferStore)) and node.indices:
-            place = substitute(node.buffer.offset_of(node.indices)[0], {var: group * width + lane})
-            terms = linear_terms(analyzer.simplify(place), {lane: domain})
+            offset = substitute(node.buffer.offset_of(node.indices)[0], {var: group * width + lane})
+            terms = linear_terms(analyzer.simplify(offset), {lane: domain})
             if terms is None or terms.get(lane, 0) not in (0, 1):
                 return False
     return True

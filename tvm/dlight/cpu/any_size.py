@@ -1,10 +1,10 @@
 """What kernels for any size are built of: names, numbers of a call, panels that the call chooses.
 
     vectors, parts, columns, lines, panels = the fastest of a few, by arithmetic
-    for p in panels:                                # rows of places, or parts of one
-        places[r * columns + x] = ...               # of `lines` rows, side by side
+    for p in panels:                                # rows of elements, or parts of one
+        elements[r * columns + x] = ...             # of `lines` rows, side by side
 
-A panel holds whole vectors of places. The places of a row lie side by side, and those of the next
+A panel holds whole vectors. The elements of a row lie side by side, and those of the next
 row behind them: vectors that reach past the end of a row write what the next row writes again. So
 lanes are empty only at the end of a panel.
 """
@@ -92,35 +92,35 @@ class Plan:
         self._count = 0
         self._steps: list[tuple[Stmt, tuple[Var, PrimExpr] | None]] = []
 
-    def place(self, _: str) -> IntImm:
-        """Room for a number."""
+    def slot(self, _: str) -> IntImm:
+        """The index of a slot for a number."""
         self._count += 1
         assert self._count <= PLAN, "room for all"
         return i64(self._count - 1)
 
-    def at(self, place: IntImm) -> PrimExpr:
-        """What is there."""
-        return BufferLoad(self.memory, [place])
+    def at(self, slot: IntImm) -> PrimExpr:
+        """The number in a slot."""
+        return BufferLoad(self.memory, [slot])
 
     def keep(self, name: str, value: PrimExpr) -> Var:
         """A name for a number that is put there now."""
-        place, var = self.place(name), Var(name, self.memory.dtype)
-        store = BufferStore(self.memory, value, [place])
-        self._steps.append((store, (var, self.at(place))))
+        slot, var = self.slot(name), Var(name, self.memory.dtype)
+        store = BufferStore(self.memory, value, [slot])
+        self._steps.append((store, (var, self.at(slot))))
         return var
 
-    def read(self, name: str, place: IntImm) -> Var:
+    def read(self, name: str, slot: IntImm) -> Var:
         """A name for a number that was put there."""
         var = Var(name, self.memory.dtype)
-        self._steps.append((Evaluate(i64(0)), (var, self.at(place))))
+        self._steps.append((Evaluate(i64(0)), (var, self.at(slot))))
         return var
 
     def put(
-        self, places: Sequence[IntImm], values: Sequence[PrimExpr], condition: PrimExpr | None
+        self, slots: Sequence[IntImm], values: Sequence[PrimExpr], condition: PrimExpr | None
     ) -> None:
-        """Numbers for places, under a condition."""
+        """Stores numbers in slots, under a condition."""
         stores = SeqStmt(
-            [BufferStore(self.memory, value, [place]) for place, value in zip(places, values)]
+            [BufferStore(self.memory, value, [slot]) for slot, value in zip(slots, values)]
         )
         step = stores if condition is None else IfThenElse(condition, stores)
         self._steps.append((step, None))
@@ -161,12 +161,12 @@ class Panels:
 
 
 def choose_panels(plan: Plan, rows: Var, across: Var, lanes: int, costs: Sequence[int]) -> Panels:
-    """The fastest panels for so many rows of places; `costs` are those of one to some vectors.
+    """The fastest panels for so many rows of elements; `costs` are those of one to some vectors.
 
     All sizes that registers hold are tried, by arithmetic, when the program runs.
     """
     names = ("time", "vectors", "parts", "width", "lines", "panels")
-    best = [plan.place(name) for name in names]
+    best = [plan.slot(name) for name in names]
     for count, cost in enumerate(costs, 1):
         room = count * lanes
         parts = plan.keep("parts", (across + (room - 1)) // room)
@@ -179,7 +179,7 @@ def choose_panels(plan: Plan, rows: Var, across: Var, lanes: int, costs: Sequenc
         time = plan.keep("time", panels * cost)
         found = (time, IntImm(rows.dtype, count), parts, columns, lines, panels)
         plan.put(best, found, None if count == 1 else less(time, plan.at(best[0])))
-    return Panels(*(plan.read(name, place) for name, place in zip(names[1:], best[1:])))
+    return Panels(*(plan.read(name, slot) for name, slot in zip(names[1:], best[1:])))
 
 
 def one_of(chosen: PrimExpr, sizes: Sequence[int], make: Callable[[int], Stmt]) -> Stmt:
@@ -226,12 +226,12 @@ def copied_row(
 
 
 def filled(
-    memory: Buffer, start: PrimExpr, places: PrimExpr, lanes: int, value: PrimExpr
+    memory: Buffer, start: PrimExpr, count: PrimExpr, lanes: int, value: PrimExpr
 ) -> Stmt:
-    """One value in so many places, whole vectors."""
-    number, lane = name_of("i", str(places.dtype)), name_of("lane", str(places.dtype))
+    """One value in so many elements, whole vectors."""
+    number, lane = name_of("i", str(count.dtype)), name_of("lane", str(count.dtype))
     fill = vector(lane, lanes, BufferStore(memory, value, [start + number * lanes + lane]))
-    return For(number, 0, places // lanes, ForKind.SERIAL, fill)
+    return For(number, 0, count // lanes, ForKind.SERIAL, fill)
 
 
 def opaque(
@@ -265,7 +265,7 @@ class Loads(StmtExprMutator):
 
 
 def replaced(sch: Schedule, gone: Sequence[BlockRV], nest: Stmt) -> Schedule:
-    """A schedule of the function with a statement in the place of some blocks."""
+    """A schedule of the function with a statement instead of some blocks."""
     func = sch.mod["main"]
     assert isinstance(func, PrimFunc), "rules schedule TIR functions"
     tops = {sch.get(sch.get_loops(block)[0]) for block in gone}

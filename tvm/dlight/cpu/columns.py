@@ -32,13 +32,13 @@ def columns_of(node: Block, form: MatrixForm, plane: Operand) -> list[Column] | 
     window = {iv.var for iv in form.k}
     found: list[Column] = []
     for iv in form.n:
-        places = [
+        dims = [
             dim for dim, index in enumerate(plane.indices)
             if any(part is iv.var for part in walk(index))
         ]  # fmt: skip
-        if len(places) != 1:
+        if len(dims) != 1:
             return None
-        index = plane.indices[places[0]]
+        index = plane.indices[dims[0]]
         terms = linear_terms(index, domains)
         if terms is None or not set(terms) <= window | {iv.var}:
             return None
@@ -51,13 +51,13 @@ def columns_of(node: Block, form: MatrixForm, plane: Operand) -> list[Column] | 
         shift = Analyzer().simplify(substitute(index, {iv.var: make_const(0, iv.var.dtype)}))
         if terms.get(iv.var, 0) < 1:
             return None
-        found.append(Column(iv, places[0], terms[iv.var], shift, reach))
+        found.append(Column(iv, dims[0], terms[iv.var], shift, reach))
     used = {column.dim for column in found}
     return found if len(used) == len(found) else None
 
 
 def one_run(node: Block, form: MatrixForm, plane: Operand) -> bool:
-    """True if all columns are one run through the plane as it is: windows of one place."""
+    """True if all columns are one run through the plane as it is: windows of one element."""
     columns = columns_of(node, form, plane)
     last = len(plane.indices)
     if columns is None or [column.dim for column in columns] != list(range(last))[-len(columns):]:

@@ -134,9 +134,9 @@ def order_roles(sch: Schedule, block: BlockRV, form: MatrixForm) -> None:
         return
     values = realize_of(sch.state, sch.get_sref(block)).iter_values
     loops = {sch.get(loop).loop_var: loop for loop in sch.get_loops(block)}
-    places = [given.index(var) for var in wanted]
-    sch.reorder(*(loops[values[place]] for place in places))
-    sch.reorder_block_iter_var(block, places)
+    order = [given.index(var) for var in wanted]
+    sch.reorder(*(loops[values[position]] for position in order))
+    sch.reorder_block_iter_var(block, order)
 
 
 def to_matrix(
@@ -154,10 +154,10 @@ def to_matrix(
     order = [iv.var for iv in node.iter_vars]
     outer = [[iv] for iv in form.outer]
     m, n, k = list(form.m), list(form.n), list(form.k)
-    place = ("read", _number(sch, block, rhs))
-    _relayout(sch, block, rhs, place, order, _used(found.rhs.indices), [*outer, k, n])
-    place = ("read", _number(sch, block, lhs))
-    _relayout(sch, block, lhs, place, order, _used(found.lhs.indices), [*outer, m, k])
+    read = ("read", _number(sch, block, rhs))
+    _relayout(sch, block, rhs, read, order, _used(found.rhs.indices), [*outer, k, n])
+    read = ("read", _number(sch, block, lhs))
+    _relayout(sch, block, lhs, read, order, _used(found.lhs.indices), [*outer, m, k])
     finish = _inlined_copy(sch, back, found)
     _relayout(
         sch, block, back if finish is None else finish, ("write", 0), order,
@@ -168,7 +168,7 @@ def to_matrix(
 
 
 def _inlined_copy(sch: Schedule, back: BlockRV, found: Contraction) -> BlockRV | None:
-    """The one elementwise block that reads the result, which then takes the copy's place."""
+    """The one elementwise block that reads the result, which then replaces the copy."""
     users = sch.get_consumers(back)
     if len(users) != 1:
         return None
@@ -224,17 +224,17 @@ def _relayout(
 
 def _fusion(order: Sequence[Var], groups: Sequence[Sequence[IterVar]]) -> IndexMap:
     """The index map (variables in `order`) -> one fused index a group."""
-    place = {var: Var(var.name, var.dtype) for var in order}
+    renamed = {var: Var(var.name, var.dtype) for var in order}
     fused: list[PrimExpr] = []
     for group in groups:
         total: PrimExpr | None = None
         for iv in group:
-            part = place[iv.var]
+            part = renamed[iv.var]
             total = part if total is None else total * _size(iv) + part
         assert total is not None, "groups are not empty"
         fused.append(total)
     known = all(isinstance(_size(iv), IntImm) for group in groups for iv in group)
-    return IndexMap(list(place.values()), fused, None if known else _digits(order, groups))
+    return IndexMap(list(renamed.values()), fused, None if known else _digits(order, groups))
 
 
 def _digits(order: Sequence[Var], groups: Sequence[Sequence[IterVar]]) -> IndexMap:
@@ -246,11 +246,11 @@ def _digits(order: Sequence[Var], groups: Sequence[Sequence[IterVar]]) -> IndexM
     names = [Var(f"axis{i}", group[0].var.dtype) for i, group in enumerate(groups)]
     digits: dict[Var, PrimExpr] = {}
     for name, group in zip(names, groups):
-        rest: PrimExpr = name
+        remainder: PrimExpr = name
         for iv in reversed(group[1:]):
-            digits[iv.var] = rest % _size(iv)
-            rest = rest // _size(iv)
-        digits[group[0].var] = rest
+            digits[iv.var] = remainder % _size(iv)
+            remainder = remainder // _size(iv)
+        digits[group[0].var] = remainder
     return IndexMap(names, [digits[var] for var in order])
 
 
@@ -269,7 +269,7 @@ def write_back(sch: Schedule, block: BlockRV) -> BlockRV:
 
 
 def result_reader(sch: Schedule, block: BlockRV) -> BlockRV | None:
-    """The one block that finishes the result place by place, if there is one."""
+    """The one block that finishes the result element by element, if there is one."""
     users = sch.get_consumers(block)
     if len(users) != 1:
         return None
@@ -337,13 +337,13 @@ def _panel(
         if few_rows and contiguous and not free:
             return None, False
         panel = sch.cache_read(block, operand.read_index, "global")
-    place = next(i for i, index in enumerate(operand.indices) if index is column)
+    axis = next(i for i, index in enumerate(operand.indices) if index is column)
     if free:
         names = {iv.var for iv in sch.get(block).iter_vars[:outer]}
         fixed = [isinstance(i, IntImm) or i in names for i in operand.indices]
-        pack(sch, panel, fixed, place, tile.columns)
+        pack(sch, panel, fixed, axis, tile.columns)
     elif not contiguous:
-        order = [i for i in range(len(operand.indices)) if i != place] + [place]
+        order = [i for i in range(len(operand.indices)) if i != axis] + [axis]
         sch.transform_layout(panel, ("write", 0), lambda *i: [i[d] for d in order])
     return panel, free
 
@@ -405,7 +405,7 @@ def _below(sch: Schedule, outer: LoopRV, block: BlockRV) -> list[LoopRV]:
 
 
 def vectorize_back(sch: Schedule, back: BlockRV, io: LoopRV, lanes: int) -> None:
-    """Rows and vectors unrolled, so that accumulators have constant places."""
+    """Rows and vectors unrolled, so that accumulators have constant indices."""
     below = _below(sch, io, back)
     if not below:
         return

@@ -2,7 +2,7 @@
 
     C[f, y, x] = sum over c, ry, rx of W[f, c, ry, rx] * X[c, y + ry, x + rx]
 
-Rows are the output channels, columns the output places (y, x), the sum runs over (c, ry, rx). The
+Rows are the output channels, columns the output positions (y, x), and (c, ry, rx) are summed. The
 panel of columns is gathered from X by rows of the image, so its copies are vectors too; each
 element gathered is used by all output channels. (Chellapilla et al., "High Performance
 Convolutional Neural Networks for Document Processing", 2006, gather all of it at once.)
@@ -48,7 +48,7 @@ class Conv2D(CPUScheduleRule):
 
 
 def _one_plane(func: PrimFunc) -> list[PrimExpr] | None:
-    """The extents of the plane whose places are all columns of the only convolution."""
+    """The extents of the plane whose elements are all columns of the only convolution."""
     if not isinstance(func.body, BlockRealize):
         return None
     found: list[PrimExpr] | None = None
@@ -137,7 +137,7 @@ def _conv_form(block: Block, plain: bool = False) -> MatrixForm | None:
 
 
 def _is_weight(found: Contraction) -> bool:
-    """One number a row and step, also turned around as in transposed convolutions."""
+    """One weight for each row and tap, also flipped as in transposed convolutions."""
     own = {iv.var for iv in (*found.batch, *found.m, *found.k)}
     used = {n for index in found.lhs.indices for n in walk(index) if isinstance(n, Var)}
     return found.lhs.is_plain() or used <= own

@@ -3,8 +3,8 @@
     C[n, f, y, x] = sum over c, ry, rx of W[f, c, ry, rx] * X[n, c, y * s + ry, x * s + rx]
 
     vectors = n * y * x / lanes, shared out evenly  # to panels of at most as many as registers hold
-    for p in panels:                                # parallel; places in a row, of rows one by one
-        for r: for c, ry, rx:                       # r: rows of which the panel has places
+    for p in panels:                                # parallel; elements in row-major order
+        for r: for c, ry, rx:                       # r: rows of which the panel has elements
             P[c, ry, rx, begin + x] = X[...]        # vectors along x, zeros outside of the plane
         for b:                                      # some filters; their sums stay in a cache
             for i: acc[MR, V] = 0                   # vector registers
@@ -14,7 +14,7 @@
 
 A panel begins and ends anywhere in a row, so that lanes are empty at the end of the last one only.
 All that depends on the number of vectors are the sums, which are there once for each; packing and
-what follows the convolution are the same for all. Steps of more than one place along a row, and
+what follows the convolution are the same for all. Steps of more than one element along a row, and
 those of a window within a border, are picked from a copy of the row in the innermost cache.
 """
 
@@ -94,10 +94,10 @@ class _Panel:
     """A panel, as its task sees it."""
 
     first_row: Var
-    offset: Var  # of its first place in that row
-    across: Var  # places of a row
-    lines: Var  # rows of which it has places
-    places: Var  # that there are
+    offset: Var  # of its first element in that row
+    across: Var  # elements of a row
+    lines: Var  # rows of which it has elements
+    elements: Var  # of the panel
     vectors: Var
     lanes: Var  # of the whole panel
     pitch: Var  # from one step of the sum to the next
@@ -108,13 +108,13 @@ class _Line:
     """What a panel has of one row."""
 
     first_column: Var
-    begin: Var  # of its places among those of the panel
+    begin: Var  # of its elements among those of the panel
     length: Var
 
 
 @dataclass(frozen=True)
 class _Edges:
-    """Place v along a row of the padded plane is place v - before of the plane, or zero."""
+    """Index v along a row of the padded plane is index v - before of the plane, or zero."""
 
     before: int
     size: PrimExpr
@@ -151,7 +151,7 @@ class AnySize:
         self.rows += [column.iv for column in self.down]
         self.pad = padding_of(sch, block, found.rhs.buffer)
         self.last = epilogue_of(sch, block, found.output, found.store)
-        names = {n for n in walk(self._place()[self.along.dim]) if isinstance(n, Var)}
+        names = {n for n in walk(self._plane_indices()[self.along.dim]) if isinstance(n, Var)}
         self.near = [iv for iv in form.k if iv.var in names]  # steps along a row
         self.far = [iv for iv in form.k if iv.var not in names]
         several = self.pad is not None and any(_known(iv) > 1 for iv in self.near)
@@ -160,7 +160,7 @@ class AnySize:
         self.steps = math.prod(_known(iv) for iv in form.k)
 
     def gone(self) -> list[BlockRV]:
-        """The blocks that the loops take the place of, the last one at the end."""
+        """The blocks that the loops replace, the last one at the end."""
         last = [] if self.last is None else [self.last.block]
         return [*([] if self.pad is None else [self.pad]), self.block, *last]
 
@@ -198,10 +198,10 @@ class AnySize:
         start = scope.let("start", first_vector * self.lanes)
         first_row = scope.let("first_row", start // across)
         offset = scope.let("offset", start - first_row * across)
-        places = scope.let("places", Min(width * self.lanes, total - start))
-        place = _Panel(
+        elements = scope.let("places", Min(width * self.lanes, total - start))
+        region = _Panel(
             first_row, offset, across,
-            scope.let("lines", (offset + places + across - 1) // across), places, width,
+            scope.let("lines", (offset + elements + across - 1) // across), elements, width,
             scope.let("lanes", width * self.lanes),
             scope.let("pitch", width * self.lanes + self.lanes),
         )  # fmt: skip
@@ -210,10 +210,10 @@ class AnySize:
         each = scope.let("each", (blocks + split - 1) // split)
         sets = digits_of(scope, group, self.groups)
         memory = self._memory()
-        scope.add(self._pack(place, memory, sets))
+        scope.add(self._pack(region, memory, sets))
         first = scope.let("first", share * each)
         count = scope.let("count", Max(self._int(0), Min(each, blocks - first)))
-        scope.add(self._filters(place, memory, sets, height, first, count))
+        scope.add(self._filters(region, memory, sets, height, first, count))
         inner = opaque("conv_panel", scope.stmt(), list(memory.values()), [], [])
         loop = self._parallel(task, self._product(self.groups) * panels * split, inner)
         whole = plan.around(loop)
@@ -253,7 +253,7 @@ class AnySize:
         return made
 
     def _line_size(self) -> int:
-        """Places of a row of the plane that the columns of a panel read, in whole vectors."""
+        """Elements of a row of the plane that the columns of a panel read, in whole vectors."""
         size = (self.most + self.lanes) * self.along.step + self.along.reach + self.lanes
         return -(-size // self.lanes) * self.lanes
 
@@ -279,18 +279,18 @@ class AnySize:
         return For(line, 0, p.lines, ForKind.SERIAL, scope.stmt())
 
     def _line(self, p: _Panel, line: Var, scope: Scope) -> _Line:
-        """Which places of a row are the panel's."""
+        """Which elements of a row are the panel's."""
         before = scope.let("before", line * p.across - p.offset)
         begin = scope.let("begin", Max(before, self._int(0)))
         first = scope.let("first_column", begin - before)
-        length = scope.let("length", Min(p.across - first, p.places - begin))
+        length = scope.let("length", Min(p.across - first, p.elements - begin))
         return _Line(first, begin, length)
 
     def _as_it_is(
         self, p: _Panel, own: _Line, memory: Mapping[str, Buffer],
         values: Mapping[Var, PrimExpr], count: Var,
     ) -> Stmt:  # fmt: skip
-        """Neighbouring columns read neighbouring places: vectors of the plane."""
+        """Neighbouring columns read neighbouring elements: vectors of the plane."""
         loops: list[tuple[IterVar, Var]] = []
         steps = {iv.var: self._step(iv, loops) for iv in self.near}
         at = {**values, **steps}
@@ -300,10 +300,10 @@ class AnySize:
 
         def store(group: PrimExpr, *, guarded: bool) -> Stmt:
             lane = self._var("lane")
-            place = group * self.lanes + lane
-            x = own.first_column + place
+            column = group * self.lanes + lane
+            x = own.first_column + column
             value = self._value({**at, self.along.iv.var: x}, guarded=guarded)
-            return vector(lane, self.lanes, BufferStore(panel, value, [start + place]))
+            return vector(lane, self.lanes, BufferStore(panel, value, [start + column]))
 
         if self.pad is not None:
             group = self._var("x")
@@ -311,7 +311,7 @@ class AnySize:
             return _around(loops, scope.stmt())
         size = self.found.rhs.buffer.shape[self.along.dim]
         end = substitute(
-            self._place()[self.along.dim], {**at, self.along.iv.var: own.first_column}
+            self._plane_indices()[self.along.dim], {**at, self.along.iv.var: own.first_column}
         )
         inside = Max(self._int(0), (size - end) // self.lanes)
         whole = scope.let("whole", Min(inside, count))
@@ -325,10 +325,10 @@ class AnySize:
         self, p: _Panel, own: _Line, memory: Mapping[str, Buffer],
         values: Mapping[Var, PrimExpr], count: Var,
     ) -> Stmt:  # fmt: skip
-        """A row of the plane as it is, then every so many places of it."""
+        """A row of the plane as it is, then every `step`-th element of it."""
         line, panel, step = memory["line"], memory["panel"], self.along.step
         zero: dict[Var, PrimExpr] = {iv.var: self._int(0) for iv in self.near}
-        place = self._place()
+        indices = self._plane_indices()
         start = self._start(own)
         if self.edges is None:
             copy = self._guarded_row(line, values, start, count)
@@ -338,8 +338,8 @@ class AnySize:
         steps = {iv.var: self._step(iv, loops) for iv in self.near}
         origin: dict[Var, PrimExpr] = {**values, self.along.iv.var: self._int(0)}
         shift = Analyzer().simplify(
-            substitute(place[self.along.dim], {**origin, **steps})
-            - substitute(place[self.along.dim], {**origin, **zero})
+            substitute(indices[self.along.dim], {**origin, **steps})
+            - substitute(indices[self.along.dim], {**origin, **zero})
         )
         group2, lane2 = self._var("x"), self._var("lane")
         target = group2 * self.lanes + lane2
@@ -351,21 +351,21 @@ class AnySize:
         return SeqStmt([copy, _around(loops, picked)])
 
     def _start(self, own: _Line) -> PrimExpr:
-        """The first place along a row of the padded plane that a panel reads."""
+        """The first index along a row of the padded plane that a panel reads."""
         zero: dict[Var, PrimExpr] = {iv.var: self._int(0) for iv in self.near}
         return substitute(
-            self._place()[self.along.dim], {**zero, self.along.iv.var: own.first_column}
+            self._plane_indices()[self.along.dim], {**zero, self.along.iv.var: own.first_column}
         )
 
     def _at(self, values: Mapping[Var, PrimExpr], along: PrimExpr) -> list[PrimExpr]:
         """Indices of the padded plane."""
         return [substitute(index, values) if dim != self.along.dim else along
-                for dim, index in enumerate(self._place())]  # fmt: skip
+                for dim, index in enumerate(self._plane_indices())]  # fmt: skip
 
     def _guarded_row(
         self, line: Buffer, values: Mapping[Var, PrimExpr], start: PrimExpr, count: Var
     ) -> Stmt:
-        """The row with its edges, which are looked for at each place."""
+        """The row with its edges, which are tested for at each element."""
         group, lane = self._var("x"), self._var("lane")
         source = group * self.lanes + lane
         value = self._load(self._at(values, start + source), guarded=True)
@@ -405,7 +405,7 @@ class AnySize:
         return scope.stmt()
 
     def _named(self, values: Mapping[Var, PrimExpr]) -> dict[Var, PrimExpr]:
-        """Places of the padding by its own variables."""
+        """Indices of the padding by its own variables."""
         assert self.pad is not None, "others than edges along rows are those of a padding"
         store = self.sch.get(self.pad).body
         return dict(zip(store.indices, self._at(values, self._int(0))))
@@ -433,11 +433,11 @@ class AnySize:
             return None
         return _Edges(moved.value, load.buffer.shape[-1], tuple(others))
 
-    def _place(self) -> tuple[PrimExpr, ...]:
+    def _plane_indices(self) -> tuple[PrimExpr, ...]:
         return self.found.rhs.indices
 
     def _value(self, values: Mapping[Var, PrimExpr], *, guarded: bool) -> PrimExpr:
-        return self._load([substitute(i, values) for i in self._place()], guarded=guarded)
+        return self._load([substitute(i, values) for i in self._plane_indices()], guarded=guarded)
 
     def _load(self, indices: Sequence[PrimExpr], *, guarded: bool) -> PrimExpr:
         """What the convolution reads there: of the padded plane, or of the plane."""
@@ -483,8 +483,8 @@ class AnySize:
 
         def each(make: Callable[[Var, PrimExpr, list[PrimExpr]], Stmt]) -> Stmt:
             m, v, lane = self._var("m"), self._var("v"), self._var("lane")
-            place: list[PrimExpr] = [m * vectors + v, lane]
-            body = vector(lane, lanes, make(m, v * lanes + lane, place))
+            element: list[PrimExpr] = [m * vectors + v, lane]
+            body = vector(lane, lanes, make(m, v * lanes + lane, element))
             body = For(v, 0, vectors, ForKind.UNROLLED, body)
             return For(m, 0, tile.rows, ForKind.UNROLLED, body)
 
@@ -495,25 +495,25 @@ class AnySize:
         steps = self._steps(tile, loops)
         base = self._flat(steps) * pitch
 
-        def add(m: Var, q: PrimExpr, place: list[PrimExpr]) -> Stmt:
+        def add(m: Var, q: PrimExpr, element: list[PrimExpr]) -> Stmt:
             row: PrimExpr = start + number * tile.rows + m
             if self.outs % tile.rows or _height(tile, self.outs) % tile.rows:
                 row = Min(row, self._int(self.outs - 1))
             loads: dict[Buffer, PrimExpr] = {
-                self.found.output: BufferLoad(acc, place),
+                self.found.output: BufferLoad(acc, element),
                 self.found.rhs.buffer: BufferLoad(panel, [base + q]),
             }
             values = {**sets, **steps, self.filters.var: row}
-            return BufferStore(acc, Loads(loads, values).visit_expr(store.value), place)
+            return BufferStore(acc, Loads(loads, values).visit_expr(store.value), element)
 
         body = each(add)
         for var, extent, unrolled in reversed(loops):
             body = For(var, 0, extent, ForKind.UNROLLED if unrolled else ForKind.SERIAL, body)
         made = SeqStmt([
-            each(lambda m, q, place: BufferStore(acc, init.value, place)),
+            each(lambda m, q, element: BufferStore(acc, init.value, element)),
             body,
-            each(lambda m, q, place: BufferStore(
-                memory["sums"], BufferLoad(acc, place), [number * tile.rows + m, q])),
+            each(lambda m, q, element: BufferStore(
+                memory["sums"], BufferLoad(acc, element), [number * tile.rows + m, q])),
         ])  # fmt: skip
         return For(number, 0, (filters + (tile.rows - 1)) // tile.rows, ForKind.SERIAL, made)
 
@@ -544,7 +544,7 @@ class AnySize:
         self, p: _Panel, memory: Mapping[str, Buffer], sets: Mapping[Var, PrimExpr],
         start: Var, filters: Var,
     ) -> Stmt:  # fmt: skip
-        """What the last block says, for all places of the panel."""
+        """What the last block says, for all elements of the panel."""
         line, m, scope = self._var("r"), self._var("m"), Scope()
         row = scope.let("row", p.first_row + line)
         values: dict[Var, PrimExpr] = {**sets, **digits_of(scope, row, self.rows)}
@@ -554,9 +554,9 @@ class AnySize:
         values |= {iv.var: self._int(0) for iv in self.form.outer if iv.var not in values}
 
         def piece(x: PrimExpr, lane: PrimExpr) -> Stmt:
-            place = x * self.lanes + lane
-            at = {**values, self.along.iv.var: own.first_column + place}
-            total = BufferLoad(memory["sums"], [m, own.begin + place])
+            column = x * self.lanes + lane
+            at = {**values, self.along.iv.var: own.first_column + column}
+            total = BufferLoad(memory["sums"], [m, own.begin + column])
             return self._stored(at, total)
 
         x, lane, lane2 = self._var("x"), self._var("lane"), self._var("lane")
@@ -574,7 +574,7 @@ class AnySize:
             return BufferStore(self.found.output, total, indices)
         node: Block = self.sch.get(self.last.block)
         assert isinstance(node.body, BufferStore), "looked at before"
-        at = {var: substitute(value, values) for var, value in self.last.places.items()}
+        at = {var: substitute(value, values) for var, value in self.last.variables.items()}
         return Loads({self.found.output: total}, at).visit_stmt(node.body)
 
     # --- numbers ---

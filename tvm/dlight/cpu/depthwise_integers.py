@@ -93,7 +93,7 @@ def _moves_along(found: Contraction, channel: Var) -> bool:
 
 
 def _row(found: Contraction) -> IterVar | None:
-    """The place along a row of the result, if it is known how many there are."""
+    """The variable along a row of the result, if its extent is known."""
     row = next((iv for iv in found.m if iv.var is found.store[-2]), None)
     return None if row is None or extent_of([row]) is None else row
 
@@ -143,10 +143,10 @@ def _schedule(
 def _pack(sch: Schedule, block: BlockRV, found: Contraction, channel: Var) -> None:
     """Let the channels of a tap's weights lie side by side."""
     panel = sch.cache_read(block, found.rhs.read_index, "global")
-    place = next(i for i, index in enumerate(found.rhs.indices) if index is channel)
+    axis = next(i for i, index in enumerate(found.rhs.indices) if index is channel)
 
     def by_taps(*at: PrimExpr) -> list[PrimExpr]:
-        return [*(index for i, index in enumerate(at) if i != place), at[place]]
+        return [*(index for i, index in enumerate(at) if i != axis), at[axis]]
 
     sch.transform_layout(panel, ("write", 0), by_taps)
     node: Block = sch.get(panel)

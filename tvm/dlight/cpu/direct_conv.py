@@ -4,13 +4,13 @@
         acc[R, NR] = 0                       # vector registers
         for c, ry, rx:
             acc[i, :] += X[n, c, y + ry, xo * R + i + rx] * W_packed[jo, c, ry, rx, :]
-        tile[NR, R] = turned(acc)            # in registers, by squares or their first rows
+        tile[NR, R] = transposed(acc)        # in registers, by squares or their first rows
         for j, i: C[n, jo * NR + j, y, xo * R + i] = epilogue(tile[j, i])
 
 Nothing is gathered: an element of the plane is one broadcast, whatever the window's step, and a row
-of R places ends where the row of the image does. The product of gathered columns (`conv2d`) fills
-whole vectors with places instead; small planes leave many of those empty, and windows with a step
-are slow to gather. The price here is the result, turned around: little beside long sums.
+of R elements ends where the row of the image does. The product of gathered columns (`conv2d`) fills
+whole vectors instead; small planes leave many lanes of those empty, and windows with a step
+are slow to gather. The price here is transposing the result: little beside long sums.
 (Georganas et al., "Anatomy of High-Performance Deep Learning
 Convolutions on SIMD Architectures", 2018, keep the channels along vectors in memory as well.)
 """
@@ -33,9 +33,9 @@ from .cost import parallelize_by_cost
 from .tiles import MAX_ROWS, MAX_VECTORS, Tile, choose_tile, tile_cost
 from .weights import free_buffers, pack
 
-# Cycles for an element: of the result turned around, and of a column gathered, side by side in the
+# Cycles for an element: of the result transposed, and of a column gathered, side by side in the
 # plane or with a step; AVX2 has no instruction that picks from two vectors.
-TURN: Final = 0.3
+TRANSPOSE: Final = 0.3
 GATHER: Final = 0.3
 GATHER_STEP: Final = 1.2
 GATHER_STEP_AVX2: Final = 6.0
@@ -50,16 +50,16 @@ def direct_tile(
 ) -> Tile | None:
     """The tile of a convolution that is faster so; None for others."""
     m, n, k = extent_of(form.m), extent_of(form.n), extent_of(form.k)
-    places = extent_of(form.n[-1:])
-    if m is None or n is None or k is None or places is None:
+    columns = extent_of(form.n[-1:])
+    if m is None or n is None or k is None or columns is None:
         return None
     if not _can_be_direct(sch, found, form):
         return None
     bits = found.output.dtype.bits
     busy = cpu.lanes(bits) * cpu.fma_ports  # multiplications a cycle
     best: tuple[float, Tile] | None = None
-    for tile in _tiles(cpu, bits, m, places):
-        cost = tile_cost(cpu, tile) * (1 + TURN * busy / k)
+    for tile in _tiles(cpu, bits, m, columns):
+        cost = tile_cost(cpu, tile) * (1 + TRANSPOSE * busy / k)
         if k * tile.columns * bits // 8 > PANEL_SHARE * cpu.l2_bytes:
             cost *= PANEL_MISS
         if best is None or cost < best[0] - 1e-9:
@@ -77,7 +77,7 @@ def direct_tile(
 
 
 def _can_be_direct(sch: Schedule, found: Contraction, form: MatrixForm) -> bool:
-    """Whether the weights may be packed, and all variables have places of their own."""
+    """Whether the weights may be packed, and all variables have dimensions of their own."""
     if len(form.m) != 1 or found.store[-1] is not form.n[-1].var:
         return False
     dtypes = {found.output.dtype, found.lhs.buffer.dtype, found.rhs.buffer.dtype}
@@ -90,27 +90,27 @@ def _can_be_direct(sch: Schedule, found: Contraction, form: MatrixForm) -> bool:
     return not any(iv.var in found.lhs.indices for iv in form.outer)
 
 
-def _tiles(cpu: CpuModel, bits: int, channels: int, places: int) -> list[Tile]:
+def _tiles(cpu: CpuModel, bits: int, channels: int, columns: int) -> list[Tile]:
     """Tiles that leave nothing over."""
     lanes = cpu.lanes(bits)
     return [
         Tile(rows, vectors * lanes, 1, lanes)
         for vectors in range(1, MAX_VECTORS + 1)
         for rows in range(MIN_ROWS, MAX_ROWS + 1)
-        if channels % (vectors * lanes) == 0 and places % rows == 0
+        if channels % (vectors * lanes) == 0 and columns % rows == 0
         and rows * vectors + vectors + 1 <= cpu.vector_registers
     ]  # fmt: skip
 
 
-def _turned_at_once(tile: Tile) -> tuple[int, int]:
-    """Places and channels of what is turned in registers: a square, or the first rows of one."""
+def _transposed_at_once(tile: Tile) -> tuple[int, int]:
+    """Columns and channels transposed at once in registers: a square, or the first rows of one."""
     most = min(16, tile.lanes)
     rows = max(n for n in range(1, most + 1) if tile.rows % n == 0)
     return rows, 1 << (rows - 1).bit_length()
 
 
 def _is_stepped(node: Block, form: MatrixForm, found: Contraction) -> bool:
-    """Whether neighbours in the result read places apart from each other."""
+    """Whether neighbours in the result read elements apart from each other."""
     columns = columns_of(node, form, found.rhs)
     return columns is not None and columns[-1].step > 1
 
@@ -125,33 +125,33 @@ def schedule_direct(
     pending: Decompositions,
 ) -> str:
     """Tile the convolution; returns a sentence of reason."""
-    channel, place = form.m[0], form.n[-1]
+    channel, column_iv = form.m[0], form.n[-1]
     panel = sch.cache_read(block, found.lhs.read_index, "global")
     column = list(found.lhs.indices).index(channel.var)
     pack(sch, panel, [False] * len(found.lhs.indices), column, tile.columns)
     back, at = result_reader(sch, block), list(found.store).index(channel.var)
     if back is None:
-        turn = sch.cache_write(block, 0, "global")
+        transposed = sch.cache_write(block, 0, "global")
     else:
         made, reads = sch.get(block).writes[0].buffer, sch.get(back).reads
-        place_of = next(i for i, region in enumerate(reads) if region.buffer is made)
-        turn = sch.cache_read(back, place_of, "global")
+        read_index = next(i for i, region in enumerate(reads) if region.buffer is made)
+        transposed = sch.cache_read(back, read_index, "global")
     sch.transform_layout(block, ("write", 0), lambda *i: [*i[:at], *i[at + 1 :], i[at]])
     sums = sch.cache_write(block, 0, "local")
     node: Block = sch.get(block)
     loops = dict(zip([iv.var for iv in node.iter_vars], sch.get_loops(block)))
     lanes = min(tile.lanes, tile.columns)
     jo, jv, ji = sch.split(loops[channel.var], factors=[None, tile.columns // lanes, lanes])
-    xo, xi = sch.split(loops[place.var], factors=[None, tile.rows])
+    xo, xi = sch.split(loops[column_iv.var], factors=[None, tile.rows])
     outer = [loops[iv.var] for iv in (*form.outer, *form.n[:-1])]
     steps = [loops[iv.var] for iv in form.k]
     sch.reorder(jo, *outer, xo, *steps, xi, jv, ji)
-    copies = [sums, turn, *([] if back is None else [back])]
+    copies = [sums, transposed, *([] if back is None else [back])]
     for copy in copies:
         sch.reverse_compute_at(copy, xo)
     vectorize_back(sch, sums, xo, lanes)
     depth = len(outer) + 2
-    _turn(sch, turn, sch.get_loops(turn)[depth:], tile, len(form.n) - 1)
+    _transpose(sch, transposed, sch.get_loops(transposed)[depth:], tile, len(form.n) - 1)
     if back is not None and len(sch.get_loops(back)) > depth:
         sch.vectorize(sch.get_loops(back)[-1])
     sch.vectorize(ji)
@@ -167,15 +167,15 @@ def schedule_direct(
     )
 
 
-def _turn(sch: Schedule, copy: BlockRV, loops: list[LoopRV], tile: Tile, gap: int) -> None:
-    """Turn a tile around in registers; `gap` dimensions are between its two."""
-    rows, size = _turned_at_once(tile)
-    channels, places = loops
+def _transpose(sch: Schedule, copy: BlockRV, loops: list[LoopRV], tile: Tile, gap: int) -> None:
+    """Transpose a tile in registers; `gap` dimensions are between its two."""
+    rows, size = _transposed_at_once(tile)
+    channels, columns = loops
     if rows == 1:
-        sch.unroll(places)
+        sch.unroll(columns)
         return
     fo, fi = sch.split(channels, factors=[None, size])
-    xo, xi = sch.split(places, factors=[None, rows])
+    xo, xi = sch.split(columns, factors=[None, rows])
     sch.reorder(fo, xo, fi, xi)
     sch.unroll(xo)
     sch.unroll(fo)

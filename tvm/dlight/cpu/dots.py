@@ -66,8 +66,8 @@ class DotProducts(CPUScheduleRule):
         rest = Rest(sch)
         made: list[tuple[BlockRV, LoopRV, LoopRV, str]] = []
         reasons: list[str] = []
-        for block, place in [(block, sch.get_sref(block)) for block in root_blocks(sch)]:
-            inlined = place.stmt is None  # into what a product stores
+        for block, sref in [(block, sch.get_sref(block)) for block in root_blocks(sch)]:
+            inlined = sref.stmt is None  # into what a product stores
             found = None if inlined else _product(sch, block, target.cpu)
             if found is not None:
                 contraction, form = found
@@ -101,7 +101,7 @@ def _product(sch: Schedule, block: BlockRV, cpu: CpuModel) -> tuple[Contraction,
 
 
 def _sums_both(found: Contraction) -> bool:
-    """Whether both factors have a place for each step of the sum; else there are no groups."""
+    """Whether both factors have a dimension for each step of the sum; else there are no groups."""
     return all(
         any(index is iv.var for index in side.indices)
         for iv in matrix_form(found).k for side in (found.lhs, found.rhs)
@@ -205,8 +205,8 @@ def _groups_of_rows(
         return
     made = {sch.get(copy).writes[0].buffer: copy for copy in copies}.get(operand.buffer)
     copy = sch.cache_read(block, operand.read_index, "global") if made is None else made
-    place = next(i for i, index in enumerate(operand.indices) if index is step)
-    order = [i for i in range(len(operand.indices)) if i != place] + [place]
+    axis = next(i for i, index in enumerate(operand.indices) if index is step)
+    order = [i for i in range(len(operand.indices)) if i != axis] + [axis]
     sch.transform_layout(copy, ("write", 0), lambda *i: [i[d] for d in order])
 
 

@@ -36,7 +36,7 @@ _HALF: Final = {"vnni512": "vnni256", "words512": "words256", "avx512": "avx2", 
 
 
 def slides(found: Contraction) -> bool:
-    """Whether one operand is read at places that are sums: a window over images."""
+    """Whether the indices of one operand are sums: a window over images."""
     return not found.lhs.is_plain()
 
 
@@ -60,10 +60,10 @@ def fitting_form(sch: Schedule, found: Contraction, form: str) -> str | None:
 
 
 def _row(found: Contraction) -> tuple[Var, int] | None:
-    """The place along a row of the result, and how many there are."""
-    place = found.store[-2]
-    size = next((extent_of([iv]) for iv in found.m if iv.var is place), None)
-    return (place, size) if isinstance(place, Var) and size is not None else None
+    """The variable along a row of the result, and its extent."""
+    var = found.store[-2]
+    size = next((extent_of([iv]) for iv in found.m if iv.var is var), None)
+    return (var, size) if isinstance(var, Var) and size is not None else None
 
 
 def _tile(cpu: CpuModel, lanes: int, row: int, filters: int) -> Tile:
@@ -86,11 +86,11 @@ def direct(
     sch: Schedule, block: BlockRV, found: Contraction, form: str, cpu: CpuModel
 ) -> tuple[str, LoopRV, LoopRV, str]:
     """Tile a convolution; returns the reason, where sums begin, what to tensorize and by what."""
-    dot, place = DOTS[form], _row(found)
+    dot, row = DOTS[form], _row(found)
     filters = extent_of(found.n)
-    assert place is not None, "looked at before"
+    assert row is not None, "looked at before"
     assert filters is not None, "and so are filters"
-    tile = _tile(cpu, dot.lanes, place[1], filters)
+    tile = _tile(cpu, dot.lanes, row[1], filters)
     loops = loops_of(sch, block)
     last = found.rhs.innermost()
     assert last is not None, "channels"
@@ -100,7 +100,7 @@ def direct(
     one, many = str(found.lhs.buffer.dtype), str(found.rhs.buffer.dtype)
     swapped = found.lhs.buffer is not loaded_buffer(factors_of(sch.get(block))[0])
     back = write_back(sch, block)
-    xo, xi = sch.split(loops[place[0]], factors=[None, tile.rows])
+    xo, xi = sch.split(loops[row[0]], factors=[None, tile.rows])
     vectors = tile.columns // dot.lanes
     jo, jv, ji = sch.split(loops[found.n[0].var], factors=[None, vectors, dot.lanes])
     co, ci = sch.split(loops[last], factors=[None, dot.group])
@@ -172,7 +172,7 @@ def loaded_buffer(factor: PrimExpr) -> Buffer:
 
 
 def finish_dots(sch: Schedule, block: BlockRV, outer: LoopRV, inner: LoopRV, name: str) -> None:
-    """Let sums begin at zero, and the instruction take the place of the inner loops."""
+    """Initialize sums with zero, and replace the inner loops by the instruction."""
     init = sch.decompose_reduction(block, outer)
     *_, rows, vectors, lanes = sch.get_loops(init)
     sch.vectorize(lanes)

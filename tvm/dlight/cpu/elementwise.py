@@ -50,7 +50,7 @@ def schedule_elementwise(sch: Schedule, block: BlockRV, cpu: CpuModel) -> str:
         if not collapses(strides, by_loop[names[i]], by_loop[names[i + 1]]):
             break
         if extent(by_loop[names[i]]) is None and _enough([by_loop[n] for n in names[i + 1 :]]):
-            break  # the threads get whole rows, and no place has to be divided by a symbol
+            break  # the threads get whole rows, and no index has to be divided by a symbol
         run.insert(0, loops[i])
     outer = loops[: len(loops) - len(run)]
     bits = node.writes[0].buffer.dtype.bits if node.writes else 32
@@ -74,7 +74,7 @@ def schedule_elementwise(sch: Schedule, block: BlockRV, cpu: CpuModel) -> str:
 
 
 def _gathers(node: Block, last: IterVar, cpu: CpuModel) -> bool:
-    """True if whole vectors are stored whose lanes come from places of their own.
+    """True if whole vectors are stored whose lanes come from addresses of their own.
 
     Taking them together is worth it where processors have an instruction for that; the indices of
     a vector are computed together in any case.

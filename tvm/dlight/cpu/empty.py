@@ -14,7 +14,7 @@ from .base import CPUScheduleRule, with_reason
 
 
 class Empty(CPUScheduleRule):
-    """Takes functions in which a block runs over no place; loops of none have no tiles."""
+    """Takes functions in which a block has an empty domain; loops of none have no tiles."""
 
     def apply(self, func: PrimFunc, target: Target, _: bool) -> Schedule | None:
         """The function as it is, or None if all its blocks may have something to do."""

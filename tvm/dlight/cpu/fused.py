@@ -30,16 +30,16 @@ from .planes import is_choice
 
 @dataclass(frozen=True)
 class Epilogue:
-    """The block that takes a result, and its variables by those of the convolution."""
+    """The block that reads a result, and its variables in terms of the convolution's."""
 
     block: BlockRV
-    places: Mapping[Var, PrimExpr]
+    variables: Mapping[Var, PrimExpr]
 
 
 def epilogue_of(
     sch: Schedule, block: BlockRV, output: Buffer, store: Sequence[PrimExpr]
 ) -> Epilogue | None:
-    """The one block that reads the result place by place; None if there is none."""
+    """The one block that reads the result element by element; None if there is none."""
     users = sch.get_consumers(block)
     if len(users) != 1:
         return None
@@ -47,13 +47,13 @@ def epilogue_of(
     if not isinstance(node.body, BufferStore) or node.init is not None:
         return None
     loads = [n for n in walk(node.body) if isinstance(n, BufferLoad) and n.buffer is output]
-    places: dict[Var, PrimExpr] = {}
+    variables: dict[Var, PrimExpr] = {}
     parts: dict[Var, dict[type, tuple[int, PrimExpr]]] = {}
     for load in loads:
         for index, own in zip(load.indices, store):
             part = index.a if isinstance(index, (FloorDiv, FloorMod)) else index
             if isinstance(index, Var):
-                if places.setdefault(index, own) is not own:
+                if variables.setdefault(index, own) is not own:
                     return None
             elif isinstance(part, Var) and isinstance(index.b, IntImm):  # type: ignore[attr-defined]
                 given = parts.setdefault(part, {})
@@ -62,31 +62,31 @@ def epilogue_of(
             elif not isinstance(index, IntImm):
                 return None
     for var, both in parts.items():
-        if set(both) != {FloorDiv, FloorMod} or var in places:
+        if set(both) != {FloorDiv, FloorMod} or var in variables:
             return None
         (size, high), (other, low) = both[FloorDiv], both[FloorMod]
         if size != other:
             return None
-        places[var] = high * size + low
+        variables[var] = high * size + low
     same = Analyzer()
     sizes = {iv.var: size_of(iv) for iv in sch.get(block).iter_vars}
     for iv in node.iter_vars:
         if iv.iter_type != IterVar.DataPar:
             return None
-        if iv.var not in places:
+        if iv.var not in variables:
             if not has_size(iv, 1):
                 return None
-            places[iv.var] = make_const(0, iv.var.dtype)
+            variables[iv.var] = make_const(0, iv.var.dtype)
             continue
-        value = places[iv.var]
+        value = variables[iv.var]
         if isinstance(value, Var) and not same.can_prove_equal(sizes[value], size_of(iv)):
             return None
-    used = [n for value in places.values() for n in walk(value) if isinstance(n, Var)]
+    used = [n for value in variables.values() for n in walk(value) if isinstance(n, Var)]
     wide = {iv.var for iv in sch.get(block).iter_vars
             if iv.var in store and not has_size(iv, 1)}  # fmt: skip
     if len(set(used)) != len(used) or not wide <= set(used):
         return None
-    return Epilogue(users[0], places)
+    return Epilogue(users[0], variables)
 
 
 def padding_of(sch: Schedule, block: BlockRV, plane: Buffer) -> BlockRV | None:

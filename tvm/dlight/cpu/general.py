@@ -44,7 +44,7 @@ class Rest:
             sref = self._sch.get_sref(block)
             if sref not in self._done:
                 reasons.append(self._attempt(block, cpu))
-                if sref.stmt is not None:  # an intrinsic takes a block's place
+                if sref.stmt is not None:  # else an intrinsic has replaced the block
                     self.done(block)
         decompose(self._sch, self.pending)
         return reasons
@@ -87,7 +87,7 @@ def schedule_block(
     return f"{node.name_hint}: has an order of its own, left as it is"
 
 
-# A value of fifty operations that is read at sixteen places, and such again, is kept.
+# More operations than this, for all reads of an inlined value together, and the value is stored.
 MAX_INLINED: Final = 500
 
 
@@ -100,14 +100,14 @@ def _grows(producer: Block, user: Block) -> bool:
 
 
 def _gathers_again(producer: Block, user: Block) -> bool:
-    """Whether the user would look up at several places what the producer looks up itself."""
+    """Whether the user would gather several times what the producer gathers itself."""
     assert isinstance(producer.body, BufferStore), "looked at by the caller"
     buffer = producer.body.buffer
-    places = {
+    accesses = {
         tuple(map(structural_hash, n.indices))
         for n in walk(user.body) if isinstance(n, BufferLoad) and n.buffer is buffer
     }  # fmt: skip
-    return len(places) > 1 and any(
+    return len(accesses) > 1 and any(
         isinstance(part, BufferLoad)
         for n in walk(producer.body.value) if isinstance(n, BufferLoad)
         for index in n.indices
@@ -126,17 +126,17 @@ def inline_epilogues(sch: Schedule, among: Sequence[BlockRV] | None = None) -> N
     """Inline spatial blocks (all, or those given) into their consumers.
 
     What a contraction reads stays: it is read many times, and computing it once is cheaper. Copies
-    that only rename places (transposes, reshapes) are inlined there too.
+    that only remap indices (transposes, reshapes) are inlined there too.
     """
     gone: set[StmtSRef] = set()
     blocks = root_blocks(sch) if among is None else among
-    for block, place in [(block, sch.get_sref(block)) for block in blocks]:
-        while place not in gone and _inlined(sch, block, gone):
+    for block, sref in [(block, sch.get_sref(block)) for block in blocks]:
+        while sref not in gone and _inlined(sch, block, gone):
             pass
 
 
 def _inlined(sch: Schedule, block: BlockRV, gone: set[StmtSRef]) -> bool:
-    """Inline a block where that is wanted; True if it took its user's place, and has a new one."""
+    """Inline a block where that is wanted; True if it replaced its user, and has new consumers."""
     node: Block = sch.get(block)
     if node.init is not None or not isinstance(node.body, BufferStore):
         return False
@@ -162,7 +162,7 @@ def _inlined(sch: Schedule, block: BlockRV, gone: set[StmtSRef]) -> bool:
 
 
 def _stores_elsewhere(sch: Schedule, user: BlockRV) -> bool:
-    """A block that only renames places, as a reshape at the end, is gone: its producer does it."""
+    """True if the user only remaps indices (a last reshape), and its producer now does that."""
     node: Block = sch.get(user)
     if not isinstance(node.body, BufferStore) or not isinstance(node.body.value, BufferLoad):
         return False

@@ -31,7 +31,7 @@ def split_groups(sch: Schedule, block: BlockRV) -> None:
     store = node.body
     assert isinstance(store, BufferStore), "a contraction is one store"
     axis = next(dim for dim, index in enumerate(store.indices) if index is filters.var)
-    place = [iv.var for iv in node.iter_vars].index(filters.var)
+    position = [iv.var for iv in node.iter_vars].index(filters.var)
 
     def split(at: int, *indices: PrimExpr) -> list[PrimExpr]:
         index = indices[at]
@@ -42,7 +42,7 @@ def split_groups(sch: Schedule, block: BlockRV) -> None:
             sch.cache_write(block, 0, "global")
         except ScheduleError:
             return
-    sch.transform_block_layout(block, lambda *indices: split(place, *indices))
+    sch.transform_block_layout(block, lambda *indices: split(position, *indices))
     sch.transform_layout(block, ("write", 0), lambda *indices: split(axis, *indices))
 
 

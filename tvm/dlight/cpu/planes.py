@@ -5,9 +5,9 @@
         C_pad[y, x] += P[y * s + ry, x * s + rx] * W[ry, rx]
     C[y, x] = C_pad[y, x]
 
-What comes out in places past the end is not stored, so any values will do there. They must be
-memory, though: an operand that has a place for each result, as weights by channel have where these
-are last, is copied into room for all of them too.
+What is computed for elements past the end is not stored, so any values will do there. They must be
+memory, though: an operand with an element for each result, as weights by channel have where these
+are last, is copied into a buffer large enough for all of them too.
 """
 
 from __future__ import annotations
@@ -42,13 +42,13 @@ class Plane:
     terms: tuple[Mapping[Var, int], ...]  # of each index: the coefficients of block variables
 
     def step(self, var: Var) -> int | None:
-        """Places between neighbouring results along a variable, None unless it has one index."""
+        """The stride between neighbouring results; None if the variable is in several indices."""
         found = [terms[var] for terms in self.terms if terms.get(var)]
         return found[0] if len(found) == 1 else None
 
 
 def plane_of(node: Block) -> Plane | None:
-    """The operand of which places are sums of those of the result and of the window."""
+    """The operand whose indices add variables of the result and of the window."""
     domains = {iv.var: iv.dom for iv in node.iter_vars if iv.dom is not None}
     reducing = {iv.var for iv in node.iter_vars if iv.iter_type == IterVar.CommReduce}
     own = {region.buffer for region in node.writes}
@@ -97,16 +97,16 @@ def round_up(
         new, iter_vars=[_over(iv, extents[iv.var]) for iv in node.iter_vars],
         reads=[_whole_rows(region) if region.buffer is target else region for region in new.reads],
     )  # fmt: skip
-    state, place = sch.state, sch.get_sref(block)
+    state, sref = sch.state, sch.get_sref(block)
     grown = {
         value: extents[iv.var]
-        for iv, value in zip(node.iter_vars, realize_of(state, place).iter_values)
+        for iv, value in zip(node.iter_vars, realize_of(state, sref).iter_values)
         if isinstance(value, Var)
     }
-    require_plain_loops(state, place, grown)
-    scope = scope_of(place)
-    top = sref_below(scope, place).stmt
-    assert top is not None, "a place in the scope"
+    require_plain_loops(state, sref, grown)
+    scope = scope_of(sref)
+    top = sref_below(scope, sref).stmt
+    assert top is not None, "a block in the scope"
     copies = [pad_nest(small, large) for small, large in {source: target, **others}.items()]
     edit = Grow(node, new, grown, {top: copies}, {top: [crop_nest(sums, store.buffer)]})
     makers = sch.get_producers(block)
@@ -133,7 +133,7 @@ def _grown(node: Block, multiples: Mapping[Var, int]) -> dict[Var, PrimExpr]:
 def _room(
     plane: Plane, multiples: Mapping[Var, int], extents: Mapping[Var, PrimExpr], lanes: int
 ) -> Buffer:
-    """A buffer for all places of the plane that the grown block reads, in rows of vectors."""
+    """A buffer for all elements of the plane that the grown block reads, in rows of vectors."""
     analyzer = Analyzer()
     shape: list[PrimExpr] = []
     for dim, (index, terms) in enumerate(zip(plane.indices, plane.terms)):
@@ -141,7 +141,7 @@ def _room(
         if len(terms) <= 1 and not is_last and set(terms).isdisjoint(multiples):
             shape.append(plane.buffer.shape[dim])
             continue
-        extent = _places(index, extents)
+        extent = _index_extent(index, extents)
         shape.append(analyzer.simplify(ceildiv(extent, lanes) * lanes) if is_last else extent)
     return _padded(plane.buffer, shape)
 
@@ -172,8 +172,8 @@ def _other_rooms(
             terms = linear_terms(index, domains)
             if terms is None or min(terms.values(), default=0) < 0:
                 return None
-            places = _places(index, extents)
-            shape.append(size if analyzer.can_prove(less_equal(places, size)) else places)
+            needed = _index_extent(index, extents)
+            shape.append(size if analyzer.can_prove(less_equal(needed, size)) else needed)
         if all(new is old for new, old in zip(shape, load.buffer.shape)):
             continue
         made = _padded(load.buffer, shape)
@@ -183,8 +183,8 @@ def _other_rooms(
     return found
 
 
-def _places(index: PrimExpr, extents: Mapping[Var, PrimExpr]) -> PrimExpr:
-    """How many places an index has, which grows with all variables."""
+def _index_extent(index: PrimExpr, extents: Mapping[Var, PrimExpr]) -> PrimExpr:
+    """The extent of an index, which grows with all variables."""
     last = {var: extent - 1 for var, extent in extents.items()}
     return Analyzer().simplify(substitute(index, last) + 1)
 
@@ -206,7 +206,7 @@ def _whole_rows(region: BufferRegion) -> BufferRegion:
 
 
 def inline_copy(sch: Schedule, block: BlockRV, into: BlockRV) -> None:
-    """Inline a copy where that is possible, and test each place once."""
+    """Inline a copy where that is possible, and test each element once."""
     try:
         sch.compute_inline(block)
     except ScheduleError:

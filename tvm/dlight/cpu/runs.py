@@ -1,4 +1,4 @@
-"""Planes of any size that are only used whole, place by place, are runs of one size.
+"""Planes of any size that are only used whole, element by element, are runs of one size.
 
     for y, x in h, w: B[c, y, x] += A[k, y + 0, x + 0] * W[c, k]
                       ->  n = h * w;  for i in n: B[c, i] += A[k, i] * W[c, k]
@@ -95,7 +95,7 @@ def _ends_in(shape: Sequence[PrimExpr], plane: Sequence[PrimExpr]) -> bool:
 
 
 class _OtherUseError(Exception):
-    """A plane is not used place by place."""
+    """A plane is not used element by element."""
 
 
 class _Runs(StmtExprMutator):
@@ -105,7 +105,7 @@ class _Runs(StmtExprMutator):
         super().__init__()
         self._views, self._plane, self._run = views, plane, run
         self._loops: dict[Var, Var | None] = {}  # what stands for a loop's variable, if anything
-        self._place: tuple[Var, ...] = ()  # variables of the block along the plane
+        self._along_vars: tuple[Var, ...] = ()  # variables of the block along the plane
         self._at: Var | None = None
         self._analyzer = Analyzer()
 
@@ -145,8 +145,8 @@ class _Runs(StmtExprMutator):
         body, init = block.body, block.init
         zeros: dict[Var, PrimExpr] = {iv.var: make_const(0, iv.var.dtype) for iv in once}
         body = substitute(body, zeros)
-        self._place = tuple(iv.var for iv in along)
-        self._at = self._place[0].copy_with_name(self._place[0].name) if along else None
+        self._along_vars = tuple(iv.var for iv in along)
+        self._at = self._along_vars[0].copy_with_name(self._along_vars[0].name) if along else None
         body = self.visit_stmt(body)
         init = None if init is None else self.visit_stmt(init)
         iter_vars: list[IterVar] = []
@@ -192,12 +192,12 @@ class _Runs(StmtExprMutator):
     def _indices(self, indices: Sequence[PrimExpr]) -> list[PrimExpr]:
         count = len(self._plane)
         last = [self._analyzer.simplify(index) for index in indices[-count:]]
-        if self._at is None or any(a is not b for a, b in zip(last, self._place)):
+        if self._at is None or any(a is not b for a, b in zip(last, self._along_vars)):
             raise _OtherUseError
         return [*(self.visit_expr(index) for index in indices[:-count]), self._at]
 
     def visit_var_(self, op: Var) -> PrimExpr:
-        if op in self._place:
+        if op in self._along_vars:
             raise _OtherUseError
         return op
 

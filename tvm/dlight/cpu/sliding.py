@@ -14,7 +14,7 @@
                     C[c, y0 :, x0 :] = epilogue(acc)
 
 Tiles that would reach past the end start earlier, and make again what others have made: so all
-are whole, and no place is looked at. How many rows make a tile, the call decides by a model of the
+are whole, and no index is tested. How many rows make a tile, the call decides by a model of the
 time. A plane without a border is read where it is; so is one of rows shorter than a vector, under
 masks that are made once for some planes.
 """
@@ -132,7 +132,7 @@ def _windows(sch: Schedule, block: BlockRV, cpu: CpuModel) -> _Windows | None:
 
 @dataclass(frozen=True, eq=False)
 class _Axis:
-    """A dimension of a plane: places are those of the result times `step`, and of the window."""
+    """A dimension of a plane, indexed by the result times `step` plus the window."""
 
     iv: IterVar
     dim: int
@@ -147,7 +147,7 @@ class _Axis:
 
     @property
     def reach(self) -> int:
-        """Places between those that the first and the last tap read."""
+        """The distance between the elements that the first and the last tap read."""
         return (len(self.taps) - 1) * self.scale
 
     @property
@@ -156,9 +156,9 @@ class _Axis:
         assert self.iv.dom is not None, "block variables have domains"
         return self.iv.dom.extent
 
-    def at(self, place: PrimExpr, tap: PrimExpr | int) -> dict[Var, PrimExpr]:
-        """The variables at a place of the result and of the window."""
-        found = {self.iv.var: place}
+    def at(self, index: PrimExpr, tap: PrimExpr | int) -> dict[Var, PrimExpr]:
+        """The variables for an index of the result and one of the window."""
+        found = {self.iv.var: index}
         if self.tap is not None:
             dtype = self.tap.var.dtype
             found[self.tap.var] = tap if isinstance(tap, PrimExpr) else IntImm(dtype, tap)
@@ -196,9 +196,9 @@ class _Call:
 
 
 class _Source:
-    """Where a plane comes from: a buffer, and places of it by those of the plane.
+    """Where a plane comes from: a buffer, and its indices by those of the plane.
 
-    Place v along an axis of the plane is place v - before of the buffer, if that is one; else it
+    Index v along an axis of the plane is index v - before of the buffer, if that is one; else it
     holds `other`.
     """
 
@@ -208,16 +208,16 @@ class _Source:
         self.before: dict[_Axis, int] = {}
         for axis, dim in dims.items():
             offset = Analyzer().simplify(substitute(load.indices[dim], zeros))
-            assert isinstance(offset, IntImm), "places move by numbers"
+            assert isinstance(offset, IntImm), "offsets are numbers"
             self.before[axis] = -offset.value
 
     def size(self, axis: _Axis) -> PrimExpr:
-        """The places there are."""
+        """The extent of the buffer along an axis."""
         return self.buffer.shape[self.dims[axis]]
 
-    def at(self, values: Mapping[Var, PrimExpr], places: Mapping[_Axis, PrimExpr]) -> PrimExpr:
-        """What is there, at places of the buffer."""
-        given = {self.dims[axis]: place for axis, place in places.items()}
+    def at(self, values: Mapping[Var, PrimExpr], indices: Mapping[_Axis, PrimExpr]) -> PrimExpr:
+        """The element at these indices of the buffer."""
+        given = {self.dims[axis]: dim_index for axis, dim_index in indices.items()}
         return BufferLoad(
             self.buffer,
             [given.get(dim, substitute(index, values)) for dim, index in enumerate(self.indices)],
@@ -273,7 +273,7 @@ class _Part:
 
 @dataclass(frozen=True)
 class _Copy:
-    """Which places of the result have what they read at the copy's begin, and its rows."""
+    """Which elements of the result have what they read at the copy's begin, and its rows."""
 
     row: Var
     column: Var
@@ -305,8 +305,8 @@ class _Windows:
         self.dtype = along.iv.var.dtype
         self.bits = store.buffer.dtype.bits
         self.lanes = _lanes(cpu.lanes(self.bits), along.size)
-        places = [iv for iv in self.node.iter_vars if iv.iter_type == IterVar.DataPar]
-        self.outer = [iv for iv in places if iv not in (down.iv, along.iv)]
+        spatial = [iv for iv in self.node.iter_vars if iv.iter_type == IterVar.DataPar]
+        self.outer = [iv for iv in spatial if iv not in (down.iv, along.iv)]
         once = [iv for iv in self.node.iter_vars if extent(iv) == 1]
         self.digits = list(dict.fromkeys([*self.outer, *once]))
         self.pad = padding_of(sch, block, plane.buffer)
@@ -343,7 +343,7 @@ class _Windows:
         return self.source
 
     def gone(self) -> list[BlockRV]:
-        """The blocks that the loops take the place of, the last one at the end."""
+        """The blocks that the loops replace, the last one at the end."""
         last = [] if self.last is None else [self.last.block]
         return [*([] if self.pad is None else [self.pad]), self.block, *last]
 
@@ -369,25 +369,25 @@ class _Windows:
     def _cost(self, rows: int) -> float:
         """Of a tile of so many rows, in cycles."""
         taps = len(self.down.taps) * len(self.along.taps)
-        loads = len(self._places(rows)) * len(self.along.taps)
+        loads = len(self._rows_read(rows)) * len(self.along.taps)
         if self.along.step > 1:
             loads *= 2  # two vectors, of which lanes are picked
         return max(rows * taps / self.cpu.fma_ports, loads / 2) + rows + PER_TILE
 
-    def _places(self, rows: int) -> dict[int, list[tuple[int, int]]]:
+    def _rows_read(self, rows: int) -> dict[int, list[tuple[int, int]]]:
         """The rows of the plane that a tile reads, with the rows and taps that each is for."""
         found: dict[int, list[tuple[int, int]]] = {}
         for row in range(rows):
             for tap in self.down.taps:
-                place = row * self.down.step + tap * self.down.scale
-                found.setdefault(place, []).append((row, tap))
+                offset = row * self.down.step + tap * self.down.scale
+                found.setdefault(offset, []).append((row, tap))
         return dict(sorted(found.items()))
 
     def _chosen(self, plan: Plan, height: Var) -> PrimExpr:
         """The rows of the fastest tile for so many."""
         if len(self.rows) == 1:
             return self._int(self.rows[0])
-        best = [plan.place("time"), plan.place("rows")]
+        best = [plan.slot("time"), plan.slot("rows")]
         for size in reversed(self.rows):
             tiles = (height + (size - 1)) // size
             time = plan.keep("time", tiles * round(UNIT * self._cost(size)))
@@ -451,18 +451,18 @@ class _Windows:
         return opaque(f"{self.node.name_hint}_any_size", whole, [plan.memory], reads, writes)
 
     def _worth(self) -> PrimExpr:
-        """Places of the result that are worth a thread."""
+        """Elements of the result that are worth a thread."""
         work = flops(self.node) * len(self.down.taps) * len(self.along.taps)
         return self._int(math.ceil(MIN_US / flops_us(self.cpu, work, self.bits)))
 
     def _columns(self) -> int:
         """Columns of the result of which a tile's part of a plane fits the copy, whole vectors."""
         rows = (max(self.rows) - 1) * self.down.step + self.down.reach + 1
-        places = self.room // rows - self._shift() - 3 * self.lanes - self.along.reach
-        return places // self.along.step // self.lanes * self.lanes
+        elements = self.room // rows - self._shift() - 3 * self.lanes - self.along.reach
+        return elements // self.along.step // self.lanes * self.lanes
 
     def _shift(self) -> int:
-        """Places in front of a copied row, so that vectors of the plane lie at whole vectors."""
+        """Elements in front of a copied row, so that vectors of the plane lie at whole vectors."""
         return -self.plain.before[self.along] % self.lanes
 
     def _planes(self, part: _Part, make: Callable[[Mapping[Var, PrimExpr]], Stmt]) -> Stmt:
@@ -527,9 +527,9 @@ class _Windows:
 
     # --- the copy ---
 
-    def _filled(self, start: PrimExpr, places: PrimExpr) -> Stmt:
-        """The value of the border in some places of the copy."""
-        return filled(self.copy, start, places, self.lanes, self.plain.other)
+    def _filled(self, start: PrimExpr, count: PrimExpr) -> Stmt:
+        """The value of the border in some elements of the copy."""
+        return filled(self.copy, start, count, self.lanes, self.plain.other)
 
     def _copied(
         self, call: _Call, at: Mapping[Var, PrimExpr], copy: _Copy, lines: PrimExpr
@@ -585,12 +585,12 @@ class _Windows:
             "origin", (y - copy.row) * self.down.step * copy.pitch
             + (x - copy.column) * self.along.step + self._shift(),
         )  # fmt: skip
-        for place, uses in self._places(size).items():
+        for offset, uses in self._rows_read(size).items():
             column = tap * self.along.scale + lane * self.along.step
             if copy is not None and origin is not None:
-                value: PrimExpr = BufferLoad(self.copy, [origin + copy.pitch * place + column])
+                value: PrimExpr = BufferLoad(self.copy, [origin + copy.pitch * offset + column])
             else:
-                line = y * self.down.step + (place - self.plain.before[self.down])
+                line = y * self.down.step + (offset - self.plain.before[self.down])
                 column = x * self.along.step + (column - self.plain.before[self.along])
                 value = self.plain.at(strip.at, {self.down: line, self.along: column})
                 if strip.width is not None:
@@ -624,12 +624,12 @@ class _Windows:
         return scope.stmt()
 
     def _if_inside(self, line: PrimExpr, column: PrimExpr, value: PrimExpr) -> PrimExpr:
-        """What is there at a place that may be one of the border."""
+        """The element at indices that may be those of the border."""
         within: PrimExpr = IntImm("bool", 1)
-        for axis, place in ((self.down, line), (self.along, column)):
+        for axis, index in ((self.down, line), (self.along, column)):
             if self.plain.before[axis] > 0:
-                within = logical_and(within, less_equal(self._int(0), place))
-            within = logical_and(within, less(place, self.plain.size(axis)))
+                within = logical_and(within, less_equal(self._int(0), index))
+            within = logical_and(within, less(index, self.plain.size(axis)))
         return Call(value.dtype, "tir.if_then_else", (within, value, self.plain.other))
 
     def _stored(self, values: Mapping[Var, PrimExpr], total: PrimExpr) -> Stmt:
@@ -638,7 +638,7 @@ class _Windows:
             return BufferStore(self.store.buffer, total, indices)
         node: Block = self.sch.get(self.last.block)
         assert isinstance(node.body, BufferStore), "looked at before"
-        at = {var: substitute(value, values) for var, value in self.last.places.items()}
+        at = {var: substitute(value, values) for var, value in self.last.variables.items()}
         return Loads({self.store.buffer: total}, at).visit_stmt(node.body)
 
     def _int(self, value: int) -> IntImm:
@@ -649,7 +649,7 @@ class _Windows:
 
 
 class _Read(StmtExprMutator):
-    """Puts a value in the place of what is read from a plane."""
+    """Replaces what is read from a plane by a value."""
 
     def __init__(self, read: PrimExpr, value: PrimExpr) -> None:
         super().__init__()

@@ -1,7 +1,7 @@
-"""Copies that exchange the dimension along memory: squares of vectors, turned in registers.
+"""Copies that exchange the dimension along memory: squares of vectors, transposed in registers.
 
     for j, i: B[j, i] = A[i, j]   ->   for ib in I / 256: for jo in J / 16: for it in 16:
-                                           B[jo, ib + it] = turned(A[ib + it, jo])    # 16 x 16
+                                           B[jo, ib + it] = transposed(A[ib + it, jo])    # 16 x 16
 
 Rows of 256 are written at a time, so that whole pages of the target are in use, and each line of
 the source is read once. (Measured: the order of the squares matters most, then the registers.)

@@ -26,13 +26,13 @@ PREPACK: Final = "meta_schedule.layout_rewrite_preproc"
 
 
 def free_buffers(sch: Schedule) -> set[Buffer]:
-    """The parameters of known shape whose layout may be changed, each read in one place."""
+    """The parameters of known shape whose layout may be changed, each read once."""
     func = sch.mod["main"]
     assert isinstance(func, PrimFunc), "rules schedule TIR functions"
-    places = func.attrs.get(LAYOUT_FREE)
-    if places is None:
+    positions = func.attrs.get(LAYOUT_FREE)
+    if positions is None:
         return set()
-    params = [func.params[int(str(place))] for place in places]  # type: ignore[attr-defined]
+    params = [func.params[int(str(position))] for position in positions]  # type: ignore[attr-defined]
     found = {func.buffer_map[param] for param in params if param in func.buffer_map}
     reads = [node.buffer for node in walk(func.body) if isinstance(node, BufferLoad)]
     return {

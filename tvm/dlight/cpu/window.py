@@ -75,7 +75,7 @@ def slides(nest: Nest, cpu: CpuModel) -> bool:
 
 
 def _has_windows(nest: Nest, access: BufferLoad | BufferStore) -> bool:
-    """True if a place in a plane is one of the result and one of the window together."""
+    """True if an index of a plane adds a variable of the result and one of the window."""
     plane = {iv.var for iv, _ in nest.spatial[-2:]}
     steps = {iv.var for iv, _ in nest.reducing}
     for index in access.indices:
@@ -251,11 +251,11 @@ def _make_padding(
         size = size * n if n is not None else PLANE_BYTES + 1
     if planes and len(sizes) > 1 and all(n is not None and n <= KNOWN_ROWS for n in sizes[:-1]):
         size = min(size, PLANE_BYTES) if sizes[-1] is None else size
-    place = planes[-1] if planes and size <= PLANE_BYTES else around[0]
-    if place is around[-1]:
+    target = planes[-1] if planes and size <= PLANE_BYTES else around[0]
+    if target is around[-1]:
         return
     try:
-        sch.compute_at(pad, place, preserve_unit_loops=True)
+        sch.compute_at(pad, target, preserve_unit_loops=True)
     except ScheduleError:
         return
     _without_idle_guards(sch, pad)
@@ -279,7 +279,7 @@ def _without_idle_guards(sch: Schedule, block: BlockRV) -> None:
     """Do without conditions that hold for all sizes, which cheap proofs do not see."""
     sref = sch.get_sref(block)
     realize, around = realize_of(sch.state, sref), sref.parent
-    assert around is not None, "a block has a place"
+    assert around is not None, "a block has a parent"
     loop = around.stmt
     if is_one(realize.predicate) or not isinstance(loop, For) or loop.body is not realize:
         return

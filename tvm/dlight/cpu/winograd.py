@@ -80,7 +80,7 @@ def _is_known(shape: Sequence[PrimExpr]) -> bool:
 
 
 def _apart(func: PrimFunc, cpu: CpuModel) -> Schedule | None:
-    """What follows stays on its own: it reads the result otherwise than place by place."""
+    """What follows stays on its own: it reads the result otherwise than element by element."""
     sch = open_schedule(func)
     stages = _stages(sch)
     return None if stages is None else _any_size(sch, stages, stages["output"], cpu)
@@ -146,9 +146,9 @@ class _Nest:
         threads = threads_for(self.cpu, flops_us(self.cpu, work * self.channels, self.bits))
         self._tiles(threads)
         rest.done(self.stages["tiles"])
-        place = self._output(threads)
-        self._pairs(place)
-        self._products(rest, place)
+        panel = self._output(threads)
+        self._pairs(panel)
+        self._products(rest, panel)
         rest.done(self.last)
         spread = "serial" if threads == 1 else f"{threads} threads"
         vectors = -(-self.lanes // self.cpu.lanes(self.bits))
@@ -189,17 +189,17 @@ class _Nest:
         b, m = sch.split(k, factors=[self.blocks, self.filters])
         p, r, i = sch.split(y, factors=[None, rows, TILE])
         sch.reorder(n, p, b, m, r, i, x)
-        place = sch.fuse(n, p, b)
+        panel = sch.fuse(n, p, b)
         self._vectorize(x)
         sch.unroll(i)
         if threads > 1:
-            sch.parallel(place)
-        return place
+            sch.parallel(panel)
+        return panel
 
-    def _products(self, rest: Rest, place: LoopRV) -> None:
+    def _products(self, rest: Rest, panel: LoopRV) -> None:
         """Sums in registers, over all channels at once."""
         sch, block = self.sch, self.stages["products"]
-        sch.compute_at(block, place, preserve_unit_loops=True)
+        sch.compute_at(block, panel, preserve_unit_loops=True)
         back = sch.cache_write(block, 0, "local")
         e, f, m, q, c = sch.get_loops(block)[-5:]
         lanes = min(self.cpu.lanes(self.bits), self.lanes)
@@ -216,9 +216,9 @@ class _Nest:
             sch.unroll(loop)
         rest.pending.append((block, c))
 
-    def _pairs(self, place: LoopRV) -> None:
+    def _pairs(self, panel: LoopRV) -> None:
         sch, block = self.sch, self.stages["pairs"]
-        sch.compute_at(block, place, preserve_unit_loops=True)
+        sch.compute_at(block, panel, preserve_unit_loops=True)
         i, g, m, q = sch.get_loops(block)[-4:]
         sch.reorder(m, q, i, g)
         for loop in (i, g):

@@ -112,13 +112,13 @@ class AnySize:
         first_column = body.let("first_column", panel % parts * columns)
         height = body.let("lines", Min(lines, rows - first_row))
         length = body.let("columns", Min(columns, across - first_column))
-        place = _Panel(first_row, first_column, height, length, down, vectors, columns)
+        current = _Panel(first_row, first_column, height, length, down, vectors, columns)
         first = body.let("first", share * each)
         count = body.let("blocks", Min(each, i64(self.blocks) - first))
         memory = self._memory()
         body.add(self._clear(memory.rows))
-        body.add(self._input(place, memory))
-        body.add(self._filters(place, memory, first, count))
+        body.add(self._input(current, memory))
+        body.add(self._filters(current, memory, first, count))
         inner = opaque("winograd_panel", body.stmt(), list(memory.buffers()), [], [])
         whole = plan.around(For(task, 0, panels * split, ForKind.PARALLEL, inner))
         some = less(i64(0), Min(s.images, Min(s.high, s.wide)))
@@ -159,7 +159,7 @@ class AnySize:
         return For(e, 0, SPAN, ForKind.SERIAL, For(group, 0, span, ForKind.SERIAL, store))
 
     def _span(self) -> int:
-        """Places of a row that the tiles of whole vectors may read."""
+        """Elements of a row that the tiles of whole vectors may read."""
         return (TILE * self.most // self.lanes + 1) * self.lanes
 
     def _input(self, p: _Panel, memory: _Memory) -> Stmt:
@@ -271,7 +271,7 @@ class AnySize:
                    For(v, 0, p.vectors, ForKind.SERIAL, body))  # fmt: skip
 
     def _output(self, p: _Panel, memory: _Memory, block: Var) -> Stmt:
-        """What the last block says, for all places of the panel."""
+        """What the last block says, for all elements of the panel."""
         s = self.s
         m, line, y = name_of("m"), name_of("r"), name_of("y")
         store = self.last.body
@@ -290,7 +290,7 @@ class AnySize:
         def piece(x: PrimExpr, lane: PrimExpr) -> Stmt:
             column = (line * p.columns + x * (self.lanes // TILE)) + lane // TILE
             values = dict(zip(names, (image, filter_, high, begin + x * self.lanes + lane)))
-            rule = _Place(self.pairs, memory.pairs, y, m, column, values, lane)
+            rule = _StorePanelPairs(self.pairs, memory.pairs, y, m, column, values, lane)
             return rule.visit_stmt(store)
 
         x, lane, lane2 = name_of("x"), name_of("lane"), name_of("lane")
@@ -328,8 +328,8 @@ class _Memory:
         yield from (self.rows, self.tiles, self.products, self.pairs, self.sums)
 
 
-class _Place(StmtExprMutator):
-    """The last block's store at a place: pairs are read from those of the panel."""
+class _StorePanelPairs(StmtExprMutator):
+    """The last block's store of one element: pairs are read from those of the panel."""
 
     def __init__(
         self, pairs: Buffer, made: Buffer, y: Var, m: Var, column: PrimExpr,
@@ -344,8 +344,8 @@ class _Place(StmtExprMutator):
             return super().visit_buffer_load_(op)
         number = op.indices[4]
         assert isinstance(number, IntImm), "each pair is read by its number"
-        place = [self._y, i64(number.value), self._m, self._column]
-        return BufferLoad(self._made, place)
+        indices = [self._y, i64(number.value), self._m, self._column]
+        return BufferLoad(self._made, indices)
 
     def visit_var_(self, op: Var) -> PrimExpr:
         return self._values.get(op, op)
@@ -360,9 +360,9 @@ def output_variables(last: Block, pairs: Buffer) -> tuple[Var, Var, Var, Var] | 
     names = {iv.var for iv in last.iter_vars}
     found: set[tuple[Var, ...]] = set()
     for load in loads:
-        places = (load.indices[0], load.indices[2], load.indices[1], load.indices[6])
+        indices = (load.indices[0], load.indices[2], load.indices[1], load.indices[6])
         parts: list[Var] = []
-        for number, index in enumerate(places):
+        for number, index in enumerate(indices):
             base = index.a if isinstance(index, FloorDiv) else index
             if isinstance(base, IntImm) and number == 0:
                 base = Var("image", base.dtype)

@@ -98,7 +98,7 @@ def _form(func: PrimFunc, choice: Block, number: int) -> PrimFunc:
 
 
 class _Taken(StmtExprMutator):
-    """Puts one store in the place of the choice."""
+    """Replaces the choice by one store."""
 
     def __init__(self, choice: Block, taken: BufferStore) -> None:
         super().__init__()

@@ -72,8 +72,8 @@ def detect_iter_traits(block: Block) -> tuple[Traits, Traits, Traits, Traits] | 
     """The traits of A's, B's, C's and the block's variables; None if it is no such product."""
     if len(block.reads) != 2 or len(block.writes) != 1:
         return None
-    places = [_variables(region) for region in (*block.reads, *block.writes)]
-    a, b, c = places
+    operands = [_variables(region) for region in (*block.reads, *block.writes)]
+    a, b, c = operands
     if a is None or b is None or c is None:
         return None
     traits: dict[Var, IterTrait] = {}
@@ -96,7 +96,7 @@ def detect_iter_traits(block: Block) -> tuple[Traits, Traits, Traits, Traits] | 
 
 
 def _variables(region: BufferRegion) -> set[Var] | None:
-    """The variables that give the one place of a region; None for larger regions."""
+    """The variables that index a region of one element; None for larger regions."""
     found: set[Var] = set()
     for part in region.region:
         if not is_one(part.extent):
@@ -128,10 +128,10 @@ def bring_to_form(sch: Schedule, block: BlockRV) -> bool:
     if maps is None:
         return False
     own, *layouts = maps
-    for (end, place, other), layout in zip(
+    for (end, index, other), layout in zip(
         (("read", 0, "write"), ("read", 1, "write"), ("write", 0, "read")), layouts
     ):
-        copy = sch.reindex(block, (end, place))
+        copy = sch.reindex(block, (end, index))
         sch.transform_layout(copy, (other, 0), layout)
     sch.transform_block_layout(block, own)
     return True

@@ -4,7 +4,7 @@
                                                  for tx in threadIdx.x: for k_outer: C[i] = max(...)
 
 These are what remains of long reductions: several in one function (a variance and its mean), those
-with a pair of results (a maximum and its place) along any axis, and those of gathered elements.
+with a pair of results (a maximum and its index) along any axis, and those of gathered elements.
 Blocks with many results, and short sums, get a thread a result, as with `Fallback`.
 """
 

@@ -118,7 +118,7 @@ class _Inner:
             self._finish(epilogue.block_rv, rows)
 
     def _two_partial_sums(self) -> tuple[BlockRV, BlockRV]:
-        """The blocks of sums by (thread, place in its vector), and of sums by thread."""
+        """The blocks of sums by (thread, lane of its vector), and of sums by thread."""
         sch, c = self.sch, self.config
         batch, rows, steps, packed = sch.get_loops(self.block)
         rows, steps = sch.fuse(batch, rows), sch.fuse(steps, packed)
@@ -146,7 +146,7 @@ class _Inner:
     def _load_matrix(self, steps: LoopRV, vectors: list[Buffer]) -> None:
         sch = self.sch
         read = [r.buffer for r in sch.get(self.partial).reads]
-        matrix = next(place for place, buffer in enumerate(read) if buffer not in vectors)
+        matrix = next(index for index, buffer in enumerate(read) if buffer not in vectors)
         local = sch.cache_read(self.partial, matrix, "local")
         sch.compute_at(local, steps, preserve_unit_loops=True)
         size = get_bytes(sch.get(local).reads[0].buffer.dtype)

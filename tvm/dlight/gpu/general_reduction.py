@@ -48,8 +48,8 @@ class GeneralReduction(GPUScheduleRule):
         _over_threads(sch, loops[-1], threads, steps)
         for info in reversed(infos[:-1]):
             block = info.block_rv
-            for place in range(len(sch.get(block).writes)):
-                sch.set_scope(block, place, "shared")
+            for index in range(len(sch.get(block).writes)):
+                sch.set_scope(block, index, "shared")
             sch.compute_at(block, row, preserve_unit_loops=True)
             inner = sch.fuse(*sch.get_loops(block)[-reduced:])
             _over_threads(sch, inner, threads, steps)
@@ -81,17 +81,17 @@ def _align_last(sch: Schedule, infos: list[BlockInfo]) -> None:
     names = [Var(f"i{n}", i.var.dtype) for n, i in enumerate(last)]
     zero = IntImm(names[0].dtype, 0)
     analyzer = Analyzer()
-    places: list[PrimExpr] = []
+    indices: list[PrimExpr] = []
     matched = 0
     for wanted in first:
         fits = matched < len(last) and analyzer.can_prove_equal(
             as_expr(wanted.dom), as_expr(last[matched].dom)
         )
-        places.append(names[matched] if fits else zero)
+        indices.append(names[matched] if fits else zero)
         matched += fits
     if matched < len(last):
-        places = [*[zero] * (len(first) - len(last)), *names]
-    sch.transform_block_layout(infos[-1].block_rv, IndexMap(names, places, None))
+        indices = [*[zero] * (len(first) - len(last)), *names]
+    sch.transform_block_layout(infos[-1].block_rv, IndexMap(names, indices, None))
 
 
 def _over_threads(sch: Schedule, loop: LoopRV, threads: int, steps: int) -> None:

@@ -1,4 +1,4 @@
-"""Inlining around a block that was given its place."""
+"""Inlining around a block whose loops are already scheduled."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import itertools
 
-from tvm.dlight.analysis.access import iter_sum, split_places
+from tvm.dlight.analysis.access import iter_sum, split_terms
 from tvm.dlight.analysis.common_analysis import (
     BlockInfo,
     collect_block_iter_vars_used_in_access_region,
@@ -68,7 +68,7 @@ def is_gemv(sch: Schedule, block_info: BlockInfo) -> list[Buffer] | None:
 
 
 def detect_dominant_read(block: Block, const_iter_vars: set[Var]) -> PrimExpr:
-    """Where the block reads the matrix: the flattened place with most variables of known extent."""
+    """Where the block reads the matrix: the flattened index with most variables of known extent."""
     best = max(block.reads, key=lambda r: len(_used(block, r) & const_iter_vars))
     (offset,) = best.buffer.offset_of([part.min for part in best.region])
     return offset
@@ -87,26 +87,26 @@ def normalize(sch: Schedule, block_info: BlockInfo) -> bool | None:
     if access is None or collect_vars_used_in_prim_expr(access.base) & set(domains):
         return None
     infos = {i.var: i for i in block_info.iters}
-    places = [var for var, _ in split_places(access)]
-    if not places or any(var not in infos for var in places):
+    order = [var for var, _ in split_terms(access)]
+    if not order or any(var not in infos for var in order):
         return None
-    places = list(dict.fromkeys(places))
+    order = list(dict.fromkeys(order))
     symbolic = [infos[var].loop_rv for var in infos if var not in known]
     regions = [_used(block, r) for r in (*block.writes, *block.reads)]
     groups: tuple[list[LoopRV], ...] = ([], [], [])
-    for var in places:
+    for var in order:
         if var not in known:
             return None
         shared = all(var in used for used in regions)
         groups[2 if infos[var].kind == "R" else 0 if shared else 1].append(infos[var].loop_rv)
     batch, spatial, reducing = groups
-    if not spatial or not reducing or len(symbolic) + len(places) != len(infos):
+    if not spatial or not reducing or len(symbolic) + len(order) != len(infos):
         return None
     batch = batch or [sch.add_unit_loop(block_info.block_rv)]
     sch.reorder(*symbolic, *batch, *spatial, *reducing)
     for group in (batch, spatial, reducing):
         sch.fuse(*group)
-    return infos[places[-1]].kind == "R"
+    return infos[order[-1]].kind == "R"
 
 
 class LowBatchGEMV(GPUScheduleRule):

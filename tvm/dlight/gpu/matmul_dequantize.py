@@ -37,16 +37,16 @@ def with_dequantized_weights(
     sizes = (batch, columns, steps)
     if not isinstance(rows, Var) or not all(isinstance(size, int) for size in sizes):
         return None
-    place = next(i for i, other in enumerate(blocks) if sch.get(other) is sch.get(block))
-    unpack = [b for b in blocks[:place] if is_dequantization(sch.get(b))]
-    if len(unpack) != 1 or len(blocks) - place > 2 or len(sch.get(unpack[0]).reads) < 2:
+    position = next(i for i, other in enumerate(blocks) if sch.get(other) is sch.get(block))
+    unpack = [b for b in blocks[:position] if is_dequantization(sch.get(b))]
+    if len(unpack) != 1 or len(blocks) - position > 2 or len(sch.get(unpack[0]).reads) < 2:
         return None
     assert isinstance(columns, int), "checked above"
     lanes = min(largest_divisor(columns // config.block_size_x, [1, 2, 4, 8]), config.vector_size)
-    for other in blocks[:place]:
+    for other in blocks[:position]:
         if other is not unpack[0]:
             sch.compute_inline(other)
-    epilogue = blocks[place + 1] if len(blocks) > place + 1 else None
+    epilogue = blocks[position + 1] if len(blocks) > position + 1 else None
     _Columns(sch, config, lanes, block).run(unpack[0], epilogue)
     return sch
 

@@ -29,7 +29,7 @@ def tile(sch: Schedule, block: BlockRV, config: ProductTiles) -> None:
     sch.reverse_compute_at(result, thread, preserve_unit_loops=True)
     _vectorize(sch, sch.get_loops(result)[-1], c.micro_size_y, c.vector_size)
     if c.use_shared:
-        copies = [_through_shared(sch, block, place, step, c) for place in (0, 1)]
+        copies = [_through_shared(sch, block, operand, step, c) for operand in (0, 1)]
         for copy in copies:
             auto_inline_producers(sch, copy)
     else:
@@ -69,10 +69,10 @@ def _vectorize(sch: Schedule, loop: LoopRV, extent: int, lanes: int) -> None:
 
 
 def _through_shared(
-    sch: Schedule, block: BlockRV, place: int, step: LoopRV, c: ProductTiles
+    sch: Schedule, block: BlockRV, operand: int, step: LoopRV, c: ProductTiles
 ) -> BlockRV:
     """Let all threads of a block load a slice of an input together."""
-    copy = sch.cache_read(block, place, "shared")
+    copy = sch.cache_read(block, operand, "shared")
     count = len(sch.get_loops(copy))
     sch.compute_at(copy, step, preserve_unit_loops=True)
     fused = sch.fuse(*sch.get_loops(copy)[-count:])

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tvm.dlight.analysis.access import dominant_access, split_places
+from tvm.dlight.analysis.access import dominant_access, split_terms
 from tvm.dlight.analysis.common_analysis import BlockInfo, is_broadcast_epilogue
 from tvm.dlight.base import main_and_epilogue, open_schedule, suggest_threads_per_block
 from tvm.target.target import Target
@@ -87,18 +87,18 @@ def _normalize(sch: Schedule, info: BlockInfo) -> _Walk | None:
     access = dominant_access(sch.get(info.block_rv))
     if access is None or not is_zero(access.base):
         return None
-    places = split_places(access)
+    terms = split_terms(access)
     rest = {i.var: i for i in info.iters}
-    if not places or any(var not in rest for var, _ in places):
+    if not terms or any(var not in rest for var, _ in terms):
         return None
-    if len({var for var, _ in places}) != len(places):
+    if len({var for var, _ in terms}) != len(terms):
         return None
     spatial: list[LoopRV] = []
     reducing: list[LoopRV] = []
     packed: list[LoopRV] = []
-    origin: dict[LoopRV, int] = {}  # from the block's own loop to its place in `spatial`
+    origin: dict[LoopRV, int] = {}  # from the block's own loop to its position in `spatial`
     unrolled, split_at, along = None, None, False
-    for var, factor in places:
+    for var, factor in terms:
         item = rest.pop(var)
         loop, along = item.loop_rv, item.kind == "R"
         if not along:
@@ -208,7 +208,7 @@ def _results(
     """One loop over the results of a thread block, and those that one word serves within it."""
     if walk.unrolled is None or walk.split_at is None:
         return sch.fuse(*loops), []
-    ordered: list[LoopRV] = [loops[place] for place in walk.order]
+    ordered: list[LoopRV] = [loops[position] for position in walk.order]
     sch.reorder(*ordered)
     ordered[walk.split_at], inner = sch.split(
         ordered[walk.split_at], factors=[None, walk.unrolled]

@@ -19,7 +19,7 @@ _LANES = 8
 
 
 def identify_cast_or_load_block(block: Block) -> bool:
-    """True if the block copies or casts each element to its own place."""
+    """True if the block copies or casts each element to its own index."""
     store = _only_store(block)
     if store is None:
         return False

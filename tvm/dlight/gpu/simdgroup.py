@@ -51,9 +51,9 @@ class MetalMatmul(GPUScheduleRule):
 def _schedule(sch: Schedule, block: BlockRV) -> None:
     sch.pad_einsum(block, [1, _ROWS, _GROUPS * _COLUMNS, _STEPS])
     group, slice_, step = _bind(sch, block)
-    for place in (0, 1):
-        _through_shared(sch, block, place, slice_)
-    factors = [sch.cache_read(block, place, _SCOPE) for place in (0, 1)]
+    for operand in (0, 1):
+        _through_shared(sch, block, operand, slice_)
+    factors = [sch.cache_read(block, operand, _SCOPE) for operand in (0, 1)]
     for factor in factors:
         sch.compute_at(factor, step)
     # the product is of A and B here, no longer of A and B.T: matrices are loaded transposed
@@ -94,8 +94,8 @@ def _bind(sch: Schedule, block: BlockRV) -> tuple[LoopRV, LoopRV, LoopRV]:
     return j1, k0, k1
 
 
-def _through_shared(sch: Schedule, block: BlockRV, place: int, slice_: LoopRV) -> None:
-    copy = sch.cache_read(block, place, "shared")
+def _through_shared(sch: Schedule, block: BlockRV, operand: int, slice_: LoopRV) -> None:
+    copy = sch.cache_read(block, operand, "shared")
     sch.compute_at(copy, slice_, preserve_unit_loops=True)
     fused = sch.fuse(*sch.get_loops(copy)[-2:])
     _, ty, tz, tx, lanes = sch.split(fused, factors=[None, 1, _GROUPS, _WARP, _LANES])

@@ -101,10 +101,10 @@ class _TensorCores:
         sch.pad_einsum(self.block, [1, _BLOCK, _BLOCK, self.config.block_k])
         tiles = self._tile()
         warp, slice_, step = self._bind(tiles)
-        for place in (0, 1):
-            self._through_shared(tiles, place, slice_)
-        fragments = [self._fragment(tiles, place, name, step)
-                     for place, name in enumerate(("matrix_a", "matrix_b"))]  # fmt: skip
+        for operand in (0, 1):
+            self._through_shared(tiles, operand, slice_)
+        fragments = [self._fragment(tiles, operand, name, step)
+                     for operand, name in enumerate(("matrix_a", "matrix_b"))]  # fmt: skip
         result = sch.cache_write(tiles, 0, _SCOPE)
         sch.storage_align(result, 0, -2, 16, 4)
         store = sch.cache_write(tiles, 0, "wmma.accumulator")
@@ -153,9 +153,9 @@ class _TensorCores:
             sch.bind(loop, axis)
         return warp, k0, k1
 
-    def _through_shared(self, tiles: BlockRV, place: int, slice_: LoopRV) -> None:
+    def _through_shared(self, tiles: BlockRV, operand: int, slice_: LoopRV) -> None:
         sch = self.sch
-        copy = sch.cache_read(tiles, place, _SCOPE)
+        copy = sch.cache_read(tiles, operand, _SCOPE)
         sch.compute_at(copy, slice_)
         fused = sch.fuse(*sch.get_loops(copy)[-2:])
         _, warp, lane, lanes = sch.split(fused, factors=[None, 16, _WARP, self.config.lanes])
@@ -167,8 +167,8 @@ class _TensorCores:
         sch.annotate(copy, "double_buffer_scope", 0)
         auto_inline_producers(sch, copy)
 
-    def _fragment(self, tiles: BlockRV, place: int, name: str, step: LoopRV) -> BlockRV:
-        copy = self.sch.cache_read(tiles, place, f"wmma.{name}")
+    def _fragment(self, tiles: BlockRV, operand: int, name: str, step: LoopRV) -> BlockRV:
+        copy = self.sch.cache_read(tiles, operand, f"wmma.{name}")
         self.sch.compute_at(copy, step)
         return copy
 

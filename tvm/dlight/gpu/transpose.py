@@ -7,7 +7,7 @@ Rows of the tile are padded by one element: a column then lies in different bank
 
 from __future__ import annotations
 
-from tvm.dlight.analysis.access import dominant_access, split_places
+from tvm.dlight.analysis.access import dominant_access, split_terms
 from tvm.dlight.analysis.common_analysis import BlockInfo, normalize_prim_func
 from tvm.dlight.base import open_schedule, try_inline_contiguous_spatial
 from tvm.target.gpu_tuning import gpu_tuning
@@ -62,8 +62,8 @@ class Transpose(GPUScheduleRule):
         """The blocks before the last transpose, and it; all must be injective."""
         if not all(info.is_injective() for info in infos):
             return None
-        places = [i for i, info in enumerate(infos) if self.is_transpose(sch, info.block_rv)]
-        if not places or places[-1] != len(infos) - 1:
+        positions = [i for i, info in enumerate(infos) if self.is_transpose(sch, info.block_rv)]
+        if not positions or positions[-1] != len(infos) - 1:
             return None
         return infos[:-1], infos[-1].block_rv
 
@@ -101,5 +101,5 @@ class Transpose(GPUScheduleRule):
 def _packed(sch: Schedule, prologue: BlockRV) -> int:
     """How many neighbours the prologue takes out of one stored word, as 8 of W[i // 8, j]."""
     access = dominant_access(sch.get(prologue))
-    places = [] if access is None else split_places(access)
-    return places[0][1] if places else 1
+    terms = [] if access is None else split_terms(access)
+    return terms[0][1] if terms else 1

@@ -90,18 +90,18 @@ class _Product:
         self.types = [str(region.buffer.dtype) for region in node.reads]
         self.out = str(node.writes[0].buffer.dtype)
         self.extents = [iv.dom.extent for iv in node.iter_vars if iv.dom is not None]
-        self.by_columns = [self._last_axis(place) for place in (0, 1)]
+        self.by_columns = [self._last_axis(operand) for operand in (0, 1)]
 
-    def _last_axis(self, place: int) -> int | None:
+    def _last_axis(self, operand: int) -> int | None:
         """Which axis of (batch, row or column, k) is contiguous in memory of a factor."""
         producers = self.sch.get_producers(self.block)
-        buffer = self.sch.get(self.block).reads[place].buffer
+        buffer = self.sch.get(self.block).reads[operand].buffer
         for producer in producers:
             node = self.sch.get(producer)
             if node.writes[0].buffer is buffer and len(node.reads) == 1:
                 used = set(undefined_vars(node.reads[0].region[-1].min))
-                places = node.writes[0].region
-                found = [k for k, r in enumerate(places) if used & set(undefined_vars(r.min))]
+                region = node.writes[0].region
+                found = [k for k, r in enumerate(region) if used & set(undefined_vars(r.min))]
                 return found[-1] if found else None
         return None
 
@@ -144,11 +144,11 @@ class _Product:
         sch.reorder(*[part[0] for part in parts], *[part[1] for part in parts])
         fragments = sch.blockize(parts[0][1])
         warp, slices, step = self._bind(fragments)
-        for place in (0, 1):
-            self._through_shared(fragments, place, slices)
+        for operand in (0, 1):
+            self._through_shared(fragments, operand, slices)
         loads = [
-            self._fragment(fragments, place, f"wmma.matrix_{'ab'[place]}", step)
-            for place in (0, 1)
+            self._fragment(fragments, operand, f"wmma.matrix_{'ab'[operand]}", step)
+            for operand in (0, 1)
         ]
         result = sch.cache_write(fragments, 0, _SCOPE)
         sch.storage_align(result, 0, -2, 16, 8)
@@ -191,9 +191,9 @@ class _Product:
         sch.annotate(k0, "software_pipeline_async_stages", [0])
         return warp, k0, k1
 
-    def _through_shared(self, fragments: BlockRV, place: int, slices: LoopRV) -> None:
+    def _through_shared(self, fragments: BlockRV, operand: int, slices: LoopRV) -> None:
         sch = self.sch
-        copy = sch.cache_read(fragments, place, _SCOPE)
+        copy = sch.cache_read(fragments, operand, _SCOPE)
         sch.compute_at(copy, slices)
         fused = sch.fuse(*sch.get_loops(copy)[-2:])
         _, warp, lane, lanes = sch.split(fused, factors=[None, self.t.warps, _WARP, _LANES])
@@ -203,8 +203,8 @@ class _Product:
         sch.storage_align(copy, 0, axis=-2, factor=16, offset=8)
         auto_inline_producers(sch, copy)
 
-    def _fragment(self, fragments: BlockRV, place: int, scope: str, step: LoopRV) -> BlockRV:
-        copy = self.sch.cache_read(fragments, place, scope)
+    def _fragment(self, fragments: BlockRV, operand: int, scope: str, step: LoopRV) -> BlockRV:
+        copy = self.sch.cache_read(fragments, operand, scope)
         self.sch.compute_at(copy, step)
         return copy
 
