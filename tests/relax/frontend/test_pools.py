@@ -11,7 +11,7 @@ import pytest
 from tvm import relax, tir
 from tvm.relax import op
 from tvm.relax.block_builder import BlockBuilder
-from tvm.relax.frontend.pools import places_of_largest, within_data
+from tvm.relax.frontend.pools import max_pool_indices, within_data
 from tvm.relax.interp import Interpreter
 
 
@@ -71,7 +71,7 @@ def test_places_are_those_of_the_first_largest(of_plane: bool, by_column: bool) 
     def make(bb: BlockBuilder, x: Any) -> Any:
         n, c, h, w = x.struct_info.shape.values
         out = [n, c, h // 2, w - 1]
-        return places_of_largest(bb, x, out, [2, 2], [2, 1], [0, 0], [1, 1], of_plane=of_plane,
+        return max_pool_indices(bb, x, out, [2, 2], [2, 1], [0, 0], [1, 1], of_plane=of_plane,
                                  by_column=by_column)  # fmt: skip
 
     main = Interpreter(_module(make))

@@ -80,8 +80,8 @@ def test_layouts_by_letters() -> None:
     assert layout_rules.initial(4) == "ABCD"
     assert layout_rules.transposed("NCHW", "ABCD", "ACDB") == "NHWC"
     assert layout_rules.renamed("NCHW", "ABCD", "ABCD4b") == "NCHW4c"
-    assert layout_rules.place_of("ACDB", 1) == 3
-    assert layout_rules.place_of("ABCD4b", -1) == 3
+    assert layout_rules.layout_axis("ACDB", 1) == 3
+    assert layout_rules.layout_axis("ABCD4b", -1) == 3
 
 
 def test_a_split_layout_fits_without_padding_only() -> None:

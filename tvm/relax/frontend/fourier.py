@@ -129,7 +129,7 @@ class Fourier:
         return found[0], found[1]
 
     def _made(self, n: PrimExpr, wave: Any) -> RelaxExpr:
-        """The cosine or sine of each product of two places, in turns of n."""
+        """The cosine or sine of 2 pi i k / n for all index pairs (i, k)."""
         symbols = list(undefined_vars(n))
 
         def table(*given: PrimExpr) -> te.Tensor:

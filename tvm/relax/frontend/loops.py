@@ -191,8 +191,8 @@ def _write_row(info: TensorStructInfo, first: int) -> tir.PrimFunc:
     item = tir.decl_buffer(symbols, info.dtype, "item")
     number = tir.decl_buffer([], "int64", "number")
     loops = [tir.Var(f"i{k}", "int64") for k in range(len(symbols))]
-    place = tir.BufferLoad(number, []) - tir.const(first, "int64")
-    body: tir.Stmt = tir.BufferStore(rows, tir.BufferLoad(item, loops), [place, *loops])
+    index = tir.BufferLoad(number, []) - tir.const(first, "int64")
+    body: tir.Stmt = tir.BufferStore(rows, tir.BufferLoad(item, loops), [index, *loops])
     for loop, extent in zip(reversed(loops), reversed(symbols)):
         body = tir.For(loop, tir.const(0, "int64"), extent, tir.ForKind.SERIAL, body)
     params = [tir.Var(name, "handle") for name in ("rows_handle", "item_handle", "number_handle")]

@@ -39,40 +39,40 @@ def within_data(
     return op.strided_slice(bb.emit(value), axes, [0] * len(ends), ends) if axes else value
 
 
-def places_of_largest(
+def max_pool_indices(
     bb: BlockBuilder, data: RelaxExpr, out: Sequence[PrimExpr | int], kernel: Sequence[int],
     strides: Sequence[int], pads: Sequence[PrimExpr | int], dilations: Sequence[int],
     *, of_plane: bool, by_column: bool = False,
 ) -> RelaxExpr:  # fmt: skip
-    """Where each window's largest element is, the first of equal ones, as int64 of shape `out`.
+    """The flat index of each window's first largest element: int64 of shape `out`.
 
-    Places count through the plane of the channel (`of_plane`), or through all of the data; in a
+    Indices count through the plane of the channel (`of_plane`), or through all of the data; in a
     plane the last axis is the fastest one, `by_column` the first. `pads` are those before the axes.
     """
     spatial = list(range(len(kernel)))
     later = te.comm_reducer(
         lambda a, b: [tir.Select(a[1] >= b[1], a[0], b[0]), tir.max(a[1], b[1])],
-        lambda place, value: [tir.const(-1, place), tir.min_value(value)],
-        name="place_of_largest",
+        lambda index, value: [tir.const(-1, index), tir.min_value(value)],
+        name="argmax",
     )
 
     def compute(x: te.Tensor, pads: Any, out: Any) -> Any:
         taps = [te.reduce_axis((0, k), f"k{d}") for d, k in enumerate(kernel)]
 
         def element(n: Any, c: Any, *at: Any) -> Any:
-            places = [at[d] * strides[d] - pads[d] + taps[d] * dilations[d] for d in spatial]
-            inside = [places[d] >= 0 for d in spatial]
-            inside += [places[d] < x.shape[2 + d] for d in spatial]
-            value = tir.if_then_else(tir.all(*inside), x(n, c, *places), tir.min_value(x.dtype))
+            position = [at[d] * strides[d] - pads[d] + taps[d] * dilations[d] for d in spatial]
+            inside = [position[d] >= 0 for d in spatial]
+            inside += [position[d] < x.shape[2 + d] for d in spatial]
+            value = tir.if_then_else(tir.all(*inside), x(n, c, *position), tir.min_value(x.dtype))
             flat: Any = 0
             for d in reversed(spatial) if by_column else spatial:
-                flat = flat * x.shape[2 + d] + places[d]
+                flat = flat * x.shape[2 + d] + position[d]
             if not of_plane:
                 size = functools.reduce(lambda a, b: a * b, x.shape[2:])
                 flat = (n * x.shape[1] + c) * size + flat
             return later((flat.astype("int64"), value), axis=taps)
 
-        return te.compute(out, element, name="places")[0]
+        return te.compute(out, element, name="indices")[0]
 
     given = [data, list(pads), list(out)]
-    return bb.emit_te(compute, *given, primfunc_name_hint="places_of_largest")
+    return bb.emit_te(compute, *given, primfunc_name_hint="max_pool_indices")

@@ -71,7 +71,7 @@ NEAREST: dict[str, Callable[[Any], Any]] = {
 }
 
 
-def nearest_places(axis: Axis, how: Resampling) -> Any:
+def nearest_indices(axis: Axis, how: Resampling) -> Any:
     """The input's index for each index of the result."""
     nearest = how.nearest
     if nearest == "simple":  # what operator set 10 left open
@@ -87,7 +87,7 @@ def outside(axis: Axis, how: Resampling) -> Any:
 
 
 def taps(axis: Axis, how: Resampling) -> tuple[Any, Any]:
-    """Places and weights, (number of taps, out) each, of linear and cubic resampling."""
+    """Indices and weights, (number of taps, out) each, of linear and cubic resampling."""
     at = coordinates(axis, how.coordinates).astype(np.float64)
     widened = how.antialias and axis.scale < 1
     stretch = axis.scale if widened else 1.0
@@ -96,16 +96,16 @@ def taps(axis: Axis, how: Resampling) -> tuple[Any, Any]:
         at = np.clip(at, 0, axis.size - 1)
     count = 2 * math.ceil(reach) + (1 if widened else 0)
     first = np.floor(at) - (math.ceil(reach) - 1) - (1 if widened else 0)
-    places = first[:, None] + np.arange(count)
-    distance = abs(places - at[:, None]) * stretch
+    indices = first[:, None] + np.arange(count)
+    distance = abs(indices - at[:, None]) * stretch
     weights = _linear(distance) if how.mode == "linear" else _cubic(distance, how.cubic_a)
     if how.exclude_outside:
-        weights = np.where((places >= 0) & (places < axis.size), weights, 0)
+        weights = np.where((indices >= 0) & (indices < axis.size), weights, 0)
     if how.exclude_outside or widened:
         weights = weights / weights.sum(1, keepdims=True)
     kind = np.int32 if axis.size < 2**31 else np.int64
-    places = np.clip(places, 0, axis.size - 1).astype(kind)
-    return np.ascontiguousarray(places.T), np.ascontiguousarray(weights.T)
+    indices = np.clip(indices, 0, axis.size - 1).astype(kind)
+    return np.ascontiguousarray(indices.T), np.ascontiguousarray(weights.T)
 
 
 def _linear(distance: Any) -> Any:

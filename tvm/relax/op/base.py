@@ -217,7 +217,7 @@ def _check_inplace(
     operands: Sequence[Expr] | None,
     infos: Sequence[StructInfo],
 ) -> None:
-    """Refuse places that are none, and that are taken twice."""
+    """Refuse in-place indices that are out of range or used twice."""
     results = len(infos)
     count = None if operands is None else len(operands)
     wrong = len(indices) != results or all(i == -1 for i in indices)

@@ -173,7 +173,7 @@ class DistributedOperand(Exception):
 
 
 class Infer:
-    """A call whose result is being described: what rules need, and errors that name the place."""
+    """A call whose result is being described: what rules need, and located errors."""
 
     __slots__ = ("bb", "call", "op", "parameters")
 
@@ -324,15 +324,15 @@ def _on_vdevice(info: StructInfo, vdevice: VDevice) -> StructInfo:
     return info
 
 
-def _tell_place(error: TVMError, name: str) -> None:
+def _add_location(error: TVMError, name: str) -> None:
     """Let an error name the operator and the line that made the call."""
     text = str(error)
     if name.rpartition(".")[2] not in text:
         error.args = (f"{name}: {text}",)
         text = str(error)
-    place = caller_place() if ambient_span() is None and "\n  where: " not in text else None
-    if place is not None:
-        error.args = (message(text, where=place),)
+    location = caller_place() if ambient_span() is None and "\n  where: " not in text else None
+    if location is not None:
+        error.args = (message(text, where=location),)
 
 
 Rule: TypeAlias = Callable[..., Any]
@@ -360,7 +360,7 @@ class RelaxOp(Generic[P]):
         try:
             return self._build(*args, **kwargs)  # type: ignore[return-value]
         except TVMError as error:
-            _tell_place(error, self.op.name)
+            _add_location(error, self.op.name)
             raise
 
     def __repr__(self) -> str:

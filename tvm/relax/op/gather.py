@@ -1,4 +1,4 @@
-"""Reading and writing at places that a tensor of indices names."""
+"""Reading and writing at indices that tensors hold."""
 
 from __future__ import annotations
 
@@ -108,10 +108,10 @@ def _gather_elements_numpy(data: Array, indices: Array, *, axis: int) -> Array:
 
 
 def _elements_at(data: Array, indices: Array, axis: int) -> tuple[Array, Any]:
-    """data at the indices along an axis, and the numpy index that names these places."""
-    places = np.where(indices < 0, indices + data.shape[axis], indices)
+    """data at the indices along an axis, and the numpy index that selects them."""
+    from_front = np.where(indices < 0, indices + data.shape[axis], indices)
     at = list(np.indices(indices.shape))
-    at[axis] = places
+    at[axis] = from_front
     return data[tuple(at)], tuple(at)
 
 
@@ -151,10 +151,10 @@ def _gather_nd_info(
 
 @gather_nd.legalize
 def _gather_nd_te(bb: BlockBuilder, data: Expr, indices: Expr, *, batch_dims: int) -> Expr:
-    def compute(x: Any, places: Any) -> Any:
+    def compute(x: Any, te_indices: Any) -> Any:
         # topi takes the coordinates in the first dimension
-        ndim = len(places.shape)
-        moved = topi.transpose(places, [ndim - 1, *range(ndim - 1)])
+        ndim = len(te_indices.shape)
+        moved = topi.transpose(te_indices, [ndim - 1, *range(ndim - 1)])
         return topi.gather_nd(x, moved, batch_dims)
 
     return bb.call_te(compute, data, indices, primfunc_name_hint="gather_nd")
@@ -164,8 +164,8 @@ def _gather_nd_te(bb: BlockBuilder, data: Expr, indices: Expr, *, batch_dims: in
 def _gather_nd_numpy(data: Array, indices: Array, *, batch_dims: int) -> Array:
     lead = indices.shape[:batch_dims]
     out = []
-    for place in np.ndindex(*lead):
-        inner, x = indices[place], data[place]
+    for batch_index in np.ndindex(*lead):
+        inner, x = indices[batch_index], data[batch_index]
         out.append(x[tuple(np.moveaxis(inner, -1, 0))])
     shape = (*indices.shape[:-1], *data.shape[batch_dims + indices.shape[-1] :])
     return np.asarray(out, data.dtype).reshape(shape)
@@ -191,14 +191,14 @@ def _index_tensor_info(
         raise ctx.shape_error(
             "more indices than data has dimensions", f"{len(infos)}", f"at most {data.ndim}"
         )
-    places = broadcast_infos(
+    index_info = broadcast_infos(
         ctx, data.dtype, *((f"index {i}", info) for i, info in enumerate(infos))
     )
-    if data.ndim == -1 or places.ndim == -1:
+    if data.ndim == -1 or index_info.ndim == -1:
         return like(data, None)
-    if data.values is None or places.values is None:
-        return like(data, None, places.ndim + data.ndim - len(infos))
-    return like(data, (*places.values, *data.values[len(infos) :]))
+    if data.values is None or index_info.values is None:
+        return like(data, None, index_info.ndim + data.ndim - len(infos))
+    return like(data, (*index_info.values, *data.values[len(infos) :]))
 
 
 @index_tensor.fit
@@ -406,10 +406,10 @@ def _scatter_nd_info(
 def _scatter_nd_te(
     bb: BlockBuilder, data: Expr, indices: Expr, updates: Expr, *, reduction: str
 ) -> Expr:
-    def compute(x: Any, places: Any, new: Any) -> Any:
+    def compute(x: Any, te_indices: Any, new: Any) -> Any:
         # topi takes the coordinates in the first dimension
-        ndim = len(places.shape)
-        moved = topi.transpose(places, [ndim - 1, *range(ndim - 1)]) if ndim > 1 else places
+        ndim = len(te_indices.shape)
+        moved = topi.transpose(te_indices, [ndim - 1, *range(ndim - 1)]) if ndim > 1 else te_indices
         return topi.scatter_nd(x, moved, new, reduction)
 
     return bb.call_te(compute, data, indices, updates, primfunc_name_hint="scatter_nd")

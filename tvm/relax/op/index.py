@@ -72,29 +72,29 @@ def _take_info(
     if x.ndim == -1 or ndim_of(indices) == -1:
         return like(x, None)
     at = 0 if axis is None else axis_index(ctx, axis, x.ndim)
-    places = values_of(indices)
-    if x.values is None or places is None:
+    picked = values_of(indices)
+    if x.values is None or picked is None:
         return like(x, None, x.ndim + ndim_of(indices) - 1)
-    return like(x, (*x.values[:at], *places, *x.values[at + 1 :]))
+    return like(x, (*x.values[:at], *picked, *x.values[at + 1 :]))
 
 
 @take.legalize
 def _take_te(
     bb: BlockBuilder, x: Expr, indices: Expr, *, axis: int | None, mode: str
 ) -> Expr:
-    def compute(te_x: Any, places: Any) -> Any:
-        if hasattr(places, "shape"):
-            return topi.take(te_x, places, 0 if axis is None else axis, mode=mode)
+    def compute(te_x: Any, te_indices: Any) -> Any:
+        if hasattr(te_indices, "shape"):
+            return topi.take(te_x, te_indices, 0 if axis is None else axis, mode=mode)
         at = (0 if axis is None else axis) % len(te_x.shape)
         rest = [extent for i, extent in enumerate(te_x.shape) if i != at]
-        return _te_row(te_x, rest, at, places)
+        return _te_row(te_x, rest, at, te_indices)
 
     return bb.call_te(compute, x, indices, primfunc_name_hint="take")
 
 
-def _te_row(te_x: Any, rest: Sequence[PrimExpr], at: int, place: Any) -> Any:
+def _te_row(te_x: Any, rest: Sequence[PrimExpr], at: int, row: Any) -> Any:
     def element(*index: Any) -> Any:
-        return te_x(*index[:at], place, *index[at:])
+        return te_x(*index[:at], row, *index[at:])
 
     return te.compute(rest, element, name="take")
 
@@ -222,11 +222,11 @@ def _strided_slice_info(
     numbers = [const_int(axis) for axis in which]
     if x.ndim == -1 or any(n is None for n in numbers):
         return like(x, None, x.ndim)
-    places = axis_indices(ctx, [n for n in numbers if n is not None], x.ndim, "axes")
+    positions = axis_indices(ctx, [n for n in numbers if n is not None], x.ndim, "axes")
     if x.values is None:
         return like(x, None, x.ndim)
     extents = list(x.values)
-    for i, at in enumerate(places):
+    for i, at in enumerate(positions):
         low, high = lows[i], highs[i]
         step = IntImm(INT64, 1) if steps is None else steps[i]
         if low is None or high is None or step is None:
@@ -376,8 +376,8 @@ def dynamic_extent(extent: Any, low: Any, high: Any, step: Any) -> Any:
     """How many elements a slice has whose bounds and step are known at run time only."""
     zero, last = IntImm(INT64, 0), extent - 1
 
-    def moved(place: Any) -> Any:
-        front = tir_op.if_then_else(place < 0, place + extent, place)
+    def moved(index: Any) -> Any:
+        front = tir_op.if_then_else(index < 0, index + extent, index)
         up = tir_op.min(tir_op.max(front, zero), extent)
         down = tir_op.min(tir_op.max(front, IntImm(INT64, -1)), last)
         return tir_op.if_then_else(step < 0, down, up)

@@ -1,4 +1,4 @@
-"""More rules about layouts (`layout_rules`): axes, places and shapes that move with dimensions.
+"""More rules about layouts (`layout_rules`): axes, indices and shapes in a permuted layout.
 
 Operators for which the order of elements in memory is the meaning (reshape, flatten, matmul) have
 no rule: they get their operands as their program knows them.
@@ -21,10 +21,10 @@ from .layout_rules import (
     initial,
     initial_of,
     is_plain,
+    layout_axis,
     ndim_of,
     options_of,
     own_layouts,
-    place_of,
     transposed,
     unsplit,
     without_axes,
@@ -45,17 +45,17 @@ def scanned(call: Call, desired: Desired, layout_of: LayoutOf) -> LayoutOutput:
     out: Layout = name
     if isinstance(info, TupleStructInfo):
         out = (name,) * len(info.fields)
-    return LayoutOutput((name, *own_layouts(call, 1)), out, {"axis": place_of(name, axis)})
+    return LayoutOutput((name, *own_layouts(call, 1)), out, {"axis": layout_axis(name, axis)})
 
 
 def searched(call: Call, desired: Desired, layout_of: LayoutOf) -> LayoutOutput:
-    """The place of an element along an axis: the axis moves, and falls away."""
+    """The index of an element along an axis: the axis is renamed, then reduced away."""
     options = options_of(call)
     if options["axis"] is None:
         return _as_it_was(call)
     name = unsplit(call, layout_of)
-    [place], rest = without_axes(call, name, [options["axis"]])
-    return LayoutOutput((name,), name if options["keepdims"] else rest, {"axis": place})
+    [position], rest = without_axes(call, name, [options["axis"]])
+    return LayoutOutput((name,), name if options["keepdims"] else rest, {"axis": position})
 
 
 def elements_along(call: Call, desired: Desired, layout_of: LayoutOf) -> LayoutOutput:
@@ -64,7 +64,7 @@ def elements_along(call: Call, desired: Desired, layout_of: LayoutOf) -> LayoutO
     axis = options_of(call).get("axis")
     ndim = len(name)
     inputs = [name if ndim_of(arg) == ndim else initial_of(arg.struct_info_) for arg in call.args]
-    changes = {} if axis is None else {"axis": place_of(name, axis)}
+    changes = {} if axis is None else {"axis": layout_axis(name, axis)}
     return LayoutOutput(tuple(inputs), name, changes)
 
 
@@ -75,16 +75,16 @@ def filled_like(call: Call, desired: Desired, layout_of: LayoutOf) -> LayoutOutp
 
 
 def taken(call: Call, desired: Desired, layout_of: LayoutOf) -> LayoutOutput:
-    """One index takes the axis away, a row of indices stays in its place."""
+    """One index takes the axis away, a row of indices keeps it."""
     axis, count = options_of(call)["axis"], ndim_of(call.args[1])
     name = unsplit(call, layout_of)
     if axis is None or (isinstance(call.args[1].struct_info_, TensorStructInfo) and count > 1):
         return _as_it_was(call)
     own = own_layouts(call, 1)
     if count == 1:
-        return LayoutOutput((name, *own), name, {"axis": place_of(name, axis)})
-    [place], rest = without_axes(call, name, [axis])
-    return LayoutOutput((name, *own), rest, {"axis": place})
+        return LayoutOutput((name, *own), name, {"axis": layout_axis(name, axis)})
+    [position], rest = without_axes(call, name, [axis])
+    return LayoutOutput((name, *own), rest, {"axis": position})
 
 
 def tiled(call: Call, desired: Desired, layout_of: LayoutOf) -> LayoutOutput:

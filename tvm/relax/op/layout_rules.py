@@ -74,8 +74,8 @@ def renamed(text: str, source: str, target: str) -> str:
     return "".join(found)
 
 
-def place_of(name: str, axis: int) -> int:
-    """Where the dimension `axis` of the program stands in the layout."""
+def layout_axis(name: str, axis: int) -> int:
+    """The axis of the layout that holds the program's dimension `axis`."""
     letters = [letter for _, letter in layout_parts(name)]
     return letters.index(LETTERS[axis % sum(letter.isupper() for letter in letters)])
 
@@ -114,17 +114,17 @@ def options_of(call: Call) -> dict[str, Any]:
     return {} if attrs is None else {f.name: getattr(attrs, f.name) for f in attrs.FIELDS}
 
 
-def _current(call: Call, layout_of: LayoutOf, place: int = 0) -> str:
+def _current(call: Call, layout_of: LayoutOf, arg_index: int = 0) -> str:
     """The layout of an operand that is a tensor."""
-    found = layout_of(call.args[place])
+    found = layout_of(call.args[arg_index])
     assert isinstance(found, str), "rules are asked about tensors of known dimensions"
     return found
 
 
-def unsplit(call: Call, layout_of: LayoutOf, place: int = 0) -> str:
+def unsplit(call: Call, layout_of: LayoutOf, arg_index: int = 0) -> str:
     """The layout of an operand; the initial one instead of one with split dimensions."""
-    found = _current(call, layout_of, place)
-    return found if is_plain(found) else initial(ndim_of(call.args[place]))
+    found = _current(call, layout_of, arg_index)
+    return found if is_plain(found) else initial(ndim_of(call.args[arg_index]))
 
 
 # --- elements ---
@@ -169,9 +169,9 @@ def broadcast(call: Call, desired: Desired, layout_of: LayoutOf) -> LayoutOutput
         return LayoutOutput(("" if a == 0 else None, second), second)
     if b <= 0:
         return LayoutOutput((first, "" if b == 0 else None), first)
-    place = 0 if a <= b else 1
-    out = _follow(unsplit(call, layout_of, place), max(a, b))
-    small = out if a == b else unsplit(call, layout_of, place)
+    arg_index = 0 if a <= b else 1
+    out = _follow(unsplit(call, layout_of, arg_index), max(a, b))
+    small = out if a == b else unsplit(call, layout_of, arg_index)
     return LayoutOutput((small, out) if a <= b else (out, small), out)
 
 
@@ -219,23 +219,23 @@ def reduced(call: Call, desired: Desired, layout_of: LayoutOf) -> LayoutOutput:
     parts = {letter for _, letter in layout_parts(name) if letter.islower()}
     if options["keepdims"] and any(LETTERS[axis].lower() in parts for axis in axes):
         name = initial(ndim)  # of the parts that stay, each has extent 1: they join to no 1
-    places, rest = _without_split_axes(name, axes)
+    positions, rest = _without_split_axes(name, axes)
     out = name if options["keepdims"] else rest
-    return LayoutOutput((name,), out, {"axis": tuple(places)})
+    return LayoutOutput((name,), out, {"axis": tuple(positions)})
 
 
 def _without_split_axes(name: str, axes: Sequence[int]) -> tuple[list[int], str]:
     """As `without_axes`, of all parts of each axis."""
     gone = {LETTERS[axis] for axis in axes}
     kept = sorted({letter.upper() for _, letter in layout_parts(name)} - gone)
-    places, rest = [], []
-    for place, (size, letter) in enumerate(layout_parts(name)):
+    positions, rest = [], []
+    for position, (size, letter) in enumerate(layout_parts(name)):
         if letter.upper() in gone:
-            places.append(place)
+            positions.append(position)
         else:
             new = LETTERS[kept.index(letter.upper())]
             rest.append(new if letter.isupper() else f"{size}{new.lower()}")
-    return places, "".join(rest)
+    return positions, "".join(rest)
 
 
 def squeezed(call: Call, desired: Desired, layout_of: LayoutOf) -> LayoutOutput:
@@ -248,8 +248,8 @@ def squeezed(call: Call, desired: Desired, layout_of: LayoutOf) -> LayoutOutput:
             name = initial(ndim_of(call.args[0]))
             return LayoutOutput((name,), initial_of(call.struct_info_))
         axes = [i for i, extent in enumerate(extents) if const_int(extent) == 1]
-    places, rest = without_axes(call, name, axes)
-    return LayoutOutput((name,), rest, {"axis": tuple(places)})
+    positions, rest = without_axes(call, name, axes)
+    return LayoutOutput((name,), rest, {"axis": tuple(positions)})
 
 
 def expanded(call: Call, desired: Desired, layout_of: LayoutOf) -> LayoutOutput:
@@ -270,14 +270,14 @@ def permuted(call: Call, desired: Desired, layout_of: LayoutOf) -> LayoutOutput:
     ndim = ndim_of(call.args[0])
     axes = options_of(call)["axes"]
     order = range(ndim - 1, -1, -1) if axes is None else axes
-    places = tuple(place_of(name, axis) for axis in order)
-    return LayoutOutput((name,), initial(ndim), {"axes": places})
+    permutation = tuple(layout_axis(name, axis) for axis in order)
+    return LayoutOutput((name,), initial(ndim), {"axes": permutation})
 
 
 def along_axis(call: Call, desired: Desired, layout_of: LayoutOf) -> LayoutOutput:
     """The axis moves with the dimensions."""
     name = unsplit(call, layout_of)
-    return LayoutOutput((name,), name, {"axis": place_of(name, options_of(call)["axis"])})
+    return LayoutOutput((name,), name, {"axis": layout_axis(name, options_of(call)["axis"])})
 
 
 def divided(call: Call, desired: Desired, layout_of: LayoutOf) -> LayoutOutput:
@@ -285,8 +285,8 @@ def divided(call: Call, desired: Desired, layout_of: LayoutOf) -> LayoutOutput:
     name = unsplit(call, layout_of)
     info = call.struct_info_
     count = len(info.fields) if isinstance(info, TupleStructInfo) else 1
-    place = place_of(name, options_of(call)["axis"])
-    return LayoutOutput((name,), (name,) * count, {"axis": place})
+    position = layout_axis(name, options_of(call)["axis"])
+    return LayoutOutput((name,), (name,) * count, {"axis": position})
 
 
 def joined(call: Call, desired: Desired, layout_of: LayoutOf) -> LayoutOutput:
@@ -296,8 +296,8 @@ def joined(call: Call, desired: Desired, layout_of: LayoutOf) -> LayoutOutput:
     if isinstance(names, tuple) and isinstance(names[0], str) and len(set(names)) == 1:
         name = names[0]
     axis = options_of(call)["axis"]
-    place = place_of(name, 0 if axis is None else axis)
-    return LayoutOutput(((name,) * count,), name, {"axis": place})
+    position = layout_axis(name, 0 if axis is None else axis)
+    return LayoutOutput(((name,) * count,), name, {"axis": position})
 
 
 def stacked(call: Call, desired: Desired, layout_of: LayoutOf) -> LayoutOutput:
@@ -332,8 +332,8 @@ def sliced(call: Call, desired: Desired, layout_of: LayoutOf) -> LayoutOutput:
     if any(number is None for number in numbers):
         name = initial(ndim_of(call.args[0]))
         return LayoutOutput((name,), name)
-    places = [PrimValue(place_of(name, number or 0)) for number in numbers]
-    return LayoutOutput((name,), name, {}, {1: Tuple(places)})
+    axes_now = [PrimValue(layout_axis(name, number or 0)) for number in numbers]
+    return LayoutOutput((name,), name, {}, {1: Tuple(axes_now)})
 
 
 # --- neural networks ---
@@ -350,10 +350,10 @@ def normalised(call: Call, desired: Desired, layout_of: LayoutOf) -> LayoutOutpu
     options = options_of(call)
     changes: dict[str, Any] = {}
     if "axes" in options:
-        changes["axes"] = tuple(place_of(name, axis) for axis in options["axes"])
+        changes["axes"] = tuple(layout_axis(name, axis) for axis in options["axes"])
     for key in ("channel_axis", "axis"):
         if key in options:
-            changes[key] = place_of(name, options[key])
+            changes[key] = layout_axis(name, options[key])
     return LayoutOutput((name, *own_layouts(call, 1)), name, changes)
 
 

@@ -252,7 +252,7 @@ flatten.reference(lambda x: x.reshape(-1))
 
 @relax_op("relax.expand_dims", "x: Tensor", ExpandDimsAttrs, pattern=INJECTIVE, precision=FOLLOW)
 def expand_dims(x: ExprLike, axis: int | Sequence[int]) -> Call:
-    """New dimensions of extent 1 at the given places of the result."""
+    """New dimensions of extent 1 at the given axes of the result."""
     return expand_dims.call(x, axis=int_tuple(axis))
 
 
@@ -265,11 +265,11 @@ def _expand_dims_info(
     if x.ndim == -1:
         return like(x, None)
     ndim = x.ndim + len(axis)
-    places = axis_indices(ctx, axis, ndim)
+    positions = axis_indices(ctx, axis, ndim)
     if x.values is None:
         return like(x, None, ndim)
     old = iter(x.values)
-    return like(x, [IntImm(INT64, 1) if i in places else next(old) for i in range(ndim)])
+    return like(x, [IntImm(INT64, 1) if i in positions else next(old) for i in range(ndim)])
 
 
 @expand_dims.legalize
@@ -277,9 +277,9 @@ def _expand_dims_te(bb: BlockBuilder, x: Expr, *, axis: tuple[int, ...]) -> Expr
     def compute(te_x: Any) -> Any:
         ndim = len(te_x.shape) + len(axis)
         shape, kept = list(te_x.shape), list(range(ndim))
-        for place in sorted(a % ndim for a in axis):
-            shape.insert(place, IntImm(INT64, 1))
-            kept.remove(place)
+        for position in sorted(a % ndim for a in axis):
+            shape.insert(position, IntImm(INT64, 1))
+            kept.remove(position)
         return te.compute(shape, lambda *i: te_x(*[i[d] for d in kept]), name="expand_dims")
 
     return bb.call_te(compute, x, primfunc_name_hint="expand_dims")
@@ -309,11 +309,11 @@ def _squeeze_info(
         return x
     if x.ndim == -1:
         return like(x, None)
-    for place in gone:
-        known = None if x.values is None else const_int(x.values[place])
+    for position in gone:
+        known = None if x.values is None else const_int(x.values[position])
         if known not in (None, 1):
             raise ctx.shape_error(
-                f"dimension {place} is not 1", f"x {show_shape(x)}", "axes of extent 1"
+                f"dimension {position} is not 1", f"x {show_shape(x)}", "axes of extent 1"
             )
     if not isinstance(x.shape, ShapeExpr):
         return like(x, None, x.ndim - len(gone))
@@ -761,10 +761,10 @@ def _one_hot_te(
 def _one_hot_numpy(
     indices: Array, on_value: Any, off_value: Any, *, depth: int, axis: int
 ) -> Array:
-    places = np.expand_dims(indices, axis)
-    shape = [1] * places.ndim
+    expanded = np.expand_dims(indices, axis)
+    shape = [1] * expanded.ndim
     shape[axis] = depth
-    hit = places == np.arange(depth).reshape(shape)
+    hit = expanded == np.arange(depth).reshape(shape)
     dtype = np.int64 if isinstance(on_value, int) else np.float32
     return np.where(hit, on_value, off_value).astype(dtype)
 
@@ -778,7 +778,7 @@ def layout_transform(
     axis_separators: Any = None,
     input_axis_separators: Any = None,
 ) -> Call:
-    """The elements at the places that `index_map` gives them; `pad_value` where none comes."""
+    """The elements moved to the indices that `index_map` maps theirs to; `pad_value` elsewhere."""
     from tvm.tir.index_map import IndexMap  # a layout is given rarely
 
     mapping = index_map if isinstance(index_map, IndexMap) else IndexMap.from_func(index_map)
@@ -903,11 +903,11 @@ def _layout_transform_numpy(
 ) -> Array:
     shape = [const_int(extent) or 0 for extent in index_map.map_shape(x.shape)]
     out = np.full(shape, 0 if pad_value is None else pad_value, x.dtype)
-    out[layout_places(index_map, x.shape)] = x
+    out[layout_indices(index_map, x.shape)] = x
     return out
 
 
-def layout_places(index_map: Any, shape: tuple[int, ...]) -> tuple[Array, ...]:
+def layout_indices(index_map: Any, shape: tuple[int, ...]) -> tuple[Array, ...]:
     """Where an index map puts each element of a tensor of this shape."""
     at = dict(zip(index_map.initial_indices, np.indices(shape)))
     return tuple(

@@ -1,4 +1,4 @@
-"""Operators that choose: where, the place of the largest and smallest element, buckets."""
+"""Operators that choose: where, argmax and argmin, buckets."""
 
 from __future__ import annotations
 
@@ -88,9 +88,9 @@ def _arg_reduction(name: str, doc: str, reference: Callable[..., Any]) -> Any:
     return op
 
 
-def _call_te(bb: BlockBuilder, name: str, x: Expr, place: Callable[[Any], Any]) -> Expr:
+def _call_te(bb: BlockBuilder, name: str, x: Expr, search: Callable[[Any], Any]) -> Expr:
     def compute(te_x: Any) -> Any:
-        index = place(te_x)
+        index = search(te_x)
         return index if index.dtype == "int64" else topi.cast(index, "int64")
 
     return bb.call_te(compute, x, primfunc_name_hint=name)
@@ -104,10 +104,10 @@ def _always_found(largest: bool) -> Callable[[BlockBuilder, Call], Expr]:
         axis = None if attrs.axis is None else int(attrs.axis)
         keepdims = bool(attrs.keepdims)
 
-        def place(x: Any) -> Any:
+        def search(x: Any) -> Any:
             return topi.reduction.index_of_extreme(x, axis, keepdims, largest)
 
-        return _call_te(bb, name, call.args[0], place)
+        return _call_te(bb, name, call.args[0], search)
 
     return rule
 

@@ -46,7 +46,7 @@ def unique(
 ) -> Call:
     """The distinct elements (slices along `axis`), and on request where they are and how many.
 
-    return_index: the first place of each; return_inverse: for each element the place of its like
+    return_index: the first index of each; return_inverse: for each element the index of its equal
     in the result; return_counts: how often each comes.
     """
     flags = [_flag(v) for v in (sorted, return_index, return_inverse, return_counts)]
@@ -78,9 +78,9 @@ def _unique_info(
             ("return_counts", return_counts),
         )
     ]
-    place = None if axis is None else const_int(axis.value)
-    if place is not None and x.ndim != -1:
-        axis_index(ctx, place, x.ndim)
+    axis_value = None if axis is None else const_int(axis.value)
+    if axis_value is not None and x.ndim != -1:
+        axis_index(ctx, axis_value, x.ndim)
     first = like(x, None, 1 if axis is None else x.ndim)
     parts: list[StructInfo] = [first]
     parts += [like(x, None, 1, INT64)] * sum(wanted)

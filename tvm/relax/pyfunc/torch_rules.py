@@ -241,7 +241,7 @@ def _meshgrid(library: Any, args: list[Any], options: Options) -> Any:
 
 def _layout_transform(library: Any, args: list[Any], options: Options) -> Any:
     """Indices of the old layout in the flat new one; what no element goes to is padding."""
-    from tvm.relax.op.manipulate import layout_places
+    from tvm.relax.op.manipulate import layout_indices
     from tvm.relax.struct_info import const_int
 
     x, index_map, pad = args[0], options["index_map"], numbers(options.get("pad_value"))
@@ -249,7 +249,7 @@ def _layout_transform(library: Any, args: list[Any], options: Options) -> Any:
     if pad is None:
         pad = 0
     made = library.full(shape, pad, dtype=x.dtype)
-    axes_of = layout_places(index_map, tuple(x.shape))
+    axes_of = layout_indices(index_map, tuple(x.shape))
     made[tuple(library.from_numpy(index.copy()) for index in axes_of)] = x
     return made
 

@@ -58,8 +58,8 @@ def tensor_ir_inplace_op(
     gvar = bb.add_func(func, name_hint)
     if func.attrs.get("global_symbol", gvar.name_hint) != gvar.name_hint:
         bb.update_func(gvar, func.with_attr("global_symbol", gvar.name_hint))
-    places = [inplace_indices] if isinstance(inplace_indices, int) else list(inplace_indices)
-    call = rx.op.call_tir_inplace(gvar, tensors, places, _out_info(out), tir_vars=tir_vars)
+    indices = [inplace_indices] if isinstance(inplace_indices, int) else list(inplace_indices)
+    call = rx.op.call_tir_inplace(gvar, tensors, indices, _out_info(out), tir_vars=tir_vars)
     return wrap_nested(bb.emit(call), name_hint)
 
 
@@ -73,7 +73,7 @@ def extern(name: str, args: Sequence[Any], out: Any) -> Any:
 
 
 def debug_func(name: str, *args: Any, _line_info: str | None = None) -> None:
-    """Call a registered function with a place in the source and values, while the network runs.
+    """Call a registered function with a source location and values, while the network runs.
 
     Only in an export with `debug=True`. Arguments are tensors, integers, floats, strings.
     """

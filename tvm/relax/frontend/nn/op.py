@@ -625,17 +625,17 @@ def interpolate(
         )
     layout = data_layout or "NCHW"
     if size is None:
-        places = [i for i, axis in enumerate(layout) if axis not in "NC"]
+        spatial = [i for i, axis in enumerate(layout) if axis not in "NC"]
         factors = scale_factor if isinstance(scale_factor, (list, tuple)) else None
-        if scale_factor is None or (factors is not None and len(factors) != len(places)):
+        if scale_factor is None or (factors is not None and len(factors) != len(spatial)):
             raise ValueError(
                 message("interpolate", found=f"size {size}, scale_factor {scale_factor}",
                         legal="a size, or one factor for all or each of the axes")
             )  # fmt: skip
         extents: Any = x.shape
         size = tuple(
-            int(extents[place] * (factors[i] if factors is not None else scale_factor))
-            for i, place in enumerate(places)
+            int(extents[dim] * (factors[i] if factors is not None else scale_factor))
+            for i, dim in enumerate(spatial)
         )
     method = {"bilinear": "linear", "bicubic": "cubic"}.get(mode, mode)
     if mode.startswith("nearest"):

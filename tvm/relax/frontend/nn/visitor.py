@@ -1,4 +1,4 @@
-"""Networks rewritten: a mutator walks through modules and puts others in their places."""
+"""Networks rewritten: a mutator walks through modules and replaces them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ Node = TypeVar("Node", bound=Any)
 
 
 class Mutator:
-    """Visits the attributes of a module; what a visit gives takes the attribute's place.
+    """Visits the attributes of a module; the visit's result replaces the attribute.
 
     A subclass overrides `visit_module`, `visit_effect`, `visit_param` or `visit_modulelist`. Each
     gets the name of the attribute, as in `layers.0.weight`, and the object.

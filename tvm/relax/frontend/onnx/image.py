@@ -15,7 +15,7 @@ from tvm.relax.frontend.resampling import (
     NEAREST,
     Axis,
     Resampling,
-    nearest_places,
+    nearest_indices,
     outside,
     taps,
 )
@@ -244,7 +244,7 @@ def _resampled(node: Node, axes: dict[int, Axis], how: Resampling) -> RelaxExpr:
     crops = how.coordinates == "tf_crop_and_resize"
     for place, axis in in_order(node, axes):
         if how.mode == "nearest":
-            value = node.bb.emit(op.take(value, Constant(nearest_places(axis, how)), place))
+            value = node.bb.emit(op.take(value, Constant(nearest_indices(axis, how)), place))
         else:
             places, weights = taps(axis, how)
             shares = Constant(weights.astype(node.dtype(0)))

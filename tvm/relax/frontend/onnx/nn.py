@@ -12,7 +12,7 @@ from tvm import tir
 from tvm.ir.expr import PrimExpr, RelaxExpr
 from tvm.relax import op
 from tvm.relax.expr import Constant, PrimValue, Var
-from tvm.relax.frontend.pools import places_of_largest, within_data
+from tvm.relax.frontend.pools import max_pool_indices, within_data
 from tvm.tir.expr import FloatImm, IntImm
 from tvm.topi.nn.conv3d_transpose import conv3d_transpose_ncdhw
 from tvm.topi.nn.local_response_norm import lrn as local_response_norm
@@ -158,7 +158,7 @@ def _places_of_largest(node: Node, largest: RelaxExpr) -> RelaxExpr:
     kernel = [int(k) for k in node.attr("kernel_shape")]
     strides, around, dilations = window(node, kernel)
     out = largest.struct_info.shape.values  # type: ignore[attr-defined]
-    return places_of_largest(
+    return max_pool_indices(
         node.bb, node[0], out, kernel, strides, around, dilations, of_plane=False,
         by_column=bool(node.attr("storage_order", 0)),
     )  # fmt: skip

@@ -1,6 +1,6 @@
-"""Parts of tensors whose places are computed: windows, gathers and scatters.
+"""Parts of tensors whose indices are computed: windows, gathers and scatters.
 
-A place in several axes becomes one number, the place in the flat tensor.
+An index over several axes becomes one number, the offset in the flat tensor.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def _strides(shape: list[int]) -> list[int]:
 
 
 def _line(shape: list[int], axes: list[int], steps: list[int]) -> np.ndarray[Any, Any]:
-    """The sum of the places along axes, each times its step, of a tensor of a shape."""
+    """For each element of a tensor: the sum of its indices along `axes`, each times its step."""
     total = np.zeros([1] * len(shape), "int64")
     for axis, step in zip(axes, steps):
         sizes = [extent if i == axis else 1 for i, extent in enumerate(shape)]
@@ -82,11 +82,11 @@ def _vectors(
     return [op.squeeze(op.strided_slice(wide, [axis], [i], [i + 1]), [axis]) for i in range(count)]
 
 
-def _spread(x: Any, batch: list[int], result: list[int], places: list[int]) -> Any:
-    """A tensor over batch axes, at their places among those of a result."""
+def _spread(x: Any, batch: list[int], result: list[int], axes: list[int]) -> Any:
+    """A tensor over batch axes, reshaped so that they are the axes `axes` of a result."""
     sizes = [1] * len(result)
-    for place, extent in zip(places, batch):
-        sizes[place] = extent
+    for axis, extent in zip(axes, batch):
+        sizes[axis] = extent
     return op.reshape(x, sizes)
 
 
@@ -99,28 +99,29 @@ def gather(imp: StableHLOImporter, node: Operation, x: Any, indices: Any) -> Any
     dropped = {*n["collapsed_slice_dims"], *batching}
     kept = [axis for axis in range(len(shape)) if axis not in dropped]
     window = n["offset_dims"]
-    places = [i for i in range(len(result)) if i not in window]
+    batch_axes = [i for i in range(len(result)) if i not in window]
     axis = n["index_vector_dim"]
     batch = [extent for i, extent in enumerate(extents(node.operands[1])) if i != axis]
     steps = _strides(shape)
     total: Any = Constant(_line(result, window, [steps[i] for i in kept]))
     vectors = _vectors(imp, node, indices, axis, len(n["start_index_map"]))
     for to, vector in zip(n["start_index_map"], vectors):
-        part = _spread(_limited(vector, shape[to] - sizes[to]), batch, result, places)
+        part = _spread(_limited(vector, shape[to] - sizes[to]), batch, result, batch_axes)
         total = imp.emit(op.add(total, op.multiply(part, constant(steps[to], "int64"))))
-    total = imp.emit(op.add(total, Constant(_of_batches(n, "start_indices", batching, places,
+    total = imp.emit(op.add(total, Constant(_of_batches(n, "start_indices", batching, batch_axes,
                                                         result, steps))))  # fmt: skip
     flat = op.reshape(op.broadcast_to(total, result), [prod(result)])
     return op.reshape(op.take(op.reshape(x, [prod(shape)]), flat, 0), result)
 
 
 def _of_batches(
-    n: Any, side: str, batching: list[int], places: list[int], result: list[int], steps: list[int]
+    n: Any, side: str, batching: list[int], batch_axes: list[int], result: list[int],
+    steps: list[int],
 ) -> np.ndarray[Any, Any]:
-    """What the axes that data and indices have in common add to the flat place."""
+    """What the axes that data and indices have in common add to the flat offset."""
     vector = n["index_vector_dim"]
     shared = n.get(f"{side}_batching_dims", [])
-    axes = [places[i - (i > vector)] for i in shared]
+    axes = [batch_axes[i - (i > vector)] for i in shared]
     return _line(result, axes, [steps[i] for i in batching])
 
 
@@ -139,35 +140,35 @@ def scatter(imp: StableHLOImporter, node: Operation, *operands: Any) -> Any:
         legal = f"a region that gives the update, or {', '.join(_REDUCTIONS)}"
         raise ValueError(message("scatter", found="another region", legal=legal))
     shape, count = extents(node.operands[0]), extents(node.operands[2])
-    place = _scatter_places(imp, node, indices, shape, count)
+    offsets = _scatter_offsets(imp, node, indices, shape, count)
     spare = Constant(np.zeros(1, "bool")) if dtype == "bool" else constant([0], dtype)
     flat = imp.emit(op.concat([op.reshape(x, [prod(shape)]), spare], 0))
     source = op.reshape(updates, [prod(count)])
-    done = imp.emit(op.scatter_elements(flat, place, source, 0, kind))
+    done = imp.emit(op.scatter_elements(flat, offsets, source, 0, kind))
     return op.reshape(op.strided_slice(done, [0], [0], [prod(shape)]), shape)
 
 
-def _scatter_places(
+def _scatter_offsets(
     imp: StableHLOImporter, node: Operation, indices: Any, shape: list[int], count: list[int]
 ) -> Any:
-    """For each update its place in the flat tensor; one behind the end if it has none."""
+    """For each update its offset in the flat tensor; out of bounds, that of the spare element."""
     n = node.attrs["scatter_dimension_numbers"]
     batching = n.get("input_batching_dims", [])
     dropped = {*n["inserted_window_dims"], *batching}
     kept = [axis for axis in range(len(shape)) if axis not in dropped]
     window = dict(zip(kept, n["update_window_dims"]))
-    places = [i for i in range(len(count)) if i not in n["update_window_dims"]]
+    batch_axes = [i for i in range(len(count)) if i not in n["update_window_dims"]]
     axis = n["index_vector_dim"]
     batch = [extent for i, extent in enumerate(extents(node.operands[1])) if i != axis]
     targets = n["scattered_dims_to_operand_dims"]
     starts = dict(zip(targets, _vectors(imp, node, indices, axis, len(targets))))
     steps = _strides(shape)
-    total: Any = Constant(_of_batches(n, "scatter_indices", batching, places, count, steps))
+    total: Any = Constant(_of_batches(n, "scatter_indices", batching, batch_axes, count, steps))
     inside: Any = None
     for i, step in enumerate(steps):
         at: Any = Constant(_line(count, [window[i]], [1])) if i in window else constant(0, "int64")
         if i in starts:
-            at = imp.emit(op.add(_spread(starts[i], batch, count, places), at))
+            at = imp.emit(op.add(_spread(starts[i], batch, count, batch_axes), at))
             fits = op.logical_and(
                 op.greater_equal(at, constant(0, "int64")),
                 op.less(at, constant(shape[i], "int64")),

@@ -92,7 +92,7 @@ def _order(numbers: Any, first: str, second: str, side: str) -> list[int]:
 
 
 def _text(order: list[int], letters: str) -> str:
-    """The layout's name, of the places of its letters."""
+    """The layout's name, from the axis of each letter."""
     return "".join(letters[order.index(i)] for i in range(len(order)))
 
 

@@ -31,7 +31,7 @@ class Value:
 
 @dataclass(eq=False)
 class Operation:
-    """One operation, with the place in the source that it came from."""
+    """One operation, with its location in the source."""
 
     name: str
     operands: list[Value]

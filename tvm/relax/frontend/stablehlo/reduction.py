@@ -81,11 +81,11 @@ def _along(axes: list[int]) -> Any:
         shape = [extent for i, extent in enumerate(tensors[0].shape) if i not in axes]
         steps = [te.reduce_axis((0, tensors[0].shape[axis]), f"k{axis}") for axis in axes]
 
-        def places(*i: Any) -> list[Any]:
+        def indices(*i: Any) -> list[Any]:
             left, taken = iter(i), iter(steps)
             return [next(taken) if n in axes else next(left) for n in range(tensors[0].ndim)]
 
-        return tensors, shape, steps, places
+        return tensors, shape, steps, indices
 
     return plan
 
@@ -98,11 +98,11 @@ def _windows(attrs: dict[str, list[int]], pads: list[list[int]], node: Operation
         sizes = attrs["window_dimensions"]
         steps = [te.reduce_axis((0, size), f"k{axis}") for axis, size in enumerate(sizes)]
 
-        def places(*i: Any) -> list[Any]:
+        def indices(*i: Any) -> list[Any]:
             moves = zip(i, attrs["window_strides"], steps, attrs["window_dilations"])
             return [at * stride + step * wide for at, stride, step, wide in moves]
 
-        return tensors, extents(node.results[0]), steps, places
+        return tensors, extents(node.results[0]), steps, indices
 
     return plan
 
@@ -120,13 +120,13 @@ def _by_kernel(
     single = len(tensors) == 1
 
     def compute(*given: te.Tensor) -> Any:
-        read, shape, steps, places = plan(list(given), values)
+        read, shape, steps, indices = plan(list(given), values)
         if single:
             reducer = te.comm_reducer(lambda a, b: combine(a, b)[0], lambda _: values[0])
-            return te.compute(shape, lambda *i: reducer(read[0](*places(*i)), axis=steps))
+            return te.compute(shape, lambda *i: reducer(read[0](*indices(*i)), axis=steps))
         reducer = te.comm_reducer(lambda a, b: combine(*a, *b), lambda *_: tuple(values))
         return te.compute(
-            shape, lambda *i: reducer(tuple(t(*places(*i)) for t in read), axis=steps)
+            shape, lambda *i: reducer(tuple(t(*indices(*i)) for t in read), axis=steps)
         )
 
     name = node.name.partition(".")[2]

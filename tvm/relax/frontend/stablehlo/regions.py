@@ -115,8 +115,8 @@ def case(imp: StableHLOImporter, node: Operation, number: Any) -> Sequence[Any]:
     """All branches are computed; a number out of range stands for the last."""
     *first, last = (imp.run(region, ()) for region in node.regions)
     taken = list(last)
-    for place, branch in enumerate(first):
-        here = imp.emit(op.equal(number, Constant(np.array(place, "int32"))))
+    for index, branch in enumerate(first):
+        here = imp.emit(op.equal(number, Constant(np.array(index, "int32"))))
         taken = [imp.emit(op.where(here, a, b)) for a, b in zip(branch, taken)]
     return taken
 

@@ -30,14 +30,14 @@ def extents(value: Value) -> list[int]:
 
 @convert("stablehlo.broadcast_in_dim")
 def broadcast_in_dim(imp: StableHLOImporter, node: Operation, x: Any) -> Any:
-    """Axes go to places in the result; those of extent 1 are repeated."""
+    """Axes are mapped to axes of the result; those of extent 1 are repeated."""
     shape, before = extents(node.results[0]), extents(node.operands[0])
-    places = node.attrs["broadcast_dimensions"]
-    if shape == before and places == list(range(len(shape))):
+    axes = node.attrs["broadcast_dimensions"]
+    if shape == before and axes == list(range(len(shape))):
         return x
     between = [1] * len(shape)
-    for place, extent in zip(places, before):
-        between[place] = extent
+    for axis, extent in zip(axes, before):
+        between[axis] = extent
     if before and between[len(shape) - len(before) :] != before:
         x = imp.emit(op.reshape(x, between))
     return op.broadcast_to(x, shape) if between != shape else op.reshape(x, shape)
@@ -78,7 +78,7 @@ def reverse(imp: StableHLOImporter, node: Operation, x: Any) -> Any:
 
 @convert("stablehlo.iota")
 def iota(imp: StableHLOImporter, node: Operation) -> Any:
-    """The place along one axis."""
+    """The index along one axis."""
     shape, axis = extents(node.results[0]), node.attrs["iota_dimension"]
     line = np.arange(shape[axis]).astype(numpy_dtype(DataType(node.results[0].dtype)))
     if len(shape) == 1:
@@ -115,8 +115,8 @@ def _dilated(x: Any, value: Any, strides: Any) -> Any:
 
     def element(*i: Any) -> Any:
         here = [tir.indexmod(at, step).equal(0) for at, step in zip(i, steps) if step > 1]
-        places = [tir.indexdiv(at, step) for at, step in zip(i, steps)]
-        return tir.if_then_else(tir.all(*here), x(*places), value())
+        quotients = [tir.indexdiv(at, step) for at, step in zip(i, steps)]
+        return tir.if_then_else(tir.all(*here), x(*quotients), value())
 
     return te.compute(shape, element, name="dilated")
 

@@ -115,8 +115,8 @@ class StableHLOImporter:
                 raise ValueError(message("from_stablehlo", found=found, legal="one for each"))
             infos = [(tuple(shape), dtype) for shape, dtype in input_info]
         params = []
-        for place, (value, (shape, dtype)) in enumerate(zip(arguments, infos)):
-            param = Var(value.name or f"arg{place}", TensorStructInfo(self.get_shape(shape), dtype))
+        for index, (value, (shape, dtype)) in enumerate(zip(arguments, infos)):
+            param = Var(value.name or f"arg{index}", TensorStructInfo(self.get_shape(shape), dtype))
             self.env[value] = param
             params.append(param)
         return params

@@ -11,7 +11,7 @@ from tvm.ir.expr import PrimExpr
 from tvm.relax import op
 from tvm.relax.block_builder import BlockBuilder
 from tvm.relax.expr import Constant
-from tvm.relax.frontend.pools import places_of_largest, within_data
+from tvm.relax.frontend.pools import max_pool_indices, within_data
 from tvm.topi.nn.pooling import adaptive_pool, adaptive_pool1d, adaptive_pool3d
 
 from .registry import convert
@@ -90,7 +90,7 @@ def _max_with_places(n: int) -> Callable[..., Any]:
             out = [*lead, *sizes(values)]
             window = kernel, strides, spread(padding, n), spread(dilation, n)
             return _batched(
-                bb, input, n, lambda x: places_of_largest(bb, x, out, *window, of_plane=True)
+                bb, input, n, lambda x: max_pool_indices(bb, x, out, *window, of_plane=True)
             )
 
         return values, places

@@ -12,7 +12,7 @@ from tvm.ir.expr import PrimExpr
 from tvm.relax import op
 from tvm.relax.block_builder import BlockBuilder
 from tvm.relax.expr import Constant
-from tvm.relax.frontend.resampling import Axis, Resampling, nearest_places, taps
+from tvm.relax.frontend.resampling import Axis, Resampling, nearest_indices, taps
 from tvm.relax.struct_info import ShapeExpr
 from tvm.topi.image.grid_sample import affine_grid as sampling_grid
 from tvm.topi.image.grid_sample import grid_sample as sample
@@ -107,7 +107,7 @@ def _by_axes(
             continue
         axis = Axis(extent, out, scale)
         if how.mode == "nearest":
-            x = bb.emit(op.take(x, Constant(nearest_places(axis, how)), i + 2))
+            x = bb.emit(op.take(x, Constant(nearest_indices(axis, how)), i + 2))
         else:
             places, weights = taps(axis, how)
             shares = Constant(weights.astype(dtype_of(x)))

@@ -1,4 +1,4 @@
-"""Operators that place tensors on a mesh of devices, and move them there."""
+"""Operators that shard tensors over a mesh of devices, and move them there."""
 
 from __future__ import annotations
 
@@ -38,13 +38,13 @@ ReplicaToShardAttrs = attrs_class("ReplicaToShardAttrs", "num_workers", "axis")
 
 @relax_op("relax.dist.annotate_sharding", "input: Expr", DistributionAttrs)
 def annotate_sharding(input: ExprLike, device_mesh: DeviceMesh, placement: Placement) -> Call:
-    """The tensor itself, with the place where it is to lie."""
+    """The tensor itself, annotated with a mesh and a placement."""
     return annotate_sharding.call(input, device_mesh=device_mesh, placement=placement)
 
 
 @relax_op("relax.dist.redistribute", "input: Expr", DistributionAttrs)
 def redistribute(input: ExprLike, device_mesh: DeviceMesh, placement: Placement) -> Call:
-    """The tensor in another place; one that is not distributed yet says where it is to go."""
+    """The tensor on another mesh or placement; a plain tensor is annotated with them."""
     return redistribute.call(input, device_mesh=device_mesh, placement=placement)
 
 

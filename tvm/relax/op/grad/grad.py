@@ -282,8 +282,8 @@ class _Windows:
             for i, at in enumerate((y, x))
         ]
 
-    def inside(self, places: Any) -> Any:
-        bounds = [(p >= 0, p < self.data.shape[2 + i]) for i, p in enumerate(places)]
+    def inside(self, position: Any) -> Any:
+        bounds = [(p >= 0, p < self.data.shape[2 + i]) for i, p in enumerate(position)]
         return tir_op.all(*(test for pair in bounds for test in pair))
 
     def from_outputs(self, share: Callable[..., Any]) -> Any:
@@ -332,7 +332,7 @@ class _Windows:
         best = te.compute(shape, largest, name="largest")
         other = self.taps("j")
 
-        def first_place(n: Any, c: Any, y: Any, x: Any) -> Any:
+        def first_largest(n: Any, c: Any, y: Any, x: Any) -> Any:
             h, w = self.inputs(y, x, other)
             value = tir_op.if_then_else(self.inside((h, w)), self.data[n, c, h, w], lowest)
             number = (other[0] * self.size[1] + other[1]).astype("int32")
@@ -340,7 +340,7 @@ class _Windows:
             chosen = value.equal(best[n, c, y, x])
             return te.min(tir_op.if_then_else(chosen, number, last), axis=other)
 
-        first = te.compute(shape, first_place, name="first")
+        first = te.compute(shape, first_largest, name="first")
 
         def share(n: Any, c: Any, y: Any, x: Any, own: Any) -> Any:
             number = (own[0] * self.size[1] + own[1]).astype("int32")
@@ -420,10 +420,10 @@ def _take_backward_te(
     from tvm.topi.loops import load, loop, sequence, store  # only legalisation needs them
     from tvm.topi.scatter_elements import element_indices
 
-    def compute(grad: Any, te_x: Any, places: Any) -> Any:
+    def compute(grad: Any, te_x: Any, te_indices: Any) -> Any:
         at = 0 if axis is None else axis % len(te_x.shape)
         lead, rest = topi.utils.prod(te_x.shape[:at]), topi.utils.prod(te_x.shape[at + 1 :])
-        count = topi.utils.prod(places.shape)
+        count = topi.utils.prod(te_indices.shape)
 
         def run(ins: Any, outs: Any) -> Any:
             [out] = outs
@@ -435,8 +435,8 @@ def _take_backward_te(
                 i, j = tir_op.floordiv(fused, rest), tir_op.floormod(fused, rest)
 
                 def step(k: Any) -> Any:
-                    place = load(ins[2], *element_indices(k, places.shape))
-                    goal = i * rest * te_x.shape[at] + place * rest + j
+                    index = load(ins[2], *element_indices(k, te_indices.shape))
+                    goal = i * rest * te_x.shape[at] + index * rest + j
                     to = element_indices(goal, te_x.shape)
                     of = element_indices(i * rest * count + k * rest + j, grad.shape)
                     return store(out, load(out, *to) + load(ins[0], *of), *to)
@@ -448,7 +448,7 @@ def _take_backward_te(
 
         out = tir_decl_buffer(te_x.shape, te_x.dtype, "out_buf")
         return te.extern(
-            [te_x.shape], [grad, te_x, places], run, dtype=[te_x.dtype], out_buffers=[out],
+            [te_x.shape], [grad, te_x, te_indices], run, dtype=[te_x.dtype], out_buffers=[out],
             name="take_backward", tag="take_backward",
         )  # fmt: skip
 

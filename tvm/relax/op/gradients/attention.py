@@ -102,7 +102,7 @@ def attention_bias_grad(
 
 
 def _sequence(starts: Expr, length: PrimExpr, ctx: BlockBuilder) -> tuple[Expr, Expr]:
-    """For each row the number of its sequence, and its place in it."""
+    """For each row the number of its sequence, and its position in it."""
     rows = ctx.normalize_argument(arange(PrimValue(length), dtype="int64"))
     wide = ctx.normalize_argument(astype(starts, "int64"))
     begun = less_equal(expand_dims(wide, 0), expand_dims(rows, 1))

@@ -1,7 +1,7 @@
 """Gradients of the operators that gradients are written with.
 
 Each is linear in the gradient that it is given: that one's gradient goes the way of the operator
-which it belongs to. What it only looks at (windows, places, classes) gets none.
+which it belongs to. What it only looks at (windows, indices, classes) gets none.
 """
 
 from __future__ import annotations

@@ -132,7 +132,7 @@ def _depthwise_weight_gradient(data: Expr, grad: Expr, weight: Expr, o: Any) -> 
 
 
 def _cut(x: Expr, kernel: list[int]) -> Expr:
-    """What strides left over at the end of the data belongs to no place of the kernel."""
+    """The data that strides left over at its end belongs to no element of the kernel."""
     count = len(kernel)
     if _spatial(x) == kernel:
         return x

@@ -1,4 +1,4 @@
-"""Gradients of reading and writing at places: what was read is written, and the other way round."""
+"""Gradients of reading and writing at indices: a read becomes a write, and the reverse."""
 
 from __future__ import annotations
 
@@ -78,12 +78,12 @@ def take_grad(
     axis = options_of(orig_call)["axis"]
     if not isinstance(indices.struct_info, PrimStructInfo):
         return [take_backward(output_grad, x, indices, axis), *no_grads((indices,))]
-    place = const_int(_value(indices))
-    if place is None:
+    index = const_int(_value(indices))
+    if index is None:
         raise refuse(orig_call, f"the index {indices}", "a constant, or a tensor of indices")
     row = expand_dims(output_grad, axis or 0)
-    places = Constant(np.asarray([place], np.int64))
-    return [take_backward(row, x, places, axis), *no_grads((indices,))]
+    index_row = Constant(np.asarray([index], np.int64))
+    return [take_backward(row, x, index_row, axis), *no_grads((indices,))]
 
 
 @gradient_of("relax.gather_elements")
@@ -103,8 +103,8 @@ def gather_nd_grad(
 ) -> list[Expr]:
     """Gradient of `gather_nd`: added up where the parts were read."""
     data, indices = orig_call.args
-    places = _with_batch(indices, options_of(orig_call)["batch_dims"])
-    return [scatter_nd(zeros_of(data), places, output_grad, "add"), *no_grads((indices,))]
+    full_indices = _with_batch(indices, options_of(orig_call)["batch_dims"])
+    return [scatter_nd(zeros_of(data), full_indices, output_grad, "add"), *no_grads((indices,))]
 
 
 def _with_batch(indices: Expr, batch_dims: int) -> Expr:
@@ -197,7 +197,7 @@ def _value(bound: Expr) -> Any:
 def strided_slice_grad(
     orig_var: Var, orig_call: Call, output_grad: Var, ctx: BlockBuilder
 ) -> list[Expr]:
-    """Gradient of `strided_slice`: zeros with the gradient in the place of the slice."""
+    """Gradient of `strided_slice`: zeros with the gradient written where the slice was read."""
     x, *operands = orig_call.args
     found = [known_prims(operand) for operand in operands]
     axes = [const_int(axis) for axis in found[0] or ()]
@@ -207,25 +207,25 @@ def strided_slice_grad(
     begins, ends = bounds[:2]
     strides = bounds[2] if len(bounds) > 2 else [IntImm("int64", 1)] * len(axes)
     values = list(extents(x))
-    steps: list[tuple[int, list[PrimExpr], _Places]] = []
+    steps: list[tuple[int, list[PrimExpr], _Range]] = []
     for axis, begin, end, stride in zip(axes, begins, ends, strides):
         at = (axis or 0) % len(values)
         sizes = list(values)
-        places = _places(orig_call, sizes[at], begin, end, stride)
+        selected = _slice_range(orig_call, sizes[at], begin, end, stride)
         values[at] = extents(output_grad)[at]
-        steps.append((at, sizes, places))
+        steps.append((at, sizes, selected))
     grad: Expr = output_grad
-    for at, sizes, places in reversed(steps):
-        grad = _put_along(grad, at, zeros_of(x, ShapeExpr(sizes)), places)
+    for at, sizes, selected in reversed(steps):
+        grad = _put_along(grad, at, zeros_of(x, ShapeExpr(sizes)), selected)
     return [grad, *no_grads(operands)]
 
 
-_Places = range | tuple[PrimExpr, int]  # all of them, or the first and the step
+_Range = range | tuple[PrimExpr, int]  # all of them, or the first and the step
 
 
-def _places(
+def _slice_range(
     call: Call, extent: PrimExpr, begin: PrimExpr, end: PrimExpr, stride: PrimExpr
-) -> _Places:
+) -> _Range:
     """Where a slice along one axis reads."""
     step = const_int(stride)
     if step is None:
@@ -242,16 +242,16 @@ def _places(
     return simplify(tir_op.max(tir_op.min(first, last), IntImm("int64", -(step < 0)))), step
 
 
-def _put_along(grad: Expr, at: int, zeros_: Expr, places: _Places) -> Expr:
-    """The gradient of a slice in its places of zeros."""
-    if isinstance(places, range):
-        if not places:
+def _put_along(grad: Expr, at: int, zeros_: Expr, selected: _Range) -> Expr:
+    """Zeros with the gradient of a slice written where the slice was read."""
+    if isinstance(selected, range):
+        if not selected:
             return zeros_
-        if places.step < 0:
-            grad, places = flip(grad, at), places[::-1]
-        low, high, step = (PrimValue(n) for n in (places[0], places[-1] + 1, places.step))
+        if selected.step < 0:
+            grad, selected = flip(grad, at), selected[::-1]
+        low, high, step = (PrimValue(n) for n in (selected[0], selected[-1] + 1, selected.step))
         return slice_scatter(zeros_, grad, low, high, step, axis=at)
-    first, by = places
+    first, by = selected
     count = extents(grad)[at]
     rows = multiply(arange(PrimValue(count), dtype="int64"), Constant(np.asarray(by, np.int64)))
     rows = reshape(add(rows, PrimValue(first)), [count, 1])
@@ -310,11 +310,11 @@ def topk_grad(
     o = options_of(orig_call)
     if o["ret_type"] == "indices":
         return no_grads(orig_call.args)
-    places: Expr
+    chosen: Expr
     grad: Expr
     if o["ret_type"] == "both":
-        places, grad = TupleGetItem(orig_var, 1), TupleGetItem(output_grad, 0)
+        chosen, grad = TupleGetItem(orig_var, 1), TupleGetItem(output_grad, 0)
     else:
-        places = topk(data, o["k"], o["axis"], "indices", o["largest"], "int64")
+        chosen = topk(data, o["k"], o["axis"], "indices", o["largest"], "int64")
         grad = output_grad
-    return [scatter_elements(zeros_of(data), places, grad, o["axis"], "add")]
+    return [scatter_elements(zeros_of(data), chosen, grad, o["axis"], "add")]

@@ -23,7 +23,7 @@ from tvm.relax.op.manipulate import (
     broadcast_to,
     concat,
     flip,
-    layout_places,
+    layout_indices,
     layout_transform,
     permute_dims,
     reshape,
@@ -142,8 +142,8 @@ def _layout_back(call: Call, x: Expr, g: Expr) -> Expr:
     if const_int(padding) == 0:
         return layout_transform(g, back)
     # elements are read where they went, which padding does not
-    places = layout_places(index_map, tuple(numbers(x)))
-    flat = np.ravel_multi_index(places, numbers(g))
+    indices = layout_indices(index_map, tuple(numbers(x)))
+    flat = np.ravel_multi_index(indices, numbers(g))
     return reshape(take(reshape(g, [-1]), Constant(flat.ravel().astype("int64"))), shape(x))
 
 
@@ -250,8 +250,8 @@ def concat_grad(
     counts = [None if info.values is None else info.values[axis] for info in infos]
     known = [None if count is None else const_int(count) for count in counts]
     if all(count is not None for count in known[:-1]):
-        places = list(itertools.accumulate(count or 0 for count in known[:-1]))
-        return [split(output_grad, places, axis)]
+        offsets = list(itertools.accumulate(count or 0 for count in known[:-1]))
+        return [split(output_grad, offsets, axis)]
     parts: list[Expr] = []
     begin: Any = 0
     for info, count in zip(infos, counts):

@@ -115,9 +115,9 @@ def _shares(size: int, parts: int, o: dict[str, Any], i: int) -> Any:
     before, after = o["padding"][i], o["padding"][i + count]
     weights = np.zeros((parts, size))
     for k in range(parts):
-        places = [k * stride - before + t * step for t in range(width)]
-        inside = [at for at in places if 0 <= at < size]
-        counted = [at for at in places if at < size + after] if o["count_include_pad"] else inside
+        taps = [k * stride - before + t * step for t in range(width)]
+        inside = [at for at in taps if 0 <= at < size]
+        counted = [at for at in taps if at < size + after] if o["count_include_pad"] else inside
         weights[k, inside] = 1 / max(len(counted), 1)
     return weights
 

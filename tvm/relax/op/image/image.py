@@ -128,17 +128,17 @@ def _source(out: int, size: int, target: int, mode: str, start: float, end: floa
     raise ValueError(f"resize2d: unknown coordinate_transformation_mode {mode!r}")
 
 
-def _nearest(place: float, rounding: str) -> int:
+def _nearest(coordinate: float, rounding: str) -> int:
     if rounding in ("round", ""):
-        return math.floor(place + 0.5)
+        return math.floor(coordinate + 0.5)
     if rounding == "round_prefer_floor":
-        return math.ceil(place - 0.5)
+        return math.ceil(coordinate - 0.5)
     if rounding == "round_prefer_ceil":
-        return math.floor(place + 0.5)
+        return math.floor(coordinate + 0.5)
     if rounding == "floor":
-        return math.floor(place + 1e-5)
+        return math.floor(coordinate + 1e-5)
     if rounding == "ceil":
-        return math.ceil(place - 1e-5)
+        return math.ceil(coordinate - 1e-5)
     raise ValueError(f"resize2d: unknown rounding_method {rounding!r}")
 
 
@@ -147,23 +147,23 @@ def _weights(size: int, target: int, o: dict[str, Any], start: float, end: float
     matrix = np.zeros((target, size))
     for out in range(target):
         mode = o["coordinate_transformation_mode"]
-        place = _source(out, size, target, mode, start, end)
+        coordinate = _source(out, size, target, mode, start, end)
         if o["method"] == "nearest_neighbor":
-            taps = {_nearest(place, o["rounding_method"]): 1.0}
+            taps = {_nearest(coordinate, o["rounding_method"]): 1.0}
         elif o["method"] == "linear":
-            low = math.floor(place)
-            taps = {low: 1 - (place - low), low + 1: place - low}
+            low = math.floor(coordinate)
+            taps = {low: 1 - (coordinate - low), low + 1: coordinate - low}
         else:
-            taps = _cubic(place, size, o["cubic_alpha"], bool(o["cubic_exclude"]))
+            taps = _cubic(coordinate, size, o["cubic_alpha"], bool(o["cubic_exclude"]))
         for at, weight in taps.items():
             matrix[out, min(max(at, 0), size - 1)] += weight
     return matrix
 
 
-def _cubic(place: float, size: int, a: float, exclude: bool) -> dict[int, float]:
+def _cubic(coordinate: float, size: int, a: float, exclude: bool) -> dict[int, float]:
     """The four taps of cubic convolution with parameter `a` (Keys, 1981)."""
-    low = math.floor(place)
-    t = place - low
+    low = math.floor(coordinate)
+    t = coordinate - low
     weights = [
         a * (t**3 - 2 * t**2 + t),
         (a + 2) * t**3 - (a + 3) * t**2 + 1,

@@ -355,11 +355,11 @@ def _var_len_info(
     return _info(ctx, query, key, value)
 
 
-def _sequence_of(starts: Any, place: Any) -> Any:
-    """How many sequences end at or before a place: the number of the one it lies in."""
+def _sequence_of(starts: Any, position: Any) -> Any:
+    """How many sequences end at or before a position: the index of the sequence it lies in."""
     count = starts.shape[0] - 1
     b = te.reduce_axis((0, count), name="b")
-    ends = tir_op.if_then_else(starts[b + 1] <= place.astype(starts.dtype), 1, 0)
+    ends = tir_op.if_then_else(starts[b + 1] <= position.astype(starts.dtype), 1, 0)
     return te.sum(ends, axis=b)
 
 

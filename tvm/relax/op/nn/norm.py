@@ -243,8 +243,8 @@ def _layer_norm_info(
 ) -> TensorStructInfo:
     check_float(ctx, "data", data.dtype)
     if data.ndim != -1:
-        places = axis_indices(ctx, axes, data.ndim, "axes")
-        if not _check_parameters(ctx, data, places, ("gamma", gamma), ("beta", beta)):
+        positions = axis_indices(ctx, axes, data.ndim, "axes")
+        if not _check_parameters(ctx, data, positions, ("gamma", gamma), ("beta", beta)):
             return _shapeless(data)
     return data
 
@@ -314,8 +314,8 @@ def _group_norm_info(
     if data.ndim == -1:
         return data
     channel = axis_index(ctx, channel_axis, data.ndim, "channel_axis")
-    places = axis_indices(ctx, axes, data.ndim, "axes")
-    if channel in places:
+    positions = axis_indices(ctx, axes, data.ndim, "axes")
+    if channel in positions:
         raise ctx.error("axes must not name the channel axis", f"axes={list(axes)}", str(channel))
     known = None if data.values is None else const_int(data.values[channel])
     if known is not None and known % num_groups:
@@ -448,8 +448,8 @@ def _rms_norm_info(
 ) -> TensorStructInfo:
     check_float(ctx, "data", data.dtype)
     if data.ndim != -1:
-        places = axis_indices(ctx, axes, data.ndim, "axes")
-        if not _check_parameters(ctx, data, places, ("weight", weight)):
+        positions = axis_indices(ctx, axes, data.ndim, "axes")
+        if not _check_parameters(ctx, data, positions, ("weight", weight)):
             return _shapeless(data)
     return data
 

@@ -103,10 +103,10 @@ def _pooled(
         room = x.shape[2 + i] + before[i] + after[i] - spans[i]
         sizes.append((-(-room // s[i]) if o["ceil_mode"] else room // s[i]) + 1)
     out = np.zeros((*x.shape[:2], *sizes), np.result_type(x.dtype, np.float32))
-    for place in itertools.product(*map(range, sizes)):
+    for tap in itertools.product(*map(range, sizes)):
         at: list[Any] = []
         inside = 1
-        for i, p in enumerate(place):
+        for i, p in enumerate(tap):
             start = p * s[i] - before[i]
             rows = np.arange(k[i]) * d[i] + start
             # windows that begin within the padded input count padding up to its end
@@ -114,7 +114,7 @@ def _pooled(
             at.append(rows[(rows >= 0) & (rows < x.shape[2 + i])])
         every = slice(None)
         inner: Any = (every, every, *np.ix_(*at))
-        outer: Any = (every, every, *place)
+        outer: Any = (every, every, *tap)
         out[outer] = reduce(x[inner].reshape(*x.shape[:2], -1), inside)
     return from_plain(out.astype(data.dtype), o["out_layout"], letters)
 

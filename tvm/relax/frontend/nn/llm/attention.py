@@ -215,7 +215,7 @@ class Pages:
             total = before + number(self._lengths, b)
         return tir.if_then_else(count > 0, total, tir.const(0, "int64"))
 
-    def place(self, b: Any, j: Any) -> tuple[Any, Any]:
+    def page_and_slot(self, b: Any, j: Any) -> tuple[Any, Any]:
         """Page and slot of key j: the sinks come first, then the window."""
         if self._sliding:
             offset, sinks = (number(self._lengths, k, b) for k in (1, 2))

@@ -39,7 +39,7 @@ def paged(
         group = heads.kv(head)
 
         def element(which: int, j: Any, d: Any) -> Any:
-            page, slot = pages.place(b, j)
+            page, slot = pages.page_and_slot(b, j)
             return pages.buffer[page, which, group, slot, d]
 
         def visible(j: Any) -> Any:
@@ -89,7 +89,7 @@ def compressed(
 
     def of_sequence(b: Any, row: Any, head: Any, count: Any) -> tir.Stmt:
         def element(j: Any, d: Any) -> Any:
-            page, slot = pages.place(b, j)
+            page, slot = pages.page_and_slot(b, j)
             return pages.buffer[page, slot, d].astype("float32")
 
         def visible(j: Any) -> Any:

@@ -14,22 +14,22 @@ from tvm.topi.loops import let, loop, sequence, store, when
 def append(
     name: str, head_dim: int, heads: int, dtype: str, page_size: int, target: Target | None
 ) -> tir.PrimFunc:
-    """(pages, k, v, position_map): each row goes to its place; place -1 is none."""
+    """(pages, k, v, position_map): each row goes to its position; -1 drops it."""
     kernel = Kernel(name, target)
     shape = (kernel.size("num_pages"), 2, heads, page_size, head_dim)
     pages, n = kernel.buffer("pages", shape, dtype), kernel.size("ntoken")
     k, v = (kernel.buffer(part, (n, heads, head_dim), dtype) for part in "kv")
-    places = kernel.indices("position_map", n)
+    positions = kernel.indices("position_map", n)
 
     def row(i: Any, h: Any) -> tir.Stmt:
-        def copy(place: Any) -> tir.Stmt:
-            page, slot = tir.floordiv(place, page_size), tir.floormod(place, page_size)
+        def copy(position: Any) -> tir.Stmt:
+            page, slot = tir.floordiv(position, page_size), tir.floormod(position, page_size)
             return loop(head_dim, lambda d: sequence(
                 store(pages, k[i, h, d], page, 0, h, slot, d),
                 store(pages, v[i, h, d], page, 1, h, slot, d),
             ), "d")  # fmt: skip
 
-        return let(number(places, i), lambda place: when(place >= 0, copy(place)), "place")
+        return let(number(positions, i), lambda p: when(p >= 0, copy(p)), "place")
 
     return kernel.func(kernel.rows((n, heads), row))
 
@@ -37,18 +37,18 @@ def append(
 def append_compressed(
     name: str, dim: int, dtype: str, page_size: int, target: Target | None
 ) -> tir.PrimFunc:
-    """(pages, kv, position_map): each row goes to its place."""
+    """(pages, kv, position_map): each row goes to its position."""
     kernel = Kernel(name, target)
     pages = kernel.buffer("pages", (kernel.size("num_pages"), page_size, dim), dtype)
     n = kernel.size("ntoken")
-    kv, places = kernel.buffer("kv", (n, dim), dtype), kernel.indices("position_map", n)
+    kv, positions = kernel.buffer("kv", (n, dim), dtype), kernel.indices("position_map", n)
 
     def row(i: Any) -> tir.Stmt:
-        def copy(place: Any) -> tir.Stmt:
-            page, slot = tir.floordiv(place, page_size), tir.floormod(place, page_size)
+        def copy(position: Any) -> tir.Stmt:
+            page, slot = tir.floordiv(position, page_size), tir.floormod(position, page_size)
             return loop(dim, lambda d: store(pages, kv[i, d], page, slot, d), "d")
 
-        return let(number(places, i), lambda place: when(place >= 0, copy(place)), "place")
+        return let(number(positions, i), lambda p: when(p >= 0, copy(p)), "place")
 
     return kernel.func(kernel.rows((n,), row))
 
@@ -56,24 +56,24 @@ def append_compressed(
 def debug_get(
     name: str, layers: int, heads: int, head_dim: int, dtype: str, target: Target | None = None
 ) -> tir.PrimFunc:
-    """(pages, position_map, k, v, layer): what stands at some places, as one layer's part."""
+    """(pages, position_map, k, v, layer): one layer's cache entries at the given positions."""
     kernel = Kernel(name, target)
     page_size = kernel.size("page_size")
     shape = (kernel.size("num_pages"), 2, heads, page_size, head_dim)
     pages, n = kernel.buffer("pages", shape, dtype), kernel.size("seqlen")
-    places = kernel.indices("position_map", n)
+    positions = kernel.indices("position_map", n)
     k, v = (kernel.buffer(part, (layers, n, heads, head_dim), dtype) for part in "kv")
     layer = kernel.scalar("layer_id", "int64")
 
     def row(i: Any, h: Any) -> tir.Stmt:
-        def copy(place: Any) -> tir.Stmt:
-            page, slot = tir.floordiv(place, page_size), tir.floormod(place, page_size)
+        def copy(position: Any) -> tir.Stmt:
+            page, slot = tir.floordiv(position, page_size), tir.floormod(position, page_size)
             return loop(head_dim, lambda d: sequence(
                 store(k, pages[page, 0, h, slot, d], layer, i, h, d),
                 store(v, pages[page, 1, h, slot, d], layer, i, h, d),
             ), "d")  # fmt: skip
 
-        return let(number(places, i), copy, "place")
+        return let(number(positions, i), copy, "place")
 
     return kernel.func(kernel.rows((n, heads), row))
 
@@ -86,16 +86,16 @@ def debug_get_compressed(
     page_size = kernel.size("page_size")
     pages = kernel.buffer("pages", (kernel.size("num_pages"), page_size, dim), dtype)
     n = kernel.size("seqlen")
-    places = kernel.indices("position_map", n)
+    positions = kernel.indices("position_map", n)
     kv = kernel.buffer("kv", (layers, n, dim), dtype)
     layer = kernel.scalar("layer_id", "int64")
 
     def row(i: Any) -> tir.Stmt:
-        def copy(place: Any) -> tir.Stmt:
-            page, slot = tir.floordiv(place, page_size), tir.floormod(place, page_size)
+        def copy(position: Any) -> tir.Stmt:
+            page, slot = tir.floordiv(position, page_size), tir.floormod(position, page_size)
             return loop(dim, lambda d: store(kv, pages[page, slot, d], layer, i, d), "d")
 
-        return let(number(places, i), copy, "place")
+        return let(number(positions, i), copy, "place")
 
     return kernel.func(kernel.rows((n,), row))
 
@@ -103,7 +103,7 @@ def debug_get_compressed(
 def copy_page(
     name: str, heads: int, page_size: int, head_dim: int, dtype: str, target: Target | None
 ) -> tir.PrimFunc:
-    """(pages, source, target, count): the first places of a page into another.
+    """(pages, source, target, count): copies the first slots of a page to another.
 
     Without heads the pages are those of compressed keys.
     """
@@ -143,9 +143,9 @@ def compact(
 
     def row(b: Any, h: Any) -> tir.Stmt:
         def move(i: Any) -> tir.Stmt:
-            places = [number(moves, end, number(indptr, b) + i) for end in (0, 1)]
+            positions = [number(moves, end, number(indptr, b) + i) for end in (0, 1)]
             (source, at), (goal, to) = (
-                (tir.floordiv(p, page_size), tir.floormod(p, page_size)) for p in places
+                (tir.floordiv(p, page_size), tir.floormod(p, page_size)) for p in positions
             )
             return _both(lambda part: loop(
                 head_dim,

@@ -19,17 +19,17 @@ Angles = tuple[Any, Any, dict[tir.Var, Any]]
 FreqFunc = Callable[..., Angles]
 
 
-def _inverse(theta: Any, place: Any, d_range: int) -> Any:
-    """theta ** -(place / d_range)"""
-    return tir.const(1, "float32") / _power(theta, place, d_range)
+def _inverse(theta: Any, exponent: Any, d_range: int) -> Any:
+    """theta ** -(exponent / d_range)"""
+    return tir.const(1, "float32") / _power(theta, exponent, d_range)
 
 
-def _power(theta: Any, place: Any, d_range: int) -> Any:
+def _power(theta: Any, exponent: Any, d_range: int) -> Any:
     base = tir.const(theta, "float32") if isinstance(theta, (int, float)) else theta
-    return tir.power(base, place.astype("float32") / tir.const(d_range, "float32"))
+    return tir.power(base, exponent.astype("float32") / tir.const(d_range, "float32"))
 
 
-def _place(d: Any, d_range: int) -> Any:
+def _exponent(d: Any, d_range: int) -> Any:
     """Twice the number of a pair whose parts stand half a row apart."""
     return tir.floormod(d * 2, d_range)
 
@@ -49,13 +49,13 @@ def _float(s: Any) -> Any:
 
 def rope_freq_default(s: Any, d: Any, d_range: int, theta: Any, dtype: str) -> Angles:
     """The angle s / theta ** (2 d / d_range) of position s in dimension d, as cosine and sine."""
-    return _angles(_float(s) / _power(theta, _place(d, d_range), d_range), dtype)
+    return _angles(_float(s) / _power(theta, _exponent(d, d_range), d_range), dtype)
 
 
 def rope_freq_gptj(s: Any, d: Any, d_range: int, theta: Any, dtype: str) -> Angles:
     """As the default, where the parts of a pair are neighbours."""
-    place = tir.floormod(2 * tir.floordiv(d, 2), d_range)
-    return _angles(_float(s) / _power(theta, place, d_range), dtype)
+    exponent = tir.floormod(2 * tir.floordiv(d, 2), d_range)
+    return _angles(_float(s) / _power(theta, exponent, d_range), dtype)
 
 
 def _smoothed(
@@ -79,7 +79,7 @@ def rope_freq_llama3(
 ) -> Angles:  # fmt: skip
     """The angles of Llama 3: wave lengths beyond the first length of training are stretched."""
     return _smoothed(
-        s, _inverse(theta, _place(d, d_range), d_range), dtype, factor, low_freq_factor,
+        s, _inverse(theta, _exponent(d, d_range), d_range), dtype, factor, low_freq_factor,
         high_freq_factor, original_max_position_embeddings,
     )  # fmt: skip
 
@@ -89,9 +89,9 @@ def rope_freq_llama4(
     high_freq_factor: float, original_max_position_embeddings: float,
 ) -> Angles:  # fmt: skip
     """The angles of Llama 4: those of Llama 3, where the parts of a pair are neighbours."""
-    place = tir.floormod(2 * tir.floordiv(d, 2), d_range)
+    exponent = tir.floormod(2 * tir.floordiv(d, 2), d_range)
     return _smoothed(
-        s, _inverse(theta, place, d_range), dtype, factor, low_freq_factor, high_freq_factor,
+        s, _inverse(theta, exponent, d_range), dtype, factor, low_freq_factor, high_freq_factor,
         original_max_position_embeddings,
     )  # fmt: skip
 
@@ -103,7 +103,7 @@ def rope_freq_longrope(
     """Angles divided by a factor of each dimension; cosine and sine grow with the length."""
     ratio = max_position_embeddings / original_max_position_embeddings
     grown = math.log(ratio) / math.log(original_max_position_embeddings) if ratio > 1 else 0.0
-    divisor = _power(theta, _place(d, d_range), d_range)
+    divisor = _power(theta, _exponent(d, d_range), d_range)
     if ext_factors is not None:
         divisor = ext_factors[tir.floormod(d, d_range // 2)] * divisor
     return _angles(_float(s) / divisor, dtype, math.sqrt(1 + grown))
@@ -135,7 +135,7 @@ def rope_freq_yarn(
     original_max_position_embeddings: int, scaling_factor: float, beta_fast: int, beta_slow: int,
 ) -> Angles:  # fmt: skip
     """Slow dimensions are slowed by the factor, fast ones stay, by their number of turns."""
-    inverse = _inverse(theta, _place(d, d_range), d_range)
+    inverse = _inverse(theta, _exponent(d, d_range), d_range)
     first, last = yarn_find_correction_range(
         beta_fast, beta_slow, d_range, theta, original_max_position_embeddings
     )
@@ -246,7 +246,7 @@ def llama_rope(
 
 
 def _split(
-    source: tir.Buffer, place: tuple[Any, ...], h: Any, parts: list[tir.Buffer], position: Any,
+    source: tir.Buffer, leading: tuple[Any, ...], h: Any, parts: list[tir.Buffer], position: Any,
     rotary: int, theta: Any, rope_scaling: dict[str, Any], apply: Any, options: dict[str, Any],
 ) -> tir.Stmt:  # fmt: skip
     """Copy one head to queries, keys or values; the first two turned."""
@@ -254,7 +254,7 @@ def _split(
     heads, kv_heads, dim = q.shape[-2], k.shape[-2], q.shape[-1]
 
     def read(d: Any) -> Any:
-        return load(source, *place, h, d)
+        return load(source, *leading, h, d)
 
     def element(d: Any) -> Any:
         value = turned(read, d, position, rotary, theta, rope_scaling, **options)
@@ -262,7 +262,7 @@ def _split(
         return tir.if_then_else(inside, value.astype(source.dtype), read(d))
 
     def copy(target: tir.Buffer, head: Any, value: Body) -> tir.Stmt:
-        return loop(dim, lambda d: store(target, value(d), *place, head, d), "d")
+        return loop(dim, lambda d: store(target, value(d), *leading, head, d), "d")
 
     return when(
         h < heads,

@@ -30,8 +30,8 @@ def frequencies(config: ModelConfig, theta: float | None = None) -> tuple[NDArra
     """Angles per position (rotary_dim / 2,) in float32, and what cosine and sine are scaled by."""
     half = config.rotary_dim // 2
     what = f"the rule of rotary positions of a model of type {config.family!r}"
-    places = np.arange(half, dtype="float64") / half
-    plain = (theta or config.rope_theta) ** -places
+    exponents = np.arange(half, dtype="float64") / half
+    plain = (theta or config.rope_theta) ** -exponents
     scaling = Entries(config.rope_scaling if theta is None else {}, what)
     kind = scaling.text("rope_type", "default")
     if kind not in _RULES:
@@ -99,8 +99,8 @@ def table(config: ModelConfig, positions: Tensor, theta: float | None = None) ->
     """Cosine and sine of the angles at positions (tokens,), float32."""
     values, grown = frequencies(config, theta)
     count = positions.shape[0]
-    places = op.reshape(op.astype(positions, "float32"), (count, 1))
-    angles = places * Tensor.from_const(values.reshape(1, -1))
+    column = op.reshape(op.astype(positions, "float32"), (count, 1))
+    angles = column * Tensor.from_const(values.reshape(1, -1))
 
     def function(which: Any, name: str) -> Tensor:
         def compute(x: te.Tensor) -> te.Tensor:
