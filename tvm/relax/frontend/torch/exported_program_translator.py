@@ -27,6 +27,7 @@ from tvm.tir.analysis import undefined_vars
 from .base_fx_graph_translator import BaseFXGraphImporter, target_name
 from .complex_numbers import complex_constant
 from .dtypes import dtype_name, tensor_constant
+from .functionalize import functionalized
 from .inplace import plainly_written, without_dropout, writes
 from .registry import functions
 from .sizes import require
@@ -116,7 +117,7 @@ class ExportedProgramImporter(BaseFXGraphImporter):
         no_bind_return_tuple: bool,
     ) -> IRModule:
         """The module; see the function of the same name."""
-        program, user_outputs = _functional(exported_program)
+        program, user_outputs = _functional(exported_program, self._is_known)
         program = split_up(program, self._is_known) or program
         graph = program.graph_module.graph
         self._check_graph(program.graph_module)
@@ -400,7 +401,9 @@ def _weight(program: Any, target: str) -> Any:
     return state[target] if target in state else program.constants[target]
 
 
-def _functional(program: Any) -> tuple[Any, list[int] | None]:
+def _functional(
+    program: Any, is_known: Callable[[Any], bool]
+) -> tuple[Any, list[int] | None]:
     """The program without writes to tensors, and which of its results are the user's.
 
     A program that is functional is taken as it is, with all of its results.
@@ -408,6 +411,9 @@ def _functional(program: Any) -> tuple[Any, list[int] | None]:
     nodes = list(_all_nodes(program.graph_module))
     if not any(writes(node) for node in nodes) or plainly_written(nodes):
         return program, None
+    rewritten = functionalized(program, is_known)
+    if rewritten is not None:
+        return rewritten, None
     made = without_dropout(program).run_decompositions({})
     kept, changed = [], []
     for i, spec in enumerate(made.graph_signature.output_specs):

@@ -2,8 +2,7 @@
 
 A write to a tensor that an operator has just made, and of which there are no views, is the
 operator without the write: whoever reads the tensor later reads the result. So is a write to a view
-whose tensor nobody else looks at. Whatever is less plain is left to torch, which rewrites programs
-so that they write nothing; at open sizes that takes it long.
+whose tensor nobody else looks at. Whatever is less plain has to be rewritten (`functionalize`).
 """
 
 from __future__ import annotations
@@ -15,15 +14,16 @@ from typing import Any, Final
 FRESH: Final = frozenset(
     {
         "abs", "add", "addmm", "amax", "amin", "arange", "avg_pool1d", "avg_pool2d", "avg_pool3d",
-        "batch_norm", "bmm", "cat", "clamp", "conv1d", "conv2d", "conv3d",
+        "batch_norm", "bmm", "cat", "clamp", "clone", "conv1d", "conv2d", "conv3d",
         "conv_transpose1d", "conv_transpose2d", "conv_transpose3d", "convolution", "cumsum", "div",
-        "elu", "embedding", "exp", "full", "full_like", "gather", "gelu", "group_norm",
-        "hardsigmoid", "hardswish", "hardtanh", "index_select", "instance_norm", "layer_norm",
-        "leaky_relu", "linear", "log", "log_softmax", "matmul", "max_pool1d", "max_pool2d",
-        "max_pool3d", "maximum", "mean", "minimum", "mish", "mm", "mul", "neg", "ones",
-        "ones_like", "relu", "relu6", "rsqrt", "rsub", "scaled_dot_product_attention",
-        "sigmoid", "silu", "softmax", "softplus", "sqrt", "stack", "sub", "sum", "tanh",
-        "where", "zeros", "zeros_like",
+        "elu", "embedding", "empty", "empty_like", "eq", "exp", "full", "full_like", "gather", "ge",
+        "gelu", "group_norm", "gt", "hardsigmoid", "hardswish", "hardtanh", "index_select",
+        "instance_norm", "layer_norm", "le", "leaky_relu", "lift_fresh_copy", "linear", "log",
+        "log_softmax", "lt", "matmul", "max_pool1d", "max_pool2d", "max_pool3d", "maximum", "mean",
+        "minimum", "mish", "mm", "mul", "ne", "neg", "new_empty", "new_full", "new_ones",
+        "new_zeros", "ones", "ones_like", "relu", "relu6", "rsqrt", "rsub",
+        "scaled_dot_product_attention", "sigmoid", "silu", "softmax", "softplus", "sqrt", "stack",
+        "sub", "sum", "tanh", "where", "zeros", "zeros_like",
     }
 )  # fmt: skip
 
@@ -47,13 +47,13 @@ _IDLE: Final = frozenset(
 
 def without_dropout(program: Any) -> Any:
     """The program without dropouts, which torch itself would split into draws of chance."""
-    if not any(_is_idle(node) for node in program.graph_module.graph.nodes):
+    if not any(is_idle(node) for node in program.graph_module.graph.nodes):
         return program
     from torch.fx import GraphModule
 
     graph = copy.deepcopy(program.graph_module.graph)
     for node in list(graph.nodes):
-        if _is_idle(node):
+        if is_idle(node):
             node.replace_all_uses_with(node.args[0])
             graph.erase_node(node)
     made = copy.copy(program)
@@ -61,13 +61,14 @@ def without_dropout(program: Any) -> Any:
     return made
 
 
-def _is_idle(node: Any) -> bool:
-    return node.op == "call_function" and _packet(node) in _IDLE
+def is_idle(node: Any) -> bool:
+    """Whether a node is a dropout, which an imported program leaves out."""
+    return node.op == "call_function" and packet(node) in _IDLE
 
 
 def writes(node: Any) -> bool:
     """Whether a node's operator writes to an operand."""
-    if _is_idle(node):
+    if is_idle(node):
         return False
     schema = getattr(node.target, "_schema", None)
     return node.op == "call_function" and bool(schema is not None and schema.is_mutable)
@@ -89,7 +90,7 @@ def plainly_written(nodes: list[Any]) -> bool:
 
 
 def _is_fresh(node: Any) -> bool:
-    return node.op == "call_function" and _packet(node) in FRESH
+    return node.op == "call_function" and packet(node) in FRESH
 
 
 def _is_all_that_is_seen(node: Any, roots: dict[Any, Any]) -> bool:
@@ -102,7 +103,7 @@ def _is_all_that_is_seen(node: Any, roots: dict[Any, Any]) -> bool:
 
 
 def _is_view(node: Any) -> bool:
-    return node.op == "call_function" and (_packet(node) in _VIEWS or _packet(node) in _IDLE)
+    return node.op == "call_function" and (packet(node) in _VIEWS or packet(node) in _IDLE)
 
 
 def _same(roots: dict[Any, Any], root: Any) -> set[Any]:
@@ -110,7 +111,8 @@ def _same(roots: dict[Any, Any], root: Any) -> set[Any]:
     return {one for one, its in roots.items() if its is root}
 
 
-def _packet(node: Any) -> str:
+def packet(node: Any) -> str:
+    """The name of a node's operator without its overload: `add` of `aten.add.Tensor`."""
     return str(getattr(node.target, "__name__", "")).partition(".")[0]
 
 
