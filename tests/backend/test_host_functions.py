@@ -103,5 +103,5 @@ def test_threads_and_constants_elsewhere_are_refused() -> None:
     with pytest.raises(TVMError, match="C code for a loop bound to i"):
         refuse_threads(s.AttrStmt(axis, "thread_extent", 4, STORE), "C code", "main")
     data = e.Var("data", B.data.type_annotation)
-    with pytest.raises(TVMError, match="constant data\n  found: it names a place"):
+    with pytest.raises(TVMError, match="constant data\n  found: it names an entry"):
         constant_data(s.AllocateConst(data, "int32", [4], 3, STORE))
