@@ -54,7 +54,7 @@ def test_kernels_tell_what_they_compute_and_why_they_look_so(report: Report) -> 
     splits = [step for step in kernel.steps if step.kind == "Split"]
     assert splits
     assert all(re.fullmatch(r"tvm/dlight/cpu/\w+\.py:\d+", step.where) for step in splits)
-    assert any("accumulators have constant places" in step.reason for step in kernel.steps)
+    assert any("accumulators have constant indices" in step.reason for step in kernel.steps)
 
 
 def test_stages_are_the_texts_that_passes_left(report: Report) -> None:
