@@ -14,7 +14,7 @@ __version__: str = importlib.import_module("tvm").__version__
 
 @final
 class _Library:
-    """Where others have a library of native code; `_name` is the file that is in its place."""
+    """Where others have a library of native code; `_name` is the file that stands for it."""
 
     _name: Final = str(Path(__file__).with_name("__init__.py"))
 

@@ -29,12 +29,12 @@ def test_axes() -> None:
     ("text", "found"),
     [
         ("NCHWC", "axis C twice"),
-        ("NCHW16", "'16' at place 4"),
+        ("NCHW16", "'16' at index 4"),
         ("NCHW0c", "block c without a size"),
         ("NCHWc", "block c without a size"),
         ("NCH4W", "the number 4 before axis W"),
         ("NHW4c", "which is not among the axes"),
-        ("N-C", "'-' at place 1"),
+        ("N-C", "'-' at index 1"),
     ],
 )
 def test_texts_that_are_no_layout(text: str, found: str) -> None:

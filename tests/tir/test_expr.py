@@ -162,7 +162,7 @@ def test_indices_are_integers_and_vectors_come_last() -> None:
     a = tir.decl_buffer((4, 4), "float32", "A")
     with pytest.raises(tvm.TVMError, match=r"by T.float32\(0.0\), which is float32; legal: int"):
         tir.BufferLoad(a, [tir.const(0.0), 0])
-    with pytest.raises(tvm.TVMError, match="legal: vectors in the last place only"):
+    with pytest.raises(tvm.TVMError, match="legal: a vector as the last index only"):
         tir.BufferLoad(a, [tir.Ramp(0, 1, 4), 0])
     assert tir.BufferLoad(a, [0, tir.Ramp(0, 1, 4)]).dtype == "float32x4"
 

@@ -29,7 +29,7 @@ def test_loops() -> None:
 
 
 def test_stores_check_the_type() -> None:
-    with pytest.raises(TypeError, match="BufferStore: A holds float32 at this place"):
+    with pytest.raises(TypeError, match="BufferStore: A holds float32 at this index"):
         tir.BufferStore(A, 1, [0, 0])
     tir.BufferStore(A, tir.Broadcast(1.0, 4), [0, tir.Ramp(0, 1, 4)])
     flags = tir.decl_buffer((4,), "bool", "flags")

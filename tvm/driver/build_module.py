@@ -82,7 +82,7 @@ def compile(
 def relay_to_tir(mod: IRModule, functions: Mapping[str, BaseFunc] | None = None) -> IRModule:
     """Functions of Relay as PrimFuncs: each takes its parameters, then tensors for its results.
 
-    `functions` gives those to convert by name, in place of the ones that `mod` has; the rest of
+    `functions` gives those to convert by name, instead of the ones that `mod` has; the rest of
     `mod` is what they call. Without it all functions of `mod` are converted.
     """
     to_tir: Any = _relay("to_tir")

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 class HostTensor(Object):
     """An immutable tensor in host memory; `numpy()` shares the memory.
 
-    The IR uses it in place of a runtime tensor, so that programs with constants can be built,
+    The IR uses it instead of a runtime tensor, so that programs with constants can be built,
     printed and folded where no runtime is installed.
     """
 

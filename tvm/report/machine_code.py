@@ -75,7 +75,7 @@ def numbered(func: PrimFunc, name: str) -> tuple[list[str], PrimFunc]:
         stmt: Span(source, at[number], at[number], 1, 1)
         for number, stmt in enumerate(statements) if number in at
     }  # fmt: skip
-    return lines, func.with_body(_placed(func.body, spans))
+    return lines, func.with_body(_with_spans(func.body, spans))
 
 
 def _statements(func: PrimFunc) -> list[s.Stmt]:
@@ -92,7 +92,7 @@ def _statements(func: PrimFunc) -> list[s.Stmt]:
     return list(found)
 
 
-def _placed(body: s.Stmt, spans: dict[s.Stmt, Span]) -> s.Stmt:
+def _with_spans(body: s.Stmt, spans: dict[s.Stmt, Span]) -> s.Stmt:
     """The statement with the spans in it, made from the innermost out."""
     made: dict[s.Stmt, s.Stmt] = {}
     stack = [(body, False)]

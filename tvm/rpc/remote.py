@@ -138,7 +138,7 @@ class Link:
 
     def _number(self, value: Any) -> Ref:
         if isinstance(value, Tensor):
-            link, number = _place_of(value)
+            link, number = _address_of(value)
             if link is self:
                 return Ref(number)
         elif getattr(value, "_link", None) is self:
@@ -340,7 +340,7 @@ def remote_tensor(
     return made
 
 
-def _place_of(value: Tensor) -> tuple[Link | None, int]:
+def _address_of(value: Tensor) -> tuple[Link | None, int]:
     kind = value.device.dlpack_device_type()
     if kind < REMOTE_MASK:
         return None, 0

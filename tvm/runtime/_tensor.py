@@ -85,7 +85,7 @@ class Tensor(_TensorBase):  # type: ignore[misc]
         if not isinstance(target, Tensor):
             raise ValueError(
                 message(
-                    "copyto needs a place to copy to",
+                    "copyto needs a target to copy to",
                     found=f"{target!r} of type {type(target).__name__}",
                     legal="a Tensor or a Device",
                 )

@@ -32,7 +32,7 @@ SCRIPT: Final = f"""SECTIONS {{
   {_RESERVED} : {{ *({_RESERVED}) }}
 }} INSERT AFTER .bss;
 """
-_PLACES: Final = struct.Struct("<QQ6xHHHH")  # from byte 32 of the header: of both tables
+_TABLES: Final = struct.Struct("<QQ6xHHHH")  # from byte 32 of the header: of both tables
 _SEGMENT: Final = struct.Struct("<IIQQQQQQ")
 _LOAD: Final = 1
 
@@ -85,7 +85,7 @@ def fill_data(path: Path, data: Mapping[str, Any], align: int) -> bool:
     _, size = _layout(data, align)
     with path.open("r+b") as file:
         head = file.read(_HEADER_BYTES)
-        segments, sections, entry, count, row, rows = _PLACES.unpack_from(head, 32)
+        segments, sections, entry, count, row, rows = _TABLES.unpack_from(head, 32)
         if entry != _SEGMENT.size or row != _SECTION.size:
             return False
         found = _find(file, _SEGMENT, segments, count, lambda s: s[0] == _LOAD and s[5] == 0)

@@ -190,8 +190,8 @@ def export(
                 legal=", ".join((*_LIBRARY_SUFFIXES, ".o", ".tar")) + ", or fcompile",
             )
         )
-    workplace = scratch("tvm-export-", workspace_dir)
-    with room_for(file_name), workplace as folder:
+    workspace = scratch("tvm-export-", workspace_dir)
+    with room_for(file_name), workspace as folder:
         relocatable = suffix in _RELOCATABLE
         code = program.code_files(Path(folder))
         if relocatable:

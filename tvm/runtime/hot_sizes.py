@@ -188,7 +188,7 @@ class SizedFunction:
 
 
     def _opened(self, sizes: Sizes) -> Account:
-        """An account for these sizes, in place of the least where there are enough."""
+        """An account for these sizes; it evicts the least used one where there are enough."""
         with self._lock:
             accounts = self._accounts
             if sizes not in accounts and len(accounts) >= MAX_SIZES:

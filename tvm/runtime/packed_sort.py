@@ -64,7 +64,7 @@ def argsort_nms(
     values, counts = host_view(data), host_view(sort_num)
     axis = _axis(int(axis), values, "argsort_nms")
     rows = np.moveaxis(values, axis, -1)
-    placed = np.moveaxis(host_view(output), axis, -1)
+    out_rows = np.moveaxis(host_view(output), axis, -1)
     if counts.size != rows[..., 0].size:
         raise ShapeError(
             message(
@@ -76,8 +76,8 @@ def argsort_nms(
     counts = counts.reshape(rows.shape[:-1])
     for at in np.ndindex(*rows.shape[:-1]):
         count = min(max(int(counts[at]), 0), rows.shape[-1])
-        placed[at][count:] = np.arange(count, rows.shape[-1])
-        placed[at][:count] = _order(rows[at][:count], 0, bool(is_ascend))
+        out_rows[at][count:] = np.arange(count, rows.shape[-1])
+        out_rows[at][:count] = _order(rows[at][:count], 0, bool(is_ascend))
 
 
 @register_global_func("tvm.contrib.sort.topk", override=True)

@@ -49,16 +49,16 @@ class VMModule(Module):
         # The machine that runs what is asked of the module by name: the last one made of it.
         self.machine: Callable[[], VirtualMachine | None] = _no_machine
         self._own_machine: VirtualMachine | None = None
-        self._placed: dict[Device, tuple[Tensor, ...]] = {}
+        self._device_constants: dict[Device, tuple[Tensor, ...]] = {}
         self.import_module(kernels)
 
     def constants_on(self, dev: Device) -> tuple[Tensor, ...]:
         """The constants on a device; machines on one device share them."""
         if dev.type == "cpu":
             return self.constants
-        if dev not in self._placed:
-            self._placed[dev] = tuple(one.copyto(dev) for one in self.constants)
-        return self._placed[dev]
+        if dev not in self._device_constants:
+            self._device_constants[dev] = tuple(one.copyto(dev) for one in self.constants)
+        return self._device_constants[dev]
 
     def function_names(self) -> list[str]:
         return [f.name for f in self.artefact.functions]

@@ -1,6 +1,6 @@
 """Packages of earlier versions that are no more, under their names.
 
-    from tvm import autotvm      # warns: tvm.meta_schedule takes its place
+    from tvm import autotvm      # warns: use tvm.meta_schedule
     autotvm.task                 # AttributeError: tvm.autotvm is no more: ...
 
 A program that names such a package among its imports runs as far as it does not need it.
@@ -14,7 +14,7 @@ from typing import Final
 
 
 class GoneModule(ModuleType):
-    """A package without anything in it, which says what takes its place."""
+    """A package without anything in it, which says what replaces it."""
 
     def __init__(self, name: str, instead: str) -> None:
         super().__init__(name, f"No more; {instead}.")

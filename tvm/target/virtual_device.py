@@ -10,7 +10,7 @@ from tvm.ir.structural import structural_equal, structural_hash
 from .target import Target
 
 
-class _Place(NamedTuple):
+class _DeviceNumbers(NamedTuple):
     """A device as its two numbers."""
 
     kind: int
@@ -48,7 +48,7 @@ class VirtualDevice(Node):
         kind, index = (values.get(name, -1) for name in ("device_type_int", "virtual_device_id"))
         assert isinstance(kind, int), "a DLPack device type"
         assert isinstance(index, int), "a number"
-        device = None if index < 0 else _Place(kind, index)
+        device = None if index < 0 else _DeviceNumbers(kind, index)
         return cls(device, values.get("target"), str(values.get("memory_scope", "")))
 
     @property

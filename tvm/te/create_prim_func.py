@@ -434,7 +434,7 @@ class _Builder:
 
 
 def _at_the_start(buffer: Buffer) -> Buffer:
-    """A buffer that some caller could have placed anywhere, as one of the function's own."""
+    """A buffer that some caller could have allocated anywhere, as one of the function's own."""
     if not isinstance(buffer.elem_offset, Var):
         return buffer
     return buffer.with_changes(elem_offset=IntImm(buffer.elem_offset.dtype, 0))

@@ -70,10 +70,10 @@ def local_run(
         path = str(Path(folder) / f"tvm_tmp_mod.{suffix}")
         export(mod, path)
         loaded = load_own(path)
-        placed = [_on_device(arg, dev) for arg in args]
-        timing = measured(loaded, dev, placed, config)
-        loaded(*placed)
-        return [_to_host(arg) for arg in placed], timing
+        device_args = [_on_device(arg, dev) for arg in args]
+        timing = measured(loaded, dev, device_args, config)
+        loaded(*device_args)
+        return [_to_host(arg) for arg in device_args], timing
 
 
 class RPCConfig(Protocol):
@@ -123,10 +123,10 @@ def rpc_run(
         session.upload(path)
     dev = session.device(device_type, 0)
     loaded = session.load_module(name)
-    placed = [_on_device(arg, dev) for arg in args]
-    timing = measured(loaded, dev, placed, config)
-    loaded(*placed)
-    return [_to_host(arg) for arg in placed], timing
+    device_args = [_on_device(arg, dev) for arg in args]
+    timing = measured(loaded, dev, device_args, config)
+    loaded(*device_args)
+    return [_to_host(arg) for arg in device_args], timing
 
 
 def measured(

@@ -46,7 +46,7 @@ def access_dtype(buffer: Buffer, indices: tuple[PrimExpr, ...]) -> DataType:
         if not dtype.is_scalar and index is not indices[-1]:
             raise DTypeError(
                 f"Buffer {buffer.name} is indexed by {index} before the last dimension; "
-                "legal: vectors in the last place only"
+                "legal: a vector as the last index only"
             )
     if last.is_scalar:
         return buffer.dtype

@@ -14,12 +14,12 @@ from .stmt import Block, BlockRealize, Stmt
 
 
 class BlockDependenceInfo(Object):
-    """A place for each block of a module, and the dependencies within each of them.
+    """An sref for each block of a module, and the dependencies within each of them.
 
-    The parent of a place is the block around it. A single function becomes a module's `main`.
+    The parent of an sref is that of the enclosing block. A lone function becomes a module's `main`.
     """
 
-    __slots__ = ("_places", "_scopes", "mod")
+    __slots__ = ("_scopes", "_srefs", "mod")
 
     def __init__(self, mod: IRModule | PrimFunc) -> None:
         if isinstance(mod, PrimFunc):
@@ -29,7 +29,7 @@ class BlockDependenceInfo(Object):
                 f"BlockDependenceInfo: found a {type(mod).__name__}; legal: PrimFunc, IRModule"
             )
         self.mod: IRModule = mod
-        self._places: dict[Block, StmtSRef] = {}
+        self._srefs: dict[Block, StmtSRef] = {}
         self._scopes: dict[StmtSRef, BlockScope] = {}
         for func in mod.functions.values():
             if isinstance(func, PrimFunc):
@@ -42,26 +42,26 @@ class BlockDependenceInfo(Object):
         while pending:
             block, parent = pending.pop()
             assert isinstance(block, Block), "only blocks are collected"
-            place = StmtSRef(block, parent)
-            self._places[block] = place
-            children[place] = []
-            made.append((place, children[place]))
+            sref = StmtSRef(block, parent)
+            self._srefs[block] = sref
+            children[sref] = []
+            made.append((sref, children[sref]))
             if parent is not None:
-                children[parent].append(place)
-            pending.extend([(inner, place) for inner in reversed(_blocks_in(block.body))])
-        for place, inside in made:
-            self._scopes[place] = BlockScope(inside)
+                children[parent].append(sref)
+            pending.extend([(inner, sref) for inner in reversed(_blocks_in(block.body))])
+        for sref, inside in made:
+            self._scopes[sref] = BlockScope(inside)
 
     def get_sref(self, block: Block) -> StmtSRef | None:
-        """The place of a block; None for a block of another module."""
-        return self._places.get(block)
+        """The sref of a block; None for a block of another module."""
+        return self._srefs.get(block)
 
     def get_block_scope(self, block_sref: StmtSRef) -> BlockScope:
         """The dependencies among the blocks directly within a block."""
         scope = self._scopes.get(block_sref)
         if scope is None:
             raise CheckError(
-                "BlockDependenceInfo: the place is not that of a block of this module; "
+                "BlockDependenceInfo: the sref is not that of a block of this module; "
                 "legal: what get_sref gives"
             )
         return scope

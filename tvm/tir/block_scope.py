@@ -1,4 +1,4 @@
-"""Places in a program that stay put while it is rewritten, and what blocks of a scope depend on."""
+"""References to statements that survive rewrites, and the dependencies of blocks in a scope."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from .stmt import Block, For
 
 
 class StmtSRef(Object):
-    """A place in the program: the block or loop that stands there now, and the place around it.
+    """A reference to a block or loop of the program, and the reference to its parent.
 
-    Rewriting the program changes `stmt`, so that whoever holds the place sees the new statement.
+    Rewriting the program changes `stmt`: whoever holds the reference sees the new statement.
     """
 
     __slots__ = ("_parent", "_stmt", "seq_index")
@@ -29,7 +29,7 @@ class StmtSRef(Object):
 
     @property
     def stmt(self) -> Block | For | None:
-        """The block or loop at this place; None once the place is gone."""
+        """The block or loop it refers to; None once that is gone."""
         return self._stmt
 
     @property
@@ -38,17 +38,17 @@ class StmtSRef(Object):
         return self._parent
 
     def move(self, stmt: Block | For | None, parent: StmtSRef | None, seq_index: int) -> None:
-        """Let another statement stand here; only the state of a schedule does this."""
+        """Refer to another statement; only the state of a schedule does this."""
         self._stmt, self._parent, self.seq_index = stmt, parent, seq_index
 
     @staticmethod
     def inline_mark() -> StmtSRef:
-        """The place that means "inline it" where a compute location is chosen."""
+        """The reference that means "inline it" where a compute location is chosen."""
         return _INLINE_MARK
 
     @staticmethod
     def root_mark() -> StmtSRef:
-        """The place that means "leave it at the root" where a compute location is chosen."""
+        """The reference that means "leave it at the root" where a compute location is chosen."""
         return _ROOT_MARK
 
 

@@ -91,7 +91,7 @@ class Buffer(Node):
         return self.strides
 
     def _check_separators(self) -> None:
-        """Each is a place between two axes, and they are in order."""
+        """Each lies between two axes, and they are in order."""
         for at, cut in enumerate(self.axis_separators):
             if not 0 <= cut.value <= len(self.shape):
                 raise ShapeError(
@@ -192,7 +192,7 @@ class Buffer(Node):
         return build(self, access_mask, ptr_type, content_lanes, offset, extent)  # type: ignore[return-value]
 
     def __getitem__(self, indices: Index | tuple[Index, ...]) -> BufferLoad | BufferRegion:
-        """An element, a vector (constant slice in the last place), or else a region."""
+        """An element, a vector (constant slice as the last index), or else a region."""
         parts = list(indices) if isinstance(indices, (tuple, list)) else [indices]
         if any(isinstance(p, Range) or (isinstance(p, slice) and p.step is None) for p in parts):
             return self._region(parts)

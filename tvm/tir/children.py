@@ -83,7 +83,7 @@ def _region_exprs(regions: Sequence[s.BufferRegion]) -> list[PrimExpr]:
 
 
 def buffer_exprs(buffer: Buffer) -> tuple[PrimExpr, ...]:
-    """The expressions that define a buffer's shape and place."""
+    """The expressions that define a buffer's shape and address."""
     return (*buffer.shape, *buffer.strides, buffer.elem_offset)
 
 

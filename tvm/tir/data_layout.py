@@ -60,7 +60,7 @@ class Layout(Node):
         return [axis.var.name for axis in self.axes]
 
     def index_of(self, axis: str) -> int:
-        """The place of an axis, or -1."""
+        """The index of an axis, or -1."""
         return self.letters.index(axis) if axis in self.letters else -1
 
     def factor_of(self, axis: str) -> int:
@@ -97,11 +97,11 @@ def layout(layout_str: str | Layout, dtype: str = "int32") -> Layout:
     end = 0
     for part in _PART.finditer(layout_str):
         if part.start() != end:
-            raise _bad(layout_str, f"{layout_str[end]!r} at place {end}")
+            raise _bad(layout_str, f"{layout_str[end]!r} at index {end}")
         end = part.end()
         axes.append(_axis(layout_str, part[1], part[2], dtype))
     if end != len(layout_str):
-        raise _bad(layout_str, f"{layout_str[end:]!r} at place {end}")
+        raise _bad(layout_str, f"{layout_str[end:]!r} at index {end}")
     letters = [a.var.name for a in axes]
     for letter in letters:
         if letter.isupper() and letters.count(letter) > 1:
@@ -160,11 +160,11 @@ class BijectiveLayout(Node):
         self.shape_backward_rule: Final = _shape_rule(dst_layout, src_layout)
 
     def forward_index(self, index: Sequence[ExprLike]) -> tuple[PrimExpr, ...]:
-        """The place in the destination of an element of the source."""
+        """The destination index of an element of the source."""
         return _translate(self.src_layout, self.index_forward_rule, index)
 
     def backward_index(self, index: Sequence[ExprLike]) -> tuple[PrimExpr, ...]:
-        """The place in the source of an element of the destination."""
+        """The source index of an element of the destination."""
         return _translate(self.dst_layout, self.index_backward_rule, index)
 
     def forward_shape(self, shape: Sequence[ExprLike]) -> tuple[PrimExpr, ...]:
@@ -210,11 +210,11 @@ def _check_convertible(src: Layout, dst: Layout) -> None:
         )
 
 
-def _later_factor(side: Layout, place: int) -> int:
+def _later_factor(side: Layout, position: int) -> int:
     """The product of the sizes of later blocks of the same axis."""
     total = 1
-    for axis in side.axes[place + 1 :]:
-        if axis.var.name == side.letters[place]:
+    for axis in side.axes[position + 1 :]:
+        if axis.var.name == side.letters[position]:
             total *= _size(axis)
     return total
 
@@ -222,11 +222,11 @@ def _later_factor(side: Layout, place: int) -> int:
 def _whole_index(side: Layout, letter: str) -> PrimExpr:
     """The index along an unsplit axis, from the indices of its parts."""
     total: PrimExpr | None = None
-    for place, axis in enumerate(side.axes):
+    for position, axis in enumerate(side.axes):
         if axis.var.name.upper() != letter:
             continue
         upper = axis.var.name.isupper()
-        step = max(side.factor_of(letter), 1) if upper else _later_factor(side, place)
+        step = max(side.factor_of(letter), 1) if upper else _later_factor(side, position)
         term: PrimExpr = axis.var * step
         total = term if total is None else total + term
     assert total is not None, "both sides have the same axes"
@@ -235,14 +235,14 @@ def _whole_index(side: Layout, letter: str) -> PrimExpr:
 
 def _index_rule(src: Layout, dst: Layout) -> tuple[PrimExpr, ...]:
     rule: list[PrimExpr] = []
-    for place, axis in enumerate(dst.axes):
+    for position, axis in enumerate(dst.axes):
         letter = axis.var.name
         index = _whole_index(src, letter.upper())
         if letter.isupper():
             factor = dst.factor_of(letter)
             rule.append(floordiv(index, factor) if factor > 0 else index)
         else:
-            later = _later_factor(dst, place)
+            later = _later_factor(dst, position)
             rule.append(floordiv(floormod(index, later * _size(axis)), later))
     return tuple(rule)
 

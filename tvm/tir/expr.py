@@ -623,7 +623,7 @@ class Select(PrimExprWithOp):
 
 @final
 class BufferLoad(PrimExprWithOp):
-    """buffer[indices]; a vector index in the last place reads several elements."""
+    """buffer[indices]; a vector as the last index reads several elements."""
 
     __slots__ = ("buffer", "indices", "predicate")
     TYPE_KEY = "tir.BufferLoad"

@@ -2,7 +2,7 @@
 
     lambda i: [i // n, i % n] over 16   ->   lambda q, r: [q, r] over (16 / n rounded up, n)
 
-With q and r in its place the map is affine, whatever n is.
+With q and r instead of it the map is affine, whatever n is.
 """
 
 from __future__ import annotations
@@ -117,6 +117,6 @@ class _Replacer(StmtExprMutator):
 
 
 def with_digits(indices: Sequence[PrimExpr], digits: Sequence[Digits]) -> list[PrimExpr]:
-    """The indices with digits in the place of quotients and remainders."""
+    """The indices with digits instead of quotients and remainders."""
     replacer = _Replacer({d.var: d for d in digits})
     return [replacer.visit_expr(index) for index in indices]

@@ -163,7 +163,7 @@ class IndexMap(Node):
     def map_ranges(
         self, ranges: Sequence[Range], analyzer: Analyzer | None = None
     ) -> list[Range]:
-        """The box of new indices for a box of old ones; `i % 16` has all its 16 places."""
+        """The box of new indices for a box of old ones; `i % 16` has all its 16 values."""
         self._require_count(ranges)
         prover = Analyzer() if analyzer is None else analyzer
         domains = dict(zip(self.initial_indices, self._typed(ranges)))
@@ -214,7 +214,7 @@ class IndexMap(Node):
         ]
 
     def _mapped_by_names(self, extents: Sequence[PrimExpr]) -> list[Range] | None:
-        """The new ranges with a symbol in place of each computed extent, here and in the indices.
+        """The new ranges with a symbol instead of each computed extent, here and in the indices.
 
         An index `i * e + j` with j below e starts at zero whatever e is.
         """
@@ -240,8 +240,8 @@ class IndexMap(Node):
         source = arr_src.numpy()
         shape = [int(d) for d in self.map_shape(list(source.shape))]  # type: ignore[call-overload]
         target = np.zeros(shape, source.dtype)
-        places = np.meshgrid(*[np.arange(n) for n in source.shape], indexing="ij")
-        values = dict(zip(self.initial_indices, places))
+        grids = np.meshgrid(*[np.arange(n) for n in source.shape], indexing="ij")
+        values = dict(zip(self.initial_indices, grids))
         moved = [np.broadcast_to(_value(i, values), source.shape) for i in self.final_indices]
         target[tuple(moved)] = source
         return make_tensor(target, device=arr_src.device)
@@ -257,7 +257,7 @@ class IndexMap(Node):
     def non_surjective_inverse(
         self, shape: Sequence[Range | PrimExpr | int]
     ) -> tuple[IndexMap, PrimExpr]:
-        """The map back, and the condition under which a new place is padding."""
+        """The map back, and the condition under which a new index is padding."""
         ranges = _as_ranges(shape)
         made, padding = self._inverted(ranges, exact=False)
         return made, make_const(0, DataType("bool")) if padding is None else padding
@@ -389,7 +389,7 @@ def _range_of(index: PrimExpr, domains: Mapping[Var, Range], analyzer: Analyzer)
 def _padded_range_of(index: PrimExpr, domains: Mapping[Var, Range]) -> Range | None:
     """The range of a remainder where the old indices are too few to fill it; None for others.
 
-    The old range is rounded up to what the divisors divide: i % 16 over 14 places is 16 wide.
+    The old range is rounded up to what the divisors divide: i % 16 over 14 values is 16 wide.
     """
     if not any(isinstance(node, FloorMod) for node in walk(index)):
         return None
@@ -454,7 +454,7 @@ def _with_quotients(
 class _Shift:
     """A variable in terms of one that starts at zero and whose extent all divisors divide.
 
-    `left` places stand before the first value, and the extent is rounded up: what is added on both
+    `left` indices lie before the first value, and the extent is rounded up: what is added on both
     sides is padding.
     """
 
@@ -474,13 +474,13 @@ class _Shift:
         self._start: Final = start
 
     def padding(self, value: PrimExpr, analyzer: Analyzer) -> PrimExpr | None:
-        """The condition under which a place stands before or behind the values; None if never."""
+        """The condition under which an index lies before or behind the values; None if never."""
         multiple = self._multiple
         if multiple == 1:
             return None
-        place = value - self._start
-        block = analyzer.simplify(floordiv(place, multiple))
-        within = analyzer.simplify(floormod(place, multiple))
+        offset = value - self._start
+        block = analyzer.simplify(floordiv(offset, multiple))
+        within = analyzer.simplify(floormod(offset, multiple))
         found: PrimExpr | None = None
         if self._left:
             found = _both(analyzer.simplify(equal(block, 0)), less(within, self._left))
@@ -490,7 +490,7 @@ class _Shift:
         if not is_zero(added):
             last = analyzer.simplify(equal(block, floordiv(self._end, multiple)))
             edge = analyzer.simplify(floormod(self._end, multiple))
-            # a single place that is padded is that one; more stay a bound of the whole remainder
+            # a single padded index is compared as equal; more stay a bound of the whole remainder
             one = isinstance(edge, IntImm) and edge.value == multiple - 1
             behind = _both(added, _both(last, equal(within, edge) if one else edge <= within))
             found = behind if found is None else logical_or(found, behind)

@@ -72,7 +72,7 @@ def _final_loops(ctx: PassContext) -> list[Pass]:
         passes.append(t.StorageRewrite())  # after vectors, which widen allocations in loops
     passes += [
         t.UnrollLoop(),  # after vectors, whose lanes are no copies of statements
-        t.UnmaskLocalVectors(),  # once their places are constants: they become registers
+        t.UnmaskLocalVectors(),  # once their indices are constants: they become registers
         t.RemoveNoOp(),  # what the passes above left empty
         t.RewriteUnsafeSelect(),  # from here on nothing evaluates what a condition guards
     ]
@@ -246,7 +246,7 @@ def _threads_in_step(ctx: PassContext, copies_run_ahead: bool) -> list[Pass]:
     passes += [
         *(t.ThreadSync(scope) for scope in ("shared", "shared.dyn", "warp")),
         t.InferFragment(),  # shapes of fragments, for who declares them
-        t.LowerThreadAllreduce(),  # after barriers, as it places its own
+        t.LowerThreadAllreduce(),  # after barriers, as it inserts its own
     ]
     if copies_run_ahead or ctx.option("tir.use_async_copy", False):
         passes.append(t.InjectPTXAsyncCopy())

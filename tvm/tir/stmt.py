@@ -166,10 +166,10 @@ class BufferStore(Stmt):
         )
         self.predicate: Final = None if predicate is None else as_expr(predicate)
         self.span = span
-        place = access_dtype(self.buffer, self.indices)
-        if place is not self.value.dtype and not _bool_as_int8(place, self.value.dtype):
+        accessed = access_dtype(self.buffer, self.indices)
+        if accessed is not self.value.dtype and not _bool_as_int8(accessed, self.value.dtype):
             raise DTypeError(
-                f"BufferStore: {self.buffer.name} holds {place} at this place, the value is "
+                f"BufferStore: {self.buffer.name} holds {accessed} at this index, the value is "
                 f"{self.value.dtype}; legal: cast the value first"
             )
 
@@ -181,11 +181,11 @@ class BufferStore(Stmt):
         return f.visit_buffer_store_(self)
 
 
-def _bool_as_int8(place: DataType, value: DataType) -> bool:
+def _bool_as_int8(held: DataType, value: DataType) -> bool:
     """Backends keep a bool buffer as int8; stores between the two are one byte either way."""
     byte = {("bool", "int8"), ("int8", "bool"), ("uint8", "bool"), ("bool", "uint8")}
     return (
-        place.lanes == value.lanes and (str(place.element_of()), str(value.element_of())) in byte
+        held.lanes == value.lanes and (str(held.element_of()), str(value.element_of())) in byte
     )
 
 
@@ -264,7 +264,7 @@ def _require_pointer(var: Var, asked: str) -> None:
 class AllocateConst(Stmt):
     """The body with constant data behind `buffer_var`.
 
-    The data is here, or at a place among the constants of the module, or both.
+    The data is here, or at an index among the constants of the module, or both.
     """
 
     __slots__ = (
@@ -293,19 +293,19 @@ class AllocateConst(Stmt):
         pair = data_or_idx if isinstance(data_or_idx, tuple) and len(data_or_idx) == 2 else None
         if isinstance(data_or_idx, (int, IntImm)):
             pair = (None, data_or_idx)
-        data, place = pair if pair is not None else (data_or_idx, None)
+        data, index = pair if pair is not None else (data_or_idx, None)
         self.buffer_var: Final = buffer_var
         self.dtype: Final = DataType(dtype)
         self.extents: Final = tuple([as_expr(e) for e in extents])
         self.data: Final[HostTensor | None] = None if data is None else as_host_tensor(data)
-        self.irmod_storage_idx: Final = None if place is None else int(place)
+        self.irmod_storage_idx: Final = None if index is None else int(index)
         self.body: Final = as_stmt(body)
         self.annotations: Final[FrozenMap[str, object]] = FrozenMap(annotations or {})
         self.span = span
 
     @classmethod
     def from_fields(cls, values: dict[str, object]) -> AllocateConst:
-        """Data, or the place of the data among the module's constants."""
+        """Data, or the index of the data among the module's constants."""
         given = {**values, "data": (values.get("data"), values.get("irmod_storage_idx"))}
         return cls(*[given[name] for name in cls.CTOR if name in given])  # type: ignore[arg-type]
 

@@ -147,7 +147,7 @@ def test_divided_loops_of_a_copy_keep_its_readers_covered() -> None:
 def test_one_statement_at_two_places() -> None:
     realize = body(ScheduleState(chain())).seq[0]
     root = tir.Block([], [], [], "root", tir.SeqStmt([realize, realize]))
-    with pytest.raises(TVMError, match="stands at two places"):
+    with pytest.raises(TVMError, match="occurs twice in the program"):
         ScheduleState(tir.PrimFunc([], tir.BlockRealize([], True, root)))
 
 

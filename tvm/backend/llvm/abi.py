@@ -1,4 +1,4 @@
-"""Places of the fields in the structs that cross between compiled code and the tvm_ffi library.
+"""Offsets of the fields in the structs that cross between compiled code and the tvm_ffi library.
 
 From dlpack.h (DLTensor), tvm/ffi/c_api.h (TVMFFIAny, TVMFFIObject), and what tasks of a parallel
 region are told. Pointers make the difference between machines; a TVMFFIAny and the header of an

@@ -68,16 +68,16 @@ class FunctionText:
 
     def line(self, text: str) -> None:
         """Append an instruction."""
-        self._lines.append("  " + text + self._place_of(text))
+        self._lines.append("  " + text + self._suffix_of(text))
 
-    def _place_of(self, text: str) -> str:
+    def _suffix_of(self, text: str) -> str:
         return self.debug_suffix or (self.call_suffix if "call " in text else "")
 
     def temp(self, text: str) -> str:
         """Append an instruction with a result; the result's name."""
         self._count += 1
         name = f"%.{self._count}"
-        self._lines.append(f"  {name} = {text}{self._place_of(text)}")
+        self._lines.append(f"  {name} = {text}{self._suffix_of(text)}")
         return name
 
     def both(self, kind: str, a: str, b: str) -> str:

@@ -19,7 +19,7 @@ from tvm.runtime.interruption import TABLE
 from .types import string_global
 
 SIGNALS_NS: Final = 20_000_000  # so often is Python asked
-_WORKER: Final = "inttoptr (i64 1 to ptr)"  # what pool threads have in place of a record
+_WORKER: Final = "inttoptr (i64 1 to ptr)"  # what pool threads have instead of a record
 
 _STRINGS: Final = {
     "poll.env.kind": "EnvErrorAlreadySet",

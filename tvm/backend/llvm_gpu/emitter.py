@@ -199,7 +199,7 @@ class KernelEmitter(StmtEmitter):
         element = op.dtype.element_of()
         masks = self._masks(op.predicate)
         scalars = []
-        for lane, at in enumerate(self._places_of(op.buffer, index, op.dtype.lanes)):
+        for lane, at in enumerate(self._element_indices(op.buffer, index, op.dtype.lanes)):
             address = self._element(op.buffer, at)
             if masks is None:
                 raw = self.out.temp(
@@ -227,7 +227,7 @@ class KernelEmitter(StmtEmitter):
         element = dtype.element_of()
         lanes = [self.to_memory(element, lane) for lane in self.lanes_of(dtype, value)]
         masks = self._masks(op.predicate)
-        for lane, at in enumerate(self._places_of(op.buffer, index, dtype.lanes)):
+        for lane, at in enumerate(self._element_indices(op.buffer, index, dtype.lanes)):
             address = self._element(op.buffer, at)
             words = f"{memory_type(element)} {lanes[lane]}, ptr {address}"
             text = f"store {how}{words}, align {element_bytes(element)}"
@@ -254,7 +254,7 @@ class KernelEmitter(StmtEmitter):
             return None
         return self.lanes_of(predicate.dtype, self.visit_data(predicate))
 
-    def _places_of(self, buffer: Buffer, index: PrimExpr, lanes: int) -> list[str]:
+    def _element_indices(self, buffer: Buffer, index: PrimExpr, lanes: int) -> list[str]:
         """The numbers of single elements, as i64."""
         ramp = as_ramp(index) if index.dtype.is_vector else None
         wide = buffer.dtype.lanes

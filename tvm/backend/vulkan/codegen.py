@@ -27,7 +27,7 @@ class VulkanEmitter(WebGPUEmitter):
     TYPES: ClassVar[Mapping[str, str]] = {**WebGPUEmitter.TYPES, **_WIDE}
 
     def index_of(self, buffer: Buffer, indices: Sequence[PrimExpr], lane: int | None) -> PrimExpr:
-        """Places are 32-bit numbers: no binding has more elements, and drivers know no others."""
+        """Indices are 32-bit numbers: no binding has more elements, and drivers know no others."""
         index = super().index_of(buffer, indices, lane)
         return e.Cast("int32", index) if index.dtype.bits == 64 and index.dtype.is_scalar else index
 

@@ -374,7 +374,7 @@ class WebGPUEmitter(DeviceEmitter):
         packed = self._packed.get(op.buffer.data)
         if packed is not None:
             index = self.index_of(op.buffer, op.indices, self.lane)
-            word, start = self._place_of(op.buffer, packed, self.lane_of(index, None))
+            word, start = self._word_of(op.buffer, packed, self.lane_of(index, None))
             if op.buffer.data in self._written:
                 word = f"atomicLoad(&{word})"
             if packed.is_int and not packed.is_bool:
@@ -384,7 +384,7 @@ class WebGPUEmitter(DeviceEmitter):
         text = super().visit_buffer_load_(op)
         return Code(f"atomicLoad(&{text})") if op.buffer.data in self._atomics else text
 
-    def _place_of(self, buffer: Buffer, packed: DataType, index: str) -> tuple[str, str]:
+    def _word_of(self, buffer: Buffer, packed: DataType, index: str) -> tuple[str, str]:
         """The word that an element is in, and its first bit there."""
         if buffer.dtype.element_of() != packed:
             self.refuse(f"buffer {buffer.name} of {buffer.dtype}", f"its memory holds {packed}",
@@ -406,7 +406,7 @@ class WebGPUEmitter(DeviceEmitter):
         if packed is None:
             self.out.line(f"atomicStore(&{self.element(op.buffer, index)}, {value});")
         else:
-            word, start = self._place_of(op.buffer, packed, index)
+            word, start = self._word_of(op.buffer, packed, index)
             bits = self.temp(UINT32, f"select(0u, 1u, {value})" if packed.is_bool else (
                 f"u32({value}) & {(1 << _bits(packed)) - 1}u"))  # fmt: skip
             ones = f"{(1 << _bits(packed)) - 1}u"

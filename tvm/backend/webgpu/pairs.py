@@ -264,7 +264,7 @@ class PairEmitter(WebGPUEmitter):
         return f"{PAIR}({tag}, 0u)" if _is_pair(dtype) else super().convert_thread(tag, dtype)
 
     def index_of(self, buffer: Buffer, indices: Sequence[PrimExpr], lane: int | None) -> PrimExpr:
-        """Places are 32-bit numbers: no binding has more elements."""
+        """Indices are 32-bit numbers: no binding has more elements."""
         index = super().index_of(buffer, indices, lane)
         return e.Cast("int32", index) if _is_pair(index.dtype) and index.dtype.is_scalar else index
 

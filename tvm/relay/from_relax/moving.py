@@ -187,7 +187,7 @@ def gather_elements(t: Translator, call: Any, x: Any, indices: Any) -> Any:
 
 
 def _first(call: Any, indices: Any, at: int = 1) -> Any:
-    """Places whose coordinates stand along the first axis, as Relay has them."""
+    """Indices whose coordinates stand along the first axis, as Relay has them."""
     rank = rank_of(call, at)
     return indices if rank == 1 else _op.transpose(indices, [rank - 1, *range(rank - 1)])
 

@@ -58,7 +58,7 @@ def _fill_type(ctx: Relate) -> Type | None:
 
 
 def filled_rows(indices: Any, values: Any, shape: Any, default: Any) -> list[Any]:
-    """Places and values with one entry more for each row that has none, and which rows those are.
+    """Indices and values with one entry more for each row that has none, and which rows those are.
 
     Rows come in order; entries of a row keep theirs.
     """

@@ -114,9 +114,9 @@ class _Rewriter:
                     legal="a call of an operator",
                 )
             )
-        return self.placed(old, call, values, before, types)
+        return self.with_layouts(old, call, values, before, types)
 
-    def placed(
+    def with_layouts(
         self, old: Call, call: Call, values: list[_Value], before: Output, types: Sequence[Any]
     ) -> list[_Value] | None:
         """The new call with its operands in the layouts that it takes."""

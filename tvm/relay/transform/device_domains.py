@@ -202,7 +202,7 @@ class Domains:
     # --- what nobody says ---
 
     def default(self, domain: Domain, device: VirtualDevice) -> None:
-        """Places that are open are this one."""
+        """Give every unconstrained leaf this device."""
         for leaf in domain.leaves():
             if not is_full(leaf.device):
                 found = joined(leaf.device, device)

@@ -37,12 +37,12 @@ _FUNCTION_ORDER = {"tir.PrimFunc": 1, "relax.expr.ExternFunc": 2, "relax.expr.Fu
 def ordered_functions(mod: IRModule) -> list[tuple[GlobalVar, BaseFunc]]:
     """The functions of a module in the order of printing."""
 
-    def place(item: tuple[GlobalVar, BaseFunc]) -> tuple[int, str]:
+    def sort_key(item: tuple[GlobalVar, BaseFunc]) -> tuple[int, str]:
         var, func = item
         rank = 1000 if var.name_hint == "main" else _FUNCTION_ORDER.get(func.TYPE_KEY, 100)
         return rank, var.name_hint
 
-    return sorted(mod.functions.items(), key=place)
+    return sorted(mod.functions.items(), key=sort_key)
 
 
 @rule(IRModule, dialect="ir")

@@ -382,9 +382,9 @@ class _Writer:
                     if piece in (_INDENT, _DEDENT):
                         indent += self.indent_spaces if piece == _INDENT else -self.indent_spaces
                     elif watched and piece == _HIDE:
-                        self._open.append(self._place())
+                        self._open.append(self._offset())
                     elif watched:
-                        self._hidden.append(Mark(self._open.pop(), self._place()))
+                        self._hidden.append(Mark(self._open.pop(), self._offset()))
             elif kind is _Start or kind is _End:
                 self._move_mark(piece)
             else:
@@ -398,20 +398,20 @@ class _Writer:
     def _is_wanted(self, doc: d.Doc) -> bool:
         return any(path in self.wanted for path in doc.source_paths)
 
-    def _place(self) -> int:
+    def _offset(self) -> int:
         return sum(map(len, self.out))
 
     def _move_mark(self, piece: Piece) -> None:
-        place = self._place()
+        offset = self._offset()
         if isinstance(piece, _Start):
-            piece.at = place
+            piece.at = offset
         elif isinstance(piece, _End):
             start = piece.start.at
             for hidden in sorted(self._hidden):  # the outermost first
-                if start <= hidden.start and hidden.stop <= place:
+                if start <= hidden.start and hidden.stop <= offset:
                     self.marks.append(Mark(start, hidden.start))
                     start = max(start, hidden.stop)
-            self.marks.append(Mark(start, place))
+            self.marks.append(Mark(start, offset))
 
 
 def to_python_script(

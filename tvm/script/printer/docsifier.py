@@ -171,7 +171,7 @@ class Docsifier(Object):
         return made
 
     def expr(self, node: object) -> ExprDoc:
-        """The document of a node as an expression; a statement in its place goes to the metadata.
+        """The document of a node as an expression; if it is a statement, it goes to the metadata.
 
         Programs that are not well formed have to print, too.
         """

@@ -1,4 +1,4 @@
-"""Printed text with places underlined, lines numbered, and far-away lines left out."""
+"""Printed text with parts underlined, lines numbered, and far-away lines left out."""
 
 from __future__ import annotations
 
@@ -68,6 +68,6 @@ def _kept(count: int, carets: dict[int, str], context_lines: int | None) -> set[
         for line in range(number - context_lines, number + context_lines + 1)
         if 0 <= line < count
     }
-    # one line is no longer than the words that would stand in its place
+    # one line is no longer than the words that would replace it
     edges = near | {-1, count}
     return near | {line for line in range(count) if {line - 1, line + 1} <= edges}

@@ -116,7 +116,7 @@ def _starts(init: Stmt | None, stores: Sequence[BufferStore]) -> list[PrimExpr] 
         return None
     found: list[PrimExpr] = []
     for store in stores:
-        own = [p for p in parts if isinstance(p, BufferStore) and _is_own(_place(p), store)]
+        own = [p for p in parts if isinstance(p, BufferStore) and _is_own(_loaded(p), store)]
         if len(own) != 1 or own[0].value.dtype is not store.buffer.dtype:
             return None  # a mixed-up init
         if any(isinstance(node, (Var, BufferLoad)) for node in walk(own[0].value)):
@@ -125,7 +125,7 @@ def _starts(init: Stmt | None, stores: Sequence[BufferStore]) -> list[PrimExpr] 
     return found
 
 
-def _place(store: BufferStore) -> BufferLoad:
+def _loaded(store: BufferStore) -> BufferLoad:
     return BufferLoad(store.buffer, store.indices)
 
 
@@ -175,7 +175,7 @@ def _pair(
         conditions.append(value.condition)
     if any(_reads(part, stores) for part in parts):
         return None
-    owns = [_place(store) for store in stores]
+    owns = [_loaded(store) for store in stores]
     choices = [_choice(c, owns, parts, key) for c in conditions]
     if any(choice is None for choice in choices) or _tied(conditions[key]) is not None:
         return None

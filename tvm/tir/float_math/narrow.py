@@ -113,7 +113,7 @@ def _narrowed(steps: Steps, bits: PrimExpr, form: FloatFormat) -> PrimExpr:
     shift = _MANTISSA - form.mantissa
     body = steps.let("body", bits & word(_SIZE))
     normal = (_rounded(steps, body, shift) - word((_BIAS - form.bias) << _MANTISSA)) >> word(shift)
-    # below the normal numbers: after adding this, the float unit rounds at the right place
+    # below the normal numbers: after adding this, the float unit rounds at the right bit
     added = _bits(steps, steps.from_bits(body) + steps.const(2.0 ** (1 - form.bias + shift)))
     small = steps.let("tiny", added - word((_BIAS + 1 - form.bias + shift) << _MANTISSA))
     code: PrimExpr = steps.let(

@@ -27,7 +27,7 @@ class Format(NamedTuple):
 
     @property
     def magic_bits(self) -> int:
-        """The bits of `magic`; its exponent is moved out by a shift of `mantissa` places."""
+        """The bits of `magic`; its exponent is moved out by a shift of `mantissa` bits."""
         return (self.bias + self.mantissa) << self.mantissa | 1 << (self.mantissa - 1)
 
     @property

@@ -69,14 +69,14 @@ def tvm_warp_shuffle(
 def tvm_warp_shuffle_up(
     mask: Operand, value: Operand, offset: Operand, width: Operand, warp_size: Operand
 ) -> PrimExpr:
-    """The value of the thread `offset` places lower."""
+    """The value of the thread `offset` lanes lower."""
     return _shuffle("tvm_warp_shuffle_up", mask, value, offset, width, warp_size)
 
 
 def tvm_warp_shuffle_down(
     mask: Operand, value: Operand, offset: Operand, width: Operand, warp_size: Operand
 ) -> PrimExpr:
-    """The value of the thread `offset` places higher."""
+    """The value of the thread `offset` lanes higher."""
     return _shuffle("tvm_warp_shuffle_down", mask, value, offset, width, warp_size)
 
 

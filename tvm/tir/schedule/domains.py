@@ -152,7 +152,7 @@ def _cut(dom: Range, limit: tuple[PrimExpr, PrimExpr], analyzer: Analyzer) -> Ra
     return whole if kept else cut
 
 
-def placed_nest(
+def nest_over(
     realize: BlockRealize,
     domains: Domains,
     asked: Sequence[PrimExpr],
@@ -183,8 +183,8 @@ def placed_nest(
             point = dom.min if is_one(dom.extent) else value
             for inside in _limits(point, whole, analyzer):
                 predicate = logical_and(predicate, inside)
-    placed = {iv.var: value for iv, value in zip(block.iter_vars, values)}
-    for condition in [substitute(one, placed) for one in asked]:
+    bindings = {iv.var: value for iv, value in zip(block.iter_vars, values)}
+    for condition in [substitute(one, bindings) for one in asked]:
         if not analyzer.can_prove(condition):
             predicate = logical_and(predicate, analyzer.simplify(condition))
     return nest(loops, BlockRealize(values, predicate, block, realize.span))

@@ -138,7 +138,7 @@ class SRefTree(Object):
             for stmt, index in inner_stmts(parent.stmt):
                 if stmt in self._refs:
                     raise CheckError(
-                        "Schedule: one statement object stands at two places of the program; "
+                        "Schedule: one statement object occurs twice in the program; "
                         "legal: a tree in which each statement occurs once (renew one of the two)"
                     )
                 sref = StmtSRef(stmt, parent, index)

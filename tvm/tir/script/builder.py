@@ -676,24 +676,24 @@ def buffer_store(
 ) -> None:
     """Store a value; slices are vectors."""
     given = indices if isinstance(indices, (list, tuple)) else [indices]
-    places = [vector_index(i) if isinstance(i, slice) else as_expr(i) for i in given]
-    expr = fit_value(as_expr(value), buffer, places)
+    converted = [vector_index(i) if isinstance(i, slice) else as_expr(i) for i in given]
+    expr = fit_value(as_expr(value), buffer, converted)
     if expr.span is None and not isinstance(value, PrimExpr):  # a literal that was just made
         expr.span = _span()
-    f.add_to_parent(s.BufferStore(buffer, expr, places, predicate, _span()))
+    f.add_to_parent(s.BufferStore(buffer, expr, converted, predicate, _span()))
 
 
 def fit_value(value: PrimExpr, buffer: Buffer, indices: Sequence[PrimExpr]) -> PrimExpr:
-    """The value in the type of the place: literals and casts between numbers are implied."""
+    """The value in the type of the element: literals and casts between numbers are implied."""
     element = buffer.dtype
     last = indices[-1].dtype if indices else INT32
-    place = element if last.is_scalar else element.with_lanes(
+    accessed = element if last.is_scalar else element.with_lanes(
         last.lanes * element.lanes, last.is_scalable
     )
-    if value.dtype is place or value.dtype.is_handle:
+    if value.dtype is accessed or value.dtype.is_handle:
         return value
-    if value.dtype.lanes == place.lanes or value.dtype.is_scalar:
-        return cast(value, place, _span())
+    if value.dtype.lanes == accessed.lanes or value.dtype.is_scalar:
+        return cast(value, accessed, _span())
     return value
 
 

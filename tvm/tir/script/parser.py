@@ -279,8 +279,8 @@ def _without_gaps(part: Any, dim: int, self: Parser, target: ast.Subscript) -> A
 @dispatch.register(TOKEN, "AugAssign")
 def visit_aug_assign(self: Parser, node: ast.AugAssign) -> None:
     """`target op= value`: the target is read, combined and stored or bound again."""
-    place = _as_load(node.target)
-    combined = ast.copy_location(ast.BinOp(place, node.op, node.value), node)
+    loaded = _as_load(node.target)
+    combined = ast.copy_location(ast.BinOp(loaded, node.op, node.value), node)
     value = self.eval_expr(combined)
     if isinstance(node.target, ast.Subscript):
         T.buffer_store(_buffer_of(self, node.target), value, _indices(self, node.target))

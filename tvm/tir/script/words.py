@@ -196,11 +196,11 @@ class OpWord:
         self.op: Final = op
 
     def __call__(self, *args: Any, dtype: Any = None) -> PrimExpr:
-        place = self.op.get_attr("TScriptDtypePrintLocation")
+        location = self.op.get_attr("TScriptDtypePrintLocation")
         given = list(args)
-        if dtype is None and place == "first":
+        if dtype is None and location == "first":
             dtype = given.pop(0)
-        elif dtype is None and place == "last":
+        elif dtype is None and location == "last":
             dtype = given.pop()
         if dtype is None:
             dtype = self._dtype(given)

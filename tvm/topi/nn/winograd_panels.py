@@ -177,8 +177,8 @@ def winograd_or_direct(
     direct = conv2d_nchw(data, weights, 1, list(padding), 1)
     images, _, high, wide = tiled.shape
 
-    def output(*place: Any) -> PrimExpr:
-        return tir.if_then_else(pays(images, high, wide), tiled(*place), direct(*place))
+    def output(*indices: Any) -> PrimExpr:
+        return tir.if_then_else(pays(images, high, wide), tiled(*indices), direct(*indices))
 
     return compute(tiled.shape, output, name="winograd_or_direct", attrs={KEY: "choice"})
 

@@ -41,6 +41,6 @@ def test_variables_that_the_access_does_not_have() -> None:
     block = sch.get_block("C")
     for primitive in ("reindex_cache_write", "reindex_cache_read"):
         refuses(
-            sch, "on which the place of the access does not depend", primitive, block, 0, "shared",
+            sch, "on which the index of the access does not depend", primitive, block, 0, "shared",
             lambda i, j, k: (i, j, k),
         )  # fmt: skip

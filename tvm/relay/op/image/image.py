@@ -174,7 +174,7 @@ def dilation2d(
           lower=lambda bb, x, *, target_shape: bb.call_te(
               topi.image.affine_grid, x, list(target_shape)))  # fmt: skip
 def affine_grid(data: Expr, target_shape: Any = None) -> Call:
-    """Places of an image under affine maps."""
+    """Sampling coordinates of an image under affine maps."""
     return affine_grid.call(data, target_shape=_sizes(target_shape, 2))
 
 

@@ -21,7 +21,7 @@ MAX_ERRORS = 20
 
 
 class Source:
-    """A program's text with its place: file, first line, indentation."""
+    """A program's text with its location: file, first line, indentation."""
 
     source_name: str
     start_line: int
@@ -45,7 +45,7 @@ class Source:
             self.full_source = "".join(findsource(program)[0])
 
     def as_ast(self) -> ast.Module:
-        """The syntax tree; a DiagnosticError with the place if the text is no Python."""
+        """The syntax tree; a DiagnosticError with the location if the text is no Python."""
         try:
             return parse_source(self.source, self.source_name)
         except SyntaxError as err:
@@ -57,7 +57,7 @@ class Source:
         return lines[number - 1] if 0 < number <= len(lines) else ""
 
     def span(self, node: Any) -> Span | None:
-        """The place of a piece of syntax in the file; None for syntax without one."""
+        """The span of a piece of syntax in the file; None for syntax without one."""
         line = getattr(node, "lineno", None)
         if line is None:
             return None
@@ -72,8 +72,8 @@ def syntax_diagnostic(source: Source, err: SyntaxError) -> DiagnosticError:
     """A syntax error as a diagnostic with line, column and caret."""
     line, column = err.lineno or 1, max(err.offset or 1, 1)
     found = Diagnostics(source)
-    place = ast.Pass(lineno=line, col_offset=column - 1, end_lineno=line, end_col_offset=column)
-    found.note(place, f"invalid syntax: {err.msg}")
+    node = ast.Pass(lineno=line, col_offset=column - 1, end_lineno=line, end_col_offset=column)
+    found.note(node, f"invalid syntax: {err.msg}")
     return found.failure()
 
 

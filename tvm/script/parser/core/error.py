@@ -1,4 +1,4 @@
-"""A mistake at a place of the program that is being read."""
+"""A mistake at a location in the program that is being read."""
 
 from __future__ import annotations
 

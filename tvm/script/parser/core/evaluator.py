@@ -1,7 +1,7 @@
 """Expressions of a program, interpreted from the syntax tree against the given names only.
 
 No text is ever executed: each kind of syntax has its own small rule below. Nodes made on the way
-get the place of the statement that they stand in.
+get the span of their statement.
 """
 
 from __future__ import annotations
@@ -102,8 +102,8 @@ _PLAIN: Final = (ast.BinOp, ast.Call, ast.UnaryOp, ast.Compare, ast.Subscript, a
 _DEEP: Final = 60
 
 
-def place(value: Any, span: Any) -> None:
-    """Give a node that was just made, and the conversions inside it, their place."""
+def set_span(value: Any, span: Any) -> None:
+    """Give a node that was just made, and the conversions inside it, a span."""
     if not isinstance(value, Node) or getattr(value, "span", span) is not None:
         return
     object.__setattr__(value, "span", span)
@@ -251,7 +251,7 @@ class ExprEvaluator:
     def _operate(self, kind: type, default: Callable[[Any, Any], Any], a: Any, b: Any) -> Any:
         method = dispatch.get_op(type(a), kind, 0) or dispatch.get_op(type(b), kind, 1)
         made = default(a, b) if method is None else method(a, b)
-        place(made, self.parser.span)
+        set_span(made, self.parser.span)
         return made
 
     def unary(self, node: ast.UnaryOp) -> Any:
@@ -259,7 +259,7 @@ class ExprEvaluator:
         operand = self.value(node.operand)
         method = dispatch.get_op(type(operand), type(node.op), 0)
         made = DEFAULT_OP[type(node.op)](operand) if method is None else method(operand)
-        place(made, self.parser.span)
+        set_span(made, self.parser.span)
         return made
 
     def compare(self, node: ast.Compare) -> Any:
@@ -291,7 +291,7 @@ class ExprEvaluator:
         if method is None:
             return (a and b) if kind is ast.And else (a or b)
         made = method(a, b)
-        place(made, self.parser.span)
+        set_span(made, self.parser.span)
         return made
 
     def choice(self, node: ast.IfExp) -> Any:
@@ -301,7 +301,7 @@ class ExprEvaluator:
         if method is None:
             return self.value(node.body if condition else node.orelse)
         made = method(condition, self.value(node.body), self.value(node.orelse))
-        place(made, self.parser.span)
+        set_span(made, self.parser.span)
         return made
 
     # --- calls and subscripts ---
@@ -321,7 +321,7 @@ class ExprEvaluator:
             raise ParserError(node, f"{func!r} is not callable")
         method = self._global_call() if type(func) is GlobalVar else None
         made = func(*args, **kwargs) if method is None else method(self.parser, func, args)
-        place(made, self.parser.span)
+        set_span(made, self.parser.span)
         return made
 
     def _global_call(self) -> dispatch.OpMethod | None:
@@ -341,10 +341,10 @@ class ExprEvaluator:
         """`value[index]`."""
         owner, index = self.value(node.value), self.value(node.slice)
         method = dispatch.get_subscript(type(owner))
-        if method is None:  # what a collection holds has its own place
+        if method is None:  # what a collection holds has its own span
             return owner[index]
         made = method(owner, index)
-        place(made, self.parser.span)
+        set_span(made, self.parser.span)
         return made
 
     def slice_(self, node: ast.Slice) -> Any:

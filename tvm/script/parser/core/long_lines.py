@@ -114,11 +114,11 @@ class _DeepSource:
         """`a + b + c + ...` becomes `<a + b + ...> + ...` until few operators are left."""
         if rank == len(_RANKS) or len(part) < _MAX_OPERATORS:
             return
-        places = [i for i in range(1, len(part)) if part[i] in _RANKS[rank] and _is_binary(part, i)]
-        operands = [part[a + 1 : b] for a, b in zip([-1, *places], [*places, len(part)])]
+        cuts = [i for i in range(1, len(part)) if part[i] in _RANKS[rank] and _is_binary(part, i)]
+        operands = [part[a + 1 : b] for a, b in zip([-1, *cuts], [*cuts, len(part)])]
         for operand in operands:
             self._cut_chain(operand, rank + 1)
-        signs = [part[at] for at in places]
+        signs = [part[at] for at in cuts]
         while len(signs) > _MAX_OPERATORS:
             head = _interleaved(operands[: _MAX_OPERATORS + 1], signs[:_MAX_OPERATORS])
             operands[: _MAX_OPERATORS + 1] = [[self._read(head)]]

@@ -40,7 +40,7 @@ def current_parser() -> Parser | None:
 
 
 class ScriptMacro(abc.ABC):
-    """A function whose body is read anew at each place where a program calls it."""
+    """A function whose body is parsed again for each call."""
 
     def __init__(
         self,
@@ -182,7 +182,7 @@ class Parser(ast.NodeVisitor):
 
     @contextmanager
     def with_diag_source(self, source: Source) -> Iterator[None]:
-        """Mistakes are placed in another text for the time of the block."""
+        """Diagnostics refer to another text within the `with` block."""
         outer = self.diag.source
         self.diag.source = source
         try:
@@ -229,7 +229,7 @@ class Parser(ast.NodeVisitor):
     # --- statements ---
 
     def set_span(self, span: Span | None) -> None:
-        """What is made from now on stands at this place."""
+        """The span of what is made from now on."""
         self.span = span
         if IRBuilder.is_in_scope():
             IRBuilder.current().span = span

@@ -37,7 +37,7 @@ def inspect_class_capture(cls: type) -> dict[str, Any]:
 
 
 def caller_names(frame: FrameType) -> dict[str, Any]:
-    """The names around the place where a decorator is used, innermost last.
+    """The names in scope where a decorator is used, innermost last.
 
     Annotations and decorators are evaluated there by Python, so no closure holds what they use.
     """

@@ -30,7 +30,7 @@ class AutoTensorizeMappingInfo(Object):
 
     `mappings` are maps of the block's variables to those of the description, with what the
     description has no variable for in front, and variables of one value; `whole` is such a map
-with a place for each variable of the description. `lhs_buffer_map` gives the buffer of the
+with a dimension for each variable of the description. `lhs_buffer_map` gives the buffer of the
     description for each of the block's, `rhs_indices` the indices that the description accesses.
     """
 

@@ -35,7 +35,7 @@ from tvm.tir.schedule.analysis.query import (
     realize_of,
     scope_of,
 )
-from tvm.tir.schedule.domains import Domains, narrowed, placed_nest
+from tvm.tir.schedule.domains import Domains, narrowed, nest_over
 from tvm.tir.schedule.error import Illegal, name_of
 from tvm.tir.schedule.instruction import kind
 from tvm.tir.schedule.leaves import leaf_top, without_leaf
@@ -277,7 +277,7 @@ def _move(
         _require_narrowed(state, realize, loop, domains, needed)
         _require_readers(realize.block, needed, asked)
     nest = add_predicate(
-        placed_nest(realize, domains, asked, analyzer, preserve_unit_loops), guard
+        nest_over(realize, domains, asked, analyzer, preserve_unit_loops), guard
     )
     position = _position(state, block, loop, index)
     top = leaf_top(state, block)

@@ -132,8 +132,8 @@ def _init_predicate(
     """
     if is_one(realize.predicate):
         return TRUE
-    place = loops.index(loop)
-    around, inside = loop_ranges(loops[:place]), loop_ranges(loops[place:])
+    depth = loops.index(loop)
+    around, inside = loop_ranges(loops[:depth]), loop_ranges(loops[depth:])
     inner = set(inside) - used
     predicate: PrimExpr = TRUE
     for part in conditions_without(realize, {var: inside[var] for var in inner}):

@@ -90,7 +90,7 @@ def _used_axes(
     if lost:
         raise Illegal(
             f"the map does not use the variables {sorted(v.name for v in lost)}, on which the "
-            "place of the access depends",
+            "index of the access depends",
             legal="a map that uses all variables of the access",
             spots=[node],
             fast="The index map does not cover the access",
@@ -99,7 +99,7 @@ def _used_axes(
     more = (needed - names) & moving
     if more:
         raise Illegal(
-            f"the map uses the variables {sorted(v.name for v in more)}, on which the place of "
+            f"the map uses the variables {sorted(v.name for v in more)}, on which the index of "
             "the access does not depend",
             legal="a map of the variables of the access",
             spots=[node],

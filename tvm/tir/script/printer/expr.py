@@ -243,10 +243,10 @@ def _call(node: e.Call, d: Docsifier) -> ExprDoc:
     if _folds_away(node):
         head = (LiteralDoc(str(node.dtype)), LiteralDoc(node.op.name), ListDoc(args))
         return d.word("tir", "Call").call(*head)
-    place = node.op.get_attr("TScriptDtypePrintLocation")
-    if place == "first":
+    location = node.op.get_attr("TScriptDtypePrintLocation")
+    if location == "first":
         args.insert(0, LiteralDoc(str(node.dtype)))
-    elif place == "last":
+    elif location == "last":
         args.append(LiteralDoc(str(node.dtype)))
     if node.op.name in _LLVM_CALLS:
         _name_llvm_intrinsic(node, args)

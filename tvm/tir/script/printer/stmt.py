@@ -253,8 +253,8 @@ _OPENINGS: Final[dict[type, Callable[[Any, Frame, Docsifier], Opening]]] = {
 def _store(stmt: s.BufferStore, d: Docsifier) -> StmtDoc:
     buffer = d.expr(stmt.buffer)
     if stmt.predicate is None:
-        place = IndexDoc(buffer, index_docs(stmt.indices, d))
-        return AssignDoc(place, d.expr(stmt.value))
+        target = IndexDoc(buffer, index_docs(stmt.indices, d))
+        return AssignDoc(target, d.expr(stmt.value))
     indices, value = ListDoc(d.exprs(stmt.indices)), d.expr(stmt.value)
     store = AttrAccessDoc(buffer, "vstore").call(indices, value, predicate=d.expr(stmt.predicate))
     return ExprStmtDoc(store)
