@@ -492,8 +492,8 @@ def _element(numbers: PrimExpr, index: int) -> PrimExpr:
 
 def _any_of(kind: PrimExpr, *wanted: TypeIndex) -> PrimExpr:
     """Like all checks without a branch: fewer blocks are compiled faster."""
-    first, *rest = [ops.equal(kind, int(index)) for index in wanted]
-    return functools.reduce(ops.bitwise_or, rest, first)
+    first, *others = [ops.equal(kind, int(index)) for index in wanted]
+    return functools.reduce(ops.bitwise_or, others, first)
 
 
 def _both_are(x: PrimExpr, wanted_x: int, y: PrimExpr, wanted_y: int) -> PrimExpr:

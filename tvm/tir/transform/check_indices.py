@@ -331,8 +331,8 @@ class _Checker(AnalyzedMutator):
                 continue
             named = axis
             if limit is not extent:  # the axis that a digit stands for has its extent
-                rest = range(axis, len(buffer.shape))
-                same = (a for a in rest if self.analyzer.can_prove_equal(buffer.shape[a], limit))
+                axes = range(axis, len(buffer.shape))
+                same = (a for a in axes if self.analyzer.can_prove_equal(buffer.shape[a], limit))
                 named = next(same, axis)
             note = self._note(buffer, named, value, limit, span)
             made = IndexCheck.of(
@@ -351,8 +351,8 @@ class _Checker(AnalyzedMutator):
         return [(index, extent)]
 
     def _digit(self, number: PrimExpr, base: PrimExpr) -> list[tuple[PrimExpr, PrimExpr]] | None:
-        """Of s * base + rest: the rest, without the factor of what lies further in."""
-        rest: list[PrimExpr] = []
+        """Of s * base + remainder: the remainder, without the factor of inner terms."""
+        remainder: list[PrimExpr] = []
         moved = False
         for term in terms_of(number, e.Add):
             if ops.is_zero(term):
@@ -361,22 +361,22 @@ class _Checker(AnalyzedMutator):
             if whole and not any(isinstance(node, e.BufferLoad) for node in walk(term)):
                 moved = True
             elif not whole or not self._flow.from_data(term):
-                rest.append(term)
+                remainder.append(term)
         if not moved:
             return None
-        data = [t for t in rest if self._flow.from_data(t)]
+        data = [t for t in remainder if self._flow.from_data(t)]
         if not data:
             return []
         factor = data[0].b if len(data) == 1 and isinstance(data[0], e.Mul) else None
         if factor is not None and not self._flow.from_data(factor):
             inner = ops.const(0, number.dtype)
-            for term in rest:
+            for term in remainder:
                 inner = inner if term is data[0] else ops.add(inner, term)
             if self.analyzer.can_prove(ops.less(inner, factor)):
                 assert isinstance(data[0], e.Mul), "it has a factor"
                 return [(data[0].a, ops.floordiv(base, factor))]
-        total = rest[0]
-        for term in rest[1:]:
+        total = remainder[0]
+        for term in remainder[1:]:
             total = ops.add(total, term)
         return [(total, base)]
 

@@ -367,9 +367,8 @@ def _aligned_strides(
     for axis in range(len(shape) - 1, -1, -1):
         if axis in wanted:
             factor, offset = wanted[axis]
-            rest = ops.floormod(ops.subtract(ops.add(offset, factor), ops.floormod(stride, factor)),
-                                factor)  # fmt: skip
-            stride = ops.add(stride, rest)
+            missing = ops.subtract(ops.add(offset, factor), ops.floormod(stride, factor))
+            stride = ops.add(stride, ops.floormod(missing, factor))
         strides.append(stride)
         stride = ops.multiply(stride, shape[axis])
     return tuple(reversed(strides))

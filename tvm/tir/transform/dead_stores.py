@@ -27,21 +27,21 @@ def without_overwritten(parts: Sequence[s.Stmt], analyzer: Analyzer) -> list[s.S
     """The statements of a sequence but for those that later ones overwrite unread."""
     kept = list(parts)
     for position in range(len(kept) - 2, -1, -1):
-        part, rest = kept[position], kept[position + 1 :]
-        if isinstance(part, s.BufferStore) and _is_stored_again(part, rest, analyzer):
+        part, following = kept[position], kept[position + 1 :]
+        if isinstance(part, s.BufferStore) and _is_stored_again(part, following, analyzer):
             kept[position] = effects_of(*part.indices, part.value)
-        elif _is_overwritten(part, rest, analyzer):
+        elif _is_overwritten(part, following, analyzer):
             kept[position] = s.Evaluate(0)
         else:
             kept[position] = _without_sites(kept[position], kept[position + 1 :], analyzer)
     return kept
 
 
-def _is_stored_again(store: s.BufferStore, rest: Sequence[s.Stmt], analyzer: Analyzer) -> bool:
+def _is_stored_again(store: s.BufferStore, following: Sequence[s.Stmt], analyzer: Analyzer) -> bool:
     """Whether the element is overwritten unread; what its value does comes before either store."""
     site, data = _Site(store, ()), store.buffer.data
     return site.is_definite and any(
-        _covers(later, [site], analyzer) for later in _before_reads(data, rest)
+        _covers(later, [site], analyzer) for later in _before_reads(data, following)
     )
 
 
@@ -51,7 +51,7 @@ def effects_of(*exprs: PrimExpr) -> s.Stmt:
     return s.SeqStmt.flatten(kept)
 
 
-def _without_sites(first: s.Stmt, rest: Sequence[s.Stmt], analyzer: Analyzer) -> s.Stmt:
+def _without_sites(first: s.Stmt, following: Sequence[s.Stmt], analyzer: Analyzer) -> s.Stmt:
     """The statement without those of its stores that are overwritten before anything reads them."""
     if not isinstance(first, (s.For, s.IfThenElse)):
         return first
@@ -62,7 +62,7 @@ def _without_sites(first: s.Stmt, rest: Sequence[s.Stmt], analyzer: Analyzer) ->
         data = site.store.buffer.data
         if not site.is_definite or _may_read(data, first):
             continue
-        if any(_covers(later, [site], analyzer) for later in _before_reads(data, rest)):
+        if any(_covers(later, [site], analyzer) for later in _before_reads(data, following)):
             dropped.add(site.store)
     return _Dropper(dropped).visit_stmt(first) if dropped else first
 
@@ -104,12 +104,12 @@ def uses_memory(data: e.Var, body: s.Stmt) -> bool:
     return False
 
 
-def _is_overwritten(first: s.Stmt, rest: Sequence[s.Stmt], analyzer: Analyzer) -> bool:
+def _is_overwritten(first: s.Stmt, following: Sequence[s.Stmt], analyzer: Analyzer) -> bool:
     stores = _plain_stores(first)
     if stores is None:
         return False
     for data, group in stores.items():
-        if not any(_covers(later, group, analyzer) for later in _before_reads(data, rest)):
+        if not any(_covers(later, group, analyzer) for later in _before_reads(data, following)):
             return False
     return True
 
@@ -126,10 +126,10 @@ def _plain_stores(stmt: s.Stmt) -> dict[e.Var, list[_Site]] | None:
     return found
 
 
-def _before_reads(data: e.Var, rest: Sequence[s.Stmt]) -> list[s.Stmt]:
+def _before_reads(data: e.Var, following: Sequence[s.Stmt]) -> list[s.Stmt]:
     """The statements before the first one that may read the memory."""
     found: list[s.Stmt] = []
-    for stmt in rest:
+    for stmt in following:
         if _may_read(data, stmt):
             return found
         found.append(stmt)

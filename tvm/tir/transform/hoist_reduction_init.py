@@ -44,19 +44,19 @@ class _Hoister(StmtExprMutator):
         )  # fmt: skip
         if loop.kind not in (s.ForKind.SERIAL, s.ForKind.UNROLLED):
             return loop
-        start, rest = _split_start(loop)
+        start, remainder = _split_start(loop)
         if start is None:
             return loop
         start = substitute(start, {loop.loop_var: loop.min})
         if not (isinstance(loop.extent, e.IntImm) and loop.extent.value > 0):
             start = s.IfThenElse(ops.greater(loop.extent, 0), start, None, start.span)
-        remaining = s.For(loop.loop_var, loop.min, loop.extent, loop.kind, rest,
+        remaining = s.For(loop.loop_var, loop.min, loop.extent, loop.kind, remainder,
                           loop.thread_binding, loop.annotations, loop.span)  # fmt: skip
         return s.SeqStmt.flatten(start, remaining)
 
 
 def _split_start(loop: s.For) -> tuple[s.Stmt | None, s.Stmt]:
-    """What the body does first and only in the first iteration, and all the rest of it."""
+    """What the body does first and only in the first iteration, and the remainder of the body."""
     parts = loop.body.seq if isinstance(loop.body, s.SeqStmt) else (loop.body,)
     first = parts[0]
     if not isinstance(first, s.IfThenElse) or first.else_case is not None or len(parts) < 2:

@@ -68,7 +68,7 @@ def in_blocks(
     name = loop.loop_var.name
     zero, step = ops.const(0, dtype), ops.const(count, dtype)
     blocks = ops.floordiv(loop.extent, step)
-    rest = ops.floormod(loop.extent, step)
+    remainder = ops.floormod(loop.extent, step)
 
     def piece(begin: PrimExpr, inner: s.For, is_whole: bool) -> s.Stmt:
         at = {loop.loop_var: ops.add(ops.add(loop.min, begin), inner.loop_var)}
@@ -86,8 +86,8 @@ def in_blocks(
     outer = counted(whole, blocks)
     inner = counted(e.Var(name, dtype), step)
     parts = [_around(outer, piece(ops.multiply(outer.loop_var, step), inner, True))]
-    if not ops.is_zero(rest):
-        left = counted(e.Var(name, dtype), rest)
+    if not ops.is_zero(remainder):
+        left = counted(e.Var(name, dtype), remainder)
         parts.append(DefRenewer().visit_stmt(piece(ops.multiply(blocks, step), left, False)))
     return s.SeqStmt.flatten(parts)
 

@@ -70,8 +70,8 @@ def look(insides: Sequence[PrimExpr], loop: s.For | None, lanes: int) -> Look:
 # --- the larger of unsigned numbers ---
 
 
-class _Words:
-    """One index among those that lie next to each other: where, and below which bound."""
+class _IndexRun:
+    """Indices read from data with a stride: their first offset, and the bound of each."""
 
     __slots__ = ("base", "bound", "buffer", "shift", "stride")
 
@@ -84,7 +84,7 @@ class _Words:
         self.shift: Final = shift
         self.bound: Final = bound
 
-    def beside(self, other: _Words) -> bool:
+    def beside(self, other: _IndexRun) -> bool:
         """Both are parts of the same row of indices."""
         return (
             self.buffer is other.buffer
@@ -95,16 +95,16 @@ class _Words:
 
 def _by_vectors(insides: Sequence[PrimExpr], loop: s.For, lanes: int) -> Look | None:
     count = loop.extent.value if isinstance(loop.extent, e.IntImm) else 0
-    rows: list[list[_Words]] = []
+    rows: list[list[_IndexRun]] = []
     for inside in insides:
-        words = _words(inside, loop)
-        if words is None:
+        run = _index_run(inside, loop)
+        if run is None:
             return None
-        row = next((row for row in rows if row[0].beside(words)), None)
+        row = next((row for row in rows if row[0].beside(run)), None)
         if row is None:
-            rows.append([words])
+            rows.append([run])
         else:
-            row.append(words)
+            row.append(run)
     made = [_row(row, lanes, count) for row in rows]
     known = [row for row in made if row is not None]
     if len(known) < len(made):
@@ -134,15 +134,15 @@ class _Row:
         self.failed: Final = failed
 
 
-def _row(row: list[_Words], wanted: int, count: int) -> _Row | None:
+def _row(row: list[_IndexRun], wanted: int, count: int) -> _Row | None:
     analyzer = Analyzer()
     first, stride = row[0], row[0].stride
-    by_offset: dict[int, _Words] = {}
-    for words in row:
-        apart = analyzer.simplify(ops.subtract(words.base, first.base))
+    by_offset: dict[int, _IndexRun] = {}
+    for run in row:
+        apart = analyzer.simplify(ops.subtract(run.base, first.base))
         if not isinstance(apart, e.IntImm) or apart.value in by_offset:
             return None
-        by_offset[apart.value] = words
+        by_offset[apart.value] = run
     low = min(by_offset)
     if sorted(by_offset) != list(range(low, low + stride)):
         return None
@@ -201,7 +201,7 @@ def _flat(buffer: Buffer) -> Buffer:
                        buffer.elem_offset, buffer.scope())  # fmt: skip
 
 
-def _words(inside: PrimExpr, loop: s.For) -> _Words | None:
+def _index_run(inside: PrimExpr, loop: s.For) -> _IndexRun | None:
     """What 0 <= index < extent asks of memory; None where it is not all about one element."""
     if not (isinstance(inside, e.And) and isinstance(inside.a, e.GE) and ops.is_zero(inside.a.b)):
         return None
@@ -230,7 +230,7 @@ def _words(inside: PrimExpr, loop: s.For) -> _Words | None:
     if len(found) != 2 or not isinstance(found[0], e.IntImm) or found[0].value < 1:
         return None
     start = ops.add(ops.multiply(found[0], loop.min), found[1])
-    return _Words(buffer, found[0].value, start, shift, _bound(upper.b, shift, index))
+    return _IndexRun(buffer, found[0].value, start, shift, _bound(upper.b, shift, index))
 
 
 def _bound(extent: PrimExpr, shift: PrimExpr | None, index: PrimExpr) -> PrimExpr:

@@ -223,13 +223,13 @@ class _Injector(StmtExprMutator):
             outer, loop.min, count, loop.kind, s.SeqStmt.flatten(bodies), loop.thread_binding,
             loop.annotations, loop.span,
         )  # fmt: skip
-        rest = _WithoutFilling().visit_stmt(loop.body)
+        last_body = _WithoutFilling().visit_stmt(loop.body)
         if self._split == 1:
-            return [main, substitute(rest, {var: loop.extent - 1})]
+            return [main, substitute(last_body, {var: loop.extent - 1})]
         tail: list[s.Stmt] = []
         for i in range(self._split):
             at = count * group + i
-            body = loop.body if i + 1 < self._split else rest
+            body = loop.body if i + 1 < self._split else last_body
             tail.append(s.IfThenElse(at < loop.extent, substitute(body, {var: at})))
         return [main, *tail]
 

@@ -194,14 +194,16 @@ class _Partitioner(AnalyzedMutator):
         if not isinstance(term, (e.EQ, e.NE)) or not term.a.dtype.is_int:
             return None
         gap = ops.subtract(term.a, term.b)
-        rest = self.analyzer.simplify(_with(gap, var, 0))
-        factor = self.analyzer.simplify(ops.subtract(_with(gap, var, 1), rest))
-        if not isinstance(rest, e.IntImm) or not isinstance(factor, e.IntImm) or not factor.value:
+        intercept = self.analyzer.simplify(_with(gap, var, 0))
+        factor = self.analyzer.simplify(ops.subtract(_with(gap, var, 1), intercept))
+        if not isinstance(intercept, e.IntImm):
             return None
-        linear = ops.add(rest, ops.multiply(factor, ops.cast(var, gap.dtype)))
-        if rest.value % factor.value or not self.analyzer.can_prove_equal(gap, linear):
+        if not isinstance(factor, e.IntImm) or not factor.value:
             return None
-        return -rest.value // factor.value
+        linear = ops.add(intercept, ops.multiply(factor, ops.cast(var, gap.dtype)))
+        if intercept.value % factor.value or not self.analyzer.can_prove_equal(gap, linear):
+            return None
+        return -intercept.value // factor.value
 
     def _where_all_are(
         self, op: s.For, guards: list[_Guard], holds: bool
@@ -231,14 +233,14 @@ class _Partitioner(AnalyzedMutator):
         if not holds:
             gap = ops.subtract(-1, gap)
         var = op.loop_var
-        rest = self.analyzer.simplify(_with(gap, var, 0))
-        factor = self.analyzer.simplify(ops.subtract(_with(gap, var, 1), rest))
-        linear = ops.add(rest, ops.multiply(factor, ops.cast(var, gap.dtype)))
+        intercept = self.analyzer.simplify(_with(gap, var, 0))
+        factor = self.analyzer.simplify(ops.subtract(_with(gap, var, 1), intercept))
+        linear = ops.add(intercept, ops.multiply(factor, ops.cast(var, gap.dtype)))
         if not isinstance(factor, e.IntImm) or factor.value == 0:
             return None
         if not self.analyzer.can_prove_equal(gap, linear):
             return None
-        bounds = IndexBounds(guard.inner, self.analyzer).of(rest)
+        bounds = IndexBounds(guard.inner, self.analyzer).of(intercept)
         if bounds is None:
             return None
         least = bounds[0]
@@ -263,11 +265,11 @@ class _Partitioner(AnalyzedMutator):
         if whole:
             return self._piece(op, op.min, op.extent, body, rename=False)
         between = self._piece(op, low, middle, body, rename=False)
-        first = self._rest(op, op.min, ops.subtract(low, op.min))
-        last = self._rest(op, high, ops.subtract(end, high))
+        first = self._remainder_loop(op, op.min, ops.subtract(low, op.min))
+        last = self._remainder_loop(op, high, ops.subtract(end, high))
         return s.SeqStmt.flatten(first, between, last)
 
-    def _rest(self, op: s.For, low: PrimExpr, extent: PrimExpr) -> s.Stmt:
+    def _remainder_loop(self, op: s.For, low: PrimExpr, extent: PrimExpr) -> s.Stmt:
         """A part that is certainly run is cut by other guards; so are the loops within it."""
         extent = self.analyzer.simplify(extent)
         piece = self._piece(op, low, extent, op.body, rename=True)
@@ -379,6 +381,6 @@ class _MarkRemover(StmtExprMutator):
         stmt = super().visit_for_(op)
         if not isinstance(stmt, s.For) or HINT not in stmt.annotations:
             return stmt
-        rest = {k: v for k, v in stmt.annotations.items() if k != HINT}
+        annotations = {k: v for k, v in stmt.annotations.items() if k != HINT}
         return s.For(stmt.loop_var, stmt.min, stmt.extent, stmt.kind, stmt.body,
-                     stmt.thread_binding, rest, stmt.span)  # fmt: skip
+                     stmt.thread_binding, annotations, stmt.span)  # fmt: skip

@@ -241,8 +241,8 @@ def _loads(buffers: Sequence[Buffer]) -> list[PrimExpr]:
 def _lowered(found: _Found) -> s.Stmt:
     """The statements that replace the first reduction loop."""
     stmts = [_in_thread_init(found)] if found.own else []
-    rest = _InThread(found).visit_stmt(found.loops[0])
-    body: s.Stmt = s.SeqStmt.flatten([*stmts, rest, _cross_thread(found), _write_back(found)])
+    in_thread = _InThread(found).visit_stmt(found.loops[0])
+    body: s.Stmt = s.SeqStmt.flatten([*stmts, in_thread, _cross_thread(found), _write_back(found)])
     for loop in reversed(found.threads):
         body = with_fields(loop, body=body)
     return body

@@ -44,9 +44,9 @@ def _alignments(body: s.Stmt) -> dict[e.Var, list[list[object]]]:
     for block in walk(body):
         if isinstance(block, s.Block) and ALIGNED in block.annotations:
             asked: Any = block.annotations[ALIGNED]
-            for number, *rest in asked:
+            for number, *others in asked:
                 memory = block.writes[int(number)].buffer.data
-                found.setdefault(memory, []).append([ops.const(-1, "int32"), *rest])
+                found.setdefault(memory, []).append([ops.const(-1, "int32"), *others])
     return found
 
 

@@ -403,7 +403,7 @@ def _in_shared_memory(one: _Reduction, warp: int) -> _Result:
         reach //= 2
         half = one.index < reach
         stmts += [s.IfThenElse(half, s.SeqStmt.flatten(put(sums(reach)))), _barrier("shared")]
-    if reach > 1:  # the rest is within one warp
+    if reach > 1:  # the remaining steps are within one warp
         half = one.index < reach // 2
         steps: list[s.Stmt] = []
         while reach > 1:

@@ -213,10 +213,10 @@ class _Merger(StmtExprMutator):
 
     def _copied(self, op: e.Call) -> PrimExpr:
         """A copy counts the bytes of the merged memory."""
-        data, offset, *rest = op.args
+        data, offset, *others = op.args
         itemsize = op.dtype.itemsize
         moved = ops.add(self._first(data, itemsize), self.visit_expr(offset))
-        args = [self._memory, ops.multiply(moved, itemsize), *self.visit_exprs(tuple(rest))]
+        args = [self._memory, ops.multiply(moved, itemsize), *self.visit_exprs(tuple(others))]
         return e.Call(op.dtype, op.op, args, op.span)
 
     def visit_call_(self, op: e.Call) -> PrimExpr:

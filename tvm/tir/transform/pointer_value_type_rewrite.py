@@ -236,5 +236,5 @@ class _Rewriter(StmtExprMutator):
 
 
 def _over(expr: PrimExpr, lanes: int) -> PrimExpr:
-    """The number of a vector; the division leaves no rest that matters."""
+    """The index of a vector; the remainder of the division is not needed."""
     return ops.truncdiv(expr, ops.const(lanes, expr.dtype))

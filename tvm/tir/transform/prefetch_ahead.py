@@ -50,14 +50,14 @@ class _Fetcher(StmtExprMutator):
         ahead = op.annotations.get(AHEAD)
         if ahead is None:
             return super().visit_for_(op)
-        rest = {key: value for key, value in op.annotations.items() if key != AHEAD}
+        annotations = {key: value for key, value in op.annotations.items() if key != AHEAD}
         fetches = [
             fetch
             for load in self._loads(op)
             for fetch in _fetches(load, int(str(ahead)))
         ]
         return s.For(op.loop_var, op.min, op.extent, op.kind, s.SeqStmt.flatten(*fetches, op.body),
-                     op.thread_binding, rest, op.span)  # fmt: skip
+                     op.thread_binding, annotations, op.span)  # fmt: skip
 
     def _loads(self, loop: s.For) -> list[e.BufferLoad]:
         """Whole vectors of parameters, each once; not what is the same around the loop."""

@@ -18,7 +18,7 @@ from .pass_form import tir_pass
 
 @tir_pass("tir.RenormalizeSplitPattern")
 def RenormalizeSplitPattern(func: PrimFunc, mod: IRModule, ctx: PassContext) -> PrimFunc:
-    """No quotient of a rest by a divisor of the rest's divisor is left."""
+    """No quotient of a remainder by a divisor of the remainder's divisor is left."""
     return func.with_body(_Renormalizer(func).visit_stmt(func.body))
 
 

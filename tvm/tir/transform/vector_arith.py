@@ -83,13 +83,13 @@ def _within_one_multiple(base: PrimExpr, reach: int, divisor: int, analyzer: Ana
         return False
     known = analyzer.modular_set(base)
     step = _gcd(known.coeff, divisor)
-    # the rest of base is one of residue, residue + step, ... up to the last below the divisor
+    # the remainder of base is one of residue, residue + step, ... up to the last below the divisor
     residue = known.base % step if step else known.base % divisor
     largest = divisor - step + residue if step else residue
     if largest + reach < divisor:
         return True
-    rest = ops.floormod(base, divisor)
-    return bool(analyzer.can_prove(ops.less(rest, divisor - reach)))
+    remainder = ops.floormod(base, divisor)
+    return bool(analyzer.can_prove(ops.less(remainder, divisor - reach)))
 
 
 def _gcd(a: int, b: int) -> int:
