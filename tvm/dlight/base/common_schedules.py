@@ -13,14 +13,14 @@ def try_inline(sch: Schedule, blocks: list[BlockInfo]) -> list[BlockInfo]:
 
     After each success everything is tried again from the front: it may have freed another block.
     """
-    rest = list(blocks)
+    remaining = list(blocks)
     while True:
-        done = _first_inlined(sch.compute_inline, rest)
+        done = _first_inlined(sch.compute_inline, remaining)
         if done is None:
-            done = _first_inlined(sch.reverse_compute_inline, rest)
+            done = _first_inlined(sch.reverse_compute_inline, remaining)
         if done is None:
-            return rest
-        rest.remove(done)
+            return remaining
+        remaining.remove(done)
 
 
 def _first_inlined(

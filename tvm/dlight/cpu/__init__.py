@@ -16,7 +16,7 @@ from .winograd_or_direct import WinogradOrDirect
 
 
 def default_rules() -> list[ScheduleRule]:
-    """The rules in the order in which a function is offered to them; the last takes the rest."""
+    """The rules in the order in which a function is offered to them; the last takes all others."""
     return [
         Empty(), WinogradOrDirect(), Winograd(), DotProducts(), DepthwiseIntegers(), GEMM(),
         MatrixVector(), Conv2D(), Fallback(),

@@ -136,16 +136,16 @@ class Plan:
 def digits_of(scope: Scope, number: PrimExpr, ivs: Sequence[IterVar]) -> dict[Var, PrimExpr]:
     """The variables that a number stands for, the last one moving the fastest."""
     found: dict[Var, PrimExpr] = {}
-    rest = number
+    quotient = number
     wide = [iv for iv in ivs if not has_size(iv, 1)]
     for iv in reversed(ivs):
         if iv not in wide:
             found[iv.var] = make_const(0, iv.var.dtype)
         elif iv is wide[0]:
-            found[iv.var] = rest
+            found[iv.var] = quotient
         else:
-            found[iv.var] = scope.let(iv.var.name, rest % size_of(iv))
-            rest = scope.let("rest", rest // size_of(iv))
+            found[iv.var] = scope.let(iv.var.name, quotient % size_of(iv))
+            quotient = scope.let("rest", quotient // size_of(iv))
     return found
 
 

@@ -27,7 +27,7 @@ from .columns import columns_of, one_run
 from .contraction import MatrixForm, extent_of, schedule_contraction
 from .conv_any import AnySize
 from .direct_conv import direct_tile, schedule_direct
-from .general import Rest, inline_epilogues
+from .general import Unscheduled, inline_epilogues
 from .groups import split_groups
 from .runs import as_runs
 
@@ -74,19 +74,23 @@ def _schedule(func: PrimFunc, cpu: CpuModel, *, plain: bool = False) -> Schedule
         return None
     inline_epilogues(sch)
     sch, made, reasons = _of_any_size(sch, cpu, plain)
-    rest = Rest(sch)
+    unscheduled = Unscheduled(sch)
     for block in root_blocks(sch):
         found, form = find_contraction(sch.get(block)), _conv_form(sch.get(block), plain)
         if sch.get(block) in made:
-            rest.done(block)
+            unscheduled.done(block)
         elif found is not None and form is not None:
             tile = direct_tile(sch, block, found, form, cpu)
             if tile is None:
-                reasons.append(schedule_contraction(sch, block, found, form, cpu, rest.pending))
+                reasons.append(
+                    schedule_contraction(sch, block, found, form, cpu, unscheduled.pending)
+                )
             else:
-                reasons.append(schedule_direct(sch, block, found, form, tile, cpu, rest.pending))
-            rest.done(block)
-    rest.schedule(cpu)
+                reasons.append(
+                    schedule_direct(sch, block, found, form, tile, cpu, unscheduled.pending)
+                )
+            unscheduled.done(block)
+    unscheduled.schedule(cpu)
     return with_reason(sch, "; ".join(reasons))
 
 

@@ -315,10 +315,10 @@ class AnySize:
         )
         inside = Max(self._int(0), (size - end) // self.lanes)
         whole = scope.let("whole", Min(inside, count))
-        group, rest = self._var("x"), self._var("x")
+        group, edge = self._var("x"), self._var("x")
         scope.add(For(group, 0, whole, ForKind.SERIAL, store(group, guarded=False)))
-        guarded = store(whole + rest, guarded=True)
-        scope.add(For(rest, 0, count - whole, ForKind.SERIAL, guarded))
+        guarded = store(whole + edge, guarded=True)
+        scope.add(For(edge, 0, count - whole, ForKind.SERIAL, guarded))
         return _around(loops, scope.stmt())
 
     def _picked(
@@ -562,9 +562,9 @@ class AnySize:
         x, lane, lane2 = self._var("x"), self._var("lane"), self._var("lane")
         whole = inner.let("whole", own.length // self.lanes)
         inner.add(For(x, 0, whole, ForKind.SERIAL, vector(lane, self.lanes, piece(x, lane))))
-        rest = IfThenElse(less(whole * self.lanes + lane2, own.length), piece(whole, lane2))
+        partial = IfThenElse(less(whole * self.lanes + lane2, own.length), piece(whole, lane2))
         some = less(whole * self.lanes, own.length)
-        inner.add(IfThenElse(some, vector(lane2, self.lanes, rest)))
+        inner.add(IfThenElse(some, vector(lane2, self.lanes, partial)))
         scope.add(For(m, 0, filters, ForKind.SERIAL, inner.stmt()))
         return For(line, 0, p.lines, ForKind.SERIAL, scope.stmt())
 

@@ -28,7 +28,7 @@ from .base import CPUScheduleRule, root_blocks, with_reason
 from .contraction import extent_of, vectorize_back, write_back
 from .cost import flops_us, parallelize_by_cost
 from .dots_direct import loops_of
-from .general import Rest, inline_epilogues
+from .general import Unscheduled, inline_epilogues
 from .weights import PREPACK, free_buffers
 
 MAX_PIXELS: Final = 4
@@ -49,10 +49,10 @@ class DepthwiseIntegers(CPUScheduleRule):
         found = _found(sch, mains[0])
         if found is None:
             return None
-        rest = Rest(sch)
+        unscheduled = Unscheduled(sch)
         reason, taps = _schedule(sch, mains[0], found, target.cpu)
-        rest.done(mains[0])
-        rest.schedule(target.cpu)
+        unscheduled.done(mains[0])
+        unscheduled.schedule(target.cpu)
         init = sch.decompose_reduction(mains[0], taps)
         pixels, vectors, lanes = sch.get_loops(init)[-3:]
         sch.vectorize(lanes)

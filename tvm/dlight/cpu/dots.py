@@ -43,7 +43,7 @@ from .cost import flops_us, parallelize_by_cost
 from .dots_direct import direct, factors_of, finish_dots, fitting_form, loaded_buffer, slides
 from .edges import read_last_row_again
 from .gemm import is_gemm, matrix_form
-from .general import Rest, inline_epilogues
+from .general import Unscheduled, inline_epilogues
 from .tiles import choose_tile
 from .weights import PREPACK, free_buffers
 
@@ -63,7 +63,7 @@ class DotProducts(CPUScheduleRule):
         if not any(_product(sch, block, target.cpu) for block in root_blocks(sch)):
             return None
         inline_epilogues(sch)
-        rest = Rest(sch)
+        unscheduled = Unscheduled(sch)
         made: list[tuple[BlockRV, LoopRV, LoopRV, str]] = []
         reasons: list[str] = []
         for block, sref in [(block, sch.get_sref(block)) for block in root_blocks(sch)]:
@@ -75,8 +75,8 @@ class DotProducts(CPUScheduleRule):
                 reason, sums, inner, name = tiled(sch, block, contraction, form, target.cpu)
                 made.append((block, sums, inner, name))
                 reasons.append(reason)
-                rest.done(block)
-        rest.schedule(target.cpu)
+                unscheduled.done(block)
+        unscheduled.schedule(target.cpu)
         for block, outer, inner, name in made:
             finish_dots(sch, block, outer, inner, name)
         return with_reason(sch, "; ".join(reasons))

@@ -58,15 +58,15 @@ def schedule_elementwise(sch: Schedule, block: BlockRV, cpu: CpuModel) -> str:
     inner = sch.fuse(*run) if len(run) > 1 else run[0]
     words = "lane by lane"
     if vectorizable:
-        rest, words = _vectorize(sch, inner, cpu.lanes(bits))
+        vectors, words = _vectorize(sch, inner, cpu.lanes(bits))
     elif _gathers(node, by_loop[names[-1]], cpu):
-        *rest, vector = sch.split(inner, factors=[None, cpu.lanes(bits)])
+        *vectors, vector = sch.split(inner, factors=[None, cpu.lanes(bits)])
         sch.vectorize(vector)
         words = f"{cpu.lanes(bits)} lanes gathered"
     else:
-        rest = [inner]
+        vectors = [inner]
     if not _many([by_loop[n] for n in names[: len(outer)]], cpu):
-        outer = [*outer, *rest]  # else rows are whole, and nothing is divided within one
+        outer = [*outer, *vectors]  # else rows are whole, and nothing is divided within one
     spread = "serial"
     if outer:
         spread = parallelize_by_cost(sch, outer, cpu, _work(cpu, node, bits), node)
@@ -131,11 +131,11 @@ def _vectorize(sch: Schedule, inner: LoopRV, lanes: int) -> tuple[list[LoopRV], 
     if isinstance(loop.extent, IntImm) and loop.extent.value == width:
         sch.vectorize(inner)
         return [], f"one vector of {width}"
-    rest, vector = sch.split(inner, factors=[None, width])
+    vectors, vector = sch.split(inner, factors=[None, width])
     sch.vectorize(vector)
     if not isinstance(loop.extent, IntImm) or loop.extent.value % width:
-        keep_whole(sch, rest)
-    return [rest], f"vectors of {width}"
+        keep_whole(sch, vectors)
+    return [vectors], f"vectors of {width}"
 
 
 def vector_width(extent: int | None, lanes: int) -> int:

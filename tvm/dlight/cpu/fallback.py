@@ -14,7 +14,7 @@ from tvm.tir.schedule import Schedule, ScheduleError
 from tvm.tir.stmt import Block, BlockRealize
 
 from .base import CPUScheduleRule, decompose, root_blocks, with_reason
-from .general import Rest, inline_epilogues
+from .general import Unscheduled, inline_epilogues
 from .rows import schedule_rows
 from .runs import Runs, as_runs
 from .sliding import slide
@@ -40,20 +40,20 @@ class Fallback(CPUScheduleRule):
     def _schedule(self, func: PrimFunc, target: Target, *, windows: bool) -> Schedule:
         sch = open_schedule(func)
         inline_epilogues(sch)
-        rest = Rest(sch)
-        passes = schedule_rows(sch, target.cpu, rest.pending)
+        unscheduled = Unscheduled(sch)
+        passes = schedule_rows(sch, target.cpu, unscheduled.pending)
         if passes is not None:
-            decompose(sch, rest.pending)
+            decompose(sch, unscheduled.pending)
             return with_reason(sch, passes)
         reasons: list[str] = []
         if windows:
             sch, made, reasons = slide(sch, target.cpu)
-            rest = Rest(sch)
+            unscheduled = Unscheduled(sch)
             for block in root_blocks(sch):
                 if sch.get(block) in made:
-                    rest.done(block)
-            reasons += rest.schedule_windows(target.cpu)
-        return with_reason(sch, "; ".join([*reasons, *rest.schedule(target.cpu)]))
+                    unscheduled.done(block)
+            reasons += unscheduled.schedule_windows(target.cpu)
+        return with_reason(sch, "; ".join([*reasons, *unscheduled.schedule(target.cpu)]))
 
 
 def _one_run(func: PrimFunc) -> Runs | None:

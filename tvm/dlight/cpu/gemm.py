@@ -24,7 +24,7 @@ from tvm.tir.schedule.analysis.query import realize_of
 
 from .base import CPUScheduleRule, root_blocks, with_reason
 from .contraction import MatrixForm, extent_of, schedule_contraction
-from .general import Rest, inline_epilogues
+from .general import Unscheduled, inline_epilogues
 from .weights import free_buffers
 
 
@@ -37,17 +37,19 @@ class GEMM(CPUScheduleRule):
         if not any(_product(sch, block) for block in root_blocks(sch)):
             return None
         inline_epilogues(sch)
-        rest = Rest(sch)
+        unscheduled = Unscheduled(sch)
         reasons: list[str] = []
         for block in root_blocks(sch):
             contraction = _product(sch, block)
             if contraction is not None:
                 form = matrix_form(contraction)
                 reasons.append(
-                    schedule_contraction(sch, block, contraction, form, target.cpu, rest.pending)
+                    schedule_contraction(
+                        sch, block, contraction, form, target.cpu, unscheduled.pending
+                    )
                 )
-                rest.done(block)
-        rest.schedule(target.cpu)
+                unscheduled.done(block)
+        unscheduled.schedule(target.cpu)
         return with_reason(sch, "; ".join(reasons))
 
 

@@ -1,4 +1,4 @@
-"""Schedules for any block: elementwise ones, reductions; and what rules do with the rest."""
+"""Schedules for any block, elementwise or reduction, and for those that no other rule took."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from .reduction import schedule_reduction
 from .window import schedule_window
 
 
-class Rest:
+class Unscheduled:
     """The blocks of a function that no rule has scheduled yet."""
 
     def __init__(self, sch: Schedule) -> None:
@@ -67,7 +67,7 @@ class Rest:
         try:
             return schedule_block(self._sch, block, cpu, self.pending)
         except ScheduleError as err:
-            # what was done up to here is legal, and so is leaving the rest undone
+            # what was done up to here is legal, and so is leaving the others undone
             return _refusal(name, err)
 
 

@@ -20,7 +20,7 @@ from tvm.tir.stmt import Block
 from .base import CPUScheduleRule, Decompositions, root_blocks, with_reason
 from .contraction import extent_of
 from .cost import bytes_us, threads_for
-from .general import Rest, inline_epilogues
+from .general import Unscheduled, inline_epilogues
 from .reduction import nest_of, schedule_reduction
 
 ROWS = 8  # measured 16 KB rows apart: 8 rows 1.9 ms, 4 rows 1.95, 1 row 2.7, columns first 3.9
@@ -37,10 +37,10 @@ class MatrixVector(CPUScheduleRule):
         if len(mains) != 1:
             return None
         inline_epilogues(sch)
-        rest = Rest(sch)
-        reason = _schedule(sch, mains[0], target.cpu, rest.pending)
-        rest.done(mains[0])
-        rest.schedule(target.cpu)
+        unscheduled = Unscheduled(sch)
+        reason = _schedule(sch, mains[0], target.cpu, unscheduled.pending)
+        unscheduled.done(mains[0])
+        unscheduled.schedule(target.cpu)
         return with_reason(sch, reason)
 
 

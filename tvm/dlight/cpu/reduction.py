@@ -165,9 +165,9 @@ def _across(sch: Schedule, nest: Nest, cpu: CpuModel, pending: Decompositions) -
     below = sch.get_loops(back)[len(spatial) :]
     if below:
         width = sch.get(inner).extent.value
-        rest, copied = sch.split(below[-1], factors=[None, width])
+        chunks, copied = sch.split(below[-1], factors=[None, width])
         sch.vectorize(copied)
-        sch.unroll(rest)
+        sch.unroll(chunks)
     _unroll_short(sch, reducing[-1])
     pending.append((nest.block, reducing[0]))
     return _parallelize_by_cost(sch, nest, [*spatial[:-1], outer], cpu)
@@ -211,8 +211,8 @@ def _row_by_row(
         None, strips.columns // strips.step, strips.step // lanes, lanes,
     ]  # fmt: skip
     outer, steps, vectors, inner = sch.split(spatial[-1], factors=factors)
-    rest, rows = sch.split(reducing[-1], factors=[None, strips.rows])
-    sch.reorder(*spatial[:-1], outer, *reducing[:-1], rest, steps, rows, vectors, inner)
+    chunks, rows = sch.split(reducing[-1], factors=[None, strips.rows])
+    sch.reorder(*spatial[:-1], outer, *reducing[:-1], chunks, steps, rows, vectors, inner)
     sch.reverse_compute_at(back, outer)
     sch.vectorize(inner)
     for loop in (vectors, rows):
@@ -220,12 +220,12 @@ def _row_by_row(
     below = sch.get_loops(back)[len(spatial) :]
     if below:
         sch.vectorize(sch.split(below[-1], factors=[None, strips.step])[-1])
-    pending.append((nest.block, [*reducing[:-1], rest][0]))
+    pending.append((nest.block, [*reducing[:-1], chunks][0]))
     return _parallelize_by_cost(sch, nest, [*spatial[:-1], outer], cpu)
 
 
 def _columns(nest: Nest, lanes: int) -> list[PrimExpr | int | None]:
-    """Factors of the loop across memory: rest, vectors a step, lanes of each."""
+    """Factors of the loop across memory: outer, vectors a step, lanes of each."""
     size = extent(nest.spatial[-1][0])
     if size is None:
         return [None, 1, lanes]

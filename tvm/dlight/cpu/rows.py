@@ -183,7 +183,7 @@ def _vectorize(
     if size == width:
         sch.vectorize(below[-1])
     else:
-        rest, vector = sch.split(below[-1], factors=[None, width])
+        vectors, vector = sch.split(below[-1], factors=[None, width])
         sch.vectorize(vector)
         if size is None:
-            keep_whole(sch, rest)
+            keep_whole(sch, vectors)

@@ -326,14 +326,14 @@ class _Windows:
         if self.source is None or self._columns() < self.lanes:
             return False
         names = {self.down.iv.var, self.along.iv.var}
-        rest: list[Node] = [self.store.value, self.init.value]
-        while rest:
-            expr = rest.pop()
+        pending: list[Node] = [self.store.value, self.init.value]
+        while pending:
+            expr = pending.pop()
             if expr in names:
                 return False
             own = isinstance(expr, BufferLoad) and expr.buffer is self.store.buffer
             if expr is not self.read and not own:
-                rest += children(expr)
+                pending += children(expr)
         return True
 
     @property

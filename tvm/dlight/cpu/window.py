@@ -269,10 +269,10 @@ def _make_padding(
         return
     if width > lanes and width % lanes:
         width = lanes  # vectors of an odd size are taken apart
-    rest, vector = sch.split(loop, factors=[None, width])
+    vectors, vector = sch.split(loop, factors=[None, width])
     sch.vectorize(vector)
     if known is None or known % width:
-        keep_whole(sch, rest)
+        keep_whole(sch, vectors)
 
 
 def _without_idle_guards(sch: Schedule, block: BlockRV) -> None:

@@ -32,7 +32,7 @@ from tvm.tir.winograd import KEY, PADDING, SPAN, TILE
 from .any_size import replaced
 from .base import CPUScheduleRule, root_blocks, with_reason
 from .cost import flops_us, threads_for
-from .general import Rest, inline_epilogues
+from .general import Unscheduled, inline_epilogues
 from .planes import is_choice
 from .winograd_any import AnySize, Shape, output_variables
 
@@ -58,9 +58,9 @@ class Winograd(CPUScheduleRule):
         if not _is_known(sch.get(stages["products"]).writes[0].buffer.shape):
             found = _any_size(sch, stages, users[0], target.cpu)
             return _apart(func, target.cpu) if found is None else found
-        rest = Rest(sch)
-        words = _Nest(sch, stages, users[0], target.cpu).schedule(rest)
-        rest.schedule(target.cpu)
+        unscheduled = Unscheduled(sch)
+        words = _Nest(sch, stages, users[0], target.cpu).schedule(unscheduled)
+        unscheduled.schedule(target.cpu)
         return with_reason(sch, words)
 
 
@@ -118,11 +118,11 @@ def _any_size(
     nest = AnySize(shape, source, weights.buffer, cpu, final, pairs)
     stages_at_once = nest.nest()
     made = replaced(sch, [*pad, *(stages[name] for name in STAGES), last], stages_at_once)
-    rest = Rest(made)
+    unscheduled = Unscheduled(made)
     for block in root_blocks(made):
         if made.get(block) is stages_at_once.block:
-            rest.done(block)
-    rest.schedule(cpu)
+            unscheduled.done(block)
+    unscheduled.schedule(cpu)
     return with_reason(made, nest.reason())
 
 
@@ -140,16 +140,16 @@ class _Nest:
         self.channels = _size(products.iter_vars[-1].dom.extent)  # type: ignore[union-attr]
         self.bits = products.writes[0].buffer.dtype.bits
 
-    def schedule(self, rest: Rest) -> str:
+    def schedule(self, unscheduled: Unscheduled) -> str:
         """Schedule all stages; returns the reason."""
         work = 2.0 * self.panels * self.blocks * SPAN**2 * self.filters * self.lanes
         threads = threads_for(self.cpu, flops_us(self.cpu, work * self.channels, self.bits))
         self._tiles(threads)
-        rest.done(self.stages["tiles"])
+        unscheduled.done(self.stages["tiles"])
         panel = self._output(threads)
         self._pairs(panel)
-        self._products(rest, panel)
-        rest.done(self.last)
+        self._products(unscheduled, panel)
+        unscheduled.done(self.last)
         spread = "serial" if threads == 1 else f"{threads} threads"
         vectors = -(-self.lanes // self.cpu.lanes(self.bits))
         return (
@@ -196,7 +196,7 @@ class _Nest:
             sch.parallel(panel)
         return panel
 
-    def _products(self, rest: Rest, panel: LoopRV) -> None:
+    def _products(self, unscheduled: Unscheduled, panel: LoopRV) -> None:
         """Sums in registers, over all channels at once."""
         sch, block = self.sch, self.stages["products"]
         sch.compute_at(block, panel, preserve_unit_loops=True)
@@ -214,7 +214,7 @@ class _Nest:
         sch.vectorize(inner)
         for loop in (outer, below[0]):
             sch.unroll(loop)
-        rest.pending.append((block, c))
+        unscheduled.pending.append((block, c))
 
     def _pairs(self, panel: LoopRV) -> None:
         sch, block = self.sch, self.stages["pairs"]

@@ -296,8 +296,8 @@ class AnySize:
         x, lane, lane2 = name_of("x"), name_of("lane"), name_of("lane")
         whole = inner.let("whole", end // self.lanes)
         inner.add(For(x, 0, whole, ForKind.SERIAL, vector(lane, self.lanes, piece(x, lane))))
-        rest = IfThenElse(less(whole * self.lanes + lane2, end), piece(whole, lane2))
-        inner.add(IfThenElse(less(whole * self.lanes, end), vector(lane2, self.lanes, rest)))
+        partial = IfThenElse(less(whole * self.lanes + lane2, end), piece(whole, lane2))
+        inner.add(IfThenElse(less(whole * self.lanes, end), vector(lane2, self.lanes, partial)))
         rows = For(y, 0, Min(i64(TILE), s.high - top), ForKind.SERIAL, inner.stmt())
         scope.add(rows)
         body = For(line, 0, p.lines, ForKind.SERIAL, scope.stmt())
@@ -373,11 +373,11 @@ def output_variables(last: Block, pairs: Buffer) -> tuple[Var, Var, Var, Var] | 
         first = parts[0]
     if len(found) != 1 or len(loads) == 0:
         return None
-    (rest,) = found
-    used = {first, *rest} & names
+    (others,) = found
+    used = {first, *others} & names
     wide = {iv.var for iv in last.iter_vars
             if iv.dom is None or not isinstance(iv.dom.extent, IntImm) or iv.dom.extent.value != 1}
-    return (first, *rest) if wide <= used and len(set(rest)) == 3 else None  # type: ignore[return-value]
+    return (first, *others) if wide <= used and len(set(others)) == 3 else None  # type: ignore[return-value]
 
 
 def _unique(buffers: list[Buffer]) -> list[Buffer]:

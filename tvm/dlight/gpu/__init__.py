@@ -17,7 +17,7 @@ from .warp_tiles import WarpTiles
 
 
 def default_rules() -> list[ScheduleRule]:
-    """The rules in the order in which a function is offered to them; the last takes the rest."""
+    """The rules in the order in which a function is offered to them; the last takes all others."""
     return [
         WarpTiles(), Matmul(), GEMV(), Reduction(), GeneralReduction(), FewResults(), Fallback(),
         OpaqueLoops(),

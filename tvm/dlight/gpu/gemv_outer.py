@@ -30,11 +30,11 @@ def by_words(
         return None
     if not isinstance(rows, int) or rows % config.ts:
         return None
-    _Words(sch, block, config).run(epilogue)
+    _PackedWordsSchedule(sch, block, config).run(epilogue)
     return sch
 
 
-class _Words:
+class _PackedWordsSchedule:
     def __init__(self, sch: Schedule, block: BlockRV, config: OuterGemvTuning) -> None:
         self.sch, self.block, self.config = sch, block, config
         self.tag_s, self.tag_r = config.axes

@@ -35,10 +35,10 @@ def auto_inline_consumer_chain(sch: Schedule, block: BlockRV) -> None:
             if sch.get_sref(producer) is not own:
                 sch.compute_inline(producer)
     auto_inline_consumers(sch, block)
-    rest = [sch.get(consumer).name_hint for consumer in sch.get_consumers(block)]
-    if rest:
+    remaining = [sch.get(consumer).name_hint for consumer in sch.get_consumers(block)]
+    if remaining:
         raise ScheduleError(
-            f"auto_inline_consumer_chain: blocks {rest} behind {sch.get(block).name_hint!r} "
+            f"auto_inline_consumer_chain: blocks {remaining} behind {sch.get(block).name_hint!r} "
             "cannot be inlined; legal: elementwise blocks behind it"
         )
 

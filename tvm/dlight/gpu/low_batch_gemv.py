@@ -236,13 +236,13 @@ class _Inner:
         if padded is not None:
             sch.compute_inline(padded)
         sch.reverse_compute_at(line, bx, preserve_unit_loops=True)
-        _, _, tr, vec, *rest = sch.get_loops(line)
-        rows, ts = self._results(rest)
+        _, _, tr, vec, *remaining = sch.get_loops(line)
+        rows, ts = self._results(remaining)
         sch.reorder(ts, tr, rows, vec)
         self._bind_line(ts, tr)
         sch.reverse_compute_at(self.block, bx, preserve_unit_loops=True)
-        _, _, tr, *rest = sch.get_loops(self.block)
-        rows, ts = self._results(rest)
+        _, _, tr, *remaining = sch.get_loops(self.block)
+        rows, ts = self._results(remaining)
         sch.reorder(rows, ts, tr)
         self._bind_line(ts, tr)
         sch.decompose_reduction(partial, sch.get_loops(partial)[4])
@@ -284,10 +284,10 @@ class _Inner:
 
     def _results(self, loops: list[LoopRV]) -> tuple[LoopRV, LoopRV]:
         """The results of a thread block: the rows of a bucket, and a column for each thread."""
-        first, *rest = loops
-        columns = self.sch.fuse(*rest) if rest else self.sch.add_unit_loop(first)
+        first, *remaining = loops
+        columns = self.sch.fuse(*remaining) if remaining else self.sch.add_unit_loop(first)
         outer, ts = self.sch.split(columns, factors=[None, self.config.ts])
-        return self.sch.fuse(first, outer) if rest else first, ts
+        return self.sch.fuse(first, outer) if remaining else first, ts
 
     def _finish(self, epilogue: BlockRV, bx: LoopRV) -> None:
         sch, c = self.sch, self.config

@@ -88,8 +88,8 @@ def _normalize(sch: Schedule, info: BlockInfo) -> _Walk | None:
     if access is None or not is_zero(access.base):
         return None
     terms = split_terms(access)
-    rest = {i.var: i for i in info.iters}
-    if not terms or any(var not in rest for var, _ in terms):
+    remaining = {i.var: i for i in info.iters}
+    if not terms or any(var not in remaining for var, _ in terms):
         return None
     if len({var for var, _ in terms}) != len(terms):
         return None
@@ -99,7 +99,7 @@ def _normalize(sch: Schedule, info: BlockInfo) -> _Walk | None:
     origin: dict[LoopRV, int] = {}  # from the block's own loop to its position in `spatial`
     unrolled, split_at, along = None, None, False
     for var, factor in terms:
-        item = rest.pop(var)
+        item = remaining.pop(var)
         loop, along = item.loop_rv, item.kind == "R"
         if not along:
             origin[item.loop_rv] = len(spatial)
@@ -111,7 +111,7 @@ def _normalize(sch: Schedule, info: BlockInfo) -> _Walk | None:
             if not along:
                 unrolled, split_at = factor, len(spatial)
         (reducing if along else spatial).append(loop)
-    for item in rest.values():
+    for item in remaining.values():
         if item.kind != "S" or item.dom != 1:
             return None
         origin[item.loop_rv] = len(spatial)

@@ -68,10 +68,10 @@ def _schedule(sch: Schedule, root: BlockRV, blocks: list[BlockRV], threads: int)
     for block in blocks:
         if identify_cast_or_load_block(sch.get(block)):
             sch.compute_inline(block)
-    rest = sch.get_child_blocks(root)
-    if len(rest) != 6 or not identify_rsqrt_block(sch.get(rest[3])):
+    children = sch.get_child_blocks(root)
+    if len(children) != 6 or not identify_rsqrt_block(sch.get(children[3])):
         return False
-    square, total, rsqrt, norm = rest[1:5]
+    square, total, rsqrt, norm = children[1:5]
     row, thread = _rows(sch, read, threads)
     sch.vectorize(sch.get_loops(read)[-1])
     sch.reverse_compute_at(square, thread)
