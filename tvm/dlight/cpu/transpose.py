@@ -52,7 +52,7 @@ def square_of(node: Block, cpu: CpuModel) -> tuple[int, Var, Var] | None:
 def schedule_squares(
     sch: Schedule, block: BlockRV, loops: dict[Var, LoopRV], square: tuple[int, Var, Var]
 ) -> list[LoopRV]:
-    """Turn squares in registers; returns the loops that may be shared out."""
+    """Transpose squares in registers; returns the loops that may be parallel."""
     size, across, along = square
     node: Block = sch.get(block)
     store = node.body
