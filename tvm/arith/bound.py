@@ -153,8 +153,8 @@ class _Deducer:
         if sign == 0:
             raise _Failure
         if relation == "==":
-            rest = self._analyzer.simplify(op.floormod(result, factor))
-            if not op.is_zero(rest):
+            remainder = self._analyzer.simplify(op.floormod(result, factor))
+            if not op.is_zero(remainder):
                 raise _Failure
             return op.floordiv(result, factor), relation
         if sign < 0:

@@ -61,24 +61,24 @@ class Product:
 
     def shared(self, other: Product) -> Product:
         """The factors that both have, and the greatest literal that divides both."""
-        rest = list(other.factors)
+        remaining = list(other.factors)
         common = []
         for factor in self.factors:
-            at = next((i for i, one in enumerate(rest) if deep_equal(one, factor)), None)
+            at = next((i for i, one in enumerate(remaining) if deep_equal(one, factor)), None)
             if at is not None:
-                common.append(rest.pop(at))
+                common.append(remaining.pop(at))
         return Product(self.dtype, common, gcd(self.literal, other.literal))
 
     def without(self, part: Product) -> Product:
         """The product divided by a part of it."""
-        rest = list(part.factors)
+        remaining = list(part.factors)
         kept = []
         for factor in self.factors:
-            at = next((i for i, one in enumerate(rest) if deep_equal(one, factor)), None)
+            at = next((i for i, one in enumerate(remaining) if deep_equal(one, factor)), None)
             if at is None:
                 kept.append(factor)
             else:
-                rest.pop(at)
+                remaining.pop(at)
         return Product(self.dtype, kept, self.literal // part.literal)
 
 

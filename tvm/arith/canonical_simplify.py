@@ -248,12 +248,12 @@ class CanonicalSimplifier:
             nested = split.upper % split.lower == 0
             if split.lower == 1 or not nested or not split.floor or count % split.lower:
                 continue
-            coeff, rest = self.analyzer.modular.of(split.index)
+            coeff, remainder = self.analyzer.modular.of(split.index)
             if coeff % split.lower == 0:
                 times = count // split.lower
                 total.add_split(split, -count)
                 total.add_split(split.changed(1, split.upper, True), times)
-                total.base -= rest % split.lower * times
+                total.base -= remainder % split.lower * times
 
     def _add_leaf(self, total: Sum, node: PrimExpr, kind: type, scale: int) -> None:
         if kind in _DIVISIONS and type(node.b) is e.IntImm and node.b.value > 0:  # type: ignore[attr-defined]
@@ -337,10 +337,10 @@ class CanonicalSimplifier:
         divisor = node.b.value
         floor = kind is e.FloorDiv or kind is e.FloorMod
         quotient = kind is e.FloorDiv or kind is e.Div
-        exact, rest = _separated(joined, divisor)
-        if not floor and not self._same_sign(joined, rest):
+        exact, remainder = _separated(joined, divisor)
+        if not floor and not self._same_sign(joined, remainder):
             return self._of_one(joined, divisor, quotient, kind)
-        result = self._rest_divided(rest, divisor, floor, quotient)
+        result = self._remainder_divided(remainder, divisor, floor, quotient)
         if quotient:
             for split, count in exact.terms():
                 result.add_split(split, count // divisor)
@@ -355,11 +355,11 @@ class CanonicalSimplifier:
             return ordered
         return result
 
-    def _same_sign(self, whole: Sum, rest: Sum) -> bool:
+    def _same_sign(self, whole: Sum, remainder: Sum) -> bool:
         """Truncation is rounding down: nothing is negative, or nothing is left over."""
-        if not rest.terms() and rest.base == 0:
+        if not remainder.terms() and remainder.base == 0:
             return True
-        return self._never_negative(whole) and self._never_negative(rest)
+        return self._never_negative(whole) and self._never_negative(remainder)
 
     def _never_negative(self, total: Sum) -> bool:
         """By the bounds of the terms, or by what is known of the whole."""
@@ -377,27 +377,28 @@ class CanonicalSimplifier:
                 return found
         return self._opaque(whole, divisor, kind)
 
-    def _rest_divided(self, rest: Sum, divisor: int, floor: bool, quotient: bool) -> Sum:
+    def _remainder_divided(self, remainder: Sum, divisor: int, floor: bool, quotient: bool) -> Sum:
         """The part that the divisor does not divide, divided."""
-        terms = rest.terms()
+        terms = remainder.terms()
         if not terms:
-            return Sum(rest.dtype, rest.base // divisor if quotient else rest.base % divisor)
-        low, high = self._bound_of_terms(terms, rest.base)
+            base = remainder.base // divisor if quotient else remainder.base % divisor
+            return Sum(remainder.dtype, base)
+        low, high = self._bound_of_terms(terms, remainder.base)
         if low != NEG_INF and high != POS_INF and low // divisor == high // divisor:
             shift = low // divisor
             if quotient:
-                return Sum(rest.dtype, shift)
+                return Sum(remainder.dtype, shift)
             if shift:
-                rest.base -= shift * divisor
-            return rest
-        if len(terms) == 1 and rest.base == 0:
+                remainder.base -= shift * divisor
+            return remainder
+        if len(terms) == 1 and remainder.base == 0:
             found = self._split_divided(*terms[0], divisor, floor, quotient)
             if found is not None:
                 return found
         kinds = (e.FloorDiv, e.FloorMod) if floor else (e.Div, e.Mod)
         if not quotient and floor:
-            rest.base %= divisor
-        return self._opaque(rest, divisor, kinds[0] if quotient else kinds[1])
+            remainder.base %= divisor
+        return self._opaque(remainder, divisor, kinds[0] if quotient else kinds[1])
 
     def _split_divided(
         self, split: Split, count: int, divisor: int, floor: bool, quotient: bool
@@ -537,8 +538,8 @@ class CanonicalSimplifier:
             if high.lower == 1 or n % high.lower or not high.floor or high.whole:
                 continue
             literal = e.IntImm(total.dtype, high.lower)
-            rest = self._divided(e.FloorMod(high.index, literal), e.FloorMod)
-            m, parts = n // high.lower, rest.terms()
+            remainder = self._divided(e.FloorMod(high.index, literal), e.FloorMod)
+            m, parts = n // high.lower, remainder.terms()
             if not parts or not all(
                 split.key in counts and (split.whole or counts[split.key] == count * m)
                 for split, count in parts
@@ -548,7 +549,7 @@ class CanonicalSimplifier:
             for split, count in terms:
                 if split is not high:
                     found.add_split(split, count)
-            found.add(rest, -m)
+            found.add(remainder, -m)
             if high.upper:
                 found.add_split(high.changed(1, high.upper, True), m)
             else:
@@ -662,9 +663,9 @@ class CanonicalSimplifier:
         steps = (gcd(total.base, *counts), gcd(*counts), max(counts))
         for step in dict.fromkeys(steps):
             exact = [(split, count // step) for split, count in terms if count % step == 0]
-            rest = [(split, count) for split, count in terms if count % step]
-            low, high = self._bound_of_terms(rest, total.base)
-            # total = step * exact + rest; rest lies within one step and decides nothing
+            remainder = [(split, count) for split, count in terms if count % step]
+            low, high = self._bound_of_terms(remainder, total.base)
+            # total = step * exact + remainder; the remainder is within one step and decides nothing
             if step == 1 or not exact or low == NEG_INF or low // step != high // step:
                 continue
             smaller = Sum(total.dtype, low // step)
@@ -710,15 +711,15 @@ def exact_quotient(exact: Sum, divisor: int) -> Sum:
 
 
 def _separated(total: Sum, divisor: int) -> tuple[Sum, Sum]:
-    """The part of a sum that the divisor divides, and the rest."""
-    exact, rest = Sum(total.dtype), Sum(total.dtype)
+    """The part of a sum that the divisor divides, and the remainder."""
+    exact, remainder = Sum(total.dtype), Sum(total.dtype)
     for split, count in total.terms():
-        (rest if count % divisor else exact).add_split(split, count)
+        (remainder if count % divisor else exact).add_split(split, count)
     if total.base % divisor == 0:
         exact.base = total.base
     else:
-        rest.base = total.base
-    return exact, rest
+        remainder.base = total.base
+    return exact, remainder
 
 
 def _join_group(group: list[tuple[Split, int]]) -> list[tuple[Split, int]]:

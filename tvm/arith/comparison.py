@@ -161,17 +161,17 @@ class Comparisons:
         coeff, base = 0, form.constant
         for key, count in form.counts.items():
             if count:
-                step, rest = self._analyzer.modular.of(form.atoms[key])
+                step, remainder = self._analyzer.modular.of(form.atoms[key])
                 coeff = gcd(coeff, step * count)
-                base += rest * count
+                base += remainder * count
         return base % coeff == 0 if coeff else base == 0
 
     def _is_unequal(self, form: LinearForm) -> bool:
         """The sum equals one that is known not to be zero, or its opposite: a = b and b != c."""
         for other in self.unequal:
             for sign in (1, -1):
-                rest = form.plus(other, sign)
-                if self._narrowed(rest, rest.bound(self._analyzer)) == (0, 0):
+                difference = form.plus(other, sign)
+                if self._narrowed(difference, difference.bound(self._analyzer)) == (0, 0):
                     return True
         return False
 

@@ -84,8 +84,8 @@ class _Form:
                     if isinstance(both, e.IntImm) and both.value:
                         return None
                     if not isinstance(both, e.Or):
-                        rest = [p for k, p in enumerate(parts) if k not in (i, j)]
-                        parts = [*rest[:i], both, *rest[i:]]
+                        others = [p for k, p in enumerate(parts) if k not in (i, j)]
+                        parts = [*others[:i], both, *others[i:]]
                         changed = True
                         break
                 if changed:

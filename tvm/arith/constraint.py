@@ -231,11 +231,11 @@ def _note_residue(
     else:
         entered.set(analyzer.modular.facts, analyzer.numbers.number(expr), residue)
     analyzer.modular.forget()
-    coeff, rest = residue
+    coeff, remainder = residue
     if coeff > 1:  # the ends of the range move to the next values that are met
         low, high = analyzer.bounds.of(expr)
-        low = low + (rest - low) % coeff if low > NEG_INF else low
-        high = high - (high - rest) % coeff if high < POS_INF else high
+        low = low + (remainder - low) % coeff if low > NEG_INF else low
+        high = high - (high - remainder) % coeff if high < POS_INF else high
         narrow(analyzer, entered, expr, (low, high))
 
 

@@ -135,25 +135,25 @@ def solve_linear_equations(
     src = _problem(equations, variables, ranges)
     if not src.variables:
         return IntConstraintsTransform(src, src, {}, {})
-    matrix, values, rest = _coefficients(src)
+    matrix, values, others = _coefficients(src)
     if not matrix:  # 0 = 0 binds nothing: each variable has a new one of its own
         matrix, values = [[0] * len(src.variables)], [op.const(0, src.variables[0].dtype)]
-    return _Solution(src, matrix, values, rest).transform()
+    return _Solution(src, matrix, values, others).transform()
 
 
 def _coefficients(src: IntConstraints) -> tuple[Matrix, list[PrimExpr], list[PrimExpr]]:
     """A and b of A x = b, and the relations that are no linear equations with literal factors."""
     matrix: Matrix = []
     values: list[PrimExpr] = []
-    rest: list[PrimExpr] = []
+    others: list[PrimExpr] = []
     for relation in [part for r in src.relations for part in conjuncts(r)]:
         row = _linear_row(relation, src.variables) if isinstance(relation, e.EQ) else None
         if row is None:
-            rest.append(relation)
+            others.append(relation)
         else:
             matrix.append(row[0])
             values.append(op.negative(row[1]))
-    return matrix, values, rest
+    return matrix, values, others
 
 
 def _linear_row(
@@ -203,7 +203,7 @@ class SmithForm:
         return False
 
     def _clear(self, k: int) -> None:
-        """Make the rest of row and column zero; a smaller remainder becomes the new pivot."""
+        """Clear the other elements of row and column; a smaller remainder becomes the pivot."""
         d = self.diagonal
         while True:
             pivot = d[k][k]
@@ -268,11 +268,11 @@ class _Solution:
         src: IntConstraints,
         matrix: Matrix,
         values: list[PrimExpr],
-        rest: list[PrimExpr],
+        others: list[PrimExpr],
     ) -> None:
         self._src: Final = src
         self._form: Final = SmithForm(matrix)
-        self._rest: Final = rest
+        self._others: Final = others
         self._analyzer: Final = Analyzer()
         self._sides: Final = [self._combined(row, values) for row in self._form.u]
         for var, dom in src.ranges.items():
@@ -308,7 +308,7 @@ class _Solution:
         to_dst = {var: self._combined(row, parts) for var, row in zip(variables, form.v)}
         ranges = self._ranges(to_src)
         relations += self._old_ranges(to_dst, ranges)
-        relations += [self._analyzer.simplify(substitute(r, to_dst)) for r in self._rest]
+        relations += [self._analyzer.simplify(substitute(r, to_dst)) for r in self._others]
         dst = IntConstraints(free, ranges, relations)
         return IntConstraintsTransform(self._src, dst, to_dst, to_src)
 
@@ -388,11 +388,11 @@ def solve_linear_inequalities(
     src = _problem(equations, variables, ranges)
     if deskew_range:
         return _deskewed(src)
-    bounds, rest = _eliminated(src)
+    bounds, others = _eliminated(src)
     found = _best_ranges(src, bounds)
     if found is None:
         return NEVER
-    relations = _left_over(src, bounds, found, rest)
+    relations = _left_over(src, bounds, found, others)
     ordered = {var: found[var] for var in src.variables if var in found}
     return IntConstraints(src.variables, ordered, relations)
 
@@ -402,12 +402,12 @@ def solve_inequalities_as_condition(
 ) -> list[PrimExpr]:
     """The bounds of each variable as conditions on it, in terms of the variables after it."""
     src = _problem(inequalities, variables, ranges)
-    bounds, rest = _eliminated(src)
-    return _conditions(src, bounds, rest)
+    bounds, others = _eliminated(src)
+    return _conditions(src, bounds, others)
 
 
 def _conditions(
-    src: IntConstraints, bounds: Mapping[e.Var, IntGroupBounds], rest: Sequence[PrimExpr]
+    src: IntConstraints, bounds: Mapping[e.Var, IntGroupBounds], others: Sequence[PrimExpr]
 ) -> list[PrimExpr]:
     found: list[PrimExpr] = []
     for var in src.variables:
@@ -416,7 +416,7 @@ def _conditions(
         found += [op.equal(left, bound) for bound in group.equal]
         found += [op.greater_equal(left, bound) for bound in group.lower]
         found += [op.less_equal(left, bound) for bound in group.upper]
-    return [*found, *rest]
+    return [*found, *others]
 
 
 class _Row:
@@ -431,7 +431,7 @@ class _Row:
 
 def _rows_of(src: IntConstraints) -> tuple[list[_Row], list[PrimExpr]]:
     rows: list[_Row] = []
-    rest: list[PrimExpr] = []
+    others: list[PrimExpr] = []
     conditions = [part for r in src.relations for part in conjuncts(r)]
     for var, dom in src.ranges.items():
         if any(var is v for v in src.variables):
@@ -440,10 +440,10 @@ def _rows_of(src: IntConstraints) -> tuple[list[_Row], list[PrimExpr]]:
     for condition in conditions:
         made = _rows_of_condition(condition, src.variables)
         if made is None:
-            rest.append(condition)
+            others.append(condition)
         else:
             rows += made
-    return rows, rest
+    return rows, others
 
 
 def _rows_of_condition(
@@ -477,7 +477,7 @@ def _normal_row(row: _Row, analyzer: Analyzer) -> _Row:
 def _eliminated(src: IntConstraints) -> tuple[dict[e.Var, IntGroupBounds], list[PrimExpr]]:
     """The bounds of each variable by later ones, and conditions without variables."""
     analyzer = Analyzer()
-    rows, rest = _rows_of(src)
+    rows, others = _rows_of(src)
     rows = _distinct([_normal_row(row, analyzer) for row in rows], analyzer)
     within = Analyzer()
     for var, dom in src.ranges.items():
@@ -496,8 +496,8 @@ def _eliminated(src: IntConstraints) -> tuple[dict[e.Var, IntGroupBounds], list[
         condition = op.less_equal(analyzer.simplify(row.base), op.const(0, row.base.dtype))
         if not analyzer.can_prove(condition):
             never = analyzer.can_prove(op.logical_not(condition))
-            rest.append(e.IntImm(e.BOOL, 0) if never else condition)
-    return found, rest
+            others.append(e.IntImm(e.BOOL, 0) if never else condition)
+    return found, others
 
 
 def _joined(low: _Row, high: _Row, k: int) -> _Row:
@@ -627,13 +627,13 @@ def _left_over(
     src: IntConstraints,
     bounds: Mapping[e.Var, IntGroupBounds],
     found: Mapping[e.Var, Range],
-    rest: Sequence[PrimExpr],
+    others: Sequence[PrimExpr],
 ) -> list[PrimExpr]:
     """The conditions that the chosen ranges do not hold."""
     analyzer = Analyzer()
     for var, dom in found.items():
         analyzer.bind(var, dom)
-    return [one for one in _conditions(src, bounds, rest) if not analyzer.can_prove(one)]
+    return [one for one in _conditions(src, bounds, others) if not analyzer.can_prove(one)]
 
 
 NEVER: Final = IntConstraints((), {}, [e.IntImm(e.BOOL, 0)])
@@ -641,7 +641,7 @@ NEVER: Final = IntConstraints((), {}, [e.IntImm(e.BOOL, 0)])
 
 def _deskewed(src: IntConstraints) -> IntConstraintsTransform:
     """New variables that start at zero: each old one minus its lower bound."""
-    bounds, rest = _eliminated(src)
+    bounds, others = _eliminated(src)
     old_ranges = _best_ranges(src, bounds)
     if old_ranges is None:
         return IntConstraintsTransform(src, NEVER, {}, {})
@@ -667,7 +667,7 @@ def _deskewed(src: IntConstraints) -> IntConstraintsTransform:
             ranges[new] = Range.from_min_extent(op.const(0, var.dtype), extent)
             created.append(new)
             analyzer.bind(new, ranges[new])
-    left = _left_over(src, bounds, old_ranges, rest)
+    left = _left_over(src, bounds, old_ranges, others)
     relations = [analyzer.simplify(substitute(one, to_dst)) for one in left]
     relations = [one for one in relations if not (isinstance(one, e.IntImm) and one.value)]
     created.reverse()

@@ -258,9 +258,9 @@ class _Inverse:
 
     def _sum(self, made: IterSumExpr, value: PrimExpr) -> None:
         """Digits of value - base; the largest digit needs no remainder."""
-        rest = op.subtract(value, _as(made.base, value.dtype))
+        remainder = op.subtract(value, _as(made.base, value.dtype))
         for position, arg in enumerate(made.args):
-            digit = op.floordiv(rest, _as(arg.scale, value.dtype))
+            digit = op.floordiv(remainder, _as(arg.scale, value.dtype))
             if position > 0:
                 digit = op.floormod(digit, _as(arg.extent, value.dtype))
             self._split(arg, digit)

@@ -104,13 +104,13 @@ class IterMapRewriter:
         return self.analyzer.can_prove_equal(expr, e.IntImm(expr.dtype, value))
 
     def divides(self, divisor: PrimExpr, value: PrimExpr) -> bool:
-        """`divisor` divides `value` without a rest."""
+        """`divisor` divides `value` without a remainder."""
         if isinstance(divisor, e.IntImm) and isinstance(value, e.IntImm):
             return divisor.value != 0 and value.value % divisor.value == 0
         if self._is(divisor, 1) or self._factors_within(divisor, value):
             return True
-        rest = self.simple(op.floormod(value, op.cast(divisor, value.dtype)))
-        return op.is_zero(rest)
+        remainder = self.simple(op.floormod(value, op.cast(divisor, value.dtype)))
+        return op.is_zero(remainder)
 
     def _factors_within(self, divisor: PrimExpr, value: PrimExpr) -> bool:
         """The factors of the divisor are among those of the value, in whatever order."""
@@ -251,30 +251,30 @@ class IterMapRewriter:
             whole = self._whole_divided(inner, divisor, quotient)
             if whole is not None:
                 return whole
-        exact, rest = self._separated(inner, divisor)
+        exact, remainder = self._separated(inner, divisor)
         if not quotient:
             exact = IterSumExpr((), op.const(0, inner.dtype))
         else:
             exact = self._exact_quotient(exact, divisor)
-        if not rest.args:
-            value = (op.floordiv if quotient else op.floormod)(rest.base, divisor)
+        if not remainder.args:
+            value = (op.floordiv if quotient else op.floormod)(remainder.base, divisor)
             return self.added(exact, IterSumExpr((), self.simple(value)))
-        small = self._small_sum(rest, divisor, quotient)
+        small = self._small_sum(remainder, divisor, quotient)
         if small is not None:
             return self.added(exact, small)
-        if not all(self.analyzer.can_prove_greater_equal(a.scale, 0) for a in rest.args):
+        if not all(self.analyzer.can_prove_greater_equal(a.scale, 0) for a in remainder.args):
             raise IterMapFailure(f"{as_text(expr)} divides a sum whose scales may be negative")
-        if len(rest.args) > 1:
-            digits = self._digits_divided(rest, divisor, quotient)
+        if len(remainder.args) > 1:
+            digits = self._digits_divided(remainder, divisor, quotient)
             if digits is not None:
                 return self.added(exact, digits)
-        split, base = self.fused(rest)
+        split, base = self.fused(remainder)
         return self.added(exact, self._split_divided(split, base, divisor, quotient, expr))
 
     def _whole_divided(
         self, inner: IterSumExpr, divisor: PrimExpr, quotient: bool
     ) -> IterSumExpr | None:
-        """Several splits that are one number, divided without a rest: its digits."""
+        """Several splits that are one number, divided without a remainder: its digits."""
         if len(inner.args) < 2 or not op.is_zero(inner.base) or self._chain(inner.args) is None:
             return None
         split, base = self.fused(inner)
@@ -289,22 +289,22 @@ class IterMapRewriter:
     def _separated(
         self, inner: IterSumExpr, divisor: PrimExpr
     ) -> tuple[IterSumExpr, IterSumExpr]:
-        """The splits whose scale the divisor divides, and the rest with the base."""
+        """The splits whose scale the divisor divides, and the remainder with the base."""
         exact = [self.divides(divisor, a.scale) for a in inner.args]
         zero = op.const(0, inner.dtype)
         whole = IterSumExpr([a for a, yes in zip(inner.args, exact) if yes], zero)
         return whole, IterSumExpr([a for a, yes in zip(inner.args, exact) if not yes], inner.base)
 
     def _digits_divided(
-        self, rest: IterSumExpr, divisor: PrimExpr, quotient: bool
+        self, remainder: IterSumExpr, divisor: PrimExpr, quotient: bool
     ) -> IterSumExpr | None:
         """Digits of one number divided digit by digit: at most one lies across the divisor."""
-        order = self._chain(rest.args)
-        if order is None or not self.divides(divisor, rest.base):
+        order = self._chain(remainder.args)
+        if order is None or not self.divides(divisor, remainder.base):
             return None
-        total = _Builder(self, rest.dtype)
+        total = _Builder(self, remainder.dtype)
         if quotient:
-            total.add(IterSumExpr((), self.quotient(rest.base, divisor)), 1)
+            total.add(IterSumExpr((), self.quotient(remainder.base, divisor)), 1)
         for split in order:
             if not self.divides(split.scale, divisor):
                 return None
@@ -315,28 +315,28 @@ class IterMapRewriter:
                 high, low = self._cut(split, factor)
                 total.add(high if quotient else low, 1)
             elif not quotient:
-                total.add(IterSumExpr((split,), op.const(0, rest.dtype)), 1)
+                total.add(IterSumExpr((split,), op.const(0, remainder.dtype)), 1)
         return total.done()
 
     def _small_sum(
-        self, rest: IterSumExpr, divisor: PrimExpr, quotient: bool
+        self, remainder: IterSumExpr, divisor: PrimExpr, quotient: bool
     ) -> IterSumExpr | None:
         """A sum that always lies in [0, divisor), whether or not it is a number.
 
         The remainder of one digit is left out: it stands for all that is below the divisor.
         """
-        if not quotient and len(rest.args) == 1:
+        if not quotient and len(remainder.args) == 1:
             return None
-        total = rest.base
+        total = remainder.base
         if not self.analyzer.can_prove_greater_equal(total, 0):
             return None
-        for split in rest.args:
+        for split in remainder.args:
             if not self.analyzer.can_prove_greater_equal(split.scale, 0):
                 return None
             total = op.add(total, op.multiply(op.subtract(split.extent, 1), split.scale))
         if not self.analyzer.can_prove(op.less(total, op.cast(divisor, total.dtype))):
             return None
-        return IterSumExpr((), op.const(0, rest.dtype)) if quotient else rest
+        return IterSumExpr((), op.const(0, remainder.dtype)) if quotient else remainder
 
     def _cut(self, split: IterSplitExpr, factor: PrimExpr) -> tuple[IterSumExpr, IterSumExpr]:
         """A digit cut in two: (digit // factor) with scale one, (digit % factor) with its scale."""

@@ -90,8 +90,8 @@ class _Divider:
         if found.is_inner:
             inner = IterSumExpr(found.inner.args, op.add(found.inner.base, base))
             return Division(found.outer, found.outer_extent, inner, found.inner_extent)
-        rest = self._analyzer.simplify(op.floormod(base, found.inner_extent))
-        if not op.is_zero(rest):  # Y * E + X + base   ->   Y * E + (X + base)
+        remainder = self._analyzer.simplify(op.floormod(base, found.inner_extent))
+        if not op.is_zero(remainder):  # Y * E + X + base   ->   Y * E + (X + base)
             inner = IterSumExpr(found.inner.args, op.add(found.inner.base, base))
             return Division(found.outer, found.outer_extent, inner, found.inner_extent)
         steps = self._analyzer.simplify(op.floordiv(base, found.inner_extent))

@@ -40,9 +40,9 @@ def _merge_one(terms: list[PrimExpr], analyzer: Analyzer) -> PrimExpr | None:
                 term, remainder, analyzer
             )  # fmt: skip
             if left is not None:
-                rest = [t for i, t in enumerate(terms) if i not in (at, position)]
+                others = [t for i, t in enumerate(terms) if i not in (at, position)]
                 total = remainder.a
-                for other in [*left, *rest]:
+                for other in [*left, *others]:
                     total = op.add(total, other)
                 return total
     return None

@@ -49,10 +49,10 @@ def _divided(
         if not quotient:
             return e.Broadcast(s.make(kinds[1], base, by), lanes)
         return s.make_ramp(s.make(kinds[0], base, by), e.IntImm(base.dtype, step // divisor), lanes)
-    coeff, rest = s.analyzer.modular.of(base)
+    coeff, remainder = s.analyzer.modular.of(base)
     count = lanes.value if type(lanes) is e.IntImm else None
     if coeff % divisor == 0:
-        start = rest % divisor
+        start = remainder % divisor
         if count is not None and start // divisor == (start + (count - 1) * step) // divisor:
             if quotient:
                 return e.Broadcast(s.make(kinds[0], base, by), lanes)
@@ -65,7 +65,7 @@ def _divided(
         return node
     # all lanes lie within one step of the base, and the divisor is a whole number of steps
     fits = coeff > 0 and divisor % coeff == 0 and count is not None
-    if not fits or not 0 <= rest + (count - 1) * step < coeff:  # type: ignore[operator]
+    if not fits or not 0 <= remainder + (count - 1) * step < coeff:  # type: ignore[operator]
         return None
     if quotient:
         return e.Broadcast(s.make(kinds[0], base, by), lanes)

@@ -66,12 +66,12 @@ def _rejoined(region: Sequence[Range], box: Box) -> list[tuple[Range, PrimExpr, 
         if not (isinstance(part.min, FloorDiv) and is_one(part.extent)):
             continue
         value, step = part.min.a, part.min.b
-        for other, (rest, first, last) in enumerate(parts):
+        for other, (other_range, first, last) in enumerate(parts):
             same = (
-                isinstance(rest.min, FloorMod)
-                and is_one(rest.extent)
-                and structural_equal(rest.min.a, value)
-                and structural_equal(rest.min.b, step)
+                isinstance(other_range.min, FloorMod)
+                and is_one(other_range.extent)
+                and structural_equal(other_range.min.a, value)
+                and structural_equal(other_range.min.b, step)
             )
             if same and taken.isdisjoint((number, other)):
                 taken |= {number, other}
@@ -96,14 +96,14 @@ def _solve(
     if len(moving) != 1:
         return _packed(index, low, high, moving, names)
     (var, scale), = moving.items()
-    rest = Analyzer().simplify(index - var * scale)
-    if any(isinstance(node, Var) and node in names for node in walk(rest)):
+    offset = Analyzer().simplify(index - var * scale)
+    if any(isinstance(node, Var) and node in names for node in walk(offset)):
         return []
     if scale < 0:
-        low, high, scale, rest = -high, -low, -scale, -rest
+        low, high, scale, offset = -high, -low, -scale, -offset
     step = make_const(scale, index.dtype)
-    first = floordiv(low - rest + (step - 1), step) if scale > 1 else low - rest
-    last = floordiv(high - rest, step) if scale > 1 else high - rest
+    first = floordiv(low - offset + (step - 1), step) if scale > 1 else low - offset
+    last = floordiv(high - offset, step) if scale > 1 else high - offset
     return [(var, first, last)]
 
 
@@ -125,12 +125,12 @@ def _packed(
                 return []
             break
         reach = scale * extent.value
-    rest = Analyzer().simplify(index - sum(var * scale for var, scale in order))
-    if any(isinstance(node, Var) and node in names for node in walk(rest)):
+    offset = Analyzer().simplify(index - sum(var * scale for var, scale in order))
+    if any(isinstance(node, Var) and node in names for node in walk(offset)):
         return []
     var, scale = order[0]
     step = make_const(scale, index.dtype)
-    return [(var, floordiv(low - rest, step), floordiv(high - rest, step))]
+    return [(var, floordiv(low - offset, step), floordiv(high - offset, step))]
 
 
 def _cut(dom: Range, limit: tuple[PrimExpr, PrimExpr], analyzer: Analyzer) -> Range:
@@ -207,17 +207,17 @@ def _is_digit(value: PrimExpr, whole: Range, analyzer: Analyzer) -> bool:
     """
     if not is_zero(whole.min):
         return False
-    rest: PrimExpr = value
+    inner: PrimExpr = value
     base: PrimExpr | None = None
-    if isinstance(rest, FloorMod):  # f // step % base
-        base, rest = rest.b, rest.a
+    if isinstance(inner, FloorMod):  # f // step % base
+        base, inner = inner.b, inner.a
     step: PrimExpr = make_const(1, value.dtype)
-    if isinstance(rest, FloorDiv):
-        step, rest = rest.b, rest.a
+    if isinstance(inner, FloorDiv):
+        step, inner = inner.b, inner.a
     run: PrimExpr | None = None
-    if base is None and isinstance(rest, FloorMod):  # f % run // step
-        run, rest = rest.b, rest.a
-    loop = analyzer.ranges.get(rest) if isinstance(rest, Var) else None
+    if base is None and isinstance(inner, FloorMod):  # f % run // step
+        run, inner = inner.b, inner.a
+    loop = analyzer.ranges.get(inner) if isinstance(inner, Var) else None
     if loop is None or not is_zero(loop.min):
         return False
     if base is not None:

@@ -108,9 +108,9 @@ def _limit_of_value(
         return None
     analyzer = Analyzer()
     for value, var in values:
-        rest = analyzer.simplify(condition.a - value)
-        if _moves(value, loops) and not _moves(rest, loops):
-            return type(condition)(var + rest, condition.b)
+        offset = analyzer.simplify(condition.a - value)
+        if _moves(value, loops) and not _moves(offset, loops):
+            return type(condition)(var + offset, condition.b)
     return None
 
 

@@ -239,7 +239,7 @@ class SRefTree(Object):
         """Let `tgt_stmt` stand at `src_sref`.
 
         Loops that keep their variable keep their sref; so do blocks that `block_sref_reuse` maps
-        to their new form, and all subtrees that are still the same objects. The rest is gone.
+        to their new form, and all subtrees that are still the same objects. All others are gone.
         """
         old = src_sref.stmt
         if old is None:

@@ -75,8 +75,8 @@ def is_affine(values: Sequence[PrimExpr], ranges: Ranges, predicate: PrimExpr) -
         whole = joined([*values, predicate], ranges, Analyzer())
         if whole is None:
             return False
-        *pieces, rest = whole[0]
-        found = detect_iter_map(pieces, whole[1], rest, allow_padding=False)
+        *pieces, condition = whole[0]
+        found = detect_iter_map(pieces, whole[1], condition, allow_padding=False)
     return _has_unit_scales(found.indices)
 
 
@@ -208,12 +208,12 @@ def relax_exact(
     given = region
     region = [Range.from_min_extent(analyzer.simplify(p.min), p.extent) for p in region]
     mins = [part.min for part in region]
-    rest = _not_buffer_bounds(predicate, mins, ranges, shape, analyzer)
+    remaining = _not_buffer_bounds(predicate, mins, ranges, shape, analyzer)
     moving = {n for index in mins for n in walk(index) if isinstance(n, Var)}
-    rest = [term for term in rest if not _holds_somewhere(term, moving, ranges, analyzer)]
-    if not rest and _each_dense(region, ranges):
+    remaining = [term for term in remaining if not _holds_somewhere(term, moving, ranges, analyzer)]
+    if not remaining and _each_dense(region, ranges):
         return relax_upper(region, ranges, shape, analyzer)
-    box = _mapped_box(region, ranges, reduce(logical_and, rest, _NOTHING), analyzer)
+    box = _mapped_box(region, ranges, reduce(logical_and, remaining, _NOTHING), analyzer)
     if box is None:  # also as it was written, with the sums that simplification takes apart
         box = _mapped_box(given, ranges, predicate, analyzer)
     return box

@@ -258,21 +258,21 @@ class _Stepper(StmtExprMutator):
         a, step = self.visit_expr(op.a), op.b
         if isinstance(a, (Add, Sub)) and isinstance(a.b, IntImm) and isinstance(step, IntImm):
             shift = a.b.value if isinstance(a, Add) else -a.b.value
-            whole, rest = divmod(shift, step.value)
-            return floordiv(a.a + rest, step) + whole
+            whole, remainder = divmod(shift, step.value)
+            return floordiv(a.a + remainder, step) + whole
         return floordiv(a, op.b)
 
 
 def _merge(analyzer: Analyzer, pieces: list[Box], box: Box) -> list[Box]:
     """The boxes with one more; boxes that touch in one dimension and agree in the others join."""
-    rest: list[Box] = []
+    others: list[Box] = []
     for piece in pieces:
         joined = _join(analyzer, piece, box)
         if joined is None:
-            rest.append(piece)
+            others.append(piece)
         else:
             box = joined
-    return [*rest, box]
+    return [*others, box]
 
 
 def _join(analyzer: Analyzer, a: Box, b: Box) -> Box | None:

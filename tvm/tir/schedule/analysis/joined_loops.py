@@ -37,9 +37,9 @@ def joined(
             new = [replacer.visit_expr(expr) for expr in exprs]
             if not any(isinstance(n, Var) and n in pieces for expr in new for n in walk(expr)):
                 begin = IntImm(node.dtype, 0)
-                rest = {var: rng for var, rng in ranges.items() if var not in pieces}
+                others = {var: rng for var, rng in ranges.items() if var not in pieces}
                 one_loop = Range.from_min_extent(begin, IntImm(node.dtype, extent))
-                return new, {**rest, whole: one_loop}
+                return new, {**others, whole: one_loop}
     return None
 
 

@@ -160,11 +160,11 @@ class DescMatcher:
         for part, index in zip(region.region[:lead], indices[:lead]):
             if not (self._equal(part.extent, 1) and self._equal(part.min, index)):
                 return False
-        rest = zip(own.region, wanted, region.region[lead:], indices[lead:])
+        inner_dims = zip(own.region, wanted, region.region[lead:], indices[lead:])
         return all(
             self._equal(mine.extent, part.extent)
             and self._equal(at - mine.min, index - part.min)
-            for mine, at, part, index in rest
+            for mine, at, part, index in inner_dims
         )
 
     def _equal(self, desc: PrimExpr, other: PrimExpr | int) -> bool:

@@ -78,16 +78,16 @@ def get_tensorize_loop_mapping(
     kinds = [iv.iter_type for iv in realize.block.iter_vars]
     found: dict[StmtSRef, For] = {}
     paddings: dict[int, int] = {}
-    rest = len(kinds)
+    position = len(kinds)
     for iv, value in reversed(list(zip(desc.block.iter_vars, desc.iter_values))):
         wanted = _plain_loop(value, desc_loops, analyzer)
-        while rest > 0 and kinds[rest - 1] != iv.iter_type:
-            rest -= 1
-        if wanted is None or rest == 0 or not isinstance(wanted.extent, IntImm):
+        while position > 0 and kinds[position - 1] != iv.iter_type:
+            position -= 1
+        if wanted is None or position == 0 or not isinstance(wanted.extent, IntImm):
             return None
-        rest -= 1
+        position -= 1
         free = [s for s in loops if s not in found]
-        own = _plain_loop(realize.iter_values[rest], [loop_of(s) for s in loops], analyzer)
+        own = _plain_loop(realize.iter_values[position], [loop_of(s) for s in loops], analyzer)
         sref = next((s for s in free if s.stmt is own), None)
         if sref is None:
             continue
@@ -97,7 +97,7 @@ def get_tensorize_loop_mapping(
         if extent.value % wanted.extent.value:
             if not allow_padding:
                 return None
-            paddings[rest] = wanted.extent.value
+            paddings[position] = wanted.extent.value
         found[sref] = wanted
     if paddings and not all(isinstance(value, Var) for value in realize.iter_values):
         return None
@@ -120,7 +120,7 @@ def _plain_loop(value: PrimExpr, loops: Sequence[For], analyzer: Analyzer) -> Fo
     """The loop that a value is, up to an offset that moves with none of the loops."""
     names = {loop.loop_var for loop in loops}
     for loop in loops:
-        rest = analyzer.simplify(value - loop.loop_var)
-        if not any(isinstance(node, Var) and node in names for node in walk(rest)):
+        offset = analyzer.simplify(value - loop.loop_var)
+        if not any(isinstance(node, Var) and node in names for node in walk(offset)):
             return loop
     return None

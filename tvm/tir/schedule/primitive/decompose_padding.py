@@ -150,8 +150,8 @@ def _bounds(node: Block, condition: PrimExpr) -> dict[Var, Range]:
         elif big is var:
             low[var] = analyzer.simplify(max_of(low[var], small + strict))
         else:
-            rest = analyzer.simplify(big - small - strict)
-            shift = analyzer.simplify(rest - var)
+            difference = analyzer.simplify(big - small - strict)
+            shift = analyzer.simplify(difference - var)
             if any(n is var for n in walk(shift)):
                 raise Illegal(
                     f"the condition {part} does not bound {var.name!r} by itself",

@@ -89,7 +89,7 @@ def _require_no_init(node: For) -> None:
 
 
 def _extents(node: For, factors: Sequence[Factor], analyzer: Analyzer) -> list[PrimExpr]:
-    """How often each part runs; the open one, or one more, runs the rest."""
+    """How often each part runs; the open one, or one more, runs the remaining iterations."""
     dtype = node.loop_var.dtype
     given = [None if f is None else cast(as_expr(f), dtype) for f in factors]
     if given.count(None) > 1 or not given:
@@ -100,23 +100,23 @@ def _extents(node: For, factors: Sequence[Factor], analyzer: Analyzer) -> list[P
             fast="`factors` can have at most one None",
         )
     known = [f for f in given if f is not None]
-    rest: PrimExpr = node.extent
+    remaining: PrimExpr = node.extent
     for factor in known:
-        rest = analyzer.simplify(rest - factor)
-    covered = None not in given and analyzer.can_prove_equal(rest, 0)
+        remaining = analyzer.simplify(remaining - factor)
+    covered = None not in given and analyzer.can_prove_equal(remaining, 0)
     if not all(analyzer.can_prove(f > 0) for f in known) or not (
-        covered or analyzer.can_prove(rest > 0)
+        covered or analyzer.can_prove(remaining > 0)
     ):
         raise Illegal(
             f"parts of {[str(f) for f in known]} iterations are asked of the loop "
-            f"{node.loop_var.name!r} with extent {node.extent}, which leaves {rest}",
+            f"{node.loop_var.name!r} with extent {node.extent}, which leaves {remaining}",
             legal="positive factors whose sum is at most the extent (less, beside a None)",
             spots=[node],
             fast="The sum of the factors is larger than the extent of the loop",
         )
     if covered:
         return known
-    return [rest if f is None else f for f in (given if None in given else [*given, None])]
+    return [remaining if f is None else f for f in (given if None in given else [*given, None])]
 
 
 class _Namer(TrackingMutator):

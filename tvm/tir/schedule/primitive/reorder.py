@@ -45,11 +45,11 @@ def reorder(state: SRefTree, ordered_loops: Sequence[StmtSRef]) -> None:
 
 def chain_of(state: SRefTree, loops: Sequence[StmtSRef]) -> list[StmtSRef]:
     """All loops from the outermost to the innermost of the given ones; refused if it branches."""
-    rest = set(loops)
+    missing = set(loops)
     bottom = _innermost(loops)
     chain: list[StmtSRef] = []
     sref: StmtSRef | None = bottom
-    while sref is not None and rest:
+    while sref is not None and missing:
         if not isinstance(sref.stmt, For):
             break
         if chain and sref.stmt.body is not chain[-1].stmt:
@@ -61,10 +61,10 @@ def chain_of(state: SRefTree, loops: Sequence[StmtSRef]) -> list[StmtSRef]:
                 fast="The loops are not in a chain",
             )
         chain.append(sref)
-        rest.discard(sref)
+        missing.discard(sref)
         sref = sref.parent
-    if rest:
-        lost = loop_of(next(sref for sref in loops if sref in rest))
+    if missing:
+        lost = loop_of(next(sref for sref in loops if sref in missing))
         raise Illegal(
             f"the loops {lost.loop_var.name!r} and {loop_of(bottom).loop_var.name!r} are not in "
             "one chain",

@@ -174,11 +174,11 @@ def perfect_tiles(extent: int, n: int, most: int) -> tuple[tuple[int, ...], ...]
         (extent // last, (last,)) for last in divisors(extent) if last <= most
     ]
     while stack:
-        rest, tail = stack.pop()
+        remaining, tail = stack.pop()
         if len(tail) == n - 1:
-            found.append((rest, *tail))
+            found.append((remaining, *tail))
         else:
-            stack.extend([(rest // d, (d, *tail)) for d in divisors(rest)])
+            stack.extend([(remaining // d, (d, *tail)) for d in divisors(remaining)])
     return tuple(sorted(found))
 
 
@@ -197,13 +197,13 @@ def _fit(extent: int, n: int, decision: list[int]) -> list[int]:
     """The decided factors; the first is told by the extent, which may differ from the old one."""
     if len(decision) != n:
         raise Illegal(f"the decision has {len(decision)} factors", legal=f"{n} factors")
-    rest = extent
+    remaining = extent
     tiles = list(decision)
     for i in range(n - 1, 0, -1):
-        if tiles[i] <= 0 or rest % tiles[i]:
-            tiles[i] = rest  # what does not divide any more takes all that is left
-        rest //= tiles[i]
-    tiles[0] = rest
+        if tiles[i] <= 0 or remaining % tiles[i]:
+            tiles[i] = remaining  # what does not divide any more takes all that is left
+        remaining //= tiles[i]
+    tiles[0] = remaining
     return tiles
 
 

@@ -96,10 +96,10 @@ def loop_extents(node: For, factors: Sequence[Factor], analyzer: Analyzer) -> li
             fast="`factors` can have at most one None",
         )
     if open_positions:
-        rest = analyzer.simplify(floordiv(node.extent, product))
-        if not analyzer.can_prove_equal(multiply(rest, product), node.extent):
-            rest = analyzer.simplify(ceildiv(node.extent, product))
-        return [rest if factor is None else factor for factor in given]
+        inferred = analyzer.simplify(floordiv(node.extent, product))
+        if not analyzer.can_prove_equal(multiply(inferred, product), node.extent):
+            inferred = analyzer.simplify(ceildiv(node.extent, product))
+        return [inferred if factor is None else factor for factor in given]
     if not analyzer.can_prove(product >= node.extent) or _is_unknown_here(product):
         shown = [int(f) if isinstance(f, IntImm) else str(f) for f in given]
         raise Illegal(
