@@ -80,7 +80,7 @@ def _keeps_numbers(cast: Cast) -> bool:
 
 
 def _simplified(offset: PrimExpr, block: Block) -> PrimExpr:
-    """The offset with fused variables put together again: i // n * n + i % n is i."""
+    """The offset with split variables rejoined: i // n * n + i % n is i."""
     analyzer = Analyzer()
     for iv in block.iter_vars:
         if iv.dom is not None:
@@ -128,7 +128,7 @@ def extent(iv: IterVar) -> int | None:
 
 
 def collapses(strides: list[Strides], outer: IterVar, inner: IterVar) -> bool:
-    """True if every access moves as if both variables were one that runs through both."""
+    """True if every access strides as if both loops were one fused loop."""
     size = extent(inner)
     if size is None:
         return False

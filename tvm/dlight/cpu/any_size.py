@@ -47,34 +47,34 @@ UNIT: Final = 64  # of modelled time, which generated code compares as whole num
 
 
 def name_of(name: str, dtype: str = INDEX) -> Var:
-    """A variable of the loops."""
+    """A loop variable."""
     return Var(name, dtype)
 
 
 def i64(value: int) -> IntImm:
-    """A number in the loops."""
+    """An integer constant in the dtype of the loop variables."""
     return IntImm(INDEX, value)
 
 
 class Scope:
-    """Statements behind numbers that they use."""
+    """Statements, with the let bindings that they use ahead of them."""
 
     def __init__(self) -> None:
         self._lets: list[tuple[Var, PrimExpr]] = []
         self._body: list[Stmt] = []
 
     def let(self, name: str, value: PrimExpr) -> Var:
-        """A name for a number."""
+        """Bind a value to a variable."""
         var = Var(name, value.dtype)
         self._lets.append((var, value))
         return var
 
     def add(self, stmt: Stmt) -> None:
-        """One more statement."""
+        """Append a statement."""
         self._body.append(stmt)
 
     def stmt(self) -> Stmt:
-        """All of it."""
+        """The statements within their bindings."""
         body = SeqStmt.flatten(self._body)
         for var, value in reversed(self._lets):
             body = LetStmt(var, value, body)
@@ -103,14 +103,14 @@ class Plan:
         return BufferLoad(self.memory, [slot])
 
     def keep(self, name: str, value: PrimExpr) -> Var:
-        """A name for a number that is put there now."""
+        """Store a number in a new slot; the variable bound to it."""
         slot, var = self.slot(name), Var(name, self.memory.dtype)
         store = BufferStore(self.memory, value, [slot])
         self._steps.append((store, (var, self.at(slot))))
         return var
 
     def read(self, name: str, slot: IntImm) -> Var:
-        """A name for a number that was put there."""
+        """The variable bound to the number in a slot."""
         var = Var(name, self.memory.dtype)
         self._steps.append((Evaluate(i64(0)), (var, self.at(slot))))
         return var
@@ -126,7 +126,7 @@ class Plan:
         self._steps.append((step, None))
 
     def around(self, body: Stmt) -> Stmt:
-        """The statement, behind all of that."""
+        """The statement, preceded by the stores and bindings so far."""
         for step, name in reversed(self._steps):
             body = body if name is None else LetStmt(*name, body)
             body = body if isinstance(step, Evaluate) else SeqStmt.flatten([step, body])
@@ -134,7 +134,7 @@ class Plan:
 
 
 def digits_of(scope: Scope, number: PrimExpr, ivs: Sequence[IterVar]) -> dict[Var, PrimExpr]:
-    """The variables that a number stands for, the last one moving the fastest."""
+    """The block variables that a flat index stands for, the last one fastest."""
     found: dict[Var, PrimExpr] = {}
     quotient = number
     wide = [iv for iv in ivs if not has_size(iv, 1)]
@@ -183,7 +183,7 @@ def choose_panels(plan: Plan, rows: Var, across: Var, lanes: int, costs: Sequenc
 
 
 def one_of(chosen: PrimExpr, sizes: Sequence[int], make: Callable[[int], Stmt]) -> Stmt:
-    """What is made for one of some sizes, as the call has chosen."""
+    """Branches over the possible sizes; the one that equals `chosen` runs."""
     *others, last = sizes
     choice = make(last)
     for size in reversed(others):
@@ -192,7 +192,7 @@ def one_of(chosen: PrimExpr, sizes: Sequence[int], make: Callable[[int], Stmt]) 
 
 
 def vector(lane: Var, lanes: int, body: Stmt) -> Stmt:
-    """All lanes at once."""
+    """A vectorized loop over the lanes."""
     return For(lane, 0, lanes, ForKind.VECTORIZED, body)
 
 
@@ -200,7 +200,7 @@ def copied_row(
     copy: Buffer, target: PrimExpr, length: PrimExpr, lanes: int,
     value: Callable[[PrimExpr], PrimExpr], other: PrimExpr,
 ) -> Stmt:  # fmt: skip
-    """Some elements into a buffer, in whole vectors of which the last one ends with them.
+    """Copies elements in whole vectors; the last vector ends at the last element.
 
     Behind fewer than a vector there is `other`, up to a vector.
     """
@@ -228,7 +228,7 @@ def copied_row(
 def filled(
     memory: Buffer, start: PrimExpr, count: PrimExpr, lanes: int, value: PrimExpr
 ) -> Stmt:
-    """One value in so many elements, whole vectors."""
+    """A loop that fills `count` elements with one value, in whole vectors."""
     number, lane = name_of("i", str(count.dtype)), name_of("lane", str(count.dtype))
     fill = vector(lane, lanes, BufferStore(memory, value, [start + number * lanes + lane]))
     return For(number, 0, count // lanes, ForKind.SERIAL, fill)
@@ -237,7 +237,7 @@ def filled(
 def opaque(
     name: str, body: Stmt, made: list[Buffer], reads: list[Buffer], writes: list[Buffer]
 ) -> BlockRealize:
-    """Statements as one block that schedules leave alone."""
+    """Wraps statements in one block that schedule rules skip."""
     block = Block(
         [], [BufferRegion.full_region(b) for b in reads],
         [BufferRegion.full_region(b) for b in writes], name, body, None, made,

@@ -19,7 +19,7 @@ Decompositions = list[tuple[BlockRV, LoopRV]]
 
 
 def decompose(sch: Schedule, pending: Decompositions) -> None:
-    """Give all the reductions their init; one of which too little is known keeps it inside."""
+    """Decompose all reductions; one whose loops do not allow it keeps its init inside."""
     for block, loop in pending:
         with contextlib.suppress(ScheduleError):
             sch.decompose_reduction(block, loop)
@@ -39,7 +39,7 @@ def root_blocks(sch: Schedule) -> list[BlockRV]:
 
 
 def with_reason(sch: Schedule, reason: str) -> Schedule:
-    """The schedule with a sentence of reason in the function's attributes."""
+    """The schedule, with its reason in the function's attributes."""
     (gvar,) = sch.mod.functions
     func = sch.mod.functions[gvar]
     assert isinstance(func, PrimFunc), "rules schedule TIR functions"

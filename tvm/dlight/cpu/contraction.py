@@ -168,7 +168,7 @@ def to_matrix(
 
 
 def _inlined_copy(sch: Schedule, back: BlockRV, found: Contraction) -> BlockRV | None:
-    """The one elementwise block that reads the result, which then replaces the copy."""
+    """Inlines the copy into the one elementwise block that reads the result; returns that block."""
     users = sch.get_consumers(back)
     if len(users) != 1:
         return None
@@ -278,7 +278,7 @@ def result_reader(sch: Schedule, block: BlockRV) -> BlockRV | None:
 
 
 def _finish(sch: Schedule, back: BlockRV) -> BlockRV:
-    """The last of the blocks that only pass the result on, the others inlined into it."""
+    """The last of a chain of spatial consumers, with the others inlined into it."""
     while True:
         users = sch.get_consumers(back)
         if len(users) != 1 or not _is_spatial(sch.get(users[0])):
@@ -384,7 +384,7 @@ def _feeds(sch: Schedule, gather: BlockRV, copies: Sequence[BlockRV]) -> bool:
 
 
 def _vectorize_panel(sch: Schedule, panel: BlockRV, outer: LoopRV, tile: Tile) -> None:
-    """Vectors as long as the source has runs side by side."""
+    """Vectorize the copy by the contiguous runs of its source."""
     below = _below(sch, outer, panel)
     var = _owner(sch, panel, below[-1]) if below else None
     if var is None:
@@ -405,7 +405,7 @@ def _below(sch: Schedule, outer: LoopRV, block: BlockRV) -> list[LoopRV]:
 
 
 def vectorize_back(sch: Schedule, back: BlockRV, io: LoopRV, lanes: int) -> None:
-    """Rows and vectors unrolled, so that accumulators have constant indices."""
+    """Unroll rows and vectors, so that accumulators have constant indices."""
     below = _below(sch, io, back)
     if not below:
         return

@@ -105,7 +105,7 @@ class _Panel:
 
 @dataclass(frozen=True)
 class _Line:
-    """What a panel has of one row."""
+    """The part of a row that lies in a panel."""
 
     first_column: Var
     begin: Var  # of its elements among those of the panel
@@ -165,7 +165,7 @@ class AnySize:
         return [*([] if self.pad is None else [self.pad]), self.block, *last]
 
     def reason(self) -> str:
-        """What was done, in a sentence."""
+        """The schedule's reason."""
         tile = self.tiles[-1]
         sizes = "" if len(self.tiles) == 1 else f", down to {self.tiles[0].columns} columns for few"
         return (
@@ -236,7 +236,7 @@ class AnySize:
         return For(task, 0, total, ForKind.PARALLEL, inner, annotations=notes)
 
     def _memory(self) -> dict[str, Buffer]:
-        """What a panel needs, with room for vectors that reach past the end."""
+        """The buffers of a panel, padded for vectors that reach past the end."""
         plane, result = str(self.found.rhs.buffer.dtype), str(self.found.output.dtype)
         pitch = self.most + self.lanes
         most = max(tile.accumulators() for tile in self.tiles)
@@ -260,7 +260,7 @@ class AnySize:
     # --- the input ---
 
     def _pack(self, p: _Panel, memory: Mapping[str, Buffer], sets: Mapping[Var, PrimExpr]) -> Stmt:
-        """All that the sums of a panel read, row by row of the result."""
+        """Gathers the panel: all that its sums read, row by row of the result."""
         line, scope = self._var("r"), Scope()
         row = scope.let("row", p.first_row + line)
         values: dict[Var, PrimExpr] = {**sets, **digits_of(scope, row, self.rows)}
@@ -476,7 +476,7 @@ class AnySize:
         self, memory: Mapping[str, Buffer], sets: Mapping[Var, PrimExpr], tile: Tile,
         start: Var, filters: Var,
     ) -> Stmt:  # fmt: skip
-        """Sums over all steps in registers, for some filters after others."""
+        """Accumulates over the whole reduction in registers, tile of filters by tile."""
         acc, panel, lanes = memory["tile"], memory["panel"], self.lanes
         vectors, pitch = tile.columns // lanes, tile.columns + lanes
         number = self._var("i")
@@ -544,7 +544,7 @@ class AnySize:
         self, p: _Panel, memory: Mapping[str, Buffer], sets: Mapping[Var, PrimExpr],
         start: Var, filters: Var,
     ) -> Stmt:  # fmt: skip
-        """What the last block says, for all elements of the panel."""
+        """The epilogue for all elements of the panel."""
         line, m, scope = self._var("r"), self._var("m"), Scope()
         row = scope.let("row", p.first_row + line)
         values: dict[Var, PrimExpr] = {**sets, **digits_of(scope, row, self.rows)}
@@ -608,7 +608,7 @@ class AnySize:
         return var
 
     def _flat(self, steps: Mapping[Var, PrimExpr]) -> PrimExpr:
-        """Which step of the sum these are."""
+        """The flat index of a step of the reduction."""
         total: PrimExpr = self._int(0)
         for iv in self.form.k:
             total = total * _known(iv) + steps[iv.var]

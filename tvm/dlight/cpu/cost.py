@@ -77,7 +77,7 @@ def parallelize_by_cost(
 
 
 def _worth_fusing(sch: Schedule, loops: list[LoopRV], heavy: bool) -> list[LoopRV]:
-    """All of them, or, where sizes are symbols, the outer ones: within, nothing is divided."""
+    """The loops to fuse: all, or only the outer ones if sizes are symbolic, to avoid divisions."""
     nodes: list[For] = [sch.get(loop) for loop in loops]
     if len({node.loop_var.dtype for node in nodes}) > 1:
         return loops[:1]

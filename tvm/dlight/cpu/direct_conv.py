@@ -48,7 +48,7 @@ MIN_ROWS: Final = 4
 def direct_tile(
     sch: Schedule, block: BlockRV, found: Contraction, form: MatrixForm, cpu: CpuModel
 ) -> Tile | None:
-    """The tile of a convolution that is faster so; None for others."""
+    """The tile for a convolution that is faster this way; None for others."""
     m, n, k = extent_of(form.m), extent_of(form.n), extent_of(form.k)
     columns = extent_of(form.n[-1:])
     if m is None or n is None or k is None or columns is None:
@@ -91,7 +91,7 @@ def _can_be_direct(sch: Schedule, found: Contraction, form: MatrixForm) -> bool:
 
 
 def _tiles(cpu: CpuModel, bits: int, channels: int, columns: int) -> list[Tile]:
-    """Tiles that leave nothing over."""
+    """Tiles that divide channels and columns exactly."""
     lanes = cpu.lanes(bits)
     return [
         Tile(rows, vectors * lanes, 1, lanes)

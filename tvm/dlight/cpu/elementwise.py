@@ -97,7 +97,7 @@ def _enough(run: list[IterVar]) -> bool:
 
 
 def _many(rows: list[IterVar], cpu: CpuModel) -> bool:
-    """Rows enough for threads to share them evenly."""
+    """Whether there are enough rows for threads to share them evenly."""
     sizes = [extent(iv) for iv in rows]
     return all(size is not None for size in sizes) and math.prod(
         size or 1 for size in sizes

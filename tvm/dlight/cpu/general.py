@@ -92,7 +92,7 @@ MAX_INLINED: Final = 500
 
 
 def _grows(producer: Block, user: Block) -> bool:
-    """Whether the user would get too long with the producer's value wherever it reads it."""
+    """Whether inlining the producer at each of its reads would make the user too large."""
     assert isinstance(producer.body, BufferStore), "looked at by the caller"
     buffer = producer.body.buffer
     reads = sum(isinstance(n, BufferLoad) and n.buffer is buffer for n in walk(user.body))
@@ -116,7 +116,7 @@ def _gathers_again(producer: Block, user: Block) -> bool:
 
 
 def _pads_planes(node: Block) -> bool:
-    """Whether a block makes a border around what it reads, of a size that is a symbol."""
+    """Whether a block pads planes of symbolic size."""
     assert isinstance(node.body, BufferStore), "looked at by the caller"
     value = node.body.value
     return is_choice(value) and any(extent(iv) is None for iv in node.iter_vars[-2:])

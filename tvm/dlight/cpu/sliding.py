@@ -152,7 +152,7 @@ class _Axis:
 
     @property
     def size(self) -> PrimExpr:
-        """Of the result."""
+        """The extent along the result."""
         assert self.iv.dom is not None, "block variables have domains"
         return self.iv.dom.extent
 
@@ -338,7 +338,7 @@ class _Windows:
 
     @property
     def plain(self) -> _Source:
-        """Where the plane comes from, which was looked at."""
+        """The source of the plane; `fits` was true."""
         assert self.source is not None, "looked at when it was made"
         return self.source
 
@@ -348,7 +348,7 @@ class _Windows:
         return [*([] if self.pad is None else [self.pad]), self.block, *last]
 
     def reason(self) -> str:
-        """What was done, in a sentence."""
+        """The schedule's reason."""
         rows = " or ".join(map(str, self.rows))
         return f"{self.node.name_hint}: windows over {rows} rows of vectors, of planes of any size"
 
@@ -367,7 +367,7 @@ class _Windows:
         return [*fitting, 1]
 
     def _cost(self, rows: int) -> float:
-        """Of a tile of so many rows, in cycles."""
+        """The modelled cycles of a tile with this many rows."""
         taps = len(self.down.taps) * len(self.along.taps)
         loads = len(self._rows_read(rows)) * len(self.along.taps)
         if self.along.step > 1:
@@ -384,7 +384,7 @@ class _Windows:
         return dict(sorted(found.items()))
 
     def _chosen(self, plan: Plan, height: Var) -> PrimExpr:
-        """The rows of the fastest tile for so many."""
+        """The tile rows that are the fastest for this height."""
         if len(self.rows) == 1:
             return self._int(self.rows[0])
         best = [plan.slot("time"), plan.slot("rows")]
@@ -466,7 +466,7 @@ class _Windows:
         return -self.plain.before[self.along] % self.lanes
 
     def _planes(self, part: _Part, make: Callable[[Mapping[Var, PrimExpr]], Stmt]) -> Stmt:
-        """The same for some planes."""
+        """A loop over the task's planes, with `make` as its body."""
         number, scope = self._var("p"), Scope()
         plane = scope.let("plane", part.plane + number)
         scope.add(make(digits_of(scope, plane, self.digits)))
@@ -505,7 +505,7 @@ class _Windows:
     def _strips(
         self, call: _Call, part: _Part, at: Mapping[Var, PrimExpr], column: Var
     ) -> Stmt:  # fmt: skip
-        """Part of a plane, some tiles after others."""
+        """A part of a plane, tile row by tile row."""
         number, scope = self._var("s"), Scope()
         tile = scope.let("tile", part.tile + number * call.strip)
         count = scope.let("count", Min(call.strip, part.end - tile))
@@ -565,7 +565,7 @@ class _Windows:
         self, call: _Call, strip: _Strip, width: PrimExpr, first: PrimExpr, count: PrimExpr,
         size: int,
     ) -> Stmt:  # fmt: skip
-        """Tiles of some rows, and whole vectors along each."""
+        """The tiles of some rows, in whole vectors along each."""
         tile, v, inner, scope = self._var("t"), self._var("v"), Scope(), Scope()
         y = inner.let("y", Min((first + tile) * size, call.height - size))
         begin = Min(v * self.lanes, width - self.lanes)
@@ -576,7 +576,7 @@ class _Windows:
         return For(tile, 0, count, ForKind.SERIAL, inner.stmt())
 
     def _tile(self, strip: _Strip, y: Var, x: PrimExpr, size: int) -> Stmt:
-        """A vector of some rows."""
+        """One tile: a vector in each of some rows."""
         lane, tap = self._var("lane"), self._var("tap")
         scope, steps = Scope(), list[Stmt]()
         along = self.along.at(x + lane, tap)

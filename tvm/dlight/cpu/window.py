@@ -276,7 +276,7 @@ def _make_padding(
 
 
 def _without_idle_guards(sch: Schedule, block: BlockRV) -> None:
-    """Do without conditions that hold for all sizes, which cheap proofs do not see."""
+    """Drop predicates that hold for all sizes, which needs symbolic bounds to prove."""
     sref = sch.get_sref(block)
     realize, around = realize_of(sch.state, sref), sref.parent
     assert around is not None, "a block has a parent"

@@ -80,7 +80,7 @@ def _is_known(shape: Sequence[PrimExpr]) -> bool:
 
 
 def _apart(func: PrimFunc, cpu: CpuModel) -> Schedule | None:
-    """What follows stays on its own: it reads the result otherwise than element by element."""
+    """Schedules the consumers separately: they do not read the result element by element."""
     sch = open_schedule(func)
     stages = _stages(sch)
     return None if stages is None else _any_size(sch, stages, stages["output"], cpu)

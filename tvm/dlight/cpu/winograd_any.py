@@ -128,14 +128,14 @@ class AnySize:
         return opaque("winograd", IfThenElse(some, whole), [plan.memory], _unique(reads), writes)
 
     def reason(self) -> str:
-        """What was done, in a sentence."""
+        """The schedule's reason."""
         return (
             f"Winograd's F(4x4, 3x3) for any size: {self.s.filters} filters by up to "
             f"{self.vectors} vectors of tiles in registers, as many as the call makes use of"
         )
 
     def _memory(self) -> _Memory:
-        """What a panel needs, with room for vectors that reach past the end."""
+        """The buffers of a panel, padded for vectors that reach past the end."""
         dtype, s, room = str(self.data.dtype), self.s, self.most + self.lanes
         return _Memory(
             decl_buffer((i64(SPAN), i64(self._span())), dtype, "rows"),
@@ -174,7 +174,7 @@ class AnySize:
         return For(channel, 0, self.s.channels, ForKind.SERIAL, loop)
 
     def _rows(self, p: _Panel, rows: Buffer, image: Var, channel: Var, top: Var) -> Stmt:
-        """Six rows of the plane to six rows at points of the polynomials."""
+        """The input transform along rows: six rows of the plane to six polynomial points."""
         s, (group, lane) = self.s, (name_of("x"), name_of("lane"))
         index = group * self.lanes + lane
         scope = Scope()
@@ -271,7 +271,7 @@ class AnySize:
                    For(v, 0, p.vectors, ForKind.SERIAL, body))  # fmt: skip
 
     def _output(self, p: _Panel, memory: _Memory, block: Var) -> Stmt:
-        """What the last block says, for all elements of the panel."""
+        """The epilogue for all elements of the panel."""
         s = self.s
         m, line, y = name_of("m"), name_of("r"), name_of("y")
         store = self.last.body
