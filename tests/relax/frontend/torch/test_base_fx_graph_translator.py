@@ -12,7 +12,7 @@ from tvm import relax
 from tvm.relax.frontend.torch.base_fx_graph_translator import (
     BaseFXGraphImporter,
     node_span,
-    place_of,
+    source_location,
     target_name,
 )
 
@@ -40,12 +40,12 @@ def test_the_users_line_is_the_last_outside_of_torch() -> None:
     trace = f'File "/home/model.py", line 7, in forward\n    y = self.lin(x)\n  {own}'
     node = _node(meta={"stack_trace": trace})
     assert str(node_span(node)) == "/home/model.py:7:1"
-    assert place_of(node) == "/home/model.py:7: y = self.lin(x)"
+    assert source_location(node) == "/home/model.py:7: y = self.lin(x)"
 
 
 def test_without_a_trace_a_node_has_its_name() -> None:
     assert str(node_span(_node())) == "add:1:1"
-    assert place_of(_node()) is None
+    assert source_location(_node()) is None
 
 
 def test_names_of_targets() -> None:

@@ -242,22 +242,22 @@ def _resampled(node: Node, axes: dict[int, Axis], how: Resampling) -> RelaxExpr:
     """One axis after the other: a gather, or a sum of a few elements each."""
     value = node[0]
     crops = how.coordinates == "tf_crop_and_resize"
-    for place, axis in in_order(node, axes):
+    for dim, axis in in_order(node, axes):
         if how.mode == "nearest":
-            value = node.bb.emit(op.take(value, Constant(nearest_indices(axis, how)), place))
+            value = node.bb.emit(op.take(value, Constant(nearest_indices(axis, how)), dim))
         else:
-            places, weights = taps(axis, how)
+            indices, weights = taps(axis, how)
             shares = Constant(weights.astype(node.dtype(0)))
             value = node.bb.emit_te(
-                weighted_taps, value, Constant(places), shares, place, primfunc_name_hint="resize"
+                weighted_taps, value, Constant(indices), shares, dim, primfunc_name_hint="resize"
             )
             value = rounded(node, value)
     if crops and any(outside(axis, how).any() for axis in axes.values()):
         fill = Constant(np.asarray(node.attr("extrapolation_value", 0.0), node.dtype(0)))
         rank = node.rank(0)
-        for place, axis in axes.items():
+        for dim, axis in axes.items():
             shape = [1] * rank
-            shape[place] = axis.out
+            shape[dim] = axis.out
             value = op.where(Constant(outside(axis, how).reshape(shape)), fill, value)
     return value
 
@@ -315,13 +315,13 @@ def affine_grid(node: Node) -> Result:
     if not all(isinstance(n, int) for n in size):
         return node.bb.emit_te(_turned, node[0], size, corners, primfunc_name_hint="affine_grid")
 
-    def places(count: int) -> Any:
+    def coordinates(count: int) -> Any:
         if corners:
             return np.linspace(-1, 1, count)
         return (2 * np.arange(count) + 1) / count - 1
 
     extents = [int(n) for n in size[2:]]  # type: ignore[arg-type]
-    grid = np.meshgrid(*[places(n) for n in extents], indexing="ij")
+    grid = np.meshgrid(*[coordinates(n) for n in extents], indexing="ij")
     # the innermost axis comes first, and behind all a one that the shift is multiplied by
     columns = [*reversed(grid), np.ones_like(grid[0])]
     base = np.stack(columns, -1).reshape(-1, len(columns)).astype(node.dtype(0))
@@ -333,7 +333,7 @@ def _turned(theta: te.Tensor, size: Any, corners: bool) -> te.Tensor:
     """The grid of a picture whose extents only running tells."""
     kind = theta.dtype
 
-    def place(i: Any, count: Any) -> Any:
+    def coordinate(i: Any, count: Any) -> Any:
         extent, one = tir.Cast(kind, count), tir.const(1, kind)
         twice = i.astype(kind) * tir.const(2, kind)
         if corners:
@@ -344,7 +344,7 @@ def _turned(theta: te.Tensor, size: Any, corners: bool) -> te.Tensor:
         *outer, c = at
         value = theta(n, c, len(outer))
         for k, (i, count) in enumerate(zip(reversed(outer), reversed(size[2:]))):
-            value = value + theta(n, c, k) * place(i, count)
+            value = value + theta(n, c, k) * coordinate(i, count)
         return value
 
     shape = (theta.shape[0], *size[2:], len(size) - 2)

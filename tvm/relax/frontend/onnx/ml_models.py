@@ -59,9 +59,9 @@ def _probit(node: Node, p: RelaxExpr) -> RelaxExpr:
     return op.multiply(op.multiply(number(1.41421356), op.sign(x)), size)
 
 
-def labels_of(node: Node, places: RelaxExpr, labels: Any) -> RelaxExpr:
+def labels_of(node: Node, class_indices: RelaxExpr, labels: Any) -> RelaxExpr:
     """The labels of classes by their places."""
-    return op.take(Constant(np.asarray(labels, np.int64)), node.bb.emit(places), 0)
+    return op.take(Constant(np.asarray(labels, np.int64)), node.bb.emit(class_indices), 0)
 
 
 @convert(DOMAIN + "LinearRegressor")
@@ -99,9 +99,9 @@ def linear_classifier(node: Node) -> Result:
 def _two_classes(node: Node, score: RelaxExpr, labels: Any) -> list[RelaxExpr]:
     """One score tells two classes apart by its sign."""
     positive = op.greater(op.squeeze(score, [1]), Constant(np.float32(0)))
-    place = op.astype(positive, "int64")
+    class_index = op.astype(positive, "int64")
     pair = node.bb.emit(op.concat([node.bb.emit(op.negative(score)), score], 1))
-    return [labels_of(node, place, labels), transformed(node, pair)]
+    return [labels_of(node, class_index, labels), transformed(node, pair)]
 
 
 @convert(DOMAIN + "SVMRegressor")
@@ -161,8 +161,8 @@ def svm_classifier(node: Node) -> Result:
     if count == 2:
         return _two_svm_classes(node, decisions[0], labels)
     scores = node.bb.emit(op.concat(decisions, 1))
-    place = _max_votes(node, decisions, count)
-    return [labels_of(node, place, labels), transformed(node, scores)]
+    class_index = _max_votes(node, decisions, count)
+    return [labels_of(node, class_index, labels), transformed(node, scores)]
 
 
 def _pairs(count: int) -> list[tuple[int, int]]:
@@ -182,8 +182,8 @@ def _with_probabilities(node: Node, decisions: list[RelaxExpr], labels: Any) -> 
     table = [chances.get((i, j), nothing) for i in range(count) for j in range(count)]
     pairs = bb.emit(op.reshape(bb.emit(op.concat(table, 1)), [-1, count, count]))
     scores = bb.emit_te(coupled, pairs, primfunc_name_hint="coupled")
-    place = _max_votes(node, decisions, count)  # the label may be another than the likeliest
-    return [labels_of(node, place, labels), transformed(node, scores)]
+    class_index = _max_votes(node, decisions, count)  # the label may be another than the likeliest
+    return [labels_of(node, class_index, labels), transformed(node, scores)]
 
 
 def _max_votes(node: Node, decisions: list[RelaxExpr], count: int) -> RelaxExpr:
@@ -201,9 +201,9 @@ def _max_votes(node: Node, decisions: list[RelaxExpr], count: int) -> RelaxExpr:
 def _two_svm_classes(node: Node, decision: RelaxExpr, labels: Any) -> list[RelaxExpr]:
     zero = Constant(np.float32(0))
     first = op.greater(op.squeeze(decision, [1]), zero)
-    place = op.where(first, Constant(np.int64(0)), Constant(np.int64(1)))
+    class_index = op.where(first, Constant(np.int64(0)), Constant(np.int64(1)))
     pair = node.bb.emit(op.concat([node.bb.emit(op.negative(decision)), decision], 1))
-    return [labels_of(node, place, labels), transformed(node, pair)]
+    return [labels_of(node, class_index, labels), transformed(node, pair)]
 
 
 def _decisions(node: Node, sizes: list[int]) -> list[RelaxExpr]:

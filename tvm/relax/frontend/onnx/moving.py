@@ -32,21 +32,21 @@ def _padded(x: te.Tensor, before: Any, after: Any, mode: str, fill: Any) -> Any:
     moved = [not _is_zero(b) or not _is_zero(a) for b, a in zip(before, after)]
 
     def element(*at: Any) -> Any:
-        places = [i - b if m else i for i, b, m in zip(at, low, moved)]
+        indices = [i - b if m else i for i, b, m in zip(at, low, moved)]
         if mode != "constant":
             return x(*(
-                _inside(p, n, mode) if m else p for p, n, m in zip(places, x.shape, moved)
+                _inside(p, n, mode) if m else p for p, n, m in zip(indices, x.shape, moved)
             ))  # fmt: skip
-        inside = [p >= 0 for p, m in zip(places, moved) if m]
-        inside += [p < n for p, n, m in zip(places, x.shape, moved) if m]
+        inside = [p >= 0 for p, m in zip(indices, moved) if m]
+        inside += [p < n for p, n, m in zip(indices, x.shape, moved) if m]
         if not inside:
-            return x(*places)
+            return x(*indices)
         value: Any
         if isinstance(fill, te.Tensor):
             value = fill(*(tir.const(0, "int64") for _ in fill.shape))
         else:
             value = tir.const(_number(fill, x.dtype), x.dtype)
-        return tir.if_then_else(tir.all(*inside), x(*places), value)
+        return tir.if_then_else(tir.all(*inside), x(*indices), value)
 
     return te.compute(shape, element, name="pad")
 
@@ -55,14 +55,14 @@ def _number(fill: float, dtype: Any) -> Any:
     return fill if str(dtype).startswith(("float", "bfloat")) else int(fill)
 
 
-def _inside(place: PrimExpr, extent: PrimExpr, mode: str) -> Any:
+def _inside(index: PrimExpr, extent: PrimExpr, mode: str) -> Any:
     """The element that stands for one outside."""
     last, zero = extent - 1, tir.const(0, "int64")
     if mode == "edge":
-        return tir.max(tir.min(place, last), zero)
+        return tir.max(tir.min(index, last), zero)
     if mode == "wrap":
-        return tir.floormod(place, extent)
-    folded = tir.floormod(place, tir.max(last * 2, tir.const(1, "int64")))
+        return tir.floormod(index, extent)
+    folded = tir.floormod(index, tir.max(last * 2, tir.const(1, "int64")))
     return last - tir.abs(last - folded)
 
 

@@ -24,18 +24,18 @@ def tf_idf_vectorizer(node: Node) -> Result:
     by the weights where it is found (IDF), or by both (TFIDF).
     """
     pools = _pools(node)
-    columns = max((int(c) for _, places in pools for c in places), default=-1) + 1
+    columns = max((int(c) for _, columns_of in pools for c in columns_of), default=-1) + 1
     words = node[0] if node.rank(0) == 2 else node.bb.emit(op.expand_dims(node[0], [0]))
     length = node.shape(0)[-1]
     if not isinstance(length, IntImm):
         raise node.invalid("the words", str(length), "rows of a known length")
     batch = words.struct_info.shape.values[0]  # type: ignore[attr-defined]
     total: RelaxExpr = node.bb.emit(op.zeros([batch, columns], "float32"))
-    for rows, places in pools:
+    for rows, columns_of in pools:
         found = _counted(node, words, length.value, rows)
         if found is not None:
             spread = np.zeros((len(rows), columns), np.float32)
-            spread[np.arange(len(rows)), places] = 1
+            spread[np.arange(len(rows)), columns_of] = 1
             total = node.bb.emit(op.add(total, op.matmul(found, Constant(spread))))
     result = _weighted(node, total, columns)
     return result if node.rank(0) == 2 else op.squeeze(node.bb.emit(result), [0])
@@ -46,14 +46,14 @@ def _pools(node: Node) -> list[tuple[Any, Any]]:
     if node.attr("pool_strings"):
         raise node.invalid("pool_strings", "strings", "pool_int64s; strings are no tensors here")
     pool = np.asarray(node.attr("pool_int64s"), np.int64)
-    places = np.asarray(node.attr("ngram_indexes"), np.int64)
+    columns_of = np.asarray(node.attr("ngram_indexes"), np.int64)
     starts = [*(int(c) for c in node.attr("ngram_counts")), len(pool)]
     low, high = int(node.attr("min_gram_length")), int(node.attr("max_gram_length"))
     found, done = [], 0
     for n, (start, end) in enumerate(itertools.pairwise(starts), 1):
         rows = pool[start:end].reshape(-1, n)
         if low <= n <= high and len(rows):
-            found.append((rows, places[done : done + len(rows)]))
+            found.append((rows, columns_of[done : done + len(rows)]))
         done += len(rows)
     return found
 
@@ -79,8 +79,8 @@ def _counted(node: Node, words: RelaxExpr, length: int, rows: Any) -> RelaxExpr 
 def _weighted(node: Node, counts: RelaxExpr, columns: int) -> RelaxExpr:
     mode = str(node.attr("mode"))
     weights = np.ones(columns, np.float32)
-    for place, weight in zip(node.attr("ngram_indexes"), node.attr("weights") or []):
-        weights[int(place)] = weight
+    for column, weight in zip(node.attr("ngram_indexes"), node.attr("weights") or []):
+        weights[int(column)] = weight
     if mode == "TF":
         return counts
     if mode == "IDF":

@@ -73,7 +73,7 @@ class _Reading:
         self.op_type = str(node.op_type)
         self.inputs = list(node.input)
         self.outputs = list(node.output)
-        self.place = -1
+        self.slot = -1
         self._attrs = {attr.name: attr for attr in node.attribute}
         self._known, self._sizes = known, sizes
 
@@ -81,18 +81,18 @@ class _Reading:
         """How many integers an attribute has."""
         return len(self._attrs[name].ints) if name in self._attrs else None
 
-    def elements(self, place: int) -> int | None:
+    def elements(self, slot: int) -> int | None:
         """How many elements a weight of one dimension has."""
-        dims = self._sizes.get(self.inputs[place], []) if place < len(self.inputs) else []
+        dims = self._sizes.get(self.inputs[slot], []) if slot < len(self.inputs) else []
         return int(dims[0]) if len(dims) == 1 else None
 
-    def rank(self, place: int) -> int | None:
+    def rank(self, slot: int) -> int | None:
         """The rank of another input."""
-        return self._known.get(self.inputs[place]) if place < len(self.inputs) else None
+        return self._known.get(self.inputs[slot]) if slot < len(self.inputs) else None
 
     def rank_of(self, value: str) -> int | None:
         """The rank that the node asks of a value that it reads."""
-        self.place = self.inputs.index(value)
+        self.slot = self.inputs.index(value)
         rule = _HINTS.get(self.op_type)
         return None if rule is None else rule(self)
 
@@ -107,40 +107,40 @@ class _Reading:
 
 def _first(rule: Hint) -> Hint:
     """For the first input; the others have ranks of their own."""
-    return lambda reading: rule(reading) if reading.place == 0 else None
+    return lambda reading: rule(reading) if reading.slot == 0 else None
 
 
 def _always(*ranks: int) -> Hint:
     """By the place of the input."""
-    return lambda reading: ranks[reading.place] if reading.place < len(ranks) else None
+    return lambda reading: ranks[reading.slot] if reading.slot < len(ranks) else None
 
 
 def _window(reading: _Reading) -> int | None:
     count = reading.ints("kernel_shape")
-    if reading.place == 0 and count is not None:
+    if reading.slot == 0 and count is not None:
         return count + 2
-    return reading.rank(1 - reading.place) if reading.place < 2 else None
+    return reading.rank(1 - reading.slot) if reading.slot < 2 else None
 
 
-def _by_weight(place: int, share: int = 1) -> Hint:
+def _by_weight(slot: int, share: int = 1) -> Hint:
     """As many dimensions as a weight has elements, or a part of that."""
 
     def rule(reading: _Reading) -> int | None:
-        count = reading.elements(place)
+        count = reading.elements(slot)
         return None if count is None else count // share
 
     return _first(rule)
 
 
 def _resized(reading: _Reading) -> int | None:
-    if reading.place or "axes" in reading._attrs:
+    if reading.slot or "axes" in reading._attrs:
         return None
-    counts = [reading.elements(place) for place in range(1, len(reading.inputs))]
+    counts = [reading.elements(slot) for slot in range(1, len(reading.inputs))]
     return next((c for c in reversed(counts) if c), None)
 
 
 def _padded(reading: _Reading) -> int | None:
-    if reading.place or len(reading.inputs) > 3:
+    if reading.slot or len(reading.inputs) > 3:
         return None
     count = reading.ints("pads") or reading.elements(1)
     return count // 2 if count else None

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def turned(
-    bb: BlockBuilder, value: RelaxExpr, places: RelaxExpr, cosines: RelaxExpr, sines: RelaxExpr,
+    bb: BlockBuilder, value: RelaxExpr, positions: RelaxExpr, cosines: RelaxExpr, sines: RelaxExpr,
     *, interleaved: bool,
 ) -> RelaxExpr:  # fmt: skip
     """(batch, sequence, heads, size), at places (batch, sequence), by tables (place, half).
@@ -27,7 +27,7 @@ def turned(
     batch, length, heads, size = extents_of(value)  # type: ignore[misc]
     half = extents_of(cosines)[1]  # type: ignore[index]
     cosine, sine = (
-        bb.emit(op.reshape(bb.emit(op.take(table, places, 0)), [batch, length, 1, half]))
+        bb.emit(op.reshape(bb.emit(op.take(table, positions, 0)), [batch, length, 1, half]))
         for table in (cosines, sines)
     )
     count = int(half)  # type: ignore[arg-type]
@@ -69,13 +69,13 @@ def rotary_embedding(node: Node) -> Result:
         if not heads:
             heads = int(hidden) // (2 * int(node.shape(2)[1]))  # type: ignore[call-overload]
         value = bb.emit(op.reshape(node[0], [batch, length, heads, -1]))
-    places = node[1]
+    positions = node[1]
     if node.rank(1) == 1:
         steps = op.reshape(op.arange(0, length, 1, "int64"), [1, length])
-        places = op.add(op.reshape(places, [1, 1]), steps)
-        places = bb.emit(op.broadcast_to(bb.emit(places), [batch, length]))
+        positions = op.add(op.reshape(positions, [1, 1]), steps)
+        positions = bb.emit(op.broadcast_to(bb.emit(positions), [batch, length]))
     mixed = bool(node.attr("interleaved", 0))
-    found = turned(bb, value, places, node[2], node[3], interleaved=mixed)
+    found = turned(bb, value, positions, node[2], node[3], interleaved=mixed)
     if apart:
         return op.permute_dims(found, [0, 2, 1, 3])
     return op.reshape(found, [batch, length, -1])

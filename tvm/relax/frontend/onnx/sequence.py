@@ -23,12 +23,12 @@ def _items(node: Node, i: int = 0) -> list[RelaxExpr]:
     return [TupleGetItem(value, k) for k in range(len(info.fields))]
 
 
-def _place(node: Node, i: int, length: int) -> int:
-    """A known place in a sequence, counted from the end if it is negative."""
-    place = node.integers(i, "position")[0]
-    if not -length <= place <= length:
-        raise node.invalid("position", place, f"{-length} ... {length}")
-    return place + length if place < 0 else place
+def _position(node: Node, i: int, length: int) -> int:
+    """A known position in a sequence, counted from the end if it is negative."""
+    position = node.integers(i, "position")[0]
+    if not -length <= position <= length:
+        raise node.invalid("position", position, f"{-length} ... {length}")
+    return position + length if position < 0 else position
 
 
 @convert("SequenceConstruct")
@@ -44,21 +44,21 @@ def sequence_empty(node: Node) -> Result:
 @convert("SequenceInsert")
 def sequence_insert(node: Node) -> Result:
     items = _items(node)
-    place = _place(node, 2, len(items)) if node.has(2) else len(items)
-    return [Tuple([*items[:place], node[1], *items[place:]])]
+    position = _position(node, 2, len(items)) if node.has(2) else len(items)
+    return [Tuple([*items[:position], node[1], *items[position:]])]
 
 
 @convert("SequenceErase")
 def sequence_erase(node: Node) -> Result:
     items = _items(node)
-    place = _place(node, 1, len(items)) if node.has(1) else len(items) - 1
-    return [Tuple([*items[:place], *items[place + 1 :]])]
+    position = _position(node, 1, len(items)) if node.has(1) else len(items) - 1
+    return [Tuple([*items[:position], *items[position + 1 :]])]
 
 
 @convert("SequenceAt")
 def sequence_at(node: Node) -> Result:
     items = _items(node)
-    return items[_place(node, 1, len(items))]
+    return items[_position(node, 1, len(items))]
 
 
 @convert("SequenceLength")

@@ -171,7 +171,7 @@ class BaseFXGraphImporter:
                         found=f"{type(err).__name__}: {err}"
                         if isinstance(err, (KeyError, AttributeError, AssertionError))
                         else str(err),
-                        where=place_of(node),
+                        where=source_location(node),
                     )
                 ) from err
 
@@ -200,8 +200,8 @@ class BaseFXGraphImporter:
             return
         shown = []
         for name, nodes in sorted(missing.items()):
-            places = dict.fromkeys(place_of(node) or node.name for node in nodes)
-            shown.append(f"{name}: {', '.join(list(places)[:3])}")
+            locations = dict.fromkeys(source_location(node) or node.name for node in nodes)
+            shown.append(f"{name}: {', '.join(list(locations)[:3])}")
         known = {str(name) for name in self.convert_map}
         near = [n for name in missing for n in near_names(name.partition(".")[0], known)]
         raise UnsupportedOperators(
@@ -341,7 +341,7 @@ def node_span(node: fx.Node) -> Span:
     return Span(SourceName(file), line, line, 1, 1)
 
 
-def place_of(node: fx.Node) -> str | None:
+def source_location(node: fx.Node) -> str | None:
     """`file:line: text` of the user's line."""
     frame = _frame(node.meta.get("stack_trace") or "")
     return None if frame is None else f"{frame[0]}:{frame[1]}: {frame[2]}".rstrip(": ")

@@ -1,4 +1,4 @@
-"""Parts of tensors by places that tensors hold: gathers and scatters."""
+"""Parts of tensors by indices that tensors hold: gathers and scatters."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from .values import (
 
 
 def counted_from_front(bb: BlockBuilder, index: Expr, extent: Any) -> Expr:
-    """Places below zero count from the end."""
+    """Indices below zero count from the end."""
     dtype = dtype_of(index)
     if dtype.startswith("u"):
         return index
@@ -126,8 +126,8 @@ def embedding_bag(
     if per_sample_weights is not None:
         rows = bb.emit(op.multiply(rows, op.expand_dims(per_sample_weights, 1)))
     starts = op.expand_dims(offsets, 0)
-    places = op.expand_dims(op.arange(0, sizes(indices)[0], 1, dtype_of(offsets)), 1)
-    begun = op.astype(op.greater_equal(places, starts), "int64")
+    indexers = op.expand_dims(op.arange(0, sizes(indices)[0], 1, dtype_of(offsets)), 1)
+    begun = op.astype(op.greater_equal(indexers, starts), "int64")
     bag = bb.emit(op.subtract(op.sum(begun, 1), scalar(1, "int64")))
     count = sizes(offsets)[0] - int(include_last_offset)
     numbers = op.expand_dims(op.arange(0, count, 1, "int64"), 1)
@@ -186,18 +186,18 @@ def index(bb: BlockBuilder, input: Expr, indices: Sequence[Any]) -> Expr:
     The axes of the result that the tensors make stand where the first indexed axis was if they
     are next to each other, else at the front.
     """
-    x, places = _places(bb, input, list(indices))
-    given = [i for i, place in enumerate(places) if place is not None]
+    x, indexers = _indexers(bb, input, list(indices))
+    given = [i for i, indexer in enumerate(indexers) if indexer is not None]
     if len(given) == 1:
         axis = given[0]
-        if axis == 0 and len(places) == 1:
-            return op.index_tensor(x, (places[0],))
-        return op.take(x, counted_from_front(bb, places[axis], sizes(x)[axis]), axis)
+        if axis == 0 and len(indexers) == 1:
+            return op.index_tensor(x, (indexers[0],))
+        return op.take(x, counted_from_front(bb, indexers[axis], sizes(x)[axis]), axis)
     if given == list(range(len(given))):
-        return op.index_tensor(x, tuple(places[i] for i in given))
+        return op.index_tensor(x, tuple(indexers[i] for i in given))
     rest = [i for i in range(rank(x)) if i not in given]
     front = bb.emit(op.permute_dims(x, [*given, *rest]))
-    made = bb.emit(op.index_tensor(front, tuple(places[i] for i in given)))
+    made = bb.emit(op.index_tensor(front, tuple(indexers[i] for i in given)))
     if given != list(range(given[0], given[-1] + 1)):
         return made
     return _moved_behind(made, given[0], rank(made) - len(rest))
@@ -209,21 +209,21 @@ def _moved_behind(made: Expr, lead: int, count: int) -> Expr:
     return op.permute_dims(made, axes)
 
 
-def _places(bb: BlockBuilder, x: Expr, indices: list[Any]) -> tuple[Expr, list[Any]]:
+def _indexers(bb: BlockBuilder, x: Expr, indices: list[Any]) -> tuple[Expr, list[Any]]:
     """The tensor, and one tensor of integers or None for each of its first axes."""
     from .sorting import nonzero_columns
 
-    places: list[Any] = []
+    indexers: list[Any] = []
     for given in indices:
         if given is None:
-            places.append(None)
+            indexers.append(None)
         elif dtype_of(given) in ("bool", "uint8"):
-            places += nonzero_columns(bb, given)
+            indexers += nonzero_columns(bb, given)
         else:
-            places.append(given)
-    while places and places[-1] is None:
-        places.pop()
-    return x, places
+            indexers.append(given)
+    while indexers and indexers[-1] is None:
+        indexers.pop()
+    return x, indexers
 
 
 @convert("masked_select")
@@ -244,35 +244,35 @@ def index_put(
         extra = rank(input) - rank(given[0])
         mask = given[0] if not extra else op.reshape(given[0], [*sizes(given[0]), *[1] * extra])
         return op.where(mask, value, input)
-    x, places = _places(bb, input, given)
-    if any(place is None for place in places):
-        return _put_around(bb, x, places, value, accumulate)
-    return op.index_put(x, tuple(places), _filled(bb, x, places, value), accumulate)
+    x, indexers = _indexers(bb, input, given)
+    if any(indexer is None for indexer in indexers):
+        return _put_around(bb, x, indexers, value, accumulate)
+    return op.index_put(x, tuple(indexers), _filled(bb, x, indexers, value), accumulate)
 
 
-def _filled(bb: BlockBuilder, x: Expr, places: list[Any], value: Expr) -> Expr:
+def _filled(bb: BlockBuilder, x: Expr, indexers: list[Any], value: Expr) -> Expr:
     """Values, one for each element that is written."""
     lead: list[Any] = []
-    for place in places:
-        shape = sizes(place)
+    for indexer in indexers:
+        shape = sizes(indexer)
         lead = [1] * (len(shape) - len(lead)) + lead
         for i, size in enumerate(reversed(shape), start=1):
             lead[-i] = size if isinstance(lead[-i], int) and lead[-i] == 1 else lead[-i]
-    wanted = [*lead, *sizes(x)[len(places) :]]
+    wanted = [*lead, *sizes(x)[len(indexers) :]]
     found = sizes(value)
     fits = len(wanted) == len(found) and all(same(a, b) for a, b in zip(wanted, found))
     return value if fits else bb.emit(op.broadcast_to(value, wanted))
 
 
 def _put_around(
-    bb: BlockBuilder, x: Expr, places: list[Any], value: Expr, accumulate: bool
+    bb: BlockBuilder, x: Expr, indexers: list[Any], value: Expr, accumulate: bool
 ) -> Expr:
     """Kept axes go to the back for the write, and return."""
-    given = [i for i, place in enumerate(places) if place is not None]
+    given = [i for i, indexer in enumerate(indexers) if indexer is not None]
     rest = [i for i in range(rank(x)) if i not in given]
     order = [*given, *rest]
     front = bb.emit(op.permute_dims(x, order))
-    tensors = [places[i] for i in given]
+    tensors = [indexers[i] for i in given]
     width = max(rank(t) for t in tensors)
     together = given == list(range(given[0], given[-1] + 1))
     lead = given[0] if together else 0
@@ -355,7 +355,7 @@ def scatter_reduce(
 
 
 def _spread_index(bb: BlockBuilder, index: Expr, like: Expr, axis: int) -> Expr:
-    """Places along one axis, for every element of `like`."""
+    """Indices along one axis, for every element of `like`."""
     shape = [-1 if i == axis else 1 for i in range(rank(like))]
     wide = op.reshape(cast(bb, index, "int64"), shape)
     return bb.emit(op.broadcast_to(wide, sizes(like)))

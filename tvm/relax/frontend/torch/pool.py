@@ -59,7 +59,7 @@ def _within(
     return within_data(bb, made, sizes(x)[2:], kernel, strides, both, dilations)
 
 
-def _places_of_largest(bb: BlockBuilder, x: Expr, n: int, table: Any, out: Sequence[Any]) -> Expr:
+def _max_indices(bb: BlockBuilder, x: Expr, n: int, table: Any, out: Sequence[Any]) -> Expr:
     """In the flat picture, where the largest element of each window is."""
     lead = sizes(x)[:-n]
     flat = bb.emit(op.reshape(x, [*lead, product(sizes(x)[-n:])]))
@@ -74,7 +74,7 @@ def _places_of_largest(bb: BlockBuilder, x: Expr, n: int, table: Any, out: Seque
     return op.reshape(found, [*lead, *out])
 
 
-def _max_with_places(n: int) -> Callable[..., Any]:
+def _max_with_indices(n: int) -> Callable[..., Any]:
     def apply(
         bb: BlockBuilder, input: Expr, kernel_size: Any, stride: Any = None, padding: Any = 0,
         dilation: Any = 1, ceil_mode: bool = False, return_indices: bool = True,
@@ -83,7 +83,7 @@ def _max_with_places(n: int) -> Callable[..., Any]:
             max_pool(bb, input, n, kernel_size, stride, padding, dilation, ceil_mode)
         )
 
-        def places() -> Expr:
+        def indices() -> Expr:
             kernel = spread(kernel_size, n)
             strides = spread(stride, n) if stride not in (None, [], ()) else kernel
             lead = [1] if rank(input) == n + 1 else []
@@ -93,7 +93,7 @@ def _max_with_places(n: int) -> Callable[..., Any]:
                 bb, input, n, lambda x: max_pool_indices(bb, x, out, *window, of_plane=True)
             )
 
-        return values, places
+        return values, indices
 
     return apply
 
@@ -105,7 +105,7 @@ def _max(n: int) -> Callable[..., Any]:
     ) -> Any:  # fmt: skip
         options = kernel_size, stride, padding, dilation, ceil_mode
         if return_indices:
-            return _max_with_places(n)(bb, input, *options)
+            return _max_with_indices(n)(bb, input, *options)
         return max_pool(bb, input, n, *options)
 
     return apply
@@ -176,7 +176,7 @@ def _adaptive_max(n: int) -> Callable[..., Any]:
         values = bb.emit(op.reshape(op.max(held, -1), [*lead, *wanted]))
         if return_indices is False:
             return values
-        return values, lambda: _places_of_largest(bb, input, n, table, wanted)
+        return values, lambda: _max_indices(bb, input, n, table, wanted)
 
     return apply
 
@@ -195,14 +195,14 @@ def _symbolic_adaptive_max(
         made = bb.emit_te(rule[n], batched, list(wanted), "max")
         values = bb.emit(op.reshape(made, [*lead, *wanted]))
 
-    def places() -> Any:
+    def indices() -> Any:
         if not all(isinstance(o, int) and o == 1 for o in wanted):
             shown = ", ".join(map(str, sizes(x)[-n:]))
             raise refuse("adaptive_max_pool: places", f"the extents {shown}", "numbers")
         flat = op.reshape(x, [*lead, product(sizes(x)[-n:])])
         return op.reshape(op.argmax(flat, -1), [*lead, *wanted])
 
-    return values if return_indices is False else (values, places)
+    return values if return_indices is False else (values, indices)
 
 
 def _adaptive_windows(extents: Sequence[int], wanted: Sequence[int]) -> np.ndarray[Any, Any]:
@@ -215,11 +215,11 @@ def _adaptive_windows(extents: Sequence[int], wanted: Sequence[int]) -> np.ndarr
         rows.append([[*range(a, b), *[-1] * (widest - b + a)] for a, b in zip(starts, ends)])
     table = np.zeros((1, 1), "int64")
     for extent, row in zip(extents, rows):
-        places = np.asarray(row, "int64")
-        joined = table[:, None, :, None] * extent + places[None, :, None, :]
-        missing = (table[:, None, :, None] < 0) | (places[None, :, None, :] < 0)
+        indices = np.asarray(row, "int64")
+        joined = table[:, None, :, None] * extent + indices[None, :, None, :]
+        missing = (table[:, None, :, None] < 0) | (indices[None, :, None, :] < 0)
         joined = np.where(missing, -1, joined)
-        table = joined.reshape(table.shape[0] * places.shape[0], -1)
+        table = joined.reshape(table.shape[0] * indices.shape[0], -1)
     return table
 
 
@@ -252,7 +252,7 @@ def _adaptive_average(n: int) -> Callable[..., Expr]:
 
 for _n in (1, 2, 3):
     convert(f"max_pool{_n}d")(_max(_n))
-    convert(f"max_pool{_n}d_with_indices")(_max_with_places(_n))
+    convert(f"max_pool{_n}d_with_indices")(_max_with_indices(_n))
     convert(f"avg_pool{_n}d")(_average(_n))
     convert(f"adaptive_avg_pool{_n}d", f"_adaptive_avg_pool{_n}d")(_adaptive_average(_n))
     convert(f"adaptive_max_pool{_n}d", f"adaptive_max_pool{_n}d_with_indices")(_adaptive_max(_n))

@@ -104,7 +104,7 @@ convert("max")(along_an_axis(_extreme(op.max, op.argmax, op.maximum)))
 convert("min")(along_an_axis(_extreme(op.min, op.argmin, op.minimum)))
 
 
-def _place(rule: Any) -> Callable[..., Expr]:
+def _index_rule(rule: Any) -> Callable[..., Expr]:
     def apply(
         bb: BlockBuilder, input: Expr, dim: int | None = None, keepdim: bool = False
     ) -> Expr:
@@ -115,8 +115,8 @@ def _place(rule: Any) -> Callable[..., Expr]:
     return apply
 
 
-convert("argmax")(along_an_axis(_place(op.argmax)))
-convert("argmin")(along_an_axis(_place(op.argmin)))
+convert("argmax")(along_an_axis(_index_rule(op.argmax)))
+convert("argmin")(along_an_axis(_index_rule(op.argmin)))
 
 
 @convert("any", "_is_any_true")
@@ -289,8 +289,8 @@ def _running(better: Callable[[Expr, Expr], Expr]) -> Callable[..., Any]:
         extents = lengths(input, "a running maximum")
         length = extents[axis]
         shape = [-1 if i == axis else 1 for i in range(len(extents))]
-        places = op.reshape(bb.emit(op.arange(0, length, 1, "int64")), shape)
-        values, indices = input, bb.emit(op.broadcast_to(places, extents))
+        positions = op.reshape(bb.emit(op.arange(0, length, 1, "int64")), shape)
+        values, indices = input, bb.emit(op.broadcast_to(positions, extents))
         step = 1
         while step < length:
 
@@ -300,10 +300,10 @@ def _running(better: Callable[[Expr, Expr], Expr]) -> Callable[..., Any]:
                 return bb.emit(op.concat((head, early), axis)), x
 
             before, now = shifted(values)
-            places_before, places_now = shifted(indices)
+            indices_before, indices_now = shifted(indices)
             wins = bb.emit(better(before, now))
             values = bb.emit(op.where(wins, before, now))
-            indices = bb.emit(op.where(wins, places_before, places_now))
+            indices = bb.emit(op.where(wins, indices_before, indices_now))
             step *= 2
         return values, indices
 
@@ -362,11 +362,11 @@ def histc(
     if min == max:
         low, high = _range(bb, wide)
     share = op.divide(op.subtract(wide, low), op.subtract(high, low))
-    place = cast(bb, bb.emit(op.floor(op.multiply(share, scalar(float(bins), kind)))), "int64")
-    place = bb.emit(op.clip(place, 0, bins - 1))  # the last part has both of its ends
+    bin_index = cast(bb, bb.emit(op.floor(op.multiply(share, scalar(float(bins), kind)))), "int64")
+    bin_index = bb.emit(op.clip(bin_index, 0, bins - 1))  # the last part has both of its ends
     inside = op.logical_and(op.greater_equal(wide, low), op.less_equal(wide, high))
     counts = bb.emit(op.zeros([bins], dtype))
-    return op.scatter_elements(counts, place, op.astype(inside, dtype), 0, "add")
+    return op.scatter_elements(counts, bin_index, op.astype(inside, dtype), 0, "add")
 
 
 def _range(bb: BlockBuilder, x: Expr) -> tuple[Expr, Expr]:

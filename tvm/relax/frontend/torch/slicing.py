@@ -1,4 +1,4 @@
-"""Parts of tensors by places that are known: slices, diagonals, windows; and writing to them."""
+"""Parts of tensors by known indices: slices, diagonals, windows; and writing to them."""
 
 from __future__ import annotations
 
@@ -159,56 +159,56 @@ def _reshaped(bb: BlockBuilder, cut: Expr, keys: list[Any]) -> tuple[Expr, list[
     """Axes of plain indices are dropped and new ones made; and the tensors, one an axis."""
     extents = iter(sizes(cut))
     shape: list[Any] = []
-    places: list[Any] = []
+    tensor_keys: list[Any] = []
     for key in keys:
         if key is None:
             shape.append(1)
-            places.append(None)
+            tensor_keys.append(None)
         elif isinstance(key, int):
             next(extents)
         elif isinstance(key, slice):
             shape.append(next(extents))
-            places.append(None)
+            tensor_keys.append(None)
         else:
             shape += [next(extents) for _ in range(_axes_taken(key))]
-            places.append(key)
-    return bb.emit(op.reshape(cut, shape)), places
+            tensor_keys.append(key)
+    return bb.emit(op.reshape(cut, shape)), tensor_keys
 
 
-def _gathered(bb: BlockBuilder, x: Expr, places: list[Any]) -> Expr:
-    if all(place is None for place in places):
+def _gathered(bb: BlockBuilder, x: Expr, tensor_keys: list[Any]) -> Expr:
+    if all(tensor_key is None for tensor_key in tensor_keys):
         return x
     from .indexing import index
 
     tensors = [
-        Constant(np.asarray(place, "int64")) if isinstance(place, list) else place
-        for place in places
+        Constant(np.asarray(tensor_key, "int64")) if isinstance(tensor_key, list) else tensor_key
+        for tensor_key in tensor_keys
     ]
     return bb.emit(index(bb, x, tensors))
 
 
-# --- places as a table: which elements of the flat tensor ---
+# --- index tables: which elements of the flat tensor ---
 
 
 def table(x: Expr, asked: str) -> np.ndarray[Any, Any]:
-    """The place of each element in the flat tensor, in the tensor's shape."""
+    """The index of each element in the flat tensor, in the tensor's shape."""
     extents = lengths(x, asked)
     return np.arange(int(np.prod(extents)), dtype="int64").reshape(extents)
 
 
-def _by_table(bb: BlockBuilder, x: Expr, places: np.ndarray[Any, Any]) -> Expr:
+def _by_table(bb: BlockBuilder, x: Expr, flat_indices: np.ndarray[Any, Any]) -> Expr:
     flat = bb.emit(op.reshape(x, [product(sizes(x))]))
-    return op.take(flat, Constant(np.ascontiguousarray(places)), 0)
+    return op.take(flat, Constant(np.ascontiguousarray(flat_indices)), 0)
 
 
-def _written(bb: BlockBuilder, x: Expr, src: Expr, places: np.ndarray[Any, Any]) -> Expr:
-    """`x` with `src` at the places."""
+def _written(bb: BlockBuilder, x: Expr, src: Expr, flat_indices: np.ndarray[Any, Any]) -> Expr:
+    """`x` with `src` at the flat indices."""
     extents = lengths(x, "a write to a part of a tensor")
     flat = bb.emit(op.reshape(x, [int(np.prod(extents))]))
     values = cast(bb, src, dtype_of(x))
-    values = bb.emit(op.broadcast_to(values, list(places.shape)))
-    values = bb.emit(op.reshape(values, [places.size]))
-    where = Constant(np.ascontiguousarray(places.reshape(-1)))
+    values = bb.emit(op.broadcast_to(values, list(flat_indices.shape)))
+    values = bb.emit(op.reshape(values, [flat_indices.size]))
+    where = Constant(np.ascontiguousarray(flat_indices.reshape(-1)))
     return op.reshape(op.scatter_elements(flat, where, values, 0), extents)
 
 
@@ -224,24 +224,24 @@ def setitem(bb: BlockBuilder, input: Expr, index: Any, value: Any) -> Any:
         if not all(isinstance(key, RelaxExpr) for key in keys):
             raise refuse("x[...] = value", "tensors and slices", "tensors alone, or slices alone")
         return index_put(bb, input, keys, tensor_of(bb, value, dtype_of(input)))
-    places = table(input, "x[...] = value")[tuple(keys)]
-    return _written(bb, input, tensor_of(bb, value, dtype_of(input)), places)
+    flat_indices = table(input, "x[...] = value")[tuple(keys)]
+    return _written(bb, input, tensor_of(bb, value, dtype_of(input)), flat_indices)
 
 
 @convert("as_strided", "as_strided_copy")
 def as_strided(
     bb: BlockBuilder, input: Expr, size: Any, stride: Any, storage_offset: int | None = None
 ) -> Expr:
-    """Elements by their place in memory, where tensors lie densely."""
+    """Elements by their offset in memory, where tensors lie densely."""
     shape, steps = tuple(size), tuple(stride)
     if any(isinstance(n, PrimExpr) for n in (*shape, *steps, *sizes(input))):
         return _by_steps(bb, input, shape, steps, storage_offset or 0)
-    places = np.full(shape, storage_offset or 0, "int64")
+    flat_indices = np.full(shape, storage_offset or 0, "int64")
     for axis, (extent, step) in enumerate(zip(shape, steps)):
         along = [1] * len(shape)
         along[axis] = extent
-        places = places + (np.arange(extent, dtype="int64") * step).reshape(along)
-    return _by_table(bb, input, places)
+        flat_indices = flat_indices + (np.arange(extent, dtype="int64") * step).reshape(along)
+    return _by_table(bb, input, flat_indices)
 
 
 @convert("diagonal", "diagonal_copy", "linalg_diagonal")
@@ -252,8 +252,8 @@ def diagonal(
     if any(isinstance(extent, PrimExpr) for extent in extents):
         return _symbolic_diagonal(bb, input, offset, axis_of(dim1, len(extents)),
                                   axis_of(dim2, len(extents)))  # fmt: skip
-    places = np.diagonal(table(input, "diagonal"), offset, dim1, dim2)
-    return _by_table(bb, input, places)
+    flat_indices = np.diagonal(table(input, "diagonal"), offset, dim1, dim2)
+    return _by_table(bb, input, flat_indices)
 
 
 def _symbolic_diagonal(
@@ -272,13 +272,13 @@ def _symbolic_diagonal(
 
 def _by_steps(bb: BlockBuilder, x: Expr, shape: Sequence[Any], steps: Any, start: Any) -> Expr:
     """Elements of the flat tensor, by their steps through it along each axis of the result."""
-    places = tensor_of(bb, start, "int64")
+    flat_indices = tensor_of(bb, start, "int64")
     for axis, (extent, step) in enumerate(zip(shape, steps)):
         along = [1] * len(shape)
         along[axis] = extent
-        places = bb.emit(op.add(places, op.reshape(_counted(bb, extent, step), along)))
+        flat_indices = bb.emit(op.add(flat_indices, op.reshape(_counted(bb, extent, step), along)))
     flat = bb.emit(op.reshape(x, [product(sizes(x))]))
-    return op.take(flat, places, 0)
+    return op.take(flat, flat_indices, 0)
 
 
 def _counted(bb: BlockBuilder, count: Any, step: Any) -> Expr:
@@ -289,7 +289,7 @@ def _counted(bb: BlockBuilder, count: Any, step: Any) -> Expr:
 
 
 def _windows_along(bb: BlockBuilder, extent: Any, size: int, step: int, dilation: int = 1) -> Expr:
-    """The places of windows along an axis: (windows, size)."""
+    """The indices of windows along an axis: (windows, size)."""
     if isinstance(extent, int):
         first = np.arange(0, extent - dilation * (size - 1), step, dtype="int64")
         return Constant(first[:, None] + np.arange(size, dtype="int64") * dilation)
@@ -311,8 +311,8 @@ def diag_embed(
     for axis in sorted(axes):
         shape.insert(axis, side)
     zeros = bb.emit(op.zeros(shape, dtype_of(input)))
-    places = np.diagonal(table(zeros, "diag_embed"), offset, *axes)
-    return _written(bb, zeros, input, places)
+    flat_indices = np.diagonal(table(zeros, "diag_embed"), offset, *axes)
+    return _written(bb, zeros, input, flat_indices)
 
 
 @convert("diag")
@@ -327,8 +327,8 @@ def diag(bb: BlockBuilder, input: Expr, diagonal: int = 0) -> Any:
 def diagonal_scatter(
     bb: BlockBuilder, input: Expr, src: Expr, offset: int = 0, dim1: int = 0, dim2: int = 1
 ) -> Expr:
-    places = np.diagonal(table(input, "diagonal_scatter"), offset, dim1, dim2)
-    return _written(bb, input, src, places)
+    flat_indices = np.diagonal(table(input, "diagonal_scatter"), offset, dim1, dim2)
+    return _written(bb, input, src, flat_indices)
 
 
 @convert("as_strided_scatter")
@@ -338,17 +338,17 @@ def as_strided_scatter(
     dense = table(input, "as_strided_scatter").reshape(-1)
     steps = [s * dense.itemsize for s in stride]
     start = dense[storage_offset or 0 :]
-    places = np.lib.stride_tricks.as_strided(start, tuple(size), steps)
-    return _written(bb, input, src, places)
+    flat_indices = np.lib.stride_tricks.as_strided(start, tuple(size), steps)
+    return _written(bb, input, src, flat_indices)
 
 
 @convert("unfold")
 def unfold(bb: BlockBuilder, input: Expr, dimension: int, size: int, step: int) -> Expr:
     """Windows along an axis, as a new last axis."""
     axis = axis_of(dimension, rank(input))
-    places = _windows_along(bb, sizes(input)[axis], size, step)
+    flat_indices = _windows_along(bb, sizes(input)[axis], size, step)
     ndim = rank(input)
-    windows = bb.emit(op.take(input, places, axis))
+    windows = bb.emit(op.take(input, flat_indices, axis))
     axes = [*range(axis + 1), *range(axis + 2, ndim + 1), axis + 1]
     return op.permute_dims(windows, axes)
 
@@ -358,9 +358,9 @@ def _patches(
 ) -> Any:
     """Places of a padded picture: (kernel places, blocks)."""
     h, w = (extents[i] + 2 * padding[i] for i in (0, 1))
-    places = np.arange(h * w, dtype="int64").reshape(h, w)
+    flat_indices = np.arange(h * w, dtype="int64").reshape(h, w)
     reach = [dilation[i] * (kernel[i] - 1) + 1 for i in (0, 1)]
-    windows = np.lib.stride_tricks.sliding_window_view(places, reach)
+    windows = np.lib.stride_tricks.sliding_window_view(flat_indices, reach)
     windows = windows[:: stride[0], :: stride[1], :: dilation[0], :: dilation[1]]
     return windows.reshape(-1, kernel[0] * kernel[1]).T
 
@@ -374,7 +374,7 @@ def im2col(
     bb: BlockBuilder, input: Expr, kernel_size: Any, dilation: Any = 1, padding: Any = 0,
     stride: Any = 1,
 ) -> Expr:  # fmt: skip
-    """(n, c, h, w) to (n, c * kernel places, blocks)"""
+    """(n, c, h, w) to (n, c * kernel elements, blocks)"""
     batched = rank(input) == 4
     x = input if batched else bb.emit(op.expand_dims(input, 0))
     kernel, dilated, padded, strides = _window_options(kernel_size, dilation, padding, stride)
@@ -386,10 +386,10 @@ def im2col(
         return made if batched else op.squeeze(made, [0])
     n, c, h, w = lengths(x, "unfold")
     h, w = h - 2 * padded[0], w - 2 * padded[1]
-    places = _patches([h, w], kernel, dilated, padded, strides)
+    flat_indices = _patches([h, w], kernel, dilated, padded, strides)
     flat = op.reshape(x, [n, c, -1])
-    taken = bb.emit(op.take(flat, Constant(np.ascontiguousarray(places)), 2))
-    made = bb.emit(op.reshape(taken, [n, c * places.shape[0], places.shape[1]]))
+    taken = bb.emit(op.take(flat, Constant(np.ascontiguousarray(flat_indices)), 2))
+    made = bb.emit(op.reshape(taken, [n, c * flat_indices.shape[0], flat_indices.shape[1]]))
     return made if batched else op.squeeze(made, [0])
 
 
@@ -411,7 +411,7 @@ def col2im(
     bb: BlockBuilder, input: Expr, output_size: Any, kernel_size: Any, dilation: Any = 1,
     padding: Any = 0, stride: Any = 1,
 ) -> Expr:  # fmt: skip
-    """(n, c * kernel places, blocks) to (n, c, h, w): what overlaps is added."""
+    """(n, c * kernel elements, blocks) to (n, c, h, w): what overlaps is added."""
     batched = rank(input) == 3
     x = input if batched else bb.emit(op.expand_dims(input, 0))
     out, kernel, dilated, padded, strides = _window_options(
@@ -425,11 +425,11 @@ def col2im(
         )
         return whole if batched else op.squeeze(whole, [0])
     h, w = (out[i] + 2 * padded[i] for i in (0, 1))
-    places = _patches(out, kernel, dilated, padded, strides).reshape(1, -1)
-    rows = bb.emit(op.reshape(x, [n * c, places.size]))
+    flat_indices = _patches(out, kernel, dilated, padded, strides).reshape(1, -1)
+    rows = bb.emit(op.reshape(x, [n * c, flat_indices.size]))
     zeros = bb.emit(op.zeros([n * c, h * w], dtype_of(x)))
-    where: Expr = Constant(np.ascontiguousarray(places))
-    where = bb.emit(op.broadcast_to(where, [n * c, places.size]))
+    where: Expr = Constant(np.ascontiguousarray(flat_indices))
+    where = bb.emit(op.broadcast_to(where, [n * c, flat_indices.size]))
     summed = op.scatter_elements(zeros, where, rows, 1, "add")
     picture = bb.emit(op.reshape(summed, [n, c, h, w]))
     if any(padded):
@@ -450,8 +450,8 @@ def _symbolic_col2im(
     )
     taps = [te.reduce_axis((0, kernel[i]), "k") for i in (0, 1)]
 
-    def element(b: PrimExpr, c: PrimExpr, *place: PrimExpr) -> PrimExpr:
-        starts = [place[i] + padded[i] - taps[i] * dilated[i] for i in (0, 1)]
+    def element(b: PrimExpr, c: PrimExpr, *position: PrimExpr) -> PrimExpr:
+        starts = [position[i] + padded[i] - taps[i] * dilated[i] for i in (0, 1)]
         blocks = [tir.floordiv(starts[i], strides[i]) for i in (0, 1)]
         inside = [
             tir.all(starts[i] >= 0, tir.floormod(starts[i], strides[i]).equal(0), block < count)

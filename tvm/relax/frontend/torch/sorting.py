@@ -43,11 +43,11 @@ def msort(bb: BlockBuilder, input: Expr) -> Any:
 def sort(
     bb: BlockBuilder, input: Expr, dim: int = -1, descending: bool = False, stable: Any = None
 ) -> Any:
-    """Values and their places before."""
+    """Values and their indices before."""
     axis = written_axis(dim, rank(input))
-    places = bb.emit(op.argsort(input, axis, descending, "int64"))
-    values = bb.emit(op.gather_elements(input, places, axis))
-    return bb.emit(Tuple([values, places]))
+    indices = bb.emit(op.argsort(input, axis, descending, "int64"))
+    values = bb.emit(op.gather_elements(input, indices, axis))
+    return bb.emit(Tuple([values, indices]))
 
 
 @convert("sort.stable")
@@ -81,9 +81,9 @@ def topk(
 ) -> Expr:
     if isinstance(k, PrimExpr):
         axis = written_axis(dim, rank(input))
-        places = bb.emit(op.argsort(input, axis, largest, "int64"))
-        places = bb.emit(op.strided_slice(places, [axis], [0], [k]))
-        return bb.emit(Tuple([bb.emit(op.gather_elements(input, places, axis)), places]))
+        indices = bb.emit(op.argsort(input, axis, largest, "int64"))
+        indices = bb.emit(op.strided_slice(indices, [axis], [0], [k]))
+        return bb.emit(Tuple([bb.emit(op.gather_elements(input, indices, axis)), indices]))
     return op.topk(input, k, written_axis(dim, rank(input)), "both", largest, "int64")
 
 
@@ -92,14 +92,14 @@ def topk(
 def kthvalue(
     bb: BlockBuilder, input: Expr, k: int, dim: int = -1, keepdim: bool = False
 ) -> Any:
-    """The k-th smallest element and its place."""
+    """The k-th smallest element and its index."""
     axis = written_axis(dim, rank(input))
-    places = bb.emit(op.argsort(input, axis, False, "int64"))
-    place = bb.emit(op.strided_slice(places, [axis], [k - 1], [k]))
-    value = bb.emit(op.gather_elements(input, place, axis))
+    indices = bb.emit(op.argsort(input, axis, False, "int64"))
+    position = bb.emit(op.strided_slice(indices, [axis], [k - 1], [k]))
+    value = bb.emit(op.gather_elements(input, position, axis))
     if keepdim:
-        return value, place
-    return op.squeeze(value, [axis]), op.squeeze(place, [axis])
+        return value, position
+    return op.squeeze(value, [axis]), op.squeeze(position, [axis])
 
 
 @convert("median")
@@ -116,13 +116,13 @@ def median(bb: BlockBuilder, input: Expr, dim: int | None = None, keepdim: bool 
 
 @convert("nonzero")
 def nonzero(bb: BlockBuilder, input: Expr, as_tuple: bool = False) -> Any:
-    """(count, axes): the places of what is not zero."""
+    """(count, axes): the indices of the nonzero elements."""
     if as_tuple:
         return nonzero_columns(bb, input)
-    return op.permute_dims(_places(bb, input), [1, 0])
+    return op.permute_dims(_nonzero_indices(bb, input), [1, 0])
 
 
-def _places(bb: BlockBuilder, x: Expr) -> Expr:
+def _nonzero_indices(bb: BlockBuilder, x: Expr) -> Expr:
     """(axes, count), with a symbol for the count."""
     return counted(bb, op.nonzero(x), [rank(x), None])
 
@@ -142,9 +142,9 @@ def argwhere(bb: BlockBuilder, input: Expr) -> Any:
 
 
 def nonzero_columns(bb: BlockBuilder, x: Expr) -> Any:
-    """One tensor of places an axis."""
-    places = _places(bb, x)
-    return tuple(bb.emit(op.take(places, const(i, "int64"), 0)) for i in range(rank(x)))
+    """One tensor of indices an axis."""
+    indices = _nonzero_indices(bb, x)
+    return tuple(bb.emit(op.take(indices, const(i, "int64"), 0)) for i in range(rank(x)))
 
 
 @convert("bincount")
@@ -152,10 +152,10 @@ def bincount(
     bb: BlockBuilder, input: Expr, weights: Expr | None = None, minlength: int = 0
 ) -> Expr:
     """How often each number occurs, or the sum of its weights: at least `minlength` numbers."""
-    places, one = cast(bb, input, "int64"), scalar(1, "int64")
+    indices, one = cast(bb, input, "int64"), scalar(1, "int64")
     count = sizes(input)[0]
     # an empty tensor has no largest element: one is put in front, and counts as -1
-    padded = bb.emit(op.concat((op.full(ShapeExpr([1]), scalar(-1, "int64"), "int64"), places), 0))
+    padded = bb.emit(op.concat((op.full(ShapeExpr([1]), scalar(-1, "int64"), "int64"), indices), 0))
     larger = op.maximum(op.add(op.max(padded), one), scalar(minlength, "int64"))
     length = read_size(bb, bb.emit(larger))
     ones: Expr = op.ones(ShapeExpr([count]), "int64")
@@ -164,7 +164,7 @@ def bincount(
         kind = "float32" if dtype_of(weights) == "float32" else "float64"
         ones = cast(bb, weights, kind)
     zeros = bb.emit(op.zeros(ShapeExpr([length]), kind))
-    return op.scatter_elements(zeros, places, bb.emit(ones) if weights is None else ones, 0, "add")
+    return op.scatter_elements(zeros, indices, bb.emit(ones) if weights is None else ones, 0, "add")
 
 
 @convert("bucketize")
