@@ -219,11 +219,10 @@ def wanted(variation: Variation) -> list[Array] | None:
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads, options.log_severity_level = 1, 4
     options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    content, given = variation.model().SerializeToString(), variation.given()
     try:
-        content = variation.model().SerializeToString()
-        session = onnxruntime.InferenceSession(content, options)
-        found = session.run(None, variation.given())
-    except Exception:  # of many kinds
+        found = onnxruntime.InferenceSession(content, options).run(None, given)
+    except Exception:  # ONNX Runtime's refusals have many kinds, and no class in common
         return None
     return found if all(isinstance(value, np.ndarray) for value in found) else None
 
