@@ -6,6 +6,7 @@ import argparse
 from collections.abc import Iterator
 from pathlib import Path
 
+from tvm.error import TVMError
 from tvm.serve.engine import Engine
 from tvm.serve.model import LanguageModel
 from tvm.serve.sampling import SamplingParams
@@ -47,7 +48,10 @@ def main() -> None:
     parser.add_argument("--storage", default="float32", help="of weights: float32, int8, int4, ...")
     parser.add_argument("--temperature", type=float, default=0.0)
     options = parser.parse_args()
-    assistant = Assistant(options.model, options.storage)
+    try:
+        assistant = Assistant(options.model, options.storage)
+    except TVMError as problem:  # a package or a file that is not there
+        parser.exit(1, f"{problem}\n")
 
     def tell(question: str) -> None:
         for piece in assistant.answer(question, options.temperature):
