@@ -12,7 +12,7 @@ import pytest
 from tvm.backend.llvm import target
 
 
-@pytest.fixture(scope="package", autouse=True)
+@pytest.fixture(scope="module", autouse=True)  # of a folder that is no package, "package" means all
 def _code_as_it_is_written(request: pytest.FixtureRequest) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         if request.config.option.markexpr == "not long":
