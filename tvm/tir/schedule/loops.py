@@ -118,22 +118,7 @@ class _Simplifier(TrackingMutator):
         if self._drop_unit:
             return values
         units = {var for var, rng in self._ranges.items() if is_one(rng.extent)}
-        return [
-            iv.dom.min
-            if iv.dom is not None and is_one(iv.dom.extent) and self._cut_to_one(old, op.predicate)
-            else self._kept(old, new, units)
-            for old, new, iv in zip(op.iter_values, values, op.block.iter_vars)
-        ]
-
-    def _cut_to_one(self, binding: PrimExpr, predicate: PrimExpr) -> bool:
-        """True if only the predicate leaves a variable of one value that value."""
-        if is_one(predicate) or isinstance(binding, (Var, IntImm)):
-            return False
-        analyzer = Analyzer()
-        for var, rng in self._ranges.items():
-            analyzer.bind(var, rng)
-        bound = analyzer.const_int_bound(binding)
-        return bound.min_value != bound.max_value
+        return [self._kept(old, new, units) for old, new in zip(op.iter_values, values)]
 
     def _kept(self, old: PrimExpr, new: PrimExpr, units: set[Var]) -> PrimExpr:
         """A simplified binding that names its loops of one iteration."""

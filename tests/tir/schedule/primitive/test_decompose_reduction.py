@@ -85,10 +85,10 @@ def test_where_nothing_is_added_nothing_starts_anew() -> None:
     """No variable names the loops of an element that was divided."""
     sch = open_schedule(one_sum)
     block = sch.get_block("B")
-    outer, middle, inner = sch.split(sch.get_loops(block)[1], [None, 4, 2])
+    outer, middle, inner = sch.split(sch.fuse(sch.get_loops(block)[1]), [None, 4, 2])
     sch.reorder(middle, outer, inner)
     sch.decompose_reduction(block, inner)
-    assert "T.where(j_1 < 1)" in sch.mod.script()
+    assert "T.where(j_fused_1 < 1)" in sch.mod.script()
     check(sch, one_sum)
 
 
@@ -104,7 +104,7 @@ def test_where_a_sum_of_one_value_runs_once() -> None:
 
     sch = open_schedule(of_one)
     block = sch.get_block("B")
-    _, _, inner = sch.split(sch.get_loops(block)[1], [None, 3, 2])
+    _, _, inner = sch.split(sch.fuse(sch.get_loops(block)[1]), [None, 3, 2])
     sch.decompose_reduction(block, inner)
     check(sch, of_one)
 

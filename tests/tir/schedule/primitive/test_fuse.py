@@ -21,6 +21,28 @@ def test_fuse() -> None:
     check(sch, func)
 
 
+def test_loops_of_one_iteration_are_at_zero() -> None:
+    func = elementwise(1, 4, 1)
+    for count, fused in ((1, 1), (3, 4)):
+        sch = open_schedule(func)
+        loop = sch.fuse(*sch.get_loops("B")[:count])
+        assert sch.get(loop).extent == fused
+        assert "v_i0 = T.axis.spatial(1, 0)" in sch.mod.script()
+        check(sch, func)
+
+
+def test_what_was_said_of_a_loop_is_said_of_zero() -> None:
+    """Nothing is folded: the limit names the loop that is gone by its value."""
+    func = elementwise(1, 4)
+    sch = open_schedule(func)
+    outer, _ = sch.split(sch.get_loops("B")[0], [None, 128])
+    sch.fuse(outer)
+    text = sch.mod.script()
+    assert "T.where(T.Mul(0, 128) + i0_1 < 1)" in text
+    assert "v_i0 = T.axis.spatial(1, i0_1)" in text
+    check(sch, func)
+
+
 def test_split_takes_fuse_back() -> None:
     func = elementwise(4, 6)
     sch = open_schedule(func)

@@ -49,17 +49,19 @@ def fuse(state: SRefTree, loops: Sequence[StmtSRef], preserve_unit_iters: bool) 
     analyzer = analyzer_at(loops[0])
     values: dict[Var, PrimExpr] = {}
     inner: PrimExpr = make_const(1, fused.dtype)  # how often all loops within run
-    for node in reversed(nodes[1:]):
-        if is_one(node.extent) and not preserve_unit_iters:
+    for node in reversed(nodes):
+        if is_one(node.extent):  # also where it is kept: what it counts is known
             values[node.loop_var] = make_const(0, node.loop_var.dtype)
             continue
+        if node is nodes[0]:
+            values[node.loop_var] = floordiv(fused, inner)
+            break
         outer = analyzer.simplify(multiply(inner, node.extent))
         if is_zero(outer):  # nothing runs: any value will do, and there is no remainder by 0
             values = {node.loop_var: make_const(0, node.loop_var.dtype) for node in nodes}
             break
         values[node.loop_var] = floordiv(floormod(fused, outer), inner)
         inner = outer
-    values.setdefault(nodes[0].loop_var, floordiv(fused, inner))
     for var, value in values.items():
         values[var] = cast(value, var.dtype)  # the same where all loops are of one type
     body, reuse = substitute_loops(nodes[-1].body, values)
