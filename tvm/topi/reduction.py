@@ -158,7 +158,12 @@ def _arg_reducer(largest: bool, last: bool, always: bool = False) -> Callable[..
 
 
 def _arg_reduce(
-    data: te.Tensor, axis: Axes, keepdims: bool, reducer: Callable[..., Any], what: str
+    data: te.Tensor,
+    axis: Axes,
+    keepdims: bool,
+    reducer: Callable[..., Any],
+    what: str,
+    narrow: bool = False,
 ) -> te.Tensor:
     if data.ndim == 0:
         raise ShapeError(f"topi.{what}: Cannot reduce a 0 dim Tensor ({data.name})")
@@ -172,6 +177,8 @@ def _arg_reduce(
         for a in axes:
             own = reduced[a].var
             number = own if number is None else number * data.shape[a] + own
+        if narrow:
+            number = number.astype("int32")
         return reducer((number, data(*coords)), axis=list(reduced.values()))
 
     index, _ = stages(shape, element, f"{data.op.name}_red_temp", tag.COMM_REDUCE_IDX)
@@ -197,9 +204,17 @@ def argmin(
 
 
 def index_of_extreme(data: te.Tensor, axis: Axes, keepdims: bool, largest: bool) -> te.Tensor:
-    """As `argmax` or `argmin`; a row of nothing but the worst value has an index as well."""
+    """As `argmax` or `argmin`; a row of nothing but the worst value has an index as well.
+
+    It is int32 where the extents say that it fits: a vector holds twice as many.
+    """
     reducer = _arg_reducer(largest, last=False, always=True)
-    return _arg_reduce(data, axis, keepdims, reducer, "argmax" if largest else "argmin")
+    what = "argmax" if largest else "argmin"
+    count: PrimExpr = tir.const(1, "int64")
+    for a in normal_axes(axis, data.ndim, f"topi.{what}"):
+        count = count * data.shape[a]
+    narrow = isinstance(count, tir.IntImm) and int(count) < 2**31
+    return _arg_reduce(data, axis, keepdims, reducer, what, narrow)
 
 
 @explained

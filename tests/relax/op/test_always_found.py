@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import tvm
-from tvm import relax, te, topi
+from tvm import dlight, relax, te, topi
 from tvm.relax import op
 from tvm.tir import interp
 from tvm.topi.reduction import index_of_extreme
@@ -113,3 +113,16 @@ def test_compiled_graphs_find_the_first_nan(cpu: str, open_sizes: bool) -> None:
     largest, smallest = vm["main"](tvm.runtime.tensor(values))
     np.testing.assert_array_equal(largest.numpy(), np.argmax(values, 1))
     np.testing.assert_array_equal(smallest.numpy(), np.argmin(values, 1))
+
+
+@pytest.mark.pure
+@pytest.mark.parametrize("mcpu", ["haswell", "znver4"])
+def test_rows_are_searched_by_vectors_and_threads(mcpu: str) -> None:
+    x = te.placeholder((64, 256), "float32", name="x")
+    func = te.create_prim_func([x, index_of_extreme(x, 1, False, largest=True)])
+    with tvm.target.Target(f"llvm -mcpu={mcpu} -num-cores=2"):
+        found = dlight.ApplyDefaultSchedule(*dlight.cpu.default_rules())(
+            tvm.IRModule({"main": func})
+        )
+    assert "vectors along the reduction" in found["main"].attrs["schedule_reason"]
+    assert "T.vectorized" in found["main"].script()

@@ -2,12 +2,14 @@ from __future__ import annotations
 
 import pytest
 
+import tvm
 from tests.tir.schedule.cases import chain, check, greatest_pairs, matmul
 from tvm import te, tir
 from tvm.script import from_source
 from tvm.script import tir as T
 from tvm.tir.analysis.reducer import reducer_of
 from tvm.tir.schedule import Schedule
+from tvm.topi.reduction import index_of_extreme
 
 
 @pytest.mark.parametrize(("combine", "identity"), [(te.sum, 0.0), (te.max, -3.4028234663852886e38)])
@@ -45,6 +47,22 @@ def test_pairs(least: bool, tie: bool) -> None:
     assert str(second) == f"T.Select(b {sign}{equal} d, b, d)"
     more = " or b == d and a < c" if tie else ""
     assert str(first) == f"T.Select(b {sign}{equal} d{more}, a, c)"
+
+
+@pytest.mark.parametrize("largest", [True, False])
+def test_pairs_of_keys_that_may_be_nan(largest: bool) -> None:
+    x = te.placeholder((4, 8), name="x")
+    func = te.create_prim_func([x, index_of_extreme(x, 1, False, largest)])
+    simple = tir.transform.Simplify()(tvm.IRModule({"main": func}))
+    for sch in (Schedule(func), Schedule(simple)):
+        found = reducer_of(sch.get(sch.get_block("x_red_temp")))
+        assert [str(part) for part in found.parts] == ["v_k0", "x[v_ax0, v_k0]"]
+        a, b, c, d = [tir.Var(n, t) for n, t in zip("abcd", ["int32", "float32"] * 2)]
+        first, second = found.combine([a, b], [c, d])
+        wins, loses = ("b <= d", "d <= b") if largest else ("d <= b", "b <= d")
+        assert str(second) == f"T.Select(d == d and not {wins}, b, d)"
+        tied = f"not (b == b and not {loses}) and a < c"
+        assert str(first) == f"T.Select(d == d and not {wins} or {tied}, a, c)"
 
 
 def test_pairs_with_comparisons_turned_round() -> None:

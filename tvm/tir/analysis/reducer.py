@@ -13,6 +13,7 @@ from tvm.tir.expr import (
     GT,
     LE,
     LT,
+    NE,
     Add,
     And,
     BufferLoad,
@@ -21,11 +22,12 @@ from tvm.tir.expr import (
     Max,
     Min,
     Mul,
+    Not,
     Or,
     Select,
     Var,
 )
-from tvm.tir.functor import walk
+from tvm.tir.functor import StmtExprMutator, mutator, rewrite, walk
 from tvm.tir.op.arith import (
     add,
     equal,
@@ -82,7 +84,8 @@ class Reducer:
 def reducer_of(block: Block) -> Reducer | None:
     """The reducer of a block's update, if it is known to be commutative.
 
-    Known are `C[i] = op(C[i], part)`, several of them side by side, and the greatest or least pair.
+    Known are `C[i] = op(C[i], part)`, several of them side by side, and the greatest or least pair,
+    where NaN may be beyond all numbers.
     """
     stores, values = _updates(block.body)
     starts = _starts(block.init, stores)
@@ -176,24 +179,91 @@ def _pair(
     if any(_reads(part, stores) for part in parts):
         return None
     owns = [_loaded(store) for store in stores]
-    choices = [_choice(c, owns, parts, key) for c in conditions]
-    if any(choice is None for choice in choices) or _tied(conditions[key]) is not None:
-        return None
-    kinds = {_facing(_plain(c), owns[key]).__class__ for c in conditions}
-    if not (kinds <= set(_GREATER) or kinds <= set(_SMALLER)):
+    choices = _with_nan(conditions, owns, parts, key) or _plain_choices(
+        conditions, owns, parts, key
+    )
+    if choices is None:
         return None
 
     def combine(lefts: Sequence[PrimExpr], rights: Sequence[PrimExpr]) -> list[PrimExpr]:
         return [
             Select(choice(lefts, rights), left, right)
             for choice, left, right in zip(choices, lefts, rights)
-            if choice is not None
         ]
 
     return Reducer(combine, starts, parts, stores)
 
 
 Choice = Callable[[Sequence[PrimExpr], Sequence[PrimExpr]], PrimExpr]
+
+
+def _with_nan(
+    conditions: Sequence[PrimExpr], owns: Sequence[PrimExpr], parts: Sequence[PrimExpr], key: int
+) -> list[Choice] | None:
+    """The choices of a pair whose key may be NaN, which stays once found; in a tie the least other.
+
+    `beyond(a, b)` is `b == b and not a <= b`: true where `a` is NaN and `b` is a number.
+    """
+    found = rewrite(_OneForm(), list(conditions))
+    for largest in (True, False):
+
+        def beyond(a: PrimExpr, b: PrimExpr, largest: bool = largest) -> PrimExpr:
+            return And(EQ(b, b), Not(LE(a, b) if largest else LE(b, a)))
+
+        def stays(
+            lefts: Sequence[PrimExpr], rights: Sequence[PrimExpr], beyond: Combine = beyond
+        ) -> PrimExpr:
+            return beyond(lefts[key], rights[key])
+
+        def stays_or_first(
+            lefts: Sequence[PrimExpr], rights: Sequence[PrimExpr], beyond: Combine = beyond
+        ) -> PrimExpr:
+            first = LT(lefts[1 - key], rights[1 - key])
+            tied = And(Not(beyond(rights[key], lefts[key])), first)
+            return Or(beyond(lefts[key], rights[key]), tied)
+
+        choices: list[Choice] = [stays_or_first, stays_or_first]
+        choices[key] = stays
+        wanted = rewrite(_OneForm(), [choice(owns, parts) for choice in choices])
+        if all(map(structural_equal, found, wanted)):
+            return choices
+    return None
+
+
+@mutator
+class _OneForm(StmtExprMutator):
+    """One way to write a condition: comparisons ascend, `not` stands inside of `and` and `or`."""
+
+    def visit_gt_(self, op: GT) -> PrimExpr:
+        return LT(self.visit_expr(op.b), self.visit_expr(op.a))
+
+    def visit_ge_(self, op: GE) -> PrimExpr:
+        return LE(self.visit_expr(op.b), self.visit_expr(op.a))
+
+    def visit_not_(self, op: Not) -> PrimExpr:
+        inner = op.a
+        if isinstance(inner, Not):
+            return self.visit_expr(inner.a)
+        if isinstance(inner, And):
+            return Or(self.visit_expr(Not(inner.a)), self.visit_expr(Not(inner.b)))
+        if isinstance(inner, Or):
+            return And(self.visit_expr(Not(inner.a)), self.visit_expr(Not(inner.b)))
+        if isinstance(inner, EQ):
+            return NE(self.visit_expr(inner.a), self.visit_expr(inner.b))
+        return Not(self.visit_expr(inner))
+
+
+def _plain_choices(
+    conditions: Sequence[PrimExpr], owns: Sequence[PrimExpr], parts: Sequence[PrimExpr], key: int
+) -> list[Choice] | None:
+    """The choices of a pair whose key is compared as it is."""
+    choices = [_choice(c, owns, parts, key) for c in conditions]
+    kinds = {_facing(_plain(c), owns[key]).__class__ for c in conditions}
+    one_way = kinds <= set(_GREATER) or kinds <= set(_SMALLER)
+    if not one_way or _tied(conditions[key]) is not None:
+        return None
+    found = [choice for choice in choices if choice is not None]
+    return found if len(found) == len(choices) else None
 
 
 def _choice(
