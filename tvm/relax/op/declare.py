@@ -441,11 +441,16 @@ def options_of(call: Call) -> dict[str, Any]:
 
 def with_out_dtype(call: Call, out_dtype: DataType | str) -> Call:
     """The call with another data type of its result, where the operator has that option."""
+    return with_option(call, "out_dtype", DataType(out_dtype))
+
+
+def with_option(call: Call, name: str, value: object) -> Call:
+    """The call with another value of an option; itself where the operator has no such option."""
     options = options_of(call)
-    if "out_dtype" not in options:
+    if name not in options:
         return call
     assert isinstance(call.attrs, OpAttrs), "its options are there"
-    attrs = type(call.attrs)(**{**options, "out_dtype": DataType(out_dtype)})
+    attrs = type(call.attrs)(**{**options, name: value})
     return Call(call.op, call.args, attrs, call.sinfo_args, call.span)
 
 

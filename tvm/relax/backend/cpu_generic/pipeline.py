@@ -29,6 +29,7 @@ from tvm.relax.transform.integer_layouts import IntegerLayouts
 from tvm.relax.transform.integer_products import IntegerProducts, product_form
 from tvm.relax.transform.lambda_lift import LiftLocalFunctions
 from tvm.relax.transform.plain_kernel_names import PlainKernelNames
+from tvm.relax.transform.wide_sums import WideSums
 from tvm.relax.transform.winograd_conv2d import WinogradConv2D
 from tvm.target.target import Target
 from tvm.tir.transform.name_extents import NameExtents
@@ -61,6 +62,7 @@ def kernel_passes(target: Target) -> list[Pass]:
         t.FoldBatchnormToConv2D(keep_training=True),  # while operators are still known by name
         BatchNormAsScale(),  # batch norms left: a multiply, an add
         *([FoldDequantize()] if product_form(target) else []),  # integers are multiplied as such
+        WideSums(target.cpu),  # of half floats, for which there are no vector sums
         t.FoldConstant(),  # weights transposed, scaled, reshaped, once and for all
         *([IntegerLayouts()] if product_form(target) else []),  # channels last, for groups of them
         IntegerProducts(target),  # as bytes, where the CPU multiplies these
