@@ -3,13 +3,15 @@
     C[i] += sum(A[k] * B[i, k] for k in range(4))    for i in range(4)
 """
 
-# What is below is TVMScript: its annotations are calls, its names are buffers.
+# What is below is TVMScript: its calls have no types.
 # mypy: ignore-errors
 
 from __future__ import annotations
 
 from typing import Final
 
+from tvm.tir.buffer import Buffer
+from tvm.tir.expr import PrimExpr
 from tvm.tir.function import PrimFunc
 from tvm.tir.intrin_registry import register_own
 from tvm.tir.script import language as T
@@ -31,6 +33,7 @@ from .dot_product_common import (
     DP4A_U8S8S32_INTRIN,
     DP4A_U8U8U32_INTRIN,
 )
+from .dots import dot_code, dot_meaning
 
 __all__ = [
     "ARM_DOT_4x4_i8_NEON_INTRIN", "ARM_DOT_4x4_i8_SDOT_INTRIN", "ARM_DOT_4x4_u8_HDOT_INTRIN",
@@ -45,61 +48,26 @@ __all__ = [
 ]  # fmt: skip
 
 
-@T.prim_func
-def neon_4x4_i8i8i32_desc(
-    A: T.Buffer((4,), "int8", offset_factor=1),
-    B: T.Buffer((4, 4), "int8", offset_factor=1),
-    C: T.Buffer((4,), "int32", offset_factor=1),
-) -> None:
-    with T.block("root"):
-        T.reads(C[0:4], A[0:4], B[0:4, 0:4])
-        T.writes(C[0:4])
-        for i in T.serial(0, 4):
-            for k in T.serial(0, 4):
-                with T.block("update"):
-                    vi, vk = T.axis.remap("SR", [i, k])
-                    C[vi] = C[vi] + T.cast(A[vk], "int32") * T.cast(B[vi, vk], "int32")
+def _neon(A: Buffer, B: Buffer, C: Buffer) -> PrimExpr:
+    """SMULL makes eight 16-bit products of bytes; SADDLP adds neighbours, ADDP once more."""
+    four = T.reinterpret("int32", A.vload([0], "int8x4"))
+    twice = T.reinterpret("int8x8", T.Broadcast(four, 2))
+
+    def of_two_rows(row: int) -> PrimExpr:
+        products = T.call_llvm_pure_intrin(
+            "int16x8", "llvm.aarch64.neon.smull.v8i16", twice, B.vload([row, 0], dtype="int8x8")
+        )
+        return T.call_llvm_pure_intrin(
+            "int32x4", "llvm.aarch64.neon.saddlp.v4i32.v8i16", products
+        )
+
+    return C.vload([0], "int32x4") + T.call_llvm_pure_intrin(
+        "int32x4", "llvm.aarch64.neon.addp.v4i32", of_two_rows(0), of_two_rows(2)
+    )
 
 
-# SMULL multiplies eight bytes to eight 16-bit products; SADDLP adds neighbours, ADDP once more.
-@T.prim_func
-def neon_4x4_i8i8i32_impl(
-    A: T.Buffer((4,), "int8", offset_factor=1),
-    B: T.Buffer((4, 4), "int8", offset_factor=1),
-    C: T.Buffer((4,), "int32", offset_factor=1),
-) -> None:
-    with T.block("root"):
-        T.reads(C[0:4], A[0:4], B[0:4, 0:4])
-        T.writes(C[0:4])
-        four = T.meta_var(T.reinterpret("int32", A.vload([0], "int8x4")))
-        twice = T.meta_var(T.reinterpret("int8x8", T.Broadcast(four, 2)))
-        low = T.meta_var(
-            T.call_llvm_pure_intrin(
-                "int32x4",
-                "llvm.aarch64.neon.saddlp.v4i32.v8i16",
-                T.call_llvm_pure_intrin(
-                    "int16x8",
-                    "llvm.aarch64.neon.smull.v8i16",
-                    twice,
-                    B.vload([0, 0], dtype="int8x8"),
-                ),
-            )
-        )
-        high = T.meta_var(
-            T.call_llvm_pure_intrin(
-                "int32x4",
-                "llvm.aarch64.neon.saddlp.v4i32.v8i16",
-                T.call_llvm_pure_intrin(
-                    "int16x8",
-                    "llvm.aarch64.neon.smull.v8i16",
-                    twice,
-                    B.vload([2, 0], dtype="int8x8"),
-                ),
-            )
-        )
-        C[T.Ramp(T.int32(0), 1, 4)] += T.call_llvm_pure_intrin(
-            "int32x4", "llvm.aarch64.neon.addp.v4i32", low, high
-        )
+neon_4x4_i8i8i32_desc: Final = dot_meaning("int8", "int8", "int32", 4, 4)
+neon_4x4_i8i8i32_impl: Final = dot_code(neon_4x4_i8i8i32_desc, _neon)
 
 
 def get_dotprod_intrin(in_dtype: str, out_dtype: str) -> tuple[PrimFunc, PrimFunc]:
@@ -109,40 +77,17 @@ def get_dotprod_intrin(in_dtype: str, out_dtype: str) -> tuple[PrimFunc, PrimFun
     """
     unsigned = in_dtype == "uint8"
     name = f"llvm.aarch64.neon.{'udot' if unsigned else 'sdot'}.v4i32.v16i8"
-    four_of, vector = f"{in_dtype}x4", f"{in_dtype}x16"
-    result = f"{out_dtype}x4"
+    vector, result = f"{in_dtype}x16", f"{out_dtype}x4"
 
-    @T.prim_func
-    def dot_prod_desc(
-        A: T.Buffer((4,), in_dtype, offset_factor=1),
-        B: T.Buffer((4, 4), in_dtype, offset_factor=1),
-        C: T.Buffer((4,), out_dtype, offset_factor=1),
-    ) -> None:
-        with T.block("root"):
-            T.reads(C[0:4], A[0:4], B[0:4, 0:4])
-            T.writes(C[0:4])
-            for i in T.serial(0, 4):
-                for k in T.serial(0, 4):
-                    with T.block("update"):
-                        vi, vk = T.axis.remap("SR", [i, k])
-                        C[vi] = C[vi] + T.cast(A[vk], out_dtype) * T.cast(B[vi, vk], out_dtype)
+    def compute(A: Buffer, B: Buffer, C: Buffer) -> PrimExpr:
+        four = T.reinterpret("int32", A.vload([0], f"{in_dtype}x4"))
+        repeated = T.reinterpret(vector, T.Broadcast(four, 4))
+        return T.call_llvm_pure_intrin(
+            result, name, C.vload([0], result), repeated, B.vload([0, 0], vector)
+        )
 
-    @T.prim_func
-    def dot_prod_impl(
-        A: T.Buffer((4,), in_dtype, offset_factor=1),
-        B: T.Buffer((4, 4), in_dtype, offset_factor=1),
-        C: T.Buffer((4,), out_dtype, offset_factor=1),
-    ) -> None:
-        with T.block("root"):
-            T.reads(C[0:4], A[0:4], B[0:4, 0:4])
-            T.writes(C[0:4])
-            four = T.meta_var(T.reinterpret("int32", A.vload([0], four_of)))
-            repeated = T.meta_var(T.reinterpret(vector, T.Broadcast(four, 4)))
-            C[T.Ramp(T.int32(0), 1, 4)] = T.call_llvm_pure_intrin(
-                result, name, C.vload([0], result), repeated, B.vload([0, 0], vector)
-            )
-
-    return dot_prod_desc, dot_prod_impl
+    desc = dot_meaning(in_dtype, in_dtype, out_dtype, 4, 4)
+    return desc, dot_code(desc, compute)
 
 
 ARM_DOT_4x4_i8_NEON_INTRIN: Final = "dot_4x4_i8i8s32_neon"

@@ -5,8 +5,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Final
 
+from tvm.tir.buffer import Buffer
+from tvm.tir.expr import PrimExpr
 from tvm.tir.function import PrimFunc
 from tvm.tir.intrin_registry import register_own
 from tvm.tir.script import language as T
@@ -31,6 +34,19 @@ def get_dp4a_intrin(dtype_a: str, dtype_b: str, dtype_c: str) -> tuple[PrimFunc,
                     vi = T.axis.remap("R", [i])
                     C[0] = C[0] + T.cast(A[vi], dtype_c) * T.cast(B[vi], dtype_c)
 
+    def call(A: Buffer, B: Buffer) -> PrimExpr:
+        return T.call_pure_extern(
+            dtype_c, "__dp4a", A.vload([0], vector), B.vload([0], other), T.cast(0, dtype_c)
+        )
+
+    return dp4a_desc, dp4a_code(dtype_a, dtype_b, dtype_c, call)
+
+
+def dp4a_code(
+    dtype_a: str, dtype_b: str, dtype_c: str, call: Callable[[Buffer, Buffer], PrimExpr]
+) -> PrimFunc:
+    """The program that adds a value computed of A and B to C."""
+
     @T.prim_func
     def dp4a_impl(
         A: T.Buffer((4,), dtype_a, offset_factor=1, align=4, scope="shared"),
@@ -40,11 +56,9 @@ def get_dp4a_intrin(dtype_a: str, dtype_b: str, dtype_c: str) -> tuple[PrimFunc,
         with T.block("root"):
             T.reads(C[0], A[0:4], B[0:4])
             T.writes(C[0])
-            C[0] += T.call_pure_extern(
-                dtype_c, "__dp4a", A.vload([0], vector), B.vload([0], other), T.cast(0, dtype_c)
-            )
+            C[0] += call(A, B)
 
-    return dp4a_desc, dp4a_impl
+    return dp4a_impl
 
 
 DP4A_S8S8S32_INTRIN: Final = "dp4a_s8s8s32"

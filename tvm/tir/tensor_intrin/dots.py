@@ -14,8 +14,11 @@ the first, as fused multiply-adds in float32; numbers below 2**-126 count as zer
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Final, NamedTuple
 
+from tvm.tir.buffer import Buffer
+from tvm.tir.expr import PrimExpr
 from tvm.tir.function import PrimFunc
 from tvm.tir.intrin_registry import TensorIntrin
 from tvm.tir.script import language as T
@@ -83,18 +86,35 @@ def dot_intrin(form: str, one: str, many: str, swapped: bool) -> tuple[PrimFunc,
     def widened(vector, count):
         return T.cast(vector, f"{wide}x{count}") if group == 2 and not floats else vector
 
+    desc = dot_meaning(one, many, dot.sums, lanes, group, "global", "local", swapped)
+
+    def compute(A: Buffer, B: Buffer, C: Buffer) -> PrimExpr:
+        few = T.reinterpret("int32", widened(A.vload([0], f"{one}x{group}"), group))
+        rows = widened(B.vload([0, 0], dtype=f"{many}x{total}"), total)
+        rows = T.reinterpret(integers, rows)
+        return product(C.vload([0], sums_kind), T.Broadcast(few, lanes), rows)
+
+    return desc, dot_code(desc, compute)
+
+
+def dot_meaning(
+    one: str, many: str, sums: str, lanes: int, group: int, scope: str = "global",
+    sums_scope: str | None = None, swapped: bool = False,
+) -> PrimFunc:  # fmt: skip
+    """The sums of products, added to C. With `swapped`, the numbers of B are the first factors."""
+
     def in_order(a, b):
         return (b, a) if swapped else (a, b)
 
     def multiplied(a, b):
-        left, right = in_order(T.cast(a, dot.sums), T.cast(b, dot.sums))
+        left, right = in_order(T.cast(a, sums), T.cast(b, sums))
         return left * right
 
     @T.prim_func(private=True)
     def desc(
-        A: T.Buffer((group,), one, offset_factor=1),
-        B: T.Buffer((lanes, group), many, offset_factor=1),
-        C: T.Buffer((lanes,), dot.sums, offset_factor=1, scope="local"),
+        A: T.Buffer((group,), one, offset_factor=1, scope=scope),
+        B: T.Buffer((lanes, group), many, offset_factor=1, scope=scope),
+        C: T.Buffer((lanes,), sums, offset_factor=1, scope=sums_scope or scope),
     ) -> None:
         with T.block("root"):
             T.reads(C[0:lanes], *in_order(A[0:group], B[0:lanes, 0:group]))
@@ -105,26 +125,28 @@ def dot_intrin(form: str, one: str, many: str, swapped: bool) -> tuple[PrimFunc,
                         vi, vk = T.axis.remap("SR", [i, k])
                         C[vi] = C[vi] + multiplied(A[vk], B[vi, vk])
 
+    return desc
+
+
+def dot_code(
+    desc: PrimFunc, compute: Callable[[Buffer, Buffer, Buffer], PrimExpr]
+) -> PrimFunc:
+    """The program that sets all lanes of C to one value computed of A, B and C."""
+    a, b, c = (desc.buffer_map[param] for param in desc.params)
+    (group,), (lanes, _) = a.shape, b.shape
+
     @T.prim_func(private=True)
     def impl(
-        A: T.Buffer((group,), one, offset_factor=1),
-        B: T.Buffer((lanes, group), many, offset_factor=1),
-        C: T.Buffer((lanes,), dot.sums, offset_factor=1, scope="local"),
+        A: T.Buffer(a.shape, a.dtype, offset_factor=1, scope=a.scope()),
+        B: T.Buffer(b.shape, b.dtype, offset_factor=1, scope=b.scope()),
+        C: T.Buffer(c.shape, c.dtype, offset_factor=1, scope=c.scope()),
     ) -> None:
         with T.block("root"):
             T.reads(C[0:lanes], A[0:group], B[0:lanes, 0:group])
             T.writes(C[0:lanes])
-            few = T.meta_var(
-                T.reinterpret("int32", widened(A.vload([0], f"{one}x{group}"), group))
-            )
-            rows = T.meta_var(
-                T.reinterpret(integers, widened(B.vload([0, 0], dtype=f"{many}x{total}"), total))
-            )
-            C[T.Ramp(T.int32(0), 1, lanes)] = product(
-                C.vload([0], sums_kind), T.Broadcast(few, lanes), rows
-            )
+            C[T.Ramp(T.int32(0), 1, lanes)] = compute(A, B, C)
 
-    return desc, impl
+    return impl
 
 
 def register_dot(form: str, one: str, many: str, swapped: bool = False) -> str:

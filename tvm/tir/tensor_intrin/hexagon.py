@@ -10,9 +10,13 @@ from __future__ import annotations
 
 from typing import Final
 
+from tvm.tir.buffer import Buffer
+from tvm.tir.expr import PrimExpr
 from tvm.tir.function import PrimFunc
 from tvm.tir.intrin_registry import register_own
 from tvm.tir.script import language as T
+
+from .dots import dot_code, dot_meaning
 
 
 def generate_dma_load_intrin(size: int, dtype: str) -> tuple[PrimFunc, PrimFunc]:
@@ -58,37 +62,17 @@ def _dot_product(
     a_dtype: str, b_dtype: str, length: int, instruction: str, mem_scope: str
 ) -> tuple[PrimFunc, PrimFunc]:
     """32 dot products of `length` numbers of 32 bits together, and the instruction for them."""
-    four, vector = f"{a_dtype}x{length}", f"{b_dtype}x{32 * length}"
 
-    @T.prim_func
-    def dot_product_desc(a: T.handle, b: T.handle, c: T.handle) -> None:
-        A = T.match_buffer(a, (length,), a_dtype, offset_factor=1, scope=mem_scope)
-        B = T.match_buffer(b, (32, length), b_dtype, offset_factor=1, scope=mem_scope)
-        C = T.match_buffer(c, (32,), "int32", offset_factor=1, scope=mem_scope)
-        with T.block("root"):
-            T.reads(C[0:32], A[0:length], B[0:32, 0:length])
-            T.writes(C[0:32])
-            for i in T.serial(0, 32):
-                for k in T.serial(0, length):
-                    with T.block("update"):
-                        vi, vk = T.axis.remap("SR", [i, k])
-                        C[vi] = C[vi] + T.cast(A[vk], "int32") * T.cast(B[vi, vk], "int32")
+    def compute(A: Buffer, B: Buffer, C: Buffer) -> PrimExpr:
+        word = T.reinterpret("int32", A.vload([0], f"{a_dtype}x{length}"))
+        weights = T.reinterpret("int32x32", B.vload([0, 0], dtype=f"{b_dtype}x{32 * length}"))
+        sums = C.vload([0], "int32x32")
+        return T.call_llvm_pure_intrin(
+            "int32x32", instruction, sums, T.Broadcast(word, 32), weights
+        )
 
-    @T.prim_func
-    def dot_product_impl(a: T.handle, b: T.handle, c: T.handle) -> None:
-        A = T.match_buffer(a, (length,), a_dtype, offset_factor=1, scope=mem_scope)
-        B = T.match_buffer(b, (32, length), b_dtype, offset_factor=1, scope=mem_scope)
-        C = T.match_buffer(c, (32,), "int32", offset_factor=1, scope=mem_scope)
-        with T.block("root"):
-            T.reads(C[0:32], A[0:length], B[0:32, 0:length])
-            T.writes(C[0:32])
-            word = T.meta_var(T.reinterpret("int32", A.vload([0], four)))
-            weights = T.meta_var(T.reinterpret("int32x32", B.vload([0, 0], dtype=vector)))
-            C[T.Ramp(T.int32(0), 1, 32)] = T.call_llvm_pure_intrin(
-                "int32x32", instruction, C.vload([0], "int32x32"), T.Broadcast(word, 32), weights
-            )
-
-    return dot_product_desc, dot_product_impl
+    desc = dot_meaning(a_dtype, b_dtype, "int32", 32, length, mem_scope)
+    return desc, dot_code(desc, compute)
 
 
 def generate_dot_product_32x4_u8u8i32(mem_scope: str = "global") -> tuple[PrimFunc, PrimFunc]:

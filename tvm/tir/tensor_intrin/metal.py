@@ -1,6 +1,6 @@
 """Products of 8x8 matrices by the SIMD groups of Apple GPUs (Metal Shading Language, 6.7)."""
 
-# What is below is TVMScript: its annotations are calls, its names are buffers.
+# What is below is TVMScript: its calls have no types.
 # mypy: ignore-errors
 
 from __future__ import annotations
@@ -11,7 +11,10 @@ from tvm.tir.buffer import Buffer
 from tvm.tir.expr import PrimExpr
 from tvm.tir.function import PrimFunc
 from tvm.tir.intrin_registry import register_own
+from tvm.tir.op.arith import const
 from tvm.tir.script import language as T
+
+from .matrix_steps import Tile, copy_step, fill_step, product_step, tile_number
 
 _SHORT: Final = {"float16": "f16", "float32": "f32", "bfloat16": "bf16"}
 _SIMDGROUP: Final = "metal.simdgroup"
@@ -19,9 +22,7 @@ _SIMDGROUP: Final = "metal.simdgroup"
 
 def get_simdgroup_index(buffer: Buffer, stride: PrimExpr, col: int, row: int) -> PrimExpr:
     """The number of the matrix that begins where a buffer of many begins."""
-    down = buffer.elem_offset // stride // row
-    along = buffer.elem_offset % stride // col
-    return down * (stride // col) + along
+    return tile_number(buffer.elem_offset, stride, row, col)
 
 
 def get_make_filled_simdgroup_matrix_intrin(
@@ -29,55 +30,11 @@ def get_make_filled_simdgroup_matrix_intrin(
 ) -> tuple[PrimFunc, PrimFunc]:
     """A matrix set to zero."""
 
-    @T.prim_func
-    def desc(a: T.handle) -> None:
-        A = T.match_buffer(a, (col, row), dtype, scope=_SIMDGROUP, offset_factor=1)
-        with T.block("root"):
-            T.reads()
-            T.writes(A[0:col, 0:row])
-            for i, j in T.grid(col, row):
-                with T.block("init"):
-                    vi, vj = T.axis.remap("SS", [i, j])
-                    A[vi, vj] = T.cast(0.0, dtype)
+    def fill(A: Buffer, d1: PrimExpr) -> PrimExpr:
+        number = get_simdgroup_index(A, d1, col, row)
+        return T.make_filled_simdgroup_matrix(A.data, number, T.float32(0), col, row)
 
-    @T.prim_func
-    def impl(a: T.handle) -> None:
-        d1 = T.int32()
-        d0 = T.int32()
-        A = T.match_buffer(
-            a, (col, row), dtype, scope=_SIMDGROUP, strides=[d1, d0], offset_factor=1
-        )
-        with T.block("root"):
-            T.reads()
-            T.writes(A[0:col, 0:row])
-            T.make_filled_simdgroup_matrix(
-                A.data, get_simdgroup_index(A, d1, col, row), T.float32(0), col, row
-            )
-
-    return desc, impl
-
-
-def _copy(
-    dtype: str, source: str, target: str, col: int, row: int, transposed: bool, name: str
-) -> PrimFunc:
-    """What copying a tile from one scope to another means."""
-
-    def coordinates(i: PrimExpr, j: PrimExpr) -> tuple[PrimExpr, PrimExpr]:
-        return (j, i) if transposed else (i, j)
-
-    @T.prim_func
-    def desc(a: T.handle, c: T.handle) -> None:
-        A = T.match_buffer(a, (col, row), dtype, scope=source, offset_factor=1)
-        C = T.match_buffer(c, (col, row), dtype, scope=target, offset_factor=1)
-        with T.block("root"):
-            T.reads(A[0:col, 0:row])
-            T.writes(C[0:col, 0:row])
-            for i, j in T.grid(col, row):
-                with T.block(name):
-                    vi, vj = T.axis.remap("SS", [i, j])
-                    C[coordinates(vi, vj)] = A[vi, vj]
-
-    return desc
+    return fill_step(Tile(col, row, dtype, _SIMDGROUP), "init", const(0, dtype), fill)
 
 
 def get_simdgroup_load_intrin(
@@ -88,29 +45,15 @@ def get_simdgroup_load_intrin(
     transpose_matrix: bool = False,
 ) -> tuple[PrimFunc, PrimFunc]:
     """A tile of memory to a matrix, its columns to rows if it is to be transposed."""
-    desc = _copy(dtype, scope, _SIMDGROUP, col, row, transpose_matrix, "load")
 
-    @T.prim_func
-    def impl(a: T.handle, c: T.handle) -> None:
-        s1 = T.int32()
-        s0 = T.int32()
-        d1 = T.int32()
-        d0 = T.int32()
-        A = T.match_buffer(
-            a, (col, row), dtype, scope=scope, strides=[s1, s0], offset_factor=1
+    def load(A: Buffer, C: Buffer, s1: PrimExpr, d1: PrimExpr) -> PrimExpr:
+        number = get_simdgroup_index(C, d1, col, row)
+        return T.simdgroup_load(
+            C.data, number, A.access_ptr("r"), s1, col, row, transpose_matrix
         )
-        C = T.match_buffer(
-            c, (col, row), dtype, scope=_SIMDGROUP, strides=[d1, d0], offset_factor=1
-        )
-        with T.block("root"):
-            T.reads(A[0:col, 0:row])
-            T.writes(C[0:col, 0:row])
-            T.simdgroup_load(
-                C.data, get_simdgroup_index(C, d1, col, row), A.access_ptr("r"), s1, col, row,
-                transpose_matrix,
-            )  # fmt: skip
 
-    return desc, impl
+    tiles = (Tile(col, row, dtype, where) for where in (scope, _SIMDGROUP))
+    return copy_step(*tiles, "load", load, transpose_matrix)
 
 
 def get_simdgroup_store_intrin(
@@ -121,77 +64,34 @@ def get_simdgroup_store_intrin(
     transpose_matrix: bool = False,
 ) -> tuple[PrimFunc, PrimFunc]:
     """A matrix to a tile of memory, its rows to columns if it is to be transposed."""
-    desc = _copy(dtype, _SIMDGROUP, scope, col, row, transpose_matrix, "store")
 
-    @T.prim_func
-    def impl(a: T.handle, c: T.handle) -> None:
-        s1 = T.int32()
-        s0 = T.int32()
-        d1 = T.int32()
-        d0 = T.int32()
-        A = T.match_buffer(
-            a, (col, row), dtype, scope=_SIMDGROUP, strides=[s1, s0], offset_factor=1
+    def store(A: Buffer, C: Buffer, s1: PrimExpr, d1: PrimExpr) -> PrimExpr:
+        number = get_simdgroup_index(A, s1, col, row)
+        return T.simdgroup_store(
+            A.data, number, C.access_ptr("w"), d1, col, row, transpose_matrix
         )
-        C = T.match_buffer(
-            c, (col, row), dtype, scope=scope, strides=[d1, d0], offset_factor=1
-        )
-        with T.block("root"):
-            T.reads(A[0:col, 0:row])
-            T.writes(C[0:col, 0:row])
-            T.simdgroup_store(
-                A.data, get_simdgroup_index(A, s1, col, row), C.access_ptr("w"), d1, col, row,
-                transpose_matrix,
-            )  # fmt: skip
 
-    return desc, impl
+    tiles = (Tile(col, row, dtype, where) for where in (_SIMDGROUP, scope))
+    return copy_step(*tiles, "store", store, transpose_matrix)
 
 
 def get_simdgroup_multiply_accumulate_intrin(
     m_dim: int, n_dim: int, k_dim: int, dtype: str
 ) -> tuple[PrimFunc, PrimFunc]:
     """C += A @ B."""
+    shapes = (m_dim, k_dim), (k_dim, n_dim), (m_dim, n_dim)
 
-    @T.prim_func
-    def desc(a: T.handle, b: T.handle, c: T.handle) -> None:
-        A = T.match_buffer(a, (m_dim, k_dim), dtype, scope=_SIMDGROUP, offset_factor=1)
-        B = T.match_buffer(b, (k_dim, n_dim), dtype, scope=_SIMDGROUP, offset_factor=1)
-        C = T.match_buffer(c, (m_dim, n_dim), dtype, scope=_SIMDGROUP, offset_factor=1)
-        with T.block("root"):
-            T.reads(C[0:m_dim, 0:n_dim], A[0:m_dim, 0:k_dim], B[0:k_dim, 0:n_dim])
-            T.writes(C[0:m_dim, 0:n_dim])
-            for i, j, k in T.grid(m_dim, n_dim, k_dim):
-                with T.block(""):
-                    vi, vj, vk = T.axis.remap("SSR", [i, j, k])
-                    C[vi, vj] = C[vi, vj] + A[vi, vk] * B[vk, vj]
+    def multiply(
+        A: Buffer, B: Buffer, C: Buffer, a1: PrimExpr, b1: PrimExpr, c1: PrimExpr
+    ) -> PrimExpr:
+        of_a, of_b, of_c = (
+            (x.data, get_simdgroup_index(x, stride, *shape))
+            for x, stride, shape in zip((A, B, C), (a1, b1, c1), shapes)
+        )
+        return T.simdgroup_multiply_accumulate(*of_c, *of_a, *of_b, *of_c)
 
-    @T.prim_func
-    def impl(a: T.handle, b: T.handle, c: T.handle) -> None:
-        a1 = T.int32()
-        a0 = T.int32()
-        b1 = T.int32()
-        b0 = T.int32()
-        c1 = T.int32()
-        c0 = T.int32()
-        A = T.match_buffer(
-            a, (m_dim, k_dim), dtype, scope=_SIMDGROUP, strides=[a1, a0], offset_factor=1
-        )
-        B = T.match_buffer(
-            b, (k_dim, n_dim), dtype, scope=_SIMDGROUP, strides=[b1, b0], offset_factor=1
-        )
-        C = T.match_buffer(
-            c, (m_dim, n_dim), dtype, scope=_SIMDGROUP, strides=[c1, c0], offset_factor=1
-        )
-        with T.block("root"):
-            T.reads(C[0:m_dim, 0:n_dim], A[0:m_dim, 0:k_dim], B[0:k_dim, 0:n_dim])
-            T.writes(C[0:m_dim, 0:n_dim])
-            T.simdgroup_multiply_accumulate(
-                C.data, get_simdgroup_index(C, c1, m_dim, n_dim),
-                A.data, get_simdgroup_index(A, a1, m_dim, k_dim),
-                B.data, get_simdgroup_index(B, b1, k_dim, n_dim),
-                C.data, get_simdgroup_index(C, c1, m_dim, n_dim),
-            )  # fmt: skip
-
-    return desc, impl
+    tiles = (Tile(*shape, dtype, _SIMDGROUP) for shape in shapes)
+    return product_step(*tiles, "", multiply)
 
 
 def get_simdgroup_intrin_group(

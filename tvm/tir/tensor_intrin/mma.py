@@ -16,11 +16,21 @@ from typing import Any, Final, Literal
 from tvm.error import CheckError, message
 from tvm.ffi import register_global_func
 from tvm.target.gpu_model import MATRIX_THREADS
+from tvm.tir.buffer import Buffer
 from tvm.tir.expr import PrimExpr
 from tvm.tir.function import PrimFunc
 from tvm.tir.intrin_registry import register_own
 from tvm.tir.op.arith import const
 from tvm.tir.script import language as T
+
+from .matrix_steps import (
+    Coordinates,
+    Tile,
+    copy_meaning,
+    fill_meaning,
+    load_meaning,
+    product_meaning,
+)
 
 _WARP: Final = MATRIX_THREADS["cuda"]
 _M: Final = 16
@@ -35,8 +45,6 @@ _PTX: Final = {
     "float8_e4m3fn": "e4m3", "float8_e5m2": "e5m2",
 }  # fmt: skip
 _BYTES: Final = ("int8", "float8_e4m3fn", "float8_e5m2")
-
-Coordinates = tuple[Any, Any]
 
 
 # --- layouts: where an element of a tile lies ---
@@ -84,40 +92,18 @@ def get_ldmatrix_intrin(
     rows, columns, layout, offset = _loaded(k_dim, dtype, matrix_name, transposed)
     local_size = _M * k_dim // _WARP
     turned = transposed == (matrix_name == "A")  # the instruction wants rows of A, columns of B
-
-    @T.prim_func
-    def ldmatrix_desc(warp_handle: T.handle, shared_handle: T.handle) -> None:
-        shared = T.match_buffer(
-            shared_handle, (rows, columns), dtype, align=64, offset_factor=16, scope=shared_scope
-        )
-        warp = T.match_buffer(
-            warp_handle, (_WARP, local_size), dtype, align=64, offset_factor=16, scope="warp"
-        )
-        with T.block("root"):
-            T.reads(shared[0:rows, 0:columns])
-            T.writes(warp[0:_WARP, 0:local_size])
-            for ax0, ax1 in T.grid(rows, columns):
-                with T.block("shared_warp"):
-                    v0, v1 = T.axis.remap("SS", [ax0, ax1])
-                    T.reads(shared[v0, v1])
-                    thread_id, local_id = T.meta_var(layout(v0, v1))
-                    T.writes(warp[thread_id, local_id])
-                    warp[thread_id, local_id] = shared[v0, v1]
+    source = Tile(rows, columns, dtype, shared_scope, 16)
+    target = Tile(rows, columns, dtype, "warp", 16, layout, (_WARP, local_size))
 
     @T.prim_func
     def ldmatrix_impl(warp_handle: T.handle, shared_handle: T.handle) -> None:
         s0 = T.int32()
         s1 = T.int32()
-        shared = T.match_buffer(
-            shared_handle, (rows, columns), dtype, align=64, offset_factor=16, scope=shared_scope,
-            strides=[s0, s1],
-        )  # fmt: skip
-        warp = T.match_buffer(
-            warp_handle, (_WARP, local_size), dtype, align=64, offset_factor=16, scope="warp"
-        )
+        shared = source.match(shared_handle, [s0, s1])
+        warp = target.match(warp_handle)
         with T.block("root"):
-            T.reads(shared[0:rows, 0:columns])
-            T.writes(warp[0:_WARP, 0:local_size])
+            T.reads(source.all(shared))
+            T.writes(target.all(warp))
             for tx in T.thread_binding(0, _WARP, "threadIdx.x"):
                 T.evaluate(
                     T.ptx_ldmatrix(
@@ -126,7 +112,7 @@ def get_ldmatrix_intrin(
                     )
                 )  # fmt: skip
 
-    return ldmatrix_desc, ldmatrix_impl
+    return load_meaning(target, source, "shared_warp"), ldmatrix_impl
 
 
 def _loaded(
@@ -177,85 +163,47 @@ def get_mma_intrin(
     b_transposed: bool = False,
 ) -> tuple[PrimFunc, PrimFunc]:
     """C += A @ B on tiles in registers, by two products of 16x8."""
-    a_layout, b_layout = _factor_layouts(k_dim, b_transposed)
-    c_layout = shared_16x16_to_ldmatrix_32x8_layout
     local_size, local_size_out = _M * k_dim // _WARP, _M * _N // _WARP
     half, half_out = local_size // 2, local_size_out // 2
     shape = f"m16n8k{k_dim}"
-    a_word, b_word, out_word = (_PTX[_known(t)] for t in (a_dtype, b_dtype, out_dtype))
-    factor = 16 if k_dim == 16 else 32
+    words = [_PTX[_known(t)] for t in (a_dtype, b_dtype, out_dtype)]
+    factor, spread = 16 if k_dim == 16 else 32, (_WARP, local_size)
+    a_layout, b_layout = _factor_layouts(k_dim, b_transposed)
+    a_shape = (k_dim, _M) if a_transposed else (_M, k_dim)
+    b_shape = (_N, k_dim) if b_transposed else (k_dim, _N)
+    a = Tile(*a_shape, a_dtype, "warp", factor, a_layout, spread)
+    b = Tile(*b_shape, b_dtype, "warp", factor, b_layout, spread)
+    c = _in_registers(out_dtype, local_size_out, 16)
 
-    def wide(value: PrimExpr) -> PrimExpr:
-        return value.astype(out_dtype) if out_dtype in ("float32", "int32") else value
-
-    def swapped(i: PrimExpr, j: PrimExpr, swap: bool) -> Coordinates:
-        return (j, i) if swap else (i, j)
-
-    @T.prim_func
-    def mma_sync_desc(a: T.handle, b: T.handle, c: T.handle) -> None:
-        A = T.match_buffer(
-            a, (_WARP, local_size), a_dtype, align=64, offset_factor=factor, scope="warp"
-        )
-        B = T.match_buffer(
-            b, (_WARP, local_size), b_dtype, align=64, offset_factor=factor, scope="warp"
-        )
-        C = T.match_buffer(
-            c, (_WARP, local_size_out), out_dtype, align=64, offset_factor=16, scope="warp"
-        )
-        with T.block("root"):
-            T.reads(
-                C[0:_WARP, 0:local_size_out], A[0:_WARP, 0:local_size], B[0:_WARP, 0:local_size]
-            )
-            T.writes(C[0:_WARP, 0:local_size_out])
-            for i, j, k in T.grid(_M, _N, k_dim):
-                with T.block("C"):
-                    vi, vj, vk = T.axis.remap("SSR", [i, j, k])
-                    a_row, a_column = T.meta_var(swapped(vi, vk, a_transposed))
-                    b_row, b_column = T.meta_var(swapped(vk, vj, b_transposed))
-                    c_thread, c_own = T.meta_var(c_layout(vi, vj))
-                    a_thread, a_own = T.meta_var(a_layout(a_row, a_column))
-                    b_thread, b_own = T.meta_var(b_layout(b_row, b_column))
-                    T.reads(C[c_thread, c_own], A[a_thread, a_own], B[b_thread, b_own])
-                    T.writes(C[c_thread, c_own])
-                    C[c_thread, c_own] += wide(A[a_thread, a_own]) * wide(B[b_thread, b_own])
+    def multiply(A: Buffer, B: Buffer, C: Buffer, tx: PrimExpr, right: bool) -> PrimExpr:
+        """The left half of the columns of B, or the right one."""
+        return T.ptx_mma(
+            shape, "row", "col", *words,
+            A.data, A.elem_offset + tx * local_size,
+            B.data, B.elem_offset + tx * local_size + half * right,
+            C.data, C.elem_offset + tx * local_size_out + half_out * right,
+            False, dtype=out_dtype,
+        )  # fmt: skip
 
     @T.prim_func
-    def mma_sync_impl(a: T.handle, b: T.handle, c: T.handle) -> None:
-        A = T.match_buffer(
-            a, (_WARP, local_size), a_dtype, align=64, offset_factor=factor, scope="warp"
-        )
-        B = T.match_buffer(
-            b, (_WARP, local_size), b_dtype, align=64, offset_factor=factor, scope="warp"
-        )
-        C = T.match_buffer(
-            c, (_WARP, local_size_out), out_dtype, align=64, offset_factor=16, scope="warp"
-        )
+    def mma_sync_impl(a_handle: T.handle, b_handle: T.handle, c_handle: T.handle) -> None:
+        A = a.match(a_handle)
+        B = b.match(b_handle)
+        C = c.match(c_handle)
         with T.block("root"):
-            T.reads(
-                C[0:_WARP, 0:local_size_out], A[0:_WARP, 0:local_size], B[0:_WARP, 0:local_size]
-            )
-            T.writes(C[0:_WARP, 0:local_size_out])
+            T.reads(c.all(C), a.all(A), b.all(B))
+            T.writes(c.all(C))
             for tx in T.thread_binding(0, _WARP, "threadIdx.x"):
-                T.evaluate(
-                    T.ptx_mma(
-                        shape, "row", "col", a_word, b_word, out_word,
-                        A.data, A.elem_offset + tx * local_size,
-                        B.data, B.elem_offset + tx * local_size,
-                        C.data, C.elem_offset + tx * local_size_out,
-                        False, dtype=out_dtype,
-                    )
-                )  # fmt: skip
-                T.evaluate(
-                    T.ptx_mma(
-                        shape, "row", "col", a_word, b_word, out_word,
-                        A.data, A.elem_offset + tx * local_size,
-                        B.data, B.elem_offset + tx * local_size + half,
-                        C.data, C.elem_offset + tx * local_size_out + half_out,
-                        False, dtype=out_dtype,
-                    )
-                )  # fmt: skip
+                T.evaluate(multiply(A, B, C, tx, False))
+                T.evaluate(multiply(A, B, C, tx, True))
 
-    return mma_sync_desc, mma_sync_impl
+    return product_meaning(a, b, c, "C", a_transposed, b_transposed), mma_sync_impl
+
+
+def _in_registers(dtype: str, local_size: int, offset_factor: int = 1) -> Tile:
+    """A tile of the result in registers."""
+    layout = shared_16x16_to_ldmatrix_32x8_layout
+    return Tile(_M, _N, dtype, "warp", offset_factor, layout, (_WARP, local_size))
 
 
 def _factor_layouts(
@@ -284,100 +232,51 @@ def _known(dtype: str) -> str:
 
 def get_mma_fill_intrin(dtype: str, local_size: int) -> tuple[PrimFunc, PrimFunc]:
     """A tile of the result set to zero."""
-    zero = const(0, dtype)
-    layout = shared_16x16_to_ldmatrix_32x8_layout
-
-    @T.prim_func
-    def mma_fill_desc(a: T.handle) -> None:
-        C_warp = T.match_buffer(a, [_WARP, local_size], dtype=dtype, scope="warp")
-        with T.block("root"):
-            T.reads()
-            T.writes(C_warp[0:_WARP, 0:local_size])
-            for i0, i1 in T.grid(_M, _N):
-                with T.block("C_warp"):
-                    i, j = T.axis.remap("SS", [i0, i1])
-                    thread_id, local_id = T.meta_var(layout(i, j))
-                    T.reads()
-                    T.writes(C_warp[thread_id, local_id])
-                    C_warp[thread_id, local_id] = zero
+    c = _in_registers(dtype, local_size)
 
     @T.prim_func
     def mma_fill_impl(a: T.handle) -> None:
-        C_warp = T.match_buffer(
-            a, [_WARP, local_size], dtype=dtype, scope="warp", offset_factor=1
-        )
+        C_warp = c.match(a)
         with T.block("root"):
             T.reads()
-            T.writes(C_warp[0:_WARP, 0:local_size])
+            T.writes(c.all(C_warp))
             for tx in T.thread_binding(0, _WARP, "threadIdx.x"):  # noqa: B007
                 T.evaluate(T.mma_fill(local_size, C_warp.data, C_warp.elem_offset, dtype=dtype))
 
-    return mma_fill_desc, mma_fill_impl
+    return fill_meaning(c.compact(), "C_warp", const(0, dtype)), mma_fill_impl
 
 
 def get_mma_store_intrin(
     dtype: str, local_size: int, scope: str = "global", use_mma_store_intrinic: bool = True
 ) -> tuple[PrimFunc, PrimFunc]:
     """A tile of the result to memory: by one call, or by stores of pairs, which can be fused."""
-    layout = shared_16x16_to_ldmatrix_32x8_layout
+    source, target = _in_registers(dtype, local_size), Tile(_M, _N, dtype, scope)
     coordinates = ldmatrix_32x8_to_shared_16x16_layout
-
-    @T.prim_func
-    def mma_store_desc(a: T.handle, c: T.handle) -> None:
-        C_warp = T.match_buffer(a, [_WARP, local_size], dtype=dtype, scope="warp")
-        C = T.match_buffer(c, [_M, _N], dtype=dtype, scope=scope)
-        with T.block("root"):
-            T.reads(C_warp[0:_WARP, 0:local_size])
-            T.writes(C[0:_M, 0:_N])
-            for i0, i1 in T.grid(_M, _N):
-                with T.block("C_warp"):
-                    v0, v1 = T.axis.remap("SS", [i0, i1])
-                    thread_id, local_id = T.meta_var(layout(v0, v1))
-                    T.reads(C_warp[thread_id, local_id])
-                    T.writes(C[v0, v1])
-                    C[v0, v1] = C_warp[thread_id, local_id]
 
     @T.prim_func
     def mma_store_impl(a: T.handle, c: T.handle) -> None:
         s0 = T.int32()
         s1 = T.int32()
-        C_warp = T.match_buffer(
-            a, [_WARP, local_size], dtype=dtype, scope="warp", offset_factor=1
-        )
-        C = T.match_buffer(
-            c, [_M, _N], dtype=dtype, scope=scope, offset_factor=1, strides=[s0, s1]
-        )
+        C_warp = source.match(a)
+        C = target.match(c, [s0, s1])
         with T.block("root"):
-            T.reads(C_warp[0:_WARP, 0:local_size])
-            T.writes(C[0:_M, 0:_N])
-            for tx in T.thread_binding(0, _WARP, "threadIdx.x"):  # noqa: B007
-                T.evaluate(
-                    T.mma_store(
-                        _M, _N, C.access_ptr("w"), C_warp.data, C_warp.elem_offset, s0,
-                        dtype=dtype,
-                    )
-                )  # fmt: skip
-
-    @T.prim_func
-    def mma_store_simple_impl(a: T.handle, c: T.handle) -> None:
-        s0 = T.int32()
-        s1 = T.int32()
-        C_warp = T.match_buffer(
-            a, [_WARP, local_size], dtype=dtype, scope="warp", offset_factor=1
-        )
-        C = T.match_buffer(
-            c, [_M, _N], dtype=dtype, scope=scope, offset_factor=1, strides=[s0, s1]
-        )
-        with T.block("root"):
-            T.reads(C_warp[0:_WARP, 0:local_size])
-            T.writes(C[0:_M, 0:_N])
+            T.reads(source.all(C_warp))
+            T.writes(target.all(C))
             for tx in T.thread_binding(0, _WARP, "threadIdx.x"):
-                for local_id_o in T.serial(local_size // 2):
-                    for local_id_i in T.vectorized(2):
-                        row, column = T.meta_var(coordinates(tx, local_id_o * 2 + local_id_i))
-                        C[row, column] = C_warp[tx, local_id_o * 2 + local_id_i]
+                if use_mma_store_intrinic:
+                    T.evaluate(
+                        T.mma_store(
+                            _M, _N, C.access_ptr("w"), C_warp.data, C_warp.elem_offset, s0,
+                            dtype=dtype,
+                        )
+                    )  # fmt: skip
+                else:
+                    for local_id_o in T.serial(local_size // 2):
+                        for local_id_i in T.vectorized(2):
+                            row, column = T.meta_var(coordinates(tx, local_id_o * 2 + local_id_i))
+                            C[row, column] = C_warp[tx, local_id_o * 2 + local_id_i]
 
-    return mma_store_desc, mma_store_impl if use_mma_store_intrinic else mma_store_simple_impl
+    return copy_meaning(source.compact(), target.compact(), "C_warp"), mma_store_impl
 
 
 # --- names ---

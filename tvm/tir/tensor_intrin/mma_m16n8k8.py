@@ -12,12 +12,14 @@ from __future__ import annotations
 from typing import Any, Final
 
 from tvm.ffi import register_global_func
+from tvm.tir.buffer import Buffer
 from tvm.tir.expr import PrimExpr
 from tvm.tir.function import PrimFunc
 from tvm.tir.intrin_registry import register_own
 from tvm.tir.op.arith import const
 from tvm.tir.script import language as T
 
+from .matrix_steps import Tile, copy_meaning, copy_step, fill_meaning, product_step
 from .mma import _PTX, _SHORT
 
 _WARP: Final = 32
@@ -56,36 +58,21 @@ def get_mma_init_intrin(
     m_dim: int, n_dim: int, k_dim: int, dtype: str
 ) -> tuple[PrimFunc, PrimFunc]:
     """A tile of C set to zero, by the threads that hold it."""
-    zero = const(0, dtype)
+    zero, tile = const(0, dtype), Tile(m_dim, n_dim, dtype, _SCOPE + "C")
     pair = n_dim // 4
 
     @T.prim_func
-    def mma_init_desc(c: T.handle) -> None:
-        dst = T.match_buffer(
-            c, (m_dim, n_dim), dtype, align=64, offset_factor=1, scope=_SCOPE + "C"
-        )
-        with T.block("root"):
-            T.reads()
-            T.writes(dst[0:m_dim, 0:n_dim])
-            for i, j in T.grid(m_dim, n_dim):
-                with T.block("init"):
-                    vi, vj = T.axis.remap("SS", [i, j])
-                    dst[vi, vj] = zero
-
-    @T.prim_func
     def mma_init_impl(c: T.handle) -> None:
-        dst = T.match_buffer(
-            c, (m_dim, n_dim), dtype, align=64, offset_factor=1, scope=_SCOPE + "C"
-        )
+        dst = tile.match(c)
         with T.block("root"):
             T.reads()
-            T.writes(dst[0:m_dim, 0:n_dim])
+            T.writes(tile.all(dst))
             for tx in T.thread_binding(0, _WARP, "threadIdx.x"):
                 for b in T.unroll(m_dim // 8):
                     for v in T.vectorized(pair):
                         dst[b * 8 + tx // 4, tx % 4 * pair + v] = zero
 
-    return mma_init_desc, mma_init_impl
+    return fill_meaning(tile, "init", zero), mma_init_impl
 
 
 def get_mma_load_intrin(
@@ -100,140 +87,48 @@ def get_mma_load_intrin(
         rows, columns = columns, rows
     index = get_index_B if is_b else get_index_A
 
-    def row_offset(tx: PrimExpr, stride: PrimExpr) -> PrimExpr:
-        return tx % 8 * stride + tx // 8 * 8 if turned else tx * stride
-
-    @T.prim_func
-    def mma_load_desc(a: T.handle, c: T.handle) -> None:
-        src = T.match_buffer(
-            a, (rows, columns), dtype, align=64, offset_factor=1, scope=shared_scope
-        )
-        dst = T.match_buffer(c, (rows, columns), dtype, align=64, offset_factor=1, scope=scope)
-        with T.block("root"):
-            T.reads(src[0:rows, 0:columns])
-            T.writes(dst[0:rows, 0:columns])
-            for i, j in T.grid(rows, columns):
-                with T.block("load"):
-                    vi, vj = T.axis.remap("SS", [i, j])
-                    dst[vi, vj] = src[vi, vj]
-
-    @T.prim_func
-    def mma_load_impl(a: T.handle, c: T.handle) -> None:
-        s1 = T.int32()
-        s0 = T.int32()
-        d1 = T.int32()
-        d0 = T.int32()
-        src = T.match_buffer(
-            a, (rows, columns), dtype, align=64, offset_factor=1, scope=shared_scope,
-            strides=[s1, s0],
+    def load(A: Buffer, C: Buffer, s1: PrimExpr, d1: PrimExpr, tx: PrimExpr) -> PrimExpr:
+        row_offset = tx % 8 * s1 + tx // 8 * 8 if turned else tx * s1
+        return T.ptx_ldmatrix(
+            turned, 4, ".b16", C.data, index(C.elem_offset, d1), A.access_ptr("r"), row_offset,
+            dtype=dtype,
         )  # fmt: skip
-        dst = T.match_buffer(
-            c, (rows, columns), dtype, align=64, offset_factor=1, scope=scope, strides=[d1, d0]
-        )
-        with T.block("root"):
-            T.reads(src[0:rows, 0:columns])
-            T.writes(dst[0:rows, 0:columns])
-            for tx in T.thread_binding(0, _WARP, "threadIdx.x"):
-                T.evaluate(
-                    T.ptx_ldmatrix(
-                        turned, 4, ".b16", dst.data, index(dst.elem_offset, d1),
-                        src.access_ptr("r"), row_offset(tx, s1), dtype=dtype,
-                    )
-                )  # fmt: skip
 
-    return mma_load_desc, mma_load_impl
+    tiles = (Tile(rows, columns, dtype, where) for where in (shared_scope, scope))
+    return copy_step(*tiles, "load", load, warp=_WARP)
 
 
 def get_mma_sync_intrin(
     m_dim: int, n_dim: int, k_dim: int, in_dtype: str, out_dtype: str, b_transposed: bool
 ) -> tuple[PrimFunc, PrimFunc]:
     """C += A @ B on fragments, or A @ B.T."""
-    b_rows, b_columns = (n_dim, k_dim) if b_transposed else (k_dim, n_dim)
     shape, in_word, out_word = f"m{m_dim}n{n_dim}k{k_dim}", _PTX[in_dtype], _PTX[out_dtype]
 
-    def maybe_swap(k: PrimExpr, j: PrimExpr) -> tuple[PrimExpr, PrimExpr]:
-        return (j, k) if b_transposed else (k, j)
-
-    def wide(value: PrimExpr) -> PrimExpr:
-        return value.astype(out_dtype) if out_dtype in ("float32", "int32") else value
-
-    @T.prim_func
-    def mma_sync_desc(a: T.handle, b: T.handle, c: T.handle) -> None:
-        A = T.match_buffer(
-            a, (m_dim, k_dim), in_dtype, align=64, offset_factor=1, scope=_SCOPE + "A"
-        )
-        B = T.match_buffer(
-            b, (b_rows, b_columns), in_dtype, align=64, offset_factor=1, scope=_SCOPE + "B"
-        )
-        C = T.match_buffer(
-            c, (m_dim, n_dim), out_dtype, align=64, offset_factor=1, scope=_SCOPE + "C"
-        )
-        with T.block("root"):
-            T.reads(C[0:m_dim, 0:n_dim], A[0:m_dim, 0:k_dim], B[0:b_rows, 0:b_columns])
-            T.writes(C[0:m_dim, 0:n_dim])
-            for i, j, k in T.grid(m_dim, n_dim, k_dim):
-                with T.block("C"):
-                    vi, vj, vk = T.axis.remap("SSR", [i, j, k])
-                    C[vi, vj] = C[vi, vj] + wide(A[vi, vk]) * wide(B[maybe_swap(vk, vj)])
-
-    @T.prim_func
-    def mma_sync_impl(a: T.handle, b: T.handle, c: T.handle) -> None:
-        a1 = T.int32()
-        a0 = T.int32()
-        b1 = T.int32()
-        b0 = T.int32()
-        c1 = T.int32()
-        c0 = T.int32()
-        A = T.match_buffer(
-            a, (m_dim, k_dim), in_dtype, align=64, offset_factor=1, scope=_SCOPE + "A",
-            strides=[a1, a0],
+    def multiply(
+        A: Buffer, B: Buffer, C: Buffer, a1: PrimExpr, b1: PrimExpr, c1: PrimExpr
+    ) -> PrimExpr:
+        return T.ptx_mma(
+            shape, "row", "col", in_word, in_word, out_word,
+            A.data, get_index_A(A.elem_offset, a1),
+            B.data, get_index_B(B.elem_offset, b1),
+            C.data, get_index_C(C.elem_offset, c1),
+            False, dtype=out_dtype,
         )  # fmt: skip
-        B = T.match_buffer(
-            b, (b_rows, b_columns), in_dtype, align=64, offset_factor=1, scope=_SCOPE + "B",
-            strides=[b1, b0],
-        )  # fmt: skip
-        C = T.match_buffer(
-            c, (m_dim, n_dim), out_dtype, align=64, offset_factor=1, scope=_SCOPE + "C",
-            strides=[c1, c0],
-        )  # fmt: skip
-        with T.block("root"):
-            T.reads(C[0:m_dim, 0:n_dim], A[0:m_dim, 0:k_dim], B[0:b_rows, 0:b_columns])
-            T.writes(C[0:m_dim, 0:n_dim])
-            T.evaluate(
-                T.ptx_mma(
-                    shape, "row", "col", in_word, in_word, out_word,
-                    A.data, get_index_A(A.elem_offset, a1),
-                    B.data, get_index_B(B.elem_offset, b1),
-                    C.data, get_index_C(C.elem_offset, c1),
-                    False, dtype=out_dtype,
-                )
-            )  # fmt: skip
 
-    return mma_sync_desc, mma_sync_impl
+    a = Tile(m_dim, k_dim, in_dtype, _SCOPE + "A")
+    b_shape = (n_dim, k_dim) if b_transposed else (k_dim, n_dim)
+    b = Tile(*b_shape, in_dtype, _SCOPE + "B")
+    c = Tile(m_dim, n_dim, out_dtype, _SCOPE + "C")
+    return product_step(a, b, c, "C", multiply, b_transposed)
 
 
 def get_mma_store_dummy_intrin(
     m_dim: int, n_dim: int, k_dim: int, dtype: str
 ) -> tuple[PrimFunc, PrimFunc]:
     """A tile of C to memory, as loops: schedules spread them over the threads themselves."""
-
-    @T.prim_func
-    def mma_store_desc(a: T.handle, c: T.handle) -> None:
-        src = T.match_buffer(
-            a, (m_dim, n_dim), dtype, align=64, offset_factor=1, scope=_SCOPE + "C"
-        )
-        dst = T.match_buffer(
-            c, (m_dim, n_dim), dtype, align=64, offset_factor=1, scope="shared.dyn"
-        )
-        with T.block("root"):
-            T.reads(src[0:m_dim, 0:n_dim])
-            T.writes(dst[0:m_dim, 0:n_dim])
-            for i, j in T.grid(m_dim, n_dim):
-                with T.block("store"):
-                    vi, vj = T.axis.remap("SS", [i, j])
-                    dst[vi, vj] = src[vi, vj]
-
-    return mma_store_desc, mma_store_desc
+    tiles = (Tile(m_dim, n_dim, dtype, scope) for scope in (_SCOPE + "C", "shared.dyn"))
+    desc = copy_meaning(*tiles, "store")
+    return desc, desc
 
 
 register_own("mma_init_m16n8k8_f16", *get_mma_init_intrin(16, 8, 8, "float16"))

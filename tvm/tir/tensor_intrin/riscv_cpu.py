@@ -20,6 +20,8 @@ from tvm.tir.function import PrimFunc
 from tvm.tir.intrin_registry import register_own
 from tvm.tir.script import language as T
 
+from .dots import dot_meaning
+
 # The vector, the matrix, the sums; and the extension with which the instructions come.
 KERNELS: Final = (
     ("uint8", "int8", "int32", "v"),
@@ -56,21 +58,6 @@ def rvv_vec_dot_product_kernels(
                 legal="; ".join([f"{a} times {b} to {c}" for a, b, c, _ in KERNELS]),
             )
         )
-
-    @T.prim_func
-    def rvv_vec_dot_prod_desc(
-        A: T.Buffer((n_elems,), data_dtype, offset_factor=1),
-        B: T.Buffer((n_lanes, n_elems), weight_dtype, offset_factor=1),
-        C: T.Buffer((n_lanes,), out_dtype, offset_factor=1),
-    ) -> None:
-        with T.block("root"):
-            T.reads(C[0:n_lanes], A[0:n_elems], B[0:n_lanes, 0:n_elems])
-            T.writes(C[0:n_lanes])
-            for i in T.serial(0, n_lanes):
-                for k in T.serial(0, n_elems):
-                    with T.block("update"):
-                        vi, vk = T.axis.remap("SR", [i, k])
-                        C[vi] = C[vi] + T.cast(A[vk], out_dtype) * T.cast(B[vi, vk], out_dtype)
 
     floating = DataType(out_dtype).is_float
     element = DataType(data_dtype).bits
@@ -120,7 +107,8 @@ def rvv_vec_dot_product_kernels(
                     T.writes(C[vi])
                     C[vi] = C[vi] + row_sum(T.address_of(A[0]), T.address_of(B[vi, 0]))
 
-    return rvv_vec_dot_prod_desc, rvv_vec_dot_prod_impl
+    desc = dot_meaning(data_dtype, weight_dtype, out_dtype, n_lanes, n_elems)
+    return desc, rvv_vec_dot_prod_impl
 
 
 def _scalable(dtype: str, lanes: int) -> str:

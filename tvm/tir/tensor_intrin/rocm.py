@@ -14,39 +14,37 @@ from typing import Any, Final
 
 from tvm.error import CheckError, message
 from tvm.target.gpu_model import MATRIX_THREADS
+from tvm.tir.buffer import Buffer
 from tvm.tir.expr import IntImm, PrimExpr
 from tvm.tir.function import PrimFunc
 from tvm.tir.intrin_registry import register_own
 from tvm.tir.op.arith import const
 from tvm.tir.script import language as T
 
-from .dot_product_common import get_dp4a_intrin
+from .dot_product_common import dp4a_code, get_dp4a_intrin
+from .matrix_steps import (
+    Coordinates,
+    Tile,
+    copy_meaning,
+    fill_meaning,
+    load_meaning,
+    product_meaning,
+)
 
 _WARP: Final = MATRIX_THREADS["rocm"]
 _M: Final = 16
 _N: Final = 16
 _SHORT: Final = {"float16": "f16", "float32": "f32", "int8": "i8", "int32": "i32"}
 
-Coordinates = tuple[Any, Any]
+
+def _sdot4(A: Buffer, B: Buffer) -> PrimExpr:
+    a, b = (T.reinterpret("int32", x.vload([0], "int8x4")) for x in (A, B))
+    return T.call_llvm_pure_intrin(
+        "int32", "llvm.amdgcn.sdot4", a, b, T.int32(0), T.bool(True)
+    )
 
 
-@T.prim_func
-def sdot4(
-    A: T.Buffer((4,), "int8", offset_factor=1, align=4, scope="shared"),
-    B: T.Buffer((4,), "int8", offset_factor=1, align=4, scope="shared"),
-    C: T.Buffer((1,), "int32", offset_factor=1, align=4, scope="local"),
-) -> None:
-    with T.block("root"):
-        T.reads(C[0], A[0:4], B[0:4])
-        T.writes(C[0])
-        C[0] += T.call_llvm_pure_intrin(
-            "int32",
-            "llvm.amdgcn.sdot4",
-            T.reinterpret("int32", A.vload([0], "int8x4")),
-            T.reinterpret("int32", B.vload([0], "int8x4")),
-            T.int32(0),
-            T.bool(True),
-        )
+sdot4: Final = dp4a_code("int8", "int8", "int32", _sdot4)
 
 
 # --- layouts: where an element of a tile lies, and back ---
@@ -125,34 +123,25 @@ def _layouts(
 
 def get_mma_fill_intrin(dtype: str, local_size: int) -> tuple[PrimFunc, PrimFunc]:
     """A tile of the result set to zero."""
-    zero = const(0, dtype)
-    layout = shared_16x16_to_local_64x4_layout_C
-
-    @T.prim_func
-    def mma_fill_desc(a: T.handle) -> None:
-        C_warp = T.match_buffer(a, [_WARP, local_size], dtype=dtype, scope="warp")
-        with T.block("root"):
-            T.reads()
-            T.writes(C_warp[0:_WARP, 0:local_size])
-            for i0, i1 in T.grid(_M, _N):
-                with T.block("C_warp"):
-                    i, j = T.axis.remap("SS", [i0, i1])
-                    thread_id, local_id = T.meta_var(layout(i, j))
-                    T.reads()
-                    T.writes(C_warp[thread_id, local_id])
-                    C_warp[thread_id, local_id] = zero
+    zero, c = const(0, dtype), _in_registers(dtype, local_size)
 
     @T.prim_func
     def mma_fill_impl(a: T.handle) -> None:
-        C_warp = T.match_buffer(a, [_WARP, local_size], dtype=dtype, scope="warp", offset_factor=1)
+        C_warp = c.match(a)
         with T.block("root"):
             T.reads()
-            T.writes(C_warp[0:_WARP, 0:local_size])
+            T.writes(c.all(C_warp))
             for tx in T.thread_binding(0, _WARP, "threadIdx.x"):
                 for local_id in T.serial(0, local_size):
                     C_warp[tx, local_id] = zero
 
-    return mma_fill_desc, mma_fill_impl
+    return fill_meaning(c.compact(), "C_warp", zero), mma_fill_impl
+
+
+def _in_registers(dtype: str, local_size: int) -> Tile:
+    """A tile of the result in registers."""
+    layout = shared_16x16_to_local_64x4_layout_C
+    return Tile(_M, _N, dtype, "warp", 1, layout, (_WARP, local_size))
 
 
 def get_mfma_load_intrin(
@@ -163,46 +152,24 @@ def get_mfma_load_intrin(
     local_size = _M * k_dim // _WARP
     rows, columns = (k_dim, _N) if is_b and not transposed else (_M, k_dim)
     layout, coordinates = _layouts(k_dim, is_b, transposed)
-
-    @T.prim_func
-    def mfma_load_desc(reg_handle: T.handle, memory_handle: T.handle) -> None:
-        memory = T.match_buffer(
-            memory_handle, (rows, columns), dtype, offset_factor=1, scope=scope
-        )
-        reg = T.match_buffer(
-            reg_handle, (_WARP, local_size), dtype, offset_factor=1, scope="warp"
-        )
-        with T.block("root"):
-            T.reads(memory[0:rows, 0:columns])
-            T.writes(reg[0:_WARP, 0:local_size])
-            for ax0, ax1 in T.grid(rows, columns):
-                with T.block("memory_reg"):
-                    v0, v1 = T.axis.remap("SS", [ax0, ax1])
-                    T.reads(memory[v0, v1])
-                    thread_id, local_id = T.meta_var(layout(v0, v1))
-                    T.writes(reg[thread_id, local_id])
-                    reg[thread_id, local_id] = memory[v0, v1]
+    source = Tile(rows, columns, dtype, scope)
+    target = Tile(rows, columns, dtype, "warp", 1, layout, (_WARP, local_size))
 
     @T.prim_func
     def mfma_load_impl(reg_handle: T.handle, memory_handle: T.handle) -> None:
         s0 = T.int32()
         s1 = T.int32()
-        memory = T.match_buffer(
-            memory_handle, (rows, columns), dtype, align=64, offset_factor=1, scope=scope,
-            strides=[s0, s1],
-        )  # fmt: skip
-        reg = T.match_buffer(
-            reg_handle, (_WARP, local_size), dtype, align=64, offset_factor=1, scope="warp"
-        )
+        memory = source.match(memory_handle, [s0, s1])
+        reg = target.match(reg_handle)
         with T.block("root"):
-            T.reads(memory[0:rows, 0:columns])
-            T.writes(reg[0:_WARP, 0:local_size])
+            T.reads(source.all(memory))
+            T.writes(target.all(reg))
             for tx in T.thread_binding(0, _WARP, "threadIdx.x"):
                 for local_id in T.serial(0, local_size):
                     row, column = T.meta_var(coordinates(tx, local_id))
                     reg[tx, local_id] = memory[row, column]
 
-    return mfma_load_desc, mfma_load_impl
+    return load_meaning(target, source, "memory_reg"), mfma_load_impl
 
 
 def get_mfma_intrin(
@@ -210,50 +177,28 @@ def get_mfma_intrin(
 ) -> tuple[PrimFunc, PrimFunc]:
     """C += A @ B on tiles in registers; int8 factors go four to a word."""
     local_size, local_size_out = _M * k_dim // _WARP, _M * _N // _WARP
-    a_layout, b_layout = _layouts(k_dim, False, False)[0], _layouts(k_dim, True, b_transposed)[0]
-    c_layout = shared_16x16_to_local_64x4_layout_C
     name = f"llvm.amdgcn.mfma.{_SHORT[out_dtype]}.{_M}x{_N}x{k_dim}{_SHORT[in_dtype]}"
-
-    def swapped(i: PrimExpr, j: PrimExpr) -> Coordinates:
-        return (j, i) if b_transposed else (i, j)
-
-    def wide(value: PrimExpr) -> PrimExpr:
-        return value if in_dtype == out_dtype else value.astype(out_dtype)
 
     def packed(value: PrimExpr) -> PrimExpr:
         return T.reinterpret("int32", value) if in_dtype == "int8" else value
 
-    @T.prim_func
-    def mfma_sync_desc(a: T.handle, b: T.handle, c: T.handle) -> None:
-        A = T.match_buffer(a, (_WARP, local_size), in_dtype, offset_factor=1, scope="warp")
-        B = T.match_buffer(b, (_WARP, local_size), in_dtype, offset_factor=1, scope="warp")
-        C = T.match_buffer(c, (_WARP, local_size_out), out_dtype, offset_factor=1, scope="warp")
-        with T.block("root"):
-            T.reads(
-                C[0:_WARP, 0:local_size_out], A[0:_WARP, 0:local_size], B[0:_WARP, 0:local_size]
-            )
-            T.writes(C[0:_WARP, 0:local_size_out])
-            for i, j, k in T.grid(_M, _N, k_dim):
-                with T.block("C"):
-                    vi, vj, vk = T.axis.remap("SSR", [i, j, k])
-                    b_row, b_column = T.meta_var(swapped(vk, vj))
-                    c_thread, c_own = T.meta_var(c_layout(vi, vj))
-                    a_thread, a_own = T.meta_var(a_layout(vi, vk))
-                    b_thread, b_own = T.meta_var(b_layout(b_row, b_column))
-                    T.reads(C[c_thread, c_own], A[a_thread, a_own], B[b_thread, b_own])
-                    T.writes(C[c_thread, c_own])
-                    C[c_thread, c_own] += wide(A[a_thread, a_own]) * wide(B[b_thread, b_own])
+    a, b = (
+        Tile(*shape, in_dtype, "warp", 1, _layouts(k_dim, *way)[0], (_WARP, local_size))
+        for shape, way in (
+            ((_M, k_dim), (False, False)),
+            ((_N, k_dim) if b_transposed else (k_dim, _N), (True, b_transposed)),
+        )
+    )
+    c = _in_registers(out_dtype, local_size_out)
 
     @T.prim_func
-    def mfma_sync_impl(a: T.handle, b: T.handle, c: T.handle) -> None:
-        A = T.match_buffer(a, (_WARP, local_size), in_dtype, offset_factor=1, scope="warp")
-        B = T.match_buffer(b, (_WARP, local_size), in_dtype, offset_factor=1, scope="warp")
-        C = T.match_buffer(c, (_WARP, local_size_out), out_dtype, offset_factor=1, scope="warp")
+    def mfma_sync_impl(a_handle: T.handle, b_handle: T.handle, c_handle: T.handle) -> None:
+        A = a.match(a_handle)
+        B = b.match(b_handle)
+        C = c.match(c_handle)
         with T.block("root"):
-            T.reads(
-                C[0:_WARP, 0:local_size_out], A[0:_WARP, 0:local_size], B[0:_WARP, 0:local_size]
-            )
-            T.writes(C[0:_WARP, 0:local_size_out])
+            T.reads(c.all(C), a.all(A), b.all(B))
+            T.writes(c.all(C))
             for tx in T.thread_binding(0, _WARP, "threadIdx.x"):
                 C[tx, 0:local_size_out] = T.call_llvm_pure_intrin(
                     f"{out_dtype}x{local_size_out}",
@@ -266,48 +211,31 @@ def get_mfma_intrin(
                     T.int32(0),
                 )
 
-    return mfma_sync_desc, mfma_sync_impl
+    return product_meaning(a, b, c, "C", b_transposed=b_transposed), mfma_sync_impl
 
 
 def get_mfma_store_intrin(
     local_size: int = 4, dtype: str = "float32", scope: str = "global"
 ) -> tuple[PrimFunc, PrimFunc]:
     """A tile of the result to memory."""
-    layout = shared_16x16_to_local_64x4_layout_C
+    source, target = _in_registers(dtype, local_size), Tile(_M, _N, dtype, scope)
     coordinates = thread_id_shared_access_64x4_to_16x16_layout_C
-
-    @T.prim_func
-    def mfma_store_desc(a: T.handle, c: T.handle) -> None:
-        C_warp = T.match_buffer(a, [_WARP, local_size], dtype=dtype, scope="warp")
-        C = T.match_buffer(c, [_M, _N], dtype=dtype, scope=scope)
-        with T.block("root"):
-            T.reads(C_warp[0:_WARP, 0:local_size])
-            T.writes(C[0:_M, 0:_N])
-            for i0, i1 in T.grid(_M, _N):
-                with T.block("C_warp"):
-                    v0, v1 = T.axis.remap("SS", [i0, i1])
-                    thread_id, local_id = T.meta_var(layout(v0, v1))
-                    T.reads(C_warp[thread_id, local_id])
-                    T.writes(C[v0, v1])
-                    C[v0, v1] = C_warp[thread_id, local_id]
 
     @T.prim_func
     def mfma_store_impl(a: T.handle, c: T.handle) -> None:
         s0 = T.int32()
         s1 = T.int32()
-        C_warp = T.match_buffer(a, [_WARP, local_size], dtype=dtype, scope="warp", offset_factor=1)
-        C = T.match_buffer(
-            c, [_M, _N], dtype=dtype, scope=scope, offset_factor=1, strides=[s0, s1]
-        )
+        C_warp = source.match(a)
+        C = target.match(c, [s0, s1])
         with T.block("root"):
-            T.reads(C_warp[0:_WARP, 0:local_size])
-            T.writes(C[0:_M, 0:_N])
+            T.reads(source.all(C_warp))
+            T.writes(target.all(C))
             for tx in T.thread_binding(0, _WARP, "threadIdx.x"):
                 for local_id in T.serial(0, local_size):
                     row, column = T.meta_var(coordinates(tx, local_id))
                     C[row, column] = C_warp[tx, local_id]
 
-    return mfma_store_desc, mfma_store_impl
+    return copy_meaning(source.compact(), target.compact(), "C_warp"), mfma_store_impl
 
 
 AMDGPU_SDOT4_INTRIN: Final = "sdot4"

@@ -4,7 +4,7 @@ A warp loads tiles of the factors into fragments, adds products to fragments of 
 stores those. Which thread holds which element of a fragment is up to the hardware.
 """
 
-# What is below is TVMScript: its annotations are calls, its names are buffers.
+# What is below is TVMScript: its calls have no types.
 # mypy: ignore-errors
 
 from __future__ import annotations
@@ -15,7 +15,10 @@ from tvm.tir.buffer import Buffer
 from tvm.tir.expr import PrimExpr
 from tvm.tir.function import PrimFunc
 from tvm.tir.intrin_registry import register_own
+from tvm.tir.op.arith import const
 from tvm.tir.script import language as T
+
+from .matrix_steps import Tile, copy_step, fill_step, product_step, tile_number
 
 _SHORT: Final = {
     "float16": "f16", "bfloat16": "bf16", "float32": "f32", "int8": "s8", "int32": "s32",
@@ -25,9 +28,7 @@ _SHORT: Final = {
 
 def get_wmma_fragment_index(buffer: Buffer, stride: PrimExpr, m_dim: int, n_dim: int) -> PrimExpr:
     """The number of the fragment that begins where a buffer of many fragments begins."""
-    row = buffer.elem_offset // stride // m_dim
-    column = buffer.elem_offset % stride // n_dim
-    return row * (stride // n_dim) + column
+    return tile_number(buffer.elem_offset, stride, m_dim, n_dim)
 
 
 def get_wmma_load_intrin(
@@ -42,91 +43,37 @@ def get_wmma_load_intrin(
     """A tile of a factor from shared memory to a fragment; columns first if it is transposed."""
     scope = f"wmma.matrix_{'b' if is_b else 'a'}"
     layout = "col_major" if is_col_major else "row_major"
-    frag_m, frag_n = (k_dim, n_dim) if is_b else (m_dim, k_dim)
+    rows, columns = (k_dim, n_dim) if is_b else (m_dim, k_dim)
     if is_col_major:
-        frag_m, frag_n = frag_n, frag_m
-    offset = 8 if dtype in ("float16", "bfloat16") else 16
+        rows, columns = columns, rows
+    factor = 8 if dtype in ("float16", "bfloat16") else 16
 
-    @T.prim_func
-    def wmma_load_desc(a: T.handle, c: T.handle) -> None:
-        A = T.match_buffer(
-            a, (frag_m, frag_n), dtype, align=64, offset_factor=offset, scope=shared_scope
+    def load(A: Buffer, C: Buffer, s1: PrimExpr, d1: PrimExpr) -> PrimExpr:
+        fragment = get_wmma_fragment_index(C, d1, rows, columns)
+        return T.tvm_load_matrix_sync(
+            C.data, m_dim, n_dim, k_dim, fragment, A.access_ptr("r"), s1, layout, dtype="handle"
         )
-        C = T.match_buffer(c, (frag_m, frag_n), dtype, align=64, offset_factor=offset, scope=scope)
-        with T.block("root"):
-            T.reads(A[0:frag_m, 0:frag_n])
-            T.writes(C[0:frag_m, 0:frag_n])
-            for i, j in T.grid(frag_m, frag_n):
-                with T.block("load"):
-                    vi, vj = T.axis.remap("SS", [i, j])
-                    C[vi, vj] = A[vi, vj]
 
-    @T.prim_func
-    def wmma_load_impl(a: T.handle, c: T.handle) -> None:
-        s1 = T.int32()
-        s0 = T.int32()
-        d1 = T.int32()
-        d0 = T.int32()
-        A = T.match_buffer(
-            a, (frag_m, frag_n), dtype, align=64, offset_factor=offset, scope=shared_scope,
-            strides=[s1, s0],
-        )  # fmt: skip
-        C = T.match_buffer(
-            c, (frag_m, frag_n), dtype, align=64, offset_factor=offset, scope=scope,
-            strides=[d1, d0],
-        )  # fmt: skip
-        with T.block("root"):
-            T.reads(A[0:frag_m, 0:frag_n])
-            T.writes(C[0:frag_m, 0:frag_n])
-            T.evaluate(
-                T.tvm_load_matrix_sync(
-                    C.data, m_dim, n_dim, k_dim,
-                    get_wmma_fragment_index(C, d1, frag_m, frag_n),
-                    A.access_ptr("r"), s1, layout, dtype="handle",
-                )
-            )  # fmt: skip
-
-    return wmma_load_desc, wmma_load_impl
+    tiles = (Tile(rows, columns, dtype, where, factor) for where in (shared_scope, scope))
+    return copy_step(*tiles, "load", load)
 
 
 def get_wmma_fill_intrin(
     m_dim: int, n_dim: int, k_dim: int, dtype: str
 ) -> tuple[PrimFunc, PrimFunc]:
     """A fragment of the result set to zero."""
-    zero = 0 if dtype.startswith("int") else 0.0
 
-    @T.prim_func
-    def wmma_fill_desc(c: T.handle) -> None:
-        C = T.match_buffer(
-            c, (m_dim, n_dim), dtype, align=64, offset_factor=16, scope="wmma.accumulator"
+    def fill(C: Buffer, d1: PrimExpr) -> PrimExpr:
+        fragment = get_wmma_fragment_index(C, d1, m_dim, n_dim)
+        return T.tvm_fill_fragment(
+            C.data, m_dim, n_dim, k_dim, fragment, T.float32(0), dtype="handle"
         )
-        with T.block("root"):
-            T.reads()
-            T.writes(C[0:m_dim, 0:n_dim])
-            for i, j in T.grid(m_dim, n_dim):
-                with T.block("init"):
-                    vi, vj = T.axis.remap("SS", [i, j])
-                    C[vi, vj] = T.cast(zero, dtype)
 
-    @T.prim_func
-    def wmma_fill_impl(c: T.handle) -> None:
-        d1 = T.int32()
-        d0 = T.int32()
-        C = T.match_buffer(
-            c, (m_dim, n_dim), dtype, align=64, offset_factor=16, scope="wmma.accumulator",
-            strides=[d1, d0],
-        )  # fmt: skip
-        with T.block("root"):
-            T.reads()
-            T.writes(C[0:m_dim, 0:n_dim])
-            T.evaluate(
-                T.tvm_fill_fragment(
-                    C.data, m_dim, n_dim, k_dim, get_wmma_fragment_index(C, d1, m_dim, n_dim),
-                    T.float32(0), dtype="handle",
-                )
-            )  # fmt: skip
+    return fill_step(_accumulator(m_dim, n_dim, dtype), "init", const(0, dtype), fill)
 
-    return wmma_fill_desc, wmma_fill_impl
+
+def _accumulator(m_dim: int, n_dim: int, dtype: str) -> Tile:
+    return Tile(m_dim, n_dim, dtype, "wmma.accumulator", 16)
 
 
 def get_wmma_store_intrin(
@@ -134,111 +81,38 @@ def get_wmma_store_intrin(
 ) -> tuple[PrimFunc, PrimFunc]:
     """A fragment of the result to memory."""
 
-    @T.prim_func
-    def wmma_store_desc(a: T.handle, c: T.handle) -> None:
-        A = T.match_buffer(
-            a, (m_dim, n_dim), dtype, align=64, offset_factor=16, scope="wmma.accumulator"
-        )
-        C = T.match_buffer(c, (m_dim, n_dim), dtype, align=64, offset_factor=16, scope=scope)
-        with T.block("root"):
-            T.reads(A[0:m_dim, 0:n_dim])
-            T.writes(C[0:m_dim, 0:n_dim])
-            for i, j in T.grid(m_dim, n_dim):
-                with T.block("store"):
-                    vi, vj = T.axis.remap("SS", [i, j])
-                    C[vi, vj] = A[vi, vj]
-
-    @T.prim_func
-    def wmma_store_impl(a: T.handle, c: T.handle) -> None:
-        s1 = T.int32()
-        s0 = T.int32()
-        d1 = T.int32()
-        d0 = T.int32()
-        A = T.match_buffer(
-            a, (m_dim, n_dim), dtype, align=64, offset_factor=16, scope="wmma.accumulator",
-            strides=[d1, d0],
+    def store(A: Buffer, C: Buffer, s1: PrimExpr, d1: PrimExpr) -> PrimExpr:
+        fragment = get_wmma_fragment_index(A, s1, m_dim, n_dim)
+        return T.tvm_store_matrix_sync(
+            A.data, m_dim, n_dim, k_dim, fragment, C.access_ptr("w"), d1, "row_major",
+            dtype="handle",
         )  # fmt: skip
-        C = T.match_buffer(
-            c, (m_dim, n_dim), dtype, align=64, offset_factor=16, scope=scope, strides=[s1, s0]
-        )
-        with T.block("root"):
-            T.reads(A[0:m_dim, 0:n_dim])
-            T.writes(C[0:m_dim, 0:n_dim])
-            T.evaluate(
-                T.tvm_store_matrix_sync(
-                    A.data, m_dim, n_dim, k_dim, get_wmma_fragment_index(A, d1, m_dim, n_dim),
-                    C.access_ptr("w"), s1, "row_major", dtype="handle",
-                )
-            )  # fmt: skip
 
-    return wmma_store_desc, wmma_store_impl
+    memory = Tile(m_dim, n_dim, dtype, scope, 16)
+    return copy_step(_accumulator(m_dim, n_dim, dtype), memory, "store", store)
 
 
 def get_wmma_sync_intrin(
     m_dim: int, n_dim: int, k_dim: int, in_dtype: str, out_dtype: str, b_transposed: bool
 ) -> tuple[PrimFunc, PrimFunc]:
     """C += A @ B on fragments, or A @ B.T."""
-    b_rows, b_columns = (n_dim, k_dim) if b_transposed else (k_dim, n_dim)
+    a = Tile(m_dim, k_dim, in_dtype, "wmma.matrix_a", 16)
+    b_shape = (n_dim, k_dim) if b_transposed else (k_dim, n_dim)
+    b = Tile(*b_shape, in_dtype, "wmma.matrix_b", 16)
 
-    def maybe_swap(k: PrimExpr, j: PrimExpr) -> tuple[PrimExpr, PrimExpr]:
-        return (j, k) if b_transposed else (k, j)
-
-    def wide(value: PrimExpr) -> PrimExpr:
-        return value if in_dtype == out_dtype else value.astype(out_dtype)
-
-    @T.prim_func
-    def wmma_sync_desc(a: T.handle, b: T.handle, c: T.handle) -> None:
-        A = T.match_buffer(
-            a, (m_dim, k_dim), in_dtype, align=64, offset_factor=16, scope="wmma.matrix_a"
-        )
-        B = T.match_buffer(
-            b, (b_rows, b_columns), in_dtype, align=64, offset_factor=16, scope="wmma.matrix_b"
-        )
-        C = T.match_buffer(
-            c, (m_dim, n_dim), out_dtype, align=64, offset_factor=16, scope="wmma.accumulator"
-        )
-        with T.block("root"):
-            T.reads(C[0:m_dim, 0:n_dim], A[0:m_dim, 0:k_dim], B[0:b_rows, 0:b_columns])
-            T.writes(C[0:m_dim, 0:n_dim])
-            for i, j, k in T.grid(m_dim, n_dim, k_dim):
-                with T.block(""):
-                    vi, vj, vk = T.axis.remap("SSR", [i, j, k])
-                    C[vi, vj] = C[vi, vj] + wide(A[vi, vk]) * wide(B[maybe_swap(vk, vj)])
-
-    @T.prim_func
-    def wmma_sync_impl(a: T.handle, b: T.handle, c: T.handle) -> None:
-        a1 = T.int32()
-        a0 = T.int32()
-        b1 = T.int32()
-        b0 = T.int32()
-        c1 = T.int32()
-        c0 = T.int32()
-        A = T.match_buffer(
-            a, (m_dim, k_dim), in_dtype, align=64, offset_factor=16, scope="wmma.matrix_a",
-            strides=[a1, a0],
+    def multiply(
+        A: Buffer, B: Buffer, C: Buffer, a1: PrimExpr, b1: PrimExpr, c1: PrimExpr
+    ) -> PrimExpr:
+        of_c = C.data, get_wmma_fragment_index(C, c1, m_dim, n_dim)
+        return T.tvm_mma_sync(
+            *of_c,
+            A.data, get_wmma_fragment_index(A, a1, m_dim, k_dim),
+            B.data, get_wmma_fragment_index(B, b1, *b_shape),
+            *of_c, dtype="handle",
         )  # fmt: skip
-        B = T.match_buffer(
-            b, (b_rows, b_columns), in_dtype, align=64, offset_factor=16, scope="wmma.matrix_b",
-            strides=[b1, b0],
-        )  # fmt: skip
-        C = T.match_buffer(
-            c, (m_dim, n_dim), out_dtype, align=64, offset_factor=16, scope="wmma.accumulator",
-            strides=[c1, c0],
-        )  # fmt: skip
-        with T.block("root"):
-            T.reads(C[0:m_dim, 0:n_dim], A[0:m_dim, 0:k_dim], B[0:b_rows, 0:b_columns])
-            T.writes(C[0:m_dim, 0:n_dim])
-            T.evaluate(
-                T.tvm_mma_sync(
-                    C.data, get_wmma_fragment_index(C, c1, m_dim, n_dim),
-                    A.data, get_wmma_fragment_index(A, a1, m_dim, k_dim),
-                    B.data, get_wmma_fragment_index(B, b1, b_rows, b_columns),
-                    C.data, get_wmma_fragment_index(C, c1, m_dim, n_dim),
-                    dtype="handle",
-                )
-            )  # fmt: skip
 
-    return wmma_sync_desc, wmma_sync_impl
+    c = _accumulator(m_dim, n_dim, out_dtype)
+    return product_step(a, b, c, "", multiply, b_transposed)
 
 
 def get_wmma_intrin_group(
