@@ -107,6 +107,27 @@ def test_transposed_in_any_layout_and_dilated(shape: Any, kernel: Any, options: 
     np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.parametrize(
+    ("call", "shape", "kernel", "out"),
+    [
+        (lambda x, w: op.nn.conv2d(x, w), (1, 3, 2, 8), (4, 3, 3, 3), (1, 4, 0, 6)),
+        (lambda x, w: op.nn.conv1d(x, w, strides=2), (1, 3, 2), (4, 3, 3), (1, 4, 0)),
+        (lambda x, w: op.nn.conv2d_transpose(x, w, padding=1), (1, 3, 1, 2), (3, 4, 2, 2),
+         (1, 4, 0, 1)),
+    ],
+)  # fmt: skip
+def test_planes_smaller_than_the_window_have_no_windows(
+    call: Any, shape: Any, kernel: Any, out: Any
+) -> None:
+    x, w = var(*shape), var(*kernel, name="w")
+    bb = relax.BlockBuilder()
+    with bb.function("main", [x, w]):
+        bb.emit_func_output(bb.emit(call(x, w)))
+    arrays = [np.ones(dims, "float32") for dims in (shape, kernel)]
+    for mod in (bb.get(), LegalizeOps()(bb.get())):
+        assert interp.run(mod, *arrays).shape == out
+
+
 def test_integers_of_attributes_are_nodes() -> None:
     x, w = var(1, 3, 8, 8), var(4, 3, 3, 3)
     conv = op.nn.conv2d(x, w, strides=2, padding=1)

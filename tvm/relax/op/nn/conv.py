@@ -192,6 +192,9 @@ def _patches(
     """All windows of an (N, C, spatial...) array: (N, C, out..., kernel...)."""
     span = tuple((k - 1) * d + 1 for k, d in zip(kernel, dilation))
     axes = tuple(range(2, x.ndim))
+    if any(n < s for n, s in zip(x.shape[2:], span)):  # no window is within: an empty result
+        counts = [max((n - s) // t + 1, 0) for n, s, t in zip(x.shape[2:], span, strides)]
+        return np.zeros((*x.shape[:2], *counts, *kernel), x.dtype)
     view = np.lib.stride_tricks.sliding_window_view(x, span, axes)
     steps = tuple(slice(None, None, step) for step in (1, 1, *strides, *dilation))
     return view[steps]
@@ -440,8 +443,10 @@ def _transpose_te(op: RelaxOp[Any], name: str, layout: str, kernel_layout: str) 
             w = bb.normalize_argument(relayout(weight, given[1], kernel_layout))
             moved = bb.normalize_argument(op.call(x, w, **{**o, **plain}))
             return relayout(moved, layout, given[2])
-        dtype = o["out_dtype"] if o["out_dtype"] is not VOID else getattr(
-            data.struct_info, "dtype", VOID
+        dtype = (
+            o["out_dtype"]
+            if o["out_dtype"] is not VOID
+            else getattr(data.struct_info, "dtype", VOID)
         )
 
         def compute(x: Any, w: Any) -> Any:
