@@ -138,13 +138,26 @@ def test_single_iterations_stay_loops_on_request() -> None:
 
 def test_loops_that_cannot_be_cut_are_unrolled_on_request() -> None:
     @T.prim_func
-    def whole(A: T.Buffer((16,), "float32"), n: T.int32):
+    def func(A: T.Buffer((10, 7), "float32")):
+        for i in T.serial(10, annotations={"pragma_loop_partition_hint": 1}):
+            for j in range(7):
+                if 3 <= i * 2 + j and i * 2 + j < 20:
+                    A[i, j] = 1.0
+
+    unrolled = lowered(func, unroll_loop_with_partition_hint_no_interval=True)
+    assert "unroll" not in lowered(func)
+    assert "T.unroll(2)" in unrolled and "T.unroll(3)" in unrolled  # the first and last iterations
+    assert "T.grid(5, 7)" in unrolled  # nothing is left to cut: it stays a loop
+
+
+def test_a_loop_without_a_bound_on_its_variable_is_never_unrolled() -> None:
+    @T.prim_func
+    def func(A: T.Buffer((16,), "float32"), n: T.int32):
         for i in T.serial(16, annotations={"pragma_loop_partition_hint": 1}):
             if n < 15:
                 A[i] = 1.0
 
-    assert "range(16)" in lowered(whole)
-    assert "T.unroll(16)" in lowered(whole, unroll_loop_with_partition_hint_no_interval=True)
+    assert "range(16)" in lowered(func, unroll_loop_with_partition_hint_no_interval=True)
 
 
 HINTED = {"pragma_loop_partition_hint": True}

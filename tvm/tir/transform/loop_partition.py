@@ -150,10 +150,13 @@ class _Partitioner(AnalyzedMutator):
             low, high, held = self._where_all_are(op, guards.found, holds)
         if not held:
             stmt = super().visit_for_(op)
-            if not (hinted and self._unroll and isinstance(stmt, s.For)):
-                return stmt
-            return with_fields(stmt, kind=s.ForKind.UNROLLED)
+            unroll = hinted and self._unroll and self._has_bound(op, guards.found)
+            return with_fields(stmt, kind=s.ForKind.UNROLLED) if unroll else stmt
         return self._cut(op, low, high, held, holds)
+
+    def _has_bound(self, op: s.For, guards: list[_Guard]) -> bool:
+        """Some guard asks on which side of a bound the loop's variable is."""
+        return any(self._solve(op, guard, True) is not None for guard in guards)
 
     def _cut_at_one_value(
         self, op: s.For, guards: list[_Guard], hinted: bool
@@ -261,10 +264,10 @@ class _Partitioner(AnalyzedMutator):
         whole = self.analyzer.can_prove_equal(low, op.min) and (
             self.analyzer.can_prove_equal(high, end)
         )
-        body = self.visit_stmt(_Assumer(decided, holds).visit_stmt(op.body))
+        body = _Assumer(decided, holds).visit_stmt(op.body)
         if whole:
-            return self._piece(op, op.min, op.extent, body, rename=False)
-        between = self._piece(op, low, middle, body, rename=False)
+            return self._visit_piece(op, op.min, op.extent, body, rename=False)
+        between = self._piece(op, low, middle, self.visit_stmt(body), rename=False)
         first = self._remainder_loop(op, op.min, ops.subtract(low, op.min))
         last = self._remainder_loop(op, high, ops.subtract(end, high))
         return s.SeqStmt.flatten(first, between, last)
@@ -272,9 +275,15 @@ class _Partitioner(AnalyzedMutator):
     def _remainder_loop(self, op: s.For, low: PrimExpr, extent: PrimExpr) -> s.Stmt:
         """A part that is certainly run is cut by other guards; so are the loops within it."""
         extent = self.analyzer.simplify(extent)
-        piece = self._piece(op, low, extent, op.body, rename=True)
         if not self.analyzer.can_prove(ops.less(0, extent)):
-            return piece
+            return self._piece(op, low, extent, op.body, rename=True)
+        return self._visit_piece(op, low, extent, op.body, rename=True)
+
+    def _visit_piece(
+        self, op: s.For, low: PrimExpr, extent: PrimExpr, body: s.Stmt, rename: bool
+    ) -> s.Stmt:
+        """A part, cut in turn; where it is a loop still, the hint holds for it too."""
+        piece = self._piece(op, low, extent, body, rename)
         hinted = bool(op.annotations.get(HINT)) or op.loop_var in self._hinted
         is_loop = self._keep_single or not ops.is_one(extent)
         if hinted and is_loop and isinstance(piece, s.For):
