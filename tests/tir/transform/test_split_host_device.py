@@ -1,6 +1,7 @@
 import pytest
 
 import tvm
+from tvm.error import CheckError
 from tvm.ir.module import IRModule
 from tvm.script import ir as I
 from tvm.script import tir as T
@@ -74,3 +75,20 @@ def test_code_for_a_cpu_tells_errors() -> None:
     text = split["main"].script()
     assert "err: T.int32 = " in text
     assert 'assert err == 0, "Error executing compute kernel"' in text
+
+
+@pytest.mark.parametrize("scope", ["shared", "shared.dyn", "local", "warp"])
+def test_memory_of_threads_around_their_kernel(scope: str) -> None:
+    """As a parameter it would be one memory for all threads, and no longer on the chip."""
+
+    @T.prim_func
+    def func(A: T.Buffer((4,), "float32")):
+        T.func_attr({"target": T.target("cuda", host="llvm")})
+        S = T.decl_buffer((4,), "float32", scope=scope)
+        i = T.launch_thread("threadIdx.x", 4)
+        S[i] = A[i]
+        A[i] = S[3 - i]
+
+    regions = AnnotateDeviceRegions()(IRModule.from_expr(func))
+    with pytest.raises(CheckError, match=f"memory S of scope {scope}\n  found: .*around"):
+        SplitHostDevice()(regions)

@@ -13,12 +13,13 @@ from __future__ import annotations
 
 from typing import Final
 
+from tvm.error import CheckError, message
 from tvm.ir.expr import GlobalVar, PrimExpr
 from tvm.ir.function import BaseFunc
 from tvm.ir.module import IRModule
 from tvm.ir.supply import GlobalVarSupply
 from tvm.ir.transform import PassContext, declare_module_pass
-from tvm.ir.type import PrimType
+from tvm.ir.type import PointerType, PrimType
 from tvm.support.dtype import DataType
 from tvm.target.target import Target
 from tvm.tir import expr as e
@@ -63,6 +64,8 @@ class _Splitter(StmtExprMutator):
         if op.attr_key != "target" or not isinstance(op.node, Target):
             return super().visit_attr_stmt_(op)
         params = sorted(undefined_vars(op.body, []), key=_addresses_first)
+        if not _tells_errors(op.node):
+            _check_scopes(params, op)
         var = self._names.fresh_global(f"{self._prefix}_kernel", add_prefix=False)
         attrs = {"target": op.node, "tir.noalias": True, "tir.is_global_func": True}
         if not _tells_errors(op.node):
@@ -79,10 +82,28 @@ class _Splitter(StmtExprMutator):
         return s.LetStmt(error, e.Call(DataType("int32"), var, params, op.span), fine, op.span)
 
 
+def _check_scopes(params: list[e.Var], op: s.AttrStmt) -> None:
+    """Memory of a group of threads, or of one, is none that a host can pass to all of them."""
+    for var in params:
+        kind = var.type_annotation
+        scope = kind.storage_scope if isinstance(kind, PointerType) else ""
+        if scope.split(".")[0] in _OF_THREADS:
+            raise CheckError(
+                message(
+                    f"SplitHostDevice: memory {var.name} of scope {scope}",
+                    found="a kernel uses it, and it is allocated around the kernel",
+                    where=None if op.span is None else str(op.span),
+                    legal="an allocation within the thread loops, or memory of scope global",
+                )
+            )
+
+
 def _tells_errors(target: Target) -> bool:
     """Code that runs like a function of the host says by its result whether it failed."""
     return target.get_target_device_type() in _LIKE_THE_HOST
 
+
+_OF_THREADS: Final = ("shared", "local", "warp", "wmma", "m16n8k8")
 
 # DLPack's numbers for CPUs, extension devices, and Hexagon.
 _LIKE_THE_HOST: Final = (1, 12, 16)
