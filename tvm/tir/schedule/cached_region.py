@@ -5,7 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from tvm.arith import Analyzer, IntervalSet, estimate_region_upper_bound
+from tvm.arith import (
+    Analyzer,
+    IntervalSet,
+    IterMapLevel,
+    detect_iter_map,
+    estimate_region_upper_bound,
+)
 from tvm.arith.deep_equal import deep_equal
 from tvm.ir.expr import PrimExpr, Range
 from tvm.tir.block_scope import StmtSRef
@@ -17,7 +23,7 @@ from tvm.tir.op.forms import conjuncts
 from tvm.tir.stmt import Block, BlockRealize, BufferRegion, BufferStore, For, Stmt
 
 from .analysis.affine import analyzer_at, bound_region, loop_ranges, relax_upper
-from .analysis.query import block_of, realize_of
+from .analysis.query import block_of, path_between, realize_of, scope_of
 from .buffers import BufferReplacer, with_scope
 from .rebuild import full_ranges, nest
 from .scopes import TRUE
@@ -141,6 +147,45 @@ def written_region(
     realize = realize_of(state, writer)
     region = next(w for w in realize.block.writes if w.buffer is buffer)
     return reached(state, writer, bound_region(region, realize), buffer.shape, sref)
+
+
+def read_region(state: SRefTree, reader: StmtSRef, buffer: Buffer, sref: StmtSRef) -> list[Range]:
+    """What a block reads of a buffer while the loops below `sref` run, as a box."""
+    realize = realize_of(state, reader)
+    regions = [r for r in realize.block.reads if r.buffer is buffer]
+    if len(regions) != 1:
+        return full_ranges(buffer)
+    return reached(state, reader, bound_region(regions[0], realize), buffer.shape, sref)
+
+
+def reads_before_write(
+    state: SRefTree,
+    reader: StmtSRef,
+    writer: StmtSRef,
+    buffer: Buffer,
+    outer: StmtSRef,
+    shared: StmtSRef,
+) -> bool:
+    """All that a reader reads while the loops below `outer` run is there before they start.
+
+    It shares those down to `shared` with the writer. Either these have one round, in which the
+    reader comes first, or each round reads one element of its own before the writer overwrites it.
+    """
+    children = state.get_block_scope(scope_of(reader)).children
+    if children.index(writer) < children.index(reader):
+        return False
+    between = [s for s in (shared, *path_between(outer, shared)) if isinstance(s.stmt, For)]
+    loops = {var: dom for var, dom in loop_ranges(between).items() if not is_one(dom.extent)}
+    read = read_region(state, reader, buffer, shared)
+    written = written_region(state, writer, buffer, shared)
+    same = all(
+        is_one(a.extent) and is_one(b.extent) and deep_equal(a.min, b.min)
+        for a, b in zip(read, written)
+    )
+    starts = [part.min for part in read]
+    return not loops or (
+        same and bool(detect_iter_map(starts, loops, True, IterMapLevel.Bijective).indices)
+    )
 
 
 def reached(

@@ -19,13 +19,13 @@ from tvm.tir.schedule.scopes import (
     ScopeEdit,
     add_before_readers,
     edit_scope,
-    readers_of,
     require_apart,
     require_own_indices,
     require_single_writer,
     sref_below,
 )
 from tvm.tir.schedule.tree import SRefTree
+from tvm.tir.schedule.write_back import WriteBack
 from tvm.tir.stmt import Block, BlockRealize, BufferRegion, BufferStore, Stmt
 
 
@@ -48,7 +48,7 @@ class CopiedAccess:
         self._scope = scope_of(block)
         self._writer = require_single_writer(state, self._scope, self.buffer, self.node)
         if not cached:
-            require_apart(state, self._scope, block, self._writer, self.buffer)
+            require_apart(state, self._scope, block, self.buffer)
         if written:
             require_own_start(self.node, self.buffer)
         else:
@@ -73,11 +73,7 @@ class CopiedAccess:
         if not self._cached:
             edit.add_beside(sref_below(self._scope, self._block), loops, behind=self._written)
         elif self._written:
-            readers = readers_of(self._state, self._scope, self._block, self.buffer)
-            if readers:
-                add_before_readers(edit, self._block, readers, self._scope, loops)
-            else:
-                last = [loops]
+            last = WriteBack(self._state, self._scope, self._block, self.buffer).add(edit, loops)
         elif self._writer is None:
             first = [loops]
         else:

@@ -155,15 +155,24 @@ def add_before_readers(
     edit.add_beside(sref_below(sref, near[0]), stmt)
 
 
-def readers_of(
-    state: SRefTree, scope: StmtSRef, block: StmtSRef, buffer: Buffer
-) -> list[StmtSRef]:
+def readers_of(state: SRefTree, scope: StmtSRef, block: StmtSRef, buffer: Buffer) -> list[StmtSRef]:
     """The other blocks of a scope that read a buffer, in order."""
     return [
         child
         for child in state.get_block_scope(scope).children
         if child is not block and any(r.buffer is buffer for r in block_of(child).reads)
     ]
+
+
+def writers_around(
+    state: SRefTree, scope: StmtSRef, buffer: Buffer, block: StmtSRef
+) -> tuple[list[StmtSRef], list[StmtSRef]]:
+    """The blocks of a scope that write a buffer, in order: up to `block` itself, and behind it."""
+    writers = state.get_block_scope(scope).buffer_writers.get(buffer, [])
+    children = state.get_block_scope(scope).children
+    here = children.index(block)
+    before = [w for w in writers if children.index(w) <= here]
+    return before, writers[len(before) :]
 
 
 def require_single_writer(
@@ -182,15 +191,14 @@ def require_single_writer(
     )
 
 
-def require_apart(
-    state: SRefTree, scope: StmtSRef, block: StmtSRef, writer: StmtSRef | None, buffer: Buffer
-) -> None:
+def require_apart(state: SRefTree, scope: StmtSRef, block: StmtSRef, buffer: Buffer) -> None:
     """Refuse a copy of a whole buffer where only a part of it exists at a time.
 
     That is so if its writer and a reader share a loop: cache_read and cache_write copy parts.
     """
     own = block_of(block)
-    others = [writer] if writer is not None and writer is not block else []
+    writers = state.get_block_scope(scope).buffer_writers.get(buffer, [])
+    others = [writer for writer in writers if writer is not block]
     if any(w.buffer is buffer for w in own.writes):
         others += readers_of(state, scope, block, buffer)
     top = sref_below(scope, block)

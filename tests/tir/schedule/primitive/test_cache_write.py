@@ -26,11 +26,16 @@ def test_consumers_may_read_the_copy() -> None:
     check(sch, func)
 
 
-def test_reduction_split_in_two_is_written_twice() -> None:
+def test_update_of_what_another_block_began() -> None:
     sch = open_schedule(matmul())
     block = sch.get_block("C")
-    sch.decompose_reduction(block, sch.get_loops(block)[2])
-    refuses(sch, "is written by 2 blocks", "cache_write", block, 0, "local")
+    init = sch.decompose_reduction(block, sch.get_loops(block)[2])
+    refuses(sch, "starts from what was there before", "cache_write", block, 0, "local")
+    sch.cache_write(init, 0, "local")
+    _, j, *_ = sch.get_loops(init)
+    names = [sch.get(b).name_hint for b in sch.get_child_blocks(j)]
+    assert names == ["C_init", "C_local", "C_update"]  # in front of who updates it
+    check(sch, matmul())
 
 
 def test_copy_stands_before_the_first_reader() -> None:

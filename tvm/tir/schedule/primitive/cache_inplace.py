@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
+from tvm.arith.deep_equal import deep_equal
+from tvm.ir.expr import Range
 from tvm.tir.block_scope import StmtSRef
+from tvm.tir.buffer import Buffer
 from tvm.tir.schedule.analysis.query import block_of, buffer_at, scope_of
-from tvm.tir.schedule.cached_region import CachedRegion
+from tvm.tir.schedule.cached_region import CachedRegion, read_region, written_region
 from tvm.tir.schedule.error import Illegal
 from tvm.tir.schedule.instruction import kind
 from tvm.tir.schedule.primitive.set_scope import require_scope
 from tvm.tir.schedule.rebuild import full_ranges
-from tvm.tir.schedule.scopes import (
-    ScopeEdit,
-    edit_scope,
-    require_apart,
-    require_single_writer,
-    sref_below,
-)
+from tvm.tir.schedule.scopes import ScopeEdit, edit_scope
 from tvm.tir.schedule.tree import SRefTree
 
 KIND = kind(
@@ -26,7 +23,9 @@ KIND = kind(
 def cache_inplace(
     state: SRefTree, block: StmtSRef, read_buffer_index: int, storage_scope: str
 ) -> list[StmtSRef]:
-    """Copy the buffer in, let the block work on the copy, and copy it out.
+    """Copy in what the block updates, let the block work on the copy, and copy it out.
+
+    The copies stand directly around the block, in its innermost loop.
 
     A[i] = f(A[i])   ->   A_scope[i] = A[i]; A_scope[i] = f(A_scope[i]); A[i] = A_scope[i]
     """
@@ -41,15 +40,24 @@ def cache_inplace(
             fast="The buffer is not updated in place",
         )
     scope = scope_of(block)
-    writer = require_single_writer(state, scope, buffer, node)
-    require_apart(state, scope, block, writer, buffer)
-    cached = CachedRegion(buffer, storage_scope, full_ranges(buffer), compact=False)
+    region = _updated_region(state, block, buffer)
+    cached = CachedRegion(buffer, storage_scope, region, compact=False)
     blocks, reuse = cached.redirect([node])
     copy_in, read = cached.filled()
     copy_out, write = cached.written_back()
-    top = sref_below(scope, block).stmt
-    assert top is not None, "an sref in the scope"
-    edit = ScopeEdit(blocks, {top: [copy_in]}, {top: [copy_out]})
+    edit = ScopeEdit(blocks, {node: [copy_in]}, {node: [copy_out]})
     edit.reuse.update(reuse)
     edit_scope(state, scope, edit, allocate=[cached.copy])
     return [state.get_sref(read), state.get_sref(write)]
+
+
+def _updated_region(state: SRefTree, block: StmtSRef, buffer: Buffer) -> list[Range]:
+    """What one run of a block reads of a buffer, and writes; all of it where these differ."""
+    around = block.parent
+    assert around is not None, "an sref in a scope"
+    read = read_region(state, block, buffer, around)
+    written = written_region(state, block, buffer, around)
+    same = all(
+        deep_equal(a.min, b.min) and deep_equal(a.extent, b.extent) for a, b in zip(read, written)
+    )
+    return read if same else full_ranges(buffer)

@@ -1,0 +1,165 @@
+"""Copies of buffers that several blocks write, or that are read before they are written."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.tir.schedule.cases import open_schedule, refuses
+from tvm import tir
+from tvm.script import tir as T
+from tvm.tir.interp import run
+from tvm.tir.schedule import Schedule
+from tvm.tir.schedule.testing import verify_trace_roundtrip
+
+
+@T.prim_func
+def read_twice(A: T.Buffer((12,), "float32"), B: T.Buffer((12,)), C: T.Buffer((12,))):
+    """B reads A as it was given, C as the block `fill` leaves it."""
+    for i in range(12):
+        with T.block("before"):
+            v = T.axis.spatial(12, i)
+            B[v] = A[v] + 1.0
+    for i in range(12):
+        with T.block("fill"):
+            v = T.axis.spatial(12, i)
+            A[v] = B[v] * 2.0
+    for i in range(12):
+        with T.block("after"):
+            v = T.axis.spatial(12, i)
+            C[v] = A[v] + B[v]
+
+
+@T.prim_func
+def shifted(A: T.Buffer((12,), "float32"), B: T.Buffer((12,), "float32")):
+    """Each round reads what the round before it has written."""
+    for i in range(11):
+        with T.block("read"):
+            v = T.axis.opaque(11, i)
+            B[v] = A[v]
+        with T.block("write"):
+            v = T.axis.opaque(11, i)
+            A[v + 1] = B[v] + 1.0
+
+
+@T.prim_func
+def overwritten(A: T.Buffer((12,), "float32"), B: T.Buffer((12,), "float32")):
+    """Each round reads one element, then overwrites it."""
+    for i in range(12):
+        with T.block("read"):
+            v = T.axis.spatial(12, i)
+            B[v] = A[v]
+        with T.block("write"):
+            v = T.axis.spatial(12, i)
+            A[v] = 3.0
+
+
+@T.prim_func
+def halves(A: T.Buffer((12,), "float32"), C: T.Buffer((12,), "float32")):
+    """Two blocks write a half of B each."""
+    B = T.alloc_buffer((12,))
+    for i in range(6):
+        with T.block("low"):
+            v = T.axis.spatial(6, i)
+            B[v] = A[v]
+    for i in range(6):
+        with T.block("high"):
+            v = T.axis.spatial(6, i)
+            B[v + 6] = A[v + 6] + 1.0
+    for i in range(12):
+        with T.block("all"):
+            v = T.axis.spatial(12, i)
+            C[v] = B[v]
+
+
+def check(sch: Schedule, func: tir.PrimFunc) -> None:
+    """All parameters hold what they hold after the unscheduled function."""
+    size = len(func.params)
+    given = np.random.default_rng(0).integers(0, 9, (size, 12)).astype("float32")
+    expected, found = given.copy(), given.copy()
+    run(func, *expected)
+    run(sch.mod, *found)
+    np.testing.assert_array_equal(found, expected)
+    verify_trace_roundtrip(sch, func)
+
+
+def names(func: tir.PrimFunc, *calls: tuple[Any, ...]) -> list[str]:
+    sch = open_schedule(func)
+    for primitive, *args in calls:
+        getattr(sch, primitive)(*args)
+    check(sch, func)
+    return [sch.get(b).name_hint for b in sch.get_child_blocks(sch.get_block("root"))]
+
+
+@pytest.mark.parametrize(
+    ("call", "expected"),
+    [
+        (("cache_read", "before", 0, "local"), ["A_local", "before", "fill", "after"]),
+        (("cache_read", "after", 0, "local"), ["before", "fill", "A_local", "after"]),
+        (("cache_write", "fill", 0, "local"), ["before", "fill", "A_local", "after"]),
+        (("cache_write", "fill", 0, "local", ["fill"]), ["before", "fill", "A_local", "after"]),
+        (("cache_write", "fill", 0, "local", ["after"]), ["before", "fill", "after", "A_local"]),
+        (("reindex", "fill", ("write", 0)), ["before", "fill", "A_reindex", "after"]),
+        (("reindex", "after", ("read", 0)), ["before", "fill", "A_reindex", "after"]),
+        (("reindex", "before", ("read", 0)), ["A_reindex", "before", "fill", "after"]),
+        (
+            ("reindex_cache_write", "fill", 0, "local", lambda i: (i // 4, i % 4)),
+            ["before", "fill", "A_local", "after"],
+        ),
+        (
+            ("reindex_cache_read", "before", 0, "local", lambda i: (i // 4, i % 4)),
+            ["A_local", "before", "fill", "after"],
+        ),
+    ],
+)
+def test_a_reader_before_the_writer_reads_what_was_there(call: Any, expected: list[str]) -> None:
+    assert names(read_twice, call) == expected
+
+
+def test_a_reader_of_another_value_is_no_consumer() -> None:
+    sch = open_schedule(read_twice)
+    before, fill, after = map(sch.get_block, ("before", "fill", "after"))
+    refuses(sch, "does not read 'A' as block", "cache_write", fill, 0, "local", [before])
+    refuses(sch, "not all of the consumer", "cache_read", after, 0, "local", [before])
+
+
+def test_the_last_writer_counts() -> None:
+    assert names(halves, ("cache_read", "all", 0, "local")) == ["low", "high", "B_local", "all"]
+    expected = ["low", "B_local", "high", "all"]
+    assert names(halves, ("cache_write", "low", 0, "local")) == expected
+    expected = ["low", "high", "B_local", "all"]
+    assert names(halves, ("cache_write", "high", 0, "local")) == expected
+
+
+def test_rounds_that_read_what_the_one_before_wrote() -> None:
+    sch = open_schedule(shifted)
+    refuses(sch, "which reads it there", "cache_read", sch.get_block("read"), 0, "local")
+    assert names(shifted, ("cache_write", "write", 0, "local")) == ["read", "write", "A_local"]
+
+
+def test_rounds_that_overwrite_what_they_read() -> None:
+    assert names(overwritten, ("cache_read", "read", 0, "local")) == ["A_local", "read", "write"]
+    assert names(overwritten, ("cache_write", "write", 0, "local")) == ["read", "write", "A_local"]
+
+
+def test_copies_of_copies_in_place() -> None:
+    @T.prim_func
+    def func(A: T.Buffer((12,), "float32")):
+        for i in range(1):
+            with T.block("update"):
+                T.reads(A[0:12])
+                T.writes(A[0:12])
+                for j in range(12):
+                    A[j] = A[j] * 2.0
+
+    sch = open_schedule(func)
+    read, write = sch.cache_inplace("update", 0, "local")
+    sch.cache_read(read, 0, "global", [read])
+    sch.cache_write(write, 0, "global")
+    check(sch, func)
+    order = [sch.get(b).name_hint for b in sch.get_child_blocks(sch.get_block("root"))]
+    assert order == ["A_global", "A_local", "update", "A_local", "A_global"]
+    (loop,) = sch.get_loops("update")
+    assert len(sch.get_child_blocks(loop)) == 3  # the copies in place stand in the block's loop
