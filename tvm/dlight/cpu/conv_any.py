@@ -12,6 +12,7 @@
                 T[i * MR :, :] = acc
             for r, m, x: C = epilogue(T)
 
+Where all vectors of a panel are within a row each, what is in registers goes to C at once.
 A panel begins and ends anywhere in a row, so that lanes are empty at the end of the last one only.
 All that depends on the number of vectors are the sums, which are there once for each; packing and
 what follows the convolution are the same for all. Steps of more than one element along a row, and
@@ -43,7 +44,15 @@ from tvm.tir.expr import (
     make_const,
 )
 from tvm.tir.functor import substitute, walk
-from tvm.tir.op.arith import is_zero, less, logical_and
+from tvm.tir.op.arith import (
+    equal,
+    is_zero,
+    less,
+    less_equal,
+    logical_and,
+    logical_not,
+    logical_or,
+)
 from tvm.tir.op.forms import conjuncts
 from tvm.tir.schedule import BlockRV, Schedule
 from tvm.tir.stmt import (
@@ -101,6 +110,8 @@ class _Panel:
     vectors: Var
     lanes: Var  # of the whole panel
     pitch: Var  # from one step of the sum to the next
+    straight: Var  # whether its vectors are whole, each within a row
+    starts: tuple[tuple[Var, Var], ...]  # row and column of each vector, where they are
 
 
 @dataclass(frozen=True)
@@ -204,6 +215,7 @@ class AnySize:
             scope.let("lines", (offset + elements + across - 1) // across), elements, width,
             scope.let("lanes", width * self.lanes),
             scope.let("pitch", width * self.lanes + self.lanes),
+            *self._vectors(scope, offset, first_row, across, elements, width),
         )  # fmt: skip
         height = scope.let("height", self._chosen(width, heights))
         blocks = scope.let("blocks", (self._int(self.outs) + height - 1) // height)
@@ -226,6 +238,22 @@ class AnySize:
         reads = [buffer for buffer in dict.fromkeys(taken) if buffer not in own]
         writes = [r.buffer for r in self.sch.get(self.gone()[-1]).writes]
         return opaque("conv", whole, [plan.memory], reads, writes)
+
+    def _vectors(
+        self, scope: Scope, offset: Var, first_row: Var, across: Var, elements: Var, width: Var
+    ) -> tuple[Var, tuple[tuple[Var, Var], ...]]:
+        """Whether the panel's vectors are whole and each within a row; where they begin then."""
+        one = less_equal(offset + elements, across)
+        rows = logical_or(one, equal(across % self.lanes, self._int(0)))
+        straight = scope.let("straight", logical_and(rows, equal(elements, width * self.lanes)))
+        starts = [(first_row, offset)]
+        for _ in self.tiles[1:]:
+            row, column = starts[-1]
+            ends = less_equal(across, column + self.lanes)
+            next_row = scope.let("row", row + Select(ends, self._int(1), self._int(0)))
+            after = column + self.lanes - Select(ends, across, self._int(0))
+            starts.append((next_row, scope.let("column", after)))
+        return straight, tuple(starts)
 
     def _parallel(self, task: Var, total: PrimExpr, inner: Stmt) -> Stmt:
         if self.cpu.cores == 1:
@@ -276,7 +304,31 @@ class AnySize:
             else self._as_it_is(p, own, memory, values, count)
         )
         scope.add(_around(loops, body))
-        return For(line, 0, p.lines, ForKind.SERIAL, scope.stmt())
+        packed = For(line, 0, p.lines, ForKind.SERIAL, scope.stmt())
+        if self.has_line or self.pad is not None:
+            return packed
+        one_row = logical_and(p.straight, equal(p.lines, self._int(1)))
+        return IfThenElse(one_row, self._within_a_row(p, memory, sets), packed)
+
+    def _within_a_row(
+        self, p: _Panel, memory: Mapping[str, Buffer], sets: Mapping[Var, PrimExpr]
+    ) -> Stmt:
+        """Whole vectors of one row of the plane, as many as the panel has, straight on."""
+        loops: list[tuple[IterVar, Var]] = []
+        scope = Scope()
+        at = {**sets, **digits_of(scope, p.first_row, self.rows)}
+        at |= {iv.var: self._step(iv, loops) for iv in (*self.far, *self.near)}
+
+        def copies(vectors: int) -> Stmt:
+            lane, number = self._var("lane"), self._var("v")
+            column = number * self.lanes + lane
+            value = self._value({**at, self.along.iv.var: p.offset + column}, guarded=False)
+            target = self._flat(at) * ((vectors + 1) * self.lanes) + column
+            copy = vector(lane, self.lanes, BufferStore(memory["panel"], value, [target]))
+            return _around(loops, For(number, 0, vectors, ForKind.UNROLLED, copy))
+
+        scope.add(one_of(p.vectors, range(1, len(self.tiles) + 1), copies))
+        return scope.stmt()
 
     def _line(self, p: _Panel, line: Var, scope: Scope) -> _Line:
         """Which elements of a row are the panel's."""
@@ -467,13 +519,14 @@ class AnySize:
         sizes = range(1, len(self.tiles) + 1)
         scope.add(one_of(
             p.vectors, sizes,
-            lambda vectors: self._sums(memory, sets, self.tiles[vectors - 1], start, filters),
+            lambda vectors: self._sums(p, memory, sets, self.tiles[vectors - 1], start, filters),
         ))  # fmt: skip
-        scope.add(self._output(p, memory, sets, start, filters))
+        left = self._output(p, memory, sets, start, filters)
+        scope.add(IfThenElse(logical_not(p.straight), left))
         return For(block, 0, count, ForKind.SERIAL, scope.stmt())
 
     def _sums(
-        self, memory: Mapping[str, Buffer], sets: Mapping[Var, PrimExpr], tile: Tile,
+        self, p: _Panel, memory: Mapping[str, Buffer], sets: Mapping[Var, PrimExpr], tile: Tile,
         start: Var, filters: Var,
     ) -> Stmt:  # fmt: skip
         """Accumulates over the whole reduction in registers, tile of filters by tile."""
@@ -495,27 +548,49 @@ class AnySize:
         steps = self._steps(tile, loops)
         base = self._flat(steps) * pitch
 
-        def add(m: Var, q: PrimExpr, element: list[PrimExpr]) -> Stmt:
+        def row_of(m: Var) -> PrimExpr:
             row: PrimExpr = start + number * tile.rows + m
-            if self.outs % tile.rows or _height(tile, self.outs) % tile.rows:
-                row = Min(row, self._int(self.outs - 1))
+            past = self.outs % tile.rows or _height(tile, self.outs) % tile.rows
+            return Min(row, self._int(self.outs - 1)) if past else row
+
+        def add(m: Var, q: PrimExpr, element: list[PrimExpr]) -> Stmt:
             loads: dict[Buffer, PrimExpr] = {
                 self.found.output: BufferLoad(acc, element),
                 self.found.rhs.buffer: BufferLoad(panel, [base + q]),
             }
-            values = {**sets, **steps, self.filters.var: row}
+            values = {**sets, **steps, self.filters.var: row_of(m)}
             return BufferStore(acc, Loads(loads, values).visit_expr(store.value), element)
 
         body = each(add)
         for var, extent, unrolled in reversed(loops):
             body = For(var, 0, extent, ForKind.UNROLLED if unrolled else ForKind.SERIAL, body)
+        kept = each(lambda m, q, element: BufferStore(
+            memory["sums"], BufferLoad(acc, element), [number * tile.rows + m, q]))  # fmt: skip
         made = SeqStmt([
             each(lambda m, q, element: BufferStore(acc, init.value, element)),
             body,
-            each(lambda m, q, element: BufferStore(
-                memory["sums"], BufferLoad(acc, element), [number * tile.rows + m, q])),
+            IfThenElse(p.straight, self._straight(p, acc, sets, tile, row_of), kept),
         ])  # fmt: skip
         return For(number, 0, (filters + (tile.rows - 1)) // tile.rows, ForKind.SERIAL, made)
+
+    def _straight(
+        self, p: _Panel, acc: Buffer, sets: Mapping[Var, PrimExpr], tile: Tile,
+        row_of: Callable[[Var], PrimExpr],
+    ) -> Stmt:  # fmt: skip
+        """The epilogue of a tile whose vectors are each within a row."""
+        m, scope = self._var("m"), Scope()
+        stores: list[Stmt] = []
+        filters = scope.let("o", row_of(m))
+        for v, (row, column) in enumerate(p.starts[: tile.columns // self.lanes]):
+            lane, inner = self._var("lane"), Scope()
+            at = {**sets, **digits_of(inner, row, self.rows), self.filters.var: filters}
+            at |= {iv.var: self._int(0) for iv in self.form.outer if iv.var not in at}
+            element = [m * (tile.columns // self.lanes) + v, lane]
+            store = self._stored({**at, self.along.iv.var: column + lane}, BufferLoad(acc, element))
+            inner.add(vector(lane, self.lanes, store))
+            stores.append(inner.stmt())
+        scope.add(SeqStmt.flatten(stores))
+        return For(m, 0, tile.rows, ForKind.UNROLLED, scope.stmt())
 
     def _steps(self, tile: Tile, loops: list[tuple[Var, int, bool]]) -> dict[Var, PrimExpr]:
         """Loops over the steps of the sum, some of the innermost unrolled."""
