@@ -228,10 +228,21 @@ def copied_row(
 def filled(
     memory: Buffer, start: PrimExpr, count: PrimExpr, lanes: int, value: PrimExpr
 ) -> Stmt:
-    """A loop that fills `count` elements with one value, in whole vectors."""
-    number, lane = name_of("i", str(count.dtype)), name_of("lane", str(count.dtype))
-    fill = vector(lane, lanes, BufferStore(memory, value, [start + number * lanes + lane]))
-    return For(number, 0, count // lanes, ForKind.SERIAL, fill)
+    """Fills `count` elements with one value, in whole vectors; the last of them ends early.
+
+    Few are stored without a loop, which LLVM would make a call of a library.
+    """
+    dtype = count.dtype
+
+    def piece(start: PrimExpr) -> Stmt:
+        lane = name_of("lane", str(dtype))
+        return vector(lane, lanes, BufferStore(memory, value, [start + lane]))
+
+    number, vectors = name_of("i", str(dtype)), count // lanes
+    made: Stmt = For(number, 0, vectors, ForKind.SERIAL, piece(start + number * lanes))
+    ends = piece(start), piece(start + (vectors - 1) * lanes)
+    made = IfThenElse(less_equal(vectors, IntImm(dtype, 2)), SeqStmt(list(ends)), made)
+    return IfThenElse(less(IntImm(dtype, 0), vectors), made)
 
 
 def opaque(

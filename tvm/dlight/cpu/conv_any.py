@@ -167,6 +167,8 @@ class AnySize:
         self.far = [iv for iv in form.k if iv.var not in names]
         several = self.pad is not None and any(_known(iv) > 1 for iv in self.near)
         self.has_line = self.along.step > 1 or several  # a row is looked at once, edges and all
+        few = self.has_line and self.far and _known(self.far[-1]) <= UNROLLED
+        self.nearest = self.far[-1] if few else None  # rows that are copied together
         self.edges = self._edges()
         self.steps = math.prod(_known(iv) for iv in form.k)
 
@@ -277,7 +279,8 @@ class AnySize:
             ),
         }
         if self.has_line:
-            made["line"] = decl_buffer((self._int(self._line_size()),), plane, "line")
+            lines = 1 if self.nearest is None else _known(self.nearest)
+            made["line"] = decl_buffer((self._int(lines * self._line_size()),), plane, "line")
         return made
 
     def _line_size(self) -> int:
@@ -296,7 +299,7 @@ class AnySize:
         last = Select(less(line + 1, p.lines), own.length, p.lanes - own.begin)
         count = scope.let("vectors", (last + (self.lanes - 1)) // self.lanes)
         loops: list[tuple[IterVar, Var]] = []
-        for iv in self.far:
+        for iv in self.far if self.nearest is None else self.far[:-1]:
             values[iv.var] = self._step(iv, loops)
         body = (
             self._picked(p, own, memory, values, count)
@@ -377,15 +380,34 @@ class AnySize:
         self, p: _Panel, own: _Line, memory: Mapping[str, Buffer],
         values: Mapping[Var, PrimExpr], count: Var,
     ) -> Stmt:  # fmt: skip
-        """A row of the plane as it is, then every `step`-th element of it."""
+        """Rows of the plane as they are, then every `step`-th element of them.
+
+        What was just stored is slow to read at other places than it was stored to: some rows are
+        copied before the first is read.
+        """
+        copies: list[tuple[IterVar, Var]] = []
+        picks: list[tuple[IterVar, Var]] = []
+        start = self._start(own)
+        row: PrimExpr = self._int(0)
+        if self.nearest is not None:
+            row = self._step(self.nearest, copies)
+        copy_row = self._guarded_row if self.edges is None else self._whole_row
+        at = values if self.nearest is None else {**values, self.nearest.var: row}
+        copy = copy_row(memory["line"], row * self._line_size(), at, start, count)
+        if self.nearest is not None:
+            row = self._step(self.nearest, picks)
+            at = {**values, self.nearest.var: row}
+        pick = self._picks(p, own, memory, row * self._line_size(), at, count)
+        return SeqStmt([_around(copies, copy), _around(picks, pick)])
+
+    def _picks(
+        self, p: _Panel, own: _Line, memory: Mapping[str, Buffer], base: PrimExpr,
+        values: Mapping[Var, PrimExpr], count: Var,
+    ) -> Stmt:  # fmt: skip
+        """The elements that a step of the window reads, for each of its steps along a row."""
         line, panel, step = memory["line"], memory["panel"], self.along.step
         zero: dict[Var, PrimExpr] = {iv.var: self._int(0) for iv in self.near}
         indices = self._plane_indices()
-        start = self._start(own)
-        if self.edges is None:
-            copy = self._guarded_row(line, values, start, count)
-        else:
-            copy = self._whole_row(line, values, start, count)
         loops: list[tuple[IterVar, Var]] = []
         steps = {iv.var: self._step(iv, loops) for iv in self.near}
         origin: dict[Var, PrimExpr] = {**values, self.along.iv.var: self._int(0)}
@@ -396,11 +418,15 @@ class AnySize:
         group2, lane2 = self._var("x"), self._var("lane")
         target = group2 * self.lanes + lane2
         pick = BufferStore(
-            panel, BufferLoad(line, [target * step + shift]),
+            panel, BufferLoad(line, [base + target * step + shift]),
             [self._flat({**values, **steps}) * p.pitch + own.begin + target],
         )  # fmt: skip
-        picked = For(group2, 0, count, ForKind.SERIAL, vector(lane2, self.lanes, pick))
-        return SeqStmt([copy, _around(loops, picked)])
+        picked = vector(lane2, self.lanes, pick)
+        if math.prod(_known(iv) for iv in self.near) <= UNROLLED:  # all of a vector's at once
+            picked = For(group2, 0, count, ForKind.SERIAL, _around(loops, picked, unrolled=True))
+        else:
+            picked = _around(loops, For(group2, 0, count, ForKind.SERIAL, picked))
+        return picked
 
     def _start(self, own: _Line) -> PrimExpr:
         """The first index along a row of the padded plane that a panel reads."""
@@ -415,19 +441,21 @@ class AnySize:
                 for dim, index in enumerate(self._plane_indices())]  # fmt: skip
 
     def _guarded_row(
-        self, line: Buffer, values: Mapping[Var, PrimExpr], start: PrimExpr, count: Var
-    ) -> Stmt:
+        self, line: Buffer, base: PrimExpr, values: Mapping[Var, PrimExpr], start: PrimExpr,
+        count: Var,
+    ) -> Stmt:  # fmt: skip
         """The row with its edges, which are tested for at each element."""
         group, lane = self._var("x"), self._var("lane")
         source = group * self.lanes + lane
         value = self._load(self._at(values, start + source), guarded=True)
         copied = (count * (self.lanes * self.along.step) + self.along.reach) // self.lanes + 1
-        copy = vector(lane, self.lanes, BufferStore(line, value, [source]))
+        copy = vector(lane, self.lanes, BufferStore(line, value, [base + source]))
         return For(group, 0, copied, ForKind.SERIAL, copy)
 
     def _whole_row(
-        self, line: Buffer, values: Mapping[Var, PrimExpr], start: PrimExpr, count: Var
-    ) -> Stmt:
+        self, line: Buffer, base: PrimExpr, values: Mapping[Var, PrimExpr], start: PrimExpr,
+        count: Var,
+    ) -> Stmt:  # fmt: skip
         """What there is of the row, between edges that are there; all of an edge if it is one."""
         edges, scope = self.edges, Scope()
         assert edges is not None, "looked at by the caller"
@@ -437,23 +465,24 @@ class AnySize:
         left = scope.let("left", start - edges.before)
         begin = scope.let("begin", Max(left, self._int(0)))
         length = scope.let("length", Min(left + wanted, edges.size) - begin)
-        target = scope.let("target", Min(begin - left, wanted))
+        inset = scope.let("inset", Min(begin - left, wanted))
         other = make_const(0, line.dtype)
 
         def value(i: PrimExpr) -> PrimExpr:
             found = self._load(self._at(values, begin + i + edges.before), guarded=True)
             return found.args[1] if isinstance(found, Call) else found
 
+        target = base + inset
         row = copied_row(line, target, length, self.lanes, value, other)
         inside = [substitute(term, self._named(values)) for term in edges.others]
         if inside:
             none = copied_row(line, target, length, self.lanes, lambda i: other, other)
             row = IfThenElse(functools.reduce(logical_and, inside), row, none)
         if edges.before:
-            scope.add(filled(line, self._int(0), target + (self.lanes - 1), self.lanes, other))
+            scope.add(filled(line, base, inset + (self.lanes - 1), self.lanes, other))
         scope.add(row)
-        end = scope.let("end", target + Max(length, self._int(0)))
-        scope.add(filled(line, end, wanted - end + (self.lanes - 1), self.lanes, other))
+        end = scope.let("end", inset + Max(length, self._int(0)))
+        scope.add(filled(line, base + end, wanted - end + (self.lanes - 1), self.lanes, other))
         return scope.stmt()
 
     def _named(self, values: Mapping[Var, PrimExpr]) -> dict[Var, PrimExpr]:
@@ -695,9 +724,12 @@ def _guarded(condition: PrimExpr, load: PrimExpr) -> PrimExpr:
     return Call(load.dtype, "tir.if_then_else", (condition, load, zero))
 
 
-def _around(loops: Sequence[tuple[IterVar, Var]], body: Stmt) -> Stmt:
+def _around(
+    loops: Sequence[tuple[IterVar, Var]], body: Stmt, *, unrolled: bool = False
+) -> Stmt:
+    kind = ForKind.UNROLLED if unrolled else ForKind.SERIAL
     for iv, var in reversed(loops):
-        body = For(var, 0, size_of(iv), ForKind.SERIAL, body)
+        body = For(var, 0, size_of(iv), kind, body)
     return body
 
 
