@@ -49,6 +49,29 @@ def test_all_sizes(h: int, w: int) -> None:
     scheduled(Conv2D(), conv(2, 17, 3, 1, 1), SPR, {"n": 1, "h": h, "w": w})
 
 
+@pytest.mark.parametrize("target", [SPR, HASWELL])
+@pytest.mark.parametrize("kernel", [1, 3])
+@pytest.mark.parametrize(("h", "w"), [(3, 16), (2, 32), (1, 75), (2, 160)])
+def test_whole_vectors_go_from_registers_to_the_result(
+    h: int, w: int, kernel: int, target: Target
+) -> None:
+    func = conv(2, 17, kernel, 1, kernel // 2)
+    after = scheduled(Conv2D(), func, target, {"n": 2, "h": h, "w": w})
+    stores = [line.split(" = ", 1) for line in after.script().splitlines() if " = " in line]
+    straight = [to for to, value in stores if "tile[" in value and "T.max" in value]
+    wide = len(tiles_for(target.cpu, 32, 17))
+    assert len(straight) == wide * (wide + 1) // 2  # a store for each vector of each tile
+
+
+@pytest.mark.parametrize("stride", [1, 2])
+@pytest.mark.parametrize(("h", "w"), [(9, 3), (4, 33), (3, 100)])
+def test_rows_are_copied_with_their_edges(h: int, w: int, stride: int) -> None:
+    """Edges of less than a vector, of two and of more."""
+    for kernel, pad in ((3, 1), (5, 2), (3, 0), (2, 40)):
+        func = conv(2, 3, kernel, stride, pad, epilogue=False)
+        scheduled(Conv2D(), func, SPR, {"n": 1, "h": h, "w": w})
+
+
 def test_sums_are_there_for_each_number_of_vectors() -> None:
     """Only they are: what is packed, and what follows, is the same for all."""
     after = scheduled(Conv2D(), conv(4, 8, 3, 2, 1), SPR, {"n": 1, "h": 5, "w": 6})

@@ -317,12 +317,13 @@ class AnySize:
         self, p: _Panel, memory: Mapping[str, Buffer], sets: Mapping[Var, PrimExpr]
     ) -> Stmt:
         """Whole vectors of one row of the plane, as many as the panel has, straight on."""
-        loops: list[tuple[IterVar, Var]] = []
         scope = Scope()
-        at = {**sets, **digits_of(scope, p.first_row, self.rows)}
-        at |= {iv.var: self._step(iv, loops) for iv in (*self.far, *self.near)}
+        row = {**sets, **digits_of(scope, p.first_row, self.rows)}
 
         def copies(vectors: int) -> Stmt:
+            loops: list[tuple[IterVar, Var]] = []
+            steps = {iv.var: self._step(iv, loops) for iv in (*self.far, *self.near)}
+            at: dict[Var, PrimExpr] = {**row, **steps}
             lane, number = self._var("lane"), self._var("v")
             column = number * self.lanes + lane
             value = self._value({**at, self.along.iv.var: p.offset + column}, guarded=False)
