@@ -16,6 +16,7 @@ from tvm.target.target import Target
 from . import transform as t
 from .transform.guard_empty_results import GuardEmptyResults
 from .transform.legalize_narrow_floats import LegalizeNarrowFloats
+from .transform.lower_packed_calls import LowerPackedCalls
 from .transform.lower_workspaces import LowerWorkspaces
 from .transform.make_packed_api import MakeCheckedPackedAPI
 from .transform.outline_parallel_loops import OutlineParallelLoops
@@ -118,6 +119,7 @@ def finalize_host_passes() -> list[Pass]:
 def host_code_passes() -> list[Pass]:
     """What all code for a host has in common; functions that have been here stay as they are."""
     return [
+        LowerPackedCalls(),  # once no operator has to know what such a call returns
         OutlineParallelLoops(),  # after all that changes what a body uses from around it
         LowerWorkspaces(),  # of each function of its own
     ]

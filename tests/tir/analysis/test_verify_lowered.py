@@ -59,6 +59,9 @@ FAULTS = {
     "a call of tir.tvm_call_packed": s.Evaluate(
         e.Call("int32", "tir.tvm_call_packed", [e.StringImm("f"), e.IntImm("int32", 1)])
     ),
+    "a call of tir.tvm_call_packed_lowered": s.Evaluate(
+        e.Call("int32", "tir.tvm_call_packed_lowered", [e.StringImm("f"), e.IntImm("int32", 1)])
+    ),
     "a call of other": s.Evaluate(e.Call("int32", tvm.ir.GlobalVar("other"), [])),
     "constant data without data": constant(),
 }

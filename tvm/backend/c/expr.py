@@ -364,6 +364,8 @@ class ExprEmitter(StmtWriter[str]):
             self._arrays.add(var)
             return
         made = self.lane_of(value, self.lane or "0")
+        if value.dtype.is_void:
+            return
         kind = variable_type(var)
         if kind.endswith("*") and kind != "void*":
             made = Code(f"({kind}){made.at(UNARY)}")

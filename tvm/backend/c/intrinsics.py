@@ -11,7 +11,7 @@ from tvm.backend.c_family.intrinsics import COMMON, rule_in
 from tvm.backend.c_family.names import c_name
 from tvm.backend.host_functions import Signature
 from tvm.backend.operands import integer_operand
-from tvm.error import CheckError, DTypeError, message
+from tvm.error import CheckError, message
 from tvm.ir.expr import GlobalVar, PrimExpr
 from tvm.runtime.imports import FFI_PREFIX
 from tvm.support.dtype import DataType
@@ -422,70 +422,38 @@ def _call_extern(emit: StmtEmitter, op: e.Call) -> Code:
     return call
 
 
-@rule_in(INTRINSICS, "tvm_call_packed_lowered", "tvm_call_trace_packed_lowered")
+@rule_in(INTRINSICS, "tvm_call_packed_lowered")
 def _call_packed(emit: StmtEmitter, op: e.Call) -> Code:
     """Look the function up once, then call it through the registry's object."""
-    if not isinstance(op.args[0], e.StringImm):
-        raise CheckError(
-            message(
-                "call of a packed function",
-                found=f"{op.args[0]} as its name",
-                where=f"function {emit.out.signature.name}",
-                legal="a string as the first argument",
-            )
-        )
-    name = op.args[0].value
-    local = emit.module.signatures.get(name)
-    if local is not None and local.packed:
-        return _call_by_symbol(emit, op, local.name)
     emit.module.need("call_packed")
-    slot = emit.module.slot(name, c_name(name))
-    base, begin, end = _stack_parts(emit, *op.args[1:4])
-    quoted = emit.visit_expr(op.args[0])
-    emit.check(f"call_packed(&{slot}, {quoted}, {base} + {begin}, {end - begin}, {base} + {end})")
-    result = f"({base})[{end}]"
-    if e.is_call_of(op, "tir.tvm_call_trace_packed_lowered"):
-        # a function that returns None gives the last argument, which lies before the result
-        result = f"({base})[{end} - ({result}.type_index == 0)]"
-    return _packed_result(emit, op, result)
+    slot, name = emit.module.slot(op.args[0].value, c_name(op.args[0].value)), op.args[0]
+    args, count, result = _on_stack(emit, op)
+    emit.check(f"call_packed(&{slot}, {emit.visit_expr(name)}, {args}, {count}, {result})")
+    return Code("")
 
 
 @rule_in(INTRINSICS, "tvm_call_cpacked_lowered")
 def _call_cpacked(emit: StmtEmitter, op: e.Call) -> Code:
     """Call a function with the packed convention by its symbol."""
-    name = op.args[0].value
-    known = emit.module.signatures
+    name, known = op.args[0].value, emit.module.signatures
     local: Signature | None = known.get(name) or known.get(FFI_PREFIX + name)
-    return _call_by_symbol(emit, op, name if local is None else local.name)
-
-
-def _call_by_symbol(emit: StmtEmitter, op: e.Call, symbol: str) -> Code:
-    if symbol not in {s.name for s in emit.module.signatures.values()}:
+    symbol = local.name if local else name
+    if local is None:
         emit.module.declare(symbol, "int32_t", ("void*", "void*", "int32_t", "void*"))
-    base, begin, end = _stack_parts(emit, *op.args[1:4])
     emit.module.header("string.h")
     emit.module.called.add(symbol)
-    emit.out.line(f"memset({base} + {end}, 0, sizeof(TVMFFIAny));")
-    emit.check(f"{symbol}(NULL, {base} + {begin}, {end - begin}, {base} + {end})")
-    return _packed_result(emit, op, f"({base})[{end}]")
+    args, count, result = _on_stack(emit, op)
+    emit.out.line(f"memset({result}, 0, sizeof(TVMFFIAny));")
+    emit.check(f"{symbol}(NULL, {args}, {count}, {result})")
+    return Code("")
 
 
-def _stack_parts(
-    emit: StmtEmitter, stack: PrimExpr, begin: PrimExpr, end: PrimExpr
-) -> tuple[str, int, int]:
-    """The arguments as an array, and the numbers of the first and of the one after the last."""
-    base = emit.visit_expr(stack)
-    if not (isinstance(begin, e.IntImm) and isinstance(end, e.IntImm)):
-        raise DTypeError("packed calls: begin and end of the arguments are literals")
+def _on_stack(emit: StmtEmitter, op: e.Call) -> tuple[str, int, str]:
+    """Where the arguments lie, how many they are, and where the result goes."""
     emit.module.need("TVMFFIAny")
-    return f"(TVMFFIAny*){base.at(ATOM)}", begin.value, end.value
-
-
-def _packed_result(emit: StmtEmitter, op: e.Call, result: str) -> Code:
-    if op.dtype.is_void:
-        return Code("")
-    held = _union_type(op.dtype)
-    return emit.cast(held, op.dtype, Code(f"{result}.{_union_member(held)}"))
+    begin, end = op.args[2].value, op.args[3].value
+    base = f"(TVMFFIAny*){emit.visit_expr(op.args[1]).at(ATOM)}"
+    return f"{base} + {begin}", end - begin, f"{base} + {end}"
 
 
 def _runtime(name: str, kinds: Sequence[str]) -> Rule:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Final
 
 from tvm.backend.operands import integer_operand
-from tvm.error import CheckError, DTypeError, message
+from tvm.error import CheckError, message
 from tvm.ir.expr import GlobalVar, PrimExpr
 from tvm.ir.op import Op
 from tvm.runtime.imports import FFI_PREFIX
@@ -599,50 +599,23 @@ def _typed_intrinsic(
     return plain, args
 
 
-@_rule("tvm_call_packed_lowered", "tvm_call_trace_packed_lowered")
+@_rule("tvm_call_packed_lowered")
 def _call_packed(emit: StmtEmitter, op: e.Call) -> str:
     """Look the function up once, then call it through the registry's object."""
-    name, stack, begin, end = op.args[:4]
-    if not isinstance(name, e.StringImm):
-        raise CheckError(
-            message(
-                "call of a packed function",
-                found=f"{name} of type {name.dtype} as its name",
-                where=f"function {emit.out.signature.name}",
-                legal="a string as the first argument",
-            )
-        )
-    out = emit.out
-    local = emit.module.signatures.get(name.value)
-    if local is not None and local.packed:
-        return _call_local_packed(emit, op, local.name)
-    slot = emit.module.slot(f".func.{name.value}")
+    name, out = op.args[0].value, emit.out
+    slot = emit.module.slot(f".func.{name}")
     known = out.temp(f"load atomic ptr, ptr {slot} monotonic, align 8")
     missing = out.temp(f"icmp eq ptr {known}, null")
     look, ready, before = out.label("lookup"), out.label("ready"), out.block
     out.line(f"br i1 {missing}, label %{look}, label %{ready}")
     out.begin(look)
-    found = _look_up(emit, name.value, slot)
+    found = _look_up(emit, name, slot)
     last = out.block
     out.line(f"br label %{ready}")
     out.begin(ready)
     func = out.temp(f"phi ptr [ {known}, %{before} ], [ {found}, %{last} ]")
     callee = emit.module.declare("TVMFFIFunctionCall", "i32", "ptr, ptr, i32, ptr")
-    args, count, result = _stack_parts(emit, stack, begin, end)
-    status = out.temp(f"call i32 {callee}(ptr {func}, ptr {args}, i32 {count}, ptr {result})")
-    emit.check(status)
-    if e.is_call_of(op, "tir.tvm_call_trace_packed_lowered"):
-        result = _or_traced(emit, result)
-    return _packed_result(emit, op, result)
-
-
-def _or_traced(emit: StmtEmitter, result: str) -> str:
-    """The address of the result; of the last argument, which lies before it, if that is None."""
-    out = emit.out
-    kind = out.temp(f"load i32, ptr {result}, align 8")
-    last = out.temp(f"getelementptr i8, ptr {result}, i64 -16")
-    none = out.temp(f"icmp eq i32 {kind}, 0")
-    return out.temp(f"select i1 {none}, ptr {last}, ptr {result}")
+    return _call_on_stack(emit, op, callee, func)
 
 
 def _look_up(emit: StmtEmitter, name: str, slot: str) -> str:
@@ -661,45 +634,25 @@ def _look_up(emit: StmtEmitter, name: str, slot: str) -> str:
 @_rule("tvm_call_cpacked_lowered")
 def _call_cpacked(emit: StmtEmitter, op: e.Call) -> str:
     """Call a function with the packed convention by its symbol."""
-    name = op.args[0].value
-    local = emit.module.signatures.get(name) or emit.module.signatures.get(FFI_PREFIX + name)
-    return _call_local_packed(emit, op, name if local is None else local.name)
+    name, known = op.args[0].value, emit.module.signatures
+    local = known.get(name) or known.get(FFI_PREFIX + name)
+    if local is None:
+        emit.module.declare(name, "i32", "ptr, ptr, i32, ptr")
+    return _call_on_stack(emit, op, f'@"{local.name if local else name}"', "null")
 
 
-def _call_local_packed(emit: StmtEmitter, op: e.Call, symbol: str) -> str:
-    if symbol not in {s.name for s in emit.module.signatures.values()}:
-        emit.module.declare(symbol, "i32", "ptr, ptr, i32, ptr")
-    args, count, result = _stack_parts(emit, *op.args[1:4])
-    status = emit.out.temp(
-        f'call i32 @"{symbol}"(ptr null, ptr {args}, i32 {count}, ptr {result})'
-    )
-    emit.check(status)
-    return _packed_result(emit, op, result)
-
-
-def _stack_parts(
-    emit: StmtEmitter, stack: PrimExpr, begin: PrimExpr, end: PrimExpr
-) -> tuple[str, str, str]:
-    """First argument, number of arguments, and the address of the result, which is set to None."""
-    base = emit.visit_expr(stack)
-    if not (isinstance(begin, e.IntImm) and isinstance(end, e.IntImm)):
-        raise DTypeError("packed calls: begin and end of the arguments are literals")
-    out = emit.out
-    first = out.temp(f"getelementptr i8, ptr {base}, i64 {16 * begin.value}")
-    result = out.temp(f"getelementptr i8, ptr {base}, i64 {16 * end.value}")
+def _call_on_stack(emit: StmtEmitter, op: e.Call, callee: str, func: str) -> str:
+    """Call with slots of the stack; that of the result, behind them, is None before."""
+    begin, end = op.args[2].value, op.args[3].value
+    base, out = emit.visit_expr(op.args[1]), emit.out
+    args = out.temp(f"getelementptr i8, ptr {base}, i64 {16 * begin}")
+    result = out.temp(f"getelementptr i8, ptr {base}, i64 {16 * end}")
     out.line(f"store i64 0, ptr {result}, align 8")
     value = out.temp(f"getelementptr i8, ptr {result}, i64 8")
     out.line(f"store i64 0, ptr {value}, align 8")
-    return first, str(end.value - begin.value), result
-
-
-def _packed_result(emit: StmtEmitter, op: e.Call, address: str) -> str:
-    if op.dtype.is_void:
-        return ""
-    stored = _union_type(op.dtype)
-    value = emit.out.temp(f"getelementptr i8, ptr {address}, i64 8")
-    raw = emit.out.temp(f"load {memory_element(stored)}, ptr {value}, align 8")
-    return emit.cast(stored, op.dtype, raw)
+    given = f"ptr {func}, ptr {args}, i32 {end - begin}, ptr {result}"
+    emit.check(out.temp(f"call i32 {callee}({given})"))
+    return ""
 
 
 def _runtime(name: str, result: str, params: Sequence[str]) -> Rule:

@@ -12,7 +12,8 @@ A function for a backend
 - reads and writes flat buffers, with one index, in allocations or behind pointers;
 - has values of types that its target has: bool, integers of at most 64 bits, floats, addresses,
   and vectors of them;
-- calls operators that lowering leaves, and functions of its own module by `GlobalVar`;
+- calls operators that lowering leaves, functions of its own module by `GlobalVar`, and packed
+  functions by name or symbol, without a value;
 - uses variables where they are defined; threads are those of `thread_extent`, in kernels.
 
 Each rule names the pass that brings programs to this form.
@@ -46,11 +47,14 @@ _GONE: Final[dict[type, str]] = {
     e.ProducerLoad: "te.create_prim_func",
     e.Reduce: "te.create_prim_func",
 }
+# Operators that have no value any more.
+_PACKED_CALLS: Final = ("tir.tvm_call_packed_lowered", "tir.tvm_call_cpacked_lowered")
 # Operators that are gone, likewise.
 _GONE_CALLS: Final[dict[str, str]] = {
     "tir.tvm_call_packed": "tir.LowerTVMBuiltin",
     "tir.tvm_call_cpacked": "tir.LowerTVMBuiltin",
     "tir.tvm_call_trace_packed": "tir.LowerTVMBuiltin",
+    "tir.tvm_call_trace_packed_lowered": "tir.LowerPackedCalls",
     "tir.tvm_stack_make_array": "tir.LowerTVMBuiltin",
     "tir.tvm_stack_make_shape": "tir.LowerTVMBuiltin",
     "tir.tvm_thread_allreduce": "tir.LowerThreadAllreduce",
@@ -136,6 +140,8 @@ def _faults_of_call(call: e.Call, functions: set[str]) -> Iterator[tuple[str, st
             yield f"a call of {call.op.name_hint}", ", ".join(sorted(functions))
         return
     replaced_by = _GONE_CALLS.get(call.op.name)
+    if call.op.name in _PACKED_CALLS and not call.dtype.is_void:
+        replaced_by = "tir.LowerPackedCalls"
     if replaced_by is not None:
         yield f"a call of {call.op.name}", f"functions after {replaced_by}"
 
