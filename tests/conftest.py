@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+from tvm.support.contiguous_frames import contiguous_frames
+
 ROOT = Path(__file__).resolve().parent
 GOLDEN = ROOT / "golden"
 
@@ -29,6 +31,12 @@ def pytest_configure() -> None:
 
 def pytest_collection_finish() -> None:
     gc.freeze()  # thousands of tests and modules stay until the end
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> None:
+    """The frames of a test's calls lie in one piece of memory."""
+    pyfuncitem.obj = contiguous_frames(pyfuncitem.obj)
 
 
 @pytest.fixture(scope="session", autouse=True)

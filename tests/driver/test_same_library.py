@@ -10,7 +10,7 @@ import pytest
 import tvm
 from tvm import relax
 from tvm.arith import simplified_before
-from tvm.backend.llvm import split, workers
+from tvm.backend.llvm import split, worker, workers
 from tvm.ir import IRModule
 from tvm.relax import op
 
@@ -60,6 +60,6 @@ def test_every_way_gives_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setenv("TVM_CACHE", "0")
     monkeypatch.setenv("TVM_COMPILE_WORKERS", "1")
     assert _library(32, tmp_path) == wanted, "another process helps"
-    for worker in list(workers._begun):
-        worker.end()
-    workers._idle.clear()
+    for process in list(worker._begun):
+        process.end()
+    worker._idle.clear()

@@ -24,6 +24,7 @@ from tvm.ir.module import IRModule
 from tvm.ir.transform import PassContext, Sequential
 from tvm.runtime.generated_code import GeneratedCode
 from tvm.runtime.module import Module
+from tvm.support.contiguous_frames import contiguous_frames
 from tvm.support.garbage import infrequent_gc
 from tvm.support.recursion import nested_programs
 from tvm.support.suggest import did_you_mean
@@ -96,6 +97,7 @@ def find_codegen(name: str) -> CodeGenBase:
 
 
 @infrequent_gc()
+@contiguous_frames
 def build(
     mod: PrimFunc | IRModule,
     codegen: CodeGenBase | str,

@@ -21,6 +21,7 @@ from tvm.base import __version__
 from tvm.error import CheckError, InternalError, TVMError, message
 from tvm.exec.command import Command, Mistake
 from tvm.ffi.library import without_torch
+from tvm.support.contiguous_frames import contiguous_frames
 from tvm.support.garbage import infrequent_gc
 from tvm.support.suggest import did_you_mean
 
@@ -120,7 +121,7 @@ def _run(words: Sequence[str]) -> int:
         args = parser.parse_args(words)
     except SystemExit as done:      # --help and --version end here
         return OK if not done.code else MISTAKE
-    outcome = _module(asked).run(args)
+    outcome = contiguous_frames(_module(asked).run)(args)
     print(json.dumps(outcome.record) if args.json else outcome.text, flush=True)
     return OK
 

@@ -45,6 +45,7 @@ from tvm.runtime.artefact import Artefact, FunctionInfo, KernelInfo, ValueInfo
 from tvm.runtime.module import Module
 from tvm.runtime.vm_executable import VMExecutable, VMModule
 from tvm.support.arguments import explained
+from tvm.support.contiguous_frames import contiguous_frames
 from tvm.support.garbage import infrequent_gc
 from tvm.support.log import logger
 from tvm.target.target import Target
@@ -60,6 +61,7 @@ _LOG = logger("relax.build")
 
 
 @infrequent_gc()
+@contiguous_frames
 @explained
 def build(
     mod: IRModule,

@@ -14,6 +14,7 @@ from tvm.ir.expr import GlobalVar
 from tvm.ir.module import IRModule
 from tvm.ir.transform import Sequential
 from tvm.runtime.module import Module
+from tvm.support.contiguous_frames import contiguous_frames
 from tvm.support.garbage import infrequent_gc
 from tvm.support.recursion import nested_programs
 from tvm.target.target import Target
@@ -32,6 +33,7 @@ PipelineLike: TypeAlias = Callable[[IRModule], IRModule] | str | None
 
 
 @infrequent_gc()
+@contiguous_frames
 def build(
     mod: PrimFunc | IRModule,
     target: str | Target | None = None,

@@ -200,3 +200,16 @@ def test_vectors_of_unknown_length_on_a_cpu_without_them() -> None:
     )
     with pytest.raises(TVMError, match="compile vectors of unknown length"):
         jit.emit_object(text, jit.Machine("x86_64-unknown-linux-gnu", "skylake"), keep=False)
+
+
+@pytest.mark.parametrize("triple", ["wasm32-unknown-unknown", "spirv64-unknown-unknown"])
+def test_code_that_changes_what_follows_it_is_compiled_alone(
+    triple: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """LLVM's backend for WebAssembly changes the layout of all code that it compiles later."""
+    here: list[str] = []
+    monkeypatch.setattr(jit, "emit_here", lambda *_: here.append("here"))
+    monkeypatch.setattr(jit, "emit_apart", lambda *_: here.append("in a process that goes on"))
+    text = "define void @f() {\n  ret void\n}\n"
+    assert jit.emit_object(text, jit.Machine(triple), keep=False)
+    assert not here

@@ -4,7 +4,7 @@
 
 The object is the only artefact: the same bytes are run here, kept in the disk cache and exported.
 LLVM ends the process when it meets an instruction that it cannot select, so text that uses
-instructions outside the well-known ones is compiled in a process of its own.
+instructions outside the well-known ones is compiled in another one.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from types import ModuleType
 from typing import Any
 
-from tvm.error import CheckError, InternalError, TVMError, message
+from tvm.error import CheckError, InternalError, message
 from tvm.ffi import library
 from tvm.support.apart import hearing_signals
 from tvm.target.cpu_model import arch_of_triple, is_tabulated
@@ -30,10 +30,13 @@ from .child import ask
 from .intrinsic_names import SAFE_INTRINSICS
 from .module_text import FOREIGN_MARK
 from .single_lane_stores import may_have_single_lane_stores, with_single_lane_stores
+from .worker import emit_apart
 
 FOREIGN_SECONDS = 60.0  # so long may LLVM take for a file that others wrote
 LARGE_TEXT = 1 << 18  # longer text is compiled in a process, which Ctrl-C can end
 FORMAT_VERSION = "2"  # part of every cache key; raise it when the pipeline below changes
+# Beside other code LLVM gave SPIR-V a number twice; WebAssembly changes the layout of later code.
+_ALONE = ("spirv", "wasm")
 _lock = threading.RLock()
 _names = itertools.count()
 _DECLARED = re.compile(r"^declare [^@]*@(?:\"([^\"]+)\"|([-\w$.]+))\(", re.MULTILINE)
@@ -105,8 +108,8 @@ def _target_machine(machine: Machine) -> Any:
     """LLVM's own object for `machine`; made once, it costs a millisecond."""
     found = _machines.get(machine)
     if found is None:
-        if not in_worker and _may_not_exist(machine):
-            _emit_apart(_EMPTY, machine, [])
+        if not in_worker and _may_not_exist(machine) and emit_apart(_EMPTY, machine) is None:
+            _emit_alone(_EMPTY, machine, [])  # which says why not
         llvm = _llvm()
         if machine.triple and not _same_family(machine.triple, llvm.get_process_triple()):
             llvm.initialize_all_targets()
@@ -254,7 +257,7 @@ def emit_object(
     if found is not None:
         return found
     if foreign:
-        content = _emit_apart(text, machine, ["code of others"], FOREIGN_SECONDS)
+        content = _emit_alone(text, machine, ["code of others"], FOREIGN_SECONDS)
     else:
         content = emit_fresh(text, machine)
     if keep:
@@ -270,13 +273,19 @@ def object_key(text: str, machine: Machine) -> str:
 def emit_fresh(text: str, machine: Machine) -> bytes:
     """The object file of `text`, whatever the cache has."""
     unusual = _unusual(text, machine)
+    if machine.triple.startswith(_ALONE):
+        return _emit_alone(text, machine, unusual)
+    if unusual or len(text) > LARGE_TEXT:
+        content = emit_apart(text, machine)
+        if content is not None:
+            return content
+    # where that process could not, whoever compiles it once more tells the reason
     if unusual:
-        return _emit_apart(text, machine, unusual)
-    content = _emit_large(text, machine) if len(text) > LARGE_TEXT else b""
-    return content or hearing_signals(lambda: emit_here(text, machine))
+        return _emit_alone(text, machine, unusual)
+    return hearing_signals(lambda: emit_here(text, machine))
 
 
-def needs_own_process(text: str, machine: Machine) -> bool:
+def needs_other_process(text: str, machine: Machine) -> bool:
     """Whether LLVM might end the process that compiles the text."""
     return bool(_unusual(text, machine))
 
@@ -285,8 +294,8 @@ def _unusual(text: str, machine: Machine) -> list[str]:
     unusual = unusual_intrinsics(text)
     if not is_native(machine) and _ASSEMBLY.search(text):
         unusual.append("assembly")  # LLVM has an assembler for this architecture only
-    if machine.triple.startswith("spirv"):
-        unusual.append("SPIR-V")  # beside other code LLVM once gave a number twice
+    if machine.triple.startswith(_ALONE):
+        unusual.append(machine.triple)
     return unusual
 
 
@@ -298,16 +307,6 @@ def emit_here(text: str, machine: Machine) -> bytes:
         if machine.triple.startswith("nvptx"):
             return str(made.emit_assembly(module)).encode()
         return bytes(made.emit_object(module))
-
-
-def _emit_large(text: str, machine: Machine) -> bytes:
-    """The object file by way of a process that Ctrl-C ends; empty if that does not work."""
-    if in_worker:
-        return b""
-    try:
-        return _emit_apart(text, machine, [])
-    except TVMError:
-        return b""  # whoever compiles here sees the reason
 
 
 def unusual_intrinsics(text: str) -> list[str]:
@@ -324,7 +323,7 @@ def unusual_intrinsics(text: str) -> list[str]:
     return sorted(found)
 
 
-def _emit_apart(
+def _emit_alone(
     text: str, machine: Machine, unusual: list[str], seconds: float | None = None
 ) -> bytes:
     """Compile in a process of its own, which may die without harm."""
