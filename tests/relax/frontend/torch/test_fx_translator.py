@@ -83,6 +83,31 @@ def test_forms_of_the_result() -> None:
     assert isinstance(unbound.body.body, relax.Tuple)
 
 
+def test_sizes_that_are_results() -> None:
+    n = tvm.tir.SizeVar("n", "int64")
+    info = [((n, 5), "float32")]
+    for func in (lambda x: x.size(), lambda x: x.shape):
+        found = from_fx(fx.symbolic_trace(module_of(func)), info)["main"]
+        tvm.ir.assert_structural_equal(
+            found.ret_struct_info, relax.ShapeStructInfo([n, tvm.tir.IntImm("int64", 5)])
+        )
+        assert isinstance(found.body.blocks[0].bindings[0].value, relax.ShapeExpr)
+    pair = from_fx(fx.symbolic_trace(module_of(lambda x: (x.shape, x.numel()))), info)["main"]
+    assert isinstance(pair.ret_struct_info.fields[0], relax.ShapeStructInfo)
+    assert isinstance(pair.ret_struct_info.fields[1], relax.PrimStructInfo)
+    graph = fx.symbolic_trace(module_of(lambda x: torch.numel(x)))
+    count = from_fx(graph, [((3, 5), "float32")])["main"]
+    tvm.ir.assert_structural_equal(
+        count.body.blocks[0].bindings[0].value, relax.const(15, "int32")
+    )
+
+
+def test_a_copy_of_one_shape_is_what_is_copied() -> None:
+    graph = fx.symbolic_trace(module_of(lambda x, y: x.copy_(y), 2))
+    copied = from_fx(graph, [((2, 3), "float32"), ((2, 3), "float32")])["main"]
+    assert copied.body.blocks[0].bindings[0].value.same_as(copied.params[1])
+
+
 def test_symbolic_shapes() -> None:
     n = tvm.tir.SizeVar("n", "int64")
     graph = fx.symbolic_trace(module_of(lambda x: x.view(x.size(0), -1).softmax(-1)))

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from tvm.ir.expr import PrimExpr, RelaxExpr
+from tvm.ir.structural import structural_equal
 from tvm.relax import op
 from tvm.relax.block_builder import BlockBuilder
 from tvm.relax.expr import Constant, PrimValue, const
@@ -17,7 +18,7 @@ from tvm.relax.struct_info import ShapeExpr
 from .dtypes import DEFAULT_FLOAT, dtype_name, number_dtype, tensor_constant
 from .registry import convert
 from .shape import given_sizes
-from .values import Expr, cast, dtype_of, info, lengths, rank, refuse, tensor_of
+from .values import Expr, cast, dtype_of, info, lengths, refuse, tensor_of
 
 
 def _filled(bb: BlockBuilder, size: Sequence[Any], value: Any, dtype: str) -> Expr:
@@ -144,7 +145,7 @@ def copy(bb: BlockBuilder, input: Expr, src: Expr, non_blocking: bool = False) -
     values = cast(bb, src, dtype_of(input))
     shape = info(input).shape
     assert isinstance(shape, ShapeExpr), "what is written to has a shape"
-    if rank(values) == rank(input) and info(values).shape is shape:
+    if structural_equal(info(values).shape, shape):
         return values
     return op.broadcast_to(values, shape)
 

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, Final
 from tvm.error import TVMError, message
 from tvm.ir.expr import RelaxExpr
 from tvm.ir.module import IRModule
-from tvm.relax.expr import Var
-from tvm.relax.struct_info import TensorStructInfo
+from tvm.relax.expr import Var, const
+from tvm.relax.struct_info import ShapeExpr, TensorStructInfo
 from tvm.relax.struct_info_rules import tir_vars_in_struct_info
 
 from .base_fx_graph_translator import BaseFXGraphImporter, target_name
@@ -160,6 +160,8 @@ class TorchFXImporter(BaseFXGraphImporter):
         return kept
 
     def _run(self, model: Any, inputs: list[Var]) -> Any:
+        from torch import fx
+
         count = len(inputs)
         infos = [tir_vars_in_struct_info(var.struct_info) for var in inputs]
         sizes = {symbol.name: symbol for found in infos for symbol in found}
@@ -178,7 +180,7 @@ class TorchFXImporter(BaseFXGraphImporter):
                     )
                 self.env[node] = inputs.pop(0)
             elif node.op == "output":
-                return self._retrieve_args(node.args[0])
+                return fx.node.map_arg(node.args[0], self._returned)
             elif node.op == "get_attr":
                 self.env[node] = self._fetch_attr(model, str(node.target))
             else:
@@ -187,6 +189,15 @@ class TorchFXImporter(BaseFXGraphImporter):
                 self._convert_node(node, converter)
                 self._write_through(node)
         raise AssertionError("a graph has an output")
+
+    def _returned(self, node: fx.Node) -> Any:
+        """A value that is a result: all sizes of a tensor are a shape, their product a scalar."""
+        value = self.env[node]
+        if _is_size(node):
+            return ShapeExpr(list(value))
+        if target_name(node) == "numel" and isinstance(value, int):
+            return const(value, "int32")
+        return value
 
     def _bind_size(self, node: fx.Node, sizes: Mapping[str, Any]) -> None:
         """An input that is a number: an extent of a tensor, or else fixed and guarded by torch."""
@@ -224,6 +235,14 @@ def _is_number(node: fx.Node) -> bool:
     if "grapharg" in node.meta:
         return node.meta["grapharg"].fake_tensor is None
     return isinstance(node.meta.get("val"), (int, float)) or hasattr(node.meta.get("val"), "node")
+
+
+def _is_size(node: fx.Node) -> bool:
+    """Whether a node is `x.size()` or `x.shape`."""
+    name = target_name(node)
+    if name == "size":
+        return len(node.args) == 1 and not node.kwargs
+    return name == "getattr" and node.args[1:] == ("shape",)
 
 
 def _by_name(
