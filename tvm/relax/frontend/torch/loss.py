@@ -162,7 +162,7 @@ def cross_entropy_loss(
         defaults = (reduction, ignore_index, label_smoothing)
         reduction, ignore_index, label_smoothing = (*rest, *defaults[len(rest) :])[:3]
     axis = 0 if rank(input) == 1 else 1
-    scores = bb.emit(op.nn.log_softmax(input, axis))
+    scores = bb.emit(op.nn.log_softmax(input, axis if rank(input) > 2 else -1))
     if "float" in dtype_of(target):
         return _chances(bb, scores, target, weight, reduction, label_smoothing, axis)
     plain = op.nn.nll_loss(scores, target, weight, _reduction(reduction), ignore_index)
