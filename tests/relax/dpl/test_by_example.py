@@ -461,3 +461,38 @@ def test_functions_of_one_name_are_kept_apart() -> None:
             return R.cos(x)
 
     equal((First | Second)(Before), Expected)
+
+
+def test_options_that_are_left_out() -> None:
+    """The axes of a transposition and of a sum are None in both, and are compared as such."""
+
+    @R.rewriter
+    class Swap:
+        @R.function
+        def pattern(x: R.Tensor([4, 4], "float32"), y: R.Tensor([4, 4], "float32")):
+            return R.sum(R.matmul(R.permute_dims(x), R.permute_dims(y)))
+
+        @R.function
+        def replacement(x: R.Tensor([4, 4], "float32"), y: R.Tensor([4, 4], "float32")):
+            return R.sum(R.permute_dims(R.matmul(y, x)))
+
+    @I.ir_module
+    class Before:
+        @R.function
+        def main(x: R.Tensor([4, 4], "float32"), y: R.Tensor([4, 4], "float32")):
+            a = R.permute_dims(x)
+            b = R.permute_dims(y)
+            c = R.matmul(a, b)
+            d = R.sum(c)
+            return d
+
+    @I.ir_module
+    class Expected:
+        @R.function
+        def main(x: R.Tensor([4, 4], "float32"), y: R.Tensor([4, 4], "float32")):
+            a = R.matmul(y, x)
+            b = R.permute_dims(a)
+            d = R.sum(b)
+            return d
+
+    equal(Swap(Before), Expected)

@@ -218,6 +218,14 @@ def test_attributes_of_calls() -> None:
     assert not same_attribute([1], [1, 2])
 
 
+def test_attributes_that_are_none() -> None:
+    x = rx.Var("x", R.Tensor([2, 3], "float32"))
+    pattern = is_op("relax.permute_dims")(wildcard()).has_attr({"axes": None})
+    assert pattern.match(rx.op.permute_dims(x))
+    assert not pattern.match(rx.op.permute_dims(x, [1, 0]))
+    assert not is_op("relax.exp")(wildcard()).has_attr({"axes": None}).match(rx.op.exp(x))
+
+
 def test_kernels_and_packed_functions() -> None:
     values = get_var2val(MAIN)
     first, second = BINDINGS[0].value, BINDINGS[1].value

@@ -323,22 +323,27 @@ def _attr(m: Matcher, p: AttrPattern, expr: RelaxExpr, found: Match) -> Match | 
     value = m.value_of(expr)
     for key in map(str, p.attrs.keys()):
         has = _attribute(value, key)
-        if has is None or not same_attribute(p.attrs[key], has):
+        if has is _ABSENT or not same_attribute(p.attrs[key], has):
             return None
     return m.match(p.pattern, expr, found)
 
 
-def _attribute(value: RelaxExpr, key: str) -> object | None:
-    """The attribute of a call, an operator or a function; None if there is none."""
+_ABSENT: Final = object()  # None is a value: `axes` of a full transposition
+
+
+def _attribute(value: RelaxExpr, key: str) -> object:
+    """The attribute of a call, an operator or a function; _ABSENT if there is none."""
     if isinstance(value, Op):
-        found: object | None = value.get_attr(key)
-        return found
+        found = value.get_attr(key)
+        return _ABSENT if found is None else found
     attrs: Attrs | None = getattr(value, "attrs", None)
-    return attrs[key] if attrs is not None and key in list(attrs.keys()) else None
+    return attrs[key] if attrs is not None and key in list(attrs.keys()) else _ABSENT
 
 
 def same_attribute(wanted: Any, found: Any) -> bool:
     """Equality of attributes, in which 3 and IntImm(3), lists and tuples are the same."""
+    if wanted is None or found is None:
+        return wanted is found
     if isinstance(wanted, str) or isinstance(found, str):
         return isinstance(found, str) and isinstance(wanted, str) and str(wanted) == str(found)
     if isinstance(wanted, Sequence):

@@ -623,6 +623,9 @@ class PatternSeq(Node):
         context.add_edge(Edge(self.patterns[-1], rest[0], only, index))
         return _chain((*self.patterns, *rest), only)
 
+    def __getitem__(self, index: int) -> DFPattern:
+        return self.patterns[index]
+
     def dup(self) -> PatternSeq:
         """Equal patterns for other values, tied together in the same way."""
         return _chain(_copies(self.patterns), self.only_use)
