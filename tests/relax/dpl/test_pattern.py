@@ -126,7 +126,8 @@ def test_sequences() -> None:
     with PatternContext() as ctx:
         a, b, c = is_call_tir("a"), is_call_tir("b"), is_call_tir("c")
         seq = a >> b >> c
-        assert isinstance(seq, PatternSeq) and seq[0] is seq.patterns[0]
+        assert isinstance(seq, PatternSeq)
+        assert seq[0] is seq.patterns[0]
         assert seq.patterns == (a, b, c)
         assert [(e.producer, e.consumer, e.only) for e in ctx.edges] == [(a, b, True), (b, c, True)]
         copy = seq.dup()
