@@ -52,6 +52,10 @@ class GraphModule:
         for name, given in params.items():
             self.module["set_input_zero_copy"](name, given)
 
+    def set_output_zero_copy(self, key: int | str, value: Any) -> None:
+        """Let an output be written into a tensor of its shape and dtype by each run."""
+        self.module["set_output_zero_copy"](key, value)
+
     def run(self, **input_dict: Any) -> None:
         """Set the given inputs and run."""
         self.set_input(**input_dict)

@@ -114,6 +114,9 @@ class IRModule(Node):
     def __getitem__(self, var: Name) -> BaseFunc:
         key = self.get_global_var(var) if isinstance(var, str) else var
         if key not in self.functions:
+            if key in self.type_definitions:
+                data: BaseFunc = self.type_definitions[key]
+                return data
             if not isinstance(key, GlobalVar):
                 raise TypeError(f"IRModule: functions have a str or a GlobalVar, found {var!r}")
             key = self.get_global_var(key.name_hint)
@@ -185,8 +188,10 @@ class IRModule(Node):
         var = self.get_global_type_var(name)
         return (var, *self.type_definitions[var].constructors)
 
-    def get_constructor(self, adt: str, cons: str) -> Any:
-        """The constructor `cons` of the data type called `adt`."""
+    def get_constructor(self, adt: str | int, cons: str = "") -> Any:
+        """The constructor `cons` of the data type called `adt`, or the one with a tag."""
+        if isinstance(adt, int):
+            return self._constructor_by_tag(adt)
         var, *constructors = self.get_type(adt)
         for made in constructors:
             if made.name_hint == cons:
@@ -196,6 +201,13 @@ class IRModule(Node):
             f"{var.name_hint} has no constructor {cons!r}{did_you_mean(cons, known)}; "
             f"legal: {', '.join(known)}"
         )
+
+    def _constructor_by_tag(self, tag: int) -> Any:
+        for data in self.type_definitions.values():
+            for made in data.constructors:
+                if made.tag == tag:
+                    return made
+        raise UnknownFunctionError(f"There is no constructor with the tag {tag} in the module")
 
     def update(self, other: IRModule | Mapping[GlobalVar, BaseFunc]) -> None:
         """Take over all functions of another module."""
@@ -279,11 +291,14 @@ class IRModule(Node):
 
     @staticmethod
     def from_expr(
-        expr: RelaxExpr, functions: Mapping[GlobalVar, BaseFunc] | None = None
+        expr: RelaxExpr,
+        functions: Mapping[GlobalVar, BaseFunc] | None = None,
+        type_defs: Mapping[Any, Any] | None = None,
     ) -> IRModule:
         """A module whose `main` (or global symbol) is the given function.
 
-        An expression of Relay is the body of a function of its free variables.
+        An expression of Relay is the body of a function of its free variables; `type_defs` are
+        data types by their GlobalTypeVar.
         """
         if not isinstance(expr, BaseFunc) and getattr(expr, "DIALECT", "") == "relay":
             expr = OPERATORS["relay"]["as_function"](expr)  # type: ignore[assignment]
@@ -294,7 +309,7 @@ class IRModule(Node):
             )
         symbol = expr.attrs.get("global_symbol")
         name = str(symbol) if symbol is not None else "main"
-        return IRModule({**(functions or {}), GlobalVar(name): expr})
+        return IRModule({**(functions or {}), GlobalVar(name): expr}, type_definitions=type_defs)
 
 
 class UnknownFunctionError(TVMError, ValueError, KeyError):

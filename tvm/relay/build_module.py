@@ -134,6 +134,11 @@ class BuildModule:
 
     def __init__(self) -> None:
         self._built: ExecutorFactoryModule | None = None
+        self._params: dict[str, Any] = {}
+
+    def set_params(self, params: Mapping[str, Any]) -> None:
+        """Parameters by name for the builds that follow."""
+        self._params = dict(params)
 
     def build(
         self,
@@ -149,7 +154,7 @@ class BuildModule:
     ) -> tuple[Any, Any, dict[str, Any]]:
         """Compile a module: graph, library, parameters."""
         self._built = build(
-            mod, target, target_host, executor, runtime, params=params,
+            mod, target, target_host, executor, runtime, params={**self._params, **(params or {})},
             mod_name=mod_name or "default",
         )  # fmt: skip
         return self._built.get_executor_config(), self._built, self._built.params

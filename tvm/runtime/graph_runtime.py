@@ -35,9 +35,11 @@ class GraphRuntime:
         self._output_count = outputs
         self.inputs: list[Any] = [None] * len(self.params)
         self.outputs: list[Any] = []
+        self._given_outputs: dict[int, Any] = {}
         self._functions: dict[str, Callable[..., Any]] = {
             "set_input": self.set_input,
             "set_input_zero_copy": self.set_input_zero_copy,
+            "set_output_zero_copy": self.set_output_zero_copy,
             "get_input": self.get_input,
             "get_input_index": self.get_input_index,
             "get_input_info": self.get_input_info,
@@ -91,6 +93,15 @@ class GraphRuntime:
     def set_input_zero_copy(self, key: int | str, value: Any) -> None:
         """Let an input be a tensor of the device, which may change until the next run."""
         self._set(key, value)
+
+    def set_output_zero_copy(self, key: int | str, value: Any) -> None:
+        """Let each run write an output into `value`."""
+        if not (isinstance(key, int) and 0 <= key < self._output_count):
+            raise TVMError(
+                message(f"set_output_zero_copy: no output {key!r}",
+                        legal=f"0 to {self._output_count - 1}")
+            )  # fmt: skip
+        self._given_outputs[key] = value
 
     def _set(self, key: int | str, value: Any) -> None:
         at = self.index(key)
@@ -149,6 +160,9 @@ class GraphRuntime:
         if missing:
             raise TVMError(f"run: the inputs {missing} are not set; call set_input for each")
         self.outputs = flat_outputs(self._main(*given))
+        for at, tensor_given in self._given_outputs.items():
+            tensor_given.copyfrom(self.outputs[at])
+            self.outputs[at] = tensor_given
 
     def get_output(self, index: int, out: Any = None) -> Any:
         """An output of the last run; copied into `out` if it is given."""

@@ -248,7 +248,7 @@ def test_winograd_in_two_steps(tile: int, layout: str) -> None:
     def build(a: Any, b: Any) -> Any:
         kernel = relay.nn.contrib_conv2d_winograd_weight_transform(b, tile)
         return relay.nn.contrib_conv2d_winograd_without_weight_transform(
-            a, relay.transpose(kernel, (0, 1, 3, 2)) if last else kernel, tile, padding=1,
+            a, kernel if last else relay.transpose(kernel, (0, 1, 3, 2)), tile, padding=1,
             channels=4, kernel_size=(3, 3), data_layout=layout,
         )  # fmt: skip
 

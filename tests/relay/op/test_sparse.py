@@ -84,7 +84,7 @@ def test_kernels_for_winograd() -> None:
     found, kind = value_of(
         lambda w: relay.nn.contrib_conv2d_winograd_weight_transform(w, 2), [weight]
     )
-    assert kind == relay.TensorType((4, 4, 3, 4))
+    assert kind == relay.TensorType((4, 4, 4, 3))
     g = np.array([[1, 0, 0], [0.5, 0.5, 0.5], [0.5, -0.5, 0.5], [0, 0, 1]])
-    wanted = np.einsum("ax,oixy,by->abio", g, weight, g)
+    wanted = np.einsum("ax,oixy,by->aboi", g, weight, g)
     np.testing.assert_allclose(np.abs(found), np.abs(wanted), rtol=1e-4, atol=1e-5)

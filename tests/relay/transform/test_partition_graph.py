@@ -203,7 +203,7 @@ def test_regions_are_found() -> None:
     region = regions.get_region(relu)
     assert region is not None
     assert region.target == "test"
-    assert region.outs == [done]
+    assert region.rets == [done]
     assert regions.get_region(X) is None
     with pytest.raises(TVMError, match="compiler_begin between two regions"):
         AnnotatedRegionSet(e(relay.exp(e(X))), begin, end)

@@ -31,8 +31,8 @@ def test_kernel_transform_of_volumes(depth: int) -> None:
     w = floats(2, 3, depth, 3, 3)
     _, _, g = winograd_arrays(2, 3, "float32")
     if depth == 3:
-        wanted = np.einsum("ockij,ek,ni,tj->entco", w, g, g, g)
+        wanted = np.einsum("ockij,ek,ni,tj->entoc", w, g, g, g)
     else:
-        wanted = np.einsum("ockij,ei,nj->enkco", w, g, g)
+        wanted = np.einsum("ockij,ei,nj->enkoc", w, g, g)
     got = evaluate(lambda k: topi.nn.conv3d_winograd_weight_transform(k, 2), w)
     close(got, wanted, 1e-4, 1e-5)

@@ -12,14 +12,14 @@ from tvm.relay.traverse import children, post_order
 
 
 class AnnotatedRegion:
-    """The expressions of a region; `ins` are where values come in, `outs` where they leave."""
+    """The expressions of a region; `args` are where values come in, `rets` where they leave."""
 
     def __init__(self, index: int, target: str) -> None:
         self.id = index
         self.target = target
         self.nodes: list[RelaxExpr] = []
-        self.ins: list[RelaxExpr] = []
-        self.outs: list[RelaxExpr] = []
+        self.args: list[RelaxExpr] = []
+        self.rets: list[RelaxExpr] = []
 
 
 def is_annotation(expr: RelaxExpr, op: Op) -> bool:
@@ -88,8 +88,8 @@ class AnnotatedRegionSet:
             region = AnnotatedRegion(len(self.regions), target)
             self.regions.append(region)
         region.nodes += found
-        region.ins += [begin for begin in ins if begin not in region.ins]
-        region.outs.append(end)
+        region.args += [begin for begin in ins if begin not in region.args]
+        region.rets.append(end)
         for expr in found:
             self._of[id(expr)] = region
 
@@ -103,9 +103,9 @@ class AnnotatedRegionSet:
         into.nodes = source.nodes + into.nodes
         for expr in source.nodes:
             self._of[id(expr)] = into
-        into.ins = source.ins + [
-            begin for begin in into.ins
-            if self._of.get(id(begin.args[0])) is not into and begin not in source.ins  # type: ignore[attr-defined]
+        into.args = source.args + [
+            begin for begin in into.args
+            if self._of.get(id(begin.args[0])) is not into and begin not in source.args  # type: ignore[attr-defined]
         ]  # fmt: skip
-        into.outs = source.outs + into.outs
+        into.rets = source.rets + into.rets
         self.regions.remove(source)

@@ -124,9 +124,8 @@ def axis_of(ctx: Relate, axis: int, rank: int) -> int:
 
 
 def vector(ctx: Relate, index: int, extent: Any, dtype: Any) -> None:
-    """Give an operand that is open the type of a vector along an axis."""
-    if isinstance(ctx.types[index], IncompleteType):
-        ctx.assign(index, TensorType((extent,), dtype))
+    """Let an operand be a vector along an axis: one that is open gets that type."""
+    ctx.assign(index, TensorType((extent,), dtype))
 
 
 def tensors(ctx: Relate, index: int) -> list[TensorType] | None:

@@ -397,8 +397,15 @@ def arange(
 arange.op.set_attr("FRelayByValue", True)  # numbers of the operands tell the result's extent
 
 
+def _meshgrid(bb: Any, data: Any, *, indexing: str) -> Any:
+    """Scalars are vectors of one element."""
+    fields = [bb.emit(R.reshape(x, (1,))) if x.struct_info.ndim == 0 else x
+              for x in tuple_items(bb, data)]  # fmt: skip
+    return R.meshgrid(fields, indexing)
+
+
 @relay_op("meshgrid", "MeshgridAttrs", operands=("data",), level=3, pattern=INJECTIVE,
-          lower=lambda bb, x, *, indexing: R.meshgrid(x, indexing))  # fmt: skip
+          lower=_meshgrid)  # fmt: skip
 def meshgrid(data: Any, indexing: str = "ij") -> Any:
     """Grids of coordinates of the given vectors."""
     operands = as_expr(data)
@@ -697,7 +704,7 @@ def strided_set(data: Expr, v: Expr, begin: Any, end: Any, strides: Any = None) 
     """`data` with a slice replaced by `v`."""
     ends = [const(list(p)) if isinstance(p, (tuple, list)) else p for p in (begin, end)]
     if strides is None:
-        strides = [1] * len(begin)
+        strides = [1]  # an axis without one takes 1
     steps = const(list(strides)) if isinstance(strides, (tuple, list)) else strides
     return strided_set.call(data, v, *ends, steps)
 

@@ -71,7 +71,7 @@ class _Merger:
 
     def _above(self, region: AnnotatedRegion) -> list[AnnotatedRegion]:
         found: list[AnnotatedRegion] = []
-        for begin in region.ins:
+        for begin in region.args:
             parent = self.regions.get_region(begin.args[0])  # type: ignore[attr-defined]
             if parent is not None and parent is not region and parent not in found:
                 found.append(parent)

@@ -99,7 +99,7 @@ class _Partition:
         return self._result(region, old)
 
     def _result(self, region: AnnotatedRegion, end: RelaxExpr) -> RelaxExpr:
-        outs = _once([out.args[0] for out in region.outs])  # type: ignore[attr-defined]
+        outs = _once([out.args[0] for out in region.rets])  # type: ignore[attr-defined]
         if region.id not in self._calls:
             self._calls[region.id] = self._call(region, outs)
         whole = self._calls[region.id]
@@ -113,7 +113,7 @@ class _Partition:
         args: list[RelaxExpr] = []
         known: dict[int, RelaxExpr] = {}
         by_source: dict[int, RelaxExpr] = {}
-        for begin in region.ins:
+        for begin in region.args:
             source = begin.args[0]  # type: ignore[attr-defined]
             if id(source) not in by_source:
                 if self.bind and isinstance(source, Constant):

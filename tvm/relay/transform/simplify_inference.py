@@ -65,7 +65,7 @@ def _batch_norm(call: Call, found: TensorType) -> RelaxExpr:
     scale: Any = R.divide(const(1.0, found.dtype), R.sqrt(
         R.add(var, const(o.epsilon, found.dtype))))  # fmt: skip
     if o.scale:
-        scale = R.multiply(gamma, scale)
+        scale = R.multiply(scale, gamma)
     shift: Any = R.multiply(R.negative(mean), scale)
     if o.center:
         shift = R.add(shift, beta)

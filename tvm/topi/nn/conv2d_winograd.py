@@ -25,7 +25,7 @@ NCHW, NHWC = "nchw", "nhwc"
 
 @explained
 def conv2d_winograd_weight_transform(kernel: te.Tensor, tile_size: int) -> te.Tensor:
-    """The kernel for tiles of `tile_size` outputs.   (o, c, k, k) -> (r, r, c, o)"""
+    """The kernel for tiles of `tile_size` outputs.   (o, c, k, k) -> (r, r, o, c)"""
     filters, channels, kh, kw = kernel.shape
     if get_const_int(kh) != get_const_int(kw):
         raise ShapeError(f"winograd: a kernel of {kh} x {kw}; legal: a square one")
@@ -33,11 +33,11 @@ def conv2d_winograd_weight_transform(kernel: te.Tensor, tile_size: int) -> te.Te
     _, _, g = winograd_transform_matrices(tile_size, get_const_int(kh), kernel.dtype)
     i, j = te.reduce_axis((0, kh), name="r_kh"), te.reduce_axis((0, kw), name="r_kw")
 
-    def element(eps: Any, nu: Any, ci: Any, co: Any) -> PrimExpr:
+    def element(eps: Any, nu: Any, co: Any, ci: Any) -> PrimExpr:
         value: PrimExpr = te.sum(kernel(co, ci, i, j) * g(eps, i) * g(nu, j), axis=[i, j])
         return value
 
-    return compute((size, size, channels, filters), element, name="transform_weight")
+    return compute((size, size, filters, channels), element, name="transform_weight")
 
 
 class _Winograd:

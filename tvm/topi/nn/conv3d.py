@@ -47,7 +47,7 @@ def conv3d_winograd_weight_transform(kernel: te.Tensor, tile_size: int) -> te.Te
     """The kernel as Winograd's algorithm wants it, for tiles of `tile_size` outputs.
 
     Depth is transformed too if it is as long as height and width.
-    (o, c, kd, kh, kw) -> (r, r, r or kd, c, o) with r = tile_size + kw - 1
+    (o, c, kd, kh, kw) -> (r, r, r or kd, o, c) with r = tile_size + kw - 1
     """
     co, ci, kd, _, kw = kernel.shape
     depth, width = get_const_int(kd), get_const_int(kw)
@@ -57,7 +57,7 @@ def conv3d_winograd_weight_transform(kernel: te.Tensor, tile_size: int) -> te.Te
     taps = [te.reduce_axis((0, width), name=n) for n in ("r_kd", "r_kh", "r_kw")]
 
     def element(*i: Any) -> PrimExpr:
-        eps, nu, third, c, o = i
+        eps, nu, third, o, c = i
         _, kh, kw_ = taps
         if not whole:
             value = kernel(o, c, third, kh, kw_) * matrix(eps, kh) * matrix(nu, kw_)
@@ -68,5 +68,5 @@ def conv3d_winograd_weight_transform(kernel: te.Tensor, tile_size: int) -> te.Te
         full: PrimExpr = te.sum(value, axis=taps)
         return full
 
-    shape = (r, r, r if whole else kd, ci, co)
+    shape = (r, r, r if whole else kd, co, ci)
     return compute(shape, element, name="transform_weight")

@@ -66,9 +66,15 @@ def requantized(
     real = R.subtract(R.cast(x, wide), R.cast(zero, wide))
     factor = R.divide(R.cast(input_scale, wide), R.cast(output_scale, wide))
     real = R.multiply(real, along_axis(factor, types[1], axis, rank))
-    real = R.add(real, R.cast(output_zero, wide))
-    whole = R.floor(R.add(real, const(0.5, wide))) if rounding == "UPWARD" else R.round(real)
-    return saturated(R.cast(whole, "int64"), out_dtype)
+    half = const(0.5, wide)
+    if rounding == "UPWARD":
+        whole = R.floor(R.add(real, half))
+    else:  # away from zero, where `round` takes the even neighbour of a half
+        inner = R.trunc(real)
+        outside = R.greater_equal(R.abs(R.subtract(real, inner)), half)
+        whole = R.where(outside, R.add(inner, R.sign(real)), inner)
+    whole = R.add(R.cast(whole, "int64"), R.cast(output_zero, "int64"))
+    return saturated(whole, out_dtype)
 
 
 def _factors(input_scale: Any, output_scale: Any) -> list[float] | None:
