@@ -11,6 +11,7 @@ from tvm.ir.diagnostics import (
     Diagnostic,
     DiagnosticContext,
     DiagnosticLevel,
+    get_renderer,
     override_renderer,
 )
 
@@ -36,3 +37,17 @@ def test_renderer_can_be_replaced() -> None:
     finally:
         override_renderer(None)
     assert seen == [0]
+
+
+def test_renderers_are_found_by_name() -> None:
+    seen: list[int] = []
+    override_renderer(lambda ctx: seen.append(1))
+    try:
+        assert not tvm.get_global_func("diagnostics.GetRenderer")().is_default
+        tvm.get_global_func("diagnostics.DefaultRenderer")().render(
+            DiagnosticContext(tvm.IRModule())
+        )
+        assert seen == []
+    finally:
+        tvm.get_global_func("diagnostics.ClearRenderer")()
+    assert get_renderer().is_default

@@ -427,3 +427,27 @@ def test_machines_run_what_has_no_form_in_relax() -> None:
 def test_options_have_the_declared_types(options: dict[str, Any], found: str) -> None:
     with pytest.raises(tvm.error.TVMError, match=f"should have type .* instead found .*{found}"):
         relay.backend.Executor("aot", options)
+
+
+def test_parameters_set_before_the_build() -> None:
+    x, w = relay.var("x", shape=(2,)), relay.var("w", shape=(2,))
+    builder = relay.build_module.BuildModule()
+    builder.set_params({"w": np.array([1, 2], "float32")})
+    _, lib, _ = builder.build(tvm.IRModule.from_expr(relay.Function([x, w], x * w)), "llvm")
+    runner = graph_executor.GraphModule(lib["default"](tvm.cpu()))
+    runner.run(x=np.array([3, 4], "float32"))
+    assert runner.get_output(0).numpy().tolist() == [3, 8]
+
+
+def test_outputs_are_written_into_tensors_of_users() -> None:
+    x = relay.var("x", shape=(2,))
+    func = relay.Function([x], relay.Tuple([relay.exp(x), x + x]))
+    runner = graph_executor.GraphModule(relay.build(func, "llvm")["default"](tvm.cpu()))
+    mine = tvm.runtime.empty((2,), "float32")
+    runner.set_output_zero_copy(1, mine)
+    for value in (1, 5):
+        runner.run(x=np.full(2, value, "float32"))
+        assert mine.numpy().tolist() == [2 * value] * 2
+        assert runner.get_output(1) is mine
+    with pytest.raises(tvm.error.TVMError, match="no output 2\n  legal: 0 to 1"):
+        runner.set_output_zero_copy(2, mine)

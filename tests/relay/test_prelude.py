@@ -166,3 +166,21 @@ def test_definitions_of_a_data_type_by_name() -> None:
     assert p.get_ctor("tensor_int32_t", "tensor_nil", "int32") == nil
     with pytest.raises(TVMError, match="legal: tensor_nil_int32, tensor1_int32"):
         p.get_tensor_ctor("tensor9", "int32")
+
+
+def test_constructors_by_tag_and_types_by_name() -> None:
+    mod = Prelude().mod
+    for name in ("List", "Option", "Tree"):
+        var, *constructors = mod.get_type(name)
+        assert mod[var] is mod.type_definitions[var]
+        assert [mod.get_constructor(made.tag) for made in constructors] == constructors
+    with pytest.raises(tvm.error.TVMError, match="no constructor with the tag 5"):
+        mod.get_constructor(5)
+
+
+def test_a_module_of_an_expression_and_data_types() -> None:
+    var = relay.GlobalTypeVar("Box")
+    data = relay.TypeData(var, [], [relay.Constructor("Wrap", [relay.scalar_type("int32")], var)])
+    mod = tvm.IRModule.from_expr(relay.const(1), type_defs={var: data})
+    assert mod[var] is data
+    assert mod["main"].body.data.numpy() == 1

@@ -53,6 +53,7 @@ HOMES: dict[str, list[str]] = {
     "meta_schedule.runner.": ["tvm.meta_schedule.runner.local_runner"],
     "tvm.meta_schedule.builder.": ["tvm.meta_schedule.builder.local_builder"],
     "tvm.meta_schedule.tune_tir": ["tvm.meta_schedule.tir_integration"],
+    "diagnostics.": ["tvm.ir.diagnostics"],
     "tvm.meta_schedule.tune_relax": ["tvm.meta_schedule.relax_integration"],
     "vm.builtin.": [
         "tvm.runtime.vm_builtin", "tvm.runtime.vm_builtin_sampling",

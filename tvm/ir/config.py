@@ -70,7 +70,7 @@ _INTS: Final = (
     "relax.FuseOps.max_depth", "relax.fallback_device_type", "tir.lwp_max_depth",
     "tir.lwp_min_height", "tir.vtcm_capacity",
 )  # fmt: skip
-_STRINGS: Final = ("cuda.kernels_output_dir",)
+_STRINGS: Final = ("cuda.kernels_output_dir", "relay.backend.tir_converter")
 _LISTS: Final = ("tir.add_lower_pass",)
 
 KEYS: Final[dict[str, str]] = {

@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Final, NoReturn
 
 from tvm.error import DiagnosticError
 from tvm.ffi.object import Object
+from tvm.ffi.registry import register_global_func
 
 from .span import Span
 
@@ -62,6 +63,13 @@ class _Default:
     renderer: ClassVar[DiagnosticRenderer] = DiagnosticRenderer()
 
 
+@register_global_func("diagnostics.DefaultRenderer")
+def default_renderer() -> DiagnosticRenderer:
+    """One that prints."""
+    return DiagnosticRenderer()
+
+
+@register_global_func("diagnostics.GetRenderer")
 def get_renderer() -> DiagnosticRenderer:
     """The renderer in force."""
     return _Default.renderer
@@ -70,6 +78,11 @@ def get_renderer() -> DiagnosticRenderer:
 def override_renderer(render_func: Callable[[DiagnosticContext], None] | None) -> None:
     """Show diagnostics by another function; None puts the default back."""
     _Default.renderer = DiagnosticRenderer(render_func)
+
+
+@register_global_func("diagnostics.ClearRenderer")
+def _clear_renderer() -> None:
+    override_renderer(None)
 
 
 class DiagnosticContext(Object):

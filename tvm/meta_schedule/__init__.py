@@ -11,9 +11,9 @@ from tvm.support.lazy import lazy_dir, lazy_names
 _CHILDREN = (
     "arg_info", "builder", "cost_model", "database", "extracted_task", "feature_extractor",
     "logging", "measure_callback", "module_equality", "mutator", "post_optimization", "postproc",
-    "profiler", "relax_integration", "runner", "schedule", "schedule_rule", "search_strategy",
-    "space_generator", "task_scheduler", "testing", "tir_integration", "trace_apply", "tune",
-    "tune_context", "utils",
+    "profiler", "relax_integration", "relay_integration", "runner", "schedule", "schedule_rule",
+    "search_strategy", "space_generator", "task_scheduler", "testing", "tir_integration",
+    "trace_apply", "tune", "tune_context", "utils",
 )  # fmt: skip
 _HOME = "tvm.meta_schedule"
 _HOMES = {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import ClassVar, Final, final
+from zlib import crc32
 
 from tvm.ir.expr import RelaxExpr
 from tvm.ir.node import Field, Node, fields, register_nodes
@@ -16,7 +17,10 @@ from .ty import GlobalTypeVar, RelayType, TypeVar
 
 @final
 class Constructor(RelayExpr):
-    """A way to make a value of a data type; `tag` is its index among the type's constructors."""
+    """A way to make a value of a data type.
+
+    `tag` tells it from those of all types: some bits of the type's name, then its index.
+    """
 
     __slots__ = ("belong_to", "inputs", "name_hint", "tag")
     TYPE_KEY = "relay.Constructor"
@@ -58,9 +62,10 @@ class TypeData(RelayType):
         self.type_vars: Final = tuple(type_vars)
         self.constructors: Final = tuple(constructors)
         self.span = span
-        for tag, constructor in enumerate(self.constructors):
+        first = (crc32(header.name_hint.encode()) & 0x7F) << 24
+        for index, constructor in enumerate(self.constructors):
             if constructor.tag < 0:
-                constructor.tag = tag
+                constructor.tag = first | index
 
 
 class Pattern(Node):

@@ -236,8 +236,7 @@ class Parser:
         if token.text in self.constructors:
             self.refuse(f"a second constructor {token.text}", "another name", token)
         inputs = self.items(self.type, ")") if self.accept("(") else []
-        tag = sum(c.belong_to is header for c in self.constructors.values())
-        made = Constructor(token.text, inputs, header, tag)
+        made = Constructor(token.text, inputs, header)
         self.constructors[token.text] = made
         return made
 

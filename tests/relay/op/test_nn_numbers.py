@@ -274,3 +274,32 @@ def test_winograd_says_what_it_takes(given: dict[str, Any], wanted: str) -> None
         relay.transform.InferType()(
             tvm.IRModule.from_expr(build(x, w, **{"tile_size": 4, **given}))
         )
+
+
+@pytest.mark.parametrize("layout", ["NCHW", "NHWC"])
+@pytest.mark.parametrize("mode", ["DCR", "CDR"])
+def test_blocks_before_and_behind_channels(layout: str, mode: str) -> None:
+    x = rand(2, 12, 2, 3)
+    last = layout == "NHWC"
+    want = ref.depth_to_space_python(x, 2, mode=mode)
+    given = np.ascontiguousarray(x.transpose(0, 2, 3, 1)) if last else x
+    check(
+        lambda a: relay.nn.depth_to_space(a, 2, layout, mode), (given,),
+        want.transpose(0, 2, 3, 1) if last else want,
+    )  # fmt: skip
+
+
+def test_grids_of_vectors_and_scalars() -> None:
+    x, s = rand(3), np.float32(2)
+    for indexing, want in (("ij", np.stack([x] * 1, 1)), ("xy", x[None])):
+        check(
+            lambda a, b, indexing=indexing: relay.meshgrid([a, b], indexing)[0], (x, s), want
+        )
+
+
+def test_slices_are_set_within_bounds_that_are_values() -> None:
+    x, v = rand(3, 4), rand(2, 2)
+    want = x.copy()
+    want[1:3, 0:2] = v
+    begin, end = relay.const([1, 0]), relay.const([3, 2])
+    check(lambda a, b: relay.strided_set(a, b, begin, end), (x, v), want)

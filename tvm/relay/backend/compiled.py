@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 from tvm.error import message
 from tvm.ir.expr import RelaxExpr
 from tvm.ir.module import IRModule
 from tvm.ir.transform import PassContext
+from tvm.meta_schedule.database import Database
+from tvm.relax.pipeline import get_pipeline
+from tvm.relax.transform import MetaScheduleApplyDatabase
 from tvm.relax.vm import VirtualMachine
 from tvm.relax.vm_build import build
 from tvm.relay.expr import Constant
@@ -21,6 +24,8 @@ from tvm.runtime.container import tuple_object
 from tvm.target.target import Target
 
 from .interpreter import Executor, Interpreter, arguments, as_tensor
+
+USE_DATABASE: Final = "relay.backend.use_meta_schedule"
 
 
 def target_of(target: Any) -> Target:
@@ -63,10 +68,22 @@ def as_module(mod: IRModule | Function, params: Mapping[str, Any] | None = None)
 
 
 def compile_module(mod: IRModule, target: Any, name: str = "main") -> Any:
-    """The executable of a module."""
-    found = to_relax(mod, name)
-    with PassContext.current() if _has_setting() else PassContext():
-        return build(found, target_of(target))
+    """The executable of a module.
+
+    Where the context asks for it, kernels have the schedules of the tuning database in force.
+    """
+    goal = target_of(target)
+    with PassContext.current() if _has_setting() else PassContext() as context:
+        if not (context.config.get(USE_DATABASE, False) and Database.current() is not None):
+            return build(to_relax(mod, name), goal)
+        with goal:
+            return build(MetaScheduleApplyDatabase()(kernels_of(mod, name)), goal)
+
+
+def kernels_of(mod: IRModule, name: str = "main") -> IRModule:
+    """The module in Relax, its operators fused to kernels in loops."""
+    found: IRModule = get_pipeline("zero")(to_relax(mod, name))
+    return found
 
 
 def _has_setting() -> bool:

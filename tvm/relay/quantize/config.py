@@ -122,13 +122,13 @@ class QuantizeContext:
         """Leave what follows as it is."""
         self._stop_quantize = True
 
-    def reset_state(self) -> None:
+    def reset(self) -> None:
         """Begin with the first convolution again."""
         self._stop_quantize = False
         self._conv2d_counter = 0
 
     def __enter__(self) -> Self:
-        self.reset_state()
+        self.reset()
         QuantizeContext.Current = self
         return self
 

@@ -47,7 +47,7 @@ __all__ = [
 def partition(func: RelaxExpr, mod: IRModule, ctx: PassContext) -> RelaxExpr:
     """Quantized regions end with values that are stored as narrow integers."""
     assert isinstance(func, Function), "a pass gets functions"
-    quantize_context().reset_state()
+    quantize_context().reset()
 
     def shared(value: RelaxExpr) -> RelaxExpr:
         return QPartitionExpr(value.realize()) if isinstance(value, QPartitionExpr) else value
@@ -59,7 +59,7 @@ def partition(func: RelaxExpr, mod: IRModule, ctx: PassContext) -> RelaxExpr:
 def annotate(func: RelaxExpr, mod: IRModule, ctx: PassContext) -> RelaxExpr:
     """Operands that are to be integers are marked; scales and bounds are parameters."""
     assert isinstance(func, Function), "a pass gets functions"
-    quantize_context().reset_state()
+    quantize_context().reset()
     made = forward_rewrite(func, "FQAnnotateRewrite", shared=attach_to_shared)
     params = [*made.params, *free_vars(made)]
     return Function(params, made.body, made.ret_type, made.type_params, made.attrs, made.span)

@@ -17,12 +17,13 @@ def depth_to_space(
 ) -> te.Tensor:
     """(n, c * b * b, h, w) -> (n, c, h * b, w * b)
 
-    Among the channels of the source, DCR has the block before the channel, CRD after it.
+    Among the channels of the source, DCR has the block before the channel, CDR (which ONNX
+    calls CRD) after it.
     """
     if layout not in ("NCHW", "NHWC"):
         raise ValueError(f"depth_to_space: layout {layout!r}; legal: 'NCHW', 'NHWC'")
-    if mode not in ("DCR", "CRD"):
-        raise ValueError(f"depth_to_space: mode {mode!r}; legal: 'DCR', 'CRD'")
+    if mode not in ("DCR", "CDR", "CRD"):
+        raise ValueError(f"depth_to_space: mode {mode!r}; legal: 'DCR', 'CDR', 'CRD'")
     first = layout == "NCHW"
     n, c, h, w = data.shape if first else (data.shape[k] for k in (0, 3, 1, 2))
     channels = tir.truncdiv(c, block_size * block_size)
