@@ -399,8 +399,8 @@ arange.op.set_attr("FRelayByValue", True)  # numbers of the operands tell the re
 
 def _meshgrid(bb: Any, data: Any, *, indexing: str) -> Any:
     """Scalars are vectors of one element."""
-    fields = [bb.emit(R.reshape(x, (1,))) if x.struct_info.ndim == 0 else x
-              for x in tuple_items(bb, data)]  # fmt: skip
+    parts: list[Any] = list(tuple_items(bb, data))
+    fields = [bb.emit(R.reshape(x, (1,))) if x.struct_info.ndim == 0 else x for x in parts]
     return R.meshgrid(fields, indexing)
 
 
