@@ -47,6 +47,8 @@ def test_misfits_are_refused():
         DTensorStructInfo(_tensor(4, 6), MESH, Placement.from_text("R"))
     with pytest.raises(TVMError, match="should be smaller than tensor ndim"):
         DTensorStructInfo(_tensor(4, 6), MESH, Placement.from_text("S[2], R"))
+    with pytest.raises(TypeError, match="found: 'R, R' of type str"):
+        DTensorStructInfo(_tensor(4, 6), MESH, "R, R")  # type: ignore[arg-type]
 
 
 def test_one_may_cover_another():

@@ -17,6 +17,7 @@ from tvm.error import TVMError, message
 from tvm.ir.node import Field, Node, fields, register_nodes
 from tvm.ir.span import Span
 from tvm.relax.struct_info import RelaxStructInfo, TensorStructInfo
+from tvm.support.arguments import explained
 
 from .global_info import DeviceMesh
 
@@ -110,6 +111,7 @@ class DTensorStructInfo(RelaxStructInfo):
         "tensor_sinfo", "device_mesh", "placement", "span~"
     )
 
+    @explained
     def __init__(
         self,
         tensor_sinfo: TensorStructInfo,
