@@ -102,6 +102,31 @@ def test_sizes_that_are_results() -> None:
     )
 
 
+def test_one_size_as_a_result() -> None:
+    graph = fx.symbolic_trace(module_of(lambda x: torch.ops.aten.sym_size.int(x, 1)))
+    size = from_fx(graph, [((1, 3, 4), "float32")])["main"]
+    tvm.ir.assert_structural_equal(
+        size.body.blocks[0].bindings[0].value, relax.const(3, "int32")
+    )
+
+
+def test_the_frobenius_norm_is_a_root() -> None:
+    @I.ir_module
+    class Expected:
+        @R.function
+        def main(inp_0: R.Tensor((2, 3), dtype="float32")) -> R.Tensor((2, 1), dtype="float32"):
+            with R.dataflow():
+                lv = R.multiply(inp_0, inp_0)
+                lv1 = R.sum(lv, axis=[1], keepdims=True)
+                lv2 = R.sqrt(lv1)
+                gv = lv2
+                R.output(gv)
+            return gv
+
+    graph = fx.symbolic_trace(module_of(lambda x: torch.norm(x, p="fro", dim=1, keepdim=True)))
+    tvm.ir.assert_structural_equal(from_fx(graph, [((2, 3), "float32")]), Expected)
+
+
 def test_a_copy_of_one_shape_is_what_is_copied() -> None:
     graph = fx.symbolic_trace(module_of(lambda x, y: x.copy_(y), 2))
     copied = from_fx(graph, [((2, 3), "float32"), ((2, 3), "float32")])["main"]

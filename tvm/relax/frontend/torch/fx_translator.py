@@ -191,12 +191,15 @@ class TorchFXImporter(BaseFXGraphImporter):
         raise AssertionError("a graph has an output")
 
     def _returned(self, node: fx.Node) -> Any:
-        """A value that is a result: all sizes of a tensor are a shape, their product a scalar."""
+        """A value that is a result: all sizes of a tensor are a shape, known numbers scalars."""
         value = self.env[node]
         if _is_size(node):
             return ShapeExpr(list(value))
-        if target_name(node) == "numel" and isinstance(value, int):
+        name = target_name(node)
+        if isinstance(value, int) and name == "numel":
             return const(value, "int32")
+        if isinstance(value, int) and name.startswith("sym_size"):
+            return self.block_builder.emit(const(value, "int32"))
         return value
 
     def _bind_size(self, node: fx.Node, sizes: Mapping[str, Any]) -> None:

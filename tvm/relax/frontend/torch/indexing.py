@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from tvm.ir.expr import RelaxExpr
 from tvm.relax import op
 from tvm.relax.block_builder import BlockBuilder
+from tvm.relax.expr import Constant, const
 
 from .registry import convert
 from .values import (
@@ -35,6 +38,9 @@ def counted_from_front(bb: BlockBuilder, index: Expr, extent: Any) -> Expr:
     dtype = dtype_of(index)
     if dtype.startswith("u"):
         return index
+    if isinstance(index, Constant) and isinstance(extent, int):
+        values = index.data.numpy()
+        return const(np.where(values < 0, values + extent, values), dtype)
     size = tensor_of(bb, extent, dtype)
     return bb.emit(op.where(op.less(index, scalar(0, dtype)), op.add(index, size), index))
 

@@ -258,7 +258,9 @@ def vector_norm(
 ) -> Any:  # fmt: skip
     x = input if dtype is None else cast(bb, input, dtype)
     order = options.get("ord", p)
-    if order in (None, "fro"):
+    if order == "fro":
+        return op.sqrt(op.sum(op.multiply(x, x), written_axes(dim, rank(x)), keepdim))
+    if order is None:
         order = 2
     if isinstance(order, str):
         raise refuse("norm: p", repr(order), "a number or 'fro'")
