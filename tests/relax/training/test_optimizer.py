@@ -113,6 +113,11 @@ def test_the_first_state() -> None:
     assert [float(value.numpy()) for value in adam.state[:3]] == [0, 1, 1]
 
 
+def test_a_parameter_called_as_the_optimizer() -> None:
+    weight = relax.Var("SGD", relax.TensorStructInfo((2,), "float32"))
+    assert SGD(0.1).init(weight).get_function().attrs["global_symbol"] == "SGD"
+
+
 def test_what_is_refused() -> None:
     x = params()[0]
     with pytest.raises(RuntimeError, match=r"call init\(\)"):

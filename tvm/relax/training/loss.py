@@ -59,8 +59,8 @@ class Loss:
         with bb.function(self._loss_name, params):
             with bb.dataflow():
                 out = bb.emit_output(body(bb))
-            bb.emit_func_output(out)
-        made = bb.get()[self._loss_name]
+            var = bb.emit_func_output(out)
+        made = bb.get()[var]
         assert isinstance(made, Function), "a function of Relax was built"
         return made.with_attr("global_symbol", self._loss_name)
 

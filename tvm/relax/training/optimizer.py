@@ -61,8 +61,8 @@ class Optimizer:
                     bb.emit_output(Tuple(new_params), "params_new"),
                     bb.emit_output(Tuple(new_states), "optim_states_new"),
                 ]
-            bb.emit_func_output(results)
-        made = bb.get()[self.name]
+            var = bb.emit_func_output(results)
+        made = bb.get()[var]
         assert isinstance(made, Function), "a function of Relax was built"
         return made.with_attr("global_symbol", self.name)
 

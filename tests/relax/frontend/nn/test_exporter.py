@@ -103,6 +103,22 @@ def test_one_name_is_one_symbol() -> None:
     np.testing.assert_array_equal(interp.run(mod, *given, name="twice"), np.full((2, 3), 10))
 
 
+def test_methods_called_as_an_operator_in_them() -> None:
+    class Named(nn.Module):
+        def softmax(self, x: nn.Tensor) -> nn.Tensor:
+            return nn.op.softmax(x)
+
+        def relu(self, x: nn.Tensor) -> nn.Tensor:
+            return nn.op.relu(nn.op.softmax(x))
+
+    info = {"x": spec.Tensor(["n", 4], "float32")}
+    mod, _ = Named().export_tvm(spec={"softmax": info, "relu": info})
+    assert sorted(var.name_hint for var in mod.get_global_vars()) == ["relu", "softmax"]
+    x = np.array([[-1, 0, 1, 2]], "float32")
+    found = interp.run(mod, x, name="softmax")
+    np.testing.assert_allclose(found, np.exp(x) / np.exp(x).sum(), rtol=1e-6)
+
+
 def test_what_is_refused() -> None:
     class Returns(nn.Module):
         def forward(self, x: nn.Tensor) -> Any:

@@ -93,8 +93,8 @@ class Exporter:
                 with bb.function(name, function.arguments, {"num_input": inputs}):
                     with bb.dataflow():
                         output = function.emit()
-                    bb.emit_func_output(output)
-                made = bb.get()[name]
+                    var = bb.emit_func_output(output)  # another name, if a variable has this one
+                made = bb.get()[var]
                 assert isinstance(made, rx.Function), "it was built above"
                 function.check_given(name, made)
         mod = bb.finalize()
