@@ -10,7 +10,7 @@ from tvm.ir.expr import PrimExpr, Range
 from tvm.ir.node import Field, Node, fields, register_nodes
 from tvm.support.arguments import explained
 from tvm.tir import expr as e
-from tvm.tir.functor import expr_children
+from tvm.tir.functor import uses_any
 from tvm.tir.op import arith as op
 
 from .analyzer import Analyzer
@@ -246,15 +246,7 @@ class SetEvaluator:
 
     def depends(self, expr: PrimExpr) -> bool:
         """A variable that has a set occurs in the expression."""
-        stack = [expr]
-        while stack:
-            node = stack.pop()
-            if isinstance(node, e.Var):
-                if node in self._sets:
-                    return True
-            else:
-                stack.extend(expr_children(node))
-        return False
+        return uses_any(expr, self._sets)
 
     def non_negative(self, expr: PrimExpr) -> bool:
         """The value is never negative."""

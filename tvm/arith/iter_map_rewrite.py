@@ -7,7 +7,7 @@ from typing import Final
 
 from tvm.ir.expr import PrimExpr, Range
 from tvm.tir import expr as e
-from tvm.tir.functor import walk
+from tvm.tir.functor import uses_any, vars_in
 from tvm.tir.op import arith as op
 
 from .analyzer import Analyzer
@@ -164,7 +164,7 @@ class IterMapRewriter:
             return IterSumExpr((expr,), op.const(0, expr.dtype))
         if isinstance(expr, e.Var):
             return self._variable(expr)
-        if not self._uses_iters(expr):
+        if not uses_any(expr, self._vars):
             return IterSumExpr((), expr)
         if isinstance(expr, (e.Add, e.Sub)):
             return self._linear(expr)
@@ -175,9 +175,6 @@ class IterMapRewriter:
         if isinstance(expr, e.Cast) and expr.dtype.is_int and expr.value.dtype.is_int:
             return self._cast(expr)
         raise IterMapFailure(f"{as_text(expr)} is no affine map of the loop variables")
-
-    def _uses_iters(self, expr: PrimExpr) -> bool:
-        return any(isinstance(node, e.Var) and node in self._vars for node in walk(expr))
 
     def _linear(self, expr: PrimExpr) -> IterSumExpr:
         """A chain of additions and subtractions, without recursion over its length."""
@@ -754,7 +751,7 @@ class IterMapRewriter:
 
     def _check_limits(self, indices: Sequence[PrimExpr]) -> None:
         """A limit that no index uses makes the space no box."""
-        used = {n for index in indices for n in walk(index) if isinstance(n, e.Var)}
+        used = set(vars_in(*indices))
         for limit in self._limits:
             sources = self._variables_of(limit.splits)
             if not limit.used and sources & used:
@@ -770,7 +767,7 @@ class IterMapRewriter:
             if isinstance(source, IterSumExpr):
                 stack.extend(source.args)
             else:
-                found.update(n for n in walk(source) if isinstance(n, e.Var) and n in self._vars)
+                found.update(n for n in vars_in(source) if n in self._vars)
         return found
 
     def _check_coverage(self, maps: Sequence[IterSumExpr], level: IterMapLevel) -> None:

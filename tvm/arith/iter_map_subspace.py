@@ -7,7 +7,7 @@ from typing import Final
 
 from tvm.ir.expr import PrimExpr
 from tvm.tir import expr as e
-from tvm.tir.functor import walk
+from tvm.tir.functor import vars_in
 from tvm.tir.op import arith as op
 
 from .analyzer import Analyzer
@@ -102,7 +102,7 @@ class _Divider:
         """True for a variable of the inner space, False for one of the outer; None for a sum."""
         if isinstance(source, IterSumExpr):
             return None
-        inside = [n in self._inner_vars for n in walk(source) if isinstance(n, e.Var)]
+        inside = [n in self._inner_vars for n in vars_in(source)]
         return bool(inside) and all(inside)
 
     def _on_side(self, split: IterSplitExpr, inner: bool) -> Division:

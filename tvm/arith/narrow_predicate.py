@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from tvm.ir.expr import PrimExpr, Range
 from tvm.tir import expr as e
-from tvm.tir.functor import expr_children
+from tvm.tir.functor import uses_any
 from tvm.tir.op import arith as op
 
 from .analyzer import Analyzer
@@ -30,18 +30,9 @@ class _Narrower:
         self._free = dict(free_parameters)
         self._analyzer = Analyzer()
 
-    def _depends(self, expr: PrimExpr) -> bool:
-        stack = [expr]
-        while stack:
-            node = stack.pop()
-            if isinstance(node, e.Var) and node in self._free:
-                return True
-            stack.extend(expr_children(node))
-        return False
-
     def visit(self, expr: PrimExpr) -> PrimExpr:
         """The narrower condition."""
-        if not self._depends(expr):
+        if not uses_any(expr, self._free):
             return expr
         if isinstance(expr, (e.And, e.Or)):
             a, b = self.visit(expr.a), self.visit(expr.b)

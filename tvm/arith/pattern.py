@@ -10,23 +10,12 @@ from tvm.support.arguments import explained
 from tvm.support.compiled import mypyc_attr
 from tvm.tir import expr as e
 from tvm.tir.effects import has_stateful_call
-from tvm.tir.functor import expr_children
+from tvm.tir.functor import expr_children, uses_any, uses_var
 from tvm.tir.op import arith as op
 
 from .analyzer import Analyzer
 from .constraint import conjuncts
 from .deep_equal import ExprNumbers
-
-
-def _depends(expr: PrimExpr, variables: Sequence[e.Var]) -> bool:
-    names = set(variables)
-    stack = [expr]
-    while stack:
-        node = stack.pop()
-        if isinstance(node, e.Var) and node in names:
-            return True
-        stack.extend(expr_children(node))
-    return False
 
 
 @mypyc_attr(native_class=False)
@@ -43,14 +32,14 @@ def _one_linear(expr: PrimExpr, var: e.Var) -> tuple[PrimExpr, PrimExpr]:
         node, factor = stack.pop()
         if node is var:
             coeff = op.add(coeff, factor)
-        elif not _depends(node, (var,)):
+        elif not uses_var(node, var):
             base = op.add(base, op.multiply(node, factor))
         elif isinstance(node, (e.Add, e.Sub)):
             stack.append((node.b, factor if isinstance(node, e.Add) else op.negative(factor)))
             stack.append((node.a, factor))
         elif isinstance(node, e.Mul):
-            inside, other = (node.a, node.b) if _depends(node.a, (var,)) else (node.b, node.a)
-            if _depends(other, (var,)):
+            inside, other = (node.a, node.b) if uses_var(node.a, var) else (node.b, node.a)
+            if uses_var(other, var):
                 raise _NotLinear
             stack.append((inside, op.multiply(other, factor)))
         elif isinstance(node, e.Cast) and node.dtype.is_int and node.value.dtype.is_int:
@@ -89,7 +78,7 @@ def detect_linear_equation(expr: Any, var_list: Sequence[e.Var]) -> list[PrimExp
             coeffs.append(_signed(analyzer.simplify(coeff)))
     except _NotLinear:
         return []
-    if any(_depends(coeff, var_list) for coeff in coeffs):
+    if any(uses_any(coeff, frozenset(var_list)) for coeff in coeffs):
         return []
     return [*coeffs, analyzer.simplify(base)]
 
@@ -130,7 +119,7 @@ def _clip(
         gap = op.subtract(condition.b, condition.a)
     if isinstance(condition, (e.LT, e.GT)):
         gap = op.add(gap, 1)
-    used = [var for var in var_list if _depends(gap, (var,))]
+    used = [var for var in var_list if uses_var(gap, var)]
     if len(used) != 1:
         return False
     var = used[0]

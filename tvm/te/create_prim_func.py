@@ -33,7 +33,7 @@ from tvm.tir.expr import (
     as_expr,
 )
 from tvm.tir.function import PrimFunc
-from tvm.tir.functor import StmtExprMutator, Substituter, substitute, walk
+from tvm.tir.functor import StmtExprMutator, Substituter, substitute, vars_in
 from tvm.tir.op.arith import is_one, is_zero
 from tvm.tir.stmt import (
     Block,
@@ -230,7 +230,7 @@ class _Builder:
         for axis in axes:
             assert axis.dom is not None, "axes of a stage have domains"
             bounds = [self.analyzer.simplify(x) for x in (axis.dom.min, axis.dom.extent)]
-            used = [n for x in bounds for n in walk(x) if isinstance(n, Var) and n in level_of]
+            used = [n for x in bounds for n in vars_in(x) if n in level_of]
             uses[axis.var] = used
             level_of[axis.var] = max([level_of[v] + 1 for v in used], default=0)
             if axis.var in reduced and not reduced.isdisjoint(used):

@@ -10,7 +10,7 @@ from tvm.ir.expr import PrimExpr
 from tvm.support.dtype import DataType
 from tvm.tir import expr as e
 from tvm.tir.function import PrimFunc
-from tvm.tir.functor import walk
+from tvm.tir.functor import vars_in
 from tvm.tir.interp import evaluate
 
 
@@ -36,7 +36,7 @@ def _size_variables(func: PrimFunc) -> list[e.Var]:
     found: dict[e.Var, None] = {}
     for buffer in func.buffer_map.values():
         for extent in buffer.shape:
-            found.update((node, None) for node in walk(extent) if isinstance(node, e.Var))
+            found.update((node, None) for node in vars_in(extent))
     return list(found)
 
 

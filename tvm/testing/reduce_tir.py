@@ -10,7 +10,7 @@ from tvm.ir.expr import PrimExpr
 from tvm.tir import expr as e
 from tvm.tir import stmt as s
 from tvm.tir.function import PrimFunc
-from tvm.tir.functor import ir_transform, substitute, walk
+from tvm.tir.functor import ir_transform, substitute, vars_in, walk
 from tvm.tir.op.arith import const
 
 Edit = Callable[[], PrimFunc | None]
@@ -22,7 +22,7 @@ def prim_func_edits(func: PrimFunc) -> Iterator[Edit]:
     for node in walk(func.body):
         for new in _simpler(node):
             yield partial(_replaced, func, node, new)
-    used = {n for n in walk(func.body) if isinstance(n, e.Var)}
+    used = set(vars_in(func.body))
     for param in func.params:
         buffer = func.buffer_map.get(param)
         if param not in used and (buffer is None or buffer.data not in used):

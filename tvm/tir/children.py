@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 from operator import attrgetter
 from typing import Any, Final
 
@@ -160,3 +160,18 @@ def walk(node: Node) -> Iterator[Any]:
         take = known(kind) or _parts_of(kind)
         if take is not _no_parts:
             stack += take(current)[::-1]
+
+
+def vars_in(*nodes: Node) -> Iterator[e.Var]:
+    """The variables that occur in some nodes, each as often as it does."""
+    return (part for node in nodes for part in walk(node) if isinstance(part, e.Var))
+
+
+def uses_var(node: Node, var: e.Var) -> bool:
+    """True if the variable occurs in `node`."""
+    return any(part is var for part in walk(node))
+
+
+def uses_any(node: Node, variables: Container[Any]) -> bool:
+    """True if one of the variables occurs in `node`."""
+    return any(var in variables for var in vars_in(node))

@@ -24,6 +24,9 @@ from .children import buffer_exprs as buffer_exprs
 from .children import children as children
 from .children import expr_children as expr_children
 from .children import stmt_children as stmt_children
+from .children import uses_any as uses_any
+from .children import uses_var as uses_var
+from .children import vars_in as vars_in
 from .children import walk as walk
 from .function import PrimFunc
 

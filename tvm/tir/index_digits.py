@@ -14,7 +14,7 @@ from tvm.arith import Analyzer
 from tvm.ir.expr import PrimExpr, Range
 
 from .expr import FloorDiv, FloorMod, IntImm, Var
-from .functor import StmtExprMutator, walk
+from .functor import StmtExprMutator, uses_any, walk
 from .op.arith import (
     cast,
     equal,
@@ -90,7 +90,7 @@ def _divisor(
     if not divided or uses != len(divided):
         return None
     first = divided[0].b
-    if isinstance(first, IntImm) or any(node in domains for node in walk(first)):
+    if isinstance(first, IntImm) or uses_any(first, domains):
         return None
     same = all(Analyzer().can_prove_equal(node.b, first) for node in divided)
     return first if same else None

@@ -37,7 +37,7 @@ from .expr import (
     as_expr,
     make_const,
 )
-from .functor import StmtExprMutator, substitute, walk
+from .functor import StmtExprMutator, substitute, uses_any, uses_var, walk
 from .index_digits import Digits, digits_of, with_digits
 from .op.arith import (
     cast,
@@ -425,7 +425,7 @@ def _solve(
     pairs = [
         (i, out)
         for i, out in zip(substitute(list(indices), units), outputs)
-        if any(node in moving for node in walk(i) if isinstance(node, Var))
+        if uses_any(i, moving)
     ]
     maps = detect_iter_map([i for i, _ in pairs], moving, check_level=IterMapLevel.Bijective)
     if not maps.indices and pairs:
@@ -512,7 +512,7 @@ def _divisions(
         for node in walk(index):
             if not isinstance(node, (FloorDiv, FloorMod)) or not isinstance(node.b, IntImm):
                 continue
-            if not any(part is var for part in walk(node.a)):
+            if not uses_var(node.a, var):
                 continue
             divisors.append(node.b.value)
             linear = detect_linear_equation(node.a, [var])

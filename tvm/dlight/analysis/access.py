@@ -6,7 +6,7 @@ from tvm.arith import IterSumExpr, normalize_to_iter_sum
 from tvm.arith.iter_map_expr import IterMapFailure
 from tvm.ir.expr import PrimExpr, Range
 from tvm.tir.expr import IntImm, Var
-from tvm.tir.functor import walk
+from tvm.tir.functor import uses_any
 from tvm.tir.stmt import Block
 
 from .common_analysis import detect_dominant_read
@@ -27,7 +27,7 @@ def iter_sum(index: PrimExpr, domains: dict[Var, Range]) -> IterSumExpr | None:
     except (IterMapFailure, ValueError):
         return None
     # what is no map of the variables is left in the base
-    return None if any(node in domains for node in walk(found.base)) else found
+    return None if uses_any(found.base, domains) else found
 
 
 def split_terms(access: IterSumExpr) -> list[tuple[Var, int]]:

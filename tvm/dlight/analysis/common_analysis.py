@@ -8,7 +8,7 @@ from typing import Literal
 from tvm.ir.expr import PrimExpr, Range
 from tvm.target.target import Target
 from tvm.tir.expr import IntImm, IterVar, Var
-from tvm.tir.functor import walk
+from tvm.tir.functor import vars_in, walk
 from tvm.tir.index_map import IndexMap
 from tvm.tir.op.arith import is_one, is_zero
 from tvm.tir.schedule import BlockRV, LoopRV, Schedule, ScheduleError
@@ -226,7 +226,7 @@ def collect_block_iter_vars_used_in_access_region(
 
 def collect_vars_used_in_prim_expr(expr: PrimExpr) -> set[Var]:
     """The variables of an expression."""
-    return {node for node in walk(expr) if isinstance(node, Var)}
+    return set(vars_in(expr))
 
 
 def detect_dominant_read(block: Block) -> PrimExpr:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from tvm.ir.expr import PrimExpr
 from tvm.tir.buffer import Buffer
 from tvm.tir.expr import Add, BufferLoad, Cast, IntImm, IterVar, Mul, Var
-from tvm.tir.functor import walk
+from tvm.tir.functor import vars_in
 from tvm.tir.op.arith import is_one, is_zero
 from tvm.tir.stmt import Block, BufferStore
 
@@ -64,7 +64,7 @@ def find_contraction(block: Block) -> Contraction | None:
     lhs, rhs = _operand(block, a), _operand(block, b)
     if lhs is None or rhs is None:
         return None
-    in_a, in_b, in_c = _vars(lhs.indices), _vars(rhs.indices), _vars(store.indices)
+    in_a, in_b, in_c = (set(vars_in(*x.indices)) for x in (lhs, rhs, store))
     groups: dict[str, list[IterVar]] = {"batch": [], "m": [], "n": [], "k": []}
     for iv in block.iter_vars:
         var = iv.var
@@ -126,7 +126,3 @@ def _operand(block: Block, load: BufferLoad) -> Operand | None:
         if region.buffer is load.buffer:
             return Operand(load.buffer, load.indices, i)
     return None
-
-
-def _vars(indices: tuple[PrimExpr, ...]) -> set[Var]:
-    return {node for index in indices for node in walk(index) if isinstance(node, Var)}

@@ -17,7 +17,7 @@ from tvm.relax.struct_info import ShapeStructInfo, TensorStructInfo, TupleStruct
 from tvm.target import Target
 from tvm.tir.expr import IntImm, Var
 from tvm.tir.function import PrimFunc
-from tvm.tir.functor import walk
+from tvm.tir.functor import vars_in
 
 Records: TypeAlias = list[tuple[list[Any], int]]
 Calls: TypeAlias = dict[GlobalVar, dict[GlobalVar, Records]]
@@ -77,8 +77,7 @@ def extract_dynamic_var(func_dict: Calls) -> dict[GlobalVar, dict[str, str]]:
             for infos, _ in records
             for info in infos
             for extent in info.values or ()
-            for node in walk(extent)
-            if isinstance(node, Var)
+            for node in vars_in(extent)
         }
         for graph, kernels in func_dict.items()
     }
@@ -109,7 +108,7 @@ def extract_func_info_from_prim_func(
         shape = tuple(d.value if isinstance(d, IntImm) else d for d in buffer.shape)
         args.append((shape, str(buffer.dtype)))
         for extent in buffer.shape:
-            symbols.update((n, str(n.dtype)) for n in walk(extent) if isinstance(n, Var))
+            symbols.update((n, str(n.dtype)) for n in vars_in(extent))
     return args, symbols
 
 

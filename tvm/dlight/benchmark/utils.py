@@ -10,8 +10,8 @@ from tvm.arith.analyzer import Analyzer
 from tvm.error import TVMError, message
 from tvm.ir.expr import GlobalVar
 from tvm.relax.struct_info import ShapeStructInfo, TensorStructInfo
-from tvm.tir.expr import IntImm, Var
-from tvm.tir.functor import substitute, walk
+from tvm.tir.expr import IntImm
+from tvm.tir.functor import substitute, vars_in
 from tvm.tir.op.arith import const
 
 # What a kernel takes: a struct info, or a shape and a type; then with numbers only.
@@ -59,7 +59,7 @@ def _number(extent: Any, sample: Mapping[str, int]) -> int:
         return extent.value
     if isinstance(extent, str):
         return _sampled(extent, sample)
-    symbols = [node for node in walk(extent) if isinstance(node, Var)]
+    symbols = list(vars_in(extent))
     values = {v: const(_sampled(v.name, sample), v.dtype) for v in symbols}
     found = Analyzer().simplify(substitute(extent, values))
     assert isinstance(found, IntImm), "sums and products of numbers are numbers"

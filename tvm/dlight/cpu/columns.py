@@ -8,7 +8,7 @@ from tvm.arith import Analyzer
 from tvm.dlight.analysis.contraction import Operand
 from tvm.ir.expr import PrimExpr
 from tvm.tir.expr import IntImm, IterVar, make_const
-from tvm.tir.functor import substitute, walk
+from tvm.tir.functor import substitute, uses_var
 from tvm.tir.schedule.analysis.interval import linear_terms
 from tvm.tir.stmt import Block
 
@@ -34,7 +34,7 @@ def columns_of(node: Block, form: MatrixForm, plane: Operand) -> list[Column] | 
     for iv in form.n:
         dims = [
             dim for dim, index in enumerate(plane.indices)
-            if any(part is iv.var for part in walk(index))
+            if uses_var(index, iv.var)
         ]  # fmt: skip
         if len(dims) != 1:
             return None

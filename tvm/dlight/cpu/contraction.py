@@ -10,7 +10,7 @@ from tvm.dlight.base import pad_operands
 from tvm.ir.expr import PrimExpr
 from tvm.target.cpu_model import CpuModel
 from tvm.tir.expr import IntImm, IterVar, Var
-from tvm.tir.functor import walk
+from tvm.tir.functor import uses_var, vars_in
 from tvm.tir.index_map import IndexMap
 from tvm.tir.op.arith import is_one
 from tvm.tir.schedule import BlockRV, LoopRV, Schedule, ScheduleError
@@ -155,13 +155,13 @@ def to_matrix(
     outer = [[iv] for iv in form.outer]
     m, n, k = list(form.m), list(form.n), list(form.k)
     read = ("read", _number(sch, block, rhs))
-    _relayout(sch, block, rhs, read, order, _used(found.rhs.indices), [*outer, k, n])
+    _relayout(sch, block, rhs, read, order, set(vars_in(*found.rhs.indices)), [*outer, k, n])
     read = ("read", _number(sch, block, lhs))
-    _relayout(sch, block, lhs, read, order, _used(found.lhs.indices), [*outer, m, k])
+    _relayout(sch, block, lhs, read, order, set(vars_in(*found.lhs.indices)), [*outer, m, k])
     finish = _inlined_copy(sch, back, found)
     _relayout(
         sch, block, back if finish is None else finish, ("write", 0), order,
-        _used(found.store), [*outer, m, n],
+        set(vars_in(*found.store)), [*outer, m, n],
     )  # fmt: skip
     sch.transform_block_layout(block, _fusion(order, [*outer, m, n, k]))
     return [lhs, rhs]
@@ -189,12 +189,6 @@ def _inlined_copy(sch: Schedule, back: BlockRV, found: Contraction) -> BlockRV |
             return None
     sch.compute_inline(back)
     return users[0]
-
-
-def _used(indices: Sequence[PrimExpr]) -> set[Var]:
-
-
-    return {node for index in indices for node in walk(index) if isinstance(node, Var)}
 
 
 def _number(sch: Schedule, block: BlockRV, copy: BlockRV) -> int:
@@ -352,7 +346,7 @@ def operand_of(sch: Schedule, block: BlockRV, var: Var) -> Operand:
     """The operand that a variable of the block moves."""
     found = find_contraction(sch.get(block))
     assert found is not None, "still a contraction"
-    return found.rhs if var in _used(found.rhs.indices) else found.lhs
+    return found.rhs if any(uses_var(i, var) for i in found.rhs.indices) else found.lhs
 
 
 def _order_panel(sch: Schedule, panel: BlockRV, jo: LoopRV) -> None:
@@ -373,7 +367,7 @@ def _owner(sch: Schedule, block: BlockRV, loop: LoopRV) -> Var | None:
     node: Block = sch.get(block)
     values = realize_of(sch.state, sch.get_sref(block)).iter_values
     name = sch.get(loop).loop_var
-    owners = [iv.var for iv, value in zip(node.iter_vars, values) if name in _used([value])]
+    owners = [iv.var for iv, value in zip(node.iter_vars, values) if uses_var(value, name)]
     return owners[0] if len(owners) == 1 else None
 
 

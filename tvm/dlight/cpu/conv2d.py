@@ -17,7 +17,7 @@ from tvm.target.cpu_model import CpuModel
 from tvm.target.target import Target
 from tvm.tir.expr import Var
 from tvm.tir.function import PrimFunc
-from tvm.tir.functor import walk
+from tvm.tir.functor import vars_in, walk
 from tvm.tir.schedule import Schedule
 from tvm.tir.stmt import Block, BlockRealize
 
@@ -143,7 +143,7 @@ def _conv_form(block: Block, plain: bool = False) -> MatrixForm | None:
 def _is_weight(found: Contraction) -> bool:
     """One weight for each row and tap, also flipped as in transposed convolutions."""
     own = {iv.var for iv in (*found.batch, *found.m, *found.k)}
-    used = {n for index in found.lhs.indices for n in walk(index) if isinstance(n, Var)}
+    used = set(vars_in(*found.lhs.indices))
     return found.lhs.is_plain() or used <= own
 
 

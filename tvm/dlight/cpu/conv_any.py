@@ -43,7 +43,7 @@ from tvm.tir.expr import (
     Var,
     make_const,
 )
-from tvm.tir.functor import substitute, walk
+from tvm.tir.functor import substitute, vars_in, walk
 from tvm.tir.op.arith import (
     equal,
     is_zero,
@@ -156,13 +156,13 @@ class AnySize:
         self.lanes = cpu.lanes(self.bits)
         self.tiles = tiles_for(cpu, self.bits, self.outs)
         self.most = len(self.tiles) * self.lanes
-        weights = {n for i in found.lhs.indices for n in walk(i) if isinstance(n, Var)}
+        weights = set(vars_in(*found.lhs.indices))
         self.groups = [iv for iv in form.outer if iv.var in weights]
         self.rows = [iv for iv in form.outer if iv.var not in weights]
         self.rows += [column.iv for column in self.down]
         self.pad = padding_of(sch, block, found.rhs.buffer)
         self.last = epilogue_of(sch, block, found.output, found.store)
-        names = {n for n in walk(self._plane_indices()[self.along.dim]) if isinstance(n, Var)}
+        names = set(vars_in(self._plane_indices()[self.along.dim]))
         self.near = [iv for iv in form.k if iv.var in names]  # steps along a row
         self.far = [iv for iv in form.k if iv.var not in names]
         several = self.pad is not None and any(_known(iv) > 1 for iv in self.near)

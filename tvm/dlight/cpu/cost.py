@@ -7,8 +7,8 @@ import math
 from tvm.arith import Analyzer
 from tvm.ir.expr import PrimExpr
 from tvm.target.cpu_model import CpuModel
-from tvm.tir.expr import IntImm, Mul, Var
-from tvm.tir.functor import substitute, walk
+from tvm.tir.expr import IntImm, Mul
+from tvm.tir.functor import substitute, vars_in
 from tvm.tir.schedule import LoopRV, Schedule, ScheduleError
 from tvm.tir.stmt import Block, For
 from tvm.tir.transform.parallel_tasks import GRAIN as GRAIN
@@ -103,7 +103,7 @@ def _symbols(product: PrimExpr) -> int:
 
 
 def _guess(extent: PrimExpr) -> int:
-    names = {node for node in walk(extent) if isinstance(node, Var)}
+    names = set(vars_in(extent))
     value = Analyzer().simplify(
         substitute(extent, {name: IntImm(name.dtype, SYMBOLIC) for name in names})
     )

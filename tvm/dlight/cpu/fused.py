@@ -20,7 +20,7 @@ from tvm.tir.expr import (
     Var,
     make_const,
 )
-from tvm.tir.functor import walk
+from tvm.tir.functor import vars_in, walk
 from tvm.tir.schedule import BlockRV, Schedule
 from tvm.tir.stmt import Block, BufferStore
 
@@ -81,7 +81,7 @@ def epilogue_of(
         value = variables[iv.var]
         if isinstance(value, Var) and not same.can_prove_equal(sizes[value], size_of(iv)):
             return None
-    used = [n for value in variables.values() for n in walk(value) if isinstance(n, Var)]
+    used = [n for value in variables.values() for n in vars_in(value)]
     wide = {iv.var for iv in sch.get(block).iter_vars
             if iv.var in store and not has_size(iv, 1)}  # fmt: skip
     if len(set(used)) != len(used) or not wide <= set(used):

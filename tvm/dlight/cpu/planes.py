@@ -20,7 +20,7 @@ from tvm.ir.expr import PrimExpr, Range
 from tvm.tir.analysis import expr_deep_equal
 from tvm.tir.buffer import Buffer
 from tvm.tir.expr import LE, LT, BufferLoad, Call, IterVar, Var, is_call_of, make_const
-from tvm.tir.functor import substitute, walk
+from tvm.tir.functor import substitute, uses_any, walk
 from tvm.tir.op.arith import ceildiv, less_equal, logical_and
 from tvm.tir.op.forms import conjuncts
 from tvm.tir.schedule import BlockRV, Schedule, ScheduleError
@@ -166,7 +166,7 @@ def _other_rooms(
             continue
         shape: list[PrimExpr] = []
         for index, size in zip(load.indices, load.buffer.shape):
-            if not any(var in multiples for var in walk(index)):
+            if not uses_any(index, multiples):
                 shape.append(size)
                 continue
             terms = linear_terms(index, domains)

@@ -13,7 +13,7 @@ from __future__ import annotations
 from tvm.target.cpu_model import CpuModel
 from tvm.tir.block_scope import StmtSRef
 from tvm.tir.expr import IntImm, Var
-from tvm.tir.functor import walk
+from tvm.tir.functor import uses_var, vars_in
 from tvm.tir.schedule import BlockRV, LoopRV, Schedule, ScheduleError
 from tvm.tir.schedule.analysis.query import realize_of
 from tvm.tir.stmt import Block
@@ -120,7 +120,7 @@ def _row_count(sch: Schedule, blocks: list[BlockRV], last: BlockRV) -> int | Non
     for region in node.reads:
         if region.buffer in reduced:
             met = True
-            used |= {n for r in region.region for n in walk(r.min) if isinstance(n, Var)}
+            used |= {n for r in region.region for n in vars_in(r.min)}
     if not met:
         return None
     values = realize_of(sch.state, sch.get_sref(last)).iter_values
@@ -173,7 +173,7 @@ def _vectorize(
     moving = [
         iv.var
         for iv, value in zip(node.iter_vars, values)
-        if any(part is inner.loop_var for part in walk(value))
+        if uses_var(value, inner.loop_var)
     ]
     if len(moving) != 1 or not is_vectorizable(access_strides(node), moving[0]):
         return

@@ -18,7 +18,7 @@ from tvm.tir.analysis import expr_deep_equal
 from tvm.tir.buffer import Buffer
 from tvm.tir.expr import BufferLoad, IntImm, IterVar, SizeVar, Var, make_const
 from tvm.tir.function import PrimFunc
-from tvm.tir.functor import StmtExprMutator, substitute, walk
+from tvm.tir.functor import StmtExprMutator, substitute, vars_in, walk
 from tvm.tir.op.arith import is_one, is_zero
 from tvm.tir.schedule import Schedule
 from tvm.tir.schedule.rebuild import change_block
@@ -164,7 +164,7 @@ class _Runs(StmtExprMutator):
                 iter_vars.append(IterVar(domain, self._at, iv.iter_type, "", iv.span))
                 values.append(run)
             else:
-                if any(self._loops.get(n, n) is not n for n in walk(value) if isinstance(n, Var)):
+                if any(self._loops.get(n, n) is not n for n in vars_in(value)):
                     raise _OtherUseError
                 iter_vars.append(iv)
                 values.append(value)

@@ -42,7 +42,7 @@ from tvm.tir.expr import (
     Var,
     make_const,
 )
-from tvm.tir.functor import StmtExprMutator, children, substitute, walk
+from tvm.tir.functor import StmtExprMutator, children, substitute, uses_var, vars_in, walk
 from tvm.tir.op.arith import less, less_equal, logical_and
 from tvm.tir.op.forms import conjuncts
 from tvm.tir.schedule import BlockRV, Schedule
@@ -204,7 +204,7 @@ class _Source:
 
     def __init__(self, load: BufferLoad, dims: Mapping[_Axis, int], other: PrimExpr) -> None:
         self.buffer, self.indices, self.dims, self.other = load.buffer, load.indices, dims, other
-        zeros = {var: make_const(0, var.dtype) for i in load.indices for var in _variables(i)}
+        zeros = {var: make_const(0, var.dtype) for i in load.indices for var in vars_in(i)}
         self.before: dict[_Axis, int] = {}
         for axis, dim in dims.items():
             offset = Analyzer().simplify(substitute(load.indices[dim], zeros))
@@ -239,11 +239,11 @@ def _source(
     other: PrimExpr = make_const(0, choice.dtype)
     if isinstance(choice, Call):
         load, other, terms = choice.args[1], choice.args[2], conjuncts(choice.args[0])
-    if not isinstance(load, BufferLoad) or _variables(other):
+    if not isinstance(load, BufferLoad) or next(vars_in(other), None) is not None:
         return None
     dims: dict[_Axis, int] = {}
     for axis in axes:
-        found = [dim for dim, i in enumerate(load.indices) if axis.iv.var in _variables(i)]
+        found = [dim for dim, i in enumerate(load.indices) if uses_var(i, axis.iv.var)]
         if len(found) != 1:
             return None
         dims[axis] = found[0]
@@ -255,10 +255,6 @@ def _source(
             return None
         terms = [term for term in terms if not is_border(term, load, dim)]
     return None if terms else _Source(load, dims, other)
-
-
-def _variables(expr: PrimExpr) -> set[Var]:
-    return {node for node in walk(expr) if isinstance(node, Var)}
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ from tvm.arith import ProofStrength
 from tvm.ir.expr import PrimExpr
 from tvm.target.cpu_model import CpuModel
 from tvm.tir.expr import BufferLoad, IntImm, IterVar, Var
-from tvm.tir.functor import walk
+from tvm.tir.functor import vars_in
 from tvm.tir.op.arith import is_one, logical_and
 from tvm.tir.op.forms import conjuncts
 from tvm.tir.schedule import BlockRV, LoopRV, Schedule, ScheduleError
@@ -79,7 +79,7 @@ def _has_windows(nest: Nest, access: BufferLoad | BufferStore) -> bool:
     plane = {iv.var for iv, _ in nest.spatial[-2:]}
     steps = {iv.var for iv, _ in nest.reducing}
     for index in access.indices:
-        used = {node for node in walk(index) if isinstance(node, Var)}
+        used = set(vars_in(index))
         if used & plane and used & steps:
             return True
     return False

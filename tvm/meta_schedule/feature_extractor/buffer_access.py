@@ -13,7 +13,7 @@ from tvm.arith import Analyzer, detect_linear_equation
 from tvm.ir.expr import PrimExpr, Range
 from tvm.tir.buffer import Buffer
 from tvm.tir.expr import BufferLoad, IntImm, Var
-from tvm.tir.functor import walk
+from tvm.tir.functor import uses_var, walk
 from tvm.tir.stmt import BufferStore, For
 
 from .loop_nest import LoopNest
@@ -146,7 +146,7 @@ def _measure(access: BufferAccess, nest: LoopNest, line_bytes: int) -> None:
 def _stride(indices: Sequence[PrimExpr], strides: Sequence[int], var: Var) -> int:
     """How many elements further the access is in the next iteration."""
     for index, stride in zip(reversed(indices), reversed(strides)):
-        if not any(part is var for part in walk(index)):
+        if not uses_var(index, var):
             continue
         linear = detect_linear_equation(index, [var])
         factor = linear[0] if linear else None

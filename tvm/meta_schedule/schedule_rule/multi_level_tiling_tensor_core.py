@@ -15,7 +15,7 @@ from tvm.ir.expr import PrimExpr
 from tvm.meta_schedule.structure import TENSORIZE, TENSORIZE_INIT, TILING, WARP, extent_of
 from tvm.tir.buffer import Buffer
 from tvm.tir.expr import IntImm, IterVar, Var
-from tvm.tir.functor import walk
+from tvm.tir.functor import vars_in
 from tvm.tir.index_map import IndexMap
 from tvm.tir.schedule import BlockRV, LoopRV, Schedule, ScheduleError
 from tvm.tir.schedule.analysis import AutoTensorizeMappingInfo, get_auto_tensorize_mapping_info
@@ -310,5 +310,5 @@ def _sub_map(
     fused = dict(zip([iv.var for iv in info.rhs_iters], whole.final_indices[in_front:]))
     kept = [final for final in whole.final_indices[:in_front] if final in names]
     for index in info.rhs_indices[info.lhs_buffer_map[buffer]]:
-        kept += [fused[var] for var in walk(index) if isinstance(var, Var)]
+        kept += [fused[var] for var in vars_in(index)]
     return IndexMap(names, kept, None)

@@ -10,6 +10,7 @@ anything: then it is the caller who says how large the result is.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Final
 
 from tvm.arith import Analyzer
 from tvm.ir.expr import PrimExpr, StructInfo
@@ -20,7 +21,7 @@ from tvm.relax.struct_info import FuncStructInfo, PrimStructInfo, ShapeExpr, Tup
 from tvm.relax.struct_info_rules import BaseCheckResult, base_check, substitute_struct_info
 from tvm.tir import expr as tir
 
-_KERNEL_CALLS = ("relax.call_tir", "relax.call_tir_inplace", "relax.call_tir_with_grad")
+_KERNEL_CALLS: Final = ("relax.call_tir", "relax.call_tir_inplace", "relax.call_tir_with_grad")
 
 
 def is_kernel_call(call: Call) -> bool:

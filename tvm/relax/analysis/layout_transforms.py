@@ -24,7 +24,7 @@ from tvm.support.dtype import DataType
 from tvm.tir.buffer import Buffer
 from tvm.tir.expr import BinaryOpExpr, BufferLoad, Cast, IntImm, IterVar, Var
 from tvm.tir.function import PrimFunc
-from tvm.tir.functor import substitute, walk
+from tvm.tir.functor import substitute, uses_any, walk
 from tvm.tir.index_map import IndexMap
 from tvm.tir.stmt import Block, BufferStore
 
@@ -167,7 +167,7 @@ def _is_affine(index: PrimExpr, domains: Mapping[Var, Range]) -> bool:
         found = normalize_to_iter_sum(index, dict(domains))
     except (IterMapFailure, TVMError, ValueError):
         return False
-    if any(node in domains for node in walk(found.base)):
+    if uses_any(found.base, domains):
         return False  # what is no map of the variables is left in the base
     return not any(
         type(node).__name__ == "Mul"

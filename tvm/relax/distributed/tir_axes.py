@@ -17,7 +17,7 @@ from tvm.ir.expr import PrimExpr, Range
 from tvm.tir.buffer import Buffer
 from tvm.tir.expr import BufferLoad, IntImm, Var
 from tvm.tir.function import PrimFunc
-from tvm.tir.functor import walk
+from tvm.tir.functor import vars_in, walk
 from tvm.tir.stmt import Block, BufferStore
 
 
@@ -72,7 +72,7 @@ def _walked_by(
     index = analyzer.simplify(index)
     if isinstance(index, Var):
         return index if index in domains else None
-    used = {n: domains[n] for n in walk(index) if isinstance(n, Var) and n in domains}
+    used = {n: domains[n] for n in vars_in(index) if n in domains}
     whole = _number(extent)
     if not used or whole is None or any(isinstance(n, BufferLoad) for n in walk(index)):
         return None

@@ -25,7 +25,7 @@ from tvm.ir.transform import PassContext
 from tvm.relax.op_pattern import OpPatternKind as Kind
 from tvm.tir.expr import Add, BufferLoad, Call, IterVar, Mul, Var
 from tvm.tir.function import PrimFunc
-from tvm.tir.functor import walk
+from tvm.tir.functor import uses_any, vars_in, walk
 from tvm.tir.stmt import Block, BufferStore, For
 from tvm.tir.transform.pass_form import tir_pass
 
@@ -89,7 +89,7 @@ def _map_pattern(store: BufferStore, loads: list[BufferLoad]) -> Kind:
             same_indices = True
         elif _is_broadcast(load, store):
             pattern = max(pattern, Kind.kBroadcast)
-        elif len(outputs) == len(store.indices) and _vars_in(load.indices) <= set(outputs):
+        elif len(outputs) == len(store.indices) and set(vars_in(*load.indices)) <= set(outputs):
             pattern = max(pattern, Kind.kInjective)
         else:
             return Kind.kOpaque
@@ -98,10 +98,6 @@ def _map_pattern(store: BufferStore, loads: list[BufferLoad]) -> Kind:
 
 def _same(a: Sequence[PrimExpr], b: Sequence[PrimExpr]) -> bool:
     return len(a) == len(b) and all(x is y or structural_equal(x, y) for x, y in zip(a, b))
-
-
-def _vars_in(indices: Sequence[PrimExpr]) -> set[Var]:
-    return {n for index in indices for n in walk(index) if isinstance(n, Var)}
 
 
 def _is_broadcast(load: BufferLoad, store: BufferStore) -> bool:
@@ -124,7 +120,7 @@ def _reduction_pattern(block: Block, store: BufferStore, loads: list[BufferLoad]
     axes = {iv.var for iv in block.iter_vars if iv.iter_type == IterVar.CommReduce}
     indices = [index for load in loads for index in load.indices]
     # a window reads an element for several results, so it is a kernel of its own
-    window = any(index not in axes and _vars_in([index]) & axes for index in indices)
+    window = any(index not in axes and uses_any(index, axes) for index in indices)
     return Kind.kOutEWiseFusable if window else Kind.kCommReduce
 
 

@@ -17,11 +17,12 @@ from tvm.ir.op import Op
 from tvm.ir.span import span_scope
 from tvm.ir.structural import structural_equal
 from tvm.ir.transform import PassContext
+from tvm.relax.analysis.call_tir_fits import is_kernel_call
 from tvm.relax.block_builder import BlockBuilder
 from tvm.relax.expr import Binding, BindingBlock, Call, Function, MatchCast, is_call_of
 from tvm.relax.struct_info import ShapeExpr, ShapeStructInfo
 from tvm.relax.struct_info_rules import tir_vars_in_struct_info
-from tvm.relax.transform.kernel_extents import KERNEL_CALLS, open_kernel_extents
+from tvm.relax.transform.kernel_extents import open_kernel_extents
 from tvm.relax.transform.pass_form import relax_pass
 from tvm.relax.transform.rebuild import rebuild_seq, with_body
 from tvm.tir.function import PrimFunc
@@ -78,9 +79,9 @@ class Comparisons:
 
     def _kernel_extents(self, binding: Binding) -> list[Pair]:
         call = binding.value
-        if self._mod is None or not isinstance(call, Call) or not isinstance(call.op, Op):
+        if self._mod is None or not isinstance(call, Call):
             return []
-        callee = call.args[0] if call.op.name in KERNEL_CALLS else None
+        callee = call.args[0] if is_kernel_call(call) else None
         if not isinstance(callee, GlobalVar):
             return []
         func = self._mod.functions.get(callee)

@@ -23,7 +23,6 @@ from tvm.tir.function import PrimFunc
 from tvm.tir.functor import substitute, walk
 from tvm.tir.stmt import Block
 
-KERNEL_CALLS = ("relax.call_tir", "relax.call_tir_inplace", "relax.call_tir_with_grad")
 Pair = tuple[PrimExpr, PrimExpr]
 
 

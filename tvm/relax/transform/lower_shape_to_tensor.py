@@ -23,7 +23,7 @@ from tvm.relax.transform.rebuild import map_calls
 from tvm.tir.buffer import decl_buffer
 from tvm.tir.expr import Var
 from tvm.tir.function import PrimFunc
-from tvm.tir.functor import substitute, walk
+from tvm.tir.functor import substitute, vars_in
 from tvm.tir.op import arith as ops
 from tvm.tir.stmt import BufferStore, SeqStmt, Stmt
 
@@ -50,7 +50,7 @@ def LowerShapeToTensor(mod: IRModule, ctx: PassContext) -> IRModule:
 
 
 def _call_of_kernel(bb: BlockBuilder, call: Call, extents: Sequence[PrimExpr]) -> Call:
-    symbols = list(dict.fromkeys(v for e in extents for v in walk(e) if isinstance(v, Var)))
+    symbols = list(dict.fromkeys(v for e in extents for v in vars_in(e)))
     kernel = bb.add_func(_kernel(extents, symbols), "shape_to_tensor")
     info = TensorStructInfo((len(extents),), "int64")
     args: list[RelaxExpr] = [kernel, Tuple([])]

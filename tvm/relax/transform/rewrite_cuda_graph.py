@@ -59,7 +59,7 @@ from tvm.relax.transform.pass_form import relax_module_pass
 from tvm.relax.transform.rebuild import rebuild_seq, sub_exprs, vars_used, with_body
 from tvm.tir.expr import IntImm
 from tvm.tir.function import PrimFunc
-from tvm.tir.functor import walk
+from tvm.tir.functor import vars_in
 
 _OPTION = "relax.backend.use_cuda_graph"
 _SYMBOLS = "relax.rewrite_cuda_graph.capture_symbolic_vars"
@@ -358,8 +358,7 @@ def _symbols_of(expr: RelaxExpr) -> list[tir.Var]:
         values = expr.values
     elif isinstance(expr, PrimValue):
         values = (expr.value,)
-    return [node for v in values if isinstance(v, PrimExpr) for node in walk(v)
-            if isinstance(node, tir.Var)]  # fmt: skip
+    return [node for v in values if isinstance(v, PrimExpr) for node in vars_in(v)]  # fmt: skip
 
 
 def _symbols_in(binding: VarBinding) -> list[tir.Var]:

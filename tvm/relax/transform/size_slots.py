@@ -26,7 +26,7 @@ from tvm.relax.struct_info import (
     TupleStructInfo,
 )
 from tvm.tir.expr import FloatImm, IntImm, Var
-from tvm.tir.functor import walk
+from tvm.tir.functor import vars_in
 
 
 class Slot:
@@ -38,7 +38,7 @@ class Slot:
         self.expr: Final = expr
         self.index: Final = index
         self.is_known = False
-        found = () if isinstance(expr, Var) else (p for p in walk(expr) if isinstance(p, Var))
+        found = () if isinstance(expr, Var) else (p for p in vars_in(expr))
         self.symbols: Final[tuple[Var, ...]] = tuple(dict.fromkeys(found))
 
 

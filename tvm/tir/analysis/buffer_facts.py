@@ -21,7 +21,7 @@ from tvm.tir import expr as e
 from tvm.tir import stmt as s
 from tvm.tir.buffer import Buffer
 from tvm.tir.effects import is_acting_call, reads_memory
-from tvm.tir.functor import StmtExprMutator, substitute, walk
+from tvm.tir.functor import StmtExprMutator, substitute, uses_var, vars_in, walk
 from tvm.tir.op import arith as op
 from tvm.tir.op.forms import terms_of
 
@@ -61,7 +61,7 @@ class BufferFact:
     def mentions(self, var: e.Var) -> bool:
         """The variable occurs in the fact."""
         parts = (*self.indices, self.value, self.where)
-        return any(node is var for part in parts for node in walk(part))
+        return any(uses_var(part, var) for part in parts)
 
     def value_at(self, indices: Sequence[PrimExpr], analyzer: Analyzer) -> PrimExpr | None:
         """The value of the element at these indices, if the fact is about it."""
@@ -413,5 +413,5 @@ def variables_of_buffers(stmt: s.Stmt) -> set[e.Var]:
                 seen.add(id(one))
                 found.add(one.data)
                 for part in (*one.shape, *one.strides, one.elem_offset):
-                    found.update(n for n in walk(part) if isinstance(n, e.Var))
+                    found.update(vars_in(part))
     return found

@@ -11,7 +11,7 @@ from tvm.ir.structural import structural_equal
 from tvm.tir.block_scope import StmtSRef
 from tvm.tir.buffer import Buffer
 from tvm.tir.expr import IntImm, IterVar, Var, make_const
-from tvm.tir.functor import StmtExprMutator, substitute, walk
+from tvm.tir.functor import StmtExprMutator, substitute, uses_any, vars_in, walk
 from tvm.tir.op.arith import is_one, is_zero, logical_and, max_of, min_of
 from tvm.tir.op.forms import conjuncts
 from tvm.tir.stmt import Block, BlockRealize, BufferRegion, Stmt
@@ -98,24 +98,20 @@ def _without_mixing(
         assert iv.dom is not None, "block variables have domains"
         whole = IterMark(value, iv.dom.extent)
         none = IterMark(make_const(0, value.dtype), make_const(1, value.dtype))
-        if not _uses(value, within):
+        if not uses_any(value, within):
             parts.append([whole, none])
-        elif not _uses(value, outside):
+        elif not uses_any(value, outside):
             parts.append([none, whole])
         else:
             return []
     guards: list[PrimExpr] = [TRUE, TRUE]
     for part in conjuncts(realize.predicate):
-        if _uses(part, within) and _uses(part, outside):
+        if uses_any(part, within) and uses_any(part, outside):
             return []
-        side = 1 if _uses(part, within) else 0
+        side = 1 if uses_any(part, within) else 0
         guards[side] = logical_and(guards[side], part)
     zero = IntImm("int32", 0)
     return [*parts, [IterMark(zero, guard) for guard in guards]]
-
-
-def _uses(expr: PrimExpr, names: set[Var]) -> bool:
-    return any(isinstance(n, Var) and n in names for n in walk(expr))
 
 
 def _start(inner: IterMark) -> PrimExpr | None:
@@ -141,7 +137,7 @@ def _free_guards(
     outer: PrimExpr = TRUE
     inner: PrimExpr = TRUE
     for part in conjuncts(realize.predicate):
-        names = {n for n in walk(part) if isinstance(n, Var)}
+        names = set(vars_in(part))
         if not names or names & bound:
             continue
         if names & inner_vars and names - inner_vars:
@@ -196,7 +192,7 @@ class _Simplify(StmtExprMutator):
 
     def visit_expr(self, expr: PrimExpr) -> PrimExpr:
         if expr.dtype.is_integer and expr.dtype.is_scalar:
-            if any(isinstance(n, Var) and n in self._values for n in walk(expr)):
+            if uses_any(expr, self._values):
                 return self._analyzer.simplify(substitute(expr, self._values))
             return expr
         return super().visit_expr(expr)

@@ -9,7 +9,7 @@ from tvm.ir.expr import PrimExpr, Range
 from tvm.ir.structural import structural_equal
 from tvm.tir.buffer import Buffer
 from tvm.tir.expr import FloorDiv, FloorMod, IntImm, Var, make_const
-from tvm.tir.functor import substitute, walk
+from tvm.tir.functor import substitute, uses_any
 from tvm.tir.op.arith import (
     floordiv,
     greater_equal,
@@ -97,7 +97,7 @@ def _solve(
         return _packed(index, low, high, moving, names)
     (var, scale), = moving.items()
     offset = Analyzer().simplify(index - var * scale)
-    if any(isinstance(node, Var) and node in names for node in walk(offset)):
+    if uses_any(offset, names):
         return []
     if scale < 0:
         low, high, scale, offset = -high, -low, -scale, -offset
@@ -126,7 +126,7 @@ def _packed(
             break
         reach = scale * extent.value
     offset = Analyzer().simplify(index - sum(var * scale for var, scale in order))
-    if any(isinstance(node, Var) and node in names for node in walk(offset)):
+    if uses_any(offset, names):
         return []
     var, scale = order[0]
     step = make_const(scale, index.dtype)

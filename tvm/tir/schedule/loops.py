@@ -9,7 +9,7 @@ from tvm.arith import Analyzer, detect_iter_map, iter_map_simplify
 from tvm.ir.expr import PrimExpr, Range
 from tvm.tir.block_scope import StmtSRef
 from tvm.tir.expr import FloorMod, IntImm, Var
-from tvm.tir.functor import walk
+from tvm.tir.functor import uses_any, vars_in, walk
 from tvm.tir.op.arith import is_one, is_zero, logical_and
 from tvm.tir.stmt import Block, BlockRealize, For, Stmt
 
@@ -48,7 +48,7 @@ class _Substituter(TrackingSubstituter):
     """Replaces loop variables; blocks that do not mention them directly are not looked into."""
 
     def visit_block_(self, op: Block) -> Stmt:
-        if not any(isinstance(node, Var) and node in self._values for node in walk(op)):
+        if not uses_any(op, self._values):
             return op
         return super().visit_block_(op)
 
@@ -126,7 +126,7 @@ class _Simplifier(TrackingMutator):
 
     def _lost(self, units: set[Var], old: PrimExpr, new: PrimExpr) -> bool:
         """True if a loop of one iteration is no more in what is bound."""
-        left = {n for n in walk(new) if isinstance(n, Var)}
+        left = set(vars_in(new))
         return any(n in units and n not in left for n in walk(old))
 
     def _breaks_map(self, op: BlockRealize, values: list[PrimExpr]) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from tvm.arith import Analyzer, IterMapLevel, detect_iter_map, inverse_affine_iter_map
 from tvm.ir.expr import PrimExpr, Range
 from tvm.tir.expr import GE, GT, LE, LT, Var
-from tvm.tir.functor import substitute, walk
+from tvm.tir.functor import substitute, uses_any, vars_in
 from tvm.tir.op.arith import is_one
 from tvm.tir.op.forms import conjuncts
 from tvm.tir.schedule.analysis.interval import interval_of
@@ -39,7 +39,7 @@ def asked_beyond_domains(realize: BlockRealize, loops: Mapping[Var, Range]) -> l
         on_variables = analyzer.simplify(told_of)
         if is_one(on_variables) or analyzer.can_prove(on_variables):
             continue
-        if _moves(on_variables, loops):
+        if uses_any(on_variables, loops):
             raise Illegal(
                 f"block {realize.block.name_hint!r} runs where {condition}, which its variables "
                 "do not tell",
@@ -74,7 +74,7 @@ def guard_of_idle_loops(
         T.where(tx * 2 + i < 1)                             ->      tx * 2 < 1
     """
     idle = _is_of_idle_loops(condition, realize, {**outer, **inner})
-    if not idle or not _moves(condition, outer):
+    if not idle or not uses_any(condition, outer):
         return None
     assert isinstance(condition, LT), "as loops are divided"
     analyzer = Analyzer()
@@ -88,10 +88,10 @@ def _is_of_idle_loops(
     condition: PrimExpr, realize: BlockRealize, loops: Mapping[Var, Range]
 ) -> bool:
     """True for a limit of loops that bind no variable of the block, as one value needs none."""
-    if not isinstance(condition, LT) or _moves(condition.b, loops):
+    if not isinstance(condition, LT) or uses_any(condition.b, loops):
         return False
-    named = {n for value in realize.iter_values for n in walk(value) if isinstance(n, Var)}
-    moving = {n for n in walk(condition.a) if isinstance(n, Var) and n in loops}
+    named = set(vars_in(*realize.iter_values))
+    moving = {n for n in vars_in(condition.a) if n in loops}
     return bool(moving) and not moving & named
 
 
@@ -104,18 +104,14 @@ def _limit_of_value(
     condition: PrimExpr, values: Sequence[tuple[PrimExpr, Var]], loops: Mapping[Var, Range]
 ) -> PrimExpr | None:
     """A comparison of the very value that a variable is bound to, as one of the variable."""
-    if not isinstance(condition, (LT, LE, GT, GE)) or _moves(condition.b, loops):
+    if not isinstance(condition, (LT, LE, GT, GE)) or uses_any(condition.b, loops):
         return None
     analyzer = Analyzer()
     for value, var in values:
         offset = analyzer.simplify(condition.a - value)
-        if _moves(value, loops) and not _moves(offset, loops):
+        if uses_any(value, loops) and not uses_any(offset, loops):
             return type(condition)(var + offset, condition.b)
     return None
-
-
-def _moves(expr: PrimExpr, loops: Mapping[Var, Range]) -> bool:
-    return any(isinstance(node, Var) and node in loops for node in walk(expr))
 
 
 def _loops_from_variables(
@@ -126,10 +122,10 @@ def _loops_from_variables(
     plain: dict[Var, PrimExpr] = {
         value: iv.var for value, iv in pairs if isinstance(value, Var) and value in loops
     }
-    asked = {node for node in walk(realize.predicate) if isinstance(node, Var) and node in loops}
+    asked = {node for node in vars_in(realize.predicate) if node in loops}
     if asked <= set(plain):
         return plain
-    moving = [(value, iv) for value, iv in pairs if _moves(value, loops)]
+    moving = [(value, iv) for value, iv in pairs if uses_any(value, loops)]
     level, predicate = IterMapLevel.Bijective, realize.predicate
     values = [value for value, _ in moving]
     found = detect_iter_map(values, loops, predicate, level, allow_padding=False)

@@ -20,7 +20,7 @@ from tvm.tir.block_scope import StmtSRef
 from tvm.tir.buffer import Buffer
 from tvm.tir.expr import FloatImm, IntImm, StringImm, Var
 from tvm.tir.function import PrimFunc
-from tvm.tir.functor import substitute, walk
+from tvm.tir.functor import substitute, vars_in
 from tvm.tir.index_map import IndexMap
 from tvm.tir.stmt import Block, For
 
@@ -230,7 +230,7 @@ class Recorder(Object):
     def _known(self, expr: PrimExpr) -> PrimExpr:
         """An expression over samples, with the samples that this schedule knows put in."""
         values = self._values
-        known = {n: values[n] for n in walk(expr) if isinstance(n, Var) and n in values}
+        known = {n: values[n] for n in vars_in(expr) if n in values}
         return substitute(expr, known) if known else expr
 
     def _known_map(self, index_map: IndexMap) -> IndexMap:

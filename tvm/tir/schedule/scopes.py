@@ -10,7 +10,7 @@ from tvm.support.compiled import mypyc_attr
 from tvm.tir.block_scope import StmtSRef
 from tvm.tir.buffer import Buffer
 from tvm.tir.expr import IntImm, Var
-from tvm.tir.functor import StmtExprMutator, walk
+from tvm.tir.functor import StmtExprMutator, vars_in, walk
 from tvm.tir.stmt import (
     AllocateConst,
     Block,
@@ -226,7 +226,7 @@ def require_own_indices(
         if iv.dom is not None:
             analyzer.bind(iv.var, iv.dom)
     for index, extent in zip(indices, buffer.shape):
-        strange = [n for n in walk(index) if isinstance(n, Var) and n not in names]
+        strange = [n for n in vars_in(index) if n not in names]
         strange = [n for n in strange if n in _bound_within(node)]
         if strange:
             raise Illegal(

@@ -10,7 +10,7 @@ from tvm.ffi.object import Object
 from tvm.ir.expr import PrimExpr
 from tvm.support.json_text import from_json
 from tvm.tir.expr import FloatImm, IntImm, StringImm, Var
-from tvm.tir.functor import substitute, walk
+from tvm.tir.functor import substitute, vars_in
 
 from .instruction import Instruction, InstructionKind
 from .random_variable import BlockRV, LoopRV
@@ -241,7 +241,7 @@ def _variables(value: Any) -> list[Any]:
     if isinstance(value, (BlockRV, LoopRV, Var)):
         return [value]
     if isinstance(value, PrimExpr):
-        return [v for v in walk(value) if isinstance(v, Var)]
+        return list(vars_in(value))
     return []
 
 

@@ -15,7 +15,7 @@ from tvm.ir.transform import PassContext
 from tvm.tir import expr as e
 from tvm.tir import stmt as s
 from tvm.tir.function import PrimFunc
-from tvm.tir.functor import StmtExprMutator, rewrite, walk
+from tvm.tir.functor import StmtExprMutator, rewrite, uses_any
 from tvm.tir.op import arith as ops
 
 from .pass_form import tir_pass
@@ -38,7 +38,7 @@ class _OpaqueMaker(StmtExprMutator):
 
     def visit_block_realize_(self, op: s.BlockRealize) -> s.Stmt:
         own = {iter_var.var for iter_var in op.block.iter_vars}
-        if any(node in own for node in walk(op.predicate) if isinstance(node, e.Var)):
+        if uses_any(op.predicate, own):
             raise CheckError(
                 f"ConvertBlocksToOpaque: the predicate of block {op.block.name_hint!r} uses its "
                 f"own variables: {op.predicate}; legal: the variables around the block"

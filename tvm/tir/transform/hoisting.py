@@ -16,7 +16,7 @@ from tvm.tir import expr as e
 from tvm.tir import stmt as s
 from tvm.tir.effects import side_effect
 from tvm.tir.function import PrimFunc
-from tvm.tir.functor import StmtExprMutator, StmtExprVisitor, walk
+from tvm.tir.functor import StmtExprMutator, StmtExprVisitor, uses_any, vars_in, walk
 from tvm.tir.op import arith as ops
 
 from .convert_ssa import to_ssa
@@ -198,7 +198,7 @@ class _Collector(StmtExprVisitor):
         has_else = has_else or any(level > outer for level in self._with_else)
         if has_else and sum(other for _, other in self._loops[outer].conditions) >= _MAX_ELSES:
             return
-        for name in [n for n in walk(condition) if isinstance(n, e.Var) and n in self._bound]:
+        for name in [n for n in vars_in(condition) if n in self._bound]:
             self._move(name)
         self._loops[outer].conditions.append((condition, has_else))
 
@@ -207,7 +207,7 @@ class _Collector(StmtExprVisitor):
         name = self._bound[var]
         if self._levels[var] == name.outer:
             return
-        for used in [n for n in walk(name.value) if isinstance(n, e.Var) and n in self._bound]:
+        for used in [n for n in vars_in(name.value) if n in self._bound]:
             self._move(used)
         self._levels[var] = name.outer
         self._loops[name.outer].names.append((var, name.value))
@@ -233,7 +233,7 @@ class _Collector(StmtExprVisitor):
         if HoistedConditionals.UsingBlockVar in self._conditions:
             return False
         launched = {loop.var for loop in self._loops if loop.is_launch}
-        return any(node in launched for node in walk(condition))
+        return uses_any(condition, launched)
 
 
 def _can_move(expr: PrimExpr) -> bool:

@@ -11,7 +11,7 @@ from tvm.ir.structural import structural_equal
 from tvm.tir import expr as e
 from tvm.tir import stmt as s
 from tvm.tir.buffer import Buffer
-from tvm.tir.functor import StmtExprVisitor, walk
+from tvm.tir.functor import StmtExprVisitor, uses_any, uses_var
 from tvm.tir.op import arith as ops
 from tvm.tir.op.math import abs as absolute
 
@@ -56,7 +56,7 @@ def _are_apart(indices: tuple[PrimExpr, ...], domains: dict[e.Var, Range]) -> bo
             terms.append(ops.add(index.base, ops.multiply(index.stride, lane)))
         else:
             terms.append(index)
-    terms = [p for p in terms if any(isinstance(n, e.Var) and n in moving for n in walk(p))]
+    terms = [p for p in terms if uses_any(p, moving)]
     if not moving:
         return True
     found = detect_iter_map(terms, moving, check_level=IterMapLevel.Bijective)
@@ -71,7 +71,7 @@ def _are_numbers(indices: Sequence[PrimExpr], domains: dict[e.Var, Range]) -> bo
     left = set(domains)
     prover = Analyzer()
     for index in indices:
-        inside = [var for var in domains if any(node is var for node in walk(index))]
+        inside = [var for var in domains if uses_var(index, var)]
         scales = detect_linear_equation(index, inside)
         if not scales or not left.issuperset(inside):
             return False

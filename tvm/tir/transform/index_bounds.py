@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from tvm.arith.analyzer import Analyzer
 from tvm.ir.expr import PrimExpr, Range
 from tvm.tir import expr as e
-from tvm.tir.functor import walk
+from tvm.tir.functor import uses_any, walk
 from tvm.tir.op import arith as ops
 
 Bounds = tuple[PrimExpr, PrimExpr]
@@ -35,7 +35,7 @@ class IndexBounds:
         moving = {node for node in walk(index) if self._moves(node)}
         loads = any(isinstance(node, e.BufferLoad) for node in moving)
         for fact in facts if moving else ():
-            if loads or any(node in moving for node in walk(fact)):
+            if loads or uses_any(fact, moving):
                 low, high = self._narrowed(index, fact, low, high)
         return self._analyzer.simplify(low), self._analyzer.simplify(high)
 

@@ -31,7 +31,7 @@ from tvm.tir import expr as e
 from tvm.tir import stmt as s
 from tvm.tir.buffer import Buffer
 from tvm.tir.function import PrimFunc
-from tvm.tir.functor import StmtExprMutator, substitute, walk
+from tvm.tir.functor import StmtExprMutator, substitute, vars_in, walk
 from tvm.tir.op import arith as ops
 
 from .bank_padding import BANKS, Points, Replacer, padded
@@ -220,7 +220,7 @@ class _Steps:
         for lane in list(product(*[range(extent) for extent in extents]))[:BANKS]:
             at: dict[e.Var, PrimExpr] = {
                 var: e.IntImm(str(var.dtype), 0)
-                for index in moved for var in walk(index) if isinstance(var, e.Var)
+                for index in moved for var in vars_in(index)
             }  # fmt: skip
             at.update({var: e.IntImm(str(var.dtype), i) for var, i in zip(self.own, lane)})
             found = [analyzer.simplify(substitute(index, at)) for index in moved]
@@ -276,7 +276,7 @@ def _in_global_order(copy: _Copy) -> list[s.For]:
     indices = copy.load.indices if is_source else copy.store.indices
     dims: dict[e.Var, list[int]] = {loop.loop_var: [] for loop in copy.loops}
     for dim, index in enumerate(indices):
-        for var in dict.fromkeys(n for n in walk(index) if isinstance(n, e.Var) and n in dims):
+        for var in dict.fromkeys(n for n in vars_in(index) if n in dims):
             dims[var].append(dim)
     if any(len(found) != 1 for found in dims.values()):
         return copy.loops

@@ -35,7 +35,7 @@ from tvm.tir import stmt as s
 from tvm.tir.analysis.reducer import Reducer, reducer_of
 from tvm.tir.buffer import Buffer
 from tvm.tir.function import PrimFunc
-from tvm.tir.functor import StmtExprMutator, substitute, walk
+from tvm.tir.functor import StmtExprMutator, substitute, uses_any, vars_in, walk
 from tvm.tir.op import arith as ops
 from tvm.tir.op import reinterpret
 from tvm.tir.op.forms import conjuncts
@@ -376,13 +376,12 @@ def _of_results(realize: s.BlockRealize) -> list[PrimExpr]:
         node
         for iv, value in zip(realize.block.iter_vars, realize.iter_values)
         if iv.iter_type != e.IterVar.DataPar
-        for node in walk(value)
-        if isinstance(node, e.Var)
+        for node in vars_in(value)
     }
     return [
         part
         for part in conjuncts(realize.predicate)
-        if not ops.is_one(part) and not any(node in summed for node in walk(part))
+        if not ops.is_one(part) and not uses_any(part, summed)
     ]
 
 

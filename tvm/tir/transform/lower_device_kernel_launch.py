@@ -26,7 +26,7 @@ from tvm.tir import expr as e
 from tvm.tir import op as ops
 from tvm.tir import stmt as s
 from tvm.tir.function import PrimFunc
-from tvm.tir.functor import StmtExprMutator, substitute, walk
+from tvm.tir.functor import StmtExprMutator, substitute, vars_in, walk
 
 DYNAMIC_SHARED = "tir.use_dyn_shared_memory"
 
@@ -137,8 +137,8 @@ class _Caller(StmtExprMutator):
         unknown = [
             v.name
             for extent in kernel.extents
-            for v in walk(extent)
-            if isinstance(v, e.Var) and v not in given
+            for v in vars_in(extent)
+            if v not in given
         ]
         if unknown:
             raise CheckError(

@@ -29,7 +29,7 @@ from tvm.tir import op as ops
 from tvm.tir import stmt as s
 from tvm.tir.buffer import Buffer
 from tvm.tir.function import PrimFunc
-from tvm.tir.functor import StmtExprMutator, substitute, walk
+from tvm.tir.functor import StmtExprMutator, substitute, uses_var, walk
 
 from .pass_form import tir_pass
 
@@ -240,7 +240,7 @@ class _Accesses(StmtExprMutator):
         if op.buffer.data is not self._memory or not isinstance(new, e.BufferLoad):
             return new
         own, thread = self._split(_only(new.indices, op))
-        if any(node is self._thread for node in walk(own)):
+        if uses_var(own, self._thread):
             _refuse(
                 f"the index {op.indices[0]} of a load, of element {own} of its thread",
                 f"an element that does not depend on {self._thread.name}", op,

@@ -17,7 +17,7 @@ from tvm.ir.transform import PassContext
 from tvm.tir import expr as e
 from tvm.tir.analysis import expr_deep_equal
 from tvm.tir.function import PrimFunc
-from tvm.tir.functor import StmtExprMutator, walk
+from tvm.tir.functor import StmtExprMutator, vars_in
 from tvm.tir.op import arith as ops
 
 from .pass_form import tir_pass
@@ -55,7 +55,7 @@ class _Names(StmtExprMutator):
         while isinstance(part, (e.Add, e.Sub)) and isinstance(part.b, e.IntImm):
             offset += part.b.value if isinstance(part, e.Add) else -part.b.value
             part = part.a
-        used = {node for node in walk(part) if isinstance(node, e.Var)}
+        used = set(vars_in(part))
         if isinstance(part, _COMPUTED) and not used <= self._bound:
             name = e.SizeVar(f"n{len(self.known)}", extent.dtype)
             value = ops.subtract(name, e.IntImm(extent.dtype, offset)) if offset else name

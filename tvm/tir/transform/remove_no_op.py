@@ -21,7 +21,7 @@ from tvm.tir.analysis.buffer_facts import variables_of_buffers
 from tvm.tir.buffer import Buffer
 from tvm.tir.effects import has_effect, reads_memory
 from tvm.tir.function import PrimFunc
-from tvm.tir.functor import StmtExprMutator, walk
+from tvm.tir.functor import StmtExprMutator, uses_var, walk
 from tvm.tir.op import arith as ops
 
 from .analyzed_mutator import AnalyzedMutator, as_fact
@@ -120,7 +120,7 @@ class _Remover(AnalyzedMutator):
             return effects_of(stmt.value)
         if not self._dataflow and stmt.body is op.body and self._is_used(stmt.var):
             return stmt
-        if any(node is stmt.var for node in walk(stmt.body)):
+        if uses_var(stmt.body, stmt.var):
             return stmt
         if stmt.var in variables_of_buffers(stmt.body):
             return stmt

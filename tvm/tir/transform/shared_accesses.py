@@ -12,7 +12,7 @@ from tvm.ir.expr import PrimExpr, Range
 from tvm.tir import expr as e
 from tvm.tir import stmt as s
 from tvm.tir.analysis import expr_deep_equal
-from tvm.tir.functor import walk
+from tvm.tir.functor import uses_var, vars_in, walk
 from tvm.tir.op.arith import is_one
 
 READ: Final = "read"
@@ -102,7 +102,7 @@ def over(access: Access, var: e.Var, dom: Range) -> Access:
 
 def _mentions(one: IntSet, var: e.Var) -> bool:
     ends = (one.min_value, one.max_value) if isinstance(one, IntervalSet) else ()
-    return any(node is var for end in ends for node in walk(end))
+    return any(uses_var(end, var) for end in ends)
 
 
 def _relaxed(one: IntSet, evaluator: SetEvaluator) -> IntSet:
@@ -170,7 +170,7 @@ class Conflicts:
             return False
         if not all(expr_deep_equal(x, y) for x, y in zip(a.points, b.points)):
             return False
-        used = {n for point in b.points for n in walk(point) if isinstance(n, e.Var)}
+        used = set(vars_in(*b.points))
         return self._axes <= used
 
     def _apart(self, a: Access, b: Access, loop: s.For | None) -> bool:

@@ -25,7 +25,7 @@ from tvm.tir import expr as e
 from tvm.tir import op
 from tvm.tir import stmt as s
 from tvm.tir.function import PrimFunc
-from tvm.tir.functor import StmtExprMutator, walk
+from tvm.tir.functor import StmtExprMutator, vars_in, walk
 
 from .pass_form import tir_pass
 from .shared_accesses import (
@@ -79,7 +79,7 @@ class _AfterWaits(StmtExprMutator):
 def _uses(body: s.Stmt, scope: str) -> bool:
     return any(
         scope_of(node) == scope
-        for node in walk(body) if isinstance(node, e.Var) and node.dtype.is_handle
+        for node in vars_in(body) if node.dtype.is_handle
     )  # fmt: skip
 
 

@@ -23,7 +23,7 @@ from tvm.ir.transform import PassContext
 from tvm.tir import expr as e
 from tvm.tir import stmt as s
 from tvm.tir.function import PrimFunc
-from tvm.tir.functor import StmtExprMutator, walk
+from tvm.tir.functor import StmtExprMutator, uses_any
 from tvm.tir.op import arith as ops
 
 from .pass_form import tir_pass
@@ -114,7 +114,7 @@ class _Unifier(StmtExprMutator):
         return tag.startswith("vthread") and tag not in self._open and not self._same(known, dom)
 
     def _is_computed(self, extent: PrimExpr) -> bool:
-        return any(node in self._inside for node in walk(extent) if isinstance(node, e.Var))
+        return uses_any(extent, self._inside)
 
     def _same(self, thread: e.IterVar, dom: Range) -> bool:
         assert thread.dom is not None, "threads have domains"

@@ -20,7 +20,7 @@ from tvm.ir.transform import PassContext
 from tvm.tir import expr as e
 from tvm.tir import stmt as s
 from tvm.tir.function import PrimFunc
-from tvm.tir.functor import StmtExprMutator, walk
+from tvm.tir.functor import StmtExprMutator, uses_var, walk
 from tvm.tir.op import arith as ops
 
 from .analyzed_mutator import AnalyzedMutator, bare_condition
@@ -168,7 +168,7 @@ def _indexes_local(loop: s.For) -> bool:
 
 
 def _uses(indices: tuple[PrimExpr, ...], var: e.Var) -> bool:
-    return any(part is var for index in indices for part in walk(index))
+    return any(uses_var(index, var) for index in indices)
 
 
 class _Decider(AnalyzedMutator):

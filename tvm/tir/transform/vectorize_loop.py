@@ -30,7 +30,7 @@ from tvm.tir import stmt as s
 from tvm.tir.buffer import Buffer
 from tvm.tir.effects import is_acting_call
 from tvm.tir.function import PrimFunc
-from tvm.tir.functor import StmtExprMutator, substitute, walk
+from tvm.tir.functor import StmtExprMutator, substitute, vars_in, walk
 from tvm.tir.op import arith as ops
 from tvm.tir.op import builtin
 from tvm.tir.scalar import int_range
@@ -220,11 +220,11 @@ class _Vectorizer(StmtExprMutator):
 
     def _scalarized(self, stmt: s.Stmt) -> s.Stmt:
         """The statement once for each lane, in order."""
-        used = {node for node in walk(stmt) if isinstance(node, e.Var)}
+        used = set(vars_in(stmt))
         for var in reversed(list(self._lets)):
             if var in used:
                 value = self._let_values[var]
-                used.update(node for node in walk(value) if isinstance(node, e.Var))
+                used.update(vars_in(value))
                 stmt = s.LetStmt(var, value, stmt, stmt.span)
         lane = e.Var(f"{self._var.name}_s", self._var.dtype)
         lets = {var: var.copy_with_suffix("_s") for var in self._lets if var in used}

@@ -11,7 +11,7 @@ from tvm.ffi.object import Object
 from tvm.ir.expr import PrimExpr, Range
 from tvm.tir.block_scope import StmtSRef
 from tvm.tir.expr import GE, LE, LT, IntImm, Var
-from tvm.tir.functor import substitute, walk
+from tvm.tir.functor import substitute, uses_any, vars_in
 from tvm.tir.op.arith import is_one, logical_and
 from tvm.tir.op.forms import conjuncts
 from tvm.tir.schedule.error import Illegal
@@ -209,7 +209,7 @@ def relax_exact(
     region = [Range.from_min_extent(analyzer.simplify(p.min), p.extent) for p in region]
     mins = [part.min for part in region]
     remaining = _not_buffer_bounds(predicate, mins, ranges, shape, analyzer)
-    moving = {n for index in mins for n in walk(index) if isinstance(n, Var)}
+    moving = set(vars_in(*mins))
     remaining = [term for term in remaining if not _holds_somewhere(term, moving, ranges, analyzer)]
     if not remaining and _each_dense(region, ranges):
         return relax_upper(region, ranges, shape, analyzer)
@@ -223,7 +223,7 @@ def _holds_somewhere(
     term: PrimExpr, moving: set[Var], ranges: Ranges, analyzer: Analyzer
 ) -> bool:
     """True if a term leaves the first iteration of one loop in, and indices do not move with it."""
-    used = {n for n in walk(term) if isinstance(n, Var) and n in ranges}
+    used = {n for n in vars_in(term) if n in ranges}
     if used & moving:
         return False
     return analyzer.can_prove(substitute(term, {var: ranges[var].min for var in used}))
@@ -233,7 +233,7 @@ def _each_dense(region: Sequence[Range], ranges: Ranges) -> bool:
     """True if each dimension is a gapless sum of loops of its own: quick, and the usual case."""
     seen: set[Var] = set()
     for part in region:
-        used = {n for n in walk(part.min) if isinstance(n, Var) and n in ranges}
+        used = {n for n in vars_in(part.min) if n in ranges}
         if used & seen or not is_dense(part.min, part.extent, ranges):
             return False
         seen |= used
@@ -245,10 +245,10 @@ def _mapped_box(
 ) -> Box | None:
     """The box of indices that are an affine map of the loops; None for others."""
     region, ranges = _in_points(region, ranges)
-    moving = [_mentions(part.min, ranges) for part in region]
+    moving = [uses_any(part.min, ranges) for part in region]
     if not all(is_one(part.extent) or not moves for part, moves in zip(region, moving)):
         return None
-    used = {n for p in region for n in walk(p.min) if isinstance(n, Var) and n in ranges}
+    used = {n for p in region for n in vars_in(p.min) if n in ranges}
     indices = [part.min for part, moves in zip(region, moving) if moves]
     loops = {v: ranges[v] for v in ranges if v in used}
     found = detect_iter_map(indices, loops, predicate, allow_padding=False)
@@ -295,10 +295,6 @@ def _in_points(
     return points, loops
 
 
-def _mentions(expr: PrimExpr, names: Ranges) -> bool:
-    return any(isinstance(node, Var) and node in names for node in walk(expr))
-
-
 def _not_buffer_bounds(
     predicate: PrimExpr,
     mins: Sequence[PrimExpr],
@@ -312,7 +308,7 @@ def _not_buffer_bounds(
     """
     if is_one(predicate):
         return []
-    moving = {n for m in mins for n in walk(m) if isinstance(n, Var)}
+    moving = set(vars_in(*mins))
     first = {var: rng.min for var, rng in ranges.items() if var not in moving}
     for var, rng in ranges.items():
         if var in moving:

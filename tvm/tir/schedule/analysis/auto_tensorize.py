@@ -12,7 +12,7 @@ from tvm.ir.structural import structural_equal
 from tvm.tir.buffer import Buffer
 from tvm.tir.expr import BufferLoad, IntImm, IterVar, Var
 from tvm.tir.function import PrimFunc
-from tvm.tir.functor import StmtExprMutator, walk
+from tvm.tir.functor import StmtExprMutator, uses_var, walk
 from tvm.tir.index_map import IndexMap
 from tvm.tir.op.arith import is_one, is_zero
 from tvm.tir.schedule.random_variable import BlockRV
@@ -132,7 +132,7 @@ def _moved(
     return {
         buffer if names is None else names[buffer]
         for buffer, indices in accesses.items()
-        if any(node is var for index in indices for node in walk(index))
+        if any(uses_var(index, var) for index in indices)
     }
 
 

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from tvm.tir.block_scope import StmtSRef
 from tvm.tir.buffer import Buffer
 from tvm.tir.expr import IterVar
-from tvm.tir.functor import walk
+from tvm.tir.functor import uses_any, walk
 from tvm.tir.schedule.error import Illegal
 from tvm.tir.schedule.tree import SRefTree
 from tvm.tir.stmt import Block, BufferStore, For
@@ -69,7 +69,7 @@ def _reducing_index(block: Block) -> str | None:
         for node in () if stmt is None else walk(stmt):
             if isinstance(node, BufferStore) and node.buffer in written:
                 for index in node.indices:
-                    if any(part in reducing for part in walk(index)):
+                    if uses_any(index, reducing):
                         name = node.buffer.name
                         return f"where it writes {name!r} depends on a reducing variable"
     return None

@@ -10,7 +10,7 @@ from tvm.ir.expr import PrimExpr, Range
 from tvm.tir.block_scope import DepKind, StmtSRef
 from tvm.tir.buffer import Buffer
 from tvm.tir.expr import Add, FloorDiv, IntImm, IterVar, Sub, Var
-from tvm.tir.functor import StmtExprMutator, walk
+from tvm.tir.functor import StmtExprMutator, uses_any
 from tvm.tir.op.arith import floordiv, is_one, is_zero
 from tvm.tir.schedule.tree import SRefTree
 from tvm.tir.stmt import BlockRealize, BufferRegion, For, ForKind
@@ -200,7 +200,7 @@ def _sums_outside(
     outer = {loop_of(s).loop_var for s in loops_above(producer)} - set(inner)
     return any(
         iv.iter_type != IterVar.DataPar
-        and any(isinstance(n, Var) and n in outer for n in walk(value))
+        and uses_any(value, outer)
         for iv, value in zip(realize.block.iter_vars, realize.iter_values)
     )
 

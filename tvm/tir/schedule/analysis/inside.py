@@ -9,7 +9,7 @@ from tvm.arith import Analyzer, ProofStrength
 from tvm.ir.expr import PrimExpr
 from tvm.tir.buffer import Buffer
 from tvm.tir.expr import FloorDiv, IntImm, Var
-from tvm.tir.functor import walk
+from tvm.tir.functor import vars_in, walk
 from tvm.tir.op.arith import floordiv, logical_and
 from tvm.tir.stmt import Block
 
@@ -31,7 +31,7 @@ def index_outside(
     extents = {iv.var: iv.dom.extent for iv in block.iter_vars if iv.dom is not None}
     with analyzer.constraint_scope(functools.reduce(logical_and, where, _TRUE)):
         for index, extent in zip(indices, buffer.shape):
-            names = {node for node in walk(index) if isinstance(node, Var)}
+            names = set(vars_in(index))
             if names and names.isdisjoint(extents):
                 continue
             below = (

@@ -22,7 +22,7 @@ from tvm.tir.expr import (
     Sub,
     Var,
 )
-from tvm.tir.functor import substitute, walk
+from tvm.tir.functor import substitute, uses_any
 from tvm.tir.op.arith import cast, floordiv, floormod, is_one, max_of, min_of
 
 Bounds = tuple[PrimExpr, PrimExpr]
@@ -30,7 +30,7 @@ Bounds = tuple[PrimExpr, PrimExpr]
 
 def interval_of(expr: PrimExpr, ranges: Mapping[Var, Range], analyzer: Analyzer) -> Bounds | None:
     """The least and greatest value, or None where they cannot be told."""
-    if not any(isinstance(node, Var) and node in ranges for node in walk(expr)):
+    if not uses_any(expr, ranges):
         return expr, expr
     terms = linear_terms(expr, ranges)
     found = (
@@ -74,7 +74,7 @@ def _interval(expr: PrimExpr, ranges: Mapping[Var, Range], analyzer: Analyzer) -
             _interval(expr.false_value, ranges, analyzer),
         )
     if not isinstance(expr, (Add, Sub, Mul, FloorDiv, FloorMod, Min, Max)):
-        mentions = any(isinstance(node, Var) and node in ranges for node in walk(expr))
+        mentions = uses_any(expr, ranges)
         return None if mentions else (expr, expr)
     a, b = _interval(expr.a, ranges, analyzer), _interval(expr.b, ranges, analyzer)
     if a is None or b is None:
@@ -137,7 +137,7 @@ def linear_terms(expr: PrimExpr, names: Mapping[Var, Range]) -> dict[Var, int] |
             stack.append((node.a, scale * node.b.value))
         elif isinstance(node, Mul) and isinstance(node.a, IntImm):
             stack.append((node.b, scale * node.a.value))
-        elif any(isinstance(part, Var) and part in names for part in walk(node)):
+        elif uses_any(node, names):
             return None
     return found
 

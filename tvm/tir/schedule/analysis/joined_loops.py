@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from tvm.arith import Analyzer
 from tvm.ir.expr import PrimExpr, Range
 from tvm.tir.expr import Add, IntImm, Var
-from tvm.tir.functor import StmtExprMutator, walk
+from tvm.tir.functor import StmtExprMutator, vars_in, walk
 from tvm.tir.op.forms import terms_of
 
 from .interval import linear_terms
@@ -58,7 +58,7 @@ def _whole(node: Add, ranges: Ranges) -> tuple[set[Var], int] | None:
         ):  # fmt: skip
             return None
         reach *= rng.extent.value
-    others = [n for n in walk(node) if isinstance(n, Var) and n not in ranges]
+    others = [n for n in vars_in(node) if n not in ranges]
     return None if others or _offset(node) else (set(terms), reach)
 
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
-from tvm.ir.expr import PrimExpr
 from tvm.tir.block_scope import BlockScope, DepKind, StmtSRef
 from tvm.tir.buffer import Buffer
 from tvm.tir.expr import IterVar, Var
-from tvm.tir.functor import walk
+from tvm.tir.functor import uses_var, vars_in
 from tvm.tir.schedule.error import Illegal, name_of
 from tvm.tir.schedule.tree import WITH_BODY, SRefTree
 from tvm.tir.stmt import (
@@ -198,11 +197,6 @@ def require_allocated(state: SRefTree, block_sref: StmtSRef, buffer: Buffer) -> 
     return site
 
 
-def vars_in(exprs: Sequence[PrimExpr]) -> set[Var]:
-    """The variables in some expressions."""
-    return {node for expr in exprs for node in walk(expr) if isinstance(node, Var)}
-
-
 def loop_kind(loop: StmtSRef) -> int:
     """What the variables that depend on a loop are: IterVar.DataPar if it is for nothing.
 
@@ -213,7 +207,7 @@ def loop_kind(loop: StmtSRef) -> int:
         iv.iter_type
         for realize in realizes_below(loop_of(loop).body)
         for iv, value in zip(realize.block.iter_vars, realize.iter_values)
-        if any(part is var for part in walk(value))
+        if uses_var(value, var)
     }
     if not kinds:
         return IterVar.DataPar
@@ -234,7 +228,7 @@ def mixed_loops(realize: BlockRealize) -> set[Var]:
     """
     groups: list[tuple[set[Var], set[int]]] = []
     for iv, value in zip(realize.block.iter_vars, realize.iter_values):
-        names, kinds = vars_in([value]), {iv.iter_type}
+        names, kinds = set(vars_in(value)), {iv.iter_type}
         apart: list[tuple[set[Var], set[int]]] = []
         for others, types in groups:
             if others & names:

@@ -11,7 +11,7 @@ from tvm.ir.expr import PrimExpr, Range
 from tvm.tir.block_scope import StmtSRef
 from tvm.tir.expr import IntImm, Var
 from tvm.tir.function import PrimFunc
-from tvm.tir.functor import walk
+from tvm.tir.functor import uses_any
 from tvm.tir.schedule.error import ScheduleError
 from tvm.tir.schedule.random_variable import BlockRV
 from tvm.tir.schedule.schedule import Schedule
@@ -121,6 +121,6 @@ def _plain_loop(value: PrimExpr, loops: Sequence[For], analyzer: Analyzer) -> Fo
     names = {loop.loop_var for loop in loops}
     for loop in loops:
         offset = analyzer.simplify(value - loop.loop_var)
-        if not any(isinstance(node, Var) and node in names for node in walk(offset)):
+        if not uses_any(offset, names):
             return loop
     return None

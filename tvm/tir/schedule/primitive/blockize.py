@@ -8,7 +8,7 @@ from dataclasses import replace
 from tvm.ir.expr import PrimExpr
 from tvm.tir.block_scope import StmtSRef
 from tvm.tir.expr import IterVar, Var
-from tvm.tir.functor import substitute, walk
+from tvm.tir.functor import substitute, vars_in, walk
 from tvm.tir.op.arith import is_one, logical_and
 from tvm.tir.op.forms import conjuncts
 from tvm.tir.schedule.analysis.query import (
@@ -179,7 +179,7 @@ def _init_nest(loop: For, realize: BlockRealize, made: Divided) -> Stmt:
             renamed[iv.var] = copy
             iter_vars.append(IterVar(iv.dom, copy, iv.iter_type))
             values.append(value)
-    used = {n for value in values for n in walk(value) if isinstance(n, Var)}
+    used = set(vars_in(*values))
     loops: list[For] = []
     stmt: Stmt = loop
     while isinstance(stmt, For):

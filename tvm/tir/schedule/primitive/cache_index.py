@@ -20,7 +20,7 @@ from tvm.tir.expr import (
     Var,
     make_const,
 )
-from tvm.tir.functor import expr_children, substitute, walk
+from tvm.tir.functor import expr_children, substitute, vars_in, walk
 from tvm.tir.schedule.analysis.query import block_of, scope_of
 from tvm.tir.schedule.instruction import kind
 from tvm.tir.schedule.primitive.set_scope import require_scope
@@ -70,7 +70,7 @@ class _Cache:
 
     def __init__(self, node: Block, expr: PrimExpr, number: int, storage_scope: str) -> None:
         self.expr = expr
-        used = {n for n in walk(expr) if isinstance(n, Var)}
+        used = set(vars_in(expr))
         axes = [iv for iv in node.iter_vars if iv.var in used]
         name = f"index_var_{number}"
         data = Var(name, PointerType(PrimType(str(expr.dtype)), storage_scope))

@@ -9,7 +9,7 @@ from tvm.ir.expr import PrimExpr, Range
 from tvm.tir.block_scope import StmtSRef
 from tvm.tir.buffer import Buffer
 from tvm.tir.expr import BufferLoad, IterVar, Var, make_const
-from tvm.tir.functor import walk
+from tvm.tir.functor import uses_any, uses_var, vars_in, walk
 from tvm.tir.op.arith import is_one, logical_and, logical_or, max_of, min_of
 from tvm.tir.op.forms import conjuncts
 from tvm.tir.schedule.analysis.affine import (
@@ -173,7 +173,7 @@ def _require_finished(state: SRefTree, maker: StmtSRef, loop: StmtSRef) -> None:
     for iv, value in zip(realize.block.iter_vars, realize.iter_values):
         if iv.iter_type == IterVar.DataPar:
             continue
-        if any(isinstance(part, Var) and part in outer for part in walk(value)):
+        if uses_any(value, outer):
             raise Illegal(
                 f"block {realize.block.name_hint!r} sums over {name_of(loop.stmt)} or a loop "
                 "around it, so its result is not complete there",
@@ -299,7 +299,7 @@ def _move(
 
 def _require_own_variables(realize: BlockRealize, loops: Mapping[Var, Range]) -> None:
     """Refuse a block that names its loops, which it is taken out of, beside its variables."""
-    named = [n for n in walk(realize.block) if isinstance(n, Var) and n in loops]
+    named = [n for n in vars_in(realize.block) if n in loops]
     if named:
         raise Illegal(
             f"block {realize.block.name_hint!r} uses the loop {named[0].name!r} in its body",
@@ -358,7 +358,7 @@ def _require_readers(
 
 
 def _uses(var: Var, exprs: Sequence[PrimExpr]) -> bool:
-    return any(node is var for expr in exprs for node in walk(expr))
+    return any(uses_var(expr, var) for expr in exprs)
 
 
 def _position(state: SRefTree, block: StmtSRef, loop: StmtSRef, index: int) -> int:

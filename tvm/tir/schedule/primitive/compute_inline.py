@@ -9,7 +9,7 @@ from tvm.ir.expr import PrimExpr, Range
 from tvm.tir.block_scope import StmtSRef
 from tvm.tir.buffer import Buffer
 from tvm.tir.expr import BufferLoad, IntImm, Var
-from tvm.tir.functor import substitute, walk
+from tvm.tir.functor import substitute, uses_any, vars_in
 from tvm.tir.op.arith import is_one, is_zero
 from tvm.tir.schedule.analysis.blocks import require_complete
 from tvm.tir.schedule.analysis.flags import pipeline_scope
@@ -114,7 +114,7 @@ def variables_at(block: Block, store: BufferStore) -> tuple[list[Var], dict[Var,
             unit, dom = block.iter_vars[dim].var, block.iter_vars[dim].dom
             if dom is not None and is_zero(dom.min) and is_one(dom.extent):
                 found.setdefault(unit, names[dim])
-    used = {node for node in _vars(store.value) if node in domains}
+    used = {node for node in vars_in(store.value) if node in domains}
     if plain and used <= set(found):
         return names, found
     solved = _solved(names, store.indices, domains)
@@ -137,7 +137,7 @@ def _solved(
     fixed = {var: dom.min for var, dom in domains.items() if is_one(dom.extent)}
     moving = {var: dom for var, dom in domains.items() if var not in fixed}
     moved = [(substitute(i, fixed), name) for i, name in zip(indices, names)]
-    moved = [(i, name) for i, name in moved if any(v in moving for v in _vars(i))]
+    moved = [(i, name) for i, name in moved if uses_any(i, moving)]
     maps = detect_iter_map(
         [i for i, _ in moved], moving, True, IterMapLevel.Bijective, allow_padding=False
     ).indices
@@ -145,10 +145,6 @@ def _solved(
         return None
     back = inverse_affine_iter_map(maps, [name for _, name in moved])
     return {**fixed, **back} if all(var in back for var in moving) else None
-
-
-def _vars(expr: PrimExpr) -> list[Var]:
-    return [node for node in walk(expr) if isinstance(node, Var)]
 
 
 class _Inliner(TrackingMutator):

@@ -10,7 +10,7 @@ from tvm.ir.expr import PrimExpr, Range
 from tvm.ir.op import Op
 from tvm.tir.block_scope import StmtSRef
 from tvm.tir.expr import GE, GT, LE, LT, BufferLoad, Call, FloatImm, IntImm, IterVar, Var
-from tvm.tir.functor import StmtExprMutator, substitute, walk
+from tvm.tir.functor import StmtExprMutator, substitute, uses_var, walk
 from tvm.tir.op.arith import greater_equal, is_zero, less, logical_and, max_of, min_of
 from tvm.tir.op.forms import conjuncts
 from tvm.tir.schedule.analysis.blocks import require_complete
@@ -152,7 +152,7 @@ def _bounds(node: Block, condition: PrimExpr) -> dict[Var, Range]:
         else:
             difference = analyzer.simplify(big - small - strict)
             shift = analyzer.simplify(difference - var)
-            if any(n is var for n in walk(shift)):
+            if uses_var(shift, var):
                 raise Illegal(
                     f"the condition {part} does not bound {var.name!r} by itself",
                     legal="conditions such as `1 <= v` and `v < n`, joined by and",

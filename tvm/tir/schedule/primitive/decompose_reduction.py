@@ -6,7 +6,7 @@ from tvm.ir.expr import PrimExpr
 from tvm.ir.structural import structural_equal
 from tvm.tir.block_scope import StmtSRef
 from tvm.tir.expr import IterVar, Var
-from tvm.tir.functor import substitute, walk
+from tvm.tir.functor import substitute, uses_any, vars_in
 from tvm.tir.op.arith import is_one, logical_and
 from tvm.tir.schedule.analysis.affine import loop_ranges
 from tvm.tir.schedule.analysis.blocks import require_reduction
@@ -82,8 +82,7 @@ def _reducing_loops(realize: BlockRealize) -> set[Var]:
         node
         for iv, value in zip(realize.block.iter_vars, realize.iter_values)
         if iv.iter_type != IterVar.DataPar
-        for node in walk(value)
-        if isinstance(node, Var)
+        for node in vars_in(value)
     }
 
 
@@ -105,7 +104,7 @@ def _init_nest(realize: BlockRealize, loops: list[StmtSRef], loop: StmtSRef) -> 
         iter_vars, [], writes, f"{block.name_hint}_init", substitute(block.init, renamed),
         annotations=block.annotations, span=block.init.span or block.span,
     )  # fmt: skip
-    used = {node for value in values for node in walk(value) if isinstance(node, Var)}
+    used = set(vars_in(*values))
     kept = [loop_of(s) for s in loops[loops.index(loop) :] if loop_of(s).loop_var in used]
     fresh: dict[Var, PrimExpr] = {f.loop_var: f.loop_var.copy_with_suffix("_init") for f in kept}
     predicate = _init_predicate(realize, set(used), loops, loop)
@@ -138,7 +137,7 @@ def _init_predicate(
     predicate: PrimExpr = TRUE
     for part in conditions_without(realize, {var: inside[var] for var in inner}):
         told: PrimExpr | None = part
-        if any(isinstance(n, Var) and n in inner for n in walk(part)):
+        if uses_any(part, inner):
             told = guard_of_idle_loops(part, realize, inside, around)
         predicate = predicate if told is None else logical_and(predicate, told)
     return predicate

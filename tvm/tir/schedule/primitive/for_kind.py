@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tvm.tir.block_scope import StmtSRef
 from tvm.tir.expr import IterVar, Var
-from tvm.tir.functor import walk
+from tvm.tir.functor import uses_var
 from tvm.tir.schedule.analysis.affine import require_affine
 from tvm.tir.schedule.analysis.blocks import is_complete, require_compact_below
 from tvm.tir.schedule.analysis.flags import pipeline_scope
@@ -83,7 +83,7 @@ def require_parallelizable(
             require_affine(state, child)  # else iterations that overlap store the same values
         realize = realize_of(state, child)
         for iv, value in zip(realize.block.iter_vars, realize.iter_values):
-            if not any(part is node.loop_var for part in walk(value)):
+            if not uses_var(value, node.loop_var):
                 continue
             if iv.iter_type == IterVar.DataPar:
                 continue

@@ -9,7 +9,7 @@ from tvm.arith import Analyzer
 from tvm.ir.expr import PrimExpr
 from tvm.tir.block_scope import StmtSRef
 from tvm.tir.expr import IterVar, as_expr, make_const
-from tvm.tir.functor import substitute, walk
+from tvm.tir.functor import substitute, uses_var, walk
 from tvm.tir.op.arith import cast
 from tvm.tir.renew_defs import renew_defs
 from tvm.tir.schedule.analysis.affine import analyzer_at
@@ -77,7 +77,7 @@ def _require_no_init(node: For) -> None:
         block = realize.block
         for iv, value in zip(block.iter_vars, realize.iter_values):
             reduces = iv.iter_type == IterVar.CommReduce
-            uses = any(n is node.loop_var for n in walk(value))
+            uses = uses_var(value, node.loop_var)
             if block.init is not None and reduces and uses:
                 raise Illegal(
                     f"block {block.name_hint!r} reduces over the loop {node.loop_var.name!r} and "

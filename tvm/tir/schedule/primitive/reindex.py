@@ -10,7 +10,7 @@ from tvm.ir.type import PointerType
 from tvm.tir.block_scope import StmtSRef
 from tvm.tir.buffer import Buffer
 from tvm.tir.expr import IterVar, Var
-from tvm.tir.functor import walk
+from tvm.tir.functor import vars_in
 from tvm.tir.op.arith import is_one
 from tvm.tir.schedule.copied_access import CopiedAccess
 from tvm.tir.schedule.instruction import kind
@@ -27,7 +27,7 @@ def reindex(state: SRefTree, block: StmtSRef, buffer: tuple[str, int]) -> StmtSR
     """
     access = CopiedAccess(state, block, buffer[1], written=buffer[0] == "write")
     access.indices = _simplified(access)
-    used = {part for index in access.indices for part in walk(index) if isinstance(part, Var)}
+    used = set(vars_in(*access.indices))
     axes = [iv for iv in access.node.iter_vars if iv.var in used]
     return access.through(_reindexed(access.buffer, axes), axes, [iv.var for iv in axes])
 

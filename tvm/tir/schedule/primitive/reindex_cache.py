@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from tvm.ir.expr import PrimExpr
 from tvm.tir.block_scope import StmtSRef
-from tvm.tir.expr import IterVar, Var
-from tvm.tir.functor import walk
+from tvm.tir.expr import IterVar
+from tvm.tir.functor import vars_in
 from tvm.tir.index_map import IndexMap
 from tvm.tir.op.arith import is_one
 from tvm.tir.schedule.buffers import with_scope
@@ -83,9 +83,9 @@ def _used_axes(
     A variable of the map on which the access does not depend would give one element several
     elements, of which only the last one written is whole.
     """
-    names = {n for index in indices for n in walk(index) if isinstance(n, Var)}
+    names = set(vars_in(*indices))
     mapped = index_map.map_indices([iv.var for iv in node.iter_vars])
-    needed = {n for index in mapped for n in walk(index) if isinstance(n, Var)}
+    needed = set(vars_in(*mapped))
     lost = names - needed
     if lost:
         raise Illegal(

@@ -9,7 +9,7 @@ from tvm.ir.expr import PrimExpr, Range
 from tvm.tir.block_scope import StmtSRef
 from tvm.tir.buffer import Buffer
 from tvm.tir.expr import BufferLoad, IntImm, Var
-from tvm.tir.functor import StmtExprMutator, substitute, walk
+from tvm.tir.functor import StmtExprMutator, substitute, uses_any, walk
 from tvm.tir.op.arith import equal, greater_equal, is_one, less, logical_and
 from tvm.tir.schedule.analysis.blocks import require_complete, require_reduction
 from tvm.tir.schedule.analysis.flags import pipeline_scope
@@ -207,7 +207,7 @@ def _solve(
     }
     ranges: dict[Var, Range] = {v: dom for v, dom in domains.items() if v not in fixed}
     plain = [(substitute(i, fixed), w) for i, w in zip(read, written)]
-    moving = [(i, w) for i, w in plain if any(n in ranges for n in walk(i))]
+    moving = [(i, w) for i, w in plain if uses_any(i, ranges)]
     solved = _told(moving, ranges)
     if solved is None:
         raise Illegal(

@@ -10,7 +10,7 @@ from tvm.tir.analysis.reducer import Reducer, reducer_of
 from tvm.tir.block_scope import StmtSRef
 from tvm.tir.buffer import Buffer
 from tvm.tir.expr import BufferLoad, Call, IterVar, Var
-from tvm.tir.functor import Substituter, substitute, walk
+from tvm.tir.functor import Substituter, substitute, uses_any, uses_var, vars_in, walk
 from tvm.tir.op.arith import is_one, logical_and
 from tvm.tir.schedule.analysis.affine import loop_ranges
 from tvm.tir.schedule.analysis.blocks import require_reduction
@@ -173,7 +173,7 @@ def _require_reduction_loop(realize: BlockRealize, loop: For) -> None:
     touched = [
         iv.iter_type
         for iv, value in zip(realize.block.iter_vars, realize.iter_values)
-        if any(part is loop.loop_var for part in walk(value))
+        if uses_var(value, loop.loop_var)
     ]
     if not touched and is_one(loop.extent):
         return  # what a split left over: one partial sum
@@ -227,13 +227,13 @@ def _rf_block(
     replaced: dict[Var, PrimExpr] = {}
     taken = _loops_taken(realize, loop, {loop_of(sref).loop_var for sref in loops})
     for iv, value in zip(block.iter_vars, realize.iter_values):
-        if not any(part in taken for part in walk(value)):
+        if not uses_any(value, taken):
             iter_vars.append(iv)
             values.append(value)
             continue
         for sref in loops:
             other = loop_of(sref)
-            used = any(part is other.loop_var for part in walk(value))
+            used = uses_var(value, other.loop_var)
             if used and other.loop_var not in made:
                 var = other.loop_var.copy_with_name(f"v{other.loop_var.name}")
                 made[other.loop_var] = var
@@ -328,7 +328,7 @@ def _guards(
     inner: PrimExpr = TRUE
     outer: PrimExpr = TRUE
     for part in conditions:
-        names = {n for n in walk(part) if isinstance(n, Var)}  # loops, and symbols that stay
+        names = set(vars_in(part))  # loops, and symbols that stay
         if names & made.keys() and not names & others:
             inner = logical_and(inner, substitute(part, made))
         else:
@@ -378,8 +378,8 @@ def _final_block(
         _init(reducer, elements),
         (), (), block.annotations, block.span,
     )  # fmt: skip
-    used = {n for _, value in spatial for n in walk(value) if isinstance(n, Var)}
-    summed = {n for v in _reducing_values(realize) for n in walk(v) if isinstance(n, Var)}
+    used = {n for _, value in spatial for n in vars_in(value)}
+    summed = {n for v in _reducing_values(realize) for n in vars_in(v)}
     kept = [
         f
         for f in map(loop_of, loops)

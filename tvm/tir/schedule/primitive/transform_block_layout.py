@@ -8,7 +8,7 @@ from tvm.arith import Analyzer
 from tvm.ir.expr import PrimExpr, Range
 from tvm.tir.block_scope import StmtSRef
 from tvm.tir.expr import IntImm, IterVar, Var, make_const
-from tvm.tir.functor import StmtExprMutator, substitute, walk
+from tvm.tir.functor import StmtExprMutator, substitute, vars_in
 from tvm.tir.index_map import IndexMap
 from tvm.tir.schedule.analysis.query import block_of, loop_of, loops_above, realize_of
 from tvm.tir.schedule.error import Illegal
@@ -109,7 +109,7 @@ def _types(node: Block, index_map: IndexMap) -> list[int]:
     }
     found: list[int] = []
     for index in index_map.final_indices:
-        types = {own[part] for part in walk(index) if isinstance(part, Var) and part in own}
+        types = {own[part] for part in vars_in(index) if part in own}
         if len(types) > 1:
             raise Illegal(
                 f"the new variable {index} joins variables of different kinds",
