@@ -7,7 +7,7 @@ import pytest
 from tests.arith.fuzz import Source, Undefined, evaluate, points
 from tvm import tir
 from tvm.arith import Analyzer
-from tvm.arith.constraint import conjuncts
+from tvm.arith.constraint import facts_in
 from tvm.ir import Range
 from tvm.tir import expr as e
 
@@ -20,8 +20,8 @@ def bounds(analyzer: Analyzer, expr) -> tuple[int, int]:
     return analyzer.bounds.of(expr)
 
 
-def test_conjuncts() -> None:
-    parts = conjuncts(tir.all(x < 1, tir.likely(tir.And(y < 2, z < 3))))
+def test_facts() -> None:
+    parts = facts_in(tir.all(x < 1, tir.likely(tir.And(y < 2, z < 3))))
     assert [str(part) for part in parts] == ["x < 1", "y < 2", "z < 3"]
 
 

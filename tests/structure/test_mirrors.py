@@ -229,7 +229,7 @@ COVERED_BY: dict[str, tuple[str, str]] = {
     "tvm/tir/schedule/rebuild.py": INLINED,
     "tvm/tir/schedule/regions.py": INLINED,
     "tvm/tir/schedule/scopes.py": COPIES,
-    "tvm/tir/schedule/stored.py": (f"{_SCHEDULE}/test_trace.py", "how traces are stored"),
+    "tvm/tir/schedule/trace_json.py": (f"{_SCHEDULE}/test_trace.py", "traces as JSON"),
     "tvm/tir/schedule/tree.py": STATE,
     "tvm/relax/script/frames.py": ("tests/relax/script/test_builder.py", "frames open by builders"),
     "tvm/relax/script/printer/": ("tests/relax/script/test_printer.py", TEXTS),

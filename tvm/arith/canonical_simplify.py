@@ -451,8 +451,8 @@ class CanonicalSimplifier:
 
     def _by_negative(self, whole: Sum, divisor: int, kind: type) -> Sum:
         """(0 - x) // c   ->   x // -c;      (0 - x) % c   ->   (x % -c) * -1"""
-        turned = self.normal(_scaled_by(whole, -1, -whole.base))
-        made: PrimExpr = kind(turned, e.IntImm(whole.dtype, -divisor))
+        negated = self.normal(_scaled_by(whole, -1, -whole.base))
+        made: PrimExpr = kind(negated, e.IntImm(whole.dtype, -divisor))
         result = Sum(whole.dtype)
         quotient = kind is e.FloorDiv or kind is e.Div
         result.add_split(self.whole(made), 1 if quotient else -1)

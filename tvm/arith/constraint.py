@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from tvm.ir.expr import PrimExpr
-from tvm.ir.op import Op
 from tvm.tir import expr as e
+from tvm.tir.op.forms import conjuncts
 
 from .interval import NEG_INF, POS_INF, Bound, add_bounds, mul_bounds
 from .linear import LinearForm, at_most_zero, difference
@@ -60,7 +60,7 @@ def enter_constraint(analyzer: Analyzer, condition: PrimExpr) -> Constraint:
     """Note a simplified condition; the result undoes it."""
     entered = Constraint()
     analyzer.forget()
-    facts = conjuncts(condition)
+    facts = facts_in(condition)
     for fact in facts:
         _note(analyzer, entered, fact)
     if len(facts) > 1:  # once more for the bounds: a later fact may sharpen an earlier one
@@ -73,23 +73,12 @@ def enter_constraint(analyzer: Analyzer, condition: PrimExpr) -> Constraint:
     return entered
 
 
-def conjuncts(condition: PrimExpr) -> list[PrimExpr]:
-    """The conditions that `condition` joins with and."""
-    found: list[PrimExpr] = []
-    stack = [condition]
-    while stack:
-        node = stack.pop()
-        if isinstance(node, e.And):
-            stack.append(node.b)
-            stack.append(node.a)
-        elif isinstance(node, e.Call) and isinstance(node.op, Op) and node.op.name in _MARKS:
-            stack.append(node.args[0])
-        else:
-            found.append(node)
-    return found
-
-
 _MARKS: Final = ("tir.likely", "tir.ignore_loop_partition")
+
+
+def facts_in(condition: PrimExpr) -> list[PrimExpr]:
+    """The conditions that `condition` joins by `and`, without hints to loop partitioning."""
+    return conjuncts(condition, _MARKS)
 
 
 def _note(analyzer: Analyzer, entered: Constraint, fact: PrimExpr) -> None:

@@ -20,7 +20,7 @@ from tvm.tir.functor import substitute
 from tvm.tir.op import arith as op
 
 from .analyzer import Analyzer
-from .constraint import conjuncts
+from .constraint import facts_in
 from .int_set import eval_set
 from .pattern import detect_linear_equation
 
@@ -146,7 +146,7 @@ def _coefficients(src: IntConstraints) -> tuple[Matrix, list[PrimExpr], list[Pri
     matrix: Matrix = []
     values: list[PrimExpr] = []
     others: list[PrimExpr] = []
-    for relation in [part for r in src.relations for part in conjuncts(r)]:
+    for relation in [part for r in src.relations for part in facts_in(r)]:
         row = _linear_row(relation, src.variables) if isinstance(relation, e.EQ) else None
         if row is None:
             others.append(relation)
@@ -432,7 +432,7 @@ class _Row:
 def _rows_of(src: IntConstraints) -> tuple[list[_Row], list[PrimExpr]]:
     rows: list[_Row] = []
     others: list[PrimExpr] = []
-    conditions = [part for r in src.relations for part in conjuncts(r)]
+    conditions = [part for r in src.relations for part in facts_in(r)]
     for var, dom in src.ranges.items():
         if any(var is v for v in src.variables):
             conditions.append(e.GE(var, op.cast(dom.min, var.dtype)))

@@ -21,7 +21,6 @@ from tvm.tir import expr as e
 from tvm.tir.op import arith as op
 
 from .analyzer import Analyzer
-from .constraint import conjuncts
 from .iter_map_expr import IterMapFailure, normalize_iter_map_to_expr
 from .iter_map_nodes import (
     IterMapExpr,
@@ -277,6 +276,6 @@ def _as(expr: PrimExpr, dtype: DataType) -> PrimExpr:
 
 __all__ = [
     "IterMapExpr", "IterMapLevel", "IterMapResult", "IterMark", "IterSplitExpr", "IterSumExpr",
-    "conjuncts", "detect_iter_map", "inverse_affine_iter_map", "iter_map_simplify",
+    "detect_iter_map", "inverse_affine_iter_map", "iter_map_simplify",
     "normalize_iter_map_to_expr", "normalize_to_iter_sum", "subspace_divide",
 ]  # fmt: skip

@@ -12,7 +12,7 @@ from tvm.tir.op import arith as op
 
 from .analyzer import Analyzer
 from .const_int_bound import ConstIntBound
-from .constraint import conjuncts
+from .constraint import facts_in
 from .iter_map_expr import IterMapFailure, as_text
 from .iter_map_nodes import IterMapLevel, IterMark, IterSplitExpr, IterSumExpr
 from .iter_map_padding import Padding
@@ -569,7 +569,7 @@ class IterMapRewriter:
     def enter_predicate(self, predicate: PrimExpr) -> None:
         """Note each comparison of the predicate as a limit of a sum, small sums first."""
         waiting = []
-        for condition in conjuncts(predicate):
+        for condition in facts_in(predicate):
             simple = self.analyzer.rewrite_simplify(condition)
             if not isinstance(simple, e.IntImm):
                 # as written if that can be read: 3 <= x // 8 limits x // 8, and 24 <= x does not

@@ -14,7 +14,7 @@ from tvm.tir.functor import expr_children, uses_any, uses_var
 from tvm.tir.op import arith as op
 
 from .analyzer import Analyzer
-from .constraint import conjuncts
+from .constraint import facts_in
 from .deep_equal import ExprNumbers
 
 
@@ -93,7 +93,7 @@ def detect_clip_bound(expr: Any, var_list: Sequence[e.Var]) -> list[PrimExpr]:
     analyzer = Analyzer()
     lows: dict[e.Var, PrimExpr | None] = dict.fromkeys(var_list)
     highs: dict[e.Var, PrimExpr | None] = dict.fromkeys(var_list)
-    for condition in conjuncts(e.as_expr(expr)):
+    for condition in facts_in(e.as_expr(expr)):
         if not _clip(condition, var_list, lows, highs, analyzer):
             return []
     result: list[PrimExpr | None] = []

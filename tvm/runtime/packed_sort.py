@@ -20,8 +20,8 @@ def _order(values: Any, axis: int, ascending: bool) -> Any:
     if ascending:
         return np.argsort(values, axis=axis, kind="stable")
     # a descending stable order: sort what is turned round, and turn that round
-    turned = np.argsort(np.flip(values, axis), axis=axis, kind="stable")
-    return np.flip(values.shape[axis] - 1 - turned, axis)
+    order = np.argsort(np.flip(values, axis), axis=axis, kind="stable")
+    return np.flip(values.shape[axis] - 1 - order, axis)
 
 
 def _axis(axis: int, values: Any, what: str) -> int:

@@ -127,12 +127,12 @@ def _axis_names(
     args = spec.args[1:] if inspect.ismethod(fcompute) else spec.args
     if spec.varargs is None:
         return args if args else [f"i{i}" for i in range(ndim)]
-    rest = ndim - len(args)
+    missing = ndim - len(args)
     if varargs_names is None:
-        return [*args, *(f"i{i}" for i in range(rest))]
-    if len(varargs_names) != rest:
+        return [*args, *(f"i{i}" for i in range(missing))]
+    if len(varargs_names) != missing:
         raise RuntimeError(
-            f"Number of varargs ({rest}) does not match number of varargs_names "
+            f"Number of varargs ({missing}) does not match number of varargs_names "
             f"({len(varargs_names)})"
         )
     return [*args, *varargs_names]

@@ -174,4 +174,4 @@ def uses_var(node: Node, var: e.Var) -> bool:
 
 def uses_any(node: Node, variables: Container[Any]) -> bool:
     """True if one of the variables occurs in `node`."""
-    return any(var in variables for var in vars_in(node))
+    return any(isinstance(part, e.Var) and part in variables for part in walk(node))

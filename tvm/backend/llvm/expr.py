@@ -135,8 +135,8 @@ class ExprEmitter(TirFunctor[str, None]):
     def _safe_divisor(self, op: e.BinaryOpExpr, a: str, b: str) -> tuple[str, str | None]:
         """A divisor that no machine traps on, and where the real one is zero.
 
-        As in numpy: dividing by zero gives zero, without a rest; the least number divided by -1
-        is itself. (One divides such a number by 1 instead, which leaves no rest either.)
+        As in numpy: dividing by zero gives zero, with remainder zero; the least number divided by
+        -1 is itself. (It is divided by 1 instead, which has the remainder zero too.)
         """
         dtype, kind = op.dtype, value_type(op.dtype)
         known = literal(op.b)
@@ -161,18 +161,18 @@ class ExprEmitter(TirFunctor[str, None]):
         return self.out.temp(f"ashr {kind} {a}, {self.splat(dtype, str(power))}")
 
     def _floor_division(self, dtype: DataType, a: str, b: str, wants_remainder: bool) -> str:
-        """The rest of sdiv has the sign of a; floor wants that of b."""
+        """The remainder of sdiv has the sign of a; that of floor has the sign of b."""
         kind = value_type(dtype)
         bools = vector_of("i1", dtype.lanes, dtype.is_scalable)
         zero = self.splat(dtype, "0")
-        rest = self.out.temp(f"srem {kind} {a}, {b}")
-        uneven = self.out.temp(f"icmp ne {kind} {rest}, {zero}")
-        mixed = self.out.temp(f"xor {kind} {rest}, {b}")
+        remainder = self.out.temp(f"srem {kind} {a}, {b}")
+        uneven = self.out.temp(f"icmp ne {kind} {remainder}, {zero}")
+        mixed = self.out.temp(f"xor {kind} {remainder}, {b}")
         signs_differ = self.out.temp(f"icmp slt {kind} {mixed}, {zero}")
         fix = self.out.temp(f"and {bools} {uneven}, {signs_differ}")
         if wants_remainder:
-            moved = self.out.temp(f"add {kind} {rest}, {b}")
-            return self.select(dtype, fix, moved, rest)
+            moved = self.out.temp(f"add {kind} {remainder}, {b}")
+            return self.select(dtype, fix, moved, remainder)
         quotient = self.out.temp(f"sdiv {kind} {a}, {b}")
         step = self.out.temp(f"sext {bools} {fix} to {kind}")
         return self.out.temp(f"add {kind} {quotient}, {step}")

@@ -83,8 +83,8 @@ def _fill(emit: MetalEmitter, op: e.Call) -> str:
 def _move(name: str) -> Rule:
     def rule(emit: MetalEmitter, op: e.Call) -> str:
         address, stride = emit.lane_of(op.args[2], None), emit.lane_of(op.args[3], None)
-        turned = "true" if isinstance(op.args[6], e.IntImm) and op.args[6].value else "false"
-        return f"{name}({_matrix(emit, *op.args[:2])}, {address}, {stride}, 0, {turned})"
+        transposed = "true" if isinstance(op.args[6], e.IntImm) and op.args[6].value else "false"
+        return f"{name}({_matrix(emit, *op.args[:2])}, {address}, {stride}, 0, {transposed})"
 
     return rule
 

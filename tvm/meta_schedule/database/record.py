@@ -23,7 +23,7 @@ from tvm.meta_schedule.seconds import Seconds, seconds
 from tvm.support.json_text import from_json
 from tvm.target.target import Target
 from tvm.tir.schedule import Schedule, Trace
-from tvm.tir.schedule.stored import plain_numbers
+from tvm.tir.schedule.trace_json import plain_numbers
 
 # What stands for the time of a schedule that could not be measured.
 UNMEASURED_SECS = 1e10

@@ -63,8 +63,8 @@ def get_relax_attention_rewrite_module(
     with bb.function("main", params):
         with bb.dataflow():
             q, k, v = (_folded(bb, x, shape) for x, shape in zip(params, shapes.values()))
-            turned = bb.emit(op.permute_dims(k, [0, 2, 1]))
-            scores: RelaxExpr = bb.emit(op.matmul(q, turned))
+            transposed = bb.emit(op.permute_dims(k, [0, 2, 1]))
+            scores: RelaxExpr = bb.emit(op.matmul(q, transposed))
             if scale is not None:
                 scores = bb.emit(op.multiply(scores, const(scale, dtype)))
             if bias_shape is not None:

@@ -76,9 +76,9 @@ def _phases(bb: BlockBuilder, call: Call) -> RelaxExpr:
         split = bb.emit(reshape(z, [batch, filters, *steps, *sizes]))
         dims = len(steps)
         order = [0, 1, *(a for d in range(dims) for a in (2 + dims + d, 2 + d))]
-        turned = bb.emit(permute_dims(split, order))
+        flipped = bb.emit(permute_dims(split, order))
         wide = [size * step for size, step in zip(sizes, steps)]
-        z = bb.emit(reshape(turned, [batch, filters, *wide]))
+        z = bb.emit(reshape(flipped, [batch, filters, *wide]))
     return _cut(bb, call, z)
 
 
@@ -107,7 +107,7 @@ def _difference(a: PrimExpr, b: PrimExpr) -> int:
 
 
 def phases_of(weight: np.ndarray, steps: Sequence[int]) -> np.ndarray:
-    """Every s-th weight, turned around: (c, o, ...) -> (o * s * ..., c, ceil(... / s))."""
+    """Every s-th weight, flipped: (c, o, ...) -> (o * s * ..., c, ceil(... / s))."""
     channels, filters, *windows = weight.shape
     taps = [-(-k // s) for k, s in zip(windows, steps)]
     room = [(0, t * s - k) for t, s, k in zip(taps, steps, windows)]
@@ -116,8 +116,8 @@ def phases_of(weight: np.ndarray, steps: Sequence[int]) -> np.ndarray:
     apart = whole.reshape(channels, filters, *parts)  # c, o, then taps and phase of each dimension
     dims = len(steps)
     order = [1, *(3 + 2 * d for d in range(dims)), 0, *(2 + 2 * d for d in range(dims))]
-    turned = np.flip(apart.transpose(order), tuple(range(dims + 2, 2 * dims + 2)))
-    return np.ascontiguousarray(turned.reshape(filters * int(np.prod(steps)), channels, *taps))
+    flipped = np.flip(apart.transpose(order), tuple(range(dims + 2, 2 * dims + 2)))
+    return np.ascontiguousarray(flipped.reshape(filters * int(np.prod(steps)), channels, *taps))
 
 
 def _is_ours(value: object) -> bool:

@@ -63,12 +63,12 @@ class _Fuser(PyExprMutator):
         super().__init__(mod)
         self._wanted = wanted  # by the operand that is not transposed
         self._impure = 0  # impure bindings so far
-        self._turned_at: dict[Id, int] = {}  # how many of them stood before a transposition
+        self._transposed_at: dict[Id, int] = {}  # how many of them stood before a transposition
 
     def visit_var_binding_(self, binding: VarBinding) -> None:
         value = binding.value
         if isinstance(value, Call) and _is(value, "relax.permute_dims"):
-            self._turned_at[binding.var.vid] = self._impure
+            self._transposed_at[binding.var.vid] = self._impure
         super().visit_var_binding_(binding)
         if not isinstance(value, Function) and contains_impure_call(value):
             self._impure += 1
@@ -77,13 +77,13 @@ class _Fuser(PyExprMutator):
         new = super().visit_call_(op)
         if not isinstance(new, Call) or not _is(new, "relax.matmul"):
             return new
-        x, turned = new.args
+        x, transposed = new.args
         if not self._wanted(x):
             return new
-        before = self.lookup_binding(turned) if isinstance(turned, Var) else turned
+        before = self.lookup_binding(transposed) if isinstance(transposed, Var) else transposed
         if not isinstance(before, Call) or not _swaps_last_two(before):
             return new
-        if isinstance(turned, Var) and self._turned_at.get(turned.vid) != self._impure:
+        if isinstance(transposed, Var) and self._transposed_at.get(transposed.vid) != self._impure:
             return new
         kind = new.attrs.out_dtype  # type: ignore[union-attr]
         result = self.builder_.call_te(

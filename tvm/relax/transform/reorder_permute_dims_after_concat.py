@@ -1,4 +1,4 @@
-"""Tensors are turned once, after they were put together.
+"""Tensors are transposed once, after their concatenation.
 
     lv = permute_dims(a)
     lv1 = permute_dims(b)                ->     lv = concat((a, b), axis=0)
@@ -20,7 +20,7 @@ from tvm.relax.transform.rebuild import all_bindings
 
 @relax_pass("ReorderPermuteDimsAfterConcat", opt_level=1)
 def ReorderPermuteDimsAfterConcat(func: Function, mod: IRModule, ctx: PassContext) -> Function:
-    """No concat has operands that are all turned in the same way."""
+    """No concat has operands that are all transposed in the same way."""
     values = {b.var: b.value for b in all_bindings(func) if hasattr(b, "value")}
     parts = wildcard()
     pattern = is_op("relax.concat")(parts)
@@ -30,17 +30,17 @@ def ReorderPermuteDimsAfterConcat(func: Function, mod: IRModule, ctx: PassContex
         whole = values.get(given, given) if isinstance(given, Var) else given
         if not isinstance(whole, Tuple) or len(whole.fields) < 2:
             return expr
-        turned = [values.get(f, f) if isinstance(f, Var) else f for f in whole.fields]
-        axes = [_axes(one) for one in turned]
+        permuted = [values.get(f, f) if isinstance(f, Var) else f for f in whole.fields]
+        axes = [_axes(one) for one in permuted]
         if axes[0] is None or any(one != axes[0] for one in axes):
             return expr
         joined = found[pattern]
         assert isinstance(joined, Call), "the pattern is a call"
         axis = joined.attrs.axis  # type: ignore[union-attr]
         axis = 0 if axis is None else int(axis)
-        operands = [one.args[0] for one in turned if isinstance(one, Call)]
+        operands = [one.args[0] for one in permuted if isinstance(one, Call)]
         inner = axes[0][axis % len(axes[0])]
-        given_axes = turned[0].attrs.axes  # type: ignore[attr-defined]
+        given_axes = permuted[0].attrs.axes  # type: ignore[attr-defined]
         return permute_dims(concat(Tuple(operands), axis=inner), axes=given_axes)
 
     return rewrite_call(pattern, reorder, func)

@@ -15,7 +15,7 @@ from typing import Final
 
 from tvm.arith import detect_linear_equation
 from tvm.arith.analyzer import Analyzer
-from tvm.arith.constraint import conjuncts
+from tvm.arith.constraint import facts_in
 from tvm.ir.expr import PrimExpr, Range
 from tvm.tir import expr as e
 from tvm.tir import stmt as s
@@ -96,7 +96,7 @@ class BufferFact:
         linear = detect_linear_equation(own, names) if names else [own]
         if not linear:
             return False
-        rest = op.subtract(asked, linear[-1])
+        remainder = op.subtract(asked, linear[-1])
         digits = [(c, v) for c, v in zip(linear[:-1], names) if not op.is_zero(c)]
         if not digits:
             return analyzer.can_prove_equal(asked, own)
@@ -107,13 +107,13 @@ class BufferFact:
         if abs(step) != 1:
             return False
         if len(digits) == 1:
-            return _set(found, digits[0][1], op.multiply(rest, step), analyzer)
+            return _set(found, digits[0][1], op.multiply(remainder, step), analyzer)
         ranges = dict(self.params)
         for position, (count, var) in enumerate(digits):  # i * 4 + j over j < 4: digits of a number
             factor = count.value  # type: ignore[attr-defined]
             if factor != step or not op.is_zero(ranges[var].min):
                 return False
-            digit = op.floordiv(rest, factor)
+            digit = op.floordiv(remainder, factor)
             if position + 1 < len(digits):
                 extent = ranges[var].extent
                 if not isinstance(extent, e.IntImm):
@@ -215,7 +215,7 @@ class BufferFacts:
 
     def assume(self, condition: PrimExpr) -> None:
         """The condition holds: what it says of elements is noted."""
-        for one in conjuncts(condition):
+        for one in facts_in(condition):
             pure: list[PrimExpr] = []
             about: list[PrimExpr] = []
             for part in terms_of(one, e.Or):

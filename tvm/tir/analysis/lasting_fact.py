@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from tvm.arith.constraint import conjuncts
+from tvm.arith.constraint import facts_in
 from tvm.ir.expr import PrimExpr
 from tvm.tir import expr as e
 from tvm.tir import stmt as s
@@ -20,7 +20,7 @@ def lasting_fact(fact: PrimExpr, *scope: s.Stmt) -> PrimExpr:
     if not reads_memory(fact):
         return fact
     written = _Written(scope)
-    kept = [one for one in conjuncts(fact) if written.leaves(one)]
+    kept = [one for one in facts_in(fact) if written.leaves(one)]
     return ops.all(*kept) if kept else e.IntImm(e.BOOL, 1)
 
 

@@ -304,15 +304,15 @@ def _tied(condition: PrimExpr) -> tuple[EQ, CmpExpr] | None:
     return None
 
 
-_TURNED: Final[dict[type[PrimExpr], type[CmpExpr]]] = {LT: GT, GT: LT, LE: GE, GE: LE, EQ: EQ}
+_MIRRORED: Final[dict[type[PrimExpr], type[CmpExpr]]] = {LT: GT, GT: LT, LE: GE, GE: LE, EQ: EQ}
 
 
 def _facing(compared: PrimExpr, own: PrimExpr) -> PrimExpr:
     """The comparison with `own` on its left: simplification turns `a > b` to `b < a`."""
-    turned = _TURNED.get(type(compared))
-    if turned is None or not isinstance(compared, CmpExpr) or not structural_equal(compared.b, own):
+    kind = _MIRRORED.get(type(compared))
+    if kind is None or not isinstance(compared, CmpExpr) or not structural_equal(compared.b, own):
         return compared
-    return turned(compared.b, compared.a)
+    return kind(compared.b, compared.a)
 
 
 def _same(compared: CmpExpr, a: PrimExpr, b: PrimExpr) -> bool:

@@ -99,8 +99,8 @@ def exp10(steps: Steps, x: PrimExpr) -> PrimExpr:
     high, low = LOG10_2[steps.form.bits]
     x = steps.let("exp_x", steps.clamp(x, *EXP10_RANGE[steps.form.bits]))
     power = nearest_power(steps, x, LOG2_10)
-    rest = (x - power.n * steps.const(high)) - power.n * steps.const(low)
-    r = steps.let("exp_r", rest * steps.const(LN_10))
+    remainder = (x - power.n * steps.const(high)) - power.n * steps.const(low)
+    r = steps.let("exp_r", remainder * steps.const(LN_10))
     p = steps.polynomial(r, EXP_Q[steps.form.bits]) * (r * r) + r + steps.const(1.0)
     return steps.result(scaled(steps, p, power))
 

@@ -161,12 +161,12 @@ def _elements(pointer: Pointer, offset: Any, count: int) -> Any:
 
 
 def ptx_ldmatrix(compiler: Any, op: e.Call) -> Code:
-    """`(turned, count, type, to, offset, from, offset)`: pieces of 8 rows of 16 bytes.
+    """`(trans, count, type, to, offset, from, offset)`: pieces of 8 rows of 16 bytes.
 
     Eight threads for each piece give the addresses of its rows. Turned, pieces of single bytes are
     read by other addresses: the instruction turns pairs of bytes.
     """
-    turned = bool(getattr(op.args[0], "value", 0))
+    trans = bool(getattr(op.args[0], "value", 0))
     count = int(getattr(op.args[1], "value", 0))
     kind = numpy_dtype(op.dtype.element_of())
     codes = [compiler.compile(op.args[at]) for at in (3, 4, 5, 6)]
@@ -175,7 +175,7 @@ def ptx_ldmatrix(compiler: Any, op: e.Call) -> Code:
     def compute(offers: list[Offer]) -> Any:
         rows = np.stack([offer.given[0] for offer in offers[: 8 * count]])
         pieces = rows.view(np.uint16).reshape(count, 8, 8)
-        if turned:
+        if trans:
             pieces = pieces.transpose(0, 2, 1)
         return np.ascontiguousarray(
             pieces.reshape(count, _WARP, 2).transpose(1, 0, 2).reshape(_WARP, 2 * count)
@@ -183,7 +183,7 @@ def ptx_ldmatrix(compiler: Any, op: e.Call) -> Code:
 
     def run(frame: Frame) -> Value:
         to, to_offset, start, offset = (code(frame) for code in codes)
-        if turned and kind.itemsize == 1:
+        if trans and kind.itemsize == 1:
             values = _bytes_turned(start, int(offset), own)
         else:
             row = _elements(start, offset, 16 // kind.itemsize)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Container
+
 from tvm.ir.expr import PrimExpr
 from tvm.tir import expr as e
 
@@ -28,6 +30,12 @@ def terms_of(op: PrimExpr, kind: type[e.BinaryOpExpr | e.And | e.Or]) -> list[Pr
     return terms
 
 
-def conjuncts(condition: PrimExpr) -> list[PrimExpr]:
-    """The conditions that a condition joins by `and`."""
-    return terms_of(condition, e.And)
+def conjuncts(condition: PrimExpr, marks: Container[str] = ()) -> list[PrimExpr]:
+    """The conditions that a condition joins by `and`; calls of `marks` stand for their argument."""
+    terms: list[PrimExpr] = []
+    for term in terms_of(condition, e.And):
+        if marks and isinstance(term, e.Call) and e.op_name(term) in marks:
+            terms += conjuncts(term.args[0], marks)
+        else:
+            terms.append(term)
+    return terms

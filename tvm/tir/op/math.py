@@ -97,10 +97,10 @@ nearbyint = _rounding(
 
 def _round_even(x: float) -> float:
     low = _math.floor(x)
-    rest = x - low
-    if rest == 0.5:
+    fraction = x - low
+    if fraction == 0.5:
         return float(low if low % 2 == 0 else low + 1)
-    return float(low if rest < 0.5 else low + 1)
+    return float(low if fraction < 0.5 else low + 1)
 
 
 _fabs = intrinsic("fabs", PURE, 1, vectorizable=True)

@@ -14,7 +14,7 @@ from tvm.tir.functor import substitute, vars_in
 
 from .instruction import Instruction, InstructionKind
 from .random_variable import BlockRV, LoopRV
-from .stored import load_attribute, store_attribute
+from .trace_json import load_attribute, store_attribute
 
 if TYPE_CHECKING:
     from .schedule import Schedule

@@ -90,7 +90,7 @@ def _transposes(
         if len(corners) > 1:
             move_all(word, tensor, corners[1:], inside, slice_at, done + 1)
 
-    turned = [(col, row) for row, col in tiles]
+    transposed = [(col, row) for row, col in tiles]
 
     @T.prim_func
     def impl(a: T.handle, a_t: T.handle) -> None:
@@ -106,7 +106,7 @@ def _transposes(
             for row in T.serial(size):
                 move_all(load, A, tiles, (rows, cols), row, 0)
             for col in T.serial(size):
-                move_all(store, A_t, turned, (cols, None), col, 0)
+                move_all(store, A_t, transposed, (cols, None), col, 0)
 
     return desc, impl
 

@@ -91,7 +91,7 @@ def get_ldmatrix_intrin(
     """A tile of a factor from shared memory to registers."""
     rows, columns, layout, offset = _loaded(k_dim, dtype, matrix_name, transposed)
     local_size = _M * k_dim // _WARP
-    turned = transposed == (matrix_name == "A")  # the instruction wants rows of A, columns of B
+    trans = transposed == (matrix_name == "A")  # the instruction wants rows of A, columns of B
     source = Tile(rows, columns, dtype, shared_scope, 16)
     target = Tile(rows, columns, dtype, "warp", 16, layout, (_WARP, local_size))
 
@@ -107,7 +107,7 @@ def get_ldmatrix_intrin(
             for tx in T.thread_binding(0, _WARP, "threadIdx.x"):
                 T.evaluate(
                     T.ptx_ldmatrix(
-                        turned, 4, ".b16", warp.data, warp.elem_offset + local_size * tx,
+                        trans, 4, ".b16", warp.data, warp.elem_offset + local_size * tx,
                         shared.access_ptr("r"), offset(tx, s0), dtype=dtype,
                     )
                 )  # fmt: skip

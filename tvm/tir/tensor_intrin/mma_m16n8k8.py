@@ -82,15 +82,15 @@ def get_mma_load_intrin(
     """A tile of a factor from shared memory: four pieces of 8x8 at once."""
     scope = _SCOPE + ("B" if is_b else "A")
     rows, columns = (k_dim, n_dim) if is_b else (m_dim, k_dim)
-    turned = is_b != is_col_major
+    trans = is_b != is_col_major
     if is_col_major:
         rows, columns = columns, rows
     index = get_index_B if is_b else get_index_A
 
     def load(A: Buffer, C: Buffer, s1: PrimExpr, d1: PrimExpr, tx: PrimExpr) -> PrimExpr:
-        row_offset = tx % 8 * s1 + tx // 8 * 8 if turned else tx * s1
+        row_offset = tx % 8 * s1 + tx // 8 * 8 if trans else tx * s1
         return T.ptx_ldmatrix(
-            turned, 4, ".b16", C.data, index(C.elem_offset, d1), A.access_ptr("r"), row_offset,
+            trans, 4, ".b16", C.data, index(C.elem_offset, d1), A.access_ptr("r"), row_offset,
             dtype=dtype,
         )  # fmt: skip
 

@@ -168,7 +168,7 @@ def _spread(grad: Expr, o: Any) -> Expr:
 
 
 def _of_convolution3d(data: Expr, weight: Expr, g: Expr, o: Any) -> tuple[Expr, Expr]:
-    """The transpose written out: zeros between the elements, the kernel turned around."""
+    """The transpose written out: zeros between the elements, the kernel flipped."""
     size = _spatial(data)
     outputs, per_group, *kernel = numbers(weight)
     groups = o["groups"]
@@ -182,12 +182,12 @@ def _of_convolution3d(data: Expr, weight: Expr, g: Expr, o: Any) -> tuple[Expr, 
         begins.append(max(-before, 0))
         ends.append(max(before, 0) + extent + max(after, 0) - max(-after, 0))
     cut = strided_slice(pad(spread, widths), [2, 3, 4], begins, ends)
-    turned = reshape(weight, [groups, outputs // groups, per_group, *kernel])
-    turned = permute_dims(turned, [0, 2, 1, 3, 4, 5])
-    turned = reshape(turned, [groups * per_group, outputs // groups, *kernel])
+    flipped = reshape(weight, [groups, outputs // groups, per_group, *kernel])
+    flipped = permute_dims(flipped, [0, 2, 1, 3, 4, 5])
+    flipped = reshape(flipped, [groups * per_group, outputs // groups, *kernel])
     for axis in (2, 3, 4):
-        turned = flip(turned, axis)
-    grad = conv3d(cut, turned, dilation=o["dilation"], groups=groups)
+        flipped = flip(flipped, axis)
+    grad = conv3d(cut, flipped, dilation=o["dilation"], groups=groups)
     return grad, _weight_gradient(data, g, weight, o)
 
 

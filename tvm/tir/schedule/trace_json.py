@@ -32,19 +32,19 @@ def store_attribute(value: Any) -> Any:
     )
 
 
-def plain_numbers(stored: Any) -> Any:
-    """What `store_attribute` stored, for a file: each `FloatImm` as its number."""
-    if isinstance(stored, FloatImm):
-        return stored.value
-    if isinstance(stored, (list, tuple)):
-        return [plain_numbers(part) for part in stored]
-    if isinstance(stored, Mapping):
-        return {key: plain_numbers(part) for key, part in stored.items()}
-    return stored
+def plain_numbers(value: Any) -> Any:
+    """What `store_attribute` value, for a file: each `FloatImm` as its number."""
+    if isinstance(value, FloatImm):
+        return value.value
+    if isinstance(value, (list, tuple)):
+        return [plain_numbers(part) for part in value]
+    if isinstance(value, Mapping):
+        return {key: plain_numbers(part) for key, part in value.items()}
+    return value
 
 
 def load_attribute(value: Any) -> Any:
-    """What `store_attribute` stored."""
+    """What `store_attribute` value."""
     if isinstance(value, (list, tuple)):
         return [load_attribute(part) for part in value]
     if isinstance(value, Mapping):
