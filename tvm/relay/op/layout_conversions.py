@@ -42,13 +42,14 @@ def _refuse(name: str, wanted: str) -> ValueError:
     return ValueError(f"{name}: Layout {wanted} is not yet supported.")
 
 
-def _pair(name: str, desired: Sequence[str]) -> tuple[str, str]:
-    if len(desired) != 2:
+def _pair(name: str, desired_layouts: Sequence[str]) -> tuple[str, str]:
+    if len(desired_layouts) != 2:
         raise ValueError(
-            f"A desired layout is expected for both of {name}'s inputs; found {list(desired)}; "
+            f"A desired layout is expected for both of {name}'s inputs; "
+            f"found {list(desired_layouts)}; "
             'legal: one of the data and one of the weight, as ["NHWC", "default"]'
         )
-    data, kernel = map(str, desired)
+    data, kernel = map(str, desired_layouts)
     if data == "default":
         raise ValueError(f"{name}: Data layout cannot be default; legal: a layout such as NHWC")
     return data, kernel
@@ -56,12 +57,13 @@ def _pair(name: str, desired: Sequence[str]) -> tuple[str, str]:
 
 def _convolution(name: str, kernels: Callable[[str, Any, Sequence[Any]], str | None]) -> Rule:
     def rule(
-        attrs: Any, inputs: Sequence[RelaxExpr], tinfos: Sequence[Any], desired: Sequence[str]
-    ) -> Call:
+        attrs: Any, inputs: Sequence[RelaxExpr], tinfos: Sequence[Any],
+        desired_layouts: Sequence[str],
+    ) -> Call:  # fmt: skip
         op = Op.get(name)
         if is_skipped():
             return Call(op, inputs, attrs)
-        data, kernel = _pair(name, desired)
+        data, kernel = _pair(name, desired_layouts)
         blocked = re.match(r"NCHW(\d+)c", data)
         if kernel == "default":
             if blocked:
@@ -101,9 +103,10 @@ def _own_layout(name: str) -> Rule:
     """Pooling and resizing: one layout, of what comes and what goes."""
 
     def rule(
-        attrs: Any, inputs: Sequence[RelaxExpr], tinfos: Sequence[Any], desired: Sequence[str]
-    ) -> Call:
-        wanted = str(desired[0])
+        attrs: Any, inputs: Sequence[RelaxExpr], tinfos: Sequence[Any],
+        desired_layouts: Sequence[str],
+    ) -> Call:  # fmt: skip
+        wanted = str(desired_layouts[0])
         changes = {"layout": wanted}
         if "out_layout" in type(attrs).DEFAULTS:
             changes["out_layout"] = wanted

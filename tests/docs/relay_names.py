@@ -1,0 +1,126 @@
+"""`docs/relay.md`: names of v0.18 that are not there, by kind, with the reasons.
+
+`python -m tests.docs.relay_names --write`
+"""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from functools import cache
+from typing import Final, NamedTuple
+
+from tests.docs.pages import ROOT
+from tests.structure import reference
+from tests.structure.reference import Entry
+
+PAGE = ROOT / "docs" / "relay.md"
+BEGIN, END = "<!-- names: begin -->", "<!-- names: end -->"
+
+
+class Kind(NamedTuple):
+    """Names of a kind: the modules they are in, as prefixes, and why they are left out."""
+
+    title: str
+    modules: tuple[str, ...]
+    reason: str
+
+
+_FRONTENDS: Final = (
+    "caffe", "caffe2", "coreml", "darknet", "keras", "mxnet", "mxnet_qnn_op_utils", "oneflow",
+    "paddlepaddle", "tensorflow", "tensorflow2", "tensorflow_ops", "tensorflow_parser", "tflite",
+    "tflite_flexbuffer",
+)  # fmt: skip
+_PARTNERS: Final = (
+    "arm_compute_lib", "bnns", "clml", "cmsisnn", "dnnl", "ethosn", "ethosu", "libtorch", "mrvl",
+    "te_target", "tensorrt", "vitis_ai",
+)  # fmt: skip
+KINDS: Final = (
+    Kind("importers of frameworks that are no longer written, and of TFLite",
+         tuple(f"tvm.relay.frontend.{name}" for name in _FRONTENDS),
+         "`from_onnx` and `from_pytorch` are there; Paddle and Keras write ONNX"),
+    Kind("insides of the importers for ONNX and PyTorch",
+         ("tvm.relay.frontend.onnx", "tvm.relay.frontend.pytorch",
+          "tvm.relay.frontend.pytorch_utils", "tvm.relay.frontend.qnn_torch"),
+         "the importers of Relax read the model (`tvm.relax.frontend`)"),
+    Kind("other types of numbers in imported models", ("tvm.relay.frontend.change_datatype",),
+         "types of users have no kernels here"),
+    Kind("Arm's Ethos-U: operators, kernels, command streams",
+         ("tvm.relay.backend.contrib.ethosu",), "its compiler (Vela) writes the commands"),
+    Kind("accelerators of users by UMA", ("tvm.relay.backend.contrib.uma",),
+         "`relay.ext.NAME` takes functions, pattern tables choose them"),
+    Kind("tables of partners' compilers",
+         tuple(f"tvm.relay.op.contrib.{name}" for name in _PARTNERS),
+         "they come with their makers' tools; cuDNN's, cuBLAS's, CUTLASS's and oneDNN's are there"),
+    Kind("schedules and strategies by target",
+         ("tvm.relay.op.strategy", "tvm.relay.qnn.strategy"),
+         "rules find schedules (`tvm.dlight`); a strategy says how a result is computed"),
+    Kind("rules of operators under functions' names",
+         ("tvm.relay.op._algorithm", "tvm.relay.op._reduce", "tvm.relay.op._tensor",
+          "tvm.relay.op._transform", "tvm.relay.op.dyn", "tvm.relay.op.image._image",
+          "tvm.relay.op.nn._nn", "tvm.relay.op.vision._rcnn", "tvm.relay.op.vision._vision",
+          "tvm.relay.qnn.op._qnn"),
+         "an operator's declaration holds them; extents that are values are computed by it too"),
+    Kind("kernels of one library or target",
+         ("tvm.relay.op.nn.nn", "tvm.relay.op.op_attrs", "tvm.relay.qnn.op.qnn"),
+         "NNPACK's, Arm's and Hexagon's layouts of weights, and marks of searches that are gone"),
+    Kind("detections as TFLite and Caffe give them", ("tvm.relay.op.vision",),
+         "their models have no importer"),
+    Kind("images and networks for those importers",
+         ("tvm.relay.testing.darknet", "tvm.relay.testing.tf", "tvm.relay.testing.tflite",
+          "tvm.relay.testing.yolo_detection"), "as the importers"),
+    Kind("steps of a program written as Python", ("tvm.relay.testing.py_converter",),
+         "`to_python` and `run_as_python` are there"),
+    Kind("memory plans by a pass in Python", ("tvm.relay.transform.memory_plan",),
+         "Relax plans memory (`StaticPlanBlockMemory`); `relay.backend.GraphPlanMemory` tells it"),
+    Kind("partitions by measured costs",
+         ("tvm.relay.collage", "tvm.relay.transform.transform"),
+         "outside compilers are no targets in v0.22, of which the pass would choose"),
+    Kind("steps of building",
+         ("tvm.relay.backend.aot", "tvm.relay.backend.graph_executor_codegen"),
+         "`relay.build` goes by way of Relax: there is no Relay with calls of kernels"),
+)  # fmt: skip
+
+
+@cache
+def missing() -> tuple[Entry, ...]:
+    """The names of the reference that are not there."""
+    return tuple(
+        entry for entry in reference.entries()
+        if entry.module.startswith("tvm.relay") and reference.find(entry) is reference.MISSING
+    )  # fmt: skip
+
+
+def kind_of(entry: Entry) -> Kind | None:
+    """The kind with the longest prefix of the entry's module."""
+    found = [
+        (len(prefix), kind)
+        for kind in KINDS
+        for prefix in kind.modules
+        if entry.module == prefix or entry.module.startswith(f"{prefix}.")
+    ]
+    return max(found, key=lambda pair: pair[0])[1] if found else None
+
+
+def text() -> str:
+    """The table, by falling counts."""
+    counts = Counter(kind.title for entry in missing() if (kind := kind_of(entry)) is not None)
+    total = sum(entry.module.startswith("tvm.relay") for entry in reference.entries())
+    rows = [
+        f"| {kind.title} | {counts[kind.title]} | {kind.reason} |"
+        for kind in sorted(KINDS, key=lambda kind: -counts[kind.title])
+        if counts[kind.title]
+    ]
+    head = f"Of {total} names of v0.18, {total - len(missing())} are there; the others by kind:"
+    return "\n".join([head, "", "| names | how many | why |", "|---|---|---|", *rows])
+
+
+def page() -> str:
+    """The page with the table as it is now."""
+    written = PAGE.read_text(encoding="utf-8")
+    before, rest = written.split(BEGIN)
+    return f"{before}{BEGIN}\n{text()}\n{END}{rest.split(END)[1]}"
+
+
+if __name__ == "__main__" and "--write" in sys.argv:
+    PAGE.write_text(page(), encoding="utf-8")
