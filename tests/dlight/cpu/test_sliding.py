@@ -123,7 +123,7 @@ def test_means_the_same(target: Target) -> None:
 def test_nothing_is_looked_at_within_sums_of_whole_vectors() -> None:
     n, h, w = (te.size_var(name) for name in "nhw")
     after = scheduled(
-        Fallback(), depthwise((n, 2, h, w), 3, 1, 1), SPR, sizes={"n": 1, "h": 4, "w": 18}
+        Fallback(), depthwise((n, 2, h, w), 3, 1, 1), HASWELL, sizes={"n": 1, "h": 4, "w": 18}
     )
     taps = [f for f in walk(after.body) if isinstance(f, For) and f.kind is ForKind.UNROLLED]
     copied = [
@@ -135,6 +135,23 @@ def test_nothing_is_looked_at_within_sums_of_whole_vectors() -> None:
         names = [getattr(getattr(node, "op", None), "name", "") for node in walk(loop)]
         assert "tir.if_then_else" not in names
         assert not any(isinstance(node, IfThenElse) for node in walk(loop))
+
+
+@pytest.mark.parametrize(("h", "w"), [(1, 16), (2, 17), (7, 31), (9, 40), (15, 3)])
+def test_rows_with_a_border_are_read_in_place_where_a_window_fits_registers(h: int, w: int) -> None:
+    n, height, width = (te.size_var(name) for name in "nhw")
+    for kernel, pad in ((3, 1), (3, 0), (2, 1)):
+        func = depthwise((n, 2, height, width), kernel, 1, pad)
+        if min(h, w) + 2 * pad < kernel:
+            continue
+        sizes = {"n": 2, "h": h, "w": w}
+        moved = {str(v): int(s) + 2 * pad - kernel + 1
+                 for v, s in zip(func.buffer_map[func.params[-1]].shape[2:], (h, w))}  # fmt: skip
+        after = scheduled(Fallback(), func, SPR, sizes={**sizes, **moved, **sizes})
+        assert "copy[" not in after.script()
+    after = scheduled(Fallback(), depthwise((n, 2, height, width), 5, 1, 2), SPR,
+                      sizes={"n": 1, "h": h, "w": w})  # fmt: skip
+    assert "copy[" in after.script()  # 25 factors do not fit
 
 
 def test_other_blocks_stay() -> None:

@@ -16,7 +16,12 @@
 Tiles that would reach past the end start earlier, and make again what others have made: so all
 are whole, and no index is tested. How many rows make a tile, the call decides by a model of the
 time. A plane without a border is read where it is; so is one of rows shorter than a vector, under
-masks that are made once for some planes.
+masks that are made once for some planes. Where all of a window is in registers, steps of one
+element are taken from the plane itself:
+
+    for c: for x0: for y0:
+        for j: row[rx] = X[c, y0 + j, x0 + rx :] under a mask, or the border's value for all lanes
+               acc[r, :] += row[rx] * W[c, ry, rx]              # for all rx, and r + ry = j
 """
 
 from __future__ import annotations
@@ -79,9 +84,9 @@ from .planes import Plane, is_choice, plane_of
 WIDEST_STEP: Final = 4  # elements between lanes that are picked from whole vectors
 MAX_TAPS: Final = 64  # of a window that stand one after the other
 MAX_SUMS: Final = 320  # multiplications of all tiles together: code is made of each
-# Rows of a tile, where there are so many. With 7 as well: planes of 7 rows 18 % faster, others
-# alike; a third more time to compile.
-ROWS: Final = (4,)
+# Rows of a tile, where there are so many.
+# The first are for steps of one element: planes of 7, 14 and 28 rows are 15 to 25 % faster.
+ROWS: Final = (7, 4)
 PER_TILE: Final = 3.0  # vector instructions that a tile takes beside loads and FMAs
 PLANES: Final = 4  # for each core: with fewer, planes are shared out by rows
 
@@ -281,8 +286,9 @@ class _Strip:
     """Where tiles of one plane read from: a copy, or the plane itself."""
 
     at: Mapping[Var, PrimExpr]
-    copy: _Copy | None
-    width: PrimExpr | None  # of rows that are shorter than a vector
+    copy: _Copy | None = None
+    edges: bool = False  # whether what is read from the plane may lie outside of it
+    width: PrimExpr | None = None  # of rows that are shorter than a vector
 
 
 class _Windows:
@@ -314,7 +320,8 @@ class _Windows:
         shape = [self._int(max(self.rows)), self._int(self.lanes)]
         kind = str(plane.buffer.dtype)
         self.sums = decl_buffer(shape, str(store.buffer.dtype), "sums", scope="local")
-        self.row = decl_buffer(shape[1:], kind, "row", scope="local")
+        read = [self._int(len(along.taps)), shape[1]]
+        self.row = decl_buffer(read, kind, "row", scope="local")
         self.copy = decl_buffer((self._int(self.room),), kind, "copy")
 
     def fits(self) -> bool:
@@ -354,7 +361,8 @@ class _Windows:
         """Rows of the tiles that a call may choose, the last ones for few rows."""
         size, taps = self.down.size, len(self.down.taps) * len(self.along.taps)
         room = self.cpu.vector_registers - len(self.down.taps) - 2
-        fitting = [rows for rows in ROWS if rows <= room]
+        own = ROWS if self.along.step == 1 else ROWS[1:]
+        fitting = [rows for rows in own if rows <= room]
         if isinstance(size, IntImm):
             known = [1, *(rows for rows in fitting if rows <= size.value)]
             return [min(known, key=lambda r: -(-size.value // r) * self._cost(r))]
@@ -474,21 +482,20 @@ class _Windows:
         def tiles(size: int) -> Stmt:
             tile, scope = self._var("t"), Scope()
             y = scope.let("y", Min((part.tile + tile) * size, call.height - size))
-            scope.add(self._planes(
-                part, lambda at: self._tile(_Strip(at, None, call.width), y, self._int(0), size)
-            ))  # fmt: skip
+            scope.add(self._planes(part, lambda at: self._tile(
+                _Strip(at, None, True, call.width), y, self._int(0), size
+            )))  # fmt: skip
             return For(tile, 0, part.end - part.tile, ForKind.SERIAL, scope.stmt())
 
         return one_of(call.rows, self.rows, tiles)
 
     def _wide(self, call: _Call, part: _Part) -> Stmt:
         """Rows of whole vectors, in blocks of which some rows fit the copy."""
-        if self._is_whole():
+        if self._is_whole() or self._in_place():
+            edges, count = not self._is_whole(), part.end - part.tile
             return self._planes(part, lambda at: one_of(
-                call.rows, self.rows,
-                lambda size: self._tiles(
-                    call, _Strip(at, None, None), call.width, part.tile, part.end - part.tile, size
-                ),
+                call.rows, self.rows, lambda size: self._tiles(
+                    call, _Strip(at, None, edges), call.width, part.tile, count, size),
             ))  # fmt: skip
         number, scope = self._var("b"), Scope()
         column = scope.let("column", Min(number * call.block, call.width - call.block))
@@ -509,13 +516,33 @@ class _Windows:
         lines = (Min(count * call.rows, call.height - row) - 1) * self.down.step
         copy = _Copy(row, column, call.pitch)
         scope.add(self._copied(call, at, copy, lines + (self.down.reach + 1)))
-        strip = _Strip(at, copy, None)
+        strip = _Strip(at, copy)
         scope.add(one_of(
             call.rows, self.rows,
             lambda size: self._tiles(call, strip, call.block, tile, count, size),
         ))  # fmt: skip
         strips = (part.end - part.tile + (call.strip - 1)) // call.strip
         return For(number, 0, strips, ForKind.SERIAL, scope.stmt())
+
+    def _in_place(self) -> bool:
+        """Whether rows with a border are read where they are, under masks.
+
+        They are read one after another, so all factors of the window are in registers.
+        """
+        taps = len(self.along.taps)
+        factors = taps * len(self.down.taps) if self._has_factors() else 0
+        return self.along.step == 1 and (
+            factors + taps + max(self.rows) < self.cpu.vector_registers
+        )
+
+    def _has_factors(self) -> bool:
+        """Whether more than the plane is read: a filter."""
+        own = (self.read, *walk(self.read))
+        return any(
+            isinstance(node, BufferLoad) and node.buffer is not self.store.buffer
+            and node not in own
+            for node in walk(self.store.value)
+        )  # fmt: skip
 
     def _is_whole(self) -> bool:
         """Whether all that windows read is there: the plane has no border."""
@@ -566,38 +593,17 @@ class _Windows:
         y = inner.let("y", Min((first + tile) * size, call.height - size))
         begin = Min(v * self.lanes, width - self.lanes)
         x = scope.let("x", begin if strip.copy is None else strip.copy.column + begin)
-        scope.add(self._tile(strip, y, x, size))
+        (inner if strip.edges else scope).add(self._tile(strip, y, x, size))
         vectors = (width + (self.lanes - 1)) // self.lanes
+        if strip.edges:  # whose masks are the same down the plane
+            scope.add(For(tile, 0, count, ForKind.SERIAL, inner.stmt()))
+            return For(v, 0, vectors, ForKind.SERIAL, scope.stmt())
         inner.add(For(v, 0, vectors, ForKind.SERIAL, scope.stmt()))
         return For(tile, 0, count, ForKind.SERIAL, inner.stmt())
 
     def _tile(self, strip: _Strip, y: Var, x: PrimExpr, size: int) -> Stmt:
         """One tile: a vector in each of some rows."""
-        lane, tap = self._var("lane"), self._var("tap")
-        scope, steps = Scope(), list[Stmt]()
-        along = self.along.at(x + lane, tap)
-        copy = strip.copy
-        origin = None if copy is None else scope.let(
-            "origin", (y - copy.row) * self.down.step * copy.pitch
-            + (x - copy.column) * self.along.step + self._shift(),
-        )  # fmt: skip
-        for offset, uses in self._rows_read(size).items():
-            column = tap * self.along.scale + lane * self.along.step
-            if copy is not None and origin is not None:
-                value: PrimExpr = BufferLoad(self.copy, [origin + copy.pitch * offset + column])
-            else:
-                line = y * self.down.step + (offset - self.plain.before[self.down])
-                column = x * self.along.step + (column - self.plain.before[self.along])
-                value = self.plain.at(strip.at, {self.down: line, self.along: column})
-                if strip.width is not None:
-                    value = self._if_inside(line, column, value)
-            steps.append(BufferStore(self.row, value, [lane]))
-            for row, step in uses:
-                held = BufferLoad(self.sums, [self._int(row), lane])
-                values = {**strip.at, **self.down.at(y + row, step), **along}
-                total = _Read(self.read, BufferLoad(self.row, [lane])).visit_expr(self.store.value)
-                total = Loads({self.store.buffer: held}, values).visit_expr(total)
-                steps.append(BufferStore(self.sums, total, [self._int(row), lane]))
+        scope = Scope()
 
         def each(make: Callable[[int, Var], Stmt], width: PrimExpr | None = None) -> Stmt:
             lane = self._var("lane")
@@ -614,19 +620,94 @@ class _Windows:
             return self._stored(values, BufferLoad(self.sums, [self._int(row), lane]))
 
         scope.add(each(start))
-        body = vector(lane, self.lanes, SeqStmt.flatten(steps))
-        scope.add(For(tap, 0, len(self.along.taps), ForKind.UNROLLED, body))
+        by_rows = strip.edges and self._in_place()
+        (self._sums_by_rows if by_rows else self._sums_by_taps)(scope, strip, y, x, size)
         scope.add(each(store, strip.width))
         return scope.stmt()
 
-    def _if_inside(self, line: PrimExpr, column: PrimExpr, value: PrimExpr) -> PrimExpr:
-        """The element at indices that may be those of the border."""
-        within: PrimExpr = IntImm("bool", 1)
-        for axis, index in ((self.down, line), (self.along, column)):
-            if self.plain.before[axis] > 0:
-                within = logical_and(within, less_equal(self._int(0), index))
-            within = logical_and(within, less(index, self.plain.size(axis)))
-        return Call(value.dtype, "tir.if_then_else", (within, value, self.plain.other))
+    def _sums_by_taps(self, scope: Scope, strip: _Strip, y: Var, x: PrimExpr, size: int) -> None:
+        """A step along all rows after another: a column of the window is in registers."""
+        lane, tap = self._var("lane"), self._var("tap")
+        copy, steps = strip.copy, list[Stmt]()
+        origin = None if copy is None else scope.let(
+            "origin", (y - copy.row) * self.down.step * copy.pitch
+            + (x - copy.column) * self.along.step + self._shift(),
+        )  # fmt: skip
+        for offset, uses in self._rows_read(size).items():
+            if copy is not None and origin is not None:
+                column = tap * self.along.scale + lane * self.along.step
+                value: PrimExpr = BufferLoad(self.copy, [origin + copy.pitch * offset + column])
+            else:
+                line, column = self._read_at(y, x, offset, tap, lane)
+                value = self.plain.at(strip.at, {self.down: line, self.along: column})
+                if strip.edges:
+                    inside = self._inside(self.down, line), self._inside(self.along, column)
+                    value = self._or_border(logical_and(*inside), value)
+            steps.append(BufferStore(self.row, value, [tap, lane]))
+            steps += self._added(strip, y, x, tap, lane, uses)
+        body = vector(lane, self.lanes, SeqStmt.flatten(steps))
+        scope.add(For(tap, 0, len(self.along.taps), ForKind.UNROLLED, body))
+
+    def _sums_by_rows(self, scope: Scope, strip: _Strip, y: Var, x: PrimExpr, size: int) -> None:
+        """A row after another, those that are there under masks: all of the window is in registers.
+
+        So one mask serves all rows, and a row is there or not for all of its lanes.
+        """
+
+        def taps(make: Callable[[Var, Var], Sequence[Stmt]]) -> Stmt:
+            lane, tap = self._var("lane"), self._var("tap")
+            body = vector(lane, self.lanes, SeqStmt.flatten(make(tap, lane)))
+            return For(tap, 0, len(self.along.taps), ForKind.UNROLLED, body)
+
+        def one_row(offset: int, uses: Sequence[tuple[int, int]]) -> None:
+            def read(tap: Var, lane: Var) -> list[Stmt]:
+                line, column = self._read_at(y, x, offset, tap, lane)
+                value = self.plain.at(strip.at, {self.down: line, self.along: column})
+                value = self._or_border(self._inside(self.along, column), value)
+                return [BufferStore(self.row, value, [tap, lane])]
+
+            def outside(tap: Var, lane: Var) -> list[Stmt]:
+                return [BufferStore(self.row, self.plain.other, [tap, lane])]
+
+            line = y * self.down.step + (offset - self.plain.before[self.down])
+            scope.add(IfThenElse(self._inside(self.down, line), taps(read), taps(outside)))
+            scope.add(taps(lambda tap, lane: self._added(strip, y, x, tap, lane, uses)))
+
+        for offset, uses in self._rows_read(size).items():
+            one_row(offset, uses)
+
+    def _read_at(
+        self, y: Var, x: PrimExpr, offset: int, tap: Var, lane: Var
+    ) -> tuple[PrimExpr, PrimExpr]:
+        """Indices of the plane's source that a lane reads."""
+        line = y * self.down.step + (offset - self.plain.before[self.down])
+        column = tap * self.along.scale + lane * self.along.step
+        return line, x * self.along.step + (column - self.plain.before[self.along])
+
+    def _added(
+        self, strip: _Strip, y: Var, x: PrimExpr, tap: Var, lane: Var,
+        uses: Sequence[tuple[int, int]],
+    ) -> list[Stmt]:  # fmt: skip
+        """What was read is added to the sums of the rows that it is for."""
+        made: list[Stmt] = []
+        for row, step in uses:
+            held = BufferLoad(self.sums, [self._int(row), lane])
+            values = {**strip.at, **self.down.at(y + row, step), **self.along.at(x + lane, tap)}
+            read = BufferLoad(self.row, [tap, lane])
+            total = _Read(self.read, read).visit_expr(self.store.value)
+            total = Loads({self.store.buffer: held}, values).visit_expr(total)
+            made.append(BufferStore(self.sums, total, [self._int(row), lane]))
+        return made
+
+    def _inside(self, axis: _Axis, index: PrimExpr) -> PrimExpr:
+        """Whether an index that may be one of the border is one of the plane."""
+        within = less(index, self.plain.size(axis))
+        if self.plain.before[axis] > 0:
+            within = logical_and(less_equal(self._int(0), index), within)
+        return within
+
+    def _or_border(self, inside: PrimExpr, value: PrimExpr) -> PrimExpr:
+        return Call(value.dtype, "tir.if_then_else", (inside, value, self.plain.other))
 
     def _stored(self, values: Mapping[Var, PrimExpr], total: PrimExpr) -> Stmt:
         if self.last is None:
