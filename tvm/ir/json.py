@@ -34,6 +34,7 @@ from .op import Op
 from .structural import is_tensor_class
 
 VERSION = 1
+_PLAIN = frozenset((str, int, bool, type(None)))  # they are written as they are
 # What values of other kinds than a constructor takes may make it raise, beside what it says itself.
 _MISFITS = (TypeError, ValueError, LookupError, AttributeError, ArithmeticError)
 
@@ -52,17 +53,20 @@ class _Writer:
         self.keep: list[object] = []  # holds what `index` knows by address
 
     def save(self, root: Any) -> dict[str, Any]:
-        stack: list[tuple[Node, bool]] = [(node, False) for node in _nodes_in(root)]
+        # a node is met twice: first without its fields, and with them once its children are there
+        stack: list[tuple[Node, dict[str, Any] | None]] = [(n, None) for n in _nodes_in(root)]
         while stack:
-            node, entered = stack.pop()
+            node, fields = stack.pop()
             if id(node) in self.index:
                 continue
-            if entered:
-                self._write(node)
+            if fields is not None:
+                self._write(node, fields)
                 continue
-            stack.append((node, True))
-            for value in self.fields(node).values():
-                stack.extend((child, False) for child in reversed(_nodes_in(value)))
+            fields = self.fields(node)
+            stack.append((node, fields))
+            for value in fields.values():
+                if value.__class__ not in _PLAIN:
+                    stack += [(child, None) for child in _nodes_in(value)[::-1]]
         return {"version": VERSION, "root": self.encode(root), "nodes": self.nodes}
 
     def fields(self, node: Node) -> dict[str, Any]:
@@ -70,8 +74,11 @@ class _Writer:
             return {"name_hint": node.name_hint}
         return _saved_fields(node)
 
-    def _write(self, node: Node) -> None:
-        data = {name: self.encode(value) for name, value in self.fields(node).items()}
+    def _write(self, node: Node, fields: dict[str, Any]) -> None:
+        data = {
+            name: value if value.__class__ in _PLAIN else self.encode(value)
+            for name, value in fields.items()
+        }
         if isinstance(node, Attrs):  # their constructors do not know which words are data types
             for name, value in _saved_fields(node).items():
                 if isinstance(value, DataType):
@@ -83,6 +90,8 @@ class _Writer:
     def encode(self, value: Any) -> Any:
         if isinstance(value, Node):
             return {"$": "node", "at": self.index[id(value)]}
+        if isinstance(value, str):
+            return str(value)
         if _is_sequence(value):
             kind = "shape" if type(value).__name__ == "Shape" else "tuple"  # one of the runtime's
             return {"$": kind, "items": [self.encode(item) for item in value]}
@@ -104,8 +113,8 @@ class _Writer:
             return {"$": "float", "value": repr(value)}
         if isinstance(value, IntEnum):
             return int(value)
-        if value is None or isinstance(value, (bool, int, float, str)):
-            return str(value) if isinstance(value, str) else value
+        if value is None or isinstance(value, (bool, int, float)):
+            return value
         raise TypeError(f"save_json: a {type(value).__name__} cannot be saved: {value!r}")
 
 
@@ -117,6 +126,8 @@ def _saved_fields(node: Node) -> dict[str, Any]:
 
 def _nodes_in(value: Any) -> list[Node]:
     """The nodes in a field's value, not looking into them."""
+    if isinstance(value, Node):
+        return [value]
     found: list[Node] = []
     stack = [value]
     while stack:
@@ -133,6 +144,8 @@ def _nodes_in(value: Any) -> list[Node]:
 
 def _is_sequence(value: object) -> bool:
     """Tuples and lists, and the arrays of the runtime library."""
+    if value.__class__ is tuple:  # asking by the abstract class takes ten times as long
+        return True
     return isinstance(value, Sequence) and not isinstance(value, (str, bytes))
 
 

@@ -24,8 +24,15 @@ _swept: set[tuple[int, str]] = set()  # who has looked where; a fork is a new pr
 
 def owner_tag(process: int | None = None) -> str:
     """What names a process for ever: its number, when it began (0: unknown), machine and space."""
-    number = os.getpid() if process is None else process
-    return f"{number}-{_began(number) or 0}-{_space()}"
+    if process is None:
+        return _own_tag(os.getpid())
+    return f"{process}-{_began(process) or 0}-{_space()}"
+
+
+@functools.cache
+def _own_tag(process: int) -> str:
+    """What names this process; a fork is another one, with a number of its own."""
+    return f"{process}-{_began(process) or 0}-{_space()}"
 
 
 def is_owner_alive(tag: str) -> bool:

@@ -16,7 +16,7 @@ import re
 import stat
 import tempfile
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -30,10 +30,12 @@ _DATA_SUFFIX = ".data"
 _PART = ".part"
 _PART_SECONDS = 3600  # nobody writes that long
 _OWNED = re.compile(r"(\d+-\d+-[0-9a-f]+)-")
-_PRUNE_EVERY = 64  # look at the size of the folder after so many writes ...
+_PRUNE_EVERY = 64  # look at the size of the folder after so many writes, ...
+_PRUNE_GROWTH = 8  # ... in a folder of many files when there is this part of them more, ...
 _PRUNE_SHARE = 64  # ... or after writing this part of what it may hold
 SHARE = 4  # larger than a quarter of the cache: not kept, others would go for it
 _unseen = [_PRUNE_EVERY, 0]  # writes, and their bytes, since the folder was looked at
+_seen = [0]  # files that were there then
 
 
 def enabled() -> bool:
@@ -100,9 +102,10 @@ def _count(size: int) -> None:
     """Look at the size of the folder from time to time; that takes longer the more it holds."""
     _unseen[0] += 1
     _unseen[1] += size
-    if _unseen[0] > _PRUNE_EVERY or _unseen[1] * _PRUNE_SHARE > limit():
+    files = max(_PRUNE_EVERY, _seen[0] // _PRUNE_GROWTH)
+    if _unseen[0] > files or _unseen[1] * _PRUNE_SHARE > limit():
         _unseen[:] = 0, 0
-        prune()
+        _seen[0] = prune()
 
 
 def load_data(key: str) -> memoryview | None:
@@ -144,21 +147,26 @@ def _write(path: Path, parts: Sequence[Any]) -> bool:
     return False
 
 
-def prune(limit_bytes: int | None = None) -> None:
-    """Delete the least recently used entries until the rest fits, and what died half-written."""
+def prune(limit_bytes: int | None = None) -> int:
+    """Delete the least recently used entries until the rest fits, and what died half-written.
+
+    Returns how many entries there were.
+    """
     most = limit() if limit_bytes is None else limit_bytes
-    for path in folder().glob(f"*/*{_PART}"):
+    for part in _files((_PART,)):
         with contextlib.suppress(OSError):
-            if _is_left_over(path):
-                path.unlink()
+            if _is_left_over(part):
+                os.unlink(part)
     entries = _entries()
     total = sum(size for _, size, _ in entries)
-    for _, size, path in sorted(entries):
-        if total <= most:
-            return
-        with contextlib.suppress(OSError):
-            path.unlink()
-        total -= size
+    if total > most:
+        for _, size, path in sorted(entries):
+            if total <= most:
+                break
+            with contextlib.suppress(OSError):
+                os.unlink(path)
+            total -= size
+    return len(entries)
 
 
 class Usage(NamedTuple):
@@ -174,18 +182,25 @@ def usage() -> Usage:
     return Usage(len(sizes), sum(sizes))
 
 
-def _entries() -> list[tuple[float, int, Path]]:
+def _entries() -> list[tuple[float, int, str]]:
     """Time of last use, size and path of each file."""
-    found: list[tuple[float, int, Path]] = []
-    for suffix in (_SUFFIX, _DATA_SUFFIX):
-        for path in folder().glob(f"*/*{suffix}"):
-            with contextlib.suppress(OSError):
-                status = path.stat()
-                found.append((status.st_mtime, status.st_size, path))
+    found: list[tuple[float, int, str]] = []
+    for file in _files((_SUFFIX, _DATA_SUFFIX)):
+        with contextlib.suppress(OSError):
+            status = file.stat(follow_symlinks=False)
+            found.append((status.st_mtime, status.st_size, file.path))
     return found
 
 
-def _is_left_over(part: Path) -> bool:
+def _files(suffixes: tuple[str, ...]) -> Iterator[os.DirEntry[str]]:
+    """The files of these kinds."""
+    with contextlib.suppress(OSError):
+        for part in sorted(os.listdir(folder())):
+            with contextlib.suppress(OSError), os.scandir(folder() / part) as files:
+                yield from (file for file in files if file.name.endswith(suffixes))
+
+
+def _is_left_over(part: os.DirEntry[str]) -> bool:
     """Whether nobody is writing a file any more."""
     owner = _OWNED.match(part.name)
     if owner is not None and not is_owner_alive(owner[1]):

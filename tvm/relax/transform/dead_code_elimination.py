@@ -38,9 +38,9 @@ from tvm.relax.transform.rebuild import (
     with_body,
     with_value,
 )
-from tvm.tir.expr import Call as TirCall
+from tvm.tir import global_var_uses
 from tvm.tir.function import PrimFunc
-from tvm.tir.functor import walk
+from tvm.tir.transform.nodes_used import FUNCTION, nodes_used
 
 
 @relax_module_pass("DeadCodeElimination", opt_level=1)
@@ -111,10 +111,8 @@ def called_functions(func: BaseFunc) -> list[GlobalVar]:
                     found[expr] = None
         if isinstance(func.body.body, GlobalVar):
             found[func.body.body] = None
-    elif isinstance(func, PrimFunc):
-        for node in walk(func):
-            if isinstance(node, TirCall) and isinstance(node.op, GlobalVar):
-                found[node.op] = None
+    elif isinstance(func, PrimFunc) and FUNCTION in nodes_used(func.body):  # noted for a body
+        return global_var_uses.called_functions(func)
     return list(found)
 
 
