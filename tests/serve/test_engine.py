@@ -27,6 +27,12 @@ def engine(model: LanguageModel) -> Any:
     _clear(made)
 
 
+@pytest.fixture(scope="module")
+def draft(folder: Path) -> LanguageModel:
+    """The same model again, to guess with."""
+    return LanguageModel.open(folder, max_sequences=2, capacity=256, chunk=16)
+
+
 def _clear(engine: Engine) -> None:
     for name in list(engine._cached):
         engine._forget(name)
@@ -104,11 +110,10 @@ def test_a_beginning_is_shared(engine: Engine) -> None:
 
 @pytest.mark.parametrize("temperature", [0.0, 0.7])
 def test_guesses_change_no_greedy_answer_and_no_length(
-    model: LanguageModel, folder: Path, temperature: float
+    model: LanguageModel, draft: LanguageModel, temperature: float
 ) -> None:
     params = SamplingParams(temperature=temperature, seed=1, max_tokens=15, ignore_eos=True)
     prompt = [7, 8, 9, 7, 8, 9, 7, 8]
-    draft = LanguageModel.open(folder, max_sequences=2, capacity=256, chunk=16)
     proposers: list[Proposer] = [PromptLookup(), DraftModel(draft)]
     for proposer in proposers:
         engine = Engine(model, proposer=proposer)

@@ -126,7 +126,7 @@ def threads_have_streams() -> None:
 
 
 def memory_comes_back() -> None:
-    x = programs.floats(64, 64)
+    x = programs.floats(16, 16)
     vm = programs.machine(programs.module(lambda v: o.nn.softmax(o.matmul(v, v)), x), tvm.cuda(0))
     given = tvm.runtime.tensor(x, tvm.cuda(0))
     vm["main"](given)

@@ -110,7 +110,7 @@ def test_a_driver_that_compares_wide_numbers_wrongly_is_refused() -> None:
 
 def test_memory_comes_back(gpu: Any) -> None:
     api = kinds.api_of(gpu.type)
-    x = programs.floats(32, 32)
+    x = programs.floats(8, 8)
     vm = programs.machine(programs.module(o.matmul, x, x), gpu)
     given = tvm.runtime.tensor(x, gpu)
     vm["main"](given, given)
