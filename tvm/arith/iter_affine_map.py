@@ -12,7 +12,7 @@ when, besides, none is left out.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Any
 
 from tvm.ir.expr import PrimExpr, Range
 from tvm.support.arguments import explained
@@ -202,14 +202,13 @@ def inverse_affine_iter_map(
             f"inverse_affine_iter_map: {len(iter_map)} maps and {len(outputs)} outputs; "
             "legal: as many outputs as maps"
         )
-    return _Inverse(Analyzer()).run(iter_map, [e.as_expr(o) for o in outputs])
+    return _Inverse().run(iter_map, [e.as_expr(o) for o in outputs])
 
 
 class _Inverse:
     """Carries values from sums down to splits, marks and variables."""
 
-    def __init__(self, analyzer: Analyzer) -> None:
-        self._analyzer: Final = analyzer
+    def __init__(self) -> None:
         self._values: dict[IterMark, PrimExpr] = {}
         self._order: list[IterMark] = []
 
@@ -218,7 +217,7 @@ class _Inverse:
     ) -> dict[e.Var, PrimExpr]:
         """The value of each variable."""
         waiting = self._uses(maps)
-        for made, output in zip(maps, outputs):
+        for made, output in zip(reversed(maps), reversed(outputs)):
             self._sum(made, output)
         found: dict[e.Var, PrimExpr] = {}
         for mark in waiting:
@@ -232,7 +231,7 @@ class _Inverse:
             if isinstance(source, e.Sub):  # a variable that does not start at zero
                 value, source = op.add(value, source.b), source.a
             if isinstance(source, e.Var):
-                found[source] = self._analyzer.simplify(value)
+                found[source] = value
         return found
 
     def _uses(self, maps: Sequence[IterSumExpr]) -> list[IterMark]:
@@ -256,9 +255,9 @@ class _Inverse:
         return order
 
     def _sum(self, made: IterSumExpr, value: PrimExpr) -> None:
-        """Digits of value - base; the largest digit needs no remainder."""
+        """Digits of value - base, the smallest first; the largest needs no remainder."""
         remainder = op.subtract(value, _as(made.base, value.dtype))
-        for position, arg in enumerate(made.args):
+        for position, arg in reversed([*enumerate(made.args)]):
             digit = op.floordiv(remainder, _as(arg.scale, value.dtype))
             if position > 0:
                 digit = op.floormod(digit, _as(arg.extent, value.dtype))

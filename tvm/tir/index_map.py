@@ -37,7 +37,7 @@ from .expr import (
     as_expr,
     make_const,
 )
-from .functor import StmtExprMutator, substitute, uses_any, uses_var, walk
+from .functor import StmtExprMutator, substitute, uses_any, uses_var, vars_in, walk
 from .index_digits import Digits, digits_of, with_digits
 from .op.arith import (
     cast,
@@ -322,6 +322,18 @@ class IndexMap(Node):
                 f"IndexMap: {len(given)} indices are given to a map of "
                 f"{len(self.initial_indices)}: {self}"
             )
+
+    def with_samples(self, values: Mapping[Var, PrimExpr | int]) -> IndexMap:
+        """The map with other values for variables that are none of its own indices."""
+        made = [substitute(index, values) for index in self.final_indices]
+        if all(new is old for new, old in zip(made, self.final_indices)):
+            return self
+        return IndexMap(list(self.initial_indices), made, self.inverse_index_map)
+
+    def samples(self) -> list[Var]:
+        """The variables over which the map is left open, such as what a schedule samples."""
+        own = set(self.initial_indices)
+        return [name for name in dict.fromkeys(vars_in(*self.final_indices)) if name not in own]
 
     def as_python(self) -> str:
         """The map as a Python lambda."""

@@ -151,9 +151,38 @@ def add(A: T.Buffer((64, 64), "float16"), B: T.Buffer((64, 64), "float16")):
 def test_other_blocks_stay() -> None:
     (sch,) = space(add, AMPERE, rule(wmma()))
     assert "meta_schedule" not in sch.mod["main"].script()
-    odd = matmul(60, 64, 64, "float16", "float32", False)
-    (sch,) = space(odd, AMPERE, rule(wmma()))
-    assert "meta_schedule.auto_tensorize" not in sch.mod["main"].script()
+
+
+@pytest.mark.parametrize("shape", [(127, 63, 65), (60, 64, 64)])
+def test_products_of_any_size_are_padded(shape: tuple[int, int, int]) -> None:
+    sch = finished(matmul(*shape, "float16", "float32", False), rule(wmma()))
+    check(sch, *arrays(*shape, "float16", "float32", False))
+
+
+def test_a_row_of_fragments_is_stored_at_a_time() -> None:
+    """The layout follows the tiles, also those of another decision."""
+    func = matmul(64, 128, 64, "float16", "float32", False)
+    (sch,) = space(func, AMPERE, rule(wmma()))
+    samples = [i for i in sch.trace.insts if i.kind.name == "SamplePerfectTile"]
+    trace = sch.trace.with_decision(samples[0], [1, 1, 1, 2, 2], True)
+    trace = trace.with_decision(samples[1], [1, 2, 2, 1, 2], True)
+    made = Schedule(func)
+    trace.apply_to_schedule(made, True)
+    text = made.mod["main"].script()
+    assert 'C_reindex_shared_dyn = T.alloc_buffer((1, 4, 4, 2, 16, 16), scope="shared.dyn")' in text
+    assert "T.writes(C[v4 + v2 * 16, v5 + v3 * 16 + v1 * 32])" in text
+    assert "for ax2 in range(4):" in text
+
+
+def test_variables_of_one_value() -> None:
+    """Of a window of 1x1 only weights have dimensions; a batch of one is part of the rows."""
+    x = te.placeholder((1, 16, 16, 64), "float16", name="X")
+    w = te.placeholder((1, 1, 64, 64), "float16", name="W")
+    func = te.create_prim_func([x, w, topi.nn.conv2d_nhwc(x, w, 1, 0, 1, out_dtype="float32")])
+    (sch,) = space(func, AMPERE, rule(wmma()))
+    text = sch.mod["main"].script()
+    assert "W_reindex_shared_dyn = T.alloc_buffer((1, 1, 64, 64)" in text
+    assert "pad_temp[v0 // 256, v0 // 16, v0 % 16, v1]" in text
 
 
 def test_default_rules_of_tensor_cores() -> None:

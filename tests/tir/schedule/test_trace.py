@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from tests.tir.schedule.cases import chain, matmul
+from tests.tir.schedule.cases import chain, elementwise, matmul
 from tvm import tir
 from tvm.error import TVMError
 from tvm.ir.structural import structural_equal
@@ -190,3 +190,24 @@ def test_numbers_that_are_floats(probs: list[float]) -> None:
     assert f"probs=[{shown}]" in sch.trace.as_python()[0]
     sch.annotate(sch.get_block("B"), "factor", 2.0)
     assert sch.trace.as_python()[-1].endswith("ann_val=2.0)"), "it comes back as a float"
+
+
+def test_maps_and_expressions_over_samples() -> None:
+    """They follow another decision, and come back from text and JSON."""
+    func = elementwise(16, 16)
+    sch = Schedule(func)
+    block = sch.get_block("B")
+    _, width = sch.sample_perfect_tile(sch.get_loops(block)[0], n=2, decision=[4, 4])
+    i, j = tir.Var("i", "int32"), tir.Var("j", "int32")
+    sch.transform_layout(block, ("write", 0), tir.IndexMap([i, j], [i // width, j, i % width]))
+    sch.split(sch.get_loops(block)[1], [None, width * 2])
+    text = str(sch.trace)
+    assert "index_map=lambda i, j: (i // v4, j, i % v4)" in text
+    assert "factors=[None, v4 * 2]" in text
+    verify_trace_roundtrip(sch, func, text_format=["json", "python"])
+    sample = next(inst for inst in sch.trace.insts if inst.kind.name == "SamplePerfectTile")
+    other = Schedule(func)
+    sch.trace.with_decision(sample, [8, 2], True).apply_to_schedule(other, True)
+    assert "T.Buffer((8, 16, 2)" in other.mod.script()
+    assert "T.grid(16, 4, 4)" in other.mod.script()
+    assert sample in sch.trace.simplified(True).insts

@@ -14,6 +14,7 @@ from tvm.tir.functor import uses_var, vars_in
 from tvm.tir.index_map import IndexMap
 from tvm.tir.op.arith import is_one
 from tvm.tir.schedule import BlockRV, LoopRV, Schedule, ScheduleError
+from tvm.tir.schedule.analysis.affine import simplified_indices
 from tvm.tir.schedule.analysis.inside import index_outside
 from tvm.tir.schedule.analysis.query import realize_of
 from tvm.tir.stmt import Block, BufferRegion, BufferStore
@@ -147,6 +148,11 @@ def to_matrix(
     The right operand is copied into (outer, k, n) order. Returns the copy of the left one, to be
     inlined once nothing needs plain indices any more, and that of the right one.
     """
+    before: Block = sch.get(block)
+    moving = [
+        set(vars_in(*simplified_indices(before, indices)))
+        for indices in (found.rhs.indices, found.lhs.indices, found.store)
+    ]
     rhs = sch.reindex(block, found.rhs.buffer)
     lhs = sch.reindex(block, found.lhs.buffer)
     back = sch.reindex(block, found.output)
@@ -155,13 +161,13 @@ def to_matrix(
     outer = [[iv] for iv in form.outer]
     m, n, k = list(form.m), list(form.n), list(form.k)
     read = ("read", _number(sch, block, rhs))
-    _relayout(sch, block, rhs, read, order, set(vars_in(*found.rhs.indices)), [*outer, k, n])
+    _relayout(sch, block, rhs, read, order, moving[0], [*outer, k, n])
     read = ("read", _number(sch, block, lhs))
-    _relayout(sch, block, lhs, read, order, set(vars_in(*found.lhs.indices)), [*outer, m, k])
+    _relayout(sch, block, lhs, read, order, moving[1], [*outer, m, k])
     finish = _inlined_copy(sch, back, found)
     _relayout(
-        sch, block, back if finish is None else finish, ("write", 0), order,
-        set(vars_in(*found.store)), [*outer, m, n],
+        sch, block, back if finish is None else finish, ("write", 0), order, moving[2],
+        [*outer, m, n],
     )  # fmt: skip
     sch.transform_block_layout(block, _fusion(order, [*outer, m, n, k]))
     return [lhs, rhs]

@@ -16,6 +16,7 @@ from tvm.tir.expr import IntImm, IterVar, Var
 from tvm.tir.index_map import IndexMap
 from tvm.tir.op.arith import is_one
 from tvm.tir.schedule import BlockRV, Schedule
+from tvm.tir.schedule.analysis.affine import simplified_indices
 from tvm.tir.stmt import Block, BufferRegion
 
 
@@ -72,7 +73,7 @@ def detect_iter_traits(block: Block) -> tuple[Traits, Traits, Traits, Traits] | 
     """The traits of A's, B's, C's and the block's variables; None if it is no such product."""
     if len(block.reads) != 2 or len(block.writes) != 1:
         return None
-    operands = [_variables(region) for region in (*block.reads, *block.writes)]
+    operands = [_variables(block, region) for region in (*block.reads, *block.writes)]
     a, b, c = operands
     if a is None or b is None or c is None:
         return None
@@ -95,13 +96,13 @@ def detect_iter_traits(block: Block) -> tuple[Traits, Traits, Traits, Traits] | 
     return of_a, of_b, of_c, list(traits.values())
 
 
-def _variables(region: BufferRegion) -> set[Var] | None:
+def _variables(block: Block, region: BufferRegion) -> set[Var] | None:
     """The variables that index a region of one element; None for larger regions."""
+    if not all(is_one(part.extent) for part in region.region):
+        return None
     found: set[Var] = set()
-    for part in region.region:
-        if not is_one(part.extent):
-            return None
-        found.update(undefined_vars(part.min))
+    for index in simplified_indices(block, [part.min for part in region.region]):
+        found.update(undefined_vars(index))
     return found
 
 

@@ -25,6 +25,7 @@ from tvm.support.lazy import lazy_names
 from tvm.tir.expr import IterVar
 from tvm.tir.schedule import BlockRV, LoopRV, Schedule, ScheduleError
 from tvm.tir.schedule.analysis.query import realize_of
+from tvm.tir.schedule.random_variable import ExprRV
 from tvm.tir.stmt import Block, For, SeqStmt
 
 from .schedule_rule import ScheduleRule
@@ -52,6 +53,7 @@ class ReuseType(NamedTuple):
 
 
 NO_REUSE = ReuseType("no", (), "")
+Split = tuple[Sequence[ExprRV | int], list[LoopRV]]
 
 
 class Tiling:
@@ -61,11 +63,13 @@ class Tiling:
         self.sch = sch
         self.block = block
         self.tiles: list[list[LoopRV]] = []
+        self.factors: list[list[ExprRV | int]] = []  # of the loops in each tile, before fusion
 
     def copy(self) -> Tiling:
         """One that goes another way."""
         other = type(self)(self.sch.copy(), self.block)
         other.tiles = [list(tile) for tile in self.tiles]
+        other.factors = self.factors
         return other
 
 
@@ -137,6 +141,7 @@ class MultiLevelTiling(ScheduleRule):
         if len(loops) != len(kinds):
             raise _not_trivial(node)
         tiles: list[list[LoopRV]] = [[] for _ in self.structure]
+        state.factors = [[] for _ in self.structure]
         outer: list[LoopRV] = []
         skipped = 0 if tiled_spatial is None else kinds.count(IterVar.DataPar) - tiled_spatial
         space: int | None = 1
@@ -150,8 +155,10 @@ class MultiLevelTiling(ScheduleRule):
                 space = None if space is None or extent is None else space * extent
             levels = {IterVar.DataPar: self._spatial, IterVar.CommReduce: self._reducing}.get(kind)
             if levels:
-                for level, part in zip(levels, self._split(sch, state.block, loop, len(levels))):
+                factors, parts = self._split(sch, state.block, loop, len(levels))
+                for level, factor, part in zip(levels, factors, parts):
                     tiles[level].append(part)
+                    state.factors[level].append(factor)
         sch.reorder(*[loop for tile in tiles for loop in tile])
         tiles[0] = [*outer, *tiles[0]]
         for level, axis in enumerate(self.tile_binds[: len(tiles)]):
@@ -162,13 +169,14 @@ class MultiLevelTiling(ScheduleRule):
         self._limit_threads(sch, state.block, space)
         return [state]
 
-    def _split(self, sch: Schedule, block: BlockRV, loop: LoopRV, parts: int) -> list[LoopRV]:
+    def _split(self, sch: Schedule, block: BlockRV, loop: LoopRV, parts: int) -> Split:
+        """Factors of the loop, and loops of as many iterations."""
         if parts == 1:
-            return [loop]
+            return [sch.get(loop).extent], [loop]
         factors = sch.sample_perfect_tile(
             loop, n=parts, max_innermost_factor=self.max_innermost_factor or -1
         )
-        return sch.split(loop, [*factors])
+        return factors, sch.split(loop, [*factors])
 
     def _limit_threads(self, sch: Schedule, block: BlockRV, space: int | None) -> None:
         """Where there is enough to do, a block has a warp of threads at least."""
@@ -295,17 +303,18 @@ class MultiLevelTilingWideVector(MultiLevelTiling):
         )
         self.vector_length_in_bits = vector_length_in_bits
 
-    def _split(self, sch: Schedule, block: BlockRV, loop: LoopRV, parts: int) -> list[LoopRV]:
+    def _split(self, sch: Schedule, block: BlockRV, loop: LoopRV, parts: int) -> Split:
         if parts == 1 or not _is_innermost(sch, block, loop):
             return super()._split(sch, block, loop, parts)
         written = sch.get(block).writes[0].buffer
         lanes = self.vector_length_in_bits // written.dtype.bits
         extent = extent_of(sch.get(loop))
         if extent is None or extent <= lanes:
-            whole = [sch.get(loop).extent if extent is None else extent]
-            return sch.split(loop, [*[1] * (parts - 1), *whole])
+            whole = [*[1] * (parts - 1), sch.get(loop).extent if extent is None else extent]
+            return whole, sch.split(loop, whole)
         outer, inner = sch.split(loop, [None, lanes])
-        return [*super()._split(sch, block, outer, parts - 1), inner]
+        factors, outers = super()._split(sch, block, outer, parts - 1)
+        return [*factors, lanes], [*outers, inner]
 
 
 def _is_innermost(sch: Schedule, block: BlockRV, loop: LoopRV) -> bool:

@@ -20,9 +20,10 @@ from tvm.tir.index_map import IndexMap
 from tvm.tir.schedule import BlockRV, LoopRV, Schedule, ScheduleError
 from tvm.tir.schedule.analysis import AutoTensorizeMappingInfo, get_auto_tensorize_mapping_info
 from tvm.tir.schedule.analysis.query import realize_of
+from tvm.tir.schedule.random_variable import ExprRV
 from tvm.tir.stmt import Block
 
-from .multi_level_tiling import MAX_DRAWS, MultiLevelTiling, ReuseType, Tiling
+from .multi_level_tiling import MAX_DRAWS, MultiLevelTiling, ReuseType, Split, Tiling
 from .tensorized_tile import description, tile_for_intrin
 
 _STEPS: Final = ("init", "load_a", "load_b", "compute", "store")
@@ -47,6 +48,7 @@ class TensorCoreTiling(Tiling):
     def copy(self) -> TensorCoreTiling:
         other = TensorCoreTiling(self.sch.copy(), self.block, self.group, self.info)
         other.tiles = [list(tile) for tile in self.tiles]
+        other.factors = self.factors
         other.operands, other.result = list(self.operands), self.result
         other.shared = list(self.shared)
         return other
@@ -109,17 +111,18 @@ class MultiLevelTilingTensorCore(MultiLevelTiling):
         for state in states:
             assert isinstance(state, TensorCoreTiling), "made by apply"
             _to_form(state)
-            block = tile_for_intrin(state.sch, state.block, state.group["compute"])
+            block = tile_for_intrin(state.sch, state.block, state.group["compute"], True)
             if block is None:
                 return []
             state.block = block
+            state.operands = _makers_of_operands(state)
             state.sch.annotate(block, TENSORIZE_INIT, state.group["init"])
             state.sch.annotate(block, WARP, 1)
         return super()._steps(states)
 
     # --- tiles ---
 
-    def _split(self, sch: Schedule, block: BlockRV, loop: LoopRV, parts: int) -> list[LoopRV]:
+    def _split(self, sch: Schedule, block: BlockRV, loop: LoopRV, parts: int) -> Split:
         """Tiles of a warp are multiples of what a load of fragments brings."""
         multiple = self._multiple(sch, block, loop)
         inner = self._warp_level() + 1
@@ -128,7 +131,7 @@ class MultiLevelTilingTensorCore(MultiLevelTiling):
         factors = sch.sample_partitioned_tile(
             loop, n=parts, partition_pos=inner, innerpart_factor=multiple
         )
-        return sch.split(loop, [*factors])
+        return factors, sch.split(loop, [*factors])
 
     def _multiple(self, sch: Schedule, block: BlockRV, loop: LoopRV) -> int:
         """How many of the product's tiles a load has along a loop of the result."""
@@ -152,7 +155,10 @@ class MultiLevelTilingTensorCore(MultiLevelTiling):
     # --- results ---
 
     def _reuse_write(self, state: Tiling) -> list[Tiling]:
-        """Fragments are stored to shared memory, where threads of a block fetch them together."""
+        """Fragments are stored to shared memory, where threads of a block fetch them together.
+
+        A row of fragments of all warps at a time, so that there is room for no more than that.
+        """
         assert isinstance(state, TensorCoreTiling), "made by apply"
         sch, warps = state.sch, state.tiles[self._warp_level()][-1]
         fragments = state.scope("init", 0)
@@ -163,16 +169,50 @@ class MultiLevelTilingTensorCore(MultiLevelTiling):
             sch.reverse_compute_inline(state.result)
             self._store(state, store)
             return [state]
+        self._lay_out_by_fragments(state)
         shared = sch.cache_write(state.block, 0, self.reuse_write.scope)
         level = self.reuse_write.levels[0]
         sch.reverse_compute_at(shared, state.tiles[level - 1][-1], preserve_unit_loops=True)
         store = sch.cache_write(state.block, 0, fragments)
-        sch.reverse_compute_at(store, warps, preserve_unit_loops=True)
+        warp_row, warp_column, row, column = sch.get_loops(shared)[-6:-2]
+        sch.reorder(row, warp_row, warp_column, column)
+        sch.compute_at(store, row, preserve_unit_loops=True)
+        sch.bind(sch.fuse(*sch.get_loops(store)[-6:-4]), "threadIdx.y")
         sch.reverse_compute_inline(state.result)
-        sch.fuse(*sch.get_loops(shared)[-2:])
+        tile = sch.blockize(sch.get_loops(store)[-2])
+        sch.annotate(tile, TENSORIZE, state.group["store"])
+        sch.fuse(*sch.get_loops(shared)[-5:])
         self._fetch_together(sch, shared)
-        self._store(state, store)
         return [state]
+
+    def _lay_out_by_fragments(self, state: TensorCoreTiling) -> None:
+        """Let the result be laid out by warps, by fragments of a warp, and within each of them.
+
+        C[i, j]  ->  C[warp row, warp column, row, column, i % 16, j % 16]
+        """
+        rows, columns = (self._fragments_of_a_warp(state, axis) for axis in (-2, -1))
+        desc = description(state.group["init"])
+        high, wide = desc.buffer_map[desc.params[0]].shape[-2:]
+
+        def by_fragments(*index: Var) -> list[PrimExpr]:
+            *outer, i, j = index
+            down, along = i // high, j // wide
+            return [
+                *outer, down // rows, along // columns, down % rows, along % columns,
+                i % high, j % wide,
+            ]  # fmt: skip
+
+        state.sch.transform_layout(
+            state.block, ("write", 0), by_fragments, assume_injective_transform=True
+        )
+
+    def _fragments_of_a_warp(self, state: TensorCoreTiling, axis: int) -> ExprRV | int:
+        """How many a warp has along one of the two last loops of the result."""
+        found: ExprRV | int = 1
+        for level in self._spatial[self._spatial.index(self._warp_level()) + 1 :]:
+            factor = state.factors[level][axis]
+            found = factor if isinstance(found, int) else found * factor
+        return found
 
     def _store(self, state: TensorCoreTiling, store: BlockRV) -> None:
         if not state.is_mma:
@@ -234,8 +274,8 @@ class MultiLevelTilingTensorCore(MultiLevelTiling):
         if not self.use_software_pipeline or len(self._reducing) < 2 or len(state.shared) != 2:
             return [state]
         sch, levels = state.sch, self._reducing[:2]
-        lengths = [extent_of(sch.get(loop)) or 1 for level in levels for loop in state.tiles[level]]
-        if any(length <= 1 for length in lengths):
+        tiles = [loop for level in self._reducing for loop in state.tiles[level]]
+        if all(extent_of(sch.get(loop)) == 1 for loop in tiles):
             return [state]  # no stage to be ahead of
         for copy in state.shared:
             sch.annotate(copy, "tir.manifest_shared_memory_local_stage", 1)
@@ -297,6 +337,13 @@ def _to_form(state: TensorCoreTiling) -> None:
     for copy, own in zip((state.result, *state.operands), maps):
         sch.transform_block_layout(copy, own)
     sch.transform_block_layout(state.block, info.whole)
+
+
+def _makers_of_operands(state: TensorCoreTiling) -> list[BlockRV]:
+    """The blocks that lay the operands out, or those with padding that these were inlined into."""
+    sch, node = state.sch, state.sch.get(state.block)
+    makers = {sch.get(maker).writes[0].buffer: maker for maker in sch.get_producers(state.block)}
+    return [makers[region.buffer] for region in node.reads if region.buffer in makers]
 
 
 def _sub_map(

@@ -11,8 +11,9 @@ from tvm.ffi.object import Object
 from tvm.ir.expr import PrimExpr
 from tvm.support.registry import Registry
 from tvm.tir.expr import FloatImm, IntImm, StringImm
+from tvm.tir.index_map import IndexMap
 
-from .random_variable import BlockRV, LoopRV
+from .random_variable import BlockRV, LoopRV, under_names
 
 if TYPE_CHECKING:
     from .schedule import Schedule
@@ -200,7 +201,9 @@ def show_value(value: Any, names: Mapping[Any, str], in_list: bool = False) -> s
     if isinstance(value, (IntImm, FloatImm, StringImm)):
         return show_value(value.value, names, in_list)
     if isinstance(value, PrimExpr):
-        return names[value] if value in names else str(value)
+        return names[value] if value in names else str(under_names(value, names))
+    if isinstance(value, IndexMap):
+        return under_names(value, names).as_python()
     if isinstance(value, str):
         return json.dumps(value)
     if isinstance(value, float) and math.isfinite(value):

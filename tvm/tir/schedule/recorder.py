@@ -28,7 +28,7 @@ from .arguments import Arguments
 from .error import RENDER_LEVELS, Illegal, ScheduleError, render
 from .instruction import Instruction, InstructionKind, show_value
 from .random_engine import RandomEngine
-from .random_variable import BlockRV, LoopRV, RandVar
+from .random_variable import BlockRV, LoopRV, RandVar, with_samples
 from .state import ScheduleState
 from .trace import Trace
 
@@ -224,6 +224,9 @@ class Recorder(Object):
             return self._sref(value)
         if isinstance(value, PrimExpr) and not isinstance(value, (FloatImm, StringImm)):
             return self._known(value)
+        if isinstance(value, IndexMap):
+            values = self._values
+            return with_samples(value, {v: values[v] for v in value.samples() if v in values})
         Arguments.require_kind(kind.method, name, value)
         return value
 
@@ -232,13 +235,6 @@ class Recorder(Object):
         values = self._values
         known = {n: values[n] for n in vars_in(expr) if n in values}
         return substitute(expr, known) if known else expr
-
-    def _known_map(self, index_map: IndexMap) -> IndexMap:
-        """A map over samples: what it does to a layout is settled once it is applied."""
-        made = [self._known(index) for index in index_map.final_indices]
-        if all(new is old for new, old in zip(made, index_map.final_indices)):
-            return index_map
-        return IndexMap(list(index_map.initial_indices), made)
 
     def _outputs(self, result: Any) -> list[Any]:
         if result is None:

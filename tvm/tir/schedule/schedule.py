@@ -412,7 +412,7 @@ class Schedule(Recorder):
         node: Block = self.get(rv)
         dtype = str(node.iter_vars[0].var.dtype) if node.iter_vars else "int32"
         made, _ = Arguments.index_map(index_map, len(node.iter_vars), dtype)
-        return self._known_map(made)
+        return made
 
     # --- where to compute ---
 
@@ -584,7 +584,7 @@ class Schedule(Recorder):
             _transform_layout.transform_layout,
             block=rv,
             buffer=(side, number),
-            index_map=self._known_map(made),
+            index_map=made,
             pad_value=Arguments.pad_value(pad_value, target, len(made.final_indices)),
             assume_injective_transform=assume_injective_transform,
         )

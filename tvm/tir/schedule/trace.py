@@ -10,10 +10,10 @@ from tvm.ffi.object import Object
 from tvm.ir.expr import PrimExpr
 from tvm.support.json_text import from_json
 from tvm.tir.expr import FloatImm, IntImm, StringImm, Var
-from tvm.tir.functor import substitute, vars_in
+from tvm.tir.index_map import IndexMap
 
 from .instruction import Instruction, InstructionKind
-from .random_variable import BlockRV, LoopRV
+from .random_variable import BlockRV, LoopRV, samples_of, under_names, with_samples
 from .trace_json import load_attribute, store_attribute
 
 if TYPE_CHECKING:
@@ -240,9 +240,7 @@ def _variables(value: Any) -> list[Any]:
         return [v for part in value for v in _variables(part)]
     if isinstance(value, (BlockRV, LoopRV, Var)):
         return [value]
-    if isinstance(value, PrimExpr):
-        return list(vars_in(value))
-    return []
+    return samples_of(value) if isinstance(value, (PrimExpr, IndexMap)) else []
 
 
 def translate(value: Any, values: Mapping[Any, Any]) -> Any:
@@ -253,9 +251,8 @@ def translate(value: Any, values: Mapping[Any, Any]) -> Any:
         return values[value]
     if isinstance(value, (IntImm, FloatImm, StringImm)):
         return value.value
-    if isinstance(value, PrimExpr):
-        known = {v: values[v] for v in _variables(value) if v in values}
-        return substitute(value, known)
+    if isinstance(value, (PrimExpr, IndexMap)):
+        return with_samples(value, {v: values[v] for v in samples_of(value) if v in values})
     return value
 
 
@@ -269,6 +266,8 @@ def _store_input(value: Any, names: Mapping[Any, str]) -> Any:
         return f'"{value if isinstance(value, str) else value.value}"'
     if isinstance(value, (BlockRV, LoopRV)) or (isinstance(value, Var) and value in names):
         return names[value]
+    if isinstance(value, (PrimExpr, IndexMap)):
+        value = under_names(value, names)
     return store_attribute(value)
 
 
@@ -283,4 +282,7 @@ def _load_input(value: Any, values: Mapping[str, Any]) -> Any:
         if value not in values:
             raise CheckError(f"apply_json_to_schedule: no earlier instruction gave {value!r}")
         return values[value]
-    return load_attribute(value)
+    made = load_attribute(value)
+    if isinstance(made, (PrimExpr, IndexMap)):
+        return with_samples(made, {v: values[v.name] for v in samples_of(made) if v.name in values})
+    return made

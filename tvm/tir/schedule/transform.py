@@ -32,8 +32,8 @@ def tile_with_tensor_intrin(
     variables = {sch.get_sref(loop): loop for loop in loops}
     inner: dict[int, LoopRV] = {}
     for loop, desc_loop in info.loop_map.items():
-        total, width = _extent(loop.stmt), _extent(desc_loop)
-        _, tile = sch.split(variables[loop], factors=[total // width, width])
+        # the outer extent is left open: a trace may be replayed where it is another
+        _, tile = sch.split(variables[loop], factors=[None, _extent(desc_loop)])
         inner[info.desc_loop_indexer[desc_loop]] = tile
     tiles = [inner[number] for number in sorted(inner)]
     if not tiles:

@@ -90,7 +90,7 @@ def test_rows_that_are_not_filled(extent: int) -> None:
     sch.reverse_compute_inline("C")
     text = sch.mod.script()
     assert f"T.where(i0 * 16 + i2 < {extent} and i1 * 32 + i3 < {extent})" in text
-    assert "C[v_i0 * 16 + v_i2, v_i1 * 32 + v_i3]" in text
+    assert "C[v_i2 + v_i0 * 16, v_i3 + v_i1 * 32]" in text
     check(sch, func)
 
 

@@ -60,6 +60,19 @@ def bind_vars_of(analyzer: Analyzer, stmt: Block | For) -> None:
                 analyzer.bind_domain(iv.var, iv.dom)
 
 
+def simplified_indices(block: Block, indices: Sequence[PrimExpr]) -> tuple[PrimExpr, ...]:
+    """The indices without the variables that do not move them, such as v // 16 of a v below 16.
+
+    An index of one value stays as it is: its dimension is there to be laid out.
+    """
+    analyzer = Analyzer()
+    for iv in block.iter_vars:
+        if iv.dom is not None:
+            analyzer.bind(iv.var, iv.dom)
+    simple = [analyzer.simplify(index) for index in indices]
+    return tuple([i if isinstance(s, IntImm) else s for i, s in zip(indices, simple)])
+
+
 def is_affine(values: Sequence[PrimExpr], ranges: Ranges, predicate: PrimExpr) -> bool:
     """True if the values split and fuse the loops without overlap, each covering its range."""
     if not values:

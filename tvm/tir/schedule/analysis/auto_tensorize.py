@@ -19,6 +19,7 @@ from tvm.tir.schedule.random_variable import BlockRV
 from tvm.tir.schedule.schedule import Schedule
 from tvm.tir.stmt import Block, BufferStore
 
+from .affine import simplified_indices
 from .query import realize_of
 from .tensorize_loops import desc_parts
 
@@ -71,7 +72,7 @@ def get_auto_tensorize_mapping_info(
     if buffers is None:
         return None
     mapping = _fused(node, desc, ours, theirs, buffers, (IterVar.DataPar, IterVar.CommReduce))
-    whole = _fused(node, desc, ours, theirs, buffers, (IterVar.DataPar,))
+    whole = _fused(node, desc, ours, theirs, buffers, ())
     if mapping is None or whole is None:
         return None
     extra = len(mapping.final_indices) - len(desc.iter_vars)
@@ -93,7 +94,7 @@ def _accesses(block: Block) -> Accesses | None:
         known = found.setdefault(access.buffer, access.indices)
         if not all(structural_equal(a, b) for a, b in zip(known, access.indices)):
             return None
-    return found
+    return {buffer: simplified_indices(block, at) for buffer, at in found.items()}
 
 
 class _AsOurs(StmtExprMutator):

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tvm.arith import Analyzer
-from tvm.ir.expr import PrimExpr
 from tvm.ir.type import PointerType
 from tvm.tir.block_scope import StmtSRef
 from tvm.tir.buffer import Buffer
 from tvm.tir.expr import IterVar, Var
 from tvm.tir.functor import vars_in
-from tvm.tir.op.arith import is_one
+from tvm.tir.schedule.analysis.affine import simplified_indices
 from tvm.tir.schedule.copied_access import CopiedAccess
 from tvm.tir.schedule.instruction import kind
 from tvm.tir.schedule.tree import SRefTree
@@ -26,22 +24,10 @@ def reindex(state: SRefTree, block: StmtSRef, buffer: tuple[str, int]) -> StmtSR
                                 C[i] += A_reindex[i, k]
     """
     access = CopiedAccess(state, block, buffer[1], written=buffer[0] == "write")
-    access.indices = _simplified(access)
+    access.indices = simplified_indices(access.node, access.indices)
     used = set(vars_in(*access.indices))
     axes = [iv for iv in access.node.iter_vars if iv.var in used]
     return access.through(_reindexed(access.buffer, axes), axes, [iv.var for iv in axes])
-
-
-def _simplified(access: CopiedAccess) -> tuple[PrimExpr, ...]:
-    """The indices without the variables that do not move them, such as v // 16 of a v below 16.
-
-    Variables of one value stay: their dimensions are there to be laid out.
-    """
-    analyzer = Analyzer()
-    for iv in access.node.iter_vars:
-        if iv.dom is not None and not is_one(iv.dom.extent):
-            analyzer.bind_domain(iv.var, iv.dom)
-    return tuple([analyzer.simplify(index) for index in access.indices])
 
 
 def _reindexed(buffer: Buffer, axes: Sequence[IterVar]) -> Buffer:

@@ -20,11 +20,11 @@ from tvm.tir.stmt import Block
 
 READ = kind(
     "ReindexCacheRead", "reindex_cache_read", "block", "=read_buffer_index", "=storage_scope",
-    "=index_map",
+    "index_map",
 )  # fmt: skip
 WRITE = kind(
     "ReindexCacheWrite", "reindex_cache_write", "block", "=write_buffer_index", "=storage_scope",
-    "=index_map",
+    "index_map",
 )  # fmt: skip
 
 

@@ -6,11 +6,14 @@ from collections.abc import Sequence
 
 from tvm.arith import Analyzer, IterMapLevel, detect_iter_map, inverse_affine_iter_map
 from tvm.ir.expr import PrimExpr, Range
+from tvm.ir.structural import structural_equal
 from tvm.tir.block_scope import StmtSRef
 from tvm.tir.buffer import Buffer
 from tvm.tir.expr import BufferLoad, IntImm, Var
 from tvm.tir.functor import StmtExprMutator, substitute, uses_any, walk
 from tvm.tir.op.arith import equal, greater_equal, is_one, less, logical_and
+from tvm.tir.op.forms import conjuncts
+from tvm.tir.schedule.analysis.affine import analyzer_at
 from tvm.tir.schedule.analysis.blocks import require_complete, require_reduction
 from tvm.tir.schedule.analysis.flags import pipeline_scope
 from tvm.tir.schedule.analysis.inside import index_outside
@@ -77,7 +80,8 @@ def _inlined(state: SRefTree, block: StmtSRef) -> tuple[StmtSRef, Block, dict[Bl
     smaller = remove_leaf(state, block)
     outer = realize_of(state, producer)
     to_loops = dict(zip([iv.var for iv in maker.iter_vars], outer.iter_values))
-    swap = _SwapRealize(outer, substitute(predicate, to_loops), new_maker)
+    both = _narrowed(outer.predicate, substitute(predicate, to_loops), analyzer_at(producer))
+    swap = _SwapRealize(outer, both, new_maker)
     body = swap.visit_stmt(smaller.body)
     allocs = [b for b in smaller.alloc_buffers if b is not made]
     new = change_block(smaller, body=body, alloc_buffers=allocs)
@@ -178,7 +182,7 @@ def _inverse(
         for inside in (greater_equal(value, iv.dom.min), less(value, iv.dom.min + iv.dom.extent)):
             if not analyzer.can_prove(inside):
                 predicate = logical_and(predicate, analyzer.simplify(inside))
-    return {var: analyzer.simplify(value) for var, value in values.items()}, predicate
+    return values, predicate
 
 
 def _require_inside(node: Block, made: Buffer, read: Sequence[PrimExpr]) -> None:
@@ -290,8 +294,18 @@ class _Mover(StmtExprMutator):
         return op
 
 
+def _narrowed(known: PrimExpr, more: PrimExpr, analyzer: Analyzer) -> PrimExpr:
+    """Both conditions, without what the first says already."""
+    said = [analyzer.simplify(part) for part in conjuncts(known)]
+    for part in conjuncts(more):
+        simple = analyzer.simplify(part)
+        if not is_one(simple) and not any(structural_equal(simple, other) for other in said):
+            known = logical_and(known, part)
+    return known
+
+
 class _SwapRealize(TrackingMutator):
-    """Puts a new block into one realize and narrows its predicate."""
+    """Puts a new block into one realize, with a predicate of its own."""
 
     def __init__(self, old: BlockRealize, predicate: PrimExpr, new: Block) -> None:
         super().__init__()
@@ -303,5 +317,4 @@ class _SwapRealize(TrackingMutator):
     def visit_block_realize_(self, op: BlockRealize) -> Stmt:
         if op is not self._old:
             return super().visit_block_realize_(op)
-        both = logical_and(op.predicate, self._predicate)
-        return BlockRealize(op.iter_values, both, self._new, op.span)
+        return BlockRealize(op.iter_values, self._predicate, self._new, op.span)

@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import pairwise
 
 from tvm.arith import Analyzer
 from tvm.ir.expr import PrimExpr, Range
 from tvm.tir.block_scope import StmtSRef
-from tvm.tir.expr import IntImm, IterVar, Var, make_const
+from tvm.tir.expr import BufferLoad, FloorDiv, IntImm, IterVar, Var, make_const
 from tvm.tir.functor import StmtExprMutator, substitute, vars_in
 from tvm.tir.index_map import IndexMap
+from tvm.tir.op.arith import is_one
 from tvm.tir.schedule.analysis.query import block_of, loop_of, loops_above, realize_of
 from tvm.tir.schedule.error import Illegal
 from tvm.tir.schedule.instruction import kind
 from tvm.tir.schedule.rebuild import change_block, nest
 from tvm.tir.schedule.scopes import TRUE
 from tvm.tir.schedule.tree import SRefTree
-from tvm.tir.stmt import Block, BlockRealize
+from tvm.tir.stmt import Block, BlockRealize, BufferStore, Stmt
 
-KIND = kind("TransformBlockLayout", "transform_block_layout", "block", "=index_map")
+KIND = kind("TransformBlockLayout", "transform_block_layout", "block", "index_map")
 
 
 def transform_block_layout(state: SRefTree, block: StmtSRef, index_map: IndexMap) -> None:
@@ -54,6 +56,8 @@ def transform_block_layout(state: SRefTree, block: StmtSRef, index_map: IndexMap
         analyzer.bind_domain(var, dom)
         iter_vars.append(IterVar(dom, var, type_))
     old_values = back.map_indices(new_vars, analyzer)
+    for number, value in _leading_units(index_map, extents, new_vars).items():
+        old_values[number] = value
     values = {
         iv.var: _like(value, iv.var) for iv, value in zip(node.iter_vars, old_values)
     }
@@ -70,8 +74,29 @@ def transform_block_layout(state: SRefTree, block: StmtSRef, index_map: IndexMap
     state.replace(loops[0] if loops else block, body, {node: new})
 
 
+def _leading_units(
+    index_map: IndexMap, extents: Sequence[PrimExpr], new_vars: Sequence[Var]
+) -> dict[int, PrimExpr]:
+    """The variables of one value that come first in a fusion, by number, as quotients of it.
+
+    n, h of (1, 16)  ->  nh, in which n is nh // 16, so that an index which n was is still one.
+    """
+    found: dict[int, PrimExpr] = {}
+    for index in index_map.final_indices:
+        fused = list(vars_in(index))
+        first = next((n for n, v in enumerate(index_map.initial_indices) if v in fused), None)
+        if first is None or len(fused) == 1 or not is_one(extents[first]):
+            continue
+        more = [*extents]
+        more[first] = make_const(2, more[first].dtype)
+        value = index_map.inverse(more).map_indices(list(new_vars))[first]
+        if isinstance(value, FloorDiv):
+            found[first] = value
+    return found
+
+
 class _Simplify(StmtExprMutator):
-    """Simplifies every index and bound."""
+    """Simplifies every index and bound; an index that has one value stays as it is."""
 
     def __init__(self, analyzer: Analyzer) -> None:
         super().__init__()
@@ -81,6 +106,18 @@ class _Simplify(StmtExprMutator):
         if expr.dtype.is_integer and not isinstance(expr, (Var, IntImm)):
             return self._analyzer.simplify(expr)
         return super().visit_expr(expr)
+
+    def visit_buffer_load_(self, op: BufferLoad) -> PrimExpr:
+        indices = self._indices(op.indices)
+        return BufferLoad(op.buffer, indices, op.predicate, op.span)
+
+    def visit_buffer_store_(self, op: BufferStore) -> Stmt:
+        value, indices = self.visit_expr(op.value), self._indices(op.indices)
+        return BufferStore(op.buffer, value, indices, op.predicate, op.span)
+
+    def _indices(self, indices: Sequence[PrimExpr]) -> list[PrimExpr]:
+        simple = [self.visit_expr(index) for index in indices]
+        return [i if isinstance(s, IntImm) else s for i, s in zip(indices, simple)]
 
 
 def _like(value: PrimExpr, var: Var) -> PrimExpr:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tvm.arith import Analyzer
+from tvm.arith import Analyzer, IntervalSet
+from tvm.arith.int_set import eval_set
 from tvm.ir.expr import PrimExpr, Range
 from tvm.tir.block_scope import StmtSRef
 from tvm.tir.buffer import Buffer
-from tvm.tir.expr import BufferLoad, IntImm
+from tvm.tir.expr import BufferLoad, IntImm, Var
 from tvm.tir.functor import walk
 from tvm.tir.index_map import IndexMap
 from tvm.tir.schedule.analysis.affine import bind_vars_of
@@ -21,7 +22,7 @@ from tvm.tir.schedule.tree import SRefTree
 from tvm.tir.stmt import Block, BufferRegion, BufferStore, For, Stmt
 
 KIND = kind(
-    "TransformLayout", "transform_layout", "block", "@buffer", "=index_map", "=pad_value",
+    "TransformLayout", "transform_layout", "block", "@buffer", "index_map", "=pad_value",
     "=assume_injective_transform",
 )  # fmt: skip
 
@@ -158,4 +159,27 @@ def map_region(
     if plain:
         by_index = {v: r for v, r in zip(index_map.initial_indices, region)}
         return [by_index[f] for f in index_map.final_indices]  # type: ignore[index]
-    return None
+    return _box(region, index_map, analyzer)
+
+
+def _box(
+    region: Sequence[Range], index_map: IndexMap, analyzer: Analyzer
+) -> list[Range] | None:
+    """What the new indices run over, each on its own, if that is a known number of elements."""
+    steps = {Var("d", r.min.dtype): r for r in region}
+    for step, r in steps.items():
+        analyzer.bind(step, Range.from_min_extent(0, r.extent))
+    indices = index_map.map_indices([r.min + step for step, r in steps.items()], analyzer)
+    over = {step: IntervalSet(0, r.extent - 1) for step, r in steps.items()}
+    found: list[Range] = []
+    for index in indices:
+        reached = eval_set(index, over)
+        if not (reached.has_lower_bound() and reached.has_upper_bound()):
+            return None
+        extent = analyzer.simplify(reached.max_value - reached.min_value + 1)
+        if not isinstance(extent, IntImm):
+            return None
+        dtype = region[0].min.dtype
+        low = analyzer.simplify(reached.min_value).astype(dtype)
+        found.append(Range.from_min_extent(low, extent.astype(dtype)))
+    return found
