@@ -15,7 +15,6 @@ from tvm.dlight.analysis.common_analysis import BlockInfo, is_broadcast_epilogue
 from tvm.dlight.base import main_and_epilogue, open_schedule, suggest_threads_per_block
 from tvm.target.target import Target
 from tvm.tir.analysis.reducer import reducer_of
-from tvm.tir.expr import IntImm
 from tvm.tir.function import PrimFunc
 from tvm.tir.op.arith import is_zero
 from tvm.tir.schedule import BlockRV, LoopRV, Schedule
@@ -25,10 +24,6 @@ from .base import GPUScheduleRule, unroll_within
 
 _SIDE = 16  # threads in x and in y where neighbours in memory are results
 _UNROLL = 256
-_SHORT, _MANY = 32, 4096  # elements of a result, and results, that a thread each is best for
-_FEW_ROWS = 32  # so few blocks of threads leave most of a machine idle
-_LONG = 1 << 15  # elements of a row that are worth a second launch
-_PARTS = 256  # blocks of threads that share such a row
 
 
 class Reduction(GPUScheduleRule):
@@ -40,36 +35,27 @@ class Reduction(GPUScheduleRule):
             return None
         sch = open_schedule(func)
         found = main_and_epilogue(sch)
-        if found is None or not _is_plain_reduction(sch, found[0]):
+        if found is None or not is_plain_reduction(sch, found[0]):
             return None
         info, epilogue = found
-        walk = _normalize(sch, info)
+        walk = normalize(sch, info)
         if walk is None:
             return None
         if walk.along_reduction:
-            block = info.block_rv
-            if walk.unrolled is None and _few_long_rows(sch, block):
-                _along_reduction(sch, target, _parts_of_rows(sch, block), walk, None)
-            _along_reduction(sch, target, block, walk, epilogue)
+            along_reduction(sch, target, info.block_rv, walk, epilogue)
         else:
             _along_results(sch, info, walk, epilogue)
         return sch
 
 
-def _is_plain_reduction(sch: Schedule, info: BlockInfo) -> bool:
+def is_plain_reduction(sch: Schedule, info: BlockInfo) -> bool:
+    """Whether the block reduces to one buffer, in a way that threads can share."""
     block: Block = sch.get(info.block_rv)
-    one = info.is_reduction() and len(block.writes) == 1
-    return one and not _many_of_few(info) and reducer_of(block) is not None
-
-
-def _many_of_few(info: BlockInfo) -> bool:
-    """Whether each of many results takes in few elements, as in a pool: it has one thread."""
-    (results, _), (steps, known) = info.known_size("S"), info.known_size("R")
-    return known and steps < _SHORT and results > _MANY
+    return info.is_reduction() and len(block.writes) == 1 and reducer_of(block) is not None
 
 
 @dataclass(frozen=True)
-class _Walk:
+class Walk:
     """How the block moves through its input.
 
     `order` says for each spatial variable where its loop stands among those of the input;
@@ -82,7 +68,7 @@ class _Walk:
     split_at: int | None
 
 
-def _normalize(sch: Schedule, info: BlockInfo) -> _Walk | None:
+def normalize(sch: Schedule, info: BlockInfo) -> Walk | None:
     """Order the loops as the input lies in memory and fuse them: spatial, reducing, packed."""
     access = dominant_access(sch.get(info.block_rv))
     if access is None or not is_zero(access.base):
@@ -123,32 +109,13 @@ def _normalize(sch: Schedule, info: BlockInfo) -> _Walk | None:
     sch.fuse(*spatial)
     sch.fuse(*reducing)
     order = tuple(origin[i.loop_rv] for i in info.iters if i.loop_rv in origin)
-    return _Walk(along, order, unrolled, split_at)
+    return Walk(along, order, unrolled, split_at)
 
 
-def _few_long_rows(sch: Schedule, block: BlockRV) -> bool:
-    """Whether the rows are few and long; a length that is not known counts as such."""
-    rows, reduced = (sch.get(loop).extent for loop in sch.get_loops(block)[:2])
-    few = isinstance(rows, IntImm) and rows.value <= _FEW_ROWS
-    return few and (not isinstance(reduced, IntImm) or reduced.value >= _LONG)
-
-
-def _parts_of_rows(sch: Schedule, block: BlockRV) -> BlockRV:
-    """A kernel of its own before the block: the results of equal parts of each row.
-
-        P[j, i] = sum over k of part j of A[i, k];    B[i] = sum over j of P[j, i]
-    """
-    _, reduced, _ = sch.get_loops(block)
-    part, _ = sch.split(reduced, factors=[_PARTS, None])
-    partial = sch.rfactor(part, 0)
-    row, part, *_ = sch.get_loops(partial)
-    sch.fuse(row, part)
-    return partial
-
-
-def _along_reduction(
-    sch: Schedule, target: Target, block: BlockRV, walk: _Walk, epilogue: BlockInfo | None
+def along_reduction(
+    sch: Schedule, target: Target, block: BlockRV, walk: Walk, epilogue: BlockInfo | None
 ) -> None:
+    """Let threads take every so many elements of a row, and add up what each has."""
     _, reduced, _ = sch.get_loops(block)
     (threads,) = suggest_threads_per_block(target, [sch.get(reduced)])
     _, thread = sch.split(reduced, factors=[None, threads])
@@ -170,7 +137,7 @@ def _along_reduction(
 
 
 def _along_results(
-    sch: Schedule, info: BlockInfo, walk: _Walk, epilogue: BlockInfo | None
+    sch: Schedule, info: BlockInfo, walk: Walk, epilogue: BlockInfo | None
 ) -> None:
     block = info.block_rv
     result, reduced, _ = sch.get_loops(block)
@@ -203,7 +170,7 @@ def _width(extent: object) -> int:
 
 
 def _results(
-    sch: Schedule, loops: list[LoopRV], walk: _Walk
+    sch: Schedule, loops: list[LoopRV], walk: Walk
 ) -> tuple[LoopRV, list[LoopRV]]:
     """One loop over the results of a thread block, and those that one word serves within it."""
     if walk.unrolled is None or walk.split_at is None:
