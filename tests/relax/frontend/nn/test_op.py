@@ -246,6 +246,20 @@ def test_what_is_refused(func: Callable[..., Any], told: str) -> None:
         apply(func, X)
 
 
+@pytest.mark.parametrize(
+    ("func", "told"),
+    [
+        (lambda x: op.less(x, 1.0), r"less: the argument `b` .*\n  found: 1.0 of type float"),
+        (lambda x: op.add(2, x), r"add: the argument `a` .*\n  found: 2 of type int"),
+        (lambda x: op.matmul(x, None), r"matmul: the argument `b` .*\n  found: None"),
+        (lambda x: op.relu([x]), r"relu: the argument `x` .*\n  found: \[Tensor"),
+    ],
+)
+def test_operands_that_are_no_tensors_are_named(func: Callable[..., Any], told: str) -> None:
+    with pytest.raises(TypeError, match=told):
+        apply(func, X)
+
+
 @pytest.mark.parametrize(("dtype", "bindings"), [("bool", 1), ("int32", 2)])
 def test_conditions_are_cast_once_or_not_at_all(dtype: str, bindings: int) -> None:
     class Model(nn.Module):

@@ -18,6 +18,7 @@ from tvm import relax as rx
 from tvm import tir
 from tvm.error import message
 from tvm.relax import op as _op
+from tvm.support.arguments import explained
 
 from .call import (
     debug_func,
@@ -55,112 +56,134 @@ __all__ = [
 # --- arithmetic ---
 
 
+@explained
 def add(a: Tensor, b: Tensor, name: str = "add") -> Tensor:
     """a + b."""
     return wrap_tensor(_op.add(a._expr, b._expr), name)
 
 
+@explained
 def subtract(a: Tensor, b: Tensor, name: str = "subtract") -> Tensor:
     """a - b."""
     return wrap_tensor(_op.subtract(a._expr, b._expr), name)
 
 
+@explained
 def multiply(a: Tensor, b: Tensor, name: str = "mul") -> Tensor:
     """a * b."""
     return wrap_tensor(_op.multiply(a._expr, b._expr), name)
 
 
+@explained
 def divide(a: Tensor, b: Tensor, name: str = "divide") -> Tensor:
     """a / b."""
     return wrap_tensor(_op.divide(a._expr, b._expr), name)
 
 
+@explained
 def maximum(x1: Tensor, x2: Tensor, name: str = "maximum") -> Tensor:
     """The larger of two elements, each."""
     return wrap_tensor(_op.maximum(x1._expr, x2._expr), name)
 
 
+@explained
 def minimum(x1: Tensor, x2: Tensor, name: str = "minimum") -> Tensor:
     """The smaller of two elements, each."""
     return wrap_tensor(_op.minimum(x1._expr, x2._expr), name)
 
 
+@explained
 def less(a: Tensor, b: Tensor, name: str = "less") -> Tensor:
     """a < b."""
     return wrap_tensor(_op.less(a._expr, b._expr), name)
 
 
+@explained
 def less_equal(a: Tensor, b: Tensor, name: str = "less_equal") -> Tensor:
     """a <= b."""
     return wrap_tensor(_op.less_equal(a._expr, b._expr), name)
 
 
+@explained
 def greater(a: Tensor, b: Tensor, name: str = "greater") -> Tensor:
     """a > b."""
     return wrap_tensor(_op.greater(a._expr, b._expr), name)
 
 
+@explained
 def greater_equal(a: Tensor, b: Tensor, name: str = "greater_equal") -> Tensor:
     """a >= b."""
     return wrap_tensor(_op.greater_equal(a._expr, b._expr), name)
 
 
+@explained
 def equal(a: Tensor, b: Tensor, name: str = "equal") -> Tensor:
     """a == b, element by element."""
     return wrap_tensor(_op.equal(a._expr, b._expr), name)
 
 
+@explained
 def not_equal(a: Tensor, b: Tensor, name: str = "not_equal") -> Tensor:
     """a != b, element by element."""
     return wrap_tensor(_op.not_equal(a._expr, b._expr), name)
 
 
+@explained
 def where(condition: Tensor, x1: Tensor, x2: Tensor, name: str = "where") -> Tensor:
     """x1 where the condition holds (is not 0), x2 elsewhere."""
     holds = astype(condition, "bool")  # the operator takes conditions of bool
     return wrap_tensor(_op.where(holds._expr, x1._expr, x2._expr), name)
 
 
+@explained
 def negative(x: Tensor, name: str = "neg") -> Tensor:
     """-x."""
     return wrap_tensor(_op.negative(x._expr), name)
 
 
+@explained
 def square(x: Tensor, name: str = "square") -> Tensor:
     """x * x."""
     return wrap_tensor(_op.square(x._expr), name)
 
 
+@explained
 def sqrt(x: Tensor, name: str = "sqrt") -> Tensor:
     """The square root."""
     return wrap_tensor(_op.sqrt(x._expr), name)
 
 
+@explained
 def exp(x: Tensor, name: str = "exp") -> Tensor:
     """The exponential."""
     return wrap_tensor(_op.exp(x._expr), name)
 
 
+@explained
 def log(x: Tensor, name: str = "log") -> Tensor:
     """The natural logarithm."""
     return wrap_tensor(_op.log(x._expr), name)
 
 
+@explained
 def floor(x: Tensor, name: str = "floor") -> Tensor:
     """The largest integer that is not above."""
     return wrap_tensor(_op.floor(x._expr), name)
 
 
+@explained
 def tanh(x: Tensor, name: str = "tanh") -> Tensor:
     """The hyperbolic tangent."""
     return wrap_tensor(_op.tanh(x._expr), name)
 
 
+@explained
 def sigmoid(x: Tensor, name: str = "sigmoid") -> Tensor:
     """1 / (1 + exp(-x))."""
     return wrap_tensor(_op.sigmoid(x._expr), name)
 
 
+@explained
 def astype(x: Tensor, dtype: str, name: str = "astype") -> Tensor:
     """The elements in another dtype; `x` itself if it has it."""
     if x.dtype == dtype:
@@ -168,6 +191,7 @@ def astype(x: Tensor, dtype: str, name: str = "astype") -> Tensor:
     return wrap_tensor(_op.astype(x._expr, dtype), name)
 
 
+@explained
 def matmul(a: Tensor, b: Tensor, out_dtype: str | None = None, name: str = "matmul") -> Tensor:
     """The matrix product (..., n, k) @ (..., k, m), batches broadcast."""
     return wrap_tensor(_op.matmul(a._expr, b._expr, out_dtype=out_dtype), name)
@@ -176,6 +200,7 @@ def matmul(a: Tensor, b: Tensor, out_dtype: str | None = None, name: str = "matm
 # --- reductions and orders ---
 
 
+@explained
 def sum(
     x: Tensor, axis: int | list[int] | None = None, keepdims: bool = False, name: str = "sum"
 ) -> Tensor:
@@ -183,6 +208,7 @@ def sum(
     return wrap_tensor(_op.sum(x._expr, axis, keepdims), name)
 
 
+@explained
 def max(
     x: Tensor, axis: int | list[int] | None = None, keepdims: bool = False, name: str = "max"
 ) -> Tensor:
@@ -190,6 +216,7 @@ def max(
     return wrap_tensor(_op.max(x._expr, axis, keepdims), name)
 
 
+@explained
 def min(
     x: Tensor, axis: int | list[int] | None = None, keepdims: bool = False, name: str = "min"
 ) -> Tensor:
@@ -197,6 +224,7 @@ def min(
     return wrap_tensor(_op.min(x._expr, axis, keepdims), name)
 
 
+@explained
 def cumsum(
     data: Tensor,
     axis: int | None = None,
@@ -208,11 +236,13 @@ def cumsum(
     return wrap_tensor(_op.cumsum(data._expr, axis, dtype, bool(exclusive)), name)
 
 
+@explained
 def sort(x: Tensor, axis: int = -1, descending: bool = False, name: str = "sort") -> Tensor:
     """The elements in order along an axis."""
     return wrap_tensor(_op.sort(x._expr, axis, descending), name)
 
 
+@explained
 def argsort(
     data: Tensor,
     axis: int = -1,
@@ -224,6 +254,7 @@ def argsort(
     return wrap_tensor(_op.argsort(data._expr, axis, descending, dtype), name)
 
 
+@explained
 def topk(
     data: Tensor,
     k: int = 1,
@@ -240,27 +271,32 @@ def topk(
 # --- shapes ---
 
 
+@explained
 def unsqueeze(x: Tensor, dim: int, name: str = "unsqueeze") -> Tensor:
     """With an axis of extent 1 more."""
     return wrap_tensor(_op.expand_dims(x._expr, dim), name)
 
 
+@explained
 def squeeze(x: Tensor, axis: int = -1, name: str = "squeeze") -> Tensor:
     """Without an axis of extent 1."""
     return wrap_tensor(_op.squeeze(x._expr, axis), name)
 
 
+@explained
 def concat(x: list[Tensor], dim: int, name: str = "concat") -> Tensor:
     """Tensors behind each other along an axis."""
     return wrap_tensor(_op.concat([part._expr for part in x], axis=dim), name)
 
 
+@explained
 def chunk(x: Tensor, chunks: int, dim: int = 0, name: str = "chunk") -> tuple[Tensor, ...]:
     """Equal parts along an axis."""
     parts: tuple[Tensor, ...] = wrap_nested(_op.split(x._expr, chunks, dim), name)
     return parts
 
 
+@explained
 def split(
     ary: Tensor, indices_or_sections: int | Sequence[int], axis: int = 0, name: str = "split"
 ) -> tuple[Tensor, ...]:
@@ -271,11 +307,13 @@ def split(
     return parts
 
 
+@explained
 def broadcast_to(x: Tensor, shape: Sequence[IntExpr], name: str = "broadcast_to") -> Tensor:
     """The elements repeated to a shape."""
     return wrap_tensor(_op.broadcast_to(x._expr, shape), name)
 
 
+@explained
 def permute_dims(x: Tensor, axes: list[int] | None = None, name: str | None = None) -> Tensor:
     """The axes in another order; reversed if none is given.
 
@@ -287,26 +325,31 @@ def permute_dims(x: Tensor, axes: list[int] | None = None, name: str | None = No
     return wrap_tensor(_op.permute_dims(x._expr, axes=axes), name)
 
 
+@explained
 def permute(x: Tensor, axes: list[int] | None, name: str = "permute") -> Tensor:
     """The axes in another order; reversed if none is given."""
     return wrap_tensor(_op.permute_dims(x._expr, axes=axes), name)
 
 
+@explained
 def reshape(x: Tensor, shape: Sequence[IntExpr], name: str = "reshape") -> Tensor:
     """The elements in another shape; one extent may be -1."""
     return wrap_tensor(_op.reshape(x._expr, shape), name)
 
 
+@explained
 def repeat(x: Tensor, repeats: int, axis: int | None = None, name: str = "repeat") -> Tensor:
     """Each element some times, along an axis, or all in a row."""
     return wrap_tensor(_op.repeat(x._expr, repeats, axis), name)
 
 
+@explained
 def take(x: Tensor, indices: Tensor, axis: int | None = None, name: str = "take") -> Tensor:
     """The elements at indices along an axis."""
     return wrap_tensor(_op.take(x._expr, indices._expr, axis), name)
 
 
+@explained
 def pad(
     x: Tensor, pad: list[int], mode: str = "constant", value: float = 0.0, name: str = "pad"
 ) -> Tensor:
@@ -314,6 +357,7 @@ def pad(
     return wrap_tensor(_op.nn.pad(x._expr, pad_width=pad, pad_mode=mode, pad_value=value), name)
 
 
+@explained
 def triu(x: Tensor, diagonal: int = 0, name: str = "triu") -> Tensor:
     """The elements on and above a diagonal, zeros below."""
     return wrap_tensor(_op.triu(x._expr, diagonal), name)
@@ -322,6 +366,7 @@ def triu(x: Tensor, diagonal: int = 0, name: str = "triu") -> Tensor:
 # --- new tensors ---
 
 
+@explained
 def arange(
     start: int,
     end: int | None = None,
@@ -333,6 +378,7 @@ def arange(
     return wrap_tensor(_op.arange(start, end, step, dtype), name)
 
 
+@explained
 def full(
     shape: Sequence[IntExpr], fill_value: Tensor, dtype: str = "float32", name: str = "full"
 ) -> Tensor:
@@ -344,16 +390,19 @@ def full(
     return wrap_tensor(_op.full(shape, value, dtype), name)
 
 
+@explained
 def zeros(shape: Sequence[IntExpr], dtype: str = "float32", name: str = "zeros") -> Tensor:
     """A tensor of zeros."""
     return wrap_tensor(_op.zeros(shape, dtype), name)
 
 
+@explained
 def ones(shape: Sequence[IntExpr], dtype: str = "float32", name: str = "ones") -> Tensor:
     """A tensor of ones."""
     return wrap_tensor(_op.ones(shape, dtype), name)
 
 
+@explained
 def empty(shape: Sequence[IntExpr], dtype: str = "float32", name: str = "empty") -> Tensor:
     """A tensor whose values are not set: they are zeros here, so that runs repeat."""
     return wrap_tensor(_op.zeros(shape, dtype), name)
@@ -362,6 +411,7 @@ def empty(shape: Sequence[IntExpr], dtype: str = "float32", name: str = "empty")
 # --- convolutions ---
 
 
+@explained
 def conv1d(
     x: Tensor,
     weight: Tensor,
@@ -379,6 +429,7 @@ def conv1d(
 
 
 
+@explained
 def conv2d(
     x: Tensor,
     weight: Tensor,
@@ -398,6 +449,7 @@ def conv2d(
 
 
 
+@explained
 def conv3d(
     x: Tensor,
     weight: Tensor,
@@ -417,6 +469,7 @@ def conv3d(
 
 
 
+@explained
 def conv1d_transpose(
     x: Tensor,
     weight: Tensor,
@@ -473,21 +526,25 @@ def _with_bias(out: rx.Expr, bias: Tensor | None, shape: list[int]) -> rx.Expr:
 # --- layers ---
 
 
+@explained
 def relu(x: Tensor, name: str = "relu") -> Tensor:
     """max(x, 0)."""
     return wrap_tensor(_op.nn.relu(x._expr), name)
 
 
+@explained
 def relu6(x: Tensor, name: str = "relu6") -> Tensor:
     """x, cut to 0 ... 6."""
     return wrap_tensor(_op.nn.relu6(x._expr), name)
 
 
+@explained
 def silu(x: Tensor, name: str = "silu") -> Tensor:
     """x * sigmoid(x)."""
     return wrap_tensor(_op.nn.silu(x._expr), name)
 
 
+@explained
 def gelu(x: Tensor, approximate: str | None = None, name: str = "gelu") -> Tensor:
     """x times the normal distribution's share below it; `approximate="tanh"` by a tanh."""
     if approximate not in (None, "tanh"):
@@ -498,11 +555,13 @@ def gelu(x: Tensor, approximate: str | None = None, name: str = "gelu") -> Tenso
     return wrap_tensor(out, name)
 
 
+@explained
 def softmax(x: Tensor, axis: int = -1, name: str = "softmax") -> Tensor:
     """Exponentials that sum to 1 along an axis."""
     return wrap_tensor(_op.nn.softmax(x._expr, axis), name)
 
 
+@explained
 def softplus(
     x: Tensor, beta: float = 1.0, threshold: float = 20.0, name: str = "softplus"
 ) -> Tensor:
@@ -510,11 +569,13 @@ def softplus(
     return wrap_tensor(_op.nn.softplus(x._expr, beta=beta, threshold=threshold), name)
 
 
+@explained
 def prelu(x: Tensor, alpha: Tensor, name: str = "prelu") -> Tensor:
     """x above 0, alpha x below."""
     return wrap_tensor(_op.nn.prelu(x._expr, alpha._expr), name)
 
 
+@explained
 def layer_norm(
     x: Tensor,
     normalized_shape: int | list[int],
@@ -531,6 +592,7 @@ def layer_norm(
     return wrap_tensor(_op.nn.layer_norm(x._expr, gamma, beta, axes=axes, epsilon=eps), name)
 
 
+@explained
 def rms_norm(
     x: Tensor,
     weight: Tensor,
@@ -542,6 +604,7 @@ def rms_norm(
     return wrap_tensor(_op.nn.rms_norm(x._expr, weight._expr, axes, epsilon), name)
 
 
+@explained
 def group_norm(
     x: Tensor,
     num_groups: int,
@@ -562,6 +625,7 @@ def group_norm(
     return wrap_tensor(out, name)
 
 
+@explained
 def scaled_dot_product_attention(
     query: Tensor,
     key: Tensor,
@@ -578,6 +642,7 @@ def scaled_dot_product_attention(
     return wrap_tensor(out, name)
 
 
+@explained
 def get_timestep_embedding(
     x: Tensor,
     embedding_dim: int,
@@ -604,6 +669,7 @@ def get_timestep_embedding(
     return wrap_tensor(_op.astype(out, get_default_dtype()), name)
 
 
+@explained
 def interpolate(
     x: Tensor,
     size: int | tuple[int, ...] | None = None,
@@ -650,6 +716,7 @@ def interpolate(
 # --- several workers ---
 
 
+@explained
 def ccl_allreduce(
     x: Tensor, op_type: str = "sum", in_group: bool = True, name: str = "ccl_allreduce"
 ) -> Tensor:
@@ -657,11 +724,13 @@ def ccl_allreduce(
     return wrap_tensor(_op.ccl.allreduce(x._expr, op_type, in_group), name)
 
 
+@explained
 def ccl_allgather(x: Tensor, num_workers: int, name: str = "ccl_allgather") -> Tensor:
     """The tensors of all workers behind each other."""
     return wrap_tensor(_op.ccl.allgather(x._expr, num_workers), name)
 
 
+@explained
 def ccl_broadcast_from_worker0(x: Tensor, name: str = "broadcast_from_worker") -> Tensor:
     """The tensor of the first worker, for all."""
     return wrap_tensor(_op.ccl.broadcast_from_worker0(x._expr), name)
