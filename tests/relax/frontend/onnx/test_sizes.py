@@ -279,6 +279,19 @@ def test_branches_of_different_ranks() -> None:
     run(nodes, ["m", "n"], [(1, 3), (2, 3)], first=I64([0]), one=I64([1]), last=I64([-1]))
 
 
+@pytest.mark.parametrize("sizes", [["m", "n"], ["m", 1, "n"], [1, "m"]])
+def test_a_squeeze_of_all_that_is_one(sizes: list[Any]) -> None:
+    """Open extents may be 1: what comes behind sees each of the ranks."""
+    nodes = [
+        node("Squeeze", ["x"], ["s"]),
+        node("Mul", ["s", "two"], ["t"]),
+        node("ReduceSum", ["t"], ["y"], keepdims=1),
+    ]
+    shapes = [(1, 3), (2, 3), (3, 1), (1, 1)]
+    given = [tuple(dict(zip("mn", s)).get(d, d) for d in sizes) for s in shapes]
+    run(nodes, sizes, given, two=F32(2))
+
+
 def graph(nodes: Sequence[Any], output: str, inputs: Sequence[Any] = ()) -> Any:
     return helper.make_graph(list(nodes), "within", list(inputs), [
         helper.make_empty_tensor_value_info(output)])  # fmt: skip

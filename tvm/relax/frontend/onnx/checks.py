@@ -99,9 +99,20 @@ def _walk(
             yield from _walk(functions[key].node, functions, seen)
 
 
-def has_branches(nodes: Iterable[Any], functions: Functions) -> bool:
-    """Whether a node may become a branch or a loop, which stand outside of dataflow blocks."""
-    return any(inner_graphs(node) for _, node in _walk(nodes, functions, set()))
+def has_branches(nodes: Iterable[Any], functions: Functions, open_sizes: bool) -> bool:
+    """Whether a node may become a branch or a loop, which stand outside of dataflow blocks.
+
+    With `open_sizes` inputs have extents that are not known: it may be asked whether they are one.
+    """
+
+    def may_branch(node: Any) -> bool:
+        return bool(inner_graphs(node)) or (open_sizes and _squeezes_every_one(node))
+
+    return any(may_branch(node) for _, node in _walk(nodes, functions, set()))
+
+
+def _squeezes_every_one(node: Any) -> bool:
+    return node.op_type == "Squeeze" and len(node.input) == 1 and not node.attribute
 
 
 def _nearest(missing: Mapping[str, object]) -> list[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
+from typing import TYPE_CHECKING, Any, NoReturn, Protocol, TypeAlias
 
 from tvm.error import (
     CallCancelled,
@@ -49,9 +49,16 @@ MAX_FORKS = 6
 class RanksDiffer(Exception):
     """Branches that give different ranks: each has to be read with what comes behind it."""
 
-    def __init__(self, condition: RelaxExpr, graphs: Sequence[Subgraph]) -> None:
+    def __init__(self, condition: RelaxExpr, branches: Sequence[Branch]) -> None:
         super().__init__("branches give different ranks")
-        self.condition, self.graphs = condition, graphs
+        self.condition, self.branches = condition, branches
+
+
+class Branch(Protocol):
+    """One of the ways behind a condition."""
+
+    def run(self, then: Callable[[list[Ref]], RelaxExpr]) -> RelaxExpr:
+        """What `then` makes of the results of the branch."""
 
 
 class OpConversionError(OpError, ValueError):
@@ -126,13 +133,13 @@ class GraphReader:
                             inner.bind(output, ref)
                     return self._results(rest, inner, outputs, prefix)
 
-                return self._forked(fork, go_on)
+                return self.forked(fork, go_on)
         return outputs(scope)
 
-    def _forked(self, fork: RanksDiffer, go_on: Callable[[list[Ref]], RelaxExpr]) -> RelaxExpr:
+    def forked(self, fork: RanksDiffer, go_on: Callable[[list[Ref]], RelaxExpr]) -> RelaxExpr:
         """Both ways from a branch on; where only one can be gone, that it is the one."""
         self._forks += 1
-        ways = [partial(graph.run, go_on) for graph in fork.graphs]
+        ways = [partial(branch.run, go_on) for branch in fork.branches]
         found = branches(self.bb, fork.condition, ways)
         made = found() if callable(found) else self.bb.emit(If(fork.condition, *found))
         self._forks -= 1

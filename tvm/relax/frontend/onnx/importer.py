@@ -18,6 +18,7 @@ from tvm.relax.transform.convert_to_dataflow import ConvertToDataflow
 from tvm.support.naming import NameTable
 from tvm.support.recursion import nested_programs
 from tvm.support.suggest import did_you_mean
+from tvm.tir.expr import IntImm
 
 from .attributes import dtype_name, tensor_array
 from .calls import check_calls
@@ -124,26 +125,30 @@ class _Importer:
         shapes = [self._shape_of(graph, value) for value in inputs]
         dims = Dimensions([shape for shape in shapes if shape is not None])
         params = [
-            self._input(value, shape, dims, names, sanitize)
-            for value, shape in zip(inputs, shapes)
+            self._input(value, shape, dims, names, sanitize) for value, shape in zip(inputs, shapes)
         ]
         for tensor in graph.initializer:
             self._initializer(tensor, names, sanitize)
+        known = [shape for shape in shapes if shape is not None]
+        open_sizes = len(known) < len(shapes) or not all(
+            isinstance(size, (int, IntImm)) for shape in known for size in shape
+        )
+        branches = has_branches(graph.node, self._functions, open_sizes)
         attrs: dict[str, object] = {"num_input": len(params)}
         if self._weights:
             attrs["params"] = tuple(self._weights)
         with self._bb.function("main", [*params, *self._weight_vars], attrs):
-            self._bb.emit_func_output(self._body(graph))
+            self._bb.emit_func_output(self._body(graph, branches))
         mod = self._bb.get()
-        if has_branches(graph.node, self._functions):
+        if branches:
             mod = ConvertToDataflow()(_with_effects_declared(mod))
         note_result_names(mod, "main", [value.name for value in graph.output])
         return mod
 
-    def _body(self, graph: Any) -> RelaxExpr:
+    def _body(self, graph: Any, branches: bool) -> RelaxExpr:
         """Convert the nodes; all into one dataflow block, unless there are branches."""
         reader = GraphReader(self._bb, self._functions)
-        if has_branches(graph.node, self._functions):
+        if branches:
             return reader.results(
                 graph.node, self._scope, lambda scope: self._outputs(reader, graph, scope)
             )
@@ -226,4 +231,3 @@ class _Importer:
             self._scope.known.add_constant(tensor.name, array, given=True)
         else:
             add_weight(self._scope, tensor)
-

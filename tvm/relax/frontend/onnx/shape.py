@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from tvm.ir.expr import PrimExpr, RelaxExpr
 from tvm.relax import op
-from tvm.relax.expr import Constant
+from tvm.relax.expr import Constant, PrimValue
 from tvm.relax.struct_info import ShapeExpr
 from tvm.tir.expr import IntImm
 
+from .graph import RanksDiffer
 from .node import Node
 from .registry import Result, convert
+from .scope import Ref
 
 
 @convert("Reshape")
@@ -40,8 +43,17 @@ def reshape(node: Node) -> Result:
 
 def is_zero(size: Any) -> bool:
     """Whether an extent is known to be zero."""
+    return _is(size, 0)
+
+
+def is_one(size: Any) -> bool:
+    """Whether an extent is known to be one."""
+    return _is(size, 1)
+
+
+def _is(size: Any, wanted: int) -> bool:
     number = size.value if isinstance(size, IntImm) else size
-    return isinstance(number, int) and number == 0
+    return isinstance(number, int) and number == wanted
 
 
 def _computed_shape(node: Node) -> RelaxExpr:
@@ -116,7 +128,35 @@ def squeeze(node: Node) -> Result:
     axes = node.attr("axes")
     if axes is None and node.has(1):
         axes = node.integers(1, "axes")
-    return op.squeeze(node[0], None if axes is None else [int(a) for a in axes])
+    if axes is not None:
+        return op.squeeze(node[0], [int(a) for a in axes])
+    extents = node.shape(0)
+    ones = [i for i, extent in enumerate(extents) if is_one(extent)]
+    undecided = [i for i, extent in enumerate(extents) if not isinstance(extent, IntImm)]
+    if undecided and node.reader.may_fork:
+        raise _Squeezed(node, ones, undecided).fork()
+    return op.squeeze(node[0], None)
+
+
+class _Squeezed:
+    """A tensor without some axes of one element, and without the undecided ones that have one."""
+
+    def __init__(self, node: Node, axes: list[int], undecided: list[int]) -> None:
+        self._node, self._axes, self._undecided = node, axes, undecided
+
+    def fork(self) -> RanksDiffer:
+        """With and without the first of the undecided axes."""
+        node, (first, *others) = self._node, self._undecided
+        branches = [_Squeezed(node, axes, others) for axes in ([*self._axes, first], self._axes)]
+        return RanksDiffer(PrimValue(node.shape(0)[first] == 1), branches)
+
+    def run(self, then: Callable[[list[Ref]], RelaxExpr]) -> RelaxExpr:
+        """What `then` makes of the tensor, once each axis is decided."""
+        if self._undecided:
+            return self._node.reader.forked(self.fork(), then)
+        axes = sorted(self._axes)
+        value = self._node.bb.emit(op.squeeze(self._node[0], axes)) if axes else self._node[0]
+        return then([Ref.to(value)])
 
 
 @convert("Unsqueeze")
@@ -136,10 +176,6 @@ def expand(node: Node) -> Result:
     rank = max(len(sizes), len(own))
     asked: list[Any] = [1] * (rank - len(sizes)) + list(sizes)
     padded: list[Any] = [1] * (rank - len(own)) + own
-
-    def is_one(size: Any) -> bool:
-        plain = size.value if isinstance(size, IntImm) else size
-        return isinstance(plain, int) and plain == 1
 
     return op.broadcast_to(node[0], [b if is_one(a) else a for a, b in zip(asked, padded)])
 
