@@ -68,6 +68,8 @@ def create_prim_func(
     _check_results(args)
     builder = _Builder(args)
     order = _in_order([arg.op for arg in args if isinstance(arg, Tensor)])
+    for op in order:
+        _check_supported(op)
     builder.bind_extern_buffers(order)
     for op in order:
         builder.add_stage(op)
@@ -106,6 +108,18 @@ def _in_order(roots: Sequence[Operation]) -> list[Operation]:
         stack.append((op, True))
         stack.extend([(t.op, False) for t in reversed(op.input_tensors) if id(t.op) not in order])
     return list(order.values())
+
+
+def _check_supported(op: Operation) -> None:
+    if not isinstance(op, (PlaceholderOp, ComputeOp, ExternOp)):
+        raise TypeError(
+            message(
+                f"create_prim_func: operation {op.name}: Unsupported Operation: {op.TYPE_KEY}. "
+                "Only te.placeholder and te.compute are allowed for now.",
+                found=f"a {type(op).__name__}",
+                legal="te.placeholder, te.compute, te.extern",
+            )
+        )
 
 
 class _LoadBuffers(StmtExprMutator):
@@ -164,14 +178,6 @@ class _Builder:
             self.stmts.append(self._compute(op))
         elif isinstance(op, ExternOp):
             self.stmts.append(self._extern(op))
-        else:
-            raise TypeError(
-                message(
-                    f"create_prim_func: operation {op.name}",
-                    found=f"a {type(op).__name__}",
-                    legal="te.placeholder, te.compute, te.extern",
-                )
-            )
 
     def _add_input(self, op: PlaceholderOp) -> None:
         tensor = op.output(0)

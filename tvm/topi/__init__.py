@@ -22,7 +22,14 @@ from .sort import argsort, sort, topk
 from .sparse_reshape import sparse_reshape
 from .tensor import elemwise_sum, eye, full, full_like
 from .transform import *
-from .utils import InvalidShapeError
+from .utils import (
+    InvalidShapeError,
+    const_vector,
+    get_const_int,
+    get_const_tuple,
+    make_idx,
+    within_index,
+)
 
 # shifts of tensors by tensors, not only by numbers as in `math`
 left_shift = broadcast.left_shift

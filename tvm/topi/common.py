@@ -7,6 +7,7 @@ from typing import Any
 
 from tvm import te, tir
 from tvm.arith import Analyzer
+from tvm.error import ShapeError, message
 from tvm.ir.expr import PrimExpr
 from tvm.support.arguments import explained
 from tvm.tir.expr import as_expr
@@ -68,6 +69,31 @@ def same_extent(a: Any, b: Any) -> bool:
     if x.dtype != y.dtype:
         return False
     return bool(Analyzer().can_prove_equal(x, y))
+
+
+@explained
+def extents(tensor: te.Tensor, axes: str, what: str) -> tuple[PrimExpr, ...]:
+    """The shape of a tensor that has one dimension for each letter of `axes`.
+
+    n, c, h, w = extents(data, "nchw", "depth_to_space")
+    """
+    if tensor.ndim != len(axes):
+        raise ShapeError(
+            message(
+                f"{what}: {tensor.name}",
+                found=f"shape ({', '.join(map(str, tensor.shape))})",
+                legal=f"{len(axes)} dimensions: {', '.join(axes)}",
+            )
+        )
+    return tensor.shape
+
+
+def check_same(what: str, meaning: str, left: Any, right: Any) -> None:
+    """Refuse extents that are known to differ where both are that of one axis."""
+    if known(left) and known(right) and not same_extent(left, right):
+        raise ShapeError(
+            message(f"{what}: {meaning}", found=f"{left} and {right}", legal="equal extents")
+        )
 
 
 @explained

@@ -14,7 +14,7 @@ from tvm.tir.expr import as_expr
 
 from . import tag
 from .broadcast import Broadcasting, broadcast_to, operand_indices
-from .common import compute, stage, unravel
+from .common import check_same, compute, known, stage, unravel
 from .utils import get_const_int, normal_axis
 
 
@@ -97,6 +97,16 @@ def gather(data: te.Tensor, axis: int, indices: te.Tensor) -> te.Tensor:
                 legal="as many of each",
             )
         )
+    for k, (own, other) in enumerate(zip(indices.shape, data.shape)):
+        both = k != dim and known(own) and known(other)
+        if both and get_const_int(own) > get_const_int(other):
+            raise ShapeError(
+                message(
+                    f"topi.gather: dimension {k} of the indices",
+                    found=f"extent {own} for data of extent {other}",
+                    legal="at most that of the data, but for the axis",
+                )
+            )
     return stage(
         indices.shape,
         lambda *i: data(*i[:dim], indices(*i), *i[dim + 1 :]),
@@ -108,6 +118,7 @@ def gather(data: te.Tensor, axis: int, indices: te.Tensor) -> te.Tensor:
 @explained
 def gather_nd(a: te.Tensor, indices: te.Tensor, batch_dims: int = 0) -> te.Tensor:
     """out[j...] = a[indices[0, j...], indices[1, j...], ...]; batch dimensions are shared."""
+    _at_least(1, indices, "gather_nd")
     depth, batch = get_const_int(indices.shape[0]), int(batch_dims)
     if depth + batch > a.ndim:
         raise ShapeError(
@@ -121,10 +132,26 @@ def gather_nd(a: te.Tensor, indices: te.Tensor, batch_dims: int = 0) -> te.Tenso
     shape = [*indices.shape[1:], *a.shape[depth + batch :]]
 
     def element(*i: Any) -> PrimExpr:
-        own = [indices(k, *i[:lead]) for k in range(depth)]
+        own = [_whole(indices(k, *i[:lead])) for k in range(depth)]
         return a(*i[:batch], *own, *i[lead:])
 
     return stage(shape, element, "T_gather_nd", tag.INJECTIVE)
+
+
+def _whole(index: PrimExpr) -> PrimExpr:
+    """An index; one that is given as a floating number is cut to a whole one."""
+    return index if index.dtype.is_integer else index.astype("int32")
+
+
+def _at_least(ndim: int, tensor: te.Tensor, what: str) -> None:
+    if tensor.ndim < ndim:
+        raise ShapeError(
+            message(
+                f"topi.{what}: {tensor.name}",
+                found=f"{tensor.ndim} dimensions",
+                legal=f"at least {ndim}",
+            )
+        )
 
 
 @explained
@@ -214,6 +241,10 @@ def sequence_mask(
                 legal="data of at least 2 dimensions, lengths of one, axis 0 or 1",
             )
         )
+    check_same(
+        "topi.sequence_mask", "sequences and their lengths", data.shape[1 - axis],
+        valid_length.shape[0],
+    )  # fmt: skip
     value = tir.const(mask_value, data.dtype)
 
     def element(*i: Any) -> PrimExpr:
@@ -262,6 +293,7 @@ def one_hot(
 @explained
 def unravel_index(indices: te.Tensor, shape: te.Tensor) -> te.Tensor:
     """The indices of elements by number, for the extents in a tensor.   (n,), (d,) -> (d, n)"""
+    _at_least(1, shape, "unravel_index")
     ndim = get_const_int(shape.shape[0])
     out = [ndim, *indices.shape[:1]]
 
@@ -291,6 +323,16 @@ def sparse_to_dense(
                 legal="indices of at most 2 dimensions, values of at most 1",
             )
         )
+    if sparse_indices.ndim and sparse_values.ndim:
+        check_same(
+            "topi.sparse_to_dense", "indices and values", sparse_indices.shape[0],
+            sparse_values.shape[0],
+        )  # fmt: skip
+    if sparse_indices.ndim == 2:
+        check_same(
+            "topi.sparse_to_dense", "columns of the indices and dimensions of the result",
+            sparse_indices.shape[1], len(output_shape),
+        )  # fmt: skip
     fallback = default_value() if isinstance(default_value, te.Tensor) else default_value
     start = as_expr(fallback).astype(sparse_values.dtype)
 
@@ -319,6 +361,8 @@ def matrix_set_diag(
     """`data` with its k-th diagonals (one, or those from k[0] to k[1]) taken from `diagonal`."""
     low, high = (int(k[0]), int(k[-1])) if isinstance(k, (tuple, list)) else (int(k), int(k))
     one_diagonal = low == high and diagonal.ndim == data.ndim - 1
+    _at_least(2, data, "matrix_set_diag")
+    _check_diagonals(data, diagonal, low, high, one_diagonal)
     right_above, right_below = align[:5] == "RIGHT", align[-5:] == "RIGHT"
     rows, columns = data.shape[-2], data.shape[-1]
 
@@ -342,6 +386,29 @@ def matrix_set_diag(
         return tir.if_then_else(tir.all(d >= low, d <= high), own, data(*i))
 
     return stage(data.shape, element, "T_matrix_set_diag", tag.INJECTIVE)
+
+
+def _check_diagonals(
+    data: te.Tensor, diagonal: te.Tensor, low: int, high: int, one_diagonal: bool
+) -> None:
+    """The diagonals have the leading dimensions of the data, and the longest fits."""
+    lead = data.ndim - 2
+    if diagonal.ndim != lead + (1 if one_diagonal else 2):
+        raise ShapeError(
+            message(
+                "topi.matrix_set_diag",
+                found=f"{diagonal.ndim} dimensions of the diagonals, {data.ndim} of the data",
+                legal="one less for one diagonal, as many for several",
+            )
+        )
+    for own, other in zip(diagonal.shape[:lead], data.shape):
+        check_same("topi.matrix_set_diag", "leading dimensions", own, other)
+    if not one_diagonal:
+        check_same("topi.matrix_set_diag", "diagonals", diagonal.shape[lead], high - low + 1)
+    if known(data.shape[-2]) and known(data.shape[-1]):
+        rows, columns = get_const_int(data.shape[-2]), get_const_int(data.shape[-1])
+        longest = max(min(columns - max(d, 0), rows + min(d, 0)) for d in range(low, high + 1))
+        check_same("topi.matrix_set_diag", "the longest diagonal", diagonal.shape[-1], longest)
 
 
 @explained

@@ -357,14 +357,20 @@ def fast_erf(x: te.Tensor) -> te.Tensor:
     """erf(x) as a quotient of polynomials, for float32 and float16; others take erf."""
     if x.dtype not in ("float32", "float16"):
         return stage(x.shape, lambda *i: te.erf(x(*i)), "T_erf", tag.ELEMWISE)
-    return stage(
-        x.shape, lambda *i: _rational(x(*i), 4.0, _ERF_P, _ERF_Q), "T_fast_erf", tag.ELEMWISE
-    )
+
+    def rule(v: PrimExpr) -> PrimExpr:
+        # float16 holds too few digits of the coefficients: the result would exceed 1
+        return _rational(v.astype("float32"), 4.0, _ERF_P, _ERF_Q).astype(v.dtype)
+
+    return stage(x.shape, lambda *i: rule(x(*i)), "T_fast_erf", tag.ELEMWISE)
 
 
 @explained
-def ceil_log2(x: PrimExpr) -> PrimExpr:
-    """The least n with 2**n >= x, for an integer x >= 1."""
+def ceil_log2(x: Any) -> PrimExpr:
+    """The least n with 2**n >= x, for an integer or floating x >= 1."""
+    x = as_expr(x)
+    if x.dtype.is_floating:
+        return tir.ceil(tir.log2(x))
     if isinstance(x, tir.IntImm):
         return tir.const(max(int(x.value) - 1, 0).bit_length(), x.dtype)
     width = tir.const(x.dtype.bits, x.dtype)

@@ -180,9 +180,15 @@ def squeeze(a: te.Tensor, axis: Any = None) -> te.Tensor:
     return stage(shape, element, "T_squeeze", tag.INJECTIVE)
 
 
+def _check_some(tensors: Sequence[te.Tensor], what: str) -> None:
+    if not tensors:
+        raise ShapeError(message(f"topi.{what}", found="no tensors", legal="at least one"))
+
+
 @explained
 def concatenate(a_tuple: Sequence[te.Tensor], axis: int = 0) -> te.Tensor:
     """Tensors one after the other along an axis.   (n, m), (k, m) -> (n + k, m)"""
+    _check_some(a_tuple, "concatenate")
     first = a_tuple[0]
     dim = normal_axis(axis, first.ndim, "topi.concatenate")
     for other in a_tuple[1:]:
@@ -217,6 +223,7 @@ def concatenate(a_tuple: Sequence[te.Tensor], axis: int = 0) -> te.Tensor:
 @explained
 def stack(tensors: Sequence[te.Tensor], axis: int = 0) -> te.Tensor:
     """Tensors of one shape along a new axis.   (n,), (n,) -> (2, n)"""
+    _check_some(tensors, "stack")
     first = tensors[0]
     dim = normal_axis(axis, first.ndim + 1, "topi.stack")
     for other in tensors[1:]:

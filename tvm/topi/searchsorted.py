@@ -54,6 +54,8 @@ def search(
     each: Callable[..., tir.Stmt],
 ) -> te.Tensor:  # fmt: skip
     """`searchsorted` by a loop over the values that `each` makes."""
+    if not sorted_sequence.ndim:
+        raise ShapeError("searchsorted: a sequence of rank 0; legal: at least one dimension")
     length = sorted_sequence.shape[-1]
     per_row = values.shape[-1] if values.ndim else 1
     several = sorted_sequence.ndim > 1

@@ -207,20 +207,20 @@ def strided_set(
                     legal="one number for each axis",
                 )
             )
-    one = tir.const(1, begin.dtype)
 
-    def bound_of(tensor: te.Tensor, k: int, fallback: Any) -> PrimExpr:
-        size = get_const_int(tensor.shape[0])
-        return tensor(k) if k < size else tir.const(fallback, tensor.dtype)
+    def bound_of(tensor: te.Tensor | None, k: int, fallback: Any, dtype: Any) -> PrimExpr:
+        if tensor is None or k >= get_const_int(tensor.shape[0]):
+            return as_expr(fallback).astype(dtype)
+        return tensor(k).astype(dtype)
 
     def element(*i: Any) -> PrimExpr:
         inside: list[PrimExpr] = []
         coords: list[PrimExpr] = []
         for k in range(ndim):
             extent = a.shape[k]
-            step = one if strides is None or k >= get_const_int(strides.shape[0]) else strides(k)
-            low = bound_of(begin, k, 0)
-            high = end(k) if k < get_const_int(end.shape[0]) else as_expr(extent).astype(end.dtype)
+            dtype = extent.dtype
+            step = bound_of(strides, k, 1, dtype)
+            low, high = bound_of(begin, k, 0, dtype), bound_of(end, k, extent, dtype)
             first = te.min(tir.Select(low < 0, low + extent, low), extent - 1)
             last = te.min(tir.Select(high < 0, high + extent, high), extent)
             goal = tir.Select(step < 0, te.min(first, extent - 1), first)

@@ -44,6 +44,7 @@ def nchw_xc_layout(layout_info: str) -> bool:
     return layout_info[:4] == "NCHW" and "c" in layout_info and layout_info[4:-1].isnumeric()
 
 
+@explained
 def traverse_inline(
     s: Any, final_op: te.Operation, callback: Callable[[te.Operation], Any]
 ) -> None:
@@ -127,6 +128,7 @@ def get_float_tuple(in_tuple: Sequence[Any]) -> tuple[float, ...]:
     return tuple(get_const_float(elem) for elem in in_tuple)
 
 
+@explained
 def const_vector(vector: Any, name: str = "const_vector") -> te.Tensor:
     """A stage whose elements are the constants of a one-dimensional numpy array."""
     values = [x.item() for x in vector]
@@ -138,6 +140,7 @@ def const_vector(vector: Any, name: str = "const_vector") -> te.Tensor:
     return compute((len(values),), select, name=name)
 
 
+@explained
 def const_matrix(matrix: Any, name: str = "const_matrix", attrs: Any = None) -> te.Tensor:
     """A stage whose elements are the constants of a two-dimensional numpy array."""
     rows, columns = matrix.shape

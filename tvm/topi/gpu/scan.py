@@ -7,6 +7,7 @@ from typing import Any, TypeAlias
 
 from tvm import te, tir
 from tvm.ir.expr import PrimExpr
+from tvm.support.arguments import explained
 from tvm.support.dtype import DataType
 from tvm.tir import generic
 from tvm.topi import tag
@@ -45,6 +46,7 @@ def _unravel(number: PrimExpr, shape: Any) -> list[PrimExpr]:
     return [number, *reversed(indices)] if len(shape) else []
 
 
+@explained
 def exclusive_scan_ir(
     data: tir.Buffer,
     output: tir.Buffer,
@@ -135,6 +137,7 @@ class _Scan:
         )
 
 
+@explained
 def get_reduction_from_exclusive_scan(
     data: te.Tensor, ex_scan_output: te.Tensor, binop: BinaryOp = generic.add
 ) -> te.Tensor:
@@ -149,6 +152,7 @@ def get_reduction_from_exclusive_scan(
     return stage(list(data.shape[:-1]), total, "reduction", tag.INJECTIVE)
 
 
+@explained
 def scan_thrust(
     data: te.Tensor,
     output_dtype: str,
@@ -182,6 +186,7 @@ def _thrust_name(binop: BinaryOp) -> str:
     return f"tvm.contrib.thrust.{names[binop]}_scan"
 
 
+@explained
 def exclusive_scan(
     data: te.Tensor,
     axis: int = -1,
@@ -213,6 +218,7 @@ def exclusive_scan(
     return back, get_reduction_from_exclusive_scan(moved, scan, binop)
 
 
+@explained
 def inclusive_scan(
     data: te.Tensor,
     axis: int = -1,
@@ -231,6 +237,7 @@ def inclusive_scan(
     )  # fmt: skip
 
 
+@explained
 def scanop(
     data: te.Tensor,
     binop: BinaryOp,
@@ -254,6 +261,7 @@ def scanop(
     )
 
 
+@explained
 def cumsum(
     data: te.Tensor,
     axis: int | None = None,
@@ -266,6 +274,7 @@ def cumsum(
     return scanop(data, generic.add, 0, axis, kind, exclusive, workspace)
 
 
+@explained
 def cumprod(
     data: te.Tensor,
     axis: int | None = None,

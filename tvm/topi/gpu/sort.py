@@ -12,6 +12,7 @@ from typing import Any, TypeAlias
 
 from tvm import te, tir
 from tvm.ir.expr import PrimExpr
+from tvm.support.arguments import explained
 from tvm.topi import tag
 from tvm.topi.common import stage
 from tvm.topi.loops import (
@@ -101,6 +102,7 @@ def _merged(
     return locals_([INDEX, INDEX], search, ["begin", "end"])
 
 
+@explained
 def sort_ir(
     data: tir.Buffer,
     values_out: tir.Buffer,
@@ -242,11 +244,13 @@ def _sorted(
     return list(made[::2])
 
 
+@explained
 def sort(data: te.Tensor, axis: int = -1, is_ascend: int = 1) -> te.Tensor:
     """The elements along an axis in ascending order, or in descending."""
     return _sorted(data, axis, is_ascend, "sort")[0]
 
 
+@explained
 def argsort(
     data: te.Tensor, axis: int = -1, is_ascend: int = 1, dtype: str = "float32",
     ret_type: str = "indices",
@@ -258,6 +262,7 @@ def argsort(
     return [values, indices] if ret_type == "both" else indices
 
 
+@explained
 def topk(
     data: te.Tensor, k: Any = 1, axis: int = -1, ret_type: str = "both", is_ascend: bool = False,
     dtype: str = "int64",
@@ -281,6 +286,7 @@ def _first(
     return [best, where] if ret_type == "both" else best if ret_type == "values" else where
 
 
+@explained
 def searchsorted(
     sorted_sequence: te.Tensor, values: te.Tensor, right: bool = False, out_dtype: str = "int64"
 ) -> te.Tensor:
@@ -310,6 +316,7 @@ def _thrust(
     return made[0], made[1]
 
 
+@explained
 def sort_thrust(
     data: te.Tensor, axis: int = -1, is_ascend: int = 1, workspace: te.Tensor | None = None
 ) -> te.Tensor:
@@ -317,6 +324,7 @@ def sort_thrust(
     return _thrust(data, axis, is_ascend, "int32", workspace, "sort_thrust")[0]
 
 
+@explained
 def argsort_thrust(
     data: te.Tensor, axis: int = -1, is_ascend: int = 1, dtype: str = "float32",
     ret_type: str = "indices", workspace: te.Tensor | None = None,
@@ -328,6 +336,7 @@ def argsort_thrust(
     return [values, indices] if ret_type == "both" else indices
 
 
+@explained
 def topk_thrust(
     data: te.Tensor, k: Any = 1, axis: int = -1, ret_type: str = "both", is_ascend: bool = False,
     dtype: str = "int64", workspace: te.Tensor | None = None,

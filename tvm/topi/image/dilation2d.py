@@ -8,7 +8,7 @@ from tvm import te
 from tvm.arith import Analyzer
 from tvm.ir.expr import PrimExpr
 from tvm.support.arguments import explained
-from tvm.topi.common import compute
+from tvm.topi.common import check_same, compute, extents
 from tvm.topi.nn.conv_nd import per_dimension
 from tvm.topi.nn.pad import pad
 from tvm.topi.nn.utils import get_pad_tuple
@@ -26,9 +26,13 @@ def _dilation(
     dtype = data.dtype if out_dtype is None else out_dtype
     sh, sw = per_dimension(stride, 2, "strides")
     dh, dw = per_dimension(dilations, 2, "dilations")
+    name = "dilation2d_nhwc" if channels_last else "dilation2d_nchw"
     order = (0, 3, 1, 2) if channels_last else (0, 1, 2, 3)
-    batch, channels, height, width = (data.shape[k] for k in order)
-    kh, kw = kernel.shape[:2] if channels_last else kernel.shape[1:]
+    shape = extents(data, name[-4:], name)
+    batch, channels, height, width = (shape[k] for k in order)
+    taps = extents(kernel, "hwc" if channels_last else "chw", name)
+    own, kh, kw = (taps[2], *taps[:2]) if channels_last else taps
+    check_same(name, "channels of data and kernel", channels, own)
     simplify = Analyzer().simplify
     wide_h, wide_w = simplify((kh - 1) * dh + 1), simplify((kw - 1) * dw + 1)
     top, left, down, right = get_pad_tuple(padding, (wide_h, wide_w))
@@ -46,7 +50,6 @@ def _dilation(
         largest: PrimExpr = te.max(value.astype(dtype) + tap.astype(dtype), axis=[ry, rx])
         return largest
 
-    name = "dilation2d_nhwc" if channels_last else "dilation2d_nchw"
     if channels_last:
         shape = (batch, out_h, out_w, channels)
         return compute(shape, lambda n, y, x, c: at(n, c, y, x), name=name, tag=name)

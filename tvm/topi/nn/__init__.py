@@ -86,12 +86,30 @@ from .pooling import (
     pool3d,
     pool_grad,
 )
-from .qnn import simulated_dequantize, simulated_quantize
+from .qnn import (
+    SQNN_CODE_TO_DTYPE,
+    SQNN_DISABLE,
+    SQNN_DTYPE_TO_CODE,
+    SQNN_INT8,
+    SQNN_INT32,
+    SQNN_UINT8,
+    simulated_dequantize,
+    simulated_quantize,
+)
 from .rms_norm import rms_norm
 from .softmax import fast_softmax, log_softmax, softmax, softmax_common
 from .space_to_batch_nd import space_to_batch_nd
 from .space_to_depth import space_to_depth
 from .upsampling import upsampling, upsampling3d
+from .utils import (
+    get_pad_tuple,
+    get_pad_tuple1d,
+    get_pad_tuple3d,
+    get_pad_tuple_generic,
+    infer_pad,
+    infer_stride,
+)
+from .winograd_util import winograd_transform_matrices
 
 __getattr__ = lazy_names(
     __name__,

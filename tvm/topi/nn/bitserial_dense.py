@@ -8,7 +8,7 @@ from tvm import te, tir
 from tvm.ir.expr import PrimExpr
 from tvm.support.arguments import explained
 from tvm.support.dtype import DataType
-from tvm.topi.common import compute
+from tvm.topi.common import check_same, compute
 
 from .bitserial_util import bitpack, product
 
@@ -22,7 +22,8 @@ def bitserial_dense(
     packed = bitpack(data, data_bits, 1, 1, pack_dtype)
     kernel = weight if weight.ndim == 3 else bitpack(weight, weight_bits, 1, 1, pack_dtype)
     rows, planes, words = packed.shape
-    columns, kernel_planes, _ = kernel.shape
+    columns, kernel_planes, other = kernel.shape
+    check_same("bitserial_dense", "words of data and weight", words, other)
     k = te.reduce_axis((0, words), name="k")
     db, wb = te.reduce_axis((0, planes), name="db"), te.reduce_axis((0, kernel_planes), name="wb")
     dtype = DataType(out_dtype)

@@ -8,7 +8,7 @@ from tvm import te, tir
 from tvm.error import DTypeError, ShapeError
 from tvm.ir.expr import PrimExpr
 from tvm.support.arguments import explained
-from tvm.topi.common import compute, known
+from tvm.topi.common import check_same, compute, extents, known
 from tvm.topi.utils import get_const_int, normal_axis
 
 
@@ -38,14 +38,16 @@ def binary_dense(data: te.Tensor, weight: te.Tensor) -> te.Tensor:
     """Products of signs summed: all less twice the differing ones.   (m, k), (n, k) -> (m, n)"""
     if data.dtype != "uint32" or weight.dtype != "uint32":
         raise DTypeError(f"binary_dense: {data.dtype} and {weight.dtype}; legal: uint32")
-    batch, words = data.shape
+    batch, words = extents(data, "mk", "binary_dense")
+    rows, other = extents(weight, "nk", "binary_dense")
+    check_same("binary_dense", "words of data and weight", words, other)
     k = te.reduce_axis((0, words), name="k")
 
     def differing(i: Any, j: Any) -> PrimExpr:
         total: PrimExpr = te.sum(tir.popcount(data(i, k) ^ weight(j, k)), axis=k)
         return total
 
-    shape = (batch, weight.shape[0])
+    shape = (batch, rows)
     counted = compute(shape, differing, name="T_binary_dense_count", tag="binary_dense")
     size = (words * 32).astype("float32")
     return compute(

@@ -11,7 +11,7 @@ from tvm.ir.expr import PrimExpr
 from tvm.support.arguments import explained
 from tvm.support.dtype import DataType
 from tvm.topi import tag
-from tvm.topi.common import compute
+from tvm.topi.common import compute, extents
 
 from .conv_nd import per_dimension
 from .pad import pad
@@ -65,7 +65,9 @@ def conv2d_NCHWc(
     A kernel with fewer input blocks than the data is one of a grouped convolution.
     """
     dtype = data.dtype if out_dtype is None else out_dtype
-    out_chunks, kernel_chunks, kh, kw, kernel_block, out_block = kernel.shape
+    out_chunks, kernel_chunks, kh, kw, kernel_block, out_block = extents(
+        kernel, "oihwcd", "conv2d_NCHWc"
+    )
     sizes = _Blocked(data, (kh, kw), stride, padding, dilation)
     simplify = Analyzer().simplify
     groups = simplify(tir.indexdiv(sizes.chunks * sizes.block, kernel_chunks * kernel_block))
@@ -99,7 +101,9 @@ def conv2d_NCHWc_int8(
     (n, c / b, h, w, b), (o / d, c / b, kh, kw, b / n_elems, d, n_elems) -> (n, o / d, oh, ow, d)
     """
     dtype = DataType("int32" if out_dtype is None else out_dtype)
-    out_chunks, kernel_chunks, kh, kw, parts, out_block, elems = kernel.shape
+    out_chunks, kernel_chunks, kh, kw, parts, out_block, elems = extents(
+        kernel, "oihwcde", "conv2d_NCHWc_int8"
+    )
     sizes = _Blocked(data, (kh, kw), stride, padding, dilation)
     simplify = Analyzer().simplify
     groups = simplify(tir.indexdiv(sizes.chunks * sizes.block, kernel_chunks * parts * elems))
@@ -123,7 +127,7 @@ def conv2d_NCHWc_int8(
 @explained
 def unpack_NCHWc_to_nchw(packed_out: te.Tensor, out_dtype: str) -> te.Tensor:
     """(n, c / b, h, w, b) -> (n, c, h, w)"""
-    n, chunks, height, width, block = packed_out.shape
+    n, chunks, height, width, block = extents(packed_out, "nchwb", "unpack_NCHWc_to_nchw")
 
     def element(b: Any, c: Any, h: Any, w: Any) -> PrimExpr:
         coords = (b, tir.indexdiv(c, block), h, w, tir.indexmod(c, block))

@@ -12,7 +12,7 @@ from tvm.arith import Analyzer
 from tvm.error import ShapeError, message
 from tvm.ir.expr import PrimExpr
 from tvm.support.arguments import explained
-from tvm.topi.common import compute
+from tvm.topi.common import compute, extents
 from tvm.topi.utils import get_const_int
 
 from .conv_nd import per_dimension
@@ -26,7 +26,7 @@ NCHW, NHWC = "nchw", "nhwc"
 @explained
 def conv2d_winograd_weight_transform(kernel: te.Tensor, tile_size: int) -> te.Tensor:
     """The kernel for tiles of `tile_size` outputs.   (o, c, k, k) -> (r, r, o, c)"""
-    filters, channels, kh, kw = kernel.shape
+    filters, channels, kh, kw = extents(kernel, "oihw", "conv2d_winograd_weight_transform")
     if get_const_int(kh) != get_const_int(kw):
         raise ShapeError(f"winograd: a kernel of {kh} x {kw}; legal: a square one")
     size = tile_size + get_const_int(kh) - 1

@@ -7,7 +7,7 @@ from typing import Any
 from tvm import te
 from tvm.ir.expr import PrimExpr
 from tvm.support.arguments import explained
-from tvm.topi.common import compute
+from tvm.topi.common import compute, extents
 from tvm.topi.utils import get_const_int
 
 from .conv_nd import conv
@@ -49,7 +49,7 @@ def conv3d_winograd_weight_transform(kernel: te.Tensor, tile_size: int) -> te.Te
     Depth is transformed too if it is as long as height and width.
     (o, c, kd, kh, kw) -> (r, r, r or kd, o, c) with r = tile_size + kw - 1
     """
-    co, ci, kd, _, kw = kernel.shape
+    co, ci, kd, _, kw = extents(kernel, "oidhw", "conv3d_winograd_weight_transform")
     depth, width = get_const_int(kd), get_const_int(kw)
     r = tile_size + width - 1
     _, _, matrix = winograd_transform_matrices(tile_size, width, kernel.dtype)

@@ -11,7 +11,7 @@ from tvm.error import ShapeError, message
 from tvm.ir.expr import PrimExpr
 from tvm.support.arguments import explained
 from tvm.tir.expr import as_expr
-from tvm.topi.common import compute, known
+from tvm.topi.common import compute, extents, known
 from tvm.topi.utils import get_const_int, get_const_tuple
 
 from .pad import pad
@@ -87,7 +87,9 @@ def conv(
 
     NCHW: (n, c, h, w), (o, c / groups, kh, kw) -> (n, o, oh, ow)
     """
-    dims = inp.ndim - 2
+    dims = len(data_layout) - 2
+    extents(inp, data_layout.lower(), "convolution")
+    extents(filt, "oi" + "dhw"[-dims:], "convolution")
     strides = per_dimension(stride, dims, "strides")
     dilations = per_dimension(dilation, dims, "dilation")
     dtype = inp.dtype if out_dtype is None else out_dtype

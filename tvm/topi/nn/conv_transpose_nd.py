@@ -9,7 +9,7 @@ from tvm import te, tir
 from tvm.arith import Analyzer
 from tvm.error import ShapeError, message
 from tvm.ir.expr import PrimExpr
-from tvm.topi.common import compute, known
+from tvm.topi.common import check_same, compute, extents, known
 from tvm.topi.utils import get_const_int
 
 from .conv_nd import per_dimension
@@ -43,7 +43,10 @@ def spread_and_turned(
     strides = per_dimension(stride, dims, "strides")
     extra = per_dimension(output_padding, dims, "output_padding")
     check_output_padding(extra, strides)
-    channels, filters, *windows = kernel.shape
+    letters = "dhw"[3 - dims :]
+    extents(data, "nc" + letters, "transposed convolution")
+    channels, filters, *windows = extents(kernel, "io" + letters, "transposed convolution")
+    check_same("transposed convolution", "channels of data and kernel", data.shape[1], channels)
     before, after = get_pad_tuple_generic(padding, windows)
     spread = dilate(data, [1, 1, *strides], name="data_dilate")
     low = [k - 1 - p for k, p in zip(windows, before)]

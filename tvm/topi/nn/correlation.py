@@ -9,7 +9,7 @@ from tvm.arith import Analyzer
 from tvm.error import ShapeError
 from tvm.ir.expr import PrimExpr
 from tvm.support.arguments import explained
-from tvm.topi.common import compute
+from tvm.topi.common import compute, extents
 
 from .pad import pad
 from .utils import get_pad_tuple
@@ -24,8 +24,8 @@ def correlation_nchw(
 
     (n, c, h, w), (n, c, h, w) -> (n, displacements, oh, ow)   (P. Fischer et al., FlowNet, 2015)
     """
-    batch, channels, height, width = data1.shape
-    if not all(bool(a == b) for a, b in zip(data1.shape, data2.shape)):
+    batch, channels, height, width = extents(data1, "nchw", "correlation_nchw")
+    if data2.ndim != data1.ndim or not all(bool(a == b) for a, b in zip(data1.shape, data2.shape)):
         raise ShapeError("correlation: the two maps have different shapes; legal: equal ones")
     top, left, down, right = get_pad_tuple(padding, (1, 1))
     radius = (kernel_size - 1) // 2

@@ -10,7 +10,7 @@ from tvm.error import ShapeError, message
 from tvm.ir.expr import PrimExpr
 from tvm.support.arguments import explained
 from tvm.topi import tag
-from tvm.topi.common import compute, is_one, known, same_extent
+from tvm.topi.common import compute, extents, is_one, known, same_extent
 
 _LETTER = {True: "T", False: "N"}
 
@@ -124,8 +124,8 @@ def dense_pack(
 ) -> te.Tensor:
     """dense with the weight's rows in blocks.   (m, k), (n / b, k, b) -> (m, n)"""
     dtype = data.dtype if out_dtype is None else out_dtype
-    m, inner = data.shape
-    blocks, other, size = weight.shape
+    m, inner = extents(data, "mk", "dense_pack")
+    blocks, other, size = extents(weight, "nkb", "dense_pack")
     check_inner("dense_pack", inner, other)
     k = te.reduce_axis((0, inner), name="k")
 

@@ -8,7 +8,7 @@ from tvm import te, tir
 from tvm.ir.expr import PrimExpr
 from tvm.support.arguments import explained
 from tvm.topi import tag
-from tvm.topi.common import compute
+from tvm.topi.common import compute, extents
 
 
 @explained
@@ -25,7 +25,8 @@ def depth_to_space(
     if mode not in ("DCR", "CDR", "CRD"):
         raise ValueError(f"depth_to_space: mode {mode!r}; legal: 'DCR', 'CDR', 'CRD'")
     first = layout == "NCHW"
-    n, c, h, w = data.shape if first else (data.shape[k] for k in (0, 3, 1, 2))
+    shape = extents(data, layout.lower(), "depth_to_space")
+    n, c, h, w = shape if first else (shape[k] for k in (0, 3, 1, 2))
     channels = tir.truncdiv(c, block_size * block_size)
 
     def element_at(b: Any, channel: Any, y: Any, x: Any) -> PrimExpr:
@@ -41,5 +42,5 @@ def depth_to_space(
         return element_at(*i) if first else element_at(i[0], i[3], i[1], i[2])
 
     rows, columns = h * block_size, w * block_size
-    shape = (n, channels, rows, columns) if first else (n, rows, columns, channels)
-    return compute(shape, element, name="depth_to_space", tag=tag.INJECTIVE)
+    out = (n, channels, rows, columns) if first else (n, rows, columns, channels)
+    return compute(out, element, name="depth_to_space", tag=tag.INJECTIVE)

@@ -10,7 +10,7 @@ from tvm import te, tir
 from tvm.arith import Analyzer
 from tvm.ir.expr import PrimExpr
 from tvm.support.arguments import explained
-from tvm.topi.common import compute
+from tvm.topi.common import check_same, compute, extents
 from tvm.topi.utils import simplify
 
 from .conv_nd import per_dimension
@@ -35,8 +35,9 @@ def depthwise_conv2d_nchw(
     """(n, c, h, w), (c, m, kh, kw) -> (n, c * m, oh, ow)"""
     dtype = Input.dtype if out_dtype is None else out_dtype
     (sh, sw), (dh, dw) = per_dimension(stride, 2, "strides"), per_dimension(dilation, 2, "dilation")
-    batch, channels, height, width = Input.shape
-    _, times, kh, kw = Filter.shape
+    batch, channels, height, width = extents(Input, "nchw", "depthwise_conv2d_nchw")
+    own, times, kh, kw = extents(Filter, "cmhw", "depthwise_conv2d_nchw")
+    check_same("depthwise_conv2d_nchw", "channels of data and kernel", channels, own)
     wide = (_spread(kh, dh), _spread(kw, dw))
     top, left, down, right = get_pad_tuple(padding, wide)
     padded = pad(Input, [0, 0, top, left], [0, 0, down, right], name="PaddedInput")
@@ -61,10 +62,11 @@ def depthwise_conv2d_nhwc(
     """(n, h, w, c), (kh, kw, c, m) -> (n, oh, ow, c * m); HWIO exchanges the last two."""
     dtype = Input.dtype if out_dtype is None else out_dtype
     (sh, sw), (dh, dw) = per_dimension(stride, 2, "strides"), per_dimension(dilation, 2, "dilation")
-    batch, height, width, channels = Input.shape
+    batch, height, width, channels = extents(Input, "nhwc", "depthwise_conv2d_nhwc")
     swapped = kernel_layout == "HWIO"
-    kh, kw, first, second = Filter.shape
-    times = first if swapped else second
+    kh, kw, first, second = extents(Filter, kernel_layout.lower(), "depthwise_conv2d_nhwc")
+    own, times = (second, first) if swapped else (first, second)
+    check_same("depthwise_conv2d_nhwc", "channels of data and kernel", channels, own)
     wide = (_spread(kh, dh), _spread(kw, dw))
     top, left, down, right = get_pad_tuple(padding, wide)
     padded = pad(Input, [0, top, left, 0], [0, down, right, 0], name="PaddedInput")
@@ -89,7 +91,7 @@ def depthwise_conv2d_backward_input_nhwc(
 ) -> te.Tensor:  # fmt: skip
     """The gradient of the data.   (kh, kw, c, m), (n, oh, ow, c * m) -> (n, h, w, c)"""
     batch, height, width, channels = ishape
-    kh, kw, _, times = Filter.shape
+    kh, kw, _, times = extents(Filter, "hwcm", "depthwise_conv2d_backward_input_nhwc")
     sh, sw = per_dimension(stride, 2, "strides")
     spread = dilate(Out_grad, [1, sh, sw, 1], name="dilated_out_grad")
     top, left, down, right = get_pad_tuple(padding, (kh, kw))
@@ -150,12 +152,17 @@ def depthwise_conv2d_NCHWc(
     """(n, c / b, h, w, b), (c * m / d, 1, kh, kw, 1, d) -> (n, c * m / d, oh, ow, d)"""
     dtype = Input.dtype if out_dtype is None else out_dtype
     (sh, sw), (dh, dw) = per_dimension(stride, 2, "strides"), per_dimension(dilation, 2, "dilation")
-    batch, chunks, height, width, block = Input.shape
-    out_chunks, _, kh, kw, _, out_block = Filter.shape
+    batch, chunks, height, width, block = extents(Input, "nchwb", "depthwise_conv2d_NCHWc")
+    out_chunks, _, kh, kw, _, out_block = extents(Filter, "cihwjb", "depthwise_conv2d_NCHWc")
     wide = (_spread(kh, dh), _spread(kw, dw))
     top, left, down, right = get_pad_tuple(padding, wide)
     padded = pad(Input, [0, 0, top, left, 0], [0, 0, down, right, 0], name="PaddedInput")
-    times = tir.indexdiv(out_chunks * out_block, chunks * block)
+    channels, filters = chunks * block, out_chunks * out_block
+    check_same(
+        "depthwise_conv2d_NCHWc", "filters and a multiple of the channels", filters,
+        simplify(tir.indexdiv(filters, channels) * channels),
+    )  # fmt: skip
+    times = tir.indexdiv(filters, channels)
     i, j = te.reduce_axis((0, kh), name="kh"), te.reduce_axis((0, kw), name="kw")
     assert re.findall(r"\d+", layout), f"{layout} has channels in blocks"
 

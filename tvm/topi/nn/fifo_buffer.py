@@ -8,11 +8,12 @@ from tvm import te, tir
 from tvm.error import ShapeError
 from tvm.ir.expr import PrimExpr
 from tvm.support.arguments import explained
-from tvm.topi.common import compute
+from tvm.topi import tag
+from tvm.topi.common import check_same, compute
 from tvm.topi.utils import normal_axis
 
 
-@te.tag_scope(tag="fifo_buffer")
+@te.tag_scope(tag=tag.INJECTIVE + ",fifo_buffer")
 @explained
 def fifo_buffer(data: te.Tensor, buffer: te.Tensor, axis: int) -> te.Tensor:
     """The buffer moved along an axis by the extent of the data, which fills the end."""
@@ -21,6 +22,9 @@ def fifo_buffer(data: te.Tensor, buffer: te.Tensor, axis: int) -> te.Tensor:
             f"fifo_buffer: data of {data.ndim} dimensions, buffer of {buffer.ndim}; legal: equal"
         )
     dim = normal_axis(axis, data.ndim, "fifo_buffer")
+    for k, (own, other) in enumerate(zip(data.shape, buffer.shape)):
+        if k != dim:
+            check_same("fifo_buffer", f"dimension {k} of data and buffer", own, other)
     length, kept = data.shape[dim], buffer.shape[dim] - data.shape[dim]
 
     def element(*i: Any) -> PrimExpr:

@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from tvm import te, tir
+from tvm.error import ShapeError, message
 from tvm.ir.expr import PrimExpr
 from tvm.support.arguments import explained
 from tvm.topi import broadcast, tag
 from tvm.topi import reduction as _reduction
-from tvm.topi.common import stage
+from tvm.topi.common import check_same, stage
 
 
 @explained
@@ -23,6 +24,20 @@ def nll_loss(
     """
     if reduction not in ("mean", "sum", "none"):
         raise ValueError(f"nll_loss: reduction {reduction!r}; legal: 'mean', 'sum', 'none'")
+    classes = predictions.shape[0 if predictions.ndim == 1 else 1]
+    rest = [n for k, n in enumerate(predictions.shape) if predictions.ndim > 1 and k != 1]
+    if targets.ndim != len(rest) or weights.ndim != 1:
+        raise ShapeError(
+            message(
+                "nll_loss",
+                found=f"{predictions.ndim} dimensions of predictions, {targets.ndim} of targets, "
+                f"{weights.ndim} of weights",
+                legal="one less of targets, one of weights",
+            )
+        )
+    for own, other in zip(targets.shape, rest):
+        check_same("nll_loss", "dimensions of targets and predictions", own, other)
+    check_same("nll_loss", "weights and classes", weights.shape[0], classes)
     zero = tir.const(0, predictions.dtype)
     single = predictions.ndim == 1
 
@@ -32,7 +47,7 @@ def nll_loss(
         value = (zero - predictions(*coords)) * weights(target)
         return _unless(target, ignore_index, value, zero)
 
-    each = stage(targets.shape, loss, "nll_loss", tag.INJECTIVE)
+    each = stage(targets.shape, loss, "nll_loss", tag.BROADCAST)
     if reduction == "none":
         return each
     total = _whole(each)
@@ -43,7 +58,7 @@ def nll_loss(
         target = targets(*i)
         return _unless(target, ignore_index, weights(target), zero)
 
-    used = stage(targets.shape, weight, "nll_loss", tag.INJECTIVE)
+    used = stage(targets.shape, weight, "nll_loss", tag.BROADCAST)
     mean: te.Tensor = broadcast.divide(total, _whole(used))
     return mean
 

@@ -9,7 +9,7 @@ from tvm import te, tir
 from tvm.error import ShapeError, message
 from tvm.ir.expr import PrimExpr
 from tvm.support.arguments import explained
-from tvm.topi.common import compute
+from tvm.topi.common import check_same, compute, extents
 from tvm.topi.reshaping import stack
 from tvm.topi.utils import get_const_int
 
@@ -29,7 +29,7 @@ class _Layer:
             )
         self.Wi, self.Wh, self.Bi, self.Bh, self.proj = Wi, Wh, Bi, Bh, proj
         self.peepholes, self.layout = peepholes, layout
-        self.hidden = get_const_int(Wh.shape[0]) // 4
+        self.hidden = get_const_int(extents(Wh, "gh", "lstm")[0]) // 4
 
     def sums(self, x: Callable[[Any, Any], PrimExpr], inputs: Any, h: te.Tensor) -> te.Tensor:
         """Wi x + Wh h + biases for all gates of one step.   (b, 4 h)"""
@@ -83,7 +83,14 @@ def lstm(
 ) -> tuple[te.Tensor, te.Tensor]:
     """All hidden states and all cell states.   (t, b, i), (4 h, i), (4 h, h) -> (t, b, h) twice"""
     layer = _Layer(Wi, Wh, Bi, Bh, proj, {"I": p_i, "F": p_f, "O": p_o}, weight_layout)
-    steps, batch, inputs = Xs.shape
+    steps, batch, inputs = extents(Xs, "tbi", "lstm")
+    gates = 4 * layer.hidden
+    for weight, rows, columns in (
+        (Wi, gates, inputs), (Wh, gates, layer.hidden if proj is None else proj.shape[0])
+    ):  # fmt: skip
+        own_rows, own_columns = extents(weight, "gk", "lstm")
+        check_same("lstm", f"rows of {weight.name}", own_rows, rows)
+        check_same("lstm", f"columns of {weight.name}", own_columns, columns)
     count, dtype = get_const_int(steps), Xs.dtype
     out = layer.hidden if proj is None else proj.shape[0]
     zero = tir.const(0, dtype)

@@ -11,7 +11,7 @@ from tvm.error import ShapeError
 from tvm.ir.expr import PrimExpr
 from tvm.support.arguments import explained
 from tvm.topi import tag
-from tvm.topi.common import stage, stages
+from tvm.topi.common import check_same, stage, stages
 from tvm.topi.utils import layout_axes
 
 from .pad import padded
@@ -49,6 +49,18 @@ class _Gradient:
         self.before, self.after = list(padding[:2]), list(padding[2:])
         self.extra = [s - 1 if ceil_mode else 0 for s in stride]
         simplify = Analyzer().simplify
+        if grads.ndim != data.ndim:
+            raise ShapeError(
+                f"pool_grad: gradients of {grads.ndim} dimensions, data of {data.ndim}; legal: as "
+                "many of each"
+            )
+        for k, (own, other) in enumerate(zip(grads.shape, data.shape)):
+            wanted = other
+            if k in self.axes:
+                n = self.axes.index(k)
+                room = other + self.before[n] + self.after[n] + self.extra[n] - self.kernel[n]
+                wanted = simplify(tir.indexdiv(room, self.stride[n]) + 1)
+            check_same("pool_grad", f"dimension {k} of the gradients", own, wanted)
         # at most so many windows in a row hold one element
         self.around = [
             te.reduce_axis((0, simplify(tir.indexdiv(tir.const(k + s - 1, "int32"), s))), n)

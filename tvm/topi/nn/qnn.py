@@ -19,6 +19,7 @@ SQNN_INT32 = 3
 SQNN_DTYPE_TO_CODE = {
     "disable": SQNN_DISABLE, "int8": SQNN_INT8, "uint8": SQNN_UINT8, "int32": SQNN_INT32,
 }  # fmt: skip
+SQNN_CODE_TO_DTYPE = {code: name for name, code in SQNN_DTYPE_TO_CODE.items()}
 _RANGES = {SQNN_INT8: (-128, 127), SQNN_UINT8: (0, 255), SQNN_INT32: (-(2**31), 2**31 - 1)}
 
 

@@ -8,7 +8,7 @@ from tvm import te, tir
 from tvm.ir.expr import PrimExpr
 from tvm.support.arguments import explained
 from tvm.topi import tag
-from tvm.topi.common import compute
+from tvm.topi.common import compute, extents
 
 
 @explained
@@ -17,7 +17,8 @@ def space_to_depth(data: te.Tensor, block_size: int, layout: str = "NCHW") -> te
     if layout not in ("NCHW", "NHWC"):
         raise ValueError(f"space_to_depth: layout {layout!r}; legal: 'NCHW', 'NHWC'")
     first = layout == "NCHW"
-    n, c, h, w = data.shape if first else (data.shape[k] for k in (0, 3, 1, 2))
+    shape = extents(data, layout.lower(), "space_to_depth")
+    n, c, h, w = shape if first else (shape[k] for k in (0, 3, 1, 2))
 
     def element_at(b: Any, channel: Any, y: Any, x: Any) -> PrimExpr:
         block, own = tir.indexdiv(channel, c), tir.indexmod(channel, c)
@@ -30,5 +31,5 @@ def space_to_depth(data: te.Tensor, block_size: int, layout: str = "NCHW") -> te
 
     rows, columns = tir.truncdiv(h, block_size), tir.truncdiv(w, block_size)
     channels = c * block_size * block_size
-    shape = (n, channels, rows, columns) if first else (n, rows, columns, channels)
-    return compute(shape, element, name="space_to_depth", tag=tag.INJECTIVE)
+    out = (n, channels, rows, columns) if first else (n, rows, columns, channels)
+    return compute(out, element, name="space_to_depth", tag=tag.INJECTIVE)

@@ -7,11 +7,13 @@ from typing import Any
 
 from tvm import te, tir
 from tvm.error import ShapeError, message
+from tvm.support.arguments import explained
 from tvm.topi.utils import get_const_int
 
 Padding = Any  # an int, ints for each dimension or each side, "VALID", "SAME"
 
 
+@explained
 def infer_pad(data: te.Tensor, data_pad: te.Tensor | None) -> tuple[int, int]:
     """The padding of NCHW data on one side of each dimension; none if there is no padded stage."""
     if data_pad is None:
@@ -20,6 +22,7 @@ def infer_pad(data: te.Tensor, data_pad: te.Tensor | None) -> tuple[int, int]:
     return get_const_int(th - ih) // 2, get_const_int(tw - iw) // 2
 
 
+@explained
 def infer_pad3d(data: te.Tensor, data_pad: te.Tensor | None, layout: str) -> tuple[int, int, int]:
     """The whole padding of 3-d data in each dimension."""
     if data_pad is None:
@@ -31,6 +34,7 @@ def infer_pad3d(data: te.Tensor, data_pad: te.Tensor | None, layout: str) -> tup
     return pads[0], pads[1], pads[2]
 
 
+@explained
 def infer_stride(data: te.Tensor, kernel: te.Tensor, out: te.Tensor) -> tuple[int, int]:
     """The strides of an NCHW convolution without padding, from its shapes."""
     (ih, iw), (kh, kw), (oh, ow) = data.shape[2:4], kernel.shape[2:4], out.shape[2:4]

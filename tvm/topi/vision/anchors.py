@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from tvm import te, tir
 from tvm.ir.expr import PrimExpr
 from tvm.support.arguments import explained
+from tvm.topi.common import extents
 from tvm.topi.loops import grid, load, parallel, sequence, store, when
 from tvm.topi.utils import get_const_int
 
@@ -61,7 +62,7 @@ def multibox_transform_loc(
 
     (b, classes, n), (b, n * 4), (1, n, 4) -> (b, n, 6) of class, score and corners, (b,)
     """
-    batch, classes, count = cls_prob.shape
+    batch, classes, count = extents(cls_prob, "bcn", "multibox_transform_loc")
     dtype = str(cls_prob.dtype)
     first = 0 if keep_background else 1
 
@@ -125,7 +126,7 @@ def multibox_transform_loc(
 @explained
 def reorg(data: te.Tensor, stride: int) -> te.Tensor:
     """Pixels in another order, as YOLO has it.   (b, c, h, w) -> (b, c * s * s, h / s, w / s)"""
-    batch, channels, height, width = data.shape
+    batch, channels, height, width = extents(data, "nchw", "reorg")
     groups = tir.indexdiv(channels, stride * stride)
     out = (batch, channels * stride * stride, tir.indexdiv(height, stride),
            tir.indexdiv(width, stride))  # fmt: skip

@@ -9,7 +9,7 @@ from tvm import te, tir
 from tvm.ir.expr import PrimExpr
 from tvm.support.arguments import explained
 from tvm.topi import reduction
-from tvm.topi.common import compute
+from tvm.topi.common import compute, extents
 from tvm.topi.loops import grid, load, parallel, sequence, store, when
 from tvm.topi.reshaping import reshape
 from tvm.topi.scan import cumsum
@@ -33,7 +33,7 @@ def get_valid_counts(
     (b, n, k) -> counts (b,), boxes (b, n, k), the indices they came from (b, n); the rest is -1.
     With `id_index` >= 0, boxes of class -1 count as background and go too.
     """
-    batch, count, width = data.shape
+    batch, count, width = extents(data, "bnk", "get_valid_counts")
     inputs = [data]
     if isinstance(score_threshold, te.Tensor):
         inputs.append(score_threshold)
@@ -122,7 +122,7 @@ def all_class_non_max_suppression(
             f"all_class_non_max_suppression: output_format {output_format!r}; legal: 'onnx', "
             "'tensorflow'"
         )
-    batch, classes, count = scores.shape
+    batch, classes, count = extents(scores, "bcn", "all_class_non_max_suppression")
     rows = as_rows(scores)
     order = argsort(rows, axis=1, is_ascend=False, dtype="int32")
     ranked = compute(

@@ -7,7 +7,8 @@ from typing import Any
 
 from tvm import te, tir
 from tvm.ir.expr import PrimExpr
-from tvm.topi.common import compute
+from tvm.support.arguments import explained
+from tvm.topi.common import compute, extents
 from tvm.topi.loops import (
     grid,
     load,
@@ -44,11 +45,13 @@ def overlap(at: Corner, a: PrimExpr, b: PrimExpr) -> PrimExpr:
     return tir.Select(union <= zero, zero, shared / union)
 
 
+@explained
 def calculate_overlap(out_tensor: tir.Buffer, box_a_idx: PrimExpr, box_b_idx: PrimExpr) -> PrimExpr:
     """Intersection over union of the boxes at two indices of a flat buffer of corners."""
     return overlap(lambda index: load(out_tensor, index), box_a_idx, box_b_idx)
 
 
+@explained
 def binary_search(
     ib: Callable[[PrimExpr], tir.Stmt], y: PrimExpr, num_boxes: PrimExpr, scores: tir.Buffer,
     score_threshold: PrimExpr, out: tir.Buffer,
@@ -80,6 +83,7 @@ def binary_search(
     return local(out.dtype, search, name="low")
 
 
+@explained
 def run_all_class_nms(
     boxes: te.Tensor, sorted_scores: te.Tensor, sorted_indices: te.Tensor, valid_count: te.Tensor,
     max_output_size_per_class: Any, iou_threshold: Any,
@@ -91,7 +95,7 @@ def run_all_class_nms(
     boxes (b, n, 4), the others (b * classes, n), valid_count (b * classes,). `nms_loop` may replace
     the statement of one row.
     """
-    batch, count, _ = boxes.shape
+    batch, count, _ = extents(boxes, "bnk", "run_all_class_nms")
     rows = sorted_scores.shape[0]
     classes = tir.indexdiv(rows, batch)
     inputs = [boxes, sorted_scores, sorted_indices, valid_count]
@@ -173,13 +177,14 @@ def _row(
     return sequence(store(number, 0, row), clear, loop(count, one, "j"))
 
 
+@explained
 def collect_selected_indices(
     num_class: Any, selected_indices: te.Tensor, num_detections: te.Tensor,
     row_offsets: te.Tensor, ir: Any = None, max_output_boxes_per_class: Any = None,
     output_shape: Any = None, num_total_detections: Any = None, input_image_size: Any = None,
 ) -> te.Tensor:  # fmt: skip
     """(batch, class, box) of all boxes that stay, row after row; the rest is zero."""
-    rows, count = selected_indices.shape
+    rows, count = extents(selected_indices, "rn", "collect_selected_indices")
     shape = tuple(output_shape or (rows * count, 3))
 
     def body(ins: Sequence[tir.Buffer], outs: Sequence[tir.Buffer]) -> tir.Stmt:
@@ -211,6 +216,7 @@ def collect_selected_indices(
     return result
 
 
+@explained
 def collect_selected_indices_and_scores(
     selected_indices: te.Tensor, selected_scores: te.Tensor, num_detections: te.Tensor,
     row_offsets: te.Tensor, num_total_detections: te.Tensor, ir: Any = None,
@@ -219,7 +225,9 @@ def collect_selected_indices_and_scores(
 
     `num_total_detections` (batch,) says how many classes' rows belong together.
     """
-    rows, count = selected_indices.shape
+    rows, count = extents(
+        selected_indices, "rn", "collect_selected_indices_and_scores"
+    )
     batch = num_total_detections.shape[0]
     classes = tir.indexdiv(rows, batch)
     shape, score_shape = (batch, classes * count, 2), (batch, classes * count)
@@ -256,7 +264,7 @@ def collect_selected_indices_and_scores(
 
 def as_rows(tensor: te.Tensor) -> te.Tensor:
     """(b, classes, n) -> (b * classes, n)"""
-    first, second, count = tensor.shape
+    first, second, count = extents(tensor, "bcn", "all_class_non_max_suppression")
     return compute(
         (first * second, count),
         lambda r, k: tensor(tir.indexdiv(r, second), tir.indexmod(r, second), k),

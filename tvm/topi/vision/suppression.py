@@ -8,6 +8,7 @@ from typing import Any
 from tvm import te, tir
 from tvm.ir.expr import PrimExpr
 from tvm.support.arguments import explained
+from tvm.topi.common import extents
 from tvm.topi.loops import grid, load, local, loop, parallel, sequence, store, when
 from tvm.topi.sort import argsort
 
@@ -26,7 +27,7 @@ def non_max_suppression(
     data (b, n, k), valid_count (b,), indices (b, n)  ->  the indices of those that stay (b, n) and
     how many they are (b, 1); or, without `return_indices`, the boxes (b, n, k), the others as -1.
     """
-    batch, count, width = data.shape
+    batch, count, width = extents(data, "bnk", "non_max_suppression")
     scores = te.compute((batch, count), lambda b, i: data[b, i, score_index], name="scores")
     order = argsort(scores, valid_count, axis=1, is_ascend=0, dtype="int32")
     inputs = [data, valid_count, indices, order]
