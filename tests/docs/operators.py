@@ -219,6 +219,8 @@ def _topi() -> Iterator[str]:
     yield f"{there} of {len(rows)} public functions are there. They are compared with numpy, scipy"
     yield "or loops written out in the test; the column names the file in `tests/topi`, whose tests"
     yield "are watched while they run: each has to call what it is named for (`compared.txt`)."
+    yield "Types, ranks, axes, options and open extents of those that users call are compiled and"
+    yield "compared in `tests/topi/sweep`: three forms of each, all of them by `make test-long`."
     yield ""
     yield "| module | names | compared in |"
     yield "|---|---|---|"
