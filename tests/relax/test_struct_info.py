@@ -7,7 +7,7 @@ import pytest
 from tvm import ir, relax, tir
 from tvm.error import TVMError
 from tvm.ir import assert_structural_equal, load_json, save_json
-from tvm.relax.struct_info import const_int, const_number, static_shape
+from tvm.relax.struct_info import const_int, const_number
 
 pytestmark = pytest.mark.pure
 
@@ -19,8 +19,6 @@ def test_tensor_of_known_shape() -> None:
     assert info.ndim == 2
     assert info.values[0] is N
     assert isinstance(info.shape, relax.ShapeExpr)
-    assert static_shape(info) is None
-    assert static_shape(relax.TensorStructInfo((2, 4))) == (2, 4)
 
 
 def test_tensor_of_known_dimensions_only() -> None:

@@ -8,7 +8,7 @@ from operator import add, floordiv, mod, mul
 import pytest
 
 from tvm import tir
-from tvm.tir.buffer_access import axis_groups, element_strides, row_major_indices
+from tvm.tir.buffer_access import axis_groups, element_strides
 from tvm.tir.functor import substitute
 
 pytestmark = pytest.mark.pure
@@ -59,9 +59,3 @@ def test_flattening_keeps_what_is_flat() -> None:
     assert a.get_flattened_buffer() is a
     zero = tir.decl_buffer((), "float32", "Z")
     assert [int(x) for x in zero.offset_of([])] == [0]
-
-
-def test_row_major_indices_invert_the_offset() -> None:
-    indices = row_major_indices(I, [tir.const(3), tir.const(5)])
-    for k in range(15):
-        assert [value(x, i=k) for x in indices] == [k // 5, k % 5]

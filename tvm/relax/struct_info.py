@@ -356,14 +356,6 @@ def const_number(expr: object) -> int | float | None:
     return const_int(expr)
 
 
-def static_shape(info: TensorStructInfo | ShapeStructInfo) -> tuple[int, ...] | None:
-    """The extents as plain integers, when all are known."""
-    if info.values is None:
-        return None
-    extents = [const_int(value) for value in info.values]
-    return None if None in extents else tuple(x for x in extents if x is not None)
-
-
 register_nodes(
     ShapeExpr, ObjectStructInfo, PrimStructInfo, ShapeStructInfo, TensorStructInfo, TupleStructInfo,
     FuncStructInfo,

@@ -516,22 +516,6 @@ def get_static_type(sinfo: StructInfo) -> Type:
     return ObjectType(sinfo.span)
 
 
-def struct_info_from_type(type_: Type) -> StructInfo:
-    """The least precise struct info of a static type."""
-    if isinstance(type_, TensorType):
-        return TensorStructInfo(None, type_.dtype, ndim=type_.ndim)
-    if isinstance(type_, ShapeType):
-        return ShapeStructInfo(ndim=type_.ndim)
-    if isinstance(type_, PrimType):
-        return PrimStructInfo(type_.dtype)
-    if isinstance(type_, TupleType):
-        return TupleStructInfo([struct_info_from_type(field) for field in type_.fields])
-    if isinstance(type_, FuncType):
-        params = [struct_info_from_type(arg) for arg in type_.arg_types]
-        return FuncStructInfo(params, struct_info_from_type(type_.ret_type))
-    return ObjectStructInfo()
-
-
 def dtype_of(info: StructInfo) -> DataType | None:
     """The data type of a tensor or a number, when known."""
     if isinstance(info, (TensorStructInfo, PrimStructInfo)) and info.dtype is not VOID:

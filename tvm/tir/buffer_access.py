@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from itertools import pairwise
 from typing import Any
 
@@ -117,19 +117,6 @@ def access_ptr(
     annotation = e.Call(content, "tir.type_annotation", ())
     args = (annotation, buffer.data, base, size, e.IntImm(e.INT32, mask))
     return e.Call(DataType(ptr_type), "tir.tvm_access_ptr", args)
-
-
-def row_major_indices(flat: PrimExpr, shape: Sequence[PrimExpr]) -> list[PrimExpr]:
-    """The indices of element number `flat` of a row-major array."""
-    indices: list[PrimExpr] = []
-    for axis in range(len(shape) - 1, -1, -1):
-        if axis == 0:
-            indices.append(flat)
-        else:
-            indices.append(op.floormod(flat, shape[axis]))
-            flat = op.floordiv(flat, shape[axis])
-    indices.reverse()
-    return indices
 
 
 OPERATORS["tir"].update(

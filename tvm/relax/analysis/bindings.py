@@ -20,7 +20,6 @@ from tvm.relax.expr import (
     VarBinding,
 )
 from tvm.relax.expr_functor import PyExprVisitor
-from tvm.relax.struct_info_rules import definable_tir_vars_in_struct_info
 from tvm.support.arguments import explained
 
 from .purity import contains_impure_call
@@ -181,10 +180,3 @@ def _keep(binding: Binding, used: set[Id]) -> Binding:
         return binding
     value = _without(binding.value, used)
     return binding if value is binding.value else VarBinding(binding.var, value, binding.span)
-
-
-def defines_symbols(binding: Binding) -> bool:
-    """True for a cast that gives symbols their values."""
-    return isinstance(binding, MatchCast) and bool(
-        definable_tir_vars_in_struct_info(binding.struct_info)
-    )

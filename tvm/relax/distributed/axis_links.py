@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
-from tvm.ir.expr import RelaxExpr
 from tvm.ir.op import Op
 from tvm.relax.expr import Call
 from tvm.relax.shape_math import same_extent
@@ -199,8 +198,3 @@ _RULES: Final[
     "relax.dequantize": _with_vectors,
     "relax.nn.prelu": _with_vectors,
 }
-
-
-def tensor_operands(call: Call) -> list[RelaxExpr]:
-    """The operands in the order that links count them."""
-    return list(call.args)

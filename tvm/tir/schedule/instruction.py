@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from tvm.ffi.object import Object
 from tvm.ir.expr import PrimExpr
@@ -14,9 +14,6 @@ from tvm.tir.expr import FloatImm, IntImm, StringImm
 from tvm.tir.index_map import IndexMap
 
 from .random_variable import BlockRV, LoopRV, under_names
-
-if TYPE_CHECKING:
-    from .schedule import Schedule
 
 INSTRUCTION_KINDS: Final[Registry[InstructionKind]] = Registry(
     "instruction kind", "tvm.tir.schedule.schedule"
@@ -105,7 +102,7 @@ class InstructionKind(Object):
         return arguments
 
     def call(
-        self, sch: Schedule, inputs: Sequence[Any], attrs: Sequence[Any], decision: Any
+        self, sch: Object, inputs: Sequence[Any], attrs: Sequence[Any], decision: Any
     ) -> list[Any]:
         """Run the primitive again on a schedule; returns its outputs."""
         arguments = self.unpack(inputs, attrs)

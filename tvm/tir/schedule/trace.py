@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from tvm.error import CheckError, TVMError
 from tvm.ffi.object import Object
@@ -15,9 +15,6 @@ from tvm.tir.index_map import IndexMap
 from .instruction import Instruction, InstructionKind
 from .random_variable import BlockRV, LoopRV, samples_of, under_names, with_samples
 from .trace_json import load_attribute, store_attribute
-
-if TYPE_CHECKING:
-    from .schedule import Schedule
 
 DecisionProvider = Callable[[Instruction, list[Any], list[Any], Any], Any]
 
@@ -61,7 +58,7 @@ class Trace(Object):
 
     def apply_to_schedule(
         self,
-        sch: Schedule,
+        sch: Object,
         remove_postproc: bool,
         decision_provider: DecisionProvider | None = None,
     ) -> None:
@@ -152,7 +149,7 @@ class Trace(Object):
         return [rows, decided]
 
     @staticmethod
-    def apply_json_to_schedule(json_obj: Any, sch: Schedule) -> None:
+    def apply_json_to_schedule(json_obj: Any, sch: Object) -> None:
         """Replay what `as_json` stored."""
         rows, decided = _checked(json_obj)
         values: dict[str, Any] = {}

@@ -24,7 +24,7 @@ from tvm.topi.loops import (
     when,
 )
 from tvm.topi.reshaping import reshape, transpose
-from tvm.topi.utils import normal_axis, prod, swap
+from tvm.topi.utils import normal_axis, prod, swap, unravel_index
 
 BinaryOp: TypeAlias = Callable[[PrimExpr, PrimExpr], PrimExpr]
 
@@ -39,11 +39,7 @@ __all__ = [
 
 
 def _unravel(number: PrimExpr, shape: Any) -> list[PrimExpr]:
-    indices: list[PrimExpr] = []
-    for extent in reversed(list(shape)[1:]):
-        indices.append(tir.indexmod(number, extent))
-        number = tir.indexdiv(number, extent)
-    return [number, *reversed(indices)] if len(shape) else []
+    return unravel_index(number, shape) if len(shape) else []
 
 
 @explained
