@@ -55,6 +55,13 @@ def require_equal(bb: BlockBuilder, found: PrimExpr, wanted: PrimExpr) -> None:
         bb.match_cast(ShapeExpr([found]), ShapeStructInfo([wanted]))
 
 
+def require_at_least(bb: BlockBuilder, found: PrimExpr, least: int) -> None:
+    """Check as the program runs that an extent is no smaller, unless that is sure."""
+    if not Analyzer().can_prove(found >= least):
+        larger = tir.max(found, tir.const(least, "int64"))
+        bb.match_cast(ShapeExpr([larger]), ShapeStructInfo([found]))
+
+
 def with_extents(bb: BlockBuilder, value: RelaxExpr) -> RelaxExpr:
     """The value, with symbols for extents that only running it tells."""
     value = bb.normalize_argument(value)
@@ -113,9 +120,7 @@ def broadcast(bb: BlockBuilder, values: Sequence[RelaxExpr]) -> list[RelaxExpr]:
             for value, own in zip(values, known)]  # fmt: skip
 
 
-def broadcast_shapes(
-    bb: BlockBuilder, shapes: Sequence[tuple[PrimExpr, ...]]
-) -> list[PrimExpr]:
+def broadcast_shapes(bb: BlockBuilder, shapes: Sequence[tuple[PrimExpr, ...]]) -> list[PrimExpr]:
     """The extents that several shapes are broadcast to, checked where that is open."""
     rank = max((len(shape) for shape in shapes), default=0)
     padded = [(IntImm(INT64, 1),) * (rank - len(shape)) + shape for shape in shapes]

@@ -9,7 +9,11 @@ import numpy as np
 import pytest
 from onnx import TensorProto, helper
 
+import tvm
 from tests.relax.frontend.onnx.models import Array, check_sizes, make_model
+from tvm import relax
+from tvm.error import TVMError
+from tvm.relax.frontend.onnx import from_onnx
 
 pytestmark = pytest.mark.cpu
 node = helper.make_node
@@ -277,6 +281,29 @@ def test_branches_of_different_ranks() -> None:
         node("ReduceSum", ["two", "last"], ["y"], keepdims=0),
     ]
     run(nodes, ["m", "n"], [(1, 3), (2, 3)], first=I64([0]), one=I64([1]), last=I64([-1]))
+
+
+POOLS = [("MaxPool", {}), ("AveragePool", {}), ("AveragePool", {"count_include_pad": 1}),
+         ("LpPool", {})]  # fmt: skip
+
+
+@pytest.mark.parametrize(("op", "options"), POOLS)
+@pytest.mark.parametrize("strides", [[2, 2], [3, 1], [1, 3]])
+def test_pools_over_planes_smaller_than_their_window(op: str, options: Any, strides: Any) -> None:
+    """Runtimes divide towards zero: there is one window, of what there is, for strides above 1."""
+    pool = node(op, ["x"], ["y"], kernel_shape=[3, 3], strides=strides, **options)
+    for size in ((1, 2, 2, 4), (1, 2, 4, 2), (1, 2, 3, 3)):
+        run([pool], list(size), [size])
+    run([pool], ["n", 2, "h", "w"], [(1, 2, 3, 3), (2, 2, 4, 5)])
+
+
+@pytest.mark.parametrize(("op", "options"), POOLS)
+def test_open_planes_have_to_hold_a_window(op: str, options: Any) -> None:
+    pool = node(op, ["x"], ["y"], "pool", kernel_shape=[3, 3], strides=[2, 2], **options)
+    model = make_model([pool], {"x": floats(1, 2, 4, 4)}, ["y"], {}, 18, {"x": [1, 2, "h", "w"]})
+    machine = relax.VirtualMachine(tvm.compile(from_onnx(model), "llvm"), tvm.cpu())
+    with pytest.raises(TVMError, match=r"source=pool.*expects extent 2"):
+        machine["main"](tvm.runtime.tensor(floats(1, 2, 2, 4)))
 
 
 @pytest.mark.parametrize("sizes", [["m", "n"], ["m", 1, "n"], [1, "m"]])

@@ -29,6 +29,7 @@ from .window import (
     shared_out,
     window,
     with_channel_bias,
+    with_one_window,
 )
 
 _CONVOLUTIONS = {1: op.nn.conv1d, 2: op.nn.conv2d, 3: op.nn.conv3d}
@@ -178,8 +179,15 @@ def _pool(node: Node, table: Mapping[int, Callable[..., RelaxExpr]], **options: 
     fill = float(_lowest(node.dtype(0))) if largest else 0.0
     (x,), strides, pads, dilations = padded_window(node, [node[0]], kernel, fill)
     up = bool(node.attr("ceil_mode", 0))
+    if not up and not auto_pad(node).startswith("SAME"):
+        pads = with_one_window(node, kernel, strides, pads, dilations)
     result = _by_rank(node, table)(
-        x, pool_size=kernel, strides=strides, padding=pads, dilation=dilations, ceil_mode=up,
+        x,
+        pool_size=kernel,
+        strides=strides,
+        padding=pads,
+        dilation=dilations,
+        ceil_mode=up,
         **options,
     )
     return _within_data(node, x, result, kernel, strides, pads, dilations) if up else result
@@ -352,8 +360,6 @@ def log_softmax(node: Node) -> Result:
     return op.nn.log_softmax(node[0], node.axis(-1))
 
 
-
-
 @convert("Hardmax")
 def hardmax_flattened(node: Node) -> Result:
     return _over_last_axes(node, lambda x, axis: _hardmax(node, x, axis), node.axis(1))
@@ -387,11 +393,17 @@ def lp_pool(node: Node) -> Result:
     given = node.bb.emit(op.power(op.abs(node[0]), _float(node, p)))
     (powers,), strides, pads, dilations = padded_window(node, [given], kernel)
     up = bool(node.attr("ceil_mode", 0))
+    if not up and not auto_pad(node).startswith("SAME"):
+        pads = with_one_window(node, kernel, strides, pads, dilations)
     # a window that is not whole is filled up with zeros: all means are of as many elements
     more = [stride - 1 if up else 0 for stride in strides]
     filled = [*pads[: len(kernel)], *(a + b for a, b in zip(pads[len(kernel) :], more))]
     means = _by_rank(node, _AVG_POOLS)(
-        powers, pool_size=kernel, strides=strides, padding=filled, dilation=dilations,
+        powers,
+        pool_size=kernel,
+        strides=strides,
+        padding=filled,
+        dilation=dilations,
         count_include_pad=True,
     )
     if up:

@@ -8,7 +8,7 @@ from tvm import tir
 from tvm.ir.expr import PrimExpr, RelaxExpr
 from tvm.relax import op
 from tvm.relax.expr import Constant
-from tvm.relax.extents import named
+from tvm.relax.extents import named, require_at_least
 from tvm.tir.expr import IntImm
 
 from .moving import padded
@@ -27,9 +27,7 @@ def kernel_shape(node: Node, weight: int = 1) -> list[int]:
     return extents
 
 
-def window(
-    node: Node, kernel: list[int]
-) -> tuple[list[int], list[PrimExpr | int], list[int]]:
+def window(node: Node, kernel: list[int]) -> tuple[list[int], list[PrimExpr | int], list[int]]:
     """Strides, pads (perhaps symbols) and dilations of a window of this size."""
     spatial = len(kernel)
     strides = [int(s) for s in node.attr("strides", [1] * spatial)]
@@ -51,6 +49,28 @@ def padded_window(
     before, after = [0, 0, *pads[:spatial]], [0, 0, *pads[spatial:]]
     wide = [padded(node.bb, value, before, after, "constant", fill) for value in values]
     return wide, strides, [0] * (2 * spatial), dilations
+
+
+def with_one_window(
+    node: Node, kernel: list[int], strides: list[int], pads: list[int], dilations: list[int]
+) -> list[int]:
+    """The pads of a pool whose windows fit into the data, as far as importing knows.
+
+    Runtimes divide towards zero where they count windows: of data that ends less than a step
+    before the first window does, there is one. Data of open extents has to hold a window, which
+    is checked as the program runs.
+    """
+    spatial = len(kernel)
+    after = pads[spatial:]
+    for i, extent in enumerate(node.shape(0)[2:]):
+        reach = (kernel[i] - 1) * dilations[i] + 1 - pads[i] - pads[i + spatial]
+        if strides[i] == 1 or reach <= 1:
+            continue
+        if not isinstance(extent, IntImm):
+            require_at_least(node.bb, extent, reach)
+        elif 0 < reach - extent.value < strides[i]:
+            after[i] += reach - extent.value
+    return [*pads[:spatial], *after]
 
 
 def pads_vary(node: Node, kernel: list[int]) -> bool:
@@ -95,9 +115,7 @@ def auto_pad(node: Node) -> str:
     return mode
 
 
-def shared_out(
-    totals: Sequence[PrimExpr | int], *, larger_after: bool
-) -> list[PrimExpr | int]:
+def shared_out(totals: Sequence[PrimExpr | int], *, larger_after: bool) -> list[PrimExpr | int]:
     """Pads before and after each axis that together are `totals`."""
     small: list[PrimExpr | int] = [
         total // 2 if isinstance(total, int) else tir.floordiv(total, 2) for total in totals
