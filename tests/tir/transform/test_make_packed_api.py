@@ -4,14 +4,14 @@ import numpy as np
 import pytest
 
 import tvm
-from tvm.error import ArgumentCountError, DTypeError, ShapeError, TVMError
+from tvm.error import ArgumentCountError, CheckError, DTypeError, ShapeError, TVMError
 from tvm.ir.module import IRModule
 from tvm.script import ir as I
 from tvm.script import tir as T
 from tvm.target import Target
 from tvm.tir import Call
 from tvm.tir.functor import walk
-from tvm.tir.transform import MakePackedAPI
+from tvm.tir.transform import BindTarget, MakePackedAPI
 
 
 @T.prim_func
@@ -236,15 +236,32 @@ def test_addresses():
     assert list(room) == [0.0, 5.0]
 
 
+def packed(mod: IRModule) -> IRModule:
+    """With a target that has a host, as the pipeline binds one."""
+    return MakePackedAPI()(BindTarget(Target("llvm", host="llvm"))(mod))
+
+
 @pytest.mark.pure
 def test_form():
-    mod = MakePackedAPI()(IRModule.from_expr(scaled_sum))
+    mod = packed(IRModule.from_expr(scaled_sum))
     func = mod["scaled_sum"]
     assert [p.name for p in func.params] == ["self_handle", "args", "num_args", "result"]
     assert not func.buffer_map
     assert str(func.attrs["global_symbol"]) == "__tvm_ffi_scaled_sum"
     assert int(func.attrs["calling_conv"]) == 1
     assert MakePackedAPI()(mod)["scaled_sum"] is func
+
+
+@pytest.mark.pure
+def test_functions_without_a_host_are_lowered_already():
+    mod = IRModule.from_expr(scaled_sum.with_attr("target", Target("llvm")))
+    assert MakePackedAPI()(mod)["scaled_sum"] is mod["scaled_sum"]
+
+
+@pytest.mark.pure
+def test_rejects_functions_without_a_target():
+    with pytest.raises(CheckError, match="MakePackedAPI required the function to be annotated"):
+        MakePackedAPI()(IRModule.from_expr(scaled_sum))
 
 
 @pytest.mark.pure
@@ -269,7 +286,7 @@ def test_calls_by_symbol():
         def sub(a: T.handle("float32")):
             T.evaluate(a)
 
-    calls = [n for n in walk(MakePackedAPI()(Module)["main"].body) if isinstance(n, Call)]
+    calls = [n for n in walk(packed(Module)["main"].body) if isinstance(n, Call)]
     (call,) = [n for n in calls if getattr(n.op, "name", "").endswith("packed")]
     assert call.op.name == "tir.tvm_call_cpacked"
     assert str(call.args[0].value) == "sub"
@@ -291,4 +308,4 @@ def test_rejects_sizes_that_nothing_defines():
         A[0] = 1.0
 
     with pytest.raises(TVMError, match="stands alone in no shape"):
-        MakePackedAPI()(IRModule.from_expr(bad))
+        packed(IRModule.from_expr(bad))

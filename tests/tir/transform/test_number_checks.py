@@ -7,19 +7,21 @@ import tvm
 from tvm.error import DTypeError
 from tvm.ir.module import IRModule
 from tvm.script import tir as T
-from tvm.tir.transform import MakePackedAPI
+from tvm.target import Target
+from tvm.tir.transform import BindTarget, MakePackedAPI
 
 pytestmark = pytest.mark.pure
 
 
 def packed(func) -> str:
-    return str(MakePackedAPI()(IRModule.from_expr(func)).script())
+    target = Target("c", host="c")
+    return str(MakePackedAPI()(BindTarget(target)(IRModule.from_expr(func))).script())
 
 
 def test_writes_expected():
     @T.prim_func
     def next_of(x: T.int32) -> T.int64:
-        T.func_attr({"target": T.target("c")})
+        T.func_attr({"target": T.target("c", host="c")})
         if x > 0:
             T.ret(T.int64(3))
 
@@ -53,7 +55,6 @@ def test_writes_expected():
 def test_without_parameters_only_the_count_is_checked():
     @T.prim_func
     def none():
-        T.func_attr({"target": T.target("c")})
         T.evaluate(0)
 
     text = packed(none)

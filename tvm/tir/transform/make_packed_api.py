@@ -12,11 +12,15 @@ Functions of numbers alone are checked in few words: how many arguments, and of 
 have to fit their type. A returned value goes to `result`.
 
 Functions without a symbol stay as they are (`MakeDirectAPI` says how they are called); a call of
-one with a symbol becomes a packed call.
+one with a symbol becomes a packed call. `MakePackedAPI` asks for a target, and leaves functions
+whose target has no host: these are lowered already.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
+from tvm.error import CheckError, message
 from tvm.ir.expr import GlobalVar, PrimExpr
 from tvm.ir.function import BaseFunc, CallingConv
 from tvm.ir.module import IRModule
@@ -42,16 +46,33 @@ from .result_tensors import result_count, with_results
 @declare_module_pass("tir.MakePackedAPI")
 def MakePackedAPI(mod: IRModule, ctx: PassContext) -> IRModule:
     """No host function with a symbol has buffers among its parameters afterwards."""
-    return _all_packed(mod, found_values=False)
+    return _all_packed(mod, found_values=False, lowered=_is_lowered)
 
 
 @declare_module_pass("tir.MakePackedAPI")
 def MakeCheckedPackedAPI(mod: IRModule, ctx: PassContext) -> IRModule:
     """The same, as compiled functions have it: all checks tell what was found."""
-    return _all_packed(mod, found_values=True)
+    return _all_packed(mod, found_values=True, lowered=lambda func: False)
 
 
-def _all_packed(mod: IRModule, found_values: bool) -> IRModule:
+def _is_lowered(func: PrimFunc) -> bool:
+    """A function is lowered once it runs on its target, which has no host then."""
+    target = func.attrs.get("target")
+    if not isinstance(target, Target):
+        raise CheckError(
+            message(
+                f"MakePackedAPI of {func.attrs['global_symbol']}: MakePackedAPI required the "
+                "function to be annotated with tvm::attr::kTarget",
+                found="no attribute target",
+                legal="run BindTarget first",
+            )
+        )
+    return target.host is None
+
+
+def _all_packed(
+    mod: IRModule, *, found_values: bool, lowered: Callable[[PrimFunc], bool]
+) -> IRModule:
     symbols = {
         var: str(func.attrs["global_symbol"])
         for var, func in mod.functions.items()
@@ -64,7 +85,8 @@ def _all_packed(mod: IRModule, found_values: bool) -> IRModule:
         if isinstance(func, PrimFunc):
             if FUNCTION in nodes_used(func.body):
                 func = func.with_body(_CallsBySymbol(symbols).visit_stmt(func.body))
-            functions[var] = _packed(func, found_values) if var in symbols else func
+            stays = var not in symbols or lowered(func)
+            functions[var] = func if stays else _packed(func, found_values)
         else:
             functions[var] = func
     return mod.with_functions(functions)
