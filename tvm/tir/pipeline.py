@@ -14,6 +14,7 @@ from tvm.support.suggest import did_you_mean
 from tvm.target.target import Target
 
 from . import transform as t
+from .transform.bf16_compute_legalize import BF16ComputeLegalizeAll
 from .transform.guard_empty_results import GuardEmptyResults
 from .transform.legalize_narrow_floats import LegalizeNarrowFloats
 from .transform.lower_packed_calls import LowerPackedCalls
@@ -192,7 +193,7 @@ def _blocks_to_launches() -> list[Pass]:
         t.TransformMmaBufferLayout(),  # after the pipeline, which adds versions of buffers
         t.LowerOpaqueBlock(),  # no blocks, no scheduling from here on
         t.FlattenBuffer(),  # from here on every buffer is one-dimensional
-        t.BF16ComputeLegalize(),  # where the device has no arithmetic on them
+        BF16ComputeLegalizeAll(),  # where the device has no arithmetic on them
     ]
 
 

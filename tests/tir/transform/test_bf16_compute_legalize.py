@@ -8,6 +8,7 @@ from tvm.target import Target
 from tvm.testing.pass_test import PassTest
 from tvm.tir.interp import run
 from tvm.tir.transform import BF16ComputeLegalize, BF16StorageLegalize, BindTarget
+from tvm.tir.transform.bf16_compute_legalize import BF16ComputeLegalizeAll
 
 pytestmark = pytest.mark.pure
 
@@ -84,7 +85,7 @@ def test_a_device_without_the_type_converts_by_bits(arch: str) -> None:
         'B[i] = T.reinterpret("float32", T.shift_left(T.Cast("uint32", '
         'T.reinterpret("uint16", A[i])), T.uint32(16)))'
     ) in text
-    assert "+ T.uint32(32767)), T.uint32(16))), where={bits: " in text
+    assert "+ T.uint32(32767)), T.uint32(16))))" in text
     assert func.script() == expected
     values = np.linspace(-3, 3, 8).astype("bfloat16")
     result = np.zeros(8, "bfloat16")
@@ -106,3 +107,33 @@ def test_a_device_with_the_type_keeps_it() -> None:
     mod = BindTarget(Target({"kind": "cuda", "arch": "sm_80"}))(IRModule.from_expr(func))
     assert BF16ComputeLegalize()(mod)["func"].body is mod["func"].body
     assert BF16StorageLegalize()(mod)["func"].body is mod["func"].body
+
+
+@pytest.mark.parametrize(
+    ("legalize", "number"), [(BF16ComputeLegalize, 0x8000), (BF16ComputeLegalizeAll, 0x7FFF)]
+)
+def test_what_is_no_number(legalize, number):
+    """Adding half of what is dropped makes a zero of the highest code; compiled code keeps it."""
+
+    @T.prim_func
+    def func(A: T.Buffer((1,), "uint32"), B: T.Buffer((1,), "bfloat16")):
+        T.func_attr({"target": T.target({"kind": "cuda", "arch": "sm_75"})})
+        B[0] = T.reinterpret("float32", A[0]).astype("bfloat16")
+
+    result = np.zeros(1, "bfloat16")
+    made = legalize()(IRModule.from_expr(func))["func"]
+    run(made, np.array([0x7FFFFFFF], "uint32"), result)
+    assert result.view("uint16")[0] == number
+
+
+def test_bits_are_rounded_in_few_operations():
+    @T.prim_func
+    def func(A: T.Buffer((4,), "float32"), B: T.Buffer((4,), "bfloat16")):
+        T.func_attr({"target": T.target({"kind": "cuda", "arch": "sm_75"})})
+        B[0] = T.Cast("bfloat16", A[0] + A[1])
+
+    text = BF16ComputeLegalize()(IRModule.from_expr(func)).script()
+    bits = 'T.reinterpret("uint32", A[0] + A[1])'
+    odd = f"T.bitwise_and(T.shift_right({bits}, T.uint32(16)), T.uint32(1))"
+    rounded = f"T.shift_right({bits} + ({odd} + T.uint32(32767)), T.uint32(16))"
+    assert f'B[0] = T.reinterpret("bfloat16", T.Cast("uint16", {rounded}))' in text

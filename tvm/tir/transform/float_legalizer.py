@@ -8,11 +8,13 @@ from tvm.ir.expr import PrimExpr
 from tvm.ir.node import with_fields
 from tvm.ir.type import PointerType, PrimType
 from tvm.support.dtype import DataType
-from tvm.support.narrow_floats import FORMATS
+from tvm.support.narrow_floats import FORMATS, FloatFormat
 from tvm.target.target import Target
 from tvm.tir import expr as e
 from tvm.tir import stmt as s
 from tvm.tir.buffer import Buffer
+from tvm.tir.effects import side_effect
+from tvm.tir.expr import CallEffectKind
 from tvm.tir.float_math.narrow import carrier, narrow, widen
 from tvm.tir.function import PrimFunc
 from tvm.tir.functor import StmtExprMutator, rewrite, walk
@@ -36,13 +38,20 @@ def keeps_storage(func: PrimFunc, element: str) -> bool:
     return isinstance(target, Target) and target.has_float(element)
 
 
-def compute_in(func: PrimFunc, narrow: Matches, wide: str, lacks_type: bool = False) -> PrimFunc:
+def compute_in(
+    func: PrimFunc,
+    narrow: Matches,
+    wide: str,
+    lacks_type: bool = False,
+    keep_nan: bool = True,
+) -> PrimFunc:
     """The function with arithmetic on narrow types done in the wide one.
 
     What is passed from outside stays as it is. For a device that lacks the type altogether, memory
-    that the function allocates is of the wide type, and bfloat16 is converted by its bits.
+    that the function allocates is of the wide type, and bfloat16 is converted by its bits: with
+    `keep_nan` also of what is no number.
     """
-    promoter = _Promoter(narrow, DataType(wide), lacks_type)
+    promoter = _Promoter(narrow, DataType(wide), lacks_type, keep_nan)
     promoter.reduced = _results_over_threads(func.body)
     return func.with_body(promoter.visit_stmt(func.body))
 
@@ -67,13 +76,29 @@ def store_as_integers(func: PrimFunc, narrow: Matches) -> PrimFunc:
     return StorageChanger(narrow).function(func)
 
 
+def _upper_half(value: PrimExpr, form: FloatFormat) -> PrimExpr:
+    """The nearest code, of two the even one; some of what is no number becomes a zero."""
+    word = DataType("uint32").with_lanes(value.dtype.lanes, value.dtype.is_scalable)
+
+    def number(digits: int) -> PrimExpr:
+        return ops.const(digits, word)
+
+    bits = builtin.reinterpret(word, value)
+    odd = (bits >> number(16)) & number(1)
+    rounded = bits + (odd + number((1 << 15) - 1))
+    return ops.cast(rounded >> number(16), carrier(form, value.dtype))
+
+
 class _Promoter(StmtExprMutator):
     """Every expression of a narrow type comes back as one of the wide type."""
 
-    def __init__(self, narrow: Matches, wide: DataType, lacks_type: bool) -> None:
+    def __init__(
+        self, narrow: Matches, wide: DataType, lacks_type: bool, keep_nan: bool
+    ) -> None:
         super().__init__()
         self._narrow = narrow
         self._lacks_type = lacks_type
+        self._keep_nan = keep_nan
         self._wide = wide
         self._vars: dict[e.Var, e.Var] = {}
         self.reduced: set[e.Var] = set()  # memory that is of the wide type in any case
@@ -103,7 +128,9 @@ class _Promoter(StmtExprMutator):
         """A wide value as one of the narrow type, the nearest one, of two the even one."""
         if not (self._by_bits and dtype.is_bfloat16 and value.dtype.element_of() is _FLOAT32):
             return ops.cast(value, dtype)
-        return builtin.reinterpret(dtype, narrow(value, FORMATS["bfloat16"]))
+        twice = side_effect(value) <= CallEffectKind.ReadState  # it may be computed twice
+        rounded = _upper_half if twice and not self._keep_nan else narrow
+        return builtin.reinterpret(dtype, rounded(value, FORMATS["bfloat16"]))
 
     # --- memory of the function's own ---
 
