@@ -259,6 +259,14 @@ def test_functions_without_a_host_are_lowered_already():
 
 
 @pytest.mark.pure
+@pytest.mark.parametrize("target", ["c", "llvm", Target("cuda", host="llvm")])
+def test_rejects_two_functions_of_one_symbol(target):
+    mod = IRModule({"a": scaled_sum, "b": scaled_sum})
+    with pytest.raises(CheckError, match="functions a and b\n  found: both .* 'scaled_sum'"):
+        tvm.compile(mod, target=target)
+
+
+@pytest.mark.pure
 def test_rejects_functions_without_a_target():
     with pytest.raises(CheckError, match="MakePackedAPI required the function to be annotated"):
         MakePackedAPI()(IRModule.from_expr(scaled_sum))

@@ -80,6 +80,7 @@ def _all_packed(
         and func.attrs.get("global_symbol") is not None
         and func.attrs.get("calling_conv") is None
     }
+    _require_distinct(symbols)
     functions: dict[GlobalVar, BaseFunc] = {}
     for var, func in mod.functions.items():
         if isinstance(func, PrimFunc):
@@ -90,6 +91,20 @@ def _all_packed(
         else:
             functions[var] = func
     return mod.with_functions(functions)
+
+
+def _require_distinct(symbols: dict[GlobalVar, str]) -> None:
+    owners: dict[str, GlobalVar] = {}
+    for var, symbol in symbols.items():
+        if symbol in owners:
+            raise CheckError(
+                message(
+                    f"MakePackedAPI: functions {owners[symbol].name_hint} and {var.name_hint}",
+                    found=f"both have the global_symbol {symbol!r}",
+                    legal="symbols that tell the functions apart",
+                )
+            )
+        owners[symbol] = var
 
 
 class _CallsBySymbol(StmtExprMutator):
