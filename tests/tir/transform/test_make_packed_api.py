@@ -259,10 +259,10 @@ def test_functions_without_a_host_are_lowered_already():
 
 
 @pytest.mark.pure
-@pytest.mark.parametrize("target", ["c", "llvm", Target("cuda", host="llvm")])
+@pytest.mark.parametrize("target", ["c", "llvm"])
 def test_rejects_two_functions_of_one_symbol(target):
     mod = IRModule({"a": scaled_sum, "b": scaled_sum})
-    with pytest.raises(CheckError, match="functions a and b\n  found: both .* 'scaled_sum'"):
+    with pytest.raises(CheckError, match=r"functions a and b\n  found: both .* 'scaled_sum'"):
         tvm.compile(mod, target=target)
 
 
