@@ -63,3 +63,15 @@ def test_coefficients_have_signs() -> None:
     coeff, base = detect_linear_equation(tir.const(48, "uint32") - u, [u])
     assert (coeff.dtype, coeff.value) == ("int32", -1)
     assert (base.dtype, base.value) == ("uint32", 48)
+
+
+def test_clip_by_minima_maxima_and_negations() -> None:
+    def clipped(*conditions):
+        bounds = detect_clip_bound(tir.all(*conditions), [a, b])
+        return [None if bound is None else str(bound) for bound in bounds]
+
+    assert clipped(tir.Min(a, b) > 3, a < 10) == ["4", "9", "4", None]
+    assert clipped(tir.Max(a, b) <= n) == [None, "n", None, "n"]
+    assert clipped(tir.Not(a > n * 6), b >= 1) == [None, "n * 6", "1", None]
+    assert clipped(tir.Max(a, b) > 3) == []
+    assert clipped(tir.Min(a, b) < 3) == []

@@ -93,7 +93,7 @@ def detect_clip_bound(expr: Any, var_list: Sequence[e.Var]) -> list[PrimExpr]:
     analyzer = Analyzer()
     lows: dict[e.Var, PrimExpr | None] = dict.fromkeys(var_list)
     highs: dict[e.Var, PrimExpr | None] = dict.fromkeys(var_list)
-    for condition in facts_in(e.as_expr(expr)):
+    for condition in _comparisons(e.as_expr(expr), analyzer):
         if not _clip(condition, var_list, lows, highs, analyzer):
             return []
     result: list[PrimExpr | None] = []
@@ -102,6 +102,43 @@ def detect_clip_bound(expr: Any, var_list: Sequence[e.Var]) -> list[PrimExpr]:
             bound = table[var]
             result.append(None if bound is None else analyzer.simplify(bound))
     return result  # type: ignore[return-value]
+
+
+def _comparisons(expr: PrimExpr, analyzer: Analyzer) -> list[PrimExpr]:
+    """The terms of a conjunction; min(a, b) > c and max(a, b) < c are such, as are negations."""
+    found: list[PrimExpr] = []
+    pending = facts_in(expr)[::-1]
+    while pending:
+        term = pending.pop()
+        if isinstance(term, e.Not):
+            simple = analyzer.simplify(term)
+            if not isinstance(simple, e.Not):
+                pending += facts_in(simple)[::-1]
+                continue
+        parts = _limits_of_each(term)
+        if parts:
+            pending += parts[::-1]
+        else:
+            found.append(term)
+    return found
+
+
+def _limits_of_each(term: PrimExpr) -> list[PrimExpr]:
+    """What a limit of a minimum, or of a maximum, says of each operand, if it is a conjunction."""
+    if isinstance(term, (e.GT, e.GE)):
+        small, large, swap = term.b, term.a, True
+    elif isinstance(term, (e.LT, e.LE)):
+        small, large, swap = term.a, term.b, False
+    else:
+        return []
+    kind = type(term)
+    if isinstance(large, e.Min):
+        pairs = [(small, large.a), (small, large.b)]
+    elif isinstance(small, e.Max):
+        pairs = [(small.a, large), (small.b, large)]
+    else:
+        return []
+    return [kind(b, a) if swap else kind(a, b) for a, b in pairs]
 
 
 def _clip(
