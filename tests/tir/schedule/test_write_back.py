@@ -163,3 +163,41 @@ def test_copies_of_copies_in_place() -> None:
     assert order == ["A_global", "A_local", "update", "A_local", "A_global"]
     (loop,) = sch.get_loops("update")
     assert len(sch.get_child_blocks(loop)) == 3  # the copies in place stand in the block's loop
+
+
+def test_the_box_that_is_written_back_holds_nothing_else() -> None:
+    """In rows of four the second half of B shares a row with the first."""
+    sch = open_schedule(halves)
+    sch.transform_layout("low", ("write", 0), lambda i: [i // 4, i % 4])
+    refuses(sch, "writes only some", "cache_write", sch.get_block("high"), 0, "local")
+    sch = open_schedule(halves)
+    high, reader = sch.get_block("high"), sch.get_block("all")
+    refuses(sch, "that the consumers read", "cache_write", high, 0, "local", [reader])
+
+
+def test_elements_of_a_parameter_that_are_left_out_stay() -> None:
+    @T.prim_func
+    def even(A: T.Buffer((12,), "float32"), B: T.Buffer((12,), "float32")):
+        for i in range(6):
+            with T.block("even"):
+                v = T.axis.spatial(6, i)
+                B[v * 2] = A[v]
+
+    sch = open_schedule(even)
+    refuses(sch, "writes only some", "cache_write", sch.get_block("even"), 0, "local")
+
+
+def test_a_copy_within_guarded_loops_is_guarded() -> None:
+    sch = open_schedule(shifted)
+    sch.split(sch.get_loops("write")[0], [None, 2])
+    sch.cache_write("read", 0, "local")
+    check(sch, shifted)
+    assert sch.mod.script().count("T.where(i_0 * 2 + i_1 < 11)") == 3
+
+
+def test_loops_whose_rounds_read_what_is_copied_back_whole() -> None:
+    sch = open_schedule(shifted)
+    block = sch.get_block("write")
+    refuses(sch, "whose next round reads it", "reindex_cache_write", block, 0, "local", lambda i: i)
+    reason = "takes 2 variables"
+    refuses(sch, reason, "reindex_cache_write", block, 0, "local", lambda i, j: (i, j))

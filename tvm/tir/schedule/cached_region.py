@@ -58,11 +58,11 @@ class CachedRegion:
         """
         return self._copying(into=True)
 
-    def written_back(self) -> tuple[Stmt, Block]:
-        """Loops that copy the region out, and the block within."""
-        return self._copying(into=False)
+    def written_back(self, predicate: PrimExpr = TRUE) -> tuple[Stmt, Block]:
+        """Loops that copy the region out where the predicate holds, and the block within."""
+        return self._copying(into=False, predicate=predicate)
 
-    def _copying(self, *, into: bool) -> tuple[Stmt, Block]:
+    def _copying(self, *, into: bool, predicate: PrimExpr = TRUE) -> tuple[Stmt, Block]:
         loops: list[tuple[Var, PrimExpr]] = []
         iter_vars: list[IterVar] = []
         values: list[PrimExpr] = []
@@ -84,7 +84,7 @@ class CachedRegion:
             self.copy.name,
             BufferStore(target, BufferLoad(source, at), to),
         )
-        return nest(loops, BlockRealize(values, TRUE, block)), block
+        return nest(loops, BlockRealize(values, predicate, block)), block
 
     def redirect(self, blocks: Sequence[Block]) -> tuple[dict[Block, Block], dict[Block, Block]]:
         """The blocks on the copy, and what became of the blocks within them."""
@@ -158,6 +158,15 @@ def read_region(state: SRefTree, reader: StmtSRef, buffer: Buffer, sref: StmtSRe
     return reached(state, reader, bound_region(regions[0], realize), buffer.shape, sref)
 
 
+def is_within(analyzer: Analyzer, inner: Sequence[Range], outer: Sequence[Range]) -> bool:
+    """Every element of a box certainly lies in another one."""
+    return all(
+        analyzer.can_prove(whole.min <= part.min)
+        and analyzer.can_prove(part.min + part.extent <= whole.min + whole.extent)
+        for part, whole in zip(inner, outer)
+    )
+
+
 def reads_before_write(
     state: SRefTree,
     reader: StmtSRef,
@@ -176,16 +185,43 @@ def reads_before_write(
         return False
     between = [s for s in (shared, *path_between(outer, shared)) if isinstance(s.stmt, For)]
     loops = {var: dom for var, dom in loop_ranges(between).items() if not is_one(dom.extent)}
-    read = read_region(state, reader, buffer, shared)
-    written = written_region(state, writer, buffer, shared)
-    same = all(
-        is_one(a.extent) and is_one(b.extent) and deep_equal(a.min, b.min)
-        for a, b in zip(read, written)
+    if not loops:
+        return True
+    here, there = realize_of(state, reader), realize_of(state, writer)
+    reads = [r for r in here.block.reads if r.buffer is buffer]
+    (written,) = [w for w in there.block.writes if w.buffer is buffer]
+    if len(reads) != 1:
+        return False
+    starts: list[PrimExpr] = []
+    for a, b in zip(bound_region(reads[0], here), bound_region(written, there)):
+        if not (is_one(a.extent) and is_one(b.extent) and deep_equal(a.min, b.min)):
+            return False
+        starts.append(a.min)
+    return bool(detect_iter_map(starts, loops, here.predicate, IterMapLevel.Bijective).indices)
+
+
+def leaves_gaps(
+    state: SRefTree, writer: StmtSRef, buffer: Buffer, sref: StmtSRef
+) -> bool | None:
+    """Whether the loops below `sref` leave out elements of the box of what a block writes.
+
+    None where it cannot be told.
+    """
+    realize = realize_of(state, writer)
+    region = next(w for w in realize.block.writes if w.buffer is buffer)
+    parts = bound_region(region, realize)
+    loops = [s for s in path_between(sref, writer) if isinstance(s.stmt, For)]
+    starts = [part.min for part in parts]
+    analyzer = guarded_analyzer_at(state, sref)
+    found = detect_iter_map(
+        starts, loop_ranges(loops), realize.predicate, IterMapLevel.Surjective, analyzer=analyzer
     )
-    starts = [part.min for part in read]
-    return not loops or (
-        same and bool(detect_iter_map(starts, loops, True, IterMapLevel.Bijective).indices)
-    )
+    if not found.indices:
+        return None
+    for start, part in zip(found.indices, parts):
+        if start.args and not analyzer.can_prove(start.args[-1].scale <= part.extent):
+            return True
+    return False
 
 
 def reached(

@@ -73,7 +73,16 @@ class CopiedAccess:
         if not self._cached:
             edit.add_beside(sref_below(self._scope, self._block), loops, behind=self._written)
         elif self._written:
-            last = WriteBack(self._state, self._scope, self._block, self.buffer).add(edit, loops)
+            back = WriteBack(self._state, self._scope, self._block, self.buffer)
+            if back.behind:
+                raise Illegal(
+                    f"block {self.node.name_hint!r} writes {self.buffer.name!r} in a loop whose "
+                    "next round reads it, so that only part of it is there at a time",
+                    legal="blocks in loop nests of their own (before compute_at)",
+                    spots=[self.node],
+                    fast="The buffer is updated in a loop",
+                )
+            last = back.add(edit, loops)
         elif self._writer is None:
             first = [loops]
         else:

@@ -21,7 +21,7 @@ class WriteBack:
     That is in front of the first later block, other than the consumers, that reads or writes the
     buffer; without one it is the end of the scope. Where a block that comes earlier in a loop
     meets the new values in the next round, it is the end of the block's part of that loop.
-    `ancestor` is the scope or loop in which they stand.
+    `ancestor` is the scope or loop in which they stand; `behind` says that it is such a loop.
     """
 
     def __init__(
@@ -38,12 +38,12 @@ class WriteBack:
         outer = closest_ancestor(block, self._needed_by, scope)
         again = self._met_again(state, buffer, earlier, outer)
         shared = closest_ancestor(block, again, scope)
-        self._behind = shared is not outer and is_ancestor(outer, shared)
-        self.ancestor: Final = shared if self._behind else outer
+        self.behind: Final = shared is not outer and is_ancestor(outer, shared)
+        self.ancestor: Final = shared if self.behind else outer
 
     def add(self, edit: ScopeEdit, loops: Stmt) -> list[Stmt]:
         """Add the loops to an edit; what is to stand at the very end of the scope is returned."""
-        if self._behind:
+        if self.behind:
             edit.add_beside(sref_below(self.ancestor, self._block), loops, behind=True)
         elif self._needed_by:
             add_before_readers(edit, self._block, self._needed_by, self._scope, loops)

@@ -65,3 +65,26 @@ def test_loops_among_constants() -> None:
     merged = sch.merge(sch.get_loops("B")[0], sch.get_loops("C")[0])
     assert [sch.get(b).name_hint for b in sch.get_child_blocks(merged)] == ["B", "C"]
     check(sch, before)
+
+
+def test_sums_that_are_updated_in_later_rounds() -> None:
+    @T.prim_func
+    def func(A: T.Buffer((3, 4), "float32"), B: T.Buffer((12,), "float32")):
+        S = T.alloc_buffer((3,))
+        for i in range(3):
+            with T.block("init"):
+                v = T.axis.spatial(3, i)
+                S[v] = 0.0
+        for i, k in T.grid(3, 4):
+            with T.block("update"):
+                v, r = T.axis.remap("SR", [i, k])
+                S[v] = S[v] + A[v, r]
+        for i in range(12):
+            with T.block("out"):
+                v = T.axis.spatial(12, i)
+                B[v] = S[v // 4]
+
+    sch = open_schedule(func)
+    fused = sch.fuse(*sch.get_loops("update"))
+    reason = "would read what is not ready: block 'update' updates it while 'r' runs"
+    refuses(sch, reason, "merge", fused, sch.get_loops("out")[0])

@@ -6,6 +6,7 @@ import pytest
 
 from tests.tir.schedule.cases import chain, check, matmul_relu, open_schedule, refuses
 from tvm import te, tir
+from tvm.script import tir as T
 from tvm.tir.schedule.primitive.reverse_compute_inline import can_reverse_compute_inline
 
 
@@ -167,3 +168,27 @@ def test_reads_of_a_part(read: Callable[[te.Tensor], te.Tensor]) -> None:
     if can_reverse_compute_inline(sch.state, sch.get_sref(sch.get_block("C"))):
         sch.reverse_compute_inline("C")
         check(sch, func)
+
+
+def test_what_other_scopes_read_stays() -> None:
+    @T.prim_func
+    def func(A: T.Buffer((8,), "float32"), B: T.Buffer((8,), "float32"), C: T.Buffer((8,))):
+        Q = T.alloc_buffer((8,))
+        with T.block("outer"):
+            T.reads(A[0:8], Q[0:8])
+            T.writes(Q[0:8], B[0:8])
+            for i in range(8):
+                with T.block("Q"):
+                    v = T.axis.spatial(8, i)
+                    Q[v] = A[v] * 2.0
+            for i in range(8):
+                with T.block("B"):
+                    v = T.axis.spatial(8, i)
+                    B[v] = Q[v] + 1.0
+        for i in range(8):
+            with T.block("C"):
+                v = T.axis.spatial(8, i)
+                C[v] = Q[v]
+
+    sch = open_schedule(func)
+    refuses(sch, "is used outside of its scope", "reverse_compute_inline", sch.get_block("B"))

@@ -54,3 +54,21 @@ def test_variables_of_one_value_stay_in_indices() -> None:
     sch = Schedule(before)
     sch.transform_block_layout("B", lambda i, j: (j, i))
     assert_structural_equal(sch.mod["main"], expected.with_attr("global_symbol", "before"))
+
+
+def test_values_that_are_not_met_get_no_loop() -> None:
+    func = elementwise(3)
+    sch = open_schedule(func)
+    sch.transform_block_layout("B", lambda i: (i // 4, i % 4))
+    assert [int(sch.get(loop).extent) for loop in sch.get_loops("B")] == [1, 3]
+    check(sch, func)
+
+
+def test_loops_over_a_part_of_the_domain() -> None:
+    sch = open_schedule(elementwise(8))
+    sch.loop_partition(sch.get_loops("B")[0], [2, None])
+    block = sch.get_block("B_i01")
+    refuses(
+        sch, "does not run for all values", "transform_block_layout", block,
+        lambda i: (i // 4, i % 4),
+    )  # fmt: skip

@@ -13,6 +13,7 @@ from tvm.tir.schedule.cached_region import (
     declared_region,
     guarded_analyzer_at,
     has_address,
+    is_within,
     read_region,
     reads_before_write,
     written_region,
@@ -66,8 +67,8 @@ def cache_read(
         region = declared_region(state, scope, buffer)
     else:
         region = written_region(state, writer, buffer, ancestor)
-        if len(before) > 1:
-            region = _with_all_that_is_read(state, buffer, region, readers, ancestor, scope)
+    if len(before) != 1:
+        region = _with_all_that_is_read(state, buffer, region, readers, ancestor, scope)
     _require_copy_up_to_date(state, scope, buffer, readers, ancestor)
     users = [block_of(reader) for reader in readers]
     compact = ancestor is scope and not any(has_address(user, buffer) for user in users)
@@ -92,15 +93,10 @@ def _with_all_that_is_read(
     ancestor: StmtSRef,
     scope: StmtSRef,
 ) -> list[Range]:
-    """The region, or all of the buffer where other writers made some of what is read."""
+    """The region, or all of the buffer where the writer did not make all that is read."""
     analyzer = guarded_analyzer_at(state, ancestor)
     for reader in readers:
-        pairs = zip(region, read_region(state, reader, buffer, ancestor))
-        if all(
-            analyzer.can_prove(made.min <= read.min)
-            and analyzer.can_prove(read.min + read.extent <= made.min + made.extent)
-            for made, read in pairs
-        ):
+        if is_within(analyzer, read_region(state, reader, buffer, ancestor), region):
             continue
         if ancestor is scope:
             return full_ranges(buffer)

@@ -8,7 +8,8 @@ from itertools import pairwise
 from tvm.arith import Analyzer, IterMapLevel, detect_iter_map
 from tvm.ir.expr import PrimExpr
 from tvm.tir.block_scope import DepKind, StmtSRef
-from tvm.tir.expr import Var
+from tvm.tir.expr import IterVar, Var
+from tvm.tir.functor import uses_any
 from tvm.tir.schedule.analysis.affine import loop_ranges
 from tvm.tir.schedule.analysis.flags import why_no_pipeline
 from tvm.tir.schedule.analysis.query import (
@@ -51,6 +52,7 @@ def merge(state: SRefTree, loops: Sequence[StmtSRef]) -> StmtSRef:
     chains = [[*path_between(above, sref), sref] for sref in loops]
     _require_alike(chains)
     _require_written_once(state, loops)
+    _require_finished(state, loops, chains)
     first = [loop_of(sref) for sref in chains[0]]
     fresh = [node.loop_var.copy_with_suffix("_m") for node in first]
     bodies: list[Stmt] = []
@@ -96,6 +98,31 @@ def _require_written_once(state: SRefTree, loops: Sequence[StmtSRef]) -> None:
                     f"block {realize.block.name_hint!r} writes an element in several iterations, "
                     f"and block {block_of(dep.dst).name_hint!r} updates it in between",
                     legal="a first block that writes each element once",
+                    spots=[realize.block, dep.dst.stmt],
+                    fast="Merging would break a dependency",
+                )
+
+
+def _require_finished(
+    state: SRefTree, loops: Sequence[StmtSRef], chains: list[list[StmtSRef]]
+) -> None:
+    """Refuse if a block would read what another one still updates in later iterations."""
+    inside = {child: i for i, sref in enumerate(loops) for child in state.child_blocks(sref)}
+    scope = state.get_block_scope(scope_of(loops[0]))
+    for child, number in inside.items():
+        realize = realize_of(state, child)
+        merged = set(loop_ranges(chains[number]))
+        updating = [
+            iv.var.name
+            for iv, value in zip(realize.block.iter_vars, realize.iter_values)
+            if iv.iter_type != IterVar.DataPar and uses_any(value, merged)
+        ]
+        for dep in scope.get_deps_by_src(child):
+            if updating and dep.kind is DepKind.RAW and inside.get(dep.dst, number) != number:
+                raise Illegal(
+                    f"block {block_of(dep.dst).name_hint!r} would read what is not ready: block "
+                    f"{realize.block.name_hint!r} updates it while {updating[0]!r} runs",
+                    legal="loops of the data-parallel variables alone",
                     spots=[realize.block, dep.dst.stmt],
                     fast="Merging would break a dependency",
                 )

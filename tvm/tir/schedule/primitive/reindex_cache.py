@@ -83,6 +83,14 @@ def _used_axes(
     A variable of the map on which the access does not depend would give one element several
     elements, of which only the last one written is whole.
     """
+    if len(index_map.initial_indices) != len(node.iter_vars):
+        raise Illegal(
+            f"the map takes {len(index_map.initial_indices)} variables, block {node.name_hint!r} "
+            f"has {len(node.iter_vars)}",
+            legal="a map of all variables of the block",
+            spots=[node],
+            fast="The index map has another number of variables than the block",
+        )
     names = set(vars_in(*indices))
     mapped = index_map.map_indices([iv.var for iv in node.iter_vars])
     needed = set(vars_in(*mapped))

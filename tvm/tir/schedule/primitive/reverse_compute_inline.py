@@ -6,11 +6,12 @@ from collections.abc import Sequence
 
 from tvm.arith import Analyzer, IterMapLevel, detect_iter_map, inverse_affine_iter_map
 from tvm.ir.expr import PrimExpr, Range
+from tvm.ir.node import Node
 from tvm.ir.structural import structural_equal
 from tvm.tir.block_scope import StmtSRef
 from tvm.tir.buffer import Buffer
 from tvm.tir.expr import BufferLoad, IntImm, Var
-from tvm.tir.functor import StmtExprMutator, substitute, uses_any, walk
+from tvm.tir.functor import StmtExprMutator, children, substitute, uses_any, walk
 from tvm.tir.op.arith import equal, greater_equal, is_one, less, logical_and
 from tvm.tir.op.forms import conjuncts
 from tvm.tir.schedule.analysis.affine import analyzer_at
@@ -72,7 +73,7 @@ def _inlined(state: SRefTree, block: StmtSRef) -> tuple[StmtSRef, Block, dict[Bl
     producer = _only_producer(state, block, scope)
     maker = block_of(producer)
     made = require_single_buffer(maker)
-    require_allocated(state, producer, made)
+    _require_unused_outside(block_of(require_allocated(state, producer, made)), scope, made, node)
     if maker.init is None:
         new_maker, predicate = _finished(state, producer, node, finish, target)
     else:
@@ -125,6 +126,25 @@ def _moved(
         spots=[node, maker],
         fast="The body of the block cannot be inlined into a reduction: it is no transpose",
     )
+
+
+def _require_unused_outside(site: Block, scope: StmtSRef, made: Buffer, node: Block) -> None:
+    """What is read or written in other scopes, too, has to be stored."""
+    pending: list[Node] = [site]
+    while pending:
+        part = pending.pop()
+        if part is scope.stmt:
+            continue
+        users = part.buffer if isinstance(part, (BufferLoad, BufferStore)) else None
+        if users is made or part is made.data:
+            raise Illegal(
+                f"buffer {made.name!r}, which block {node.name_hint!r} reads, is used outside of "
+                f"its scope {name_of(scope.stmt)}, too",
+                legal="a buffer that only this scope uses",
+                spots=[node],
+                fast="The buffer is used outside of the scope",
+            )
+        pending += children(part)
 
 
 def _only_producer(state: SRefTree, block: StmtSRef, scope: StmtSRef) -> StmtSRef:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from itertools import pairwise
 
@@ -12,6 +13,7 @@ from tvm.tir.expr import BufferLoad, FloorDiv, IntImm, IterVar, Var, make_const
 from tvm.tir.functor import StmtExprMutator, substitute, vars_in
 from tvm.tir.index_map import IndexMap
 from tvm.tir.op.arith import is_one
+from tvm.tir.schedule.analysis.affine import loop_ranges
 from tvm.tir.schedule.analysis.query import block_of, loop_of, loops_above, realize_of
 from tvm.tir.schedule.error import Illegal
 from tvm.tir.schedule.instruction import kind
@@ -35,8 +37,9 @@ def transform_block_layout(state: SRefTree, block: StmtSRef, index_map: IndexMap
     _require_plain(node, realize, loops)
     extents = [iv.dom.extent for iv in node.iter_vars if iv.dom is not None]
     try:
-        back = index_map.inverse(extents)
-        shape = index_map.map_shape(extents)
+        used = _within(index_map, extents)
+        back = used.inverse(extents)
+        shape = used.map_shape(extents)
     except RuntimeError as err:
         raise Illegal(
             f"the map {index_map} is no bijection of the variables of block {node.name_hint!r}",
@@ -95,6 +98,19 @@ def _leading_units(
     return found
 
 
+def _within(index_map: IndexMap, extents: Sequence[PrimExpr]) -> IndexMap:
+    """The map as it is on these extents: of `i % 4` for i below 3 only three values are met."""
+    analyzer = Analyzer()
+    one = IntImm("int64", 1)
+    mapped = math.prod(index_map.map_shape(extents), start=one)
+    if analyzer.can_prove_equal(mapped, math.prod(extents, start=one)):
+        return index_map  # each value is met
+    for var, extent in zip(index_map.initial_indices, extents):
+        analyzer.bind(var, Range.from_min_extent(make_const(0, var.dtype), _like(extent, var)))
+    simple = [analyzer.simplify(index) for index in index_map.final_indices]
+    return IndexMap(index_map.initial_indices, simple, index_map.inverse_index_map)
+
+
 class _Simplify(StmtExprMutator):
     """Simplifies every index and bound; an index that has one value stays as it is."""
 
@@ -136,6 +152,22 @@ def _require_plain(node: Block, realize: BlockRealize, loops: list[StmtSRef]) ->
             legal="a block in loops of its own, one a variable, as it was written",
             spots=[node],
             fast="The block is not in a perfect nest of loops that are its variables",
+        )
+    ranges = loop_ranges(loops)
+    analyzer = Analyzer()
+    whole = all(
+        isinstance(value, Var)
+        and iv.dom is not None
+        and analyzer.can_prove_equal(ranges[value].min, iv.dom.min)
+        and analyzer.can_prove_equal(ranges[value].extent, iv.dom.extent)
+        for iv, value in zip(node.iter_vars, realize.iter_values)
+    )
+    if not (whole and is_one(realize.predicate)):
+        raise Illegal(
+            f"block {node.name_hint!r} does not run for all values of its variables",
+            legal="loops over the whole domains, and no predicate",
+            spots=[node],
+            fast="The loops do not cover the domains of the block",
         )
 
 
