@@ -90,6 +90,44 @@ def test_parameters_are_cast_where_the_block_begins() -> None:
     _check(Before, Expected)
 
 
+def test_a_choice_keeps_values_that_half_floats_lack() -> None:
+    """-1e9 of a mask would be minus infinity."""
+
+    @I.ir_module
+    class Before:
+        @R.function
+        def main(
+            x: R.Tensor((4, 8), "float32"),
+            w: R.Tensor((8, 8), "float32"),
+            m: R.Tensor((8,), "bool"),
+        ):
+            with R.dataflow():
+                a = R.matmul(x, w, out_dtype="float32")
+                b = R.where(m, a, R.const(-1e9, "float32"))
+                R.output(b)
+            return b
+
+    @I.ir_module
+    class Expected:
+        @R.function
+        def main(
+            x: R.Tensor((4, 8), "float32"),
+            w: R.Tensor((8, 8), "float32"),
+            m: R.Tensor((8,), "bool"),
+        ):
+            with R.dataflow():
+                lv = R.astype(x, "float16")
+                lv1 = R.astype(w, "float16")
+                lv2 = R.matmul(lv, lv1, out_dtype="float32")
+                a = R.astype(lv2, "float16")
+                lv3 = R.astype(a, "float32")
+                b = R.where(m, lv3, R.const(-1e9, "float32"))
+                R.output(b)
+            return b
+
+    _check(Before, Expected)
+
+
 def test_products_take_half_floats() -> None:
     _check(ConvRelu, ConvReluSingle)
     _check(ConvRelu, ConvReluHalf, "float16")

@@ -17,7 +17,6 @@ from . import layout_moves, layout_rules
 from .declare import (
     BROADCAST,
     COMM_REDUCE,
-    FOLLOW,
     Array,
     Expr,
     Infer,
@@ -35,9 +34,7 @@ INT64 = DataType("int64")
 INT32 = DataType("int32")
 
 
-@relax_op(
-    "relax.where", "condition: Tensor, x1: Tensor, x2: Tensor", pattern=BROADCAST, precision=FOLLOW
-)
+@relax_op("relax.where", "condition: Tensor, x1: Tensor, x2: Tensor", pattern=BROADCAST)
 def where(condition: ExprLike, x1: ExprLike, x2: ExprLike) -> Call:
     """x1 where the condition (a bool tensor) holds, x2 elsewhere; all three broadcast."""
     return where.call(condition, x1, x2)
