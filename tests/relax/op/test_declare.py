@@ -193,3 +193,9 @@ def test_legalised_calls_need_no_second_round(case: Case) -> None:
         value = binding[0].value
         if isinstance(value, relax.Call) and isinstance(value.op, Op):
             assert not value.op.has_attr("FLegalize"), value.op.name
+
+
+def test_the_number_of_operands_counts_those_that_may_be_left_out() -> None:
+    counts = {"relax.call_tir": 3, "relax.nn.nll_loss": 3, "relax.unique": 6, "relax.add": 2}
+    assert {name: Op.get(name).num_inputs for name in counts} == counts
+    assert Op.get("relax.call_inplace_packed").num_inputs == -1

@@ -494,7 +494,7 @@ def relax_op(
 
 
 def _count(params: tuple[Parameter, ...]) -> int:
-    return -1 if any(p.variadic or p.optional for p in params) else len(params)
+    return -1 if any(p.variadic for p in params) else len(params)
 
 
 # Python functions that scripts call as R.<name>, dots included (`nn.conv2d`).
