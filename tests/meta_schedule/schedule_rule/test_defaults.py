@@ -83,6 +83,50 @@ def test_sketches(name: str, kind: str) -> None:
         assert [n for what, n in decided(sch) if what == "SamplePerfectTile"] == tiles
 
 
+OTHER_KINDS = {
+    # of a product, a convolution, a norm, and softmax
+    "vnni": ("llvm -mcpu=cascadelake -num-cores=4", (3, 3, 3, 9)),
+    "avx512": ("llvm -mcpu=skylake-avx512 -num-cores=4", (3, 3, 3, 9)),
+    "asimd": ("llvm -mtriple=aarch64-linux-gnu -mattr=+neon -num-cores=4", (3, 3, 3, 9)),
+    "dotprod": ("llvm -mtriple=aarch64-linux-gnu -mattr=+dotprod -num-cores=4", (3, 3, 3, 9)),
+    "hexagon": ("hexagon -num-cores=4", (2, 2, 1, 1)),
+    "c": ("c", (3, 3, 1, 1)),
+    "cuda-tensorcore": ("nvidia/geforce-rtx-3070", (3, 3, 2, 4)),
+}
+
+
+@pytest.mark.parametrize("kind", OTHER_KINDS)
+def test_sketches_of_other_kinds(kind: str) -> None:
+    target, counts = OTHER_KINDS[kind]
+    for name, count in zip(("GMM", "C2D", "NRM", "SFM"), counts):
+        mod = create_te_workload(name, 0)
+        sketches = space(mod, target, ScheduleRule.create(kind))
+        assert len(sketches) == count, name
+        for sch in sketches:
+            verify_trace_roundtrip(sch, mod, text_format="json")
+
+
+def test_products_of_eight_bits_on_cpus() -> None:
+    """Weights packed by sixteen columns and four rows are what the intrinsic multiplies."""
+    x, w = te.placeholder((32, 64), "uint8", "X"), te.placeholder((4, 16, 16, 4), "int8", "W")
+    ko, ki = te.reduce_axis((0, 16), "ko"), te.reduce_axis((0, 4), "ki")
+    y = te.compute(
+        (32, 4, 16),
+        lambda i, jo, ji: te.sum(
+            x[i, ko * 4 + ki].astype("int32") * w[jo, ko, ji, ki].astype("int32"), axis=[ko, ki]
+        ),
+        name="Y",
+    )
+    func = te.create_prim_func([x, w, y])
+    for kind in ("vnni", "avx512"):
+        sketches = space(func, OTHER_KINDS[kind][0], ScheduleRule.create(kind))
+        assert len(sketches) == 3
+        for sch in sketches:
+            text = str(sch.mod)
+            assert f'{{"meta_schedule.auto_tensorize": "dot_16x4_{kind}"}}' in text
+            assert "X[i, ko * 4:ko * 4 + 4], W[jo, ko, 0:16, 0:4]" in text.replace("v_", "")
+
+
 @pytest.mark.parametrize("name", ["C1D", "GRP", "T2D", "NRM", "SFM", "CBR"])
 def test_texts_on_cpus(name: str, golden: Callable[[str], None]) -> None:
     golden(texts(of_workload(name, "llvm")))
