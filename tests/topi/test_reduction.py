@@ -64,3 +64,12 @@ def test_refuses() -> None:
         topi.sum(te.placeholder(()))
     with pytest.raises(IndexError, match=r"topi.sum: axis 2"):
         topi.sum(te.placeholder((3, 4)), 2)
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "uint32", "bool"])
+def test_a_row_of_zeros_has_a_largest_element(dtype: str) -> None:
+    x = np.zeros((2, 3), dtype)
+    close(evaluate(lambda a: topi.argmin(a, 1), ~x), np.int32([0, 0]))
+    x[1, 2] = 1
+    close(evaluate(lambda a: topi.argmax(a, 1), x), np.int32([0, 2]))
+    close(evaluate(lambda a: topi.argmax(a, 1, select_last_index=True), x), np.int32([2, 2]))

@@ -9,6 +9,7 @@ from tvm import te, tir
 from tvm.error import ShapeError, message
 from tvm.ir.expr import PrimExpr
 from tvm.support.arguments import explained
+from tvm.support.dtype import DataType
 
 from . import tag
 from .common import is_one, same_extent, stage, stages
@@ -124,8 +125,9 @@ def prod(data: te.Tensor, axis: Axes = None, keepdims: bool = False) -> te.Tenso
 def _arg_reducer(largest: bool, last: bool, always: bool = False) -> Callable[..., Any]:
     """Keeps the (index, value) pair with the extreme value; of equals the first, or the last.
 
-    A row of nothing but the worst value has index -1, as that is the start and wins the tie; with
-    `always` any element replaces the start, and NaN is beyond every number (as in numpy and torch).
+    A row of nothing but the worst value has index -1, as that is the start and wins the tie. Not
+    so where the worst value is common, as the zeros of unsigned numbers and bools; with `always`
+    any element replaces the start, and NaN is beyond every number (as in numpy and torch).
     """
 
     def beyond(a: PrimExpr, b: PrimExpr) -> PrimExpr:
@@ -148,7 +150,8 @@ def _arg_reducer(largest: bool, last: bool, always: bool = False) -> Callable[..
     def identity(index_dtype: Any, dtype: Any) -> list[PrimExpr]:
         worst = tir.min_value(dtype) if largest else tir.max_value(dtype)
         index: PrimExpr = tir.const(-1, index_dtype)
-        if always and not last:
+        common = DataType(dtype).is_uint or DataType(dtype).is_bool
+        if (always or common) and not last:
             index = tir.max_value(index_dtype)
         if always and isinstance(worst, tir.FloatImm):
             worst = tir.FloatImm(worst.dtype, float("-inf" if largest else "inf"))
