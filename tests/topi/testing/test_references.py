@@ -141,6 +141,11 @@ def test_normalisations() -> None:
           evaluate(lambda *t: nn.group_norm(*t, 3, 1, [2]), x, g, b), 1e-4, 1e-4)  # fmt: skip
     close(testing.instance_norm_python(x, g, b, [2]),
           evaluate(lambda *t: nn.instance_norm(*t, 1, [2]), x, g, b), 1e-4, 1e-4)  # fmt: skip
+    for one, axis in ((testing.layer_norm_python(x, own, shift, -1), [2]),
+                      (testing.layer_norm_python(x, own, shift, 2), (2,))):  # fmt: skip
+        close(one, testing.layer_norm_python(x, own, shift, axis))
+    close(testing.rms_norm_python(x, own, -1), testing.rms_norm_python(x, own, [2]))
+    close(testing.instance_norm_python(x, g, b, 2), testing.instance_norm_python(x, g, b, (2,)))
     mean, var = floats(6, seed=5), rng(6).random(6).astype("float32") + 0.5
     for training in (False, True):
         got = testing.batch_norm(x, g, b, mean, var, 1, 1e-5, True, True, training, 0.1)

@@ -489,6 +489,10 @@ def comm_reducer(
         return reduce_directly(expr, axis, where, *([] if init is None else [init]), *args)
 
     reducer.__name__ = name
+    reducer.__doc__ = (
+        f"The {name} of `expr` over reduction axes, or of several expressions.\n\n"
+        "`where` says which steps count, `init` what it starts from."
+    )
     return reducer
 
 
