@@ -11,7 +11,7 @@ from tvm.ir.node import Field, Node, fields, register_nodes
 from tvm.ir.span import Span
 from tvm.ir.type import Type
 
-from .expr import Call, ExprWithOp, RelayExpr, Var
+from .expr import Call, ExprWithOp, RelayExpr, Var, operand
 from .ty import GlobalTypeVar, RelayType, TypeVar
 
 
@@ -102,6 +102,8 @@ class PatternVar(Pattern):
     FIELDS: ClassVar[tuple[Field, ...]] = fields("var*")
 
     def __init__(self, var: Var) -> None:
+        if not isinstance(var, Var):
+            raise TypeError(f"PatternVar: the variable is a {type(var).__name__}; legal: a Var")
         self.var: Final = var
         self.span = None
 
@@ -117,6 +119,11 @@ class PatternConstructor(Pattern):
     def __init__(
         self, constructor: Constructor, patterns: Sequence[Pattern] | None = None
     ) -> None:
+        if not isinstance(constructor, Constructor):
+            raise TypeError(
+                f"PatternConstructor: the constructor is a {type(constructor).__name__}; "
+                "legal: a Constructor"
+            )
         self.constructor: Final = constructor
         self.patterns: Final = tuple(patterns or ())
         self.span = None
@@ -144,8 +151,10 @@ class Clause(Node):
     FIELDS: ClassVar[tuple[Field, ...]] = fields("lhs", "rhs")
 
     def __init__(self, lhs: Pattern, rhs: RelaxExpr) -> None:
+        if not isinstance(lhs, Pattern):
+            raise TypeError(f"Clause: the left side is a {type(lhs).__name__}; legal: a Pattern")
         self.lhs: Final = lhs
-        self.rhs: Final = rhs
+        self.rhs: Final[RelaxExpr] = operand(rhs, "Clause")
 
 
 @final
@@ -164,7 +173,7 @@ class Match(ExprWithOp):
         self, data: RelaxExpr, clauses: Sequence[Clause], complete: bool = True
     ) -> None:
         self._begin(None)
-        self.data: Final = data
+        self.data: Final[RelaxExpr] = operand(data, "Match")
         self.clauses: Final = tuple(clauses)
         self.complete: Final = bool(complete)
 

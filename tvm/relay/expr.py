@@ -177,6 +177,8 @@ class Var(ExprWithOp):
                 f"Var {name_hint!r}: the annotation is a {type(type_annotation).__name__}; "
                 "legal: a Type such as relay.TensorType((2, 3))"
             )
+        if not isinstance(name_hint, (str, Id)):
+            raise TypeError(f"Var: the name is a {type(name_hint).__name__}; legal: a str or an Id")
         self._begin(span)
         self.vid: Final = name_hint if isinstance(name_hint, Id) else Id(name_hint)
         self.type_annotation: Final = type_annotation
@@ -234,10 +236,12 @@ class Let(ExprWithOp):
     def __init__(
         self, variable: Var, value: RelaxExpr, body: RelaxExpr, span: Span | None = None
     ) -> None:
+        if not isinstance(variable, Var):
+            raise TypeError(f"Let: the variable is a {type(variable).__name__}; legal: a Var")
         self._begin(span)
         self.var: Final = variable
-        self.value: Final[RelaxExpr] = as_relay(value)
-        self.body: Final[RelaxExpr] = as_relay(body)
+        self.value: Final[RelaxExpr] = operand(value, "Let")
+        self.body: Final[RelaxExpr] = operand(body, "Let")
 
 
 @final
@@ -260,9 +264,9 @@ class If(ExprWithOp):
         span: Span | None = None,
     ) -> None:
         self._begin(span)
-        self.cond: Final = cond
-        self.true_branch: Final[RelaxExpr] = as_relay(true_branch)
-        self.false_branch: Final[RelaxExpr] = as_relay(false_branch)
+        self.cond: Final[RelaxExpr] = operand(cond, "If")
+        self.true_branch: Final[RelaxExpr] = operand(true_branch, "If")
+        self.false_branch: Final[RelaxExpr] = operand(false_branch, "If")
 
 
 @final
@@ -278,7 +282,7 @@ class TupleGetItem(ExprWithOp):
 
     def __init__(self, tuple_value: RelaxExpr, index: int, span: Span | None = None) -> None:
         self._begin(span)
-        self.tuple_value: Final = tuple_value
+        self.tuple_value: Final[RelaxExpr] = operand(tuple_value, "TupleGetItem")
         self.index: Final = int(index)
 
 
@@ -294,7 +298,7 @@ class RefCreate(ExprWithOp):
 
     def __init__(self, value: RelaxExpr, span: Span | None = None) -> None:
         self._begin(span)
-        self.value: Final = value
+        self.value: Final[RelaxExpr] = operand(value, "RefCreate")
 
 
 @final
@@ -309,7 +313,7 @@ class RefRead(ExprWithOp):
 
     def __init__(self, ref: RelaxExpr, span: Span | None = None) -> None:
         self._begin(span)
-        self.ref: Final = ref
+        self.ref: Final[RelaxExpr] = operand(ref, "RefRead")
 
 
 @final
@@ -324,8 +328,8 @@ class RefWrite(ExprWithOp):
 
     def __init__(self, ref: RelaxExpr, value: RelaxExpr, span: Span | None = None) -> None:
         self._begin(span)
-        self.ref: Final = ref
-        self.value: Final = value
+        self.ref: Final[RelaxExpr] = operand(ref, "RefWrite")
+        self.value: Final[RelaxExpr] = operand(value, "RefWrite")
 
 
 class TempExpr(ExprWithOp):
@@ -382,15 +386,19 @@ def as_relay(value: Any) -> Any:
     return value
 
 
-def _exprs(values: Sequence[Any], owner: str) -> tuple[RelaxExpr, ...]:
-    found = tuple([as_relay(v) for v in values])
-    for value in found:
-        if not isinstance(value, RelaxExpr):
-            raise TypeError(
-                f"{owner}: an operand is a {type(value).__name__}: {value!r}; legal: Relay "
-                "expressions; relay.const makes one of a number or an array"
-            )
+def operand(value: Any, owner: str) -> RelaxExpr:
+    """The expression that a field of `owner` is; a TypeError for what is none."""
+    found = as_relay(value)
+    if not isinstance(found, RelaxExpr):
+        raise TypeError(
+            f"{owner}: an operand is a {type(found).__name__}: {found!r}; legal: Relay "
+            "expressions; relay.const makes one of a number or an array"
+        )
     return found
+
+
+def _exprs(values: Sequence[Any], owner: str) -> tuple[RelaxExpr, ...]:
+    return tuple([operand(value, owner) for value in values])
 
 
 def var(

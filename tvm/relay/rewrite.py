@@ -10,7 +10,7 @@ from tvm.ir.node import Node
 from tvm.ir.type import TupleType, Type
 from tvm.ir.type_relation import TypeCall
 
-from .expr import Var
+from .expr import Var, operand
 from .function import Function
 from .traverse import transform
 from .ty import FuncType, RefType
@@ -22,7 +22,11 @@ def bind(expr: RelaxExpr, binds: Mapping[Var, RelaxExpr]) -> RelaxExpr:
 
     Variables that become free are added to the parameters, as do their type variables.
     """
-    given = {var.vid: value for var, value in binds.items()}
+    expr = operand(expr, "bind")
+    for var in binds:
+        if not isinstance(var, Var):
+            raise TypeError(f"bind: a {type(var).__name__} gets a value; legal: variables")
+    given = {var.vid: operand(value, "bind") for var, value in binds.items()}
     if not isinstance(expr, Function):
         return substitute(expr, given)
     body = substitute(expr.body, given)

@@ -208,8 +208,8 @@ class FuncType(RelayType):
         type_constraints: Sequence[TypeConstraint] | None = None,
         span: Span | None = None,
     ) -> None:
-        self.arg_types: Final = tuple(arg_types)
-        self.ret_type: Final = ret_type
+        self.arg_types: Final = tuple([_type(found, "FuncType") for found in arg_types])
+        self.ret_type: Final = _type(ret_type, "FuncType")
         self.type_params: Final = tuple(type_params or ())
         self.type_constraints: Final = tuple(type_constraints or ())
         self.span = span
@@ -224,8 +224,14 @@ class RefType(RelayType):
     FIELDS: ClassVar[tuple[Field, ...]] = fields("value", "span~")
 
     def __init__(self, value: Type, span: Span | None = None) -> None:
-        self.value: Final = value
+        self.value: Final = _type(value, "RefType")
         self.span = span
+
+
+def _type(found: Type, owner: str) -> Type:
+    if not isinstance(found, Type):
+        raise TypeError(f"{owner}: a part is a {type(found).__name__}; legal: types")
+    return found
 
 
 def is_dynamic(tensor_type: Type) -> bool:

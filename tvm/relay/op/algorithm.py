@@ -20,15 +20,15 @@ from .declare import (
     relay_op,
     topi,
 )
-from .relations import axis_of, extents, tensor
+from .relations import along_axis, axis_of, choice, extents, tensor
 
 
 def _argsort_type(ctx: Relate) -> Type | None:
-    x = tensor(ctx, 0)
+    x = along_axis(ctx)
     return None if x is None else TensorType(x.shape, ctx.attrs.dtype)
 
 
-@relay_op("sort", "SortAttrs", operands=("data",), relation=lambda ctx: tensor(ctx, 0), level=6,
+@relay_op("sort", "SortAttrs", operands=("data",), relation=along_axis, level=6,
           optional={"is_ascend": True, "dtype": "int32"},
           lower=lambda bb, x, *, axis, is_ascend, dtype: R.sort(x, axis, not is_ascend)
           )  # fmt: skip
@@ -50,6 +50,7 @@ def _topk_type(ctx: Relate) -> Type | None:
     x = tensor(ctx, 0)
     if x is None:
         return None
+    choice(ctx, "ret_type", "both", "values", "indices")
     dims, o = extents(x), ctx.attrs
     axis = axis_of(ctx, int(o.axis), len(dims))
     if int(o.k) >= 1:

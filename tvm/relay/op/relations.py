@@ -123,6 +123,21 @@ def axis_of(ctx: Relate, axis: int, rank: int) -> int:
     return axis % rank
 
 
+def along_axis(ctx: Relate) -> TensorType | None:
+    """The operand's own type; the attribute `axis` is one of its axes, or several, or None."""
+    x, axis = tensor(ctx, 0), ctx.attrs.axis
+    if x is not None and axis is not None:
+        for each in axis if isinstance(axis, (tuple, list)) else [axis]:
+            axis_of(ctx, int(each), len(x.shape))
+    return x
+
+
+def choice(ctx: Relate, attribute: str, *legal: str) -> None:
+    """An error unless the attribute is one of these words."""
+    if (found := ctx.attrs[attribute]) not in legal:
+        raise ctx.fail(f"{attribute} {found!r}", ", ".join(map(repr, legal)))
+
+
 def vector(ctx: Relate, index: int, extent: Any, dtype: Any) -> None:
     """Let an operand be a vector along an axis: one that is open gets that type."""
     ctx.assign(index, TensorType((extent,), dtype))

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from tvm.ir.expr import OPERATORS
+from tvm.ir.expr import OPERATORS, RelaxExpr
 from tvm.relax import op as R
-from tvm.relay.expr import Call, TupleWrapper, const
+from tvm.relay.expr import Call, Tuple, TupleWrapper, const
 from tvm.relay.ty import Any as AnyDim
 from tvm.relay.ty import TensorType
 from tvm.topi.creating import tensor_size
@@ -285,24 +285,35 @@ def _concat_type(ctx: Relate) -> TensorType | None:
           lower=lambda bb, x, *, axis: R.concat(x, axis))  # fmt: skip
 def concatenate(data: Any, axis: int) -> Call:
     """Tensors behind each other along an axis."""
-    operands = as_expr(data)
+    return concatenate.call(_several(data, "concatenate"), axis=_whole(axis))
+
+
+def _several(data: Any, name: str) -> RelaxExpr:
+    """A tuple of operands, not of none."""
+    found = as_expr(data)
+    if isinstance(found, Tuple) and not found.fields:
+        raise ValueError(f"relay.{name} requires data to be non-empty.")
+    return found
+
+
+def _whole(axis: Any) -> int:
     if not isinstance(axis, int):
         raise ValueError("For now, we only support integer axis")
-    return concatenate.call(operands, axis=axis)
+    return axis
 
 
 @relay_op("stack", "StackAttrs", operands=("data",), optional={"axis": 0}, pattern=INJECTIVE,
           level=1, lower=lambda bb, x, *, axis: R.stack(x, axis))  # fmt: skip
 def stack(data: Any, axis: int) -> Call:
     """Tensors side by side along a new axis."""
-    return stack.call(as_expr(data), axis=axis)
+    return stack.call(_several(data, "stack"), axis=_whole(axis))
 
 
 @relay_op("einsum", "EinsumAttrs", operands=("data",), pattern=OPAQUE,
           lower=lambda bb, x, *, equation: R.einsum(x, equation))  # fmt: skip
 def einsum(data: Any, equation: str) -> Call:
     """Sums of products, as Einstein's notation says."""
-    return einsum.call(as_expr(data), equation=equation)
+    return einsum.call(_several(data, "einsum"), equation=equation)
 
 
 @relay_op("device_copy", "DeviceCopyAttrs", operands=("data",),

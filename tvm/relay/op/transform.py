@@ -35,7 +35,16 @@ from .declare import (
     te,
     topi,
 )
-from .relations import axis_of, extents, is_any, tensor, tensor_type
+from .relations import (
+    along_axis,
+    axis_of,
+    choice,
+    extents,
+    is_any,
+    same_extent,
+    tensor,
+    tensor_type,
+)
 from .reshapes import reshape_extents, reverse_extents
 from .sets import unique
 from .signal import dft, stft
@@ -274,8 +283,19 @@ def _argwhere_type(ctx: Relate) -> Type | None:
     return None if x is None else TensorType((AnyDim(), len(x.shape)), "int32")
 
 
+def _scattered(ctx: Relate) -> Type | None:
+    x, index, updates = (tensor(ctx, at) for at in range(3))
+    if x is None or index is None or updates is None:
+        return None
+    choice(ctx, "reduction", "update", "add", "mul", "mean", "min", "max")
+    axis_of(ctx, int(ctx.attrs.axis), len(x.shape))
+    if not len(x.shape) == len(index.shape) == len(updates.shape):
+        raise ctx.fail("the operands differ in their numbers of dimensions", "equal numbers")
+    return x
+
+
 @relay_op("scatter_elements", "ScatterElementsAttrs", operands=("data", "indices", "updates"),
-          relation=lambda ctx: tensor(ctx, 0), optional={"axis": REQUIRED, "reduction": REQUIRED},
+          relation=_scattered, optional={"axis": REQUIRED, "reduction": REQUIRED},
           lower=lambda bb, x, i, u, *, axis, reduction: R.scatter_elements(
               x, i, u, axis, reduction))  # fmt: skip
 def scatter_elements(
@@ -298,6 +318,7 @@ def _take_type(ctx: Relate) -> Type | None:
     x, index = tensor(ctx, 0), tensor(ctx, 1)
     if x is None or index is None:
         return None
+    choice(ctx, "mode", "clip", "wrap", "fast")
     dims, taken = extents(x), extents(index)
     if ctx.attrs.axis is None:
         return TensorType(taken, x.dtype)
@@ -322,6 +343,8 @@ def _full_type(ctx: Relate) -> Type | None:
     value = tensor(ctx, 0)
     if value is None:
         return None
+    if value.shape:
+        raise ctx.fail("the value to fill with is no scalar", "a tensor without dimensions")
     return TensorType(ctx.attrs.shape, ctx.attrs.dtype or value.dtype)
 
 
@@ -413,7 +436,20 @@ def meshgrid(data: Any, indexing: str = "ij") -> Any:
     return TupleWrapper(meshgrid.call(operands, indexing=indexing), count)
 
 
+def _repeated(ctx: Relate) -> Type | None:
+    x, times = tensor(ctx, 0), int(ctx.attrs.repeats)
+    if x is None:
+        return None
+    if times < 1:
+        raise ctx.fail(f"repeats {times}", "1 or more")
+    dims = extents(x)
+    axis = axis_of(ctx, int(ctx.attrs.axis), len(dims))
+    dims[axis] = dims[axis] if is_any(dims[axis]) else dims[axis] * times
+    return tensor_type(dims, x.dtype)
+
+
 @relay_op("repeat", "RepeatAttrs", operands=("data",), level=3, pattern=BROADCAST,
+          relation=_repeated,
           lower=lambda bb, x, *, repeats, axis: R.repeat(x, repeats, axis))  # fmt: skip
 def repeat(data: Expr, repeats: int, axis: int) -> Call:
     """Each element several times along an axis."""
@@ -441,15 +477,29 @@ def tile(data: Expr, reps: Any) -> Call:
     return tile.call(data, reps=_ints(reps, "tile: the repetitions"))
 
 
-@relay_op("reverse", "ReverseAttrs", operands=("data",), relation=lambda ctx: tensor(ctx, 0),
+@relay_op("reverse", "ReverseAttrs", operands=("data",), relation=along_axis,
           pattern=INJECTIVE, level=3, lower=lambda bb, x, *, axis: R.flip(x, axis))  # fmt: skip
 def reverse(data: Expr, axis: int) -> Call:
     """The elements along an axis in reverse."""
     return reverse.call(data, axis=axis)
 
 
+def _sequences(ctx: Relate) -> Type | None:
+    x, lengths = tensor(ctx, 0), tensor(ctx, 1)
+    if x is None or lengths is None:
+        return None
+    dims = extents(x)
+    axis_of(ctx, int(ctx.attrs.seq_axis), len(dims))
+    batch = dims[axis_of(ctx, int(ctx.attrs.batch_axis), len(dims))]
+    if len(lengths.shape) != 1 or not lengths.dtype.startswith(("int", "uint")):
+        raise ctx.fail("the lengths are no vector of integers", f"Tensor[({batch}), int32]")
+    if not (is_any(batch, *extents(lengths)) or same_extent(batch, extents(lengths)[0])):
+        raise ctx.fail(f"{lengths.shape[0]} lengths of {batch} sequences", "equal numbers")
+    return x
+
+
 @relay_op("reverse_sequence", "ReverseSequenceAttrs", operands=("data", "seq_lengths"),
-          relation=lambda ctx: tensor(ctx, 0), pattern=INJECTIVE, level=3,
+          relation=_sequences, pattern=INJECTIVE, level=3,
           lower=te(topi.reverse_sequence))  # fmt: skip
 def reverse_sequence(
     data: Expr, seq_lengths: Expr, seq_axis: int = 1, batch_axis: int = 0
@@ -644,7 +694,12 @@ def _slice_type(ctx: Relate) -> Type | None:
     x = tensor(ctx, 0)
     if x is None:
         return None
-    dims = extents(x)
+    dims, o = extents(x), ctx.attrs
+    if o.axes is None and max(len(o.begin), len(o.end)) > len(dims):
+        raise ctx.fail(f"bounds {list(o.begin)}, {list(o.end)} of {len(dims)} dimensions",
+                       "one for each, or for the first")  # fmt: skip
+    for axis in o.axes or ():
+        axis_of(ctx, int(axis), len(dims))
     for axis, low, high, step in _slice_bounds(dims, dict(ctx.attrs.items())):
         dims[axis] = _sliced_extent(dims[axis], low, high, step)
     return tensor_type(dims, x.dtype)
@@ -859,8 +914,25 @@ def sparse_to_dense(
     )  # fmt: skip
 
 
+def _with_diagonals(ctx: Relate) -> Type | None:
+    x, diagonal = tensor(ctx, 0), tensor(ctx, 1)
+    if x is None or diagonal is None:
+        return None
+    *batch, rows, columns = extents(x)
+    low, high = int(ctx.attrs.k1), int(ctx.attrs.k2)
+    if not is_any(rows, columns) and isinstance(rows, int) and isinstance(columns, int):
+        length = min(rows + min(high, 0), columns - max(low, 0))
+        wanted = [*batch, *([high - low + 1] if low != high else []), length]
+        found = extents(diagonal)
+        if len(found) != len(wanted) or not all(
+            is_any(a, b) or same_extent(a, b) for a, b in zip(found, wanted)
+        ):
+            raise ctx.fail(f"diagonals of shape {tuple(found)}", f"{tuple(wanted)}")
+    return x
+
+
 @relay_op("matrix_set_diag", "MatrixSetDiagAttrs", operands=("data", "diagonal"), level=10,
-          relation=lambda ctx: tensor(ctx, 0), pattern=INJECTIVE, hidden=("k", "align"),
+          relation=_with_diagonals, pattern=INJECTIVE, hidden=("k", "align"),
           optional={"k1": 0, "k2": 0, "super_diag_right_align": True,
                     "sub_diag_right_align": False},
           lower=lambda bb, x, d, *, k1, k2, super_diag_right_align, sub_diag_right_align:

@@ -407,6 +407,8 @@ def crop_and_resize(
 ) -> te.Tensor:  # fmt: skip
     """Boxes (y0, x0, y1, x1, as fractions) of pictures in one size.   (b, 4) -> (b, c, h, w)"""
     _check_size(crop_size, 2)
+    if boxes.ndim != 2 or (isinstance(boxes.shape[1], tir.IntImm) and int(boxes.shape[1]) != 4):
+        raise ShapeError(f"crop_and_resize: boxes of shape {boxes.shape}; legal: (boxes, 4)")
     if layout not in ("NCHW", "NHWC"):
         raise ValueError(f"{layout} layout is not supported; legal: NCHW, NHWC")
     coords = (2, 3) if layout == "NCHW" else (1, 2)

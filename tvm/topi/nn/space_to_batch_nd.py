@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tvm import te, tir
+from tvm.error import ShapeError
 from tvm.ir.expr import PrimExpr
 from tvm.support.arguments import explained
 from tvm.topi import tag
@@ -30,6 +31,12 @@ def space_to_batch_nd(
     total = 1
     for b in blocks:
         total *= b
+    for axis, (extent, b) in enumerate(zip(source.shape[1:], blocks), 1):
+        if isinstance(extent, tir.IntImm) and int(extent) % b:
+            raise ShapeError(
+                f"space_to_batch_nd: extent {int(extent)} of axis {axis}, padded, does not make blocks "
+                f"of {b}; legal: a multiple"
+            )
     outs = [tir.indexdiv(s, b) for s, b in zip(source.shape[1:], blocks)]
 
     def element(*i: Any) -> PrimExpr:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from tvm.error import DiagnosticError, message
 from tvm.ir.type import Type
 from tvm.relax import op as R
 from tvm.relax.op.relayout import relayout
@@ -19,8 +20,19 @@ from .utils import get_pad_tuple1d, get_pad_tuple2d, get_pad_tuple3d
 _PLAIN = {1: ("NCW", "OIW"), 2: ("NCHW", "OIHW"), 3: ("NCDHW", "OIDHW")}
 
 
+_SIGNS = frozenset("NCDHWOI0123456789")
+
+
 def letters(layout: str, dims: Sequence[Any]) -> dict[str, Any]:
     """The extent of each letter; a split axis (NCHW4c) counts as a whole."""
+    rank = sum(sign.isalpha() for sign in layout)
+    if rank != len(dims) or not set(layout.upper()) <= _SIGNS:
+        raise DiagnosticError(
+            message(
+                "a layout does not fit the tensor", found=f"{len(dims)} dimensions for {layout}",
+                legal=f"a tensor of {rank} dimensions, its axes among {', '.join('NCDHWOI')}",
+            )
+        )  # fmt: skip
     found: dict[str, Any] = {}
     at, number = 0, ""
     for sign in layout:
@@ -57,9 +69,16 @@ def _over(size: Any, factor: int) -> Any:
 
 
 def _out(extent: Any, kernel: Any, stride: int, dilation: int, pads: int) -> Any:
+    if stride < 1:
+        raise DiagnosticError(message(f"a stride of {stride}", legal="1 or more"))
     if is_any(extent, kernel):
         return AnyDim()
-    return (extent + pads - ((kernel - 1) * dilation + 1)) // stride + 1
+    reach = (kernel - 1) * dilation + 1
+    if isinstance(extent, int) and isinstance(reach, int) and extent + pads < reach:
+        raise DiagnosticError(
+            message(f"a kernel of {reach} in {extent + pads} elements", legal="one that fits")
+        )
+    return (extent + pads - reach) // stride + 1
 
 
 def _spatial(layout: str) -> str:

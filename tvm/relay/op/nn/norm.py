@@ -8,7 +8,16 @@ from tvm.ir.type import TupleType, Type
 from tvm.relax import op as R
 from tvm.relay.expr import Call, TupleWrapper
 from tvm.relay.op.declare import ELEMWISE, OPAQUE, OUT_FUSABLE, Expr, Relate, relay_op, te, topi
-from tvm.relay.op.relations import axis_of, extents, identity, tensor, vector
+from tvm.relay.op.relations import (
+    along_axis,
+    axis_of,
+    extents,
+    identity,
+    is_any,
+    same_extent,
+    tensor,
+    vector,
+)
 from tvm.relay.ty import TensorType
 
 
@@ -177,7 +186,13 @@ def group_norm(
     )  # fmt: skip
 
 
-@relay_op("nn.lrn", "LRNAttrs", operands=("data",), relation=identity, level=2,
+def _local(ctx: Relate) -> Type | None:
+    if int(ctx.attrs.size) % 2 == 0:
+        raise ctx.fail(f"size {ctx.attrs.size} has no middle", "an odd number")
+    return along_axis(ctx)
+
+
+@relay_op("nn.lrn", "LRNAttrs", operands=("data",), relation=_local, level=2,
           optional={"bias": 2.0, "alpha": 1e-4},
           lower=lambda bb, x, *, size, axis, bias, alpha, beta: bb.call_te(
               topi.nn.lrn, x, size, axis, alpha, beta, bias))  # fmt: skip
@@ -201,7 +216,7 @@ def _l2(bb: Any, x: Any, *, eps: float, axis: Any) -> Any:
         R.maximum(total, const(eps, x.struct_info.dtype))))))  # fmt: skip
 
 
-@relay_op("nn.l2_normalize", "L2NormalizeAttrs", operands=("data",), relation=identity, level=2,
+@relay_op("nn.l2_normalize", "L2NormalizeAttrs", operands=("data",), relation=along_axis, level=2,
           lower=_l2)  # fmt: skip
 def l2_normalize(data: Expr, eps: float, axis: Any = None) -> Call:
     """Values over the root of the sum of their squares along axes."""
@@ -245,8 +260,15 @@ def _negative_sum(bb: Any, logs: Any, targets: Any) -> Any:
 
 
 def _scalar_type(ctx: Relate) -> Type | None:
-    x = tensor(ctx, 0)
-    return None if x is None else TensorType((), x.dtype)
+    x, targets = tensor(ctx, 0), tensor(ctx, 1)
+    if x is None or targets is None:
+        return None
+    pairs = list(zip(extents(x), extents(targets)))
+    if len(x.shape) != 2 or len(targets.shape) != 2 or not all(
+        is_any(a, b) or same_extent(a, b) for a, b in pairs
+    ):
+        raise ctx.fail("the shapes do not fit", "two matrices of one shape")
+    return TensorType((), x.dtype)
 
 
 @relay_op("nn.cross_entropy", relation=_scalar_type, level=10, lower=_xent)

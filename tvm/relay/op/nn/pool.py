@@ -50,6 +50,10 @@ def _pool_type(ctx: Relate) -> Type | None:
         reach = (int(o.pool_size[at]) - 1) * int(o.dilation[at]) + 1
         room = sizes[axis] + int(o.padding[at]) + int(o.padding[at + len(axes)]) - reach
         stride = int(o.strides[at])
+        if stride < 1:
+            raise ctx.fail(f"a stride of {stride}", "1 or more")
+        if isinstance(room, int) and room < 0:
+            raise ctx.fail(f"a window of {reach} in {room + reach} along {axis}", "one that fits")
         sizes[axis] = (room + (stride - 1 if o.ceil_mode else 0)) // stride + 1
     return tensor_type(arranged(o.out_layout or o.layout, sizes), x.dtype)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from tvm.ir.expr import RelaxExpr
@@ -20,7 +21,7 @@ from tvm.relay.op.declare import (
     te,
     topi,
 )
-from tvm.relay.op.relations import extents, is_any, tensor, tensor_type
+from tvm.relay.op.relations import choice, extents, is_any, tensor, tensor_type
 from tvm.relay.ty import Any as AnyDim
 from tvm.relay.ty import IncompleteType, TensorType
 
@@ -37,6 +38,8 @@ def _pad_type(ctx: Relate) -> Type | None:
     if x is None:
         return None
     dims, widths = extents(x), ctx.attrs.pad_width
+    if "pad_mode" in dict(ctx.attrs.items()):
+        choice(ctx, "pad_mode", "constant", "edge", "reflect")
     if len(dims) != len(widths):
         raise ctx.fail(f"{len(widths)} widths for {len(dims)} axes", "a pair for each axis")
     found = [
@@ -111,8 +114,36 @@ def dilate(data: Expr, strides: Any, dilation_value: float = 0.0) -> Call:
     )
 
 
+def _blocks(letters_in: str, letters_out: str) -> Callable[[Relate], Type | None]:
+    """Blocks go from some axes to others."""
+
+    def relation(ctx: Relate) -> Type | None:
+        x, block = tensor(ctx, 0), int(ctx.attrs.block_size)
+        if x is None:
+            return None
+        layout = ctx.attrs.layout
+        choice(ctx, "layout", "NCHW", "NHWC")
+        choice(ctx, "mode", "DCR", "CDR", "CRD")
+        if len(x.shape) != 4:
+            raise ctx.fail(f"{len(x.shape)} dimensions", "4")
+        sizes = dict(zip(layout, extents(x)))
+        for axis in letters_in:
+            part = block ** (len(letters_out) if len(letters_in) == 1 else 1)
+            if isinstance(sizes[axis], int) and sizes[axis] % part:
+                raise ctx.fail(
+                    f"extent {sizes[axis]} of {axis} does not make blocks of {part}", "a multiple"
+                )
+            sizes[axis] = sizes[axis] if is_any(sizes[axis]) else sizes[axis] // part
+        for axis in letters_out:
+            part = block ** (len(letters_in) if len(letters_out) == 1 else 1)
+            sizes[axis] = sizes[axis] if is_any(sizes[axis]) else sizes[axis] * part
+        return tensor_type([sizes[axis] for axis in layout], x.dtype)
+
+    return relation
+
+
 @relay_op("nn.depth_to_space", "SubPixelAttrs", operands=("data",), level=5, pattern=INJECTIVE,
-          lower=lambda bb, x, *, block_size, layout, mode: bb.call_te(
+          relation=_blocks("C", "HW"), lower=lambda bb, x, *, block_size, layout, mode: bb.call_te(
               topi.nn.depth_to_space, x, block_size, layout, mode))  # fmt: skip
 def depth_to_space(
     data: Expr, block_size: int, layout: str = "NCHW", mode: str = "DCR"
@@ -122,7 +153,7 @@ def depth_to_space(
 
 
 @relay_op("nn.space_to_depth", "SubPixelAttrs", operands=("data",), level=5, pattern=INJECTIVE,
-          lower=lambda bb, x, *, block_size, layout, mode: bb.call_te(
+          relation=_blocks("HW", "C"), lower=lambda bb, x, *, block_size, layout, mode: bb.call_te(
               topi.nn.space_to_depth, x, block_size, layout))  # fmt: skip
 def space_to_depth(data: Expr, block_size: int, layout: str = "NCHW") -> Call:
     """Blocks of pixels as channels."""

@@ -9,7 +9,7 @@ from tvm.relax import op as R
 from tvm.relay.expr import Call
 from tvm.relay.op.declare import REQUIRED, Expr, Relate, relay_op, topi
 from tvm.relay.op.nn.conv import arranged, letters
-from tvm.relay.op.relations import extents, tensor
+from tvm.relay.op.relations import choice, extents, is_any, same_extent, tensor
 from tvm.relay.ty import TensorType
 
 from .kernel import kernel
@@ -22,6 +22,10 @@ def _region_type(ctx: Relate) -> Type | None:
     if len(rois.shape) != 2:
         raise ctx.fail("regions have two dimensions", "(regions, 5)")
     o = ctx.attrs
+    if not (is_any(extents(rois)[1]) or same_extent(extents(rois)[1], 5)):
+        raise ctx.fail(f"regions of {extents(rois)[1]} numbers", "5: an image and two corners")
+    if "mode" in dict(o.items()):
+        choice(ctx, "mode", "avg", "max")
     size = letters(o.layout, extents(x))
     size.update(N=extents(rois)[0], H=o.pooled_size[0], W=o.pooled_size[1])
     return TensorType(arranged(o.layout, size), x.dtype)

@@ -1,0 +1,106 @@
+"""What an operator cannot take is refused in words, before anything runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import tvm
+from tvm import relay
+
+pytestmark = pytest.mark.pure
+
+
+def var(*shape: int, dtype: str = "float32") -> relay.Var:
+    return relay.var("x", shape=shape, dtype=dtype)
+
+
+X, IMAGE = var(2, 3), var(1, 3, 4, 4)
+
+
+@pytest.mark.parametrize(
+    ("build", "words"),
+    [
+        (lambda: relay.reverse(X, 9), "axis 9 of a tensor with 2 dimensions"),
+        (lambda: relay.sort(X, axis=7), "axis 7"),
+        (lambda: relay.argsort(X, axis=-3), "axis -3"),
+        (lambda: relay.nn.lrn(IMAGE, axis=9), "axis 9"),
+        (lambda: relay.nn.lrn(IMAGE, size=4), "size 4 has no middle"),
+        (lambda: relay.nn.l2_normalize(X, 1e-3, [0, 9]), "axis 9"),
+        (lambda: relay.nn.prelu(IMAGE, var(4)), "two types that should be one differ"),
+        (lambda: relay.repeat(X, 0, 0), "repeats 0"),
+        (lambda: relay.full(X, (2,)), "no scalar"),
+        (lambda: relay.take(X, relay.const(0), mode="near"), "mode 'near'"),
+        (lambda: relay.topk(X, 1, ret_type="all"), "ret_type 'all'"),
+        (lambda: relay.strided_slice(X, [0, 0, 0], [1, 1, 1]), "of 2 dimensions"),
+        (lambda: relay.strided_slice(X, [0], [1], axes=[9]), "axis 9"),
+        (lambda: relay.reverse_sequence(X, var(5, dtype="int32"), 1, 0), "5 lengths of 2"),
+        (lambda: relay.reverse_sequence(X, var(2), 1, 0), "no vector of integers"),
+        (lambda: relay.scatter_elements(X, var(2, 3, dtype="int64"), X, 0, "new"), "'new'"),
+        (lambda: relay.scatter_elements(X, var(2, dtype="int64"), X), "numbers of dimensions"),
+        (lambda: relay.matrix_set_diag(X, var(9)), r"diagonals of shape \(9,\)"),
+        (lambda: relay.nn.cross_entropy(X, var(3, 3)), "shapes do not fit"),
+        (lambda: relay.nn.nll_loss(X, var(5, dtype="int32"), var(3)), "do not fit predictions"),
+        (lambda: relay.nn.pad(X, ((1, 1), (1, 1)), pad_mode="wrap"), "pad_mode 'wrap'"),
+        (lambda: relay.nn.depth_to_space(IMAGE, 2), "extent 3 of C"),
+        (lambda: relay.nn.space_to_depth(IMAGE, 3), "extent 4 of H"),
+        (lambda: relay.nn.space_to_batch_nd(IMAGE, [2], [[0, 0]]), "extent 3 of axis 1"),
+        (lambda: relay.nn.max_pool2d(X, (2, 2)), "2 dimensions for NCHW"),
+        (lambda: relay.nn.global_avg_pool2d(IMAGE, layout="NCHZ"), "4 dimensions for NCHZ"),
+        (lambda: relay.nn.max_pool2d(IMAGE, (9, 9)), "a window of 9 in 4 along H"),
+        (lambda: relay.nn.max_pool2d(IMAGE, (2, 2), strides=(0, 0)), "a stride of 0"),
+        (lambda: relay.nn.conv2d(IMAGE, var(2, 3, 9, 9)), "a kernel of 9 in 4 elements"),
+        (lambda: relay.nn.conv2d(IMAGE, var(2, 3, 1, 1), strides=(0, 0)), "a stride of 0"),
+        (lambda: relay.vision.roi_align(IMAGE, var(2, 4), (2, 2), 1.0), "regions of 4 numbers"),
+        (lambda: relay.vision.roi_align(IMAGE, var(2, 5), (2, 2), 1.0, mode="min"), "'min'"),
+        (lambda: relay.image.crop_and_resize(IMAGE, var(2, 5), var(2, dtype="int32"), (2, 2),
+                                             "NCHW"), "legal: .boxes, 4."),
+    ],
+)  # fmt: skip
+def test_types(build: Callable[[], Any], words: str) -> None:
+    made = build()
+    made = made.astuple() if hasattr(made, "astuple") else made
+    with pytest.raises(tvm.error.DiagnosticError, match=words):
+        relay.transform.InferType()(tvm.IRModule.from_expr(made))
+
+
+@pytest.mark.parametrize(
+    ("build", "words"),
+    [
+        (lambda: relay.concatenate([], 0), "relay.concatenate requires data to be non-empty"),
+        (lambda: relay.stack([], 0), "relay.stack requires data to be non-empty"),
+        (lambda: relay.einsum([], "ij"), "relay.einsum requires data to be non-empty"),
+        (lambda: relay.stack([X], 0.5), "only support integer axis"),
+    ],
+)
+def test_lists_of_operands(build: Callable[[], Any], words: str) -> None:
+    with pytest.raises(ValueError, match=words):
+        build()
+
+
+@pytest.mark.parametrize(
+    ("build", "words"),
+    [
+        (lambda: relay.Let(X, 1, X), "Let: an operand is a int: 1"),
+        (lambda: relay.Let("x", X, X), "Let: the variable is a str"),
+        (lambda: relay.If(X, 1, X), "If: an operand is a int"),
+        (lambda: relay.TupleGetItem(1, 0), "TupleGetItem: an operand is a int"),
+        (lambda: relay.RefCreate(1), "RefCreate: an operand is a int"),
+        (lambda: relay.RefRead(1), "RefRead: an operand is a int"),
+        (lambda: relay.RefWrite(X, 1), "RefWrite: an operand is a int"),
+        (lambda: relay.Match(1, []), "Match: an operand is a int"),
+        (lambda: relay.Clause(1, X), "Clause: the left side is a int"),
+        (lambda: relay.PatternVar(1), "PatternVar: the variable is a int"),
+        (lambda: relay.PatternConstructor(1, []), "the constructor is a int"),
+        (lambda: relay.Var(1), "Var: the name is a int"),
+        (lambda: relay.FuncType([1], relay.TensorType(())), "FuncType: a part is a int"),
+        (lambda: relay.RefType(1), "RefType: a part is a int"),
+        (lambda: relay.bind(3, {}), "bind: an operand is a int"),
+        (lambda: relay.bind(X, {1: X}), "bind: a int gets a value"),
+    ],
+)
+def test_parts_of_nodes(build: Callable[[], Any], words: str) -> None:
+    with pytest.raises(TypeError, match=words):
+        build()
