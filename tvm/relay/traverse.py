@@ -43,7 +43,11 @@ _CHILDREN: Final[dict[type, Callable[[Any], Parts]]] = {
 def children(expr: RelaxExpr) -> Parts:
     """The expressions directly inside, in the order of evaluation; variables that it binds too."""
     rule = _CHILDREN.get(type(expr))
-    return () if rule is None else rule(expr)
+    if rule is not None:
+        return rule(expr)
+    if not isinstance(expr, RelaxExpr):
+        raise TypeError(f"a {type(expr).__name__} is no expression of Relay: {expr!r:.200}")
+    return ()
 
 
 def _same(new: Sequence[object], old: Sequence[object]) -> bool:

@@ -111,6 +111,8 @@ def as_dim(extent: AnyValue) -> PrimExpr:
     if isinstance(extent, PrimExpr):
         return extent
     value = int(extent)
+    if value != extent:
+        raise TypeError(f"an extent is {extent!r}; legal: whole numbers, expressions, relay.Any()")
     return IntImm("int32" if -(2**31) <= value < 2**31 else "int64", value)
 
 

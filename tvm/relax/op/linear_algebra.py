@@ -207,6 +207,10 @@ def _einsum_info(ctx: Infer, operands: TupleStructInfo, *, subscripts: str) -> S
                 raise ctx.shape_error(
                     f"the extents of label {label!r} differ", f"{known} and {extent}", "one extent"
                 )
+    if unknown := [label for label in output if label not in extents]:
+        raise ctx.error(
+            f"the result has the letter {unknown[0]!r}", f"{subscripts!r}", "letters of operands"
+        )
     return TensorStructInfo([extents[label] for label in output], dtype)
 
 

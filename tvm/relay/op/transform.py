@@ -380,6 +380,8 @@ def _arange_type(ctx: Relate) -> Type | None:
     import math
 
     start, stop, step = values
+    if step == 0:
+        raise ctx.fail("a step of 0", "numbers above or below it")
     return TensorType((max(0, math.ceil((stop - start) / step)),), ctx.attrs.dtype)  # type: ignore[operator]
 
 
