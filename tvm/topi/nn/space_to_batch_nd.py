@@ -34,8 +34,8 @@ def space_to_batch_nd(
     for axis, (extent, b) in enumerate(zip(source.shape[1:], blocks), 1):
         if isinstance(extent, tir.IntImm) and int(extent) % b:
             raise ShapeError(
-                f"space_to_batch_nd: extent {int(extent)} of axis {axis}, padded, does not make blocks "
-                f"of {b}; legal: a multiple"
+                f"space_to_batch_nd: extent {int(extent)} of axis {axis}, padded, does not make "
+                f"blocks of {b}; legal: a multiple"
             )
     outs = [tir.indexdiv(s, b) for s, b in zip(source.shape[1:], blocks)]
 
