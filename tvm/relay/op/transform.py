@@ -35,17 +35,18 @@ from .declare import (
     te,
     topi,
 )
+from .diagonals import matrix_set_diag
 from .relations import (
     along_axis,
     axis_of,
     choice,
     extents,
     is_any,
-    same_extent,
     tensor,
     tensor_type,
 )
 from .reshapes import reshape_extents, reverse_extents
+from .sequences import reverse_sequence, sequence_mask
 from .sets import unique
 from .signal import dft, stft
 from .sparse import sparse_fill_empty_rows, sparse_reshape
@@ -486,30 +487,6 @@ def reverse(data: Expr, axis: int) -> Call:
     return reverse.call(data, axis=axis)
 
 
-def _sequences(ctx: Relate) -> Type | None:
-    x, lengths = tensor(ctx, 0), tensor(ctx, 1)
-    if x is None or lengths is None:
-        return None
-    dims = extents(x)
-    axis_of(ctx, int(ctx.attrs.seq_axis), len(dims))
-    batch = dims[axis_of(ctx, int(ctx.attrs.batch_axis), len(dims))]
-    if len(lengths.shape) != 1 or not lengths.dtype.startswith(("int", "uint")):
-        raise ctx.fail("the lengths are no vector of integers", f"Tensor[({batch}), int32]")
-    if not (is_any(batch, *extents(lengths)) or same_extent(batch, extents(lengths)[0])):
-        raise ctx.fail(f"{lengths.shape[0]} lengths of {batch} sequences", "equal numbers")
-    return x
-
-
-@relay_op("reverse_sequence", "ReverseSequenceAttrs", operands=("data", "seq_lengths"),
-          relation=_sequences, pattern=INJECTIVE, level=3,
-          lower=te(topi.reverse_sequence))  # fmt: skip
-def reverse_sequence(
-    data: Expr, seq_lengths: Expr, seq_axis: int = 1, batch_axis: int = 0
-) -> Call:
-    """Sequences of different lengths in reverse."""
-    return reverse_sequence.call(data, seq_lengths, seq_axis=seq_axis, batch_axis=batch_axis)
-
-
 def _where_type(ctx: Relate) -> Type | None:
     from .relations import broadcast_extents
 
@@ -838,16 +815,6 @@ def gather_nd(
     return gather_nd.call(data, indices, batch_dims=batch_dims, index_rank=index_rank)
 
 
-@relay_op("sequence_mask", "SequenceMaskAttrs", operands=("data", "valid_length"), level=10,
-          relation=lambda ctx: tensor(ctx, 0), pattern=INJECTIVE,
-          lower=te(topi.sequence_mask))  # fmt: skip
-def sequence_mask(
-    data: Expr, valid_length: Expr, mask_value: float = 0, axis: int = 0
-) -> Call:
-    """Sequences with a value written behind their lengths."""
-    return sequence_mask.call(data, valid_length, mask_value=float(mask_value), axis=axis)
-
-
 def _one_hot_type(ctx: Relate) -> Type | None:
     index = tensor(ctx, 0)
     if index is None:
@@ -913,41 +880,6 @@ def sparse_to_dense(
     return sparse_to_dense.call(
         sparse_indices, sparse_values, default,
         output_shape=_ints(output_shape, "sparse_to_dense: the shape"),
-    )  # fmt: skip
-
-
-def _with_diagonals(ctx: Relate) -> Type | None:
-    x, diagonal = tensor(ctx, 0), tensor(ctx, 1)
-    if x is None or diagonal is None:
-        return None
-    *batch, rows, columns = extents(x)
-    low, high = int(ctx.attrs.k1), int(ctx.attrs.k2)
-    if not is_any(rows, columns) and isinstance(rows, int) and isinstance(columns, int):
-        length = min(rows + min(high, 0), columns - max(low, 0))
-        wanted = [*batch, *([high - low + 1] if low != high else []), length]
-        found = extents(diagonal)
-        if len(found) != len(wanted) or not all(
-            is_any(a, b) or same_extent(a, b) for a, b in zip(found, wanted)
-        ):
-            raise ctx.fail(f"diagonals of shape {tuple(found)}", f"{tuple(wanted)}")
-    return x
-
-
-@relay_op("matrix_set_diag", "MatrixSetDiagAttrs", operands=("data", "diagonal"), level=10,
-          relation=_with_diagonals, pattern=INJECTIVE, hidden=("k", "align"),
-          optional={"k1": 0, "k2": 0, "super_diag_right_align": True,
-                    "sub_diag_right_align": False},
-          lower=lambda bb, x, d, *, k1, k2, super_diag_right_align, sub_diag_right_align:
-          bb.call_te(topi.matrix_set_diag, x, d, (k1, k2), "_".join(
-              "RIGHT" if right else "LEFT"
-              for right in (super_diag_right_align, sub_diag_right_align))))  # fmt: skip
-def matrix_set_diag(data: Expr, diagonal: Expr, k: Any = 0, align: str = "RIGHT_LEFT") -> Call:
-    """Matrices with other diagonals."""
-    low, high = (k[0], k[-1]) if isinstance(k, (tuple, list)) else (k, k)
-    above, below = align.split("_")
-    return matrix_set_diag.call(
-        data, diagonal, k1=int(low), k2=int(high), super_diag_right_align=above == "RIGHT",
-        sub_diag_right_align=below == "RIGHT",
     )  # fmt: skip
 
 
