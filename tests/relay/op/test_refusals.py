@@ -43,7 +43,7 @@ X, IMAGE = var(2, 3), var(1, 3, 4, 4)
         (lambda: relay.scatter_elements(X, var(2, dtype="int64"), X), "numbers of dimensions"),
         (lambda: relay.matrix_set_diag(X, var(9)), r"diagonals of shape \(9,\)"),
         (lambda: relay.nn.cross_entropy(X, var(3, 3)), "shapes do not fit"),
-        (lambda: relay.nn.nll_loss(X, var(5, dtype="int32"), var(3)), "do not fit predictions"),
+        (lambda: relay.nn.nll_loss(X, var(5, dtype="int32"), var(3)), "targets and predictions"),
         (lambda: relay.nn.pad(X, ((1, 1), (1, 1)), pad_mode="wrap"), "pad_mode 'wrap'"),
         (lambda: relay.nn.depth_to_space(IMAGE, 2), "extent 3 of C"),
         (lambda: relay.nn.space_to_depth(IMAGE, 3), "extent 4 of H"),

@@ -2,28 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 from tvm import te, tir
-<<<<<<< HEAD
 from tvm.error import ShapeError, message
-=======
-from tvm.error import ShapeError
->>>>>>> e3da7843 (relay: what nodes and operators cannot take is refused in words)
 from tvm.ir.expr import PrimExpr
 from tvm.support.arguments import explained
 from tvm.topi import broadcast, tag
 from tvm.topi import reduction as _reduction
 from tvm.topi.common import check_same, stage
-
-
-def _may_be(shape: Sequence[Any], wanted: Sequence[Any]) -> bool:
-    """Whether two shapes agree where both are numbers."""
-    return len(shape) == len(wanted) and all(
-        not (isinstance(a, tir.IntImm) and isinstance(b, tir.IntImm)) or int(a) == int(b)
-        for a, b in zip(shape, wanted)
-    )
 
 
 @explained
@@ -53,13 +40,6 @@ def nll_loss(
     check_same("nll_loss", "weights and classes", weights.shape[0], classes)
     zero = tir.const(0, predictions.dtype)
     single = predictions.ndim == 1
-    wanted = [] if single else [predictions.shape[0], *predictions.shape[2:]]
-    classes = predictions.shape[0 if single else 1]
-    if not (_may_be(targets.shape, wanted) and _may_be(weights.shape, [classes])):
-        raise ShapeError(
-            f"nll_loss: targets {targets.shape} and weights {weights.shape} do not fit predictions "
-            f"{predictions.shape}; legal: (n, ...) and (c,) for (n, c, ...)"
-        )
 
     def loss(*i: Any) -> PrimExpr:
         target = targets(*i)
