@@ -68,6 +68,29 @@ EXTENTS: dict[str, Callable[[], Any]] = {
         t(2, 3, 4), t(2, 2)
     ),
     "topi.matrix_set_diag: leading dimensions": lambda: topi.matrix_set_diag(t(2, 3, 4), t(1, 3)),
+    "deformable_conv2d_nchw: channels of the offsets": lambda: nn.deformable_conv2d_nchw(
+        t(1, 4, 6, 6), t(1, 17, 6, 6), t(2, 4, 3, 3), 1, 1, 1, 1, 1, None
+    ),
+    "depthwise_conv2d_backward_input_nhwc: extents of the gradient": lambda: (
+        nn.depthwise_conv2d_backward_input_nhwc(
+            t(3, 3, 2, 1), t(1, 4, 5, 2), (1, 5, 5, 2), (1, 5, 5, 2), 1, 1
+        )
+    ),
+    "depthwise_conv2d_backward_weight_nhwc: channels of data": lambda: (
+        nn.depthwise_conv2d_backward_weight_nhwc(
+            t(1, 5, 5, 3), t(1, 5, 5, 2), (1, 5, 5, 2), (3, 3, 2, 1), 1, 1
+        )
+    ),
+    "topi.slice_scatter: dimension 1 of data and source": lambda: topi.slice_scatter(
+        t(4, 5), t(2, 4), 0, 2, 1, 0
+    ),
+    "topi.scatter_elements: dimension 0 of indices and updates": lambda: topi.scatter_elements(
+        t(4, 4), i(3, 3), t(2, 3)
+    ),
+    "topi.argsort: rows and their counts": lambda: topi.argsort(t(3, 5), i(2)),
+    "crop_and_resize: boxes and their pictures": lambda: topi.image.crop_and_resize(
+        t(2, 3, 6, 6), t(2, 4), i(3), (4, 4)
+    ),
     "topi.stack": lambda: topi.stack([]),
     "topi.concatenate": lambda: topi.concatenate([]),
 }

@@ -11,9 +11,10 @@ from tvm.ir.expr import PrimExpr
 from tvm.support.arguments import explained
 
 from .broadcast import divide
+from .common import known
 from .loops import load, loop, parallel, sequence, store
 from .tensor import full_like
-from .utils import normal_axis, prod, unravel_index
+from .utils import get_const_int, normal_axis, prod, unravel_index
 
 Combine = Callable[[PrimExpr, PrimExpr], PrimExpr]
 COMBINE: dict[str, Combine] = {
@@ -86,6 +87,15 @@ def scatter_elements(
                 legal="as many of data, indices and updates",
             )
         )
+    for k, (own, other) in enumerate(zip(indices.shape, updates.shape)):
+        if known(own) and known(other) and get_const_int(own) > get_const_int(other):
+            raise ShapeError(
+                message(
+                    f"topi.scatter_elements: dimension {k} of indices and updates",
+                    found=f"{own} and {other}",
+                    legal="an update for each index",
+                )
+            )
     if reduction == "mean":
         return _mean(data, indices, updates, dim)
     join = combine_rule(reduction, "scatter_elements")

@@ -6,11 +6,12 @@ from typing import Any
 
 from tvm import te, tir
 from tvm.arith import Analyzer
+from tvm.error import ShapeError
 from tvm.ir.expr import PrimExpr
 from tvm.support.arguments import explained
 
 from . import tag
-from .common import stage
+from .common import check_same, stage
 from .utils import normal_axis
 
 
@@ -20,6 +21,14 @@ def slice_scatter(
 ) -> te.Tensor:
     """The tensor with `src` instead of its slice start:end:step along an axis."""
     dim = normal_axis(axis, input_tensor.ndim, "topi.slice_scatter")
+    if src.ndim != input_tensor.ndim:
+        raise ShapeError(
+            f"topi.slice_scatter: a source of {src.ndim} dimensions for {input_tensor.ndim}; "
+            "legal: as many"
+        )
+    for k, (own, other) in enumerate(zip(src.shape, input_tensor.shape)):
+        if k != dim:
+            check_same("topi.slice_scatter", f"dimension {k} of data and source", own, other)
     start, end = (_from_the_front(bound, input_tensor.shape[dim]) for bound in (start, end))
 
     def element(*i: Any) -> PrimExpr:

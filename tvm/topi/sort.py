@@ -16,7 +16,7 @@ from tvm.support.dtype import DataType
 from tvm.tir.expr import as_expr
 
 from . import tag
-from .common import ravel, stage
+from .common import check_same, ravel, stage
 from .loops import (
     let,
     load,
@@ -257,6 +257,8 @@ class _Sorted:
         self.data = data if axis == data.ndim - 1 else transpose(data, self.way)
         self.lead = self.data.shape[:-1]
         rows = self.data if data.ndim == 2 else reshape(self.data, self._matrix())
+        if valid_count is not None and valid_count.ndim == 1:
+            check_same("topi.argsort", "rows and their counts", rows.shape[0], valid_count.shape[0])
         if valid_count is not None and valid_count.ndim != 1:
             valid_count = reshape(valid_count, [rows.shape[0]])
         if count is None or _is_few(count, rows.shape[1]) is False:

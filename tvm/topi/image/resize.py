@@ -12,7 +12,7 @@ from tvm.ir.expr import PrimExpr
 from tvm.support.arguments import explained
 from tvm.tir.expr import as_expr
 from tvm.topi import tag
-from tvm.topi.common import compute, known
+from tvm.topi.common import check_same, compute, extents, known
 from tvm.topi.utils import get_const_int, nchw_pack_layout, nchw_xc_layout
 
 MODES = ("half_pixel", "align_corners", "asymmetric", "pytorch_half_pixel", "tf_half_pixel_for_nn",
@@ -412,7 +412,14 @@ def crop_and_resize(
     if layout not in ("NCHW", "NHWC"):
         raise ValueError(f"{layout} layout is not supported; legal: NCHW, NHWC")
     coords = (2, 3) if layout == "NCHW" else (1, 2)
-    shape = [boxes.shape[0], *data.shape[1:]]
+    extents(data, layout.lower(), "crop_and_resize")
+    count, corners = extents(boxes, "bk", "crop_and_resize")
+    check_same("crop_and_resize", "corners of a box", corners, 4)
+    check_same(
+        "crop_and_resize", "boxes and their pictures", count,
+        extents(box_indices, "b", "crop_and_resize")[0],
+    )  # fmt: skip
+    shape = [count, *data.shape[1:]]
     shape[coords[0]], shape[coords[1]] = crop_size
     resizer = _Resizer(
         data, layout, [data.shape[p] for p in coords], crop_size, _method(method),

@@ -10,7 +10,7 @@ from tvm.arith import Analyzer
 from tvm.error import ShapeError
 from tvm.ir.expr import PrimExpr
 from tvm.support.arguments import explained
-from tvm.topi.common import compute
+from tvm.topi.common import check_same, compute, extents
 
 from .conv_nd import per_dimension
 from .utils import get_pad_tuple
@@ -25,11 +25,22 @@ def _deformable(
         per_dimension(strides, 2, "strides"),
         per_dimension(dilation, 2, "dilation"),
     )
+    layout = "nhwc" if last else "nchw"
+    what = f"deformable_conv2d_{layout}"
     order = (0, 3, 1, 2) if last else (0, 1, 2, 3)
-    batch, channels, height, width = (data.shape[k] for k in order)
-    filters, own, kh, kw = (kernel.shape[k] for k in ((3, 2, 0, 1) if last else (0, 1, 2, 3)))
-    _, _, rows, columns = (offset.shape[k] for k in order)
+    shapes = [extents(t, layout, what) for t in (data, offset)]
+    taps = extents(kernel, "hwio" if last else "oihw", what)
+    batch, channels, height, width = (shapes[0][k] for k in order)
+    filters, own, kh, kw = (taps[k] for k in ((3, 2, 0, 1) if last else (0, 1, 2, 3)))
+    images, moves, rows, columns = (shapes[1][k] for k in order)
     simplify = Analyzer().simplify
+    check_same(what, "pictures and offsets", batch, images)
+    check_same(what, "channels of the offsets", moves, simplify(kh * kw * (2 * deformable_groups)))
+    check_same(what, "channels of data and kernel", channels, simplify(own * groups))
+    check_same(
+        what, "filters and a multiple of the groups", filters,
+        simplify(tir.indexdiv(filters, groups) * groups),
+    )  # fmt: skip
     top, left, _, _ = get_pad_tuple(
         padding, (simplify((kh - 1) * dh + 1), simplify((kw - 1) * dw + 1))
     )

@@ -91,7 +91,11 @@ def depthwise_conv2d_backward_input_nhwc(
 ) -> te.Tensor:  # fmt: skip
     """The gradient of the data.   (kh, kw, c, m), (n, oh, ow, c * m) -> (n, h, w, c)"""
     batch, height, width, channels = ishape
-    kh, kw, _, times = extents(Filter, "hwcm", "depthwise_conv2d_backward_input_nhwc")
+    kh, kw, own, times = extents(Filter, "hwcm", "depthwise_conv2d_backward_input_nhwc")
+    what = "depthwise_conv2d_backward_input_nhwc"
+    check_same(what, "channels of data and kernel", channels, own)
+    for given, wanted in zip(extents(Out_grad, "nhwc", what), oshape):
+        check_same(what, "extents of the gradient and oshape", given, wanted)
     sh, sw = per_dimension(stride, 2, "strides")
     spread = dilate(Out_grad, [1, sh, sw, 1], name="dilated_out_grad")
     top, left, down, right = get_pad_tuple(padding, (kh, kw))
@@ -126,6 +130,10 @@ def depthwise_conv2d_backward_weight_nhwc(
     """The gradient of the kernel.   (n, h, w, c), (n, oh, ow, c * m) -> (kh, kw, c, m)"""
     batch = oshape[0]
     kh, kw, channels, times = fshape
+    what = "depthwise_conv2d_backward_weight_nhwc"
+    for given, wanted in zip(extents(Out_grad, "nhwc", what), oshape):
+        check_same(what, "extents of the gradient and oshape", given, wanted)
+    check_same(what, "channels of data and kernel", extents(Input, "nhwc", what)[3], channels)
     sh, sw = per_dimension(stride, 2, "strides")
     top, left, down, right = get_pad_tuple(padding, (kh, kw))
     padded = pad(Input, [0, top, left, 0], [0, down, right, 0], name="padded_in")
