@@ -15,7 +15,7 @@ import argparse
 import functools
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -54,7 +54,7 @@ def measured(network: Network, path: Path) -> list[tuple[str, list[float]]]:
     return made
 
 
-def fewest(runs: list[Callable[[], Any]]) -> list[float]:
+def fewest(runs: Sequence[Callable[[], Any]]) -> list[float]:
     """The fewest ms of processor time of each, in turns."""
     best, end, turns = [float("inf")] * len(runs), time.perf_counter() + MIN_S, 0
     while turns < MIN_TURNS or time.perf_counter() < end:

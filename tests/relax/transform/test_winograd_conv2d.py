@@ -120,9 +120,9 @@ def test_tiles_pay_where_there_are_some(target: Target) -> None:
     panels = any_panels(target.cpu, 512, 512)
     assert panels is not None
 
-    def taken(*size: int) -> bool:
+    def taken(*size: int, weights: tuple[int, int] = (512, 512)) -> bool:
         images, high, wide = (tvm.tir.IntImm("int64", n) for n in size)
-        asked = pays(target.cpu, panels.filters, images, high, wide)
+        asked = pays(target.cpu, panels.filters, weights, images, high, wide)
         condition = tvm.arith.Analyzer().simplify(asked)
         assert isinstance(condition, tvm.tir.IntImm)
         return bool(condition.value)
@@ -132,6 +132,9 @@ def test_tiles_pay_where_there_are_some(target: Target) -> None:
     assert taken(4, 7, 7)
     assert not taken(3, 3, 5)
     assert not taken(1, 2, 2)
+    # transforming what few channels read and give is much beside their sums
+    assert taken(3, 5, 9)
+    assert not taken(3, 5, 9, weights=(64, 16))
 
 
 def test_panels_fill_vectors() -> None:

@@ -92,7 +92,7 @@ class _Rewriter:
         def stages(x: Tensor, w: Tensor, plain: Tensor | None = None) -> Tensor:
             if plain is None:
                 return winograd_panels(x, w, values.shape[0], padding, panels)
-            tiles_pay = partial(pays, self._cpu, panels.filters)
+            tiles_pay = partial(pays, self._cpu, panels.filters, values.shape)
             return winograd_or_direct(x, w, plain, padding, panels, tiles_pay)
 
         transformed = Constant(transformed_weights(values, panels.filters))
@@ -147,7 +147,8 @@ def _plan(value: Call, cpu: CpuModel) -> Panels | None:
         if panels is None or len(one) < 3 or not _is_read_anew(cpu, kernel):
             return panels
         # how many images there are is not known: one must not be slower
-        return panels if is_one(Analyzer().simplify(pays(cpu, panels.filters, *one))) else None
+        tiles_pay = Analyzer().simplify(pays(cpu, panels.filters, kernel, *one))
+        return panels if is_one(tiles_pay) else None
     high, wide = sizes[2] + top + bottom - 2, sizes[3] + left + right - 2
     if min(high, wide, *sizes) < 1:
         return None
@@ -195,14 +196,17 @@ def _is_read_anew(cpu: CpuModel, weights: Sequence[int]) -> bool:
 
 
 def pays(
-    cpu: CpuModel, filters: int, images: PrimExpr, high: PrimExpr, wide: PrimExpr
-) -> PrimExpr:
+    cpu: CpuModel, filters: int, weights: Sequence[int], images: PrimExpr, high: PrimExpr,
+    wide: PrimExpr,
+) -> PrimExpr:  # fmt: skip
     """Whether tiles of a result of this size are faster than direct sums."""
+    transform = TRANSFORM * (1 / weights[0] + 1 / weights[1])
     lanes = cpu.lanes(32)
     tiles = images * ((high + (TILE - 1)) // TILE) * ((wide + (TILE - 1)) // TILE)
     vectors, direct_vectors = ((n + (lanes - 1)) // lanes for n in (tiles, images * high * wide))
     counts = range(1, max_vectors(cpu, filters) + 1)
-    costs = [round(UNIT * SPAN * SPAN * _sum_cost(cpu, filters, count)) for count in counts]
+    sums = [_sum_cost(cpu, filters, count) + transform for count in counts]
+    costs = [round(UNIT * SPAN * SPAN * cost) for cost in sums]
     one, many = (make_const(cost, vectors.dtype) for cost in (costs[0], min(costs)))
     time = Select(less(vectors, make_const(2, vectors.dtype)), one, vectors * many)
     return less_equal(time, direct_vectors * round(UNIT * 9 * DIRECT))
