@@ -52,3 +52,9 @@ def test_rules_that_users_set_are_found() -> None:
     with TempOpAttr("log", "FPrimalGradient", lambda orig, grad: [grad]):
         assert GRADIENTS.log_grad(None, 1) == [1]
     assert GRADIENTS.log_grad is relay.op.get("log").get_attr("FPrimalGradient")
+
+
+def test_debug_stands_beside_the_other_operators() -> None:
+    assert relay.debug is relay.op.debug
+    x = relay.var("x", shape=(2,))
+    assert relay.debug(x).op.name == "debug"
