@@ -15,6 +15,7 @@ from tvm.tir.schedule.analysis.affine import loop_ranges
 from tvm.tir.schedule.analysis.query import (
     block_of,
     buffer_at,
+    defining_site,
     path_between,
     realize_of,
     scope_of,
@@ -96,6 +97,7 @@ def _require_nothing_else(
     others = len(earlier) > 1
     if not others and any(buffer is alloc for alloc in block_of(scope).alloc_buffers):
         return
+    others = others or defining_site(state, block, buffer)[1]  # blocks of scopes around this one
     node = block_of(block)
     gaps = leaves_gaps(state, block, buffer, scope)
     if others and any(isinstance(part, Block) for part in walk(node.body)):
