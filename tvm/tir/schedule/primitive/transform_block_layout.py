@@ -61,9 +61,7 @@ def transform_block_layout(state: SRefTree, block: StmtSRef, index_map: IndexMap
     old_values = back.map_indices(new_vars, analyzer)
     for number, value in _leading_units(index_map, extents, new_vars).items():
         old_values[number] = value
-    values = {
-        iv.var: _like(value, iv.var) for iv, value in zip(node.iter_vars, old_values)
-    }
+    values = {iv.var: _like(value, iv.var) for iv, value in zip(node.iter_vars, old_values)}
     rule = _Simplify(analyzer)
     changed = rule.visit_stmt(substitute(change_block(node, iter_vars=[]), values))
     assert isinstance(changed, Block), "a block stays a block"
@@ -112,7 +110,7 @@ def _within(index_map: IndexMap, extents: Sequence[PrimExpr]) -> IndexMap:
 
 
 class _Simplify(StmtExprMutator):
-    """Simplifies every index and bound; an index that has one value stays as it is."""
+    """Simplifies every index and bound; an index that is a quotient of one value stays so."""
 
     def __init__(self, analyzer: Analyzer) -> None:
         super().__init__()
@@ -133,7 +131,10 @@ class _Simplify(StmtExprMutator):
 
     def _indices(self, indices: Sequence[PrimExpr]) -> list[PrimExpr]:
         simple = [self.visit_expr(index) for index in indices]
-        return [i if isinstance(s, IntImm) else s for i, s in zip(indices, simple)]
+        return [
+            i if isinstance(i, FloorDiv) and isinstance(s, IntImm) else s
+            for i, s in zip(indices, simple)
+        ]
 
 
 def _like(value: PrimExpr, var: Var) -> PrimExpr:
@@ -173,9 +174,7 @@ def _require_plain(node: Block, realize: BlockRealize, loops: list[StmtSRef]) ->
 
 def _types(node: Block, index_map: IndexMap) -> list[int]:
     """The kind of each new variable: that of the old ones it is made of."""
-    own = {
-        var: iv.iter_type for var, iv in zip(index_map.initial_indices, node.iter_vars)
-    }
+    own = {var: iv.iter_type for var, iv in zip(index_map.initial_indices, node.iter_vars)}
     found: list[int] = []
     for index in index_map.final_indices:
         types = {own[part] for part in vars_in(index) if part in own}
