@@ -59,6 +59,7 @@ class CudaEmitter(DeviceEmitter):
     LANGUAGE = "CUDA"
     RULES: ClassVar[Mapping[str, Rule]] = RULES
     TYPES: ClassVar[Mapping[str, str]] = TYPES
+    VECTOR_ARITHMETIC = False  # its vectors are structures
     HEADERS: ClassVar[Mapping[str, str]] = HEADERS  # by type
     MASKED_WAITS: ClassVar[bool] = True  # threads of a warp say who waits
 
@@ -136,6 +137,9 @@ class CudaEmitter(DeviceEmitter):
     def vector_of(self, dtype: DataType, lanes: Sequence[str]) -> str:
         kind, given = self.type_of(dtype), ", ".join(lanes)
         return f"make_{kind}({given})" if self._is_struct(dtype) else f"{kind}{{{{{given}}}}}"
+
+    def same_lanes(self, dtype: DataType, value: str) -> str:
+        return self.vector_of(dtype, [value] * dtype.lanes)
 
     # --- arithmetic ---
 

@@ -43,6 +43,8 @@ class DeviceExprEmitter(StmtWriter[int]):
     """Writes expressions of one kernel; a language overrides what it says differently."""
 
     TYPES: ClassVar[Mapping[str, str]] = {}  # scalar types by their TIR names
+    LONG: ClassVar[str] = "ll"  # what ends literals of 64 bits
+    VECTOR_ARITHMETIC: ClassVar[bool] = True  # the language has operators on its vectors
     out: FunctionText
 
     def __init__(self, out: FunctionText, name: str) -> None:
@@ -84,19 +86,19 @@ class DeviceExprEmitter(StmtWriter[int]):
 
     def vector_type(self, dtype: DataType) -> str:
         """The name of a vector type."""
-        raise NotImplementedError
+        return f"{self.type_of(dtype.element_of())}{dtype.lanes}"
 
     def lane_text(self, vector: str, dtype: DataType, lane: int) -> str:
         """One lane of a vector that has a name."""
-        raise NotImplementedError
+        return f"{vector}.{'xyzw'[lane]}"
 
     def vector_of(self, dtype: DataType, lanes: Sequence[str]) -> str:
-        """A vector made of its lanes."""
-        raise NotImplementedError
+        """A vector made of its lanes, or of one value for all of them."""
+        return f"{self.type_of(dtype)}({', '.join(lanes)})"
 
     def same_lanes(self, dtype: DataType, value: str) -> str:
         """A vector with one value in all lanes."""
-        return self.vector_of(dtype, [value] * dtype.lanes)
+        return self.vector_of(dtype, [value])
 
     # --- variables and blocks of the language ---
 
@@ -144,14 +146,10 @@ class DeviceExprEmitter(StmtWriter[int]):
             return self.same_lanes(dtype, self.lane_of(expr.value, None))
         if isinstance(expr, e.Call) and self._is_whole_call(expr):
             return self._call(expr)
-        found = self.native_vector(expr)
+        found = self.vector_arithmetic(expr) if self.VECTOR_ARITHMETIC else None
         if found is not None:
             return found
         return self.vector_of(dtype, [self.lane_of(expr, n) for n in range(dtype.lanes)])
-
-    def native_vector(self, expr: PrimExpr) -> str | None:
-        """The expression in the vector arithmetic of the language, if it has that."""
-        return None
 
     def vector_arithmetic(self, expr: PrimExpr) -> str | None:
         """Sums and products of vectors as such; None for other expressions."""
@@ -211,14 +209,13 @@ class DeviceExprEmitter(StmtWriter[int]):
         if dtype.bits <= 16:
             return f"(({self.type_of(dtype)}){value})" if value < 0 or dtype.is_uint else f"{value}"
         if dtype.is_uint:
-            suffix = "" if dtype.bits == 32 else "l"
-            return f"{value}u{suffix}" if dtype.bits == 32 else f"{value}u{suffix}l"
+            return f"{value}u{self._long(dtype)}"
         if value == -(1 << (dtype.bits - 1)):  # the number itself is no literal
             return f"({value + 1}{self._long(dtype)} - 1)"
         return f"{value}{self._long(dtype)}" if value >= 0 else f"({value}{self._long(dtype)})"
 
     def _long(self, dtype: DataType) -> str:
-        return "ll" if dtype.bits == 64 else ""
+        return self.LONG if dtype.bits == 64 else ""
 
     def float_literal(self, dtype: DataType, value: float) -> str:
         if dtype.bits == 64 and dtype.is_float:

@@ -105,6 +105,7 @@ class MetalEmitter(DeviceEmitter):
     LANGUAGE = "Metal"
     RULES: ClassVar[Mapping[str, Rule]] = _RULES
     TYPES: ClassVar[Mapping[str, str]] = _TYPES
+    LONG = "l"
 
     def begin(self) -> None:
         self.matrix_elements: dict[e.Var, str] = {}
@@ -153,29 +154,6 @@ class MetalEmitter(DeviceEmitter):
         # three lanes take the room of four
         named = str(element) in _TYPES and not (element.is_bool or element.is_handle)
         return named and not dtype.is_scalable and dtype.lanes in (2, 4)
-
-    def vector_type(self, dtype: DataType) -> str:
-        return f"{self.type_of(dtype.element_of())}{dtype.lanes}"
-
-    def lane_text(self, vector: str, dtype: DataType, lane: int) -> str:
-        return f"{vector}.{'xyzw'[lane]}"
-
-    def vector_of(self, dtype: DataType, lanes: Sequence[str]) -> str:
-        return f"{self.type_of(dtype)}({', '.join(lanes)})"
-
-    def same_lanes(self, dtype: DataType, value: str) -> str:
-        return f"{self.type_of(dtype)}({value})"
-
-    def native_vector(self, expr: PrimExpr) -> str | None:
-        return self.vector_arithmetic(expr)
-
-    def _long(self, dtype: DataType) -> str:
-        return "l" if dtype.bits == 64 else ""
-
-    def int_literal(self, dtype: DataType, value: int) -> str:
-        if dtype.is_uint and dtype.bits == 64:
-            return f"{value}ul"
-        return super().int_literal(dtype, value)
 
     # --- arithmetic ---
 

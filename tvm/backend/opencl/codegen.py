@@ -86,6 +86,7 @@ class OpenCLEmitter(DeviceEmitter):
     LANGUAGE = "OpenCL"
     RULES: ClassVar[Mapping[str, Rule]] = _RULES
     TYPES: ClassVar[Mapping[str, str]] = _TYPES
+    LONG = "l"
 
     # --- functions ---
 
@@ -130,28 +131,11 @@ class OpenCLEmitter(DeviceEmitter):
             and not (element.is_bool or element.is_handle)
         )
 
-    def vector_type(self, dtype: DataType) -> str:
-        return f"{self.type_of(dtype.element_of())}{dtype.lanes}"
-
     def lane_text(self, vector: str, dtype: DataType, lane: int) -> str:
         return f"{vector}.s{lane:x}"
 
     def vector_of(self, dtype: DataType, lanes: Sequence[str]) -> str:
         return f"(({self.type_of(dtype)})({', '.join(lanes)}))"
-
-    def same_lanes(self, dtype: DataType, value: str) -> str:
-        return f"(({self.type_of(dtype)})({value}))"
-
-    def native_vector(self, expr: PrimExpr) -> str | None:
-        return self.vector_arithmetic(expr)
-
-    def _long(self, dtype: DataType) -> str:
-        return "l" if dtype.bits == 64 else ""
-
-    def int_literal(self, dtype: DataType, value: int) -> str:
-        if dtype.is_uint and dtype.bits == 64:
-            return f"{value}ul"
-        return super().int_literal(dtype, value)
 
     # --- arithmetic ---
 

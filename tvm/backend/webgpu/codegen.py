@@ -233,18 +233,6 @@ class WebGPUEmitter(DeviceEmitter):
     def vector_type(self, dtype: DataType) -> str:
         return f"vec{dtype.lanes}<{self.type_of(dtype.element_of())}>"
 
-    def lane_text(self, vector: str, dtype: DataType, lane: int) -> str:
-        return f"{vector}.{'xyzw'[lane]}"
-
-    def vector_of(self, dtype: DataType, lanes: Sequence[str]) -> str:
-        return f"{self.type_of(dtype)}({', '.join(lanes)})"
-
-    def same_lanes(self, dtype: DataType, value: str) -> str:
-        return f"{self.type_of(dtype)}({value})"
-
-    def native_vector(self, expr: PrimExpr) -> str | None:
-        return self.vector_arithmetic(expr)
-
     def run_of(
         self, buffer: Buffer, indices: Sequence[PrimExpr], dtype: DataType
     ) -> PrimExpr | None:
