@@ -48,9 +48,9 @@ def test_kernels_of_pipelines_find_a_place_in_every_row(kind: str) -> None:
 @pytest.mark.parametrize(("make", "largest"), [(topi.argmax, True), (topi.argmin, False)])
 def test_kernels_by_themselves_mean_what_they_say(make: Any, largest: bool) -> None:
     """A kernel that starts from place -1 is not rewritten: compiled, it is as interpreted."""
-    x = te.placeholder((2, 5), "uint8", name="x")
+    x = te.placeholder((2, 5), "int8", name="x")
     func = te.create_prim_func([x, make(x, 1)])
-    same, found = np.full((2, 5), worst("uint8", largest)), np.zeros(2, "int32")
+    same, found = np.full((2, 5), worst("int8", largest)), np.zeros(2, "int32")
     interp.run(func, same, found)
     assert found.tolist() == [-1, -1]
     out = tvm.runtime.empty((2,), "int32")

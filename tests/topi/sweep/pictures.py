@@ -6,10 +6,9 @@ from itertools import product
 from typing import Any
 
 import numpy as np
-import torch.nn.functional as F
 
+from tests.topi.sweep.by_torch import F, by_torch
 from tests.topi.sweep.case import Case, case, floats
-from tests.topi.sweep.networks import by_torch
 from tvm import topi
 
 RESIZE = {"linear": "bilinear", "cubic": "bicubic", "nearest_neighbor": "nearest"}
