@@ -283,6 +283,24 @@ def test_branches_of_different_ranks() -> None:
     run(nodes, ["m", "n"], [(1, 3), (2, 3)], first=I64([0]), one=I64([1]), last=I64([-1]))
 
 
+@pytest.mark.parametrize(("op", "options"), [
+    ("MaxPool", {}), ("AveragePool", {}), ("AveragePool", {"count_include_pad": 1}),
+])  # fmt: skip
+@pytest.mark.parametrize("mode", ["SAME_UPPER", "SAME_LOWER"])
+def test_planes_are_halved_as_keras_does(op: str, options: Any, mode: str) -> None:
+    nodes = [node(op, ["x"], ["y"], auto_pad=mode, strides=[2, 2], kernel_shape=[2, 2], **options)]
+    sizes = [(1, 2, 4, 5), (2, 2, 5, 4), (1, 2, 1, 3), (1, 2, 7, 1)]
+    run(nodes, ["n", 2, "h", "w"], sizes)
+    run(nodes, ["n", 2, 5, "w"], [(1, 2, 5, 4), (2, 2, 5, 7)])
+
+
+def test_pools_that_halve_copy_nothing() -> None:
+    pool = node("MaxPool", ["x"], ["y"], auto_pad="SAME_UPPER", strides=[2, 2], kernel_shape=[2, 2])
+    model = make_model([pool], {"x": floats(1, 2, 4, 4)}, ["y"], {}, 18, {"x": [1, 2, "h", "w"]})
+    assert "R.nn.max_pool2d" in from_onnx(model).script()
+    assert "call_tir" not in from_onnx(model).script()
+
+
 POOLS = [("MaxPool", {}), ("AveragePool", {}), ("AveragePool", {"count_include_pad": 1}),
          ("LpPool", {})]  # fmt: skip
 

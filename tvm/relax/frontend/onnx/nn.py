@@ -174,7 +174,12 @@ def average_pool(node: Node) -> Result:
 def _pool(node: Node, table: Mapping[int, Callable[..., RelaxExpr]], **options: Any) -> RelaxExpr:
     kernel = [int(k) for k in node.attr("kernel_shape")]
     largest = table is _MAX_POOLS
-    if not largest and not options["count_include_pad"] and pads_vary(node, kernel):
+    counts = not largest and options["count_include_pad"]
+    if not counts and pads_vary(node, kernel) and _halves(node, kernel):
+        return _by_rank(node, table)(
+            node[0], pool_size=kernel, strides=kernel, ceil_mode=True, **options
+        )
+    if not largest and not counts and pads_vary(node, kernel):
         return _mean_of_data(node, kernel)
     fill = float(_lowest(node.dtype(0))) if largest else 0.0
     (x,), strides, pads, dilations = padded_window(node, [node[0]], kernel, fill)
@@ -191,6 +196,17 @@ def _pool(node: Node, table: Mapping[int, Callable[..., RelaxExpr]], **options: 
         **options,
     )
     return _within_data(node, x, result, kernel, strides, pads, dilations) if up else result
+
+
+def _halves(node: Node, kernel: list[int]) -> bool:
+    """Whether windows of two take steps of two, and what they lack stands behind the data.
+
+    The last window then takes what there is, which needs no copy with pads.
+    """
+    twos = [2] * len(kernel)
+    strides, dilations = (node.attr(name, [1] * len(kernel)) for name in ("strides", "dilations"))
+    plain = kernel == twos and [*strides] == twos and set(dilations) == {1}
+    return plain and auto_pad(node) == "SAME_UPPER"
 
 
 def _within_data(node: Node, x: RelaxExpr, result: RelaxExpr, *window: list[int]) -> RelaxExpr:
