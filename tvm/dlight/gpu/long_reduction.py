@@ -1,21 +1,20 @@
 """Few long rows, of which as many blocks of threads would leave most of a machine idle.
 
-    B[i] = sum over k of A[i, k]
-    ->
-    for j, i in blockIdx.x: P[j, i] = sum over part j of A[i, k]      # as `Reduction` does it
-    for i in blockIdx.x: B[i] = sum over j of P[j, i]                 # the same, a second launch
+B[i] = sum over k of A[i, k]
+->
+for j, i in blockIdx.x: P[j, i] = sum over part j of A[i, k]      # as `Reduction` does it
+for i in blockIdx.x: B[i] = sum over j of P[j, i]                 # the same, a second launch
 """
 
 from __future__ import annotations
 
-from tvm.dlight.base import main_and_epilogue, open_schedule
 from tvm.target.target import Target
 from tvm.tir.expr import IntImm
 from tvm.tir.function import PrimFunc
 from tvm.tir.schedule import BlockRV, Schedule
 
 from .base import GPUScheduleRule
-from .reduction import along_reduction, is_plain_reduction, normalize
+from .reduction import along_reduction, normalize, open_reduction
 
 _FEW_ROWS = 32
 _LONG = 1 << 15  # elements of a row that are worth a second launch
@@ -27,13 +26,10 @@ class LongReduction(GPUScheduleRule):
 
     def apply(self, func: PrimFunc, target: Target, _: bool) -> Schedule | None:
         """The schedule, or None if the function is of another form."""
-        if not isinstance(func, PrimFunc) or not self.is_target_available(target):
+        found = open_reduction(func) if self.is_target_available(target) else None
+        if found is None:
             return None
-        sch = open_schedule(func)
-        found = main_and_epilogue(sch)
-        if found is None or not is_plain_reduction(sch, found[0]):
-            return None
-        info, epilogue = found
+        sch, info, epilogue = found
         walk = normalize(sch, info)
         if walk is None or not walk.along_reduction or walk.unrolled is not None:
             return None

@@ -31,13 +31,10 @@ class Reduction(GPUScheduleRule):
 
     def apply(self, func: PrimFunc, target: Target, _: bool) -> Schedule | None:
         """The schedule, or None if the function is of another form."""
-        if not isinstance(func, PrimFunc) or not self.is_target_available(target):
+        found = open_reduction(func) if self.is_target_available(target) else None
+        if found is None:
             return None
-        sch = open_schedule(func)
-        found = main_and_epilogue(sch)
-        if found is None or not is_plain_reduction(sch, found[0]):
-            return None
-        info, epilogue = found
+        sch, info, epilogue = found
         walk = normalize(sch, info)
         if walk is None:
             return None
@@ -48,10 +45,23 @@ class Reduction(GPUScheduleRule):
         return sch
 
 
-def is_plain_reduction(sch: Schedule, info: BlockInfo) -> bool:
-    """Whether the block reduces to one buffer, in a way that threads can share."""
+def open_reduction(
+    func: object,
+) -> tuple[Schedule, BlockInfo, BlockInfo | None] | None:
+    """A schedule of a function, its reduction to one buffer that threads can share, and what
+    comes behind; None for other functions.
+    """
+    if not isinstance(func, PrimFunc):
+        return None
+    sch = open_schedule(func)
+    found = main_and_epilogue(sch)
+    if found is None:
+        return None
+    info, epilogue = found
     block: Block = sch.get(info.block_rv)
-    return info.is_reduction() and len(block.writes) == 1 and reducer_of(block) is not None
+    if not info.is_reduction() or len(block.writes) != 1 or reducer_of(block) is None:
+        return None
+    return sch, info, epilogue
 
 
 @dataclass(frozen=True)
@@ -136,9 +146,7 @@ def along_reduction(
         _finish(sch, block, epilogue, row, (threads,))
 
 
-def _along_results(
-    sch: Schedule, info: BlockInfo, walk: Walk, epilogue: BlockInfo | None
-) -> None:
+def _along_results(sch: Schedule, info: BlockInfo, walk: Walk, epilogue: BlockInfo | None) -> None:
     block = info.block_rv
     result, reduced, _ = sch.get_loops(block)
     width = _width([i.dom for i in info.iters if i.kind == "S"][-1])
@@ -169,17 +177,13 @@ def _width(extent: object) -> int:
     return 1
 
 
-def _results(
-    sch: Schedule, loops: list[LoopRV], walk: Walk
-) -> tuple[LoopRV, list[LoopRV]]:
+def _results(sch: Schedule, loops: list[LoopRV], walk: Walk) -> tuple[LoopRV, list[LoopRV]]:
     """One loop over the results of a thread block, and those that one word serves within it."""
     if walk.unrolled is None or walk.split_at is None:
         return sch.fuse(*loops), []
     ordered: list[LoopRV] = [loops[position] for position in walk.order]
     sch.reorder(*ordered)
-    ordered[walk.split_at], inner = sch.split(
-        ordered[walk.split_at], factors=[None, walk.unrolled]
-    )
+    ordered[walk.split_at], inner = sch.split(ordered[walk.split_at], factors=[None, walk.unrolled])
     sch.reorder(*ordered, inner)
     return sch.fuse(*ordered), [inner]
 

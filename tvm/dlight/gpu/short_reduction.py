@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from tvm.dlight.analysis.common_analysis import BlockInfo
-from tvm.dlight.base import main_and_epilogue, open_schedule
 from tvm.target.target import Target
 from tvm.tir.function import PrimFunc
 from tvm.tir.schedule import Schedule
 
 from .base import GPUScheduleRule
 from .fallback import Fallback
-from .reduction import is_plain_reduction
+from .reduction import open_reduction
 
 _SHORT, _MANY = 32, 4096  # elements of a result, and results
 
@@ -20,11 +19,8 @@ class ShortReduction(GPUScheduleRule):
 
     def apply(self, func: PrimFunc, target: Target, tunable: bool) -> Schedule | None:
         """The schedule, or None if the function is of another form."""
-        if not isinstance(func, PrimFunc) or not self.is_target_available(target):
-            return None
-        sch = open_schedule(func)
-        found = main_and_epilogue(sch)
-        if found is None or not is_plain_reduction(sch, found[0]) or not _many_of_few(found[0]):
+        found = open_reduction(func) if self.is_target_available(target) else None
+        if found is None or not _many_of_few(found[1]):
             return None
         return Fallback().apply(func, target, tunable)
 
