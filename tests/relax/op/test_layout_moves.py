@@ -10,10 +10,17 @@ import pytest
 from tests.relax.op.cases import var
 from tests.relax.programs import calls
 from tvm import relax
+from tvm.ir import IRModule
 from tvm.relax import op
-from tvm.relax.transform import ConvertLayout
+from tvm.relax.transform.convert_layout import Converter
 
 pytestmark = pytest.mark.pure
+
+
+class Every(Converter):
+    """With the rules of our own pipelines as well."""
+
+    RULES = (*Converter.RULES, "FFollowLayout")
 
 
 def converted(build: Callable[..., Any]) -> relax.Call:
@@ -25,7 +32,9 @@ def converted(build: Callable[..., Any]) -> relax.Call:
             y = bb.emit(op.nn.conv2d(x, w, padding=1))
             out = bb.emit_output(build(y))
         bb.emit_func_output(out)
-    mod = ConvertLayout({"relax.nn.conv2d": ["NHWC", "OHWI"]})(bb.get())
+    mod = bb.get()
+    wanted = {"relax.nn.conv2d": ["NHWC", "OHWI"]}
+    mod = IRModule({"main": Every(mod["main"], mod, wanted).run()})
     values = [b.value for block in mod["main"].body.blocks for b in block.bindings]
     at = next(i for i, name in enumerate(calls(mod)) if name == "relax.nn.conv2d")
     found = values[at + 1]

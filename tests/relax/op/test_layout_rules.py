@@ -20,6 +20,16 @@ from tvm.relax.transform.convert_layout import Converter
 pytestmark = pytest.mark.pure
 
 
+class Every(Converter):
+    """With the rules of our own pipelines as well."""
+
+    RULES = (*Converter.RULES, "FFollowLayout")
+
+
+def _has_rule(name: str) -> bool:
+    return any(map(Op.get(f"relax.{name}").has_attr, Every.RULES))
+
+
 def _function(case: Case) -> Function:
     symbols = {name: tir.Var(name, "int64") for name in SYMBOLS}
     variables = [
@@ -46,13 +56,13 @@ def _flat(value: Any) -> list[Any]:
 
 @pytest.mark.parametrize(
     "case",
-    [c for c in CASES if Op.get(f"relax.{c.op}").has_attr("FRelaxInferLayout") and c.tensors],
+    [c for c in CASES if c.tensors and _has_rule(c.op)],
     ids=str,
 )
 @pytest.mark.parametrize("which", ["all", "first"])
 def test_other_layouts_give_the_same(case: Case, which: str) -> None:
     func = _function(case)
-    converter = Converter(func, relax.BlockBuilder().get(), {})
+    converter = Every(func, relax.BlockBuilder().get(), {})
     params = list(func.params)
     arrays = [x.array(np.random.default_rng(7)) for x in case.tensors]
     moved = list(arrays)

@@ -249,3 +249,64 @@ def test_reductions_and_casts_in_other_layouts(layouts: list[str]) -> None:
     assert ("R.match_cast(g," in text) is not split
     assert "R.concat((g," in text
     assert "R.ewise_fma(g," not in text  # k is in another layout
+
+
+@pytest.mark.parametrize(
+    "build",
+    [
+        lambda y: relax.op.clip(y, 0, 1),
+        lambda y: relax.op.nn.leakyrelu(y),
+        lambda y: relax.op.nn.softplus(y),
+        lambda y: relax.op.nn.log_softmax(y, axis=1),
+        lambda y: relax.op.nn.pad(y, [0, 0, 0, 0, 1, 1, 1, 1]),
+        lambda y: relax.op.cumsum(y, axis=1),
+        lambda y: relax.op.argmax(y, axis=1),
+        lambda y: relax.op.sort(y, axis=1),
+        lambda y: relax.op.topk(y, 1, 1, "values"),
+        lambda y: relax.op.flip(y, axis=1),
+        lambda y: relax.op.repeat(y, 2, axis=1),
+        lambda y: relax.op.tile(y, [1, 2, 1, 1]),
+        lambda y: relax.op.broadcast_to(y, (2, 4, 26, 26)),
+        lambda y: relax.op.take(y, relax.const([0, 1], "int64"), axis=1),
+        lambda y: relax.op.zeros_like(y),
+        lambda y: relax.op.tril(y),
+        lambda y: relax.op.quantize(y, relax.const(0.5), relax.const(0, "int8"), axis=1),
+        lambda y: relax.op.collapse_sum_to(y, (1, 4, 1, 1)),
+        lambda y: relax.op.where(relax.op.less(y, relax.const(0.0)), y, y),
+        lambda y: relax.op.matmul(y, y),
+        lambda y: relax.op.nn.conv2d_transpose(y, relax.const(np.ones((4, 2, 2, 2), "float32"))),
+    ],
+)
+def test_operators_without_a_rule_get_what_the_program_knows(build: Any) -> None:
+    x = relax.Var("x", relax.TensorStructInfo((2, 3, 28, 28), "float32"))
+    w = relax.Var("w", relax.TensorStructInfo((4, 3, 3, 3), "float32"))
+    bb = relax.BlockBuilder()
+    with bb.function("main", [x, w]):
+        with bb.dataflow():
+            y = bb.emit(relax.op.nn.conv2d(x, w))
+            z = bb.normalize(build(y))
+            out = bb.emit_output(z)
+        bb.emit_func_output(out)
+    after = relax.transform.ConvertLayout(NHWC)(bb.get())
+    values = [b.value for b in after["main"].body.blocks[0].bindings]
+    last = values[-1]
+    assert last.op.name == z.op.name
+    assert_structural_equal(last.attrs, z.attrs)
+
+
+def test_only_operators_that_take_a_layout_can_be_asked_for_one() -> None:
+    wanted = NHWC | {"relax.nn.relu": ["NHWC"]}
+    with pytest.raises(TVMError, match=r"relax\.nn\.relu takes no desired layout"):
+        relax.transform.ConvertLayout(wanted)(ConvBias)
+
+
+def test_transposed_convolutions_take_a_desired_layout() -> None:
+    x = relax.Var("x", relax.TensorStructInfo((2, 3, 8, 8), "float32"))
+    w = relax.Var("w", relax.TensorStructInfo((3, 4, 3, 3), "float32"))
+    bb = relax.BlockBuilder()
+    with bb.function("main", [x, w]):
+        with bb.dataflow():
+            out = bb.emit_output(relax.op.nn.conv2d_transpose(x, w))
+        bb.emit_func_output(out)
+    wanted = {"relax.nn.conv2d_transpose": ["NHWC", "HWIO"]}
+    assert 'data_layout="NHWC"' in relax.transform.ConvertLayout(wanted)(bb.get()).script()

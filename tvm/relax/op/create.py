@@ -389,9 +389,9 @@ tril = _triangle("tril", "The elements on and below the `k`-th diagonal, zeros a
 triu = _triangle("triu", "The elements on and above the `k`-th diagonal, zeros below.", True)
 
 for _declared in (tril, triu):
-    _declared.layout(layout_moves.triangular)
+    _declared.follow_layout(layout_moves.triangular)
 for _declared in (full_like, ones_like, zeros_like):
-    _declared.layout(layout_moves.filled_like)
+    _declared.follow_layout(layout_moves.filled_like)
 
 __all__ = [
     "arange", "eye", "eye_like", "full", "full_like", "hamming_window", "ones", "ones_like",

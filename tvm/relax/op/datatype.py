@@ -44,7 +44,7 @@ wrap_param.infer(_info)
 astype.reference(_numpy)
 wrap_param.reference(_numpy)
 astype.layout(layout_rules.same)
-wrap_param.layout(layout_rules.same)
+wrap_param.follow_layout(layout_rules.same)
 
 
 @astype.legalize

@@ -422,6 +422,11 @@ class RelaxOp(Generic[P]):
         self.op.set_attr("FRelaxInferLayout", rule)
         return rule
 
+    def follow_layout(self, rule: Callable[..., Any]) -> Callable[..., Any]:
+        """As `layout`, for passes of our own pipelines; `ConvertLayout` knows no such rule."""
+        self.op.set_attr("FFollowLayout", rule)
+        return rule
+
     def gradient(self, rule: Callable[..., list[Expr]]) -> Callable[..., list[Expr]]:
         """Set the rule for the gradients of the operands."""
         self.op.set_attr("FPrimalGradient", rule)

@@ -559,7 +559,7 @@ def _collapse_numpy(data: Array, shape: Any) -> Array:
 collapse_sum_to.reference(_collapse_numpy)
 collapse_sum_like.reference(lambda data, target: _collapse_numpy(data, target.shape))
 
-collapse_sum_to.layout(layout_moves.reshaped_alike)
-collapse_sum_like.layout(layout_moves.collapsed_alike)
+collapse_sum_to.follow_layout(layout_moves.reshaped_alike)
+collapse_sum_like.follow_layout(layout_moves.collapsed_alike)
 for _declared in (gather_elements, scatter_elements, slice_scatter):
-    _declared.layout(layout_moves.elements_along)
+    _declared.follow_layout(layout_moves.elements_along)

@@ -280,7 +280,7 @@ def known_prims(operand: Expr) -> list[PrimExpr] | None:
 
 
 strided_slice.layout(layout_rules.sliced)
-take.layout(layout_moves.taken)
+take.follow_layout(layout_moves.taken)
 
 
 @strided_slice.reference

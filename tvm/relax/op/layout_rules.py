@@ -9,7 +9,7 @@ an operator takes its operands, which one its result has, and what changes in it
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
 from tvm.arith import Analyzer
 from tvm.error import TVMError, message
@@ -426,6 +426,16 @@ def convolved(call: Call, desired: Desired, layout_of: LayoutOf) -> LayoutOutput
         data, kernel, out = (renamed(letters, g, t) for g, t in zip(given, targets))
         return LayoutOutput((data, kernel), out, changes)
     return LayoutOutput((letters, letters), letters)
+
+
+def convolved_as_desired(call: Call, desired: Desired, layout_of: LayoutOf) -> LayoutOutput:
+    """The desired layouts; without them, those that the program knows."""
+    if getattr(call.op, "name", "") in desired:
+        return convolved(call, desired, layout_of)
+    return LayoutOutput(own_layouts(call, 0), initial_of(call.struct_info_))
+
+
+TAKE_DESIRED: Final = (resized, convolved, convolved_as_desired)  # rules that read `desired`
 
 
 def _check_desired(call: Call, given: Sequence[str], targets: Sequence[str]) -> None:

@@ -922,12 +922,15 @@ for _declared, _rule in (
     (concat, layout_rules.joined),
     (stack, layout_rules.stacked),
     (split, layout_rules.divided),
+):
+    _declared.layout(_rule)
+for _declared, _rule in (
     (flip, layout_rules.along_axis),
     (repeat, layout_moves.scanned),
     (tile, layout_moves.tiled),
     (broadcast_to, layout_moves.reshaped_alike),
 ):
-    _declared.layout(_rule)
+    _declared.follow_layout(_rule)
 
 # These stand in a module above this one; programs may look for them here as well.
 __getattr__ = lazy_names(

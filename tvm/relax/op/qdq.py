@@ -208,4 +208,4 @@ def _dequantize_numpy(
 
 
 for _declared in (quantize, dequantize):
-    _declared.layout(layout_moves.quantized)
+    _declared.follow_layout(layout_moves.quantized)

@@ -55,7 +55,7 @@ def _where_te(bb: BlockBuilder, condition: Expr, x1: Expr, x2: Expr) -> Expr:
     return bb.call_te(topi.where, condition, x1, x2)
 
 
-where.layout(layout_rules.follow_first)
+where.follow_layout(layout_rules.follow_first)
 where.fit(lambda bb, *operands: broadcast(bb, operands))
 where.reference(lambda condition, x1, x2: np.where(condition, x1, x2))
 
@@ -163,6 +163,6 @@ def _bucketize_numpy(
     return found.astype(np.int32 if out_int32 else np.int64)
 
 
-argmax.layout(layout_moves.searched)
-argmin.layout(layout_moves.searched)
-bucketize.layout(layout_moves.filled_like)
+argmax.follow_layout(layout_moves.searched)
+argmin.follow_layout(layout_moves.searched)
+bucketize.follow_layout(layout_moves.filled_like)

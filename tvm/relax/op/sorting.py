@@ -166,4 +166,4 @@ def _topk_numpy(
 
 
 for _declared in (sort, argsort, topk):
-    _declared.layout(layout_moves.scanned)
+    _declared.follow_layout(layout_moves.scanned)

@@ -188,4 +188,4 @@ cumprod = _scan("cumprod", "The running product along `axis`; flattened without 
                 np.cumprod, 1)  # fmt: skip
 cumsum = _scan("cumsum", "The running sum along `axis`; flattened without an axis.", np.cumsum, 0)
 for _declared in (cumprod, cumsum):
-    _declared.layout(layout_moves.scanned)
+    _declared.follow_layout(layout_moves.scanned)

@@ -168,5 +168,5 @@ def _clip_te(bb: BlockBuilder, x: Expr, min: Expr, max: Expr) -> Expr:
 
 clip.reference(lambda x, min, max: np.clip(x, min, max).astype(x.dtype))
 
-for _declared in (square, clip):
-    _declared.layout(layout_rules.same)
+square.layout(layout_rules.same)
+clip.follow_layout(layout_rules.same)

@@ -11,6 +11,7 @@ other operators get tensors as they were. What leaves a block has its own layout
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import ClassVar
 
 from tvm.error import TVMError, message
 from tvm.ir.expr import RelaxExpr, StructInfo
@@ -33,6 +34,7 @@ from tvm.relax.expr import (
     VarBinding,
 )
 from tvm.relax.op.layout_rules import (
+    TAKE_DESIRED,
     Layout,
     LayoutOutput,
     initial_of,
@@ -77,7 +79,12 @@ def _known(layout: Layout) -> bool:
 
 
 class Converter:
-    """The dataflow blocks of a function; what stands for a variable, and in which layout."""
+    """The dataflow blocks of a function; what stands for a variable, and in which layout.
+
+    `RULES` names the attributes of operators where their rules are looked for, in that order.
+    """
+
+    RULES: ClassVar[tuple[str, ...]] = ("FRelaxInferLayout",)
 
     def __init__(self, func: Function, mod: IRModule, wanted: Mapping[str, Sequence[str]]) -> None:
         self._func = func
@@ -208,10 +215,18 @@ class Converter:
         """What the operator's rule says; None without one, or for unknown dimensions."""
         if not isinstance(call.op, Op):
             return None
-        rule = call.op.get_attr("FRelaxInferLayout")
+        rule = next(filter(None, map(call.op.get_attr, self.RULES)), None)
         tensors = [arg for arg in call.args if _is_nested_tensor(arg.struct_info_)]
         if rule is None or not all(_known(initial_of(arg.struct_info_)) for arg in tensors):
             return None
+        if call.op.name in self._wanted and rule not in TAKE_DESIRED:
+            raise TVMError(
+                message(
+                    f"ConvertLayout: {call.op.name} takes no desired layout",
+                    found=f"{list(self._wanted[call.op.name])}",
+                    legal="layouts of convolutions and of relax.image.resize2d; others follow",
+                )
+            )
         found: LayoutOutput = rule(call, self._wanted, self._layout_of)
         return found
 

@@ -25,6 +25,8 @@ _WANTED: Final = {"relax.nn.conv2d": ["NHWC", "OHWI"]}
 
 
 class _Integers(Converter):
+    RULES = (*Converter.RULES, "FFollowLayout")
+
     def _ask(self, call: Call) -> LayoutOutput | None:
         """The layouts of what is no convolution, or one of those; others keep theirs."""
         if is_call_of(call, "relax.nn.conv2d") and not is_taken(call):

@@ -379,7 +379,7 @@ def _pool_backward_numpy(kind: str) -> Callable[..., Array]:
 max_pool2d_backward = _pool_backward("max")
 avg_pool2d_backward = _pool_backward("avg")
 for _declared in (max_pool2d_backward, avg_pool2d_backward):
-    _declared.layout(layout_moves.pooled_back)
+    _declared.follow_layout(layout_moves.pooled_back)
 
 
 @relax_op(

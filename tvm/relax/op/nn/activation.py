@@ -344,12 +344,9 @@ def _cross_entropy_numpy(predictions: Array, labels: Array) -> Array:
     total = total / predictions.shape[0] if predictions.ndim > 1 else total
     return np.asarray(total, predictions.dtype)
 
-for _declared, _rule in (
-    (leakyrelu, layout_rules.same),
-    (softplus, layout_rules.same),
-    (prelu, layout_rules.normalised),
-    (softmax, layout_rules.along_axis),
-    (log_softmax, layout_rules.along_axis),
-    (dropout, layout_rules.with_mask),
-):
-    _declared.layout(_rule)
+prelu.layout(layout_rules.normalised)
+softmax.layout(layout_rules.along_axis)
+dropout.layout(layout_rules.with_mask)
+leakyrelu.follow_layout(layout_rules.same)
+softplus.follow_layout(layout_rules.same)
+log_softmax.follow_layout(layout_rules.along_axis)

@@ -469,5 +469,7 @@ conv2d_transpose.reference(_transpose_numpy(2))
 conv1d_transpose.legalize(_transpose_te(conv1d_transpose, "conv1d_transpose", "NCW", "IOW"))
 conv2d_transpose.legalize(_transpose_te(conv2d_transpose, "conv2d_transpose", "NCHW", "IOHW"))
 
-for _declared in (conv1d, conv2d, conv3d, conv1d_transpose, conv2d_transpose):
+for _declared in (conv1d, conv2d, conv3d):
     _declared.layout(layout_rules.convolved)
+for _declared in (conv1d_transpose, conv2d_transpose):
+    _declared.layout(layout_rules.convolved_as_desired)

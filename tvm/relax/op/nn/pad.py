@@ -150,4 +150,4 @@ def _pixel_shuffle_numpy(data: Array, *, upscale_factor: int) -> Array:
     return split.transpose(order).reshape(*lead, channels // (r * r), height * r, width * r)
 
 
-pad.layout(layout_moves.padded)
+pad.follow_layout(layout_moves.padded)
