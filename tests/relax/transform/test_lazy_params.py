@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
 import tvm
 from tvm import relax
 from tvm.ir import IRModule, assert_structural_equal
-from tvm.relax.transform import LazyGetInput, LazySetOutput
+from tvm.relax.transform import LazyGetInput, LazySetOutput, LazyTransformParams
 from tvm.script import ir as I
 from tvm.script import relax as R
 from tvm.script import tir as T
@@ -168,3 +170,26 @@ def test_both_together_run() -> None:
     assert asked == ["A", "B"]
     np.testing.assert_array_equal(made[0], weights[0] * 2 + weights[1])
     np.testing.assert_array_equal(made[1], weights[1])
+
+
+@pytest.mark.parametrize("lazy", [LazyGetInput(), LazyTransformParams(fset_item=None)])
+def test_what_a_local_function_captures_is_fetched_before_it(lazy: Any) -> None:
+    @I.ir_module
+    class Mod:
+        @R.function
+        def transform_params(a: R.Tensor((3,), "float32"), b: R.Tensor((3,), "float32")):
+            @R.function
+            def inner(y: R.Tensor((3,), "float32")) -> R.Tensor((3,), "float32"):
+                z = R.add(a, y)
+                return z
+
+            c = inner(b)
+            d = R.multiply(c, a)
+            return (d,)
+
+    after = lazy(Mod)
+    assert relax.analysis.well_formed(after)
+    values = [b.value for b in after["transform_params"].body.blocks[0].bindings]
+    at = next(i for i, value in enumerate(values) if isinstance(value, relax.Function))
+    assert at == 2  # `a` is fetched and cast
+    assert sum(isinstance(value, relax.Function) for value in values) == 1

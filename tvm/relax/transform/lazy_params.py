@@ -21,7 +21,7 @@ from tvm.ir.attrs import DictAttrs
 from tvm.ir.expr import RelaxExpr, StructInfo
 from tvm.ir.module import IRModule
 from tvm.ir.transform import PassContext
-from tvm.relax.analysis.variables import free_symbolic_vars
+from tvm.relax.analysis.variables import free_symbolic_vars, free_vars
 from tvm.relax.expr import (
     Binding,
     BindingBlock,
@@ -162,6 +162,12 @@ class _Fetcher(PyExprMutator):
         for binding in block.bindings:
             self.visit_binding(binding)
         return self.builder_._end_block()
+
+    def visit_function_(self, op: Function) -> RelaxExpr:
+        """What a local function captures is fetched before it, where what follows sees it too."""
+        for var in free_vars(op):
+            self.visit_var_(var)
+        return super().visit_function_(op)
 
     def visit_if_(self, op: If) -> RelaxExpr:
         cond = self.visit_expr(op.cond)

@@ -214,6 +214,12 @@ class LazyInputMutator(PyExprMutator):
             return super().visit_tuple_getitem_(node)
         return self.builder_.match_cast(self._fetch(node.index), node.struct_info)
 
+    def visit_function_(self, op: Function) -> RelaxExpr:
+        """What a local function captures is fetched before it, where what follows sees it too."""
+        for var in free_vars(op):
+            self.visit_var_(var)
+        return super().visit_function_(op)
+
     def visit_if_(self, op: If) -> RelaxExpr:
         cond = self.visit_expr(op.cond)
         for branch in (op.true_branch, op.false_branch):
