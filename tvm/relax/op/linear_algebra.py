@@ -162,6 +162,9 @@ def _matmul_te(bb: BlockBuilder, x1: Expr, x2: Expr, *, out_dtype: DataType) -> 
     return bb.call_te(te_matmul, x1, x2, dtype, primfunc_name_hint="matmul")
 
 
+matmul.op.set_attr("RequiresArgumentDTypes", False)  # its rule says what it misses
+
+
 @matmul.reference
 def _matmul_numpy(x1: Array, x2: Array, *, out_dtype: DataType) -> Array:
     dtype = np.result_type(x1, x2) if out_dtype is VOID else numpy_dtype(out_dtype)

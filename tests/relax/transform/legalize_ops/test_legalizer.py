@@ -450,3 +450,14 @@ def test_distributed_tensors_are_refused():
             block.emit_func_output(block.emit(op(x, x)))
         with pytest.raises(TypeError, match="of distributed tensors has no kernel"):
             LegalizeOps()(block.get())
+
+
+@pytest.mark.parametrize(
+    "build", [lambda x: relax.op.add(x, x), relax.op.nn.relu, relax.op.nn.softmax, relax.op.sum]
+)
+def test_operators_of_unknown_types_stay(build):
+    x = relax.Var("x", relax.TensorStructInfo((3, 4), ""))
+    bb = relax.BlockBuilder()
+    with bb.function("main", [x]):
+        bb.emit_func_output(bb.emit(build(x)))
+    assert_structural_equal(LegalizeOps()(bb.get()), bb.get())

@@ -2,8 +2,8 @@
 
     lv = R.add(x, y)        ->        lv = R.call_tir(cls.add, (x, y), out_sinfo=...)
 
-Each operator brings its own rule (attribute `FLegalize`); the pass names none. Where the shapes a
-rule needs are not known, the operator stays. The new calls keep the span of the operator.
+Each operator brings its own rule (attribute `FLegalize`); the pass names none. Where the shapes or
+types that a rule needs are not known, the operator stays. The new calls keep the span of the operator.
 
 A kernel whose result lies on a device carries the device's target, and is named after its kind:
 `add_llvm`. The same operator elsewhere has a kernel of its own.
@@ -155,7 +155,7 @@ class _Legalizer:
                 _LOG.warning("No legalization func for %s is found.", call.op.name)
             return call
         # functions that are called by name find shapes as they run
-        if not shapes_known(call):
+        if not shapes_known(call) or not types_known(call):
             return call
         if any(_is_distributed(arg.struct_info_) for arg in call.args):
             raise TypeError(
@@ -356,6 +356,23 @@ def shapes_known(call: Call) -> bool:
     if needs_operands and not all(_known(arg.struct_info_) for arg in call.args):
         return False
     return bool(call.op.get_attr("FDataDependent")) or _known(call.struct_info_)
+
+
+def types_known(call: Call) -> bool:
+    """Whether the element types of all operands are known, or the operator's rule looks itself."""
+    assert isinstance(call.op, Op), "the caller looked"
+    if call.op.get_attr("FCallPacked") is not None:
+        return True
+    looks = ("RequiresArgumentShapes", "RequiresArgumentDTypes")
+    if any(call.op.get_attr(name) is False for name in looks):
+        return True
+    return not any(_has_unknown_type(arg.struct_info_) for arg in call.args)
+
+
+def _has_unknown_type(info: StructInfo | None) -> bool:
+    if isinstance(info, TupleStructInfo):
+        return any(_has_unknown_type(field) for field in info.fields)
+    return isinstance(info, TensorStructInfo) and info.dtype.is_void
 
 
 def _known(info: StructInfo | None) -> bool:
