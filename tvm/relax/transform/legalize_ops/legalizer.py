@@ -3,7 +3,8 @@
     lv = R.add(x, y)        ->        lv = R.call_tir(cls.add, (x, y), out_sinfo=...)
 
 Each operator brings its own rule (attribute `FLegalize`); the pass names none. Where the shapes or
-types that a rule needs are not known, the operator stays. The new calls keep the span of the operator.
+types that a rule needs are not known, the operator stays. The new calls keep the span of the
+operator.
 
 A kernel whose result lies on a device carries the device's target, and is named after its kind:
 `add_llvm`. The same operator elsewhere has a kernel of its own.
