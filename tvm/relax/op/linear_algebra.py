@@ -32,7 +32,7 @@ from .declare import (
     te,
     topi,
 )
-from .manipulate import permute_dims
+from .manipulate import permute_dims, tuple_items
 from .shapes import broadcast_extents, check_ndim, common_dtype, is_one, like, values_of
 
 MatmulAttrs = attrs_class("MatmulAttrs", "out_dtype")
@@ -259,14 +259,7 @@ def _digits(count: int) -> list[str]:
 
 @einsum.legalize
 def _einsum_te(bb: BlockBuilder, operands: Expr, *, subscripts: str) -> Expr:
-    fields = list(operands.fields) if isinstance(operands, Tuple) else _items(bb, operands)
-    return bb.call_te(topi.einsum, subscripts, *fields)
-
-
-def _items(bb: BlockBuilder, operands: Expr) -> list[Expr]:
-    info = operands.struct_info
-    assert isinstance(info, TupleStructInfo), "checked by its kind"
-    return [bb.emit(operands[i]) for i in range(len(info.fields))]  # type: ignore[index]
+    return bb.call_te(topi.einsum, subscripts, *tuple_items(bb, operands))
 
 
 einsum.reference(lambda operands, subscripts: np.einsum(subscripts, *operands))

@@ -12,6 +12,7 @@ from tvm.error import ShapeError, TVMError, message
 from tvm.ir.expr import PrimExpr, StructInfo
 from tvm.relax.block_builder import BlockBuilder
 from tvm.relax.expr import Call, ExprLike, Tuple, convert_to_expr
+from tvm.relax.expr import Var as RelaxVar
 from tvm.relax.extents import agreeing, extents_of
 from tvm.relax.shape_math import product, same_extent, same_shape, simplify, total
 from tvm.relax.struct_info import (
@@ -102,9 +103,12 @@ def tensor_fields(operands: TupleStructInfo) -> list[TensorStructInfo]:
 
 
 def tuple_items(bb: BlockBuilder, operands: Expr) -> list[Expr]:
-    """The fields of a tuple operand as expressions."""
-    if isinstance(operands, Tuple):
-        return list(operands.fields)
+    """The fields of a tuple operand as expressions: what it was made of, where that is known."""
+    known: Expr | None = operands
+    while isinstance(known, RelaxVar):
+        known = bb.lookup_binding(known)
+    if isinstance(known, Tuple):
+        return list(known.fields)
     info = operands.struct_info
     assert isinstance(info, TupleStructInfo), "checked by its kind"
     return [bb.normalize_argument(operands[i]) for i in range(len(info.fields))]  # type: ignore[index]
@@ -924,13 +928,13 @@ for _declared, _rule in (
     (split, layout_rules.divided),
 ):
     _declared.layout(_rule)
-for _declared, _rule in (
+for _followed, _rule in (
     (flip, layout_rules.along_axis),
     (repeat, layout_moves.scanned),
     (tile, layout_moves.tiled),
     (broadcast_to, layout_moves.reshaped_alike),
 ):
-    _declared.follow_layout(_rule)
+    _followed.follow_layout(_rule)
 
 # These stand in a module above this one; programs may look for them here as well.
 __getattr__ = lazy_names(

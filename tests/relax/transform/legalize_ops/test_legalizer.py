@@ -461,3 +461,27 @@ def test_operators_of_unknown_types_stay(build):
     with bb.function("main", [x]):
         bb.emit_func_output(bb.emit(build(x)))
     assert_structural_equal(LegalizeOps()(bb.get()), bb.get())
+
+
+@pytest.mark.parametrize(
+    "build",
+    [
+        lambda pair: relax.op.concat(pair, axis=0),
+        relax.op.stack,
+        relax.op.meshgrid,
+        lambda pair: relax.op.einsum(pair, "i,i->"),
+    ],
+)
+@pytest.mark.parametrize("known", [True, False])
+def test_fields_of_a_tuple_that_is_made_here_are_what_it_was_made_of(build, known):
+    info = relax.TensorStructInfo((3,), "float32")
+    x, y = relax.Var("x", info), relax.Var("y", info)
+    given = relax.Var("t", relax.TupleStructInfo([info, info]))
+    bb = relax.BlockBuilder()
+    with bb.function("main", [x, y, given]):
+        pair = bb.emit(relax.Tuple([x, y])) if known else given
+        bb.emit_func_output(bb.emit(build(bb.emit(pair))))
+    main = LegalizeOps()(bb.get())["main"]
+    call = main.body.blocks[0].bindings[-1].value
+    assert (tuple(call.args[1].fields) == (x, y)) is known
+    assert relax.analysis.well_formed(main)

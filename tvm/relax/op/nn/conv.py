@@ -471,5 +471,5 @@ conv2d_transpose.legalize(_transpose_te(conv2d_transpose, "conv2d_transpose", "N
 
 for _declared in (conv1d, conv2d, conv3d):
     _declared.layout(layout_rules.convolved)
-for _declared in (conv1d_transpose, conv2d_transpose):
-    _declared.layout(layout_rules.convolved_as_desired)
+for _transposed in (conv1d_transpose, conv2d_transpose):
+    _transposed.layout(layout_rules.convolved_as_desired)
