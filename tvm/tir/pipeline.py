@@ -22,6 +22,7 @@ from .transform.lower_workspaces import LowerWorkspaces
 from .transform.make_packed_api import MakeCheckedPackedAPI
 from .transform.outline_parallel_loops import OutlineParallelLoops
 from .transform.prefetch_ahead import PrefetchAhead
+from .transform.prefetch_panels import PrefetchPanels
 
 
 def lowering_passes(ctx: PassContext, to_source: bool = True) -> list[Pass]:
@@ -68,6 +69,7 @@ def _final_loops(ctx: PassContext) -> list[Pass]:
         t.LoopPartition(),  # likely guards leave the main loop; before guards become masks
         t.VectorizeLoop(not ctx.option("tir.disable_vectorize", False)),  # needs flat indices
         PrefetchAhead(),  # whole vectors; while loops still have what schedules said of them
+        PrefetchPanels(),  # whole indices too
         t.HoistReductionInit(),  # the loop that reduces keeps its result in registers
     ]
     if not ctx.option("tir.disable_storage_rewrite", False):

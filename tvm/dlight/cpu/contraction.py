@@ -24,7 +24,7 @@ from .base import Decompositions
 from .cost import SYMBOLIC, flops_us, parallelize_by_cost
 from .edges import read_last_row_again
 from .tiles import Tile, choose_tile
-from .weights import free_buffers, pack
+from .weights import fetch_panels, free_buffers, pack
 
 PANEL_WORTH = 4  # row tiles that read a panel before packing it pays
 
@@ -116,6 +116,8 @@ def schedule_contraction(
     pending.append((block, ko))
     work = product_us(cpu, bits, form, tile.columns)
     spread = parallelize_by_cost(sch, [*loops[:outer], jo], cpu, work, sch.get(block), heavy=True)
+    if packed and m is not None:
+        fetch_panels(sch, io, -(-m // tile.rows))
     panels = None if panel is None else "beforehand" if packed else "into a panel"
     return _reason(cpu, tile, panels, pads_rows, spread)
 

@@ -31,7 +31,7 @@ from .columns import columns_of
 from .contraction import MatrixForm, extent_of, product_us, result_reader, vectorize_back
 from .cost import parallelize_by_cost
 from .tiles import MAX_ROWS, MAX_VECTORS, Tile, choose_tile, tile_cost
-from .weights import free_buffers, pack
+from .weights import fetch_panels, free_buffers, pack
 
 # Cycles for an element: of the result transposed, and of a column gathered, side by side in the
 # plane or with a step; AVX2 has no instruction that picks from two vectors.
@@ -161,6 +161,9 @@ def schedule_direct(
     work = product_us(cpu, found.output.dtype.bits, form)
     spread = parallelize_by_cost(sch, [jo, *outer, xo], cpu, work, sch.get(block), heavy=True)
     spread = "serial, too little work for threads" if spread == "serial" else spread
+    repeats = extent_of((*form.outer, *form.n))
+    if repeats is not None:
+        fetch_panels(sch, sch.get_loops(block)[0], repeats // tile.rows)
     return (
         f"{tile.rows}x{tile.columns} tile, channels along vectors: {tile.accumulators()} of "
         f"{cpu.vector_registers} vector registers hold sums, windows read in place, {spread}"

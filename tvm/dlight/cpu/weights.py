@@ -18,11 +18,14 @@ from tvm.tir.buffer import Buffer
 from tvm.tir.expr import BufferLoad, IntImm
 from tvm.tir.function import PrimFunc
 from tvm.tir.functor import walk
-from tvm.tir.schedule import BlockRV, Schedule
+from tvm.tir.schedule import BlockRV, LoopRV, Schedule
 from tvm.tir.stmt import Block
+from tvm.tir.transform.prefetch_panels import PANEL
 
 LAYOUT_FREE: Final = "layout_free_buffers"
 PREPACK: Final = "meta_schedule.layout_rewrite_preproc"
+# Tiles that read a panel: with more, waiting for it matters less than fetching costs.
+FETCHERS: Final = 32
 
 
 def free_buffers(sch: Schedule) -> set[Buffer]:
@@ -61,3 +64,9 @@ def pack(
     if len(node.iter_vars) == len(node.writes[0].buffer.shape) - 1:
         sch.transform_block_layout(copy, panels)
     sch.annotate(copy, PREPACK, True)
+
+
+def fetch_panels(sch: Schedule, tiles: LoopRV, repeats: int) -> None:
+    """Let the tiles that read one panel of packed weights fetch the next meanwhile."""
+    if repeats <= FETCHERS:
+        sch.annotate(tiles, PANEL, repeats)

@@ -34,6 +34,7 @@ from .base import CPUScheduleRule, root_blocks, with_reason
 from .cost import flops_us, threads_for
 from .general import Unscheduled, inline_epilogues
 from .planes import is_choice
+from .weights import fetch_panels
 from .winograd_any import AnySize, Shape, output_variables
 
 STAGES: Final = ("rows", "tiles", "products", "pairs")
@@ -149,6 +150,9 @@ class _Nest:
         panel = self._output(threads)
         self._pairs(panel)
         self._products(unscheduled, panel)
+        weights = self.blocks * SPAN**2 * self.channels * self.filters * self.bits // 8
+        if weights > self.cpu.l2_bytes // 2:
+            fetch_panels(self.sch, panel, 1)
         unscheduled.done(self.last)
         spread = "serial" if threads == 1 else f"{threads} threads"
         vectors = -(-self.lanes // self.cpu.lanes(self.bits))
