@@ -49,6 +49,13 @@ def _all_classes() -> list[type[Node]]:
     return [NODE_TYPES.get(name) for name in NODE_TYPES.names()]
 
 
+def test_keys_of_older_versions_have_no_prefix() -> None:
+    attrs = make_node("DictAttrs", x=1, name="xyz")
+    assert structural_equal(attrs, make_node("ir.DictAttrs", x=1, name="xyz"))
+    with pytest.raises(KeyError, match="no node type 'DictAtrs'"):
+        make_node("DictAtrs")
+
+
 def test_fields_are_attributes_of_each_class() -> None:
     for cls in _all_classes():
         known = {name for base in cls.__mro__ for name in getattr(base, "__slots__", ())}

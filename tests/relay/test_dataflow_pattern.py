@@ -223,3 +223,10 @@ def test_what_others_use_is_not_cut_out() -> None:
     assert pattern.partition(expr) is expr
     expr = relay.nn.relu(X + Y)
     assert pattern.partition(expr, check=lambda e: False) is expr
+
+
+def test_a_star_import_brings_patterns_alone() -> None:
+    found: dict[str, Any] = {}
+    exec("from tvm.relay.dataflow_pattern import *", found)
+    assert "wildcard" in found
+    assert not {"transform", "Call", "Var", "Op", "IRModule", "Any"} & set(found)

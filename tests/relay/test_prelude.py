@@ -184,3 +184,11 @@ def test_a_module_of_an_expression_and_data_types() -> None:
     mod = tvm.IRModule.from_expr(relay.const(1), type_defs={var: data})
     assert mod[var] is data
     assert mod["main"].body.data.numpy() == 1
+
+
+def test_flip() -> None:
+    prelude = Prelude()
+    a, b = relay.var("a", shape=(), dtype="int32"), relay.var("b", shape=(), dtype="int32")
+    less = relay.Call(prelude.flip, [relay.Function([a, b], relay.subtract(a, b))])
+    prelude.mod["main"] = relay.Function([], relay.Call(less, [relay.const(1), relay.const(5)]))
+    assert relay.create_executor("debug", mod=prelude.mod).evaluate()().numpy() == 4

@@ -250,3 +250,23 @@ def test_a_renderer_sees_what_does_not_fit() -> None:
     finally:
         override_renderer(None)
     assert len(seen) == 2
+
+
+LIST = HEAD + "type List[A] { Cons(A, List[A]), Nil }\n"
+
+
+def test_clauses_that_a_match_lacks() -> None:
+    mod = relay.parse(LIST + "def @f(%x: List[int32]) { match (%x) { Cons(_, Nil) => 1 } }")
+    with pytest.raises(DiagnosticError, match=r"do not handle the following cases: .*Nil.*Cons"):
+        relay.transform.InferType()(mod)
+    partial = relay.parse(LIST + "def @f(%x: List[int32]) { match? (%x) { Cons(_, Nil) => 1 } }")
+    relay.transform.InferType()(partial)
+
+
+def test_type_arguments_that_are_too_many() -> None:
+    a, one = relay.TypeVar("a"), relay.scalar_type("int32")
+    x = relay.Var("x", a)
+    same = relay.Function([x], x, a, [a])
+    assert typed(relay.Call(same, [relay.const(1)], None, [one])).checked_type == one
+    with pytest.raises(DiagnosticError, match="Incorrect number of type args"):
+        typed(relay.Call(same, [relay.const(1)], None, [one, one]))

@@ -8,6 +8,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from tvm.runtime import Device
@@ -20,7 +21,18 @@ def create(graph_json_str: str, libmod: Any, device: Any) -> GraphModule:
     if not isinstance(graph_json_str, str):
         raise ValueError(f"Type {type(graph_json_str)} is not supported; legal: the JSON text")
     name = getattr(libmod, "libmod_name", "default")
-    return GraphModule(libmod[name](device))
+    return GraphModule(libmod[name](first_device(device)))
+
+
+def first_device(device: Device | Sequence[Device]) -> Device:
+    """The device of a runner, of which older scripts give a list."""
+    if isinstance(device, (list, tuple)) and device:
+        device = device[0]
+    if not isinstance(device, Device):
+        raise ValueError(
+            f"dev has to be the type of Device or a list of Device; found: {device!r:.80}"
+        )
+    return device
 
 
 class GraphModule:

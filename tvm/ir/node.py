@@ -153,5 +153,7 @@ def make_node(type_key: str, **values: object) -> Node:
     """A node made by its type key from field values.
 
     Raises KeyError (with near names) for an unknown key and TypeError for an unknown field.
+    A key without a prefix, as older versions wrote it (`DictAttrs`), is one of `ir`.
     """
-    return NODE_TYPES.get(type_key).from_keywords(values)
+    known = NODE_TYPES.find(f"ir.{type_key}") if "." not in type_key else None
+    return (known or NODE_TYPES.get(type_key)).from_keywords(values)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import ClassVar, Final, final
 from zlib import crc32
 
@@ -140,6 +140,18 @@ class PatternTuple(Pattern):
     def __init__(self, patterns: Sequence[Pattern] | None = None) -> None:
         self.patterns: Final = tuple(patterns or ())
         self.span = None
+
+
+def map_pattern_vars(pattern: Pattern, rename: Callable[[Var], Var]) -> Pattern:
+    """A pattern that binds other variables."""
+    if isinstance(pattern, PatternVar):
+        return PatternVar(rename(pattern.var))
+    if isinstance(pattern, PatternTuple):
+        return PatternTuple([map_pattern_vars(p, rename) for p in pattern.patterns])
+    if isinstance(pattern, PatternConstructor):
+        inner = [map_pattern_vars(p, rename) for p in pattern.patterns]
+        return PatternConstructor(pattern.constructor, inner)
+    return pattern
 
 
 @final

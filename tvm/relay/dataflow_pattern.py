@@ -26,6 +26,16 @@ from .ty import Any as AnyDim
 from .ty import TensorType
 from .variables import free_vars
 
+__all__ = [
+    "AltPattern", "AttrPattern", "CallPattern", "ConstantPattern", "DFPattern",
+    "DFPatternCallback", "DataTypePattern", "DominatorPattern", "ExprPattern",
+    "FunctionPattern", "IfPattern", "LetPattern", "ShapePattern", "TupleGetItemPattern",
+    "TuplePattern", "TypePattern", "VarPattern", "WildcardPattern", "dominates", "has_attr",
+    "has_dtype", "has_shape", "has_type", "is_constant", "is_expr", "is_if", "is_let", "is_op",
+    "is_tuple", "is_tuple_get_item", "is_var", "match", "partition", "register_df_node",
+    "rewrite", "wildcard",
+]  # fmt: skip
+
 
 def register_df_node(type_key: str | type | None = None) -> Any:
     """Make a class of patterns known by its type key, for saved programs; a decorator."""

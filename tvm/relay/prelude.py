@@ -25,9 +25,9 @@ from .text_parser import parse
 
 _STD: Final = Path(__file__).parent / "std"
 _FUNCTIONS: Final = (
-    "id", "compose", "hd", "tl", "nth", "update", "map", "foldl", "foldr", "foldr1", "concat",
-    "filter", "zip", "rev", "unfoldl", "unfoldr", "map_accumr", "map_accuml", "sum", "length",
-    "tmap", "size", "iterate",
+    "id", "compose", "flip", "hd", "tl", "nth", "update", "map", "foldl", "foldr", "foldr1",
+    "concat", "filter", "zip", "rev", "unfoldl", "unfoldr", "map_accumr", "map_accuml", "sum",
+    "length", "tmap", "size", "iterate",
 )  # fmt: skip
 
 _TENSOR_DTYPES: Final = (
@@ -59,6 +59,7 @@ class Prelude:
 
     id: GlobalVar
     compose: GlobalVar
+    flip: GlobalVar
     hd: GlobalVar
     tl: GlobalVar
     nth: GlobalVar

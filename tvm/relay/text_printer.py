@@ -481,4 +481,9 @@ def type_text(root: Type) -> str:
     return Printer().type(root)
 
 
+def pattern_text(root: Pattern) -> str:
+    """A pattern of a match on one line."""
+    return Printer().pattern(root)
+
+
 PRINTERS.register("relay", relay_text)

@@ -42,9 +42,10 @@ from .expr import (
     Var,
 )
 from .function import Function
+from .match_cases import unmatched_cases
 from .op.declare import Relate
 from .rewrite import substitute_types
-from .text_printer import type_text
+from .text_printer import pattern_text, type_text
 from .to_relax_types import type_by_meaning
 from .traverse import children
 
@@ -161,7 +162,17 @@ class Unifier:
         known = self.resolve(func)
         assert isinstance(known, ty.FuncType), "a function type stays one"
         func = known
-        chosen: list[Type] = list(given) or [ty.IncompleteType() for _ in func.type_params]
+        if len(given) > len(func.type_params):
+            raise DiagnosticError(
+                message(
+                    "InferType: Incorrect number of type args",
+                    found=f"{len(given)} in a call of {func}",
+                    legal=f"{len(func.type_params)}, one for each type parameter",
+                )
+            )
+        chosen: list[Type] = [
+            *given, *[ty.IncompleteType() for _ in func.type_params[len(given) :]]
+        ]
         made = substitute_types(
             ty.FuncType(func.arg_types, func.ret_type), dict(zip(func.type_params, chosen))
         )
@@ -463,6 +474,15 @@ class Inference:
         found: Type = ty.IncompleteType()
         for clause in expr.clauses:
             found = self.types.unify(found, self.type_of(clause.rhs), expr)
+        missing = unmatched_cases(expr, self.mod) if expr.complete else []
+        if missing:
+            raise DiagnosticError(
+                message(
+                    "InferType: Match clauses do not handle the following cases: "
+                    + ", ".join(map(pattern_text, missing)),
+                    legal="a clause for each, or complete=False (match? in text)",
+                )
+            )
         return found
 
     # --- what had to wait ---

@@ -10,15 +10,17 @@ from tvm.ir.node import Node
 from tvm.ir.type import TupleType, Type
 from tvm.ir.type_relation import TypeCall, TypeRelation
 
-from .adt import Constructor, Match, TypeData, pattern_vars
+from .adt import Constructor, Match, Pattern, TypeData, pattern_vars
 from .expr import Call, Constant, Let, Var
 from .function import Function
 from .traverse import children, post_order
 from .ty import FuncType, RefType, TypeVar
 
 
-def all_vars(expr: RelaxExpr) -> list[Var]:
+def all_vars(expr: RelaxExpr | Pattern) -> list[Var]:
     """Every variable, in the order of its first appearance."""
+    if isinstance(expr, Pattern):
+        return list(pattern_vars(expr))
     found: dict[Node, Var] = {}
     for node in _pre_order(expr):
         for var in _vars_of(node):
@@ -46,8 +48,10 @@ def _pre_order(root: RelaxExpr) -> Iterator[RelaxExpr]:
         stack.extend(reversed(children(expr)))
 
 
-def bound_vars(expr: RelaxExpr) -> list[Var]:
+def bound_vars(expr: RelaxExpr | Pattern) -> list[Var]:
     """The variables that functions, lets and patterns inside bind."""
+    if isinstance(expr, Pattern):
+        return list(pattern_vars(expr))
     found: dict[Node, Var] = {}
     for node in _pre_order(expr):
         bound: list[Var] = []

@@ -49,7 +49,7 @@ def runtime_enabled(target: str) -> bool:
 def save_params(params: object) -> bytes:
     """Parameters as bytes."""
     assert hasattr(params, "items"), "a map from names to tensors"
-    return save_param_dict(dict(params.items()))
+    return bytes(save_param_dict(dict(params.items())))
 
 
 @register_global_func("runtime.LoadParams", override=True)

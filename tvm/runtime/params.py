@@ -29,7 +29,7 @@ _CPU = 1
 
 
 @explained
-def save_param_dict(params: Mapping[str, Any]) -> bytes:
+def save_param_dict(params: Mapping[str, Any]) -> bytearray:
     """Tensors (or arrays) by name as bytes that `load_param_dict` reads."""
     out = [struct.pack("<QQQ", _LIST_MAGIC, 0, len(params))]
     for name in params:
@@ -37,7 +37,7 @@ def save_param_dict(params: Mapping[str, Any]) -> bytes:
         out.append(struct.pack("<Q", len(data)) + data)
     out.append(struct.pack("<Q", len(params)))
     out += [_tensor_bytes(value) for value in params.values()]
-    return b"".join(out)
+    return bytearray(b"".join(out))
 
 
 def _tensor_bytes(value: Any) -> bytes:
@@ -79,7 +79,7 @@ def _tensors(reader: _Reader) -> dict[str, Tensor]:
 
 def save_param_dict_to_file(params: Mapping[str, Any], path: str | os.PathLike[str]) -> None:
     """Write parameters to a file; an old file stays whole if that fails."""
-    write_beside(path, sealed(save_param_dict(params)))
+    write_beside(path, sealed(bytes(save_param_dict(params))))
 
 
 def load_param_dict_from_file(

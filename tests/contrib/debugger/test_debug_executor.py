@@ -75,6 +75,13 @@ def test_files(lib: Any, tmp_path: Path) -> None:
     assert "fused_nn_softmax" in runner.debug_datum.display_debug_result()
 
 
+def test_a_list_of_devices(lib: Any) -> None:
+    graph = lib.get_graph_json()
+    debug_executor.create(graph, lib, [tvm.cpu()]).run(x=np.ones((2, 3), "float32"))
+    with pytest.raises(ValueError, match="dev has to be the type of Device or a list of Device"):
+        debug_executor.create(graph, lib, "cpu")
+
+
 def test_refuses(lib: Any) -> None:
     runner = debug_executor.create(lib.get_graph_json(), lib, tvm.cpu())
     with pytest.raises(tvm.TVMError, match="no node 'moon'"):

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
 import tvm
@@ -84,24 +82,6 @@ def test_counts() -> None:
     assert not analysis.check_constant(x)
 
 
-LISTS = HEAD + "type List[A] { Cons(A, List[A]), Nil }\n"
-
-
-@pytest.mark.parametrize(
-    ("clauses", "missing"),
-    [
-        ("Cons(_, _) => 1, Nil => 0", []),
-        ("Cons(_, _) => 1", ["Nil"]),
-        ("Cons(_, Cons(_, _)) => 1, Nil => 0", ["Cons"]),
-        ("_ => 0", []),
-    ],
-)
-def test_matches(clauses: str, missing: list[str]) -> None:
-    mod = relay.parse(LISTS + f"def @f(%x: List[int32]) {{ match? (%x) {{ {clauses} }} }}")
-    found: list[Any] = analysis.unmatched_cases(mod["f"].body, mod)
-    assert [pattern.constructor.name_hint for pattern in found] == missing
-
-
 def test_calls() -> None:
     mod = relay.parse(HEAD + "def @f(%x: int32) { @f(%x) }\ndef @g(%x: int32) { @f(@f(%x)) }")
     graph = analysis.CallGraph(mod)
@@ -112,3 +92,10 @@ def test_calls() -> None:
     with pytest.raises(tvm.TVMError, match="Cannot find global var h"):
         graph.ref_count("h")
     assert "call site: f" in str(graph)
+
+
+def test_variables_of_patterns() -> None:
+    x, y = relay.Var("x"), relay.Var("y")
+    pattern = relay.PatternTuple([relay.PatternVar(x), relay.PatternVar(y)])
+    assert analysis.bound_vars(pattern) == [x, y]
+    assert analysis.all_vars(pattern) == [x, y]

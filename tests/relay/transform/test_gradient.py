@@ -14,6 +14,7 @@ from tvm.relay import transform as t
 
 pytestmark = pytest.mark.pure
 RNG = np.random.default_rng(4)
+ONE = relay.const(True)
 
 
 def rand(*shape: int, low: float = 0.2, high: float = 0.8) -> Any:
@@ -147,7 +148,9 @@ def test_the_pass() -> None:
     ("build", "text"),
     [
         (lambda x: relay.sort(x), "the operator sort has no rule"),
-        (lambda x: relay.If(relay.const(True), x, x), "no way back through a If"),
+        (lambda x: relay.If(relay.const(True), relay.sort(x), x), "the operator sort has no rule"),
+        (lambda x: relay.If(ONE, relay.Let(relay.Var("f"), relay.op.get("exp"), x), x),
+         r"Op\(exp\) is passed as a value"),
     ],
 )
 def test_what_has_no_gradient(build: Any, text: str) -> None:

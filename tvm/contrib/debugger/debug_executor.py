@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from tvm.contrib.graph_executor import GraphModule
+from tvm.contrib.graph_executor import GraphModule, first_device
 from tvm.runtime.benchmark import BenchmarkResult, Timing
 from tvm.runtime.profiling import Duration, Percent, Report
 
@@ -27,6 +27,7 @@ def create(
     if not isinstance(graph_json_str, str):
         raise ValueError(f"Type {type(graph_json_str)} is not supported; legal: the JSON text")
     name = getattr(libmod, "libmod_name", "default")
+    device = first_device(device)
     return GraphModuleDebug(libmod["debug_create"](name, device), device, graph_json_str, dump_root)
 
 

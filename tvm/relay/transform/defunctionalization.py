@@ -28,11 +28,10 @@ from tvm.relay.adt import (
     Clause,
     Constructor,
     Match,
-    Pattern,
     PatternConstructor,
-    PatternTuple,
     PatternVar,
     TypeData,
+    map_pattern_vars,
     pattern_vars,
 )
 from tvm.relay.expr import Call, If, Let, RefCreate, Tuple, Var
@@ -213,8 +212,7 @@ class _Defunctionalizer:
         for clause in expr.clauses:
             for var in pattern_vars(clause.lhs):
                 self._note(var, scope.given)
-                scope.vars[var.vid] = Var(var.name_hint)
-            lhs = _renamed(clause.lhs, scope.vars)
+            lhs = map_pattern_vars(clause.lhs, scope.renamed)
             clauses.append(Clause(lhs, self.expr(clause.rhs, scope, want)))
         return Match(self.expr(expr.data, scope, None), clauses, expr.complete)
 
@@ -357,6 +355,10 @@ class _Scope:
         self.functions = dict(functions or {})
         self.made: dict[int, RelaxExpr] = {}  # what expressions became, by address
 
+    def renamed(self, var: Var) -> Var:
+        made = self.vars[var.vid] = Var(var.name_hint)
+        return made
+
 
 def _type_of(expr: Any) -> Type:
     found = getattr(expr, "checked_type_", None) or getattr(expr, "type_annotation", None)
@@ -384,18 +386,6 @@ def _wanted(expr: RelaxExpr, want: Type | None, count: int) -> list[Type | None]
     if isinstance(expr, RefCreate) and isinstance(want, RefType):
         return [want.value]
     return [None] * count
-
-
-def _renamed(pattern: Pattern, names: Mapping[Node, RelaxExpr]) -> Pattern:
-    if isinstance(pattern, PatternVar):
-        made: Any = names[pattern.var.vid]
-        return PatternVar(made)
-    if isinstance(pattern, PatternConstructor):
-        inner = [_renamed(part, names) for part in pattern.patterns]
-        return PatternConstructor(pattern.constructor, inner)
-    if isinstance(pattern, PatternTuple):
-        return PatternTuple([_renamed(part, names) for part in pattern.patterns])
-    return pattern
 
 
 def _matched(found: FuncType, wanted: FuncType) -> dict[Type, Type]:

@@ -2,8 +2,9 @@
 
     fn (%x) { exp(%x) }    ->    fn (%x) { (exp(%x), (exp(%x) * ones_like(exp(%x)),)) }
 
-The result holds what the function gives and the gradients of its parameters. Programs are of
-tensors and tuples; lets become a graph first. The rules hang on the operators (`FPrimalGradient`).
+The result holds what the function gives and the gradients of its parameters. Programs of tensors,
+tuples and lets become a graph first; others keep the way back in references. The rules hang on the
+operators (`FPrimalGradient`).
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from tvm.relay.traverse import post_order
 from tvm.relay.ty import TensorType
 
 from .function_pass import expr_pass
+from .higher_order_gradient import higher_order_gradient, no_rule
 from .infer_type import infer_types_of
 from .normal_forms import to_graph
 
@@ -35,9 +37,19 @@ def gradient(
         raise TVMError(f"gradient: mode {mode!r}; legal: 'first_order', 'higher_order'")
     if not isinstance(expr, Function):
         raise TVMError(f"gradient: a {type(expr).__name__} is given; legal: a function of Relay")
-    typed = infer_types_of(to_graph(expr), mod)
+    graph = to_graph(expr)
+    assert isinstance(graph, Function), "a function stays one"
+    if mode == "higher_order" and not all(map(_is_first_order, post_order(graph.body))):
+        return higher_order_gradient(expr, IRModule() if mod is None else mod)
+    typed = infer_types_of(graph, mod)
     assert isinstance(typed, Function), "a function stays one"
     return _differentiated(typed)
+
+
+def _is_first_order(expr: RelaxExpr) -> bool:
+    if isinstance(expr, Call):
+        return isinstance(expr.op, Op)
+    return isinstance(expr, (Var, Constant, Op, Tuple, TupleGetItem))
 
 
 @expr_pass("FirstOrderGradient", opt_level=0)
@@ -137,12 +149,7 @@ class _Backward:
             raise _refused(call)
         rule = call.op.get_attr("FPrimalGradient")
         if rule is None:
-            raise TVMError(
-                message(
-                    f"gradient: the operator {call.op.name} has no rule",
-                    legal="operators with a rule; relay.op.register_gradient adds one",
-                )
-            )
+            raise no_rule(call.op)
         for arg, found in zip(call.args, rule(call, grad)):
             self.push(arg, found)
 

@@ -35,6 +35,7 @@ from tvm.relay.adt import (
     PatternTuple,
     PatternVar,
     PatternWildcard,
+    map_pattern_vars,
 )
 from tvm.relay.backend.op_values import call_value
 from tvm.relay.expr import (
@@ -249,23 +250,17 @@ class _Evaluator:
 
     def _clause(self, clause: Clause, env: Env) -> Clause:
         bound: dict[Node, Value] = {}
-        pattern = self._fresh(clause.lhs, bound)
+
+        def fresh(var: Var) -> Var:
+            made = Var(var.name_hint, self._type(var.type_annotation))
+            bound[var.vid] = Value(made)
+            return made
+
+        pattern = map_pattern_vars(clause.lhs, fresh)
         inside = {**env, **bound}
         return Clause(
             pattern, self.branch(lambda inner: self.eval(clause.rhs, inside, inner).dynamic)
         )
-
-    def _fresh(self, pattern: Pattern, bound: dict[Node, Value]) -> Pattern:
-        if isinstance(pattern, PatternVar):
-            var = Var(pattern.var.name_hint, self._type(pattern.var.type_annotation))
-            bound[pattern.var.vid] = Value(var)
-            return PatternVar(var)
-        if isinstance(pattern, PatternTuple):
-            return PatternTuple([self._fresh(p, bound) for p in pattern.patterns])
-        if isinstance(pattern, PatternConstructor):
-            inner = [self._fresh(p, bound) for p in pattern.patterns]
-            return PatternConstructor(pattern.constructor, inner)
-        return pattern
 
     # -- functions
 

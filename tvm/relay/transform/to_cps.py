@@ -19,15 +19,7 @@ from tvm.ir.module import IRModule
 from tvm.ir.node import Node
 from tvm.ir.op import Op
 from tvm.ir.type import Type
-from tvm.relay.adt import (
-    Clause,
-    Constructor,
-    Match,
-    Pattern,
-    PatternConstructor,
-    PatternTuple,
-    PatternVar,
-)
+from tvm.relay.adt import Clause, Constructor, Match, map_pattern_vars
 from tvm.relay.expr import Call, If, Let, Var
 from tvm.relay.function import Function
 from tvm.relay.traverse import children, rebuild
@@ -164,7 +156,10 @@ class _Converter:
         if isinstance(expr, Match):
             return self._named(then, lambda k: Match(
                 self.atom(expr.data),
-                [Clause(self.pattern(c.lhs), self.scope(c.rhs, k)) for c in expr.clauses],
+                [
+                    Clause(map_pattern_vars(c.lhs, self.var), self.scope(c.rhs, k))
+                    for c in expr.clauses
+                ],
                 expr.complete,
             ))  # fmt: skip
         if isinstance(expr, Call) and not _returns(expr.op):
@@ -179,16 +174,6 @@ class _Converter:
         value, k = Var("v"), Var("k")
         rest = Function([value], then(value), self.answer)
         return Let(k, rest, build(lambda found: Call(k, [found])))
-
-    def pattern(self, pattern: Pattern) -> Pattern:
-        if isinstance(pattern, PatternVar):
-            return PatternVar(self.var(pattern.var))
-        if isinstance(pattern, PatternTuple):
-            return PatternTuple([self.pattern(p) for p in pattern.patterns])
-        if isinstance(pattern, PatternConstructor):
-            inner = [self.pattern(p) for p in pattern.patterns]
-            return PatternConstructor(pattern.constructor, inner)
-        return pattern
 
 
 def _returns(callee: RelaxExpr) -> bool:
