@@ -21,17 +21,17 @@ from tvm.tir.op import arith as op
 
 from .canonical_simplify import CanonicalSimplifier
 from .comparison import Comparisons
-from .const_int_bound import BoundAnalyzer, ConstIntBound
+from .const_int_bound import BoundAnalyzer, ConstIntBound, range_bound
 from .constraint import Constraint, enter_constraint
-from .deep_equal import ExprNumbers
 from .interval import NEG_INF, POS_INF, Bound, intersect_bounds
+from .knowledge import Knowledge
 from .modular_set import ModularAnalyzer, ModularSet, Residue
 from .rewrite_simplify import RewriteSimplifier, is_index
 from .scalable import is_vscale, uses_vscale, vscale_values, warn_without_values
 from .simplified_before import question_of
 
 if TYPE_CHECKING:
-    from .int_set import IntSet
+    from .interval_set import IntSet
 
 MAX_NUMBERS: Final = 200_000
 
@@ -88,17 +88,17 @@ class RewriteStats:
         self.num_recursive_rewrites: Final = rewriter.steps_taken
 
 
-class Analyzer:
+class Analyzer(Knowledge):
     """Facts about variables, and answers about expressions."""
 
-    __slots__ = ("_canonical", "_entered", "_extensions", "bounds", "comparisons", "literals",
-                 "modular", "numbers", "ranges", "rewriter")  # fmt: skip
+    __slots__ = ("_canonical", "_entered", "_extensions", "comparisons", "literals", "ranges",
+                 "rewriter")  # fmt: skip
     NONE: ClassVar[Extension] = Extension.NoExtensions
 
     def __init__(self) -> None:
-        self.numbers: Final = ExprNumbers()
-        self.bounds: Final = BoundAnalyzer(self)
-        self.modular: Final = ModularAnalyzer(self)
+        super().__init__()
+        self.bounds = BoundAnalyzer(self)
+        self.modular = ModularAnalyzer(self)
         self.comparisons: Final = Comparisons(self)
         self.rewriter: Final = RewriteSimplifier(self)
         self.literals: dict[int, bool] = {}  # conditions known to hold, or not to
@@ -143,7 +143,7 @@ class Analyzer:
         self.forget()
 
     def _bind_range(self, var: e.Var, dom: Range, allow_override: bool) -> None:
-        self._set_bound(var, self.bounds.bind_range(dom), allow_override)
+        self._set_bound(var, range_bound(self.bounds, dom), allow_override)
         self.ranges[var] = dom
         self.rewriter.values.pop(var, None)
         self.comparisons.bind_range(var, dom)
@@ -387,7 +387,7 @@ class Analyzer:
         self, expr: PrimExpr, dom_map: Mapping[e.Var, IntSet] | None = None
     ) -> IntSet:
         """The set of values of `expr` when the variables of `dom_map` run over their sets."""
-        from .int_set import IntervalSet, eval_set  # int sets are built on the analyzer
+        from .interval_set import IntervalSet, eval_set  # int sets are built on the analyzer
 
         if dom_map is None:
             sets: dict[e.Var, IntSet] = {
@@ -437,7 +437,7 @@ def prove_by_symbolic_bounds(analyzer: Analyzer, condition: PrimExpr) -> bool:
         return False
     if not gap.dtype.is_int or not gap.dtype.is_scalar:
         return False
-    from .int_set import IntervalSet  # int sets are built on the analyzer
+    from .interval_set import IntervalSet  # int sets are built on the analyzer
 
     low = analyzer.int_set(analyzer.simplify(gap))
     if not isinstance(low, IntervalSet) or not low.has_lower_bound():

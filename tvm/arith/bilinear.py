@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from tvm.tir import expr as e
 
 from .interval import NEG_INF, POS_INF, Bound, add_bounds, highest_at_corners, mul_bounds
+from .knowledge import Knowledge
 from .linear import LinearForm
 
-if TYPE_CHECKING:
-    from .analyzer import Analyzer
 
-
-def bilinear_bound(form: LinearForm, analyzer: Analyzer) -> Bound:
+def bilinear_bound(form: LinearForm, analyzer: Knowledge) -> Bound:
     """The bounds of a sum with a product of two of its terms; no bounds where there is none."""
     for key, count in form.counts.items():
         atom = form.atoms[key]
@@ -32,7 +28,7 @@ def bilinear_bound(form: LinearForm, analyzer: Analyzer) -> Bound:
     return NEG_INF, POS_INF
 
 
-def _others(form: LinearForm, analyzer: Analyzer, without: tuple[int, ...]) -> Bound:
+def _others(form: LinearForm, analyzer: Knowledge, without: tuple[int, ...]) -> Bound:
     total: Bound = (0, 0)
     for key, count in form.counts.items():
         if count and key not in without:

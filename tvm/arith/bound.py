@@ -13,7 +13,7 @@ from tvm.tir.functor import expr_children
 from tvm.tir.op import arith as op
 
 from .analyzer import Analyzer
-from .int_set import EVERYTHING, NEG_INF, NOTHING, POS_INF, IntervalSet, IntSet, eval_set
+from .interval_set import EVERYTHING, NEG_INF, NOTHING, POS_INF, IntervalSet, IntSet, eval_set
 
 
 @explained

@@ -20,9 +20,9 @@ from .canonical_product import Product, cancelled
 from .comparison import Order
 from .deep_equal import PAIRS, deep_equal
 from .interval import NEG_INF, POS_INF, Bound
+from .knowledge import MAX_DEPTH, MAX_KEPT
 from .pattern_rule import truth
 from .reduction import reduced
-from .remembered import MAX_DEPTH, MAX_KEPT
 from .rewrite_simplify import RewriteSimplifier, is_index
 
 if TYPE_CHECKING:

@@ -8,17 +8,15 @@ from __future__ import annotations
 
 from enum import Enum
 from math import gcd
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from tvm.ir.expr import PrimExpr, Range
 from tvm.tir import expr as e
 
 from .bilinear import bilinear_bound
 from .interval import NEG_INF, POS_INF, Bound, intersect_bounds
+from .knowledge import Knowledge
 from .linear import LinearForm, at_most_zero, difference
-
-if TYPE_CHECKING:
-    from .analyzer import Analyzer
 
 Shape = tuple[tuple[int, int], ...]
 Entered = tuple[Shape, int, "tuple[int, int, int] | None"]
@@ -72,7 +70,7 @@ class Comparisons:
 
     __slots__ = ("_analyzer", "_bound", "_facts", "_ranges", "products", "symbolic", "unequal")
 
-    def __init__(self, analyzer: Analyzer) -> None:
+    def __init__(self, analyzer: Knowledge) -> None:
         self._analyzer = analyzer
         self._facts = FactGraph(analyzer)
         self._ranges = FactGraph(analyzer)  # the facts and the symbolic ranges
@@ -215,7 +213,7 @@ class FactGraph:
 
     __slots__ = ("_analyzer", "_edges", "forms")
 
-    def __init__(self, analyzer: Analyzer) -> None:
+    def __init__(self, analyzer: Knowledge) -> None:
         self._analyzer = analyzer
         self.forms: dict[Shape, list[int]] = {}  # sum of atoms -> its upper limits
         self._edges: dict[int, list[tuple[int, int]]] = {}  # a -> (b, c) for a - b <= c

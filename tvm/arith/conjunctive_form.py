@@ -7,21 +7,19 @@ Within this form each pair of alternatives, and each pair of clauses, is simplif
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from tvm.ir.expr import PrimExpr
 from tvm.tir import expr as e
 
 from .deep_equal import deep_equal
-
-if TYPE_CHECKING:
-    from .rewrite_simplify import RewriteSimplifier
+from .pattern_rule import Builder
 
 Clause = list[PrimExpr]
 MAX_CLAUSES: Final = 64  # the form may be exponentially longer; then the condition stays
 
 
-def as_and_of_ors(condition: PrimExpr, simplifier: RewriteSimplifier) -> PrimExpr:
+def as_and_of_ors(condition: PrimExpr, simplifier: Builder) -> PrimExpr:
     """The simplified condition as a conjunction of alternatives."""
     clauses = _clauses(condition)
     if clauses is None:
@@ -42,7 +40,7 @@ def _clauses(condition: PrimExpr) -> list[Clause] | None:
 
 
 class _Form:
-    def __init__(self, clauses: list[Clause], simplifier: RewriteSimplifier) -> None:
+    def __init__(self, clauses: list[Clause], simplifier: Builder) -> None:
         self._clauses = clauses
         self._simplifier: Final = simplifier
 

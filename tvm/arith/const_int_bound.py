@@ -36,7 +36,7 @@ from .interval import (
     type_bound,
     union_bounds,
 )
-from .remembered import PairAnalyzer
+from .knowledge import PairAnalyzer
 from .scalable import vscale_values
 
 
@@ -99,10 +99,11 @@ class BoundAnalyzer(PairAnalyzer):
                 bound = intersect_bounds(bound, fact)
         return bound
 
-    def bind_range(self, dom: Range) -> Bound:
-        """The bounds of a variable that runs over `dom`."""
-        low, extent = self.of(dom.min), self.of(dom.extent)
-        return low[0], add_bounds(low, add_bounds(extent, (-1, -1)))[1]
+
+def range_bound(bounds: PairAnalyzer, dom: Range) -> Bound:
+    """The bounds of a variable that runs over `dom`."""
+    low, extent = bounds.of(dom.min), bounds.of(dom.extent)
+    return low[0], add_bounds(low, add_bounds(extent, (-1, -1)))[1]
 
 
 def _reached(bound: Bound) -> Bound:

@@ -10,7 +10,7 @@ from tvm.tir.buffer import Buffer
 from tvm.tir.functor import StmtExprVisitor
 
 from .analyzer import Analyzer
-from .int_set import IntervalSet, IntSet, eval_set, union
+from .interval_set import IntervalSet, IntSet, eval_set, union
 
 
 @explained

@@ -21,7 +21,7 @@ from tvm.tir.op import arith as op
 
 from .analyzer import Analyzer
 from .constraint import facts_in
-from .int_set import eval_set
+from .interval_set import eval_set
 from .pattern import detect_linear_equation
 
 Matrix = list[list[int]]

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from tvm.ir.expr import PrimExpr
 from tvm.tir import expr as e
 
 from .interval import Bound, add_bounds, clamp, mul_bounds
-
-if TYPE_CHECKING:
-    from .analyzer import Analyzer
+from .knowledge import Knowledge
 
 
 class LinearForm:
@@ -23,7 +21,7 @@ class LinearForm:
         self.counts: Final[dict[int, int]] = {}
         self.atoms: Final[dict[int, PrimExpr]] = {}
 
-    def add(self, expr: PrimExpr, scale: int, analyzer: Analyzer) -> None:
+    def add(self, expr: PrimExpr, scale: int, analyzer: Knowledge) -> None:
         """Add `scale * expr`."""
         stack: list[tuple[PrimExpr, int]] = [(expr, scale)]
         while stack:
@@ -55,7 +53,7 @@ class LinearForm:
         total.atoms.update(other.atoms)
         return total
 
-    def bound(self, analyzer: Analyzer) -> Bound:
+    def bound(self, analyzer: Knowledge) -> Bound:
         """The bounds of the sum."""
         total: Bound = (clamp(self.constant), clamp(self.constant))
         for key, count in self.counts.items():
@@ -69,7 +67,7 @@ class LinearForm:
         return tuple(sorted([(key, count) for key, count in self.counts.items() if count]))
 
 
-def difference(a: PrimExpr, b: PrimExpr, analyzer: Analyzer) -> LinearForm:
+def difference(a: PrimExpr, b: PrimExpr, analyzer: Knowledge) -> LinearForm:
     """a - b."""
     form = LinearForm()
     form.add(a, 1, analyzer)
@@ -78,7 +76,7 @@ def difference(a: PrimExpr, b: PrimExpr, analyzer: Analyzer) -> LinearForm:
 
 
 def at_most_zero(
-    a: PrimExpr, b: PrimExpr, strict: bool, analyzer: Analyzer
+    a: PrimExpr, b: PrimExpr, strict: bool, analyzer: Knowledge
 ) -> list[LinearForm]:
     """The sums that a <= b, or a < b, says are at most zero.
 
@@ -109,7 +107,7 @@ def _literal_quotient(expr: PrimExpr) -> tuple[PrimExpr, int] | None:
     return None
 
 
-def multiple_of(a: PrimExpr, b: PrimExpr, analyzer: Analyzer) -> int | None:
+def multiple_of(a: PrimExpr, b: PrimExpr, analyzer: Knowledge) -> int | None:
     """k with a = k * b as sums, for a divisor b that is a sum; None if there is none."""
     if not isinstance(b, (e.Add, e.Sub, e.Mul)) or not isinstance(a, (e.Add, e.Sub, e.Mul)):
         return None

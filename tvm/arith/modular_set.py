@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from math import gcd
-from typing import TYPE_CHECKING, ClassVar, Final, final
+from typing import ClassVar, Final, final
 
 from tvm.ir.expr import PrimExpr
 from tvm.ir.node import Field, Node, fields, register_nodes
 from tvm.tir import expr as e
 
 from .interval import type_bound
-from .remembered import PairAnalyzer
-
-if TYPE_CHECKING:
-    pass
+from .knowledge import PairAnalyzer
 
 Residue = tuple[int, int]  # (coeff, base); coeff 0 means that the value is base
 ANYTHING: Final[Residue] = (1, 0)

@@ -10,7 +10,7 @@ from tvm.tir.functor import uses_any
 from tvm.tir.op import arith as op
 
 from .analyzer import Analyzer
-from .int_set import IntervalSet, eval_set
+from .interval_set import IntervalSet, eval_set
 
 
 def narrow_predicate_expression(

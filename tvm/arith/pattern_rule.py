@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from math import gcd as int_gcd
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from tvm.ir.expr import PrimExpr
 from tvm.support.compiled import hashed_by_identity, mypyc_attr
@@ -20,9 +20,7 @@ from tvm.tir import expr as e
 from tvm.tir.scalar import trunc_div, trunc_mod
 
 from .deep_equal import PAIRS, deep_equal
-
-if TYPE_CHECKING:
-    from .rewrite_simplify import RewriteSimplifier
+from .knowledge import PairAnalyzer
 
 SLOTS: Final = 14  # how many different names one rule may use
 FIRST_CONSTANT: Final = 9  # literals come after the names of expressions, c1 first
@@ -32,6 +30,39 @@ Env = list["PrimExpr | None"]  # what each name stands for
 @mypyc_attr(native_class=False)
 class LiteralOverflow(Exception):
     """A literal that a rule works out does not fit its type, so the rule does not apply."""
+
+
+class Builder:
+    """What builds the expressions that rules stand for, simplified: the simplifier itself."""
+
+    __slots__ = ("bounds",)
+
+    def __init__(self, bounds: PairAnalyzer) -> None:
+        self.bounds: Final = bounds
+
+    def make(self, kind: type, a: PrimExpr, b: PrimExpr) -> PrimExpr:
+        """The simplified expression of this kind."""
+        raise NotImplementedError  # abstract
+
+    def make_not(self, a: PrimExpr) -> PrimExpr:
+        """The simplified negation."""
+        raise NotImplementedError  # abstract
+
+    def make_select(self, condition: PrimExpr, yes: PrimExpr, no: PrimExpr) -> PrimExpr:
+        """The simplified choice."""
+        raise NotImplementedError  # abstract
+
+    def make_ramp(self, base: PrimExpr, stride: PrimExpr, lanes: PrimExpr) -> PrimExpr:
+        """The simplified ramp."""
+        raise NotImplementedError  # abstract
+
+    def node(self, kind: type, a: PrimExpr, b: PrimExpr) -> PrimExpr:
+        """The expression of this kind as it is."""
+        raise NotImplementedError  # abstract
+
+    def dtype_of(self, env: Env) -> DataType:
+        """The type of what the rule's names stand for."""
+        raise NotImplementedError  # abstract
 
 
 class Pattern:
@@ -44,14 +75,14 @@ class Pattern:
         """True when `expr` looks like this; names are filled in."""
         raise NotImplementedError  # abstract
 
-    def build(self, env: Env, s: RewriteSimplifier, dtype: DataType) -> PrimExpr:
+    def build(self, env: Env, s: Builder, dtype: DataType) -> PrimExpr:
         """The expression that this stands for, simplified."""
         value = self.number(env, s)
         if not _fits(value, dtype):
             raise LiteralOverflow
         return e.IntImm(dtype, value)
 
-    def number(self, env: Env, s: RewriteSimplifier) -> int:
+    def number(self, env: Env, s: Builder) -> int:
         """The number that this stands for; only for numeric pieces."""
         raise NotImplementedError  # abstract
 
@@ -155,7 +186,7 @@ class Name(Pattern):
             return True
         return known is expr or deep_equal(known, expr)
 
-    def build(self, env: Env, s: RewriteSimplifier, dtype: DataType) -> PrimExpr:
+    def build(self, env: Env, s: Builder, dtype: DataType) -> PrimExpr:
         found = env[self.slot]
         assert found is not None, "a result uses only names of its pattern"
         return found
@@ -195,7 +226,7 @@ class Constant(Pattern):
             return True
         return known.value == expr.value  # type: ignore[attr-defined,no-any-return]
 
-    def number(self, env: Env, s: RewriteSimplifier) -> int:
+    def number(self, env: Env, s: Builder) -> int:
         return env[self.slot].value  # type: ignore[union-attr,no-any-return]
 
     def __repr__(self) -> str:
@@ -217,7 +248,7 @@ class Literal(Pattern):
     def match(self, expr: PrimExpr, env: Env) -> bool:
         return type(expr) is e.IntImm and expr.value == self.value
 
-    def number(self, env: Env, s: RewriteSimplifier) -> int:
+    def number(self, env: Env, s: Builder) -> int:
         return self.value
 
     def __repr__(self) -> str:
@@ -236,10 +267,10 @@ class Truth(Pattern):
     def match(self, expr: PrimExpr, env: Env) -> bool:
         return type(expr) is e.IntImm and expr.dtype is e.BOOL and bool(expr.value) == self.value
 
-    def build(self, env: Env, s: RewriteSimplifier, dtype: DataType) -> PrimExpr:
+    def build(self, env: Env, s: Builder, dtype: DataType) -> PrimExpr:
         return truth(self.value)
 
-    def number(self, env: Env, s: RewriteSimplifier) -> int:
+    def number(self, env: Env, s: Builder) -> int:
         return self.value
 
     def __repr__(self) -> str:
@@ -299,7 +330,7 @@ class Op(Pattern):
             and self.b.match(expr.b, env)  # type: ignore[attr-defined]
         )
 
-    def build(self, env: Env, s: RewriteSimplifier, dtype: DataType) -> PrimExpr:
+    def build(self, env: Env, s: Builder, dtype: DataType) -> PrimExpr:
         if self.numeric:
             value = self.number(env, s)
             if not _fits(value, dtype):
@@ -307,7 +338,7 @@ class Op(Pattern):
             return e.IntImm(dtype, value)
         return s.make(self.kind, self.a.build(env, s, dtype), self.b.build(env, s, dtype))
 
-    def number(self, env: Env, s: RewriteSimplifier) -> int:
+    def number(self, env: Env, s: Builder) -> int:
         kind = self.kind
         first = self.a.number(env, s)
         if kind is e.And:
@@ -340,7 +371,7 @@ class Plain(Pattern):
         self.of: Final = of
         self.numeric = False
 
-    def build(self, env: Env, s: RewriteSimplifier, dtype: DataType) -> PrimExpr:
+    def build(self, env: Env, s: Builder, dtype: DataType) -> PrimExpr:
         of = self.of
         return s.node(of.kind, of.a.build(env, s, dtype), of.b.build(env, s, dtype))
 
@@ -363,10 +394,10 @@ class Negation(Pattern):
     def match(self, expr: PrimExpr, env: Env) -> bool:
         return type(expr) is e.Not and self.a.match(expr.a, env)
 
-    def build(self, env: Env, s: RewriteSimplifier, dtype: DataType) -> PrimExpr:
+    def build(self, env: Env, s: Builder, dtype: DataType) -> PrimExpr:
         return s.make_not(self.a.build(env, s, dtype))
 
-    def number(self, env: Env, s: RewriteSimplifier) -> int:
+    def number(self, env: Env, s: Builder) -> int:
         return not self.a.number(env, s)
 
     def __repr__(self) -> str:
@@ -395,7 +426,7 @@ class Choice(Pattern):
             and self.no.match(expr.false_value, env)
         )
 
-    def build(self, env: Env, s: RewriteSimplifier, dtype: DataType) -> PrimExpr:
+    def build(self, env: Env, s: Builder, dtype: DataType) -> PrimExpr:
         yes, no = self.yes.build(env, s, dtype), self.no.build(env, s, dtype)
         return s.make_select(self.condition.build(env, s, dtype), yes, no)
 
@@ -423,7 +454,7 @@ class Repeat(Pattern):
             and self.lanes.match(expr.lanes, env)
         )
 
-    def build(self, env: Env, s: RewriteSimplifier, dtype: DataType) -> PrimExpr:
+    def build(self, env: Env, s: Builder, dtype: DataType) -> PrimExpr:
         value = self.value.build(env, s, dtype)
         return e.Broadcast(value, self.lanes.build(env, s, e.INT32))
 
@@ -453,7 +484,7 @@ class Steps(Pattern):
             and self.lanes.match(expr.lanes, env)
         )
 
-    def build(self, env: Env, s: RewriteSimplifier, dtype: DataType) -> PrimExpr:
+    def build(self, env: Env, s: Builder, dtype: DataType) -> PrimExpr:
         base, stride = self.base.build(env, s, dtype), self.stride.build(env, s, dtype)
         return s.make_ramp(base, stride, self.lanes.build(env, s, e.INT32))
 
@@ -471,9 +502,9 @@ class BoundOf(Pattern):
         self.end: Final = end
         self.numeric = True
 
-    def number(self, env: Env, s: RewriteSimplifier) -> int:
+    def number(self, env: Env, s: Builder) -> int:
         expr = self.of.build(env, s, s.dtype_of(env))
-        return s.analyzer.bounds.of(expr)[self.end]
+        return s.bounds.of(expr)[self.end]
 
     def __repr__(self) -> str:
         return f"{('lo', 'hi')[self.end]}({self.of!r})"
@@ -488,7 +519,7 @@ class Proof(Pattern):
         self.condition: Final = condition
         self.numeric = True
 
-    def number(self, env: Env, s: RewriteSimplifier) -> int:
+    def number(self, env: Env, s: Builder) -> int:
         expr = self.condition.build(env, s, s.dtype_of(env))
         return type(expr) is e.IntImm and expr.value != 0
 
@@ -506,7 +537,7 @@ class Gcd(Pattern):
         self.b: Final = b
         self.numeric = True
 
-    def number(self, env: Env, s: RewriteSimplifier) -> int:
+    def number(self, env: Env, s: Builder) -> int:
         return int_gcd(self.a.number(env, s), self.b.number(env, s))
 
     def __repr__(self) -> str:

@@ -23,12 +23,14 @@ from .comparison import Order
 from .conjunctive_form import as_and_of_ors
 from .deep_equal import PAIRS, deep_equal
 from .interval import NEG_INF, POS_INF
+from .knowledge import MAX_DEPTH, MAX_KEPT
 from .linear import multiple_of
 from .pattern_rule import (
     FALSE,
     FIRST_CONSTANT,
     SLOTS,
     TRUE,
+    Builder,
     Env,
     LiteralOverflow,
     Rule,
@@ -37,7 +39,6 @@ from .pattern_rule import (
 )
 from .ramp_division import divided_ramp
 from .reduction import reduced
-from .remembered import MAX_DEPTH, MAX_KEPT
 from .rules import add, and_, div, eq, floordiv, floormod, lt, max, min, mod, mul, or_, sub, vector
 
 if TYPE_CHECKING:
@@ -79,7 +80,7 @@ def is_index(dtype: DataType) -> bool:
     return dtype is INT32 or dtype is INT64
 
 
-class RewriteSimplifier:
+class RewriteSimplifier(Builder):
     """Applies the rule tables under the facts that the analyzer holds."""
 
     __slots__ = ("_depth", "_generic", "_known", "_span", "analyzer", "attempts", "deepest",
@@ -87,6 +88,7 @@ class RewriteSimplifier:
                  "visited")  # fmt: skip
 
     def __init__(self, analyzer: Analyzer) -> None:
+        super().__init__(analyzer.bounds)
         self.analyzer: Final = analyzer
         self.values: dict[PrimExpr, PrimExpr] = {}  # variables that stand for an expression
         self.steps_taken = 0

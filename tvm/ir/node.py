@@ -138,7 +138,7 @@ NODE_TYPES: Final[Registry[type[Node]]] = Registry(
     "node type", "tvm.ir", "tvm.tir", "tvm.te", "tvm.target", "tvm.relax",
     "tvm.ir.memory_pools", "tvm.ir.type_relation", "tvm.tir.data_layout", "tvm.tir.index_map",
     "tvm.tir.intrin_registry",
-    "tvm.arith.iter_map_nodes", "tvm.arith.int_set", "tvm.arith.int_solver", "tvm.relax.dpl",
+    "tvm.arith.iter_map_nodes", "tvm.arith.interval_set", "tvm.arith.int_solver", "tvm.relax.dpl",
     "tvm.relay",
 )  # fmt: skip
 

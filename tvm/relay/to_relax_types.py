@@ -22,7 +22,7 @@ from tvm.tir.stmt_functor import substitute
 
 from .expr import Call
 from .op.declare import options_of
-from .op.strategies import USERS_RULES, best_implementation, valid_implementations
+from .op.strategies import best_implementation, has_users_rule, users_implementations
 from .text_printer import type_text
 from .ty import Any as AnyDim
 from .ty import TensorType
@@ -109,7 +109,7 @@ def _meaning(bb: BlockBuilder, call: Call, args: Sequence[Any]) -> Any:
     rule = call.op.get_attr("FRelayLower")  # type: ignore[attr-defined]
     if rule is None and call.op.get_attr("FRelayNumbers") is not None:  # type: ignore[attr-defined]
         raise NotFirstOrder(f"{call.op}: the shape of the result is a value of the program")
-    if rule is None and any(call.op.get_attr(key) for key in USERS_RULES):  # type: ignore[attr-defined]
+    if rule is None and has_users_rule(call.op):
         return bb.normalize(bb.call_te(_as_its_strategy_says(call), *args))
     if rule is None:
         name = getattr(call.op, "name", str(call.op))
@@ -138,7 +138,7 @@ def _as_its_strategy_says(call: Call) -> Any:
     def compute(*tensors: Any) -> Any:
         assert isinstance(call.op, Op), "calls of operators are lowered"
         given, target = list(tensors), Target.current() or Target("llvm")
-        found = valid_implementations(call.op, call.attrs, given, call.checked_type_, target)
+        found = users_implementations(call.op, call.attrs, given, call.checked_type_, target)
         made = best_implementation(found).compute(call.attrs, given, call.checked_type_)
         return made[0] if len(made) == 1 else made
 

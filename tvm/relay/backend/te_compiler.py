@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
+from tvm.error import TVMError, message
 from tvm.ffi.object import Object
 from tvm.ir.expr import GlobalVar
 from tvm.ir.module import IRModule
@@ -15,8 +16,11 @@ from tvm.relay.function import Function
 from tvm.relay.op.strategies import (
     OpImplementation,
     best_implementation,
-    valid_implementations,
+    has_users_rule,
+    implementations,
+    users_implementations,
 )
+from tvm.relay.op.strategy.generic import STRATEGIES, own_strategy
 from tvm.target import Target
 from tvm.tir.build import build
 from tvm.tir.expr import IntImm
@@ -120,7 +124,24 @@ def get_valid_implementations(
     op: Op, attrs: Any, inputs: Sequence[Any], out_type: Any, target: Target
 ) -> list[OpImplementation]:
     """All ways in which an operator may be computed for a call."""
-    return valid_implementations(op, attrs, inputs, out_type, target)
+    if has_users_rule(op):
+        return users_implementations(op, attrs, inputs, out_type, target)
+    return implementations(_strategy_of(op), attrs, inputs, out_type, target)
+
+
+def _strategy_of(op: Op) -> Callable[..., Any]:
+    """The strategy of an operator of Relay, which has one meaning at least."""
+    if op.name in STRATEGIES:
+        found: Callable[..., Any] = STRATEGIES[op.name]
+        return found
+    if op.get_attr("FRelayLower") is None:
+        raise TVMError(
+            message(
+                f"{op.name} doesn't have an FTVMStrategy registered",
+                legal="operators with register_strategy or register_compute",
+            )
+        )
+    return lambda attrs, inputs, out_type, target: own_strategy(op, attrs, inputs, target)
 
 
 def select_implementation(
@@ -128,7 +149,7 @@ def select_implementation(
     use_autotvm: bool = True,
 ) -> tuple[OpImplementation, list[Any]]:  # fmt: skip
     """The way of the highest level, and its tensors; `use_autotvm` has nothing to choose by."""
-    best = best_implementation(valid_implementations(op, attrs, inputs, out_type, target))
+    best = best_implementation(get_valid_implementations(op, attrs, inputs, out_type, target))
     return best, best.compute(attrs, inputs, out_type)
 
 

@@ -13,9 +13,9 @@ Kernels are scheduled by rules (`tvm.dlight`), so that a `schedule` is asked by 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Final
+from typing import Any
 
-from tvm.error import TVMError, message
+from tvm.error import TVMError
 from tvm.ffi.object import Object
 from tvm.ir.op import Op, register_op_attr
 
@@ -118,34 +118,29 @@ def register_shape_func(
     return register_op_attr(op_name, "FShapeFunc", shape_func, level)
 
 
-def valid_implementations(
+def has_users_rule(op: Any) -> bool:
+    """Whether a user gave the operator a strategy or a compute function."""
+    return op.get_attr("FTVMStrategy") is not None or op.get_attr("FTVMCompute") is not None
+
+
+def users_implementations(
     op: Op, attrs: Any, inputs: Sequence[Any], out_type: Any, target: Any
 ) -> list[OpImplementation]:
-    """All ways of an operator for a call."""
+    """All ways of an operator for a call, by the rule that a user gave it."""
     rule = op.get_attr("FTVMStrategy")
+    if rule is not None:
+        return implementations(rule, attrs, inputs, out_type, target)
     compute = op.get_attr("FTVMCompute")
-    if rule is None and compute is not None:
-        return [OpImplementation(compute, _as_they_are, f"{op.name}.generic", 10)]
+    return [OpImplementation(compute, _as_they_are, f"{op.name}.generic", 10)]
+
+
+def implementations(
+    rule: Compute, attrs: Any, inputs: Sequence[Any], out_type: Any, target: Any
+) -> list[OpImplementation]:
+    """All ways of the strategy that `rule` makes."""
     with target:
-        made = (rule or _strategy_of(op))(attrs, inputs, out_type, target)
+        made = rule(attrs, inputs, out_type, target)
     return [way for group in made.specializations for way in group.implementations]
-
-
-def _strategy_of(op: Op) -> Compute:
-    """The strategy of an operator of Relay, which has one meaning at least."""
-    from .strategy import generic  # it makes strategies of these words
-
-    if op.name in generic.STRATEGIES:
-        found: Compute = generic.STRATEGIES[op.name]
-        return found
-    if op.get_attr("FRelayLower") is None:
-        raise TVMError(
-            message(
-                f"{op.name} doesn't have an FTVMStrategy registered",
-                legal="operators with register_strategy or register_compute",
-            )
-        )
-    return lambda attrs, inputs, out_type, target: generic.own_strategy(op, attrs, inputs, target)
 
 
 def best_implementation(ways: Sequence[OpImplementation]) -> OpImplementation:
@@ -153,6 +148,3 @@ def best_implementation(ways: Sequence[OpImplementation]) -> OpImplementation:
     if not ways:
         raise TVMError("No valid implementation was found; legal: a strategy with one or more")
     return max(ways, key=lambda way: way.plevel)
-
-
-USERS_RULES: Final = ("FTVMStrategy", "FTVMCompute")

@@ -12,7 +12,7 @@ from tvm.relay.expr import Call, Constant, Tuple, TupleWrapper, const
 from tvm.relay.op.algorithm import searchsorted
 from tvm.relay.op.declare import Expr, Relate, relay_op
 from tvm.relay.op.relations import extents, tensor
-from tvm.relay.op.transform import cumsum
+from tvm.relay.op.transform import cumsum, strided_slice
 from tvm.relay.ty import TensorType
 from tvm.topi import random as kernels
 
@@ -120,7 +120,7 @@ def multinomial(key: Expr, probs: Expr, num_samples: int) -> TupleWrapper:
 
     `probs` (n,) or (m, n) need not sum to one; the indices are (num_samples,) or (m, num_samples).
     """
-    from tvm.relay.transform import InferTypeLocal
+    from tvm.relay.transform.infer_type import InferTypeLocal
 
     found: Any = InferTypeLocal(probs)
     *rows, count = (int(e) for e in found.concrete_shape)
@@ -132,8 +132,6 @@ def multinomial(key: Expr, probs: Expr, num_samples: int) -> TupleWrapper:
 
 
 def _last(value: Expr, count: int, axis: int) -> Expr:
-    from tvm.relay.op.transform import strided_slice
-
     return strided_slice(value, begin=[count - 1], end=[count], axes=[axis])
 
 

@@ -1,19 +1,32 @@
-"""A pair of integers for every expression, found once: the walk that bounds and residues share."""
+"""What the parts of an analyzer ask of each other: numbers of expressions, bounds and residues.
+
+Bounds and residues are pairs of integers, one for every expression, found once and kept.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from tvm.ir.expr import PrimExpr
 from tvm.tir import expr as e
 from tvm.tir.functor import expr_children
 
-if TYPE_CHECKING:
-    from .analyzer import Analyzer
+from .deep_equal import ExprNumbers
 
 Pair = tuple[int, int]
 MAX_KEPT: Final = 50_000
 MAX_DEPTH: Final = 60
+
+
+class Knowledge:
+    """The part of an analyzer that its own parts stand on."""
+
+    __slots__ = ("bounds", "modular", "numbers")
+
+    def __init__(self) -> None:
+        self.numbers: Final = ExprNumbers()
+        self.bounds: PairAnalyzer  # each value lies from the first to the second of a pair
+        self.modular: PairAnalyzer  # each value is a multiple of the first, plus the second
 
 
 class PairAnalyzer:
@@ -21,7 +34,7 @@ class PairAnalyzer:
 
     __slots__ = ("_analyzer", "_depth", "_known", "facts", "variables")
 
-    def __init__(self, analyzer: Analyzer) -> None:
+    def __init__(self, analyzer: Knowledge) -> None:
         self._analyzer = analyzer
         self.variables: dict[PrimExpr, Pair] = {}
         self.facts: dict[int, Pair] = {}  # by the number of the expression
@@ -32,6 +45,10 @@ class PairAnalyzer:
         """Drop remembered results; called when a variable or a fact changes."""
         if self._known:
             self._known = {}
+
+    def of(self, expr: PrimExpr) -> Pair:
+        """The pair of `expr`."""
+        raise NotImplementedError  # abstract
 
     def _find(self, expr: PrimExpr, kind: type) -> Pair:
         """The pair of an expression that is not remembered yet."""

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from tvm import arith, tir
-from tvm.arith.remembered import MAX_DEPTH
+from tvm.arith.knowledge import MAX_DEPTH
 
 
 @pytest.mark.pure
