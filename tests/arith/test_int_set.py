@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 
 from tvm.arith import (
+    IntervalSet,
+    IntSet,
     estimate_region_lower_bound,
     estimate_region_strict_bound,
     estimate_region_upper_bound,
