@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -52,18 +53,12 @@ def _own_compile_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Non
     cache.mkdir(exist_ok=True)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("TVM_CACHE_DIR", str(cache))
+        patch.delenv("TVM_CACHE", raising=False)
         yield
+    if "tvm.ir.op" in sys.modules:
+        from tvm.ir.op import customised
 
-
-@pytest.fixture
-def uncustomised(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The compiler as if no other test had registered rules or types: it keeps what it makes."""
-    from tvm.backend.llvm import setting
-    from tvm.support import compiler_state
-
-    monkeypatch.setattr(compiler_state, "_customised", False)
-    monkeypatch.setattr(setting, "custom_types", lambda: {})
-    monkeypatch.delenv("TVM_CACHE", raising=False)
+        assert not customised(), "a test left a rule at an operator: nothing was kept after it"
 
 
 @pytest.fixture

@@ -21,7 +21,7 @@ SIDE = 40
 
 
 @pytest.fixture
-def model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, uncustomised: None) -> Path:
+def model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A small network in a file, and a cache of its own that keeps whatever is compiled."""
     monkeypatch.setenv("TVM_CACHE_DIR", str(tmp_path / "cache"))
     monkeypatch.setattr("tvm.relax.vm_build._WORTH_KEEPING_SECONDS", 0.0)

@@ -7,6 +7,7 @@ import pytest
 from tvm import relax
 from tvm.error import TVMError
 from tvm.ir import IRModule, Op, assert_structural_equal, register_op_attr
+from tvm.ir.op import OPS
 from tvm.ir.transform import Pass
 from tvm.relax import op
 from tvm.relax.testing.transform import ApplyEmptyCppMutator
@@ -213,6 +214,9 @@ class TestFormsOfOperators:
         name = "tests.normalize.constant"
         register_op_attr(name, "FNormalize", first_is_constant)
         register_op_attr(name, "FInferStructInfo", lambda call, bb: X.struct_info)
-        call = relax.Call(Op.get(name), [X])
-        assert isinstance(relax.BlockBuilder().normalize(call).args[0], relax.Constant)
-        assert call.args[0] is X
+        try:
+            call = relax.Call(Op.get(name), [X])
+            assert isinstance(relax.BlockBuilder().normalize(call).args[0], relax.Constant)
+            assert call.args[0] is X
+        finally:
+            OPS.remove(name)

@@ -5,8 +5,15 @@ from __future__ import annotations
 import pytest
 
 import tvm
+from tvm.support import dtype
 from tvm.support.dtype import DataType
 from tvm.target import datatype
+
+
+@pytest.fixture(autouse=True)
+def _types_of_this_test(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(dtype, "_custom_codes", {})
+    monkeypatch.setattr(datatype, "_LOWER", {})
 
 
 def test_names_and_codes() -> None:

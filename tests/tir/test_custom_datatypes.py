@@ -6,10 +6,16 @@ import pytest
 
 import tvm
 from tvm import tir
+from tvm.support import dtype
 from tvm.target import datatype
 
-datatype.register("cfloat", 180)
 KIND = "custom[cfloat]16"
+
+
+@pytest.fixture(autouse=True)
+def _cfloat(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(dtype, "_custom_codes", {})
+    datatype.register("cfloat", 180)
 
 
 def test_arithmetic_casts_literals_and_calls() -> None:

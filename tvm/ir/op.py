@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from importlib import import_module
 from typing import Any, ClassVar, Final, final
 
 from tvm.error import TVMError
-from tvm.support.compiler_state import note_rule
 from tvm.support.registry import Registry
 
 from .expr import OPERATORS, RelaxExpr
@@ -81,14 +81,39 @@ class Op(RelaxExpr):
                 f"attribute {attr_name!r} of {self.name} is already set at level {plevel}; "
                 "reset it or use a higher level"
             )
-        note_rule(value)
+        self._note_change(attr_name, value)
         self._attrs[attr_name] = value
         self._attrs[_LEVEL + attr_name] = plevel
 
     def reset_attr(self, attr_name: str) -> None:
         """Forget an attribute."""
+        self._note_change(attr_name, None)
         self._attrs.pop(attr_name, None)
         self._attrs.pop(_LEVEL + attr_name, None)
+
+    def attr_state(self, attr_name: str) -> tuple[Any, Any, Any]:
+        """All about an attribute, for `restore_attr`."""
+        level = self._attrs.get(_LEVEL + attr_name)
+        return self._attrs.get(attr_name), level, _displaced.get((self.name, attr_name))
+
+    def restore_attr(self, attr_name: str, state: tuple[Any, Any, Any]) -> None:
+        """Bring back what `attr_state` told; the changes in between never were."""
+        value, level, displaced = state
+        self.reset_attr(attr_name)
+        if level is not None:
+            self._attrs.update({attr_name: value, _LEVEL + attr_name: level})
+        _displaced.pop((self.name, attr_name), None)
+        if displaced is not None:
+            _displaced[self.name, attr_name] = displaced
+
+    def _note_change(self, attr_name: str, after: object) -> None:
+        """Remember an attribute while it is foreign, or lacks what the compiler's files gave."""
+        key = (self.name, attr_name)
+        _, ours = _displaced.get(key, (self, self._attrs.get(attr_name)))
+        if after is not ours and (after is None or _is_foreign(after)):
+            _displaced[key] = (self, ours)
+        else:
+            _displaced.pop(key, None)
 
     def add_argument(self, name: str, type: str, description: str) -> None:
         """Document one argument."""
@@ -129,6 +154,21 @@ class UnknownOpError(TVMError, AttributeError, KeyError):
 
 
 _LEVEL: Final = "\0level "
+# (operator, attribute) -> the operator, and what the compiler's files set where others changed it
+_displaced: Final[dict[tuple[str, str], tuple[Op, object]]] = {}
+
+
+def _is_foreign(rule: object) -> bool:
+    """Whether a rule is a function from outside of this package."""
+    while isinstance(rule, functools.partial):
+        rule = rule.func
+    home = getattr(rule, "__module__", None)
+    return callable(rule) and (not isinstance(home, str) or home.partition(".")[0] != "tvm")
+
+
+def customised() -> bool:
+    """Whether an operator has other rules than the compiler's files give it."""
+    return any(OPS.seen(op.name) is op for op, _ in _displaced.values())
 
 
 def declare(name: str, description: str = "", num_inputs: int = -1, **attrs: object) -> Op:

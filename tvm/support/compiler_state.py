@@ -1,4 +1,4 @@
-"""What tells one state of the compiler from another, for what is kept between processes."""
+"""What tells one state of the compiler's files from another, for what is kept between processes."""
 
 from __future__ import annotations
 
@@ -6,23 +6,6 @@ import functools
 import os
 import sys
 from pathlib import Path
-
-_customised = False
-
-
-def customised() -> bool:
-    """Whether code outside of this package has put rules of its own into a registry."""
-    return _customised
-
-
-def note_rule(rule: object) -> None:
-    """Remember it where a rule is not ours: what it makes is not that of the files."""
-    global _customised
-    while isinstance(rule, functools.partial):
-        rule = rule.func
-    home = getattr(rule, "__module__", None)
-    if callable(rule) and (not isinstance(home, str) or home.partition(".")[0] != "tvm"):
-        _customised = True
 
 
 @functools.cache

@@ -107,6 +107,11 @@ def register_op(
     register_global_func(name, lower_func, override=True)
 
 
+def has_rules() -> bool:
+    """Whether somebody has said what an operation on a type of his own becomes."""
+    return bool(_LOWER)
+
+
 def _incomplete(op_name: str, option: str) -> TVMError:
     return TVMError(
         message(f"register_op of {op_name}", found=f"no {option}", legal=f"{option} as a name")

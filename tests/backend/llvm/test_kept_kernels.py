@@ -22,7 +22,7 @@ TARGET = "llvm -mcpu=x86-64-v2"
 
 
 @pytest.fixture(autouse=True)
-def _fresh(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, uncustomised: None) -> None:
+def _fresh(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("TVM_CACHE_DIR", str(tmp_path / "cache"))
 
 

@@ -8,10 +8,10 @@ import pytest
 
 import tvm
 from tvm.backend.llvm import setting, target
-from tvm.support import compiler_state
-from tvm.target import Target
+from tvm.support import dtype
+from tvm.target import Target, datatype
 
-pytestmark = [pytest.mark.cpu, pytest.mark.usefixtures("uncustomised")]
+pytestmark = pytest.mark.cpu
 
 
 def test_options_and_targets_count() -> None:
@@ -42,8 +42,20 @@ def test_what_no_text_tells(monkeypatch: pytest.MonkeyPatch) -> None:
         assert setting.setting(Target("llvm")) is None
     with tvm.transform.PassContext(instruments=[tvm.ir.instrument.PassTimingInstrument()]):
         assert setting.setting(Target("llvm")) is None
-    monkeypatch.setattr(compiler_state, "_customised", True)
+    monkeypatch.setattr(setting, "customised", lambda: True)
     assert setting.setting(Target("llvm")) is None
-    monkeypatch.setattr(compiler_state, "_customised", False)
+    monkeypatch.undo()
     monkeypatch.setenv("TVM_CACHE", "0")
+    assert setting.setting(Target("llvm")) is None
+
+
+def test_types_of_users_count_and_their_rules_have_no_text(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(dtype, "_custom_codes", {})
+    monkeypatch.setattr(datatype, "_LOWER", {})
+    before = setting.setting(Target("llvm"))
+    datatype.register("setting", 199)
+    with_type = setting.setting(Target("llvm"))
+    assert None not in (before, with_type)
+    assert before != with_type
+    datatype.register_min_func(lambda bits: bits, "setting")
     assert setting.setting(Target("llvm")) is None

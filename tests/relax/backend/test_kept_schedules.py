@@ -18,7 +18,7 @@ pytestmark = pytest.mark.cpu
 
 
 @pytest.fixture(autouse=True)
-def _fresh(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, uncustomised: None) -> None:
+def _fresh(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("TVM_CACHE_DIR", str(tmp_path / "cache"))
 
 

@@ -9,17 +9,16 @@ import pytest
 
 import tvm
 from tvm import relax
-from tvm.backend.llvm import cache
+from tvm.backend.llvm import cache, setting
 from tvm.relax import vm_build
 from tvm.relax.vm import kept
-from tvm.support import compiler_state
 from tvm.target import Target
 
 TARGET = "llvm -mcpu=x86-64-v2"
 
 
 @pytest.fixture(autouse=True)
-def _fresh(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, uncustomised: None) -> None:
+def _fresh(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("TVM_CACHE_DIR", str(tmp_path / "cache"))
     monkeypatch.setattr(vm_build, "_WORTH_KEEPING_SECONDS", -1.0)
 
@@ -131,7 +130,7 @@ def test_others_rules_and_the_switch_leave_the_cache_aside(monkeypatch: pytest.M
     monkeypatch.setenv("TVM_CACHE", "0")
     assert kept.model_key(model(), target, "compiled") is None
     monkeypatch.delenv("TVM_CACHE")
-    monkeypatch.setattr(compiler_state, "_customised", True)
+    monkeypatch.setattr(setting, "customised", lambda: True)
     assert kept.model_key(model(), target, "compiled") is None
 
 

@@ -8,6 +8,7 @@ import pytest
 import tvm
 from tests.relay.transform.numbers import module
 from tvm import relay
+from tvm.ir.op import OPS
 from tvm.relay import analysis
 
 pytestmark = pytest.mark.pure
@@ -93,14 +94,17 @@ def test_values_are_shown_on_the_way() -> None:
 
 def test_operators_of_users_have_types() -> None:
     op = relay.op.op.register("tests.widen")
-    op.add_type_rel("widened", lambda types, attrs: relay.TensorType((*types[0].shape, 2)))
-    x = relay.var("x", shape=(3,))
-    made = relay.transform.InferTypeLocal(relay.Call(op, [x]))
-    assert made == relay.TensorType((3, 2))
-    op.add_type_rel("Identity")
-    assert relay.transform.InferTypeLocal(relay.Call(op, [x])) == relay.TensorType((3,))
-    with pytest.raises(tvm.TVMError, match="no relation 'Nothing'; legal: Identity"):
-        op.add_type_rel("Nothing")
+    try:
+        op.add_type_rel("widened", lambda types, attrs: relay.TensorType((*types[0].shape, 2)))
+        x = relay.var("x", shape=(3,))
+        made = relay.transform.InferTypeLocal(relay.Call(op, [x]))
+        assert made == relay.TensorType((3, 2))
+        op.add_type_rel("Identity")
+        assert relay.transform.InferTypeLocal(relay.Call(op, [x])) == relay.TensorType((3,))
+        with pytest.raises(tvm.TVMError, match="no relation 'Nothing'; legal: Identity"):
+            op.add_type_rel("Nothing")
+    finally:
+        OPS.remove(op.name)
 
 
 def test_constructors_by_name() -> None:

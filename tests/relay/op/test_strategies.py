@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ import pytest
 import tvm
 from tests.relay.run import value_of
 from tvm import relay, te
+from tvm.ir.op import OPS, Op
 from tvm.relay.backend import name_transforms as names
 from tvm.relay.backend import te_compiler
 from tvm.relay.backend.utils import CallType, mangle_module_name
@@ -26,14 +28,23 @@ def scaled(factor: float) -> Any:
     return compute
 
 
-def user_op(name: str) -> Any:
-    op = relay.op.op.register(name)
-    op.set_num_inputs(1)
-    op.add_type_rel("Identity")
-    return op
+@pytest.fixture
+def user_op() -> Iterator[Callable[[str], Op]]:
+    """Make operators that are gone after the test."""
+    made: list[Op] = []
+
+    def make(name: str) -> Op:
+        made.append(op := relay.op.op.register(name))
+        op.set_num_inputs(1)
+        op.add_type_rel("Identity")
+        return op
+
+    yield make
+    for op in made:
+        OPS.remove(op.name)
 
 
-def test_a_strategy_is_the_meaning_of_an_operator() -> None:
+def test_a_strategy_is_the_meaning_of_an_operator(user_op: Callable[[str], Op]) -> None:
     op = user_op("tests.strategy.scale")
 
     @relay.op.register_strategy(op.name)
@@ -60,7 +71,7 @@ def test_a_strategy_is_the_meaning_of_an_operator() -> None:
     assert te_compiler.get_shape(lowered.outputs[0].shape) == [2]
 
 
-def test_a_compute_rule_is_enough() -> None:
+def test_a_compute_rule_is_enough(user_op: Callable[[str], Op]) -> None:
     op = user_op("tests.strategy.half")
     relay.op.op.register_injective_schedule(op.name)
     with pytest.raises(tvm.TVMError, match=r"FTVMCompute of tests\.strategy\.half is not set"):
@@ -71,7 +82,7 @@ def test_a_compute_rule_is_enough() -> None:
     np.testing.assert_array_equal(run(np.ones(2, "float32")).numpy(), [0.5, 0.5])
 
 
-def test_operators_without_a_strategy() -> None:
+def test_operators_without_a_strategy(user_op: Callable[[str], Op]) -> None:
     op = user_op("tests.strategy.none")
     with pytest.raises(tvm.TVMError, match="doesn't have an FTVMStrategy registered"):
         te_compiler.get_valid_implementations(op, None, [], None, TARGET)

@@ -8,6 +8,7 @@ import pytest
 import tvm
 from tvm import tir
 from tvm.script import tir as T
+from tvm.support import dtype
 from tvm.target import datatype
 
 BITS = "uint32"
@@ -20,6 +21,9 @@ def _float(x):
 @pytest.fixture(scope="module", autouse=True)
 def bits_of_float():
     """A type `bitsfloat`: a float32 kept in an integer."""
+    patch = pytest.MonkeyPatch()
+    patch.setattr(dtype, "_custom_codes", {})
+    patch.setattr(datatype, "_LOWER", {})
     datatype.register("bitsfloat", 160)
     back = lambda value: tir.reinterpret(BITS, value)
     rules = {
@@ -39,6 +43,8 @@ def bits_of_float():
     datatype.register_op(lambda op: back(op.value), "Cast", "llvm", "float", "bitsfloat")
     datatype.register_op(lambda op: _float(op.value), "Cast", "llvm", "bitsfloat", "float")
     datatype.register_min_func(lambda bits: back(tir.FloatImm("float32", -1e30)), "bitsfloat")
+    yield
+    patch.undo()
 
 
 def test_a_program_over_a_custom_type_runs() -> None:

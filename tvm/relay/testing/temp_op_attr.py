@@ -19,12 +19,11 @@ class TempOpAttr:
         self.older_attr: Any = None
 
     def __enter__(self) -> Self:
-        self.older_attr = self.op.get_attr(self.attr_key)
+        self._older_state = self.op.attr_state(self.attr_key)
+        self.older_attr = self._older_state[0]
         self.op.reset_attr(self.attr_key)
         self.op.set_attr(self.attr_key, self.attr_value)
         return self
 
     def __exit__(self, *exc: object) -> None:
-        self.op.reset_attr(self.attr_key)
-        if self.older_attr is not None:
-            self.op.set_attr(self.attr_key, self.older_attr)
+        self.op.restore_attr(self.attr_key, self._older_state)
