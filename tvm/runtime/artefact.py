@@ -48,7 +48,8 @@ class Artefact:
     """A compiled program: its functions, its kernels, and how it runs.
 
     `profile_calls` gives, for each function with a profiling form, the kernel of each call in the
-    order of the calls. `exports` are all functions that can be called from outside, `tensors` the
+    order of the calls. `machine` names the language whose machine runs it, where that is not
+    Relax. `exports` are all functions that can be called from outside, `tensors` the
     symbols, shapes and types of the constants that the bytecode uses, `variants` the functions that
     stand in for another where a call has their sizes.
     """
@@ -64,6 +65,7 @@ class Artefact:
     variants: Mapping[str, str] = field(default_factory=dict)
     launching: frozenset[str] = frozenset()  # kernels whose host code only launches
     devices: tuple[Mapping[str, Any], ...] = ()  # kernels of devices: DeviceModule.as_record
+    machine: str = ""
     stored: tuple[tuple[str, bytes], ...] = ()  # modules by kind, as `save_to_bytes` gave them
 
     def function(self, name: str) -> FunctionInfo | None:
@@ -76,6 +78,7 @@ class Artefact:
             "format": FORMAT,
             "kind": self.kind,
             "entry": self.entry,
+            "machine": self.machine,
             "exports": list(self.exports),
             "variants": dict(self.variants),
             "launching": sorted(self.launching),
@@ -121,6 +124,7 @@ class Artefact:
                 tensors=_read_values(record["tensors"]),
                 kind=record["kind"],
                 entry=record["entry"],
+                machine=str(record.get("machine", "")),
                 variants=dict(record.get("variants", {})),
                 launching=frozenset(map(str, record.get("launching", ()))),
                 devices=tuple(dict(device) for device in record.get("devices", ())),

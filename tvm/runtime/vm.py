@@ -32,6 +32,7 @@ from .vm_executable import MACHINE_SERVICES, VMModule
 from .vm_interpreter import Interpreter
 
 PROFILE_SUFFIX = ".profile"
+_MACHINES: Final = {"relay": "tvm.relay.backend.vm"}
 
 
 class UnknownFunctionError(AttributeError, ValueError):
@@ -68,6 +69,13 @@ class VirtualMachine:
         if stepwise is not None:
             own: Self = stepwise(device)
             return own
+        # of a library of another language, whose machine stands floors above
+        language = getattr(getattr(rt_mod, "artefact", None), "machine", "")
+        if cls is VirtualMachine and language in _MACHINES:
+            other: Self = importlib.import_module(_MACHINES[language]).machine_of_library(
+                rt_mod, device
+            )
+            return other
         return object.__new__(cls)
 
     def __init__(

@@ -98,3 +98,21 @@ def test_inputs_one_by_one_and_outputs_in_place() -> None:
             machine.set_one_input("main", *wrong)
     with pytest.raises(tvm.TVMError, match="an index or name with its value"):
         machine.set_one_input("main", one)
+
+
+def test_an_exported_library_runs_on_the_machine_of_relay(tmp_path: Path) -> None:
+    x, y = np.ones(3, "float32"), np.full(3, 0.5, "float32")
+    program = relay.vm.compile(tensors(), "llvm")
+    path = str(tmp_path / "lib.so")
+    program.mod.export_library(path)
+    for library in (program.mod, tvm.runtime.load_module(path)):
+        machine = VirtualMachine(library, tvm.cpu())
+        assert isinstance(machine, relay.backend.vm.CompiledMachine)
+        np.testing.assert_array_equal(machine.run(x, y=y).numpy(), [1.5, 2.5, 3.5])
+        machine.set_input("main", y=y, x=x)
+        np.testing.assert_array_equal(machine.run().numpy(), [1.5, 2.5, 3.5])
+        assert machine.get_input_index("y") == 1
+        with pytest.raises(TVMError, match="function 'other'"):
+            machine.get_input_index("y", "other")
+    plain = tvm.relax.build(relay.backend.compiled.to_relax(tensors(), "main"), "llvm")
+    assert type(VirtualMachine(plain, tvm.cpu())) is VirtualMachine

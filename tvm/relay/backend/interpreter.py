@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -54,16 +54,22 @@ def from_value(value: Any) -> Any:
 
 def arguments(func: Function, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> list[Any]:
     """The arguments of a call in the order of the parameters."""
-    names = [param.name_hint for param in func.params]
+    return named_arguments([param.name_hint for param in func.params], args, kwargs)
+
+
+def named_arguments(
+    names: Sequence[str], args: tuple[Any, ...], kwargs: Mapping[str, Any]
+) -> list[Any]:
+    """The arguments of a call in the order of the names."""
     found = list(args)
     given = dict(kwargs)
     for name in names[len(found) :]:
         if name in given:
             found.append(given.pop(name))
     if given:
-        raise TypeError(f"no parameters {sorted(given)}; legal: {names}")
+        raise TypeError(f"no parameters {sorted(given)}; legal: {list(names)}")
     if len(found) != len(names):
-        raise ValueError(f"{len(found)} arguments for the parameters {names}")
+        raise ValueError(f"{len(found)} arguments for the parameters {list(names)}")
     return found
 
 

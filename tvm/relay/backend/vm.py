@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from tvm.error import TVMError, message
@@ -17,9 +18,10 @@ from tvm.runtime.benchmark import BenchmarkResult, Timing, evaluator
 from tvm.runtime.graph_runtime import flat_outputs
 from tvm.runtime.module import Module
 from tvm.runtime.profiling import Count, Duration, Percent, Report
+from tvm.runtime.vm_executable import VMModule
 
 from .compiled import CompiledExecutor, as_module, compile_module, listed
-from .interpreter import Interpreter, arguments, as_tensor
+from .interpreter import Interpreter, as_tensor, named_arguments
 from .vm_executable import ProgramParts, signatures, without_kernels
 
 
@@ -32,9 +34,12 @@ def compile(
     """The executable of a module; run it with `tvm.runtime.vm.VirtualMachine`."""
     found = as_module(mod, params)
     try:
-        return CompiledProgram(found, compile_module(found, target))
+        executable = compile_module(found, target)
     except NotFirstOrder:
         return InterpretedProgram(found)
+    library = executable.mod
+    library.artefact = replace(library.artefact, machine="relay")  # exported with it
+    return CompiledProgram(found, executable)
 
 
 class CompiledProgram(ProgramParts):
@@ -70,7 +75,7 @@ class CompiledProgram(ProgramParts):
 
     def stepwise_machine(self, device: Any = None) -> CompiledMachine:
         """What runs the program; `tvm.runtime.vm.VirtualMachine(program, device)` is this."""
-        return CompiledMachine(self, cpu() if device is None else device)
+        return CompiledMachine(self.executable, device, self.get_function_params)
 
 
 class InterpretedProgram(ProgramParts):
@@ -214,13 +219,16 @@ class RelayMachine:
 
 
 class CompiledMachine(RelayMachine):
-    """A virtual machine for a compiled program."""
+    """A virtual machine for a compiled program; `parameters` gives the names of a function's."""
 
-    def __init__(self, program: CompiledProgram, device: Any) -> None:
+    def __init__(
+        self, executable: Any, device: Any, parameters: Callable[[str], Sequence[str]]
+    ) -> None:
         super().__init__()
-        self.program = program
+        device = cpu() if device is None else device
         self.device = device[0] if isinstance(device, list) else device
-        self._machine = VirtualMachine(program.executable, device)
+        self._machine = _KernelMachine(executable, device)
+        self._names = parameters
 
     def __getattr__(self, name: str) -> Any:
         """What else the machine can do."""
@@ -237,14 +245,31 @@ class CompiledMachine(RelayMachine):
         return run
 
     def _tensors(self, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
-        given = arguments(self.program.source[name], args, kwargs)  # type: ignore[arg-type]
+        given = named_arguments(self._names(name), args, kwargs)
         return [as_tensor(arg, self.device) for arg in given]
 
     def _profile(self, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Report:
         return self._machine.profile(name, *self._tensors(name, args, kwargs))
 
     def _parameters(self, func_name: str) -> list[str]:
-        return self.program.get_function_params(func_name)
+        return list(self._names(func_name))
+
+
+class _KernelMachine(VirtualMachine):
+    """The machine of Relax under one of Relay."""
+
+
+def machine_of_library(library: VMModule, device: Any) -> CompiledMachine:
+    """What runs a library that a program of Relay was exported as."""
+
+    def parameters(name: str) -> list[str]:
+        info = library.artefact.function(name)
+        if info is None:
+            known = ", ".join(library.function_names())
+            raise TVMError(message(f"function {name!r}", found="none", legal=known))
+        return [value.name for value in info.params]
+
+    return CompiledMachine(library, device, parameters)
 
 
 class InterpretedMachine(RelayMachine):
