@@ -47,8 +47,6 @@ KINDS: Final = (
          "types of users have no kernels here"),
     Kind("Arm's Ethos-U: operators, kernels, command streams",
          ("tvm.relay.backend.contrib.ethosu",), "its compiler (Vela) writes the commands"),
-    Kind("accelerators of users by UMA", ("tvm.relay.backend.contrib.uma",),
-         "`relay.ext.NAME` takes functions, pattern tables choose them"),
     Kind("tables of partners' compilers",
          tuple(f"tvm.relay.op.contrib.{name}" for name in _PARTNERS),
          "they come with their makers' tools; cuDNN's, cuBLAS's, CUTLASS's and oneDNN's are there"),

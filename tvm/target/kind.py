@@ -58,6 +58,7 @@ class KindTraits:
     narrow_functions: bool = True  # its library has exp and the like for them
     shuffles: Shuffles | None = None
     gpu: GpuTuning = field(default_factory=GpuTuning)  # of GPUs: what schedule rules start from
+    of_users: bool = False  # an accelerator: functions that are marked for it have its code
     tuning_rules: str = ""  # the name of MetaSchedule's default rules; GPUs share those of CUDA
 
 

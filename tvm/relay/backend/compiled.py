@@ -36,7 +36,8 @@ def target_of(target: Any) -> Target:
         target = target[0]
     if target is None:
         return Target.current() or Target("llvm")
-    return target if isinstance(target, Target) else Target(target)
+    made = target if isinstance(target, Target) else Target(target)
+    return made.host or Target("llvm") if made.kind.traits.of_users else made
 
 
 def bind_params_by_name(func: Function, params: Mapping[str, Any]) -> Function:

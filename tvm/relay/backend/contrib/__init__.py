@@ -1,0 +1,1 @@
+"""Backends of accelerators that users describe."""
