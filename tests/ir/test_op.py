@@ -122,3 +122,10 @@ def test_operators_bring_rules_of_ours_only() -> None:
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert done.stdout.split() == ["False", "True"], done.stderr
+def test_arguments_have_names(op: Op) -> None:
+    op.add_argument("x", "Tensor", "what")
+    (argument,) = op.arguments
+    assert (argument.name, argument.type_info, argument.description) == ("x", "Tensor", "what")
+    assert Op.get("relax.strided_slice").num_inputs == 1
+    assert Op.get("relax.call_builtin_with_ctx").num_inputs == 4
+    assert Op.get("relax.clip").arguments[1].type_info == "PrimValue"

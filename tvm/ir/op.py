@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable
 from importlib import import_module
-from typing import Any, ClassVar, Final, final
+from typing import Any, ClassVar, Final, NamedTuple, final
 
 from tvm.error import TVMError
 from tvm.support.registry import Registry
@@ -15,6 +15,14 @@ from .node import Field, fields, register_nodes
 
 # One registry for the operators of all dialects; the home of each is loaded on first need.
 OPS: Final[Registry[Op]] = Registry("operator", "tvm.tir.op", "tvm.relax.op", "tvm.relay.op")
+
+
+class ArgumentInfo(NamedTuple):
+    """What is known of one argument of an operator."""
+
+    name: str
+    type_info: str
+    description: str
 
 
 @final
@@ -37,7 +45,7 @@ class Op(RelaxExpr):
         self.name: Final = name
         self.op_type = None
         self.description = description
-        self.arguments: list[tuple[str, str, str]] = []
+        self.arguments: list[ArgumentInfo] = []
         self.attrs_type_key = ""
         self.num_inputs = num_inputs
         self.support_level = 10
@@ -117,7 +125,7 @@ class Op(RelaxExpr):
 
     def add_argument(self, name: str, type: str, description: str) -> None:
         """Document one argument."""
-        self.arguments.append((name, type, description))
+        self.arguments.append(ArgumentInfo(name, type, description))
 
     def set_support_level(self, level: int) -> None:
         """Set how widely the operator is supported (1 is best)."""

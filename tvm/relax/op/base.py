@@ -290,6 +290,9 @@ def call_builtin_with_ctx(
     )
 
 
+call_builtin_with_ctx.op.set_num_inputs(4)  # with the context and the struct info, as TVM counts
+
+
 @relax_op("relax.call_inplace_packed", "*args: Expr", CallInplacePackedAttrs)
 def call_inplace_packed(
     func: str | Expr,

@@ -480,7 +480,7 @@ def relax_op(
     def declare(build: Callable[P, RelaxExpr]) -> RelaxOp[P]:
         op = Op(name, (build.__doc__ or "").split("\n")[0], _count(params))
         for param in params:
-            op.add_argument(param.name, param.kind, "")
+            op.add_argument(param.name, _KIND_TEXT.get(param.kind, param.kind), "")
         op.set_attr("FPurity", pure)
         op.set_attr("TOpPattern", pattern)
         op.set_attr("FMakeCall", build)
@@ -496,6 +496,10 @@ def relax_op(
         return made
 
     return declare
+
+
+# How the kinds of operands are called in `Op.arguments`, where other words are used here.
+_KIND_TEXT: Final = {"Prim": "PrimValue", "Tensors": "Tuple of Tensors"}
 
 
 def _count(params: tuple[Parameter, ...]) -> int:

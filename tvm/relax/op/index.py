@@ -280,6 +280,7 @@ def known_prims(operand: Expr) -> list[PrimExpr] | None:
 
 
 strided_slice.layout(layout_rules.sliced)
+strided_slice.op.set_num_inputs(1)  # the tensor: bounds count as options, as in TVM
 take.follow_layout(layout_moves.taken)
 
 
