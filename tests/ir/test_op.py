@@ -122,6 +122,8 @@ def test_operators_bring_rules_of_ours_only() -> None:
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert done.stdout.split() == ["False", "True"], done.stderr
+
+
 def test_arguments_have_names(op: Op) -> None:
     op.add_argument("x", "Tensor", "what")
     (argument,) = op.arguments
