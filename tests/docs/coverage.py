@@ -115,7 +115,8 @@ def _onnx() -> Iterator[str]:
     yield "Read by the bodies that ONNX defines them by:"
     yield ", ".join(sorted(bodies | adopted)) + "."
     yield ""
-    yield "Not yet: " + ", ".join(sorted(schemas - known.keys() - bodies)) + "."
+    missing = sorted(schemas - known.keys() - bodies)
+    yield f"Not yet: {', '.join(missing)}." if missing else "None of ONNX's own is missing."
 
 
 def _torch() -> Iterator[str]:

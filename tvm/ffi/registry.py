@@ -76,6 +76,7 @@ AT_FIRST_CALL: dict[str, tuple[str, ...]] = {
         "runtime.disco.send_to_next_group", "runtime.disco.recv_from_prev_group",
         "runtime.disco.worker_id", "runtime.disco.worker_rank",
     ),
+    "tvm.runtime.packed_images": ("tvm.contrib.images.decode",),
     "tvm.runtime.packed_blas": (
         "tvm.contrib.cblas.matmul", "tvm.contrib.cblas.batch_matmul",
         "tvm.contrib.cblas.batch_matmul_iterative",
@@ -88,6 +89,12 @@ AT_FIRST_CALL: dict[str, tuple[str, ...]] = {
     "tvm.runtime.packed_sort": (
         "tvm.contrib.sort.sort", "tvm.contrib.sort.argsort", "tvm.contrib.sort.argsort_nms",
         "tvm.contrib.sort.topk",
+    ),
+    "tvm.runtime.strings": (
+        "tvm.contrib.strings.of", "tvm.contrib.strings.concat", "tvm.contrib.strings.split",
+        "tvm.contrib.strings.normalize", "tvm.contrib.strings.full_match",
+        "tvm.contrib.strings.unique", "tvm.contrib.strings.to_numbers",
+        "tvm.contrib.strings.from_numbers",
     ),
 }  # fmt: skip
 _pending: dict[str, tuple[Callable[..., Any], bool]] = {}

@@ -50,13 +50,14 @@ _HOMES = {
 }  # fmt: skip
 _CHILDREN = (
     "_ffi_node_api", "disco", "executable", "module", "params", "profiling", "script_printer",
-    "signing", "vm",
+    "signing", "strings", "vm",
 )  # fmt: skip
 
 if TYPE_CHECKING:
     from . import disco as disco
     from . import profiling as profiling
     from . import signing as signing
+    from . import strings as strings
     from . import vm as vm
     from ._device import Device as Device
     from ._device import cpu as cpu

@@ -14,12 +14,14 @@ from onnx import TensorProto, helper, numpy_helper
 import tvm
 from tvm import relax
 from tvm.relax.frontend.onnx import from_onnx
+from tvm.runtime import strings
 
 Array = NDArray[Any]
 KINDS = {
     "float32": TensorProto.FLOAT, "int64": TensorProto.INT64, "int32": TensorProto.INT32,
     "bool": TensorProto.BOOL, "uint8": TensorProto.UINT8, "float64": TensorProto.DOUBLE,
     "int8": TensorProto.INT8, "uint32": TensorProto.UINT32, "uint64": TensorProto.UINT64,
+    "object": TensorProto.STRING,
 }  # fmt: skip
 
 
@@ -72,7 +74,8 @@ def run_compiled(
     """The outputs of the compiled model."""
     mod = from_onnx(model, **options)
     vm = relax.VirtualMachine(tvm.compile(mod, "llvm"), tvm.cpu())
-    result = vm["main"](*inputs.values())
+    values = [strings.encode(v) if v.dtype.kind in "OU" else v for v in inputs.values()]
+    result = vm["main"](*values)
     several = [result] if hasattr(result, "numpy") else result
     return [value.numpy() for value in several]
 
@@ -82,6 +85,9 @@ def check(model: onnx.ModelProto, inputs: Mapping[str, Array], rtol: float = 1e-
     wanted, got = run_onnx(model, inputs), run_compiled(model, inputs)
     assert len(wanted) == len(got)
     for want, have in zip(wanted, got):
+        if want.dtype == object:
+            np.testing.assert_array_equal(strings.decode(have), want)
+            continue
         assert have.dtype == want.dtype
         assert have.shape == want.shape
         np.testing.assert_allclose(have, want, rtol=rtol, atol=1e-5)

@@ -504,13 +504,6 @@ def test_rejects_axes_that_the_model_computes() -> None:
     )
 
 
-def test_rejects_strings() -> None:
-    model = _raw_model(node("Identity", ["x"], ["y"]), kind=TensorProto.STRING)
-    assert _message(OpConversionError, lambda: from_onnx(model)) == (
-        "from_onnx: input 'x' holds strings\n  legal: tensors of numbers or of truth values"
-    )
-
-
 def test_rejects_a_weight_with_too_little_data() -> None:
     model = make_model([node("Mul", ["x", "w"], ["y"])], {"x": _floats(2, 3)}, ["y"],
                        {"w": _floats(3)})  # fmt: skip

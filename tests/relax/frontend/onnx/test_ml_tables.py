@@ -77,8 +77,7 @@ def test_labels(x: Array, attrs: dict[str, Any]) -> None:
     ("op", "attrs", "words"),
     [
         ("Normalizer", {"norm": "L3"}, "legal: MAX, L1, L2"),
-        ("OneHotEncoder", {"cats_strings": ["a"]}, "strings are no tensors here"),
-        ("LabelEncoder", {"values_floats": [1.0]}, "keys_tensor, keys_int64s or keys_floats"),
+        ("LabelEncoder", {"values_floats": [1.0]}, "keys_floats or keys_strings"),
         ("Imputer", {}, "one, or one a column"),
     ],
 )

@@ -12,16 +12,9 @@ from .bodies import has_body
 from .graph import Functions, inner_graphs, node_name, operator_name, opset_of
 from .registry import find_converter, known_operators
 
-_STRINGS = "strings are no tensors of a compiled program"
 # Operators that will not come, and why.
 REFUSED = {
-    "ImageDecoder": "decoding of image files belongs before the model",
-    "RegexFullMatch": _STRINGS,
-    "StringConcat": _STRINGS,
-    "StringNormalizer": _STRINGS,
-    "StringSplit": _STRINGS,
     "ai.onnx.ml.CastMap": "maps are no tensors of a compiled program",
-    "ai.onnx.ml.CategoryMapper": _STRINGS,
     "ai.onnx.ml.DictVectorizer": "maps are no tensors of a compiled program",
     "ai.onnx.preview.training.Gradient": "tvm.relax.transform.Gradient differentiates a module",
 }

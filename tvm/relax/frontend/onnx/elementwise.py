@@ -19,6 +19,7 @@ from .attributes import dtype_name
 from .node import Node
 from .random import drawn
 from .registry import Result, convert
+from .strings import cast_text
 
 _UNARY: dict[str, Callable[[RelaxExpr], RelaxExpr]] = {
     "Abs": op.abs, "Acos": op.acos, "Acosh": op.acosh, "Asin": op.asin, "Asinh": op.asinh,
@@ -186,13 +187,13 @@ def bit_cast(node: Node) -> Result:
 
 @convert("CastLike")
 def cast_like(node: Node) -> Result:
-    return _cast(node, node.dtype(1))
+    return _cast(node, "object" if node.is_text(1) else node.dtype(1))
 
 
 def _cast(node: Node, dtype: str) -> RelaxExpr:
     """To another type; numbers beyond a float of 8 bits become its largest, unless told not to."""
-    if dtype == "object":
-        raise node.invalid("to", "strings", "types of numbers; strings are no tensors here")
+    if node.is_text(0) or dtype == "object":
+        return cast_text(node, dtype)
     if dtype == "float8_e8m0fnu" and node.dtype(0).startswith(("float", "bfloat")):
         raise node.invalid("to", dtype, "types other than powers of two, whose rounding is ONNX's")
     small = dtype.startswith("float8") and node.dtype(0).startswith(("float", "bfloat"))

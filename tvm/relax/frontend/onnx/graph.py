@@ -32,6 +32,7 @@ from .evaluated import evaluate_node
 from .node import Node
 from .registry import Result, find_converter
 from .scope import Ref, Scope
+from .texts import constant_strings, text_outputs
 
 if TYPE_CHECKING:
     from tvm.relax.block_builder import BlockBuilder
@@ -203,7 +204,10 @@ class GraphReader:
         with span_scope(source_span(name, number + 1)):
             try:
                 attrs = node_attributes(node)
-                if not self._is_known(node, scope, attrs):
+                strings = constant_strings(node, attrs)
+                if strings is not None:
+                    scope.mark_text(node.output[0], strings)
+                elif not self._is_known(node, scope, attrs):
                     self._convert(node, scope, name, attrs)
             except (OpError, CallTimeout, CallCancelled):
                 raise
@@ -236,7 +240,10 @@ class GraphReader:
         if converter is not None:
             view = Node(node, name, attrs, opset, self, scope)
             reconcile(view)
-            _bind(self.bb, node, converter(view), scope)
+            result = converter(view)
+            for output in text_outputs(node, scope):
+                scope.mark_text(output)
+            _bind(self.bb, node, result, scope)
             return
         infos = [scope.read(i, self.bb).struct_info_ if i else None for i in node.input]
         body = body_of(node, opset, infos)
@@ -469,6 +476,9 @@ class Subgraph:
 def add_weight(scope: Scope, tensor: Any) -> None:
     """A tensor of a graph, as a constant."""
     array = tensor_array(tensor)
+    if array.dtype.kind in "OSU":
+        scope.mark_text(tensor.name, array)
+        return
     scope.bind(tensor.name, Constant(array, None, source_span(tensor.name, 0)))
     scope.known.add_constant(tensor.name, array)
 

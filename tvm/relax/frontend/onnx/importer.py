@@ -201,12 +201,8 @@ class _Importer:
     ) -> Var:  # fmt: skip
         dtype = dtype_name(value.type.tensor_type.elem_type) or self._dtype_of(value.name)
         if dtype == "object":
-            raise OpConversionError(
-                message(
-                    f"from_onnx: input {value.name!r} holds strings",
-                    legal="tensors of numbers or of truth values",
-                )
-            )
+            dtype = "int64"  # the codes of strings
+            self._scope.mark_text(value.name)
         name = names.fresh(identifier(value.name) if sanitize else value.name)
         sizes = None if shape is None else [dims.size(value.name, dim) for dim in shape]
         info = TensorStructInfo(sizes, dtype)

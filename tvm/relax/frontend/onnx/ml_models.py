@@ -15,6 +15,7 @@ from .coupling import coupled
 from .ml_tables import DOMAIN, as_float, class_labels
 from .node import Node
 from .registry import Result, convert
+from .texts import texts_of
 
 
 def transformed(node: Node, scores: RelaxExpr) -> RelaxExpr:
@@ -60,8 +61,10 @@ def _probit(node: Node, p: RelaxExpr) -> RelaxExpr:
 
 
 def labels_of(node: Node, class_indices: RelaxExpr, labels: Any) -> RelaxExpr:
-    """The labels of classes by their places."""
-    return op.take(Constant(np.asarray(labels, np.int64)), node.bb.emit(class_indices), 0)
+    """The labels of classes by their places; strings as codes."""
+    strings = any(isinstance(label, str) for label in labels)
+    table = texts_of(node, labels) if strings else Constant(np.asarray(labels, np.int64))
+    return op.take(table, node.bb.emit(class_indices), 0)
 
 
 @convert(DOMAIN + "LinearRegressor")

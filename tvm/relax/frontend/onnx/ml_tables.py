@@ -14,6 +14,7 @@ from tvm.relax.expr import Constant
 
 from .node import Node
 from .registry import Result, convert
+from .texts import codes_of, texts_of
 
 DOMAIN = "ai.onnx.ml."
 
@@ -25,24 +26,9 @@ def as_float(node: Node, i: int = 0) -> RelaxExpr:
     return node.bb.emit(op.astype(node[i], "float32"))
 
 
-def no_strings(node: Node, *names: str) -> None:
-    """Refuse attributes of strings."""
-    for name in names:
-        if node.attr(name):
-            raise node.invalid(name, "strings", "numbers; strings are no tensors here")
-
-
-def class_labels(node: Node, integers: str) -> list[int]:
-    """The labels of a classifier; of texts, which are no tensors here, the places."""
-    texts = node.attr("classlabels_strings", [])
-    if not texts:
-        return list(node.attr(integers, []))
-    warnings.warn(
-        f"ONNX {node.op_type} {node.name!r}: the labels are texts; instead of them the result has "
-        f"their places in {list(texts)}",
-        stacklevel=2,
-    )
-    return list(range(len(texts)))
+def class_labels(node: Node, integers: str) -> list[int] | list[str]:
+    """The labels of a classifier."""
+    return list(node.attr("classlabels_strings") or node.attr(integers, []))
 
 
 @convert(DOMAIN + "ZipMap")
@@ -140,8 +126,9 @@ def feature_vectorizer(node: Node) -> Result:
 @convert(DOMAIN + "OneHotEncoder")
 def one_hot_encoder(node: Node) -> Result:
     """A new last axis, 1 where the element is that category."""
-    no_strings(node, "cats_strings")
-    categories = Constant(np.asarray(node.attr("cats_int64s"), node.dtype(0)))
+    strings = node.attr("cats_strings")
+    known = np.asarray(node.attr("cats_int64s", []), node.dtype(0))
+    categories = Constant(codes_of(strings) if strings else known)
     if not node.attr("zeros", 1):
         raise node.invalid("zeros", 0, "1: a compiled program cannot refuse a category")
     return op.astype(op.equal(op.expand_dims(node[0], [-1]), categories), "float32")
@@ -150,40 +137,64 @@ def one_hot_encoder(node: Node) -> Result:
 @convert(DOMAIN + "LabelEncoder")
 def label_encoder(node: Node) -> Result:
     """Each element by a table of keys and values; another than the keys becomes the default."""
-    no_strings(node, "keys_strings", "values_strings")
-    keys = _table(node, "keys")
-    values = _table(node, "values")
-    if keys.dtype.kind in "OSU" or values.dtype.kind in "OSU":
-        raise node.invalid("keys, values", "strings", "numbers; strings are no tensors here")
+    classes = node.attr("classes_strings")
+    if classes:  # the first version's table, in both directions
+        return _between(node, classes, range(len(classes)))
+    keys, values = _table(node, "keys"), _table(node, "values")
     default = node.attr("default_tensor")
     if default is None:
-        name, other = (
-            ("default_float", -0.0) if values.dtype.kind == "f" else ("default_int64", -1)
+        name, other = {"f": ("default_float", -0.0), "i": ("default_int64", -1)}.get(
+            values.dtype.kind, ("default_string", "_Unused")
         )
         default = np.asarray(node.attr(name, other), values.dtype)
+    return _looked_up(node, keys, values, default.reshape(-1)[:1].astype(values.dtype))
+
+
+@convert(DOMAIN + "CategoryMapper")
+def category_mapper(node: Node) -> Result:
+    """Strings to numbers or numbers to strings, by a table."""
+    return _between(node, node.attr("cats_strings", []), node.attr("cats_int64s", []))
+
+
+def _between(node: Node, strings: Any, numbers: Any) -> RelaxExpr:
+    """To the other of both columns of a table."""
+    texts, codes = np.asarray(list(strings), object), np.asarray(list(numbers), np.int64)
+    if node.is_text(0):
+        default = np.asarray([node.attr("default_int64", -1)], np.int64)
+        return _looked_up(node, texts, codes, default)
+    default = np.asarray([node.attr("default_string", "_Unused")], object)
+    return _looked_up(node, codes, texts, default)
+
+
+def _looked_up(node: Node, keys: Any, values: Any, default: Any) -> RelaxExpr:
+    """The value of each element, which is a key; else the default."""
+    floating = keys.dtype.kind == "f"
+    keys = codes_of(keys) if keys.dtype.kind in "OSU" else keys.astype(node.dtype(0))
     shape = [1] * node.rank(0)
-    same: RelaxExpr = op.equal(
-        op.expand_dims(node[0], [-1]), Constant(keys.astype(node.dtype(0)).reshape([*shape, -1]))
-    )
+    same: RelaxExpr = op.equal(op.expand_dims(node[0], [-1]), Constant(keys.reshape([*shape, -1])))
     # since version 4 a NaN is a key like any other
-    if node.opset >= 4 and keys.dtype.kind == "f" and np.isnan(keys).any():
+    if node.opset >= 4 and floating and np.isnan(keys).any():
         nan = Constant(np.isnan(keys).reshape([*shape, -1]))
         same = op.logical_or(same, op.logical_and(op.expand_dims(op.isnan(node[0]), [-1]), nan))
     # the last entry of the table is the default, where a row of marks that are all false ends
     same = node.bb.emit(op.astype(same, "int64"))
     found = op.max(same, [-1])
-    count = len(keys)
-    place = op.where(
+    class_index = op.where(
         op.equal(found, Constant(np.asarray(1, np.int64))),
-        op.argmax(same, -1), Constant(np.asarray(count, np.int64)),
+        op.argmax(same, -1), Constant(np.asarray(len(keys), np.int64)),
     )  # fmt: skip
-    table = np.append(values, default.reshape(-1)[:1].astype(values.dtype))
-    return op.take(Constant(table), node.bb.emit(place), 0)
+    table = np.append(values, default)
+    strings = table.dtype.kind in "OSU"
+    return op.take(
+        texts_of(node, table) if strings else Constant(table), node.bb.emit(class_index), 0
+    )
 
 
 def _table(node: Node, what: str) -> Any:
-    for name, dtype in (("tensor", None), ("int64s", np.int64), ("floats", np.float32)):
+    kinds = (("tensor", None), ("int64s", np.int64), ("floats", np.float32), ("strings", object))
+    for name, dtype in kinds:
         found = node.attr(f"{what}_{name}")
         if found is not None:
             return np.asarray(found, dtype).reshape(-1)
-    raise node.invalid(what, "none", f"{what}_tensor, {what}_int64s or {what}_floats")
+    legal = f"{what}_tensor, {what}_int64s, {what}_floats or {what}_strings"
+    raise node.invalid(what, "none", legal)

@@ -88,6 +88,10 @@ class Node:
             raise OpAttributeRequired(self._message(f"input number {i} is missing"))
         return Ref(self.scope, self.inputs[i])
 
+    def is_text(self, i: int) -> bool:
+        """Whether input `i` holds strings, as their codes (`tvm.runtime.strings`)."""
+        return self.has(i) and self.scope.is_text(self.inputs[i])
+
     def integers(self, i: int, what: str) -> list[int]:
         """The integers of an input that must be known, such as axes."""
         value = self.known(i)

@@ -20,7 +20,7 @@ _FAMILIES = (
     "aliases", "attention", "block_quantized", "control", "decoding", "elementwise", "experts",
     "gates", "image", "linear", "microsoft", "ml_models", "ml_tables", "ml_trees", "ngrams", "nn",
     "quantized", "quantized_microsoft", "random", "recurrent", "reduction", "region", "rotary",
-    "selection", "sequence", "shape", "signal", "tensor", "training",
+    "selection", "sequence", "shape", "signal", "strings", "tensor", "training",
 )  # fmt: skip
 _CONVERTERS: dict[str, list[tuple[int, Converter]]] = {}
 _loaded = False

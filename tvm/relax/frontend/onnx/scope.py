@@ -10,6 +10,7 @@ from tvm.ir.expr import RelaxExpr
 from tvm.relax.struct_info import ShapeExpr, TensorStructInfo
 
 from .known_values import KnownValues
+from .texts import text_tensor
 
 if TYPE_CHECKING:
     from tvm.relax.block_builder import BlockBuilder
@@ -36,6 +37,7 @@ class Scope:
         self.known = KnownValues(self._known_elsewhere)
         self._values: dict[str, RelaxExpr] = {}
         self._others: dict[str, Ref] = {}
+        self._texts: dict[str, Array | None] = {}
 
     def bind(self, name: str, value: RelaxExpr | Ref) -> None:
         """Give a name its value."""
@@ -44,13 +46,32 @@ class Scope:
         else:
             self._values[name] = value
 
+    def mark_text(self, name: str, strings: Array | None = None) -> None:
+        """Note that the value holds strings, as codes; `strings` where the model gives them."""
+        self._texts[name] = strings
+
+    def is_text(self, name: str) -> bool:
+        """Whether the value holds strings."""
+        if name in self._texts:
+            return True
+        other = None if name in self._values else self._elsewhere(name)
+        return other is not None and other.scope.is_text(other.name)
+
+    def text(self, name: str) -> Array | None:
+        """The strings that the model gives by this name."""
+        if name in self._values or name in self._texts:
+            return self._texts.get(name)
+        other = self._elsewhere(name)
+        return None if other is None else other.scope.text(other.name)
+
     def is_read(self, name: str) -> bool:
         """Whether something reads the value, as far as that was looked up."""
         return bool(name) and (self._read is None or name in self._read)
 
     def has(self, name: str) -> bool:
         """Whether the value is there."""
-        return self.made(name) is not None or self.known.get(name) is not None
+        made = self.made(name) is not None or self.known.get(name) is not None
+        return made or self.text(name) is not None
 
     def names(self) -> list[str]:
         """All names of values that are there."""
@@ -68,6 +89,10 @@ class Scope:
     def read(self, name: str, bb: BlockBuilder) -> RelaxExpr:
         """The expression of a value that is there; a known one is made a tensor."""
         found = self.made(name)
+        strings = self.text(name) if found is None else None
+        if strings is not None:
+            found = self._values[name] = bb.emit(text_tensor(strings))
+            self.mark_text(name, strings)
         if found is None:
             known = self.known.typed(name)
             assert known is not None, "the caller looked whether the value is there"

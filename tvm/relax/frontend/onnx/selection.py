@@ -20,6 +20,7 @@ from .attributes import dtype_name
 from .moving import padded
 from .node import Node
 from .registry import Result, convert
+from .strings import unique_text
 
 
 def _sized(node: Node, value: RelaxExpr, shape: Sequence[Any], dtype: str) -> Var:
@@ -57,6 +58,8 @@ def compress(node: Node) -> Result:
 def unique(node: Node) -> Result:
     """Values (sorted, or as they come first), where they are first, which each is, how many."""
     axis = node.attr("axis")
+    if node.is_text(0):
+        return unique_text(node)
     if not node.attr("sorted", 1):
         return _unique_in_order(node, axis)
     index, inverse, counts = (i < node.output_count for i in range(1, 4))
