@@ -125,6 +125,25 @@ def test_paths_are_underlined() -> None:
     assert to_python_script(doc, path_to_underline=[path]) == "x\ny = z + bad\n        ^^^\nx"
 
 
+def test_the_paths_that_lead_furthest_are_underlined() -> None:
+    both = AccessPath.root().attr("sum")
+    left, right = both.array_item(1), both.array_item(2)
+    first, second, third = d.IdDoc("ab"), d.IdDoc("cd"), d.IdDoc("ef")
+    first.source_paths, second.source_paths, third.source_paths = [left], [right], [left]
+    added = d.OperationDoc(Op.Add, [first, second])
+    added.source_paths = [both]
+    doc = d.StmtBlockDoc([d.ExprStmtDoc(added), d.ExprStmtDoc(third)])
+
+    def underlined(*paths: AccessPath) -> str:
+        return to_python_script(doc, path_to_underline=paths)
+
+    assert underlined(both) == "ab + cd\n^^^^^^^\nef"
+    assert underlined(left.attr("value")) == "ab + cd\n^^\nef\n^^"
+    assert underlined(right, left) == "ab + cd\n^^   ^^\nef\n^^"
+    assert underlined(both.attr("dtype")) == "ab + cd\n^^^^^^^\nef"
+    assert underlined(AccessPath.root().attr("other")) == "ab + cd\nef"
+
+
 def test_depth_costs_no_recursion() -> None:
     left: d.ExprDoc = x
     right: d.ExprDoc = x

@@ -22,11 +22,12 @@ _SHOW: Final = 6
 
 
 class _Start:
-    """The text from here to the matching `_End` is underlined."""
+    """The text from here to the matching `_End` is that of a document with paths."""
 
-    __slots__ = ("at",)
+    __slots__ = ("at", "doc")
 
-    def __init__(self) -> None:
+    def __init__(self, doc: d.Doc) -> None:
+        self.doc: Final = doc
         self.at = 0
 
 
@@ -359,7 +360,7 @@ class _Writer:
         self.indent_spaces = indent_spaces
         self.wanted = wanted
         self.out: list[str] = []
-        self.marks: list[Mark] = []
+        self._found: list[tuple[int, list[Mark]]] = [(-1, []) for _ in wanted]
         self._hidden: list[Mark] = []  # what is around them is underlined
         self._open: list[int] = []
 
@@ -388,15 +389,17 @@ class _Writer:
             elif kind is _Start or kind is _End:
                 self._move_mark(piece)
             else:
-                if watched and self._is_wanted(piece):  # type: ignore[arg-type]
-                    start = _Start()
+                if watched and piece.source_paths:  # type: ignore[union-attr]
+                    start = _Start(piece)  # type: ignore[arg-type]
                     stack.extend((_End(start), *reversed(expand[kind](piece)), start))
                 else:
                     stack.extend(reversed(expand[kind](piece)))
         return "".join(out)
 
-    def _is_wanted(self, doc: d.Doc) -> bool:
-        return any(path in self.wanted for path in doc.source_paths)
+    @property
+    def marks(self) -> list[Mark]:
+        """Where the documents are that come nearest to the wanted paths."""
+        return [mark for _, marks in self._found for mark in marks]
 
     def _offset(self) -> int:
         return sum(map(len, self.out))
@@ -406,12 +409,21 @@ class _Writer:
         if isinstance(piece, _Start):
             piece.at = offset
         elif isinstance(piece, _End):
-            start = piece.start.at
+            start, marks = piece.start.at, []
             for hidden in sorted(self._hidden):  # the outermost first
                 if start <= hidden.start and hidden.stop <= offset:
-                    self.marks.append(Mark(start, hidden.start))
+                    marks.append(Mark(start, hidden.start))
                     start = max(start, hidden.stop)
-            self.marks.append(Mark(start, offset))
+            self._note(piece.start.doc, [*marks, Mark(start, offset)])
+
+    def _note(self, doc: d.Doc, marks: list[Mark]) -> None:
+        """Keep the marks of a document if no other one's path goes further along a wanted one."""
+        for number, wanted in enumerate(self.wanted):
+            for path in map(AccessPath.of, doc.source_paths):
+                longest, found = self._found[number]
+                if path.depth >= longest and path.is_prefix_of(wanted):
+                    kept = [] if path.depth > longest else found
+                    self._found[number] = path.depth, [*kept, *marks]
 
 
 def to_python_script(
@@ -421,8 +433,12 @@ def to_python_script(
     num_context_lines: int | None = None,
     path_to_underline: Sequence[AccessPath] | None = None,
 ) -> str:
-    """The document as Python text, with the documents of the given paths underlined."""
-    writer = _Writer(indent_spaces, tuple(path_to_underline or ()))
+    """The document as Python text; those are underlined that come nearest to the paths.
+
+    A path that is among no document's `source_paths` is that of the documents around it: for
+    `<root>.body.value`, those of `<root>.body`.
+    """
+    writer = _Writer(indent_spaces, [AccessPath.of(path) for path in path_to_underline or ()])
     text = writer.write(doc)
     if writer.marks or print_line_numbers or num_context_lines is not None:
         text = decorate(text, writer.marks, print_line_numbers, num_context_lines)

@@ -20,7 +20,6 @@ from .config import PrinterConfig
 from .doc import (
     AttrAccessDoc,
     CallDoc,
-    CommentDoc,
     DictDoc,
     Doc,
     ExprDoc,
@@ -31,6 +30,7 @@ from .doc import (
     StmtBlockDoc,
     StmtDoc,
 )
+from .followed import FollowedPath, add_path
 
 Rule = Callable[[Any, "Docsifier"], Doc]
 R = TypeVar("R", bound=Rule)
@@ -140,8 +140,9 @@ class Docsifier(Object):
         self.ir_usage: set[str] = set()
         self.metadata: dict[str, list[object]] = {}
         self.tokens: list[str] = []
-        self.marks: dict[int, list[AccessPath]] = {}
-        self.objects: set[AccessPath] = set()  # the marks that name an object, wherever it is
+        self.marks: dict[int, AccessPath] = {}  # of objects, wherever they print
+        self.followed: list[FollowedPath] = []
+        self.trail: list[int] = []  # the nodes whose documents are being made
         self.notes: dict[int, str] = {}
         self.binding_names: list[str] = list(config.binding_names)
         self.module_alias: ModuleAlias | None = None
@@ -165,9 +166,22 @@ class Docsifier(Object):
         if cls not in found:
             found[cls] = find_rule(cls, token)
         printer = found[cls]
+        if self.followed:
+            return self._followed(node, printer)
         made = self._without_rule(node) if printer is None else printer(node, self)
         if self.marks or self.notes:
             self._mark(node, made)
+        return made
+
+    def _followed(self, node: object, printer: Rule | None) -> Doc:
+        """The document of a node while paths are looked for."""
+        if printer is None:
+            made: Doc = self._without_rule(node)
+        else:
+            self.trail.append(id(node))
+            made = printer(node, self)
+            self.trail.pop()
+        self._mark(node, made)
         return made
 
     def expr(self, node: object) -> ExprDoc:
@@ -187,18 +201,15 @@ class Docsifier(Object):
 
         Where it `defines` a name, it is underlined by its path; the object is where it is used.
         """
-        if self.marks or self.notes:
+        if self.marks or self.followed or self.notes:
             self._mark(node, made, defines)
 
     def _mark(self, node: object, made: Doc, defines: bool = False) -> None:
-        paths = self.marks.get(id(node))
-        if paths is not None:
-            wanted = [path for path in paths if not (defines and path in self.objects)]
-            # above what stands alone are its imports
-            parts = made.stmts if isinstance(made, StmtBlockDoc) else [made]
-            for part in parts:
-                if not isinstance(part, CommentDoc):
-                    part.source_paths = (*part.source_paths, *wanted)
+        for path in self.followed:
+            path.see(id(node), self.trail, made)
+        named = self.marks.get(id(node))
+        if named is not None and not defines:
+            add_path(made, named)
         note = self.notes.get(id(node))
         said = made.stmts[-1] if isinstance(made, StmtBlockDoc) and made.stmts else made
         if note is not None and isinstance(said, StmtDoc):

@@ -17,6 +17,7 @@ from .config import PrinterConfig, config_of
 from .doc import CommentDoc, Doc, ExprDoc, ExprStmtDoc, StmtBlockDoc
 from .doc_printer import to_python_script
 from .docsifier import Docsifier, dialect_of, load_dialect
+from .followed import FollowedPath
 
 _OMITTED: Final = "Metadata omitted. Use show_meta=True in script() method to show it."
 
@@ -56,12 +57,14 @@ def _script_of(node: object, config: PrinterConfig, within: str | None) -> str:
         else:
             stmts.append(doc)
         head = _metadata(d, stmts)
+    for followed in d.followed:
+        followed.mark()
     text = to_python_script(
         StmtBlockDoc(stmts),
         config.indent_spaces,
         config.print_line_numbers,
         None if config.num_context_lines < 0 else config.num_context_lines,
-        [path for paths in d.marks.values() for path in paths],
+        [*d.marks.values(), *(followed.path for followed in d.followed)],
     )
     return head + text
 
@@ -96,14 +99,9 @@ def with_imports(d: Docsifier, doc: Doc) -> StmtBlockDoc:
 def _set_marks(d: Docsifier, root: object) -> None:
     """Find the objects that are to be underlined or annotated, and give each a path."""
     cfg = d.cfg
-    for path in cfg.path_to_underline:
-        target = _at(root, path)
-        if target is not None:
-            d.marks.setdefault(id(target), []).append(path)
+    d.followed.extend(FollowedPath(root, path) for path in cfg.path_to_underline)
     for number, obj in enumerate(cfg.obj_to_underline):
-        name = AccessPath.root().attr(f"<object {number}>")
-        d.objects.add(name)
-        d.marks.setdefault(id(obj), []).append(name)
+        d.marks[id(obj)] = AccessPath.root().attr(f"<object {number}>")
     for path, note in cfg.path_to_annotate.items():
         target = _at(root, path)
         if target is not None:

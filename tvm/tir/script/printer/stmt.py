@@ -67,7 +67,7 @@ def print_body(stmt: s.Stmt, frame: Frame, d: Docsifier) -> None:
     sequences: list[tuple[s.Stmt, int]] = []
     while True:
         if isinstance(stmt, s.SeqStmt) and stmt.seq:
-            if id(stmt) in d.marks:
+            if d.marks or d.followed:
                 sequences.append((stmt, len(frame.stmts)))
             for part in stmt.seq[:-1]:
                 _append(d.doc(part), frame)
