@@ -12,7 +12,7 @@ from operator import floordiv
 from typing import ClassVar, Final, final
 
 from tvm.ir.expr import PrimExpr, Range
-from tvm.ir.node import Field, Node, fields, register_nodes
+from tvm.ir.node import Field, Node, fields, number, register_nodes
 from tvm.ir.op import Op
 from tvm.support.dtype import DataType
 from tvm.tir import expr as e
@@ -51,8 +51,8 @@ class ConstIntBound(Node):
     NEG_INF: ClassVar[int] = NEG_INF
 
     def __init__(self, min_value: int, max_value: int) -> None:
-        self.min_value: Final = int(min_value)
-        self.max_value: Final = int(max_value)
+        self.min_value: Final = number(int, min_value, "ConstIntBound: min_value")
+        self.max_value: Final = number(int, max_value, "ConstIntBound: max_value")
 
     def __repr__(self) -> str:
         low = "neg_inf" if self.min_value == NEG_INF else str(self.min_value)

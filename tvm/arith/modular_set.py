@@ -7,7 +7,7 @@ from math import gcd
 from typing import ClassVar, Final, final
 
 from tvm.ir.expr import PrimExpr
-from tvm.ir.node import Field, Node, fields, register_nodes
+from tvm.ir.node import Field, Node, fields, number, register_nodes
 from tvm.tir import expr as e
 
 from .interval import type_bound
@@ -26,8 +26,8 @@ class ModularSet(Node):
     FIELDS: ClassVar[tuple[Field, ...]] = fields("coeff", "base")
 
     def __init__(self, coeff: int, base: int) -> None:
-        self.coeff: Final = int(coeff)
-        self.base: Final = int(base)
+        self.coeff: Final = number(int, coeff, "ModularSet: coeff")
+        self.base: Final = number(int, base, "ModularSet: base")
 
     def __repr__(self) -> str:
         return f"ModularSet(coeff={self.coeff}, base={self.base})"

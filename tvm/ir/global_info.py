@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Final, final
 
 from tvm.support.registry import Registry
 
-from .node import Field, Node, fields, register_nodes
+from .node import Field, Node, fields, number, of_type, register_nodes
 from .structural import structural_equal, structural_hash
 
 
@@ -54,8 +54,8 @@ class VDevice(GlobalInfo):
         if isinstance(target, (str, Mapping)):
             target = TARGET_MAKERS.get("target")(target)
         self.target: Final = target
-        self.vdevice_id: Final = vdevice_id
-        self.memory_scope: Final = memory_scope
+        self.vdevice_id: Final = number(int, vdevice_id, "VDevice: vdevice_id")
+        self.memory_scope: Final = of_type(memory_scope, str, "VDevice: memory_scope")
 
 
 register_nodes(DummyGlobalInfo, VDevice)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, ClassVar, Final, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeVar
 
 from typing_extensions import Self
 
@@ -52,10 +52,26 @@ def of_type(value: object, kind: type[T], what: str) -> T:
     raise TypeError(f"{what} is a {type(value).__name__}: {value!r}; legal: {kind.__name__}")
 
 
+def listed(values: Any, what: str, of: str = "") -> Any:
+    """`values`, which have to be several; a TypeError that says `what` is something else."""
+    if isinstance(values, Iterable) and not isinstance(values, (str, bytes)):
+        return values
+    raise TypeError(f"{what} are a {type(values).__name__}; legal: a list{of}")
+
+
+def number(kind: type[T], value: Any, what: str) -> T:
+    """`value` as an int or a float; a TypeError that says `what` it is if it is none."""
+    try:
+        return kind(value)  # type: ignore[call-arg]
+    except (TypeError, ValueError):
+        raise TypeError(
+            f"{what} is a {type(value).__name__}: {value!r}; legal: {kind.__name__}"
+        ) from None
+
+
 def all_of_type(values: Iterable[object], kind: type[T], what: str) -> FrozenArray[T]:
     """Several values, all of a class."""
-    if not isinstance(values, Iterable) or isinstance(values, (str, bytes)):
-        raise TypeError(f"{what} are a {type(values).__name__}; legal: a list of {kind.__name__}")
+    values = listed(values, what, f" of {kind.__name__}")
     return FrozenArray([of_type(value, kind, f"one of {what}") for value in values])
 
 

@@ -10,7 +10,7 @@ from types import FrameType
 from typing import ClassVar, Final, final
 from weakref import WeakValueDictionary
 
-from .node import Field, Node, fields, register_nodes
+from .node import Field, Node, all_of_type, fields, of_type, register_nodes
 
 
 @final
@@ -26,6 +26,7 @@ class SourceName(Node):
     FIELDS: ClassVar[tuple[Field, ...]] = fields("name")
 
     def __new__(cls, name: str) -> SourceName:
+        of_type(name, str, "SourceName: name")
         known = cls._KNOWN.get(name)
         return known if known is not None else cls._KNOWN.setdefault(name, super().__new__(cls))
 
@@ -55,7 +56,9 @@ class Span(Node):
         self, source_name: SourceName | str, line: int, end_line: int, column: int, end_column: int
     ) -> None:
         self.source_name: Final = (
-            SourceName(source_name) if isinstance(source_name, str) else source_name
+            SourceName(source_name)
+            if isinstance(source_name, str)
+            else of_type(source_name, SourceName, "Span: source_name")
         )
         self.line: Final = line
         self.end_line: Final = end_line
@@ -78,7 +81,7 @@ class SequentialSpan(Span):
     CTOR: ClassVar[tuple[str, ...]] = ("spans",)
 
     def __init__(self, spans: tuple[Span, ...] | list[Span]) -> None:
-        flat = tuple(flatten_spans(spans))
+        flat = tuple(flatten_spans(all_of_type(spans, Span, "SequentialSpan: spans")))
         if not flat or not all(isinstance(span, Span) for span in flat):
             raise TypeError(f"SequentialSpan: a list of at least one Span, found {spans!r}")
         first, last = flat[0], flat[-1]

@@ -7,7 +7,7 @@ from typing import ClassVar, Final, final
 from tvm.support.compiled import mypyc_attr
 from tvm.support.dtype import DataType
 
-from .node import Field, Node, fields, register_nodes
+from .node import Field, Node, all_of_type, fields, register_nodes
 from .scriptable import PRINTERS
 from .span import Span
 
@@ -71,7 +71,7 @@ class TupleType(Type):
     FIELDS: ClassVar[tuple[Field, ...]] = fields("fields", "span~")
 
     def __init__(self, fields: tuple[Type, ...] | list[Type], span: Span | None = None) -> None:
-        self.fields: Final = tuple(fields)
+        self.fields: Final[tuple[Type, ...]] = tuple(all_of_type(fields, Type, "TupleType: fields"))
         self.span = span
 
     def __repr__(self) -> str:
@@ -103,7 +103,9 @@ class FuncType(Type):
     def __init__(
         self, arg_types: tuple[Type, ...] | list[Type], ret_type: Type, span: Span | None = None
     ) -> None:
-        self.arg_types: Final = tuple(arg_types)
+        self.arg_types: Final[tuple[Type, ...]] = tuple(
+            all_of_type(arg_types, Type, "FuncType: arg_types")
+        )
         self.ret_type: Final = ret_type
         self.span = span
 

@@ -15,7 +15,7 @@ from tvm.ir.attrs import Attrs, DictAttrs
 from tvm.ir.expr import GlobalVar, PrimExpr, PrimExprConvertible, RelaxExpr, StructInfo
 from tvm.ir.function import BaseFunc, as_attrs
 from tvm.ir.host_tensor import HostTensor, as_host_tensor
-from tvm.ir.node import Field, Node, fields, register_nodes
+from tvm.ir.node import Field, Node, fields, listed, register_nodes
 from tvm.ir.op import Op
 from tvm.ir.span import Span, ambient_span
 from tvm.support.arguments import explained
@@ -275,7 +275,10 @@ class Call(ExprWithOp):
             )
         self.op: Final = op
         self.args: Final[tuple[RelaxExpr, ...]] = FrozenArray(
-            [arg if isinstance(arg, RelaxExpr) else convert_to_expr(arg) for arg in args]
+            [
+                arg if isinstance(arg, RelaxExpr) else convert_to_expr(arg)
+                for arg in listed(args, "Call: args")
+            ]
         )
         self.attrs: Final = attrs
         self.sinfo_args: Final[tuple[StructInfo, ...]] = FrozenArray(sinfo_args or ())
@@ -286,7 +289,6 @@ class Call(ExprWithOp):
 def is_call_of(expr: object, *names: str) -> TypeGuard[Call]:
     """Whether an expression is a call of an operator by one of these names."""
     return isinstance(expr, Call) and isinstance(expr.op, Op) and expr.op.name in names
-
 
 
 class Binding(Node):
@@ -520,9 +522,7 @@ class ExternFunc(BaseFunc, ExprWithOp):
 
     __slots__ = ("global_symbol",)
     TYPE_KEY = "relax.expr.ExternFunc"
-    FIELDS: ClassVar[tuple[Field, ...]] = fields(
-        "global_symbol", "struct_info_", "attrs~", "span~"
-    )
+    FIELDS: ClassVar[tuple[Field, ...]] = fields("global_symbol", "struct_info_", "attrs~", "span~")
     CTOR: ClassVar[tuple[str, ...]] = ("global_symbol", "struct_info_", "span")
 
     def __init__(

@@ -12,7 +12,7 @@ from tvm.error import DTypeError, TVMError, message
 from tvm.ir.env_func import EnvFunc
 from tvm.ir.expr import PrimExpr, RelaxExpr, StructInfo
 from tvm.ir.global_info import VDevice
-from tvm.ir.node import Field, fields, register_nodes
+from tvm.ir.node import Field, fields, listed, number, register_nodes
 from tvm.ir.span import Span
 from tvm.support.dtype import DataType
 from tvm.support.frozen import FrozenArray
@@ -58,7 +58,9 @@ class ShapeExpr(ExprWithOp):
     FIELDS: ClassVar[tuple[Field, ...]] = fields("values", "struct_info_~", "span~")
 
     def __init__(self, values: Sequence[PrimExpr | int], span: Span | None = None) -> None:
-        self.values: Final[tuple[PrimExpr, ...]] = FrozenArray([dim(value) for value in values])
+        self.values: Final[tuple[PrimExpr, ...]] = FrozenArray(
+            [dim(value) for value in listed(values, "ShapeExpr: values")]
+        )
         self.struct_info_ = ShapeStructInfo(self.values)
         self.span = span
 
@@ -138,12 +140,15 @@ class ShapeStructInfo(RelaxStructInfo):
     ) -> None:
         extents: tuple[PrimExpr, ...] | None = None
         if values is not None:
-            extents = FrozenArray([dim(v, "ShapeStructInfo") for v in values])
+            extents = FrozenArray(
+                [dim(v, "ShapeStructInfo") for v in listed(values, "ShapeStructInfo: values")]
+            )
         if extents is not None and ndim != -1:
             raise ValueError(
                 f"ShapeStructInfo: cannot both specify values ({len(extents)} of them) and "
                 f"ndim={ndim}; legal: one of them"
             )
+        ndim = number(int, ndim, "ShapeStructInfo: ndim")
         if ndim < -1:
             raise TVMError(f"ShapeStructInfo: ndim is {ndim}; legal: -1 (unknown) or more")
         self.values: Final = extents
@@ -182,6 +187,7 @@ class TensorStructInfo(RelaxStructInfo):
         ndim: int = -1,
         span: Span | None = None,
     ) -> None:
+        ndim = number(int, ndim, "TensorStructInfo: ndim")
         held = shape if shape is None or isinstance(shape, RelaxExpr) else ShapeExpr(shape)
         if held is not None:
             if ndim != -1:

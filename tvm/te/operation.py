@@ -9,6 +9,7 @@ from typing import Any, Final, TypeVar
 
 from tvm.error import ShapeError, message
 from tvm.ir.expr import PrimExpr, Range
+from tvm.ir.node import listed
 from tvm.ir.span import Span
 from tvm.support.arguments import explained
 from tvm.support.dtype import DataType
@@ -34,7 +35,7 @@ def _one_or_many(value: Any) -> tuple[Any, ...]:
     """A single extent, or several, as a tuple."""
     if isinstance(value, (PrimExpr, Integral)):
         return (value,)
-    return tuple(value)
+    return tuple(listed(value, "the extents of a tensor"))
 
 
 def _tag_in_scope(tag: str) -> str:

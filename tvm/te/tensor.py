@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Final, final
 
 from tvm.error import CheckError, DTypeError, message
 from tvm.ir.expr import OPERATORS, ExprOp, PrimExpr, PrimExprConvertible
-from tvm.ir.node import Field, Node, fields, register_nodes
+from tvm.ir.node import Field, Node, all_of_type, fields, listed, register_nodes
 from tvm.support.arguments import explained
 from tvm.support.dtype import DataType
 from tvm.support.frozen import FrozenArray, FrozenMap
@@ -87,7 +87,9 @@ class Tensor(DataProducer):
     def __init__(
         self, shape: Sequence[Any], dtype: DataType | str, op: Operation, value_index: int
     ) -> None:
-        self.shape: Final[tuple[PrimExpr, ...]] = FrozenArray([as_expr(e) for e in shape])
+        self.shape: Final[tuple[PrimExpr, ...]] = FrozenArray(
+            [as_expr(e) for e in listed(shape, "Tensor: shape")]
+        )
         self.dtype: Final = DataType(dtype)
         self.op: Final = op
         self.value_index: Final = value_index
@@ -223,7 +225,9 @@ class PlaceholderOp(Operation):
     @explained
     def __init__(self, name: str, shape: Sequence[Any], dtype: DataType | str) -> None:
         self._label(name, "", None)
-        self.shape: Final[tuple[PrimExpr, ...]] = FrozenArray([as_expr(e) for e in shape])
+        self.shape: Final[tuple[PrimExpr, ...]] = FrozenArray(
+            [as_expr(e) for e in listed(shape, "PlaceholderOp: shape")]
+        )
         self.dtype: Final = DataType(dtype)
         self._outputs = (Tensor(self.shape, self.dtype, self, 0),)
 
@@ -249,8 +253,10 @@ class ComputeOp(BaseComputeOp):
         self, name: str, tag: str, attrs: Attrs | None, axis: Sequence[IterVar], body: Sequence[Any]
     ) -> None:
         self._label(name, tag, attrs)
-        self.axis = FrozenArray(axis)
-        self.body: Final[tuple[PrimExpr, ...]] = FrozenArray([as_expr(e) for e in body])
+        self.axis = all_of_type(axis, IterVar, "ComputeOp: axis")
+        self.body: Final[tuple[PrimExpr, ...]] = FrozenArray(
+            [as_expr(e) for e in listed(body, "ComputeOp: body")]
+        )
         _check_body(name, self.body)
         first = self.body[0]
         self.reduce_axis = FrozenArray(first.axis if isinstance(first, Reduce) else ())
@@ -325,8 +331,8 @@ class ScanOp(Operation):
     ) -> None:
         self._label(name, tag, attrs)
         self.scan_axis: Final = scan_axis
-        self.init: Final = tuple(init)
-        self.update: Final = tuple(update)
+        self.init: Final = tuple(listed(init, "ScanOp: init"))
+        self.update: Final = tuple(listed(update, "ScanOp: update"))
         self.state_placeholder: Final = tuple(state_placeholder)
         self.inputs: Final = tuple(inputs)
         if not len(self.init) == len(self.update) == len(self.state_placeholder):
@@ -383,9 +389,13 @@ class ExternOp(Operation):
         body: Stmt,
     ) -> None:
         self._label(name, tag, attrs)
-        self.inputs: Final = tuple(inputs)
-        self.input_placeholders: Final = tuple(input_placeholders)
-        self.output_placeholders: Final = tuple(output_placeholders)
+        self.inputs: Final = tuple(listed(inputs, "ExternOp: inputs"))
+        self.input_placeholders: Final = tuple(
+            listed(input_placeholders, "ExternOp: input_placeholders")
+        )
+        self.output_placeholders: Final = tuple(
+            listed(output_placeholders, "ExternOp: output_placeholders")
+        )
         self.body: Final = body
         if len(self.inputs) != len(self.input_placeholders):
             raise CheckError(

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeAlias, TypeGuard, Ty
 from tvm.error import CheckError, DTypeError
 from tvm.ir.expr import OPERATORS, GlobalVar, PrimExpr, PrimExprConvertible, Range
 from tvm.ir.expr import ExprOp as ExprOp
-from tvm.ir.node import Field, Node, fields, of_type, register_nodes
+from tvm.ir.node import Field, Node, all_of_type, fields, listed, number, of_type, register_nodes
 from tvm.ir.op import Op
 from tvm.ir.span import Span
 from tvm.ir.type import PointerType, PrimType, Type
@@ -68,7 +68,7 @@ class IntImm(ConstExpr):
 
     def __init__(self, dtype: DataType | str, value: int, span: Span | None = None) -> None:
         dtype = DataType(dtype)
-        value = int(value)
+        value = value if type(value) is int else number(int, value, "IntImm: value")
         if not _fits(value, dtype):
             _reject_int(dtype, value)
         self.dtype = dtype
@@ -136,7 +136,7 @@ class FloatImm(ConstExpr):
 
     def __init__(self, dtype: DataType | str, value: float, span: Span | None = None) -> None:
         dtype = DataType(dtype)
-        value = float(value)
+        value = value if type(value) is float else number(float, value, "FloatImm: value")
         if not dtype.is_scalar or not (dtype.is_floating or dtype.is_custom):
             raise DTypeError(f"FloatImm: the dtype is {dtype}; legal: a scalar floating type")
         limit = FLOAT_LIMITS.get(dtype)
@@ -278,7 +278,7 @@ class IterVar(PrimExprConvertible):
             var = Var(name, dom.extent.dtype if dom is not None else INT32)
         self.dom: Final = dom
         self.var: Final = var
-        self.iter_type: Final = int(iter_type)
+        self.iter_type: Final = number(int, iter_type, "IterVar: iter_type")
         if not IterVar.DataPar <= self.iter_type <= IterVar.Tensorized:
             raise IntegerRangeError(
                 f"IterVar: iter_type is {iter_type}; legal: 0 (DataPar) ... 8 (Tensorized)"
@@ -638,9 +638,8 @@ class BufferLoad(PrimExprWithOp):
     ) -> None:
         known = hasattr(buffer, "axis_separators")
         self.buffer: Final[Buffer] = buffer if known else as_buffer(buffer, "BufferLoad")
-        self.indices: Final = tuple(
-            [i if isinstance(i, PrimExpr) else as_expr(i) for i in indices]
-        )
+        given = indices if type(indices) is tuple else listed(indices, "BufferLoad: indices")
+        self.indices: Final = tuple([i if isinstance(i, PrimExpr) else as_expr(i) for i in given])
         self.predicate: Final = None if predicate is None else as_expr(predicate)
         self.dtype = access_dtype(self.buffer, self.indices)
         if self.predicate is not None:
@@ -767,8 +766,8 @@ class Shuffle(PrimExprWithOp):
     def __init__(
         self, vectors: Sequence[ExprLike], indices: Sequence[ExprLike], span: Span | None = None
     ) -> None:
-        self.vectors: Final = tuple([as_expr(v) for v in vectors])
-        self.indices: Final = tuple([as_expr(i) for i in indices])
+        self.vectors: Final = _exprs(vectors, "Shuffle: vectors")
+        self.indices: Final = _exprs(indices, "Shuffle: indices")
         if not self.vectors or not self.indices:
             raise DTypeError("Shuffle: at least one vector and one index are needed")
         element = self.vectors[0].dtype.element_of()
@@ -848,9 +847,7 @@ class Let(PrimExprWithOp):
     TYPE_KEY = "tir.Let"
     FIELDS: ClassVar[tuple[Field, ...]] = fields("var*", "value", "body", "span~")
 
-    def __init__(
-        self, var: Var, value: ExprLike, body: ExprLike, span: Span | None = None
-    ) -> None:
+    def __init__(self, var: Var, value: ExprLike, body: ExprLike, span: Span | None = None) -> None:
         self.var: Final = of_type(var, Var, "Let: var")
         self.value: Final = as_expr(value)
         self.body: Final = as_expr(body)
@@ -883,10 +880,10 @@ class CommReducer(Node):
         identity_element: Sequence[ExprLike],
         span: Span | None = None,
     ) -> None:
-        self.lhs: Final = tuple(lhs)
-        self.rhs: Final = tuple(rhs)
-        self.result: Final = tuple([as_expr(e) for e in result])
-        self.identity_element: Final = tuple([as_expr(e) for e in identity_element])
+        self.lhs: Final[tuple[Var, ...]] = tuple(all_of_type(lhs, Var, "CommReducer: lhs"))
+        self.rhs: Final[tuple[Var, ...]] = tuple(all_of_type(rhs, Var, "CommReducer: rhs"))
+        self.result: Final = _exprs(result, "CommReducer: result")
+        self.identity_element: Final = _exprs(identity_element, "CommReducer: identity_element")
         self.span: Final = span
 
 
@@ -915,8 +912,8 @@ class Reduce(PrimExprWithOp):
     ) -> None:
         # without a combiner it is a shape to compare with; no pass meets one
         self.combiner: Final = cast("CommReducer", combiner)
-        self.source: Final = tuple([as_expr(e) for e in src])
-        self.axis: Final = tuple([of_type(iv, IterVar, "Reduce: rdom") for iv in rdom])
+        self.source: Final = _exprs(src, "Reduce: src")
+        self.axis: Final[tuple[IterVar, ...]] = tuple(all_of_type(rdom, IterVar, "Reduce: rdom"))
         self.condition: Final = as_expr(True if condition is None else condition)
         self.value_index: Final = int(value_index)
         if not 0 <= self.value_index < len(self.source):
@@ -935,6 +932,10 @@ class Reduce(PrimExprWithOp):
 
     def accept(self, f: TirFunctor[E, S]) -> E:
         return f.visit_reduce_(self)
+
+
+def _exprs(values: Sequence[ExprLike], what: str) -> tuple[PrimExpr, ...]:
+    return tuple([as_expr(value) for value in listed(values, what)])
 
 
 def as_expr(value: Any) -> PrimExpr:
@@ -996,4 +997,3 @@ register_nodes(
     FloorMod, Min, Max, EQ, NE, LT, LE, GT, GE, And, Or, Not, Select, BufferLoad, ProducerLoad,
     Ramp, Broadcast, Shuffle, Call, Let, CommReducer, Reduce,
 )  # fmt: skip
-

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Final, final
 from tvm.error import CheckError
 from tvm.ir.attrs import DictAttrs
 from tvm.ir.function import BaseFunc, as_attrs
-from tvm.ir.node import Field, fields, of_type, register_nodes
+from tvm.ir.node import Field, fields, listed, of_type, register_nodes
 from tvm.ir.span import Span
 from tvm.ir.type import VOID_TYPE, FuncType, Type
 from tvm.support.frozen import FrozenArray, FrozenMap
@@ -53,7 +53,7 @@ class PrimFunc(BaseFunc):
     ) -> None:
         names: list[Var] = []
         buffers = dict(buffer_map or {})
-        for given in params:
+        for given in listed(params, "PrimFunc: params"):
             # the buffer variables of ir_builder stand for the buffer's data
             param = given.asobject().data if hasattr(given, "asobject") else given
             if isinstance(param, Buffer):

@@ -19,7 +19,7 @@ from tvm.arith.deep_equal import deep_equal
 from tvm.arith.int_set import eval_set
 from tvm.error import CheckError, ShapeError
 from tvm.ir.expr import PrimExpr, Range
-from tvm.ir.node import Field, Node, fields, register_nodes
+from tvm.ir.node import Field, Node, all_of_type, fields, listed, register_nodes
 from tvm.support.dtype import DataType
 from tvm.support.frozen import FrozenArray
 
@@ -76,9 +76,11 @@ class IndexMap(Node):
         final_indices: Sequence[PrimExpr | int],
         inverse_index_map: IndexMap | None = None,
     ) -> None:
-        self.initial_indices: Final[tuple[Var, ...]] = FrozenArray(initial_indices)
+        self.initial_indices: Final[tuple[Var, ...]] = all_of_type(
+            initial_indices, Var, "IndexMap: initial_indices"
+        )
         self.final_indices: Final[tuple[PrimExpr, ...]] = FrozenArray(
-            [as_expr(i) for i in final_indices]
+            [as_expr(i) for i in listed(final_indices, "IndexMap: final_indices")]
         )
         self.inverse_index_map: Final = inverse_index_map
 
@@ -155,14 +157,11 @@ class IndexMap(Node):
         self._require_count(indices)
         prover = Analyzer() if analyzer is None else analyzer
         values = {
-            var: _in_type(as_expr(value), var)
-            for var, value in zip(self.initial_indices, indices)
+            var: _in_type(as_expr(value), var) for var, value in zip(self.initial_indices, indices)
         }
         return [prover.simplify(i) for i in substitute(list(self.final_indices), values)]
 
-    def map_ranges(
-        self, ranges: Sequence[Range], analyzer: Analyzer | None = None
-    ) -> list[Range]:
+    def map_ranges(self, ranges: Sequence[Range], analyzer: Analyzer | None = None) -> list[Range]:
         """The box of new indices for a box of old ones; `i % 16` has all its 16 values."""
         self._require_count(ranges)
         prover = Analyzer() if analyzer is None else analyzer
@@ -435,9 +434,7 @@ def _solve(
         found = {var: out for var, out in zip(indices, outputs) if isinstance(var, Var)}
         return {**units, **named, **{var: found[var] for var in moving}}
     pairs = [
-        (i, out)
-        for i, out in zip(substitute(list(indices), units), outputs)
-        if uses_any(i, moving)
+        (i, out) for i, out in zip(substitute(list(indices), units), outputs) if uses_any(i, moving)
     ]
     maps = detect_iter_map([i for i, _ in pairs], moving, check_level=IterMapLevel.Bijective)
     if not maps.indices and pairs:
@@ -513,9 +510,7 @@ def _both(a: PrimExpr, b: PrimExpr) -> PrimExpr:
     return b if is_one(a) else logical_and(a, b)
 
 
-def _divisions(
-    var: Var, dom: Range, indices: Sequence[PrimExpr]
-) -> tuple[list[int], list[int]]:
+def _divisions(var: Var, dom: Range, indices: Sequence[PrimExpr]) -> tuple[list[int], list[int]]:
     """The literals by which sums of the variable are divided, and what is added to it there."""
     analyzer = Analyzer()
     divisors: list[int] = []

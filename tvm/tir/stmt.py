@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeVar, final
 from tvm.error import CheckError, DTypeError, ShapeError
 from tvm.ir.expr import OPERATORS, PrimExpr, PrimExprConvertible, Range
 from tvm.ir.host_tensor import HostTensor, as_host_tensor
-from tvm.ir.node import Field, Node, all_of_type, fields, of_type, register_nodes
+from tvm.ir.node import Field, Node, all_of_type, fields, listed, of_type, register_nodes
 from tvm.ir.span import Span
 from tvm.ir.type import PointerType
 from tvm.support.dtype import DataType
@@ -146,9 +146,7 @@ class BufferStore(Stmt):
 
     __slots__ = ("buffer", "indices", "predicate", "value")
     TYPE_KEY = "tir.BufferStore"
-    FIELDS: ClassVar[tuple[Field, ...]] = fields(
-        "buffer", "value", "indices", "predicate", "span~"
-    )
+    FIELDS: ClassVar[tuple[Field, ...]] = fields("buffer", "value", "indices", "predicate", "span~")
 
     def __init__(
         self,
@@ -161,9 +159,9 @@ class BufferStore(Stmt):
         known = hasattr(buffer, "axis_separators")
         self.buffer: Final[Buffer] = buffer if known else as_buffer(buffer, "BufferStore")
         self.value: Final = as_expr(value)
-        self.indices: Final = tuple(
-            [i if isinstance(i, PrimExpr) else as_expr(i) for i in indices]
-        )
+        if type(indices) is not tuple:
+            indices = listed(indices, "BufferStore: indices")
+        self.indices: Final = tuple([i if isinstance(i, PrimExpr) else as_expr(i) for i in indices])
         self.predicate: Final = None if predicate is None else as_expr(predicate)
         self.span = span
         accessed = access_dtype(self.buffer, self.indices)
@@ -184,9 +182,7 @@ class BufferStore(Stmt):
 def _bool_as_int8(held: DataType, value: DataType) -> bool:
     """Backends keep a bool buffer as int8; stores between the two are one byte either way."""
     byte = {("bool", "int8"), ("int8", "bool"), ("uint8", "bool"), ("bool", "uint8")}
-    return (
-        held.lanes == value.lanes and (str(held.element_of()), str(value.element_of())) in byte
-    )
+    return held.lanes == value.lanes and (str(held.element_of()), str(value.element_of())) in byte
 
 
 @final
@@ -348,8 +344,8 @@ class SeqStmt(Stmt):
         if len(parts) < 2:
             raise CheckError(
                 "An empty SeqStmt is prohibited; legal: Evaluate(0), or what SeqStmt.flatten gives"
-                if not parts else
-                f"A SeqStmt of length 1 is prohibited; legal: {parts[0]!r} itself, or what "
+                if not parts
+                else f"A SeqStmt of length 1 is prohibited; legal: {parts[0]!r} itself, or what "
                 "SeqStmt.flatten gives"
             )
         self.seq: Final[tuple[Stmt, ...]] = tuple(parts)
@@ -650,7 +646,7 @@ class BlockRealize(Stmt):
         span: Span | None = None,
     ) -> None:
         self.iter_values: Final[tuple[PrimExpr, ...]] = FrozenArray(
-            [as_expr(v) for v in iter_values]
+            [as_expr(v) for v in listed(iter_values, "BlockRealize: iter_values")]
         )
         self.predicate: Final = as_expr(predicate)
         self.block: Final = of_type(block, Block, "BlockRealize: block")

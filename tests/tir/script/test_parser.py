@@ -153,6 +153,10 @@ def test_private_functions_have_no_symbol() -> None:
         ("n[0] = 1.0", "only elements of a buffer are stored to"),
         ("A[0] = n / n", "multiple types of integer divisions"),
         ("T.reinterpret('float64', n)", "differ in size"),
+        ("for i in range(4):\n    A[i] = A[0]\nelse:\n    A[0] = A[1]",
+         r"(?s)the else branch of a loop has no meaning.*<str>:6:9"),
+        ("while n < 4:\n    A[n] = A[0]\nelse:\n    A[0] = A[1]",
+         r"(?s)the else branch of a loop has no meaning.*<str>:6:9"),
     ],
 )
 def test_mistakes(text: str, wanted: str) -> None:

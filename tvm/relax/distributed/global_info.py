@@ -9,7 +9,7 @@ from typing import ClassVar, Final, final
 from tvm.error import TVMError, message
 from tvm.ir.expr import Range
 from tvm.ir.global_info import GlobalInfo
-from tvm.ir.node import Field, fields, register_nodes
+from tvm.ir.node import Field, fields, listed, number, register_nodes
 from tvm.tir.expr import IntImm
 
 
@@ -34,8 +34,8 @@ class DeviceMesh(GlobalInfo):
             device_range = device_ids
             first, count = (_number(n) for n in (device_range.min, device_range.extent))
             device_ids = range(first, first + count)
-        self.shape: Final = tuple(int(extent) for extent in shape)
-        self.device_ids: Final = tuple(int(number) for number in device_ids)
+        self.shape: Final = _numbers(shape, "DeviceMesh: shape")
+        self.device_ids: Final = _numbers(device_ids, "DeviceMesh: device_ids")
         self.device_range: Final = device_range
         if math.prod(self.shape) != len(self.device_ids):
             raise TVMError(
@@ -45,6 +45,10 @@ class DeviceMesh(GlobalInfo):
                     legal=f"{math.prod(self.shape)} ids",
                 )
             )
+
+
+def _numbers(values: Sequence[int], what: str) -> tuple[int, ...]:
+    return tuple([number(int, value, f"one of {what}") for value in listed(values, what)])
 
 
 def _number(value: object) -> int:

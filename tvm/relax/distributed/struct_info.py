@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from typing import ClassVar, Final, final
 
 from tvm.error import TVMError, message
-from tvm.ir.node import Field, Node, fields, register_nodes
+from tvm.ir.node import Field, Node, all_of_type, fields, number, register_nodes
 from tvm.ir.span import Span
 from tvm.relax.struct_info import RelaxStructInfo, TensorStructInfo
 from tvm.support.arguments import explained
@@ -38,7 +38,7 @@ class PlacementSpec(Node):
     FIELDS: ClassVar[tuple[Field, ...]] = fields("axis", "kind")
 
     def __init__(self, axis: int, kind: PlacementSpecKind | int) -> None:
-        self.axis: Final = int(axis)
+        self.axis: Final = number(int, axis, "PlacementSpec: axis")
         self.kind: Final = PlacementSpecKind(kind)
 
     @staticmethod
@@ -69,7 +69,9 @@ class Placement(Node):
     FIELDS: ClassVar[tuple[Field, ...]] = fields("dim_specs")
 
     def __init__(self, dim_specs: Sequence[PlacementSpec]) -> None:
-        self.dim_specs: Final = tuple(dim_specs)
+        self.dim_specs: Final[tuple[PlacementSpec, ...]] = tuple(
+            all_of_type(dim_specs, PlacementSpec, "Placement: dim_specs")
+        )
 
     @staticmethod
     def from_text(text: str) -> Placement:

@@ -16,7 +16,7 @@ from typing import Any, ClassVar, Final, TypeAlias, TypeVar
 from tvm.error import TVMError
 from tvm.ir.attrs import Attrs, DictAttrs
 from tvm.ir.expr import PrimExpr, RelaxExpr, StructInfo
-from tvm.ir.node import Field, Node, fields, register_nodes
+from tvm.ir.node import Field, Node, fields, listed, register_nodes
 from tvm.ir.op import Op
 from tvm.relax.expr import Var
 from tvm.support.arguments import explained
@@ -225,7 +225,7 @@ class CallPattern(DFPattern):
         varg_default_wildcard: bool = False,
         add_constraint: bool = True,
     ) -> None:
-        _check_patterns("CallPattern", [op, *args])
+        _check_patterns("CallPattern", [op, *listed(args, "CallPattern: args")])
         self.op: Final = op
         self.args: Final = tuple(args)
         self.varg_default_wildcard: Final = varg_default_wildcard
@@ -250,7 +250,7 @@ class FunctionPattern(DFPattern):
     FIELDS: ClassVar[tuple[Field, ...]] = fields("params", "body")
 
     def __init__(self, params: Sequence[DFPattern], body: DFPattern) -> None:
-        _check_patterns("FunctionPattern", [*params, body])
+        _check_patterns("FunctionPattern", [*listed(params, "FunctionPattern: params"), body])
         self.params: Final = tuple(params)
         self.body: Final = body
 
@@ -446,7 +446,7 @@ class AttrPattern(DFPattern):
 
 
 def _check_patterns(what: str, patterns: Sequence[object]) -> None:
-    for pattern in patterns:
+    for pattern in listed(patterns, f"{what}: patterns"):
         if not isinstance(pattern, DFPattern):
             raise TypeError(
                 f"{what} is made of patterns, found {pattern!r} of type {type(pattern).__name__}; "
@@ -456,7 +456,8 @@ def _check_patterns(what: str, patterns: Sequence[object]) -> None:
 
 def _extents(shape: Sequence[PrimExpr | int]) -> tuple[PrimExpr, ...]:
     return tuple(
-        IntImm(INT64, value) if isinstance(value, int) else as_expr(value) for value in shape
+        IntImm(INT64, value) if isinstance(value, int) else as_expr(value)
+        for value in listed(shape, "the extents of a pattern")
     )
 
 
@@ -539,9 +540,7 @@ def is_shape(shape: Sequence[PrimExpr | int]) -> PrimArrPattern:
 Arguments: TypeAlias = "Sequence[DFPattern] | TuplePattern | DFPattern | None"
 
 
-def _call_with_tuple(
-    op: str, callee: DFPattern, args: Arguments, *rest: DFPattern
-) -> CallPattern:
+def _call_with_tuple(op: str, callee: DFPattern, args: Arguments, *rest: DFPattern) -> CallPattern:
     if args is None:
         args = wildcard()
     elif isinstance(args, (list, tuple)):

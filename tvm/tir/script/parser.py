@@ -168,6 +168,7 @@ def visit_tvm_declare_function(self: Parser, node: ast.FunctionDef) -> tuple[str
 @dispatch.register(TOKEN, "For")
 def visit_for(self: Parser, node: ast.For) -> None:
     """A loop over a frame of loops; `range` is a serial loop."""
+    _refuse_else(node)
     frame = _loop_frame(self, node.iter)
     if not isinstance(frame, ForFrame):
         raise ParserError(
@@ -190,8 +191,18 @@ def _loop_frame(self: Parser, node: ast.expr) -> Any:
 @dispatch.register(TOKEN, "While")
 def visit_while(self: Parser, node: ast.While) -> None:
     """A loop with a condition."""
+    _refuse_else(node)
     with self.var_table.with_frame(), T.While(self.eval_expr(node.test)):
         self.visit_body(node.body)
+
+
+def _refuse_else(node: ast.For | ast.While) -> None:
+    """Loops of TensorIR have nothing that runs only if they were not broken off."""
+    if node.orelse:
+        raise ParserError(
+            node.orelse[0],
+            "the else branch of a loop has no meaning here; legal: statements after the loop",
+        )
 
 
 @dispatch.register(TOKEN, "With")
