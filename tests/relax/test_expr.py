@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
 
 from tvm import ir, relax, tir
 from tvm.error import TVMError
+from tvm.ir.op import Op
 
 pytestmark = pytest.mark.pure
 
@@ -266,3 +268,23 @@ def test_arguments_of_another_type(make: Callable[[], object], words: str) -> No
     with pytest.raises(TypeError, match="Mismatched type on argument") as found:
         make()
     assert words in str(found.value)
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (lambda x: relax.Call(Op.get("relax.add"), [x, x], {"a": 1}), "Expected `ir.Attrs`"),
+        (lambda x: relax.Call(Op.get("relax.add"), [x, x], None, ["a"]),
+         "Expected `Array<ir.StructInfo>`"),
+        (lambda x: relax.Call(Op.get("relax.add"), [x, x], None, 3), "Expected `Sequence`"),
+    ],
+)  # fmt: skip
+def test_arguments_of_other_kinds_are_refused(make: Any, words: str) -> None:
+    with pytest.raises(TypeError, match=words):
+        make(relax.Var("x", relax.TensorStructInfo((2,), "float32")))
+
+
+@pytest.mark.parametrize("value", [[1, "a"], [[1, 2], [3]], [None], [{}]])
+def test_a_constant_is_made_of_numbers(value: Any) -> None:
+    with pytest.raises(ValueError, match=r"relax\.const: the values of a tensor"):
+        relax.const(value)

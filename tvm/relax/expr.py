@@ -280,6 +280,10 @@ class Call(ExprWithOp):
                 for arg in listed(args, "Call: args")
             ]
         )
+        if attrs is not None:
+            expect(Attrs, attrs, 2, "relax.Call")
+        if sinfo_args:
+            sinfo_args = expect_all(StructInfo, sinfo_args, 3, "relax.Call")
         self.attrs: Final = attrs
         self.sinfo_args: Final[tuple[StructInfo, ...]] = FrozenArray(sinfo_args or ())
         self.struct_info_ = None
@@ -583,11 +587,23 @@ def const(value: Any, dtype: DataType | str | None = None) -> Constant:
             )
         return Constant(value)
     wanted = None if dtype is None else numpy_dtype(DataType(dtype))
-    array = np.asarray(value, dtype=wanted)
+    try:
+        array = np.asarray(value, dtype=wanted)
+    except (TypeError, ValueError) as err:
+        raise _no_constant(value) from err
+    if array.dtype.kind in "OSUMm":
+        raise _no_constant(value)
     if wanted is None:
         narrow = {"int64": np.int32, "float64": np.float32}.get(array.dtype.name)
         array = array if narrow is None else array.astype(narrow)
     return Constant(array)
+
+
+def _no_constant(value: object) -> ValueError:
+    return ValueError(
+        message("relax.const: the values of a tensor", found=repr(value),
+                legal="numbers, or rows of numbers that are equally long")
+    )  # fmt: skip
 
 
 def make_shape(shape: Sequence[PrimExpr | int]) -> ShapeExpr:
