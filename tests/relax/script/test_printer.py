@@ -21,6 +21,7 @@ from tvm.relax import (
     TupleStructInfo,
 )
 from tvm.script import from_source
+from tvm.script import ir as I
 from tvm.script import relax as R
 from tvm.script import tir as T
 
@@ -342,3 +343,31 @@ def test_types_of_others_print_as_relax_before_anything_else_did() -> None:
     command = [sys.executable, "-c", program]
     out = subprocess.run(command, capture_output=True, text=True, check=True)
     assert out.stdout.split() == ["R.Tuple(T.int32)", "T.Tuple(T.int32)"]
+
+
+@pytest.mark.parametrize("rewrite", ["CallTIRRewrite", "KillAfterLastUse"])
+def test_outputs_of_a_block_that_hold_nothing_have_names(rewrite: str) -> None:
+    @I.ir_module
+    class Mod:
+        @T.prim_func(private=True)
+        def k(a: T.Buffer((4,), "float32"), b: T.Buffer((4,), "float32")):
+            for i in range(4):
+                b[i] = a[i]
+
+        @R.function
+        def main(c: R.Tensor((), "bool"), x: R.Tensor((4,), "float32")):
+            cls = Mod
+            if c:
+                with R.dataflow():
+                    a = R.call_tir(cls.k, (x,), out_sinfo=R.Tensor((4,), "float32"))
+                    b = R.call_tir(cls.k, (a,), out_sinfo=R.Tensor((4,), "float32"))
+                    R.output(b)
+                r = b
+            else:
+                r = x
+            return r
+
+    after = getattr(relax.transform, rewrite)()(Mod)
+    text = after.script()
+    assert "R.tuple()" not in text
+    assert_structural_equal(tvm.script.from_source(text, check_well_formed=False), after)

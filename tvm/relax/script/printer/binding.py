@@ -166,10 +166,14 @@ def _block(block: BindingBlock, d: Docsifier) -> StmtBlockDoc:
 @rule(DataflowBlock, dialect=TOKEN)
 def _dataflow(block: DataflowBlock, d: Docsifier) -> ScopeDoc:
     stmts = _bindings(block, d)
-    outputs = [b.var for b in block.bindings if not isinstance(b.var, DataflowVar)]
-    said = d.word(TOKEN, "output").call(*d.exprs(outputs))
+    said = d.word(TOKEN, "output").call(*d.exprs(output_vars(block)))
     stmts.append(ExprStmtDoc(said))
     return ScopeDoc(None, d.word(TOKEN, "dataflow").call(), stmts)
+
+
+def output_vars(block: DataflowBlock) -> list[Var]:
+    """The variables that are seen outside of the block."""
+    return [b.var for b in block.bindings if not isinstance(b.var, DataflowVar)]
 
 
 def _bindings(block: BindingBlock, d: Docsifier) -> list[Doc]:

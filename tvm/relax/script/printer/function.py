@@ -6,7 +6,16 @@ from typing import Final
 
 from tvm.ir.expr import RelaxExpr
 from tvm.ir.module import IRModule
-from tvm.relax.expr import Call, Function, If, SeqExpr, Tuple, TupleGetItem, Var
+from tvm.relax.expr import (
+    Call,
+    DataflowBlock,
+    Function,
+    If,
+    SeqExpr,
+    Tuple,
+    TupleGetItem,
+    Var,
+)
 from tvm.script.printer.doc import (
     AssignDoc,
     Doc,
@@ -21,7 +30,7 @@ from tvm.script.printer.entry import header, with_imports
 from tvm.tir.script.printer.func import insert_module_alias
 from tvm.tir.script.printer.stmt import annotations_doc
 
-from .binding import body_docs
+from .binding import body_docs, output_vars
 from .expr import define_var, is_void
 from .symbols import TOKEN, SignatureSymbols
 
@@ -58,8 +67,6 @@ def _function(func: Function, d: Docsifier) -> Doc:
 
 def _void_vars_read(func: Function) -> frozenset[object]:
     """The variables for nothing that are read after all, so that they need names."""
-    if not any(is_void(b.var) for block in func.body.blocks for b in block.bindings):
-        return frozenset()
     found: set[object] = set()
     stack: list[RelaxExpr] = [func.body]
     while stack:
@@ -70,6 +77,8 @@ def _void_vars_read(func: Function) -> frozenset[object]:
         elif isinstance(expr, SeqExpr):
             stack.append(expr.body)
             stack.extend(b.value for block in expr.blocks for b in block.bindings)
+            dataflow = [block for block in expr.blocks if isinstance(block, DataflowBlock)]
+            stack.extend(var for block in dataflow for var in output_vars(block))
         elif isinstance(expr, Call):
             stack += [expr.op, *expr.args]
         elif isinstance(expr, Tuple):
