@@ -193,3 +193,20 @@ def test_what_a_local_function_captures_is_fetched_before_it(lazy: Any) -> None:
     at = next(i for i, value in enumerate(values) if isinstance(value, relax.Function))
     assert at == 2  # `a` is fetched and cast
     assert sum(isinstance(value, relax.Function) for value in values) == 1
+
+
+def test_sizes_are_defined_before_they_are_used() -> None:
+    @I.ir_module
+    class Mod:
+        @R.function
+        def main(x: R.Tensor(("n", 3), "float32"), y: R.Tensor(("m",), "float32")):
+            m = T.int64()
+            a = R.exp(x)
+            b = R.zeros(R.shape([m]), "float32")
+            c = R.add(b, y)
+            return (a, c)
+
+    mod = LazyGetInput()(Mod)
+    assert relax.analysis.well_formed(mod)
+    names = [binding.var.name_hint for binding in mod["main"].body.blocks[0].bindings]
+    assert names == ["x_untyped", "x", "a", "y_untyped", "y", "b", "c"]

@@ -15,7 +15,7 @@ stands behind them, or behind all where nothing says how many they are.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from tvm.ir.attrs import DictAttrs
 from tvm.ir.expr import RelaxExpr, StructInfo
@@ -37,9 +37,14 @@ from tvm.relax.expr import (
 )
 from tvm.relax.expr_functor import PyExprMutator
 from tvm.relax.op.base import VOID_RESULT
-from tvm.relax.struct_info import FuncStructInfo, ObjectStructInfo, PrimStructInfo
-from tvm.relax.struct_info_rules import definable_tir_vars_in_struct_info
+from tvm.relax.struct_info import FuncStructInfo, ObjectStructInfo, PrimStructInfo, ShapeExpr
+from tvm.relax.struct_info_rules import (
+    definable_tir_vars_in_struct_info,
+    tir_vars_in,
+    tir_vars_in_struct_info,
+)
 from tvm.relax.transform.pass_form import relax_pass
+from tvm.relax.transform.rebuild import sub_exprs, vars_needed
 from tvm.relax.transform.to_non_dataflow import to_non_dataflow
 from tvm.tir.expr import Var as TirVar
 
@@ -54,9 +59,11 @@ def LazyGetInput(func: Function, mod: IRModule, ctx: PassContext) -> Function:
     attrs = func.with_attr("num_input", count + 1).attrs
     params = [*func.params[:count], fetch]
     plain = to_non_dataflow(func)
+    known = {symbol for param in func.params[:count] for symbol in _symbols_of(param)}
+    read = free_vars(func.body)
 
     def fetched(first: Sequence[Var]) -> Function:
-        new = _Fetcher(mod, func.params[count:], fetch, first).visit_expr(plain)
+        new = _Fetcher(mod, func.params[count:], fetch, first, read, known).visit_expr(plain)
         assert isinstance(new, Function), "functions stay functions"
         return Function(params, new.body, None, func.is_pure, attrs, func.span)
 
@@ -70,6 +77,21 @@ def LazyGetInput(func: Function, mod: IRModule, ctx: PassContext) -> Function:
 def _symbols_of(param: Var) -> list[TirVar]:
     """The sizes that a parameter's struct info defines."""
     return definable_tir_vars_in_struct_info(param.struct_info)
+
+
+def _symbols_used(value: RelaxExpr) -> list[TirVar]:
+    """The sizes that an expression computes with; branches have bindings of their own."""
+    if isinstance(value, Function):
+        return free_symbolic_vars(value)
+    found: list[TirVar] = []
+    for expr in sub_exprs(value.cond if isinstance(value, If) else value):
+        if isinstance(expr, ShapeExpr):
+            found += tir_vars_in(expr.values)
+        elif isinstance(expr, PrimValue):
+            found += tir_vars_in([expr.value])
+        elif isinstance(expr, Call):
+            found += [v for info in expr.sinfo_args for v in tir_vars_in_struct_info(info)]
+    return found
 
 
 @relax_pass("LazySetOutput")
@@ -135,13 +157,34 @@ class _Fetcher(PyExprMutator):
     """
 
     def __init__(
-        self, mod: IRModule, params: Sequence[Var], fetch: Var, first: Sequence[Var]
+        self,
+        mod: IRModule,
+        params: Sequence[Var],
+        fetch: Var,
+        first: Sequence[Var],
+        read: Sequence[Var],
+        known: Iterable[TirVar],
     ) -> None:
         super().__init__(mod)
         self._first = list(first)
         self._index = {param: i for i, param in enumerate(params)}
         self._fetch = fetch
         self._held: dict[Var, Var] = {}
+        self._definers: dict[TirVar, list[Var]] = {}
+        for param in read:
+            for symbol in _symbols_of(param):
+                self._definers.setdefault(symbol, []).append(param)
+        for symbol in known:
+            self._definers.pop(symbol, None)
+
+    def visit_var_binding_(self, binding: VarBinding) -> None:
+        """A size that no parameter defined so far is defined before its use."""
+        for symbol in _symbols_used(binding.value) if self._definers else ():
+            definers = self._definers.get(symbol, [])
+            here = [var for var in vars_needed(binding.value) if var in definers]
+            if definers and not here and self._held.keys().isdisjoint(definers):
+                self.visit_var_(definers[0])
+        super().visit_var_binding_(binding)
 
     def visit_var_(self, op: Var) -> RelaxExpr:
         index = self._index.get(op)
