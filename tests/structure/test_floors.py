@@ -61,7 +61,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("tvm.relax.training",),
     ("tvm.relax.frontend",),
     ("tvm.relax.frontend.*", "tvm.relay", "tvm.contrib"),
-    ("tvm.relay.frontend", "tvm.meta_schedule.relay_integration"),
+    ("tvm.relay.frontend", "tvm.relay.backend.contrib", "tvm.meta_schedule.relay_integration"),
     ("tvm.driver", "tvm.relax.testing.nn"),
     ("tvm.report", "tvm.serve"),
     ("tvm.exec", "tvm.testing"),

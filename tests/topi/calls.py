@@ -2,7 +2,7 @@
 
 `compared.txt` promises a test for each public function. A test that is promised for some is watched
 and has to call them, and to compare numbers. `pytest -n0 tests/topi --update-golden` writes the
-file anew from what all tests call.
+file anew from what all tests call; of a part of them it leaves the promises of the others.
 """
 
 from __future__ import annotations
@@ -45,22 +45,32 @@ def public_functions() -> dict[CodeType, str]:
     return found
 
 
-def promised() -> dict[str, str]:
+def promised(record: Path = RECORD) -> dict[str, str]:
     """The test that compares each function, as `nn/test_pooling.py::test_max[2]`."""
-    lines = RECORD.read_text(encoding="utf-8").splitlines() if RECORD.is_file() else []
+    lines = record.read_text(encoding="utf-8").splitlines() if record.is_file() else []
     return dict(line.split(" ", 1) for line in lines)
 
 
-def write(seen: dict[str, tuple[set[str], bool]]) -> None:
-    """Promise for each function the first test that called it, one that compared arrays if any."""
-    chosen: dict[str, str] = {}
+def write(
+    seen: dict[str, tuple[set[str], bool]], whole_files: bool = True, record: Path = RECORD
+) -> None:
+    """Promise for each function the first test that called it, one that compared arrays if any.
+
+    Promises of tests that did not run stay, unless the test's file ran whole without it.
+    """
+    ran = {test.partition("::")[0] for test in seen} if whole_files else set()
+    chosen = {
+        name: test
+        for name, test in promised(record).items()
+        if test not in seen and test.partition("::")[0] not in ran
+    }
     for comparing in (True, False):
         for test, (names, compared) in seen.items():
             if compared is comparing:
                 for name in names:
                     chosen.setdefault(name, test)
     text = "".join(f"{name} {chosen[name]}\n" for name in sorted(chosen))
-    RECORD.write_text(text, encoding="utf-8")
+    record.write_text(text, encoding="utf-8")
 
 
 @contextmanager

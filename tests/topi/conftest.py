@@ -65,4 +65,5 @@ def _keeps_its_promises(request: pytest.FixtureRequest) -> Iterator[None]:
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
     if session.config.getoption("--update-golden") and _seen:
-        calls.write(_seen)
+        chosen = any("::" in arg for arg in session.config.args) or session.config.option.keyword
+        calls.write(_seen, whole_files=not chosen)

@@ -5,6 +5,7 @@ import pytest
 
 from tests.topi.numerics import close, evaluate, floats
 from tvm import te, topi
+from tvm.error import ShapeError
 
 pytestmark = pytest.mark.pure
 
@@ -26,3 +27,13 @@ def test_stft(normalized: bool) -> None:
     got = evaluate(lambda a, w: topi.stft(a, 8, 4, 8, w, normalized, True, (2, 5, 4, 2)), x, window)
     close(got[..., 0], wanted.real, 1e-4, 1e-4)
     close(got[..., 1], wanted.imag, 1e-4, 1e-4)
+
+
+@pytest.mark.parametrize(
+    ("shape", "found"),
+    [((2, 5, 5, 2), r"\['2', '5', '5', '2'\] for 20 samples"), ((2, 5, 4), "for 20 samples")],
+)
+def test_frames_beyond_the_end(shape: tuple[int, ...], found: str) -> None:
+    data, window = te.placeholder((2, 20)), te.placeholder((8,))
+    with pytest.raises(ShapeError, match=f"shape of the output\n  found: .*{found}"):
+        topi.stft(data, 8, 4, 8, window, False, True, shape)

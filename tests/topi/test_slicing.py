@@ -69,6 +69,29 @@ def test_strided_set() -> None:
     close(got, wanted)
 
 
+@pytest.mark.parametrize("stride", [1, 2, -1, -3])
+@pytest.mark.parametrize("begin", [0, 2, -1, -9, 9])
+def test_strided_set_takes_the_bounds_of_numpy(begin: int, stride: int) -> None:
+    x = floats(6, 5)
+    for end in (0, 3, -1, -9, 9):
+        wanted = x.copy()
+        part = wanted[begin:end:stride]
+        v = floats(max(part.shape[0], 1), 5, seed=1)
+        part[:] = v[: part.shape[0]]
+        bounds = [np.array([t], "int32") for t in (begin, end, stride)]
+        close(evaluate(lambda *t: topi.strided_set(*t), x, v, *bounds), wanted)
+
+
+def test_strided_set_over_whole_axes() -> None:
+    x, v = floats(6, 5), floats(6, 5, seed=1)
+    begin, end, strides = (np.array(t, "int32") for t in ([0], [6], [1, -1]))
+    got = evaluate(lambda *t: topi.strided_set(*t), x, v, begin, end, strides)
+    close(got, v[:, ::-1])
+    a, value, bound = te.placeholder((6, 5)), te.placeholder((6, 5)), te.placeholder((2,), "int32")
+    func = te.create_prim_func([a, value, bound, topi.strided_set(a, value, bound, bound)])
+    assert len(func.script()) < 4000  # each bound stands there a few times
+
+
 def test_refuses() -> None:
     a = te.placeholder((6, 5))
     with pytest.raises(ShapeError, match=r"stride 0"):

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tvm import te, tir
+from tvm.error import ShapeError, message
 from tvm.ir.expr import PrimExpr
 from tvm.support.arguments import explained
 
@@ -26,6 +27,7 @@ def stft(
     scale = 1.0 / math.sqrt(size) if normalized else 1.0
     left = (size - int(win_length)) // 2
     step = -2.0 * math.pi / size
+    _check_frames(data, size, int(hop_length), output_shape)
 
     def part(batch: PrimExpr, row: PrimExpr, frame: PrimExpr, wave: Any) -> PrimExpr:
         angle = tir.const(step, data.dtype) * (row * (tap + left)).astype(data.dtype)
@@ -44,6 +46,16 @@ def stft(
     result = te.compute(tuple(output_shape), element, name="stft_cpu")
     assert isinstance(result, te.Tensor), "the body gives one expression"
     return result
+
+
+def _check_frames(data: te.Tensor, size: int, hop: int, output_shape: Sequence[Any]) -> None:
+    """Frames beyond the end of the data are refused, where numbers say so."""
+    length, frames = data.shape[-1], output_shape[2] if len(output_shape) == 4 else None
+    known = [int(x) for x in (length, frames) if isinstance(x, (int, tir.IntImm))]
+    legal = f"(batch, frequencies, {(known[0] - size) // hop + 1 if known else 'frames'}, 2)"
+    if frames is None or (len(known) == 2 and (known[1] - 1) * hop + size > known[0]):
+        found = f"{[str(x) for x in output_shape]} for {length} samples"
+        raise ShapeError(message("topi.stft: the shape of the output", found=found, legal=legal))
 
 
 @explained

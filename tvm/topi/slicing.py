@@ -18,7 +18,7 @@ from tvm.tir.slice_bounds import canonical_bound
 
 from . import tag
 from .common import compute, known, stage
-from .utils import const_vector, get_const_int, make_idx, normal_axis, within_index
+from .utils import const_vector, get_const_int, normal_axis
 
 Bound = Any  # an int, an expression, None for the natural end
 
@@ -197,7 +197,6 @@ def strided_set(
     a: te.Tensor, v: te.Tensor, begin: te.Tensor, end: te.Tensor, strides: te.Tensor | None = None
 ) -> te.Tensor:
     """`a` with `v` instead of `a[begin:end:strides]`; the bounds are tensors."""
-    ndim = a.ndim
     for what, bound in (("begin", begin), ("end", end), ("strides", strides)):
         if bound is not None and not (isinstance(bound, te.Tensor) and bound.ndim == 1):
             raise ShapeError(
@@ -208,24 +207,42 @@ def strided_set(
                 )
             )
 
-    def bound_of(tensor: te.Tensor | None, k: int, fallback: Any, dtype: Any) -> PrimExpr:
+    def given(tensor: te.Tensor | None, k: int, dtype: Any) -> PrimExpr | None:
         if tensor is None or k >= get_const_int(tensor.shape[0]):
-            return as_expr(fallback).astype(dtype)
-        return tensor(k).astype(dtype)
+            return None
+        bound: PrimExpr = tensor(k).astype(dtype)
+        return bound
+
+    def kept(bound: PrimExpr | None, low: PrimExpr, high: PrimExpr, default: PrimExpr) -> PrimExpr:
+        """A bound as a position; negative ones count from the end."""
+        if bound is None:
+            return default
+        extent = high - low  # of an axis, whichever way it is walked
+        at: PrimExpr = te.min(te.max(tir.Select(bound < 0, bound + extent, bound), low), high)
+        return at
 
     def element(*i: Any) -> PrimExpr:
         inside: list[PrimExpr] = []
         coords: list[PrimExpr] = []
-        for k in range(ndim):
+        for k, at in enumerate(i):
             extent = a.shape[k]
-            dtype = extent.dtype
-            step = bound_of(strides, k, 1, dtype)
-            low, high = bound_of(begin, k, 0, dtype), bound_of(end, k, extent, dtype)
-            first = te.min(tir.Select(low < 0, low + extent, low), extent - 1)
-            last = te.min(tir.Select(high < 0, high + extent, high), extent)
-            goal = tir.Select(step < 0, te.min(first, extent - 1), first)
-            inside.append(within_index(goal, last, step, i[k]))
-            coords.append(make_idx(goal, last, step, extent, i[k]))
+            zero, one = tir.const(0, extent.dtype), tir.const(1, extent.dtype)
+            low, high = given(begin, k, extent.dtype), given(end, k, extent.dtype)
+            step = given(strides, k, extent.dtype)
+            if step is None:
+                first, last = kept(low, zero, extent, zero), kept(high, zero, extent, extent)
+                inside += [at >= first, at < last]
+                coords.append(at - first)
+                continue
+            back = step < 0  # from a position down to one after -1
+            least, most = tir.Select(back, -one, zero), tir.Select(back, extent - one, extent)
+            first = kept(low, least, most, tir.Select(back, most, least))
+            last = kept(high, least, most, tir.Select(back, least, most))
+            ahead = tir.Select(back, first - at, at - first)
+            size = te.max(tir.Select(back, -step, step), one)  # a step of 0 divides nothing
+            inside += [ahead >= 0, tir.Select(back, at > last, at < last),
+                       tir.floormod(ahead, size).equal(zero)]  # fmt: skip
+            coords.append(tir.floordiv(ahead, size))
         return tir.if_then_else(tir.all(*inside), v(*coords), a(*i))
 
     return compute(a.shape, element, name="strided_set")
