@@ -5,7 +5,7 @@ from typing import Any, Literal
 
 import pytest
 
-from tvm.tir.schedule._type_checker import callable_str, type_checked
+from tvm.tir.schedule._type_checker import callable_str, type_checked, type_explained
 
 CASES: list[tuple[Any, list[Any], list[Any]]] = [
     (int, [5], ["5", None, 1.5]),
@@ -60,3 +60,27 @@ def test_names_of_callables() -> None:
     assert callable_str() == "Callable"
     assert callable_str(int, list[str], bool) == "Callable[[int, List[str]], bool]"
     assert callable_str(int | str | None) == "Callable[[], Optional[Union[int, str]]]"
+
+
+def test_errors_of_python_are_told_by_the_argument_of_another_type() -> None:
+    @type_explained
+    def first(of: list[int], at: int = 0) -> int:
+        if at < 0:
+            raise OwnError(str(at))
+        return of[at]
+
+    assert first([7]) == 7
+    with pytest.raises(TypeError, match=r'`of` .* Expected "List\[int\]", found type: "int"'):
+        first(3)
+    with pytest.raises(TypeError, match=r'`at` .* Expected "int", found type: "str"'):
+        first([1], "a")
+    with pytest.raises(IndexError, match="out of range"):  # of the right types
+        first([1], 1)
+    with pytest.raises(OwnError):  # says enough
+        first(3, -1)
+    with pytest.raises(TypeError, match="missing 1 required"):
+        first()
+
+
+class OwnError(Exception):
+    """An error with words of its own."""

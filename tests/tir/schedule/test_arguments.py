@@ -11,9 +11,9 @@ from tvm import tir
 @pytest.mark.parametrize(
     ("call", "words"),
     [
-        (lambda sch, i: sch.bind(i, 3), "`thread_axis` does not match: expected str, found int"),
-        (lambda sch, i: sch.cache_read("C", 0, 5), "`storage_scope` does not match: expected str"),
-        (lambda sch, i: sch.annotate(i, 5, 1), "`ann_key` does not match: expected str"),
+        (lambda sch, i: sch.bind(i, 3), "`thread_axis` does not match signature. Expected"),
+        (lambda sch, i: sch.cache_read("C", 0, 5), "`storage_scope` does not match signature"),
+        (lambda sch, i: sch.annotate(i, 5, 1), "`ann_key` does not match signature"),
         (lambda sch, i: sch.annotate(i, "k", object()), "`ann_val` does not match"),
         (lambda sch, i: sch.annotate(i, "k", [1, {2}]), "`ann_val` does not match"),
         (lambda sch, i: sch.split(i, [None, 2.5]), "`factors` does not match"),

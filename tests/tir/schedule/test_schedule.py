@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import inspect
+
 import pytest
 
 from tests.tir.schedule.cases import chain, check, elementwise, matmul
@@ -38,3 +40,17 @@ def test_a_schedule_in_one_line_each() -> None:
     sch.unroll(j)
     sch.annotate(i, "pragma", [1, 2])
     check(sch, func)
+
+
+@pytest.mark.parametrize("name", sorted(INSTRUCTION_KINDS))
+def test_arguments_of_other_types_are_told_by_name(name: str) -> None:
+    sch = Schedule(matmul())
+    method = getattr(sch, InstructionKind.get(name).method)
+    parameters = list(inspect.signature(method).parameters.values())
+    required = [p for p in parameters if p.default is p.empty and p.kind is not p.KEYWORD_ONLY]
+    for wrong in (object(), 2.5, {"a": 1}) if required else ():
+        before = sch.mod
+        with pytest.raises(TypeError, match=r"In `Schedule\.\w+`, type of `\w+` does not match"):
+            method(*[wrong for _ in required])
+        assert sch.mod is before
+    assert len(sch.trace.insts) == 0

@@ -29,19 +29,51 @@ def type_checked(func: FType) -> FType:
 
     @functools.wraps(func)
     def checked(*args: Any, **kwargs: Any) -> Any:
-        hints = _hints(func)
-        bound = signature.bind(*args, **kwargs)
-        bound.apply_defaults()
-        for name, value in bound.arguments.items():
-            for found in _each(signature.parameters[name], value):
-                if name in hints and not _fits(found, hints[name]):
-                    raise TypeError(
-                        f'In `{func.__qualname__}`, type of `{name}` does not match signature. '
-                        f'Expected "{_type_str(hints[name])}", found type: "{_shape_of(found)}".'
-                    )
+        wrong = _mismatch(func, signature.bind(*args, **kwargs))
+        if wrong is not None:
+            raise TypeError(wrong)
         return func(*args, **kwargs)
 
     return typing.cast(FType, checked)
+
+
+def type_explained(func: FType) -> FType:
+    """`func`, which checks its arguments as `type_checked` does once an error came out of it.
+
+    For primitives, which are called by the thousand: a call that is right costs nothing more.
+    """
+
+    @functools.wraps(func)
+    def explained(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return func(*args, **kwargs)
+        except Exception as err:
+            if type(err).__module__ != "builtins":
+                raise  # one of ours says enough
+            try:
+                bound = inspect.signature(func).bind(*args, **kwargs)
+            except TypeError:
+                raise err from None  # Python says by itself what is missing
+            wrong = _mismatch(func, bound)
+            if wrong is None:
+                raise
+            raise TypeError(wrong) from err
+
+    return typing.cast(FType, explained)
+
+
+def _mismatch(func: Callable[..., Any], bound: inspect.BoundArguments) -> str | None:
+    """What to say of the first argument of another type; None if there is none."""
+    hints = _hints(func)
+    bound.apply_defaults()
+    for name, value in bound.arguments.items():
+        for found in _each(bound.signature.parameters[name], value):
+            if name in hints and not _fits(found, hints[name]):
+                return (
+                    f"In `{func.__qualname__}`, type of `{name}` does not match signature. "
+                    f'Expected "{_type_str(hints[name])}", found type: "{_shape_of(found)}".'
+                )
+    return None
 
 
 @functools.lru_cache(maxsize=1024)

@@ -24,6 +24,7 @@ from tvm.tir.functor import substitute, vars_in
 from tvm.tir.index_map import IndexMap
 from tvm.tir.stmt import Block, For
 
+from ._type_checker import type_explained
 from .arguments import Arguments
 from .error import RENDER_LEVELS, Illegal, ScheduleError, render
 from .instruction import Instruction, InstructionKind, show_value
@@ -89,6 +90,7 @@ class Recorder(Object):
         """The function that `get_block` looks in, as its global variable."""
         return None if self._working_on is None else self.mod.get_global_var(self._working_on)
 
+    @type_explained
     def work_on(self, func_name: str) -> None:
         """Let `get_block` look in another function."""
         self.mod.get_global_var(func_name)
@@ -108,6 +110,7 @@ class Recorder(Object):
         }
         return other
 
+    @type_explained
     def seed(self, seed: int) -> None:
         """Start sampling anew from a seed."""
         self._engine.state = RandomEngine.normalize(seed)
@@ -121,6 +124,7 @@ class Recorder(Object):
         self.mod.show(*args, **kwargs)
         self.trace.show(*args, **kwargs)
 
+    @type_explained
     def get(self, rand_var_or_sref: RandVar | StmtSRef) -> Any:
         """The block, loop or int that a variable stands for now."""
         if isinstance(rand_var_or_sref, StmtSRef):
@@ -129,17 +133,23 @@ class Recorder(Object):
             return self._number(rand_var_or_sref)
         return self._sref(rand_var_or_sref).stmt
 
+    @type_explained
     def get_sref(self, rand_var_or_stmt: BlockRV | LoopRV | Block | For) -> StmtSRef:
         """The sref of a variable or statement."""
         if isinstance(rand_var_or_stmt, (Block, For)):
             return self._state.get_sref(rand_var_or_stmt)
         return self._sref(rand_var_or_stmt)
 
+    @type_explained
     def remove_rv(self, rand_var: RandVar) -> None:
         """Forget a variable."""
-        del self._values[rand_var]
+        if self._values.pop(rand_var, None) is None:
+            raise StaleVariableError(f"Schedule.remove_rv: {rand_var} is none of this schedule's")
 
     def _sref(self, rv: Any) -> StmtSRef:
+        if not isinstance(rv, (BlockRV, LoopRV)):
+            kind = type(rv).__name__
+            raise TypeError(f"Schedule: a block or a loop of a schedule is wanted, found a {kind}")
         sref = self._values.get(rv)
         if not isinstance(sref, StmtSRef):
             raise StaleVariableError(

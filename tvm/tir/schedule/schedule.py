@@ -16,6 +16,7 @@ from tvm.tir.expr import IntImm
 from tvm.tir.index_map import IndexMap
 from tvm.tir.stmt import Block
 
+from ._type_checker import type_explained
 from .arguments import Arguments, index_dtype
 from .error import ScheduleError as ScheduleError
 from .explain import explained
@@ -75,6 +76,7 @@ class Schedule(Recorder):
 
     # --- sampling ---
 
+    @type_explained
     def sample_categorical(
         self, candidates: list[int], probs: list[float], decision: int | None = None
     ) -> ExprRV:
@@ -90,6 +92,7 @@ class Schedule(Recorder):
         self._record(kind, arguments, outputs, IntImm("int32", index))
         return outputs[0]  # type: ignore[no-any-return]
 
+    @type_explained
     def sample_perfect_tile(
         self,
         loop: LoopRV,
@@ -111,6 +114,7 @@ class Schedule(Recorder):
         self._record(_sampling.PERFECT_TILE, arguments, outputs, tiles)
         return _factors(outputs, tiles)
 
+    @type_explained
     def sample_partitioned_tile(
         self,
         loop: LoopRV,
@@ -137,6 +141,7 @@ class Schedule(Recorder):
         self._record(kind, arguments, outputs, tiles)
         return _factors(outputs, tiles)
 
+    @type_explained
     def sample_compute_location(self, block: BlockArg, decision: int | None = None) -> LoopRV:
         """A loop that the block may be computed at, or the marks for the root and for inlining."""
         rv = self._block(block)
@@ -153,6 +158,7 @@ class Schedule(Recorder):
 
     # --- questions ---
 
+    @type_explained
     def get_block(self, name: str, func_name: str | None = None) -> BlockRV:
         """The block called `name`."""
         if not isinstance(name, str):
@@ -171,25 +177,30 @@ class Schedule(Recorder):
         rule = _get_block.get_block
         return self._run(_get_block.KIND, rule, name=name, func_name=func_name)  # type: ignore[no-any-return]
 
+    @type_explained
     def get_loops(self, block: BlockArg) -> list[LoopRV]:
         """The loops around a block, outermost first."""
         return self._run(_get_loops.KIND, _get_loops.get_loops, block=self._block(block))  # type: ignore[no-any-return]
 
+    @type_explained
     def get_child_blocks(self, block_or_loop: BlockRV | LoopRV) -> list[BlockRV]:
         """The blocks directly below a block or loop."""
         rule = _get_child_blocks.get_child_blocks
         return self._run(_get_child_blocks.KIND, rule, block_or_loop=block_or_loop)  # type: ignore[no-any-return]
 
+    @type_explained
     def get_producers(self, block: BlockArg) -> list[BlockRV]:
         """The blocks whose results a block uses."""
         rule = _get_producers.get_producers
         return self._run(_get_producers.KIND, rule, block=self._block(block))  # type: ignore[no-any-return]
 
+    @type_explained
     def get_consumers(self, block: BlockArg) -> list[BlockRV]:
         """The blocks that use the results of a block."""
         rule = _get_consumers.get_consumers
         return self._run(_get_consumers.KIND, rule, block=self._block(block))  # type: ignore[no-any-return]
 
+    @type_explained
     def get_output_blocks(self, scope_block: BlockArg) -> list[BlockRV]:
         """The blocks of a scope that write what outlives it."""
         rule = _get_output_blocks.get_output_blocks
@@ -197,16 +208,19 @@ class Schedule(Recorder):
 
     # --- loops ---
 
+    @type_explained
     def merge(self, *loops: LoopRV) -> LoopRV:
         """Make one loop nest of several that stand one after the other."""
         return self._run(_merge.KIND, _merge.merge, loops=list(loops))  # type: ignore[no-any-return]
 
+    @type_explained
     def fuse(self, *loops: LoopRV, preserve_unit_iters: bool = True) -> LoopRV:
         """Make one loop of several nested ones."""
         return self._run(  # type: ignore[no-any-return]
             _fuse.KIND, _fuse.fuse, loops=list(loops), preserve_unit_iters=preserve_unit_iters
         )
 
+    @type_explained
     def split(
         self,
         loop: LoopRV,
@@ -224,6 +238,7 @@ class Schedule(Recorder):
             disable_predication=disable_predication,
         )
 
+    @type_explained
     def loop_partition(
         self, loop: LoopRV, factors: list[Factor], preserve_unit_iters: bool = True
     ) -> list[LoopRV]:
@@ -236,10 +251,12 @@ class Schedule(Recorder):
             preserve_unit_iters=preserve_unit_iters,
         )
 
+    @type_explained
     def reorder(self, *ordered_loops: LoopRV) -> None:
         """Nest loops in another order."""
         self._run(_reorder.KIND, _reorder.reorder, ordered_loops=list(ordered_loops))
 
+    @type_explained
     def reorder_block_iter_var(self, block: BlockArg, new_order: list[int]) -> None:
         """List the variables of a block in another order."""
         self._run(
@@ -249,29 +266,35 @@ class Schedule(Recorder):
             new_order=list(new_order),
         )
 
+    @type_explained
     def add_unit_loop(self, block_or_loop: LoopRV | BlockRV) -> LoopRV:
         """Put a loop of one iteration around a block or loop."""
         rule = _add_unit_loop.add_unit_loop
         return self._run(_add_unit_loop.KIND, rule, block_or_loop=block_or_loop)  # type: ignore[no-any-return]
 
+    @type_explained
     def parallel(self, loop: LoopRV) -> None:
         """Let the iterations run on several threads."""
         self._run(_for_kind.PARALLEL, _for_kind.parallel, loop=loop)
 
+    @type_explained
     def vectorize(self, loop: LoopRV) -> None:
         """Let the iterations be the lanes of vectors."""
         self._run(_for_kind.VECTORIZE, _for_kind.vectorize, loop=loop)
 
+    @type_explained
     def bind(self, loop: LoopRV, thread_axis: str) -> None:
         """Let the iterations be threads or blocks of a launch."""
         self._run(_for_kind.BIND, _for_kind.bind, loop=loop, thread_axis=thread_axis)
 
+    @type_explained
     def unroll(self, loop: LoopRV) -> None:
         """Let the code of all iterations stand one after the other."""
         self._run(_for_kind.UNROLL, _for_kind.unroll, loop=loop)
 
     # --- copies in other memory ---
 
+    @type_explained
     def cache_read(
         self,
         block: BlockArg,
@@ -292,6 +315,7 @@ class Schedule(Recorder):
             consumer_blocks=[self._block(b) for b in consumer_blocks or ()],
         )
 
+    @type_explained
     def cache_write(
         self,
         block: BlockArg,
@@ -314,6 +338,7 @@ class Schedule(Recorder):
             consumer_blocks=[self._block(b) for b in consumer_blocks or ()],
         )
 
+    @type_explained
     def reindex(
         self, block: BlockArg, buffer: tuple[str, int] | str | Buffer
     ) -> BlockRV:
@@ -324,6 +349,7 @@ class Schedule(Recorder):
             _reindex.KIND, _reindex.reindex, block=rv, buffer=(side, number)
         )
 
+    @type_explained
     def reindex_cache_read(
         self,
         block: BlockArg,
@@ -342,6 +368,7 @@ class Schedule(Recorder):
             index_map=self._block_map(rv, index_map),
         )
 
+    @type_explained
     def reindex_cache_write(
         self,
         block: BlockArg,
@@ -360,6 +387,7 @@ class Schedule(Recorder):
             index_map=self._block_map(rv, index_map),
         )
 
+    @type_explained
     def cache_inplace(
         self, block: BlockArg, read_buffer_index: int | str | Buffer, storage_scope: str
     ) -> list[BlockRV]:
@@ -377,6 +405,7 @@ class Schedule(Recorder):
             storage_scope=storage_scope,
         )
 
+    @type_explained
     def cache_index(
         self, block: BlockArg, storage_scope: str, cse_thresh: int = 0
     ) -> list[BlockRV]:
@@ -389,6 +418,7 @@ class Schedule(Recorder):
             cse_thresh=cse_thresh,
         )
 
+    @type_explained
     def read_at(
         self, loop: LoopRV, block: BlockRV, read_buffer_index: int, storage_scope: str
     ) -> BlockRV:
@@ -398,6 +428,7 @@ class Schedule(Recorder):
             read_buffer_index=read_buffer_index, storage_scope=storage_scope,
         )  # fmt: skip
 
+    @type_explained
     def write_at(
         self, loop: LoopRV, block: BlockRV, write_buffer_index: int, storage_scope: str
     ) -> BlockRV:
@@ -416,6 +447,7 @@ class Schedule(Recorder):
 
     # --- where to compute ---
 
+    @type_explained
     def compute_at(
         self, block: BlockArg, loop: LoopRV, preserve_unit_loops: bool = False, index: int = -1
     ) -> None:
@@ -429,6 +461,7 @@ class Schedule(Recorder):
             index=index,
         )
 
+    @type_explained
     def reverse_compute_at(
         self, block: BlockArg, loop: LoopRV, preserve_unit_loops: bool = False, index: int = -1
     ) -> None:
@@ -442,16 +475,19 @@ class Schedule(Recorder):
             index=index,
         )
 
+    @type_explained
     def compute_inline(self, block: BlockArg) -> None:
         """Compute a value where it is used."""
         rule = _compute_inline.compute_inline
         self._run(_compute_inline.KIND, rule, block=self._block(block))
 
+    @type_explained
     def reverse_compute_inline(self, block: BlockArg) -> None:
         """Finish a value where it is made."""
         rule = _reverse_compute_inline.reverse_compute_inline
         self._run(_reverse_compute_inline.KIND, rule, block=self._block(block))
 
+    @type_explained
     def blockize(self, target: LoopRV | list[BlockRV], preserve_unit_iters: bool = True) -> BlockRV:
         """Make a block of its own of a loop and all that is in it, or of several blocks."""
         rule = _blockize.blockize
@@ -459,6 +495,7 @@ class Schedule(Recorder):
             _blockize.KIND, rule, target=target, preserve_unit_iters=preserve_unit_iters
         )
 
+    @type_explained
     def tensorize(
         self, block_or_loop: BlockRV | LoopRV, tensor_intrin: str, preserve_unit_iters: bool = True
     ) -> None:
@@ -473,6 +510,7 @@ class Schedule(Recorder):
 
     # --- reductions ---
 
+    @type_explained
     def decompose_reduction(self, block: BlockArg, loop: LoopRV) -> BlockRV:
         """Give the init of a reduction a block of its own, before a loop."""
         return self._run(  # type: ignore[no-any-return]
@@ -482,10 +520,12 @@ class Schedule(Recorder):
             loop=loop,
         )
 
+    @type_explained
     def rfactor(self, loop: LoopRV, factor_axis: int) -> BlockRV:
         """Reduce within each iteration of a loop first, then over the iterations."""
         return self._run(_rfactor.KIND, _rfactor.rfactor, loop=loop, factor_axis=factor_axis)  # type: ignore[no-any-return]
 
+    @type_explained
     def decompose_padding(self, block: BlockArg, loop: LoopRV) -> BlockRV:
         """Fill a padded buffer with its constant before a loop, then copy the inside."""
         return self._run(  # type: ignore[no-any-return]
@@ -495,6 +535,7 @@ class Schedule(Recorder):
             loop=loop,
         )
 
+    @type_explained
     def can_decompose_padding(self, block: BlockArg, loop: LoopRV) -> bool:
         """True if `decompose_padding` would be legal."""
         sref, at = self.get_sref(self._block(block)), self.get_sref(loop)
@@ -502,6 +543,7 @@ class Schedule(Recorder):
 
     # --- buffers ---
 
+    @type_explained
     def storage_align(
         self, block: BlockArg, buffer_index: int, axis: int, factor: int, offset: int
     ) -> None:
@@ -516,6 +558,7 @@ class Schedule(Recorder):
             offset=offset,
         )
 
+    @type_explained
     def set_scope(
         self, block: BlockArg, buffer_index: int | str | Buffer, storage_scope: str
     ) -> None:
@@ -531,6 +574,7 @@ class Schedule(Recorder):
             storage_scope=storage_scope,
         )
 
+    @type_explained
     def unsafe_repeat_edge(self, block: BlockArg) -> None:
         """Let a copy that pads read its last element again; for where nobody reads the padding."""
         self._run(
@@ -539,6 +583,7 @@ class Schedule(Recorder):
             block=self._block(block),
         )
 
+    @type_explained
     def unsafe_set_dtype(self, block: BlockArg, buffer_index: int, dtype: str) -> None:
         """Keep a buffer that the block writes in another data type."""
         self._run(
@@ -549,6 +594,7 @@ class Schedule(Recorder):
             dtype=str(dtype),
         )
 
+    @type_explained
     def set_axis_separator(
         self,
         block: BlockArg,
@@ -566,6 +612,7 @@ class Schedule(Recorder):
             axis_separators=list(axis_separators or ()),
         )
 
+    @type_explained
     def transform_layout(
         self,
         block: BlockArg,
@@ -591,6 +638,7 @@ class Schedule(Recorder):
         if separators:
             self.set_axis_separator(rv, (side, number), separators)
 
+    @type_explained
     def transform_block_layout(
         self, block: BlockArg, index_map: IndexMap | Callable[..., Any]
     ) -> None:
@@ -601,6 +649,7 @@ class Schedule(Recorder):
             block=rv, index_map=self._block_map(rv, index_map),
         )  # fmt: skip
 
+    @type_explained
     def pad_einsum(self, block: BlockArg, padding: list[int]) -> None:
         """Let a contraction run over extents that are multiples of the padding."""
         self._run(
@@ -608,6 +657,7 @@ class Schedule(Recorder):
             padding=list(padding),
         )  # fmt: skip
 
+    @type_explained
     def rolling_buffer(self, block: BlockArg, write_buffer_index: int) -> None:
         """Keep one window of a buffer, and do not compute again what it holds already."""
         self._run(
@@ -617,6 +667,7 @@ class Schedule(Recorder):
             write_buffer_index=write_buffer_index,
         )
 
+    @type_explained
     def unsafe_hide_buffer_access(
         self, block: BlockRV, buf_type: str, buf_index_array: list[int]
     ) -> None:
@@ -629,6 +680,7 @@ class Schedule(Recorder):
             buf_index_array=list(buf_index_array),
         )
 
+    @type_explained
     def annotate_buffer_access(
         self,
         block: BlockRV,
@@ -658,6 +710,7 @@ class Schedule(Recorder):
 
     # --- annotations ---
 
+    @type_explained
     def annotate(self, block_or_loop: BlockRV | LoopRV, ann_key: str, ann_val: Any) -> None:
         """Add an annotation."""
         self._run(
@@ -668,6 +721,7 @@ class Schedule(Recorder):
             ann_val=_annotation(ann_val),
         )
 
+    @type_explained
     def unannotate(self, block_or_loop: BlockRV | LoopRV, ann_key: str) -> None:
         """Take an annotation away."""
         self._run(
