@@ -24,7 +24,7 @@ def first(names: Sequence[str] | None, many: int = 1, how: Literal["a", "b"] = "
 
 @pytest.mark.parametrize(
     ("args", "name"),
-    [((3,), None), ((None,), None), (([1],), "names"), (([None], 2), "names"), (([],), None)],
+    [((3,), "names"), ((None,), None), (([1],), "names"), (([None], 2), "names"), (([],), None)],
 )
 def test_what_is_said(args: tuple[Any, ...], name: str | None) -> None:
     if name is None:
@@ -34,6 +34,19 @@ def test_what_is_said(args: tuple[Any, ...], name: str | None) -> None:
     else:
         with pytest.raises(TypeError, match=f"first: the argument `{name}` is of another kind"):
             first(*args)
+
+
+def test_type_errors_with_words_stay() -> None:
+    @explained
+    def half(of: int) -> float:
+        if isinstance(of, str):
+            raise TypeError("no text, please")
+        return of / 2
+
+    with pytest.raises(TypeError, match="no text, please"):
+        half("x")  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="half: the argument `of` is of another kind"):
+        half([])  # type: ignore[arg-type]
 
 
 def test_right_calls() -> None:

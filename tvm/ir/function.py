@@ -8,6 +8,7 @@ from typing import TypeVar
 
 from typing_extensions import Self
 
+from tvm.support.arguments import explained
 from tvm.support.compiled import mypyc_attr
 
 from .attrs import DictAttrs
@@ -38,6 +39,7 @@ class BaseFunc(RelaxExpr):
         """What notebooks show: the function in colours."""
         return PRINTERS.get("html")(self, {})
 
+    @explained
     def with_attr(
         self, attr_key_or_dict: str | Mapping[str, object], attr_value: object = None
     ) -> Self:
@@ -46,11 +48,13 @@ class BaseFunc(RelaxExpr):
             return self.with_attrs({attr_key_or_dict: attr_value})
         return self.with_attrs(attr_key_or_dict)
 
+    @explained
     def with_attrs(self, attr_map: Mapping[str, object] | DictAttrs) -> Self:
         """A copy with the given attributes set beside the present ones."""
         given = dict(attr_map.items())
         return with_fields(self, attrs=DictAttrs({**dict(self.attrs.items()), **given}))
 
+    @explained
     def without_attr(self, attr_key: str) -> Self:
         """A copy without the attribute."""
         if attr_key not in self.attrs:

@@ -87,6 +87,7 @@ class IRModule(Node):
                 return var
         return None
 
+    @explained
     def get_global_var(self, name: str) -> GlobalVar:
         """The global variable called `name`."""
         var = self._find(name)
@@ -146,6 +147,7 @@ class IRModule(Node):
         key = self.get_global_var(var) if isinstance(var, str) else var
         self.functions = FrozenMap({v: f for v, f in self.functions.items() if v is not key})
 
+    @explained
     def update_func(self, var: GlobalVar, func: BaseFunc) -> None:
         """Set the function of `var`."""
         _check_function(var, func)
@@ -158,6 +160,7 @@ class IRModule(Node):
             return
         self.functions = FrozenMap({**self.functions, var: func})
 
+    @explained
     def update_type_def(self, var: Any, type_data: Any) -> None:
         """Set the data type called `var` (a name of it, or its GlobalTypeVar)."""
         key = type_data.header if isinstance(var, str) else var
@@ -209,12 +212,14 @@ class IRModule(Node):
                     return made
         raise UnknownFunctionError(f"There is no constructor with the tag {tag} in the module")
 
+    @explained
     def update(self, other: IRModule | Mapping[GlobalVar, BaseFunc]) -> None:
         """Take over all functions of another module."""
         functions = other.functions if isinstance(other, IRModule) else other
         for var, func in functions.items():
             self.update_func(var, func)
 
+    @explained
     def update_global_info(self, name: str, global_info: list[GlobalInfo]) -> None:
         """Set the global infos called `name`."""
         self.global_infos = FrozenMap({**self.global_infos, name: tuple(global_info)})
@@ -233,6 +238,7 @@ class IRModule(Node):
         made.pyfuncs = dict(self.pyfuncs)
         return made
 
+    @explained
     def with_functions(self, functions: Mapping[GlobalVar, BaseFunc]) -> IRModule:
         """A new module with other functions and the same attributes; itself if they are equal."""
         same = len(functions) == len(self.functions) and all(
@@ -242,6 +248,7 @@ class IRModule(Node):
             return self
         return self._changed(functions, self.attrs)
 
+    @explained
     def replace_global_vars(self, replacements: Mapping[Name, Name]) -> IRModule:
         """A module in which functions and their uses have other names."""
         from .replace_global_vars import replace_global_vars  # needs the functors of the dialects
@@ -271,14 +278,17 @@ class IRModule(Node):
 
     # --- attributes ---
 
+    @explained
     def get_attr(self, attr_key: str) -> object:
         """A module attribute, or None."""
         return self.attrs.get(attr_key)
 
+    @explained
     def with_attr(self, attr_key: str, attr_value: object) -> IRModule:
         """A copy with one attribute set."""
         return self.with_attrs({attr_key: attr_value})
 
+    @explained
     def with_attrs(self, attr_map: DictAttrs | Mapping[str, object]) -> IRModule:
         """A copy with the given attributes set beside the present ones."""
         merged = {**dict(self.attrs.items()), **dict(attr_map.items())}

@@ -6,6 +6,7 @@ Python's own came out of it.
 
 from __future__ import annotations
 
+import dis
 import functools
 import inspect
 import typing
@@ -16,7 +17,8 @@ from typing import Any, Final, Literal, ParamSpec, TypeVar, Union
 
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
-_RAW: Final = (AttributeError, LookupError, OverflowError)
+_RAW: Final = (AttributeError, LookupError, OverflowError, TypeError)
+_RAISE: Final = dis.opmap["RAISE_VARARGS"]
 
 
 def explained(func: Callable[_P, _R]) -> Callable[_P, _R]:
@@ -28,12 +30,22 @@ def explained(func: Callable[_P, _R]) -> Callable[_P, _R]:
             return func(*args, **kwargs)
         except _RAW as err:
             own = type(err).__module__ == "builtins"  # not one of ours, which says enough
+            if isinstance(err, TypeError) and _is_said(err):
+                own = False
             text = _wrong_argument(func, args, kwargs) if own else None
             if text is None:
                 raise
             raise TypeError(text) from err
 
     return call
+
+
+def _is_said(err: BaseException) -> bool:
+    """True if a `raise` of a program made the error, with words of its own, and not Python."""
+    trace = err.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    return trace is not None and trace.tb_frame.f_code.co_code[trace.tb_lasti] == _RAISE
 
 
 def _wrong_argument(

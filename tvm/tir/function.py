@@ -11,6 +11,7 @@ from tvm.ir.function import BaseFunc, as_attrs
 from tvm.ir.node import Field, fields, listed, of_type, register_nodes
 from tvm.ir.span import Span
 from tvm.ir.type import VOID_TYPE, FuncType, Type
+from tvm.support.arguments import explained
 from tvm.support.frozen import FrozenArray, FrozenMap
 from tvm.support.lazy import lazy_names
 
@@ -94,6 +95,7 @@ class PrimFunc(BaseFunc):
             self.params, new_body, self.ret_type, self.buffer_map, self.attrs, span or self.span
         )
 
+    @explained
     def specialize(self, param_map: Mapping[Var, Any]) -> PrimFunc:
         """This function with values for some parameters: shapes, scalars, whole buffers."""
         from .specialize import specialize  # needs the functors, a floor of their own

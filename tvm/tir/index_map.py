@@ -20,6 +20,7 @@ from tvm.arith.int_set import eval_set
 from tvm.error import CheckError, ShapeError
 from tvm.ir.expr import PrimExpr, Range
 from tvm.ir.node import Field, Node, all_of_type, fields, listed, register_nodes
+from tvm.support.arguments import explained
 from tvm.support.dtype import DataType
 from tvm.support.frozen import FrozenArray
 
@@ -140,6 +141,7 @@ class IndexMap(Node):
             inverse = IndexMap.from_func(inverse, ndim=len(typed), index_dtype=index_dtype)
         return IndexMap(variables, typed, inverse), separators
 
+    @explained
     def is_equivalent_to(self, other_map: IndexMap) -> bool:
         """True if both maps give the same indices, for all inputs."""
         if len(self.initial_indices) != len(other_map.initial_indices):
@@ -150,6 +152,7 @@ class IndexMap(Node):
         analyzer = Analyzer()
         return all(analyzer.can_prove_equal(a, b) for a, b in zip(self.final_indices, theirs))
 
+    @explained
     def map_indices(
         self, indices: Sequence[PrimExpr | int], analyzer: Analyzer | None = None
     ) -> list[PrimExpr]:
@@ -161,6 +164,7 @@ class IndexMap(Node):
         }
         return [prover.simplify(i) for i in substitute(list(self.final_indices), values)]
 
+    @explained
     def map_ranges(self, ranges: Sequence[Range], analyzer: Analyzer | None = None) -> list[Range]:
         """The box of new indices for a box of old ones; `i % 16` has all its 16 values."""
         self._require_count(ranges)
@@ -187,6 +191,7 @@ class IndexMap(Node):
             for var, rng in zip(self.initial_indices, ranges)
         ]
 
+    @explained
     def map_shape(
         self, shape: Sequence[PrimExpr | int], analyzer: Analyzer | None = None
     ) -> list[PrimExpr]:
@@ -230,6 +235,7 @@ class IndexMap(Node):
             Range.from_min_extent(rng.min, substitute(rng.extent, names.values)) for rng in mapped
         ]
 
+    @explained
     def map_tensor(self, arr_src: Tensor) -> Tensor:
         """The tensor in the new layout; padding is zero."""
         import numpy as np
@@ -245,6 +251,7 @@ class IndexMap(Node):
         target[tuple(moved)] = source
         return make_tensor(target, device=arr_src.device)
 
+    @explained
     def inverse(self, shape: Sequence[Range | PrimExpr | int]) -> IndexMap:
         """The map back, for a map that fills its box without gaps or overlap."""
         if self.inverse_index_map is not None:
@@ -253,6 +260,7 @@ class IndexMap(Node):
         assert padding is None, "an exact inverse has no padding"
         return made
 
+    @explained
     def non_surjective_inverse(
         self, shape: Sequence[Range | PrimExpr | int]
     ) -> tuple[IndexMap, PrimExpr]:
