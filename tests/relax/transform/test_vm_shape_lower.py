@@ -9,7 +9,7 @@ import tvm
 from tests.relax.programs import assert_same, run_interp
 from tvm import relax
 from tvm.error import ShapeError, TVMError
-from tvm.ir import IRModule
+from tvm.ir import IRModule, assert_structural_equal
 from tvm.relax.transform import VMShapeLower
 from tvm.relax.transform.vm_shape_lower import is_lowered
 from tvm.runtime.vm_builtin import MakeShapeCode as MK
@@ -289,3 +289,35 @@ def test_results_of_calls_that_read_the_heap_are_known() -> None:
         with tvm.target.Target(target), tvm.transform.PassContext(instruments=[watch]):
             lowered = relax.get_pipeline("default")(Sizes)
         assert is_lowered(lowered["main"])
+
+
+def test_what_holds_a_shape_is_no_more_than_the_shape() -> None:
+    @I.ir_module
+    class Before:
+        @R.function
+        def main(x: R.Tensor(("n",), "float32"), c: R.Tensor((), "bool")):
+            R.func_attr({"relax.force_pure": True})
+            n = T.int64()
+            s = R.shape([n * 2])
+            alias = s
+            pair = (alias, x)
+            field = pair[0]
+            if c:
+                chosen = field
+            else:
+                chosen = s
+            return (chosen, pair)
+
+    after = VMShapeLower(emit_err_ctx=False)(Before)
+    infos = {
+        binding.var.name_hint: binding.var.struct_info
+        for block in after["main"].body.blocks
+        for binding in block.bindings
+    }
+    shape = relax.ShapeStructInfo(ndim=1)
+    for name in ("s", "alias", "field", "chosen"):
+        assert_structural_equal(infos[name], shape)
+    assert_structural_equal(infos["pair"].fields[0], shape)
+    text = after.script()
+    assert_structural_equal(tvm.script.from_source(text), after)
+    assert text.count('R.call_packed("vm.builtin.match_shape"') == 4  # x, and the three parts of the result

@@ -206,18 +206,28 @@ class _Lowering:
             self._match(left, all_known=True)
         elif isinstance(value, If):
             value = self._if(value)
+            if value.struct_info_ is not binding.value.struct_info_:
+                self._bind_anew(binding, value)
+                return
         elif isinstance(value, (ShapeExpr, PrimValue)):
             made = self._made(value)
-            if made is not None:  # the variable is what the call says, no more
-                var = type(binding.var)(binding.var.vid, made.struct_info_, binding.var.span)
-                self._now[binding.var] = var
-                self._bindings.append(VarBinding(var, made, binding.span))
+            if made is not None:
+                self._bind_anew(binding, made)
                 return
         elif not isinstance(value, Function):
             value = self._operand(value)
+            if isinstance(value, (Var, Tuple, TupleGetItem)) and value is not binding.value:
+                self._bind_anew(binding, value)
+                return
         self._bindings.append(with_value(binding, value))
 
-    def _if(self, value: If) -> If:
+    def _bind_anew(self, binding: Binding, value: RelaxExpr) -> None:
+        """The variable is what the call, or the fields, say now, no more."""
+        var = type(binding.var)(binding.var.vid, value.struct_info_, binding.var.span)
+        self._now[binding.var] = var
+        self._bindings.append(VarBinding(var, value, binding.span))
+
+    def _if(self, value: If) -> RelaxExpr:
         cond = self._operand(value.cond)
         known = self._slots.known()
         yes = self._sequence(value.true_branch)
@@ -225,6 +235,9 @@ class _Lowering:
         no = self._sequence(value.false_branch)
         self._slots.forget_all_but(known)
         new = If(cond, yes, no, value.span)
+        branches = ((yes, value.true_branch), (no, value.false_branch))
+        if any(seq.body.struct_info_ is not old.body.struct_info_ for seq, old in branches):
+            return self._bb.normalize(new)
         new.struct_info_ = value.struct_info_
         return new
 
@@ -238,7 +251,9 @@ class _Lowering:
             return self._now.get(expr)
 
         new = replace_operands(value, replace)
-        if new.struct_info_ is None:  # what reads the heap says less than the sizes it reads
+        if isinstance(new, (Tuple, TupleGetItem)):
+            new = self._bb.normalize(new)
+        elif new.struct_info_ is None:  # what reads the heap says less than the sizes it reads
             new.struct_info_ = value.struct_info_
         return new
 
