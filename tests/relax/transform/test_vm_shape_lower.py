@@ -320,4 +320,5 @@ def test_what_holds_a_shape_is_no_more_than_the_shape() -> None:
     assert_structural_equal(infos["pair"].fields[0], shape)
     text = after.script()
     assert_structural_equal(tvm.script.from_source(text), after)
-    assert text.count('R.call_packed("vm.builtin.match_shape"') == 4  # x, and the three parts of the result
+    # of x, and of the three parts of the result
+    assert text.count('R.call_packed("vm.builtin.match_shape"') == 4

@@ -216,7 +216,7 @@ class _Lowering:
                 return
         elif not isinstance(value, Function):
             value = self._operand(value)
-            if isinstance(value, (Var, Tuple, TupleGetItem)) and value is not binding.value:
+            if value is not binding.value:
                 self._bind_anew(binding, value)
                 return
         self._bindings.append(with_value(binding, value))
@@ -251,11 +251,7 @@ class _Lowering:
             return self._now.get(expr)
 
         new = replace_operands(value, replace)
-        if isinstance(new, (Tuple, TupleGetItem)):
-            new = self._bb.normalize(new)
-        elif new.struct_info_ is None:  # what reads the heap says less than the sizes it reads
-            new.struct_info_ = value.struct_info_
-        return new
+        return self._bb.normalize(new)
 
     def _made(self, value: ShapeExpr | PrimValue) -> Call | None:
         """A call that reads the heap; None for what is known while compiling."""
