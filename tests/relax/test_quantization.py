@@ -10,7 +10,9 @@ import pytest
 
 import tvm
 from tests.relax.transform.test_quantize import network
+from tvm import relax, tir
 from tvm.error import TVMError
+from tvm.relax import op
 from tvm.relax.frontend.onnx import from_onnx
 from tvm.relax.quantization import _choose, quantize
 from tvm.runtime import cpu, tensor
@@ -88,3 +90,29 @@ def test_without_inputs_weights_are_compared() -> None:
 def test_refusals(data: Any, options: dict[str, Any], words: str) -> None:
     with pytest.raises(TVMError, match=words):
         quantize(network(), data, **options)
+
+
+def test_planes_of_any_size_compute_with_integers() -> None:
+    """What was measured at one size holds at others: errors of rounding, no more."""
+    rng = np.random.default_rng(3)
+    n, h, w = (tir.Var(name, "int64") for name in "nhw")
+    x = relax.Var("x", relax.TensorStructInfo((n, 4, h, w), "float32"))
+    full, each = ((rng.standard_normal(shape) / 4).astype("float32")
+                  for shape in ((8, 4, 3, 3), (8, 1, 3, 3)))  # fmt: skip
+    bb = relax.BlockBuilder()
+    with bb.function("main", [x]):
+        with bb.dataflow():
+            y = bb.emit(op.nn.relu(op.nn.conv2d(x, relax.const(full), padding=1)))
+            y = bb.emit_output(op.nn.conv2d(y, relax.const(each), strides=2, padding=1, groups=8))
+        bb.emit_func_output(y)
+    mod = bb.get()
+    data = [rng.standard_normal((2, 4, 9, 7)).astype("float32") for _ in range(2)]
+    made = quantize(mod, data, target=TARGET)
+    assert [layer.form for layer in made.report.layers] == ["integers", "integers"]
+    before, after = (
+        VirtualMachine(tvm.compile(m, TARGET), cpu())["main"] for m in (mod, made.mod)
+    )
+    for shape in ((1, 4, 6, 11), (2, 4, 1, 1), (1, 4, 17, 8)):
+        given = tensor(np.clip(rng.standard_normal(shape), -2, 2).astype("float32"))
+        wanted, found = before(given).numpy(), after(given).numpy()
+        assert np.abs(found - wanted).max() < 0.04 * np.abs(wanted).max()

@@ -63,3 +63,33 @@ def test_sums_are_exact(cpu: str, size: int, channels: int, options: dict[str, o
         for kx in range(3):
             wanted = wanted + x[:, ky::step, kx::step][:, :count, :count] * w[:, ky, kx, 0]
     np.testing.assert_array_equal(out.numpy(), wanted)
+
+
+@pytest.mark.parametrize("cpu", CPUS)
+@pytest.mark.parametrize("stride", [1, 2])
+def test_rows_of_any_size_end_with_the_last_pixel_again(cpu: str, stride: int) -> None:
+    n, h, w, rows, columns = (te.size_var(name, "int64") for name in ("n", "h", "w", "y", "x"))
+    channels, three, step = (tir.IntImm("int64", value) for value in (24, 3, stride))
+    x = te.placeholder((n, h, w, channels), "uint8", name="X")
+    taps = te.placeholder((channels, three, three, tir.IntImm("int64", 1)), "int8", name="W")
+    ry, rx = (te.reduce_axis((0, three), name) for name in ("ry", "rx"))
+    y = te.compute((n, rows, columns, channels), lambda b, i, j, c: te.sum(
+        x[b, i * step + ry, j * step + rx, c].astype("int32") * taps[c, ry, rx, 0].astype("int32"),
+        [ry, rx],
+    ), name="Y")  # fmt: skip
+    func = te.create_prim_func([x, taps, y], index_dtype_override="int64")
+    target = Target(f"llvm -mcpu={cpu}")
+    sch = DepthwiseIntegers().apply(func.with_attr("layout_free_buffers", [1]), target, False)
+    assert isinstance(sch, Schedule)
+    run, rng = tvm.compile(sch.mod, target=target), np.random.default_rng(0)
+    given = rng.integers(-128, 128, (24, 3, 3, 1)).astype("int8")
+    for shape in ((1, 3, 3, 24), (2, 6, 12, 24)):
+        image = rng.integers(0, 256, shape).astype("uint8")
+        high, wide = ((extent - 3) // stride + 1 for extent in shape[1:3])
+        out = tvm.runtime.empty((shape[0], high, wide, 24), "int32")
+        run(tvm.runtime.tensor(image), tvm.runtime.tensor(given), out)
+        wanted = sum(
+            image[:, ky::stride, kx::stride][:, :high, :wide].astype("int64") * given[:, ky, kx, 0]
+            for ky in range(3) for kx in range(3)
+        )  # fmt: skip
+        np.testing.assert_array_equal(out.numpy(), wanted)

@@ -106,3 +106,46 @@ def test_sums_are_exact(
             part = arrays[0][:, ky * spread :: step, kx * spread :: step][:, :rows, :columns]
             wanted += part.astype("float64") @ arrays[1][:, ky, kx].T.astype("float64")
     np.testing.assert_array_equal(out.numpy(), wanted.astype("float32"))
+
+
+def open_convolution(channels: int, filters: int, stride: int) -> tir.PrimFunc:
+    """A 3 x 3 convolution of any planes, whose result has extents with names of their own."""
+    n, h, w, rows, columns = (te.size_var(name, "int64") for name in ("n", "h", "w", "y", "x"))
+
+    def size(value: int) -> tir.IntImm:
+        return tir.IntImm("int64", value)
+
+    x = te.placeholder((n, h, w, size(channels)), "uint8", name="X")
+    taps = te.placeholder((size(filters), size(3), size(3), size(channels)), "int8", name="W")
+    s = te.placeholder((size(filters),), "float32", name="S")
+    ry, rx, rc = (te.reduce_axis((size(0), size(e)), f"r{e}{i}")
+                  for i, e in enumerate((3, 3, channels)))  # fmt: skip
+    step = size(stride)
+    y = te.compute((n, rows, columns, size(filters)), lambda b, i, j, f: te.sum(
+        x[b, i * step + ry, j * step + rx, rc].astype("int32")
+        * taps[f, ry, rx, rc].astype("int32"), [ry, rx, rc],
+    ), name="Y")  # fmt: skip
+    z = te.compute(y.shape, lambda *i: y[i].astype("float32") * s[i[-1]], name="Z")
+    func = te.create_prim_func([x, taps, s, z], index_dtype_override="int64")
+    return func.with_attr("layout_free_buffers", [1])
+
+
+@pytest.mark.parametrize("cpu", CPUS)
+@pytest.mark.parametrize("stride", [1, 2])
+def test_planes_of_any_size_are_one_row(cpu: str, stride: int) -> None:
+    target = Target(f"llvm -mcpu={cpu}")
+    sch = schedule(open_convolution(8, 16, stride), target)
+    assert sch is not None
+    run, rng = tvm.compile(sch.mod, target=target), np.random.default_rng(0)
+    taps = rng.integers(-128, 128, (16, 3, 3, 8)).astype("int8")
+    for shape in ((1, 3, 3, 8), (2, 5, 4, 8), (1, 9, 23, 8)):
+        x = rng.integers(0, 256, shape).astype("uint8")
+        rows, columns = ((extent - 3) // stride + 1 for extent in shape[1:3])
+        wanted = np.zeros((shape[0], rows, columns, 16))
+        for ky in range(3):
+            for kx in range(3):
+                part = x[:, ky::stride, kx::stride][:, :rows, :columns].astype("float64")
+                wanted += part @ taps[:, ky, kx].T.astype("float64")
+        out = tvm.runtime.empty(wanted.shape, "float32")
+        run(*(tvm.runtime.tensor(a) for a in (x, taps, np.ones(16, "float32"))), out)
+        np.testing.assert_array_equal(out.numpy(), wanted.astype("float32"))

@@ -115,11 +115,18 @@ def test_changes_convolutions(options: dict[str, object]) -> None:
 
 
 def test_keeps_convolutions() -> None:
-    """Two groups of two channels, and sizes that are not known, have no form for integers."""
+    """Two groups of two channels have no form for integers."""
     assert sums_of(FoldDequantize()(convolution(groups=2))) == "float32"
-    width = tir.Var("width", "int64")
-    mod = convolution(size=width)
-    assert sums_of(FoldDequantize()(mod)) == "float32"
+
+
+@pytest.mark.parametrize("groups", [1, 4])
+def test_changes_convolutions_of_open_planes(groups: int) -> None:
+    mod = convolution(size=tir.Var("width", "int64"), groups=groups)
+    after = FoldDequantize()(mod)
+    assert sums_of(after) == "int32"
+    assert relax.analysis.well_formed(after)
+    x = np.random.default_rng(2).integers(0, 256, (1, 4, 9, 8)).astype("uint8")
+    np.testing.assert_array_equal(run_interp(after, [x]), run_interp(mod, [x]))
 
 
 @pytest.mark.parametrize(("step", "left"), [(0.25, 0), (1e-45, 1), (1e39, 1)])

@@ -18,6 +18,7 @@ from tvm.tir.expr import (
     IterVar,
     Mul,
     Select,
+    Sub,
     Var,
     make_const,
 )
@@ -65,6 +66,8 @@ def _moves(offset: PrimExpr, domains: Mapping[Var, Range]) -> Strides:
                 found[var] = None if known is None else known + scale * coefficient
         elif isinstance(node, Add):
             stack += [(node.a, scale), (node.b, scale)]
+        elif isinstance(node, Sub):
+            stack += [(node.a, scale), (node.b, -scale)]
         elif isinstance(node, Mul) and isinstance(factor, IntImm):
             stack.append((node.a, scale * factor.value))
         elif isinstance(node, Cast) and _keeps_numbers(node):

@@ -175,6 +175,31 @@ def to_matrix(
     return [lhs, rhs]
 
 
+def to_rows(sch: Schedule, block: BlockRV, found: Contraction) -> BlockRV:
+    """Fuse the variables of rows to one, the first of the block; the others follow as they are.
+
+    Returns the copy of the left operand, to be inlined as that of `to_matrix`.
+    """
+    before: Block = sch.get(block)
+    moving = [
+        set(vars_in(*simplified_indices(before, indices)))
+        for indices in (found.lhs.indices, found.store)
+    ]
+    lhs = sch.reindex(block, found.lhs.buffer)
+    back = sch.reindex(block, found.output)
+    node: Block = sch.get(block)
+    order = [iv.var for iv in node.iter_vars]
+    groups = [list(found.m), *([iv] for iv in (*found.batch, *found.n, *found.k))]
+    read = ("read", _number(sch, block, lhs))
+    _relayout(sch, block, lhs, read, order, moving[0], groups)
+    finish = _inlined_copy(sch, back, found)
+    _relayout(
+        sch, block, back if finish is None else finish, ("write", 0), order, moving[1], groups
+    )
+    sch.transform_block_layout(block, _fusion(order, groups))
+    return lhs
+
+
 def _inlined_copy(sch: Schedule, back: BlockRV, found: Contraction) -> BlockRV | None:
     """Inlines the copy into the one elementwise block that reads the result; returns that block."""
     users = sch.get_consumers(back)

@@ -6,7 +6,8 @@
             acc[i, v, :] += A[n, y * s + ky, (xo * MR + i) * s + kx, channels] * W[ky, kx, channels]
         B[n, y, xo * MR + i, channels] = epilogue(acc[i, v, :])
 
-Vectors are channels side by side, widened when they are read. `W` is laid out while compiling.
+Vectors are channels side by side, widened when they are read. `W` is laid out while compiling. Past
+the end of rows of an open size the last pixel is computed again.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from __future__ import annotations
 from typing import Final
 
 from tvm.dlight.analysis.contraction import Contraction, find_contraction
-from tvm.dlight.base import open_schedule
+from tvm.dlight.base import open_schedule, pad_operands
 from tvm.ir.expr import PrimExpr
 from tvm.target.cpu_model import CpuModel
 from tvm.target.target import Target
@@ -26,8 +27,9 @@ from tvm.tir.stmt import Block
 
 from .base import CPUScheduleRule, root_blocks, with_reason
 from .contraction import extent_of, vectorize_back, write_back
-from .cost import flops_us, parallelize_by_cost
+from .cost import SYMBOLIC, flops_us, parallelize_by_cost
 from .dots_direct import loops_of
+from .edges import read_last_row_again
 from .general import Unscheduled, inline_epilogues
 from .weights import PREPACK, free_buffers
 
@@ -77,8 +79,7 @@ def _found(sch: Schedule, block: BlockRV) -> Contraction | None:
     if not _moves_along(found, channel.var) or found.store[-1] is not channel.var:
         return None
     sizes = [extent_of([iv]) for iv in (channel, *found.k)]
-    row = _row(found)
-    if row is None or None in sizes or (sizes[0] or 0) % MIN_LANES:
+    if _row(found) is None or None in sizes or (sizes[0] or 0) % MIN_LANES:
         return None
     return found
 
@@ -93,9 +94,8 @@ def _moves_along(found: Contraction, channel: Var) -> bool:
 
 
 def _row(found: Contraction) -> IterVar | None:
-    """The variable along a row of the result, if its extent is known."""
-    row = next((iv for iv in found.m if iv.var is found.store[-2]), None)
-    return None if row is None or extent_of([row]) is None else row
+    """The variable along a row of the result."""
+    return next((iv for iv in found.m if iv.var is found.store[-2]), None)
 
 
 def _most(most: int, size: int) -> int:
@@ -115,7 +115,12 @@ def _schedule(
     while channels % lanes:
         lanes //= 2
     vectors = _most(MAX_VECTORS, channels // lanes)
-    pixels = _most(MAX_PIXELS, extent_of([row]) or 1)
+    pixels = _most(MAX_PIXELS, extent_of([row]) or MAX_PIXELS)
+    if extent_of([row]) is None:
+        _whole_tiles(sch, block, found, row, pixels)
+        found = find_contraction(sch.get(block)) or found
+        row, channel = _row(found), found.batch[0]
+        assert row is not None, "it is where it was"
     loops = loops_of(sch, block)
     taps = [loops[iv.var] for iv in found.k]
     images = [loops[index] for index in found.store[:-2] if isinstance(index, Var)]
@@ -131,13 +136,26 @@ def _schedule(
         sch.unroll(loop)
     work = 2.0
     for iv in (*found.batch, *found.m, *found.k):
-        work *= extent_of([iv]) or 1
+        work *= extent_of([iv]) or SYMBOLIC
     spread = parallelize_by_cost(sch, [jo, *images], cpu, flops_us(cpu, work, 32), sch.get(block))
     reason = (
         f"{pixels} pixels of {vectors} x {lanes} channels at once, 32-bit sums in registers, "
         + ("serial, too little work for threads" if spread == "serial" else spread)
     )
     return reason, taps[0]
+
+
+def _whole_tiles(
+    sch: Schedule, block: BlockRV, found: Contraction, row: IterVar, pixels: int
+) -> None:
+    """Let rows of an open size end with a whole tile."""
+    gather = sch.reindex(block, found.lhs.buffer)
+    pads = [pixels if iv.var is row.var else 1 for iv in sch.get(block).iter_vars]
+    copies = pad_operands(sch, block, pads)
+    made = {sch.get(copy).writes[0].buffer for copy in copies}
+    for buffer in made:
+        copies = read_last_row_again(sch, copies, buffer)
+    sch.compute_inline(gather)
 
 
 def _pack(sch: Schedule, block: BlockRV, found: Contraction, channel: Var) -> None:

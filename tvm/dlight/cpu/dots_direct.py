@@ -9,14 +9,16 @@
             B[n, y, xo * MR + i, jo * NR + j] = epilogue(acc[i, j])
 
 Nothing is gathered: the channels of a pixel are the group, and a row of the result is the tile. `W`
-is laid out while compiling. The border is in `A` already.
+is laid out while compiling. The border is in `A` already. Where the sizes of planes are open, all
+pixels of the result are one row, and past its end the last one is computed again.
 """
 
 from __future__ import annotations
 
 from typing import Final
 
-from tvm.dlight.analysis.contraction import Contraction
+from tvm.dlight.analysis.contraction import Contraction, find_contraction
+from tvm.dlight.base import pad_operands
 from tvm.ir.expr import PrimExpr
 from tvm.target.cpu_model import CpuModel
 from tvm.tir.buffer import Buffer
@@ -26,13 +28,15 @@ from tvm.tir.schedule.analysis.query import realize_of
 from tvm.tir.stmt import Block, BufferStore
 from tvm.tir.tensor_intrin.dots import DOTS, register_dot
 
-from .contraction import extent_of, vectorize_back, write_back
-from .cost import flops_us, parallelize_by_cost
+from .contraction import extent_of, operand_of, to_rows, vectorize_back, write_back
+from .cost import SYMBOLIC, flops_us, parallelize_by_cost
+from .edges import read_last_row_again
 from .tiles import MAX_ROWS, MAX_VECTORS, Tile, tile_cost
 from .weights import PREPACK, free_buffers
 
 # The same products in half a vector, where filters do not fill a whole one.
 _HALF: Final = {"vnni512": "vnni256", "words512": "words256", "avx512": "avx2", "avx2": "sse2"}
+OPEN_ROWS: Final = 8  # pixels of a tile where each has an address of its own
 
 
 def slides(found: Contraction) -> bool:
@@ -50,7 +54,7 @@ def fitting_form(sch: Schedule, found: Contraction, form: str) -> str | None:
     if found.batch or len(found.n) != 1 or found.store[-1] is not found.n[0].var:
         return None
     row, channels, filters = _row(found), extents.get(last), extents[found.n[0].var]
-    if row is None or channels is None or filters is None:
+    if row is None or channels is None or filters is None or extent_of(found.k) is None:
         return None
     while filters % DOTS[form].lanes:
         if form not in _HALF:
@@ -59,20 +63,20 @@ def fitting_form(sch: Schedule, found: Contraction, form: str) -> str | None:
     return form if channels % DOTS[form].group == 0 else None
 
 
-def _row(found: Contraction) -> tuple[Var, int] | None:
-    """The variable along a row of the result, and its extent."""
+def _row(found: Contraction) -> tuple[Var, int | None] | None:
+    """The variable along a row of the result, and its extent if it is known."""
     var = found.store[-2]
-    size = next((extent_of([iv]) for iv in found.m if iv.var is var), None)
-    return (var, size) if isinstance(var, Var) and size is not None else None
+    row = next((iv for iv in found.m if iv.var is var), None)
+    return None if row is None else (row.var, extent_of([row]))
 
 
-def _tile(cpu: CpuModel, lanes: int, row: int, filters: int) -> Tile:
+def _tile(cpu: CpuModel, lanes: int, row: int | None, filters: int) -> Tile:
     """Rows and vectors that divide the result, with the least modelled time."""
     best: tuple[float, Tile] | None = None
     for vectors in range(MAX_VECTORS, 0, -1):
-        for rows in range(min(MAX_ROWS, row), 0, -1):
+        for rows in range(min(MAX_ROWS, row or OPEN_ROWS), 0, -1):
             fits = rows * vectors + vectors + 1 <= cpu.vector_registers
-            if row % rows or filters % (vectors * lanes) or not fits:
+            if (row or 0) % rows or filters % (vectors * lanes) or not fits:
                 continue
             tile = Tile(rows, vectors * lanes, 1, lanes)
             cost = tile_cost(cpu, tile)
@@ -91,11 +95,15 @@ def direct(
     assert row is not None, "looked at before"
     assert filters is not None, "and so are filters"
     tile = _tile(cpu, dot.lanes, row[1], filters)
+    work = _microseconds(cpu, found, dot.group)
+    if row[1] is None:
+        found = _one_row(sch, block, found, tile.rows)
+        row = found.m[0].var, None
     loops = loops_of(sch, block)
     last = found.rhs.innermost()
     assert last is not None, "channels"
     taps = [loops[iv.var] for iv in found.k if iv.var is not last]
-    images = [loops[index] for index in found.store[:-2] if isinstance(index, Var)]
+    images = [loops[iv.var] for iv in found.m if iv.var is not row[0]]
     _pack(sch, block, found, dot.group, tile.columns)
     one, many = str(found.lhs.buffer.dtype), str(found.rhs.buffer.dtype)
     swapped = found.lhs.buffer is not loaded_buffer(factors_of(sch.get(block))[0])
@@ -109,9 +117,8 @@ def direct(
     vectorize_back(sch, back, xo, dot.lanes)
     for loop in (jv, xi):
         sch.unroll(loop)
-    spread = parallelize_by_cost(
-        sch, [jo, *images], cpu, _microseconds(cpu, found, dot.group), sch.get(block), heavy=True
-    )
+    outer = [jo, *images] if images else [jo, xo]
+    spread = parallelize_by_cost(sch, outer, cpu, work, sch.get(block), heavy=True)
     name = register_dot(form, one, many, swapped)
     reason = (
         f"direct: {tile.rows}x{tile.columns} tile of 32-bit sums along a row of the result, groups "
@@ -119,6 +126,19 @@ def direct(
         + ("serial, too little work for threads" if spread == "serial" else spread)
     )
     return reason, (taps or [co])[0], ji, name
+
+
+def _one_row(sch: Schedule, block: BlockRV, found: Contraction, rows: int) -> Contraction:
+    """Let all pixels be one row, in whole tiles; the contraction that it is now."""
+    gather = to_rows(sch, block, found)
+    node: Block = sch.get(block)
+    copies = pad_operands(sch, block, [rows, *(1 for _ in node.iter_vars[1:])])
+    pixel = sch.get(block).iter_vars[0].var
+    read_last_row_again(sch, copies, operand_of(sch, block, pixel).buffer)
+    sch.compute_inline(gather)
+    again = find_contraction(sch.get(block))
+    assert again is not None, "it was one before"
+    return again
 
 
 def loops_of(sch: Schedule, block: BlockRV) -> dict[Var, LoopRV]:
@@ -150,7 +170,7 @@ def _pack(sch: Schedule, block: BlockRV, found: Contraction, group: int, columns
 def _microseconds(cpu: CpuModel, found: Contraction, group: int) -> float:
     work = 2.0
     for iv in (*found.m, *found.n, *found.k):
-        work *= extent_of([iv]) or 1
+        work *= extent_of([iv]) or SYMBOLIC
     return flops_us(cpu, work / group, 32)
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 
 from tvm.target.cpu_model import CpuModel
-from tvm.tir.expr import IntImm, IterVar, Var
+from tvm.tir.expr import IntImm, IterVar, Var, is_call_of
+from tvm.tir.functor import walk
 from tvm.tir.schedule import BlockRV, LoopRV, Schedule
 from tvm.tir.schedule.analysis.query import realize_of
 from tvm.tir.stmt import Block, BufferStore, For
@@ -58,7 +59,7 @@ def schedule_elementwise(sch: Schedule, block: BlockRV, cpu: CpuModel) -> str:
     inner = sch.fuse(*run) if len(run) > 1 else run[0]
     words = "lane by lane"
     if vectorizable:
-        vectors, words = _vectorize(sch, inner, cpu.lanes(bits))
+        vectors, words = _vectorize(sch, inner, cpu.lanes(bits), _branches(node))
     elif _gathers(node, by_loop[names[-1]], cpu):
         *vectors, vector = sch.split(inner, factors=[None, cpu.lanes(bits)])
         sch.vectorize(vector)
@@ -124,10 +125,21 @@ def _work(cpu: CpuModel, node: Block, bits: int) -> float:
     return max(flops_us(cpu, runs * flops(node), bits), bytes_us(runs * moved))
 
 
-def _vectorize(sch: Schedule, inner: LoopRV, lanes: int) -> tuple[list[LoopRV], str]:
+def _branches(node: Block) -> bool:
+    """Whether values come from one of two blocks of code."""
+    return any(is_call_of(part, "tir.if_then_else") for part in walk(node.body))
+
+
+def _vectorize(
+    sch: Schedule, inner: LoopRV, lanes: int, branches: bool
+) -> tuple[list[LoopRV], str]:
     """Vectorize the innermost loop; returns the one around vectors, and words for the reason."""
     loop: For = sch.get(inner)
-    width = vector_width(loop.extent.value if isinstance(loop.extent, IntImm) else None, lanes)
+    known = loop.extent.value if isinstance(loop.extent, IntImm) else None
+    width = vector_width(known, lanes)
+    if branches and known is not None and width & (width - 1):
+        power = known & -known  # of two; LLVM passes other vectors on value by value
+        width = power if lanes // 4 <= power else width
     if isinstance(loop.extent, IntImm) and loop.extent.value == width:
         sch.vectorize(inner)
         return [], f"one vector of {width}"

@@ -6,7 +6,7 @@
 
 Sums of integers are exact, so results come closer to the exact ones than those of floats did. It
 takes scales that do not change along the sum, and sums that fit into 32 bits. Transposed operands
-are followed. Weights of convolutions are constants, sizes of images are known.
+are followed. Weights of convolutions are constants, numbers of channels are known.
 
     round(x / s)  ->  round(x * (1 / s))
 
@@ -99,7 +99,7 @@ class _Rules:
         plain = (attrs.data_layout, attrs.kernel_layout, attrs.out_layout) == (
             "NCHW", "OIHW", "NCHW"
         )  # fmt: skip
-        if not plain or None in image[1:] or None in kernel:
+        if not plain or len(image) != 4 or image[1] is None or None in kernel:
             return call
         if not self._is_constant(weight, _DEPTH):
             return call

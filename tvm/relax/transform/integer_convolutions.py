@@ -28,7 +28,7 @@ VECTOR: Final = 8   # filters: the shortest vector of sums that does not lose mu
 
 
 def is_taken(call: Call) -> bool:
-    """Whether a convolution has a form here: integers, sizes known, all channels or one each."""
+    """Whether a convolution has a form here: integers, channels known, all of them or one each."""
     infos = [info_of(arg) for arg in call.args]
     if any(info is None or str(info.dtype) != "int32" for info in infos):
         return False
@@ -37,10 +37,10 @@ def is_taken(call: Call) -> bool:
     if layouts not in (("NCHW", "OIHW", "NCHW"), ("NHWC", "OHWI", "NHWC")):
         return False
     image, kernel = (sizes_of(arg) for arg in call.args)
-    if len(image) != 4 or None in image[1:] or None in kernel or 0 in kernel:
+    if len(image) != 4 or None in kernel or 0 in kernel:
         return False
     channels, groups = image[attrs.data_layout.index("C")], int(attrs.groups)
-    return groups == 1 or groups == channels == kernel[0]
+    return channels is not None and (groups == 1 or groups == channels == kernel[0])
 
 
 def convolved(

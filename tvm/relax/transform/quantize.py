@@ -89,9 +89,11 @@ def _weights(call: Call, known: Mapping[Var, RelaxExpr]) -> Array | None:
     if is_call_of(call, "relax.matmul"):
         return array if array.ndim == 2 and len(image) > 1 and array.size else None
     plain = (attrs.data_layout, attrs.kernel_layout, attrs.out_layout) == ("NCHW", "OIHW", "NCHW")
+    if not plain or len(image) != 4 or image[1] is None:
+        return None
     groups = int(attrs.groups)
     alike = groups == 1 or groups == image[1] == array.shape[0]
-    return array if plain and array.size and None not in image[1:] and alike else None
+    return array if array.size and alike else None
 
 
 def _constant(expr: RelaxExpr, known: Mapping[Var, RelaxExpr]) -> Array | None:

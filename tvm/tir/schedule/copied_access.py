@@ -8,8 +8,9 @@ from tvm.arith import Analyzer
 from tvm.ir.expr import PrimExpr, Range
 from tvm.tir.block_scope import StmtSRef
 from tvm.tir.buffer import Buffer
-from tvm.tir.expr import BufferLoad, IterVar, Var
+from tvm.tir.expr import BufferLoad, IterVar, Select, Var, is_call_of
 from tvm.tir.functor import substitute, walk
+from tvm.tir.op.arith import is_one
 from tvm.tir.schedule.analysis.query import block_of, buffer_at, realize_of, scope_of
 from tvm.tir.schedule.cached_region import reached
 from tvm.tir.schedule.error import Illegal
@@ -26,7 +27,15 @@ from tvm.tir.schedule.scopes import (
 )
 from tvm.tir.schedule.tree import SRefTree
 from tvm.tir.schedule.write_back import WriteBack
-from tvm.tir.stmt import Block, BlockRealize, BufferRegion, BufferStore, Stmt
+from tvm.tir.stmt import (
+    Block,
+    BlockRealize,
+    BufferRegion,
+    BufferStore,
+    IfThenElse,
+    Stmt,
+    While,
+)
 
 
 class CopiedAccess:
@@ -54,7 +63,10 @@ class CopiedAccess:
         else:
             _require_only_read(self.node, self.buffer)
         self.indices = _only_indices(self.node, self.buffer)
-        require_own_indices(self.node, self.buffer, self.indices, read=not written)
+        guarded = not is_one(realize_of(state, block).predicate) or _has_condition(self.node)
+        require_own_indices(
+            self.node, self.buffer, self.indices, guarded=guarded and not written
+        )
 
     def through(
         self, copy: Buffer, axes: Sequence[IterVar], near: Sequence[PrimExpr]
@@ -180,6 +192,14 @@ class _Redirect(TrackingMutator):
         if region.buffer is not self._old:
             return super().visit_region(region)
         return BufferRegion.from_point(self._new, self._indices)
+
+
+def _has_condition(node: Block) -> bool:
+    """Whether something in the block may keep it from an access."""
+    return any(
+        isinstance(part, (IfThenElse, While, Select)) or is_call_of(part, "tir.if_then_else")
+        for part in walk(node)
+    )
 
 
 def _require_only_read(node: Block, buffer: Buffer) -> None:

@@ -214,9 +214,9 @@ def require_apart(state: SRefTree, scope: StmtSRef, block: StmtSRef, buffer: Buf
 
 
 def require_own_indices(
-    node: Block, buffer: Buffer, indices: Sequence[PrimExpr], *, read: bool
+    node: Block, buffer: Buffer, indices: Sequence[PrimExpr], *, guarded: bool
 ) -> None:
-    """Refuse an access that depends on more than the block's variables, or that is guarded.
+    """Refuse an access that depends on more than the block's variables, or that a guard restricts.
 
     A copy of all elements would run where the guard keeps the block from reading.
     """
@@ -236,9 +236,11 @@ def require_own_indices(
                 spots=[node],
                 fast="The access depends on inner variables",
             )
+        if not guarded:
+            continue
         below = analyzer.can_prove(index < extent, ProofStrength.SYMBOLIC_BOUND)
         inside = below and analyzer.can_prove(index >= 0, ProofStrength.SYMBOLIC_BOUND)
-        if read and not inside:
+        if not inside:
             raise Illegal(
                 f"block {node.name_hint!r} reads {buffer.name!r} at {index}, which may lie outside "
                 "of the buffer; a condition in the block keeps it from doing so",

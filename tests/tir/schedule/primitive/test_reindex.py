@@ -33,6 +33,15 @@ def test_several_places() -> None:
     refuses(sch, "at several indices", "reindex", block, ("read", 0))
 
 
+def test_reads_that_nothing_guards_are_copied_whatever_the_extents() -> None:
+    n, m = te.size_var("n"), te.size_var("m")
+    a = te.placeholder((n,), name="A")
+    sch = open_schedule(te.create_prim_func([a, te.compute((m,), lambda i: a[i * 2], name="B")]))
+    assert sch.get(sch.reindex("B", ("read", 0))).writes[0].buffer.shape[0] is sch.get(
+        sch.get_loops("B")[0]
+    ).extent
+
+
 def test_guarded_reads_and_shared_loops() -> None:
     a = te.placeholder((8,), name="A")
     zero = tir.const(0.0, "float32")
