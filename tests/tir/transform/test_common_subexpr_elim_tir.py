@@ -84,3 +84,38 @@ class TestEquivalentTerms(PassTest):
         body = self._after()["main"].body.body
         assert type(body).__name__ == "LetStmt"
         assert body.body.indices[0] is body.body.value.indices[0]
+
+
+class TestKeepsWhatBlocksBind(PassTest):
+    """Variables of a block, and of what it matches, have no place outside of it."""
+
+    run = CommonSubexprElimTIR()
+
+    @T.prim_func
+    def Before(A: T.Buffer((64,), "float32"), B: T.Buffer((8, 8), "float32"), n: T.int32):
+        for i, j in T.grid(7, 7):
+            with T.block("copy"):
+                vi, vj = T.axis.remap("SS", [i, j])
+                T.where(i * n + j < 50 and i * n + j > 2)
+                T.reads(A[vi * 8 + vj : vi * 8 + vj + 2])
+                T.writes(B[vi, vj])
+                offset = T.int32()
+                window = T.match_buffer(
+                    A[vi * 8 + vj : vi * 8 + vj + 2], (2,), elem_offset=offset, offset_factor=1
+                )
+                B[vi, vj] = window[0] + T.Cast("float32", (offset + 1) * (offset + 1))
+
+    @T.prim_func
+    def Expected(A: T.Buffer((64,), "float32"), B: T.Buffer((8, 8), "float32"), n: T.int32):
+        for i, j in T.grid(7, 7):
+            with T.LetStmt(i * n + j) as x:
+                with T.block("copy"):
+                    vi, vj = T.axis.remap("SS", [i, j])
+                    T.where(x < 50 and x > 2)
+                    T.reads(A[vi * 8 + vj : vi * 8 + vj + 2])
+                    T.writes(B[vi, vj])
+                    offset = T.int32()
+                    window = T.match_buffer(
+                        A[vi * 8 + vj : vi * 8 + vj + 2], (2,), elem_offset=offset, offset_factor=1
+                    )
+                    B[vi, vj] = window[0] + T.Cast("float32", (offset + 1) * (offset + 1))

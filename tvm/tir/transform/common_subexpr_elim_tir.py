@@ -7,7 +7,7 @@
 
 The name stands right inside the innermost loop or let that binds one of its variables, so what a
 loop does not change is also computed outside of it. Only scalar integer arithmetic that reads no
-memory and cannot fail is shared.
+memory and cannot fail is shared; what a block's variables are in stays as it is.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from tvm.ir.transform import PassContext
 from tvm.tir import expr as e
 from tvm.tir import stmt as s
 from tvm.tir.function import PrimFunc
-from tvm.tir.functor import StmtExprMutator, StmtExprVisitor
+from tvm.tir.functor import StmtExprMutator, StmtExprVisitor, vars_in
 from tvm.tir.op import arith as ops
 
 from .pass_form import tir_pass
@@ -111,6 +111,15 @@ class _Finder(StmtExprVisitor):
         self.visit_expr(op.value)
         self._hidden.add(op.var)  # no statement can stand inside an expression
         self.visit_expr(op.body)
+
+    def visit_block_(self, op: s.Block) -> None:
+        # what a block says of its regions stands before its body, where a name could be given
+        self._hidden.update(iter_var.var for iter_var in op.iter_vars)
+        for match in op.match_buffers:
+            bound = match.buffer
+            for part in (*bound.shape, *bound.strides, bound.elem_offset):
+                self._hidden.update(vars_in(part))
+        super().visit_block_(op)
 
     # --- terms ---
 
