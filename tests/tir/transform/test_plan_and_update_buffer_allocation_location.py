@@ -69,3 +69,66 @@ class TestAccumulatorStaysOutsideOfReduction(PassTest):
         body = self._after()["main"].body
         loop = body.block.body if hasattr(body, "block") else body
         assert [b.name for b in loop.body.block.alloc_buffers] == ["B"]
+
+
+class TestBlocksDoNotNameWhatIsAllocatedInThem(PassTest):
+    """C moves into the block that alone uses it, D into a loop of it."""
+
+    run = PlanAndUpdateBufferAllocationLocation()
+
+    @T.prim_func
+    def Before(A: T.Buffer((4, 8), "float32"), B: T.Buffer((4, 8), "float32")):
+        C = T.alloc_buffer((4, 8))
+        D = T.alloc_buffer((4, 8))
+        for i in range(4):
+            with T.block("outer"):
+                vi = T.axis.spatial(4, i)
+                T.reads(A[vi, 0:8], C[vi, 0:8], D[vi, 0:8])
+                T.writes(B[vi, 0:8], C[vi, 0:8], D[vi, 0:8])
+                for j in range(8):
+                    with T.block("c"):
+                        vj = T.axis.spatial(8, j)
+                        T.reads(A[vi, vj])
+                        T.writes(C[vi, vj])
+                        C[vi, vj] = A[vi, vj] * 2.0
+                for j in range(8):
+                    with T.block("d"):
+                        vj = T.axis.spatial(8, j)
+                        T.reads(C[vi, vj])
+                        T.writes(D[vi, vj])
+                        D[vi, vj] = C[vi, vj] + 1.0
+                    with T.block("b"):
+                        vj = T.axis.spatial(8, j)
+                        T.reads(D[vi, vj])
+                        T.writes(B[vi, vj])
+                        B[vi, vj] = D[vi, vj]
+
+    @T.prim_func
+    def Expected(A: T.Buffer((4, 8), "float32"), B: T.Buffer((4, 8), "float32")):
+        for i in range(4):
+            with T.block("outer"):
+                vi = T.axis.spatial(4, i)
+                T.reads(A[vi, 0:8])
+                T.writes(B[vi, 0:8])
+                C = T.alloc_buffer((4, 8))
+                for j in range(8):
+                    with T.block("c"):
+                        vj = T.axis.spatial(8, j)
+                        T.reads(A[vi, vj])
+                        T.writes(C[vi, vj])
+                        C[vi, vj] = A[vi, vj] * 2.0
+                for j in range(8):
+                    with T.block(""):
+                        T.reads(C[vi, j])
+                        T.writes(B[vi, j])
+                        D = T.alloc_buffer((4, 8))
+                        with T.block("d"):
+                            vj = T.axis.spatial(8, j)
+                            T.reads(C[vi, vj])
+                            T.writes(D[vi, vj])
+                            D[vi, vj] = C[vi, vj] + 1.0
+                        with T.block("b"):
+                            vj = T.axis.spatial(8, j)
+                            T.reads(D[vi, vj])
+                            T.writes(B[vi, vj])
+                            B[vi, vj] = D[vi, vj]

@@ -92,6 +92,10 @@ class _Mover(StmtExprMutator):
         super().__init__()
         self._regions = regions
         self._allocations = allocations
+        # what is allocated further in than where the walk stands
+        self._elsewhere = {
+            b for site, buffers in allocations.items() if site is not None for b in buffers
+        }
         self._buffers_by_data = {b.data: b for b in func.buffer_map.values()}
         for buffers in allocations.values():
             self._buffers_by_data.update({b.data: b for b in buffers})
@@ -111,19 +115,33 @@ class _Mover(StmtExprMutator):
     def visit_expr(self, expr: PrimExpr) -> PrimExpr:
         return expr
 
+    def _inside(self, site: s.For | s.Block, buffers: tuple[Buffer, ...]) -> s.Stmt:
+        """The body of a site, which has the buffers that are allocated there."""
+        self._elsewhere.difference_update(buffers)
+        body = self.visit_stmt(site.body)
+        self._elsewhere.update(buffers)
+        return body
+
+    def _of_outside(self, regions: tuple[s.BufferRegion, ...]) -> tuple[s.BufferRegion, ...]:
+        """The regions of a block without those of what it, or a part of it, allocates now."""
+        if all(region.buffer not in self._elsewhere for region in regions):
+            return regions
+        return tuple([region for region in regions if region.buffer not in self._elsewhere])
+
     def visit_for_(self, op: s.For) -> s.Stmt:
-        body = self.visit_stmt(op.body)
         buffers = self.at(op)
+        body = self._inside(op, buffers)
         if buffers:
             body = self.opaque_block(body, buffers)
         return with_fields(op, body=body)
 
     def visit_block_(self, op: s.Block) -> s.Stmt:
-        body = self.visit_stmt(op.body)
-        init = None if op.init is None else self.visit_stmt(op.init)
         buffers = self.at(op)
+        body = self._inside(op, buffers)
+        init = None if op.init is None else self.visit_stmt(op.init)
+        reads, writes = self._of_outside(op.reads), self._of_outside(op.writes)
         if buffers == op.alloc_buffers:
             buffers = op.alloc_buffers
-        if body is op.body and init is op.init and buffers is op.alloc_buffers:
-            return op
-        return with_fields(op, body=body, init=init, alloc_buffers=buffers)
+        return with_fields(
+            op, body=body, init=init, alloc_buffers=buffers, reads=reads, writes=writes
+        )
