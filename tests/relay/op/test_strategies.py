@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -15,6 +16,7 @@ from tvm.ir.op import OPS, Op
 from tvm.relay.backend import name_transforms as names
 from tvm.relay.backend import te_compiler
 from tvm.relay.backend.utils import CallType, mangle_module_name
+from tvm.relay.op.strategy import generic
 
 pytestmark = pytest.mark.pure
 TARGET = tvm.target.Target("llvm")
@@ -162,3 +164,30 @@ def test_where_values_are() -> None:
     assert placed.params[0].virtual_device_.virtual_device_id == 0
     with pytest.raises(tvm.TVMError, match="0 devices for 1 parameters"):
         relay.annotation.function_on_device(func, [], "cpu")
+
+
+@pytest.mark.parametrize(
+    ("target", "suffix"),
+    [("x86", "cpu"), ("arm_cpu", "arm_cpu"), ("cuda", "cuda"), ("rocm", "rocm"), ("mali", "mali"),
+     ("bifrost", "bifrost"), ("adreno", "adreno"), ("hls", "hls"), ("hexagon", "hexagon"),
+     ("intel_graphics", "intel_graphics")],
+)  # fmt: skip
+def test_strategies_by_target(target: str, suffix: str) -> None:
+    module = importlib.import_module(f"tvm.relay.op.strategy.{target}")
+    for name in module._NAMES:
+        assert getattr(module, f"{name}_{suffix}") is getattr(generic, name)
+    with pytest.raises(AttributeError, match=f"strategy.{target}' has no attribute 'other'"):
+        module.other
+
+
+def test_a_strategy_of_a_target_gives_its_way() -> None:
+    from tvm.relay.op.strategy.x86 import conv2d_strategy_cpu
+
+    x, w = relay.var("x", shape=(1, 3, 8, 8)), relay.var("w", shape=(4, 3, 3, 3))
+    call = relay.testing.run_infer_type(relay.nn.conv2d(x, w, kernel_size=(3, 3), channels=4))
+    inputs = [te.placeholder((1, 3, 8, 8)), te.placeholder((4, 3, 3, 3))]
+    made = conv2d_strategy_cpu(call.attrs, inputs, call.checked_type, tvm.target.Target("llvm"))
+    (way,) = made.specializations[0].implementations
+    assert way.name == "conv2d_nchw.x86"
+    (out,) = way.compute(call.attrs, inputs, call.checked_type)
+    assert [int(e) for e in out.shape] == [1, 4, 6, 6]

@@ -14,12 +14,13 @@ Schedule functions give their tensors as they are.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 from tvm.ir.op import Op
 from tvm.relay.op.declare import COMM_REDUCE, INJECTIVE
 from tvm.relay.op.strategies import OpStrategy
+from tvm.support.lazy import lazy_names
 from tvm.target.generic_func import generic_func, override_native_generic_func
 
 Compute = Callable[..., Any]
@@ -101,6 +102,14 @@ schedule_adaptive_pool = _schedule("schedule_adaptive_pool")
 schedule_lrn = _schedule("schedule_lrn")
 schedule_pad = _schedule("schedule_pad")
 schedule_bitpack = _schedule("schedule_bitpack")
+schedule_bitserial_dense = _schedule("schedule_bitserial_dense")
+schedule_conv2d_gemm_weight_transform = _schedule("schedule_conv2d_gemm_weight_transform")
+schedule_conv2d_winograd_nnpack_weight_transform = _schedule(
+    "schedule_conv2d_winograd_nnpack_weight_transform"
+)
+schedule_conv2d_winograd_weight_transform = _schedule("schedule_conv2d_winograd_weight_transform")
+schedule_conv3d_winograd_weight_transform = _schedule("schedule_conv3d_winograd_weight_transform")
+schedule_dense = _schedule("schedule_dense")
 schedule_roi_pool = _schedule("schedule_roi_pool")
 schedule_sparse_transpose = _schedule("schedule_sparse_transpose")
 schedule_transpose = _schedule("schedule_transpose")
@@ -262,6 +271,15 @@ def wrap_compute_scanop(topi_compute: Compute) -> Compute:
     ]
 
 
+def names_of_target(
+    module: str, suffix: str, names: Sequence[str], others: Mapping[str, str] | None = None,
+    home: str = __name__,
+) -> Callable[[str], Any]:  # fmt: skip
+    """A module's `__getattr__` for NAME_SUFFIX: what NAME is here, which asks the target itself."""
+    found = {f"{name}_{suffix}": name for name in names} | dict(others or {})
+    return lazy_names(module, {name: f"{home}:{here}" for name, here in found.items()})
+
+
 # --- the strategies ---
 
 
@@ -316,75 +334,86 @@ STRATEGIES: Final[dict[str, Any]] = {}
 """The strategies below by the operators that they are of."""
 
 
-def _strategy(name: str, op_name: str) -> Any:
+def strategy_of(name: str, op_name: str) -> Any:
+    """A strategy with the operator's own way, which targets may replace."""
+
     def default(attrs: Any, inputs: Any, out_type: Any, target: Any) -> OpStrategy:
         return own_strategy(Op.get(op_name), attrs, inputs, target)
 
     default.__name__ = default.__qualname__ = name
     default.__doc__ = f"The ways of `{op_name}`."
-    STRATEGIES[op_name] = made = override_native_generic_func(name)(default)
+    made = override_native_generic_func(name)(default)
+    STRATEGIES.setdefault(op_name, made)
     return made
 
 
-all_class_nms_strategy = _strategy("all_class_nms_strategy", "vision.all_class_non_max_suppression")
-argsort_strategy = _strategy("argsort_strategy", "argsort")
-argwhere_strategy = _strategy("argwhere_strategy", "argwhere")
-batch_matmul_strategy = _strategy("batch_matmul_strategy", "nn.batch_matmul")
-batch_norm_strategy = _strategy("batch_norm_strategy", "nn.batch_norm")
-bitserial_conv2d_strategy = _strategy("bitserial_conv2d_strategy", "nn.bitserial_conv2d")
-bitserial_dense_strategy = _strategy("bitserial_dense_strategy", "nn.bitserial_dense")
-concatenate_strategy = _strategy("concatenate_strategy", "concatenate")
-conv1d_strategy = _strategy("conv1d_strategy", "nn.conv1d")
-conv1d_transpose_strategy = _strategy("conv1d_transpose_strategy", "nn.conv1d_transpose")
-conv2d_strategy = _strategy("conv2d_strategy", "nn.conv2d")
-conv2d_NCHWc_strategy = _strategy("conv2d_NCHWc_strategy", "nn.contrib_conv2d_NCHWc")
-conv2d_backward_weight_strategy = _strategy(
+all_class_nms_strategy = strategy_of(
+    "all_class_nms_strategy", "vision.all_class_non_max_suppression"
+)
+argsort_strategy = strategy_of("argsort_strategy", "argsort")
+argwhere_strategy = strategy_of("argwhere_strategy", "argwhere")
+batch_matmul_strategy = strategy_of("batch_matmul_strategy", "nn.batch_matmul")
+batch_norm_strategy = strategy_of("batch_norm_strategy", "nn.batch_norm")
+bitserial_conv2d_strategy = strategy_of("bitserial_conv2d_strategy", "nn.bitserial_conv2d")
+bitserial_dense_strategy = strategy_of("bitserial_dense_strategy", "nn.bitserial_dense")
+concatenate_strategy = strategy_of("concatenate_strategy", "concatenate")
+conv1d_strategy = strategy_of("conv1d_strategy", "nn.conv1d")
+conv1d_transpose_strategy = strategy_of("conv1d_transpose_strategy", "nn.conv1d_transpose")
+conv2d_strategy = strategy_of("conv2d_strategy", "nn.conv2d")
+conv2d_NCHWc_strategy = strategy_of("conv2d_NCHWc_strategy", "nn.contrib_conv2d_NCHWc")
+conv2d_backward_weight_strategy = strategy_of(
     "conv2d_backward_weight_strategy", "nn.conv2d_backward_weight"
 )
-conv2d_transpose_strategy = _strategy("conv2d_transpose_strategy", "nn.conv2d_transpose")
-conv2d_winograd_without_weight_transform_strategy = _strategy(
+conv2d_transpose_strategy = strategy_of("conv2d_transpose_strategy", "nn.conv2d_transpose")
+conv2d_winograd_without_weight_transform_strategy = strategy_of(
     "conv2d_winograd_without_weight_transform_strategy",
     "nn.contrib_conv2d_winograd_without_weight_transform",
 )
-conv3d_strategy = _strategy("conv3d_strategy", "nn.conv3d")
-conv3d_transpose_strategy = _strategy("conv3d_transpose_strategy", "nn.conv3d_transpose")
-correlation_strategy = _strategy("correlation_strategy", "nn.correlation")
-cumprod_strategy = _strategy("cumprod_strategy", "cumprod")
-cumsum_strategy = _strategy("cumsum_strategy", "cumsum")
-deformable_conv2d_strategy = _strategy("deformable_conv2d_strategy", "nn.deformable_conv2d")
-dense_strategy = _strategy("dense_strategy", "nn.dense")
-dense_pack_strategy = _strategy("dense_pack_strategy", "nn.contrib_dense_pack")
-depthwise_conv2d_NCHWc_strategy = _strategy(
+conv3d_strategy = strategy_of("conv3d_strategy", "nn.conv3d")
+conv3d_transpose_strategy = strategy_of("conv3d_transpose_strategy", "nn.conv3d_transpose")
+correlation_strategy = strategy_of("correlation_strategy", "nn.correlation")
+cumprod_strategy = strategy_of("cumprod_strategy", "cumprod")
+cumsum_strategy = strategy_of("cumsum_strategy", "cumsum")
+deformable_conv2d_strategy = strategy_of("deformable_conv2d_strategy", "nn.deformable_conv2d")
+dense_strategy = strategy_of("dense_strategy", "nn.dense")
+dense_pack_strategy = strategy_of("dense_pack_strategy", "nn.contrib_dense_pack")
+depthwise_conv2d_NCHWc_strategy = strategy_of(
     "depthwise_conv2d_NCHWc_strategy", "nn.contrib_depthwise_conv2d_NCHWc"
 )
-dft_strategy = _strategy("dft_strategy", "dft")
-dilation2d_strategy = _strategy("dilation2d_strategy", "image.dilation2d")
-einsum_strategy = _strategy("einsum_strategy", "einsum")
-fast_softmax_strategy = _strategy("fast_softmax_strategy", "nn.fast_softmax")
-get_valid_counts_strategy = _strategy("get_valid_counts_strategy", "vision.get_valid_counts")
-invert_permutation_strategy = _strategy("invert_permutation_strategy", "invert_permutation")
-layout_transform_strategy = _strategy("layout_transform_strategy", "layout_transform")
-log_softmax_strategy = _strategy("log_softmax_strategy", "nn.log_softmax")
-matmul_strategy = _strategy("matmul_strategy", "nn.matmul")
-multibox_prior_strategy = _strategy("multibox_prior_strategy", "vision.multibox_prior")
-multibox_transform_loc_strategy = _strategy(
+dft_strategy = strategy_of("dft_strategy", "dft")
+dilation2d_strategy = strategy_of("dilation2d_strategy", "image.dilation2d")
+einsum_strategy = strategy_of("einsum_strategy", "einsum")
+fast_softmax_strategy = strategy_of("fast_softmax_strategy", "nn.fast_softmax")
+group_conv1d_strategy = strategy_of("group_conv1d_strategy", "nn.conv1d")
+get_valid_counts_strategy = strategy_of("get_valid_counts_strategy", "vision.get_valid_counts")
+invert_permutation_strategy = strategy_of("invert_permutation_strategy", "invert_permutation")
+layout_transform_strategy = strategy_of("layout_transform_strategy", "layout_transform")
+log_softmax_strategy = strategy_of("log_softmax_strategy", "nn.log_softmax")
+matmul_strategy = strategy_of("matmul_strategy", "nn.matmul")
+multibox_prior_strategy = strategy_of("multibox_prior_strategy", "vision.multibox_prior")
+multibox_transform_loc_strategy = strategy_of(
     "multibox_transform_loc_strategy", "vision.multibox_transform_loc"
 )
-nms_strategy = _strategy("nms_strategy", "vision.non_max_suppression")
-roi_align_strategy = _strategy("roi_align_strategy", "vision.roi_align")
-scatter_elements_strategy = _strategy("scatter_elements_strategy", "scatter_elements")
-scatter_nd_strategy = _strategy("scatter_nd_strategy", "scatter_nd")
-searchsorted_strategy = _strategy("searchsorted_strategy", "searchsorted")
-sliding_window_strategy = _strategy("sliding_window_strategy", "sliding_window")
-softmax_strategy = _strategy("softmax_strategy", "nn.softmax")
-sort_strategy = _strategy("sort_strategy", "sort")
-sparse_add_strategy = _strategy("sparse_add_strategy", "nn.sparse_add")
-sparse_conv2d_strategy = _strategy("sparse_conv2d_strategy", "nn.sparse_conv2d")
-sparse_dense_strategy = _strategy("sparse_dense_strategy", "nn.sparse_dense")
-stft_strategy = _strategy("stft_strategy", "stft")
-threefry_generate_strategy = _strategy("threefry_generate_strategy", "random.threefry_generate")
-threefry_split_strategy = _strategy("threefry_split_strategy", "random.threefry_split")
-topk_strategy = _strategy("topk_strategy", "topk")
-trilu_strategy = _strategy("trilu_strategy", "trilu")
-uniform_strategy = _strategy("uniform_strategy", "random.uniform")
-unique_strategy = _strategy("unique_strategy", "unique")
+nms_strategy = strategy_of("nms_strategy", "vision.non_max_suppression")
+normal_strategy = strategy_of("normal_strategy", "random.normal")
+roi_align_strategy = strategy_of("roi_align_strategy", "vision.roi_align")
+scatter_elements_strategy = strategy_of("scatter_elements_strategy", "scatter_elements")
+scatter_nd_strategy = strategy_of("scatter_nd_strategy", "scatter_nd")
+searchsorted_strategy = strategy_of("searchsorted_strategy", "searchsorted")
+sliding_window_strategy = strategy_of("sliding_window_strategy", "sliding_window")
+softmax_strategy = strategy_of("softmax_strategy", "nn.softmax")
+sort_strategy = strategy_of("sort_strategy", "sort")
+sparse_add_strategy = strategy_of("sparse_add_strategy", "nn.sparse_add")
+sparse_conv2d_strategy = strategy_of("sparse_conv2d_strategy", "nn.sparse_conv2d")
+sparse_dense_strategy = strategy_of("sparse_dense_strategy", "nn.sparse_dense")
+sparse_fill_empty_rows_strategy = strategy_of(
+    "sparse_fill_empty_rows_strategy", "sparse_fill_empty_rows"
+)
+sparse_reshape_strategy = strategy_of("sparse_reshape_strategy", "sparse_reshape")
+stft_strategy = strategy_of("stft_strategy", "stft")
+threefry_generate_strategy = strategy_of("threefry_generate_strategy", "random.threefry_generate")
+threefry_split_strategy = strategy_of("threefry_split_strategy", "random.threefry_split")
+topk_strategy = strategy_of("topk_strategy", "topk")
+trilu_strategy = strategy_of("trilu_strategy", "trilu")
+uniform_strategy = strategy_of("uniform_strategy", "random.uniform")
+unique_strategy = strategy_of("unique_strategy", "unique")
