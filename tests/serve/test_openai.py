@@ -95,6 +95,81 @@ def test_chat(model: LanguageModel, folder: Path) -> None:
     assert chosen.choices[0].finish_reason == "stop"
 
 
+def test_a_model_by_its_name(model: LanguageModel, folder: Path) -> None:
+    async def ask(client: Any) -> Any:
+        import openai
+
+        assert (await client.models.retrieve("small")).id == "small"
+        with pytest.raises(openai.NotFoundError) as caught:
+            await client.models.retrieve("other/one")
+        assert caught.value.code == "model_not_found"
+        with pytest.raises(openai.BadRequestError) as caught:
+            await client.completions.create(model="small", prompt="a" * 600)
+        assert caught.value.code == "context_length_exceeded"
+
+    served(model, folder, ask)
+
+
+def test_logarithms_are_told_as_asked(model: LanguageModel, folder: Path) -> None:
+    """Without a number beside it, a chosen token stands alone."""
+    chat = {"model": "small", "messages": [{"role": "user", "content": "hello"}],
+            "max_tokens": 4, "temperature": 0}  # fmt: skip
+    given = {"model": "small", "prompt": "TVM", "max_tokens": 4, "temperature": 0}
+
+    async def ask(client: Any) -> Any:
+        alone = await client.chat.completions.create(**chat, logprobs=True)
+        told = [await client.completions.create(**given, logprobs=n) for n in (0, 3)]
+        stream = await client.completions.create(**given, logprobs=3, stream=True)
+        return alone, *told, [piece async for piece in stream]
+
+    alone, none, three, pieces = served(model, folder, ask)
+    assert [one.top_logprobs for one in alone.choices[0].logprobs.content] == [[]] * 4
+    first, other = none.choices[0].logprobs, three.choices[0].logprobs
+    assert first.token_logprobs == other.token_logprobs
+    assert [len(best) for best in first.top_logprobs] == [0] * 4
+    assert [len(best) for best in other.top_logprobs] == [3] * 4
+    assert other.text_offset[0] == 0
+    assert len(other.text_offset) == 4
+    assert [x for p in pieces for x in p.choices[0].logprobs.tokens] == other.tokens
+
+
+def test_several_answers(model: LanguageModel, folder: Path) -> None:
+    """A seed gives answers that differ, and the same ones again; the best are the likeliest."""
+    given = {"model": "small", "prompt": "TVM", "max_tokens": 8, "seed": 5}
+
+    async def ask(client: Any) -> Any:
+        four = [await client.completions.create(**given, n=4, logprobs=0) for _ in range(2)]
+        best = await client.completions.create(**given, best_of=4, logprobs=0, echo=None)
+        echoed = await client.completions.create(**given, echo=True)
+        stream = await client.completions.create(**given, echo=True, stream=True)
+        return *four, best, echoed, [piece async for piece in stream]
+
+    four, again, best, echoed, pieces = served(model, folder, ask)
+    texts = [choice.text for choice in four.choices]
+    assert len(set(texts)) == 4
+    assert texts == [choice.text for choice in again.choices]
+    assert four.usage.prompt_tokens == 3
+    means = {choice.text: sum(choice.logprobs.token_logprobs) for choice in four.choices}
+    assert [choice.text for choice in best.choices] == [max(means, key=lambda text: means[text])]
+    assert best.usage.completion_tokens == 32
+    assert echoed.choices[0].text == "TVM" + texts[0]
+    assert "".join(piece.choices[0].text for piece in pieces) == echoed.choices[0].text
+
+
+def test_an_answer_without_a_limit_ends_with_the_context(
+    model: LanguageModel, folder: Path
+) -> None:
+    async def ask(client: Any) -> Any:
+        return await client.chat.completions.create(
+            model="small", messages=[{"role": "user", "content": "hello"}],
+            extra_body={"ignore_eos": True},
+        )  # fmt: skip
+
+    found = served(model, folder, ask)
+    assert found.choices[0].finish_reason == "length"
+    assert found.usage.total_tokens == 256
+
+
 @pytest.mark.parametrize(("wrong", "words"), [
     ({"max_tokens": 0}, "sampling with max_tokens=0"),
     ({"temperature": -1}, "sampling with temperature=-1.0"),
@@ -104,6 +179,9 @@ def test_chat(model: LanguageModel, folder: Path) -> None:
     ({"n": 1000}, "legal: 1 to 128 answers in all"),
     ({"max_tokens": "a"}, "legal: a whole number"),
     ({"logit_bias": {"x": 1}}, "numbers of tokens"),
+    ({"logprobs": 21}, "0 to 20"),
+    ({"echo": True, "logprobs": 1}, "those of prompts are not computed"),
+    ({"n": 3, "best_of": 2}, "n, or more where nothing is streamed"),
     ({"extra_body": {"guided_choice": [1]}}, "a list of texts"),
 ])  # fmt: skip
 def test_bad_requests_are_answered_in_words(

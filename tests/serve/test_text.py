@@ -97,3 +97,11 @@ def test_texts_of_gguf_files_are_cut_as_they_say(
     first = [0] if cut == "llama-bpe" else []
     assert found == [*first, *(tokens.index(piece.replace(" ", "Ġ")) for piece in pieces)]
     assert text.decode(found) == "1234 a"
+
+
+def test_bytes_of_tokens(folder: Path) -> None:
+    """Each byte of a text is in one of its tokens, parts of characters too."""
+    text = Text.open(folder)
+    for given in ("TVM", "a \u20ac, \U0001f600\n"):
+        raw = [text.token_bytes(token) for token in text.encode(given, special=False)]
+        assert b"".join(raw) == given.encode()

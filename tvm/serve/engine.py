@@ -15,7 +15,7 @@ import time
 from collections import OrderedDict, deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 import numpy as np
 
@@ -114,7 +114,7 @@ class Engine:
         """Queue a request; `tell` hears of each token and of the end, on the engine's thread."""
         room = self.model.capacity - PAGE_SIZE
         if not 0 < len(prompt) <= min(self.model.config.context_length, room) - 1:
-            raise ArgumentValueError(
+            raise PromptLength(
                 message("a prompt for a language model", found=f"{len(prompt)} tokens",
                         legal="1 to " + str(min(self.model.config.context_length, room) - 1))
             )  # fmt: skip
@@ -441,6 +441,12 @@ class Engine:
     def _forget(self, sequence: int) -> None:
         self.model.remove(sequence)
         del self._cached[sequence]
+
+
+class PromptLength(ArgumentValueError):
+    """A prompt that is empty, or that the model's context or its cache does not hold."""
+
+    code: Final = "context_length_exceeded"  # as clients of OpenAI know it
 
 
 class QueueFull(TVMError):

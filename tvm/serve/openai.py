@@ -1,6 +1,6 @@
 """The HTTP interface that clients of OpenAI speak: completions and chat, whole or as streams.
 
-    GET  /v1/models              the model's name
+    GET  /v1/models              the model's name; /v1/models/NAME for it alone
     POST /v1/completions         prompt: text, a list of texts, or tokens
     POST /v1/chat/completions    messages: a conversation
     GET  /metrics, /health       for those who watch
@@ -17,7 +17,8 @@ import time
 import uuid
 from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Mapping, Sequence
 from contextlib import aclosing, asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from itertools import accumulate
 from typing import Any, Final, TypeVar
 
 from tvm.error import TVMError, message
@@ -41,6 +42,7 @@ class _Answer:
 
     index: int
     prompt: Sequence[int]
+    params: SamplingParams
     text: str = ""
     tokens: int = 0
     logprobs: list[Any] = field(default_factory=list)
@@ -50,8 +52,8 @@ class _Answer:
 class _Form:
     """What differs between completions and chat: names, and the shape of answers and pieces."""
 
-    def __init__(self, chat: bool, name: str, text: Text) -> None:
-        self.chat, self._name, self._text = chat, name, text
+    def __init__(self, chat: bool, name: str, text: Text, asked: Asked) -> None:
+        self.chat, self._name, self._text, self._asked = chat, name, text, asked
         self._id = ("chatcmpl-" if chat else "cmpl-") + uuid.uuid4().hex
         self._kind = "chat.completion" if chat else "text_completion"
         self._created = int(time.time())
@@ -61,21 +63,23 @@ class _Form:
             {
                 "index": one.index, "finish_reason": one.reason,
                 **({"message": {"role": "assistant", "content": one.text, "refusal": None}}
-                   if self.chat else {"text": one.text}),
-                "logprobs": self._logprobs(one.logprobs),
+                   if self.chat else {"text": self._start(one) + one.text}),
+                "logprobs": self._logprobs(one.logprobs, 0),
             }
             for one in answers
         ]  # fmt: skip
         return self._head(self._kind) | {"choices": choices, "usage": usage}
 
     def piece(self, answer: _Answer, new: str, told: Sequence[Any], first: bool) -> Json:
-        content: dict[str, Any] = {"text": new}
+        offset = len(answer.text) - len(new)
+        content: dict[str, Any] = {"text": self._start(answer) + new if first else new}
         if self.chat:
             delta = {"content": new} if new or not answer.reason else {}
             content = {"delta": {"role": "assistant", **delta} if first else delta}
         choice = {"index": answer.index, "finish_reason": answer.reason, **content,
-                  "logprobs": self._logprobs(told)}  # fmt: skip
-        return self._head(self._kind + ".chunk" * self.chat) | {"choices": [choice]}
+                  "logprobs": self._logprobs(told, offset)}  # fmt: skip
+        usage = {"usage": None} if self._asked.usage else {}
+        return self._head(self._kind + ".chunk" * self.chat) | {"choices": [choice], **usage}
 
     def usage(self, usage: Json) -> Json:
         return self._head(self._kind + ".chunk" * self.chat) | {"choices": [], "usage": usage}
@@ -83,24 +87,35 @@ class _Form:
     def _head(self, kind: str) -> dict[str, Any]:
         return {"id": self._id, "object": kind, "created": self._created, "model": self._name}
 
-    def _logprobs(self, told: Sequence[Any]) -> Any:
-        if not told:
+    def _start(self, answer: _Answer) -> str:
+        return self._text.decode(answer.prompt) if self._asked.echo else ""
+
+    def _logprobs(self, told: Sequence[Any], offset: int) -> Any:
+        """Of tokens whose text begins `offset` characters behind the beginning of the answer."""
+        count = self._asked.told
+        if not told or count is None:
             return None
-        name = self._text.token
+        raw = self._text.token_bytes
+        told = [(token, (own, best[:count])) for token, (own, best) in told]
         if self.chat:
             return {"content": [
-                {"token": name(token), "logprob": own, "bytes": list(name(token).encode()),
+                {"token": _readable(raw(token)), "logprob": own, "bytes": list(raw(token)),
                  "top_logprobs": [
-                     {"token": name(t), "logprob": p, "bytes": list(name(t).encode())}
+                     {"token": _readable(raw(t)), "logprob": p, "bytes": list(raw(t))}
                      for t, p in best
                  ]}
                 for token, (own, best) in told
             ]}  # fmt: skip
+        name = {t: _readable(raw(t), "bytes:")
+                for token, (_, best) in told for t in (token, *(t for t, _ in best))}  # fmt: skip
         return {
-            "tokens": [name(token) for token, _ in told],
+            "tokens": [name[token] for token, _ in told],
             "token_logprobs": [own for _, (own, _) in told],
-            "top_logprobs": [{name(t): p for t, p in best} for _, (_, best) in told],
-        }
+            "top_logprobs": [{name[t]: p for t, p in best} for _, (_, best) in told],
+            "text_offset": list(accumulate(
+                (len(name[token]) for token, _ in told[:-1]), initial=offset
+            )),
+        }  # fmt: skip
 
 
 def make_app(
@@ -136,6 +151,7 @@ class _Server:
         exceptions = extra_package("starlette.exceptions", "serve", "a server")
         return applications.Starlette(lifespan=running, routes=[
             routing.Route("/v1/models", self._guarded(self._models)),
+            routing.Route("/v1/models/{name:path}", self._guarded(self._one_model)),
             routing.Route("/v1/completions", self._guarded(self._completions), methods=["POST"]),
             routing.Route("/v1/chat/completions", self._guarded(self._chat), methods=["POST"]),
             routing.Route("/metrics", self._show_metrics),
@@ -177,14 +193,25 @@ class _Server:
             given.encode(), f"Bearer {self._key}".encode()
         ):
             raise BadRequest(message("a request", found="no key, or another one",
-                                     legal="Authorization: Bearer KEY"), 401)  # fmt: skip
+                                     legal="Authorization: Bearer KEY"), 401,
+                             code="invalid_api_key")  # fmt: skip
 
     def _refusal(self, problem: TVMError) -> Any:
         return self._web.JSONResponse(_error(problem), _status(problem))
 
+    def _described(self) -> Json:
+        return {"id": self._name, "object": "model", "created": 0, "owned_by": "tvm"}
+
     async def _models(self, _: Any) -> Any:
-        one = {"id": self._name, "object": "model", "created": 0, "owned_by": "tvm"}
-        return self._web.JSONResponse({"object": "list", "data": [one]})
+        return self._web.JSONResponse({"object": "list", "data": [self._described()]})
+
+    async def _one_model(self, request: Any) -> Any:
+        name = request.path_params["name"]
+        if name != self._name:
+            legal = f"{self._name!r}, the one that is served here"
+            raise BadRequest(message("a model", found=repr(name), legal=legal), 404, "model",
+                             "model_not_found")  # fmt: skip
+        return self._web.JSONResponse(self._described())
 
     async def _health(self, _: Any) -> Any:
         return self._web.JSONResponse({"status": "ok"})
@@ -220,14 +247,15 @@ class _Server:
         asked = await asyncio.to_thread(  # long texts take their time, and others are answered
             read_request, body, chat=chat, model=self._name, text=self._text, eos=eos
         )
-        form = _Form(chat, self._name, self._text)
+        form = _Form(chat, self._name, self._text, asked)
         answers = [
-            _Answer(i, prompt)
-            for i, prompt in enumerate(p for p in asked.prompts for _ in range(asked.count))
+            _Answer(i, prompt, _of_answer(asked.params, i % asked.best))
+            for i, prompt in enumerate(p for p in asked.prompts for _ in range(asked.best))
         ]
         if not asked.stream:
-            await _while_there(request, self._finish(answers, asked.params))
-            return self._web.JSONResponse(form.whole(answers, _usage(answers)))
+            await _while_there(request, self._finish(answers))
+            usage = _usage(answers, asked)
+            return self._web.JSONResponse(form.whole(_likeliest(answers, asked), usage))
         pieces = self._stream(asked, answers, form)
         # the first one now, so that a refusal is an answer of its own
         first = await _while_there(request, _next(pieces))
@@ -243,8 +271,8 @@ class _Server:
 
         return self._web.StreamingResponse(all_pieces(), media_type="text/event-stream")
 
-    async def _finish(self, answers: list[_Answer], params: SamplingParams) -> None:
-        async with aclosing(self._merged(answers, params)) as events:
+    async def _finish(self, answers: list[_Answer]) -> None:
+        async with aclosing(self._merged(answers)) as events:
             async for _ in events:
                 pass
 
@@ -252,17 +280,17 @@ class _Server:
         self, asked: Asked, answers: list[_Answer], form: _Form
     ) -> AsyncGenerator[str, None]:
         seen: set[int] = set()
-        async with aclosing(self._merged(answers, asked.params)) as events:
+        async with aclosing(self._merged(answers)) as events:
             async for answer, new, told in events:
                 piece = form.piece(answer, new, told, answer.index not in seen)
                 seen.add(answer.index)
                 yield f"data: {json.dumps(piece)}\n\n"
         if asked.usage:
-            yield f"data: {json.dumps(form.usage(_usage(answers)))}\n\n"
+            yield f"data: {json.dumps(form.usage(_usage(answers, asked)))}\n\n"
         yield "data: [DONE]\n\n"
 
     async def _merged(
-        self, answers: list[_Answer], params: SamplingParams
+        self, answers: list[_Answer]
     ) -> AsyncGenerator[tuple[_Answer, str, Sequence[Any]], None]:
         """The pieces of all answers as they come: answer, new text, logarithms of new tokens."""
         import asyncio
@@ -271,7 +299,7 @@ class _Server:
 
         async def one(answer: _Answer) -> None:
             try:
-                async with aclosing(self._pieces(answer, params)) as own:
+                async with aclosing(self._pieces(answer)) as own:
                     async for new, told in own:
                         pieces.put_nowait((answer, new, told))
                 pieces.put_nowait(None)
@@ -294,9 +322,8 @@ class _Server:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
 
-    async def _pieces(
-        self, answer: _Answer, params: SamplingParams
-    ) -> AsyncGenerator[tuple[str, Sequence[Any]], None]:
+    async def _pieces(self, answer: _Answer) -> AsyncGenerator[tuple[str, Sequence[Any]], None]:
+        params = answer.params
         growing = Growing(self._text, params.stop)
         began = time.monotonic()
         events = self._service.answer(answer.prompt, params, self._timeout)
@@ -317,6 +344,14 @@ class _Server:
                     break
         self._metrics.whole.observe(time.monotonic() - began)
         self._metrics.ends.labels(answer.reason).inc()
+
+
+def _readable(raw: bytes, mark: str = "") -> str:
+    """A token's text; bytes that are no whole characters by their numbers."""
+    try:
+        return raw.decode()
+    except UnicodeDecodeError:
+        return mark + "".join(f"\\x{byte:02x}" for byte in raw)
 
 
 def _raise_error(event: Event) -> None:
@@ -363,7 +398,30 @@ async def _next(pieces: AsyncGenerator[T, None]) -> T:
     return await anext(pieces)
 
 
-def _usage(answers: Sequence[_Answer]) -> Json:
-    prompts = sum(len(one.prompt) for one in answers)
+def _of_answer(params: SamplingParams, number: int) -> SamplingParams:
+    """Those of one of several answers to a prompt, which a seed makes different ones."""
+    return params if params.seed is None else replace(
+        params, seed=(params.seed + number) % 2**64
+    )
+
+
+def _likeliest(answers: Sequence[_Answer], asked: Asked) -> Sequence[_Answer]:
+    """The answers to each prompt whose tokens are the likeliest on average, numbered anew."""
+    if asked.best == asked.count:
+        return answers
+
+    def mean(one: _Answer) -> float:
+        total: float = sum(own for _, (own, _) in one.logprobs)
+        return total / max(len(one.logprobs), 1)
+
+    kept: list[_Answer] = []
+    for first in range(0, len(answers), asked.best):
+        best = sorted(answers[first : first + asked.best], key=mean, reverse=True)
+        kept += best[: asked.count]
+    return [replace(one, index=i) for i, one in enumerate(kept)]
+
+
+def _usage(answers: Sequence[_Answer], asked: Asked) -> Json:
+    prompts = sum(map(len, asked.prompts))
     given = sum(one.tokens for one in answers)
     return {"prompt_tokens": prompts, "completion_tokens": given, "total_tokens": prompts + given}

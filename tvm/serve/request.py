@@ -1,6 +1,6 @@
 """A request as clients of OpenAI write it, read once into one record of checked fields.
 
-    body -> JSON -> Asked(prompts, count, params, stream, usage)
+    body -> JSON -> Asked(prompts, count, best, params, told, echo, stream, usage)
 
 Whatever is none of this, or asks for what the server does not do, is a `BadRequest` that names the
 field. Fields that nobody knows are passed over, as clients of other servers send them.
@@ -22,12 +22,13 @@ from .text import Text
 
 _MAX_ANSWERS: Final = 128
 _MAX_CHOICES: Final = 1000
+_UNTIL_FULL: Final = 1 << 31    # tokens: as many as the model's context holds
 # How long a stop may be: each new piece of an answer is held against all of its beginnings.
 _MAX_STOPS, _LONGEST_STOP = 16, 500
 # What changes the answer, and the values with which it changes nothing.
 _UNKNOWN: Final[Mapping[str, tuple[Any, ...]]] = {
     "tools": ([],), "functions": ([],), "response_format": ({"type": "text"},),
-    "echo": (False,), "suffix": ("",), "audio": (), "modalities": (["text"],),
+    "suffix": ("",), "audio": (), "modalities": (["text"],), "tool_choice": ("none",),
 }  # fmt: skip
 
 
@@ -43,11 +44,14 @@ class BadRequest(TVMError):
 
 @dataclass(frozen=True)
 class Asked:
-    """What a client wants: `count` answers to each prompt."""
+    """What a client wants: `count` answers to each prompt, the likeliest of `best`."""
 
     prompts: Sequence[Sequence[int]]
     count: int
+    best: int
     params: SamplingParams
+    told: int | None                # of the likeliest tokens beside each chosen; None: neither
+    echo: bool                      # answers begin with the prompt
     stream: bool
     usage: bool                     # told at the end of a stream
 
@@ -60,17 +64,26 @@ def read_request(body: bytes, *, chat: bool, model: str, text: Text, eos: Sequen
         raise fields.wrong("model", f"{model!r}, the one that is served here", 404,
                            "model_not_found")  # fmt: skip
     prompts = [_conversation(fields, text)] if chat else _prompts(fields, text)
-    count = fields.whole("n", 1)
-    if not 1 <= count * len(prompts) <= _MAX_ANSWERS:
-        raise BadRequest(message("n", found=f"{count} answers to {len(prompts)} prompts",
-                                 legal=f"1 to {_MAX_ANSWERS} answers in all"),
-                         param="n")  # fmt: skip
-    stream = fields.flag("stream")
+    count, stream = fields.whole("n", 1), fields.flag("stream")
+    best = count if chat else fields.whole("best_of", count)
+    for name, answers in (("n", count), ("best_of", best)):
+        if not 1 <= answers * len(prompts) <= _MAX_ANSWERS:
+            raise BadRequest(message(name, found=f"{answers} answers to {len(prompts)} prompts",
+                                     legal=f"1 to {_MAX_ANSWERS} answers in all"),
+                             param=name)  # fmt: skip
+    if best < count or (best > count and stream):
+        raise fields.wrong("best_of", "n, or more where nothing is streamed")
     options = _Fields(fields.mapping("stream_options"), "stream_options.")
     if options.given and not stream:
         raise fields.wrong("stream_options", "only with stream: true")
     usage = options.flag("include_usage")
-    return Asked(prompts, count, _params(fields, chat, text, eos), stream, usage)
+    told = _told(fields, chat)
+    echo = not chat and fields.flag("echo")
+    if echo and told is not None:
+        raise fields.wrong("echo", "without logprobs: those of prompts are not computed")
+    wanted = told if best == count else told or 0
+    params = _params(fields, chat, text, eos, 0 if wanted is None else max(wanted, 1))
+    return Asked(prompts, count, best, params, told, echo, stream, usage)
 
 
 class _Fields:
@@ -209,13 +222,27 @@ def _content(content: Any) -> str:
     )  # fmt: skip
 
 
-def _params(fields: _Fields, chat: bool, text: Text, eos: Sequence[int]) -> SamplingParams:
-    told = fields.whole("top_logprobs" if chat else "logprobs", 0)
-    if chat:
-        told = max(told, 1) if fields.flag("logprobs") else 0
+def _told(fields: _Fields, chat: bool) -> int | None:
+    """How many of the likeliest tokens are told beside each that is chosen; None: neither."""
+    name = "top_logprobs" if chat else "logprobs"
+    told: int | None = fields.whole(name, None)
+    if told is not None and not 0 <= told <= 20:
+        raise fields.wrong(name, "0 to 20")
+    if not chat:
+        return told
+    if fields.flag("logprobs"):
+        return told or 0
+    if told is not None:
+        raise fields.wrong(name, "only with logprobs: true")
+    return None
+
+
+def _params(
+    fields: _Fields, chat: bool, text: Text, eos: Sequence[int], logprobs: int
+) -> SamplingParams:
     most = fields.whole("max_completion_tokens", None)
     if most is None:
-        most = fields.whole("max_tokens", 512 if chat else 16)
+        most = fields.whole("max_tokens", _UNTIL_FULL if chat else 16)
     stop = fields.given.get("stop")
     stops = _Fields({"stop": [stop] if isinstance(stop, str) else stop})
     choices = fields.texts("guided_choice", _MAX_CHOICES)
@@ -235,7 +262,7 @@ def _params(fields: _Fields, chat: bool, text: Text, eos: Sequence[int]) -> Samp
             max_tokens=most,
             stop=tuple(stops.texts("stop", _MAX_STOPS, _LONGEST_STOP)),
             ignore_eos=fields.flag("ignore_eos"),
-            logprobs=told,
+            logprobs=logprobs,
             mask=one_of([text.encode(c, special=False) for c in choices], eos)
             if choices else None,
         )  # fmt: skip

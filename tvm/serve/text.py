@@ -7,6 +7,7 @@ sandbox; the extra `llm` installs both.
 from __future__ import annotations
 
 import datetime
+import functools
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -76,6 +77,17 @@ class Text:
         text: str | None = self._tokenizer.id_to_token(number)
         return self.decode([number]) or text or ""
 
+    def token_bytes(self, number: int) -> bytes:
+        """The bytes of one token, also where they are a part of a character."""
+        text = self.token(number)
+        if "\ufffd" not in text:
+            return text.encode()
+        name = self._tokenizer.id_to_token(number) or ""
+        if len(name) == 6 and name.startswith("<0x"):  # as SentencePiece writes a byte
+            return bytes.fromhex(name[3:5])
+        known = _byte_of_character()
+        return bytes(known[c] for c in name) if known.keys() >= set(name) else text.encode()
+
     def prompt(self, messages: Sequence[Message], **more: Any) -> list[int]:
         """The tokens of a conversation, up to where the answer begins."""
         try:
@@ -88,6 +100,17 @@ class Text:
                         legal="messages that the model's template takes")
             ) from None  # fmt: skip
         return self.encode(text, special=False)
+
+
+@functools.cache
+def _byte_of_character() -> Mapping[str, int]:
+    """The bytes that characters stand for in tokens of byte pairs (Radford et al. 2019).
+
+    Those that can be printed stand for themselves, the others for U+0100 and on, in order.
+    """
+    plain = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
+    others = [byte for byte in range(256) if byte not in plain]
+    return {chr(b): b for b in plain} | {chr(0x100 + i): b for i, b in enumerate(others)}
 
 
 class Growing:
