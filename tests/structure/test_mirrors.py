@@ -78,6 +78,9 @@ COVERED_BY: dict[str, tuple[str, str]] = {
         f"{_META}/feature_extractor/test_features.py", "features of known programs",
     ),
     "tvm/meta_schedule/lowered.py": (f"{_META}/postproc/test_postprocs.py", "lists of passes"),
+    "tvm/meta_schedule/measure_candidate.py": (
+        f"{_META}/search_strategy/test_strategies.py", "what strategies propose",
+    ),
     "tvm/meta_schedule/mutator/": (f"{_META}/mutator/test_mutators.py", "each changes a trace"),
     "tvm/meta_schedule/postproc/": (f"{_META}/postproc/test_postprocs.py", "on small programs"),
     "tvm/meta_schedule/schedule_rule/": (

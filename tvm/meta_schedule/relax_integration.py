@@ -30,8 +30,9 @@ from .database import Database
 from .extracted_task import ExtractedTask
 from .logging import get_loggers_from_work_dir
 from .module_equality import ModuleEquality
+from .search_context import normalize_mod
 from .tune import tune_tasks
-from .tune_context import TuneContext, normalize_mod
+from .tune_context import TuneContext
 from .utils import fork_seed
 
 # --- tasks ---

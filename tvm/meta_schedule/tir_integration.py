@@ -15,8 +15,9 @@ from tvm.tir.schedule import Schedule
 
 from .database import Database
 from .logging import get_loggers_from_work_dir
+from .search_context import normalize_mod
 from .tune import tune_tasks
-from .tune_context import TuneContext, normalize_mod
+from .tune_context import TuneContext
 from .utils import fork_seed
 
 

@@ -6,27 +6,24 @@ from logging import Logger
 from typing import TYPE_CHECKING, Any, Literal
 
 from tvm.error import message
-from tvm.ffi.object import Object
-from tvm.ir.expr import GlobalVar
 from tvm.ir.module import IRModule
 from tvm.target.target import Target
 from tvm.tir.function import PrimFunc
 from tvm.tir.schedule import Schedule
-from tvm.tir.schedule.random_engine import RandomEngine
 
-from .logging import get_logger
-from .utils import cpu_count
+from .search_context import SearchContext, normalize_mod
 
 if TYPE_CHECKING:
     from .cost_model import CostModel
     from .database import Database
+    from .measure_candidate import MeasureCandidate
     from .runner import RunnerResult
-    from .search_strategy import MeasureCandidate, SearchStrategy
+    from .search_strategy import SearchStrategy
     from .space_generator import SpaceGenerator
 
 
-class TuneContext(Object):
-    """What a search is about; its parts are told of it when it is made."""
+class TuneContext(SearchContext):
+    """A search: what it is about, and its parts, which are told of it when it is made."""
 
     def __init__(
         self,
@@ -47,17 +44,16 @@ class TuneContext(Object):
             space_generator = SpaceGenerator.create(space_generator)
         if search_strategy is not None and not isinstance(search_strategy, SearchStrategy):
             search_strategy = SearchStrategy.create(search_strategy)
-        self.mod: IRModule | None = None if mod is None else normalize_mod(mod)
-        self.target: Target | None = None if target is None else Target(target)
+        super().__init__(
+            mod,
+            target=target,
+            task_name=task_name,
+            rand_state=rand_state,
+            num_threads=num_threads,
+            logger=logger,
+        )
         self.space_generator: SpaceGenerator | None = space_generator
         self.search_strategy: SearchStrategy | None = search_strategy
-        self.task_name = task_name
-        self.num_threads = _threads(num_threads)
-        self.logger = get_logger(__name__) if logger is None else logger
-        self.known_s: float | None = None  # what the program takes before the search
-        self.rule_first = False  # whether what the rules make is measured first
-        self.reference: str | None = None  # a compiled file whose results are right
-        self._engine = RandomEngine(rand_state)
         self._initialize()
 
     def _initialize(self) -> None:
@@ -65,15 +61,6 @@ class TuneContext(Object):
             self.space_generator._initialize_with_tune_context(self)
         if self.search_strategy is not None:
             self.search_strategy._initialize_with_tune_context(self)
-
-    @property
-    def rand_state(self) -> int:
-        """The state of the random numbers of this search."""
-        return self._engine.state
-
-    def fork_seed(self) -> int:
-        """A seed for a part that draws numbers of its own."""
-        return self._engine.fork()
 
     def generate_design_space(self) -> list[Schedule]:
         """The schedules, with open decisions, that the space generator makes of the module."""
@@ -138,34 +125,7 @@ class TuneContext(Object):
         return self.search_strategy
 
 
-def normalize_mod(mod: IRModule | PrimFunc) -> IRModule:
-    """A module to search for: a single function is called `main`, so that records find it."""
-    if isinstance(mod, PrimFunc):
-        if "global_symbol" not in mod.attrs:
-            mod = mod.with_attr("global_symbol", "main")
-        if "tir.noalias" not in mod.attrs:
-            mod = mod.with_attr("tir.noalias", True)
-        mod = IRModule({"main": mod})
-    if not isinstance(mod, IRModule):
-        raise TypeError(f"Expected `mod` to be PrimFunc or IRModule, but gets: {mod}")
-    gvars = list(mod.functions)
-    if len(gvars) == 1 and gvars[0].name_hint != "main":
-        return mod.with_functions({GlobalVar("main"): mod.functions[gvars[0]]})
-    return mod
-
-
 _normalize_mod = normalize_mod  # the name under which scripts of TVM import it
-
-
-def _threads(num_threads: int | str) -> int:
-    if isinstance(num_threads, int):
-        return num_threads
-    if num_threads not in ("physical", "logical"):
-        raise ValueError(
-            f"Invalid num_threads: {num_threads}, should be either an integer, 'physical', or "
-            "'logical'"
-        )
-    return cpu_count(logical=num_threads == "logical")
 
 
 def _absent(part: str) -> ValueError:

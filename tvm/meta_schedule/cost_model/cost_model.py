@@ -11,9 +11,9 @@ import numpy.typing as npt
 from tvm.meta_schedule.base import Component, unknown_kind
 
 if TYPE_CHECKING:
+    from tvm.meta_schedule.measure_candidate import MeasureCandidate
     from tvm.meta_schedule.runner import RunnerResult
-    from tvm.meta_schedule.search_strategy import MeasureCandidate
-    from tvm.meta_schedule.tune_context import TuneContext
+    from tvm.meta_schedule.search_context import SearchContext
 
 Scores: TypeAlias = npt.NDArray[np.float64]
 _KINDS = ("xgb", "mlp", "random", "none")
@@ -32,18 +32,18 @@ class CostModel(Component):
 
     def update(
         self,
-        context: TuneContext,
+        context: SearchContext,
         candidates: Sequence[MeasureCandidate],
         results: Sequence[RunnerResult],
     ) -> None:
         """Learn from measured candidates."""
         self._missing("Update")
 
-    def knows(self, context: TuneContext) -> bool:
+    def knows(self, context: SearchContext) -> bool:
         """Whether scores are more than random numbers."""
         return True
 
-    def predict(self, context: TuneContext, candidates: Sequence[MeasureCandidate]) -> Scores:
+    def predict(self, context: SearchContext, candidates: Sequence[MeasureCandidate]) -> Scores:
         """A score for each candidate; higher is better."""
         self._missing("Predict")
 

@@ -26,9 +26,9 @@ from .mlp_network import Adam, Array, SegmentSumMLP, StepLR
 from .rank_loss import lambda_rank_loss, rank_loss_and_gradient, topk_score
 
 if TYPE_CHECKING:
+    from tvm.meta_schedule.measure_candidate import MeasureCandidate
     from tvm.meta_schedule.runner import RunnerResult
-    from tvm.meta_schedule.search_strategy import MeasureCandidate
-    from tvm.meta_schedule.tune_context import TuneContext
+    from tvm.meta_schedule.search_context import SearchContext
 
 __all__ = [
     "FeatureGroup", "MLPModel", "SegmentDataLoader", "SegmentSumMLP", "SegmentSumMLPConfig",
@@ -109,7 +109,7 @@ class SegmentDataLoader:
 
 
 def extract_features(
-    context: TuneContext,
+    context: SearchContext,
     candidates: Sequence[MeasureCandidate],
     results: Sequence[RunnerResult] | None = None,
     extractor: FeatureExtractor | None = None,
@@ -155,13 +155,13 @@ class State:
 
     def _load_databases(self, folder: Path, target: Target) -> None:
         from tvm.meta_schedule.database import JSONDatabase  # which are above models
-        from tvm.meta_schedule.tune_context import TuneContext
+        from tvm.meta_schedule.search_context import SearchContext
 
         for path in sorted(folder.rglob("database_tuning_record.json")):
             for record in JSONDatabase(work_dir=str(path.parent)).get_all_tuning_records():
                 if record.target is None or record.target.kind != target.kind:
                     continue
-                context = TuneContext(record.workload.mod, target=target)
+                context = SearchContext(record.workload.mod, target=target)
                 candidates = [record.as_measure_candidate()]
                 features, _ = extract_features(context, candidates, None, self.extractor)
                 costs = np.array([record.mean_secs], np.float32)
@@ -312,7 +312,7 @@ class MLPModel(PyCostModel):
 
     def update(
         self,
-        context: TuneContext,
+        context: SearchContext,
         candidates: Sequence[MeasureCandidate],
         results: Sequence[RunnerResult],
     ) -> None:
@@ -326,7 +326,7 @@ class MLPModel(PyCostModel):
             kept = [features[k] for k in some]
             self.trainer.update(kept, costs[some], shash2hex(context.mod))
 
-    def predict(self, context: TuneContext, candidates: Sequence[MeasureCandidate]) -> Scores:
+    def predict(self, context: SearchContext, candidates: Sequence[MeasureCandidate]) -> Scores:
         """A score for each candidate."""
         features, _ = extract_features(context, candidates, None, self.trainer.state.extractor)
         return self.trainer.predict_incremental(features).astype(np.float64)

@@ -13,9 +13,9 @@ from .cost_model import PyCostModel, Scores
 from .files import load_arrays, save_arrays
 
 if TYPE_CHECKING:
+    from tvm.meta_schedule.measure_candidate import MeasureCandidate
     from tvm.meta_schedule.runner import RunnerResult
-    from tvm.meta_schedule.search_strategy import MeasureCandidate
-    from tvm.meta_schedule.tune_context import TuneContext
+    from tvm.meta_schedule.search_context import SearchContext
 
 
 @derived_object
@@ -64,16 +64,16 @@ class RandomModel(PyCostModel):
 
     def update(
         self,
-        context: TuneContext,
+        context: SearchContext,
         candidates: Sequence[MeasureCandidate],
         results: Sequence[RunnerResult],
     ) -> None:
         """Nothing is learned."""
 
-    def knows(self, context: TuneContext) -> bool:
+    def knows(self, context: SearchContext) -> bool:
         """Nothing."""
         return False
 
-    def predict(self, context: TuneContext, candidates: Sequence[MeasureCandidate]) -> Scores:
+    def predict(self, context: SearchContext, candidates: Sequence[MeasureCandidate]) -> Scores:
         """Random numbers."""
         return self._random.rand(len(candidates)) * (self.max_range or 1)

@@ -27,9 +27,9 @@ from .files import load_arrays, save_arrays
 from .metric import max_curve, rank_correlation
 
 if TYPE_CHECKING:
+    from tvm.meta_schedule.measure_candidate import MeasureCandidate
     from tvm.meta_schedule.runner import RunnerResult
-    from tvm.meta_schedule.search_strategy import MeasureCandidate
-    from tvm.meta_schedule.tune_context import TuneContext
+    from tvm.meta_schedule.search_context import SearchContext
 
 _LOG = logging.getLogger(__name__)
 _MAX_ROUNDS = 60
@@ -193,7 +193,7 @@ class XGBModel(PyCostModel):
 
     def update(
         self,
-        context: TuneContext,
+        context: SearchContext,
         candidates: Sequence[MeasureCandidate],
         results: Sequence[RunnerResult],
     ) -> None:
@@ -215,7 +215,7 @@ class XGBModel(PyCostModel):
                 self._train()
 
     def _extract(
-        self, context: TuneContext, candidates: Sequence[MeasureCandidate]
+        self, context: SearchContext, candidates: Sequence[MeasureCandidate]
     ) -> list[npt.NDArray[np.float32]]:
         """The features of candidates; of those that were scored before they are measured, once."""
         known = [self._features.pop(id(c), (c, None))[1] for c in candidates]
@@ -277,11 +277,11 @@ class XGBModel(PyCostModel):
 
     # --- scoring ---
 
-    def knows(self, context: TuneContext) -> bool:
+    def knows(self, context: SearchContext) -> bool:
         """Whether scores are more than random numbers."""
         return self.booster is not None and self.data_size >= self.num_warmup_samples
 
-    def predict(self, context: TuneContext, candidates: Sequence[MeasureCandidate]) -> Scores:
+    def predict(self, context: SearchContext, candidates: Sequence[MeasureCandidate]) -> Scores:
         """A score for each candidate."""
         if not self.knows(context) or not candidates:
             return self._random.uniform(0, 1, len(candidates))

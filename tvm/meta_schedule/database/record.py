@@ -18,7 +18,7 @@ from tvm.ir.json import load_json, save_json
 from tvm.ir.module import IRModule
 from tvm.ir.structural import structural_hash
 from tvm.meta_schedule.arg_info import ArgInfo
-from tvm.meta_schedule.search_strategy import MeasureCandidate
+from tvm.meta_schedule.measure_candidate import MeasureCandidate
 from tvm.meta_schedule.seconds import Seconds, seconds
 from tvm.support.json_text import from_json
 from tvm.target.target import Target
@@ -172,8 +172,7 @@ def _is_list(value: Any, length: int | None = None) -> bool:
 
 def _are_numbers(values: Any) -> bool:
     return _is_list(values) and all(
-        isinstance(v, (int, float)) and not isinstance(v, bool) and 0 < v < math.inf
-        for v in values
+        isinstance(v, (int, float)) and not isinstance(v, bool) and 0 < v < math.inf for v in values
     )
 
 

@@ -8,15 +8,15 @@ from tvm.meta_schedule.base import Component, unknown_kind
 from tvm.runtime import Tensor
 
 if TYPE_CHECKING:
-    from tvm.meta_schedule.search_strategy import MeasureCandidate
-    from tvm.meta_schedule.tune_context import TuneContext
+    from tvm.meta_schedule.measure_candidate import MeasureCandidate
+    from tvm.meta_schedule.search_context import SearchContext
 
 
 class FeatureExtractor(Component):
     """Turns candidates into tables of numbers, for a cost model to learn from."""
 
     def extract_from(
-        self, context: TuneContext, candidates: list[MeasureCandidate]
+        self, context: SearchContext, candidates: list[MeasureCandidate]
     ) -> list[Tensor]:
         """A tensor for each candidate: a row for each of its parts, a column for each feature."""
         self._missing("extract_from")

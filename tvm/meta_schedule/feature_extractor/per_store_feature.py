@@ -29,8 +29,8 @@ from .feature_extractor import FeatureExtractor
 from .loop_nest import LoopNest, StoreInNest, stores_of
 
 if TYPE_CHECKING:
-    from tvm.meta_schedule.search_strategy import MeasureCandidate
-    from tvm.meta_schedule.tune_context import TuneContext
+    from tvm.meta_schedule.measure_candidate import MeasureCandidate
+    from tvm.meta_schedule.search_context import SearchContext
 
 _THREADS = (
     "blockIdx.x", "blockIdx.y", "blockIdx.z", "threadIdx.x", "threadIdx.y", "threadIdx.z",
@@ -69,7 +69,7 @@ class PerStoreFeature(FeatureExtractor):
         return own + (_WORKLOAD if self.extract_workload else 0)
 
     def extract_from(
-        self, context: TuneContext, candidates: list[MeasureCandidate]
+        self, context: SearchContext, candidates: list[MeasureCandidate]
     ) -> list[Tensor]:
         """A table for each candidate, with a row for each buffer that is stored to."""
         gpu = context.target is not None and "gpu" in context.target.keys

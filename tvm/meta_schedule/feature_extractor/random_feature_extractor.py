@@ -11,16 +11,14 @@ from tvm.runtime import Tensor, tensor
 from .feature_extractor import PyFeatureExtractor
 
 if TYPE_CHECKING:
-    from tvm.meta_schedule.search_strategy import MeasureCandidate
-    from tvm.meta_schedule.tune_context import TuneContext
+    from tvm.meta_schedule.measure_candidate import MeasureCandidate
+    from tvm.meta_schedule.search_context import SearchContext
 
 
 class RandomFeatureExtractor(PyFeatureExtractor):
     """Random numbers for up to `max_block_num` parts of each candidate, the same for a seed."""
 
-    def __init__(
-        self, *, feature_size: int = 30, max_block_num: int = 5, seed: int = 0
-    ) -> None:
+    def __init__(self, *, feature_size: int = 30, max_block_num: int = 5, seed: int = 0) -> None:
         self.feature_size = feature_size
         self.max_block_num = max_block_num
         self._numbers = np.random.RandomState(seed)
@@ -35,7 +33,7 @@ class RandomFeatureExtractor(PyFeatureExtractor):
         self._numbers.set_state(state)
 
     def extract_from(
-        self, context: TuneContext, candidates: list[MeasureCandidate]
+        self, context: SearchContext, candidates: list[MeasureCandidate]
     ) -> list[Tensor]:
         """A table of random numbers for each candidate."""
         found = []

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from tvm.meta_schedule.builder import BuilderResult
 from tvm.meta_schedule.database import TuningRecord
 from tvm.meta_schedule.database.record import UNMEASURED_SECS
+from tvm.meta_schedule.measure_candidate import MeasureCandidate
 from tvm.meta_schedule.runner import RunnerResult
-from tvm.meta_schedule.search_strategy import MeasureCandidate
 
 from .measure_callback import MeasureCallback
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from tvm.meta_schedule.base import Component, unknown_kind
 from tvm.meta_schedule.builder import BuilderResult
+from tvm.meta_schedule.measure_candidate import MeasureCandidate
 from tvm.meta_schedule.runner import RunnerResult
-from tvm.meta_schedule.search_strategy import MeasureCandidate
 
 if TYPE_CHECKING:
     from tvm.meta_schedule.task_scheduler import TaskScheduler

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from tvm.meta_schedule.builder import BuilderResult
+from tvm.meta_schedule.measure_candidate import MeasureCandidate
 from tvm.meta_schedule.runner import RunnerResult
-from tvm.meta_schedule.search_strategy import MeasureCandidate
 from tvm.meta_schedule.utils import remove_build_dir
 
 from .measure_callback import MeasureCallback

@@ -12,7 +12,7 @@ from .decisions import plain
 from .mutator import Mutator
 
 if TYPE_CHECKING:
-    from tvm.meta_schedule.tune_context import TuneContext
+    from tvm.meta_schedule.search_context import SearchContext
 
 
 class MutateComputeLocation(Mutator):
@@ -21,7 +21,7 @@ class MutateComputeLocation(Mutator):
     def __init__(self) -> None:
         self._mod: IRModule | None = None
 
-    def _initialize_with_tune_context(self, context: TuneContext) -> None:
+    def _initialize_with_tune_context(self, context: SearchContext) -> None:
         self._mod = context.mod
 
     def apply(self, trace: Trace) -> Trace | None:

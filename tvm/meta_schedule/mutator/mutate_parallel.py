@@ -20,7 +20,7 @@ from .loop_extents import Factors, extent, extents_of_loops
 from .mutator import Mutator
 
 if TYPE_CHECKING:
-    from tvm.meta_schedule.tune_context import TuneContext
+    from tvm.meta_schedule.search_context import SearchContext
 
 
 class MutateParallel(Mutator):
@@ -32,7 +32,7 @@ class MutateParallel(Mutator):
         self._mod: IRModule | None = None
         self._known: dict[_Form, list[list[Factors]] | None] = {}
 
-    def _initialize_with_tune_context(self, context: TuneContext) -> None:
+    def _initialize_with_tune_context(self, context: SearchContext) -> None:
         cores = number_of_cores(require_target(context.target, "MutateParallel"))
         self._most = cores * self.max_jobs_per_core
         self._mod = context.mod

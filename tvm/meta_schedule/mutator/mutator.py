@@ -11,7 +11,7 @@ from tvm.tir.schedule import Trace
 from tvm.tir.schedule.random_engine import RandomEngine
 
 if TYPE_CHECKING:
-    from tvm.meta_schedule.tune_context import TuneContext
+    from tvm.meta_schedule.search_context import SearchContext
 
 
 class Mutator(Component):
@@ -19,7 +19,7 @@ class Mutator(Component):
 
     _engine: RandomEngine | None = None
 
-    def _initialize_with_tune_context(self, context: TuneContext) -> None:
+    def _initialize_with_tune_context(self, context: SearchContext) -> None:
         """Read what the mutator needs of the module and target."""
 
     @property
@@ -65,7 +65,7 @@ class PyMutator(Mutator):
         """Another trace; None if there is nothing to change."""
         self._missing("apply")
 
-    def _initialize_with_tune_context(self, context: TuneContext) -> None:
+    def _initialize_with_tune_context(self, context: SearchContext) -> None:
         """Whoever derives says what to read of the context."""
         self._missing("initialize_with_tune_context")
 

@@ -9,13 +9,13 @@ from tvm.meta_schedule.base import Component
 from tvm.tir.schedule import Schedule
 
 if TYPE_CHECKING:
-    from tvm.meta_schedule.tune_context import TuneContext
+    from tvm.meta_schedule.search_context import SearchContext
 
 
 class Postproc(Component):
     """Changes a schedule, or says that it is not to be measured."""
 
-    def _initialize_with_tune_context(self, context: TuneContext) -> None:
+    def _initialize_with_tune_context(self, context: SearchContext) -> None:
         """Read what the postprocessor needs of the target."""
 
     def apply(self, sch: Schedule) -> bool:
@@ -37,7 +37,7 @@ class Postproc(Component):
 class PyPostproc(Postproc):
     """Derive from it, define `apply`, and decorate with `derived_object`."""
 
-    def _initialize_with_tune_context(self, context: TuneContext) -> None:
+    def _initialize_with_tune_context(self, context: SearchContext) -> None:
         """Whoever derives says what to read of the context."""
         self._missing("initialize_with_tune_context")
 

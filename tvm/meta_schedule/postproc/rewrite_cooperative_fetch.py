@@ -10,7 +10,7 @@ from tvm.tir.schedule import BlockRV, Instruction, Schedule
 from .postproc import Postproc
 
 if TYPE_CHECKING:
-    from tvm.meta_schedule.tune_context import TuneContext
+    from tvm.meta_schedule.search_context import SearchContext
 
 
 class RewriteCooperativeFetch(Postproc):
@@ -22,7 +22,7 @@ class RewriteCooperativeFetch(Postproc):
     def __init__(self) -> None:
         self._warp = -1
 
-    def _initialize_with_tune_context(self, context: TuneContext) -> None:
+    def _initialize_with_tune_context(self, context: SearchContext) -> None:
         if context.target is not None:
             self._warp = int(context.target.attrs.get("thread_warp_size", -1))
 

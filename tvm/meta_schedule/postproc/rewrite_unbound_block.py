@@ -14,7 +14,7 @@ from tvm.tir.stmt import Block, BlockRealize, For
 from .postproc import Postproc
 
 if TYPE_CHECKING:
-    from tvm.meta_schedule.tune_context import TuneContext
+    from tvm.meta_schedule.search_context import SearchContext
 
 
 class RewriteUnboundBlock(Postproc):
@@ -27,7 +27,7 @@ class RewriteUnboundBlock(Postproc):
         self.max_threadblocks = max_threadblocks
         self._max_threads = -1
 
-    def _initialize_with_tune_context(self, context: TuneContext) -> None:
+    def _initialize_with_tune_context(self, context: SearchContext) -> None:
         target = require_target(context.target, "RewriteUnboundBlock")
         self._max_threads = limit(target, "max_threads_per_block")
 

@@ -25,7 +25,7 @@ from tvm.tir.stmt import Block, For, Stmt
 from .postproc import Postproc
 
 if TYPE_CHECKING:
-    from tvm.meta_schedule.tune_context import TuneContext
+    from tvm.meta_schedule.search_context import SearchContext
 
 
 class VerifyGPUCode(Postproc):
@@ -35,7 +35,7 @@ class VerifyGPUCode(Postproc):
         self._limits: dict[str, int] = {}
         self._warp = 0
 
-    def _initialize_with_tune_context(self, context: TuneContext) -> None:
+    def _initialize_with_tune_context(self, context: SearchContext) -> None:
         target = require_target(context.target, "VerifyGPUCode")
         self._limits = {
             "max_shared_memory_per_block": limit(target, "max_shared_memory_per_block"),

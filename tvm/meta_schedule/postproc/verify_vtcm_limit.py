@@ -14,7 +14,7 @@ from tvm.tir.transform import VerifyVTCMLimit as verify
 from .postproc import Postproc
 
 if TYPE_CHECKING:
-    from tvm.meta_schedule.tune_context import TuneContext
+    from tvm.meta_schedule.search_context import SearchContext
 
 
 class VerifyVTCMLimit(Postproc):
@@ -23,7 +23,7 @@ class VerifyVTCMLimit(Postproc):
     def __init__(self) -> None:
         self._limit = 0
 
-    def _initialize_with_tune_context(self, context: TuneContext) -> None:
+    def _initialize_with_tune_context(self, context: SearchContext) -> None:
         attrs = require_target(context.target, "VerifyVTCMLimit").attrs
         self._limit = int(attrs.get("vtcm-capacity", 0))
 

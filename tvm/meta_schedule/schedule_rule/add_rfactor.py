@@ -12,7 +12,7 @@ from .reductions import fuse_reduction_loops
 from .schedule_rule import ScheduleRule
 
 if TYPE_CHECKING:
-    from tvm.meta_schedule.tune_context import TuneContext
+    from tvm.meta_schedule.search_context import SearchContext
 
 
 class AddRFactor(ScheduleRule):
@@ -29,7 +29,7 @@ class AddRFactor(ScheduleRule):
         self.max_innermost_factor = max_innermost_factor
         self._most = self._least = -1
 
-    def _initialize_with_tune_context(self, context: TuneContext) -> None:
+    def _initialize_with_tune_context(self, context: SearchContext) -> None:
         cores = number_of_cores(require_target(context.target, "AddRFactor"))
         self._least = cores
         self._most = cores * self.max_jobs_per_core if self.max_jobs_per_core != -1 else -1

@@ -12,7 +12,7 @@ from tvm.tir.schedule import BlockRV, Schedule
 from .schedule_rule import ScheduleRule
 
 if TYPE_CHECKING:
-    from tvm.meta_schedule.tune_context import TuneContext
+    from tvm.meta_schedule.search_context import SearchContext
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -24,7 +24,7 @@ class ApplyCustomRule(ScheduleRule):
     def __init__(self) -> None:
         self._keys: list[str] | None = None
 
-    def _initialize_with_tune_context(self, context: TuneContext) -> None:
+    def _initialize_with_tune_context(self, context: SearchContext) -> None:
         self._keys = list(require_target(context.target, "ApplyCustomRule").keys)
 
     def apply(self, sch: Schedule, block: BlockRV) -> list[Schedule]:

@@ -12,7 +12,7 @@ from .schedule_rule import ScheduleRule
 from .thread_binding import bind_block, sampled_factor
 
 if TYPE_CHECKING:
-    from tvm.meta_schedule.tune_context import TuneContext
+    from tvm.meta_schedule.search_context import SearchContext
 
 
 class AutoBind(ScheduleRule):
@@ -31,7 +31,7 @@ class AutoBind(ScheduleRule):
         self.thread_extents = list(thread_extents or (32, 64, 128, 256, 512, 1024))
         self.max_threads_per_block = max_threads_per_block
 
-    def _initialize_with_tune_context(self, context: TuneContext) -> None:
+    def _initialize_with_tune_context(self, context: SearchContext) -> None:
         target = require_target(context.target, "AutoBind")
         self.max_threads_per_block = limit(target, "max_threads_per_block")
 

@@ -20,7 +20,7 @@ from .reductions import fuse_reduction_loops
 from .schedule_rule import ScheduleRule
 
 if TYPE_CHECKING:
-    from tvm.meta_schedule.tune_context import TuneContext
+    from tvm.meta_schedule.search_context import SearchContext
 
 
 class CrossThreadReduction(ScheduleRule):
@@ -33,7 +33,7 @@ class CrossThreadReduction(ScheduleRule):
         self.thread_extents = list(thread_extents)
         self._max_threads = self._warp = -1
 
-    def _initialize_with_tune_context(self, context: TuneContext) -> None:
+    def _initialize_with_tune_context(self, context: SearchContext) -> None:
         attrs = require_target(context.target, "CrossThreadReduction").attrs
         self._max_threads = int(attrs.get("max_threads_per_block", -1))
         self._warp = int(attrs.get("thread_warp_size", -1))

@@ -31,7 +31,7 @@ from tvm.tir.stmt import Block, For, SeqStmt
 from .schedule_rule import ScheduleRule
 
 if TYPE_CHECKING:
-    from tvm.meta_schedule.tune_context import TuneContext
+    from tvm.meta_schedule.search_context import SearchContext
 
 REQUESTS = ("no", "may", "must")
 ASYNC_COPIES_SINCE = 80  # Ampere copies to shared memory while it computes
@@ -102,7 +102,7 @@ class MultiLevelTiling(ScheduleRule):
         self._max_threads = self._warp = -1
         self._stages: tuple[int, ...] = ()
 
-    def _initialize_with_tune_context(self, context: TuneContext) -> None:
+    def _initialize_with_tune_context(self, context: SearchContext) -> None:
         target = require_target(context.target, type(self).__name__)
         if "max_threads_per_block" in target.attrs:
             self._max_threads = int(target.attrs["max_threads_per_block"])
@@ -298,9 +298,7 @@ class MultiLevelTilingWideVector(MultiLevelTiling):
         reuse_read: ReuseType | Mapping[str, Any] | None = None,
         reuse_write: ReuseType | Mapping[str, Any] | None = None,
     ) -> None:
-        super().__init__(
-            structure, None, max_innermost_factor, None, reuse_read, reuse_write
-        )
+        super().__init__(structure, None, max_innermost_factor, None, reuse_read, reuse_write)
         self.vector_length_in_bits = vector_length_in_bits
 
     def _split(self, sch: Schedule, block: BlockRV, loop: LoopRV, parts: int) -> Split:

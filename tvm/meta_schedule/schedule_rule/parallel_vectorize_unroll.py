@@ -19,7 +19,7 @@ from tvm.tir.schedule import BlockRV, Schedule
 from .schedule_rule import ScheduleRule
 
 if TYPE_CHECKING:
-    from tvm.meta_schedule.tune_context import TuneContext
+    from tvm.meta_schedule.search_context import SearchContext
 
 
 class ParallelizeVectorizeUnroll(ScheduleRule):
@@ -38,7 +38,7 @@ class ParallelizeVectorizeUnroll(ScheduleRule):
         self.unroll_explicit = unroll_explicit
         self._max_parallel = -1
 
-    def _initialize_with_tune_context(self, context: TuneContext) -> None:
+    def _initialize_with_tune_context(self, context: SearchContext) -> None:
         if self.max_jobs_per_core != -1:
             target = require_target(context.target, "ParallelizeVectorizeUnroll")
             self._max_parallel = number_of_cores(target) * self.max_jobs_per_core

@@ -9,13 +9,13 @@ from tvm.meta_schedule.base import Component
 from tvm.tir.schedule import BlockRV, Schedule
 
 if TYPE_CHECKING:
-    from tvm.meta_schedule.tune_context import TuneContext
+    from tvm.meta_schedule.search_context import SearchContext
 
 
 class ScheduleRule(Component):
     """Maps a schedule and one of its blocks to schedules; none means that there is no good one."""
 
-    def _initialize_with_tune_context(self, context: TuneContext) -> None:
+    def _initialize_with_tune_context(self, context: SearchContext) -> None:
         """Read what the rule needs of the target."""
 
     def apply(self, sch: Schedule, block: BlockRV) -> list[Schedule]:
@@ -37,7 +37,7 @@ class ScheduleRule(Component):
 class PyScheduleRule(ScheduleRule):
     """Derive from it, define `apply`, and decorate with `derived_object`."""
 
-    def _initialize_with_tune_context(self, context: TuneContext) -> None:
+    def _initialize_with_tune_context(self, context: SearchContext) -> None:
         """Whoever derives says what to read of the context."""
         self._missing("initialize_with_tune_context")
 

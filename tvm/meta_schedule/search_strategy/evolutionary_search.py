@@ -14,12 +14,13 @@ import numpy as np
 
 from tvm.error import message
 from tvm.ir.structural import structural_hash
+from tvm.meta_schedule.measure_candidate import MeasureCandidate
 from tvm.meta_schedule.mutator import Mutator
 from tvm.tir.schedule import Schedule, Trace
 from tvm.tir.schedule.random_engine import RandomEngine
 
 from .decision_space import Key, key_of, random_trace, samples_of
-from .search_strategy import MeasureCandidate, Rounds, StrategyInRounds, require_spaces
+from .search_strategy import Rounds, StrategyInRounds, require_spaces
 from .surrogate import Surrogate
 from .trace_replay import candidate, replayer
 
@@ -308,8 +309,9 @@ class _Search:
         for made in replayed:
             if len(found) == count:
                 break
-            key, number = made.who.key(), structural_hash(
-                made.candidate.sch.mod, map_free_vars=True
+            key, number = (
+                made.who.key(),
+                structural_hash(made.candidate.sch.mod, map_free_vars=True),
             )
             self._done.add(key)
             self._legal.pop(key, None)

@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING
 
 from tvm.error import TVMError, message
 from tvm.ir.module import IRModule
+from tvm.meta_schedule.measure_candidate import MeasureCandidate
 from tvm.meta_schedule.space_generator.space_generator import SpaceGenerator
 from tvm.tir.schedule import Schedule
 from tvm.tir.schedule.random_engine import RandomEngine
 
-from .search_strategy import MeasureCandidate, Rounds, StrategyInRounds
+from .search_strategy import Rounds, StrategyInRounds
 from .trace_replay import candidate, replayer
 
 if TYPE_CHECKING:

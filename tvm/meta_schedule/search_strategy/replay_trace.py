@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from tvm.meta_schedule.measure_candidate import MeasureCandidate
 from tvm.tir.schedule import Schedule, Trace
 from tvm.tir.schedule.random_engine import RandomEngine
 
-from .search_strategy import MeasureCandidate, Rounds, StrategyInRounds, require_spaces
+from .search_strategy import Rounds, StrategyInRounds, require_spaces
 from .trace_replay import candidate, replayer
 
 if TYPE_CHECKING:

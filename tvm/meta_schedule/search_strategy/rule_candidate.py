@@ -16,6 +16,7 @@ from tvm.dlight.cpu import default_rules
 from tvm.error import TVMError
 from tvm.ir.module import IRModule
 from tvm.ir.structural import structural_equal
+from tvm.meta_schedule.measure_candidate import MeasureCandidate
 from tvm.meta_schedule.space_generator import PostOrderApply
 from tvm.meta_schedule.space_generator.post_order_apply import CUSTOM
 from tvm.target.kind import CPU
@@ -25,7 +26,6 @@ from tvm.tir.functor import walk
 from tvm.tir.schedule import Schedule, Trace
 from tvm.tir.stmt import Block
 
-from .search_strategy import MeasureCandidate
 from .trace_replay import candidate
 
 if TYPE_CHECKING:

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Final, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 from tvm.error import TVMError, message
-from tvm.ffi.object import Object
-from tvm.meta_schedule.arg_info import ArgInfo
 from tvm.meta_schedule.base import Component, unknown_kind
+from tvm.meta_schedule.measure_candidate import MeasureCandidate as MeasureCandidate
 from tvm.tir.schedule import Schedule
 
 if TYPE_CHECKING:
@@ -17,14 +16,6 @@ if TYPE_CHECKING:
     from tvm.meta_schedule.database import Database
     from tvm.meta_schedule.runner import RunnerResult
     from tvm.meta_schedule.tune_context import TuneContext
-
-
-class MeasureCandidate(Object):
-    """A schedule whose decisions are made, and the arguments that it is measured with."""
-
-    def __init__(self, sch: Schedule, args_info: Sequence[ArgInfo] | None) -> None:
-        self.sch: Final = sch
-        self.args_info: Final = list(args_info or ())
 
 
 class SearchStrategy(Component):

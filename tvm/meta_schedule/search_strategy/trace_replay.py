@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING
 from tvm.error import TVMError, message
 from tvm.ir.module import IRModule
 from tvm.meta_schedule.arg_info import ArgInfo
+from tvm.meta_schedule.measure_candidate import MeasureCandidate
 from tvm.meta_schedule.postproc import Postproc
 from tvm.tir.schedule import Schedule, Trace
-
-from .search_strategy import MeasureCandidate
 
 if TYPE_CHECKING:
     from tvm.meta_schedule.tune_context import TuneContext

@@ -18,7 +18,7 @@ from tvm.tir.schedule import Schedule
 from tvm.tir.schedule.random_engine import RandomEngine
 
 if TYPE_CHECKING:
-    from tvm.meta_schedule.tune_context import TuneContext
+    from tvm.meta_schedule.search_context import SearchContext
 
 FROM_TARGET = "from-target"
 
@@ -47,7 +47,7 @@ class SpaceGenerator(Component):
     sch_rules: list[ScheduleRule] | None = None
     postprocs: list[Postproc] | None = None
 
-    def _initialize_with_tune_context(self, context: TuneContext) -> None:
+    def _initialize_with_tune_context(self, context: SearchContext) -> None:
         """Take what is open from the target, and tell all parts of the context."""
         self._engine = RandomEngine(context.fork_seed())
         if context.target is not None:
@@ -108,7 +108,7 @@ class PySpaceGenerator(SpaceGenerator):
     ) -> None:
         super().__init__(sch_rules or (), postprocs or (), mutator_probs or {})
 
-    def _initialize_with_tune_context(self, context: TuneContext) -> None:
+    def _initialize_with_tune_context(self, context: SearchContext) -> None:
         self._missing("initialize_with_tune_context")
 
     def generate_design_space(self, mod: IRModule) -> list[Schedule]:

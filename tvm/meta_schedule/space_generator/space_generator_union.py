@@ -11,7 +11,7 @@ from tvm.tir.schedule import Schedule
 from .space_generator import FROM_TARGET, SpaceGenerator
 
 if TYPE_CHECKING:
-    from tvm.meta_schedule.tune_context import TuneContext
+    from tvm.meta_schedule.search_context import SearchContext
 
 
 class SpaceGeneratorUnion(SpaceGenerator):
@@ -27,7 +27,7 @@ class SpaceGeneratorUnion(SpaceGenerator):
         super().__init__(sch_rules, postprocs, mutator_probs)
         self.space_generators = list(space_generators)
 
-    def _initialize_with_tune_context(self, context: TuneContext) -> None:
+    def _initialize_with_tune_context(self, context: SearchContext) -> None:
         """Tell the parts, and the generators."""
         super()._initialize_with_tune_context(context)
         for generator in self.space_generators:

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 from tvm.ffi.object import Object
 from tvm.meta_schedule.builder import BuilderResult
+from tvm.meta_schedule.measure_candidate import MeasureCandidate
 from tvm.meta_schedule.runner import RunnerFuture, RunnerResult
-from tvm.meta_schedule.search_strategy import MeasureCandidate
 from tvm.meta_schedule.tune_context import TuneContext
 from tvm.tir.analysis import estimate_tir_flops
 
