@@ -15,6 +15,18 @@ from .module import IRModule
 # dialects fill it when their functors load; this floor knows none of them.
 RENAMERS: Final[dict[str, Callable[[BaseFunc, Mapping[GlobalVar, GlobalVar]], BaseFunc]]] = {}
 
+# The same for variables that stand for the same functions: what is known of each call stays.
+SUCCESSORS: Final[dict[str, Callable[[BaseFunc, Mapping[GlobalVar, GlobalVar]], BaseFunc]]] = {}
+
+
+def with_successors(mod: IRModule, successors: Mapping[GlobalVar, GlobalVar]) -> IRModule:
+    """The module with other variables for some of its functions, of the same names."""
+    functions: dict[GlobalVar, BaseFunc] = {}
+    for var, func in mod.functions.items():
+        follow = SUCCESSORS.get(func.TYPE_KEY) or RENAMERS.get(func.TYPE_KEY)
+        functions[successors.get(var, var)] = func if follow is None else follow(func, successors)
+    return mod.with_functions(functions)
+
 
 def replace_global_vars(
     mod: IRModule, replacements: Mapping[str | GlobalVar, str | GlobalVar]

@@ -24,6 +24,8 @@ from .config import KEYS, check_config, default_record
 from .expr import GlobalVar
 from .function import BaseFunc
 from .module import IRModule
+from .replace_global_vars import with_successors
+from .structural import structural_equal
 
 P = ParamSpec("P")
 
@@ -269,11 +271,22 @@ class Pass(Object):
         ctx = PassContext.current()
         if not ctx.before_pass(mod, self._info):
             return mod
-        result = self.transform(mod, ctx)
+        signatures = {var: var.struct_info_ for var in mod.functions}
+        changed: dict[GlobalVar, GlobalVar] = {}
+        try:
+            result = self.transform(mod, ctx)
+        finally:
+            for var, info in signatures.items():
+                now = var.struct_info_
+                if now is not info and info is not None and not structural_equal(now, info):
+                    changed[var] = GlobalVar(var.name_hint, now, var.span)
+                    var.struct_info_ = info  # the module that came in stays as it was
         if not isinstance(result, IRModule):
             raise TVMError(
                 f"pass {self._info.name!r} returned {type(result).__name__}; legal: an IRModule"
             )
+        if changed:
+            result = with_successors(result, changed)
         ctx.after_pass(result, self._info)
         return result
 

@@ -10,7 +10,8 @@ import tvm
 from tests.relax.programs import calls
 from tvm import relax
 from tvm.error import TVMError
-from tvm.ir.transform import PassContext
+from tvm.ir import IRModule, assert_structural_equal
+from tvm.ir.transform import Pass, PassContext, module_pass
 from tvm.relax.transform import dataflowblock_pass, function_pass
 from tvm.relax.transform.pass_form import relax_pass
 from tvm.script import ir as I
@@ -250,3 +251,58 @@ def test_passes_of_the_original_s_levels_and_units():
         assert str(one).startswith("Run Module pass: ")
     with PassContext(opt_level=0):
         assert tvm.transform.Sequential([t.EliminateCommonSubexpr()])(Mod) is Mod
+
+
+@I.ir_module
+class Callers:
+    @R.function
+    def main(x: R.Tensor(("n", 3), "float32")):
+        cls = Callers
+        y = cls.double(x)
+        return y
+
+    @R.function
+    def double(x: R.Tensor(("n", 3), "float32")) -> R.Tensor(("n", 3), "float32"):
+        return R.add(x, x)
+
+
+def test_one_module_is_specialised_several_times() -> None:
+    for n in (4, 8):
+        after = relax.transform.BindSymbolicVars({"n": n})(Callers)
+        assert relax.analysis.well_formed(after)
+        wanted = relax.TensorStructInfo((n, 3), "float32")
+        assert_structural_equal(after["main"].ret_struct_info, wanted)
+        assert_structural_equal(after["main"].body.blocks[0].bindings[0].var.struct_info, wanted)
+        for var, func in after.functions.items():
+            assert_structural_equal(var.struct_info, func.struct_info)
+
+
+@pytest.mark.parametrize(
+    "rewrite",
+    [
+        relax.transform.BindSymbolicVars({"n": 4}),
+        relax.transform.LazySetOutput(),
+        relax.transform.BundleModelParams(),
+        relax.transform.LambdaLift(),
+        relax.transform.ToMixedPrecision(),
+    ],
+    ids=str,
+)
+def test_the_module_that_came_in_stays_as_it_was(rewrite: Pass) -> None:
+    infos = {var: var.struct_info_ for var in Callers.functions}
+    rewrite(Callers)
+    assert all(var.struct_info_ is info for var, info in infos.items())
+    assert relax.analysis.well_formed(Callers)
+
+
+def test_a_pass_that_fails_leaves_the_module_as_it_was() -> None:
+    @module_pass(opt_level=0)
+    def broken(mod: IRModule, ctx: PassContext) -> IRModule:
+        var = mod.get_global_var("double")
+        relax.BlockBuilder(mod).update_func(var, relax.transform.LazySetOutput()(mod)["main"])
+        raise ValueError("after the first function")
+
+    before = Callers.get_global_var("double").struct_info_
+    with pytest.raises(ValueError, match="after the first"):
+        broken(Callers)
+    assert Callers.get_global_var("double").struct_info_ is before
