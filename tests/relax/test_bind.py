@@ -128,3 +128,8 @@ def test_only_functions_are_inlined() -> None:
     for wrong in ({"f": 3}, {3: func}, {relax.GlobalVar("f"): relax.const(1)}):
         with pytest.raises(TypeError, match="legal: functions of Relax by name"):
             func.inline_functions(wrong)  # type: ignore[arg-type]
+
+
+def test_only_functions_are_copied() -> None:
+    with pytest.raises(TypeError, match="legal: Function"):
+        relax.utils.copy_with_new_vars(3)

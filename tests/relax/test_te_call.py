@@ -192,3 +192,8 @@ def test_results_are_on_the_device_of_their_operands() -> None:
     made = gen_call_tir_inputs(lambda a: topi.split(a, 2, 1), placed)
     assert [info.vdevice for info in made.out_sinfo] == [device, device]
     assert gen_call_tir_inputs(double, var("y", N, 4)).out_sinfo.vdevice is None
+
+
+def test_what_computes_is_a_function() -> None:
+    with pytest.raises(TypeError, match="legal: a function of te tensors"):
+        relax.BlockBuilder().call_te(3)

@@ -331,6 +331,7 @@ class _Copier(PyExprMutator):
         super().visit_match_cast_(binding)
 
 
+@explained
 def copy_with_new_vars(func: Function) -> Function:
     """A copy of the function that shares no variable and no symbol with it."""
     defined: dict[tir.Var, tir.Var] = {}

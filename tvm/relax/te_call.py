@@ -203,6 +203,11 @@ def gen_call_tir_inputs(func: Callable[..., Any], *args: Any, **kwargs: Any) -> 
     arguments = _Arguments()
     te_args = [arguments.convert(arg) for arg in args]
     te_kwargs = {key: arguments.convert(value) for key, value in kwargs.items()}
+    if not callable(func):
+        raise TypeError(
+            message("emit_te: the function that computes", found=f"{type(func).__name__} {func}",
+                    legal="a function of te tensors, such as topi.add")
+        )  # fmt: skip
     result = func(*te_args, **te_kwargs)
     outs = list(result) if isinstance(result, (list, tuple)) else [result]
     for out in outs:

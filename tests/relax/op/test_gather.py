@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from tests.relax.op.cases import info, shape_of, var
@@ -57,3 +59,10 @@ def test_one_tensor_of_indices_is_a_tuple_of_one() -> None:
     assert info(call) is data.struct_info
     pair = relax.Var("p", relax.TupleStructInfo([places.struct_info]))
     assert op.index_put(data, pair, values).args[1] is pair
+
+
+@pytest.mark.parametrize("indices", [3, None])
+def test_indices_are_a_tuple_or_a_tensor(indices: Any) -> None:
+    x = var(2, 3)
+    with pytest.raises(TypeError, match="index_put: indices is no list"):
+        op.index_put(x, indices, x)

@@ -30,6 +30,7 @@ from .declare import (
     Infer,
     as_shape,
     attrs_class,
+    listed,
     relax_op,
     show_shape,
     topi,
@@ -220,8 +221,8 @@ def index_put(
     data: ExprLike, indices: Any, values: ExprLike, accumulate: bool = False
 ) -> Call:
     """data with data[indices[0], indices[1], ...] replaced by values, or increased by them."""
-    if isinstance(indices, (list, tuple)):
-        indices = Tuple(indices)
+    if not isinstance(indices, Expr):
+        indices = Tuple(listed(indices, "index_put: indices"))
     elif isinstance(indices.struct_info_, TensorStructInfo):
         indices = Tuple([indices])
     return index_put.call(data, indices, values, accumulate=bool(accumulate))
