@@ -102,6 +102,9 @@ def test_adaptive_and_global(kind: str) -> None:
     )
     got = evaluate(lambda a: topi.nn.adaptive_pool1d(a, [3], kind), line)
     close(got, adaptive(line, [3], kind), 1e-5, 1e-5)
+    for outs in ([0, 0], [0, 2]):
+        got = evaluate(lambda a, o=outs: topi.nn.adaptive_pool(a, o, kind), x)
+        assert got.shape == (*x.shape[:2], *outs)
     got = evaluate(lambda a: topi.nn.adaptive_pool3d(a, [2, 3, 1], kind), v)
     close(got, adaptive(v, [2, 3, 1], kind), 1e-5, 1e-5)
 

@@ -184,6 +184,8 @@ def _several(value: Any) -> Sizes:
 
 def _window(i: PrimExpr, outs: Any, size: Any) -> tuple[PrimExpr, PrimExpr]:
     """Start and length of window number `i` of `outs` that cover an axis."""
+    if isinstance(outs, tir.IntImm) and outs.value == 0:  # there is no window to tell of
+        return tir.const(0, outs.dtype), tir.const(0, outs.dtype)
     start = tir.indexdiv(i * size, outs)
     after = (i + 1) * size
     end = tir.indexdiv(after, outs)

@@ -20,6 +20,9 @@ KNOWN = (
     "qk_matmul",      # what is masked out is the lowest number, or an infinity
     "gridsample_reflection",  # halves, turned at the border before or after they are rounded
     "empty_set",      # the interpreter starts no sum that has no terms
+    # whole numbers cut from 1.9999999, or from 2: sums are in another order
+    "linear_align_corners: uint8", "linear_align_corners: int8", "linear_align_corners: int32",
+    "not_smaller: axes=[-2, -1]",  # it takes the scale of another axis
     "quantizelinear", "mvn", "dft", "stft", "saturate=",
 )  # fmt: skip
 

@@ -7,6 +7,7 @@ import pytest
 
 from tests.relax.op.cases import info, shape_of, var
 from tvm import relax, tir
+from tvm.error import TVMError
 from tvm.ir import Op
 from tvm.relax import op
 
@@ -41,3 +42,9 @@ def test_adaptive_without_a_size_keeps_the_extents() -> None:
     assert shape_of(op.nn.adaptive_avg_pool2d(var(N, 4, 6, 7))) == (N, 4, 6, 7)
     assert shape_of(op.nn.adaptive_avg_pool2d(var(N, 6, 7, 4), 2, "NHWC")) == (N, 2, 2, 4)
     assert info(op.nn.adaptive_avg_pool1d(var(ndim=3))).ndim == 3
+
+
+def test_adaptive_into_no_windows() -> None:
+    assert shape_of(op.nn.adaptive_avg_pool2d(var(N, 4, 6, 7), (0, 2))) == (N, 4, 0, 2)
+    with pytest.raises(TVMError, match=r"output_size \[-1, 2\]\n.*\n  legal: numbers of at least 0"):
+        info(op.nn.adaptive_avg_pool2d(var(N, 4, 6, 7), (-1, 2)))

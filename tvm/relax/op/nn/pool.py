@@ -236,6 +236,9 @@ def _adaptive(count: int) -> Any:
         out_layout: str,
     ) -> TensorStructInfo:
         x = extents_by_letter(ctx, "data", data, layout, letters_of("NC", count))
+        if output_size is not None and min(output_size) < 0:
+            found, legal = f"output_size {list(output_size)}", "numbers of at least 0"
+            raise ctx.error("how many windows there are", found, legal)
         if output_size is None and out_layout == layout and data.shape is not None:
             return data
         if x is None:
@@ -279,6 +282,9 @@ def _adaptive(count: int) -> Any:
             axis = 2 + i
             n = x.shape[axis]
             out = n if output_size is None else output_size[i]
+            if out == 0:
+                x = np.take(x, [], axis)
+                continue
             parts = [
                 np.take(x, range(j * n // out, -(-(j + 1) * n // out)), axis).mean(
                     axis, keepdims=True
