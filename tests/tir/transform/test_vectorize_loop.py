@@ -291,6 +291,23 @@ def test_protects_loads_in_choices():
     assert type(VectorizeLoop()(IRModule.from_expr(func))["func"].body).__name__ == "For"
 
 
+def test_choices_in_conditions_of_choices_stay_small():
+    """Each level's loads would repeat all conditions around them."""
+    x = tvm.tir.decl_buffer((64,), "float32", "x")
+    y = tvm.tir.decl_buffer((8,), "float32", "y")
+    lane = tvm.tir.Var("lane", "int32")
+    value = x[lane]
+    for level in range(1, 5):
+        at = tvm.tir.Select(value > x[lane + level], lane, lane + 8)
+        value = tvm.tir.if_then_else(value > 0.5, x[at], x[at + level])
+    store = tvm.tir.BufferStore(y, value, [lane])
+    body = tvm.tir.For(lane, 0, 8, tvm.tir.ForKind.VECTORIZED, store)
+    handles = [tvm.tir.Var(name, "handle") for name in "xy"]
+    func = tvm.tir.PrimFunc(handles, body, buffer_map=dict(zip(handles, (x, y))))
+    mod = VectorizeLoop()(tvm.IRModule({"main": func.with_attr("target", Target("llvm"))}))
+    assert sum(1 for _ in walk(mod["main"].body)) < 50_000
+
+
 @T.prim_func
 def _tail(a: T.handle, b: T.handle, n: T.int32):
     A, B = T.match_buffer(a, (16,), "float32"), T.match_buffer(b, (16,), "float32")

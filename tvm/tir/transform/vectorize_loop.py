@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from enum import IntEnum
+from itertools import islice
 from typing import Any, Final
 
 from tvm.arith.analyzer import Analyzer
@@ -179,6 +180,11 @@ def _in_pieces(op: s.For, count: int, lanes: int) -> s.For:
     vector = s.For(inner, zero, ops.const(lanes, dtype), op.kind, body, span=op.span)
     return s.For(outer, zero, ops.const(count, dtype), s.ForKind.SERIAL, vector, None,
                  op.annotations, op.span)  # fmt: skip
+
+
+# Each load repeats the conditions around it, which may hold loads under conditions again: choices
+# in conditions of choices would grow with every level. With more nodes lanes go one by one.
+MAX_GUARDED: Final = 4096
 
 
 class _NeedsScalars(Exception):
@@ -592,7 +598,10 @@ class _Vectorizer(StmtExprMutator):
         no = guard_lanes(b, inverse, self._analyzer, self._around)
         if yes is None or no is None:
             raise _NeedsScalars
-        return e.Select(condition, spread(yes, self._lanes), spread(no, self._lanes), span)
+        chosen = e.Select(condition, spread(yes, self._lanes), spread(no, self._lanes), span)
+        if sum(1 for _ in islice(walk(chosen), MAX_GUARDED + 1)) > MAX_GUARDED:
+            raise _NeedsScalars
+        return chosen
 
 
 def _is_constant(buffer: Buffer) -> bool:

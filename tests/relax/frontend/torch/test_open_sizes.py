@@ -161,6 +161,52 @@ CASES: dict[str, tuple[Callable[..., Any], Sizes, tuple[Any, ...]]] = {
         lambda x: F.max_pool2d(x, 3, 2, 1, return_indices=True),
         [(r(2, 3, 8, 9),), (r(1, 3, 5, 6),)], (PICTURE,),
     ),
+    "vectors as diagonals": (
+        lambda x: (torch.diag_embed(x, -1), torch.diag_embed(x, 2, 0, 2), torch.diag(x[0])),
+        [(r(9, 4),), (r(3, 5),)], (BOTH,),
+    ),
+    "a written diagonal": (
+        lambda x: (torch.diagonal_scatter(x, x[0]), torch.diagonal_scatter(x, x[0, :-2], -2)),
+        [(r(5, 5),), (r(4, 4),)], (BOTH,),
+    ),
+    "pieces": (
+        lambda x: (*x.tensor_split(3, 1), *x.tensor_split((1, x.shape[0] // 2))),
+        [(r(6, 7),), (r(9, 13),)], (BOTH,),
+    ),
+    # places between elements
+    "stretched lines": (
+        lambda x: [
+            F.interpolate(x, scale_factor=f, mode=m)
+            for f, m in ((2, "nearest"), (1.7, "linear"), (0.5, "nearest-exact"), (3, "linear"))
+        ],
+        [(r(2, 3, 10),), (r(1, 3, 17),)], ({0: OPEN, 2: OPEN},),
+    ),
+    "lines of a size": (
+        lambda x: (
+            F.interpolate(x, size=7, mode="linear", align_corners=True),
+            F.interpolate(x, scale_factor=1.7, mode="linear", recompute_scale_factor=True),
+        ),
+        [(r(2, 3, 10),), (r(1, 3, 17),)], ({0: OPEN, 2: OPEN},),
+    ),
+    "stretched pictures": (
+        lambda x: (
+            F.interpolate(x, scale_factor=1.3, mode="bilinear"),
+            F.interpolate(x, scale_factor=(0.7, 2.5), mode="bicubic"),
+            F.interpolate(x, size=(9, 9), mode="nearest-exact"),
+        ),
+        [(r(2, 2, 8, 10),), (r(1, 2, 13, 7),)], (PICTURE,),
+    ),
+    "stretched volumes": (
+        lambda x: (F.interpolate(x, scale_factor=2, mode="trilinear"), F.interpolate(x, size=9)),
+        [(r(2, 2, 4, 5, 6),), (r(1, 2, 3, 7, 4),)], ({0: OPEN, 2: OPEN, 3: OPEN, 4: OPEN},),
+    ),
+    # statistics
+    "a norm over all": (
+        lambda x: F.layer_norm(x, x.shape[1:]), [(r(3, 9),), (r(5, 4),)], (BOTH,)
+    ),
+    "products of vectors": (
+        lambda x: torch.linalg.cross(x, x.flip(0)), [(r(5, 3),), (r(7, 3),)], (ROWS,)
+    ),
     # branches, writes
     "by size": (by_size, [(r(6, 3),), (r(3, 3),)], (ROWS,)),
     "written": (written, [(r(8, 4),), (r(5, 6),)], (BOTH,)),

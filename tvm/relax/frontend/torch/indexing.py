@@ -20,7 +20,6 @@ from .values import (
     common_dtype,
     dtype_of,
     length,
-    lengths,
     product,
     rank,
     refuse,
@@ -173,7 +172,7 @@ def functional_embedding_bag(
     check_max_norm(max_norm)
     number = {"sum": 0, "mean": 1}.get(mode, 2)
     if offsets is None:
-        rows, width = lengths(input, "embedding_bag")
+        rows, width = sizes(input)
         offsets = bb.emit(op.arange(0, rows * width, width, "int64"))
         input = bb.emit(op.reshape(input, [rows * width]))
     return padded_embedding_bag(

@@ -442,7 +442,7 @@ def cross(bb: BlockBuilder, input: Expr, other: Expr, dim: int | None = None) ->
     """The vector product along an axis of three: x_{i+1} y_{i+2} - x_{i+2} y_{i+1}."""
     from .shape import roll
 
-    extents = lengths(input, "cross")
+    extents = sizes(input)
     axis = -1 if dim is None else dim
     if dim is None and 3 in extents:
         axis = extents.index(3)

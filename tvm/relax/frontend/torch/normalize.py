@@ -5,17 +5,30 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from tvm.ir.expr import PrimExpr
 from tvm.relax import op
 from tvm.relax.block_builder import BlockBuilder
 from tvm.relax.expr import Constant, TupleGetItem
 
 from .dtypes import is_float
 from .registry import convert
-from .values import Expr, axis_of, dtype_of, length, lengths, product, rank, scalar, sizes
+from .values import (
+    Expr,
+    axis_of,
+    dtype_of,
+    length,
+    product,
+    rank,
+    scalar,
+    sizes,
+    tensor_of,
+)
 
 
-def _full(value: float, shape: Sequence[Any], dtype: str) -> Constant:
+def _full(value: float, shape: Sequence[Any], dtype: str) -> Expr:
     """A parameter that is left out."""
+    if any(isinstance(n, PrimExpr) for n in shape):
+        return op.full(list(shape), scalar(value, dtype), dtype)
     import numpy as np
 
     from tvm.relax.numpy_dtype import numpy_dtype
@@ -157,9 +170,14 @@ def _inverse_deviation(x: Expr, axes: Any, eps: float, keepdims: bool = False) -
 def _unbiased(bb: BlockBuilder, x: Expr, running_var: Expr, momentum: float) -> Any:
     """The running variance: torch takes in the batch's unbiased one."""
     axes = [axis for axis in range(rank(x)) if axis != 1]
-    count = int(product([lengths(x, "batch_norm")[axis] for axis in axes]))  # type: ignore[arg-type]
     dtype = dtype_of(x)
-    factor = scalar(momentum * count / max(count - 1, 1), dtype)
+    count = product([sizes(x)[axis] for axis in axes])
+    if isinstance(count, PrimExpr):
+        many = bb.emit(op.astype(tensor_of(bb, count, "int64"), dtype))
+        others = op.maximum(op.subtract(many, scalar(1.0, dtype)), scalar(1.0, dtype))
+        factor: Any = op.divide(op.multiply(many, scalar(momentum, dtype)), others)
+    else:
+        factor = scalar(momentum * count / max(count - 1, 1), dtype)
     kept = op.multiply(running_var, scalar(1.0 - momentum, dtype))
     return op.add(kept, op.multiply(op.variance(x, axes), factor))
 

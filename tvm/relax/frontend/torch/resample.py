@@ -8,18 +8,21 @@ from typing import Any
 
 import numpy as np
 
+from tvm import te, tir
 from tvm.ir.expr import PrimExpr
 from tvm.relax import op
 from tvm.relax.block_builder import BlockBuilder
-from tvm.relax.expr import Constant
+from tvm.relax.expr import Constant, TupleGetItem
+from tvm.relax.extents import named
 from tvm.relax.frontend.resampling import Axis, Resampling, nearest_indices, taps
 from tvm.relax.struct_info import ShapeExpr
 from tvm.topi.image.grid_sample import affine_grid as sampling_grid
 from tvm.topi.image.grid_sample import grid_sample as sample
 from tvm.topi.image.taps import weighted_taps
 
+from .open_taps import open_taps
 from .registry import convert
-from .values import Expr, dtype_of, lengths, rank, refuse, sizes, spread
+from .values import Expr, dtype_of, rank, refuse, sizes, spread
 
 _LINEAR = ("linear", "bilinear", "trilinear")
 
@@ -40,17 +43,17 @@ def interpolate(
     if size is not None:
         return _resized(bb, input, spread(size, n), None, mode, bool(align_corners), antialias)
     factors = [float(f) for f in spread(scale_factor, n)]
-    wanted = [_scaled(extent, f) for extent, f in zip(sizes(input)[2:], factors)]
+    wanted = [_scaled(bb, extent, f) for extent, f in zip(sizes(input)[2:], factors)]
     kept = None if recompute_scale_factor else factors
     return _resized(bb, input, wanted, kept, mode, bool(align_corners), antialias)
 
 
-def _scaled(extent: Any, factor: float) -> Any:
+def _scaled(bb: BlockBuilder, extent: Any, factor: float) -> Any:
     if not isinstance(extent, PrimExpr):
         return math.floor(extent * factor)
     if factor != int(factor):
-        found = f"{factor} of the symbolic {extent}"
-        raise refuse("interpolate: scale_factor", found, "an integer")
+        real = tir.Cast("float64", extent) * tir.const(factor, "float64")
+        return named(bb, tir.floor(real).astype("int64"))
     return extent * int(factor)
 
 
@@ -65,7 +68,8 @@ def _resized(
         e * f == w for e, f, w in zip(extents, factors, wanted)
     )
     kinds = {"nearest": "nearest_neighbor", "bicubic": "cubic", **dict.fromkeys(_LINEAR, "linear")}
-    if len(wanted) == 2 and exact and not antialias and mode in kinds:
+    simple = not symbolic or factors is None or align_corners or all(f == int(f) for f in factors)
+    if len(wanted) == 2 and exact and simple and not antialias and mode in kinds:
         nearest = mode == "nearest"
         where = "align_corners" if align_corners else "half_pixel"
         # a step that is whole meets places exactly: no rounding to speak of
@@ -75,8 +79,8 @@ def _resized(
             coordinate_transformation_mode="asymmetric" if nearest else where,
             rounding_method="round" if whole or not nearest else "floor",
         )  # fmt: skip
-    if symbolic:
-        raise refuse("interpolate", f"mode {mode!r} of symbolic extents", "extents of numbers")
+    if symbolic and antialias:
+        raise refuse("interpolate", "a filter over symbolic extents", "extents of numbers")
     return _by_axes(bb, x, wanted, factors, _how(mode, align_corners, antialias))
 
 
@@ -97,11 +101,13 @@ def _how(mode: str, align_corners: bool, antialias: bool) -> Resampling:
 
 
 def _by_axes(
-    bb: BlockBuilder, x: Expr, wanted: Sequence[int], factors: Sequence[float] | None,
+    bb: BlockBuilder, x: Expr, wanted: Sequence[Any], factors: Sequence[float] | None,
     how: Resampling,
 ) -> Expr:  # fmt: skip
-    extents = lengths(x, "interpolate")[2:]
-    for i, (extent, out) in enumerate(zip(extents, wanted)):
+    for i, (extent, out) in enumerate(zip(sizes(x)[2:], wanted)):
+        if isinstance(extent, PrimExpr) or isinstance(out, PrimExpr):
+            x = _by_open_axis(bb, x, i + 2, out, None if factors is None else factors[i], how)
+            continue
         scale = out / extent if factors is None else factors[i]
         if extent == out and scale == 1:
             continue
@@ -115,6 +121,20 @@ def _by_axes(
                 weighted_taps, x, Constant(places), shares, i + 2, primfunc_name_hint="resize"
             )
     return x
+
+
+def _by_open_axis(
+    bb: BlockBuilder, x: Expr, axis: int, out: Any, factor: float | None, how: Resampling
+) -> Expr:
+    """Along one axis whose extents only running tells, so that tables are made as it runs."""
+    dtype = dtype_of(x)
+
+    def compute(x: te.Tensor) -> list[te.Tensor]:
+        return [*open_taps(x.shape[axis], out, factor, how, dtype)]
+
+    tables = bb.emit_te(compute, x, primfunc_name_hint="taps")
+    places, weights = (bb.emit(TupleGetItem(tables, i)) for i in range(2))
+    return bb.emit_te(weighted_taps, x, places, weights, axis, primfunc_name_hint="resize")
 
 
 def _upsample(mode: str, n: int, corners: bool) -> Callable[..., Expr]:
@@ -136,7 +156,7 @@ def _upsample(mode: str, n: int, corners: bool) -> Callable[..., Expr]:
             factors = None
         wanted = output_size
         if wanted is None:
-            wanted = [_scaled(e, f) for e, f in zip(sizes(input)[2:], factors or [])]
+            wanted = [_scaled(bb, e, f) for e, f in zip(sizes(input)[2:], factors or [])]
         antialias = mode.endswith("aa")
         if antialias and align_corners:  # corners that meet tell the factors, here for the filter
             pairs = list(zip(wanted, sizes(input)[2:]))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from typing import Any
 
@@ -353,10 +354,25 @@ def tensor_split(bb: BlockBuilder, input: Expr, indices_or_sections: Any, dim: i
     axis = written_axis(dim, rank(input))
     cuts = indices_or_sections
     if isinstance(cuts, int):
-        extent = length(input, axis, "tensor_split")
-        small, more = divmod(extent, cuts)
-        cuts = [i * small + min(i, more) for i in range(1, cuts)]
+        extent = sizes(input)[axis]
+        if isinstance(extent, PrimExpr):
+            small, over = tir.floordiv(extent, cuts), tir.floormod(extent, cuts)
+            cuts = [small * i + tir.min(tir.const(i, "int64"), over) for i in range(1, cuts)]
+            return _cut_at(bb, input, cuts, axis)
+        least, more = divmod(extent, cuts)
+        cuts = [i * least + min(i, more) for i in range(1, cuts)]
+    elif any(isinstance(n, PrimExpr) for n in [sizes(input)[axis], *cuts]):
+        return _cut_at(bb, input, list(cuts), axis)
     return _pieces(bb, input, list(cuts), axis) if cuts else (input,)
+
+
+def _cut_at(bb: BlockBuilder, x: Expr, cuts: Sequence[Any], axis: int) -> tuple[Expr, ...]:
+    """Pieces between places that only running tells."""
+    bounds = [0, *cuts, sizes(x)[axis]]
+    return tuple(
+        bb.emit(op.strided_slice(x, [axis], [start], [end]))
+        for start, end in itertools.pairwise(bounds)
+    )
 
 
 for _name, _axis in (("hsplit", 1), ("vsplit", 0), ("dsplit", 2)):

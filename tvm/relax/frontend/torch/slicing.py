@@ -256,6 +256,9 @@ def diagonal(
     return _by_table(bb, input, flat_indices)
 
 
+diagonal_of = diagonal  # for functions that have a number of this name
+
+
 def _symbolic_diagonal(
     bb: BlockBuilder, x: Expr, offset: int, first: int, second: int
 ) -> Expr:
@@ -304,9 +307,11 @@ def diag_embed(
     bb: BlockBuilder, input: Expr, offset: int = 0, dim1: int = -2, dim2: int = -1
 ) -> Expr:
     """The last axis as diagonals of matrices, zeros elsewhere."""
-    *lead, n = lengths(input, "diag_embed")
+    *lead, n = sizes(input)
     side, ndim = n + abs(offset), len(lead) + 2
     axes = axis_of(dim1, ndim), axis_of(dim2, ndim)
+    if any(isinstance(extent, PrimExpr) for extent in (*lead, n)):
+        return _symbolic_diagonals(bb, None, input, offset, axes)
     shape = list(lead)
     for axis in sorted(axes):
         shape.insert(axis, side)
@@ -315,18 +320,51 @@ def diag_embed(
     return _written(bb, zeros, input, flat_indices)
 
 
+def _symbolic_diagonals(
+    bb: BlockBuilder, x: Expr | None, src: Expr, offset: int, axes: tuple[int, int]
+) -> Expr:
+    """`x`, or zeros, with the last axis of `src` as the diagonals along two axes."""
+    first, second = axes
+    below, right = max(-offset, 0), max(offset, 0)
+
+    def compute(*given: te.Tensor) -> te.Tensor:
+        source, around = given[0], given[1:]
+        if around:
+            shape = list(around[0].shape)
+        else:
+            shape, side = list(source.shape[:-1]), source.shape[-1] + abs(offset)
+            for axis in sorted(axes):
+                shape.insert(axis, side)
+
+        def element(*at: Any) -> Any:
+            lead = [i for axis, i in enumerate(at) if axis not in axes]
+            i, j = at[first] - below, at[second] - right
+            on = tir.all(i.equal(j), i >= 0)
+            other = around[0](*at) if around else tir.const(0, source.dtype)
+            return tir.if_then_else(on, source(*lead, i), other)
+
+        made: te.Tensor = te.compute(shape, element, name="diagonals")
+        return made
+
+    given = [src] if x is None else [src, x]
+    return bb.emit_te(compute, *given, primfunc_name_hint="diagonals")
+
+
 @convert("diag")
 def diag(bb: BlockBuilder, input: Expr, diagonal: int = 0) -> Any:
     """A matrix of a vector, or the vector in a matrix."""
     if rank(input) == 1:
         return diag_embed(bb, input, diagonal)
-    return _by_table(bb, input, np.diagonal(table(input, "diag"), diagonal))
+    return diagonal_of(bb, input, diagonal)
 
 
 @convert("diagonal_scatter")
 def diagonal_scatter(
     bb: BlockBuilder, input: Expr, src: Expr, offset: int = 0, dim1: int = 0, dim2: int = 1
 ) -> Expr:
+    if any(isinstance(extent, PrimExpr) for extent in sizes(input)):
+        axes = axis_of(dim1, rank(input)), axis_of(dim2, rank(input))
+        return _symbolic_diagonals(bb, input, cast(bb, src, dtype_of(input)), offset, axes)
     flat_indices = np.diagonal(table(input, "diagonal_scatter"), offset, dim1, dim2)
     return _written(bb, input, src, flat_indices)
 
