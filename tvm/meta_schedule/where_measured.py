@@ -32,7 +32,7 @@ def builder_and_runner(
         yield builder, runner
         return
     from .builder.cluster_builder import ClusterBuilder
-    from .cluster.node import machine_of
+    from .cluster.machine import machine_of
     from .runner.cluster_runner import ClusterRunner
 
     cluster = cluster_at(runner)

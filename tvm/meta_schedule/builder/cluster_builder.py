@@ -10,8 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from tvm.ir.json import save_json
-from tvm.meta_schedule.cluster import Cluster, cluster_at
 from tvm.meta_schedule.cluster import node as at_node
+from tvm.meta_schedule.cluster.address import cluster_at
+from tvm.meta_schedule.cluster.cluster import Cluster
+from tvm.meta_schedule.cluster.machine import machine_of
 from tvm.support.checkpoint import wait_for
 from tvm.support.scratch import scratch_folder
 from tvm.target.target import Target
@@ -48,7 +50,7 @@ class ClusterBuilder(PyBuilder):
 def _named(target: Target) -> str:
     config = target.export()
     if target.kind.traits.machine_code:
-        config["mcpu"] = at_node.machine_of(target)
+        config["mcpu"] = machine_of(target)
     return json.dumps(config)
 
 

@@ -9,8 +9,8 @@ from typing import Any
 
 from tvm.error import TVMError, message
 
-from . import node as at_node
 from .cluster import Node
+from .machine import describe
 
 _PORT = 8786  # of Dask's scheduler
 _PATIENCE_S = 60
@@ -41,7 +41,7 @@ class DaskEngine:
         """All workers that live; who is new says what it is."""
         alive = list(self._client.scheduler_info(n_workers=-1)["workers"])
         asked = {
-            name: self._start(name, at_node.describe, ()) for name in alive
+            name: self._start(name, describe, ()) for name in alive
             if name not in self._known
         }  # fmt: skip
         for name, future in asked.items():

@@ -31,18 +31,6 @@ from tvm.target.target import Target
 Answer = tuple[Any, "str | None"]  # what was asked for, or why it is not there
 
 
-def describe() -> tuple[str, int]:
-    """The CPU of this machine as LLVM calls it, and how many cores this process may use."""
-    from tvm.backend.llvm.jit import host_machine
-
-    return host_machine().cpu, available_cores()
-
-
-def machine_of(target: Target) -> str:
-    """The CPU that a target is for, this machine's where it names none."""
-    return str(target.mcpu) if target.mcpu not in ("", "native") else describe()[0]
-
-
 def build(module: str, target: str, timeout_sec: float) -> Answer:
     """The compiled file of a module in JSON, as bytes."""
     mod = load_json(module)

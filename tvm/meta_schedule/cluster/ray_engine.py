@@ -9,8 +9,8 @@ from typing import Any
 
 from tvm.error import TVMError, message
 
-from . import node as at_node
 from .cluster import Node
+from .machine import describe
 
 DEFAULT_PORT = 10001  # of Ray's door for clients
 
@@ -40,7 +40,7 @@ class RayEngine:
         """All that live; who is new says what it is."""
         alive = [n["NodeID"] for n in self._ray.nodes() if n["Alive"]]
         asked = {
-            name: self._submit(name, at_node.describe, ()) for name in alive
+            name: self._submit(name, describe, ()) for name in alive
             if name not in self._known
         }  # fmt: skip
         for name, ref in asked.items():

@@ -7,8 +7,10 @@ from concurrent.futures import Future
 from pathlib import Path
 from typing import Any
 
-from tvm.meta_schedule.cluster import Cluster, cluster_at
 from tvm.meta_schedule.cluster import node as at_node
+from tvm.meta_schedule.cluster.address import cluster_at
+from tvm.meta_schedule.cluster.cluster import Cluster
+from tvm.meta_schedule.cluster.machine import describe
 from tvm.support.checkpoint import wait_for
 
 from .config import EvaluatorConfig
@@ -57,7 +59,7 @@ class ClusterRunner(PyRunner):
     ) -> None:
         super().__init__()
         self.cluster = cluster_at(cluster) if isinstance(cluster, str) else cluster
-        self.machine = at_node.describe()[0] if machine is None else machine
+        self.machine = describe()[0] if machine is None else machine
         self.timeout_sec = timeout_sec
         self.evaluator_config = EvaluatorConfig._normalized(evaluator_config)
 

@@ -21,7 +21,7 @@ from tvm.tir.struct_field import TENSOR_OBJECT_HEADER_BYTES
 
 from .errors import InterpreterError
 from .exchange import WARP_EXCHANGES
-from .expr import Code, Frame, Layout
+from .expr import Code, Frame, Layout, RunningProgram
 from .fibers import Steps, Stop, exchange_in_warp, wait_for_others
 from .launch import launched_at_once
 from .lockstep import LockstepCompiler
@@ -210,7 +210,7 @@ class _Binder:
         )
 
 
-class Program:
+class Program(RunningProgram):
     """A module that runs; functions become closures when they are first called."""
 
     def __init__(self, mod: IRModule) -> None:

@@ -8,8 +8,8 @@ buffer of the function has a slot of its own.
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Callable, Generator, Sequence
+from typing import Any, Final
 
 import numpy as np
 
@@ -24,9 +24,6 @@ from .errors import InterpreterError, out_of_bounds
 from .intrinsics import RULES, extern_rule
 from .memory import Pointer, buffer_view, pick
 from .values import Value, binary_rule, cast, is_array, lane_count, numpy_dtype
-
-if TYPE_CHECKING:
-    from .calls import Program
 
 Frame = list[Any]
 Code = Callable[[Frame], Value]
@@ -86,10 +83,52 @@ def _may_fail(node: Any) -> bool:
     return isinstance(node, e.BufferLoad)
 
 
+class RunningProgram:
+    """The program that runs, as the compilers of its functions see it."""
+
+    warp_size: int
+
+    def call_function(self, compiler: Any, op: e.Call) -> Code:
+        """A call of another function of the module."""
+        raise NotImplementedError  # abstract
+
+    def special(self, compiler: Any, op: e.Call) -> Code:
+        """An operator with effects, or one about addresses."""
+        raise NotImplementedError  # abstract
+
+    def extern_symbol(self, compiler: Any, op: e.Call, name: str) -> Code:
+        """A C symbol: a function of the module by that name, or none that is known."""
+        raise NotImplementedError  # abstract
+
+    def constant(self, op: Any) -> Any:
+        """The data of a constant allocation."""
+        raise NotImplementedError  # abstract
+
+    def threads(self, compiler: Any, op: Any) -> Callable[[Frame], None]:
+        """A loop over threads."""
+        raise NotImplementedError  # abstract
+
+    def thread_steps(self, compiler: Any, op: Any) -> Callable[[Frame], Generator[Any, None, None]]:
+        """The same within threads that may wait for each other."""
+        raise NotImplementedError  # abstract
+
+    def in_lockstep(
+        self, compiler: Any, thread_vars: Sequence[e.Var], stmt: Any
+    ) -> Callable[[Frame], Generator[Any, None, None]]:
+        """A statement that threads run in step, though it has no barriers yet."""
+        raise NotImplementedError  # abstract
+
+    def binder(
+        self, compiler: Any, buffer: Buffer
+    ) -> Callable[[Frame, Sequence[int], Sequence[int], int], None]:
+        """Binds the symbols of a buffer matched within a block, afresh each time."""
+        raise NotImplementedError  # abstract
+
+
 class ExprCompiler(TirFunctor[Code, Any]):
     """Turns expressions into closures over slots of the frame."""
 
-    def __init__(self, layout: Layout, program: Program) -> None:
+    def __init__(self, layout: Layout, program: RunningProgram) -> None:
         self.layout = layout
         self.program = program
 
