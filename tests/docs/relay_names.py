@@ -26,19 +26,22 @@ class Kind(NamedTuple):
     reason: str
 
 
-_FRONTENDS: Final = (
-    "caffe", "caffe2", "coreml", "darknet", "keras", "mxnet", "mxnet_qnn_op_utils", "oneflow",
-    "paddlepaddle", "tensorflow", "tensorflow2", "tensorflow_ops", "tensorflow_parser", "tflite",
-    "tflite_flexbuffer",
+_UNKEPT: Final = ("caffe", "caffe2", "darknet", "mxnet", "mxnet_qnn_op_utils", "oneflow")
+_BY_ONNX: Final = (
+    "coreml", "keras", "paddlepaddle", "tensorflow", "tensorflow2", "tensorflow_ops",
+    "tensorflow_parser", "tflite", "tflite_flexbuffer",
 )  # fmt: skip
 _PARTNERS: Final = (
     "arm_compute_lib", "bnns", "clml", "cmsisnn", "dnnl", "ethosn", "ethosu", "libtorch", "mrvl",
     "te_target", "tensorrt", "vitis_ai",
 )  # fmt: skip
 KINDS: Final = (
-    Kind("importers of frameworks that are no longer written, and of TFLite",
-         tuple(f"tvm.relay.frontend.{name}" for name in _FRONTENDS),
-         "`from_onnx` and `from_pytorch` are there; Paddle and Keras write ONNX"),
+    Kind("importers of frameworks that write ONNX: Keras, Paddle, TensorFlow, TFLite, Core ML",
+         tuple(f"tvm.relay.frontend.{name}" for name in _BY_ONNX),
+         "`from_onnx` reads what Keras 3, paddle2onnx, tf2onnx and onnxmltools write"),
+    Kind("importers of frameworks that are no longer developed: Caffe, Darknet, MXNet, OneFlow",
+         tuple(f"tvm.relay.frontend.{name}" for name in _UNKEPT),
+         "the frameworks get no releases any more"),
     Kind("insides of the importers for ONNX and PyTorch",
          ("tvm.relay.frontend.onnx", "tvm.relay.frontend.pytorch",
           "tvm.relay.frontend.pytorch_utils", "tvm.relay.frontend.qnn_torch"),
