@@ -124,7 +124,7 @@ class Kernel:
     nbytes: int | None
     rule: str
     reason: str
-    refused: list[str]  # rules that were asked before and did not take it
+    refused: list[str]  # rules that were asked before: "Name", or "Name (why)" of one that failed
     stages: list[Stage]
     steps: list[Step]
     code: Code | None = None

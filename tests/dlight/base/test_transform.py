@@ -8,7 +8,10 @@ import tvm
 from tests.dlight.programs import SPR, conv, matmul, softmax
 from tvm import dlight, tir
 from tvm.dlight import ScheduleRule
-from tvm.error import TVMError
+from tvm.dlight.base.schedule_rule import rule_name
+from tvm.dlight.base.transform import Scheduled
+from tvm.error import ScheduleError, TVMError
+from tvm.support.notes import watching
 
 
 def test_first_fitting_rule_takes_a_function() -> None:
@@ -78,3 +81,30 @@ def test_a_rule_that_gives_up_says_so(caplog: pytest.LogCaptureFixture) -> None:
     assert said.levelno == logging.DEBUG
     assert "hopeless does not schedule product" in said.getMessage()
     assert "no such block" in said.getMessage()
+
+
+def test_whatever_rule_fails_the_next_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each rule of the CPU fails in turn: all kernels are scheduled, and the notes say by whom."""
+    mod = tvm.IRModule({"a": matmul(8, 64, 8), "b": softmax(4, 16), "c": conv(1, 2, 4, 6)})
+    rules = dlight.cpu.default_rules()
+    notes: list[object] = []
+    with SPR, watching(notes.append):
+        dlight.ApplyDefaultSchedule(*rules)(mod)
+    chosen = {told.rule for told in notes if isinstance(told, Scheduled)}
+    assert len(chosen) == 3
+    fails = "Error message: the loop is gone"
+    for rule in rules[:-1]:
+        if rule_name(rule) not in chosen:
+            continue
+
+        def failing(*_: object) -> tir.Schedule:
+            raise ScheduleError(f"ScheduleError: in 'fuse'.\n\nprogram\n{fails}\n  where: here")
+
+        notes.clear()
+        with monkeypatch.context() as patch, SPR, watching(notes.append):
+            patch.setattr(type(rule), "apply", failing)
+            after = dlight.ApplyDefaultSchedule(*rules)(mod)
+        told = [one for one in notes if isinstance(one, Scheduled)]
+        assert all(f.attrs["tir.is_scheduled"] for f in after.functions.values())
+        assert rule_name(rule) not in {one.rule for one in told}
+        assert any(f"{rule_name(rule)} (the loop is gone)" in one.refused for one in told)

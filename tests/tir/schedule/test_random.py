@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from tests.tir.schedule.cases import inputs
+from tests.tir.schedule.hazards import HAZARDS, given
 from tests.tir.schedule.workloads import WORKLOADS
 from tvm import tir
 from tvm.tir.interp import run
@@ -17,6 +18,7 @@ from tvm.tir.schedule import BlockRV, LoopRV, Schedule, ScheduleError
 from tvm.tir.schedule.testing import verify_trace_roundtrip
 
 Request = Callable[[], object]
+Arrays = Callable[[tir.PrimFunc], list[np.ndarray]]
 
 
 class Scheduler:
@@ -120,8 +122,7 @@ class Scheduler:
         return True
 
 
-def outputs(func: tir.PrimFunc, mod: object) -> list[np.ndarray]:
-    arrays = inputs(func)
+def outputs(mod: object, arrays: list[np.ndarray]) -> list[np.ndarray]:
     run(mod, *arrays)
     return arrays
 
@@ -130,15 +131,16 @@ def shapes(func: tir.PrimFunc) -> list[list[int]]:
     return [[int(extent) for extent in func.buffer_map[p].shape] for p in func.params]
 
 
-def keeps_meaning(name: str, seed: int, steps: int = 12) -> Scheduler:
-    func = WORKLOADS[name]()
+def keeps_meaning(
+    func: tir.PrimFunc, seed: int, steps: int = 12, arrays: Arrays = inputs
+) -> Scheduler:
     scheduler = Scheduler(func, seed)
     for _ in range(steps):
         scheduler.step()
     (after,) = scheduler.sch.mod.functions.values()
     assert isinstance(after, tir.PrimFunc)
     if shapes(after) == shapes(func):  # else a parameter got another layout
-        for found, expected in zip(outputs(func, after), outputs(func, func)):
+        for found, expected in zip(outputs(after, arrays(func)), outputs(func, arrays(func))):
             np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-4)
     verify_trace_roundtrip(scheduler.sch, func, text_format="json")
     return scheduler
@@ -147,14 +149,27 @@ def keeps_meaning(name: str, seed: int, steps: int = 12) -> Scheduler:
 @pytest.mark.parametrize("name", WORKLOADS)
 @pytest.mark.parametrize("seed", range(2))
 def test_meaning_is_kept(name: str, seed: int) -> None:
-    keeps_meaning(name, seed)
+    keeps_meaning(WORKLOADS[name](), seed)
+
+
+@pytest.mark.parametrize("name", HAZARDS)
+def test_what_was_written_when_is_read(name: str) -> None:
+    for seed in range(8):
+        keeps_meaning(HAZARDS[name], seed, 6, given)
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("name", WORKLOADS)
 def test_a_hundred_schedules(name: str) -> None:
     for seed in range(100, 200):
-        keeps_meaning(name, seed)
+        keeps_meaning(WORKLOADS[name](), seed)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", HAZARDS)
+def test_hundreds_of_schedules_of_hazards(name: str) -> None:
+    for seed in range(100, 500):
+        keeps_meaning(HAZARDS[name], seed, 2 + seed % 8, given)
 
 
 def senseless(scheduler: Scheduler) -> dict[str, Request]:

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from tests.tir.schedule.cases import open_schedule, refuses
+from tests.tir.schedule.hazards import even, given, halves, overwritten, read_twice, shifted
 from tvm import tir
 from tvm.script import tir as T
 from tvm.tir.interp import run
@@ -15,70 +16,9 @@ from tvm.tir.schedule import Schedule
 from tvm.tir.schedule.testing import verify_trace_roundtrip
 
 
-@T.prim_func
-def read_twice(A: T.Buffer((12,), "float32"), B: T.Buffer((12,)), C: T.Buffer((12,))):
-    """B reads A as it was given, C as the block `fill` leaves it."""
-    for i in range(12):
-        with T.block("before"):
-            v = T.axis.spatial(12, i)
-            B[v] = A[v] + 1.0
-    for i in range(12):
-        with T.block("fill"):
-            v = T.axis.spatial(12, i)
-            A[v] = B[v] * 2.0
-    for i in range(12):
-        with T.block("after"):
-            v = T.axis.spatial(12, i)
-            C[v] = A[v] + B[v]
-
-
-@T.prim_func
-def shifted(A: T.Buffer((12,), "float32"), B: T.Buffer((12,), "float32")):
-    """Each round reads what the round before it has written."""
-    for i in range(11):
-        with T.block("read"):
-            v = T.axis.opaque(11, i)
-            B[v] = A[v]
-        with T.block("write"):
-            v = T.axis.opaque(11, i)
-            A[v + 1] = B[v] + 1.0
-
-
-@T.prim_func
-def overwritten(A: T.Buffer((12,), "float32"), B: T.Buffer((12,), "float32")):
-    """Each round reads one element, then overwrites it."""
-    for i in range(12):
-        with T.block("read"):
-            v = T.axis.spatial(12, i)
-            B[v] = A[v]
-        with T.block("write"):
-            v = T.axis.spatial(12, i)
-            A[v] = 3.0
-
-
-@T.prim_func
-def halves(A: T.Buffer((12,), "float32"), C: T.Buffer((12,), "float32")):
-    """Two blocks write a half of B each."""
-    B = T.alloc_buffer((12,))
-    for i in range(6):
-        with T.block("low"):
-            v = T.axis.spatial(6, i)
-            B[v] = A[v]
-    for i in range(6):
-        with T.block("high"):
-            v = T.axis.spatial(6, i)
-            B[v + 6] = A[v + 6] + 1.0
-    for i in range(12):
-        with T.block("all"):
-            v = T.axis.spatial(12, i)
-            C[v] = B[v]
-
-
 def check(sch: Schedule, func: tir.PrimFunc) -> None:
     """All parameters hold what they hold after the unscheduled function."""
-    size = len(func.params)
-    given = np.random.default_rng(0).integers(0, 9, (size, 12)).astype("float32")
-    expected, found = given.copy(), given.copy()
+    expected, found = given(func), given(func)
     run(func, *expected)
     run(sch.mod, *found)
     np.testing.assert_array_equal(found, expected)
@@ -176,13 +116,6 @@ def test_the_box_that_is_written_back_holds_nothing_else() -> None:
 
 
 def test_elements_of_a_parameter_that_are_left_out_stay() -> None:
-    @T.prim_func
-    def even(A: T.Buffer((12,), "float32"), B: T.Buffer((12,), "float32")):
-        for i in range(6):
-            with T.block("even"):
-                v = T.axis.spatial(6, i)
-                B[v * 2] = A[v]
-
     sch = open_schedule(even)
     refuses(sch, "writes only some", "cache_write", sch.get_block("even"), 0, "local")
 

@@ -20,11 +20,15 @@ from tvm.tir.stmt import Block, BlockRealize
 from .schedule_rule import ScheduleRule, candidates, rule_name
 
 SCHEDULED = "tir.is_scheduled"
+_SAID: Final = "Error message: "
 _LOG: Final = logging.getLogger("tvm.dlight")
 
 
 class Scheduled(NamedTuple):
-    """What is told of a function that got its schedule: from which rule, and who let it pass."""
+    """What is told of a function that got its schedule: from which rule, and who let it pass.
+
+    A rule that began and failed is `refused` with its reason: `"GEMM (why)"`.
+    """
 
     func: PrimFunc
     made: PrimFunc
@@ -100,7 +104,8 @@ def scheduled_by_first(
             # the rule took the function for one of its own; the next may do better
             name = func.attrs.get("global_symbol", "a function")
             _LOG.debug("%s does not schedule %s: %s", rule_name(rule), name, err)
-            found = ()
+            refused.append(f"{rule_name(rule)} ({_cause(err)})")
+            continue
         if found:
             made = _only_function(found[0]).with_attr(SCHEDULED, True)
             told = Scheduled(func, made, found[0], rule_name(rule), tuple(refused))
@@ -109,6 +114,13 @@ def scheduled_by_first(
             return told
         refused.append(rule_name(rule))
     return None
+
+
+def _cause(err: ScheduleError) -> str:
+    """What the error says without the program."""
+    lines = [line.strip() for line in str(err).splitlines() if line.strip()] or ["it gave up"]
+    said = [line for line in lines if line.startswith(_SAID)]
+    return (said or lines)[0].removeprefix(_SAID)
 
 
 def _with_one_index_type(func: PrimFunc) -> PrimFunc:
