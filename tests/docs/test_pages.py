@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.docs.pages import ROOT, Block, Session, agrees, blocks, pages
+from tvm.ir.op import OPS
 
 pytestmark = pytest.mark.cpu
 
@@ -21,10 +22,15 @@ def test_examples_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     for extra in ("torch", "jax"):
         if f"import {extra}\n" in text:
             pytest.importorskip(extra)
-    for block in blocks(text):
-        got = session.run(block)
-        if block.output is not None:
-            assert agrees(block.output, got), _difference(f"{page.name}:{block.line}", block, got)
+    try:
+        for block in blocks(text):
+            got = session.run(block)
+            if block.output is not None:
+                where = f"{page.name}:{block.line}"
+                assert agrees(block.output, got), _difference(where, block, got)
+    finally:
+        for name in [name for name in OPS if name.startswith("docs.")]:
+            OPS.remove(name)
 
 
 def _difference(where: str, block: Block, got: str) -> str:

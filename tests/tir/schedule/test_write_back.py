@@ -8,7 +8,15 @@ import numpy as np
 import pytest
 
 from tests.tir.schedule.cases import open_schedule, refuses
-from tests.tir.schedule.hazards import even, given, halves, overwritten, read_twice, shifted
+from tests.tir.schedule.hazards import (
+    even,
+    given,
+    halves,
+    overwritten,
+    read_twice,
+    shifted,
+    swapped,
+)
 from tvm import tir
 from tvm.script import tir as T
 from tvm.tir.interp import run
@@ -118,6 +126,16 @@ def test_the_box_that_is_written_back_holds_nothing_else() -> None:
 def test_elements_of_a_parameter_that_are_left_out_stay() -> None:
     sch = open_schedule(even)
     refuses(sch, "writes only some", "cache_write", sch.get_block("even"), 0, "local")
+
+
+def test_blocks_around_blocks_that_leave_elements_out() -> None:
+    """The block that `blockize` makes says a box; what is written is what it was before."""
+    sch = open_schedule(even)
+    outer = sch.blockize(sch.get_loops("even")[0])
+    refuses(sch, "writes only some", "cache_write", outer, 0, "local")
+    sch = open_schedule(swapped)
+    sch.cache_write(sch.blockize(sch.get_loops("first")[0]), 0, "local")
+    check(sch, swapped)
 
 
 def test_a_copy_within_guarded_loops_is_guarded() -> None:

@@ -205,8 +205,17 @@ def leaves_gaps(
 ) -> bool | None:
     """Whether the loops below `sref` leave out elements of the box of what a block writes.
 
-    None where it cannot be told.
+    None where it cannot be told. What a block says that it writes is a box; of the blocks within
+    it, one has to fill that.
     """
+    within = [
+        state.get_sref(part)
+        for part in walk(block_of(writer).body)
+        if isinstance(part, Block) and any(w.buffer is buffer for w in part.writes)
+    ]
+    filled = [_fills(state, part, buffer, writer) for part in within if scope_of(part) is writer]
+    if filled and not any(filled):
+        return True if all(one is False for one in filled) else None
     realize = realize_of(state, writer)
     region = next(w for w in realize.block.writes if w.buffer is buffer)
     parts = bound_region(region, realize)
@@ -222,6 +231,18 @@ def leaves_gaps(
         if start.args and not analyzer.can_prove(start.args[-1].scale <= part.extent):
             return True
     return False
+
+
+def _fills(
+    state: SRefTree, writer: StmtSRef, buffer: Buffer, around: StmtSRef
+) -> bool | None:
+    """Whether a block writes all that the block around it says; None where it cannot be told."""
+    gaps = leaves_gaps(state, writer, buffer, around)
+    if gaps is not False:
+        return None if gaps is None else False
+    said = next(w.region for w in block_of(around).writes if w.buffer is buffer)
+    region = written_region(state, writer, buffer, around)
+    return is_within(guarded_analyzer_at(state, around), said, region)
 
 
 def reached(
