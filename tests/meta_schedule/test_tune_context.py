@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 
 from tests.meta_schedule.programs import Matmul
+from tvm.meta_schedule.search_context import normalize_mod
 from tvm.meta_schedule.search_strategy import ReplayTrace
 from tvm.meta_schedule.space_generator import PostOrderApply, ScheduleFn
-from tvm.meta_schedule.tune_context import TuneContext, _normalize_mod, normalize_mod
+from tvm.meta_schedule.tune_context import TuneContext, _normalize_mod
 from tvm.target import Target
 from tvm.tir import Evaluate, PrimFunc
 from tvm.tir.schedule import Schedule

@@ -13,7 +13,6 @@ pytestmark = pytest.mark.pure
 MOST = 9
 # Larger circles: a module of each, how many there may be, and why they are one.
 LARGER: dict[str, tuple[int, str]] = {
-    "tvm.relax.expr": (12, "words know their struct info, and calls are written as `f(x)`"),
     "tvm.relax.frontend.nn.core": (12, "a module exports itself, and its tensors have operators"),
     "tvm.tir.expr": (11, "words fold and specialize themselves by methods of theirs"),
     "tvm.meta_schedule.schedule_rule.schedule_rule": (11, "`create` makes the rules of a target"),

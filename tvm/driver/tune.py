@@ -29,10 +29,10 @@ from tvm.meta_schedule.extracted_task import ExtractedTask
 from tvm.meta_schedule.measure_callback import MeasureCallback
 from tvm.meta_schedule.relax_integration import extract_tasks, extracted_tasks_to_tune_contexts
 from tvm.meta_schedule.runner import Runner, RunnerInput, RunnerResult
+from tvm.meta_schedule.search_context import normalize_mod
 from tvm.meta_schedule.search_strategy import MeasureCandidate
 from tvm.meta_schedule.task_scheduler import TaskScheduler
 from tvm.meta_schedule.tune import tune_tasks
-from tvm.meta_schedule.tune_context import normalize_mod
 from tvm.meta_schedule.utils import remove_build_dir
 from tvm.meta_schedule.where_measured import builder_and_runner
 from tvm.relax.backend import cpu_generic

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeVar, final
+from typing import Any, ClassVar, Final, TypeVar, final
 
 from typing_extensions import Self
 
 from tvm.error import message
 from tvm.ir.expr import OPERATORS, RelaxExpr
 from tvm.ir.node import Field, Node, fields, register_nodes
-
-if TYPE_CHECKING:
-    from .expr import Call
 
 X = TypeVar("X", bound="ExprWithOp")
 Part = TypeVar("Part")
@@ -86,7 +83,7 @@ class ExprWithOp(RelaxExpr):
             made.struct_info_ = values["struct_info_"]  # type: ignore[assignment]
         return made
 
-    def __call__(self, *args: object, attrs: Any = None) -> Call:
+    def __call__(self, *args: object, attrs: Any = None) -> RelaxExpr:
         """A call of this value, which is a function."""
         return OPERATORS["relax"]["call"](self, args, attrs)  # type: ignore[return-value]
 

@@ -15,11 +15,11 @@ from tvm.ir.module import IRModule
 from tvm.ir.structural import assert_structural_equal, structural_equal
 from tvm.meta_schedule import TuneContext, tune_tasks
 from tvm.meta_schedule.runner import RunnerResult
+from tvm.meta_schedule.search_context import normalize_mod
 from tvm.meta_schedule.search_strategy.rule_candidate import rule_candidate
 from tvm.meta_schedule.space_generator import PostOrderApply
 from tvm.meta_schedule.testing.dummy_object import DummyBuilder, DummyRunner
 from tvm.meta_schedule.testing.te_workload import create_te_workload
-from tvm.meta_schedule.tune_context import normalize_mod
 from tvm.target import Target
 from tvm.tir.function import PrimFunc
 from tvm.tir.schedule import Schedule, Trace

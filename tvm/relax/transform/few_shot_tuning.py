@@ -58,7 +58,8 @@ def _is_static(func: PrimFunc) -> bool:
 def _tuned(
     func: PrimFunc, name: str, target: Target, valid_count: int, benchmark: bool
 ) -> PrimFunc:
-    from tvm.meta_schedule.tune_context import TuneContext, normalize_mod
+    from tvm.meta_schedule.search_context import normalize_mod
+    from tvm.meta_schedule.tune_context import TuneContext
 
     context = TuneContext(
         normalize_mod(func),

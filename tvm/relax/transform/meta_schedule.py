@@ -95,7 +95,7 @@ def MetaScheduleApplyDatabase(
 
 def _tuned(func: PrimFunc, name: str, database: Database, target: Target) -> PrimFunc | None:
     """The function as the best record schedules it, with its own attributes; or None."""
-    from tvm.meta_schedule.tune_context import normalize_mod
+    from tvm.meta_schedule.search_context import normalize_mod
 
     mod = normalize_mod(func)
     record = database.query_tuning_record(mod, target, name)
