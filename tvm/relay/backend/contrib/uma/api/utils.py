@@ -52,7 +52,10 @@ def register_target(target_name: str, target_attrs: Mapping[str, Any]) -> bool:
 
 
 def add_llvm_to_block(sch: Schedule, block_name: str, c_code_str: str = "") -> Schedule:
-    """The schedule with the code of C functions, as LLVM text, at the block's outermost loop."""
+    """The schedule with the code of functions, as LLVM text, at the block's outermost loop.
+
+    clang reads the code as C++: functions are called by their names where they are `extern "C"`.
+    """
     outermost = sch.get_loops(sch.get_block(block_name))[0]
     sch.annotate(outermost, "pragma_import_llvm", clang.create_llvm(c_code_str))
     return sch
