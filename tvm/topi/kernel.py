@@ -9,12 +9,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Final
 
 from tvm import tir
 from tvm.target import Target
-from tvm.topi.loops import let, parallel, threads
+from tvm.topi.loops import blocks, let, parallel, threads
 
+BLOCK: Final = 64  # threads that work on one row together
 
 class Kernel:
     """The parameters of a function, as buffers and numbers; indices are int64."""
@@ -23,6 +24,7 @@ class Kernel:
         self._name = name
         target = target or Target.current(allow_none=True)
         self._on_threads = target is not None and "gpu" in target.keys
+        self.thread: tir.Var | None = None
         self._params: list[tir.Var] = []
         self._buffers: dict[tir.Var, tir.Buffer] = {}
 
@@ -55,8 +57,13 @@ class Kernel:
         self._params.append(var)
         return var
 
-    def rows(self, extents: Sequence[Any], body: Callable[..., tir.Stmt]) -> tir.Stmt:
-        """`body` at all indices, none of which waits for another."""
+    def rows(
+        self, extents: Sequence[Any], body: Callable[..., tir.Stmt], together: bool = False
+    ) -> tir.Stmt:
+        """`body` at all indices, none of which waits for another.
+
+        With `together` a GPU has a block of threads for each, of which `thread` is one.
+        """
         total = tir.const(1, "int64")
         for extent in extents:
             total = total * extent
@@ -68,8 +75,15 @@ class Kernel:
                 rest = tir.floordiv(rest, extent)
             return _named([rest, *reversed(coords)], body)
 
-        each = threads if self._on_threads else parallel
-        return each(tir.const(0, "int64") + total, unfused, "row")
+        total = tir.const(0, "int64") + total
+
+        def of_block(number: Any, thread: Any) -> tir.Stmt:
+            self.thread = thread
+            return unfused(number)
+
+        if together and self._on_threads:
+            return blocks(total, BLOCK, of_block, "row")
+        return (threads if self._on_threads else parallel)(total, unfused, "row")
 
     def func(self, body: tir.Stmt) -> tir.PrimFunc:
         """The finished function."""

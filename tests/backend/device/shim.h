@@ -273,6 +273,7 @@ static float rsqrtf(float x) { return 1 / sqrtf(x); }
 static float fast_expf(float x) { return expf(x); }
 #define __expf fast_expf
 #define __logf logf
+#define __log2f log2f
 #define __sinf sinf
 #define __cosf cosf
 #define __powf powf

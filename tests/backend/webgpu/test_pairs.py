@@ -76,6 +76,14 @@ def test_text(name: str, dtype: str) -> None:
     assert Reader(device.inspect_source()).module() == ["main_kernel"]
 
 
+def test_powers_of_two_divide_by_shifts() -> None:
+    """Division bit by bit is for other numbers."""
+    texts = [_kernel(name, "int64")[0].mod.imports[0].inspect_source()
+             for name in ("by eight", "by seven")]  # fmt: skip
+    assert ["pair_divided" in text for text in texts] == [False, True]
+    assert "pair_right_signed" in texts[0]
+
+
 @pytest.mark.device
 @needs("webgpu")
 @pytest.mark.parametrize("dtype", ["int64", "uint64"])

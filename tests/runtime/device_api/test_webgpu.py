@@ -9,11 +9,13 @@ import numpy as np
 import pytest
 
 import tvm
+from tests.runtime import attention_kernels
 from tests.runtime.device_api import programs
 from tests.runtime.device_api.devices import needs
 from tvm import relax
 from tvm.error import TVMError
 from tvm.relax import op as o
+from tvm.relax.frontend.nn.llm.kv_cache import _attention_decode
 from tvm.runtime.device_api import kinds
 from tvm.runtime.device_api.webgpu import _check_driver, _folded, _packed
 
@@ -129,3 +131,32 @@ def test_numbers_lie_at_multiples_of_their_size() -> None:
         b"\xff\xff\xff\xff\x00\x3c\x00\x00\x00\x00\x00\x40" + bytes(4)
     )
     assert len(_packed([("int32", 1), ("int64", 2)])) == 16
+
+
+@needs("webgpu")
+@pytest.mark.parametrize("rope", [0, 1])
+def test_rows_attend_to_many_pages(rope: int) -> None:
+    """A block of threads a row and head; divisions within its loops are shifts."""
+    target, gpu = tvm.target.Target("webgpu"), tvm.device("webgpu", 0)
+    func = _attention_decode(2, 4, 32, "float32", False, {}, target)
+    library, rng = tvm.compile(func, target), np.random.default_rng(0)
+    lengths, page = [300, 5], 16
+    counts = [-(-length // page) for length in lengths]
+    ends = np.cumsum([0, *counts]).astype("int32")
+    numbers = rng.permutation(int(ends[-1])).astype("int32")
+    pages = rng.standard_normal((len(numbers), 2, 2, page, 32)).astype("float32")
+    last = np.int32([n - (c - 1) * page for n, c in zip(lengths, counts)])
+    q = rng.standard_normal((2, 4, 32)).astype("float32")
+    out, lse = (tvm.runtime.empty(shape, "float32", gpu) for shape in ((2, 4, 32), (2, 4)))
+    given = (q, pages, ends, numbers, last, np.int32([0, 0]), np.int32([299, 4]))
+    library(*(tvm.runtime.tensor(a, gpu) for a in given), out, lse, rope, 1.0, 1e4, 0.2)
+    for b, length in enumerate(lengths):
+        mine = pages[numbers[ends[b] : ends[b + 1]]].transpose(1, 0, 3, 2, 4)
+        k, v = mine.reshape(2, -1, 2, 32)[:, :length]
+        row = q[b : b + 1]
+        if rope:
+            row = attention_kernels.rope(row, np.array([length - 1]), 1e4, 1.0)
+            k = attention_kernels.rope(k, np.arange(length), 1e4, 1.0)
+        wanted, logarithm = attention_kernels.attend(row, k, v, 0.2, np.ones((1, length), bool))
+        np.testing.assert_allclose(out.numpy()[b], wanted[0], rtol=1e-4, atol=1e-5)
+        np.testing.assert_allclose(lse.numpy()[b], logarithm[0], rtol=1e-4, atol=1e-5)

@@ -18,6 +18,7 @@ from tvm.support.dtype import DataType
 from tvm.target import Target
 from tvm.tir import expr as e
 from tvm.tir.buffer import Buffer
+from tvm.tir.op.forms import power_of_two
 
 from .codegen import UINT32, WebGPUEmitter, emit_with
 
@@ -176,6 +177,8 @@ class PairEmitter(WebGPUEmitter):
             first = self._less(dtype, a, b)
             return f"select({b}, {a}, {first})" if isinstance(op, e.Min) else (
                 f"select({a}, {b}, {first})")  # fmt: skip
+        if isinstance(op, (e.FloorDiv, e.FloorMod)) and power_of_two(op.b) is not None:
+            return self._floor(op, dtype, a, b)  # a shift: division goes bit by bit
         name = _OPERATIONS[type(op)]
         if dtype.is_uint:
             name = _UNSIGNED.get(name, name)

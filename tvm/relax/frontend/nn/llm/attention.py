@@ -22,7 +22,7 @@ from tvm.topi.loops import let, load, local, loop, repeat_while, sequence, store
 from .position_embedding import turned
 
 # lower than any score: what a row without keys has as its logarithm
-_NOTHING = -5e4
+NOTHING = -5e4
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ def attend(
     def whole(query: tir.Buffer, acc: tir.Buffer, top: tir.Buffer, total: tir.Buffer) -> tir.Stmt:
         def step(j: Any, score: tir.Buffer) -> tir.Stmt:
             def product(key: Callable[[Any, Any], Any]) -> tir.Stmt:
-                return _product(
+                return dot(
                     row.dim, lanes, lambda d: query[d] * key(j, d), lambda x: store(score, x, 0)
                 )
 
@@ -89,7 +89,7 @@ def attend(
         return sequence(
             loop(row.dim, lambda d: store(query, row.query(d), d), "d"),
             loop(row.value_dim, lambda d: store(acc, 0.0, d), "d"),
-            store(top, _NOTHING, 0),
+            store(top, NOTHING, 0),
             store(total, 0.0, 0),
             loop(row.keys, lambda j: when(
                 row.visible(j), local("float32", lambda score: step(j, score), name="score")
@@ -109,7 +109,7 @@ def attend(
     ), row.dim, "query")  # fmt: skip
 
 
-def _product(
+def dot(
     dim: int, lanes: int, element: Callable[[Any], Any], take: Callable[[Any], tir.Stmt]
 ) -> tir.Stmt:
     """`take` the sum of the elements, which is made in lanes."""
@@ -241,21 +241,3 @@ class Trees:
             number(self._order, own, 1) <= number(self._order, other, 1),
         )
         return tir.if_then_else(j < keys - nodes, tir.const(True), inside)
-
-
-class Outputs:
-    """The parameters that take attention and logarithms."""
-
-    def __init__(self, kernel: Kernel, rows: Any, heads: Heads) -> None:
-        self._out = kernel.buffer("output", (rows, heads.query_heads, heads.value_dim), heads.dtype)
-        self._lse = kernel.buffer("lse", (rows, heads.query_heads), "float32")
-        self._lanes = kernel.lanes
-
-    def attend(self, row: Any, head: Any, what: Row) -> tir.Stmt:
-        """Attend from one row and head."""
-        return attend(
-            what,
-            lambda d, value: store(self._out, value, row, head, d),
-            lambda value: store(self._lse, value, row, head),
-            self._lanes,
-        )

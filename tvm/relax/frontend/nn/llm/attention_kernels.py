@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from tvm import tir
@@ -9,7 +10,8 @@ from tvm.target import Target
 from tvm.topi.kernel import Kernel, number
 from tvm.topi.loops import let, store
 
-from .attention import Heads, Outputs, Pages, Rope, Row, Trees, attend, with_sequence_of
+from .attention import Heads, Pages, Rope, Row, Trees, attend, with_sequence_of
+from .attention_blocks import attend_in_block
 
 
 def paged(
@@ -68,7 +70,7 @@ def paged(
 
         return known(row) if indptr is None else with_sequence_of(indptr, row, known)
 
-    return kernel.func(kernel.rows((rows, heads.query_heads), row_and_head))
+    return kernel.func(kernel.rows((rows, heads.query_heads), row_and_head, together=True))
 
 
 def compressed(
@@ -106,6 +108,7 @@ def compressed(
         lambda row, head: with_sequence_of(indptr, row, lambda b: let(
             pages.length(b), lambda n: of_sequence(b, row, head, n), "keys"
         )),
+        together=True,
     ))  # fmt: skip
 
 
@@ -134,8 +137,8 @@ def one_sequence(
             seen = j <= keys - rows + i if causal else tir.const(True)
             return seen if lengths is None else tir.all(seen, i < valid)
 
-        return attend(
-            Row(
+        return _attended(
+            kernel, Row(
                 lambda d: q[b, i, head, d].astype("float32"),
                 lambda j, d: k[b, j, group, d].astype("float32"),
                 lambda j, d: v[b, j, group, d].astype("float32"),
@@ -143,10 +146,9 @@ def one_sequence(
             ),
             lambda d, value: store(out, value, b, i, head, d),
             lambda value: store(lse, value, b, i, head),
-            kernel.lanes,
         )  # fmt: skip
 
-    return kernel.func(kernel.rows((batch, rows, heads.query_heads), row))
+    return kernel.func(kernel.rows((batch, rows, heads.query_heads), row, together=True))
 
 
 def ragged(name: str, heads: Heads, target: Target | None, tree: bool = False) -> tir.PrimFunc:
@@ -199,4 +201,31 @@ def ragged(name: str, heads: Heads, target: Target | None, tree: bool = False) -
     return kernel.func(kernel.rows(
         (rows, heads.query_heads),
         lambda row, head: with_sequence_of(indptr, row, lambda b: of_sequence(b, row, head)),
+        together=True,
     ))  # fmt: skip
+
+
+class Outputs:
+    """The parameters that take attention and logarithms."""
+
+    def __init__(self, kernel: Kernel, rows: Any, heads: Heads) -> None:
+        self._out = kernel.buffer("output", (rows, heads.query_heads, heads.value_dim), heads.dtype)
+        self._lse = kernel.buffer("lse", (rows, heads.query_heads), "float32")
+        self._kernel = kernel
+
+    def attend(self, row: Any, head: Any, what: Row) -> tir.Stmt:
+        """Attend from one row and head."""
+        return _attended(
+            self._kernel, what,
+            lambda d, value: store(self._out, value, row, head, d),
+            lambda value: store(self._lse, value, row, head),
+        )  # fmt: skip
+
+
+def _attended(
+    kernel: Kernel, row: Row, out: Callable[[Any, Any], tir.Stmt], lse: Callable[[Any], tir.Stmt]
+) -> tir.Stmt:
+    """Attend, on a core or by the threads of a block."""
+    if kernel.thread is None:
+        return attend(row, out, lse, kernel.lanes)
+    return attend_in_block(row, out, lse, kernel.thread)
