@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from onnx import helper
 
-from tests.relax.frontend.onnx.models import check, make_model
+from tests.relax.frontend.onnx.models import check, make_model, run_compiled
 
 pytestmark = pytest.mark.cpu
 F = "float32"
@@ -272,3 +272,41 @@ def test_operator(
         given = [*arrays, *constants]
     node = helper.make_node(op, given, names, name="the/node", **attrs)
     check(make_model([node], arrays, names, constants, opset), arrays)
+
+
+# --- forms of the first operator sets, which ONNX Runtime has not ---
+
+NORM = {"s": 2.0, "b": 0.5, "m": 0.25, "v": 1.5}
+OLD = {
+    "Pad": ({}, {"paddings": [0, 0, 1, 2, 0, 0, 1, 1], "value": 1.5},
+            lambda x: np.pad(x, ((0, 0), (0, 0), (1, 1), (2, 1)), constant_values=1.5)),
+    "TopK": ({}, {"k": 2, "axis": 2}, lambda x: -np.sort(-x, 2)[:, :, :2]),
+    "Upsample": ({}, {"height_scale": 2.0, "width_scale": 3.0},
+                 lambda x: x.repeat(2, 2).repeat(3, 3)),
+    "Cast": ({}, {"to": "INT64"}, lambda x: x.astype(I64)),
+    "BatchNormalization": (
+        {name: np.full((3, 4, 5), value, F) for name, value in NORM.items()},
+        {"spatial": 0, "is_test": 1}, lambda x: (x - 0.25) / np.sqrt(1.5 + 1e-5) * 2 + 0.5,
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("op", OLD)
+@pytest.mark.parametrize("sizes", [(2, 3, 4, 5), ("a", 3, 4, 5), ("a", "b", "c", "d")])
+def test_first_forms(op: str, sizes: tuple[Any, ...]) -> None:
+    weights, attrs, wanted = OLD[op]
+    x = np.random.default_rng(0).uniform(-2, 2, (2, 3, 4, 5)).astype(F)
+    names = ["y", "i"] if op == "TopK" else ["y"]
+    node = helper.make_node(op, ["x", *weights], names, **attrs)
+    model = make_model([node], {"x": x}, names, weights, 1, {"x": sizes})
+    np.testing.assert_allclose(run_compiled(model, {"x": x})[0], wanted(x), rtol=1e-5, atol=1e-5)
+
+
+def test_resizing_by_scales_of_any_picture() -> None:
+    """Operator set 10 takes the next element where it shrinks, the one before where it grows."""
+    x = np.random.default_rng(0).random((2, 3, 4, 5)).astype(F)
+    scales = np.array([1, 1, 2, 0.6], F)
+    for mode in ("nearest", "linear"):
+        node = helper.make_node("Resize", ["x", "s"], ["y"], mode=mode)
+        sizes = {"x": ["n", "c", "h", "w"]}
+        check(make_model([node], {"x": x}, ["y"], {"s": scales}, 10, sizes), {"x": x})

@@ -39,14 +39,19 @@ def tensor_array(tensor: Any) -> NDArray[Any]:
     return array
 
 
-def dtype_name(elem_type: int) -> str:
-    """The data type behind ONNX's number for it; empty when the model leaves it open."""
+def dtype_name(elem_type: int | str) -> str:
+    """The data type behind ONNX's number for it; empty when the model leaves it open.
+
+    The first operator sets name it instead: "INT64".
+    """
     if elem_type == 0:
         return ""
     import onnx.helper
 
+    known = dict(onnx.TensorProto.DataType.items())
+    number = known.get(elem_type.upper(), -1) if isinstance(elem_type, str) else elem_type
     try:
-        return str(np.dtype(onnx.helper.tensor_dtype_to_np_dtype(elem_type)).name)
+        return str(np.dtype(onnx.helper.tensor_dtype_to_np_dtype(number)).name)
     except KeyError:
         numbers = sorted(n for n in onnx.TensorProto.DataType.values() if n)
         raise OpAttributeInvalid(

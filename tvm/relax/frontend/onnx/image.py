@@ -61,7 +61,10 @@ def _of_integers(converter: Converter) -> Converter:
 @convert("Upsample")
 @_of_integers
 def upsample_attribute(node: Node) -> Result:
-    return _scaled(node, [float(s) for s in node.attr("scales")], _upsampling(node))
+    scales = node.attr("scales")
+    if scales is None:  # the first operator set knows pictures alone
+        scales = [1.0, 1.0, node.required("height_scale"), node.required("width_scale")]
+    return _scaled(node, [float(s) for s in scales], _upsampling(node))
 
 
 @convert("Upsample", since=9)

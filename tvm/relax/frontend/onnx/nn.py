@@ -260,6 +260,11 @@ def batch_normalization(node: Node) -> Result:
 def _batch_norm(node: Node) -> list[RelaxExpr]:
     if node.attr("training_mode", 0):
         return _batch_norm_in_training(node)
+    if not node.attr("spatial", 1):  # up to operator set 8: moments of each element
+        epsilon = _float(node, float(node.attr("epsilon", 1e-5)))
+        size = op.rsqrt(op.add(node[4], epsilon))
+        centred = op.subtract(node[0], node[3])
+        return [op.add(op.multiply(centred, op.multiply(node[1], size)), node[2])]
     result = op.nn.batch_norm(
         node[0], node[1], node[2], node[3], node[4], axis=1,
         epsilon=float(node.attr("epsilon", 1e-5)), training=False,

@@ -176,6 +176,14 @@ def cumulative(node: Node) -> Result:
     return op.flip(result, axis) if reverse else result
 
 
+@convert("TopK")
+def topk_attribute(node: Node) -> Result:
+    """How many as an attribute."""
+    k = int(node.required("k"))
+    pair = node.bb.emit(op.topk(node[0], k, node.axis(-1), "both", True, "int64"))
+    return [pair[0], pair[1]]
+
+
 @convert("TopK", since=10)
 def topk(node: Node) -> Result:
     k = node.numbers(1, "k")[0]

@@ -7,7 +7,7 @@ the program runs; the formulas are those of `resampling.py`.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
@@ -116,8 +116,8 @@ def resampled(
         parts = [axis.size, axis.out, axis.scale, axis.start, axis.end]
         lies = node.bb.emit_te(_lies, *parts, how.coordinates, primfunc_name_hint="lies")
         if how.mode == "nearest":
-            index = node.bb.emit_te(_places, lies, axis.size, how.nearest,
-                                    primfunc_name_hint="places")  # fmt: skip
+            given = [lies, axis.size, axis.scale, how.nearest]
+            index = node.bb.emit_te(_places, *given, primfunc_name_hint="places")
             value = node.bb.emit(op.take(value, index, place))
             continue
         count, stretch = _reach(node, axis, how)
@@ -239,17 +239,18 @@ def _kept(place: Any, size: Any) -> Any:
     return tir.max(tir.min(tir.Cast("int64", place), _int(size) - 1), tir.const(0, "int64"))
 
 
-def _places(lies: te.Tensor, size: Any, nearest: str) -> te.Tensor:
+def _places(lies: te.Tensor, size: Any, scale: Any, nearest: str) -> te.Tensor:
     half = tir.const(0.5, F32)
 
     def element(i: Any) -> Any:
         at = lies(i)
-        rounded = {
+        ways: dict[str, Callable[[], Any]] = {
             "round_prefer_floor": lambda: tir.ceil(at - half),
             "round_prefer_ceil": lambda: tir.floor(at + half),
             "ceil": lambda: tir.ceil(at),
-        }.get(nearest, lambda: tir.floor(at))()
-        return _kept(rounded, size)
+            "simple": lambda: tir.Select(_float(scale) < 1.0, tir.ceil(at), tir.floor(at)),
+        }
+        return _kept(ways.get(nearest, lambda: tir.floor(at))(), size)
 
     result: te.Tensor = te.compute(lies.shape, element, name="places")
     return result

@@ -252,7 +252,10 @@ def tile(node: Node) -> Result:
 
 @convert("Pad")
 def pad_attributes(node: Node) -> Result:
-    return _pad(node, [int(p) for p in node.attr("pads")], float(node.attr("value", 0.0)))
+    pads = node.attr("pads", node.attr("paddings"))  # as the first operator set calls them
+    if pads is None:
+        pads = node.required("pads")
+    return _pad(node, [int(p) for p in pads], float(node.attr("value", 0.0)))
 
 
 @convert("Pad", since=11)

@@ -85,7 +85,7 @@ def _by_attributes(node: Any) -> list[bool] | None:
     """Which outputs are strings, where the node itself says so."""
     attrs = {attr.name: attr for attr in node.attribute}
     if node.op_type == "Cast":
-        return [attrs["to"].i == _STRING]
+        return [attrs["to"].i == _STRING or attrs["to"].s.upper() == b"STRING"]
     if node.op_type == "LabelEncoder" and not _is_table(node):
         tensor = attrs.get("values_tensor")
         return ["values_strings" in attrs or (tensor is not None and tensor.t.data_type == _STRING)]
