@@ -304,6 +304,9 @@ def _running(better: Callable[[Expr, Expr], Expr]) -> Callable[..., Any]:
             before, now = shifted(values)
             indices_before, indices_now = shifted(indices)
             wins = bb.emit(better(before, now))
+            if is_float(dtype_of(input)):  # a NaN stays, until a later one
+                kept = op.logical_and(op.isnan(before), op.logical_not(op.isnan(now)))
+                wins = bb.emit(op.logical_or(wins, kept))
             values = bb.emit(op.where(wins, before, now))
             indices = bb.emit(op.where(wins, indices_before, indices_now))
             step *= 2
