@@ -22,6 +22,7 @@ from .access import (
     volume,
 )
 from .cost import ROW, bytes_us, flops_us, parallelize_by_cost
+from .pieces import schedule_pieces
 from .reduction import keep_whole
 from .transpose import schedule_squares, square_of
 
@@ -42,6 +43,12 @@ def schedule_elementwise(sch: Schedule, block: BlockRV, cpu: CpuModel) -> str:
     square = square_of(node, cpu)
     if square is not None:
         return _turned(sch, block, cpu, {by_loop[n].var: l for n, l in zip(names, loops)}, square)
+    bits = node.writes[0].buffer.dtype.bits if node.writes else 32
+    each = _work(cpu, node, bits) / volume(node)
+    gathers = _gathers(node, by_loop[names[-1]], cpu)
+    pieces = schedule_pieces(sch, block, cpu, each, gathers=gathers)
+    if pieces is not None:
+        return pieces
     strides = access_strides(node)
     valued = used_as_values(node)
     run = [loops[-1]]
@@ -54,13 +61,12 @@ def schedule_elementwise(sch: Schedule, block: BlockRV, cpu: CpuModel) -> str:
             break  # the threads get whole rows, and no index has to be divided by a symbol
         run.insert(0, loops[i])
     outer = loops[: len(loops) - len(run)]
-    bits = node.writes[0].buffer.dtype.bits if node.writes else 32
     vectorizable = is_vectorizable(strides, by_loop[names[-1]].var)
     inner = sch.fuse(*run) if len(run) > 1 else run[0]
     words = "lane by lane"
     if vectorizable:
         vectors, words = _vectorize(sch, inner, cpu.lanes(bits), _branches(node))
-    elif _gathers(node, by_loop[names[-1]], cpu):
+    elif gathers:
         *vectors, vector = sch.split(inner, factors=[None, cpu.lanes(bits)])
         sch.vectorize(vector)
         words = f"{cpu.lanes(bits)} lanes gathered"
