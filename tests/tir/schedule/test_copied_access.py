@@ -3,8 +3,9 @@ from __future__ import annotations
 import pytest
 
 import tvm
-from tests.tir.schedule.cases import matmul, open_schedule, stencil
+from tests.tir.schedule.cases import check, matmul, open_schedule, stencil
 from tvm.script import tir as T
+from tvm.tir.schedule import Schedule, ScheduleError
 from tvm.tir.schedule.copied_access import CopiedAccess
 from tvm.tir.schedule.error import Illegal
 
@@ -41,3 +42,55 @@ def test_an_update_without_an_init_is_refused() -> None:
     sch = tvm.tir.Schedule(func)
     with pytest.raises(tvm.tir.ScheduleError, match="starts from what was there before"):
         sch.reindex(sch.get_block("update"), ("write", 0))
+
+
+@T.prim_func
+def gather(A: T.Buffer((16,), "float32"), C: T.Buffer((8,), "float32")):
+    P = T.alloc_buffer((16,))
+    for i in range(16):
+        with T.block("P"):
+            vi = T.axis.spatial(16, i)
+            P[vi] = A[vi] * 2.0
+    for i in range(8):
+        with T.block("C"):
+            vi = T.axis.spatial(8, i)
+            C[vi] = P[vi * 2 + 1] + A[vi]
+
+
+def test_a_copy_reads_what_its_indices_look_up() -> None:
+    sch = Schedule(gather, debug_mask="all")
+    sch.cache_index("C", "global", 0)
+    copy = sch.reindex_cache_read("C", 0, "shared", lambda i: i)
+    check(sch, gather)
+    assert [r.buffer.name for r in sch.get(copy).reads] == ["P", "index_var_0"]
+    with pytest.raises(ScheduleError, match="consumers"):
+        sch.compute_at("index_0", sch.get_loops("C")[0])
+
+
+def test_a_copy_of_an_argument_waits_for_its_indices() -> None:
+    @T.prim_func
+    def func(A: T.Buffer((16,), "float32"), C: T.Buffer((8,), "float32")):
+        for i in range(8):
+            with T.block("C"):
+                vi = T.axis.spatial(8, i)
+                C[vi] = A[vi * 2 + 1]
+
+    sch = Schedule(func, debug_mask="all")
+    sch.cache_index("C", "global", 0)
+    sch.reindex_cache_read("C", 0, "shared", lambda i: i)
+    root = sch.get_block("root")
+    names = [sch.get(block).name_hint for block in sch.get_child_blocks(root)]
+    assert names == ["index_0", "A_shared", "C"]
+    check(sch, func)
+
+
+def test_indices_that_are_computed_beside_the_block_are_refused() -> None:
+    sch = Schedule(gather, debug_mask="all")
+    sch.cache_index("C", "global", 0)
+    sch.compute_at("index_0", sch.get_loops("C")[0])
+    for copy in (
+        lambda: sch.reindex_cache_read("C", 0, "shared", lambda i: i),
+        lambda: sch.reindex("C", ("read", 0)),
+    ):
+        with pytest.raises(ScheduleError, match="only part of 'index_var_0' is there at a time"):
+            copy()

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from tvm.arith import Analyzer
 from tvm.ir.expr import PrimExpr, Range
+from tvm.ir.structural import structural_equal
 from tvm.tir.block_scope import StmtSRef
 from tvm.tir.buffer import Buffer
 from tvm.tir.expr import BufferLoad, IterVar, Select, Var, is_call_of
@@ -63,6 +64,11 @@ class CopiedAccess:
         else:
             _require_only_read(self.node, self.buffer)
         self.indices = _only_indices(self.node, self.buffer)
+        writers = state.get_block_scope(self._scope).buffer_writers
+        looked_up = [region.buffer for region in _looked_up(self.indices)]
+        for buffer in looked_up:
+            require_apart(state, self._scope, block, buffer)
+        self._waits = any(buffer in writers for buffer in looked_up)  # for its own indices
         guarded = not is_one(realize_of(state, block).predicate) or _has_condition(self.node)
         require_own_indices(
             self.node, self.buffer, self.indices, guarded=guarded and not written
@@ -82,7 +88,7 @@ class CopiedAccess:
         edit = ScopeEdit({self.node: new})
         first: list[Stmt] = []
         last: list[Stmt] = []
-        if not self._cached:
+        if not self._cached or (self._waits and self._writer is None and not self._written):
             edit.add_beside(sref_below(self._scope, self._block), loops, behind=self._written)
         elif self._written:
             back = WriteBack(self._state, self._scope, self._block, self.buffer)
@@ -121,13 +127,12 @@ class CopiedAccess:
         (source, at), (target, to) = (copied, original) if self._written else (original, copied)
         block = Block(
             iter_vars,
-            [BufferRegion.from_point(source, at)],
+            [BufferRegion.from_point(source, at), *_looked_up((*at, *to))],
             [BufferRegion.from_point(target, to)],
             copy.name,
             BufferStore(target, BufferLoad(source, at), to),
         )
         return nest(loops, BlockRealize(values, TRUE, block)), block
-
 
     def _parts(self, axes: Sequence[IterVar]) -> list[Range]:
         """What is copied of each variable's domain: of what is written, what the block reaches.
@@ -144,6 +149,17 @@ class CopiedAccess:
         ]
         shape = [dom.extent for dom in doms]
         return reached(self._state, self._block, region, shape, self._scope)
+
+
+def _looked_up(indices: Sequence[PrimExpr]) -> list[BufferRegion]:
+    """What the indices themselves read, each once."""
+    loads = [n for index in indices for n in walk(index) if isinstance(n, BufferLoad)]
+    regions = [BufferRegion.from_point(load.buffer, load.indices) for load in loads]
+    return [
+        region
+        for i, region in enumerate(regions)
+        if not any(structural_equal(region, earlier) for earlier in regions[:i])
+    ]
 
 
 def _only_indices(node: Block, buffer: Buffer) -> tuple[PrimExpr, ...]:
