@@ -94,3 +94,26 @@ def test_indices_that_are_computed_beside_the_block_are_refused() -> None:
     ):
         with pytest.raises(ScheduleError, match="only part of 'index_var_0' is there at a time"):
             copy()
+
+
+def test_a_part_of_what_a_box_holds_is_not_written_back() -> None:
+    @T.prim_func
+    def func(A: T.Buffer((4, 4), "float32"), B: T.Buffer((4, 4), "float32")):
+        for i in range(16):
+            with T.block("B"):
+                vi = T.axis.spatial(4, i // 4)
+                vj = T.axis.spatial(4, i % 4)
+                B[vi, vj] = A[vi, vj] * 2.0
+
+    for reindexed in (
+        lambda sch, block: sch.reindex(block, ("write", 0)),
+        lambda sch, block: sch.reindex_cache_write(block, 0, "local", lambda i, j: (j, i)),
+    ):
+        sch = Schedule(func, debug_mask="all")
+        reindexed(sch, "B")
+        check(sch, func)
+        sch = Schedule(func, debug_mask="all")
+        sch.loop_partition(sch.get_loops("B")[0], [2, None])
+        with pytest.raises(ScheduleError, match="only some of the elements of 'B'"):
+            reindexed(sch, "B_i1")
+        check(sch, func)

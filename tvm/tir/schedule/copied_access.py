@@ -12,8 +12,15 @@ from tvm.tir.buffer import Buffer
 from tvm.tir.expr import BufferLoad, IterVar, Select, Var, is_call_of
 from tvm.tir.functor import substitute, walk
 from tvm.tir.op.arith import is_one
-from tvm.tir.schedule.analysis.query import block_of, buffer_at, realize_of, scope_of
-from tvm.tir.schedule.cached_region import reached
+from tvm.tir.schedule.analysis.affine import loop_ranges, relax_exact
+from tvm.tir.schedule.analysis.query import (
+    block_of,
+    buffer_at,
+    path_between,
+    realize_of,
+    scope_of,
+)
+from tvm.tir.schedule.cached_region import guarded_analyzer_at, reached
 from tvm.tir.schedule.error import Illegal
 from tvm.tir.schedule.rebuild import TrackingMutator, nest
 from tvm.tir.schedule.scopes import (
@@ -33,6 +40,7 @@ from tvm.tir.stmt import (
     BlockRealize,
     BufferRegion,
     BufferStore,
+    For,
     IfThenElse,
     Stmt,
     While,
@@ -82,6 +90,8 @@ class CopiedAccess:
         With `cached` the copy stands where that of cache_read or cache_write would, else right
         beside the block's own loops.
         """
+        if self._written:
+            self._require_all(axes)
         new = _Redirect(self.buffer, copy, near).visit_stmt(self.node)
         assert isinstance(new, Block), "a block stays a block"
         loops, made = self._copying(copy, axes, near)
@@ -107,6 +117,33 @@ class CopiedAccess:
             add_before_readers(edit, self._writer, [self._block], self._scope, loops)
         edit_scope(self._state, self._scope, edit, first=first, last=last, allocate=[copy])
         return self._state.get_sref(made)
+
+    def _require_all(self, axes: Sequence[IterVar]) -> None:
+        """Refuse where the block runs for some of the axes' values, and the buffer holds others.
+
+        What the copy lacks would be written back, too.
+        """
+        if any(self.buffer is buffer for buffer in block_of(self._scope).alloc_buffers):
+            return
+        realize = realize_of(self._state, self._block)
+        values = {iv.var: v for iv, v in zip(self.node.iter_vars, realize.iter_values)}
+        doms = [(iv.var, iv.dom) for iv in axes if iv.dom is not None]
+        around = path_between(self._scope, self._block)
+        filled = relax_exact(
+            [Range.from_min_extent(values[var] - dom.min, 1) for var, dom in doms],
+            loop_ranges([sref for sref in around if isinstance(sref.stmt, For)]),
+            realize.predicate,
+            [dom.extent for _, dom in doms],
+            guarded_analyzer_at(self._state, self._scope),
+        )
+        if filled is None:
+            raise Illegal(
+                f"block {self.node.name_hint!r} writes only some of the elements of "
+                f"{self.buffer.name!r} that are written back",
+                legal="a block that runs for a whole box of its variables' values",
+                spots=[self.node],
+                fast="The block leaves out elements of the region",
+            )
 
     def _copying(
         self, copy: Buffer, axes: Sequence[IterVar], near: Sequence[PrimExpr]

@@ -20,7 +20,7 @@ from tvm.tir.op.arith import (
     max_of,
     min_of,
 )
-from tvm.tir.stmt import Block, BlockRealize, Stmt
+from tvm.tir.stmt import Block, BlockRealize, BufferRegion, Stmt
 
 from .analysis.affine import Box
 from .analysis.interval import linear_terms
@@ -37,9 +37,19 @@ def narrowed(
     The block provides (in reverse: consumes) elements at indices that depend on its variables;
     `needed` says which elements are asked for.
     """
+    return narrowed_by(block, block.reads if reverse else block.writes, needed, analyzer)
+
+
+def narrowed_by(
+    block: Block,
+    regions: Sequence[BufferRegion],
+    needed: Mapping[Buffer, Box],
+    analyzer: Analyzer,
+) -> Domains:
+    """The part of each variable's domain that some of the block's regions tell."""
     full: Domains = {iv.var: iv.dom for iv in block.iter_vars if iv.dom is not None}
     limits: dict[Var, tuple[PrimExpr, PrimExpr]] = {}
-    for region in block.reads if reverse else block.writes:
+    for region in regions:
         box = needed.get(region.buffer)
         if box is None:
             continue
@@ -95,7 +105,7 @@ def _solve(
     moving = {var: scale for var, scale in terms.items() if scale and not is_one(names[var].extent)}
     if len(moving) != 1:
         return _packed(index, low, high, moving, names)
-    (var, scale), = moving.items()
+    ((var, scale),) = moving.items()
     offset = Analyzer().simplify(index - var * scale)
     if uses_any(offset, names):
         return []

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import pytest
+
 from tests.tir.schedule.cases import (
     chain,
     check,
@@ -10,7 +12,7 @@ from tests.tir.schedule.cases import (
 )
 from tvm import te, tir
 from tvm.script import tir as T
-from tvm.tir.schedule import Schedule
+from tvm.tir.schedule import Schedule, ScheduleError
 
 
 def test_elementwise_producer() -> None:
@@ -196,3 +198,52 @@ def test_blocks_that_name_their_loops_stay() -> None:
     sch = open_schedule(before)
     loop = sch.get_loops("C")[0]
     refuses(sch, "uses the loop 'i' in its body", "compute_at", sch.get_block("outer"), loop)
+
+
+@T.prim_func
+def rows(A: T.Buffer((8, 8), "float32"), C: T.Buffer((8, 8), "float32")):
+    B = T.alloc_buffer((8, 8))
+    R = T.alloc_buffer((8,))
+    for i, j in T.grid(8, 8):
+        with T.block("B"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            B[vi, vj] = A[vi, vj] * 2.0
+    for i in range(8):
+        with T.block("R"):
+            vi = T.axis.spatial(8, i)
+            R[vi] = A[vi, 0]
+    for i, j in T.grid(8, 8):
+        with T.block("C"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            C[vi, vj] = B[vj, vi] + R[vi]
+
+
+def test_a_consumer_of_rows_and_of_columns_is_refused() -> None:
+    sch = Schedule(rows, debug_mask="all")
+    b, r = sch.get_loops("B")[0], sch.get_loops("R")[0]
+    loop = sch.merge(b, r)
+    with pytest.raises(ScheduleError, match="let different instances of block 'C' run"):
+        sch.reverse_compute_at("C", loop)
+
+
+def test_a_consumer_of_what_different_loops_tell_moves() -> None:
+    @T.prim_func
+    def func(A: T.Buffer((8,), "float32"), C: T.Buffer((8, 8), "float32")):
+        P = T.alloc_buffer((8,))
+        Q = T.alloc_buffer((8,))
+        for i in range(8):
+            with T.block("P"):
+                vi = T.axis.spatial(8, i)
+                P[vi] = A[vi] * 2.0
+            for j in range(8):
+                with T.block("Q"):
+                    vj = T.axis.spatial(8, j)
+                    Q[vj] = A[vj] + 1.0
+        for i, j in T.grid(8, 8):
+            with T.block("C"):
+                vi, vj = T.axis.remap("SS", [i, j])
+                C[vi, vj] = P[vi] + Q[vj]
+
+    sch = Schedule(func, debug_mask="all")
+    sch.reverse_compute_at("C", sch.get_loops("P")[0])
+    check(sch, func)

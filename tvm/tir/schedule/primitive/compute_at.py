@@ -35,7 +35,7 @@ from tvm.tir.schedule.analysis.query import (
     realize_of,
     scope_of,
 )
-from tvm.tir.schedule.domains import Domains, narrowed, nest_over
+from tvm.tir.schedule.domains import Domains, narrowed, narrowed_by, nest_over
 from tvm.tir.schedule.error import Illegal, name_of
 from tvm.tir.schedule.instruction import kind
 from tvm.tir.schedule.leaves import leaf_top, without_leaf
@@ -275,6 +275,7 @@ def _move(
     asked = asked_beyond_domains(realize, loop_ranges(around))
     if reverse:
         _require_narrowed(state, realize, loop, domains, needed)
+        _require_one_source(realize.block, loop, needed, analyzer)
         _require_readers(realize.block, needed, asked)
     nest = add_predicate(
         nest_over(realize, domains, asked, analyzer, preserve_unit_loops), guard
@@ -334,6 +335,47 @@ def _require_narrowed(
                 spots=[loop.stmt, realize.block],
                 fast="Cannot match the block's variables with the produced region",
             )
+
+
+def _require_one_source(
+    block: Block, loop: StmtSRef, needed: Mapping[Buffer, Box], analyzer: Analyzer
+) -> None:
+    """Refuse if what one producer makes lets other instances run than what another one makes.
+
+    Of C[i, j] = B[i, j] + A[j, i], with a row of A and of B in each iteration, only C[i, i] could.
+    Parts that different loops tell are fine: they meet in all pairs.
+    """
+    loops = {loop_of(sref).loop_var for sref in (loop, *loops_above(loop))}
+    told = [region for region in block.reads if region.buffer in needed]
+    alone = [narrowed_by(block, [region], needed, analyzer) for region in told]
+    for i, one in enumerate(alone):
+        for other in alone[:i]:
+            if _within(one, other, analyzer) or _within(other, one, analyzer):
+                continue
+            named = [{n for dom in d.values() for n in vars_in(dom.min)} for d in (one, other)]
+            if not named[0] & named[1] & loops:
+                continue
+            raise Illegal(
+                f"{name_of(loop.stmt)} makes parts of {sorted({r.buffer.name for r in told})} that "
+                f"let different instances of block {block.name_hint!r} run",
+                legal="a block all of whose instances find what they read in one iteration",
+                spots=[loop.stmt, block],
+                fast="Cannot match the block's variables with the produced region",
+            )
+
+
+def _within(inner: Domains, outer: Domains, analyzer: Analyzer) -> bool:
+    """Whether each variable's part lies in the other one."""
+    return all(
+        dom is outer[var]
+        or (
+            analyzer.can_prove(outer[var].min <= dom.min)
+            and analyzer.can_prove(
+                dom.min + dom.extent <= outer[var].min + outer[var].extent
+            )
+        )
+        for var, dom in inner.items()
+    )
 
 
 def _require_readers(
