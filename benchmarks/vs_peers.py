@@ -1,11 +1,13 @@
 """Operators and networks of known sizes beside ONNX Runtime and OpenVINO, untuned.
 
     TVM_NUM_THREADS=1 python -m benchmarks.vs_peers [part of a name ...] [--target TARGET]
+                                                    [--files FOLDER]
 
 Each row is one ONNX model for all. Runs take turns in one process, the fastest of each counts, and
 the ratio is ours to the better of the others (below 1: ours is faster). OpenVINO is asked for
 float32. With `--target "llvm -mcpu=znver3"`, say, ours keeps to an older instruction set, and the
-others do not: then only the column of times says something.
+others do not: then only the column of times says something. With `--files` the rows are the ONNX
+files of a folder, as `benchmarks.full_size` writes them.
 """
 
 from __future__ import annotations
@@ -41,6 +43,7 @@ class Row(NamedTuple):
     name: str
     kind: str
     write: Callable[[Path], list[Any] | None]
+    file: Path | None = None
 
 
 def rows() -> Iterator[Row]:
@@ -61,11 +64,17 @@ def rows() -> Iterator[Row]:
         yield Row(name, "networks", of_network)
 
 
+def rows_of(folder: Path) -> Iterator[Row]:
+    """Networks that lie in files, in the order of their names."""
+    for path in sorted(folder.glob("*.onnx")):
+        yield Row(path.stem.replace("_", " "), "networks", lambda _: None, path)
+
+
 def measured(row: Row, path: Path, target: Target) -> tuple[list[float | None], Any, float]:
     """Times in ms (ours, ONNX Runtime, OpenVINO), the error, and seconds to compile."""
     import onnx
 
-    given = row.write(path)
+    given, path = row.write(path), row.file or path
     theirs, names = _onnxruntime(path)
     model = onnx.load(str(path))
     values = _inputs(model, names) if given is None else given
@@ -105,6 +114,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.vs_peers")
     parser.add_argument("parts", nargs="*")
     parser.add_argument("--target", default="llvm")
+    parser.add_argument("--files", type=Path)
     options = parser.parse_args()
     os.environ.setdefault("OMP_NUM_THREADS", str(THREADS))
     target, ratios = Target(options.target), dict[str, list[float]]()
@@ -112,7 +122,7 @@ def main() -> None:
     heads = "".join(f"{head:>10}" for head in ("tvm ms", "ort ms", "ov ms"))
     print(f"{'':26}{heads}{'ratio':>7}{'error':>9}{'compile s':>10}")
     with tempfile.TemporaryDirectory() as folder:
-        for i, row in enumerate(rows()):
+        for i, row in enumerate(rows_of(options.files) if options.files else rows()):
             if options.parts and not any(part in row.name for part in options.parts):
                 continue
             times, error, compiled = measured(row, Path(folder) / f"{i}.onnx", target)
