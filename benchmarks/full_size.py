@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -66,7 +67,7 @@ def unet() -> Any:
         def __init__(self) -> None:
             super().__init__()
             sizes = [3, 32, 64, 128, 256]
-            self.down = nn.ModuleList(pair(a, b) for a, b in zip(sizes, sizes[1:]))
+            self.down = nn.ModuleList(pair(a, b) for a, b in pairwise(sizes))
             self.grow = nn.ModuleList(nn.ConvTranspose2d(2 * c, c, 2, 2) for c in (128, 64, 32))
             self.up = nn.ModuleList(pair(2 * c, c) for c in (128, 64, 32))
             self.last = nn.Conv2d(32, 2, 1)
@@ -220,7 +221,7 @@ def main(folder: str, *parts: str) -> None:
     Path(folder).mkdir(parents=True, exist_ok=True)
     for name, (make, inputs) in NETWORKS.items():
         path = Path(folder) / f"{name.replace(' ', '_')}.onnx"
-        if path.exists() or parts and not any(part in name for part in parts):
+        if path.exists() or (parts and not any(part in name for part in parts)):
             continue
         torch.manual_seed(0)
         module, given = make().eval(), tuple(inputs())
