@@ -9,7 +9,8 @@ to agree.
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -39,6 +40,15 @@ def machine_code(funcs: list[tir.PrimFunc], target: str) -> list[Callable[..., o
     return [library[name] for name in named]
 
 
+@contextmanager
+def naming(seed: int, target: str, func: tir.PrimFunc) -> Iterator[None]:
+    """What differs is told with its program, which is printed only then."""
+    try:
+        yield
+    except AssertionError as err:
+        raise AssertionError(f"program {seed}, {target}\n{func}\n{err}") from err
+
+
 def check(funcs: list[tir.PrimFunc], inputs: Callable[..., list], exact: bool = False) -> None:
     """All ways give the same outputs, on the same inputs."""
     wanted = []
@@ -50,12 +60,12 @@ def check(funcs: list[tir.PrimFunc], inputs: Callable[..., list], exact: bool = 
         for seed, call in enumerate(machine_code(funcs, target)):
             args = inputs(funcs[seed], seed)
             call(*args)
-            for found, want in zip(args, wanted[seed]):
-                note = f"program {seed}, {target}\n{funcs[seed]}"
-                if exact:
-                    np.testing.assert_array_equal(found, want, err_msg=note)
-                else:
-                    np.testing.assert_allclose(found, want, rtol=1e-4, atol=1e-4, err_msg=note)
+            with naming(seed, target, funcs[seed]):
+                for found, want in zip(args, wanted[seed]):
+                    if exact:
+                        np.testing.assert_array_equal(found, want)
+                    else:
+                        np.testing.assert_allclose(found, want, rtol=1e-4, atol=1e-4)
 
 
 def scheduled(name: str, seed: int, steps: int = 12) -> tir.PrimFunc:
@@ -162,10 +172,10 @@ def check_bits(makers: Sequence[TypedMaker | TensorMaker | ViewMaker]) -> None:
         for n, call in enumerate(machine_code(funcs, target)):
             given = makers[n].inputs()
             call(*(held := [_passed(array) for array in given]))
-            note = f"program {makers[n].seed}, {target}\n{funcs[n]}"
-            for array, passed, want in zip(given, held, wanted[n]):
-                found = array if passed is array else passed.numpy()
-                np.testing.assert_array_equal(_plain(found), _plain(want), err_msg=note)
+            with naming(makers[n].seed, target, funcs[n]):
+                for array, passed, want in zip(given, held, wanted[n]):
+                    found = array if passed is array else passed.numpy()
+                    np.testing.assert_array_equal(_plain(found), _plain(want))
 
 
 def _passed(array: np.ndarray) -> Any:

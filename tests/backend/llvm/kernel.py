@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -81,6 +82,22 @@ def run(make_body: Callable[..., s.Stmt], *arrays: np.ndarray) -> int:
 
 def evaluate(make: Callable[..., e.PrimExpr], *inputs: np.ndarray, lanes: int = 1) -> np.ndarray:
     """make(x, y, ...) for each element (each group of `lanes`), as an array."""
+    return evaluate_all([(make, *inputs)], lanes=lanes)[0]
+
+
+def evaluate_all(rows: Iterable[tuple[Any, ...]], lanes: int = 1) -> list[np.ndarray]:
+    """`evaluate(*row)` of rows `(make, x, y, ...)`, all in one module: compilers start slowly."""
+    made = [_elementwise(f"kernel{n}", lanes, *row) for n, row in enumerate(rows)]
+    module = compiled(*[func for func, _ in made])
+    for n, (_, arrays) in enumerate(made):
+        assert call(module, *arrays, name=f"kernel{n}") == 0
+    return [arrays[-1] for _, arrays in made]
+
+
+def _elementwise(
+    name: str, lanes: int, make: Callable[..., e.PrimExpr], *inputs: np.ndarray
+) -> tuple[PrimFunc, tuple[np.ndarray, ...]]:
+    """A function that stores make(x, y, ...), and its arguments: the inputs and the output."""
     buffers = buffers_for(inputs)
     i = e.Var("i", "int32")
     index = vector(e.Mul(i, i32(lanes)) if lanes > 1 else i, lanes)
@@ -91,9 +108,7 @@ def evaluate(make: Callable[..., e.PrimExpr], *inputs: np.ndarray, lanes: int = 
     target = decl_buffer((out.size,), str(element), "out")
     store = s.BufferStore(target, value, [index])
     body = s.For(i, 0, inputs[0].size // lanes, s.ForKind.SERIAL, store)
-    status = call(compiled(kernel([*buffers, target], body)), *inputs, out)
-    assert status == 0
-    return out
+    return kernel([*buffers, target], body, name), (*inputs, out)
 
 
 def _numpy(element: DataType) -> np.dtype:

@@ -14,6 +14,7 @@ from tests.backend.llvm.kernel import (
     call,
     compiled,
     evaluate,
+    evaluate_all,
     i32,
     kernel,
     packed,
@@ -66,8 +67,8 @@ def test_math(dtype: str, lanes: int) -> None:
     rows += [(name, f, positive) for name, f in POSITIVE.items()]
     rows += [(n, f, inside) for n, f in
              (("asin", np.arcsin), ("acos", np.arccos), ("atanh", np.arctanh))]  # fmt: skip
-    for name, function, values in rows:
-        made = evaluate(unary(name), values, lanes=lanes)
+    all_made = evaluate_all([(unary(name), values) for name, _, values in rows], lanes=lanes)
+    for (name, function, values), made in zip(rows, all_made, strict=True):
         expected = function(values.astype("float64")).astype(dtype)
         np.testing.assert_allclose(made, expected, rtol=TOLERANCE[dtype], atol=1e-6, err_msg=name)
 
@@ -76,8 +77,9 @@ def test_math(dtype: str, lanes: int) -> None:
 @pytest.mark.parametrize("lanes", [1, 4])
 def test_rounding_is_exact(dtype: str, lanes: int) -> None:
     values = np.array([-2.5, -1.5, -0.5, -0.4, 0.0, 0.5, 1.5, 2.5], dtype)
-    for name, function in ROUNDING.items():
-        np.testing.assert_array_equal(evaluate(unary(name), values, lanes=lanes), function(values))
+    all_made = evaluate_all([(unary(name), values) for name in ROUNDING], lanes=lanes)
+    for (name, function), made in zip(ROUNDING.items(), all_made, strict=True):
+        np.testing.assert_array_equal(made, function(values), err_msg=name)
 
 
 def test_two_and_three_operands() -> None:
@@ -87,14 +89,25 @@ def test_two_and_three_operands() -> None:
     def binary(name: str):
         return lambda x, y: e.Call(x.dtype, Op.get("tir." + name), [x, y])
 
-    for name, function in (("atan2", np.arctan2), ("hypot", np.hypot), ("copysign", np.copysign),
-                           ("fmod", np.fmod), ("nextafter", np.nextafter)):  # fmt: skip
-        np.testing.assert_allclose(evaluate(binary(name), a, b), function(a, b), rtol=1e-6)
-    np.testing.assert_allclose(evaluate(binary("pow"), np.abs(a), b), np.abs(a) ** b, rtol=1e-6)
-    fused = evaluate(lambda x, y: e.Call("float32", Op.get("tir.fma"), [x, y, x]), a, b)
-    np.testing.assert_allclose(fused, a * b + a, rtol=1e-6)
+    def fma(x: e.PrimExpr, y: e.PrimExpr) -> e.PrimExpr:
+        return e.Call("float32", Op.get("tir.fma"), [x, y, x])
+
+    of_two = {"atan2": np.arctan2, "hypot": np.hypot, "copysign": np.copysign, "fmod": np.fmod,
+              "nextafter": np.nextafter}  # fmt: skip
     powers = np.array([1, -2, 0, 3], "int32")
-    np.testing.assert_array_equal(evaluate(binary("ldexp"), a, powers), np.ldexp(a, powers))
+    *made, power, fused, scaled = evaluate_all(
+        [
+            *((binary(name), a, b) for name in of_two),
+            (binary("pow"), np.abs(a), b),
+            (fma, a, b),
+            (binary("ldexp"), a, powers),
+        ]
+    )
+    for (name, function), found in zip(of_two.items(), made, strict=True):
+        np.testing.assert_allclose(found, function(a, b), rtol=1e-6, err_msg=name)
+    np.testing.assert_allclose(power, np.abs(a) ** b, rtol=1e-6)
+    np.testing.assert_allclose(fused, a * b + a, rtol=1e-6)
+    np.testing.assert_array_equal(scaled, np.ldexp(a, powers))
 
 
 @pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
@@ -105,10 +118,11 @@ def test_kinds_of_numbers(dtype: str) -> None:
         kind = "bool" if lanes == 1 else f"boolx{lanes}"
         return lambda x: e.Call(kind, Op.get("tir." + name), [x])
 
+    names = ("isnan", "isinf", "isfinite")
     for lanes in (1, 8):
-        for name in ("isnan", "isinf", "isfinite"):
-            found = evaluate(asks(name, lanes), values, lanes=lanes)
-            np.testing.assert_array_equal(found, getattr(np, name)(values))
+        made = evaluate_all([(asks(name, lanes), values) for name in names], lanes=lanes)
+        for name, found in zip(names, made, strict=True):
+            np.testing.assert_array_equal(found, getattr(np, name)(values), err_msg=name)
 
 
 @pytest.mark.parametrize("dtype", ["int32", "uint16", "int64", "uint8"])
@@ -122,14 +136,14 @@ def test_bits(dtype: str, lanes: int) -> None:
 
     rows = (("bitwise_and", a & b), ("bitwise_or", a | b), ("bitwise_xor", a ^ b),
             ("shift_left", a << b), ("shift_right", a >> b))  # fmt: skip
-    for name, expected in rows:
-        np.testing.assert_array_equal(evaluate(binary(name), a, b, lanes=lanes), expected)
-    np.testing.assert_array_equal(evaluate(unary("bitwise_not"), a, lanes=lanes), ~a)
     counts = [bin(int(v)).count("1") for v in a]
-    np.testing.assert_array_equal(evaluate(unary("popcount"), a, lanes=lanes), counts)
     width = np.dtype(dtype).itemsize * 8
     zeros = [width - int(v).bit_length() for v in a]
-    np.testing.assert_array_equal(evaluate(unary("clz"), a, lanes=lanes), zeros)
+    of_one = (("bitwise_not", ~a), ("popcount", counts), ("clz", zeros))
+    programs = [(binary(name), a, b) for name, _ in rows] + [(unary(name), a) for name, _ in of_one]
+    made = evaluate_all(programs, lanes=lanes)
+    for (name, expected), found in zip((*rows, *of_one), made, strict=True):
+        np.testing.assert_array_equal(found, expected, err_msg=name)
 
 
 def test_shifts_to_the_right_keep_the_sign() -> None:
