@@ -115,17 +115,13 @@ def _as_float32(value: float) -> float:
         return math.copysign(math.inf, value)
 
 
-_ESCAPES: Final = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\t": "\\t", "\r": "\\r"}
+_ESCAPES: Final = {
+    **{byte: f"\\{byte:03o}" for byte in (*range(32), *range(127, 256))},
+    **str.maketrans({'"': '\\"', "\\": "\\\\", "\n": "\\n", "\t": "\\t", "\r": "\\r"}),
+}
 
 
 def string_literal(text: str) -> str:
     """A string literal; letters outside ASCII as octal bytes, and no trigraphs."""
-    out = []
-    for letter in text:
-        if letter in _ESCAPES:
-            out.append(_ESCAPES[letter])
-        elif letter.isascii() and letter.isprintable():
-            out.append(letter)
-        else:
-            out += [f"\\{byte:03o}" for byte in letter.encode()]
-    return '"' + "".join(out).replace("??", '?""?') + '"'
+    letters = text.encode().decode("latin-1")  # one a byte
+    return '"' + letters.translate(_ESCAPES).replace("??", '?""?') + '"'

@@ -72,8 +72,20 @@ NONE: Final = Work(0)
 def work_of_loops(body: s.Stmt) -> dict[int, Work]:
     """The work of one iteration of each loop in a body, by the loop's id."""
     loops: dict[int, Work] = {}
+    outside: list[s.Stmt] = [body]
+    while outside:  # what is in no loop, as the checks of arguments, is not measured
+        node = outside.pop()
+        if isinstance(node, (s.For, s.While)):
+            _measure(node, loops)
+        else:
+            outside += [child for child in children(node) if isinstance(child, s.Stmt)]
+    return loops
+
+
+def _measure(loop: s.For | s.While, loops: dict[int, Work]) -> None:
+    """Add the work of a loop's iteration, and of those inside."""
     done: dict[int, Work] = {}
-    stack: list[tuple[s.Stmt, bool]] = [(body, False)]
+    stack: list[tuple[s.Stmt, bool]] = [(loop, False)]
     while stack:
         node, is_ready = stack.pop()
         inner = [child for child in children(node) if isinstance(child, s.Stmt)]
@@ -92,7 +104,6 @@ def work_of_loops(body: s.Stmt) -> dict[int, Work]:
         else:
             whole = Work(whole.fixed + _own_nodes(node), whole.terms)
         done[id(node)] = whole
-    return loops
 
 
 def pieces(kind: s.ForKind, work: Work, extent: int | None) -> int | None:
