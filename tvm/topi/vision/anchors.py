@@ -11,6 +11,8 @@ from tvm.topi.common import extents
 from tvm.topi.loops import grid, load, parallel, sequence, store, when
 from tvm.topi.utils import get_const_int
 
+from .suppression import non_max_suppression
+
 
 @explained
 def multibox_prior(
@@ -121,6 +123,26 @@ def multibox_transform_loc(
         name="multibox_transform_loc", tag="multibox_transform_loc",
     )  # fmt: skip
     return list(result)
+
+
+def multibox_detection(
+    cls_prob: te.Tensor, loc_pred: te.Tensor, anchor: te.Tensor, clip: bool = True,
+    threshold: float = 0.01, nms_threshold: float = 0.5, force_suppress: bool = False,
+    variances: Sequence[float] = (0.1, 0.1, 0.2, 0.2), nms_topk: int = -1,
+) -> te.Tensor:  # fmt: skip
+    """Boxes of `multibox_transform_loc` that overlap no better one (of their class).
+
+    (b, n, 6) of class, score and corners, by falling score; the others are -1.
+    """
+    boxes, counts = multibox_transform_loc(
+        cls_prob, loc_pred, anchor, clip, threshold, variances
+    )
+    indices = te.compute(boxes.shape[:2], lambda b, i: i, name="indices")
+    (made,) = non_max_suppression(
+        boxes, counts, indices, -1, nms_threshold, force_suppress, nms_topk, id_index=0,
+        return_indices=False,
+    )  # fmt: skip
+    return made
 
 
 @explained

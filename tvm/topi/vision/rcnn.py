@@ -10,6 +10,8 @@ from tvm.ir.expr import PrimExpr
 from tvm.support.arguments import explained
 from tvm.topi.loops import grid, load, parallel, sequence, store
 
+from .proposal import proposal as proposal  # known here too
+
 
 def _pair(size: Any) -> tuple[int, int]:
     return (int(size), int(size)) if not isinstance(size, Sequence) else (size[0], size[1])
@@ -55,7 +57,7 @@ def roi_pool_nchw(data: te.Tensor, rois: te.Tensor, pooled_size: Any, spatial_sc
 @explained
 def roi_align(
     data: te.Tensor, rois: te.Tensor, pooled_size: Any, spatial_scale: Any,
-    sample_ratio: int = -1, layout: str = "NCHW", mode: str = "avg",
+    sample_ratio: int = -1, layout: str = "NCHW", mode: str | bytes = "avg",
 ) -> te.Tensor:  # fmt: skip
     """The mean (or the greatest) of samples of each cell of each region.
 
@@ -133,3 +135,19 @@ def roi_align(
         name="roi_align", tag="roi_align",
     )  # fmt: skip
     return made
+
+
+def roi_align_nchw(
+    data: te.Tensor, rois: te.Tensor, pooled_size: Any, spatial_scale: Any, mode: str | bytes,
+    sample_ratio: int = -1,
+) -> te.Tensor:  # fmt: skip
+    """`roi_align` of data (b, c, h, w)."""
+    return roi_align(data, rois, pooled_size, spatial_scale, sample_ratio, "NCHW", mode)
+
+
+def roi_align_nhwc(
+    data: te.Tensor, rois: te.Tensor, pooled_size: Any, spatial_scale: Any, mode: str | bytes,
+    sample_ratio: int = -1,
+) -> te.Tensor:  # fmt: skip
+    """`roi_align` of data (b, h, w, c)."""
+    return roi_align(data, rois, pooled_size, spatial_scale, sample_ratio, "NHWC", mode)

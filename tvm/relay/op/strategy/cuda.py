@@ -13,6 +13,7 @@ _NAMES = (
     "sparse_reshape_strategy", "sort_strategy", "argsort_strategy", "topk_strategy",
     "searchsorted_strategy", "multibox_prior_strategy", "multibox_transform_loc_strategy",
     "get_valid_counts_strategy", "nms_strategy", "all_class_nms_strategy", "roi_align_strategy",
+    "proposal_strategy",
     "schedule_roi_pool", "correlation_strategy", "argwhere_strategy", "cumsum_strategy",
     "cumprod_strategy", "unique_strategy", "schedule_transpose", "invert_permutation_strategy",
     "einsum_strategy", "stft_strategy", "dft_strategy", "layout_transform_strategy",

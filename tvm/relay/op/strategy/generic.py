@@ -396,6 +396,8 @@ multibox_transform_loc_strategy = strategy_of(
 )
 nms_strategy = strategy_of("nms_strategy", "vision.non_max_suppression")
 normal_strategy = strategy_of("normal_strategy", "random.normal")
+proposal_strategy = strategy_of("proposal_strategy", "vision.proposal")
+regular_nms_strategy = strategy_of("regular_nms_strategy", "vision.regular_non_max_suppression")
 roi_align_strategy = strategy_of("roi_align_strategy", "vision.roi_align")
 scatter_elements_strategy = strategy_of("scatter_elements_strategy", "scatter_elements")
 scatter_nd_strategy = strategy_of("scatter_nd_strategy", "scatter_nd")

@@ -105,3 +105,47 @@ def all_class_non_max_suppression(
         _number(iou_threshold, "float32"), _number(score_threshold, "float32"), output_format,
     )  # fmt: skip
     return TupleWrapper(made, 2 if output_format == "onnx" else 3)
+
+
+def _regular_type(ctx: Relate) -> Type | None:
+    boxes, scores = tensor(ctx, 0), tensor(ctx, 1)
+    if boxes is None or scores is None:
+        return None
+    if len(boxes.shape) != 3 or len(scores.shape) != 3:
+        raise ctx.fail("boxes and scores have three dimensions", "(batch, boxes, 4 or classes)")
+    batch, most = extents(boxes)[0], int(ctx.attrs.max_detections)
+    shapes = [(batch, most, 4), (batch, most), (batch, most), (batch,)]
+    return TupleType([TensorType(shape, boxes.dtype) for shape in shapes])
+
+
+@relay_op(
+    "vision.regular_non_max_suppression", "RegularNonMaximumSuppressionAttrs", level=5,
+    operands=("boxes", "scores"), relation=_regular_type,
+    lower=lambda bb, *args, **o: bb.call_te(topi.vision.regular_non_max_suppression, *args, **o),
+)
+def _regular_nms(
+    boxes: Expr, scores: Expr, max_detections_per_class: int, max_detections: int,
+    num_classes: int, iou_threshold: float, score_threshold: float,
+) -> Call:  # fmt: skip
+    """Of each class the boxes that overlap no better one, and of all classes the best."""
+    return _regular_nms.call(
+        boxes, scores, max_detections_per_class=int(max_detections_per_class),
+        max_detections=int(max_detections), num_classes=int(num_classes),
+        iou_threshold=float(iou_threshold), score_threshold=float(score_threshold),
+    )  # fmt: skip
+
+
+def regular_non_max_suppression(
+    boxes: Expr, scores: Expr, max_detections_per_class: int, max_detections: int,
+    num_classes: int, iou_threshold: float, score_threshold: float,
+) -> TupleWrapper:  # fmt: skip
+    """Boxes, classes, scores and how many they are, as TensorFlow Lite finds them.
+
+    boxes (batch, n, 4) of (y, x, y, x), scores (batch, n, classes), where classes before the last
+    `num_classes` are background.
+    """
+    made = _regular_nms(
+        boxes, scores, max_detections_per_class, max_detections, num_classes, iou_threshold,
+        score_threshold,
+    )  # fmt: skip
+    return TupleWrapper(made, 4)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from tvm.ir.type import Type
@@ -71,4 +72,45 @@ def roi_pool(
     return roi_pool.call(
         data, rois, pooled_size=_size(pooled_size), spatial_scale=float(spatial_scale),
         layout=layout,
+    )  # fmt: skip
+
+
+def _proposal_type(ctx: Relate) -> Type | None:
+    scores, moves, images = (tensor(ctx, k) for k in range(3))
+    if scores is None or moves is None or images is None:
+        return None
+    if len(scores.shape) != 4 or len(moves.shape) != 4:
+        raise ctx.fail("scores and moves have four dimensions", "(batch, channels, h, w)")
+    if len(images.shape) != 2 or not (
+        is_any(extents(images)[1]) or same_extent(extents(images)[1], 3)
+    ):
+        raise ctx.fail("images are told by three numbers", "(batch, 3): height, width, scale")
+    batch = extents(scores)[0]
+    rows = batch if is_any(batch) else batch * int(ctx.attrs.rpn_post_nms_top_n)
+    return TensorType((rows, 5), scores.dtype)
+
+
+@relay_op("vision.proposal", "ProposalAttrs", level=5, relation=_proposal_type,
+          operands=("cls_prob", "bbox_pred", "im_info"),
+          lower=lambda bb, *args, **o: bb.call_te(topi.vision.proposal, *args, **o),
+          optional={"scales": (4.0, 8.0, 16.0, 32.0), "ratios": (0.5, 1.0, 2.0),
+                    "feature_stride": 16, "threshold": 0.7, "rpn_pre_nms_top_n": 6000,
+                    "rpn_post_nms_top_n": 300, "rpn_min_size": 16, "iou_loss": False},
+          )  # fmt: skip
+def proposal(
+    cls_prob: Expr, bbox_pred: Expr, im_info: Expr, scales: Sequence[float],
+    ratios: Sequence[float], feature_stride: int, threshold: float, rpn_pre_nms_top_n: int,
+    rpn_post_nms_top_n: int, rpn_min_size: int, iou_loss: bool,
+) -> Call:  # fmt: skip
+    """Regions that a network proposes: anchors moved, and the best that differ.
+
+    (batch, 2 * anchors, h, w), (batch, 4 * anchors, h, w), (batch, 3) of height, width and scale
+    -> (batch * rpn_post_nms_top_n, 5) of image and corners.
+    """
+    return proposal.call(
+        cls_prob, bbox_pred, im_info, scales=tuple(float(s) for s in scales),
+        ratios=tuple(float(r) for r in ratios), feature_stride=int(feature_stride),
+        threshold=float(threshold), rpn_pre_nms_top_n=int(rpn_pre_nms_top_n),
+        rpn_post_nms_top_n=int(rpn_post_nms_top_n), rpn_min_size=int(rpn_min_size),
+        iou_loss=bool(iou_loss),
     )  # fmt: skip
