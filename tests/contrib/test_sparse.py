@@ -33,7 +33,7 @@ def test_a_kernel_over_the_numbers() -> None:
     assert [t.op.name for t in (given.data, given.indices, given.indptr)] == [
         "A_data", "A_indices", "A_indptr",
     ]  # fmt: skip
-    assert (given.indices.dtype, [int(e) for e in given.indptr.shape]) == ("int32", [4])
+    assert (given.indices.dtype, list(given.indptr.shape)) == ("int32", [4])
     twice = te.compute(given.data.shape, lambda i: given.data[i] * 2.0, name="twice")
     kernel = tvm.compile(te.create_prim_func([given.data, twice]), "llvm")
     out = tvm.runtime.empty(made.data.shape, made.dtype)

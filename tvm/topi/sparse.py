@@ -6,9 +6,11 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from tvm import te, tir
+from tvm.error import ShapeError, message
 from tvm.ir.expr import PrimExpr
 
 from .loops import grid, load, loop, parallel, sequence, store
+from .tag import BROADCAST
 
 
 def _extern(
@@ -93,6 +95,58 @@ def add(
     inputs = [dense, data, indices, indptr]
     made: te.Tensor = _extern([dense.shape], inputs, [str(dense.dtype)], body, "sparse_add")
     return made
+
+
+def _is_csr(matrix: Any) -> bool:
+    return getattr(matrix, "stype", None) == "csr"
+
+
+def _parts(matrix: Any, name: str) -> tuple[te.Tensor, te.Tensor, te.Tensor]:
+    """The tensors of a placeholder of `tvm.contrib.sparse`."""
+    if not _is_csr(matrix):
+        raise TypeError(
+            message(
+                f"{name}: the sparse matrix",
+                found=f"a {type(matrix).__name__}",
+                legal="tvm.contrib.sparse.placeholder(shape, nonzeros)",
+            )
+        )
+    return matrix.data, matrix.indices, matrix.indptr
+
+
+def _plus(matrix: te.Tensor, bias: te.Tensor | None, axis: int, name: str) -> te.Tensor:
+    """A number more for each row (axis 0) or column (axis 1)."""
+    if bias is None:
+        return matrix
+    if bias.ndim != 1:
+        raise ShapeError(
+            message(f"{name}: bias", found=f"{bias.ndim} dimensions", legal="one dimension")
+        )
+    made: te.Tensor = te.compute(
+        matrix.shape, lambda *i: matrix(*i) + bias(i[axis]), name=f"{name}_bias", tag=BROADCAST
+    )
+    return made
+
+
+def csrmm(a: Any, b: te.Tensor, c: te.Tensor | None = None) -> te.Tensor:
+    """A sparse matrix (m, k) times (k, n), plus a bias for each row (m,): (m, n)."""
+    columns = te.compute((b.shape[1], b.shape[0]), lambda i, j: b(j, i), name="columns")
+    return _plus(product(columns, *_parts(a, "csrmm"), sparse_lhs=True), c, 0, "csrmm")
+
+
+def csrmv(a: Any, x: te.Tensor, y: te.Tensor | None = None) -> te.Tensor:
+    """A sparse matrix (m, k) times a column (k, 1), plus a bias (m,): (m, 1)."""
+    if x.ndim != 2 or not bool(x.shape[1] == 1):
+        raise ShapeError(message("csrmv: the vector", found=str(x.shape), legal="(k, 1)"))
+    return csrmm(a, x, y)
+
+
+def dense(data: Any, weight: Any, bias: te.Tensor | None = None) -> te.Tensor:
+    """(m, k) times the transpose of (n, k), plus a bias (n,): (m, n). One of both is sparse."""
+    sparse_data = _is_csr(data)
+    matrix, whole = (data, weight) if sparse_data else (weight, data)
+    made = product(whole, *_parts(matrix, "dense"), sparse_lhs=sparse_data)
+    return _plus(made, bias, 1, "dense")
 
 
 def transpose(data: te.Tensor, indices: te.Tensor, indptr: te.Tensor) -> list[te.Tensor]:

@@ -194,3 +194,15 @@ def test_pixels_as_channels() -> None:
         column, row = i * 2 + offset % 2, j * 2 + offset // 2
         flat.append(data.reshape(-1)[column + 12 * (row + 8 * (0 + b))])
     np.testing.assert_array_equal(found, np.reshape(flat, (2, 16, 2, 3)))
+
+
+def test_a_threshold_may_be_a_value() -> None:
+    boxes = RNG.random((2, 5, 6)).astype("float32")
+    fixed, _ = value_of(lambda x: relay.vision.get_valid_counts(x, 0.4, 0, 1).astuple(), [boxes])
+    given, _ = value_of(
+        lambda x, t: relay.vision.get_valid_counts(x, t, 0, 1).astuple(),
+        [boxes, np.array(0.4, "float32")],
+    )
+    assert given[0].tolist() == (boxes[..., 1] > np.float32(0.4)).sum(1).tolist()
+    for have, want in zip(given, fixed):
+        np.testing.assert_array_equal(have, want)

@@ -21,7 +21,7 @@ def union(a: Any, b: Any, more: float) -> float:
     across = max(0.0, min(a[2], b[2]) - max(a[0], b[0]) + more)
     down = max(0.0, min(a[3], b[3]) - max(a[1], b[1]) + more)
     area = [(c[2] - c[0] + more) * (c[3] - c[1] + more) for c in (a, b)]
-    return across * down / (sum(area) - across * down)
+    return float(across * down / (sum(area) - across * down))
 
 
 def anchor(ratio: float, scale: float) -> list[float]:

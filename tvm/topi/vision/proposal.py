@@ -59,13 +59,16 @@ def _whole_overlap(a: Sequence[PrimExpr], b: Sequence[PrimExpr]) -> PrimExpr:
     """Intersection over union of boxes (x, y, x, y) whose corners are pixels inside."""
 
     def area(box: Sequence[PrimExpr]) -> PrimExpr:
-        return (box[2] - box[0] + 1.0) * (box[3] - box[1] + 1.0)
+        value: PrimExpr = (box[2] - box[0] + 1.0) * (box[3] - box[1] + 1.0)
+        return value
 
     zero = tir.const(0, a[0].dtype)
     width = te.max(zero, te.min(a[2], b[2]) - te.max(a[0], b[0]) + 1.0)
     height = te.max(zero, te.min(a[3], b[3]) - te.max(a[1], b[1]) + 1.0)
     shared = width * height
-    return shared / (area(a) + area(b) - shared)
+    both: PrimExpr = area(a) + area(b) - shared
+    share: PrimExpr = shared / both
+    return share
 
 
 def _candidates(

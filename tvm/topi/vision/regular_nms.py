@@ -1,4 +1,4 @@
-"""Non-maximum suppression class by class, and of all classes the best, as TensorFlow Lite has it."""
+"""Non-maximum suppression class by class, and of all classes the best (TensorFlow Lite's)."""
 
 from __future__ import annotations
 

@@ -23,7 +23,45 @@ from tvm.relay.op.strategies import OpStrategy
 from tvm.support.lazy import lazy_names
 from tvm.target.generic_func import generic_func, override_native_generic_func
 
-Compute = Callable[..., Any]
+from .computes import Compute, ints, listed, out_dtype
+from .computes import copy_if_identical as copy_if_identical
+from .computes import wrap_compute_all_class_nms as wrap_compute_all_class_nms
+from .computes import wrap_compute_argwhere as wrap_compute_argwhere
+from .computes import wrap_compute_batch_norm as wrap_compute_batch_norm
+from .computes import wrap_compute_bitserial_conv2d as wrap_compute_bitserial_conv2d
+from .computes import wrap_compute_bitserial_dense as wrap_compute_bitserial_dense
+from .computes import wrap_compute_conv2d_backward_weight as wrap_compute_conv2d_backward_weight
+from .computes import wrap_compute_correlation as wrap_compute_correlation
+from .computes import wrap_compute_deformable_conv2d as wrap_compute_deformable_conv2d
+from .computes import wrap_compute_dft as wrap_compute_dft
+from .computes import wrap_compute_dilation2d as wrap_compute_dilation2d
+from .computes import wrap_compute_einsum as wrap_compute_einsum
+from .computes import wrap_compute_get_valid_counts as wrap_compute_get_valid_counts
+from .computes import wrap_compute_invert_permutation as wrap_compute_invert_permutation
+from .computes import wrap_compute_layout_transform as wrap_compute_layout_transform
+from .computes import wrap_compute_multibox_prior as wrap_compute_multibox_prior
+from .computes import wrap_compute_multibox_transform_loc as wrap_compute_multibox_transform_loc
+from .computes import wrap_compute_multinomial as wrap_compute_multinomial
+from .computes import wrap_compute_nms as wrap_compute_nms
+from .computes import wrap_compute_proposal as wrap_compute_proposal
+from .computes import wrap_compute_regular_nms as wrap_compute_regular_nms
+from .computes import wrap_compute_roi_align as wrap_compute_roi_align
+from .computes import wrap_compute_scatter_elements as wrap_compute_scatter_elements
+from .computes import wrap_compute_scatter_nd as wrap_compute_scatter_nd
+from .computes import wrap_compute_searchsorted as wrap_compute_searchsorted
+from .computes import wrap_compute_sliding_window as wrap_compute_sliding_window
+from .computes import wrap_compute_sparse_add as wrap_compute_sparse_add
+from .computes import wrap_compute_sparse_conv2d as wrap_compute_sparse_conv2d
+from .computes import wrap_compute_sparse_dense as wrap_compute_sparse_dense
+from .computes import wrap_compute_sparse_fill_empty_rows as wrap_compute_sparse_fill_empty_rows
+from .computes import wrap_compute_sparse_reshape as wrap_compute_sparse_reshape
+from .computes import wrap_compute_stft as wrap_compute_stft
+from .computes import wrap_compute_threefry_generate as wrap_compute_threefry_generate
+from .computes import wrap_compute_threefry_split as wrap_compute_threefry_split
+from .computes import wrap_compute_topk as wrap_compute_topk
+from .computes import wrap_compute_trilu as wrap_compute_trilu
+from .computes import wrap_compute_uniform as wrap_compute_uniform
+from .computes import wrap_compute_unique as wrap_compute_unique
 
 
 def naive_schedule(_: Any, outs: Any, target: Any) -> Any:
@@ -45,13 +83,9 @@ def wrap_topi_compute(topi_compute: Compute) -> Compute:
     """A function of tensors as one of a strategy."""
 
     def wrapper(attrs: Any, inputs: Sequence[Any], out_type: Any) -> list[Any]:
-        return _listed(topi_compute(*inputs))
+        return listed(topi_compute(*inputs))
 
     return wrapper
-
-
-def _listed(made: Any) -> list[Any]:
-    return list(made) if isinstance(made, (list, tuple)) else [made]
 
 
 def _along(layout: str, shape: Sequence[Any], letter: str) -> int:
@@ -118,14 +152,6 @@ schedule_transpose = _schedule("schedule_transpose")
 # --- functions of tensors with the options of a call ---
 
 
-def _ints(values: Any) -> list[int]:
-    return [int(value) for value in values]
-
-
-def _out_dtype(attrs: Any, inputs: Sequence[Any]) -> str:
-    return str(attrs.out_dtype or inputs[0].dtype)
-
-
 def wrap_compute_softmax(topi_compute: Compute) -> Compute:
     """`topi_compute(x, axis)`."""
     return lambda attrs, inputs, out_type: [topi_compute(inputs[0], int(attrs.axis))]
@@ -142,7 +168,7 @@ def wrap_compute_conv2d(
     """
 
     def compute(attrs: Any, inputs: Sequence[Any], out_type: Any) -> list[Any]:
-        args = [*inputs[:2], _ints(attrs.strides), _ints(attrs.padding), _ints(attrs.dilation)]
+        args = [*inputs[:2], ints(attrs.strides), ints(attrs.padding), ints(attrs.dilation)]
         if has_groups:
             args.append(int(attrs.groups))
         if need_data_layout:
@@ -151,7 +177,7 @@ def wrap_compute_conv2d(
             args.append(attrs.kernel_layout)
         if need_out_layout:
             args.append(attrs.out_layout or attrs.data_layout)
-        return [topi_compute(*args, _out_dtype(attrs, inputs))]
+        return [topi_compute(*args, out_dtype(attrs, inputs))]
 
     return compute
 
@@ -179,8 +205,8 @@ def _transposed(topi_compute: Compute, has_groups: bool) -> Compute:
         more = [int(attrs.groups)] if has_groups else []
         return [
             topi_compute(
-                *inputs[:2], _ints(attrs.strides), _ints(attrs.padding),
-                _out_dtype(attrs, inputs), _ints(attrs.output_padding), *more,
+                *inputs[:2], ints(attrs.strides), ints(attrs.padding),
+                out_dtype(attrs, inputs), ints(attrs.output_padding), *more,
             )
         ]  # fmt: skip
 
@@ -210,7 +236,7 @@ def wrap_compute_dense(
 ) -> Compute:  # fmt: skip
     """`topi_compute(data, weight, None, out_dtype)`."""
     return lambda attrs, inputs, out_type: [
-        topi_compute(inputs[0], inputs[1], None, _out_dtype(attrs, inputs))
+        topi_compute(inputs[0], inputs[1], None, out_dtype(attrs, inputs))
     ]
 
 
@@ -221,7 +247,7 @@ def wrap_compute_matmul(
     """`topi_compute(a, b, None, out_dtype, transpose_a, transpose_b)`."""
     return lambda attrs, inputs, out_type: [
         topi_compute(
-            inputs[0], inputs[1], None, _out_dtype(attrs, inputs), bool(attrs.transpose_a),
+            inputs[0], inputs[1], None, out_dtype(attrs, inputs), bool(attrs.transpose_a),
             bool(attrs.transpose_b),
         )
     ]  # fmt: skip
@@ -236,7 +262,7 @@ def wrap_compute_batch_matmul(
     def compute(attrs: Any, inputs: Sequence[Any], out_type: Any) -> list[Any]:
         args = [inputs[0], inputs[1], list(out_type.shape)]
         if need_out_dtype:
-            args.append(_out_dtype(attrs, inputs))
+            args.append(out_dtype(attrs, inputs))
             args += [bool(attrs.transpose_a), bool(attrs.transpose_b)]
         return [topi_compute(*args)]
 

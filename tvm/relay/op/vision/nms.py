@@ -10,23 +10,31 @@ from tvm.relay.op.declare import Expr, Relate, relay_op, topi
 from tvm.relay.op.relations import extents, tensor
 from tvm.relay.ty import TensorType
 
-
-@relay_op("vision.get_valid_counts", "GetValidCountsAttrs", operands=("data",), level=5,
-          lower=lambda bb, x, *, score_threshold, id_index, score_index: bb.call_te(
-              topi.vision.get_valid_counts, x, score_threshold, id_index, score_index)
-          )  # fmt: skip
-def get_valid_counts(
-    data: Expr, score_threshold: Any, id_index: int = 0, score_index: int = 1
-) -> Any:
-    """How many boxes have a score above a threshold; they come first."""
-    made = get_valid_counts.call(
-        data, score_threshold=float(score_threshold), id_index=id_index, score_index=score_index
-    )
-    return TupleWrapper(made, 3)
+from .kernel import kernel
 
 
 def _number(value: Any, dtype: str) -> Any:
     return const(value, dtype) if isinstance(value, (int, float)) else value
+
+
+@relay_op("vision.get_valid_counts", "GetValidCountsAttrs", level=5,
+          operands=("data", "score_threshold"),
+          lower=kernel(topi.vision.get_valid_counts))  # fmt: skip
+def _get_valid_counts(
+    data: Expr, score_threshold: Expr, id_index: int = 0, score_index: int = 1
+) -> Call:
+    """How many boxes have a score above a threshold; they come first."""
+    return _get_valid_counts.call(
+        data, score_threshold, id_index=id_index, score_index=score_index
+    )
+
+
+def get_valid_counts(
+    data: Expr, score_threshold: Any, id_index: int = 0, score_index: int = 1
+) -> TupleWrapper:
+    """How many boxes have a score above a threshold (a number or a tensor); they come first."""
+    threshold = _number(score_threshold, "float32")
+    return TupleWrapper(_get_valid_counts(data, threshold, id_index, score_index), 3)
 
 
 def _nms_type(ctx: Relate) -> Type | None:
