@@ -65,8 +65,6 @@ KINDS: Final = (
     Kind("kernels of one library or target",
          ("tvm.relay.op.nn.nn", "tvm.relay.op.op_attrs", "tvm.relay.qnn.op.qnn"),
          "NNPACK's, Arm's and Hexagon's layouts of weights, and marks of searches that are gone"),
-    Kind("detections as TFLite and Caffe give them", ("tvm.relay.op.vision",),
-         "their models have no importer"),
     Kind("images and networks for those importers",
          ("tvm.relay.testing.darknet", "tvm.relay.testing.tf", "tvm.relay.testing.tflite",
           "tvm.relay.testing.yolo_detection"), "as the importers"),

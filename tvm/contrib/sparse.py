@@ -15,6 +15,13 @@ from tvm.runtime import tensor as to_tensor
 itype: Final = "int32"  # of positions
 
 
+class UnsupportedFormError(NotImplementedError):
+    """A sparse form other than CSR was asked for."""
+
+    def __init__(self, stype: str) -> None:
+        super().__init__(f"stype={stype} is not supported yet; legal: 'csr'")
+
+
 class CSRNDArray:
     """A matrix as its numbers, their columns, and where rows start.
 
@@ -66,14 +73,10 @@ class CSRNDArray:
 def array(
     source_array: Any, device: Any = None, shape: Sequence[int] | None = None, stype: str = "csr"
 ) -> CSRNDArray:
-    """The sparse form of a matrix; see `CSRNDArray`. NotImplementedError for other forms."""
-    _check_form(stype)
-    return CSRNDArray(source_array, device, shape)
-
-
-def _check_form(stype: str) -> None:
-    if stype != "csr":
-        raise NotImplementedError(f"stype={stype} is not supported yet; legal: 'csr'")
+    """The sparse form of a matrix; see `CSRNDArray`. UnsupportedFormError for other forms."""
+    if stype == "csr":
+        return CSRNDArray(source_array, device, shape)
+    raise UnsupportedFormError(stype)
 
 
 class SparsePlaceholderOp:
@@ -101,8 +104,9 @@ def placeholder(
 ) -> CSRPlaceholderOp:  # fmt: skip
     """A sparse matrix of `shape` with `nonzeros` numbers as placeholders; float32 by default.
 
-    NotImplementedError for forms other than CSR.
+    UnsupportedFormError for forms other than CSR.
     """
-    _check_form(stype or "csr")
+    if stype not in (None, "csr"):
+        raise UnsupportedFormError(stype)
     extents = (shape,) if isinstance(shape, (int, PrimExpr)) else shape
     return CSRPlaceholderOp(extents, 0 if nonzeros is None else nonzeros, dtype or "float32", name)

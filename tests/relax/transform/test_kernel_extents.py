@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import tvm
-from tvm import relax, tir
+from tvm import relax, tir, topi
 from tvm.error import ArgumentCountError, DTypeError, ShapeError
 from tvm.ir.module import IRModule
 from tvm.relax.expr import MatchCast
@@ -133,3 +133,15 @@ def _reshaping() -> IRModule:
             result = bb.emit_output(relax.op.exp(longer))
         bb.emit_func_output(result)
     return bb.get()
+
+
+def test_sums_of_reshaped_tensors_are_no_reshapes() -> None:
+    builder = relax.BlockBuilder()
+    x = relax.Var("x", Info((N, 6), "float32"))
+    with builder.function("main", [x]):
+        rows = builder.emit_te(lambda t: topi.sum(topi.reshape(t, (N * 2, 3)), axis=1), x)
+        builder.emit_func_output(rows)
+    given = np.arange(24, dtype="float32").reshape(4, 6)
+    vm = relax.VirtualMachine(tvm.compile(builder.get(), "llvm"), tvm.cpu())
+    found = vm["main"](tvm.runtime.tensor(given)).numpy()
+    np.testing.assert_array_equal(found, given.reshape(8, 3).sum(1))

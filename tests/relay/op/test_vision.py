@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import tvm
 from tests.relay.run import value_of
 from tvm import relay
 
@@ -206,3 +207,17 @@ def test_a_threshold_may_be_a_value() -> None:
     assert given[0].tolist() == (boxes[..., 1] > np.float32(0.4)).sum(1).tolist()
     for have, want in zip(given, fixed):
         np.testing.assert_array_equal(have, want)
+
+
+@pytest.mark.parametrize("form", ["onnx", "tensorflow"])
+def test_boxes_by_class_of_open_extents(form: str) -> None:
+    boxes, scores = (RNG.random(s).astype("float32") for s in ((1, 6, 4), (1, 2, 6)))
+
+    def run(count: Any) -> Any:
+        b, s = relay.var("b", shape=(1, count, 4)), relay.var("s", shape=(1, 2, count))
+        out = relay.vision.all_class_non_max_suppression(b, s, 3, 0.5, 0.2, form).astuple()
+        mod = tvm.IRModule.from_expr(relay.Function([b, s], out))
+        return relay.create_executor("vm", mod=mod, target="llvm").evaluate()(boxes, scores)
+
+    for have, want in zip(run(relay.Any()), run(6), strict=True):
+        np.testing.assert_array_equal(have.numpy(), want.numpy())

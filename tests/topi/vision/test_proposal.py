@@ -1,4 +1,4 @@
-"""Proposed regions and detections by class against plain loops over numpy arrays."""
+"""Proposed regions against plain loops over numpy arrays."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from tests.relay.run import value_of
-from tests.topi.numerics import close, evaluate, rng
+from tests.topi.numerics import evaluate, rng
 from tvm import relay, te, topi
 from tvm.error import ShapeError
 
@@ -84,61 +84,3 @@ def test_proposals_of_other_channels_are_refused() -> None:
     tensors = [te.placeholder(s) for s in ((1, 6, 4, 4), (1, 16, 4, 4), (1, 3))]
     with pytest.raises(ShapeError, match="channels of cls_prob"):
         topi.vision.proposal(*tensors, SCALES, RATIOS, STRIDE, 0.6, 10, 10, 1, False)
-
-
-def best_by_class(boxes: Any, scores: Any, each: int, most: int, classes: int, iou: float,
-                  least: float) -> Any:  # fmt: skip
-    out = [np.zeros((len(boxes), most, 4)), np.zeros((len(boxes), most)),
-           np.zeros((len(boxes), most)), np.zeros(len(boxes))]  # fmt: skip
-    for b in range(len(boxes)):
-        found = []
-        for c in range(classes):
-            values = scores[b, :, scores.shape[2] - classes + c]
-            kept: list[int] = []
-            for i in np.argsort(-values, kind="stable"):
-                clear = all(union(boxes[b, i], boxes[b, k], 0.0) <= iou for k in kept)
-                if values[i] >= least and clear and len(kept) < each:
-                    kept.append(i)
-            found += [(-values[i], c, i) for i in kept]
-        for at, (score, c, i) in enumerate(sorted(found, key=lambda f: f[0])[:most]):
-            out[0][b, at], out[1][b, at], out[2][b, at] = boxes[b, i], c, -score
-            out[3][b] += 1
-    return out
-
-
-@pytest.mark.parametrize(("background", "each", "most", "least"),
-                         [(0, 3, 5, 0.2), (1, 2, 20, 0.5), (1, 9, 4, 2.0)])  # fmt: skip
-def test_detections_by_class(background: int, each: int, most: int, least: float) -> None:
-    random = rng(5)
-    corner, size = random.random((2, 9, 2)), random.random((2, 9, 2)) * 0.6
-    boxes = np.concatenate([corner, corner + size], 2).astype("float32")
-    scores = random.random((2, 9, 3 + background)).astype("float32")
-    wanted = best_by_class(boxes, scores, each, most, 3, 0.3, least)
-    options = (each, most, 3, 0.3, least)
-    op = lambda *t: topi.vision.regular_non_max_suppression(*t, *options)
-    for have, want in zip(evaluate(op, boxes, scores), wanted):
-        close(have, want.astype("float32"))
-    found, _ = value_of(
-        lambda *t: relay.vision.regular_non_max_suppression(*t, *options).astuple(),
-        [boxes, scores],
-    )
-    for have, want in zip(found, wanted):
-        np.testing.assert_allclose(have, want, rtol=1e-6)
-
-
-def test_boxes_of_a_single_shot_detector() -> None:
-    random = rng(8)
-    prob = random.random((1, 3, 4)).astype("float32")
-    moves = random.normal(0, 0.2, (1, 16)).astype("float32")
-    corner = random.random((1, 4, 2)) * 0.5
-    anchors = np.concatenate([corner, corner + 0.3], 2).astype("float32")
-    moved = evaluate(topi.vision.ssd.multibox_transform_loc, prob, moves, anchors)
-    rows = moved[0][0, : int(moved[1][0])]
-    kept: list[Any] = []
-    for row in sorted(rows, key=lambda r: -r[1]):
-        if all(r[0] != row[0] or union(r[2:], row[2:], 0.0) < 0.5 for r in kept):
-            kept.append(row)
-    (found,) = evaluate(
-        lambda *t: [topi.vision.ssd.multibox_detection(*t)], prob, moves, anchors
-    )
-    close(found[0][found[0][:, 0] >= 0], np.array(kept))

@@ -7,7 +7,9 @@ says k = n, and asks for m = n. Compiled graphs call kernels without looking at 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Final
 
 from tvm.arith.analyzer import Analyzer
 from tvm.error import ArgumentCountError, DTypeError, ShapeError, message
@@ -24,6 +26,7 @@ from tvm.tir.functor import substitute, walk
 from tvm.tir.stmt import Block
 
 Pair = tuple[PrimExpr, PrimExpr]
+_RESHAPE: Final = re.compile(r"T_reshape(_\d+)?")  # T_reshape_red sums what a reshape gave
 
 
 def open_kernel_extents(
@@ -76,7 +79,7 @@ def _reshaped(func: PrimFunc, known: Mapping[Var, PrimExpr]) -> Iterator[Pair]:
     if all(isinstance(n, IntImm) for buffer in func.buffer_map.values() for n in buffer.shape):
         return
     for block in walk(func.body):
-        if not isinstance(block, Block) or not block.name_hint.startswith("T_reshape"):
+        if not isinstance(block, Block) or not _RESHAPE.fullmatch(block.name_hint):
             continue
         ends = [region.buffer.shape for region in (*block.reads, *block.writes)]
         if len(block.reads) == len(block.writes) == 1 and not any(
