@@ -21,6 +21,7 @@ from .transform.lower_packed_calls import LowerPackedCalls
 from .transform.lower_workspaces import LowerWorkspaces
 from .transform.make_packed_api import MakeCheckedPackedAPI
 from .transform.outline_parallel_loops import OutlineParallelLoops
+from .transform.peel_masks import PeelMasks
 from .transform.prefetch_ahead import PrefetchAhead
 from .transform.prefetch_panels import PrefetchPanels
 
@@ -70,6 +71,7 @@ def _final_loops(ctx: PassContext) -> list[Pass]:
         t.VectorizeLoop(not ctx.option("tir.disable_vectorize", False)),  # needs flat indices
         PrefetchAhead(),  # whole vectors; while loops still have what schedules said of them
         PrefetchPanels(),  # whole indices too
+        PeelMasks(),  # most vectors of a loop are whole
         t.HoistReductionInit(),  # the loop that reduces keeps its result in registers
     ]
     if not ctx.option("tir.disable_storage_rewrite", False):

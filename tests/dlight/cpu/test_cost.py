@@ -46,7 +46,7 @@ ONE, TWO, THREE, TWENTY = (tir.IntImm("int64", value) for value in (1, 2, 3, 20)
 @pytest.mark.parametrize(
     ("shape", "parallel"),
     [
-        ((B, THREE, N, N), "b * n * T.int64(3)"),  # rows of vectors
+        ((B, THREE, N, N), "T.max(T.int64(1), T.min(T.min(b * T.int64(3) * n"),  # shares of rows
         ((B, N, THREE, THREE), "b * n"),
         ((N, TWO, THREE), "n"),
     ],

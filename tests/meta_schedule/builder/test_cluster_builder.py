@@ -13,7 +13,7 @@ from tests.meta_schedule.programs import Matmul
 from tvm.ir.module import IRModule
 from tvm.meta_schedule.builder import Builder, BuilderInput, ClusterBuilder, DaskBuilder, RayBuilder
 from tvm.meta_schedule.cluster import Cluster, Node
-from tvm.meta_schedule.cluster.node import describe
+from tvm.meta_schedule.cluster.machine import describe
 from tvm.meta_schedule.utils import remove_build_dir
 from tvm.target import Target
 

@@ -8,7 +8,7 @@ import pytest
 
 from tests.meta_schedule.cluster.fake import FakeEngine
 from tvm.meta_schedule.cluster import Cluster, Node
-from tvm.meta_schedule.cluster.node import describe
+from tvm.meta_schedule.cluster.machine import describe
 from tvm.meta_schedule.runner import ClusterRunner, DaskRunner, RayRunner, Runner, RunnerInput
 
 pytestmark = pytest.mark.pure
