@@ -1,9 +1,10 @@
 """Networks quantised by ONNX Runtime's tools and by ours, alternating, on one thread.
 
-    python -m benchmarks.quantised [resnet50 mobilenet_v2 bert_base bert_base_dynamic]
+    python -m benchmarks.quantised [resnet50 mobilenet_v2 bert_base bert_base_dynamic lstm_dynamic]
         [--ours] [--open] [--rounds 12] [--target llvm]
 
-Networks have random weights; `bert_base` has 128 tokens, already embedded. Columns: the shortest
+Networks have random weights; `bert_base` has 128 tokens, already embedded, `lstm_dynamic` 100 steps
+of 256 units. Columns: the shortest
 processor time of ours and of ONNX Runtime on the same file; with --ours, also a network that
 `tvm.relax.quantization` has quantised, beside ONNX Runtime on the file of its own tool. With
 --open, batch and planes (or tokens) are symbols. `off`: the largest difference of results, over the
@@ -34,12 +35,15 @@ from tvm.runtime import tensor
 from tvm.runtime.vm import VirtualMachine
 
 SIDE, TOKENS, WIDTH = 224, 128, 768
+STEPS, HIDDEN = 100, 256
 Array = np.ndarray[Any, Any]
 
 
 def inputs(name: str, count: int) -> list[Array]:
     """Noise."""
-    shape = (1, TOKENS, WIDTH) if name.startswith("bert") else (1, 3, SIDE, SIDE)
+    shape: tuple[int, ...] = (1, TOKENS, WIDTH) if name.startswith("bert") else (1, 3, SIDE, SIDE)
+    if name.startswith("lstm"):
+        shape = STEPS, 1, HIDDEN
     return [np.random.default_rng(i).standard_normal(shape, "float32") for i in range(count)]
 
 
@@ -116,13 +120,35 @@ def mobilenet_v2() -> Any:
 
 
 PICTURES: dict[str, Callable[[], Any]] = {"resnet50": resnet50, "mobilenet_v2": mobilenet_v2}
-NETWORKS = (*PICTURES, "bert_base", "bert_base_dynamic")
+NETWORKS = (*PICTURES, "bert_base", "bert_base_dynamic", "lstm_dynamic")
+
+
+def recurrent(batch: int | str, steps: int | str) -> Any:
+    """One layer of LSTM."""
+    from onnx import TensorProto, helper, numpy_helper
+
+    rng, rows = np.random.default_rng(0), 4 * HIDDEN
+    weights = [
+        numpy_helper.from_array(rng.uniform(-1, 1, shape).astype("float32") / HIDDEN**0.5, name)
+        for name, shape in (
+            ("w", (1, rows, HIDDEN)), ("r", (1, rows, HIDDEN)), ("b", (1, 2 * rows))
+        )
+    ]  # fmt: skip
+    node = helper.make_node("LSTM", ["x", "w", "r", "b"], ["y"], hidden_size=HIDDEN)
+    x, y = (helper.make_tensor_value_info(name, TensorProto.FLOAT, shape) for name, shape in (
+        ("x", [steps, batch, HIDDEN]), ("y", [steps, 1, batch, HIDDEN])
+    ))  # fmt: skip
+    graph = helper.make_graph([node], "lstm", [x], [y], weights)
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
 
 
 def in_float(name: str, path: Path, sizes_open: bool) -> None:
     """Write the network as a file."""
     import torch
 
+    if name.startswith("lstm"):
+        onnx.save(recurrent(*(("batch", "steps") if sizes_open else (1, STEPS))), str(path))
+        return
     if name not in PICTURES:
         batch, length = ("batch", "length") if sizes_open else (1, TOKENS)
         size = Size(layers=12, width=WIDTH, heads=12, batch=1, length=TOKENS)

@@ -301,6 +301,9 @@ COVERED_BY: dict[str, tuple[str, str]] = {
     "tvm/relax/frontend/onnx/recurrent_steps.py": (
         f"{_ONNX}/test_recurrent.py", "layers of known steps and of others"
     ),
+    "tvm/relax/frontend/onnx/lanes.py": (
+        f"{_ONNX}/test_recurrent_bytes.py", "of widths that divide hidden sizes"
+    ),
     "tvm/relax/frontend/onnx/resize.py": _SIZES,
     "tvm/relax/frontend/onnx/ngrams.py": _CASES,
     "tvm/relax/frontend/onnx/repeat.py": _CONTROL,

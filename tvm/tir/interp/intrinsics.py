@@ -156,6 +156,14 @@ def _wrapped(rule: Callable[..., int]) -> Rule:
     return apply
 
 
+def _dot_bytes(sums: Any, left: Any, right: Any) -> int:
+    total = int(sums)
+    for i in range(0, 32, 8):
+        signed = int(right) >> i & 0xFF
+        total += (int(left) >> i & 0xFF) * (signed - 256 if signed >> 7 else signed)
+    return total
+
+
 def _lane_mask(dtype: DataType, base: Value, limit: Value) -> Value:
     """The base is unsigned, and the sum has no end; no lane lies before a negative limit."""
     bits = np.asarray(base).dtype.itemsize * 8
@@ -216,6 +224,7 @@ RULES: Final[dict[str, Rule]] = {
     ),
     "tir.q_multiply_shift": _wrapped(_q_multiply_shift),
     "tir.q_multiply_shift_per_axis": _wrapped(_q_multiply_shift_per_axis),
+    "tir.dot_bytes": _wrapped(_dot_bytes),
     "tir.get_active_lane_mask": _lane_mask,
     "tir.dp4a": _dot4,
     "tir.vectorlow": _half(True),

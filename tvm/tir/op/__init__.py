@@ -1,5 +1,6 @@
 """Operators of TIR: the functions users call, and the declarations behind them."""
 
+from . import byte_dots as _byte_dots
 from . import integer_power as _integer_power
 from .arith import (
     add,

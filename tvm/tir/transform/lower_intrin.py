@@ -4,10 +4,13 @@
     x // 3, where x >= 0              ->    T.truncdiv(x, 3)
 
 An operator's rule is its attribute `<target kind>.FLowerIntrinsic`, else `default.FLowerIntrinsic`
-(see `tvm.ir.register_intrin_lowering`); a rule returns None where it does not apply.
+(see `tvm.ir.register_intrin_lowering`); a rule returns None where it does not apply. The function's
+target is the current one meanwhile.
 """
 
 from __future__ import annotations
+
+from contextlib import nullcontext
 
 from tvm.ir.expr import PrimExpr
 from tvm.ir.module import IRModule
@@ -34,7 +37,8 @@ def LowerIntrin(func: PrimFunc, mod: IRModule, ctx: PassContext) -> PrimFunc:
     rules = [f"{key}.FLowerIntrinsic" for key in keys]
     if not any([_concerns(word, rules) for word in nodes_used(func.body)]):
         return func
-    return rewrite(_IntrinLowerer(func, rules), func)
+    with target if isinstance(target, Target) else nullcontext():
+        return rewrite(_IntrinLowerer(func, rules), func)
 
 
 def _concerns(word: str, rules: list[str]) -> bool:

@@ -69,11 +69,11 @@ def run_onnx(model: onnx.ModelProto, inputs: Mapping[str, Array]) -> list[Array]
 
 
 def run_compiled(
-    model: onnx.ModelProto, inputs: Mapping[str, Array], **options: Any
+    model: onnx.ModelProto, inputs: Mapping[str, Array], target: str = "llvm", **options: Any
 ) -> list[Array]:
     """The outputs of the compiled model."""
     mod = from_onnx(model, **options)
-    vm = relax.VirtualMachine(tvm.compile(mod, "llvm"), tvm.cpu())
+    vm = relax.VirtualMachine(tvm.compile(mod, target), tvm.cpu())
     values = [strings.encode(v) if v.dtype.kind in "OU" else v for v in inputs.values()]
     result = vm["main"](*values)
     several = [result] if hasattr(result, "numpy") else result

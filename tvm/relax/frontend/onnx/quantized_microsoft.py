@@ -175,24 +175,6 @@ def dynamic_quantize_matmul(node: Node) -> Result:
     return op.add(real, node[4]) if node.has(4) else real
 
 
-@convert(_DOMAIN + "DynamicQuantizeLSTM")
-def dynamic_quantize_lstm(node: Node) -> Result:
-    """The layer with its weights as numbers; what is multiplied by them is rounded before."""
-    for at, scale_at in ((1, 8), (2, 10)):
-        whole = op.astype(node[at], "int32")  # (directions, inputs, gates)
-        shape = [node.shape(at)[0], 1, -1]
-        point = op.reshape(node.bb.emit(op.astype(node[scale_at + 1], "int32")), shape)
-        real = op.astype(node.bb.emit(op.subtract(whole, node.bb.emit(point))), "float32")
-        factor = node.bb.emit(op.reshape(node[scale_at], shape))
-        weight = node.bb.emit(op.multiply(real, factor))
-        node.replace(at, node.bb.emit(op.permute_dims(weight, [0, 2, 1])))
-    data, scale, zero = dynamically_quantised(node)
-    shifted = node.bb.emit(op.subtract(op.astype(data, "float32"), op.astype(zero, "float32")))
-    node.replace(0, node.bb.emit(op.multiply(shifted, scale)))
-    node.attrs["rounded"] = 1
-    return standard("LSTM", 14)(node)
-
-
 @convert(_DOMAIN + "QEmbedLayerNormalization")
 def qembed_layer_normalization(node: Node) -> Result:
     """EmbedLayerNormalization of quantised tables."""

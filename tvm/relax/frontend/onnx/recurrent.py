@@ -19,6 +19,8 @@ from tvm.relax.expr import Constant, PrimValue, TupleGetItem
 from tvm.tir.expr import IntImm
 
 from .node import Node
+from .quantized import dynamically_quantised
+from .recurrent_bytes import in_words
 from .recurrent_steps import Recipe, activation, through_steps
 from .registry import Result, convert
 
@@ -129,7 +131,7 @@ class _Layer:
             return None
         if isinstance(value, Constant):
             return Constant(np.ascontiguousarray(value.data.numpy()[way]))
-        axis = 1 if self.swapped and i >= 5 and i != 7 else 0
+        axis = 1 if self.swapped and i in (5, 6) else 0  # states
         index = Constant(np.asarray(way, np.int64))
         return self.bb.emit(op.take(value, index, axis))
 
@@ -162,11 +164,21 @@ class _Layer:
             found.append(given)
         return found
 
+    def products(self, way: int) -> RelaxExpr:
+        """Those with the inputs, of all steps."""
+        return op.matmul(self.x, self.matrix(1, way))
+
+    def recurrent(self, way: int) -> RelaxExpr:
+        """The weights of the products with the states, as the kernel of many steps takes them."""
+        return self.matrix(2, way)
+
+    def of_columns(self, way: int) -> list[RelaxExpr]:
+        """What else the kernel takes for these weights."""
+        return []
+
     def projected(self, way: int, bias: RelaxExpr | None) -> list[RelaxExpr]:
-        """The products with the inputs, for each step."""
-        product = op.matmul(self.x, self.matrix(1, way))
-        if bias is not None:
-            product = op.add(product, bias)
+        """The products with the inputs and the bias, for each step."""
+        product = _added(self.products(way), bias)
         if self.steps == 1:
             return [self.bb.emit(op.squeeze(product, [0]))]
         whole = self.bb.emit(op.split(self.bb.emit(product), self.steps, 0))
@@ -179,9 +191,7 @@ class _Layer:
         finals: list[State] = []
         for way, name in enumerate(self.ways):
             bias, own = self.biases(way)
-            product: RelaxExpr = bb.emit(op.matmul(self.x, self.matrix(1, way)))
-            if bias is not None:
-                product = bb.emit(op.add(product, bias))
+            product = bb.emit(_added(self.products(way), bias))
             if own is None:
                 own = Constant(np.zeros(self.gates * self.hidden, dtype))
             state = self.first(way)
@@ -195,8 +205,8 @@ class _Layer:
                 return through_steps(recipe, *inputs)
 
             made = bb.emit_te(
-                kernel, product, self.matrix(2, way), own, state[0], state[-1], *extra,
-                primfunc_name_hint=self.kind.lower(),
+                kernel, product, self.recurrent(way), own, state[0], state[-1], *extra,
+                *self.of_columns(way), primfunc_name_hint=self.kind.lower(),
             )  # fmt: skip
             outputs.append(bb.emit(TupleGetItem(made, 0)))
             finals.append([bb.emit(TupleGetItem(made, 1 + k)) for k in range(self.states)])
@@ -241,6 +251,51 @@ class _Layer:
         kept: State = [self.bb.emit(op.where(inside, a, b)) for a, b in zip(new, old)]
         shown = op.where(inside, new[0], op.zeros_like(new[0]))
         return kept, self.bb.emit(shown)
+
+
+class _QuantisedLayer(_Layer):
+    """Weights (directions, inputs, columns) of 8 bits; inputs and states are made so, as they come.
+
+    Inputs 8 to 11: scales and zero points of both weights, of a direction or of each column.
+    """
+
+    def __init__(self, node: Node, gates: int, states: int) -> None:
+        data, self.scale, point = dynamically_quantised(node)
+        super().__init__(node, gates, states)
+        whole = op.subtract(op.astype(data, "int32"), op.astype(point, "int32"))
+        self.whole = self.bb.emit(whole)
+        if self.swapped:
+            self.whole = self.bb.emit(op.permute_dims(self.whole, [1, 0, 2]))
+
+    def _columns(self, i: int, way: int, dtype: str) -> RelaxExpr:
+        """A number for each column."""
+        given = self.part(i, way)
+        assert given is not None, "scales and zero points are required inputs"
+        wide = op.broadcast_to(op.astype(given, dtype), (self.gates * self.hidden,))
+        return self.bb.emit(wide)
+
+    def _centred(self, i: int, way: int) -> RelaxExpr:
+        """Weights of 8 bits less their zero points, in 32 bits."""
+        weight = self.part(i, way)
+        assert weight is not None, "weights are required inputs"
+        point = self._columns(7 + 2 * i, way, "int32")
+        return self.bb.emit(op.subtract(op.astype(weight, "int32"), point))
+
+    def products(self, way: int) -> RelaxExpr:
+        sums = self.bb.emit(op.matmul(self.whole, self._centred(1, way)))
+        factor = op.multiply(self._columns(8, way, "float32"), self.scale)
+        return op.multiply(op.astype(sums, "float32"), self.bb.emit(factor))
+
+    def recurrent(self, way: int) -> RelaxExpr:
+        weight = self.part(2, way)
+        return self.bb.emit_te(in_words, weight, primfunc_name_hint="words")
+
+    def of_columns(self, way: int) -> list[RelaxExpr]:
+        points = self._columns(11, way, "int32")
+        if self.node.dtype(2) == "uint8":  # words have signs
+            points = self.bb.emit(op.subtract(points, Constant(np.int32(128))))
+        sums = self.bb.emit(op.sum(self._centred(2, way), 0))
+        return [self._columns(10, way, "float32"), points, sums]
 
 
 def _added(value: RelaxExpr, bias: RelaxExpr | None) -> RelaxExpr:
@@ -321,8 +376,6 @@ def lstm(node: Node) -> Result:
     """Hochreiter and Schmidhuber 1997; gates in the order input, output, forget, cell."""
     layer = _Layer(node, 4, 2)
     coupled = bool(node.attr("input_forget", 0))
-    if node.attr("rounded", 0):  # DynamicQuantizeLSTM
-        return layer.run_open(["Sigmoid", "Tanh", "Tanh"], coupled=coupled, rounded=True)
     if layer.is_open:
         return layer.run_open(["Sigmoid", "Tanh", "Tanh"], coupled=coupled)
 
@@ -350,3 +403,11 @@ def lstm(node: Node) -> Result:
         return step, bias
 
     return layer.run(make)
+
+
+@convert("com.microsoft.DynamicQuantizeLSTM")
+def dynamic_quantize_lstm(node: Node) -> Result:
+    """What is multiplied by the weights is quantised before: all inputs, the states of a step."""
+    layer = _QuantisedLayer(node, 4, 2)
+    coupled = bool(node.attr("input_forget", 0))
+    return layer.run_open(["Sigmoid", "Tanh", "Tanh"], coupled=coupled, rounded=True)

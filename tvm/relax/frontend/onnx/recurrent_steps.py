@@ -6,6 +6,12 @@ together, and make use of each weight that is read; those left over go one by on
     for t in steps:
         gates = own_bias + h @ R                    columns in lanes, sums in registers
         h, c = formula(inputs[t] + gates, h, c)
+
+Where the state is quantised anew for each step (`rounded`), its bytes are multiplied by those of
+the weights, which lie in words of four inputs for 16 columns:
+
+        q, scale, zero = quantised(h)
+        gates = own_bias + scale * weight_scale * (q @ R - points * sum(q) - zero * column_sums)
 """
 
 from __future__ import annotations
@@ -16,10 +22,13 @@ from typing import Any
 
 from tvm import te, tir
 from tvm.ir.expr import PrimExpr
-from tvm.tir.stmt import ForKind
 from tvm.topi.loops import load, loop, parallel, sequence, store, when
 
+from .lanes import blocks, lanes
+from .recurrent_bytes import product_of_bytes, rounded
+
 Activation = Callable[[Any], Any]
+Source = Callable[[Any, Any], Any]  # of an element of a row: a product's left operand
 # rows of the batch that share what is read of the weights
 BATCH_TILE = 4
 
@@ -48,22 +57,26 @@ def through_steps(recipe: Recipe, *inputs: te.Tensor) -> list[te.Tensor]:
     """All hidden states (steps, batch, hidden), the last one, the last cell.
 
     Inputs: products (steps, batch, gates * hidden), weights (hidden, gates * hidden), biases, the
-    first hidden state and cell; then lengths and peepholes, if there are.
+    first hidden state and cell; then lengths and peepholes, if there are. Where the state is
+    rounded, weights are those of `in_words`, and their scales (float32), zero points and sums
+    without these (int32) of all columns come last.
     """
     dtype, (steps, batch, columns) = str(inputs[0].dtype), inputs[0].shape
     hidden = recipe.hidden
     shapes: list[tuple[Any, ...]] = [
         (steps, batch, hidden), (batch, hidden), (batch, hidden), (batch, columns)
     ]  # fmt: skip
+    dtypes = [dtype] * len(shapes)
     if recipe.rounded:
-        shapes += [(batch, hidden), (4,)]  # and low, high, scale, zero point
+        words = -(-hidden // 4)
+        shapes += [(batch, words), (batch,), (2,)]  # words, their sums; scale and zero point
+        dtypes += ["int32", "int32", dtype]
 
     def body(ins: Any, outs: Any) -> tir.Stmt:
         return _kernel(recipe, list(ins), list(outs), steps, batch)
 
-    dtypes, name = [dtype] * len(shapes), recipe.kind.lower()
     result: Any = te.extern(
-        shapes, list(inputs), body, dtype=dtypes, name=name, tag="recurrent"
+        shapes, list(inputs), body, dtype=dtypes, name=recipe.kind.lower(), tag="recurrent"
     )
     return [result[0], result[1], result[2]]
 
@@ -71,9 +84,14 @@ def through_steps(recipe: Recipe, *inputs: te.Tensor) -> list[te.Tensor]:
 def _kernel(recipe: Recipe, ins: list[Any], outs: list[Any], steps: Any, batch: Any) -> tir.Stmt:
     products, weights, bias, first, first_cell = ins[:5]
     lengths = ins[5] if recipe.has_lengths else None
-    peepholes = ins[-1] if recipe.has_peepholes else None
+    peepholes = ins[5 + recipe.has_lengths] if recipe.has_peepholes else None
     shown, state, cell, gates = outs[:4]
     hidden, count = recipe.hidden, recipe.gates * recipe.hidden
+
+    def product(rows: Sequence[Any], low: int, high: int, source: Source) -> tir.Stmt:
+        if recipe.rounded:
+            return product_of_bytes(gates, weights, bias, rows, ins[-3:], outs[4:], count)
+        return _product(gates, weights, bias, rows, low, high, hidden, source)
 
     def start(b: PrimExpr) -> tir.Stmt:
         def keep(j: PrimExpr) -> tir.Stmt:
@@ -81,8 +99,8 @@ def _kernel(recipe: Recipe, ins: list[Any], outs: list[Any], steps: Any, batch: 
                 store(state, load(first, b, j), b, j), store(cell, load(first_cell, b, j), b, j)
             )
 
-        zeros = _lanes(count, lambda j: store(gates, tir.const(0, gates.dtype), b, j))
-        return sequence(_lanes(hidden, keep), zeros)
+        zeros = lanes(count, lambda j: store(gates, tir.const(0, gates.dtype), b, j))
+        return sequence(lanes(hidden, keep), zeros)
 
     def step_of(first_row: PrimExpr, many: int) -> Callable[[PrimExpr], tir.Stmt]:
         def step(number: PrimExpr) -> tir.Stmt:
@@ -92,12 +110,11 @@ def _kernel(recipe: Recipe, ins: list[Any], outs: list[Any], steps: Any, batch: 
                 if lengths is None:
                     return done
                 zero = tir.const(0, shown.dtype)
-                nothing = _lanes(hidden, lambda j: store(shown, zero, t, b, j))
+                nothing = lanes(hidden, lambda j: store(shown, zero, t, b, j))
                 inside = load(lengths, b).astype("int64") > t.astype("int64")
                 return when(inside, done, nothing)
 
-            return _step(recipe, first_row, many, t, products, weights, bias, outs, peepholes,
-                         shown_of)  # fmt: skip
+            return _step(recipe, first_row, many, t, products, product, outs, peepholes, shown_of)
 
         return step
 
@@ -113,7 +130,7 @@ def _kernel(recipe: Recipe, ins: list[Any], outs: list[Any], steps: Any, batch: 
 
     if recipe.rounded:  # a step of all rows before the next of any: they share one scale
         def together(t: PrimExpr) -> tir.Stmt:
-            round_all = _rounded(state, outs[4], outs[5], batch, hidden)
+            round_all = rounded(state, outs[4], outs[5], outs[6], batch, hidden)
             return sequence(round_all, all_rows(lambda row, many: step_of(row, many)(t)))
 
         return sequence(all_rows(starts), loop(steps, together, "t"))
@@ -122,49 +139,18 @@ def _kernel(recipe: Recipe, ins: list[Any], outs: list[Any], steps: Any, batch: 
     )
 
 
-def _rounded(state: Any, rounded: Any, numbers: Any, batch: Any, hidden: int) -> tir.Stmt:
-    """The state as uint8 can hold it with one scale and zero point for all, as floats again."""
-    dtype = state.dtype
-    low, high, scale, point = (load(numbers, i) for i in range(4))
-    zero, most = tir.const(0, dtype), tir.const(255, dtype)
-
-    def widen(b: PrimExpr) -> tir.Stmt:
-        return loop(tir.const(hidden, "int64"), lambda j: sequence(
-            store(numbers, tir.min(low, load(state, b, j)), 0),
-            store(numbers, tir.max(high, load(state, b, j)), 1),
-        ), "j")  # fmt: skip
-
-    def quantise(b: PrimExpr) -> tir.Stmt:
-        def one(j: PrimExpr) -> tir.Stmt:
-            whole = tir.nearbyint(load(state, b, j) / scale) + point
-            kept = tir.max(zero, tir.min(most, whole))
-            return store(rounded, (kept - point) * scale, b, j)
-
-        return _lanes(hidden, one)
-
-    return sequence(
-        store(numbers, zero, 0), store(numbers, zero, 1), loop(batch, widen, "b"),
-        store(numbers, tir.Select(low < high, (high - low) / most, tir.const(1, dtype)), 2),
-        store(numbers, tir.max(zero, tir.min(most, tir.nearbyint(-low / scale))), 3),
-        loop(batch, quantise, "b"),
-    )  # fmt: skip
-
-
 def _step(
-    recipe: Recipe, row: Any, many: int, t: Any, products: Any, weights: Any, bias: Any,
-    outs: Any, peepholes: Any, shown_of: Callable[[Any, tir.Stmt], tir.Stmt],
+    recipe: Recipe, row: Any, many: int, t: Any, products: Any,
+    product: Callable[[Sequence[Any], int, int, Source], tir.Stmt], outs: Any, peepholes: Any,
+    shown_of: Callable[[Any, tir.Stmt], tir.Stmt],
 ) -> tir.Stmt:  # fmt: skip
     """One step of `many` rows of the batch from `row` on."""
     gates, state = outs[3], outs[1]
-    read = outs[4] if recipe.rounded else state
     hidden = recipe.hidden
     rows = [row + i for i in range(many)]
 
-    def product(low: int, high: int, source: Callable[[Any, Any], Any]) -> tir.Stmt:
-        return _product(gates, weights, bias, rows, low, high, hidden, source)
-
     def of_state(b: Any, k: Any) -> PrimExpr:
-        return load(read, b, k)
+        return load(state, b, k)
 
     def formulas() -> tir.Stmt:
         return sequence(*(
@@ -179,15 +165,15 @@ def _step(
                 r = recipe.activations[0](gate)
                 return store(gates, r * load(state, b, j), b, j + hidden)
 
-            return _lanes(hidden, one)
+            return lanes(hidden, one)
 
         return sequence(
-            product(0, 2 * hidden, of_state),
+            product(rows, 0, 2 * hidden, of_state),
             *(reset(b) for b in rows),
-            product(2 * hidden, 3 * hidden, lambda b, k: load(gates, b, k + hidden)),
+            product(rows, 2 * hidden, 3 * hidden, lambda b, k: load(gates, b, k + hidden)),
             formulas(),
         )
-    return sequence(product(0, recipe.gates * hidden, of_state), formulas())
+    return sequence(product(rows, 0, recipe.gates * hidden, of_state), formulas())
 
 
 def _formula(
@@ -238,12 +224,12 @@ def _formula(
         return sequence(update, keep(f[0](seen(1, 1, after)) * f[2](after), j))
 
     formula = {"RNN": plain, "GRU": gru, "LSTM": lstm}[recipe.kind]
-    return _lanes(hidden, formula)
+    return lanes(hidden, formula)
 
 
 def _product(
     gates: Any, weights: Any, bias: Any, rows: Sequence[Any], low: int, high: int, hidden: int,
-    source: Callable[[Any, Any], Any],
+    source: Source,
 ) -> tir.Stmt:  # fmt: skip
     """Columns `low` to `high` of bias + source @ weights, for some rows, some columns at a time."""
     # as many sums as hide how long one takes: several rows, or several vectors of one
@@ -263,30 +249,7 @@ def _product(
         ]
         return sequence(*first, loop(tir.const(hidden, "int64"), add, "k"))
 
-    return _blocks(high - low, columns, 64 if len(rows) == 1 else 16)
-
-
-def _lanes(count: int, body: Callable[[PrimExpr], tir.Stmt]) -> tir.Stmt:
-    """`body(j)` for j below the count, some at a time."""
-    return _blocks(count, lambda lane: lane(body), 16)
-
-
-def _blocks(
-    count: int, body: Callable[[Callable[[Callable[[PrimExpr], tir.Stmt]], tir.Stmt]], tir.Stmt],
-    most: int,
-) -> tir.Stmt:  # fmt: skip
-    """The body for blocks of elements; the function that it gets is a loop over one of them."""
-    lanes = next(n for n in (64, 32, 16, 8, 4, 2, 1) if n <= most and count % n == 0)
-
-    def block(number: PrimExpr) -> tir.Stmt:
-        def lane(make: Callable[[PrimExpr], tir.Stmt]) -> tir.Stmt:
-            kind = ForKind.VECTORIZED if lanes > 1 else ForKind.SERIAL
-            width = tir.const(lanes, "int64")
-            return loop(width, lambda i: make(number * lanes + i), "i", kind)
-
-        return body(lane)
-
-    return loop(tir.const(count // lanes, "int64"), block, "block")
+    return blocks(high - low, columns, 64 if len(rows) == 1 else 16)
 
 
 def activation(
