@@ -3,6 +3,7 @@ checks and launches; only what a launch does is ours (see shim.h)."""
 
 from __future__ import annotations
 
+import atexit
 import ctypes
 import functools
 import re
@@ -85,6 +86,26 @@ def as_cpp(text: str, kind: str) -> str:
     return re.sub(r"extern (__shared__ .*\w)\[\];", r"\1[1 << 16];", text)
 
 
+def _command(kind: str, level: str) -> list[str]:
+    """The compiler with the options of all kernels of a kind."""
+    defined = {"CUDA": kind in ("cuda", "rocm"), "HIP": kind == "rocm", "OPENCL": kind == "opencl"}
+    return [compiler(), "-std=c++17", level, "-w", "-fwrapv", "-fno-strict-aliasing", "-fPIC",
+            *(f"-DSHIM_{name}={int(value)}" for name, value in defined.items())]  # fmt: skip
+
+
+@functools.cache
+def _shim(kind: str, level: str) -> str:
+    """The folder of shim.h, compiled once for all programs of a kind where the compiler can."""
+    folder = tempfile.mkdtemp(prefix="tvm-shim-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    header = Path(folder, SHIM.name)
+    shutil.copyfile(SHIM, header)
+    if Path(compiler()).name.startswith("g++"):  # clang takes headers under another option
+        ahead = ["-x", "c++-header", str(header), "-o", f"{header}.gch"]
+        subprocess.run([*_command(kind, level), *ahead], capture_output=True, check=True)
+    return folder
+
+
 def shared_library(
     source: str, kind: str, names: Iterable[str], level: str = "-O1", more: bytes = b""
 ) -> bytes:
@@ -99,10 +120,7 @@ def shared_library(
     if cuda:
         runs += [f'extern "C" const char* parameters_{name}() {{ return parameters({name}); }}'
                  for name in names]  # fmt: skip
-    text = "\n".join([f"#define SHIM_CUDA {int(cuda)}",
-                      f"#define SHIM_HIP {int(kind == 'rocm')}",
-                      f"#define SHIM_OPENCL {int(kind == 'opencl')}", f'#include "{SHIM}"',
-                      as_cpp(source, kind), *runs])  # fmt: skip
+    text = "\n".join([f'#include "{SHIM.name}"', as_cpp(source, kind), *runs])
     with tempfile.TemporaryDirectory(prefix="tvm-shim-") as place:
         folder = Path(place)
         for name in _EMPTY:
@@ -111,9 +129,9 @@ def shared_library(
         (folder / "kernels.cpp").write_text(text)
         made, beside = folder / "kernels.so", folder / "more.o"
         beside.write_bytes(more)
-        command = [compiler(), "-std=c++17", level, "-w", "-fwrapv", "-fno-strict-aliasing",
-                   "-fPIC", "-shared", f"-I{folder}", "-o", str(made),
-                   str(folder / "kernels.cpp"), *([str(beside)] if more else [])]  # fmt: skip
+        command = [*_command(kind, level), "-shared", f"-I{_shim(kind, level)}", f"-I{folder}",
+                   "-o", str(made), str(folder / "kernels.cpp"),
+                   *([str(beside)] if more else [])]  # fmt: skip
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         assert done.returncode == 0, f"{done.stderr[:3000]}\n{text}"
         return made.read_bytes()
