@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 from onnx import helper
 
+import tvm
 from tests.relax.frontend.onnx.models import make_model, run_compiled, run_onnx
+from tvm.relax.frontend.onnx import from_onnx
 from tvm.target import Target
 
 pytestmark = pytest.mark.cpu
@@ -79,3 +81,10 @@ def test_lengths() -> None:
 @pytest.mark.parametrize("cpu", CPUS)
 def test_instructions(cpu: str) -> None:
     compared(*case("int8", 32, 5), target=f"llvm -mcpu={cpu}")
+
+
+@pytest.mark.parametrize("batch", [1, 4])
+def test_devices_have_no_loops_over_nothing(batch: int) -> None:
+    """Of full tiles of the batch, or of rows left over; a grid has at least one block."""
+    model, _ = case("int8", 8, batch)
+    tvm.compile(from_onnx(model), "opencl")

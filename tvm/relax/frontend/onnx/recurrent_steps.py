@@ -22,6 +22,7 @@ from typing import Any
 
 from tvm import te, tir
 from tvm.ir.expr import PrimExpr
+from tvm.tir.op.arith import is_zero
 from tvm.topi.loops import load, loop, parallel, sequence, store, when
 
 from .lanes import blocks, lanes
@@ -120,10 +121,13 @@ def _kernel(recipe: Recipe, ins: list[Any], outs: list[Any], steps: Any, batch: 
 
     def all_rows(rows: Callable[[PrimExpr, int], tir.Stmt]) -> tir.Stmt:
         tiles = tir.floordiv(batch, tir.const(BATCH_TILE, "int64"))
-        return sequence(
-            parallel(tiles, lambda b: rows(b * BATCH_TILE, BATCH_TILE), "tile"),
-            parallel(batch - tiles * BATCH_TILE, lambda b: rows(b + tiles * BATCH_TILE, 1), "b"),
+        left = batch - tiles * BATCH_TILE
+        parts = (
+            (tiles, lambda b: rows(b * BATCH_TILE, BATCH_TILE), "tile"),
+            (left, lambda b: rows(b + tiles * BATCH_TILE, 1), "b"),
         )
+        # a device has no grid of no blocks
+        return sequence(*(parallel(*part) for part in parts if not is_zero(part[0])))
 
     def starts(first_row: PrimExpr, many: int) -> tir.Stmt:
         return sequence(*(start(first_row + i) for i in range(many)))
