@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from tests.dlight.programs import HASWELL, SPR, reduction, scheduled
-from tvm import te
+from tvm import te, topi
 from tvm.dlight.cpu import Fallback
 from tvm.dlight.cpu.reduction import lane_count
 from tvm.target import Target
@@ -37,6 +37,14 @@ def test_across_memory() -> None:
     after = scheduled(Fallback(), reduction((12, 64), (0,)))
     assert "vectors across the result" in str(after.attrs["schedule_reason"])
     assert 'scope="local"' in after.script()
+
+
+def test_a_plane_of_one_element_is_no_row() -> None:
+    """Weights of a convolution after a global mean lie along its sum."""
+    x, w = te.placeholder((1, 48, 1, 1), name="X"), te.placeholder((12, 48, 1, 1), name="W")
+    func = te.create_prim_func([x, w, topi.nn.conv2d_nchw(x, w, 1, 0, 1)])
+    after = scheduled(Fallback(), func)
+    assert "vectors along the reduction" in str(after.attrs["schedule_reason"])
 
 
 def test_symbolic_length() -> None:

@@ -99,7 +99,7 @@ def schedule_reduction(
 
 def across_memory(nest: Nest) -> bool:
     """True if the last spatial variable moves along memory in the result and in what is read."""
-    if not nest.spatial:
+    if not nest.spatial or extent(nest.spatial[-1][0]) == 1:
         return False
     last = nest.spatial[-1][0].var
     if not is_vectorizable(nest.strides, last):
