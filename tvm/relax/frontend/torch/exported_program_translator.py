@@ -251,8 +251,10 @@ class ExportedProgramImporter(BaseFXGraphImporter):
         """An integer is a symbol from here on, or is checked to be what torch derived for it."""
         value, known = self._retrieve_args(node.args[0]), node.meta.get("val")
         expr = getattr(getattr(known, "node", None), "expr", None)
-        if expr is None or not expr.is_integer or isinstance(value, (int, PrimExpr)):
-            return functions()["item"](self.block_builder, value) if expr is None else value
+        if isinstance(value, (int, PrimExpr)):
+            return value
+        if expr is None or not expr.is_integer:
+            return functions()["item"](self.block_builder, value)
         return self._number(value, known)
 
     def _number(self, value: Any, known: Any) -> Any:
