@@ -318,6 +318,17 @@ class BlockBuilder(Object):
         self._blocks[-1].operands[id(expr)] = (expr, var)
         return var
 
+    def withdraw(self, var: RelaxExpr) -> RelaxExpr | None:
+        """Undo the binding of `var` if it is the last of the block: its value, else None."""
+        block = self._blocks[-1]
+        last = block.bindings[-1] if block.bindings else None
+        if not isinstance(last, VarBinding) or last.var is not var:
+            return None
+        block.bindings.pop()
+        block.operands = {key: pair for key, pair in block.operands.items() if pair[1] is not var}
+        del self._values[last.var.vid]
+        return last.value
+
     def _new_var(self, is_dataflow: bool, name_hint: str, info: StructInfo | None) -> Var:
         name = self.get_unique_name(name_hint or ("lv" if is_dataflow else "gv"))
         return DataflowVar(name, info) if is_dataflow else Var(name, info)

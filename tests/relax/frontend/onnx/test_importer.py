@@ -238,6 +238,36 @@ def test_several_results() -> None:
 
 
 @pytest.mark.cpu
+def test_the_last_operator_is_bound_to_the_result() -> None:
+    last = helper.make_node("Tanh", ["r"], ["y"])
+    nodes = [helper.make_node("Relu", ["x"], ["r"]), last]
+    mod = from_onnx(_raw_model(*nodes))
+    x = relax.Var("x", mod["main"].params[0].struct_info)
+    bb = relax.BlockBuilder()
+    with bb.function("main", [x], {"num_input": 1}):
+        with bb.dataflow():
+            result = bb.emit_output(relax.op.tanh(bb.emit(relax.op.nn.relu(x))))
+        bb.emit_func_output(result)
+    tvm.ir.assert_structural_equal(mod, bb.get(), map_free_vars=True)
+
+
+def test_a_tensor_of_an_open_shape_is_one_number_spread_out() -> None:
+    model = make_model(
+        [
+            helper.make_node("Shape", ["x"], ["s"]),
+            helper.make_node("Gather", ["s", "i"], ["n"]),
+            helper.make_node(
+                "ConstantOfShape", ["n"], ["y"],
+                value=helper.make_tensor("v", TensorProto.INT64, [1], [7]),
+            ),
+        ],
+        {"x": _floats(3, 2)}, ["y"], {"i": _ints(0)}, shapes={"x": ["n", "m"]},
+    )  # fmt: skip
+    mod = from_onnx(model)
+    assert 'R.broadcast_to(R.const(7, "int64"), R.shape([n]))' in mod.script()
+    np.testing.assert_array_equal(Interpreter(mod).run("main", _floats(3, 2)), [7, 7, 7])
+
+
 def test_a_result_that_is_also_an_input() -> None:
     x = _floats(2, 3)
     check(make_model([node("Relu", ["x"], ["y"])], {"x": x}, ["y", "x"]), {"x": x})

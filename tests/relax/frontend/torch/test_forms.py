@@ -196,3 +196,25 @@ def test_nothing_is_bound_that_is_not_read() -> None:
 
 def op_name(binding: Any) -> str:
     return str(binding.value.op.name) if isinstance(binding.value, relax.Call) else "a variable"
+
+
+@pytest.mark.parametrize("shape", [(), (1,), (1, 1)])
+def test_a_number_read_from_a_tensor_has_no_axes(shape: tuple[int, ...]) -> None:
+    def build(bb: Any, x: Any) -> Any:
+        if not shape:
+            return x
+        zero = relax.const(0, "int64")
+        return bb.emit(op.take(x, zero, 0) if len(shape) == 1 else op.reshape(x, []))
+
+    x = torch.full(shape, 0.5)
+    found = from_exported_program(exported(lambda x: x.item(), x))
+    param = relax.Var("x0", relax.TensorStructInfo(shape, "float32"))
+    bb = relax.BlockBuilder()
+    with bb.function("main", [param]):
+        with bb.dataflow():
+            output = bb.emit_output(relax.Tuple([build(bb, param)]))
+        bb.emit_func_output(output)
+    tvm.ir.assert_structural_equal(found, bb.get())
+    (number,) = Interpreter(found).run("main", x.numpy())
+    assert number.shape == ()
+    assert number == 0.5

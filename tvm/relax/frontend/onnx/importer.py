@@ -9,9 +9,10 @@ from typing import Any
 from tvm.error import ShapeError, message
 from tvm.ir.expr import RelaxExpr
 from tvm.ir.module import IRModule
+from tvm.ir.op import Op
 from tvm.relax.analysis.purity import find_impure_call
 from tvm.relax.block_builder import BlockBuilder
-from tvm.relax.expr import Constant, Function, Tuple, Var
+from tvm.relax.expr import Call, Constant, Function, Tuple, TupleGetItem, Var
 from tvm.relax.result_names import note_result_names
 from tvm.relax.struct_info import TensorStructInfo
 from tvm.relax.transform.convert_to_dataflow import ConvertToDataflow
@@ -154,7 +155,16 @@ class _Importer:
             )
         with self._bb.dataflow():
             reader.nodes(graph.node, self._scope)
-            return self._bb.emit_output(self._outputs(reader, graph, self._scope))
+            output = self._outputs(reader, graph, self._scope)
+            return self._bb.emit_output(self._last_call(output) or output)
+
+    def _last_call(self, output: RelaxExpr) -> RelaxExpr | None:
+        """The operator that computes the output last: it is bound to the result itself."""
+        call = self._bb.lookup_binding(output) if isinstance(output, Var) else None
+        if not isinstance(call, (Call, TupleGetItem)):
+            return None
+        in_tir = isinstance(call, Call) and call.op is Op.get("relax.call_tir")
+        return None if in_tir else self._bb.withdraw(output)
 
     def _outputs(self, reader: GraphReader, graph: Any, scope: Scope) -> RelaxExpr:
         outputs = [reader.output(scope, value.name) for value in graph.output]

@@ -320,7 +320,9 @@ def constant_of_shape(node: Node) -> Result:
     count = math.prod(size for size in sizes if isinstance(size, int))
     if count * fill.itemsize >= MAX_BYTES:
         raise node.invalid("the shape", sizes, "a tensor that an address space holds")
-    return op.full(sizes, Constant(fill), str(fill.dtype))
+    if all(isinstance(size, int) for size in sizes):
+        return op.full(sizes, Constant(fill), str(fill.dtype))
+    return op.broadcast_to(Constant(fill), sizes)
 
 
 @convert("Range")
