@@ -152,3 +152,25 @@ def test_sines_of_huge_numbers_near_whole_turns(name):
     found = np.zeros_like(worst)
     tvm.compile(kernel(name, "float32", 16))["main"](worst, worst, found)
     compare(name, worst, worst, found)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("exponent", [1.0, 2.0, -1.0, 0.5, 3.0])
+def test_powers_of_few_steps(exponent: float, dtype: str) -> None:
+    """Literal exponents: results of float32 are rounded once."""
+    a, c = decl_buffer((COUNT,), dtype, "A"), decl_buffer((COUNT,), dtype, "C")
+    i, j = Var("i"), Var("j")
+    place = i * 8 + j
+    store = BufferStore(c, tir.pow(a[place], tir.const(exponent, dtype)), [place])
+    inner = For(j, 0, 8, ForKind.VECTORIZED, store)
+    outer = For(i, 0, COUNT // 8, ForKind.SERIAL, inner)
+    func = PrimFunc([a, c], outer, attrs={"global_symbol": "main", "tir.noalias": True})
+    x, _ = inputs("sqrt", dtype)
+    found = np.zeros_like(x)
+    tvm.compile(func, target="llvm")["main"](x, found)
+    compare("pow", x, np.full_like(x, exponent), found)
+    if dtype == "float32":
+        with np.errstate(all="ignore"):
+            # an array: of one number numpy takes the root, whose signs differ
+            wanted = np.power(x.astype("float64"), np.full(x.shape, exponent)).astype(dtype)
+        np.testing.assert_array_equal(found, wanted)

@@ -7,7 +7,7 @@ from typing import Final
 
 from tvm.ir.expr import PrimExpr
 from tvm.tir.op import arith, builtin
-from tvm.tir.op.math import nearbyint, trunc
+from tvm.tir.op.math import nearbyint, sqrt, trunc
 
 from .exponential import exp2_part, nearest_power, scaled
 from .logarithm import split
@@ -38,6 +38,9 @@ SMALLEST_NORMAL: Final = 1.1754943508222875e-38
 
 def power(steps: Steps, x: PrimExpr, y: PrimExpr) -> PrimExpr:
     """x**y; a negative x needs a whole y."""
+    found = _in_few_steps(steps, x, y)
+    if found is not None:
+        return found
     x, y = steps.let("pow_x", x), steps.let("pow_y", y)
     a = steps.let("pow_a", steps.absolute(x))
     if steps.wide:
@@ -46,6 +49,33 @@ def power(steps: Steps, x: PrimExpr, y: PrimExpr) -> PrimExpr:
         exponent = arith.cast(y, steps.typed("float64")) * _log2(steps, a)
         found = arith.cast(_exp2(steps, exponent), steps.dtype)
     return steps.result(_special(steps, x, y, a, steps.let("pow_value", found)))
+
+
+def _in_few_steps(steps: Steps, x: PrimExpr, y: PrimExpr) -> PrimExpr | None:
+    """x to the power of a literal that takes few exact steps, rounded once; None for others.
+
+    The cube of a float32 is made in float64, which has room for the square.
+    """
+    exponent = arith.literal(y)
+    found: PrimExpr
+    x = steps.let("pow_x", x)
+    if exponent == 1:
+        found = x
+    elif exponent == 2:
+        found = x * x
+    elif exponent == -1:
+        found = steps.const(1.0) / x
+    elif exponent == 0.5:
+        # of -0 it is 0, and of minus infinity infinity: neither is the square root
+        zero, far = steps.const(0.0), steps.const(math.inf)
+        root = steps.select(arith.equal(x, zero), zero, sqrt(x))
+        found = steps.select(arith.equal(x, -far), far, root)
+    elif exponent == 3 and not steps.wide:
+        wide = steps.let("pow_wide", arith.cast(x, steps.typed("float64")))
+        found = arith.cast(wide * wide * wide, steps.dtype)
+    else:
+        return None
+    return steps.result(found)
 
 
 def _log2(steps: Steps, a: PrimExpr) -> PrimExpr:
