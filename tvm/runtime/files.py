@@ -38,7 +38,7 @@ def read_regular(path: str | os.PathLike[str], *, follow_links: bool = True) -> 
         return file.read(facts.st_size)  # what is added meanwhile is not waited for
 
 
-def write_beside(path: str | os.PathLike[str], content: bytes) -> None:
+def write_beside(path: str | os.PathLike[str], content: bytes | bytearray) -> None:
     """Write `content` to `path`; on any failure the old file stays as it is."""
     with draft_of(path) as draft:
         draft.write_bytes(content)
