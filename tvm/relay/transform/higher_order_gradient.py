@@ -47,6 +47,7 @@ from tvm.support.recursion import nested_programs
 
 from .infer_type import infer_types_of
 from .normal_forms import ToANormalFormExpr
+from .partial_evaluate import Lets
 
 _STEP = FuncType([], TupleType([]))
 _BACK = RefType(_STEP)
@@ -82,23 +83,6 @@ class _Paired(TypeMutator):
         return FuncType([*args, _BACK], self.visit(ft.ret_type), ft.type_params)
 
 
-class _Steps:
-    """Lets that are being written."""
-
-    def __init__(self) -> None:
-        self.steps: list[tuple[Var, RelaxExpr]] = []
-
-    def push(self, value: RelaxExpr, name: str = "x") -> Var:
-        var = Var(name)
-        self.steps.append((var, value))
-        return var
-
-    def around(self, body: RelaxExpr) -> RelaxExpr:
-        for var, value in reversed(self.steps):
-            body = Let(var, value, body)
-        return body
-
-
 class _Converter:
     def __init__(self, mod: IRModule) -> None:
         self.mod = mod
@@ -109,7 +93,7 @@ class _Converter:
     def outermost(self, func: Function) -> Function:
         for param in func.params:
             _check_data(param.checked_type)
-        out = _Steps()
+        out = Lets()
         back = out.push(RefCreate(Function([], Tuple([]))), "back")
         params = [Var(p.name_hint, p.checked_type) for p in func.params]
         pairs = [
@@ -157,13 +141,13 @@ class _Converter:
 
     def scope(self, root: RelaxExpr, back: Var) -> RelaxExpr:
         chain, last = lets(root)
-        out = _Steps()
+        out = Lets()
         for let in chain:
             var = self.var(let.var)  # a function may call itself by it
             out.steps.append((var, self.step(let.value, out, back)))
         return out.around(self.step(last, out, back))
 
-    def step(self, expr: RelaxExpr, out: _Steps, back: Var) -> RelaxExpr:
+    def step(self, expr: RelaxExpr, out: Lets, back: Var) -> RelaxExpr:
         """What a step becomes; its operands are names."""
         if isinstance(expr, Var):
             return self.var(expr)
@@ -197,7 +181,7 @@ class _Converter:
         made.checked_type_ = None  # type: ignore[attr-defined]
         return made
 
-    def call(self, call: Call, out: _Steps, back: Var) -> RelaxExpr:
+    def call(self, call: Call, out: Lets, back: Var) -> RelaxExpr:
         args = [self.step(arg, out, back) for arg in call.args]
         types = [self.paired.visit(found) for found in call.type_args]
         if isinstance(call.op, Constructor):
@@ -207,7 +191,7 @@ class _Converter:
         return self._operator(call, call.op, args, out, back)
 
     def _operator(
-        self, call: Call, op: Op, args: Sequence[RelaxExpr], out: _Steps, back: Var
+        self, call: Call, op: Op, args: Sequence[RelaxExpr], out: Lets, back: Var
     ) -> RelaxExpr:
         values = []
         for arg, old in zip(args, call.args):
@@ -223,7 +207,7 @@ class _Converter:
                 return result
             raise no_rule(op)
         before = out.push(RefRead(back), "before")
-        steps = _Steps()
+        steps = Lets()
         grad = steps.push(_gradient(result, call.checked_type))
         grad.checked_type_ = call.checked_type
         for arg, old, found in zip(args, call.args, rule(plain, grad)):
@@ -264,7 +248,7 @@ def _check_data(found: Type) -> None:
         )
 
 
-def _lifted(value: RelaxExpr, found: Type, out: _Steps) -> RelaxExpr:
+def _lifted(value: RelaxExpr, found: Type, out: Lets) -> RelaxExpr:
     """A value with references of zeros beside its tensors."""
     if isinstance(found, TupleType):
         fields = enumerate(found.fields)
@@ -284,7 +268,7 @@ def _gradient(pair: RelaxExpr, found: Type) -> RelaxExpr:
     return RefRead(TupleGetItem(pair, 1))
 
 
-def _each_gradient(pair: RelaxExpr, found: Type, out: _Steps, write: Any) -> None:
+def _each_gradient(pair: RelaxExpr, found: Type, out: Lets, write: Any) -> None:
     if isinstance(found, TupleType):
         for at, field in enumerate(found.fields):
             _each_gradient(TupleGetItem(pair, at), field, out, write)
@@ -292,7 +276,7 @@ def _each_gradient(pair: RelaxExpr, found: Type, out: _Steps, write: Any) -> Non
         out.push(write(TupleGetItem(pair, 1), TupleGetItem(pair, 0)), "_")
 
 
-def _add_gradient(pair: RelaxExpr, grad: RelaxExpr, found: Type, out: _Steps) -> None:
+def _add_gradient(pair: RelaxExpr, grad: RelaxExpr, found: Type, out: Lets) -> None:
     if isinstance(found, TupleType):
         for at, field in enumerate(found.fields):
             _add_gradient(TupleGetItem(pair, at), TupleGetItem(grad, at), field, out)

@@ -69,7 +69,7 @@ def PartialEvaluate(func: RelaxExpr, mod: IRModule, ctx: PassContext) -> RelaxEx
     if func.attrs.get("Primitive"):
         return func
     with nested_programs():
-        return _Evaluator(mod).residual(_normal(func), {}, _Lets(), None)
+        return _Evaluator(mod).residual(_normal(func), {}, Lets(), None)
 
 
 def _normal(func: Function) -> Function:
@@ -93,7 +93,7 @@ class _Data:
         self.size: Final[int] = 1 + sum(inner)
 
 
-_Apply = Callable[["Value", list["Value"], Call, "_Lets"], "Value"]
+_Apply = Callable[["Value", list["Value"], Call, "Lets"], "Value"]
 
 
 class Value:
@@ -109,7 +109,7 @@ class Value:
         self.static: Final = static
 
 
-class _Lets:
+class Lets:
     """The lets of one scope of the new program."""
 
     def __init__(self) -> None:
@@ -140,15 +140,15 @@ class _Evaluator:
 
     # -- scopes
 
-    def branch(self, run: Callable[[_Lets], RelaxExpr]) -> RelaxExpr:
+    def branch(self, run: Callable[[Lets], RelaxExpr]) -> RelaxExpr:
         """An expression in a scope of its own, which may or may not run."""
         saved = dict(self.store)
-        inner = _Lets()
+        inner = Lets()
         body = inner.around(run(inner))
         self.store = saved
         return body
 
-    def eval(self, root: RelaxExpr, env: Env, out: _Lets) -> Value:
+    def eval(self, root: RelaxExpr, env: Env, out: Lets) -> Value:
         """The value of a scope."""
         chain, rest = lets(root)
         known = dict(env)
@@ -159,7 +159,7 @@ class _Evaluator:
                 known[let.var.vid] = self.step(let.value, known, out)
         return self.step(rest, known, out)
 
-    def step(self, expr: RelaxExpr, env: Env, out: _Lets) -> Value:
+    def step(self, expr: RelaxExpr, env: Env, out: Lets) -> Value:
         """The value of one step, whose operands are names, constants or scopes."""
         rule = _RULES.get(type(expr))
         if rule is None:
@@ -171,13 +171,13 @@ class _Evaluator:
 
     # -- atoms
 
-    def var(self, expr: Var, env: Env, out: _Lets) -> Value:
+    def var(self, expr: Var, env: Env, out: Lets) -> Value:
         return env.get(expr.vid) or Value(expr)
 
-    def constant(self, expr: Constant, env: Env, out: _Lets) -> Value:
+    def constant(self, expr: Constant, env: Env, out: Lets) -> Value:
         return Value(out.push(expr), expr.data.numpy())
 
-    def global_var(self, expr: GlobalVar, env: Env, out: _Lets) -> Value:
+    def global_var(self, expr: GlobalVar, env: Env, out: Lets) -> Value:
         known = self.globals.get(expr.name_hint)
         if known is None:
             func = self.mod.functions.get(expr)
@@ -188,34 +188,34 @@ class _Evaluator:
             known = self.globals[expr.name_hint] = Value(expr, apply)
         return known
 
-    def op(self, expr: Op | Constructor, env: Env, out: _Lets) -> Value:
+    def op(self, expr: Op | Constructor, env: Env, out: Lets) -> Value:
         return Value(expr)
 
     # -- tuples and references
 
-    def tuple(self, expr: Tuple, env: Env, out: _Lets) -> Value:
+    def tuple(self, expr: Tuple, env: Env, out: Lets) -> Value:
         fields = [self.step(field, env, out) for field in expr.fields]
         return Value(out.push(rebuild(expr, [f.dynamic for f in fields])), tuple(fields))
 
-    def item(self, expr: TupleGetItem, env: Env, out: _Lets) -> Value:
+    def item(self, expr: TupleGetItem, env: Env, out: Lets) -> Value:
         value = self.step(expr.tuple_value, env, out)
         if isinstance(value.static, tuple):
             field: Value = value.static[expr.index]
             return field
         return Value(out.push(TupleGetItem(value.dynamic, expr.index, expr.span)))
 
-    def ref_create(self, expr: RefCreate, env: Env, out: _Lets) -> Value:
+    def ref_create(self, expr: RefCreate, env: Env, out: Lets) -> Value:
         value = self.step(expr.value, env, out)
         cell = _Cell()
         self.store[cell] = value
         return Value(out.push(RefCreate(value.dynamic, expr.span)), cell)
 
-    def ref_read(self, expr: RefRead, env: Env, out: _Lets) -> Value:
+    def ref_read(self, expr: RefRead, env: Env, out: Lets) -> Value:
         ref = self.step(expr.ref, env, out)
         held = self.store.get(ref.static) if isinstance(ref.static, _Cell) else None
         return held or Value(out.push(RefRead(ref.dynamic, expr.span)))
 
-    def ref_write(self, expr: RefWrite, env: Env, out: _Lets) -> Value:
+    def ref_write(self, expr: RefWrite, env: Env, out: Lets) -> Value:
         ref, value = self.step(expr.ref, env, out), self.step(expr.value, env, out)
         if isinstance(ref.static, _Cell):
             self.store[ref.static] = value
@@ -225,7 +225,7 @@ class _Evaluator:
 
     # -- choices
 
-    def choice(self, expr: If, env: Env, out: _Lets) -> Value:
+    def choice(self, expr: If, env: Env, out: Lets) -> Value:
         cond = self.step(expr.cond, env, out)
         if isinstance(cond.static, np.ndarray):
             chosen = expr.true_branch if bool(cond.static) else expr.false_branch
@@ -235,7 +235,7 @@ class _Evaluator:
         self.store.clear()
         return Value(out.push(If(cond.dynamic, yes, no, expr.span)))
 
-    def match(self, expr: Match, env: Env, out: _Lets) -> Value:
+    def match(self, expr: Match, env: Env, out: Lets) -> Value:
         data = self.step(expr.data, env, out)
         for clause in expr.clauses:
             bound: dict[Node, Value] = {}
@@ -264,12 +264,12 @@ class _Evaluator:
 
     # -- functions
 
-    def function(self, expr: Function, env: Env, out: _Lets) -> Value:
+    def function(self, expr: Function, env: Env, out: Lets) -> Value:
         if _is_closed(expr):
             return Value(expr)
         return Value(out.push(self.residual(expr, env, out, None)), self._function(expr, env, expr))
 
-    def _named(self, var: Var, func: Function, env: Env, out: _Lets) -> Value:
+    def _named(self, var: Var, func: Function, env: Env, out: Lets) -> Value:
         """A function that may call itself by the variable of its let."""
         if _is_closed(func):
             return Value(func)
@@ -279,13 +279,13 @@ class _Evaluator:
         out.steps.append((name, self.residual(func, scope, out, None)))
         return value
 
-    def residual(self, func: Function, env: Env, out: _Lets, name: Var | None) -> Function:
+    def residual(self, func: Function, env: Env, out: Lets, name: Var | None) -> Function:
         """The function in the new program; its parameters are unknown."""
         params = [Var(p.name_hint, self._type(p.type_annotation), p.span) for p in func.params]
         inside = dict(env)
         inside.update({p.vid: Value(new) for p, new in zip(func.params, params)})
 
-        def run(inner: _Lets) -> RelaxExpr:
+        def run(inner: Lets) -> RelaxExpr:
             self.store.clear()  # what runs later finds what others have written by then
             return self.eval(func.body, inside, inner).dynamic
 
@@ -300,7 +300,7 @@ class _Evaluator:
     def _function(self, func: Function, env: Env, key: object) -> _Apply:
         """What a call of a known function does."""
 
-        def apply(callee: Value, args: list[Value], call: Call, out: _Lets) -> Value:
+        def apply(callee: Value, args: list[Value], call: Call, out: Lets) -> Value:
             sizes = [_size(arg) for arg in args]
             least = self.least.get(key)
             smaller = least is None or any(a < b for a, b in zip(sizes, least))
@@ -323,7 +323,7 @@ class _Evaluator:
 
         return apply
 
-    def call(self, expr: Call, env: Env, out: _Lets) -> Value:
+    def call(self, expr: Call, env: Env, out: Lets) -> Value:
         args = [self.step(arg, env, out) for arg in expr.args]
         if isinstance(expr.op, Op):
             return self._op_call(expr, args, out)
@@ -336,13 +336,13 @@ class _Evaluator:
             return found
         return self._unknown(callee, args, expr, out)
 
-    def _unknown(self, callee: Value, args: list[Value], call: Call, out: _Lets) -> Value:
+    def _unknown(self, callee: Value, args: list[Value], call: Call, out: Lets) -> Value:
         if not isinstance(callee.dynamic, (Op, Constructor)):
             self.store.clear()
         dynamic = [arg.dynamic for arg in args]
         return Value(out.push(Call(callee.dynamic, dynamic, call.attrs, None, call.span)))
 
-    def _op_call(self, expr: Call, args: list[Value], out: _Lets) -> Value:
+    def _op_call(self, expr: Call, args: list[Value], out: Lets) -> Value:
         assert isinstance(expr.op, Op), "asked by the caller"
         if args and not expr.op.get_attr("TOpIsStateful"):
             given = [_arrays(arg) for arg in args]
@@ -354,7 +354,7 @@ class _Evaluator:
         made = Call(expr.op, [a.dynamic for a in args], expr.attrs, None, expr.span)
         return Value(out.push(made))
 
-    def _lifted(self, value: Any, out: _Lets) -> Value:
+    def _lifted(self, value: Any, out: Lets) -> Value:
         if isinstance(value, (tuple, list)):
             fields = [self._lifted(field, out) for field in value]
             return Value(out.push(Tuple([f.dynamic for f in fields])), tuple(fields))
