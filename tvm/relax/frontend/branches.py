@@ -17,9 +17,8 @@ from tvm.ir.expr import RelaxExpr
 from tvm.relax.bind import copy_with_new_vars
 from tvm.relax.block_builder import BlockBuilder
 from tvm.relax.expr import Call, Function, If, SeqExpr, Tuple, TupleGetItem, Var
+from tvm.relax.loops import Exprs, branch, told
 from tvm.relax.struct_info import TensorStructInfo, TupleStructInfo
-
-from .loops import Exprs, branch, told
 
 
 def either(

@@ -53,6 +53,7 @@ from tvm.relax.struct_info import (
     TupleStructInfo,
 )
 from tvm.relax.vm.native_memory import Arena, Location
+from tvm.relax.vm.native_rows import RowCopy, maker, row_copy, written_rows
 from tvm.relax.vm.native_sizes import Sizes
 from tvm.tir import expr as e
 from tvm.tir import stmt as s
@@ -99,6 +100,8 @@ class Flow:
         self.arena = arena
         self.values: dict[Var, RelaxExpr] = {}
         self.locations: dict[Var, list[Location]] = {}
+        # where results of calls go that rows of a tensor around a loop are written with
+        self._wanted: dict[tuple[Var, int], Location] = {}
         self.stmts: list[s.Stmt | _Let] = []
         self._step = 0
         self._depth = 0
@@ -270,6 +273,9 @@ class Flow:
         kernel = self.mod[callee]
         if not isinstance(kernel, PrimFunc):
             raise NotNative(f"{callee.name_hint} is no kernel of the module")
+        copied = row_copy(self.mod, call)
+        if copied is not None and self._is_there(var, copied):
+            return
         operands = call.args[1]
         parts = operands.fields if isinstance(operands, Tuple) else (operands,)
         locations = [location for part in parts for location in self._used(part)]
@@ -277,6 +283,10 @@ class Flow:
         given = getattr(call.attrs, "inplace_indices", None)
         made = flat_infos(var.struct_info_)
         indices = [-1] * len(made) if given is None else [int(i) for i in given]
+        wanted = self._wanted.pop((var, 0), None)
+        if wanted is not None and indices == [-1] and var not in self.locations:
+            self.arena.use(wanted, self._step)
+            self.locations[var] = [wanted]
         if var not in self.locations:
             self.locations[var] = [
                 self._room(info, f"variable {var.name_hint!r}") if i < 0
@@ -291,6 +301,41 @@ class Flow:
         args = _arguments(callee, kernel, locations, infos, numbers)
         self.stmts.append(s.Evaluate(e.Call("void", callee, args, span), span))
         self._noted(callee.name_hint, span)
+
+    # --- rows ---
+
+    def _is_there(self, var: Var, copied: RowCopy) -> bool:
+        """Whether a row needs no copy: it is read where it lies, or was made where it is to be."""
+        (rows,) = self._used(copied.rows)
+        if not copied.written:
+            self.locations[var] = [self._row(rows, copied, var.struct_info_)]
+            return True
+        assert copied.item is not None, "a row is written with an item"
+        (item,) = self._used(copied.item)
+        if item.row is None or item.base is not rows.base or item.number != rows.number:
+            return False
+        self.locations[var] = [rows]
+        return True
+
+    def _row(self, rows: Location, copied: RowCopy, info: StructInfo | None) -> Location:
+        """Where a row lies; its start gets a name."""
+        (number,) = self._used(copied.number)
+        index = e.BufferLoad(self._pointer(number, "int64", "number"), [_zero()])
+        start = e.Var("row", "int64")
+        nbytes = _nbytes(tensor_info(info, "a row"))
+        before = ops.subtract(index, ops.const(copied.first, "int64"))
+        self.stmts.append(_Let(start, ops.multiply(before, nbytes)))
+        return rows.row_at(start)
+
+    def _want_rows(self, seq: SeqExpr) -> None:
+        """What makes the rows that a sequence writes makes them where they are to be."""
+        for copied in written_rows(self.mod, seq):
+            source = maker(self.values, copied.item)
+            known = copied.rows in self.locations and copied.number in self.locations
+            if source is not None and known and copied.item is not None:
+                (rows,) = self.alias(copied.rows)
+                info = copied.item.struct_info_
+                self._wanted[source] = self._row(rows, copied, info)
 
     def _overwritten(self, operand: RelaxExpr) -> Location:
         if isinstance(self.resolved(operand), Constant):
@@ -350,6 +395,7 @@ class Flow:
         bindings = [b for block in seq.blocks for b in block.bindings]
         self.values.update((b.var, b.value) for b in bindings)
         self.look_at_sizes(bindings)
+        self._want_rows(seq)
         for binding in bindings:
             if binding is last:
                 return
@@ -373,10 +419,24 @@ class Flow:
             for param, arg in zip(func.params, call.args):
                 self.locations[param] = self.alias(arg)
             with self._inner() as made:
+                self._hand_on(var, func.body)
                 self._sequence(func.body)
                 self.locations[var] = self.alias(func.body.body)
             self.stmts += made
         self._active.pop()
+
+    def _hand_on(self, var: Var, seq: SeqExpr) -> None:
+        """What is wanted of a call's results is wanted of what makes them."""
+        self.values.update((b.var, b.value) for b in bindings_within(seq))
+        result = seq.body
+        for key in [key for key in self._wanted if key[0] is var]:
+            location = self._wanted.pop(key)
+            part = result
+            if isinstance(self.resolved(result).struct_info_, TupleStructInfo):
+                part = written_out(self.resolved(result))[key[1]]
+            source = maker(self.values, part)
+            if source is not None:
+                self._wanted[source] = location
 
     def _fitted(self, own: GlobalVar, func: Function, call: Call) -> Function:
         """The function with the caller's sizes."""

@@ -15,11 +15,19 @@ from tvm.tir.op import builtin
 
 @dataclass(frozen=True)
 class Location:
-    """Where a tensor lies: `offset` bytes behind the start of a memory; its number in the arena."""
+    """Where a tensor lies: `offset` bytes behind the start of a memory; its number in the arena.
+
+    `row` is the start of the part that it is of what lies there, in bytes.
+    """
 
     base: e.Var
     offset: PrimExpr
     number: int = -1
+    row: e.Var | None = None
+
+    def row_at(self, start: e.Var) -> Location:
+        """A part of what lies here, from byte `start` on."""
+        return Location(self.base, ops.add(self.offset, start), self.number, start)
 
     def address(self) -> PrimExpr:
         """The address of the first byte."""
@@ -29,7 +37,7 @@ class Location:
 
     def is_at(self, other: Location) -> bool:
         """Whether both are one location."""
-        if self.base is not other.base or self.number != other.number:
+        if self.base is not other.base or self.number != other.number or self.row is not other.row:
             return False
         return self.number >= 0 or self.offset is other.offset or _same(self.offset, other.offset)
 

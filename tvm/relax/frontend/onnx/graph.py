@@ -19,7 +19,7 @@ from tvm.ir.span import SourceName, Span, span_scope
 from tvm.relax import op
 from tvm.relax.expr import Constant, If, PrimValue, SeqExpr, Tuple, TupleGetItem, Var
 from tvm.relax.extents import with_extents
-from tvm.relax.frontend.loops import branch
+from tvm.relax.loops import branch
 from tvm.relax.struct_info import TupleStructInfo
 from tvm.support.checkpoint import checkpoint
 from tvm.support.suggest import did_you_mean

@@ -23,7 +23,7 @@ from tvm.relax import op
 from tvm.relax.block_builder import BlockBuilder
 from tvm.relax.expr import Call, Constant, TupleGetItem, Var
 from tvm.relax.extents import fresh_extent
-from tvm.relax.frontend.loops import repeated, written_row
+from tvm.relax.loops import repeated, written_row
 from tvm.relax.op.builtin import alloc_tensor
 from tvm.relax.struct_info import (
     ShapeExpr,

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from tvm.relax.expr import Var
-from tvm.relax.frontend.loops import while_loop
+from tvm.relax.loops import while_loop
 
 from .program import Operation, Region, Value
 from .registry import convert

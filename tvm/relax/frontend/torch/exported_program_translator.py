@@ -15,7 +15,7 @@ from tvm.ir.module import IRModule
 from tvm.relax import op
 from tvm.relax.expr import Constant, Var
 from tvm.relax.frontend.branches import either
-from tvm.relax.frontend.loops import scan, while_loop
+from tvm.relax.loops import scan, while_loop
 from tvm.relax.struct_info import (
     PrimStructInfo,
     ShapeExpr,

@@ -36,6 +36,10 @@ from tvm.relax.struct_info_rules import tir_vars_in_struct_info
 
 Exprs: TypeAlias = Sequence[Any]
 
+# Attributes of the kernels that copy a row, item = rows[number - first] or back; they hold `first`.
+ROW_READ = "relax.row_read"
+ROW_WRITTEN = "relax.row_written"
+
 
 def while_loop(
     bb: BlockBuilder,
@@ -76,12 +80,16 @@ def scan(
     body: Callable[[Exprs, Exprs, Exprs], tuple[Exprs, Exprs]],
     rows: Exprs,
     symbols: Sequence[tir.Var] = (),
+    *,
+    reads_only: bool = False,
 ) -> tuple[list[RelaxExpr], list[RelaxExpr]]:
     """The state after a turn for each slice along the first axis, and what turns gave, stacked.
 
     `body` gets the state, the slices and the values from outside; it gives the next state, and
-    values of the struct infos `rows`.
+    values of the struct infos `rows`. Where it `reads_only`, nothing in it writes into a slice,
+    which may lie where the whole does.
     """
+    slice_of = read_row if reads_only else _taken_row
     states, count = len(state), scanned[0].struct_info.shape.values[0]
     room = [
         bb.emit(alloc_tensor(ShapeExpr([count, *info.shape.values]), str(info.dtype), 0))
@@ -96,7 +104,7 @@ def scan(
     def turn(now: Exprs, around: Exprs) -> Exprs:
         number, before, made = now[0], now[1 : states + 1], now[states + 1 :]
         along = around[1 : len(scanned) + 1]
-        slices = [bb.emit(op.take(value, number, 0)) for value in along]
+        slices = [slice_of(bb, value, number) for value in along]
         after, items = body(before, slices, around[len(scanned) + 1 :])
         written = [
             written_row(bb, row, bb.normalize_argument(item), number)
@@ -172,18 +180,34 @@ def branch(bb: BlockBuilder, make: Callable[[], RelaxExpr]) -> SeqExpr:
     return SeqExpr([block], result)
 
 
+def _taken_row(bb: BlockBuilder, rows: RelaxExpr, number: RelaxExpr) -> RelaxExpr:
+    return bb.emit(op.take(rows, number, 0))
+
+
+def read_row(bb: BlockBuilder, rows: RelaxExpr, number: RelaxExpr) -> RelaxExpr:
+    """`rows[number]`, which nothing writes into: native code reads it where it lies."""
+    info = rows.struct_info
+    assert isinstance(info, TensorStructInfo), "rows are a tensor"
+    kernel = bb.add_func(_row_kernel(info, 0, ROW_READ), "read_row")
+    item = TensorStructInfo(info.shape.values[1:], info.dtype)  # type: ignore[union-attr]
+    return bb.emit(op.call_tir(kernel, [rows, number], item))
+
+
 def written_row(
     bb: BlockBuilder, rows: RelaxExpr, item: RelaxExpr, number: RelaxExpr, first: int = 0
 ) -> RelaxExpr:
-    """The rows with one of them written, in place: `rows[number - first] = item`."""
+    """The rows with one of them written, in place: `rows[number - first] = item`.
+
+    Native code makes the item there, where it can.
+    """
     info = rows.struct_info
     assert isinstance(info, TensorStructInfo), "rows are a tensor"
-    kernel = bb.add_func(_write_row(info, first), "write_row")
+    kernel = bb.add_func(_row_kernel(info, first, ROW_WRITTEN), "write_row")
     return bb.emit(op.call_tir_inplace(kernel, [rows, item, number], [0], info))
 
 
-def _write_row(info: TensorStructInfo, first: int) -> tir.PrimFunc:
-    """rows[number - first] = item"""
+def _row_kernel(info: TensorStructInfo, first: int, kind: str) -> tir.PrimFunc:
+    """rows[number - first] = item, or item = rows[number]"""
     extents = info.shape.values[1:]  # type: ignore[union-attr]
     symbols = [e if isinstance(e, tir.IntImm) else tir.SizeVar("n", "int64") for e in extents]
     count = tir.SizeVar("count", "int64")
@@ -191,10 +215,14 @@ def _write_row(info: TensorStructInfo, first: int) -> tir.PrimFunc:
     item = tir.decl_buffer(symbols, info.dtype, "item")
     number = tir.decl_buffer([], "int64", "number")
     loops = [tir.Var(f"i{k}", "int64") for k in range(len(symbols))]
-    index = tir.BufferLoad(number, []) - tir.const(first, "int64")
-    body: tir.Stmt = tir.BufferStore(rows, tir.BufferLoad(item, loops), [index, *loops])
+    at = [tir.BufferLoad(number, []) - tir.const(first, "int64"), *loops]
+    if kind == ROW_READ:
+        body: tir.Stmt = tir.BufferStore(item, tir.BufferLoad(rows, at), loops)
+    else:
+        body = tir.BufferStore(rows, tir.BufferLoad(item, loops), at)
     for loop, extent in zip(reversed(loops), reversed(symbols)):
         body = tir.For(loop, tir.const(0, "int64"), extent, tir.ForKind.SERIAL, body)
-    params = [tir.Var(name, "handle") for name in ("rows_handle", "item_handle", "number_handle")]
-    buffers = dict(zip(params, (rows, item, number)))
-    return tir.PrimFunc(params, body, None, buffers, {"tir.is_scheduled": True})
+    order = (rows, number, item) if kind == ROW_READ else (rows, item, number)
+    params = [tir.Var(f"{buffer.name}_handle", "handle") for buffer in order]
+    attrs = {"tir.is_scheduled": True, kind: first}
+    return tir.PrimFunc(params, body, None, dict(zip(params, order)), attrs)

@@ -10,8 +10,8 @@ import pytest
 import tvm
 from tvm import relax, tir
 from tvm.relax import op
-from tvm.relax.frontend.loops import scan, while_loop
 from tvm.relax.interp import Interpreter
+from tvm.relax.loops import scan, while_loop
 
 
 def _program(bound: int) -> tvm.IRModule:
