@@ -65,7 +65,8 @@ def test_calls_that_go_row_by_row(text):
     given = {
         "x": R.Tensor((8, 4, 6, 6), "float32"), "y": R.Tensor((8, 4, 6, 6), "float32"),
         "y1": R.Tensor((1, 4, 6, 6), "float32"), "bias": R.Tensor((4,), "float32"),
-        "last": R.Tensor((6,), "float32"), "each": R.Tensor((8, 1), "float32"), "line": R.Tensor((8,), "float32"),
+        "last": R.Tensor((6,), "float32"), "each": R.Tensor((8, 1), "float32"),
+        "line": R.Tensor((8,), "float32"),
         "weight": R.Tensor((5, 4, 3, 3), "float32"),
         "index": R.Tensor((8,), "int64"),
     }  # fmt: skip

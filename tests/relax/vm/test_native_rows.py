@@ -15,7 +15,7 @@ from tvm.tir.functor import walk
 
 
 def _scanned(use_twice):
-    """Each row of x, squared and summed with the one before; what is made is a row of the result."""
+    """Each row of x, squared and summed with those before: a row of the result."""
     bb = relax.BlockBuilder()
     x = relax.Var("x", R.Tensor((6, 5), "float32"))
     row = R.Tensor((5,), "float32")
