@@ -167,3 +167,30 @@ def test_vectors_have_values_and_bounds():
     analyzer.bind(lanes, tir.Ramp(2, 1, 4))
     assert analyzer.const_int_bound(lanes).max_value == 5
     assert lanes not in analyzer.ranges
+
+
+@pytest.mark.parametrize(("ask", "words"), [
+    (lambda a: a.bind("x", 3), r"bind: the variable is a str: 'x'; legal: Var"),
+    (lambda a: a.bind(x, "abc"), r"bind: the value of x \(int32\) is .*legal: a number"),
+    (lambda a: a.bind_domain(x, 3), r"bind_domain: the range is a int: 3; legal: Range"),
+    (lambda a: a.bind_all([x]), r"bind_all: the variables is a list.*legal: Mapping"),
+    (lambda a: a.update(x, 3), r"update: Do not know how to handle type .*legal: ConstIntBound"),
+    (lambda a: a.update(3, ConstIntBound(0, 1)), r"update: the variable is a int: 3"),
+    (lambda a: a.const_int_bound_is_bound([x]), r"the variable is a list"),
+    (lambda a: a.can_prove_less(x, "y"), r"can_prove_less: the bound is a str: 'y'; legal: int"),
+    (lambda a: a.can_prove_greater_equal(None, 1), r"cannot convert a NoneType to an expression"),
+    (lambda a: a.can_prove(x < 1, "much"), r"can_prove: the strength is a str"),
+    (lambda a: a.simplify(x, "twice"), r"simplify: the number of steps is a str"),
+    (lambda a: a.int_set(x, 3), r"int_set: the domains is a int: 3; legal: Mapping"),
+])  # fmt: skip
+def test_arguments_of_other_kinds_are_named(ask, words) -> None:
+    with pytest.raises(TypeError, match=words):
+        ask(Analyzer())
+
+
+def test_plain_numbers_are_expressions() -> None:
+    analyzer = Analyzer()
+    assert analyzer.can_prove_less(3, 5)
+    assert not analyzer.can_prove_greater_equal(3, 5)
+    assert analyzer.can_prove_less_equal_than_symbolic_shape_value(4, x * 4)
+    assert str(analyzer.int_set(3)) == "IntervalSet[3, 3]"

@@ -42,6 +42,10 @@ def test_make_node() -> None:
         make_node("ir.IntIm", value=1)
     with pytest.raises(TypeError, match=r"ir\.IntImm has no field 'valu'; legal: dtype"):
         make_node("ir.IntImm", dtype="int32", valu=7)
+    with pytest.raises(TypeError, match=r"ir\.Range: a required field is not set\n  found: min"):
+        make_node("ir.Range", min=1)
+    with pytest.raises(TypeError, match=r"tir\.Add: a required .*\n  found: a\n  legal: .* of b, "):
+        make_node("tir.Add", a=1)
 
 
 def _all_classes() -> list[type[Node]]:

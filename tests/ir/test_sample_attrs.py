@@ -21,6 +21,12 @@ def test_made_by_name_with_defaults() -> None:
     assert made.get_str("name") == "xx"
     with pytest.raises(TypeError, match="has no field 'unknown_key'; legal: axis, name"):
         make_node("attrs.TestAttrs", unknown_key=1, name="xx")
+    with pytest.raises(
+        TypeError, match=r"a required field is not set\n  found: axis\n  legal: .*name"
+    ):
+        make_node("attrs.TestAttrs", axis=1)
+    with pytest.raises(TypeError, match="axis is a str: 'one'; legal: int"):
+        make_node("attrs.TestAttrs", name="xx", axis="one")
 
 
 def test_functions_are_stored_by_name() -> None:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from tvm.error import CheckError
 from tvm.ir.expr import PrimExpr, Range
+from tvm.ir.node import number, of_type
 from tvm.support.checkpoint import checkpoint
 from tvm.target.target import Target
 from tvm.tir import expr as e
@@ -124,10 +125,9 @@ class Analyzer(Knowledge):
 
     # --- what is known ---
 
-    def bind(
-        self, var: e.Var, expr: Any, *, allow_override: bool = False
-    ) -> None:
+    def bind(self, var: e.Var, expr: Any, *, allow_override: bool = False) -> None:
         """The variable has this value, or runs over this range."""
+        of_type(var, e.Var, "Analyzer.bind: the variable")
         if isinstance(expr, Range):
             if op.is_one(expr.extent):
                 self._bind_value(var, expr.min, allow_override)
@@ -139,6 +139,8 @@ class Analyzer(Knowledge):
 
     def bind_domain(self, var: e.Var, dom: Range, *, allow_override: bool = False) -> None:
         """The variable runs over this range; a single value does not replace it."""
+        of_type(var, e.Var, "Analyzer.bind_domain: the variable")
+        of_type(dom, Range, "Analyzer.bind_domain: the range")
         self._bind_range(var, dom, allow_override)
         self.forget()
 
@@ -150,6 +152,11 @@ class Analyzer(Knowledge):
 
     def _bind_value(self, var: e.Var, value: PrimExpr, allow_override: bool) -> None:
         if value.dtype is not var.dtype:
+            if value.dtype.is_handle:
+                raise TypeError(
+                    f"Analyzer.bind: the value of {var.name} ({var.dtype}) is {value!r} "
+                    f"({value.dtype}); legal: a number"
+                )
             value = op.cast(value, var.dtype)
         simple = self.simplify(value)
         if var.dtype.is_integer:
@@ -171,22 +178,28 @@ class Analyzer(Knowledge):
 
     def update(self, var: e.Var, info: ConstIntBound | ModularSet, override: bool = False) -> None:
         """Set what is known of the bounds, or of the remainders, of a variable."""
+        of_type(var, e.Var, "Analyzer.update: the variable")
         if isinstance(info, ConstIntBound):
             self._set_bound(var, (info.min_value, info.max_value), override)
         elif isinstance(info, ModularSet):
             self.modular.variables[var] = (info.coeff, info.base)
         else:
-            raise TypeError(f"Do not know how to handle type {type(info)}")
+            raise TypeError(
+                f"Analyzer.update: Do not know how to handle type {type(info)}; "
+                "legal: ConstIntBound, ModularSet"
+            )
         self.forget()
 
     def bind_all(self, variables: Mapping[e.Var, Range]) -> None:
         """Bind each variable to its range."""
+        ranges: Any = Mapping  # abstract, which a type parameter may not be
+        of_type(variables, ranges, "Analyzer.bind_all: the variables")
         for var, dom in variables.items():
             self.bind(var, dom)
 
     def const_int_bound_is_bound(self, var: e.Var) -> bool:
         """Bounds of the variable are known."""
-        return var in self.bounds.variables
+        return of_type(var, e.Var, "Analyzer: the variable") in self.bounds.variables
 
     def constraint_scope(self, constraint: Any) -> ConstraintScope:
         """The condition holds within `with analyzer.constraint_scope(condition):`."""
@@ -231,6 +244,7 @@ class Analyzer(Knowledge):
     def simplify(self, expr: Any, steps: int = 2) -> PrimExpr:
         """The expression simplified: as a sum, then alternately by rules and as a sum."""
         result = e.as_expr(expr)
+        of_type(steps, int, "Analyzer.simplify: the number of steps")
         asked = question_of(self, result, "simplify") if steps == 2 else None
         known = asked.answer() if asked is not None else None
         if known is not None:
@@ -300,11 +314,10 @@ class Analyzer(Knowledge):
         """More steps than this are a TVMError; zero is no limit."""
         self.rewriter.maximum = maximum
 
-    def can_prove(
-        self, expr: Any, strength: ProofStrength | int = ProofStrength.DEFAULT
-    ) -> bool:
+    def can_prove(self, expr: Any, strength: ProofStrength | int = ProofStrength.DEFAULT) -> bool:
         """The condition holds for all values that the variables may have."""
         condition = e.as_expr(expr)
+        of_type(strength, int, "Analyzer.can_prove: the strength")
         if isinstance(condition, e.IntImm):
             return condition.value != 0
         simple = self._proved(condition)
@@ -358,34 +371,35 @@ class Analyzer(Knowledge):
             return self.can_prove(op.equal(a, b))
         return self.can_prove(op.equal(op.subtract(a, b), 0)) or self.can_prove(op.equal(a, b))
 
-    def can_prove_greater_equal(self, expr: PrimExpr, lower_bound: int) -> bool:
+    def can_prove_greater_equal(self, expr: Any, lower_bound: int) -> bool:
         """The value is never less than the bound."""
-        if isinstance(expr, e.IntImm):
-            return expr.value >= lower_bound
-        if self.bounds.of(expr)[0] >= lower_bound:
+        value = e.as_expr(expr)
+        bound = number(int, lower_bound, "Analyzer.can_prove_greater_equal: the bound")
+        if isinstance(value, e.IntImm):
+            return value.value >= bound
+        if self.bounds.of(value)[0] >= bound:
             return True
-        return self.bounds.of(self.simplify(expr))[0] >= lower_bound
+        return self.bounds.of(self.simplify(value))[0] >= bound
 
-    def can_prove_less(self, expr: PrimExpr, upper_bound: int) -> bool:
+    def can_prove_less(self, expr: Any, upper_bound: int) -> bool:
         """The value is always below the bound."""
-        if isinstance(expr, e.IntImm):
-            return expr.value < upper_bound
-        if self.bounds.of(expr)[1] < upper_bound:
+        value = e.as_expr(expr)
+        bound = number(int, upper_bound, "Analyzer.can_prove_less: the bound")
+        if isinstance(value, e.IntImm):
+            return value.value < bound
+        if self.bounds.of(value)[1] < bound:
             return True
-        return self.bounds.of(self.simplify(expr))[1] < upper_bound
+        return self.bounds.of(self.simplify(value))[1] < bound
 
-    def can_prove_less_equal_than_symbolic_shape_value(
-        self, lhs: PrimExpr, shape: PrimExpr
-    ) -> bool:
+    def can_prove_less_equal_than_symbolic_shape_value(self, lhs: Any, shape: Any) -> bool:
         """lhs <= shape, where the shape is at least one as shapes of real tensors are."""
         if self.can_prove(op.less_equal(lhs, shape), ProofStrength.SYMBOLIC_BOUND):
             return True
-        residue = self.residue(shape)
-        return bool(isinstance(lhs, e.IntImm) and residue[1] == 0 and lhs.value == residue[0])
+        least = e.as_expr(lhs)
+        coeff, base = self.residue(e.as_expr(shape))
+        return isinstance(least, e.IntImm) and base == 0 and least.value == coeff
 
-    def int_set(
-        self, expr: PrimExpr, dom_map: Mapping[e.Var, IntSet] | None = None
-    ) -> IntSet:
+    def int_set(self, expr: Any, dom_map: Mapping[e.Var, IntSet] | None = None) -> IntSet:
         """The set of values of `expr` when the variables of `dom_map` run over their sets."""
         from .interval_set import IntervalSet, eval_set  # int sets are built on the analyzer
 
@@ -393,8 +407,10 @@ class Analyzer(Knowledge):
             sets: dict[e.Var, IntSet] = {
                 var: IntervalSet.of_range(dom) for var, dom in self.ranges.items()
             }
-            return eval_set(expr, sets, self)
-        return eval_set(expr, dom_map, self)
+            return eval_set(e.as_expr(expr), sets, self)
+        domains: Any = Mapping  # abstract, which a type parameter may not be
+        of_type(dom_map, domains, "Analyzer.int_set: the domains")
+        return eval_set(e.as_expr(expr), dom_map, self)
 
     @property
     def enabled_extensions(self) -> Extension:

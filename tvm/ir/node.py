@@ -116,7 +116,18 @@ class Node(Scriptable):
             raise TypeError(
                 f"{cls.TYPE_KEY} has no field {unknown[0]!r}; legal: {', '.join(known)}"
             )
-        return cls.from_fields(values)
+        try:
+            return cls.from_fields(values)
+        except (KeyError, TypeError) as err:
+            missing = [name for name in known if name not in values]
+            unset = err.args[0] in missing if isinstance(err, KeyError) else "required" in str(err)
+            if not unset:
+                raise
+            raise TypeError(
+                f"{cls.TYPE_KEY}: a required field is not set\n"
+                f"  found: {', '.join(values) or 'no field'}\n"
+                f"  legal: values for those of {', '.join(missing)} that have no default"
+            ) from err
 
     def field_values(self) -> dict[str, object]:
         """All fields with their values, in the order of `FIELDS`."""

@@ -7,7 +7,7 @@ from typing import ClassVar, Final, final
 
 from .attrs import Attrs
 from .env_func import EnvFunc
-from .node import Field, Node, fields, make_node, register_nodes
+from .node import Field, Node, fields, make_node, of_type, register_nodes
 
 
 @final
@@ -17,16 +17,17 @@ class SampleAttrs(Attrs):
     __slots__ = ("axis", "func", "name", "padding")
     TYPE_KEY = "attrs.TestAttrs"
     FIELDS: ClassVar[tuple[Field, ...]] = fields("axis", "name", "padding", "func")
+    CTOR: ClassVar[tuple[str, ...]] = ("name", "axis", "padding", "func")
 
     def __init__(
         self,
+        name: str,
         axis: int = 10,
-        name: str = "",
         padding: Sequence[int | Node] = (0, 0),
         func: EnvFunc | None = None,
     ) -> None:
-        self.axis: Final = axis
-        self.name: Final = name
+        self.axis: Final = of_type(axis, int, "attrs.TestAttrs: axis")
+        self.name: Final = of_type(name, str, "attrs.TestAttrs: name")
         self.padding: Final = tuple([_as_expr(n) for n in padding])
         self.func: Final = func
 

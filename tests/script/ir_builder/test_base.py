@@ -6,6 +6,7 @@ import pytest
 
 from tvm.error import ScriptError
 from tvm.script.ir_builder import IRBuilder, IRBuilderFrame
+from tvm.script.ir_builder import tir as build
 
 pytestmark = pytest.mark.pure
 
@@ -72,3 +73,10 @@ def test_misuse_is_named() -> None:
             builder.get()
         with pytest.raises(ScriptError, match="no frame is open"):
             builder.last_frame()
+
+
+def test_a_result_is_given_as_often_as_asked_for() -> None:
+    with IRBuilder() as builder, build.prim_func():
+        build.func_name("main")
+        build.evaluate(0)
+    assert builder.get() is builder.get()

@@ -19,6 +19,8 @@ def test_if_then_else() -> None:
     assert tir.if_then_else(True, 1, 2).value == 1
     with pytest.raises(TypeError, match="if_then_else only accept the condition to be boolean"):
         tir.if_then_else(X, 1, 2)
+    with pytest.raises(TypeError, match=r"legal: one bool, or tir\.Select for each lane"):
+        tir.if_then_else(tir.Broadcast(X < 3, 4), 1, 2)
 
 
 def test_likely_leaves_literals_alone() -> None:

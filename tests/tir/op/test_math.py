@@ -50,6 +50,15 @@ def test_classification() -> None:
     assert tir.isinf(tir.const(math.inf, "float32")).value == 1
     assert tir.isfinite(tir.Var("i", "int32")).value == 1
     assert tir.isnan(F).dtype == "bool"
+    inf = 'T.fabs(f) == T.float32("inf") and not T.isnan(f)'
+    assert str(tir.isinf(F)) == inf
+    assert str(tir.isfinite(F)) == f"not ({inf}) and not T.isnan(f)"
+    half = tir.Var("h", "float16")
+    assert str(tir.isinf(half)).endswith('T.float16("inf") and not T.isnan(T.Cast("float32", h))')
+    other = tir.Var("b", "bfloat16")  # no type of IEEE: backends ask for its bits
+    assert str(tir.isinf(other)) == "T.isinf(b)"
+    with pytest.raises(TypeError, match=r"tir\.isinf: the operand is handle; legal: a number"):
+        tir.isinf("text")
 
 
 def test_binary_functions_match_types() -> None:

@@ -1,9 +1,9 @@
 """Building programs by frames: each `with` opens one, and what it holds is made when it closes.
 
-    with IRBuilder() as ib:
-        with T.prim_func():
-            ...
-    func = ib.get()
+with IRBuilder() as ib:
+    with T.prim_func():
+        ...
+func = ib.get()
 """
 
 from __future__ import annotations
@@ -150,11 +150,10 @@ class IRBuilder(Object):
         return bool(_ACTIVE.builders)
 
     def get(self) -> Any:
-        """What was built; each result is handed out once."""
+        """What was built."""
         if self.result is None:
             raise ScriptError("IRBuilder.get: no result exists in IRBuilder yet")
-        result, self.result = self.result, None
-        return result
+        return self.result
 
     def last_frame(self) -> IRBuilderFrame:
         """The innermost open frame."""

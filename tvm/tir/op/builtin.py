@@ -109,9 +109,10 @@ _dma = [
 def if_then_else(cond: Operand, t: Operand, f: Operand, span: Span | None = None) -> PrimExpr:
     """`t` where `cond` holds, else `f`; only the chosen one is evaluated."""
     condition = as_expr(cond)
-    if not condition.dtype.is_bool:
+    if not (condition.dtype.is_bool and condition.dtype.is_scalar):
         raise DTypeError(
-            f"if_then_else only accept the condition to be boolean, found {condition.dtype}"
+            "if_then_else only accept the condition to be boolean type, found "
+            f"{condition.dtype}; legal: one bool, or tir.Select for each lane"
         )
     a, b = arith.match_types(t, f, span)
     if isinstance(condition, IntImm):
@@ -475,9 +476,7 @@ def comm_reducer(
         start = [] if init is None else list(init) if isinstance(init, (tuple, list)) else [init]
         starts = [arith.cast(x, src.dtype) for x, src in zip(start, sources)]
         condition = arith.const(True, "bool") if where is None else where
-        values = [
-            Reduce(reducer, sources, axes, condition, i, starts) for i in range(len(sources))
-        ]
+        values = [Reduce(reducer, sources, axes, condition, i, starts) for i in range(len(sources))]
         return tuple(values) if isinstance(expr, tuple) else values[0]
 
     def reducer(expr: Any, axis: Any, where: Any = None, init: Any = None, *args: Any) -> Any:

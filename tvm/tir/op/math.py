@@ -136,6 +136,8 @@ def _classify(
 ) -> PrimExpr:
     value = as_expr(x)
     result = BOOL.with_lanes(value.dtype.lanes, value.dtype.is_scalable)
+    if value.dtype.is_handle:
+        raise DTypeError(f"tir.{name}: the operand is {value.dtype}; legal: a number")
     if value.dtype.is_integer or value.dtype.is_bool:
         return make_const(of_int, result, span)
     if isinstance(value, FloatImm):
@@ -150,14 +152,30 @@ def isnan(x: Operand, span: Span | None = None) -> PrimExpr:
     return _classify("isnan", x, False, _math.isnan, span)
 
 
+def _is_ieee(value: PrimExpr) -> bool:
+    """One number of an IEEE type that is not known yet."""
+    return value.dtype.is_float and value.dtype.is_scalar and not isinstance(value, FloatImm)
+
+
 def isinf(x: Operand, span: Span | None = None) -> PrimExpr:
-    """x is infinite."""
-    return _classify("isinf", x, False, _math.isinf, span)
+    """x is infinite; of IEEE types, a comparison of its magnitude."""
+    value = as_expr(x)
+    if not _is_ieee(value):
+        return _classify("isinf", value, False, _math.isinf, span)
+    endless = arith.equal(abs(value, span), infinity(value.dtype, span), span)
+    return arith.logical_and(endless, arith.logical_not(isnan(value, span), span), span)
 
 
 def isfinite(x: Operand, span: Span | None = None) -> PrimExpr:
     """x is neither infinite nor not a number."""
-    return _classify("isfinite", x, True, _math.isfinite, span)
+    value = as_expr(x)
+    if not _is_ieee(value):
+        return _classify("isfinite", value, True, _math.isfinite, span)
+    return arith.logical_and(
+        arith.logical_not(isinf(value, span), span),
+        arith.logical_not(isnan(value, span), span),
+        span,
+    )
 
 
 def power(x: Operand, y: Operand, span: Span | None = None) -> PrimExpr:
