@@ -40,8 +40,14 @@ def batch_norm(
     if training:
         if not 0 <= share <= 1:
             raise ShapeError(f"batch_norm: momentum {share}; the valid momentum range is [0, 1].")
-        mean, var = _statistics(data, dim, shape)
-    centred = broadcast.subtract(data, reshape(mean, shape))
+        count = prod([extent for i, extent in enumerate(data.shape) if i != dim])
+        mean = _mean(data, dim, count)
+    shift = reshape(mean, shape)
+    if training:
+        # a difference for each use, as in TVM, whose programs are compared with ours
+        squares = broadcast.multiply(*(broadcast.subtract(data, shift) for _ in range(2)))
+        var = _mean(squares, dim, count)
+    centred = broadcast.subtract(data, shift)
     spread = broadcast.add(reshape(var, shape), tir.const(small, var.dtype))
     out = broadcast.divide(centred, math.sqrt(spread))
     if scale is None or scale:
@@ -54,14 +60,11 @@ def batch_norm(
     return [out, broadcast.multiply(moving_mean, 1), broadcast.multiply(moving_var, 1)]
 
 
-def _statistics(data: te.Tensor, dim: int, shape: list[Any]) -> tuple[te.Tensor, te.Tensor]:
-    """Mean and variance of the data along all other axes."""
+def _mean(data: te.Tensor, dim: int, count: Any) -> te.Tensor:
+    """The mean along all axes but one; `count` elements are in each."""
     others = [i for i in range(data.ndim) if i != dim]
-    count = prod([data.shape[i] for i in others])
-    mean = broadcast.divide(reduction.sum(data, axis=others), count)
-    centred = broadcast.subtract(data, reshape(mean, shape))
-    squares = reduction.sum(broadcast.multiply(centred, centred), axis=others)
-    return mean, broadcast.divide(squares, count)
+    mean: te.Tensor = broadcast.divide(reduction.sum(data, axis=others), count)
+    return mean
 
 
 def _moved(old: te.Tensor, new: te.Tensor, share: float) -> te.Tensor:
