@@ -124,6 +124,45 @@ def test_serial_reuse() -> None:
     assert sorted(kinds) == [[0.0, 0.0, 1.0], [0.0, 1.0, 0.0]]
 
 
+def test_what_only_blurs_features_is_left_out() -> None:
+    @T.prim_func
+    def single(A: T.Buffer((1, 8), "float32"), B: T.Buffer((1, 8), "float32")) -> None:
+        for i, j in T.grid(1, 8):
+            with T.block("B"):
+                vi, vj = T.axis.remap("SS", [i, j])
+                B[vi, vj] = (
+                    T.Select(vj < 4, A[vi, vj], T.float32(0))
+                    * T.Select(vj < 2, T.float32(2), T.float32(3))
+                )  # fmt: skip
+
+    (f,) = extract(Schedule(single))
+    assert f[-2] == pytest.approx(1.0)  # one loop
+    assert f[15] == pytest.approx(log2(9))  # one choice, by a comparison that is no float
+    assert f[4] == 0.0
+    assert f[11] == pytest.approx(log2(9))
+
+
+def test_loops_that_never_run_touch_nothing() -> None:
+    @T.prim_func
+    def never(A: T.Buffer((1,), "float32")) -> None:
+        for j in range(0, -1):
+            A[j] = A[j] + T.float32(1)
+
+    (f,) = extract(Schedule(never))
+    assert f[57 + 4] == 0.0  # bytes of different elements
+    assert not f[147:157].any()
+
+
+def test_a_store_outside_of_loops() -> None:
+    @T.prim_func
+    def one(A: T.Buffer((1,), "float32")) -> None:
+        with T.block("A"):
+            A[0] = A[0] + T.float32(1)
+
+    (f,) = extract(Schedule(one))
+    np.testing.assert_allclose(f[60:64], logs(4, 1, 1, 1))
+
+
 def test_lengths() -> None:
     assert F.PerStoreFeature().feature_vector_length == 164
     assert F.PerStoreFeature(extract_workload=True).feature_vector_length == 172

@@ -152,8 +152,10 @@ def test_one_statement_at_two_places() -> None:
 
 
 def test_functions_without_a_root_block() -> None:
-    with pytest.raises(TVMError, match="the body of the function is no block"):
-        ScheduleState(tir.PrimFunc([], tir.Evaluate(1)))
+    sch = tir.Schedule(tir.PrimFunc([], tir.Evaluate(1)))
+    assert not list(sch.state.roots())
+    with pytest.raises(TVMError, match="the body of 'main' is no block"):
+        sch.get_block("B")
 
 
 def test_quotients_that_differ_by_whole_steps() -> None:

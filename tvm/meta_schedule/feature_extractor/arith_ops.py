@@ -71,9 +71,9 @@ def _kind(node: object) -> str:
         return _typed(node, "math_func" if effect in _PURE else "other_func")
     for classes, name in _SIMPLE:
         if isinstance(node, classes):
-            return _typed(node.a if name == "cmp" else node, name)
+            return _typed(node, name)  # what a comparison gives is no float
     return ""
 
 
 def _typed(node: PrimExpr, name: str) -> str:
-    return f"{'float' if 'float' in str(node.dtype) else 'int'}_{name}"
+    return f"{'float' if str(node.dtype).startswith('float') else 'int'}_{name}"

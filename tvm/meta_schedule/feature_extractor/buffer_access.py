@@ -64,7 +64,7 @@ def accesses_of(
     """
     found = _collect(store)
     below = _touch(found, nest, touched)
-    one = sum([_bytes(a.buffer) * len(a.indices) for a in found])
+    one = sum([_bytes(a.buffer) for a in found]) if nest.loops else 0
     for access in found:
         _measure(access, nest, line_bytes)
         _find_reuse(access, nest, one, touched)
@@ -125,6 +125,10 @@ def _bytes(buffer: Buffer) -> int:
 
 def _measure(access: BufferAccess, nest: LoopNest, line_bytes: int) -> None:
     size = _bytes(access.buffer)
+    access.bytes = float(nest.iterations * size)
+    if not nest.loops:
+        access.unique_bytes = access.lines = access.unique_lines = 1.0
+        return
     shape = [d.value if isinstance(d, IntImm) else 1 for d in access.buffer.shape]
     strides = [prod(shape[i + 1 :]) for i in range(len(shape))]
     stride, inside = 0, 1
@@ -136,7 +140,6 @@ def _measure(access: BufferAccess, nest: LoopNest, line_bytes: int) -> None:
         inside *= nest.extents[len(nest.loops) - 1 - depth]
     whole = [e for e, t in zip(reversed(shape), reversed(access.shape)) if e == t]
     contiguous = whole[0] * size if whole else 1
-    access.bytes = float(nest.iterations * size)
     access.unique_bytes = float(max(0, prod(access.shape)) * size)
     share = min(1.0, stride * size / line_bytes)
     access.lines = max(1.0, nest.iterations / inside * share)

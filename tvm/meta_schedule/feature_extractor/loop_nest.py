@@ -36,8 +36,15 @@ class LoopNest(NamedTuple):
         return [extent_of(loop) or 1 for loop in self.loops if loop.kind is kind]
 
     def of_thread(self, tag: str) -> int:
-        """The iterations of the loops that are bound to a thread axis."""
-        return prod([extent_of(loop) or 1 for loop in self.loops if thread_of(loop) == tag])
+        """The extent of the outermost loop that is bound to a thread axis, or 1.
+
+        All virtual threads count as one axis.
+        """
+        for loop in self.loops:
+            bound = thread_of(loop)
+            if bound == tag or (tag == "vthread" and bound is not None and bound.startswith(tag)):
+                return extent_of(loop) or 1
+        return 1
 
     @property
     def unroll_steps(self) -> int:

@@ -22,11 +22,13 @@ from tvm.tir.expr import IntImm
 from tvm.tir.function import PrimFunc
 from tvm.tir.functor import walk
 from tvm.tir.stmt import Block, ForKind
+from tvm.tir.transform import RemoveWeightLayoutRewriteBlock
 
 from .arith_ops import count_ops
 from .buffer_access import BufferAccess, Touched, accesses_of
 from .feature_extractor import FeatureExtractor
 from .loop_nest import LoopNest, StoreInNest, stores_of
+from .simplified import SimplifyForFeatureExtraction
 
 if TYPE_CHECKING:
     from tvm.meta_schedule.measure_candidate import MeasureCandidate
@@ -81,10 +83,15 @@ class PerStoreFeature(FeatureExtractor):
     def _table(self, mod: IRModule, gpu: bool, workload: list[float]) -> np.ndarray:
         rows: dict[Buffer, list[float]] = {}
         touched: Touched = defaultdict(dict)
+        passes = [
+            RemoveWeightLayoutRewriteBlock(skip_tensor_rewrite=True),
+            SimplifyForFeatureExtraction(),
+            *with_blocks(),
+        ]
         for gvar, func in mod.functions.items():
             if not isinstance(func, PrimFunc):
                 continue
-            for made in lowered(gvar.name_hint, func, with_blocks()).functions.values():
+            for made in lowered(gvar.name_hint, func, passes).functions.values():
                 assert isinstance(made, PrimFunc), "lowered from one"
                 for found in stores_of(made):
                     row = self._row(found, gpu, touched)
@@ -114,7 +121,7 @@ class PerStoreFeature(FeatureExtractor):
     def _intensity(self, nest: LoopNest, below: list[int], per_iteration: float) -> list[float]:
         """Operations to bytes touched, at points from one iteration to the whole nest."""
         samples = self.arith_intensity_curve_num_samples
-        if per_iteration <= 0 or not nest.loops:
+        if per_iteration <= 0 or nest.iterations <= 0 or not nest.loops:
             return [0.0] * samples
         extents = nest.extents
         depth = range(len(extents) - 1, -1, -1)
@@ -151,8 +158,7 @@ def _loops(nest: LoopNest, gpu: bool) -> list[float]:
         found.extend(_logs([len(extents), prod(extents) if extents else 0, last]))
         # where they stand: nowhere, or (of eight) at positions that are not told apart
         found.extend([float(not extents), *[0.0] * 6, float(bool(extents))])
-    threads = [nest.of_thread(tag) for tag in _THREADS]
-    threads[-1] *= prod([nest.of_thread(f"vthread.{axis}") for axis in "xyz"])
+    threads = [nest.of_thread(tag) if gpu else 1 for tag in _THREADS]
     return [*found, float(gpu), *_logs(threads)]
 
 

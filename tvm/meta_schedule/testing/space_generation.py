@@ -93,12 +93,12 @@ def _matching(
 
 
 def _decide(trace: Trace, decisions: Decisions) -> dict[Instruction, Any] | None:
-    """The decisions for the samples of a trace; None if these are of other kinds."""
-    samples = [inst for inst in trace.insts if inst.kind.name.startswith("Sample")]
-    kinds = [inst.kind.name for inst in samples]
-    if kinds != [kind for kind, _ in decisions]:
-        return None
-    return {inst: value for inst, (_, value) in zip(samples, decisions)}
+    """The decisions for samples of a trace, those of other kinds skipped; None if some are left."""
+    decided: dict[Instruction, Any] = {}
+    for inst in trace.insts:
+        if len(decided) < len(decisions) and inst.kind.name == decisions[len(decided)][0]:
+            decided[inst] = decisions[len(decided)][1]
+    return decided if len(decided) == len(decisions) else None
 
 
 def print_sketches(sketches: Sequence[Schedule]) -> None:

@@ -63,7 +63,8 @@ class Recorder(Object):
         self._working_on: str | None = self._default_function()
 
     def _default_function(self) -> str | None:
-        names = [gvar.name_hint for gvar, _ in self._state.roots()]
+        functions = self._state.mod.functions.items()
+        names = [gvar.name_hint for gvar, func in functions if isinstance(func, PrimFunc)]
         if "main" in names:
             return "main"
         return names[0] if len(names) == 1 else None

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from enum import IntEnum
 
-from tvm.error import CheckError
 from tvm.ir.expr import GlobalVar
 from tvm.ir.module import IRModule
 from tvm.tir.block_scope import StmtSRef
@@ -55,11 +54,6 @@ class ScheduleState(SRefTree):
         super().__init__(as_module(mod))
         self.debug_mask = parse_debug_mask(debug_mask)
         self.enable_check = enable_check
-        if not self._roots and isinstance(mod, PrimFunc):
-            raise CheckError(
-                "Schedule: the body of the function is no block; legal: a function as TVMScript "
-                "and te.create_prim_func make it, with a root block around everything"
-            )
 
     def copy(self) -> tuple[ScheduleState, dict[StmtSRef, StmtSRef]]:
         """An independent copy, and the copy of each sref."""

@@ -17,6 +17,12 @@ def get_block(state: SRefTree, name: str, func_name: str) -> StmtSRef:
     root = next((r for gvar, r in state.roots() if gvar.name_hint == func_name), None)
     if root is None:
         known = [gvar.name_hint for gvar, _ in state.roots()]
+        if any(gvar.name_hint == func_name for gvar in state.mod.functions):
+            raise Illegal(
+                f"Cannot find a block with the name: {name}; the body of {func_name!r} is no block",
+                legal="a function as TVMScript and te.create_prim_func make it, with a root block "
+                "around everything",
+            )
         raise Illegal(
             f"the module has no TIR function {func_name!r}{did_you_mean(func_name, known)}",
             legal=f"one of {known}",
