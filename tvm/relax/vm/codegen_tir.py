@@ -168,7 +168,7 @@ class _Writer:
 
     def _branch(self, expr: If) -> PrimExpr:
         read = [e.StringImm(_BUILTIN + "read_if_cond"), self._value(expr.cond)]
-        cond = e.Call("bool", Op.get("tir.tvm_call_packed"), read)
+        cond = ops.cast(e.Call("int32", Op.get("tir.tvm_call_packed"), read), "bool")
         merged = self._fresh()
         before, bodies = self._stmts, []
         for branch in (expr.true_branch, expr.false_branch):
