@@ -44,6 +44,18 @@ def test_callbacks() -> None:
         testing.ErrorTest(0, 1)
 
 
+def test_functions_are_found_by_name() -> None:
+    wrapped = tvm.get_global_func("testing.test_wrap_callback")(lambda: None)
+    assert wrapped() is None
+    below = testing._ffi_api
+    assert below.identity_cpp("text") == "text"
+    assert below.device_test(tvm.cpu(2), 1, 2) == tvm.cpu(2)
+    with pytest.raises(InternalError, match="where: here"):
+        below.test_check_eq_callback("here")(1, 2)
+    assert below.sleep_in_ffi(0.0) is None
+    assert testing.run_check_signal(0) is None
+
+
 def test_a_device_is_the_one_that_was_named() -> None:
     assert tvm.testing.device_test(tvm.cpu(2), 1, 2) == tvm.cpu(2)
     with pytest.raises(InternalError, match="the device is another"):

@@ -41,7 +41,7 @@ HOMES: dict[str, list[str]] = {
     "relay.vm.": ["tvm.relay.backend.vm_executable"],
     "tvm.relay.type_relation.": ["tvm.relay.op.relation_functions"],
     "target.": ["tvm.target.registered"],
-    "testing.": ["tvm.testing.conversions"],
+    "testing.": ["tvm.testing.calls", "tvm.testing.conversions"],
     "rpc.test.": ["tvm.rpc.testing"],
     "rpc.builtin.": ["tvm.rpc.builtins"],
     "tvm.rpc.server.": ["tvm.rpc.builtins"],

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from typing import Any
 
 from tvm.error import InternalError, message
-from tvm.ffi import get_global_func
+from tvm.ffi import get_global_func, register_global_func
 from tvm.runtime import Device
 
 
@@ -20,9 +21,21 @@ def echo(value: Any) -> Any:
     return get_global_func("testing.echo")(value)
 
 
-identity_cpp = echo
+identity_cpp = register_global_func("testing.identity_cpp", echo)
 
 
+def run_check_signal(seconds: int) -> None:
+    """Works below the ABI for a time, and stops at signals."""
+    get_global_func("testing.run_check_signal")(seconds)
+
+
+@register_global_func("testing.sleep_in_ffi")
+def sleep_in_ffi(seconds: float) -> None:
+    """Sleeps for a time."""
+    time.sleep(seconds)
+
+
+@register_global_func("testing.device_test")
 def device_test(dev: Device, device_type: int, device_id: int) -> Device:
     """The device, which must have the type and the number."""
     found = (int(dev.device_type), dev.device_id)
@@ -42,11 +55,13 @@ def test_raise_error(kind: str, msg: str) -> None:
     get_global_func("testing.test_raise_error")(kind, msg)
 
 
+@register_global_func("testing.ErrorTest")
 def ErrorTest(x: int, y: int) -> None:
     """InternalError for two numbers that differ."""
     test_check_eq_callback("ErrorTest")(x, y)
 
 
+@register_global_func("testing.test_wrap_callback")
 def test_wrap_callback(callback: Callable[[], Any]) -> Callable[[], None]:
     """A function that calls another."""
 
@@ -56,6 +71,7 @@ def test_wrap_callback(callback: Callable[[], Any]) -> Callable[[], None]:
     return wrapped
 
 
+@register_global_func("testing.test_check_eq_callback")
 def test_check_eq_callback(msg: str) -> Callable[[int, int], None]:
     """A function that wants two equal numbers."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 _FILES = {
     "calls": (
         "ErrorTest", "device_test", "echo", "identity_cpp", "nop", "object_use_count",
+        "run_check_signal", "sleep_in_ffi",
         "test_check_eq_callback", "test_raise_error", "test_wrap_callback",
     ),
     "compare": ("CompareBeforeAfter",),
