@@ -10,6 +10,8 @@ import pytest
 
 import tvm
 from tests.report.conftest import program
+from tvm import relax
+from tvm.relax.loops import scan
 from tvm.report import Recorder, Report, collect
 from tvm.report.machine_code import kind_of
 from tvm.report.memory import _peak
@@ -160,6 +162,33 @@ def test_measured_programs_compute_the_same() -> None:
 
 def relax_run(made: object, x: np.ndarray) -> np.ndarray:
     return tvm.relax.VirtualMachine(made, tvm.cpu())["main"](x).numpy()
+
+
+def test_calls_within_loops_and_functions_are_told_and_timed() -> None:
+    bb = relax.BlockBuilder()
+    x = relax.Var("x", relax.TensorStructInfo((4, 16), "float32"))
+    row = relax.TensorStructInfo((1, 16), "float32")
+    inner = relax.Var("row", row)
+    with bb.function("squares", [inner], private=True):
+        with bb.dataflow():
+            made = bb.emit_output(relax.op.multiply(inner, inner))
+        bb.emit_func_output(made)
+    squares = bb.get().get_global_var("squares")
+
+    def turn(state, slices, outer):
+        return [], [bb.emit(relax.Call(squares, [slices[0]]))]
+
+    with bb.function("main", [x]):
+        with bb.dataflow():
+            _, (made,) = scan(bb, [], [x], [], turn, [row], in_batches=True)
+            out = bb.emit_output(relax.op.sum(made, axis=1))
+        bb.emit_func_output(out)
+    found = collect(bb.finalize(), "llvm", title="loop")
+    names = [call.kernel for call in found.calls]
+    assert names.index("multiply") < names.index("loop") < names.index("sum"), names
+    inside = [call for call in found.calls if call.kernel in ("multiply", "sum")]
+    assert all(call.measured_us is not None for call in inside)
+    assert not [note for note in found.notes if "missing" in note]
 
 
 def test_times_are_measured_and_progress_is_told() -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from tests.runtime.test_bytecode import CODE
 from tvm.error import TVMError
-from tvm.runtime.artefact import Artefact, FunctionInfo, KernelInfo, ValueInfo
+from tvm.runtime.artefact import FORMAT, Artefact, FunctionInfo, KernelInfo, ValueInfo
 
 pytestmark = pytest.mark.pure
 
@@ -38,13 +38,13 @@ def test_functions_are_found_by_name() -> None:
     assert ARTEFACT.function("other") is None
 
 
-@pytest.mark.parametrize("text", ["", "{}", "[1]", '{"format": 1}', "nonsense"])
+@pytest.mark.parametrize("text", ["", "{}", "[1]", f'{{"format": {FORMAT}}}', "nonsense"])
 def test_damaged_descriptions_are_refused(text: str) -> None:
     with pytest.raises(TVMError, match="load a compiled program\n  found: damaged description"):
         Artefact.from_json(text)
 
 
 def test_other_formats_are_refused() -> None:
-    text = ARTEFACT.to_json().replace('"format":1', '"format":99')
-    with pytest.raises(TVMError, match="legal: format 1; compile the program again"):
+    text = ARTEFACT.to_json().replace(f'"format":{FORMAT}', '"format":99')
+    with pytest.raises(TVMError, match=f"legal: format {FORMAT}; compile the program again"):
         Artefact.from_json(text)

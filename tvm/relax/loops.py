@@ -81,19 +81,21 @@ def scan(
     rows: Exprs,
     symbols: Sequence[tir.Var] = (),
     *,
-    reads_only: bool = False,
+    in_batches: bool = False,
 ) -> tuple[list[RelaxExpr], list[RelaxExpr]]:
     """The state after a turn for each slice along the first axis, and what turns gave, stacked.
 
     `body` gets the state, the slices and the values from outside; it gives the next state, and
-    values of the struct infos `rows`. Where it `reads_only`, nothing in it writes into a slice,
-    which may lie where the whole does.
+    values of the struct infos `rows`. Slices and rows that are `in_batches` keep the first axis, of
+    extent 1; such slices lie where the whole does, and nothing in the body writes into them.
     """
-    slice_of = read_row if reads_only else _taken_row
+    slice_of = read_batch if in_batches else _taken_row
+    written = written_batch if in_batches else written_row
     states, count = len(state), scanned[0].struct_info.shape.values[0]
     room = [
-        bb.emit(alloc_tensor(ShapeExpr([count, *info.shape.values]), str(info.dtype), 0))
+        bb.emit(alloc_tensor(ShapeExpr([count, *extents]), str(info.dtype), 0))
         for info in rows
+        for extents in [info.shape.values[1:] if in_batches else info.shape.values]
     ]
     # the number of turns as a tensor, which the last turn compares with
     limit = bb.emit(op.reshape(bb.emit(op.shape_to_tensor(ShapeExpr([count]))), ()))
@@ -106,11 +108,10 @@ def scan(
         along = around[1 : len(scanned) + 1]
         slices = [slice_of(bb, value, number) for value in along]
         after, items = body(before, slices, around[len(scanned) + 1 :])
-        written = [
-            written_row(bb, row, bb.normalize_argument(item), number)
-            for row, item in zip(made, items)
+        filled = [
+            written(bb, row, bb.normalize_argument(item), number) for row, item in zip(made, items)
         ]
-        return [op.add(number, Constant(np.asarray(1, "int64"))), *after, *written]
+        return [op.add(number, Constant(np.asarray(1, "int64"))), *after, *filled]
 
     first = Constant(np.asarray(0, "int64"))
     given = [limit, *scanned, *outer]
@@ -184,12 +185,12 @@ def _taken_row(bb: BlockBuilder, rows: RelaxExpr, number: RelaxExpr) -> RelaxExp
     return bb.emit(op.take(rows, number, 0))
 
 
-def read_row(bb: BlockBuilder, rows: RelaxExpr, number: RelaxExpr) -> RelaxExpr:
-    """`rows[number]`, which nothing writes into: native code reads it where it lies."""
+def read_batch(bb: BlockBuilder, rows: RelaxExpr, number: RelaxExpr) -> RelaxExpr:
+    """`rows[number : number + 1]`, which nothing writes into: native code reads it in place."""
     info = rows.struct_info
     assert isinstance(info, TensorStructInfo), "rows are a tensor"
-    kernel = bb.add_func(_row_kernel(info, 0, ROW_READ), "read_row")
-    item = TensorStructInfo(info.shape.values[1:], info.dtype)  # type: ignore[union-attr]
+    kernel = bb.add_func(_row_kernel(info, ROW_READ, batch=True), "read_row")
+    item = TensorStructInfo([1, *info.shape.values[1:]], info.dtype)  # type: ignore[union-attr]
     return bb.emit(op.call_tir(kernel, [rows, number], item))
 
 
@@ -200,28 +201,47 @@ def written_row(
 
     Native code makes the item there, where it can.
     """
+    return _written(bb, rows, item, number, first, batch=False)
+
+
+def written_batch(
+    bb: BlockBuilder, rows: RelaxExpr, item: RelaxExpr, number: RelaxExpr
+) -> RelaxExpr:
+    """As `written_row`, of an item that has a first axis of extent 1."""
+    return _written(bb, rows, item, number, 0, batch=True)
+
+
+def _written(
+    bb: BlockBuilder, rows: RelaxExpr, item: RelaxExpr, number: RelaxExpr, first: int, *,
+    batch: bool,
+) -> RelaxExpr:  # fmt: skip
     info = rows.struct_info
     assert isinstance(info, TensorStructInfo), "rows are a tensor"
-    kernel = bb.add_func(_row_kernel(info, first, ROW_WRITTEN), "write_row")
+    kernel = bb.add_func(_row_kernel(info, ROW_WRITTEN, first, batch=batch), "write_row")
     return bb.emit(op.call_tir_inplace(kernel, [rows, item, number], [0], info))
 
 
-def _row_kernel(info: TensorStructInfo, first: int, kind: str) -> tir.PrimFunc:
+def _row_kernel(
+    info: TensorStructInfo, kind: str, first: int = 0, *, batch: bool
+) -> tir.PrimFunc:
     """rows[number - first] = item, or item = rows[number]"""
     extents = info.shape.values[1:]  # type: ignore[union-attr]
     symbols = [e if isinstance(e, tir.IntImm) else tir.SizeVar("n", "int64") for e in extents]
+    zero = tir.const(0, "int64")
     count = tir.SizeVar("count", "int64")
     rows = tir.decl_buffer([count, *symbols], info.dtype, "rows")
-    item = tir.decl_buffer(symbols, info.dtype, "item")
+    one = [tir.const(1, "int64")] if batch else []
+    item = tir.decl_buffer([*one, *symbols], info.dtype, "item")
     number = tir.decl_buffer([], "int64", "number")
     loops = [tir.Var(f"i{k}", "int64") for k in range(len(symbols))]
     at = [tir.BufferLoad(number, []) - tir.const(first, "int64"), *loops]
+    own = [zero, *loops] if batch else loops
     if kind == ROW_READ:
-        body: tir.Stmt = tir.BufferStore(item, tir.BufferLoad(rows, at), loops)
+        body: tir.Stmt = tir.BufferStore(item, tir.BufferLoad(rows, at), own)
     else:
-        body = tir.BufferStore(rows, tir.BufferLoad(item, loops), at)
+        body = tir.BufferStore(rows, tir.BufferLoad(item, own), at)
     for loop, extent in zip(reversed(loops), reversed(symbols)):
-        body = tir.For(loop, tir.const(0, "int64"), extent, tir.ForKind.SERIAL, body)
+        body = tir.For(loop, zero, extent, tir.ForKind.SERIAL, body)
     order = (rows, number, item) if kind == ROW_READ else (rows, item, number)
     params = [tir.Var(f"{buffer.name}_handle", "handle") for buffer in order]
     attrs = {"tir.is_scheduled": True, kind: first}

@@ -108,8 +108,8 @@ def assemble(
     report.sources, locations = sources_of(given)
     lowered = _last_graph(life, given)
     if lowered is not None:
-        name, form = lowered
-        report.calls = calls_of(IRModule({name: form}), report.sources, locations)
+        name, graphs = lowered
+        report.calls = calls_of(IRModule(graphs), name, report.sources, locations)
         report.graph = texts.stages(life[name], name, Function)
     if lowered is None:
         report.calls = [w.Call(v.name_hint, "", "", [], []) for v in given.functions]
@@ -144,14 +144,20 @@ def _silent(what: str, done: int, of: int) -> None:
     """Nobody watches."""
 
 
-def _last_graph(life: dict[str, Life], given: IRModule) -> tuple[str, Function] | None:
-    """The graph in its last form of kernels, by name."""
+def _last_graph(
+    life: dict[str, Life], given: IRModule
+) -> tuple[str, dict[str, Function]] | None:
+    """The name of the graph; it and what it may call, each in its last form of kernels."""
     main = main_of(given)
     if main is None:
         return None
-    name = next(v.name_hint for v, f in given.functions.items() if f is main)
-    forms = [form for *_, form in life[name].forms if isinstance(form, Function)]
-    return name, next((form for form in reversed(forms) if calls_kernels(form)), forms[-1])
+    graphs: dict[str, Function] = {}
+    for name, known in life.items():
+        forms = [form for *_, form in known.forms if isinstance(form, Function)]
+        if forms:
+            of_kernels = (form for form in reversed(forms) if calls_kernels(form))
+            graphs[name] = next(of_kernels, forms[-1])
+    return next(v.name_hint for v, f in given.functions.items() if f is main), graphs
 
 
 def _kernel(

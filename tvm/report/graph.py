@@ -15,6 +15,7 @@ from tvm.relax.expr import (
     Function,
     If,
     MatchCast,
+    SeqExpr,
     Tuple,
     TupleGetItem,
     Var,
@@ -79,29 +80,59 @@ def _tell_apart(found: list[w.Source], locations: list[set[tuple[str, int]]]) ->
 
 
 def calls_of(
-    mod: IRModule, sources: list[w.Source], locations: list[set[tuple[str, int]]]
+    mod: IRModule, name: str, sources: list[w.Source], locations: list[set[tuple[str, int]]]
 ) -> list[w.Call]:
-    """The calls of kernels in `main`, in order; each is noted in the sources that it came from."""
-    func = main_of(mod)
+    """The calls of kernels in a function, in order; each is noted in the sources that it came from.
+
+    Those in branches and in functions that it calls stand before the call or the branch.
+    """
+    functions = {v.name_hint: f for v, f in mod.functions.items()}
     by_location: dict[tuple[str, int], list[int]] = {}
     for number, where in enumerate(locations):
         for location in where:
             by_location.setdefault(location, []).append(number)
     found: list[w.Call] = []
     maker: dict[Var, list[int]] = {}
-    for binding in [] if func is None else _bindings(func):
+    active = [name]
+
+    def within(seq: SeqExpr) -> None:
+        for block in seq.blocks:
+            for binding in block.bindings:
+                add(binding)
+
+    def add(binding: Binding) -> None:
         value, var = binding.value, binding.var
         used = list(dict.fromkeys(i for v in _variables(value) for i in maker.get(v, [])))
-        name = kernel_of(value)
-        if name is None:
-            maker[var] = used
-            continue
+        maker[var] = used
+        before = len(found)
+        if isinstance(value, If):
+            for branch in (value.true_branch, value.false_branch):
+                active.append("")
+                within(branch)
+                active.pop()
+        elif isinstance(value, Call) and isinstance(value.op, GlobalVar):
+            callee = functions.get(value.op.name_hint)
+            if isinstance(callee, Function) and value.op.name_hint not in active:
+                for param, arg in zip(callee.params, value.args):
+                    maker[param] = [i for v in _variables(arg) for i in maker.get(v, [])]
+                active.append(value.op.name_hint)
+                within(callee.body)
+                active.pop()
+        called = kernel_of(value)
+        if called is None or (len(active) > 1 and not is_call_of(value, *_KERNELS)):
+            maker[var] += range(before, len(found))
+            return
         origins = _locations(value.span or binding.span)
         numbers = sorted({n for location in origins for n in by_location.get(location, [])})
         for number in numbers:
             sources[number].calls.append(len(found))
+        used = [*used, *range(before, len(found))]
         maker[var] = [len(found)]
-        found.append(w.Call(name, var.name_hint, shape_text(var.struct_info_), numbers, used))
+        found.append(w.Call(called, var.name_hint, shape_text(var.struct_info_), numbers, used))
+
+    func = functions[name]
+    assert isinstance(func, Function), "the caller chose a graph"
+    within(func.body)
     return found
 
 

@@ -13,7 +13,7 @@ from tvm.support.json_text import from_json
 
 from .bytecode import Bytecode
 
-FORMAT: Final = 1
+FORMAT: Final = 2
 SYMBOL: Final = "__tvm_artefact"  # the JSON in a library, zero-terminated
 
 

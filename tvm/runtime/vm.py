@@ -497,14 +497,15 @@ class VirtualMachine:
     def _profile_native(
         self, func_name: str, args: tuple[Any, ...]
     ) -> list[tuple[str, str, float]]:
-        """Times from the function's own clock readings between kernels."""
+        """Times that the function itself adds up, of all calls of a kernel in a loop together."""
         order = self.artefact.profile_calls[func_name]
         times = np.zeros(len(order) + 1, np.int64)
         timed = self.module.kernels.get_function(func_name + PROFILE_SUFFIX)
         clock = from_host(times)
         timed(clock, *args)  # once to warm up: pages, caches, threads
+        times[:] = 0
         timed(clock, *args)
-        spent = np.diff(times) / 1000.0
+        spent = times[1:] / 1000.0
         kernels = [self.artefact.kernels[i] for i in order]
         return [
             (kernel.name, ", ".join(kernel.sources), float(us))

@@ -18,7 +18,7 @@ def _scanned(use_twice):
     """Each row of x, squared and summed with those before: a row of the result."""
     bb = relax.BlockBuilder()
     x = relax.Var("x", R.Tensor((6, 5), "float32"))
-    row = R.Tensor((5,), "float32")
+    row = R.Tensor((1, 5), "float32")
 
     def turn(state, slices, outer):
         made = bb.emit(op.multiply(slices[0], slices[0]))
@@ -27,9 +27,9 @@ def _scanned(use_twice):
 
     with bb.function("main", [x]):
         with bb.dataflow():
-            first = bb.emit(op.zeros((5,), "float32"))
+            first = bb.emit(op.zeros((1, 5), "float32"))
             rows = [row, row] if use_twice else [row]
-            last, made = scan(bb, [first], [x], [], turn, rows, reads_only=True)
+            last, made = scan(bb, [first], [x], [], turn, rows, in_batches=True)
             out = bb.emit_output((bb.emit(last[0]), *(bb.emit(one) for one in made)))
         bb.emit_func_output(out)
     return bb.get()
@@ -61,5 +61,5 @@ def test_values():
     for use_twice in (False, True):
         ex = tvm.compile(_scanned(use_twice), "llvm -mcpu=x86-64-v2")
         found = relax.VirtualMachine(ex, tvm.cpu())["main"](tvm.runtime.tensor(x))
-        for one, expected in zip(found, (want[-1], want, want)[: 2 + use_twice], strict=True):
+        for one, expected in zip(found, (want[-1:], want, want)[: 2 + use_twice], strict=True):
             np.testing.assert_allclose(one.numpy(), expected, rtol=1e-5)

@@ -26,7 +26,6 @@ from tvm.ir.module import IRModule
 from tvm.ir.span import span_scope
 from tvm.ir.structural import structural_equal
 from tvm.ir.transform import ModulePass, PassContext, PassInfo
-from tvm.relax import op
 from tvm.relax.bind import copy_with_new_vars
 from tvm.relax.block_builder import BlockBuilder
 from tvm.relax.expr import (
@@ -55,7 +54,6 @@ from tvm.relax.transform.batch_rows import Rows
 from tvm.relax.transform.rebuild import replace_operands, vars_needed, vars_used, with_body
 from tvm.target.cpu_model import CpuModel
 from tvm.tir.analysis import undefined_vars
-from tvm.tir.expr import INT64, IntImm
 from tvm.tir.expr import Var as TirVar
 from tvm.tir.interp import evaluate
 
@@ -264,28 +262,20 @@ class _Tiler:
             one = self._one_image(bindings, scanned, outer, sizes, results)
             if one is None:
                 return False
-            infos = [_tensor(rows.one(var.struct_info)) for var in results]
-            flat = [TensorStructInfo([_elements(info)], info.dtype) for info in infos]
 
             def image(
                 state: Sequence[RelaxExpr], slices: Sequence[RelaxExpr], around: Sequence[RelaxExpr]
             ) -> tuple[list[RelaxExpr], list[RelaxExpr]]:
-                shaped = [
-                    bb.emit(op.reshape(x, _tensor(rows.one(var.struct_info)).shape))
-                    for x, var in zip(slices, scanned)
-                ]
-                made = bb.emit(Call(one, [*shaped, *around[: len(given)]]))
-                each = [made] if len(results) == 1 \
-                    else [bb.emit(TupleGetItem(made, i)) for i in range(len(results))]  # fmt: skip
-                return [], [bb.emit(op.reshape(x, info.shape)) for x, info in zip(each, flat)]
+                made = bb.emit(Call(one, [*slices, *around[: len(given)]]))
+                if len(results) == 1:
+                    return [], [made]
+                return [], [bb.emit(TupleGetItem(made, i)) for i in range(len(results))]
 
             given = [*outer, ShapeExpr(sizes)] if sizes else outer
-            images = [bb.emit(op.reshape(v, _flat(rows, v.struct_info))) for v in scanned]
-            _, stacked = scan(bb, [], images, given, image, flat, reads_only=True)
+            infos = [rows.one(var.struct_info) for var in results]
+            _, stacked = scan(bb, [], scanned, given, image, infos, in_batches=True)
             for var, value in zip(results, stacked):
-                shape = _tensor(var.struct_info).shape
-                whole = bb.normalize(op.reshape(bb.normalize_argument(value), shape))
-                bb.emit_normalized(VarBinding(var, whole))
+                bb.emit_normalized(VarBinding(var, bb.normalize(value)))
         return True
 
     def _sizes(self, bindings: Sequence[Binding], params: Sequence[Var]) -> list[TirVar]:
@@ -346,24 +336,6 @@ def _best(gains: Sequence[float], low: int, high: int) -> tuple[float, int, int]
         if sum_ > best[0]:
             best = (sum_, start, at + 1)
     return best
-
-
-def _tensor(info: object) -> TensorStructInfo:
-    assert isinstance(info, TensorStructInfo), "results of a chain are tensors"
-    return info
-
-
-def _flat(rows: Rows, info: object) -> ShapeExpr:
-    """The shape of a batch whose images are one row of elements each."""
-    return ShapeExpr([rows.extent, _elements(_tensor(rows.one(_tensor(info))))])
-
-
-def _elements(info: TensorStructInfo) -> PrimExpr:
-    extents = info.values or ()
-    total: PrimExpr = IntImm(INT64, 1)
-    for extent in extents:
-        total = total * extent
-    return total
 
 
 def _nbytes(info: object) -> float:

@@ -252,7 +252,7 @@ class _Graph(Flow):
         return Location(self._constants_at, ops.const(offset, "int64"))
 
     def note(self, name: str, span: Span | None) -> None:
-        """A step of the outermost level is done: it is timed."""
+        """A kernel, or a step of the outermost level around some, is done: it is timed."""
         self.calls.append(KernelCall(name, source_names(span)))
         self.steps.append(self.step)
         if self._clock is not None:
@@ -264,16 +264,21 @@ class _Graph(Flow):
 
 
 def _read_clock(clock: Buffer, index: int) -> s.Stmt:
-    """clock[index] = nanoseconds now."""
-    now = e.Var("now", "handle")
-    call = builtin.call_extern("int32", "clock_gettime", _MONOTONIC_CLOCK, now)
+    """clock[0] = nanoseconds now, and clock[index] grows by those since it was read before."""
+    room, now = e.Var("room", "handle"), e.Var("now", "int64")
+    call = builtin.call_extern("int32", "clock_gettime", _MONOTONIC_CLOCK, room)
     element = int(StructField.INT64_ELEMENT)
-    seconds = builtin.tvm_struct_get(now, 0, element, "int64")
-    nanoseconds = builtin.tvm_struct_get(now, 1, element, "int64")
+    seconds = builtin.tvm_struct_get(room, 0, element, "int64")
+    nanoseconds = builtin.tvm_struct_get(room, 1, element, "int64")
     total = ops.add(ops.multiply(seconds, ops.const(10**9, "int64")), nanoseconds)
-    store = s.BufferStore(clock, total, [ops.const(index, "int64")])
-    room = builtin.tvm_stack_alloca("shape", 2)
-    return s.LetStmt(now, room, s.SeqStmt([s.Evaluate(call), store]))
+    last, own = [ops.const(0, "int64")], [ops.const(index, "int64")]
+    stores: list[s.Stmt] = [s.BufferStore(clock, now, last)]
+    if index:
+        since = ops.subtract(now, e.BufferLoad(clock, last))
+        stores.insert(0, s.BufferStore(clock, ops.add(e.BufferLoad(clock, own), since), own))
+    body: s.Stmt = s.LetStmt(now, total, s.SeqStmt.flatten(stores))
+    stack = builtin.tvm_stack_alloca("shape", 2)
+    return s.LetStmt(room, stack, s.SeqStmt([s.Evaluate(call), body]))
 
 
 class _ConstantBlock:

@@ -119,7 +119,7 @@ class Flow:
         raise NotImplementedError
 
     def note(self, name: str, span: Span | None) -> None:
-        """A step of the outermost level was emitted."""
+        """A kernel, or a step of the outermost level, was emitted."""
         raise NotImplementedError
 
     # --- statements ---
@@ -275,6 +275,7 @@ class Flow:
             raise NotNative(f"{callee.name_hint} is no kernel of the module")
         copied = row_copy(self.mod, call)
         if copied is not None and self._is_there(var, copied):
+            self.note(callee.name_hint, span)
             return
         operands = call.args[1]
         parts = operands.fields if isinstance(operands, Tuple) else (operands,)
@@ -300,7 +301,7 @@ class Flow:
         numbers = list(call.args[2].values) if len(call.args) > 2 else []  # type: ignore[attr-defined]
         args = _arguments(callee, kernel, locations, infos, numbers)
         self.stmts.append(s.Evaluate(e.Call("void", callee, args, span), span))
-        self._noted(callee.name_hint, span)
+        self.note(callee.name_hint, span)
 
     # --- rows ---
 
