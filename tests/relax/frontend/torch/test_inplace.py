@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tvm.relax.frontend.torch import from_exported_program
-from tvm.relax.frontend.torch.inplace import plainly_written, writes
+from tvm.relax.frontend.torch.inplace import plainly_written, writes, written_tensors
 
 from .running import assert_same, exported, interpreted
 
@@ -96,3 +96,42 @@ def test_a_view_of_what_was_read_before() -> None:
     assert plainly_written(list(program.graph_module.graph.nodes))
     x = torch.randn(3, 4)
     assert_same(interpreted(from_exported_program(program), [x]), func(x))
+
+
+@pytest.mark.parametrize(
+    "func",
+    [
+        lambda x: (x.clone().add_(1), x * 2),
+        lambda x: (x.detach().clone().relu_(), x - 1),
+        lambda x: (torch.empty_like(x).copy_(x).sub_(1), x * 3),
+    ],
+    ids=["a copy of an input", "a copy of a view", "what was copied into"],
+)
+def test_a_copy_is_written(func: Any) -> None:
+    """What was copied stays as it was."""
+    x = torch.randn(3, 4)
+    program = exported(func, x.clone())
+    assert plainly_written(list(program.graph_module.graph.nodes))
+    assert_same(interpreted(from_exported_program(program), [x]), func(x))
+
+
+def test_what_was_copied_is_written() -> None:
+    def func(x: Any) -> Any:
+        y = x * 2
+        z = y.clone()
+        return y.mul_(3), z
+
+    program = exported(func, torch.ones(3, 4))
+    assert plainly_written(list(program.graph_module.graph.nodes))
+    x = torch.randn(3, 4)
+    assert_same(interpreted(from_exported_program(program), [x]), func(x))
+
+
+def test_tensors_that_are_written() -> None:
+    """A copy is a tensor of its own; what a write gives is the tensor that it wrote to."""
+    nodes = nodes_of(lambda x: (x * 2).clone().add_(1))
+    tensors = written_tensors(nodes)
+    assert tensors is not None
+    assert {str(one): str(root) for one, root in tensors.items()} == {
+        "mul": "mul", "clone": "clone", "add_": "clone",
+    }  # fmt: skip

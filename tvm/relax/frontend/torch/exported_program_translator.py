@@ -28,7 +28,7 @@ from .base_fx_graph_translator import BaseFXGraphImporter, target_name
 from .complex_numbers import complex_constant
 from .dtypes import dtype_name, tensor_constant
 from .functionalize import functionalized
-from .inplace import plainly_written, without_dropout, writes
+from .inplace import plainly_written, without_dropout, writes, written_tensors
 from .registry import functions
 from .sizes import require
 from .splitting import split_up
@@ -49,6 +49,7 @@ class ExportedProgramImporter(BaseFXGraphImporter):
         super().__init__()
         self._symbols = Symbols()
         self._owner: Any = None
+        self._tensors: dict[Any, Any] = {}  # of the graph at hand, see `written_tensors`
 
     def create_convert_map(self) -> dict[Any, Callable[[fx.Node], Any]]:
         """Operators by ATen's name, and the calls of graphs within the graph."""
@@ -179,7 +180,8 @@ class ExportedProgramImporter(BaseFXGraphImporter):
 
     def _run(self, module: Any) -> Any:
         """Convert the nodes of a graph whose placeholders have values; what it gives."""
-        outer, self._owner = self._owner, module
+        outer = self._owner, self._tensors
+        self._owner, self._tensors = module, written_tensors(list(module.graph.nodes)) or {}
         try:
             for node in module.graph.nodes:
                 if node.op == "output":
@@ -194,7 +196,7 @@ class ExportedProgramImporter(BaseFXGraphImporter):
                     if writes(node):
                         self._write_through(node)
         finally:
-            self._owner = outer
+            self._owner, self._tensors = outer
         raise AssertionError("a graph has an output")
 
     def _attribute(self, module: Any, node: fx.Node) -> Any:
@@ -228,11 +230,14 @@ class ExportedProgramImporter(BaseFXGraphImporter):
         return all(a is b or equal(a, b) for a, b in zip(info.shape.values, shape))
 
     def _write_through(self, node: fx.Node) -> None:
-        """Later readers of the tensor that was written to read the result."""
+        """Later readers of the tensor that was written to read the result.
+
+        Its value does not tell which they are: a copy has the value of what it was made of.
+        """
         written: Any = node.args[0]
-        before = self.env[written]
-        for other, value in self.env.items():
-            if value is before:
+        root = self._tensors.get(written, written)
+        for other in [one for one, its in self._tensors.items() if its is root] or [written]:
+            if other in self.env:
                 self.env[other] = self.env[node]
 
     def _is_known(self, node: fx.Node) -> bool:

@@ -76,7 +76,15 @@ def writes(node: Any) -> bool:
 
 def plainly_written(nodes: list[Any]) -> bool:
     """Whether all writes among the nodes of a graph are to tensors that nobody else sees."""
-    roots: dict[Any, Any] = {}  # of a node: the one that made the tensor it stands for
+    return written_tensors(nodes) is not None
+
+
+def written_tensors(nodes: list[Any]) -> dict[Any, Any] | None:
+    """Of nodes that stand for a tensor that may be written: the node that made it.
+
+    None where somebody else may see a write.
+    """
+    roots: dict[Any, Any] = {}
     for node in nodes:
         if not writes(node):
             if _is_fresh(node) or _is_all_that_is_seen(node, roots):
@@ -84,9 +92,9 @@ def plainly_written(nodes: list[Any]) -> bool:
             continue
         root = roots.get(node.args[0])
         if root is None or not _only_operand(node) or not _no_views(node, roots, root):
-            return False
+            return None
         roots[node] = root
-    return True
+    return roots
 
 
 def _is_fresh(node: Any) -> bool:
