@@ -188,6 +188,7 @@ def test_calls_within_loops_and_functions_are_told_and_timed() -> None:
     assert names.index("multiply") < names.index("loop") < names.index("sum"), names
     inside = [call for call in found.calls if call.kernel in ("multiply", "sum")]
     assert all(call.measured_us is not None for call in inside)
+    assert [call.times for call in inside] == [4, 1]
     assert not [note for note in found.notes if "missing" in note]
 
 

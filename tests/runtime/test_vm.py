@@ -186,7 +186,7 @@ def test_profiles_of_bytecode_have_a_row_a_call() -> None:
 
 def test_profiles_of_native_code_read_its_clock() -> None:
     def timed(clock: object, x: object) -> None:
-        np.from_dlpack(clock)[:] += [1000, 2000, 6000]
+        np.from_dlpack(clock)[:] += [1000, 2000, 6000, 3, 1]
 
     functions = Table(**{"main": lambda x: x, "main.profile": timed})
     made = Artefact(
@@ -195,8 +195,11 @@ def test_profiles_of_native_code_read_its_clock() -> None:
         profile_calls={"main": (0, 1)},
     )
     report = VirtualMachine(VMModule(made, functions)).profile("main", X)
-    rows = [(c["Name"], c["Duration (us)"].microseconds, c["Sources"]) for c in report.calls]
-    assert rows == [("conv", 2.0, "Conv_0, Relu_0"), ("add", 6.0, "")]
+    rows = [
+        (c["Name"], c["Duration (us)"].microseconds, c["Count"].value, c["Sources"])
+        for c in report.calls
+    ]
+    assert rows == [("conv", 2.0, 3, "Conv_0, Relu_0"), ("add", 6.0, 1, "")]
 
 
 def test_native_functions_are_handed_out_as_they_are() -> None:

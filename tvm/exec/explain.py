@@ -91,7 +91,7 @@ def _row(report: Report, kernel: Kernel) -> Row:
     tile = _TILE.search(kernel.reason)
     return Row(
         kernel.name,
-        len(calls),
+        sum(call.times for call in calls),
         tuple(dict.fromkeys(report.sources[number].name for number in numbers)),
         calls[0].shape if calls else "",
         kernel.rule,

@@ -86,6 +86,9 @@ def measure(report: w.Report, vm: Any, inputs: Sequence[Any], runs: int = 10) ->
     if all([str(row["Name"]) for row in one] == names for one in rows):
         for number, call in enumerate(told):
             call.measured_us = min(one[number]["Duration (us)"].microseconds for one in rows)
+            call.times = int(rows[0][number]["Count"].value)
+            if call.predicted_us is not None:
+                call.predicted_us *= call.times
     else:
         report.notes.append("times by call are missing: the profile has other calls than the graph")
     evaluate = vm.time_evaluator("main", vm.devices[0], number=1, repeat=runs)

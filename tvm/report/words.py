@@ -48,6 +48,7 @@ class Call:
     measured_us: float | None = None
     predicted_us: float | None = None
     alternative_us: float | None = None  # with the next rule that fits; None where none does
+    times: int = 1  # that a run makes this call, in a loop; the microseconds are of all of them
 
 
 @dataclass

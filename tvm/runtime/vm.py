@@ -478,7 +478,7 @@ class VirtualMachine:
             rows = self._profile_code(func_name, values)
         else:
             rows = self._profile_whole(func_name, values)
-        total = sum(us for _, _, us in rows) or 1.0
+        total = sum(row[2] for row in rows) or 1.0
         device = f"{self.devices[0].type}{self.devices[0].index}"
         calls = [
             {
@@ -486,36 +486,38 @@ class VirtualMachine:
                 "Duration (us)": Duration(us),
                 "Percent": Percent(100 * us / total),
                 "Device": device,
-                "Count": Count(1),
+                "Count": Count(count),
                 "Sources": sources,
             }
-            for name, sources, us in rows
+            for name, sources, us, count in rows
         ]
         metrics = {device: {"Duration (us)": Duration(total), "Percent": Percent(100.0)}}
         return Report(calls, metrics, {"Executor": "VM", "Function": func_name})
 
     def _profile_native(
         self, func_name: str, args: tuple[Any, ...]
-    ) -> list[tuple[str, str, float]]:
+    ) -> list[tuple[str, str, float, int]]:
         """Times that the function itself adds up, of all calls of a kernel in a loop together."""
         order = self.artefact.profile_calls[func_name]
-        times = np.zeros(len(order) + 1, np.int64)
+        times = np.zeros(2 * len(order) + 1, np.int64)
         timed = self.module.kernels.get_function(func_name + PROFILE_SUFFIX)
         clock = from_host(times)
         timed(clock, *args)  # once to warm up: pages, caches, threads
         times[:] = 0
         timed(clock, *args)
-        spent = times[1:] / 1000.0
+        spent, counts = times[1 : len(order) + 1] / 1000.0, times[len(order) + 1 :]
         kernels = [self.artefact.kernels[i] for i in order]
         return [
-            (kernel.name, ", ".join(kernel.sources), float(us))
-            for kernel, us in zip(kernels, spent)
+            (kernel.name, ", ".join(kernel.sources), float(us), int(count))
+            for kernel, us, count in zip(kernels, spent, counts)
         ]
 
-    def _profile_code(self, func_name: str, args: tuple[Any, ...]) -> list[tuple[str, str, float]]:
+    def _profile_code(
+        self, func_name: str, args: tuple[Any, ...]
+    ) -> list[tuple[str, str, float, int]]:
         """Times of the calls that the interpreter makes."""
         machine = self._machine()
-        rows: list[tuple[str, str, float]] = []
+        rows: list[tuple[str, str, float, int]] = []
         sources = {k.name: ", ".join(k.sources) for k in self.artefact.kernels}
 
         def hook(name: str, func: Callable[..., Any], given: tuple[Any, ...]) -> Any:
@@ -523,7 +525,7 @@ class VirtualMachine:
                 return func(*given)
             made: list[Any] = []
             taken = self.devices[0].seconds(lambda: made.append(func(*given)))
-            rows.append((name, sources.get(name, ""), taken * 1e6))
+            rows.append((name, sources.get(name, ""), taken * 1e6, 1))
             return made[0]
 
         before, machine.hook = machine.hook, hook
@@ -533,12 +535,14 @@ class VirtualMachine:
             machine.hook = before
         return rows
 
-    def _profile_whole(self, func_name: str, args: tuple[Any, ...]) -> list[tuple[str, str, float]]:
+    def _profile_whole(
+        self, func_name: str, args: tuple[Any, ...]
+    ) -> list[tuple[str, str, float, int]]:
         func = self[func_name]
         func(*args)
         start = time.perf_counter()
         func(*args)
-        return [(func_name, "", (time.perf_counter() - start) * 1e6)]
+        return [(func_name, "", (time.perf_counter() - start) * 1e6, 1)]
 
 
 def as_value(value: Any, dev: Device | None = None, move: bool = False) -> Any:

@@ -1,7 +1,7 @@
 // The report as the page gets it: the JSON form of tvm.report.Report, and questions about it.
 
 export interface Source { name: string; op: string; value: string; shape: string; place: string; inputs: number[]; calls: number[] }
-export interface Call { kernel: string; value: string; shape: string; sources: number[]; inputs: number[]; measured_us: number | null; predicted_us: number | null; alternative_us: number | null }
+export interface Call { kernel: string; value: string; shape: string; sources: number[]; inputs: number[]; times: number; measured_us: number | null; predicted_us: number | null; alternative_us: number | null }
 export interface Operand { name: string; dtype: string; shape: string; nbytes: number | null; scope: string; role: string }
 export interface Stage { run: number; name: string; text: number[] }
 export interface Step { text: string; kind: string; where: string; reason: string }
@@ -19,7 +19,7 @@ export interface Data {
   memory: Memory | null; curves: Curve[]; latency_us: number | null; compile_us: number; notes: string[]; schema: number;
 }
 
-export interface KernelCost { kernel: Kernel; calls: number[]; measured: number | null; predicted: number | null }
+export interface KernelCost { kernel: Kernel; calls: number[]; times: number; measured: number | null; predicted: number | null }
 
 export class Report {
   readonly costs: KernelCost[];
@@ -27,12 +27,13 @@ export class Report {
 
   constructor(readonly data: Data) {
     for (const kernel of Object.values(data.kernels)) {
-      this.byName.set(kernel.name, { kernel, calls: [], measured: null, predicted: null });
+      this.byName.set(kernel.name, { kernel, calls: [], times: 0, measured: null, predicted: null });
     }
     data.calls.forEach((call, number) => {
       const cost = this.byName.get(call.kernel);
       if (!cost) return;
       cost.calls.push(number);
+      cost.times += call.times;
       if (call.measured_us !== null) cost.measured = (cost.measured ?? 0) + call.measured_us;
       if (call.predicted_us !== null) cost.predicted = (cost.predicted ?? 0) + call.predicted_us;
     });

@@ -176,7 +176,7 @@ class _Graph(Flow):
             self.locations[param] = [self._add_param(param.name_hint, info)]
         outputs = self._add_outputs()
         if self._clock is not None:
-            self.stmts.append(_read_clock(self._clock, 0))
+            self.stmts.append(_read_clock(self._clock, 0, 0))
         for binding in self._bindings:
             self.bind(binding)
         self.next_step()
@@ -205,7 +205,7 @@ class _Graph(Flow):
         return Location(buffer.data, ops.const(0, "int64"))
 
     def _add_clock(self, readings: int) -> Buffer:
-        buffer = decl_buffer([ops.const(readings, "int64")], "int64", "clock")
+        buffer = decl_buffer([ops.const(2 * readings - 1, "int64")], "int64", "clock")
         handle = e.Var("clock", "handle")
         self._params.append(handle)
         self._buffer_map[handle] = buffer
@@ -256,15 +256,17 @@ class _Graph(Flow):
         self.calls.append(KernelCall(name, source_names(span)))
         self.steps.append(self.step)
         if self._clock is not None:
-            self.stmts.append(_read_clock(self._clock, len(self.calls)))
+            assert self._readings is not None, "a clock is read so often"
+            count = self._readings + len(self.calls) - 1
+            self.stmts.append(_read_clock(self._clock, len(self.calls), count))
 
     def _copy_result(self, target: Location, source: RelaxExpr) -> None:
         """A result that is a parameter, a constant, or another result: copied at the end."""
         self.copy(target, self.alias(source)[0], tensor_info(source.struct_info_, "the result"))
 
 
-def _read_clock(clock: Buffer, index: int) -> s.Stmt:
-    """clock[0] = nanoseconds now, and clock[index] grows by those since it was read before."""
+def _read_clock(clock: Buffer, index: int, count: int) -> s.Stmt:
+    """clock[0] = nanoseconds now; clock[index] grows by those since then, clock[count] by one."""
     room, now = e.Var("room", "handle"), e.Var("now", "int64")
     call = builtin.call_extern("int32", "clock_gettime", _MONOTONIC_CLOCK, room)
     element = int(StructField.INT64_ELEMENT)
@@ -275,7 +277,10 @@ def _read_clock(clock: Buffer, index: int) -> s.Stmt:
     stores: list[s.Stmt] = [s.BufferStore(clock, now, last)]
     if index:
         since = ops.subtract(now, e.BufferLoad(clock, last))
-        stores.insert(0, s.BufferStore(clock, ops.add(e.BufferLoad(clock, own), since), own))
+        times = [ops.const(count, "int64")]
+        once = ops.add(e.BufferLoad(clock, times), ops.const(1, "int64"))
+        spent = ops.add(e.BufferLoad(clock, own), since)
+        stores = [s.BufferStore(clock, spent, own), s.BufferStore(clock, once, times), *stores]
     body: s.Stmt = s.LetStmt(now, total, s.SeqStmt.flatten(stores))
     stack = builtin.tvm_stack_alloca("shape", 2)
     return s.LetStmt(room, stack, s.SeqStmt([s.Evaluate(call), body]))

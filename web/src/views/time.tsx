@@ -45,7 +45,7 @@ function Roofline({ shared }: { shared: Shared }) {
   const { report, where } = shared, roofs = report.data.machine?.roofs;
   const [ref] = useSize<HTMLDivElement>();
   const points = report.costs.filter((c) => c.kernel.flops && c.kernel.nbytes && c.measured).map((c) => ({
-    cost: c, intensity: c.kernel.flops! / c.kernel.nbytes!, rate: (c.kernel.flops! * c.calls.length) / c.measured! / 1e3,
+    cost: c, intensity: c.kernel.flops! / c.kernel.nbytes!, rate: (c.kernel.flops! * c.times) / c.measured! / 1e3,
   }));
   if (!roofs || !points.length) return null;
   const span = (values: number[], lo: number, hi: number): [number, number] => [
@@ -114,8 +114,8 @@ interface Row { name: string; measured: number | null; predicted: number | null;
 function make({ report }: Shared, by: (typeof BY)[number]): Row[] {
   const { calls, sources, kernels } = report.data;
   const names = (c: number[]) => [...new Set(c.flatMap((n) => calls[n].sources))].slice(0, 6).map((s) => sources[s].name).join(", ");
-  if (by === "kernels") return report.costs.map((c: KernelCost) => ({ name: c.kernel.name, measured: c.measured, predicted: c.predicted, flops: c.kernel.flops === null ? null : c.kernel.flops * c.calls.length, from: names(c.calls) }));
-  if (by === "calls") return calls.map((c, i) => ({ name: c.kernel, measured: c.measured_us, predicted: c.predicted_us, flops: kernels[c.kernel]?.flops ?? null, from: names([i]) }));
+  if (by === "kernels") return report.costs.map((c: KernelCost) => ({ name: c.kernel.name, measured: c.measured, predicted: c.predicted, flops: c.kernel.flops === null ? null : c.kernel.flops * c.times, from: names(c.calls) }));
+  if (by === "calls") return calls.map((c, i) => ({ name: c.kernel, measured: c.measured_us, predicted: c.predicted_us, flops: kernels[c.kernel]?.flops == null ? null : kernels[c.kernel].flops! * c.times, from: names([i]) }));
   return sources.filter((s) => s.calls.length).map((s) => {
     const own = s.calls.map((c) => calls[c]);
     const sum = (get: (c: (typeof own)[0]) => number | null) => own.reduce<number | null>((t, c) => (get(c) === null ? t : (t ?? 0) + get(c)! / Math.max(1, c.sources.length)), null);
