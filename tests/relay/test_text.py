@@ -296,6 +296,7 @@ def test_comments_are_passed_over() -> None:
         ("1i99", "is no int99"),
         ("fn (%x: Tensor[(inf,), float32]) { %x }", "inf is no extent"),
         ("fn (%x: Tensor[(1.5,), float32]) { %x }", "1.5 is no extent"),
+        ("fn (%x: Tensor[(1,), moon32]) { %x }", "unknown data type"),
         ("/* x", "a comment without an end"),
     ],
 )

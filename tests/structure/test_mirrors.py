@@ -287,6 +287,26 @@ COVERED_BY: dict[str, tuple[str, str]] = {
         "tests/tir/float_math/test_float_math.py", "all functions are compared alike",
     ),
     "tvm/__main__.py": ("tests/end_to_end/test_cli.py", "two lines that call the command line"),
+    **dict.fromkeys(
+        (
+            "tvm/driver/tvmc/composite_target.py", "tvm/driver/tvmc/config_options.py",
+            "tvm/driver/tvmc/pass_config.py", "tvm/driver/tvmc/pass_list.py",
+            "tvm/driver/tvmc/registry.py", "tvm/driver/tvmc/shape_parser.py",
+            "tvm/driver/tvmc/target.py", "tvm/driver/tvmc/tracker.py",
+            "tvm/driver/tvmc/transform.py",
+        ),
+        ("tests/driver/tvmc/test_arguments.py", "what stands on a command line"),
+    ),
+    **dict.fromkeys(
+        (
+            "tvm/driver/tvmc/__main__.py", "tvm/driver/tvmc/autotuner.py",
+            "tvm/driver/tvmc/compiler.py", "tvm/driver/tvmc/errors.py",
+            "tvm/driver/tvmc/frontends.py", "tvm/driver/tvmc/main.py",
+            "tvm/driver/tvmc/model.py", "tvm/driver/tvmc/result_utils.py",
+            "tvm/driver/tvmc/runner.py",
+        ),
+        ("tests/driver/tvmc/test_commands.py", "models on their way"),
+    ),
     "tvm/exec/bench.py": ("tests/end_to_end/test_cli.py", COMMANDS),
     "tvm/exec/compile.py": ("tests/end_to_end/test_cli.py", COMMANDS),
     "tvm/exec/library.py": ("tests/end_to_end/test_cli.py", COMMANDS),

@@ -284,9 +284,17 @@ class Parser:
         self.expect("(")
         dims = self.items(self.dim, ")")
         self.expect(",")
-        dtype = self.kind("name", "a data type").text
+        dtype = self.dtype()
         self.expect("]")
         return ty.TensorType(dims, dtype)
+
+    def dtype(self) -> str:
+        token = self.kind("name", "a data type")
+        try:
+            return str(DataType(token.text))
+        except ValueError as err:
+            legal = "bool, int8 ... int64, uint8 ... uint64, float16, float32, float64, bfloat16"
+            raise self.error("unknown data type", legal, token) from err
 
     def dim(self) -> Any:
         if self.accept("?"):

@@ -10,13 +10,12 @@ import numpy as np
 from tvm.error import TVMError, message
 from tvm.ffi import library
 
-from ._device import Device
 from ._tensor import Tensor, tensor
 from .artefact import ValueInfo
-from .benchmark import BenchmarkResult, Timing, evaluator
+from .module import Module
 
 
-class GraphRuntime:
+class GraphRuntime(Module):
     """The functions that graph executors call by name; `run` is the function that computes.
 
     Of the extents of inputs, those that are no numbers may be any; such inputs are to be set, all
@@ -24,10 +23,13 @@ class GraphRuntime:
     constants of the code.
     """
 
+    kind = "GraphExecutor"
+
     def __init__(
         self, run: Callable[..., Any], params: Sequence[ValueInfo], outputs: int, device: Any,
         bound: Collection[str] = (),
     ) -> None:  # fmt: skip
+        super().__init__()
         self._main = run
         self.params = list(params)
         self.device = device
@@ -36,7 +38,7 @@ class GraphRuntime:
         self.inputs: list[Any] = [None] * len(self.params)
         self.outputs: list[Any] = []
         self._given_outputs: dict[int, Any] = {}
-        self._functions: dict[str, Callable[..., Any]] = {
+        self._functions = {
             "set_input": self.set_input,
             "set_input_zero_copy": self.set_input_zero_copy,
             "set_output_zero_copy": self.set_output_zero_copy,
@@ -51,26 +53,14 @@ class GraphRuntime:
             "share_params": self.share_params,
         }
 
-    def __getitem__(self, name: str) -> Callable[..., Any]:
+    def function_names(self) -> list[str]:
+        return list(self._functions)
+
+    def get_function(self, name: str, query_imports: bool = False) -> Any:
+        """The function called `name`."""
         if name not in self._functions:
             raise AttributeError(f"no function {name!r}; legal: {', '.join(self._functions)}")
         return self._functions[name]
-
-    def get_function(self, name: str) -> Callable[..., Any]:
-        """The function called `name`."""
-        return self[name]
-
-    def time_evaluator(
-        self, func_name: str, dev: Device, number: int = 10, repeat: int = 1,
-        min_repeat_ms: int = 0, limit_zero_time_iterations: int = 100,
-        cooldown_interval_ms: int = 0, repeats_to_cooldown: int = 1,
-    ) -> Callable[..., BenchmarkResult]:  # fmt: skip
-        """A function that measures one of these functions on its arguments."""
-        timing = Timing(
-            number, repeat, min_repeat_ms, limit_zero_time_iterations, cooldown_interval_ms,
-            repeats_to_cooldown,
-        )  # fmt: skip
-        return evaluator(self[func_name], dev, timing)
 
     def share_params(self, other: GraphRuntime, names: Sequence[str]) -> None:
         """Take inputs from another runner as they lie in memory."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import warnings
 from typing import Any
 
@@ -50,10 +51,28 @@ def test_traced_modules(net: Any) -> None:
     with torch.no_grad():
         traced = torch.jit.trace(net, torch.from_numpy(X))
         wanted = net(torch.from_numpy(X)).numpy()
+    file = io.BytesIO()
+    torch.jit.save(traced, file)
+    file.seek(0)
+    for model in (traced, torch.jit.load(file)):
+        mod, params = relay.frontend.from_pytorch(model, [("input0", (1, 3, 6, 6))])
+        assert {"conv.weight", "conv.bias", "head.weight"} <= set(params)
+        assert mod["main"].params[0].name_hint == "input0"
+        assert "nn.bias_add" in str(mod)
+        np.testing.assert_allclose(result(mod, params, X), wanted, rtol=1e-4, atol=1e-6)
+
+
+def test_traced_tensors_of_one_element() -> None:
+    class Softer(torch.nn.Module):
+        def forward(self, x: Any) -> Any:
+            functional = torch.nn.functional
+            y = functional.local_response_norm(functional.softsign(x), 3)
+            return functional.binary_cross_entropy_with_logits(y + len(x), x.abs() / 2)
+
+    x = torch.from_numpy(X)
+    traced = torch.jit.trace(Softer().eval(), x, check_trace=False)  # it has not run yet
     mod, params = relay.frontend.from_pytorch(traced, [("input0", (1, 3, 6, 6))])
-    assert {"conv.weight", "conv.bias", "head.weight"} <= set(params)
-    assert mod["main"].params[0].name_hint == "input0"
-    assert "nn.bias_add" in str(mod)
+    wanted = Softer()(x).numpy()
     np.testing.assert_allclose(result(mod, params, X), wanted, rtol=1e-4, atol=1e-6)
 
 

@@ -106,7 +106,9 @@ class ExecutorFactoryModule:
         self, file_name: str, fcompile: Any = None, addons: Any = None, **kwargs: Any
     ) -> Any:
         """Write the executable as a library; `load_module(file)["default"](device)` runs it."""
-        return self.executable.export_library(file_name, **kwargs)
+        return self.executable.export_library(
+            file_name, fcompile=fcompile, addons=addons, **kwargs
+        )
 
     def save(self, file_name: str, fmt: str = "") -> None:
         """Write the kernels as an object, or as source of one of their formats."""

@@ -108,7 +108,9 @@ def _exported(model: Any, infos: Sequence[Any]) -> tuple[Any, str]:
         args.append(torch.zeros(sizes, dtype=kind))
         dims.append(free or None)
     shapes = tuple(dims) if any(dims) else None
-    with torch.no_grad():
+    # TorchScript's own optimizer would fold tensors of one element while torch watches the calls.
+    jit: Any = torch.jit  # its types leave the name out
+    with torch.no_grad(), jit.optimized_execution(False):
         program = torch.export.export(
             _held(model), tuple(args), strict=False,
             dynamic_shapes=None if shapes is None else (shapes,),
@@ -126,11 +128,28 @@ def _held(model: Any) -> Any:
         def __init__(self) -> None:
             super().__init__()
             self.model = model
+            self.kept = _as_parameters(model) if isinstance(model, torch.jit.ScriptModule) else []
 
         def forward(self, *args: Any) -> Any:
             return self.model(*args)
 
     return Held()
+
+
+def _as_parameters(model: Any) -> list[Any]:
+    """Weights of a loaded TorchScript module as torch.nn.Parameter, which exporting asks for.
+
+    They have the same storage. TorchScript knows them as such for as long as they are held.
+    """
+    import torch
+
+    held = []
+    for part in model.modules():
+        for name, weight in list(part._parameters.items()):
+            if weight is not None and not isinstance(weight, torch.nn.Parameter):
+                held.append(torch.nn.Parameter(weight.detach(), requires_grad=False))
+                part._c.setattr(name, held[-1])
+    return held
 
 
 def _parameter_names(program: Any, prefix: str) -> dict[str, str]:

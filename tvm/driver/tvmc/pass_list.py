@@ -1,0 +1,18 @@
+"""Names of passes on a command line: `--disabled-pass FoldConstant,FuseOps`."""
+
+from __future__ import annotations
+
+import argparse
+
+from tvm.relay import transform
+
+
+def parse_pass_list_str(input_string: str) -> list[str]:
+    """The names in a list with commas; argparse.ArgumentTypeError for those no pass has."""
+    names = [name for name in input_string.split(",") if name]
+    unknown = [name for name in names if not callable(getattr(transform, name, None))]
+    if unknown:
+        raise argparse.ArgumentTypeError(
+            f"Following passes are not registered within tvm: {', '.join(unknown)}."
+        )
+    return names

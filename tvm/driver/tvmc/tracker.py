@@ -1,0 +1,19 @@
+"""Where a tracker of devices listens."""
+
+from __future__ import annotations
+
+import argparse
+
+PORT = 9090
+
+
+def tracker_host_port_from_cli(rpc_tracker_str: str | None) -> tuple[str | None, int]:
+    """Host and port of `host[:port]`; without a port 9090, without a tracker no host."""
+    if not rpc_tracker_str:
+        return None, PORT
+    host, colon, port = rpc_tracker_str.rpartition(":")
+    if not colon:
+        return rpc_tracker_str, PORT
+    if not host or not port.isdecimal():
+        raise argparse.ArgumentTypeError(f"{rpc_tracker_str!r} is no tracker; legal: host[:port]")
+    return host, int(port)
