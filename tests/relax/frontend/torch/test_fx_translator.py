@@ -153,6 +153,41 @@ def test_writes_through() -> None:
     assert_same(interpreted(mod, [x]), func(x))
 
 
+def test_writes_to_views() -> None:
+    """A write to a part is refused where the whole is read afterwards, and only there."""
+
+    def refused(x: Any) -> Any:
+        y = x * 2
+        y[0].add_(1)
+        return y
+
+    def by_method(x: Any) -> Any:
+        y = x * 2
+        y.transpose(0, 1).select(0, 1).mul_(3)
+        return y.sum()
+
+    for func in (refused, by_method):
+        graph = fx.symbolic_trace(module_of(func))
+        with pytest.raises(tvm.error.TVMError, match="a write to a view"):
+            from_fx(graph, [((3, 4), "float32")])
+
+    def read_before(x: Any) -> Any:
+        y = x * 2
+        total = y.sum()
+        part = y[1:]
+        part += 1
+        return part * total + y.size(0)
+
+    def field(x: Any) -> Any:
+        both = torch.topk(x, 2)
+        return both[0].mul_(2), both[1]
+
+    x = torch.randn(3, 4)
+    for func in (read_before, field):
+        mod = from_fx(fx.symbolic_trace(module_of(func)), [((3, 4), "float32")])
+        assert_same(interpreted(mod, [x]), func(x))
+
+
 def test_own_converters() -> None:
     def convert_i0(node: Any, importer: TorchFXImporter) -> relax.Var:
         (x,) = importer.retrieve_args(node)

@@ -19,8 +19,10 @@ from tvm.relax.struct_info_rules import tir_vars_in_struct_info
 from .base_fx_graph_translator import BaseFXGraphImporter, target_name
 from .complex_numbers import complex_constant
 from .dtypes import dtype_name, tensor_constant
+from .inplace import reads_what_a_view_wrote
 from .modules import ModuleCall
 from .registry import Converter, modules
+from .values import refuse
 
 if TYPE_CHECKING:
     from torch import fx
@@ -229,8 +231,17 @@ class TorchFXImporter(BaseFXGraphImporter):
             writes = name in WRITING or bool(options.get("inplace"))
             writes = writes or (name.endswith("_") and not name.endswith("__"))
             writes = writes and name not in ("and_", "or_", "not_", "is_", "requires_grad_")
-        if writes and isinstance(self.env[node], RelaxExpr):
-            self.env[written] = self.env[node]
+        value = self.env[node]
+        if not writes or not isinstance(value, RelaxExpr) or value is self.env[written]:
+            return
+        reader = reads_what_a_view_wrote(node, target_name)
+        if reader is not None:
+            raise refuse(
+                f"from_fx: {node.name!r}, a write to a view",
+                f"{reader.name!r} reads the tensor of that view afterwards",
+                "torch.export.export, and from_exported_program",
+            )
+        self.env[written] = value
 
 
 def _is_number(node: fx.Node) -> bool:
