@@ -11,10 +11,10 @@ from tvm import te, tir
 from tvm.ir.expr import PrimExpr
 from tvm.support.arguments import explained
 from tvm.support.dtype import DataType
-from tvm.tir.expr import as_expr
+from tvm.tir.expr import IntImm, as_expr
 from tvm.tir.op.arith import is_zero
 
-from .loops import load, loop, parallel, sequence, store
+from .loops import load, loop, parallel, sequence, store, when
 from .reshaping import reshape
 from .utils import normal_axis, prod, unravel_index
 
@@ -61,7 +61,9 @@ def scanop(
                 new = load(source, *at(last if exclusive else here)).astype(kind)
                 return store(out, binop(load(out, *at(last)), new), *at(here))
 
-            return sequence(store(out, first, *at(base)), loop(steps - 1, step, "k"))
+            whole = sequence(store(out, first, *at(base)), loop(steps - 1, step, "k"))
+            # an open extent may be 0: then there is no first element
+            return whole if isinstance(steps, (int, IntImm)) else when(steps > 0, whole)
 
         return parallel(before * after, run, "fused")
 
@@ -69,6 +71,47 @@ def scanop(
     return _single(
         te.extern([shape], [data], lambda ins, outs: body(ins[0], outs[0]), dtype=[kind],
                   out_buffers=[out], name=op_name, tag=op_name)
+    )  # fmt: skip
+
+
+def running_place(
+    data: te.Tensor, axis: int, better: Callable[[PrimExpr, PrimExpr], PrimExpr]
+) -> te.Tensor:
+    """Where the best element so far lies along `axis`, as int64, at each element.
+
+    `better(a, b)` says whether an earlier element `a` goes on being the best when `b` comes.
+    """
+    dim, shape = normal_axis(axis, data.ndim, "running_place"), data.shape
+    before, after = _count(shape[:dim]), _count(shape[dim + 1 :])
+    steps = shape[dim]
+
+    def body(source: tir.Buffer, out: tir.Buffer) -> tir.Stmt:
+        if any(is_zero(extent) for extent in shape):
+            return tir.Evaluate(0)
+
+        def run(fused: PrimExpr) -> tir.Stmt:
+            base = tir.indexdiv(fused, after) * steps * after + tir.indexmod(fused, after)
+
+            def at(k: PrimExpr) -> list[Any]:
+                return unravel_index(base + k * after, shape)
+
+            def step(k: PrimExpr) -> tir.Stmt:
+                best = load(out, *at(k))
+                place = best.astype(base.dtype)
+                stays = better(load(source, *at(place)), load(source, *at(k + 1)))
+                chosen = tir.if_then_else(stays, best, (k + 1).astype("int64"))
+                return store(out, chosen, *at(k + 1))
+
+            zero = tir.const(0, as_expr(steps).dtype)
+            whole = sequence(store(out, 0, *at(zero)), loop(steps - 1, step, "k"))
+            return when(steps > zero, whole)
+
+        return parallel(before * after, run, "fused")
+
+    out = tir.decl_buffer(shape, "int64", "out_buf")
+    return _single(
+        te.extern([shape], [data], lambda ins, outs: body(ins[0], outs[0]), dtype=["int64"],
+                  out_buffers=[out], name="running_place", tag="running_place")
     )  # fmt: skip
 
 

@@ -10,7 +10,7 @@ from tvm.arith import Analyzer
 from tvm.error import ShapeError, message
 from tvm.ir.expr import PrimExpr
 from tvm.support.arguments import explained
-from tvm.tir.expr import as_expr
+from tvm.tir.expr import IntImm, as_expr
 from tvm.topi import tag
 from tvm.topi.common import stage
 from tvm.topi.utils import equal_const_int, layout_axes
@@ -29,6 +29,11 @@ Sizes = Sequence[Any]
 def _check_type(pool_type: str) -> None:
     if pool_type not in ("max", "avg"):
         raise ValueError(f"pooling: pool_type {pool_type!r}; legal: 'max', 'avg'")
+
+
+def _is_wide(kernel: Any) -> bool:
+    """Whether windows are longer than those of a usual network, and may be than the tensor."""
+    return isinstance(kernel, (int, IntImm)) and int(kernel) > 64
 
 
 class _Windows:
@@ -59,13 +64,27 @@ class _Windows:
         # rounding the number of windows up is rounding down with more padding at the end
         self.extra = [s - 1 if ceil_mode else 0 for s in stride]
         self.after = [p + more for p, more in zip(padding[count:], self.extra)]
-        simplify = Analyzer().simplify
+        simplify: Callable[[Any], Any] = Analyzer().simplify
         self.shape = list(x.shape)
         for i, axis in enumerate(axes):
             reach = x.shape[axis] - (self.kernel[i] - 1) * self.dilation[i] - 1
             room = reach + self.before[i] + self.after[i]
             self.shape[axis] = simplify(tir.indexdiv(room, self.stride[i]) + 1)
+            if ceil_mode and equal_const_int(self.dilation[i], 1) and _is_wide(self.kernel[i]):
+                self._cut(i, x.shape[axis] + self.before[i] + padding[count + i], simplify)
         self.taps = [te.reduce_axis((0, k), f"rv{i}") for i, k in enumerate(self.kernel)]
+
+    def _cut(self, i: int, whole: Any, simplify: Callable[[Any], Any]) -> None:
+        """Let windows along one axis be no longer than all there is, nor pad for more than them.
+
+        A window for pictures of any size (2,560 along both axes) would be padded to all of it.
+        """
+        kernel = simplify(te.min(as_expr(self.kernel[i]), whole))
+        last = (self.shape[self.axes[i]] - 1) * self.stride[i]
+        extra = simplify(te.max(last + kernel - whole, tir.const(0, whole.dtype)))
+        self.kernel[i] = kernel
+        self.after[i] = simplify(self.after[i] - self.extra[i] + extra)
+        self.extra[i] = extra
 
     def padded(self, value: Any) -> te.Tensor:
         """The tensor with its padding, if there is any."""

@@ -201,6 +201,16 @@ CASES: dict[str, tuple[Callable[..., Any], Sizes, tuple[Any, ...]]] = {
         [(r(2, 2, 4, 5, 6),), (r(1, 2, 3, 7, 4),)], ({0: OPEN, 2: OPEN, 3: OPEN, 4: OPEN},),
     ),
     # statistics
+    "windows wider than all": (
+        lambda x: F.avg_pool2d(x, (70, 90), (70, 2), (3, 1), ceil_mode=True),
+        [(r(2, 2, 8, 91),), (r(3, 2, 5, 99),)], (PICTURE,),
+    ),
+    "the largest so far": (
+        lambda x: (x.cummax(1), (x * 9).long().cummin(0)), [(r(5, 4),), (r(3, 8),)], (BOTH,),
+    ),
+    "filled with a size": (
+        lambda x: torch.full_like(x, x.shape[1] // 2), [(r(5, 4),), (r(3, 8),)], (BOTH,),
+    ),
     "a norm over all": (
         lambda x: F.layer_norm(x, x.shape[1:]), [(r(3, 9),), (r(5, 4),)], (BOTH,)
     ),

@@ -66,6 +66,8 @@ def empty_strided(bb: BlockBuilder, size: Any, stride: Any, dtype: Any = None) -
 def full_like(bb: BlockBuilder, input: Expr, fill_value: Any, dtype: Any = None) -> Expr:
     if dtype is not None:
         return op.full_like(input, tensor_of(bb, fill_value, dtype), dtype)
+    if isinstance(fill_value, PrimExpr):  # a size
+        return op.full_like(input, tensor_of(bb, fill_value, dtype_of(input)))
     fill = fill_value if isinstance(fill_value, RelaxExpr) else _short(fill_value)
     return op.full_like(input, fill)
 

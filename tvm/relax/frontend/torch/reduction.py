@@ -6,8 +6,10 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+from tvm import tir
 from tvm.relax import op
 from tvm.relax.block_builder import BlockBuilder
+from tvm.topi.scan import running_place
 
 from .dtypes import is_float
 from .registry import convert
@@ -19,7 +21,6 @@ from .values import (
     cast,
     dtype_of,
     floating,
-    lengths,
     product,
     promoted,
     rank,
@@ -281,42 +282,25 @@ def cumprod(bb: BlockBuilder, input: Expr, dim: int, dtype: Any = None) -> Any:
     return op.cumprod(input, written_axis(dim, rank(input)), kind)
 
 
-def _running(better: Callable[[Expr, Expr], Expr]) -> Callable[..., Any]:
+def _running(better: Callable[[Any, Any], Any]) -> Callable[..., Any]:
     def apply(bb: BlockBuilder, input: Expr, dim: int) -> Any:
-        """The best element so far with its place, by doubling steps (Hillis and Steele, 1986).
+        """The best element so far, the last of equal ones, with its place; a NaN stays the best."""
+        axis, kind = written_axis(dim, rank(input)), dtype_of(input)
 
-        After step k every element knows the best of the 2^k elements that end with it.
-        """
-        axis = axis_of(dim, rank(input))
-        extents = lengths(input, "a running maximum")
-        length = extents[axis]
-        shape = [-1 if i == axis else 1 for i in range(len(extents))]
-        positions = op.reshape(bb.emit(op.arange(0, length, 1, "int64")), shape)
-        values, indices = input, bb.emit(op.broadcast_to(positions, extents))
-        step = 1
-        while step < length:
+        def stays(before: Any, now: Any) -> Any:
+            if not is_float(kind):
+                return better(before, now)
+            kept = tir.all(tir.isnan(before), tir.Not(tir.isnan(now)))
+            return tir.any(better(before, now), kept)
 
-            def shifted(x: Expr, by: int = step) -> tuple[Expr, Expr]:
-                head = bb.emit(op.strided_slice(x, [axis], [0], [by]))
-                early = bb.emit(op.strided_slice(x, [axis], [0], [length - by]))
-                return bb.emit(op.concat((head, early), axis)), x
-
-            before, now = shifted(values)
-            indices_before, indices_now = shifted(indices)
-            wins = bb.emit(better(before, now))
-            if is_float(dtype_of(input)):  # a NaN stays, until a later one
-                kept = op.logical_and(op.isnan(before), op.logical_not(op.isnan(now)))
-                wins = bb.emit(op.logical_or(wins, kept))
-            values = bb.emit(op.where(wins, before, now))
-            indices = bb.emit(op.where(wins, indices_before, indices_now))
-            step *= 2
-        return values, indices
+        places = bb.emit_te(running_place, input, axis, stays, primfunc_name_hint="running_place")
+        return bb.emit(op.gather_elements(input, places, axis)), places
 
     return apply
 
 
-convert("cummax")(along_an_axis(_running(op.greater)))
-convert("cummin")(along_an_axis(_running(op.less)))
+convert("cummax")(along_an_axis(_running(lambda before, now: before > now)))
+convert("cummin")(along_an_axis(_running(lambda before, now: before < now)))
 
 
 @convert("logcumsumexp")
