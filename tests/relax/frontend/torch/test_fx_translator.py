@@ -166,7 +166,12 @@ def test_writes_to_views() -> None:
         y.transpose(0, 1).select(0, 1).mul_(3)
         return y.sum()
 
-    for func in (refused, by_method):
+    def diagonal(x: Any) -> Any:
+        y = x * 2
+        y.diagonal().fill_(0.0)
+        return y
+
+    for func in (refused, by_method, diagonal):
         graph = fx.symbolic_trace(module_of(func))
         with pytest.raises(tvm.error.TVMError, match="a write to a view"):
             from_fx(graph, [((3, 4), "float32")])

@@ -36,8 +36,10 @@ _VIEWS: Final = frozenset(
     }
 )  # fmt: skip
 
-# of the views: those that copy what lies otherwise in memory
-_COPIES: Final = frozenset({"contiguous", "flatten", "reshape"})
+# operators whose result surely is the memory of their first operand; some of the above copy
+_SURE_VIEWS: Final = _VIEWS - {"contiguous", "flatten", "reshape"} | {
+    "diagonal", "expand", "expand_as", "moveaxis", "swapaxes", "swapdims", "t", "view_as",
+}  # fmt: skip
 # of other operators: those that ask for a tensor's shape and type
 _SIZES: Final = frozenset({"dim", "getattr", "numel", "size"})
 # operators whose result is a tuple, so that an index takes a field
@@ -144,7 +146,7 @@ def reads_what_a_view_wrote(node: Any, name_of: Callable[[Any], str]) -> Any | N
     while getattr(view, "op", "") in ("call_function", "call_method") and view.args:
         base, name = view.args[0], name_of(view)
         if not hasattr(base, "users") or not (
-            name in _VIEWS - _COPIES or _is_part(view, name, name_of)
+            name in _SURE_VIEWS or _is_part(view, name, name_of)
         ):
             return None
         later = [user for user in base.users if user > node and _reads(user, node, name_of)]
