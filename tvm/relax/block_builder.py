@@ -522,13 +522,17 @@ class BlockBuilder(Object):
         known = self._find_equal(func)
         if known is not None:
             return known
-        name = self.get_unique_name(func_name)
-        while name in self._taken:
-            name = self.get_unique_name(func_name)
-        var = GlobalVar(name)
+        var = self.new_global_var(func_name)
         self._set_function(var, func)
         self._bucket(func).append(var)
         return var
+
+    def new_global_var(self, name_hint: str) -> GlobalVar:
+        """A name for a function that is added later, as one that calls itself is: none has it."""
+        name = self.get_unique_name(name_hint)
+        while name in self._taken:
+            name = self.get_unique_name(name_hint)
+        return GlobalVar(name)
 
     def update_func(self, gv: GlobalVar, updated_func: BaseFunc) -> None:
         """Replace the function of a global variable."""

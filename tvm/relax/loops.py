@@ -155,7 +155,7 @@ def repeated(
     """
     go = Var("go", TensorStructInfo((), "bool"))
     every = [go, *params]
-    own = GlobalVar(bb.get_unique_name(name))
+    own = bb.new_global_var(name)
     own.struct_info_ = FuncStructInfo([param.struct_info for param in every], result)
     with bb.aside():
         bb.begin_scope(every)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from dataclasses import replace
 
 import numpy as np
@@ -9,6 +10,9 @@ import pytest
 
 import tvm
 from tvm import relax
+from tvm.relax import op
+from tvm.relax.interp import Interpreter
+from tvm.relax.transform import tile_batch
 from tvm.relax.transform.tile_batch import TileBatch
 from tvm.script import ir as I
 from tvm.script import relax as R
@@ -105,3 +109,95 @@ def test_programs_without_images_stay():
             return gv
 
     assert TileBatch(SMALL)(Module) is Module
+
+
+def _operator(rng, a, b, weights):
+    """An operator on what there is, along any axis; None where it does not fit."""
+    ndim, (count, *rest) = a.struct_info.ndim, a.struct_info.shape.values
+    sizes = [int(e) for e in rest]
+    axis, later = rng.randrange(ndim), rng.randrange(1, ndim)
+    order = list(range(ndim))
+    rng.shuffle(order)
+    if rng.random() < 0.7:
+        order = [0, *(k for k in order if k)]
+    same, image, lines = b.struct_info.ndim == ndim, ndim == 4, ndim == 3
+    half = int(np.prod(sizes)) // 2
+    made = {
+        "relu": lambda: op.nn.relu(a),
+        "conv2d": lambda: op.nn.conv2d(a, weights(4, sizes[0], 3, 3), padding=1) if image else None,
+        "pool": lambda: op.nn.max_pool2d(a, (3, 3), padding=1) if image else None,
+        "add": lambda: op.add(a, b) if same else None,
+        "concat": lambda: op.concat([a, b], axis) if same else None,
+        "softmax": lambda: op.nn.softmax(a, axis),
+        "mean": lambda: op.mean(a, [axis], keepdims=rng.random() < 0.5),
+        "permute": lambda: op.permute_dims(a, order),
+        "reshape": lambda: op.reshape(a, (count, 2, half)) if np.prod(sizes) % 2 == 0 else None,
+        "split": lambda: op.split(a, 2, later),
+        "expand": lambda: op.expand_dims(a, later),
+        "slice": lambda: op.strided_slice(a, [axis], [0], [2]),
+        "matmul": lambda: op.matmul(a, weights(sizes[-1], 5)) if lines else None,
+        "products": lambda: op.matmul(a, op.permute_dims(b, [0, 2, 1])) if same and lines else None,
+        "cumsum": lambda: op.cumsum(a, axis),
+    }  # fmt: skip
+    return made[rng.choice(list(made))]()
+
+
+def _random_network(rng, batch):
+    numbers = np.random.default_rng(rng.randrange(1 << 30))
+
+    def weights(*shape):
+        return relax.const((numbers.standard_normal(shape) * 0.3).astype("float32"))
+
+    bb = relax.BlockBuilder()
+    live = [relax.Var(name, R.Tensor((batch, 4, 6, 6), "float32")) for name in "xy"]
+    with bb.function("main", list(live)):
+        with bb.dataflow():
+            for _ in range(rng.randrange(4, 14)):
+                try:
+                    call = _operator(rng, rng.choice(live), rng.choice(live), weights)
+                    var = None if call is None else bb.emit(call)
+                except (tvm.TVMError, ValueError):
+                    continue  # shapes that do not fit
+                if var is None:
+                    continue
+                if isinstance(var.struct_info, relax.TupleStructInfo):
+                    var = bb.emit(relax.TupleGetItem(var, rng.randrange(2)))
+                if isinstance(var.struct_info.shape, relax.ShapeExpr) and var.struct_info.ndim < 6:
+                    live.append(var)
+            made = rng.sample(live[2:] or [bb.emit(op.exp(live[0]))], min(len(live[2:]) or 1, 2))
+            outs = [bb.emit_output(var) for var in made]
+            out = outs[0] if len(outs) == 1 else bb.emit_output(tuple(outs))
+        bb.emit_func_output(out)
+    return bb.get()
+
+
+def _interpreted(mod, args):
+    """The results, or None where sizes that only running knows do not fit."""
+    try:
+        found = Interpreter(mod).run("main", *args)
+    except (tvm.TVMError, ValueError):
+        return None
+    return list(found) if isinstance(found, (tuple, list)) else [found]
+
+
+def test_random_networks_with_random_chains(monkeypatch):
+    chains = 0
+    for seed in range(40):
+        rng = random.Random(seed)
+        batch = rng.choice([3, 4, None])
+        mod = _random_network(rng, T.SizeVar("n", "int64") if batch is None else batch)
+        gains = random.Random(seed)
+        monkeypatch.setattr(
+            tile_batch._Tiler, "_gain", lambda *_, gains=gains: gains.choice([-1e6, 1e6, 2e6])
+        )
+        tiled = TileBatch(SMALL)(mod)
+        chains += tiled is not mod
+        assert relax.analysis.well_formed(tiled)
+        shape = (batch or rng.choice([1, 3]), 4, 6, 6)
+        numbers = np.random.default_rng(seed)
+        args = [numbers.standard_normal(shape).astype("float32") for _ in range(2)]
+        want, found = _interpreted(mod, args), _interpreted(tiled, args)
+        assert (want is None) == (found is None)
+        for a, b in zip(want or [], found or [], strict=True):
+            np.testing.assert_allclose(b, a, rtol=1e-4, atol=1e-5, err_msg=str(seed))
+    assert chains > 20
