@@ -25,12 +25,10 @@ ORDER = [0, 2, 4, 6, 1, 3, 5, 7]
 
 def words(numbers: Any, bits: int, order: Any = None) -> Any:
     """Numbers of a row side by side in words of 32 bits."""
-    count = 32 // bits
-    parts = numbers.reshape(len(numbers), -1, count).astype("uint64")
-    found = np.zeros(parts.shape[:2], "uint64")
-    for place in range(count):
-        found |= parts[:, :, place if order is None else order[place]] << np.uint64(bits * place)
-    return found.astype("uint32").view("int32")
+    parts = numbers if order is None else numbers.reshape(len(numbers), -1, len(order))[:, :, order]
+    stream = np.unpackbits(parts.astype("uint8").reshape(len(numbers), -1, 1), axis=2,
+                           bitorder="little", count=bits)  # fmt: skip
+    return np.packbits(stream.reshape(len(numbers), -1), axis=1, bitorder="little").view("int32")
 
 
 def layer(
@@ -40,14 +38,14 @@ def layer(
     """The arrays of a layer, and the weights (out, in) that they stand for."""
     rng = np.random.default_rng(seed)
     q = rng.integers(0, 1 << bits, (inputs, outputs))
-    zero = rng.integers(1, 1 << bits, (inputs // group, outputs))
+    zero = rng.integers(0, 1 << bits, (-(-inputs // group), outputs))
     scale = (rng.integers(1, 9, zero.shape) / 64).astype("float16")
     index = np.arange(inputs) // group
     if method == "awq":
         arrays = {"qweight": words(q, 4, ORDER), "qzeros": words(zero, 4, ORDER), "scales": scale}
     else:
         index = rng.permutation(index) if shuffled else index
-        stored = zero if v2 else zero - 1
+        stored = zero if v2 else zero - 1 & (1 << bits) - 1
         arrays = {"qweight": np.ascontiguousarray(words(q.T, bits).T), "scales": scale,
                   "qzeros": words(stored, bits), "g_idx": index.astype("int32")}  # fmt: skip
     return arrays, ((q - zero[index]) * scale.astype("float32")[index]).T.astype("float32")
@@ -67,10 +65,14 @@ class Files(dict[str, Any]):
     ({"quant_method": "gptq", "bits": 4, "checkpoint_format": "gptq_v2"}, {"v2": True}),
     ({"quant_method": "gptq", "bits": 8}, {"bits": 8, "group": 64}),
     ({"quant_method": "gptq", "bits": 2}, {"bits": 2}),
+    ({"quant_method": "gptq", "bits": 3}, {"bits": 3}),
     ({"quant_method": "gptq", "bits": 4, "desc_act": True}, {"shuffled": True}),
+    ({"quant_method": "gptq", "bits": 2, "group_size": 24}, {"bits": 2, "group": 24}),
+    ({"quant_method": "awq", "bits": 4, "group_size": 64}, {"group": 64}),
 ])  # fmt: skip
 def test_weights(given: Arrays, options: Arrays) -> None:
-    arrays, wanted = layer(given["quant_method"], 64, 48, **options)
+    arrays, wanted = layer(given["quant_method"], 64, 64 if given["bits"] == 3 else 48, **options)
+    arrays.pop("g_idx" if given.get("group_size") else "", None)  # the last group is a shorter one
     files = Files({f"a.b.{name}": values for name, values in arrays.items()} | {"a.norm": 1})
     found = Grouped(files, given)
     assert list(found) == ["a.b.weight", "a.norm"]
@@ -89,7 +91,8 @@ def test_weights(given: Arrays, options: Arrays) -> None:
 @pytest.mark.pure
 @pytest.mark.parametrize(("given", "words"), [
     ({"quant_method": "awq", "bits": 8}, "bits in quantization_config\n  found: 8\n  legal: 4"),
-    ({"quant_method": "gptq", "bits": 3}, "found: 3\n  legal: 2, 4 or 8"),
+    ({"quant_method": "gptq", "bits": 5}, "found: 5\n  legal: 2, 3, 4 or 8"),
+    ({"quant_method": "gptq", "bits": 4, "group_size": 0}, "found: 0\n  legal: a number of"),
     ({"quant_method": "awq", "bits": 4, "version": "gemv"}, "found: 'gemv'\n  legal: gemm"),
     ({"quant_method": "gptq", "bits": 4, "checkpoint_format": "marlin"}, "legal: gptq, gptq_v2"),
 ])  # fmt: skip
@@ -102,6 +105,9 @@ def test_other_forms_are_refused(given: Arrays, words: str) -> None:
 def test_arrays_that_do_not_fit_are_refused() -> None:
     arrays, _ = layer("gptq", 64, 48)
     given = {"quant_method": "gptq", "bits": 4}
+    files = Files({f"a.{n}": v for n, v in arrays.items()})
+    with pytest.raises(TVMError, match=r"group_size 16\n  legal: arrays of as many outputs"):
+        Grouped(files, given | {"group_size": 16}).array("a.weight")
     for name, value, text in (
         ("scales", arrays["scales"][:, :40], r"scales \(2, 40\)"),
         ("g_idx", arrays["g_idx"] + 1, "up to 2\n  legal: one of 2 for each of 64"),

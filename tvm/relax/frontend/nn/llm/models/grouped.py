@@ -4,7 +4,9 @@
 
     AWQ     qweight (in, out / 8), the numbers of a word in the order 0 2 4 6 1 3 5 7; qzeros alike
     GPTQ    qweight (in / n, out), qzeros (groups, out / n), n = 32 / bits, the first number lowest;
-            zero points are stored less one (checkpoint_format "gptq": unless it says "gptq_v2");
+            (3 bits: a stream of them, 32 numbers in three words);
+            zero points are stored less one (checkpoint_format "gptq": unless it says "gptq_v2"),
+            so that 0 is a word's largest number;
             g_idx (in,), if there is one, says the group of each input
 
 What a model says of it stands in `quantization_config` of its `config.json`.
@@ -57,13 +59,17 @@ class Grouped:
         self._files = files
         self._awq = entries.text("quant_method") == "awq"
         self._bits = entries.size("bits", most=8)
-        if self._bits not in ((4,) if self._awq else (2, 4, 8)):
-            raise entries.wrong("bits", self._bits, "4" if self._awq else "2, 4 or 8")
+        if self._bits not in ((4,) if self._awq else (2, 3, 4, 8)):
+            raise entries.wrong("bits", self._bits, "4" if self._awq else "2, 3, 4 or 8")
         if self._awq and entries.text("version", "gemm").lower() != "gemm":
             raise entries.wrong("version", entries["version"], "gemm")
         form = entries.text("checkpoint_format", "gptq")
         if form not in ("gptq", "gptq_v2") and not self._awq:
             raise entries.wrong("checkpoint_format", form, "gptq, gptq_v2")
+        size = entries.get("group_size", -1)
+        if not isinstance(size, int) or size < -1 or size == 0:
+            raise entries.wrong("group_size", size, "a number of inputs, or -1 for all of them")
+        self._group = size
         self._less = 1 if form == "gptq" and not self._awq else 0
 
     def __contains__(self, name: object) -> bool:
@@ -119,14 +125,16 @@ class Grouped:
         values = self._unpacked(words) if self._awq else self._unpacked(words.T).T
         groups, outputs = scale.shape
         fits = across.shape == scale.shape and values.shape[1] == outputs and groups > 0
-        if not fits or len(values) % groups:
+        size = -(-len(values) // groups) if self._group == -1 else self._group
+        if not fits or -(-len(values) // size) != groups:
             raise ArgumentValueError(message(
                 f"the weights {stem} in groups",
-                found=f"qweight {words.shape}, qzeros {zeros.shape}, scales {scale.shape}",
+                found=f"qweight {words.shape}, qzeros {zeros.shape}, scales {scale.shape}, "
+                f"group_size {self._group}",
                 legal="arrays of as many outputs and groups",
             ))  # fmt: skip
         name = f"{stem}.g_idx"
-        group = np.arange(len(values)) // (len(values) // groups)
+        group = np.arange(len(values)) // size
         if name in self._files:
             group = np.asarray(self._files.array(name)).astype("int64")
             if group.shape != (len(values),) or group.min() < 0 or group.max() >= groups:
@@ -134,13 +142,17 @@ class Grouped:
                     f"the groups {name}", found=f"shape {group.shape}, up to {group.max()}",
                     legal=f"one of {groups} for each of {len(values)} inputs",
                 ))  # fmt: skip
-        zero = across.astype("float32") + np.float32(self._less)
+        zero = (across + np.uint32(self._less) & np.uint32((1 << self._bits) - 1)).astype("float32")
         return values.astype("float32"), scale.astype("float32"), zero, group
 
     def _unpacked(self, words: Array) -> Array:
         """(rows, n) words -> (rows, n * 32 / bits) numbers."""
         count = 32 // self._bits
         shifts = np.arange(count, dtype="uint32") * np.uint32(self._bits)
+        if self._bits == 3:
+            stream = np.ascontiguousarray(words).view("uint8")
+            parts = np.unpackbits(stream, axis=1, bitorder="little").reshape(len(words), -1, 3)
+            return np.asarray(parts @ np.array([1, 2, 4], "uint32"))
         bits = words.astype(words.dtype.newbyteorder("="), copy=False).view("uint32")
         found: Array = bits[:, :, None] >> shifts & np.uint32((1 << self._bits) - 1)
         if self._awq:
