@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 import tvm
-from tvm import relay
+from tvm import relay, rpc
+from tvm.contrib import graph_executor
+from tvm.runtime.executor import AotModule
 
-pytestmark = pytest.mark.pure
+pytestmark = pytest.mark.cpu
 ONES = np.ones((3, 2), "float32")
 
 
@@ -53,3 +57,55 @@ def test_places_tell_their_device_type() -> None:
     assert tvm.target.VirtualDevice(tvm.cpu()).device_type == 1
     assert tvm.target.VirtualDevice(target=tvm.target.Target("cuda")).device_type == 2
     assert tvm.target.VirtualDevice().device_type == -1
+
+
+def test_states_elsewhere(tmp_path: Path) -> None:
+    x, y = relay.var("x", shape=(2,)), relay.var("y", shape=(2,))
+    mod = tvm.IRModule.from_expr(relay.Function([x, y], x - y))
+    ones = np.ones(2, "float32")
+    server = rpc.Server(host="127.0.0.1", port=9290, port_end=9390)
+    try:
+        session = rpc.connect("127.0.0.1", server.port)
+        for kind, made in (("graph", graph_executor.GraphModule), ("aot", AotModule)):
+            lib = relay.build(mod, "llvm", executor=relay.backend.Executor(kind))
+            lib.export_library(str(tmp_path / f"{kind}.so"))
+            session.upload(str(tmp_path / f"{kind}.so"))
+            state: Any = made(session.load_module(f"{kind}.so")["default"](session.cpu()))
+            assert state.module.type_key == "rpc"
+            state.set_input("x", ones * 5)
+            state.run(y=tvm.nd.array(ones, session.cpu()))
+            np.testing.assert_array_equal(state.get_output(0).numpy(), ones * 4)
+            assert state.get_input_info()[1] == {"x": "float32", "y": "float32"}
+            state.module["load_params"](bytes(relay.save_param_dict({"x": ones * 2, "z": ones})))
+            state.run()
+            np.testing.assert_array_equal(state.get_output(0).numpy(), ones)
+            measured = state.module.time_evaluator("run", session.cpu(), number=1, repeat=2)
+            assert len(measured().results) == 2
+            with pytest.raises(RuntimeError, match="no input 'moon'"):
+                state.set_input("moon", ones)
+            del state, measured
+    finally:
+        server.terminate()
+
+
+def test_data_of_programs_are_sequences() -> None:
+    mod = relay.parse(
+        """#[version = "0.0.5"]
+        type List[A] { Cons(A, List[A]), Nil }
+        def @main(%n: int32) -> List[int32] { Cons(%n, Cons(2, Nil)) }"""
+    )
+    made = tvm.runtime.vm.VirtualMachine(relay.vm.compile(mod, "llvm"), tvm.cpu()).run(1)
+    assert isinstance(made, tvm.runtime.container.ADT)
+    first, (second, rest) = made
+    assert [int(first.numpy()), int(second.numpy())] == [1, 2]
+    _, cons, nil = mod.get_type("List")
+    assert (made.tag, rest.tag, len(rest)) == (cons.tag, nil.tag, 0)
+    assert made.fields[0] is first
+
+
+def test_machines_count_inputs() -> None:
+    x = relay.var("x", shape=(2,))
+    program = relay.vm.compile(tvm.IRModule.from_expr(relay.Function([x], x + x)), "llvm")
+    machine = tvm.runtime.vm.VirtualMachine(program, tvm.cpu())
+    with pytest.raises(ValueError, match="2 arguments"):
+        machine.set_input("main", 1.0, 2.0)

@@ -13,6 +13,7 @@ from typing import Any
 
 from tvm.runtime import Device
 from tvm.runtime.benchmark import BenchmarkResult, Timing, evaluator
+from tvm.runtime.graph_runtime import set_input_of
 from tvm.runtime.params import load_param_dict
 
 
@@ -40,7 +41,6 @@ class GraphModule:
 
     def __init__(self, module: Any) -> None:
         self.module = module
-        self._set_input = module["set_input"]
         self._run = module["run"]
         self._get_output = module["get_output"]
         self._get_input = module["get_input"]
@@ -51,9 +51,9 @@ class GraphModule:
     def set_input(self, key: int | str | None = None, value: Any = None, **params: Any) -> None:
         """Set one input by name or index, and others by name."""
         if key is not None:
-            self._set_input(key, value)
+            set_input_of(self.module, key, value)
         for name, given in params.items():
-            self._set_input(name, given)
+            set_input_of(self.module, name, given)
 
     def set_input_zero_copy(
         self, key: int | str | None = None, value: Any = None, **params: Any

@@ -169,11 +169,24 @@ class GraphRuntime(Module):
         return self._output_count
 
     def load_params(self, params_bytes: bytes) -> None:
-        """Set inputs from saved parameters."""
+        """Set inputs from saved parameters; those of other names are passed over."""
         from .params import load_param_dict
 
         for name, value in load_param_dict(params_bytes).items():
-            self.set_input(name, value)
+            if self.index(name) >= 0:
+                self.set_input(name, value)
+
+
+def set_input_of(state: Any, key: int | str, value: Any) -> None:
+    """Set an input of a state that may be at the other end of a session: only tensors go there."""
+    if getattr(state, "kind", "") != "rpc" or isinstance(value, Tensor):
+        state["set_input"](key, value)
+        return
+    there = state["get_input"](key)
+    if there is None:
+        raise TVMError(message(f"set_input: no input {key!r} with known extents",
+                               legal="a tensor of the session's device"))  # fmt: skip
+    there.copyfrom(np.asarray(value, there.dtype))
 
 
 def _zeros(param: ValueInfo, device: Any) -> Any:

@@ -35,17 +35,23 @@ from tvm.relay.expr import (
 )
 from tvm.relay.function import Function
 from tvm.relay.traverse import children
+from tvm.runtime.container import ADT
 
 from .op_values import call_value
 
 
-class ConstructorValue(Object):
+class ConstructorValue(ADT, Object):
     """A value of a data type: which constructor made it, and of what."""
 
     def __init__(self, tag: int, fields: Sequence[Any], constructor: Constructor) -> None:
-        self.tag = int(tag)
-        self.fields = list(fields)
+        super().__init__(tag, fields)
         self.constructor = constructor
+
+    def __eq__(self, other: object) -> bool:
+        return self is other        # tensors have no truth of one value
+
+    def __hash__(self) -> int:  # type: ignore[override]  # lists have none
+        return id(self)
 
     def __repr__(self) -> str:
         name = getattr(self.constructor, "name_hint", str(self.tag))

@@ -23,10 +23,10 @@ from .evaluate import Closure, ConstructorValue, Machine, RefValue
 
 def to_value(arg: Any) -> Any:
     """An argument as a value: arrays, tuples of them, data and functions."""
-    if isinstance(arg, (tuple, list)):
-        return tuple(to_value(field) for field in arg)
     if isinstance(arg, (ConstructorValue, RefValue, Closure, RelaxExpr)):
         return arg
+    if isinstance(arg, (tuple, list)):
+        return tuple(to_value(field) for field in arg)
     if hasattr(arg, "numpy") and not isinstance(arg, np.ndarray):
         return arg.numpy()
     if isinstance(arg, bool):
@@ -40,13 +40,13 @@ def to_value(arg: Any) -> Any:
 
 def from_value(value: Any) -> Any:
     """A value as users see it: tensors of the runtime."""
+    if isinstance(value, ConstructorValue):
+        fields = [from_value(field) for field in value]
+        return ConstructorValue(value.tag, fields, value.constructor)
     if isinstance(value, (tuple, list)):
         return tuple_object(from_value(field) for field in value)
     if isinstance(value, (np.ndarray, np.generic)):
         return tensor(np.asarray(value))
-    if isinstance(value, ConstructorValue):
-        fields = [from_value(field) for field in value.fields]
-        return ConstructorValue(value.tag, fields, value.constructor)
     if isinstance(value, RefValue):
         return RefValue(from_value(value.value))
     return value

@@ -146,6 +146,7 @@ class RelayMachine:
 
     def set_input(self, func_name: str, *args: Any, **kwargs: Any) -> None:
         """Keep arguments for a function's next call without any."""
+        named_arguments(self._parameters(func_name), args, kwargs)
         self._inputs[func_name] = (args, kwargs)
 
     def set_one_input(self, func_name: str, *args: Any, **kwargs: Any) -> None:

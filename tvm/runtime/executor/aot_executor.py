@@ -10,6 +10,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from tvm.runtime.graph_runtime import set_input_of
+
 
 class AotModule:
     """One state of a built module."""
@@ -20,9 +22,9 @@ class AotModule:
     def set_input(self, key: int | str | None = None, value: Any = None, **params: Any) -> None:
         """Set one input by name or index, and others by name."""
         if key is not None:
-            self.module["set_input"](key, value)
+            set_input_of(self.module, key, value)
         for name, given in params.items():
-            self.module["set_input"](name, given)
+            set_input_of(self.module, name, given)
 
     def run(self, **input_dict: Any) -> None:
         """Set the given inputs and run."""
