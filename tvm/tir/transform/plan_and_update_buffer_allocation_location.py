@@ -6,7 +6,8 @@
                                                     ... B[i, 0:16] ...
 
 The shape stays (`CompactBufferAllocation` shrinks it). A buffer that a block reduces into stays
-outside of the loops that reduce, as it carries values from one iteration to the next.
+outside of the loops that reduce, as it carries values from one iteration to the next. So does one
+that an iteration reads before it has written it, where blocks have no variables any more.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from tvm.ir.transform import PassContext
 from tvm.tir import stmt as s
 from tvm.tir.analysis import detect_buffer_access_lca
 from tvm.tir.analysis.block_access_region import get_block_accesses
+from tvm.tir.analysis.carried_values import carries_values
 from tvm.tir.buffer import Buffer
 from tvm.tir.function import PrimFunc
 from tvm.tir.functor import StmtExprMutator, StmtExprVisitor
@@ -43,7 +45,8 @@ def PlanAndUpdateBufferAllocationLocation(
     allocations: dict[Site, list[Buffer]] = {}
     for buffer in allocated.buffers:
         if buffer in sites:  # else nothing uses it
-            site = allocated.around_threads(sites[buffer], buffer.scope())
+            site = allocated.around_carrying(sites[buffer], buffer)
+            site = allocated.around_threads(site, buffer.scope())
             allocations.setdefault(site, []).append(buffer)
     mover = _Mover(allocations, func, regions)
     body = mover.visit_stmt(func.body)
@@ -57,6 +60,7 @@ class _Allocated(StmtExprVisitor):
     def __init__(self) -> None:
         super().__init__()
         self.buffers: list[Buffer] = []
+        self._blocks: dict[Buffer, s.Block] = {}
         self._around: dict[s.Stmt, Site] = {}
         self._current: Site = None
 
@@ -70,9 +74,20 @@ class _Allocated(StmtExprVisitor):
 
     def visit_block_(self, op: s.Block) -> None:
         self.buffers.extend(op.alloc_buffers)
+        self._blocks.update(dict.fromkeys(op.alloc_buffers, op))
         outer, self._around[op], self._current = self._current, self._current, op
         self.visit_stmt(op.body)
         self._current = outer
+
+    def around_carrying(self, site: Site, buffer: Buffer) -> Site:
+        """Out of the loops that take values of the buffer from one iteration to the next."""
+        found = current = site
+        while current is not None and current is not self._blocks[buffer]:
+            carries = isinstance(current, s.For) and carries_values(current, buffer)
+            current = self._around[current]
+            if carries:
+                found = current
+        return found
 
     def around_threads(self, site: Site, storage: str) -> Site:
         """Global memory, which all threads share, lies outside of the loops bound to them."""
