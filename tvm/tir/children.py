@@ -38,8 +38,48 @@ def _one(name: str) -> Callable[[Any], tuple[Any, ...]]:
     return lambda node: (part(node),)
 
 
-# How the parts of an expression are taken, for its class or the first of these that it is a kind
-# of. Looked up by class, as walks over programs do little else.
+def _region_exprs(regions: Sequence[s.BufferRegion]) -> list[PrimExpr]:
+    return [part for r in regions for rng in r.region for part in (rng.min, rng.extent)]
+
+
+def buffer_exprs(buffer: Buffer) -> tuple[PrimExpr, ...]:
+    """The expressions that define a buffer's shape and address."""
+    return (*buffer.shape, *buffer.strides, buffer.elem_offset)
+
+
+def _store_parts(stmt: s.BufferStore) -> tuple[Any, ...]:
+    mask = () if stmt.predicate is None else (stmt.predicate,)
+    return (stmt.value, *stmt.indices, *mask)
+
+
+def _block_parts(block: s.Block) -> tuple[Any, ...]:
+    doms = [part for iv in block.iter_vars if iv.dom is not None
+            for part in (iv.dom.min, iv.dom.extent)]  # fmt: skip
+    allocs = [x for b in block.alloc_buffers for x in buffer_exprs(b)]
+    matches = [x for m in block.match_buffers for x in buffer_exprs(m.buffer)]
+    sources = _region_exprs([m.source for m in block.match_buffers])
+    init = () if block.init is None else (block.init,)
+    return (*doms, *allocs, *sources, *matches, *_region_exprs(block.reads),
+            *_region_exprs(block.writes), *init, block.body)  # fmt: skip
+
+
+def _branches(stmt: s.IfThenElse) -> tuple[Any, ...]:
+    tail = () if stmt.else_case is None else (stmt.else_case,)
+    return (stmt.condition, stmt.then_case, *tail)
+
+
+def _attr_parts(stmt: s.AttrStmt) -> tuple[Any, ...]:
+    own = (stmt.node,) if isinstance(stmt.node, PrimExpr) else ()
+    return (*own, stmt.value, stmt.body)
+
+
+def _realized_parts(stmt: s.BufferRealize) -> tuple[Any, ...]:
+    bounds = [part for rng in stmt.bounds for part in (rng.min, rng.extent)]
+    return (*bounds, stmt.condition, stmt.body)
+
+
+# How the parts of a node are taken, for its class or the first of these that it is a kind of.
+# Looked up by class, as walks over programs do little else.
 _EXPR_KINDS: Final[tuple[tuple[type, Callable[[Any], tuple[Any, ...]]], ...]] = (
     *((kind, attrgetter("a", "b")) for kind in (e.BinaryOpExpr, e.CmpExpr, e.And, e.Or)),
     (e.Var, _no_parts),
@@ -56,6 +96,23 @@ _EXPR_KINDS: Final[tuple[tuple[type, Callable[[Any], tuple[Any, ...]]], ...]] = 
     (e.Shuffle, lambda expr: (*expr.vectors, *expr.indices)),
     (e.Reduce, _reduce_parts),
 )
+_STMT_KINDS: Final[tuple[tuple[type, Callable[[Any], tuple[Any, ...]]], ...]] = (
+    (s.SeqStmt, attrgetter("seq")),
+    (s.BufferStore, _store_parts),
+    (s.For, attrgetter("min", "extent", "body")),
+    (s.Block, _block_parts),
+    (s.BlockRealize, lambda stmt: (*stmt.iter_values, stmt.predicate, stmt.block)),
+    (s.IfThenElse, _branches),
+    (s.LetStmt, attrgetter("value", "body")),
+    (s.AttrStmt, _attr_parts),
+    (s.Allocate, lambda stmt: (*stmt.extents, stmt.condition, stmt.body)),
+    (s.AllocateConst, lambda stmt: (*stmt.extents, stmt.body)),
+    (s.DeclBuffer, lambda stmt: (*buffer_exprs(stmt.buffer), stmt.body)),
+    (s.Evaluate, _one("value")),
+    (s.AssertStmt, attrgetter("condition", "message", "body")),
+    (s.While, attrgetter("condition", "body")),
+    (s.BufferRealize, _realized_parts),
+)
 _PARTS: Final[dict[type, Callable[[Any], tuple[Any, ...]]]] = {}
 
 
@@ -65,7 +122,7 @@ def _parts_of(kind: type) -> Callable[[Any], tuple[Any, ...]]:
     if issubclass(kind, PrimExpr):
         take = next((parts for one, parts in _EXPR_KINDS if issubclass(kind, one)), _no_parts)
     elif issubclass(kind, s.Stmt):
-        take = stmt_children
+        take = next((parts for one, parts in _STMT_KINDS if issubclass(kind, one)), _no_parts)
     elif issubclass(kind, PrimFunc):
         take = _func_parts
     _PARTS[kind] = take
@@ -78,15 +135,6 @@ def expr_children(expr: PrimExpr) -> tuple[Any, ...]:
     return (_PARTS.get(kind) or _parts_of(kind))(expr)
 
 
-def _region_exprs(regions: Sequence[s.BufferRegion]) -> list[PrimExpr]:
-    return [part for r in regions for rng in r.region for part in (rng.min, rng.extent)]
-
-
-def buffer_exprs(buffer: Buffer) -> tuple[PrimExpr, ...]:
-    """The expressions that define a buffer's shape and address."""
-    return (*buffer.shape, *buffer.strides, buffer.elem_offset)
-
-
 def inner_statements(stmt: s.Stmt) -> list[s.Stmt]:
     """The statements directly within another one, in order."""
     return [child for child in stmt_children(stmt) if isinstance(child, s.Stmt)]
@@ -94,48 +142,8 @@ def inner_statements(stmt: s.Stmt) -> list[s.Stmt]:
 
 def stmt_children(stmt: s.Stmt) -> tuple[Any, ...]:
     """The direct expressions and statements of a statement, in order."""
-    if isinstance(stmt, s.SeqStmt):
-        return stmt.seq
-    if isinstance(stmt, s.BufferStore):
-        mask = () if stmt.predicate is None else (stmt.predicate,)
-        return (stmt.value, *stmt.indices, *mask)
-    if isinstance(stmt, s.For):
-        return (stmt.min, stmt.extent, stmt.body)
-    if isinstance(stmt, s.Block):
-        doms = [part for iv in stmt.iter_vars if iv.dom is not None
-                for part in (iv.dom.min, iv.dom.extent)]  # fmt: skip
-        allocs = [x for b in stmt.alloc_buffers for x in buffer_exprs(b)]
-        matches = [x for m in stmt.match_buffers for x in buffer_exprs(m.buffer)]
-        sources = _region_exprs([m.source for m in stmt.match_buffers])
-        init = () if stmt.init is None else (stmt.init,)
-        return (*doms, *allocs, *sources, *matches, *_region_exprs(stmt.reads),
-                *_region_exprs(stmt.writes), *init, stmt.body)  # fmt: skip
-    if isinstance(stmt, s.BlockRealize):
-        return (*stmt.iter_values, stmt.predicate, stmt.block)
-    if isinstance(stmt, s.IfThenElse):
-        tail = () if stmt.else_case is None else (stmt.else_case,)
-        return (stmt.condition, stmt.then_case, *tail)
-    if isinstance(stmt, s.LetStmt):
-        return (stmt.value, stmt.body)
-    if isinstance(stmt, s.AttrStmt):
-        own = (stmt.node,) if isinstance(stmt.node, PrimExpr) else ()
-        return (*own, stmt.value, stmt.body)
-    if isinstance(stmt, s.Allocate):
-        return (*stmt.extents, stmt.condition, stmt.body)
-    if isinstance(stmt, s.AllocateConst):
-        return (*stmt.extents, stmt.body)
-    if isinstance(stmt, s.DeclBuffer):
-        return (*buffer_exprs(stmt.buffer), stmt.body)
-    if isinstance(stmt, s.Evaluate):
-        return (stmt.value,)
-    if isinstance(stmt, s.AssertStmt):
-        return (stmt.condition, stmt.message, stmt.body)
-    if isinstance(stmt, s.While):
-        return (stmt.condition, stmt.body)
-    if isinstance(stmt, s.BufferRealize):
-        bounds = [part for rng in stmt.bounds for part in (rng.min, rng.extent)]
-        return (*bounds, stmt.condition, stmt.body)
-    return ()
+    kind = stmt.__class__
+    return (_PARTS.get(kind) or _parts_of(kind))(stmt)
 
 
 def _func_parts(func: PrimFunc) -> tuple[Any, ...]:

@@ -7,7 +7,7 @@ last passes; so the walk is done once for all of them.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable
 from typing import Any, Final
 
 from tvm.arith.deep_equal import PAIRS
@@ -47,6 +47,17 @@ def element_of(var: e.Var) -> DataType:
     return var.dtype
 
 
+# Where values have types that the nodes within do not tell; all of these classes are final.
+_TYPES: Final[dict[type, Callable[[Any], tuple[DataType, ...]]]] = {
+    e.BufferLoad: lambda node: (node.buffer.dtype,),
+    s.BufferStore: lambda node: (node.buffer.dtype,),
+    e.Cast: lambda node: (node.dtype, node.value.dtype),
+    s.Allocate: lambda node: (node.dtype,),
+    s.AllocateConst: lambda node: (node.dtype,),
+    s.LetStmt: lambda node: (element_of(node.var),),
+}
+
+
 def _words(body: s.Stmt) -> frozenset[str]:
     found: set[str] = set()
     kinds: set[type] = set()
@@ -63,30 +74,28 @@ def _words(body: s.Stmt) -> frozenset[str]:
             if type(b) not in _LEAVES:
                 stack.append(b)
             continue
-        below: Iterable[object] = ()
         if kind is e.Call:
             if isinstance(node.op, Op):
                 found.add(node.op.name)
             elif isinstance(node.op, GlobalVar):
                 found.add(FUNCTION)
-            below = node.args
             dtypes.add(node.dtype)
-            for arg in below:
+            for arg in node.args:
                 if type(arg) is e.FloatImm:  # other leaves are variables, which are bound somewhere
                     dtypes.add(arg.dtype)
-        elif isinstance(node, (PrimExpr, s.Stmt)):
-            kinds.add(kind)
-            if isinstance(node, (e.BufferLoad, s.BufferStore)):
-                dtypes.add(node.buffer.dtype)
-                if node.predicate is not None:
-                    found.add(MASK)
-            elif isinstance(node, e.Cast):
-                dtypes.update((node.dtype, node.value.dtype))
-            elif isinstance(node, (s.Allocate, s.AllocateConst)):
-                dtypes.add(node.dtype)
-            elif isinstance(node, s.LetStmt):
-                dtypes.add(element_of(node.var))
-            below = children(node)
-        stack += [child for child in below if type(child) not in _LEAVES]
+                elif type(arg) not in _LEAVES:
+                    stack.append(arg)
+            continue
+        if not isinstance(node, (PrimExpr, s.Stmt)):
+            continue  # an attribute's words
+        kinds.add(kind)
+        told = _TYPES.get(kind)
+        if told is not None:
+            dtypes.update(told(node))
+            if isinstance(node, (e.BufferLoad, s.BufferStore)) and node.predicate is not None:
+                found.add(MASK)
+        for child in children(node):
+            if type(child) not in _LEAVES:
+                stack.append(child)
     floats = [str(dtype.element_of()) for dtype in dtypes if dtype.is_floating and dtype.bits < 32]
     return frozenset(found.union(floats, [kind.__name__ for kind in kinds]))
