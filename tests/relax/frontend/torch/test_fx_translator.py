@@ -187,8 +187,17 @@ def test_writes_to_views() -> None:
         both = torch.topk(x, 2)
         return both[0].mul_(2), both[1]
 
+    def itself(x: Any) -> Any:
+        y = x * 2
+        y.contiguous().detach().add_(1)
+        return y
+
+    def copy(x: Any) -> Any:
+        y = x * 2
+        return y.clone().add_(1), y
+
     x = torch.randn(3, 4)
-    for func in (read_before, field):
+    for func in (read_before, field, itself, copy):
         mod = from_fx(fx.symbolic_trace(module_of(func)), [((3, 4), "float32")])
         assert_same(interpreted(mod, [x]), func(x))
 

@@ -19,7 +19,7 @@ from tvm.relax.struct_info_rules import tir_vars_in_struct_info
 from .base_fx_graph_translator import BaseFXGraphImporter, target_name
 from .complex_numbers import complex_constant
 from .dtypes import dtype_name, tensor_constant
-from .inplace import reads_what_a_view_wrote
+from .inplace import ALIASES, reads_what_a_view_wrote
 from .modules import ModuleCall
 from .registry import Converter, modules
 from .values import refuse
@@ -234,14 +234,25 @@ class TorchFXImporter(BaseFXGraphImporter):
         value = self.env[node]
         if not writes or not isinstance(value, RelaxExpr) or value is self.env[written]:
             return
-        reader = reads_what_a_view_wrote(node, target_name)
+        same = self._aliases(written)
+        reader = reads_what_a_view_wrote(node, same[-1], target_name)
         if reader is not None:
             raise refuse(
                 f"from_fx: {node.name!r}, a write to a view",
                 f"{reader.name!r} reads the tensor of that view afterwards",
                 "torch.export.export, and from_exported_program",
             )
-        self.env[written] = value
+        self.env.update(dict.fromkeys(same, value))
+
+    def _aliases(self, node: fx.Node) -> list[fx.Node]:
+        """A node and what it is another name of: `x.detach()` is x itself."""
+        found = [node]
+        while node.op.startswith("call_") and target_name(node) in ALIASES and node.args:
+            before: Any = node.args[0]
+            if before not in self.env or self.env[before] is not self.env[node]:
+                break
+            found.append(node := before)
+        return found
 
 
 def _is_number(node: fx.Node) -> bool:

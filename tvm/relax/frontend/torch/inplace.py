@@ -61,6 +61,9 @@ _IDLE: Final = frozenset(
     }
 )  # fmt: skip
 
+# operators that give their first operand itself, where its values are not laid out anew
+ALIASES: Final = _IDLE | {"alias", "contiguous", "cpu", "detach"}
+
 
 def without_dropout(program: Any) -> Any:
     """The program without dropouts, which torch itself would split into draws of chance."""
@@ -136,13 +139,14 @@ def _same(roots: dict[Any, Any], root: Any) -> set[Any]:
     return {one for one, its in roots.items() if its is root}
 
 
-def reads_what_a_view_wrote(node: Any, name_of: Callable[[Any], str]) -> Any | None:
-    """A node that reads a tensor after `node` has written to a view of it.
+def reads_what_a_view_wrote(
+    node: Any, view: Any, name_of: Callable[[Any], str]
+) -> Any | None:
+    """A node that reads a tensor after `node` has written to `view`, if that is a view of it.
 
     Of graphs that torch traced without tensors: `name_of` gives the operator of a node, and a
     view is what its name says for sure; fields of tuples are none.
     """
-    view = node.args[0]
     while getattr(view, "op", "") in ("call_function", "call_method") and view.args:
         base, name = view.args[0], name_of(view)
         if not hasattr(base, "users") or not (
