@@ -173,3 +173,26 @@ def test_writes_to_what_was_just_made(func: Any) -> None:
     for n in (3, 5):
         x = torch.rand(n, 4)
         assert_same(fast(x), func(x))
+
+
+class Numbers(torch.nn.Module):
+    """Numbers of its own: those that operators need as numbers, and those that may change."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.norm, self.scale = torch.nn.LayerNorm(6), 0.37
+        self.bend = torch.nn.LeakyReLU(0.07)
+
+    def forward(self, x: Any) -> Any:
+        y = self.norm(x) * self.scale
+        return y, self.bend(y), y.view(torch.Size([x.shape[0], 2, -1]))
+
+
+def test_numbers_of_a_model_that_torch_leaves_open() -> None:
+    model = Numbers().eval()
+    fast = torch.compile(model, backend=relax_dynamo(), dynamic=True)
+    with torch.no_grad():
+        for rows in (3, 5, 4):
+            x = torch.rand(rows, 6)
+            assert_same(fast(x), model(x))
+            model.scale, model.norm.eps = 0.9, 0.3

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Sequence
 from importlib import import_module
-from typing import Any
+from typing import Any, NoReturn
 
 from tvm.error import message
 from tvm.ir.module import IRModule
@@ -41,11 +41,18 @@ def relax_dynamo(pipeline: Any = None) -> Callable[[Any, Sequence[Any]], Callabl
                     legal="a torch.fx.GraphModule, which torch.compile hands over",
                 )
             )
+        _fixed_numbers(graph_module)
         writes = [node for node in graph_module.graph.nodes if _is_write(node)]
-        if any(_is_shared(node) for node in writes):
-            return _functional(graph_module, example_inputs, pipeline)
-        _alive(graph_module)
-        return _compiled(graph_module, example_inputs, pipeline)
+        open_numbers = _open_numbers(graph_module)
+        try:
+            if any(_is_shared(node) for node in writes):
+                return _functional(graph_module, example_inputs, pipeline)
+            _alive(graph_module)
+            return _compiled(graph_module, example_inputs, pipeline)
+        except Exception:  # whatever an operator says that asks for a number
+            if not open_numbers:
+                raise
+        _fix(open_numbers)
 
     return backend
 
@@ -53,6 +60,48 @@ def relax_dynamo(pipeline: Any = None) -> Callable[[Any, Sequence[Any]], Callabl
 def relax(graph_module: Any, example_inputs: Sequence[Any]) -> Callable[..., Any]:
     """What `torch.compile(model, backend="relax")` finds by its entry point."""
     return relax_dynamo()(graph_module, example_inputs)
+
+
+def _fixed_numbers(graph_module: Any) -> None:
+    """Write a number of the model (`eps` of a norm) as it is where torch has fixed it.
+
+    With `dynamic=True` torch passes such a number as a tensor and reads it by `item()`; where an
+    operator needs it, torch has put a guard on its value, and compiles anew for another one.
+    """
+    for node in graph_module.graph.nodes:
+        known = getattr(node.meta.get("example_value"), "node", None)
+        expr: Any = getattr(known, "expr", None)
+        if node.op != "call_method" or node.target != "item" or not getattr(expr, "is_number", 0):
+            continue
+        value = int(expr) if expr.is_Integer else float(expr)
+        for user in list(node.users):
+            user.args, user.kwargs = _with_value(user.args, node, value), {
+                name: _with_value(given, node, value) for name, given in user.kwargs.items()
+            }
+
+
+def _open_numbers(graph_module: Any) -> list[str]:
+    """Torch's names of the numbers of a model that no guard fixes."""
+    values = (node.meta.get("example_value") for node in graph_module.graph.nodes)
+    symbols = (getattr(getattr(value, "node", None), "expr", None) for value in values)
+    found = {str(s) for expr in symbols for s in getattr(expr, "free_symbols", ())}
+    return sorted(name for name in found if name.startswith("zf"))
+
+
+def _fix(names: Sequence[str]) -> NoReturn:
+    """Have torch trace anew, with guards on the values of these numbers, as its compiler has."""
+    fixed: Any = import_module("torch._dynamo.symbolic_convert").TensorifyState
+    for name in names:
+        fixed.specialize(name)
+    raise import_module("torch._dynamo.exc").TensorifyScalarRestartAnalysis
+
+
+def _with_value(given: Any, node: Any, value: float) -> Any:
+    """Arguments of a node, a number in another one's place."""
+    if isinstance(given, (tuple, list)):
+        parts = [_with_value(part, node, value) for part in given]
+        return tuple(parts) if isinstance(given, tuple) else parts
+    return value if given is node else given
 
 
 def _alive(graph_module: Any) -> None:

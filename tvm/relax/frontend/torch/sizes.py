@@ -92,6 +92,12 @@ def sym_size(bb: BlockBuilder, input: RelaxExpr, dim: int | None = None) -> Any:
     return tuple(found) if dim is None else found[axis_of(dim, len(found))]
 
 
+@convert("Size")
+def size_of_extents(bb: BlockBuilder, extents: Any = ()) -> Any:
+    """`torch.Size((2, n))`."""
+    return tuple(extents)
+
+
 @convert("sym_numel", "numel")
 def sym_numel(bb: BlockBuilder, input: RelaxExpr) -> Any:
     return product(sizes(input))
