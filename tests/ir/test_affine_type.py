@@ -18,3 +18,7 @@ def test_equality_and_fields() -> None:
     assert not structural_equal(a, other)
     assert a.axis == -1
     assert structural_equal(TupleAffineType([a]), TupleAffineType([b]))
+    with pytest.raises(TypeError, match="types of a TupleAffineType is a int: 3; legal: Tensor"):
+        TupleAffineType([3])
+    with pytest.raises(TypeError, match="the types of a TupleAffineType are a NoneType"):
+        TupleAffineType(None)

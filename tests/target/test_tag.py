@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from tvm.error import TVMError
 from tvm.target.nvidia_gpus import NVIDIA_GPUS
-from tvm.target.tag import find_tag, list_tags
+from tvm.target.tag import find_tag, list_tags, register_tag
 
 pytestmark = pytest.mark.pure
 DATA = Path(__file__).parents[1] / "structure" / "data" / "target_tags.txt"
@@ -30,3 +31,19 @@ def test_gpus_have_the_architecture_of_the_reference() -> None:
         if targets[name].arch != arch and name.removeprefix("nvidia/") not in listed_twice
     ]  # fmt: skip
     assert wrong == []
+
+
+@pytest.mark.parametrize(("name", "config", "words"), [
+    ("odd/text", "cuda", "the target of 'odd/text' is a str; legal: a dict"),
+    ("odd/kind", {"kind": "nothing"}, "'nothing'"),
+    ("odd/option", {"kind": "cuda", "num-legs": 3}, "num-legs"),
+])  # fmt: skip
+def test_a_tag_that_is_refused_leaves_nothing_behind(name, config, words) -> None:
+    with pytest.raises(TVMError, match=words):
+        register_tag(name, config)
+    assert find_tag(name) is None
+
+
+def test_the_name_of_a_tag_is_text() -> None:
+    with pytest.raises(TypeError, match="register_tag: the name is a list"):
+        register_tag(["a"], {"kind": "cuda"})

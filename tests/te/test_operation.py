@@ -130,3 +130,10 @@ def test_more_dimensions_than_loops_nest_are_refused() -> None:
     assert te.compute((1,) * 64, lambda *i: 0.0, name="most").ndim == 64
     with pytest.raises(ShapeError, match="found: 65 dimensions\n  legal: at most 64"):
         te.compute((1,) * 65, lambda *i: 0.0, name="more")
+
+
+def test_attributes_are_a_dict() -> None:
+    with pytest.raises(TypeError, match="ComputeOp: the attributes are a str; legal: a dict"):
+        te.compute((2,), lambda i: i, attrs="fast")
+    with pytest.raises(TypeError, match="ProducerLoad: the indices are a int; legal: a list"):
+        tir.ProducerLoad(te.placeholder((2,)), 3)

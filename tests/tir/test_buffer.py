@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 import tvm
-from tvm import tir
+from tvm import te, tir
+from tvm.script import tir as T
 
 pytestmark = pytest.mark.pure
 N = tir.Var("n", "int32")
@@ -94,3 +95,14 @@ def test_axis_separators_are_places_between_axes() -> None:
         with pytest.raises(ValueError, match=order):
             tir.decl_buffer([4, 4], axis_separators=separators)
     assert len(tir.decl_buffer([4, 4], axis_separators=[0, 1, 2]).axis_separators) == 3
+
+
+@pytest.mark.parametrize("one", [
+    tir.decl_buffer((4,)), tir.ir_builder.create().buffer_ptr(tir.decl_buffer((4,))), T.Buffer,
+    te.placeholder((4, 4))[0], te.placeholder((4,)),
+])  # fmt: skip
+def test_what_is_indexed_is_not_iterated(one) -> None:
+    with pytest.raises(TypeError, match=r"is not iterable|cannot be iterated"):
+        iter(one)
+    with pytest.raises(TypeError, match=r"is not iterable|cannot be iterated|not a container"):
+        "." in one  # noqa: B015

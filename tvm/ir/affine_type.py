@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, ClassVar, Final, final
 
-from .node import Field, Node, fields, register_nodes
+from .node import Field, Node, all_of_type, fields, register_nodes
 
 
 class AffineType(Node):
@@ -39,7 +39,7 @@ class TupleAffineType(AffineType):
     FIELDS: ClassVar[tuple[Field, ...]] = fields("types")
 
     def __init__(self, types: Sequence[TensorAffineType]) -> None:
-        self.types: Final = tuple(types)
+        self.types: Final = all_of_type(types, TensorAffineType, "the types of a TupleAffineType")
 
 
 register_nodes(TensorAffineType, TupleAffineType)

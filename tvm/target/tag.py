@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from tvm.error import TargetError
+from tvm.ir.node import of_type
 
 from .nvidia_gpus import NVIDIA_GPUS
 
@@ -105,7 +106,12 @@ def register_tag(name: str, config: Mapping[str, Any], override: bool = False) -
     """Add a tag and give its target; a name that exists needs `override`."""
     from .target import Target
 
-    if name in _TAGS and not override:
+    if of_type(name, str, "register_tag: the name") in _TAGS and not override:
         raise TargetError(f"target tag {name!r} is registered already; legal: override=True")
+    if not isinstance(config, Mapping):
+        raise TargetError(
+            f"register_tag: the target of {name!r} is a {type(config).__name__}; legal: a dict"
+        )
+    Target(config)  # refused before it has a name
     _TAGS[name] = dict(config)
     return Target(name)

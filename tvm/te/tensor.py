@@ -48,6 +48,7 @@ class TensorSlice(PrimExprConvertible):
     __slots__ = ("indices", "tensor")
     TYPE_KEY = "te.TensorSlice"
     FIELDS: ClassVar[tuple[Field, ...]] = fields("tensor", "indices")
+    __iter__: ClassVar[None] = None  # any index is legal, so that a loop over it would not end
 
     def __init__(self, tensor: Tensor, indices: Any) -> None:
         self.tensor: Final = tensor
@@ -206,6 +207,10 @@ class Operation(Node):
     def _label(self, name: str, tag: str, attrs: Attrs | None) -> None:
         self.name = name
         self.tag = tag
+        if not isinstance(attrs, Mapping | None):
+            raise TypeError(
+                f"{type(self).__name__}: the attributes are a {type(attrs).__name__}; legal: a dict"
+            )
         self.attrs = FrozenMap(attrs or {})
 
     def __str__(self) -> str:

@@ -44,6 +44,7 @@ class Buffer(Node):
 
     READ: ClassVar[int] = 1
     WRITE: ClassVar[int] = 2
+    __iter__: ClassVar[None] = None  # any index is legal, so that a loop over it would not end
 
     def __init__(
         self,

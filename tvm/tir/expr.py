@@ -667,7 +667,7 @@ class ProducerLoad(PrimExprWithOp):
                 f"ProducerLoad: the producer is a {type(producer).__name__}; legal: a tensor of te"
             )
         self.producer: Final = producer
-        self.indices: Final = tuple([as_expr(i) for i in indices])
+        self.indices: Final = _exprs(indices, "ProducerLoad: the indices")
         self.dtype = producer.get_dtype()
         self.span = span
 

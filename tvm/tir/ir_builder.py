@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from types import TracebackType
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 from tvm.error import CheckError, message
 from tvm.ir.expr import PrimExpr
@@ -47,6 +47,7 @@ _LOOP_KINDS: Final = {
     "unroll": ForKind.UNROLLED,
 }
 
+
 class WithScope:
     """A `with` block: it gives `enter_value`, and calls `exit_cb` when it ends."""
 
@@ -69,6 +70,8 @@ class WithScope:
 
 class BufferVar:
     """A buffer whose elements are read and written by indexing; writes go to the builder."""
+
+    __iter__: ClassVar[None] = None  # any index is legal, so that a loop over it would not end
 
     def __init__(self, builder: IRBuilder, buffer: Buffer, content_type: str) -> None:
         self._builder: Final = builder

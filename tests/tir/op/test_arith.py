@@ -154,3 +154,9 @@ def test_bits_are_worked_on_in_the_type_of_the_expression() -> None:
 def test_addresses_are_not_cast() -> None:
     with pytest.raises(tvm.TVMError, match="Can't cast a handle to other types"):
         tir.StringImm("s").astype("int32")
+
+
+@pytest.mark.parametrize("value", [None, "3", [3]])
+def test_a_literal_is_made_of_a_number(value) -> None:
+    with pytest.raises(TypeError, match=r"tir\.const: the value is a "):
+        tir.const(value, "int32")

@@ -41,6 +41,10 @@ def const(value: Any, dtype: Any = None, span: Span | None = None) -> PrimExpr:
         return make_const(literal.value, literal.dtype, span)  # type: ignore[attr-defined]
     if hasattr(value, "item") and getattr(value, "shape", ()) == ():
         value = value.item()
+    if not isinstance(value, (int, float)):
+        raise TypeError(
+            f"tir.const: the value is a {type(value).__name__}: {value!r}; legal: a number"
+        )
     return make_const(value, DataType(dtype), span)
 
 
@@ -457,9 +461,7 @@ def any(*args: Operand, span: Span | None = None) -> PrimExpr:
     return _chain(logical_or, args, span)
 
 
-def _chain(
-    join: Callable[..., PrimExpr], args: tuple[Operand, ...], span: Span | None
-) -> PrimExpr:
+def _chain(join: Callable[..., PrimExpr], args: tuple[Operand, ...], span: Span | None) -> PrimExpr:
     if not args:
         raise ValueError("Any must take at least 1 argument")
     result = as_expr(args[0])

@@ -6,7 +6,7 @@ import ast
 import inspect
 import sys
 from collections.abc import Callable, Mapping
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 from tvm.script.parser.core.diagnostics import Source
 from tvm.script.parser.core.entry import parse
@@ -82,6 +82,8 @@ def macro(*args: Any, hygienic: bool = True) -> Any:
 class BufferProxy:
     """`T.Buffer((16, 16), "float32")`, also with brackets as older programs write it."""
 
+    __iter__: ClassVar[None] = None  # any key is legal, so that a loop over it would not end
+
     def __call__(
         self,
         shape: Any,
@@ -122,9 +124,7 @@ BufferType: Final = BufferProxy()
 Ptr: Final = PtrProxy()
 
 
-def find_decorator_annotation(
-    node: ast.FunctionDef, annotation: str, default: bool = True
-) -> bool:
+def find_decorator_annotation(node: ast.FunctionDef, annotation: str, default: bool = True) -> bool:
     """The value of an option in the function's decorator: `@T.prim_func(private=True)`."""
     for decorator in node.decorator_list:
         if isinstance(decorator, ast.Call):
