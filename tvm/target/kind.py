@@ -57,6 +57,7 @@ class KindTraits:
     narrow_floats: Mapping[str, int] = field(default_factory=lambda: _HALF)
     narrow_functions: bool = True  # its library has exp and the like for them
     shuffles: Shuffles | None = None
+    shared_at_launch: bool = False  # a launch says how much memory a block shares
     gpu: GpuTuning = field(default_factory=GpuTuning)  # of GPUs: what schedule rules start from
     of_users: bool = False  # an accelerator: functions that are marked for it have its code
     tuning_rules: str = ""  # the name of MetaSchedule's default rules; GPUs share those of CUDA
@@ -187,8 +188,8 @@ KINDS: Final[dict[str, TargetKind]] = {
             f"mcpu:string arch:string {_GPU_LIMITS}",
             {"thread_warp_size": 32, "max_num_threads": 1024},
             traits=KindTraits(
-                narrow_floats=_CUDA_FLOATS, shuffles=Shuffles(), gpu=gpu_tuning.CUDA,
-                tuning_rules="cuda",
+                narrow_floats=_CUDA_FLOATS, shuffles=Shuffles(), shared_at_launch=True,
+                gpu=gpu_tuning.CUDA, tuning_rules="cuda",
             ),
         ),
         TargetKind(
@@ -197,7 +198,7 @@ KINDS: Final[dict[str, TargetKind]] = {
             ("cuda", "gpu"),
             "mcpu:string mtriple:string max_num_threads:int thread_warp_size:int",
             {"max_num_threads": 1024, "thread_warp_size": 32},
-            traits=KindTraits(shuffles=Shuffles(), tuning_rules="cuda"),
+            traits=KindTraits(shuffles=Shuffles(), shared_at_launch=True, tuning_rules="cuda"),
         ),
         TargetKind(
             "rocm",
@@ -211,7 +212,8 @@ KINDS: Final[dict[str, TargetKind]] = {
                 "thread_warp_size": 64,
             },
             traits=KindTraits(
-                shuffles=Shuffles(whole_warps=True, words_only=True), gpu=gpu_tuning.ROCM
+                shuffles=Shuffles(whole_warps=True, words_only=True), shared_at_launch=True,
+                gpu=gpu_tuning.ROCM,
             ),
         ),
         TargetKind(

@@ -34,7 +34,7 @@ from tvm.tir.expr import (
 )
 from tvm.tir.function import PrimFunc
 from tvm.tir.functor import StmtExprMutator, Substituter, substitute, vars_in
-from tvm.tir.op.arith import is_one, is_zero
+from tvm.tir.op.arith import cast, is_one, is_zero
 from tvm.tir.stmt import (
     Block,
     BlockRealize,
@@ -277,7 +277,8 @@ class _Builder:
         assert axis.dom is not None, "axes of a stage have domains"
         self.loads.vars = known
         low, extent = self.loads.visit_expr(axis.dom.min), self.loads.visit_expr(axis.dom.extent)
-        return Range.from_min_extent(self.analyzer.simplify(low), self.analyzer.simplify(extent))
+        first = cast(self.analyzer.simplify(low), extent.dtype)  # 0 may have come as a plain number
+        return Range.from_min_extent(first, self.analyzer.simplify(extent))
 
     def _leaf(
         self,

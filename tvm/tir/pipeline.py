@@ -24,6 +24,7 @@ from .transform.outline_parallel_loops import OutlineParallelLoops
 from .transform.peel_masks import PeelMasks
 from .transform.prefetch_ahead import PrefetchAhead
 from .transform.prefetch_panels import PrefetchPanels
+from .transform.static_shared_memory import StaticSharedMemory
 
 
 def lowering_passes(ctx: PassContext, to_source: bool = True) -> list[Pass]:
@@ -197,6 +198,7 @@ def _blocks_to_launches() -> list[Pass]:
         t.TransformMmaBufferLayout(),  # after the pipeline, which adds versions of buffers
         t.LowerOpaqueBlock(),  # no blocks, no scheduling from here on
         t.FlattenBuffer(),  # from here on every buffer is one-dimensional
+        StaticSharedMemory(),  # while every allocation is known by itself
         BF16ComputeLegalizeAll(),  # where the device has no arithmetic on them
     ]
 

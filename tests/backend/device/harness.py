@@ -50,9 +50,7 @@ def target_of(kind: str) -> Target:
     if kind == "nvptx":
         return Target({"kind": "nvptx", "mcpu": "sm_80"}, "llvm")
     if kind == "amdgcn":
-        return Target(
-            {"kind": "rocm", "mcpu": "gfx90a", "mtriple": "amdgcn-amd-amdhsa"}, "llvm"
-        )
+        return Target({"kind": "rocm", "mcpu": "gfx90a", "mtriple": "amdgcn-amd-amdhsa"}, "llvm")
     return Target({"kind": kind, "arch": "sm_80"} if kind == "cuda" else {"kind": kind}, "llvm")
 
 

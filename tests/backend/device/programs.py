@@ -92,7 +92,8 @@ def bytes_wrap(A: T.Buffer((256,), "int8"), B: T.Buffer((256,), "int8")):
 _keep(
     bytes_wrap,
     lambda rng: [rng.integers(-100, 100, 256).astype("int8"), np.zeros(256, "int8")],
-    lambda a: (a.astype("int32") * 3 - 7).astype("int8"), not_in=("webgpu",),
+    lambda a: (a.astype("int32") * 3 - 7).astype("int8"),
+    not_in=("webgpu",),
 )
 
 
@@ -228,7 +229,8 @@ def halves(
 
 _keep(
     halves,
-    _floats((128,), (128,), (128,), dtype="float16"), lambda a, b: np.maximum(a * b, a) + b,
+    _floats((128,), (128,), (128,), dtype="float16"),
+    lambda a, b: np.maximum(a * b, a) + b,
     tolerance=2e-3,
 )
 
@@ -245,7 +247,8 @@ def half_to_single(A: T.Buffer((64,), "float16"), B: T.Buffer((64,), "float32"))
 _keep(
     half_to_single,
     lambda rng: [rng.standard_normal(64).astype("float16"), np.zeros(64, "float32")],
-    lambda a: np.exp(a.astype("float32")) * 2, tolerance=2e-3,
+    lambda a: np.exp(a.astype("float32")) * 2,
+    tolerance=2e-3,
 )
 
 
@@ -542,4 +545,3 @@ _keep(loops, _floats((16,), (16,)), lambda a: np.array([max(0, 10 - n) for n in 
 def module_for(kind: str) -> IRModule:
     """All programs that a language can say, as one module."""
     return IRModule({name: p.func for name, p in PROGRAMS.items() if kind not in p.not_in})
-

@@ -24,7 +24,7 @@ typedef long long longlong;
 
 // --- fibers ---
 
-struct uint3 { uint x, y, z; };
+struct Place { uint x, y, z; };
 
 enum Wait { RUNS, AT_BLOCK, AT_WARP, ENDED };
 struct Fiber {
@@ -32,12 +32,12 @@ struct Fiber {
   std::vector<char> stack;
   Wait wait;
   uint64_t mask;  // of the warp's lanes, those that have to come
-  uint3 thread;
+  Place thread;
 };
 static std::vector<Fiber> fibers;
 static ucontext_t scheduler;
 static int current;
-static uint3 blockIdx, threadIdx, blockDim;
+static Place blockIdx, threadIdx, blockDim;
 static void (*run_kernel)();
 static int WARP = 32;
 static uint64_t offered[1024];
@@ -206,12 +206,41 @@ SMALL_FLOAT(__nv_bfloat16, bfloat_to_float, float_to_bfloat)
   };                                                                                \
   static V make_##V(T a, T b, T c, T d) { return V(a, b, c, d); }                   \
   OPERATORS(V, T, 4)
+#define VECTOR3(V, T, A, B, C)  /* three elements in memory, aligned as one */     \
+  struct V {                                                                        \
+    T A, B, C;                                                                      \
+    V() = default;                                                                  \
+    V(T a) : A(a), B(a), C(a) {}                                                    \
+    V(T a, T b, T c) : A(a), B(b), C(c) {}                                          \
+  };                                                                                \
+  static V make_##V(T a, T b, T c) { return V(a, b, c); }                           \
+  OPERATORS(V, T, 3)
+#define VECTOR8(V, T)                                                               \
+  struct alignas(sizeof(T) * 8) V {                                                 \
+    T s0, s1, s2, s3, s4, s5, s6, s7;                                               \
+    V() = default;                                                                  \
+    V(T a) : V(a, a, a, a, a, a, a, a) {}                                           \
+    V(T a, T b, T c, T d, T e, T f, T g, T h)                                       \
+      : s0(a), s1(b), s2(c), s3(d), s4(e), s5(f), s6(g), s7(h) {}                   \
+  };                                                                                \
+  OPERATORS(V, T, 8)
 #if SHIM_OPENCL
-#define VECTORS(B, T) VECTOR2(B##2, T, s0, s1) VECTOR4(B##4, T, s0, s1, s2, s3)
+#define VECTORS(B, T) VECTOR2(B##2, T, s0, s1) VECTOR3(B##3, T, s0, s1, s2)         \
+  VECTOR4(B##4, T, s0, s1, s2, s3) VECTOR8(B##8, T)
+VECTORS(long, int64_t)
+VECTORS(ulong, uint64_t)
+#elif SHIM_CUDA
+#define VECTORS(B, T) VECTOR2(B##2, T, x, y) VECTOR3(B##3, T, x, y, z) VECTOR4(B##4, T, x, y, z, w)
+VECTORS(longlong, int64_t)
+VECTORS(ulonglong, uint64_t)
 #else
+using uint3 = Place;  // as Metal gives it to kernels
 #define VECTORS(B, T) VECTOR2(B##2, T, x, y) VECTOR4(B##4, T, x, y, z, w)
+VECTORS(long, int64_t)
+VECTORS(ulong, uint64_t)
 #endif
 VECTORS(float, float)
+VECTORS(double, double)
 VECTORS(int, int32_t)
 VECTORS(uint, uint)
 #if SHIM_CUDA
@@ -277,6 +306,11 @@ static float fast_expf(float x) { return expf(x); }
 #define __sinf sinf
 #define __cosf cosf
 #define __powf powf
+static half hfloor(half x) { return half(floorf(x)); }
+static half hceil(half x) { return half(ceilf(x)); }
+static half htrunc(half x) { return half(truncf(x)); }
+static half hrint(half x) { return half(rintf(x)); }
+static half __habs(half x) { return half(fabsf(x)); }
 static half hexp(half x) { return half(expf(x)); }
 static half hsqrt(half x) { return half(sqrtf(x)); }
 static half __hmax(half a, half b) { return max(a, b); }
@@ -287,6 +321,11 @@ static float __uint_as_float(uint x) { return as_float(x); }
 #else
 #define SHIM_MATH(F) static float F(float x, int) { return F##f(x); }
 static float rsqrt(float x) { return 1 / sqrtf(x); }
+static half floor(half x) { return half(floorf(x)); }
+static half fabs(half x) { return half(fabsf(x)); }
+static half ceil(half x) { return half(ceilf(x)); }
+static half trunc(half x) { return half(truncf(x)); }
+static half rint(half x) { return half(rintf(x)); }
 static half exp(half x) { return half(expf(x)); }
 static half sqrt(half x) { return half(sqrtf(x)); }
 static int popcount(uint x) { return bits_set(x); }
@@ -334,8 +373,8 @@ template <typename T> struct Given { static T take(void** args, int i) { return 
 template <typename T> struct Given<T*> { static T* take(void** args, int i) { return (T*)args[i]; } };
 template <typename T> struct Given<T&> { static T& take(void** args, int i) { return *(T*)args[i]; } };
 // Metal hands numbers of threads over as parameters: first the block's
-template <> struct Given<uint3> {
-  static uint3 take(void** args, int i) { return args[i] == nullptr ? blockIdx : threadIdx; }
+template <> struct Given<Place> {
+  static Place take(void** args, int i) { return args[i] == nullptr ? blockIdx : threadIdx; }
 };
 template <typename... P, size_t... I>
 static void call(void (*f)(P...), void** args, std::index_sequence<I...>) { f(Given<P>::take(args, I)...); }

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 import tvm
-from tests.backend.device.random_kernels import differences, made
+from tests.backend.device import random_threads
+from tests.backend.device.random_kernels import FAMILIES, differences
 
 pytestmark = pytest.mark.cpu
 FEW = (0, 12)  # the first, and how many
@@ -35,15 +36,28 @@ def test_a_few(place: str) -> None:
     assert differences(*FEW, [place]) == []
 
 
+@pytest.mark.parametrize("place", ["shim:cuda", PLACES[-2]])
+@pytest.mark.parametrize("family", ["types", "stages"])
+def test_a_few_of_other_families(place: str, family: str) -> None:
+    assert differences(*FEW, [place], family) == []
+
+
 @pytest.mark.parametrize("seed", [31, 44])
 def test_what_differed_once(seed: int) -> None:
     """A reduction of partial results; threads of a warp that waited for those beyond a branch."""
-    assert made(seed).words.split()[-1] in ("3", "33")
+    assert random_threads.made(seed).words.split()[-1] in ("3", "33")
     assert differences(seed, 1, ["interpreter", "shim:cuda", "shim:nvptx"]) == []
+
+
+@pytest.mark.parametrize("seed", [69, 119, 232, 339])
+def test_what_differed_once_by_types(seed: int) -> None:
+    """Open local memory, a zero of another type, a bool over threads, neighbours that lie apart."""
+    assert differences(seed, 1, ["shim:cuda"], "types") == []
 
 
 @pytest.mark.long
 @pytest.mark.parametrize(("first", "count"), MANY)
 @pytest.mark.parametrize("place", PLACES)
-def test_many(place: str, first: int, count: int) -> None:
-    assert differences(first, count, [place]) == []
+@pytest.mark.parametrize("family", list(FAMILIES))
+def test_many(place: str, first: int, count: int, family: str) -> None:
+    assert differences(first, count, [place], family) == []

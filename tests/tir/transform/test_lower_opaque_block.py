@@ -1,11 +1,13 @@
 import pytest
 
+import tvm
 from tvm.error import TVMError
 from tvm.ir.module import IRModule
 from tvm.ir.transform import PassContext
 from tvm.script import tir as T
 from tvm.testing.pass_test import PassTest
 from tvm.tir.transform import LowerOpaqueBlock
+from tvm.tir.transform.lower_opaque_block import extents_of
 
 pytestmark = pytest.mark.pure
 
@@ -96,3 +98,10 @@ def test_rows_whose_stride_is_no_multiple_of_the_next_have_room():
     lowered = LowerOpaqueBlock()(IRModule.from_expr(func))["func"].body
     extents = [int(extent) for extent in lowered.extents]
     assert extents[0] * extents[1] * extents[2] >= 2 * 9 + 3 * 2 + 1 + 1
+
+
+def test_room_for_neighbours_that_lie_apart() -> None:
+    apart = tvm.tir.decl_buffer((18,), strides=(3,))
+    assert [int(x) for x in extents_of(apart)] == [54]
+    rows = tvm.tir.decl_buffer((4, 6), strides=(16, 2))
+    assert [int(x) for x in extents_of(rows)] == [4, 16]

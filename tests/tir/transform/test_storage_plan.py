@@ -22,13 +22,13 @@ def allocations(func: tir.PrimFunc | tir.Stmt) -> list[tuple[str, str, int]]:
     return [(n.buffer_var.name, str(n.dtype), int(n.extents[0])) for n in found]
 
 
-def in_turn(scope: str, *wanted: tuple[str, int]) -> tir.Stmt:
+def in_turn(scope: str, *wanted: tuple[str, int], read: bool = False) -> tir.Stmt:
     """Loops of which each uses memory of its own."""
     ib = tvm.tir.ir_builder.create()
     for number, (dtype, size) in enumerate(wanted):
         with ib.for_range(0, 4, name="j") as j:
             memory = ib.allocate(dtype, size, name="ABCDEF"[number], scope=scope)
-            memory[j] = tir.const(1, dtype)
+            memory[j] = memory[j] + tir.const(1, dtype) if read else tir.const(1, dtype)
     return ib.get()
 
 
@@ -57,7 +57,13 @@ def test_registers_are_not_shared_and_small_memory_neither() -> None:
     two = [("float32", 16), ("float32", 16)]
     assert len(allocations(in_turn("local", *two))) == 2
     assert len(allocations(in_turn("warp", *two))) == 2
-    assert len(allocations(in_turn("shared", *two))) == 1
+    assert len(allocations(in_turn("shared", *two, read=True))) == 1
+
+
+def test_what_threads_only_write_is_not_free_for_others() -> None:
+    """Barriers are for readers: slower threads may still write the one."""
+    two = [("float32", 16), ("float32", 16)]
+    assert len(allocations(in_turn("shared", *two))) == 2
 
 
 def test_the_least_memory_that_is_large_enough() -> None:

@@ -31,6 +31,8 @@ from .index_bounds import Bounds, IndexBounds
 from .lower_opaque_block import extents_of
 from .pass_form import tir_pass
 
+_MANY: Final = 1 << 16  # a bound as high says what the type of an index holds, and nothing else
+
 
 @tir_pass("tir.CompactBufferAllocation")
 def CompactBufferAllocation(
@@ -339,8 +341,11 @@ def _shrunk(
     size = analyzer.simplify(ops.add(ops.subtract(high, low), 1))
     if not isinstance(size, e.IntImm):
         limit = analyzer.const_int_bound(size).max_value
-        known = isinstance(extent, e.IntImm)
-        if known and limit <= extent.value:  # type: ignore[attr-defined]
+        if isinstance(extent, e.IntImm):
+            gained = limit <= extent.value
+        else:  # nothing compares the two: a number is better than either
+            gained = limit < _MANY and not analyzer.can_prove(ops.less_equal(size, extent))
+        if gained:
             size = ops.const(limit, extent.dtype)
     size = ops.cast(size, extent.dtype)
     # a constant that no use exceeds is no more than an extent that all uses keep to

@@ -19,11 +19,11 @@ SCOPES: Final = (
 class Life:
     """An allocation, and the statements from its first to its last use."""
 
-    def __init__(self, op: s.Allocate, size: int, home: s.Stmt | None, loops: int) -> None:
+    def __init__(self, op: s.Allocate, size: int, home: s.Stmt | None, nests: int) -> None:
         self.op = op
         self.size = size
         self.home = home  # the parallel loop or launch that it cannot leave; None: the function
-        self.loops = loops  # the number of loops around it
+        self.nests = nests  # the number of loops and conditions around it
         self.first: int | None = None
         self.last = -1
 
@@ -42,7 +42,8 @@ class Lives(StmtExprVisitor):
         self.entries: dict[e.Var, Life] = {}
         self._now = 0
         self._home: s.Stmt | None = None
-        self._loops: list[tuple[int, set[Life]]] = []  # start, and what is in use throughout
+        # start, and what is in use throughout
+        self._nests: list[tuple[int, set[Life]]] = []
 
     def scope(self, home: s.Stmt | None, body: s.Stmt) -> None:
         """Visit a body that runs elsewhere."""
@@ -59,9 +60,10 @@ class Lives(StmtExprVisitor):
         if life is None:
             return
         life.use(self._now, self._now)
-        if len(self._loops) > life.loops:
-            # from one iteration to the next the memory keeps its values
-            start, whole = self._loops[life.loops]
+        if len(self._nests) > life.nests:
+            # from one iteration to the next the memory keeps its values, and threads that a
+            # condition parts are not where others are
+            start, whole = self._nests[life.nests]
             life.use(start, self._now)
             whole.add(life)
 
@@ -80,21 +82,26 @@ class Lives(StmtExprVisitor):
         self._in_loop(op, op.body, op.kind in (s.ForKind.PARALLEL, s.ForKind.THREAD_BINDING))
 
     def visit_while_(self, op: s.While) -> None:
-        self._loops.append((self._now, set()))
+        self._nests.append((self._now, set()))
         self.visit_expr(op.condition)
         self.visit_stmt(op.body)
-        self._end_loop()
+        self._end_nest()
 
     def _in_loop(self, op: s.Stmt, body: s.Stmt, elsewhere: bool) -> None:
-        self._loops.append((self._now, set()))
+        self._nests.append((self._now, set()))
         if elsewhere:
             self.scope(op, body)
         else:
             self.visit_stmt(body)
-        self._end_loop()
+        self._end_nest()
 
-    def _end_loop(self) -> None:
-        _, whole = self._loops.pop()
+    def visit_if_then_else_(self, op: s.IfThenElse) -> None:
+        self._nests.append((self._now, set()))
+        super().visit_if_then_else_(op)
+        self._end_nest()
+
+    def _end_nest(self) -> None:
+        _, whole = self._nests.pop()
         self._now += 1
         for life in whole:
             life.use(self._now, self._now)
@@ -117,6 +124,6 @@ class Lives(StmtExprVisitor):
     def visit_allocate_(self, op: s.Allocate) -> None:
         size = self._size_of(op)
         if size is not None and op.buffer_var not in self.entries:
-            loops = len(self._loops)
-            self.entries[op.buffer_var] = Life(op, size, self._home, loops)
+            nests = len(self._nests)
+            self.entries[op.buffer_var] = Life(op, size, self._home, nests)
         self.visit_stmt(op.body)

@@ -146,4 +146,6 @@ def extents_of(buffer: Buffer) -> Sequence[PrimExpr]:
     for outer, inner in zip(buffer.strides, buffer.strides[1:]):
         # a stride that is no multiple of the next leaves a gap behind each row
         extents.append(ops.ceildiv(outer, inner))
+    if not ops.is_one(buffer.strides[-1]):  # neighbours lie apart too
+        extents[-1] = extents[-1] * buffer.strides[-1]
     return extents

@@ -160,7 +160,10 @@ class _Lowerer(StmtExprMutator):
             )  # fmt: skip
         combiner = self._combiners[-1]
         count = len(combiner.identity_element)
-        targets = [a for a in call.args[count + 2 : 2 * count + 2] if isinstance(a, e.BufferLoad)]
+        # a bool lies in a byte, and is a cast of it where buffers are flat
+        places = [a.value if isinstance(a, e.Cast) and a.dtype.is_bool else a
+                  for a in call.args[count + 2 : 2 * count + 2]]  # fmt: skip
+        targets = [a for a in places if isinstance(a, e.BufferLoad)]
         first = call.args[0] if call.args else None
         if not isinstance(first, e.IntImm) or first.value != count or len(targets) != count:
             _refuse(

@@ -80,7 +80,8 @@ class _Kernels(StmtExprMutator):
         for one in reversed(self._around):
             whole = with_fields(one, body=whole)
         lives.visit_stmt(whole)
-        for var in _filled_later(op.body):  # until the end: nobody says when it has arrived
+        # until the end: nobody says when a copy has arrived, or writes that nobody reads are done
+        for var in (*_filled_later(op.body), *_unread(sizes, op.body)):
             if var in lives.entries:
                 lives.entries[var].last = max(life.last for life in lives.entries.values())
         memory = e.Var(_NAMES[self._scope], PointerType(PrimType("uint8"), self._scope))
@@ -96,9 +97,15 @@ def _filled_later(body: s.Stmt) -> list[e.Var]:
     return [
         n.args[0]
         for n in walk(body)
-        if e.is_call_of(n, "tir.ptx_cp_async")
-        and isinstance(n.args[0], e.Var)
+        if e.is_call_of(n, "tir.ptx_cp_async") and isinstance(n.args[0], e.Var)
     ]
+
+
+def _unread(sizes: dict[e.Var, PrimExpr], body: s.Stmt) -> list[e.Var]:
+    """Memory that is only written."""
+    read = {n.buffer.data if isinstance(n, e.BufferLoad) else n
+            for n in walk(body) if isinstance(n, (e.BufferLoad, e.Var))}  # fmt: skip
+    return [var for var in sizes if var not in read]
 
 
 def _bytes(op: s.Allocate) -> PrimExpr:
@@ -124,7 +131,7 @@ def _planned(
     assigned: list[tuple[Life, int, int]] = []
     end = 0
     known = [life for life in lives.entries.values() if life.first is not None]
-    for life in sorted(known, key=lambda one: (one.first or 0)):
+    for life in sorted(known, key=lambda one: one.first or 0):
         taken = sorted(
             (start, stop) for other, start, stop in assigned if other.last >= (life.first or 0)
         )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -56,9 +56,7 @@ def accesses_in(node: PrimExpr | s.Stmt, scope: str) -> Iterator[Access]:
             yield from _call(part, scope)
 
 
-def _element(
-    kind: str, buffer: e.Var, indices: Sequence[PrimExpr], scope: str
-) -> Iterator[Access]:
+def _element(kind: str, buffer: e.Var, indices: Sequence[PrimExpr], scope: str) -> Iterator[Access]:
     if scope_of(buffer) == scope:
         single = all(not index.dtype.is_vector for index in indices)
         sets = tuple([IntSet.vector(index) for index in indices])
@@ -133,8 +131,9 @@ class Conflicts:
         loops: Sequence[tuple[e.Var, Range]],
         scope: str,
         single: frozenset[e.Var] = frozenset(),
+        in_turn: Callable[[e.Var | None, e.Var | None], bool] | None = None,
     ) -> None:
-        self._one_memory = scope == "shared.dyn"  # of which buffers are parts, some in turn
+        self._in_turn = in_turn  # whether two buffers may have the same memory
         self._analyzer = Analyzer()
         self._threads = [t for t in threads if t.thread_tag.startswith("threadIdx")]
         domains: dict[e.Var, IntSet | Range] = {
@@ -157,7 +156,12 @@ class Conflicts:
         if self._alone:
             return False  # a thread sees what it wrote itself
         if earlier.buffer is not later.buffer:
-            return self._one_memory and later.kind == WRITE
+            in_turn = self._in_turn
+            return (
+                later.kind == WRITE
+                and in_turn is not None
+                and in_turn(earlier.buffer, later.buffer)
+            )
         if self._own_element(earlier, later):
             return False
         if earlier.double_buffer_write and later.kind == READ and carried_by is None:

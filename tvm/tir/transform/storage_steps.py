@@ -1,13 +1,16 @@
 """Allocations and the statements between which each of them is in use, in the order of a program.
 
 An allocation is in use from the first to the last of the statements beside it that touch it: a
-loop, a branch or a launch counts as one statement for what is allocated outside of it.
+loop, a branch or a launch counts as one statement for what is allocated outside of it. What threads
+share and nobody reads is in use to the end, as barriers are for readers: whatever had the same
+memory next would be written while slower threads still write this.
 """
 
 from __future__ import annotations
 
 from typing import Final
 
+from tvm.ir.type import PointerType
 from tvm.tir import expr as e
 from tvm.tir import stmt as s
 from tvm.tir.buffer import Buffer
@@ -53,6 +56,7 @@ class Steps(StmtExprVisitor):
         self.allocations: dict[e.Var, Allocation] = {}
         self.buffers: set[Buffer] = set()  # those that are accessed
         self.fixed: set[e.Var] = set()  # memory that has other names
+        self._read: set[e.Var] = set()
         self._open: list[Step] = []
         self._home: s.Stmt | None = None
         self._threads: tuple[s.AttrStmt, ...] = ()
@@ -61,7 +65,8 @@ class Steps(StmtExprVisitor):
             if allocation.steps:
                 var = allocation.op.buffer_var
                 allocation.steps[0].born.append(var)
-                allocation.steps[-1].dying.append(var)
+                if var in self._read or not _is_shared(var):
+                    allocation.steps[-1].dying.append(var)
         for step, _ in self.timeline:  # in the order in which the statement touches them
             step.born.sort(key=list(step.used).index)
             step.dying.sort(key=list(step.used).index)
@@ -137,7 +142,12 @@ class Steps(StmtExprVisitor):
         super().visit_allocate_(op)
 
     def visit_var_(self, op: e.Var) -> None:
+        self._read.add(op)  # a pointer, for who knows what
         self._touch(op)
+
+    def visit_buffer_load_(self, op: e.BufferLoad) -> None:
+        self._read.add(op.buffer.data)
+        super().visit_buffer_load_(op)
 
     def visit_buffer_def(self, buffer: Buffer) -> None:
         pass
@@ -148,3 +158,8 @@ class Steps(StmtExprVisitor):
         if allocation is not None:
             allocation.buffers[buffer] = None
             self._touch(buffer.data)
+
+
+def _is_shared(var: e.Var) -> bool:
+    kind = var.type_annotation
+    return isinstance(kind, PointerType) and kind.storage_scope.startswith("shared")

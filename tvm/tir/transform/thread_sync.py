@@ -8,7 +8,7 @@ A barrier comes before a statement that reads what was written since the last on
 was read; in a loop also for the sake of the next iteration. Accesses of a thread to its own element
 need none, nor do those that provably never meet, nor those under a condition that leaves one thread
 of a block. Dynamic shared memory is one memory: what was read from one of its buffers may lie where
-another is written next.
+another is written next, if the one is no longer in use by then.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ from tvm.tir import stmt as s
 from tvm.tir.function import PrimFunc
 from tvm.tir.functor import StmtExprMutator, vars_in, walk
 
+from .lifetimes import Lives
 from .pass_form import tir_pass
 from .shared_accesses import (
     READ,
@@ -42,9 +43,7 @@ from .shared_accesses import (
 
 
 @tir_pass("tir.ThreadSync")
-def ThreadSync(
-    func: PrimFunc, mod: IRModule, ctx: PassContext, storage_scope: str
-) -> PrimFunc:
+def ThreadSync(func: PrimFunc, mod: IRModule, ctx: PassContext, storage_scope: str) -> PrimFunc:
     """No two threads race for memory of the scope."""
     scope, body = str(storage_scope), func.body
     if func.attrs.get("tir.use_async_copy") or ctx.option("tir.use_async_copy", False):
@@ -99,6 +98,7 @@ class _Planner:
         self.sites: list[s.Stmt] = []
         self.threads: list[e.IterVar] = []  # of the kernel, as far as it is known
         self.launches = 0  # around
+        self.lives = Lives(lambda op: 0)  # of the memory of a kernel
         self.loops: list[tuple[e.Var, Range]] = []
         self.parted: list[s.Stmt] = []  # conditions around, under which threads may part
         self.varying: set[e.Var] = set()
@@ -145,7 +145,8 @@ class _Planner:
     def _attribute(self, stmt: s.AttrStmt) -> list[_Step] | None:
         if stmt.attr_key == "thread_extent" and isinstance(stmt.node, e.IterVar):
             if self.launches == 0:
-                self.threads = []
+                self.threads, self.lives = [], Lives(lambda op: 0)
+                self.lives.visit_stmt(stmt)
             dom = Range.from_min_extent(op.const(0, stmt.node.var.dtype), stmt.value)
             self.threads.append(
                 e.IterVar(dom, stmt.node.var, stmt.node.iter_type, stmt.node.thread_tag)
@@ -219,7 +220,8 @@ class _Planner:
 
     def _summary(self, steps: Sequence[_Step], loop: s.For | None) -> list[Access]:
         """What the steps access outside of their barriers, once those stand where they have to."""
-        conflicts = Conflicts(self.threads, self.loops, self.scope, self.single)
+        in_turn = self._in_turn if self.scope == "shared.dyn" else None
+        conflicts = Conflicts(self.threads, self.loops, self.scope, self.single, in_turn)
         since: list[Access] = []  # since the last barrier
         before: set[int] = set()
         for step in steps:
@@ -251,6 +253,14 @@ class _Planner:
                 if earlier.kind == wanted and conflicts.between(earlier, access, loop):
                     return True
         return False
+
+    def _in_turn(self, earlier: e.Var | None, later: e.Var | None) -> bool:
+        """Whether one memory may be of both, one after the other."""
+        lives = [self.lives.entries.get(var) for var in (earlier, later) if var is not None]
+        one, other = lives if len(lives) == 2 else (None, None)
+        if one is None or other is None or one.first is None or other.first is None:
+            return True
+        return one.last < other.first or other.last < one.first
 
     def _put(self, site: s.Stmt) -> None:
         if self.parted:
@@ -319,5 +329,3 @@ class _Inserter(StmtExprMutator):
             args.append(reduce(op.all, first) if first else op.const(True, "bool"))
             args.append(reduce(lambda a, b: a * b, blocks) if blocks else op.const(1, "int32"))
         return e.Call("int32", "tir.tvm_storage_sync", args)
-
-
