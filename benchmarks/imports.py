@@ -43,6 +43,8 @@ GROUPS = {
     "export": "benchmarks.imports_torch",
     "architectures": "benchmarks.imports_torch",
     "compile": "benchmarks.imports_torch",
+    "sklearn": "benchmarks.imports_onnx",
+    "trees": "benchmarks.imports_onnx",
 }
 
 

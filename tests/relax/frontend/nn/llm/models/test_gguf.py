@@ -81,6 +81,19 @@ def test_numbers_of_few_bits_become_float32(tmp_path: Path) -> None:
         assert np.abs(file.array("token_embd.weight") - values).max() < 0.4
 
 
+def test_numbers_of_plain_types_are_widened(tmp_path: Path) -> None:
+    writer = _writer(tmp_path / "x.gguf", "llama")
+    kinds = ("float64", "float16", "int8", "int16", "int32", "int64")
+    values = np.arange(-3, 3).reshape(2, 3)
+    for kind in kinds:
+        writer.add_tensor(kind, values.astype(kind))
+    _finish(writer)
+    file = GGUF(tmp_path / "x.gguf")
+    for kind in kinds:
+        assert file.array(kind).dtype == "float32"
+        np.testing.assert_array_equal(file.array(kind), values)
+
+
 def _writer(path: Path, kind: str) -> Any:
     import gguf
 

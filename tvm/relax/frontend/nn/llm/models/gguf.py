@@ -56,6 +56,8 @@ class GGUF:
     def array(self, name: str) -> Array:
         """The values, the outermost dimension first, in float32."""
         tensor = self.tensors[name]
+        if tensor.data.dtype.kind in "fi":  # F64, I32: bytes (u) are for formats of few bits
+            return np.asarray(tensor.data, "float32")
         try:
             values = self._library.quants.dequantize(tensor.data, tensor.tensor_type)
         except (NotImplementedError, ValueError) as problem:
