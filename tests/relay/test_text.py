@@ -263,6 +263,30 @@ def test_data_types_read_and_print() -> None:
     assert names == ["Cons", "Nil"]
 
 
+def test_definitions_name_their_type_variables() -> None:
+    text = """type Pair[A, B] {
+  Both(A, B),
+}
+
+def @apart[B, A]() -> fn (A, B) -> Pair[A, B] {
+  Both
+}
+
+def @main[A]() -> fn (A, A) -> Pair[A, A] {
+  Both
+}
+"""
+    mod = relay.parse(HEAD + text)
+    assert mod.astext(show_meta_data=False) == HEAD + text
+    tvm.ir.assert_structural_equal(mod, relay.parse(mod.astext()))
+    outer, inner = relay.TypeVar("A"), relay.TypeVar("A")
+    x, y = relay.Var("x", outer), relay.Var("y", inner)
+    body = relay.Function([y], x, outer, [inner])
+    nested = relay.Function([x], body, None, [outer]).astext()
+    assert "fn [A](%x: A)" in nested
+    assert "fn [A1](%y: A1) -> A" in nested
+
+
 def test_modules_keep_their_calls() -> None:
     mod = relay.parse(HEAD + "def @id(%x: int32) -> int32 { @id(%x) }")
     assert mod["id"].body.op is mod.get_global_var("id")

@@ -128,7 +128,8 @@ class Printer:
         self.memo: dict[int, str] = {}  # how an expression stands within others
         self.texts: dict[int, str] = {}  # of those that are written out, but stand nowhere yet
         self.vars: dict[Node, str] = {}
-        self.type_vars: dict[TypeVar, str] = {}
+        self.type_vars: dict[TypeVar, str] = {}  # of the definition that is written
+        self.type_names = Names()
         self.uses: dict[int, int] = {}
         self.scopes: list[list[str]] = []
         self.temporaries = 0
@@ -324,6 +325,10 @@ class Printer:
 
     # --- types ---
 
+    def forget_type_vars(self) -> None:
+        """Begin a definition: names of type variables are its own."""
+        self.type_vars, self.type_names = {}, Names()
+
     def type(self, root: Type) -> str:
         """A type."""
         if isinstance(root, TensorType):
@@ -341,7 +346,7 @@ class Printer:
             if root not in self.type_vars:
                 name = root.name_hint
                 plain = bool(name) and name[0].isalpha()
-                self.type_vars[root] = self.names.fresh(name if plain else f"t{name}")
+                self.type_vars[root] = self.type_names.fresh(name if plain else f"t{name}")
             return self.type_vars[root]
         if isinstance(root, GlobalTypeVar):
             return root.name_hint
@@ -378,8 +383,12 @@ class Printer:
     # --- modules ---
 
     def module(self, mod: IRModule) -> str:
-        parts = [self.type(mod.type_definitions[var]) for var in mod.get_global_type_vars()]
+        parts = []
+        for type_var in mod.get_global_type_vars():
+            self.forget_type_vars()
+            parts.append(self.type(mod.type_definitions[type_var]))
         for var in mod.get_global_vars():
+            self.forget_type_vars()
             func = mod.functions[var]
             if isinstance(func, Function):
                 self.count_uses(func)
