@@ -8,6 +8,7 @@ is one: each element keeps its offset in memory.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import reduce
 from typing import Any
 
 from tvm.arith import Analyzer
@@ -28,8 +29,10 @@ from tvm.tir.expr import (
 )
 from tvm.tir.function import PrimFunc
 from tvm.tir.functor import StmtExprMutator, walk
-from tvm.tir.op.arith import add, multiply
+from tvm.tir.op.arith import add, is_one, multiply
 from tvm.tir.stmt import Block, BufferStore
+
+Group = tuple[list[int], list[int]]  # axes of the source, axes of the target
 
 # Up to this many elements the two offsets are compared one by one where algebra does not decide.
 MAX_TRIED = 1 << 18
@@ -58,11 +61,49 @@ def has_reshape_pattern(func: PrimFunc) -> bool:
     for var, domain in domains.items():
         analyzer.bind(var, domain)
     indices = [_within(index, domains, analyzer) for index in load.indices]
+    groups = equal_groups(source.shape, target.shape)
+    if groups is not None and all(
+        analyzer.can_prove_equal(
+            _flat([indices[axis] for axis in axes], [source.shape[axis] for axis in axes]),
+            _flat([stores[0].indices[at] for at in places], [target.shape[at] for at in places]),
+        )
+        for axes, places in groups
+    ):
+        return True
     source_offset = _flat(_without_wrapping(indices, source.shape), source.shape)
     target_offset = _flat(stores[0].indices, target.shape)
     if analyzer.can_prove_equal(source_offset, target_offset):
         return True
     return _equal_everywhere(source_offset, target_offset, domains)
+
+
+def equal_groups(source: Sequence[PrimExpr], target: Sequence[PrimExpr]) -> list[Group] | None:
+    """The smallest groups of neighbouring axes with equal products; None where one has none."""
+    found: list[Group] = []
+    i = j = 0
+    while i < len(source) and j < len(target):
+        sizes = _equal_runs(source[i:], target[j:])
+        if sizes is None:
+            return None
+        few, many = sizes
+        found.append(([*range(i, i + few)], [*range(j, j + many)]))
+        i, j = i + few, j + many
+    if not found or not all(map(is_one, (*source[i:], *target[j:]))):
+        return None
+    found[-1][0].extend(range(i, len(source)))
+    found[-1][1].extend(range(j, len(target)))
+    return found
+
+
+def _equal_runs(source: Sequence[PrimExpr], target: Sequence[PrimExpr]) -> tuple[int, int] | None:
+    """How many of the first extents have the same product, the fewest together."""
+    same = Analyzer()
+    for total in range(2, len(source) + len(target) + 1):
+        for few in range(max(1, total - len(target)), min(total, len(source) + 1)):
+            products = (reduce(multiply, source[:few]), reduce(multiply, target[: total - few]))
+            if same.can_prove_equal(*products):
+                return few, total - few
+    return None
 
 
 def _domains(block: Block, store: BufferStore) -> dict[Var, Range] | None:

@@ -23,7 +23,7 @@ from tvm.ir.module import IRModule
 from tvm.ir.op import Op
 from tvm.ir.structural import structural_equal
 from tvm.ir.transform import PassContext
-from tvm.relax.analysis import has_reshape_pattern
+from tvm.relax.analysis.reshape_pattern import equal_groups, has_reshape_pattern
 from tvm.relax.expr import (
     Binding,
     BindingBlock,
@@ -135,10 +135,10 @@ def _copied_operand(kernel: PrimFunc, operands: int) -> int | None:
     params = (kernel.params[index], kernel.params[operands], *kernel.params[operands + 1 :])
     buffer_map = {p: kernel.buffer_map[p] for p in params if p in kernel.buffer_map}
     alone = PrimFunc(params, kernel.body, kernel.ret_type, buffer_map, kernel.attrs, kernel.span)
-    return index if has_reshape_pattern(alone) or _is_reshape_by_form(alone) else None
+    return index if has_reshape_pattern(alone) or has_reshape_form(alone) else None
 
 
-def _is_reshape_by_form(kernel: PrimFunc) -> bool:
+def has_reshape_form(kernel: PrimFunc) -> bool:
     """Whether a kernel is the one of `reshape`, whose sizes cannot be compared before it runs.
 
     Taken as a view, the sizes are compared then. What surely has several times the elements is
@@ -147,7 +147,7 @@ def _is_reshape_by_form(kernel: PrimFunc) -> bool:
     source, *_, target = [kernel.buffer_map[p] for p in kernel.params if p in kernel.buffer_map]
     if all(isinstance(e, IntImm) for e in (*source.shape, *target.shape)):
         return False
-    if _divides(source.shape, target.shape):
+    if _repeats(source.shape, target.shape):
         return False
     given = te.placeholder(source.shape, source.dtype, source.name)
     tensors = [given, topi.reshape(given, target.shape)]
@@ -157,10 +157,12 @@ def _is_reshape_by_form(kernel: PrimFunc) -> bool:
     return structural_equal(plain, PrimFunc(made.params, made.body, made.ret_type, made.buffer_map))
 
 
-def _divides(part: Sequence[PrimExpr], whole: Sequence[PrimExpr]) -> bool:
-    """Whether the number of elements of one shape is surely a multiple of that of another."""
+def _repeats(part: Sequence[PrimExpr], whole: Sequence[PrimExpr]) -> bool:
+    """Whether one shape surely has several times the elements of another."""
     one = IntImm("int64", 1)
     few, many = (reduce(mul, shape, one) for shape in (part, whole))
     if is_zero(few):
         return False  # of nothing there are no multiples, and views are compared as they run
+    if equal_groups(part, whole) is not None:
+        return False
     return Analyzer().can_prove_equal(floormod(many, few), 0)

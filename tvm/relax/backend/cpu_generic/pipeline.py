@@ -25,6 +25,7 @@ from tvm.relax.transform.few_bits_kernels import FewBitsKernels
 from tvm.relax.transform.fit_operands import FitOperands
 from tvm.relax.transform.fold_dequantize import FoldDequantize
 from tvm.relax.transform.fuse_transpose_matmul import FuseTransposeMatvec
+from tvm.relax.transform.group_reshapes import GroupReshapes
 from tvm.relax.transform.integer_layouts import IntegerLayouts
 from tvm.relax.transform.integer_products import IntegerProducts, product_form
 from tvm.relax.transform.lambda_lift import LiftLocalFunctions
@@ -73,6 +74,7 @@ def kernel_passes(target: Target) -> list[Pass]:
         FuseTransposeMatvec(),  # weights that are no constants are read as they lie
         t.LowerShapeToTensor(),  # sizes that are read as numbers become kernels
         t.LegalizeOps(BY_HEADS | FOR_PIPELINES | ALWAYS_FOUND),  # operators, as rules know them
+        GroupReshapes(),  # that fusion, and rules, can see through
         t.AnnotateTIROpPattern(),  # what fusion goes by
         t.FoldConstant(),  # kernels of constants that had no operator form
         t.FuseOps(),  # groups of kernels that share a loop nest
