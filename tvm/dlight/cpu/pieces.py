@@ -54,6 +54,7 @@ from tvm.tir.schedule import BlockRV, Schedule
 from tvm.tir.schedule.analysis.interval import linear_terms
 from tvm.tir.schedule.analysis.query import realize_of
 from tvm.tir.stmt import Block, BufferStore, For, ForKind, IfThenElse, SeqStmt, Stmt
+from tvm.tir.transform.lane_predicate import in_bounds
 
 from .access import accesses, extent, size_of
 from .any_size import Scope, digits_of, opaque, vector
@@ -196,7 +197,10 @@ class _Pieces:
         unit = (before + y * cut) if row else before
         low, high = s * part, Min((s + 1) * part, length)
         value = _Within(self._node.iter_vars).visit_expr(self._store.value)
-        body = self._pieces(self._simplified(value), low, high)
+        of_row = Scope()
+        value = self._once_a_row(self._simplified(value), of_row)
+        of_row.add(self._pieces(value, low, high))
+        body = of_row.stmt()
         first_part, last_part = Max(begin - unit, zero), Min(end - unit, cut)
         body = For(s, first_part, last_part - first_part, ForKind.SERIAL, body)
         first, last = Max(begin - before, zero) // cut, Min(end - before, each)
@@ -210,6 +214,20 @@ class _Pieces:
         block = opaque(self._node.name_hint, scope.stmt(), [], reads, [self._store.buffer])
         kind = ForKind.SERIAL if self._cpu.cores == 1 else ForKind.PARALLEL
         return For(task, 0, count, kind, block, span=self._node.span)
+
+    def _once_a_row(self, value: PrimExpr, scope: Scope) -> PrimExpr:
+        """The value, with elements that are the same along a row read ahead of it.
+
+        Where a vector takes them by a choice, they would have to be read for its lanes.
+        """
+        if not any(isinstance(node, Select) for node in walk(value)):
+            return value
+        found: dict[BufferLoad, Var] = {}
+        for node in walk(value):
+            same = isinstance(node, BufferLoad) and not uses_var(node, self._x)
+            if same and node not in found and in_bounds(node, self._analyzer):
+                found[node] = scope.let(node.buffer.name, node)
+        return _Known(found).visit_expr(value)
 
     # --- pieces ---
 
@@ -462,6 +480,18 @@ def _negated(condition: PrimExpr) -> PrimExpr:
     if isinstance(condition, NE):
         return equal(condition.a, condition.b)
     return logical_not(condition)
+
+
+class _Known(StmtExprMutator):
+    """Takes variables for loads."""
+
+    def __init__(self, values: dict[BufferLoad, Var]) -> None:
+        super().__init__()
+        self._values = values
+
+    def visit_buffer_load_(self, op: BufferLoad) -> PrimExpr:
+        known = self._values.get(op)
+        return super().visit_buffer_load_(op) if known is None else known
 
 
 class _Decided(StmtExprMutator):
