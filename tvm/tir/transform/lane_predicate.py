@@ -7,13 +7,14 @@ from typing import TypeVar
 
 from tvm.arith.analyzer import Analyzer
 from tvm.arith.const_int_bound import ConstIntBound
+from tvm.arith.pattern import detect_linear_equation
 from tvm.arith.scalable import is_vscale
 from tvm.ir.expr import PrimExpr
 from tvm.tir import expr as e
 from tvm.tir import stmt as s
 from tvm.tir.analysis import expr_deep_equal
 from tvm.tir.effects import effect_of
-from tvm.tir.functor import StmtExprMutator, rewrite
+from tvm.tir.functor import StmtExprMutator, rewrite, uses_var
 from tvm.tir.op import arith as ops
 from tvm.tir.op import builtin
 from tvm.tir.op.forms import terms_of
@@ -178,12 +179,28 @@ def _some_lane(
         return all(_some_lane(part, analyzer, around) for part in (first.a, first.b))
     if first is None or analyzer.can_prove(first):
         return first is not None
-    if not isinstance(first, (e.LT, e.LE)) or not isinstance(first.a, e.Mul):
+    if not isinstance(first, (e.LT, e.LE)):
         return False
-    piece, step = first.a.a, first.a.b
     end = first.b if isinstance(first, e.LT) else ops.add(first.b, 1)
-    extent = around.get(piece) if isinstance(piece, e.Var) else None
-    return extent is not None and analyzer.can_prove_equal(extent, ops.ceildiv(end, step))
+    return any(
+        _ends_within(first.a, piece, end, extent, analyzer)
+        for piece, extent in around.items()
+        if uses_var(first.a, piece)
+    )
+
+
+def _ends_within(
+    index: PrimExpr, piece: e.Var, end: PrimExpr, extent: PrimExpr, analyzer: Analyzer
+) -> bool:
+    """Whether an index that grows with a loop stays below an end in all its iterations.
+
+        for i in range((n % 4 + 3) // 4): ... (i + n // 4) * 4 < n ...
+    """
+    found = detect_linear_equation(index, [piece])
+    if not found or not isinstance(found[0], e.IntImm) or found[0].value < 1:
+        return False
+    pieces = ops.ceildiv(ops.subtract(end, found[1]), found[0])
+    return analyzer.can_prove_equal(extent, pieces)
 
 
 def _first_lane(mask: PrimExpr) -> PrimExpr | None:
