@@ -37,6 +37,7 @@ from tvm.tir.stmt import (
     SeqStmt,
     Stmt,
 )
+from tvm.tir.transform.prefetch_panels import PANEL
 from tvm.tir.winograd import (
     SPAN,
     TILE,
@@ -252,7 +253,14 @@ class AnySize:
             each(lambda m, q: BufferStore(
                 memory.products, BufferLoad(memory.sums, [m, q]), [e, f, m, q])),
         ])  # fmt: skip
-        return For(e, 0, SPAN, ForKind.SERIAL, For(f, 0, SPAN, ForKind.SERIAL, steps))
+        points = For(f, 0, SPAN, ForKind.SERIAL, steps)
+        return For(e, 0, SPAN, ForKind.SERIAL, points, annotations=self._fetched())
+
+    def _fetched(self) -> dict[str, int]:
+        """Weights that no cache nearby holds are fetched ahead: each panel reads them all."""
+        s = self.s
+        size = s.channels * s.filters * self.blocks * SPAN * SPAN * self.data.dtype.itemsize
+        return {PANEL: 1} if size > self.cpu.l2_bytes else {}
 
     def _pairs(self, p: _Panel, memory: _Memory) -> Stmt:
         m, v, lane = name_of("m"), name_of("v"), name_of("lane")
