@@ -44,6 +44,7 @@ from tvm.tir.expr import (
     make_const,
 )
 from tvm.tir.functor import substitute, vars_in, walk
+from tvm.tir.op import builtin
 from tvm.tir.op.arith import (
     equal,
     is_zero,
@@ -59,6 +60,7 @@ from tvm.tir.stmt import (
     Block,
     BlockRealize,
     BufferStore,
+    Evaluate,
     For,
     ForKind,
     IfThenElse,
@@ -86,6 +88,8 @@ from .tiles import MAX_VECTORS, Tile, choose_tile, tile_cost
 
 FILTERS: Final = 48  # whose sums are kept until the epilogue: with 64 columns, 12 kB
 UNROLLED: Final = 8  # steps of a window along a row that stand one after the other
+LINE: Final = 64  # bytes that memory gives at once
+FEWEST: Final = 16  # channels of a part
 STEPS: Final = 4  # of other sums, in the body of a loop, where there are few accumulators
 
 
@@ -170,7 +174,20 @@ class AnySize:
         few = self.has_line and self.far and _known(self.far[-1]) <= UNROLLED
         self.nearest = self.far[-1] if few else None  # rows that are copied together
         self.edges = self._edges()
-        self.steps = math.prod(_known(iv) for iv in form.k)
+        self.part = self._part()
+        self.parts = _known(form.k[0]) // self.part
+        self.steps = math.prod(_known(iv) for iv in form.k) // self.parts  # of a part
+        self.number = self._var("part")
+
+    def _part(self) -> int:
+        """Channels that are summed at a time: as many as a cache nearby holds of a panel."""
+        first, channels = self.form.k[0], _known(self.form.k[0])
+        if first not in self.far:
+            return channels
+        each = math.prod(_known(iv) for iv in self.form.k[1:]) * (self.most + self.lanes)
+        fit = self.cpu.l2_bytes // 2 // (each * self.bits // 8)
+        found = max((n for n in range(1, min(fit, channels) + 1) if channels % n == 0), default=0)
+        return found if found >= FEWEST else channels
 
     def gone(self) -> list[BlockRV]:
         """The blocks that the loops replace, the last one at the end."""
@@ -224,10 +241,14 @@ class AnySize:
         each = scope.let("each", (blocks + split - 1) // split)
         sets = digits_of(scope, group, self.groups)
         memory = self._memory()
-        scope.add(self._pack(region, memory, sets))
         first = scope.let("first", share * each)
         count = scope.let("count", Max(self._int(0), Min(each, blocks - first)))
-        scope.add(self._filters(region, memory, sets, height, first, count))
+        work = SeqStmt([
+            self._pack(region, memory, sets),
+            self._filters(region, memory, sets, height, first, count),
+        ])  # fmt: skip
+        parts = For(self.number, 0, self.parts, ForKind.SERIAL, work)
+        scope.add(work if self.parts == 1 else parts)
         inner = opaque("conv_panel", scope.stmt(), list(memory.values()), [], [])
         loop = self._parallel(task, self._product(self.groups) * panels * split, inner)
         whole = plan.around(loop)
@@ -270,7 +291,10 @@ class AnySize:
         plane, result = str(self.found.rhs.buffer.dtype), str(self.found.output.dtype)
         pitch = self.most + self.lanes
         most = max(tile.accumulators() for tile in self.tiles)
-        height = max(_height(tile, self.outs) for tile in self.tiles)
+        heights = [_height(tile, self.outs) for tile in self.tiles]
+        if self.parts > 1:  # the sums of all filters wait for the next part
+            heights = [-(-self.outs // height) * height for height in heights]
+        height = max(heights)
         made = {
             "panel": decl_buffer((self._int(self.steps * pitch),), plane, "panel"),
             "sums": decl_buffer((self._int(height), self._int(pitch)), result, "sums"),
@@ -298,7 +322,7 @@ class AnySize:
         own = self._line(p, line, scope)
         last = Select(less(line + 1, p.lines), own.length, p.lanes - own.begin)
         count = scope.let("vectors", (last + (self.lanes - 1)) // self.lanes)
-        loops: list[tuple[IterVar, Var]] = []
+        loops: list[tuple[int, Var]] = []
         for iv in self.far if self.nearest is None else self.far[:-1]:
             values[iv.var] = self._step(iv, loops)
         body = (
@@ -321,7 +345,7 @@ class AnySize:
         row = {**sets, **digits_of(scope, p.first_row, self.rows)}
 
         def copies(vectors: int) -> Stmt:
-            loops: list[tuple[IterVar, Var]] = []
+            loops: list[tuple[int, Var]] = []
             steps = {iv.var: self._step(iv, loops) for iv in (*self.far, *self.near)}
             at: dict[Var, PrimExpr] = {**row, **steps}
             lane, number = self._var("lane"), self._var("v")
@@ -347,7 +371,7 @@ class AnySize:
         values: Mapping[Var, PrimExpr], count: Var,
     ) -> Stmt:  # fmt: skip
         """Neighbouring columns read neighbouring elements: vectors of the plane."""
-        loops: list[tuple[IterVar, Var]] = []
+        loops: list[tuple[int, Var]] = []
         steps = {iv.var: self._step(iv, loops) for iv in self.near}
         at = {**values, **steps}
         base = self._flat(at) * p.pitch + own.begin
@@ -386,8 +410,8 @@ class AnySize:
         What was just stored is slow to read at other places than it was stored to: some rows are
         copied before the first is read.
         """
-        copies: list[tuple[IterVar, Var]] = []
-        picks: list[tuple[IterVar, Var]] = []
+        copies: list[tuple[int, Var]] = []
+        picks: list[tuple[int, Var]] = []
         start = self._start(own)
         row: PrimExpr = self._int(0)
         if self.nearest is not None:
@@ -409,7 +433,7 @@ class AnySize:
         line, panel, step = memory["line"], memory["panel"], self.along.step
         zero: dict[Var, PrimExpr] = {iv.var: self._int(0) for iv in self.near}
         indices = self._plane_indices()
-        loops: list[tuple[IterVar, Var]] = []
+        loops: list[tuple[int, Var]] = []
         steps = {iv.var: self._step(iv, loops) for iv in self.near}
         origin: dict[Var, PrimExpr] = {**values, self.along.iv.var: self._int(0)}
         shift = Analyzer().simplify(
@@ -545,19 +569,21 @@ class AnySize:
     ) -> Stmt:  # fmt: skip
         block, scope = self._var("b"), Scope()
         start = scope.let("filter", (first + block) * height)
+        kept = scope.let("kept", block * height if self.parts > 1 else self._int(0))
         filters = scope.let("filters", Min(height, self._int(self.outs) - start))
         sizes = range(1, len(self.tiles) + 1)
         scope.add(one_of(
             p.vectors, sizes,
-            lambda vectors: self._sums(p, memory, sets, self.tiles[vectors - 1], start, filters),
+            lambda vectors: self._sums(
+                p, memory, sets, self.tiles[vectors - 1], start, filters, kept),
         ))  # fmt: skip
-        left = self._output(p, memory, sets, start, filters)
-        scope.add(IfThenElse(logical_not(p.straight), left))
+        left = self._output(p, memory, sets, start, filters, kept)
+        scope.add(IfThenElse(self._if_last(logical_not(p.straight)), left))
         return For(block, 0, count, ForKind.SERIAL, scope.stmt())
 
     def _sums(
         self, p: _Panel, memory: Mapping[str, Buffer], sets: Mapping[Var, PrimExpr], tile: Tile,
-        start: Var, filters: Var,
+        start: Var, filters: Var, kept: Var,
     ) -> Stmt:  # fmt: skip
         """Accumulates over the whole reduction in registers, tile of filters by tile."""
         acc, panel, lanes = memory["tile"], memory["panel"], self.lanes
@@ -578,10 +604,11 @@ class AnySize:
         steps = self._steps(tile, loops)
         base = self._flat(steps) * pitch
 
-        def row_of(m: Var) -> PrimExpr:
+        def row_of(m: PrimExpr) -> PrimExpr:
             row: PrimExpr = start + number * tile.rows + m
             past = self.outs % tile.rows or _height(tile, self.outs) % tile.rows
-            return Min(row, self._int(self.outs - 1)) if past else row
+            ahead = not isinstance(m, Var)
+            return Min(row, self._int(self.outs - 1)) if past or ahead else row
 
         def add(m: Var, q: PrimExpr, element: list[PrimExpr]) -> Stmt:
             loads: dict[Buffer, PrimExpr] = {
@@ -591,17 +618,50 @@ class AnySize:
             values = {**sets, **steps, self.filters.var: row_of(m)}
             return BufferStore(acc, Loads(loads, values).visit_expr(store.value), element)
 
-        body = each(add)
-        for var, extent, unrolled in reversed(loops):
+        body, at = each(add), self._fetching_loop(loops)
+        for number_of, (var, extent, unrolled) in reversed([*enumerate(loops)]):
+            if number_of == at:
+                later = [inner for inner, *_ in loops[at + 1 :]]
+                first = {inner: self._int(0) for inner in later}
+                ahead = self._fetched(tile, {**sets, **steps}, lambda m: row_of(m + tile.rows))
+                body = SeqStmt.flatten([substitute(ahead, first), body])
             body = For(var, 0, extent, ForKind.UNROLLED if unrolled else ForKind.SERIAL, body)
-        kept = each(lambda m, q, element: BufferStore(
-            memory["sums"], BufferLoad(acc, element), [number * tile.rows + m, q]))  # fmt: skip
-        made = SeqStmt([
-            each(lambda m, q, element: BufferStore(acc, init.value, element)),
-            body,
-            IfThenElse(p.straight, self._straight(p, acc, sets, tile, row_of), kept),
-        ])  # fmt: skip
+        sums, row = memory["sums"], kept + number * tile.rows
+        keep = each(lambda m, q, element: BufferStore(
+            sums, BufferLoad(acc, element), [row + m, q]))  # fmt: skip
+        begin = each(lambda m, q, element: BufferStore(acc, init.value, element))
+        if self.parts > 1:
+            go_on = each(lambda m, q, element: BufferStore(
+                acc, BufferLoad(sums, [row + m, q]), element))  # fmt: skip
+            begin = IfThenElse(equal(self.number, self._int(0)), begin, go_on)
+        straight = self._straight(p, acc, sets, tile, row_of)
+        made = SeqStmt([begin, body, IfThenElse(self._if_last(p.straight), straight, keep)])
         return For(number, 0, (filters + (tile.rows - 1)) // tile.rows, ForKind.SERIAL, made)
+
+    def _if_last(self, condition: PrimExpr) -> PrimExpr:
+        """The condition, and that this is the last part of the sums."""
+        if self.parts == 1:
+            return condition
+        return logical_and(equal(self.number, self._int(self.parts - 1)), condition)
+
+    def _fetching_loop(self, loops: Sequence[tuple[Var, int, bool]]) -> int | None:
+        """The loop whose steps take a line of each filter; None where a cache nearby has all."""
+        every = math.prod(_known(iv) for iv in (*self.groups, self.filters, *self.form.k))
+        if every * self.bits // 8 <= self.cpu.l2_bytes:
+            return None
+        nbytes = [math.prod(extent for _, extent, _ in loops[n + 1 :]) * self.bits // 8
+                  for n in range(len(loops))]  # fmt: skip
+        return next((n for n, step in enumerate(nbytes) if step <= LINE), None)
+
+    def _fetched(
+        self, tile: Tile, values: Mapping[Var, PrimExpr], row_of: Callable[[PrimExpr], PrimExpr]
+    ) -> Stmt:
+        """The weights that the next tile of filters takes at this step come from memory now."""
+        m, weights = self._var("m"), self.found.lhs
+        at = {**values, self.filters.var: row_of(m)}
+        load = BufferLoad(weights.buffer, [substitute(index, at) for index in weights.indices])
+        fetch = Evaluate(builtin.prefetch(builtin.address_of(load)))
+        return For(m, 0, tile.rows, ForKind.UNROLLED, fetch)
 
     def _straight(
         self, p: _Panel, acc: Buffer, sets: Mapping[Var, PrimExpr], tile: Tile,
@@ -625,14 +685,14 @@ class AnySize:
     def _steps(self, tile: Tile, loops: list[tuple[Var, int, bool]]) -> dict[Var, PrimExpr]:
         """Loops over the steps of the sum, some of the innermost unrolled."""
         found: dict[Var, PrimExpr] = {}
-        moving = [iv for iv in self.form.k if _known(iv) > 1]
+        moving = [iv for iv in self.form.k if self._size(iv) > 1]
         for iv in self.form.k:
-            size = _known(iv)
+            size = self._size(iv)
             if size == 1:
-                found[iv.var] = self._int(0)
+                found[iv.var] = self._origin(iv)
                 continue
             var = self._var(iv.var.name)
-            found[iv.var] = var
+            found[iv.var] = self._origin(iv) + var
             if iv is not moving[-1] or size <= UNROLLED:
                 loops.append((var, size, iv is moving[-1]))
                 continue
@@ -642,12 +702,12 @@ class AnySize:
             if times > 1:
                 within = self._var(iv.var.name)
                 loops.append((within, times, True))
-                found[iv.var] = var * times + within
+                found[iv.var] = self._origin(iv) + var * times + within
         return found
 
     def _output(
         self, p: _Panel, memory: Mapping[str, Buffer], sets: Mapping[Var, PrimExpr],
-        start: Var, filters: Var,
+        start: Var, filters: Var, kept: Var,
     ) -> Stmt:  # fmt: skip
         """The epilogue for all elements of the panel."""
         line, m, scope = self._var("r"), self._var("m"), Scope()
@@ -661,7 +721,7 @@ class AnySize:
         def piece(x: PrimExpr, lane: PrimExpr) -> Stmt:
             column = x * self.lanes + lane
             at = {**values, self.along.iv.var: own.first_column + column}
-            total = BufferLoad(memory["sums"], [m, own.begin + column])
+            total = BufferLoad(memory["sums"], [kept + m, own.begin + column])
             return self._stored(at, total)
 
         x, lane, lane2 = self._var("x"), self._var("lane"), self._var("lane")
@@ -704,19 +764,28 @@ class AnySize:
             found = Select(less(vectors, self._int(count + 1)), self._int(value), found)
         return found
 
-    def _step(self, iv: IterVar, loops: list[tuple[IterVar, Var]]) -> PrimExpr:
+    def _step(self, iv: IterVar, loops: list[tuple[int, Var]]) -> PrimExpr:
         """A loop over the steps of a variable, none where there is one."""
-        if _known(iv) == 1:
-            return self._int(0)
+        if self._size(iv) == 1:
+            return self._origin(iv)
         var = self._var(iv.var.name)
-        loops.append((iv, var))
-        return var
+        loops.append((self._size(iv), var))
+        return self._origin(iv) + var
+
+    def _size(self, iv: IterVar) -> int:
+        """Steps of a variable of the reduction, in a part of the sums."""
+        return self.part if iv is self.form.k[0] else _known(iv)
+
+    def _origin(self, iv: IterVar) -> PrimExpr:
+        """The first step of the part."""
+        whole = self.parts == 1 or iv is not self.form.k[0]
+        return self._int(0) if whole else self.number * self.part
 
     def _flat(self, steps: Mapping[Var, PrimExpr]) -> PrimExpr:
-        """The flat index of a step of the reduction."""
+        """The flat index of a step of the reduction, within its part."""
         total: PrimExpr = self._int(0)
         for iv in self.form.k:
-            total = total * _known(iv) + steps[iv.var]
+            total = total * self._size(iv) + (steps[iv.var] - self._origin(iv))
         return total
 
 
@@ -726,11 +795,11 @@ def _guarded(condition: PrimExpr, load: PrimExpr) -> PrimExpr:
 
 
 def _around(
-    loops: Sequence[tuple[IterVar, Var]], body: Stmt, *, unrolled: bool = False
+    loops: Sequence[tuple[int, Var]], body: Stmt, *, unrolled: bool = False
 ) -> Stmt:
     kind = ForKind.UNROLLED if unrolled else ForKind.SERIAL
-    for iv, var in reversed(loops):
-        body = For(var, 0, size_of(iv), kind, body)
+    for size, var in reversed(loops):
+        body = For(var, 0, size, kind, body)
     return body
 
 
