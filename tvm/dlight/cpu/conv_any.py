@@ -243,12 +243,14 @@ class AnySize:
         memory = self._memory()
         first = scope.let("first", share * each)
         count = scope.let("count", Max(self._int(0), Min(each, blocks - first)))
-        work = SeqStmt([
+        work: Stmt = SeqStmt([
             self._pack(region, memory, sets),
             self._filters(region, memory, sets, height, first, count),
         ])  # fmt: skip
-        parts = For(self.number, 0, self.parts, ForKind.SERIAL, work)
-        scope.add(work if self.parts == 1 else parts)
+        if self.parts > 1:
+            scope.add(self._cleared(memory["sums"]))  # which outlive the loop for that
+            work = For(self.number, 0, self.parts, ForKind.SERIAL, work)
+        scope.add(work)
         inner = opaque("conv_panel", scope.stmt(), list(memory.values()), [], [])
         loop = self._parallel(task, self._product(self.groups) * panels * split, inner)
         whole = plan.around(loop)
@@ -306,6 +308,17 @@ class AnySize:
             lines = 1 if self.nearest is None else _known(self.nearest)
             made["line"] = decl_buffer((self._int(lines * self._line_size()),), plane, "line")
         return made
+
+    def _cleared(self, sums: Buffer) -> Stmt:
+        """All sums, as they are before the first part."""
+        init = self.node.init
+        assert isinstance(init, BufferStore), "a contraction has an init"
+        row, number, lane = self._var("m"), self._var("v"), self._var("lane")
+        height, vectors = sums.shape[0], len(self.tiles) + 1
+        store = BufferStore(sums, init.value, [row, number * self.lanes + lane])
+        body = vector(lane, self.lanes, store)
+        body = For(number, 0, vectors, ForKind.SERIAL, body)
+        return For(row, 0, height, ForKind.SERIAL, body)
 
     def _line_size(self) -> int:
         """Elements of a row of the plane that the columns of a panel read, in whole vectors."""
@@ -631,9 +644,8 @@ class AnySize:
             sums, BufferLoad(acc, element), [row + m, q]))  # fmt: skip
         begin = each(lambda m, q, element: BufferStore(acc, init.value, element))
         if self.parts > 1:
-            go_on = each(lambda m, q, element: BufferStore(
+            begin = each(lambda m, q, element: BufferStore(
                 acc, BufferLoad(sums, [row + m, q]), element))  # fmt: skip
-            begin = IfThenElse(equal(self.number, self._int(0)), begin, go_on)
         straight = self._straight(p, acc, sets, tile, row_of)
         made = SeqStmt([begin, body, IfThenElse(self._if_last(p.straight), straight, keep)])
         return For(number, 0, (filters + (tile.rows - 1)) // tile.rows, ForKind.SERIAL, made)
