@@ -118,3 +118,23 @@ def test_one_symbolic_side() -> None:
     y = topi.nn.conv2d_nchw(x, weight, (2, 1), 1, 1)
     after = scheduled(Conv2D(), te.create_prim_func([x, weight, y]), SPR, {"w": 9})
     assert REASON in str(after.attrs["schedule_reason"])
+
+
+@pytest.mark.parametrize(("kernel", "stride"), [(3, 2), (1, 2), (5, 1)])
+@pytest.mark.parametrize("filters", [5, 50])
+def test_many_channels_are_summed_in_parts(filters: int, kernel: int, stride: int) -> None:
+    """What is not there yet waits in memory of all filters, which lives through all parts."""
+    channels = 256 * 9 // kernel**2 // 16 * 16
+    func = conv(channels, filters, kernel, stride, kernel // 2)
+    after = scheduled(Conv2D(), func, HASWELL, {"n": 1, "h": 5, "w": 7})
+    lines = after.script().splitlines()
+    parts = [number for number, line in enumerate(lines) if "for part in range" in line]
+    sums = [number for number, line in enumerate(lines) if "sums[" in line]
+    assert len(parts) == 1
+    assert sums[0] < parts[0] < sums[-1]
+
+
+def test_weights_of_the_next_tile_are_fetched_where_no_cache_has_all() -> None:
+    for filters, fetched in ((8, False), (64, True)):
+        after = scheduled(Conv2D(), conv(256, filters, 3, 2, 1), HASWELL, {"n": 1, "h": 3, "w": 3})
+        assert ("prefetch" in after.script()) is fetched

@@ -128,3 +128,17 @@ def test_copies_side_by_side(dtype: str) -> None:
         for shape in SHAPES:
             x = rng.integers(-9, 9, shape).astype(dtype)
             np.testing.assert_array_equal(run(x, 0, 0, 0, 0), wanted(x))
+
+
+@pytest.mark.parametrize("target", [SPR, AVX2])
+@pytest.mark.parametrize(("n", "m"), [(2, 21), (3, 5), (2, 0)])
+def test_what_is_the_same_along_a_row_is_read_ahead_of_choices(
+    target: Target, n: int, m: int
+) -> None:
+    a, b = te.placeholder((N, M), name="A"), te.placeholder((N, 1), name="B")
+    made = te.compute((N, M), lambda i, j: tir.Select(a[i, j] > 0.0, a[i, j], b[i, 0]), name="C")
+    after = scheduled(Fallback(), te.create_prim_func([a, b, made]), target, {"n": n, "m": m})
+    lines = after.script().splitlines()
+    reads = [line for line in lines if "B[" in line and "T.reads" not in line]
+    assert len(reads) == 1
+    assert " = B[" in reads[0]

@@ -60,7 +60,7 @@ def has_reshape_pattern(func: PrimFunc) -> bool:
     analyzer = Analyzer()
     for var, domain in domains.items():
         analyzer.bind(var, domain)
-    indices = [_within(index, domains, analyzer) for index in load.indices]
+    indices = [within_domains(index, domains, analyzer) for index in load.indices]
     groups = equal_groups(source.shape, target.shape)
     if groups is not None and all(
         analyzer.can_prove_equal(
@@ -126,7 +126,7 @@ def _domains(block: Block, store: BufferStore) -> dict[Var, Range] | None:
     return found
 
 
-def _within(index: PrimExpr, domains: dict[Var, Range], analyzer: Analyzer) -> PrimExpr:
+def within_domains(index: PrimExpr, domains: dict[Var, Range], analyzer: Analyzer) -> PrimExpr:
     """The index, knowing that a variable of extent n is below n also where n is a symbol."""
     while True:
         simple = analyzer.simplify(index)

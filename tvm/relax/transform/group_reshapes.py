@@ -15,22 +15,27 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tvm.arith import Analyzer
-from tvm.ir.expr import PrimExpr
+from tvm.ir.expr import PrimExpr, Range
 from tvm.ir.module import IRModule
 from tvm.ir.transform import PassContext
-from tvm.relax.analysis.reshape_pattern import Group, equal_groups, has_reshape_pattern
+from tvm.relax.analysis.reshape_pattern import (
+    Group,
+    equal_groups,
+    has_reshape_pattern,
+    within_domains,
+)
 from tvm.relax.transform.rewrite_dataflow_reshape import has_reshape_form
-from tvm.tir.expr import BufferLoad, FloorDiv, FloorMod, IntImm
+from tvm.tir.expr import BufferLoad, FloorDiv, FloorMod, IntImm, Var, make_const
 from tvm.tir.function import PrimFunc
 from tvm.tir.functor import StmtExprMutator, walk
-from tvm.tir.op.arith import add, floordiv, floormod, multiply
+from tvm.tir.op.arith import add, floordiv, floormod, is_one, multiply
 from tvm.tir.schedule.rebuild import change_block
 from tvm.tir.schedule.regions import with_regions
 from tvm.tir.stmt import Block, BufferStore, Stmt
 from tvm.tir.transform.pass_form import tir_pass
 
 
-@tir_pass("relax.GroupReshapes")
+@tir_pass("GroupReshapes")
 def GroupReshapes(func: PrimFunc, mod: IRModule, ctx: PassContext) -> PrimFunc:
     """No kernel of a reshape divides by a symbol where its extents fall into groups."""
     buffers = [func.buffer_map[p] for p in func.params if p in func.buffer_map]
@@ -60,6 +65,7 @@ class _Grouped(StmtExprMutator):
     def __init__(self, groups: Sequence[Group]) -> None:
         super().__init__()
         self._groups, self._analyzer = groups, Analyzer()
+        self._domains: dict[Var, Range] = {}
 
     def visit_block_(self, op: Block) -> Stmt:
         """Of a block with variables: its store, and what that reads."""
@@ -68,6 +74,7 @@ class _Grouped(StmtExprMutator):
         for iv in op.iter_vars:
             if iv.dom is not None:
                 self._analyzer.bind(iv.var, iv.dom)
+                self._domains[iv.var] = iv.dom
         store = op.body
         assert isinstance(store, BufferStore), "looked at by the caller"
         load = store.value
@@ -85,9 +92,12 @@ class _Grouped(StmtExprMutator):
             offset = at[places[0]]
             for place in places[1:]:
                 offset = add(multiply(offset, target[place]), at[place])
-            digits: list[PrimExpr] = []
-            for axis in reversed(axes[1:]):
-                digits.append(floormod(offset, source[axis]))
+            digits = dict[int, PrimExpr].fromkeys(axes, make_const(0, offset.dtype))
+            wide = [axis for axis in axes if not is_one(source[axis])] or axes[:1]
+            for axis in reversed(wide[1:]):
+                digits[axis] = floormod(offset, source[axis])
                 offset = floordiv(offset, source[axis])
-            found += [*map(self._analyzer.simplify, [offset, *reversed(digits)])]
+            digits[wide[0]] = offset
+            found += [within_domains(index, self._domains, self._analyzer)
+                      for index in digits.values()]  # fmt: skip
         return found
