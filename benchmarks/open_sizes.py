@@ -32,13 +32,16 @@ from tvm import relax
 from tvm.relax.frontend.onnx import from_onnx
 
 
-def measured(network: Network, path: Path, target: str) -> list[tuple[str, float | str, list[float]]]:
+Row = tuple[str, float | str, list[float]]
+
+
+def measured(network: Network, path: Path, target: str) -> list[Row]:
     """The shapes of each input, the error, and ms: open, known, ONNX Runtime, OpenVINO."""
     model = onnx.load(str(path))
     wide = _main(from_onnx(model), target)
     theirs, names = _onnxruntime(path)
     other = _openvino(path)
-    made = []
+    made: list[Row] = []
     for which in range(network.sizes):
         feeds = network.inputs(which)
         values = [np.asarray(feeds[name]) for name in names]
@@ -89,8 +92,9 @@ def main(words: list[str]) -> None:
             print(f"| {name} | {shown} | {error} | " + " | ".join(cells) + " |", flush=True)
             name = ""
     means = [math.exp(sum(map(math.log, column)) / len(column)) for column in zip(*ratios)]
+    most = [max(column) for column in zip(*ratios)]
     print(f"\ngeometric means {means[0]:.2f} and {means[1]:.2f}, "
-          f"largest {max(r[0] for r in ratios):.2f} and {max(r[1] for r in ratios):.2f}")  # fmt: skip
+          f"largest {most[0]:.2f} and {most[1]:.2f}")  # fmt: skip
 
 
 if __name__ == "__main__":
