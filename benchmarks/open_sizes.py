@@ -31,7 +31,6 @@ from benchmarks.networks import _error, _onnxruntime, _openvino
 from tvm import relax
 from tvm.relax.frontend.onnx import from_onnx
 
-
 Row = tuple[str, float | str, list[float]]
 
 
