@@ -49,6 +49,19 @@ def test_type_errors_with_words_stay() -> None:
         half([])  # type: ignore[arg-type]
 
 
+def test_value_errors_of_python_are_told_by_name() -> None:
+    @explained
+    def number(of: int) -> int:
+        if of == "zero":  # type: ignore[comparison-overlap]
+            raise ValueError("no zero, please")
+        return int(of)
+
+    with pytest.raises(ValueError, match="no zero, please"):
+        number("zero")  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match=r"number: the argument `of` is of another kind\n.*'one'"):
+        number("one")  # type: ignore[arg-type]
+
+
 def test_right_calls() -> None:
     assert first(["x"], 2) == "XX"
     assert first(("y",), np.int64(1)) == "Y"

@@ -31,6 +31,12 @@ RANKS: dict[str, Callable[[], Any]] = {
     "3 dimensions: b, n, k": lambda: topi.vision.get_valid_counts(t(2, 3)),
     "3 dimensions: t, b, i": lambda: nn.lstm(t(2, 4), t(12, 4), t(12, 3)),
     "2 dimensions: m, k": lambda: nn.dense_pack(t(3), t(2, 5, 4)),
+    "batch, channels, and one to three more": lambda: nn.conv1d_transpose_ncw(
+        t(4), t(4), 1, 0, "float32", 0
+    ),
+    "four": lambda: nn.depthwise_conv2d_backward_input_nhwc(
+        t(3, 3, 4, 1), t(1, 5, 5, 4), (1, 5, 5, 4), (5, 5), (1, 1), (0, 0)
+    ),
     "at least 2": lambda: topi.matrix_set_diag(t(3), t(3)),
     "at least 1": lambda: topi.gather_nd(t(3), i()),
 }
@@ -64,9 +70,7 @@ EXTENTS: dict[str, Callable[[], Any]] = {
     "topi.sequence_mask: sequences and their lengths": lambda: topi.sequence_mask(t(4, 3), i(4)),
     "topi.sparse_to_dense: indices and values": lambda: topi.sparse_to_dense(i(3), (5,), t(2)),
     "topi.gather: dimension 0 of the indices": lambda: topi.gather(t(3, 4), 1, i(4, 2)),
-    "topi.matrix_set_diag: the longest diagonal": lambda: topi.matrix_set_diag(
-        t(2, 3, 4), t(2, 2)
-    ),
+    "topi.matrix_set_diag: the longest diagonal": lambda: topi.matrix_set_diag(t(2, 3, 4), t(2, 2)),
     "topi.matrix_set_diag: leading dimensions": lambda: topi.matrix_set_diag(t(2, 3, 4), t(1, 3)),
     "deformable_conv2d_nchw: channels of the offsets": lambda: nn.deformable_conv2d_nchw(
         t(1, 4, 6, 6), t(1, 17, 6, 6), t(2, 4, 3, 3), 1, 1, 1, 1, 1, None

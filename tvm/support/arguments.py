@@ -17,7 +17,7 @@ from typing import Any, Final, Literal, ParamSpec, TypeVar, Union
 
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
-_RAW: Final = (AttributeError, LookupError, OverflowError, TypeError)
+_RAW: Final = (AttributeError, LookupError, OverflowError, TypeError, ValueError)
 _RAISE: Final = dis.opmap["RAISE_VARARGS"]
 
 
@@ -30,7 +30,7 @@ def explained(func: Callable[_P, _R]) -> Callable[_P, _R]:
             return func(*args, **kwargs)
         except _RAW as err:
             own = type(err).__module__ == "builtins"  # not one of ours, which says enough
-            if isinstance(err, TypeError) and _is_said(err):
+            if isinstance(err, (TypeError, ValueError)) and _is_said(err):
                 own = False
             text = _wrong_argument(func, args, kwargs) if own else None
             if text is None:

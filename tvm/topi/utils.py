@@ -12,6 +12,7 @@ from tvm import te, tir
 from tvm.arith import Analyzer
 from tvm.error import CheckError, TVMError, message
 from tvm.ir.expr import PrimExpr
+from tvm.ir.node import number
 from tvm.support.arguments import explained
 from tvm.tir.data_layout import layout, mapping_of
 from tvm.tir.expr import as_expr
@@ -161,8 +162,8 @@ def const_matrix(matrix: Any, name: str = "const_matrix", attrs: Any = None) -> 
 
 def _pick(values: Sequence[Any], i: PrimExpr, dtype: str) -> PrimExpr:
     now: PrimExpr = tir.const(0, dtype)
-    for number, value in enumerate(values):
-        now = tir.Select(tir.EQ(i, tir.const(number, i.dtype)), tir.const(value, dtype), now)
+    for at, value in enumerate(values):
+        now = tir.Select(tir.EQ(i, tir.const(at, i.dtype)), tir.const(value, dtype), now)
     return now
 
 
@@ -264,7 +265,7 @@ def _is_known(dim: Any) -> bool:
 
 def normal_axis(axis: Any, ndim: int, what: str) -> int:
     """An axis counted from the front; an error where there is no such axis."""
-    dim = int(axis)
+    dim = number(int, axis, f"{what}: the axis")
     if not -ndim <= dim < ndim:
         raise InvalidAxisError(
             message(

@@ -31,6 +31,19 @@ def check_output_padding(output_padding: Sequence[Any], strides: Sequence[Any]) 
             )
 
 
+def _dims(data: te.Tensor) -> int:
+    """How many dimensions the window moves in."""
+    if 3 <= data.ndim <= 5:
+        return data.ndim - 2
+    raise ShapeError(
+        message(
+            f"transposed convolution: {data.name}",
+            found=f"{data.ndim} dimensions",
+            legal="batch, channels, and one to three more",
+        )
+    )
+
+
 def spread_and_turned(
     data: te.Tensor, kernel: te.Tensor, stride: Any, padding: Any, output_padding: Any,
     kernel_name: str = "kernel_transform",
@@ -39,7 +52,7 @@ def spread_and_turned(
 
     The data gets strides as gaps, and around it the room that the kernel needs.
     """
-    dims = data.ndim - 2
+    dims = _dims(data)
     strides = per_dimension(stride, dims, "strides")
     extra = per_dimension(output_padding, dims, "output_padding")
     check_output_padding(extra, strides)
@@ -75,7 +88,7 @@ def conv_transpose(
     kernel_name: str = "kernel_transform",
 ) -> te.Tensor:
     """(n, c, ...), (c, o / groups, ...) -> (n, o, ...), channels first."""
-    dims = data.ndim - 2
+    dims = _dims(data)
     channels = data.shape[1]
     if known(channels) and get_const_int(channels) % groups:
         raise ShapeError(f"input channels {channels} must divide group size {groups}")

@@ -8,6 +8,7 @@ from typing import Any
 
 from tvm import te, tir
 from tvm.arith import Analyzer
+from tvm.error import ShapeError, message
 from tvm.ir.expr import PrimExpr
 from tvm.support.arguments import explained
 from tvm.topi.common import check_same, compute, extents
@@ -84,15 +85,21 @@ def depthwise_conv2d_nhwc(
     return compute(shape, element, name="DepthwiseConv2d", tag="depthwise_conv2d_nhwc")
 
 
+def _four(shape: Sequence[Any], what: str) -> Sequence[Any]:
+    if len(shape) == 4:
+        return shape
+    raise ShapeError(message(what, found=f"{len(shape)} extents", legal="four"))
+
+
 @explained
 def depthwise_conv2d_backward_input_nhwc(
     Filter: te.Tensor, Out_grad: te.Tensor, oshape: Sequence[Any], ishape: Sequence[Any],
     stride: Any, padding: Any,
 ) -> te.Tensor:  # fmt: skip
     """The gradient of the data.   (kh, kw, c, m), (n, oh, ow, c * m) -> (n, h, w, c)"""
-    batch, height, width, channels = ishape
-    kh, kw, own, times = extents(Filter, "hwcm", "depthwise_conv2d_backward_input_nhwc")
     what = "depthwise_conv2d_backward_input_nhwc"
+    batch, height, width, channels = _four(ishape, f"{what}: ishape")
+    kh, kw, own, times = extents(Filter, "hwcm", what)
     check_same(what, "channels of data and kernel", channels, own)
     for given, wanted in zip(extents(Out_grad, "nhwc", what), oshape):
         check_same(what, "extents of the gradient and oshape", given, wanted)
@@ -128,9 +135,9 @@ def depthwise_conv2d_backward_weight_nhwc(
     stride: Any, padding: Any,
 ) -> te.Tensor:  # fmt: skip
     """The gradient of the kernel.   (n, h, w, c), (n, oh, ow, c * m) -> (kh, kw, c, m)"""
-    batch = oshape[0]
-    kh, kw, channels, times = fshape
     what = "depthwise_conv2d_backward_weight_nhwc"
+    batch, *_ = _four(oshape, f"{what}: oshape")
+    kh, kw, channels, times = _four(fshape, f"{what}: fshape")
     for given, wanted in zip(extents(Out_grad, "nhwc", what), oshape):
         check_same(what, "extents of the gradient and oshape", given, wanted)
     check_same(what, "channels of data and kernel", extents(Input, "nhwc", what)[3], channels)
