@@ -36,7 +36,8 @@ from tvm.relax.struct_info_rules import tir_vars_in_struct_info
 
 Exprs: TypeAlias = Sequence[Any]
 
-# Attributes of the kernels that copy a row, item = rows[number - first] or back; they hold `first`.
+# Attributes of the kernels that copy a row: `rows[number - first] = item` holds `first`, and
+# `item = rows[number // every % count]` holds `[every, count]`, a count of 0 where none is needed.
 ROW_READ = "relax.row_read"
 ROW_WRITTEN = "relax.row_written"
 
@@ -82,14 +83,17 @@ def scan(
     symbols: Sequence[tir.Var] = (),
     *,
     in_batches: bool = False,
+    read: Sequence[tuple[int, int]] = (),
 ) -> tuple[list[RelaxExpr], list[RelaxExpr]]:
     """The state after a turn for each slice along the first axis, and what turns gave, stacked.
 
     `body` gets the state, the slices and the values from outside; it gives the next state, and
     values of the struct infos `rows`. Slices and rows that are `in_batches` keep the first axis, of
-    extent 1; such slices lie where the whole does, and nothing in the body writes into them.
+    extent 1; such slices lie where the whole does, and nothing in the body writes into them. Then
+    `read` may say of each value which slice a turn gets, as `(every, count)` of `read_batch`; the
+    turns are as many as the first value has slices.
     """
-    slice_of = read_batch if in_batches else _taken_row
+    ways = [*read, *[(1, 0)] * (len(scanned) - len(read))]
     written = written_batch if in_batches else written_row
     states, count = len(state), scanned[0].struct_info.shape.values[0]
     room = [
@@ -106,7 +110,10 @@ def scan(
     def turn(now: Exprs, around: Exprs) -> Exprs:
         number, before, made = now[0], now[1 : states + 1], now[states + 1 :]
         along = around[1 : len(scanned) + 1]
-        slices = [slice_of(bb, value, number) for value in along]
+        if in_batches:
+            slices: Exprs = [read_batch(bb, v, number, *way) for v, way in zip(along, ways)]
+        else:
+            slices = [bb.emit(op.take(value, number, 0)) for value in along]
         after, items = body(before, slices, around[len(scanned) + 1 :])
         filled = [
             written(bb, row, bb.normalize_argument(item), number) for row, item in zip(made, items)
@@ -181,15 +188,16 @@ def branch(bb: BlockBuilder, make: Callable[[], RelaxExpr]) -> SeqExpr:
     return SeqExpr([block], result)
 
 
-def _taken_row(bb: BlockBuilder, rows: RelaxExpr, number: RelaxExpr) -> RelaxExpr:
-    return bb.emit(op.take(rows, number, 0))
+def read_batch(
+    bb: BlockBuilder, rows: RelaxExpr, number: RelaxExpr, every: int = 1, count: int = 0
+) -> RelaxExpr:
+    """`rows[i : i + 1]` for `i = number // every % count`, without the last where `count` is 0.
 
-
-def read_batch(bb: BlockBuilder, rows: RelaxExpr, number: RelaxExpr) -> RelaxExpr:
-    """`rows[number : number + 1]`, which nothing writes into: native code reads it in place."""
+    Nothing writes into it: native code reads it in place.
+    """
     info = rows.struct_info
     assert isinstance(info, TensorStructInfo), "rows are a tensor"
-    kernel = bb.add_func(_row_kernel(info, ROW_READ, batch=True), "read_row")
+    kernel = bb.add_func(_row_kernel(info, ROW_READ, (every, count), batch=True), "read_row")
     item = TensorStructInfo([1, *info.shape.values[1:]], info.dtype)  # type: ignore[union-attr]
     return bb.emit(op.call_tir(kernel, [rows, number], item))
 
@@ -217,14 +225,14 @@ def _written(
 ) -> RelaxExpr:  # fmt: skip
     info = rows.struct_info
     assert isinstance(info, TensorStructInfo), "rows are a tensor"
-    kernel = bb.add_func(_row_kernel(info, ROW_WRITTEN, first, batch=batch), "write_row")
+    kernel = bb.add_func(_row_kernel(info, ROW_WRITTEN, (first,), batch=batch), "write_row")
     return bb.emit(op.call_tir_inplace(kernel, [rows, item, number], [0], info))
 
 
 def _row_kernel(
-    info: TensorStructInfo, kind: str, first: int = 0, *, batch: bool
+    info: TensorStructInfo, kind: str, way: tuple[int, ...], *, batch: bool
 ) -> tir.PrimFunc:
-    """rows[number - first] = item, or item = rows[number]"""
+    """A copy of a row, in the form that the attribute `kind` tells."""
     extents = info.shape.values[1:]  # type: ignore[union-attr]
     symbols = [e if isinstance(e, tir.IntImm) else tir.SizeVar("n", "int64") for e in extents]
     zero = tir.const(0, "int64")
@@ -234,7 +242,7 @@ def _row_kernel(
     item = tir.decl_buffer([*one, *symbols], info.dtype, "item")
     number = tir.decl_buffer([], "int64", "number")
     loops = [tir.Var(f"i{k}", "int64") for k in range(len(symbols))]
-    at = [tir.BufferLoad(number, []) - tir.const(first, "int64"), *loops]
+    at = [row_index(tir.BufferLoad(number, []), kind, way), *loops]
     own = [zero, *loops] if batch else loops
     if kind == ROW_READ:
         body: tir.Stmt = tir.BufferStore(item, tir.BufferLoad(rows, at), own)
@@ -244,5 +252,14 @@ def _row_kernel(
         body = tir.For(loop, zero, extent, tir.ForKind.SERIAL, body)
     order = (rows, number, item) if kind == ROW_READ else (rows, item, number)
     params = [tir.Var(f"{buffer.name}_handle", "handle") for buffer in order]
-    attrs = {"tir.is_scheduled": True, kind: first}
+    attrs = {"tir.is_scheduled": True, kind: list(way)}
     return tir.PrimFunc(params, body, None, dict(zip(params, order)), attrs)
+
+
+def row_index(number: PrimExpr, kind: str, way: Sequence[int]) -> PrimExpr:
+    """Which row a kernel copies, by the number that it is given."""
+    if kind == ROW_WRITTEN:
+        return number - tir.const(way[0], "int64")
+    every, count = way
+    index = number if every == 1 else tir.floordiv(number, tir.const(every, "int64"))
+    return tir.floormod(index, tir.const(count, "int64")) if count else index

@@ -211,6 +211,11 @@ _BY_NAME: Final[dict[str, _Rule]] = {
 }
 
 
+def goes_by_element(call: Call) -> bool:
+    """Whether each element of the result follows from the elements there of the operands."""
+    return _rule(call.op) is _pointwise
+
+
 def _rule(callee: RelaxExpr) -> _Rule | None:
     if not isinstance(callee, Op) or callee.name.startswith(_ACROSS_DEVICES):
         return None

@@ -51,22 +51,13 @@ from tvm.relax.struct_info import (
 )
 from tvm.relax.struct_info_rules import tir_vars_in_struct_info
 from tvm.relax.transform.batch_rows import Rows
+from tvm.relax.transform.locality import ENOUGH, Locality
 from tvm.relax.transform.rebuild import replace_operands, vars_needed, vars_used, with_body
 from tvm.target.cpu_model import CpuModel
 from tvm.tir.analysis import undefined_vars
 from tvm.tir.expr import Var as TirVar
 from tvm.tir.interp import evaluate
 
-# Nanoseconds that a byte costs beside arithmetic which hides the rest: from the cache that cores
-# share, and from memory; and one of weights, which are fetched before they are needed.
-_SHARED_NS = 1 / 60
-_MEMORY_NS = 1 / 16
-_WEIGHT_SHARED_NS = 1 / 100
-_WEIGHT_MEMORY_NS = 1 / 30
-# A kernel more, on one core and on several, which meet at its end.
-_CALL_NS = 1000.0
-_MEETING_NS = 5000.0
-_ENOUGH_NS = 100_000.0  # what a chain has to gain
 _USUAL_BATCH = 8
 _USUAL_EXTENT = 224  # of an image whose size is open
 # What begins a layer, by the beginnings of names; other operators are fused into it.
@@ -123,7 +114,7 @@ class _Layer:
 class _Tiler:
     def __init__(self, bb: BlockBuilder, cpu: CpuModel, rows: Rows) -> None:
         self._bb = bb
-        self._cpu = cpu
+        self._cache = Locality(cpu)
         self._rows = rows
         self._count = const_int(rows.extent) or _USUAL_BATCH
 
@@ -220,27 +211,16 @@ class _Tiler:
         while parts:
             low, high = parts.pop()
             gain, start, end = _best(gains, low, high)
-            if gain >= _ENOUGH_NS:
+            if gain >= ENOUGH:
                 found.append(run[start:end])
                 parts += [(low, start), (end, high)]
         return found
 
     def _gain(self, layer: _Layer, weights: float) -> float:
         """Nanoseconds that a layer gains, or loses, where images go through it one by one."""
-        cores = max(self._cpu.cores, 1)
-        share = self._cpu.l3_bytes / cores / 2  # the other half is what lies around it
-
-        def per_byte(nbytes: float) -> float:
-            if nbytes <= self._cpu.l2_bytes / 2:
-                return 0.0
-            return _SHARED_NS if nbytes <= share else _MEMORY_NS
-
-        whole = self._count * layer.data
-        moved = whole * (per_byte(whole) - per_byte(layer.data))
-        again = _WEIGHT_SHARED_NS if weights <= share else _WEIGHT_MEMORY_NS
-        more = self._count - 1
-        call = _CALL_NS if cores == 1 else _CALL_NS + _MEETING_NS
-        return (moved - more * layer.weights * again) / min(cores, 4) - more * call
+        cache, more = self._cache, self._count - 1
+        moved = cache.moved(layer.data * self._count, layer.data)
+        return moved - more * (cache.weights(layer.weights, weights) + cache.call)
 
     # --- the loop ---
 

@@ -44,6 +44,7 @@ from tvm.relax.expr import (
     is_call_of,
 )
 from tvm.relax.final_binding import bindings_within, final_binding, final_values, is_loop, own_calls
+from tvm.relax.loops import row_index
 from tvm.relax.struct_info import (
     ObjectStructInfo,
     PrimStructInfo,
@@ -324,7 +325,7 @@ class Flow:
         index = e.BufferLoad(self._pointer(number, "int64", "number"), [_zero()])
         start = e.Var("row", "int64")
         nbytes = _nbytes(tensor_info(info, "a row"))
-        before = ops.subtract(index, ops.const(copied.first, "int64"))
+        before = row_index(index, copied.kind, copied.way)
         self.stmts.append(_Let(start, ops.multiply(before, nbytes)))
         return rows.row_at(start)
 

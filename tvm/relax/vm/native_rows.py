@@ -23,13 +23,17 @@ from tvm.tir.function import PrimFunc
 
 
 class RowCopy(NamedTuple):
-    """A call that copies a row: `rows[number - first]` is read or written."""
+    """A call that copies a row, which `row_index` tells by its kind and way."""
 
-    written: bool
+    kind: str
+    way: tuple[int, ...]
     rows: RelaxExpr
     number: RelaxExpr
     item: RelaxExpr | None
-    first: int
+
+    @property
+    def written(self) -> bool:
+        return self.kind == ROW_WRITTEN
 
 
 def row_copy(mod: IRModule, value: RelaxExpr) -> RowCopy | None:
@@ -41,11 +45,12 @@ def row_copy(mod: IRModule, value: RelaxExpr) -> RowCopy | None:
     kernel = mod.functions.get(callee) if isinstance(callee, GlobalVar) else None
     if not isinstance(kernel, PrimFunc) or not isinstance(operands, Tuple):
         return None
-    for written, attribute in ((False, ROW_READ), (True, ROW_WRITTEN)):
-        first = kernel.attrs.get(attribute)
-        if isinstance(first, int):
-            parts = operands.fields
-            return RowCopy(written, parts[0], parts[-1], parts[1] if written else None, first)
+    for kind in (ROW_READ, ROW_WRITTEN):
+        way = kernel.attrs.get(kind)
+        if isinstance(way, (list, tuple)):
+            parts, numbers = operands.fields, tuple(map(int, way))
+            item = parts[1] if kind == ROW_WRITTEN else None
+            return RowCopy(kind, numbers, parts[0], parts[-1], item)
     return None
 
 

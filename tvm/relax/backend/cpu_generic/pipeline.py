@@ -30,6 +30,7 @@ from tvm.relax.transform.integer_layouts import IntegerLayouts
 from tvm.relax.transform.integer_products import IntegerProducts, product_form
 from tvm.relax.transform.lambda_lift import LiftLocalFunctions
 from tvm.relax.transform.plain_kernel_names import PlainKernelNames
+from tvm.relax.transform.tile_attention import TileAttention
 from tvm.relax.transform.tile_batch import TileBatch
 from tvm.relax.transform.wide_sums import WideSums
 from tvm.relax.transform.winograd_conv2d import WinogradConv2D
@@ -66,6 +67,7 @@ def kernel_passes(target: Target) -> list[Pass]:
         *([FoldDequantize()] if product_form(target) else []),  # integers are multiplied as such
         WideSums(target.cpu),  # of half floats, for which there are no vector sums
         t.FoldConstant(),  # weights transposed, scaled, reshaped, once and for all
+        TileAttention(target.cpu),  # by blocks of queries, where its scores leave them
         TileBatch(target.cpu),  # image by image, where a batch leaves the caches
         *([IntegerLayouts()] if product_form(target) else []),  # channels last, for groups of them
         IntegerProducts(target),  # as bytes, where the CPU multiplies these
