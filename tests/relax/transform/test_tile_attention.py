@@ -126,6 +126,34 @@ def test_other_programs_stay(mod):
     assert TileAttention(CPU)(mod) is mod
 
 
+def _operator(mask=None, **options):
+    bb = relax.BlockBuilder()
+    params = [relax.Var(n, R.Tensor((2, e, 3, 8), "float32")) for n, e in zip("qkv", (96, 64, 64))]
+    bias = [] if mask is None else [relax.Var("bias", R.Tensor(mask, "float32"))]
+    with bb.function("main", [*params, *bias]):
+        with bb.dataflow():
+            out = bb.emit_output(op.nn.attention(*params, *bias, **options))
+        bb.emit_func_output(out)
+    return bb.get()
+
+
+@pytest.mark.parametrize("options", [{}, {"scale": 0.7}, {"mask": (2, 1, 1, 64)}])
+def test_attention_operators(options):
+    mod = _operator(**options)
+    tiled = TileAttention(CPU)(mod)
+    assert _blocks(tiled) == [(1, 32, 8)]
+    args = _args(mod)
+    want = Interpreter(mod).run("main", *args)
+    np.testing.assert_allclose(Interpreter(tiled).run("main", *args), want, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "mod", [_operator(causal_mask="TopLeft"), _operator(window_size=8), _operator((2, 1, 96, 64))]
+)
+def test_attention_operators_of_other_forms_stay(mod):
+    assert TileAttention(CPU)(mod) is mod
+
+
 def test_small_scores_stay(monkeypatch):
     monkeypatch.undo()
     mod = _attention((2, 3), 96, 64)

@@ -15,9 +15,9 @@ The block becomes a private function, called by a loop (`relax.loops.scan`) over
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import prod
 
 from tvm.ir.expr import RelaxExpr
 from tvm.ir.module import IRModule
@@ -36,15 +36,18 @@ from tvm.relax.expr import (
     SeqExpr,
     Var,
     VarBinding,
+    const,
     is_call_of,
 )
 from tvm.relax.loops import scan
+from tvm.relax.op.layout_rules import options_of
 from tvm.relax.struct_info import TensorStructInfo, const_int
 from tvm.relax.transform.batch_rows import goes_by_element
 from tvm.relax.transform.locality import ENOUGH, Locality
 from tvm.relax.transform.rebuild import (
     map_dataflow_blocks,
     replace_operands,
+    rewrite_calls,
     vars_needed,
     vars_used,
 )
@@ -53,6 +56,7 @@ from tvm.target.cpu_model import CpuModel
 _PASSES = 4  # over the scores: written, read and written by the softmax, read
 _KERNELS = 3
 _LEAST = 16  # queries of a block
+_OPERATORS = ("relax.nn.attention", "relax.nn.attention_bias")
 
 
 class TileAttention(ModulePass):
@@ -67,16 +71,54 @@ class TileAttention(ModulePass):
         changed = {}
         for var, func in mod.functions.items():
             if isinstance(func, Function) and func.attrs.get("Primitive") is None:
+                func = rewrite_calls(func, dict.fromkeys(_OPERATORS, self._as_products), bb)
                 last = set(vars_used(func.body.body))
                 outside = last.union(*(_seen(b) for b in func.body.blocks if _is_plain(b)))
                 tiler = _Tiler(bb, self._cache, func.params, outside)
                 new = map_dataflow_blocks(func, tiler.block)
-                if new is not func:
+                if new is not mod.functions[var]:
                     changed[var] = new
         if not changed:
             return mod
         made = bb.get()
         return made.with_functions({**made.functions, **changed})
+
+
+    def _as_products(self, bb: BlockBuilder, call: Call) -> RelaxExpr:
+        """An attention operator as the products that it stands for, if blocks of them gain."""
+        query, key, value, *bias = call.args
+        options = options_of(call)
+        batch, queries, heads, depth = _extents(query) or (0, 0, 0, 0)
+        keys = (_extents(key) or (0, 0))[1]
+        one = _Attention([], query, key, value, (batch, heads), queries, keys, bias)
+        plain = all(_dtype(x) == "float32" and _extents(x) for x in call.args)
+        hidden = options["causal_mask"] is not None or options["window_size"] is not None
+        if hidden or not plain or not block_size(one, self._cache):
+            return call
+        if any(_way(one, x, queries) is None for x in bias):
+            return call
+        scale = 1 / math.sqrt(depth) if options["scale"] is None else float(options["scale"])
+        rows = bb.emit(op.multiply(query, const(scale, "float32")))
+        rows = bb.emit(op.permute_dims(rows, [0, 2, 1, 3]))
+        scores = bb.emit(op.matmul(rows, bb.emit(op.permute_dims(key, [0, 2, 3, 1]))))
+        for x in bias:
+            scores = bb.emit(op.add(scores, x))
+        values = bb.emit(op.permute_dims(value, [0, 2, 1, 3]))
+        made = bb.emit(op.matmul(bb.emit(op.nn.softmax(scores, -1)), values))
+        return op.permute_dims(made, [0, 2, 1, 3])
+
+
+def block_size(one: _Attention, cache: Locality) -> int:
+    """How many queries make a block; 0 where all of them are as well computed at once."""
+    row = one.keys * 4
+    counts = [n for n in range(1, one.queries + 1) if one.queries % n == 0]
+    near = [n for n in counts if n * row <= cache.near and n >= _LEAST]
+    count = max(near) if near else one.queries
+    if one.heads * one.queries <= count:
+        return 0
+    whole = one.heads * one.queries * row * _PASSES
+    calls = one.heads * (one.queries // count) * _KERNELS * cache.call
+    return count if cache.moved(whole, count * row) - calls >= ENOUGH else 0
 
 
 def _is_plain(block: BindingBlock) -> bool:
@@ -102,7 +144,7 @@ class _Attention:
 
     @property
     def heads(self) -> int:
-        return prod(self.lead)
+        return math.prod(self.lead)
 
 
 class _Tiler:
@@ -119,7 +161,7 @@ class _Tiler:
         if not any(is_call_of(binding.value, "relax.nn.softmax") for binding in bindings):
             return block
         found = _attentions(bindings, self._outside)
-        sizes = {id(one): self._queries(one) for one in found}
+        sizes = {id(one): block_size(one, self._cache) for one in found}
         found = [one for one in found if sizes[id(one)]]
         if not found:
             return block
@@ -140,19 +182,6 @@ class _Tiler:
         self._bb.end_scope()
         assert isinstance(made, DataflowBlock), "blocks stay of their kind"
         return made
-
-    def _queries(self, one: _Attention) -> int:
-        """How many queries make a block; 0 where all of them are as well computed at once."""
-        row = one.keys * 4
-        counts = [n for n in range(1, one.queries + 1) if one.queries % n == 0]
-        near = [n for n in counts if n * row <= self._cache.near and n >= _LEAST]
-        count = max(near) if near else one.queries
-        if one.heads * (one.queries // count) == 1:
-            return 0
-        whole = one.heads * one.queries * row * _PASSES
-        gain = self._cache.moved(whole, count * row)
-        calls = one.heads * (one.queries // count) * _KERNELS * self._cache.call
-        return count if gain - calls >= ENOUGH else 0
 
     # --- the loop ---
 
@@ -249,7 +278,7 @@ def _way(one: _Attention, other: RelaxExpr, size: int) -> tuple[tuple[int, ...],
     own = next((i for i in range(len(lead), 0, -1) if lead[i - 1] != 1), 0)
     if lead[:own] != one.lead[:own]:
         return None
-    each, shared = prod(one.lead[:own]), prod(one.lead[own:])
+    each, shared = math.prod(one.lead[:own]), math.prod(one.lead[own:])
     if rows == 1:
         return (each, 1, columns), shared * blocks, 0
     if each == 1:
@@ -355,7 +384,7 @@ def _goes_on(call: Call, ndim: int) -> bool:
 
 def _is_scalar(expr: RelaxExpr) -> bool:
     """Whether an operand is a constant of one element, which stays where it is read."""
-    return isinstance(expr, Constant) and prod(expr.data.shape) == 1
+    return isinstance(expr, Constant) and math.prod(expr.data.shape) == 1
 
 
 def _dtype(expr: RelaxExpr) -> str:
