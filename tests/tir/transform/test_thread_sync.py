@@ -6,9 +6,13 @@ from tvm.error import TVMError
 from tvm.ir.module import IRModule
 from tvm.script import from_source
 from tvm.script import tir as T
+from tvm.target import Target
 from tvm.testing.pass_test import PassTest
+from tvm.tir.expr import is_call_of
 from tvm.tir.function import PrimFunc
-from tvm.tir.transform import ThreadSync
+from tvm.tir.functor import walk
+from tvm.tir.stmt import Stmt
+from tvm.tir.transform import AnnotateDeviceRegions, SplitHostDevice, ThreadSync
 
 pytestmark = pytest.mark.pure
 
@@ -336,3 +340,29 @@ def func(A: T.Buffer((8,), "float32"), B: T.Buffer((8,), "float32")):
     assert isinstance(func, PrimFunc)
     assert synced(func).count("tvm_storage_sync") == 1
     assert synced(func).index("S[0] + A[tx]") < synced(func).index("tvm_storage_sync")
+
+
+def test_memory_that_blocks_still_hold() -> None:
+    @T.prim_func(private=True)
+    def before(A: T.Buffer((2,), "float32"), B: T.Buffer((4,), "float32")) -> None:
+        bx = T.env_thread("blockIdx.x")
+        tx = T.env_thread("threadIdx.x")
+        S = T.alloc_buffer((1,), "float32", scope="shared")
+        T.launch_thread(bx, 2)
+        T.launch_thread(tx, 4)
+        if tx < 1:
+            S[0] = A[0]
+        B[tx] = S[0]
+
+    target = Target("cuda", host="llvm")
+    mod = IRModule({"f": before.with_attr({"global_symbol": "f", "target": target})})
+    (alone,) = walk_barriers(ThreadSync("shared")(mod)["f"].body)
+    assert alone == "shared"
+    mod = SplitHostDevice()(AnnotateDeviceRegions()(mod))
+    (split,) = walk_barriers(ThreadSync("shared")(mod)["f_kernel"].body)
+    assert split == "shared"
+
+
+def walk_barriers(stmt: Stmt) -> list[str]:
+    """The scopes of all barriers, in order."""
+    return [n.args[0].value for n in walk(stmt) if is_call_of(n, "tir.tvm_storage_sync")]

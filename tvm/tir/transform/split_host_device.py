@@ -56,6 +56,11 @@ class _Splitter(StmtExprMutator):
         self._names = names
         self._prefix = prefix
         self._kernels = kernels
+        self._planned: set[e.Var] = set()  # memory of blocks, whose allocation has no place yet
+
+    def visit_block_(self, op: s.Block) -> s.Stmt:
+        self._planned.update([buffer.data for buffer in op.alloc_buffers])
+        return super().visit_block_(op)
 
     def visit_expr(self, expr: PrimExpr) -> PrimExpr:
         return expr
@@ -65,7 +70,7 @@ class _Splitter(StmtExprMutator):
             return super().visit_attr_stmt_(op)
         params = sorted(undefined_vars(op.body, []), key=_addresses_first)
         if not _tells_errors(op.node):
-            _check_scopes(params, op)
+            _check_scopes([var for var in params if var not in self._planned], op)
         var = self._names.fresh_global(f"{self._prefix}_kernel", add_prefix=False)
         attrs = {"target": op.node, "tir.noalias": True, "tir.is_global_func": True}
         if not _tells_errors(op.node):

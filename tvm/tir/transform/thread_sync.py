@@ -26,6 +26,7 @@ from tvm.tir import op
 from tvm.tir import stmt as s
 from tvm.tir.function import PrimFunc
 from tvm.tir.functor import StmtExprMutator, vars_in, walk
+from tvm.tir.op.arith import is_one
 
 from .lifetimes import Lives
 from .pass_form import tir_pass
@@ -128,8 +129,10 @@ class _Planner:
             elif isinstance(stmt, s.AssertStmt):
                 steps.append(_Step(stmt, self._of(stmt.condition)))
                 stmt = stmt.body
-            elif isinstance(stmt, (s.Allocate, s.AllocateConst, s.DeclBuffer)):
+            elif isinstance(stmt, (s.Allocate, s.AllocateConst, s.DeclBuffer, s.Block)):
                 stmt = stmt.body
+            elif isinstance(stmt, s.BlockRealize) and is_one(stmt.predicate):
+                stmt = stmt.block
             elif isinstance(stmt, s.For):
                 return [*steps, self._loop(stmt)]
             elif isinstance(stmt, s.While):
