@@ -89,8 +89,8 @@ def test_bounds_of_a_launch() -> None:
     assert (
         'extern "C" __global__ void __launch_bounds__(16) '
         "main_kernel(float* __restrict__ A, float* __restrict__ B) {\n"
-        "  int cse_v1 = ((((int)blockIdx.x) * 16) + ((int)threadIdx.x));\n"
-        "  B[cse_v1] = (A[cse_v1] + 1.000000e+00f);\n}"
+        "  B[((((int)blockIdx.x) * 16) + ((int)threadIdx.x))] = "
+        "(A[((((int)blockIdx.x) * 16) + ((int)threadIdx.x))] + 1.000000e+00f);\n}"
     ) in text
 
 

@@ -27,8 +27,8 @@ class TestSharedInLoop(PassTest):
                         B[y] = A[y]
 
 
-class TestOutsideOfTheLoop(PassTest):
-    """What the inner loop does not change is computed before it."""
+class TestInsideOfTheLoop(PassTest):
+    """A loop may not run at all, so what only its body computes is named in there."""
 
     run = CommonSubexprElimTIR()
 
@@ -41,9 +41,83 @@ class TestOutsideOfTheLoop(PassTest):
     @T.prim_func
     def Expected(A: T.Buffer((64,), "float32"), B: T.Buffer((64,), "float32")):
         for i in range(8):
-            with T.LetStmt(i * 8) as x:
-                for j in range(8):
+            for j in range(8):
+                with T.LetStmt(i * 8) as x:
                     B[x + j] = A[x + 7 - j]
+
+
+class TestBranches(PassTest):
+    """What one branch computes twice is named in it; what both compute, around the condition."""
+
+    run = CommonSubexprElimTIR()
+
+    @T.prim_func
+    def Before(A: T.Buffer((64,), "int32"), i: T.int32, j: T.int32, k: T.int32):
+        if i > 3:
+            A[i] = j + k
+            A[j] = j + k
+            A[k] = i + k
+        else:
+            A[i] = i + k
+        if i + j > 3 and i + j < 9:
+            A[0] = 1
+
+    @T.prim_func
+    def Expected(A: T.Buffer((64,), "int32"), i: T.int32, j: T.int32, k: T.int32):
+        with T.LetStmt(i + k) as x:
+            if i > 3:
+                with T.LetStmt(j + k) as y:
+                    A[i] = y
+                    A[j] = y
+                    A[k] = x
+            else:
+                A[i] = x
+            s = T.int32()
+            if T.Let(s > 3 and s < 9, where={s: i + j}):
+                A[0] = 1
+
+
+class TestLargestFirst(PassTest):
+    run = CommonSubexprElimTIR()
+
+    @T.prim_func
+    def Before(A: T.Buffer((64,), "int32"), i: T.int32, j: T.int32, k: T.int32):
+        A[0] = (i + j) + k
+        A[1] = (i + j) + k
+        A[2] = i + j
+
+    @T.prim_func
+    def Expected(A: T.Buffer((64,), "int32"), i: T.int32, j: T.int32, k: T.int32):
+        with T.LetStmt(i + j) as x:
+            with T.LetStmt(x + k) as y:
+                A[0] = y
+                A[1] = y
+                A[2] = x
+
+    def test_names(self):
+        first = self._after()["main"].body
+        assert (first.var.name, first.body.var.name) == ("cse_v2", "cse_v1")
+
+
+class TestLetsOfTheProgram(PassTest):
+    """A value that already has a name is not computed again; thread axes are in no name."""
+
+    run = CommonSubexprElimTIR()
+
+    @T.prim_func
+    def Before(A: T.Buffer((64,), "int32"), i: T.int32):
+        tx = T.launch_thread("threadIdx.x", 4)
+        with T.LetStmt(i * 4) as x:
+            A[x + tx * 2] = i * 4
+            A[x + tx * 2] = 0
+
+    @T.prim_func
+    def Expected(A: T.Buffer((64,), "int32"), i: T.int32):
+        with T.LetStmt(i * 4) as y:
+            tx = T.launch_thread("threadIdx.x", 4)
+            with T.LetStmt(y) as x:
+                A[x + tx * 2] = y
+                A[x + tx * 2] = 0
 
 
 class TestKeepsLoads(PassTest):
@@ -84,6 +158,16 @@ class TestEquivalentTerms(PassTest):
         body = self._after()["main"].body.body
         assert type(body).__name__ == "LetStmt"
         assert body.body.indices[0] is body.body.value.indices[0]
+
+
+class TestKeepsTheFormOfWhatOccursOnce(PassTest):
+    run = CommonSubexprElimTIR(identify_equiv_terms=True)
+
+    @T.prim_func
+    def Before(A: T.Buffer((64,), "int32"), i: T.int32, j: T.int32, k: T.int32):
+        A[0] = i + (j + k)
+
+    Expected = Before
 
 
 class TestKeepsWhatBlocksBind(PassTest):

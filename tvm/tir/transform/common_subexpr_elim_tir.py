@@ -1,16 +1,21 @@
-"""Index arithmetic that occurs several times is computed once.
+"""Arithmetic that occurs several times is computed once.
 
     for j in range(4):                        for j in range(4):
         B[i * 16 + j * 4] = 0                     cse_v1 = i * 16 + j * 4
         B[i * 16 + j * 4 + 1] = 1      ->         B[cse_v1] = 0
                                                   B[cse_v1 + 1] = 1
 
-The name stands right inside the innermost loop or let that binds one of its variables, so what a
-loop does not change is also computed outside of it. Only scalar integer arithmetic that reads no
-memory and cannot fail is shared; what a block's variables are in stays as it is.
+From the outside inwards, and from the largest expression to the smallest, what a statement computes
+at least twice gets a name around it. What only one branch of a condition computes, or only the body
+of a loop, is named in there: it may never be needed. Parameters, loop variables and lets can be in
+what is named; thread axes and the variables of blocks cannot. Nothing is named that reads memory,
+calls, or may fail. A let of the program is used wherever its value is computed once more.
 """
 
 from __future__ import annotations
+
+import bisect
+from collections.abc import Mapping, Sequence
 
 from tvm.ir.expr import PrimExpr
 from tvm.ir.module import IRModule
@@ -18,15 +23,10 @@ from tvm.ir.transform import PassContext
 from tvm.tir import expr as e
 from tvm.tir import stmt as s
 from tvm.tir.function import PrimFunc
-from tvm.tir.functor import StmtExprMutator, StmtExprVisitor, vars_in
-from tvm.tir.op import arith as ops
+from tvm.tir.functor import StmtExprMutator
 
+from .computations import Computations, Counted, Table
 from .pass_form import tir_pass
-from .simplifier import Simplifier
-
-Key = tuple[object, ...]
-_SHAREABLE = (e.Add, e.Sub, e.Mul, e.Min, e.Max)
-_DIVISIONS = (e.FloorDiv, e.FloorMod, e.Div, e.Mod)
 
 
 @tir_pass("tir.CommonSubexprElimTIR")
@@ -37,210 +37,166 @@ def CommonSubexprElimTIR(
     enable_cse_tir: bool = True,
     identify_equiv_terms: bool = False,
 ) -> PrimFunc:
-    """No index arithmetic occurs twice where one variable could hold its value."""
+    """No arithmetic occurs twice where one variable could hold its value.
+
+    With `identify_equiv_terms` that holds for what is equal once simplified, too.
+    """
     if not enable_cse_tir:
         return func
-    body = Simplifier(func).visit_stmt(func.body) if identify_equiv_terms else func.body
-    finder = _Finder()
-    finder.visit_stmt(body)
-    if not any(term.uses > 1 for term in finder.terms.values()):
-        return func.with_body(body)
-    return func.with_body(_Namer(finder).body(finder.root, body))
+    body = _Commoner(func.params, identify_equiv_terms).process(func.body)
+    return func if body is func.body else func.with_body(body)
 
 
-class _Scope:
-    """The body of what binds a variable; the terms to be named in it."""
+class _Commoner(StmtExprMutator):
+    """Names what statements compute several times, then goes on inside of them."""
 
-    def __init__(self, depth: int) -> None:
-        self.depth = depth
-        self.terms: list[_Term] = []
-
-
-class _Term:
-    """An expression as it occurs anywhere: its scope and the number of its users."""
-
-    def __init__(self, expr: PrimExpr, number: int, scope: _Scope) -> None:
-        self.expr = expr
-        self.number = number
-        self.scope = scope
-        self.uses = 0
-        self.var: e.Var | None = None
-
-
-class _Finder(StmtExprVisitor):
-    """Numbers terms so that equal ones get one number, and counts who uses them."""
-
-    def __init__(self) -> None:
+    def __init__(self, params: Sequence[e.Var], equivalent: bool) -> None:
         super().__init__()
-        self.root = _Scope(0)
-        self.scopes: dict[s.Stmt, _Scope] = {}
-        self.terms: dict[Key, _Term] = {}
-        self.term_of: dict[int, _Term] = {}  # by identity of the expression, see `_kept`
-        self._kept: list[PrimExpr] = []
-        self._scope_of: dict[e.Var, _Scope] = {}
-        self._hidden: set[e.Var] = set()
-        self._depth_now = 0
+        self._found = Computations(equivalent)
+        self._known = set(params)  # variables that can be used here
+        self._values: dict[int, e.Var] = {}  # those of lets, by the key of the value
+        self._names = 0
 
-    # --- scopes ---
+    # --- naming ---
 
-    def _open(self, stmt: s.Stmt, var: e.Var, body: s.Stmt) -> None:
-        self._depth_now += 1
-        scope = _Scope(self._depth_now)
-        self.scopes[stmt] = scope
-        self._scope_of[var] = scope
-        self.visit_stmt(body)
-        self._depth_now -= 1
+    def process(self, stmt: s.Stmt) -> s.Stmt:
+        """A statement with names for what it computes, and all that is in it."""
+        while True:
+            named, using = self._choose(self._found.of_stmt(stmt))
+            stmt = _Replacer(self._found, using).visit_stmt(stmt) if using else stmt
+            for var, value in named:
+                stmt = s.LetStmt(var, self._over_names(value, using), stmt, stmt.span)
+            if not named:
+                return self.visit_stmt(stmt)
 
-    def visit_for_(self, op: s.For) -> None:
-        self.visit_expr(op.min)
-        self.visit_expr(op.extent)
-        self._open(op, op.loop_var, op.body)
+    def process_expr(self, expr: PrimExpr) -> PrimExpr:
+        """The same for an expression that is computed apart from others; names are in it."""
+        while True:
+            named, using = self._choose(self._found.of_expr(expr))
+            expr = _Replacer(self._found, using).visit_expr(expr) if using else expr
+            for var, value in named:
+                expr = e.Let(var, self._over_names(value, using), expr, expr.span)
+            if not named:
+                return self.visit_expr(expr)
 
-    def visit_let_stmt_(self, op: s.LetStmt) -> None:
-        self.visit_expr(op.value)
-        self._open(op, op.var, op.body)
+    def _over_names(self, value: PrimExpr, using: Mapping[int, e.Var]) -> PrimExpr:
+        own = self._found.key(value)
+        others = {key: var for key, var in using.items() if key != own}
+        return _Replacer(self._found, others).visit_expr(value)
 
-    def visit_attr_stmt_(self, op: s.AttrStmt) -> None:
-        self.visit_expr(op.value)
-        if isinstance(op.node, e.IterVar):
-            self._open(op, op.node.var, op.body)
-        else:
-            self.visit_stmt(op.body)
-
-    def visit_let_(self, op: e.Let) -> None:
-        self.visit_expr(op.value)
-        self._hidden.add(op.var)  # no statement can stand inside an expression
-        self.visit_expr(op.body)
-
-    def visit_block_(self, op: s.Block) -> None:
-        # what a block says of its regions stands before its body, where a name could be given
-        self._hidden.update(iter_var.var for iter_var in op.iter_vars)
-        for match in op.match_buffers:
-            bound = match.buffer
-            for part in (*bound.shape, *bound.strides, bound.elem_offset):
-                self._hidden.update(vars_in(part))
-        super().visit_block_(op)
-
-    # --- terms ---
-
-    def visit_expr(self, expr: PrimExpr) -> None:
-        if isinstance(expr, e.BinaryOpExpr) and expr.dtype.is_int and expr.dtype.is_scalar:
-            term = self._term(expr)
-            if term is not None:
-                term.uses += 1
-                return
-        super().visit_expr(expr)
-
-    def visit_binary_(self, op: e.BinaryOpExpr) -> None:
-        # an expression that cannot be shared may have parts that can
-        self.visit_expr(op.a)
-        self.visit_expr(op.b)
-
-    def _term(self, expr: PrimExpr) -> _Term | None:
-        """The term of an expression and of all its parts; None where it cannot be shared."""
-        todo: list[tuple[PrimExpr, bool]] = [(expr, False)]
-        while todo:
-            node, ready = todo.pop()
-            if id(node) in self.term_of or isinstance(node, e.IntImm):
-                continue
-            if isinstance(node, e.Var):
-                if node in self._hidden:
-                    return None
-                continue
-            if not _can_be_shared(node):
-                return None
-            assert isinstance(node, e.BinaryOpExpr), "only arithmetic is shared"
-            if ready:
-                self._enter(node)
-            else:
-                todo += [(node, True), (node.b, False), (node.a, False)]
-        return self.term_of.get(id(expr))
-
-    def _enter(self, node: e.BinaryOpExpr) -> None:
-        scope = max(self._scope(node.a), self._scope(node.b), key=lambda x: x.depth)
-        key = (type(node), node.dtype, self._name(node.a), self._name(node.b))
-        term = self.terms.get(key)
-        if term is None:
-            term = _Term(node, len(self.terms), scope)
-            self.terms[key] = term
-            scope.terms.append(term)
-            for part in (node.a, node.b):
-                inner = self.term_of.get(id(part))
-                if inner is not None:
-                    inner.uses += 1
-        self.term_of[id(node)] = term
-        self._kept.append(node)
-
-    def _scope(self, node: PrimExpr) -> _Scope:
-        term = self.term_of.get(id(node))
-        if term is not None:
-            return term.scope
-        return self._scope_of.get(node, self.root) if isinstance(node, e.Var) else self.root
-
-    def _name(self, node: PrimExpr) -> object:
-        term = self.term_of.get(id(node))
-        if term is not None:
-            return term.number
-        return ("=", node.value) if isinstance(node, e.IntImm) else node
-
-
-def _can_be_shared(node: PrimExpr) -> bool:
-    if isinstance(node, _DIVISIONS):
-        return ops.literal(node.b) not in (None, 0)
-    return isinstance(node, _SHAREABLE)
-
-
-class _Namer(StmtExprMutator):
-    def __init__(self, finder: _Finder) -> None:
-        super().__init__()
-        self._finder = finder
-        self._count = 0
-
-    def body(self, scope: _Scope, body: s.Stmt) -> s.Stmt:
-        """A scope's body inside the bindings of the terms that it uses several times."""
+    def _choose(self, table: Table) -> tuple[list[tuple[e.Var, PrimExpr]], dict[int, e.Var]]:
+        """New names, the innermost first; and what is to be replaced by these and known ones."""
         named: list[tuple[e.Var, PrimExpr]] = []
-        for term in scope.terms:
-            if term.uses > 1:
-                self._count += 1
-                value = self._rebuilt(term.expr)
-                term.var = e.Var(f"cse_v{self._count}", term.expr.dtype, term.expr.span)
-                named.append((term.var, value))
-        new = self.visit_stmt(body)
-        for var, value in reversed(named):
-            new = s.LetStmt(var, value, new, body.span)
-        return new
+        using: dict[int, e.Var] = {}
+        if not self._is_worth_it(table):
+            return named, using
+        order = self._found.order
+        rows = sorted([(order(c.expr), key) for key, c in table.items()])
+        counts = dict(table)
+        at = 0
+        while at < len(rows):
+            key = rows[at][1]
+            expr, times = counts[key]
+            at += 1
+            if key in self._values:
+                using[key] = self._values[key]
+            elif times >= 2 and self._known.issuperset(self._found.facts(expr).vars):
+                self._names += 1
+                using[key] = e.Var(f"cse_v{self._names}", expr.dtype, expr.span)
+                named.append((using[key], expr))
+            else:
+                for part in self._found.within(expr):
+                    inner = self._found.key(part)
+                    if inner not in counts:
+                        bisect.insort(rows, (order(part), inner))
+                        counts[inner] = Counted(part, times)
+                    else:
+                        counts[inner] = counts[inner]._replace(times=counts[inner].times + times)
+        return named, using
 
-    def visit_expr(self, expr: PrimExpr) -> PrimExpr:
-        term = self._finder.term_of.get(id(expr))
-        if term is not None and term.var is not None:
-            return term.var
-        return super().visit_expr(expr)
+    def _is_worth_it(self, table: Table) -> bool:
+        """Whether anything at all may be computed twice, or is held by a let."""
+        seen: set[int] = set()
+        stack = [(c.expr, c.times) for c in table.values()]
+        while stack:
+            expr, times = stack.pop()
+            key = self._found.key(expr)
+            usable = self._known.issuperset(self._found.facts(expr).vars)
+            if key in self._values or (usable and (times >= 2 or key in seen)):
+                return True
+            if key in seen:
+                continue
+            seen.add(key)
+            stack.extend([(part, times) for part in self._found.within(expr)])
+        return False
 
-    def _rebuilt(self, expr: PrimExpr) -> PrimExpr:
-        """The expression over names of its parts."""
-        assert isinstance(expr, e.BinaryOpExpr), "only arithmetic is shared"
-        return self.visit_binary_(expr)
+    # --- what binds a variable, and what runs apart ---
+
+    def visit_let_stmt_(self, op: s.LetStmt) -> s.Stmt:
+        value = self.visit_expr(op.value)
+        key = self._found.key(op.value)
+        self._known.add(op.var)
+        first = key not in self._values
+        if first:
+            self._values[key] = op.var
+        body = self.process(op.body)
+        if first:
+            del self._values[key]
+        self._known.discard(op.var)
+        if value is op.value and body is op.body:
+            return op
+        return s.LetStmt(op.var, value, body, op.span)
+
+    def visit_let_(self, op: e.Let) -> PrimExpr:
+        value = self.process_expr(op.value)
+        key = self._found.key(op.value)
+        self._known.add(op.var)
+        first = key not in self._values
+        if first:
+            self._values[key] = op.var
+        body = self.process_expr(op.body)
+        if first:
+            del self._values[key]
+        self._known.discard(op.var)
+        if value is op.value and body is op.body:
+            return op
+        return e.Let(op.var, value, body, op.span)
 
     def visit_for_(self, op: s.For) -> s.Stmt:
-        low, extent = self.visit_expr(op.min), self.visit_expr(op.extent)
-        body = self.body(self._finder.scopes[op], op.body)
+        low, extent = self.process_expr(op.min), self.process_expr(op.extent)
+        self._known.add(op.loop_var)
+        body = self.process(op.body)
+        self._known.discard(op.loop_var)
         if low is op.min and extent is op.extent and body is op.body:
             return op
         return s.For(op.loop_var, low, extent, op.kind, body, op.thread_binding, op.annotations,
                      op.span)  # fmt: skip
 
-    def visit_let_stmt_(self, op: s.LetStmt) -> s.Stmt:
-        value = self.visit_expr(op.value)
-        body = self.body(self._finder.scopes[op], op.body)
-        if value is op.value and body is op.body:
+    def visit_while_(self, op: s.While) -> s.Stmt:
+        condition, body = self.process_expr(op.condition), self.process(op.body)
+        if condition is op.condition and body is op.body:
             return op
-        return s.LetStmt(op.var, value, body, op.span)
+        return s.While(condition, body, op.span)
 
-    def visit_attr_stmt_(self, op: s.AttrStmt) -> s.Stmt:
-        if op not in self._finder.scopes:
-            return super().visit_attr_stmt_(op)
-        value = self.visit_expr(op.value)
-        body = self.body(self._finder.scopes[op], op.body)
-        if value is op.value and body is op.body:
+    def visit_if_then_else_(self, op: s.IfThenElse) -> s.Stmt:
+        condition, then = self.process_expr(op.condition), self.process(op.then_case)
+        other = None if op.else_case is None else self.process(op.else_case)
+        if condition is op.condition and then is op.then_case and other is op.else_case:
             return op
-        return s.AttrStmt(op.node, op.attr_key, value, body, op.span)
+        return s.IfThenElse(condition, then, other, op.span)
+
+
+class _Replacer(StmtExprMutator):
+    """Puts variables in the place of what they hold."""
+
+    def __init__(self, found: Computations, using: Mapping[int, e.Var]) -> None:
+        super().__init__()
+        self._found = found
+        self._using = using
+
+    def visit_expr(self, expr: PrimExpr) -> PrimExpr:
+        if self._found.may_be_named(expr):
+            var = self._using.get(self._found.key(expr))
+            if var is not None:
+                return var
+        return super().visit_expr(expr)
