@@ -2,8 +2,10 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 
+import tvm
 from tests.tir.schedule.cases import chain, check, matmul_relu, open_schedule, refuses, stencil
 from tvm import tir
 from tvm.script import tir as T
@@ -147,3 +149,22 @@ def test_blocks_among_constants_leave_their_place(primitive: Any, left: list[str
     assert [sch.get(b).name_hint for b in sch.get_child_blocks(sch.get_block("root"))] == left
     assert isinstance(sch.get(sch.get_block("root")).body, tir.AllocateConst)
     check(sch, before)
+
+
+def test_an_index_that_is_read_within_other_blocks_is_inlined() -> None:
+    @T.prim_func
+    def halves(A: T.Buffer((8,), "float32"), B: T.Buffer((16,), "float32")):
+        for i in range(16):
+            with T.block("B"):
+                v = T.axis.spatial(16, i)
+                B[v] = A[v // 2] + T.float32(1)
+
+    sch = tir.Schedule(halves)
+    (index,) = sch.cache_index("B", "global", 0)
+    sch.blockize([sch.get_block("B")], preserve_unit_iters=True)  # lists no index among its reads
+    sch.compute_inline(index)
+    (func,) = sch.mod.functions.values()
+    a = np.arange(8, dtype="float32")
+    found = np.zeros(16, "float32")
+    tvm.tir.interp.run(tvm.IRModule({"main": func}), a, found)
+    np.testing.assert_array_equal(found, np.repeat(a, 2) + 1)

@@ -182,10 +182,11 @@ class _Inliner(TrackingMutator):
     def visit_block_(self, op: Block) -> Stmt:
         for match in op.match_buffers:
             self._refuse_match(match, op)
-        if not any(r.buffer is self._buffer for r in (*op.reads, *op.writes)):
-            return op  # blocks list what they read: nothing to do below
+        # not by what the block lists: an index that is read (`cache_index`) is in no list
         body = self.visit_stmt(op.body)
         init = None if op.init is None else self.visit_stmt(op.init)
+        if body is op.body and init is op.init:
+            return op
         new = with_regions(change_block(op, body=body, init=init))
         self.track(op, new)
         return new
