@@ -160,8 +160,8 @@ def test_an_index_that_is_read_within_other_blocks_is_inlined() -> None:
                 B[v] = A[v // 2] + T.float32(1)
 
     sch = tir.Schedule(halves)
-    (index,) = sch.cache_index("B", "global", 0)
-    sch.blockize([sch.get_block("B")], preserve_unit_iters=True)  # lists no index among its reads
+    outer = sch.blockize([sch.get_block("B")], preserve_unit_iters=True)
+    index = sch.cache_index(outer, "global", 0)[0]  # no list of reads names it
     sch.compute_inline(index)
     (func,) = sch.mod.functions.values()
     a = np.arange(8, dtype="float32")
