@@ -30,9 +30,10 @@ class Locality:
         self.shared = cpu.l3_bytes / cores / 2
         self.call = _CALL if cores == 1 else _CALL + _MEETING
 
-    def moved(self, nbytes: float, at_once: float) -> float:
-        """What is gained where `nbytes` are worked on in parts of `at_once` bytes."""
-        return nbytes * (self._per_byte(nbytes) - self._per_byte(at_once)) / self._scale
+    def moved(self, nbytes: float, at_once: float, times: int = 1) -> float:
+        """What is gained where `nbytes`, gone over so often, are worked on in smaller parts."""
+        nearer = self._per_byte(nbytes) - self._per_byte(at_once)
+        return times * nbytes * nearer / self._scale
 
     def weights(self, nbytes: float, all_of_them: float) -> float:
         """Reading weights once more, of a chain that reads `all_of_them` in turn."""

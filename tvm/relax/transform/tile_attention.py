@@ -93,7 +93,7 @@ class TileAttention(ModulePass):
         one = _Attention([], query, key, value, (batch, heads), queries, keys, bias)
         plain = all(_dtype(x) == "float32" and _extents(x) for x in call.args)
         hidden = options["causal_mask"] is not None or options["window_size"] is not None
-        if hidden or not plain or not block_size(one, self._cache):
+        if hidden or not plain or not block_size(one, self._cache, by_heads=True):
             return call
         if any(_way(one, x, queries) is None for x in bias):
             return call
@@ -108,17 +108,21 @@ class TileAttention(ModulePass):
         return op.permute_dims(made, [0, 2, 1, 3])
 
 
-def block_size(one: _Attention, cache: Locality) -> int:
-    """How many queries make a block; 0 where all of them are as well computed at once."""
+def block_size(one: _Attention, cache: Locality, *, by_heads: bool = False) -> int:
+    """How many queries make a block; 0 where all of them are as well computed at once.
+
+    All heads lie in memory at once, or one after another where they are gone through `by_heads`.
+    """
     row = one.keys * 4
     counts = [n for n in range(1, one.queries + 1) if one.queries % n == 0]
     near = [n for n in counts if n * row <= cache.near and n >= _LEAST]
     count = max(near) if near else one.queries
     if one.heads * one.queries <= count:
         return 0
-    whole = one.heads * one.queries * row * _PASSES
+    at_once, turns = (1, one.heads) if by_heads else (one.heads, 1)
+    gain = cache.moved(at_once * one.queries * row, count * row, turns * _PASSES)
     calls = one.heads * (one.queries // count) * _KERNELS * cache.call
-    return count if cache.moved(whole, count * row) - calls >= ENOUGH else 0
+    return count if gain - calls >= ENOUGH else 0
 
 
 def _is_plain(block: BindingBlock) -> bool:
