@@ -16,7 +16,7 @@ from tvm.relax.transform.tile_attention import TileAttention
 from tvm.script import relax as R
 from tvm.target import Target
 
-CPU = replace(Target("llvm -mcpu=haswell").cpu, l2_bytes=16 << 10, l3_bytes=32 << 10, cores=1)
+CPU = replace(Target("llvm -mcpu=haswell").cpu, l2_bytes=4 << 10, l3_bytes=32 << 10, cores=1)
 
 
 @pytest.fixture(autouse=True)

@@ -6,9 +6,9 @@
 
 The scores of all heads are megabytes where the sequences are long; each of three to five kernels
 writes them to memory and the next one reads them again. A block of queries with all keys needs no
-running maximum, as tiles of keys would (T. Dao et al., "FlashAttention", 2022): rows of scores fit
-the second cache up to tens of thousands of keys. What stands between the products may be any chain
-of operators that go row by row: scales, masks, a softmax, a choice.
+running maximum, as tiles of keys would (T. Dao et al., "FlashAttention", 2022): some rows of scores
+fit the caches of a core up to tens of thousands of keys. What stands between the products may be
+any chain of operators that go row by row: scales, masks, a softmax, a choice.
 
 The block becomes a private function, called by a loop (`relax.loops.scan`) over all blocks.
 """
@@ -56,6 +56,8 @@ from tvm.target.cpu_model import CpuModel
 _PASSES = 4  # over the scores: written, read and written by the softmax, read
 _KERNELS = 3
 _LEAST = 16  # queries of a block
+# Of what lies near at once: products of more rows gain more than scores that are all near.
+_BLOCK = 4
 _OPERATORS = ("relax.nn.attention", "relax.nn.attention_bias")
 
 
@@ -111,16 +113,15 @@ class TileAttention(ModulePass):
 def block_size(one: _Attention, cache: Locality, *, by_heads: bool = False) -> int:
     """How many queries make a block; 0 where all of them are as well computed at once.
 
-    All heads lie in memory at once, or one after another where they are gone through `by_heads`.
+    What goes through the heads one by one (`by_heads`) gains only where one is several blocks.
     """
     row = one.keys * 4
     counts = [n for n in range(1, one.queries + 1) if one.queries % n == 0]
-    near = [n for n in counts if n * row <= cache.near and n >= _LEAST]
+    near = [n for n in counts if n * row <= _BLOCK * cache.near and n >= _LEAST]
     count = max(near) if near else one.queries
-    if one.heads * one.queries <= count:
+    if count == one.queries and (by_heads or one.heads == 1):
         return 0
-    at_once, turns = (1, one.heads) if by_heads else (one.heads, 1)
-    gain = cache.moved(at_once * one.queries * row, count * row, turns * _PASSES)
+    gain = cache.moved(one.heads * one.queries * row, count * row, _PASSES)
     calls = one.heads * (one.queries // count) * _KERNELS * cache.call
     return count if gain - calls >= ENOUGH else 0
 
