@@ -16,7 +16,7 @@ from .compiler import add_model_args
 from .errors import TVMCException
 from .model import TVMCModel
 from .target import reconstruct_target_args, target_from_cli
-from .tracker import PORT, tracker_host_port_from_cli
+from .tracker import PORT, add_tracker_args
 from .transform import apply_graph_transforms, parse_graph_transform_args
 
 
@@ -52,14 +52,7 @@ def add_tune_parser(subparsers: Any, _: Any, config: Mapping[str, Any]) -> None:
         help="seconds for a measurement (default: 10)",
     )
     parser.add_argument("--seed", type=int, default=None, metavar="N", help="of the search")
-    parser.add_argument("--rpc-key", help="what the tracker calls the device")
-    parser.add_argument(
-        "--rpc-tracker",
-        type=tracker_host_port_from_cli,
-        default=(None, PORT),
-        metavar="HOST[:PORT]",
-        help="where a tracker of devices listens",
-    )
+    add_tracker_args(parser)
     parser.set_defaults(**config)
 
 

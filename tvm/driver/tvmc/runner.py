@@ -18,7 +18,7 @@ from tvm.runtime.vm import VirtualMachine
 from .errors import TVMCException
 from .model import TVMCPackage, TVMCResult
 from .result_utils import get_top_results
-from .tracker import PORT, tracker_host_port_from_cli
+from .tracker import PORT, add_tracker_args
 
 DEVICES: Final = ("cpu", "cuda", "cl", "metal", "vulkan", "rocm", "webgpu")
 FILLS: Final = ("zeros", "ones", "random")
@@ -51,14 +51,7 @@ def add_run_parser(subparsers: Any, _: Any, config: Mapping[str, Any]) -> None:
     parser.add_argument(
         "--number", type=int, default=1, metavar="N", help="runs of a measurement (default: 1)"
     )
-    parser.add_argument("--rpc-key", help="what the tracker calls the device")
-    parser.add_argument(
-        "--rpc-tracker",
-        type=tracker_host_port_from_cli,
-        default=(None, PORT),
-        metavar="HOST[:PORT]",
-        help="where a tracker of devices listens",
-    )
+    add_tracker_args(parser)
     parser.set_defaults(**config)
 
 

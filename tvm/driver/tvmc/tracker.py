@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from typing import Any
 
 PORT = 9090
 
@@ -17,3 +18,12 @@ def tracker_host_port_from_cli(rpc_tracker_str: str | None) -> tuple[str | None,
     if not host or not port.isdecimal():
         raise argparse.ArgumentTypeError(f"{rpc_tracker_str!r} is no tracker; legal: host[:port]")
     return host, int(port)
+
+
+def add_tracker_args(parser: argparse.ArgumentParser) -> None:
+    """The arguments that say which device of which tracker is used."""
+    parser.add_argument("--rpc-key", help="what the tracker calls the device")
+    tracker: dict[str, Any] = {"type": tracker_host_port_from_cli, "default": (None, PORT)}
+    parser.add_argument(
+        "--rpc-tracker", metavar="HOST[:PORT]", help="where a tracker of devices listens", **tracker
+    )

@@ -28,7 +28,7 @@ from tvm.relax.transform.dead_code_elimination import remove_unused_bindings
 from tvm.relax.transform.fold_dequantize import info_of, sizes_of
 from tvm.relax.transform.integer_convolutions import convolved, is_taken
 from tvm.relax.transform.integer_operands import Centred, in_words, less, moved
-from tvm.relax.transform.rebuild import all_bindings, rewrite_calls
+from tvm.relax.transform.rebuild import all_bindings, rewrite_calls, rewrite_functions
 from tvm.target.target import Target
 
 _BYTES: Final = ("int8", "uint8")
@@ -42,20 +42,14 @@ class IntegerProducts(ModulePass):
         super().__init__(self._run, PassInfo(0, "IntegerProducts"))
 
     def _run(self, mod: IRModule, ctx: PassContext) -> IRModule:
-        bb = BlockBuilder(mod)
-        changed: dict[Any, Any] = {}
-        for var, func in mod.functions.items():
-            if self._form is not None and isinstance(func, Function):
-                rules = _Rules({b.var: b.value for b in all_bindings(func)}, self._form)
-                new = rewrite_calls(
-                    func, {"relax.matmul": rules.matmul, "relax.nn.conv2d": rules.conv2d}, bb
-                )
-                if new is not func:
-                    changed[var] = remove_unused_bindings(new)
-        if not changed:
-            return mod
-        made = bb.get()
-        return made.with_functions({**made.functions, **changed})
+        return mod if self._form is None else rewrite_functions(mod, self._function)
+
+    def _function(self, bb: BlockBuilder, func: Function) -> Function:
+        assert self._form is not None, "products have a form here"
+        rules = _Rules({b.var: b.value for b in all_bindings(func)}, self._form)
+        by_name = {"relax.matmul": rules.matmul, "relax.nn.conv2d": rules.conv2d}
+        new = rewrite_calls(func, by_name, bb)
+        return func if new is func else remove_unused_bindings(new)
 
 
 def product_form(target: Target) -> tuple[str, str] | None:

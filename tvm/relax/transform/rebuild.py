@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from tvm.ir.expr import RelaxExpr
+from tvm.ir.expr import GlobalVar, RelaxExpr
+from tvm.ir.function import BaseFunc
+from tvm.ir.module import IRModule
 from tvm.ir.op import Op
 from tvm.ir.span import span_scope
 from tvm.ir.structural import structural_equal
@@ -121,6 +123,23 @@ def map_dataflow_blocks(
         return with_bindings(block, [with_inner(b, on_seq) for b in block.bindings])
 
     return with_body(func, on_seq(func.body))
+
+
+def rewrite_functions(
+    mod: IRModule, rule: Callable[[BlockBuilder, Function], Function]
+) -> IRModule:
+    """The module with what `rule` makes of its Relax functions, and what it adds to the builder."""
+    bb = BlockBuilder(mod)
+    changed: dict[GlobalVar, BaseFunc] = {}
+    for var, func in mod.functions.items():
+        if isinstance(func, Function):
+            new = rule(bb, func)
+            if new is not func:
+                changed[var] = new
+    if not changed:
+        return mod
+    made = bb.get()
+    return made.with_functions({**made.functions, **changed})
 
 
 def map_calls(func: Function, rule: Callable[[Call], RelaxExpr]) -> Function:

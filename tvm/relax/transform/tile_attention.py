@@ -48,6 +48,7 @@ from tvm.relax.transform.rebuild import (
     map_dataflow_blocks,
     replace_operands,
     rewrite_calls,
+    rewrite_functions,
     vars_needed,
     vars_used,
 )
@@ -69,22 +70,15 @@ class TileAttention(ModulePass):
         super().__init__(self._run, PassInfo(0, "TileAttention"))
 
     def _run(self, mod: IRModule, ctx: PassContext) -> IRModule:
-        bb = BlockBuilder(mod)
-        changed = {}
-        for var, func in mod.functions.items():
-            if isinstance(func, Function) and func.attrs.get("Primitive") is None:
-                func = rewrite_calls(func, dict.fromkeys(_OPERATORS, self._as_products), bb)
-                last = set(vars_used(func.body.body))
-                outside = last.union(*(_seen(b) for b in func.body.blocks if _is_plain(b)))
-                tiler = _Tiler(bb, self._cache, func.params, outside)
-                new = map_dataflow_blocks(func, tiler.block)
-                if new is not mod.functions[var]:
-                    changed[var] = new
-        if not changed:
-            return mod
-        made = bb.get()
-        return made.with_functions({**made.functions, **changed})
+        return rewrite_functions(mod, self._function)
 
+    def _function(self, bb: BlockBuilder, func: Function) -> Function:
+        if func.attrs.get("Primitive") is not None:
+            return func
+        func = rewrite_calls(func, dict.fromkeys(_OPERATORS, self._as_products), bb)
+        last = set(vars_used(func.body.body))
+        outside = last.union(*(_seen(block) for block in func.body.blocks if _is_plain(block)))
+        return map_dataflow_blocks(func, _Tiler(bb, self._cache, func.params, outside).block)
 
     def _as_products(self, bb: BlockBuilder, call: Call) -> RelaxExpr:
         """An attention operator as the products that it stands for, if blocks of them gain."""

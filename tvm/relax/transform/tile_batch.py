@@ -52,7 +52,13 @@ from tvm.relax.struct_info import (
 from tvm.relax.struct_info_rules import tir_vars_in_struct_info
 from tvm.relax.transform.batch_rows import Rows
 from tvm.relax.transform.locality import ENOUGH, Locality
-from tvm.relax.transform.rebuild import replace_operands, vars_needed, vars_used, with_body
+from tvm.relax.transform.rebuild import (
+    replace_operands,
+    rewrite_functions,
+    vars_needed,
+    vars_used,
+    with_body,
+)
 from tvm.target.cpu_model import CpuModel
 from tvm.tir.analysis import undefined_vars
 from tvm.tir.expr import Var as TirVar
@@ -73,19 +79,11 @@ class TileBatch(ModulePass):
         super().__init__(self._run, PassInfo(0, "TileBatch"))
 
     def _run(self, mod: IRModule, ctx: PassContext) -> IRModule:
-        bb = BlockBuilder(mod)
-        changed = {}
-        for var, func in mod.functions.items():
-            if not isinstance(func, Function) or func.attrs.get("Primitive") is not None:
-                continue
-            batch = _batch(func)
-            new = func if batch is None else _Tiler(bb, self._cpu, Rows(batch)).function(func)
-            if new is not func:
-                changed[var] = new
-        if not changed:
-            return mod
-        made = bb.get()
-        return made.with_functions({**made.functions, **changed})
+        return rewrite_functions(mod, self._function)
+
+    def _function(self, bb: BlockBuilder, func: Function) -> Function:
+        batch = None if func.attrs.get("Primitive") is not None else _batch(func)
+        return func if batch is None else _Tiler(bb, self._cpu, Rows(batch)).function(func)
 
 
 def _batch(func: Function) -> PrimExpr | None:

@@ -28,7 +28,7 @@ from tvm.relax.expr import (
 )
 from tvm.relax.op_pattern import OpPatternKind
 from tvm.relax.struct_info import TensorStructInfo
-from tvm.relax.transform.rebuild import rewrite_calls
+from tvm.relax.transform.rebuild import rewrite_calls, rewrite_functions
 from tvm.target.cpu_model import CpuModel
 from tvm.te import Tensor
 from tvm.tir.expr import IntImm, Select, make_const
@@ -58,17 +58,10 @@ class WinogradConv2D(ModulePass):
         super().__init__(self._run, PassInfo(0, "WinogradConv2D"))
 
     def _run(self, mod: IRModule, ctx: PassContext) -> IRModule:
-        bb = BlockBuilder(mod)
-        changed: dict[Any, Any] = {}
-        for var, func in mod.functions.items():
-            if isinstance(func, Function):
-                new = rewrite_calls(func, {"relax.nn.conv2d": _Rewriter(self._cpu).conv2d}, bb)
-                if new is not func:
-                    changed[var] = new
-        if not changed:
-            return mod
-        made = bb.get()
-        return made.with_functions({**made.functions, **changed})
+        def rewritten(bb: BlockBuilder, func: Function) -> Function:
+            return rewrite_calls(func, {"relax.nn.conv2d": _Rewriter(self._cpu).conv2d}, bb)
+
+        return rewrite_functions(mod, rewritten)
 
 
 class _Rewriter:
