@@ -17,6 +17,11 @@ class Object:
 
     __slots__ = ()
 
+    def __repr__(self) -> str:
+        """As `tir.BlockRV(0x7f...)`: the floor and the class, and where the object lies."""
+        floor = type(self).__module__.split(".")[1:2]
+        return f"{'.'.join([*floor, type(self).__name__])}({id(self):#x})"
+
     def same_as(self, other: object) -> bool:
         """True when both names stand for one object."""
         return self is other
