@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import platform
+from pathlib import Path
 
 import pytest
 
@@ -13,6 +14,7 @@ from tvm.target.cpu_model import (
     host_cpu,
     host_triple,
     named_cpu,
+    with_caches,
     with_features,
 )
 
@@ -67,3 +69,22 @@ def test_the_ninth_architecture_of_arm_has_scalable_vectors() -> None:
     assert complete_features("aarch64-linux-gnu", ["+v8.2a"]) == ["+v8.2a"]
     assert Target("llvm -mtriple=aarch64-linux-gnu -mattr=+v9a").features.has_sve
     assert not Target("llvm -mtriple=aarch64-linux-gnu -mattr=+v8.2a").features.has_sve
+
+
+@pytest.mark.parametrize(
+    ("size", "sharing", "share"),
+    [("32768K", "0-7", 4), ("32M", "0,2,4,6-7", 6), ("32M", "", 16), ("491520K", "0-1", 16)],
+)
+def test_a_core_has_its_share_of_the_last_cache(
+    tmp_path: Path, size: str, sharing: str, share: int
+) -> None:
+    """A virtual machine of two cores is told all the cache of a processor of a hundred."""
+    caches = [("1", "Data", "48K", "0"), ("2", "Unified", "2048K", "0"),
+              ("3", "Unified", size, sharing)]  # fmt: skip
+    for index, values in enumerate(caches):
+        (tmp_path / f"index{index}").mkdir()
+        for name, value in zip(("level", "type", "size", "shared_cpu_list"), values):
+            (tmp_path / f"index{index}" / name).write_text(value + "\n")
+    model = with_caches(Target("llvm -mcpu=haswell").cpu, str(tmp_path))
+    assert (model.l1d_bytes, model.l2_bytes) == (48 << 10, 2 << 20)
+    assert model.l3_bytes >> 20 == share

@@ -72,7 +72,7 @@ def predicted_us(kernel: w.Kernel, machine: w.Machine) -> float | None:
 def _level(nbytes: int, machine: w.Machine, threads: int) -> str:
     if nbytes <= machine.l2_bytes * threads:
         return "L2"
-    return "L3" if nbytes <= machine.l3_bytes else "memory"
+    return "L3" if nbytes <= machine.l3_bytes * machine.cores else "memory"
 
 
 def measure(report: w.Report, vm: Any, inputs: Sequence[Any], runs: int = 10) -> None:

@@ -97,8 +97,8 @@ def measured(model: CpuModel, cpu: str, threads: int) -> w.Roofs:
     gbytes = {
         "L1": _gbytes(model, threads, model.l1d_bytes // 2),
         "L2": _gbytes(model, threads, model.l2_bytes // 2),
-        "L3": _gbytes(model, threads, max(model.l3_bytes // 2 // threads, model.l2_bytes)),
-        "memory": _gbytes(model, threads, max(4 * model.l3_bytes, 1 << 25)),
+        "L3": _gbytes(model, threads, max(model.l3_bytes // 2, model.l2_bytes)),
+        "memory": _gbytes(model, threads, max(4 * model.l3_bytes * model.cores, 1 << 25)),
     }
     return w.Roofs(cpu, threads, in_all, one, gbytes)
 

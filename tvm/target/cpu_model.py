@@ -216,7 +216,7 @@ def host_cpu() -> CpuModel:
     flags = _flags(text) if text else _mac_flags()
     if arch != "x86_64":
         model = _TABLE["apple-latest"] if platform.system() == "Darwin" else least
-        return replace(_with_caches(model), cores=cores)
+        return replace(with_caches(model), cores=cores)
     features = frozenset(flag for flag in flags if flag in _SPR or flag.startswith(("avx", "amx")))
     bits = 512 if "avx512f" in features else 256 if "avx2" in features else 128
     amd = "AuthenticAMD" in text
@@ -234,7 +234,7 @@ def host_cpu() -> CpuModel:
         features=features,
         cores=cores,
     )
-    return _with_caches(model)
+    return with_caches(model)
 
 
 def available_cores() -> int:
@@ -250,6 +250,9 @@ def _read(path: str) -> str:
     except OSError:
         return ""
 
+
+# A virtual machine is told the last cache of a processor with many more cores than it has of it.
+_LARGEST_SHARE: Final = 16 * MB
 
 # How the kernel spells features that LLVM spells otherwise.
 _KERNEL_NAMES: Final = {
@@ -275,18 +278,25 @@ def _mac_flags() -> set[str]:
     return {word.lower().replace("avx1.0", "avx") for word in shown.stdout.split()}
 
 
-def _with_caches(model: CpuModel) -> CpuModel:
+def with_caches(model: CpuModel, root: str = "/sys/devices/system/cpu/cpu0/cache") -> CpuModel:
     """The model with cache sizes as Linux tells them; unchanged where it does not."""
     sizes: dict[int, int] = {}
     for index in range(5):
-        folder = f"/sys/devices/system/cpu/cpu0/cache/index{index}"
-        parts = ("level", "type", "size")
-        level, kind, size = (_read(f"{folder}/{part}").strip() for part in parts)
+        folder = f"{root}/index{index}"
+        parts = ("level", "type", "size", "shared_cpu_list")
+        level, kind, size, sharing = (_read(f"{folder}/{part}").strip() for part in parts)
         if kind in ("Data", "Unified") and size[:-1].isdigit():
-            sizes[int(level)] = int(size[:-1]) * (MB if size.endswith("M") else KB)
+            whole = int(size[:-1]) * (MB if size.endswith("M") else KB)
+            sizes[int(level)] = whole // _count(sharing) if level == "3" else whole
     return replace(
         model,
         l1d_bytes=sizes.get(1, model.l1d_bytes),
         l2_bytes=sizes.get(2, model.l2_bytes),
-        l3_bytes=sizes.get(3, model.l3_bytes),
+        l3_bytes=min(sizes.get(3, model.l3_bytes), _LARGEST_SHARE),
     )
+
+
+def _count(cpus: str) -> int:
+    """How many CPUs a list such as `0-3,8` names; 1 where it names none."""
+    ranges = [part.split("-") for part in cpus.split(",") if part.strip("0123456789-") == ""]
+    return max(1, sum(int(ends[-1]) - int(ends[0]) + 1 for ends in ranges if ends[0]))

@@ -28,4 +28,4 @@ def test_cores_share_memory_and_meet():
     one, two = Locality(CPU), Locality(replace(CPU, cores=2))
     assert two.moved(64 * MB, MB // 4) < one.moved(64 * MB, MB // 4)
     assert two.call > one.call
-    assert two.shared < one.shared
+    assert two.shared == one.shared  # sizes are those of one core

@@ -27,7 +27,7 @@ class Locality:
         cores = max(cpu.cores, 1)
         self._scale = min(cores, _SCALING)
         self.near = cpu.l2_bytes / 2  # the other half is what lies around it
-        self.shared = cpu.l3_bytes / cores / 2
+        self.shared = cpu.l3_bytes / 2
         self.call = _CALL if cores == 1 else _CALL + _MEETING
 
     def moved(self, nbytes: float, at_once: float, times: int = 1) -> float:
