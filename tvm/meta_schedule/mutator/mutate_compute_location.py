@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from tvm.ir.module import IRModule
 from tvm.tir.schedule import Instruction, Schedule, Trace
 from tvm.tir.schedule.primitive.sampling import compute_locations
 
-from .decisions import plain
+from .decisions import decided, plain
 from .mutator import Mutator
 
 if TYPE_CHECKING:
     from tvm.meta_schedule.search_context import SearchContext
+
+
+_KIND: Final = "SampleComputeLocation"
 
 
 class MutateComputeLocation(Mutator):
@@ -32,16 +35,22 @@ class MutateComputeLocation(Mutator):
         inst, locations = found[self.engine.below(len(found))]
         return trace.with_decision(inst, locations[self.engine.below(len(locations))], True)
 
+    def vary(self, trace: Trace) -> Trace | None:
+        """The trace with the location of one block open: a search replays few of its many."""
+        found = [inst for inst, _ in decided(trace, _KIND)]
+        if not found:
+            return None
+        return trace.with_decision(found[self.engine.below(len(found))], None, True)
+
     def _choices(self, trace: Trace) -> list[tuple[Instruction, list[int]]]:
         """The samples of locations that have another legal location, with those."""
-        kind = "SampleComputeLocation"
-        if self._mod is None or not any(inst.kind.name == kind for inst in trace.insts):
+        if self._mod is None or not any(inst.kind.name == _KIND for inst in trace.insts):
             return []
         sch = Schedule(self._mod, error_render_level="none")
         found: list[tuple[Instruction, list[int]]] = []
 
         def note(inst: Instruction, inputs: list[Any], attrs: list[Any], decision: Any) -> Any:
-            if inst.kind.name == kind:
+            if inst.kind.name == _KIND:
                 locations = compute_locations(sch.state, sch.get_sref(inputs[0]))
                 others = [location for location in locations if location != plain(decision)]
                 if others:

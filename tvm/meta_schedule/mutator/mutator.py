@@ -37,6 +37,10 @@ class Mutator(Component):
         """Another trace, without postprocessing; None if there is nothing to change."""
         self._missing("apply")
 
+    def vary(self, trace: Trace) -> Trace | None:
+        """As `apply`, but what only a replay can draw may be left open, for the replay to draw."""
+        return self.apply(trace)
+
     def clone(self) -> Mutator:
         """Another one that can belong to another context."""
         return copy.copy(self)

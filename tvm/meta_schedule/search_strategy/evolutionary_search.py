@@ -224,7 +224,7 @@ class _Search:
             parent = population[min(int(np.searchsorted(weights, at)), len(population) - 1)]
             if self._engine.uniform() >= self._options.genetic_mutate_prob or not self._mutators:
                 return parent
-            made = self._draw_mutator().apply(parent.trace)
+            made = self._draw_mutator().vary(parent.trace)
             if made is not None:
                 return _Individual(parent.space, made)
         return parent

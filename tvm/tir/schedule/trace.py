@@ -94,10 +94,12 @@ class Trace(Object):
     # --- variants ---
 
     def with_decision(self, inst: Instruction, decision: Any, remove_postproc: bool) -> Trace:
-        """A copy in which something else was decided for `inst`."""
+        """A copy in which something else was decided for `inst`; nothing, where it is None."""
         insts = self._without_postproc(remove_postproc)
         decisions = {i: self.decisions[i] for i in insts if i in self.decisions}
         decisions[inst] = decision
+        if decision is None:
+            del decisions[inst]
         return Trace(insts, decisions)
 
     def simplified(self, remove_postproc: bool) -> Trace:
