@@ -212,3 +212,23 @@ def test_quotients_and_remainders_meet_again() -> None:
         digits = fld(total, outer) * outer + fld(rest, divisor) * divisor + flm(total, divisor)
         proven += analyzer.can_prove_equal(digits, total)
     assert proven >= 285, "of 300"
+
+
+def test_remainder_of_a_shifted_sum():
+    """Neither sum can be negative: the shift counts modulo the divisor."""
+    analyzer = Analyzer()
+    x, y = tir.Var("x", "int32"), tir.Var("y", "int32")
+    with analyzer.constraint_scope(x * 3 + y >= 1003):
+        inner = tir.truncmod(x * 3 + y - 1003, 100)
+        assert str(analyzer.canonical_simplify(inner)) == "T.truncmod(x * 3 + y - 3, 100)"
+        choice = tir.if_then_else(inner >= 90, tir.truncmod(inner - 90, 10), x)
+        assert str(analyzer.canonical_simplify(choice)) == (
+            "T.if_then_else(90 <= T.truncmod(x * 3 + y - 3, 100), "
+            "T.truncmod(x * 3 + y - 3, 10), x)"
+        )
+    kept = tir.truncmod(x * 3 + y - 1003, 100)
+    assert str(analyzer.canonical_simplify(kept)) == "T.truncmod(x * 3 + y - 1003, 100)"
+    analyzer.bind(x, Range(1, 500))
+    for shift, left in ((203, "x + 3"), (-203, "x - 203")):
+        found = analyzer.canonical_simplify(tir.truncmod(x + shift, 100))
+        assert str(found) == f"T.truncmod({left}, 100)"

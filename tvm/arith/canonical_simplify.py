@@ -337,6 +337,8 @@ class CanonicalSimplifier:
         divisor = node.b.value
         floor = kind is e.FloorDiv or kind is e.FloorMod
         quotient = kind is e.FloorDiv or kind is e.Div
+        if kind is e.Mod:
+            joined = self._less_shifted(joined, divisor)
         exact, remainder = _separated(joined, divisor)
         if not floor and not self._same_sign(joined, remainder):
             return self._of_one(joined, divisor, quotient, kind)
@@ -361,6 +363,14 @@ class CanonicalSimplifier:
             return True
         return self._never_negative(whole) and self._never_negative(remainder)
 
+    def _less_shifted(self, total: Sum, divisor: int) -> Sum:
+        """(x - 27) truncmod 12 -> (x - 3) truncmod 12, where neither sum can be negative."""
+        base = scalar.trunc_mod(total.base, divisor) if divisor > 0 else total.base
+        if base == total.base or not total.terms() or not self._never_negative(total):
+            return total
+        shifted = _scaled_by(total, 1, base)
+        return shifted if base > total.base or self._never_negative(shifted) else total
+
     def _never_negative(self, total: Sum) -> bool:
         """By the bounds of the terms, or by what is known of the whole."""
         if self._bound_of_terms(total.terms(), total.base)[0] >= 0:
@@ -384,7 +394,8 @@ class CanonicalSimplifier:
             base = remainder.base // divisor if quotient else remainder.base % divisor
             return Sum(remainder.dtype, base)
         low, high = self._bound_of_terms(terms, remainder.base)
-        if low != NEG_INF and high != POS_INF and low // divisor == high // divisor:
+        within = low != NEG_INF and high != POS_INF and low // divisor == high // divisor
+        if within and (floor or quotient or 0 <= low < divisor):
             shift = low // divisor
             if quotient:
                 return Sum(remainder.dtype, shift)

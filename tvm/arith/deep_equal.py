@@ -80,7 +80,10 @@ def _own_part(expr: PrimExpr) -> tuple[object, ...]:
 
 
 class ExprNumbers:
-    """Gives each expression a number; two get the same one when they are `deep_equal`."""
+    """Gives each expression a number; two get the same one when they are `deep_equal`.
+
+    x - 3 and x + -3, which rules and normal forms write, have one number.
+    """
 
     __slots__ = ("_by_id", "_by_shape", "_first", "_kept")
 
@@ -119,7 +122,11 @@ class ExprNumbers:
 
     def _enter(self, node: PrimExpr, below: tuple[PrimExpr, ...]) -> None:
         by_id = self._by_id
-        kind = type(node)
+        kind: type = type(node)
+        less = below[1] if kind is e.Sub else None
+        if type(less) is e.IntImm and less.dtype.is_int and less.value > 0:
+            kind, below = e.Add, (below[0], e.IntImm(less.dtype, -less.value))
+            self._enter(below[1], ())
         own: tuple[object, ...] = () if kind in PAIRS else _own_part(node)
         shape = (kind, own, *[by_id[id(child)] for child in below])
         self._kept.append(node)

@@ -135,13 +135,48 @@ class TestKeepsDataDependentIndices(PassTest):
     def Before(P: T.Buffer((8,), "int32"), C: T.Buffer((8,), "float32")):
         for i in range(8):
             with T.block(""):
+                T.reads(P[0:8])
+                T.writes(C[i])
+                B = T.alloc_buffer((8,))
+                for j in range(8):
+                    B[P[j]] = 1.0
+                C[i] = B[P[i]]
+        for i in range(8):
+            with T.block(""):
+                T.reads(P[i])
+                T.writes(C[i], P[i])
+                B = T.alloc_buffer((8,))
+                B[P[i]] = 1.0
+                P[i] = i
+                C[i] = B[P[i]]
+
+    Expected = Before
+
+
+class TestOneElementThatMemoryNames(PassTest):
+    """Memory that nothing writes names the same element in the whole block."""
+
+    run = CompactBufferAllocation()
+
+    @T.prim_func
+    def Before(P: T.Buffer((8,), "int32"), C: T.Buffer((8,), "float32")):
+        for i in range(8):
+            with T.block(""):
                 T.reads(P[i])
                 T.writes(C[i])
                 B = T.alloc_buffer((8,))
                 B[P[i]] = 1.0
                 C[i] = B[P[i]]
 
-    Expected = Before
+    @T.prim_func
+    def Expected(P: T.Buffer((8,), "int32"), C: T.Buffer((8,), "float32")):
+        for i in range(8):
+            with T.block(""):
+                T.reads(P[i])
+                T.writes(C[i])
+                B = T.alloc_buffer((1,))
+                B[T.min(P[i], 0)] = 1.0
+                C[i] = B[T.min(P[i], 0)]
 
 
 class TestPadsRows(PassTest):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import tvm
 from tests.tir.transform.test_flow_simplifier import Programs, same
 from tvm import tir
 from tvm.ir import IRModule
@@ -12,7 +13,7 @@ from tvm.ir.transform import PassContext
 from tvm.script import tir as T
 from tvm.tir.interp import run
 from tvm.tir.transform import RemoveNoOp
-from tvm.tir.transform.dead_stores import is_written_only, uses_memory
+from tvm.tir.transform.dead_stores import uses_memory, without_unread
 
 pytestmark = pytest.mark.pure
 FLOW = {"tir.RemoveNoOp": {"use_dataflow_analysis": True}}
@@ -111,9 +112,45 @@ def test_only_what_is_read_stays(func, expected) -> None:
 def test_uses_of_memory() -> None:
     allocate = scratch.body
     assert uses_memory(allocate.buffer_var, allocate.body)
-    assert is_written_only(allocate.buffer_var, allocate.body)
-    assert not is_written_only(kept_scratch.body.buffer_var, kept_scratch.body.body)
+    assert not uses_memory(
+        allocate.buffer_var, without_unread(allocate.buffer_var, allocate.body)
+    )
+    kept = kept_scratch.body
+    assert without_unread(kept.buffer_var, kept.body) is kept.body
     assert not uses_memory(allocate.buffer_var, last.body)
+
+
+@T.prim_func
+def written_again(A: T.Buffer((16,), "int32"), C: T.Buffer((2,), "int32")):
+    data = T.allocate([16], "int32", "local")
+    B = T.decl_buffer([16], "int32", data=data, scope="local")
+    for i in range(16):
+        B[i] = A[i]
+    C[0] = B[3]
+    B[4] = 7
+    for i in range(2):
+        B[i] = T.call_extern("int32", "next")
+        C[i] = C[i] + 1
+    B[5] = 8
+
+
+@T.prim_func
+def read_last(A: T.Buffer((16,), "int32"), C: T.Buffer((2,), "int32")):
+    data = T.allocate([16], "int32", "local")
+    B = T.decl_buffer([16], "int32", data=data, scope="local")
+    for i in range(16):
+        B[i] = A[i]
+    C[0] = B[3]
+    for i in range(2):
+        T.evaluate(T.call_extern("int32", "next"))
+        C[i] = C[i] + 1
+
+
+def test_stores_behind_the_last_read() -> None:
+    """What an allocation holds when its scope ends is lost."""
+    expected = read_last.with_attr("global_symbol", "written_again")
+    tvm.ir.assert_structural_equal(after(written_again), expected)
+    tvm.ir.assert_structural_equal(after(written_again, {}), written_again)
 
 
 def check_program(seed: int) -> bool:

@@ -32,13 +32,12 @@ class TestTwoCases(PassTest):
 
     @T.prim_func
     def Expected(A: T.Buffer((4,), "int32"), m: T.int32):
-        with T.LetStmt(m * 2) as x:
-            if 4 < x:
-                for i in range(4):
-                    A[i] = x
-            else:
-                for i in range(4):
-                    A[i] = 0
+        if 2 < m:
+            for i in range(4):
+                A[i] = m * 2
+        else:
+            for i in range(4):
+                A[i] = 0
 
 
 class TestKeepsConditionsBesideOtherStatements(PassTest):
@@ -203,16 +202,16 @@ class TestNamesOnRequest(PassTest):
     run = configured(HoistedConditionals.Never, HoistedLetBindings.LetStmt)
 
     @T.prim_func
-    def Before(A: T.Buffer((4,), "int32"), m: T.int32):
+    def Before(A: T.Buffer((4,), "float32"), m: T.float32):
         for i in range(4):
-            with T.LetStmt(m * 2) as x:
-                A[i] = x + i
+            with T.LetStmt(m * T.float32(2)) as x:
+                A[i] = x + T.Cast("float32", i)
 
     @T.prim_func
-    def Expected(A: T.Buffer((4,), "int32"), m: T.int32):
-        with T.LetStmt(m * 2) as x:
+    def Expected(A: T.Buffer((4,), "float32"), m: T.float32):
+        with T.LetStmt(m * T.float32(2)) as x:
             for i in range(4):
-                A[i] = x + i
+                A[i] = x + T.Cast("float32", i)
 
 
 class TestKeepsWhatDependsOnMemoryOrMayFail(PassTest):

@@ -1,6 +1,7 @@
 import pytest
 
 from tvm.ir.module import IRModule
+from tvm.ir.structural import assert_structural_equal
 from tvm.ir.transform import PassContext, Sequential
 from tvm.script import tir as T
 from tvm.testing.pass_test import PassTest
@@ -269,3 +270,24 @@ def test_a_symbolic_loop_within_a_constant_one_is_cut_at_a_guard_with_another_si
     main, rest = func.body.body.seq
     assert type(main.body.body).__name__ == "BufferStore"
     assert type(rest.body.body).__name__ == "IfThenElse"
+
+
+@T.prim_func(private=True)
+def tail_of_open_extent(A: T.Buffer((100,), "float32"), n: T.int32):
+    for i in range(4, n):
+        if T.likely(i < 9):
+            A[i] = 1.0
+
+
+@T.prim_func(private=True)
+def tail_apart(A: T.Buffer((100,), "float32"), n: T.int32):
+    for i in range(T.max(T.min(n, 9), 4) - 4):
+        A[i + 4] = 1.0
+    for i in range(n - T.max(T.min(n, 9), 4)):
+        if i + T.max(T.min(n, 9), 4) < 9:
+            A[i + T.max(T.min(n, 9), 4)] = 1.0
+
+
+def test_no_part_is_before_a_guard_that_holds_from_the_first_iteration_on() -> None:
+    after = LoopPartition()(IRModule({"main": tail_of_open_extent}))["main"]
+    assert_structural_equal(after, tail_apart)

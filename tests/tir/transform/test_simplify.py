@@ -79,8 +79,8 @@ class TestDropsStoresOfAnElementToItself(PassTest):
         assert type(self._after()["main"].body.body).__name__ == "BufferStore"
 
 
-class TestKeepsNamesForValues(PassTest):
-    """A name says that a value is computed once; only trivial ones go."""
+class TestNamesOfIndices(PassTest):
+    """What is known of an index counts for more than that it is computed once."""
 
     run = Simplify()
 
@@ -94,8 +94,24 @@ class TestKeepsNamesForValues(PassTest):
     @T.prim_func
     def Expected(A: T.Buffer((64,), "float32"), B: T.Buffer((16,), "float32")):
         for i in range(16):
-            with T.LetStmt(i * 4) as x:
-                B[i] = A[x + 1]
+            B[i] = A[i * 4 + 1]
+
+
+class TestKeepsNamesForValues(PassTest):
+    """Names of numbers from memory, of floats and of large terms stay."""
+
+    run = Simplify()
+
+    @T.prim_func
+    def Before(A: T.Buffer((64,), "float32"), B: T.Buffer((16,), "int32"), m: T.float32):
+        for i in range(16):
+            with T.LetStmt(B[i] + 2) as x:
+                with T.LetStmt(m * T.float32(3)) as y:
+                    if x < 60:
+                        A[x] = y
+                        A[x + 1] = y
+
+    Expected = Before
 
 
 class TestNamesOfFloatsAndTruthValues(PassTest):

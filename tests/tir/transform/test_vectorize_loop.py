@@ -496,3 +496,15 @@ def test_choices_load_only_what_they_take(target):
         assert isinstance(first, tvm.tir.For)
     else:
         assert [load.predicate is not None for load in loads] == [True]
+
+
+def test_loops_with_a_condition_have_no_vector_form() -> None:
+    @T.prim_func
+    def main(A: T.Buffer((8,), "int32"), C: T.Buffer((8,), "int32")):
+        for i in T.vectorized(8):
+            while C[0] < 4:
+                A[i] = A[i] + 1
+                C[0] = C[0] + 1
+
+    with pytest.raises(tvm.error.InternalError, match="A while loop inside a vectorized loop"):
+        VectorizeLoop()(tvm.IRModule({"main": main}))

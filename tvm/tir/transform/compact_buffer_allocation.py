@@ -39,7 +39,7 @@ def CompactBufferAllocation(
     func: PrimFunc, mod: IRModule, ctx: PassContext, is_strict: bool = True
 ) -> PrimFunc:
     """Allocated buffers have no element that is never used, as far as can be proved."""
-    uses = _Uses(_only_buffers(func.body))
+    uses = _Uses(_only_buffers(func.body), _never_written(func))
     assume_sizes(uses.analyzer, func)
     uses.visit_stmt(func.body)
     compacted = {}
@@ -88,9 +88,10 @@ class _Use:
 class _Uses(StmtExprVisitor):
     """Collects the used boxes, in terms of the loops around each allocation."""
 
-    def __init__(self, alone: dict[e.Var, Buffer]) -> None:
+    def __init__(self, alone: dict[e.Var, Buffer], constant: frozenset[e.Var]) -> None:
         super().__init__()
         self._alone = alone
+        self._constant = constant
         self.of: dict[Buffer, _Use] = {}
         self.aligned: dict[Buffer, list[tuple[int, int, int]]] = {}
         self.analyzer = Analyzer()
@@ -219,7 +220,8 @@ class _Uses(StmtExprVisitor):
         use.add(box)
 
     def _bounds(self, use: _Use) -> IndexBounds:
-        return IndexBounds(dict([*use.threads, *self._loops[use.depth :]]), self.analyzer)
+        running = dict([*use.threads, *self._loops[use.depth :]])
+        return IndexBounds(running, self.analyzer, self._constant)
 
     def _use_element(self, buffer: Buffer, indices: Sequence[PrimExpr]) -> None:
         use = self.of.get(buffer)
@@ -269,6 +271,19 @@ def _only_buffers(body: s.Stmt) -> dict[e.Var, Buffer]:
         if isinstance(node, (s.DeclBuffer, s.BufferStore, e.BufferLoad, s.BufferRegion)):
             found.setdefault(node.buffer.data, {})[node.buffer] = None
     return {data: next(iter(buffers)) for data, buffers in found.items() if len(buffers) == 1}
+
+
+def _never_written(func: PrimFunc) -> frozenset[e.Var]:
+    """The memory of parameters that the function reads by elements, and does nothing else with."""
+    found = {buffer.data for buffer in func.buffer_map.values()}
+    for node in walk(func.body):
+        if isinstance(node, s.BufferStore):
+            found.discard(node.buffer.data)
+        elif isinstance(node, s.Block):
+            found.difference_update(match.source.buffer.data for match in node.match_buffers)
+        elif isinstance(node, e.Var):  # the pointer itself
+            found.discard(node)
+    return frozenset(found)
 
 
 def _keeps_offsets(
@@ -357,7 +372,7 @@ def _shrunk(
         return None, extent
     if analyzer.can_prove_equal(size, extent):
         return None, extent  # moved, but no smaller
-    return low, size
+    return analyzer.simplify(ops.max_of(0, low)) if is_strict else low, size
 
 
 def _aligned_strides(

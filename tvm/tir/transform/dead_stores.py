@@ -9,10 +9,12 @@ A loop nest goes as a whole, or single stores of it do.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from operator import is_
 from typing import Final
 
 from tvm.arith.analyzer import Analyzer
 from tvm.ir.expr import PrimExpr, Range
+from tvm.ir.node import with_fields
 from tvm.tir import expr as e
 from tvm.tir import stmt as s
 from tvm.tir.analysis.buffer_facts import BufferFacts
@@ -81,14 +83,45 @@ class _Dropper(StmtExprMutator):
         return s.Evaluate(0, op.span) if op in self._dropped else op
 
 
-def is_written_only(data: e.Var, body: s.Stmt) -> bool:
-    """Stores are all that the statement does with the memory."""
+def without_unread(data: e.Var, body: s.Stmt) -> s.Stmt:
+    """The scope of an allocation without the stores to it behind which nothing reads it."""
+    if not _reads_or_renames(data, body):
+        return _WithoutStores(data).visit_stmt(body)
+    if isinstance(body, (s.DeclBuffer, s.LetStmt, s.AttrStmt, s.Allocate)):
+        inner = without_unread(data, body.body)
+        return body if inner is body.body else with_fields(body, body=inner)
+    if not isinstance(body, s.SeqStmt):
+        return body
+    parts = list(body.seq)
+    for position in range(len(parts) - 1, -1, -1):
+        parts[position] = without_unread(data, parts[position])
+        if _reads_or_renames(data, parts[position]):
+            break
+    return body if all(map(is_, parts, body.seq)) else s.SeqStmt.flatten(parts)
+
+
+def _reads_or_renames(data: e.Var, body: s.Stmt) -> bool:
+    """Stores are not all that the statement does with the memory."""
     for node in walk(body):
         read = isinstance(node, e.BufferLoad) and node.buffer.data is data
         renamed = isinstance(node, s.Block) and bool(node.match_buffers)
         if read or renamed or node is data:  # the pointer itself: in a call, or for another name
-            return False
-    return True
+            return True
+    return False
+
+
+class _WithoutStores(StmtExprMutator):
+    """Leaves out the stores to one memory."""
+
+    def __init__(self, data: e.Var) -> None:
+        super().__init__()
+        self._data = data
+
+    def visit_expr(self, expr: PrimExpr) -> PrimExpr:
+        return expr
+
+    def visit_buffer_store_(self, op: s.BufferStore) -> s.Stmt:
+        return effects_of(*op.indices, op.value) if op.buffer.data is self._data else op
 
 
 def uses_memory(data: e.Var, body: s.Stmt) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from tvm.arith.analyzer import Analyzer
 from tvm.ir.expr import PrimExpr, Range
@@ -14,11 +14,20 @@ Bounds = tuple[PrimExpr, PrimExpr]
 
 
 class IndexBounds:
-    """Bounds as expressions in the variables that do not run; a range of None is not known."""
+    """Bounds as expressions in the variables that do not run; a range of None is not known.
 
-    def __init__(self, running: Mapping[e.Var, Range | None], analyzer: Analyzer) -> None:
+    Of memory in `constant` one element is one value.
+    """
+
+    def __init__(
+        self,
+        running: Mapping[e.Var, Range | None],
+        analyzer: Analyzer,
+        constant: Collection[e.Var] = (),
+    ) -> None:
         self._analyzer = analyzer
         self._running = running
+        self._constant = constant
 
     def of(self, index: PrimExpr, facts: Sequence[PrimExpr] = ()) -> Bounds | None:
         """(smallest, largest), or None where they cannot be told.
@@ -85,7 +94,9 @@ class IndexBounds:
         return None if any(self._moves(node) for node in walk(x)) else (x, x)
 
     def _moves(self, node: object) -> bool:
-        return isinstance(node, e.BufferLoad) or (isinstance(node, e.Var) and node in self._running)
+        if isinstance(node, e.BufferLoad):
+            return node.buffer.data not in self._constant
+        return isinstance(node, e.Var) and node in self._running
 
     def _of_var(self, var: e.Var) -> Bounds | None:
         if var not in self._running:

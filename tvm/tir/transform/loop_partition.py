@@ -256,19 +256,20 @@ class _Partitioner(AnalyzedMutator):
         self, op: s.For, low: PrimExpr, high: PrimExpr, decided: list[PrimExpr], holds: bool
     ) -> s.Stmt:
         end = ops.add(op.min, op.extent)
-        low = self.analyzer.simplify(ops.min_of(low, end))
+        at_begin = self.analyzer.can_prove_equal(low, op.min)
+        if not at_begin:
+            low = self.analyzer.simplify(ops.min_of(low, end))
         high = self.analyzer.simplify(ops.max_of(high, low))
         middle = self.analyzer.simplify(ops.subtract(high, low))
         if isinstance(middle, e.IntImm) and middle.value <= 0:
             return super().visit_for_(op)
-        whole = self.analyzer.can_prove_equal(low, op.min) and (
-            self.analyzer.can_prove_equal(high, end)
-        )
+        whole = at_begin and self.analyzer.can_prove_equal(high, end)
         body = _Assumer(decided, holds).visit_stmt(op.body)
         if whole:
             return self._visit_piece(op, op.min, op.extent, body, rename=False)
         between = self._piece(op, low, middle, self.visit_stmt(body), rename=False)
-        first = self._remainder_loop(op, op.min, ops.subtract(low, op.min))
+        before = ops.const(0, low.dtype) if at_begin else ops.subtract(low, op.min)
+        first = self._remainder_loop(op, op.min, before)
         last = self._remainder_loop(op, high, ops.subtract(end, high))
         return s.SeqStmt.flatten(first, between, last)
 

@@ -21,15 +21,15 @@ from tvm.tir.analysis.buffer_facts import variables_of_buffers
 from tvm.tir.buffer import Buffer
 from tvm.tir.effects import has_effect, reads_memory
 from tvm.tir.function import PrimFunc
-from tvm.tir.functor import StmtExprMutator, uses_var, walk
+from tvm.tir.functor import uses_var, walk
 from tvm.tir.op import arith as ops
 
 from .analyzed_mutator import AnalyzedMutator, as_fact
 from .dead_stores import (
     effects_of,
-    is_written_only,
     uses_memory,
     without_overwritten,
+    without_unread,
 )
 from .pass_form import tir_pass
 from .repeated_stores import without_repeated
@@ -138,9 +138,11 @@ class _Remover(AnalyzedMutator):
     def visit_allocate_(self, op: s.Allocate) -> s.Stmt:
         stmt = super().visit_allocate_(op)
         body = _body_of(stmt)
-        if self._dataflow and is_written_only(op.buffer_var, body):
+        without = body
+        if self._dataflow:
+            without = without_unread(op.buffer_var, body)
+        if without is not body:
             assert isinstance(stmt, s.Allocate), "an allocation stays one"
-            without = _WithoutStores(op.buffer_var).visit_stmt(body)
             body = _Remover.visit_stmt(self, without)
             stmt = s.Allocate(
                 op.buffer_var, op.dtype, op.extents, op.condition, body, op.annotations, op.span
@@ -185,20 +187,6 @@ def _is_copy(op: s.BufferStore) -> bool:
     value = op.value
     same = isinstance(value, e.BufferLoad) and value.buffer is op.buffer
     return same and value.predicate is op.predicate  # type: ignore[attr-defined]
-
-
-class _WithoutStores(StmtExprMutator):
-    """Leaves out the stores to one memory."""
-
-    def __init__(self, data: e.Var) -> None:
-        super().__init__()
-        self._data = data
-
-    def visit_expr(self, expr: PrimExpr) -> PrimExpr:
-        return expr
-
-    def visit_buffer_store_(self, op: s.BufferStore) -> s.Stmt:
-        return effects_of(*op.indices, op.value) if op.buffer.data is self._data else op
 
 
 def _uses_buffer(buffer: Buffer, body: s.Stmt) -> bool:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from itertools import islice
+from typing import Final
+
 from tvm.ir.expr import PrimExpr
 from tvm.tir import expr as e
 from tvm.tir import stmt as s
@@ -10,7 +13,7 @@ from tvm.tir.analysis.lasting_fact import lasting_fact
 from tvm.tir.buffer import Buffer
 from tvm.tir.effects import side_effect
 from tvm.tir.function import PrimFunc
-from tvm.tir.functor import substitute
+from tvm.tir.functor import substitute, walk
 from tvm.tir.op import arith as ops
 
 from .analyzed_mutator import AnalyzedMutator, bare_condition
@@ -61,7 +64,7 @@ class Simplifier(AnalyzedMutator):
 
     def visit_let_stmt_(self, op: s.LetStmt) -> s.Stmt:
         value = self.visit_expr(op.value)
-        if not _is_trivial(value):
+        if not (_is_trivial(value) or _is_index(value)):
             if value.dtype.is_bool and side_effect(value) <= e.CallEffectKind.Pure:
                 self._truths[op.var] = substitute(value, self._truths) if self._truths else value
             return super().visit_let_stmt_(op)
@@ -128,6 +131,16 @@ class Simplifier(AnalyzedMutator):
             and value.predicate is op.predicate
             and all(self.analyzer.can_prove_equal(a, b) for a, b in zip(value.indices, op.indices))
         )
+
+
+MAX_INLINED: Final = 64  # nodes: names of names would else grow with every level
+
+
+def _is_index(value: PrimExpr) -> bool:
+    """An integer that depends on variables alone: facts about them are worth more than its name."""
+    if not value.dtype.is_int or side_effect(value) > e.CallEffectKind.Pure:
+        return False
+    return sum(1 for _ in islice(walk(value), MAX_INLINED + 1)) <= MAX_INLINED
 
 
 def _is_trivial(value: PrimExpr) -> bool:

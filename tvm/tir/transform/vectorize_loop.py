@@ -372,12 +372,7 @@ class _Vectorizer(StmtExprMutator):
         return found
 
     def visit_while_(self, op: s.While) -> s.Stmt:
-        condition = self.visit_expr(op.condition)
-        if condition.dtype.is_vector:
-            raise _NeedsScalars
-        body = self.visit_stmt(op.body)
-        same = condition is op.condition and body is op.body
-        return op if same else s.While(condition, body, op.span)
+        raise InternalError("A while loop inside a vectorized loop not supported.")
 
     def visit_let_stmt_(self, op: s.LetStmt) -> s.Stmt:
         value = self.visit_expr(op.value)
