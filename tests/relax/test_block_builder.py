@@ -181,7 +181,7 @@ class TestMatchCast:
 
 
 class TestFunctionsOfTheModule:
-    def kernel(self, extent: int = 4) -> tir.PrimFunc:
+    def kernel(self, extent: int | tir.Var = 4) -> tir.PrimFunc:
         a = te.placeholder((extent,), name="A")
         b = te.compute((extent,), lambda i: a[i] + 1.0, name="B")
         return te.create_prim_func([a, b])
@@ -193,6 +193,15 @@ class TestFunctionsOfTheModule:
         assert first is again
         assert other.name_hint == "f1"
         assert len(bb.get().functions) == 2
+
+    def test_extents_tell_functions_apart_and_symbols_do_not(self) -> None:
+        bb = relax.BlockBuilder()
+        n, m = tir.Var("n", "int64"), tir.Var("m", "int64")
+        assert bb.add_func(self.kernel(n), "f") is bb.add_func(self.kernel(m), "g")
+        kernel = self.kernel(7)
+        first = bb.add_func(kernel, "f")
+        assert bb.add_func(kernel, "g") is first
+        assert bb.add_func(self.kernel(7), "g") is first
 
     def test_names_of_the_module_are_taken(self) -> None:
         mod = ir.IRModule({"f": self.kernel()})

@@ -567,6 +567,9 @@ class BlockBuilder(Object):
         bucket = self._bucket(func)
         if not bucket:
             return None
+        for var in bucket:
+            if self._functions[var] is func:
+                return var
         key = structural_hash(func)
         found = [
             var
@@ -581,11 +584,15 @@ class BlockBuilder(Object):
         return self._hashes[var]
 
 
+def _known_extents(shape: Sequence[PrimExpr]) -> tuple[int | None, ...]:
+    return tuple(extent.value if isinstance(extent, tir.IntImm) else None for extent in shape)
+
+
 def _kind(func: BaseFunc) -> tuple[Any, ...]:
     params = getattr(func, "params", ())
     shapes: tuple[Any, ...] = ()
     if isinstance(func, PrimFunc):
-        shapes = tuple((b.dtype, len(b.shape)) for b in func.buffer_map.values())
+        shapes = tuple((b.dtype, _known_extents(b.shape)) for b in func.buffer_map.values())
     return (type(func), len(params), shapes, len(func.attrs))
 
 

@@ -12,7 +12,7 @@ from tvm.ir.span import span_scope
 from tvm.relax import op
 from tvm.relax.transform import FoldConstant, LegalizeOps
 from tvm.relax.transform.fold_constant import LARGEST_FROM_NOTHING
-from tvm.relax.transform.kernel_runner import SMALL
+from tvm.relax.transform.kernel_runner import SMALL, SMALL_AT_ONCE, KernelRunner
 from tvm.script import ir as I
 from tvm.script import relax as R
 from tvm.script import tir as T
@@ -61,7 +61,9 @@ def test_operators_by_their_reference():
     np.testing.assert_allclose(call.args[1].data.numpy(), (a.data.numpy() * b.data.numpy()).T)
 
 
-@pytest.mark.parametrize("extent", [4, SMALL], ids=["interpreted", "native"])
+@pytest.mark.parametrize(
+    "extent", [4, SMALL, SMALL_AT_ONCE], ids=["interpreted", "at once", "native"]
+)
 def test_kernels_by_running_them(extent: int):
     a, b = _const(extent, 3), _const(extent, 3)
     mod = LegalizeOps()(_module(lambda bb, x: op.add(x, bb.emit(op.multiply(a, b))), (extent, 3)))
@@ -71,6 +73,22 @@ def test_kernels_by_running_them(extent: int):
     np.testing.assert_allclose(
         operands.fields[1].data.numpy(), a.data.numpy() * b.data.numpy(), rtol=1e-6
     )
+
+
+@pytest.mark.parametrize("compiled", [False, True], ids=["at once", "with a sum"])
+def test_which_kernels_are_compiled(compiled: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    used: list[object] = []
+    native = KernelRunner._native
+    monkeypatch.setattr(
+        KernelRunner, "_native", lambda self, kernel: used.append(kernel) or native(self, kernel)
+    )
+    weight = _const(64, 48)
+    make = op.sum if compiled else op.permute_dims
+    mod = LegalizeOps()(_module(lambda bb, x: op.add(x, bb.emit(make(weight))), (48, 64)))
+    operand = FoldConstant()(mod)["main"].body.blocks[0].bindings[0].value.args[1].fields[1]
+    values = weight.data.numpy()
+    np.testing.assert_allclose(operand.data.numpy(), values.sum() if compiled else values.T, 1e-4)
+    assert bool(used) == compiled
 
 
 def test_tuple_results_are_taken_apart():

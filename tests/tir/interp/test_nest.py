@@ -93,6 +93,36 @@ def test_lets_within_guards(monkeypatch: Any) -> None:
     both_ways(func, monkeypatch, np.arange(8, dtype="float32"), np.empty(8, "float32"))
 
 
+@pytest.mark.parametrize(
+    ("place", "distinct"),
+    [(lambda i: i // 4 + 8 * (i % 4), True), (lambda i: i // 4 + 4 * (i % 4), False),
+     (lambda i: 4000 - i * i * 100, True)],
+    ids=["transposed", "overlapping", "far apart"],
+)  # fmt: skip
+def test_scattered_stores(monkeypatch: Any, place: Any, distinct: bool) -> None:
+    a, b = tir.decl_buffer((32,), "int32", name="a"), tir.decl_buffer((4096,), "int32", name="b")
+    extent = 6 if place(1) == 3900 else 32
+    func = tir.PrimFunc(
+        [a, b], loop(extent, lambda i: tir.BufferStore(b, tir.BufferLoad(a, [i]), [place(i)]))
+    )
+    out = np.zeros(4096, "int32")
+    both_ways(func, monkeypatch, np.arange(1, 33, dtype="int32"), out)
+    assert (np.count_nonzero(out) == extent) == distinct
+
+
+def test_what_runs_at_once() -> None:
+    a = te.placeholder((8, 6), name="a")
+    moved = te.compute((6, 8), lambda i, j: a[j, i], name="moved")
+    twice = te.compute((6, 8), lambda i, j: moved[i, j] * 2.0, name="twice")
+    k = te.reduce_axis((0, 6), "k")
+    summed = te.compute((8,), lambda i: te.sum(a[i, k], axis=k), name="summed")
+    assert interp.runs_at_once(te.create_prim_func([a, moved]))
+    assert interp.runs_at_once(te.create_prim_func([a, twice]))
+    assert not interp.runs_at_once(te.create_prim_func([a, summed]))
+    chain = loop(8, lambda i: tir.SeqStmt([tir.Evaluate(i), tir.Evaluate(i)]))
+    assert not interp.runs_at_once(tir.PrimFunc([], chain))
+
+
 @pytest.mark.parametrize("bound", [0, 3])
 def test_guards_within_a_block_are_not_those_of_its_init(monkeypatch: Any, bound: int) -> None:
     a, k = te.placeholder((6, 7), name="a"), te.reduce_axis((0, 7), "k")

@@ -12,6 +12,8 @@ from tvm.tir.function import PrimFunc
 
 # Below this many elements the interpreter is done before LLVM has started.
 SMALL = 2048
+# The same for kernels that are whole operations of numpy: some 30 ns an element.
+SMALL_AT_ONCE = 1 << 18
 
 
 class KernelRunner:
@@ -31,7 +33,7 @@ class KernelRunner:
 
         results = [np.empty(shape, dtype) for shape, dtype in outputs]
         work = sum(int(array.size) for array in [*inputs, *results])
-        if work <= SMALL or not is_installed("llvmlite"):
+        if _is_small(kernel, work) or not is_installed("llvmlite"):
             interp.run(kernel, *inputs, *results)
             return results
         from tvm.runtime import from_dlpack  # only where native code can run
@@ -48,3 +50,8 @@ class KernelRunner:
             mod = IRModule({"main": kernel.with_attr("global_symbol", "main")})
             self._compiled[kernel] = build(mod, target="llvm")["main"]
         return self._compiled[kernel]
+
+
+def _is_small(kernel: PrimFunc, work: int) -> bool:
+    """Whether the interpreter is done before a compiler would be."""
+    return work <= SMALL or (work <= SMALL_AT_ONCE and interp.runs_at_once(kernel))

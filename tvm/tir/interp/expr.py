@@ -31,6 +31,7 @@ SHAPE: Final = 0
 LANES: Final = 1
 # below this length a chain of operations is compiled by recursion
 _LONG: Final = 8
+_UNSIGNED: Final = {np.dtype(f"int{n}"): np.dtype(f"uint{n}") for n in (32, 64)}
 
 
 class Layout:
@@ -338,7 +339,7 @@ class ExprCompiler(TirFunctor[Code, Any]):
             for dim, index in enumerate(indices):
                 extent = array.shape[dim]
                 if is_array(index):
-                    if index.size == 0:
+                    if index.size == 0 or _all_below(index, extent):
                         continue
                     worst = index.min() if index.min() < 0 else index.max()
                 else:
@@ -425,6 +426,14 @@ class ExprCompiler(TirFunctor[Code, Any]):
             return base.moved(int(offset(frame)) * lanes + start)
 
         return run
+
+
+def _all_below(index: Any, extent: int) -> bool:
+    """Whether all indices are known to be at least 0 and below `extent`: one look at each."""
+    same_width = _UNSIGNED.get(index.dtype)  # where negative numbers are huge
+    return same_width is not None and bool(
+        np.maximum.reduce(index.view(same_width), axis=None) < extent
+    )
 
 
 def masked_indices(indices: list[Value], mask: Value) -> tuple[Any, ...]:

@@ -10,7 +10,9 @@ import pytest
 
 import tvm
 from tests.serve import small_models
+from tvm import tir
 from tvm.error import TVMError
+from tvm.relax.frontend import nn
 from tvm.relax.frontend.nn.llm.models.storage import STORAGES, is_matrix, make_storage
 from tvm.relax.frontend.nn.spec import Tensor
 from tvm.runtime import tensor
@@ -74,3 +76,24 @@ def test_bfloat16_rounds_inputs_of_products_on_every_machine(cpu: str) -> None:
     (stored,) = make_storage("bfloat16").stored("up_proj.weight", values).values()
     found = vm["forward"](tensor(x), tensor(stored)).numpy()
     assert (found == (1 + 2.0**-7) * (1 + 31 * 2.0**-9)).all()
+
+
+def test_layers_share_the_kernels_of_a_target() -> None:
+    first, second = (make_storage("int8").linear(64, 48, bias=False) for _ in range(2))
+
+    class Two(nn.Module):
+        def __init__(self) -> None:
+            self.first, self.second = first, second
+
+        def forward(self, x: nn.Tensor) -> Any:
+            return self.first(x) + self.second(x)
+
+    def kernels(target: str) -> list[tir.PrimFunc]:
+        with Target(target):
+            mod, _ = Two().export_tvm({"forward": {"x": Tensor(("n", 64), "float32")}})
+        return [func for func in mod.functions.values() if isinstance(func, tir.PrimFunc)]
+
+    (made,), (again,) = kernels("llvm"), kernels("llvm")
+    assert made is again
+    (other,) = kernels("cuda")
+    assert not tvm.ir.structural_equal(made, other)

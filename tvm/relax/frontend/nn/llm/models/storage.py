@@ -15,7 +15,8 @@ as well, on every machine; sums stay in 32 bits (`pair_products`).
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Final, Protocol
+from functools import lru_cache
+from typing import Any, Final, Protocol
 
 import numpy as np
 
@@ -146,11 +147,22 @@ class _Weights(nn.Module):
             else:
                 rows = op.astype(rows, "float32")
         out = op.tensor_ir_op(
-            kernel(name, self._packed, single), name, [rows, *self._arrays()],
+            _kernel(kernel, name, self._packed, single), name, [rows, *self._arrays()],
             Tensor.placeholder((count, self._packed.outputs), "float32"),
         )  # fmt: skip
         result: Tensor = op.reshape(out, (*outer, self._packed.outputs))
         return result
+
+
+def _kernel(make: Callable[..., PrimFunc], *args: Any) -> PrimFunc:
+    """The kernel that `make` gives, as a private function."""
+    return _made_once(make, Target.current(allow_none=True), *args)
+
+
+@lru_cache(maxsize=256)
+def _made_once(make: Callable[..., PrimFunc], target: Target | None, *args: Any) -> PrimFunc:
+    """Layers and methods of a network share kernels, and `make` reads the current target."""
+    return make(*args).without_attr("global_symbol")
 
 
 class PackedLinear(_Weights):
@@ -178,7 +190,7 @@ class PackedEmbedding(_Weights):
         """(tokens,) -> (tokens, size)"""
         name, form = self._name("rows"), self._packed
         rows = op.tensor_ir_op(
-            few_bits.rows_of(name, form), name, [ids, *self._arrays()],
+            _kernel(few_bits.rows_of, name, form), name, [ids, *self._arrays()],
             Tensor.placeholder((ids.shape[0], form.inputs), "float32"),
         )  # fmt: skip
         if form.inputs != self._inputs:
