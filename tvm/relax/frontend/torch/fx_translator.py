@@ -19,10 +19,9 @@ from tvm.relax.struct_info_rules import tir_vars_in_struct_info
 from .base_fx_graph_translator import BaseFXGraphImporter, target_name
 from .complex_numbers import complex_constant
 from .dtypes import dtype_name, tensor_constant
-from .inplace import ALIASES, reads_what_a_view_wrote
+from .fx_memory import FxMemory
 from .modules import ModuleCall
 from .registry import Converter, modules
-from .values import refuse
 
 if TYPE_CHECKING:
     from torch import fx
@@ -165,6 +164,7 @@ class TorchFXImporter(BaseFXGraphImporter):
         from torch import fx
 
         count = len(inputs)
+        memory = FxMemory(self.env, self.named_modules)
         infos = [tir_vars_in_struct_info(var.struct_info) for var in inputs]
         sizes = {symbol.name: symbol for found in infos for symbol in found}
         for node in model.graph.nodes:
@@ -189,7 +189,7 @@ class TorchFXImporter(BaseFXGraphImporter):
                 converter = self._converter_of(node)
                 assert converter is not None, "operators were checked before"
                 self._convert_node(node, converter)
-                self._write_through(node)
+                self._write_through(node, memory)
         raise AssertionError("a graph has an output")
 
     def _returned(self, node: fx.Node) -> Any:
@@ -218,41 +218,31 @@ class TorchFXImporter(BaseFXGraphImporter):
             return found
         return complex_constant(found) if found.is_complex() else self._parameter(found)
 
-    def _write_through(self, node: fx.Node) -> None:
+    def _write_through(self, node: fx.Node, memory: FxMemory) -> None:
         """An operator that writes to its first operand: later readers see what it wrote."""
         written: Any = node.args[0] if node.args else None
-        if written not in self.env:
-            return
-        name = target_name(node)
-        if node.op == "call_module":
-            writes = bool(getattr(self.named_modules[str(node.target)], "inplace", False))
-        else:
-            _, options = _by_name(node, list(node.args), dict(node.kwargs))
-            writes = name in WRITING or bool(options.get("inplace"))
-            writes = writes or (name.endswith("_") and not name.endswith("__"))
-            writes = writes and name not in ("and_", "or_", "not_", "is_", "requires_grad_")
         value = self.env[node]
-        if not writes or not isinstance(value, RelaxExpr) or value is self.env[written]:
+        if written not in self.env or not self._writes(node) or not isinstance(value, RelaxExpr):
+            memory.note(node)
             return
-        same = self._aliases(written)
-        reader = reads_what_a_view_wrote(node, same[-1], target_name)
-        if reader is not None:
-            raise refuse(
-                f"from_fx: {node.name!r}, a write to a view",
-                f"{reader.name!r} reads the tensor of that view afterwards",
-                "torch.export.export, and from_exported_program",
-            )
-        self.env.update(dict.fromkeys(same, value))
+        memory.write(node, written, value, self._convert_anew)
 
-    def _aliases(self, node: fx.Node) -> list[fx.Node]:
-        """A node and what it is another name of: `x.detach()` is x itself."""
-        found = [node]
-        while node.op.startswith("call_") and target_name(node) in ALIASES and node.args:
-            before: Any = node.args[0]
-            if before not in self.env or self.env[before] is not self.env[node]:
-                break
-            found.append(node := before)
-        return found
+    def _writes(self, node: fx.Node) -> bool:
+        """Whether a node writes to its first operand."""
+        if node.op == "call_module":
+            return bool(getattr(self.named_modules[str(node.target)], "inplace", False))
+        name = target_name(node)
+        _, options = _by_name(node, list(node.args), dict(node.kwargs))
+        if name in WRITING or options.get("inplace"):
+            return True
+        named = name.endswith("_") and not name.endswith("__")
+        return named and name not in ("and_", "or_", "not_", "is_", "requires_grad_")
+
+    def _convert_anew(self, node: fx.Node) -> None:
+        """A node's value of what its operands are now."""
+        converter = self._converter_of(node)
+        assert converter is not None, "operators were checked before"
+        self._convert_node(node, converter)
 
 
 def _is_number(node: fx.Node) -> bool:

@@ -8,7 +8,6 @@ whose tensor nobody else looks at. Whatever is less plain has to be rewritten (`
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable
 from typing import Any, Final
 
 # operators that always give a tensor of their own, not a view of an operand
@@ -36,23 +35,6 @@ _VIEWS: Final = frozenset(
     }
 )  # fmt: skip
 
-# operators whose result surely is the memory of their first operand; some of the above copy
-_SURE_VIEWS: Final = _VIEWS - {"contiguous", "flatten", "reshape"} | {
-    "diagonal", "expand", "expand_as", "moveaxis", "swapaxes", "swapdims", "t", "view_as",
-}  # fmt: skip
-# of other operators: those that ask for a tensor's shape and type
-_SIZES: Final = frozenset({"dim", "getattr", "numel", "size"})
-# operators whose result is a tuple, so that an index takes a field
-_TUPLES: Final = frozenset(
-    {
-        "aminmax", "batch_norm", "chunk", "frexp", "kthvalue", "max", "median", "meshgrid", "min",
-        "mode", "native_batch_norm", "native_layer_norm", "shape", "size", "sort", "split",
-        "split_with_sizes", "std_mean", "tensor_split", "topk", "unbind", "unique", "var_mean",
-        "lstm", "gru", "rnn_tanh", "rnn_relu", "getattr", "getitem",
-    }
-)  # fmt: skip
-
-
 # operators that do nothing outside of training
 _IDLE: Final = frozenset(
     {
@@ -60,9 +42,6 @@ _IDLE: Final = frozenset(
         "dropout_", "feature_alpha_dropout_", "feature_dropout_",
     }
 )  # fmt: skip
-
-# operators that give their first operand itself, where its values are not laid out anew
-ALIASES: Final = _IDLE | {"alias", "contiguous", "cpu", "detach"}
 
 
 def without_dropout(program: Any) -> Any:
@@ -137,42 +116,6 @@ def _is_view(node: Any) -> bool:
 def _same(roots: dict[Any, Any], root: Any) -> set[Any]:
     """The nodes that stand for one tensor."""
     return {one for one, its in roots.items() if its is root}
-
-
-def reads_what_a_view_wrote(
-    node: Any, view: Any, name_of: Callable[[Any], str]
-) -> Any | None:
-    """A node that reads a tensor after `node` has written to `view`, if that is a view of it.
-
-    Of graphs that torch traced without tensors: `name_of` gives the operator of a node, and a
-    view is what its name says for sure; fields of tuples are none.
-    """
-    while getattr(view, "op", "") in ("call_function", "call_method") and view.args:
-        base, name = view.args[0], name_of(view)
-        if not hasattr(base, "users") or not (
-            name in _SURE_VIEWS or _is_part(view, name, name_of)
-        ):
-            return None
-        later = [user for user in base.users if user > node and _reads(user, node, name_of)]
-        if later:
-            return later[0]
-        view = base
-    return None
-
-
-def _is_part(view: Any, name: str, name_of: Callable[[Any], str]) -> bool:
-    """Whether a node is `x[1:, None]`, of a tensor; other tensors as indices make copies."""
-    if name != "getitem" or name_of(view.args[0]) in _TUPLES:
-        return False
-    index = view.args[1] if isinstance(view.args[1], tuple) else (view.args[1],)
-    return all(one is None or one is ... or isinstance(one, (int, slice)) for one in index)
-
-
-def _reads(user: Any, node: Any, name_of: Callable[[Any], str]) -> bool:
-    """Whether a node reads elements, and does not put what `node` wrote where it belongs."""
-    if name_of(user) == "setitem" and node in user.args[2:]:
-        return False  # x[0] += 1
-    return name_of(user) not in _SIZES
 
 
 def packet(node: Any) -> str:
