@@ -9,6 +9,7 @@ from tvm.ir import IRModule
 from tvm.relax import op
 from tvm.relax.op_pattern import OpPatternKind as Kind
 from tvm.relax.transform import AnnotateTIROpPattern, LegalizeOps
+from tvm.relax.transform.annotate_tir_op_pattern import AnnotateFusionPattern
 from tvm.script import tir as T
 
 pytestmark = pytest.mark.pure
@@ -51,12 +52,33 @@ def _pattern_of(build, *shapes, dtype: str = "float32") -> Kind:
         (lambda x: op.nn.softmax(x, 1), [(4, 4)], Kind.kOutEWiseFusable),
         (lambda x, g: op.nn.layer_norm(x, g, g, [-1]), [(4, 4), (4,)], Kind.kOutEWiseFusable),
         (lambda x: op.nn.max_pool2d(x, (2, 2)), [(1, 4, 8, 8)], Kind.kOutEWiseFusable),
-        (lambda x: op.mean(x, [1]), [(4, 4)], Kind.kCommReduce),
+        (lambda x: op.mean(x, [1]), [(4, 4)], Kind.kOutEWiseFusable),
+        (lambda x: op.std(x, [1]), [(4, 4)], Kind.kOutEWiseFusable),
+        (lambda x: op.argmax(x, 1), [(4, 4)], Kind.kOutEWiseFusable),
+        (lambda x: op.take(x, relax.const([0, 2], "int64"), 0), [(4, 4)], Kind.kOpaque),
+        (lambda x: op.gather_elements(x, relax.const([[0, 2]], "int64"), 0), [(4, 4)],
+         Kind.kOpaque),
+        (lambda x: op.sort(x, 0), [(4, 4)], Kind.kOpaque),
         (lambda x: op.cumsum(x, 0), [(4, 4)], Kind.kOpaque),
     ],
 )  # fmt: skip
 def test_operators(build, shapes, kind: Kind) -> None:
     assert _pattern_of(build, *shapes) == kind
+
+
+def test_our_pipelines_fuse_what_gathers_and_what_only_scales_a_reduction() -> None:
+    for build, kind in [
+        (lambda x: op.mean(x, [1]), Kind.kCommReduce),
+        (lambda x: op.take(x, relax.const([0, 2], "int64"), 0), Kind.kInjective),
+        (lambda x: op.nn.softmax(x, 1), Kind.kOutEWiseFusable),
+    ]:
+        bb = relax.BlockBuilder()
+        x = relax.Var("x", relax.TensorStructInfo((4, 4), "float32"))
+        with bb.function("main", [x]):
+            bb.emit_func_output(bb.emit(build(x)))
+        after = AnnotateFusionPattern()(LegalizeOps()(bb.get()))
+        (kernel,) = [f for v, f in after.functions.items() if v.name_hint != "main"]
+        assert int(kernel.attrs["op_pattern"]) == kind
 
 
 def _annotated(func) -> int:

@@ -8,10 +8,15 @@
 
     C[i] = max(C[i], A[2 * i + k])   ->   kOutEWiseFusable
 
-A kernel with several stages is as bound as its most bound stage; a map that spreads a reduction
-makes it kOutEWiseFusable. A stage that reads one operand at the same indices and broadcasts the
-others is element-wise: it can be computed where that operand is made. An attribute that is already
-there stays.
+A kernel with several stages is as bound as its most bound stage; a map of a reduction that is the
+result (a mean, a softmax) makes it kOutEWiseFusable. A stage that reads one operand at the same
+indices and broadcasts the others is element-wise: it can be computed where that operand is made.
+Where the index is itself read from memory (a gather), the kernel is kOpaque. An attribute that is
+already there stays.
+
+`AnnotateFusionPattern` is what our own pipelines go by, whose kernels gather and reduce what is
+computed on the way: there a gather is kInjective, and a reduction whose result is only scaled (a
+mean) stays kCommReduce.
 """
 
 from __future__ import annotations
@@ -38,8 +43,31 @@ def AnnotateTIROpPattern(func: PrimFunc, mod: IRModule, ctx: PassContext) -> Pri
     return func.with_attr("op_pattern", int(kernel_pattern(func)))
 
 
+@tir_pass("AnnotateFusionPattern")
+def AnnotateFusionPattern(func: PrimFunc, mod: IRModule, ctx: PassContext) -> PrimFunc:
+    """Set `op_pattern` as the kernels of our own schedules can fuse."""
+    if func.attrs.get("op_pattern") is not None:
+        return func
+    return func.with_attr("op_pattern", int(_fusion_pattern(func)))
+
+
 def kernel_pattern(func: PrimFunc) -> Kind:
     """The pattern of a whole kernel: that of its most bound stage."""
+    blocks = [n for n in walk(func.body) if isinstance(n, Block) and n.name_hint != "root"]
+    if not blocks:
+        return Kind.kOpaque
+    results = set(func.buffer_map.values())
+    pattern = Kind.kElemWise
+    for block in blocks:
+        stage = Kind.kOpaque if _gathers(block) else _block_pattern(block)
+        if pattern == Kind.kCommReduce and stage <= Kind.kInjective:
+            if any(region.buffer in results for region in block.writes):
+                stage = Kind.kOutEWiseFusable
+        pattern = max(pattern, stage)
+    return pattern
+
+
+def _fusion_pattern(func: PrimFunc) -> Kind:
     blocks = [n for n in walk(func.body) if isinstance(n, Block) and n.iter_vars]
     if not blocks:
         return Kind.kOpaque
@@ -54,6 +82,14 @@ def kernel_pattern(func: PrimFunc) -> Kind:
         pattern = max(pattern, stage)
         left = axes if stage == Kind.kCommReduce else left
     return pattern
+
+
+def _gathers(block: Block) -> bool:
+    """Whether some index is read from memory; of a reduction, whose kind is told apart, not."""
+    if any(iv.iter_type == IterVar.CommReduce for iv in block.iter_vars):
+        return False
+    loads = [n for n in walk(block.body) if isinstance(n, BufferLoad)]
+    return any(isinstance(n, BufferLoad) for load in loads for i in load.indices for n in walk(i))
 
 
 def _block_pattern(block: Block) -> Kind:

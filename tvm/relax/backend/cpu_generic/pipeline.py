@@ -16,6 +16,7 @@ from tvm.relax.backend.kept_schedules import ApplyKeptSchedule
 from tvm.relax.op.grad.grad import FOR_PIPELINES
 from tvm.relax.op.nn.attention import BY_HEADS
 from tvm.relax.op.search import ALWAYS_FOUND
+from tvm.relax.transform.annotate_tir_op_pattern import AnnotateFusionPattern
 from tvm.relax.transform.attach_attr_layout_free_buffers import MarkConstantWeights
 from tvm.relax.transform.batch_norm_as_scale import BatchNormAsScale
 from tvm.relax.transform.compare_extents import CompareExtents
@@ -77,7 +78,7 @@ def kernel_passes(target: Target) -> list[Pass]:
         t.LowerShapeToTensor(),  # sizes that are read as numbers become kernels
         t.LegalizeOps(BY_HEADS | FOR_PIPELINES | ALWAYS_FOUND),  # operators, as rules know them
         GroupReshapes(),  # that fusion, and rules, can see through
-        t.AnnotateTIROpPattern(),  # what fusion goes by
+        AnnotateFusionPattern(),  # what fusion goes by
         t.FoldConstant(),  # kernels of constants that had no operator form
         t.FuseOps(),  # groups of kernels that share a loop nest
         t.FuseTIR(),  # one kernel a group

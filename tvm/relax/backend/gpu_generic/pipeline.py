@@ -18,6 +18,7 @@ from tvm.relax.backend.dispatch_sort_scan import DispatchSortScan
 from tvm.relax.backend.gpu_generic.products import AttentionAsProducts
 from tvm.relax.op.grad.grad import FOR_PIPELINES
 from tvm.relax.op.search import ALWAYS_FOUND
+from tvm.relax.transform.annotate_tir_op_pattern import AnnotateFusionPattern
 from tvm.relax.transform.batch_norm_as_scale import BatchNormAsScale
 from tvm.relax.transform.compare_extents import CompareExtents
 from tvm.relax.transform.dead_code_elimination import RemoveUnusedWork
@@ -52,7 +53,7 @@ def legalize_passes(target: Target) -> list[Pass]:
         AttentionAsProducts(),  # of which each gets a schedule of its own
         t.LowerShapeToTensor(),  # sizes that are read as numbers become kernels
         t.LegalizeOps(FOR_PIPELINES | ALWAYS_FOUND),  # and so do operators
-        t.AnnotateTIROpPattern(),  # what fusion goes by
+        AnnotateFusionPattern(),  # what fusion goes by
         t.FoldConstant(),  # kernels of constants that had no operator form
         t.FuseOps(),  # groups of kernels that share a loop nest
         t.FuseTIR(),  # one kernel a group
