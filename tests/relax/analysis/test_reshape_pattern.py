@@ -24,6 +24,7 @@ def kernel(compute: object, *shape: object) -> tir.PrimFunc:
         (kernel(lambda a: topi.reshape(a, (24,)), 2, 3, 4), True),
         (kernel(lambda a: topi.expand_dims(a, 1), 3, 4), True),
         (kernel(lambda a: topi.squeeze(a, [1]), 3, 1, 4), True),
+        (kernel(lambda a: topi.reshape(a, ()), 1), True),
         (kernel(lambda a: topi.transpose(a), 3, 4), False),
         (kernel(lambda a: topi.add(a, 1.0), 3, 4), False),
         (kernel(lambda a: te.compute((3, 2), lambda i, j: a[i, j]), 3, 4), False),

@@ -176,6 +176,39 @@ def test_maps_follow_what_spreads_a_reduction_and_windows():
     ]  # fmt: skip
 
 
+def test_maps_of_other_operands_join_and_broadcasts_do_not():
+    @I.ir_module
+    class Mod:
+        @R.function
+        def main(x: R.Tensor((8, 4), "float32"), w: R.Tensor((4, 8), "float32"),
+                 y: R.Tensor((8, 8), "float32")):
+            with R.dataflow():
+                lv = R.matmul(x, w)
+                lv1 = R.nn.relu(y)
+                lv2 = R.add(lv, lv1)
+                lv3 = R.matmul(w, lv2)
+                gv = R.broadcast_to(lv3, (2, 4, 8))
+                R.output(gv)
+            return gv
+
+    assert calls(fused(Mod)) == ["fused_matmul_relu_add", "matmul1", "broadcast_to"]
+
+
+def test_values_that_only_leave_as_a_tuple_are_results_of_one_kernel():
+    @I.ir_module
+    class Mod:
+        @R.function
+        def main(x: R.Tensor((8, 4), "float32")):
+            with R.dataflow():
+                lv = R.exp(x)
+                lv1 = R.nn.relu(lv)
+                gv = (lv, lv1)
+                R.output(gv)
+            return gv
+
+    assert calls(fused(Mod)) == ["fused_exp_relu"]
+
+
 def test_two_anchors_never_share_a_kernel():
     @I.ir_module
     class Mod:

@@ -33,7 +33,8 @@ def _chain(*patterns: Kind) -> list[FusionNode]:
     ("patterns", "groups"),
     [
         ([E, E, E], [[0, 1, 2]]),
-        ([A, B, E], [[0, 1, 2]]),
+        ([A, E, E], [[0, 1, 2]]),
+        ([A, B, E], [[0], [1, 2]]),
         ([A, I], [[0], [1]]),
         ([A, A], [[0], [1]]),
         ([E, A, E], [[0], [1, 2]]),
@@ -67,8 +68,14 @@ def test_a_value_that_escapes_ends_its_group() -> None:
 
 def test_an_anchor_with_two_ways_to_its_end() -> None:
     """conv -> relu -> add, and conv -> add: the residual goes into the anchor's kernel."""
-    nodes = _graph([A, E, B], [(0, 1), (0, 2), (1, 2)])
+    nodes = _graph([A, E, E], [(0, 1), (0, 2), (1, 2)])
     assert find_groups(nodes, 2, 256) == [[0, 1, 2]]
+
+
+def test_a_map_of_another_value_joins_the_end_of_an_anchor() -> None:
+    """conv -> add, and relu -> add, wherever the relu stands."""
+    assert find_groups(_graph([A, E, E], [(0, 2), (1, 2)]), 2, 256) == [[0, 1, 2]]
+    assert find_groups(_graph([E, A, E], [(0, 2), (1, 2)]), 2, 256) == [[0, 1, 2]]
 
 
 def test_level_zero() -> None:

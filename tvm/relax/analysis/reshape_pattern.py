@@ -109,6 +109,9 @@ def _equal_runs(source: Sequence[PrimExpr], target: Sequence[PrimExpr]) -> tuple
 def _domains(block: Block, store: BufferStore) -> dict[Var, Range] | None:
     """The ranges of the indices if they run over the whole target, each element once."""
     axes = {iv.var: iv for iv in block.iter_vars}
+    known = {iv.var: iv.dom for iv in axes.values() if iv.dom is not None and is_one(iv.dom.extent)}
+    if not store.indices and len(known) == len(axes):
+        return known  # one element
     if len(axes) != len(store.indices) or len(set(store.indices)) != len(axes):
         return None
     found: dict[Var, Range] = {}

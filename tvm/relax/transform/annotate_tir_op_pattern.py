@@ -15,8 +15,8 @@ Where the index is itself read from memory (a gather), the kernel is kOpaque. An
 already there stays.
 
 `AnnotateFusionPattern` is what our own pipelines go by, whose kernels gather and reduce what is
-computed on the way: there a gather is kInjective, and a reduction whose result is only scaled (a
-mean) stays kCommReduce.
+computed on the way: there a gather is kInjective, a reduction whose result is only scaled (a mean)
+stays kCommReduce, and a broadcast is kElemWise, which joins the product before it.
 """
 
 from __future__ import annotations
@@ -60,9 +60,9 @@ def kernel_pattern(func: PrimFunc) -> Kind:
     pattern = Kind.kElemWise
     for block in blocks:
         stage = Kind.kOpaque if _gathers(block) else _block_pattern(block)
-        if pattern == Kind.kCommReduce and stage <= Kind.kInjective:
-            if any(region.buffer in results for region in block.writes):
-                stage = Kind.kOutEWiseFusable
+        is_result = any(region.buffer in results for region in block.writes)
+        if pattern == Kind.kCommReduce and stage <= Kind.kInjective and is_result:
+            stage = Kind.kOutEWiseFusable
         pattern = max(pattern, stage)
     return pattern
 
@@ -81,7 +81,7 @@ def _fusion_pattern(func: PrimFunc) -> Kind:
             pattern = Kind.kOutEWiseFusable
         pattern = max(pattern, stage)
         left = axes if stage == Kind.kCommReduce else left
-    return pattern
+    return Kind.kElemWise if pattern == Kind.kBroadcast else pattern
 
 
 def _gathers(block: Block) -> bool:

@@ -25,7 +25,6 @@ from tvm.relax.expr import (
     Function,
     If,
     SeqExpr,
-    Tuple,
     TupleGetItem,
     Var,
     VarBinding,
@@ -121,10 +120,17 @@ def _readers_outside(seq: SeqExpr) -> set[Var]:
 
 
 def _fusion_nodes(block: DataflowBlock, mod: IRModule, outside: set[Var]) -> list[FusionNode]:
-    """One node a binding: its pattern, and the bindings that read it."""
+    """One node a binding: its pattern, and the bindings that read it.
+
+    What only collects values that leave the block (a tuple) reads none of them: they may be
+    results of one group.
+    """
     index = {binding.var: i for i, binding in enumerate(block.bindings)}
     nodes = [FusionNode(_pattern(b, mod), b.var in outside) for b in block.bindings]
+    read = {var for binding in block.bindings for var in vars_used(binding.value)}
     for i, binding in enumerate(block.bindings):
+        if binding.var not in read and not isinstance(binding.value, (Call, TupleGetItem)):
+            continue
         for var in dict.fromkeys(vars_used(binding.value)):
             source = index.get(var)
             if source is not None:
@@ -146,8 +152,6 @@ def _pattern(binding: Binding, mod: IRModule) -> OpPatternKind:
             if pattern is not None:
                 return OpPatternKind(int(pattern))  # type: ignore[call-overload]
         return OpPatternKind.kOpaque
-    if isinstance(value, Tuple):
-        return OpPatternKind.kTuple
     if isinstance(value, TupleGetItem):
         return OpPatternKind.kInjective
     return OpPatternKind.kOpaque

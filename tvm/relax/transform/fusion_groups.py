@@ -1,8 +1,8 @@
 """Which operators of a dataflow graph run together: groups by pattern and post-dominance.
 
-Nodes are numbered in order of evaluation. The immediate post-dominator of a node is the first node
-through which every path from it leads; a value may move into that node's kernel when all kernels on
-those paths agree to compute it element by element.
+Nodes are numbered in order of evaluation. A node joins the group of its immediate post-dominator,
+the first node through which all paths from it lead, if every node on those paths may stand in that
+kernel (J. Roesch et al., Relay: A High-Level Compiler for Deep Learning, 2019, section 4.4).
 """
 
 from __future__ import annotations
@@ -76,127 +76,101 @@ def nodes_between(nodes: Sequence[FusionNode], start: int, sink: int) -> list[in
     return found
 
 
-class _Groups:
-    """Disjoint sets of nodes; each knows its pattern and whether it has an anchor kernel."""
+Condition = Callable[[int, bool], bool]
 
-    def __init__(self, nodes: list[FusionNode]) -> None:
-        self._root = list(range(len(nodes)))
-        self.pattern = [node.pattern for node in nodes]
+
+class Groups:
+    """Groups of nodes, by union of sets; the pattern of one is that of its strongest kernel."""
+
+    def __init__(self, nodes: Sequence[FusionNode], max_depth: int) -> None:
+        self.nodes = nodes
+        self.max_depth = max_depth
+        self.dominators = Dominators(list(nodes))
+        self._above = list(range(len(nodes)))
+        self.pattern = [int(node.pattern) for node in nodes]
         self.size = [1] * len(nodes)
-        self.anchored = [node.pattern == Kind.kOutEWiseFusable for node in nodes]
+        anchors = (Kind.kCommReduce, Kind.kOutEWiseFusable)
+        self._anchor = [node.pattern in anchors for node in nodes]
 
     def find(self, i: int) -> int:
-        while self._root[i] != i:
-            self._root[i] = self._root[self._root[i]]
-            i = self._root[i]
+        """The node that stands for the group of `i`: the one that the group ends with."""
+        while self._above[i] != i:
+            self._above[i] = self._above[self._above[i]]
+            i = self._above[i]
         return i
 
-    def join(self, child: int, parent: int) -> None:
+    def _join(self, child: int, parent: int) -> None:
         a, b = self.find(child), self.find(parent)
         if a == b:
             return
-        self._root[a] = b
+        self._above[a] = b
         self.size[b] += self.size[a]
-        if self.pattern[a] == Kind.kOutEWiseFusable:
-            self.anchored[b] = True
-        self.anchored[b] = self.anchored[b] or self.anchored[a]
-        self.pattern[b] = _combined(self.pattern[a], self.pattern[b])
+        if self._anchor[a]:
+            self._anchor[b] = True
+            self.pattern[b] = max(self.pattern[a], self.pattern[b])
+
+    def run(self) -> None:
+        """Kernels with what follows them; then reshuffles of elements; then fields of tuples."""
+        for phase in (0, 1, 2):
+            for i, node in enumerate(self.nodes):
+                end = self.dominators.parent[i]
+                if end != -1 and node.pattern != Kind.kOpaque and self._room(i, end):
+                    self._visit(i, end, phase)
+
+    def _room(self, i: int, end: int) -> bool:
+        """Whether the kernel would not grow past the greatest number of steps."""
+        roots = {self.find(j) for j in (i, *nodes_between(self.nodes, i, end))}
+        return sum(self.size[root] for root in roots) <= self.max_depth
+
+    def _visit(self, i: int, end: int, phase: int) -> None:
+        own = self.pattern[i]
+        if phase == 2:
+            if own > Kind.kInjective or self.pattern[self.find(end)] > Kind.kInjective:
+                return
+            if self.pattern[end] == Kind.kTuple:
+                self._try(i, end, _map)
+            return
+        if self.find(i) == self.find(end) or self.pattern[end] == Kind.kTuple:
+            return
+        between = self.dominators.pattern[i]
+        if own == Kind.kOutEWiseFusable:
+            if phase == 0 and between == Kind.kElemWise:
+                self._try(i, end, _broadcast)
+        elif own <= Kind.kBroadcast:
+            if between <= Kind.kInjective or between == Kind.kCommReduce:
+                self._try(i, end, _into_kernel)
+        elif own in (Kind.kInjective, Kind.kTuple) and phase == 1:
+            self._try(i, end, _map)
+
+    def _try(self, i: int, end: int, condition: Condition) -> None:
+        way = nodes_between(self.nodes, i, end)
+        if not all(condition(self.pattern[self.find(j)], j == end) for j in way):
+            return
+        for j in (i, *way):
+            if j != end:
+                self._join(j, end)
 
 
-def _combined(a: Kind, b: Kind) -> Kind:
-    """The pattern of a group; an anchor or a reduction makes the whole group one."""
-    return max(a, b)
-
-
-Condition = Callable[[Kind, bool], bool]
-
-
-def _elementwise_way(kind: Kind, is_end: bool) -> bool:
-    """After an anchor kernel: only what maps each output element on its own."""
+def _broadcast(kind: int, is_end: bool) -> bool:
     return kind <= Kind.kBroadcast
 
 
-def _broadcast_way(kind: Kind, is_end: bool) -> bool:
-    """From cheap maps: any map on the way, and at the end also a reduction or an anchor."""
-    if not is_end:
-        return kind <= Kind.kInjective
-    return kind <= Kind.kInjective or kind in (Kind.kCommReduce, Kind.kOutEWiseFusable)
-
-
-def _injective_way(kind: Kind, is_end: bool) -> bool:
-    """From a reshuffle of elements: only other maps."""
+def _map(kind: int, is_end: bool) -> bool:
     return kind <= Kind.kInjective
 
 
-class _Fuser:
-    def __init__(self, nodes: list[FusionNode], max_depth: int) -> None:
-        self.nodes = nodes
-        self.max_depth = max_depth
-        self.dominators = Dominators(nodes)
-        self.groups = _Groups(nodes)
-
-    def run(self, phase: int) -> None:
-        """Phase 0 joins maps to anchors and maps; phase 1 adds reshuffles; phase 2 tuples."""
-        for i, node in enumerate(self.nodes):
-            sink = self.dominators.parent[i]
-            if sink == -1 or node.pattern in (Kind.kOpaque, Kind.kTuple):
-                continue
-            if self.groups.find(i) == self.groups.find(sink):
-                continue
-            if phase == 2:
-                self._into_tuple(i, sink)
-            elif self.nodes[sink].pattern != Kind.kTuple:
-                self._into_kernel(i, sink, phase)
-
-    def _into_kernel(self, i: int, sink: int, phase: int) -> None:
-        own = self.groups.pattern[self.groups.find(i)]
-        target = self.groups.pattern[self.groups.find(sink)]
-        way = self.dominators.pattern[i]
-        if own == Kind.kOutEWiseFusable:
-            if phase == 0 and way <= Kind.kBroadcast:
-                self._try(i, sink, _elementwise_way)
-        elif own <= Kind.kBroadcast:
-            if target <= Kind.kInjective or target == Kind.kCommReduce:
-                self._try(i, sink, _broadcast_way)
-        elif own == Kind.kInjective and phase == 1:
-            self._try(i, sink, _injective_way)
-
-    def _into_tuple(self, i: int, sink: int) -> None:
-        """A map whose result only goes into a tuple joins the map that reads the tuple."""
-        own = self.groups.pattern[self.groups.find(i)]
-        if own > Kind.kInjective or self.nodes[sink].pattern > Kind.kInjective:
-            return
-        self._try(i, sink, _injective_way)
-
-    def _try(self, i: int, sink: int, condition: Condition) -> None:
-        way = nodes_between(self.nodes, i, sink)
-        for j in way:
-            root = self.groups.find(j)
-            if not condition(self.groups.pattern[root], j == sink):
-                return
-        total = self.groups.size[self.groups.find(i)]
-        roots = {self.groups.find(j) for j in way}
-        total += sum(self.groups.size[root] for root in roots)
-        if total > self.max_depth or self._second_anchor(i, roots):
-            return
-        for j in way:
-            if j != sink:
-                self.groups.join(j, sink)
-        self.groups.join(i, sink)
-
-    def _second_anchor(self, i: int, roots: set[int]) -> bool:
-        """Two anchor kernels never share a group."""
-        members = {self.groups.find(i), *roots}
-        return sum(self.groups.anchored[root] for root in members) > 1
+def _into_kernel(kind: int, is_end: bool) -> bool:
+    """Maps beside the path may move too; it may end in a kernel that has taken one before."""
+    kernels = (Kind.kCommReduce, Kind.kOutEWiseFusable)
+    return kind <= Kind.kInjective or (is_end and kind in kernels)
 
 
-def find_groups(nodes: list[FusionNode], level: int, max_depth: int) -> list[list[int]]:
+def find_groups(nodes: Sequence[FusionNode], level: int, max_depth: int) -> list[list[int]]:
     """The nodes partitioned into groups, each in order of evaluation."""
-    fuser = _Fuser(nodes, max_depth)
+    groups = Groups(nodes, max_depth)
     if level >= 1:
-        for phase in (0, 1, 2):
-            fuser.run(phase)
+        groups.run()
     members: dict[int, list[int]] = {}
     for i in range(len(nodes)):
-        members.setdefault(fuser.groups.find(i), []).append(i)
+        members.setdefault(groups.find(i), []).append(i)
     return list(members.values())

@@ -18,7 +18,7 @@ from tvm.ir.op import Op
 from tvm.ir.transform import PassContext
 from tvm.ir.type import TupleType
 from tvm.relax.op_pattern import OpPatternKind as Kind
-from tvm.relax.transform.fusion_groups import FusionNode
+from tvm.relax.transform.fusion_groups import FusionNode, Groups
 from tvm.relay.expr import Call, Constant, Tuple, TupleGetItem, Var
 from tvm.relay.function import Function
 from tvm.relay.rewrite import substitute
@@ -26,7 +26,6 @@ from tvm.relay.traverse import children, post_order, rebuild, transform
 from tvm.relay.ty import TensorType, is_dynamic
 
 from .function_pass import expr_pass
-from .fusion_groups import Groups
 
 MAX_DEPTH: Final = 256
 _SIMPLE: Final = frozenset({"int32", "int64", "float32", "float64", "bool"})
