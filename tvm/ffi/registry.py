@@ -38,6 +38,7 @@ HOMES: dict[str, list[str]] = {
     ],
     "relax.run.": ["tvm.relax.op.base", "tvm.relax.op.set"],
     "relay.run.": ["tvm.relay.op.sparse"],
+    "relay.tec.": ["tvm.relay.backend.lower_te"],
     "relay.vm.": ["tvm.relay.backend.vm_executable"],
     "tvm.relay.type_relation.": ["tvm.relay.op.relation_functions"],
     "target.": ["tvm.target.registered"],

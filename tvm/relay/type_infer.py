@@ -322,7 +322,8 @@ class Inference:
             )
         func = self.mod[name]
         if not isinstance(func, Function):
-            self.globals[name] = getattr(func, "checked_type_", None) or ty.IncompleteType()
+            known = getattr(func, "checked_type_", None) or getattr(var, "checked_type_", None)
+            self.globals[name] = known or ty.IncompleteType()
             return self.globals[name]
         self.globals[name] = self._signature(func)
         if func.ret_type is None or any(p.type_annotation is None for p in func.params):

@@ -64,6 +64,28 @@ def test_dense_as_a_batch() -> None:
     same_numbers(before, after)
 
 
+@pytest.mark.parametrize("to_batch", [True, False])
+@pytest.mark.parametrize(
+    "follow",
+    [
+        lambda y, b: relay.nn.relu(relay.nn.bias_add(y, b, axis=-1)),
+        lambda y, b: relay.nn.bias_add(y, b, axis=1),
+        lambda y, b: relay.nn.bias_add(relay.exp(y), relay.strided_slice(b, [0], [3]), axis=0),
+        lambda y, b: relay.expand_dims(y, 1),
+        lambda y, b: relay.broadcast_to(relay.clip(y, -1, 1), (2, 3, 4)),
+        lambda y, b: relay.nn.prelu(y, b, axis=1),
+    ],
+)
+def test_options_that_speak_of_axes(follow: Any, to_batch: bool) -> None:
+    x = relay.var("x", shape=(3, 5))
+    w, b = weights("w", [(4, 5)] * 3), weights("b", [(4,)] * 3)
+    body = relay.Tuple([follow(relay.nn.dense(x, a), c) for a, c in zip(w, b)])
+    before = module(body, x, *w, *b)
+    after = t.CombineParallelDense(3, to_batch)(before)
+    assert ops(after).count("nn.batch_matmul" if to_batch else "nn.dense") == 1
+    same_numbers(before, after)
+
+
 def test_dense_side_by_side() -> None:
     x = relay.var("x", shape=(3, 5))
     w, b = weights("w", [(4, 5), (2, 5)]), weights("b", [(4,), (2,)])

@@ -11,6 +11,7 @@ from tvm.ffi.object import Object
 from tvm.ir.module import IRModule
 from tvm.relay.ty import TensorType
 from tvm.support.dtype import DataType
+from tvm.support.lazy import lazy_names
 from tvm.target import Target
 from tvm.tir import stmt as s
 from tvm.tir.children import inner_statements
@@ -190,3 +191,8 @@ def _listed(main: PrimFunc, name: str) -> list[Var]:
 def _type(main: PrimFunc, var: Var) -> TensorType:
     buffer = main.buffer_map[var]
     return TensorType(buffer.shape, str(buffer.dtype))
+
+
+__getattr__ = lazy_names(
+    __name__, {"AOTLowerMain": "tvm.relay.backend.aot_lower_main:AOTLowerMain"}
+)

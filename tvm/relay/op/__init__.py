@@ -6,6 +6,7 @@ from . import gradients as gradients
 from . import image as image
 from . import kernel as kernel
 from . import layout_conversions as layout_conversions
+from . import lowered as lowered
 from . import memory as memory
 from . import nn as nn
 from . import op as op

@@ -22,7 +22,7 @@ from tvm.ir.transform import PassContext, Sequential
 from tvm.relay import op as R
 from tvm.relay.expr import Call, TupleGetItem
 from tvm.relay.op import nn
-from tvm.relay.op.declare import BROADCAST
+from tvm.relay.op.declare import BROADCAST, ELEMWISE
 from tvm.relay.traverse import children, post_order, transform
 
 from .function_pass import expr_pass
@@ -58,9 +58,29 @@ class Combiner:
         """The operands at `index` of calls that follow, as one."""
         raise NotImplementedError
 
+    def goes_on(self, call: Call) -> bool:
+        """Whether a call that follows means the same on what is combined.
+
+        Options that speak of axes or extents do not; a bias along the last axis does.
+        """
+        if _is_op(call, "nn.bias_add"):
+            return _along_last(call)
+        names = [] if call.attrs is None else list(call.attrs.keys())
+        elementwise = call.op.get_attr("TOpPattern") == ELEMWISE  # type: ignore[attr-defined]
+        return not names or (elementwise and "axis" not in names)
+
+    def following(self, call: Call, args: Sequence[Any]) -> Call:
+        """A call that follows, on what is combined."""
+        return Call(call.op, args, call.attrs)
+
     def parts(self, whole: Any, branches: Sequence[Branch]) -> list[Any]:
         """The result of each branch."""
         raise NotImplementedError
+
+
+def _along_last(call: Call) -> bool:
+    axis, rank = int(call.attrs.axis), len(tensor_of(call).shape)  # type: ignore[union-attr]
+    return axis % rank == rank - 1
 
 
 def _slices(whole: Any, axis: int, rank: int, sizes: Sequence[int]) -> list[Any]:
@@ -206,6 +226,12 @@ class _Batch(Combiner):
             args = [R.expand_dims(arg, 0) for arg in args]
         return R.stack(args, 0)
 
+    def following(self, call: Call, args: Sequence[Any]) -> Call:
+        if not _is_op(call, "nn.bias_add"):
+            return super().following(call, args)
+        made: Call = R.add(*args)  # a bias for each of the batch is no vector any more
+        return made
+
     def parts(self, whole: Any, branches: Sequence[Branch]) -> list[Any]:
         made = R.split(whole, len(branches), 0).astuple()
         return [R.squeeze(TupleGetItem(made, at), [0]) for at in range(len(branches))]
@@ -299,6 +325,8 @@ def _branch(users: _Users, start: Call) -> Branch:
 def _same_step(combiner: Combiner, branches: Sequence[Branch], depth: int) -> int | None:
     """The index of the running value among the operands, if the calls at `depth` go together."""
     first = branches[0][depth]
+    if not combiner.goes_on(first):
+        return None
     parent = next(at for at, arg in enumerate(first.args) if arg is branches[0][depth - 1])
     for branch in branches[1:]:
         call = branch[depth]
@@ -330,7 +358,7 @@ def _combine(combiner: Combiner, branches: Sequence[Branch]) -> dict[int, RelaxE
             whole if at == parent else combiner.joined(calls, at, parent)
             for at in range(len(calls[0].args))
         ]
-        whole = Call(calls[0].op, args, calls[0].attrs)
+        whole = combiner.following(calls[0], args)
         depth += 1
     parts = combiner.parts(whole, branches)
     return {id(branch[depth - 1]): part for branch, part in zip(branches, parts)}

@@ -68,6 +68,7 @@ from .builtin import (
     thread_return,
     trace,
     tvm_access_ptr,
+    tvm_check_return,
     tvm_stack_alloca,
     tvm_stack_make_array,
     tvm_stack_make_shape,
@@ -192,7 +193,8 @@ __all__ = [
     "tvm_bmma_sync", "tvm_fill_fragment", "tvm_load_matrix_sync", "tvm_mma_sync",
     "tvm_stack_alloca", "tvm_stack_make_array", "tvm_stack_make_shape", "tvm_storage_sync",
     "tvm_store_matrix_sync", "tvm_struct_get", "tvm_struct_set", "tvm_thread_allreduce",
-    "tvm_thread_invariant", "tvm_throw_last_error", "tvm_tuple", "tvm_warp_activemask",
+    "tvm_check_return", "tvm_thread_invariant", "tvm_throw_last_error", "tvm_tuple",
+    "tvm_warp_activemask",
     "tvm_warp_shuffle", "tvm_warp_shuffle_down", "tvm_warp_shuffle_up", "type_annotation", "undef",
     "vectorcombine", "vectorhigh", "vectorlow", "vectoror", "vscale",
 ]  # fmt: skip

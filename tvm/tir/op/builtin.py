@@ -57,6 +57,7 @@ _tvm_tuple = intrinsic("tvm_tuple", CallEffectKind.EmbedInfo)
 _tvm_struct_get = intrinsic("tvm_struct_get", READS, 3, dtype_at="last")
 _tvm_struct_set = intrinsic("tvm_struct_set", OPAQUE, 4)
 _tvm_throw_last_error = intrinsic("tvm_throw_last_error", OPAQUE, 0)
+_tvm_check_return = intrinsic("tvm_check_return", OPAQUE, 3)
 _tvm_stack_alloca = intrinsic("tvm_stack_alloca", OPAQUE, 2)
 _parallel_launch = intrinsic("parallel_launch", OPAQUE, 3)
 _tvm_stack_make_shape = intrinsic("tvm_stack_make_shape", OPAQUE)
@@ -240,6 +241,11 @@ def tvm_struct_set(arr: Operand, index: Operand, field: int, value: Operand) -> 
 def tvm_throw_last_error() -> PrimExpr:
     """Return with the error that the runtime holds."""
     return e.Call(HANDLE, _tvm_throw_last_error, ())
+
+
+def tvm_check_return(expected: int, return_unexpected: int, nested_call: Operand) -> PrimExpr:
+    """A call; the function returns `return_unexpected` unless its result is `expected`."""
+    return e.Call(INT32, _tvm_check_return, (expected, return_unexpected, nested_call))
 
 
 def tvm_stack_alloca(dtype_str: str, num: Operand) -> PrimExpr:

@@ -39,6 +39,7 @@ _LOWERED = {
     "tir.tvm_call_trace_packed": "tir.tvm_call_trace_packed_lowered",
 }
 _STACKED = ("tir.tvm_stack_make_shape", "tir.tvm_stack_make_array", *_LOWERED)
+_CHECK = "tir.tvm_check_return"
 
 
 @tir_pass("tir.LowerTVMBuiltin")
@@ -46,6 +47,8 @@ def LowerTVMBuiltin(func: PrimFunc, mod: IRModule, ctx: PassContext) -> PrimFunc
     """No call needs an argument list afterwards."""
     words = nodes_used(func.body)
     body = with_workspaces(func.body) if {"AttrStmt", "Allocate"} <= words else func.body
+    if _CHECK in words:
+        body = _Checks().visit_stmt(body)
     if not words.isdisjoint(_STACKED):
         body = _Lowerer().region(body)
     return func.with_body(body)
@@ -108,6 +111,18 @@ class _Region:
     def release(self) -> None:
         for stack in self.stacks:
             stack.used = 0
+
+
+class _Checks(StmtExprMutator):
+    """A call that is checked is a condition, under which the function returns."""
+
+    def visit_evaluate_(self, op: s.Evaluate) -> s.Stmt:
+        call = op.value
+        if not isinstance(call, e.Call) or e.op_name(call) != _CHECK:
+            return super().visit_evaluate_(op)
+        expected, otherwise, nested = call.args
+        leave = s.Evaluate(builtin.ret(otherwise), op.span)
+        return s.IfThenElse(ops.not_equal(nested, expected), leave, None, op.span)
 
 
 class _Lowerer(StmtExprMutator):
