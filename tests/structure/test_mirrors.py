@@ -146,6 +146,9 @@ COVERED_BY: dict[str, tuple[str, str]] = {
     "tvm/dlight/cpu/contraction.py": ("tests/dlight/cpu/test_gemm.py", "shared by two rules"),
     "tvm/dlight/cpu/general.py": ("tests/dlight/cpu/test_fallback.py", "blocks of any kind"),
     "tvm/contrib/graph_executor.py": RELAY_RUN,
+    "tvm/contrib/relay_viz/": (
+        "tests/contrib/relay_viz/test_relay_viz.py", "one drawing: what is told, and how it looks",
+    ),
     "tvm/contrib/blas_stages.py": BLAS,
     "tvm/contrib/cublas.py": BLAS,
     "tvm/contrib/emcc.py": _TOOLS,
