@@ -27,7 +27,7 @@ import numpy as np
 
 THREADS = int(os.environ.get("TVM_NUM_THREADS", "1"))
 LIMIT_S = int(os.environ.get("NETWORKS_LIMIT_S", "300"))
-TURNS = 5
+TURNS = 10
 # short ones take more turns, until so many seconds have passed
 MAX_TURNS, MIN_S = 300, 1.0
 # at least so long a turn where there are several threads

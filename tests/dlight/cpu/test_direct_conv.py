@@ -12,7 +12,7 @@ from tests.dlight.cpu.test_any_size import CPUS, f32
 from tests.dlight.cpu.test_any_size import conv as exact
 from tests.dlight.programs import HASWELL, SPR, conv, scheduled
 from tvm import relax, te
-from tvm.dlight.cpu import Conv2D
+from tvm.dlight.cpu import Conv2D, direct_conv
 from tvm.relax.op import nn
 from tvm.target import Target
 from tvm.tir.function import PrimFunc
@@ -63,6 +63,7 @@ def test_tiles_of_networks() -> None:
         (64, 24, 7, 1, 1),  # channels that are no whole vectors
         (64, 32, 38, 3, 2),  # 19 places a row
         (4, 64, 14, 1, 1),  # sums too short to turn the result around
+        (512, 256, 28, 1, 1),  # each step along the sum is in another page of memory
     ],
 )
 def test_others_gather_columns(ci: int, co: int, h: int, kernel: int, stride: int) -> None:
@@ -81,6 +82,39 @@ def test_tiles_are_turned_in_registers(epilogue: bool) -> None:
         text = sch.mod["main"].script()
         assert "channels along vectors" in text
         assert ("T.Shuffle" in text) == shuffles
+
+
+@pytest.mark.parametrize(
+    ("batch", "ci", "co", "h", "kernel", "stride", "order"),
+    [
+        (1, 1024, 256, 14, 1, 1, ""),  # the image stays in the second cache
+        (8, 2048, 512, 7, 1, 1, "all channels of an image"),  # one image does, eight do not
+        (1, 128, 128, 112, 3, 2, "all channels of a row"),  # the weights do, the image does not
+    ],
+)
+def test_loops_run_in_the_order_that_fetches_least(
+    batch: int, ci: int, co: int, h: int, kernel: int, stride: int, order: str
+) -> None:
+    func = weighted(conv(batch, ci, co, h, kernel, stride, kernel // 2))
+    found = reason(func)
+    assert "channels along vectors" in found
+    assert (f"{order} at a time" in found) if order else "at a time" not in found
+
+
+@pytest.mark.parametrize("target", [SPR, HASWELL], ids=str)
+@pytest.mark.parametrize(
+    ("shape", "order"),
+    [((3, 20, 32, 14, 3, 2, 1), "an image"), ((2, 33, 32, 7, 3, 1, 1), "an image"),
+     ((1, 9, 32, 14, 5, 1, 2), "a row")],
+)  # fmt: skip
+def test_values_in_other_orders(
+    shape: tuple[int, ...], order: str, target: Target, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    which = int(order == "a row")
+    # whatever it gains, also for shapes that are quick to interpret
+    monkeypatch.setattr(direct_conv.Moves, "least", lambda self, _: (-1e12, self.loops[which]))
+    after = scheduled(Conv2D(), weighted(conv(*shape, True)), target)
+    assert f"all channels of {order} at a time" in str(after.attrs["schedule_reason"])
 
 
 def test_weights_that_change_are_not_packed() -> None:

@@ -26,7 +26,7 @@ from .base import CPUScheduleRule, root_blocks, with_reason
 from .columns import columns_of, one_run
 from .contraction import MatrixForm, extent_of, schedule_contraction
 from .conv_any import AnySize
-from .direct_conv import direct_tile, schedule_direct
+from .direct_conv import direct_form, schedule_direct
 from .general import Unscheduled, inline_epilogues
 from .groups import split_groups
 from .runs import as_runs
@@ -80,14 +80,14 @@ def _schedule(func: PrimFunc, cpu: CpuModel, *, plain: bool = False) -> Schedule
         if sch.get(block) in made:
             unscheduled.done(block)
         elif found is not None and form is not None:
-            tile = direct_tile(sch, block, found, form, cpu)
-            if tile is None:
+            direct = direct_form(sch, block, found, form, cpu)
+            if direct is None:
                 reasons.append(
                     schedule_contraction(sch, block, found, form, cpu, unscheduled.pending)
                 )
             else:
                 reasons.append(
-                    schedule_direct(sch, block, found, form, tile, cpu, unscheduled.pending)
+                    schedule_direct(sch, block, found, form, direct, cpu, unscheduled.pending)
                 )
             unscheduled.done(block)
     unscheduled.schedule(cpu)

@@ -1,6 +1,6 @@
 """Convolutions with their output channels along vectors, windows read where they lie.
 
-    for jo, n, y, xo:                        # parallel
+    for jo, n, y, xo:                        # parallel; or n, jo, y, xo, or n, y, jo, xo
         acc[R, NR] = 0                       # vector registers
         for c, ry, rx:
             acc[i, :] += X[n, c, y + ry, xo * R + i + rx] * W_packed[jo, c, ry, rx, :]
@@ -10,18 +10,23 @@
 Nothing is gathered: an element of the plane is one broadcast, whatever the window's step, and a row
 of R elements ends where the row of the image does. The product of gathered columns (`conv2d`) fills
 whole vectors instead; small planes leave many lanes of those empty, and windows with a step
-are slow to gather. The price here is transposing the result: little beside long sums.
+are slow to gather. The price here is transposing the result: little beside long sums. Elements of
+a window lie a plane apart, where no processor fetches ahead, so images that leave the second cache
+from one panel of channels to the next cost more than weights that do: the loops run in the order
+that fetches least.
 (Georganas et al., "Anatomy of High-Performance Deep Learning
 Convolutions on SIMD Architectures", 2018, keep the channels along vectors in memory as well.)
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from math import prod
 from typing import Final
 
 from tvm.dlight.analysis.contraction import Contraction
 from tvm.target.cpu_model import CpuModel
-from tvm.tir.expr import Var
+from tvm.tir.expr import IntImm, Var
 from tvm.tir.schedule import BlockRV, LoopRV, Schedule
 from tvm.tir.stmt import Block
 from tvm.tir.tensor_intrin.transposition import transposition
@@ -29,7 +34,7 @@ from tvm.tir.tensor_intrin.transposition import transposition
 from .base import Decompositions
 from .columns import columns_of
 from .contraction import MatrixForm, extent_of, product_us, result_reader, vectorize_back
-from .cost import parallelize_by_cost
+from .cost import SYMBOLIC, parallelize_by_cost
 from .tiles import MAX_ROWS, MAX_VECTORS, Tile, choose_tile, tile_cost
 from .weights import fetch_panels, free_buffers, pack
 
@@ -43,12 +48,33 @@ GATHER_STEP_AVX2: Final = 6.0
 PANEL_SHARE: Final = 0.75
 PANEL_MISS: Final = 1.25
 MIN_ROWS: Final = 4
+# What may stay in the second cache while other data go by, and cycles for a byte that does not:
+# read by windows, by panels of weights one after another, and by rows of weights.
+STAYS: Final = 0.5
+WINDOW_BYTE: Final = 0.25
+PANEL_BYTE: Final = 0.1
+ROW_BYTE: Final = 0.3
+# Cycles more for an element where each step along the sum is in another page, as fitted to planes
+# of 14x14 to 56x56, and the most that it takes; the pages of small images are all known.
+PAGE: Final = 4096
+KNOWN_PAGES: Final = 64
+OTHER_PAGE: Final = 0.5
+MOST_OTHER_PAGE: Final = 1.2
+ORDERS: Final = ("all channels of an image at a time", "all channels of a row at a time")
 
 
-def direct_tile(
+@dataclass(frozen=True)
+class DirectForm:
+    """A tile, and how many of the loops over images and rows run around that over channels."""
+
+    tile: Tile
+    around: int = 0
+
+
+def direct_form(
     sch: Schedule, block: BlockRV, found: Contraction, form: MatrixForm, cpu: CpuModel
-) -> Tile | None:
-    """The tile for a convolution that is faster this way; None for others."""
+) -> DirectForm | None:
+    """The form of a convolution that is faster this way; None for others."""
     m, n, k = extent_of(form.m), extent_of(form.n), extent_of(form.k)
     columns = extent_of(form.n[-1:])
     if m is None or n is None or k is None or columns is None:
@@ -57,23 +83,76 @@ def direct_tile(
         return None
     bits = found.output.dtype.bits
     busy = cpu.lanes(bits) * cpu.fma_ports  # multiplications a cycle
-    best: tuple[float, Tile] | None = None
+    moves = Moves.of(found, form, cpu)
+    products = float(m) * n * k * moves.images / busy  # cycles at best
+    best: tuple[float, DirectForm] | None = None
     for tile in _tiles(cpu, bits, m, columns):
         cost = tile_cost(cpu, tile) * (1 + TRANSPOSE * busy / k)
+        cost += moves.pages * tile.lanes * cpu.fma_ports / tile.columns
         if k * tile.columns * bits // 8 > PANEL_SHARE * cpu.l2_bytes:
             cost *= PANEL_MISS
-        if best is None or cost < best[0] - 1e-9:
-            best = (cost, tile)
+        fetched, around = moves.least(m // tile.columns)
+        cycles = products * cost + fetched
+        if best is None or cycles < best[0] * (1 - 1e-9):
+            best = (cycles, DirectForm(tile, around))
     if best is None:
         return None
     gathered = choose_tile(cpu, bits, m, n, k)
-    cost = tile_cost(cpu, gathered, m) * -(-n // gathered.columns) * gathered.columns / n
+    panels = -(-n // gathered.columns)
+    cost = tile_cost(cpu, gathered, m) * panels * gathered.columns / n
     gather = GATHER
     if _is_stepped(sch.get(block), form, found):
         narrow = not {"avx512f", "neon"} & cpu.features
         gather = GATHER_STEP_AVX2 if narrow else GATHER_STEP
     cost *= 1 + gather * busy / m
-    return best[1] if best[0] < cost else None
+    return best[1] if best[0] < products * cost + moves.rows_of_weights(panels) else None
+
+
+@dataclass(frozen=True)
+class Moves:
+    """The bytes of a convolution, and what it costs to fetch those that do not stay near."""
+
+    image: float
+    weights: float
+    images: int
+    rows: int  # of the result of one image
+    loops: tuple[int, int]  # loops over images, and over images and rows
+    pages: float  # cycles for an element because of its page
+    stays: float
+
+    @classmethod
+    def of(cls, found: Contraction, form: MatrixForm, cpu: CpuModel) -> Moves:
+        images = extent_of(form.outer) or SYMBOLIC
+        data = [d.value if isinstance(d, IntImm) else SYMBOLIC for d in found.rhs.buffer.shape]
+        weights = (extent_of(form.m) or 1) * (extent_of(form.k) or 1)
+        size = found.output.dtype.bits // 8
+        loops = len(form.outer), len(form.outer) + len(form.n) - 1
+        plane = prod(data[-len(form.n) :])
+        taps = weights / max(1, prod(data) / images / plane * (extent_of(form.m) or 1))
+        pages, image = 0.0, prod(data) / images * size
+        if image > KNOWN_PAGES * PAGE:
+            pages = min(MOST_OTHER_PAGE, OTHER_PAGE * plane * size / PAGE) / max(1.0, taps)
+        return cls(image, weights * size, images, extent_of(form.n[:-1]) or 1, loops, pages,
+                   STAYS * cpu.l2_bytes)  # fmt: skip
+
+    def _gone(self, nbytes: float) -> float:
+        """How much of data that are read over and over is fetched each time."""
+        return max(0.0, nbytes - self.stays)
+
+    def least(self, panels: int) -> tuple[float, int]:
+        """Cycles of the order that fetches least, and its loops around that over channels."""
+        again = panels - 1
+        orders = [
+            (again * self._gone(self.image * self.images) * WINDOW_BYTE, 0),
+            (self.images * again * self._gone(self.image) * WINDOW_BYTE
+             + (self.images - 1) * self._gone(self.weights) * PANEL_BYTE, self.loops[0]),
+            ((self.images * self.rows - 1) * self._gone(self.weights) * PANEL_BYTE, self.loops[1]),
+        ]  # fmt: skip
+        return min(orders, key=lambda order: order[0])
+
+    def rows_of_weights(self, panels: int) -> float:
+        """Cycles where columns are gathered, and each panel of them reads all weights."""
+        return (self.images * panels - 1) * self._gone(self.weights) * ROW_BYTE
 
 
 def _can_be_direct(sch: Schedule, found: Contraction, form: MatrixForm) -> bool:
@@ -120,11 +199,12 @@ def schedule_direct(
     block: BlockRV,
     found: Contraction,
     form: MatrixForm,
-    tile: Tile,
+    direct: DirectForm,
     cpu: CpuModel,
     pending: Decompositions,
 ) -> str:
     """Tile the convolution; returns a sentence of reason."""
+    tile = direct.tile
     channel, column_iv = form.m[0], form.n[-1]
     panel = sch.cache_read(block, found.lhs.read_index, "global")
     column = list(found.lhs.indices).index(channel.var)
@@ -145,7 +225,8 @@ def schedule_direct(
     xo, xi = sch.split(loops[column_iv.var], factors=[None, tile.rows])
     outer = [loops[iv.var] for iv in (*form.outer, *form.n[:-1])]
     steps = [loops[iv.var] for iv in form.k]
-    sch.reorder(jo, *outer, xo, *steps, xi, jv, ji)
+    outside = [*outer[: direct.around], jo, *outer[direct.around :], xo]
+    sch.reorder(*outside, *steps, xi, jv, ji)
     copies = [sums, transposed, *([] if back is None else [back])]
     for copy in copies:
         sch.reverse_compute_at(copy, xo)
@@ -159,14 +240,15 @@ def schedule_direct(
     sch.unroll(xi)
     pending.append((block, steps[0]))
     work = product_us(cpu, found.output.dtype.bits, form)
-    spread = parallelize_by_cost(sch, [jo, *outer, xo], cpu, work, sch.get(block), heavy=True)
+    spread = parallelize_by_cost(sch, outside, cpu, work, sch.get(block), heavy=True)
     spread = "serial, too little work for threads" if spread == "serial" else spread
     repeats = extent_of((*form.outer, *form.n))
-    if repeats is not None:
+    if repeats is not None and not direct.around:
         fetch_panels(sch, sch.get_loops(block)[0], repeats // tile.rows)
     return (
         f"{tile.rows}x{tile.columns} tile, channels along vectors: {tile.accumulators()} of "
-        f"{cpu.vector_registers} vector registers hold sums, windows read in place, {spread}"
+        f"{cpu.vector_registers} vector registers hold sums, windows read in place"
+        + (f", {ORDERS[direct.around > len(form.outer)]}" if direct.around else "") + f", {spread}"
     )
 
 
