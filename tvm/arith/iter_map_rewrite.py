@@ -24,15 +24,19 @@ MAX_ROUNDS: Final = 3  # how often padding may ask for more padding
 class _Limit:
     """A constrained sum: the mark that stands for it, and what is added to the mark."""
 
-    __slots__ = ("base", "mark", "splits", "text", "used")
+    __slots__ = ("base", "mark", "predicate", "splits", "used")
 
     def __init__(
-        self, splits: tuple[IterSplitExpr, ...], mark: IterMark, base: PrimExpr, text: str
+        self,
+        splits: tuple[IterSplitExpr, ...],
+        mark: IterMark,
+        base: PrimExpr,
+        predicate: PrimExpr,
     ) -> None:
         self.splits: Final = splits
         self.mark: Final = mark
         self.base: Final = base
-        self.text: Final = text
+        self.predicate: Final = predicate
         self.used = False
 
 
@@ -573,13 +577,13 @@ class IterMapRewriter:
             simple = self.analyzer.rewrite_simplify(condition)
             if not isinstance(simple, e.IntImm):
                 # as written if that can be read: 3 <= x // 8 limits x // 8, and 24 <= x does not
-                waiting.append((self._limit_of(_as_less(condition, simple)), as_text(simple)))
+                waiting.append((self._limit_of(_as_less(condition, simple)), simple))
             elif not simple.value:
                 raise IterMapFailure(f"the predicate {as_text(condition)} never holds")
         waiting.sort(key=lambda entry: len(entry[0].args))
-        for total, text in waiting:
+        for total, simple in waiting:
             if total.args:
-                self._note_sum(total, text)
+                self._note_sum(total, simple)
 
     def _limit_of(self, condition: PrimExpr) -> IterSumExpr:
         """The sum that a comparison says is at most zero."""
@@ -592,20 +596,20 @@ class IterMapRewriter:
             return total
         return IterSumExpr(total.args, self.simple(op.add(total.base, 1)))
 
-    def _note_sum(self, total: IterSumExpr, text: str) -> None:
+    def _note_sum(self, total: IterSumExpr, predicate: PrimExpr) -> None:
         """sum + base <= 0: an upper limit, or a lower one if all scales are negative."""
         if all(self._is_negative(a.scale) for a in total.args):
             splits = self.scaled(total, op.const(-1, total.dtype))
-            self._note_limit(splits, self.simple(total.base), None, text)
+            self._note_limit(splits, self.simple(total.base), None, predicate)
         else:
             high = self.simple(op.subtract(1, total.base))
-            self._note_limit(total, None, high, text)
+            self._note_limit(total, None, high, predicate)
 
     def _is_negative(self, scale: PrimExpr) -> bool:
         return self.analyzer.can_prove_less(scale, 0)
 
     def _note_limit(
-        self, total: IterSumExpr, low: PrimExpr | None, high: PrimExpr | None, text: str
+        self, total: IterSumExpr, low: PrimExpr | None, high: PrimExpr | None, predicate: PrimExpr
     ) -> None:
         """low <= sum < high: a mark of its own for the sum, with the narrower extent."""
         known = self._matching(total.args)
@@ -627,9 +631,11 @@ class IterMapRewriter:
                 split, _ = self.fused(bare)
             order = self._chain(bare.args) if len(bare.args) > 1 else list(bare.args)
             if order is None:  # digits that run over one another are no digits to limit
-                raise IterMapFailure(f"the predicate {text} limits a sum that is no number")
+                raise IterMapFailure(
+                    f"the predicate {as_text(predicate)} limits a sum that is no number"
+                )
             mark, base, splits = IterMark(bare, split.extent), zero, tuple(order)
-        self._limits.append(self._narrowed_limit(mark, base, splits, low, high, text))
+        self._limits.append(self._narrowed_limit(mark, base, splits, low, high, predicate))
 
     def _narrowed_limit(
         self,
@@ -638,14 +644,14 @@ class IterMapRewriter:
         splits: tuple[IterSplitExpr, ...],
         low: PrimExpr | None,
         high: PrimExpr | None,
-        text: str,
+        predicate: PrimExpr,
     ) -> _Limit:
         first = base if low is None else self.simple(op.max_of(low, base))
         end = self.simple(op.add(base, mark.extent))
         last = end if high is None else self.simple(op.min_of(high, end))
         extent = self.simple(op.subtract(last, first))
         source = IterSumExpr(splits, self.simple(op.negative(first)))
-        return _Limit(splits, IterMark(source, extent), first, text)
+        return _Limit(splits, IterMark(source, extent), first, predicate)
 
     def _matching(self, args: Sequence[IterSplitExpr]) -> _Limit | None:
         for limit in self._limits:
@@ -756,7 +762,7 @@ class IterMapRewriter:
             sources = self._variables_of(limit.splits)
             if not limit.used and sources & used:
                 raise IterMapFailure(
-                    f"the predicate {limit.text} limits no index as a whole"
+                    f"the predicate {as_text(limit.predicate)} limits no index as a whole"
                 )
 
     def _variables_of(self, splits: Sequence[IterSplitExpr]) -> set[e.Var]:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from importlib.metadata import entry_points
 from typing import Final
 
 from tvm.error import TargetError, message
+from tvm.support.entry_points import entry_points
 from tvm.support.suggest import did_you_mean
 from tvm.target.kind import ENTRY_POINT_GROUP, register_kind
 from tvm.target.target import Target

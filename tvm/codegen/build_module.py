@@ -15,7 +15,6 @@ host code is ours. Text in C runs: a host function around it checks and unpacks 
 
 from __future__ import annotations
 
-from importlib.metadata import entry_points
 from typing import Any, ClassVar, Final
 
 from tvm.error import CheckError, message
@@ -25,6 +24,7 @@ from tvm.ir.transform import PassContext, Sequential
 from tvm.runtime.generated_code import GeneratedCode
 from tvm.runtime.module import Module
 from tvm.support.contiguous_frames import contiguous_frames
+from tvm.support.entry_points import entry_points
 from tvm.support.garbage import infrequent_gc
 from tvm.support.recursion import nested_programs
 from tvm.support.suggest import did_you_mean

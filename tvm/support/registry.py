@@ -20,8 +20,8 @@ def _caller_location(depth: int) -> str:
 class Registry(Generic[T]):
     """Named values of one kind, which refuse duplicates and suggest near names.
 
-    `homes` are the modules that fill the registry; they are imported at the first look-up that
-    fails, so what is found never depends on what somebody imported earlier.
+    `homes` are the modules that fill the registry; a look-up that fails imports one after the
+    other until one has the name, so what is found never depends on what somebody imported earlier.
     """
 
     def __init__(self, kind: str, *homes: str) -> None:
@@ -47,8 +47,9 @@ class Registry(Generic[T]):
         del self._values[name]
         del self._locations[name]
 
-    def _load_homes(self) -> None:
-        while self._homes:
+    def _load_homes(self, name: str | None = None) -> None:
+        """Import homes until one of them has registered `name`, or all."""
+        while self._homes and name not in self._values:
             home = self._homes[0]
             importlib.import_module(home)
             if self._homes and self._homes[0] == home:  # the import may have looked up too
@@ -58,7 +59,7 @@ class Registry(Generic[T]):
         """The value called `name`, or None."""
         value = self._values.get(name)
         if value is None and self._homes:
-            self._load_homes()
+            self._load_homes(name)
             value = self._values.get(name)
         return value
 

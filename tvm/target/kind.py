@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from importlib.metadata import entry_points
 from typing import Any, Final
 
 from tvm.error import TargetError, message
 from tvm.ffi.object import Object
 from tvm.support.arguments import explained
+from tvm.support.entry_points import entry_points
 from tvm.support.suggest import did_you_mean
 
 from . import gpu_tuning

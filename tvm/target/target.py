@@ -15,7 +15,6 @@ from tvm.error import CheckError, TargetError, TVMError, message
 from tvm.ir.global_info import TARGET_MAKERS
 from tvm.ir.node import Field, Node, fields, register_nodes
 from tvm.support.frozen import FrozenMap
-from tvm.support.html import document, folded, table
 from tvm.support.lazy import lazy_names
 
 from .arm_profile import is_a_profile, is_m_profile, m_profile_features
@@ -176,6 +175,8 @@ class Target(Node):
 
     def _repr_html_(self) -> str:
         """What notebooks show: the options, and the processor as rules see it."""
+        from tvm.support.html import document, folded, table  # only where there is a notebook
+
         options = [[name, str(value)] for name, value in sorted(self.attrs.items())]
         rows = [["kind", self.kind.name], ["keys", ", ".join(self.keys)], *options]
         if self.host is not None:

@@ -13,7 +13,7 @@ from tvm.script import from_source
 from tvm.target.codegen import llvm_get_cpu_features
 from tvm.tir.intrin_registry import TensorIntrin
 from tvm.tir.schedule import Schedule
-from tvm.tir.tensor_intrin.dots import DOTS, register_dot
+from tvm.tir.tensor_intrin.dot_kinds import DOTS, register_dot
 
 HOST = tvm.target.Target.from_device("cpu")
 NEEDS = {

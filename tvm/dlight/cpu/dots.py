@@ -26,7 +26,7 @@ from tvm.tir.function import PrimFunc
 from tvm.tir.schedule import BlockRV, LoopRV, Schedule
 from tvm.tir.schedule.analysis.query import realize_of
 from tvm.tir.stmt import Block, BufferStore
-from tvm.tir.tensor_intrin.dots import DOTS, Dot, register_dot
+from tvm.tir.tensor_intrin.dot_kinds import DOTS, Dot, register_dot
 
 from .base import CPUScheduleRule, root_blocks, with_reason
 from .contraction import (

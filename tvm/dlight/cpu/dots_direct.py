@@ -26,7 +26,7 @@ from tvm.tir.expr import Add, BufferLoad, Cast, Mul, Var
 from tvm.tir.schedule import BlockRV, LoopRV, Schedule
 from tvm.tir.schedule.analysis.query import realize_of
 from tvm.tir.stmt import Block, BufferStore
-from tvm.tir.tensor_intrin.dots import DOTS, register_dot
+from tvm.tir.tensor_intrin.dot_kinds import DOTS, register_dot
 
 from .contraction import extent_of, operand_of, to_rows, vectorize_back, write_back
 from .cost import SYMBOLIC, flops_us, parallelize_by_cost
