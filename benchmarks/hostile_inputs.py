@@ -606,6 +606,18 @@ def _exported() -> Area:
     return Area([target.getvalue()], read, (bytes_changed,))
 
 
+def _of_models(name: str) -> Callable[[], Area]:
+    """An area of `hostile_models.py`, which builds on this file."""
+
+    def area() -> Area:
+        from benchmarks import hostile_models
+
+        made: Area = getattr(hostile_models, name)()
+        return made
+
+    return area
+
+
 AREAS: Final[dict[str, Callable[[], Area]]] = {
     "ONNX models": _onnx,
     "ONNX operators": _onnx_operators,
@@ -619,6 +631,9 @@ AREAS: Final[dict[str, Callable[[], Area]]] = {
     "tuning databases": _database,
     "parameters": _parameters,
     "parameter files": _sealed_parameters,
+    "GGUF files": _of_models("gguf_files"),
+    "safetensors files": _of_models("safetensors_files"),
+    "configurations of models": _of_models("configurations"),
     "libraries .so": _library(".so"),
     "libraries .o": _library(".o"),
     "libraries .tar": _library(".tar"),

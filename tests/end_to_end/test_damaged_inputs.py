@@ -12,7 +12,8 @@ pytestmark = pytest.mark.cpu
 # read here, in this process: none of these runs code that came with the input
 READ = (
     "ONNX models", "Relay text", "TVMScript", "programs as JSON", "traces of schedules",
-    "tuning databases", "parameters", "parameter files",
+    "tuning databases", "parameters", "parameter files", "GGUF files", "safetensors files",
+    "configurations of models",
 )  # fmt: skip
 BAD = ("raw", "crash", "hang", "wrong")
 

@@ -45,3 +45,19 @@ def test_loads_its_home_at_the_first_miss(tmp_path: Path, monkeypatch: pytest.Mo
     (tmp_path / "registry_home_for_test.py").write_text("LOADED = True\n")
     assert registry.find("nothing") is None
     assert "registry_home_for_test" in sys.modules
+
+
+def test_homes_are_loaded_until_one_has_the_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    homes = [f"registry_home_{n}_for_test" for n in range(3)]
+    registry: Registry[int] = Registry("thing", *homes)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setattr("builtins.things_for_test", registry, raising=False)
+    for n, home in enumerate(homes):
+        sys.modules.pop(home, None)
+        text = f"import builtins\nbuiltins.things_for_test.register('thing {n}', {n})\n"
+        (tmp_path / f"{home}.py").write_text(text)
+    assert registry.get("thing 1") == 1
+    assert [home in sys.modules for home in homes] == [True, True, False]
+    assert registry.names() == ["thing 0", "thing 1", "thing 2"]
