@@ -70,6 +70,8 @@ def test_arguments_are_checked() -> None:
         b.check_tuple_info((1,), 2, "")
     with pytest.raises(TypeError, match="a Tuple"):
         b.check_tuple_info(x, 2, "")
+    with pytest.raises(TypeError):  # a shape is no tuple
+        b.check_tuple_info(b.VMShape((8, 8)), 2, "")
     b.check_func_info(abs, "")
     with pytest.raises(TypeError, match="legal: a function"):
         b.check_func_info(3, "")

@@ -9,7 +9,7 @@ was bound gets its struct info anew.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 from tvm.error import TVMError, message
@@ -32,6 +32,7 @@ from .expr import (
     Function,
     MatchCast,
     PrimValue,
+    SeqExpr,
     Var,
     const,
     convert_to_expr,
@@ -39,7 +40,12 @@ from .expr import (
 from .expr_functor import PyExprMutator, PyExprVisitor
 from .shape_math import simplify
 from .struct_info import PrimStructInfo, TensorStructInfo
-from .struct_info_rules import BaseCheckResult, base_check, tir_vars_in_struct_info
+from .struct_info_rules import (
+    BaseCheckResult,
+    base_check,
+    definable_tir_vars_in_struct_info,
+    tir_vars_in_struct_info,
+)
 
 
 class Binder(PyExprMutator):
@@ -222,10 +228,29 @@ class _Inliner(PyExprMutator):
         symbols: dict[tir.Var, PrimExpr] = {}
         for param, arg in zip(fresh.params, call.args):
             bind_symbols(param.struct_info, arg.struct_info, symbols)
+        casts = _casts(fresh.params, call.args, symbols)
+        values.update({cast.var.vid: cast.var for cast in casts})
         body = Binder(values, symbols).visit_expr(fresh.body)
+        if casts:
+            assert isinstance(body, SeqExpr), "bodies of functions are sequences"
+            body = SeqExpr([BindingBlock(casts), *body.blocks], body.body, body.span)
         result = self.visit_expr(body)
         self.active.pop()
         return result
+
+
+def _casts(
+    params: Sequence[Var], args: Sequence[RelaxExpr], symbols: dict[tir.Var, PrimExpr]
+) -> list[MatchCast]:
+    """What tells the sizes of arguments that nothing is known of, and the body has symbols for."""
+    found: list[MatchCast] = []
+    told = set(symbols)
+    for param, arg in zip(params, args):
+        if not told.issuperset(definable_tir_vars_in_struct_info(param.struct_info)):
+            told.update(definable_tir_vars_in_struct_info(param.struct_info))
+            info = Binder({}, symbols).visit_struct_info(param.struct_info)
+            found.append(MatchCast(Var(param.vid, info), arg, info, arg.span))
+    return found
 
 
 # What clears up behind a step; passes, which stand above and are loaded when asked for.

@@ -6,7 +6,7 @@ import importlib
 import inspect
 import time
 import weakref
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from enum import IntEnum
 from typing import Any, ClassVar, Final
 
@@ -21,7 +21,7 @@ from ._device import Device, cpu
 from ._tensor import Tensor, from_host, tensor
 from .artefact import Artefact, FunctionInfo
 from .benchmark import BenchmarkResult, Timing, evaluator
-from .bytecode import BytecodeFunction
+from .bytecode import BytecodeFunction, Call, Reg
 from .executable import Executable
 from .hot_sizes import HotSizes, Shapes, SizedFunction, SizeReport, Variant, no_source
 from .interruption import limited
@@ -373,7 +373,7 @@ class VirtualMachine:
             try:
                 named = {renamed[name]: value for name, value in kwargs.items()}
                 bound = inspect.Signature(parameters).bind(*args, **named)
-                return self._values(bound.args, move=True)
+                return self._values(self._with_scalars(func_name, bound.args), move=True)
             except TypeError:
                 # compiled functions have a parameter for each field of a tuple
                 if not kwargs and len(_fields(args)) == len(names):
@@ -385,6 +385,32 @@ class VirtualMachine:
                 legal=", ".join(names) or "none",
             )
         )
+
+    def _with_scalars(self, func_name: str, args: Sequence[Any]) -> Sequence[Any]:
+        """The arguments; a plain number for a tensor is one of no dimensions.
+
+        Its type is bool, int32 or float32. A number for a number stays one.
+        """
+        if not any(type(arg) in _SCALARS for arg in args):
+            return args
+        # native functions take tensors only
+        native = self._native(func_name) is not None
+        tensors: Collection[int] = range(len(args)) if native else self._tensor_params(func_name)
+        return [
+            np.asarray(arg, _SCALARS[type(arg)]) if i in tensors and type(arg) in _SCALARS else arg
+            for i, arg in enumerate(args)
+        ]
+
+    def _tensor_params(self, func_name: str) -> Collection[int]:
+        """The parameters that a program checks to be tensors."""
+        code = self.artefact.bytecode
+        found: set[int] = set()
+        for step in self._bytecode(func_name).instructions:
+            if isinstance(step, Call) and code is not None and step.args:
+                first = step.args[0]
+                if code.func_table[step.func] == "vm.builtin.check_tensor_info":
+                    found.update({first.index} if isinstance(first, Reg) else ())
+        return found
 
     # --- looking ---
 
@@ -543,6 +569,9 @@ class VirtualMachine:
         start = time.perf_counter()
         func(*args)
         return [(func_name, "", (time.perf_counter() - start) * 1e6, 1)]
+
+
+_SCALARS: Final[dict[type, str]] = {bool: "bool", int: "int32", float: "float32"}
 
 
 def as_value(value: Any, dev: Device | None = None, move: bool = False) -> Any:

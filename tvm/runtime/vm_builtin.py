@@ -245,7 +245,7 @@ def check_prim_value_info(value: Any, dtype: Any, context: Any = "") -> None:
 @_builtin("check_tuple_info")
 def check_tuple_info(value: Any, size: int, context: Any = "") -> None:
     """Check that an argument has so many fields."""
-    if not isinstance(value, Sequence) or isinstance(value, str):
+    if not isinstance(value, Sequence) or isinstance(value, (str, VMShape, library().Shape)):
         asked = _asked(context, "a Tuple")
         raise TypeError(message(asked, found=type(value).__name__, legal="a tuple"))
     if len(value) != size:

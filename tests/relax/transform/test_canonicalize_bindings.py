@@ -442,3 +442,20 @@ def test_a_tuple_that_is_put_together_again_stays_a_result():
     after = CanonicalizeBindings()(Mod)
     assert relax.analysis.well_formed(after)
     assert after["main"].body.body is after["main"].body.blocks[0].bindings[-1].var
+
+
+def test_a_tuple_of_results_is_not_the_inner_tuple_that_they_came_from():
+    @I.ir_module
+    class Mod:
+        @R.function
+        def main(x: R.Tensor((4, 4), "float32")):
+            with R.dataflow():
+                t = R.split(x, 2, axis=0)
+                a = t[0]
+                b = t[1]
+                R.output(a, b)
+            return (a, b)
+
+    after = CanonicalizeBindings()(Mod)
+    assert relax.analysis.well_formed(after)
+    assert_structural_equal(after, Mod)

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import tvm
+from tests.relax.programs import run_interp
 from tvm import relax, tir
 from tvm.error import TVMError
 from tvm.ir import IRModule, assert_structural_equal
@@ -189,3 +190,22 @@ def test_kernels_in_place_have_parameters_of_their_own() -> None:
     assert len(set(params)) == len(params) > 2
     again = tvm.script.from_source(mod.script())
     tvm.ir.assert_structural_equal(again, mod)
+
+
+def test_a_number_in_front_is_no_operand_of_the_kernel() -> None:
+    @I.ir_module
+    class Mod:
+        @R.function
+        def main(x: R.Tensor((4,), "float32")) -> R.Tensor((4,), "float32"):
+            with R.dataflow():
+                a = R.exp(x)
+                b = R.subtract(R.const(2.0, "float32"), a)
+                R.output(b)
+            return b
+
+    after = DataflowUseInplaceCalls()(Mod)
+    last = after["main"].body.blocks[0].bindings[-1].value
+    assert last.op.name == "relax.call_tir_inplace"
+    assert list(last.attrs.inplace_indices) == [0]
+    x = np.arange(4, dtype="float32")
+    np.testing.assert_allclose(run_interp(after, [x]), 2 - np.exp(x), rtol=1e-6)

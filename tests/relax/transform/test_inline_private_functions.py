@@ -6,6 +6,7 @@ from tests.relax.programs import RelaxPassTest, calls
 from tvm.relax.transform import InlinePrivateFunctions
 from tvm.script import ir as I
 from tvm.script import relax as R
+from tvm.script import tir as T
 
 pytestmark = pytest.mark.pure
 
@@ -79,3 +80,33 @@ class TestRecursionStays(RelaxPassTest):
             return y
 
     Expected = Before
+
+
+class TestAnArgumentOfUnknownSize(RelaxPassTest):
+    """What the body needs to know of it is matched."""
+
+    run = InlinePrivateFunctions()
+    same_results = False
+
+    @I.ir_module
+    class Before:
+        @R.function(private=True)
+        def ones(x: R.Tensor(("n",), "float32"), y: R.Tensor(("n",), "float32")):
+            n = T.int64()
+            z = R.ones(R.shape([n]), "float32")
+            return R.add(z, y)
+
+        @R.function
+        def main(x: R.Tensor(ndim=1, dtype="float32")) -> R.Tensor(ndim=1, dtype="float32"):
+            y: R.Tensor(ndim=1, dtype="float32") = Before.ones(x, x)
+            return y
+
+    @I.ir_module
+    class Expected:
+        @R.function
+        def main(x: R.Tensor(ndim=1, dtype="float32")) -> R.Tensor(ndim=1, dtype="float32"):
+            n = T.int64()
+            x_1 = R.match_cast(x, R.Tensor((n,), "float32"))
+            z = R.ones(R.shape([n]), "float32")
+            y = R.add(z, x)
+            return y

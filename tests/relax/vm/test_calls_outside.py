@@ -105,3 +105,29 @@ def test_results_are_tuples(vm: relax.VirtualMachine) -> None:
     vm.set_input("gives_tuples", tvm.runtime.tensor(X))
     vm.invoke_stateful("gives_tuples")
     assert [type(part) for part in vm.get_outputs("gives_tuples")[1:]] == [tuple, tuple]
+
+
+@pytest.mark.parametrize("mode", ["bytecode", "compiled"])
+def test_numbers_that_are_set_are_tensors_where_these_are_asked_for(mode: str) -> None:
+    @I.ir_module
+    class Mod:
+        @R.function
+        def doubled(x: R.Tensor((), "int32")) -> R.Tensor((), "int32"):
+            return R.add(x, x)
+
+        @R.function
+        def mixed(n: R.Prim("int64"), x: R.Tensor((), "float32"), c: R.Tensor((), "bool")):
+            return (x, n, c)
+
+    vm = relax.VirtualMachine(relax.build(Mod, "llvm", exec_mode=mode), tvm.cpu())
+    vm.set_input("doubled", 3)
+    vm.invoke_stateful("doubled")
+    assert int(vm.get_outputs("doubled").numpy()) == 6
+    vm.save_function("doubled", "of_seven", x=7)
+    assert int(vm["of_seven"]().numpy()) == 14
+    vm.set_input("mixed", 4, 2.5, True)
+    vm.invoke_stateful("mixed")
+    x, n, c = vm.get_outputs("mixed")
+    assert (float(x.numpy()), n, bool(c.numpy())) == (2.5, 4, True)
+    with pytest.raises(TypeError, match="expects a Tensor|legal: int32"):
+        vm["doubled"](3)

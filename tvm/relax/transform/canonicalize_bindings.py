@@ -108,7 +108,8 @@ class _Plan:
             if isinstance(known, Tuple) and self._is_seen(known.fields[value.index], scope):
                 return known.fields[value.index]
         if isinstance(value, Tuple):
-            return self._same_tuple(value) or value
+            whole = self._same_tuple(value)
+            return value if whole is None or not self._is_seen(whole, scope) else whole
         return value
 
     def _same_tuple(self, value: Tuple) -> RelaxExpr | None:
@@ -173,7 +174,6 @@ class _Plan:
                 if blocks <= {id(block)}:
                     hidden = DataflowVar(var.name_hint, var.struct_info_, var.span)
                     self.instead[var] = hidden
-
 
     def _reads(self, seq: SeqExpr) -> Iterator[tuple[int, Var]]:
         """Every read of a variable, as it will be, with its block; results of sequences: none."""

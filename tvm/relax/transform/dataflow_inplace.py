@@ -191,6 +191,7 @@ def inplace_call(
         )  # fmt: skip
     func = bb.get().functions[kernel]
     assert isinstance(func, PrimFunc), "call_tir calls kernels"
+    inplace_indices = _kernel_operands(call, legal, inplace_indices)
     kernel_in_place = renew_defs(_inplace_kernel(func, inplace_indices))
     own = bb.add_func(kernel_in_place, f"{kernel.name_hint}_inplace")
     attrs = CallTIRInplaceAttrs(inplace_indices=tuple(int(i) for i in inplace_indices))
@@ -200,6 +201,25 @@ def inplace_call(
     new = bb.normalize(made)
     assert isinstance(new, Call), "calls are in normal form"
     return new, kernel
+
+
+def _kernel_operands(call: Call, legal: Call, indices: Sequence[int]) -> list[int]:
+    """Where the operands of an operator stand among those of its kernel.
+
+    Numbers that are written into a kernel (a scalar constant) are operands of the operator only.
+    """
+    operands = legal.args[1]
+    assert isinstance(operands, Tuple), "calls of kernels are in normal form"
+    found = []
+    for index in indices:
+        at = next((i for i, given in enumerate(operands.fields) if given is call.args[index]), None)
+        if at is None:
+            raise TVMError(
+                message(f"an in-place form of {call}", found=f"operand {index} is not the kernel's",
+                        legal="an operand that the kernel of the operator reads")
+            )  # fmt: skip
+        found.append(at)
+    return found
 
 
 def _inplace_kernel(func: PrimFunc, indices: Sequence[int]) -> PrimFunc:
