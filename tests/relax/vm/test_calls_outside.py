@@ -129,5 +129,5 @@ def test_numbers_that_are_set_are_tensors_where_these_are_asked_for(mode: str) -
     vm.invoke_stateful("mixed")
     x, n, c = vm.get_outputs("mixed")
     assert (float(x.numpy()), n, bool(c.numpy())) == (2.5, 4, True)
-    with pytest.raises(TypeError, match="expects a Tensor|legal: int32"):
+    with pytest.raises(TypeError, match=r"expects a Tensor|legal: int32"):
         vm["doubled"](3)

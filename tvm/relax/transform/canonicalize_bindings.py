@@ -108,8 +108,8 @@ class _Plan:
             if isinstance(known, Tuple) and self._is_seen(known.fields[value.index], scope):
                 return known.fields[value.index]
         if isinstance(value, Tuple):
-            whole = self._same_tuple(value)
-            return value if whole is None or not self._is_seen(whole, scope) else whole
+            same = self._same_tuple(value)
+            return value if same is None or not self._is_seen(same, scope) else same
         return value
 
     def _same_tuple(self, value: Tuple) -> RelaxExpr | None:
