@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
+import tvm
 from tests.relax.programs import RelaxPassTest, arguments, assert_same, calls, run_interp
 from tvm import relax, tir
 from tvm.error import TVMError
 from tvm.ir import IRModule
 from tvm.ir.span import SequentialSpan
 from tvm.ir.transform import Sequential
+from tvm.relax.expr import is_call_of
 from tvm.relax.transform import AnnotateTIROpPattern, FuseOps, FuseTIR, LegalizeOps
+from tvm.relax.transform.rebuild import all_bindings
 from tvm.script import ir as I
 from tvm.script import relax as R
 from tvm.script import tir as T
@@ -624,3 +628,60 @@ def test_kernels_of_a_device_stay_kernels_of_it() -> None:
         "fused_exp_llvm_add_llvm": "llvm",
         "fused_exp_cuda_add_cuda": "cuda",
     }
+
+
+@I.ir_module
+class TupleAmongResults:
+    @R.function(private=True)
+    def group(x: R.Tensor((4, 3), "float32")):
+        with R.dataflow():
+            a = R.tan(x)
+            t = R.split(a, 2, axis=0)
+            R.output(a, t)
+        return (t, a)
+
+    @R.function
+    def main(x: R.Tensor((4, 3), "float32")):
+        cls = TupleAmongResults
+        with R.dataflow():
+            lv = cls.group(x)
+            t = lv[0]
+            first = R.exp(t[0])
+            a = lv[1]
+            R.output(t, a, first)
+        return (t, a, first)
+
+
+def test_a_tuple_among_several_results() -> None:
+    before = LegalizeOps()(TupleAmongResults)  # which leaves groups as they are
+    group = before.get_global_var("group")
+    marked = before[group].with_attr("Primitive", True)
+    before = before.with_functions({**before.functions, group: marked})
+    after = FuseTIR()(before)
+    args = arguments(before["main"])
+    assert_same(run_interp(before, args), run_interp(after, args))
+    values = [binding.value for binding in all_bindings(after["main"])]
+    info = next(value for value in values if is_call_of(value, "relax.call_tir")).sinfo_args[0]
+    assert [list(field.shape.values) for field in info.fields] == [[2, 3], [2, 3], [4, 3]]
+    assert relax.analysis.well_formed(after)
+
+
+@pytest.mark.cpu
+def test_a_tuple_among_several_results_runs() -> None:
+    @I.ir_module
+    class Module:
+        @R.function
+        def main(x: R.Tensor((4, 6), "float32")):
+            with R.dataflow():
+                a = R.tan(x)
+                t = R.split(a, 2, axis=1)
+                first = R.exp(t[0])
+                R.output(a, t, first)
+            return (t, a, first)
+
+    (x,) = arguments(Module["main"])
+    vm = relax.VirtualMachine(tvm.compile(Module, target="llvm"), tvm.cpu())
+    (low, high), a, first = vm["main"](tvm.runtime.tensor(x))
+    np.testing.assert_allclose(a.numpy(), np.tan(x), rtol=1e-4)
+    np.testing.assert_array_equal(np.hstack([low.numpy(), high.numpy()]), a.numpy())
+    np.testing.assert_allclose(first.numpy(), np.exp(low.numpy()), rtol=1e-5)

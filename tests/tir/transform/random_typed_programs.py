@@ -412,8 +412,10 @@ class TypedMaker:
         if not plain or self.random.random() < 0.3:
             forms += [
                 lambda: self.chain(outs, place), lambda: self.let_stmt(outs, place),
-                lambda: self.with_scratch(outs, place), lambda: self.while_loop(out, place),
+                lambda: self.with_scratch(outs, place),
             ]  # fmt: skip
+            if not self.lanes:  # a loop with a condition has no vector form
+                forms.append(lambda: self.while_loop(out, place))
         return self.random.choice(forms)()
 
     # --- the function ---
@@ -428,6 +430,7 @@ class TypedMaker:
             vector = any(k == ForKind.VECTORIZED for *_, k in loops)
             kinds += [] if vector else [ForKind.VECTORIZED] * 2
             loops.append((Var(f"i{depth}", "int32"), pick.choice(EXTENTS), pick.choice(kinds)))
+        self.lanes = any(kind == ForKind.VECTORIZED for *_, kind in loops)
         place: PrimExpr = loops[0][0]
         count = loops[0][1]
         for var, extent, _ in loops[1:]:

@@ -12,6 +12,7 @@ into it. Relies on FuseOps: a group holds only calls of kernels, tuples and thei
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 
 from tvm.error import TVMError
@@ -46,7 +47,7 @@ from tvm.relax.transform.dead_code_elimination import RemoveUnusedWork
 from tvm.relax.transform.expand_tuple_arguments import ExpandTupleArguments
 from tvm.relax.transform.inplace_results import operand_indices, operand_of_result
 from tvm.relax.transform.pass_form import relax_module_pass
-from tvm.relax.transform.rebuild import all_bindings, map_calls
+from tvm.relax.transform.rebuild import all_bindings, map_bindings, map_calls
 from tvm.relax.transform.remove_unused_parameters import RemoveUnusedParameters
 from tvm.relax.transform.settle import settled_module
 from tvm.support.naming import NameTable
@@ -92,9 +93,8 @@ def _fuse(mod: IRModule) -> IRModule:
         if var in fused:
             functions[kernels[var]] = fused[var]
         elif isinstance(func, Function):
-            functions[var] = map_calls(
-                func, lambda call: _as_call_tir(call, fusers, kernels, spans)
-            )
+            called = map_calls(func, lambda call: _as_call_tir(call, fusers, kernels, spans))
+            functions[var] = map_bindings(called, _results_in_a_row)
         else:
             functions[var] = func
     return mod.with_functions(functions)
@@ -148,6 +148,51 @@ def _as_call_tir(
     made = Call(Op.get(name), args, attrs, infos, spans[call.op] or call.span)
     made.struct_info_ = call.struct_info_
     return made
+
+
+def _results_in_a_row(binding: Binding) -> Sequence[Binding]:
+    """A kernel gives tensors: tuples among the results of a group are made behind its call.
+
+    v = call_tir(f, x, [(a, b), c])   ->   lv = call_tir(f, x, [a, b, c])
+                                           v = ((lv[0], lv[1]), lv[2])
+    """
+    call = binding.value
+    if not isinstance(binding, VarBinding) or not isinstance(call, Call):
+        return (binding,)
+    if not is_call_of(call, "relax.call_tir", "relax.call_tir_inplace"):
+        return (binding,)
+    (info,) = call.sinfo_args
+    if not isinstance(info, TupleStructInfo):
+        return (binding,)
+    if not any(isinstance(field, TupleStructInfo) for field in info.fields):
+        return (binding,)
+    kind = type(binding.var)
+    leaves = _leaves(info)
+    flat = Call(call.op, call.args, call.attrs, [TupleStructInfo(leaves)], call.span)
+    flat.struct_info_ = flat.sinfo_args[0]
+    whole = kind("lv", flat.struct_info_)
+    new: list[Binding] = [VarBinding(whole, flat, binding.span)]
+    counter = itertools.count()
+
+    def bound(value: RelaxExpr, info: StructInfo) -> Var:
+        value.struct_info_ = info
+        new.append(VarBinding(var := kind("lv", info), value, binding.span))
+        return var
+
+    def made(info: StructInfo) -> Var:
+        if isinstance(info, TupleStructInfo):
+            return bound(Tuple([made(field) for field in info.fields]), info)
+        return bound(TupleGetItem(whole, next(counter)), info)
+
+    result = Tuple([made(field) for field in info.fields])
+    result.struct_info_ = info
+    return [*new, VarBinding(binding.var, result, binding.span)]
+
+
+def _leaves(info: StructInfo) -> list[StructInfo]:
+    if isinstance(info, TupleStructInfo):
+        return [leaf for field in info.fields for leaf in _leaves(field)]
+    return [info]
 
 
 def _flatten_argument(
