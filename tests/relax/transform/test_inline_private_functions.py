@@ -1,9 +1,11 @@
 """InlinePrivateFunctions."""
 
+import numpy as np
 import pytest
 
-from tests.relax.programs import RelaxPassTest, calls
-from tvm.relax.transform import InlinePrivateFunctions
+from tests.relax.programs import RelaxPassTest, calls, run_interp
+from tvm import relax
+from tvm.relax.transform import InlinePrivateFunctions, LambdaLift
 from tvm.script import ir as I
 from tvm.script import relax as R
 from tvm.script import tir as T
@@ -110,3 +112,26 @@ class TestAnArgumentOfUnknownSize(RelaxPassTest):
             z = R.ones(R.shape([n]), "float32")
             y = R.add(z, x)
             return y
+
+
+def test_what_functions_that_are_used_as_values_call_stays() -> None:
+    @I.ir_module
+    class Mod:
+        @R.function
+        def main(x: R.Tensor((4,), "float32"), y: R.Tensor((4,), "float32")):
+            @R.function
+            def outer(c: R.Tensor((4,), "float32")):
+                @R.function
+                def inner(d: R.Tensor((4,), "float32")):
+                    s = R.add(x, d)
+                    return s
+
+                return inner(c)
+
+            r = outer(y)
+            return r
+
+    after = InlinePrivateFunctions()(LambdaLift()(Mod))
+    assert relax.analysis.well_formed(after)
+    x, y = np.arange(4, dtype="float32"), np.ones(4, "float32")
+    np.testing.assert_array_equal(run_interp(after, [x, y]), x + y)

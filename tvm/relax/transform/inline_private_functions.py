@@ -44,9 +44,16 @@ def InlinePrivateFunctions(mod: IRModule, ctx: PassContext) -> IRModule:
         if var not in inlined:
             is_relax = isinstance(func, Function)
             functions[var] = inline_functions(func, inlined) if is_relax else func  # type: ignore[arg-type]
-    left = {v for f in functions.values() for v in called_functions(f)}
-    kept = {var: func for var, func in inlined.items() if var in left}  # used as values
-    return mod.with_functions({**functions, **kept})
+    kept: dict[GlobalVar, BaseFunc] = {}  # those used as values, and what they mention
+    found: list[BaseFunc] = list(functions.values())
+    while found:
+        for var in called_functions(found.pop()):
+            if var in inlined and var not in kept:
+                kept[var] = inlined[var]
+                found.append(inlined[var])
+    return mod.with_functions(
+        {**functions, **{var: func for var, func in inlined.items() if var in kept}}
+    )
 
 
 def _may_go(func: Function) -> bool:
