@@ -463,3 +463,16 @@ def test_one_of_two_orders_need_not_hold_of_floats(dtype: str) -> None:
         second = e.Select(b, e.IntImm("int32", 2), e.IntImm("int32", 3))
         choice = e.Select(a, e.IntImm("int32", 1), second)
         assert deep_equal(programs.simplify(choice), choice)
+
+
+def test_remainders_by_two_and_by_negated_divisors():
+    analyzer = Analyzer()
+    x, y = tir.Var("x", "int32"), tir.Var("y", "int32")
+    for expr, expected in (
+        (x % 2 + (x + 1) % 2, "1"),
+        ((x + 3) % 2 + x % 2, "1"),
+        ((x - x % (y * -1)) % y, "0"),
+        ((y + x * 4) // 2, "x * 2 + y // 2"),
+        ((y + x * 4) % 2, "y % 2"),
+    ):
+        assert str(analyzer.rewrite_simplify(expr)) == expected, expr

@@ -62,6 +62,7 @@ RULES = RuleTable(
     rule((x // c1) * c1 + ((x % c1) + z), x + z),
     rule(((x + c1) // c2) * c2 + x % c2, x + c1, when=(c1 % c2 == 0)),
     rule(x // 2 + x % 2, (x + 1) // 2),
+    rule(x % 2 + (x + c1) % 2, 1, when=c1 % 2 == 1),
     rule((x % c2 + c1) // c2 + x // c2, (x + c1) // c2, when=c2 > 0),
     rule(
         tdiv(tmod(x, c2) + c1, c2) + tdiv(x, c2),

@@ -27,18 +27,7 @@ RULES = RuleTable(
     # multiples
     rule((x * c1) // c2, x * (c1 // c2), when=(c2 > 0) & (c1 % c2 == 0)),
     rule((x * c1) // c2, x // (c2 // c1), when=(c1 > 0) & (c2 > 0) & (c2 % c1 == 0)),
-    rule(
-        (x * c1 + y) // c2,
-        x * (c1 // c2) + y // c2,
-        when=(c2 > 0) & (c1 % c2 == 0),
-        sums_ordered=True,
-    ),
-    rule(
-        (y + x * c1) // c2,
-        y // c2 + x * (c1 // c2),
-        when=(c2 > 0) & (c1 % c2 == 0),
-        sums_ordered=True,
-    ),
+    rule((x * c1 + y) // c2, x * (c1 // c2) + y // c2, when=(c2 > 0) & (c1 % c2 == 0)),
     rule(
         (x * c1 + y) // c2,
         x * (c1 // c2),

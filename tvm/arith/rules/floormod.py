@@ -68,6 +68,7 @@ RULES = RuleTable(
     rule((x % y) % y, x % y),
     rule((x % c1) % c2, x % c1, when=(c1 > 0) & (c2 >= c1)),
     rule((x - x % y) % y, 0),
+    rule((x - x % (y * (-1))) % y, 0),
     rule((x - z % y) % y, 0, when=proves((x - z) % y == 0)),
     rule((x + z % y) % y, 0, when=proves((x + z) % y == 0)),
     rule((x % z + y) % z, (x + y) % z),
