@@ -21,10 +21,12 @@ from tests.meta_schedule.workloads import (
     softmax,
 )
 from tvm import meta_schedule as ms
+from tvm import te
 from tvm.error import TVMError
 from tvm.ffi import register_global_func, remove_global_func
 from tvm.meta_schedule import schedule_rule as R
 from tvm.meta_schedule.space_generator import PostOrderApply
+from tvm.meta_schedule.testing import te_workload
 from tvm.meta_schedule.testing.space_generation import check_sketches, generate_design_space
 from tvm.meta_schedule.tune_context import TuneContext
 from tvm.script import tir as T
@@ -295,7 +297,25 @@ def test_wide_vectors_along_the_last_dimension() -> None:
     assert int(narrow.get(loops(narrow, "C")[-1]).extent) == 2
 
 
+def test_levels_within_the_sum_get_no_copy() -> None:
+    """A copy of results is made where they are complete; the other levels are left out."""
+    reuse = R.ReuseType("may", [1, 2], "global")
+    rule = R.MultiLevelTilingWideVector("SRSRS", 128, reuse_write=reuse)
+    made = space(matmul(16, 16, 16), LLVM, rule)
+    assert [kinds(s).count("ReverseComputeAt") for s in made] == [1, 0]
+    assert all("SamplePerfectTile" in kinds(s) for s in made)
+
+
 # --- reductions ---
+
+
+@pytest.mark.parametrize("size", [3, 6])
+def test_threads_that_cannot_reduce_for_their_consumer(size: int) -> None:
+    """Winograd's transforms are sums whose consumers copy tiles, or do not divide into them."""
+    func = te.create_prim_func(list(te_workload.conv2d_winograd_nhwc(1, 14, 14, 32, 32, size)))
+    rules = default("cuda", (R.MultiLevelTiling, R.AutoInline, R.CrossThreadReduction))
+    made = space(func, TURING, *rules)
+    assert any("Bind" in kinds(s) for s in made)
 
 
 def test_rfactor_of_either_loop() -> None:

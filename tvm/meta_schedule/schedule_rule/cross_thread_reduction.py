@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from tvm.meta_schedule.rule_kind import require_target
 from tvm.meta_schedule.structure import (
+    FETCH,
     needs_multi_level_tiling,
     needs_parallel_reduction,
     thread_of,
 )
 from tvm.tir.block_scope import StmtSRef
-from tvm.tir.schedule import BlockRV, LoopRV, Schedule
+from tvm.tir.schedule import BlockRV, LoopRV, Schedule, ScheduleError
 from tvm.tir.schedule.analysis.query import is_parallel_loop
 from tvm.tir.stmt import Block
 
@@ -51,21 +52,30 @@ class CrossThreadReduction(ScheduleRule):
         if not needs_parallel_reduction(sch.state, sref, self._max_threads, self._warp):
             return [sch]
         made = sch.copy()
-        count = len(self.thread_extents)
         target = _target(made, block)
-        threads = made.sample_categorical(self.thread_extents, [1.0 / count] * count)
+        try:
+            self._reduce(made, block, target)
+        except ScheduleError:
+            if target is None:
+                return [sch]
+            made = sch.copy()  # the consumer's loops cannot be taken: it stands alone
+            self._reduce(made, block, None)
+        return [made, sch]
+
+    def _reduce(self, sch: Schedule, block: BlockRV, target: _Target | None) -> None:
+        count = len(self.thread_extents)
+        threads = sch.sample_categorical(self.thread_extents, [1.0 / count] * count)
         if target is not None:
             at = target.loop
-            if not _in_threads(made, target.block):
-                outer, inner = made.split(target.innermost, [None, threads])
-                made.bind(inner, "threadIdx.x")
+            if not _in_threads(sch, target.block):
+                outer, inner = sch.split(target.innermost, [None, threads])
+                sch.bind(inner, "threadIdx.x")
                 at = outer if target.innermost is at else at
-            made.compute_at(block, at, preserve_unit_loops=True)
-            made.set_scope(block, 0, "shared")
-        loop, _ = fuse_reduction_loops(made, block)
-        _, inner = made.split(loop, [None, threads])
-        made.bind(inner, "threadIdx.x")
-        return [made, sch]
+            sch.compute_at(block, at, preserve_unit_loops=True)
+            sch.set_scope(block, 0, "shared")
+        loop, _ = fuse_reduction_loops(sch, block)
+        _, inner = sch.split(loop, [None, threads])
+        sch.bind(inner, "threadIdx.x")
 
 
 class _Target(NamedTuple):
@@ -88,6 +98,8 @@ def _target(sch: Schedule, block: BlockRV) -> _Target | None:
     users = sch.get_consumers(block)
     if not users or needs_multi_level_tiling(sch.state, sch.get_sref(users[0])):
         return None
+    if FETCH in sch.get(users[0]).annotations:
+        return None  # copies for a tile are made once for each step of another sum
     common = _common_ancestor([sch.get_sref(user) for user in users])
     if len(users) > 1 and isinstance(common.stmt, Block):
         return None
