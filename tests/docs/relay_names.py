@@ -31,10 +31,7 @@ _BY_ONNX: Final = (
     "coreml", "keras", "paddlepaddle", "tensorflow", "tensorflow2", "tensorflow_ops",
     "tensorflow_parser", "tflite", "tflite_flexbuffer",
 )  # fmt: skip
-_PARTNERS: Final = (
-    "arm_compute_lib", "bnns", "clml", "cmsisnn", "dnnl", "ethosn", "ethosu", "libtorch", "mrvl",
-    "te_target", "tensorrt", "vitis_ai",
-)  # fmt: skip
+_PARTNERS: Final = ("clml", "dnnl", "ethosn", "ethosu", "libtorch", "mrvl", "vitis_ai")
 KINDS: Final = (
     Kind("importers of frameworks that write ONNX: Keras, Paddle, TensorFlow, TFLite, Core ML",
          tuple(f"tvm.relay.frontend.{name}" for name in _BY_ONNX),
@@ -52,7 +49,8 @@ KINDS: Final = (
          ("tvm.relay.backend.contrib.ethosu",), "its compiler (Vela) writes the commands"),
     Kind("tables of partners' compilers",
          tuple(f"tvm.relay.op.contrib.{name}" for name in _PARTNERS),
-         "they come with their makers' tools; cuDNN's, cuBLAS's, CUTLASS's and oneDNN's are there"),
+         "they ask their makers' tools; those of cuDNN, cuBLAS, CUTLASS, oneDNN, TensorRT, Arm's "
+         "Compute Library, CMSIS-NN, BNNS and CLML are there"),
     Kind("arguments of compute functions, and forms of products of one target",
          ("tvm.relay.op.strategy", "tvm.relay.qnn.strategy"),
          "an operator of Relay has its own way; a user's strategy wraps its function itself"),

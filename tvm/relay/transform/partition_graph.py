@@ -11,6 +11,7 @@ are bound to its function, unless that is not wanted.
 
 from __future__ import annotations
 
+import re
 from typing import Any, Final
 
 from tvm.ir.expr import GlobalVar, RelaxExpr
@@ -126,7 +127,8 @@ class _Partition:
             known[id(begin)] = by_source[id(source)]
         body: RelaxExpr = outs[0] if len(outs) == 1 else Tuple(outs)
         body = transform(body, lambda old, new: new, known)
-        symbol = f"tvmgen_{self.mod_name}_{region.target}_{self.name}_{region.id}"
+        plain = re.sub(r"\W", "_", f"{self.mod_name}_{region.target}_{self.name}_{region.id}")
+        symbol = f"tvmgen_{plain}"
         attrs = {"Primitive": 1, "Inline": 1, "Compiler": region.target, "global_symbol": symbol}
         var = GlobalVar(symbol)
         self.functions[var] = Function(params, body, None, None, attrs)

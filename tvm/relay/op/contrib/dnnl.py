@@ -11,14 +11,16 @@ from typing import Any, Final
 
 from tvm.ir.expr import RelaxExpr
 from tvm.ir.module import IRModule
-from tvm.ir.op import Op, register_op_attr
+from tvm.ir.op import register_op_attr
 from tvm.relay.dataflow_pattern import DFPattern, is_constant, is_op, wildcard
-from tvm.relay.expr import Call
-from tvm.relay.function import Function
-from tvm.relay.rewrite import bind
 from tvm.relay.traverse import post_order
 
 from .register import register_pattern_table
+from .subgraphs import IsComputeIntensiveGraph as _Worthwhile
+from .subgraphs import get_args as get_args
+from .subgraphs import get_attrs as get_attrs
+from .subgraphs import get_op_name as get_op_name
+from .subgraphs import pruned
 
 Check = Callable[[Any, Sequence[Any], str], bool]
 Entry = tuple[Any, ...]  # a name and a pattern, and a check of matches where one is needed
@@ -100,25 +102,6 @@ def _qnn_pattern(name: str, op: str) -> tuple[str, DFPattern]:
 
 
 # --- questions to a match ---
-
-
-def get_op_name(expr: Any) -> str:
-    """The name of a call's operator; "" for anything else."""
-    return expr.op.name if isinstance(expr, Call) and isinstance(expr.op, Op) else ""
-
-
-def get_args(expr: Any) -> Sequence[Any]:
-    """The operands of a call, seen through fields of tuples."""
-    while hasattr(expr, "tuple_value"):
-        expr = expr.tuple_value
-    return expr.args if isinstance(expr, Call) else []
-
-
-def get_attrs(expr: Any) -> Any:
-    """The options of a call, seen through fields of tuples."""
-    while hasattr(expr, "tuple_value"):
-        expr = expr.tuple_value
-    return expr.attrs if isinstance(expr, Call) else {}
 
 
 def get_shape(tensor: Any) -> Any:
@@ -217,46 +200,21 @@ def pattern_table() -> list[Entry]:
 
 # --- what is worth handing over ---
 
-_WORTHWHILE: Final = frozenset((
-    "nn.conv1d", "nn.conv2d", "nn.conv3d", "nn.conv2d_transpose", "nn.conv3d_transpose",
-    "nn.dense", "nn.layer_norm", "nn.batch_matmul",
-))  # fmt: skip
+
+class IsComputeIntensiveGraph(_Worthwhile):
+    """Says of a part whether it has a product, a convolution or a norm of layers."""
+
+    ops = frozenset((
+        "nn.conv1d", "nn.conv2d", "nn.conv3d", "nn.conv2d_transpose", "nn.conv3d_transpose",
+        "nn.dense", "nn.layer_norm", "nn.batch_matmul", "nn.global_avg_pool2d",
+    ))  # fmt: skip
 
 
 def is_valid_subgraph(body: RelaxExpr) -> bool:
     """Whether a part of the program has a product or a convolution."""
-    return any(get_op_name(e) in _WORTHWHILE for e in post_order(body))
+    return IsComputeIntensiveGraph().is_graph_compute_intensive(body)
 
 
 def prune_dnnl_subgraphs(mod: IRModule) -> IRModule:
     """The module with functions for oneDNN that are not worth it back in main."""
-    kept = mod.clone()
-    gone = {
-        var: func
-        for var, func in mod.functions.items()
-        if isinstance(func, Function)
-        and func.attrs.get("Compiler") == "dnnl"
-        and not is_valid_subgraph(func.body)
-    }
-    main = mod["main"]
-    assert isinstance(main, Function), "main is a function of Relay"
-    names = {var.name_hint: func for var, func in gone.items()}
-    for var in gone:
-        del kept[var]
-    kept["main"] = _inlined(main, names)
-    return kept
-
-
-def _inlined(main: Function, functions: dict[str, Function]) -> Function:
-    from tvm.relay.traverse import transform
-
-    def rule(old: RelaxExpr, new: RelaxExpr) -> RelaxExpr:
-        name = getattr(getattr(new, "op", None), "name_hint", None)
-        if name not in functions:
-            return new
-        func = functions[name]
-        return bind(func.body, dict(zip(func.params, new.args)))  # type: ignore[attr-defined]
-
-    made = transform(main, rule)
-    assert isinstance(made, Function), "a function stays one"
-    return made
+    return pruned(mod, "dnnl", lambda func: is_valid_subgraph(func.body))

@@ -22,20 +22,26 @@ def partitioned(
     Parameters become constants first.
     """
     from tvm.relay import transform as t
-    from tvm.relay.build_module import bind_params_by_name
 
-    if params:
-        main = mod["main"]
-        assert isinstance(main, Function), "main is a function of Relay"
-        mod = mod.clone()
-        mod["main"] = bind_params_by_name(main, params)
     return Sequential([
         t.InferType(),
         t.MergeComposite(table),
         t.AnnotateTarget([compiler], include_non_call_ops=False),
         t.PartitionGraph(bind_constants=False),
         t.InferType(),
-    ])(mod)  # fmt: skip
+    ])(bound(mod, params))  # fmt: skip
+
+
+def bound(mod: IRModule, params: Mapping[str, Any] | None) -> IRModule:
+    """The module with parameters of main as constants."""
+    from tvm.relay.build_module import bind_params_by_name
+
+    if not params:
+        return mod
+    main = mod["main"]
+    assert isinstance(main, Function), "main is a function of Relay"
+    made = bind_params_by_name(main, params)
+    return mod.with_functions({**mod.functions, mod.get_global_var("main"): made})
 
 
 def root_call(expr: Any, op_name: str) -> Call:

@@ -8,7 +8,9 @@ from typing import Any, Final, TypeVar, overload
 
 Table = Callable[[], Any]
 F = TypeVar("F", bound=Table)
-_OURS: Final = ("cublas", "cudnn", "cutlass", "dnnl")  # modules of this package that set a table
+_OURS: Final = (
+    "arm_compute_lib", "bnns", "clml", "cmsis-nn", "cublas", "cudnn", "cutlass", "dnnl", "tensorrt",
+)  # modules of this package that set a table
 _TABLES: Final[dict[str, Table]] = {}
 
 
@@ -32,7 +34,7 @@ def register_pattern_table(compiler: str, table: Any = None) -> Any:
 def load_partner(compiler: str) -> None:
     """Let a compiler that this package knows set its table and its operators."""
     if compiler in _OURS:
-        importlib.import_module(f"{__package__}.{compiler}")
+        importlib.import_module(f"{__package__}.{compiler.replace('-', '')}")
 
 
 def get_pattern_table(compiler: str) -> Any:
