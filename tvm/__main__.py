@@ -2,7 +2,7 @@
 
 import sys
 
-from tvm.exec.cli import main
+from tvm.exec.cli import process
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(process())

@@ -23,6 +23,7 @@ from tvm.exec.command import Command, Mistake
 from tvm.ffi.library import without_torch
 from tvm.support.contiguous_frames import contiguous_frames
 from tvm.support.garbage import infrequent_gc
+from tvm.support.quick_exit import run_and_leave
 from tvm.support.suggest import did_you_mean
 
 OK: Final = 0
@@ -55,6 +56,11 @@ class _Parser(argparse.ArgumentParser):
     def error(self, text: str) -> NoReturn:
         usage = self.format_usage().removeprefix("usage: ").strip()
         raise Mistake(message(f"{self.prog}: {text}", legal=usage))
+
+
+def process() -> int:
+    """The command `tvm` as a process of its own, whose end costs nothing."""
+    return run_and_leave(main)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
