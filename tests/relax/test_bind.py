@@ -9,6 +9,9 @@ from tvm import ir, relax, tir
 from tvm.error import TVMError
 from tvm.relax import interp, op
 from tvm.relax.analysis import all_vars, well_formed
+from tvm.relax.utils import copy_with_new_vars
+from tvm.script import ir as I
+from tvm.script import relax as R
 
 pytestmark = pytest.mark.pure
 
@@ -133,3 +136,27 @@ def test_only_functions_are_inlined() -> None:
 def test_only_functions_are_copied() -> None:
     with pytest.raises(TypeError, match="legal: Function"):
         relax.utils.copy_with_new_vars(3)
+
+
+def test_a_copy_of_a_local_function_calls_itself() -> None:
+    @I.ir_module
+    class Mod:
+        @R.function
+        def main(n: R.Tensor((), "int32")) -> R.Tensor((), "int32"):
+            @R.function
+            def loop(i: R.Tensor((), "int32")) -> R.Tensor((), "int32"):
+                stop = R.less_equal(i, R.const(0, "int32"))
+                if stop:
+                    r = i
+                else:
+                    j = R.subtract(i, R.const(1, "int32"))
+                    r = loop(j)
+                return r
+
+            z = loop(n)
+            return z
+
+    copy = copy_with_new_vars(Mod["main"])
+    ir.assert_structural_equal(copy, Mod["main"])
+    mine = set(all_vars(copy))
+    assert not mine & set(all_vars(Mod["main"]))

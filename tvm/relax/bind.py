@@ -34,6 +34,7 @@ from .expr import (
     PrimValue,
     SeqExpr,
     Var,
+    VarBinding,
     const,
     convert_to_expr,
 )
@@ -349,6 +350,17 @@ class _Copier(PyExprMutator):
         )
         self.set_var_remap(var.vid, new)
         return new
+
+    def visit_var_binding_(self, binding: VarBinding) -> None:
+        if not isinstance(binding.value, Function):
+            super().visit_var_binding_(binding)
+            return
+        new = self.visit_var_def(binding.var)  # first, as a local function may call itself
+        value = self.visit_expr(binding.value)
+        if value.struct_info_ is not None:
+            new = self.with_struct_info(new, value.struct_info_)
+            self.set_var_remap(binding.var.vid, new)
+        self.builder_.emit_normalized(VarBinding(new, value, binding.span))
 
     def visit_match_cast_(self, binding: MatchCast) -> None:
         for var in tir_vars_in_struct_info(binding.struct_info):
