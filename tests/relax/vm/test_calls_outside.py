@@ -131,3 +131,21 @@ def test_numbers_that_are_set_are_tensors_where_these_are_asked_for(mode: str) -
     assert (float(x.numpy()), n, bool(c.numpy())) == (2.5, 4, True)
     with pytest.raises(TypeError, match=r"expects a Tensor|legal: int32"):
         vm["doubled"](3)
+
+
+@pytest.mark.parametrize("mode", ["bytecode", "compiled"])
+def test_another_name_outlives_what_is_killed(mode: str) -> None:
+    @I.ir_module
+    class Mod:
+        @R.function(pure=False)
+        def main(x: R.Tensor((4,), "float32")):
+            s = R.vm.alloc_storage(R.shape([16]), R.prim_value(0), R.dtype("float32"))
+            a = R.vm.alloc_tensor(s, R.prim_value(0), R.shape([4]), R.dtype("float32"))
+            b = a
+            _ = R.vm.kill_object(a)
+            c = R.multiply(b, R.const(0.0, "float32"))
+            d = R.add(c, x)
+            return d
+
+    vm = relax.VirtualMachine(relax.build(Mod, "llvm", exec_mode=mode), tvm.cpu())
+    assert vm["main"](tvm.runtime.tensor(np.ones(4, "float32"))).shape == (4,)

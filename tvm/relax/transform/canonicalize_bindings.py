@@ -18,6 +18,7 @@ where the field is an inner value of the block.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Final
 
 from tvm.ir.expr import RelaxExpr
 from tvm.ir.module import IRModule
@@ -36,6 +37,7 @@ from tvm.relax.expr import (
     TupleGetItem,
     Var,
     VarBinding,
+    is_call_of,
 )
 from tvm.relax.normalize import merge_blocks
 from tvm.relax.struct_info import TupleStructInfo
@@ -50,6 +52,9 @@ from tvm.relax.transform.rebuild import (
     with_value,
 )
 from tvm.relax.transform.settle import settled
+
+# what ends the life of a variable
+KILLS: Final = ("relax.memory.kill_storage", "relax.memory.kill_tensor", "relax.vm.kill_object")
 
 
 @relax_pass("CanonicalizeBindings")
@@ -75,12 +80,15 @@ class _Plan:
         self.values: dict[Var, RelaxExpr] = {}
         self.instead: dict[RelaxExpr, RelaxExpr] = {}
         self.dropped: set[Binding] = set()
+        self._killed: set[RelaxExpr] = set()  # registers of their own: another name lives on
         self._block_of: dict[Var, BindingBlock] = {}
         # what stands around the blocks and the results of sequences
         self._around: dict[BindingBlock | SeqExpr, BindingBlock | None] = {func.body: None}
         for block in _blocks(func.body):
             for binding in block.bindings:
                 self.values[binding.var] = binding.value
+                if is_call_of(binding.value, *KILLS):
+                    self._killed.update(binding.value.args)
                 self._block_of[binding.var] = block
                 self._around.update(dict.fromkeys(inner_seqs(binding.value), block))
         for seq, outer in list(self._around.items()):
@@ -145,6 +153,8 @@ class _Plan:
             return
         root = self.resolve(parent) or parent
         assert isinstance(root, Var), "variables stand for variables"
+        if not self._killed.isdisjoint((binding.var, parent, root)):
+            return
         is_result = isinstance(block, DataflowBlock) and not isinstance(binding.var, DataflowVar)
         if not is_result or not isinstance(root, DataflowVar):
             self.instead[binding.var] = root

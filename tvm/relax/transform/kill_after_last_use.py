@@ -39,8 +39,10 @@ from tvm.relax.op.base import VOID_RESULT
 from tvm.relax.op.memory.memory import kill_storage, kill_tensor
 from tvm.relax.op.vm.vm import kill_object
 from tvm.relax.struct_info import TensorStructInfo, TupleStructInfo
+from tvm.relax.transform.canonicalize_bindings import KILLS
 from tvm.relax.transform.pass_form import relax_pass
 from tvm.relax.transform.rebuild import (
+    all_blocks,
     replace_operands,
     sub_exprs,
     with_bindings,
@@ -49,13 +51,19 @@ from tvm.relax.transform.rebuild import (
 )
 
 _STORAGE = ("relax.memory.alloc_storage", "relax.vm.alloc_storage")
-_KILLS = ("relax.memory.kill_storage", "relax.memory.kill_tensor", "relax.vm.kill_object")
 
 
 @relax_pass("KillAfterLastUse")
 def KillAfterLastUse(func: Function, mod: IRModule, ctx: PassContext) -> Function:
     """Insert a kill behind the last use of every value."""
-    return with_body(func, _sequence(_without_unread(_without_names(func.body))))
+    killed = {
+        var
+        for block in all_blocks(func)
+        for binding in block.bindings
+        if is_call_of(binding.value, *KILLS)
+        for var in _reads(binding.value)
+    }
+    return with_body(func, _sequence(_without_unread(_without_names(func.body, killed))))
 
 
 def _reads(value: RelaxExpr) -> Iterator[Var]:
@@ -79,11 +87,12 @@ def _reads(value: RelaxExpr) -> Iterator[Var]:
 
 
 def _without_names(
-    seq: SeqExpr, meant: dict[RelaxExpr, RelaxExpr] | None = None
+    seq: SeqExpr, killed: set[Var], meant: dict[RelaxExpr, RelaxExpr] | None = None
 ) -> SeqExpr:
     """The sequence without names of other variables; `meant` holds those from around it.
 
-    A variable that says more or less than the one it is bound to stays.
+    A variable that says more or less than the one it is bound to stays, and so do names of what
+    the program kills itself: they live on.
     """
     known = {} if meant is None else meant
     blocks: list[BindingBlock] = []
@@ -93,16 +102,18 @@ def _without_names(
             value = binding.value
             if isinstance(value, If):
                 cond = replace_operands(value.cond, known.get)
-                yes = _without_names(value.true_branch, known)
-                no = _without_names(value.false_branch, known)
+                yes = _without_names(value.true_branch, killed, known)
+                no = _without_names(value.false_branch, killed, known)
                 binding = _with_if(binding, value, cond, yes, no)
             elif isinstance(value, Function):
-                binding = with_value(binding, with_body(value, _without_names(value.body, known)))
+                body = _without_names(value.body, killed, known)
+                binding = with_value(binding, with_body(value, body))
             else:
                 binding = with_value(binding, replace_operands(value, known.get))
             value, var = binding.value, binding.var
             same = isinstance(value, Var) and structural_equal(var.struct_info_, value.struct_info_)
-            if same and isinstance(binding, VarBinding):
+            dies = var in killed or (isinstance(value, Var) and value in killed)
+            if same and not dies and isinstance(binding, VarBinding):
                 known[var] = value
             else:
                 kept.append(binding)
@@ -182,7 +193,7 @@ def _last_uses(seq: SeqExpr) -> dict[Var, list[Binding]]:
         for binding in block.bindings:
             order[binding.var] = binding
             read = names.all_of(_reads(binding.value))
-            if is_call_of(binding.value, *_KILLS):
+            if is_call_of(binding.value, *KILLS):
                 stays.update(read)
             for var in read:
                 last[var] = binding.var
