@@ -14,7 +14,8 @@ from tvm.relax.frontend.torch import from_fx
 from .running import assert_same, interpreted, module_of
 
 torch = pytest.importorskip("torch")
-fx, nn = torch.fx, torch.nn
+nn = torch.nn
+fx = torch.fx
 Function = Callable[[Any], Any]
 
 
