@@ -8,7 +8,7 @@ from typing import Any, SupportsIndex
 
 from tvm.error import ShapeError, message
 from tvm.ir.expr import PrimExpr
-from tvm.tir.expr import IntImm, SizeVar
+from tvm.tir.expr import SizeVar
 from tvm.tir.op import arith as ops
 
 # what exporters write for an extent that they know nothing of
@@ -140,18 +140,18 @@ def declared(name: str, tensor_type: Any) -> list[Any] | None:
 
 
 def merged(name: str, own: Sequence[Any] | None, given: Sequence[Any] | None) -> list[Any] | None:
-    """The extents that a caller gives an input, which the model has to allow."""
+    """The extents that a caller gives an input, of the model's rank.
+
+    They stand for those of the model, numbers too: a model that was exported with one image is
+    read for eight.
+    """
     if given is None or not own:  # without any extent, some exporters mean that they know none
         found = own if given is None else given
         return None if found is None else list(found)
-    fits = len(own) == len(given) and all(
-        not isinstance(a, int) or not isinstance(b, (int, IntImm)) or a == int(b)
-        for a, b in zip(own, given)
-    )
-    if not fits:
+    if len(own) != len(given):
         raise ShapeError(
             message(
-                f"from_onnx: shape_dict gives input {name!r} a shape that the model rules out",
+                f"from_onnx: shape_dict gives input {name!r} a rank that the model rules out",
                 found=str(list(given)),
                 legal=str(list(own)),
             )
