@@ -281,9 +281,11 @@ REDUCTION = [
     case("any", lambda x: (torch.any(x), torch.any(x, 1)), (X, "bool")),
     case("all", lambda x: (torch.all(x > -1), torch.all(x > -1, 1, keepdim=True)), X),
     case("of all", lambda x: (aten._is_all_true(x > -9), aten._is_any_true(x > 9)), X),
+    case("any of bytes", lambda x: (torch.any(x), torch.all(x, 1)), (X, "uint8")),
     case("count_nonzero", lambda x: torch.count_nonzero(x > 0, 1), X),
     case("var", lambda x: (x.var(), x.var(1), x.var((0, 2), unbiased=False)), X),
     case("std", lambda x: (x.std(), x.std(1, keepdim=True), torch.std(x, 2, correction=0)), X),
+    case("var of few", lambda x: (x.var(0, correction=2), x[:1].var(0)), X),
     case("var_mean", lambda x: torch.var_mean(x, 1), X),
     case("std_mean", lambda x: torch.std_mean(x, (0, 1), keepdim=True), X),
     case("logsumexp", lambda x: torch.logsumexp(x * 50, 1), X),
@@ -521,6 +523,7 @@ SHAPE = [
     ),
     case("split", lambda x: (*x.split(2, 2), *x.split([1, 2], 1), *x.split(3, 2)), X),
     case("chunk", lambda x: (*x.chunk(2, 2), *x.chunk(2, 1), *x.chunk(5, 2)), (2, 3, 9)),
+    case("chunk", lambda x: (*x.chunk(1, 1), *x.split(9, 2), *x.tensor_split(1)), (2, 3, 9)),
     case(
         "tensor_split",
         lambda x: (*torch.tensor_split(x, 2, 1), *torch.tensor_split(x, [1, 3], 2)),
@@ -705,7 +708,9 @@ CREATE = [
     case("scalar_tensor", lambda x: x * torch.tensor(2.0), X),
     case("fill", lambda x: (torch.fill(x, 3.0), aten.copy(x, x[0])), X),
     case("windows", lambda x: (torch.hamming_window(6), torch.hann_window(5), x), X),
+    case("bytes and negative numbers", lambda x: (torch.fmod(x, -2), x > -2), (X, "uint8")),
     case("vander", lambda x: torch.vander(x, 3), (4,)),
+    case("vander", lambda x: torch.vander(x, 3), ((4,), "int8")),
     case("arange of cut bounds", lambda x: x + torch.arange(0.9, 3.1, dtype=torch.int64), ()),
 ]
 RESAMPLE = [

@@ -59,7 +59,7 @@ def split(node: Node) -> Result:
         parts: Any = int(node.attr("num_outputs", node.output_count))
     else:
         parts = [int(end) for end in np.cumsum(lengths)[:-1]]
-    if node.output_count == 1 and lengths is not None and len(lengths) == 1:
+    if parts in (1, []):
         return [node[0]]
     whole = node.bb.emit(op.split(node[0], parts, axis))
     return [whole[i] for i in range(node.output_count)]

@@ -251,7 +251,7 @@ class BaseFXGraphImporter:
 
 _CAUGHT: Final = (
     TVMError, TypeError, ValueError, IndexError, KeyError, AttributeError, AssertionError,
-    NotImplementedError, ZeroDivisionError,
+    NotImplementedError, ArithmeticError,
 )  # fmt: skip
 
 

@@ -15,7 +15,7 @@ from tvm.relax.block_builder import BlockBuilder
 from tvm.relax.expr import Constant, PrimValue, const
 from tvm.relax.struct_info import ShapeExpr
 
-from .dtypes import DEFAULT_FLOAT, dtype_name, number_dtype, tensor_constant
+from .dtypes import DEFAULT_FLOAT, dtype_name, is_float, number_dtype, tensor_constant
 from .registry import convert
 from .shape import given_sizes
 from .values import Expr, cast, dtype_of, info, lengths, refuse, tensor_of
@@ -222,8 +222,9 @@ def vander(bb: BlockBuilder, input: Expr, N: int | None = None, increasing: bool
     """Powers of each element."""
     count = lengths(input, "vander")[0] if N is None else N
     powers = np.arange(count) if increasing else np.arange(count)[::-1]
-    exponents = Constant(np.ascontiguousarray(powers).astype(_numpy(dtype_of(input))))
-    return op.power(op.expand_dims(input, -1), exponents)
+    kind = dtype_of(input) if is_float(dtype_of(input)) else "int64"
+    exponents = Constant(np.ascontiguousarray(powers).astype(_numpy(kind)))
+    return op.power(op.expand_dims(cast(bb, input, kind), -1), exponents)
 
 
 def _window(bb: BlockBuilder, values: Any, dtype: Any) -> Expr:

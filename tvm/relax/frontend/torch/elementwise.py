@@ -107,7 +107,7 @@ def round_(bb: BlockBuilder, input: Expr, decimals: int = 0) -> Expr:
 
 @convert("sign", "sgn")
 def sign(bb: BlockBuilder, input: Expr) -> Expr:
-    return op.sign(input)
+    return input if dtype_of(input) == "bool" else op.sign(input)
 
 
 @convert("signbit")

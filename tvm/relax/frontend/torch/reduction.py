@@ -122,14 +122,19 @@ convert("argmin")(along_an_axis(_index_rule(op.argmin)))
 
 @convert("any", "_is_any_true")
 def any_(bb: BlockBuilder, input: Expr, dim: Any = None, keepdim: bool = False) -> Expr:
-    x = cast(bb, cast(bb, input, "bool"), "int8")
-    return cast(bb, bb.emit(amax(bb, x, dim, keepdim)), "bool")
+    return _holds(bb, amax, input, dim, keepdim)
 
 
 @convert("all", "_is_all_true")
 def all_(bb: BlockBuilder, input: Expr, dim: Any = None, keepdim: bool = False) -> Any:
+    return _holds(bb, amin, input, dim, keepdim)
+
+
+def _holds(bb: BlockBuilder, rule: Any, input: Expr, dim: Any, keepdim: bool) -> Expr:
+    """The largest or smallest truth value; torch gives bytes for bytes."""
     x = cast(bb, cast(bb, input, "bool"), "int8")
-    return cast(bb, bb.emit(amin(bb, x, dim, keepdim)), "bool")
+    found = cast(bb, bb.emit(rule(bb, x, dim, keepdim)), "bool")
+    return cast(bb, found, "uint8") if dtype_of(input) == "uint8" else found
 
 
 @convert("count_nonzero")
@@ -152,7 +157,7 @@ def _variance(bb: BlockBuilder, x: Expr, dim: Any, correction: Any, keepdim: boo
     count, dtype = _count(x, dim), dtype_of(x)
     if isinstance(count, int):
         left = count - correction
-        factor = scalar(count / left if left > 0 else math.nan, dtype)
+        factor = scalar(count / left if left > 0 else math.inf, dtype)
         return bb.emit(op.multiply(plain, factor))
     size = cast(bb, bb.emit(size_tensor(count)), dtype)
     return bb.emit(

@@ -302,9 +302,9 @@ def column_stack(bb: BlockBuilder, tensors: Any) -> Any:
 # --- in pieces ---
 
 
-def _pieces(bb: BlockBuilder, x: Expr, cuts: list[int] | int, axis: int) -> Expr:
-    """Relax cuts a tensor into a tuple."""
-    return bb.emit(op.split(x, cuts, axis))
+def _pieces(bb: BlockBuilder, x: Expr, cuts: list[int] | int, axis: int) -> Any:
+    """Relax cuts a tensor into a tuple; one piece is the tensor itself, and no tuple there."""
+    return (x,) if cuts in (1, []) else bb.emit(op.split(x, cuts, axis))
 
 
 @convert("split", "split_copy")
@@ -316,9 +316,7 @@ def split(bb: BlockBuilder, tensor: Expr, split_size: Any, dim: int = 0) -> Any:
     extent = sizes(tensor)[axis]
     if isinstance(extent, PrimExpr):
         raise refuse("split", f"the symbolic extent {extent}", "an axis whose extent is a number")
-    count = -(-extent // split_size)
-    if count <= 1:
-        return (tensor,)
+    count = max(-(-extent // split_size), 1)
     if -(-extent // count) == split_size:
         return _pieces(bb, tensor, count, axis)
     return _pieces(bb, tensor, list(range(split_size, extent, split_size)), axis)
@@ -330,8 +328,6 @@ def split_with_sizes(bb: BlockBuilder, input: Expr, split_sizes: Any, dim: int =
     cuts: list[Any] = []
     for size in split_sizes[:-1]:
         cuts.append(size if not cuts else cuts[-1] + size)
-    if not cuts:
-        return (input,)
     if all(isinstance(cut, int) for cut in cuts):
         return _pieces(bb, input, cuts, axis)
     ends = [*cuts, sizes(input)[axis]]
@@ -363,7 +359,7 @@ def tensor_split(bb: BlockBuilder, input: Expr, indices_or_sections: Any, dim: i
         cuts = [i * least + min(i, more) for i in range(1, cuts)]
     elif any(isinstance(n, PrimExpr) for n in [sizes(input)[axis], *cuts]):
         return _cut_at(bb, input, list(cuts), axis)
-    return _pieces(bb, input, list(cuts), axis) if cuts else (input,)
+    return _pieces(bb, input, list(cuts), axis)
 
 
 def _cut_at(bb: BlockBuilder, x: Expr, cuts: Sequence[Any], axis: int) -> tuple[Expr, ...]:

@@ -188,9 +188,14 @@ def same(a: Size, b: Size) -> bool:
 
 
 def scalar(value: Any, dtype: str) -> Constant:
-    """A number as a constant of a data type; a float for an integer type loses its fraction."""
+    """A number as a constant of a data type.
+
+    A float for an integer type loses its fraction; a negative number for an unsigned type wraps.
+    """
     if not is_float(dtype) and isinstance(value, float):
         value = int(value)
+    if dtype.startswith("uint") and value < 0:
+        value %= 1 << int(dtype.removeprefix("uint"))
     return const(value, dtype)
 
 
