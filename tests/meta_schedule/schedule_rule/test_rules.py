@@ -309,7 +309,7 @@ def test_levels_within_the_sum_get_no_copy() -> None:
 # --- reductions ---
 
 
-@pytest.mark.parametrize("size", [3, 6])
+@pytest.mark.parametrize("size", [6, 9])
 def test_threads_that_cannot_reduce_for_their_consumer(size: int) -> None:
     """Winograd's transforms are sums whose consumers copy tiles, or do not divide into them."""
     func = te.create_prim_func(list(te_workload.conv2d_winograd_nhwc(1, 14, 14, 32, 32, size)))

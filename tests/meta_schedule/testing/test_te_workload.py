@@ -106,7 +106,7 @@ def test_networks_of_a_layer() -> None:
 
 
 def test_winograd_takes_a_transformed_weight() -> None:
-    _, weight, out = w.conv2d_winograd_nhwc(1, 14, 14, 8, 16, 3, 1, 1)
+    _, weight, out = w.conv2d_winograd_nhwc(1, 14, 14, 8, 16, 6, 1, 1)
     assert [int(d) for d in weight.shape] == [6, 6, 16, 8]
     assert [int(d) for d in out.shape] == [1, 14, 14, 16]
 

@@ -10,7 +10,9 @@ from tvm.topi.nn.winograd_util import winograd_arrays, winograd_transform_matric
 pytestmark = pytest.mark.pure
 
 
-@pytest.mark.parametrize(("tile", "taps"), [(2, 3), (4, 3), (6, 3), (2, 5), (4, 1)])
+@pytest.mark.parametrize(
+    ("tile", "taps"), [(2, 3), (4, 3), (6, 3), (2, 5), (4, 1), (7, 3), (8, 3), (8, 5), (8, 7)]
+)
 def test_matrices_compute_a_convolution(tile: int, taps: int) -> None:
     a, b, g = winograd_arrays(tile, taps, "float64")
     data, kernel = rng().random(tile + taps - 1), rng(1).random(taps)
@@ -18,11 +20,20 @@ def test_matrices_compute_a_convolution(tile: int, taps: int) -> None:
     np.testing.assert_allclose(a.T @ ((g @ kernel) * (b.T @ data)), wanted, rtol=1e-9)
 
 
+def test_points_of_known_tiles() -> None:
+    """The matrices that are published for tiles of 4, by the points 0, -1, 1, 1/2, -2."""
+    a, b, g = winograd_arrays(4, 3, "float64")
+    assert a.T[1].tolist() == [0, -1, 1, 0.5, -2, 0]
+    assert b.T[0].tolist() == [1, -1.5, -2, 1.5, 1, 0]
+    assert b.T[1].tolist() == [0, 1, -2.5, 0.5, 1, 0]
+    np.testing.assert_allclose(g[1], np.array([1, -1, 1]) / -3)
+
+
 def test_stages() -> None:
     a, b, g = winograd_transform_matrices(2, 3, "float32")
     assert [t.op.name for t in (a, b, g)] == ["A", "B", "G"]
     assert [tuple(map(int, t.shape)) for t in (a, b, g)] == [(4, 2), (4, 4), (4, 3)]
-    with pytest.raises(ValueError, match=r"needs 21 points"):
+    with pytest.raises(ValueError, match=r"need 21 points"):
         winograd_transform_matrices(20, 3, "float32")
 
 

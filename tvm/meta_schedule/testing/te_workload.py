@@ -283,10 +283,12 @@ def conv2d_winograd_nhwc(
     N: int, H: int, W: int, CI: int, CO: int, kernel_size: int, stride: int = 1, padding: int = 0,
     dilation: int = 1, tile_size: int = 4,
 ) -> Tensors:  # fmt: skip
-    """A convolution by Winograd's algorithm, whose weight was transformed before."""
-    size = tile_size + kernel_size - 1
+    """A convolution by Winograd's algorithm, whose weight was transformed before.
+
+    `kernel_size` is that of the transformed weight: 6 for 3x3 and tiles of 4 by 4 results.
+    """
     data = te.placeholder((N, H, W, CI), name="data")
-    weight = te.placeholder((size, size, CO, CI), name="weight")
+    weight = te.placeholder((kernel_size, kernel_size, CO, CI), name="weight")
     out = nn.conv2d_winograd_nhwc_without_weight_transform(
         data, weight, stride, padding, dilation, "float32"
     )

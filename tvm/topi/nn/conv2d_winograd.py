@@ -5,6 +5,7 @@ data tiles -> B^T d B,  kernel -> G g G^T,  products summed over channels,  A^T 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from tvm import te, tir
@@ -115,39 +116,62 @@ class _Winograd:
         value = self.padded(n, y, x, channel) if self.last else self.padded(n, channel, y, x)
         return value.astype(self.dtype)
 
+    def _by_channel(
+        self, name: str, channels: Any, points: int, element: Callable[..., PrimExpr],
+        points_last: bool = False, attrs: dict[str, Any] | None = None,
+    ) -> Callable[..., PrimExpr]:  # fmt: skip
+        """A stage of `element(channel, tile, eps, nu)`; returns what reads it by the same indices.
+
+        NHWC has the channels last in all stages; NCHW has them before the tiles, with the points
+        in front, or where `points_last` says so behind.
+        """
+        square = (points, points)
+        if self.last:
+            stage = compute(
+                (*square, self.tiles, channels), lambda eps, nu, p, ci: element(ci, p, eps, nu),
+                name=name, attrs=attrs,
+            )  # fmt: skip
+            return lambda c, p, eps, nu: stage(eps, nu, p, c)
+        if points_last:
+            stage = compute((channels, self.tiles, *square), element, name=name, attrs=attrs)
+            return lambda c, p, eps, nu: stage(c, p, eps, nu)
+        stage = compute(
+            (*square, channels, self.tiles), lambda eps, nu, c, p: element(c, p, eps, nu),
+            name=name, attrs=attrs,
+        )  # fmt: skip
+        return lambda c, p, eps, nu: stage(eps, nu, c, p)
+
     def output(self) -> te.Tensor:
         """All stages, up to the convolution."""
         alpha, tile = self.alpha, self.tile
-        inputs = compute((self.channels, self.tiles, alpha, alpha), self._source, name="input_tile")
+        inputs = self._by_channel("input_tile", self.channels, alpha, self._source, True)
         ra, rb = (te.reduce_axis((0, alpha), name=n) for n in ("r_a", "r_b"))
 
-        def transformed(eps: Any, nu: Any, c: Any, p: Any) -> PrimExpr:
+        def transformed(c: Any, p: Any, eps: Any, nu: Any) -> PrimExpr:
             value = inputs(c, p, ra, rb) * self.b(ra, eps) * self.b(rb, nu)
             total: PrimExpr = te.sum(value, axis=[ra, rb])
             return total
 
-        packed = compute((alpha, alpha, self.channels, self.tiles), transformed, name="data_pack")
+        packed = self._by_channel("data_pack", self.channels, alpha, transformed)
         ci = te.reduce_axis((0, self.channels), name="ci")
 
-        def product(eps: Any, nu: Any, co: Any, p: Any) -> PrimExpr:
+        def product(co: Any, p: Any, eps: Any, nu: Any) -> PrimExpr:
             coords = (eps, nu, co, ci) if self.last else (eps, nu, ci, co)
-            value = packed(eps, nu, ci, p) * self.weight(*coords).astype(self.dtype)
+            value = packed(ci, p, eps, nu) * self.weight(*coords).astype(self.dtype)
             total: PrimExpr = te.sum(value, axis=[ci])
             return total
 
-        gemm = compute(
-            (alpha, alpha, self.filters, self.tiles), product, name="bgemm",
-            attrs={"layout_free_placeholders": [self.weight]}
-            if isinstance(self.weight.op, te.PlaceholderOp) else None,
-        )  # fmt: skip
+        given = isinstance(self.weight.op, te.PlaceholderOp)
+        attrs = {"layout_free_placeholders": [self.weight]} if given else None
+        gemm = self._by_channel("bgemm", self.filters, alpha, product, attrs=attrs)
         rc, rd = (te.reduce_axis((0, alpha), name=n) for n in ("r_a", "r_b"))
 
         def back(co: Any, p: Any, y: Any, x: Any) -> PrimExpr:
-            value = gemm(rc, rd, co, p) * self.a(rc, y) * self.a(rd, x)
+            value = gemm(co, p, rc, rd) * self.a(rc, y) * self.a(rd, x)
             total: PrimExpr = te.sum(value, axis=[rc, rd])
             return total
 
-        inverse = compute((self.filters, self.tiles, tile, tile), back, name="inverse")
+        inverse = self._by_channel("inverse", self.filters, tile, back, points_last=True)
 
         def at(n: Any, co: Any, y: Any, x: Any) -> PrimExpr:
             number = (

@@ -4,7 +4,7 @@ Neural Networks, 2015), from the Cook-Toom construction over chosen points."""
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -12,9 +12,28 @@ from tvm import te
 from tvm.support.dtype import DataType
 from tvm.topi.utils import const_matrix
 
-# points at which polynomials are evaluated: small, exact in binary, of both signs
-_POINTS = [Fraction(p) for p in ("0", "1", "-1", "2", "-2", "1/2", "-1/2", "3/2", "-3/2", "4", "-4",
-                                 "1/4", "-1/4", "3", "-3")]  # fmt: skip
+# Points at which polynomials are evaluated, by how many are needed: those of the least error that
+# B. Barabasz, A. Anderson, K. Soodhalter and D. Gregg found ("Error Analysis and Improving the
+# Accuracy of Winograd Convolution for Deep Neural Networks", 2018). Others take the longest.
+_FEW: Final = "0 -1 1 1/2 -2 -1/2"
+_MORE: Final = "0 -1 1 1/2 -1/2 2 -2 -1/4"
+_MANY: Final = f"{_MORE} 4 3/4 -4/3 1/4"
+_MOST: Final = f"{_MORE} 4 1/4 -3/4 4/3 -4 3 -3"
+_LISTS: Final = {
+    **dict.fromkeys(range(7), _FEW), 7: _MORE, 8: _MORE, 9: _MANY, 10: f"{_MORE} 3/4 -4/3",
+    11: _MANY, 12: _MANY,
+}  # fmt: skip
+
+
+def _points(count: int) -> list[Fraction]:
+    found = [Fraction(text) for text in _LISTS.get(count, _MOST).split()]
+    if count > len(found):
+        raise ValueError(
+            f"winograd: tile and kernel need {count} points; legal: up to {len(found)}"
+        )
+    return found[:count]
+
+
 Rows = list[list[Fraction]]
 
 
@@ -43,12 +62,7 @@ def cook_toom(outputs: int, taps: int) -> tuple[Rows, Rows, Rows]:
     G (n, taps).
     """
     n = outputs + taps - 1
-    if n - 1 > len(_POINTS):
-        raise ValueError(
-            f"winograd: tile {outputs} with kernel {taps} needs {n - 1} points; "
-            f"legal: up to {len(_POINTS)}"
-        )
-    points = _POINTS[: n - 1]
+    points = _points(n - 1)
     zero, one = Fraction(0), Fraction(1)
     powers = [[p**k for k in range(n)] for p in points]
     weights = []
