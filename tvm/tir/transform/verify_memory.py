@@ -19,7 +19,8 @@ def VerifyMemory(mod: IRModule, ctx: PassContext) -> IRModule:
         if isinstance(func, PrimFunc) and not verify_memory(func):
             raise CheckError(
                 message(
-                    f"Memory verification failed for {var.name_hint}: Did you forget to bind?",
+                    "Memory verification failed with the following errors:\n    "
+                    f"{var.name_hint}: Did you forget to bind?",
                     found="device memory is accessed outside of the device's threads",
                     where=str(func),
                     legal="loops bound to threads around all accesses, as tvm.dlight makes them",
