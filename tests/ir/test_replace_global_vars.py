@@ -32,3 +32,10 @@ def test_unknown_function() -> None:
         mod.replace_global_vars({"x": "y"})
     with pytest.raises(tvm.TVMError, match="'q' is no function of the module"):
         mod.replace_global_vars({GlobalVar("q"): "y"})
+
+
+def test_names_are_texts_or_variables() -> None:
+    mod = tvm.IRModule({"main": tir.PrimFunc([], tir.Evaluate(0))})
+    for bad in ({"main": 3}, {3: "main"}):
+        with pytest.raises(TypeError, match="name is a int: 3; legal: GlobalVar"):
+            mod.replace_global_vars(bad)

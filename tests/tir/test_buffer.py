@@ -106,3 +106,11 @@ def test_what_is_indexed_is_not_iterated(one) -> None:
         iter(one)
     with pytest.raises(TypeError, match=r"is not iterable|cannot be iterated|not a container"):
         "." in one  # noqa: B015
+
+
+def test_extents_and_bounds_are_no_texts() -> None:
+    with pytest.raises(TypeError, match='an extent of buffer is "x"'):
+        tir.decl_buffer("x")
+    for bounds in (("x",), (0, "x")):
+        with pytest.raises(TypeError, match='a bound is "x"'):
+            tvm.ir.Range(*bounds)

@@ -340,6 +340,8 @@ class Range(Node):
         else:
             low = convert(begin)
             extent = OPERATORS["tir"]["range_extent"](low, convert(end))
+        if extent.dtype.is_handle:  # type: ignore[attr-defined]
+            raise TypeError(f"Range: a bound is {extent}; legal: integers")
         self.min: Final[PrimExpr] = low
         self.extent: Final[PrimExpr] = extent  # type: ignore[assignment]
         self.span: Final = span

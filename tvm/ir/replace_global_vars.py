@@ -10,6 +10,7 @@ from tvm.error import TVMError
 from .expr import GlobalVar
 from .function import BaseFunc
 from .module import IRModule
+from .node import of_type
 
 # How each dialect renames the uses within one of its functions, by the function's type key. The
 # dialects fill it when their functors load; this floor knows none of them.
@@ -35,10 +36,12 @@ def replace_global_vars(
     mapping: dict[GlobalVar, GlobalVar] = {}
     for old, new in replacements.items():
         before = mod.get_global_var(old) if isinstance(old, str) else old
+        of_type(before, GlobalVar, "replace_global_vars: an old name")
         if before not in mod.functions:
             name = before.name_hint
             raise TVMError(f"replace_global_vars: {name!r} is no function of the module")
         after = GlobalVar(new, before.struct_info_) if isinstance(new, str) else new
+        of_type(after, GlobalVar, "replace_global_vars: a new name")
         if after.struct_info_ is None:
             after.struct_info_ = before.struct_info_
         mapping[before] = after

@@ -249,6 +249,9 @@ def decl_buffer(
     dims = shape if isinstance(shape, (tuple, list)) else (shape,)
     element = DataType("float32" if dtype is None else dtype)
     extents = [as_expr(e) for e in dims]
+    for extent in extents:
+        if extent.dtype.is_handle:
+            raise TypeError(f"decl_buffer: an extent of {name} is {extent}; legal: integers")
     index_dtype = extents[0].dtype if extents else INT32
     if offset_factor != 0 and elem_offset is None:
         elem_offset = Var(f"{name}_elem_offset", index_dtype)

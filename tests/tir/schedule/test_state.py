@@ -165,3 +165,16 @@ def test_quotients_that_differ_by_whole_steps() -> None:
     assert _at_most(analyzer, floordiv(x + 1, 2) + t, floordiv(x + 7, 2))
     assert not _at_most(analyzer, floordiv(x + 1, 2) + t, floordiv(x + 6, 2))
     assert _at_most(analyzer, floordiv(x - 3, 2), floordiv(x + 1, 2) - 2)
+
+
+def test_what_is_no_statement_or_place_is_named() -> None:
+    state = Schedule(chain()).state
+    place = state.get_sref(state.mod["main"].body.block)
+    for call, named in (
+        (lambda: state.get_sref(3), "the statement is a int"),
+        (lambda: state.replace(3, 4), "src_sref is a int"),
+        (lambda: state.replace(place, 4), "tgt_stmt is a int"),
+        (lambda: Schedule(chain(), seed="x"), "seed is a str"),
+    ):
+        with pytest.raises(TypeError, match=named):
+            call()

@@ -5,6 +5,8 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 
+from tvm.ir.node import number
+
 # The "minimal standard" constants of Park and Miller, revised (Comm. ACM 36, 1993).
 _FACTOR = 48271
 _PRIME = 2147483647
@@ -23,6 +25,7 @@ class RandomEngine:
         """A legal state for a seed; None and -1 mean "any", 0 counts as 1."""
         if seed is None or seed == -1:
             return random.SystemRandom().randrange(1, _PRIME)
+        seed = number(int, seed, "Random seed")
         if seed < 0:
             raise ValueError(f"Random seed must be non-negative, or -1 for any, found {seed}")
         return seed % _PRIME or 1

@@ -13,7 +13,7 @@ from tvm.error import CheckError
 from tvm.ffi.object import Object
 from tvm.ir.expr import GlobalVar
 from tvm.ir.module import IRModule
-from tvm.ir.node import with_fields
+from tvm.ir.node import of_type, with_fields
 from tvm.support.compiled import mypyc_attr
 from tvm.tir.block_scope import BlockScope, StmtSRef
 from tvm.tir.buffer import Buffer
@@ -150,6 +150,9 @@ class SRefTree(Object):
 
     def get_sref(self, stmt: ScopeStmt) -> StmtSRef:
         """The sref of a block or loop of the current program."""
+        if not isinstance(stmt, (Block, For)):
+            found = type(stmt).__name__
+            raise TypeError(f"get_sref: the statement is a {found}; legal: Block, For")
         sref = self._refs.get(stmt)
         if sref is None:
             what = stmt.name_hint if isinstance(stmt, Block) else stmt.loop_var.name
@@ -241,7 +244,11 @@ class SRefTree(Object):
         Loops that keep their variable keep their sref; so do blocks that `block_sref_reuse` maps
         to their new form, and all subtrees that are still the same objects. All others are gone.
         """
-        old = src_sref.stmt
+        old = of_type(src_sref, StmtSRef, "replace: src_sref").stmt
+        if not isinstance(tgt_stmt, (Block, BlockRealize, For)):
+            raise TypeError(
+                f"replace: tgt_stmt is a {type(tgt_stmt).__name__}; legal: Block, BlockRealize, For"
+            )
         if old is None:
             raise CheckError("replace: the sref is gone, an earlier change removed its statement")
         if old is tgt_stmt:
