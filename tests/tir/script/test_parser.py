@@ -288,3 +288,24 @@ def test_intrinsics_are_looked_up_while_reading() -> None:
         T.evaluate(T.llvm_lookup_intrinsic_id("llvm.ctpop.i16"))
 
     assert func.body.value.value == codegen.llvm_lookup_intrinsic_id("llvm.ctpop.i16")
+
+
+@pytest.mark.parametrize("parallel", [False, True])
+def test_loops_that_python_chooses(parallel):
+    """Whatever names `range` where a loop is called for means the serial loop."""
+    chosen = T.parallel if parallel else range
+
+    @T.prim_func
+    def main(A: T.Buffer((8,), "float32"), n: T.int32):
+        for i in chosen(n):
+            A[i] = 1.0
+        for i in (T.parallel if parallel else range)(8):
+            A[i] = 2.0
+        for i in T.parallel(n) if parallel else range(n):
+            A[i] = 3.0
+        for i, j in T.grid(*[k for k in range(2, 4)]):
+            A[i + j] = 4.0
+
+    kind = tir.ForKind.PARALLEL if parallel else tir.ForKind.SERIAL
+    assert [loop.kind for loop in main.body.seq[:3]] == [kind] * 3
+    assert main.body.seq[3].extent.value == 2

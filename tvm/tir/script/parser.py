@@ -182,8 +182,17 @@ def visit_for(self: Parser, node: ast.For) -> None:
 
 
 def _loop_frame(self: Parser, node: ast.expr) -> Any:
-    called = node.func if isinstance(node, ast.Call) else None
-    if isinstance(called, ast.Name) and called.id == "range" and self.eval_expr(called) is range:
+    if isinstance(node, ast.IfExp):  # which loop it is may be a choice of Python
+        return _loop_frame(self, node.body if self.eval_expr(node.test) else node.orelse)
+    called = [node.func] if isinstance(node, ast.Call) else []
+    while called and isinstance(called[-1], ast.IfExp):
+        choice = called.pop()
+        assert isinstance(choice, ast.IfExp), "asked above"
+        called.append(choice.body if self.eval_expr(choice.test) else choice.orelse)
+    if called and self.eval_expr(called[0]) is range:
+        assert isinstance(node, ast.Call), "asked above"
+        serial = ast.copy_location(ast.Name("range", ast.Load()), node.func)
+        node = ast.copy_location(ast.Call(serial, node.args, node.keywords), node)
         return self.eval_expr(node, {"range": T.serial})
     return self.eval_expr(node)
 
