@@ -716,7 +716,7 @@ CREATE = [
 RESAMPLE = [
     *[
         case(f"interpolate {m}", lambda x, m=m: F.interpolate(x, (5, 12), mode=m), IMAGE)
-        for m in ("nearest", "nearest-exact", "bilinear", "bicubic")
+        for m in ("area", "nearest", "nearest-exact", "bilinear", "bicubic")
     ],
     *[
         case(

@@ -21,6 +21,7 @@ from tvm.topi.image.grid_sample import grid_sample as sample
 from tvm.topi.image.taps import weighted_taps
 
 from .open_taps import open_taps
+from .pool import adaptive_avg_pool
 from .registry import convert
 from .values import Expr, dtype_of, rank, refuse, sizes, spread
 
@@ -62,6 +63,8 @@ def _resized(
     align_corners: bool, antialias: bool = False,
 ) -> Expr:  # fmt: skip
     """Relax resizes pictures of two dimensions; the rest is done axis by axis."""
+    if mode == "area":
+        return adaptive_avg_pool(bb, x, len(wanted), list(wanted))
     extents = sizes(x)[2:]
     symbolic = any(isinstance(e, PrimExpr) for e in [*extents, *wanted])
     exact = factors is None or symbolic or align_corners or all(
@@ -96,7 +99,7 @@ def _how(mode: str, align_corners: bool, antialias: bool) -> Resampling:
         return Resampling("linear", where, **options)
     if mode == "bicubic":
         return Resampling("cubic", where, cubic_a=-0.5 if antialias else -0.75, **options)
-    legal = "nearest, nearest-exact, linear, bilinear, trilinear, bicubic"
+    legal = "nearest, nearest-exact, area, linear, bilinear, trilinear, bicubic"
     raise refuse("interpolate: mode", repr(mode), legal)
 
 
