@@ -53,7 +53,7 @@ def views_from_before(x: Any) -> Any:
     flat, row = y.view(-1), y[0].unsqueeze(0)
     column, wide = y.t(), y.expand(3, 2, 4)
     y.add_(1)
-    return flat.sum() + row, column, wide
+    return flat.sum() + row, column.T, wide
 
 
 def parts_from_before(x: Any) -> Any:

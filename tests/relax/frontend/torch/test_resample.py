@@ -21,4 +21,4 @@ def test_numbers(case: Case) -> None:
 def test_an_unknown_mode_is_refused() -> None:
     picture = relax.Var("x", relax.TensorStructInfo((1, 2, 8, 8), "float32"))
     with pytest.raises(OpAttributeUnImplemented, match="nearest-exact"):
-        interpolate(BlockBuilder(), picture, 5, mode="area")
+        interpolate(BlockBuilder(), picture, 5, mode="lanczos")

@@ -59,7 +59,9 @@ _PARTS: Final = frozenset(
      "unsafe_chunk", "unsafe_split", "vsplit"}
 )  # fmt: skip
 # those that ask for a tensor's shape and type
-_SIZES: Final = frozenset({"dim", "getattr", "numel", "size"})
+_SIZES: Final = frozenset(
+    {"device", "dim", "dtype", "is_floating_point", "ndim", "ndimension", "numel", "shape", "size"}
+)
 
 
 class FxMemory:
@@ -193,7 +195,7 @@ class FxMemory:
     def _readers(self, node: fx.Node, of: fx.Node) -> list[fx.Node]:
         """Who reads elements after a node, first things first."""
         return sorted(
-            user for user in of.users if user > node and target_name(user) not in _SIZES
+            user for user in of.users if user > node and self._name(user) not in _SIZES
         )
 
     def _refuse(self, node: fx.Node, readers: list[fx.Node]) -> None:
