@@ -209,6 +209,29 @@ def test_values_that_only_leave_as_a_tuple_are_results_of_one_kernel():
     assert calls(fused(Mod)) == ["fused_exp_relu"]
 
 
+def test_items_of_a_tuple_from_outside_are_taken_right_before_the_call():
+    @I.ir_module
+    class Mod:
+        @R.function
+        def main(x: R.Tuple(R.Tensor((4, 4), "float32"), R.Tensor((4, 4), "float32"))):
+            with R.dataflow():
+                lv = x[0]
+                lv1 = x[1]
+                lv2 = R.exp(lv)
+                lv3 = R.matmul(lv2, lv1)
+                gv = R.nn.relu(lv3)
+                R.output(gv)
+            return gv
+
+    after = fused(Mod)
+    assert calls(after) == ["fused_exp", "fused_matmul_relu"]
+    values = [binding.value for binding in after["main"].body.blocks[0].bindings]
+    assert [type(value) for value in values] == [
+        relax.TupleGetItem, relax.TupleGetItem, relax.Call, relax.Call
+    ]  # fmt: skip
+    assert [value.index for value in values[:2]] == [1, 0]  # the first is the product's
+
+
 def test_two_anchors_never_share_a_kernel():
     @I.ir_module
     class Mod:

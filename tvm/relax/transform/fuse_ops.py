@@ -12,6 +12,8 @@ dataflow blocks are looked at, those of branches too. Constants become arguments
 
 from __future__ import annotations
 
+from collections import Counter
+
 from tvm.ir.expr import GlobalVar
 from tvm.ir.function import BaseFunc
 from tvm.ir.module import IRModule
@@ -162,18 +164,34 @@ def _fuse_block(
 ) -> BindingBlock:
     """Replace each group of several steps by one call.
 
-    An item of a tuple that comes from outside is taken there: only what is used is passed.
+    An item of a tuple that comes from outside is taken there, right before the call if nothing else
+    reads it: only what is used is passed.
     """
-    fused: list[Group] = []
+    fused: list[list[Binding]] = []
+    moved: dict[Binding, list[Binding]] = {}  # by the last members of their groups
+    readers = Counter(v for b in block.bindings for v in dict.fromkeys(vars_used(b.value)))
     for group in groups:
         own = {block.bindings[i].var for i in group}
-        inner = [i for i in group if not _takes_item_of_outside(block.bindings[i], own)]
+        items = [i for i in group if _takes_item_of_outside(block.bindings[i], own)]
+        inner = [i for i in group if i not in items]
         values = [block.bindings[i].value for i in inner]
-        steps = sum(isinstance(value, (Call, TupleGetItem)) for value in values)
+        steps = sum(isinstance(value, (Call, TupleGetItem)) for value in values) + len(items)
         several = steps > 1 and any(isinstance(value, Call) for value in values)
         if several and not _overwrites_unseen(block, inner):
-            fused.append(Group(inner))
-    return replace_groups(block, fused, made)
+            members = [block.bindings[i] for i in inner]
+            fused.append(members)
+            inside = Counter(v for b in members for v in dict.fromkeys(vars_used(b.value)))
+            moved[members[-1]] = [
+                item for item in (block.bindings[i] for i in items)
+                if isinstance(item.var, DataflowVar) and readers[item.var] == inside[item.var]
+            ]  # fmt: skip
+    gone = {item for items_moved in moved.values() for item in items_moved}
+    order = [
+        one for b in block.bindings if b not in gone for one in (*moved.get(b, ()), b)
+    ]
+    place = {binding: i for i, binding in enumerate(order)}
+    ordered = with_bindings(block, order)
+    return replace_groups(ordered, [Group([place[b] for b in g]) for g in fused], made)
 
 
 def _overwrites_unseen(block: DataflowBlock, group: list[int]) -> bool:
