@@ -156,6 +156,59 @@ def test_an_element_found_by_one_number(target):
 
 @pytest.mark.cpu
 @pytest.mark.parametrize("target", TARGETS)
+def test_rows_of_other_lengths_than_those_of_the_tensor(target):
+    """Two rows of 12, read as four columns of three: a place within a row may be any of them."""
+
+    @T.prim_func
+    def main(P: T.Buffer((2, 3), "int64"), A: T.Buffer((2, 3, 4), "float32"),
+             B: T.Buffer((2, 3), "float32"), C: T.Buffer((2, 3), "float32")):  # fmt: skip
+        for i, j in T.grid(2, 3):
+            B[i, j] = A[
+                (i * 12 + P[i, j] * 3 + j) // 12,
+                (i * 12 + P[i, j] * 3 + j) // 4 % 3,
+                (i * 12 + P[i, j] * 3 + j) % 4,
+            ]
+        for i, j in T.grid(2, 3):
+            C[i, j] = A[0, (i * 12 + P[i, j]) // 4 % 3, (i * 12 + P[i, j]) % 4]
+
+    a = np.arange(24, dtype="float32").reshape(2, 3, 4)
+    p = np.array([[3, 0, 2], [1, 3, 3]])
+    b, c = (np.zeros((2, 3), "float32") for _ in range(2))
+    built = tvm.compile(main, target=target)
+    built(p, a, b, c)
+    rows = a.reshape(2, 12)
+    wanted = [[rows[i, 3 * p[i, j] + j] for j in range(3)] for i in range(2)]
+    np.testing.assert_array_equal(b, wanted)
+    np.testing.assert_array_equal(c, rows[0][p])
+    for bad in (4, -1, 1 << 40):
+        p[1, 1] = bad
+        with pytest.raises(BoundsError, match="legal: 0 <= index < 4"):
+            built(p, a, b, c)
+
+
+@pytest.mark.cpu
+@pytest.mark.parametrize("target", TARGETS)
+def test_rows_of_open_lengths(target):
+    @T.prim_func
+    def main(a: T.handle, p: T.handle, b: T.handle):
+        n = T.int64()
+        A = T.match_buffer(a, (6, n), "float32")
+        P = T.match_buffer(p, (3,), "int64")
+        B = T.match_buffer(b, (3,), "float32")
+        for i in range(3):
+            B[i] = A[(i * (n * 2) + P[i]) // n, (i * (n * 2) + P[i]) % n]
+
+    data = np.arange(30, dtype="float32").reshape(6, 5)
+    out = np.zeros(3, "float32")
+    built = tvm.compile(main, target=target)
+    built(data, np.array([9, 0, 6]), out)
+    np.testing.assert_array_equal(out, [9, 10, 26])
+    with pytest.raises(BoundsError, match="found: 10, by P"):
+        built(data, np.array([9, 10, 6]), out)
+
+
+@pytest.mark.cpu
+@pytest.mark.parametrize("target", TARGETS)
 def test_a_number_of_a_whole_tensor_is_no_remainder(target):
     """Nothing is added to it but zero, so no row is known that it would have to stay in."""
 

@@ -18,6 +18,8 @@ lie within the buffer when I[i, k] is 64; so there it is the remainder that is c
 
 from __future__ import annotations
 
+import math
+
 from tvm.error import message
 from tvm.ir.expr import PrimExpr
 from tvm.ir.module import IRModule
@@ -351,15 +353,19 @@ class _Checker(AnalyzedMutator):
         return [(index, extent)]
 
     def _digit(self, number: PrimExpr, base: PrimExpr) -> list[tuple[PrimExpr, PrimExpr]] | None:
-        """Of s * base + remainder: the remainder, without the factor of inner terms."""
+        """Of s * unit + remainder: the remainder, without the factor of inner terms.
+
+        The unit, below which the remainder has to be, is a multiple of the base: rows of 12 may be
+        read as three of 4, and an index of 7 within the row is none beyond the four.
+        """
         remainder: list[PrimExpr] = []
-        moved = False
+        moved: list[PrimExpr] = []
         for term in terms_of(number, e.Add):
             if ops.is_zero(term):
                 continue  # which moves nothing
             whole = self.analyzer.can_prove_equal(ops.floormod(term, base), 0)
             if whole and not any(isinstance(node, e.BufferLoad) for node in walk(term)):
-                moved = True
+                moved.append(term)
             elif not whole or not self._flow.from_data(term):
                 remainder.append(term)
         if not moved:
@@ -367,18 +373,37 @@ class _Checker(AnalyzedMutator):
         data = [t for t in remainder if self._flow.from_data(t)]
         if not data:
             return []
+        unit = self._unit(moved, base)
         factor = data[0].b if len(data) == 1 and isinstance(data[0], e.Mul) else None
         if factor is not None and not self._flow.from_data(factor):
             inner = ops.const(0, number.dtype)
             for term in remainder:
                 inner = inner if term is data[0] else ops.add(inner, term)
-            if self.analyzer.can_prove(ops.less(inner, factor)):
+            fits = self.analyzer.can_prove_equal(ops.floormod(unit, factor), 0)
+            if fits and self.analyzer.can_prove(ops.less(inner, factor)):
                 assert isinstance(data[0], e.Mul), "it has a factor"
-                return [(data[0].a, ops.floordiv(base, factor))]
+                return [(data[0].a, ops.floordiv(unit, factor))]
         total = remainder[0]
         for term in remainder[1:]:
             total = ops.add(total, term)
-        return [(total, base)]
+        return [(total, unit)]
+
+    def _unit(self, moved: list[PrimExpr], base: PrimExpr) -> PrimExpr:
+        """What all terms that are no part of the remainder count: a multiple of the base."""
+        units: list[PrimExpr] = []
+        for term in moved:
+            if isinstance(term, e.IntImm):
+                continue  # where the first row lies says nothing of its length
+            while isinstance(term, e.Cast):
+                term = term.value
+            sides = (term.b, term.a) if isinstance(term, e.Mul) else ()
+            whole = (x for x in sides if self.analyzer.can_prove_equal(ops.floormod(x, base), 0))
+            units.append(next(whole, base))
+        known = [unit.value for unit in units if isinstance(unit, e.IntImm)]
+        if units and len(known) == len(units):
+            return ops.const(math.gcd(*known), base.dtype)
+        same = units and all(self.analyzer.can_prove_equal(unit, units[0]) for unit in units)
+        return units[0] if same else base
 
     def _unproved(self, index: PrimExpr, extent: PrimExpr) -> PrimExpr | None:
         """What is to be checked; None if it is known to hold."""
