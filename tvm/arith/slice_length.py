@@ -9,10 +9,30 @@ from __future__ import annotations
 from tvm.ir.expr import PrimExpr
 from tvm.tir.expr import IntImm
 from tvm.tir.op import arith as ops
+from tvm.tir.op import builtin
 from tvm.tir.op.builtin import if_then_else
 from tvm.tir.slice_bounds import slice_length
 
 from .analyzer import Analyzer
+
+
+def literal_slice_length(
+    begin: PrimExpr, end: PrimExpr, stride: PrimExpr, length: PrimExpr, analyzer: Analyzer
+) -> PrimExpr:
+    """`length` of a slice of an open extent, or 0 where its literal bounds cross.
+
+    Bounds counted from the same side always cross, or never; of those counted from different
+    sides, an extent may be too short for both.
+    """
+    if not (isinstance(begin, IntImm) and isinstance(end, IntImm) and isinstance(stride, IntImm)):
+        return length
+    low, high = (begin, end) if stride.value > 0 else (end, begin)
+    zero = ops.const(0, length.dtype)
+    if (low.value < 0) == (high.value < 0):
+        return length if low.value <= high.value else zero
+    if analyzer.can_prove_greater_equal(length, 0):
+        return length
+    return analyzer.simplify(builtin.max(length, zero))
 
 
 def simple_slice_length(

@@ -9,7 +9,7 @@ import numpy as np
 
 from tvm import te, tir
 from tvm.arith import Analyzer
-from tvm.arith.slice_length import simple_slice_length
+from tvm.arith.slice_length import literal_slice_length, simple_slice_length
 from tvm.error import ShapeError, message
 from tvm.ir.expr import PrimExpr
 from tvm.support.arguments import explained
@@ -121,6 +121,8 @@ def _dynamic_bounds(
     # a bound that is left out is that of a slice forward
     forward = assume_inbound or begin is None or end is None
     length = simple_slice_length(start, stop, stride, forward, Analyzer())
+    if not assume_inbound and begin is not None and end is not None:
+        length = literal_slice_length(as_expr(begin), as_expr(end), stride, length, Analyzer())
     return simplify(start), stride, length
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tests.relax.op.cases import info, shape_of, var
-from tvm import relax, tir
+from tvm import relax, te, tir, topi
 from tvm.error import ShapeError, TVMError
 from tvm.ir import Op
 from tvm.ir.structural import structural_equal
@@ -121,6 +121,19 @@ def test_symbolic_slices_are_short(begin: Any, end: Any, stride: int, wanted: An
     bb.begin_scope([x])  # where extents are known not to be negative
     found = bb.normalize(op.strided_slice(x, [0], [begin], [end], [stride])).struct_info
     assert structural_equal(found.values[0], wanted), found
+
+
+@pytest.mark.parametrize("stride", [1, 2, -1, -3])
+@pytest.mark.parametrize("end", [-4, -2, -1, 0, 2, 5])
+@pytest.mark.parametrize("begin", [-4, -1, 0, 1, 3])
+def test_literal_bounds_may_cross_in_a_short_extent(begin: int, end: int, stride: int) -> None:
+    found = info(op.strided_slice(var(N, 4), [0], [begin], [end], [stride])).values[0]
+    data = te.placeholder((N, 4), name="data")
+    same = topi.strided_slice(data, [begin], [end], [stride], [0], assume_inbound=False).shape[0]
+    for many in range(8):
+        stop = None if stride < 0 and end < -many else end
+        wanted = len(range(many)[begin:stop:stride])
+        assert [tir.interp.evaluate(e, {N: many}) for e in (found, same)] == [wanted, wanted], many
 
 
 Q, SIZE = tir.Var("q", "int64"), tir.SizeVar("sz", "int64")

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from tvm.arith import Analyzer
-from tvm.arith.slice_length import simple_slice_length
+from tvm.arith.slice_length import literal_slice_length, simple_slice_length
 from tvm.error import ShapeError, message
 from tvm.ir.expr import PrimExpr, StructInfo
 from tvm.relax.block_builder import BlockBuilder
@@ -188,9 +188,11 @@ def slice_extent(
         stop = None if step < 0 and last < -size else last
         return IntImm(INT64, len(range(size)[first:stop:step]))
     by = _int64(stride)
-    if not inbound:
-        begin, end = (canonical_bound(bound, extent, by) for bound in (begin, end))
-    return simple_slice_length(begin, end, by, inbound, analyzer)
+    if inbound:
+        return simple_slice_length(begin, end, by, True, analyzer)
+    front, back = (canonical_bound(bound, extent, by) for bound in (begin, end))
+    length = simple_slice_length(front, back, by, False, analyzer)
+    return literal_slice_length(begin, end, by, length, analyzer)
 
 
 @strided_slice.infer
