@@ -10,7 +10,7 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 import tvm
-from tests.relax.frontend.onnx.models import Array, check, make_model, run_compiled
+from tests.relax.frontend.onnx.models import Array, check, check_sizes, make_model, run_compiled
 from tvm import relax
 from tvm.error import OpAttributeInvalid, OpNotImplemented, TVMError
 from tvm.relax.expr import Function, If
@@ -213,6 +213,33 @@ def test_a_loop_without_a_count() -> None:
     model.graph.node[0].input[0] = ""
     del model.graph.input[2]
     check(model, inputs)
+
+
+def test_a_loop_that_starts_if_an_extent_allows() -> None:
+    """As frameworks write recurrent layers: while the turn is below an extent of the data."""
+    x = np.arange(6, dtype="float32").reshape(3, 2)
+    nodes = [
+        node("Shape", ["x"], ["shape"], start=0, end=1),
+        node("Squeeze", ["shape"], ["rows"]),
+        node("Less", ["zero", "rows"], ["first"]),
+        node("Loop", ["", "first", "zero", "none"], ["turns", "total"], body=_rows()),
+    ]
+    weights = {"zero": np.array(0), "none": np.zeros(2, "float32"), "one": np.array(1)}
+    shapes = {"x": ["rows", 2]}
+    model = make_model(nodes, {"x": x}, ["turns", "total"], weights, shapes=shapes)
+    check_sizes(model, [{"x": x}, {"x": x[:1]}, {"x": x[:0]}])
+
+
+def _rows() -> onnx.GraphProto:
+    """A graph that adds the row of its turn, and goes on while there are more."""
+    nodes = [
+        node("Gather", ["x", "at"], ["row"], axis=0), node("Add", ["sum", "row"], ["more"]),
+        node("Add", ["at", "one"], ["next"]), node("Less", ["next", "rows"], ["go"]),
+    ]  # fmt: skip
+    given = [_info("turn", I64, []), _info("was", B, []), _info("at", I64, []),
+             _info("sum", F, [2])]  # fmt: skip
+    found = [_info("go", B, []), _info("next", I64, []), _info("more", F, [2])]
+    return helper.make_graph(nodes, "rows", given, found)
 
 
 def test_a_loop_that_never_starts() -> None:

@@ -9,7 +9,11 @@ import numpy as np
 import pytest
 from onnx import helper
 
+import tvm
 from tests.relax.frontend.onnx.models import Array, check_sizes, make_model
+from tvm import relax
+from tvm.error import TVMError
+from tvm.relax.frontend.onnx import from_onnx
 
 pytestmark = pytest.mark.cpu
 RNG = np.random.default_rng(5)
@@ -190,3 +194,26 @@ def test_a_cache_that_is_written_to(mode: str) -> None:
     ]  # fmt: skip
     shapes: dict[str, list[Any]] = {"c": ["b", "h", "m", "d"], "u": ["b", "k", "n", "d"]}
     check_sizes(make_model([written], runs[0], ["y"], opset=24, shapes=shapes), runs)
+
+
+def test_matrices_of_open_size() -> None:
+    """Determinants and inverses; two extents that have to be one are checked as it runs."""
+    nodes = [node("Det", ["x"], ["y"]),
+             node("Inverse", ["x"], ["z"], domain="com.microsoft")]  # fmt: skip
+    given = [{"x": floats(2, n, n) + 3 * np.eye(n, dtype="float32")[::-1]} for n in (1, 4, 9)]
+    model = make_model(nodes, given[0], ["y", "z"], shapes={"x": ["b", "n", "n"]})
+    check_sizes(model, given, 1e-4)
+    loose = make_model([nodes[0]], given[0], ["y"], shapes={"x": ["b", "n", "m"]})
+    run = relax.VirtualMachine(tvm.compile(from_onnx(loose), "llvm"), tvm.cpu())["main"]
+    np.testing.assert_allclose(
+        run(given[1]["x"]).numpy(), np.linalg.det(given[1]["x"]), rtol=1e-4
+    )
+    with pytest.raises(TVMError, match="Det"):
+        run(floats(2, 3, 4))
+
+
+def test_a_slice_whose_bounds_cross() -> None:
+    nodes = [node("Slice", ["x", "from", "to", "axes"], ["y"])]
+    weights = {"from": np.array([1, 2]), "to": np.array([-1, -1]), "axes": np.array([2, 3])}
+    sizes = [(1, 2, 7, 9), (2, 2, 1, 6), (1, 2, 4, 2), (1, 2, 1, 1)]
+    check_pictures(nodes, weights, sizes=sizes)

@@ -892,12 +892,57 @@ ATTENTION = [
         (3, 2, 4), (12, 4), (12,), (1, 1, 4), ((3, 3), "unit"),
     ),
 ]
+# an odd number of rows swapped, a zero on the diagonal, a matrix of one element
+_solvable = lambda a: a + 3 * torch.eye(a.shape[-1]).flip(0)
+_definite = lambda a: a @ a.mT + torch.eye(a.shape[-1])
+EQUATIONS = [
+    case("det", lambda a: torch.linalg.det(_solvable(a)), (2, 3, 5, 5)),
+    case("det of one element", torch.det, (1, 1)),
+    case("slogdet", lambda a: tuple(torch.linalg.slogdet(_solvable(a))), (2, 4, 4)),
+    case("logdet", lambda a: torch.logdet(_definite(a)), (2, 4, 4)),
+    case("inv", lambda a: torch.linalg.inv(_solvable(a)), (2, 5, 5)),
+    case("inverse", lambda a: torch.inverse(_solvable(a)), ((4, 4), "float64")),
+    case("inv_ex", lambda a: tuple(torch.linalg.inv_ex(_solvable(a))), (2, 4, 4)),
+    case("lu_factor", lambda a: tuple(torch.linalg.lu_factor(_solvable(a))), (2, 4, 4)),
+    case("solve", lambda a, b: torch.linalg.solve(_solvable(a), b), (2, 4, 4), (2, 4, 3)),
+    case("solve a vector", lambda a, b: torch.linalg.solve(_solvable(a), b), (2, 4, 4), (2, 4)),
+    case("solve of one matrix", lambda a, b: torch.linalg.solve(_solvable(a), b),
+         (4, 4), (2, 4, 3)),
+    case("solve from the right", lambda a, b: torch.linalg.solve(_solvable(a), b, left=False),
+         (2, 4, 4), (2, 3, 4)),
+    case("cholesky", lambda a: torch.linalg.cholesky(_definite(a)), (2, 4, 4)),
+    case("cholesky, upper", lambda a: torch.linalg.cholesky(_definite(a), upper=True), (4, 4)),
+    case("cholesky_ex", lambda a: tuple(torch.linalg.cholesky_ex(_definite(a))), (2, 4, 4)),
+    case("cholesky_solve", lambda a, b: torch.cholesky_solve(b, a + 3 * torch.eye(4)),
+         (4, 4), (4, 2)),
+    case("cholesky_inverse", lambda a: torch.cholesky_inverse(a + 3 * torch.eye(4), upper=True),
+         (4, 4)),
+    case("solve_triangular", lambda a, b: torch.linalg.solve_triangular(
+        a + 3 * torch.eye(4), b, upper=False), (2, 4, 4), (2, 4, 3)),
+    case("solve_triangular from the right", lambda a, b: torch.linalg.solve_triangular(
+        a, b, upper=True, left=False, unitriangular=True), (2, 4, 4), (2, 3, 4)),
+    case("triangular_solve", lambda a, b: tuple(torch.triangular_solve(
+        b, a + 3 * torch.eye(4), transpose=True)), (2, 4, 4), (2, 4, 3)),
+]
+INTEGERS = [
+    case("gcd", torch.gcd, ((4, 5), "int64"), ((5,), "int64")),
+    case("gcd of two types", torch.gcd, ((4, 5), "int32"), ((4, 1), "int16")),
+    case("lcm", torch.lcm, ((4, 5), "int64"), ((5,), "int64")),
+    case("gcd and lcm of zeros", lambda a: (torch.gcd(a, a * 0), torch.lcm(a * 0, a * 0)),
+         ((6,), "int64")),
+    case("nextafter", torch.nextafter, X, X),
+    case("frexp", lambda x: tuple(torch.frexp(x)), X),
+    case("frexp of subnormal numbers", lambda x: tuple(torch.frexp(x * 1e-42)), X),
+    case("frexp of doubles", lambda x: tuple(torch.frexp(x)), (X, "float64")),
+]
 FAMILIES = {
     "activation": ACTIVATION,
     "attention": ATTENTION,
     "create": CREATE,
     "elementwise": ELEMENTWISE,
+    "equations": EQUATIONS,
     "indexing": INDEXING,
+    "integers": INTEGERS,
     "linear": LINEAR,
     "loss": LOSS,
     "normalize": NORMALIZE,

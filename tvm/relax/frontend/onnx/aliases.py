@@ -10,8 +10,9 @@ from tvm import te, tir
 from tvm.ir.expr import RelaxExpr
 from tvm.relax import op
 from tvm.relax.expr import Constant
-from tvm.relax.extents import extents_of
+from tvm.relax.frontend import equations
 
+from .linear import square
 from .node import Node
 from .registry import Converter, Result, convert, find_converter
 
@@ -173,33 +174,7 @@ def ngram_repeat_block(node: Node) -> Result:
 
 @convert(_DOMAIN + "Inverse")
 def inverse(node: Node) -> Result:
-    """(..., n, n): elimination beside the unit matrix, the largest element of a column first."""
-    *_, rows = node.shape(0)
-    size, bb, shape = int(rows), node.bb, list(node.shape(0))  # type: ignore[call-overload]
-    flat = bb.emit(op.reshape(node[0], [-1, size, size]))
-    count = extents_of(flat)[0]  # type: ignore[index]
-    unit = Constant(np.eye(size, dtype=node.dtype(0))[None])
-    both = bb.emit(op.concat([flat, bb.emit(op.broadcast_to(unit, [count, size, size]))], 2))
-    numbers = np.arange(size, dtype=np.int64).reshape(1, size, 1)
-    for column in range(size):
-        heads = bb.emit(op.abs(op.strided_slice(both, [2], [column], [column + 1])))
-        done = Constant(np.where(numbers < column, -1.0, 0.0).astype(node.dtype(0)))
-        left = Constant((numbers >= column).astype(node.dtype(0)))
-        place = bb.emit(op.argmax(op.add(op.multiply(heads, left), done), 1, keepdims=True))
-        mark = bb.emit(op.astype(op.equal(Constant(numbers), place), node.dtype(0)))
-        own = Constant((numbers == column).astype(node.dtype(0)))
-        pivot = bb.emit(op.sum(op.multiply(both, mark), [1], keepdims=True))
-        moved = op.strided_slice(both, [1], [column], [column + 1])
-        # this row goes where the pivot's was, and the pivot's comes here
-        swapped = bb.emit(op.add(both, op.multiply(mark, op.subtract(moved, pivot))))
-        head = bb.emit(op.strided_slice(pivot, [2], [column], [column + 1]))
-        row = bb.emit(op.divide(pivot, head))
-        factor = bb.emit(op.strided_slice(swapped, [2], [column], [column + 1]))
-        cleared = bb.emit(op.subtract(swapped, op.multiply(factor, row)))
-        rest = Constant((numbers != column).astype(node.dtype(0)))
-        both = bb.emit(op.add(op.multiply(cleared, rest), op.multiply(row, own)))
-    result = bb.emit(op.strided_slice(both, [2], [size], [2 * size]))
-    return op.reshape(result, shape)
+    return op.reshape(equations.inverse(node.bb, square(node)), node.shape(0))
 
 
 # --- operators of the first sets, which runtimes still know ---

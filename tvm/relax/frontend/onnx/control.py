@@ -134,7 +134,7 @@ class _Turns:
         total = None if known is None or known.dtype == object else int(known.reshape(-1)[0])
         seen: list[list[Ref]] = [[] for _ in range(self.collects)]
         while True:
-            if go_on is not None and go_on.known is not None and not go_on.known.all():
+            if go_on is not None and go_on.holds is False:
                 break
             if total is not None and number >= total:
                 break
@@ -160,7 +160,7 @@ class _Turns:
         self, number: int, count: Ref | None, total: int | None, go_on: Ref | None,
         state: Sequence[Ref],
     ) -> bool:  # fmt: skip
-        if go_on is not None and go_on.known is None:
+        if go_on is not None and go_on.holds is None:
             return False
         if (number + 1) * self.graph.size() > LARGEST_UNROLLED or (count and total is None):
             return False
@@ -174,7 +174,7 @@ class _Turns:
         with scratch(aside):
             first = Ref.to(np.asarray(0, np.int64))
             turn = self.body(first, state, aside, self.node.scope)
-        return turn.go_on is None or turn.go_on.known is not None
+        return turn.go_on is None or turn.go_on.holds is not None
 
     def _stacked(self, values: Sequence[Ref]) -> RelaxExpr:
         made = [value.scope.read(value.name, self.bb) for value in values]

@@ -7,7 +7,9 @@ import numpy as np
 from tvm.ir.expr import RelaxExpr
 from tvm.relax import op
 from tvm.relax.expr import Constant
-from tvm.tir.expr import IntImm
+from tvm.relax.extents import require_equal
+from tvm.relax.frontend import equations
+from tvm.relax.shape_math import same_extent
 
 from .node import Node
 from .registry import Result, convert
@@ -39,37 +41,17 @@ def gemm(node: Node) -> Result:
 
 @convert("Det")
 def determinant(node: Node) -> Result:
-    """(..., n, n) -> (...): Gauss's elimination, the row with the largest head first."""
-    *outer, rows, columns = node.shape(0)
-    known = isinstance(rows, IntImm) and isinstance(columns, IntImm)
-    if not known or int(rows) != int(columns):  # type: ignore[call-overload]
-        raise node.invalid("the matrices", f"{rows} x {columns}", "n x n, where n is a number")
-    bb, size = node.bb, int(rows)  # type: ignore[call-overload]
-    matrix = bb.emit(op.reshape(node[0], [-1, size, size]))
-    one = Constant(np.ones((), node.dtype(0)))
-    total: RelaxExpr = one
-    for left in range(size, 0, -1):
-        heads = bb.emit(op.abs(op.strided_slice(matrix, [2], [0], [1])))
-        place = bb.emit(op.argmax(heads, 1, keepdims=True))  # (batch, 1, 1)
-        numbers = Constant(np.arange(left, dtype=np.int64).reshape(1, left, 1))
-        mark = bb.emit(op.astype(op.equal(numbers, place), node.dtype(0)))  # (batch, left, 1)
-        pivot = bb.emit(op.sum(op.multiply(matrix, mark), [1], keepdims=True))
-        first = op.strided_slice(matrix, [1], [0], [1])
-        # the first row goes where the pivot's row was, which turns the sign unless they are one
-        moved = bb.emit(op.add(matrix, op.multiply(mark, op.subtract(first, pivot))))
-        head = bb.emit(op.strided_slice(pivot, [2], [0], [1]))
-        is_first = op.equal(place, Constant(np.asarray(0, np.int64)))
-        sign = bb.emit(op.where(is_first, one, op.negative(one)))
-        total = bb.emit(op.multiply(total, bb.emit(op.multiply(head, sign))))
-        if left == 1:
-            break
-        rest = bb.emit(op.strided_slice(moved, [1], [1], [left]))
-        zero = Constant(np.zeros((), node.dtype(0)))
-        divisor = op.where(op.equal(head, zero), one, head)
-        factor = op.divide(op.strided_slice(rest, [2], [0], [1]), divisor)
-        cleared = bb.emit(op.subtract(rest, op.multiply(bb.emit(factor), pivot)))
-        matrix = bb.emit(op.strided_slice(cleared, [2], [1], [left]))
-    return op.reshape(total, outer)
+    """(..., n, n) -> (...)."""
+    return op.reshape(equations.determinant(node.bb, square(node)), node.shape(0)[:-2])
+
+
+def square(node: Node) -> RelaxExpr:
+    """(batch, n, n) of the first input, checked as the program runs where extents are open."""
+    *_, rows, columns = node.shape(0)
+    if same_extent(rows, columns) is False:
+        raise node.invalid("the matrices", f"{rows} x {columns}", "n x n")
+    require_equal(node.bb, columns, rows)
+    return equations.flat(node.bb, node[0])
 
 
 @convert("Einsum")

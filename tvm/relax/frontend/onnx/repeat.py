@@ -144,7 +144,7 @@ class _Loop:
         given = [Ref.to(value) for value in state[: self.states]]
         turn = self.turns.body(_counted(bb, number), given, bb, around)
         go: RelaxExpr | None = None
-        if turn.go_on is not None and not _is_true(turn.go_on):
+        if turn.go_on is not None and not turn.go_on.holds:
             self.may_stop = True
             go = _scalar(bb, turn.go_on.scope.read(turn.go_on.name, bb))
         new = [ref.scope.read(ref.name, bb) for ref in turn.state]
@@ -288,12 +288,6 @@ class _Loop:
                 part = self.bb.match_cast(part, _renamed(info))
             found.append(part)
         return found
-
-
-def _is_true(ref: Ref) -> bool:
-    """Whether importing knows that a condition holds."""
-    known = ref.known
-    return known is not None and known.dtype != object and bool(known.all())
 
 
 def _known_bytes(info: StructInfo) -> int:

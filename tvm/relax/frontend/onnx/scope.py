@@ -132,6 +132,12 @@ class Ref:
         """What importing knows of it."""
         return self.scope.known.get(self.name)
 
+    @property
+    def holds(self) -> bool | None:
+        """Whether a condition is true, None where it depends on extents or on data."""
+        known = self.known
+        return None if known is None or known.dtype == object else bool(known.all())
+
     @staticmethod
     def to(value: RelaxExpr | Array) -> Ref:
         """A value that has no name in the model."""

@@ -19,9 +19,10 @@ from typing import Any, Final, TypeAlias
 Converter: TypeAlias = "Callable[..., Any]"
 
 _FAMILIES: Final = (
-    "activation", "attention", "complex_numbers", "create", "elementwise", "fourier", "grouped",
-    "indexing", "linear", "loss", "modules", "normalize", "pad", "pool", "quantize", "recurrent",
-    "reduction", "resample", "shape", "sizes", "slicing", "sorting",
+    "activation", "attention", "complex_numbers", "create", "elementwise", "equations",
+    "fourier", "grouped", "indexing", "integers", "linear", "loss", "modules", "normalize",
+    "pad", "pool", "quantize", "recurrent", "reduction", "resample", "shape",
+    "sizes", "slicing", "sorting",
 )  # fmt: skip
 _FUNCTIONS: Final[dict[str, Converter]] = {}
 _MODULES: Final[dict[str, Converter]] = {}

@@ -131,10 +131,15 @@ def product(factors: Sequence[Size]) -> Size:
 
 def common_sizes(tensors: Sequence[Expr]) -> list[Size]:
     """The extents that tensors have once they are broadcast to each other."""
-    ndim = max(rank(x) for x in tensors)
+    return common_shape([sizes(x) for x in tensors])
+
+
+def common_shape(shapes: Sequence[Sequence[Size]]) -> list[Size]:
+    """The shape to which all of these are broadcast."""
+    ndim = max(map(len, shapes))
     shape: list[Size] = [1] * ndim
-    for x in tensors:
-        for i, size in enumerate(sizes(x), start=ndim - rank(x)):
+    for own in shapes:
+        for i, size in enumerate(own, start=ndim - len(own)):
             shape[i] = size if same(shape[i], 1) else shape[i]
     return shape
 

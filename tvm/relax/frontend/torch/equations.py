@@ -1,0 +1,211 @@
+"""Linear algebra of square matrices: determinants, inverses, equations, Cholesky's factors.
+
+torch raises where a matrix has no inverse or is not positive definite; here results are infinite
+or NaN then, and `info` of the functions that give one is 0.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tvm.ir.expr import RelaxExpr
+from tvm.relax import op
+from tvm.relax.block_builder import BlockBuilder
+from tvm.relax.frontend import equations
+
+from .registry import convert
+from .values import Expr, cast, common_shape, rank, refuse, same, sizes
+
+
+def _matrices(bb: BlockBuilder, a: Expr) -> Expr:
+    """(batch, n, n) of (..., n, n)."""
+    return equations.flat(bb, a)
+
+
+def _like(x: RelaxExpr, a: Expr, axes: int) -> Any:
+    """A result of a batch, with the first axes of `a`; of its own axes there are `axes`."""
+    outer = sizes(a)[:-2]
+    own = sizes(x)[1:] if axes else []
+    return op.reshape(x, [*outer, *own])
+
+
+def _no_error(bb: BlockBuilder, a: Expr) -> Any:
+    return bb.emit(op.zeros(sizes(a)[:-2], "int32"))
+
+
+@convert("det", "linalg_det")
+def determinant(bb: BlockBuilder, A: Expr) -> Any:
+    return _like(equations.determinant(bb, _matrices(bb, A)), A, 0)
+
+
+@convert("_linalg_det")
+def determinant_and_factors(bb: BlockBuilder, A: Expr) -> Any:
+    """The determinant, both factors in one matrix, and rows counted from 1."""
+    lu, rows, sign = equations.factored(bb, _matrices(bb, A))
+    value = op.multiply(sign, bb.emit(op.prod(equations.diagonal(bb, lu), 1)))
+    return _like(bb.emit(value), A, 0), _like(lu, A, 2), _pivots(bb, rows, A)
+
+
+def _pivots(bb: BlockBuilder, rows: RelaxExpr, a: Expr) -> Any:
+    counted = bb.emit(op.add(cast(bb, rows, "int32"), op.ones((), "int32")))
+    return op.reshape(counted, sizes(a)[:-1])
+
+
+@convert("slogdet", "linalg_slogdet")
+def sign_and_logarithm(bb: BlockBuilder, A: Expr) -> Any:
+    """The determinant's sign, and the logarithm of its size."""
+    return _signed(bb, A)[:2]
+
+
+@convert("_linalg_slogdet")
+def sign_logarithm_and_factors(bb: BlockBuilder, A: Expr) -> Any:
+    return _signed(bb, A)
+
+
+def _signed(bb: BlockBuilder, a: Expr) -> tuple[Any, ...]:
+    lu, rows, sign = equations.factored(bb, _matrices(bb, a))
+    heads = bb.emit(equations.diagonal(bb, lu))
+    signs = bb.emit(op.multiply(sign, bb.emit(op.prod(bb.emit(op.sign(heads)), 1))))
+    size = bb.emit(op.sum(bb.emit(op.log(bb.emit(op.abs(heads)))), 1))
+    return _like(signs, a, 0), _like(size, a, 0), _like(lu, a, 2), _pivots(bb, rows, a)
+
+
+@convert("logdet")
+def logarithm_of_determinant(bb: BlockBuilder, input: Expr) -> Any:
+    return op.log(bb.emit(determinant(bb, input)))
+
+
+@convert("inverse", "linalg_inv")
+def inverse(bb: BlockBuilder, A: Expr) -> Any:
+    return _like(equations.inverse(bb, _matrices(bb, A)), A, 2)
+
+
+@convert("linalg_inv_ex")
+def inverse_and_info(bb: BlockBuilder, A: Expr, check_errors: bool = False) -> Any:
+    return bb.emit(inverse(bb, A)), _no_error(bb, A)
+
+
+@convert("linalg_lu_factor")
+def lu_factor(bb: BlockBuilder, A: Expr, pivot: bool = True) -> Any:
+    """L and U in one matrix, and the rows that were swapped, counted from 1."""
+    if not pivot:
+        raise refuse("linalg_lu_factor: pivot", pivot, "True")
+    lu, rows, _ = equations.factored(bb, _matrices(bb, A))
+    return _like(lu, A, 2), _pivots(bb, rows, A)
+
+
+@convert("linalg_lu_factor_ex")
+def lu_factor_and_info(
+    bb: BlockBuilder, A: Expr, pivot: bool = True, check_errors: bool = False
+) -> Any:
+    lu, rows = lu_factor(bb, A, pivot)
+    return lu, rows, _no_error(bb, A)
+
+
+@convert("linalg_solve")
+def solve(bb: BlockBuilder, A: Expr, B: Expr, left: bool = True) -> Any:
+    """X of A X = B, or of X A = B; B may be a vector for each matrix."""
+    is_vector = rank(B) == 1 or (
+        rank(B) == rank(A) - 1 and all(map(same, sizes(A), sizes(B)))
+    )
+    if is_vector:
+        B = bb.emit(op.expand_dims(B, -1))
+    if not left:
+        return _turned(bb, bb.emit(solve(bb, _turned(bb, A), _turned(bb, B))))
+    a, b, outer = _batched(bb, A, B)
+    lu, rows, _ = equations.factored(bb, a)
+    x = bb.emit_te(equations.solutions, lu, rows, b, primfunc_name_hint="solutions")
+    shape = [*outer, *(sizes(B)[-2:-1] if is_vector else sizes(B)[-2:])]
+    return op.reshape(x, shape)
+
+
+@convert("linalg_solve_ex")
+def solve_and_info(
+    bb: BlockBuilder, A: Expr, B: Expr, left: bool = True, check_errors: bool = False
+) -> Any:
+    return bb.emit(solve(bb, A, B, left)), _no_error(bb, A)
+
+
+@convert("_linalg_solve_ex")
+def solve_factors_and_info(
+    bb: BlockBuilder, A: Expr, B: Expr, left: bool = True, check_errors: bool = False
+) -> Any:
+    lu, rows = lu_factor(bb, A)
+    return bb.emit(solve(bb, A, B, left)), lu, rows, _no_error(bb, A)
+
+
+def _batched(bb: BlockBuilder, a: Expr, b: Expr) -> tuple[Expr, Expr, list[Any]]:
+    """Matrices of both in one batch, and its axes."""
+    outer = common_shape([sizes(a)[:-2], sizes(b)[:-2]])
+
+    def wide(x: Expr) -> Expr:
+        shape = [*outer, *sizes(x)[-2:]]
+        return _matrices(bb, bb.emit(op.broadcast_to(x, shape)))
+
+    return wide(a), wide(b), outer
+
+
+def _turned(bb: BlockBuilder, x: Expr) -> Expr:
+    """Rows for columns."""
+    axes = list(range(rank(x)))
+    return bb.emit(op.permute_dims(x, [*axes[:-2], axes[-1], axes[-2]]))
+
+
+@convert("linalg_solve_triangular")
+def solve_triangular(
+    bb: BlockBuilder, A: Expr, B: Expr, upper: bool, left: bool = True, unitriangular: bool = False
+) -> Any:
+    """X of A X = B, or of X A = B, where only a triangle of A counts."""
+    if not left:
+        turned = solve_triangular(
+            bb, _turned(bb, A), _turned(bb, B), not upper, unitriangular=unitriangular
+        )
+        return _turned(bb, bb.emit(turned))
+    a, b, outer = _batched(bb, A, B)
+    x = bb.emit_te(equations.triangular_solutions, a, b, upper=upper, unit=unitriangular,
+                   primfunc_name_hint="triangular_solutions")  # fmt: skip
+    return op.reshape(x, [*outer, *sizes(B)[-2:]])
+
+
+@convert("triangular_solve")
+def triangular_solve(
+    bb: BlockBuilder, input: Expr, A: Expr, upper: bool = True, transpose: bool = False,
+    unitriangular: bool = False,
+) -> Any:  # fmt: skip
+    if transpose:
+        solved = solve_triangular(
+            bb, _turned(bb, A), input, not upper, unitriangular=unitriangular
+        )
+        return solved, A
+    return solve_triangular(bb, A, input, upper, unitriangular=unitriangular), A
+
+
+@convert("cholesky", "linalg_cholesky")
+def cholesky(bb: BlockBuilder, input: Expr, upper: bool = False) -> Any:
+    """L of L L^T, or U of U^T U."""
+    a = _turned(bb, input) if upper else input
+    low = bb.emit_te(equations.cholesky, _matrices(bb, a), primfunc_name_hint="cholesky")
+    made = bb.emit(_like(low, a, 2))
+    return _turned(bb, made) if upper else made
+
+
+@convert("linalg_cholesky_ex")
+def cholesky_and_info(
+    bb: BlockBuilder, input: Expr, upper: bool = False, check_errors: bool = False
+) -> Any:
+    return cholesky(bb, input, upper), _no_error(bb, input)
+
+
+@convert("cholesky_solve")
+def cholesky_solve(bb: BlockBuilder, input: Expr, input2: Expr, upper: bool = False) -> Any:
+    """X of A X = B, by a factor of A."""
+    low, high = (_turned(bb, input2), input2) if upper else (input2, _turned(bb, input2))
+    between = bb.emit(solve_triangular(bb, low, input, False))
+    return solve_triangular(bb, high, between, True)
+
+
+@convert("cholesky_inverse")
+def cholesky_inverse(bb: BlockBuilder, input: Expr, upper: bool = False) -> Any:
+    """The inverse of a matrix, by a factor of it."""
+    unit = equations.unit_matrices(bb, _matrices(bb, input))
+    return cholesky_solve(bb, bb.emit(_like(unit, input, 2)), input, upper)
