@@ -98,7 +98,7 @@ class TestNamesOfIndices(PassTest):
 
 
 class TestKeepsNamesForValues(PassTest):
-    """Names of numbers from memory, of floats and of large terms stay."""
+    """Names of numbers from memory, of floats and of quotients by a variable stay."""
 
     run = Simplify()
 
@@ -107,9 +107,10 @@ class TestKeepsNamesForValues(PassTest):
         for i in range(16):
             with T.LetStmt(B[i] + 2) as x:
                 with T.LetStmt(m * T.float32(3)) as y:
-                    if x < 60:
-                        A[x] = y
-                        A[x + 1] = y
+                    with T.LetStmt(64 // T.max(i, 2)) as z:
+                        if x < 60:
+                            A[x] = y
+                            A[z] = y
 
     Expected = Before
 

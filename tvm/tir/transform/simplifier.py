@@ -133,14 +133,23 @@ class Simplifier(AnalyzedMutator):
         )
 
 
-MAX_INLINED: Final = 64  # nodes: names of names would else grow with every level
+MAX_INLINED: Final = 32  # nodes: names of names would else grow with every level
 
 
 def _is_index(value: PrimExpr) -> bool:
-    """An integer that depends on variables alone: facts about them are worth more than its name."""
+    """An integer that depends on variables alone: facts about them are worth more than its name.
+
+    Not so where it takes a division by a variable: nothing moves that out of a loop that may be
+    empty, since the divisor may be zero there.
+    """
     if not value.dtype.is_int or side_effect(value) > e.CallEffectKind.Pure:
         return False
-    return sum(1 for _ in islice(walk(value), MAX_INLINED + 1)) <= MAX_INLINED
+    nodes = list(islice(walk(value), MAX_INLINED + 1))
+    return len(nodes) <= MAX_INLINED and not any(
+        isinstance(node, (e.FloorDiv, e.FloorMod, e.Div, e.Mod))
+        and not isinstance(node.b, e.IntImm)
+        for node in nodes
+    )
 
 
 def _is_trivial(value: PrimExpr) -> bool:
