@@ -45,3 +45,22 @@ def test_a_signal_ends_the_wait_and_not_the_work() -> None:
         hearing_signals(work)
     go_on.set()
     assert done.wait(10)
+
+
+def test_a_signal_ahead_of_the_wait_is_heard(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing interrupts the wait then; it has to end by itself before Python looks."""
+    go_on, wait = threading.Event(), threading.Event.wait
+    asked: list[float | None] = []
+
+    def noted(self: threading.Event, timeout: float | None = None) -> bool:
+        if threading.current_thread() is threading.main_thread():
+            asked.append(timeout)
+            assert len(asked) < 3 or go_on.set() is None
+        return wait(self, timeout)
+
+    def work() -> None:
+        wait(go_on)
+
+    monkeypatch.setattr(threading.Event, "wait", noted)
+    hearing_signals(work)
+    assert None not in asked[1:]  # the first is that of the thread's start

@@ -36,7 +36,9 @@ class _Task(Generic[Result]):
 
     def result(self) -> Result:
         limit = current_limit()
-        while not self._ended.wait(None if limit is None else SECONDS):
+        # A signal that comes just before the wait begins does not end it: Python notes it, and acts
+        # on it when the wait is over.
+        while not self._ended.wait(SECONDS):
             if limit is not None:
                 limit.check("what waits for LLVM")
         if self._error is not None:
