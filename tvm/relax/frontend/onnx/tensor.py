@@ -91,6 +91,7 @@ def slice_(node: Node) -> Result:
     axes = node.integers(3, "axes") if node.has(3) else list(range(len(starts)))
     steps = node.integers(4, "steps") if node.has(4) else [1] * len(starts)
     value = node[0]
+    starts = [_start(node, *given) for given in zip(axes, starts, steps)]
     ends = [_end(node, axis, end) for axis, end in zip(axes, ends)]
     for place in [i for i, step in enumerate(steps) if step == 1]:
         count = _length(starts[place], ends[place])
@@ -100,6 +101,13 @@ def slice_(node: Node) -> Result:
     if all(isinstance(s, int) and s == 0 for s in starts) and value is not node[0]:
         return value
     return op.strided_slice(value, axes, starts, ends, steps)
+
+
+def _start(node: Node, axis: int, start: PrimExpr | int, step: int) -> PrimExpr | int:
+    """The start of a slice; backwards from before the first element is from that element."""
+    extent = node.shape(0)[axis]
+    before = isinstance(extent, IntImm) and isinstance(start, int) and start < -extent.value
+    return 0 if before and step < 0 else start
 
 
 def _end(node: Node, axis: int, end: PrimExpr | int) -> PrimExpr | int:
