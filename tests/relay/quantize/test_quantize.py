@@ -55,6 +55,29 @@ def test_numbers_stay_close(options: Any) -> None:
     np.testing.assert_allclose(found, wanted, atol=0.15)
 
 
+@pytest.mark.parametrize("weight_scale", ["max", "power2"])
+@pytest.mark.parametrize("mode", ["kl_divergence", "percentile", "global_scale"])
+def test_zeros_have_a_step(weight_scale: str, mode: str) -> None:
+    x = relay.var("x", shape=(1, 3, 6, 6))
+    zeros = relay.const(np.zeros((4, 1, 1), "float32"))
+    y = relay.nn.relu(relay.add(conv(x, 4, 3), zeros))
+    dead = relay.nn.relu(relay.multiply(y, relay.const(np.float32(0))))
+    mod = module(relay.nn.global_avg_pool2d(conv(dead + y, 4, 4)), x)
+    made = quantized(mod, weight_scale=weight_scale, calibrate_mode=mode)
+    (wanted,), (found,) = results(mod, [IMAGE]), results(made, [IMAGE])
+    np.testing.assert_allclose(found, wanted, atol=0.15)
+
+
+def test_sums_of_very_different_steps() -> None:
+    """What is far below a step of the other tensor is lost; the other one is as it was."""
+    x = relay.var("x", shape=(1, 3, 6, 6))
+    y = conv(relay.multiply(conv(x, 4, 3), relay.const(np.float32(1e-20))), 4, 4)
+    mod = module(relay.add(y, weight(4, 1, 1)), x)
+    made = quantized(mod, weight_scale="max", calibrate_mode="percentile")
+    (wanted,), (found,) = results(mod, [IMAGE]), results(made, [IMAGE])
+    np.testing.assert_allclose(found, wanted, atol=0.02)
+
+
 def test_convolutions_are_of_integers() -> None:
     made = quantized(network())
     convs = [

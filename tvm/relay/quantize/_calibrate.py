@@ -82,7 +82,7 @@ def _largest(call: Call) -> float:
 
 def _power2_scale(call: Call) -> float:
     largest = _largest(call)
-    return float(2 ** np.ceil(np.log2(largest))) if largest > 0 else 1.0
+    return float(2 ** np.ceil(np.log2(largest))) if largest > 0 else 0.0
 
 
 _WEIGHTS: dict[str, Scale] = {"max": _largest, "power2": _power2_scale}
@@ -115,7 +115,7 @@ def calibrate(dataset: Any = None) -> Callable[[IRModule, PassContext], IRModule
             attrs: Any = call.attrs
             steps = 2 ** (cfg.get_nbit_by_kind(attrs.kind) - int(attrs.sign))
             weight = attrs.kind == QAnnotateKind.WEIGHT
-            scale = (of_weights if weight else of_data)(call)
+            scale = (of_weights if weight else of_data)(call) or 1.0  # zeros: any step does
             values = (scale / steps, -(steps - 1), steps - 1)
             given.update(
                 {v: const(float(x), "float32") for v, x in zip(call.args[1:], values)}

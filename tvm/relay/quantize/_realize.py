@@ -172,13 +172,18 @@ def concatenate_realize(ref_call: Call, new_args: Args, ctx: Any) -> RelaxExpr |
     return QRealizeIntExpr(forward_op(ref_call, [Tuple(fields)]), scale, dtype)
 
 
+# Of a step of the coarser of two tensors: integers of 8 bits by finer ones do not fit into 32.
+_FINEST: Final = 2.0**-24
+
+
 def _unified(
     before: Args, values: Sequence[QRealizeIntExpr], dtype: str
 ) -> tuple[list[RelaxExpr], str, float]:
     """Integers in one type and of one scale."""
     cfg = current_qconfig()
     if len(values) == 2:
-        scale = min(value.dom_scale for value in values)
+        scales = [value.dom_scale for value in values]
+        scale = max(min(scales), max(scales) * _FINEST)
     else:
         scale = cfg.global_scale / 2 ** (cfg.nbit_activation - 1)
     made: list[RelaxExpr] = []

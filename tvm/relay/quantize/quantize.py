@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
+
 from tvm.error import TVMError
 from tvm.ir.expr import RelaxExpr
 from tvm.ir.module import IRModule
 from tvm.ir.transform import PassContext, Sequential, module_pass
 from tvm.relay.backend.compiled import bind_params_by_name
+from tvm.relay.expr import Call, Constant, const
 from tvm.relay.forward_rewrite import forward_rewrite
 from tvm.relay.function import Function
 from tvm.relay.transform import (
@@ -20,7 +23,10 @@ from tvm.relay.transform import (
     SimplifyInference,
 )
 from tvm.relay.transform.function_pass import expr_pass
+from tvm.relay.traverse import transform
+from tvm.relay.ty import TensorType
 from tvm.relay.variables import free_vars
+from tvm.tir.expr import IntImm
 
 from . import _realize as _realize  # its rules hang on the operators
 from ._annotate import attach_to_shared
@@ -72,6 +78,24 @@ def realize(func: RelaxExpr, mod: IRModule, ctx: PassContext) -> RelaxExpr:
     return forward_rewrite(func, "FQRealizeRewrite")
 
 
+@expr_pass("QuantizeFillConstants", opt_level=1)
+def fill_constants(func: RelaxExpr, mod: IRModule, ctx: PassContext) -> RelaxExpr:
+    """A number stretched to a shape is a constant: scales of weights are found in them."""
+
+    def rule(old: RelaxExpr, new: RelaxExpr) -> RelaxExpr:
+        if not isinstance(new, Call) or getattr(new.op, "name", "") != "full":
+            return new
+        value, found = new.args[0], old.checked_type
+        known = isinstance(found, TensorType) and all(isinstance(e, IntImm) for e in found.shape)
+        if not known or not isinstance(value, Constant):
+            return new
+        assert isinstance(found, TensorType), "asked for above"
+        filled = np.broadcast_to(value.data.numpy(), found.concrete_shape)
+        return const(np.array(filled), str(found.dtype))
+
+    return transform(func, rule)
+
+
 def prerequisite_optimize(mod: IRModule, params: Mapping[str, Any] | None = None) -> IRModule:
     """The module with constants for parameters, and normalisation folded into weights."""
     if params:
@@ -80,8 +104,9 @@ def prerequisite_optimize(mod: IRModule, params: Mapping[str, Any] | None = None
         mod = mod.clone()
         mod["main"] = bind_params_by_name(main, params)
     passes = Sequential(
-        [SimplifyInference(), FoldConstant(), FoldScaleAxis(), CanonicalizeOps(), FoldConstant()]
-    )
+        [SimplifyInference(), FoldConstant(), FoldScaleAxis(), CanonicalizeOps(),
+         fill_constants(), FoldConstant()]
+    )  # fmt: skip
     with PassContext(opt_level=3):
         return passes(InferType()(mod))
 
