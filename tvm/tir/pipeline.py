@@ -15,6 +15,7 @@ from tvm.target.target import Target
 
 from . import transform as t
 from .transform.bf16_compute_legalize import BF16ComputeLegalizeAll
+from .transform.configure_tiles import ConfigureTiles
 from .transform.guard_empty_results import GuardEmptyResults
 from .transform.legalize_narrow_floats import LegalizeNarrowFloats
 from .transform.lower_packed_calls import LowerPackedCalls
@@ -72,6 +73,7 @@ def _final_loops(ctx: PassContext) -> list[Pass]:
         t.VectorizeLoop(not ctx.option("tir.disable_vectorize", False)),  # needs flat indices
         PrefetchAhead(),  # whole vectors; while loops still have what schedules said of them
         PrefetchPanels(),  # whole indices too
+        ConfigureTiles(),  # around loops, before those of few rounds are unrolled
         PeelMasks(),  # most vectors of a loop are whole
         t.HoistReductionInit(),  # the loop that reduces keeps its result in registers
     ]

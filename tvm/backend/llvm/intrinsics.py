@@ -571,11 +571,28 @@ def _call_llvm(emit: StmtEmitter, op: e.Call) -> str:
     if full.rpartition(".")[0] not in ONE_TYPE_INTRINSICS:
         emit.module.foreign.add(full)
     callee = emit.module.declare(full, result, ", ".join(kind for kind, _ in held))
+    if full == "llvm.x86.ldtilecfg" and "linux" in emit.module.machine_triple:
+        _ask_for_tiles(emit)
     call = f"call {result} {callee}({', '.join(f'{kind} {value}' for kind, value in held)})"
     if op.dtype.is_void:
         emit.out.line(call)
         return ""
     return emit.out.temp(call)
+
+
+def _ask_for_tiles(emit: StmtEmitter) -> None:
+    """Linux gives a process tile registers when it asks: arch_prctl(ARCH_REQ_XCOMP_PERM, 18).
+
+    The kernel's Documentation/arch/x86/xstate.rst. It is asked once, and an answer is remembered.
+    """
+    code = "\\0A\\09".join([
+        "cmpq $$0, ($0)", "jne 1f", "movl $$158, %eax", "movl $$0x1023, %edi", "movl $$18, %esi",
+        "syscall", "movq $$1, ($0)", "1:",
+    ])  # fmt: skip
+    changed = ("rax", "rcx", "rdx", "rsi", "rdi", "r11", "memory", "dirflag", "fpsr", "flags")
+    held = ",".join(["r", *(f"~{{{name}}}" for name in changed)])
+    slot = emit.module.slot(".tiles")
+    emit.out.line(f'call void asm sideeffect "{code}", "{held}"(ptr {slot})')
 
 
 def _typed_intrinsic(

@@ -14,11 +14,12 @@ widened to 16 bits and multiplied by pairs. Products of bfloat16 are summed in f
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Final
 
 from tvm.dlight.analysis.contraction import Contraction, find_contraction
 from tvm.dlight.base import open_schedule, pad_operands
-from tvm.ir.expr import PrimExpr
 from tvm.target.cpu_model import CpuModel
 from tvm.target.target import Target
 from tvm.tir.expr import Add, BufferLoad, Cast, Mul, Var
@@ -40,12 +41,13 @@ from .contraction import (
     write_back,
 )
 from .cost import flops_us, parallelize_by_cost
+from .dot_operands import groups_of_rows, panels_of
 from .dots_direct import direct, factors_of, finish_dots, fitting_form, loaded_buffer, slides
 from .edges import read_last_row_again
 from .gemm import is_gemm, matrix_form
 from .general import Unscheduled, inline_epilogues
+from .tile_products import in_tiles, matrix_tiles
 from .tiles import choose_tile
-from .weights import PREPACK, free_buffers
 
 _BYTES: Final = ("int8", "uint8")
 
@@ -64,21 +66,26 @@ class DotProducts(CPUScheduleRule):
             return None
         inline_epilogues(sch)
         unscheduled = Unscheduled(sch)
-        made: list[tuple[BlockRV, LoopRV, LoopRV, str]] = []
+        made: list[Callable[[], None]] = []
         reasons: list[str] = []
         for block, sref in [(block, sch.get_sref(block)) for block in root_blocks(sch)]:
             inlined = sref.stmt is None  # into what a product stores
             found = None if inlined else _product(sch, block, target.cpu)
             if found is not None:
                 contraction, form = found
-                tiled = direct if slides(contraction) else _tiled
-                reason, sums, inner, name = tiled(sch, block, contraction, form, target.cpu)
-                made.append((block, sums, inner, name))
+                tiles = None if slides(contraction) else matrix_tiles(target, contraction)
+                if tiles is not None:
+                    reason, finish = in_tiles(sch, block, contraction, tiles, target.cpu)
+                else:
+                    tiled = direct if slides(contraction) else _tiled
+                    reason, outer, inner, name = tiled(sch, block, contraction, form, target.cpu)
+                    finish = partial(finish_dots, sch, block, outer, inner, name)
+                made.append(finish)
                 reasons.append(reason)
                 unscheduled.done(block)
         unscheduled.schedule(target.cpu)
-        for block, outer, inner, name in made:
-            finish_dots(sch, block, outer, inner, name)
+        for finish in made:
+            finish()
         return with_reason(sch, "; ".join(reasons))
 
 
@@ -173,9 +180,9 @@ def _tiled(
         copies = read_last_row_again(sch, copies, operand_of(sch, block, row).buffer)
     for gather in gathers:
         sch.compute_inline(gather)
-    _groups_of_rows(sch, block, outer, copies)
+    groups_of_rows(sch, block, outer, copies)
     back = write_back(sch, block)
-    panel, packed = _panels(sch, block, outer, dot, columns, copies)
+    panel, packed = panels_of(sch, block, outer, dot.group, columns, copies)
     one, many = operand_of(sch, block, row).buffer, operand_of(sch, block, column).buffer
     swapped = operand_of(sch, block, row).buffer is not loaded_buffer(factors_of(sch.get(block))[0])
     loops = sch.get_loops(block)
@@ -193,51 +200,6 @@ def _tiled(
     spread = parallelize_by_cost(sch, [*loops[:outer], jo], cpu, work, sch.get(block), heavy=True)
     name = register_dot(form, str(one.dtype), str(many.dtype), swapped)
     return _reason(form, dot, tile.rows, columns, packed, spread), ko, ji, name
-
-
-def _groups_of_rows(
-    sch: Schedule, block: BlockRV, outer: int, copies: list[BlockRV]
-) -> None:
-    """Let the left operand lie along the sum, by a copy where it does not."""
-    row, step = sch.get(block).iter_vars[outer].var, sch.get(block).iter_vars[outer + 2].var
-    operand = operand_of(sch, block, row)
-    if operand.innermost() is step:
-        return
-    made = {sch.get(copy).writes[0].buffer: copy for copy in copies}.get(operand.buffer)
-    copy = sch.cache_read(block, operand.read_index, "global") if made is None else made
-    axis = next(i for i, index in enumerate(operand.indices) if index is step)
-    order = [i for i in range(len(operand.indices)) if i != axis] + [axis]
-    sch.transform_layout(copy, ("write", 0), lambda *i: [i[d] for d in order])
-
-
-def _panels(
-    sch: Schedule, block: BlockRV, outer: int, dot: Dot, columns: int, copies: list[BlockRV]
-) -> tuple[BlockRV, bool]:
-    """The block that lays the right operand out in groups, and whether it does so beforehand."""
-    names = [iv.var for iv in sch.get(block).iter_vars]
-    operand = operand_of(sch, block, names[outer + 1])
-    panel = {sch.get(copy).writes[0].buffer: copy for copy in copies}.get(operand.buffer)
-    source = operand.buffer if panel is None else sch.get(panel).reads[0].buffer
-    free = source in free_buffers(sch)
-    if panel is None:
-        panel = sch.cache_read(block, operand.read_index, "global")
-    column = next(i for i, index in enumerate(operand.indices) if index is names[outer + 1])
-    step = next(i for i, index in enumerate(operand.indices) if index is names[outer + 2])
-
-    def grouped(*at: PrimExpr) -> list[PrimExpr]:
-        lead = [index for i, index in enumerate(at) if i not in (column, step)]
-        return [
-            *lead, at[column] // columns, at[step] // dot.group, at[column] % columns,
-            at[step] % dot.group,
-        ]  # fmt: skip
-
-    sch.transform_layout(panel, ("write", 0), grouped)
-    if free:
-        node: Block = sch.get(panel)
-        if len(node.iter_vars) == len(node.writes[0].buffer.shape) - 2:
-            sch.transform_block_layout(panel, grouped)
-        sch.annotate(panel, PREPACK, True)
-    return panel, free
 
 
 def _microseconds(cpu: CpuModel, roles: MatrixForm, dot: Dot, columns: int) -> float:
