@@ -183,10 +183,14 @@ class FxMemory:
             others = [base]
             if kind != "field":  # fields have no element in common
                 others += [one for one in self._below([base]) if one not in own]
+            back = next(iter(self._readers(node, base)), None)
+            stored = back is not None and _puts_back(back, base, own | {node})
             for other in others:
                 readers = self._readers(node, other)
-                if readers and not _puts_back(readers[0], other, own | {node}):
+                if readers and not (stored and readers[0] >= back):
                     self._refuse(node, readers)
+            if stored:
+                return
             if kind == "field":
                 own |= set(self._below([base]))
             own |= {base, *others}
