@@ -133,7 +133,7 @@ class Simplifier(AnalyzedMutator):
         )
 
 
-MAX_INLINED: Final = 32  # nodes: names of names would else grow with every level
+MAX_INLINED: Final = 4  # nodes: longer values make programs long, and names of names much longer
 
 
 def _is_index(value: PrimExpr) -> bool:
