@@ -19,6 +19,7 @@ from tvm.relax.op.search import ALWAYS_FOUND
 from tvm.relax.transform.annotate_tir_op_pattern import AnnotateFusionPattern
 from tvm.relax.transform.attach_attr_layout_free_buffers import MarkConstantWeights
 from tvm.relax.transform.batch_norm_as_scale import BatchNormAsScale
+from tvm.relax.transform.channels_first import ChannelsFirst
 from tvm.relax.transform.compare_extents import CompareExtents
 from tvm.relax.transform.conv_transpose_as_conv import ConvTransposeAsConv
 from tvm.relax.transform.dead_code_elimination import RemoveUnusedWork
@@ -27,9 +28,11 @@ from tvm.relax.transform.fit_operands import FitOperands
 from tvm.relax.transform.fold_dequantize import FoldDequantize
 from tvm.relax.transform.fuse_transpose_matmul import FuseTransposeMatvec
 from tvm.relax.transform.group_reshapes import GroupReshapes
+from tvm.relax.transform.implicit_broadcast import ImplicitBroadcast
 from tvm.relax.transform.integer_layouts import IntegerLayouts
 from tvm.relax.transform.integer_products import IntegerProducts, product_form
 from tvm.relax.transform.lambda_lift import LiftLocalFunctions
+from tvm.relax.transform.pads_of_convolutions import PadsOfConvolutions
 from tvm.relax.transform.plain_kernel_names import PlainKernelNames
 from tvm.relax.transform.tile_attention import TileAttention
 from tvm.relax.transform.tile_batch import TileBatch
@@ -63,6 +66,10 @@ def kernel_passes(target: Target) -> list[Pass]:
         FewBitsKernels(target),  # by instructions for bytes, where there are any
         FitOperands(),  # whose extents are open
         CompareExtents(),  # which operators take for equal
+        ImplicitBroadcast(),  # of what JAX broadcasts by a call
+        PadsOfConvolutions(),  # which need no copy of the data
+        ChannelsFirst(),  # of convolutions of floats
+        t.FoldConstant(),  # their weights
         t.FoldBatchnormToConv2D(keep_training=True),  # while operators are still known by name
         BatchNormAsScale(),  # batch norms left: a multiply, an add
         *([FoldDequantize()] if product_form(target) else []),  # integers are multiplied as such

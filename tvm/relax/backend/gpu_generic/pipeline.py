@@ -23,7 +23,9 @@ from tvm.relax.transform.batch_norm_as_scale import BatchNormAsScale
 from tvm.relax.transform.compare_extents import CompareExtents
 from tvm.relax.transform.dead_code_elimination import RemoveUnusedWork
 from tvm.relax.transform.fit_operands import FitOperands
+from tvm.relax.transform.implicit_broadcast import ImplicitBroadcast
 from tvm.relax.transform.lambda_lift import LiftLocalFunctions
+from tvm.relax.transform.pads_of_convolutions import PadsOfConvolutions
 from tvm.target.target import Target
 
 __all__ = [
@@ -47,6 +49,8 @@ def legalize_passes(target: Target) -> list[Pass]:
         LiftLocalFunctions(),  # local functions are compiled as those of the module are
         FitOperands(),  # whose extents are open
         CompareExtents(),  # which operators take for equal
+        ImplicitBroadcast(),  # of what JAX broadcasts by a call
+        PadsOfConvolutions(),  # which need no copy of the data
         t.FoldBatchnormToConv2D(keep_training=True),  # while operators are still known by name
         BatchNormAsScale(),  # batch norms left: a multiply, an add
         t.FoldConstant(),  # weights transposed, scaled, reshaped, once and for all

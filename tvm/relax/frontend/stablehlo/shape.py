@@ -8,7 +8,7 @@ import numpy as np
 
 from tvm.error import message
 from tvm.relax import op
-from tvm.relax.expr import Constant
+from tvm.relax.expr import Constant, Var, is_call_of
 from tvm.relax.numpy_dtype import numpy_dtype
 from tvm.support.dtype import DataType
 from tvm.topi.nn.pad import pad as pad_tensor
@@ -94,6 +94,9 @@ def pad(imp: StableHLOImporter, node: Operation, x: Any, value: Any) -> Any:
     low, high = attrs["edge_padding_low"], attrs["edge_padding_high"]
     between = attrs["interior_padding"]
     name, bb = "pad", imp.block_builder
+    number = _float_of(imp, value)
+    if number is not None and not any(between) and all(n >= 0 for n in (*low, *high)):
+        return op.nn.pad(x, [n for pair in zip(low, high) for n in pair], "constant", number)
     if any(between):
         strides = [n + 1 for n in between]
         x = imp.emit(bb.call_te(_dilated, x, value, strides, primfunc_name_hint="dilate"))
@@ -105,6 +108,16 @@ def pad(imp: StableHLOImporter, node: Operation, x: Any, value: Any) -> Any:
     begin = [max(-n, 0) for n in low]
     end = [b + extent for b, extent in zip(begin, extents(node.results[0]))]
     return op.strided_slice(x, list(range(len(begin))), begin, end)
+
+
+def _float_of(imp: StableHLOImporter, value: Any) -> float | None:
+    """The number that a value of a float type is; None if that is not known yet."""
+    if not str(value.struct_info.dtype).startswith(("float", "bfloat")):
+        return None
+    made = imp.block_builder.lookup_binding(value) if isinstance(value, Var) else value
+    if is_call_of(made, "relax.astype"):
+        made = made.args[0]  # of a whole number
+    return float(made.data.numpy()) if isinstance(made, Constant) else None
 
 
 def _dilated(x: Any, value: Any, strides: Any) -> Any:
