@@ -4,19 +4,24 @@
                                                   lv1 = conv2d(lv, w')
                                                   y = permute_dims(lv1, [0, 2, 3, 1])
 
-What stands between two of them follows (`ConvertLayout`), so the data is transposed at the ends only.
-A convolution by one element is a product of matrices with its channels last, too: it goes with what
-it reads.
+What stands between two of them follows (`ConvertLayout`), so the data is transposed at the ends
+only. A convolution by one element is a product of matrices with its channels last, too: it goes
+with what it reads.
 """
 
 from __future__ import annotations
 
+from collections import Counter
+from math import prod
 from typing import Any, Final
 
+import numpy as np
+
+from tvm.ir.expr import RelaxExpr, StructInfo
 from tvm.ir.module import IRModule
 from tvm.ir.op import Op
 from tvm.ir.transform import PassContext, PassInfo
-from tvm.relax.expr import Call, Function, is_call_of
+from tvm.relax.expr import Call, Constant, Function, is_call_of
 from tvm.relax.op.layout_rules import (
     Layout,
     LayoutOutput,
@@ -25,9 +30,11 @@ from tvm.relax.op.layout_rules import (
     initial,
     initial_of,
     is_plain,
+    layout_axis,
     ndim_of,
+    options_of,
 )
-from tvm.relax.struct_info import ShapeExpr, TensorStructInfo, const_int
+from tvm.relax.struct_info import ShapeExpr, TensorStructInfo, TupleStructInfo, const_int
 from tvm.relax.transform.convert_layout import Converter
 from tvm.relax.transform.pass_form import FunctionPass
 from tvm.relax.transform.rebuild import all_bindings
@@ -50,7 +57,32 @@ class _Floats(Converter):
             stays = _is_pointwise(call) and given == initial_of(call.args[0].struct_info_)
             if stays or not _is_float(call):
                 return None
+        if is_call_of(call, "relax.concat"):
+            return self._joined(call) or super()._ask(call)
         return self._widened(call) or super()._ask(call)
+
+    def _joined(self, call: Call) -> LayoutOutput | None:
+        """Parts that came in several layouts take that of most elements, which others follow."""
+        names, info = self._layout_of(call.args[0]), call.args[0].struct_info_
+        if not isinstance(names, tuple) or len(set(names)) < 2:
+            return None
+        assert isinstance(info, TupleStructInfo), "what has several layouts"
+        weights: Counter[Layout] = Counter()
+        for name, field in zip(names, info.fields):
+            weights[name] += _elements(field)
+        most = weights.most_common(1)[0][0]
+        axis = options_of(call)["axis"]
+        if not isinstance(most, str) or not is_plain(most) or axis is None:
+            return None
+        position = layout_axis(most, axis)
+        return LayoutOutput(((most,) * len(names),), most, {"axis": position})
+
+    def _moved(self, value: RelaxExpr, now: Layout, to: Layout) -> RelaxExpr:
+        """Constants are moved here, so that later passes know them as such."""
+        if isinstance(value, Constant) and isinstance(now, str) and isinstance(to, str):
+            order = [now.index(letter) for letter in to]
+            return Constant(np.ascontiguousarray(value.data.numpy().transpose(order)))
+        return super()._moved(value, now, to)
 
     def _widened(self, call: Call) -> LayoutOutput | None:
         """A bias, [C] beside [N, H, W, C], becomes one of all dimensions, and moves with them."""
@@ -64,11 +96,20 @@ class _Floats(Converter):
         own = initial_of(call.args[many].struct_info_)
         if name == own or self._layout_of(call.args[few]) != initial(len(extents)):
             return None
-        shape = ShapeExpr([*[1] * more, *extents])
-        wide = Call(Op.get("relax.reshape"), [self._current(call.args[few]), shape])
+        shape, given = ShapeExpr([*[1] * more, *extents]), self._current(call.args[few])
+        wide: RelaxExpr = Call(Op.get("relax.reshape"), [given, shape])
+        if isinstance(given, Constant):
+            data = given.data.numpy()
+            wide = Constant(data.reshape((1,) * more + data.shape))
         inputs: list[Layout] = [name, name]
         inputs[few] = initial(len(extents))
         return LayoutOutput(tuple(inputs), name, {}, {few: self._moved(wide, own, name)})
+
+
+def _elements(info: StructInfo) -> int:
+    """How many elements a tensor has; extents that are open count as one."""
+    values = info.values if isinstance(info, TensorStructInfo) else None
+    return prod(const_int(extent) or 1 for extent in values or ())
 
 
 def _wanted(call: Call) -> list[str] | None:

@@ -54,7 +54,8 @@ def _with_padding(call: Call, pads: Mapping[RelaxExpr, Call]) -> Call:
         data = pad.args[0]
     if data is call.args[0]:
         return call
-    attrs: Any = type(call.attrs)(**{**options, "padding": tuple(padding)})
+    kind: Any = type(call.attrs)
+    attrs = kind(**{**options, "padding": tuple(padding)})
     return Call(call.op, [data, *call.args[1:]], attrs, call.sinfo_args, call.span)
 
 

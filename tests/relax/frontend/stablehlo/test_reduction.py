@@ -24,6 +24,29 @@ CASES: dict[str, tuple[Any, ...]] = {
         lambda x: lax.reduce_window(x, 0.0, lax.add, (1, 3, 3, 1), (1, 1, 1, 1), "VALID") / 9,
         f(1, 5, 5, 3),
     ),
+    "maxpool of channels first": (
+        lambda x: lax.reduce_window(x, -jnp.inf, lax.max, (1, 1, 3, 3), (1, 1, 2, 2), "SAME"),
+        f(1, 2, 6, 5),
+    ),
+    "avgpool with a margin": (
+        lambda x: lax.reduce_window(x, 0.0, lax.add, (1, 3, 2, 1), (1, 2, 1, 1), "SAME"),
+        f(1, 5, 6, 3),
+    ),
+    "pool of rows": (
+        lambda x: lax.reduce_window(x, -jnp.inf, lax.max, (1, 3, 1), (1, 2, 1), "VALID"),
+        f(2, 7, 3),
+    ),
+    "pool of boxes": (
+        lambda x: lax.reduce_window(
+            x, 0.0, lax.add, (1, 2, 2, 2, 1), (1, 1, 2, 1, 1), "VALID"
+        ),
+        f(1, 3, 4, 5, 2),
+    ),
+    "window over channels": (
+        lambda x: lax.reduce_window(x, 0.0, lax.add, (1, 2, 2, 2), (1, 1, 1, 1), "VALID"),
+        f(1, 3, 4, 5),
+    ),
+    "running sum of a picture": (lambda x: jnp.cumsum(x, 1), f(1, 6, 4, 3)),
     "dilated window": (
         lambda x: lax.reduce_window(
             x, -jnp.inf, lax.max, (2, 2), (1, 1), "VALID", window_dilation=(2, 1)

@@ -68,8 +68,7 @@ def kernel_passes(target: Target) -> list[Pass]:
         CompareExtents(),  # which operators take for equal
         ImplicitBroadcast(),  # of what JAX broadcasts by a call
         PadsOfConvolutions(),  # which need no copy of the data
-        ChannelsFirst(),  # of convolutions of floats
-        t.FoldConstant(),  # their weights
+        ChannelsFirst(),  # of convolutions of floats, as rules know them
         t.FoldBatchnormToConv2D(keep_training=True),  # while operators are still known by name
         BatchNormAsScale(),  # batch norms left: a multiply, an add
         *([FoldDequantize()] if product_form(target) else []),  # integers are multiplied as such

@@ -66,6 +66,9 @@ def reduce_window(imp: StableHLOImporter, node: Operation, *operands: Any) -> An
         found = f"base_dilations {attrs['base_dilations']}"
         raise ValueError(message("reduce_window", found=found, legal="1 for each axis"))
     pads = np.array(node.attrs.get("padding", np.zeros((rank, 2)))).astype(int).tolist()
+    pooled = _pooled(node, operands, attrs, pads)
+    if pooled is not None:
+        return pooled
     return _by_kernel(imp, node, operands[:half], operands[half:], _windows(attrs, pads, node))
 
 
@@ -74,6 +77,51 @@ _WINDOW = ("window_dimensions", "window_strides", "window_dilations", "base_dila
 
 def _numbers(node: Operation, name: str, rank: int) -> list[int]:
     return [int(i) for i in node.attrs.get(name, [1] * rank)]
+
+
+# By the axes of a tensor's space: the layout, and the pools.
+_POOLS: dict[tuple[int, tuple[int, ...]], tuple[str, Any, Any]] = {
+    (3, (1,)): ("NWC", op.nn.max_pool1d, op.nn.avg_pool1d),
+    (3, (2,)): ("NCW", op.nn.max_pool1d, op.nn.avg_pool1d),
+    (4, (1, 2)): ("NHWC", op.nn.max_pool2d, op.nn.avg_pool2d),
+    (4, (2, 3)): ("NCHW", op.nn.max_pool2d, op.nn.avg_pool2d),
+    (5, (1, 2, 3)): ("NDHWC", op.nn.max_pool3d, op.nn.avg_pool3d),
+    (5, (2, 3, 4)): ("NCDHW", op.nn.max_pool3d, op.nn.avg_pool3d),
+}
+
+
+def _pooled(
+    node: Operation, operands: Any, attrs: dict[str, list[int]], pads: list[list[int]]
+) -> Any:
+    """Windows of a picture as a pool of Relax, that layouts and rules know; None for others.
+
+    A sum is the mean of a window, its margin counted, by the number of its elements.
+    """
+    kind = combiner(node.regions[0])
+    is_float = node.results[0].dtype.startswith("float")
+    if kind not in ("maximum", "add") or not is_float or not _neutral(kind, operands[-1]):
+        return None
+    sizes, rank = attrs["window_dimensions"], len(pads)
+    moving = tuple(
+        i for i in range(rank)
+        if (sizes[i], attrs["window_strides"][i], pads[i]) != (1, 1, [0, 0])
+    )  # fmt: skip
+    fitting = (pool for (n, axes), pool in _POOLS.items() if n == rank and set(moving) <= {*axes})
+    pool = next(fitting, None)
+    # running sums have a window, too: one as long as their axis
+    if pool is None or any(not 0 <= 2 * n <= sizes[i] for i in moving for n in pads[i]):
+        return None
+    layout, by_max, by_mean = pool
+    space = [i for i, axis in enumerate(layout) if axis not in "NC"]
+    size, strides, dilation = ([attrs[name][i] for i in space] for name in _WINDOW[:3])
+    padding = [pads[i][side] for side in (0, 1) for i in space]
+    if kind == "maximum":
+        return by_max(operands[0], size, strides, padding, dilation, layout=layout)
+    mean = by_mean(
+        operands[0], size, strides, padding, dilation, count_include_pad=True, layout=layout
+    )
+    count = np.array(np.prod(size)).astype(node.results[0].dtype)
+    return op.multiply(mean, Constant(count))
 
 
 def _along(axes: list[int]) -> Any:
