@@ -30,6 +30,21 @@ def test_host_is_plausible() -> None:
     assert Target("llvm").cpu is cpu
 
 
+@pytest.mark.parametrize("given", [True, False])
+def test_tile_registers_are_asked_for(given: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The instructions end a process whose sandbox refuses the registers, whatever the CPU has."""
+    from tvm.target import cpu_model
+
+    text = "flags : fma avx avx2 avx512f avx512_bf16 amx_tile amx_int8 amx_bf16\n"
+    monkeypatch.setattr(cpu_model, "_read", lambda path: text)
+    monkeypatch.setattr(cpu_model, "host_arch", lambda: "x86_64")
+    monkeypatch.setattr(cpu_model, "_gives_tiles", lambda: given)
+    features = cpu_model.host_cpu.__wrapped__().features
+    assert "avx512f" in features
+    assert ({"amx-tile", "amx-int8", "amx-bf16"} <= features) is given
+    assert given or not any(name.startswith("amx") for name in features)
+
+
 def test_named_cpus() -> None:
     zen4, haswell = Target("llvm -mcpu=znver4").cpu, Target("llvm -mcpu=core-avx2").cpu
     assert (zen4.lanes(), zen4.vector_registers, zen4.fma_ports) == (16, 32, 1)

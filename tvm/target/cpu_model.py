@@ -7,6 +7,7 @@ Guides for families 17h to 1Ah; Arm Software Optimization Guides; Apple's public
 
 from __future__ import annotations
 
+import ctypes
 import functools
 import os
 import platform
@@ -44,7 +45,8 @@ _AVX_VNNI: Final = _AVX2 | {"avxvnni"}
 _AVX512: Final = _AVX2 | {"avx512f", "avx512vl", "avx512bw", "avx512dq"}
 _VNNI: Final = _AVX512 | {"avx512vnni"}
 _BF16: Final = _VNNI | {"avx512bf16"}
-_SPR: Final = _BF16 | {"avx512fp16", "amx-tile", "amx-int8", "amx-bf16"}
+_AMX: Final = frozenset(("amx-tile", "amx-int8", "amx-bf16"))
+_SPR: Final = _BF16 | {"avx512fp16"} | _AMX
 _NEON: Final = frozenset(("neon",))
 _DOT: Final = _NEON | {"dotprod", "fullfp16"}
 _SVE: Final = _DOT | {"sve", "i8mm", "bf16"}
@@ -217,7 +219,8 @@ def host_cpu() -> CpuModel:
     if arch != "x86_64":
         model = _TABLE["apple-latest"] if platform.system() == "Darwin" else least
         return replace(with_caches(model), cores=cores)
-    features = frozenset(flag for flag in flags if flag in _SPR or flag.startswith(("avx", "amx")))
+    wanted = ("avx", "amx") if _gives_tiles() else ("avx",)
+    features = frozenset(f for f in flags if f.startswith(wanted) or f in _SPR - _AMX)
     bits = 512 if "avx512f" in features else 256 if "avx2" in features else 128
     amd = "AuthenticAMD" in text
     zen5 = amd and re.search(r"cpu family\s*:\s*26\b", text) is not None
@@ -235,6 +238,18 @@ def host_cpu() -> CpuModel:
         cores=cores,
     )
     return with_caches(model)
+
+
+def _gives_tiles() -> bool:
+    """Whether the system lets this process use tile registers: some sandboxes do not.
+
+    Linux gives them when it is asked: arch_prctl(ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA), see its
+    Documentation/arch/x86/xstate.rst.
+    """
+    if platform.system() != "Linux" or host_arch() != "x86_64":
+        return False
+    arch_prctl, request, tile_data = 158, 0x1023, 18
+    return int(ctypes.CDLL(None).syscall(arch_prctl, request, tile_data)) == 0
 
 
 def available_cores() -> int:
