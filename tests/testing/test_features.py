@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+
 import pytest
 
 import tvm.testing
@@ -78,3 +82,14 @@ def test_marks_by_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     assert [m.args[0] for m in some_test(tvm.testing.slow).pytestmark] == [False]
     monkeypatch.setenv("WHEEL_TEST", "1")
     assert [m.args[0] for m in some_test(tvm.testing.skip_if_wheel_test).pytestmark] == [True]
+
+
+def test_what_the_environment_said() -> None:
+    code = "import tvm.testing.utils as u; print(u.IS_IN_CI, u.SKIP_SLOW_TESTS)"
+    cases = (({"CI": "true"}, "True False"), ({"SKIP_SLOW_TESTS": "1"}, "False True"))
+    for values, expected in cases:
+        plain = {k: v for k, v in os.environ.items() if k not in ("CI", "SKIP_SLOW_TESTS")}
+        done = subprocess.run(
+            [sys.executable, "-c", code], env={**plain, **values}, capture_output=True, text=True
+        )
+        assert done.stdout.split() == expected.split(), done.stderr

@@ -29,6 +29,10 @@ from tvm.target.cpu_model import host_cpu
 from .targets import device_enabled
 
 Check = Callable[[], bool | str]
+_YES: Final = ("1", "true", "yes", "on")
+# What the environment said when this was loaded.
+IS_IN_CI: Final = os.environ.get("CI", "").lower() in _YES
+SKIP_SLOW_TESTS: Final = os.environ.get("SKIP_SLOW_TESTS", "").lower() in _YES
 _LEVELS: Final = ("compile-and-run", "compile-only", "optional")
 
 
@@ -313,7 +317,7 @@ requires_aprofile_aem_fvp = Feature(
 
 def _skipped_where(variable: str) -> Callable[[Any], Any]:
     """A mark that leaves tests out where a variable of the environment is set to yes."""
-    asked = os.environ.get(variable, "").lower() in ("1", "true", "yes", "on")
+    asked = os.environ.get(variable, "").lower() in _YES
     return pytest.mark.skipif(asked, reason=f"{variable} is set")
 
 
