@@ -14,7 +14,8 @@ _FILES = {
         "check_int_constraints_trans_consistency",
     ),
     "features": (
-        "IS_IN_CI", "SKIP_SLOW_TESTS", "Feature", "is_ampere_or_newer", "requires_aprofile_aem_fvp", "requires_bnns",
+        "IS_IN_CI", "SKIP_SLOW_TESTS",
+        "Feature", "is_ampere_or_newer", "requires_aprofile_aem_fvp", "requires_bnns",
         "requires_cmsisnn", "requires_coreml", "requires_corstone300", "requires_ethosn",
         "requires_ethosu", "requires_libtorch", "requires_micro", "requires_mrvl",
         "requires_vitis_ai", "skip_if_wheel_test", "slow", "requires_aarch64",
@@ -41,7 +42,8 @@ _FILES = {
     "processes": ("identity_after", "install_request_hook", "main", "strtobool", "terminate_self"),
     "reduce": ("reduce",),
     "targets": (
-        "DEFAULT_TEST_TARGETS", "device_enabled", "enabled_targets", "exclude_targets", "known_failing_targets",
+        "DEFAULT_TEST_TARGETS",
+        "device_enabled", "enabled_targets", "exclude_targets", "known_failing_targets",
         "parametrize_targets",
     ),
     "validate": ("ValidationError",),
