@@ -23,7 +23,10 @@ from tvm.tir.expr import (
     make_const,
 )
 from tvm.tir.functor import children, substitute, walk
+from tvm.tir.op.arith import is_one
+from tvm.tir.schedule import BlockRV, Schedule
 from tvm.tir.schedule.analysis.interval import linear_terms
+from tvm.tir.schedule.analysis.query import realize_of
 from tvm.tir.stmt import Block, BufferStore
 
 from .cost import SYMBOLIC
@@ -110,6 +113,11 @@ def used_as_values(block: Block) -> set[Var]:
         elif not isinstance(node, BufferLoad):
             stack.extend(children(node))
     return found
+
+
+def is_unconditional(sch: Schedule, block: BlockRV) -> bool:
+    """Whether a block runs for all values of its variables' domains."""
+    return is_one(realize_of(sch.state, sch.get_sref(block)).predicate)
 
 
 def size_of(iv: IterVar) -> PrimExpr:

@@ -18,11 +18,13 @@ from tvm.target.target import Target
 from tvm.tir.expr import Var
 from tvm.tir.function import PrimFunc
 from tvm.tir.functor import vars_in, walk
-from tvm.tir.schedule import Schedule
+from tvm.tir.schedule import BlockRV, Schedule
 from tvm.tir.stmt import Block, BlockRealize
 
+from .access import is_unconditional
 from .any_size import replaced
 from .base import CPUScheduleRule, root_blocks, with_reason
+from .channels_last import channels_last_form, channels_last_tile, schedule_channels_last
 from .columns import columns_of, one_run
 from .contraction import MatrixForm, extent_of, schedule_contraction
 from .conv_any import AnySize
@@ -30,6 +32,7 @@ from .direct_conv import direct_form, schedule_direct
 from .general import Unscheduled, inline_epilogues
 from .groups import split_groups
 from .runs import as_runs
+from .tiles import Tile
 
 
 class Conv2D(CPUScheduleRule):
@@ -70,7 +73,8 @@ def _schedule(func: PrimFunc, cpu: CpuModel, *, plain: bool = False) -> Schedule
     sch = open_schedule(func)
     for block in root_blocks(sch):
         split_groups(sch, block)
-    if not any(_conv_form(sch.get(b), plain) is not None for b in root_blocks(sch)):
+    blocks = root_blocks(sch)
+    if not any(_conv_form(sch.get(b), plain) or _channels_last(sch, b, cpu) for b in blocks):
         return None
     inline_epilogues(sch)
     sch, made, reasons = _of_any_size(sch, cpu, plain)
@@ -90,8 +94,23 @@ def _schedule(func: PrimFunc, cpu: CpuModel, *, plain: bool = False) -> Schedule
                     schedule_direct(sch, block, found, form, direct, cpu, unscheduled.pending)
                 )
             unscheduled.done(block)
+        elif found is not None and (last := _channels_last(sch, block, cpu)) is not None:
+            reasons.append(
+                schedule_channels_last(sch, block, found, *last, cpu, unscheduled.pending)
+            )
+            unscheduled.done(block)
     unscheduled.schedule(cpu)
     return with_reason(sch, "; ".join(reasons))
+
+
+def _channels_last(sch: Schedule, block: BlockRV, cpu: CpuModel) -> tuple[MatrixForm, Tile] | None:
+    """The form and tile of a convolution whose channels are last; None for other blocks."""
+    found = find_contraction(sch.get(block))
+    form = channels_last_form(sch, block, found)
+    if found is None or form is None:
+        return None
+    tile = channels_last_tile(form, found.output.dtype.bits, cpu)
+    return None if tile is None else (form, tile)
 
 
 def _of_any_size(
@@ -103,7 +122,9 @@ def _of_any_size(
     while True:
         for block in root_blocks(sch):
             found, form = find_contraction(sch.get(block)), _conv_form(sch.get(block), plain)
-            if found is not None and form is not None and extent_of(form.n) is None:
+            if found is None or form is None or extent_of(form.n) is not None:
+                continue
+            if is_unconditional(sch, block):
                 break
         else:
             return sch, made, reasons

@@ -24,7 +24,7 @@ from tvm.tir.functor import vars_in, walk
 from tvm.tir.schedule import BlockRV, Schedule
 from tvm.tir.stmt import Block, BufferStore
 
-from .access import has_size, size_of
+from .access import has_size, is_unconditional, size_of
 from .planes import is_choice
 
 
@@ -45,6 +45,8 @@ def epilogue_of(
         return None
     node: Block = sch.get(users[0])
     if not isinstance(node.body, BufferStore) or node.init is not None:
+        return None
+    if not is_unconditional(sch, users[0]):
         return None
     loads = [n for n in walk(node.body) if isinstance(n, BufferLoad) and n.buffer is output]
     variables: dict[Var, PrimExpr] = {}
@@ -95,6 +97,8 @@ def padding_of(sch: Schedule, block: BlockRV, plane: Buffer) -> BlockRV | None:
         node: Block = sch.get(producer)
         if node.writes[0].buffer is not plane or len(sch.get_consumers(producer)) != 1:
             continue
+        if not is_unconditional(sch, producer):
+            return None
         store = node.body
         if not isinstance(store, BufferStore) or not is_choice(store.value):
             return None

@@ -6,16 +6,18 @@ import contextlib
 from collections.abc import Sequence
 from typing import Final
 
+from tvm.arith import Analyzer
 from tvm.dlight.analysis.contraction import find_contraction
+from tvm.ir.expr import PrimExpr
 from tvm.ir.structural import structural_hash
 from tvm.target.cpu_model import CpuModel
 from tvm.tir.block_scope import StmtSRef
-from tvm.tir.expr import BufferLoad, IterVar
+from tvm.tir.expr import BufferLoad, IntImm, IterVar
 from tvm.tir.functor import walk
 from tvm.tir.schedule import BlockRV, Schedule, ScheduleError
 from tvm.tir.stmt import Block, BufferStore
 
-from .access import extent
+from .access import extent, size_of
 from .base import Decompositions, decompose, root_blocks
 from .elementwise import schedule_elementwise
 from .planes import is_choice
@@ -166,8 +168,23 @@ def _stores_elsewhere(sch: Schedule, user: BlockRV) -> bool:
     node: Block = sch.get(user)
     if not isinstance(node.body, BufferStore) or not isinstance(node.body.value, BufferLoad):
         return False
+    if not _reads_all(sch, user):
+        return False  # the producer would run for what nobody stores
     try:
         sch.reverse_compute_inline(user)
     except ScheduleError:
         return False
     return True
+
+
+def _reads_all(sch: Schedule, user: BlockRV) -> bool:
+    """Whether a block reads as many elements as each of its producers makes."""
+
+    def count(block: BlockRV) -> PrimExpr:
+        total: PrimExpr = IntImm("int64", 1)
+        for iv in sch.get(block).iter_vars:
+            total = total * size_of(iv)
+        return total
+
+    wanted, analyzer = count(user), Analyzer()
+    return all(analyzer.can_prove_equal(count(p), wanted) for p in sch.get_producers(user))

@@ -62,7 +62,7 @@ from tvm.tir.stmt import (
     Stmt,
 )
 
-from .access import extent, flops, size_of
+from .access import extent, flops, is_unconditional, size_of
 from .any_size import (
     UNIT,
     Loads,
@@ -110,6 +110,8 @@ def _windows(sch: Schedule, block: BlockRV, cpu: CpuModel) -> _Windows | None:
     node: Block = sch.get(block)
     store = node.body
     if node.init is None or not isinstance(store, BufferStore):
+        return None
+    if not is_unconditional(sch, block):
         return None
     plane, bits = plane_of(node), store.buffer.dtype.bits
     spatial = [iv for iv in node.iter_vars if iv.iter_type == IterVar.DataPar]

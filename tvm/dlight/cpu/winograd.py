@@ -29,6 +29,7 @@ from tvm.tir.schedule import BlockRV, LoopRV, Schedule
 from tvm.tir.stmt import Block, BufferStore
 from tvm.tir.winograd import KEY, PADDING, SPAN, TILE
 
+from .access import is_unconditional
 from .any_size import replaced
 from .base import CPUScheduleRule, root_blocks, with_reason
 from .cost import flops_us, threads_for
@@ -96,7 +97,7 @@ def _any_size(
     pairs = sch.get(stages["pairs"]).writes[0].buffer
     names = output_variables(final, pairs)
     source = _padded(sch.get(pad[0])) if len(pad) == 1 else None
-    if names is None or source is None:
+    if names is None or source is None or not is_unconditional(sch, last):
         return None
     rows: Block = sch.get(stages["rows"])
     products: Block = sch.get(stages["products"])
