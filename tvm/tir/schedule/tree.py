@@ -148,7 +148,7 @@ class SRefTree(Object):
 
     # --- questions ---
 
-    def get_sref(self, stmt: ScopeStmt) -> StmtSRef:
+    def get_sref(self, stmt: Stmt) -> StmtSRef:
         """The sref of a block or loop of the current program."""
         if not isinstance(stmt, (Block, For)):
             found = type(stmt).__name__
