@@ -10,6 +10,8 @@ Attributes become integers, texts, lists of integers and arrays; dimension numbe
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -26,7 +28,7 @@ class Value:
 
     shape: tuple[int | None, ...]
     dtype: str
-    name: str = ""
+    name: str = ""  # of parameters
 
 
 @dataclass(eq=False)
@@ -74,7 +76,7 @@ def read_program(module: Any) -> dict[str, Region]:
             hidden = "sym_visibility" in found.attributes
             hidden = hidden and found.attributes["sym_visibility"].value == "private"
             name = found.attributes["sym_name"].value
-            (private if hidden else functions)[name] = reader.region(found.operation.regions[0])
+            (private if hidden else functions)[name] = reader.function(found.operation)
     if not functions:
         raise ValueError(
             message("from_stablehlo", found="no public function", legal="func.func public @main")
@@ -113,13 +115,22 @@ class _Reader:
         self._values: dict[Any, Value] = {}
         self._bindings = bindings
 
-    def region(self, region: Any) -> Region:
+    def function(self, op: Any) -> Region:
+        """The body of a function; its parameters have names.
+
+        MLIR numbers all values of a function to tell one name: others are not asked for theirs.
+        """
+        (block,) = op.regions[0].blocks
+        names = [argument.get_name().lstrip("%") for argument in block.arguments]
+        return self.region(op.regions[0], names)
+
+    def region(self, region: Any, names: Sequence[str] = ()) -> Region:
         (block,) = region.blocks
-        arguments = [self._define(argument) for argument in block.arguments]
+        given = itertools.chain(names, itertools.repeat(""))
+        arguments = [self._define(argument, name) for argument, name in zip(block.arguments, given)]
         return Region(arguments, [self._operation(one.operation) for one in block.operations])
 
-    def _define(self, value: Any) -> Value:
-        name = value.get_name().lstrip("%")
+    def _define(self, value: Any, name: str = "") -> Value:
         made = Value(_shape(value.type), _dtype(value.type), name)
         self._values[value] = made
         return made
