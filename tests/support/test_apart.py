@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import threading
+from collections.abc import Iterator
 
 import pytest
 
@@ -33,6 +34,15 @@ def test_other_threads_do_their_work_themselves() -> None:
     assert hearing_signals(threading.get_ident) != threading.get_ident()
 
 
+@pytest.fixture
+def interrupts() -> Iterator[None]:
+    """Ctrl-C raises KeyboardInterrupt, also where a shell started the tests with it ignored."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("interrupts")
 def test_a_signal_ends_the_wait_and_not_the_work() -> None:
     go_on, done = threading.Event(), threading.Event()
 
