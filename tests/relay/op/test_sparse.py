@@ -85,6 +85,6 @@ def test_kernels_for_winograd() -> None:
         lambda w: relay.nn.contrib_conv2d_winograd_weight_transform(w, 2), [weight]
     )
     assert kind == relay.TensorType((4, 4, 4, 3))
-    g = np.array([[1, 0, 0], [0.5, 0.5, 0.5], [0.5, -0.5, 0.5], [0, 0, 1]])
+    g = np.array([[1, 0, 0], [0.5, -0.5, 0.5], [0.5, 0.5, 0.5], [0, 0, 1]])  # 0, -1, 1
     wanted = np.einsum("ax,oixy,by->aboi", g, weight, g)
     np.testing.assert_allclose(np.abs(found), np.abs(wanted), rtol=1e-4, atol=1e-5)
