@@ -179,6 +179,25 @@ class TestOneElementThatMemoryNames(PassTest):
                 C[i] = B[T.min(P[i], 0)]
 
 
+class TestWhatMayBeWrittenByAnotherName(PassTest):
+    """P and C may be the same memory, as nothing says that they are not."""
+
+    run = CompactBufferAllocation()
+
+    @T.prim_func
+    def Before(P: T.Buffer((8,), "int32"), C: T.Buffer((8,), "int32")):
+        for i in range(8):
+            with T.block(""):
+                T.reads(P[i])
+                T.writes(C[i])
+                B = T.alloc_buffer((8,), "int32")
+                B[P[i]] = 1
+                C[i] = 2
+                C[i] = B[P[i]]
+
+    Expected = Before
+
+
 class TestPadsRows(PassTest):
     """`buffer_dim_align`: the stride of axis 0 is 1 more than a multiple of 8."""
 

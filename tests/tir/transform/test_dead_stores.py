@@ -166,6 +166,32 @@ def check_program(seed: int) -> bool:
     return str(func.script()).count(" = ") != str(simple.script()).count(" = ")
 
 
+@T.prim_func
+def another_name(C: T.Buffer((2,), "int32")):
+    data = T.allocate([16], "int32", "local")
+    B = T.decl_buffer([16], "int32", data=data, scope="local")
+    other: T.handle("int32", "local") = data
+    D = T.decl_buffer([16], "int32", data=other, scope="local")
+    C[1] = B[1]
+    B[0] = 7
+    C[0] = D[0]
+
+
+@T.prim_func
+def kept_elsewhere(C: T.Buffer((2,), "int32")):
+    data = T.allocate([16], "int32", "local")
+    B = T.decl_buffer([16], "int32", data=data, scope="local")
+    T.evaluate(T.call_extern("int32", "keep", data))
+    C[1] = B[1]
+    B[0] = 7
+    C[0] = T.call_extern("int32", "first_of_kept")
+
+
+@pytest.mark.parametrize("func", [another_name, kept_elsewhere])
+def test_memory_known_elsewhere_stays(func: tir.PrimFunc) -> None:
+    assert "B[0] = 7" in after(func).script()
+
+
 @pytest.mark.slow
 def test_random_programs() -> None:
     assert sum([check_program(seed) for seed in range(60)]) > 6

@@ -274,16 +274,24 @@ def _only_buffers(body: s.Stmt) -> dict[e.Var, Buffer]:
 
 
 def _never_written(func: PrimFunc) -> frozenset[e.Var]:
-    """The memory of parameters that the function reads by elements, and does nothing else with."""
-    found = {buffer.data for buffer in func.buffer_map.values()}
+    """The memory of parameters that the function reads by elements, and does nothing else with.
+
+    Without `tir.noalias`, a parameter of the same type that is written may be the same memory.
+    """
+    given = {buffer.data: buffer.dtype for buffer in func.buffer_map.values()}
+    found, written = set(given), set()
     for node in walk(func.body):
         if isinstance(node, s.BufferStore):
             found.discard(node.buffer.data)
+            written.add(given.get(node.buffer.data))
         elif isinstance(node, s.Block):
             found.difference_update(match.source.buffer.data for match in node.match_buffers)
-        elif isinstance(node, e.Var):  # the pointer itself
+        elif isinstance(node, e.Var) and node in given:  # the pointer itself
             found.discard(node)
-    return frozenset(found)
+            written.add(given[node])
+    if func.attrs.get("tir.noalias", False):
+        return frozenset(found)
+    return frozenset(data for data in found if given[data] not in written)
 
 
 def _keeps_offsets(

@@ -84,30 +84,39 @@ class _Dropper(StmtExprMutator):
 
 
 def without_unread(data: e.Var, body: s.Stmt) -> s.Stmt:
-    """The scope of an allocation without the stores to it behind which nothing reads it."""
-    if not _reads_or_renames(data, body):
+    """The scope of an allocation without the stores to it behind which nothing reads it.
+
+    Memory that has another name, or is known elsewhere, stays as it is.
+    """
+    return body if _is_known_elsewhere(data, body) else _without_last(data, body)
+
+
+def _without_last(data: e.Var, body: s.Stmt) -> s.Stmt:
+    if not _reads(data, body):
         return _WithoutStores(data).visit_stmt(body)
     if isinstance(body, (s.DeclBuffer, s.LetStmt, s.AttrStmt, s.Allocate)):
-        inner = without_unread(data, body.body)
+        inner = _without_last(data, body.body)
         return body if inner is body.body else with_fields(body, body=inner)
     if not isinstance(body, s.SeqStmt):
         return body
     parts = list(body.seq)
     for position in range(len(parts) - 1, -1, -1):
-        parts[position] = without_unread(data, parts[position])
-        if _reads_or_renames(data, parts[position]):
+        parts[position] = _without_last(data, parts[position])
+        if _reads(data, parts[position]):
             break
     return body if all(map(is_, parts, body.seq)) else s.SeqStmt.flatten(parts)
 
 
-def _reads_or_renames(data: e.Var, body: s.Stmt) -> bool:
-    """Stores are not all that the statement does with the memory."""
-    for node in walk(body):
-        read = isinstance(node, e.BufferLoad) and node.buffer.data is data
-        renamed = isinstance(node, s.Block) and bool(node.match_buffers)
-        if read or renamed or node is data:  # the pointer itself: in a call, or for another name
-            return True
-    return False
+def _reads(data: e.Var, body: s.Stmt) -> bool:
+    return any(isinstance(n, e.BufferLoad) and n.buffer.data is data for n in walk(body))
+
+
+def _is_known_elsewhere(data: e.Var, body: s.Stmt) -> bool:
+    """The pointer itself occurs, in a call or for another name, or a block renames memory."""
+    return any(
+        node is data or (isinstance(node, s.Block) and bool(node.match_buffers))
+        for node in walk(body)
+    )
 
 
 class _WithoutStores(StmtExprMutator):
