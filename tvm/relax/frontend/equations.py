@@ -235,6 +235,32 @@ def diagonal(bb: BlockBuilder, lu: RelaxExpr) -> RelaxExpr:
     return bb.emit_te(compute, lu, primfunc_name_hint="diagonal")
 
 
+def first_wrong(
+    bb: BlockBuilder, heads: RelaxExpr, is_wrong: Callable[[PrimExpr], PrimExpr]
+) -> RelaxExpr:
+    """int32 (batch,): which of (batch, n) is the first that is wrong, counted from 1; 0 for none.
+
+    As `info` of LAPACK's factorizations.
+    """
+
+    def compute(x: te.Tensor) -> te.Tensor:
+        batch, n = x.shape
+        k = te.reduce_axis((0, n), "k")
+        none = tir.const(2**31 - 1, "int32")
+        found = te.compute(
+            (batch,),
+            lambda b: te.min(tir.Select(is_wrong(x(b, k)), k.astype("int32") + 1, none), axis=k),
+            name="first",
+        )
+        made: te.Tensor = te.compute(
+            (batch,), lambda b: tir.Select(found[b] == none, tir.const(0, "int32"), found[b]),
+            name="info",
+        )  # fmt: skip
+        return made
+
+    return bb.emit_te(compute, heads, primfunc_name_hint="info")
+
+
 def determinant(bb: BlockBuilder, a: RelaxExpr) -> RelaxExpr:
     """(batch,) of (batch, n, n)."""
     lu, _, sign = factored(bb, a)

@@ -38,3 +38,20 @@ def test_what_torch_refuses_shows() -> None:
     assert not np.isfinite(flat(run(singular))[0]).all()
     run = compiled(from_exported_program(exported(torch.linalg.cholesky, negative)))
     assert np.isnan(flat(run(negative))[0]).any()
+
+
+def _infos(a: torch.Tensor) -> tuple[torch.Tensor, ...]:
+    return (torch.linalg.inv_ex(a)[1], torch.linalg.cholesky_ex(a)[1],
+            torch.linalg.solve_ex(a, a)[1], torch.linalg.lu_factor_ex(a)[2])  # fmt: skip
+
+
+@pytest.mark.cpu
+def test_info_says_which_pivot_is_wrong() -> None:
+    """None, the second of a matrix of ones, a zero in the middle, the first of a negative one."""
+    given = torch.stack([torch.eye(3), torch.ones(3, 3), torch.diag(torch.tensor([1.0, 0.0, 1.0])),
+                         -torch.eye(3), torch.zeros(3, 3)])  # fmt: skip
+    auto = torch.export.Dim.AUTO
+    for shapes in (None, ({0: auto, 1: auto, 2: auto},)):
+        run = compiled(from_exported_program(exported(_infos, given, dynamic_shapes=shapes)))
+        assert_same(run(given), _infos(given))
+    assert [int(n) for n in _infos(given)[0]] == [0, 2, 2, 0, 1]

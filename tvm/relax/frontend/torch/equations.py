@@ -1,14 +1,16 @@
 """Linear algebra of square matrices: determinants, inverses, equations, Cholesky's factors.
 
 torch raises where a matrix has no inverse or is not positive definite; here results are infinite
-or NaN then, and `info` of the functions that give one is 0.
+or NaN then. `info` of the functions that give one says so, as LAPACK's does.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
-from tvm.ir.expr import RelaxExpr
+from tvm import tir
+from tvm.ir.expr import PrimExpr, RelaxExpr
 from tvm.relax import op
 from tvm.relax.block_builder import BlockBuilder
 from tvm.relax.frontend import equations
@@ -29,8 +31,16 @@ def _like(x: RelaxExpr, a: Expr, axes: int) -> Any:
     return op.reshape(x, [*outer, *own])
 
 
-def _no_error(bb: BlockBuilder, a: Expr) -> Any:
-    return bb.emit(op.zeros(sizes(a)[:-2], "int32"))
+def _singular(bb: BlockBuilder, lu: Expr, a: Expr) -> Any:
+    """Which element of the diagonal of U is the first zero, counted from 1; 0 for none."""
+    heads = equations.diagonal(bb, _matrices(bb, lu))
+    return _info(bb, heads, lambda head: tir.EQ(head, tir.const(0, head.dtype)), a)
+
+
+def _info(
+    bb: BlockBuilder, heads: RelaxExpr, is_wrong: Callable[[PrimExpr], PrimExpr], a: Expr
+) -> Any:
+    return bb.emit(op.reshape(equations.first_wrong(bb, heads, is_wrong), sizes(a)[:-2]))
 
 
 @convert("det", "linalg_det")
@@ -82,7 +92,8 @@ def inverse(bb: BlockBuilder, A: Expr) -> Any:
 
 @convert("linalg_inv_ex")
 def inverse_and_info(bb: BlockBuilder, A: Expr, check_errors: bool = False) -> Any:
-    return bb.emit(inverse(bb, A)), _no_error(bb, A)
+    lu, _ = lu_factor(bb, A)
+    return bb.emit(inverse(bb, A)), _singular(bb, bb.emit(lu), A)
 
 
 @convert("linalg_lu_factor")
@@ -99,7 +110,8 @@ def lu_factor_and_info(
     bb: BlockBuilder, A: Expr, pivot: bool = True, check_errors: bool = False
 ) -> Any:
     lu, rows = lu_factor(bb, A, pivot)
-    return lu, rows, _no_error(bb, A)
+    lu = bb.emit(lu)
+    return lu, rows, _singular(bb, lu, A)
 
 
 @convert("linalg_solve")
@@ -123,7 +135,7 @@ def solve(bb: BlockBuilder, A: Expr, B: Expr, left: bool = True) -> Any:
 def solve_and_info(
     bb: BlockBuilder, A: Expr, B: Expr, left: bool = True, check_errors: bool = False
 ) -> Any:
-    return bb.emit(solve(bb, A, B, left)), _no_error(bb, A)
+    return solve_factors_and_info(bb, A, B, left)[::3]
 
 
 @convert("_linalg_solve_ex")
@@ -131,7 +143,8 @@ def solve_factors_and_info(
     bb: BlockBuilder, A: Expr, B: Expr, left: bool = True, check_errors: bool = False
 ) -> Any:
     lu, rows = lu_factor(bb, A)
-    return bb.emit(solve(bb, A, B, left)), lu, rows, _no_error(bb, A)
+    lu = bb.emit(lu)
+    return bb.emit(solve(bb, A, B, left)), lu, rows, _singular(bb, lu, A)
 
 
 def _batched(bb: BlockBuilder, a: Expr, b: Expr) -> tuple[Expr, Expr, list[Any]]:
@@ -193,7 +206,9 @@ def cholesky(bb: BlockBuilder, input: Expr, upper: bool = False) -> Any:
 def cholesky_and_info(
     bb: BlockBuilder, input: Expr, upper: bool = False, check_errors: bool = False
 ) -> Any:
-    return cholesky(bb, input, upper), _no_error(bb, input)
+    made = bb.emit(cholesky(bb, input, upper))
+    heads = equations.diagonal(bb, _matrices(bb, made))
+    return made, _info(bb, heads, lambda head: tir.Not(head > tir.const(0, head.dtype)), input)
 
 
 @convert("cholesky_solve")
