@@ -23,7 +23,7 @@ from tvm.ir.expr import PrimExpr
 from tvm.target.cpu_model import CpuModel
 from tvm.target.target import Target
 from tvm.tir.schedule import BlockRV, Schedule
-from tvm.tir.tensor_intrin.amx import (
+from tvm.tir.tensor_intrin.amx_tiles import (
     COLUMNS,
     MAX_ROWS,
     Tiles,

@@ -18,20 +18,17 @@ volume 1, chapter 18, and TDPBF16PS). `tir.transform.configure_tiles` sets the r
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Final, NamedTuple
+from typing import Final
 
 from tvm.tir.buffer import Buffer
 from tvm.tir.expr import IntImm, PrimExpr, Var
 from tvm.tir.function import PrimFunc
-from tvm.tir.intrin_registry import TensorIntrin
 from tvm.tir.op import address_of, call_llvm_intrin, const
 from tvm.tir.script import language as T
 from tvm.tir.stmt import Block, BlockRealize, Evaluate, SeqStmt, Stmt
 
-COLUMNS: Final = 16  # of a register of sums
-MAX_ROWS: Final = 16
-MAX_SUMS: Final = 4  # registers of sums
-FIRST_LEFT: Final = 4
+from .amx_tiles import COLUMNS, FIRST_LEFT, Tiles, group_of
+
 _X86: Final = "llvm.x86."
 _PRODUCTS: Final = {
     ("int8", "int8"): "tdpbssd", ("int8", "uint8"): "tdpbsud", ("uint8", "int8"): "tdpbusd",
@@ -39,57 +36,8 @@ _PRODUCTS: Final = {
 }  # fmt: skip
 
 
-class Tiles(NamedTuple):
-    """What is in registers: `high` x `wide` tiles of sums, of `rows` x 16 each."""
-
-    rows: int  # 1 to 16
-    high: int
-    wide: int
-    groups: int  # of numbers that are multiplied together, along the sum: 1 to 16
-
-    def words(self) -> list[int]:
-        """What LDTILECFG reads, as eight words of 64 bits.
-
-        Palette 1: bytes of a row (16 bits) from byte 16 on, rows (8 bits) from byte 48 on.
-        """
-        data = bytearray(64)
-        data[0] = 1
-        for tile in range(8):
-            sums, left = tile < FIRST_LEFT, FIRST_LEFT <= tile < FIRST_LEFT + self.high
-            data[16 + 2 * tile] = 4 * self.groups if left else 4 * COLUMNS
-            data[48 + tile] = self.rows if sums or left else self.groups
-        return [int.from_bytes(data[at : at + 8], "little") for at in range(0, 64, 8)]
-
-
-def group_of(dtype: str) -> int:
-    """How many numbers stand side by side, in 32 bits."""
-    return 2 if dtype == "bfloat16" else 4
-
-
-def register_tiles(
-    one: str, many: str, tiles: Tiles, swapped: bool, index: str = "int32"
-) -> tuple[str, str, str]:
-    """The names of `zeros`, `products` and `results`, made when they are first asked for.
-
-    `index` is the data type of the loops that they replace.
-    """
-    sums = "float32" if one == "bfloat16" else "int32"
-    shape = f"{tiles.high}x{tiles.rows}_{tiles.wide}x{COLUMNS}"
-    kinds = f"{tiles.groups}_{one}_{many}_{index}{'_swapped' * swapped}"
-    names = (f"amx_zeros_{shape}_{sums}_{index}", f"amx_products_{shape}_{kinds}",
-             f"amx_results_{shape}_{sums}_{index}")  # fmt: skip
-    makers = (
-        lambda: _zeros(tiles, sums, index),
-        lambda: _products(one, many, sums, tiles, swapped, index),
-        lambda: _results(tiles, sums, index),
-    )  # fmt: skip
-    for name, make in zip(names, makers):
-        if TensorIntrin.get(name, allow_missing=True) is None:
-            TensorIntrin.register(name, *make())
-    return names
-
-
-def _zeros(tiles: Tiles, sums: str, index: str) -> tuple[PrimFunc, PrimFunc]:
+def zeros(tiles: Tiles, sums: str, index: str) -> tuple[PrimFunc, PrimFunc]:
+    """Registers of sums become zero."""
     rows, columns = _numbers(index, tiles.high * tiles.rows, tiles.wide * COLUMNS)
     nothing = const(0, sums)
 
@@ -107,9 +55,10 @@ def _zeros(tiles: Tiles, sums: str, index: str) -> tuple[PrimFunc, PrimFunc]:
     return desc, _code(desc, clear)
 
 
-def _products(
+def products(
     one: str, many: str, sums: str, tiles: Tiles, swapped: bool, index: str
 ) -> tuple[PrimFunc, PrimFunc]:
+    """Products of one step are added to registers of sums."""
     together, wide = group_of(one), 4 * tiles.wide * COLUMNS
     high = tiles.high * tiles.rows
     rows, columns, depth, groups, group = _numbers(
@@ -156,7 +105,8 @@ def _products(
     return desc, _code(desc, steps)
 
 
-def _results(tiles: Tiles, sums: str, index: str) -> tuple[PrimFunc, PrimFunc]:
+def results(tiles: Tiles, sums: str, index: str) -> tuple[PrimFunc, PrimFunc]:
+    """Registers of sums are stored."""
     rows, columns = _numbers(index, tiles.high * tiles.rows, tiles.wide * COLUMNS)
     stride = Var("stride", index)
 
