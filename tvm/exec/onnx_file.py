@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -41,6 +42,22 @@ def load_model(path: Path) -> onnx.ModelProto:
     if not model.graph.output:
         raise _refuse(path, "its graph has no output")
     return model
+
+
+def check_shapes(model: onnx.ModelProto, shapes: Mapping[str, Sequence[int]]) -> None:
+    """Refuse other extents than the numbers that the model itself has.
+
+    `from_onnx` takes them: whoever writes a program may know that the model allows it.
+    """
+    from tvm.relax.frontend.onnx.dimensions import declared
+
+    for value in model.graph.input:
+        given, own = shapes.get(value.name), declared(value.name, value.type.tensor_type)
+        if given is None or not own or len(own) != len(given):
+            continue  # a wrong rank is refused by the importer
+        if any(isinstance(a, int) and a != b for a, b in zip(own, given)):
+            asked = f"--input-shapes gives input {value.name!r} a shape that the model rules out"
+            raise Mistake(message(asked, found=str(list(given)), legal=str(own)))
 
 
 def _refuse(path: Path, found: str) -> Mistake:

@@ -41,10 +41,12 @@ Reader = Callable[[Path, dict[str, list[int]]], IRModule]
 
 
 def _onnx(path: Path, shapes: dict[str, list[int]]) -> IRModule:
-    from tvm.exec.onnx_file import load_model
+    from tvm.exec.onnx_file import check_shapes, load_model
     from tvm.relax.frontend.onnx import from_onnx
 
-    return from_onnx(load_model(path), shape_dict=shapes or None)
+    model = load_model(path)
+    check_shapes(model, shapes)
+    return from_onnx(model, shape_dict=shapes or None)
 
 
 def _exported(path: Path, _: dict[str, list[int]]) -> IRModule:
