@@ -39,8 +39,30 @@ def modules() -> frozenset[str]:
     return frozenset(map(module_name, sources()))
 
 
-def own_imports(path: Path) -> Iterator[Import]:
-    """Each import of a module below `tvm` in the file, within functions too."""
+def parse(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"), str(path))
+
+
+def statements(*within: ast.AST) -> Iterator[ast.stmt]:
+    """All statements within, those of functions and branches too; far fewer than all nodes."""
+    left = list(within)
+    while left:
+        node = left.pop()
+        if isinstance(node, ast.stmt):
+            yield node
+        for part in ("body", "orelse", "handlers", "finalbody", "cases"):
+            inside = getattr(node, part, None)
+            if isinstance(inside, list):
+                left += inside
+
+
+@cache
+def own_imports() -> tuple[Import, ...]:
+    """Each import of a module below `tvm` in its files, within functions too."""
+    return tuple(found for path in sources() for found in _imports_of(path))
+
+
+def _imports_of(path: Path) -> Iterator[Import]:
     importer = module_name(path)
     package = importer if path.name == "__init__.py" else importer.rpartition(".")[0]
     for node in _import_nodes(path):
@@ -51,15 +73,15 @@ def own_imports(path: Path) -> Iterator[Import]:
 
 def _import_nodes(path: Path) -> Iterator[ast.Import | ast.ImportFrom]:
     """All imports but those by which a package shows names of other floors that load lazily."""
-    tree = ast.parse(path.read_text(encoding="utf-8"), str(path))
-    hidden: set[ast.AST] = set()
+    tree = parse(path)
+    hidden: set[ast.stmt] = set()
     if path.name == "__init__.py":
-        for node in ast.walk(tree):
+        for node in statements(tree):
             if isinstance(node, ast.If) and _is_type_checking(node.test):
-                hidden.update(inner for stmt in node.body for inner in ast.walk(stmt))
+                hidden.update(statements(*node.body))
             elif isinstance(node, ast.FunctionDef) and node.name == "__getattr__":
-                hidden.update(ast.walk(node))
-    for node in ast.walk(tree):
+                hidden.update(statements(node))
+    for node in statements(tree):
         if isinstance(node, (ast.Import, ast.ImportFrom)) and node not in hidden:
             yield node
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from tests.structure.sources import modules, own_imports, sources
+from tests.structure.sources import modules, own_imports
 
 pytestmark = pytest.mark.pure
 
@@ -61,10 +61,9 @@ def circles(graph: Mapping[str, set[str]]) -> list[set[str]]:
 
 def _imports() -> dict[str, set[str]]:
     graph: dict[str, set[str]] = {name: set() for name in modules()}
-    for path in sources():
-        for found in own_imports(path):
-            if found.target in graph and found.target != found.importer:
-                graph[found.importer].add(found.target)
+    for found in own_imports():
+        if found.target in graph and found.target != found.importer:
+            graph[found.importer].add(found.target)
     return graph
 
 

@@ -6,11 +6,11 @@ import ast
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TypeGuard
+from typing import NamedTuple, TypeGuard
 
 import pytest
 
-from tests.structure.sources import ROOT, show, sources
+from tests.structure.sources import ROOT, parse, show, sources, statements
 
 pytestmark = pytest.mark.pure
 
@@ -31,12 +31,16 @@ def _files() -> Iterator[Path]:
 
 
 def _hits(pattern: re.Pattern[str], paths: list[Path]) -> list[str]:
-    return [
-        f"{show(path)}:{number}: {line.strip()}"
-        for path in paths
-        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1)
-        if path != Path(__file__) and pattern.search(line)
-    ]
+    found = []
+    for path in paths:
+        text = path.read_text(encoding="utf-8")
+        if path != Path(__file__) and pattern.search(text):
+            found += [
+                f"{show(path)}:{number}: {line.strip()}"
+                for number, line in enumerate(text.splitlines(), 1)
+                if pattern.search(line)
+            ]
+    return found
 
 
 def test_files_are_short() -> None:
@@ -51,41 +55,50 @@ def test_no_notes_to_oneself() -> None:
 
 def test_only_abstract_methods_are_left_to_others() -> None:
     """A method that only raises NotImplementedError is fine if a subclass says what it does."""
-    trees = {path: ast.parse(path.read_text(encoding="utf-8")) for path in sources()}
-    classes = [
-        (path, node) for path, t in trees.items() for node in ast.walk(t) if _is_class(node)
-    ]
-    heirs = _heirs([node for _, node in classes])
-    abstract: set[ast.AST] = set()
-    for _, owner in classes:
-        for method in owner.body:
-            if _only_raises(method) and method.name in heirs(owner.name):
-                abstract.update(ast.walk(method))
-    gaps = [
-        f"{show(path)}:{node.lineno}"
-        for path, tree in trees.items()
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Raise) and _names_the_gap(node) and node not in abstract
-    ]
-    assert not gaps
+    classes: list[_Class] = []
+    raised: list[tuple[Path, int]] = []
+    for path in sources():
+        for node in statements(parse(path)):
+            if isinstance(node, ast.ClassDef):
+                classes.append(_class(path, node))
+            elif isinstance(node, ast.Raise) and _names_the_gap(node):
+                raised.append((path, node.lineno))
+    defined = _heirs(classes)
+    abstract = {
+        (c.path, line) for c in classes for name, line in c.left.items() if name in defined(c.name)
+    }
+    assert abstract
+    assert not [f"{show(path)}:{line}" for path, line in raised if (path, line) not in abstract]
 
 
-def _is_class(node: ast.AST) -> TypeGuard[ast.ClassDef]:
-    return isinstance(node, ast.ClassDef)
+class _Class(NamedTuple):
+    """A class: its bases and methods by name, and the lines of those that only raise."""
+
+    path: Path
+    name: str
+    bases: list[str]
+    methods: list[str]
+    left: dict[str, int]
 
 
-def _heirs(classes: list[ast.ClassDef]) -> Callable[[str], set[str]]:
+def _class(path: Path, node: ast.ClassDef) -> _Class:
+    bases = [ast.unparse(base).partition("[")[0].rpartition(".")[2] for base in node.bases]
+    methods = [f.name for f in node.body if isinstance(f, ast.FunctionDef)]
+    left = {f.name: f.body[-1].lineno for f in node.body if _only_raises(f)}
+    return _Class(path, node.name, bases, methods, left)
+
+
+def _heirs(classes: list[_Class]) -> Callable[[str], set[str]]:
     """From a class to the names that its subclasses define, by the names of the bases."""
-    below: dict[str, list[ast.ClassDef]] = {}
-    for node in classes:
-        for base in node.bases:
-            name = ast.unparse(base).partition("[")[0].rpartition(".")[2]
-            below.setdefault(name, []).append(node)
+    below: dict[str, list[_Class]] = {}
+    for one in classes:
+        for name in one.bases:
+            below.setdefault(name, []).append(one)
 
     def defined(name: str) -> set[str]:
         found: set[str] = set()
         for heir in below.get(name, ()):
-            found.update(f.name for f in heir.body if isinstance(f, ast.FunctionDef))
+            found.update(heir.methods)
             found |= defined(heir.name) if heir.name != name else set()
         return found
 
