@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+from tests.covering import pytest_collection_modifyitems as pytest_collection_modifyitems
 from tvm.support.contiguous_frames import contiguous_frames
 
 ROOT = Path(__file__).resolve().parent

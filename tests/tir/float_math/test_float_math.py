@@ -100,6 +100,7 @@ def run(name: str, dtype: str, lanes: int, target: str) -> tuple[np.ndarray, ...
     return x, y, found
 
 
+@pytest.mark.covering(2)
 @pytest.mark.parametrize("lanes", [1, 8])
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("name", sorted(REFERENCE))
