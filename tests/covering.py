@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import pytest
 
@@ -57,3 +57,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 def _is_long(item: pytest.Item) -> bool:
     return item.get_closest_marker("long") is not None
+
+
+def few(values: Iterable[object], count: int) -> list[object]:
+    """Values of a parameter, the same case again and again: those after the first are `long`."""
+    return [
+        value if index < count else pytest.param(value, marks=pytest.mark.long)
+        for index, value in enumerate(values)
+    ]

@@ -25,6 +25,13 @@ def test_limits_that_are_none(name: str, value: str, monkeypatch: pytest.MonkeyP
     monkeypatch.setenv(name, value)
     with pytest.raises(RPCError, match=r"the limit|the time of a session"):
         limits.check()
+
+
+@pytest.mark.parametrize("name", [limits.MEMORY, limits.SECONDS])
+def test_no_server_starts_with_a_limit_that_is_none(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(name, "4X")
     with pytest.raises(RPCError, match=r"the limit|the time of a session"):
         rpc.Server("127.0.0.1", silent=True)
 

@@ -68,6 +68,7 @@ REDUCTIONS: dict[str, tuple[Callable[..., Any], Sequence[Sequence[int]], Callabl
 }
 
 
+@pytest.mark.covering(1)
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", harness.LANGUAGES)
 @pytest.mark.parametrize("name", REDUCTIONS)

@@ -17,6 +17,7 @@ pytestmark = pytest.mark.cpu
 SIZE = 256  # elements of the programs
 
 
+@pytest.mark.covering(2)
 @pytest.mark.parametrize("lanes", [1, 4])
 @pytest.mark.parametrize("name", ["bfloat16", "float8_e4m3fn", "float8_e5m2fnuz", "float4_e2m1fn"])
 @pytest.mark.parametrize("kind", ["opencl", "metal", "rocm", "cuda"])

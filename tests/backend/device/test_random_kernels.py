@@ -9,7 +9,7 @@ from tests.backend.device import random_threads
 from tests.backend.device.random_kernels import FAMILIES, differences
 
 pytestmark = pytest.mark.cpu
-FEW = (0, 12)  # the first, and how many
+FEW = (0, 5)  # the first, and how many
 MANY = [(first, 50) for first in range(0, 1000, 50)]
 
 

@@ -37,6 +37,7 @@ def _built(kind: str, name: str) -> Any:
     return harness.built(tvm.IRModule({name: PROGRAMS[name].func}), kind)
 
 
+@pytest.mark.covering(1)
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", harness.LLVM_TARGETS)
 @pytest.mark.parametrize("name", NAMES)

@@ -63,6 +63,7 @@ def cpu(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize(
     ("channels", "filters", "kernel", "stride", "groups"),
     [(6, 6, 3, 1, 6), (4, 4, 3, 2, 4), (3, 3, 5, 1, 3), (8, 12, 3, 1, 4), (4, 8, 3, 2, 4),
@@ -87,6 +88,7 @@ def test_convolutions(
         np.testing.assert_allclose(run(data), np.maximum(wanted, 0), rtol=1e-4, atol=1e-4)
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize(("channels", "filters", "pad"), [(24, 21, 1), (20, 64, 0)])
 def test_convolutions_in_tiles(channels: int, filters: int, pad: int, cpu: str) -> None:
     """Those that are Winograd's, with all that may follow them."""
@@ -108,6 +110,7 @@ def test_convolutions_in_tiles(channels: int, filters: int, pad: int, cpu: str) 
         np.testing.assert_allclose(run(data), wanted, rtol=1e-4, atol=1e-4)
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("stride", [1, 2])
 def test_largest_of_windows(stride: int, cpu: str) -> None:
     run = compiled(
@@ -135,6 +138,7 @@ def test_passes_over_rows(cpu: str) -> None:
         np.testing.assert_allclose(run(data), wanted, rtol=1e-5, atol=1e-7)
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize(("columns", "steps"), [(6, 3), (65, 20), (130, 33)])
 def test_products_of_rows(columns: int, steps: int, cpu: str) -> None:
     weight = f32(steps, columns)
@@ -147,6 +151,7 @@ def test_products_of_rows(columns: int, steps: int, cpu: str) -> None:
         np.testing.assert_allclose(run(data), wanted, rtol=1e-4, atol=1e-4)
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("columns", [7, 96])
 def test_products_of_planes_of_rows(columns: int, cpu: str) -> None:
     """All of (n, h, w) are the rows of one matrix, also with what follows the product."""

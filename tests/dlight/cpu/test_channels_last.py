@@ -43,6 +43,7 @@ CASES = [
 ]
 
 
+@pytest.mark.covering(2)
 @pytest.mark.parametrize("free", [False, True])
 @pytest.mark.parametrize("target", [SPR, HASWELL], ids=str)
 @pytest.mark.parametrize("func", CASES)

@@ -85,6 +85,7 @@ def test_images_of_one_column(height: int) -> None:
     assert "tile" in str(after.attrs["schedule_reason"])
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("target", [SPR, HASWELL, NEON])
 @pytest.mark.parametrize(("filters", "groups", "stride"), [(6, 2, 1), (8, 4, 2), (4, 2, 1)])
 def test_groups_of_any_size(filters: int, groups: int, stride: int, target: Target) -> None:

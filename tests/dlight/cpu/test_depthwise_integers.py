@@ -37,6 +37,7 @@ def test_reasons() -> None:
     assert DepthwiseIntegers().apply(other, SPR, False) is None
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("cpu", CPUS)
 @pytest.mark.parametrize(("size", "channels", "options"), [
     (10, 48, {}), (9, 24, {"stride": 2}), (7, 20, {"one": "int16", "many": "int16"}),

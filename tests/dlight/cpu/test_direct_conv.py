@@ -22,6 +22,7 @@ def weighted(func: PrimFunc) -> PrimFunc:
     return func.with_attr("layout_free_buffers", [1])
 
 
+@pytest.mark.covering(2)
 @pytest.mark.parametrize("target", [SPR, HASWELL], ids=str)
 @pytest.mark.parametrize(
     ("n", "ci", "co", "h", "kernel", "stride", "pad"),
@@ -101,6 +102,7 @@ def test_loops_run_in_the_order_that_fetches_least(
     assert (f"{order} at a time" in found) if order else "at a time" not in found
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("target", [SPR, HASWELL], ids=str)
 @pytest.mark.parametrize(
     ("shape", "order"),
@@ -147,6 +149,7 @@ def run(make: Callable[[relax.Var], relax.Expr], x: np.ndarray, cpu: str) -> np.
     return found
 
 
+@pytest.mark.covering(1)
 @pytest.mark.cpu
 @pytest.mark.parametrize("cpu", CPUS)
 @pytest.mark.parametrize(

@@ -137,6 +137,7 @@ def test_leaves_other_functions() -> None:
     assert not DotProducts().is_target_available(Target("c"))
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("cpu", HERE)
 @pytest.mark.parametrize(
     ("m", "n", "k", "options"),

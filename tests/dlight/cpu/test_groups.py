@@ -10,6 +10,7 @@ from tvm.dlight.cpu import Conv2D
 from tvm.target import Target
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("target", [SPR, HASWELL, NEON])
 @pytest.mark.parametrize(("filters", "groups", "stride"), [(6, 2, 1), (8, 4, 2), (4, 2, 1)])
 def test_groups_of_any_size(filters: int, groups: int, stride: int, target: Target) -> None:

@@ -23,6 +23,7 @@ def reason(func: tir.PrimFunc, target: Target = SPR, **sizes: int) -> str:
     return str(scheduled(Fallback(), func, target, sizes).attrs["schedule_reason"])
 
 
+@pytest.mark.covering(2)
 @pytest.mark.parametrize("target", [SPR, AVX2, NEON])
 @pytest.mark.parametrize("dtype", ["float32", "uint8", "int64"])
 @pytest.mark.parametrize(("n", "m"), [(2, 21), (3, 5), (1, 1), (2, 0), (0, 3)])
@@ -86,6 +87,7 @@ def compiled(build: Callable[..., Any], rank: int, dtype: str) -> Callable[..., 
 SHAPES = [(2, 3, 17, 33), (1, 2, 3, 1), (3, 1, 2, 16), (1, 1, 1, 5), (2, 2, 5, 64)]
 
 
+@pytest.mark.covering(1)
 @pytest.mark.cpu
 @pytest.mark.parametrize("dtype", ["float32", "uint8", "float16", "int64"])
 @pytest.mark.parametrize("mode", MODES)

@@ -16,6 +16,7 @@ from tvm.tir.stmt import Block
 REASON = "windows over"
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("target", [SPR, HASWELL, NEON])
 @pytest.mark.parametrize(
     ("kernel", "stride", "dilation"), [(3, 1, 1), (3, 2, 1), (5, 1, 1), (5, 2, 1), (3, 1, 2)]
@@ -43,6 +44,7 @@ def test_pools(kind: str, kernel: int, stride: int, pad: int) -> None:
     scheduled(Fallback(), func, SPR, {"n": 2, "h": 11, "w": 14})
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("target", [SPR, HASWELL])
 @pytest.mark.parametrize("size", [7, 11, 13])
 def test_tiles_that_do_not_divide_known_sizes(size: int, target: Target) -> None:
@@ -74,6 +76,7 @@ def _channels_last(channels: int, height: int, stride: int = 1) -> tir.PrimFunc:
     return te.create_prim_func([x, w, out])
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("target", [SPR, HASWELL, NEON])
 @pytest.mark.parametrize(("channels", "height"), [(17, 7), (24, 5), (33, 1), (16, 6), (9, 11)])
 def test_operands_have_room_for_whole_tiles(channels: int, height: int, target: Target) -> None:

@@ -83,6 +83,7 @@ def check(kind: str, cpu: str, seed: int) -> set[str]:
     return took
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("cpu", CPUS)
 @pytest.mark.parametrize("kind", KERNELS)
 def test_some(kind: str, cpu: str) -> None:

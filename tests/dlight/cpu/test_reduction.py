@@ -9,6 +9,7 @@ from tvm.dlight.cpu.reduction import lane_count
 from tvm.target import Target
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("combine", [te.sum, te.max, te.min])
 @pytest.mark.parametrize(
     ("shape", "axes"),
@@ -69,6 +70,7 @@ def test_of_everything(shape: tuple[int, ...]) -> None:
     assert "vectors along the reduction" in str(after.attrs["schedule_reason"])
 
 
+@pytest.mark.covering(2)
 @pytest.mark.parametrize("target", [SPR, HASWELL], ids=str)
 @pytest.mark.parametrize(
     ("shape", "axis"), [((16, 256), 0), ((3, 20, 128), 1), ((2, 18, 192), 1), ((4, 24, 2048), 1)]

@@ -63,6 +63,7 @@ def test_text() -> None:
 amx = pytest.mark.skipif(not HERE, reason="no tile registers here")
 
 
+@pytest.mark.covering(1)
 @amx
 @pytest.mark.parametrize(("one", "many"), BYTES)
 @pytest.mark.parametrize(

@@ -18,6 +18,7 @@ def permuted(shape: tuple[int, ...], axes: tuple[int, ...], dtype: str = "float3
     return te.create_prim_func([a, te.compute(out, read, name="B")])
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("target", [SPR, HASWELL, NEON], ids=str)
 @pytest.mark.parametrize(
     ("shape", "axes"),

@@ -14,6 +14,7 @@ def weighted(func: PrimFunc, place: int = 1) -> PrimFunc:
     return func.with_attr("layout_free_buffers", [place])
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize(
     ("m", "n", "k"), [(1, 64, 12), (1, 50, 3), (7, 33, 5), (13, 130, 9), (3, 10, 1), (65, 127, 2)]
 )

@@ -35,6 +35,7 @@ def pool(shape: tuple[object, ...], kind: str, kernel: int, stride: int, pad: in
     return te.create_prim_func([x, y])
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("target", [SPR, HASWELL, NEON])
 @pytest.mark.parametrize(
     ("size", "kernel", "stride"),
@@ -59,6 +60,7 @@ def test_borders_are_made_by_whole_vectors() -> None:
     assert found == {"16"}
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("kind", ["max", "avg"])
 @pytest.mark.parametrize(("kernel", "stride", "pad"), [(2, 2, 0), (3, 2, 1), (5, 1, 2), (9, 1, 4)])
 def test_pools(kind: str, kernel: int, stride: int, pad: int) -> None:
@@ -125,6 +127,7 @@ def test_sums_over_an_axis_are_no_windows() -> None:
     assert REASON not in str(after.attrs["schedule_reason"])
 
 
+@pytest.mark.covering(1)
 @pytest.mark.cpu
 @pytest.mark.parametrize("size", [1, 2, 3, 7, 13, 14, 28, 33, 63, 65])
 @pytest.mark.parametrize("stride", [1, 2, 3])

@@ -27,6 +27,7 @@ def program(
     return te.create_prim_func([x, u, bias, rest, topi.nn.relu(topi.add(y, rest))])
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("target", [SPR, HASWELL, NEON])
 @pytest.mark.parametrize("epilogue", ["", "residual", "silu"])
 def test_epilogues(target: Target, epilogue: str) -> None:

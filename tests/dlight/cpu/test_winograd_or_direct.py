@@ -44,6 +44,7 @@ def both(epilogue: bool = True, outs: int = 3, channels: int = 2) -> tir.PrimFun
     return with_index_dtype(te.create_prim_func([x, u, w, bias, more, y]), DataType("int64"))
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("target", [SPR, HASWELL, NEON])
 @pytest.mark.parametrize("call", [(1, 3, 4), (2, 3, 5), (0, 3, 3)])
 def test_means_the_same(target: Target, call: tuple[int, int, int]) -> None:

@@ -9,6 +9,7 @@ from tvm import te, tir
 from tvm.dlight.gpu import Reduction
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize(
     ("shape", "axes"),

@@ -8,6 +8,7 @@ from tests.dlight.gpu.workloads import product
 from tvm.dlight.gpu import Matmul
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("shape", [(16, 64, 32), (20, 30, 40)])
 @pytest.mark.parametrize("epilogue", [False, True])
 def test_products_by_simd_groups(shape: tuple[int, int, int], epilogue: bool) -> None:

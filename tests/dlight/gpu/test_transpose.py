@@ -7,6 +7,7 @@ from tests.dlight.gpu.workloads import elementwise, transpose
 from tvm.dlight.gpu import Transpose
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("shape", [(16, 8), (33, 17)])
 def test_matrices(kind: str, shape: tuple[int, int]) -> None:

@@ -35,6 +35,7 @@ def source(func: tir.PrimFunc, tiles: Tiles | None = None) -> str:
     return str(built.mod.imports[0].inspect_source())
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("turned", [False, True])
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
 def test_copies_run_ahead(turned: bool, dtype: str) -> None:

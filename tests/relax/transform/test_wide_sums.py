@@ -111,6 +111,7 @@ CASES: dict[str, tuple[Callable[..., relax.Expr], tuple[tuple[int, ...], ...]]] 
 }
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
 @pytest.mark.parametrize("case", CASES)
 def test_long_sums_are_as_exact_as_their_rounding(case: str, dtype: str) -> None:

@@ -45,6 +45,7 @@ def aligned(data: Any, rois: Any, size: Any, scale: float, ratio: int, mode: str
     return out
 
 
+@pytest.mark.covering(2)
 @pytest.mark.parametrize("mode", ["avg", "max"])
 @pytest.mark.parametrize("ratio", [2, -1])
 @pytest.mark.parametrize("layout", ["NCHW", "NHWC"])

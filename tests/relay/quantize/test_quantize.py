@@ -55,6 +55,7 @@ def test_numbers_stay_close(options: Any) -> None:
     np.testing.assert_allclose(found, wanted, atol=0.15)
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("weight_scale", ["max", "power2"])
 @pytest.mark.parametrize("mode", ["kl_divergence", "percentile", "global_scale"])
 def test_zeros_have_a_step(weight_scale: str, mode: str) -> None:

@@ -51,6 +51,7 @@ def test_dense() -> None:
                                atol=1e-5)  # fmt: skip
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("layout", ["NHWC", "NCHW"])
 @pytest.mark.parametrize("size", [1, 3])
 def test_conv2d(layout: str, size: int) -> None:

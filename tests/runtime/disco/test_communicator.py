@@ -43,6 +43,7 @@ def given(session: di.Session, values: np.ndarray[Any, Any]) -> Any:
     return made
 
 
+@pytest.mark.covering(2)
 @pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16", "int8", "int64", "uint16"])
 @pytest.mark.parametrize("in_group", [True, False])
 def test_collectives(session: di.Session, dtype: str, in_group: bool) -> None:

@@ -33,6 +33,7 @@ def wanted(x: np.ndarray, y: np.ndarray, down: int) -> np.ndarray:
     return np.array(found, "int32")
 
 
+@pytest.mark.covering(2)
 @pytest.mark.cpu
 @pytest.mark.parametrize("target", ["llvm", "c"])
 @pytest.mark.parametrize("kind", ["serial", "vectorized"])

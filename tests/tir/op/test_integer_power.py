@@ -29,6 +29,7 @@ def wrapped(base, power, dtype):
     return (exact - info.min) % (1 << info.bits) + info.min
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("lanes", [1, 12])
 @pytest.mark.parametrize("dtype", ["int8", "uint8", "int16", "int32", "uint32", "int64", "uint64"])
 def test_exact_in_all_ways(dtype, lanes):

@@ -146,6 +146,7 @@ def keeps_meaning(
     return scheduler
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("name", WORKLOADS)
 @pytest.mark.parametrize("seed", range(2))
 def test_meaning_is_kept(name: str, seed: int) -> None:

@@ -40,6 +40,7 @@ def scheduled(dtype: str, out: str, trans_b: bool, scope: str = "shared") -> tir
     return func
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("trans_b", [False, True])
 @pytest.mark.parametrize(("dtype", "out"), TYPES)
 def test_a_product(dtype: str, out: str, trans_b: bool) -> None:

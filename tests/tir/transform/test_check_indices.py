@@ -42,6 +42,7 @@ def scatter(P: T.Buffer((24,), "int32"), A: T.Buffer((24,), "float32"),
         B[P[i]] = B[P[i]] + A[i]
 
 
+@pytest.mark.covering(2)
 @pytest.mark.cpu
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("bad", [-1, 40, 1 << 40, -(1 << 63)])

@@ -59,6 +59,7 @@ def assert_same(made: np.ndarray, expected: np.ndarray) -> None:
     assert same.all(), (made[~same][:5], expected[~same][:5])
 
 
+@pytest.mark.covering(2)
 @pytest.mark.parametrize("lanes", [1, 8])
 @pytest.mark.parametrize("name", FORMATS)
 def test_narrowing_rounds_as_ml_dtypes(name: str, lanes: int, target: str) -> None:
@@ -69,6 +70,7 @@ def test_narrowing_rounds_as_ml_dtypes(name: str, lanes: int, target: str) -> No
     assert_same(made, expected)
 
 
+@pytest.mark.covering(2)
 @pytest.mark.parametrize("lanes", [1, 8])
 @pytest.mark.parametrize("name", FORMATS)
 def test_widening_is_exact_for_every_value(name: str, lanes: int, target: str) -> None:
@@ -126,6 +128,7 @@ FUNCTIONS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
 }  # fmt: skip
 
 
+@pytest.mark.covering(2)
 @pytest.mark.parametrize("kind", ["float16", "bfloat16"])
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_functions_are_computed_in_float32(name: str, kind: str, target: str) -> None:

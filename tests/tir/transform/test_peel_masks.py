@@ -106,6 +106,7 @@ def test_open_extent(target: str) -> None:
         np.testing.assert_array_equal(result.numpy(), values + np.float32(1))
 
 
+@pytest.mark.covering(1)
 @pytest.mark.cpu
 @pytest.mark.parametrize("cpu", CPUS)
 @pytest.mark.parametrize("columns", [65, 100, 127, 1500])

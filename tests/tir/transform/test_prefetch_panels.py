@@ -162,6 +162,7 @@ def test_rules_ask_for_it(name: str, cpu: str) -> None:
     assert ["prefetch(" in text for text in lowered] == [True]
 
 
+@pytest.mark.covering(1)
 @pytest.mark.cpu
 @pytest.mark.parametrize("kind", ["llvm -mcpu=haswell", "llvm -mcpu=x86-64-v2", "c"])
 @pytest.mark.parametrize("name", ["1x1", "product"])

@@ -13,6 +13,7 @@ from tvm import te, tir, topi
 pytestmark = pytest.mark.pure
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("axis", [0, 1, -1])
 @pytest.mark.parametrize("symbolic", [False, True])
 def test_scans_along_an_axis(axis: int, symbolic: bool) -> None:

@@ -11,6 +11,7 @@ from tvm import te, tir, topi
 pytestmark = pytest.mark.pure
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("axis", [0, 1, -1])
 @pytest.mark.parametrize("ascending", [True, False])
 def test_sorted_elements_and_places(axis: int, ascending: bool) -> None:

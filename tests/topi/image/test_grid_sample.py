@@ -11,6 +11,7 @@ from tvm.error import ShapeError
 pytestmark = pytest.mark.pure
 
 
+@pytest.mark.covering(2)
 @pytest.mark.parametrize("method", ["bilinear", "nearest", "bicubic"])
 @pytest.mark.parametrize("padding", ["zeros", "border", "reflection"])
 @pytest.mark.parametrize("align", [False, True])

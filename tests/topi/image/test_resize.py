@@ -22,6 +22,7 @@ def wanted(x: Any, size: Any, method: str, mode: str, **attrs: Any) -> Any:
                **attrs)  # fmt: skip
 
 
+@pytest.mark.covering(2)
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("size", [(10, 12), (3, 4), (7, 5)])
 @pytest.mark.parametrize("method", ["linear", "cubic"])

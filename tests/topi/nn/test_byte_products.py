@@ -58,6 +58,7 @@ def _built(case: Case, cpu: str, rows: int | None = None) -> Callable[[Any], Any
     return run
 
 
+@pytest.mark.covering(1)
 @pytest.mark.cpu
 @pytest.mark.parametrize("cpu", CPUS)
 @pytest.mark.parametrize(("form", "digits"), [
