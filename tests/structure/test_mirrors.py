@@ -357,6 +357,9 @@ COVERED_BY: dict[str, tuple[str, str]] = {
     "tvm/topi/nn/rms_norm.py": NORMS,
     "tvm/topi/nn/conv1d.py": CONVOLUTIONS,
     "tvm/topi/nn/conv1d_transpose.py": CONVOLUTIONS,
+    "tvm/tir/transform/softmax_parts.py": (
+        "tests/tir/transform/test_softmax_quotients.py", "what the passes over softmax share",
+    ),
     "tvm/topi/nn/conv2d.py": CONVOLUTIONS,
     "tvm/topi/nn/conv2d_transpose.py": CONVOLUTIONS,
     "tvm/topi/nn/conv3d.py": CONVOLUTIONS,

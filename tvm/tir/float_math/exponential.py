@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final, NamedTuple
 
 from tvm.ir.expr import PrimExpr
+from tvm.tir.expr import Max, Min
 from tvm.tir.op import arith
 from tvm.tir.op import math as math_ops
 
@@ -46,6 +47,8 @@ LOG2_10: Final = 3.321928094887362
 LN_10: Final = 2.302585092994046
 # Where the result is zero, and where it is infinite, with a little room.
 EXP_RANGE: Final = {32: (-104.0, 90.0), 64: (-746.0, 711.0)}
+# Between these, exp(x) is a normal number, and so is the power of two in it.
+NORMAL_EXP: Final = {32: (-87.33654, 88.0), 64: (-708.396, 709.0)}
 EXP2_RANGE: Final = {32: (-151.0, 129.0), 64: (-1076.0, 1025.0)}
 EXP10_RANGE: Final = {32: (-46.0, 39.0), 64: (-324.5, 309.0)}
 
@@ -57,6 +60,10 @@ def exp(steps: Steps, x: PrimExpr) -> PrimExpr:
 
 def exp_steps(steps: Steps, x: PrimExpr, *, halved: bool = False) -> PrimExpr:
     """e**x, or half of it, as steps of a longer computation."""
+    if not halved and _is_within(x, *NORMAL_EXP[steps.form.bits]):
+        p, power = _exp_parts(steps, x)
+        n = steps.bits(power.shifted) - steps.whole(steps.form.magic_bits)
+        return p * _power_of_two(steps, n)
     x = steps.clamp(x, *EXP_RANGE[steps.form.bits])
     p, power = _exp_parts(steps, x)
     return scaled(steps, p, power, -1 if halved else 0)
@@ -68,6 +75,14 @@ def small_exp_steps(steps: Steps, x: PrimExpr) -> PrimExpr:
     # what is whole stands in the low bits, and is added to the exponent
     up = arith.shift_left(steps.bits(shifted), steps.whole(steps.form.mantissa))
     return steps.from_bits(steps.bits(p) + up)
+
+
+def _is_within(x: PrimExpr, low: float, high: float) -> bool:
+    """Whether max(min(_, b), a) keeps x in the interval."""
+    if not isinstance(x, Max) or not isinstance(x.a, Min):
+        return False
+    least, most = arith.literal(x.b), arith.literal(x.a.b)
+    return least is not None and most is not None and low <= least and most <= high
 
 
 def _exp_parts(steps: Steps, x: PrimExpr) -> tuple[PrimExpr, Power]:

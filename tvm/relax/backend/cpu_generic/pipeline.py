@@ -41,6 +41,7 @@ from tvm.relax.transform.winograd_conv2d import WinogradConv2D
 from tvm.target.target import Target
 from tvm.tir.transform.name_extents import NameExtents
 from tvm.tir.transform.plain_indices import PlainIndices
+from tvm.tir.transform.softmax_exponentials import SoftmaxExponentials
 from tvm.tir.transform.softmax_quotients import SoftmaxQuotients
 
 __all__ = [
@@ -95,6 +96,7 @@ def kernel_passes(target: Target) -> list[Pass]:
         PlainKernelNames(),  # which leave their names to those made of them
         PlainIndices(),  # a wrong index stays wrong when what it picks from is inlined
         SoftmaxQuotients(),  # one division a row
+        SoftmaxExponentials(),  # which are no subnormal numbers
         NameExtents(),  # rules need not see through how a size was computed
     ]
 
