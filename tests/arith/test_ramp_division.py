@@ -37,6 +37,10 @@ CASES = [
     (flm(ramp(x * 4, 1, 4), 64), ramp(flm(x * 4, 64), 1, 4)),
     (flm(ramp(x * 8, 1, tir.vscale() * 4), 8),
      flm(ramp(e.IntImm("int32", 0), 1, tir.vscale() * 4), 8)),
+    (tdiv(ramp(x * 4, 4, 4), 2), ramp(x * 2, 2, 4)),  # nothing is left over, whatever the sign
+    (tdiv(ramp(x * 6, -3, 4), 3), ramp(x * 2, -1, 4)),
+    (tmod(ramp(x * 4, 4, 4), 2), e.Broadcast(e.IntImm("int32", 0), 4)),
+    (tdiv(ramp(x * 4 + 1, 4, 4), 2), None),
     (tdiv(ramp(x, 4, 4), 2), None),  # rounded toward zero: a negative base is another matter
 ]  # fmt: skip
 

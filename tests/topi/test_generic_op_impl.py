@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from tests.topi.numerics import close, evaluate, floats, rng
+from tvm import te
 
 pytestmark = pytest.mark.pure
 
@@ -17,3 +18,10 @@ def test_python_operators_on_tensors() -> None:
     close(evaluate(lambda x: x.astype("int32"), b), b.astype("int32"))
     i = rng().integers(1, 9, (5,)).astype("int32")
     close(evaluate(lambda x: (x << 2) % 3 + x // 2, i), (i << 2) % 3 + i // 2)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int64", "bfloat16"])
+def test_minus_a_tensor_is_a_product(dtype: str) -> None:
+    negated = -te.placeholder((4,), dtype, "B")
+    assert negated.op.name == "T_multiply"
+    assert negated.dtype == dtype

@@ -28,9 +28,16 @@ def divided_ramp(
     if not isinstance(a, e.Ramp) or type(a.stride) is not e.IntImm or divisor < 0:
         return None
     floor = kind is e.FloorDiv or kind is e.FloorMod
-    if not floor and not _never_negative(s, a):
+    if not floor and not (_exact(s, a, divisor) or _never_negative(s, a)):
         return None
     return _divided(s, a, divisor, floor, kind is e.FloorDiv or kind is e.Div)
+
+
+def _exact(s: RewriteSimplifier, ramp: e.Ramp, divisor: int) -> bool:
+    """No lane leaves a remainder, so that rounding plays no part."""
+    coeff, remainder = s.analyzer.modular.of(ramp.base)
+    step: int = ramp.stride.value  # type: ignore[attr-defined]
+    return coeff % divisor == 0 and remainder % divisor == 0 and step % divisor == 0
 
 
 def _never_negative(s: RewriteSimplifier, ramp: e.Ramp) -> bool:

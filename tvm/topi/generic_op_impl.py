@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tvm.te.tensor import TENSOR_OPERATORS
+from tvm.tir.op.arith import make_const
 
 from . import broadcast, math
 
@@ -29,7 +30,8 @@ _RULES: dict[str, Callable[..., Any]] = {
     "greater_equal": broadcast.greater_equal,
     "equal": lambda a, b, span=None: broadcast.equal(a, b),
     "not_equal": lambda a, b, span=None: broadcast.not_equal(a, b),
-    "negative": math.negative,
+    # minus one times, as with expressions: -0.0 of zero, and the name that products have
+    "negative": lambda x, span=None: broadcast.multiply(x, make_const(-1, x.dtype)),
     "astype": math.cast,
 }
 
