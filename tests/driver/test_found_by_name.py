@@ -1,9 +1,9 @@
-import importlib
+from __future__ import annotations
 
 import pytest
 
 import tvm
-from tvm.driver.found_by_name import FUNCTIONS
+from tvm.driver.found_by_name import FUNCTIONS, resolve
 from tvm.script import tir as T
 
 pytestmark = pytest.mark.pure
@@ -11,8 +11,7 @@ pytestmark = pytest.mark.pure
 
 @pytest.mark.parametrize("name", sorted(FUNCTIONS))
 def test_every_name_leads_to_a_function(name: str) -> None:
-    module, _, attribute = FUNCTIONS[name].partition(":")
-    assert callable(getattr(importlib.import_module(module), attribute))
+    assert callable(resolve(FUNCTIONS[name]))
 
 
 def test_a_pass_is_found_and_runs() -> None:
@@ -37,3 +36,30 @@ def test_doors_of_packages() -> None:
     assert callable(tvm.tir.schedule._ffi_api.HasBlock)
     with pytest.raises(AttributeError, match=r"script\.NoSuchName"):
         tvm.script._ffi_api.NoSuchName
+
+
+def test_operators_and_constructors() -> None:
+    find, x = tvm.get_global_func, tvm.tir.Var("x", "int32")
+    assert str(find("tir._OpAdd")(x, 1)) == "x + 1"
+    assert find("tir._OpAdd")(tvm.tir.const(127, "int8"), tvm.tir.const(1, "int8")).value == -128
+    assert isinstance(find("tir.Add")(x, x), tvm.tir.Add)
+    assert find("ir.IntImm")("int8", 3).dtype == "int8"
+    assert str(tvm.tir._ffi_api._OpIfThenElse(x < 1, x, 0)) == "T.if_then_else(x < 1, x, 0)"
+    assert str(tvm.arith._ffi_api.intset_single_point(x)) == "IntervalSet[x, x]"
+    assert tvm.te._ffi_api.Placeholder([3, 4], "float32", "A").op.name == "A"
+
+
+def test_methods_and_properties() -> None:
+    op = tvm.ir._ffi_api.GetOp("tir.exp")
+    assert tvm.ir._ffi_api.OpGetAttr(op, "TScriptPrinterName") == "exp"
+    func = tvm.tir.PrimFunc([], tvm.tir.Evaluate(1)).with_attr("global_symbol", "f")
+    mod = tvm.ir._ffi_api.Module_FromExpr(func)
+    assert tvm.ir._ffi_api.Module_Lookup_str(mod, "f").same_as(mod["f"])
+    simplify = tvm.tir.transform.Simplify()
+    assert tvm.ir._ffi_transform_api.Info(simplify).name == "tir.Simplify"
+    both = tvm.ir._ffi_transform_api.Sequential([simplify, simplify], 2, "both", [], False)
+    assert tvm.ir._ffi_transform_api.RunPass(both, mod)["f"].body.value == 1
+    target = tvm.get_global_func("target.Target")("c")
+    assert tvm.get_global_func("target.TargetExport")(target)["kind"] == "c"
+    text = tvm.get_global_func("node.SaveJSON")(func.body)
+    tvm.ir.assert_structural_equal(tvm.get_global_func("node.LoadJSON")(text), func.body)

@@ -277,8 +277,13 @@ COVERED_BY: dict[str, tuple[str, str]] = {
     "tvm/tir/script/words.py": ("tests/tir/script/test_entry.py", "words by their uses"),
     **{
         f"tvm/{package}/_ffi_api.py": ("tests/driver/test_found_by_name.py", "names of functions")
-        for package in ("arith", "script", "tir", "tir/schedule", "tir/transform")
+        for package in (
+            "arith", "driver", "ir", "script", "script/ir_builder", "script/printer", "te", "tir",
+            "tir/schedule", "tir/transform",
+        )
     },
+    "tvm/ir/_ffi_transform_api.py": ("tests/driver/test_found_by_name.py", "names of functions"),
+    "tvm/driver/node_functions.py": ("tests/driver/test_found_by_name.py", "every name of it"),
     "tvm/tir/analysis/_ffi_api.py": (
         "tests/tir/analysis/test_identify_memcpy.py", "one name of a function",
     ),

@@ -8,12 +8,16 @@ Each is loaded at its first call, so that a look-up imports nothing.
 from __future__ import annotations
 
 import importlib
+import operator
 from collections.abc import Callable
 from typing import Any, Final
 
 from tvm.ffi import register_global_func
-from tvm.ir.container import Map
+from tvm.ir.container import Array, Map
+from tvm.ir.node import NODE_TYPES
 from tvm.tir import transform
+
+from .node_functions import NODE_FUNCTIONS
 
 # name -> module and function
 FUNCTIONS: Final[dict[str, str]] = {
@@ -69,20 +73,45 @@ FUNCTIONS: Final[dict[str, str]] = {
     "tir.schedule.IsOutputBlock": "tvm.tir.schedule.analysis:is_output_block",
     "tir.schedule.SuggestIndexMap": "tvm.tir.schedule.analysis:suggest_index_map",
     **{f"tir.transform.{name}": f"tvm.tir.transform:{name}" for name in transform.__all__},
+    **NODE_FUNCTIONS,
 }  # fmt: skip
+# whose constructors are found by their type keys
+_NODES: Final = (
+    "tvm.te", "tvm.tir.data_layout", "tvm.tir.index_map", "tvm.tir.intrin_registry",
+    "tvm.arith.iter_map_nodes", "tvm.arith.interval_set", "tvm.arith.int_solver",
+)  # fmt: skip
+_WITH_NODES: Final = ("arith.", "ir.", "te.", "tir.")
+
+
+def resolve(home: str) -> Callable[..., Any]:
+    """The function of `module:attribute`; a property is a function of its object."""
+    module, _, path = home.partition(":")
+    found: Any = importlib.import_module(module)
+    for name in path.split("."):
+        found = getattr(found, name)
+    function: Callable[..., Any] = found if callable(found) else operator.attrgetter(name)
+    return function
 
 
 def _at_first_call(home: str) -> Callable[..., Any]:
-    module, _, name = home.partition(":")
-
     def call(*args: Any) -> Any:
-        # a map from the other side finds its keys by their contents, ours by identity
-        given = [dict(arg.items()) if isinstance(arg, Map) else arg for arg in args]
-        return getattr(importlib.import_module(module), name)(*given)
+        return resolve(home)(*map(_given, args))
 
-    call.__name__ = name
+    call.__name__ = home.rpartition(":")[2]
     return call
+
+
+def _given(arg: Any) -> Any:
+    # a map from the other side finds its keys by their contents, ours by identity
+    if isinstance(arg, Map):
+        return dict(arg.items())
+    return list(arg) if isinstance(arg, Array) else arg
 
 
 for _name, _home in FUNCTIONS.items():
     register_global_func(_name, _at_first_call(_home), override=True)
+for _module in _NODES:
+    importlib.import_module(_module)
+for _name, _class in NODE_TYPES.seen_items():
+    if _name.startswith(_WITH_NODES) and _name not in FUNCTIONS:
+        register_global_func(_name, _class, override=True)

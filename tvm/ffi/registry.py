@@ -28,9 +28,10 @@ HOMES: dict[str, list[str]] = {
     "tvm_callback_cuda_compile": ["tvm.contrib.nvcc"],
     "tvm_callback_rocm": ["tvm.contrib.rocm"],
     "tvm_callback_rocm_compile": ["tvm.contrib.hiprtc"],
-    "arith.": ["tvm.driver.found_by_name"],
-    "script.": ["tvm.driver.found_by_name"],
-    "tir.": ["tvm.driver.found_by_name"],
+    **{
+        prefix: ["tvm.driver.found_by_name"]
+        for prefix in ("arith.", "ir.", "node.", "script.", "te.", "tir.", "transform.")
+    },
     "tir.index_map": ["tvm.tir.tensor_intrin"],
     "runtime.disco.": [
         "tvm.runtime.disco.session", "tvm.runtime.disco.session_functions",
@@ -41,7 +42,7 @@ HOMES: dict[str, list[str]] = {
     "relay.tec.": ["tvm.relay.backend.lower_te"],
     "relay.vm.": ["tvm.relay.backend.vm_executable"],
     "tvm.relay.type_relation.": ["tvm.relay.op.relation_functions"],
-    "target.": ["tvm.target.registered"],
+    "target.": ["tvm.target.registered", "tvm.driver.found_by_name"],
     "testing.": ["tvm.testing.calls", "tvm.testing.conversions"],
     "rpc.test.": ["tvm.rpc.testing"],
     "rpc.builtin.": ["tvm.rpc.builtins"],

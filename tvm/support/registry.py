@@ -67,6 +67,10 @@ class Registry(Generic[T]):
         """The value called `name` if something has registered it so far; imports nothing."""
         return self._values.get(name)
 
+    def seen_items(self) -> list[tuple[str, T]]:
+        """What is registered so far, with its names; imports nothing."""
+        return sorted(self._values.items(), key=lambda item: item[0])
+
     def get(self, name: str) -> T:
         """The value called `name`; a KeyError with near names when there is none."""
         value = self.find(name)
