@@ -12,6 +12,7 @@ from tvm.meta_schedule import utils
 from tvm.rpc import LocalSession
 from tvm.script import ir as I
 from tvm.script import tir as T
+from tvm.support.scratch import scratch_folder
 
 pytestmark = pytest.mark.pure
 
@@ -73,11 +74,26 @@ def test_functions_of_a_session() -> None:
 
 
 def test_build_folders_go(tmp_path: Path) -> None:
-    folder = tmp_path / "build"
-    folder.mkdir()
-    (folder / "lib.tar").write_bytes(b"")
-    utils.remove_build_dir(str(folder / "lib.tar"))
-    assert not folder.exists()
+    """Those of our builders whole, others only with nothing else in them."""
+    ours = Path(scratch_folder("tvm-build-"))
+    (ours / "lib.tar").write_bytes(b"")
+    (ours / "lib.log").write_bytes(b"")
+    utils.remove_build_dir(str(ours / "lib.tar"))
+    assert not ours.exists()
+
+    other = tmp_path / "built"
+    other.mkdir()
+    (other / "lib.tar").write_bytes(b"")
+    utils.remove_build_dir(str(other / "lib.tar"))
+    assert not other.exists()
+
+    kept = tmp_path / "notes.txt"
+    kept.write_text("mine")
+    (tmp_path / "lib.tar").write_bytes(b"")
+    utils.remove_build_dir(str(tmp_path / "lib.tar"))
+    assert [path.name for path in tmp_path.iterdir()] == ["notes.txt"]
+    utils.remove_build_dir(str(tmp_path / "lib.tar"))  # gone already
+    assert kept.read_text() == "mine"
 
 
 def test_table(capsys: pytest.CaptureFixture[str]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 from collections.abc import Callable
@@ -15,6 +16,7 @@ from tvm.ir.structural import structural_hash
 from tvm.rpc import RPCSession
 from tvm.runtime.attributes import host_cores
 from tvm.support.derived import derived
+from tvm.support.scratch import is_scratch
 from tvm.tir.schedule.random_engine import RandomEngine
 
 from .base import _get_default_str as _get_default_str
@@ -91,8 +93,18 @@ def get_global_func_on_rpc_session(
 
 @register_global_func("meta_schedule.remove_build_dir", override=True)
 def remove_build_dir(artifact_path: str) -> None:
-    """Delete the folder that a built file lies in."""
-    shutil.rmtree(os.path.dirname(artifact_path), ignore_errors=True)
+    """Delete a built file with the folder that it was built in.
+
+    A folder that no builder of ours made goes only if nothing else is in it: a builder of somebody
+    else's may export to where other files lie.
+    """
+    folder = os.path.dirname(os.path.abspath(artifact_path))
+    if is_scratch(folder):
+        shutil.rmtree(folder, ignore_errors=True)
+        return
+    with contextlib.suppress(OSError):
+        os.unlink(artifact_path)
+        os.rmdir(folder)
 
 
 def shash2hex(mod: IRModule | None) -> str:

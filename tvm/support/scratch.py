@@ -93,6 +93,11 @@ def scratch(
     )
 
 
+def is_scratch(folder: str | os.PathLike[str]) -> bool:
+    """Whether a folder has the name of one that is made here."""
+    return _OWNED.match(os.path.basename(folder)) is not None
+
+
 def sweep(within: str | os.PathLike[str] | None = None) -> None:
     """Remove folders of processes that are gone, once a process and folder."""
     folder = os.path.abspath(tempfile.gettempdir() if within is None else within)
