@@ -33,7 +33,9 @@ from tvm.relax.struct_info import (
 )
 from tvm.relax.struct_info_rules import tir_vars_in_struct_info
 from tvm.tir.analysis import undefined_vars
+from tvm.tir.expr import IntImm
 
+from .counted import Probe, Roles, is_inside, limit_of, outside
 from .scope import Ref, Scope
 
 if TYPE_CHECKING:
@@ -55,20 +57,29 @@ class _Loop:
     def __init__(self, turns: _Turns, count: Ref | None, state: Sequence[Ref]) -> None:
         self.turns, self.bb, self.scope = turns, turns.bb, turns.node.scope
         self.count = None if count is None else self._limit(count)
+        self.before = list(state)
+        self.roles = Roles()
         self.limit = None if count is None else count.known
-        self.initial = [self._operand(ref.scope.read(ref.name, self.bb)) for ref in state]
-        self.states = len(state)
-        self.infos = [value.struct_info for value in self.initial]
+        self.exact = False  # the count tells all that the condition says
         self.may_stop = False  # before the count is reached
         self.rows: tir.PrimExpr | None = None  # how many there are room for
+        self._carry()
+
+    def _carry(self) -> None:
+        """The state that turns hand on."""
+        carried = [ref for i, ref in enumerate(self.before) if self.roles.is_carried(i)]
+        self.initial = [self._operand(ref.scope.read(ref.name, self.bb)) for ref in carried]
+        self.states = len(carried)
+        self.infos = [value.struct_info for value in self.initial]
+        self.captured = self._captured()
 
     def run(self, number: int, go_on: Ref | None) -> tuple[list[Ref], list[RelaxExpr]]:
+        go_on = self._look(number, go_on)
         self.may_stop = go_on is not None
-        self.captured = self._captured()
-        self._settle()
+        self._settle(number)
         if self._make_room(number):
             self.captured = self._captured()  # the number of rows may be one more symbol
-            self._settle()
+            self._settle(number)
         first = Constant(np.asarray(number, np.int64))
         go: RelaxExpr = Constant(np.asarray(True))
         if go_on is not None:
@@ -78,11 +89,99 @@ class _Loop:
         repeat_var = self._repeat(number)
         value = self.bb.emit(Call(repeat_var, [go, first, *self.initial, *self.captured.values()]))
         results = self._unpacked(value)
-        state = [Ref.to(result) for result in results[1 : self.states + 1]]
+        state = self._state(results, number)
         collected = results[self.states + 1 :]
         if self.rows is not None and self.may_stop:
             collected = self._those_made(results[0], number, collected)
         return state, collected
+
+    # --- what need not be carried ---
+
+    def _look(self, number: int, go_on: Ref | None) -> Ref | None:
+        """Make a turn aside, and see what its state does; gives what is left of the condition."""
+        aside = BlockBuilder()
+        params, around = self._params()
+        probes = [Probe(ref, value.struct_info) for ref, value in zip(self.before, self.initial)]
+        counted = Var("number", TensorStructInfo((), "int64"))
+        aside.begin_scope([counted, *(probe.var for probe in probes), *params])
+        aside.begin_binding_block()
+        turn = self.turns.body(
+            _counted(aside, counted), [probe.ref for probe in probes], aside, around
+        )
+        for i, (probe, after) in enumerate(zip(probes, turn.state)):
+            before = probe.before
+            if before.scope.is_text(before.name):
+                continue
+            if probe.stays(after):
+                self.roles.stays[i] = before
+            elif (counter := probe.counter(after)) is not None:
+                self.roles.counters[i] = counter
+        if self.roles.stays or self.roles.counters:
+            self._carry()
+        if self.count is not None and self.limit is None:
+            return go_on
+        return self._bound(number, go_on)
+
+    def _bound(self, number: int, go_on: Ref | None) -> Ref | None:
+        """Make the condition a count, if it compares the number of the turn with what stays."""
+        aside = BlockBuilder()
+        params, around = self._params()
+        state = [Var("state", info) for info in self.infos]
+        counted = Var("number", TensorStructInfo((), "int64"))
+        aside.begin_scope([counted, *state, *params])
+        aside.begin_binding_block()
+        told = _counted(aside, counted)
+        given = self._given(aside, told, counted, state, around, number)
+        turn = self.turns.body(told, given, aside, around)
+        known: Any = told.known
+        limit = limit_of(turn.go_on, known.reshape(-1)[0], number, go_on)
+        if limit is None:
+            return go_on
+        if self.limit is not None:
+            own = self.limit.reshape(-1)[0]
+            own = own if isinstance(own, PrimExpr) else tir.const(int(own), "int64")
+            limit = Analyzer().simplify(tir.min(own, limit))
+        self.limit = np.empty((), object)
+        self.limit[()] = limit
+        if isinstance(limit, IntImm):
+            self.limit = np.asarray(limit.value, np.int64)
+        ref = Ref(Scope({}), "")
+        ref.scope.known.set("", self.limit)
+        self.count, self.exact = self._limit(ref), True
+        self.captured = self._captured()
+        return None
+
+    def _given(
+        self, bb: BlockBuilder, told: Ref, number: RelaxExpr, carried: Sequence[RelaxExpr],
+        around: Scope, first: int,
+    ) -> list[Ref]:  # fmt: skip
+        """All the state of a turn, by what is carried and by the number of the turn."""
+        left = iter(carried)
+        found: list[Ref] = []
+        for i, before in enumerate(self.before):
+            if i in self.roles.stays:
+                found.append(outside(before, _name(i), around))
+            elif i in self.roles.counters:
+                counter = self.roles.counters[i]
+                known: Any = told.known
+                ref = Ref(Scope({}), "")
+                if isinstance(counter.start, int):
+                    turns = op.subtract(number, Constant(np.asarray(first, np.int64)))
+                    ref = Ref.to(counter.made(bb, bb.emit(turns)))
+                turned = known.reshape(-1)[0] - first
+                ref.scope.known.set("", counter.after(turned), counter.dtype)
+                found.append(ref)
+            else:
+                found.append(Ref.to(next(left)))
+        return found
+
+    def _state(self, results: Sequence[RelaxExpr], number: int) -> list[Ref]:
+        """The state after the last turn: the next turn's number, then what was carried."""
+        following = self.bb.normalize_argument(results[0])
+        told = _counted(self.bb, following) if self.roles.counters else Ref.to(following)
+        carried = results[1 : self.states + 1]
+        found = self._given(self.bb, told, following, carried, self.scope, number)
+        return [self.roles.stays.get(i, ref) for i, ref in enumerate(found)]
 
     # --- what the functions take ---
 
@@ -100,6 +199,9 @@ class _Loop:
             value = self.scope.made(name)
             if isinstance(value, Var):
                 found[name] = value
+        for i, ref in self.roles.stays.items():
+            if not is_inside(ref):
+                found[_name(i)] = self._operand(ref.scope.read(ref.name, self.bb))
         if self.count is not None and not isinstance(self.count, Constant):
             found[" count"] = self.count
         sizes = self._sizes(found)
@@ -116,8 +218,10 @@ class _Loop:
                 told.update(v for v in value.struct_info.shape.values if isinstance(v, tir.Var))  # type: ignore[attr-defined]
         for value in [*captured.values(), *self.initial]:
             used += tir_vars_in_struct_info(value.struct_info)
-        for name in self.turns.graph.free_names():
-            known = self.scope.known.get(name)
+        read = [self.scope.known.get(name) for name in self.turns.graph.free_names()]
+        read += [ref.known for ref in self.roles.stays.values()]
+        read += [_item(counter.start) for counter in self.roles.counters.values()]
+        for known in read:
             if known is not None and known.dtype == object:
                 for item in known.reshape(-1):
                     if isinstance(item, PrimExpr):
@@ -141,13 +245,15 @@ class _Loop:
         first: int = 0,
     ) -> tuple[RelaxExpr | None, list[RelaxExpr]]:  # fmt: skip
         """Whether to go on (None: always), and the state with what is collected."""
-        given = [Ref.to(value) for value in state[: self.states]]
-        turn = self.turns.body(_counted(bb, number), given, bb, around)
+        told = _counted(bb, number)
+        given = self._given(bb, told, number, state[: self.states], around, first)
+        turn = self.turns.body(told, given, bb, around)
         go: RelaxExpr | None = None
-        if turn.go_on is not None and not turn.go_on.holds:
+        if turn.go_on is not None and not turn.go_on.holds and not self.exact:
             self.may_stop = True
             go = _scalar(bb, turn.go_on.scope.read(turn.go_on.name, bb))
-        new = [ref.scope.read(ref.name, bb) for ref in turn.state]
+        new = [ref.scope.read(ref.name, bb) for i, ref in enumerate(turn.state)
+               if self.roles.is_carried(i)]  # fmt: skip
         for before, ref in zip(state[self.states :], turn.collected):
             item = bb.normalize_argument(ref.scope.read(ref.name, bb))
             if self.rows is None:
@@ -163,7 +269,7 @@ class _Loop:
         """The rows with one more of them written, in place."""
         return written_row(bb, rows, item, bb.normalize_argument(number), first)
 
-    def _settle(self) -> None:
+    def _settle(self, number: int) -> None:
         """Find struct infos of the state that hold before and after each turn.
 
         Extents that a turn changes become symbols; each round makes at least one, so it ends.
@@ -174,10 +280,10 @@ class _Loop:
             aside = BlockBuilder()
             params, around = self._params()
             state = [Var("state", info) for info in self.infos]
-            number = Var("number", TensorStructInfo((), "int64"))
-            aside.begin_scope([number, *state, *params])
+            counted = Var("number", TensorStructInfo((), "int64"))
+            aside.begin_scope([counted, *state, *params])
             aside.begin_binding_block()
-            _, new = self._turn(aside, number, state, around)
+            _, new = self._turn(aside, counted, state, around, number)
             found = [_common(a, aside.normalize(b).struct_info, self.turns.node)
                      for a, b in zip(self.infos, new)]  # fmt: skip
             if all(a is b for a, b in zip(found, self.infos)):
@@ -187,7 +293,7 @@ class _Loop:
     def _add_collected(self) -> None:
         """Collected values start as stacks of none."""
         for i in range(self.turns.collects):
-            nothing = self.turns._nothing([Ref.to(v) for v in self.initial], i)
+            nothing = self.turns._nothing(self.before, i)
             self.initial.append(nothing)
             self.infos.append(nothing.struct_info)
 
@@ -220,15 +326,16 @@ class _Loop:
         if self.limit is None:
             if self.may_stop:
                 return None  # the count may be a number for "no end"
-            left = op.maximum(op.subtract(self.count, Constant(np.asarray(number))),
-                              Constant(np.asarray(0)))  # fmt: skip
-            row = self.bb.emit(op.reshape(left, (1,)))
+            turns = op.maximum(op.subtract(self.count, Constant(np.asarray(number))),
+                               Constant(np.asarray(0)))  # fmt: skip
+            row = self.bb.emit(op.reshape(turns, (1,)))
             rows = fresh_extent("rows")
             self.bb.match_cast(self.bb.emit(op.tensor_to_shape(row)), ShapeStructInfo([rows]))
             return rows
         limit = self.limit.reshape(-1)[0]
         if isinstance(limit, PrimExpr):
-            return tir.max(limit - done, tir.const(0, "int64")) if number else limit
+            left = Analyzer().simplify(limit - done)
+            return left if isinstance(left, tir.Var) else tir.max(left, tir.const(0, "int64"))
         least = sum(_known_bytes(info) for info in infos)
         if self.may_stop and (int(limit) - number) * least > _LARGEST_GUESS:
             return None
@@ -288,6 +395,18 @@ class _Loop:
                 part = self.bb.match_cast(part, _renamed(info))
             found.append(part)
         return found
+
+
+def _name(place: int) -> str:
+    """By which the body reads state from outside."""
+    return f" state {place}"
+
+
+def _item(value: Any) -> Any:
+    """A value as an array of one."""
+    found = np.empty((), object)
+    found[()] = value
+    return found
 
 
 def _known_bytes(info: StructInfo) -> int:
