@@ -91,10 +91,7 @@ class Probe:
         shape = _single(self.info)
         assert shape is not None, "what counts is one number"
         start = known.reshape(-1)[0]
-        if not isinstance(start, PrimExpr):
-            start = int(start)
-        elif not isinstance(start.dtype, str) and not str(start.dtype).startswith("int"):
-            return None
+        start = start if isinstance(start, PrimExpr) else int(start)
         return Counter(start, step, shape, str(self.info.dtype))
 
     def _step(self, after: Ref) -> int | None:
@@ -169,7 +166,7 @@ def _limit(condition: PrimExpr, turn: tir.Var) -> PrimExpr | None:
 
 def _conjuncts(condition: PrimExpr) -> list[PrimExpr]:
     """What holds together, as comparisons of whole numbers: sizes that floats hold are exact."""
-    todo, found = [condition], []
+    todo, found = [condition], list[PrimExpr]()
     while todo:
         one = todo.pop()
         if isinstance(one, tir.And):
