@@ -51,7 +51,8 @@ def _recurrent(
     if twice:
         body_nodes += [
             node(compare, names, ["below"]), node("Cast", ["turn"], ["turn32"], to=I32),
-            node("LessOrEqual", ["turn32", "rows"], ["also"]), node("And", ["below", "also"], ["go"]),
+            node("LessOrEqual", ["turn32", "rows"], ["also"]),
+            node("And", ["below", "also"], ["go"]),
         ]  # fmt: skip
     else:
         body_nodes.append(node(compare, names, ["go"]))
@@ -147,8 +148,8 @@ def test_state_that_stays_and_is_no_constant() -> None:
 def test_a_shape_carried_as_state() -> None:
     """What shapes are made of may come through the state of a loop."""
     body = helper.make_graph(
-        [node("Reshape", ["v", "shape"], ["w"]), node("ReduceSum", ["w", "axis"], ["s"], keepdims=0),
-         node("Add", ["total", "s"], ["more"])],
+        [node("Reshape", ["v", "shape"], ["w"]), node("Add", ["total", "s"], ["more"]),
+         node("ReduceSum", ["w", "axis"], ["s"], keepdims=0)],
         "body",
         [_info("turn", I64, []), _info("was", B, []), _info("shape", I64, [2]),
          _info("total", F, None)],
