@@ -31,6 +31,7 @@ from tvm.relax.transform.group_reshapes import GroupReshapes
 from tvm.relax.transform.implicit_broadcast import ImplicitBroadcast
 from tvm.relax.transform.integer_layouts import IntegerLayouts
 from tvm.relax.transform.integer_products import IntegerProducts, product_form
+from tvm.relax.transform.keep_few_bits import KeepFewBits
 from tvm.relax.transform.lambda_lift import LiftLocalFunctions
 from tvm.relax.transform.pads_of_convolutions import PadsOfConvolutions
 from tvm.relax.transform.plain_kernel_names import PlainKernelNames
@@ -64,7 +65,6 @@ def kernel_passes(target: Target) -> list[Pass]:
     """From operators to fused kernels, which have no schedule yet."""
     return [
         LiftLocalFunctions(),  # local functions are compiled as those of the module are
-        FewBitsKernels(target),  # by instructions for bytes, where there are any
         FitOperands(),  # whose extents are open
         CompareExtents(),  # which operators take for equal
         ImplicitBroadcast(),  # of what JAX broadcasts by a call
@@ -73,6 +73,8 @@ def kernel_passes(target: Target) -> list[Pass]:
         t.FoldBatchnormToConv2D(keep_training=True),  # while operators are still known by name
         BatchNormAsScale(),  # batch norms left: a multiply, an add
         *([FoldDequantize()] if product_form(target) else []),  # integers are multiplied as such
+        KeepFewBits(),  # of weights, which a product widens
+        FewBitsKernels(target),  # by instructions for bytes, where there are any
         WideSums(target.cpu),  # of half floats, for which there are no vector sums
         t.FoldConstant(),  # weights transposed, scaled, reshaped, once and for all
         TileAttention(target.cpu),  # by blocks of queries, where its scores leave them

@@ -33,6 +33,7 @@ from .registry import functions
 from .sizes import require
 from .splitting import split_up
 from .symbols import Symbols
+from .torchao import Composite, inner_tensors, is_composite
 from .values import cast, tensor_of
 
 if TYPE_CHECKING:
@@ -82,9 +83,10 @@ class ExportedProgramImporter(BaseFXGraphImporter):
             name = spec.arg.name
             if spec.kind.name in _WEIGHTS:
                 tensor = _weight(exported_program, str(spec.target))
-                if not tensor.is_complex():  # those are constants, of two parts
-                    info = TensorStructInfo(list(tensor.shape), dtype_name(tensor.dtype))
-                    weights[name] = Var(name, info)
+                for own, part in _plain_tensors(name, tensor):
+                    if not part.is_complex():  # those are constants, of two parts
+                        info = TensorStructInfo(list(part.shape), dtype_name(part.dtype))
+                        weights[own] = Var(own, info)
             elif spec.kind.name == "USER_INPUT":
                 var = self._input(name, held.get(name))
                 if var is not None:
@@ -156,16 +158,18 @@ class ExportedProgramImporter(BaseFXGraphImporter):
             if spec.kind.name not in _WEIGHTS:
                 continue
             tensor = _weight(program, str(spec.target))
-            if tensor.is_complex():
-                self.env[nodes[name]] = complex_constant(tensor)
-                continue
-            if keep_params and spec.kind.name == "PARAMETER":
-                kept.append((weights[name], tensor))
-                self.env[nodes[name]] = weights[name]
-                continue
-            if not nodes[name].users:
-                continue
-            self.env[nodes[name]] = made.setdefault(id(tensor), tensor_constant(tensor))
+            values: dict[str, Any] = {}
+            for own, part in _plain_tensors(name, tensor):
+                if part.is_complex():
+                    values[own] = complex_constant(part)
+                elif keep_params and spec.kind.name == "PARAMETER":
+                    kept.append((weights[own], part))
+                    values[own] = weights[own]
+                elif nodes[name].users:
+                    values[own] = made.get(id(part)) or tensor_constant(part)
+                    made[id(part)] = values[own]
+            if values:
+                self.env[nodes[name]] = _assembled(name, tensor, values)
         return kept
 
     def _given(self, node: fx.Node, inputs: dict[str, Var]) -> Any:
@@ -400,6 +404,23 @@ def _all_nodes(module: Any) -> Iterator[Any]:
     for one in module.modules():
         if hasattr(one, "graph"):
             yield from one.graph.nodes
+
+
+def _plain_tensors(name: str, tensor: Any) -> Iterator[tuple[str, Any]]:
+    """A weight, or the tensors that one of a wrapping class is made of, with their names."""
+    if not is_composite(tensor):
+        yield name, tensor
+        return
+    for attr, part in inner_tensors(tensor).items():
+        yield from _plain_tensors(f"{name}_{attr}", part)
+
+
+def _assembled(name: str, tensor: Any, values: dict[str, Any]) -> Any:
+    """The value of a weight, from the values of the tensors that it is made of."""
+    if not is_composite(tensor):
+        return values[name]
+    parts = inner_tensors(tensor)
+    return Composite({a: _assembled(f"{name}_{a}", part, values) for a, part in parts.items()})
 
 
 def _weight(program: Any, target: str) -> Any:

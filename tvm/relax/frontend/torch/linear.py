@@ -39,6 +39,11 @@ def matmul(bb: BlockBuilder, input: Expr, mat2: Expr) -> Expr:
     return _product(*promoted(bb, input, mat2))
 
 
+@convert("_int_mm")
+def integer_matmul(bb: BlockBuilder, input: Expr, mat2: Expr) -> Expr:
+    return op.matmul(input, mat2, out_dtype="int32")
+
+
 @convert("vdot", "linalg_vecdot")
 def vecdot(bb: BlockBuilder, input: Expr, other: Expr, dim: int = -1) -> Any:
     return op.sum(op.multiply(*promoted(bb, input, other)), axis=dim)

@@ -87,7 +87,7 @@ def _quantized(
     return cast(bb, bb.emit(op.clip(_steps(bb, x, step, zero), low, high)), dtype)
 
 
-def _dequantized(
+def dequantized(
     bb: BlockBuilder, x: Expr, scale: Any, zero_point: Any, axis: int | None, dtype: str | None
 ) -> Expr:
     """The numbers that integers stand for; zero points are taken from integers of 32 bits.
@@ -135,7 +135,7 @@ def dequantize(
     bb: BlockBuilder, input: Expr, scale: Any, zero_point: Any, quant_min: int, quant_max: int,
     dtype: str, *, out_dtype: str | None = None,
 ) -> Expr:  # fmt: skip
-    return _dequantized(bb, input, scale, zero_point, None, out_dtype)
+    return dequantized(bb, input, scale, zero_point, None, out_dtype)
 
 
 @convert("dequantize_per_channel")
@@ -143,7 +143,7 @@ def dequantize_channels(
     bb: BlockBuilder, input: Expr, scales: Any, zero_points: Any, axis: int,
     quant_min: int, quant_max: int, dtype: str, *, out_dtype: str | None = None,
 ) -> Expr:  # fmt: skip
-    return _dequantized(bb, input, scales, zero_points, axis, out_dtype)
+    return dequantized(bb, input, scales, zero_points, axis, out_dtype)
 
 
 # --- a scale for each token, or for each group of weights ---
