@@ -11,7 +11,7 @@ import pytest
 
 import tvm
 from tests.relax.programs import arguments, as_arrays, assert_same, run_interp
-from tvm import relax
+from tvm import relax, te, tir
 from tvm.error import TVMError
 from tvm.ir import IRModule
 from tvm.script import ir as I
@@ -406,3 +406,21 @@ def test_graphs_for_a_gpu_are_bytecode_over_kernels():
     assert device.kind == "cuda"
     assert "__global__" in device.inspect_source()
     assert "main" in made.as_text()
+
+
+def test_kernels_of_one_symbol(mode: str) -> None:
+    """Each is called by its name in the module, whatever symbol it was given."""
+
+    def kernel(step: float) -> tir.PrimFunc:
+        x = te.placeholder((4,), name="x")
+        return te.create_prim_func([x, te.compute((4,), lambda i: x[i] + step)])
+
+    bb = relax.BlockBuilder()
+    x = relax.Var("x", R.Tensor((4,), "float32"))
+    with bb.function("main", [x]):
+        one, ten = (bb.add_func(kernel(step), "add") for step in (1.0, 10.0))
+        first = bb.emit(relax.call_tir(one, x, R.Tensor((4,), "float32")))
+        bb.emit_func_output(bb.emit(relax.call_tir(ten, first, R.Tensor((4,), "float32"))))
+    executable = relax.build(bb.get(), "llvm", exec_mode=mode)
+    given = np.arange(4, dtype="float32")
+    np.testing.assert_array_equal(_call(executable, tvm.runtime.tensor(given)), given + 11)

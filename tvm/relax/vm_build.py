@@ -320,7 +320,7 @@ class _Linker:
                 self._functions[var] = kernels[var].with_attr("global_symbol", name)
         for var, func in self._given.items():
             if func.attrs.get("global_symbol") is not None:
-                self._functions.setdefault(var, func)
+                self._functions.setdefault(var, func.with_attr("global_symbol", var.name_hint))
         mod = self._mod.with_functions({**kernels, **self._functions})
         used = remove_unused_functions(mod, list(self._functions))
         for var, reached in used.functions.items():

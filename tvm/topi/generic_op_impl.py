@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tvm.te.tensor import TENSOR_OPERATORS
-from tvm.tir.op.arith import make_const
+from tvm.tir.expr import make_const
 
 from . import broadcast, math
 

@@ -215,7 +215,8 @@ class Quantize(ModulePass):
             rows = bb.emit(op.nn.pad(rows, [0, 0, 0, form.inputs - inputs]))
         name = f"matmul_{self._weights}"
         single = 1 if sizes_of(rows)[0] == 1 else None
-        kernel = bb.add_func(few_bits.product(name, form, single), name)
+        func = few_bits.product(name, form, single).without_attr("global_symbol")
+        kernel = bb.add_func(func, name)
         out = bb.emit(call_tir(
             kernel, [rows, Constant(numbers), Constant(scale)],
             TensorStructInfo([count, outputs], "float32"),

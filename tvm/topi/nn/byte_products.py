@@ -107,7 +107,9 @@ def for_target(func: tir.PrimFunc, target: Target) -> tir.PrimFunc:
     if how is None or form.bits > how.max_bits:
         return func
     made = product(str(func.attrs.get("global_symbol", "product")), form, rows or None, how)
-    return made.with_attrs(func.attrs) if "global_symbol" in func.attrs else made
+    if "global_symbol" not in func.attrs:
+        made = made.without_attr("global_symbol")
+    return made.with_attrs(func.attrs)
 
 
 def product(name: str, form: Packed, rows: int | None, how: Bytes) -> tir.PrimFunc:

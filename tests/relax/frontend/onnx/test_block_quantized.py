@@ -40,6 +40,18 @@ def test_products(bits: int) -> None:
     run("MatMulNBits", [floats(3, 64), weight, floats(10), zeros, None, floats(5)], **options)
 
 
+def test_products_of_several_shapes() -> None:
+    """A kernel for each, and each under a name of its own."""
+    weights, nodes = {}, []
+    for x, y, n, k in (("x", "a", 96, 64), ("a", "b", 32, 96), ("b", "y", 64, 32)):
+        weights |= {f"w{y}": octets(n, k // 32, 16), f"s{y}": floats(n, k // 32) / 64}
+        sizes = {"N": n, "K": k, "block_size": 32}
+        inputs = [x, f"w{y}", f"s{y}"]
+        nodes.append(helper.make_node("MatMulNBits", inputs, [y], domain="com.microsoft", **sizes))
+    data = {"x": floats(3, 64)}
+    check_sizes(make_model(nodes, data, ["y"], weights), [data], 1e-4)
+
+
 def test_accuracy_level_of_bytes() -> None:
     """Inputs are rounded to 8 bits, in blocks of 32: here they have no more."""
     inputs = RNG.integers(-126, 127, (3, 64)).astype("float32")

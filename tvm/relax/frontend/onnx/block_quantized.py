@@ -139,7 +139,8 @@ class _PackedNBits:
         flat = bb.emit(op.reshape(x, [count, form.inputs]))
         single = 1 if isinstance(count, int) and count == 1 else None
         name = f"matmul_{form.format}"
-        kernel = bb.add_func(few_bits.product(name, form, single), name)
+        func = few_bits.product(name, form, single).without_attr("global_symbol")
+        kernel = bb.add_func(func, name)
         out = bb.emit(op.call_tir(
             kernel, [flat, *self._arrays], TensorStructInfo([count, form.outputs], "float32")
         ))  # fmt: skip
