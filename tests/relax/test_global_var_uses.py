@@ -63,3 +63,26 @@ def test_a_pass_on_some_functions_sees_a_whole_module() -> None:
     assert new["first"] is Mod["first"]
     assert "R.sin" not in str(new["second"])
     assert new["helper"].attrs.get("global_symbol") is None
+
+
+def test_a_pass_on_some_functions_may_change_their_signatures() -> None:
+    @I.ir_module
+    class Weights:
+        @R.function
+        def transform_params(params: R.Tuple(R.Tensor((4,), "float32"))):
+            w = params[0]
+            y = R.exp(w)
+            gv = (y,)
+            return gv
+
+        @R.function
+        def main(x: R.Tensor((4,), "float32")):
+            y = R.exp(x)
+            return y
+
+    only = ApplyPassToFunction(relax.transform.LazyTransformParams(fset_item=None), "transform")
+    new = only(Weights)
+    assert relax.analysis.well_formed(new)
+    assert len(new.functions) == 2
+    assert not new["transform_params"].params
+    assert new["main"] is Weights["main"]

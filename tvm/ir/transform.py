@@ -469,7 +469,9 @@ STAND_INS: Final[dict[str, Callable[[GlobalVar], BaseFunc]]] = {}
 def ApplyPassToFunction(
     transform: Pass, func_name_regex: str, error_if_no_function_matches_regex: bool = False
 ) -> ModulePass:
-    """Run a pass on those functions whose whole name matches; it cannot look into the others.
+    """Run a pass on those functions whose name begins with a match; it cannot look into others.
+
+    A name matches as by `re.match`: end the expression in `$` for whole names.
 
     Where the dialect has stand-ins, these replace the others, so that uses of them stay
     valid. Functions that match and are private are public while the pass runs, so that none goes.
@@ -477,7 +479,7 @@ def ApplyPassToFunction(
 
     def apply(mod: IRModule, ctx: PassContext) -> IRModule:
         pattern = re.compile(func_name_regex)
-        chosen = [var for var in mod.functions if pattern.fullmatch(var.name_hint)]
+        chosen = [var for var in mod.functions if pattern.match(var.name_hint)]
         if not chosen:
             if error_if_no_function_matches_regex:
                 names = sorted(var.name_hint for var in mod.functions)
@@ -487,12 +489,17 @@ def ApplyPassToFunction(
         others = {v.name_hint for v in mod.functions if v not in chosen}
         result = transform(mod.with_functions(_seen(mod, chosen)))
         functions = dict(mod.functions.items())
+        old = {var.name_hint: var for var in functions}
+        successors: dict[GlobalVar, GlobalVar] = {}
         for var, func in result.functions.items():
             if var.name_hint not in others:
-                functions.pop(var, None)
+                before = old.get(var.name_hint, var)
+                if before is not var:
+                    successors[before] = var
                 hidden = var.name_hint in private
-                functions[var] = func.without_attr(_SYMBOL) if hidden else func
-        return mod.with_functions(functions)
+                functions[before] = func.without_attr(_SYMBOL) if hidden else func
+        new = mod.with_functions(functions)
+        return with_successors(new, successors) if successors else new
 
     return ModulePass(apply, PassInfo(0, f"ApplyPassTo{func_name_regex}"))
 
