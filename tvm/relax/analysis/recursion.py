@@ -17,16 +17,27 @@ def detect_recursion(mod: IRModule) -> list[list[GlobalVar]]:
     The groups are the strongly connected components of the call graph (Tarjan, 1972), found with
     an explicit stack.
     """
-    graph: dict[GlobalVar, list[GlobalVar]] = {}
-    for var in mod.get_global_vars():
-        func = mod[var]
-        if isinstance(func, Function):
-            graph[var] = [v for v in all_global_vars(func) if v in mod.functions]
+    graph = _call_graph(mod)
     groups = []
     for component in _components(graph):
         if len(component) > 1 or component[0] in graph.get(component[0], ()):
             groups.append(sorted(component, key=lambda v: v.name_hint))
     return sorted(groups, key=lambda group: group[0].name_hint)
+
+
+def callees_first(mod: IRModule) -> list[list[GlobalVar]]:
+    """The Relax functions, each after those that it calls; a circle of calls is one group."""
+    return _components(_call_graph(mod))
+
+
+def _call_graph(mod: IRModule) -> dict[GlobalVar, list[GlobalVar]]:
+    graph: dict[GlobalVar, list[GlobalVar]] = {}
+    for var in mod.get_global_vars():
+        func = mod[var]
+        if isinstance(func, Function):
+            used = all_global_vars(func)
+            graph[var] = [v for v in used if isinstance(mod.functions.get(v), Function)]
+    return graph
 
 
 def _components(graph: dict[GlobalVar, list[GlobalVar]]) -> list[list[GlobalVar]]:
