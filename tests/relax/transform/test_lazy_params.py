@@ -210,3 +210,22 @@ def test_sizes_are_defined_before_they_are_used() -> None:
     assert relax.analysis.well_formed(mod)
     names = [binding.var.name_hint for binding in mod["main"].body.blocks[0].bindings]
     assert names == ["x_untyped", "x", "a", "y_untyped", "y", "b", "c"]
+
+
+@pytest.mark.parametrize("lazy", [LazyGetInput, LazySetOutput])
+def test_a_function_with_callers_is_refused(lazy: Any) -> None:
+    @I.ir_module
+    class Calls:
+        @R.function
+        def inner(x: R.Tensor((4,), "float32")) -> R.Tensor((4,), "float32"):
+            y = R.exp(x)
+            return y
+
+        @R.function
+        def main(x: R.Tensor((4,), "float32")):
+            cls = Calls
+            y = cls.inner(x)
+            return y
+
+    with pytest.raises(tvm.TVMError, match=r"found: a call of it in 'main'"):
+        lazy()(Calls)

@@ -17,11 +17,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from tvm.error import TVMError, message
 from tvm.ir.attrs import DictAttrs
 from tvm.ir.expr import RelaxExpr, StructInfo
 from tvm.ir.module import IRModule
 from tvm.ir.transform import PassContext
-from tvm.relax.analysis.variables import free_symbolic_vars, free_vars
+from tvm.relax.analysis.variables import all_global_vars, free_symbolic_vars, free_vars
 from tvm.relax.expr import (
     Binding,
     BindingBlock,
@@ -55,6 +56,7 @@ def LazyGetInput(func: Function, mod: IRModule, ctx: PassContext) -> Function:
     count = _input_count(func)
     if func.attrs.get("global_symbol") is None or len(func.params) == count:
         return func
+    _refuse_callers(func, mod, "LazyGetInput", "a callback that fetches its parameters")
     fetch = _callback("fget_param", ObjectStructInfo(), pure=True)
     attrs = func.with_attr("num_input", count + 1).attrs
     params = [*func.params[:count], fetch]
@@ -99,6 +101,7 @@ def LazySetOutput(func: Function, mod: IRModule, ctx: PassContext) -> Function:
     """Results go to `fset_output(index, value)`, each right after it is made."""
     if func.attrs.get("global_symbol") is None:
         return func
+    _refuse_callers(func, mod, "LazySetOutput", "a callback that takes its results")
     give = _callback("fset_output", VOID_RESULT, pure=False)
     func = to_non_dataflow(func)
     body = func.body.body
@@ -124,6 +127,20 @@ def LazySetOutput(func: Function, mod: IRModule, ctx: PassContext) -> Function:
     seq = SeqExpr([BindingBlock(bindings)], nothing, func.body.span)
     seq.struct_info_ = VOID_RESULT
     return Function(params, seq, VOID_RESULT, False, _attrs(func), func.span)
+
+
+def _refuse_callers(func: Function, mod: IRModule, name: str, callback: str) -> None:
+    """A call within the module has arguments and a result, no callback."""
+    var = next((var for var, known in mod.functions.items() if known is func), None)
+    for caller, other in mod.functions.items():
+        if isinstance(other, Function) and var is not None and var in all_global_vars(other):
+            raise TVMError(
+                message(
+                    f"{name}: {var.name_hint!r} gets {callback}",
+                    found=f"a call of it in {caller.name_hint!r}",
+                    legal="functions that others call are private (@R.function(private=True))",
+                )
+            )
 
 
 def _input_count(func: Function) -> int:
