@@ -227,5 +227,5 @@ def test_a_function_with_callers_is_refused(lazy: Any) -> None:
             y = cls.inner(x)
             return y
 
-    with pytest.raises(tvm.TVMError, match=r"found: a call of it in 'main'"):
+    with pytest.raises(tvm.TVMError, match=r"found: a use of it in 'main'"):
         lazy()(Calls)

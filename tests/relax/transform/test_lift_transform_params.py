@@ -515,3 +515,36 @@ def test_without_weights_the_transform_gives_the_empty_tuple() -> None:
     transform = LiftTransformParams()(Before)["main_transform_params"]
     assert isinstance(transform.body.body, relax.Tuple)
     assert not transform.body.blocks
+
+
+def test_functions_that_others_use_stay() -> None:
+    @I.ir_module
+    class Calls:
+        @R.function
+        def main(x: R.Tensor((4,), "float32"), w: R.Tensor((4,), "float32")):
+            R.func_attr({"num_input": 1})
+            cls = Calls
+            with R.dataflow():
+                v = R.exp(w)
+                y = cls.inner(x, w)
+                z = R.add(y, v)
+                R.output(z)
+            return z
+
+        @R.function
+        def inner(
+            x: R.Tensor((4,), "float32"), w: R.Tensor((4,), "float32")
+        ) -> R.Tensor((4,), "float32"):
+            R.func_attr({"num_input": 1})
+            with R.dataflow():
+                v = R.negative(w)
+                y = R.add(x, v)
+                R.output(y)
+            return y
+
+    after = LiftTransformParams()(Calls)
+    assert {v.name_hint for v in after.functions} == {"main", "inner", "main_transform_params"}
+    assert after["inner"] is Calls["inner"]
+    assert "R.exp" not in after["main"].script()
+    with pytest.raises(TVMError, match="num_input: main; none that others use"):
+        LiftTransformParams(shared_transform=["inner"])(Calls)

@@ -12,24 +12,49 @@ Functions without the attribute `num_input` stay as they are.
 from __future__ import annotations
 
 from tvm.error import TVMError, message
-from tvm.ir.expr import RelaxExpr
+from tvm.ir.expr import GlobalVar, RelaxExpr
 from tvm.ir.module import IRModule
 from tvm.ir.transform import PassContext
-from tvm.relax.expr import Function, TupleGetItem, Var
+from tvm.relax.expr import Binding, Call, Function, Tuple, TupleGetItem, Var
 from tvm.relax.expr_functor import PyExprMutator
 from tvm.relax.struct_info import TupleStructInfo
-from tvm.relax.transform.pass_form import relax_functions_pass
+from tvm.relax.transform.pass_form import relax_module_pass
+from tvm.relax.transform.private_calls import with_signatures
+from tvm.relax.transform.rebuild import with_value
+from tvm.relax.transform.settle import settled_module
 
 
-@relax_functions_pass("BundleModelParams", opt_level=1)
+@relax_module_pass("BundleModelParams", opt_level=1)
 def BundleModelParams(
-    func: Function, mod: IRModule, ctx: PassContext, param_tuple_name: str | None = None
-) -> Function:
-    """Parameters after the first `num_input` are items of the last one, `model_params`."""
-    count = func.attrs.get("num_input")
-    if count is None:
-        return func
-    inputs = int(str(count))
+    mod: IRModule, ctx: PassContext, param_tuple_name: str | None = None
+) -> IRModule:
+    """Parameters after the first `num_input` are items of the last one, `model_params`.
+
+    Calls of such functions within the module put their weights together.
+    """
+    changed: dict[GlobalVar, Function] = {}
+    counts: dict[GlobalVar, int] = {}
+    for var, func in mod.functions_items():
+        if isinstance(func, Function) and "num_input" in func.attrs:
+            counts[var] = _input_count(func)
+            name = param_tuple_name or "model_params"
+            changed[var] = bundle_model_params(func, counts[var], name)
+    inputs_of = {var.name_hint: count for var, count in counts.items()}
+
+    def on_call(binding: Binding, call: Call, callee: GlobalVar) -> list[Binding]:
+        inputs = inputs_of[callee.name_hint]
+        weights = Tuple(call.args[inputs:])
+        weights.struct_info_ = TupleStructInfo([arg.struct_info for arg in weights.fields])
+        args = [*call.args[:inputs], weights]
+        new = Call(callee, args, call.attrs, call.sinfo_args, call.span)
+        new.struct_info_ = call.struct_info_
+        return [with_value(binding, new)]
+
+    return settled_module(mod, with_signatures(mod, changed, on_call))
+
+
+def _input_count(func: Function) -> int:
+    inputs = int(str(func.attrs["num_input"]))
     if not 0 <= inputs <= len(func.params):
         raise TVMError(
             message(
@@ -38,7 +63,7 @@ def BundleModelParams(
                 legal=f"0 ... {len(func.params)}",
             )
         )
-    return bundle_model_params(func, inputs, param_tuple_name or "model_params")
+    return inputs
 
 
 def bundle_model_params(func: Function, inputs: int, name: str) -> Function:

@@ -22,7 +22,7 @@ from tvm.ir.attrs import DictAttrs
 from tvm.ir.expr import RelaxExpr, StructInfo
 from tvm.ir.module import IRModule
 from tvm.ir.transform import PassContext
-from tvm.relax.analysis.variables import all_global_vars, free_symbolic_vars, free_vars
+from tvm.relax.analysis.variables import free_symbolic_vars, free_vars
 from tvm.relax.expr import (
     Binding,
     BindingBlock,
@@ -45,6 +45,7 @@ from tvm.relax.struct_info_rules import (
     tir_vars_in_struct_info,
 )
 from tvm.relax.transform.pass_form import relax_pass
+from tvm.relax.transform.private_calls import used_functions
 from tvm.relax.transform.rebuild import sub_exprs, vars_needed
 from tvm.relax.transform.to_non_dataflow import to_non_dataflow
 from tvm.tir.expr import Var as TirVar
@@ -131,16 +132,16 @@ def LazySetOutput(func: Function, mod: IRModule, ctx: PassContext) -> Function:
 
 def _refuse_callers(func: Function, mod: IRModule, name: str, callback: str) -> None:
     """A call within the module has arguments and a result, no callback."""
-    var = next((var for var, known in mod.functions.items() if known is func), None)
-    for caller, other in mod.functions.items():
-        if isinstance(other, Function) and var is not None and var in all_global_vars(other):
-            raise TVMError(
-                message(
-                    f"{name}: {var.name_hint!r} gets {callback}",
-                    found=f"a call of it in {caller.name_hint!r}",
-                    legal="functions that others call are private (@R.function(private=True))",
-                )
+    used = used_functions(mod)
+    found = next((var for var, known in mod.functions.items() if known is func), None)
+    if found in used:
+        raise TVMError(
+            message(
+                f"{name}: {found.name_hint!r} gets {callback}",
+                found=f"a use of it in {used[found]!r}",
+                legal="functions that others use are private (@R.function(private=True))",
             )
+        )
 
 
 def _input_count(func: Function) -> int:

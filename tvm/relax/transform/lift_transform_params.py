@@ -7,8 +7,9 @@
                                                  w_t = permute_dims(params[0])
                                                  gv = (w_t,)
 
-Weights are the parameters after the first `num_input`. Bindings outside of dataflow blocks stay,
-and so does what depends on `builtin.stop_lift_params`. Values that need no weight are not handed
+Weights are the parameters after the first `num_input`. Functions that others use stay as they are,
+as their callers have the weights as they were. Bindings outside of dataflow blocks stay, and so does
+what depends on `builtin.stop_lift_params`. Values that need no weight are not handed
 over: both functions compute them. Symbols that only weights tell are handed over as a shape.
 
 With `shared_transform` one function, `transform_params`, does what all functions have in common. A
@@ -53,6 +54,7 @@ from tvm.relax.struct_info_rules import definable_tir_vars_in_struct_info
 from tvm.relax.transform.bundle_model_params import bundle_model_params
 from tvm.relax.transform.canonicalize_bindings import canonicalize_bindings
 from tvm.relax.transform.pass_form import relax_module_pass
+from tvm.relax.transform.private_calls import used_functions
 from tvm.relax.transform.rebuild import with_bindings
 from tvm.support.arguments import explained
 from tvm.tir.expr import IntImm
@@ -87,12 +89,14 @@ def LiftTransformParams(
 
 
 def _candidates(mod: IRModule, names: list[str]) -> list[tuple[GlobalVar, Function]]:
+    used = used_functions(mod)  # their callers pass the weights as they were
     found = [
         (var, func)
         for var, func in mod.functions_items()
         if isinstance(func, Function)
         and "num_input" in func.attrs
         and not var.name_hint.endswith(_SUFFIX)
+        and var not in used
     ]
     if not names:
         return found
@@ -103,7 +107,8 @@ def _candidates(mod: IRModule, names: list[str]) -> list[tuple[GlobalVar, Functi
                 message(
                     "LiftTransformParams: a function that is to share its transform",
                     found=name,
-                    legal=f"functions with the attribute num_input: {', '.join(legal)}",
+                    legal=f"functions with the attribute num_input: {', '.join(legal)}; "
+                    "none that others use",
                 )
             )
     return [(var, func) for var, func in found if var.name_hint in names]

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from tvm.ir.expr import GlobalVar
 from tvm.ir.function import BaseFunc
 from tvm.ir.module import IRModule
+from tvm.relax.analysis.variables import all_global_vars
 from tvm.relax.expr import Binding, Call, Function
 from tvm.relax.transform.rebuild import all_bindings, map_bindings, sub_exprs
 
@@ -25,6 +26,16 @@ def private_functions(mod: IRModule) -> dict[GlobalVar, Function]:
         if isinstance(func, Function):
             for var in _used_as_values(func):
                 found.pop(var, None)
+    return found
+
+
+def used_functions(mod: IRModule) -> dict[GlobalVar, str]:
+    """The functions that Relax functions of the module use, and the name of one of the users."""
+    found: dict[GlobalVar, str] = {}
+    for user, func in mod.functions.items():
+        if isinstance(func, Function):
+            for var in all_global_vars(func):
+                found.setdefault(var, user.name_hint)
     return found
 
 
