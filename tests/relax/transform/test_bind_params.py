@@ -124,3 +124,22 @@ def test_a_declared_result_is_bound_and_stays():
 
     after = BindSymbolicVars({"m": 3})(Mod)
     assert str(after["main"].ret_struct_info) == "R.Shape([1, 3])"
+
+
+def test_parameters_that_callers_give_are_not_bound():
+    @I.ir_module
+    class Calls:
+        @R.function
+        def main(x: R.Tensor((4,), "float32"), w: R.Tensor((4,), "float32")):
+            cls = Calls
+            y = cls.inner(x, w)
+            return y
+
+        @R.function
+        def inner(x: R.Tensor((4,), "float32"), w: R.Tensor((4,), "float32")):
+            y = R.add(x, w)
+            return y
+
+    with pytest.raises(TVMError, match="found: a use of it in 'main'"):
+        BindParams("inner", {"w": np.ones(4, "float32")})(Calls)
+    assert len(BindParams("main", {"w": np.ones(4, "float32")})(Calls)["main"].params) == 1

@@ -15,6 +15,7 @@ from tvm.ir.transform import PassContext, declare_module_pass
 from tvm.relax.block_builder import BlockBuilder
 from tvm.relax.expr import Function
 from tvm.relax.struct_info_rules import tir_vars_in_struct_info
+from tvm.relax.transform.private_calls import used_functions
 from tvm.support.arguments import explained
 from tvm.support.suggest import did_you_mean
 from tvm.tir.expr import Var
@@ -38,9 +39,24 @@ def _function(mod: IRModule, name: str, asked: str) -> Function:
 def BindParams(
     mod: IRModule, ctx: PassContext, func_name: str, params: Mapping[Any, Any]
 ) -> IRModule:
-    """Bind parameters of one function, by variable or by name, to tensors."""
+    """Bind parameters of one function, by variable or by name, to tensors.
+
+    A call of it within the module would have arguments for them: it is refused.
+    """
     func = _function(mod, func_name, "BindParams")
-    return _with(mod, {mod.get_global_var(func_name): func.bind_params(params)})
+    var = mod.get_global_var(func_name)
+    new = func.bind_params(params)
+    users = used_functions(mod)
+    if var in users and len(new.params) != len(func.params):
+        raise TVMError(
+            message(
+                f"BindParams: {func_name!r} has {len(func.params)} parameters, "
+                f"{len(new.params)} of which stay",
+                found=f"a use of it in {users[var]!r}",
+                legal="a function that no other uses, e.g. after InlinePrivateFunctions",
+            )
+        )
+    return _with(mod, {var: new})
 
 
 @declare_module_pass("relax.BindSymbolicVars", opt_level=1)

@@ -8,9 +8,9 @@
                                                  gv = (w_t,)
 
 Weights are the parameters after the first `num_input`. Functions that others use stay as they are,
-as their callers have the weights as they were. Bindings outside of dataflow blocks stay, and so does
-what depends on `builtin.stop_lift_params`. Values that need no weight are not handed
-over: both functions compute them. Symbols that only weights tell are handed over as a shape.
+as their callers have the weights as they were. Bindings outside of dataflow blocks stay, and so
+does what depends on `builtin.stop_lift_params`. Values that need no weight are not handed over:
+both functions compute them. Symbols that only weights tell are handed over as a shape.
 
 With `shared_transform` one function, `transform_params`, does what all functions have in common. A
 function of that name that is there already is carried out first. Under the option
