@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.serve import small_models
+from tests.unoptimised import code_as_it_is_written as code_as_it_is_written
 from tvm.serve.model import LanguageModel
 
 

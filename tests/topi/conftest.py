@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.topi import calls
+from tests.unoptimised import code_as_it_is_written as code_as_it_is_written
 
 HERE = Path(__file__).parent
 _seen: dict[str, tuple[set[str], bool]] = {}
