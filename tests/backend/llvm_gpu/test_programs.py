@@ -33,11 +33,10 @@ def takes_spirv() -> bool:
 
 
 @functools.cache
-def _built(kind: str, name: str) -> Any:
-    return harness.built(tvm.IRModule({name: PROGRAMS[name].func}), kind)
+def _built(kind: str) -> Any:
+    return harness.built(tvm.IRModule({name: PROGRAMS[name].func for name in NAMES}), kind)
 
 
-@pytest.mark.covering(1)
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", harness.LLVM_TARGETS)
 @pytest.mark.parametrize("name", NAMES)
@@ -45,7 +44,7 @@ def test_results(kind: str, name: str) -> None:
     one = PROGRAMS[name]
     args = one.make(np.random.default_rng(7))
     wanted = one.meaning(*args[:-1])
-    harness.run(_built(kind, name), kind, name, *args)
+    harness.run(_built(kind), kind, name, *args)
     np.testing.assert_allclose(
         args[-1].astype("float64"), np.asarray(wanted, "float64"), rtol=one.tolerance,
         atol=one.tolerance,
@@ -53,9 +52,8 @@ def test_results(kind: str, name: str) -> None:
 
 
 @pytest.mark.skipif(shutil.which("ptxas") is None, reason="no ptxas; CUDA's toolkit has it")
-@pytest.mark.parametrize("name", NAMES)
-def test_ptx_is_assembled(name: str) -> None:
-    (device,) = _built("nvptx", name).mod.imports
+def test_ptx_is_assembled() -> None:
+    (device,) = _built("nvptx").mod.imports
     assert (device.kind, device.fmt, device.arch) == ("cuda", "ptx", "sm_80")
     done = subprocess.run(
         ["ptxas", "-arch=sm_80", "-o", "/dev/null", "-"], input=device.source, text=True,

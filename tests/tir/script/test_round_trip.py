@@ -60,14 +60,14 @@ def _mistake(text: str) -> str | None:
 @pytest.mark.filterwarnings("ignore::SyntaxWarning", "ignore::DeprecationWarning")
 def test_wrong_programs_give_diagnostics_with_a_place() -> None:
     refused = 0
-    for seed in range(600):
+    for seed in range(150):
         rng = random.Random(seed)
         text = _mutated(Programs(seed % 50).function().script(), rng)
         said = _mistake(text)
         if said is not None:
             assert re.search(r" --> <str>:\d+:\d+\n[^^]*\^", said)
             refused += 1
-    assert refused >= 500
+    assert refused >= 125
 
 
 CHAINS = {
