@@ -20,7 +20,7 @@ def without_blocks() -> list[Pass]:
     """Blocks become plain statements, buffers have their final sizes, pipelines are built."""
     return [
         T.LowerInitBlock(),
-        T.PlanAndUpdateBufferAllocationLocation(),
+        T.PlanAndUpdateBufferAllocationLocation(regions=False),
         T.ConvertBlocksToOpaque(),
         T.CompactBufferAllocation(),
         T.LowerMatchBuffer(),
@@ -40,7 +40,7 @@ def with_blocks() -> list[Pass]:
     return [
         T.LowerCrossThreadReduction(),
         T.LowerInitBlock(),
-        T.PlanAndUpdateBufferAllocationLocation(),
+        T.PlanAndUpdateBufferAllocationLocation(regions=False),
         T.ConvertBlocksToOpaque(),
         T.CompactBufferAllocation(),
         T.Simplify(),
@@ -56,7 +56,7 @@ def kernels() -> list[Pass]:
     return [
         T.LowerCrossThreadReduction(),
         T.LowerInitBlock(),
-        T.PlanAndUpdateBufferAllocationLocation(),
+        T.PlanAndUpdateBufferAllocationLocation(regions=False),
         T.ConvertBlocksToOpaque(),
         T.LiftThreadBinding(),
         T.ManifestSharedMemoryLocalStage(),

@@ -152,6 +152,19 @@ def test_parallel_limits() -> None:
     new.apply_to_schedule(Schedule(softmax()), remove_postproc=True)
 
 
+def test_locations_left_open_are_drawn_from_the_search_s_engine() -> None:
+    def texts(seed: int) -> list[str]:
+        mutator, traces = made(M.MutateParallel(max_jobs_per_core=16), softmax())
+        mutator.use_engine(RandomEngine(seed))
+        location = M.MutateComputeLocation()
+        location.use_engine(RandomEngine(1))
+        open_ones = [t for trace in traces if (t := location.vary(trace)) is not None]
+        assert open_ones
+        return [str(mutator.apply(trace)) for trace in open_ones for _ in range(4)]
+
+    assert texts(5) == texts(5)
+
+
 @ms.derived_object
 class Empty(M.PyMutator):
     def _initialize_with_tune_context(self, context: TuneContext) -> None:

@@ -46,7 +46,7 @@ class MutateComputeLocation(Mutator):
         """The samples of locations that have another legal location, with those."""
         if self._mod is None or not any(inst.kind.name == _KIND for inst in trace.insts):
             return []
-        sch = Schedule(self._mod, error_render_level="none")
+        sch = Schedule(self._mod, seed=self.engine.fork(), error_render_level="none")
         found: list[tuple[Instruction, list[int]]] = []
 
         def note(inst: Instruction, inputs: list[Any], attrs: list[Any], decision: Any) -> Any:

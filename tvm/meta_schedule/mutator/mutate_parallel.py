@@ -79,7 +79,7 @@ class MutateParallel(Mutator):
 
     def _replayed(self, trace: Trace) -> list[list[tuple[int, Factors | None]]]:
         assert self._mod is not None, "asked for only then"
-        sch = Schedule(self._mod, error_render_level="none")
+        sch = Schedule(self._mod, seed=self.engine.fork(), error_render_level="none")
         trace.apply_to_schedule(sch, remove_postproc=True)
         roots = [made.inputs[0] for made, _ in annotated(sch.trace, [PARALLEL])]
         children = sch.state.child_blocks(sch.get_sref(roots[0]))

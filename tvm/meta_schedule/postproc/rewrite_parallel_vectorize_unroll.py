@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from tvm.arith import Analyzer, detect_linear_equation
+from tvm.ir.expr import PrimExpr
 from tvm.meta_schedule.structure import (
     PARALLEL,
     UNROLL_EXPLICIT,
@@ -17,9 +18,10 @@ from tvm.meta_schedule.structure import (
     is_single,
 )
 from tvm.tir.block_scope import StmtSRef
-from tvm.tir.expr import IntImm, IterVar
+from tvm.tir.expr import IntImm, IterVar, Var
 from tvm.tir.functor import substitute
 from tvm.tir.schedule import BlockRV, LoopRV, Schedule
+from tvm.tir.schedule.analysis.interval import linear_terms
 from tvm.tir.schedule.analysis.query import loop_kind, loop_of, loops_above, realize_of
 from tvm.tir.stmt import Block, BlockRealize, BufferRegion, For, ForKind
 
@@ -193,15 +195,23 @@ def _strides(region: BufferRegion, values: Any, loops: Sequence[For]) -> list[in
     """How far in memory each loop moves what is accessed; 0 if it does not, or as nobody knows."""
     analyzer = Analyzer()
     indices = [analyzer.simplify(substitute(rng.min, values)) for rng in region.region]
+    loop_vars = frozenset([loop.loop_var for loop in loops])
+    sums = [(index, linear_terms(index, loop_vars)) for index in indices]
     found = []
     for loop in loops:
         stride, below = 0, 1
-        for index, extent in zip(reversed(indices), reversed(region.buffer.shape)):
-            linear = detect_linear_equation(index, [loop.loop_var])
-            factor = linear[0] if linear else None
-            if isinstance(factor, IntImm) and factor.value:
-                stride = factor.value * below
+        for (index, terms), extent in zip(reversed(sums), reversed(region.buffer.shape)):
+            factor = _factor(index, loop.loop_var) if terms is None else terms.get(loop.loop_var, 0)
+            if factor:
+                stride = factor * below
                 break
             below *= extent.value if isinstance(extent, IntImm) else 0
         found.append(stride)
     return found
+
+
+def _factor(index: PrimExpr, var: Var) -> int:
+    """What the variable is multiplied by; 0 if it does not occur, or as nobody knows."""
+    linear = detect_linear_equation(index, [var])
+    factor = linear[0] if linear else None
+    return factor.value if isinstance(factor, IntImm) else 0

@@ -5,7 +5,7 @@ Bounds may hold the variables of loops that stay fixed, so they are expressions.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from tvm.arith import Analyzer
 from tvm.ir.expr import PrimExpr, Range
@@ -120,7 +120,7 @@ def _union(a: Bounds | None, b: Bounds | None) -> Bounds | None:
     return min_of(a[0], b[0]), max_of(a[1], b[1])
 
 
-def linear_terms(expr: PrimExpr, names: Mapping[Var, Range]) -> dict[Var, int] | None:
+def linear_terms(expr: PrimExpr, names: Collection[Var]) -> dict[Var, int] | None:
     """The constant coefficients of some variables in a sum; None for anything else."""
     found: dict[Var, int] = {}
     stack: list[tuple[PrimExpr, int]] = [(expr, 1)]
