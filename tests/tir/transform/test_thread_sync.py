@@ -366,3 +366,50 @@ def test_memory_that_blocks_still_hold() -> None:
 def walk_barriers(stmt: Stmt) -> list[str]:
     """The scopes of all barriers, in order."""
     return [n.args[0].value for n in walk(stmt) if is_call_of(n, "tir.tvm_storage_sync")]
+
+
+STORES = [
+    ("S[tx] = T.float32(0)", "S[tx + 1] = A[tx]", 1),
+    ("S[tx * 2] = T.float32(0)", "S[tx * 2 + 1] = A[tx]", 0),
+    ("S[tx] = T.float32(0)", "S[tx] = A[tx]", 0),
+    ("for k in range(2): S[k * 64 + tx] = T.float32(0)", "S[tx + 1] = A[tx]", 1),
+    ("for k in range(2): S[k * 64 + tx] = T.float32(0)", "S[tx + 128] = A[tx]", 0),
+    ("S[tx] = T.float32(0)", "S[I[tx]] = A[tx]", 1),
+    ("S[I[tx]] = T.float32(0)", "S[I[tx + 64]] = A[tx]", 0),  # two parts of one scatter
+    ("S[tx * 4:tx * 4 + 4] = T.Broadcast(T.float32(0), 4)", "S[tx] = A[tx]", 1),
+]
+
+
+@pytest.mark.parametrize(("first", "second", "barriers"), STORES)
+def test_stores_of_several_threads_to_one_element(first: str, second: str, barriers: int) -> None:
+    text = f"""# from tvm.script import tir as T
+@T.prim_func(private=True)
+def func(A: T.Buffer((64,), "float32"), I: T.Buffer((128,), "int32")):
+    bx = T.launch_thread("blockIdx.x", 2)
+    tx = T.launch_thread("threadIdx.x", 64)
+    D = T.allocate([256], "float32", "shared")
+    S = T.Buffer((256,), "float32", data=D, scope="shared")
+    {first}
+    {second}
+"""
+    func = from_source(text)
+    assert isinstance(func, PrimFunc)
+    assert synced(func).count("tvm_storage_sync") == barriers
+
+
+@pytest.mark.parametrize(("first", "second", "barriers"), [(0, 0, 0), (0, 1, 1)])
+def test_stores_of_one_thread(first: int, second: int, barriers: int) -> None:
+    text = f"""# from tvm.script import tir as T
+@T.prim_func(private=True)
+def func(A: T.Buffer((64,), "float32")):
+    tx = T.launch_thread("threadIdx.x", 64)
+    D = T.allocate([1], "float32", "shared")
+    S = T.Buffer((1,), "float32", data=D, scope="shared")
+    if tx == {first}:
+        S[0] = A[0]
+    if tx == {second}:
+        S[0] = A[1]
+"""
+    func = from_source(text)
+    assert isinstance(func, PrimFunc)
+    assert synced(func).count("tvm_storage_sync") == barriers

@@ -15,6 +15,8 @@ from tvm.tir.analysis import expr_deep_equal
 from tvm.tir.functor import uses_var, vars_in, walk
 from tvm.tir.op.arith import is_one
 
+from .met_elements import stores_meet
+
 READ: Final = "read"
 WRITE: Final = "write"
 SYNC: Final = "sync"
@@ -26,14 +28,23 @@ _WRITES: Final = 2
 class Access:
     """A read or write of some elements of a buffer; a barrier has neither buffer nor elements.
 
-    `points` are the indices where each is one element, else None.
+    `indices` are those of one load or store; `only` is the condition that leaves one thread.
+    An `opaque` one is made by whoever gets an address.
     """
 
     kind: str
     buffer: e.Var | None = None
-    points: tuple[PrimExpr, ...] | None = None
+    indices: tuple[PrimExpr, ...] | None = None
     sets: tuple[IntSet, ...] = ()
     double_buffer_write: bool = False
+    only: PrimExpr | None = None
+    opaque: bool = False
+
+    @property
+    def points(self) -> tuple[PrimExpr, ...] | None:
+        """The indices where each is one element, else None."""
+        one = self.indices is not None and not any(i.dtype.is_vector for i in self.indices)
+        return self.indices if one else None
 
 
 def scope_of(var: e.Var) -> str:
@@ -58,9 +69,8 @@ def accesses_in(node: PrimExpr | s.Stmt, scope: str) -> Iterator[Access]:
 
 def _element(kind: str, buffer: e.Var, indices: Sequence[PrimExpr], scope: str) -> Iterator[Access]:
     if scope_of(buffer) == scope:
-        single = all(not index.dtype.is_vector for index in indices)
         sets = tuple([IntSet.vector(index) for index in indices])
-        yield Access(kind, buffer, tuple(indices) if single else None, sets)
+        yield Access(kind, buffer, tuple(indices), sets)
 
 
 def _call(call: e.Call, scope: str) -> Iterator[Access]:
@@ -71,15 +81,16 @@ def _call(call: e.Call, scope: str) -> Iterator[Access]:
             sets = (IntervalSet.of_range(Range.from_min_extent(offset, extent)),)
             bits = mask.value if isinstance(mask, e.IntImm) else _READS | _WRITES
             if bits & _READS:
-                yield Access(READ, buffer, None, sets)
+                yield Access(READ, buffer, None, sets, opaque=True)
             if bits & _WRITES:
-                yield Access(WRITE, buffer, None, sets)
+                yield Access(WRITE, buffer, None, sets, opaque=True)
     elif name == "tir.address_of" and isinstance(call.args[0], e.BufferLoad):
         # whoever gets the address may write there
         load = call.args[0]
         for kind in (READ, WRITE):
             if scope_of(load.buffer.data) == scope:
-                yield Access(kind, load.buffer.data, None, tuple(map(_anywhere, load.indices)))
+                anywhere = tuple(map(_anywhere, load.indices))
+                yield Access(kind, load.buffer.data, None, anywhere, opaque=True)
     elif name == "tir.tvm_storage_sync" and getattr(call.args[0], "value", "") == scope:
         yield Access(SYNC)
 
@@ -95,7 +106,7 @@ def over(access: Access, var: e.Var, dom: Range) -> Access:
         return access
     evaluator = SetEvaluator({var: dom}, Analyzer())
     sets = tuple([_relaxed(one, evaluator) for one in access.sets])
-    return replace(access, points=None, sets=sets)
+    return replace(access, indices=None, sets=sets)
 
 
 def _mentions(one: IntSet, var: e.Var) -> bool:
@@ -144,6 +155,8 @@ class Conflicts:
                 self._analyzer.bind(t.var, t.dom)
         for var, dom in loops:
             self._analyzer.bind(var, dom)
+        self._around = [t.var for t in threads if t not in self._threads]
+        self._loops = loops
         self._same_iteration = SetEvaluator(domains, self._analyzer)
         self._axes = {
             t.var for t in self._threads
@@ -167,6 +180,44 @@ class Conflicts:
         if earlier.double_buffer_write and later.kind == READ and carried_by is None:
             return False  # what is read was written before the halves were swapped
         return not self._apart(earlier, later, carried_by)
+
+    def overwritten(self, earlier: Access, later: Access) -> bool:
+        """Whether a thread may store where another has stored, in either order.
+
+        Whoever gets addresses of one buffer twice (matrices that warps store) keeps them apart.
+        """
+        if earlier.opaque and later.opaque:
+            return False
+        if self._alone or earlier.buffer is not later.buffer or self._own_element(earlier, later):
+            return False
+        one, other = earlier.only, later.only
+        if one is not None and other is not None and expr_deep_equal(one, other):
+            return False
+        if self._apart(earlier, later, None):
+            return False
+        if earlier.indices is None or later.indices is None:
+            return True
+        threads: dict[e.Var, int] = {}
+        for t in self._threads:
+            if t.dom is None or not isinstance(t.dom.extent, e.IntImm):
+                return True
+            threads[t.var] = t.dom.extent.value
+        return any(
+            stores_meet(earlier.indices, later.indices, threads, values)
+            for values in self._iterations()
+        )
+
+    def _iterations(self) -> Iterator[dict[e.Var, int]]:
+        """Values of the loops around, for a first and a second iteration."""
+        first = dict.fromkeys(self._around, 0)
+        second = dict(first)
+        for var, dom in self._loops:
+            if isinstance(dom.min, e.IntImm):
+                first[var] = second[var] = dom.min.value
+                second[var] += 0 if is_one(dom.extent) else 1
+        yield first
+        if second != first:
+            yield second
 
     def _own_element(self, a: Access, b: Access) -> bool:
         """Both are the element that belongs to the thread."""

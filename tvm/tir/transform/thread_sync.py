@@ -5,10 +5,11 @@
                                            B[tx] = S[7 - tx]
 
 A barrier comes before a statement that reads what was written since the last one, or writes what
-was read; in a loop also for the sake of the next iteration. Accesses of a thread to its own element
-need none, nor do those that provably never meet, nor those under a condition that leaves one thread
-of a block. Dynamic shared memory is one memory: what was read from one of its buffers may lie where
-another is written next, if the one is no longer in use by then.
+was read or what other threads wrote; in a loop the first two also for the sake of the next
+iteration. Accesses of a thread to its own element need none, nor do those that provably never meet,
+nor those under a condition that leaves one thread of a block. Dynamic shared memory is one memory:
+what was read from one of its buffers may lie where another is written next, if the one is no longer
+in use by then.
 """
 
 from __future__ import annotations
@@ -96,6 +97,7 @@ class _Planner:
 
     def __init__(self, scope: str) -> None:
         self.scope = scope
+        self.blockwide = scope.startswith("shared")
         self.sites: list[s.Stmt] = []
         self.threads: list[e.IterVar] = []  # of the kernel, as far as it is known
         self.launches = 0  # around
@@ -203,13 +205,23 @@ class _Planner:
         around = self.single
         if apart:
             self.single |= one_left(self.threads, stmt.condition)
-        accesses += self._summary(self._steps(stmt.then_case), None)
+        inner = self._summary(self._steps(stmt.then_case), None)
+        if self._one_is_left():
+            inner = [replace(a, only=stmt.condition) for a in inner]
+        accesses += inner
         self.single = around
         if stmt.else_case is not None:
             accesses += self._summary(self._steps(stmt.else_case), None)
         if apart:
             self.parted.pop()
         return _Step(stmt, accesses)
+
+    def _one_is_left(self) -> bool:
+        """Whether the conditions around leave one thread of a block."""
+        own = [t for t in self.threads if t.thread_tag.startswith("threadIdx")]
+        return bool(self.single) and all(
+            t.var in self.single or (t.dom is not None and is_one(t.dom.extent)) for t in own
+        )
 
     def _varies(self, expr: PrimExpr) -> bool:
         """Whether threads of a block may find different values."""
@@ -254,6 +266,11 @@ class _Planner:
             wanted = WRITE if access.kind == READ else READ
             for earlier in since:
                 if earlier.kind == wanted and conflicts.between(earlier, access, loop):
+                    return True
+            # where threads part there can be no barrier: the program's own order stands
+            if access.kind == WRITE and loop is None and not self.parted and self.blockwide:
+                stores = (earlier for earlier in since if earlier.kind == WRITE)
+                if any(conflicts.overwritten(earlier, access) for earlier in stores):
                     return True
         return False
 
