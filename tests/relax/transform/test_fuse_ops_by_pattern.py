@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import tvm
+from tests.relax.programs import arguments, assert_same, run_interp
 from tvm import relax
 from tvm.error import TVMError
 from tvm.ir import IRModule, assert_structural_equal
@@ -418,3 +419,26 @@ def test_rejects() -> None:
     )
     with pytest.raises(ValueError, match="is defined in"):
         FuseOpsByPattern([("x", CONV)])(twice)
+
+
+def test_composites_that_no_codegen_takes_compile() -> None:
+    @I.ir_module
+    class Mod:
+        @R.function
+        def main(x: R.Tensor(("n", 8), "float32"), w: R.Tensor((8, 8), "float32")):
+            with R.dataflow():
+                a = R.matmul(x, w)
+                b = R.nn.relu(a)
+                t = (x, b)
+                c = R.concat(t, axis=1)
+                R.output(t, c)
+            return (t, c)
+
+    product = is_op("relax.nn.relu")(is_op("relax.matmul")(wildcard(), wildcard()))
+    joined = is_op("relax.concat")(wildcard())
+    mod = FuseOpsByPattern([("x.product", product), ("x.joined", joined)])(Mod)
+    kernels = relax.transform.FuseTIR()(relax.transform.LegalizeOps()(mod))
+    assert relax.analysis.well_formed(kernels)
+    assert isinstance(kernels["fused_relax_matmul_relax_nn_relu"], tvm.tir.PrimFunc)
+    args = arguments(Mod["main"], {"n": 3})
+    assert_same(run_interp(Mod, args), run_interp(kernels, args))

@@ -169,11 +169,18 @@ def test_results_that_cannot_be_told_apart_are_refused() -> None:
     with pytest.raises(TVMError, match="two results of a group lie in its operand x0"):
         FuseTIR()(_group(twice_the_same, 1))
 
-    def the_operand(bb: relax.BlockBuilder, kernels: Any, params: Any) -> relax.Expr:
-        return relax.Tuple([bb.emit(relax.call_tir(kernels[0], params, INFO)), params[0]])
 
-    with pytest.raises(TVMError, match="x0 is an operand of a group, and its result"):
-        FuseTIR()(_group(the_operand, 1))
+def test_a_group_that_gives_its_operand_stays_a_function() -> None:
+    def the_operand(bb: relax.BlockBuilder, kernels: Any, params: Any) -> relax.Expr:
+        made = bb.emit(relax.call_tir(kernels[0], params, INFO))
+        pair = bb.emit(relax.Tuple([params[0], made]))
+        return relax.Tuple([made, relax.TupleGetItem(pair, 0)])
+
+    mod = FuseTIR()(_group(the_operand, 1))
+    assert relax.analysis.well_formed(mod)
+    group = next(f for v, f in mod.functions_items() if v.name_hint.startswith("fused"))
+    assert isinstance(group, relax.Function)
+    assert "Primitive" not in group.attrs
 
 
 @I.ir_module

@@ -85,8 +85,10 @@ def _fuse(mod: IRModule) -> IRModule:
     if not groups:
         return mod
     fusers = {var: _GroupFuser(mod, func) for var, func in groups.items()}
+    # a kernel cannot give what it was given: such a group stays a function
+    fusers = {var: fuser for var, fuser in fusers.items() if not fuser.hands_on_operand()}
     fused = {var: fuser.fuse() for var, fuser in fusers.items()}
-    spans = {var: _group_span(func) for var, func in groups.items()}
+    spans = {var: _group_span(groups[var]) for var in fused}
     kernels = {var: _global_var(var.name_hint, func) for var, func in fused.items()}
     functions: dict[GlobalVar, BaseFunc] = {}
     for var, func in mod.functions.items():
@@ -94,7 +96,8 @@ def _fuse(mod: IRModule) -> IRModule:
             functions[kernels[var]] = fused[var]
         elif isinstance(func, Function):
             called = map_calls(func, lambda call: _as_call_tir(call, fusers, kernels, spans))
-            functions[var] = map_bindings(called, _results_in_a_row)
+            plain = called.without_attr("Primitive") if var in groups else called
+            functions[var] = map_bindings(plain, _results_in_a_row)
         else:
             functions[var] = func
     return mod.with_functions(functions)
@@ -228,6 +231,8 @@ class _GroupFuser:
     def __init__(self, mod: IRModule, group: Function) -> None:
         self._mod = mod
         self.function = group
+        self._bindings = [b for block in group.body.blocks for b in block.bindings]
+        self._bound = {b.var: b.value for b in self._bindings if isinstance(b, VarBinding)}
         self._values: dict[Var, Value] = {}
         self._buffer_names = NameTable()
         self._block_names = NameTable(["root"])
@@ -245,10 +250,8 @@ class _GroupFuser:
                 param.name_hint, param.struct_info, numbers, (param,)
             )
         result = self.function.body.body
-        bindings = [b for block in self.function.body.blocks for b in block.bindings]
-        self._bound = {b.var: b.value for b in bindings if isinstance(b, VarBinding)}
         outputs = self._make_outputs(result)
-        for binding in bindings:
+        for binding in self._bindings:
             self._bind(binding, outputs)
         told = {extent for buffer in self._buffer_map.values() for extent in buffer.shape}
         self.numbers = [number for number in numbers if number not in told]
@@ -301,6 +304,19 @@ class _GroupFuser:
             elif not isinstance(expr, IntImm):
                 raise TVMError(f"FuseTIR: parameter {name!r} of a group computes {expr}")
         return exprs
+
+    def hands_on_operand(self) -> bool:
+        """Whether a result, or an item of one, is a parameter."""
+        stack: list[RelaxExpr] = [self.function.body.body]
+        while stack:
+            expr = self._shown(stack.pop())
+            if isinstance(expr, Tuple):
+                stack.extend(expr.fields)
+            while isinstance(expr, TupleGetItem):
+                expr = expr.tuple_value
+            if expr in self.function.params:
+                return True
+        return False
 
     def _make_outputs(self, result: RelaxExpr) -> dict[Var, Value]:
         """Which variables are results, with the buffers that take them.

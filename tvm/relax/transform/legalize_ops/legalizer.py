@@ -87,7 +87,7 @@ class _Legalizer:
 
     def run(self) -> IRModule:
         for var, func in self._mod.functions.items():
-            if isinstance(func, Function) and not func.attrs.get("Primitive"):
+            if isinstance(func, Function):
                 new = self._function(func)
                 if new is not func:
                     self._bb.update_func(var, new)
