@@ -258,3 +258,44 @@ def test_local_functions_are_compiled_at_every_level(level: int):
     ones = tvm.runtime.tensor(np.ones(3, "float32"))
     found = relax.VirtualMachine(built, tvm.cpu())["main"](ones)
     np.testing.assert_array_equal(found.numpy(), np.full(3, 2, "float32"))
+
+
+def test_closures_are_given_where_functions_are_taken() -> None:
+    @I.ir_module
+    class Mod:
+        @R.function(private=True)
+        def twice(
+            f: R.Callable((R.Tensor((4,), "float32"),), R.Tensor((4,), "float32")),
+            x: R.Tensor((4,), "float32"),
+        ) -> R.Tensor((4,), "float32"):
+            a = f(x)
+            b = f(a)
+            return b
+
+        @R.function(private=True)
+        def added(
+            c: R.Tensor((4,), "float32"),
+        ) -> R.Callable((R.Tensor((4,), "float32"),), R.Tensor((4,), "float32")):
+            @R.function
+            def inner(z: R.Tensor((4,), "float32")) -> R.Tensor((4,), "float32"):
+                r = R.add(z, c)
+                return r
+
+            return inner
+
+        @R.function
+        def main(x: R.Tensor((4,), "float32"), y: R.Tensor((4,), "float32")):
+            cls = Mod
+            f = cls.added(x)
+            a = cls.twice(f, y)
+            t = (f, a)
+            g = t[0]
+            b = cls.twice(g, a)
+            return (a, b)
+
+    lifted = LambdaLift()(Mod)
+    assert relax.analysis.well_formed(lifted)
+    assert lifted["added"].ret_struct_info == relax.ObjectStructInfo()
+    assert lifted["main"].script().count("R.match_cast(") == 2
+    args = arguments(Mod["main"])
+    assert_same(run_interp(Mod, args), run_interp(lifted, args))

@@ -106,10 +106,25 @@ class _Caller(PyExprMutator):
             invoke = invoke_pure_closure if before.purity else invoke_closure
             made = invoke(callee, [self.visit_expr(arg) for arg in op.args], op.struct_info_)
             return Call(made.op, made.args, made.attrs, made.sinfo_args, op.span)
-        call = super().visit_call_(op)
+        call = super().visit_call_(self._with_functions(op))
         gives = now.ret if isinstance(now, FuncStructInfo) else None
         if isinstance(call, Call) and _gives_closures(op.struct_info_, gives):
             return Call(call.op, call.args, call.attrs, call.sinfo_args, call.span)
+        return call
+
+
+    def _with_functions(self, op: Call) -> Call:
+        """The call with closures cast to the functions that its arguments were."""
+        args = list(op.args)
+        for i, arg in enumerate(op.args):
+            found = self.visit_expr(arg)
+            if _gives_closures(arg.struct_info_, found.struct_info_):
+                assert arg.struct_info_ is not None, "functions were promised"
+                args[i] = self.builder_.match_cast(found, arg.struct_info_)
+        if all(a is b for a, b in zip(args, op.args)):
+            return op
+        call = Call(op.op, args, op.attrs, op.sinfo_args, op.span)
+        call.struct_info_ = op.struct_info_
         return call
 
 
