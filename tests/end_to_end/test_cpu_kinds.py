@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 import tvm
+from tests.covering import few
 from tests.end_to_end import test_differential as differential
 from tests.end_to_end.cpus import CPUS
 from tests.end_to_end.random_block_programs import TensorMaker, ViewMaker
@@ -121,6 +122,7 @@ def _elements(x: relax.Var) -> list[Any]:
     return [make(x) for make, _, _ in ELEMENTS.values()]
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("shape", [(7, 13), ("n", "m")])
 def test_odd_numbers(shape: tuple[int | str, ...], targets: tuple[str, ...]) -> None:
     data = np.tile(ODD, (7, 1))
@@ -137,6 +139,7 @@ def test_odd_numbers(shape: tuple[int | str, ...], targets: tuple[str, ...]) -> 
                 assert same.all(), f"{name}: signs of zeros"
 
 
+@pytest.mark.parametrize("targets", few(CPUS[::-1], 2), indirect=True)
 def test_empty_tensors(targets: tuple[str, ...]) -> None:
     def func(x: relax.Var) -> list[Any]:
         return [
@@ -183,6 +186,7 @@ def graphs(seeds: Sequence[int], targets: Sequence[str], longest: int) -> None:
                 np.testing.assert_allclose(a, b, rtol=2e-3, atol=atol, err_msg=note)
 
 
+@pytest.mark.covering(1)
 def test_graphs(targets: tuple[str, ...], thread_count: int) -> None:
     graphs([4], targets[1:2], longest=6)
 
