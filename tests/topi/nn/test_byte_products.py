@@ -82,6 +82,7 @@ def test_whole_numbers_of_so_many_digits_are_exact(form: str, digits: int, cpu: 
             assert (error <= 2.0**-22 * np.abs(flat).max(1) * np.abs(case.weights).max()).all()
 
 
+@pytest.mark.covering(1)
 @pytest.mark.cpu
 @pytest.mark.parametrize("cpu", CPUS)
 @pytest.mark.parametrize("digits", [1, 2, 3])
@@ -141,7 +142,7 @@ def test_what_targets_have() -> None:
     ("neoverse-v1", "usdot"), ("neoverse-n1", "sdot"),
 ])  # fmt: skip
 def test_code_for_arm(cpu: str, instruction: str) -> None:
-    target = Target(f"llvm -mtriple=aarch64-linux-gnu -mcpu={cpu}")
+    target = Target(f"llvm -mtriple=aarch64-linux-gnu -mcpu={cpu} -opt-level=2")
     for form in ("int8", "int4"):
         func = for_target(few_bits.product("p", Packed(32, 64, form), 1), target)
         text = tvm.compile(func, target).mod.inspect_source("asm")
