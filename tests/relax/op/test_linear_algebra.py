@@ -49,9 +49,11 @@ def test_message_of_inner_dimensions() -> None:
 def test_dtypes() -> None:
     small = op.matmul(var(2, 3, dtype="int8"), var(3, 2, dtype="int8"), "int32")
     assert info(small).dtype == "int32"
-    assert info(op.matmul(var(2, 3, dtype="float16"), var(3, 2))).dtype == "float32"
-    with pytest.raises(DTypeError, match="data types of x1 and x2"):
-        info(op.matmul(var(2, 3), var(3, 2, dtype="int32")))
+    halves = var(2, 3, dtype="float16")
+    assert info(op.matmul(halves, var(3, 2), "float32")).dtype == "float32"
+    for other in (halves, var(2, 3, dtype="int32")):
+        with pytest.raises(DTypeError, match="data types of x1 and x2"):
+            info(op.matmul(other, var(3, 2)))
 
 
 def test_scalars_are_refused_and_unknown_ranks_taken() -> None:

@@ -52,12 +52,7 @@ def matmul(x1: ExprLike, x2: ExprLike, out_dtype: DTypeLike = None) -> Call:
 def _matmul_info(
     ctx: Infer, x1: TensorStructInfo, x2: TensorStructInfo, *, out_dtype: DataType
 ) -> TensorStructInfo:
-    if out_dtype is not VOID:
-        dtype = out_dtype
-    elif x1.dtype is x2.dtype or VOID in (x1.dtype, x2.dtype):
-        dtype = common_dtype(ctx, ("x1", x1), ("x2", x2))
-    else:
-        dtype = _wider(ctx, x1.dtype, x2.dtype)
+    dtype = common_dtype(ctx, ("x1", x1), ("x2", x2)) if out_dtype is VOID else out_dtype
     for name, info in (("x1", x1), ("x2", x2)):
         if info.ndim == 0:
             raise ctx.shape_error(f"{name} must have at least one dimension", "0", "1 or more")
@@ -95,15 +90,6 @@ def _matmul_fit(bb: BlockBuilder, x1: Expr, x2: Expr, *, out_dtype: DataType) ->
         repeated(bb, x, [*outer[len(outer) - len(own[:-2]) :], *own[-2:]])
         for x, own in ((x1, a), (x2, b))
     ]
-
-
-def _wider(ctx: Infer, a: DataType, b: DataType) -> DataType:
-    """Mixed 8-bit integers and floats of one width take the result from the caller only."""
-    if a.is_floating and b.is_floating and a.bits != b.bits:
-        return a if a.bits > b.bits else b
-    raise ctx.dtype_error(
-        "data types of x1 and x2 must be equal", f"x1 {a}, x2 {b}", "one dtype, or out_dtype given"
-    )
 
 
 def te_matmul(a: Any, b: Any, out_dtype: str) -> Any:
