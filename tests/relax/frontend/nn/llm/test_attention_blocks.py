@@ -13,6 +13,7 @@ from tvm.relax.frontend.nn.llm.kv_cache import _attention_sequence_prefill
 pytestmark = pytest.mark.cpu
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("kind", [*harness.LANGUAGES, *harness.LLVM_TARGETS])
 @pytest.mark.parametrize(("rows", "keys", "heads", "groups", "dim", "causal"), [
     (3, 150, 4, 2, 40, 1), (2, 64, 2, 2, 64, 0), (70, 70, 1, 1, 72, 1),
