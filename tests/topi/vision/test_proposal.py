@@ -64,6 +64,7 @@ def proposed(
     return np.array(out, "float32")
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("iou", [False, True])
 @pytest.mark.parametrize(("before", "after", "least"), [(30, 4, 16), (10, 20, 40), (1000, 8, 1)])
 def test_proposals(iou: bool, before: int, after: int, least: int) -> None:
