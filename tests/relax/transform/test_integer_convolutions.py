@@ -5,11 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import tvm
 from tests.relax.programs import run_interp
-from tvm import relax
+from tvm import relax, tir
 from tvm.ir import IRModule
 from tvm.relax import op
+from tvm.relax.backend.cpu_generic.pipeline import kernel_passes
 from tvm.relax.expr import is_call_of
+from tvm.relax.transform import tile_batch
 from tvm.relax.transform.fold_dequantize import sizes_of
 from tvm.relax.transform.integer_convolutions import is_taken
 from tvm.relax.transform.integer_products import IntegerProducts
@@ -110,3 +113,31 @@ def test_what_has_no_form() -> None:
     assert is_taken(convolution(program(groups=5, filters=5)))
     assert not is_taken(convolution(program(channels=4, groups=2)))
     assert not is_taken(convolution(program(groups=5, filters=10)))
+
+
+def test_a_batch_that_runs_image_by_image_keeps_its_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its zero point, which no constant tells, is made before the loop over images."""
+    monkeypatch.setattr(tile_batch._Tiler, "_gain", lambda *_: 1e6)
+    batch = tir.SizeVar("n", "int64")
+    x = relax.Var("x", relax.TensorStructInfo((batch, 4, 7, 6), "uint8"))
+    z = relax.Var("z", relax.TensorStructInfo((), "uint8"))
+    w = np.random.default_rng(5).integers(-128, 128, (8, 4, 3, 3)).astype("int32")
+    bb = relax.BlockBuilder()
+    with bb.function("main", [x, z]):
+        with bb.dataflow():
+            zero = bb.emit(op.astype(z, "int32"))
+            data = bb.emit(op.subtract(op.astype(x, "int32"), zero))
+            sums = bb.emit(op.nn.conv2d(data, relax.const(w), padding=1))
+            out = bb.emit_output(op.nn.max_pool2d(bb.emit(op.astype(sums, "float32")), (2, 2)))
+        bb.emit_func_output(out)
+    passes = kernel_passes(BYTES)
+    last = next(i for i, one in enumerate(passes) if isinstance(one, tile_batch.TileBatch))
+    with BYTES:
+        mod = tvm.ir.transform.Sequential(passes[: last + 1])(bb.get())
+    calls = [
+        b.value for f in mod.functions.values() if isinstance(f, relax.Function)
+        for b in all_bindings(f) if is_call_of(b.value, "relax.nn.conv2d")
+    ]  # fmt: skip
+    (call,) = calls
+    assert str(call.args[0].struct_info.dtype) == "int16"  # type: ignore[attr-defined]
+    assert any("image" in var.name_hint for var in mod.functions)

@@ -210,7 +210,8 @@ class _Tiler:
             low, high = parts.pop()
             gain, start, end = _best(gains, low, high)
             if gain >= ENOUGH:
-                found.append(run[start:end])
+                if end - start > 1:  # what one layer alone reads and writes moves in any order
+                    found.append(run[start:end])
                 parts += [(low, start), (end, high)]
         return found
 
@@ -225,7 +226,8 @@ class _Tiler:
     def _loop(self, bindings: Sequence[Binding], needed: set[Var]) -> bool:
         """Emit a loop in place of bindings; it binds those of their variables that are needed.
 
-        False where one of them is no tensor: a chain that is cut within a split stays as it is.
+        False where one of them, or of what they read, is no tensor: a chain that is cut within a
+        split stays as it is.
         """
         bb, rows = self._bb, self._rows
         own = {binding.var for binding in bindings}
@@ -233,7 +235,7 @@ class _Tiler:
         scanned = [v for v in used if rows.has(v.struct_info_)]
         outer = [v for v in used if not rows.has(v.struct_info_)]
         results = [b.var for b in bindings if b.var in needed]
-        if not all(isinstance(var.struct_info_, TensorStructInfo) for var in results):
+        if not all(isinstance(var.struct_info_, TensorStructInfo) for var in (*scanned, *results)):
             return False
         sizes = self._sizes(bindings, [*scanned, *outer])
         with span_scope(bindings[0].span):

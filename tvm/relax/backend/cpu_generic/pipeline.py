@@ -78,9 +78,9 @@ def kernel_passes(target: Target) -> list[Pass]:
         WideSums(target.cpu),  # of half floats, for which there are no vector sums
         t.FoldConstant(),  # weights transposed, scaled, reshaped, once and for all
         TileAttention(target.cpu),  # by blocks of queries, where its scores leave them
-        TileBatch(target.cpu),  # image by image, where a batch leaves the caches
         *([IntegerLayouts()] if product_form(target) else []),  # channels last, for groups of them
         IntegerProducts(target),  # as bytes, where the CPU multiplies these
+        TileBatch(target.cpu),  # image by image, where a batch leaves the caches
         ConvTransposeAsConv(),  # in forms that are fastest on a CPU, now that weights are constants
         WinogradConv2D(target.cpu),
         FuseTransposeMatvec(),  # weights that are no constants are read as they lie
