@@ -57,6 +57,16 @@ class ArgumentChecks:
         """The body after all checks, with all names defined."""
         return _nested(self._steps, [body])
 
+    @property
+    def depth(self) -> int:
+        """How many checks and definitions there are."""
+        return len(self._steps)
+
+    def bind(self, num_args: e.Var) -> None:
+        """All checks, and the definitions of all parameters."""
+        self.check_count(num_args)
+        self.bind_all()
+
     # --- the pieces that a caller puts together ---
 
     def check_count(self, num_args: e.Var) -> None:
@@ -77,7 +87,7 @@ class ArgumentChecks:
             if param not in self._buffers:
                 self._bind_scalar(number, param)
         tensors = [
-            _Tensor(number, param, self._buffers[param])
+            TensorArgument(number, param, self._buffers[param])
             for number, param in enumerate(self._params)
             if param in self._buffers
         ]
@@ -146,7 +156,7 @@ class ArgumentChecks:
         return builtin.handle_add_byte_offset(held, skip)
 
     @contextmanager
-    def _passing(self, tensor: _Tensor) -> Iterator[None]:
+    def _passing(self, tensor: TensorArgument) -> Iterator[None]:
         """What is read of the tensor here has no name behind it.
 
         So names do not nest by all that is read of all parameters, of which networks have hundreds.
@@ -157,7 +167,7 @@ class ArgumentChecks:
         steps.append(_nested(self._steps, []))
         self._steps, tensor.parts = steps, parts
 
-    def _check_value(self, tensor: _Tensor) -> None:
+    def _check_value(self, tensor: TensorArgument) -> None:
         """It is a tensor, and this is its address."""
         kind = self._kind_of(tensor.number, tensor.name)
         address = _any_of(kind, TypeIndex.DLTENSOR_PTR, TypeIndex.OPAQUE_PTR)
@@ -170,7 +180,7 @@ class ArgumentChecks:
         )  # fmt: skip
         self._define(tensor.handle, self._tensor_address(tensor.number, kind))
 
-    def _check_kind(self, tensor: _Tensor) -> None:
+    def _check_kind(self, tensor: TensorArgument) -> None:
         """It has this type, as many dimensions, and is on the CPU."""
         buffer, where = tensor.buffer, self._where(tensor)
         ndim = self._read_field(tensor, "ndim", StructField.TENSOR_NDIM, "int32")
@@ -187,7 +197,7 @@ class ArgumentChecks:
         if self._device != CPU:
             self._check_device_id(tensor, where)
 
-    def _check_device_id(self, tensor: _Tensor, where: str) -> None:
+    def _check_device_id(self, tensor: TensorArgument, where: str) -> None:
         """All tensors are on one device of the kind."""
         if self.device_id is None:  # asked again by others, where no name of this one reaches
             field = StructField.TENSOR_DEVICE_ID
@@ -199,7 +209,7 @@ class ArgumentChecks:
             "a tensor on device number {}", "all tensors on one device", number,
         )  # fmt: skip
 
-    def _check_dtype(self, tensor: _Tensor, where: str) -> None:
+    def _check_dtype(self, tensor: TensorArgument, where: str) -> None:
         dtype = tensor.buffer.dtype
         code, bits, lanes = [
             self._read_field(tensor, name, field, kind)
@@ -221,7 +231,7 @@ class ArgumentChecks:
             where, "{}{}{}", f"{dtype}", kind, bits, tail,
         )  # fmt: skip
 
-    def _define_sizes(self, tensor: _Tensor) -> None:
+    def _define_sizes(self, tensor: TensorArgument) -> None:
         buffer = tensor.buffer
         for axis, extent in enumerate(buffer.shape):
             if self._is_open(extent):
@@ -231,7 +241,7 @@ class ArgumentChecks:
                 self._define_size(stride, self._stride_or_compact(tensor, axis))
         offset = buffer.elem_offset
         if self._is_open(offset):
-            size = ops.const(_item_bytes(buffer.dtype), INT64)
+            size = ops.const(item_bytes(buffer.dtype), INT64)
             self._define_size(offset, ops.floordiv(self._offset(tensor), size))
 
     def _is_open(self, expr: PrimExpr) -> TypeGuard[e.Var]:
@@ -241,43 +251,45 @@ class ArgumentChecks:
     def _define_size(self, size: e.Var, value: PrimExpr) -> None:
         self._define(size, ops.cast(value, size.dtype))
 
-    def _read(self, tensor: _Tensor, what: str, value: PrimExpr) -> e.Var:
+    def _read(self, tensor: TensorArgument, what: str, value: PrimExpr) -> e.Var:
         """A variable for a part of a tensor; it is read where it is first asked for."""
         var = tensor.parts.get(what)
         if var is None:
             var = tensor.parts[what] = self._named(f"{tensor.name}_{what}", value)
         return var
 
-    def _read_field(self, tensor: _Tensor, what: str, field: StructField, kind: str) -> e.Var:
+    def _read_field(
+        self, tensor: TensorArgument, what: str, field: StructField, kind: str
+    ) -> e.Var:
         return self._read(tensor, what, self._field(tensor, field, DataType(kind)))
 
-    def _extent(self, tensor: _Tensor, axis: int) -> PrimExpr:
+    def _extent(self, tensor: TensorArgument, axis: int) -> PrimExpr:
         shape = self._read_field(tensor, "shape", StructField.TENSOR_SHAPE, "handle")
         return self._read(tensor, f"extent_{axis}", _element(shape, axis))
 
-    def _has_no_strides(self, tensor: _Tensor) -> PrimExpr:
+    def _has_no_strides(self, tensor: TensorArgument) -> PrimExpr:
         strides = self._read_field(tensor, "strides", StructField.TENSOR_STRIDES, "handle")
         return self._read(tensor, "no_strides", builtin.isnullptr(strides))
 
-    def _stride(self, tensor: _Tensor, axis: int) -> PrimExpr:
+    def _stride(self, tensor: TensorArgument, axis: int) -> PrimExpr:
         """Of a tensor that has strides; else some number, read without a branch from its shape."""
         missing = self._has_no_strides(tensor)
         shape = self._read_field(tensor, "shape", StructField.TENSOR_SHAPE, "handle")
         numbers = e.Select(missing, shape, tensor.parts["strides"])
         return _element(self._read(tensor, "numbers", numbers), axis)
 
-    def _stride_or_compact(self, tensor: _Tensor, axis: int) -> PrimExpr:
+    def _stride_or_compact(self, tensor: TensorArgument, axis: int) -> PrimExpr:
         """The given stride; a tensor without strides is dense."""
         dense: PrimExpr = ops.const(1, INT64)
         for inner in range(axis + 1, len(tensor.buffer.shape)):
             dense = ops.multiply(dense, self._extent(tensor, inner))
         return e.Select(self._has_no_strides(tensor), dense, self._stride(tensor, axis))
 
-    def _offset(self, tensor: _Tensor) -> PrimExpr:
+    def _offset(self, tensor: TensorArgument) -> PrimExpr:
         in_bytes = self._field(tensor, StructField.TENSOR_BYTE_OFFSET, DataType("uint64"))
         return self._read(tensor, "byte_offset", ops.cast(in_bytes, INT64))
 
-    def _check_sizes(self, tensor: _Tensor) -> None:
+    def _check_sizes(self, tensor: TensorArgument) -> None:
         where = self._where(tensor)
         for axis, extent in enumerate(tensor.buffer.shape):
             self._require_defined(extent, tensor)
@@ -298,7 +310,7 @@ class ArgumentChecks:
         else:
             self._check_dense(tensor, where)
 
-    def _check_given_strides(self, tensor: _Tensor, where: str) -> None:
+    def _check_given_strides(self, tensor: TensorArgument, where: str) -> None:
         for axis, stride in enumerate(tensor.buffer.strides):
             self._require_defined(stride, tensor)
             actual = self._stride_or_compact(tensor, axis)
@@ -309,7 +321,7 @@ class ArgumentChecks:
                 where, f"stride {axis} is {{}}", f"{{}} ({stride})", actual, wanted,
             )  # fmt: skip
 
-    def _check_dense(self, tensor: _Tensor, where: str) -> None:
+    def _check_dense(self, tensor: TensorArgument, where: str) -> None:
         """Row-major without gaps; the stride of a dimension of extent one means nothing."""
         shape = tensor.buffer.shape
         if not shape or any(ops.is_zero(extent) for extent in shape):
@@ -339,9 +351,9 @@ class ArgumentChecks:
             "make a contiguous copy first", *found,
         )  # fmt: skip
 
-    def _check_memory(self, tensor: _Tensor) -> None:
+    def _check_memory(self, tensor: TensorArgument) -> None:
         buffer, where = tensor.buffer, self._where(tensor)
-        size = _item_bytes(buffer.dtype)
+        size = item_bytes(buffer.dtype)
         self._require_defined(buffer.elem_offset, tensor)
         wanted = ops.multiply(ops.cast(buffer.elem_offset, INT64), size)
         found = self._offset(tensor)
@@ -352,7 +364,7 @@ class ArgumentChecks:
         )  # fmt: skip
         self._check_address(tensor, where)
 
-    def _check_address(self, tensor: _Tensor, where: str) -> None:
+    def _check_address(self, tensor: TensorArgument, where: str) -> None:
         """There is memory, and no element lies across two that the machine would have there."""
         buffer, unit = tensor.buffer, _aligned_bytes(tensor.buffer.dtype)
         data = self._read_field(tensor, "data", StructField.TENSOR_DATA, "handle")
@@ -372,13 +384,13 @@ class ArgumentChecks:
 
     # --- helpers ---
 
-    def _where(self, tensor: _Tensor) -> str:
+    def _where(self, tensor: TensorArgument) -> str:
         return f"call {self._function}: argument {tensor.number} ({tensor.name})"
 
     def _any(self, number: int, field: StructField, dtype: DataType) -> PrimExpr:
         return builtin.tvm_struct_get(self._args, number, int(field), dtype)
 
-    def _field(self, tensor: _Tensor, field: StructField, dtype: DataType) -> PrimExpr:
+    def _field(self, tensor: TensorArgument, field: StructField, dtype: DataType) -> PrimExpr:
         return builtin.tvm_struct_get(tensor.handle, 0, int(field), dtype)
 
     def _define(self, var: e.Var, value: PrimExpr) -> None:
@@ -395,7 +407,7 @@ class ArgumentChecks:
         """What sort of value an argument is."""
         return self._named(f"{name}_kind", self._any(number, StructField.ANY_TYPE_INDEX, INT32))
 
-    def _require_defined(self, expr: PrimExpr, tensor: _Tensor) -> None:
+    def _require_defined(self, expr: PrimExpr, tensor: TensorArgument) -> None:
         for node in walk(expr):
             if isinstance(node, e.Var) and node not in self._defined:
                 raise CheckError(
@@ -433,14 +445,16 @@ _TYPE_NAMES = ("int", "uint", "float", "a type of ", "bfloat", "complex", "bool"
 _NAME_BYTES = 16
 
 
-class _Tensor:
+class TensorArgument:
     """A parameter that is a buffer."""
 
-    def __init__(self, number: int, param: e.Var, buffer: Buffer) -> None:
+    def __init__(
+        self, number: int, param: e.Var, buffer: Buffer, handle: e.Var | None = None
+    ) -> None:
         self.number = number
         self.name = _plain_name(param)
         self.buffer = buffer
-        self.handle = e.Var(f"{buffer.name}_handle", HANDLE)
+        self.handle = e.Var(f"{buffer.name}_handle", HANDLE) if handle is None else handle
         self.parts: dict[str, e.Var] = {}  # what was read of the DLTensor
 
 
@@ -459,7 +473,8 @@ def _plain_name(param: e.Var) -> str:
     return param.name.removesuffix("_handle").removeprefix("var_")
 
 
-def _item_bytes(dtype: DataType) -> int:
+def item_bytes(dtype: DataType) -> int:
+    """Bytes of one element."""
     return (dtype.bits * dtype.lanes + 7) // 8
 
 

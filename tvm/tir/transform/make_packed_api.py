@@ -7,7 +7,7 @@
                                                   body
                                                   return 0
 
-Functions of numbers alone are checked in few words: how many arguments, and of which kind. In
+Arguments are checked in few words: how many there are, and of which kind. In
 `MakeCheckedPackedAPI`, as compiled functions have it, all checks tell what was found, and numbers
 have to fit their type. A returned value goes to `result`.
 
@@ -18,7 +18,8 @@ whose target has no host: these are lowered already.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import Final
 
 from tvm.error import CheckError, message
 from tvm.ir.expr import GlobalVar, PrimExpr
@@ -31,6 +32,7 @@ from tvm.support.dtype import DataType
 from tvm.target.target import Target
 from tvm.tir import expr as e
 from tvm.tir import stmt as s
+from tvm.tir.buffer import Buffer
 from tvm.tir.function import PrimFunc
 from tvm.tir.functor import StmtExprMutator
 from tvm.tir.op import arith as ops
@@ -40,7 +42,12 @@ from tvm.tir.struct_field import StructField, TypeIndex
 from .argument_checks import ArgumentChecks
 from .nodes_used import FUNCTION, nodes_used
 from .number_checks import NumberChecks
+from .plain_checks import PlainChecks
 from .result_tensors import result_count, with_results
+
+# Statements that enclose one another: passes visit them by recursion. Functions of more tensors
+# have checks that follow one another.
+_DEEPEST: Final = 200
 
 
 @declare_module_pass("tir.MakePackedAPI")
@@ -132,16 +139,16 @@ def _packed(func: PrimFunc, found_values: bool) -> PrimFunc:
     buffers = {param: func.buffer_map[param] for param in given if param in func.buffer_map}
     checks: ArgumentChecks | NumberChecks
     if buffers or found_values:
-        checks = ArgumentChecks(symbol, args, given, buffers, _device_of(func))
-        checks.check_count(num_args)
-        checks.bind_all()
+        checks = _checks(symbol, args, num_args, given, buffers, _device_of(func), found_values)
     else:
         checks = NumberChecks(symbol, args, num_args, given)
     body = _Returner(result).visit_stmt(func.body)
     scope = e.StringImm(f"{symbol}_compute_")
     body = s.AttrStmt(ops.const(0, "int32"), "compute_scope", scope, body, func.span)
     number = checks.device_id if isinstance(checks, ArgumentChecks) else None
-    body = _on_device(func, with_results(func, result, body), number)
+    body = with_results(func, result, body)
+    if isinstance(checks, PlainChecks) or "Allocate" in nodes_used(func.body):
+        body = _on_device(func, body, number)
     body = checks.around(s.SeqStmt.flatten(body, s.Evaluate(builtin.ret(0))))
     params = (self_handle, args, num_args, result)
     target = func.attrs.get("target")
@@ -155,6 +162,20 @@ def _packed(func: PrimFunc, found_values: bool) -> PrimFunc:
     return PrimFunc(params, body, PrimType("int32"), {}, attrs, func.span)
 
 
+def _checks(
+    symbol: str, args: e.Var, num_args: e.Var, given: Sequence[e.Var],
+    buffers: dict[e.Var, Buffer], device: int, found_values: bool,
+) -> ArgumentChecks:  # fmt: skip
+    if not found_values:
+        plain = PlainChecks(symbol, args, given, buffers, device)
+        plain.bind(num_args)
+        if plain.depth <= _DEEPEST:
+            return plain
+    checks = ArgumentChecks(symbol, args, given, buffers, device)
+    checks.bind(num_args)
+    return checks
+
+
 def _device_of(func: PrimFunc) -> int:
     """The type of the device that the function's tensors are on."""
     target = func.attrs.get("target")
@@ -162,9 +183,7 @@ def _device_of(func: PrimFunc) -> int:
 
 
 def _on_device(func: PrimFunc, body: s.Stmt, number: PrimExpr | None) -> s.Stmt:
-    """The body with the facts about the device that workspaces are taken from."""
-    if "Allocate" not in nodes_used(func.body):
-        return body
+    """The body with the facts about the device that tensors are on, and workspaces taken from."""
     kind, zero = ops.const(_device_of(func), "int32"), ops.const(0, "int32")
     for key, value in (("device_type", kind), ("device_id", zero if number is None else number)):
         body = s.AttrStmt("default", key, value, body, body.span)

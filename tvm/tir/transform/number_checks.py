@@ -40,12 +40,14 @@ class NumberChecks:
         kinds = [e.Var(f"{param.name}_type_index", "int32") for param in self._params]
         for number in reversed(range(len(self._params))):
             param = self._params[number]
-            body = s.LetStmt(param, self._value(number, kinds[number], param.dtype), body)
+            value = value_of(self._args, number, kinds[number], param.dtype)
+            body = s.LetStmt(param, value, body)
         for number in reversed(range(len(self._params))):
             kind = kinds[number]
-            legal, name = _legal(kind, self._params[number].dtype)
+            legal, name = legal_kinds(kind, self._params[number].dtype)
             body = self._checked(legal, f"Expect arg[{number}] to be {name}", body)
-            index = self._field(number, StructField.ANY_TYPE_INDEX, "int32")
+            field = int(StructField.ANY_TYPE_INDEX)
+            index = builtin.tvm_struct_get(self._args, number, field, "int32")
             body = s.LetStmt(kind, index, body)
         if self._params:
             given = ops.logical_not(builtin.isnullptr(self._args))
@@ -57,24 +59,25 @@ class NumberChecks:
     def _checked(self, holds: PrimExpr, text: str, body: s.Stmt) -> s.Stmt:
         return s.AssertStmt(holds, e.StringImm(f"{self._function}: {text}"), body)
 
-    def _field(self, number: int, field: StructField, dtype: str) -> PrimExpr:
-        return builtin.tvm_struct_get(self._args, number, int(field), dtype)
 
-    def _value(self, number: int, kind: e.Var, dtype: DataType) -> PrimExpr:
-        union = StructField.ANY_UNION_VALUE
-        if dtype.is_handle:
-            held = self._field(number, union, "handle")
-            header = ops.const(TENSOR_OBJECT_HEADER_BYTES, "int64")
-            skipped = builtin.handle_add_byte_offset(held, header)
-            return e.Select(ops.equal(kind, int(TypeIndex.TENSOR)), skipped, held)
-        whole = ops.cast(self._field(number, union, "int64"), dtype)
-        if not dtype.is_floating:
-            return whole
-        exact = ops.cast(self._field(number, union, "float64"), dtype)
-        return e.Select(ops.equal(kind, int(TypeIndex.FLOAT)), exact, whole)
+def value_of(args: e.Var, number: int, kind: e.Var, dtype: DataType) -> PrimExpr:
+    """An argument as a parameter's type has it; of a tensor object the address of its DLTensor."""
+
+    def held(form: str) -> PrimExpr:
+        return builtin.tvm_struct_get(args, number, int(StructField.ANY_UNION_VALUE), form)
+
+    if dtype.is_handle:
+        header = ops.const(TENSOR_OBJECT_HEADER_BYTES, "int32")
+        skipped = builtin.handle_add_byte_offset(held("handle"), header)
+        return e.Select(ops.equal(kind, int(TypeIndex.TENSOR)), skipped, held("handle"))
+    whole = ops.cast(held("int64"), dtype)
+    if not dtype.is_floating:
+        return whole
+    exact = ops.cast(held("float64"), dtype)
+    return e.Select(ops.equal(kind, int(TypeIndex.FLOAT)), exact, whole)
 
 
-def _legal(kind: e.Var, dtype: DataType) -> tuple[PrimExpr, str]:
+def legal_kinds(kind: e.Var, dtype: DataType) -> tuple[PrimExpr, str]:
     """The kinds of values that a parameter takes, and their name."""
     if dtype.is_bool:
         return _any_of(kind, TypeIndex.BOOL, TypeIndex.INT), "boolean"
