@@ -50,7 +50,11 @@ HOMES: dict[str, list[str]] = {
     "rpc.Connect": ["tvm.rpc.builtins"],
     "device_api.remote.": ["tvm.rpc.remote"],
     "meta_schedule.": ["tvm.meta_schedule.utils"],
-    "meta_schedule.cuda.": ["tvm.meta_schedule.schedule.cuda.layout_transform"],
+    "meta_schedule.cpu.": ["tvm.meta_schedule.schedule.cpu.winograd"],
+    "meta_schedule.cuda.": [
+        "tvm.meta_schedule.schedule.cuda.layout_transform",
+        "tvm.meta_schedule.schedule.cuda.winograd",
+    ],
     "meta_schedule.builder.": ["tvm.meta_schedule.builder.local_builder"],
     "meta_schedule.runner.": ["tvm.meta_schedule.runner.local_runner"],
     "tvm.meta_schedule.builder.": ["tvm.meta_schedule.builder.local_builder"],

@@ -50,7 +50,7 @@ def bind_block(
     if thread >= 0:
         sch.bind(sch.fuse(*loops[: min(spatial, single, thread)]), "blockIdx.x")
     else:
-        _bind_loop(sch, sch.fuse(*loops[: min(spatial, single)]), max_blocks, max_threads, choose)
+        bind_loop(sch, sch.fuse(*loops[: min(spatial, single)]), max_blocks, max_threads, choose)
 
 
 class _Nest(NamedTuple):
@@ -82,18 +82,19 @@ def _nest(srefs: Sequence[StmtSRef]) -> _Nest:
     return _Nest(first_block, first_thread, spatial, single)
 
 
-def _bind_loop(
+def bind_loop(
     sch: Schedule, loop: LoopRV, max_blocks: int, max_threads: int, choose: FactorChoice
-) -> None:
+) -> list[LoopRV]:
+    """Bind a loop to blocks and threads; those loops, and what is left for each thread inside."""
     extent = extent_of(sch.get(loop))
     if extent is None or extent <= max_blocks * max_threads:
         # of an unknown extent each block takes as many threads as there may be
         factor = max_threads if extent is None else choose(min(extent, max_threads))
-        outer, inner = sch.split(loop, [None, factor])
-        sch.bind(outer, "blockIdx.x")
-        sch.bind(inner, "threadIdx.x")
-        return
-    rest, outer, inner = sch.split(loop, [None, max_blocks, max_threads])
-    sch.reorder(outer, inner, rest)
-    sch.bind(outer, "blockIdx.x")
-    sch.bind(inner, "threadIdx.x")
+        made = list(sch.split(loop, [None, factor]))
+    else:
+        rest, outer, inner = sch.split(loop, [None, max_blocks, max_threads])
+        sch.reorder(outer, inner, rest)
+        made = [outer, inner, rest]
+    sch.bind(made[0], "blockIdx.x")
+    sch.bind(made[1], "threadIdx.x")
+    return made

@@ -13,6 +13,7 @@ from tvm.arith import Analyzer
 from tvm.error import ShapeError, message
 from tvm.ir.expr import PrimExpr
 from tvm.support.arguments import explained
+from tvm.target.target import Target
 from tvm.topi.common import compute, extents
 from tvm.topi.utils import get_const_int
 
@@ -22,6 +23,8 @@ from .utils import get_pad_tuple
 from .winograd_util import winograd_transform_matrices
 
 NCHW, NHWC = "nchw", "nhwc"
+WRITE_CACHE_LEVEL = "meta_schedule.write_cache_level"
+_BY_ITS_READER = {"schedule_rule": "None"}  # the rule of the transform schedules what it reads
 
 
 @explained
@@ -76,7 +79,7 @@ class _Winograd:
         right = right + simplify(self.tile_columns * self.tile - self.columns)
         before = [0, top, left, 0] if self.last else [0, 0, top, left]
         after = [0, down, right, 0] if self.last else [0, 0, down, right]
-        self.padded = pad(data, before, after, name="data_pad")
+        self.padded = pad(data, before, after, name="data_pad", attrs=_BY_ITS_READER)
         self.tiles = simplify(self.batch * self.tile_rows * self.tile_columns)
         self.a, self.b, _ = winograd_transform_matrices(self.tile, self.taps, self.dtype)
         self.weight = weight if transformed else self._transform(weight)
@@ -141,10 +144,20 @@ class _Winograd:
         )  # fmt: skip
         return lambda c, p, eps, nu: stage(eps, nu, c, p)
 
+    def _notes(self, stage: str, constant_indices: list[str]) -> dict[str, Any]:
+        """What a transform tells schedulers: the rule for it, and the loops it is unrolled over."""
+        layout = NHWC if self.last else NCHW
+        return {
+            "auto_scheduler_simplify_const_tensor_indices": constant_indices,
+            "schedule_rule": f"conv2d_{layout}_winograd_{stage}",
+        }
+
     def output(self) -> te.Tensor:
         """All stages, up to the convolution."""
         alpha, tile = self.alpha, self.tile
-        inputs = self._by_channel("input_tile", self.channels, alpha, self._source, True)
+        inputs = self._by_channel(
+            "input_tile", self.channels, alpha, self._source, True, _BY_ITS_READER
+        )
         ra, rb = (te.reduce_axis((0, alpha), name=n) for n in ("r_a", "r_b"))
 
         def transformed(c: Any, p: Any, eps: Any, nu: Any) -> PrimExpr:
@@ -152,7 +165,8 @@ class _Winograd:
             total: PrimExpr = te.sum(value, axis=[ra, rb])
             return total
 
-        packed = self._by_channel("data_pack", self.channels, alpha, transformed)
+        notes = self._notes("data_pack", ["eps", "nu", "r_a", "r_b"])
+        packed = self._by_channel("data_pack", self.channels, alpha, transformed, attrs=notes)
         ci = te.reduce_axis((0, self.channels), name="ci")
 
         def product(co: Any, p: Any, eps: Any, nu: Any) -> PrimExpr:
@@ -162,7 +176,9 @@ class _Winograd:
             return total
 
         given = isinstance(self.weight.op, te.PlaceholderOp)
-        attrs = {"layout_free_placeholders": [self.weight]} if given else None
+        attrs: dict[str, Any] = {WRITE_CACHE_LEVEL: [_write_cache_level()]}
+        if given:
+            attrs["layout_free_placeholders"] = [self.weight]
         gemm = self._by_channel("bgemm", self.filters, alpha, product, attrs=attrs)
         rc, rd = (te.reduce_axis((0, alpha), name=n) for n in ("r_a", "r_b"))
 
@@ -171,7 +187,8 @@ class _Winograd:
             total: PrimExpr = te.sum(value, axis=[rc, rd])
             return total
 
-        inverse = self._by_channel("inverse", self.filters, tile, back, points_last=True)
+        notes = self._notes("inverse", ["vh", "vw", "r_a", "r_b"])
+        inverse = self._by_channel("inverse", self.filters, tile, back, True, notes)
 
         def at(n: Any, co: Any, y: Any, x: Any) -> PrimExpr:
             number = (
@@ -189,6 +206,12 @@ class _Winograd:
             )
         shape = (self.batch, self.filters, self.rows, self.columns)
         return compute(shape, at, name=name, tag="conv2d_winograd_nchw")
+
+
+def _write_cache_level() -> int:
+    """The level of tiles that the results of a product are gathered at, before they are stored."""
+    target = Target.current(allow_none=True)
+    return 3 if target is not None and target.kind.name == "cuda" else 2
 
 
 @explained

@@ -81,3 +81,16 @@ def test_what_is_written_backwards_is_covered() -> None:
     sch = tir.Schedule(func)
     sch.compute_at("Q", sch.get_loops("R")[0])
     check(sch, func)
+
+
+def test_remainders_that_lost_a_piece_or_a_part_of_it() -> None:
+    a, b = (tir.Var(name, "int32") for name in "ab")
+    ranges = {a: Range(0, 2), b: Range(0, 32)}
+    place = a * 32 + b
+    exprs = [place // 18 * 2 + b % 2, (a * 14 + b) % 18 // 2, place < 36]
+    found = joined(exprs, ranges, Analyzer())
+    assert found is not None
+    assert [str(x) for x in found[0]] == [
+        "fused // 18 * 2 + fused % 2", "fused % 18 // 2", "fused < 36",
+    ]  # fmt: skip
+    assert joined([*exprs, (a * 13 + b) % 18], ranges, Analyzer()) is None, "another remainder"

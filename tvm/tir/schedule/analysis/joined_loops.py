@@ -2,7 +2,8 @@
 
     (io * 256 + ii) // 40, (io * 256 + ii) % 40      ->      f // 40, f % 40
 
-An affine map of `io` and `ii` it is not, as 40 and 256 have no common digits; of `f` it is.
+An affine map of `io` and `ii` it is not, as 40 and 256 have no common digits; of `f` it is. A
+remainder may have lost what it does not see: (io * 16 + ii) % 40 is f % 40 as well.
 """
 
 from __future__ import annotations
@@ -11,8 +12,9 @@ from collections.abc import Mapping, Sequence
 
 from tvm.arith import Analyzer
 from tvm.ir.expr import PrimExpr, Range
-from tvm.tir.expr import Add, IntImm, Var
+from tvm.tir.expr import Add, FloorMod, IntImm, Var
 from tvm.tir.functor import StmtExprMutator, vars_in, walk
+from tvm.tir.op.arith import floormod, subtract
 from tvm.tir.op.forms import terms_of
 
 from .interval import linear_terms
@@ -78,3 +80,10 @@ class _Replacer(StmtExprMutator):
         if op is self._old or self._analyzer.can_prove_equal(op, self._old):
             return self._new
         return super().visit_add_(op)
+
+    def visit_floor_mod_(self, op: FloorMod) -> PrimExpr:
+        if op.a is not self._old and isinstance(op.a, (Add, Var)) and isinstance(op.b, IntImm):
+            apart = floormod(subtract(op.a, self._old), op.b)
+            if self._analyzer.can_prove_equal(apart, IntImm(op.dtype, 0)):
+                return FloorMod(self._new, op.b)
+        return super().visit_floor_mod_(op)
