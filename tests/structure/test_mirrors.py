@@ -282,6 +282,16 @@ COVERED_BY: dict[str, tuple[str, str]] = {
             "tir/schedule", "tir/transform",
         )
     },
+    **{
+        f"tvm/relax/{package}/_ffi_api.py": (
+            "tests/driver/test_relax_by_name.py", "names of functions",
+        )
+        for package in (
+            "analysis", "op", "op/builtin", "op/ccl", "op/distributed", "op/grad", "op/image",
+            "op/memory", "op/nn", "op/vm", "transform",
+        )
+    },
+    "tvm/relax/dpl/_ffi.py": ("tests/driver/test_relax_by_name.py", "names of functions"),
     "tvm/ir/_ffi_transform_api.py": ("tests/driver/test_found_by_name.py", "names of functions"),
     "tvm/driver/node_functions.py": ("tests/driver/test_found_by_name.py", "every name of it"),
     "tvm/tir/analysis/_ffi_api.py": (

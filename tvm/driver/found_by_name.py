@@ -93,7 +93,8 @@ def resolve(home: str) -> Callable[..., Any]:
     return function
 
 
-def _at_first_call(home: str) -> Callable[..., Any]:
+def at_first_call(home: str) -> Callable[..., Any]:
+    """A function that imports what it calls, `module:name`, when it is called."""
     def call(*args: Any) -> Any:
         return resolve(home)(*map(_given, args))
 
@@ -109,7 +110,7 @@ def _given(arg: Any) -> Any:
 
 
 for _name, _home in FUNCTIONS.items():
-    register_global_func(_name, _at_first_call(_home), override=True)
+    register_global_func(_name, at_first_call(_home), override=True)
 for _module in _NODES:
     importlib.import_module(_module)
 for _name, _class in NODE_TYPES.seen_items():

@@ -1,0 +1,5 @@
+"""The functions registered below `relax.transform.`, by their names."""
+
+from tvm.ffi.api import functions_below
+
+__getattr__ = functions_below(__name__, "relax.transform")
