@@ -15,9 +15,9 @@ CPU = Target("llvm -num-cores=4")
 @pytest.mark.parametrize("layout", ["nhwc", "nchw"])
 def test_space(layout: str) -> None:
     (sch,) = space("llvm", CPU, layout)
-    assert list(scopes(sch)) == [
-        "data_pad", "input_tile", "data_pack", "bgemm", "bgemm_global", "inverse",
-        "conv2d_winograd",
+    # what the tiles are read from may be inlined
+    assert [name for name in scopes(sch) if name not in ("data_pad", "input_tile")] == [
+        "data_pack", "bgemm", "bgemm_global", "inverse", "conv2d_winograd",
     ]  # fmt: skip
     kinds = [inst.kind.name for inst in sch.trace.decisions]
     assert kinds.count("SampleComputeLocation") == 2, "what is padded, and the tiles"
