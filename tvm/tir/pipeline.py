@@ -24,6 +24,7 @@ from .transform.make_packed_api import MakeCheckedPackedAPI
 from .transform.outline_parallel_loops import OutlineParallelLoops
 from .transform.peel_masks import PeelMasks
 from .transform.prefetch_ahead import PrefetchAhead
+from .transform.prefetch_epilogues import PrefetchEpilogues
 from .transform.prefetch_panels import PrefetchPanels
 from .transform.static_shared_memory import StaticSharedMemory
 
@@ -81,6 +82,7 @@ def _final_loops(ctx: PassContext) -> list[Pass]:
         passes.append(t.StorageRewrite())  # after vectors, which widen allocations in loops
     passes += [
         t.UnrollLoop(),  # after vectors, whose lanes are no copies of statements
+        PrefetchEpilogues(),  # of tiles whose statements stand one after another
         t.UnmaskLocalVectors(),  # once their indices are constants: they become registers
         t.RemoveNoOp(),  # what the passes above left empty
         t.RewriteUnsafeSelect(),  # from here on nothing evaluates what a condition guards
@@ -220,6 +222,7 @@ def _final_kernels(ctx: PassContext) -> list[Pass]:
     passes += [
         t.HoistIfThenElse(),  # conditions that do not change leave the loops
         t.UnrollLoop(),  # after vectors, whose lanes are no copies of statements
+        PrefetchEpilogues(),  # of tiles whose statements stand one after another
         t.RenormalizeSplitPattern(),  # indices of split loops, as unrolling left them
         t.Simplify(),
         t.RemoveNoOp(),  # what the passes above left empty

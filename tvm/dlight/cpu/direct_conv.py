@@ -49,10 +49,12 @@ PANEL_SHARE: Final = 0.75
 PANEL_MISS: Final = 1.25
 MIN_ROWS: Final = 4
 # What may stay in the second cache while other data go by, and cycles for a byte that does not:
-# read by windows, by panels of weights one after another, and by rows of weights.
+# read by windows, by panels of weights one after another where many tiles read each, or few do, and
+# by rows of weights.
 STAYS: Final = 0.5
 WINDOW_BYTE: Final = 0.25
 PANEL_BYTE: Final = 0.1
+PASSING_BYTE: Final = 0.3
 ROW_BYTE: Final = 0.3
 # Cycles more for an element where each step along the sum is in another page, as fitted to planes
 # of 14x14 to 56x56, and the most that it takes; the pages of small images are all known.
@@ -141,12 +143,12 @@ class Moves:
 
     def least(self, panels: int) -> tuple[float, int]:
         """Cycles of the order that fetches least, and its loops around that over channels."""
-        again = panels - 1
+        again, each_row = panels - 1, self.images * self.rows - 1
         orders = [
             (again * self._gone(self.image * self.images) * WINDOW_BYTE, 0),
             (self.images * again * self._gone(self.image) * WINDOW_BYTE
              + (self.images - 1) * self._gone(self.weights) * PANEL_BYTE, self.loops[0]),
-            ((self.images * self.rows - 1) * self._gone(self.weights) * PANEL_BYTE, self.loops[1]),
+            (each_row * self._gone(self.weights) * PASSING_BYTE, self.loops[1]),
         ]  # fmt: skip
         return min(orders, key=lambda order: order[0])
 
@@ -242,8 +244,8 @@ def schedule_direct(
     work = product_us(cpu, found.output.dtype.bits, form)
     spread = parallelize_by_cost(sch, outside, cpu, work, sch.get(block), heavy=True)
     spread = "serial, too little work for threads" if spread == "serial" else spread
-    repeats = extent_of((*form.outer, *form.n))
-    if repeats is not None and not direct.around:
+    repeats = extent_of([*form.outer, *form.n][direct.around :])
+    if repeats is not None:
         fetch_panels(sch, sch.get_loops(block)[0], repeats // tile.rows)
     return (
         f"{tile.rows}x{tile.columns} tile, channels along vectors: {tile.accumulators()} of "
