@@ -86,7 +86,7 @@ def floor_mod_residue(a: Residue, divisor: int) -> Residue:
     """The residue of a floor remainder by a constant."""
     if divisor == 0:
         return ANYTHING
-    if a[0] % divisor == 0:
+    if a[0] == 0:
         return 0, a[1] % divisor
     return normal(gcd(a[0], divisor), a[1])
 
@@ -188,9 +188,8 @@ def _trunc_mod(self: ModularAnalyzer, x: PrimExpr) -> Residue:
     if divisor.value > 0 and self.non_negative(x.a):
         return floor_mod_residue(self.of(x.a), divisor.value)
     coeff, base = self.of(x.a)
-    if coeff % divisor.value == 0 and base % divisor.value == 0:
-        return 0, 0
-    return normal(gcd(coeff, divisor.value), base)
+    common = gcd(coeff, divisor.value)
+    return (common, 0) if base % common == 0 else ANYTHING
 
 
 def _either(self: ModularAnalyzer, x: PrimExpr) -> Residue:
