@@ -141,3 +141,27 @@ def test_branches_are_refused() -> None:
 
     with pytest.raises(TVMError, match=r"PropagateSharding(.|\n)*a branch"):
         PropagateSharding()(Branches)
+
+
+def test_calls_of_functions_are_refused() -> None:
+    @I.ir_module
+    class Mod:
+        I.module_global_infos({"mesh": [R.device_mesh((2,), I.Range(0, 2))]})
+
+        @R.function
+        def main(x: R.Tensor((8, 8), "float32")):
+            cls = Mod
+            a = R.dist.annotate_sharding(x, device_mesh="mesh[0]", placement="S[0]")
+            b = cls.inner(a)
+            return b
+
+        @R.function(private=True)
+        def inner(x: R.Tensor((8, 8), "float32")) -> R.Tensor((8, 8), "float32"):
+            y = R.exp(x)
+            return y
+
+    with pytest.raises(TVMError, match=r"PropagateSharding(.|\n)*a call of a function: inner\("):
+        PropagateSharding()(Mod)
+    inlined = PropagateSharding()(relax.transform.InlinePrivateFunctions()(Mod))
+    assert relax.analysis.well_formed(inlined)
+    assert str(inlined["main"].ret_struct_info.placement) == "S[0]"

@@ -39,6 +39,7 @@ from tvm.relax.expr import (
     Call,
     Constant,
     DataflowVar,
+    ExternFunc,
     Function,
     If,
     MatchCast,
@@ -68,16 +69,28 @@ def PropagateSharding(func: Function, mod: IRModule, ctx: PassContext) -> Functi
     if not notes:
         return func
     for binding in all_bindings(func):
-        if isinstance(binding.value, (If, Function)):
+        found = _not_followed(binding.value)
+        if found is not None:
             raise TVMError(
                 message(
                     f"PropagateSharding: the value of {binding.var.name_hint}",
-                    found="a branch" if isinstance(binding.value, If) else "a local function",
+                    found=found,
                     where=None if binding.span is None else str(binding.span),
                     legal="operators and kernels, in functions that place tensors",
                 )
             )
     return _Propagation(mod, func, notes).function()
+
+
+def _not_followed(value: RelaxExpr) -> str | None:
+    """What placements cannot be followed through; None for operators and the like."""
+    if isinstance(value, If):
+        return "a branch"
+    if isinstance(value, Function):
+        return "a local function"
+    if isinstance(value, Call) and not isinstance(value.op, (Op, ExternFunc)):
+        return f"a call of a function: {value}"
+    return None
 
 
 def _is_note(value: RelaxExpr) -> bool:
