@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tvm.relax.base_expr import Id
 from tvm.relax.expr import Function, Var
-from tvm.relax.struct_info import const_int
+from tvm.relax.int_attrs import int_attr
 from tvm.relax.struct_info_rules import definable_tir_vars_in_struct_info
 from tvm.support.arguments import explained
 from tvm.tir import expr as tir
@@ -21,8 +21,7 @@ def computable_at_compile_time(func: Function) -> list[Var]:
     The attribute `num_input` says how many parameters come first and are given at run time; without
     it all are. Symbols are known by the shapes of such variables.
     """
-    count = func.attrs.get("num_input")
-    if count is None:
+    if "num_input" not in func.attrs:
         return []
     known: dict[Id, Var] = {}
     symbols: set[tir.Var] = set()
@@ -31,7 +30,7 @@ def computable_at_compile_time(func: Function) -> list[Var]:
         known[var.vid] = var
         symbols.update(definable_tir_vars_in_struct_info(var.struct_info))
 
-    for param in func.params[const_int(count) or 0 :]:
+    for param in func.params[int_attr(func, "num_input") :]:
         learn(param)
     for binding in all_bindings(func):
         value = binding.value

@@ -108,7 +108,7 @@ class _Costs:
         for param in func.params:
             for var in tir_vars_in_struct_info(param.struct_info):
                 most = bounds.get(var.name)
-                high = ConstIntBound.POS_INF if most is None else int(str(most)) - 1
+                high = ConstIntBound.POS_INF if most is None else int(most) - 1
                 self._analyzer.update(var, ConstIntBound(1, high))
 
     def less(self, a: Extents, b: Extents) -> bool:

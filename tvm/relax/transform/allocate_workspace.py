@@ -21,6 +21,7 @@ from tvm.ir.transform import PassContext
 from tvm.relax.block_builder import BlockBuilder
 from tvm.relax.expr import BindingBlock, Call, Function, Var
 from tvm.relax.expr_functor import PyExprMutator
+from tvm.relax.int_attrs import int_attr
 from tvm.relax.op.builtin import alloc_tensor
 from tvm.relax.struct_info import ShapeExpr, TensorStructInfo
 from tvm.relax.transform.pass_form import relax_module_pass
@@ -68,7 +69,7 @@ def _fresh(names: BlockBuilder, prefix: str, mod: IRModule) -> str:
 
 
 def _size(func: Function) -> int:
-    return int(str(func.attrs.get("WorkspaceSize", 0)))
+    return int_attr(func, "WorkspaceSize")
 
 
 def _calls(func: Function, targets: Mapping[GlobalVar, GlobalVar]) -> bool:

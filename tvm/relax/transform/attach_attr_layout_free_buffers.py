@@ -14,6 +14,7 @@ from tvm.ir.module import IRModule
 from tvm.ir.transform import PassContext, Sequential
 from tvm.relax.block_builder import BlockBuilder
 from tvm.relax.expr import Call, Constant, Function, Tuple, Var, is_call_of
+from tvm.relax.int_attrs import int_attr
 from tvm.relax.transform.dead_code_elimination import RemoveUnusedWork
 from tvm.relax.transform.pass_form import relax_module_pass
 from tvm.relax.transform.plain_kernel_names import MADE_OF
@@ -61,8 +62,8 @@ class _Marker:
 
     def function(self, func: Function, params: bool) -> Function:
         """A graph whose calls are of such functions; `params` says if weights may be parameters."""
-        count = func.attrs.get("num_input") if params else None
-        weights = set(func.params[int(str(count)) :]) if count is not None else set()
+        count = int_attr(func, "num_input", len(func.params))
+        weights = set(func.params[count:]) if params else set()
         return map_calls(func, lambda call: self._call(call, weights))
 
     def _call(self, call: Call, weights: set[Var]) -> RelaxExpr:

@@ -17,6 +17,7 @@ from tvm.ir.module import IRModule
 from tvm.ir.transform import PassContext
 from tvm.relax.expr import Binding, Call, Function, Tuple, TupleGetItem, Var
 from tvm.relax.expr_functor import PyExprMutator
+from tvm.relax.int_attrs import int_attr
 from tvm.relax.struct_info import TupleStructInfo
 from tvm.relax.transform.pass_form import relax_module_pass
 from tvm.relax.transform.private_calls import with_signatures
@@ -54,7 +55,7 @@ def BundleModelParams(
 
 
 def _input_count(func: Function) -> int:
-    inputs = int(str(func.attrs["num_input"]))
+    inputs = int_attr(func, "num_input")
     if not 0 <= inputs <= len(func.params):
         raise TVMError(
             message(

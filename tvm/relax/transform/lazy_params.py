@@ -37,6 +37,7 @@ from tvm.relax.expr import (
     VarBinding,
 )
 from tvm.relax.expr_functor import PyExprMutator
+from tvm.relax.int_attrs import int_attr
 from tvm.relax.op.base import VOID_RESULT
 from tvm.relax.struct_info import FuncStructInfo, ObjectStructInfo, PrimStructInfo, ShapeExpr
 from tvm.relax.struct_info_rules import (
@@ -54,7 +55,7 @@ from tvm.tir.expr import Var as TirVar
 @relax_pass("LazyGetInput")
 def LazyGetInput(func: Function, mod: IRModule, ctx: PassContext) -> Function:
     """Parameters come from `fget_param(index, name)`, each before its first use."""
-    count = _input_count(func)
+    count = int_attr(func, "num_input")
     if func.attrs.get("global_symbol") is None or len(func.params) == count:
         return func
     _refuse_callers(func, mod, "LazyGetInput", "a callback that fetches its parameters")
@@ -121,7 +122,7 @@ def LazySetOutput(func: Function, mod: IRModule, ctx: PassContext) -> Function:
             bindings += [binding, *handed_out(binding.var)]
     bindings += [_hand_out(give, i, r) for i, r in enumerate(results) if not isinstance(r, Var)]
     known = func.attrs.get("num_input") is not None
-    count = _input_count(func) if known else len(func.params)
+    count = int_attr(func, "num_input") if known else len(func.params)
     params = [*func.params[:count], give, *func.params[count:]]
     nothing = Tuple([])
     nothing.struct_info_ = VOID_RESULT
@@ -144,15 +145,11 @@ def _refuse_callers(func: Function, mod: IRModule, name: str, callback: str) -> 
         )
 
 
-def _input_count(func: Function) -> int:
-    return int(str(func.attrs.get("num_input", 0)))
-
-
 def _attrs(func: Function) -> DictAttrs:
     """Those of the function, with one input more where they are counted; it has effects."""
     new = func.without_attr("relax.force_pure")
     if func.attrs.get("num_input") is not None:
-        new = new.with_attr("num_input", _input_count(func) + 1)
+        new = new.with_attr("num_input", int_attr(func, "num_input") + 1)
     return new.attrs
 
 

@@ -38,6 +38,7 @@ from tvm.relax.expr import (
     VarBinding,
 )
 from tvm.relax.expr_functor import PyExprMutator, PyExprVisitor
+from tvm.relax.int_attrs import int_attr
 from tvm.relax.normalize import normal_seq
 from tvm.relax.op.vm import kill_object
 from tvm.relax.struct_info import ObjectStructInfo, TensorStructInfo, TupleStructInfo
@@ -135,7 +136,7 @@ class LazyTransformParamsFuncCreator:
         func = _with_items(to_non_dataflow(func))
         if self.fset_item is not None:
             func = _with_bound_result(func)
-        inputs = int(str(func.attrs.get("num_input", 0)))
+        inputs = int_attr(func, "num_input")
         self._analyse(func, inputs)
         symbols = defined_symbolic_vars(func)
         new: RelaxExpr = func

@@ -48,6 +48,7 @@ from tvm.relax.expr import (
     VarBinding,
     is_call_of,
 )
+from tvm.relax.int_attrs import int_attr
 from tvm.relax.op.base import call_pure_packed
 from tvm.relax.struct_info import ShapeExpr, ShapeStructInfo, TupleStructInfo
 from tvm.relax.struct_info_rules import definable_tir_vars_in_struct_info
@@ -135,7 +136,7 @@ class _Source:
 
 
 def _collect(var: GlobalVar, func: Function) -> _Source:
-    inputs = int(str(func.attrs["num_input"]))
+    inputs = int_attr(func, "num_input")
     if not 0 <= inputs <= len(func.params):
         raise TVMError(
             message(

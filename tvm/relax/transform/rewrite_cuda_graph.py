@@ -52,6 +52,7 @@ from tvm.relax.expr import (
     Var,
     VarBinding,
 )
+from tvm.relax.int_attrs import int_attr
 from tvm.relax.op.base import call_builtin_with_ctx
 from tvm.relax.struct_info import ShapeStructInfo, TupleStructInfo
 from tvm.relax.struct_info_rules import tir_vars_in_struct_info
@@ -146,8 +147,7 @@ class _Rewriter:
         self._mod, self._bb, self._name, self._func, self._count = mod, bb, name, func, count
         named: object = func.attrs.get(_SYMBOLS, ())
         self._symbols = {str(one) for one in named}  # type: ignore[attr-defined]
-        inputs = func.attrs.get("num_input")
-        rest = func.params[int(str(inputs)) :] if inputs is not None else ()
+        rest = func.params[int_attr(func, "num_input", len(func.params)) :]
         self._static: set[Var] = set(rest)
         given = _storages_of_result(func.body)
         self.storages = [

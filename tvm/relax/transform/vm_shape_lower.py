@@ -46,6 +46,7 @@ from tvm.relax.expr import (
     Var,
     VarBinding,
 )
+from tvm.relax.int_attrs import int_attr
 from tvm.relax.normalize import merge_blocks
 from tvm.relax.op.base import VOID_RESULT, call_builtin_with_ctx, null_value
 from tvm.relax.struct_info import (
@@ -140,7 +141,7 @@ class _Lowering:
 
     def _check_params(self) -> None:
         func = self._func
-        inputs = int(func.attrs.get("num_input", len(func.params)))  # type: ignore[call-overload]
+        inputs = int_attr(func, "num_input", len(func.params))
         todos: list[_Todo] = []
         for i, param in enumerate(func.params):
             info = param.struct_info
