@@ -2,13 +2,13 @@ import numpy as np
 import pytest
 
 import tvm
-from tvm.error import TVMError
 from tvm.ir.transform import PassContext
 from tvm.script import tir as T
 from tvm.target import Target
 from tvm.tir import BufferStore, PrimFunc, decl_buffer
 from tvm.tir.functor import walk
 from tvm.tir.pipeline import (
+    PIPELINE_MAP,
     default_tir_pipeline,
     finalize_device_passes,
     finalize_host_passes,
@@ -134,8 +134,13 @@ def test_kernels_are_cut_out():
 
 def test_by_name():
     assert get_default_tir_pipeline(Target("llvm")).info.name == default_tir_pipeline().info.name
-    with pytest.raises(TVMError, match=r"Unknown pre-built pipeline 'defualt'.*default"):
+    with pytest.raises(ValueError, match=r"Unknown pre-built pipeline 'defualt'.*default"):
         get_tir_pipeline("defualt")
+
+
+def test_a_name_may_be_added(monkeypatch):
+    monkeypatch.setitem(PIPELINE_MAP, "of_a_user", default_tir_pipeline)
+    assert get_tir_pipeline("of_a_user").info.name == default_tir_pipeline().info.name
 
 
 def long_sum(terms: int) -> PrimFunc:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from tvm.error import CheckError
 from tvm.ir.module import IRModule
 from tvm.ir.transform import ModulePass, Pass, PassContext, PassInfo, Sequential
 from tvm.support.dtype import custom_types
@@ -300,16 +299,16 @@ def default_tir_pipeline() -> ModulePass:
     return ModulePass(_default, PassInfo(0, "tir.default_tir_pipeline"))
 
 
-PIPELINES: Final[dict[str, Callable[..., Pass]]] = {"default": default_tir_pipeline}
+PIPELINE_MAP: Final[dict[str, Callable[..., Pass]]] = {"default": default_tir_pipeline}
 
 
 def get_tir_pipeline(name: str = "default", **kwargs: object) -> Pass:
     """The pipeline called `name`."""
-    make = PIPELINES.get(name)
+    make = PIPELINE_MAP.get(name)
     if make is None:
-        raise CheckError(
-            f"Unknown pre-built pipeline {name!r}{did_you_mean(name, PIPELINES)}; "
-            f"candidates are {sorted(PIPELINES)}"
+        raise ValueError(
+            f"Unknown pre-built pipeline {name!r}{did_you_mean(name, PIPELINE_MAP)}; "
+            f"candidates are {sorted(PIPELINE_MAP)}"
         )
     return make(**kwargs)
 
