@@ -121,6 +121,7 @@ def size_of(extent: tir.PrimExpr, sizes: dict[str, int]) -> int:
     return int(Analyzer().simplify(substitute(extent, values)))
 
 
+_MOST = 32  # cases of one test follow each other
 _found: dict[tuple[str, str, str], np.ndarray] = {}
 
 
@@ -130,6 +131,8 @@ def remembered(
     """What a run on fixed inputs gives: the same function comes for several targets."""
     key = name, exact_digest(func.without_attr("target")), str(sizes)
     if key not in _found:
+        if len(_found) == _MOST:
+            del _found[next(iter(_found))]
         _found[key] = run()
     return _found[key]
 
