@@ -59,6 +59,7 @@ class ExportedProgramImporter(BaseFXGraphImporter):
             "wrap_with_set_grad_enabled": functools.partial(self._inlined, 1),
             "wrap_with_autocast": functools.partial(self._inlined, 4),
             "invoke_subgraph": self._invoked,
+            "with_effects": self._with_effects,
             "cond": self._cond,
             "while_loop": self._while_loop,
             "scan": self._scan,
@@ -91,7 +92,7 @@ class ExportedProgramImporter(BaseFXGraphImporter):
                 var = self._input(name, held.get(name))
                 if var is not None:
                     inputs[name] = var
-            else:
+            elif spec.kind.name != "TOKEN":  # those stand for the order of effects only
                 raise OpAttributeUnImplemented(
                     message(
                         f"from_exported_program: input {name!r}",
@@ -138,7 +139,9 @@ class ExportedProgramImporter(BaseFXGraphImporter):
                     if node not in self.env:
                         self.env[node] = self._given(node, inputs)
                 results = self._run(program.graph_module)
-                if user_outputs is not None:
+                if user_outputs is None:
+                    user_outputs = _values(program)
+                if len(user_outputs) < len(results):
                     results = [results[i] for i in user_outputs]
                 output = self._emit_result(
                     results, unwrap_unit_return_tuple, no_bind_return_tuple
@@ -245,6 +248,8 @@ class ExportedProgramImporter(BaseFXGraphImporter):
                 self.env[other] = self.env[node]
 
     def _is_known(self, node: fx.Node) -> bool:
+        if target_name(node) == "with_effects":
+            return self._find([str(getattr(node.args[1], "__name__", node.args[1]))]) is not None
         return self._find([target_name(node)]) is not None
 
     def _check_graph(self, module: Any) -> None:
@@ -297,6 +302,21 @@ class ExportedProgramImporter(BaseFXGraphImporter):
     def _invoked(self, node: fx.Node) -> Any:
         module, _, *args = self._retrieve_args(node.args)
         return self._call(module, args)
+
+    def _with_effects(self, node: fx.Node) -> Any:
+        """An operator between two tokens: its results behind the token, which is no value."""
+        _, target, *rest = node.args
+        graph = node.graph
+        with graph.inserting_before(node):
+            plain = graph.call_function(target, tuple(rest), dict(node.kwargs))
+        plain.meta = dict(node.meta)
+        try:
+            converter = self._find([target_name(plain)])
+            assert converter is not None, "operators were checked before"
+            found = converter(plain)
+        finally:
+            graph.erase_node(plain)
+        return (None, *found) if isinstance(found, (tuple, list)) else (None, found)
 
     def _cond(self, node: fx.Node) -> Any:
         """A function with two branches; what is known not to be a tensor is in both the same."""
@@ -427,6 +447,12 @@ def _weight(program: Any, target: str) -> Any:
     """A parameter, a buffer, or a constant of the program."""
     state = program.state_dict
     return state[target] if target in state else program.constants[target]
+
+
+def _values(program: Any) -> list[int]:
+    """Which results of a program are values; tokens are none."""
+    specs = program.graph_signature.output_specs
+    return [i for i, spec in enumerate(specs) if spec.kind.name != "TOKEN"]
 
 
 def _functional(

@@ -243,13 +243,25 @@ def matrix_norm(
     bb: BlockBuilder, input: Expr, ord: Any = "fro", dim: Any = (-2, -1), keepdim: bool = False,
     dtype: Any = None,
 ) -> Any:  # fmt: skip
-    """The root of all squares, or the largest (smallest) sum of a row or a column."""
+    """The root of all squares, the largest (smallest) sum of a row or a column, or singular values.
+
+    Of those the sum (`nuc`), the largest (2) or the smallest (-2).
+    """
     x = input if dtype is None else cast(bb, input, dtype)
     if ord == "fro":
         return norm(bb, x, 2, list(dim), keepdim)
-    if ord not in (1, -1, math.inf, -math.inf):
-        raise refuse("matrix_norm: ord", repr(ord), "'fro', 1, -1, inf, -inf")
+    if ord not in (1, -1, 2, -2, "nuc", math.inf, -math.inf):
+        raise refuse("matrix_norm: ord", repr(ord), "'fro', 'nuc', 1, -1, 2, -2, inf, -inf")
     rows, columns = axes_of(dim, rank(x)) or []
+    if ord in (2, -2, "nuc"):
+        from .spectra import svdvals
+
+        outer = [axis for axis in range(rank(x)) if axis not in (rows, columns)]
+        last = bb.emit(op.permute_dims(x, [*outer, rows, columns]))
+        values = bb.emit(svdvals(bb, last))
+        chosen = op.sum if ord == "nuc" else op.max if ord == 2 else op.min
+        made = bb.emit(chosen(values, [-1]))
+        return op.expand_dims(made, sorted([rows, columns])) if keepdim else made
     summed, kept = (rows, columns) if abs(ord) == 1 else (columns, rows)
     sums = bb.emit(op.sum(op.abs(x), summed, True))
     best = bb.emit((op.max if ord > 0 else op.min)(sums, kept, True))

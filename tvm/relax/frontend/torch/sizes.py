@@ -213,7 +213,8 @@ def getattr_(bb: BlockBuilder, input: RelaxExpr, name: str) -> Any:
 
 @convert(
     "_assert_async", "_assert_scalar", "_assert_tensor_metadata", "sym_constrain_range",
-    "sym_constrain_range_for_size", "_check", "_check_is_size", "_assert",
+    "sym_constrain_range_for_size", "_check", "_check_is_size", "_assert", "_linalg_check_errors",
+    "_print",
     "_set_grad_enabled", "set_grad_enabled", "_enter_autocast", "_exit_autocast",
 )  # fmt: skip
 def nothing(bb: BlockBuilder, *args: Any, **options: Any) -> None:

@@ -114,6 +114,26 @@ def median(bb: BlockBuilder, input: Expr, dim: int | None = None, keepdim: bool 
     return kthvalue(bb, input, (count + 1) // 2, dim, keepdim)
 
 
+@convert("mode")
+@along_an_axis
+def mode(bb: BlockBuilder, input: Expr, dim: int = -1, keepdim: bool = False) -> Any:
+    """The most frequent element, the smallest of those, and the place where it is last."""
+    from .special import most_frequent
+
+    axis = axis_of(dim, rank(input))
+    order = [*(i for i in range(rank(input)) if i != axis), axis]
+    x = bb.emit(op.permute_dims(input, order))
+    *outer, count = sizes(x)
+    places = bb.emit(op.argsort(x, -1, False, "int64"))
+    rows = [
+        bb.emit(op.reshape(one, [product(outer), count]))
+        for one in (bb.emit(op.gather_elements(x, places, len(outer))), places)
+    ]
+    made = bb.emit_te(most_frequent, *rows, primfunc_name_hint="mode")
+    shape = [*outer[:axis], 1, *outer[axis:]] if keepdim else outer
+    return tuple(op.reshape(bb.emit(TupleGetItem(made, i)), shape) for i in range(2))
+
+
 @convert("nonzero")
 def nonzero(bb: BlockBuilder, input: Expr, as_tuple: bool = False) -> Any:
     """(count, axes): the indices of the nonzero elements."""
