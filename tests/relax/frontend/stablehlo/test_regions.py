@@ -25,3 +25,14 @@ CASES: dict[str, tuple[Any, ...]] = {
 def test_as_jax(name: str) -> None:
     function, *arrays = CASES[name]
     same(function, *arrays)
+
+
+@pytest.mark.cpu
+def test_functions_within_regions() -> None:
+    def combined(x: Any) -> Any:
+        def rule(a: Any, b: Any) -> Any:
+            return jnp.log(jnp.exp(a) + jnp.exp(b)) * jnp.sign(jnp.sqrt(jnp.abs(a) + 1.0))
+
+        return lax.reduce_window(x, -jnp.inf, rule, (2, 2), (1, 1), "VALID")
+
+    same(combined, f(4, 5))

@@ -19,7 +19,10 @@ import numpy as np
 
 from tvm.error import message
 
-SHORT_FLOATS = {"bf16": "bfloat16", "f16": "float16", "f32": "float32", "f64": "float64"}
+SHORT_FLOATS = {
+    "bf16": "bfloat16", "f16": "float16", "f32": "float32", "f64": "float64",
+    "complex<f32>": "complex64", "complex<f64>": "complex128",
+}  # fmt: skip
 
 
 @dataclass(eq=False)
@@ -140,10 +143,21 @@ class _Reader:
             op.name,
             [self._values[operand] for operand in op.operands],
             [self._define(result) for result in op.results],
-            {name: self._attribute(op.attributes[name]) for name in _names(op.attributes)},
+            {name: self._value(op, name) for name in _names(op.attributes)},
             [self.region(region) for region in op.regions],
             str(op.location),
         )
+
+    def _value(self, op: Any, name: str) -> Any:
+        try:
+            attr = op.attributes[name]
+        except TypeError:  # constants of complex numbers have no class in the bindings
+            if op.name != "stablehlo.constant":
+                raise
+            dtype = np.dtype(_dtype(op.results[0].type))
+            shape = [int(extent or 0) for extent in _shape(op.results[0].type)]
+            return _from_text(str(op), dtype, shape)
+        return self._attribute(attr)
 
     def _attribute(self, attr: Any) -> Any:
         """The attribute in Python's words; its text where there are none."""
@@ -221,10 +235,18 @@ def _array(attr: Any) -> np.ndarray[Any, np.dtype[Any]]:
 
 
 def _from_text(text: str, dtype: Any, shape: list[int]) -> np.ndarray[Any, np.dtype[Any]]:
-    """`dense<[1.5, 2.0]> : ...`; large ones are the bytes in base 16, `dense<"0x3FC0...">`."""
+    """`dense<[1.5, 2.0]> : ...`; large ones are the bytes in base 16, `dense<"0x3FC0...">`.
+
+    Complex numbers are pairs, `(1.0,2.0)`.
+    """
     inner = text[text.index("<") + 1 : text.rindex(">", 0, text.rindex(" : "))]
     if inner.startswith('"0x'):
         return np.frombuffer(bytes.fromhex(inner[3:-1]), dtype).reshape(shape)
+    if dtype.kind == "c":
+        part = np.dtype(f"float{dtype.itemsize * 4}")
+        pairs = _from_text(f"<{inner.replace('(', '').replace(')', '')}> : ", part, [-1])
+        made = np.ascontiguousarray(pairs).view(dtype)
+        return np.full(shape, made[0]) if made.size == 1 else made.reshape(shape)
     width = dtype.itemsize
     words = inner.replace("[", " ").replace("]", " ").replace(",", " ").split()
     made = np.array(
@@ -236,4 +258,4 @@ def _from_text(text: str, dtype: Any, shape: list[int]) -> np.ndarray[Any, np.dt
         ],
         dtype,
     )
-    return np.full(shape, made[0]) if made.size == 1 else made.reshape(shape)
+    return np.full(shape, made[0]) if made.size == 1 and shape != [-1] else made.reshape(shape)

@@ -36,6 +36,30 @@ def _boolean(logical: Any, bitwise: Any) -> Callable[[Operation, Any, Any], Any]
     return lambda node, a, b: logical(a, b) if str(a.dtype) == "bool" else bitwise(a, b)
 
 
+def _quotient(a: Any, b: Any) -> Any:
+    return tir.truncdiv(a, b) if "int" in str(a.dtype) else a / b
+
+
+def _sign(a: Any) -> Any:
+    zero, one = tir.const(0, a.dtype), tir.const(1, a.dtype)
+    return tir.Select(a > zero, one, tir.Select(a < zero, -one, a))
+
+
+_FUNCTIONS: Final[dict[str, Callable[..., Any]]] = {
+    "exponential": tir.exp, "exponential_minus_one": lambda a: tir.exp(a) - tir.const(1, a.dtype),
+    "log": tir.log, "log_plus_one": tir.log1p, "logistic": tir.sigmoid, "tanh": tir.tanh,
+    "sine": tir.sin, "cosine": tir.cos, "tan": tir.tan, "sqrt": tir.sqrt, "rsqrt": tir.rsqrt,
+    "ceil": tir.ceil, "floor": tir.floor, "round_nearest_even": tir.nearbyint, "sign": _sign,
+    "is_finite": tir.isfinite, "power": tir.power, "atan2": tir.atan2, "divide": _quotient,
+    "remainder": tir.truncmod, "shift_left": lambda a, b: a << b,
+    "shift_right_arithmetic": lambda a, b: a >> b,
+}  # fmt: skip
+
+
+def _function(made: Callable[..., Any]) -> Callable[..., Any]:
+    return lambda node, *operands: made(*operands)
+
+
 SCALARS: Final[dict[str, Callable[..., Any]]] = {
     "stablehlo.add": lambda node, a, b: a + b,
     "stablehlo.subtract": lambda node, a, b: a - b,
@@ -48,6 +72,10 @@ SCALARS: Final[dict[str, Callable[..., Any]]] = {
     "stablehlo.not": lambda node, a: tir.Not(a) if str(a.dtype) == "bool" else ~a,
     "stablehlo.negate": lambda node, a: -a,
     "stablehlo.abs": lambda node, a: tir.abs(a),
+    **{f"stablehlo.{name}": _function(made) for name, made in _FUNCTIONS.items()},
+    "stablehlo.clamp": lambda node, low, x, high: tir.min(tir.max(low, x), high),
+    "stablehlo.reshape": lambda node, a: a,
+    "stablehlo.broadcast_in_dim": lambda node, a: a,
     "stablehlo.compare": lambda node, a, b: _DIRECTIONS[direction(node)](a, b),
     "stablehlo.select": lambda node, c, a, b: tir.Select(c, a, b),
     "stablehlo.convert": lambda node, a: a.astype(node.results[0].dtype),

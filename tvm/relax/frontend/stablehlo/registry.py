@@ -16,7 +16,8 @@ from typing import Any, Final, TypeAlias
 Converter: TypeAlias = "Callable[..., Any]"
 
 _FAMILIES: Final = (
-    "elementwise", "indexing", "linear", "loops", "reduction", "regions", "shape",
+    "complex_numbers", "elementwise", "equations", "indexing", "linear", "loops", "reduction",
+    "regions", "shape", "special",
 )  # fmt: skip
 _CONVERTERS: Final[dict[str, Converter]] = {}
 

@@ -14,13 +14,13 @@ from typing import Any
 
 from tvm import tir
 from tvm.error import OpError, OpNotImplemented, TVMError, message
-from tvm.ir.expr import RelaxExpr
 from tvm.ir.module import IRModule
 from tvm.ir.span import SourceName, Span, span_scope
 from tvm.relax.block_builder import BlockBuilder
 from tvm.relax.expr import Constant, Tuple, Var
 from tvm.relax.struct_info import TensorStructInfo
 
+from .complex_numbers import PARTS, Complex, complex_form, is_complex
 from .program import Operation, Region, Value, read_program
 from .regions import SCALAR_REGIONS, SCALARS
 from .registry import Converter, converters
@@ -51,7 +51,10 @@ class StableHLOImporter:
         return {name: functools.partial(self._made, made) for name, made in converters().items()}
 
     def _made(self, converter: Converter, node: Operation) -> Any:
-        return converter(self, node, *self.retrieve_operands(node))
+        operands = self.retrieve_operands(node)
+        if is_complex(node, operands):
+            converter = complex_form(node, converter)
+        return converter(self, node, *operands)
 
     def retrieve_operands(self, node: Operation) -> list[Any]:
         """The values of the operands."""
@@ -67,8 +70,10 @@ class StableHLOImporter:
             extents.append(extent)
         return extents
 
-    def emit(self, expr: RelaxExpr) -> RelaxExpr:
+    def emit(self, expr: Any) -> Any:
         """The expression, bound; constants and variables stay themselves."""
+        if isinstance(expr, Complex):
+            return Complex(self.emit(expr.re), self.emit(expr.im))
         return expr if isinstance(expr, (Var, Constant)) else self.block_builder.emit(expr)
 
     def run(self, region: Region, arguments: Sequence[Any]) -> list[Any]:
@@ -103,6 +108,8 @@ class StableHLOImporter:
         with bb.function("main", params):
             with bb.dataflow():
                 results = self.run(entry, params)
+                if any(isinstance(result, Complex) for result in results):
+                    raise _complex("a result")
                 out = bb.emit_output(results[0] if len(results) == 1 else Tuple(results))
             bb.emit_func_output(out)
         return bb.get()
@@ -116,6 +123,8 @@ class StableHLOImporter:
             infos = [(tuple(shape), dtype) for shape, dtype in input_info]
         params = []
         for index, (value, (shape, dtype)) in enumerate(zip(arguments, infos)):
+            if dtype in PARTS:
+                raise _complex(f"parameter {value.name or index}")
             param = Var(value.name or f"arg{index}", TensorStructInfo(self.get_shape(shape), dtype))
             self.env[value] = param
             params.append(param)
@@ -140,6 +149,16 @@ class StableHLOImporter:
                     legal=", ".join(sorted(self.convert_map)),
                 )
             )
+
+
+def _complex(what: str) -> OpNotImplemented:
+    return OpNotImplemented(
+        message(
+            f"from_stablehlo: {what} of the program",
+            found="complex numbers",
+            legal="their parts: jnp.real and jnp.imag of them, jax.lax.complex of tensors",
+        )
+    )
 
 
 def _span(node: Operation) -> Span:

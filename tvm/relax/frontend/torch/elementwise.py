@@ -12,6 +12,7 @@ from tvm.ir.expr import PrimExpr, RelaxExpr
 from tvm.relax import op
 from tvm.relax.block_builder import BlockBuilder
 from tvm.relax.expr import const
+from tvm.relax.frontend import special
 
 from .dtypes import category, dtype_name, is_float
 from .registry import convert
@@ -182,100 +183,18 @@ def erfc(bb: BlockBuilder, input: Expr) -> Expr:
 
 
 @convert("erfinv", "special_erfinv")
-def erfinv(bb: BlockBuilder, input: Expr) -> Expr:
-    """The inverse of erf: Winitzki's approximation, then steps of Newton, in double precision.
-
-    Infinite at -1 and 1, NaN beyond.
-    """
-    x = floating(bb, input)
-    dtype = dtype_of(x)
-    number = partial(scalar, dtype="float64")
-    y = bb.emit(op.astype(x, "float64"))
-    tail = bb.emit(op.log(op.multiply(op.subtract(number(1.0), y), op.add(number(1.0), y))))
-    a = 0.147
-    half = bb.emit(op.add(number(2 / (math.pi * a)), op.multiply(tail, number(0.5))))
-    root = op.sqrt(op.subtract(op.multiply(half, half), op.divide(tail, number(a))))
-    found = bb.emit(op.multiply(op.sign(y), op.sqrt(op.subtract(root, half))))
-    for _ in range(3):
-        slope = op.multiply(
-            number(2 / math.sqrt(math.pi)), op.exp(op.negative(op.multiply(found, found)))
-        )
-        found = bb.emit(op.subtract(found, op.divide(op.subtract(op.erf(found), y), slope)))
-    ends = op.equal(op.abs(y), number(1.0))
-    return op.astype(op.where(ends, op.multiply(y, number(math.inf)), found), dtype)
-
-
-# Stirling's series in 1 / y**2, from y = 8 on; smaller arguments are brought there by recurrence.
-_STEPS: Final = 8
-_STIRLING: Final = (1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188, -691 / 360360, 1 / 156)
-_STIRLING_SLOPE: Final = (1 / 12, -1 / 120, 1 / 252, -1 / 240, 1 / 132, -691 / 32760, 1 / 12)
-
-
-def _series(coefficients: tuple[float, ...], x: Expr) -> Expr:
-    """A polynomial in double precision, the constant first, by Horner's rule."""
-    found: Expr = scalar(coefficients[-1], "float64")
-    for one in coefficients[-2::-1]:
-        found = op.add(op.multiply(found, x), scalar(one, "float64"))
-    return found
-
-
-def _reflected(bb: BlockBuilder, x: Expr) -> tuple[Expr, Expr, Expr, Expr]:
-    """Whether x is left of 1/2; x, or 1 - x there; whether that is small; what is not small."""
-    number = partial(scalar, dtype="float64")
-    left = bb.emit(op.less(x, number(0.5)))
-    right = bb.emit(op.where(left, op.subtract(number(1.0), x), x))
-    small = bb.emit(op.less(right, number(float(_STEPS))))
-    far = bb.emit(op.where(small, op.add(right, number(float(_STEPS))), right))
-    return left, right, small, far
+def erfinv(bb: BlockBuilder, input: Expr) -> Any:
+    return special.erfinv(bb, floating(bb, input))
 
 
 @convert("lgamma", "special_gammaln")
-def lgamma(bb: BlockBuilder, input: Expr) -> Expr:
-    """log |gamma|: Stirling's series after recurrence and reflection, in double precision."""
-    given = floating(bb, input)
-    number = partial(scalar, dtype="float64")
-    x = bb.emit(op.astype(given, "float64"))
-    left, right, small, far = _reflected(bb, x)
-    product = right
-    for k in range(1, _STEPS):
-        product = bb.emit(op.multiply(product, op.add(right, number(float(k)))))
-    inverse = bb.emit(op.divide(number(1.0), far))
-    tail = op.multiply(inverse, _series(_STIRLING, bb.emit(op.multiply(inverse, inverse))))
-    main = op.multiply(op.subtract(far, number(0.5)), op.subtract(op.log(far), number(1.0)))
-    value: Expr = op.add(op.add(main, number(0.5 * math.log(2 * math.pi) - 0.5)), tail)
-    value = bb.emit(op.subtract(value, op.log(op.where(small, product, number(1.0)))))
-    away = op.abs(op.subtract(x, op.round(x)))
-    sine = op.log(op.sin(op.multiply(away, number(math.pi))))
-    mirrored = op.subtract(op.subtract(number(math.log(math.pi)), sine), value)
-    found = op.where(left, mirrored, value)
-    endless = op.equal(op.abs(x), number(math.inf))
-    return op.astype(op.where(endless, number(math.inf), found), dtype_of(given))
+def lgamma(bb: BlockBuilder, input: Expr) -> Any:
+    return special.lgamma(bb, floating(bb, input))
 
 
 @convert("digamma", "special_digamma", "special_psi")
-def digamma(bb: BlockBuilder, input: Expr) -> Expr:
-    """The slope of lgamma, by the same steps; NaN at -1, -2, ..., infinite at 0."""
-    given = floating(bb, input)
-    number = partial(scalar, dtype="float64")
-    x = bb.emit(op.astype(given, "float64"))
-    left, right, small, far = _reflected(bb, x)
-    steps = bb.emit(op.divide(number(1.0), right))
-    for k in range(1, _STEPS):
-        step = op.divide(number(1.0), op.add(right, number(float(k))))
-        steps = bb.emit(op.add(steps, step))
-    inverse = bb.emit(op.divide(number(1.0), far))
-    square = bb.emit(op.multiply(inverse, inverse))
-    tail = op.add(
-        op.multiply(inverse, number(0.5)), op.multiply(square, _series(_STIRLING_SLOPE, square))
-    )
-    value = bb.emit(
-        op.subtract(op.subtract(op.log(far), tail), op.where(small, steps, number(0.0)))
-    )
-    away = bb.emit(op.subtract(x, op.round(x)))
-    turned = op.divide(number(math.pi), op.tan(op.multiply(away, number(math.pi))))
-    mirrored = op.where(op.equal(away, number(0.0)), number(math.nan), op.subtract(value, turned))
-    mirrored = op.where(op.equal(x, number(0.0)), op.divide(number(-1.0), x), mirrored)
-    return op.astype(op.where(left, mirrored, value), dtype_of(given))
+def digamma(bb: BlockBuilder, input: Expr) -> Any:
+    return special.digamma(bb, floating(bb, input))
 
 
 @convert("frac")

@@ -1,96 +1,23 @@
 """Special functions of torch that no operator of Relax has: Bessel's, polygamma, of the normal law.
 
-Computed in double precision, one kernel each. Sources: Abramowitz and Stegun, "Handbook of
-Mathematical Functions", 9.6.10 and 9.7.1 (Bessel), 23.2 (zeta), 6.4 (polygamma), 26.2 (normal law).
+Source: Abramowitz and Stegun, "Handbook of Mathematical Functions", 26.2 (normal law).
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from typing import Any, Final
+from typing import Any
 
 from tvm import te, tir
 from tvm.ir.expr import PrimExpr, RelaxExpr
 from tvm.relax import op
 from tvm.relax.block_builder import BlockBuilder
+from tvm.relax.frontend import special
 from tvm.topi.loops import load, locals_, parallel, repeat_while, sequence, store, when
 
-from .elementwise import digamma, erfc, erfinv, lgamma
+from .elementwise import erfc, erfinv, lgamma
 from .registry import convert
-from .values import Expr, cast, dtype_of, floating, matched_floats, product, scalar, sizes, together
-
-_NEAR: Final = 20.0  # the power series below, the asymptotic one from here on
-_POWERS: Final = 50
-_TAIL: Final = 20
-# Bernoulli's numbers B_2, B_4, ... over (2j)!, of Euler and Maclaurin's formula
-_EULER_MACLAURIN: Final = (
-    1 / 12, -1 / 720, 1 / 30240, -1 / 1209600, 1 / 47900160, -691 / 1307674368000,
-    1 / 74724249600, -3617 / 10670622842880000,
-)  # fmt: skip
-_FAR: Final = 10.0
-
-
-def _polynomial(coefficients: Sequence[float], x: PrimExpr) -> PrimExpr:
-    """By Horner's rule, the constant first."""
-    found: PrimExpr = tir.const(coefficients[-1], "float64")
-    for one in coefficients[-2::-1]:
-        found = found * x + tir.const(one, "float64")
-    return found
-
-
-def _mapped(
-    bb: BlockBuilder, x: Expr, rule: Callable[[PrimExpr], PrimExpr], name: str
-) -> RelaxExpr:
-    """`rule` of each element, in double precision."""
-
-    def compute(given: te.Tensor) -> te.Tensor:
-        made: te.Tensor = te.compute(
-            given.shape, lambda *i: rule(given(*i).astype("float64")).astype(given.dtype), name=name
-        )
-        return made
-
-    return bb.emit_te(compute, floating(bb, x), primfunc_name_hint=name)
-
-
-# --- modified Bessel functions of the first kind ---
-
-
-def _bessel_i(order: int, scaled: bool) -> Callable[[PrimExpr], PrimExpr]:
-    """I_0 or I_1; `scaled` by e^-|x|.
-
-    (x/2)^v sum (x^2/4)^k / (k! (k+v)!), and e^x / sqrt(2 pi x) sum a_k(v) / (-x)^k far from zero.
-    """
-    near = [1 / (math.factorial(k) * math.factorial(k + order)) for k in range(_POWERS)]
-    far = [1.0]
-    for k in range(1, _TAIL):
-        far.append(-far[-1] * (4 * order**2 - (2 * k - 1) ** 2) / (8.0 * k))
-
-    def rule(x: PrimExpr) -> PrimExpr:
-        def number(value: float) -> PrimExpr:
-            return tir.const(value, "float64")
-
-        size = tir.abs(x)
-        quarter = size * size * number(0.25)
-        series = _polynomial(near, quarter)
-        if order:
-            series = series * size * number(0.5)
-        is_near = size < number(_NEAR)
-        large = tir.if_then_else(is_near, number(_NEAR), size)
-        tail = _polynomial(far, number(1.0) / large) / tir.sqrt(number(2 * math.pi) * large)
-        if scaled:
-            series = series * tir.exp(-size)
-        else:
-            half = tir.exp(large * number(0.5))  # e^x itself is infinite earlier than I is
-            tail = tail * half * half
-            tail = tir.if_then_else(large < number(1e4), tail, number(math.inf))
-        tail = tir.if_then_else(size == number(math.inf), number(0.0 if scaled else math.inf), tail)
-        found = tir.if_then_else(is_near, series, tail)
-        if order:
-            found = tir.if_then_else(x < number(0.0), -found, found)
-        return tir.if_then_else(tir.isnan(x), x, found)
-
-    return rule
+from .values import Expr, cast, dtype_of, floating, matched_floats, scalar, together
 
 
 def _declare_bessel() -> None:
@@ -101,89 +28,16 @@ def _declare_bessel() -> None:
         (("special_i1e",), 1, True),
     )
     for names, order, scaled in rows:
-        rule = _bessel_i(order, scaled)
 
-        def bessel(bb: BlockBuilder, input: Expr, rule: Any = rule, name: str = names[0]) -> Any:
-            return _mapped(bb, input, rule, name)
+        def bessel(
+            bb: BlockBuilder, input: Expr, order: int = order, scaled: bool = scaled
+        ) -> Any:
+            return special.bessel_i(bb, floating(bb, input), order, scaled=scaled)
 
         convert(*names)(bessel)
 
 
 _declare_bessel()
-
-
-# --- zeta and polygamma ---
-
-
-def _zeta_kernel(s: te.Tensor, q: te.Tensor) -> te.Tensor:
-    """sum over k >= 0 of (k + q)^-s; float64 (n,).
-
-    Terms up to k + q > 10 one by one, the rest by Euler and Maclaurin's formula.
-    """
-    (count,) = q.shape
-
-    def number(value: float) -> PrimExpr:
-        return tir.const(value, "float64")
-
-    def run(ins: list[tir.Buffer], outs: list[tir.Buffer]) -> tir.Stmt:
-        orders, starts, found = *ins, outs[0]
-
-        def element(i: PrimExpr) -> tir.Stmt:
-            order, start = load(orders, i), load(starts, i)
-
-            def summed(at: tir.Buffer, total: tir.Buffer) -> tir.Stmt:
-                term = tir.power(load(at, 0), -order)
-                step = sequence(
-                    store(total, load(total, 0) + term, 0), store(at, load(at, 0) + 1.0, 0)
-                )
-                # where whole numbers end, a step changes nothing more
-                going = tir.all(load(at, 0) <= number(_FAR), load(at, 0) > number(-(2.0**40)))
-                a = load(at, 0)
-                rest = a / (order - number(1.0)) + number(0.5)
-                rising: PrimExpr = order / a
-                for j, one in enumerate(_EULER_MACLAURIN):
-                    rest = rest + number(one) * rising
-                    rising = rising * (order + number(2.0 * j + 1)) * (order + number(2.0 * j + 2))
-                    rising = rising / (a * a)
-                far = store(total, load(total, 0) + rest * tir.power(a, -order), 0)
-                return sequence(
-                    store(at, start, 0), store(total, 0.0, 0), repeat_while(going, step), far,
-                    store(found, load(total, 0), i),
-                )  # fmt: skip
-
-            pole = tir.all(start <= number(0.0), tir.floor(start) == start)
-            # powers of negative numbers are real for whole orders only
-            undefined = tir.any(
-                order < number(1.0), tir.isnan(order), tir.isnan(start),
-                tir.all(start < number(0.0), tir.floor(order) != order),
-            )  # fmt: skip
-            return when(
-                tir.any(order == number(1.0), tir.all(pole, tir.Not(undefined))),
-                store(found, math.inf, i),
-                when(
-                    tir.any(undefined, start == number(math.inf)),
-                    store(found, tir.if_then_else(undefined, number(math.nan), number(0.0)), i),
-                    locals_(["float64", "float64"], summed, ["at", "total"]),
-                ),
-            )
-
-        return parallel(count, element, "i")
-
-    made: te.Tensor = te.extern(
-        [[count]], [s, q], run, dtype=["float64"], name="zeta", tag="zeta",
-        out_buffers=[tir.decl_buffer([count], "float64", "zeta")],
-    )  # fmt: skip
-    return made
-
-
-def _zeta(bb: BlockBuilder, s: Expr, q: Expr) -> RelaxExpr:
-    """Of tensors of one shape, in double precision."""
-    shape = sizes(q)
-    flat = [
-        bb.emit(op.reshape(cast(bb, x, "float64"), [product(shape)])) for x in (s, q)
-    ]
-    made = bb.emit_te(_zeta_kernel, *flat, primfunc_name_hint="zeta")
-    return bb.emit(op.reshape(made, shape))
 
 
 @convert("special_zeta")
@@ -192,7 +46,7 @@ def zeta(bb: BlockBuilder, self: Any, other: Any) -> Any:
     s, q = matched_floats(bb, self, other)
     dtype = dtype_of(s)
     s, q = together(bb, s, q)
-    return cast(bb, _zeta(bb, s, q), dtype)
+    return cast(bb, special.zeta(bb, s, q), dtype)
 
 
 @convert("polygamma", "special_polygamma")
@@ -202,13 +56,7 @@ def polygamma(bb: BlockBuilder, n: Any, input: Any) -> Any:
         n, input = input, n
     if n < 0:
         raise ValueError(f"polygamma: n {n}; legal: not negative")
-    if n == 0:
-        return digamma(bb, input)
-    x = floating(bb, input)
-    order = op.full(sizes(x), scalar(n + 1.0, "float64"), "float64")
-    found = _zeta(bb, bb.emit(order), x)
-    factor = scalar((-1.0) ** (n + 1) * math.factorial(n), "float64")
-    return cast(bb, bb.emit(op.multiply(found, factor)), dtype_of(x))
+    return special.polygamma(bb, n, floating(bb, input))
 
 
 @convert("mvlgamma", "special_multigammaln")
