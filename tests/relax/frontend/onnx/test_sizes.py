@@ -312,16 +312,53 @@ def test_pools_over_planes_smaller_than_their_window(op: str, options: Any, stri
     pool = node(op, ["x"], ["y"], kernel_shape=[3, 3], strides=strides, **options)
     for size in ((1, 2, 2, 4), (1, 2, 4, 2), (1, 2, 3, 3)):
         run([pool], list(size), [size])
-    run([pool], ["n", 2, "h", "w"], [(1, 2, 3, 3), (2, 2, 4, 5)])
+    small = [(1, 2, 3 - (strides[0] > 1), 4), (2, 2, 5, 3 - (strides[1] > 1))]
+    run([pool], ["n", 2, "h", "w"], [*small, (1, 2, 3, 3), (2, 2, 4, 5), (1, 2, 7, 8)])
+
+
+@pytest.mark.parametrize(("op", "options"), POOLS)
+def test_halves_of_open_planes_of_one_row(op: str, options: Any) -> None:
+    pool = node(op, ["x"], ["y"], kernel_shape=[2, 2], strides=[2, 2], **options)
+    run([pool], ["n", 2, "h", "w"], [(1, 2, 1, 1), (2, 2, 1, 5), (1, 2, 4, 1), (1, 2, 5, 6)])
 
 
 @pytest.mark.parametrize(("op", "options"), POOLS)
 def test_open_planes_have_to_hold_a_window(op: str, options: Any) -> None:
+    """But for less than a step."""
     pool = node(op, ["x"], ["y"], "pool", kernel_shape=[3, 3], strides=[2, 2], **options)
     model = make_model([pool], {"x": floats(1, 2, 4, 4)}, ["y"], {}, 18, {"x": [1, 2, "h", "w"]})
     machine = relax.VirtualMachine(tvm.compile(from_onnx(model), "llvm"), tvm.cpu())
-    with pytest.raises(TVMError, match=r"source=pool.*expects extent 2"):
+    with pytest.raises(TVMError, match=r"source=pool.*expects extent 1"):
+        machine["main"](tvm.runtime.tensor(floats(1, 2, 1, 4)))
+
+
+def _convolved(extents: list[Any], **options: Any) -> Any:
+    conv = node("Conv", ["x", "w"], ["y"], "conv", **options)
+    given = {"x": floats(1, 2, 4, 4)}
+    return make_model([conv], given, ["y"], {"w": floats(3, 2, 3, 3)}, 18, {"x": extents})
+
+
+@pytest.mark.parametrize("options", [{}, {"strides": [2, 2]}, {"auto_pad": "VALID"}])
+def test_planes_smaller_than_a_kernel_are_refused(options: Any) -> None:
+    with pytest.raises(TVMError, match=r"extent 3 of input 0(.|\n)*3, which holds one kernel"):
+        from_onnx(_convolved([1, 2, 4, 2], **options))
+    mod = from_onnx(_convolved([1, 2, "h", "w"], **options))
+    machine = relax.VirtualMachine(tvm.compile(mod, "llvm"), tvm.cpu())
+    assert machine["main"](tvm.runtime.tensor(floats(1, 2, 3, 3))).shape == (1, 3, 1, 1)
+    with pytest.raises(TVMError, match=r"source=conv.*expects extent 2"):
         machine["main"](tvm.runtime.tensor(floats(1, 2, 2, 4)))
+
+
+@pytest.mark.parametrize("options", [
+    {}, {"pads": [1, 0, 1, 2]}, {"auto_pad": "SAME_UPPER"},
+    {"auto_pad": "SAME_LOWER", "strides": [2, 1]}, {"dilations": [1, 2]}, {"auto_pad": "VALID"},
+])  # fmt: skip
+def test_kernels_of_open_extents(options: Any) -> None:
+    conv = node("Conv", ["x", "w"], ["y"], **options)
+    runs = [{"x": floats(1, 2, 8, 9), "w": floats(3, 2, *kernel)}
+            for kernel in ((3, 3), (2, 4), (1, 1))]  # fmt: skip
+    open_ = {"x": [1, 2, "h", "w"], "w": [3, 2, "a", "b"]}
+    check_sizes(make_model([conv], runs[0], ["y"], {}, 18, open_), runs, 1e-4)
 
 
 @pytest.mark.parametrize("sizes", [["m", "n"], ["m", 1, "n"], [1, "m"]])

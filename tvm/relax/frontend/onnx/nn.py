@@ -23,9 +23,11 @@ from .node import Node
 from .registry import Result, convert
 from .window import (
     auto_pad,
+    kernel_extents,
     kernel_shape,
     padded_window,
     pads_vary,
+    require_window,
     shared_out,
     window,
     with_channel_bias,
@@ -54,7 +56,10 @@ def conv(node: Node) -> Result:
 
 def convolution(node: Node, x: RelaxExpr, w: RelaxExpr, weight: int) -> RelaxExpr:
     """The convolution of `x` with `w`, in the place of inputs 0 and `weight`."""
-    (x,), strides, pads, dilations = padded_window(node, [x], kernel_shape(node, weight))
+    kernel = kernel_extents(node, weight)
+    (x,), strides, pads, dilations = padded_window(node, [x], kernel)
+    if not auto_pad(node).startswith("SAME"):
+        require_window(node, kernel, pads, dilations)
     return _by_rank(node, _CONVOLUTIONS)(
         x, w, strides=strides, padding=pads, dilation=dilations,
         groups=int(node.attr("group", 1)),
@@ -184,8 +189,9 @@ def _pool(node: Node, table: Mapping[int, Callable[..., RelaxExpr]], **options: 
     fill = float(_lowest(node.dtype(0))) if largest else 0.0
     (x,), strides, pads, dilations = padded_window(node, [node[0]], kernel, fill)
     up = bool(node.attr("ceil_mode", 0))
+    counts_: dict[int, PrimExpr] = {}
     if not up and not auto_pad(node).startswith("SAME"):
-        pads = with_one_window(node, kernel, strides, pads, dilations)
+        pads, counts_ = with_one_window(node, kernel, strides, pads, dilations)
     result = _by_rank(node, table)(
         x,
         pool_size=kernel,
@@ -195,7 +201,17 @@ def _pool(node: Node, table: Mapping[int, Callable[..., RelaxExpr]], **options: 
         ceil_mode=up,
         **options,
     )
-    return _within_data(node, x, result, kernel, strides, pads, dilations) if up else result
+    if up:
+        return _within_data(node, x, result, kernel, strides, pads, dilations)
+    return _first(node, result, counts_)
+
+
+def _first(node: Node, value: RelaxExpr, counts: Mapping[int, PrimExpr]) -> RelaxExpr:
+    """So many elements along each of the axes."""
+    if not counts:
+        return value
+    begin, end = [0] * len(counts), list(counts.values())
+    return op.strided_slice(node.bb.emit(value), list(counts), begin, end)
 
 
 def _halves(node: Node, kernel: list[int]) -> bool:
@@ -414,8 +430,9 @@ def lp_pool(node: Node) -> Result:
     given = node.bb.emit(op.power(op.abs(node[0]), _float(node, p)))
     (powers,), strides, pads, dilations = padded_window(node, [given], kernel)
     up = bool(node.attr("ceil_mode", 0))
+    counts: dict[int, PrimExpr] = {}
     if not up and not auto_pad(node).startswith("SAME"):
-        pads = with_one_window(node, kernel, strides, pads, dilations)
+        pads, counts = with_one_window(node, kernel, strides, pads, dilations)
     # a window that is not whole is filled up with zeros: all means are of as many elements
     more = [stride - 1 if up else 0 for stride in strides]
     filled = [*pads[: len(kernel)], *(a + b for a, b in zip(pads[len(kernel) :], more))]
@@ -429,6 +446,7 @@ def lp_pool(node: Node) -> Result:
     )
     if up:
         means = _within_data(node, powers, means, kernel, strides, pads, dilations)
+    means = _first(node, means, counts)
     sums = op.multiply(means, _float(node, float(np.prod(kernel))))
     return op.power(sums, _float(node, 1 / p))
 

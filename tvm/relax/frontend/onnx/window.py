@@ -15,12 +15,17 @@ from .moving import padded
 from .node import Node
 
 
-def kernel_shape(node: Node, weight: int = 1) -> list[int]:
-    """The attribute, or the extents of the weight behind its channels."""
+def kernel_extents(node: Node, weight: int = 1) -> list[PrimExpr | int]:
+    """The attribute, or the extents of the weight behind its channels, perhaps symbols."""
     given = node.attr("kernel_shape")
     if given is not None:
         return [int(k) for k in given]
-    extents = [e.value for e in node.shape(weight)[2:] if isinstance(e, IntImm)]
+    return [e.value if isinstance(e, IntImm) else e for e in node.shape(weight)[2:]]
+
+
+def kernel_shape(node: Node, weight: int = 1) -> list[int]:
+    """The extents of the kernel, which have to be numbers."""
+    extents = [e for e in kernel_extents(node, weight) if isinstance(e, int)]
     if len(extents) < node.rank(weight) - 2:
         legal = "given, or a weight of known extents behind its channels"
         raise node.invalid("kernel_shape", "left out", legal)
@@ -36,7 +41,7 @@ def window(node: Node, kernel: list[int]) -> tuple[list[int], list[PrimExpr | in
 
 
 def padded_window(
-    node: Node, values: Sequence[RelaxExpr], kernel: list[int], fill: float = 0.0
+    node: Node, values: Sequence[RelaxExpr], kernel: Sequence[PrimExpr | int], fill: float = 0.0
 ) -> tuple[list[RelaxExpr], list[int], list[int], list[int]]:
     """Data, strides, pads and dilations; pads that only running tells are put on the data."""
     spatial = len(kernel)
@@ -53,24 +58,49 @@ def padded_window(
 
 def with_one_window(
     node: Node, kernel: list[int], strides: list[int], pads: list[int], dilations: list[int]
-) -> list[int]:
-    """The pads of a pool whose windows fit into the data, as far as importing knows.
+) -> tuple[list[int], dict[int, PrimExpr]]:
+    """The pads of a pool, so that it has a window at least; and where windows are left over.
 
     Runtimes divide towards zero where they count windows: of data that ends less than a step
-    before the first window does, there is one. Data of open extents has to hold a window, which
-    is checked as the program runs.
+    before the first window does, there is one. Data of open extents gets the pads that the
+    smallest may need; of the windows along an axis the first so many count, which are told where
+    they may be fewer.
     """
     spatial = len(kernel)
     after = pads[spatial:]
+    counts: dict[int, PrimExpr] = {}
     for i, extent in enumerate(node.shape(0)[2:]):
         reach = (kernel[i] - 1) * dilations[i] + 1 - pads[i] - pads[i + spatial]
         if strides[i] == 1 or reach <= 1:
             continue
         if not isinstance(extent, IntImm):
-            require_at_least(node.bb, extent, reach)
+            more = min(strides[i] - 1, reach - 1)
+            require_at_least(node.bb, extent, reach - more)
+            after[i] += more
+            whole = tir.floordiv(extent + (strides[i] - reach), strides[i])
+            counts[2 + i] = tir.max(whole, tir.const(1, "int64"))
         elif 0 < reach - extent.value < strides[i]:
             after[i] += reach - extent.value
-    return [*pads[:spatial], *after]
+    return [*pads[:spatial], *after], counts
+
+
+def require_window(
+    node: Node, kernel: Sequence[PrimExpr | int], pads: list[int], dilations: list[int]
+) -> None:
+    """Data that is smaller than the kernel, pads included, is refused, when it is known."""
+    spatial = len(kernel)
+    for i, (extent, size) in enumerate(zip(node.shape(0)[2:], kernel)):
+        if not isinstance(size, int):
+            continue
+        reach = (size - 1) * dilations[i] + 1 - pads[i] - pads[i + spatial]
+        if reach <= 1:
+            continue
+        if not isinstance(extent, IntImm):
+            require_at_least(node.bb, extent, reach)
+        elif extent.value < reach:
+            raise node.invalid(
+                f"extent {2 + i} of input 0", extent.value, f"{reach}, which holds one kernel"
+            )
 
 
 def pads_vary(node: Node, kernel: list[int]) -> bool:
@@ -83,7 +113,7 @@ def pads_vary(node: Node, kernel: list[int]) -> bool:
 
 
 def _pads(
-    node: Node, kernel: list[int], strides: list[int], dilations: list[int]
+    node: Node, kernel: Sequence[PrimExpr | int], strides: list[int], dilations: list[int]
 ) -> list[PrimExpr | int]:
     """Pads before all dimensions, then after; `auto_pad` follows from the input's extents."""
     spatial = len(kernel)
@@ -95,7 +125,7 @@ def _pads(
     totals: list[PrimExpr | int] = []
     for extent, size, stride, dilation in zip(node.shape(0)[2:], kernel, strides, dilations):
         reach = (size - 1) * dilation + 1
-        if isinstance(extent, IntImm):
+        if isinstance(extent, IntImm) and isinstance(reach, int):
             out = -(-extent.value // stride)
             totals.append(max(0, (out - 1) * stride + reach - extent.value))
         elif stride == 1:
