@@ -73,9 +73,6 @@ KINDS: Final = (
     Kind("partitions by measured costs",
          ("tvm.relay.collage", "tvm.relay.transform.transform"),
          "outside compilers are no targets in v0.22, of which the pass would choose"),
-    Kind("steps of building",
-         ("tvm.relay.backend.aot", "tvm.relay.backend.graph_executor_codegen"),
-         "`relay.build` goes by way of Relax: there is no Relay with calls of kernels"),
 )  # fmt: skip
 
 

@@ -185,8 +185,13 @@ def kernel_name(callee: RelaxExpr, mod_name: str) -> str:
     return sanitize_name("_".join([mangle_module_name(mod_name), *parts]))
 
 
-def graph_json(func: Function, mod_name: str = "default") -> str:
-    """The graph of a function as graph executors write it: a node a kernel, by the calls in it."""
+def graph_json(
+    func: Function, mod_name: str = "default", kernels: Mapping[int, str] | None = None
+) -> str:
+    """The graph of a function as graph executors write it: a node a kernel, by the calls in it.
+
+    `kernels` names the functions that calls run, by the calls' identities.
+    """
     nodes: list[dict[str, Any]] = []
     values: list[RelaxExpr] = []
     names = NameTable()
@@ -204,9 +209,10 @@ def graph_json(func: Function, mod_name: str = "default") -> str:
             where[id(expr)] = [source[expr.index]] if expr.index < len(source) else source[:1]
         elif isinstance(expr, Call):
             count = count_outputs(expr.checked_type_)
-            name = names.fresh(kernel_name(expr.op, mod_name))
+            called = None if kernels is None else kernels[id(expr)]
+            name = names.fresh(called or kernel_name(expr.op, mod_name))
             attrs = {
-                "func_name": "__nop" if is_reshape_only(expr) else name,
+                "func_name": "__nop" if is_reshape_only(expr) else called or name,
                 "num_inputs": str(len(parts)), "num_outputs": str(count), "flatten_data": "0",
             }  # fmt: skip
             nodes.append({"op": "tvm_op", "name": name, "attrs": attrs, "inputs": parts})
