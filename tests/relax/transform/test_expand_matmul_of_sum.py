@@ -106,3 +106,40 @@ class TestAnotherNameOfTheProduct(RelaxPassTest):
             return out
 
     Expected = TestASum.Expected
+
+
+class TestASumThatIsTransposed(RelaxPassTest):
+    run = ExpandMatmulOfSum()
+    tolerance = 1e-4
+
+    @I.ir_module
+    class Before:
+        @R.function
+        def main(
+            x: R.Tensor([3, 2, 16], "float32"),
+            a: R.Tensor([3, 8, 16], "float32"),
+            b: R.Tensor([3, 8, 16], "float32"),
+        ) -> R.Tensor([3, 2, 8], "float32"):
+            with R.dataflow():
+                c = R.add(a, b)
+                t = R.permute_dims(c, axes=[0, 2, 1])
+                out = R.matmul(x, t)
+                R.output(out)
+            return out
+
+    @I.ir_module
+    class Expected:
+        @R.function
+        def main(
+            x: R.Tensor([3, 2, 16], "float32"),
+            a: R.Tensor([3, 8, 16], "float32"),
+            b: R.Tensor([3, 8, 16], "float32"),
+        ) -> R.Tensor([3, 2, 8], "float32"):
+            with R.dataflow():
+                at = R.permute_dims(a, axes=[0, 2, 1])
+                lhs = R.matmul(x, at)
+                bt = R.permute_dims(b, axes=[0, 2, 1])
+                rhs = R.matmul(x, bt)
+                out = R.add(lhs, rhs)
+                R.output(out)
+            return out
