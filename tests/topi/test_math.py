@@ -91,3 +91,9 @@ def test_ceil_log2() -> None:
         wanted = math.ceil(math.log2(value))
         assert interp.evaluate(topi.ceil_log2(n), {n: value}) == wanted
         assert interp.evaluate(topi.ceil_log2(te.const(value))) == wanted
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "uint16", "uint32", "int8"])
+def test_negative_wraps(dtype: str) -> None:
+    x = np.array([0, 1, 5, 100], dtype)
+    np.testing.assert_array_equal(evaluate(topi.negative, x), np.negative(x))

@@ -29,7 +29,9 @@ def identity(x: te.Tensor) -> te.Tensor:
 
 @explained
 def negative(x: te.Tensor) -> te.Tensor:
-    """-x."""
+    """-x; numbers without a sign wrap, as in C."""
+    if str(x.dtype).startswith("uint"):
+        return _elementwise(x, lambda v: tir.const(0, v.dtype) - v)
     return _elementwise(x, lambda v: -v)
 
 
