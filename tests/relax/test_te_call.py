@@ -197,3 +197,17 @@ def test_results_are_on_the_device_of_their_operands() -> None:
 def test_what_computes_is_a_function() -> None:
     with pytest.raises(TypeError, match="legal: a function of te tensors"):
         relax.BlockBuilder().call_te(3)
+
+
+def test_an_extent_that_sizes_tell_is_a_number() -> None:
+    """The first of `a // 4 * (b // 4) + 1` rows, where a fused kernel has neither a nor b alone."""
+    a, b = tir.SizeVar("a", "int64"), tir.SizeVar("b", "int64")
+    rows = a // 4 * (b // 4) + 1
+    x = relax.Var("x", relax.TensorStructInfo([rows, 8], "float32"))
+    bb = relax.BlockBuilder()
+    with bb.function("main", [x, relax.Var("sizes", relax.ShapeStructInfo([a, b]))]):
+        first = bb.emit_te(topi.strided_slice, x, [0], [1], [1], [0])
+        bb.emit_func_output(first)
+    extent = first.struct_info.shape.values[0]
+    assert isinstance(extent, tir.IntImm)
+    assert extent.value == 1

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple, final
 
+from tvm.arith import Analyzer
 from tvm.error import TVMError, message
 from tvm.ir.attrs import Attrs
 from tvm.ir.expr import PrimExpr, RelaxExpr, StructInfo
@@ -252,6 +253,10 @@ def _old(extent: PrimExpr, back: Mapping[tir.Var, PrimExpr]) -> PrimExpr:
     if isinstance(extent, tir.IntImm):
         return tir.IntImm("int64", extent.value)
     new = substitute(extent, back)
+    if not isinstance(new, tir.Var):
+        number = Analyzer().simplify(new)  # the caller's symbols are sizes, and tell more
+        if isinstance(number, tir.IntImm):
+            return tir.IntImm("int64", number.value)
     return new if new.dtype == "int64" else tir.Cast("int64", new)
 
 
