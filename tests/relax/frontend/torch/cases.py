@@ -493,6 +493,8 @@ POOL = [
     ),
 ]
 SHAPE = [
+    case("view_of_integers", lambda x: x.view(torch.int32), X),
+    case("view_of_bytes", lambda x: (x.view(torch.uint8), x.view(torch.float64)), X),
     case("reshape", lambda x: (x.reshape(6, -1), x.view(4, 6), x.view(-1)), X),
     case("flatten", lambda x: (torch.flatten(x), x.flatten(1), x.ravel()), X),
     case("unflatten", lambda x: x.unflatten(2, (2, -1)), X),

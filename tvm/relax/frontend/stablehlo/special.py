@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from tvm import te, tir
 from tvm.error import message
 from tvm.relax import op
 from tvm.relax.block_builder import BlockBuilder
 from tvm.relax.frontend import special
-from tvm.support.dtype import DataType
+from tvm.relax.frontend.bits import reinterpreted
 
 from .program import Operation
 from .registry import convert
@@ -61,36 +60,4 @@ def bitcast_convert(imp: StableHLOImporter, node: Operation, x: Any) -> Any:
         raise ValueError(
             message("bitcast_convert", found=f"{before} to {after}", legal="whole bytes")
         )
-    given, wanted = (DataType(name).bits for name in (before, after))
-
-    def parts(tensor: te.Tensor) -> te.Tensor:
-        count = given // wanted
-        shape = [*tensor.shape, count] if count > 1 else tensor.shape
-
-        def element(*i: Any) -> Any:
-            at, part = (i[:-1], i[-1]) if count > 1 else (i, None)
-            bits = _bits(tensor(*at), given)
-            if part is not None:
-                bits = (bits >> (part * wanted).astype(bits.dtype)).astype(f"uint{wanted}")
-            return tir.reinterpret(after, bits)
-
-        made: te.Tensor = te.compute(shape, element, name="bits")
-        return made
-
-    def joined(tensor: te.Tensor) -> te.Tensor:
-        def element(*i: Any) -> Any:
-            whole = tir.const(0, f"uint{wanted}")
-            for part in range(wanted // given):
-                bits = _bits(tensor(*i, part), given).astype(f"uint{wanted}")
-                whole = whole | (bits << tir.const(part * given, f"uint{wanted}"))
-            return tir.reinterpret(after, whole)
-
-        made: te.Tensor = te.compute(tensor.shape[:-1], element, name="bits")
-        return made
-
-    rule = joined if wanted > given else parts
-    return imp.block_builder.call_te(rule, x, primfunc_name_hint="bitcast_convert")
-
-
-def _bits(value: Any, width: int) -> Any:
-    return tir.reinterpret(f"uint{width}", value)
+    return imp.block_builder.call_te(reinterpreted, x, after, primfunc_name_hint="bitcast_convert")

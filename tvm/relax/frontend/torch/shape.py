@@ -12,6 +12,8 @@ from tvm.ir.expr import PrimExpr, RelaxExpr
 from tvm.relax import op
 from tvm.relax.block_builder import BlockBuilder
 from tvm.relax.expr import Tuple, TupleGetItem
+from tvm.relax.frontend.bits import reinterpreted
+from tvm.support.dtype import DataType
 
 from .registry import convert
 from .values import (
@@ -22,6 +24,7 @@ from .values import (
     cast,
     common_dtype,
     common_sizes,
+    dtype_of,
     length,
     product,
     rank,
@@ -42,11 +45,28 @@ def given_sizes(given: tuple[Any, ...]) -> list[Any]:
 
 
 @convert("reshape", "view", "_unsafe_view", "_reshape_alias", "view_copy", "_reshape_copy")
-def reshape(bb: BlockBuilder, input: Expr, *shape: Any, **named: Any) -> Expr:
+def reshape(bb: BlockBuilder, input: Expr, *shape: Any, **named: Any) -> Any:
     given = given_sizes(shape or (named.get("shape", named.get("size")),))
     if len(given) == 1 and isinstance(given[0], str):  # view(dtype)
-        raise refuse("view as another data type", given[0], "a shape")
+        return _of_bits(bb, input, given[0])
     return op.reshape(input, _resolved(input, given))
+
+
+def _of_bits(bb: BlockBuilder, x: Expr, dtype: str) -> Any:
+    """The same bits as other numbers; more or fewer of them along the last axis."""
+    before, after = (DataType(name).bits for name in (dtype_of(x), dtype))
+    if "bool" in (dtype_of(x), dtype):
+        raise refuse("view as another data type", f"{dtype_of(x)} as {dtype}", "whole bytes")
+    shape = sizes(x)
+    if after > before:
+        count = after // before
+        last = shape[-1] // count
+        x = bb.emit(op.reshape(x, [*shape[:-1], last, count]))
+        return bb.call_te(reinterpreted, x, dtype, primfunc_name_hint="bits")
+    made = bb.call_te(reinterpreted, x, dtype, primfunc_name_hint="bits")
+    if after == before:
+        return made
+    return op.reshape(bb.emit(made), [*shape[:-1], shape[-1] * (before // after)])
 
 
 def _resolved(x: Expr, given: list[Any]) -> list[Any]:
