@@ -19,7 +19,7 @@ test: $(VENV)/.stamp-dev
 	$(BIN)/python -m pytest -q -n auto --dist worksteal
 
 test-long: $(VENV)/.stamp-dev
-	$(BIN)/python -m pytest -q -n auto --dist worksteal -m long
+	$(BIN)/python -m pytest -q -n auto --dist worksteal -m "long or not long"
 
 lint: $(VENV)/.stamp-dev
 	$(BIN)/ruff check .
