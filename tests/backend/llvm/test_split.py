@@ -6,8 +6,11 @@ import ctypes
 
 import pytest
 
+import tvm
 from tvm.backend.llvm import jit, split
 from tvm.backend.llvm.split import parts_of
+from tvm.script import ir as I
+from tvm.script import relax as R
 
 HEAD = """source_filename = "tvm"
 target datalayout = "{layout}"
@@ -108,6 +111,37 @@ def test_functions_that_share_memory_stay_together() -> None:
     text = module(*texts, calls=["f", "g"], state="@kept = internal global i32 0\n")
     assert len(parts_of(text)) == 2
     assert run(text, 0) == 3
+
+
+def test_a_graph_and_its_profiled_form_belong_to_no_kernel(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The clocks between the calls are no work: each kernel stays a part of its own."""
+    texts: list[str] = []
+
+    def note(text: str, machine: jit.Machine) -> list[bytes]:
+        texts.append(text)
+        return [jit.emit_object(text, machine, keep=False)]
+
+    monkeypatch.setattr("tvm.backend.llvm.module.emit_objects", note)
+
+    @I.ir_module
+    class Mod:
+        @R.function
+        def main(x: R.Tensor((64, 64), "float32")):
+            with R.dataflow():
+                a = R.nn.softmax(x)
+                b = R.matmul(a, x)
+                R.output(b)
+            return b
+
+    target = tvm.target.Target("llvm -mtriple=x86_64-unknown-linux-gnu -mcpu=skylake")
+    tvm.relax.build(Mod, target, exec_mode="compiled")
+    text = next(each for each in texts if "main_profile_compute_" in each)
+    defined = [jit.defined_names(part) for part in parts_of(text)]
+    kernels = sorted(name.partition(".")[0] for names in defined[:-1] for name in names)
+    assert kernels == ["matmul", "softmax"]
+    assert len(defined) == 3
 
 
 def test_small_and_unknown_texts_stay_whole(monkeypatch: pytest.MonkeyPatch) -> None:

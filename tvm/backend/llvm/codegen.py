@@ -125,7 +125,7 @@ def _emit_function(
     """Emit a function, and those that were cut out of it."""
     declared = [_declare(module, var, func) for var, func in family[1:]]
     for own, (_, func) in zip(declared, family[1:]):
-        only_calls = IS_TASK not in func.attrs and not any(map(_is_work, walk(func.body)))
+        only_calls = IS_TASK not in func.attrs and _only_calls(func.body)
         _emit_one(module, own, func, locations, signature.name, as_it_is=only_calls)
     as_it_is = signature.packed and len(family) > 1  # what is left in it runs once a call
     _emit_one(module, signature, family[0][1], locations, signature.name, as_it_is=as_it_is)
@@ -166,8 +166,16 @@ def _pointer_attributes(var: e.Var, noalias: bool) -> str:
     return " ".join(part for part in ("noalias" if noalias else "", align) if part)
 
 
-def _is_work(node: object) -> bool:
-    """False for what code that only calls consists of, into which every kernel would be inlined."""
-    if isinstance(node, e.Call):
-        return e.is_call_of(node, "tir.parallel_launch")
-    return isinstance(node, (s.For, s.While, e.BufferLoad))
+def _only_calls(body: s.Stmt) -> bool:
+    """True of code that hands work on to kernels, each of which would be inlined into it.
+
+    It has no loops. What it loads itself, as a clock between the kernels, is little beside theirs;
+    code that loads and calls no kernel is one.
+    """
+    loads = calls = False
+    for node in walk(body):
+        if isinstance(node, (s.For, s.While)) or e.is_call_of(node, "tir.parallel_launch"):
+            return False
+        loads = loads or isinstance(node, e.BufferLoad)
+        calls = calls or (isinstance(node, e.Call) and isinstance(node.op, GlobalVar))
+    return calls or not loads
