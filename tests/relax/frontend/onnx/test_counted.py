@@ -148,8 +148,9 @@ def test_state_that_stays_and_is_no_constant() -> None:
 def test_a_shape_carried_as_state() -> None:
     """What shapes are made of may come through the state of a loop."""
     body = helper.make_graph(
-        [node("Reshape", ["v", "shape"], ["w"]), node("Add", ["total", "s"], ["more"]),
-         node("ReduceSum", ["w", "axis"], ["s"], keepdims=0)],
+        [node("Reshape", ["v", "shape"], ["w"]),
+         node("ReduceSum", ["w", "axis"], ["s"], keepdims=0),
+         node("Add", ["total", "s"], ["more"])],
         "body",
         [_info("turn", I64, []), _info("was", B, []), _info("shape", I64, [2]),
          _info("total", F, None)],
