@@ -44,7 +44,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("tvm.meta_schedule",),
     ("tvm.relax",),
     ("tvm.relax.op",),
-    ("tvm.relax.analysis", "tvm.relax.loops"),
+    ("tvm.relax.analysis", "tvm.relax.loops", "tvm.relax.packed_product"),
     ("tvm.relax.dpl", "tvm.relax.ir"),
     ("tvm.relax.transform", "tvm.relax.script", "tvm.relax.interp"),
     ("tvm.relax.backend.gpu_generic.cumsum",),

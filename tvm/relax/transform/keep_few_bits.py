@@ -24,7 +24,7 @@ from tvm.ir.transform import PassContext
 from tvm.relax import op
 from tvm.relax.block_builder import BlockBuilder
 from tvm.relax.expr import Call, Constant, Function, Var, is_call_of
-from tvm.relax.struct_info import TensorStructInfo
+from tvm.relax.packed_product import packed_product
 from tvm.relax.transform.dead_code_elimination import remove_unused_bindings
 from tvm.relax.transform.fold_dequantize import info_of, sizes_of
 from tvm.relax.transform.pass_form import relax_module_pass
@@ -77,7 +77,7 @@ class _Rules:
             return call
         stored = self._stored(w, _DEPTH)
         packed = None if stored is None else pack(Stored(*(part.T for part in stored)))
-        return call if packed is None else _product(bb, x, str(out.dtype), *packed)
+        return call if packed is None else packed_product(bb, x, *packed, str(out.dtype))
 
     def take(self, bb: BlockBuilder, call: Call) -> RelaxExpr:
         table, ids = call.args
@@ -176,14 +176,10 @@ def _alike(value: float, numbers: Array) -> Array:
 
 
 def _keeps(inner: Stored, other: Array) -> bool:
-    """Whether the shape stays as it is."""
+    """Whether what is broadcast to the numbers' shape leaves it as it is."""
     shape = inner.numbers.shape
-    return np.broadcast_shapes(shape, other.shape) == shape if _fits(shape, other.shape) else False
-
-
-def _fits(shape: tuple[int, ...], other: tuple[int, ...]) -> bool:
-    return len(other) <= len(shape) and all(
-        b in (a, 1) for a, b in zip(shape[::-1], other[::-1])
+    return other.ndim <= len(shape) and all(
+        b in (a, 1) for a, b in zip(shape[::-1], other.shape[::-1])
     )
 
 
@@ -231,25 +227,3 @@ def _is_alike(groups: Array) -> bool:
     """Whether the numbers of each group, along the last axis, are equal."""
     return bool((groups == groups[..., :1]).all())
 
-
-def _product(
-    bb: BlockBuilder, x: RelaxExpr, dtype: str, form: Packed, arrays: list[Constant]
-) -> RelaxExpr:
-    """x @ w, with sums in float32."""
-    info = info_of(x)
-    assert info is not None and info.values is not None, "its rank is known"
-    *outer, _ = info.values
-    rows: Any = 1
-    for extent in outer:
-        rows = rows * extent
-    wide = x if str(info.dtype) == "float32" else bb.emit(op.astype(x, "float32"))
-    flat = bb.emit(op.reshape(wide, [rows, form.inputs]))
-    name = f"matmul_{form.format}"
-    single = 1 if sizes_of(flat)[0] == 1 else None
-    func = few_bits.product(name, form, single).without_attr("global_symbol")
-    kernel = bb.add_func(func, name)
-    out = bb.emit(op.call_tir(
-        kernel, [flat, *arrays], TensorStructInfo([rows, form.outputs], "float32")
-    ))  # fmt: skip
-    shaped = op.reshape(out, [*outer, form.outputs])
-    return shaped if dtype == "float32" else op.astype(bb.emit(shaped), dtype)

@@ -24,8 +24,7 @@ from tvm.ir.transform import ModulePass, PassContext, PassInfo
 from tvm.relax import op
 from tvm.relax.block_builder import BlockBuilder
 from tvm.relax.expr import Call, Constant, Function, Var, is_call_of
-from tvm.relax.op.base import call_tir
-from tvm.relax.struct_info import TensorStructInfo
+from tvm.relax.packed_product import packed_product
 from tvm.relax.transform.fold_dequantize import info_of, sizes_of
 from tvm.relax.transform.rebuild import rewrite_calls
 from tvm.topi.nn import few_bits
@@ -203,25 +202,7 @@ class Quantize(ModulePass):
         numbers, scale = few_bits.pack(layer.weights.T, self._weights, group)
         assert scale is not None, "integers have scales"
         form = Packed(outputs, -(-inputs // group) * group, self._weights, group)
-        info = info_of(layer.call)
-        assert info is not None, "products are tensors"
-        assert info.values is not None, "of known dimensions"
-        *outer, _ = info.values
-        count: Any = 1
-        for extent in outer:
-            count = count * extent
-        rows = bb.emit(op.reshape(layer.call.args[0], [count, inputs]))
-        if form.inputs != inputs:
-            rows = bb.emit(op.nn.pad(rows, [0, 0, 0, form.inputs - inputs]))
-        name = f"matmul_{self._weights}"
-        single = 1 if sizes_of(rows)[0] == 1 else None
-        func = few_bits.product(name, form, single).without_attr("global_symbol")
-        kernel = bb.add_func(func, name)
-        out = bb.emit(call_tir(
-            kernel, [rows, Constant(numbers), Constant(scale)],
-            TensorStructInfo([count, outputs], "float32"),
-        ))  # fmt: skip
-        return op.reshape(out, [*outer, outputs])
+        return packed_product(bb, layer.call.args[0], form, [Constant(numbers), Constant(scale)])
 
 
 def main_of(mod: IRModule) -> tuple[Any, Function]:

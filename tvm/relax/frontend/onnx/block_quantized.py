@@ -11,7 +11,7 @@ from tvm import te, tir
 from tvm.ir.expr import PrimExpr, RelaxExpr
 from tvm.relax import op
 from tvm.relax.expr import Constant
-from tvm.relax.struct_info import TensorStructInfo
+from tvm.relax.packed_product import packed_product
 from tvm.topi.nn import few_bits
 from tvm.topi.nn.few_bits import Packed
 
@@ -130,22 +130,8 @@ class _PackedNBits:
 
     def product(self, node: Node) -> RelaxExpr:
         """x @ w.T, with sums in float32."""
-        form, bb, dtype = self._form, node.bb, node.dtype(0)
-        *outer, _ = node.shape(0)
-        count: Any = 1
-        for extent in outer:
-            count = count * extent
-        x = node[0] if dtype == "float32" else bb.emit(op.astype(node[0], "float32"))
-        flat = bb.emit(op.reshape(x, [count, form.inputs]))
-        single = 1 if isinstance(count, int) and count == 1 else None
-        name = f"matmul_{form.format}"
-        func = few_bits.product(name, form, single).without_attr("global_symbol")
-        kernel = bb.add_func(func, name)
-        out = bb.emit(op.call_tir(
-            kernel, [flat, *self._arrays], TensorStructInfo([count, form.outputs], "float32")
-        ))  # fmt: skip
-        shaped = op.reshape(out, [*outer, form.outputs])
-        return shaped if dtype == "float32" else op.astype(bb.emit(shaped), dtype)
+        node.shape(0)  # which must be known
+        return packed_product(node.bb, node[0], self._form, self._arrays, node.dtype(0))
 
 
 def _numbers(data: np.ndarray[Any, Any], bits: int) -> np.ndarray[Any, Any]:

@@ -18,6 +18,7 @@ import ml_dtypes
 import numpy as np
 
 from tvm.ir.expr import PrimExpr
+from tvm.ir.structural import structural_equal
 from tvm.relax import op
 from tvm.relax.block_builder import BlockBuilder
 
@@ -98,7 +99,7 @@ class _Blocks:
 
 def _is_surely(a: Size, b: Size) -> bool:
     """Whether two extents are one expression of symbols."""
-    return isinstance(a, PrimExpr) and isinstance(b, PrimExpr) and str(a) == str(b)
+    return isinstance(a, PrimExpr) and isinstance(b, PrimExpr) and structural_equal(a, b)
 
 
 def _bounds(dtype: str, low: Any, high: Any) -> tuple[float, float]:
