@@ -77,7 +77,7 @@ def _schedule(sch: Schedule, block: BlockRV) -> None:
     start = sch.decompose_reduction(block, slice_)
     for copy, name in ((factors[0], "load_a"), (factors[1], "load_b"), (store, "store")):
         sch.tensorize(_tile(sch, copy), names[name])
-    sch.tensorize(_tile(sch, start, split=False), names["init"])
+    sch.tensorize(_tile(sch, start), names["init"])
     sch.tensorize(sch.get_loops(block)[-3], names["compute"])
 
 
@@ -123,11 +123,9 @@ def _extents(sizes: list[PrimExpr]) -> list[int | None]:
     return [size for size in known if size != 1]
 
 
-def _tile(sch: Schedule, block: BlockRV, split: bool = True) -> LoopRV:
+def _tile(sch: Schedule, block: BlockRV) -> LoopRV:
     """The outer loop of a matrix of 8 x 8 results."""
     rows, columns = sch.get_loops(block)[-2:]
-    if not split:
-        return rows
     i0, i1 = sch.split(rows, factors=[None, _SIDE])
     j0, j1 = sch.split(columns, factors=[None, _SIDE])
     sch.reorder(i0, j0, i1, j1)

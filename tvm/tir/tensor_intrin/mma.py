@@ -92,8 +92,8 @@ def get_ldmatrix_intrin(
     rows, columns, layout, offset = _loaded(k_dim, dtype, matrix_name, transposed)
     local_size = _M * k_dim // _WARP
     trans = transposed == (matrix_name == "A")  # the instruction wants rows of A, columns of B
-    source = Tile(rows, columns, dtype, shared_scope, 16)
-    target = Tile(rows, columns, dtype, "warp", 16, layout, (_WARP, local_size))
+    source = Tile(rows, columns, dtype, shared_scope, columns)
+    target = Tile(rows, columns, dtype, "warp", columns, layout, (_WARP, local_size))
 
     @T.prim_func
     def ldmatrix_impl(warp_handle: T.handle, shared_handle: T.handle) -> None:
@@ -167,13 +167,13 @@ def get_mma_intrin(
     half, half_out = local_size // 2, local_size_out // 2
     shape = f"m16n8k{k_dim}"
     words = [_PTX[_known(t)] for t in (a_dtype, b_dtype, out_dtype)]
-    factor, spread = 16 if k_dim == 16 else 32, (_WARP, local_size)
+    spread = _WARP, local_size
     a_layout, b_layout = _factor_layouts(k_dim, b_transposed)
     a_shape = (k_dim, _M) if a_transposed else (_M, k_dim)
     b_shape = (_N, k_dim) if b_transposed else (k_dim, _N)
-    a = Tile(*a_shape, a_dtype, "warp", factor, a_layout, spread)
-    b = Tile(*b_shape, b_dtype, "warp", factor, b_layout, spread)
-    c = _in_registers(out_dtype, local_size_out, 16)
+    a = Tile(*a_shape, a_dtype, "warp", k_dim, a_layout, spread)
+    b = Tile(*b_shape, b_dtype, "warp", b_shape[1], b_layout, spread)
+    c = _in_registers(out_dtype, local_size_out, _N)
 
     def multiply(A: Buffer, B: Buffer, C: Buffer, tx: PrimExpr, right: bool) -> PrimExpr:
         """The left half of the columns of B, or the right one."""

@@ -46,7 +46,6 @@ def get_wmma_load_intrin(
     rows, columns = (k_dim, n_dim) if is_b else (m_dim, k_dim)
     if is_col_major:
         rows, columns = columns, rows
-    factor = 8 if dtype in ("float16", "bfloat16") else 16
 
     def load(A: Buffer, C: Buffer, s1: PrimExpr, d1: PrimExpr) -> PrimExpr:
         fragment = get_wmma_fragment_index(C, d1, rows, columns)
@@ -54,7 +53,7 @@ def get_wmma_load_intrin(
             C.data, m_dim, n_dim, k_dim, fragment, A.access_ptr("r"), s1, layout, dtype="handle"
         )
 
-    tiles = (Tile(rows, columns, dtype, where, factor) for where in (shared_scope, scope))
+    tiles = (Tile(rows, columns, dtype, where, columns) for where in (shared_scope, scope))
     return copy_step(*tiles, "load", load)
 
 
@@ -73,7 +72,7 @@ def get_wmma_fill_intrin(
 
 
 def _accumulator(m_dim: int, n_dim: int, dtype: str) -> Tile:
-    return Tile(m_dim, n_dim, dtype, "wmma.accumulator", 16)
+    return Tile(m_dim, n_dim, dtype, "wmma.accumulator", n_dim)
 
 
 def get_wmma_store_intrin(
@@ -88,7 +87,7 @@ def get_wmma_store_intrin(
             dtype="handle",
         )  # fmt: skip
 
-    memory = Tile(m_dim, n_dim, dtype, scope, 16)
+    memory = Tile(m_dim, n_dim, dtype, scope, n_dim)
     return copy_step(_accumulator(m_dim, n_dim, dtype), memory, "store", store)
 
 
@@ -96,9 +95,9 @@ def get_wmma_sync_intrin(
     m_dim: int, n_dim: int, k_dim: int, in_dtype: str, out_dtype: str, b_transposed: bool
 ) -> tuple[PrimFunc, PrimFunc]:
     """C += A @ B on fragments, or A @ B.T."""
-    a = Tile(m_dim, k_dim, in_dtype, "wmma.matrix_a", 16)
+    a = Tile(m_dim, k_dim, in_dtype, "wmma.matrix_a", k_dim)
     b_shape = (n_dim, k_dim) if b_transposed else (k_dim, n_dim)
-    b = Tile(*b_shape, in_dtype, "wmma.matrix_b", 16)
+    b = Tile(*b_shape, in_dtype, "wmma.matrix_b", b_shape[1])
 
     def multiply(
         A: Buffer, B: Buffer, C: Buffer, a1: PrimExpr, b1: PrimExpr, c1: PrimExpr

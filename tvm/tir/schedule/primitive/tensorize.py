@@ -9,6 +9,7 @@ from tvm.tir.block_scope import StmtSRef
 from tvm.tir.buffer import Buffer
 from tvm.tir.expr import Var
 from tvm.tir.function import PrimFunc
+from tvm.tir.index_dtype import with_index_dtype
 from tvm.tir.intrin_registry import TensorIntrin
 from tvm.tir.renew_defs import renew_defs
 from tvm.tir.schedule.analysis.affine import analyzer_at
@@ -46,7 +47,7 @@ def tensorize(
             analyzer.bind(iv.var, iv.dom)
     matcher = DescMatcher(_root(intrin.desc), node, analyzer)
     matcher.run()
-    impl = renew_defs(intrin.impl)
+    impl = with_index_dtype(renew_defs(intrin.impl), _index_bits(node))
     matches = _matches(node, intrin.desc, impl, matcher.regions, analyzer)
     code = _root(impl)
     new = change_block(
@@ -71,6 +72,12 @@ def _find(name: str, sref: StmtSRef) -> TensorIntrin:
         ) from err
     assert found is not None, "missing ones raise"
     return found
+
+
+def _index_bits(node: Block) -> int:
+    """How wide the indices of the block are, which those of the intrinsic's code become, too."""
+    ranges = [rng for region in (*node.reads, *node.writes) for rng in region.region]
+    return max([rng.min.dtype.bits for rng in ranges], default=32)
 
 
 def _root(func: PrimFunc) -> Block:
