@@ -63,3 +63,42 @@ def test_methods_and_properties() -> None:
     assert tvm.get_global_func("target.TargetExport")(target)["kind"] == "c"
     text = tvm.get_global_func("node.SaveJSON")(func.body)
     tvm.ir.assert_structural_equal(tvm.get_global_func("node.LoadJSON")(text), func.body)
+
+
+def test_a_schedule_by_names() -> None:
+    @T.prim_func(private=True)
+    def double(A: T.Buffer((8, 4), "float32"), B: T.Buffer((8, 4), "float32")):
+        for i, j in T.grid(8, 4):
+            with T.block("B"):
+                vi, vj = T.axis.remap("SS", [i, j])
+                B[vi, vj] = A[vi, vj] * T.float32(2)
+
+    api = tvm.tir.schedule._ffi_api
+    sch = api.TracedSchedule(tvm.IRModule({"main": double}), -1, 0, 0, True)
+    block = api.ScheduleGetBlock(sch, "B", "main")
+    i, j = api.ScheduleGetLoops(sch, block)
+    api.ScheduleReorder(sch, [j, i])
+    api.ScheduleFuse(sch, [j, i], True)
+    api.ScheduleTransformLayout(
+        sch, block, 0, 1, tvm.tir.IndexMap.from_func(lambda i, j: [j, i]), None, False
+    )
+    assert api.ScheduleGetMod(sch)["main"].buffer_map[double.params[1]].shape == (4, 8)
+    text = api.TraceAsPython(api.ScheduleGetTrace(sch), False)
+    assert [line.split("(")[0].split("=")[-1].strip() for line in text] == [
+        "sch.get_block", "sch.get_loops", "sch.reorder", "sch.fuse", "sch.transform_layout",
+    ]  # fmt: skip
+
+
+def test_a_function_built_by_names() -> None:
+    find = tvm.get_global_func
+    builder = find("script.ir_builder.IRBuilder")()
+    find("script.ir_builder.IRBuilderEnter")(builder)
+    frame = find("script.ir_builder.tir.PrimFunc")(False)
+    find("script.ir_builder.IRBuilderFrameEnter")(frame)
+    find("script.ir_builder.tir.FuncName")("main")
+    find("script.ir_builder.tir.Evaluate")(find("script.ir_builder.tir.Int64")(3))
+    find("script.ir_builder.IRBuilderFrameExit")(frame, None, None, None)
+    find("script.ir_builder.IRBuilderExit")(builder, None, None, None)
+    func = find("script.ir_builder.IRBuilderGet")(builder)
+    assert func.attrs["global_symbol"] == "main"
+    assert func.body.value.dtype == "int64"

@@ -294,6 +294,7 @@ COVERED_BY: dict[str, tuple[str, str]] = {
     "tvm/relax/dpl/_ffi.py": ("tests/driver/test_relax_by_name.py", "names of functions"),
     "tvm/ir/_ffi_transform_api.py": ("tests/driver/test_found_by_name.py", "names of functions"),
     "tvm/driver/node_functions.py": ("tests/driver/test_found_by_name.py", "every name of it"),
+    "tvm/driver/schedule_functions.py": ("tests/driver/test_found_by_name.py", "every name of it"),
     "tvm/tir/analysis/_ffi_api.py": (
         "tests/tir/analysis/test_identify_memcpy.py", "one name of a function",
     ),

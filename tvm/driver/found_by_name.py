@@ -18,6 +18,7 @@ from tvm.ir.node import NODE_TYPES
 from tvm.tir import transform
 
 from .node_functions import NODE_FUNCTIONS
+from .schedule_functions import SCHEDULE_FUNCTIONS
 
 # name -> module and function
 FUNCTIONS: Final[dict[str, str]] = {
@@ -74,6 +75,7 @@ FUNCTIONS: Final[dict[str, str]] = {
     "tir.schedule.SuggestIndexMap": "tvm.tir.schedule.analysis:suggest_index_map",
     **{f"tir.transform.{name}": f"tvm.tir.transform:{name}" for name in transform.__all__},
     **NODE_FUNCTIONS,
+    **SCHEDULE_FUNCTIONS,
 }  # fmt: skip
 # whose constructors are found by their type keys
 _NODES: Final = (

@@ -36,6 +36,20 @@ _PASS_CONTEXT: Final = {
     "ExitPassContext": "__exit__", "OverrideInstruments": "override_instruments",
     "ListConfigs": "list_configs",
 }  # fmt: skip
+_INSTRUMENT: Final = {
+    "EnterPassContext": "PassInstrument.enter_pass_ctx",
+    "ExitPassContext": "PassInstrument.exit_pass_ctx",
+    "RunAfterPass": "PassInstrument.run_after_pass",
+    "RunBeforePass": "PassInstrument.run_before_pass",
+    "MakePassTimingInstrument": "PassTimingInstrument",
+    "RenderTimePassProfiles": "PassTimingInstrument.render",
+}
+_OP: Final = {
+    "OpAddArgument": "add_argument", "OpGetAttr": "get_attr", "OpHasAttr": "has_attr",
+    "OpResetAttr": "reset_attr", "OpSetAttr": "set_attr",
+    "OpSetAttrsTypeKey": "set_attrs_type_key", "OpSetNumInputs": "set_num_inputs",
+    "OpSetSupportLevel": "set_support_level", "GetOp": "get", "ListOpNames": "list_op_names",
+}  # fmt: skip
 _TARGETS: Final = {
     "TargetCurrent": "current", "TargetEnterScope": "__enter__", "TargetExitScope": "__exit__",
     "TargetExport": "export", "WithHost": "with_host", "ListTargetKinds": "list_kinds",
@@ -73,12 +87,8 @@ NODE_FUNCTIONS: Final[dict[str, str]] = {
     "ir.BaseFunc_Attrs": "tvm.ir:BaseFunc.attrs",
     "ir.EnvFuncGet": "tvm.ir:EnvFunc.get",
     "ir.EnvFuncCall": "tvm.ir:EnvFunc.__call__",
-    "ir.GetOp": "tvm.ir:Op.get",
-    "ir.ListOpNames": "tvm.ir:Op.list_op_names",
-    "ir.OpGetAttr": "tvm.ir:Op.get_attr",
-    "ir.OpHasAttr": "tvm.ir:Op.has_attr",
-    "ir.OpSetAttr": "tvm.ir:Op.set_attr",
-    "ir.OpResetAttr": "tvm.ir:Op.reset_attr",
+    **{f"ir.{name}": f"tvm.ir:Op.{home}" for name, home in _OP.items()},
+    **{f"instrument.{name}": f"tvm.ir.instrument:{home}" for name, home in _INSTRUMENT.items()},
     **{f"ir.Module_{name}": f"tvm.ir:IRModule.{home}" for name, home in _MODULE.items()},
     "ir.Range_from_min_extent": "tvm.ir:Range.from_min_extent",
     "node.AsRepr": "builtins:repr",
@@ -86,6 +96,7 @@ NODE_FUNCTIONS: Final[dict[str, str]] = {
     "node.LoadJSON": "tvm.ir:load_json",
     "node.SaveJSON": "tvm.ir:save_json",
     "node.StructuralHash": "tvm.ir:structural_hash",
+    "transform.ApplyPassToFunction": "tvm.ir.transform:ApplyPassToFunction",
     "transform.Info": "tvm.ir.transform:Pass.info",
     "transform.PassContext": "tvm.ir.transform:PassContext",
     "transform.PassInfo": "tvm.ir.transform:PassInfo",
@@ -106,6 +117,8 @@ NODE_FUNCTIONS: Final[dict[str, str]] = {
     **{f"target.build.{kind}": "tvm.tir.build:codegen_build"
        for kind in ("c", "cuda", "hexagon", "llvm", "metal", "nvptx", "opencl", "rocm", "vulkan",
                     "webgpu")},
+    "arith.IntGroupBounds_FindBestRange": "tvm.arith:IntGroupBounds.find_best_range",
+    "arith.IntGroupBounds_from_range": "tvm.arith:IntGroupBounds.from_range",
     "arith.IntSetIsEverything": "tvm.arith:IntSet.is_everything",
     "arith.IntSetIsNothing": "tvm.arith:IntSet.is_nothing",
     "arith.intset_single_point": "tvm.arith:IntSet.single_point",

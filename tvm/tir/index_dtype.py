@@ -3,8 +3,8 @@
     for i in range(16):                     for i in range(T.int64(16)):
         B[i] = A[i + 1] * T.int32(2)   ->       B[i] = A[i + T.int64(1)] * T.int32(2)
 
-Shapes, strides, offsets, extents, domains of blocks and indices change, and the variables that occur
-there; what is computed keeps its type, and operands of two types get the wider one.
+Shapes, strides, offsets, extents, domains of blocks and indices change, and the variables that
+occur there; what is computed keeps its type, and operands of two types get the wider one.
 """
 
 from __future__ import annotations

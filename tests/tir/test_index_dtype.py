@@ -1,0 +1,73 @@
+from __future__ import annotations
+
+import pytest
+
+import tvm
+from tvm.script import tir as T
+from tvm.tir.index_dtype import with_index_dtype
+
+pytestmark = pytest.mark.pure
+
+
+@T.prim_func(private=True)
+def narrow(a: T.handle, b: T.handle, n: T.int32) -> None:
+    s0 = T.int32()
+    A = T.match_buffer(a, (16,), "int32", strides=(s0,), offset_factor=1)
+    B = T.match_buffer(b, (16,), "int32")
+    for i in range(8):
+        with T.block("pair"):
+            v = T.axis.spatial(8, i)
+            T.reads(A[v * 2 : v * 2 + 2])
+            T.writes(B[v * 2 : v * 2 + 2])
+            if v < n:
+                B[v * 2 : v * 2 + 2] = A[v * 2 : v * 2 + 2]
+            else:
+                B[v * 2] = T.if_then_else(s0 > 1, n, 3)
+            T.evaluate(T.call_extern("void", "f", A.data, A.elem_offset // s0 * 4, 16))
+
+
+@T.prim_func(private=True)
+def wide(a: T.handle, b: T.handle, n: T.int32) -> None:
+    s0 = T.int64()
+    A = T.match_buffer(a, (T.int64(16),), "int32", strides=(s0,), offset_factor=1)
+    B = T.match_buffer(b, (T.int64(16),), "int32")
+    for i in range(T.int64(8)):
+        with T.block("pair"):
+            v = T.axis.spatial(T.int64(8), i)
+            T.reads(A[v * T.int64(2) : v * T.int64(2) + T.int64(2)])
+            T.writes(B[v * T.int64(2) : v * T.int64(2) + T.int64(2)])
+            if v < T.Cast("int64", n):
+                B[v * T.int64(2) : v * T.int64(2) + T.int64(2)] = A[
+                    v * T.int64(2) : v * T.int64(2) + T.int64(2)
+                ]
+            else:
+                B[v * T.int64(2)] = T.if_then_else(s0 > T.int64(1), n, 3)
+            T.evaluate(T.call_extern("void", "f", A.data, A.elem_offset // s0 * T.int64(4), 16))
+
+
+def test_indices_become_wide_and_values_stay() -> None:
+    tvm.ir.assert_structural_equal(with_index_dtype(narrow, 64), wide, map_free_vars=True)
+
+
+def test_indices_that_fit_stay() -> None:
+    tvm.ir.assert_structural_equal(with_index_dtype(narrow, 32), narrow)
+    tvm.ir.assert_structural_equal(with_index_dtype(wide, 64), wide)
+
+
+def test_code_of_an_intrinsic_follows_the_block() -> None:
+    @T.prim_func(private=True)
+    def set_to_zero(n: T.int64) -> None:
+        C = T.alloc_buffer((n * T.int64(16), T.int64(16)), "float16", scope="wmma.accumulator")
+        for o, i, j in T.grid(n, T.int64(16), T.int64(16)):
+            with T.block("zero"):
+                v = T.axis.spatial(n * T.int64(16), o * T.int64(16) + i)
+                vj = T.axis.spatial(T.int64(16), j)
+                C[v, vj] = T.float16(0)
+
+    sch = tvm.tir.Schedule(set_to_zero)
+    sch.tensorize(sch.get_loops("zero")[1], "wmma_fill_16x16x16_f16")
+    text = sch.mod["main"].script()
+    assert '(T.int64(16), T.int64(16)), "float16", strides=("d1", "d0")' in text
+    assert "C_1.elem_offset // C_1.strides[0] // T.int64(16) * (C_1.strides[0] // " in text
+    assert "offset_factor=16" in text
+    assert "T.tvm_fill_fragment(C_1.data, 16, 16, 16, " in text
