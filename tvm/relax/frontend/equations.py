@@ -3,12 +3,14 @@
     P A = L U     (Gauss's elimination; each column's largest element comes first)
     A = L L^T     (Cholesky's, of a symmetric matrix)
 
-Matrices are (batch, n, n), where both may be open. Each factor is one kernel over the batch. A
-matrix without an inverse gives infinities and NaNs, one that is not positive definite NaNs.
+Matrices are (batch, n, n), where both may be open; those in factors L and U may also be (batch, m,
+n). Each factor is one kernel over the batch. A matrix without an inverse gives infinities and NaNs,
+one that is not positive definite NaNs.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -26,37 +28,43 @@ Statement = Callable[..., tir.Stmt]
 def factors(a: te.Tensor) -> Any:
     """L without its diagonal of ones and U in one matrix, the row that each step chose, the sign.
 
-    float (batch, n, n), int64 (batch, n), float (batch,): -1 where rows were swapped an odd number
-    of times, and 1 otherwise.
+    float (batch, m, n), int64 (batch, min(m, n)), float (batch,): -1 where rows were swapped an odd
+    number of times, and 1 otherwise.
     """
-    batch, n, _ = a.shape
+    batch, m, n = a.shape
+    steps = _shorter(m, n)
 
     def run(ins: list[tir.Buffer], outs: list[tir.Buffer]) -> tir.Stmt:
         given, (lu, rows, sign) = ins[0], outs
 
         def matrix(b: PrimExpr) -> tir.Stmt:
             def step(k: PrimExpr) -> tir.Stmt:
-                return _column(lu, rows, sign, b, k, n)
+                return _column(lu, rows, sign, b, k)
 
             return sequence(
-                _every(n, n, lambda i, j: store(lu, load(given, b, i, j), b, i, j)),
-                store(sign, 1.0, b), loop(n, step, "k"),
+                _every(m, n, lambda i, j: store(lu, load(given, b, i, j), b, i, j)),
+                store(sign, 1.0, b), loop(steps, step, "k"),
             )  # fmt: skip
 
         return parallel(batch, matrix, "b")
 
     kinds = [a.dtype, "int64", a.dtype]
-    shapes = [list(a.shape), [batch, n], [batch]]
+    shapes = [list(a.shape), [batch, steps], [batch]]
     buffers = [tir.decl_buffer(s, d, x) for s, d, x in zip(shapes, kinds, ("lu", "rows", "sign"))]
     return te.extern(
         shapes, [a], run, dtype=kinds, out_buffers=buffers, name="factors", tag="factors"
     )
 
 
+def _shorter(m: PrimExpr, n: PrimExpr) -> PrimExpr:
+    return m if m is n else tir.min(m, n)
+
+
 def _column(
-    lu: tir.Buffer, rows: tir.Buffer, sign: tir.Buffer, b: PrimExpr, k: PrimExpr, n: PrimExpr
+    lu: tir.Buffer, rows: tir.Buffer, sign: tir.Buffer, b: PrimExpr, k: PrimExpr
 ) -> tir.Stmt:
     """Bring the largest element of column k to the diagonal, and clear what is below it."""
+    _, m, n = lu.shape
 
     def choose(place: tir.Buffer) -> tir.Stmt:
         def compare(i: PrimExpr) -> tir.Stmt:
@@ -74,7 +82,7 @@ def _column(
         turned = store(sign, tir.const(0, lu.dtype) - load(sign, b), b)
         return sequence(
             store(place, k, 0),
-            loop(n - 1 - k, compare, "i"),
+            loop(m - 1 - k, compare, "i"),
             store(rows, load(place, 0), b, k),
             when(tir.NE(load(place, 0), k), sequence(loop(n, swap, "j"), turned)),
         )
@@ -97,7 +105,7 @@ def _column(
 
         return let(factor, rest, "factor")
 
-    return sequence(local("int64", choose, 1, "place"), loop(n - 1 - k, clear, "i"))
+    return sequence(local("int64", choose, 1, "place"), loop(m - 1 - k, clear, "i"))
 
 
 def solutions(lu: te.Tensor, rows: te.Tensor, right: te.Tensor) -> te.Tensor:
@@ -124,6 +132,27 @@ def solutions(lu: te.Tensor, rows: te.Tensor, right: te.Tensor) -> te.Tensor:
         return parallel(batch, system, "b")
 
     return _one(run, [lu, rows, right], list(right.shape), "solutions")
+
+
+def order(rows: te.Tensor, m: PrimExpr) -> te.Tensor:
+    """Which row of A each row of L U is, by the rows that `factors` chose: int64 (batch, m)."""
+    batch, steps = rows.shape
+
+    def run(ins: list[tir.Buffer], outs: list[tir.Buffer]) -> tir.Stmt:
+        chosen, place = ins[0], outs[0]
+
+        def swap(b: PrimExpr, k: PrimExpr) -> tir.Stmt:
+            return let(load(place, b, k), lambda own: let(
+                load(place, b, load(chosen, b, k)), lambda other: sequence(
+                    store(place, other, b, k), store(place, own, b, load(chosen, b, k))
+                ), "other"), "own")  # fmt: skip
+
+        return parallel(batch, lambda b: sequence(
+            loop(m, lambda i: store(place, i.astype("int64"), b, i), "i"),
+            loop(steps, lambda k: swap(b, k), "k"),
+        ), "b")  # fmt: skip
+
+    return _one(run, [rows], [batch, m], "order")
 
 
 def triangular_solutions(a: te.Tensor, right: te.Tensor, *, upper: bool, unit: bool) -> te.Tensor:
@@ -214,22 +243,24 @@ def flat(bb: BlockBuilder, x: RelaxExpr) -> RelaxExpr:
     """(batch, rows, columns) of (..., rows, columns)."""
     known = extents_of(x)
     assert known is not None, "asked of matrices of known rank"
-    return bb.emit(op.reshape(x, [-1, *known[-2:]] if len(known) > 3 else
-                              [*([1] * (3 - len(known))), *known]))  # fmt: skip
+    batch = math.prod(known[1:-2], start=known[0]) if len(known) > 2 else 1
+    return bb.emit(op.reshape(x, [batch, *known[-2:]]))
 
 
 def factored(bb: BlockBuilder, a: RelaxExpr) -> tuple[RelaxExpr, RelaxExpr, RelaxExpr]:
-    """What `factors` gives of (batch, n, n)."""
+    """What `factors` gives of (batch, m, n)."""
     made = bb.emit_te(factors, a, primfunc_name_hint="factors")
     lu, rows, sign = (bb.emit(TupleGetItem(made, i)) for i in range(3))
     return lu, rows, sign
 
 
 def diagonal(bb: BlockBuilder, lu: RelaxExpr) -> RelaxExpr:
-    """(batch, n) of (batch, n, n)."""
+    """(batch, min(m, n)) of (batch, m, n)."""
 
     def compute(x: te.Tensor) -> te.Tensor:
-        made: te.Tensor = te.compute(x.shape[:2], lambda b, i: x(b, i, i), name="diagonal")
+        batch, m, n = x.shape
+        shape = (batch, _shorter(m, n))
+        made: te.Tensor = te.compute(shape, lambda b, i: x(b, i, i), name="diagonal")
         return made
 
     return bb.emit_te(compute, lu, primfunc_name_hint="diagonal")

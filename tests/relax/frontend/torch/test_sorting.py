@@ -6,27 +6,17 @@ from typing import Any
 
 import pytest
 
-from tvm import relax
-from tvm.error import OpAttributeUnImplemented
-from tvm.relax.block_builder import BlockBuilder
 from tvm.relax.frontend.torch import from_exported_program, from_fx
-from tvm.relax.frontend.torch.sorting import searchsorted
 
 from .cases import FAMILIES, Case
 from .running import assert_same, check, compiled, exported, interpreted, module_of
 
 torch = pytest.importorskip("torch")
-x = relax.Var("x", relax.TensorStructInfo((2, 3), "float32"))
 
 
 @pytest.mark.parametrize("case", FAMILIES["sorting"], ids=lambda case: case.name)
 def test_numbers(case: Case) -> None:
     check(case)
-
-
-def test_an_order_beside_the_sequence_is_refused() -> None:
-    with pytest.raises(OpAttributeUnImplemented, match="a sequence that is sorted"):
-        searchsorted(BlockBuilder(), x, x, sorter=x)
 
 
 @pytest.mark.cpu

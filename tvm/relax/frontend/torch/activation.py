@@ -77,7 +77,10 @@ def rrelu_with_noise(
 def prelu(bb: BlockBuilder, input: Expr, weight: Expr) -> Expr:
     """One slope for all channels, or one a channel (axis 1)."""
     ndim = rank(input)
-    if rank(weight) > 1:
+    if ndim == 0:
+        row = prelu(bb, bb.emit(op.reshape(input, [1])), weight)
+        return op.reshape(bb.emit(row), [])
+    if rank(weight) != 1:
         weight = bb.emit(op.reshape(weight, [-1]))
     return op.nn.prelu(input, weight, 1 if ndim > 1 else 0)
 

@@ -18,7 +18,7 @@ from tvm.relax.struct_info import ShapeExpr
 from .dtypes import DEFAULT_FLOAT, dtype_name, is_float, number_dtype, tensor_constant
 from .registry import convert
 from .shape import given_sizes
-from .values import Expr, cast, dtype_of, info, lengths, refuse, tensor_of
+from .values import Expr, cast, dtype_of, info, lengths, refuse, scalar, tensor_of
 
 
 def _filled(bb: BlockBuilder, size: Sequence[Any], value: Any, dtype: str) -> Expr:
@@ -168,19 +168,32 @@ def arange(
 
 
 @convert("linspace")
-def linspace(bb: BlockBuilder, start: float, end: float, steps: int, dtype: Any = None) -> Expr:
+def linspace(bb: BlockBuilder, start: Any, end: Any, steps: int, dtype: Any = None) -> Expr:
     """A range that ends half a step behind its last number, so that rounding loses none."""
     kind = dtype or DEFAULT_FLOAT
+    if isinstance(start, RelaxExpr) or isinstance(end, RelaxExpr):
+        return cast(bb, bb.emit(_steps_between(bb, start, end, steps)), kind)
     if not str(kind).startswith("float") or steps < 1 or start == end:
         return Constant(np.linspace(start, end, steps).astype(_numpy(kind)))
     step = (end - start) / (steps - 1) if steps != 1 else 1
     return op.arange(start, end + step / 2 if steps != 1 else start + step, step, kind)
 
 
+def _steps_between(bb: BlockBuilder, start: Any, end: Any, steps: int) -> Any:
+    """Numbers between two of which one or both are tensors without axes, in float64."""
+    first, last = (cast(bb, tensor_of(bb, bound), "float64") for bound in (start, end))
+    share = Constant(np.arange(steps) / max(steps - 1, 1))
+    return op.add(first, op.multiply(share, op.subtract(last, first)))
+
+
 @convert("logspace")
 def logspace(
-    bb: BlockBuilder, start: float, end: float, steps: int, base: float = 10.0, dtype: Any = None
+    bb: BlockBuilder, start: Any, end: Any, steps: int, base: float = 10.0, dtype: Any = None
 ) -> Expr:
+    if isinstance(start, RelaxExpr) or isinstance(end, RelaxExpr):
+        exponents = bb.emit(_steps_between(bb, start, end, steps))
+        powers = bb.emit(op.power(scalar(float(base), "float64"), exponents))
+        return cast(bb, powers, dtype or DEFAULT_FLOAT)
     values = np.logspace(start, end, steps, base=base)
     return Constant(values.astype(_numpy(dtype or DEFAULT_FLOAT)))
 

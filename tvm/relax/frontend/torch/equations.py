@@ -13,10 +13,11 @@ from tvm import tir
 from tvm.ir.expr import PrimExpr, RelaxExpr
 from tvm.relax import op
 from tvm.relax.block_builder import BlockBuilder
+from tvm.relax.expr import PrimValue
 from tvm.relax.frontend import equations
 
 from .registry import convert
-from .values import Expr, cast, common_shape, rank, refuse, same, sizes
+from .values import Expr, cast, common_shape, dtype_of, product, rank, refuse, same, scalar, sizes
 
 
 def _matrices(bb: BlockBuilder, a: Expr) -> Expr:
@@ -58,7 +59,7 @@ def determinant_and_factors(bb: BlockBuilder, A: Expr) -> Any:
 
 def _pivots(bb: BlockBuilder, rows: RelaxExpr, a: Expr) -> Any:
     counted = bb.emit(op.add(cast(bb, rows, "int32"), op.ones((), "int32")))
-    return op.reshape(counted, sizes(a)[:-1])
+    return op.reshape(counted, [*sizes(a)[:-2], sizes(rows)[-1]])
 
 
 @convert("slogdet", "linalg_slogdet")
@@ -112,6 +113,77 @@ def lu_factor_and_info(
     lu, rows = lu_factor(bb, A, pivot)
     lu = bb.emit(lu)
     return lu, rows, _singular(bb, lu, A)
+
+
+@convert("linalg_lu")
+def lu(bb: BlockBuilder, A: Expr, pivot: bool = True) -> Any:
+    """P, L and U of A = P L U."""
+    return lu_unpack(bb, *map(bb.emit, lu_factor(bb, A, pivot)))
+
+
+@convert("lu_unpack")
+def lu_unpack(
+    bb: BlockBuilder, LU_data: Expr, LU_pivots: Expr, unpack_data: bool = True,
+    unpack_pivots: bool = True,
+) -> Any:  # fmt: skip
+    """P, L and U of what `lu_factor` gives; what is not asked for is empty."""
+    *outer, m, _ = sizes(LU_data)
+    dtype, steps = dtype_of(LU_data), sizes(LU_pivots)[-1]
+    empty = op.zeros([0], dtype)
+    low = high = permutation = empty
+    if unpack_data:
+        batch = bb.emit(op.zeros([product(outer), m, steps], dtype))
+        heads = equations.unit_matrices(bb, batch)
+        left = op.strided_slice(LU_data, [-1], [0], [steps])
+        low = op.add(op.tril(left, -1), op.reshape(heads, [*outer, m, steps]))
+        high = op.triu(op.strided_slice(LU_data, [-2], [0], [steps]))
+    if unpack_pivots:
+        permutation = _permutations(bb, LU_pivots, m, dtype)
+    return tuple(map(bb.emit, (permutation, low, high)))
+
+
+def _permutations(bb: BlockBuilder, pivots: Expr, m: Any, dtype: str) -> Any:
+    """P, by the rows that were swapped: column i has its one where row i of L U is in A."""
+    shape = sizes(pivots)[:-1]
+    if isinstance(m, PrimExpr):
+        raise refuse("lu_unpack", f"{m} rows", "a number of rows")
+    count = tir.IntImm("int64", m)
+    place = bb.emit_te(equations.order, _rows(bb, pivots), count, primfunc_name_hint="order")
+    ones = op.one_hot(place, PrimValue(1), PrimValue(0), m, 1)
+    return op.reshape(op.astype(ones, dtype), [*shape, m, m])
+
+
+def _rows(bb: BlockBuilder, pivots: Expr) -> Expr:
+    """int64 (batch, steps), counted from 0."""
+    counted = op.subtract(op.astype(pivots, "int64"), scalar(1, "int64"))
+    return bb.emit(op.reshape(counted, [product(sizes(pivots)[:-1]), sizes(pivots)[-1]]))
+
+
+@convert("linalg_lu_solve")
+def lu_solve(
+    bb: BlockBuilder, LU: Expr, pivots: Expr, B: Expr, left: bool = True, adjoint: bool = False
+) -> Any:
+    """X of A X = B by what `lu_factor` gives of A; of X A = B, and of A^T X = B."""
+    if not left:
+        return _turned(bb, bb.emit(lu_solve(bb, LU, pivots, _turned(bb, B), True, not adjoint)))
+    outer = common_shape([sizes(LU)[:-2], sizes(B)[:-2]])
+    swaps = bb.emit(op.broadcast_to(pivots, [*outer, sizes(pivots)[-1]]))
+    if not adjoint:
+        a, b, _ = _batched(bb, LU, B)
+        x = bb.emit_te(
+            equations.solutions, a, _rows(bb, swaps), b, primfunc_name_hint="solutions"
+        )
+        return op.reshape(x, [*outer, *sizes(B)[-2:]])
+    high = _turned(bb, LU)
+    between = bb.emit(solve_triangular(bb, high, B, False))
+    swapped = bb.emit(solve_triangular(bb, high, between, True, unitriangular=True))
+    permutation = _permutations(bb, swaps, sizes(LU)[-1], dtype_of(LU))
+    return op.matmul(bb.emit(permutation), swapped)
+
+
+@convert("lu_solve")
+def lu_solve_of_right(bb: BlockBuilder, input: Expr, LU_data: Expr, LU_pivots: Expr) -> Any:
+    return lu_solve(bb, LU_data, LU_pivots, input)
 
 
 @convert("linalg_solve")

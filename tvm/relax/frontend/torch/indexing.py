@@ -15,9 +15,11 @@ from tvm.relax.expr import Constant, const
 from .registry import convert
 from .values import (
     Expr,
+    along_an_axis,
     axis_of,
     cast,
     common_dtype,
+    common_shape,
     dtype_of,
     length,
     product,
@@ -45,6 +47,7 @@ def counted_from_front(bb: BlockBuilder, index: Expr, extent: Any) -> Expr:
 
 
 @convert("index_select")
+@along_an_axis
 def index_select(bb: BlockBuilder, input: Expr, dim: int, index: Expr) -> Expr:
     return op.take(input, index, written_axis(dim, rank(input)))
 
@@ -72,11 +75,14 @@ def take_along_dim(bb: BlockBuilder, input: Expr, indices: Expr, dim: int | None
         flat = bb.emit(op.reshape(input, [product(sizes(input))]))
         return op.take(flat, op.reshape(indices, [product(sizes(indices))]), 0)
     axis = axis_of(dim, rank(input))
-    shape = [
-        a if i == axis or same(b, 1) else b
-        for i, (a, b) in enumerate(zip(sizes(indices), sizes(input)))
-    ]
-    return op.gather_elements(input, op.broadcast_to(indices, shape), axis)
+    outer = common_shape([[1 if i == axis else size for i, size in enumerate(sizes(x))]
+                          for x in (input, indices)])  # fmt: skip
+    x, places = (
+        op.broadcast_to(x, [own if i == axis else size
+                            for i, (own, size) in enumerate(zip(sizes(x), outer))])
+        for x in (input, indices)
+    )  # fmt: skip
+    return op.gather_elements(x, places, axis)
 
 
 @convert("embedding")
@@ -302,6 +308,7 @@ _REDUCTIONS = {
 
 
 @convert("scatter")
+@along_an_axis
 def scatter(
     bb: BlockBuilder, input: Expr, dim: int, index: Expr, src: Any = None, *rest: Any,
     reduce: str | None = None, value: Any = None,
@@ -332,11 +339,13 @@ def _cut_to(bb: BlockBuilder, src: Expr, index: Expr) -> Expr:
 
 
 @convert("scatter_add")
+@along_an_axis
 def scatter_add(bb: BlockBuilder, input: Expr, dim: int, index: Expr, src: Expr) -> Any:
     return scatter(bb, input, dim, index, src, reduce="add")
 
 
 @convert("scatter_reduce")
+@along_an_axis
 def scatter_reduce(
     bb: BlockBuilder, input: Expr, dim: int, index: Expr, src: Expr, reduce: str,
     include_self: bool = True,
@@ -367,6 +376,7 @@ def _spread_index(bb: BlockBuilder, index: Expr, like: Expr, axis: int) -> Expr:
 
 
 @convert("index_add")
+@along_an_axis
 def index_add(
     bb: BlockBuilder, input: Expr, dim: int, index: Expr, source: Expr, alpha: Any = 1
 ) -> Expr:
@@ -378,12 +388,14 @@ def index_add(
 
 
 @convert("index_copy")
+@along_an_axis
 def index_copy(bb: BlockBuilder, input: Expr, dim: int, index: Expr, source: Expr) -> Expr:
     axis = axis_of(dim, rank(input))
     return op.scatter_elements(input, _spread_index(bb, index, source, axis), source, axis)
 
 
 @convert("index_fill")
+@along_an_axis
 def index_fill(bb: BlockBuilder, input: Expr, dim: int, index: Expr, value: Any) -> Expr:
     axis = axis_of(dim, rank(input))
     shape = sizes(input)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import string
 from collections.abc import Sequence
 from typing import Any, Final
 
@@ -22,6 +23,7 @@ from .values import (
     promoted,
     rank,
     refuse,
+    same,
     scalar,
     sizes,
     spread,
@@ -153,7 +155,23 @@ def _plus(input: Expr, made: Expr, beta: Any) -> Expr:
 @convert("einsum")
 def einsum(bb: BlockBuilder, equation: str, *operands: Any, path: Any = None) -> Expr:
     given = operands[0] if isinstance(operands[0], (tuple, list)) else operands
-    return op.einsum(tuple(given), equation.replace(" ", ""))
+    written = equation.replace(" ", "")
+    inputs, arrow, output = written.partition("->")
+    if arrow and "..." in inputs and "..." not in output:
+        written = f"{_named_axes(inputs, given)}->{output}"
+    return op.einsum(tuple(given), written)
+
+
+def _named_axes(inputs: str, operands: Sequence[Expr]) -> str:
+    """Names for the axes behind each ellipsis, over which torch sums if the result has none."""
+    free = [letter for letter in string.ascii_letters if letter not in inputs]
+    parts = inputs.split(",")
+    hidden = [rank(x) - len(part.replace("...", "")) for part, x in zip(parts, operands)]
+    names = free[: max(hidden)]
+    return ",".join(
+        part.replace("...", "".join(names[len(names) - count :]))
+        for part, count in zip(parts, hidden)
+    )
 
 
 @convert("tensordot")
@@ -164,6 +182,7 @@ def tensordot(bb: BlockBuilder, a: Expr, b: Expr, dims: Any = 2, *rest: Any) -> 
     if isinstance(dims, int):
         dims = (list(range(rank(a) - dims, rank(a))), list(range(dims)))
     left, right = axes_of(dims[0], rank(a)) or [], axes_of(dims[1], rank(b)) or []
+    a, b = _summed_beside_one(bb, a, b, left, right), _summed_beside_one(bb, b, a, right, left)
     free_a = [i for i in range(rank(a)) if i not in left]
     free_b = [i for i in range(rank(b)) if i not in right]
     extents_a, extents_b = sizes(a), sizes(b)
@@ -176,6 +195,15 @@ def tensordot(bb: BlockBuilder, a: Expr, b: Expr, dims: Any = 2, *rest: Any) -> 
     )
     shape = [*(extents_a[i] for i in free_a), *(extents_b[i] for i in free_b)]
     return op.reshape(_product(bb.emit(rows), bb.emit(columns)), shape)
+
+
+def _summed_beside_one(
+    bb: BlockBuilder, x: Expr, other: Expr, axes: list[int], others: list[int]
+) -> Expr:
+    """Sums along axes whose partner has one element, which multiplies them all."""
+    short = [i for i, j in zip(axes, others)
+             if same(sizes(other)[j], 1) and not same(sizes(x)[i], 1)]  # fmt: skip
+    return bb.emit(op.sum(x, short, True)) if short else x
 
 
 @convert("chain_matmul", "linalg_multi_dot")
@@ -433,6 +461,9 @@ def cosine_similarity(
     """
     dtype = dtype_of(x1)
     x1, x2 = together(bb, x1, x2)
+    if rank(x1) == 0:
+        rows = [bb.emit(op.reshape(x, [1])) for x in (x1, x2)]
+        return op.reshape(bb.emit(cosine_similarity(bb, *rows, dim, eps)), [])
     small = scalar(eps, dtype)
 
     def unit(x: Expr) -> Any:

@@ -212,13 +212,19 @@ def poisson_nll_loss(
     bb: BlockBuilder, input: Expr, target: Expr, log_input: bool = True, full: bool = False,
     eps: float = 1e-8, reduction: Any = "mean", **options: Any,
 ) -> Any:  # fmt: skip
-    if full:
-        raise refuse("poisson_nll_loss: full", "True", "False")
+    """With `full` Stirling's approximation of log(target!), for targets above one."""
     if log_input:
         loss = op.subtract(op.exp(input), op.multiply(target, input))
     else:
         small = scalar(eps, dtype_of(input))
         loss = op.subtract(input, op.multiply(target, op.log(op.add(input, small))))
+    if full:
+        kind = dtype_of(target)
+        turn = op.multiply(scalar(2 * math.pi, kind), target)
+        stirling = op.subtract(op.multiply(target, op.log(target)), target)
+        stirling = op.add(stirling, op.multiply(scalar(0.5, kind), op.log(turn)))
+        above = op.greater(target, scalar(1.0, kind))
+        loss = op.add(loss, op.where(above, stirling, scalar(0.0, kind)))
     return _reduced(bb.emit(loss), reduction)
 
 
@@ -233,11 +239,13 @@ def soft_margin_loss(
 def hinge_embedding_loss(
     bb: BlockBuilder, input: Expr, target: Expr, margin: float = 1.0, reduction: Any = "mean"
 ) -> Any:
-    """x where the target is 1, max(0, margin - x) where it is -1."""
-    dtype = dtype_of(input)
+    """x where the target is 1, max(0, margin - x) where it is -1; elsewhere the sum of both."""
+    dtype, kind = dtype_of(input), dtype_of(target)
+    zero = scalar(0, dtype)
     away = op.nn.relu(op.subtract(scalar(margin, dtype), input))
-    held = op.equal(target, scalar(1, dtype_of(target)))
-    return _reduced(bb.emit(op.where(held, input, away)), reduction)
+    away = op.where(op.not_equal(target, scalar(1, kind)), away, zero)
+    near = op.where(op.not_equal(target, scalar(-1, kind)), input, zero)
+    return _reduced(bb.emit(op.add(away, near)), reduction)
 
 
 @convert("margin_ranking_loss")

@@ -15,7 +15,7 @@ from tvm.relax.frontend.pools import max_pool_indices, within_data
 from tvm.topi.nn.pooling import adaptive_pool, adaptive_pool1d, adaptive_pool3d
 
 from .registry import convert
-from .values import Expr, dtype_of, product, rank, refuse, scalar, sizes, spread
+from .values import Expr, dtype_of, lengths, product, rank, refuse, scalar, sizes, spread
 
 _LAYOUT: Final = {1: "NCW", 2: "NCHW", 3: "NCDHW"}
 _MAX: Final = {1: op.nn.max_pool1d, 2: op.nn.max_pool2d, 3: op.nn.max_pool3d}
@@ -119,11 +119,17 @@ def avg_pool(
     strides = spread(stride, n) if stride not in (None, [], ()) else kernel
     options: dict[str, Any] = {"count_include_pad": count_include_pad} if any(pads) else {}
     if divisor_override is not None:
-        if ceil_mode:
-            raise refuse("avg_pool: divisor_override", "ceil_mode=True", "ceil_mode=False")
         options["count_include_pad"] = True
 
     def rule(x: Expr) -> Any:
+        if divisor_override is not None and ceil_mode:
+            return divided(_filled_up(bb, x, kernel, strides, pads))
+        return pooled(x)
+
+    def divided(x: Expr) -> Any:
+        return avg_pool(bb, x, n, kernel, strides, divisor_override=divisor_override)
+
+    def pooled(x: Expr) -> Any:
         made = _AVG[n](
             x, pool_size=kernel, strides=strides, padding=pads, ceil_mode=ceil_mode,
             layout=_LAYOUT[n], **options,
@@ -136,6 +142,20 @@ def avg_pool(
         return op.multiply(made, scalar(factor, dtype_of(x)))
 
     return _batched(bb, input, n, rule)
+
+
+def _filled_up(
+    bb: BlockBuilder, x: Expr, kernel: list[int], strides: list[int], pads: list[int]
+) -> Expr:
+    """Zeros around a picture, so that windows which begin inside it end there, too."""
+    width = [0, 0, 0, 0]
+    extents = lengths(x, "avg_pool: divisor_override with ceil_mode")[2:]
+    for extent, k, step, pad in zip(extents, kernel, strides, pads):
+        count = -(-(extent + 2 * pad - k) // step) + 1
+        if (count - 1) * step >= extent + pad:  # it would begin in the padding
+            count -= 1
+        width += [pad, max(0, (count - 1) * step + k - extent - pad)]
+    return bb.emit(op.nn.pad(x, width))
 
 
 def _average(n: int) -> Callable[..., Expr]:

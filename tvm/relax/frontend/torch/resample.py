@@ -92,7 +92,8 @@ def _how(mode: str, align_corners: bool, antialias: bool) -> Resampling:
         return Resampling("nearest", "asymmetric", "floor")
     if mode == "nearest-exact":
         return Resampling("nearest", "half_pixel", "round_prefer_ceil")
-    where = "align_corners" if align_corners else "half_pixel"
+    # torch's wide filters stand on the middles of elements, also where corners meet
+    where = "align_corners" if align_corners and not antialias else "half_pixel"
     # a widened filter leaves out what lies outside, others repeat the edge
     options: dict[str, Any] = {"antialias": antialias, "exclude_outside": antialias}
     if mode in _LINEAR:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from tvm import tir
@@ -26,6 +27,7 @@ from .values import (
     common_sizes,
     dtype_of,
     length,
+    lengths,
     product,
     rank,
     read_size,
@@ -282,15 +284,40 @@ def stack(bb: BlockBuilder, tensors: Any, dim: int = 0) -> Expr:
     return op.stack(tuple(cast(bb, x, dtype) for x in tensors), dim)
 
 
+def _of_each(rule: Callable[..., Any]) -> Callable[..., Any]:
+    """A converter that also takes several tensors, in a list or one by one."""
+
+    @functools.wraps(rule)
+    def apply(bb: BlockBuilder, *given: Any, **named: Any) -> Any:
+        given = (*given, *named.values())
+        if len(given) == 1 and not isinstance(given[0], (list, tuple)):
+            return rule(bb, given[0])
+        several = given[0] if isinstance(given[0], (list, tuple)) else given
+        return tuple(bb.emit(rule(bb, x)) for x in several)
+
+    return apply
+
+
 @convert("atleast_1d")
+@_of_each
 def atleast_1d(bb: BlockBuilder, input: Expr) -> Expr:
     return input if rank(input) >= 1 else op.reshape(input, [1])
 
 
 @convert("atleast_2d")
+@_of_each
 def atleast_2d(bb: BlockBuilder, input: Expr) -> Expr:
     missing = 2 - rank(input)
     return op.reshape(input, [*[1] * missing, *sizes(input)]) if missing > 0 else input
+
+
+@convert("atleast_3d")
+@_of_each
+def atleast_3d(bb: BlockBuilder, input: Expr) -> Expr:
+    """A row becomes the middle axis of three, a matrix the first two."""
+    shape = sizes(input)
+    wide = {0: [1, 1, 1], 1: [1, *shape, 1], 2: [*shape, 1]}
+    return op.reshape(input, wide[len(shape)]) if len(shape) in wide else input
 
 
 @convert("hstack")
@@ -377,6 +404,14 @@ def tensor_split(bb: BlockBuilder, input: Expr, indices_or_sections: Any, dim: i
             return _cut_at(bb, input, cuts, axis)
         least, more = divmod(extent, cuts)
         cuts = [i * least + min(i, more) for i in range(1, cuts)]
+    elif isinstance(cuts, RelaxExpr):
+        if rank(cuts) == 0:
+            raise refuse("tensor_split", "a number of pieces in a tensor", "a number, or places")
+        places = range(lengths(cuts, "tensor_split")[0])
+        cuts = [
+            read_size(bb, bb.emit(op.strided_slice(cuts, [0], [i], [i + 1]))) for i in places
+        ]
+        return _cut_at(bb, input, cuts, axis)
     elif any(isinstance(n, PrimExpr) for n in [sizes(input)[axis], *cuts]):
         return _cut_at(bb, input, list(cuts), axis)
     return _pieces(bb, input, list(cuts), axis)
@@ -508,7 +543,8 @@ def meshgrid(bb: BlockBuilder, *tensors: Any, indexing: str = "ij") -> Expr:
         indexing = given.pop()
     if len(given) == 1 and isinstance(given[0], (list, tuple)):
         given = list(given[0])
-    return op.meshgrid(tuple(given), indexing)
+    rows = [op.reshape(x, [1]) if rank(x) == 0 else x for x in given]
+    return op.meshgrid(tuple(rows), indexing)
 
 
 @convert("cartesian_prod")

@@ -383,6 +383,8 @@ def as_strided_scatter(
 @convert("unfold")
 def unfold(bb: BlockBuilder, input: Expr, dimension: int, size: int, step: int) -> Expr:
     """Windows along an axis, as a new last axis."""
+    if rank(input) == 0:  # its only window, or an empty one
+        return op.strided_slice(op.reshape(input, [1]), [0], [0], [size])
     axis = axis_of(dimension, rank(input))
     flat_indices = _windows_along(bb, sizes(input)[axis], size, step)
     ndim = rank(input)

@@ -24,7 +24,6 @@ from .values import (
     product,
     rank,
     read_size,
-    refuse,
     scalar,
     sizes,
     tensor_of,
@@ -202,7 +201,7 @@ def searchsorted(
 ) -> Any:  # fmt: skip
     """Of one row of bounds as `bucketize`; of several, by counting the bounds before each value."""
     if sorter is not None:
-        raise refuse("searchsorted: sorter", "an order", "a sequence that is sorted")
+        sorted_sequence = bb.emit(op.gather_elements(sorted_sequence, sorter, -1))
     behind = right or side == "right"
     x = tensor_of(bb, input, dtype_of(sorted_sequence))
     if rank(sorted_sequence) == 1:

@@ -163,10 +163,17 @@ def along_an_axis(rule: Callable[..., Any]) -> Callable[..., Any]:
     def apply(bb: BlockBuilder, input: Any, *args: Any, **named: Any) -> Any:
         if not isinstance(input, RelaxExpr) or rank(input) != 0:
             return rule(bb, input, *args, **named)
-        row = bb.emit(op.reshape(input, (1,)))
-        return _as_numbers(bb, rule(bb, row, *args, **named))
+        row, *rest = (_row(bb, value) for value in (input, *args))
+        options = {name: _row(bb, value) for name, value in named.items()}
+        return _as_numbers(bb, rule(bb, row, *rest, **options))
 
     return apply
+
+
+def _row(bb: BlockBuilder, value: Any) -> Any:
+    """A tensor without axes as one of one element; anything else as it is."""
+    alone = isinstance(value, RelaxExpr) and rank(value) == 0
+    return bb.emit(op.reshape(value, (1,))) if alone else value
 
 
 def _as_numbers(bb: BlockBuilder, made: Any) -> Any:

@@ -1,0 +1,136 @@
+"""Forms of operators that few programs use: imported, against torch's numbers."""
+
+from __future__ import annotations
+
+import pytest
+
+from tvm.relax.frontend.torch import from_exported_program
+
+from .cases import Case, F, case, torch
+from .running import assert_same, check, compiled, exported
+
+ONE = torch.tensor([0])
+PLACE = torch.tensor(0)
+
+
+def _matrix(*shape: int) -> torch.Tensor:
+    return torch.randn(shape, generator=torch.Generator().manual_seed(3))
+
+
+def _solved(a: torch.Tensor, b: torch.Tensor) -> tuple[torch.Tensor, ...]:
+    """By factors: on each side, transposed or not, and by torch's old name."""
+    lu, pivots = torch.linalg.lu_factor(a)
+    known = [torch.linalg.lu_solve(lu, pivots, b if left else b.mT, left=left, adjoint=adjoint)
+             for left in (True, False) for adjoint in (True, False)]  # fmt: skip
+    return *known, torch.lu_solve(b, lu, pivots)
+
+
+FACTORS = [
+    case("wide", torch.linalg.lu_factor, (3, 5)),
+    case("tall", torch.linalg.lu_factor, (7, 5)),
+    case("wide with info", torch.linalg.lu_factor_ex, (2, 3, 5)),
+    case("tall with info", torch.linalg.lu_factor_ex, (2, 7, 5)),
+    case("lu", torch.linalg.lu, (4, 4)),
+    case("lu wide", torch.linalg.lu, (2, 3, 5)),
+    case("lu tall", torch.linalg.lu, (2, 3, 7, 5)),
+    case("unpacked alone", lambda a: torch.lu_unpack(*torch.linalg.lu_factor(a),
+                                                     unpack_pivots=False)[1:], (3, 5)),
+    case("solutions", _solved, (2, 4, 4), (2, 4, 3)),
+    case("solutions of one", _solved, (4, 4), (2, 4, 3)),
+]  # fmt: skip
+
+WITHOUT_AXES = [
+    case("index_select", lambda x: torch.index_select(x, 0, ONE), ()),
+    case("index_add", lambda x, y: torch.index_add(x, 0, ONE, y, alpha=-1), (), ()),
+    case("index_copy", lambda x, y: torch.index_copy(x, 0, ONE, y), (), ()),
+    case("index_fill", lambda x: torch.index_fill(x, 0, ONE, 2.5), ()),
+    case("scatter", lambda x, y: torch.scatter(x, 0, PLACE, y), (), ()),
+    case("scatter a number", lambda x: torch.scatter(x, -1, PLACE, 2.5, reduce="multiply"), ()),
+    case("scatter_add", lambda x, y: torch.scatter_add(x, 0, PLACE, y), (), ()),
+    *[
+        case(f"scatter_reduce {how}",
+             lambda x, y, how=how: torch.scatter_reduce(x, 0, PLACE, y, how, include_self=False),
+             (), ())
+        for how in ("sum", "prod", "mean", "amax", "amin")
+    ],
+    case("unfold", lambda x: x.unfold(0, 1, 1), ()),
+    case("unfold to nothing", lambda x: x.unfold(0, 0, 1), ()),
+    case("prelu of a number", lambda x, w: torch.prelu(x, w), (), (1,)),
+    case("prelu by a number", lambda x, w: torch.prelu(x, w), (2, 3), ()),
+    case("meshgrid", lambda x, y: torch.meshgrid(x, y, indexing="ij"), (), (3,)),
+    case("cosine_similarity", lambda x, y: F.cosine_similarity(x, y, 0), (), ()),
+    case("atleast", lambda x: (torch.atleast_1d(x), torch.atleast_2d(x), torch.atleast_3d(x)), ()),
+    case("linspace", lambda x, y: torch.linspace(x, y, 5), (), ()),
+    case("linspace of one", lambda x: torch.linspace(x, 4, 1), ()),
+    case("logspace", lambda x: torch.logspace(0, x, 5, base=2.0), ()),
+]  # fmt: skip
+
+SEVERAL = [
+    case("atleast", lambda x, y: (*torch.atleast_1d(x, y), *torch.atleast_2d([x, y]),
+                                  *torch.atleast_3d(x, y)), (), (3,)),
+    case("atleast_3d of a matrix", torch.atleast_3d, (2, 3)),
+    case("take_along_dim, broadcast", lambda x, i: torch.take_along_dim(x, i, 1),
+         (1, 5), ((5, 2), "index:5")),
+    case("take_along_dim, broadcast places", lambda x, i: torch.take_along_dim(x, i, -1),
+         (4, 5), ((1, 2), "index:5")),
+    case("tensordot beside ones", lambda a, b: torch.tensordot(a, b, ([0, 1], [2, 0])),
+         (1, 3, 2), (3, 4, 5)),
+    case("einsum sums an ellipsis", lambda a, b: torch.einsum("...ik, ...j -> ij", a, b),
+         (2, 2, 3), (2, 4)),
+    case("einsum sums ellipses of two ranks",
+         lambda a, b: torch.einsum("...ik, ...kj -> ij", a, b), (4, 2, 3, 5), (2, 5, 3)),
+]  # fmt: skip
+
+OPTIONS = [
+    *[
+        case(f"poisson_nll_loss {log} {how}",
+             lambda a, t, log=log, how=how: F.poisson_nll_loss(a, t * 4, log, True, reduction=how),
+             ((6, 4), "positive"), ((6, 4), "positive"))
+        for log, how in ((True, "none"), (False, "sum"))
+    ],
+    case("hinge_embedding_loss of other targets",
+         lambda a, t: F.hinge_embedding_loss(a, t, 0.5, reduction="none"), (6, 4), (6, 4)),
+    *[
+        case(f"a wide filter, {how}",
+             lambda x, how=how: F.interpolate(x, (4, 7), mode=how, align_corners=True,
+                                              antialias=True), (1, 2, 9, 10))
+        for how in ("bilinear", "bicubic")
+    ],
+    case("searchsorted in an order",
+         lambda x, v: torch.searchsorted(x, v, sorter=torch.argsort(x)), (3, 7), (3, 4)),
+    *[
+        case(f"avg_pool{n}d, ceiled and divided",
+             lambda x, rule=rule: rule(x, 3, 2, 1, True, False, 5), (1, 2, *[8, 7, 6][:n]))
+        for n, rule in ((2, F.avg_pool2d), (3, F.avg_pool3d))
+    ],
+    case("avg_pool2d, a last window in the padding",
+         lambda x: F.avg_pool2d(x, 2, 3, 1, True, True, 3), (1, 1, 5, 6)),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "case", [*FACTORS, *WITHOUT_AXES, *SEVERAL, *OPTIONS], ids=lambda case: case.name
+)
+def test_numbers(case: Case) -> None:
+    check(case)
+
+
+@pytest.mark.cpu
+def test_pieces_between_places_of_a_tensor() -> None:
+    def pieces(x: torch.Tensor, places: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        return torch.tensor_split(x, places, 1)
+
+    x, places = _matrix(2, 9), torch.tensor([2, 5, 6])
+    run = compiled(from_exported_program(exported(pieces, x, places)))
+    assert_same(run(x, places), pieces(x, places))
+
+
+@pytest.mark.cpu
+def test_factors_of_open_extents() -> None:
+    auto = torch.export.Dim.AUTO
+    given = [_matrix(2, 3, 5), _matrix(1, 6, 2)]
+    axes = {0: auto, 1: auto, 2: auto}
+    program = exported(torch.linalg.lu_factor, given[0], dynamic_shapes=(axes,))
+    run = compiled(from_exported_program(program))
+    for a in given:
+        assert_same(run(a), torch.linalg.lu_factor(a))
