@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 
 from tvm import tir
-from tvm.error import ScriptError
+from tvm.error import DiagnosticError, ScriptError
 from tvm.ir import assert_structural_equal
+from tvm.script import from_source
 from tvm.script import tir as T
 from tvm.script.ir_builder import IRBuilder
 from tvm.script.ir_builder import tir as B
@@ -203,3 +204,13 @@ def test_the_builder_declares_buffers_by_the_word_of_scripts() -> None:
     assert [int(extent) for extent in made.shape] == [4, 4]
     with pytest.raises(ValueError, match="no builder is in scope"):
         IRBuilder.current()
+
+
+@pytest.mark.parametrize("call", [
+    'T.alloc_buffer("(8, 4)")', 'T.decl_buffer("8")', 'T.Buffer(["n", 4])',
+    'T.match_buffer(a, "8")', 'T.allocate("8", "float32", "global")',
+])  # fmt: skip
+def test_a_text_is_no_shape(call: str) -> None:
+    text = f"@T.prim_func\ndef main(a: T.handle):\n    A = {call}\n    T.evaluate(0)\n"
+    with pytest.raises(DiagnosticError, match="the shape is .*; legal: extents"):
+        from_source(text)

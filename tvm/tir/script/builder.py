@@ -52,6 +52,14 @@ def _span() -> Span | None:
 # --- buffers ---
 
 
+def _extents(shape: Shape) -> list[PrimExpr]:
+    """The extents of a shape as scripts give it: several, or one alone."""
+    dims = list(shape) if isinstance(shape, Sequence) else [shape]
+    if isinstance(shape, str) or any(isinstance(extent, str) for extent in dims):
+        raise TypeError(f"the shape is {shape!r}; legal: extents, which are integers")
+    return [as_expr(extent) for extent in dims]
+
+
 def make_buffer(
     name: str,
     shape: Shape,
@@ -66,8 +74,7 @@ def make_buffer(
     axis_separators: Sequence[int] | None = None,
 ) -> Buffer:
     """A buffer as scripts give it: strides may be names, an offset factor makes an offset."""
-    dims = list(shape) if isinstance(shape, (list, tuple)) else [shape]
-    extents = [as_expr(extent) for extent in dims]
+    extents = _extents(shape)
     index_dtype = extents[0].dtype if extents else INT32
     element = DataType(dtype)
     if data is None:
@@ -566,7 +573,7 @@ def allocate(
     element = DataType(dtype)
     holds = IntImm(BOOL, 1) if condition is None else f.condition_of(condition)
     var = Var("v", PointerType(PrimType(element), scope), _span())
-    sizes = [as_expr(extent) for extent in extents]
+    sizes = _extents(extents)
     return f.AllocateFrame(sizes, element, scope, holds, dict(annotations or {}), var)
 
 
@@ -577,7 +584,7 @@ def allocate_const(
     import numpy as np  # needed only where a program holds constants
 
     element = DataType(dtype)
-    sizes = [as_expr(extent) for extent in extents]
+    sizes = _extents(extents)
     if not isinstance(data, int):
         shape = [size.value for size in sizes if isinstance(size, IntImm)]
         data = np.asarray(data, dtype=str(element)).reshape(shape)
