@@ -212,5 +212,5 @@ def test_the_builder_declares_buffers_by_the_word_of_scripts() -> None:
 ])  # fmt: skip
 def test_a_text_is_no_shape(call: str) -> None:
     text = f"@T.prim_func\ndef main(a: T.handle):\n    A = {call}\n    T.evaluate(0)\n"
-    with pytest.raises(DiagnosticError, match="the shape is .*; legal: extents"):
+    with pytest.raises(DiagnosticError, match=r"the shape is .*; legal: extents"):
         from_source(text)
