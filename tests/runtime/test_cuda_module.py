@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+import tvm
 from tvm.error import TVMError
 from tvm.runtime.cuda_module import CUDAModule
 from tvm.support.kernel_info import KernelInfo
@@ -32,6 +33,15 @@ def test_what_a_module_tells(tmp_path: Path) -> None:
     assert (tmp_path / "k.ptx").read_bytes() == b".version 9.0"
     with pytest.raises(TVMError, match="format 'cubin'"):
         found.write_to_file(str(tmp_path / "k.cubin"), "cubin")
+
+
+def test_bytes_come_back() -> None:
+    again = tvm.ir.load_json(tvm.ir.save_json(module(scale=KERNEL)))
+    assert isinstance(again, CUDAModule)
+    assert (again.code, again.format) == (b".version 9.0", "ptx")
+    assert again.kernels == {"scale": KERNEL}
+    with pytest.raises(TVMError, match="a damaged description"):
+        CUDAModule.from_record({"code": ""})
 
 
 def test_refused() -> None:

@@ -47,6 +47,16 @@ def test_records_come_back() -> None:
         DeviceModule.from_record({"kind": "opencl"})
 
 
+@pytest.mark.parametrize("kind", ["cuda", "metal", "opencl", "rocm", "vulkan", "webgpu"])
+def test_bytes_come_back(kind: str) -> None:
+    made = DeviceModule(kind, kind, "kernel f;", {"f": KernelInfo(("handle",), ("blockIdx.x",))})
+    made.import_module(module())
+    again = tvm.ir.load_json(tvm.ir.save_json(made))
+    assert isinstance(again, DeviceModule)
+    assert again.as_record() == made.as_record()
+    assert [m.kind for m in again.imports] == ["opencl"]
+
+
 def test_a_launch_without_a_runtime() -> None:
     with pytest.raises(TVMError, match="no runtime for hexagon in this process"):
         DeviceModule("hexagon", "c", "", module().kernels)["f"]()

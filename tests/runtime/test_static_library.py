@@ -71,3 +71,13 @@ def test_it_is_exported_with_what_imports_it(compiled: str, tmp_path: Path) -> N
 def test_functions_must_be_there(compiled: str) -> None:
     with pytest.raises(ValueError, match="no function other"):
         runtime.load_static_library(compiled, ["test_static_grow", "other"])
+
+
+def test_bytes_come_back(compiled: str) -> None:
+    made = runtime.load_static_library(compiled, ["test_static_grow"])
+    assert made.is_binary_serializable()
+    assert made.is_compilation_exportable()
+    again = tvm.ir.load_json(tvm.ir.save_json(made))
+    x, y = runtime.tensor(np.ones(2, "float32")), runtime.empty((2,))
+    again["test_static_grow"](x, y)
+    assert y.numpy().tolist() == [41, 41]

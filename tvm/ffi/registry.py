@@ -25,6 +25,11 @@ HOMES: dict[str, list[str]] = {
     "runtime.CSourceModuleCreate": ["tvm.backend.c.given_source"],
     "ffi.Module.load_from_bytes.c": ["tvm.backend.c.given_source"],
     "ffi.Module.load_from_bytes.generated": ["tvm.runtime.generated_code"],
+    "ffi.Module.load_from_bytes.static_library": ["tvm.runtime.static_library"],
+    **{
+        f"ffi.Module.load_from_bytes.{kind}": ["tvm.runtime.device_module"]
+        for kind in ("cuda", "hip", "metal", "opencl", "rocm", "vulkan", "webgpu")
+    },
     "tvm_callback_cuda_compile": ["tvm.contrib.nvcc"],
     "tvm_callback_rocm": ["tvm.contrib.rocm"],
     "tvm_callback_rocm_compile": ["tvm.contrib.hiprtc"],

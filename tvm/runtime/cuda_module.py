@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import base64
+import json
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 from tvm.error import TVMError, message
@@ -11,7 +13,8 @@ from tvm.support.kernel_info import KernelInfo
 
 from .device_api.api import AXES, DYNAMIC_SHARED, split_arguments
 from .device_api.kinds import api_of
-from .module import RUNNABLE, Module
+from .device_module import kernels_of, record_of
+from .module import BINARY_SERIALIZABLE, RUNNABLE, Module
 
 _MORE_TAGS: Final = (DYNAMIC_SHARED,)
 _TAGS: Final = (*AXES, *_MORE_TAGS)
@@ -50,8 +53,27 @@ class CUDAModule(Module):
         return True
 
     def get_property_mask(self) -> int:
-        """It runs where a driver is."""
-        return RUNNABLE
+        """It is stored as bytes, and runs where a driver is."""
+        return BINARY_SERIALIZABLE | RUNNABLE
+
+    def save_to_bytes(self) -> bytes:
+        record = {
+            "code": base64.b64encode(self.code).decode(),
+            "format": self.format,
+            "kernels": record_of(self.kernels),
+            "source": self.source,
+        }
+        return json.dumps(record).encode()
+
+    @staticmethod
+    def from_record(record: Mapping[str, Any]) -> CUDAModule:
+        """The module that `save_to_bytes` told of; TVMError where it is damaged."""
+        try:
+            code = base64.b64decode(record["code"], validate=True)
+            kernels = kernels_of(record["kernels"])
+            return CUDAModule(code, str(record["format"]), kernels, str(record["source"]))
+        except (KeyError, TypeError, ValueError, AttributeError) as err:
+            raise TVMError(message("load kernels", found=f"a damaged description: {err}")) from err
 
     def get_write_formats(self) -> Sequence[str]:
         """The format it was given in."""

@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import base64
 import importlib
+import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 from tvm.error import TVMError, message
-from tvm.ffi import library
+from tvm.ffi import library, register_global_func
+from tvm.support.json_text import from_json
 from tvm.support.kernel_info import KernelInfo
 
 from .files import write_beside
@@ -114,19 +116,17 @@ class DeviceModule(Module):
             "arch": self.arch,
             "source": self.source,
             "binary": base64.b64encode(self.binary).decode(),
-            "kernels": {n: [list(part) for part in k] for n, k in self.kernels.items()},
+            "kernels": record_of(self.kernels),
         }  # fmt: skip
+
+    def save_to_bytes(self) -> bytes:
+        return json.dumps(self.as_record()).encode()
 
     @staticmethod
     def from_record(record: Mapping[str, Any]) -> DeviceModule:
         """The module that `as_record` told of; TVMError where it is damaged."""
         try:
-            kernels = {
-                str(name): KernelInfo(
-                    tuple(map(str, kinds)), tuple(map(str, tags)), tuple(map(int, written))
-                )
-                for name, (kinds, tags, written) in record["kernels"].items()
-            }
+            kernels = kernels_of(record["kernels"])
             texts = [str(record[key]) for key in ("kind", "format", "source")]
             binary = base64.b64decode(record["binary"], validate=True)
             return DeviceModule(
@@ -134,3 +134,32 @@ class DeviceModule(Module):
             )
         except (KeyError, TypeError, ValueError, AttributeError) as err:
             raise TVMError(message("load kernels", found=f"a damaged description: {err}")) from err
+
+
+def record_of(kernels: Mapping[str, KernelInfo]) -> dict[str, Any]:
+    """What is known of kernels as plain values."""
+    return {name: [list(part) for part in info] for name, info in kernels.items()}
+
+
+def kernels_of(record: Mapping[str, Any]) -> dict[str, KernelInfo]:
+    """What `record_of` told of."""
+    return {
+        str(name): KernelInfo(
+            tuple(map(str, kinds)), tuple(map(str, tags)), tuple(map(int, written))
+        )
+        for name, (kinds, tags, written) in record.items()
+    }
+
+
+def load_from_bytes(data: bytes) -> Module:
+    """The kernels that `save_to_bytes` wrote, of a text or of a binary for CUDA's driver."""
+    record = from_json(bytes(data))
+    if "code" in record:
+        from .cuda_module import CUDAModule  # it needs the driver's interface
+
+        return CUDAModule.from_record(record)
+    return DeviceModule.from_record(record)
+
+
+for _kind in ("hip", *LAUNCHERS):
+    register_global_func(f"ffi.Module.load_from_bytes.{_kind}", load_from_bytes, override=True)

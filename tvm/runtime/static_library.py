@@ -6,17 +6,20 @@ C++ runtime if it needs that; exported, it goes into the file with the code that
 
 from __future__ import annotations
 
+import base64
+import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from tvm.error import TVMError, message
-from tvm.ffi import library
+from tvm.ffi import library, register_global_func
+from tvm.support.json_text import from_json
 from tvm.support.scratch import scratch
 
 from . import linker
-from .module import COMPILATION_EXPORTABLE, RUNNABLE, Module
+from .module import BINARY_SERIALIZABLE, COMPILATION_EXPORTABLE, RUNNABLE, Module
 
 PREFIX = b"__tvm_ffi_"
 
@@ -26,9 +29,9 @@ class StaticLibrary(Module):
 
     kind = "static_library"
 
-    def __init__(self, path: str, func_names: Sequence[str]) -> None:
+    def __init__(self, path: str, func_names: Sequence[str], content: bytes | None = None) -> None:
         super().__init__()
-        self._object = Path(path).read_bytes()
+        self._object = Path(path).read_bytes() if content is None else content
         self._names = list(func_names)
         missing = [name for name in func_names if PREFIX + name.encode() not in self._object]
         if missing:
@@ -45,7 +48,10 @@ class StaticLibrary(Module):
         return self._names
 
     def get_property_mask(self) -> int:
-        return RUNNABLE | COMPILATION_EXPORTABLE
+        return BINARY_SERIALIZABLE | RUNNABLE | COMPILATION_EXPORTABLE
+
+    def save_to_bytes(self) -> bytes:
+        return json.dumps([base64.b64encode(self._object).decode(), self._names]).encode()
 
     @property
     def compile_options(self) -> list[str]:
@@ -84,3 +90,11 @@ class StaticLibrary(Module):
                         legal="an object for this machine that needs C, C++ and tvm_ffi alone",
                     )
                 ) from err
+
+
+@register_global_func("ffi.Module.load_from_bytes.static_library", override=True)
+def load_from_bytes(data: bytes) -> StaticLibrary:
+    """The module that `save_to_bytes` wrote."""
+    content, names = from_json(bytes(data))
+    where = "stored as bytes"
+    return StaticLibrary(where, [str(n) for n in names], base64.b64decode(content, validate=True))

@@ -102,3 +102,16 @@ def test_an_unknown_function_of_c_is_named() -> None:
     made = tvm.tir.build(tvm.IRModule({"main": main}), target="c")
     with pytest.raises(TVMError, match="unknown external function nobody_has_this_function"):
         made["main"](tensor(np.zeros(1, "int32")))
+
+
+def test_bytes_come_back() -> None:
+    @T.prim_func
+    def twice(x: T.int32):
+        T.func_attr({"global_symbol": "twice"})
+        T.ret(x * 2)
+
+    made = tvm.tir.build(twice, target="c")
+    assert made.is_binary_serializable()
+    again = tvm.ir.load_json(tvm.ir.save_json(made))
+    assert again.kind == "c"
+    assert again["twice"](21) == 42

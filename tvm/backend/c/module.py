@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import json
 import threading
 from collections.abc import Sequence
 from pathlib import Path
@@ -15,7 +16,7 @@ from tvm.runtime import linker
 from tvm.runtime.artefact import SYMBOL, Artefact
 from tvm.runtime.files import write_beside
 from tvm.runtime.library_module import LibraryModule
-from tvm.runtime.module import COMPILATION_EXPORTABLE, RUNNABLE, Module
+from tvm.runtime.module import BINARY_SERIALIZABLE, COMPILATION_EXPORTABLE, RUNNABLE, Module
 from tvm.target import Target
 
 from .codegen import Emitted, emit_module
@@ -101,7 +102,11 @@ class CSourceModule(Module):
 
     def get_property_mask(self) -> int:
         runs = linker.get_cc() is not None
-        return COMPILATION_EXPORTABLE | (RUNNABLE if runs else 0)
+        return BINARY_SERIALIZABLE | COMPILATION_EXPORTABLE | (RUNNABLE if runs else 0)
+
+    def save_to_bytes(self) -> bytes:
+        """The text and its functions, without the options that the target asks of a compiler."""
+        return json.dumps([self.emitted.text, "c", self.emitted.packed, []]).encode()
 
     def get_write_formats(self) -> Sequence[str]:
         return _FORMATS
