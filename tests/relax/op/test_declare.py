@@ -199,3 +199,23 @@ def test_the_number_of_operands_counts_those_that_may_be_left_out() -> None:
     counts = {"relax.call_tir": 3, "relax.nn.nll_loss": 3, "relax.unique": 6, "relax.add": 2}
     assert {name: Op.get(name).num_inputs for name in counts} == counts
     assert Op.get("relax.call_inplace_packed").num_inputs == -1
+
+
+def test_calls_made_by_hand_say_what_they_lack() -> None:
+    """A call without operands, and without attributes where the operator has some."""
+    x = relax.Var("x", TensorStructInfo((2, 3)))
+    bb = relax.BlockBuilder()
+    for name in OPS.names():
+        if not name.startswith("relax.") or Op.get(name).num_inputs == -1:
+            continue
+        required = [a for a in Op.get(name).arguments if a.name]
+        if required:
+            with pytest.raises(TVMError):
+                bb.normalize(relax.Call(Op.get(name), []))
+    for name in ("relax.nn.softmax", "relax.permute_dims", "relax.to_vdevice", "relax.sum"):
+        with pytest.raises(TVMError, match=r"attributes are missing"):
+            bb.normalize(relax.Call(Op.get(name), [x]))
+    operands = relax.Tuple([x])
+    for name in ("relax.call_tir", "relax.call_dps_packed", "relax.dist.call_tir_local_view"):
+        with pytest.raises(TVMError, match="exactly one struct info is given"):
+            bb.normalize(relax.Call(Op.get(name), [relax.ExternFunc("f"), operands]))

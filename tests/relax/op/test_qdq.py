@@ -22,6 +22,12 @@ pytestmark = pytest.mark.pure
         (lambda: op.dequantize(var(2, dtype="int64"), var(), var(dtype="int8")), "unknown dtype"),
         (lambda: op.dequantize(var(2, 3, dtype="int8"), var(3, 1), var(dtype="int8")),
          "scale must be a scalar or a vector"),
+        (lambda: op.quantize(var(2), var(dtype="int8"), var(dtype="int8")), "scale has an unknown"),
+        (lambda: op.quantize(var(2), var(), var()), "zero_point has an unknown dtype"),
+        (lambda: op.dequantize(var(2, dtype="int8"), var(dtype="float64"), var(dtype="int8")),
+         "scale has an unknown dtype"),
+        (lambda: op.dequantize(var(2, dtype="int8"), var(), var(dtype="int64")),
+         "zero_point has an unknown dtype"),
     ],
 )  # fmt: skip
 def test_refusals(call: object, text: str) -> None:

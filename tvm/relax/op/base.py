@@ -135,6 +135,8 @@ def _infos_from_caller(ctx: Infer, *infos: StructInfo, **options: Any) -> Struct
 
 def inline_operands(bb: BlockBuilder, call: Call) -> Expr:
     """A variable that holds the tuple of operands is taken apart, so that all are in sight."""
+    if len(call.args) < 2:
+        return call  # inference refuses it
     operands = call.args[1]
     info = operands.struct_info_
     if isinstance(operands, Tuple) or not isinstance(info, TupleStructInfo):
@@ -236,7 +238,7 @@ def _check_inplace(
 
 def _operands_in_place(bb: BlockBuilder, call: Call) -> Expr:
     """What is overwritten has to be in sight where it is."""
-    if not isinstance(call.args[1], Tuple):
+    if len(call.args) > 1 and not isinstance(call.args[1], Tuple):
         raise TVMError(
             message(
                 "call_tir_inplace: the operands",
@@ -465,9 +467,10 @@ def to_vdevice(data: ExprLike, dst_vdevice: VDevice) -> Call:
 
 
 def _to_vdevice_info(call: Call, bb: BlockBuilder) -> StructInfo:
-    data = Infer(to_vdevice.op, to_vdevice.parameters, call, bb).operands()[0]
+    ctx = Infer(to_vdevice.op, to_vdevice.parameters, call, bb)
+    data = ctx.operands()[0]
     assert isinstance(data, TensorStructInfo), "checked by its kind"
-    vdevice = call.attrs.dst_vdevice  # type: ignore[union-attr]
+    vdevice = to_vdevice.options(ctx)["dst_vdevice"]
     return TensorStructInfo.of(data.shape, data.dtype, vdevice, data.ndim)
 
 

@@ -381,17 +381,26 @@ class RelaxOp(Generic[P]):
                 infos = ctx.operands()
             except DistributedOperand:
                 return infer_distributed(call, bb)
-            info = rule(ctx, *infos, **options_of(call))  # errors are found through all values
+            options = self.options(ctx)
+            info = rule(ctx, *infos, **options)  # errors are found through all values
             if not self.reads_shape_variables:
                 variables = ShapeVariables()
                 seen = variables.hide(infos, call.args)
                 if any(a is not b for a, b in zip(seen, infos)):
-                    info = variables.restore(rule(ctx, *seen, **options_of(call)))
+                    info = variables.restore(rule(ctx, *seen, **options))
             vdevice = _common_vdevice(ctx, infos)
             return info if vdevice is None else _on_vdevice(info, vdevice)
 
         self.op.set_attr("FInferStructInfo", infer_struct_info)
         return rule
+
+    def options(self, ctx: Infer) -> dict[str, Any]:
+        """The options of the call by name; an error where a call made by hand has none."""
+        found = options_of(ctx.call)
+        if self.attrs_type is not None and any(name not in found for name in self.attrs_type.NAMES):
+            legal = f"{self.attrs_type.TYPE_KEY} with {', '.join(self.attrs_type.NAMES)}"
+            raise ctx.error("attributes are missing", f"{', '.join(found) or 'none'}", legal)
+        return found
 
     def legalize(self, rule: Callable[..., Expr]) -> Callable[..., Expr]:
         """Set the rule that writes a call in tensor expressions or simpler operators."""

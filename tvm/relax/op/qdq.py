@@ -32,6 +32,8 @@ from .shapes import axis_index, with_dtype
 QuantizeAttrs = attrs_class("QuantizeAttrs", "out_dtype", "axis")
 INTS = ("int8", "uint8", "int16", "uint16")
 FLOATS8 = ("float8_e4m3fn", "float8_e5m2")
+SCALES = ("float16", "float32")
+ZERO_POINTS = (*INTS, "int32", "uint32", "float16")
 
 
 @relax_op("relax.quantize", "data: Tensor, scale: Tensor, zero_point: Tensor", QuantizeAttrs,
@@ -63,10 +65,14 @@ def _check_parameters(
     ctx: Infer,
     data: TensorStructInfo,
     axis: int,
-    *parameters: tuple[str, TensorStructInfo],
+    scale: TensorStructInfo,
+    zero_point: TensorStructInfo,
 ) -> None:
+    parameters = (("scale", scale, SCALES), ("zero_point", zero_point, ZERO_POINTS))
     at = axis if data.ndim in (-1, 0) else axis_index(ctx, axis, data.ndim)
-    for name, info in parameters:
+    for name, info, legal in parameters:
+        if info.dtype is not VOID and info.dtype not in legal:
+            raise ctx.dtype_error(f"{name} has an unknown dtype", str(info.dtype), ", ".join(legal))
         if info.ndim not in (-1, 0, 1):
             raise ctx.shape_error(f"{name} must be a scalar or a vector", f"{info.ndim}", "0 or 1")
         if info.ndim == 1 and data.ndim == 0:
@@ -94,7 +100,7 @@ def _quantize_info(
         raise ctx.dtype_error("unknown out_dtype", f"{out_dtype}", ", ".join((*INTS, *FLOATS8)))
     if data.dtype is not VOID and data.dtype not in ("float16", "float32"):
         raise ctx.dtype_error("data must be float", f"{data.dtype}", "float16, float32")
-    _check_parameters(ctx, data, axis, ("scale", scale), ("zero_point", zero_point))
+    _check_parameters(ctx, data, axis, scale, zero_point)
     return with_dtype(data, out_dtype)
 
 
@@ -113,7 +119,7 @@ def _dequantize_info(
     legal = (*INTS, *FLOATS8, "int32", "float16", "float32")
     if data.dtype is not VOID and data.dtype not in legal:
         raise ctx.dtype_error("data has an unknown dtype", str(data.dtype), ", ".join(legal))
-    _check_parameters(ctx, data, axis, ("scale", scale), ("zero_point", zero_point))
+    _check_parameters(ctx, data, axis, scale, zero_point)
     return with_dtype(data, out_dtype)
 
 

@@ -94,7 +94,10 @@ def call_tir_local_view(
 
 @call_tir_local_view.infer
 def _local_view_info(ctx: Infer, *operands: StructInfo) -> StructInfo:
-    return ctx.call.sinfo_args[0]
+    given = ctx.call.sinfo_args
+    if len(given) != 1:
+        raise ctx.error("exactly one struct info is given for the result", f"{len(given)}", "1")
+    return given[0]
 
 
 @relax_op("relax.dist.redistribute_replica_to_shard", "input: Expr", ReplicaToShardAttrs)

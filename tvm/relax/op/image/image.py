@@ -24,6 +24,7 @@ from tvm.relax.op.declare import (
     real,
     relax_op,
     topi,
+    whole,
 )
 from tvm.relax.op.layouts import arranged, extents_by_letter, from_plain, layout_parts, to_plain
 from tvm.relax.op.shapes import like
@@ -64,8 +65,9 @@ def resize2d(
     return resize2d.call(
         data, size, roi=box, layout=layout, method=method,
         coordinate_transformation_mode=coordinate_transformation_mode,
-        rounding_method=rounding_method, cubic_alpha=float(cubic_alpha),
-        cubic_exclude=int(cubic_exclude), extrapolation_value=float(extrapolation_value),
+        rounding_method=rounding_method, cubic_alpha=real(cubic_alpha, "cubic_alpha"),
+        cubic_exclude=whole(cubic_exclude, "cubic_exclude"),
+        extrapolation_value=real(extrapolation_value, "extrapolation_value"),
         out_dtype=dtype_or_void(out_dtype),
     )  # fmt: skip
 

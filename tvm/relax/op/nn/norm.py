@@ -21,6 +21,7 @@ from tvm.relax.op.declare import (
     Infer,
     attrs_class,
     int_tuple,
+    real,
     relax_op,
     show_shape,
     topi,
@@ -133,8 +134,9 @@ def batch_norm(
     `momentum`; otherwise the moving ones are used and given back. (Ioffe and Szegedy, 2015)
     """
     return batch_norm.call(
-        data, gamma, beta, moving_mean, moving_var, axis=whole(axis), epsilon=float(epsilon),
-        center=bool(center), scale=bool(scale), momentum=float(momentum), training=bool(training),
+        data, gamma, beta, moving_mean, moving_var, axis=whole(axis),
+        epsilon=real(epsilon, "epsilon"), center=bool(center), scale=bool(scale),
+        momentum=real(momentum, "momentum"), training=bool(training),
     )  # fmt: skip
 
 
@@ -226,8 +228,8 @@ def layer_norm(
 ) -> Call:
     """(data - mean) / sqrt(var + epsilon) * gamma + beta over the axes. (Ba et al., 2016)"""
     return layer_norm.call(
-        data, gamma, beta, axes=int_tuple(axes), epsilon=float(epsilon), center=bool(center),
-        scale=bool(scale),
+        data, gamma, beta, axes=int_tuple(axes), epsilon=real(epsilon, "epsilon"),
+        center=bool(center), scale=bool(scale),
     )  # fmt: skip
 
 
@@ -294,7 +296,7 @@ def group_norm(
     return group_norm.call(
         data, gamma, beta, num_groups=whole(num_groups, "num_groups"),
         channel_axis=whole(channel_axis, "channel_axis"), axes=int_tuple(axes),
-        epsilon=float(epsilon), center=bool(center), scale=bool(scale),
+        epsilon=real(epsilon, "epsilon"), center=bool(center), scale=bool(scale),
     )  # fmt: skip
 
 
@@ -377,7 +379,7 @@ def instance_norm(
     """Each channel of each sample normalised over the axes. (Ulyanov et al., 2016)"""
     return instance_norm.call(
         data, gamma, beta, channel_axis=whole(channel_axis, "channel_axis"), axes=int_tuple(axes),
-        epsilon=float(epsilon), center=bool(center), scale=bool(scale),
+        epsilon=real(epsilon, "epsilon"), center=bool(center), scale=bool(scale),
     )  # fmt: skip
 
 
@@ -434,7 +436,7 @@ def _instance_norm_numpy(
 )  # fmt: skip
 def rms_norm(data: ExprLike, weight: ExprLike, axes: Axes = -1, epsilon: float = 1e-5) -> Call:
     """data / sqrt(mean(data^2) + epsilon) * weight over the axes. (Zhang and Sennrich, 2019)"""
-    return rms_norm.call(data, weight, axes=int_tuple(axes), epsilon=float(epsilon))
+    return rms_norm.call(data, weight, axes=int_tuple(axes), epsilon=real(epsilon, "epsilon"))
 
 
 @rms_norm.infer

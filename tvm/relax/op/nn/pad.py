@@ -19,6 +19,7 @@ from tvm.relax.op.declare import (
     attrs_class,
     int_tuple,
     listed,
+    real,
     relax_op,
     topi,
     whole,
@@ -51,7 +52,8 @@ def pad(
     parts = listed(pad_width, "pad_width")
     flat = [n for part in parts for n in (part if isinstance(part, (list, tuple)) else [part])]
     return pad.call(
-        data, pad_width=int_tuple(flat), pad_mode=mode, pad_value=float(pad_value or 0.0)
+        data, pad_width=int_tuple(flat), pad_mode=mode,
+        pad_value=real(pad_value or 0.0, "pad_value"),
     )
 
 
