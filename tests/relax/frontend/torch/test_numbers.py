@@ -4,10 +4,18 @@ from __future__ import annotations
 
 import pytest
 
-from tvm.relax.frontend.torch import from_exported_program
+from tvm.relax.frontend.torch import from_exported_program, from_fx
 
 from .cases import Case, F, case, torch
-from .running import assert_same, check, compiled, exported
+from .running import (
+    assert_same,
+    check,
+    check_traced,
+    compiled,
+    exported,
+    interpreted,
+    module_of,
+)
 
 ONE = torch.tensor([0])
 PLACE = torch.tensor(0)
@@ -108,11 +116,95 @@ OPTIONS = [
 ]  # fmt: skip
 
 
+def _holed(x: torch.Tensor) -> torch.Tensor:
+    """With NaNs and an infinity; of the first row nothing else is left."""
+    holes = torch.where(x > 0.8, torch.nan, torch.where(x < -1.5, torch.inf, x))
+    return torch.where(torch.arange(x.shape[0])[:, None] == 0, torch.nan, holes)
+
+
+LOSSES = [
+    *[
+        case(f"multi_margin_loss {p} {how}",
+             lambda x, t, w, p=p, how=how: F.multi_margin_loss(x, t, p, 0.7, w, reduction=how),
+             (5, 4), ((5,), "index:4"), ((4,), "positive"))
+        for p, how in ((1, "none"), (2, "mean"))
+    ],
+    case("multi_margin_loss of one", F.multi_margin_loss, (4,), ((), "index:4")),
+    *[
+        case(f"multilabel_margin_loss {how}", lambda x, how=how: F.multilabel_margin_loss(
+            x, torch.tensor([[3, 0, -1, 1], [-1, 2, 2, 2], [0, 1, 2, 3]]), reduction=how), (3, 4))
+        for how in ("none", "sum")
+    ],
+    case("multilabel_soft_margin_loss", lambda x, t, w: F.multilabel_soft_margin_loss(
+        x, (t > 0).float(), w), (3, 4), (3, 4), (4,)),
+]  # fmt: skip
+
+CLOSE = [
+    case("isclose", lambda x: torch.isclose(_holed(x), _holed(x) + 1e-4, 1e-4, 1e-5), (4, 7)),
+    case("isclose, NaNs too", lambda x: torch.isclose(_holed(x), _holed(x), equal_nan=True),
+         (4, 7)),
+    case("isclose of integers", lambda x, y: torch.isclose(x, y, 0.3), ((9,), "int32"),
+         ((9,), "int32")),
+    case("ldexp", torch.ldexp, (4,), ((4,), "int32")),
+]  # fmt: skip
+
+PARTS = [
+    case("block_diag", torch.block_diag, (2, 3), (4,), ()),
+    case("sum_to_size", lambda x: x.sum_to_size(3, 1), (2, 3, 4)),
+    case("unravel_index", lambda i: torch.unravel_index(i, (3, 4, 2)), ((5,), "index:24")),
+    case("transposed", lambda x: (x.mH, x[0].H), (2, 3, 4)),
+    case("norm of singular values", lambda x: torch.norm(x, "nuc"), (3, 4)),
+    case("renorm", lambda x: torch.renorm(x, 2, -1, 0.5), (3, 4)),
+    *[
+        case(f"index_reduce {how} {whole}", lambda x, y, how=how, whole=whole: torch.index_reduce(
+            x, 1, torch.tensor([2, 0, 2]), y, how, include_self=whole), (2, 4), (2, 3))
+        for how in ("prod", "mean", "amax", "amin") for whole in (True, False)
+    ],
+    *[
+        case(f"max_unpool{n}d", lambda x, n=n: getattr(F, f"max_unpool{n}d")(
+            *getattr(F, f"max_pool{n}d")(x, 2, return_indices=True), 2), (1, 2, *[4, 6, 4][:n]))
+        for n in (1, 2, 3)
+    ],
+    case("max_unpool2d to a size", lambda x: F.max_unpool2d(
+        *F.max_pool2d(x, 2, return_indices=True), 2, output_size=(5, 7)), (1, 2, 5, 7)),
+]  # fmt: skip
+
+
 @pytest.mark.parametrize(
-    "case", [*FACTORS, *WITHOUT_AXES, *SEVERAL, *OPTIONS], ids=lambda case: case.name
+    "case",
+    [*FACTORS, *WITHOUT_AXES, *SEVERAL, *OPTIONS, *LOSSES, *CLOSE, *PARTS],
+    ids=lambda case: case.name,
 )
 def test_numbers(case: Case) -> None:
     check(case)
+
+
+@pytest.mark.parametrize("case", [*LOSSES, *PARTS[:5]], ids=lambda case: case.name)
+def test_numbers_of_traced_functions(case: Case) -> None:
+    check_traced(case)
+
+
+def test_answers_about_whole_tensors() -> None:
+    """Of traced functions; an exported program has them as numbers of Python."""
+    x, other = _matrix(2, 3), _matrix(2, 3) + 1e-6
+    for func in (torch.equal, torch.allclose):
+        for a, b in ((x, x), (x, other), (x, x + 1)):
+            graph = torch.fx.symbolic_trace(module_of(func, 2))
+            mod = from_fx(graph, [((2, 3), "float32")] * 2)
+            assert bool(interpreted(mod, (a, b))) == func(a, b)
+
+
+@pytest.mark.cpu
+@pytest.mark.parametrize("dim", [None, 0, 1])
+def test_runs_of_equal_elements(dim: int | None) -> None:
+    def runs(x: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        made: tuple[torch.Tensor, ...] = torch.unique_consecutive(x, True, True, dim=dim)
+        return made
+
+    x = torch.tensor([[1, 1, 2, 2], [1, 1, 2, 2], [3, 3, 2, 1]])
+    run = compiled(from_exported_program(exported(runs, x)))
+    for given in (x, x.flip(0), torch.zeros_like(x), x % 2):
+        assert_same(run(given), runs(given))
 
 
 @pytest.mark.cpu

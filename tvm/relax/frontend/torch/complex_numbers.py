@@ -344,7 +344,7 @@ def _itself(bb: BlockBuilder, input: Complex) -> Complex:
     return input
 
 
-@complex_rule("adjoint", "matrix_H")
+@complex_rule("adjoint", "matrix_H", "mH")
 def _adjoint(bb: BlockBuilder, input: Complex) -> Complex:
     last = rank(input.re) - 1
     order = [*range(last - 1), last, last - 1]

@@ -647,8 +647,8 @@ for _name, _dtype in {
 @convert(
     "clone", "contiguous", "detach", "alias", "lift_fresh_copy", "lift_fresh", "lift",
     "dropout", "dropout1d", "dropout2d", "dropout3d", "alpha_dropout", "feature_dropout",
-    "feature_alpha_dropout", "cpu", "cuda", "requires_grad", "conj", "resolve_conj",
-    "resolve_neg", "_conj", "identity", "detach_copy", "alias_copy",
+    "feature_alpha_dropout", "cpu", "cuda", "requires_grad", "conj", "conj_physical",
+    "resolve_conj", "resolve_neg", "_conj", "identity", "detach_copy", "alias_copy",
 )  # fmt: skip
 def unchanged(bb: BlockBuilder, input: Expr, *args: Any, **options: Any) -> Expr:
     """The same values. Of dropouts: a program is imported for inference."""
@@ -660,3 +660,55 @@ def native_dropout(bb: BlockBuilder, input: Expr, p: float, train: Any = None) -
     if train:
         raise refuse("native_dropout", "train=True", "a model in evaluation mode: model.eval()")
     return input, op.ones_like(input, "bool")
+
+
+# --- nearly the same ---
+
+
+@convert("isclose")
+def isclose(
+    bb: BlockBuilder, input: Any, other: Any, rtol: float = 1e-5, atol: float = 1e-8,
+    equal_nan: bool = False,
+) -> Any:  # fmt: skip
+    """Equal, or both finite and |a - b| <= atol + rtol |b|."""
+    a, b = matched(bb, input, other)
+    same_value = bb.emit(op.equal(a, b))
+    if not is_float(dtype_of(a)):
+        a, b = (cast(bb, x, "float64") for x in (a, b))
+    dtype = dtype_of(a)
+    gap = bb.emit(op.abs(op.subtract(a, b)))
+    bound = op.add(scalar(atol, dtype), op.multiply(scalar(rtol, dtype), op.abs(b)))
+    near = op.logical_and(op.isfinite(gap), op.less_equal(gap, bound))
+    near = op.logical_or(same_value, op.logical_and(near, op.isfinite(b)))
+    if equal_nan:
+        near = op.logical_or(near, op.logical_and(op.isnan(a), op.isnan(b)))
+    return near
+
+
+@convert("allclose")
+def allclose(bb: BlockBuilder, input: Any, other: Any, *args: Any, **named: Any) -> Any:
+    from .reduction import all_
+
+    return all_(bb, bb.emit(isclose(bb, input, other, *args, **named)))
+
+
+@convert("equal")
+def equal(bb: BlockBuilder, input: Expr, other: Expr) -> Any:
+    """Whether shapes and all elements are the same."""
+    from .reduction import all_
+
+    if len(sizes(input)) != len(sizes(other)) or not all(map(same, sizes(input), sizes(other))):
+        return scalar(False, "bool")
+    return all_(bb, bb.emit(op.equal(*matched(bb, input, other))))
+
+
+@convert("ldexp")
+def ldexp(bb: BlockBuilder, input: Any, other: Any) -> Any:
+    """x 2^n"""
+    x, n = matched_floats(bb, input, other)
+    return op.multiply(x, op.power(scalar(2.0, dtype_of(x)), n))
+
+
+@convert("isreal")
+def isreal(bb: BlockBuilder, input: Expr) -> Any:
+    return op.ones_like(input, "bool")

@@ -387,6 +387,16 @@ def index_add(
     return op.scatter_elements(input, _spread_index(bb, index, part, axis), part, axis, "add")
 
 
+@convert("index_reduce")
+@along_an_axis
+def index_reduce(
+    bb: BlockBuilder, input: Expr, dim: int, index: Expr, source: Expr, reduce: str,
+    include_self: bool = True,
+) -> Any:  # fmt: skip
+    places = _spread_index(bb, index, source, axis_of(dim, rank(input)))
+    return scatter_reduce(bb, input, dim, places, source, reduce, include_self)
+
+
 @convert("index_copy")
 @along_an_axis
 def index_copy(bb: BlockBuilder, input: Expr, dim: int, index: Expr, source: Expr) -> Expr:

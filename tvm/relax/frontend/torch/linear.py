@@ -16,6 +16,7 @@ from .registry import convert
 from .values import (
     Expr,
     axes_of,
+    axis_of,
     cast,
     dtype_of,
     lengths,
@@ -500,3 +501,15 @@ def trace(bb: BlockBuilder, input: Expr) -> Any:
 def _sum_dtype(x: Expr) -> str:
     return dtype_of(x) if "float" in dtype_of(x) else "int64"
 
+
+@convert("renorm")
+def renorm(bb: BlockBuilder, input: Expr, p: float, dim: int, maxnorm: float) -> Any:
+    """Slices along an axis, those of a greater norm made as short as `maxnorm`."""
+    from .reduction import norm
+
+    axis, dtype = axis_of(dim, rank(input)), dtype_of(input)
+    others = [i for i in range(rank(input)) if i != axis]
+    size = bb.emit(norm(bb, input, p, others, True))
+    factor = op.divide(scalar(float(maxnorm), dtype), op.add(size, scalar(1e-7, dtype)))
+    longer = op.greater(size, scalar(float(maxnorm), dtype))
+    return op.multiply(input, op.where(longer, factor, scalar(1.0, dtype)))

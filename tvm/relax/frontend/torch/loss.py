@@ -9,7 +9,17 @@ from tvm.relax import op
 from tvm.relax.block_builder import BlockBuilder
 
 from .registry import convert
-from .values import Expr, dtype_of, floating, product, rank, refuse, scalar, sizes
+from .values import (
+    Expr,
+    dtype_of,
+    floating,
+    product,
+    rank,
+    refuse,
+    scalar,
+    sizes,
+    tensor_of,
+)
 
 _REDUCTIONS = ("none", "mean", "sum")
 
@@ -299,3 +309,78 @@ def triplet_margin_loss(
         far = bb.emit(op.minimum(far, pairwise_distance(bb, positive, negative, p, eps)))
     gap = op.add(op.subtract(near, far), scalar(margin, dtype_of(anchor)))
     return _reduced(bb.emit(op.nn.relu(gap)), reduction)
+
+
+@convert("multi_margin_loss")
+def multi_margin_loss(
+    bb: BlockBuilder, input: Expr, target: Expr, p: Any = 1, margin: float = 1.0,
+    weight: Expr | None = None, reduction: Any = "mean",
+) -> Any:  # fmt: skip
+    """The mean of max(0, margin - x[target] + x[i])^p over classes, 0 for the target's own."""
+    classes = _classes(input)
+    x = bb.emit(op.reshape(input, [-1, classes]))
+    label = bb.emit(op.reshape(target, [-1, 1]))
+    gap = op.subtract(x, op.gather_elements(x, label, 1))
+    away = bb.emit(op.nn.relu(op.add(gap, scalar(float(margin), dtype_of(x)))))
+    each = away if p == 1 else bb.emit(op.multiply(away, away))
+    if weight is not None:
+        each = bb.emit(op.multiply(each, op.take(weight, label, 0)))
+    others = op.where(_is_label(bb, label, classes), scalar(0.0, dtype_of(x)), each)
+    return _reduced(_of_rows(bb, op.mean(others, [1]), input), reduction)
+
+
+def _classes(input: Expr) -> Any:
+    return sizes(input)[-1] if rank(input) else 1
+
+
+def _is_label(bb: BlockBuilder, label: Expr, classes: Any) -> Any:
+    """(n, classes): whether a class is the label, of (n, 1)."""
+    numbers = bb.emit(op.arange(0, classes, 1, dtype_of(label)))
+    return op.equal(label, numbers)
+
+
+def _of_rows(bb: BlockBuilder, losses: Any, input: Expr) -> Expr:
+    """One loss a row, or one alone."""
+    return bb.emit(losses if rank(input) > 1 else op.reshape(losses, []))
+
+
+@convert("multilabel_margin_loss")
+def multilabel_margin_loss(
+    bb: BlockBuilder, input: Expr, target: Expr, reduction: Any = "mean"
+) -> Any:
+    """The sum of max(0, 1 - x[label] + x[i]) over labels and other classes, over the classes.
+
+    Labels of a row end at the first -1.
+    """
+    dtype, classes = dtype_of(input), _classes(input)
+    x = bb.emit(op.reshape(input, [-1, classes]))
+    labels = bb.emit(op.reshape(target, [-1, classes]))
+    ended = bb.emit(op.astype(op.less(labels, scalar(0, dtype_of(labels))), "int64"))
+    held = bb.emit(op.equal(op.cumsum(ended, 1), scalar(0, "int64")))  # (n, labels)
+    counted = op.where(held, labels, scalar(-1, dtype_of(labels)))
+    is_label = bb.emit(_is_label(bb, bb.emit(op.expand_dims(counted, [2])), classes))
+    any_label = op.expand_dims(op.max(op.astype(is_label, "int8"), [1]), [1])
+    other = op.equal(any_label, scalar(0, "int8"))  # (n, 1, classes)
+    first = op.where(held, labels, scalar(0, dtype_of(labels)))
+    at = op.expand_dims(op.gather_elements(x, bb.emit(first), 1), [2])
+    gap = op.subtract(op.expand_dims(x, [1]), at)
+    away = op.nn.relu(op.add(gap, scalar(1.0, dtype)))
+    both = op.logical_and(op.expand_dims(held, [2]), other)
+    each = bb.emit(op.where(both, away, scalar(0.0, dtype)))
+    total = op.sum(each, [1, 2])
+    size = tensor_of(bb, classes, dtype)
+    return _reduced(_of_rows(bb, op.divide(total, size), input), reduction)
+
+
+@convert("multilabel_soft_margin_loss")
+def multilabel_soft_margin_loss(
+    bb: BlockBuilder, input: Expr, target: Expr, weight: Expr | None = None,
+    size_average: Any = None, reduce: Any = None, reduction: Any = "mean",
+) -> Any:  # fmt: skip
+    """The mean over classes of -(y log s(x) + (1 - y) log s(-x)), s the sigmoid."""
+    here = op.multiply(target, op.nn.softplus(op.negative(input)))
+    away = op.multiply(op.subtract(scalar(1, dtype_of(target)), target), op.nn.softplus(input))
+    each = bb.emit(op.add(here, away))
+    if weight is not None:
+        each = bb.emit(op.multiply(each, weight))
+    return _reduced(bb.emit(op.mean(each, [-1])), reduction)

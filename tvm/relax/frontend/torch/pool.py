@@ -12,6 +12,7 @@ from tvm.relax import op
 from tvm.relax.block_builder import BlockBuilder
 from tvm.relax.expr import Constant
 from tvm.relax.frontend.pools import max_pool_indices, within_data
+from tvm.relax.struct_info import ShapeExpr
 from tvm.topi.nn.pooling import adaptive_pool, adaptive_pool1d, adaptive_pool3d
 
 from .registry import convert
@@ -277,3 +278,47 @@ for _n in (1, 2, 3):
     convert(f"adaptive_avg_pool{_n}d", f"_adaptive_avg_pool{_n}d")(_adaptive_average(_n))
     convert(f"adaptive_max_pool{_n}d", f"adaptive_max_pool{_n}d_with_indices")(_adaptive_max(_n))
     convert(f"lp_pool{_n}d")(_lp(_n))
+
+
+def max_unpool(
+    bb: BlockBuilder, n: int, input: Expr, indices: Expr, kernel_size: Any, stride: Any = None,
+    padding: Any = 0, output_size: Any = None,
+) -> Any:  # fmt: skip
+    """Values of a pool at the places they came from, zeros elsewhere."""
+    extents = sizes(input)[-n:]
+    kernel, pads = spread(kernel_size, n), spread(padding, n)
+    steps = spread(stride, n) if stride not in (None, [], ()) else kernel
+    whole = None if output_size is None else list(output_size)[-n:]
+    if whole is None:
+        whole = [(e - 1) * s - 2 * p + k for e, s, p, k in zip(extents, steps, pads, kernel)]
+    return _put_back(bb, input, indices, whole)
+
+
+def _put_back(bb: BlockBuilder, input: Expr, indices: Expr, whole: list[Any]) -> Any:
+    lead, extents = sizes(input)[: -len(whole)], sizes(input)[-len(whole) :]
+    flat = [product(lead), product(extents)]
+    zeros = op.zeros(ShapeExpr([flat[0], product(whole)]), dtype_of(input))
+    values, places = (bb.emit(op.reshape(x, flat)) for x in (input, indices))
+    made = op.scatter_elements(bb.emit(zeros), places, values, 1)
+    return op.reshape(made, [*lead, *whole])
+
+
+def _unpool(n: int) -> Callable[..., Any]:
+    """Of `torch.nn.functional`."""
+
+    def apply(bb: BlockBuilder, input: Expr, indices: Expr, *args: Any, **options: Any) -> Any:
+        return max_unpool(bb, n, input, indices, *args, **options)
+
+    return apply
+
+
+for _n in (1, 2, 3):
+    convert(f"max_unpool{_n}d.functional")(_unpool(_n))
+
+
+@convert("max_unpool2d", "max_unpool3d")
+def max_unpool_to(
+    bb: BlockBuilder, input: Expr, indices: Expr, output_size: Any, *rest: Any
+) -> Any:
+    """Of aten, which is told the extents."""
+    return _put_back(bb, input, indices, list(output_size))

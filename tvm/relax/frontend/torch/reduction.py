@@ -280,8 +280,10 @@ def vector_norm(
         return op.sqrt(op.sum(op.multiply(x, x), written_axes(dim, rank(x)), keepdim))
     if order is None:
         order = 2
+    if order == "nuc":
+        return matrix_norm(bb, x, "nuc", [0, 1] if dim is None else dim, keepdim)
     if isinstance(order, str):
-        raise refuse("norm: p", repr(order), "a number or 'fro'")
+        raise refuse("norm: p", repr(order), "a number, 'fro' or 'nuc'")
     return norm(bb, x, order, dim, keepdim)
 
 

@@ -22,7 +22,7 @@ _FAMILIES: Final = (
     "activation", "attention", "complex_numbers", "create", "elementwise", "equations",
     "fourier", "grouped", "indexing", "integers", "linear", "loss", "modules", "normalize",
     "pad", "pool", "quantize", "recurrent", "reduction", "resample", "shape",
-    "sizes", "slicing", "sorting", "special", "spectra", "torchao",
+    "sizes", "slicing", "sorting", "special", "spectra", "statistics", "torchao",
 )  # fmt: skip
 _FUNCTIONS: Final[dict[str, Converter]] = {}
 _MODULES: Final[dict[str, Converter]] = {}

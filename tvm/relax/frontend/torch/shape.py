@@ -34,6 +34,7 @@ from .values import (
     refuse,
     same,
     sizes,
+    tensor_of,
     written_axes,
     written_axis,
 )
@@ -154,12 +155,12 @@ def transpose(bb: BlockBuilder, input: Expr, dim0: int, dim1: int) -> Expr:
     return op.permute_dims(input, axes)
 
 
-@convert("t", "numpy_T")
+@convert("t", "t_copy", "numpy_T")
 def t(bb: BlockBuilder, input: Expr) -> Expr:
     return input if rank(input) < 2 else transposed(bb, input)
 
 
-@convert("adjoint", "matrix_H", "mT")
+@convert("adjoint", "matrix_H", "mH", "mT")
 def adjoint(bb: BlockBuilder, input: Expr) -> Expr:
     return transposed(bb, input, True)
 
@@ -354,7 +355,7 @@ def _pieces(bb: BlockBuilder, x: Expr, cuts: list[int] | int, axis: int) -> Any:
     return (x,) if cuts in (1, []) else bb.emit(op.split(x, cuts, axis))
 
 
-@convert("split", "split_copy")
+@convert("split", "split_copy", "unsafe_split")
 def split(bb: BlockBuilder, tensor: Expr, split_size: Any, dim: int = 0) -> Any:
     """Pieces of a size, the last one smaller; or of the sizes given."""
     axis = written_axis(dim, rank(tensor))
@@ -556,3 +557,40 @@ def cartesian_prod(bb: BlockBuilder, *tensors: Any) -> Expr:
     parts = [op.reshape(TupleGetItem(grids, i), [-1]) for i in range(len(given))]
     return op.stack(tuple(bb.emit(p) for p in parts), 1)
 
+
+@convert("block_diag")
+def block_diag(bb: BlockBuilder, *tensors: Any) -> Any:
+    """Matrices along a diagonal, zeros elsewhere; rows and numbers are matrices of one row."""
+    given = tensors[0] if isinstance(tensors[0], (list, tuple)) else tensors
+    dtype = common_dtype(*given)
+    blocks = [cast(bb, bb.normalize_argument(atleast_2d(bb, x)), dtype) for x in given]
+    widths = [sizes(x)[1] for x in blocks]
+    before = list(itertools.accumulate(widths, initial=0))
+    rows = [
+        op.nn.pad(x, [0, 0, before[i], before[-1] - before[i + 1]])
+        for i, x in enumerate(blocks)
+    ]
+    return op.concat(tuple(map(bb.emit, rows)), 0)
+
+
+@convert("sum_to_size")
+def sum_to_size(bb: BlockBuilder, input: Expr, *size: Any) -> Any:
+    """Sums over the axes that broadcasting to the shape of `input` would repeat."""
+    wanted = given_sizes(size)
+    extra = rank(input) - len(wanted)
+    axes = [i + extra for i, n in enumerate(wanted)
+            if same(n, 1) and not same(sizes(input)[i + extra], 1)]  # fmt: skip
+    kept = bb.emit(op.sum(input, axes, True)) if axes else input
+    return op.sum(kept, list(range(extra)), False) if extra else kept
+
+
+@convert("unravel_index")
+def unravel_index(bb: BlockBuilder, indices: Expr, shape: Any) -> Any:
+    """One tensor of places an axis, of places in the flat tensor."""
+    extents = [shape] if isinstance(shape, int) else list(shape)
+    dtype, found, rest = dtype_of(indices), [], indices
+    for extent in extents[::-1]:
+        size = tensor_of(bb, extent, dtype)
+        found.append(bb.emit(op.floor_mod(rest, size)))
+        rest = bb.emit(op.floor_divide(rest, size))
+    return tuple(found[::-1])

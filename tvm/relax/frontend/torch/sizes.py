@@ -202,13 +202,13 @@ def getattr_(bb: BlockBuilder, input: RelaxExpr, name: str) -> Any:
         return str(input.struct_info.dtype)  # type: ignore[attr-defined]
     if name == "device":
         return "cpu"
-    if name in ("T", "mT"):
+    if name in ("T", "mT", "H", "mH"):
         from .shape import transposed
 
-        return transposed(bb, input, name == "mT")
+        return transposed(bb, input, name.startswith("m"))
     if name in ("data", "real"):
         return input
-    raise refuse("an attribute of a tensor", name, "shape, ndim, dtype, device, T, mT, data")
+    raise refuse("an attribute of a tensor", name, "shape, ndim, dtype, device, T, mT, H, mH, data")
 
 
 @convert(

@@ -244,3 +244,53 @@ def unique(
         info = TensorStructInfo([held], "int64")
         counts = bb.match_cast(bb.emit(TupleGetItem(made, 1 + return_inverse)), info)
     return values, inverse, counts
+
+
+@convert("unique_dim")
+def unique_dim(
+    bb: BlockBuilder, input: Expr, dim: int, sorted: bool = True, return_inverse: bool = False,
+    return_counts: bool = False,
+) -> Any:  # fmt: skip
+    return unique(bb, input, sorted, return_inverse, return_counts, dim)
+
+
+@convert("unique_consecutive")
+def asked_unique_consecutive(bb: BlockBuilder, input: Expr, *args: Any, **named: Any) -> Any:
+    """`torch.unique_consecutive` gives what is asked for alone."""
+    made = unique_consecutive(bb, input, *args, **named)
+    flags = dict(zip(("return_inverse", "return_counts"), args), **named)
+    inverse, counts = (flags.get(name, False) for name in ("return_inverse", "return_counts"))
+    asked = [one for one, wanted in zip(made, (True, inverse, counts)) if wanted]
+    return asked[0] if len(asked) == 1 else tuple(asked)
+
+
+@convert("unique_consecutive.default")
+def unique_consecutive(
+    bb: BlockBuilder, input: Expr, return_inverse: bool = False, return_counts: bool = False,
+    dim: int | None = None,
+) -> Any:  # fmt: skip
+    """The first of each run of equal elements, the run of each element, how long runs are."""
+    x = bb.emit(op.reshape(input, [product(sizes(input))])) if dim is None else input
+    axis = axis_of(dim or 0, rank(x))
+    count = sizes(x)[axis]
+    # the element behind the last one is none that matters
+    before = bb.emit(op.strided_slice(x, [axis], [0], [count - 1]))
+    behind = bb.emit(op.strided_slice(x, [axis], [1], [count]))
+    others = [i for i in range(rank(x)) if i != axis]
+    differs = bb.emit(op.astype(op.not_equal(before, behind), "int64"))
+    differs = bb.emit(op.max(differs, others)) if others else differs
+    one = op.full(ShapeExpr([1]), scalar(1, "int64"), "int64")
+    starts = bb.emit(op.concat((one, differs), 0))
+    (places,) = nonzero_columns(bb, starts)
+    values = bb.emit(op.take(x, places, axis))
+    inverse: Any = Constant(np.zeros(0, "int64"))
+    counts: Any = inverse
+    if return_inverse:
+        run = bb.emit(op.subtract(op.cumsum(starts, 0), scalar(1, "int64")))
+        inverse = op.reshape(run, sizes(input)) if dim is None else run
+    if return_counts:
+        runs = sizes(places)[0]
+        end = bb.emit(op.reshape(tensor_of(bb, count, "int64"), [1]))
+        ends = bb.emit(op.concat((places, end), 0))
+        counts = op.subtract(op.strided_slice(ends, [0], [1], [runs + 1]), places)
+    return values, inverse, counts
