@@ -4,6 +4,7 @@ import pytest
 
 import tvm
 from tvm.script import tir as T
+from tvm.tir import TensorIntrin
 from tvm.tir.index_dtype import with_index_dtype
 
 pytestmark = pytest.mark.pure
@@ -71,3 +72,20 @@ def test_code_of_an_intrinsic_follows_the_block() -> None:
     assert "C_1.elem_offset // C_1.strides[0] // T.int64(16) * (C_1.strides[0] // " in text
     assert "offset_factor=16" in text
     assert "T.tvm_fill_fragment(C_1.data, 16, 16, 16, " in text
+
+
+@pytest.mark.parametrize("name", [
+    "dot_4x4_i8i8s32_neon", "dot_16x4_vnni", "dp4a_s8s8s32", "mma_f16f16f32_trans_b",
+    "mma_fill_16x16_f32", "mma_i8i8i32", "mma_ldmatrix_i8_b_trans", "mma_store_16x16_f32_global_",
+    "ROCM_mfma_fill_16x16_f32", "rocm_mfma_f16f16f32", "rocm_mfma_load_16x4_a_shared_f32",
+    "simdgroup_multiply_accumulate_8x8x8_f16", "wmma_sync_16x16x16_f16f16f32_trans",
+])  # fmt: skip
+def test_programs_of_wide_indices_match_descriptions(name: str) -> None:
+    desc = TensorIntrin.get(name).desc
+    sch = tvm.tir.Schedule(with_index_dtype(desc, 64).with_attr("global_symbol", "main"))
+    (block,) = sch.get_child_blocks(sch.get_block("root"))
+    loops = sch.get_loops(block)
+    sch.tensorize(loops[0] if loops else block, name)
+    func = sch.mod["main"]
+    tvm.tir.analysis.verify_well_formed(func)
+    tvm.ir.assert_structural_equal(tvm.script.from_source(func.script()), func, True)

@@ -8,8 +8,9 @@ from tvm.arith import Analyzer
 from tvm.ir.expr import PrimExpr
 from tvm.ir.structural import structural_equal
 from tvm.tir.buffer import Buffer
-from tvm.tir.expr import BufferLoad, Var
-from tvm.tir.functor import StmtExprMutator, substitute, walk
+from tvm.tir.expr import BinaryOpExpr, BufferLoad, CmpExpr, Var
+from tvm.tir.functor import StmtExprMutator, walk
+from tvm.tir.op.arith import match_types
 from tvm.tir.schedule.error import Illegal, name_of
 from tvm.tir.stmt import Block, BlockRealize, BufferRegion, BufferStore, For, SeqStmt, Stmt
 
@@ -168,7 +169,7 @@ class DescMatcher:
         )
 
     def _equal(self, desc: PrimExpr, other: PrimExpr | int) -> bool:
-        mapped = substitute(desc, self._vars)
+        mapped = _Renamer({}, self._vars).visit_expr(desc)
         if structural_equal(mapped, other):
             return True
         return mapped.dtype.is_integer and self._analyzer.can_prove_equal(mapped, other)
@@ -184,7 +185,7 @@ class DescMatcher:
 
 
 class _Renamer(StmtExprMutator):
-    """Replaces a description's loads and variables by the program's."""
+    """Replaces a description's loads and variables by the program's, whose indices may be wider."""
 
     def __init__(
         self, loads: dict[BufferLoad, BufferLoad], names: dict[Var, PrimExpr]
@@ -197,3 +198,11 @@ class _Renamer(StmtExprMutator):
 
     def visit_var_(self, op: Var) -> PrimExpr:
         return self._names.get(op, op)
+
+    def visit_binary_(self, op: BinaryOpExpr) -> PrimExpr:
+        a, b = self.visit_expr(op.a), self.visit_expr(op.b)
+        return op if a is op.a and b is op.b else type(op)(*match_types(a, b), op.span)
+
+    def visit_cmp_(self, op: CmpExpr) -> PrimExpr:
+        a, b = self.visit_expr(op.a), self.visit_expr(op.b)
+        return op if a is op.a and b is op.b else type(op)(*match_types(a, b), op.span)
