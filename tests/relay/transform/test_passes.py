@@ -234,7 +234,10 @@ def test_mixed_precision() -> None:
     [
         (lambda x, w: relay.nn.conv2d(x, w, padding=1), 0, "nn.conv2d"),
         (lambda x, w: relay.nn.max_pool2d(x, (2, 2)), -np.inf, "nn.max_pool2d"),
+        (lambda x, w: relay.nn.max_pool2d(x, (2, 2), padding=1), -np.inf, "nn.max_pool2d"),
         (lambda x, w: relay.nn.avg_pool2d(x, (2, 2)), 0, "nn.avg_pool2d"),
+        (lambda x, w: relay.nn.avg_pool2d(x, (2, 2), padding=1, count_include_pad=True), 0,
+         "nn.avg_pool2d"),
     ],
 )
 def test_borders_are_made_by_the_next_operator(build: Any, value: float, name: str) -> None:
@@ -246,6 +249,39 @@ def test_borders_are_made_by_the_next_operator(build: Any, value: float, name: s
     same_numbers(before, after, rand(1, 3, 4, 4), rand(2, 3, 3, 3))
     kept = relay.Function([x, w], build(relay.nn.pad(x, widths, 0.5), w))
     assert "nn.pad" in run(kept, t.FoldExplicitPadding()).astext()
+
+
+def test_borders_that_count_stay_beside_a_padding_that_does_not() -> None:
+    x = relay.var("x", shape=(1, 3, 4, 4))
+    padded = relay.nn.pad(x, ((0, 0), (0, 0), (1, 1), (1, 1)))
+    kept = relay.Function([x], relay.nn.avg_pool2d(padded, (2, 2), padding=1))
+    assert "nn.pad" in run(kept, t.FoldExplicitPadding()).astext()
+
+
+@pytest.mark.parametrize(("value", "folded"), [(3, True), (0, False)])
+def test_borders_of_zero_points_are_made_by_integers(value: int, folded: bool) -> None:
+    x = relay.var("x", shape=(1, 2, 4, 4), dtype="int8")
+    w = relay.const(np.ones((2, 2, 3, 3), "int8"))
+    border = relay.nn.pad(x, ((0, 0), (0, 0), (1, 2), (0, 1)), relay.const(value, "int8"))
+    points = relay.const(3), relay.const(1), relay.const(0.5), relay.const(0.5)
+    before = relay.Function([x], relay.qnn.conv2d(border, w, *points, (3, 3), 2))
+    after = run(before, t.FoldExplicitPadding())
+    assert ("nn.pad" not in after.astext()) == folded
+    integers = relay.qnn.transform.CanonicalizeOps()
+    before, after = (run(each, integers) for each in (before, after))
+    same_numbers(before, after, rand(1, 2, 4, 4).astype("int8"))
+
+
+def test_borders_of_blocked_channels() -> None:
+    x = relay.var("x", shape=(1, 2, 4, 4, 4))
+    w = relay.var("w", shape=(1, 2, 3, 3, 4, 4))
+    border = relay.nn.pad(x, ((0, 0), (0, 0), (1, 1), (1, 1), (0, 0)))
+    conv = relay.nn.contrib_conv2d_nchwc(
+        border, w, kernel_size=(3, 3), channels=4, data_layout="NCHW4c", kernel_layout="OIHW4i4o"
+    )
+    text = run(relay.Function([x, w], conv), t.FoldExplicitPadding()).astext()
+    assert "nn.pad" not in text
+    assert "padding=[1, 1, 1, 1]" in text
 
 
 def test_functions_of_modules() -> None:

@@ -59,6 +59,10 @@ CASES: dict[str, tuple[Callable[[], Any], Callable[[], Any], Any]] = {
     "there and back": (lambda: relay.cast(relay.cast(B, "int16"), "int8"), lambda: B, B),
     "within limits": (lambda: relay.cast(relay.cast(relay.clip(I, 0, 255), "uint8"), "int32"),
                       lambda: relay.clip(I, 0, 255), I),
+    "limits of the type": (lambda: relay.clip(relay.cast(I, "uint8"), 0.0, 255.0),
+                           lambda: relay.cast(I, "uint8"), I),
+    "limits beyond the type": (lambda: relay.clip(relay.cast(S, "int8"), -200.0, 127.0),
+                               lambda: relay.cast(S, "int8"), S),
     "places of real numbers": (
         lambda: relay.argmax(relay.qnn.dequantize(B, c(0.5), c(3, "int32"))),
         lambda: relay.argmax(B), B),
@@ -80,6 +84,8 @@ def test_simpler(name: str) -> None:
         lambda: relay.cast(relay.cast(B, "uint8"), "int32"),  # negative ones change
         lambda: relay.cast(relay.cast(I, "float32"), "int32"),  # large ones are rounded
         lambda: relay.cast(relay.cast(relay.clip(I, 0, 300), "uint8"), "int32"),
+        lambda: relay.clip(relay.cast(I, "uint8"), 0.0, 254.0),
+        lambda: relay.clip(relay.cast(I, "float16"), -65504.0, 65504.0),  # infinities are clipped
         lambda: relay.argmax(relay.qnn.dequantize(B, c(-0.5), c(3, "int32"))),
         lambda: move(move(X, "NCHW", "NCHW4c"), "NCHW4c", "NCHW2c"),
         lambda: (S + S * c(2)) * S,

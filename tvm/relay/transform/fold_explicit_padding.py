@@ -4,11 +4,13 @@
     ->
     nn.conv2d(%x, %w, padding=[1, 1, 1, 1])
 
-The border must be what the operator pads with: zeros, or the least value under `max_pool`.
+The border must be what the operator pads with: zeros, the zero point of `qnn.conv2d`, or the
+least value under `max_pool`.
 """
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
@@ -31,6 +33,8 @@ def FoldExplicitPadding(func: RelaxExpr, mod: IRModule, ctx: PassContext) -> Rel
         rules[f"nn.conv{count}d"] = _into_convolution
         rules[f"nn.max_pool{count}d"] = _into_greatest
         rules[f"nn.avg_pool{count}d"] = _into_mean
+    rules["nn.contrib_conv2d_NCHWc"] = _into_convolution
+    rules["qnn.conv2d"] = _into_quantized
     return rewrite_calls(func, rules)
 
 
@@ -43,11 +47,12 @@ def _border(call: Call, layout: str) -> tuple[float, list[tuple[int, int]]] | No
     if not isinstance(value, Constant) or attrs.pad_mode != "constant":
         return None
     widths = [(int(low), int(high)) for low, high in attrs.pad_width]
-    if len(widths) != len(layout) or not layout.isalpha() or not layout.isupper():
+    axes = re.sub("[0-9]", "", layout)  # of blocks (NCHW4c) the letters say which axis is which
+    if len(widths) != len(axes):
         return None
-    if any(w != (0, 0) for w, axis in zip(widths, layout) if axis not in "DHW"):
+    if any(w != (0, 0) for w, axis in zip(widths, axes) if axis not in "DHW"):
         return None
-    space = [w for w, axis in zip(widths, layout) if axis in "DHW"]
+    space = [w for w, axis in zip(widths, axes) if axis in "DHW"]
     return float(value.data.numpy()), space
 
 
@@ -69,9 +74,16 @@ def _into_convolution(old: Call, new: Call) -> RelaxExpr:
     return new if found is None or found[0] != 0 else _padded(new, found[1])
 
 
+def _into_quantized(old: Call, new: Call) -> RelaxExpr:
+    found, zero = _border(new, _attrs(new).data_layout), new.args[2]
+    if found is None or not isinstance(zero, Constant) or zero.data.ndim:
+        return new
+    return _padded(new, found[1]) if found[0] == float(zero.data.numpy()) else new
+
+
 def _into_greatest(old: Call, new: Call) -> RelaxExpr:
     found = _border(new, _attrs(new).layout)
-    if found is None or any(_attrs(new).padding):
+    if found is None:
         return new
     dtype = np.dtype(str(old.checked_type.dtype))  # type: ignore[attr-defined]
     least = np.finfo(dtype).min if dtype.kind == "f" else np.iinfo(dtype).min
@@ -79,8 +91,8 @@ def _into_greatest(old: Call, new: Call) -> RelaxExpr:
 
 
 def _into_mean(old: Call, new: Call) -> RelaxExpr:
-    """The border counts in the mean; so must the padding."""
-    found = _border(new, _attrs(new).layout)
-    if found is None or found[0] != 0 or any(_attrs(new).padding):
+    """The border counts in the mean; so must the padding, and so must what was there before."""
+    found, attrs = _border(new, _attrs(new).layout), _attrs(new)
+    if found is None or found[0] != 0 or (any(attrs.padding) and not attrs.count_include_pad):
         return new
     return _padded(new, found[1], count_include_pad=True)

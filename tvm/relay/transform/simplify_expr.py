@@ -123,6 +123,19 @@ def _simple_cast(old: Call, new: Call) -> RelaxExpr:
     return made
 
 
+def _clip_of_cast(old: Call, new: Call) -> RelaxExpr:
+    """A clip by the limits of the type that a cast gives is none."""
+    cast, found = _called(new.args[0], "cast"), old.args[0].checked_type
+    limits: Any = new.attrs
+    if cast is None or not isinstance(found, TensorType):
+        return new
+    dtype = str(found.dtype)
+    if not dtype.startswith(("int", "uint")):
+        return new
+    info = np.iinfo(dtype)
+    return cast if limits.a_min <= info.min and info.max <= limits.a_max else new
+
+
 # --- shapes ---
 
 
@@ -336,6 +349,7 @@ _SIMPLER: Final[dict[str, Rule]] = {
     "broadcast_to_like": _like(lambda call, shape, _: R.broadcast_to(call.args[0], shape)),
     "cast_like": _like(lambda call, _, dtype: R.cast(call.args[0], dtype)),
     "cast": _simple_cast,
+    "clip": _clip_of_cast,
     "reshape": _reshape_chain,
     "contrib_reverse_reshape": _reshape_chain,
     "transpose": _moved_axes,
