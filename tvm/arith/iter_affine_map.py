@@ -20,6 +20,7 @@ from tvm.support.dtype import DataType
 from tvm.tir import expr as e
 from tvm.tir.op import arith as op
 
+from . import iter_maps_before
 from .analyzer import Analyzer
 from .iter_map_expr import IterMapFailure, normalize_iter_map_to_expr
 from .iter_map_nodes import (
@@ -109,25 +110,73 @@ def iter_map_simplify(
     Quotients and remainders are those of whole sums, as loops were fused and split:
     `(i * 32 + j) // 512` rather than `i // 16`.
     """
-    analyzer = analyzer or Analyzer()
     exprs = [e.as_expr(i) for i in indices]
     level = _level(check_level)
     _check_iters("iter_map_simplify", input_iters)
     given = e.as_expr(predicate)
-    for condition in (given,) if op.is_one(given) else (given, e.IntImm(e.BOOL, 1)):
-        rewriter = IterMapRewriter(input_iters, analyzer, simplify_trivial_iterators, True)
+    made: list[PrimExpr] | None = None
+    is_whole = level is IterMapLevel.Bijective  # then what no index uses counts, too
+    if analyzer is not None or is_whole or not iter_maps_before.is_static(input_iters):
+        analyzer = analyzer or Analyzer()
+        made = _whole_maps(exprs, input_iters, given, level, simplify_trivial_iterators, analyzer)
+    else:
+        made = _maps_apart(exprs, input_iters, given, level, simplify_trivial_iterators)
+    if made is not None:
+        return made
+    analyzer = analyzer or Analyzer()
+    return _by_digits(exprs, input_iters, given, level, simplify_trivial_iterators, analyzer)
+
+
+def _maps_apart(
+    exprs: list[PrimExpr],
+    input_iters: Mapping[e.Var, Range],
+    predicate: PrimExpr,
+    level: IterMapLevel,
+    simplify_trivial: bool,
+) -> list[PrimExpr] | None:
+    """The indices as maps, those that share no variable on their own; None unless all are maps."""
+
+    def make(part: list[PrimExpr], iters: Mapping[e.Var, Range]) -> list[PrimExpr] | None:
+        return _whole_maps(part, iters, predicate, level, simplify_trivial, Analyzer())
+
+    groups = [list(range(len(exprs)))]
+    if op.is_one(predicate):  # a predicate may tie what the indices do not
+        groups = iter_maps_before.apart(exprs, input_iters)
+    found = list(exprs)
+    for group in groups:
+        part = [exprs[at] for at in group]
+        maps = iter_maps_before.read(part, input_iters, predicate, (level, simplify_trivial), make)
+        if maps is None:
+            return None
+        for at, made in zip(group, maps):
+            found[at] = made
+    return found
+
+
+def _whole_maps(
+    exprs: list[PrimExpr],
+    input_iters: Mapping[e.Var, Range],
+    predicate: PrimExpr,
+    level: IterMapLevel,
+    simplify_trivial: bool,
+    analyzer: Analyzer,
+) -> list[PrimExpr] | None:
+    """The indices as maps, under the predicate or without it; None unless all are maps."""
+    either = (predicate, e.IntImm(e.BOOL, 1))
+    for condition in either[:1] if op.is_one(predicate) else either:
+        rewriter = IterMapRewriter(input_iters, analyzer, simplify_trivial, True)
         try:
             whole = rewriter.detect(exprs, condition, level, False)
         except IterMapFailure:
             continue
         return [normalize_iter_map_to_expr(made) for made in whole]
-    return _by_digits(exprs, input_iters, predicate, level, simplify_trivial_iterators, analyzer)
+    return None
 
 
 def _by_digits(
     exprs: list[PrimExpr],
     input_iters: Mapping[e.Var, Range],
-    predicate: PrimExpr | bool,
+    predicate: PrimExpr,
     level: IterMapLevel,
     simplify_trivial: bool,
     analyzer: Analyzer,

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 Key = tuple[object, ...]
 MAX_RESULTS: Final = 20_000
 MAX_NODES: Final = 200  # larger trees come once
-_NAMEABLE: Final = PAIRS | {e.IntImm, e.Var, e.SizeVar, e.Cast, e.Not}
+NAMEABLE: Final = PAIRS | {e.IntImm, e.Var, e.SizeVar, e.Cast, e.Not}
 _results: dict[Key, tuple[list[e.Var], PrimExpr | None]] = {}
 
 
@@ -48,12 +48,12 @@ class Question:
         variables, result = found
         if result is None:
             return self._expr
-        return _renamed(result, {id(old): new for old, new in zip(variables, self._variables)})
+        return renamed(result, {id(old): new for old, new in zip(variables, self._variables)})
 
     def note(self, result: PrimExpr) -> None:
         """Remember the result."""
         same = result is self._expr or deep_equal(result, self._expr)
-        if same or all(type(node) in _NAMEABLE for node in walk(result)):
+        if same or all(type(node) in NAMEABLE for node in walk(result)):
             if len(_results) >= MAX_RESULTS:
                 _results.clear()
             _results[self._key] = (self._variables, None if same else result)
@@ -70,7 +70,7 @@ def question_of(analyzer: Analyzer, expr: PrimExpr, what: str) -> Question | Non
         return None
     numbers: dict[e.Var, int] = {}
     parts: list[object] = [what]
-    if not _append(parts, numbers, expr):
+    if not append_tree(parts, numbers, expr):
         return None
     bounds, residues = analyzer.bounds.variables, analyzer.modular.variables
     variables: list[e.Var] = []
@@ -83,7 +83,7 @@ def question_of(analyzer: Analyzer, expr: PrimExpr, what: str) -> Question | Non
             dom = analyzer.symbolic_range(var)
             if dom is not None:
                 for end in (dom.min, dom.extent):
-                    if not _append(parts, numbers, end):
+                    if not append_tree(parts, numbers, end):
                         return None
     if analyzer.rewriter.keeps_nan and any(_is_float(part) for part in parts):
         parts.append("floats may be NaN")
@@ -94,7 +94,7 @@ def _is_float(part: object) -> bool:
     return isinstance(part, DataType) and part.is_floating
 
 
-def _append(parts: list[object], numbers: dict[e.Var, int], expr: PrimExpr) -> bool:
+def append_tree(parts: list[object], numbers: dict[e.Var, int], expr: PrimExpr) -> bool:
     """Append what an expression says; False where it says more than a key holds."""
     stack: list[PrimExpr] = [expr]
     while stack:
@@ -120,7 +120,7 @@ def _append(parts: list[object], numbers: dict[e.Var, int], expr: PrimExpr) -> b
     return True
 
 
-def _renamed(expr: PrimExpr, names: dict[int, e.Var]) -> PrimExpr:
+def renamed(expr: PrimExpr, names: dict[int, e.Var]) -> PrimExpr:
     """The expression over other variables."""
     kind = type(expr)
     if kind is e.IntImm:
@@ -128,9 +128,9 @@ def _renamed(expr: PrimExpr, names: dict[int, e.Var]) -> PrimExpr:
     if kind is e.Var or kind is e.SizeVar:
         return names[id(expr)]
     if kind is e.Cast:
-        return e.Cast(expr.dtype, _renamed(expr.value, names))  # type: ignore[attr-defined]
+        return e.Cast(expr.dtype, renamed(expr.value, names))  # type: ignore[attr-defined]
     if kind is e.Not:
-        return e.Not(_renamed(expr.a, names))  # type: ignore[attr-defined]
-    a, b = _renamed(expr.a, names), _renamed(expr.b, names)  # type: ignore[attr-defined]
+        return e.Not(renamed(expr.a, names))  # type: ignore[attr-defined]
+    a, b = renamed(expr.a, names), renamed(expr.b, names)  # type: ignore[attr-defined]
     made: PrimExpr = kind(a, b)  # type: ignore[call-arg]  # all of `PAIRS` take two
     return made
