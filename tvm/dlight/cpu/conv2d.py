@@ -31,6 +31,7 @@ from .conv_any import AnySize
 from .direct_conv import direct_form, schedule_direct
 from .general import Unscheduled, inline_epilogues
 from .groups import split_groups
+from .run_conv import run_form, schedule_run
 from .runs import as_runs
 from .tiles import Tile
 
@@ -85,7 +86,12 @@ def _schedule(func: PrimFunc, cpu: CpuModel, *, plain: bool = False) -> Schedule
             unscheduled.done(block)
         elif found is not None and form is not None:
             direct = direct_form(sch, block, found, form, cpu)
-            if direct is None:
+            run = run_form(sch, block, found, form, cpu)
+            if run is not None and (direct is None or run.cycles < direct.cycles):
+                reasons.append(
+                    schedule_run(sch, block, found, form, run, cpu, unscheduled.pending)
+                )
+            elif direct is None:
                 reasons.append(
                     schedule_contraction(sch, block, found, form, cpu, unscheduled.pending)
                 )

@@ -71,6 +71,7 @@ class DirectForm:
 
     tile: Tile
     around: int = 0
+    cycles: float = 0.0  # as modelled
 
 
 def direct_form(
@@ -81,7 +82,7 @@ def direct_form(
     columns = extent_of(form.n[-1:])
     if m is None or n is None or k is None or columns is None:
         return None
-    if not _can_be_direct(sch, found, form):
+    if not can_be_direct(sch, found, form):
         return None
     bits = found.output.dtype.bits
     busy = cpu.lanes(bits) * cpu.fma_ports  # multiplications a cycle
@@ -97,8 +98,18 @@ def direct_form(
         cycles = products * cost + fetched
         if best is None or cycles < best[0] * (1 - 1e-9):
             best = (cycles, DirectForm(tile, around))
-    if best is None:
+    if best is None or best[0] >= cycles_of_gathered(sch, block, found, form, cpu, moves):
         return None
+    return DirectForm(best[1].tile, best[1].around, best[0])
+
+
+def cycles_of_gathered(
+    sch: Schedule, block: BlockRV, found: Contraction, form: MatrixForm, cpu: CpuModel, moves: Moves
+) -> float:
+    """Modelled cycles of the product of gathered columns."""
+    m, n, k = (extent_of(part) or 1 for part in (form.m, form.n, form.k))
+    bits = found.output.dtype.bits
+    busy = cpu.lanes(bits) * cpu.fma_ports
     gathered = choose_tile(cpu, bits, m, n, k)
     panels = -(-n // gathered.columns)
     cost = tile_cost(cpu, gathered, m) * panels * gathered.columns / n
@@ -107,7 +118,8 @@ def direct_form(
         narrow = not {"avx512f", "neon"} & cpu.features
         gather = GATHER_STEP_AVX2 if narrow else GATHER_STEP
     cost *= 1 + gather * busy / m
-    return best[1] if best[0] < products * cost + moves.rows_of_weights(panels) else None
+    products = float(m) * n * k * moves.images / busy
+    return products * cost + moves.rows_of_weights(panels)
 
 
 @dataclass(frozen=True)
@@ -121,6 +133,8 @@ class Moves:
     loops: tuple[int, int]  # loops over images, and over images and rows
     pages: float  # cycles for an element because of its page
     stays: float
+    plane: float  # bytes
+
 
     @classmethod
     def of(cls, found: Contraction, form: MatrixForm, cpu: CpuModel) -> Moves:
@@ -135,7 +149,11 @@ class Moves:
         if image > KNOWN_PAGES * PAGE:
             pages = min(MOST_OTHER_PAGE, OTHER_PAGE * plane * size / PAGE) / max(1.0, taps)
         return cls(image, weights * size, images, extent_of(form.n[:-1]) or 1, loops, pages,
-                   STAYS * cpu.l2_bytes)  # fmt: skip
+                   STAYS * cpu.l2_bytes, plane * size)  # fmt: skip
+
+    def pages_of(self, channels: int) -> float:
+        """`pages` where so many channels are gone through again and again."""
+        return self.pages if channels * max(1.0, self.plane / PAGE) > KNOWN_PAGES else 0.0
 
     def _gone(self, nbytes: float) -> float:
         """How much of data that are read over and over is fetched each time."""
@@ -157,7 +175,7 @@ class Moves:
         return (self.images * panels - 1) * self._gone(self.weights) * ROW_BYTE
 
 
-def _can_be_direct(sch: Schedule, found: Contraction, form: MatrixForm) -> bool:
+def can_be_direct(sch: Schedule, found: Contraction, form: MatrixForm) -> bool:
     """Whether the weights may be packed, and all variables have dimensions of their own."""
     if len(form.m) != 1 or found.store[-1] is not form.n[-1].var:
         return False
@@ -183,10 +201,10 @@ def _tiles(cpu: CpuModel, bits: int, channels: int, columns: int) -> list[Tile]:
     ]  # fmt: skip
 
 
-def _transposed_at_once(tile: Tile) -> tuple[int, int]:
+def transposed_at_once(columns: int, lanes: int) -> tuple[int, int]:
     """Columns and channels transposed at once in registers: a square, or the first rows of one."""
-    most = min(16, tile.lanes)
-    rows = max(n for n in range(1, most + 1) if tile.rows % n == 0)
+    most = min(16, lanes)
+    rows = max(n for n in range(1, most + 1) if columns % n == 0)
     return rows, 1 << (rows - 1).bit_length()
 
 
@@ -256,7 +274,7 @@ def schedule_direct(
 
 def _transpose(sch: Schedule, copy: BlockRV, loops: list[LoopRV], tile: Tile, gap: int) -> None:
     """Transpose a tile in registers; `gap` dimensions are between its two."""
-    rows, size = _transposed_at_once(tile)
+    rows, size = transposed_at_once(tile.rows, tile.lanes)
     channels, columns = loops
     if rows == 1:
         sch.unroll(columns)
