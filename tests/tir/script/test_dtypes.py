@@ -7,7 +7,9 @@ import math
 import pytest
 
 from tvm import tir
+from tvm.error import DiagnosticError
 from tvm.ir import PointerType
+from tvm.script import from_source
 from tvm.script import tir as T
 from tvm.tir.script.dtypes import dtype_names, find_dtype
 
@@ -44,3 +46,15 @@ def test_every_word_makes_its_type(name: str) -> None:
 @pytest.mark.parametrize("name", ["handle", "void", "int", "float", "nonsense", "int32x1"])
 def test_other_names_are_no_types(name: str) -> None:
     assert find_dtype(name) is None
+
+
+@pytest.mark.parametrize("name", ["float33", "float24x4", "float8", "bfloat17", "int128", "uint0"])
+def test_widths_that_nobody_has_are_no_words(name: str) -> None:
+    assert not hasattr(T, name)
+    with pytest.raises(DiagnosticError, match=f"T has no word '{name}'"):
+        from_source(f"@T.prim_func\ndef main(a: T.{name}):\n    T.evaluate(0)\n")
+
+
+@pytest.mark.parametrize("name", ["int7", "int4x8", "float16xvscalex4", "float8_e4m3fnx4", "bool"])
+def test_widths_of_some_machine_are_words(name: str) -> None:
+    assert str(getattr(T, name)().dtype) == name

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -79,6 +80,11 @@ def func_gen(name: str) -> Callable[..., PrimExpr]:
     return DTypeWord(name if name.startswith("custom[") else name.lower(), name)
 
 
+_PLAIN: Final = re.compile(r"([a-z]+)[0-9]+(x|$)")
+# The widths of what is called by a name and its width alone, as `float32`.
+_WIDTHS: Final = {
+    "int": range(1, 65), "uint": range(1, 65), "float": (16, 32, 64), "bfloat": (16,),
+}  # fmt: skip
 _LANES: Final = ("", "x2", "x4", "x8", "x16", "x32", "x64")
 _SCALABLE: Final = tuple(f"xvscalex{n}" for n in (1, 2, 4, 8, 16, 32, 64))
 _ELEMENTS: Final = (
@@ -90,7 +96,7 @@ _ELEMENTS: Final = (
 
 
 def find_dtype(name: str) -> DTypeWord | None:
-    """The word `T.<name>` if it is a data type: any width and number of lanes."""
+    """The word `T.<name>` if it is a data type: integers of any width, and any number of lanes."""
     if name in ("boolean", "bool"):
         return DTypeWord("bool", name)
     try:
@@ -98,6 +104,9 @@ def find_dtype(name: str) -> DTypeWord | None:
     except ValueError:
         return None
     if dtype.is_handle or dtype.is_void or str(dtype) != name:
+        return None
+    plain = _PLAIN.match(name)
+    if plain is not None and dtype.bits not in _WIDTHS.get(plain[1], ()):
         return None
     return DTypeWord(name, name)
 
