@@ -2,8 +2,8 @@
 
 Error function's inverse, gamma functions and their slopes, Hurwitz's zeta function, Bessel's. They
 take float tensors and give the same data type. Sources: Abramowitz and Stegun, "Handbook of
-Mathematical Functions", 6.1 and 6.3 (gamma), 6.4.10 (polygamma), 9.6.10 and 9.7.1 (Bessel), 23.2
-(zeta).
+Mathematical Functions", 6.1 and 6.3 (gamma), 6.4.10 (polygamma), 7.1.14 (erfc), 9.6.10 and 9.7.1
+(Bessel), 23.2 (zeta).
 """
 
 from __future__ import annotations
@@ -65,6 +65,58 @@ def erfinv(bb: BlockBuilder, input: RelaxExpr) -> Any:
         found = bb.emit(op.subtract(found, op.divide(op.subtract(op.erf(found), y), slope)))
     ends = op.equal(op.abs(y), number(1.0))
     return op.astype(op.where(ends, op.multiply(y, number(math.inf)), found), dtype)
+
+
+_FRACTION: Final = 60  # steps of the continued fraction of erfc, enough from 2 on
+
+
+def _erfcx_far(x: PrimExpr) -> PrimExpr:
+    """e^(x^2) erfc(x) for x >= 2, by its continued fraction."""
+    one = tir.const(1.0, "float64")
+    half = one / (x * x * tir.const(2.0, "float64"))
+    found: PrimExpr = one
+    for k in range(_FRACTION, 0, -1):
+        found = one + tir.const(float(k), "float64") * half / found
+    return one / (x * tir.const(math.sqrt(math.pi), "float64") * found)
+
+
+def erfc_of(x: PrimExpr) -> PrimExpr:
+    """1 - erf(x), with all digits also where erf is nearly one."""
+    y, two = x.astype("float64"), tir.const(2.0, "float64")
+    far = _erfcx_far(tir.max(y, two)) * tir.exp(-y * y)
+    found = tir.if_then_else(y < two, tir.const(1.0, "float64") - tir.erf(y), far)
+    return tir.if_then_else(tir.isnan(y), y, found).astype(x.dtype)
+
+
+def _erfcx_of(x: PrimExpr) -> PrimExpr:
+    y, two = x.astype("float64"), tir.const(2.0, "float64")
+    near = tir.exp(y * y) * (tir.const(1.0, "float64") - tir.erf(y))
+    found = tir.if_then_else(y < two, near, _erfcx_far(tir.max(y, two)))
+    return tir.if_then_else(tir.isnan(y), y, found).astype(x.dtype)
+
+
+def _log_ndtr_of(x: PrimExpr) -> PrimExpr:
+    """log(erfc(-x / sqrt 2) / 2), from -1 on by its distance from 0, before by erfcx."""
+    y = x.astype("float64")
+    half, root = tir.const(0.5, "float64"), tir.const(math.sqrt(0.5), "float64")
+    upper = tir.log1p(-erfc_of(y * root) * half)
+    lower = tir.log(_erfcx_of(-y * root) * half) - y * y * half
+    return tir.if_then_else(y < tir.const(-1.0, "float64"), lower, upper).astype(x.dtype)
+
+
+def erfc(bb: BlockBuilder, x: RelaxExpr) -> RelaxExpr:
+    """1 - erf of each element, with all digits."""
+    return _mapped(bb, x, erfc_of, "erfc")
+
+
+def erfcx(bb: BlockBuilder, x: RelaxExpr) -> RelaxExpr:
+    """e^(x^2) erfc(x) of each element."""
+    return _mapped(bb, x, _erfcx_of, "erfcx")
+
+
+def log_ndtr(bb: BlockBuilder, x: RelaxExpr) -> RelaxExpr:
+    """The logarithm of how likely a normal number is below each element."""
+    return _mapped(bb, x, _log_ndtr_of, "log_ndtr")
 
 
 # Stirling's series in 1 / y**2, from y = 8 on; smaller arguments are brought there by recurrence.

@@ -103,6 +103,52 @@ def orthogonal_factors(a: te.Tensor, *, complete: bool) -> Any:
     return _kernel(run, a, [[batch, m, p], [batch, m, n], [batch, k]], "orthogonal_factors")
 
 
+def reflections(a: te.Tensor) -> Any:
+    """R above the reflections that make it, and their scales, as LAPACK has them.
+
+    (batch, m, n), (batch, min(m, n)). A reflection begins with a one that is not stored.
+    """
+    batch, m, n = a.shape
+    k = tir.min(m, n)
+
+    def run(ins: list[tir.Buffer], outs: list[tir.Buffer]) -> tir.Stmt:
+        given, (r, scales) = ins[0], outs
+
+        def matrix(b: PrimExpr) -> tir.Stmt:
+            return sequence(
+                _every(m, n, lambda i, j: store(r, load(given, b, i, j), b, i, j)),
+                loop(k, lambda j: sequence(
+                    _reflection(r, scales, b, j, m), _reflect(r, r, scales, b, j, m, n, j + 1)
+                ), "j"),
+            )  # fmt: skip
+
+        return parallel(batch, matrix, "b")
+
+    return _kernel(run, a, [[batch, m, n], [batch, k]], "reflections")
+
+
+def product_of_reflections(r: te.Tensor, scales: te.Tensor) -> te.Tensor:
+    """The first n columns of the product of what `reflections` gives: (batch, m, n).
+
+    n is at least the number of scales, and at most m.
+    """
+    batch, m, n = r.shape
+    k = scales.shape[1]
+
+    def run(ins: list[tir.Buffer], outs: list[tir.Buffer]) -> tir.Stmt:
+        (given, sizes), q = ins, outs[0]
+        return parallel(batch, lambda b: sequence(
+            _unit(q, b, m, n),
+            loop(k, lambda step: _reflect(q, given, sizes, b, k - 1 - step, m, n, 0), "step"),
+        ), "b")  # fmt: skip
+
+    made: te.Tensor = te.extern(
+        [[batch, m, n]], [r, scales], run, dtype=[r.dtype], name="product_of_reflections",
+        tag="product_of_reflections", out_buffers=[tir.decl_buffer([batch, m, n], r.dtype, "q")],
+    )  # fmt: skip
+    return made
+
+
 def _reflection(
     r: tir.Buffer, scales: tir.Buffer, b: PrimExpr, j: PrimExpr, m: PrimExpr
 ) -> tir.Stmt:

@@ -47,6 +47,28 @@ FACTORS = [
     case("solutions of one", _solved, (4, 4), (2, 4, 3)),
 ]  # fmt: skip
 
+
+def _reflected(a: torch.Tensor) -> tuple[torch.Tensor, ...]:
+    return torch.geqrf(a), torch.linalg.householder_product(*torch.geqrf(a))
+
+
+REFLECTIONS = [
+    case("reflections", _reflected, (2, 5, 3)),
+    case("reflections of one", _reflected, (4, 4)),
+    *[
+        case(f"times reflections {left} {turned}",
+             lambda a, b, left=left, turned=turned: torch.ormqr(
+                 *torch.geqrf(a), b if left else b.T, left, turned), (5, 3), (5, 2))
+        for left in (True, False) for turned in (True, False)
+    ],
+]  # fmt: skip
+
+TAILS = [
+    case("erfc", lambda x: torch.log(torch.erfc(x * 5)), (40,)),
+    case("log_ndtr", lambda x: torch.special.log_ndtr(x * 9), (40,)),
+    case("erfcx", lambda x: torch.special.erfcx(x * 4), (40,)),
+]
+
 WITHOUT_AXES = [
     case("index_select", lambda x: torch.index_select(x, 0, ONE), ()),
     case("index_add", lambda x, y: torch.index_add(x, 0, ONE, y, alpha=-1), (), ()),
@@ -172,7 +194,7 @@ PARTS = [
 
 @pytest.mark.parametrize(
     "case",
-    [*FACTORS, *WITHOUT_AXES, *SEVERAL, *OPTIONS, *LOSSES, *CLOSE, *PARTS],
+    [*FACTORS, *REFLECTIONS, *TAILS, *WITHOUT_AXES, *SEVERAL, *OPTIONS, *LOSSES, *CLOSE, *PARTS],
     ids=lambda case: case.name,
 )
 def test_numbers(case: Case) -> None:

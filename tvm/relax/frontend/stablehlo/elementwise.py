@@ -10,6 +10,7 @@ import numpy as np
 from tvm import te, tir
 from tvm.relax import op
 from tvm.relax.expr import Constant
+from tvm.relax.frontend.special import erfc_of
 from tvm.relax.numpy_dtype import numpy_dtype
 from tvm.support.dtype import DataType
 
@@ -94,7 +95,7 @@ _ELEMENTS: dict[str, Callable[..., Any]] = {
     "stablehlo.popcnt": tir.popcount,
     "stablehlo.round_nearest_afz": _away_from_zero,
     "stablehlo.shift_right_logical": _logical_shift,
-    "chlo.erfc": lambda x: tir.const(1, x.dtype) - tir.erf(x),
+    "chlo.erfc": erfc_of,
     "chlo.next_after": tir.nextafter,
 }
 for _name, _element in _ELEMENTS.items():

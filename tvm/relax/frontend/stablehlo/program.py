@@ -36,7 +36,10 @@ class Value:
 
 @dataclass(eq=False)
 class Operation:
-    """One operation, with its location in the source."""
+    """One operation, with its location in the source.
+
+    Calls of others have their target in their name: "stablehlo.custom_call @lapack_sgetrf_ffi".
+    """
 
     name: str
     operands: list[Value]
@@ -139,11 +142,13 @@ class _Reader:
         return made
 
     def _operation(self, op: Any) -> Operation:
+        attrs = {name: self._value(op, name) for name in _names(op.attributes)}
+        called = f" @{attrs['call_target_name']}" if op.name == "stablehlo.custom_call" else ""
         return Operation(
-            op.name,
+            op.name + called,
             [self._values[operand] for operand in op.operands],
             [self._define(result) for result in op.results],
-            {name: self._value(op, name) for name in _names(op.attributes)},
+            attrs,
             [self.region(region) for region in op.regions],
             str(op.location),
         )

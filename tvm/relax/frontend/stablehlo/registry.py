@@ -16,8 +16,8 @@ from typing import Any, Final, TypeAlias
 Converter: TypeAlias = "Callable[..., Any]"
 
 _FAMILIES: Final = (
-    "complex_numbers", "elementwise", "equations", "indexing", "linear", "loops", "reduction",
-    "regions", "shape", "special",
+    "complex_numbers", "elementwise", "equations", "indexing", "lapack", "linear", "loops",
+    "reduction", "regions", "shape", "special",
 )  # fmt: skip
 _CONVERTERS: Final[dict[str, Converter]] = {}
 

@@ -178,8 +178,7 @@ def logit(bb: BlockBuilder, input: Expr, eps: float | None = None) -> Expr:
 
 @convert("erfc", "special_erfc")
 def erfc(bb: BlockBuilder, input: Expr) -> Expr:
-    x = floating(bb, input)
-    return op.subtract(scalar(1.0, dtype_of(x)), op.erf(x))
+    return special.erfc(bb, floating(bb, input))
 
 
 @convert("erfinv", "special_erfinv")

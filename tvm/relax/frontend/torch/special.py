@@ -81,6 +81,16 @@ def ndtr(bb: BlockBuilder, input: Expr) -> Any:
     return op.multiply(erfc(bb, turned), scalar(0.5, dtype_of(x)))
 
 
+@convert("special_log_ndtr")
+def log_ndtr(bb: BlockBuilder, input: Expr) -> Any:
+    return special.log_ndtr(bb, floating(bb, input))
+
+
+@convert("special_erfcx")
+def erfcx(bb: BlockBuilder, input: Expr) -> Any:
+    return special.erfcx(bb, floating(bb, input))
+
+
 @convert("special_ndtri")
 def ndtri(bb: BlockBuilder, input: Expr) -> Any:
     """The inverse of `ndtr`: sqrt 2 erfinv(2 p - 1)."""

@@ -22,6 +22,7 @@ from .values import (
     Expr,
     cast,
     dtype_of,
+    product,
     rank,
     refuse,
     same,
@@ -74,6 +75,45 @@ def qr(bb: BlockBuilder, A: Expr, mode: str = "reduced") -> Any:
 @convert("qr")
 def old_qr(bb: BlockBuilder, input: Expr, some: bool = True) -> Any:
     return qr(bb, input, "reduced" if some else "complete")
+
+
+@convert("geqrf")
+def geqrf(bb: BlockBuilder, input: Expr) -> Any:
+    """R above reflections, and their scales."""
+    _real("geqrf", input)
+    rows, columns = sizes(input)[-2:]
+    made = bb.emit_te(spectra.reflections, equations.flat(bb, input),
+                      primfunc_name_hint="reflections")  # fmt: skip
+    r, scales = _emitted(bb, made, 2)
+    return _like(bb, r, input), op.reshape(
+        scales, [*sizes(input)[:-2], _smaller(rows, columns)]
+    )
+
+
+@convert("linalg_householder_product", "orgqr")
+def householder_product(bb: BlockBuilder, input: Expr, tau: Expr) -> Any:
+    """The first columns of the product of reflections, as `geqrf` gives them."""
+    _real("linalg_householder_product", input)
+    *outer, count = sizes(tau)
+    scales = bb.emit(op.reshape(tau, [product(outer), count]))
+    made = bb.emit_te(spectra.product_of_reflections, equations.flat(bb, input), scales,
+                      primfunc_name_hint="product_of_reflections")  # fmt: skip
+    return _like(bb, made, input)
+
+
+@convert("ormqr")
+def ormqr(
+    bb: BlockBuilder, input: Expr, tau: Expr, other: Expr, left: bool = True,
+    transpose: bool = False,
+) -> Any:  # fmt: skip
+    """The whole product of reflections, or it transposed, times a matrix on its right or left."""
+    *outer, rows, columns = sizes(input)
+    missing = rows - columns
+    wide = [0, 0] * (len(outer) + 1) + [0, missing]
+    a = input if same(rows, columns) else bb.emit(op.nn.pad(input, wide))
+    q: RelaxExpr = bb.emit(householder_product(bb, a, tau))
+    q = _turned(bb, q) if transpose else q
+    return op.matmul(q, other) if left else op.matmul(other, q)
 
 
 def _smaller(a: Any, b: Any) -> Any:
