@@ -15,7 +15,7 @@ from typing_extensions import Self
 
 from tvm.error import TVMError
 from tvm.ffi.object import Object
-from tvm.support.arguments import explained
+from tvm.support.arguments import check_options, explained
 from tvm.support.checkpoint import checkpoint
 from tvm.support.frozen import FrozenMap
 from tvm.support.suggest import did_you_mean
@@ -420,11 +420,19 @@ def pass_class(cls: type, info: PassInfo, kind: type[Pass], method: str) -> type
 
 
 def declare_module_pass(
-    name: str, opt_level: int = 0, required: Sequence[str] = (), traceable: bool = False
+    name: str,
+    opt_level: int = 0,
+    required: Sequence[str] = (),
+    traceable: bool = False,
+    *,
+    check: Callable[..., None] | None = None,
 ) -> Callable[
     [Callable[Concatenate[IRModule, PassContext, P], IRModule]], Callable[P, ModulePass]
 ]:
-    """The house form: `f(mod, ctx, **options)` becomes a factory `F(**options)` of passes."""
+    """The house form: `f(mod, ctx, **options)` becomes a factory `F(**options)` of passes.
+
+    `check` looks at the options when a pass is made.
+    """
 
     def decorate(
         func: Callable[Concatenate[IRModule, PassContext, P], IRModule],
@@ -433,6 +441,10 @@ def declare_module_pass(
 
         @functools.wraps(func)
         def factory(*args: P.args, **kwargs: P.kwargs) -> ModulePass:
+            check_options(func, inspect.signature(factory), args, kwargs)
+            if check is not None:
+                check(*args, **kwargs)
+
             def run(mod: IRModule, ctx: PassContext) -> IRModule:
                 return func(mod, ctx, *args, **kwargs)
 

@@ -10,7 +10,7 @@ import dis
 import functools
 import inspect
 import typing
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from numbers import Integral, Real
 from types import NoneType, UnionType
 from typing import Any, Final, Literal, ParamSpec, TypeVar, Union
@@ -40,6 +40,30 @@ def explained(func: Callable[_P, _R]) -> Callable[_P, _R]:
     return call
 
 
+def check_options(
+    func: Callable[..., Any],
+    signature: inspect.Signature,
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+) -> None:
+    """Refuse now what `func` would fail over later: the options that users see in `signature`.
+
+    Raises TypeError for options that are missing, too many or of another kind than annotated.
+    """
+    if not signature.parameters and not args and not kwargs:
+        return
+    try:
+        given = signature.bind(*args, **kwargs).arguments
+    except TypeError as err:
+        raise TypeError(f"{func.__name__}() {err}") from None
+    annotations = inspect.get_annotations(func)
+    # one of several words is told by a ValueError of the pass itself
+    words = {name for name, kind in annotations.items() if "Literal" in str(kind)}
+    text = _unfit(func, {name: value for name, value in given.items() if name not in words})
+    if text is not None:
+        raise TypeError(text)
+
+
 def _is_said(err: BaseException) -> bool:
     """True if a `raise` of a program made the error, with words of its own, and not Python."""
     trace = err.__traceback__
@@ -56,6 +80,11 @@ def _wrong_argument(
         given = inspect.signature(func).bind(*args, **kwargs).arguments
     except TypeError:
         return None  # Python says by itself what is missing
+    return _unfit(func, given)
+
+
+def _unfit(func: Callable[..., Any], given: Mapping[str, Any]) -> str | None:
+    """What to say of the first argument of a wrong kind; None if there is none."""
     for name, value in given.items():
         annotation = inspect.get_annotations(func).get(name, Any)
         if not _fits(value, _evaluated(annotation, func)):
@@ -96,6 +125,8 @@ def _fits(value: Any, kind: Any) -> bool:
         return _is(value, kind)
     if not isinstance(origin, type):
         return True  # Any, variables, protocols
+    if origin in (list, tuple) and not isinstance(value, (str, bytes)):
+        origin = Sequence  # lists and tuples are taken for each other
     if not isinstance(value, origin):
         return False
     if isinstance(value, (str, bytes)) and of and of[0] is not Any:
@@ -108,7 +139,11 @@ def _fits(value: Any, kind: Any) -> bool:
 
 
 def _is(value: Any, kind: type) -> bool:
-    """As `isinstance`, but for numbers of other libraries."""
+    """As `isinstance`, but for numbers of other libraries, and constants that hold one."""
+    if kind in (bool, int, float) and not isinstance(value, Real):
+        value = getattr(value, "value", value)
+    if kind is bool:
+        return isinstance(value, Integral) or type(value).__name__ in ("bool", "bool_")
     if kind is int:
         return isinstance(value, Integral)
     if kind is float:

@@ -166,3 +166,26 @@ def test_results_of_kernels_are_tensors(info: relax.StructInfo) -> None:
     for make, callee in ((relax.op.call_tir, f), (relax.op.call_dps_packed, "f")):
         with pytest.raises(TypeError, match="out_sinfo expected TensorStructInfo"):
             make(callee, [var(2)], info)
+
+
+def test_results_that_the_caller_states_are_on_the_devices_that_it_states() -> None:
+    """Operands of outside calls may be on several devices, those of R.print too."""
+    cpu, gpu = VDevice("llvm"), VDevice("cuda")
+    a, b = (relax.Var(n, relax.TensorStructInfo((2,), "float32", v))
+            for n, v in (("a", cpu), ("b", gpu)))  # fmt: skip
+    plain = relax.TensorStructInfo((2,), "float32")
+    there = relax.TensorStructInfo((2,), "float32", gpu)
+    f = relax.GlobalVar("f")
+    for stated in (plain, there):
+        for call in (
+            op.call_tir(f, (b,), stated), op.call_tir(f, (a, b), stated),
+            op.call_tir_inplace(f, (b,), [0], stated), op.call_dps_packed("f", (b,), stated),
+            op.call_pure_packed("f", a, b, sinfo_args=stated),
+            op.call_inplace_packed("f", a, b, inplace_indices=[0], sinfo_args=stated),
+            op.call_builtin_with_ctx("f", (b,), sinfo_args=stated),
+            op.invoke_closure(relax.Var("c", relax.ObjectStructInfo()), (b,), stated),
+        ):  # fmt: skip
+            ir.assert_structural_equal(info(call), stated)
+    assert info(op.print(a, b, format="{} {}")) == relax.TupleStructInfo([])
+    condition = relax.Var("c", relax.TensorStructInfo((), "bool", cpu))
+    assert info(op.assert_op(condition, [a, b], format="{} {}")) == relax.TupleStructInfo([])

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Callable
+from typing import Any
 
+import numpy as np
 import pytest
 
 import tvm
@@ -306,3 +309,46 @@ def test_a_pass_that_fails_leaves_the_module_as_it_was() -> None:
     with pytest.raises(ValueError, match="after the first"):
         broken(Callers)
     assert Callers.get_global_var("double").struct_info_ is before
+
+
+@pytest.mark.parametrize(
+    ("make", "word"),
+    [
+        (lambda: relax.transform.Gradient(), "Gradient\\(\\) missing a required argument"),
+        (lambda: relax.transform.Gradient(3), "`func_name`"),
+        (lambda: relax.transform.Gradient("main", 3), "`require_grads`"),
+        (lambda: relax.transform.Normalize(3), "Normalize\\(\\) too many positional"),
+        (lambda: relax.transform.BindParams("main", 3), "`params`"),
+        (lambda: relax.transform.DeadCodeElimination([3]), "`entry_functions`"),
+        (lambda: relax.transform.FuseOps("a"), "`fuse_opt_level`"),
+        (lambda: relax.transform.LegalizeOps(3), "`customize_legalize_map`"),
+        (lambda: relax.transform.EliminateCommonSubexpr("a"), "`call_only`"),
+        (lambda: relax.transform.UpdateVDevice(3, 0), "`new_vdevice`"),
+        (lambda: tvm.tir.transform.UnrollLoop(3), "UnrollLoop\\(\\) too many positional"),
+        (lambda: tvm.tir.transform.VectorizeLoop("a"), "`enable_vectorize`"),
+    ],
+)  # fmt: skip
+def test_options_are_looked_at_when_a_pass_is_made(make: Callable[[], Any], word: str) -> None:
+    with pytest.raises(TypeError, match=word):
+        make()
+
+
+def test_options_of_wrong_values_are_refused_when_a_pass_is_made() -> None:
+    with pytest.raises(ValueError, match="Invalid pattern"):
+        relax.transform.FuseOpsByPattern([3])
+    with pytest.raises(TypeError, match="the pattern is a DFPattern"):
+        relax.transform.FuseOpsByPattern([("a", 3)])
+    with pytest.raises(ValueError, match="out_dtype does not fit"):
+        relax.transform.ToMixedPrecision("foo")
+
+
+def test_options_may_be_numbers_of_other_kinds() -> None:
+    """Constants of TIR, numpy's numbers, 0 and 1 for truth values, tuples for lists."""
+    two, yes = tvm.tir.IntImm("int64", 2), np.bool_(True)
+    for made in (
+        relax.transform.FuseOps(two), relax.transform.ConvertToDataflow(np.int64(2)),
+        relax.transform.EliminateCommonSubexpr(yes), relax.transform.FewShotTuning(1, 1),
+        relax.transform.DeadCodeElimination(("main",)),
+        relax.transform.Gradient("main", (relax.Var("x"),)),
+    ):  # fmt: skip
+        assert isinstance(made, tvm.ir.transform.Pass)

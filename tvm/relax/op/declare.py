@@ -316,6 +316,12 @@ def one_vdevice(infos: Sequence[StructInfo]) -> VDevice | None:
     return found[0] if found and all(structural_equal(found[0], v) for v in found[1:]) else None
 
 
+def _has_tensor(info: StructInfo) -> bool:
+    if isinstance(info, TupleStructInfo):
+        return any(_has_tensor(field) for field in info.fields)
+    return isinstance(info, TensorStructInfo)
+
+
 def _on_vdevice(info: StructInfo, vdevice: VDevice) -> StructInfo:
     if isinstance(info, TensorStructInfo) and info.vdevice is None:
         return TensorStructInfo.of(info.shape, info.dtype, vdevice, info.ndim, info.span)
@@ -388,6 +394,8 @@ class RelaxOp(Generic[P]):
                 seen = variables.hide(infos, call.args)
                 if any(a is not b for a, b in zip(seen, infos)):
                     info = variables.restore(rule(ctx, *seen, **options))
+            if call.sinfo_args or not _has_tensor(info):  # as the caller states it; on no device
+                return info
             vdevice = _common_vdevice(ctx, infos)
             return info if vdevice is None else _on_vdevice(info, vdevice)
 

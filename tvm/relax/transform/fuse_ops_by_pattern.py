@@ -92,11 +92,22 @@ class FusionPattern(Object):
         self.attrs_getter: Final = attrs_getter
 
 
-@relax_module_pass("FuseOpsByPattern", opt_level=0)
+def _check_patterns(patterns: Sequence[Any], *args: Any, **kwargs: Any) -> None:
+    for pattern in patterns:
+        if isinstance(pattern, (tuple, list)):
+            FusionPattern(*pattern)
+        elif not isinstance(pattern, FusionPattern):
+            raise ValueError(
+                message("FuseOpsByPattern: Invalid pattern", found=f"{pattern!r}",
+                        legal="a FusionPattern, or a tuple of its arguments")
+            )  # fmt: skip
+
+
+@relax_module_pass("FuseOpsByPattern", opt_level=0, check=_check_patterns)
 def FuseOpsByPattern(
     mod: IRModule,
     ctx: PassContext,
-    patterns: Sequence[FusionPattern | tuple[Any, ...]],
+    patterns: Sequence[Any],
     bind_constants: bool = True,
     annotate_codegen: bool = False,
     entry_functions: Sequence[str] | None = None,

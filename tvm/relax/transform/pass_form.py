@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import inspect
 from collections.abc import Callable, Sequence
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
@@ -22,6 +23,7 @@ from tvm.relax.expr import DataflowBlock, DataflowVar, Function, MatchCast
 from tvm.relax.struct_info_rules import tir_vars_in_struct_info
 from tvm.relax.transform.rebuild import map_dataflow_blocks
 from tvm.relax.transform.settle import settled, settled_module
+from tvm.support.arguments import check_options
 
 P = ParamSpec("P")
 Made = TypeVar("Made", bound=Pass)
@@ -187,6 +189,7 @@ def _house_form(
     ) -> Callable[P, Made]:
         @functools.wraps(rule)
         def factory(*args: P.args, **kwargs: P.kwargs) -> Made:
+            check_options(rule, inspect.signature(factory), args, kwargs)
             if check is not None:
                 check(*args, **kwargs)
 
@@ -202,7 +205,12 @@ def _house_form(
 
 
 def relax_module_pass(
-    name: str, opt_level: int = 0, required: Sequence[str] = (), traceable: bool = False
+    name: str,
+    opt_level: int = 0,
+    required: Sequence[str] = (),
+    traceable: bool = False,
+    *,
+    check: Callable[..., None] | None = None,
 ) -> Callable[
     [Callable[Concatenate[IRModule, PassContext, P], IRModule]], Callable[P, ModulePass]
 ]:
@@ -217,7 +225,7 @@ def relax_module_pass(
             return settled_module(mod, rule(mod, ctx, *args, **kwargs))
 
         functools.update_wrapper(run, rule)
-        return declare_module_pass(name, opt_level, required, traceable)(run)
+        return declare_module_pass(name, opt_level, required, traceable, check=check)(run)
 
     return decorate
 

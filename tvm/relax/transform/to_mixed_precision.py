@@ -15,11 +15,12 @@ block keeps its type, and so does the function's result.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import ml_dtypes
 import numpy as np
 
-from tvm.error import TVMError, message
+from tvm.error import ArgumentValueError, message
 from tvm.ir.expr import RelaxExpr, StructInfo
 from tvm.ir.module import IRModule
 from tvm.ir.op import Op
@@ -61,7 +62,22 @@ LARGEST = {
 }
 
 
-@relax_pass("ToMixedPrecision")
+def _check_dtypes(
+    out_dtype: str = "float32", fp16_input_names: Any = None, *, dtype: str = "float16"
+) -> None:
+    if dtype not in LARGEST:
+        raise ArgumentValueError(
+            message("ToMixedPrecision: dtype does not fit", found=repr(dtype),
+                    legal=", ".join(map(repr, LARGEST)))
+        )  # fmt: skip
+    if out_dtype not in (dtype, "float32"):
+        raise ArgumentValueError(
+            message("ToMixedPrecision: out_dtype does not fit", found=repr(out_dtype),
+                    legal=f"'float32', {dtype!r}")
+        )  # fmt: skip
+
+
+@relax_pass("ToMixedPrecision", check=_check_dtypes)
 def ToMixedPrecision(
     func: Function,
     mod: IRModule,
@@ -76,16 +92,6 @@ def ToMixedPrecision(
     Parameters named in `fp16_input_names` become half floats themselves. Half precision is `dtype`:
     float16, or bfloat16, for which processors with AVX512-BF16 have instructions.
     """
-    if dtype not in LARGEST:
-        raise TVMError(
-            message("ToMixedPrecision: dtype does not fit", found=repr(dtype),
-                    legal=", ".join(map(repr, LARGEST)))
-        )  # fmt: skip
-    if out_dtype not in (dtype, "float32"):
-        raise TVMError(
-            message("ToMixedPrecision: out_dtype does not fit", found=repr(out_dtype),
-                    legal=f"'float32', {dtype!r}")
-        )  # fmt: skip
     names = set(fp16_input_names or ())
     return _Rewriter(mod, DataType(out_dtype), DataType(dtype), names).run(func)
 

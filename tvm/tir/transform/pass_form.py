@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import inspect
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, Concatenate, ParamSpec
 
@@ -15,6 +16,7 @@ from tvm.ir.transform import (
     hide_leading_parameters,
     users_pass,
 )
+from tvm.support.arguments import check_options
 from tvm.support.checkpoint import checkpoint
 from tvm.tir.function import PrimFunc
 
@@ -76,6 +78,8 @@ def tir_pass(
 
         @functools.wraps(rule)
         def factory(*args: P.args, **kwargs: P.kwargs) -> PrimFuncPass:
+            check_options(rule, inspect.signature(factory), args, kwargs)
+
             def run(func: PrimFunc, mod: IRModule, ctx: PassContext) -> PrimFunc | None:
                 return rule(func, mod, ctx, *args, **kwargs)
 
