@@ -312,3 +312,11 @@ def test_a_function_within_another_waits_for_nobody() -> None:
         with pytest.raises(RuntimeError, match="emit_func_output must be called"):
             forgotten.__exit__(None, None, None)
         bb.emit_func_output(x)
+
+
+def test_arguments_of_other_kinds_are_named() -> None:
+    bb = relax.BlockBuilder()
+    with pytest.raises(TypeError, match="the argument `params` is of another kind"):
+        bb.function("main", 3)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="the argument `params` is of another kind"):
+        bb.begin_scope(3)  # type: ignore[arg-type]

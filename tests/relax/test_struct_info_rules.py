@@ -136,3 +136,11 @@ def test_static_types() -> None:
     ]  # fmt: skip
     assert dtype_of(tensor(2)) == "float32"
     assert dtype_of(OBJECT) is None
+
+
+def test_only_struct_info_is_erased() -> None:
+    for given in (3, "a", relax.const(1), None):
+        with pytest.raises(TypeError, match="erase_to_well_defined: a struct info"):
+            analysis.erase_to_well_defined(given)
+    with pytest.raises(TypeError, match="the argument `shape_var_map` is of another kind"):
+        analysis.erase_to_well_defined(tensor(2), 3)

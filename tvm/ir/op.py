@@ -55,7 +55,12 @@ class Op(RelaxExpr):
 
     @staticmethod
     def get(op_name: str) -> Op:
-        """The operator called `op_name`; a TVMError (an AttributeError too) with near names."""
+        """The operator called `op_name`; a TVMError (an AttributeError too) with near names.
+
+        Raises TypeError for what is no name.
+        """
+        if not isinstance(op_name, str):
+            raise TypeError(f"Op.get: the name of an operator, found {op_name!r}")
         try:
             return OPS.get(op_name)
         except KeyError as err:

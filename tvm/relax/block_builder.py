@@ -192,6 +192,7 @@ class BlockBuilder(Object):
 
     # --- functions ---
 
+    @explained
     def function(
         self,
         name: str,
@@ -458,6 +459,7 @@ class BlockBuilder(Object):
         """True when there is a block to emit into."""
         return bool(self._blocks)
 
+    @explained
     def begin_scope(self, params: Sequence[Var] | None = None) -> None:
         """Open a scope: of a function with `params`, or (None) one that sees what is around it."""
         known = set(self._scopes[-1]) if params is None and self._scopes else set()

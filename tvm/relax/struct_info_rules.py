@@ -448,6 +448,7 @@ def _same_objects(new: Sequence[object], old: Sequence[object]) -> bool:
     return all(a is b for a, b in zip(new, old))
 
 
+@explained
 def erase_to_well_defined(
     sinfo: StructInfo,
     shape_var_map: Mapping[tir.Var, PrimExpr] | None = None,
@@ -457,8 +458,10 @@ def erase_to_well_defined(
     """The struct info as it may stand where only the variables of the maps are known.
 
     Symbols are replaced by their values; an extent that needs another symbol makes the shape
-    unknown. Kind, number of dimensions and dtype stay.
+    unknown. Kind, number of dimensions and dtype stay. Raises TypeError for what is none.
     """
+    if not isinstance(sinfo, StructInfo):
+        raise TypeError(f"erase_to_well_defined: a struct info, found {sinfo!r}")
     dims = shape_var_map or {}
     exprs = var_map or {}
     return map_struct_info(sinfo, dims.get, exprs.get, analyzer)

@@ -96,7 +96,8 @@ class TEPlaceholderOp(PlaceholderOp):
 def te_tensor(value: RelaxExpr, dims: Mapping[tir.Var, PrimExpr], name: str) -> Tensor:
     """A placeholder with the shape and dtype of `value`, in the symbols of `dims`."""
     info = value.struct_info
-    assert isinstance(info, TensorStructInfo), "only tensors have placeholders"
+    if not isinstance(info, TensorStructInfo):
+        raise TypeError(f"Only tensors have placeholders; found {value} with struct info {info}")
     values = info.values
     if values is None:
         raise TVMError(

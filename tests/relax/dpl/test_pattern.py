@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
 from tvm import relax as rx
@@ -24,6 +26,7 @@ from tvm.relax.dpl import (
     WildcardPattern,
     has_dtype,
     is_call_dps_packed,
+    is_call_packed,
     is_call_tir,
     is_const,
     is_dfv,
@@ -156,3 +159,15 @@ def test_rejects() -> None:
 def test_marked_classes_stay() -> None:
     assert register_df_node(WildcardPattern) is WildcardPattern
     assert register_df_node("relax.dpl.Mine")(WildcardPattern) is WildcardPattern
+
+
+@pytest.mark.parametrize("given", [3, None, [], 2.5])
+def test_names_of_operators_are_texts(given: object) -> None:
+    with pytest.raises(TypeError, match="the name of an operator"):
+        is_op(given)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("make", [is_call_tir, is_call_dps_packed, is_call_packed])
+def test_arguments_of_calls_are_patterns(make: Callable[..., object]) -> None:
+    with pytest.raises(TypeError, match=r"patterns|another kind"):
+        make("f", 3)

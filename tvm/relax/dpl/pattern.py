@@ -545,7 +545,8 @@ def _call_with_tuple(op: str, callee: DFPattern, args: Arguments, *rest: DFPatte
         args = wildcard()
     elif isinstance(args, (list, tuple)):
         args = TuplePattern(args)
-    assert isinstance(args, DFPattern), "arguments are one pattern now"
+    if not isinstance(args, DFPattern):
+        raise TypeError(f"{op}: arguments are patterns, or one pattern for all; found {args!r}")
     return is_op(op)(callee, args, *rest, add_constraint=False)
 
 
@@ -564,6 +565,7 @@ def is_call_dps_packed(func_name: str, args: Arguments = None) -> CallPattern:
     return _call_with_tuple("relax.call_dps_packed", ExternFuncPattern(func_name), args)
 
 
+@explained
 def is_call_packed(func_name: str, args: Sequence[DFPattern] | None = None) -> CallPattern:
     """A call of the packed function of this name; any arguments if none are given."""
     callee = ExternFuncPattern(func_name)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import inspect
 from collections.abc import Callable, Sequence
 from typing import Any, Concatenate, ParamSpec
 
@@ -10,6 +11,7 @@ from tvm.ir.expr import RelaxExpr
 from tvm.ir.module import IRModule
 from tvm.ir.transform import Pass, PassContext, PassInfo, hide_leading_parameters, users_pass
 from tvm.relay.function import Function
+from tvm.support.arguments import check_options
 
 from .infer_type import InferType, typed
 
@@ -81,6 +83,8 @@ def expr_pass(
 
         @functools.wraps(func)
         def factory(*args: P.args, **kwargs: P.kwargs) -> FunctionPass:
+            check_options(func, inspect.signature(factory), args, kwargs)
+
             def run(expr: Function, mod: IRModule, ctx: PassContext) -> Function:
                 made = func(expr, mod, ctx, *args, **kwargs)
                 assert isinstance(made, Function), "a function stays one"
