@@ -67,3 +67,12 @@ def test_what_has_no_rule_is_named() -> None:
     lowered = jax.jit(lambda x: jnp.real(jnp.tanh(lax.complex(x, x)))).lower(f(4))
     with pytest.raises(ValueError, match=r"stablehlo\.tanh"):
         from_stablehlo(lowered.compiler_ir(dialect="stablehlo"))
+
+
+@pytest.mark.cpu
+def test_numbers_without_axes() -> None:
+    def function(a: Any, b: Any) -> Any:
+        mean = jax.numpy.mean(jax.lax.complex(a, b)) * (2 - 1j)
+        return mean.real, mean.imag
+
+    same(function, f(3, 4), f(3, 4))

@@ -84,3 +84,12 @@ def test_over_axes(name: str, axis: int | None) -> None:
 @pytest.mark.parametrize("name", ["all", "any"])
 def test_truth_values(name: str, axis: int | None) -> None:
     same(lambda a: getattr(jnp, name)(a > 0.3, axis), f(3, 4))
+
+
+@pytest.mark.cpu
+def test_sorts_by_several_keys() -> None:
+    first, second, third = (i(2, 9, lo=0, hi=3) for _ in range(3))
+    for count in (2, 3):
+        same(lambda a, b, c, n=count: jax.lax.sort((a, b, c), num_keys=n), first, second, third)
+    same(lambda a, b, c: jax.numpy.lexsort((a, b, c)), first, second, third.astype("float32"))
+    same(lambda a: jax.numpy.unique(a, axis=0, size=4), i(6, 2, hi=2))

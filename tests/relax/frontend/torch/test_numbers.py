@@ -171,6 +171,8 @@ CLOSE = [
 ]  # fmt: skip
 
 PARTS = [
+    case("times a complex number", lambda x: torch.view_as_real(
+        torch.view_as_complex(x).sum() * torch.tensor(2 - 1j)), (3, 2)),
     case("block_diag", torch.block_diag, (2, 3), (4,), ()),
     case("sum_to_size", lambda x: x.sum_to_size(3, 1), (2, 3, 4)),
     case("unravel_index", lambda i: torch.unravel_index(i, (3, 4, 2)), ((5,), "index:24")),

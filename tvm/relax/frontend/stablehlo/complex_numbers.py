@@ -163,7 +163,7 @@ def _imaginary_part(imp: StableHLOImporter, node: Operation, x: Complex) -> Any:
 @_rule("stablehlo.constant")
 def _literal(imp: StableHLOImporter, node: Operation) -> Complex:
     value = np.asarray(node.attrs["value"])
-    return Complex(*(Constant(np.ascontiguousarray(part)) for part in (value.real, value.imag)))
+    return Complex(*(Constant(np.array(part, order="C")) for part in (value.real, value.imag)))
 
 
 @_rule("stablehlo.convert")

@@ -16,7 +16,7 @@ from tvm.relax import op
 from tvm.relax.expr import Constant, TupleGetItem
 from tvm.topi.nn.pad import pad as pad_tensor
 
-from .program import Operation
+from .program import Operation, Region, Value
 from .regions import combiner, direction, scalar_function
 from .registry import convert
 from .shape import extents
@@ -192,33 +192,78 @@ def top_k(imp: StableHLOImporter, node: Operation, x: Any) -> Any:
 
 @convert("stablehlo.sort")
 def sort(imp: StableHLOImporter, node: Operation, *operands: Any) -> Any:
-    """All operands in the order of the first."""
+    """All operands in the order of the first; or of several, where elements of one are equal."""
     axis = node.attrs["dimension"] % len(node.operands[0].shape)
-    down = _descending(node)
+    keys = _Comparison(node.regions[0]).keys()
     if len(operands) == 1:
-        return [op.sort(operands[0], axis, down)]
-    order = imp.emit(op.argsort(operands[0], axis, down, "int64"))
+        return [op.sort(operands[0], axis, keys[0][1])]
+    # sorts are stable: the key that decides last comes first
+    order: Any = None
+    for place, down in reversed(keys):
+        key = operands[place] if order is None else op.gather_elements(operands[place], order, axis)
+        found = imp.emit(op.argsort(imp.emit(key), axis, down, "int64"))
+        order = found if order is None else imp.emit(op.gather_elements(order, found, axis))
     return [op.gather_elements(operand, order, axis) for operand in operands]
 
 
-def _descending(node: Operation) -> bool:
-    """Which way the region's last comparison of the first operand's elements goes."""
-    region = node.regions[0]
-    (result,) = region.results
-    made = {value: one for one in region.operations[:-1] for value in one.results}
-    last = made.get(result)
-    if last is None or last.name != "stablehlo.compare":
-        raise ValueError(message("sort", found="no comparison at the end", legal="LT or GT"))
-    sides = []
-    for operand in last.operands:
-        todo, seen = [operand], set()
-        while todo:
-            value = todo.pop()
-            seen |= {region.arguments.index(value)} if value in region.arguments else set()
-            todo += made[value].operands if value in made else []
-        sides.append(seen)
-    way = direction(last)
-    if sides not in ([{0}, {1}], [{1}, {0}]) or way not in ("LT", "GT", "LE", "GE"):
-        legal = "a comparison of elements of the first operand"
-        raise ValueError(message("sort", found=f"{way} of operands {sides}", legal=legal))
-    return (way in ("GT", "GE")) == (sides[0] == {0})
+class _Comparison:
+    """What the region of a sort compares: a < b, or a < b | (a == b & the next key decides)."""
+
+    def __init__(self, region: Region) -> None:
+        self._region = region
+        self._made = {value: one for one in region.operations[:-1] for value in one.results}
+
+    def keys(self) -> list[tuple[int, bool]]:
+        """The operands that decide, and whether each goes down; the first one first."""
+        (value,) = self._region.results
+        found: list[tuple[int, bool]] = []
+        while True:
+            last = self._made.get(value)
+            if last is None or last.name not in ("stablehlo.compare", "stablehlo.or"):
+                found_last = "no comparison at the end"
+                raise ValueError(message("sort", found=found_last, legal="LT or GT"))
+            if last.name == "stablehlo.compare":
+                return [*found, self._key(last)]
+            value = self._next(last, found)
+
+    def _next(self, either: Operation, found: list[tuple[int, bool]]) -> Value:
+        """Of `key decides | (key is equal & rest)` the rest; the key is found."""
+        sides = [self._made.get(value) for value in either.operands]
+        names = [one.name if one is not None else "" for one in sides]
+        if sorted(names) != ["stablehlo.and", "stablehlo.compare"]:
+            raise ValueError(message("sort", found=f"or of {names}", legal="a comparison, and"))
+        first, both = sides if names[0] == "stablehlo.compare" else sides[::-1]
+        assert first is not None and both is not None, "their names are known"
+        found.append(self._key(first))
+        for i, value in enumerate(both.operands):
+            equal = self._made.get(value)
+            if equal is None or equal.name != "stablehlo.compare" or direction(equal) != "EQ":
+                continue
+            if self._operand(equal)[0] == found[-1][0]:
+                return both.operands[1 - i]
+        raise ValueError(message("sort", found="no equality beside the next key", legal="EQ"))
+
+    def _key(self, compared: Operation) -> tuple[int, bool]:
+        place, forward = self._operand(compared)
+        way = direction(compared)
+        if way not in ("LT", "GT", "LE", "GE"):
+            raise ValueError(message("sort", found=way, legal="LT or GT"))
+        return place, (way in ("GT", "GE")) == forward
+
+    def _operand(self, compared: Operation) -> tuple[int, bool]:
+        """Which operand's two elements are compared, and whether in their order."""
+        sides = []
+        for operand in compared.operands:
+            todo, seen = [operand], set()
+            while todo:
+                value = todo.pop()
+                known = self._region.arguments
+                seen |= {known.index(value)} if value in known else set()
+                todo += self._made[value].operands if value in self._made else []
+            sides.append(sorted(seen))
+        if [len(side) for side in sides] == [1, 1]:
+            a, b = sides[0][0], sides[1][0]
+            if a // 2 == b // 2 and a != b:
+                return a // 2, a < b
+        legal = "a comparison of elements of one operand"
+        raise ValueError(message("sort", found=f"a comparison of operands {sides}", legal=legal))

@@ -42,7 +42,7 @@ def complex_of(bb: BlockBuilder, re: Expr, im: Expr) -> Complex:
 def complex_constant(tensor: Any) -> Complex:
     """A complex tensor of torch."""
     array = tensor.detach().cpu().resolve_conj().numpy()
-    parts = (np.ascontiguousarray(array.real), np.ascontiguousarray(array.imag))
+    parts = (np.array(array.real, order="C"), np.array(array.imag, order="C"))
     return Complex(*(Constant(part) for part in parts))
 
 
