@@ -34,6 +34,7 @@ from tvm.tir.expr import (
 )
 from tvm.tir.function import PrimFunc
 from tvm.tir.functor import StmtExprMutator, Substituter, substitute, vars_in
+from tvm.tir.index_dtype import with_index_dtype
 from tvm.tir.op.arith import cast, is_one, is_zero
 from tvm.tir.stmt import (
     Block,
@@ -48,7 +49,6 @@ from tvm.tir.stmt import (
 )
 
 from .block_regions import extern_regions, with_access_regions
-from .index_dtype import with_index_dtype
 from .tensor import ComputeOp, ExternOp, Operation, PlaceholderOp, Tensor
 
 LAYOUT_FREE = "layout_free_placeholders"

@@ -1,197 +1,251 @@
-"""A function whose indices have one integer type.
+"""Give all index arithmetic of a function one integer type.
 
-    for i in range(16):                     for i in range(T.int64(16)):
-        B[i] = A[i + 1] * T.int32(2)   ->       B[i] = A[i + T.int64(1)] * T.int32(2)
+    for i in range(n): B[i + 1] = A[i]        i: int32      ->      i: int64, B[i + T.int64(1)]
 
-Shapes, strides, offsets, extents, domains of blocks and indices change, and the variables that
-occur there; what is computed keeps its type, and operands of two types get the wider one.
+Loop and block variables, extents, shapes, strides, offsets and indices change; values that are
+stored keep their type and are cast where a changed variable enters them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final
+from typing import Any, Final
 
 from tvm.ir.expr import PrimExpr, Range
 from tvm.support.dtype import DataType
 
-from . import expr as e
-from . import stmt as s
+from . import scalar
 from .buffer import Buffer
+from .expr import (
+    BinaryOpExpr,
+    BufferLoad,
+    Call,
+    Cast,
+    CmpExpr,
+    IntImm,
+    IterVar,
+    Let,
+    Select,
+    Var,
+    op_name,
+)
 from .function import PrimFunc
 from .functor import StmtExprMutator
-from .op import arith as ops
+from .op.arith import cast, match_types
+from .stmt import (
+    Block,
+    BlockRealize,
+    BufferRegion,
+    BufferStore,
+    For,
+    LetStmt,
+    MatchBufferRegion,
+    Stmt,
+)
 
-_MAKERS: Final[dict[type[PrimExpr], Callable[..., PrimExpr]]] = {
-    e.Add: ops.add, e.Sub: ops.subtract, e.Mul: ops.multiply,
-    e.Div: ops.truncdiv, e.Mod: ops.truncmod, e.FloorDiv: ops.floordiv, e.FloorMod: ops.floormod,
-    e.Min: e.Min, e.Max: e.Max,
-}  # fmt: skip
+# functions whose parameters have types of their own
+_OF_OTHERS: Final = (
+    "tir.call_extern", "tir.call_pure_extern", "tir.call_llvm_intrin", "tir.call_llvm_pure_intrin",
+    "tir.tvm_call_packed", "tir.tvm_call_cpacked",
+)  # fmt: skip
 
 
-def with_index_dtype(func: PrimFunc, bits: int) -> PrimFunc:
-    """`func` with indices of `bits` bits."""
-    rule = _IndexDtype(DataType(f"int{bits}"))
+def with_index_dtype(func: PrimFunc, dtype: DataType) -> PrimFunc:
+    """The function with indices of type `dtype`; integer parameters that are extents change too."""
+    rule = _IndexDtype(dtype)
     buffer_map = {param: rule.visit_buffer_def(b) for param, b in func.buffer_map.items()}
-    params = tuple(rule.visit_var_def(param) for param in func.params)
     body = rule.visit_stmt(func.body)
+    params = [rule.vars.get(param, param) for param in func.params]
     return PrimFunc(params, body, func.ret_type, buffer_map, func.attrs, func.span)
 
 
 class _IndexDtype(StmtExprMutator):
     def __init__(self, dtype: DataType) -> None:
         super().__init__()
-        self._dtype = dtype
-        self._is_index = False
-        self._vars: dict[e.Var, e.Var] = {}
+        self.dtype = dtype
+        self.on = False
+        self.vars: dict[Var, Var] = {}
+        self.bound: set[Var] = set()  # by lets, of the type of their value
 
-    # --- where indices stand ---
-
-    def _index(self, expr: PrimExpr) -> PrimExpr:
-        outer, self._is_index = self._is_index, True
-        new = self.visit_expr(expr)
-        self._is_index = outer
+    def _index(self, visit: Callable[[Any], Any], node: Any) -> Any:
+        """Visit a node that stands where an index stands."""
+        before, self.on = self.on, True
+        new = visit(node)
+        self.on = before
         return new
 
-    def _value(self, expr: PrimExpr) -> PrimExpr:
-        outer, self._is_index = self._is_index, False
-        new = self.visit_expr(expr)
-        self._is_index = outer
-        return new
+    def index(self, expr: PrimExpr) -> PrimExpr:
+        """An index in the wanted type."""
+        new: PrimExpr = self._index(self.visit_expr, expr)
+        return cast(new, self.dtype) if self._changes(new.dtype) else new
 
-    def _indices(self, exprs: tuple[PrimExpr, ...]) -> tuple[PrimExpr, ...]:
-        outer, self._is_index = self._is_index, True
-        new = self.visit_exprs(exprs)
-        self._is_index = outer
-        return new
+    def _changes(self, dtype: DataType) -> bool:
+        return dtype.is_int and dtype.is_scalar and dtype is not self.dtype
 
-    def _index_var(self, var: e.Var) -> e.Var:
-        """The variable of an index, everywhere."""
-        if not _is_integer(var.dtype) or var.dtype is self._dtype:
-            return var
-        if var not in self._vars:
-            self._vars[var] = type(var)(var.name, self._dtype, var.span)
-        return self._vars[var]
+    # --- expressions ---
 
-    def visit_var_(self, op: e.Var) -> PrimExpr:
-        return self._index_var(op) if self._is_index else self._vars.get(op, op)
-
-    def visit_var_def(self, var: e.Var) -> e.Var:
-        return self._vars.get(var, var)
-
-    def visit_int_imm_(self, op: e.IntImm) -> PrimExpr:
-        if self._is_index and _is_integer(op.dtype) and op.dtype is not self._dtype:
-            return e.IntImm(self._dtype, op.value, op.span)
-        return op
-
-    def visit_range(self, rng: Range) -> Range:
-        low, extent = self._index(rng.min), self._index(rng.extent)
-        if low is rng.min and extent is rng.extent:
-            return rng
-        return Range.from_min_extent(low, extent, rng.span)
-
-    def visit_iter_vars(self, iter_vars: tuple[e.IterVar, ...]) -> tuple[e.IterVar, ...]:
-        for iter_var in iter_vars:
-            self._index_var(iter_var.var)
-        return super().visit_iter_vars(iter_vars)
-
-    def visit_buffer_def(self, buffer: Buffer) -> Buffer:
-        shape, strides = self._indices(buffer.shape), self._indices(buffer.strides)
-        offset, data = self._index(buffer.elem_offset), self.visit_expr(buffer.data)
-        new = buffer
-        if not (
-            shape is buffer.shape and strides is buffer.strides and offset is buffer.elem_offset
-        ):
-            new = buffer.with_changes(shape=shape, strides=strides, elem_offset=offset, data=data)
-        self.buffers[buffer] = new
-        return new
-
-    def visit_buffer_use(self, buffer: Buffer) -> Buffer:
-        return self.buffers.get(buffer) or self.visit_buffer_def(buffer)
-
-    def visit_buffer_load_(self, op: e.BufferLoad) -> PrimExpr:
-        buffer, indices = self.visit_buffer_use(op.buffer), self._indices(op.indices)
-        predicate = None if op.predicate is None else self._value(op.predicate)
-        if buffer is op.buffer and indices is op.indices and predicate is op.predicate:
+    def visit_int_imm_(self, op: IntImm) -> PrimExpr:
+        if not self.on or not self._changes(op.dtype):
             return op
-        return e.BufferLoad(buffer, indices, predicate, op.span)
+        low, high = scalar.int_range(self.dtype)
+        return IntImm(self.dtype, op.value, op.span) if low <= op.value <= high else op
 
-    def visit_buffer_store_(self, op: s.BufferStore) -> s.Stmt:
-        buffer, indices = self.visit_buffer_use(op.buffer), self._indices(op.indices)
-        value = self._value(op.value)
-        if value.dtype is not op.value.dtype and not value.dtype.is_vector:
-            value = ops.cast(value, op.value.dtype)
-        predicate = None if op.predicate is None else self._value(op.predicate)
-        same = buffer is op.buffer and indices is op.indices and value is op.value
-        if same and predicate is op.predicate:
+    def visit_var_(self, op: Var) -> PrimExpr:
+        known = self.vars.get(op)
+        if known is not None:
+            return known
+        if not self.on or not self._changes(op.dtype) or op in self.bound:
             return op
-        return s.BufferStore(buffer, value, indices, predicate, op.span)
+        new = type(op)(op.name, self.dtype, op.span)
+        self.vars[op] = new
+        return new
 
-    def visit_for_(self, op: s.For) -> s.Stmt:
-        self._index_var(op.loop_var)
-        outer, self._is_index = self._is_index, True
-        low, extent = self.visit_expr(op.min), self.visit_expr(op.extent)
-        self._is_index = outer
-        binding = None if op.thread_binding is None else self.visit_iter_vars((op.thread_binding,))
-        body = self.visit_stmt(op.body)
-        return s.For(
-            self.visit_var_def(op.loop_var), low, extent, op.kind, body,
-            binding[0] if binding else None, op.annotations, op.span,
-        )  # fmt: skip
+    def visit_cast_(self, op: Cast) -> PrimExpr:
+        value = self.visit_expr(op.value)
+        target = self.dtype if self.on and self._changes(op.dtype) else op.dtype
+        return op if value is op.value and target is op.dtype else cast(value, target, op.span)
 
-    def visit_block_realize_(self, op: s.BlockRealize) -> s.Stmt:
-        values, predicate = self._indices(op.iter_values), self.visit_expr(op.predicate)
-        block = self.visit_stmt(op.block)
-        assert isinstance(block, s.Block), "blocks stay blocks here"
-        return s.BlockRealize(values, predicate, block, op.span)
-
-    # --- what is computed with them ---
-
-    def visit_binary_(self, op: e.BinaryOpExpr) -> PrimExpr:
+    def visit_binary_(self, op: BinaryOpExpr) -> PrimExpr:
         a, b = self.visit_expr(op.a), self.visit_expr(op.b)
         if a is op.a and b is op.b:
             return op
-        return _MAKERS[type(op)](*ops.match_types(a, b), op.span)
+        a, b = match_types(a, b)
+        return type(op)(a, b, op.span)
 
-    def visit_cmp_(self, op: e.CmpExpr) -> PrimExpr:
-        a, b = self._value(op.a), self._value(op.b)
-        return op if a is op.a and b is op.b else type(op)(*ops.match_types(a, b), op.span)
-
-    def visit_select_(self, op: e.Select) -> PrimExpr:
-        condition = self._value(op.condition)
-        true, false = self.visit_expr(op.true_value), self.visit_expr(op.false_value)
-        return e.Select(condition, *ops.match_types(true, false), op.span)
-
-    def visit_ramp_(self, op: e.Ramp) -> PrimExpr:
-        base, stride = self.visit_expr(op.base), self.visit_expr(op.stride)
-        if base is op.base and stride is op.stride:
+    def visit_cmp_(self, op: CmpExpr) -> PrimExpr:
+        of_index = op.a.dtype.is_int
+        visit = self.index if of_index and _has_var(self.vars, op) else self.visit_expr
+        a, b = visit(op.a), visit(op.b)
+        if a is op.a and b is op.b:
             return op
-        return e.Ramp(*ops.match_types(base, stride), op.lanes, op.span)
+        a, b = match_types(a, b)
+        return type(op)(a, b, op.span)
 
-    def visit_broadcast_(self, op: e.Broadcast) -> PrimExpr:
+    def visit_select_(self, op: Select) -> PrimExpr:
+        cond = self.visit_expr(op.condition)
+        a, b = self.visit_expr(op.true_value), self.visit_expr(op.false_value)
+        if cond is op.condition and a is op.true_value and b is op.false_value:
+            return op
+        return Select(cond, *match_types(a, b), op.span)
+
+    def visit_let_(self, op: Let) -> PrimExpr:
         value = self.visit_expr(op.value)
-        return op if value is op.value else e.Broadcast(value, op.lanes, op.span)
+        if value.dtype is not op.var.dtype:
+            self.vars[op.var] = Var(op.var.name, value.dtype, op.var.span)
+        else:
+            self.bound.add(op.var)
+        body = self.visit_expr(op.body)
+        if value is op.value and body is op.body:
+            return op
+        return Let(self.vars.get(op.var, op.var), value, body, op.span)
 
-    def visit_cast_(self, op: e.Cast) -> PrimExpr:
-        value = self._value(op.value)
-        dtype = self._dtype if self._is_index and _is_integer(op.dtype) else op.dtype
-        return op if value is op.value and dtype is op.dtype else ops.cast(value, dtype, op.span)
+    def visit_call_(self, op: Call) -> PrimExpr:
+        args = [self.visit_expr(a) if isinstance(a, PrimExpr) else a for a in op.args]
+        if all(now is old for now, old in zip(args, op.args)):
+            return op
+        kinds = {a.dtype for a in op.args if isinstance(a, PrimExpr)}
+        name = op_name(op)
+        if name == "tir.if_then_else":
+            args[1:] = list(match_types(args[1], args[2]))
+            return Call(args[1].dtype, op.op, args, op.span)
+        if kinds == {op.dtype} and len(args) == 2 and op.dtype.is_int:
+            args = list(match_types(args[0], args[1]))
+            return Call(args[0].dtype, op.op, args, op.span)
+        if name not in _OF_OTHERS and any(kind.is_handle for kind in kinds):
+            return Call(op.dtype, op.op, args, op.span)  # what is beside memory are offsets in it
+        # any other operator keeps its own types
+        kept = [
+            cast(now, old.dtype) if isinstance(old, PrimExpr) else now
+            for now, old in zip(args, op.args)
+        ]
+        return Call(op.dtype, op.op, kept, op.span)
 
-    def visit_call_(self, op: e.Call) -> PrimExpr:
-        """Arguments are values; both branches of a choice have one type."""
-        outer, self._is_index = self._is_index, False
-        if not e.is_call_of(op, "tir.if_then_else"):
-            new = super().visit_call_(op)
-            self._is_index = outer
-            return new
-        condition = self.visit_expr(op.args[0])
-        self._is_index = outer
-        branches = ops.match_types(self.visit_expr(op.args[1]), self.visit_expr(op.args[2]))
-        return e.Call(branches[0].dtype, op.op, (condition, *branches), op.span)
+    def visit_buffer_load_(self, op: BufferLoad) -> PrimExpr:
+        buffer = self.visit_buffer_use(op.buffer)
+        indices = [self.index(i) for i in op.indices]
+        if buffer is op.buffer and all(a is b for a, b in zip(indices, op.indices)):
+            return op
+        return BufferLoad(buffer, indices, op.predicate, op.span)
+
+    # --- what introduces indices ---
+
+    def visit_buffer_def(self, buffer: Buffer) -> Buffer:
+        if not buffer.shape:  # no index reaches into it, and scripts give its offset no type
+            return buffer
+        return self._index(super().visit_buffer_def, buffer)  # type: ignore[no-any-return]
+
+    def visit_range(self, rng: Range) -> Range:
+        low, extent = self.index(rng.min), self.index(rng.extent)
+        same = low is rng.min and extent is rng.extent
+        return rng if same else Range.from_min_extent(low, extent, rng.span)
+
+    def visit_region(self, region: BufferRegion) -> BufferRegion:
+        return self._index(super().visit_region, region)  # type: ignore[no-any-return]
+
+    def visit_for_(self, op: For) -> Stmt:
+        low, extent = self.index(op.min), self.index(op.extent)
+        var = self._index(self.visit_expr, op.loop_var)
+        thread = None if op.thread_binding is None else self._iter_var(op.thread_binding)
+        body = self.visit_stmt(op.body)
+        return For(var, low, extent, op.kind, body, thread, op.annotations, op.span)
+
+    def visit_block_realize_(self, op: BlockRealize) -> Stmt:
+        values = [self.index(value) for value in op.iter_values]
+        predicate = self.visit_expr(op.predicate)
+        iter_vars = [
+            # the stand-in axis of a stage without axes is no index: it keeps its type
+            iv if isinstance(value, IntImm) else self._iter_var(iv)
+            for iv, value in zip(op.block.iter_vars, op.iter_values)
+        ]
+        block = self._block(op.block, iter_vars)
+        return BlockRealize(values, predicate, block, op.span)
+
+    def _iter_var(self, iv: IterVar) -> IterVar:
+        dom = None if iv.dom is None else self.visit_range(iv.dom)
+        var = self._index(self.visit_expr, iv.var)
+        return IterVar(dom, var, iv.iter_type, iv.thread_tag, iv.span)
+
+    def _block(self, op: Block, iter_vars: list[IterVar]) -> Block:
+        allocs = [self.visit_buffer_def(b) for b in op.alloc_buffers]
+        matches = [
+            MatchBufferRegion(self.visit_buffer_def(m.buffer), self.visit_region(m.source))
+            for m in op.match_buffers
+        ]
+        reads = [self.visit_region(r) for r in op.reads]
+        writes = [self.visit_region(r) for r in op.writes]
+        init = None if op.init is None else self.visit_stmt(op.init)
+        body = self.visit_stmt(op.body)
+        return Block(
+            iter_vars, reads, writes, op.name_hint, body, init, allocs, matches,
+            self.visit_annotations(op.annotations), op.span,
+        )  # fmt: skip
+
+    def visit_buffer_store_(self, op: BufferStore) -> Stmt:
+        buffer = self.visit_buffer_use(op.buffer)
+        indices = [self.index(i) for i in op.indices]
+        value = self.visit_expr(op.value)
+        if value.dtype is not op.value.dtype:
+            value = cast(value, op.value.dtype)
+        return BufferStore(buffer, value, indices, op.predicate, op.span)
+
+    def visit_let_stmt_(self, op: LetStmt) -> Stmt:
+        value = self.visit_expr(op.value)
+        if value.dtype is not op.value.dtype:
+            value = cast(value, op.value.dtype)
+        self.bound.add(op.var)
+        return LetStmt(op.var, value, self.visit_stmt(op.body), op.span)
 
 
-def _is_integer(dtype: DataType) -> bool:
-    return dtype.is_int and not dtype.is_vector
-
-
-__all__ = ["with_index_dtype"]
+def _has_var(known: dict[Var, Var], op: CmpExpr) -> bool:
+    """Whether an index variable takes part, directly or within arithmetic, in a comparison."""
+    stack: list[PrimExpr] = [op.a, op.b]
+    while stack:
+        expr = stack.pop()
+        if isinstance(expr, Var):
+            if expr in known:
+                return True
+        elif isinstance(expr, BinaryOpExpr):
+            stack += [expr.a, expr.b]
+        elif isinstance(expr, Cast):
+            stack.append(expr.value)
+    return False

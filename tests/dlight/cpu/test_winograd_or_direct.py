@@ -13,8 +13,8 @@ from tvm.dlight.cpu import Conv2D, Winograd, WinogradOrDirect, default_rules
 from tvm.ir.expr import PrimExpr
 from tvm.support.dtype import DataType
 from tvm.target import Target
-from tvm.te.index_dtype import with_index_dtype
 from tvm.tir.functor import walk
+from tvm.tir.index_dtype import with_index_dtype
 from tvm.tir.stmt import IfThenElse
 from tvm.topi.nn.winograd_panels import Panels, transformed_weights, winograd_or_direct
 

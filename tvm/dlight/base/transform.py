@@ -11,9 +11,9 @@ from tvm.support.checkpoint import checkpoint
 from tvm.support.dtype import DataType
 from tvm.support.notes import note, watched
 from tvm.target.target import Target
-from tvm.te.index_dtype import with_index_dtype
 from tvm.tir.children import walk
 from tvm.tir.function import PrimFunc
+from tvm.tir.index_dtype import with_index_dtype
 from tvm.tir.schedule import Schedule, ScheduleError
 from tvm.tir.stmt import Block, BlockRealize
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from tvm.arith import Analyzer
+from tvm.support.dtype import DataType
 from tvm.tir.block_scope import StmtSRef
 from tvm.tir.buffer import Buffer
 from tvm.tir.expr import Var
@@ -47,7 +48,7 @@ def tensorize(
             analyzer.bind(iv.var, iv.dom)
     matcher = DescMatcher(_root(intrin.desc), node, analyzer)
     matcher.run()
-    impl = with_index_dtype(renew_defs(intrin.impl), _index_bits(node))
+    impl = with_index_dtype(renew_defs(intrin.impl), _index_dtype(node))
     matches = _matches(node, intrin.desc, impl, matcher.regions, analyzer)
     code = _root(impl)
     new = change_block(
@@ -74,10 +75,10 @@ def _find(name: str, sref: StmtSRef) -> TensorIntrin:
     return found
 
 
-def _index_bits(node: Block) -> int:
-    """How wide the indices of the block are, which those of the intrinsic's code become, too."""
+def _index_dtype(node: Block) -> DataType:
+    """The type of the block's indices, which those of the intrinsic's code get, too."""
     ranges = [rng for region in (*node.reads, *node.writes) for rng in region.region]
-    return max([rng.min.dtype.bits for rng in ranges], default=32)
+    return DataType(f"int{max([rng.min.dtype.bits for rng in ranges], default=32)}")
 
 
 def _root(func: PrimFunc) -> Block:
