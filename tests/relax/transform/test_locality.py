@@ -15,8 +15,15 @@ def test_parts_that_are_nearer_gain():
     cache = Locality(CPU)
     assert cache.moved(MB // 4, MB // 8) == 0
     assert 0 < cache.moved(4 * MB, MB // 4) < cache.moved(64 * MB, MB // 4)
-    assert cache.moved(64 * MB, 32 * MB) == 0
+    assert 0 < cache.moved(64 * MB, 32 * MB) < cache.moved(64 * MB, 16 * MB)
     assert cache.moved(64 * MB, 4 * MB) < cache.moved(64 * MB, MB // 4)
+
+
+def test_a_cache_keeps_what_fits_of_more():
+    """No cliff: images just beyond a cache gain by it nearly as those just within."""
+    cache = Locality(CPU)
+    within, beyond = (cache.moved(64 * MB, part * MB) for part in (7.9, 8.1))
+    assert 0.95 * within < beyond < within
 
 
 def test_weights_cost_more_where_all_of_them_leave_the_caches():

@@ -41,6 +41,7 @@ class Locality:
         return nbytes * rate / self._scale
 
     def _per_byte(self, nbytes: float) -> float:
-        if nbytes <= self.near:
-            return 0.0
-        return _SHARED if nbytes <= self.shared else _MEMORY
+        """Of data gone over in turn, a cache keeps what fits: of little too much, nearly all."""
+        from_memory = max(0.0, 1 - self.shared / nbytes) if nbytes else 0.0
+        from_shared = max(0.0, 1 - self.near / nbytes) - from_memory if nbytes else 0.0
+        return _MEMORY * from_memory + _SHARED * max(0.0, from_shared)
