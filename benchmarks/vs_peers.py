@@ -6,8 +6,9 @@
 Each row is one ONNX model for all. Runs take turns in one process, the fastest of each counts, and
 the ratio is ours to the better of the others (below 1: ours is faster). OpenVINO is asked for
 float32. With `--target "llvm -mcpu=znver3"`, say, ours keeps to an older instruction set, and the
-others do not: then only the column of times says something. With `--files` the rows are the ONNX
-files of a folder, as `benchmarks.full_size` writes them.
+others do not: then only the column of times says something, unless `benchmarks.older_isa` runs this
+and holds all to AVX2. With `--files` the rows are the ONNX files of a folder, as
+`benchmarks.full_size` writes them.
 """
 
 from __future__ import annotations
