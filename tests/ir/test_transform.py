@@ -166,3 +166,20 @@ def test_a_class_of_passes_makes_passes_of_its_kind() -> None:
 def test_contexts_of_other_arguments(given: dict[str, Any], found: str) -> None:
     with pytest.raises(TypeError, match=found):
         tvm.transform.PassContext(**given)
+
+
+@pytest.mark.parametrize(
+    ("options", "word"),
+    [
+        (("a", "name"), "opt_level of a pass is 'a'"),
+        ((1, 3), "name of a pass is 3"),
+        ((1, "name", 3), "Required is expected to be the type of list/tuple"),
+    ],
+)
+def test_what_is_known_of_a_pass_has_kinds(options: tuple[Any, ...], word: str) -> None:
+    with pytest.raises(TypeError, match=word):
+        PassInfo(*options)
+    with pytest.raises(TypeError, match="opt_level of a pass"):
+        module_pass(opt_level="a")(lambda mod, ctx: mod)
+    with pytest.raises(TypeError, match="pass instruments"):
+        PassContext(instruments=[3])

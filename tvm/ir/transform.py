@@ -9,6 +9,7 @@ import re
 import sys
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from numbers import Integral
 from typing import Any, Concatenate, Final, ParamSpec
 
 from typing_extensions import Self
@@ -31,7 +32,7 @@ P = ParamSpec("P")
 
 
 class PassInfo(Object):
-    """What is known of a pass before it runs."""
+    """What is known of a pass before it runs. Raises TypeError for fields of another kind."""
 
     __slots__ = ("name", "opt_level", "required", "traceable")
 
@@ -42,7 +43,13 @@ class PassInfo(Object):
         required: Sequence[str] | None = None,
         traceable: bool = False,
     ) -> None:
-        self.opt_level = opt_level
+        if not isinstance(opt_level, (int, Integral)):
+            raise TypeError(f"opt_level of a pass is {opt_level!r}; legal: an integer")
+        if not isinstance(name, str):
+            raise TypeError(f"name of a pass is {name!r}; legal: a text")
+        if required and not isinstance(required, (list, tuple)):
+            raise TypeError("Required is expected to be the type of list/tuple.")
+        self.opt_level = int(opt_level)
         self.name = name
         self.required = list(required or ())
         self.traceable = traceable
@@ -90,6 +97,9 @@ class PassContext(Object):
                 raise TypeError(f"{label} holds {list(names)!r}; legal: names of passes")
         if instruments is not None and not isinstance(instruments, (list, tuple)):
             raise TypeError("instruments is expected to be the type of list/tuple")
+        for instrument in instruments or ():
+            if not hasattr(instrument, "should_run"):
+                raise TypeError(f"instruments holds {instrument!r}; legal: pass instruments")
         if not isinstance(opt_level, int):
             raise TypeError(f"opt_level is {opt_level!r}; legal: an integer")
         if config is not None and not isinstance(config, Mapping):
