@@ -297,3 +297,15 @@ def test_the_operators_are_found_in_both_places() -> None:
     assert {"conv2d", "dense", "requantize", "leaky_relu", "requantize_config"} <= set(names)
     for name in names:
         assert getattr(relay.qnn, name) is getattr(relay.qnn.op, name)
+
+
+@pytest.mark.parametrize(("rounding", "is_one_operator"), [("UPWARD", True), ("TONEAREST", False)])
+def test_one_factor_is_multiplied_in_fixed_point(rounding: str, is_one_operator: bool) -> None:
+    x = relay.var("x", shape=(2, 4), dtype="int32")
+    ends = relay.const(0.75), relay.const(0), relay.const(2.0), relay.const(0)
+    whole = relay.qnn.requantize(x, *ends, rounding=rounding, out_dtype="int8")
+    mod = relay.transform.InferType()(tvm.IRModule.from_expr(relay.Function([x], whole)))
+    text = relay.qnn.transform.CanonicalizeOps()(mod).astext()
+    # 0.375 = 1610612736 / 2**31 / 2
+    assert ("multiplier=1610612736, shift=-1" in text) == is_one_operator
+    assert ("right_shift" in text) != is_one_operator

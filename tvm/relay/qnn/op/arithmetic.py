@@ -86,6 +86,8 @@ def multiplier_and_shift(factor: float) -> tuple[int, int]:
 def times(value: Any, factors: Sequence[float], axis: int, rank: int, rounding: str) -> Any:
     """64-bit integers times one factor, or one for each index of an axis; rounded, 64 bits."""
     pairs = [multiplier_and_shift(float(factor)) for factor in factors]
+    if len(pairs) == 1 and rounding != "TONEAREST":
+        return R.fixed_point_multiply(value, *pairs[0])
     behind = rank - 1 - axis % rank if rank else 0
 
     def numbers(found: Sequence[int]) -> Any:
