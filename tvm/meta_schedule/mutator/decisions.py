@@ -11,6 +11,8 @@ from tvm.tir.schedule.random_engine import RandomEngine
 
 def plain(value: Any) -> Any:
     """A literal of the IR as what Python has for it."""
+    if type(value) is int:  # nearly always: a search reads hundreds of thousands
+        return value
     if isinstance(value, (list, tuple)):
         return [plain(part) for part in value]
     return getattr(value, "value", value)

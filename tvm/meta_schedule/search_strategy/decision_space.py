@@ -58,7 +58,7 @@ def _draw(inst: Instruction, known: Any, engine: RandomEngine) -> Any:
 
 def key_of(trace: Trace) -> Key:
     """What tells the decisions of a trace from others of the same instructions."""
-    decided = [_frozen(plain(trace.get_decision(inst))) for inst in samples_of(trace)]
+    decided = [_frozen(trace.get_decision(inst)) for inst in samples_of(trace)]
     return tuple([*decided, *_limits(trace)])
 
 
@@ -68,7 +68,11 @@ def _limits(trace: Trace) -> list[int]:
 
 
 def _frozen(value: Any) -> Any:
-    return tuple([_frozen(v) for v in value]) if isinstance(value, (list, tuple)) else value
+    if type(value) is int:
+        return value
+    if isinstance(value, (list, tuple)):
+        return tuple([_frozen(v) for v in value])
+    return plain(value)
 
 
 def features_of(traces: Sequence[Trace]) -> Features:
