@@ -35,6 +35,19 @@ def test_shapes_are_symbolic_or_single() -> None:
     assert te.placeholder((3,)).dtype == "float32"
 
 
+def test_operations_say_what_they_are() -> None:
+    a = te.placeholder((4, 8), name="A")
+    k = te.reduce_axis((0, 8), "k")
+    row = te.compute((4,), lambda i: te.sum(a[i, k], axis=k), name="row", tag="mine")
+    one = te.compute((4,), lambda i: row[i] + 1, name="one", attrs={"step": 2})
+    assert str(a.op) == f"placeholder(A, {id(a.op):#x})"
+    assert str(one.op) == repr(one.op) == (
+        'compute(one, body=[row[i] + T.float32(1.0)], axis=[T.iter_var(i, T.Range(0, 4), '
+        '"DataPar", "")], reduce_axis=[], tag=, attrs={\'step\': 2})'
+    )
+    assert 'reduce_axis=[T.iter_var(k, T.Range(0, 8), "CommReduce", "")], tag=mine' in str(row.op)
+
+
 def test_attributes_are_kept() -> None:
     a = te.placeholder((4,))
     b = te.compute((4,), lambda i: a[i], attrs={"hello": 1, "arr": [10, 12]})

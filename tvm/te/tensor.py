@@ -214,9 +214,11 @@ class Operation(Node):
         self.attrs = FrozenMap(attrs or {})
 
     def __str__(self) -> str:
-        return f"{type(self).__name__}({self.name})"
+        kind = type(self).TYPE_KEY.removeprefix("te.").removesuffix("Op").lower()
+        return f"{kind}({self.name}, {id(self):#x})"
 
-    __repr__ = __str__
+    def __repr__(self) -> str:
+        return str(self)
 
 
 class PlaceholderOp(Operation):
@@ -245,6 +247,10 @@ class BaseComputeOp(Operation):
     reduce_axis: tuple[IterVar, ...]
 
 
+def _listed(values: Sequence[Any]) -> str:
+    return f"[{', '.join(map(str, values))}]"
+
+
 @final
 class ComputeOp(BaseComputeOp):
     """Each element by an expression over the axes; several outputs have one expression each."""
@@ -252,6 +258,14 @@ class ComputeOp(BaseComputeOp):
     __slots__ = ("body",)
     TYPE_KEY = "te.ComputeOp"
     FIELDS: ClassVar[tuple[Field, ...]] = fields("name~", "tag", "attrs", "axis", "body")
+
+    def __str__(self) -> str:
+        parts = {
+            "body": _listed(self.body), "axis": _listed(self.axis),
+            "reduce_axis": _listed(self.reduce_axis), "tag": self.tag, "attrs": dict(self.attrs),
+        }  # fmt: skip
+        shown = ", ".join(f"{key}={value}" for key, value in parts.items())
+        return f"compute({self.name}, {shown})"
 
     @explained
     def __init__(

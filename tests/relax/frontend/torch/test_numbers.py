@@ -113,6 +113,12 @@ SEVERAL = [
 
 OPTIONS = [
     *[
+        case(f"conv_transpose{n}d, output padding {extra}, padding {pad}",
+             lambda x, w, b, n=n, extra=extra, pad=pad: getattr(F, f"conv_transpose{n}d")(
+                 x, w, b, 2, pad, extra, 1, 4), (1, 2, *[5, 4][:n]), (2, 3, *[3, 2][:n]), (3,))
+        for n in (1, 2) for extra, pad in ((2, 0), (3, 1), (2, 3), (1, 1))
+    ],
+    *[
         case(f"poisson_nll_loss {log} {how}",
              lambda a, t, log=log, how=how: F.poisson_nll_loss(a, t * 4, log, True, reduction=how),
              ((6, 4), "positive"), ((6, 4), "positive"))

@@ -312,6 +312,12 @@ def convolve_transposed(
         made = _transposed_3d(bb, x, weight, strides, paddings, out_paddings, groups, dilations)
         return _finished(bb, made, bias, n, batched)
     layout, _, kernel = _LAYOUTS[n]
+    behind: list[int] = []
+    if any(extra >= step for extra, step in zip(out_paddings, strides)):
+        # torch allows as much as the dilation: rows that padding cuts, and zeros behind the last
+        behind = [max(0, extra - pad) for extra, pad in zip(out_paddings, paddings)]
+        ends = [max(0, pad - extra) for extra, pad in zip(out_paddings, paddings)]
+        paddings, out_paddings = [*paddings, *ends], [0] * n
     made = bb.emit(
         _TRANSPOSE[n](
             x, weight, strides=strides, padding=paddings, output_padding=out_paddings,
@@ -319,6 +325,9 @@ def convolve_transposed(
             out_dtype=dtype_of(x),
         )
     )  # fmt: skip
+    if any(behind):
+        width = [0, 0, 0, 0, *(side for extra in behind for side in (0, extra))]
+        made = bb.emit(op.nn.pad(made, width))
     return _finished(bb, made, bias, n, batched)
 
 
