@@ -211,3 +211,14 @@ def test_an_extent_that_sizes_tell_is_a_number() -> None:
     extent = first.struct_info.shape.values[0]
     assert isinstance(extent, tir.IntImm)
     assert extent.value == 1
+
+
+def test_a_choice_that_sizes_decide() -> None:
+    """The first a of a + b rows, which no `max(a, 0)` need say."""
+    a, b = tir.SizeVar("a", "int64"), tir.SizeVar("b", "int64")
+    x = relax.Var("x", relax.TensorStructInfo([a + b, 8], "float32"))
+    bb = relax.BlockBuilder()
+    with bb.function("main", [x, relax.Var("sizes", relax.ShapeStructInfo([a, b]))]):
+        first = bb.emit_te(topi.strided_slice, x, [0], [a], [1], [0])
+        bb.emit_func_output(first)
+    assert first.struct_info.shape.values[0].same_as(a)

@@ -25,7 +25,7 @@ from tvm.te.tensor import PlaceholderOp, Tensor
 from tvm.tir import expr as tir
 from tvm.tir.analysis.undefined_vars import undefined_vars
 from tvm.tir.function import PrimFunc
-from tvm.tir.functor import substitute
+from tvm.tir.functor import substitute, walk
 
 from .expr import PrimValue, StringImm, Tuple, Var
 from .struct_info import PrimStructInfo, ShapeExpr, ShapeStructInfo, TensorStructInfo
@@ -255,10 +255,20 @@ def _old(extent: PrimExpr, back: Mapping[tir.Var, PrimExpr]) -> PrimExpr:
         return tir.IntImm("int64", extent.value)
     new = substitute(extent, back)
     if not isinstance(new, tir.Var):
-        number = Analyzer().simplify(new)  # the caller's symbols are sizes, and tell more
-        if isinstance(number, tir.IntImm):
-            return tir.IntImm("int64", number.value)
+        told = Analyzer().simplify(new)  # the caller's symbols are sizes, and tell more
+        if isinstance(told, tir.IntImm):
+            return tir.IntImm("int64", told.value)
+        if _chooses(new) and not _chooses(told):
+            new = told
     return new if new.dtype == "int64" else tir.Cast("int64", new)
+
+
+def _chooses(extent: PrimExpr) -> bool:
+    return any(
+        isinstance(part, (tir.Min, tir.Max, tir.Select))
+        or (getattr(getattr(part, "op", None), "name", "") == "tir.if_then_else")
+        for part in walk(extent)
+    )
 
 
 register_nodes(TEPlaceholderOp)

@@ -318,5 +318,7 @@ class _GroupBuilder:
                 if isinstance(expr, ShapeExpr):
                     for var in tir_vars_in_struct_info(expr.struct_info):
                         needed[var] = None
+        for param in self._params:  # a kernel checks all extents of its operands
+            needed |= dict.fromkeys(tir_vars_in_struct_info(param.struct_info))
         missing = [var for var in needed if var not in known]
         return ShapeExpr(missing) if missing else None  # type: ignore[arg-type]

@@ -217,3 +217,18 @@ def test_a_slice_whose_bounds_cross() -> None:
     weights = {"from": np.array([1, 2]), "to": np.array([-1, -1]), "axes": np.array([2, 3])}
     sizes = [(1, 2, 7, 9), (2, 2, 1, 6), (1, 2, 4, 2), (1, 2, 1, 1)]
     check_pictures(nodes, weights, sizes=sizes)
+
+
+@pytest.mark.parametrize("inner", ["k", 4])
+def test_an_asked_extent_may_be_one(inner: str | int) -> None:
+    """Where the extent of `s` is 1, the expanded tensor keeps its own."""
+    nodes = [node("Shape", ["s"], ["to"]),
+             node("Expand", ["x", "to"], ["wide"], name="Expand_0"),
+             node("Exp", ["wide"], ["y"])]  # fmt: skip
+    runs = [{"x": floats(*x), "s": floats(*s)}
+            for x, s in (((2, 4), (1, 1)), ((1, 4), (3, 4)), ((3, 4), (3, 4)))]  # fmt: skip
+    model = make_model(nodes, runs[0], ["y"], shapes={"x": ["n", inner], "s": ["m", "l"]})
+    check_sizes(model, runs)
+    run = relax.VirtualMachine(tvm.compile(from_onnx(model), "llvm"), tvm.cpu())["main"]
+    with pytest.raises(TVMError, match="Expand"):
+        run(floats(3, 4), floats(2, 4))

@@ -11,6 +11,7 @@ import numpy as np
 from tvm.ir.expr import PrimExpr, RelaxExpr
 from tvm.relax import op
 from tvm.relax.expr import Constant, PrimValue
+from tvm.relax.extents import common_extent, repeated
 from tvm.relax.struct_info import ShapeExpr
 from tvm.tir.expr import IntImm
 
@@ -174,10 +175,18 @@ def expand(node: Node) -> Result:
         return _expand_computed(node)
     sizes, own = node.sizes(1, "shape"), list(node.shape(0))
     rank = max(len(sizes), len(own))
-    asked: list[Any] = [1] * (rank - len(sizes)) + list(sizes)
-    padded: list[Any] = [1] * (rank - len(own)) + own
-
-    return op.broadcast_to(node[0], [b if is_one(a) else a for a, b in zip(asked, padded)])
+    one = IntImm("int64", 1)
+    asked = [one] * (rank - len(sizes)) + [
+        IntImm("int64", size) if isinstance(size, int) else size for size in sizes
+    ]
+    padded = [one] * (rank - len(own)) + own
+    open_axes = [not isinstance(a, IntImm) or not isinstance(b, IntImm)
+                 for a, b in zip(asked, padded)]  # fmt: skip
+    common = [common_extent(node.bb, b, a) if is_open else b if is_one(a) else a
+              for a, b, is_open in zip(asked, padded, open_axes)]  # fmt: skip
+    # numbers that differ are for the operator to repeat, or to refuse
+    wanted = [c if is_open else b for c, b, is_open in zip(common, padded, open_axes)]
+    return op.broadcast_to(repeated(node.bb, node[0], wanted[rank - len(own) :]), common)
 
 
 def _expand_computed(node: Node) -> RelaxExpr:
