@@ -2,6 +2,8 @@
 
 import pytest
 
+from tvm import relax, tir
+from tvm.relax.extents import broadcast
 from tvm.relax.transform.canonical_symbols import canonical_symbols
 from tvm.script import relax as R
 from tvm.script import tir as T
@@ -87,3 +89,20 @@ def test_a_branch_keeps_checks_that_its_result_does_not_make():
         return o
 
     assert canonical_symbols(f) is f
+
+
+def test_choices_between_choices_keep_their_symbols():
+    """Twenty tensors broadcast one after the other; written out, the last extent has 3^20 parts."""
+    count = 20
+    bb = relax.BlockBuilder()
+    sizes = [tir.SizeVar(f"n{i}", "int64") for i in range(count)]
+    params = [relax.Var(f"x{i}", R.Tensor((n, 2), "float32")) for i, n in enumerate(sizes)]
+    with bb.function("main", params):
+        total = params[0]
+        for param in params[1:]:
+            total = bb.emit(relax.op.nn.relu(relax.op.add(*broadcast(bb, [total, param]))))
+        bb.emit_func_output(total)
+    function = canonical_symbols(bb.get()["main"])
+    extent = function.body.body.struct_info.shape.values[0]
+    assert str(extent).count("if_then_else") <= 3
+    assert len(str(function)) < 40_000

@@ -6,7 +6,9 @@
 A symbol that was there before, of a parameter or of a cast of what has no known extents, stays: a
 cast to it is a check. What a branch learns holds within it; where the branch then gives a value of
 another form than the `if` had, it ends in a cast to that form. Symbols that this cast checks may be
-replaced within the branch even where they were there before.
+replaced within the branch even where they were there before. A symbol that stands for a choice
+between choices stays too: put into each other, those that broadcasting makes (`k = if_then_else(
+a == 1, b, a)`) would grow threefold with each step.
 """
 
 from __future__ import annotations
@@ -22,7 +24,10 @@ from tvm.relax.shape_math import simplify
 from tvm.relax.struct_info_rules import tir_vars_in_struct_info
 from tvm.relax.transform.rebuild import all_bindings
 from tvm.tir import expr as tir
-from tvm.tir.functor import substitute
+from tvm.tir.functor import substitute, walk
+
+
+MOST_CHOICES = 3  # in an extent that is written out wherever it is used
 
 
 def canonical_symbols(func: Function) -> Function:
@@ -41,6 +46,7 @@ class _Symbols(PyExprMutator):
         self._fixed: set[tir.Var] = set()  # what stands for itself
         self._free: set[tir.Var] = set()  # those of them that a branch may replace
         self._told_by: dict[tir.Var, Var] = {}
+        self._long: list[tuple[tir.Var, PrimExpr]] = []  # those that stand for what is too long
         self._analyzer = Analyzer()
 
     def visit_prim_expr(self, expr: PrimExpr) -> PrimExpr:
@@ -66,6 +72,13 @@ class _Symbols(PyExprMutator):
         extent = self.visit_prim_expr(extent)
         known = self._known.get(symbol)
         if known is None:
+            if extent is not symbol and _choices(extent) > MOST_CHOICES:
+                same = (name for name, long in self._long if structural_equal(long, extent))
+                if (name := next(same, None)) is None:
+                    self._long.append((symbol, extent))
+                    self._fixed.add(symbol)
+                    return
+                extent = name
             if extent is not symbol:
                 self._known[symbol] = extent
                 self._told_by[symbol] = source
@@ -78,12 +91,12 @@ class _Symbols(PyExprMutator):
             )
 
     def visit_function_(self, op: Function) -> RelaxExpr:
-        before = dict(self._known), set(self._fixed), self._free
+        before = dict(self._known), set(self._fixed), self._free, list(self._long)
         self._free = set()
         for param in op.params:
             self._fixed.update(tir_vars_in_struct_info(param.struct_info))
         new = super().visit_function_(op)
-        self._known, self._fixed, self._free = before
+        self._known, self._fixed, self._free, self._long = before
         return new
 
     def visit_if_(self, op: If) -> RelaxExpr:
@@ -97,10 +110,11 @@ class _Symbols(PyExprMutator):
 
     def _branch(self, branch: SeqExpr, info: StructInfo) -> SeqExpr:
         """The branch with its own knowledge, and a value of the form `info`."""
-        known, fixed, free = self._known, self._fixed, self._free
+        known, fixed, free, long = self._known, self._fixed, self._free, self._long
         unchecked, renamed = set(known), dict(self._var_remap)
         while True:
             self._known, self._fixed, self._free = dict(known), set(fixed), fixed - unchecked
+            self._long = list(long)
             new = self.visit_with_new_scope(branch)
             assert isinstance(new, SeqExpr), "branches are sequences"
             found = new.body.struct_info
@@ -108,7 +122,7 @@ class _Symbols(PyExprMutator):
             bind_symbols(info, found, checked)
             replaced = self._free & self._known.keys()
             lost = {symbol for symbol in replaced if checked.get(symbol, symbol) is symbol}
-            self._known, self._fixed, self._free = known, fixed, free
+            self._known, self._fixed, self._free, self._long = known, fixed, free, long
             if not lost:
                 break
             unchecked |= lost
@@ -120,3 +134,8 @@ class _Symbols(PyExprMutator):
         seq = SeqExpr(merge_blocks([*new.blocks, cast]), var, branch.span)
         seq.struct_info_ = info
         return seq
+
+
+def _choices(extent: PrimExpr) -> int:
+    return sum(getattr(getattr(part, "op", None), "name", "") == "tir.if_then_else"
+               for part in walk(extent))  # fmt: skip

@@ -232,3 +232,16 @@ def test_an_asked_extent_may_be_one(inner: str | int) -> None:
     run = relax.VirtualMachine(tvm.compile(from_onnx(model), "llvm"), tvm.cpu())["main"]
     with pytest.raises(TVMError, match="Expand"):
         run(floats(3, 4), floats(2, 4))
+
+
+def test_many_extents_that_may_all_be_one() -> None:
+    """Tensors of a batch each, as caches of layers are declared; each step has a symbol."""
+    count = 8
+    nodes = []
+    for i in range(1, count):
+        nodes += [node("Add", [f"y{i - 1}" if i > 1 else "x0", f"x{i}"], [f"s{i}"]),
+                  node("Softmax", [f"s{i}"], [f"y{i}"], axis=-1)]  # fmt: skip
+    ones = [{3, 5}, set(range(count)), set(), {0, 1, 2, 7}]
+    runs = [{f"x{i}": floats(1 if i in one else 3, 4) for i in range(count)} for one in ones]
+    shapes: dict[str, list[Any]] = {f"x{i}": [f"n{i}", 4] for i in range(count)}
+    check_sizes(make_model(nodes, runs[0], [f"y{count - 1}"], shapes=shapes), runs)

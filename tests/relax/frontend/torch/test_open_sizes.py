@@ -286,3 +286,18 @@ def test_extents_that_only_run_equal() -> None:
     for shape in ((6, 9), (7, 11), (12, 5), (3, 3)):
         x = r(1, 1, *shape)
         assert_same(run(x), (patches(x),))
+
+
+@pytest.mark.cpu
+def test_parts_of_a_concatenation_before_a_product() -> None:
+    """Where the parts meet is an extent of its own, which the kernels of the products need."""
+    weight = r(6, 4)
+
+    def parts(x: Any, y: Any) -> Any:
+        whole, n = torch.cat([x, y], 1), x.shape[1]
+        return whole[:, :n] @ weight + 1, whole[:, n:] @ weight + 1
+
+    sizes: Sizes = [(r(2, 5, 6), r(2, 3, 6)), (r(3, 2, 6), r(3, 7, 6)), (r(1, 1, 6), r(1, 4, 6))]
+    run = compiled(from_exported_program(program(parts, sizes[0], (BOTH, BOTH))))
+    for given in sizes:
+        assert_same(run(*given), parts(*given))
