@@ -26,7 +26,6 @@ from tvm.relax.transform.rebuild import all_bindings
 from tvm.tir import expr as tir
 from tvm.tir.functor import substitute, walk
 
-
 MOST_CHOICES = 3  # in an extent that is written out wherever it is used
 
 
