@@ -204,6 +204,15 @@ class Term(Name):
         return type(expr) is not e.IntImm and super().match(expr, env)
 
 
+class NoExtremum(Name):
+    """Any expression but a minimum or a maximum."""
+
+    __slots__ = ()
+
+    def match(self, expr: PrimExpr, env: Env) -> bool:
+        return type(expr) not in EXTREMA and super().match(expr, env)
+
+
 class Constant(Pattern):
     """Any integer literal."""
 
@@ -545,7 +554,7 @@ class Gcd(Pattern):
 
 
 x, y, z, w, u, lanes = [Name(n, i) for i, n in enumerate(("x", "y", "z", "w", "u", "lanes"))]
-p, q, t = Name("p", 6), Name("q", 7), Term("t", 8)
+p, q, t, o = Name("p", 6), Name("q", 7), Term("t", 8), NoExtremum("o", 8)
 c1, c2, c3, c4, c5 = [Constant(f"c{i + 1}", FIRST_CONSTANT + i) for i in range(5)]
 
 

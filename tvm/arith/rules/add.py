@@ -9,6 +9,7 @@ from tvm.arith.pattern_rule import (
     lo,
     max_,
     min_,
+    o,
     p,
     plain,
     rule,
@@ -100,4 +101,7 @@ RULES = RuleTable(
     rule(((x - y) + z) + y, x + z),
     rule((max_(x, y) + z) + min_(x, y), (x + y) + z),
     rule((min_(x, y) + z) + max_(x, y), (x + y) + z),
+    # minima and maxima move to the left
+    rule(o + min_(x, y), min_(x, y) + o, ordered=True),
+    rule(o + max_(x, y), max_(x, y) + o, ordered=True),
 )

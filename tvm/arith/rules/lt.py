@@ -32,6 +32,11 @@ RULES = RuleTable(
     # what a minimum or maximum cannot be
     rule(x + c1 < max_(x, y), (x + c1) < y, when=c1 >= 0),
     rule(min_(x, y) < x + c1, True, when=c1 > 0),
+    # a minimum or maximum falls apart into its operands
+    rule(min_(x, y) < z, (x < z) | (y < z), ordered=True),
+    rule(max_(x, y) < z, (x < z) & (y < z), ordered=True),
+    rule(z < min_(x, y), (z < x) & (z < y), ordered=True),
+    rule(z < max_(x, y), (z < x) | (z < y), ordered=True),
     # literals move to the right
     rule(x + c1 < y + c2, x < y + (c2 - c1), when=c2 >= c1),
     rule(x + c1 < y + c2, x + (c1 - c2) < y, when=c2 < c1),
