@@ -259,6 +259,18 @@ WRITTEN = [
     (mn(x, y) * 7 - y * 7, "T.min(0, x - y) * 7"),
     (x * 7 - mn(y, x) * 7, "T.max(0, x - y) * 7"),
     (mx(x * 7, 2) + 30 - mx(x * 7, 23) - mx(2 - x * 7, 0), "T.min(0, x * 7 + -23) + 30"),
+    (x + mx(y, z), "T.max(y, z) + x"),
+    (fld(x, 4) + mn(y, 3), "T.min(y, 3) + x // 4"),
+    (mn(x, 3) + mx(y, z), "T.min(x, 3) + T.max(y, z)"),
+    (x < mx(y, z), "x < y or x < z"),
+    (x < mn(y, z), "x < y and x < z"),
+    (mn(x, y) < z, "x < z or y < z"),
+    (mx(x, y) < z, "x < z and y < z"),
+    (mx(x, y) <= z, "x <= z and y <= z"),
+    (x - 3 < mx(x, y), "T.bool(True)"),
+    (y - 2 < mn(x, y), "y < x + 2"),
+    (e.EQ(x + 3, mn(x, y)), "T.bool(False)"),
+    (e.EQ(mn(y, x), mn(x, y)), "T.bool(True)"),
 ]
 
 
