@@ -89,3 +89,20 @@ def test_every_axis_may_be_one_in_either(mode: str) -> None:
     a, b = np.zeros((2, 3, 5), "float32"), np.zeros((2, 4, 5), "float32")
     with pytest.raises(ShapeError, match="dimension 0"):
         main(a, b)
+
+
+def test_a_broadcast_extent_tells_its_parts() -> None:
+    """k of m and n is what m, n or both are broadcast to again, without a check or a symbol."""
+    m, n, other = _symbols(3)
+    bb = BlockBuilder()
+    params = [Var(s.name, TensorStructInfo([s], "float32")) for s in (m, n, other)]
+    with bb.function("main", params):
+        k = common_extent(bb, m, n)
+        assert k is not m
+        for a, b in ((k, m), (m, k), (k, n), (k, common_extent(bb, n, m))):
+            assert common_extent(bb, a, b) is k
+        wider = common_extent(bb, k, other)
+        assert wider is not k
+        assert common_extent(bb, m, wider) is wider
+        assert common_extent(bb, k, wider) is wider
+        bb.emit_func_output(params[0])

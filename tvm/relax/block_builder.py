@@ -183,6 +183,8 @@ class BlockBuilder(Object):
         self._names = NameTable()
         self._blocks: list[_Block] = []
         self._values: dict[Id, RelaxExpr] = {}
+        # symbols that extents are broadcast to, and what these are (`tvm.relax.extents`)
+        self.broadcast_from: dict[tir.Var, frozenset[Any]] = {}
         # symbols known in each open scope; a scope sees those of the scopes around it
         self._scopes: list[set[tir.Var]] = []
         self._func: FunctionScope | None = None

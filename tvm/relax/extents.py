@@ -90,6 +90,10 @@ def common_extent(bb: BlockBuilder, a: PrimExpr, b: PrimExpr) -> PrimExpr:
         return b if is_number(a, 1) else a
     if is_number(a, 1):
         return b
+    if _tells(bb, a, b):
+        return a
+    if _tells(bb, b, a):
+        return b
     one = tir.const(1, "int64")
     if isinstance(b, IntImm):
         a, b = b, a
@@ -99,7 +103,22 @@ def common_extent(bb: BlockBuilder, a: PrimExpr, b: PrimExpr) -> PrimExpr:
     if _exceeds_one(b):
         return common_extent(bb, b, a)
     require_equal(bb, tir.if_then_else(tir.any(a == one, b == one), a, b), a)
-    return named(bb, tir.if_then_else(a == one, b, a))
+    common = fresh_extent()
+    bb.match_cast(ShapeExpr([tir.if_then_else(a == one, b, a)]), ShapeStructInfo([common]))
+    bb.broadcast_from[common] = _parts(bb, a) | _parts(bb, b)
+    return common
+
+
+def _tells(bb: BlockBuilder, a: PrimExpr, b: PrimExpr) -> bool:
+    """Whether `a` is what `b` is broadcast to, as all that `b` comes from is part of it."""
+    return isinstance(a, tir.Var) and a in bb.broadcast_from and _parts(bb, b) <= _parts(bb, a)
+
+
+def _parts(bb: BlockBuilder, extent: PrimExpr) -> frozenset[Any]:
+    """The extents that it is broadcast from, each of which is 1 or the extent."""
+    if isinstance(extent, tir.Var):
+        return bb.broadcast_from.get(extent, frozenset([extent]))
+    return frozenset([object()])  # of an expression nothing is known
 
 
 def _exceeds_one(extent: PrimExpr) -> bool:
