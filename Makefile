@@ -9,7 +9,7 @@ CANDIDATES := $(PYTHON) python3 python python3.14 python3.13 python3.12 python3.
 # Children of tests import what their parent has: read from __pycache__, not compiled each time.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: docs page wheel sbom demo test test-long lint format bench clean distclean
+.PHONY: docs page core wheel sbom demo test test-long lint format bench clean distclean
 .DEFAULT_GOAL := test
 
 demo: $(VENV)/.stamp-demo
@@ -36,6 +36,10 @@ docs: $(VENV)/.stamp-dev
 	$(PIP) install --quiet -e ".[docs]"
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
 
+# The hot part of the compiler as machine code, in tvm/_core; TVM_CORE=0 goes without it.
+core: $(VENV)/.stamp-dev
+	TVM_CORE=0 $(BIN)/python -m tools.build_core
+
 # What is installed elsewhere, in dist/: a wheel and the sources.
 wheel: $(VENV)/.stamp-dev
 	$(PIP) install --quiet build
@@ -56,7 +60,7 @@ page:
 	cd web && npm ci && npm run check && npm run build
 
 clean:
-	rm -rf build dist site *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf build dist site tvm/_core *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis
 	find tvm tests examples docs benchmarks -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
 
 distclean: clean

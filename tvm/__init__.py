@@ -20,10 +20,13 @@ The way of the data, which is also the order of the floors (each imports only lo
 
 from typing import TYPE_CHECKING
 
+from .support.compiled_core import install
 from .support.gone import gone
 from .support.lazy import lazy_dir, lazy_names
 
 __version__ = "0.1.0"
+
+install()  # before any module that may be compiled
 
 _CHILDREN = (
     "arith", "backend", "codegen", "contrib", "dlight", "driver", "error", "exec", "ffi", "ir",

@@ -15,6 +15,7 @@ from tvm.error import CheckError
 from tvm.ir.expr import PrimExpr, Range
 from tvm.ir.node import number, of_type
 from tvm.support.checkpoint import checkpoint
+from tvm.support.compiled import Given
 from tvm.target.target import Target
 from tvm.tir import expr as e
 from tvm.tir.functor import StmtExprMutator
@@ -125,7 +126,7 @@ class Analyzer(Knowledge):
 
     # --- what is known ---
 
-    def bind(self, var: e.Var, expr: Any, *, allow_override: bool = False) -> None:
+    def bind(self, var: Given[e.Var], expr: Any, *, allow_override: bool = False) -> None:
         """The variable has this value, or runs over this range."""
         of_type(var, e.Var, "Analyzer.bind: the variable")
         if isinstance(expr, Range):
@@ -137,7 +138,9 @@ class Analyzer(Knowledge):
             self._bind_value(var, e.as_expr(expr), allow_override)
         self.forget()
 
-    def bind_domain(self, var: e.Var, dom: Range, *, allow_override: bool = False) -> None:
+    def bind_domain(
+        self, var: Given[e.Var], dom: Given[Range], *, allow_override: bool = False
+    ) -> None:
         """The variable runs over this range; a single value does not replace it."""
         of_type(var, e.Var, "Analyzer.bind_domain: the variable")
         of_type(dom, Range, "Analyzer.bind_domain: the range")
@@ -176,7 +179,9 @@ class Analyzer(Knowledge):
             )
         self.bounds.variables[var] = bound
 
-    def update(self, var: e.Var, info: ConstIntBound | ModularSet, override: bool = False) -> None:
+    def update(
+        self, var: Given[e.Var], info: Given[ConstIntBound | ModularSet], override: bool = False
+    ) -> None:
         """Set what is known of the bounds, or of the remainders, of a variable."""
         of_type(var, e.Var, "Analyzer.update: the variable")
         if isinstance(info, ConstIntBound):
@@ -197,7 +202,7 @@ class Analyzer(Knowledge):
         for var, dom in variables.items():
             self.bind(var, dom)
 
-    def const_int_bound_is_bound(self, var: e.Var) -> bool:
+    def const_int_bound_is_bound(self, var: Given[e.Var]) -> bool:
         """Bounds of the variable are known."""
         return of_type(var, e.Var, "Analyzer: the variable") in self.bounds.variables
 
@@ -241,7 +246,7 @@ class Analyzer(Knowledge):
         """`modular_set` as a plain pair."""
         return self.modular.of(expr)
 
-    def simplify(self, expr: Any, steps: int = 2) -> PrimExpr:
+    def simplify(self, expr: Any, steps: Given[int] = 2) -> PrimExpr:
         """The expression simplified: as a sum, then alternately by rules and as a sum."""
         result = e.as_expr(expr)
         of_type(steps, int, "Analyzer.simplify: the number of steps")
@@ -265,7 +270,7 @@ class Analyzer(Knowledge):
             or comparisons.symbolic or comparisons.products or rewriter.options or rewriter.maximum
         )  # fmt: skip
 
-    def symbolic_range(self, var: e.Var) -> Range | None:
+    def symbolic_range(self, var: Given[e.Var]) -> Range | None:
         """The range that a variable runs over, where its ends are no constants."""
         return self.ranges[var] if self.comparisons.is_bound(var) else None
 
@@ -310,11 +315,13 @@ class Analyzer(Knowledge):
         rewriter.steps_taken = rewriter.attempts = rewriter.visited = rewriter.deepest = 0
         self._entered = 0
 
-    def set_maximum_rewrite_steps(self, maximum: int) -> None:
+    def set_maximum_rewrite_steps(self, maximum: Given[int]) -> None:
         """More steps than this are a TVMError; zero is no limit."""
         self.rewriter.maximum = maximum
 
-    def can_prove(self, expr: Any, strength: ProofStrength | int = ProofStrength.DEFAULT) -> bool:
+    def can_prove(
+        self, expr: Any, strength: Given[ProofStrength | int] = ProofStrength.DEFAULT
+    ) -> bool:
         """The condition holds for all values that the variables may have."""
         condition = e.as_expr(expr)
         of_type(strength, int, "Analyzer.can_prove: the strength")
@@ -371,7 +378,7 @@ class Analyzer(Knowledge):
             return self.can_prove(op.equal(a, b))
         return self.can_prove(op.equal(op.subtract(a, b), 0)) or self.can_prove(op.equal(a, b))
 
-    def can_prove_greater_equal(self, expr: Any, lower_bound: int) -> bool:
+    def can_prove_greater_equal(self, expr: Any, lower_bound: Given[int]) -> bool:
         """The value is never less than the bound."""
         value = e.as_expr(expr)
         bound = number(int, lower_bound, "Analyzer.can_prove_greater_equal: the bound")
@@ -381,7 +388,7 @@ class Analyzer(Knowledge):
             return True
         return self.bounds.of(self.simplify(value))[0] >= bound
 
-    def can_prove_less(self, expr: Any, upper_bound: int) -> bool:
+    def can_prove_less(self, expr: Any, upper_bound: Given[int]) -> bool:
         """The value is always below the bound."""
         value = e.as_expr(expr)
         bound = number(int, upper_bound, "Analyzer.can_prove_less: the bound")
@@ -399,7 +406,7 @@ class Analyzer(Knowledge):
         coeff, base = self.residue(e.as_expr(shape))
         return isinstance(least, e.IntImm) and base == 0 and least.value == coeff
 
-    def int_set(self, expr: Any, dom_map: Mapping[e.Var, IntSet] | None = None) -> IntSet:
+    def int_set(self, expr: Any, dom_map: Given[Mapping[e.Var, IntSet]] | None = None) -> IntSet:
         """The set of values of `expr` when the variables of `dom_map` run over their sets."""
         from .interval_set import IntervalSet, eval_set  # int sets are built on the analyzer
 
@@ -418,7 +425,7 @@ class Analyzer(Knowledge):
         return self._extensions
 
     @enabled_extensions.setter
-    def enabled_extensions(self, flags: int | Extension) -> None:
+    def enabled_extensions(self, flags: Given[int | Extension]) -> None:
         self._extensions = Extension(flags)
         self.rewriter.options = self._extensions.value
         transitive = Extension.TransitivelyProveInequalities

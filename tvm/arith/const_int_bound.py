@@ -186,7 +186,8 @@ def _without(self: BoundAnalyzer, of: e.Mul, total: e.Add) -> Bound | None:
 
 def _at_corners(x: Bound, y: Bound, c: Bound, d: Bound) -> Bound:
     """The bounds of (x + y) * c + x * y * d."""
-    if NEG_INF in (*c, *d) or POS_INF in (*c, *d):
+    scales = c + d
+    if NEG_INF in scales or POS_INF in scales:
         return EVERYTHING
     ends = list(product(set(c), set(d)))
     low = max(highest_at_corners(-p, -p, -r, x, y) for p, r in ends)

@@ -308,9 +308,9 @@ def _mul(self: SetEvaluator, x: PrimExpr) -> IntervalSet:
     if b.is_single_point():
         return _scaled(self, a, b.min_value)
     if self_non_negative(self, a) and self_non_negative(self, b):
-        high = POS_INF
+        high: PrimExpr = POS_INF
         if _is_finite(a.max_value) and _is_finite(b.max_value):
-            high = op.multiply(a.max_value, b.max_value)  # type: ignore[assignment]
+            high = op.multiply(a.max_value, b.max_value)
         return self.made(op.multiply(a.min_value, b.min_value), high)
     return EVERYTHING
 

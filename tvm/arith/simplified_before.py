@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from .analyzer import Analyzer
 
 Key = tuple[object, ...]
-MAX_RESULTS: Final = 20_000
+MAX_RESULTS = 20_000
 MAX_NODES: Final = 200  # larger trees come once
 NAMEABLE: Final = PAIRS | {e.IntImm, e.Var, e.SizeVar, e.Cast, e.Not}
 _results: dict[Key, tuple[list[e.Var], PrimExpr | None]] = {}

@@ -14,6 +14,7 @@ from tvm.exec.command import Outcome
 from tvm.report import roofs
 from tvm.report.words import Roofs
 from tvm.runtime import device, num_threads
+from tvm.support import compiled_core
 from tvm.target import Target
 from tvm.target.cpu_model import CpuModel
 
@@ -35,6 +36,7 @@ def run(args: argparse.Namespace) -> Outcome:
     record: dict[str, object] = {
         "version": __version__,
         "python": platform.python_version(),
+        "core": compiled_core.described(),
         "llvm": ".".join(map(str, jit.llvm_version())),
         "triple": machine.triple,
         "cpu": machine.cpu,
@@ -47,6 +49,7 @@ def run(args: argparse.Namespace) -> Outcome:
     lines = [
         f"tvm-py    {record['version']}",
         f"python    {record['python']}",
+        f"core      {record['core']}",
         f"llvm      {record['llvm']}",
         f"target    {machine.triple}, {machine.cpu}, {num_threads()} threads",
         f"machine   {_machine(model)}",

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, ClassVar, Final, NoReturn, final
+from typing import TYPE_CHECKING, Any, ClassVar, Final, NoReturn, TypeAlias, final
 
 from tvm.error import TVMError
-from tvm.support.compiled import hashed_by_identity, mypyc_attr
+from tvm.support.compiled import COMPILED, hashed_by_identity, mypyc_attr
 from tvm.support.dtype import DataType
 from tvm.support.registry import Registry
 
@@ -20,6 +20,13 @@ OPERATORS: Final[dict[str, dict[str, Callable[..., object]]]] = {
     "tir": {}, "relax": {}, "relay": {},
 }  # fmt: skip
 
+if TYPE_CHECKING:
+    # What an operator gives is up to the dialect: tensors of TE and calls of Relax are made too.
+    if not COMPILED:
+        Result: TypeAlias = "PrimExpr"
+    else:
+        Result: TypeAlias = Any  # compiled code would insist on the class
+
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class ExprOp(Node):
@@ -28,102 +35,103 @@ class ExprOp(Node):
     __slots__ = ()
     DIALECT: ClassVar[str] = "tir"
 
-    def _apply(self, name: str, *operands: object) -> PrimExpr:
+    def _apply(self, name: str, *operands: object) -> Result:
         other = getattr(operands[-1], "DIALECT", "")  # a tensor makes everything elementwise
         table = OPERATORS["te" if other == "te" else self.DIALECT]
         rule = table.get(name)
         if rule is None:
             raise TypeError(f"{type(self).__name__} does not take the operator {name!r}")
-        return rule(*operands)  # type: ignore[return-value]
+        made: Result = rule(*operands)  # type: ignore[assignment]
+        return made
 
-    def __add__(self, other: object) -> PrimExpr:
+    def __add__(self, other: object) -> Result:
         return self._apply("add", self, other)
 
-    def __radd__(self, other: object) -> PrimExpr:
+    def __radd__(self, other: object) -> Result:
         return self._apply("add", other, self)
 
-    def __sub__(self, other: object) -> PrimExpr:
+    def __sub__(self, other: object) -> Result:
         return self._apply("subtract", self, other)
 
-    def __rsub__(self, other: object) -> PrimExpr:
+    def __rsub__(self, other: object) -> Result:
         return self._apply("subtract", other, self)
 
-    def __mul__(self, other: object) -> PrimExpr:
+    def __mul__(self, other: object) -> Result:
         return self._apply("multiply", self, other)
 
-    def __rmul__(self, other: object) -> PrimExpr:
+    def __rmul__(self, other: object) -> Result:
         return self._apply("multiply", other, self)
 
-    def __truediv__(self, other: object) -> PrimExpr:
+    def __truediv__(self, other: object) -> Result:
         return self._apply("divide", self, other)
 
-    def __rtruediv__(self, other: object) -> PrimExpr:
+    def __rtruediv__(self, other: object) -> Result:
         return self._apply("divide", other, self)
 
-    def __floordiv__(self, other: object) -> PrimExpr:
+    def __floordiv__(self, other: object) -> Result:
         return self._apply("floordiv", self, other)
 
-    def __rfloordiv__(self, other: object) -> PrimExpr:
+    def __rfloordiv__(self, other: object) -> Result:
         return self._apply("floordiv", other, self)
 
-    def __mod__(self, other: object) -> PrimExpr:
+    def __mod__(self, other: object) -> Result:
         return self._apply("mod", self, other)
 
-    def __rmod__(self, other: object) -> PrimExpr:
+    def __rmod__(self, other: object) -> Result:
         return self._apply("mod", other, self)
 
-    def __pow__(self, other: object) -> PrimExpr:
+    def __pow__(self, other: object) -> Result:
         return self._apply("power", self, other)
 
-    def __rpow__(self, other: object) -> PrimExpr:
+    def __rpow__(self, other: object) -> Result:
         return self._apply("power", other, self)
 
-    def __neg__(self) -> PrimExpr:
+    def __neg__(self) -> Result:
         return self._apply("negative", self)
 
-    def __lshift__(self, other: object) -> PrimExpr:
+    def __lshift__(self, other: object) -> Result:
         return self._apply("left_shift", self, other)
 
-    def __rlshift__(self, other: object) -> PrimExpr:
+    def __rlshift__(self, other: object) -> Result:
         return self._apply("left_shift", other, self)
 
-    def __rshift__(self, other: object) -> PrimExpr:
+    def __rshift__(self, other: object) -> Result:
         return self._apply("right_shift", self, other)
 
-    def __rrshift__(self, other: object) -> PrimExpr:
+    def __rrshift__(self, other: object) -> Result:
         return self._apply("right_shift", other, self)
 
-    def __and__(self, other: object) -> PrimExpr:
+    def __and__(self, other: object) -> Result:
         return self._apply("bitwise_and", self, other)
 
-    def __rand__(self, other: object) -> PrimExpr:
+    def __rand__(self, other: object) -> Result:
         return self._apply("bitwise_and", other, self)
 
-    def __or__(self, other: object) -> PrimExpr:
+    def __or__(self, other: object) -> Result:
         return self._apply("bitwise_or", self, other)
 
-    def __ror__(self, other: object) -> PrimExpr:
+    def __ror__(self, other: object) -> Result:
         return self._apply("bitwise_or", other, self)
 
-    def __xor__(self, other: object) -> PrimExpr:
+    def __xor__(self, other: object) -> Result:
         return self._apply("bitwise_xor", self, other)
 
-    def __rxor__(self, other: object) -> PrimExpr:
+    def __rxor__(self, other: object) -> Result:
         return self._apply("bitwise_xor", other, self)
 
-    def __invert__(self) -> PrimExpr:
+    def __invert__(self) -> Result:
         return self._apply("bitwise_not", self)
 
-    def __lt__(self, other: object) -> PrimExpr:
+    def __lt__(self, other: object) -> Result:
         return self._apply("less", self, other)
 
-    def __le__(self, other: object) -> PrimExpr:
+    def __le__(self, other: object) -> Result:
         return self._apply("less_equal", self, other)
 
-    def __gt__(self, other: object) -> PrimExpr:
+    def __gt__(self, other: object) -> Result:
         return self._apply("greater", self, other)
 
-    def __ge__(self, other: object) -> PrimExpr:
+    def __ge__(self, other: object) -> Result:
         return self._apply("greater_equal", self, other)
 
     def __eq__(self, other: object) -> Any:
@@ -144,11 +152,11 @@ class ExprOp(Node):
             "instead; the value of an expression is not known while the program is built"
         )
 
-    def equal(self, other: object, span: Span | None = None) -> PrimExpr:
+    def equal(self, other: object, span: Span | None = None) -> Result:
         """The comparison `self == other` as an expression."""
         return self._apply("equal", self, other, span)
 
-    def astype(self, dtype: str, span: Span | None = None) -> PrimExpr:
+    def astype(self, dtype: str, span: Span | None = None) -> Result:
         """This value cast to `dtype`."""
         return self._apply("astype", self, dtype, span)
 

@@ -39,7 +39,8 @@ class SourceName(Node):
     def __repr__(self) -> str:
         return self.name
 
-    __str__ = __repr__
+    def __str__(self) -> str:
+        return self.__repr__()
 
 
 class Span(Node):
@@ -68,7 +69,8 @@ class Span(Node):
     def __repr__(self) -> str:
         return f"{self.source_name.name}:{self.line}:{self.column}"
 
-    __str__ = __repr__
+    def __str__(self) -> str:
+        return self.__repr__()
 
 
 @final
@@ -93,7 +95,8 @@ class SequentialSpan(Span):
     def __repr__(self) -> str:
         return ", ".join(str(span) for span in self.spans)
 
-    __str__ = __repr__
+    def __str__(self) -> str:
+        return self.__repr__()
 
 
 def flatten_spans(spans: tuple[Span, ...] | list[Span]) -> list[Span]:

@@ -79,7 +79,8 @@ class TupleType(Type):
             return PRINTERS.get("relay")(self, {"show_meta_data": False, "head": False})
         return self.script()
 
-    __str__ = __repr__
+    def __str__(self) -> str:
+        return self.__repr__()
 
     def _is_of_relay(self) -> bool:
         todo = list(self.fields)

@@ -78,7 +78,7 @@ def _wrong_argument(
     """What to say of the first argument of a wrong kind; None if there is none."""
     try:
         given = inspect.signature(func).bind(*args, **kwargs).arguments
-    except TypeError:
+    except (TypeError, ValueError):
         return None  # Python says by itself what is missing
     return _unfit(func, given)
 

@@ -6,11 +6,30 @@ marked may be derived from in modules that are not compiled, and exceptions stay
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
+
+T = TypeVar("T")
+
+# The build takes it for true: some annotations are for readers, and too narrow to be enforced.
+COMPILED: Final = False
 
 if TYPE_CHECKING:
     from mypy_extensions import mypyc_attr as mypyc_attr
+    from typing_extensions import Never
+
+    # `Given[int]`: callers are to give an int, and the body says what is wrong with anything else.
+    # Of a plain `int`, compiled code would say it before, in words of its own, and refuse numpy's.
+    if not COMPILED:
+        Given: TypeAlias = T | Never  # noqa: RUF020 - T alone would be no generic alias
+    else:
+        Given: TypeAlias = T | Any
 else:
+
+    class Given:
+        """`Given[T]` is T."""
+
+        def __class_getitem__(cls, kind):
+            return kind
 
     def mypyc_attr(**told):
         """Marks a class for mypyc; the class itself, unchanged."""

@@ -172,7 +172,10 @@ def walk(node: Node) -> Iterator[Any]:
 
 def vars_in(*nodes: Node) -> Iterator[e.Var]:
     """The variables that occur in some nodes, each as often as it does."""
-    return (part for node in nodes for part in walk(node) if isinstance(part, e.Var))
+    for node in nodes:
+        for part in walk(node):
+            if isinstance(part, e.Var):
+                yield part
 
 
 def uses_var(node: Node, var: e.Var) -> bool:

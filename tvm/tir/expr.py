@@ -17,7 +17,7 @@ from tvm.ir.node import Field, Node, all_of_type, fields, listed, number, of_typ
 from tvm.ir.op import Op
 from tvm.ir.span import Span
 from tvm.ir.type import PointerType, PrimType, Type
-from tvm.support.compiled import mypyc_attr
+from tvm.support.compiled import Given, mypyc_attr
 from tvm.support.dtype import DataType
 from tvm.support.frozen import FrozenArray
 
@@ -66,7 +66,7 @@ class IntImm(ConstExpr):
     TYPE_KEY = "ir.IntImm"
     FIELDS: ClassVar[tuple[Field, ...]] = fields("dtype", "value", "span~")
 
-    def __init__(self, dtype: DataType | str, value: int, span: Span | None = None) -> None:
+    def __init__(self, dtype: DataType | str, value: Given[int], span: Span | None = None) -> None:
         dtype = DataType(dtype)
         value = value if type(value) is int else number(int, value, "IntImm: value")
         if not _fits(value, dtype):
@@ -134,7 +134,7 @@ class FloatImm(ConstExpr):
     TYPE_KEY = "ir.FloatImm"
     FIELDS: ClassVar[tuple[Field, ...]] = fields("dtype", "value", "span~")
 
-    def __init__(self, dtype: DataType | str, value: float, span: Span | None = None) -> None:
+    def __init__(self, dtype: str, value: Given[float], span: Span | None = None) -> None:
         dtype = DataType(dtype)
         value = value if type(value) is float else number(float, value, "FloatImm: value")
         if not dtype.is_scalar or not (dtype.is_floating or dtype.is_custom):
@@ -165,7 +165,7 @@ class StringImm(ConstExpr):
     TYPE_KEY = "tir.StringImm"
     FIELDS: ClassVar[tuple[Field, ...]] = fields("value", "span~")
 
-    def __init__(self, value: str, span: Span | None = None) -> None:
+    def __init__(self, value: Given[str], span: Span | None = None) -> None:
         self.value: Final = str(of_type(value, str, "StringImm: value"))
         self.dtype = HANDLE
         self.span = span
@@ -197,7 +197,7 @@ class Var(PrimExprWithOp):
     CTOR: ClassVar[tuple[str, ...]] = ("name", "type_annotation", "span")
 
     def __init__(
-        self, name: str, dtype: DataType | str | Type = "int32", span: Span | None = None
+        self, name: Given[str], dtype: DataType | str | Type = "int32", span: Span | None = None
     ) -> None:
         if not isinstance(name, str):
             raise TypeError(f"{type(self).__name__}: the name is of type {type(name).__name__}; "
@@ -265,8 +265,8 @@ class IterVar(PrimExprConvertible):
         self,
         dom: Range | Sequence[ExprLike] | None,
         var: Var | str | None,
-        iter_type: int = 0,
-        thread_tag: str = "",
+        iter_type: Given[int] = 0,
+        thread_tag: Given[str] = "",
         span: Span | None = None,
     ) -> None:
         if dom is not None and not isinstance(dom, Range):
@@ -906,7 +906,7 @@ class Reduce(PrimExprWithOp):
         src: Sequence[ExprLike],
         rdom: Sequence[IterVar],
         condition: ExprLike | None,
-        value_index: int,
+        value_index: Given[int],
         init: Sequence[ExprLike] | None = None,
         span: Span | None = None,
     ) -> None:
@@ -977,7 +977,7 @@ def div_ambiguity_error() -> RuntimeError:
     )
 
 
-def make_const(value: float, dtype: DataType, span: Span | None = None) -> PrimExpr:
+def make_const(value: Given[float], dtype: DataType, span: Span | None = None) -> PrimExpr:
     """A literal of the given type; of a vector type, a broadcast of it."""
     if not dtype.is_scalar:
         element = make_const(value, dtype.element_of(), span)

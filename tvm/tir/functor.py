@@ -210,7 +210,6 @@ class TirFunctor(Generic[E, S]):
 
 
 @explained
-@explained
 def post_order_visit(stmt: Any, fvisit: Callable[[Any], object]) -> None:
     """Call `fvisit` on every distinct node in `stmt`, children first, each node once."""
     done: set[int] = set()
@@ -226,7 +225,6 @@ def post_order_visit(stmt: Any, fvisit: Callable[[Any], object]) -> None:
             stack.extend([(child, False) for child in children(current)[::-1]])
 
 
-@explained
 @explained
 def pre_order_visit(stmt: Any, fvisit: Callable[[Any], bool]) -> None:
     """Call `fvisit` on nodes, parents first; children are skipped where it returns False."""
@@ -880,7 +878,6 @@ class _IRTransform(StmtExprMutator):
         return cast(PrimExpr, self._around(expr))
 
 
-@explained
 @explained
 def ir_transform(
     stmt: N,

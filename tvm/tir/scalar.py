@@ -11,10 +11,11 @@ import struct
 from collections.abc import Callable
 from typing import Final, TypeAlias
 
+from tvm.support.compiled import Given
 from tvm.support.dtype import DataType
 from tvm.support.narrow_floats import FORMATS, decode, encode
 
-Number: TypeAlias = float
+Number: TypeAlias = Given[float]  # integers stay such: a float of C would lose digits of theirs
 
 # The largest finite value of each type.
 FLOAT_LIMITS: Final[dict[str, float]] = {

@@ -11,7 +11,7 @@ from typing import Any, Final
 from tvm.error import CheckError, DTypeError
 from tvm.ir.expr import OPERATORS, PrimExpr
 from tvm.ir.span import Span
-from tvm.support.compiled import mypyc_attr
+from tvm.support.compiled import Given, mypyc_attr
 from tvm.support.dtype import DataType
 from tvm.support.registry import Registry
 from tvm.tir import expr as e
@@ -48,7 +48,7 @@ def const(value: Any, dtype: Any = None, span: Span | None = None) -> PrimExpr:
     return make_const(value, DataType(dtype), span)
 
 
-def literal(expr: PrimExpr) -> float | None:
+def literal(expr: PrimExpr) -> Given[float] | None:
     """The value of a literal, or of a broadcast literal; None for anything else."""
     if isinstance(expr, (IntImm, FloatImm)):
         return expr.value
@@ -57,7 +57,7 @@ def literal(expr: PrimExpr) -> float | None:
     return None
 
 
-def is_const_value(expr: PrimExpr, value: float) -> bool:
+def is_const_value(expr: PrimExpr, value: Given[float]) -> bool:
     """True for a literal with this value."""
     return isinstance(expr, (IntImm, FloatImm)) and expr.value == value
 

@@ -1,0 +1,112 @@
+"""The compiled core is loaded where it was made from the sources as they are, and says the same."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import sysconfig
+from importlib.util import find_spec
+from pathlib import Path
+from shutil import which
+
+import pytest
+
+from tvm.support import compiled_core
+from tvm.support.compiled_core import MANIFEST, CoreFinder, digest
+
+pytestmark = pytest.mark.pure
+HOME = compiled_core.PACKAGE.parent
+SOURCE = "tvm/support/suggest.py"
+
+
+def finder(folder: Path, made_from: str) -> CoreFinder:
+    modules = {"tvm.support.suggest": SOURCE}
+    return CoreFinder(folder, {"modules": modules, "sources": [SOURCE], "digest": made_from})
+
+
+def test_a_module_is_found_while_its_source_is_as_it_was(tmp_path: Path) -> None:
+    found = finder(tmp_path, digest([SOURCE]))
+    spec = found.find_spec("tvm.support.suggest")
+    assert spec is not None
+    assert spec.origin == str(HOME / SOURCE)
+    assert found.find_spec("tvm.support.lazy") is None
+
+
+def test_nothing_is_found_once_a_source_has_changed_or_is_gone(tmp_path: Path) -> None:
+    assert finder(tmp_path, "of another text").find_spec("tvm.support.suggest") is None
+    gone = CoreFinder(tmp_path, {"modules": {}, "sources": ["tvm/none.py"], "digest": ""})
+    assert not gone.fresh
+
+
+def test_a_digest_tells_names_and_contents_apart(tmp_path: Path) -> None:
+    for name, text in (("a", "x"), ("b", "y")):
+        (tmp_path / name).write_text(text)
+    one = digest(["a", "b"], tmp_path)
+    assert digest(["b", "a"], tmp_path) != one
+    (tmp_path / "b").write_text("z")
+    assert digest(["a", "b"], tmp_path) != one
+
+
+def run(core: str, program: str) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "TVM_CORE": core, "PYTHONPATH": str(HOME)}
+    return subprocess.run(
+        [sys.executable, "-c", program], env=environment, capture_output=True, text=True
+    )
+
+
+def test_it_is_said_when_there_is_none(tmp_path: Path) -> None:
+    done = run(str(tmp_path), "import tvm")
+    assert f"TVM_CORE={tmp_path} asks for the compiled core" in done.stderr
+    assert "legal: build it (make core)" in done.stderr
+
+
+def test_it_is_said_when_it_is_older_than_its_sources(tmp_path: Path) -> None:
+    manifest = {"modules": {}, "sources": [SOURCE], "digest": "0", "compiler": "mypyc"}
+    (tmp_path / MANIFEST).write_text(json.dumps(manifest))
+    done = run(str(tmp_path), "import tvm")
+    assert "sources have changed since it was compiled" in done.stderr
+
+
+def test_zero_asks_for_plain_python() -> None:
+    done = run("0", "from tvm.support.compiled_core import described; print(described())")
+    assert done.stdout == "plain Python (TVM_CORE=0)\n"
+
+
+# Random intervals, and what their arithmetic gives.
+INTERVALS = """
+import random
+from tvm.arith import interval
+from tvm.arith.interval import NEG_INF, POS_INF
+rng = random.Random(7)
+ends = [NEG_INF, POS_INF, 0, 1, -1, 7, -12, 2**31, -2**40, 2**62]
+def some():
+    low, high = sorted((rng.choice(ends), rng.choice(ends)))
+    return low, high
+for _ in range(400):
+    a, b = some(), some()
+    print(interval.add_bounds(a, b), interval.mul_bounds(a, b), interval.intersect_bounds(a, b))
+print(type(interval.mul_bounds).__name__)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(
+    find_spec("mypyc") is None or which((sysconfig.get_config_var("CC") or "cc").split()[0]) is None,
+    reason="needs mypyc and a C compiler",
+)
+def test_a_compiled_module_gives_what_its_source_gives(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "tools.build_core", "--opt", "0", "--folder", str(tmp_path)]
+    environment = {**os.environ, "TVM_CORE": "0", "PYTHONPATH": str(HOME)}
+    made = subprocess.run(
+        [*command, "tvm/arith/interval.py"], env=environment, cwd=HOME, capture_output=True,
+        text=True,
+    )  # fmt: skip
+    assert made.returncode == 0, made.stdout + made.stderr
+    plain, compiled = run("0", INTERVALS), run(str(tmp_path), INTERVALS)
+    assert plain.returncode == compiled.returncode == 0, plain.stderr + compiled.stderr
+    *plain_values, plain_kind = plain.stdout.splitlines()
+    *values, kind = compiled.stdout.splitlines()
+    assert values == plain_values
+    assert (plain_kind, kind) == ("function", "builtin_function_or_method")
