@@ -91,9 +91,12 @@ print(type(interval.mul_bounds).__name__)
 """
 
 
+CC = (sysconfig.get_config_var("CC") or "cc").split()[0]
+
+
 @pytest.mark.slow
 @pytest.mark.skipif(
-    find_spec("mypyc") is None or which((sysconfig.get_config_var("CC") or "cc").split()[0]) is None,
+    find_spec("mypyc") is None or which(CC) is None,
     reason="needs mypyc and a C compiler",
 )
 def test_a_compiled_module_gives_what_its_source_gives(tmp_path: Path) -> None:
