@@ -40,7 +40,7 @@ from tvm.runtime.container import ADT
 from .op_values import call_value
 
 
-class ConstructorValue(ADT):
+class ConstructorValue(ADT, Object):
     """A value of a data type: which constructor made it, and of what."""
 
     def __init__(self, tag: int, fields: Sequence[Any], constructor: Constructor) -> None:
