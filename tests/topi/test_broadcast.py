@@ -89,3 +89,14 @@ def test_names() -> None:
     a = te.placeholder((3,))
     assert topi.add(a, a).op.name == "T_add"
     assert [v.var.name for v in topi.add(a, a).op.axis] == ["ax0"]
+
+
+def test_a_common_extent_has_the_wider_index_type() -> None:
+    n = tir.Var("n", "int64")
+    narrow = te.placeholder((4, 1, 5), "float32", name="a")
+    wide = te.placeholder((n, tir.IntImm("int64", 3), tir.IntImm("int64", 1)), "float32", name="b")
+    assert [str(extent.dtype) for extent in topi.add(narrow, wide).shape] == ["int64"] * 3
+    one = te.placeholder((tir.IntImm("int64", 1),), "float32", name="c")
+    assert str(topi.broadcast_to(one, (4,)).shape[0].dtype) == "int64"
+    m = tir.Var("m", "int32")
+    assert topi.broadcast_to(one, (m,)).shape[0].same_as(m)

@@ -119,3 +119,10 @@ def test_refuses() -> None:
         topi.gather(a, 0, i)
     with pytest.raises(ShapeError, match=r"at most as many"):
         topi.gather_nd(a, te.placeholder((3, 2), "int32"))
+
+
+def test_what_lies_beyond_a_sequence_is_not_read() -> None:
+    data = te.placeholder((4, 2), "float32", name="data")
+    length = te.placeholder((2,), "int32", name="length")
+    text = te.create_prim_func([data, length, topi.sequence_mask(data, length, 7)]).script()
+    assert "T.if_then_else(length[v_ax1] <= v_ax0, T.float32(7.0), data[v_ax0, v_ax1])" in text

@@ -30,11 +30,20 @@ class Broadcasting:
         self.right: list[bool] = []
         for a, b in zip(left, right):
             extent, moves_left, moves_right = _joined(a, b, lhs, rhs)
-            self.shape.append(extent)
+            self.shape.append(_widened(extent, a, b))
             if a is not None:
                 self.left.append(moves_left)
             if b is not None:
                 self.right.append(moves_right)
+
+
+def _widened(extent: Any, a: Any, b: Any) -> Any:
+    """The extent with 64 bits where one of those that it came from has them."""
+    given = [x for x in (a, b) if isinstance(x, PrimExpr)]
+    widest = max((x.dtype.bits for x in given), default=0)
+    if isinstance(extent, PrimExpr) and extent.dtype.bits < widest:
+        return extent.astype(extent.dtype.with_bits(widest))
+    return extent
 
 
 def _joined(a: Any, b: Any, lhs: Sequence[Any], rhs: Sequence[Any]) -> tuple[Any, bool, bool]:
@@ -82,7 +91,10 @@ def broadcast_to(data: te.Tensor, shape: Sequence[Any]) -> te.Tensor:
     for extent, wanted in zip(joined.shape, shape):
         if known(extent) and known(wanted) and not same_extent(extent, wanted):
             raise ShapeError(f"broadcast_to: extent {extent} does not become {wanted}")
-    wanted_of = list(shape)[len(shape) - len(data.shape) :]
+    fill = len(shape) - len(data.shape)
+    wanted_of = list(shape)[fill:]
+    own_of = [*([None] * fill), *data.shape]
+    widened = [_widened(as_expr(s), own, s) if known(s) else s for s, own in zip(shape, own_of)]
 
     def element(*i: Any) -> PrimExpr:
         own = operand_indices(i, joined.left)
@@ -94,7 +106,7 @@ def broadcast_to(data: te.Tensor, shape: Sequence[Any]) -> te.Tensor:
                 own[axis] = tir.Select(tir.EQ(extent, one), zero, own[axis])
         return data(*own)
 
-    return stage(shape, element, "T_broadcast_to", tag.BROADCAST)
+    return stage(widened, element, "T_broadcast_to", tag.BROADCAST)
 
 
 def _binary(lhs: Operand, rhs: Operand, rule: Rule, name: str) -> Any:

@@ -31,7 +31,7 @@ def arange(start: Any, stop: Any = None, step: Any = 1, dtype: str = "float32") 
         count = tir.ceildiv(first - last, -by) if down else tir.ceildiv(last - first, by)
     else:
         distance = (last - first).astype("float32")
-        count = tir.ceil(tir.div(distance, by.astype("float32"))).astype("int32")
+        count = tir.ceil(tir.div(distance, by.astype("float32"))).astype("int64")
     extent = Analyzer().simplify(count)
     if isinstance(extent, tir.IntImm) and extent.value < 0:  # the bounds lie the other way round
         extent = tir.const(0, extent.dtype)

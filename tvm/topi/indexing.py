@@ -250,7 +250,7 @@ def sequence_mask(
     def element(*i: Any) -> PrimExpr:
         step, sequence = i[axis], i[1 - axis]
         beyond = step.astype(valid_length.dtype) >= valid_length(sequence)
-        return tir.Select(beyond, value, data(*i))
+        return tir.if_then_else(beyond, value, data(*i))
 
     return stage(data.shape, element, "T_sequence_mask", tag.INJECTIVE)
 
