@@ -35,20 +35,19 @@ def test_loops_that_were_split_are_not_tiled() -> None:
 
 
 @pytest.mark.parametrize(
-    ("func", "name", "least", "wanted"),
+    ("func", "name", "wanted"),
     [
-        (row_sum(2, 512), "X_red", 8, True),
-        (row_sum(2, 512), "X_red", 1024, False),  # not even one round of threads
-        (matmul(4, 4, 512), "C", 8, True),
-        (matmul(64, 64, 64), "C", 8, False),  # enough rows and columns
+        (row_sum(2, 512), "X_red", True),
+        (row_sum(512, 2), "X_red", True),  # not tiled otherwise
+        (row_sum(512, 1), "X_red", False),
+        (matmul(4, 4, 512), "C", True),
+        (matmul(64, 64, 64), "C", False),  # enough rows and columns
     ],
 )
-def test_long_reductions_run_in_parallel(
-    func: PrimFunc, name: str, least: int, wanted: bool
-) -> None:
+def test_reductions_run_in_parallel(func: PrimFunc, name: str, wanted: bool) -> None:
     sch = Schedule(func)
     place = sch.get_sref(sch.get_block(name))
-    assert q.needs_parallel_reduction(sch.state, place, 128, least) is wanted
+    assert q.needs_parallel_reduction(sch.state, place, 128) is wanted
 
 
 def test_space_and_reduction() -> None:

@@ -157,12 +157,11 @@ def _moves(iv: IterVar) -> bool:
     return iv.dom is None or not (is_zero(iv.dom.min) and is_one(iv.dom.extent))
 
 
-def needs_parallel_reduction(
-    state: ScheduleState, sref: StmtSRef, max_parallel: int, min_parallel: int
-) -> bool:
-    """True if a reduction has too few data-parallel iterations to keep the machine busy.
+def needs_parallel_reduction(state: ScheduleState, sref: StmtSRef, max_parallel: int) -> bool:
+    """True if a reduction may gain from being reduced in parallel parts.
 
-    `max_parallel` is how many are enough, `min_parallel` how many the machine runs at a time.
+    Blocks that are tiled in several levels have to lack data-parallel iterations: `max_parallel` is
+    how many are enough. Others are always tried.
     (The conditions of Zheng et al., "Ansor", OSDI 2020, for its rule "add rfactor".)
     """
     if is_root(sref) or is_tiled(sref) or not is_reduction(state, sref):
@@ -175,7 +174,7 @@ def needs_parallel_reduction(
     space, reduced = lengths
     if needs_multi_level_tiling(state, sref):
         return not (space >= reduced or space > max_parallel)
-    return reduced > 1 and reduced > min_parallel
+    return reduced > 1
 
 
 def space_and_reduction(state: ScheduleState, sref: StmtSRef) -> tuple[int, int] | None:

@@ -27,17 +27,16 @@ class AddRFactor(ScheduleRule):
     ) -> None:
         self.max_jobs_per_core = max_jobs_per_core
         self.max_innermost_factor = max_innermost_factor
-        self._most = self._least = -1
+        self._most = -1
 
     def _initialize_with_tune_context(self, context: SearchContext) -> None:
         cores = number_of_cores(require_target(context.target, "AddRFactor"))
-        self._least = cores
         self._most = cores * self.max_jobs_per_core if self.max_jobs_per_core != -1 else -1
 
     def apply(self, sch: Schedule, block: BlockRV) -> list[Schedule]:
         """The schedule with the outer loop factored out, with the inner one, and as it was."""
         sref = sch.get_sref(block)
-        if not needs_parallel_reduction(sch.state, sref, self._most, self._least):
+        if not needs_parallel_reduction(sch.state, sref, self._most):
             return [sch]
         before = sch.copy()
         loop, spatial = fuse_reduction_loops(sch, block)
@@ -52,8 +51,9 @@ class AddRFactor(ScheduleRule):
 def _factored(sch: Schedule, block: BlockRV, loop: LoopRV, axis: int) -> Schedule | None:
     made = sch.copy()
     try:
-        made.rfactor(loop, axis)
+        factored = made.rfactor(loop, axis)
     except ScheduleError:
         return None
+    made.get_loops(factored)  # part of the trace that recorded searches have
     made.annotate(block, RANDOM_PRODUCER, 1)
     return made

@@ -19,7 +19,9 @@ _LOGGER = logging.getLogger(__name__)
 
 class ApplyCustomRule(ScheduleRule):
     """Calls the global function `meta_schedule.<key>.<name>` for a block with the annotation
-    `schedule_rule: name`; `key` is the first of the target's keys for which there is one."""
+    `schedule_rule: name`; `key` is the first of the target's keys for which there is one.
+
+    Where there is none the block loses its annotation, and other rules schedule it."""
 
     def __init__(self) -> None:
         self._keys: list[str] | None = None
@@ -40,4 +42,5 @@ class ApplyCustomRule(ScheduleRule):
             if rule is not None:
                 return list(rule(sch, block))
         _LOGGER.warning("Unknown schedule rule %r; looked for %s", str(name), ", ".join(names))
+        sch.unannotate(block, "schedule_rule")  # the rules after this one take the block
         return [sch]

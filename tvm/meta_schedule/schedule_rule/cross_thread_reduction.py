@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tvm.meta_schedule.rule_kind import require_target
 from tvm.meta_schedule.structure import (
@@ -49,7 +49,7 @@ class CrossThreadReduction(ScheduleRule):
         if -1 in (self._max_threads, self._warp):
             return [sch]
         sref = sch.get_sref(block)
-        if not needs_parallel_reduction(sch.state, sref, self._max_threads, self._warp):
+        if not needs_parallel_reduction(sch.state, sref, self._max_threads):
             return [sch]
         made = sch.copy()
         target = _target(made, block)
@@ -67,7 +67,11 @@ class CrossThreadReduction(ScheduleRule):
         threads = sch.sample_categorical(self.thread_extents, [1.0 / count] * count)
         if target is not None:
             at = target.loop
-            if not _in_threads(sch, target.block):
+            bound = _thread_loop(sch, target.block)
+            if bound is not None:  # one kernel has one number of threads
+                factor = _factor(sch, bound)
+                threads = threads if factor is None else factor
+            else:
                 outer, inner = sch.split(target.innermost, [None, threads])
                 sch.bind(inner, "threadIdx.x")
                 at = outer if target.innermost is at else at
@@ -86,9 +90,30 @@ class _Target(NamedTuple):
     innermost: LoopRV
 
 
-def _in_threads(sch: Schedule, block: BlockRV) -> bool:
-    threads = [thread_of(sch.get(loop)) for loop in sch.get_loops(block)]
-    return any(name.startswith("threadIdx") for name in threads)
+def _thread_loop(sch: Schedule, block: BlockRV) -> StmtSRef | None:
+    """The first loop around a block that is bound to threadIdx."""
+    for loop in sch.get_loops(block):
+        if thread_of(sch.get(loop)).startswith("threadIdx"):
+            return sch.get_sref(loop)
+    return None
+
+
+def _factor(sch: Schedule, loop: StmtSRef) -> Any:
+    """The factor of the split that made a loop, as the trace has it; None if there is none."""
+    for inst in reversed(sch.trace.insts):
+        if inst.kind.name != "Split":
+            continue
+        for made, factor in zip(inst.outputs, inst.inputs[1:]):
+            if factor is not None and _is(sch, made, loop):
+                return factor
+    return None
+
+
+def _is(sch: Schedule, var: LoopRV, loop: StmtSRef) -> bool:
+    try:
+        return sch.get_sref(var) is loop
+    except ScheduleError:  # a loop that is no more
+        return False
 
 
 def _target(sch: Schedule, block: BlockRV) -> _Target | None:

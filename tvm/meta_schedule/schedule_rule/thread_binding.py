@@ -48,6 +48,7 @@ def bind_block(
         spatial, single = 1, single + 1
         thread += 1 if thread >= 0 else 0
     if thread >= 0:
+        loops = sch.get_loops(block)  # asked again, as recorded traces have it
         sch.bind(sch.fuse(*loops[: min(spatial, single, thread)]), "blockIdx.x")
     else:
         bind_loop(sch, sch.fuse(*loops[: min(spatial, single)]), max_blocks, max_threads, choose)
