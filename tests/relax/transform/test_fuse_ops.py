@@ -172,7 +172,7 @@ def test_maps_follow_what_spreads_a_reduction_and_windows():
             return gv
 
     assert calls(fused(Mod)) == [
-        "multiply", "fused_softmax_negative", "fused_max_pool2d_relu_exp", "mean"
+        "multiply", "fused_softmax_tir_negative", "fused_max_pool2d_relu_tir_exp", "mean"
     ]  # fmt: skip
 
 
@@ -206,7 +206,7 @@ def test_values_that_only_leave_as_a_tuple_are_results_of_one_kernel():
                 R.output(gv)
             return gv
 
-    assert calls(fused(Mod)) == ["fused_exp_relu"]
+    assert calls(fused(Mod)) == ["fused_tir_exp_relu"]
 
 
 def test_items_of_a_tuple_from_outside_are_taken_right_before_the_call():
@@ -224,7 +224,7 @@ def test_items_of_a_tuple_from_outside_are_taken_right_before_the_call():
             return gv
 
     after = fused(Mod)
-    assert calls(after) == ["fused_exp", "fused_matmul_relu"]
+    assert calls(after) == ["fused_tir_exp", "fused_matmul_relu"]
     values = [binding.value for binding in after["main"].body.blocks[0].bindings]
     assert [type(value) for value in values] == [
         relax.TupleGetItem, relax.TupleGetItem, relax.Call, relax.Call

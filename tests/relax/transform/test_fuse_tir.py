@@ -599,8 +599,8 @@ def test_the_kernels_variable_has_the_signature_of_the_kernel() -> None:
             return z
 
     grouped = FuseOps(fuse_opt_level=4)(AnnotateTIROpPattern()(LegalizeOps()(Mod)))
-    before = grouped.get_global_var("fused_exp_relu")
-    after = FuseTIR()(grouped).get_global_var("fused_exp_relu")
+    before = grouped.get_global_var("fused_tir_exp_relu")
+    after = FuseTIR()(grouped).get_global_var("fused_tir_exp_relu")
     assert not after.struct_info.purity  # it writes to its last parameter
     assert len(after.struct_info.params) == 2
     assert len(before.struct_info.params) == 1
@@ -625,8 +625,8 @@ def test_kernels_of_a_device_stay_kernels_of_it() -> None:
     fused = {var.name_hint: func for var, func in passes(Mod).functions.items()}
     targets = {name: func.attrs.get("target") for name, func in fused.items() if name != "main"}
     assert {name: target.kind.name for name, target in targets.items()} == {
-        "fused_exp_llvm_add_llvm": "llvm",
-        "fused_exp_cuda_add_cuda": "cuda",
+        "fused_tir_exp_llvm_add_llvm": "llvm",
+        "fused_tir_exp_cuda_add_cuda": "cuda",
     }
 
 

@@ -100,7 +100,7 @@ def _gather_elements_info(
 
 @gather_elements.legalize
 def _gather_elements_te(bb: BlockBuilder, data: Expr, indices: Expr, *, axis: int) -> Expr:
-    return bb.call_te(topi.gather, data, axis, indices, primfunc_name_hint="gather_elements")
+    return bb.call_te(topi.gather, data, axis, indices, primfunc_name_hint="gather")
 
 
 @gather_elements.reference
@@ -158,7 +158,7 @@ def _gather_nd_te(bb: BlockBuilder, data: Expr, indices: Expr, *, batch_dims: in
         moved = topi.transpose(te_indices, [ndim - 1, *range(ndim - 1)])
         return topi.gather_nd(x, moved, batch_dims)
 
-    return bb.call_te(compute, data, indices, primfunc_name_hint="gather_nd")
+    return bb.call_te(compute, data, indices, primfunc_name_hint="te_gather_nd")
 
 
 @gather_nd.reference

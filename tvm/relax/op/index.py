@@ -84,7 +84,7 @@ def _take_te(
 ) -> Expr:
     def compute(te_x: Any, te_indices: Any) -> Any:
         if hasattr(te_indices, "shape"):
-            return topi.take(te_x, te_indices, 0 if axis is None else axis, mode=mode)
+            return topi.take(te_x, te_indices, axis, mode=mode)
         at = (0 if axis is None else axis) % len(te_x.shape)
         rest = [extent for i, extent in enumerate(te_x.shape) if i != at]
         return _te_row(te_x, rest, at, te_indices)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from operator import attrgetter
 from typing import Any, Literal
 
 import numpy as np
@@ -29,10 +30,13 @@ def elementwise(
     floats_only: bool = False,
     result: DataType | None = None,
     parameter: Literal["x", "data"] = "x",
+    kernel: str = "",
 ) -> Unary:
     """An operator of one operand whose result has the operand's shape.
 
-    `compute` names the function of `tvm.topi`; `result` is the dtype where it is not the operand's.
+    `compute` names the function of `tvm.topi`; `result` is the dtype where it is not the operand's;
+    `kernel` names the TIR function, `tir_exp` where nothing is given: a plain `exp` would be the
+    name of a function in the C code of the host.
     """
 
     def of_x(x: ExprLike) -> Call:
@@ -41,6 +45,7 @@ def elementwise(
     def of_data(data: ExprLike) -> Call:
         return op.call(data)
 
+    kernel = kernel or f"tir_{name.rpartition('.')[2]}"
     build: Callable[..., Call] = of_x if parameter == "x" else of_data
     build.__name__ = build.__qualname__ = name.rpartition(".")[2]
     build.__doc__ = doc
@@ -56,10 +61,7 @@ def elementwise(
 
     @op.legalize
     def te(bb: BlockBuilder, x: Expr) -> Expr:
-        function = topi
-        for part in compute.split("."):
-            function = getattr(function, part)
-        return bb.call_te(function, x)
+        return bb.call_te(attrgetter(compute)(topi), x, primfunc_name_hint=kernel)
 
     op.layout(layout_rules.same)
     op.reference(reference)
@@ -122,7 +124,8 @@ sqrt = _floats("sqrt", "Square root of each element.", np.sqrt)
 tan = _floats("tan", "Tangent of each element.", np.tan)
 tanh = _floats("tanh", "Hyperbolic tangent of each element.", np.tanh)
 trunc = _any("trunc", "Each element rounded toward zero.", np.trunc)
-erf = _floats("erf", "The error function of each element.", erf_numpy)
+erf = elementwise("erf", "The error function of each element.", "erf", _in_dtype(erf_numpy),
+                  floats_only=True, kernel="erf")  # fmt: skip
 isfinite = elementwise("isfinite", "True where the element is finite.", "isfinite", np.isfinite,
                        result=BOOL)  # fmt: skip
 isinf = elementwise("isinf", "True where the element is infinite.", "isinf", np.isinf, result=BOOL)
@@ -143,7 +146,7 @@ def _square_info(ctx: Infer, x: TensorStructInfo) -> TensorStructInfo:
 
 @square.legalize
 def _square_te(bb: BlockBuilder, x: Expr) -> Expr:
-    return bb.call_te(lambda te_x: topi.multiply(te_x, te_x), x, primfunc_name_hint="square")
+    return bb.call_te(lambda te_x: topi.multiply(te_x, te_x), x, primfunc_name_hint="tir_square")
 
 
 square.reference(lambda x: x * x)
@@ -164,7 +167,7 @@ def _clip_info(
 
 @clip.legalize
 def _clip_te(bb: BlockBuilder, x: Expr, min: Expr, max: Expr) -> Expr:
-    return bb.call_te(topi.clip, x, min, max)
+    return bb.call_te(topi.clip, x, min, max, primfunc_name_hint="tir_clip")
 
 
 clip.reference(lambda x, min, max: np.clip(x, min, max).astype(x.dtype))

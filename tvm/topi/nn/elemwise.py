@@ -35,8 +35,8 @@ def softplus(x: te.Tensor, beta: float = 1.0, threshold: float = 20.0) -> te.Ten
 
     def element(*i: Any) -> PrimExpr:
         value = x(*i)
-        scaled = value * tir.const(beta, value.dtype)
-        smooth = tir.const(1.0 / beta, value.dtype) * te.log(
+        scaled = tir.const(beta, value.dtype) * value
+        smooth = tir.const(1.0, value.dtype) / tir.const(beta, value.dtype) * te.log(
             tir.const(1.0, value.dtype) + te.exp(scaled)
         )
         return tir.Select(scaled > tir.const(threshold, value.dtype), value, smooth)

@@ -55,7 +55,7 @@ def pad(
 ) -> te.Tensor:
     """The tensor with `pad_value` around it."""
     names = [f"i{i}" for i in range(data.ndim)]
-    return padded(data, pad_before, pad_after, pad_value, name, names, attrs)
+    return padded(data, pad_before, pad_after, pad_value, name, names, attrs, both_ends=True)
 
 
 def padded(
@@ -67,8 +67,13 @@ def padded(
     axes: Sequence[str],
     attrs: dict[str, Any] | None = None,
     kind: str = tag.INJECTIVE + ",pad",
+    *,
+    both_ends: bool = False,
 ) -> te.Tensor:
-    """`pad`, with the names of the axes and the tag given by the operator that pads."""
+    """`pad`, with the names of the axes and the tag given by the operator that pads.
+
+    With `both_ends`, an axis padded on one side is compared with both ends of the tensor.
+    """
     before, after = _both_sides(data, pad_before, pad_after)
     value = pad_value if isinstance(pad_value, PrimExpr) else tir.const(pad_value, data.dtype)
 
@@ -80,9 +85,9 @@ def padded(
                 coords.append(index)
                 continue
             coords.append(index - low)
-            if not equal_const_int(low, 0):
+            if both_ends or not equal_const_int(low, 0):
                 inside.append(index >= low)
-            if not equal_const_int(high, 0):
+            if both_ends or not equal_const_int(high, 0):
                 inside.append(index < extent + low)
         if not inside:
             return data(*coords)
@@ -202,8 +207,6 @@ def circular_pad(
     _require_elements(data, pad_before, pad_after, name)
 
     def source(index: PrimExpr, low: Any, extent: Any) -> PrimExpr:
-        inner = index - low
-        beyond = tir.if_then_else(inner >= extent, inner - extent, inner)
-        return tir.if_then_else(inner < 0, inner + extent, beyond)
+        return tir.indexmod(index - low, extent)
 
     return _from_edges(data, pad_before, pad_after, source, name)

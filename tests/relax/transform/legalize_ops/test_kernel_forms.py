@@ -181,3 +181,46 @@ def test_conditions_and_places_of_symbolic_extents_stay_as_written() -> None:
 def test_comparisons_with_truth_values_stay() -> None:
     _, same = kernel(lambda x: op.equal(x, relax.const(True, "bool")), var(4, dtype="bool"))
     assert stored(same) == "A[v_ax0] == T.bool(True)"
+
+
+@pytest.mark.parametrize(
+    ("build", "name"),
+    [
+        (op.exp, "tir_exp"), (op.square, "tir_square"), (op.isnan, "tir_isnan"),
+        (op.sign, "tir_sign"), (op.erf, "erf"), (lambda x: op.clip(x, 0, 3), "tir_clip"),
+        (op.nn.relu6, "tir_clip"), (op.nn.relu, "relu"),
+        (lambda x: op.nn.pad(x, (1, 1), "reflect"), "reflect_pad"),
+        (lambda x: op.nn.pad(x, (1, 1), "replicate"), "replicate_pad"),
+        (lambda x: op.nn.pad(x, (1, 1), "circular"), "circular_pad"),
+        (lambda x: op.nn.pad(x, (1, 1)), "pad"),
+    ],
+)  # fmt: skip
+def test_kernels_have_the_names_of_what_they_compute(build: Any, name: str) -> None:
+    assert kernel(build, var(4))[0] == name
+
+
+def test_kernels_that_pick_and_losses_have_their_names() -> None:
+    places = var(4, 2, dtype="int64")
+    assert kernel(lambda x, i: op.gather_nd(x, i), var(4, 3), places)[0] == "te_gather_nd"
+    assert kernel(lambda x, i: op.gather_elements(x, i, 1), var(4, 3), places)[0] == "gather"
+    classes = var(4, dtype="int64")
+    assert kernel(op.nn.nll_loss, var(4, 3), classes)[0] == "nll_loss_without_weight"
+    assert kernel(op.nn.nll_loss, var(4, 3), classes, var(3))[0] == "nll_loss"
+
+
+def test_padding_on_one_side_is_compared_with_both_ends() -> None:
+    _, padded = kernel(lambda x: op.nn.pad(x, (0, 2)), var(4))
+    assert "T.if_then_else(T.int64(0) <= v_i0 and v_i0 < T.int64(4), A[v_i0], " in stored(padded)
+    _, turned = kernel(lambda x: op.nn.pad(x, (2, 2), "circular"), var(5))
+    assert stored(turned) == "A[(v_i0 + T.int64(3)) % T.int64(5)]"
+
+
+def test_places_in_the_flat_tensor_go_round() -> None:
+    _, taken = kernel(lambda x, i: op.take(x, i), var(5), var(3, dtype="int64"))
+    assert stored(taken) == "A[B[v_ax0] % T.int64(5)]"
+
+
+def test_softplus_scales_in_the_type_of_the_tensor() -> None:
+    _, soft = kernel(lambda x: op.nn.softplus(x, 1.5, 15.0), var(5))
+    assert "T.Select(T.float32(15.0) < T.float32(1.5) * A[v_i0], A[v_i0], " in stored(soft)
+    assert "T.float32(0.66666668653488159) * T.log(" in stored(soft)

@@ -301,7 +301,7 @@ def test_kernels_carry_the_target_of_their_device() -> None:
     }
     assert targets == {
         "add": None, "add_llvm": "llvm", "add_cuda": "cuda", "split_llvm": "llvm",
-        "exp_llvm": "llvm",
+        "tir_exp_llvm": "llvm",
     }  # fmt: skip
     pieces = new["main"].body.blocks[0].bindings[3].value.sinfo_args[0].fields
     assert [p.vdevice for p in pieces] == [Mod.global_infos["vdevice"][0]] * 3

@@ -60,15 +60,16 @@ def _activation(
     reference: Callable[..., Array],
     *,
     floats_only: bool = True,
+    kernel: str = "",
 ) -> Any:
-    """An activation; `compute` writes it in tensor expressions."""
+    """An activation; `compute` writes it in tensor expressions; `kernel` names the TIR function."""
     op = elementwise(f"nn.{name}", doc, "math.exp", _float_numpy(reference),
                      floats_only=floats_only, parameter="data")  # fmt: skip
     op.op.reset_attr("FLegalize")
 
     @op.legalize
     def te(bb: BlockBuilder, x: Expr) -> Expr:
-        return bb.call_te(compute, x, primfunc_name_hint=name)
+        return bb.call_te(compute, x, primfunc_name_hint=kernel or name)
 
     return op
 
@@ -135,6 +136,7 @@ relu6 = _activation(
     lambda x: topi.clip(x, 0, 6),
     lambda x: np.clip(x, 0, 6),
     floats_only=False,
+    kernel="tir_clip",
 )
 
 

@@ -113,8 +113,10 @@ def _nll_loss_te(
     def compute(p: Any, t: Any, w: Any = None) -> Any:
         return topi.nn.nll_loss(p, t, class_weights(p, w), reduction, ignore_index)
 
-    operands = [predictions, targets] if weights is None else [predictions, targets, weights]
-    return bb.call_te(compute, *operands, primfunc_name_hint="nll_loss")
+    if weights is None:
+        name = "nll_loss_without_weight"
+        return bb.call_te(compute, predictions, targets, primfunc_name_hint=name)
+    return bb.call_te(compute, predictions, targets, weights, primfunc_name_hint="nll_loss")
 
 
 def class_weights(predictions: Any, weights: Any) -> Any:

@@ -97,7 +97,8 @@ def _pad_te(
             return topi.nn.pad(x, before, after, value)
         return getattr(topi.nn, f"{pad_mode}_pad")(x, before, after)
 
-    return bb.call_te(compute, data, primfunc_name_hint="pad")
+    name = "pad" if pad_mode == "constant" else f"{pad_mode}_pad"
+    return bb.call_te(compute, data, primfunc_name_hint=name)
 
 
 @pad.reference
