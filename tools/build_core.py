@@ -108,6 +108,8 @@ def build(
     _put(folder / library.name, library.read_bytes())
     manifest = {
         "compiler": f"mypyc {version('mypy')}",
+        "python": sys.version,
+        "library": digest([library.name], library.parent),
         "modules": {module_of(path): path for path in paths},
         "sources": sources,
         "digest": made_from,

@@ -18,15 +18,19 @@ The way of the data, which is also the order of the floors (each imports only lo
 `import tvm` loads none of them: each is imported when its name is first used.
 """
 
+import os as _os
 from typing import TYPE_CHECKING
 
-from .support.compiled_core import install
 from .support.gone import gone
 from .support.lazy import lazy_dir, lazy_names
 
 __version__ = "0.1.0"
 
-install()  # before any module that may be compiled
+# Before any module that may be compiled; without a core this takes one look for a folder.
+if "TVM_CORE" in _os.environ or _os.path.isdir(f"{__path__[0]}/_core"):
+    from .support.compiled_core import install
+
+    install()
 
 _CHILDREN = (
     "arith", "backend", "codegen", "contrib", "dlight", "driver", "error", "exec", "ffi", "ir",

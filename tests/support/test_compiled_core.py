@@ -7,9 +7,11 @@ import os
 import subprocess
 import sys
 import sysconfig
+from importlib.machinery import EXTENSION_SUFFIXES
 from importlib.util import find_spec
 from pathlib import Path
 from shutil import which
+from typing import Any
 
 import pytest
 
@@ -21,23 +23,52 @@ HOME = compiled_core.PACKAGE.parent
 SOURCE = "tvm/support/suggest.py"
 
 
-def finder(folder: Path, made_from: str) -> CoreFinder:
-    modules = {"tvm.support.suggest": SOURCE}
-    return CoreFinder(folder, {"modules": modules, "sources": [SOURCE], "digest": made_from})
+NAME = f"{compiled_core.LIBRARY}{EXTENSION_SUFFIXES[0]}"
 
 
-def test_a_module_is_found_while_its_source_is_as_it_was(tmp_path: Path) -> None:
-    found = finder(tmp_path, digest([SOURCE]))
-    spec = found.find_spec("tvm.support.suggest")
-    assert spec is not None
-    assert spec.origin == str(HOME / SOURCE)
-    assert found.find_spec("tvm.support.lazy") is None
+def manifest(folder: Path, **other: object) -> dict[str, Any]:
+    """What the build says of a core of one module; its library is a text."""
+    if not (folder / NAME).exists():
+        (folder / NAME).write_text("no library")
+    return {
+        "compiler": "mypyc", "python": sys.version, "library": digest([NAME], folder),
+        "modules": {"tvm.support.suggest": SOURCE}, "sources": [SOURCE],
+        "digest": digest([SOURCE]), **other,
+    }  # fmt: skip
 
 
-def test_nothing_is_found_once_a_source_has_changed_or_is_gone(tmp_path: Path) -> None:
-    assert finder(tmp_path, "of another text").find_spec("tvm.support.suggest") is None
-    gone = CoreFinder(tmp_path, {"modules": {}, "sources": ["tvm/none.py"], "digest": ""})
-    assert not gone.fresh
+def refused(folder: Path, **other: object) -> str:
+    found = CoreFinder(folder, manifest(folder, **other))
+    assert found.find_spec("tvm.support.suggest") is None
+    return found.refused
+
+
+def test_sources_that_changed_or_are_gone_take_its_place(tmp_path: Path) -> None:
+    assert "sources have changed" in refused(tmp_path, digest="of another text")
+    assert "are gone" in refused(tmp_path, sources=["tvm/none.py"])
+
+
+def test_a_core_of_another_python_is_not_loaded(tmp_path: Path) -> None:
+    assert refused(tmp_path, python="3.9.1 (main)") == "the core is one for Python 3.9.1"
+
+
+def test_a_damaged_library_is_not_loaded(tmp_path: Path) -> None:
+    assert "is not as it was" in refused(tmp_path, library="of another library")
+    assert "does not load" in refused(tmp_path)  # whole, but no library
+    told = manifest(tmp_path)
+    (tmp_path / NAME).unlink()
+    assert "cannot be read" in CoreFinder(tmp_path, told).refused
+
+
+@pytest.mark.parametrize(
+    "text",
+    [b"", b"{", b"[]", b"\xff", b"3", b"[" * 100_000, b'{"modules": 1}'],
+    ids=["empty", "cut off", "a list", "no text", "a number", "deep", "too little"],
+)
+def test_a_damaged_manifest_is_no_core(tmp_path: Path, text: bytes) -> None:
+    (tmp_path / MANIFEST).write_bytes(text)
+    done = run(str(tmp_path), "import tvm")
+    assert "found: plain Python (make core compiles it)" in done.stderr
 
 
 def test_a_digest_tells_names_and_contents_apart(tmp_path: Path) -> None:
@@ -63,8 +94,7 @@ def test_it_is_said_when_there_is_none(tmp_path: Path) -> None:
 
 
 def test_it_is_said_when_it_is_older_than_its_sources(tmp_path: Path) -> None:
-    manifest = {"modules": {}, "sources": [SOURCE], "digest": "0", "compiler": "mypyc"}
-    (tmp_path / MANIFEST).write_text(json.dumps(manifest))
+    (tmp_path / MANIFEST).write_text(json.dumps(manifest(tmp_path, digest="0")))
     done = run(str(tmp_path), "import tvm")
     assert "sources have changed since it was compiled" in done.stderr
 

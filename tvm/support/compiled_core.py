@@ -2,8 +2,8 @@
 
 `make core` (docs/developing.md) builds the core into `tvm/_core/<kind of Python>`: one library, and
 a manifest that names its modules, the sources that it was made from, and the digest of these.
-Sources are read and compared when the first module of the core is imported; if one of them has
-changed since, all of the core is plain Python. `TVM_CORE=0` asks for plain Python, so that a
+Library and sources are read and compared when the first module of the core is imported; if one of
+them has changed since, or it is one for another Python, all of the core is plain Python. `TVM_CORE=0` asks for plain Python, so that a
 debugger can step through it; `TVM_CORE=1` refuses to go on without the compiled core, and a folder
 names another one to take it from.
 """
@@ -42,43 +42,64 @@ def digest(sources: Sequence[str], home: Path = PACKAGE.parent) -> str:
 
 
 class CoreFinder:
-    """Finds the modules of the compiled core; none, once a source turns out to have changed."""
+    """Finds the modules of the compiled core; none, once it turns out to be unfit.
+
+    Whatever is wrong with it, the sources take its place: `refused` tells what it was.
+    """
 
     def __init__(self, folder: Path, manifest: dict[str, Any]) -> None:
         self.folder: Final = folder
         self.modules: Final[dict[str, str]] = manifest["modules"]
         self.manifest: Final = manifest
-        self._fresh: bool | None = None
+        self._refused: str | None = None
         self._library: ModuleType | None = None
         self._start: Any = None
 
     @property
-    def fresh(self) -> bool:
-        """The core was made from the sources as they are now; compared once in a process."""
-        if self._fresh is None:
-            try:
-                self._fresh = digest(self.manifest["sources"]) == self.manifest["digest"]
-            except OSError:
-                self._fresh = False
-        return self._fresh
+    def refused(self) -> str:
+        """Why the core is not used, or nothing if it is; found out once in a process."""
+        if self._refused is None:
+            self._refused = self._unfit()
+        return self._refused
+
+    def _unfit(self) -> str:
+        if self.manifest["python"] != sys.version:
+            return f"the core is one for Python {self.manifest['python'].split()[0]}"
+        library = self.folder / f"{LIBRARY}{EXTENSION_SUFFIXES[0]}"
+        try:
+            if digest([library.name], self.folder) != self.manifest["library"]:
+                return "the core is not as it was when it was compiled"
+        except OSError as error:
+            return f"the core cannot be read ({error.strerror})"
+        try:
+            if digest(self.manifest["sources"]) != self.manifest["digest"]:
+                return "sources have changed since it was compiled"
+        except OSError:
+            return "sources that it was compiled from are gone"
+        try:
+            self._start = self._open(STARTER).start
+            self._library = self._open(LIBRARY)
+        except ImportError as error:  # of another system, or a library that it needs is not here
+            return f"the core does not load ({error})"
+        lacking = [name for name in self.modules if not hasattr(self._library, _init(name))]
+        return f"the core is without {lacking[0]}" if lacking else ""
 
     def find_spec(
         self, name: str, path: Sequence[str] | None = None, target: object = None
     ) -> ModuleSpec | None:
         """How to load `name`, if it is part of the core."""
         source = self.modules.get(name)
-        if source is None or not self.fresh:
+        if source is None or self.refused:
             return None
         loader: Any = _CoreLoader(self)
         return spec_from_file_location(name, PACKAGE.parent / source, loader=loader)
 
     def start(self, name: str) -> ModuleType:
         """Make a module and run its body."""
-        if self._library is None:
-            # by its name mypyc's code finds the library again, before any module of it starts
-            self._start = self._open(STARTER).start
-            self._library = sys.modules[LIBRARY] = self._open(LIBRARY)
-        module: ModuleType = self._start(getattr(self._library, f"init_{_mangled(name)}"))
+        assert self._library is not None, "found fit before"
+        # by its name mypyc's code finds the library again, before any module of it starts
+        sys.modules[LIBRARY] = self._library
+        module: ModuleType = self._start(getattr(self._library, _init(name)))
         return module
 
     def _open(self, name: str) -> ModuleType:
@@ -88,8 +109,9 @@ class CoreFinder:
         return module_from_spec(spec)
 
 
-def _mangled(name: str) -> str:
-    return name.replace(".", "___")
+def _init(name: str) -> str:
+    """What mypyc calls the initialiser of a module."""
+    return f"init_{name.replace('.', '___')}"
 
 
 class _CoreLoader:
@@ -117,11 +139,18 @@ class _CoreLoader:
 
 
 def _read(folder: Path) -> dict[str, Any] | None:
+    """What a folder's manifest says, if it is one that this version writes."""
     try:
-        manifest: dict[str, Any] = json.loads((folder / MANIFEST).read_text("utf-8"))
-    except (OSError, ValueError):
+        found = json.loads((folder / MANIFEST).read_bytes())
+    except (OSError, ValueError, RecursionError):
         return None
-    return manifest
+    texts = ("compiler", "digest", "library", "python")
+    if not isinstance(found, dict) or not all(isinstance(found.get(key), str) for key in texts):
+        return None
+    modules, sources = found.get("modules"), found.get("sources")
+    if not isinstance(modules, dict) or not isinstance(sources, list):
+        return None
+    return found if all(isinstance(name, str) for name in (*modules.values(), *sources)) else None
 
 
 def _found() -> CoreFinder | None:
@@ -141,7 +170,7 @@ def install() -> None:
         sys.meta_path.insert(0, finder)
     if asked:
         found = _found()
-        if found is None or not found.fresh:
+        if found is None or found.refused:
             raise ImportError(
                 f"TVM_CORE={asked} asks for the compiled core\n"
                 f"  found: {described()}\n"
@@ -156,6 +185,6 @@ def described() -> str:
     found = _found()
     if found is None:
         return "plain Python (make core compiles it)"
-    if not found.fresh:
-        return "plain Python: sources have changed since it was compiled (make core)"
+    if found.refused:
+        return f"plain Python: {found.refused} (make core)"
     return f"compiled, {len(found.modules)} modules ({found.manifest['compiler']})"
