@@ -1,6 +1,7 @@
 """Time to compile: tiny functions, a large kernel, and whole networks by stage.
 
     python benchmarks/compile_time.py [--networks [part of a name ...]]
+    python benchmarks/compile_time.py --core [part of a name or model.onnx ...]
 
 The second figure of each line is processor time, which other programs disturb less. Asked are 15 ms
 for the tiny function, 3 ms when its object is in the cache, and 150 ms for the kernel.
@@ -10,6 +11,9 @@ an empty cache, again unchanged, and again with one layer changed; then once wit
 in seconds of the processor without any cache.
 `TVM_COMPILE_WORKERS=0` leaves one core. Asked of each are 8 s cold, 0.3 s and the time to write the
 file unchanged, and 1 s with one layer changed.
+
+`--core` compiles networks, or files, by plain Python and by the compiled core (`make core`) in
+turn, without any cache, and compares the libraries.
 """
 
 from __future__ import annotations
@@ -23,6 +27,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +39,7 @@ from tvm import te
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 ROUNDS = 15
+CORE_ROUNDS = 3
 
 
 def tiny(length: int) -> tvm.IRModule:
@@ -300,10 +306,35 @@ def networks(parts: Sequence[str]) -> None:
             _show(name, "stages", _apart(path, environment | {"TVM_CACHE": "0"}))
 
 
-def _command(path: Path, environment: dict[str, str]) -> dict[str, float]:
+def cores(words: Sequence[str]) -> None:
+    """A line for each network: processor seconds by plain Python and by the compiled core."""
+    files = [Path(word).resolve() for word in words if word.endswith(".onnx")]
+    parts = [word for word in words if not word.endswith(".onnx")]
+    with tempfile.TemporaryDirectory() as folder:
+        for name, write in NETWORKS.items():
+            if any(part in name for part in parts) or not words:
+                path = Path(folder) / f"{name}.onnx"
+                write(path, False)
+                files.append(path)
+        for path in files:
+            used: dict[str, list[float]] = {"0": [], "1": []}
+            made: set[bytes] = set()
+            output = Path(folder) / "made.so"
+            for _ in range(CORE_ROUNDS):
+                for core, seconds in used.items():
+                    environment = os.environ | {"TVM_CACHE": "0", "TVM_CORE": core}
+                    seconds.append(_command(path, environment, output)["processor"])
+                    made.add(sha256(output.read_bytes()).digest())
+            shown = {"plain Python": min(used["0"]), "compiled core": min(used["1"])}
+            _show(path.stem, "one library" if len(made) == 1 else "DIFFERENT", shown)
+
+
+def _command(
+    path: Path, environment: dict[str, str], output: Path | None = None
+) -> dict[str, float]:
     """Seconds of `tvm compile` as a whole, and as it tells itself; its processor time."""
-    output = str(path.with_suffix(".so"))
-    command = [sys.executable, "-m", "tvm", "compile", str(path), "-o", output, "--json"]
+    target = str(output or path.with_suffix(".so"))
+    command = [sys.executable, "-m", "tvm", "compile", str(path), "-o", target, "--json"]
     start, before = time.perf_counter(), os.times()
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
     whole, after = time.perf_counter() - start, os.times()
@@ -331,6 +362,9 @@ def main(words: Sequence[str]) -> None:
         return
     if words and words[0] == "--networks":
         networks(words[1:])
+        return
+    if words and words[0] == "--core":
+        cores(words[1:])
         return
     with tempfile.TemporaryDirectory() as folder:
         os.environ["TVM_CACHE_DIR"] = folder

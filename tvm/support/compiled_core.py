@@ -3,9 +3,9 @@
 `make core` (docs/developing.md) builds the core into `tvm/_core/<kind of Python>`: one library, and
 a manifest that names its modules, the sources that it was made from, and the digest of these.
 Library and sources are read and compared when the first module of the core is imported; if one of
-them has changed since, or it is one for another Python, all of the core is plain Python. `TVM_CORE=0` asks for plain Python, so that a
-debugger can step through it; `TVM_CORE=1` refuses to go on without the compiled core, and a folder
-names another one to take it from.
+them has changed since, or it is one for another Python, all of the core is plain Python.
+`TVM_CORE=0` asks for plain Python, so that a debugger can step through it; `TVM_CORE=1` refuses to
+go on without the compiled core, and a folder names another one to take it from.
 """
 
 from __future__ import annotations
