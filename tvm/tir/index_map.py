@@ -343,14 +343,16 @@ class IndexMap(Node):
         return [name for name in dict.fromkeys(vars_in(*self.final_indices)) if name not in own]
 
     def as_python(self) -> str:
-        """The map as a Python lambda."""
+        """The map as a Python lambda that gives a tuple, with a comma at its end."""
+        return self._lambda(",")
+
+    def _lambda(self, end: str) -> str:
         names = ", ".join([var.name for var in self.initial_indices])
         values = ", ".join([str(index) for index in self.final_indices])
-        comma = "," if len(self.final_indices) == 1 else ""
-        return f"lambda {names}: ({values}{comma})"
+        return f"lambda {names}: ({values}{end})"
 
     def __str__(self) -> str:
-        return self.as_python()
+        return self._lambda("," if len(self.final_indices) == 1 else "")
 
     def __repr__(self) -> str:
         return self.__str__()

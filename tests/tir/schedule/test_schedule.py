@@ -5,7 +5,7 @@ import inspect
 import pytest
 
 from tests.tir.schedule.cases import chain, check, elementwise, matmul
-from tvm.tir.schedule import InstructionKind, Schedule
+from tvm.tir.schedule import InstructionKind, Schedule, ScheduleError
 from tvm.tir.schedule.instruction import INSTRUCTION_KINDS
 
 
@@ -23,13 +23,20 @@ def test_names_and_variables_mean_the_same() -> None:
     assert str(by_name.trace) == str(by_variable.trace)
 
 
-@pytest.mark.parametrize("factors", [[None, 4], [-1, 4], [4, 4]])
+@pytest.mark.parametrize("factors", [[None, 4], [4, 4]])
 def test_open_factors(factors: list[int | None]) -> None:
     func = elementwise(16)
     sch = Schedule(func)
     outer, inner = sch.split(sch.get_loops("B")[0], factors=factors)
     assert [sch.get(outer).extent, sch.get(inner).extent] == [4, 4]
     check(sch, func)
+
+
+@pytest.mark.parametrize("method", ["split", "loop_partition"])
+def test_a_negative_factor_is_no_open_one(method: str) -> None:
+    sch = Schedule(elementwise(16))
+    with pytest.raises(ScheduleError):
+        getattr(sch, method)(sch.get_loops("B")[0], factors=[-1, 4])
 
 
 def test_a_schedule_in_one_line_each() -> None:

@@ -202,7 +202,7 @@ def test_maps_and_expressions_over_samples() -> None:
     sch.transform_layout(block, ("write", 0), tir.IndexMap([i, j], [i // width, j, i % width]))
     sch.split(sch.get_loops(block)[1], [None, width * 2])
     text = str(sch.trace)
-    assert "index_map=lambda i, j: (i // v4, j, i % v4)" in text
+    assert "index_map=lambda i, j: (i // v4, j, i % v4,)" in text
     assert "factors=[None, v4 * 2]" in text
     verify_trace_roundtrip(sch, func, text_format=["json", "python"])
     sample = next(inst for inst in sch.trace.insts if inst.kind.name == "SamplePerfectTile")

@@ -233,7 +233,7 @@ class Schedule(Recorder):
             _split.KIND,
             _split.split,
             loop=loop,
-            factors=[None if _is_open(f) else f for f in factors],
+            factors=list(factors),
             preserve_unit_iters=preserve_unit_iters,
             disable_predication=disable_predication,
         )
@@ -247,7 +247,7 @@ class Schedule(Recorder):
             _loop_partition.KIND,
             _loop_partition.loop_partition,
             loop=loop,
-            factors=[None if _is_open(f) else f for f in factors],
+            factors=list(factors),
             preserve_unit_iters=preserve_unit_iters,
         )
 
@@ -747,11 +747,6 @@ class Schedule(Recorder):
 def _factors(outputs: list[Any], tiles: list[int]) -> list[Any]:
     """The factors; a first one that the extent decides, when it is known, is None."""
     return [None, *outputs[1:]] if tiles[0] == -1 else outputs
-
-
-def _is_open(factor: Factor) -> bool:
-    """None, or the -1 that samplers give for a part that the extent decides."""
-    return factor is None or (isinstance(factor, int) and factor == -1)
 
 
 def _annotation(value: Any) -> Any:

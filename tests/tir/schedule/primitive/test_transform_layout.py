@@ -157,3 +157,14 @@ def test_sampled_factors() -> None:
     assert "B = T.alloc_buffer((4, 3))" in again.mod.script()
     sch.transform_block_layout("C", lambda i: (i // t1, i % t1))
     check(sch, func)
+
+
+def test_padding_of_parameters_has_to_be_asked_for_too() -> None:
+    sch = open_schedule(elementwise(10))
+    for side in ("read", "write"):
+        refuses(
+            sch, "hold nothing", "transform_layout", sch.get_block("B"), (side, 0),
+            lambda i: [i // 4, i % 4],
+        )  # fmt: skip
+    sch.transform_layout("B", ("read", 0), lambda i: [i // 5, i % 5])
+    assert "index_map=lambda i: (i // 5, i % 5,)" in str(sch.trace)

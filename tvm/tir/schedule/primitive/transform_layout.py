@@ -36,7 +36,8 @@ def transform_layout(
     assume_injective_transform: bool,
 ) -> None:
     """Change the buffer's shape and each access of it. The layout of a parameter changes for the
-    caller too. Where the new shape has room for more elements, `pad_value` says what they are.
+    caller too. Where the new shape has room for more elements, `pad_value` says what they are;
+    without one such a map is refused.
 
     B[i, j]  ->  B[i // 4, j, i % 4]      (lambda i, j: [i // 4, j, i % 4])
     """
@@ -47,7 +48,7 @@ def transform_layout(
     new = old.with_changes(shape=tuple(index_map.map_shape(list(old.shape))), strides=())
     site, allocated = defining_site(state, block, old)
     padding = None
-    if inverse is not None and pad_value is None and allocated:
+    if inverse is not None and pad_value is None:
         raise Illegal(
             f"the map {index_map} leaves elements of the new buffer {old.name!r} that hold nothing",
             legal="a pad_value, or assume_injective_transform=True",
