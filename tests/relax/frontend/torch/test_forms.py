@@ -159,6 +159,23 @@ def test_empty_tensors_are_zeros() -> None:
     assert 'R.zeros(R.shape([2, 3]), dtype="float32")' in mod.script()
 
 
+@pytest.mark.parametrize("name", ["bitwise_and", "bitwise_or", "bitwise_xor"])
+def test_bits_of_truths(name: str) -> None:
+    """The same operators as of numbers, which give truths of truths."""
+
+    def build(bb: Any, x: Any, y: Any) -> Any:
+        return bb.emit(getattr(op, name)(bb.emit(op.greater(x, c(0.0))), bb.emit(op.less(y, x))))
+
+    assert_form(lambda x, y: getattr(torch, name)(x > 0, y < x), [MATRIX, MATRIX], build)
+
+
+def test_truths_inverted() -> None:
+    def build(bb: Any, x: Any) -> Any:
+        return bb.emit(op.bitwise_not(bb.emit(op.greater(x, c(0.0)))))
+
+    assert_form(lambda x: ~(x > 0), [MATRIX], build)
+
+
 def test_dropout_does_nothing() -> None:
     def dropped(x: Any) -> Any:
         return torch.ops.aten.dropout_(x.clone(), 0.25, train=True)

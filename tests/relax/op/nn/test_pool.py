@@ -49,3 +49,12 @@ def test_adaptive_into_no_windows() -> None:
     words = r"output_size \[-1, 2\]\n.*\n  legal: numbers of at least 0"
     with pytest.raises(TVMError, match=words):
         info(op.nn.adaptive_avg_pool2d(var(N, 4, 6, 7), (-1, 2)))
+
+
+def test_attributes_are_printed_in_order() -> None:
+    x = var("x", (1, 2, 8, 8))
+    assert (
+        "pool_size=[2, 2], strides=[1, 1], dilation=[1, 1], padding=[0, 0, 0, 0], ceil_mode=False"
+        in str(op.nn.max_pool2d(x, (2, 2)))
+    )
+    assert 'pad_value=0.0, pad_mode="constant"' in str(op.nn.pad(x, [0, 0, 0, 0, 1, 1, 1, 1]))

@@ -272,8 +272,8 @@ def hard_sigmoid(node: Node) -> Result:
 
 
 def _hard_sigmoid(node: Node, alpha: float, beta: float) -> RelaxExpr:
-    line = op.add(op.multiply(node[0], _number(alpha, node)), _number(beta, node))
-    return op.clip(line, 0.0, 1.0)
+    line = op.add(op.multiply(_number(alpha, node), node[0]), _number(beta, node))
+    return op.clip(line, 0, 1)
 
 
 @convert("HardSwish")

@@ -334,6 +334,8 @@ def layer_normalization(node: Node) -> Result:
     own, dtype = [node.shape(0)[a] for a in axes], node.dtype(1)
     if _fits(node, 1, own) and (not node.has(2) or _fits(node, 2, own)):
         shift = node.optional(2) or node.bb.emit(op.zeros(own, dtype))
+        if node.written_axis(-1) < 0:
+            axes = [a - rank for a in axes]
         return op.nn.layer_norm(node[0], node[1], shift, axes=axes, epsilon=epsilon)
     ones, zeros = (node.bb.emit(make(own, dtype)) for make in (op.ones, op.zeros))
     norm = node.bb.emit(op.nn.layer_norm(node[0], ones, zeros, axes=axes, epsilon=epsilon))
@@ -384,7 +386,7 @@ def softmax_flattened(node: Node) -> Result:
 
 @convert("Softmax", since=13)
 def softmax(node: Node) -> Result:
-    return op.nn.softmax(node[0], node.axis(-1))
+    return op.nn.softmax(node[0], node.written_axis(-1))
 
 
 @convert("LogSoftmax")
@@ -394,7 +396,7 @@ def log_softmax_flattened(node: Node) -> Result:
 
 @convert("LogSoftmax", since=13)
 def log_softmax(node: Node) -> Result:
-    return op.nn.log_softmax(node[0], node.axis(-1))
+    return op.nn.log_softmax(node[0], node.written_axis(-1))
 
 
 @convert("Hardmax")

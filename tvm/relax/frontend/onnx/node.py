@@ -215,6 +215,11 @@ class Node:
             raise self.invalid("axis", axis, f"{-count} ... {count - 1}")
         return axis + count if axis < 0 else axis
 
+    def written_axis(self, default: int) -> int:
+        """The attribute `axis` as the model has it, from the front or the back."""
+        self.axis(default)  # refuses what lies outside
+        return int(self.attr("axis", default))
+
     def invalid(self, name: str, found: object, legal: str) -> OpAttributeInvalid:
         """The error of an attribute with a value that is not taken."""
         return OpAttributeInvalid(

@@ -24,8 +24,9 @@ Reduce = Callable[..., RelaxExpr]
 def _log_sum_exp(x: RelaxExpr, axes: list[int] | None, keepdims: bool) -> RelaxExpr:
     """log(sum(exp(x))) from the largest element, so that nothing overflows."""
     largest = op.max(x, axes, keepdims=True)
-    total = op.log(op.sum(op.exp(op.subtract(x, largest)), axes, keepdims=keepdims))
-    return op.add(total, largest if keepdims else op.squeeze(largest, axes))
+    total = op.log(op.sum(op.exp(op.subtract(x, largest)), axes, keepdims=True))
+    found = op.add(total, largest)
+    return found if keepdims else op.squeeze(found, axes)
 
 
 _REDUCTIONS: dict[str, Reduce] = {
@@ -62,16 +63,18 @@ def reduction(node: Node) -> Result:
         axes = node.integers(1, "axes")
     if not axes and node.attr("noop_with_empty_axes", 0):
         return _of_each(node)
-    if not axes:
-        axes = list(range(node.rank(0)))
+    written = [int(a) for a in axes] if axes else None  # none stand for all
     rank = node.rank(0)
-    wanted = [int(a) % rank for a in axes]
+    for a in written or ():
+        if not -rank <= a < rank:
+            raise node.invalid("axes", a, f"{-rank} ... {rank - 1}")
+    wanted = list(range(rank)) if written is None else [a % rank for a in written]
     keepdims = bool(node.attr("keepdims", 1))
     if _reduces_nothing(node, wanted):
         return _of_nothing(node, wanted, keepdims)
     if node.op_type in ("ReduceMax", "ReduceMin"):
         return _extreme(node, wanted, keepdims)
-    return _REDUCTIONS[node.op_type](node[0], wanted, keepdims=keepdims)
+    return _REDUCTIONS[node.op_type](node[0], written, keepdims=keepdims)
 
 
 def _of_each(node: Node) -> RelaxExpr:

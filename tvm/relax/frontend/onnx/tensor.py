@@ -61,7 +61,7 @@ def split(node: Node) -> Result:
         parts = [int(end) for end in np.cumsum(lengths)[:-1]]
     if parts in (1, []):
         return [node[0]]
-    whole = node.bb.emit(op.split(node[0], parts, axis))
+    whole = node.bb.emit(op.split(node[0], parts, node.written_axis(0)))
     return [whole[i] for i in range(node.output_count)]
 
 

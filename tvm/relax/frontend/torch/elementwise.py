@@ -282,7 +282,7 @@ def nan_to_num(
 
 @convert("bitwise_not", "invert")
 def bitwise_not(bb: BlockBuilder, input: Expr) -> Expr:
-    return op.logical_not(input) if dtype_of(input) == "bool" else op.bitwise_not(input)
+    return op.bitwise_not(input)
 
 
 @convert("logical_not", "not_")
@@ -478,19 +478,18 @@ convert("gt", "greater")(_compare("gt", op.greater))
 convert("ge", "greater_equal")(_compare("ge", op.greater_equal))
 
 
-def _bitwise(size_op: str, bits: Any, truth: Any) -> Callable[..., Any]:
+def _bitwise(size_op: str, bits: Callable[[Expr, Expr], Expr]) -> Callable[..., Any]:
     def apply(bb: BlockBuilder, input: Any, other: Any) -> Any:
         if _is_number(input, other):
             return SIZE_OPS[size_op](input, other)
-        a, b = matched(bb, input, other)
-        return truth(a, b) if dtype_of(a) == "bool" else bits(a, b)
+        return bits(*matched(bb, input, other))
 
     return apply
 
 
-convert("bitwise_and", "__and__", "and_", "iand")(_bitwise("and", op.bitwise_and, op.logical_and))
-convert("bitwise_or", "__or__", "or_", "ior")(_bitwise("or", op.bitwise_or, op.logical_or))
-convert("bitwise_xor", "__xor__", "xor", "ixor")(_bitwise("ne", op.bitwise_xor, op.logical_xor))
+convert("bitwise_and", "__and__", "and_", "iand")(_bitwise("and", op.bitwise_and))
+convert("bitwise_or", "__or__", "or_", "ior")(_bitwise("or", op.bitwise_or))
+convert("bitwise_xor", "__xor__", "xor", "ixor")(_bitwise("ne", op.bitwise_xor))
 
 
 def _logical(rule: Callable[[Expr, Expr], Expr]) -> Callable[..., Expr]:

@@ -30,7 +30,7 @@ from tvm.relax.struct_info import TensorStructInfo, const_int
 from tvm.tir import op as tir_op
 from tvm.tir.op.arith import const as tir_const
 
-PadAttrs = attrs_class("PadAttrs", "pad_width", "pad_mode", "pad_value")
+PadAttrs = attrs_class("PadAttrs", "pad_width", "pad_value", "pad_mode")
 PixelShuffleAttrs = attrs_class("PixelShuffleAttrs", "upscale_factor")
 MODES = {"constant": "constant", "reflect": "reflect", "replicate": "edge", "circular": "wrap"}
 

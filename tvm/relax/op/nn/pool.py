@@ -41,7 +41,7 @@ from tvm.relax.shape_math import simplify
 from tvm.relax.struct_info import TensorStructInfo
 from tvm.tir.expr import INT64, IntImm
 
-_POOL = ("pool_size", "strides", "padding", "dilation", "ceil_mode", "count_include_pad", "layout",
+_POOL = ("pool_size", "strides", "dilation", "padding", "ceil_mode", "count_include_pad", "layout",
          "out_layout")  # fmt: skip
 _WINDOW = ("pool_size", "strides", "padding", "dilation")
 _ADAPTIVE = ("output_size", "layout", "out_layout")
