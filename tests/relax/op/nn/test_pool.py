@@ -52,7 +52,7 @@ def test_adaptive_into_no_windows() -> None:
 
 
 def test_attributes_are_printed_in_order() -> None:
-    x = var("x", (1, 2, 8, 8))
+    x = var(1, 2, 8, 8)
     assert (
         "pool_size=[2, 2], strides=[1, 1], dilation=[1, 1], padding=[0, 0, 0, 0], ceil_mode=False"
         in str(op.nn.max_pool2d(x, (2, 2)))
