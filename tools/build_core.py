@@ -85,6 +85,20 @@ def sources_of(paths: Sequence[str]) -> list[str]:
     return sorted(found)
 
 
+def called_objects(path: str, text: str) -> Iterable[str]:
+    """Classes with bases whose objects are called, as `file:line: class C`.
+
+    In such an object mypyc puts a pointer before the fields of the base, where code of the base
+    and of interpreted subclasses then looks for these: whoever reads one reads wild memory.
+    """
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.ClassDef) and node.bases:
+            native = not any("native_class=False" in ast.unparse(d) for d in node.decorator_list)
+            defined = {one.name for one in node.body if isinstance(one, ast.FunctionDef)}
+            if native and "__call__" in defined:
+                yield f"{path}:{node.lineno}: class {node.name}"
+
+
 def build(
     paths: Sequence[str], folder: Path = FOLDER, opt: str = "2", work: Path | None = None
 ) -> Path:
@@ -96,6 +110,13 @@ def build(
         sys.exit("make core: mypyc is not installed; legal: pip install mypy")
     if sysconfig.get_config_var("Py_GIL_DISABLED"):
         sys.exit("make core: this Python has no global lock; the core is not made for it")
+    called = [at for name in paths for at in called_objects(name, (HOME / name).read_text("utf-8"))]
+    if called:
+        sys.exit(
+            "make core: objects with __call__ are laid out unlike those of their base\n"
+            f"  found: {'; '.join(called)}\n"
+            "  legal: a function beside the class, or no base, or the file left out"
+        )
     sources = sources_of(paths)
     made_from = digest(sources)  # first: what is edited meanwhile makes the result stale
     kept = HOME / "build" / "core" / FOLDER.name if folder == FOLDER else folder / "build"

@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from tools.build_core import called_objects
 from tvm.support import compiled_core
 from tvm.support.compiled_core import MANIFEST, CoreFinder, digest
 
@@ -78,6 +79,21 @@ def test_a_digest_tells_names_and_contents_apart(tmp_path: Path) -> None:
     assert digest(["b", "a"], tmp_path) != one
     (tmp_path / "b").write_text("z")
     assert digest(["a", "b"], tmp_path) != one
+
+
+def test_called_objects_with_a_base_are_not_compiled() -> None:
+    text = """
+class Base:
+    def __call__(self): ...
+class Plain(Base):
+    def call(self): ...
+class Called(Base):
+    def __call__(self): ...
+@mypyc_attr(native_class=False)
+class Interpreted(Base):
+    def __call__(self): ...
+"""
+    assert list(called_objects("a.py", text)) == ["a.py:6: class Called"]
 
 
 def run(core: str, program: str) -> subprocess.CompletedProcess[str]:
