@@ -140,7 +140,7 @@ print(type(interval.mul_bounds).__name__)
 CC = (sysconfig.get_config_var("CC") or "cc").split()[0]
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.skipif(
     find_spec("mypyc") is None or which(CC) is None,
     reason="needs mypyc and a C compiler",
