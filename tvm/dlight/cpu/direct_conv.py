@@ -61,7 +61,7 @@ ROW_BYTE: Final = 0.3
 PAGE: Final = 4096
 KNOWN_PAGES: Final = 64
 OTHER_PAGE: Final = 0.5
-MOST_OTHER_PAGE: Final = 1.2
+MAX_OTHER_PAGE: Final = 1.2
 ORDERS: Final = ("all channels of an image at a time", "all channels of a row at a time")
 
 
@@ -147,7 +147,7 @@ class Moves:
         taps = weights / max(1, prod(data) / images / plane * (extent_of(form.m) or 1))
         pages, image = 0.0, prod(data) / images * size
         if image > KNOWN_PAGES * PAGE:
-            pages = min(MOST_OTHER_PAGE, OTHER_PAGE * plane * size / PAGE) / max(1.0, taps)
+            pages = min(MAX_OTHER_PAGE, OTHER_PAGE * plane * size / PAGE) / max(1.0, taps)
         return cls(image, weights * size, images, extent_of(form.n[:-1]) or 1, loops, pages,
                    STAYS * cpu.l2_bytes, plane * size)  # fmt: skip
 

@@ -45,7 +45,7 @@ from .edges import read_last_row_again
 from .tiles import LATENCY, MAX_ROWS, MAX_VECTORS, Tile, choose_tile
 from .weights import fetch_panels, pack
 
-MOST_PLACES: Final = 256  # of a plane: sums of wider ones leave the first cache
+MAX_PLACES: Final = 256  # of a plane: sums of wider ones leave the first cache
 LINE: Final = 64  # bytes, that each channel of a tile's places takes of the first cache
 # How much slower tiles are whose slice of weights comes from the second cache.
 SLICE_MISS: Final = 1.1
@@ -71,7 +71,7 @@ def run_form(
 ) -> RunForm | None:
     """The form of a convolution that is faster this way than gathered; None for others."""
     m, n, k = extent_of(form.m), extent_of(form.n), extent_of(form.k)
-    if m is None or n is None or k is None or n > MOST_PLACES:
+    if m is None or n is None or k is None or n > MAX_PLACES:
         return None
     if not can_be_direct(sch, found, form) or not one_run(sch.get(block), form, found.rhs):
         return None

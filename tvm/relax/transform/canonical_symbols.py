@@ -26,7 +26,7 @@ from tvm.relax.transform.rebuild import all_bindings
 from tvm.tir import expr as tir
 from tvm.tir.functor import substitute, walk
 
-MOST_CHOICES = 3  # in an extent that is written out wherever it is used
+MAX_CHOICES = 3  # in an extent that is written out wherever it is used
 
 
 def canonical_symbols(func: Function) -> Function:
@@ -71,7 +71,7 @@ class _Symbols(PyExprMutator):
         extent = self.visit_prim_expr(extent)
         known = self._known.get(symbol)
         if known is None:
-            if extent is not symbol and _choices(extent) > MOST_CHOICES:
+            if extent is not symbol and _choices(extent) > MAX_CHOICES:
                 same = (name for name, long in self._long if structural_equal(long, extent))
                 if (name := next(same, None)) is None:
                     self._long.append((symbol, extent))
