@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -211,14 +211,18 @@ def searchsorted(
     return op.sum(op.astype(held, "int32" if out_int32 else "int64"), -1)
 
 
-@convert("unique")
-def asked_unique(bb: BlockBuilder, input: Expr, *args: Any, **named: Any) -> Any:
-    """`torch.unique` gives what is asked for alone."""
-    made = unique(bb, input, *args, **named)
-    flags = dict(zip(("sorted", "return_inverse", "return_counts"), args), **named)
+def _asked(made: Sequence[Any], flags: Mapping[str, Any]) -> Any:
+    """Elements, places and counts, as far as the flags ask for them."""
     inverse, counts = (flags.get(name, False) for name in ("return_inverse", "return_counts"))
     asked = [one for one, wanted in zip(made, (True, inverse, counts)) if wanted]
     return asked[0] if len(asked) == 1 else tuple(asked)
+
+
+@convert("unique")
+def asked_unique(bb: BlockBuilder, input: Expr, *args: Any, **named: Any) -> Any:
+    """`torch.unique` gives what is asked for alone."""
+    flags = dict(zip(("sorted", "return_inverse", "return_counts"), args), **named)
+    return _asked(unique(bb, input, *args, **named), flags)
 
 
 @convert("_unique2")
@@ -257,11 +261,8 @@ def unique_dim(
 @convert("unique_consecutive")
 def asked_unique_consecutive(bb: BlockBuilder, input: Expr, *args: Any, **named: Any) -> Any:
     """`torch.unique_consecutive` gives what is asked for alone."""
-    made = unique_consecutive(bb, input, *args, **named)
     flags = dict(zip(("return_inverse", "return_counts"), args), **named)
-    inverse, counts = (flags.get(name, False) for name in ("return_inverse", "return_counts"))
-    asked = [one for one, wanted in zip(made, (True, inverse, counts)) if wanted]
-    return asked[0] if len(asked) == 1 else tuple(asked)
+    return _asked(unique_consecutive(bb, input, *args, **named), flags)
 
 
 @convert("unique_consecutive.default")
