@@ -83,6 +83,15 @@ def test_network() -> None:
     check(program((2, 8, 8, 3), build), (2, 8, 8, 3), 1, ["NCHW"] * 4)
 
 
+def test_constants_without_axes_stay_so() -> None:
+    def build(emit: Callable[[Expr], Expr], x: Expr) -> Expr:
+        y = emit(op.divide(emit(nhwc(x, weights(3, 3, 3, 4))), half := relax.const(0.5)))
+        return op.add(y, half)
+
+    after = ChannelsFirst()(program((1, 6, 6, 3), build))
+    assert [call.args[1].struct_info.ndim for call in calls(after, "relax.divide")] == [0]
+
+
 def test_open_sizes() -> None:
     from tvm.tir import Var
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 
 from tests.relay.transform.numbers import equal, module, ops, same_numbers
@@ -31,6 +32,7 @@ X = relay.var("x", shape=(1, 6, 6, 4))
 W = relay.var("w", shape=(3, 3, 4, 8))
 XC = relay.var("x", shape=(1, 4, 6, 6))
 WC = relay.var("w", shape=(8, 4, 3, 3))
+VECTOR = relay.const(np.linspace(0.5, 2, 8, dtype="float32"))
 NCHW = {"nn.conv2d": ["NCHW", "default"]}
 NHWC = {"nn.conv2d": ["NHWC", "default"]}
 
@@ -64,6 +66,9 @@ def test_what_is_in_the_layout_stays() -> None:
         lambda y: relay.split(y, 2, 1)[1],
         lambda y: relay.squeeze(relay.nn.global_avg_pool2d(y), [0]),
         lambda y: relay.strided_slice(y, [0, 4], [1, 8]),
+        lambda y: relay.strided_slice(y, [4, 1], [8, -1], axes=[1, -1]),
+        lambda y: relay.nn.group_norm(y, VECTOR, VECTOR, 2),
+        lambda y: relay.qnn.op.quantize(y, VECTOR, relay.const(3), axis=1),
         lambda y: relay.image.resize2d(y, (3, 3)),
         lambda y: relay.nn.softmax(y, 1),
         lambda y: relay.add(y, relay.const(1.0)),
@@ -83,6 +88,18 @@ def test_axes_move_with_the_layout() -> None:
     after = t.ConvertLayout(NHWC)(before)
     assert after["main"].body.attrs.axis == (1, 2)
     assert ops(after) == ["layout_transform", "layout_transform", "nn.conv2d", "mean"]
+
+
+def test_named_axes_and_scales_move_with_the_layout() -> None:
+    y = nchw_conv(XC, WC)
+    sliced = module(relay.strided_slice(y, [2, 0], [8, 3], axes=[1, 3]), XC, WC)
+    assert list(t.ConvertLayout(NHWC)(sliced)["main"].body.args[0].attrs.axes) == [3, 2]
+    scaled = module(relay.qnn.op.quantize(y, VECTOR, relay.const(0), axis=1), XC, WC)
+    assert t.ConvertLayout(NHWC)(scaled)["main"].body.args[0].attrs.axis == 3
+    normed = module(relay.nn.layer_norm(y, VECTOR, VECTOR, axis=1), XC, WC)
+    after = t.ConvertLayout(NHWC)(normed)
+    assert after["main"].body.args[0].attrs.axis == 3
+    same_numbers(normed, after)
 
 
 def test_some_convolutions_are_left_alone() -> None:

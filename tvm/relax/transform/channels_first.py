@@ -81,7 +81,7 @@ class _Floats(Converter):
         """Constants are moved here, so that later passes know them as such."""
         if isinstance(value, Constant) and isinstance(now, str) and isinstance(to, str):
             order = [now.index(letter) for letter in to]
-            return Constant(np.ascontiguousarray(value.data.numpy().transpose(order)))
+            return Constant(np.asarray(value.data.numpy().transpose(order), order="C"))
         return super()._moved(value, now, to)
 
     def _widened(self, call: Call) -> LayoutOutput | None:

@@ -46,8 +46,8 @@ def bind_params_by_name(func: Function, params: Mapping[str, Any]) -> Function:
     for param in func.params:
         if param.name_hint in by_name and param.name_hint in params:
             raise ValueError(
-                f"bind_params_by_name: two parameters are called {param.name_hint!r}; "
-                "legal: names that tell them apart"
+                f"bind_params_by_name: Multiple args in the function have name "
+                f"{param.name_hint}; legal: names that tell them apart"
             )
         by_name[param.name_hint] = param
     binds = {by_name[n]: Constant(v) for n, v in params.items() if n in by_name}

@@ -300,8 +300,13 @@ def _strided_slice(
         return None
     if new is None or new[0] is None or new[0] == before:
         return Output([before], [before], attrs)
+    if attrs.axes is not None:
+        if is_split(new[0]):
+            return None
+        axes = [new[0].index(before[at]) for at in _axes(attrs.axes, len(before))]
+        return Output([new[0]], [new[0]], attrs.replaced(axes=axes))
     shape = [getattr(extent, "value", None) for extent in types[0].shape]
-    if attrs.axes is not None or None in shape or attrs.begin is None or attrs.end is None:
+    if None in shape or attrs.begin is None or attrs.end is None:
         return None
     size_mode = attrs.slice_mode == "size"
     begin = [*map(int, attrs.begin), *[0] * (len(before) - len(attrs.begin))]
@@ -374,6 +379,7 @@ def _qnn_binary(
 def _requantize(
     attrs: Any, new: Layouts | None, old: Layouts, types: Sequence[Any]
 ) -> Output | None:
+    """Scales and zero points belong to an axis, which moves with its letter."""
     ret = old[0]
     if new is not None and new[0] is not None and ret is not None:
         axis = int(attrs.axis) % len(parts(ret))
@@ -381,7 +387,17 @@ def _requantize(
         if block(new[0], letter) > 1:
             return None
         ret, attrs = new[0], attrs.replaced(axis=letters(new[0]).index(letter))
-    return None if ret is None else Output([ret, *["C"] * 4], [ret], attrs)
+    return None if ret is None else Output([ret, *["C"] * (len(old) - 1)], [ret], attrs)
+
+
+def _quantize(
+    attrs: Any, new: Layouts | None, old: Layouts, types: Sequence[Any]
+) -> Output | None:
+    """One scale for all elements fits any layout; several are as in `_requantize`."""
+    if any(_rank(found) for found in types[1:]):
+        return _requantize(attrs, new, old, types)
+    ret = new[0] if new is not None and new[0] is not None else old[0]
+    return None if ret is None else Output([ret, "", ""], [ret], attrs)
 
 
 def _qnn_concatenate(
@@ -401,7 +417,6 @@ _RULES: Final[dict[str, Rule]] = {
         (
             "nn.relu", "nn.leaky_relu", "nn.dropout", "cast", "clip", "copy", "device_copy",
             "zeros_like", "ones_like", "annotation.stop_fusion", "fixed_point_multiply",
-            "qnn.quantize", "qnn.dequantize",
         ),
         elementwise,
     ),
@@ -421,7 +436,7 @@ _RULES: Final[dict[str, Rule]] = {
     "qnn.avg_pool2d": _qnn_pool,
     **dict.fromkeys(("vision.roi_align", "vision.roi_pool"), _regions),
     "nn.batch_norm": _along_axis(4, 2),
-    "nn.instance_norm": _along_axis(2, 0),
+    **dict.fromkeys(("nn.instance_norm", "nn.layer_norm", "nn.group_norm"), _along_axis(2, 0)),
     "nn.prelu": _along_axis(1, 0),
     "concatenate": _concatenate,
     "transpose": _transpose,
@@ -434,6 +449,7 @@ _RULES: Final[dict[str, Rule]] = {
     "nn.dense": _fixed(["NC", "NC"], ["NC"]),
     "nn.contrib_dense_pack": _packed,
     "qnn.requantize": _requantize,
+    **dict.fromkeys(("qnn.quantize", "qnn.dequantize"), _quantize),
     "qnn.concatenate": _qnn_concatenate,
     **dict.fromkeys(("qnn.add", "qnn.subtract", "qnn.mul"), _qnn_binary),
 }  # fmt: skip
