@@ -27,3 +27,10 @@ def test_matches(clauses: str, missing: list[str]) -> None:
     mod = relay.parse(LISTS + f"def @f(%x: List[int32]) {{ match? (%x) {{ {clauses} }} }}")
     found: list[Any] = unmatched_cases(mod["f"].body, mod)
     assert [pattern.constructor.name_hint for pattern in found] == missing
+
+
+def test_cases_are_shown_as_text() -> None:
+    case = relay.PatternTuple([relay.PatternVar(relay.var("x")), relay.PatternWildcard()])
+    assert str(case) == repr(case) == "(%x, _)"
+    assert str(relay.Clause(case, relay.const(1))) == "(%x, _) => 1,"
+    assert case.astext().startswith('#[version = "0.0.5"]')

@@ -92,3 +92,10 @@ def test_scan_checks_its_states() -> None:
         te.scan(first, wrong, state)
     with pytest.raises(TVMError, match=r"as many of each"):
         te.scan([first, first], [state], [state])
+
+
+def test_what_is_no_more_says_what_takes_its_place() -> None:
+    with pytest.raises(AttributeError, match=r"te.create_schedule is no more: tvm.tir.Schedule"):
+        te.create_schedule
+    with pytest.raises(AttributeError, match="has no attribute 'nothing'"):
+        te.nothing

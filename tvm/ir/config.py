@@ -39,6 +39,7 @@ _RECORDS: Final[dict[str, dict[str, object]]] = {
         "explicit_unroll": True,
         "unroll_local_access": False,
     },
+    "relay.ext.cmsisnn.options": {"mcpu": "", "mattr": "", "debug_last_error": False},
     "relax.ext.clml.options": {"clml_version": 3},
     "relax.ext.tensorrt.options": {
         "tensorrt_version": (6, 0, 1),
@@ -63,6 +64,7 @@ _BOOLS: Final = (
     "tir.instrument_lwp", "tir.is_entry_func", "tir.lwp_disable_func_prof",
     "tir.merge_static_smem", "tir.noalias", "tir.ptx_ldg32", "tir.reset_start_id",
     "tir.use_async_copy",
+    "tir.usmp.enable", "tir.usmp.use_workspace_io",
 )  # fmt: skip
 _INTS: Final = (
     "relay.FuseOps.max_depth", "relay.fallback_device_type",
@@ -70,7 +72,11 @@ _INTS: Final = (
     "relax.FuseOps.max_depth", "relax.fallback_device_type", "tir.lwp_max_depth",
     "tir.lwp_min_height", "tir.vtcm_capacity",
 )  # fmt: skip
-_STRINGS: Final = ("cuda.kernels_output_dir", "relay.backend.tir_converter")
+# Options called usmp choose a planner of memory in Relay v0.18; there is one, which always plans.
+_STRINGS: Final = (
+    "cuda.kernels_output_dir", "relay.backend.tir_converter", "tir.usmp.algorithm",
+    "tir.usmp.custom_algorithm",
+)  # fmt: skip
 _LISTS: Final = ("tir.add_lower_pass",)
 
 KEYS: Final[dict[str, str]] = {

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import ClassVar, Final, final
+from typing import Any, ClassVar, Final, final
 from zlib import crc32
 
 from tvm.ir.expr import RelaxExpr
@@ -11,6 +11,7 @@ from tvm.ir.node import Field, Node, fields, register_nodes
 from tvm.ir.span import Span
 from tvm.ir.type import Type
 
+from .base import astext, pretty_print
 from .expr import Call, ExprWithOp, RelayExpr, Var, operand
 from .ty import GlobalTypeVar, RelayType, TypeVar
 
@@ -68,7 +69,21 @@ class TypeData(RelayType):
                 constructor.tag = first | index
 
 
-class Pattern(Node):
+class _InText(Node):
+    """A part of a program's text that is no expression."""
+
+    __slots__ = ()
+
+    def script(self, **options: Any) -> str:
+        """This part in Relay's text format."""
+        return pretty_print(self)
+
+    def astext(self, show_meta_data: bool = True, annotate: Any = None) -> str:
+        """This part in Relay's text format, with the format's version."""
+        return astext(self, show_meta_data, annotate)
+
+
+class Pattern(_InText):
     """What a value is compared with in a match."""
 
     __slots__ = ("span",)
@@ -155,7 +170,7 @@ def map_pattern_vars(pattern: Pattern, rename: Callable[[Var], Var]) -> Pattern:
 
 
 @final
-class Clause(Node):
+class Clause(_InText):
     """One case of a match."""
 
     __slots__ = ("lhs", "rhs")

@@ -22,6 +22,7 @@ from tvm.tir.stmt_functor import substitute
 
 from .expr import Call
 from .op.declare import options_of
+from .op.refusals import RAW, misfit, says_nothing
 from .op.strategies import best_implementation, has_users_rule, users_implementations
 from .text_printer import type_text
 from .ty import Any as AnyDim
@@ -156,9 +157,11 @@ def type_by_meaning(call: Call, types: Sequence[Type]) -> Type:
         made = _meaning(bb, call, params)  # what type the call had is asked for anew
     except DiagnosticError:
         raise
-    except (TVMError, TypeError, ValueError, IndexError, AssertionError) as err:
+    except RAW as err:
         name = getattr(call.op, "name", str(call.op))
         shown = ", ".join(type_text(found) for found in types)
+        if says_nothing(err):
+            raise DiagnosticError(misfit(call.op, call.attrs, shown, err)) from err
         raise DiagnosticError(
             message(f"{name}: the operands do not fit", found=shown, legal=str(err))
         ) from err

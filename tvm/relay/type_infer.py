@@ -44,6 +44,7 @@ from .expr import (
 from .function import Function
 from .match_cases import unmatched_cases
 from .op.declare import Relate
+from .op.refusals import RAW, misfit, says_nothing
 from .rewrite import substitute_types
 from .text_printer import pattern_text, type_text
 from .to_relax_types import type_by_meaning
@@ -416,9 +417,14 @@ class Inference:
             def assign(index: int, found: Type) -> None:
                 self.types.unify(args[index], found, expr.args[index])
 
-            made: Type | None = rule(
-                Relate(expr, types, assign, tuple(self.mod.type_definitions))
-            )
+            related = Relate(expr, types, assign, tuple(self.mod.type_definitions))
+            try:
+                made: Type | None = rule(related)
+            except RAW as err:
+                if not says_nothing(err):
+                    raise
+                shown = ", ".join(type_text(found) for found in types)
+                raise DiagnosticError(misfit(expr.op, expr.attrs, shown, err)) from err
             return made
         if not all(_is_closed(found) for found in types):
             return None

@@ -30,7 +30,7 @@ def explained(func: Callable[_P, _R]) -> Callable[_P, _R]:
             return func(*args, **kwargs)
         except _RAW as err:
             own = type(err).__module__ == "builtins"  # not one of ours, which says enough
-            if isinstance(err, (TypeError, ValueError)) and _is_said(err):
+            if isinstance(err, (TypeError, ValueError)) and is_said(err):
                 own = False
             text = _wrong_argument(func, args, kwargs) if own else None
             if text is None:
@@ -64,12 +64,15 @@ def check_options(
         raise TypeError(text)
 
 
-def _is_said(err: BaseException) -> bool:
+def is_said(err: BaseException) -> bool:
     """True if a `raise` of a program made the error, with words of its own, and not Python."""
     trace = err.__traceback__
     while trace is not None and trace.tb_next is not None:
         trace = trace.tb_next
-    return trace is not None and trace.tb_frame.f_code.co_code[trace.tb_lasti] == _RAISE
+    if trace is None:
+        return False
+    code = trace.tb_frame.f_code.co_code  # of functions in other languages there is none
+    return 0 <= trace.tb_lasti < len(code) and code[trace.tb_lasti] == _RAISE
 
 
 def _wrong_argument(

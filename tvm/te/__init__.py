@@ -103,3 +103,15 @@ __all__ = [
     "sigmoid", "sin", "sinh", "size_var", "sqrt", "subtract", "sum", "tag_scope", "tan", "tanh",
     "thread_axis", "trace", "trunc", "truncdiv", "truncmod", "var",
 ]  # fmt: skip
+
+_GONE = {
+    "create_schedule": "tvm.tir.Schedule(te.create_prim_func([...])) schedules what it computes",
+    "Schedule": "tvm.tir.Schedule schedules the functions that te.create_prim_func makes",
+    "hybrid": "T.prim_func of tvm.script says loops, te.extern and te.scan what has a state",
+}
+
+
+def __getattr__(name: str) -> object:
+    if name in _GONE:
+        raise AttributeError(f"tvm.te.{name} is no more: {_GONE[name]}")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

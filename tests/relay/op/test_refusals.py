@@ -58,6 +58,13 @@ X, IMAGE = var(2, 3), var(1, 3, 4, 4)
         (lambda: relay.vision.roi_align(IMAGE, var(2, 5), (2, 2), 1.0, mode="min"), "'min'"),
         (lambda: relay.image.crop_and_resize(IMAGE, var(2, 5), var(2, dtype="int32"), (2, 2),
                                              "NCHW"), "legal: .boxes, 4."),
+        (lambda: relay.nn.matmul(X, IMAGE), "the second operand has 4 dimensions"),
+        (lambda: relay.nn.matmul(X, var(3, 4), units=5), "units 5"),
+        (lambda: relay.tile(X, var(2, 2, dtype="int64")), "operand 1 has 2 dimensions"),
+        (lambda: relay.topk(X, var(2, dtype="int64")), "operand 1 has 2 elements"),
+        # what the rules of operators fail over
+        (lambda: relay.nn.max_pool2d(IMAGE, (2, 2), layout=7), r"legal: max_pool2d\(data,"),
+        (lambda: relay.nn.batch_flatten(relay.const(1.0)), "list index out of range"),
     ],
 )  # fmt: skip
 def test_types(build: Callable[[], Any], words: str) -> None:
@@ -107,3 +114,26 @@ def test_lists_of_operands(build: Callable[[], Any], words: str) -> None:
 def test_parts_of_nodes(build: Callable[[], Any], words: str) -> None:
     with pytest.raises(TypeError, match=words):
         build()
+
+
+@pytest.mark.parametrize(
+    ("build", "words"),
+    [
+        (lambda: relay.image.resize2d(IMAGE, "NCHW"), r"legal: resize2d\(data, size, roi=None"),
+        (lambda: relay.nn.conv2d(IMAGE, X, strides="a"), "found: data=a Var.*strides='a'"),
+        (lambda: relay.variance(X, axis="a"), "variance: its arguments do not fit"),
+        (lambda: relay.nn.sparse_dense(X, X), "sparse_dense: its arguments do not fit"),
+        (lambda: relay.op.annotation.on_device(X, "abc"), "on_device: its arguments do not fit"),
+        (lambda: relay.nn.fifo_buffer(X, X, X), "the option 'axis' is a Var"),
+    ],
+)
+def test_arguments_of_other_kinds(build: Callable[[], Any], words: str) -> None:
+    with pytest.raises(TypeError, match=words):
+        build()
+
+
+def test_what_python_and_operators_say_themselves_stays() -> None:
+    with pytest.raises(TypeError, match="missing 1 required positional argument"):
+        relay.nn.softmax()  # type: ignore[call-arg]
+    with pytest.raises(ValueError, match="requires data to be non-empty"):
+        relay.concatenate([], 0)

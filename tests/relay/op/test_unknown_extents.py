@@ -112,6 +112,13 @@ def test_the_largest_of_an_unknown_number() -> None:
     np.testing.assert_array_equal(run(func, data), [[3, 2], [5, 4]])
 
 
+def test_the_length_of_indices_may_be_told() -> None:
+    index = x(q(), q(), dtype="int64", name="i")
+    func = relay.Function([a := x(q(), q()), index], relay.gather_nd(a, index, index_rank=2))
+    data = np.arange(12, dtype="float32").reshape(3, 4)
+    np.testing.assert_array_equal(run(func, data, np.array([[0, 2], [1, 3]])), [1, 11])
+
+
 @pytest.mark.parametrize(
     ("op", "layout"),
     [

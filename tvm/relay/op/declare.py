@@ -20,7 +20,8 @@ from typing import Any, ClassVar, Final, Generic, ParamSpec, TypeAlias
 from tvm import topi as _topi
 from tvm.error import TVMError
 from tvm.ir.attrs import Attrs
-from tvm.ir.expr import RelaxExpr
+from tvm.ir.expr import GlobalVar, RelaxExpr
+from tvm.ir.function import BaseFunc
 from tvm.ir.node import NODE_TYPES, fields
 from tvm.ir.op import OPS, Op
 from tvm.ir.type import Type
@@ -28,6 +29,8 @@ from tvm.relay.expr import Call, Constant, Tuple, as_relay
 from tvm.relay.text_printer import type_text
 from tvm.support.dtype import DataType
 from tvm.tir.expr import IntImm
+
+from .refusals import refusing
 
 P = ParamSpec("P")
 topi: Final[Any] = _topi  # its packages pass names on by star imports, which checkers do not see
@@ -72,6 +75,11 @@ class RelayAttrs(Attrs):
             value = given.get(name, default)
             if value is REQUIRED:
                 raise TypeError(f"{self.TYPE_KEY}: the field {name!r} has no value and no default")
+            if is_open(value) and not isinstance(value, (BaseFunc, GlobalVar)):
+                raise TypeError(
+                    f"{self.TYPE_KEY}: the option {name!r} is a {type(value).__name__}, whose "
+                    "value is known when the program runs; legal: numbers, texts, lists of them"
+                )
             setattr(self, name, _frozen(value))
 
     @classmethod
@@ -182,7 +190,7 @@ class RelayOp(Generic[P]):
         functools.update_wrapper(self, build)
         self.op: Final = op
         self.attrs_type: Final = attrs_type
-        self._build = build
+        self._build = refusing(build, op.name)
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> Any:
         return self._build(*args, **kwargs)
@@ -268,6 +276,8 @@ def declare_op(
     if attrs_type is not None:
         op.set_attrs_type_key(attrs_type.TYPE_KEY)
     op.set_attr("TOpPattern", pattern)
+    if build is not None:
+        op.set_attr("FRelayCall", build)
     if lower is not None:
         op.set_attr("FRelayLower", lower)
     if relation is not None:

@@ -10,6 +10,7 @@ know them; reshapes have kernels of their own too.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from math import prod
 from typing import Any
 
 from tvm.ir.expr import RelaxExpr
@@ -167,14 +168,34 @@ def _scaled_type(ctx: Relate) -> Type | None:
     return TensorType(dims, x.dtype)
 
 
+def _of_numbers(relation: Any, numbers: Sequence[int], rank: int, single: bool) -> Any:
+    """The relation, which refuses numbers of more axes than `rank`, or more than one of them."""
+
+    def rule(ctx: Relate) -> Type | None:
+        for at in numbers:
+            found = tensor(ctx, at)
+            dims = [] if found is None else extents(found)
+            if len(dims) > rank:
+                raise ctx.fail(f"operand {at} has {len(dims)} dimensions", f"at most {rank}")
+            known = [dim for dim in dims if isinstance(dim, int)]
+            if single and prod(known) != 1:
+                raise ctx.fail(f"operand {at} has {prod(known)} elements", "1")
+        made: Type | None = relation(ctx)
+        return made
+
+    return rule
+
+
 def _declare(
     name: str, operands: int, numbers: Sequence[int], relation: Any, static: Static,
-    attrs: str | None = None, lower: Any = None, pattern: int = OPAQUE,
+    attrs: str | None = None, lower: Any = None, pattern: int = OPAQUE, *, rank: int = 1,
+    single: bool = False,
 ) -> None:  # fmt: skip
     """An operator whose operands at `numbers` say a shape, and its form when they are known."""
     op = declare_op(
-        name, operands, None if attrs is None else ATTRS_CLASSES[attrs], lower, relation, pattern, 3
-    )
+        name, operands, None if attrs is None else ATTRS_CLASSES[attrs], lower,
+        _of_numbers(relation, numbers, rank, single), pattern, 3,
+    )  # fmt: skip
     op.set_attr("FRelayNumbers", tuple(numbers))
     op.set_attr("FRelayStatic", static)
 
@@ -221,12 +242,12 @@ _declare("dyn.full", 2, [1], _like_shape(1, 0),
          lambda o, a: transform.full(a[0], a[1], o.dtype), "InitOpAttrs")  # fmt: skip
 _declare("dyn.one_hot", 4, [3], _one_hot_type,
          lambda o, a: transform.one_hot(a[0], a[1], a[2], int(_number(a[3])), o.axis, o.dtype),
-         "OneHotAttrs")  # fmt: skip
+         "OneHotAttrs", single=True)  # fmt: skip
 _declare("dyn.topk", 2, [1], _topk_type,
          lambda o, a: algorithm.topk(
              a[0], int(_number(a[1])), o.axis, o.ret_type, o.is_ascend, o.dtype),
-         "TopkAttrs")  # fmt: skip
-_declare("dyn.expand_dims", 2, [1], _expand_type, _static_expand, "DynExpandDimsAttrs")
+         "TopkAttrs", single=True)  # fmt: skip
+_declare("dyn.expand_dims", 2, [1], _expand_type, _static_expand, "DynExpandDimsAttrs", single=True)
 _declare("dyn.squeeze", 2, [1], _squeeze_type, lambda o, a: transform.squeeze(a[0], a[1]))
 _declare("dyn.strided_slice", 4, [1, 2, 3], _same_rank(), _static_slice, "StridedSliceAttrs")
 _declare("dyn.sparse_to_dense", 4, [1], _like_shape(1, 2),
@@ -240,4 +261,4 @@ _declare("dyn.nn.upsampling3d", 4, [1, 2, 3], _scaled_type,
          lambda o, a: nn.upsampling3d(a[0], _number(a[1]), _number(a[2]), _number(a[3]),
                                       **_options(o, "scale_d", "scale_h", "scale_w")),
          "UpSampling3DAttrs")  # fmt: skip
-_declare("dyn.nn.pad", 3, [1], _same_rank(), _static_pad, "PadAttrs")
+_declare("dyn.nn.pad", 3, [1], _same_rank(), _static_pad, "PadAttrs", rank=2)

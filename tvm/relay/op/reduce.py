@@ -11,6 +11,7 @@ from tvm.relay.expr import Call, Tuple, TupleWrapper
 from tvm.relay.ty import TensorType
 
 from .declare import COMM_REDUCE, Expr, Lower, Relate, RelayOp, relay_op, topi
+from .refusals import refusing
 from .relations import axis_of, extents, tensor
 from .tensor import exp, log, sqrt
 from .transform import squeeze
@@ -148,6 +149,7 @@ def _variance_op(data: Expr, mean: Expr) -> Call:
     return _variance_op.call(data, mean)
 
 
+@refusing
 def variance(
     data: Expr, axis: Any = None, keepdims: bool = False, exclude: bool = False,
     unbiased: bool = False, with_mean: Expr = None,
@@ -160,6 +162,7 @@ def variance(
     )
 
 
+@refusing
 def std(
     data: Expr, axis: Any = None, keepdims: bool = False, exclude: bool = False,
     unbiased: bool = False,
@@ -169,6 +172,7 @@ def std(
     return found
 
 
+@refusing
 def mean_variance(
     data: Expr, axis: Any = None, keepdims: bool = False, exclude: bool = False,
     unbiased: bool = False,
@@ -183,6 +187,7 @@ def mean_variance(
     return TupleWrapper(Tuple((shown, spread)), 2)
 
 
+@refusing
 def mean_std(
     data: Expr, axis: Any = None, keepdims: bool = False, exclude: bool = False
 ) -> TupleWrapper:

@@ -11,7 +11,7 @@ from tvm.ir.op import Op
 from tvm.ir.type import Type
 from tvm.relax import op as R
 from tvm.relax.op.manipulate import tuple_items
-from tvm.relax.struct_info import TensorStructInfo
+from tvm.relax.struct_info import TensorStructInfo, const_int
 from tvm.relay.expr import Call, Constant, Tuple, TupleWrapper, const
 from tvm.relay.ty import Any as AnyDim
 from tvm.relay.ty import TensorType
@@ -805,9 +805,16 @@ def gather(data: Expr, axis: int, indices: Expr) -> Call:
     return gather.call(data, indices, axis=axis)
 
 
+def _gather_nd(bb: Any, x: Any, index: Any, *, batch_dims: int, index_rank: int | None) -> Any:
+    info = index.struct_info
+    if index_rank is not None and info.values and const_int(info.values[0]) is None:
+        known = TensorStructInfo((int(index_rank), *info.values[1:]), info.dtype)
+        index = bb.match_cast(index, known)
+    return bb.call_te(topi.gather_nd, x, index, batch_dims)
+
+
 @relay_op("gather_nd", "GatherNDAttrs", operands=("data", "indices"), level=3, pattern=INJECTIVE,
-          lower=lambda bb, x, i, *, batch_dims, index_rank: bb.call_te(
-              topi.gather_nd, x, i, batch_dims))  # fmt: skip
+          lower=_gather_nd)  # fmt: skip
 def gather_nd(
     data: Expr, indices: Expr, batch_dims: int = 0, index_rank: int | None = None
 ) -> Call:

@@ -10,6 +10,7 @@ from tvm.error import TVMError
 from tvm.relay.expr import Call, VarWithFields
 from tvm.relay.function import Function, FunctionWithFields
 from tvm.relay.op.declare import ELEMWISE, OPAQUE, Expr, relay_op
+from tvm.relay.op.refusals import refusing
 from tvm.relay.op.relations import identity
 from tvm.relay.rewrite import bind
 from tvm.target.virtual_device import VirtualDevice
@@ -69,6 +70,7 @@ def _on_device(
     )  # fmt: skip
 
 
+@refusing
 def on_device(
     body: Expr, device: Any, constrain_result: bool = False, constrain_body: bool = True
 ) -> Call:
@@ -81,6 +83,7 @@ def on_device(
     return made
 
 
+@refusing
 def function_on_device(
     function: Function, param_devices: Sequence[Any], result_device: Any
 ) -> Function:

@@ -18,6 +18,7 @@ from tvm.relay.expr import Call, Constant, Tuple, TupleGetItem
 from tvm.relay.op.annotation import as_virtual_device
 from tvm.relay.op.declare import OPAQUE, Expr, Relate, relay_op
 from tvm.relay.op.kernel import not_compiled
+from tvm.relay.op.refusals import refusing
 from tvm.relay.ty import TensorType
 from tvm.target.virtual_device import VirtualDevice
 
@@ -44,6 +45,7 @@ def _alloc_storage(
 _alloc_storage.op.set_num_inputs(-1)  # older programs say no shape
 
 
+@refusing
 def alloc_storage(size: Expr, alignment: Expr, device: Any, dtype_hint: str = "float32") -> Call:
     """A block of `size` bytes (an int64 scalar), at an address that `alignment` divides."""
     made: Call = _alloc_storage(size, None, alignment, as_virtual_device(device), dtype_hint)
@@ -111,6 +113,7 @@ def from_tuple_type(ty: Type, expr: Expr) -> list[Any]:
     return [expr]
 
 
+@refusing
 def to_tuple_type(ty: Type, exprs: Sequence[Any]) -> Any:
     """A value of type `ty` of its tensors from left to right."""
     if not isinstance(ty, TupleType):

@@ -116,9 +116,13 @@ def _matmul_type(ctx: Relate) -> Type | None:
     b = tensor(ctx, 1)
     assert b is not None, "known by now"
     rows = extents(b)
+    if len(rows) != 2:
+        raise ctx.fail(f"the second operand has {len(rows)} dimensions", "a matrix")
     k, n = (rows[1], rows[0]) if o.transpose_b else (rows[0], rows[1])
     if _differ(k, inner):
         raise ctx.fail(f"inner extents {inner} and {k} differ", "equal inner extents")
+    if o.units is not None and _differ(int(o.units), n):
+        raise ctx.fail(f"units {o.units} is not that of the second operand", f"units={n}")
     return TensorType([*outer, n], _matmul_dtype(ctx, a))
 
 

@@ -9,6 +9,7 @@ from tvm.ir.type import Type
 from tvm.relax import op as R
 from tvm.relay.expr import Call, TupleWrapper, const
 from tvm.relay.op.declare import Expr, Relate, relay_op, topi
+from tvm.relay.op.refusals import refusing
 from tvm.relay.op.relations import extents, tensor
 from tvm.relay.ty import TensorType
 
@@ -53,6 +54,7 @@ def _parts(matrix: Any) -> list[Any]:
     return [matrix[at] for at in range(3)]
 
 
+@refusing
 def sparse_dense(dense_mat: Expr, sparse_mat: Any, sparse_lhs: bool = False) -> Call:
     """`dense_mat` (m, k) times the transpose of `sparse_mat` (n, k), (m, n).
 
@@ -132,6 +134,7 @@ def _sparse_add(dense_mat: Expr, data: Expr, indices: Expr, indptr: Expr) -> Cal
     return _sparse_add.call(dense_mat, data, indices, indptr)
 
 
+@refusing
 def sparse_add(dense_mat: Expr, sparse_mat: Any) -> Call:
     """A matrix plus a sparse one of the same shape."""
     made: Call = _sparse_add(dense_mat, *_parts(sparse_mat))
@@ -153,6 +156,7 @@ def _sparse_transpose(data: Expr, indices: Expr, indptr: Expr) -> Call:
     return _sparse_transpose.call(data, indices, indptr)
 
 
+@refusing
 def sparse_transpose(x: Any) -> TupleWrapper:
     """The transpose of a square sparse matrix: entries, columns, starts of rows."""
     return TupleWrapper(_sparse_transpose(*_parts(x)), 3)

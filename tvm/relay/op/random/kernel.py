@@ -11,6 +11,7 @@ from tvm.ir.type import TupleType, Type
 from tvm.relay.expr import Call, Constant, Tuple, TupleWrapper, const
 from tvm.relay.op.algorithm import searchsorted
 from tvm.relay.op.declare import Expr, Relate, relay_op
+from tvm.relay.op.refusals import refusing
 from tvm.relay.op.relations import extents, tensor
 from tvm.relay.op.transform import cumsum, strided_slice
 from tvm.relay.ty import TensorType
@@ -38,6 +39,7 @@ def _keys_type(ctx: Relate) -> Type | None:
     return TupleType([_KEY, _KEY]) if _checked_key(ctx) else None
 
 
+@refusing
 def threefry_key(seed: int) -> Constant:
     """The key of a seed."""
     words = [0, 0, 0, seed, 0, 0, 0, 0, 1 << 63, 0]
@@ -115,6 +117,7 @@ def normal(
     return TupleWrapper(_normal(key, a, b, shape, dtype), 2)
 
 
+@refusing
 def multinomial(key: Expr, probs: Expr, num_samples: int) -> TupleWrapper:
     """A key for what follows, and indices that are drawn as often as `probs` says.
 
