@@ -61,6 +61,14 @@ class ArgumentValueError(TVMError, ValueError):
     """An argument of the right type whose value its function cannot take."""
 
 
+class AssumptionError(ArgumentValueError, AssertionError):
+    """An argument of another value than a frontend takes, which the original asserts."""
+
+
+class KindError(TVMError, TypeError, AssertionError):
+    """An argument of another kind than a frontend takes, which the original asserts."""
+
+
 class BoundsError(CheckError, IndexError):
     """An index outside of its buffer."""
 

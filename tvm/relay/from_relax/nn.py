@@ -89,12 +89,6 @@ def relu(t: Translator, call: Any, x: Any) -> Any:
     return _op.nn.relu(x)
 
 
-@rule("relax.nn.relu6")
-def relu6(t: Translator, call: Any, x: Any) -> Any:
-    """Between 0 and 6."""
-    return _op.clip(x, 0, 6)
-
-
 @rule("relax.nn.leakyrelu")
 def leakyrelu(t: Translator, call: Any, x: Any) -> Any:
     """A slope for what is negative."""

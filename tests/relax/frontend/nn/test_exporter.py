@@ -84,7 +84,7 @@ def test_arguments_of_all_kinds() -> None:
     np.testing.assert_array_equal(third, b)
 
 
-def test_one_name_is_one_symbol() -> None:
+def test_names_are_symbols_of_arguments_or_of_parameters() -> None:
     class Product(nn.Module):
         def __init__(self) -> None:
             self.weight = nn.Parameter(("n", 3))
@@ -99,6 +99,7 @@ def test_one_name_is_one_symbol() -> None:
     mod, _ = Product().export_tvm({"forward": forms, "twice": forms})
     symbols = [mod[name].params[0].struct_info.shape.values[1] for name in ("forward", "twice")]
     assert symbols[0] is not symbols[1]
+    assert mod["forward"].params[1].struct_info.shape.values[0] is not symbols[0]
     given = np.ones((2, 5), "float32"), np.ones((5, 3), "float32")
     np.testing.assert_array_equal(interp.run(mod, *given, name="twice"), np.full((2, 3), 10))
 
@@ -131,14 +132,34 @@ def test_what_is_refused() -> None:
         Scale().export_tvm({"forward": hidden})
     with pytest.raises(RuntimeError, match="no export is going on"):
         nn.Exporter.current()
-    with pytest.raises(ValueError, match="allow_extern=True"):
-        exported(_WithExtern(), x=FORM)
-    _, _, modules = _WithExtern().export_tvm({"forward": {"x": FORM}}, allow_extern=True)
+    with pytest.raises(ValueError, match="a module that is well formed"):
+        exported(_Foreign(), x=FORM)
+
+
+@pytest.mark.parametrize("added", [True, False])
+def test_modules_outside(added: bool) -> None:
+    network = _WithExtern(added)
+    _, _, modules = network.export_tvm({"forward": {"x": FORM}}, allow_extern=True)
     assert len(modules) == 1
+    if added:
+        with pytest.raises(ValueError, match="allow_extern=True"):
+            exported(network, x=FORM)
+    else:  # its functions may be registered by others
+        assert "call_dps_packed" in exported(network, x=FORM).script()
+
+
+class _Foreign(nn.Module):
+    def forward(self, x: nn.Tensor) -> nn.Tensor:
+        return nn.op.reshape(x, [tir.Var("n", "int64"), 1])
 
 
 class _WithExtern(nn.Module):
+    def __init__(self, added: bool) -> None:
+        self.added = added
+
     def forward(self, x: nn.Tensor) -> nn.Tensor:
         module = nn.ExternModule({"outside": lambda x: nn.Tensor.placeholder(x.shape, x.dtype)})
+        if self.added:
+            nn.add_extern(module)
         result: nn.Tensor = module["outside"](x)
         return result

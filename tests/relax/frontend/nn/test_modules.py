@@ -97,6 +97,9 @@ def test_parts_of_diffusion_models() -> None:
         return out @ p["to_out.0.weight"].T + p["to_out.0.bias"]
 
     check(nn.Attention(6, heads=2, dim_head=3), X, attend)
+    groups = nn.Attention(6, heads=2, dim_head=4, norm_num_groups=2).group_norm
+    assert groups is not None
+    assert groups.num_channels == 6
 
 
 def test_a_cache_grows_from_call_to_call() -> None:

@@ -149,17 +149,29 @@ def test_new_tensors() -> None:
     def made(x: Tensor) -> Any:
         return (
             op.arange(5), op.arange(1, 9, 3, "int32"), op.full([2, 3], 4.0), op.zeros([2]),
-            op.ones([3], "int8"), op.empty([2, 2]), op.full([2], tir.FloatImm("float32", 2.5)),
+            op.ones([3], "int8"), op.relu6(op.full([2], 8.0)),
+            op.full([2], tir.FloatImm("float32", 2.5)),
         )  # fmt: skip
 
     found = apply(made, X)
     wanted = [
-        np.arange(5), [1, 4, 7], np.full((2, 3), 4), np.zeros(2), np.ones(3), np.zeros((2, 2)),
+        np.arange(5), [1, 4, 7], np.full((2, 3), 4), np.zeros(2), np.ones(3), [6, 6],
         [2.5, 2.5],
     ]  # fmt: skip
     for value, want in zip(found, wanted):
         np.testing.assert_array_equal(value, want)
     assert [str(value.dtype) for value in found[:2]] == ["float32", "int32"]
+
+
+def test_unset_tensors_and_clips() -> None:
+    class Network(nn.Module):
+        def forward(self, x: Tensor) -> tuple[Tensor, ...]:
+            return op.relu6(x), op.empty(x.shape, "int8"), op.gelu(x, "none")
+
+    text = Network().export_tvm({"forward": {"x": spec.Tensor(["n"], "float32")}})[0].script()
+    assert "R.clip(x, R.prim_value(0), R.prim_value(6))" in text
+    assert 'R.builtin.alloc_tensor(R.shape([n]), R.dtype("int8"), ' in text
+    assert "R.nn.gelu(x)" in text
 
 
 @pytest.mark.parametrize("causal", [False, True])
@@ -235,7 +247,7 @@ def test_as_text() -> None:
 @pytest.mark.parametrize(
     ("func", "told"),
     [
-        (lambda x: op.gelu(x, "erf"), "None or 'tanh'"),
+        (lambda x: op.gelu(x, "erf"), "None, 'none' or 'tanh'"),
         (lambda x: op.conv1d(x, x, padding="full"), "'valid', 'same' with a stride of 1"),
         (lambda x: op.interpolate(x), "a size, or one factor"),
         (lambda x: op.interpolate(x, size=2, antialias=True), "neither"),

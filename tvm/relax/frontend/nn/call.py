@@ -9,7 +9,6 @@ from typing import Any
 from tvm import relax as rx
 from tvm import tir
 from tvm.error import message
-from tvm.relax.block_builder import BlockBuilder
 from tvm.relax.struct_info import ObjectStructInfo
 from tvm.tir.function import PrimFunc
 
@@ -37,11 +36,12 @@ def tensor_expr_op(
 def tensor_ir_op(func: PrimFunc, name_hint: str, args: Any, out: Any) -> Any:
     """Call a function of TIR: tensors, then integers or shapes; `out` is what it gives.
 
-    `out` is a `Tensor` (`Tensor.placeholder`), or a list or tuple of them.
+    `out` is a `Tensor` (`Tensor.placeholder`), or a list or tuple of them. A public function keeps
+    its name in the module, a private one is called `name_hint`.
     """
     bb = _builder()
     tensors, tir_vars = _tir_arguments(args)
-    gvar = _added(bb, func, name_hint)
+    gvar = bb.add_func(func, name_hint)
     call = rx.op.call_tir(gvar, tensors, _out_info(out), tir_vars=tir_vars)
     return wrap_nested(bb.emit(call), name_hint)
 
@@ -49,15 +49,10 @@ def tensor_ir_op(func: PrimFunc, name_hint: str, args: Any, out: Any) -> Any:
 def tensor_ir_inplace_op(
     func: PrimFunc, name_hint: str, args: Any, inplace_indices: int | list[int], out: Any
 ) -> Any:
-    """As `tensor_ir_op`; results are written over the arguments at `inplace_indices`.
-
-    The function stays public where it is.
-    """
+    """As `tensor_ir_op`; results are written over the arguments at `inplace_indices`."""
     bb = _builder()
     tensors, tir_vars = _tir_arguments(args)
     gvar = bb.add_func(func, name_hint)
-    if func.attrs.get("global_symbol", gvar.name_hint) != gvar.name_hint:
-        bb.update_func(gvar, func.with_attr("global_symbol", gvar.name_hint))
     indices = [inplace_indices] if isinstance(inplace_indices, int) else list(inplace_indices)
     call = rx.op.call_tir_inplace(gvar, tensors, indices, _out_info(out), tir_vars=tir_vars)
     return wrap_nested(bb.emit(call), name_hint)
@@ -68,7 +63,8 @@ def extern(name: str, args: Sequence[Any], out: Any) -> Any:
 
     Arguments are tensors, integers, floats, strings; `out` is a `Tensor`, or a list of them.
     """
-    given = [to_expr(arg, f"argument {i} of {name}") for i, arg in enumerate(args)]
+    parts = args if isinstance(args, (list, tuple)) else [args]
+    given = [to_expr(arg, f"argument {i} of {name}") for i, arg in enumerate(parts)]
     return wrap_nested(rx.op.call_dps_packed(name, given, _out_info(out)), name)
 
 
@@ -135,7 +131,7 @@ def to_expr(arg: Any, what: str) -> rx.Expr:
 
 
 def _tir_arguments(args: Any) -> tuple[list[rx.Expr], Any]:
-    """Tensors, and the integers behind them as a shape (None without any)."""
+    """Tensors, and the integers behind them."""
     tensors: list[rx.Expr] = []
     integers: list[Any] = []
     for arg in args if isinstance(args, (tuple, list)) else [args]:
@@ -155,13 +151,7 @@ def _tir_arguments(args: Any) -> tuple[list[rx.Expr], Any]:
                 message("arguments of a function of TIR", found=f"{type(arg).__name__}",
                         legal="nn.Tensor, then int, integer expressions or shapes")
             )  # fmt: skip
-    return tensors, rx.ShapeExpr(integers) if integers else None
-
-
-def _added(bb: BlockBuilder, func: PrimFunc, name: str) -> Any:
-    """The function's variable in the module that is being built."""
-    private = func.without_attr("global_symbol") if "global_symbol" in func.attrs else func
-    return bb.add_func(private, name)
+    return tensors, integers
 
 
 def _out_info(out: Any) -> Any:

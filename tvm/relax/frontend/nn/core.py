@@ -14,7 +14,7 @@ import numpy as np
 
 from tvm import relax as rx
 from tvm import runtime, tir
-from tvm.error import message
+from tvm.error import AssumptionError, KindError, message
 from tvm.ir.expr import PrimExpr
 from tvm.ir.transform import Pass
 from tvm.relax.block_builder import BlockBuilder
@@ -55,12 +55,12 @@ class Tensor(TensorOp):
     def __init__(self, *, _expr: rx.Expr) -> None:
         info = _expr.struct_info_
         if not isinstance(info, TensorStructInfo):
-            raise TypeError(
+            raise KindError(
                 message("nn.Tensor", found=f"an expression with struct info {info}",
                         legal="that of a tensor")
             )  # fmt: skip
         if info.ndim == -1 or info.shape is None:
-            raise TypeError(
+            raise KindError(
                 message("nn.Tensor", found=f"{info}", legal="a tensor whose shape is known")
             )
         self._expr = _expr
@@ -118,10 +118,11 @@ def _extent(dim: Extent, what: str) -> Any:
         return tir.Var(dim, "int64")
     if isinstance(dim, (int, np.integer)):
         if dim < 0:
-            raise ValueError(message(f"an extent of {what}", found=f"{dim}", legal="0 or more"))
+            text = message(f"an extent of {what}", found=f"{dim}", legal="0 or more")
+            raise AssumptionError(text)
         return int(dim)
     if not str(dim.dtype).startswith("int"):
-        raise TypeError(message(f"an extent of {what}", found=f"{dim.dtype}", legal="an integer"))
+        raise KindError(message(f"an extent of {what}", found=f"{dim.dtype}", legal="an integer"))
     return dim
 
 
@@ -156,7 +157,7 @@ class Parameter(Tensor):
             data = runtime.tensor(_from_torch(data))
         elif not isinstance(data, runtime.Tensor):
             if not isinstance(data, np.ndarray):
-                raise ValueError(
+                raise TypeError(
                     message("the values of a parameter", found=f"{type(data).__name__}",
                             legal="a numpy array, a Tensor of ours or of torch")
                 )  # fmt: skip
@@ -204,7 +205,7 @@ class Object:
             _expr = _builder().emit(_expr, _name)
         self._expr = _expr
         if not isinstance(self._expr.struct_info_, ObjectStructInfo):
-            raise TypeError(
+            raise KindError(
                 message("nn.Object", found=f"struct info {self._expr.struct_info_}",
                         legal="R.Object")
             )  # fmt: skip
@@ -242,7 +243,7 @@ class Module(SubroutineMixin):
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """What `forward` gives."""
         if not hasattr(self, "forward"):
-            raise TypeError(f"{type(self).__name__} has no method `forward`")
+            raise NotImplementedError(f"{type(self).__name__} does not have a `forward` method")
         return self.forward(*args, **kwargs)
 
     def named_parameters(self, prefix: str = "") -> Iterator[tuple[str, Parameter]]:
@@ -300,9 +301,10 @@ class Module(SubroutineMixin):
         from .exporter import Exporter
         from .spec import ModuleSpec
 
-        mod, params, ext_mods = Exporter(debug=debug).build(ModuleSpec.from_raw(spec, self))
+        exporter = Exporter(debug=debug)
+        mod, params, ext_mods = exporter.build(ModuleSpec.from_raw(spec, self))
         if allow_extern:
-            return mod, params, ext_mods
+            return mod, params, exporter.all_modules()
         if ext_mods:
             raise ValueError(
                 message("export_tvm", found=f"{len(ext_mods)} external modules",

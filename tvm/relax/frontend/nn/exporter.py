@@ -8,8 +8,9 @@ from typing import Any
 
 from tvm import relax as rx
 from tvm import tir
-from tvm.error import ArgumentValueError, message
+from tvm.error import ArgumentValueError, AssumptionError, message
 from tvm.ir.module import IRModule
+from tvm.relax.analysis.well_formed import faults_of
 from tvm.relax.block_builder import BlockBuilder
 from tvm.relax.struct_info import ObjectStructInfo, ShapeStructInfo, TupleStructInfo
 
@@ -34,12 +35,14 @@ def add_extern(mod: extern.ExternModule) -> None:
 class Exporter:
     """One export; within it, operators of `nn` write into `builder`.
 
-    `io_effect` is the effect that prints pass on, if debugging is on.
+    `io_effect` is the effect that prints pass on, if debugging is on. `extern_mods` are the modules
+    that were added, `used_mods` those whose functions are called.
     """
 
     builder: BlockBuilder
     io_effect: core.Effect | None
     extern_mods: list[extern.ExternModule]
+    used_mods: list[extern.ExternModule]
 
     _stack: typing.ClassVar[list[Exporter]] = []
 
@@ -47,6 +50,7 @@ class Exporter:
         self.builder = BlockBuilder()
         self.io_effect = IOEffect() if debug else None
         self.extern_mods = []
+        self.used_mods = []
 
     @staticmethod
     def current() -> Exporter:
@@ -69,6 +73,16 @@ class Exporter:
         """Add a module outside of Relax, whose functions the network calls."""
         if not any(mod is known for known in self.extern_mods):
             self.extern_mods.append(mod)
+
+    def add_used_module(self, mod: extern.ExternModule) -> None:
+        """Note that a function of a module is called, whether it was added or not."""
+        if not any(mod is known for known in self.used_mods):
+            self.used_mods.append(mod)
+
+    def all_modules(self) -> list[extern.ExternModule]:
+        """The modules that were added, and others whose functions are called."""
+        added = {id(mod) for mod in self.extern_mods}
+        return self.extern_mods + [mod for mod in self.used_mods if id(mod) not in added]
 
     def build(self, spec: _spec.ModuleSpec) -> tuple[IRModule, Params, list[extern.ExternModule]]:
         """The module, the parameters with their names, and the modules outside of Relax."""
@@ -98,7 +112,11 @@ class Exporter:
                 assert isinstance(made, rx.Function), "it was built above"
                 function.check_given(name, made)
         mod = bb.finalize()
-        assert rx.analysis.well_formed(mod), "operators of nn emit normal forms"
+        if faults := faults_of(mod):
+            raise AssumptionError(
+                message("export_tvm", found="; ".join(faults),
+                        legal="a module that is well formed")
+            )  # fmt: skip
         return mod, params, self.extern_mods
 
 
@@ -112,8 +130,9 @@ class _Method:
         self.spec = spec
         self.params = params
         self.effects = effects
-        # extents of one name are one symbol, in arguments and in parameters
+        # extents of one name are one symbol in arguments, and another one in parameters
         self.symbols: dict[str, tir.Var] = {}
+        self.sizes: dict[str, tir.Var] = {}
         # what is bound first: the parts of tuples that are handed in
         self.unpack: list[Callable[[], None]] = []
         self.given = [self._argument(s, name) for s, name in zip(spec.arg_specs, spec.arg_names)]
@@ -226,7 +245,10 @@ class _Method:
         for name, param in self.params:
             # a symbol of a parameter is the function's own: other functions have others
             shape = [
-                self._symbol(dim.name) if isinstance(dim, tir.Var) else dim for dim in param.shape
+                self.sizes.setdefault(dim.name, tir.Var(dim.name, "int64"))
+                if isinstance(dim, tir.Var)
+                else dim
+                for dim in param.shape
             ]
             var = core.Tensor.placeholder(shape, param.dtype, name)._expr
             assert isinstance(var, rx.Var), "placeholders are variables"

@@ -50,11 +50,11 @@ class ExternModule:
         infer = self._symbols[func_name]
 
         def call(*args: Any) -> Any:
-            from .exporter import add_extern
+            from .exporter import Exporter
 
             given = [to_expr(arg, f"argument {i} of {func_name}") for i, arg in enumerate(args)]
             out = to_expr(infer(*args), f"the result of {func_name}").struct_info
-            add_extern(self)
+            Exporter.current().add_used_module(self)
             return core.wrap_nested(rx.op.call_dps_packed(func_name, given, out), func_name)
 
         return call

@@ -24,9 +24,10 @@ def compiled(
 ) -> tuple[VirtualMachine, list[runtime.Tensor]]:
     """The network on a virtual machine of the device, and its parameters there, in order."""
     where = runtime.device(device) if isinstance(device, str) else device
-    mod, params, modules = Exporter(debug=debug).build(spec)
+    exporter = Exporter(debug=debug)
+    mod, params, _ = exporter.build(spec)
     values = [_value(name, param, where) for name, param in params]
-    mod = attach(mod, modules)
+    mod = attach(mod, exporter.all_modules())
     steps = get_pipeline(pipeline) if isinstance(pipeline, str) else pipeline
     target = Target.from_device(where)
     built = build(mod, target, relax_pipeline="default" if steps is None else steps)

@@ -7,6 +7,7 @@ from typing import Any, TypeAlias
 
 from tvm import relax as rx
 from tvm import tir
+from tvm.error import AssumptionError
 from tvm.relax.block_builder import BlockBuilder
 from tvm.relax.struct_info import ObjectStructInfo, TensorStructInfo
 
@@ -377,7 +378,7 @@ class KVCache(Effect):
             "vm.builtin.attention_kv_cache_append", cache, new_element._expr,
             inplace_indices=[0], sinfo_args=[ObjectStructInfo()],
         )  # fmt: skip
-        self.cache = _emit(call, cache.name_hint)
+        self.cache = _emit(call)
 
     def _now(self) -> rx.Var:
         if self.cache is None:
@@ -424,7 +425,7 @@ class TimestepEmbedding(Module):
         if cond_proj_dim is not None:
             self.cond_proj = Linear(cond_proj_dim, in_channels, bias=False)
         if act_fn != "silu":
-            raise ValueError(f"TimestepEmbedding: act_fn {act_fn!r}; legal: 'silu'")
+            raise AssumptionError(f"TimestepEmbedding: act_fn {act_fn!r}; legal: 'silu'")
         if post_act_fn not in (None, "silu"):
             raise ValueError(f"TimestepEmbedding: post_act_fn {post_act_fn!r}; legal: 'silu'")
         self.act = SiLU()
@@ -492,7 +493,7 @@ class Attention(Module):
         self.group_norm = None
         if norm_num_groups is not None:
             self.group_norm = GroupNorm(
-                num_channels=self.inner_dim, num_groups=norm_num_groups, affine=True
+                num_channels=query_dim, num_groups=norm_num_groups, affine=True
             )
         self.to_out = ModuleList([Linear(self.inner_dim, self.query_dim, bias=out_bias)])
 

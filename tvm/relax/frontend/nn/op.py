@@ -16,7 +16,7 @@ import numpy as np
 
 from tvm import relax as rx
 from tvm import tir
-from tvm.error import message
+from tvm.error import AssumptionError, message
 from tvm.relax import op as _op
 from tvm.support.arguments import explained
 
@@ -404,8 +404,8 @@ def ones(shape: Sequence[IntExpr], dtype: str = "float32", name: str = "ones") -
 
 @explained
 def empty(shape: Sequence[IntExpr], dtype: str = "float32", name: str = "empty") -> Tensor:
-    """A tensor whose values are not set: they are zeros here, so that runs repeat."""
-    return wrap_tensor(_op.zeros(shape, dtype), name)
+    """A tensor whose values are not set."""
+    return wrap_tensor(_op.builtin.alloc_tensor(rx.ShapeExpr(shape), dtype, 0), name)
 
 
 # --- convolutions ---
@@ -547,9 +547,9 @@ def silu(x: Tensor, name: str = "silu") -> Tensor:
 @explained
 def gelu(x: Tensor, approximate: str | None = None, name: str = "gelu") -> Tensor:
     """x times the normal distribution's share below it; `approximate="tanh"` by a tanh."""
-    if approximate not in (None, "tanh"):
+    if approximate not in (None, "none", "tanh"):
         raise ValueError(
-            message("gelu: approximate", found=repr(approximate), legal="None or 'tanh'")
+            message("gelu: approximate", found=repr(approximate), legal="None, 'none' or 'tanh'")
         )
     out = _op.nn.gelu_tanh(x._expr) if approximate == "tanh" else _op.nn.gelu(x._expr)
     return wrap_tensor(out, name)
@@ -686,7 +686,7 @@ def interpolate(
     The nearest point of one halfway is the one behind, as in `image.resize2d` with "round".
     """
     if recompute_scale_factor is not None or antialias is not None:
-        raise ValueError(
+        raise AssumptionError(
             message("interpolate", found="recompute_scale_factor or antialias", legal="neither")
         )
     layout = data_layout or "NCHW"

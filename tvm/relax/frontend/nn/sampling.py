@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from tvm import relax as rx
-from tvm.error import message
+from tvm.error import AssumptionError, message
 from tvm.relax import op as _op
 
 from .call import tensor_ir_op
@@ -91,7 +91,7 @@ def _rows(uniform_sample: Tensor, sample_indices: Tensor | None, batch: Any) -> 
         return sample_indices._expr
     count = uniform_sample.shape[0]
     if isinstance(count, int) and isinstance(batch, int) and count != batch:
-        raise ValueError(
+        raise AssumptionError(
             message("sampling without sample_indices", found=f"{count} numbers, {batch} rows",
                     legal="as many numbers as rows of probabilities")
         )  # fmt: skip
@@ -106,6 +106,6 @@ def _columns(batch: Any, **columns: Tensor) -> None:
         same = len(shape) == 2 and shape[1] == 1
         known = isinstance(batch, int) and isinstance(shape[0], int)
         if not same or (known and shape[0] != batch):
-            raise ValueError(
+            raise AssumptionError(
                 message(f"sampling: {name}", found=f"shape {shape}", legal=f"({batch}, 1)")
             )

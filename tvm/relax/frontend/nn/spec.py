@@ -14,7 +14,7 @@ import typing
 from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
-from tvm.error import message
+from tvm.error import ArgumentCountError, KindError, message
 
 if typing.TYPE_CHECKING:
     from .core import Module as nn_module_class
@@ -43,7 +43,7 @@ class Tensor:
         self.dtype = dtype
 
     def __repr__(self) -> str:
-        return f'Tensor([{", ".join(str(dim) for dim in self.shape)}], "{self.dtype}")'
+        return f"Tensor([{', '.join(str(dim) for dim in self.shape)}], '{self.dtype}')"
 
 
 class Object:
@@ -66,7 +66,7 @@ class Tuple:
 
     def __init__(self, name: str, elements: list[Any] | tuple[Any, ...]) -> None:
         if not isinstance(elements, (tuple, list)):
-            raise TypeError(
+            raise KindError(
                 message(f"the elements of spec.Tuple {name!r}", found=type(elements).__name__,
                         legal="a list or a tuple")
             )  # fmt: skip
@@ -111,7 +111,7 @@ class MethodSpec:
 
     def _repr(self, name: str) -> str:
         args = ", ".join(f"{n}: {s}" for n, s in zip(self.arg_names, self.arg_specs))
-        return f"{name}({args}), param_mode={self.param_mode}, effect_mode={self.effect_mode}"
+        return f"{name}({args})"
 
     def __repr__(self) -> str:
         return self._repr(name="MethodSpec")
@@ -126,7 +126,7 @@ class MethodSpec:
         names = list(inspect.signature(method).parameters)
         unknown = [name for name in given if name not in names]
         if unknown:
-            raise ValueError(
+            raise TypeError(
                 message(f"the spec of {getattr(method, '__name__', 'a method')}",
                         found=f"the argument {unknown[0]!r}", legal=", ".join(names) or "none")
             )  # fmt: skip
@@ -143,7 +143,7 @@ class MethodSpec:
         """A spec of tensors of torch and integers, as examples of the arguments."""
         names = list(inspect.signature(method).parameters)
         if len(args) != len(names):
-            raise ValueError(
+            raise ArgumentCountError(
                 message("arguments of a method", found=f"{len(args)} examples",
                         legal=f"{len(names)}: {', '.join(names)}")
             )  # fmt: skip
@@ -208,7 +208,7 @@ class ModuleSpec:
             return spec
         missing = [name for name in spec if not hasattr(module, name)]
         if missing:
-            raise ValueError(
+            raise AttributeError(
                 message(f"the spec of {type(module).__name__}",
                         found=f"the method {missing[0]!r}", legal="methods that it has")
             )  # fmt: skip

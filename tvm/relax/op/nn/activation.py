@@ -23,12 +23,13 @@ from tvm.relax.op.declare import (
     attrs_class,
     real,
     relax_op,
+    script_function,
     show_shape,
     topi,
     whole,
 )
 from tvm.relax.op.shapes import axis_index, check_float, common_dtype
-from tvm.relax.op.unary import elementwise, erf_numpy
+from tvm.relax.op.unary import clip, elementwise, erf_numpy
 from tvm.relax.struct_info import TensorStructInfo, TupleStructInfo, const_int
 from tvm.tir.op.arith import const as tir_const
 
@@ -130,14 +131,12 @@ silu = _activation(
 )
 
 
-relu6 = _activation(
-    "relu6",
-    "min(max(x, 0), 6) of each element.",
-    lambda x: topi.clip(x, 0, 6),
-    lambda x: np.clip(x, 0, 6),
-    floats_only=False,
-    kernel="tir_clip",
-)
+def relu6(data: ExprLike) -> Call:
+    """min(max(x, 0), 6) of each element, which is a `clip`."""
+    return clip(data, 0, 6)
+
+
+script_function("nn.relu6", relu6)
 
 
 @relax_op("relax.nn.leakyrelu", "data: Tensor", LeakyReluAttrs, pattern=ELEMENTWISE)

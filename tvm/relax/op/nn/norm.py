@@ -320,6 +320,8 @@ def _group_norm_info(
     if channel in positions:
         raise ctx.error("axes must not name the channel axis", f"axes={list(axes)}", str(channel))
     known = None if data.values is None else const_int(data.values[channel])
+    if num_groups < 1:
+        raise ctx.shape_error("num_groups must be positive", f"{num_groups}")
     if known is not None and known % num_groups:
         raise ctx.shape_error(
             "the channels are no multiple of num_groups", f"{known} and {num_groups}"
