@@ -69,6 +69,10 @@ class KindError(TVMError, TypeError, AssertionError):
     """An argument of another kind than a frontend takes, which the original asserts."""
 
 
+class MissingMethodError(TVMError, NotImplementedError):
+    """A class of the user lacks the method that is asked of it."""
+
+
 class BoundsError(CheckError, IndexError):
     """An index outside of its buffer."""
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from tvm import relax as rx
 from tvm import runtime, tir
-from tvm.error import AssumptionError, KindError, message
+from tvm.error import AssumptionError, KindError, MissingMethodError, message
 from tvm.ir.expr import PrimExpr
 from tvm.ir.transform import Pass
 from tvm.relax.block_builder import BlockBuilder
@@ -243,7 +243,7 @@ class Module(SubroutineMixin):
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """What `forward` gives."""
         if not hasattr(self, "forward"):
-            raise NotImplementedError(f"{type(self).__name__} does not have a `forward` method")
+            raise MissingMethodError(f"{type(self).__name__} does not have a `forward` method")
         return self.forward(*args, **kwargs)
 
     def named_parameters(self, prefix: str = "") -> Iterator[tuple[str, Parameter]]:
