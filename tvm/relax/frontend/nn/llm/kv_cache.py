@@ -144,8 +144,8 @@ class PagedKVCache(Object):
         return Tensor(_expr=_emit(call))
 
     def _operands(self, layer_id: int, sm_scale: float, *tensors: Tensor) -> list[rx.Expr]:
-        scale = rx.PrimValue(tir.FloatImm("float64", sm_scale))
-        return [self._expr, rx.PrimValue(layer_id), scale, *[t._expr for t in tensors]]
+        numbers = [rx.PrimValue(layer_id), rx.PrimValue(sm_scale)]
+        return [self._expr, *numbers, *[t._expr for t in tensors]]
 
     def _attention(
         self, kind: str, layer_id: int, sm_scale: float, parts: Sequence[Tensor],
@@ -164,8 +164,8 @@ class PagedKVCache(Object):
 
 
 def _pair(value: rx.Var, shape: tuple[Any, ...]) -> tuple[Tensor, Tensor]:
-    out, lse = (Tensor(_expr=_emit(rx.TupleGetItem(value, i))) for i in range(2))
-    return out.reshape(*shape), lse.reshape(*shape[:3])
+    out = Tensor(_expr=_emit(rx.TupleGetItem(value, 0))).reshape(*shape)
+    return out, Tensor(_expr=_emit(rx.TupleGetItem(value, 1))).reshape(*shape[:3])
 
 
 class TIRPagedKVCache(PagedKVCache):
@@ -215,9 +215,9 @@ class TIRPagedKVCache(PagedKVCache):
             *[rx.PrimValue(n) for n in (num_attention_heads, num_key_value_heads)],
             *[rx.PrimValue(n) for n in (qk_head_dim, v_head_dim)],
             rx.ShapeExpr([int(kind) for kind in kinds]),
-            rx.PrimValue(tir.const(enable_disaggregation, "bool")),
+            rx.PrimValue(int(enable_disaggregation)),
             rx.PrimValue(int(rope_mode)),
-            *[rx.PrimValue(tir.const(float(n), "float64")) for n in (rope_scale, rope_theta)],
+            *[rx.PrimValue(n) for n in (rope_scale, rope_theta)],
             rope_ext_factors,
             rx.op.zeros((), dtype),
             *kernels.operands(),
@@ -286,6 +286,8 @@ class _Kernels:
         raw = Heads(heads.query_heads, h_kv, raw_dim, raw_value_dim, dtype, heads.rope_scaling)
         theta, scale, rotary = self._rope
         add = self._add
+        end = "_cpu" * (target.kind.name == _CPU)
+        merge = "merge_state_inplace_cpu" if end else "tir_attention_merge_state"
         if self._is_mla:
             moved = [
                 add(_copy_single_page_mla(size, dim, dtype, target)),
@@ -294,23 +296,23 @@ class _Kernels:
             ]
         else:
             moved = [
-                add(_copy_single_page(h_kv, size, dim, dtype, target)),
+                add(kv_kernels.copy_page(f"copy_single_page{end}", h_kv, size, dim, dtype, target)),
                 add(_kv_cache_debug_get_kv(self._layers, h_kv, dim, dtype)),
-                add(_compact_kv_copy(h_kv, dim, dtype, target)),
+                add(kv_kernels.compact(f"compact_kv_copy{end}", h_kv, dim, dtype, size, target)),
             ]
         attention: list[rx.Expr] = [
             self._tir(ragged("batch_prefill_ragged_kv", raw if self._is_mla else heads, target)),
             *([rx.Tuple([])] * 6 if self._is_mla else self._over_pages(heads)),
-            self._tir(compressed("batch_prefill_mla", mla, False, size, target))
+            self._tir(compressed("batch_prefill_paged_kv_mla", mla, False, size, target))
             if self._is_mla
             else rx.Tuple([]),
         ]
         return [
-            add(kv_kernels.append("kv_cache_transpose_append", dim, h_kv, dtype, size, target)),
-            add(kv_kernels.append_compressed("kv_cache_transpose_append_mla", dim, dtype, size,
+            add(kv_kernels.append("tir_kv_cache_transpose_append", dim, h_kv, dtype, size, target)),
+            add(kv_kernels.append_compressed("tir_kv_cache_transpose_append_mla", dim, dtype, size,
                                              target)),
             *attention,
-            rx.Tuple([add(kv_kernels.merge("merge_state_inplace", dtype, target))]),
+            rx.Tuple([add(kv_kernels.merge(merge, dtype, target))]),
             add(llama_rope_with_position_map(theta, scale, dim, heads.query_heads, h_kv, dtype,
                                              heads.rope_scaling, rotary, target)),
             *moved,
@@ -320,7 +322,7 @@ class _Kernels:
         target = self._target
         found: list[rx.Expr] = []
         for sliding in (False, True):
-            end = "_sliding_window" * sliding
+            end = "_cpu" * (target.kind.name == _CPU) + "_sliding_window" * sliding
             prefill = paged(f"batch_prefill_paged_kv{end}", heads, sliding, _PAGE_SIZE, target)
             decode = paged(
                 f"batch_decode_paged_kv{end}", heads, sliding, _PAGE_SIZE, target, decode=True
