@@ -25,6 +25,7 @@ from .transform.peel_masks import PeelMasks
 from .transform.prefetch_ahead import PrefetchAhead
 from .transform.prefetch_epilogues import PrefetchEpilogues
 from .transform.prefetch_panels import PrefetchPanels
+from .transform.shorten_last_tile import ShortenLastTile
 from .transform.static_shared_memory import StaticSharedMemory
 
 
@@ -68,6 +69,7 @@ def _blocks_to_loops(ctx: PassContext) -> list[Pass]:
 
 def _final_loops(ctx: PassContext) -> list[Pass]:
     passes: list[Pass] = [
+        ShortenLastTile(),  # while loops over rows still have what schedules said of them
         t.NarrowDataType(32),  # half the bits for index vectors and masks, if all values fit
         t.LoopPartition(),  # likely guards leave the main loop; before guards become masks
         t.VectorizeLoop(not ctx.option("tir.disable_vectorize", False)),  # needs flat indices
@@ -208,6 +210,7 @@ def _blocks_to_launches() -> list[Pass]:
 
 def _final_kernels(ctx: PassContext) -> list[Pass]:
     passes: list[Pass] = [
+        ShortenLastTile(),  # while loops over rows still have what schedules said of them
         t.NarrowDataType(32),  # half the bits for indices, if all values fit
         t.LoopPartition(),  # likely guards leave the main loop; before guards become masks
         t.VectorizeLoop(not ctx.option("tir.disable_vectorize", False)),  # needs flat indices

@@ -18,6 +18,7 @@ from tvm.tir.schedule.analysis.affine import simplified_indices
 from tvm.tir.schedule.analysis.inside import index_outside
 from tvm.tir.schedule.analysis.query import realize_of
 from tvm.tir.stmt import Block, BufferRegion, BufferStore
+from tvm.tir.transform.shorten_last_tile import ROW, TILE_ROWS
 
 from .access import accesses, contiguous_run
 from .base import Decompositions
@@ -113,6 +114,8 @@ def schedule_contraction(
     sch.unroll(jv)
     sch.unroll(ii)
     sch.unroll(ki)
+    if m is None:
+        _may_be_short(sch, back, io, ii, tile.rows)
     pending.append((block, ko))
     work = product_us(cpu, bits, form, tile.columns)
     spread = parallelize_by_cost(sch, [*loops[:outer], jo], cpu, work, sch.get(block), heavy=True)
@@ -441,6 +444,20 @@ def vectorize_back(sch: Schedule, back: BlockRV, io: LoopRV, lanes: int) -> None
     outer, inner = sch.split(below[-1], factors=[None, lanes])
     sch.vectorize(inner)
     sch.unroll(outer)
+
+
+def _may_be_short(sch: Schedule, back: BlockRV, io: LoopRV, ii: LoopRV, rows: int) -> None:
+    """Let the last tile compute only about as many rows as there are."""
+    same = [loop for loop in _below(sch, io, back)[:-1] if _extent_is(sch, loop, rows)]
+    if len(same) == 1:
+        sch.annotate(io, TILE_ROWS, rows)
+        sch.annotate(ii, ROW, True)
+        sch.annotate(same[0], ROW, True)
+
+
+def _extent_is(sch: Schedule, loop: LoopRV, size: int) -> bool:
+    extent = sch.get(loop).extent
+    return isinstance(extent, IntImm) and extent.value == size
 
 
 def product_us(cpu: CpuModel, bits: int, form: MatrixForm, columns: int = SYMBOLIC) -> float:

@@ -1,0 +1,114 @@
+"""Tiles with few rows left compute few rows.
+
+    for t in range((m + 5) // 6, annotations={"tile_rows": 6}):
+        for i in T.unroll(6, annotations={"row_of_tile": 1}): acc[i] = ...
+        for i in T.unroll(6, annotations={"row_of_tile": 1}):
+            if t * 6 + i < m: C[t * 6 + i] = acc[i]
+    ->
+    for t in range((m + 5) // 6):
+        if m - t * 6 > 4: ...                           # as before
+        elif m - t * 6 > 2: for i in T.unroll(4): ...
+        elif m - t * 6 > 1: for i in T.unroll(2): ...
+        else: for i in T.unroll(1): ...
+
+Rows past the end are computed in vain. Where a program does not know how many there are, one is
+as likely as six: that of the one input that most calls have. The condition of what is stored says
+where the end is; without one all tiles are whole.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from tvm.arith import Analyzer, detect_linear_equation
+from tvm.ir.expr import PrimExpr
+from tvm.ir.module import IRModule
+from tvm.ir.transform import PassContext
+from tvm.tir import expr as e
+from tvm.tir import stmt as s
+from tvm.tir.function import PrimFunc
+from tvm.tir.functor import StmtExprMutator, walk
+from tvm.tir.op import arith as ops
+from tvm.tir.op.forms import conjuncts
+from tvm.tir.renew_defs import DefRenewer
+
+from .pass_form import tir_pass
+
+TILE_ROWS: Final = "tile_rows"  # annotation of a loop over tiles: rows of each
+ROW: Final = "row_of_tile"  # annotation of a loop over the rows of one
+
+
+@tir_pass("tir.ShortenLastTile")
+def ShortenLastTile(func: PrimFunc, mod: IRModule, ctx: PassContext) -> PrimFunc:
+    """No loop has the annotations; where they were, rows past the end are hardly computed."""
+    return func.with_body(_Shortener().visit_stmt(func.body))
+
+
+class _Shortener(StmtExprMutator):
+    def visit_expr(self, expr: PrimExpr) -> PrimExpr:
+        return expr
+
+    def visit_for_(self, op: s.For) -> s.Stmt:
+        told = op.annotations.get(TILE_ROWS)
+        if told is None:
+            return super().visit_for_(op)
+        rows = int(str(told))
+        left, body = _rows_left(op, rows), _Rows(None).visit_stmt(op.body)
+        if left is not None:
+            powers = [1 << power for power in range((rows - 1).bit_length())]
+            tails = [DefRenewer().visit_stmt(_Rows(count).visit_stmt(op.body)) for count in powers]
+            short = tails[0]
+            for fewer, larger in zip(powers, [*tails[1:], body]):
+                short = s.IfThenElse(ops.less(ops.const(fewer, left.dtype), left), larger, short)
+            body = short
+        notes = {key: value for key, value in op.annotations.items() if key != TILE_ROWS}
+        return s.For(op.loop_var, op.min, op.extent, op.kind, body, op.thread_binding, notes,
+                     op.span)  # fmt: skip
+
+
+class _Rows(StmtExprMutator):
+    """Lets the loops over rows of a tile have so many rows; all, for None."""
+
+    def __init__(self, count: int | None) -> None:
+        super().__init__()
+        self._count = count
+
+    def visit_expr(self, expr: PrimExpr) -> PrimExpr:
+        return expr
+
+    def visit_for_(self, op: s.For) -> s.Stmt:
+        if ROW not in op.annotations:
+            return super().visit_for_(op)
+        notes = {key: value for key, value in op.annotations.items() if key != ROW}
+        extent = op.extent
+        if self._count is not None:
+            extent = ops.const(self._count, op.loop_var.dtype)
+        return s.For(op.loop_var, op.min, extent, op.kind, self.visit_stmt(op.body),
+                     op.thread_binding, notes, op.span)  # fmt: skip
+
+
+def _rows_left(tiles: s.For, rows: int) -> PrimExpr | None:
+    """How many rows there are from the first of a tile on, as a condition of a store tells."""
+    for loop in walk(tiles.body):
+        if isinstance(loop, s.For) and ROW in loop.annotations:
+            for node in walk(loop.body):
+                if isinstance(node, s.IfThenElse) and node.else_case is None:
+                    for term in conjuncts(node.condition):
+                        left = _limit(term, tiles.loop_var, loop.loop_var, rows)
+                        if left is not None:
+                            return left
+    return None
+
+
+def _limit(term: PrimExpr, tile: e.Var, row: e.Var, rows: int) -> PrimExpr | None:
+    """limit - tile * rows, if the term is tile * rows + row < limit."""
+    if not isinstance(term, e.LT) or not {tile, row} <= set(walk(term)):
+        return None
+    found = detect_linear_equation(ops.subtract(term.a, term.b), [tile, row])
+    if not found or not all(isinstance(scale, e.IntImm) for scale in found[:-1]):
+        return None
+    scales = [scale.value for scale in found[:-1] if isinstance(scale, e.IntImm)]
+    if scales != [rows, 1] or any(isinstance(node, e.BufferLoad) for node in walk(found[-1])):
+        return None
+    start = ops.multiply(tile, ops.const(rows, tile.dtype))
+    return Analyzer().simplify(ops.subtract(ops.subtract(ops.const(0, start.dtype), found[-1]), start))
