@@ -110,5 +110,5 @@ def _limit(term: PrimExpr, tile: e.Var, row: e.Var, rows: int) -> PrimExpr | Non
     scales = [scale.value for scale in found[:-1] if isinstance(scale, e.IntImm)]
     if scales != [rows, 1] or any(isinstance(node, e.BufferLoad) for node in walk(found[-1])):
         return None
-    start = ops.multiply(tile, ops.const(rows, tile.dtype))
-    return Analyzer().simplify(ops.subtract(ops.subtract(ops.const(0, start.dtype), found[-1]), start))
+    done = ops.add(ops.multiply(tile, ops.const(rows, tile.dtype)), found[-1])
+    return Analyzer().simplify(ops.subtract(ops.const(0, done.dtype), done))
