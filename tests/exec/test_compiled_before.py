@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +14,7 @@ import pytest
 import tvm
 from tvm import relax
 from tvm.exec import compile as command
+from tvm.exec import kept_library
 from tvm.exec.cli import main
 
 onnx = pytest.importorskip("onnx")
@@ -140,7 +143,40 @@ def test_a_file_written_to_meanwhile_is_not_noted(
     assert compiled(model) == (True, 2.0)
 
 
-def test_entries_that_are_gone_or_damaged_count_as_none(model: Path, tmp_path: Path) -> None:
+def test_an_unchanged_library_is_not_linked_again(
+    model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    output = model.with_suffix(".so")
+    for small in (1 << 22, 0):  # kept as it is, and without its constants
+        monkeypatch.setattr(kept_library, "_SMALL", small)
+        write(model, scale=2.0 + small)
+        assert compiled(model)[0]
+        first, mode = output.read_bytes(), output.stat().st_mode
+        output.unlink()
+        with monkeypatch.context() as patched:
+            patched.setattr("tvm.runtime.export.export", lambda *_, **__: pytest.fail("linked"))
+            assert compiled(model) == (False, 2.0 + small)
+        assert (output.read_bytes(), output.stat().st_mode) == (first, mode)
+        archive = model.with_suffix(".tar")  # another form is another file
+        assert main(["compile", str(model), "-o", str(archive)]) == 0
+
+
+def test_an_unchanged_file_needs_no_library_of_ours(model: Path) -> None:
+    assert compiled(model) == (True, 2.0)
+    code = f"""
+import sys
+from tvm.exec.cli import main
+assert main(["compile", {str(model)!r}, "-o", {str(model.with_suffix(".so"))!r}]) == 0
+print(*{{"numpy", "onnx", "tvm_ffi", "tvm.tir", "tvm.relax"}} & {{*sys.modules}}, "none")
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "none"
+
+
+def test_entries_that_are_gone_or_damaged_count_as_none(
+    model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(kept_library, "_SMALL", 0)
     assert compiled(model) == (True, 2.0)
     for data in (tmp_path / "cache").rglob("*.data"):
         data.write_bytes(b"\1" * data.stat().st_size)

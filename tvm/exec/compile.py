@@ -5,9 +5,9 @@ from __future__ import annotations
 import argparse
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from tvm.error import message
-from tvm.exec import signature
 from tvm.exec.command import Mistake, Outcome, Steps
 from tvm.exec.compiled_before import CompiledBefore
 from tvm.exec.files import check_output
@@ -15,10 +15,11 @@ from tvm.exec.program import LEGAL as LEGAL_PROGRAM
 from tvm.exec.program import read_program
 from tvm.exec.shapes import LEGAL, LEGAL_SEVERAL, parse_several, parse_shapes
 from tvm.ir.transform import PassContext
-from tvm.runtime.executable import Executable
-from tvm.runtime.export import LIBRARY_FORMS
-from tvm.runtime.vm_executable import VMModule
+from tvm.runtime.linker import LIBRARY_FORMS
 from tvm.target import Target
+
+if TYPE_CHECKING:
+    from tvm.runtime.executable import Executable
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -53,19 +54,20 @@ def run(args: argparse.Namespace) -> Outcome:
             )
         )
     steps = Steps(args.verbose)
+    suffix = args.output.suffix
     with PassContext(opt_level=args.opt_level):
         with steps.step("look"):
             before = CompiledBefore(args.model, (args.input_shapes, args.shapes), target)
-            executable: Executable | None = before.find()
-        if executable is None:
-            executable = _compiled(args, several, target, steps)
-            before.keep(executable)
-    with steps.step("write"):
-        executable.export_library(str(args.output))
+            library = before.library(suffix)
+        if library is not None:
+            with steps.step("write"):
+                library.write(args.output)
+            lines, told = library.lines, library.told
+        else:
+            lines, told = _written(args, several, target, steps, before)
     size = args.output.stat().st_size
     seconds = sum(steps.seconds.values())
     text = f"compiled {args.model} to {args.output}: {size:,} bytes, {seconds:.2f} s"
-    lines, told = _functions(executable)
     return Outcome(
         "\n".join([text, *lines]),
         {
@@ -78,8 +80,33 @@ def run(args: argparse.Namespace) -> Outcome:
     )
 
 
+def _written(
+    args: argparse.Namespace,
+    several: Sequence[Mapping[str, Sequence[int]]],
+    target: Target,
+    steps: Steps,
+    before: CompiledBefore,
+) -> tuple[list[str], dict[str, object]]:
+    """Write the library of a program that is compiled, or was before; what there is to tell."""
+    executable: Executable | None = before.find()
+    if executable is None:
+        executable = _compiled(args, several, target, steps)
+        before.keep(executable)
+    lines, told = _functions(executable)
+
+    def keep(draft: Path) -> None:
+        before.keep_library(draft, args.output.suffix, lines, told)
+
+    with steps.step("write"):
+        executable.export_library(str(args.output), finished=keep)
+    return lines, told
+
+
 def _functions(executable: Executable) -> tuple[list[str], dict[str, object]]:
     """What can be called, in lines and as a record: of a model its inputs and outputs."""
+    from tvm.exec import signature
+    from tvm.runtime.vm_executable import VMModule
+
     module = executable.mod
     if not isinstance(module, VMModule):
         names = sorted(module.function_names())

@@ -20,16 +20,20 @@ from typing import TYPE_CHECKING, Final
 
 from tvm.backend.llvm import cache
 from tvm.backend.llvm.setting import setting
-from tvm.relax.vm.kept import load_model
-from tvm.runtime.vm_executable import VMModule
+from tvm.runtime.linker import get_cc
 from tvm.support.digest import content_digest
+
+from . import kept_library
 
 if TYPE_CHECKING:
     from tvm.runtime.executable import Executable
     from tvm.runtime.vm_executable import VMExecutable
     from tvm.target.target import Target
 
+    from .kept_library import KeptLibrary
+
 _FORMAT: Final = "file 1"
+_LIBRARY_FORMAT: Final = "library 1"
 # The package that reads files of a suffix: another release may read them in another way.
 _READERS: Final = {".onnx": "onnx", ".mlir": "jaxlib", ".stablehlo": "jaxlib", ".json": ""}
 # Field 1 of an entry with the text "location", and the mark of field 2 (protobuf's encoding).
@@ -44,9 +48,10 @@ class CompiledBefore:
         self._target = target
         self._seen: dict[Path, tuple[int, int, int]] = {}
         self._key = self._entry(asked)
+        self._model = self._known()
 
-    def find(self) -> VMExecutable | None:
-        """The program that these bytes gave; None where it is not at hand."""
+    def _known(self) -> str | None:
+        """The name of the kept model that these bytes gave."""
         content = cache.load(self._key) if self._key else None
         if content is None:
             return None
@@ -54,7 +59,36 @@ class CompiledBefore:
         for name, digest in record["beside"].items():
             if self._digest(self._path.parent / name) != digest:
                 return None
-        return load_model(record["model"], self._target)
+        return str(record["model"])
+
+    def find(self) -> VMExecutable | None:
+        """The program that these bytes gave; None where it is not at hand."""
+        if self._model is None:
+            return None
+        from tvm.relax.vm.kept import load_model  # numpy and LLVM: a library needs neither
+
+        return load_model(self._model, self._target)
+
+    def library(self, suffix: str) -> KeptLibrary | None:
+        """The library with this suffix that these bytes gave; None where it is not at hand."""
+        key = self._library_key(suffix)
+        return kept_library.find(key) if key is not None else None
+
+    def keep_library(
+        self, path: Path, suffix: str, lines: list[str], told: dict[str, object]
+    ) -> None:
+        """Keep the library in a file, made of the program that was found or kept."""
+        key = self._library_key(suffix)
+        if key is not None and self._model is not None:
+            kept_library.keep(key, path, self._model, lines, told)
+
+    def _library_key(self, suffix: str) -> str | None:
+        """The name of the library of these bytes: of whatever links it, too."""
+        if self._model is None:
+            return None
+        return cache.key_of(
+            [_LIBRARY_FORMAT, self._model, suffix, get_cc() or "", _package("tvm_ffi")]
+        )
 
     def keep(self, made: Executable) -> None:
         """Note what the file gave.
@@ -62,6 +96,8 @@ class CompiledBefore:
         Nothing is noted if a file was written to since it was looked at, or the program itself was
         not kept.
         """
+        from tvm.runtime.vm_executable import VMModule
+
         model = made.mod.kept_as if isinstance(made.mod, VMModule) else None
         if not self._key or model is None:
             return
@@ -69,6 +105,7 @@ class CompiledBefore:
         if None in digests.values() or any(_stamp(p) != seen for p, seen in self._seen.items()):
             return
         cache.store(self._key, json.dumps({"model": model, "beside": digests}).encode())
+        self._model = model
 
     def _beside(self) -> set[str]:
         """Files that the model takes weights from: in ONNX, entries "location" of its tensors."""

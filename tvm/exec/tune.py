@@ -29,7 +29,7 @@ from tvm.meta_schedule.cluster import is_address
 from tvm.meta_schedule.database import Database
 from tvm.meta_schedule.runner.right_results import largest_difference
 from tvm.runtime import cpu, tensor
-from tvm.runtime.export import LIBRARY_FORMS
+from tvm.runtime.linker import LIBRARY_FORMS
 from tvm.runtime.vm import VirtualMachine
 from tvm.target import Target
 

@@ -32,13 +32,11 @@ from .device_module import DeviceModule
 from .digest import seal, sealed
 from .elf_data import MACHINES, SCRIPT, fill_data, write_data_object
 from .files import draft_of, room_for, write_beside
+from .linker import LIBRARY_SUFFIXES, RELOCATABLE
 from .module import Module, import_tree
 from .vm_executable import VMModule
 
 ALIGN: Final = 64
-_LIBRARY_SUFFIXES: Final = (".so", ".dylib", ".dll")
-_RELOCATABLE: Final = (".o", ".obj")
-LIBRARY_FORMS: Final = (*_LIBRARY_SUFFIXES, *_RELOCATABLE, ".tar")
 _MUCH: Final = 1 << 20  # bytes of constants that a linker should not copy
 # Constants that a linker may merge are known by local names, such as .LC0, that each source file
 # gives anew. LLVM's loader takes all of one name for the same.
@@ -164,35 +162,39 @@ def export(
     fpack_imports: Callable[..., Any] | None = None,
     addons: Sequence[str] | None = None,
     workspace_dir: str | None = None,
+    finished: Callable[[Path], None] | None = None,
     **kwargs: Any,
 ) -> Any:
-    """Write a module and all that it imports as one file; the suffix says in which form."""
+    """Write a module and all that it imports as one file; the suffix says in which form.
+
+    `finished` is given a linked file while nobody else knows where it lies.
+    """
     program = Program(module)
     suffix = Path(file_name).suffix
     if fcompile is None and suffix == ".tar":
         _write_archive(program, file_name)
         return None
-    if fcompile is None and suffix in _LIBRARY_SUFFIXES and not kwargs.get("cc"):
+    if fcompile is None and suffix in LIBRARY_SUFFIXES and not kwargs.get("cc"):
         if linker.get_cc() is None and not program.triple:
             _write_archive(program, file_name)
             return None
         _require_own_linker(program, file_name)
-    if fcompile is None and suffix in _RELOCATABLE and program.triple and not addons:
+    if fcompile is None and suffix in RELOCATABLE and program.triple and not addons:
         content = program.whole_object()
         if content is not None:
             write_beside(file_name, content)
             return None
-    if fcompile is None and suffix not in (*_LIBRARY_SUFFIXES, *_RELOCATABLE):
+    if fcompile is None and suffix not in (*LIBRARY_SUFFIXES, *RELOCATABLE):
         raise ValueError(
             message(
                 f"export_library {file_name!r}",
                 found=f"suffix {suffix!r}",
-                legal=", ".join((*_LIBRARY_SUFFIXES, ".o", ".tar")) + ", or fcompile",
+                legal=", ".join((*LIBRARY_SUFFIXES, ".o", ".tar")) + ", or fcompile",
             )
         )
     workspace = scratch("tvm-export-", workspace_dir)
     with room_for(file_name), workspace as folder:
-        relocatable = suffix in _RELOCATABLE
+        relocatable = suffix in RELOCATABLE
         code = program.code_files(Path(folder))
         if relocatable:
             code = [path for path in code if path.name != linker.HOST_OBJECT]
@@ -210,6 +212,8 @@ def export(
             elif not _link_apart(program, files, draft, Path(folder), kwargs):
                 link_objects(with_data(), draft, program.compile_options, kwargs)
             seal(draft)
+            if finished is not None and not relocatable:
+                finished(draft)
     return None
 
 

@@ -7,10 +7,13 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 from tvm.error import TVMError, message
 
+LIBRARY_SUFFIXES: Final = (".so", ".dylib", ".dll")
+RELOCATABLE: Final = (".o", ".obj")
+LIBRARY_FORMS: Final = (*LIBRARY_SUFFIXES, *RELOCATABLE, ".tar")
 _NAMES = ("cc", "gcc", "clang", "g++", "clang++", "c++")
 HOST_OBJECT = "host.o"  # scratch memory, the thread pool and what else an exported library brings
 

@@ -16,8 +16,6 @@ import re
 import sys
 import threading
 from collections.abc import Sequence
-from dataclasses import dataclass
-from types import ModuleType
 from typing import Any
 
 from tvm.error import CheckError, InternalError, message
@@ -28,6 +26,10 @@ from tvm.target.cpu_model import arch_of_triple, is_tabulated
 from . import cache
 from .child import ask
 from .intrinsic_names import SAFE_INTRINSICS
+from .machine import Machine, binding, same_family
+from .machine import host_machine as host_machine
+from .machine import llvm_triples_match as llvm_triples_match
+from .machine import llvm_version as llvm_version
 from .module_text import FOREIGN_MARK
 from .single_lane_stores import may_have_single_lane_stores, with_single_lane_stores
 from .worker import emit_apart
@@ -49,58 +51,6 @@ _FOREIGN = re.compile(rf"^{re.escape(FOREIGN_MARK)}(.*)$", re.MULTILINE)
 _ASKED_INTRINSIC = re.compile(r"@(llvm\.[a-z0-9_]+(?:\.[a-z0-9_]+)*)")
 
 
-@dataclass(frozen=True)
-class Machine:
-    """What code is made for: a triple, a CPU, its features, and how hard to optimise."""
-
-    triple: str = ""
-    cpu: str = ""
-    features: str = ""
-    opt_level: int = 2
-    float_abi: str = ""
-    fast_math: str = ""  # LLVM's words for what floating arithmetic may ignore
-
-
-_host: Machine | None = None
-
-
-def host_machine() -> Machine:
-    """This machine, with all that its CPU can do."""
-    global _host
-    if _host is None:
-        llvm = _llvm()
-        features = llvm.get_host_cpu_features()
-        on = [f"{'+' if features[name] else '-'}{name}" for name in sorted(features)]
-        if features.get("avx512f"):
-            # Without this LLVM vectorises plain loops with half the registers' width.
-            on.append("-prefer-256-bit")
-        _host = Machine(llvm.get_process_triple(), llvm.get_host_cpu_name(), ",".join(on))
-    return _host
-
-
-_binding: ModuleType | None = None
-
-
-def _llvm() -> ModuleType:
-    """llvmlite's binding, set up once."""
-    global _binding
-    if _binding is None:
-        with _lock:
-            if _binding is None:
-                import llvmlite.binding as binding  # 140 ms: only when something is compiled
-
-                binding.initialize_native_target()
-                binding.initialize_native_asmprinter()
-                binding.initialize_native_asmparser()
-                _binding = binding
-    return _binding
-
-
-def llvm_version() -> tuple[int, ...]:
-    """The version of LLVM that llvmlite carries."""
-    return tuple(_llvm().llvm_version_info)
-
-
 _machines: dict[Machine, Any] = {}
 
 
@@ -110,8 +60,8 @@ def _target_machine(machine: Machine) -> Any:
     if found is None:
         if not in_worker and _may_not_exist(machine) and emit_apart(_EMPTY, machine) is None:
             _emit_alone(_EMPTY, machine, [])  # which says why not
-        llvm = _llvm()
-        if machine.triple and not _same_family(machine.triple, llvm.get_process_triple()):
+        llvm = binding()
+        if machine.triple and not same_family(machine.triple, llvm.get_process_triple()):
             llvm.initialize_all_targets()
             llvm.initialize_all_asmprinters()
         if machine.triple.startswith("hexagon"):
@@ -150,25 +100,9 @@ def _may_not_exist(machine: Machine) -> bool:
     return True
 
 
-def _same_family(a: str, b: str) -> bool:
-    return a.partition("-")[0] == b.partition("-")[0]
-
-
 def is_native(machine: Machine) -> bool:
     """Whether the code is for this architecture."""
-    return not machine.triple or _same_family(machine.triple, _llvm().get_process_triple())
-
-
-def llvm_triples_match(a: str, b: str) -> bool:
-    """Whether two triples mean one platform: the vendor says nothing."""
-    return _platform_of(a) == _platform_of(b)
-
-
-def _platform_of(triple: str) -> tuple[str, str]:
-    parts = triple.split("-")
-    systems = ("linux", "darwin", "macos", "windows", "freebsd", "wasi", "android", "ios")
-    system = next((s for s in systems for p in parts[1:] if p.startswith(s)), "none")
-    return parts[0], {"macos": "darwin"}.get(system, system)
+    return not machine.triple or same_family(machine.triple, binding().get_process_triple())
 
 
 def data_layout(machine: Machine) -> str:
@@ -179,7 +113,7 @@ def data_layout(machine: Machine) -> str:
 
 def parse(text: str, machine: Machine) -> Any:
     """The verified module of `text`."""
-    llvm = _llvm()
+    llvm = binding()
     target = _target_machine(machine)
     try:
         module = llvm.parse_assembly(text)
@@ -205,7 +139,7 @@ def _near(text: str, error: str) -> str | None:
 
 def optimized(text: str, machine: Machine) -> Any:
     """The module after LLVM's passes."""
-    llvm = _llvm()
+    llvm = binding()
     module = parse(text, machine)
     options = llvm.create_pipeline_tuning_options(speed_level=min(machine.opt_level, 2))
     options.loop_vectorization = machine.opt_level > 0
@@ -236,7 +170,7 @@ def emit_bitcode(text: str, machine: Machine) -> bytes:
 def text_of_bitcode(content: bytes) -> str:
     """LLVM's binary form as text; RuntimeError for other bytes."""
     with _lock:
-        return str(_llvm().parse_bitcode(content))
+        return str(binding().parse_bitcode(content))
 
 
 def emit_optimized_text(text: str, machine: Machine) -> str:
@@ -387,7 +321,7 @@ def _link_here(
     content: bytes | Sequence[bytes], exports: list[str], imports: dict[str, int]
 ) -> Linked:
     global _engine
-    llvm = _llvm()
+    llvm = binding()
     with _lock:
         if _engine is None:
             # LLVM's older linker gives each section memory of its own; in a large process that is

@@ -13,7 +13,7 @@ from tvm.target import datatype
 from tvm.target.target import Target
 
 from . import cache
-from .jit import llvm_version
+from .machine import llvm_version
 from .target import machine_of
 
 

@@ -6,7 +6,7 @@ from tvm.error import TargetError, message
 from tvm.target import Target
 from tvm.target.cpu_model import complete_features
 
-from .jit import Machine, host_machine, llvm_triples_match
+from .machine import Machine, host_machine, llvm_triples_match
 
 DEFAULT_LEVEL = 2  # of targets without -opt-level; more gains nothing and doubles LLVM's time
 

@@ -29,7 +29,7 @@ from tvm.support.digest import content_digest
 from tvm.support.dtype import DataType
 from tvm.target.target import Target
 
-_FORMAT: Final = "model 1"
+_FORMAT: Final = "model 2"
 _ALIGN: Final = 64
 
 
@@ -66,7 +66,8 @@ def store_model(key: str, made: VMExecutable) -> None:
         raw = tensor.raw()
         parts += [b"\0" * (-end % _ALIGN), raw]
         end += -end % _ALIGN
-        layouts.append([end, str(tensor.dtype), list(tensor.shape), content_digest(raw)])
+        shape = list(tensor.shape)
+        layouts.append([end, raw.nbytes, str(tensor.dtype), shape, content_digest(raw)])
         end += raw.nbytes
     record = {
         "artefact": module.artefact.to_json(),
@@ -107,7 +108,7 @@ def load_model(key: str, target: Target) -> VMExecutable | None:
 
 
 def _tensor(
-    data: memoryview, start: int, dtype: str, shape: list[int], digest: str
+    data: memoryview, start: int, size: int, dtype: str, shape: list[int], digest: str
 ) -> HostTensor | None:
     """A constant in the mapped data; None where its bytes are not those that were kept."""
     import numpy as np  # Relax loads without numpy
@@ -115,7 +116,6 @@ def _tensor(
     from tvm.relax.numpy_dtype import numpy_dtype
 
     kind = numpy_dtype(DataType(dtype))
-    size = int(np.prod(shape, dtype=np.int64)) * np.dtype(kind).itemsize
     raw = data[start : start + size]
     if raw.nbytes != size or content_digest(raw) != digest:
         return None
