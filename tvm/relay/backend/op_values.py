@@ -10,6 +10,7 @@ import numpy as np
 from tvm import relax
 from tvm.ir.host_tensor import HostTensor
 from tvm.ir.structural import structural_digest
+from tvm.ir.transform import PassContext
 from tvm.relay.expr import Call, Var
 from tvm.relay.expr import Constant as RelayConstant
 from tvm.relay.op.declare import INJECTIVE
@@ -24,7 +25,16 @@ _SMALL = 4096
 
 
 def call_value(call: Call, args: Sequence[Any]) -> Any:
-    """The array (or tuple of arrays) that a call of an operator gives for arrays."""
+    """The array (or tuple of arrays) that a call of an operator gives for arrays.
+
+    The passes on the way are none of the caller's: they have a context of their own, which no
+    instrument of the caller's sees.
+    """
+    with PassContext():
+        return _call_value(call, args)
+
+
+def _call_value(call: Call, args: Sequence[Any]) -> Any:
     plain = _static(call, args)
     if plain is not None:
         return plain
@@ -62,7 +72,7 @@ def _static(call: Call, args: Sequence[Any]) -> Any:
     values = [
         args[where[id(a)]] if id(a) in where else a.data.numpy() for a in plain.args
     ]
-    return call_value(plain, values)
+    return _call_value(plain, values)
 
 
 def _flat(value: Any) -> list[Any]:
