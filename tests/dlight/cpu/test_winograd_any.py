@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
+import tvm
 from tests.dlight.cpu.test_winograd import program
 from tests.dlight.programs import HASWELL, NEON, SPR, scheduled
 from tvm import te, tir, topi
 from tvm.dlight.cpu import Winograd
 from tvm.dlight.cpu.winograd_any import vector_costs
+from tvm.tir.interp import memory, run, stmt
 from tvm.topi.nn.winograd_panels import Panels, winograd_panels
 
 N, H, W = (tir.Var(name, "int64") for name in "nhw")
@@ -45,6 +48,27 @@ def test_what_follows_otherwise_is_kernels_of_its_own() -> None:
     total = topi.sum(topi.nn.relu(y), axis=[2, 3])
     after = scheduled(Winograd(), te.create_prim_func([x, u, total]), SPR, sizes_of((2, 5, 6)))
     assert "for any size" in str(after.attrs["schedule_reason"])
+
+
+def test_lanes_without_tiles_hold_zeros(monkeypatch: pytest.MonkeyPatch) -> None:
+    """18 tiles in 24 lanes: sums of whatever lay there may be of subnormal numbers, and slow."""
+    made = []
+    allocate = memory.allocate
+
+    def recorded(dtype: tvm.DataType, count: int) -> memory.Pointer:
+        made.append(allocate(dtype, count))
+        return made[-1]
+
+    monkeypatch.setattr(stmt, "allocate", recorded)
+    func = program((N, i64(2), H, W), 3, Panels(1, 4))
+    after = Winograd().apply(func, HASWELL, False).mod["main"]
+    tiles = 36 * (2 * 24 + 8)
+    x = np.ones((3, 2, 6, 10), "float32")
+    others = [np.ones([int(d) for d in func.buffer_map[p].shape], "float32")
+              for p in func.params[1:-1]]  # fmt: skip
+    run(after, x, *others, np.zeros((3, 3, 6, 10), "float32"))
+    (panel,) = (one.data for one in made if one.data.size == tiles)
+    assert not np.isnan(panel.reshape(36, -1)[:, :48]).any()
 
 
 def i64(value: int) -> tir.IntImm:

@@ -214,7 +214,10 @@ class AnySize:
             for e in range(SPAN)
             for f, value in enumerate(along(e))
         ])  # fmt: skip
-        vectors = (p.columns + (self.lanes - 1)) // self.lanes
+        # the last row goes on to the end of the panel: its rows hold zeros there
+        rest = p.vectors * self.lanes - line * p.columns
+        length = Select(less(line + 1, p.lines), p.columns, rest)
+        vectors = (length + (self.lanes - 1)) // self.lanes
         return For(group, 0, vectors, ForKind.SERIAL, vector(lane, self.lanes, stores))
 
     # --- blocks of filters ---
