@@ -6,7 +6,7 @@ import pytest
 
 from tvm import tir
 from tvm.error import TVMError
-from tvm.ir import IRModule
+from tvm.ir import IRModule, Range
 from tvm.ir.exact import exact_digest
 from tvm.ir.span import SourceName, Span
 from tvm.script import tir as T
@@ -47,6 +47,13 @@ def test_what_counts() -> None:
 def test_which_variable_counts_and_not_only_its_name() -> None:
     x, y = tir.Var("x", "int32"), tir.Var("x", "int32")
     assert exact_digest(tir.Add(x, x)) != exact_digest(tir.Add(x, y))
+
+
+def test_equal_ranges_are_told_apart() -> None:
+    place = Span(SourceName("m.py"), 1, 1, 1, 2)
+    one, other = Range(0, 4), Range(0, 4, place)
+    assert one == other
+    assert len({exact_digest(pair) for pair in ((one, one), (one, other), (other, one))}) == 3
 
 
 def test_texts_cannot_look_like_other_tokens() -> None:

@@ -32,18 +32,21 @@ def exact_digest(node: Any) -> str:
 
 
 def _tokens(root: Any) -> list[str]:
-    numbers: dict[Node, int] = {}
+    # by identity: ranges are compared by what they say, and their spans count here
+    numbers: dict[int, int] = {}
+    alive: list[Node] = []
     found: list[str] = []
     add = found.append
     stack: list[Any] = [root]
     while stack:
         item = stack.pop()
         if isinstance(item, Node):
-            number = numbers.get(item)
+            number = numbers.get(id(item))
             if number is not None:
                 add(f"^{number}")
                 continue
-            numbers[item] = len(numbers)
+            numbers[id(item)] = len(numbers)
+            alive.append(item)
             add(item.TYPE_KEY)
             if isinstance(item, (GlobalVar, Op)):  # what else they know changes as passes run
                 name = item.name_hint if isinstance(item, GlobalVar) else item.name
