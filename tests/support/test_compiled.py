@@ -10,7 +10,7 @@ import pytest
 import tvm
 from tvm.ir import Range
 from tvm.ir.expr import ExprOp, RelaxExpr
-from tvm.support.compiled import hashed_by_identity, is_compiled, mypyc_attr
+from tvm.support.compiled import called, hashed_by_identity, is_compiled, mypyc_attr
 
 pytestmark = pytest.mark.pure
 
@@ -34,6 +34,28 @@ def test_identity_is_hashed_by_pythons_own_function() -> None:
     assert Compared.__hash__ is object.__hash__
     for cls in (ExprOp, RelaxExpr):
         assert is_compiled(cls) or cls.__hash__ is object.__hash__
+
+
+def test_objects_of_a_class_are_called_as_a_function_says() -> None:
+    class Called:
+        def __init__(self, start: int) -> None:
+            self.start = start
+
+    def plus(made: Called, *more: int, factor: int = 1) -> int:
+        """The sum."""
+        return (made.start + sum(more)) * factor
+
+    called(Called, plus)
+    assert Called(3)(4, 5, factor=2) == 24  # type: ignore[operator]
+    assert Called.__call__.__doc__ == "The sum."
+
+
+def test_a_global_var_is_called_in_the_dialect_of_its_arguments() -> None:
+    var, n = tvm.ir.GlobalVar("f"), tvm.tir.Var("n", "int32")
+    assert isinstance(var(n, 1), tvm.tir.Call)
+    assert isinstance(var(tvm.relax.Var("x", tvm.relax.TensorStructInfo((3,), "float32"))),
+                      tvm.relax.Call)  # fmt: skip
+    assert var.span is None
 
 
 def test_a_range_of_a_length_is_made_copied_and_pickled() -> None:

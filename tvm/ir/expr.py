@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ClassVar, Final, NoReturn, TypeAlias, final
 
 from tvm.error import TVMError
-from tvm.support.compiled import COMPILED, hashed_by_identity, mypyc_attr
+from tvm.support.compiled import COMPILED, called, hashed_by_identity, mypyc_attr
 from tvm.support.dtype import DataType
 from tvm.support.registry import Registry
 
@@ -288,24 +288,29 @@ class GlobalVar(RelaxExpr):
     __slots__ = ("name_hint",)
     TYPE_KEY = "ir.GlobalVar"
     FIELDS: ClassVar[tuple[Field, ...]] = fields("name_hint", "struct_info_~", "span~")
+    __call__: ClassVar[Callable[..., object]]
 
     def __init__(
         self, name_hint: str, struct_info: StructInfo | None = None, span: Span | None = None
     ) -> None:
-        self.name_hint: Final = of_type(name_hint, str, "GlobalVar: name_hint")
+        self.name_hint = of_type(name_hint, str, "GlobalVar: name_hint")
         self.struct_info_ = struct_info
         self.span = span
 
-    def __call__(self, *args: object) -> object:
-        """A call of this function, in the dialect of its arguments."""
-        dialect = "tir" if all(_is_prim(arg) for arg in args) else "relax"
-        if any(getattr(arg, "DIALECT", "") == "relay" for arg in args):
-            dialect = "relay"
-        call = OPERATORS[dialect].get("call_global")
-        if call is None:  # a dialect that is not loaded, so none of its values is among them
-            kinds = [type(arg) for arg in args]
-            raise RuntimeError(f"Do not know how to handle GlobalVar.__call__ for types {kinds}")
-        return call(self, *args)
+
+def _call_global(var: GlobalVar, *args: object) -> object:
+    """A call of this function, in the dialect of its arguments."""
+    dialect = "tir" if all(_is_prim(arg) for arg in args) else "relax"
+    if any(getattr(arg, "DIALECT", "") == "relay" for arg in args):
+        dialect = "relay"
+    call = OPERATORS[dialect].get("call_global")
+    if call is None:  # a dialect that is not loaded, so none of its values is among them
+        kinds = [type(arg) for arg in args]
+        raise RuntimeError(f"Do not know how to handle GlobalVar.__call__ for types {kinds}")
+    return call(var, *args)
+
+
+called(GlobalVar, _call_global)
 
 
 def _is_prim(arg: object) -> bool:
@@ -352,7 +357,7 @@ class Range(Node):
             raise TypeError(f"Range: a bound is {extent}; legal: integers")
         self.min: Final[PrimExpr] = low
         self.extent: Final[PrimExpr] = extent  # type: ignore[assignment]
-        self.span: Final = span
+        self.span = span
 
     def __eq__(self, other: object) -> bool:
         if self is other:

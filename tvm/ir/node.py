@@ -7,7 +7,7 @@ anything twice. A node is never changed after it was made, so subtrees are share
 from __future__ import annotations
 
 import importlib
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeVar
 
 from typing_extensions import Self
@@ -138,13 +138,9 @@ class Node(Scriptable):
         text: str = importlib.import_module(_JSON).save_json(self)
         return {"handle": text}
 
-    def __setstate__(self, state: dict[str, str]) -> None:
-        """Fill a node with what `__getstate__` told of one."""
-        saved = importlib.import_module(_JSON).load_json(state["handle"])
-        for cls in type(saved).__mro__:
-            for name in vars(cls).get("__slots__", ()):
-                if name != "__weakref__" and hasattr(saved, name):
-                    object.__setattr__(self, name, getattr(saved, name))
+    def __reduce__(self) -> tuple[Callable[[str], object], tuple[str]]:
+        """Copies and pickles load that JSON: fields are set by constructors alone."""
+        return importlib.import_module(_JSON).load_json, (self.__getstate__()["handle"],)
 
     def __str__(self) -> str:
         return self.script()

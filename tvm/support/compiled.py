@@ -6,6 +6,7 @@ marked may be derived from in modules that are not compiled, and exceptions stay
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
 
 T = TypeVar("T")
@@ -44,6 +45,25 @@ def hashed_by_identity(cls: type) -> None:
     """
     if not is_compiled(cls):
         cls.__hash__ = object.__hash__  # type: ignore[method-assign, assignment]
+
+
+def called(cls: type, rule: Callable[..., Any]) -> None:
+    """Make calls of a class's objects calls of `rule`, which takes the object first.
+
+    Defined inside of a compiled class with a base, `__call__` changes how objects are laid out:
+    code of the base and interpreted subclasses would read wild memory. A compiled function is no
+    method either, so one of Python's stands around it.
+    """
+
+    def __call__(self: Any, *args: Any, **named: Any) -> Any:
+        return rule(self, *args, **named)
+
+    if is_compiled(cls):
+        rule_or_method: Any = __call__
+    else:
+        rule_or_method = rule
+    __call__.__doc__ = rule.__doc__
+    cls.__call__ = rule_or_method  # type: ignore[method-assign]
 
 
 def is_compiled(cls: type) -> bool:

@@ -72,14 +72,14 @@ class Buffer(Node):
         self.strides: Final[tuple[PrimExpr, ...]] = FrozenArray([as_expr(e) for e in strides])
         offset = IntImm(self._index_dtype(), 0) if elem_offset is None else as_expr(elem_offset)
         self.elem_offset: Final[PrimExpr] = offset
-        self.name: Final = name
+        self.name = name
         self.data_alignment: Final = 64 if data_alignment <= 0 else int(data_alignment)
         self.offset_factor: Final = 1 if offset_factor == 0 else int(offset_factor)
         self.buffer_type: Final = "" if buffer_type == "default" else buffer_type
         self.axis_separators: Final[tuple[IntImm, ...]] = tuple(
             [i if isinstance(i, IntImm) else IntImm(INT32, i) for i in axis_separators]
         )
-        self.span: Final = span
+        self.span = span
         self._check_separators()
 
     def checked_strides(self) -> tuple[PrimExpr, ...]:

@@ -203,7 +203,7 @@ class Var(PrimExprWithOp):
             raise TypeError(f"{type(self).__name__}: the name is of type {type(name).__name__}; "
                             "legal: str")
         annotation = dtype if isinstance(dtype, Type) else PrimType(dtype)
-        self.name: Final = str(name)
+        self.name = str(name)
         self.type_annotation: Final = annotation
         self.dtype = dtype_of_type(annotation)
         self.span = span
@@ -284,7 +284,7 @@ class IterVar(PrimExprConvertible):
                 f"IterVar: iter_type is {iter_type}; legal: 0 (DataPar) ... 8 (Tensorized)"
             )
         self.thread_tag: Final = thread_tag
-        self.span: Final = span
+        self.span = span
 
     @property
     def dtype(self) -> DataType:
@@ -884,7 +884,7 @@ class CommReducer(Node):
         self.rhs: Final[tuple[Var, ...]] = tuple(all_of_type(rhs, Var, "CommReducer: rhs"))
         self.result: Final = _exprs(result, "CommReducer: result")
         self.identity_element: Final = _exprs(identity_element, "CommReducer: identity_element")
-        self.span: Final = span
+        self.span = span
 
 
 @final

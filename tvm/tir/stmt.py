@@ -616,7 +616,7 @@ class Block(Stmt):
         self.writes: Final[tuple[BufferRegion, ...]] = all_of_type(
             writes, BufferRegion, "Block: writes"
         )
-        self.name_hint: Final = of_type(name_hint, str, "Block: name_hint")
+        self.name_hint = of_type(name_hint, str, "Block: name_hint")
         self.body: Final = as_stmt(body)
         self.init: Final = None if init is None else as_stmt(init)
         self.alloc_buffers: Final[tuple[Buffer, ...]] = FrozenArray(alloc_buffers or ())

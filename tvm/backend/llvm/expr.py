@@ -8,6 +8,7 @@ from typing import Final
 from tvm.error import CheckError, DTypeError, InternalError, message
 from tvm.ir.expr import GlobalVar, PrimExpr
 from tvm.ir.op import Op
+from tvm.support.compiled import mypyc_attr
 from tvm.support.dtype import DataType
 from tvm.tir import expr as e
 from tvm.tir.functor import TirFunctor, expr_children
@@ -32,6 +33,7 @@ _FLOAT_CMP: Final = {
 _INT_CMP: Final = {e.EQ: "eq", e.NE: "ne", e.LT: "lt", e.LE: "le", e.GT: "gt", e.GE: "ge"}
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class ExprEmitter(TirFunctor[str, None]):
     """Turns expressions into instructions of one function."""
 

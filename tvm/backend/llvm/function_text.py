@@ -7,6 +7,7 @@ from typing import Final
 
 from tvm.backend.host_functions import Signature
 from tvm.error import CheckError, message
+from tvm.support.compiled import mypyc_attr
 from tvm.support.naming import NameTable
 
 from .module_text import ModuleText
@@ -15,6 +16,7 @@ from .types import quoted
 MAX_LETTERS: Final = 200  # of what a name takes from that of the program
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class FunctionText:
     """Lines of a function; `line` appends an instruction, `temp` one that has a result.
 

@@ -10,6 +10,7 @@ from typing import Final
 
 from tvm.error import CheckError, InternalError, message
 from tvm.ir.expr import PrimExpr
+from tvm.support.compiled import mypyc_attr
 from tvm.support.dtype import DataType
 from tvm.tir import expr as e
 from tvm.tir import stmt as s
@@ -33,6 +34,7 @@ from .types import (
 WIDEST_PICK: Final = 4
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class MemoryEmitter(ExprEmitter):
     """Adds loads and stores to expressions."""
 

@@ -23,6 +23,7 @@ from tvm.ir.expr import GlobalVar, PrimExpr
 from tvm.ir.op import Op
 from tvm.ir.span import Span
 from tvm.ir.type import PrimType
+from tvm.support.compiled import mypyc_attr
 from tvm.support.dtype import DataType
 from tvm.tir import expr as e
 from tvm.tir import stmt as s
@@ -75,6 +76,7 @@ class Failure:
     label: str | None = None  # of the block that does it, once something jumps there
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class StmtEmitter(MemoryEmitter):
     """Turns the body of a function into blocks and instructions."""
 

@@ -6,6 +6,7 @@ from itertools import islice
 from typing import Final
 
 from tvm.ir.expr import PrimExpr
+from tvm.support.compiled import mypyc_attr
 from tvm.tir import expr as e
 from tvm.tir import stmt as s
 from tvm.tir.analysis.buffer_facts import variables_of_buffers
@@ -19,6 +20,7 @@ from tvm.tir.op import arith as ops
 from .analyzed_mutator import AnalyzedMutator, bare_condition
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class Simplifier(AnalyzedMutator):
     """Simplifies every integer expression of a program; definitions of buffers stay as they are.
 
