@@ -6,6 +6,7 @@ from tvm.ir.module import IRModule
 from tvm.ir.transform import Pass, PassContext, Sequential
 from tvm.tir import transform as T
 from tvm.tir.function import PrimFunc
+from tvm.tir.transform.bf16_compute_legalize import BF16ComputeLegalizeAll
 
 
 def lowered(name: str, func: PrimFunc, passes: list[Pass]) -> IRModule:
@@ -27,7 +28,7 @@ def without_blocks() -> list[Pass]:
         T.InjectSoftwarePipeline(),
         T.LowerOpaqueBlock(),
         T.FlattenBuffer(),
-        T.BF16ComputeLegalize(),
+        BF16ComputeLegalizeAll(),
         T.NarrowDataType(32),
         T.Simplify(),
         T.InjectVirtualThread(),
@@ -68,7 +69,7 @@ def kernels() -> list[Pass]:
         T.InjectSoftwarePipeline(),
         T.LowerOpaqueBlock(),
         T.FlattenBuffer(),
-        T.BF16ComputeLegalize(),
+        BF16ComputeLegalizeAll(),
         T.NarrowDataType(32),
         T.Simplify(),
         T.VectorizeLoop(True),

@@ -65,3 +65,17 @@ def test_threads_of_two_functions_are_two() -> None:
         assert second.body.value.same_as(second.node.var)
         vars_of[name] = first.node.var
     assert not vars_of["f"].same_as(vars_of["g"])
+
+
+def test_a_parameter_in_a_shape_is_one_variable():
+    @T.prim_func
+    def func(a: T.handle, n: T.int32):
+        A = T.match_buffer(a, (n,), "int32")
+        for i in range(n):
+            A[i] = 0
+
+    made = ConvertSSA()(IRModule({"f": func, "g": func}))
+    for one in made.functions.values():
+        tvm.ir.assert_structural_equal(one, func)
+        assert one.buffer_map[one.params[0]].shape[0] is one.params[1]
+    assert made["f"].params[1] is not made["g"].params[1]

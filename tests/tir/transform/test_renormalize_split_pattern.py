@@ -19,3 +19,23 @@ class TestSplit(PassTest):
     def Expected(A: T.Buffer((64,), "int32"), n: T.int32):
         for i in range(64):
             A[i] = i // 4 % 4 + (i + n) // 3 % 4 + i % 10 // 4
+
+
+class TestSumsAndLimits(PassTest):
+    """Of up to three parts of a sum, a product first; limits above one become quotients."""
+
+    run = RenormalizeSplitPattern()
+
+    @T.prim_func
+    def Before(A: T.Buffer((1024,), "int32"), n: T.int32):
+        for i, j, k in T.grid(4, 16, 16):
+            if i * 256 + j * 16 + k < 100 and n >= 4 and n > 4 and not (n < 8):
+                A[(i * 256 + j * 16 + k) // 64] = (i * 256 + j * 16 + k) % 64 // 16
+            A[i] = (n * 8 + i * 4 + 5) // 8 + (n * 4 - i) // 8
+
+    @T.prim_func
+    def Expected(A: T.Buffer((1024,), "int32"), n: T.int32):
+        for i, j, k in T.grid(4, 16, 16):
+            if (i * 64 + (j * 4 + k // 4)) // 25 < 1 and 1 <= n // 4 and 4 < n and 1 <= n // 8:
+                A[i * 4 + (j + k // 16) // 4] = (i * 16 + (j + k // 16)) % 4
+            A[i] = (n + (i + 1) // 2) + (n * 4 - i) // 8

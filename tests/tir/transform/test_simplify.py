@@ -299,3 +299,37 @@ def test_a_float_that_differs_from_itself_is_nan() -> None:
             run(func, a, n, out)
         assert found[0].tolist() == found[1].tolist()
         assert set(found[0]) == ({1, 2} if n == 0 else {2, 4})
+
+
+class TestFloats(PassTest):
+    """Constants are folded, and what changes no number goes; nothing is reordered."""
+
+    run = Simplify()
+
+    def before():  # the operators of TVMScript would fold as they are written
+        A, B = tir.decl_buffer((8,), name="A"), tir.decl_buffer((8,), name="B")
+        i, x, one = tir.Var("i", "int32"), None, tir.const(1.0, "float32")
+        x = A[i]
+        zero, two = tir.const(0.0, "float32"), tir.const(2.0, "float32")
+        values = [
+            tir.Add(x, zero), tir.Mul(one, x), tir.Div(x, one), tir.Mul(two, tir.Add(one, two)),
+            tir.Cast("float32", tir.const(3, "int64")), tir.Max(x, x), tir.Sub(x, x),
+            tir.Mul(x, zero), tir.Add(tir.Add(x, one), two),
+        ]  # fmt: skip
+        body = tir.SeqStmt([tir.BufferStore(B, value, [i]) for value in values])
+        return tir.PrimFunc([A, B], tir.For(i, 0, 8, tir.ForKind.SERIAL, body))
+
+    Before = before().with_attr("global_symbol", "Before")
+
+    @T.prim_func
+    def Expected(A: T.Buffer((8,), "float32"), B: T.Buffer((8,), "float32")):
+        for i in range(8):
+            B[i] = A[i]
+            B[i] = A[i]
+            B[i] = A[i]
+            B[i] = T.float32(6)
+            B[i] = T.float32(3)
+            B[i] = A[i]
+            B[i] = A[i] - A[i]
+            B[i] = A[i] * T.float32(0)
+            B[i] = A[i] + T.float32(1) + T.float32(2)

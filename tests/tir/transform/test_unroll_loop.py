@@ -166,3 +166,27 @@ def test_each_copy_has_memory_of_its_own() -> None:
         local = [use for use in uses if use.scope() == "local"]
         assert len(set(local)) == 1
         assert local[0].data is owner.buffer_var
+
+
+class TestNeighboursAreCountedAlone(PassTest):
+    """The stores of one loop say nothing of the loop behind it."""
+
+    @staticmethod
+    def run(mod):
+        with PassContext(config={"tir.UnrollLoop": {"auto_max_step": 4}}):
+            return UnrollLoop()(mod)
+
+    @T.prim_func
+    def Before(A: T.Buffer((4,), "float32")):
+        for i in range(3):
+            A[i] = T.float32(1)
+        for i in range(2):
+            A[i] = T.float32(2)
+
+    @T.prim_func
+    def Expected(A: T.Buffer((4,), "float32")):
+        A[0] = T.float32(1)
+        A[1] = T.float32(1)
+        A[2] = T.float32(1)
+        A[0] = T.float32(2)
+        A[1] = T.float32(2)

@@ -2,9 +2,9 @@
 
 C[i] = A[i] + B[i]     ->     C[i] = bfloat16(float32(A[i]) + float32(B[i]))
 
-For a CUDA device that lacks the type, the bits are rounded by adding half of what is dropped; of
-what is no number, that may leave a zero. `BF16ComputeLegalizeAll`, which compiled functions have,
-keeps these apart.
+Both conversions are written with integers: the bits are rounded by adding half of what is dropped;
+of what is no number, that may leave a zero. `BF16ComputeLegalizeAll`, which compiled functions
+have, keeps these apart, and leaves conversions to targets that have them.
 """
 
 from __future__ import annotations
@@ -24,19 +24,18 @@ COMPUTES_BF16: Final = 80  # the compute capability from which CUDA devices do
 
 @tir_pass("tir.BF16ComputeLegalize")
 def BF16ComputeLegalize(func: PrimFunc, mod: IRModule, ctx: PassContext) -> PrimFunc:
-    """Only loads, stores and casts touch bfloat16, unless the target computes with it."""
-    return _legalized(func, keep_nan=False)
+    """Only loads and stores touch bfloat16, unless the target computes with it."""
+    return _legalized(func, True, keep_nan=False)
 
 
 @tir_pass("tir.BF16ComputeLegalize")
 def BF16ComputeLegalizeAll(func: PrimFunc, mod: IRModule, ctx: PassContext) -> PrimFunc:
-    """The same, where what is no number stays none."""
-    return _legalized(func, keep_nan=True)
+    """The same with casts where the target has them, and where what is no number stays none."""
+    return _legalized(func, cuda_without(func, COMPUTES_BF16), keep_nan=True)
 
 
-def _legalized(func: PrimFunc, keep_nan: bool) -> PrimFunc:
+def _legalized(func: PrimFunc, lacking: bool, keep_nan: bool) -> PrimFunc:
     target = func.attrs.get("target")
     if isinstance(target, Target) and target.cuda_version >= COMPUTES_BF16:
         return func
-    lacking = cuda_without(func, COMPUTES_BF16)
     return compute_in(func, lambda dtype: dtype.is_bfloat16, "float32", lacking, keep_nan)

@@ -51,6 +51,8 @@ class _Renamer(StmtExprMutator):
         outer = self._enter()
         self._threads.clear()
         params = tuple(self.visit_var_def(param) for param in func.params)
+        for param in func.params:
+            self._values.setdefault(param, param)
         for buffer in func.buffer_map.values():
             self._define_sizes(buffer)
         buffer_map = {

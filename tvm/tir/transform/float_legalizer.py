@@ -210,7 +210,11 @@ class _Promoter(StmtExprMutator):
         return self._widened(load) if self._is_narrow(load.dtype) else load
 
     def visit_buffer_store_(self, op: s.BufferStore) -> s.Stmt:
-        buffer, value = self.visit_buffer_use(op.buffer), self.visit_expr(op.value)
+        buffer = self.visit_buffer_use(op.buffer)
+        if buffer is op.buffer and isinstance(op.value, e.BufferLoad):
+            value = super().visit_buffer_load_(op.value)  # a copy needs no conversion
+        else:
+            value = self.visit_expr(op.value)
         if buffer is op.buffer and value.dtype is not op.value.dtype:
             value = self._narrowed(value, op.value.dtype)
         indices = self.visit_exprs(op.indices)

@@ -22,8 +22,10 @@ from .analyzed_mutator import AnalyzedMutator, bare_condition
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class Simplifier(AnalyzedMutator):
-    """Simplifies every integer expression of a program; definitions of buffers stay as they are.
+    """Simplifies every expression of a program; definitions of buffers stay as they are.
 
+    Of floating arithmetic only what gives the same number whatever is computed with is done:
+    constants are folded, and zeros added or ones multiplied go.
     A buffer is one thing wherever it is used, and what holds at one access need not at another.
     """
 
@@ -41,10 +43,10 @@ class Simplifier(AnalyzedMutator):
     def visit_expr(self, expr: PrimExpr) -> PrimExpr:
         dtype = expr.dtype
         if dtype.is_integer or dtype.is_bool:
-            if isinstance(expr, e.IntImm):
-                return expr
-            return self.analyzer.simplify(expr)
-        return super().visit_expr(expr)
+            return expr if isinstance(expr, e.IntImm) else self.analyzer.simplify(expr)
+        if self._truths or not dtype.is_floating or isinstance(expr, e.FloatImm):
+            return super().visit_expr(expr)
+        return self.analyzer.simplify(expr)
 
     def visit_var_(self, op: e.Var) -> PrimExpr:
         return self.values.get(op, op)
@@ -135,7 +137,7 @@ class Simplifier(AnalyzedMutator):
         )
 
 
-MAX_INLINED: Final = 4  # nodes: longer values make programs long, and names of names much longer
+MAX_INLINED: Final = 16  # nodes: longer values make programs long, and names of names much longer
 
 
 def _is_index(value: PrimExpr) -> bool:

@@ -4,8 +4,8 @@
         if i < 32:               ->             B[i] = A[i * 4 + 3]
             B[i] = A[i * 8 // 2 + 3]
 
-Integers and truth values are simplified with the facts known at that point; floating arithmetic is
-kept as written. A name for a literal or another name is replaced by it; a store of an element to
+Expressions are simplified with the facts known at that point; floating arithmetic loses zeros added,
+ones multiplied and operations on constants, and is kept as written otherwise. A name for a literal or another name is replaced by it; a store of an element to
 itself is dropped.
 
 The option `tir.Simplify` of the pass context turns on what is costly: chains of inequalities,

@@ -89,14 +89,15 @@ class _Chooser(StmtExprMutator):
         return op
 
     def visit_seq_stmt_(self, op: s.SeqStmt) -> s.Stmt:
-        """Of several parts the one with the most loops counts."""
-        kept, unrolled, new = 0, 0, []
-        outer = (self._loops_kept, self._loops_unrolled)
+        """Each part is looked at alone; around them, the one with the most loops counts."""
+        steps, kept, unrolled = self._steps, self._loops_kept, self._loops_unrolled
+        new = []
         for stmt in op.seq:
-            self._loops_kept, self._loops_unrolled = outer
+            self._steps = self._loops_kept = self._loops_unrolled = 0
             new.append(self.visit_stmt(stmt))
+            steps += self._steps
             kept, unrolled = max(kept, self._loops_kept), max(unrolled, self._loops_unrolled)
-        self._loops_kept, self._loops_unrolled = kept, unrolled
+        self._steps, self._loops_kept, self._loops_unrolled = steps, kept, unrolled
         if all(a is b for a, b in zip(op.seq, new)):
             return op
         return s.SeqStmt.flatten(new)
@@ -141,7 +142,7 @@ class _Chooser(StmtExprMutator):
         limits = self._limits
         if loop.kind != s.ForKind.SERIAL or self._loops_kept:
             return False
-        local = limits.local_access and count <= 16 and _indexes_local(loop)
+        local = limits.local_access and _indexes_local(loop)
         fits = count * self._steps <= limits.max_step or count <= limits.max_extent
         chosen = local or (fits and self._loops_unrolled <= limits.max_depth)
         return chosen and not is_irregular(loop)
