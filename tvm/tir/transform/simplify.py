@@ -4,9 +4,9 @@
         if i < 32:               ->             B[i] = A[i * 4 + 3]
             B[i] = A[i * 8 // 2 + 3]
 
-Expressions are simplified with the facts known at that point; floating arithmetic loses zeros added,
-ones multiplied and operations on constants, and is kept as written otherwise. A name for a literal or another name is replaced by it; a store of an element to
-itself is dropped.
+Expressions are simplified with the facts known at that point; floating arithmetic loses zeros
+added, ones multiplied and operations on constants, and is kept as written otherwise. A name for a
+literal or another name is replaced by it; a store of an element to itself is dropped.
 
 The option `tir.Simplify` of the pass context turns on what is costly: chains of inequalities,
 conditions as conjunctions of alternatives, and what is known of the contents of buffers (to decide
