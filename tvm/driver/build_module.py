@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Mapping
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-from tvm.codegen.build_module import CodeGenBase
-from tvm.codegen.build_module import build as codegen_build
 from tvm.error import message
 from tvm.ir.function import BaseFunc
 from tvm.ir.module import IRModule
@@ -16,6 +14,9 @@ from tvm.support.lazy import lazy_names
 from tvm.target.target import Target
 from tvm.tir.build import build as tir_build
 from tvm.tir.function import PrimFunc
+
+if TYPE_CHECKING:
+    from tvm.codegen.build_module import CodeGenBase
 
 PipelineLike: TypeAlias = Callable[[IRModule], IRModule] | str | None
 
@@ -36,6 +37,8 @@ def build(
     With `codegen` code is written by a generator of users, given itself or by its name.
     """
     if codegen is not None:
+        from tvm.codegen.build_module import build as codegen_build  # loads the backend for C
+
         return codegen_build(mod, codegen, target, pipeline)
     warnings.warn(
         "build is deprecated. Use `compile` or `tir.build` instead.",

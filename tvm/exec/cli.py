@@ -12,7 +12,6 @@ import json
 import signal
 import sys
 import threading
-import traceback
 from collections.abc import Iterator, Sequence
 from importlib import import_module
 from typing import Final, NoReturn, cast
@@ -172,6 +171,8 @@ def _is_verbose(words: Sequence[str]) -> bool:
 def _fault(error: Exception, words: Sequence[str]) -> int:
     verbose = _is_verbose(words)
     if verbose:
+        import traceback  # 3 ms, for faults alone
+
         traceback.print_exception(error)
     what = f"a fault of the compiler, not of the request: {type(error).__name__}: {error}"
     more = None if verbose else "the same command with -v prints the traceback"

@@ -61,8 +61,8 @@ from tvm.relax.transform.rebuild import (
 )
 from tvm.target.cpu_model import CpuModel
 from tvm.tir.analysis import undefined_vars
+from tvm.tir.expr import IntImm
 from tvm.tir.expr import Var as TirVar
-from tvm.tir.interp import evaluate
 
 _USUAL_BATCH = 8
 _USUAL_EXTENT = 224  # of an image whose size is open
@@ -324,8 +324,11 @@ def _nbytes(info: object) -> float:
         return sum(_nbytes(field) for field in info.fields)
     if not isinstance(info, TensorStructInfo) or info.values is None:
         return 0.0
-    extents = []
-    for extent in info.values:
-        usual = dict.fromkeys(undefined_vars(extent), _USUAL_EXTENT)
-        extents.append(int(evaluate(extent, usual)))
+    extents = [v.value if isinstance(v, IntImm) else _usual(v) for v in info.values]
     return float(prod(extents) * info.dtype.itemsize)
+
+
+def _usual(extent: PrimExpr) -> int:
+    from tvm.tir.interp import evaluate  # twenty modules, for open extents alone
+
+    return int(evaluate(extent, dict.fromkeys(undefined_vars(extent), _USUAL_EXTENT)))

@@ -10,7 +10,6 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from tvm.ir.expr import PrimExpr
-from tvm.support.html import code, document, folded
 from tvm.tir.buffer import Buffer
 from tvm.tir.expr import IntImm
 from tvm.tir.index_map import IndexMap
@@ -736,6 +735,8 @@ class Schedule(Recorder):
 
     def _repr_html_(self) -> str:
         """What notebooks show: the program as it is now, and the steps, folded."""
+        from tvm.support.html import code, document, folded  # for notebooks alone
+
         program: str = self.mod._repr_html_()
         return program + document(folded(f"{len(self.trace.insts)} steps", code(self.explain())))
 
