@@ -11,6 +11,7 @@ from .fallback import Fallback
 from .gemm import GEMM
 from .gemv import GEMV
 from .matrix_vector import MatrixVector
+from .turned_parts import TurnedParts
 from .winograd import Winograd
 from .winograd_or_direct import WinogradOrDirect
 
@@ -19,11 +20,11 @@ def default_rules() -> list[ScheduleRule]:
     """The rules in the order in which a function is offered to them; the last takes all others."""
     return [
         Empty(), WinogradOrDirect(), Winograd(), DotProducts(), DepthwiseIntegers(), GEMM(),
-        MatrixVector(), Conv2D(), Fallback(),
+        MatrixVector(), Conv2D(), TurnedParts(), Fallback(),
     ]  # fmt: skip
 
 
 __all__ = [
     "GEMM", "GEMV", "CPUScheduleRule", "Conv2D", "DepthwiseIntegers", "DotProducts", "Empty",
-    "Fallback", "MatrixVector", "Winograd", "WinogradOrDirect", "default_rules",
+    "Fallback", "MatrixVector", "TurnedParts", "Winograd", "WinogradOrDirect", "default_rules",
 ]  # fmt: skip
