@@ -43,8 +43,6 @@ KINDS: Final = (
          ("tvm.relay.frontend.onnx", "tvm.relay.frontend.pytorch",
           "tvm.relay.frontend.pytorch_utils", "tvm.relay.frontend.qnn_torch"),
          "the importers of Relax read the model (`tvm.relax.frontend`)"),
-    Kind("other types of numbers in imported models", ("tvm.relay.frontend.change_datatype",),
-         "types of users have no kernels here"),
     Kind("Arm's Ethos-U: operators, kernels, command streams",
          ("tvm.relay.backend.contrib.ethosu",), "its compiler (Vela) writes the commands"),
     Kind("tables of partners' compilers",

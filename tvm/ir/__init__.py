@@ -27,6 +27,7 @@ _HOMES = {
     "GlobalTypeVar": "tvm.relay.ty:GlobalTypeVar",
     "IncompleteType": "tvm.relay.ty:IncompleteType",
     "RelayRefType": "tvm.relay.ty:RefType",
+    "TypeKind": "tvm.relay.ty:TypeKind",
     "RelayExpr": "tvm.relay.expr:RelayExpr",
     "Constructor": "tvm.relay.adt:Constructor",
     "TypeData": "tvm.relay.adt:TypeData",

@@ -417,13 +417,20 @@ def pass_class(cls: type, info: PassInfo, kind: type[Pass], method: str) -> type
             raise AttributeError(name)
         return getattr(self._inst, name)
 
-    def run(self: Any, *args: Any) -> Any:
-        return getattr(self._inst, method)(*args)
+    def of_instance(name: str, value: Any) -> Any:
+        @functools.wraps(value)
+        def run(self: Any, *args: Any, **kwargs: Any) -> Any:
+            return getattr(self._inst, name)(*args, **kwargs)
 
-    # what users read from the class itself: constants, and the method that is run
-    names = [name for name in dir(cls) if not name.startswith("_")]
-    shown = {name: getattr(cls, name) for name in names if not callable(getattr(cls, name))}
-    shown[method] = functools.wraps(getattr(cls, method))(run)
+        return run
+
+    # what users read from the class itself: constants, and methods that a pass does not have
+    shown = {
+        name: of_instance(name, value) if inspect.isfunction(value) else value
+        for name in dir(cls)
+        if not name.startswith("_") and (name == method or not hasattr(kind, name))
+        for value in [getattr(cls, name)]
+    }
     made = type(cls.__name__, (kind,), {**shown, "__init__": start, "__getattr__": find})
     functools.update_wrapper(made, cls, updated=())
     return made

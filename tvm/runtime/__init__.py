@@ -11,6 +11,7 @@ _HOMES = {
     "BenchmarkResult": "tvm.runtime.benchmark:BenchmarkResult",
     "Executable": "tvm.runtime.executable:Executable",
     "Module": "tvm.runtime.module:Module",
+    "NDArray": "tvm.runtime.ndarray:NDArray",  # of tensors, as scripts for Relay ask
     "Tensor": "tvm.runtime._tensor:Tensor",
     "Device": "tvm.runtime._device:Device",
     "DataType": "tvm.support.dtype:DataType",

@@ -30,6 +30,7 @@ from ._device import webgpu as webgpu
 
 _tvm_ffi = library()
 _TensorBase: Any = _tvm_ffi.core.Tensor
+_own_dtype: Final[Any] = _TensorBase.dtype.__get__
 ALIGNMENT = 64  # bytes; a cache line and a 512-bit vector
 
 
@@ -37,6 +38,12 @@ class Tensor(_TensorBase):  # type: ignore[misc]
     """An n-dimensional array on a device; `np.from_dlpack(t)` shares its memory."""
 
     __slots__ = ()
+
+    @property
+    def dtype(self) -> Any:
+        """The data type; of users' types with the width, which the library leaves out."""
+        found = _own_dtype(self)
+        return found if found[-1] != "]" else _tvm_ffi.dtype(f"{found}{found.bits}")
 
     def numpy(self) -> np.ndarray[Any, Any]:
         """The values as a new numpy array."""

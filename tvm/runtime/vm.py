@@ -64,6 +64,7 @@ class VirtualMachine:
             remote = importlib.import_module("tvm.rpc.remote_vm")
             made: Self = object.__new__(remote.RemoteVirtualMachine)
             return made
+        _check_memory(memory_cfg)
         # of a program that is no compiled one: it brings what runs it
         stepwise = getattr(rt_mod, "stepwise_machine", None)
         if stepwise is not None:
@@ -95,7 +96,6 @@ class VirtualMachine:
                     legal="the result of compiling a Relax module, or a library exported from it",
                 )
             )  # fmt: skip
-        _check_memory(memory_cfg)
         self.module = module
         module.machine = weakref.ref(self)
         self.devices = _devices(device)

@@ -85,6 +85,11 @@ def get_type_registered(type_code: int) -> bool:
     return type_code in custom_types().values()
 
 
+# What a tensor asks for that prints its type, or is made with one.
+register_global_func("dtype.get_custom_type_name", get_type_name, override=True)
+register_global_func("dtype.get_custom_type_code", get_type_code, override=True)
+
+
 def register_op(
     lower_func: Callable[[Any], Any],
     op_name: str,

@@ -49,7 +49,7 @@ wrap_param.follow_layout(layout_rules.same)
 
 @astype.legalize
 def _astype_te(bb: BlockBuilder, x: Expr, *, dtype: DataType) -> Expr:
-    if isinstance(x, Constant):
+    if isinstance(x, Constant) and not dtype.is_custom:  # numpy knows no types of users
         return Constant(_numpy(x.data.numpy(), dtype=dtype), span=x.span)
     return bb.call_te(topi.cast, x, str(dtype), primfunc_name_hint="cast")
 

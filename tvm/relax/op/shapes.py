@@ -140,8 +140,8 @@ def common_dtype(ctx: Infer, *infos: tuple[str, StructInfo]) -> DataType:
 
 
 def check_float(ctx: Infer, name: str, dtype: DataType) -> None:
-    """Refuse a known dtype that is no floating type."""
-    if dtype is not VOID and not dtype.is_floating:
+    """Refuse a known dtype that is no floating type; users' types stand for real numbers."""
+    if dtype is not VOID and not dtype.is_floating and not dtype.is_custom:
         raise ctx.dtype_error(
             f"{name} must have a float dtype", f"{dtype}", "float16, float32, float64, bfloat16"
         )

@@ -231,10 +231,12 @@ def _shape_and_dtype(info: StructInfo) -> tuple[tuple[int, ...], Any]:
 
 
 def _static(info: StructInfo) -> bool:
+    """Whether all extents are numbers, and numpy knows the type: users' types it does not."""
     if isinstance(info, TupleStructInfo):
         return all(_static(field) for field in info.fields)
     return (
         isinstance(info, TensorStructInfo)
+        and not info.dtype.is_custom
         and isinstance(info.shape, ShapeExpr)
         and all(isinstance(extent, IntImm) for extent in info.shape.values)
     )

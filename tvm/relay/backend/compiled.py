@@ -50,7 +50,11 @@ def bind_params_by_name(func: Function, params: Mapping[str, Any]) -> Function:
                 f"{param.name_hint}; legal: names that tell them apart"
             )
         by_name[param.name_hint] = param
-    binds = {by_name[n]: Constant(v) for n, v in params.items() if n in by_name}
+    binds = {
+        by_name[n]: v if isinstance(v, Constant) else Constant(v)
+        for n, v in params.items()
+        if n in by_name
+    }
     made = bind(func, binds)
     assert isinstance(made, Function), "a function stays one"
     return made

@@ -3,6 +3,7 @@
 from typing import Any
 
 from . import common as common
+from .change_datatype import ChangeDatatype as ChangeDatatype
 from .onnx import from_onnx as from_onnx
 from .pytorch import from_pytorch as from_pytorch
 

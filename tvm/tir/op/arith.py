@@ -215,7 +215,8 @@ def _division(
 
     def divide_by(lhs: Operand, rhs: Operand, span: Span | None = None) -> PrimExpr:
         a, b = match_types(lhs, rhs, span)
-        if a.dtype.is_bool or not (a.dtype.is_integer or (name == "div" and a.dtype.is_floating)):
+        real = name == "div" and (a.dtype.is_floating or a.dtype.is_custom)
+        if a.dtype.is_bool or not (a.dtype.is_integer or real):
             raise DTypeError(f"{name}: the operands are {a.dtype}; legal: integers")
         _refuse_zero(name, b)
         folded = _fold(name, a, b, a.dtype)
