@@ -10,7 +10,7 @@ import tvm
 from tests.relax.op.cases import info, shape_of, var
 from tvm import relax, tir
 from tvm.error import DTypeError, ShapeError, TVMError
-from tvm.relax import op
+from tvm.relax import interp, op
 from tvm.runtime.vm import VirtualMachine
 
 pytestmark = pytest.mark.pure
@@ -77,6 +77,17 @@ def test_linear() -> None:
 )
 def test_einsum_shapes(text: str, shapes: list[object], expected: tuple[object, ...]) -> None:
     assert shape_of(op.einsum([var(*s) for s in shapes], text)) == expected
+
+
+def test_einsum_of_bfloat16() -> None:
+    x = np.arange(6).reshape(2, 3).astype(ml_dtypes.bfloat16)
+    bb = relax.BlockBuilder()
+    operand = var(2, 3, dtype="bfloat16")
+    with bb.function("main", [operand]):
+        bb.emit_func_output(bb.emit(op.einsum([operand, operand], "ij,kj->ik")))
+    found = interp.run(bb.get(), x)
+    assert found.dtype == x.dtype
+    np.testing.assert_array_equal(found.astype("float32"), [[5, 14], [14, 50]])
 
 
 def test_einsum_refusals() -> None:

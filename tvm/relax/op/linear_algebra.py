@@ -248,7 +248,13 @@ def _einsum_te(bb: BlockBuilder, operands: Expr, *, subscripts: str) -> Expr:
     return bb.call_te(topi.einsum, subscripts, *tuple_items(bb, operands))
 
 
-einsum.reference(lambda operands, subscripts: np.einsum(subscripts, *operands))
+@einsum.reference
+def _einsum_numpy(operands: tuple[Array, ...], *, subscripts: str) -> Array:
+    dtype = np.result_type(*operands)
+    if dtype.kind != "V":
+        return np.asarray(np.einsum(subscripts, *operands))
+    wide = [x.astype(np.float32) for x in operands]  # numpy sums no types of others
+    return np.asarray(np.einsum(subscripts, *wide)).astype(dtype)
 
 
 @relax_op("relax.outer", "x1: Tensor, x2: Tensor", pattern=OUT_FUSABLE, precision=ALWAYS)

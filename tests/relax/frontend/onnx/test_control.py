@@ -406,6 +406,17 @@ def test_scan_over_an_unknown_number_of_rows(rows: int) -> None:
     check(model, inputs)
 
 
+@pytest.mark.parametrize("rows", [0, 1, 3])
+def test_scan_whose_rows_are_told_by_a_turn(rows: int) -> None:
+    inputs = {"s0": np.zeros((1, 3), "float32"), "x": _floats(rows, 1, 3)}
+    model = _scan(inputs, {"s0": ["a", "b"], "x": ["n", "c", "d"]})
+    mod = from_onnx(model)
+    last, seen = Interpreter(mod).run("main", *inputs.values())
+    wanted = np.cumsum(inputs["x"], 0)
+    np.testing.assert_allclose(last, wanted[-1] if rows else inputs["s0"], rtol=1e-6)
+    np.testing.assert_allclose(seen.reshape(wanted.shape), 2 * wanted, rtol=1e-6)
+
+
 # --- functions ---
 
 

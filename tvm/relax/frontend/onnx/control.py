@@ -13,12 +13,24 @@ from typing import Any
 
 import numpy as np
 
+from tvm import tir
 from tvm.ir.expr import RelaxExpr
 from tvm.relax import op
 from tvm.relax.block_builder import BlockBuilder
-from tvm.relax.expr import Constant, If, PrimValue, SeqExpr, Tuple, TupleGetItem
+from tvm.relax.expr import (
+    BindingBlock,
+    Constant,
+    If,
+    MatchCast,
+    PrimValue,
+    SeqExpr,
+    Tuple,
+    TupleGetItem,
+)
 from tvm.relax.extents import with_extents
 from tvm.relax.struct_info import TensorStructInfo, TupleStructInfo
+from tvm.relax.struct_info_rules import tir_vars_in_struct_info
+from tvm.tir.analysis import undefined_vars
 from tvm.tir.expr import IntImm
 
 from .graph import RanksDiffer, Subgraph, Way, branches
@@ -181,17 +193,36 @@ class _Turns:
         return self.bb.emit(op.stack([self.bb.normalize_argument(v) for v in made], 0))
 
     def _nothing(self, state: Sequence[Ref], i: int) -> RelaxExpr:
-        """What is collected over no turn: the shape is that of a turn that is made aside."""
+        """What is collected over no turn: the shape is that of a turn that is made aside.
+
+        Extents that only the turn itself tells as it runs are 0.
+        """
         aside = BlockBuilder()
-        with scratch(aside):
-            first = Ref.to(np.asarray(0, np.int64))
-            turn = self.body(first, state, aside, self.node.scope)
-            found = turn.collected[i]
-            info = found.scope.read(found.name, aside).struct_info
+        aside.begin_binding_block()
+        first = Ref.to(np.asarray(0, np.int64))
+        turn = self.body(first, state, aside, self.node.scope)
+        found = turn.collected[i]
+        info = found.scope.read(found.name, aside).struct_info
+        told = _symbols_of_casts(aside.end_block()) - self._symbols_around(state)
         assert isinstance(info, TensorStructInfo), "tensors are collected"
         if info.shape is None:
             raise self.node.invalid("the body", f"an output {info}", "outputs of known shapes")
-        return self.bb.emit(op.zeros((0, *info.shape.values), info.dtype))  # type: ignore[attr-defined]
+        values = info.shape.values  # type: ignore[attr-defined]
+        shape = [0 if told.intersection(undefined_vars(e)) else e for e in values]
+        return self.bb.emit(op.zeros((0, *shape), info.dtype))
+
+    def _symbols_around(self, state: Sequence[Ref]) -> set[tir.Var]:
+        """The symbols of what a turn is given and reads."""
+        made = [ref.scope.made(ref.name) for ref in state]
+        made += [self.node.scope.made(name) for name in self.graph.free_names()]
+        infos = [value.struct_info for value in made if value is not None]
+        return {symbol for info in infos for symbol in tir_vars_in_struct_info(info)}
+
+
+def _symbols_of_casts(block: BindingBlock) -> set[tir.Var]:
+    """The symbols that casts of a block may define."""
+    casts = [binding for binding in block.bindings if isinstance(binding, MatchCast)]
+    return {symbol for cast in casts for symbol in tir_vars_in_struct_info(cast.struct_info)}
 
 
 class scratch:

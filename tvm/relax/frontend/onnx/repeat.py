@@ -258,6 +258,7 @@ class _Loop:
             item = bb.normalize_argument(ref.scope.read(ref.name, bb))
             if self.rows is None:
                 row = bb.normalize_argument(op.expand_dims(item, [0]))
+                before = _fitted(bb, before, row)
                 new.append(bb.emit(op.concat([before, row], 0)))
             else:
                 new.append(self._written(bb, before, item, number, first))
@@ -395,6 +396,16 @@ class _Loop:
                 part = self.bb.match_cast(part, _renamed(info))
             found.append(part)
         return found
+
+
+def _fitted(bb: BlockBuilder, rows: RelaxExpr, row: RelaxExpr) -> RelaxExpr:
+    """Rows whose extents a turn tells, with those of the row that follows: none has others."""
+    info: Any = rows.struct_info
+    told: Any = row.struct_info
+    shape = told.shape
+    if shape is None or not any(_is_own(extent) for extent in info.shape.values[1:]):
+        return rows
+    return bb.emit(op.reshape(rows, [info.shape.values[0], *shape.values[1:]]))
 
 
 def _name(place: int) -> str:
