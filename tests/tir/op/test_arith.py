@@ -160,3 +160,20 @@ def test_addresses_are_not_cast() -> None:
 def test_a_literal_is_made_of_a_number(value) -> None:
     with pytest.raises(TypeError, match=r"tir\.const: the value is a "):
         tir.const(value, "int32")
+
+
+def test_unsigned_quotients_are_not_ambiguous():
+    i, u, b = tir.Var("i", "int32"), tir.Var("u", "uint8"), tir.Var("b", "bool")
+    for x, y, dtype in ((u, u, "uint8"), (i, u, "int32"), (b, i, "int32")):
+        quotient = x / y
+        assert isinstance(quotient, tir.Div)
+        assert quotient.dtype == dtype
+    with pytest.raises(RuntimeError, match="ambiguity"):
+        i / i
+
+
+def test_ramps_are_cast_by_their_parts():
+    ramp = tir.Ramp(tir.Var("i", "int32"), 1, 4)
+    assert str(ramp.astype("int64x4")) == 'T.Ramp(T.Cast("int64", i), T.int64(1), 4)'
+    assert str(ramp.astype("float32x4")) == 'T.Cast("float32x4", T.Ramp(i, 1, 4))'
+    assert str(tir.min(ramp, tir.Broadcast(2, 4))) == "T.min(T.Ramp(i, 1, 4), T.Broadcast(2, 4))"

@@ -72,3 +72,19 @@ def test_the_rule_stands_beside_what_was_found() -> None:
     with pytest.raises(TVMError) as caught:
         sch.split(loop, factors=[2, 2])
     assert "the extent of loop tir.For#0\n" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("call", "kind"),
+    [
+        (lambda sch, block: sch.fuse(), ValueError),
+        (lambda sch, block: sch.merge(), ValueError),
+        (lambda sch, block: sch.sample_categorical([2, 4], [1.0]), ValueError),
+        (lambda sch, block: sch.unannotate(block, "none"), IndexError),
+    ],
+)
+def test_arguments_that_suit_no_program(call, kind: type[Exception]) -> None:
+    sch = Schedule(matmul())
+    with pytest.raises(kind) as caught:
+        call(sch, sch.get_block("C"))
+    assert isinstance(caught.value, ScheduleError)

@@ -2,8 +2,10 @@ from __future__ import annotations
 
 import pytest
 
+from tests.tir.schedule.cases import matmul
+from tvm.ir import assert_structural_equal
 from tvm.tir.expr import IntImm
-from tvm.tir.schedule import BlockRV, LoopRV
+from tvm.tir.schedule import BlockRV, LoopRV, Schedule
 from tvm.tir.schedule.instruction import Instruction, InstructionKind, show_value
 
 
@@ -46,3 +48,17 @@ def test_values() -> None:
 def test_unknown_kind() -> None:
     with pytest.raises(KeyError, match="no instruction kind 'Splitt'; did you mean 'Split'"):
         InstructionKind.get("Splitt")
+
+
+def test_ranges_are_pairs_of_block_variables() -> None:
+    sch = Schedule(matmul())
+    block = sch.get_block("C")
+    sch.annotate_buffer_access(block, 0, "write", lambda *v: [(v[0], v[0] + 1), v[1]])
+    sch.add_unit_loop(sch.get_loops(block)[0])
+    sch.get_child_blocks(sch.get_block("root"))
+    text = str(sch.trace)
+    assert "gen_new_ranges=lambda vi, vj, vk: [(vi, vi + 1), (vj, vj + 1)])" in text
+    assert "sch.get_child_blocks(b" in text
+    again = Schedule(matmul())
+    sch.trace.apply_to_schedule(again, remove_postproc=False)
+    assert_structural_equal(again.mod, sch.mod)

@@ -91,8 +91,12 @@ def cast(src: Operand, dtype: Any, span: Span | None = None) -> PrimExpr:
         folded = scalar.cast(value.value, source, target)
         if folded is not None:
             return make_const(folded, target, span)
+    element = target.element_of()
     if isinstance(value, e.Broadcast):
-        return e.Broadcast(cast(value.value, target.element_of(), span), value.lanes, span)
+        return e.Broadcast(cast(value.value, element, span), value.lanes, span)
+    if isinstance(value, e.Ramp) and target.is_integer and source.lanes == target.lanes:
+        base, stride = cast(value.base, element, span), cast(value.stride, element, span)
+        return e.Ramp(base, stride, value.lanes, span)
     return e.Cast(target, value, span)
 
 
@@ -287,11 +291,14 @@ def ceildiv(lhs: Operand, rhs: Operand, span: Span | None = None) -> PrimExpr:
 
 
 def divide(lhs: Operand, rhs: Operand, span: Span | None = None) -> PrimExpr:
-    """lhs / rhs of floats; for integers a RuntimeError that names the choices."""
-    a, b = match_types(lhs, rhs, span)
-    if a.dtype.is_integer:
+    """lhs / rhs of floats; for two signed integers a RuntimeError that names the choices.
+
+    Of unsigned ones the quotient is rounded down, whichever is meant.
+    """
+    a, b = as_expr(lhs), as_expr(rhs)
+    if a.dtype.is_int and b.dtype.is_int:
         raise div_ambiguity_error()
-    return _truncdiv(a, b, span)
+    return _truncdiv(*match_types(a, b, span), span)
 
 
 def _extremum(name: str, node: type[e.BinaryOpExpr]) -> Callable[..., PrimExpr]:

@@ -15,8 +15,16 @@ from tvm.tir.stmt import Block, For
 RENDER_LEVELS: Final = ("detail", "fast", "none")
 
 
+class ScheduleValueError(ScheduleError, ValueError):
+    """Arguments that suit no program."""
+
+
+class ScheduleIndexError(ScheduleError, IndexError):
+    """A key or number that names nothing."""
+
+
 class Illegal(Exception):
-    """Raised inside a primitive; the schedule turns it into a ScheduleError with the program.
+    """Raised inside a primitive; the schedule turns it into an `error` with the program.
 
     `fast` is the rule, without the names of this program; `{0}`, `{1}` in it are those of `spots`,
     the statements to mark.
@@ -29,8 +37,10 @@ class Illegal(Exception):
         legal: str | None = None,
         spots: Sequence[Node | None] = (),
         fast: str | None = None,
+        error: type[ScheduleError] = ScheduleError,
     ) -> None:
         super().__init__(found)
+        self.error: Final = error
         self.found: Final = found
         self.legal: Final = legal
         self.spots: Final = tuple([spot for spot in spots if spot is not None])

@@ -26,13 +26,15 @@ class Param(Object):
 
     Written as `loop` (an input), `*factors` (the remaining inputs), `**loops` (the remaining
     inputs, printed without a name), `[consumers` (a list within the inputs, left out when empty),
-    `=scope` (an attribute), `@buffer` (a pair such as ("read", 0); as attributes 0, 0).
+    `=scope` (an attribute), `%ranges` (the same, an index map to a beginning and an end for each
+    dimension, printed in pairs), `@buffer` (a pair such as ("read", 0); as attributes 0, 0),
+    `^scope` (an input, printed without a name).
     """
 
     __slots__ = ("form", "name")
 
     def __init__(self, spec: str) -> None:
-        self.name: Final = spec.lstrip("*[=@")
+        self.name: Final = spec.lstrip("*[=%@^")
         self.form: Final = spec[: len(spec) - len(self.name)]
 
 
@@ -73,13 +75,13 @@ class InstructionKind(Object):
         attrs: list[Any] = []
         for param in self.params:
             value = arguments[param.name]
-            if param.form == "=":
+            if param.form in ("=", "%"):
                 attrs.append(value)
             elif param.form == "@":
                 attrs.extend([value[1], SIDES.index(value[0])])
             elif param.form == "[":
                 inputs.append(list(value))
-            elif param.form:
+            elif param.form in ("*", "**"):
                 inputs.extend(value)
             else:
                 inputs.append(value)
@@ -90,7 +92,7 @@ class InstructionKind(Object):
         arguments: dict[str, Any] = {}
         given, options = list(inputs), list(attrs)
         for param in self.params:
-            if param.form == "=":
+            if param.form in ("=", "%"):
                 arguments[param.name] = options.pop(0)
             elif param.form == "@":
                 number, side = options.pop(0), options.pop(0)
@@ -124,6 +126,10 @@ class InstructionKind(Object):
             value = arguments[param.name]
             if param.form == "**":
                 parts[:0] = [show(v) for v in value]
+            elif param.form == "^":
+                parts.append(show(value))
+            elif param.form == "%" and isinstance(value, IndexMap):
+                parts.append(f"{param.name}={_ranges_text(value)}")
             elif param.form == "@":
                 parts.append(f"{param.name}=({show(value[0])}, {show(value[1])})")
             elif param.form != "[" or value:
@@ -187,6 +193,14 @@ class _Placeholders(dict[Any, str]):
 
     def get(self, key: Any, default: Any = None) -> str:
         return "_"
+
+
+def _ranges_text(ranges: IndexMap) -> str:
+    """`lambda i: [(i, i + 1)]` for the bounds i, i + 1."""
+    names = ", ".join([var.name for var in ranges.initial_indices])
+    bounds = [str(index) for index in ranges.final_indices]
+    pairs = ", ".join([f"({low}, {high})" for low, high in zip(bounds[::2], bounds[1::2])])
+    return f"lambda {names}: [{pairs}]"
 
 
 def show_value(value: Any, names: Mapping[Any, str], in_list: bool = False) -> str:

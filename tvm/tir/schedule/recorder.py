@@ -200,7 +200,7 @@ class Recorder(Object):
             result = rule(state, **resolved)
         except Illegal as refusal:
             state.undo()
-            raise ScheduleError(self._message(refusal, kind, arguments)) from None
+            raise refusal.error(self._message(refusal, kind, arguments)) from None
         except BaseException:
             state.undo()
             raise
@@ -279,7 +279,7 @@ class Recorder(Object):
         try:
             return draw()
         except Illegal as refusal:
-            raise ScheduleError(self._message(refusal, kind, arguments)) from None
+            raise refusal.error(self._message(refusal, kind, arguments)) from None
 
     def _buffer_of(
         self, asked: str, block: BlockRV, buffer: Any, side: str | None = None

@@ -693,11 +693,9 @@ class Schedule(Recorder):
         if isinstance(gen_new_ranges, IndexMap):
             ranges = gen_new_ranges
         else:
-            ndim = len(node.iter_vars)
-            dtype = str(node.iter_vars[0].var.dtype) if ndim else "int32"
             regions = node.writes if buf_type == "write" else node.reads
             rank = len(regions[buffer_index].region) if buffer_index < len(regions) else 0
-            ranges = _buffer_access.ranges_map(gen_new_ranges, ndim, dtype, rank)
+            ranges = _buffer_access.ranges_map(gen_new_ranges, node, rank)
         self._run(
             _buffer_access.ANNOTATE,
             _buffer_access.annotate_buffer_access,

@@ -20,7 +20,7 @@ def add_unit_loop(state: SRefTree, block_or_loop: StmtSRef) -> StmtSRef:
     """
     stmt = block_or_loop.stmt
     if isinstance(stmt, For):
-        loop = For(Var("u", stmt.loop_var.dtype), 0, 1, ForKind.SERIAL, stmt, span=stmt.span)
+        loop = For(Var("u", "int32"), 0, 1, ForKind.SERIAL, stmt, span=stmt.span)
         state.replace(block_or_loop, loop)
         return state.get_sref(loop)
     assert isinstance(stmt, Block), "an sref is that of a block or loop"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from tvm.tir.block_scope import StmtSRef
-from tvm.tir.schedule.error import Illegal, name_of
+from tvm.tir.schedule.error import Illegal, ScheduleIndexError, name_of
 from tvm.tir.schedule.instruction import kind
 from tvm.tir.schedule.tree import ScopeStmt, SRefTree
 from tvm.tir.stmt import Block, For
@@ -37,6 +37,7 @@ def unannotate(state: SRefTree, block_or_loop: StmtSRef, ann_key: str) -> None:
             legal=f"one of {sorted(stmt.annotations)}" if stmt.annotations else None,
             spots=[stmt],
             fast="The annotation does not exist",
+            error=ScheduleIndexError,
         )
     _set(state, block_or_loop, {k: v for k, v in stmt.annotations.items() if k != ann_key})
 

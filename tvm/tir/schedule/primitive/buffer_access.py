@@ -15,7 +15,7 @@ from tvm.tir.schedule.error import Illegal
 from tvm.tir.schedule.instruction import kind
 from tvm.tir.schedule.rebuild import change_block
 from tvm.tir.schedule.tree import SRefTree
-from tvm.tir.stmt import BufferRegion
+from tvm.tir.stmt import Block, BufferRegion
 
 HIDE = kind(
     "UnsafeHideBufferAccess", "unsafe_hide_buffer_access", "block", "buf_type",
@@ -23,7 +23,7 @@ HIDE = kind(
 )  # fmt: skip
 ANNOTATE = kind(
     "AnnotateBufferAccess", "annotate_buffer_access", "block", "=buffer_index", "=buf_type",
-    "=gen_new_ranges",
+    "%gen_new_ranges",
 )  # fmt: skip
 
 
@@ -92,27 +92,21 @@ def _typed(bound: PrimExpr, model: PrimExpr) -> PrimExpr:
     return bound if bound.dtype is model.dtype else bound.astype(model.dtype)
 
 
-def ranges_map(
-    function: Callable[..., Any], ndim: int, index_dtype: str, rank: int
-) -> IndexMap:
+def ranges_map(function: Callable[..., Any], node: Block, rank: int) -> IndexMap:
     """A function from block variables to ranges, as an index map: begin, end, begin, end, ...
 
-    The function gives a pair, a Range or a single index a dimension; or all bounds in one row, as
-    the text of a trace has them.
+    The function gives a pair, a Range or a single index a dimension; or all bounds in one row.
     """
-
-    def flat(*variables: PrimExpr) -> list[PrimExpr]:
-        found: list[PrimExpr] = []
-        parts = list(function(*variables))
-        if len(parts) == 2 * rank and not any(isinstance(p, (tuple, list, Range)) for p in parts):
-            return [as_expr(part) for part in parts]
-        for part in parts:
-            if isinstance(part, (tuple, list)):
-                found.extend([as_expr(part[0]), as_expr(part[1])])
-            elif isinstance(part, Range):
-                found.extend([part.min, part.min + part.extent])
-            else:
-                found.extend([as_expr(part), as_expr(part) + 1])
-        return found
-
-    return IndexMap.from_func(flat, ndim=ndim, index_dtype=index_dtype)
+    variables = [iv.var.copy_with_name(iv.var.name) for iv in node.iter_vars]
+    found: list[PrimExpr] = []
+    parts = list(function(*variables))
+    if len(parts) == 2 * rank and not any(isinstance(p, (tuple, list, Range)) for p in parts):
+        return IndexMap(variables, [as_expr(part) for part in parts])
+    for part in parts:
+        if isinstance(part, (tuple, list)):
+            found.extend([as_expr(part[0]), as_expr(part[1])])
+        elif isinstance(part, Range):
+            found.extend([part.min, part.min + part.extent])
+        else:
+            found.extend([as_expr(part), as_expr(part) + 1])
+    return IndexMap(variables, found)

@@ -11,7 +11,7 @@ from tvm.tir.functor import walk
 from tvm.tir.op.arith import cast, floordiv, floormod, is_one, is_zero, multiply
 from tvm.tir.schedule.analysis.affine import analyzer_at
 from tvm.tir.schedule.analysis.query import loop_of
-from tvm.tir.schedule.error import Illegal
+from tvm.tir.schedule.error import Illegal, ScheduleValueError
 from tvm.tir.schedule.instruction import kind
 from tvm.tir.schedule.loops import (
     commit_loops,
@@ -33,7 +33,9 @@ def fuse(state: SRefTree, loops: Sequence[StmtSRef], preserve_unit_iters: bool) 
         for j in range(m): S(i, j)     ->        S(f // m, f % m)
     """
     if not loops:
-        raise Illegal("no loops are given", legal="at least one loop")
+        raise Illegal(
+            "no loops are given", legal="at least one loop", error=ScheduleValueError
+        )
     require_same_scope_loops(loops)
     nodes = [loop_of(sref) for sref in loops]
     for node in nodes:

@@ -6,7 +6,7 @@ from tvm.tir.block_scope import StmtSRef
 from tvm.tir.schedule.instruction import kind
 from tvm.tir.schedule.tree import SRefTree
 
-KIND = kind("GetChildBlocks", "get_child_blocks", "block_or_loop", pure=True, many=True)
+KIND = kind("GetChildBlocks", "get_child_blocks", "^block_or_loop", pure=True, many=True)
 
 
 def get_child_blocks(state: SRefTree, block_or_loop: StmtSRef) -> list[StmtSRef]:

@@ -20,7 +20,7 @@ from tvm.tir.schedule.analysis.query import (
     realize_of,
     scope_of,
 )
-from tvm.tir.schedule.error import Illegal
+from tvm.tir.schedule.error import Illegal, ScheduleValueError
 from tvm.tir.schedule.instruction import kind
 from tvm.tir.schedule.leaves import without_leaf
 from tvm.tir.schedule.loops import require_plain, require_same_scope_loops, substitute_loops
@@ -39,7 +39,9 @@ def merge(state: SRefTree, loops: Sequence[StmtSRef]) -> StmtSRef:
     for i in range(n): S2(i)     ->     for i_m in range(n): S1(i_m); S2(i_m)
     """
     if len(loops) < 2:
-        raise Illegal("fewer than two loops are given", legal="at least two loops")
+        raise Illegal(
+            "fewer than two loops are given", legal="at least two loops", error=ScheduleValueError
+        )
     require_same_scope_loops(loops)
     above = common_ancestor(loops)
     if any(scope_of(sref) is not scope_of(loops[0]) for sref in loops):

@@ -18,7 +18,7 @@ from tvm.tir.schedule.analysis.query import (
     loops_above,
     scope_of,
 )
-from tvm.tir.schedule.error import Illegal
+from tvm.tir.schedule.error import Illegal, ScheduleValueError
 from tvm.tir.schedule.instruction import kind
 from tvm.tir.schedule.primitive.compute_inline import can_compute_inline
 from tvm.tir.schedule.random_engine import RandomEngine
@@ -53,6 +53,7 @@ def sample_categorical(
         raise Illegal(
             f"{len(candidates)} candidates have {len(probs)} probabilities",
             legal="as many probabilities as candidates, at least one",
+            error=ScheduleValueError,
         )
     if decision is None:
         index = engine.weighted([float(p) for p in probs])

@@ -148,8 +148,7 @@ def _named_pair(word: str, node_word: str, build: Callable[..., PrimExpr]) -> Ma
     """Makes `T.min(a, b)`, or `T.Min(a, b)` where the function folds."""
 
     def make(node: Any, docs: list[ExprDoc], d: Docsifier) -> ExprDoc:
-        folds = isinstance(node.a, _FOLDABLE) and isinstance(node.b, _FOLDABLE)
-        plain = not folds and node.a is not node.b and not _absorbs(node, build)
+        plain = node.a is not node.b and not _absorbs(node, build)
         return d.word("tir", word if plain else node_word).call(*docs)
 
     return make
