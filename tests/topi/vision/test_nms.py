@@ -35,10 +35,12 @@ def test_as_onnx_runtime(most: int, iou: float, score: float) -> None:
     assert not indices[len(wanted) :].any()
 
 
-def test_limits_in_tensors() -> None:
+@pytest.mark.parametrize("most", [4, 2**31, 2**63 - 1])
+def test_limits_in_tensors(most: int) -> None:
+    """Exporters of torch write the largest integer where all boxes are wanted."""
     boxes, scores = boxes_and_scores(1)
-    limits = (np.array([4], "int64"), np.array([0.3], "float32"), np.array([0.2], "float32"))
-    wanted = reference(boxes, scores, 4, 0.3, 0.2)
+    limits = (np.array([most], "int64"), np.array([0.3], "float32"), np.array([0.2], "float32"))
+    wanted = reference(boxes, scores, most, 0.3, 0.2)
     indices, total = evaluate(topi.vision.all_class_non_max_suppression, boxes, scores, *limits)
     np.testing.assert_array_equal(indices[: int(total[0])], wanted)
 

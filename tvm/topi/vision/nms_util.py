@@ -164,7 +164,7 @@ def _row(
                 when(load(good, 0).equal(1), take),
             )
 
-        room = load(number, row) < most.astype(number.dtype)
+        room = load(number, row).astype("int64") < most.astype("int64")  # often the largest one
         return when(tir.all(j < valid, room), local("int32", decide, name="good"))
 
     clear = loop(
