@@ -57,7 +57,7 @@ def test_ranges_are_pairs_of_block_variables() -> None:
     sch.add_unit_loop(sch.get_loops(block)[0])
     sch.get_child_blocks(sch.get_block("root"))
     text = str(sch.trace)
-    assert "gen_new_ranges=lambda vi, vj, vk: [(vi, vi + 1), (vj, vj + 1)])" in text
+    assert "gen_new_ranges=lambda v_i, v_j, v_k: [(v_i, v_i + 1), (v_j, v_j + 1)])" in text
     assert "sch.get_child_blocks(b" in text
     again = Schedule(matmul())
     sch.trace.apply_to_schedule(again, remove_postproc=False)
