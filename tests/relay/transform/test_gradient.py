@@ -112,6 +112,11 @@ CASES: dict[str, Any] = {
     "conv2d in groups": (
         lambda x, w: relay.exp(relay.nn.conv2d(x, w, dilation=2, groups=2)), rand(1, 4, 3, 4),
         rand(2, 2, 2, 2)),
+    "leaky_relu": (lambda x: relay.nn.leaky_relu(x, 0.3) * x, rand(2, 3, low=-1, high=1)),
+    "pad": (lambda x, v: relay.exp(relay.nn.pad(x, ((1, 0), (0, 2)), v)), rand(2, 3), rand()),
+    "layout_transform": (
+        lambda x, w: relay.layout_transform(x, "NCHW", "NCHW2c") * w, rand(1, 4, 2, 3),
+        rand(1, 2, 2, 3, 2)),
     "nothing known": (
         lambda x: x * relay.ones((3,), "float64") + relay.zeros((3,), "float64"), rand(3)),
     "tuple": (lambda x: relay.Tuple([x * x, relay.exp(x)]), rand(2)),
@@ -151,6 +156,7 @@ def test_the_pass() -> None:
         (lambda x: relay.If(relay.const(True), relay.sort(x), x), "the operator sort has no rule"),
         (lambda x: relay.If(ONE, relay.Let(relay.Var("f"), relay.op.get("exp"), x), x),
          r"Op\(exp\) is passed as a value"),
+        (lambda x: relay.nn.pad(x, ((1, 1),), pad_mode="edge"), "pad_mode 'edge'"),
     ],
 )
 def test_what_has_no_gradient(build: Any, text: str) -> None:

@@ -198,6 +198,43 @@ def _transpose(orig: Any, grad: Any) -> list[Any]:
     return [transform.transpose(grad, inverse)]
 
 
+@gradient_of("layout_transform")
+def _layout_transform(orig: Any, grad: Any) -> list[Any]:
+    """The gradient in the layout of the operand, all of whose elements are in the result."""
+    x, o = orig.args[0], orig.attrs
+    shapes = [_type(one).concrete_shape for one in (x, orig)]
+    if math.prod(shapes[0]) != math.prod(shapes[1]):
+        raise TVMError(
+            message(
+                "gradient of layout_transform", found=f"{shapes[0]} as {shapes[1]}",
+                legal="blocks that divide their axes",
+            )
+        )
+    return [transform.layout_transform(grad, o.dst_layout, o.src_layout)]
+
+
+@gradient_of("nn.pad")
+def _pad(orig: Any, grad: Any) -> list[Any]:
+    """What lies on the data, and for the border's value the sum over the border."""
+    (x, value), o = orig.args, orig.attrs
+    if str(o.pad_mode) != "constant":
+        raise TVMError(
+            message("gradient of nn.pad", found=f"pad_mode {o.pad_mode!r}", legal="'constant'")
+        )
+    begins = [int(before) for before, _ in o.pad_width]
+    ends = [at + extent for at, extent in zip(begins, _type(x).concrete_shape)]
+    inner = transform.strided_slice(grad, begins, ends)
+    border = transform.cast_like(reduce.sum(grad) - reduce.sum(inner), value)
+    return [inner, transform.reshape_like(border, value)]
+
+
+@gradient_of("nn.leaky_relu")
+def _leaky_relu(orig: Any, grad: Any) -> list[Any]:
+    x = orig.args[0]
+    positive = tensor.greater(x, tensor.zeros_like(x))
+    return [transform.where(positive, grad, grad * _number(float(orig.attrs.alpha), orig))]
+
+
 @gradient_of("broadcast_to", "broadcast_to_like")
 def _broadcast(orig: Any, grad: Any) -> list[Any]:
     rest = [tensor.zeros_like(arg) for arg in orig.args[1:]]
