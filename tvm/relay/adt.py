@@ -10,6 +10,7 @@ from tvm.ir.expr import RelaxExpr
 from tvm.ir.node import Field, Node, fields, register_nodes
 from tvm.ir.span import Span
 from tvm.ir.type import Type
+from tvm.support.arguments import explained
 
 from .base import astext, pretty_print
 from .expr import Call, ExprWithOp, RelayExpr, Var, operand
@@ -30,6 +31,7 @@ class Constructor(RelayExpr):
     )
     CTOR: ClassVar[tuple[str, ...]] = ("name_hint", "inputs", "belong_to", "tag")
 
+    @explained
     def __init__(
         self, name_hint: str, inputs: Sequence[Type], belong_to: GlobalTypeVar, tag: int = -1
     ) -> None:
@@ -52,6 +54,7 @@ class TypeData(RelayType):
     TYPE_KEY = "relay.TypeData"
     FIELDS: ClassVar[tuple[Field, ...]] = fields("header", "type_vars*", "constructors", "span~")
 
+    @explained
     def __init__(
         self,
         header: GlobalTypeVar,
@@ -152,6 +155,7 @@ class PatternTuple(Pattern):
     TYPE_KEY = "relay.PatternTuple"
     FIELDS: ClassVar[tuple[Field, ...]] = fields("patterns")
 
+    @explained
     def __init__(self, patterns: Sequence[Pattern] | None = None) -> None:
         self.patterns: Final = tuple(patterns or ())
         self.span = None
@@ -196,6 +200,7 @@ class Match(ExprWithOp):
     )
     CTOR: ClassVar[tuple[str, ...]] = ("data", "clauses", "complete")
 
+    @explained
     def __init__(
         self, data: RelaxExpr, clauses: Sequence[Clause], complete: bool = True
     ) -> None:

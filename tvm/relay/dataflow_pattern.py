@@ -17,6 +17,7 @@ from tvm.ir.node import Field, Node, fields, register_nodes
 from tvm.ir.op import Op
 from tvm.ir.structural import structural_equal
 from tvm.ir.type import Type
+from tvm.support.arguments import explained
 from tvm.tir.expr import IntImm
 
 from .expr import Call, Constant, If, Let, RelayExpr, Tuple, TupleGetItem, Var
@@ -170,6 +171,7 @@ class CallPattern(DFPattern):
 
     __slots__ = ("args", "op")
 
+    @explained
     def __init__(self, op: DFPattern, args: Sequence[DFPattern] | None) -> None:
         self.op: Final = op
         self.args: Final = None if args is None else tuple(args)
@@ -181,6 +183,7 @@ class FunctionPattern(DFPattern):
 
     __slots__ = ("body", "params")
 
+    @explained
     def __init__(self, params: Sequence[DFPattern] | None, body: DFPattern) -> None:
         self.params: Final = None if params is None else tuple(params)
         self.body: Final = body
@@ -216,6 +219,7 @@ class TuplePattern(DFPattern):
 
     __slots__ = ("fields",)
 
+    @explained
     def __init__(self, fields: Sequence[DFPattern] | None) -> None:
         self.fields: Final = None if fields is None else tuple(fields)
 
@@ -296,6 +300,7 @@ class ShapePattern(DFPattern):
 
     __slots__ = ("pattern", "shape")
 
+    @explained
     def __init__(self, pattern: DFPattern, shape: Sequence[PrimExpr | int]) -> None:
         self.pattern: Final = pattern
         self.shape: Final = tuple(shape)
@@ -307,6 +312,7 @@ class AttrPattern(DFPattern):
 
     __slots__ = ("attrs", "pattern")
 
+    @explained
     def __init__(self, pattern: DFPattern, attrs: Mapping[str, Any]) -> None:
         self.pattern: Final = pattern
         self.attrs: Final = dict(attrs.items())
@@ -689,6 +695,7 @@ def _node_map(found: Matcher) -> dict[DFPattern, list[RelaxExpr]]:
     return made
 
 
+@explained
 def rewrite(
     callbacks: DFPatternCallback | Sequence[DFPatternCallback],
     expr: RelaxExpr,

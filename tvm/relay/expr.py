@@ -20,6 +20,7 @@ from tvm.ir.scriptable import PRINTERS
 from tvm.ir.span import Span, ambient_span
 from tvm.ir.type import Type
 from tvm.relax.base_expr import Id
+from tvm.support.arguments import explained
 from tvm.support.dtype import DataType
 from tvm.support.lazy import lazy_names
 from tvm.target.virtual_device import VirtualDevice
@@ -141,6 +142,7 @@ class Tuple(ExprWithOp):
     FIELDS: ClassVar[tuple[Field, ...]] = fields("fields", "checked_type_~", "span~")
     CTOR: ClassVar[tuple[str, ...]] = ("fields", "span")
 
+    @explained
     def __init__(self, fields: Sequence[RelaxExpr], span: Span | None = None) -> None:
         self._begin(span)
         self.fields: Final = _exprs(fields, "Tuple")
@@ -201,6 +203,7 @@ class Call(ExprWithOp):
     )
     CTOR: ClassVar[tuple[str, ...]] = ("op", "args", "attrs", "type_args", "span")
 
+    @explained
     def __init__(
         self,
         op: RelaxExpr,
@@ -280,6 +283,7 @@ class TupleGetItem(ExprWithOp):
     )
     CTOR: ClassVar[tuple[str, ...]] = ("tuple_value", "index", "span")
 
+    @explained
     def __init__(self, tuple_value: RelaxExpr, index: int, span: Span | None = None) -> None:
         self._begin(span)
         self.tuple_value: Final[RelaxExpr] = operand(tuple_value, "TupleGetItem")
@@ -456,6 +460,7 @@ def _with(node: Any, virtual_device: VirtualDevice | None, **changes: object) ->
     return made
 
 
+@explained
 def ConstantWithFields(
     constant: Constant, data: Any = None, virtual_device: Any = None, span: Span | None = None
 ) -> Constant:
@@ -464,6 +469,7 @@ def ConstantWithFields(
     return Constant(made.data, made.span) if data is not None else made
 
 
+@explained
 def TupleWithFields(
     tup: Tuple, fields: Any = None, virtual_device: Any = None, span: Span | None = None
 ) -> Tuple:
@@ -471,6 +477,7 @@ def TupleWithFields(
     return cast("Tuple", _with(tup, virtual_device, fields=fields, span=span))
 
 
+@explained
 def VarWithFields(
     variable: Var,
     vid: Id | None = None,
@@ -485,6 +492,7 @@ def VarWithFields(
     )
 
 
+@explained
 def CallWithFields(
     call: Call,
     op: RelaxExpr | None = None,
@@ -501,6 +509,7 @@ def CallWithFields(
     return cast("Call", made)
 
 
+@explained
 def LetWithFields(
     let: Let,
     variable: Var | None = None,
@@ -514,6 +523,7 @@ def LetWithFields(
     return cast("Let", made)
 
 
+@explained
 def IfWithFields(
     if_expr: If,
     cond: RelaxExpr | None = None,
@@ -530,6 +540,7 @@ def IfWithFields(
     return cast("If", made)
 
 
+@explained
 def TupleGetItemWithFields(
     tuple_get_item: TupleGetItem,
     tuple_value: RelaxExpr | None = None,
@@ -542,6 +553,7 @@ def TupleGetItemWithFields(
     return cast("TupleGetItem", made)
 
 
+@explained
 def RefCreateWithFields(
     ref_create: RefCreate,
     value: RelaxExpr | None = None,
@@ -552,6 +564,7 @@ def RefCreateWithFields(
     return cast("RefCreate", _with(ref_create, virtual_device, value=value, span=span))
 
 
+@explained
 def RefReadWithFields(
     ref_read: RefRead,
     ref: RelaxExpr | None = None,
@@ -562,6 +575,7 @@ def RefReadWithFields(
     return cast("RefRead", _with(ref_read, virtual_device, ref=ref, span=span))
 
 
+@explained
 def RefWriteWithFields(
     ref_write: RefWrite,
     ref: RelaxExpr | None = None,

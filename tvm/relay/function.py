@@ -12,6 +12,7 @@ from tvm.ir.function import BaseFunc, as_attrs
 from tvm.ir.node import Field, fields, register_nodes
 from tvm.ir.span import Span
 from tvm.ir.type import Type
+from tvm.support.arguments import explained
 
 from .expr import Call, RelayExpr, Var, _with, as_relay
 from .ty import FuncType, IncompleteType, TypeVar
@@ -32,6 +33,7 @@ class Function(BaseFunc, RelayExpr):
         "params", "body", "ret_type", "type_params", "attrs", "span",
     )  # fmt: skip
 
+    @explained
     def __init__(
         self,
         params: Sequence[Var],
@@ -69,6 +71,7 @@ class Function(BaseFunc, RelayExpr):
         return FuncType(annotations, self.ret_type or IncompleteType(), self.type_params)
 
 
+@explained
 def FunctionWithFields(
     function: Function,
     params: Sequence[Var] | None = None,

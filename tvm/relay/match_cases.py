@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from tvm.error import TVMError
 from tvm.ir.module import IRModule
+from tvm.support.arguments import explained
 
 from .adt import (
     Match,
@@ -20,6 +21,7 @@ from .adt import (
 )
 
 
+@explained
 def unmatched_cases(match: Match, mod: IRModule | None = None) -> list[Pattern]:
     """Patterns of values for which no clause is there; none when the match is complete."""
     candidates: list[Pattern] = [PatternWildcard()]

@@ -16,6 +16,7 @@ from typing import Any, Final
 from tvm.error import TVMError, message
 from tvm.ir.expr import OPERATORS, GlobalVar
 from tvm.ir.module import IRModule
+from tvm.support.arguments import explained
 
 from .tensor_array_ops import StaticTensorArrayOps as StaticTensorArrayOps
 from .tensor_array_ops import TensorArrayOps as TensorArrayOps
@@ -35,6 +36,7 @@ _TENSOR_DTYPES: Final = (
 )  # fmt: skip
 
 
+@explained
 def import_from_std(mod: IRModule, file_name: str) -> None:
     """Add the types and functions of a file of `std/` to a module."""
     path = _STD / file_name

@@ -9,6 +9,7 @@ from tvm.ir.expr import OPERATORS, RelaxExpr
 from tvm.ir.node import Node
 from tvm.ir.type import TupleType, Type
 from tvm.ir.type_relation import TypeCall
+from tvm.support.arguments import explained
 
 from .expr import Var, operand
 from .function import Function
@@ -17,6 +18,7 @@ from .ty import FuncType, RefType
 from .variables import free_type_vars, free_vars
 
 
+@explained
 def bind(expr: RelaxExpr, binds: Mapping[Var, RelaxExpr]) -> RelaxExpr:
     """`expr` with values for some variables; a function's bound parameters disappear.
 

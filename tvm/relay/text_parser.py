@@ -23,6 +23,7 @@ from tvm.ir.op import OPS, Op
 from tvm.ir.span import Span
 from tvm.ir.type import TupleType, Type
 from tvm.relax.numpy_dtype import numpy_dtype
+from tvm.support.arguments import explained
 from tvm.support.dtype import DataType
 from tvm.support.recursion import nested_programs
 from tvm.target.virtual_device import VirtualDevice
@@ -731,6 +732,7 @@ _WORDS: Final[dict[str, Callable[[Parser, Token], Any]]] = {
 }
 
 
+@explained
 def parse(
     source: str,
     source_name: str = "from_string",

@@ -14,6 +14,7 @@ from tvm.ir.span import Span
 from tvm.ir.structural import structural_equal, structural_hash
 from tvm.ir.type import TupleType, Type
 from tvm.ir.type_relation import TypeCall, TypeConstraint, TypeRelation
+from tvm.support.arguments import explained
 from tvm.support.dtype import DataType
 from tvm.tir.expr import IntImm
 from tvm.tir.expr import Var as TirVar
@@ -83,6 +84,7 @@ class TensorType(RelayType):
     TYPE_KEY = "relay.TensorType"
     FIELDS: ClassVar[tuple[Field, ...]] = fields("shape", "dtype", "span~")
 
+    @explained
     def __init__(
         self, shape: Sequence[Dim], dtype: str = "float32", span: Span | None = None
     ) -> None:
@@ -202,6 +204,7 @@ class FuncType(RelayType):
         "arg_types", "ret_type", "type_params", "type_constraints", "span",
     )  # fmt: skip
 
+    @explained
     def __init__(
         self,
         arg_types: Sequence[Type],

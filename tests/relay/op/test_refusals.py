@@ -137,3 +137,27 @@ def test_what_python_and_operators_say_themselves_stays() -> None:
         relay.nn.softmax()  # type: ignore[call-arg]
     with pytest.raises(ValueError, match="requires data to be non-empty"):
         relay.concatenate([], 0)
+
+
+@pytest.mark.parametrize(
+    ("build", "words"),
+    [
+        (lambda: relay.Call(relay.op.get("add"), X), r"Call: the argument `args`.*\n.*type Var"),
+        (lambda: relay.Tuple(3), "Tuple: the argument `fields`"),
+        (lambda: relay.TensorType(1.5), "TensorType: the argument `shape`"),
+        (lambda: relay.analysis.list_op_freqs(X), "list_op_freqs: the argument `mod`"),
+        (lambda: relay.analysis.unmatched_cases(X), "unmatched_cases: the argument `match`"),
+        (lambda: relay.expr.LetWithFields(3), "LetWithFields: the argument `let`"),
+        (lambda: relay.parse(3), "parse: the argument `source`"),
+    ],
+)
+def test_arguments_of_other_kinds_for_parts_of_programs(
+    build: Callable[[], Any], words: str
+) -> None:
+    with pytest.raises(TypeError, match=words):
+        build()
+
+
+def test_no_target() -> None:
+    with pytest.raises(ValueError, match="legal: one target or several"):
+        relay.build(tvm.IRModule.from_expr(relay.Function([X], X)), [])

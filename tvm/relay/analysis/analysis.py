@@ -52,6 +52,7 @@ from tvm.relay.variables import (
     free_type_vars,
     free_vars,
 )
+from tvm.support.arguments import explained
 
 from .calibration import get_calibration_data as get_calibration_data
 from .extract import extract_fused_functions as extract_fused_functions
@@ -68,6 +69,7 @@ __all__ = [
 ]  # fmt: skip
 
 
+@explained
 def post_order_visit(expr: RelaxExpr, fvisit: Callable[[RelaxExpr], Any]) -> None:
     """Call `fvisit` once for each expression, parts before the whole."""
     for node in post_order(expr):
@@ -262,6 +264,7 @@ _MACS: Final[dict[str, Callable[[Call], int]]] = {
 }
 
 
+@explained
 def list_op_freqs(mod: IRModule) -> dict[str, int]:
     """How often each operator is called."""
     found: Counter[str] = Counter()

@@ -9,11 +9,13 @@ from tvm.ffi.object import Object
 from tvm.ir.expr import GlobalVar
 from tvm.ir.module import IRModule
 from tvm.relay.traverse import post_order
+from tvm.support.arguments import explained
 
 
 class CallGraph(Object):
     """The calls between the functions of a module."""
 
+    @explained
     def __init__(self, module: IRModule) -> None:
         self._module = module
         self._calls: dict[str, Counter[str]] = {}

@@ -9,11 +9,13 @@ from tvm.ir.op import Op
 from tvm.relay.expr import Call
 from tvm.relay.expr_functor import ExprVisitor
 from tvm.relay.traverse import children, post_order
+from tvm.support.arguments import explained
 
 
 class LayerCounter(ExprVisitor):
     """Counts the calls of chosen operators along the deepest path."""
 
+    @explained
     def __init__(self, valid_ops: Sequence[str]) -> None:
         super().__init__()
         self.depth_count = 0
@@ -37,6 +39,7 @@ def _depth(root: RelaxExpr, valid_ops: Sequence[Op]) -> int:
     return depths[id(root)]
 
 
+@explained
 def count_layers(expr: RelaxExpr, valid_ops: Sequence[str]) -> int:
     """The most calls of the given operators on a path through an expression."""
     return _depth(expr, [Op.get(name) for name in valid_ops])

@@ -9,6 +9,7 @@ from tvm.ir.op import Op
 from tvm.relay.expr import Call
 from tvm.relay.expr_functor import ExprVisitor
 from tvm.relay.function import Function
+from tvm.support.arguments import explained
 
 
 class AnalyzeOperationsDistribution(ExprVisitor):
@@ -34,6 +35,7 @@ class AnalyzeOperationsDistribution(ExprVisitor):
         return super().visit_call(call)
 
 
+@explained
 def analyze_operations_distribution(mod: IRModule) -> dict[str, list[str]]:
     """Compiler (or "generic") and operator (or composite) by the location in the source."""
     found: dict[str, list[str]] = {}

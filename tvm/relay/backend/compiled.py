@@ -21,6 +21,7 @@ from tvm.relay.to_relax import NotFirstOrder, to_relax
 from tvm.relay.ty import FuncType, is_dynamic
 from tvm.runtime import cpu
 from tvm.runtime.container import tuple_object
+from tvm.support.arguments import explained
 from tvm.target.target import Target
 
 from .interpreter import Executor, Interpreter, arguments, as_tensor
@@ -30,6 +31,8 @@ USE_DATABASE: Final = "relay.backend.use_meta_schedule"
 
 def target_of(target: Any) -> Target:
     """The target to compile for: the given one, the current one, or llvm."""
+    if isinstance(target, (Mapping, list, tuple)) and not target:
+        raise ValueError(message("the target", found=repr(target), legal="one target or several"))
     if isinstance(target, Mapping):
         target = next(iter(target.values()))
     if isinstance(target, (list, tuple)):
@@ -40,6 +43,7 @@ def target_of(target: Any) -> Target:
     return made.host or Target("llvm") if made.kind.traits.of_users else made
 
 
+@explained
 def bind_params_by_name(func: Function, params: Mapping[str, Any]) -> Function:
     """`func` with constants for the parameters of the given names; unknown names are ignored."""
     by_name: dict[str, Any] = {}
@@ -60,6 +64,7 @@ def bind_params_by_name(func: Function, params: Mapping[str, Any]) -> Function:
     return made
 
 
+@explained
 def as_module(mod: IRModule | Function, params: Mapping[str, Any] | None = None) -> IRModule:
     """A module whose main has constants for parameters."""
     if isinstance(mod, Function):

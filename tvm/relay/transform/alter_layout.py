@@ -26,6 +26,7 @@ from tvm.relay import op as R
 from tvm.relay.expr import Call, Tuple, TupleGetItem
 from tvm.relay.traverse import transform
 from tvm.relay.ty import TensorType, TupleType
+from tvm.support.arguments import explained
 from tvm.tir.data_layout import LayoutError, bijective_layout
 
 from .function_pass import expr_pass
@@ -269,6 +270,7 @@ class LayoutConfig:
 
     current: ClassVar[LayoutConfig | None] = None
 
+    @explained
     def __init__(self, skip_layers: Sequence[int] | None = None) -> None:
         self.skip_counter = 0
         self.skip_layers = list(skip_layers) if skip_layers is not None else []

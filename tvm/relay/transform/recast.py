@@ -14,6 +14,7 @@ from tvm.relay import op as R
 from tvm.relay.analysis.count_layers import count_layers
 from tvm.relay.expr import Call, Tuple
 from tvm.relay.expr_functor import ExprMutator
+from tvm.support.arguments import explained
 
 from .infer_type import infer_types_of
 
@@ -56,6 +57,7 @@ class RecastMutator(ExprMutator):
         return made
 
 
+@explained
 def recast(
     expr: RelaxExpr, dtype: str, out_dtype: str, ops: Sequence[str] | None = None,
     skip_layers: Sequence[int] | None = None,
