@@ -168,3 +168,24 @@ def test_an_index_that_is_read_within_other_blocks_is_inlined() -> None:
     found = np.zeros(16, "float32")
     tvm.tir.interp.run(tvm.IRModule({"main": func}), a, found)
     np.testing.assert_array_equal(found, np.repeat(a, 2) + 1)
+
+
+def test_inlines_into_indices_of_another_integer_type() -> None:
+    """The producer counts in 64 bits, its reader in 32."""
+
+    @T.prim_func
+    def before(A: T.Buffer((T.int64(8),), "float32"), C: T.Buffer((8,), "float32")) -> None:
+        B = T.alloc_buffer((T.int64(8),), "float32")
+        for i in range(T.int64(8)):
+            with T.block("B"):
+                vi = T.axis.spatial(T.int64(8), i)
+                B[vi] = T.if_then_else(T.int64(2) <= vi, A[vi], T.float32(0))
+        for i in range(8):
+            with T.block("C"):
+                vi = T.axis.spatial(8, i)
+                C[vi] = B[vi] + T.float32(1)
+
+    sch = open_schedule(before)
+    sch.compute_inline("B")
+    assert 'A[T.Cast("int64", vi)]' in sch.mod.script()
+    check(sch, before)

@@ -10,7 +10,7 @@ from tvm.tir.block_scope import StmtSRef
 from tvm.tir.buffer import Buffer
 from tvm.tir.expr import BufferLoad, IntImm, Var
 from tvm.tir.functor import substitute, uses_any, vars_in
-from tvm.tir.op.arith import is_one, is_zero
+from tvm.tir.op.arith import cast, is_one, is_zero
 from tvm.tir.schedule.analysis.blocks import require_complete
 from tvm.tir.schedule.analysis.flags import pipeline_scope
 from tvm.tir.schedule.analysis.query import block_of, is_output_block, require_allocated
@@ -165,9 +165,15 @@ class _Inliner(TrackingMutator):
     def visit_buffer_load_(self, op: BufferLoad) -> PrimExpr:
         if op.buffer is not self._buffer:
             return super().visit_buffer_load_(op)
-        indices = self.visit_exprs(op.indices)
-        by_name = dict(zip(self._names, indices))
-        at = {var: substitute(of_index, by_name) for var, of_index in self._values.items()}
+        # buffers of one size may be indexed in one integer type here, in another there
+        by_name = {
+            name: cast(index, name.dtype)
+            for name, index in zip(self._names, self.visit_exprs(op.indices))
+        }
+        at = {
+            var: cast(substitute(of_index, by_name), var.dtype)
+            for var, of_index in self._values.items()
+        }
         return substitute(self._value, at)
 
     def visit_var_(self, op: Var) -> PrimExpr:
