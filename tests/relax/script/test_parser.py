@@ -472,3 +472,18 @@ def test_a_local_function_that_calls_itself_is_read_again() -> None:
 def test_constants_that_are_no_numbers_are_read_again(value: str) -> None:
     func = read(f"y = R.const(float('{value}'), 'float32')\nreturn y")
     assert_structural_equal(from_source(func.script()), func)
+
+
+def test_neighbouring_dataflow_blocks_are_one():
+    @R.function
+    def func(x: R.Tensor((4,), "float32")):
+        with R.dataflow():
+            a = R.exp(x)
+            R.output(a)
+        with R.dataflow():
+            b = R.exp(a)
+            R.output(b)
+        return b
+
+    (block,) = func.body.blocks
+    assert [binding.var.name_hint for binding in block.bindings] == ["a", "b"]

@@ -108,7 +108,7 @@ def test_bind_symbolic_vars_to_an_expression() -> None:
 
 
 def test_bind_symbolic_vars_of_an_unknown_function() -> None:
-    with pytest.raises(TVMError, match="BindSymbolicVars: no Relax function 'mian'"):
+    with pytest.raises(ValueError, match="Cannot find global var 'mian'"):
         BindSymbolicVars({"n": 2}, "mian")(Mod)
 
 

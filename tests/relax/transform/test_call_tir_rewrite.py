@@ -143,3 +143,19 @@ def test_other_calls_stay():
         bb.emit_func_output(bb.emit(relax.op.add(x, relax.const(np.ones(4, "float32")))))
     mod = bb.get()
     assert CallTIRRewrite()(mod)["main"] is mod["main"]
+
+
+def test_in_a_dataflow_block_what_is_made_is_inner():
+    @I.ir_module
+    class Before:
+        @R.function
+        def main(x: R.Tensor((4,), "float32")):
+            with R.dataflow():
+                y = R.call_dps_packed("f", (x,), out_sinfo=R.Tensor((4,), "float32"))
+                R.output(y)
+            return y
+
+    block = CallTIRRewrite()(Before)["main"].body.blocks[0]
+    assert [type(one.var).__name__ for one in block.bindings] == [
+        "DataflowVar", "DataflowVar", "Var",
+    ]  # fmt: skip

@@ -3,9 +3,11 @@
 import pytest
 
 from tests.relax.programs import RelaxPassTest
+from tvm.ir import assert_structural_equal
 from tvm.relax.transform import ConvertToDataflow
 from tvm.script import ir as I
 from tvm.script import relax as R
+from tvm.script import tir as T
 
 pytestmark = pytest.mark.pure
 
@@ -113,3 +115,42 @@ class TestDataflowBlocksAreJoined(RelaxPassTest):
                 c = R.exp(b)
                 R.output(c)
             return c
+
+
+def test_casts_count_and_blocks_that_are_there_are_made_canonical():
+    @I.ir_module
+    class Before:
+        @R.function
+        def main(x: R.Tensor(("n",), "float32"), s: R.Shape(ndim=1)):
+            m = T.int64()
+            a = R.match_cast(s, R.Shape([m]))
+            b = R.exp(x)
+            return b
+
+        @R.function
+        def other(x: R.Tensor((4,), "float32")):
+            with R.dataflow():
+                a = x
+                b = R.exp(a)
+                R.output(a, b)
+            return b
+
+    @I.ir_module
+    class Expected:
+        @R.function
+        def main(x: R.Tensor(("n",), "float32"), s: R.Shape(ndim=1)):
+            m = T.int64()
+            with R.dataflow():
+                a = R.match_cast(s, R.Shape([m]))
+                b = R.exp(x)
+                R.output(b)
+            return b
+
+        @R.function
+        def other(x: R.Tensor((4,), "float32")):
+            with R.dataflow():
+                b = R.exp(x)
+                R.output(b)
+            return b
+
+    assert_structural_equal(ConvertToDataflow(min_size=2)(Before), Expected)

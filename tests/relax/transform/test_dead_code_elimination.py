@@ -264,3 +264,23 @@ class TestMatchCast(RelaxPassTest):
 def test_nothing_dead_is_the_same_function():
     mod = TestEffectsStay.Expected
     assert DeadCodeElimination()(mod)["main"] is mod["main"]
+
+
+def test_a_local_function_with_effects_stays() -> None:
+    @I.ir_module
+    class Mod:
+        @R.function
+        def main(x: R.Tensor((4,), "float32")):
+            @R.function(pure=False)
+            def loud(y: R.Tensor((4,), "float32")) -> R.Tensor((4,), "float32"):
+                _ = R.print(y)
+                return y
+
+            @R.function
+            def quiet(y: R.Tensor((4,), "float32")) -> R.Tensor((4,), "float32"):
+                return y
+
+            return x
+
+    bindings = DeadCodeElimination()(Mod)["main"].body.blocks[0].bindings
+    assert [binding.var.name_hint for binding in bindings] == ["loud"]

@@ -282,3 +282,31 @@ class TestValuesThatAreNoCalls(RelaxPassTest):
             e = R.shape([3])
             f = e
             return (c, c, e, e)
+
+
+class TestResultsOfBlocksKeepTheirUsesOutside(RelaxPassTest):
+    run = EliminateCommonSubexpr()
+
+    @I.ir_module
+    class Before:
+        @R.function
+        def main(x: R.Tensor((4,), "float32")):
+            with R.dataflow():
+                a = R.exp(x)
+                b = R.exp(x)
+                c = R.sin(b)
+                R.output(a, b, c)
+            d = R.add(a, b)
+            return (c, d)
+
+    @I.ir_module
+    class Expected:
+        @R.function
+        def main(x: R.Tensor((4,), "float32")):
+            with R.dataflow():
+                a = R.exp(x)
+                b = a
+                c = R.sin(a)
+                R.output(a, b, c)
+            d = R.add(a, b)
+            return (c, d)

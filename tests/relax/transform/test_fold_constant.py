@@ -318,3 +318,18 @@ def test_what_grows_beyond_memory_stays_a_call() -> None:
     for run in (FoldConstant(), LegalizeOps()):
         mod = run(mod)
     assert len(calls(FoldConstant()(mod))) == 1
+
+
+def test_small_tensors_that_are_made_from_nothing() -> None:
+    @R.function(private=True)
+    def func(x: R.Tensor((2,), "float32")):
+        with R.dataflow():
+            a = R.ones(R.shape([2]), "float32")
+            dead = R.exp(x)
+            gv = R.add(x, a)
+            R.output(gv)
+        return gv
+
+    block = FoldConstant()(IRModule({"func": func}))["func"].body.blocks[0]
+    assert len(block.bindings) == 1
+    np.testing.assert_array_equal(block.bindings[0].value.args[1].data.numpy(), [1, 1])

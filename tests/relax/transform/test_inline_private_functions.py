@@ -135,3 +135,20 @@ def test_what_functions_that_are_used_as_values_call_stays() -> None:
     assert relax.analysis.well_formed(after)
     x, y = np.arange(4, dtype="float32"), np.ones(4, "float32")
     np.testing.assert_array_equal(run_interp(after, [x, y]), x + y)
+
+
+def test_what_nobody_needs_goes_too():
+    @I.ir_module
+    class Mod:
+        @R.function(private=True)
+        def unused(x: R.Tensor((4,), "float32")):
+            return R.exp(x)
+
+        @R.function
+        def main(x: R.Tensor((4,), "float32")):
+            a = R.sin(x)
+            return x
+
+    after = InlinePrivateFunctions()(Mod)
+    assert [var.name_hint for var in after.functions] == ["main"]
+    assert not after["main"].body.blocks

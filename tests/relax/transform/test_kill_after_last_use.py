@@ -211,3 +211,21 @@ class TestBranches(RelaxPassTest):
             z = R.exp(r)
             _2 = R.memory.kill_tensor(r)
             return z
+
+
+def test_kills_in_a_dataflow_block_are_inner_values() -> None:
+    @I.ir_module
+    class Before:
+        @R.function
+        def main(x: R.Tensor((4,), "float32")):
+            with R.dataflow():
+                a = R.exp(x)
+                b = R.sin(a)
+                R.output(b)
+            return b
+
+    block = KillAfterLastUse()(Before)["main"].body.blocks[0]
+    assert [type(one.var).__name__ for one in block.bindings] == [
+        "DataflowVar", "Var", "DataflowVar",
+    ]  # fmt: skip
+    assert block.bindings[2].value.op.name == "relax.memory.kill_tensor"

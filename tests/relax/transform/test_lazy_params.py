@@ -229,3 +229,33 @@ def test_a_function_with_callers_is_refused(lazy: Any) -> None:
 
     with pytest.raises(tvm.TVMError, match=r"found: a use of it in 'main'"):
         lazy()(Calls)
+
+
+def test_dataflow_blocks_stay_and_fetch_for_themselves() -> None:
+    @I.ir_module
+    class Mod:
+        @R.function
+        def main(w: R.Tensor((4,), "float32"), unused: R.Tensor((4,), "float32")):
+            with R.dataflow():
+                a = R.exp(w)
+                b = R.exp(w)
+                c = R.add(a, b)
+                R.output(c)
+            return (c, w)
+
+    @I.ir_module
+    class Expected:
+        @R.function
+        def main(fget_param: R.Callable((R.Prim("int64"), R.Object), R.Object, True)):
+            R.func_attr({"num_input": 1})
+            with R.dataflow():
+                w = fget_param(R.prim_value(0), R.str("w"))
+                w1 = R.match_cast(w, R.Tensor((4,), "float32"))
+                a = R.exp(w1)
+                c = R.add(a, a)
+                R.output(c)
+            w2 = fget_param(R.prim_value(0), R.str("w"))
+            w3 = R.match_cast(w2, R.Tensor((4,), "float32"))
+            return (c, w3)
+
+    assert_structural_equal(LazyGetInput()(Mod), Expected)

@@ -129,3 +129,13 @@ def test_a_view_stays_pure_and_its_struct_info_is_inferred() -> None:
     made = relax.VirtualMachine(relax.build(Before, target="llvm"), tvm.cpu())["main"]
     x = np.arange(12, dtype="float32")
     np.testing.assert_array_equal(made(tvm.runtime.tensor(x)).numpy(), x.reshape(3, 4))
+
+
+def test_memory_without_a_plan_is_refused() -> None:
+    @R.function(private=True)
+    def func():
+        a = R.builtin.alloc_tensor(R.shape([4]), R.dtype("float32"), R.prim_value(0))
+        return a
+
+    with pytest.raises(tvm.error.TVMError, match=r"alloc_tensor has no function of the machine"):
+        VMBuiltinLower()(tvm.IRModule({"func": func}))

@@ -145,3 +145,22 @@ class TestWholeTuplesStay(RelaxPassTest):
             return (A, B)
 
     Expected = Before
+
+
+def test_what_has_no_private_function_is_tidied_too():
+    @I.ir_module
+    class Before:
+        @R.function
+        def main(x: R.Tensor((4,), "float32")):
+            y = x
+            z = R.exp(x)
+            t = (y, z)
+            return t[0]
+
+    @I.ir_module
+    class Expected:
+        @R.function
+        def main(x: R.Tensor((4,), "float32")):
+            return x
+
+    assert_structural_equal(RemoveUnusedOutputs()(Before), Expected)

@@ -312,3 +312,31 @@ def test_products_of_bfloat16_are_summed_in_float32() -> None:
     found = interp.Interpreter(after).run("main", np.ones((2, 600), "float32"))
     assert found.dtype == "float32"
     assert (found == 600).all()
+
+
+def test_an_inner_value_is_cast_right_behind_its_binding() -> None:
+    @I.ir_module
+    class Before:
+        @R.function
+        def main(x: R.Tensor((2, 2), "float32"), w: R.Tensor((2, 2), "float32")):
+            with R.dataflow():
+                a = R.exp(x)
+                b = R.sin(w)
+                c = R.matmul(a, b)
+                R.output(c)
+            return c
+
+    @I.ir_module
+    class Expected:
+        @R.function
+        def main(x: R.Tensor((2, 2), "float32"), w: R.Tensor((2, 2), "float32")):
+            with R.dataflow():
+                a = R.exp(x)
+                a1 = R.astype(a, "float16")
+                b = R.sin(w)
+                b1 = R.astype(b, "float16")
+                c = R.matmul(a1, b1, out_dtype="float32")
+                R.output(c)
+            return c
+
+    _check(Before, Expected)

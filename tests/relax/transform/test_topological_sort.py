@@ -37,7 +37,7 @@ def _names(order: str, direction: str) -> list[str]:
         ("depth-first", "from-inputs", ["a1", "a2", "b1", "b2", "gv"]),
         ("breadth-first", "from-inputs", ["a1", "b1", "a2", "b2", "gv"]),
         ("depth-first", "from-outputs", ["a1", "a2", "b1", "b2", "gv"]),
-        ("breadth-first", "from-outputs", ["a1", "b1", "a2", "b2", "gv"]),
+        ("breadth-first", "from-outputs", ["b1", "a1", "b2", "a2", "gv"]),
     ],
 )
 def test_orders(order: str, direction: str, names: list[str]) -> None:
@@ -138,3 +138,28 @@ def test_what_a_local_function_captures_stands_before_it(order: str, direction: 
     assert relax.analysis.well_formed(after)
     names = [binding.var.name_hint for binding in after["main"].body.blocks[0].bindings]
     assert names.index("a") < names.index("local") < names.index("c")
+
+
+def test_what_needs_nothing_and_what_nobody_reads() -> None:
+    @I.ir_module
+    class Mod:
+        @R.function
+        def main(x: R.Tensor((4,), "float32"), y: R.Tensor((4,), "float32")):
+            w = R.add(y, y)
+            with R.dataflow():
+                k = R.zeros(R.shape([4]), "float32")
+                a = R.exp(x)
+                dead = R.sin(a)
+                b = R.add(w, y)
+                c = R.add(b, k)
+                R.output(a, c)
+            return (c, a)
+
+    orders = {
+        ("depth-first", "from-inputs"): ["a", "dead", "b", "k", "c"],
+        ("depth-first", "from-outputs"): ["a", "dead", "b", "k", "c"],
+        ("breadth-first", "from-outputs"): ["k", "b", "a", "c", "dead"],
+    }
+    for options, wanted in orders.items():
+        block = TopologicalSort(*options)(Mod)["main"].body.blocks[1]
+        assert [b.var.name_hint for b in block.bindings] == wanted, options

@@ -91,3 +91,21 @@ def test_callers_of_what_changed_are_inferred_too():
     assert after["twice"].ret_struct_info.shape is None
     assert after["main"].body.blocks[0].bindings[0].var.struct_info.shape is None
     assert after["again"] is Calls["again"]
+
+
+def test_parameters_of_local_functions():
+    @I.ir_module
+    class Local:
+        @R.function
+        def main(x: R.Tensor((4,), "float32")):
+            @R.function
+            def inner(y: R.Tensor((2,), "float32")) -> R.Tensor((2,), "float32"):
+                z = R.add(y, y)
+                return z
+
+            return inner
+
+    half = UpdateParamStructInfo(lambda v: relax.TensorStructInfo(v.struct_info.shape, "float16"))
+    inner = half(Local)["main"].body.blocks[0].bindings[0]
+    assert str(inner.value.ret_struct_info) == 'R.Tensor((2,), dtype="float16")'
+    assert str(inner.var.struct_info.params[0]) == 'R.Tensor((2,), dtype="float16")'

@@ -320,5 +320,5 @@ def test_what_holds_a_shape_is_no_more_than_the_shape() -> None:
     assert_structural_equal(infos["pair"].fields[0], shape)
     text = after.script()
     assert_structural_equal(tvm.script.from_source(text), after)
-    # of x, and of the three parts of the result
-    assert text.count('R.call_packed("vm.builtin.match_shape"') == 4
+    # of x, and of the two shapes of the result; a scalar has none
+    assert text.count('R.call_packed("vm.builtin.match_shape"') == 3

@@ -22,6 +22,7 @@ from tvm.relax.expr import (
     Tuple,
     Var,
 )
+from tvm.relax.normalize import merge_blocks
 from tvm.script.ir_builder.base import IRBuilder, IRBuilderFrame, register_namer, rename
 
 
@@ -60,9 +61,9 @@ class SeqExprFrame(RelaxFrame):
             self.binding_blocks.append(block)
 
     def sequence(self) -> SeqExpr:
-        """The blocks with the output, which is in normal form already."""
+        """The blocks, neighbours of one kind as one, with the output in normal form."""
         assert self.output is not None, "the output is given before the sequence ends"
-        seq = SeqExpr(self.binding_blocks, self.output, self.span)
+        seq = SeqExpr(merge_blocks(self.binding_blocks), self.output, self.span)
         seq.struct_info_ = self.output.struct_info_
         return seq
 

@@ -4,7 +4,8 @@
         y = call_tir(cls.matmul, (x, w))     ->    y = call_tir(cls.matmul1, (x, w))
 
 where `matmul1` is `matmul` with the attribute `layout_free_buffers: [1]`. Weights are constants and
-the parameters after the first `num_input`. Functions that nobody calls any more are removed.
+the parameters after the first `num_input`; a function without any has an empty list. Functions that
+nobody calls any more are removed.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from tvm.tir.renew_defs import renew_defs
 
 
 def AttachAttrLayoutFreeBuffers() -> Sequential:
-    """Every call of a TIR function with weights is one of a function that knows of them."""
+    """Every call of a TIR function is one of a function that knows of its weights."""
     return Sequential([_attach(), RemoveUnusedWork()], name="AttachAttrLayoutFreeBuffers")
 
 
@@ -73,7 +74,8 @@ class _Marker:
         assert isinstance(operands, Tuple), "call_tir has a tuple of operands"
         free = [i for i, arg in enumerate(operands.fields) if _is_weight(arg, weights)]
         kernel = self._mod[callee] if isinstance(callee, GlobalVar) else None
-        if not free or not isinstance(kernel, PrimFunc) or _indices(kernel) == free:
+        asked = free or not self._says_origin
+        if not asked or not isinstance(kernel, PrimFunc) or _indices(kernel) == free:
             return call
         assert isinstance(callee, GlobalVar), "its function was found"
         target = self._kernel(callee, kernel, tuple(free))

@@ -69,8 +69,9 @@ def BindSymbolicVars(
 ) -> IRModule:
     """Bind symbolic sizes, by variable or by name, in one function or in all."""
     if func_name is not None:
+        var = mod.get_global_var(func_name)
         func = _function(mod, func_name, "BindSymbolicVars")
-        return _with(mod, {mod.get_global_var(func_name): func.bind_symbolic_vars(binding_map)})
+        return _with(mod, {var: func.bind_symbolic_vars(binding_map)})
     new: dict[GlobalVar, Function] = {}
     bound: set[Any] = set()
     for var, one in mod.functions.items():

@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tvm.ir.expr import GlobalVar, RelaxExpr, StructInfo
+from tvm.ir.function import BaseFunc
 from tvm.ir.module import IRModule
 from tvm.ir.op import Op
 from tvm.ir.transform import PassContext
@@ -36,7 +37,7 @@ from tvm.relax.op.vm.vm import call_tir_dyn
 from tvm.relax.struct_info import TensorStructInfo, TupleStructInfo
 from tvm.relax.transform.inplace_results import operand_indices
 from tvm.relax.transform.pass_form import relax_module_pass
-from tvm.relax.transform.rebuild import map_bindings
+from tvm.relax.transform.rebuild import map_bindings, vars_of_dataflow
 
 _DESTINATION_CALLS = (
     "relax.call_tir", "relax.call_tir_with_grad", "relax.call_dps_packed", "relax.call_tir_inplace",
@@ -49,27 +50,31 @@ def CallTIRRewrite(mod: IRModule, ctx: PassContext) -> IRModule:
     bb = BlockBuilder(mod)
     devices = mod.global_infos.get("vdevice", ())
 
+    inside: set[Var] = set()
+
     def on_binding(binding: Binding) -> Sequence[Binding]:
         value = binding.value
         if not isinstance(value, Call) or not isinstance(value.op, Op):
             return (binding,)
         if value.op.name not in _DESTINATION_CALLS or not isinstance(binding, VarBinding):
             return (binding,)
-        return _rewritten(bb, binding, value, devices)
+        kind = DataflowVar if binding.var in inside else Var
+        return _rewritten(bb, binding, value, devices, kind)
 
-    functions = {
-        var: map_bindings(func, on_binding) if isinstance(func, Function) else func
-        for var, func in mod.functions.items()
-    }
+    functions: dict[GlobalVar, BaseFunc] = {}
+    for var, func in mod.functions.items():
+        functions[var] = func
+        if isinstance(func, Function):
+            inside.update(vars_of_dataflow(func))
+            functions[var] = map_bindings(func, on_binding)
     return mod.with_functions(functions)
 
 
 def _rewritten(
-    bb: BlockBuilder, binding: VarBinding, call: Call, devices: Sequence[object]
+    bb: BlockBuilder, binding: VarBinding, call: Call, devices: Sequence[object], kind: type[Var]
 ) -> list[Binding]:
     kernel, packed = call.args[0], call.args[1]
     operands = list(packed.fields) if isinstance(packed, Tuple) else [packed]
-    kind = DataflowVar if isinstance(binding.var, DataflowVar) else Var
     made: list[Binding] = []
 
     def bind(name: str, value: RelaxExpr) -> Var:

@@ -8,11 +8,12 @@
         R.output(gv)
     return gv
 
-An item of a known tuple is the field, and a tuple of all items of another is that other. Symbols
+An item of a known tuple is the field, and a tuple of all items of a parameter is the parameter.
+Constants that are no results of a block stand at all their uses; their bindings stay. Symbols
 of casts are replaced by what they stand for, and a cast to what the value is already goes too.
 Where a result of a dataflow block renames an inner value, the inner one becomes the result. Results
-that nobody outside reads become inner values. An item of a tuple outside of the block stays one
-where the field is an inner value of the block.
+that nobody outside reads become inner values, and an inner value that is an item of a result takes
+the name of that item behind the block.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from tvm.ir.transform import PassContext
 from tvm.relax.expr import (
     Binding,
     BindingBlock,
+    Constant,
     DataflowBlock,
     DataflowVar,
     Function,
@@ -63,23 +65,32 @@ def CanonicalizeBindings(func: Function, mod: IRModule, ctx: PassContext) -> Fun
     return canonicalize_bindings(func)
 
 
-def canonicalize_bindings(func: Function) -> Function:
-    """The function in canonical form; repeated, as a renamed result may turn into a name."""
+def canonicalize_bindings(func: Function, *, joins_tuples: bool = False) -> Function:
+    """The function in canonical form; repeated, as a renamed result may turn into a name.
+
+    With `joins_tuples` a tuple of all items of any other, not of a parameter alone, is that other.
+    """
     func = canonical_symbols(func)
+    inlines = True
     while True:
-        new = _rewrite_function(func, _Plan(func))
+        new = _rewrite_function(func, _Plan(func, inlines, joins_tuples))
         if new is func:
             return func
         func = settled(func, new)
+        inlines = False  # results that became inner values keep their uses
 
 
 class _Plan:
     """What takes the place of which variable, and which variables change their kind."""
 
-    def __init__(self, func: Function) -> None:
+    def __init__(self, func: Function, inlines: bool, joins_tuples: bool) -> None:
+        self._inlines = inlines  # constants
+        self._joins_tuples = joins_tuples
         self.values: dict[Var, RelaxExpr] = {}
         self.instead: dict[RelaxExpr, RelaxExpr] = {}
+        self.constants: dict[RelaxExpr, Constant] = {}  # their bindings stay
         self.dropped: set[Binding] = set()
+        self._items: dict[TupleGetItem, TupleGetItem] = {}
         self._killed: set[RelaxExpr] = set()  # registers of their own: another name lives on
         self._block_of: dict[Var, BindingBlock] = {}
         # what stands around the blocks and the results of sequences
@@ -94,31 +105,58 @@ class _Plan:
         for seq, outer in list(self._around.items()):
             assert isinstance(seq, SeqExpr), "only those were noted"
             self._around.update(dict.fromkeys(seq.blocks, outer))
+        self._inner = self._read_inside(func)
         for block in _blocks(func.body):
             for binding in block.bindings:
                 self._look_at(binding, block)
         self._hide_unread_results(func)
 
+    def _read_inside(self, func: Function) -> set[Var]:
+        """What dataflow blocks bind and nothing outside of them reads."""
+        found = {v for v, b in self._block_of.items() if isinstance(b, DataflowBlock)}
+        stack = [func.body]
+        while stack:
+            seq = stack.pop()
+            found.difference_update(vars_used(seq.body))
+            for block in seq.blocks:
+                for binding in block.bindings:
+                    for var in vars_used(binding.value):
+                        if self._block_of.get(var) is not block:
+                            found.discard(var)
+                    stack.extend(inner_seqs(binding.value))
+        return found
+
     def resolve(self, expr: RelaxExpr) -> RelaxExpr | None:
         """What stands for a variable in the end, or None for itself."""
-        found = self.instead.get(expr)
-        if found is None:
-            return None
-        while (further := self.instead.get(found)) is not None:
-            found = further
-        return found
+        found = self._name_of(expr)
+        return self.constants.get(found, None if found is expr else found)
+
+    def _name_of(self, expr: RelaxExpr) -> RelaxExpr:
+        while (further := self.instead.get(expr)) is not None:
+            expr = further
+        return expr
 
     def simple(self, value: RelaxExpr, scope: BindingBlock | SeqExpr) -> RelaxExpr:
         """The field in place of an item of a known tuple, if it is in scope there."""
         if isinstance(value, TupleGetItem):
             whole = value.tuple_value
             known = self.values.get(whole) if isinstance(whole, Var) else whole
+            same = self._same_tuple(known) if isinstance(known, Tuple) else None
+            if same is not None and self._is_seen(same, scope):
+                return value if same is whole else self._item(same, value)
             if isinstance(known, Tuple) and self._is_seen(known.fields[value.index], scope):
                 return known.fields[value.index]
         if isinstance(value, Tuple):
             same = self._same_tuple(value)
             return value if same is None or not self._is_seen(same, scope) else same
         return value
+
+    def _item(self, whole: RelaxExpr, like: TupleGetItem) -> TupleGetItem:
+        """The same item of another tuple, made once."""
+        if like not in self._items:
+            self._items[like] = TupleGetItem(whole, like.index, like.span)
+            self._items[like].struct_info_ = like.struct_info_
+        return self._items[like]
 
     def _same_tuple(self, value: Tuple) -> RelaxExpr | None:
         """The tuple whose items `value` lists, all of them and in order."""
@@ -127,6 +165,8 @@ class _Plan:
         if not isinstance(first, TupleGetItem):
             return None
         whole = first.tuple_value
+        if whole in self.values and not self._joins_tuples:
+            return None
         info = whole.struct_info_
         if not isinstance(info, TupleStructInfo) or len(info.fields) != len(items):
             return None
@@ -149,19 +189,42 @@ class _Plan:
 
     def _look_at(self, binding: Binding, block: BindingBlock) -> None:
         parent = self.simple(binding.value, block)
+        is_output = isinstance(block, DataflowBlock) and not isinstance(binding.var, DataflowVar)
+        is_inlined = self._inlines and not is_output
+        if is_inlined and isinstance(parent, Constant) and _same_info(binding, parent):
+            self.constants[binding.var] = parent
+        inner = self._inner_field(parent, block)
+        if inner is not None and _same_info(binding, inner):
+            self.instead[inner] = binding.var  # the inner value becomes a result
+            self.dropped.add(binding)
+            return
         if not isinstance(parent, Var) or not _same_info(binding, parent):
             return
-        root = self.resolve(parent) or parent
+        root = self._name_of(parent)
         assert isinstance(root, Var), "variables stand for variables"
         if not self._killed.isdisjoint((binding.var, parent, root)):
             return
-        is_result = isinstance(block, DataflowBlock) and not isinstance(binding.var, DataflowVar)
-        if not is_result or not isinstance(root, DataflowVar):
+        is_result = is_output and binding.var not in self._inner
+        if not is_result or root not in self._inner:
             self.instead[binding.var] = root
             self.dropped.add(binding)
         elif self._block_of.get(root) is block and self._is_bound_plainly(root, block):
             self.instead[root] = binding.var  # the inner value becomes the result
             self.dropped.add(binding)
+
+    def _inner_field(self, value: RelaxExpr, block: BindingBlock) -> Var | None:
+        """The inner value of a block before `block` that an item of its result is."""
+        if not isinstance(value, TupleGetItem) or isinstance(block, DataflowBlock):
+            return None
+        whole = value.tuple_value
+        known = self.values.get(whole) if isinstance(whole, Var) else None
+        field = known.fields[value.index] if isinstance(known, Tuple) else None
+        if not isinstance(field, DataflowVar) or field in self.instead or field in self._killed:
+            return None
+        home = self._block_of.get(field)
+        beside = home is not None and self._around[home] is self._around[block]
+        bound = home is not None and self._is_bound_plainly(field, home)
+        return field if beside and bound else None
 
     def _is_bound_plainly(self, var: Var, block: BindingBlock) -> bool:
         """Whether `var` is bound to a value of its own, not dropped."""
@@ -198,7 +261,7 @@ class _Plan:
                     stack.extend(inner_seqs(binding.value))
 
 
-def _same_info(binding: Binding, value: Var) -> bool:
+def _same_info(binding: Binding, value: Var | Constant) -> bool:
     """Whether the variable promises just what the value is."""
     info = binding.struct_info if isinstance(binding, MatchCast) else binding.var.struct_info_
     return info is not None and structural_equal(info, value.struct_info_)

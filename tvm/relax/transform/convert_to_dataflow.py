@@ -23,6 +23,7 @@ from tvm.relax.expr import (
     DataflowBlock,
     Function,
     If,
+    MatchCast,
     SeqExpr,
     Var,
 )
@@ -38,8 +39,7 @@ def ConvertToDataflow(
     func: Function, mod: IRModule, ctx: PassContext, min_size: int = 2
 ) -> Function:
     """Convert in the function, its branches and its local functions."""
-    new = with_body(func, _seq(func.body, min_size))
-    return func if new is func else canonicalize_bindings(new)
+    return canonicalize_bindings(with_body(func, _seq(func.body, min_size)))
 
 
 def _seq(seq: SeqExpr, min_size: int) -> SeqExpr:
@@ -67,7 +67,7 @@ def _joined(
     if len(run) < 2 and any(block is one for block in run for one in known):
         return list(run)
     bindings = [binding for block in run for binding in block.bindings]
-    counted = sum(not isinstance(binding.value, Var) for binding in bindings)
+    counted = sum(isinstance(b, MatchCast) or not isinstance(b.value, Var) for b in bindings)
     was_there = any(block is one for block in run for one in known)
     kind = DataflowBlock if was_there or counted >= min_size else BindingBlock
     return [kind(bindings, run[0].span)] if run else []
@@ -91,7 +91,7 @@ def _parts(block: BindingBlock, min_size: int) -> list[BindingBlock]:
 
 
 def _may_be_dataflow(value: RelaxExpr) -> bool:
-    return not isinstance(value, If) and not has_effects(value)
+    return isinstance(value, Function) or not (isinstance(value, If) or has_effects(value))
 
 
 def _inside(binding: Binding, min_size: int) -> Binding:

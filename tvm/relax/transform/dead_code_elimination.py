@@ -138,6 +138,8 @@ def has_effects(value: RelaxExpr) -> bool:
             return value.op.get_attr("FPurity") is False
         info = value.op.struct_info_
         return not getattr(info, "purity", False)
+    if isinstance(value, Function):  # its definition; only a pure one is nothing to keep
+        return not value.is_pure
     if isinstance(value, If):
         return any(
             has_effects(binding.value)

@@ -30,7 +30,6 @@ from tvm.relax.expr import (
     const,
 )
 from tvm.relax.struct_info import ShapeExpr, ShapeStructInfo, TensorStructInfo
-from tvm.relax.transform.dead_code_elimination import remove_unused_bindings
 from tvm.relax.transform.pass_form import relax_module_pass
 from tvm.relax.transform.rebuild import CallRule, rewrite_calls
 from tvm.tir import expr as tir
@@ -54,17 +53,12 @@ def _Decompose(
     mod: IRModule, ctx: PassContext, rules: Mapping[str, CallRule], func_name: str | None
 ) -> IRModule:
     functions = {
-        var: _decomposed(func, mod, rules)
+        var: rewrite_calls(func, rules, BlockBuilder(mod))
         if isinstance(func, Function) and func_name in (None, var.name_hint)
         else func
         for var, func in mod.functions.items()
     }
     return mod.with_functions(functions)
-
-
-def _decomposed(func: Function, mod: IRModule, rules: Mapping[str, CallRule]) -> Function:
-    new = rewrite_calls(func, rules, BlockBuilder(mod))
-    return func if new is func else remove_unused_bindings(new)
 
 
 # --- the rules ---

@@ -6,9 +6,9 @@
 
 The other variable stays as another name, until CanonicalizeBindings takes it away. Only pure values
 count, within one scope and the scopes inside it; what a branch computes is not known after it.
-Behind a dataflow block its first output with a value stands for that. With `call_only` only calls
-are looked at, otherwise tuples, items, numbers, shapes and equal casts too. New memory is never
-shared, nor is what a call overwrites.
+Behind a dataflow block its first output with a value stands for that, and uses of outputs stay.
+With `call_only` only calls are looked at, otherwise tuples, items, numbers, shapes and equal casts
+too. New memory is never shared, nor is what a call overwrites.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from tvm.relax.expr import (
     Binding,
     BindingBlock,
     Call,
+    DataflowBlock,
     DataflowVar,
     Function,
     If,
@@ -97,9 +98,8 @@ class _Eliminator:
         for key, pairs in inside.items():
             # inner values of a dataflow block are not seen behind it
             known[key] = [pair for pair in pairs if not isinstance(pair[2], DataflowVar)]
-        for binding in block.bindings:
-            if isinstance(self._instead.get(binding.var), DataflowVar):
-                del self._instead[binding.var]
+        for binding in block.bindings if isinstance(block, DataflowBlock) else ():
+            self._instead.pop(binding.var, None)
         return with_bindings(block, kept)
 
     def _binding(self, binding: Binding, known: Known) -> Binding:

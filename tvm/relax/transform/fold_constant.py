@@ -60,8 +60,6 @@ LARGEST_GROWN_BYTES = 1 << 28
 def FoldConstant(func: Function, mod: IRModule, ctx: PassContext) -> Function:
     """Fold in the order of evaluation, so that what was folded counts as constant."""
     body = _Folder(mod, overwritten_in(func)).seq(func.body)
-    if body is func.body:
-        return func
     return remove_unused_bindings(with_body(func, body))
 
 
@@ -172,9 +170,8 @@ def _fold_operator(call: Call, info: StructInfo) -> RelaxExpr | None:
     reference = call.op.get_attr("FReference")
     if reference is None or not all(_is_constant(arg) for arg in call.args):
         return None
-    if not call.args and _size(info) > LARGEST_FROM_NOTHING:
-        return None
-    if not any(isinstance(arg, Constant) or _holds_tensor(arg) for arg in call.args):
+    from_nothing = not any(isinstance(a, Constant) or _holds_tensor(a) for a in call.args)
+    if from_nothing and _size(info) > LARGEST_FROM_NOTHING:
         return None
     result = reference(call, [_value(arg) for arg in call.args])
     outputs = list(result) if isinstance(result, (list, tuple)) else [result]

@@ -8,7 +8,7 @@
         return y
 
 Functions that call themselves, directly or through others, stay; so do groups for fusion and parts
-for outside libraries. Those without a mention left are dropped.
+for outside libraries. Those without a mention left are dropped, and work that nobody needs.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from tvm.ir.transform import PassContext
 from tvm.relax.analysis import detect_recursion
 from tvm.relax.bind import inline_functions
 from tvm.relax.expr import Function
-from tvm.relax.transform.dead_code_elimination import called_functions
+from tvm.relax.transform.dead_code_elimination import RemoveUnusedWork, called_functions
 from tvm.relax.transform.pass_form import relax_module_pass
 
 _KEPT = ("Primitive", "Composite", "Codegen")
@@ -36,9 +36,10 @@ def InlinePrivateFunctions(mod: IRModule, ctx: PassContext) -> IRModule:
         if isinstance(func, Function) and var not in recursive and _may_go(func)
     }
     mentioned = {v for f in mod.functions.values() for v in called_functions(f)}
+    private = [f for f in mod.functions.values() if isinstance(f, Function) and _is_private(f)]
     inlined = {var: func for var, func in inlined.items() if var in mentioned}
     if not inlined:
-        return mod
+        return RemoveUnusedWork()(mod) if private else mod
     functions: dict[GlobalVar, BaseFunc] = {}
     for var, func in mod.functions.items():
         if var not in inlined:
@@ -51,11 +52,13 @@ def InlinePrivateFunctions(mod: IRModule, ctx: PassContext) -> IRModule:
             if var in inlined and var not in kept:
                 kept[var] = inlined[var]
                 found.append(inlined[var])
-    return mod.with_functions(
-        {**functions, **{var: func for var, func in inlined.items() if var in kept}}
-    )
+    left = {var: func for var, func in inlined.items() if var in kept}
+    return RemoveUnusedWork()(mod.with_functions({**functions, **left}))
+
+
+def _is_private(func: Function) -> bool:
+    return func.attrs.get("global_symbol") is None
 
 
 def _may_go(func: Function) -> bool:
-    attrs = func.attrs
-    return attrs.get("global_symbol") is None and all(attrs.get(key) is None for key in _KEPT)
+    return _is_private(func) and all(func.attrs.get(key) is None for key in _KEPT)

@@ -25,6 +25,8 @@ from tvm.relax.expr import (
     BindingBlock,
     Call,
     Constant,
+    DataflowBlock,
+    DataflowVar,
     Function,
     If,
     MatchCast,
@@ -170,7 +172,7 @@ def _sequence(seq: SeqExpr) -> SeqExpr:
         bindings: list[Binding] = []
         for binding in block.bindings:
             bindings.append(_inside(binding))
-            bindings += ends.get(binding.var, ())
+            bindings += (_kill(call, block) for call in ends.get(binding.var, ()))
         blocks.append(with_bindings(block, bindings))
     return _with_blocks(seq, blocks)
 
@@ -183,7 +185,7 @@ def _inside(binding: Binding) -> Binding:
     return _with_if(binding, value, value.cond, *branches)
 
 
-def _last_uses(seq: SeqExpr) -> dict[Var, list[Binding]]:
+def _last_uses(seq: SeqExpr) -> dict[Var, list[Call]]:
     """For the binding of each variable the kills that follow it."""
     order: dict[Var, Binding] = {}
     last: dict[Var, Var] = {}
@@ -197,18 +199,18 @@ def _last_uses(seq: SeqExpr) -> dict[Var, list[Binding]]:
                 stays.update(read)
             for var in read:
                 last[var] = binding.var
-    found: dict[Var, list[list[Binding]]] = {}
+    found: dict[Var, list[list[Call]]] = {}
     for var, binding in order.items():
         is_name = names.of.get(var) and not isinstance(var.struct_info_, TupleStructInfo)
         if var not in last or var in stays or is_name:
             continue
         kinds = found.setdefault(last[var], [[], [], []])
         if not isinstance(binding, MatchCast) and is_call_of(binding.value, *_STORAGE):
-            kinds[2].append(_kill(kill_storage(var)))
+            kinds[2].append(kill_storage(var))
         elif isinstance(var.struct_info_, TensorStructInfo):
-            kinds[0].append(_kill(kill_tensor(var)))
+            kinds[0].append(kill_tensor(var))
         else:
-            kinds[1].append(_kill(kill_object(var)))
+            kinds[1].append(kill_object(var))
     return {var: [one for kind in kinds for one in kind] for var, kinds in found.items()}
 
 
@@ -252,6 +254,7 @@ class _Names:
         return []
 
 
-def _kill(call: Call) -> VarBinding:
+def _kill(call: Call, block: BindingBlock) -> VarBinding:
     call.struct_info_ = VOID_RESULT
-    return VarBinding(Var("_", VOID_RESULT), call)
+    kind = DataflowVar if isinstance(block, DataflowBlock) else Var
+    return VarBinding(kind("_", VOID_RESULT), call)

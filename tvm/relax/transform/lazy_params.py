@@ -9,8 +9,9 @@
         return (C,)                 ->              fset_output(0, C)
                                                     return ()
 
-This holds for public functions. The first `num_input` parameters stay; the function that is called
-stands behind them, or behind all where nothing says how many they are.
+What a scope fetches twice is fetched once. This holds for public functions. The first `num_input`
+parameters stay; the function that is called stands behind them, or behind all where nothing says
+how many they are.
 """
 
 from __future__ import annotations
@@ -22,11 +23,14 @@ from tvm.ir.attrs import DictAttrs
 from tvm.ir.expr import RelaxExpr, StructInfo
 from tvm.ir.module import IRModule
 from tvm.ir.transform import PassContext
+from tvm.relax.analysis.bindings import remove_all_unused
 from tvm.relax.analysis.variables import free_symbolic_vars, free_vars
 from tvm.relax.expr import (
     Binding,
     BindingBlock,
     Call,
+    DataflowBlock,
+    DataflowVar,
     Function,
     If,
     PrimValue,
@@ -45,6 +49,7 @@ from tvm.relax.struct_info_rules import (
     tir_vars_in,
     tir_vars_in_struct_info,
 )
+from tvm.relax.transform.eliminate_common_subexpr import eliminate_common_subexpr
 from tvm.relax.transform.pass_form import relax_pass
 from tvm.relax.transform.private_calls import used_functions
 from tvm.relax.transform.rebuild import sub_exprs, vars_needed
@@ -56,20 +61,20 @@ from tvm.tir.expr import Var as TirVar
 def LazyGetInput(func: Function, mod: IRModule, ctx: PassContext) -> Function:
     """Parameters come from `fget_param(index, name)`, each before its first use."""
     count = int_attr(func, "num_input")
-    if func.attrs.get("global_symbol") is None or len(func.params) == count:
+    if func.attrs.get("global_symbol") is None:
         return func
     _refuse_callers(func, mod, "LazyGetInput", "a callback that fetches its parameters")
     fetch = _callback("fget_param", ObjectStructInfo(), pure=True)
     attrs = func.with_attr("num_input", count + 1).attrs
     params = [*func.params[:count], fetch]
-    plain = to_non_dataflow(func)
     known = {symbol for param in func.params[:count] for symbol in _symbols_of(param)}
     read = free_vars(func.body)
 
     def fetched(first: Sequence[Var]) -> Function:
-        new = _Fetcher(mod, func.params[count:], fetch, first, read, known).visit_expr(plain)
+        new = _Fetcher(mod, func.params[count:], fetch, first, read, known).visit_expr(func)
         assert isinstance(new, Function), "functions stay functions"
-        return Function(params, new.body, None, func.is_pure, attrs, func.span)
+        new = Function(params, new.body, None, func.is_pure, attrs, func.span)
+        return remove_all_unused(eliminate_common_subexpr(new))
 
     made = fetched(())
     unknown = set(free_symbolic_vars(made))
@@ -220,6 +225,12 @@ class _Fetcher(PyExprMutator):
         for binding in block.bindings:
             self.visit_binding(binding)
         return self.builder_._end_block()
+
+    def visit_dataflow_block_(self, block: DataflowBlock) -> BindingBlock:
+        """What a dataflow block fetched is not there after it."""
+        new = super().visit_dataflow_block_(block)
+        self._held = {p: v for p, v in self._held.items() if not isinstance(v, DataflowVar)}
+        return new
 
     def visit_function_(self, op: Function) -> RelaxExpr:
         """What a local function captures is fetched before it, where what follows sees it too."""

@@ -9,8 +9,9 @@
 
 Weights are the parameters after the first `num_input`. Functions that others use stay as they are,
 as their callers have the weights as they were. Bindings outside of dataflow blocks stay, and so
-does what depends on `builtin.stop_lift_params`. Values that need no weight are not handed over:
-both functions compute them. Symbols that only weights tell are handed over as a shape.
+does what depends on `builtin.stop_lift_params`, which goes once it has done so. Values that need no
+weight are not handed over: both functions compute them. Symbols that only weights tell are handed
+over as a shape.
 
 With `shared_transform` one function, `transform_params`, does what all functions have in common. A
 function of that name that is there already is carried out first. Under the option
@@ -304,12 +305,20 @@ def _run_time(
             given.append(VarBinding(var, by_output[source.origin[var]]))
     blocks: list[BindingBlock] = [DataflowBlock(given)] if given else []
     for block in func.body.blocks:
-        left = with_bindings(block, [b for b in block.bindings if b.var in kept])
+        left = with_bindings(block, [_released(b) for b in block.bindings if b.var in kept])
         if left.bindings:
             blocks.append(left)
     body = SeqExpr(_joined(blocks), func.body.body, func.body.span)
     body.struct_info_ = func.body.struct_info_
     return Function(params, body, func.ret_struct_info, func.is_pure, func.attrs, func.span)
+
+
+def _released(binding: Binding) -> Binding:
+    """What stopped lifting has done its work: the value itself."""
+    call = binding.value
+    if is_call_of(call, "relax.builtin.stop_lift_params") and isinstance(binding, VarBinding):
+        return VarBinding(binding.var, call.args[0], binding.span)
+    return binding
 
 
 def _joined(blocks: list[BindingBlock]) -> list[BindingBlock]:

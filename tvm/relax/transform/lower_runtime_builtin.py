@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Final
 
+from tvm.error import TVMError, message
 from tvm.ir.expr import RelaxExpr, StructInfo
 from tvm.ir.module import IRModule
 from tvm.ir.op import Op
@@ -141,6 +142,13 @@ def _tensor(bb: BlockBuilder, call: Call) -> Call:
     return alloc_tensor(*call.args)
 
 
+def _unplanned(bb: BlockBuilder, call: Call) -> Call:
+    """Memory that nothing planned: the machine has no function for it."""
+    raise TVMError(
+        message("LowerRuntimeBuiltin: relax.builtin.alloc_tensor has no function of the machine",
+                found=f"{call}", where=None if call.span is None else str(call.span),
+                legal="StaticPlanBlockMemory or LowerAllocTensor before this pass")
+    )  # fmt: skip
 
 
 def _kill(bb: BlockBuilder, call: Call) -> Call:
@@ -163,6 +171,7 @@ _RULES: Final[dict[str, Callable[[BlockBuilder, Call], Call]]] = {
     "relax.vm.call_tir_dyn": _call_tir_dyn,
     "relax.memory.alloc_storage": _storage,
     "relax.memory.alloc_tensor": _tensor,
+    "relax.builtin.alloc_tensor": _unplanned,
     "relax.memory.kill_storage": _kill,
     "relax.memory.kill_tensor": _kill,
 }

@@ -49,7 +49,7 @@ def MergeCompositeFunctions(mod: IRModule, ctx: PassContext) -> IRModule:
     }
     if not composites:
         return mod
-    made = GroupFunctions([])  # names are new once the code generator's stands behind them
+    made = GroupFunctions([var.name_hint for var in mod.functions])
     functions: dict[GlobalVar, BaseFunc] = {}
     for var, func in mod.functions.items():
         if isinstance(func, Function) and var.name_hint not in composites:

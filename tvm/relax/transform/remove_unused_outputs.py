@@ -48,7 +48,7 @@ def RemoveUnusedOutputs(mod: IRModule, ctx: PassContext) -> IRModule:
         if 0 < len(fields) < candidates[var]:
             changed[var] = _with_fields(func, fields)
     if not changed:
-        return mod
+        return RemoveUnusedWork()(CanonicalizeBindings()(mod))
     by_name = {var.name_hint: kept[var] for var in changed}
     results = _Results()
     renumbered = _renumber(mod, {var: kept[var] for var in changed}, results)

@@ -153,9 +153,9 @@ def _from_expr(expr: RelaxExpr, table: SlotTable) -> None:
                     _from_info(binding.struct_info, table)
         _from_expr(expr.body, table)
     elif isinstance(expr, Call):
+        _from_infos(expr.sinfo_args, table)
         for arg in expr.args:
             _from_expr(arg, table)
-        _from_infos(expr.sinfo_args, table)
     elif isinstance(expr, Tuple):
         for one in expr.fields:
             _from_expr(one, table)

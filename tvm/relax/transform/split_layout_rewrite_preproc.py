@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from tvm.error import TVMError, message
 from tvm.ir.expr import GlobalVar, RelaxExpr
 from tvm.ir.module import IRModule
-from tvm.ir.transform import PassContext
+from tvm.ir.transform import PassContext, Sequential
 from tvm.relax.block_builder import BlockBuilder
 from tvm.relax.expr import (
     Binding,
@@ -33,6 +33,7 @@ from tvm.relax.expr import (
 )
 from tvm.relax.op.base import call_tir
 from tvm.relax.struct_info import TensorStructInfo
+from tvm.relax.transform.dead_code_elimination import RemoveUnusedWork
 from tvm.relax.transform.pass_form import relax_module_pass
 from tvm.relax.transform.rebuild import map_bindings, vars_of_dataflow, with_value
 from tvm.tir.buffer import Buffer
@@ -55,9 +56,13 @@ class _Split:
     results: tuple[Buffer, ...]
 
 
-@relax_module_pass("SplitLayoutRewritePreproc")
-def SplitLayoutRewritePreproc(mod: IRModule, ctx: PassContext) -> IRModule:
+def SplitLayoutRewritePreproc() -> Sequential:
     """Every call of such a kernel is one of its first half and one of its second."""
+    return Sequential([_split_kernels(), RemoveUnusedWork()], name="SplitLayoutRewritePreproc")
+
+
+@relax_module_pass("SplitLayoutRewritePreproc")
+def _split_kernels(mod: IRModule, ctx: PassContext) -> IRModule:
     bb = BlockBuilder(mod)
     splits: dict[GlobalVar, _Split] = {}
     for var, func in mod.functions_items():

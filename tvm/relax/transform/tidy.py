@@ -17,7 +17,7 @@ from tvm.relax.transform.eliminate_common_subexpr import eliminate_common_subexp
 def tidy_inlined(func: Function) -> Function:
     """Without bindings that only give another name, or that nobody reads."""
     while True:
-        new = remove_all_unused(canonicalize_bindings(func))
+        new = remove_all_unused(canonicalize_bindings(func, joins_tuples=True))
         if new is func:
             return func
         func = new

@@ -8,7 +8,8 @@
 
 Each operator has a policy (attribute `TMixedPrecisionPolicy`): it always takes half floats, follows
 its operands, or never does. What is computed with half floats is one from there on. A parameter
-that is read as half floats only is cast once, at the beginning of a dataflow block. What leaves a
+that is read as half floats only is cast once, at the beginning of a dataflow block, an inner value
+right behind its binding. What leaves a
 block keeps its type, and so does the function's result.
 """
 
@@ -111,7 +112,7 @@ def _is_nested_tensor(info: StructInfo | None) -> bool:
 
 
 def _half_only(func: Function) -> set[Var]:
-    """The parameters that only operators read which take half floats."""
+    """The parameters and inner values that only operators read which take half floats."""
     read: dict[Var, bool] = {}
     for block in all_blocks(func):
         for binding in block.bindings:
@@ -122,7 +123,8 @@ def _half_only(func: Function) -> set[Var]:
             for var in vars_needed(value):
                 read[var] = read.get(var, True) and takes_half
     read.update((var, False) for var in vars_used(func.body.body))
-    return {param for param in func.params if read.get(param)}
+    inner = {var for var in read if isinstance(var, DataflowVar)}
+    return {var for var in (*func.params, *inner) if read.get(var)}
 
 
 class _Rewriter:
@@ -134,6 +136,7 @@ class _Rewriter:
         self._half = half
         self._bb = BlockBuilder(mod)
         self._half_only: list[Var] = []
+        self._half_values: set[Var] = set()
         self._out_dtype = out_dtype
         self._half_inputs = half_inputs
         self._now: dict[Var, Var] = {}
@@ -142,6 +145,7 @@ class _Rewriter:
         params = [self._parameter(param) for param in func.params]
         half_only = _half_only(func)
         self._half_only = [param for param in func.params if param in half_only]
+        self._half_values = half_only.difference(func.params)
         self._bb.begin_scope(params)
         body = self._sequence(func.body)
         self._bb.end_scope()
@@ -196,6 +200,10 @@ class _Rewriter:
                 self._bind(binding, self._current(value))
             else:
                 self._keep(binding)
+            if binding.var in self._half_values:
+                current = self._current(binding.var)
+                if (half := self._to(current, self._half)) is not current:
+                    self._now[binding.var] = self._bb.emit(half)
         for param in self._half_only:
             if isinstance(self._now.get(param), DataflowVar):
                 del self._now[param]

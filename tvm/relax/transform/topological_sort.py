@@ -7,7 +7,8 @@
 
 Depth-first follows a value to its readers at once, breadth-first goes level by level. From the
 inputs, which become known in the order of the parameters, bindings stand as early as they can; from
-the outputs, as late, and depth-first the operands of each in their order. A binding stays behind
+the outputs, as late, and depth-first the operands of each in their order, first those of what
+nobody reads. The whole function counts, bindings stay in their blocks. A binding stays behind
 the casts that bind its symbols, and before calls that overwrite what it reads.
 """
 
@@ -24,7 +25,6 @@ from tvm.relax.expr import (
     Binding,
     BindingBlock,
     DataflowBlock,
-    DataflowVar,
     Function,
     MatchCast,
     Var,
@@ -61,29 +61,37 @@ def TopologicalSort(
     direction: Literal["from-inputs", "from-outputs"] = "from-inputs",
 ) -> Function:
     """Sort every dataflow block of the function."""
-    known = [*func.params, *(binding.var for binding in all_bindings(func))]
+    bindings = list(all_bindings(func))
     results = list(vars_used(func.body.body))
+    if direction == "from-inputs":
+        chosen = _onwards(bindings, func.params, order == "depth-first")
+    elif order == "depth-first":
+        chosen = _towards(bindings, results)
+    else:
+        chosen = _backwards(bindings, results)
+    rank = {bindings[i].var: place for place, i in enumerate(chosen)}
 
     def on_block(block: BindingBlock) -> BindingBlock:
         if not isinstance(block, DataflowBlock):
             return block
-        if direction == "from-outputs" and order == "depth-first":
-            chosen = _towards(block.bindings, results)
-        elif direction == "from-outputs":
-            chosen = _sorted(block.bindings)
-        else:
-            chosen = _onwards(block.bindings, known, order == "depth-first")
-        return with_bindings(block, [block.bindings[i] for i in chosen])
+        return with_bindings(block, sorted(block.bindings, key=lambda b: rank[b.var]))
 
     return with_body(func, rebuild_seq(func.body, on_block))
+
+
+def _roots(bindings: Sequence[Binding], results: Sequence[Var]) -> list[int]:
+    """What nobody reads, then what gives the function's results."""
+    place = {binding.var: i for i, binding in enumerate(bindings)}
+    read = {var for binding in bindings for var in vars_needed(binding.value)}
+    read.update(results)
+    unread = [i for i, binding in enumerate(bindings) if binding.var not in read]
+    return [*unread, *(place[var] for var in results if var in place)]
 
 
 def _towards(bindings: Sequence[Binding], results: Sequence[Var]) -> list[int]:
     """From the results through operands, in their order: operands, then what they are for."""
     place = {binding.var: i for i, binding in enumerate(bindings)}
-    roots = [place[var] for var in results if var in place]
-    roots += [i for i, b in enumerate(bindings) if not isinstance(b.var, DataflowVar)]
-    roots += range(len(bindings))  # what leads nowhere
+    roots = [*_roots(bindings, results), *range(len(bindings))]
     before = _dependencies(bindings)
     for i, binding in enumerate(bindings):
         operands = [place[var] for var in vars_needed(binding.value) if place.get(var, i) < i]
@@ -102,20 +110,22 @@ def _towards(bindings: Sequence[Binding], results: Sequence[Var]) -> list[int]:
     return list(found)
 
 
-def _onwards(bindings: Sequence[Binding], known: Sequence[Var], depth_first: bool) -> list[int]:
-    """From what is known before the block, in order: what it makes computable, and so on."""
-    inside = {binding.var for binding in bindings}
-    inputs = {var: len(bindings) + i for i, var in enumerate(known) if var not in inside}
+def _onwards(bindings: Sequence[Binding], params: Sequence[Var], depth_first: bool) -> list[int]:
+    """From the parameters, in order: what they make computable, what that makes, and so on.
+
+    What needs nothing (constants, zeros) comes after that.
+    """
+    inputs = {var: len(bindings) + i for i, var in enumerate(params)}
     before = _dependencies(bindings)
     for sources, binding in zip(before, bindings):
         sources += dict.fromkeys(inputs[v] for v in vars_needed(binding.value) if v in inputs)
-    missing = [len(sources) for sources in before] + [0] * (len(bindings) + len(known))
+    missing = [len(sources) for sources in before] + [0] * len(params)
     after: dict[int, list[int]] = {}
     for i, sources in enumerate(before):
         for source in sources:
             after.setdefault(source, []).append(i)
-    queue = deque([i for i in range(len(bindings)) if not before[i]])
-    queue.extend(inputs.values())
+    queue = deque(inputs.values())
+    queue.extend(i for i in range(len(bindings)) if not before[i])
     found: list[int] = []
     while queue:
         i = queue.popleft()
@@ -133,19 +143,23 @@ def _onwards(bindings: Sequence[Binding], known: Sequence[Var], depth_first: boo
     return found
 
 
-def _sorted(bindings: Sequence[Binding]) -> list[int]:
-    """From the outputs, level by level, backwards; the last binding is the first on the way."""
+def _backwards(bindings: Sequence[Binding], results: Sequence[Var]) -> list[int]:
+    """From the results, level by level, through operands in their order; the last comes first."""
+    place = {binding.var: i for i, binding in enumerate(bindings)}
     before = _dependencies(bindings)
     missing = [0] * len(bindings)
     for sources in before:
         for source in sources:
             missing[source] += 1
-    queue = deque([i for i in reversed(range(len(bindings))) if missing[i] == 0])
+    roots = [*_roots(bindings, results), *range(len(bindings))]
+    queue = deque(dict.fromkeys(i for i in roots if missing[i] == 0))
     found: list[int] = []
     while queue:
         i = queue.popleft()
         found.append(i)
-        for j in sorted(before[i], reverse=True):
+        operands = [place[var] for var in vars_needed(bindings[i].value) if var in place]
+        known = set(before[i])
+        for j in dict.fromkeys([*(one for one in operands if one in known), *before[i]]):
             missing[j] -= 1
             if missing[j] == 0:
                 queue.append(j)

@@ -5,7 +5,7 @@
     def f(x: Tensor((4,), "float32")):              def f(x: Tensor((4,), "float16")):
         y: Tensor((4,), "float32") = R.exp(x)  ->       y: Tensor((4,), "float16") = R.exp(x)
 
-Parameters for which the function gives None stay.
+Parameters for which the function gives None stay; those of local functions are asked about too.
 """
 
 from __future__ import annotations
@@ -88,6 +88,10 @@ class _Updater(PyExprMutator):
         if same and body is op.body:
             return op
         return Function(params, body, None, op.is_pure, op.attrs, op.span)
+
+    def visit_function_(self, op: Function) -> RelaxExpr:
+        """Parameters of local functions are asked about as well."""
+        return self._function(op, [self._param(param) for param in op.params])
 
     def visit_call_(self, op: Call) -> RelaxExpr:
         call = super().visit_call_(op)

@@ -33,6 +33,8 @@ from tvm.relax.expr import (
     Binding,
     BindingBlock,
     Call,
+    DataflowBlock,
+    DataflowVar,
     DataTypeImm,
     ExternFunc,
     Function,
@@ -104,6 +106,7 @@ class _Lowering:
         self._slots: SlotTable = collect_slots(func)
         self._ready: list[Slot] = []
         self._bindings: list[Binding] = []
+        self._kind: type[Var] = Var  # of variables that are made, by the kind of the block
         self._now: dict[RelaxExpr, Var] = {}  # variables of shapes and numbers that are made here
         self._heap = self._make_heap()
 
@@ -161,7 +164,7 @@ class _Lowering:
     # --- bindings ---
 
     def _bind(self, name: str, value: RelaxExpr) -> Var:
-        var = Var(name, value.struct_info_)
+        var = self._kind(name, value.struct_info_)
         self._bindings.append(VarBinding(var, value))
         return var
 
@@ -184,13 +187,17 @@ class _Lowering:
         """The sequence lowered; what was collected before it stays the caller's."""
         before = self._taken()
         blocks: list[BindingBlock] = []
+        outer = self._kind
         for block in seq.blocks:
+            self._kind = DataflowVar if isinstance(block, DataflowBlock) else Var
             for binding in block.bindings:
                 self._binding(binding)
             blocks.append(type(block)(self._taken(), block.span))
+        self._kind = Var
         result = self._operand(seq.body)
         blocks.append(BindingBlock(self._taken()))
         self._bindings = before
+        self._kind = outer
         new = SeqExpr(merge_blocks(blocks), result, seq.span)
         new.struct_info_ = result.struct_info_
         return new
@@ -376,7 +383,7 @@ class _Lowering:
         always: bool,
         weight: bool,
     ) -> None:
-        if weight and all(isinstance(extent, IntImm) for extent in pattern):
+        if not pattern or (weight and all(isinstance(extent, IntImm) for extent in pattern)):
             return
         if not always and given is not None and len(given) == len(pattern):
             prove = self._analyzer.can_prove_equal
