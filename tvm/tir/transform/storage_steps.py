@@ -113,12 +113,11 @@ class Steps(StmtExprVisitor):
             super().visit_stmt(stmt)
 
     def _attribute(self, op: s.AttrStmt) -> None:
-        """Memory stays inside of the launches that it is allocated in; the outermost owns it."""
+        """Memory stays inside of the launches that it is allocated in, which own it."""
         outer = self._threads
-        home = op.attr_key in SCOPES and not (outer and op.attr_key == "thread_extent")
         if op.attr_key in ("thread_extent", "virtual_thread"):
             self._threads = (*outer, op)
-        self._scope(op, home=home)
+        self._scope(op, home=op.attr_key in SCOPES)
         self._threads = outer
 
     def visit_let_stmt_(self, op: s.LetStmt) -> None:
