@@ -26,7 +26,8 @@ from tvm.target.cpu_model import arch_of_triple, is_tabulated
 from . import cache
 from .child import ask
 from .intrinsic_names import SAFE_INTRINSICS
-from .machine import Machine, binding, same_family
+from .machine import Machine as Machine
+from .machine import binding, same_family
 from .machine import host_machine as host_machine
 from .machine import llvm_triples_match as llvm_triples_match
 from .machine import llvm_version as llvm_version
