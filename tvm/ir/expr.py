@@ -219,6 +219,8 @@ class RelaxExpr(BaseExpr):
     TYPE_KEY = "ir.RelaxExpr"
     DIALECT: ClassVar[str] = "relax"
     struct_info_: StructInfo | None
+    checked_type_: Any
+    virtual_device_: Any
 
     @property
     def struct_info(self) -> StructInfo:

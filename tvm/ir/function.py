@@ -31,7 +31,8 @@ class CallingConv(IntEnum):
 class BaseFunc(RelaxExpr):
     """A function with attributes."""
 
-    __slots__ = ("__name__", "attrs")  # the name is that of the Python function it was read from
+    __slots__ = ("__name__", "attrs")
+    __name__: str  # of the Python function that it was read from
     TYPE_KEY = "ir.BaseFunc"
     attrs: DictAttrs
 

@@ -77,8 +77,8 @@ def rebuild(expr: RelaxExpr, parts: Sequence[RelaxExpr]) -> RelaxExpr:
     if _same(parts, children(expr)):
         return expr
     made: Any = _BUILD[type(expr)](expr, parts)
-    made.checked_type_ = expr.checked_type_  # type: ignore[attr-defined]
-    made.virtual_device_ = expr.virtual_device_  # type: ignore[attr-defined]
+    made.checked_type_ = expr.checked_type_
+    made.virtual_device_ = expr.virtual_device_
     return made  # type: ignore[no-any-return]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import sys
 from collections.abc import Callable
-from typing import Final, ParamSpec, TypeVar
+from typing import Any, Final, ParamSpec, TypeVar
 
 _Params = ParamSpec("_Params")
 _Result = TypeVar("_Result")
@@ -26,5 +26,6 @@ def contiguous_frames(call: Callable[_Params, _Result]) -> Callable[_Params, _Re
         return call(*args, **kwargs)
 
     if sys.version_info >= (3, 11):
-        within.__code__ = within.__code__.replace(co_stacksize=_WORDS)
+        made: Any = within
+        made.__code__ = made.__code__.replace(co_stacksize=_WORDS)
     return within

@@ -121,7 +121,7 @@ class DebugRuntime(GraphRuntime):
 
 
 def _type(expr: RelaxExpr) -> Any:
-    return expr.checked_type_  # type: ignore[attr-defined]
+    return expr.checked_type_
 
 
 def _as_argument(value: Any) -> Any:

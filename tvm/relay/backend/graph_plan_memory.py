@@ -174,7 +174,7 @@ def _bytes(storage: _Storage) -> int:
 
 
 def _type(expr: RelaxExpr) -> Any:
-    return expr.checked_type_  # type: ignore[attr-defined]
+    return expr.checked_type_
 
 
 def _range(item: TupleGetItem) -> tuple[int, int]:

@@ -220,7 +220,7 @@ def graph_json(
             where[id(expr)] = [[len(nodes) - 1, at, 0] for at in range(count)]
         elif isinstance(expr, Tuple):
             where[id(expr)] = parts
-    counts = [count_outputs(value.checked_type_) for value in values]  # type: ignore[attr-defined]
+    counts = [count_outputs(value.checked_type_) for value in values]
     graph = {
         "nodes": nodes,
         "arg_nodes": [at for at, node in enumerate(nodes) if node["op"] == "null"],
@@ -234,7 +234,7 @@ def graph_json(
 def _entries(func: Function, values: list[RelaxExpr]) -> dict[str, list[Any]]:
     """What is known of every tensor: its type, and the storage that holds it."""
     plan = GraphPlanMemory(func).expr_to_storage_info
-    kinds = [kind for value in values for kind in flat_types(value.checked_type_)]  # type: ignore[attr-defined]
+    kinds = [kind for value in values for kind in flat_types(value.checked_type_)]
     held = [number for value in values for number in plan[value].storage_ids]
     shapes = [[e if isinstance(e, int) else -1 for e in extents(kind)] for kind in kinds]
     return {

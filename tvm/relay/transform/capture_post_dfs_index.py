@@ -32,7 +32,7 @@ def CapturePostDfsIndexInSpans(func: RelaxExpr, mod: IRModule, ctx: PassContext)
         at = index[id(old)]
         name = f"index:{at}:{parents[at]}"
         made = with_fields(new, span=Span(SourceName(name), 0, 0, 0, 0))
-        made.virtual_device_ = new.virtual_device_  # type: ignore[attr-defined]
+        made.virtual_device_ = new.virtual_device_
         return made
 
     return transform(func, rule)

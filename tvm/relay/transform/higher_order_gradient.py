@@ -178,7 +178,7 @@ class _Converter:
             )
         parts = [self.step(part, out, back) for part in children(expr)]
         made = rebuild(expr, parts)
-        made.checked_type_ = None  # type: ignore[attr-defined]
+        made.checked_type_ = None
         return made
 
     def call(self, call: Call, out: Lets, back: Var) -> RelaxExpr:

@@ -95,7 +95,7 @@ class _Narrower:
             assert isinstance(new, Let), "a let stays one"
             var = self.vars.get(old.var.vid, old.var)
             new = Let(var, new.value, new.body, new.span)
-            new.checked_type_ = new.body.checked_type_  # type: ignore[attr-defined]
+            new.checked_type_ = new.body.checked_type_
             return new
         elif isinstance(new, (Tuple, TupleGetItem)) and new is not old:
             new.checked_type_ = _part_type(new)
@@ -110,7 +110,7 @@ class _Narrower:
 
     def _bound(self, var: Var, value: RelaxExpr) -> None:
         """A variable takes the type of its new value."""
-        found = value.checked_type_  # type: ignore[attr-defined]
+        found = value.checked_type_
         if found == var.checked_type_:
             return
         made = Var(var.name_hint, found, var.span)
@@ -129,7 +129,7 @@ class _Narrower:
             made = rebuild(new, (new.op, *args))
             if made is old:
                 return old
-            made.checked_type_ = _call_type(made)  # type: ignore[arg-type, attr-defined]
+            made.checked_type_ = _call_type(made)  # type: ignore[arg-type]
             return made
         narrow = Call(new.op, args, _narrow_attrs(old.attrs, sums), None, new.span)
         narrow.checked_type_ = _call_type(narrow)
@@ -164,12 +164,12 @@ class _Narrower:
         """Whether an operand is narrow, or becomes so at the price of a cast of its own."""
         if isinstance(arg, (Var, Constant)):
             return True
-        found: Any = arg.checked_type_  # type: ignore[attr-defined]
+        found: Any = arg.checked_type_
         return all(dtype in (self.dtype,) or not _is_float(dtype) for dtype in _dtypes(found))
 
     def as_dtype(self, expr: RelaxExpr, dtype: str) -> RelaxExpr:
         """An expression with its floats in a type; each is cast once, and back to what it was."""
-        found: Any = expr.checked_type_  # type: ignore[attr-defined]
+        found: Any = expr.checked_type_
         if isinstance(found, TensorType):
             if not _is_float(str(found.dtype)) or str(found.dtype) == dtype:
                 return expr
@@ -204,7 +204,7 @@ class _Narrower:
             return made
         if isinstance(found, TensorType):
             return self.as_dtype(expr, str(found.dtype))
-        if not isinstance(found, TupleType) or expr.checked_type_ == found:  # type: ignore[attr-defined]
+        if not isinstance(found, TupleType) or expr.checked_type_ == found:
             return expr
         parts = [
             expr.fields[at] if isinstance(expr, Tuple) else _field(expr, at)
@@ -221,8 +221,8 @@ def _field(expr: RelaxExpr, at: int) -> TupleGetItem:
 
 def _part_type(expr: Tuple | TupleGetItem) -> Type:
     if isinstance(expr, Tuple):
-        return TupleType([field.checked_type_ for field in expr.fields])  # type: ignore[attr-defined]
-    found: Any = expr.tuple_value.checked_type_  # type: ignore[attr-defined]
+        return TupleType([field.checked_type_ for field in expr.fields])
+    found: Any = expr.tuple_value.checked_type_
     part: Type = found.fields[expr.index]
     return part
 
@@ -230,7 +230,7 @@ def _part_type(expr: Tuple | TupleGetItem) -> Type:
 def _call_type(call: Call) -> Type:
     """The type of a call whose operands have types; what they are made of is not looked at."""
     args = [
-        arg if isinstance(arg, Constant) else Var("operand", arg.checked_type_)  # type: ignore[attr-defined]
+        arg if isinstance(arg, Constant) else Var("operand", arg.checked_type_)
         for arg in call.args
     ]
     found: Any = infer_types_of(Call(call.op, args, call.attrs))
