@@ -21,6 +21,10 @@ _RAW: Final = (AttributeError, LookupError, OverflowError, TypeError, ValueError
 _RAISE: Final = dis.opmap["RAISE_VARARGS"]
 
 
+class ArgumentKindError(TypeError, AttributeError):
+    """An argument of a kind that has not what its function uses."""
+
+
 def explained(func: Callable[_P, _R]) -> Callable[_P, _R]:
     """The function; a TypeError names the argument of a kind that is not as annotated."""
 
@@ -35,7 +39,8 @@ def explained(func: Callable[_P, _R]) -> Callable[_P, _R]:
             text = _wrong_argument(func, args, kwargs) if own else None
             if text is None:
                 raise
-            raise TypeError(text) from err
+            lacking = isinstance(err, AttributeError)
+            raise (ArgumentKindError if lacking else TypeError)(text) from err
 
     return call
 

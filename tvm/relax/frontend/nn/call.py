@@ -42,7 +42,7 @@ def tensor_ir_op(func: PrimFunc, name_hint: str, args: Any, out: Any) -> Any:
     bb = _builder()
     tensors, tir_vars = _tir_arguments(args)
     gvar = bb.add_func(func, name_hint)
-    call = rx.op.call_tir(gvar, tensors, _out_info(out), tir_vars=tir_vars)
+    call = rx.op.call_tir(gvar, tensors, _out_info(out), tir_vars=tir_vars or None)
     return wrap_nested(bb.emit(call), name_hint)
 
 
