@@ -57,6 +57,35 @@ def open_taps(
     return te.compute(shape, index, name="indices"), te.compute(shape, weight, name="weights")
 
 
+def open_filter(
+    size: Any, out: Any, factor: float | None, how: Resampling, dtype: str
+) -> te.Tensor:
+    """The shares that elements have in each one of `out`, (size, out), of a widened filter.
+
+    How many it reaches follows from the extents, so all have a share, which mostly is 0.
+    """
+    size, out = as_expr(size), as_expr(out)
+    step = _step(size, out, factor, how.coordinates)
+    stretch = _real(1.0) / tir.max(step, _real(1.0))
+    kernel = _linear if how.mode == "linear" else lambda x: _cubic(x, how.cubic_a)
+
+    def share(k: Any, i: Any) -> Any:
+        at = (i.astype(_F32) + _real(0.5)) * step - _real(0.5)
+        return kernel(tir.abs(k.astype(_F32) - at) * stretch)
+
+    raw = te.compute((size, out), share, name="raw")
+    k = te.reduce_axis((0, size), "k")
+    total = te.compute((out,), lambda i: te.sum(raw[k, i], axis=k), name="total")
+    shares: te.Tensor = te.compute(
+        (size, out), lambda k, i: (raw[k, i] / total[i]).astype(dtype), name="shares"
+    )
+    return shares
+
+
+def _linear(x: Any) -> Any:
+    return tir.max(_real(1.0) - x, _real(0.0))
+
+
 def _step(size: Any, out: Any, factor: float | None, how: str) -> Any:
     if how == "align_corners":
         steps = tir.max(out - 1, tir.const(1, out.dtype)).astype(_F32)

@@ -20,7 +20,7 @@ from tvm.topi.image.grid_sample import affine_grid as sampling_grid
 from tvm.topi.image.grid_sample import grid_sample as sample
 from tvm.topi.image.taps import weighted_taps
 
-from .open_taps import open_taps
+from .open_taps import open_filter, open_taps
 from .pool import adaptive_avg_pool
 from .registry import convert
 from .values import Expr, dtype_of, rank, refuse, sizes, spread
@@ -82,8 +82,10 @@ def _resized(
             coordinate_transformation_mode="asymmetric" if nearest else where,
             rounding_method="round" if whole or not nearest else "floor",
         )  # fmt: skip
-    if symbolic and antialias:
-        raise refuse("interpolate", "a filter over symbolic extents", "extents of numbers")
+    if symbolic and antialias and align_corners:
+        raise refuse(
+            "interpolate with align_corners", "a filter over symbolic extents", "extents of numbers"
+        )
     return _by_axes(bb, x, wanted, factors, _how(mode, align_corners, antialias))
 
 
@@ -132,6 +134,14 @@ def _by_open_axis(
 ) -> Expr:
     """Along one axis whose extents only running tells, so that tables are made as it runs."""
     dtype = dtype_of(x)
+    if how.antialias:
+        shares = bb.emit_te(
+            lambda x: open_filter(x.shape[axis], out, factor, how, dtype), x,
+            primfunc_name_hint="filter",
+        )  # fmt: skip
+        if axis == rank(x) - 1:
+            return bb.emit(op.matmul(x, shares))
+        return bb.emit(op.matmul(bb.emit(op.permute_dims(shares)), x))
 
     def compute(x: te.Tensor) -> list[te.Tensor]:
         return [*open_taps(x.shape[axis], out, factor, how, dtype)]
