@@ -22,6 +22,8 @@ def test_message_has_a_line_for_each_part() -> None:
         (error.ShapeError, ValueError),
         (error.DTypeError, TypeError),
         (error.ArgumentCountError, TypeError),
+        (error.ArgumentNameError, AssertionError),
+        (error.ReturnTypeError, TypeError),
         (error.ArgumentValueError, ValueError),
         (error.BoundsError, IndexError),
         (error.ConfigError, AttributeError),

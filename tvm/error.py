@@ -57,6 +57,14 @@ class ArgumentCountError(TVMError, TypeError):
     """A call with too many or too few arguments."""
 
 
+class ArgumentNameError(ArgumentCountError, AssertionError):
+    """Arguments by name that are not the function's, or not all of them; the original asserts."""
+
+
+class ReturnTypeError(CheckError, TypeError):
+    """A function of the user, as a pass, that gives a value of another type than is taken."""
+
+
 class ArgumentValueError(TVMError, ValueError):
     """An argument of the right type whose value its function cannot take."""
 

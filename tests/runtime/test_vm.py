@@ -7,7 +7,7 @@ import pytest
 
 import tvm
 from tests.runtime.test_module import Table
-from tvm.error import TVMError
+from tvm.error import ArgumentCountError, ArgumentNameError, TVMError
 from tvm.runtime import VirtualMachine, tensor
 from tvm.runtime.artefact import Artefact, FunctionInfo, KernelInfo, ValueInfo
 from tvm.runtime.bytecode import (
@@ -81,7 +81,7 @@ def test_branches_calls_and_constants(flag: bool, expected: list[int]) -> None:
 
 
 def test_arguments_are_counted() -> None:
-    with pytest.raises(TypeError) as caught:
+    with pytest.raises(ArgumentCountError) as caught:
         machine()["main"](X)
     assert str(caught.value) == "main: 2 arguments\n  found: 1\n  legal: x, flag"
 
@@ -117,9 +117,9 @@ def test_state_that_is_not_there_is_refused(call: str) -> None:
 
 
 def test_arguments_by_name_are_checked() -> None:
-    with pytest.raises(TypeError, match="1 by position, y by name\n  legal: x, flag"):
+    with pytest.raises(ArgumentNameError, match="1 by position, y by name\n  legal: x, flag"):
         machine().set_input("main", X, y=3)
-    with pytest.raises(TypeError, match="2 by position, x by name"):
+    with pytest.raises(ArgumentNameError, match="2 by position, x by name"):
         machine().set_input("main", X, True, x=X)
 
 

@@ -14,7 +14,7 @@ from typing import Any, Concatenate, Final, ParamSpec
 
 from typing_extensions import Self
 
-from tvm.error import TVMError
+from tvm.error import ReturnTypeError, TVMError
 from tvm.ffi.object import Object
 from tvm.support.arguments import check_options, explained
 from tvm.support.checkpoint import checkpoint
@@ -292,7 +292,7 @@ class Pass(Object):
                     changed[var] = GlobalVar(var.name_hint, now, var.span)
                     var.struct_info_ = info  # the module that came in stays as it was
         if not isinstance(result, IRModule):
-            raise TVMError(
+            raise ReturnTypeError(
                 f"pass {self._info.name!r} returned {type(result).__name__}; legal: an IRModule"
             )
         if changed:

@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Final
 import numpy as np
 from typing_extensions import Self
 
-from tvm.error import TVMError, message
+from tvm.error import ArgumentCountError, ArgumentNameError, TVMError, message
 from tvm.ffi.library import library
 from tvm.support.suggest import did_you_mean
 
@@ -240,7 +240,7 @@ class VirtualMachine:
 
     def _run_code(self, func: BytecodeFunction, args: tuple[Any, ...]) -> Any:
         if len(args) != len(func.params):
-            raise TypeError(
+            raise ArgumentCountError(
                 message(
                     f"{func.name}: {len(func.params)} arguments",
                     found=f"{len(args)}",
@@ -378,7 +378,8 @@ class VirtualMachine:
                 # compiled functions have a parameter for each field of a tuple
                 if not kwargs and len(_fields(args)) == len(names):
                     return self._values(args, move=True)
-        raise TypeError(
+        kind = ArgumentNameError if kwargs else ArgumentCountError
+        raise kind(
             message(
                 f"arguments of {func_name}",
                 found=f"{len(args)} by position, {', '.join(kwargs) or 'none'} by name",

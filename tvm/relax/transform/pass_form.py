@@ -7,7 +7,7 @@ import inspect
 from collections.abc import Callable, Sequence
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
-from tvm.error import TVMError, message
+from tvm.error import ReturnTypeError, TVMError, message
 from tvm.ir.function import BaseFunc
 from tvm.ir.module import IRModule
 from tvm.ir.transform import (
@@ -45,7 +45,7 @@ class FunctionPass(Pass):
         for var, func in mod.functions.items():
             new = self._func(func, mod, ctx) if isinstance(func, Function) else func
             if isinstance(func, Function) and not isinstance(new, Function):
-                raise TVMError(
+                raise ReturnTypeError(
                     f"pass {self.info.name!r} returned {type(new).__name__} for "
                     f"{var.name_hint!r}; legal: a relax.Function"
                 )
@@ -101,7 +101,7 @@ class DataflowBlockPass(Pass):
         def on_block(block: DataflowBlock) -> DataflowBlock:
             new = self._func(block, mod, ctx)
             if not isinstance(new, DataflowBlock):
-                raise TVMError(
+                raise ReturnTypeError(
                     f"pass {self.info.name!r} returned {type(new).__name__} for a dataflow "
                     "block; legal: a relax.DataflowBlock"
                 )

@@ -7,7 +7,7 @@ import inspect
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, Concatenate, ParamSpec
 
-from tvm.error import CheckError
+from tvm.error import ReturnTypeError
 from tvm.ir.module import IRModule
 from tvm.ir.transform import (
     Pass,
@@ -45,7 +45,7 @@ class PrimFuncPass(Pass):
             if new is None:
                 continue  # the pass removed the function
             if not isinstance(new, PrimFunc):
-                raise CheckError(
+                raise ReturnTypeError(
                     f"pass {self.info.name!r} returned {type(new).__name__} for "
                     f"{var.name_hint!r}; legal: a PrimFunc, or None to remove it"
                 )
