@@ -78,7 +78,8 @@ def cases_of(module: ModuleType) -> list[Case]:
 
 
 def _rule(case: Case) -> Any:
-    return Op.get(f"relax.{case.op}").get_attr("FPrimalGradient")
+    name = f"relax.{case.op}"  # some are written with others, and are no operators themselves
+    return Op.get(name).get_attr("FPrimalGradient") if name in Op.list_op_names() else None
 
 
 def check_slope(case: Case) -> None:

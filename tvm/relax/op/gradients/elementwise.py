@@ -13,7 +13,6 @@ from tvm.relax.op.binary import (
     greater,
     greater_equal,
     less,
-    less_equal,
     logical_or,
     multiply,
     power,
@@ -74,8 +73,8 @@ maximum_grad = binary(
 minimum_grad = binary(
     "minimum",
     lambda x, y, z, g: (
-        where(greater(x, y), _zero(g), g),
-        where(less_equal(x, y), _zero(g), g),
+        where(greater_equal(x, y), _zero(g), g),
+        where(less(x, y), _zero(g), g),
     ),
 )
 mod_grad = binary("mod", lambda x, y, z, g: (g, negative(multiply(g, trunc(divide(x, y))))))
@@ -142,11 +141,11 @@ rsqrt_grad = elementwise(
     "rsqrt", lambda x, y, g: multiply(multiply(g, const(-0.5, x)), multiply(y, _squared(y)))
 )
 sigmoid_grad = elementwise(
-    "sigmoid", lambda x, y, g: multiply(g, multiply(y, subtract(const(1, x), y)))
+    "sigmoid", lambda x, y, g: multiply(multiply(g, y), subtract(const(1, x), y))
 )
 sin_grad = elementwise("sin", lambda x, y, g: multiply(g, cos(x)))
 sinh_grad = elementwise("sinh", lambda x, y, g: multiply(g, cosh(x)))
-sqrt_grad = elementwise("sqrt", lambda x, y, g: divide(multiply(g, const(0.5, x)), y))
+sqrt_grad = elementwise("sqrt", lambda x, y, g: divide(multiply(const(0.5, x), g), y))
 square_grad = elementwise("square", lambda x, y, g: multiply(multiply(g, const(2, x)), x))
 tan_grad = elementwise("tan", lambda x, y, g: multiply(g, add(_squared(y), const(1, x))))
 tanh_grad = elementwise("tanh", lambda x, y, g: multiply(g, subtract(const(1, x), _squared(y))))

@@ -24,12 +24,14 @@ from .reduction import number
 relu_grad = elementwise(
     "nn.relu", lambda x, y, g: where(less(x, const(0, x)), const(0, g), g)
 )
-silu_grad = elementwise(
-    "nn.silu",
-    lambda x, y, g: multiply(
-        g, add(sigmoid(x), multiply(y, subtract(const(1, x), sigmoid(x))))
-    ),
-)
+
+
+def _silu(x: Expr, y: Expr, g: Expr) -> Expr:
+    share = sigmoid(x)
+    return multiply(g, add(share, multiply(y, subtract(const(1, x), share))))
+
+
+silu_grad = elementwise("nn.silu", _silu)
 
 
 def _gelu(x: Expr, y: Expr, g: Expr) -> Expr:
