@@ -24,6 +24,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Final
 
+from tools.core_classes import unfit_classes
 from tvm.support.compiled_core import FOLDER, LIBRARY, MANIFEST, PACKAGE, digest
 
 HOME: Final = PACKAGE.parent
@@ -85,18 +86,27 @@ def sources_of(paths: Sequence[str]) -> list[str]:
     return sorted(found)
 
 
-def called_objects(path: str, text: str) -> Iterable[str]:
-    """Classes with bases whose objects are called, as `file:line: class C`.
+def without_final_fields(text: str) -> str:
+    """A source whose objects' fields are not `Final`; its lines stay where they are.
 
-    In such an object mypyc puts a pointer before the fields of the base, where code of the base
-    and of interpreted subclasses then looks for these: whoever reads one reads wild memory.
+    mypyc 2.4 reads a final field without taking a reference, which is too short where a
+    comprehension follows in the same expression: `f(x.items, [y for y in z])` may free `x`, and
+    so its items, before the call. Nor could a field be set from outside, as names of nodes are.
     """
+    lines = [line.encode() for line in text.splitlines(keepends=True)]
     for node in ast.walk(ast.parse(text)):
-        if isinstance(node, ast.ClassDef) and node.bases:
-            native = not any("native_class=False" in ast.unparse(d) for d in node.decorator_list)
-            defined = {one.name for one in node.body if isinstance(one, ast.FunctionDef)}
-            if native and "__call__" in defined:
-                yield f"{path}:{node.lineno}: class {node.name}"
+        if not isinstance(node, ast.AnnAssign) or not isinstance(node.target, ast.Attribute):
+            continue
+        kind = node.annotation
+        inside = kind.slice if isinstance(kind, ast.Subscript) else None
+        named = kind.value if isinstance(kind, ast.Subscript) else kind
+        if not isinstance(named, ast.Name) or named.id != "Final":
+            continue
+        assert kind.lineno == kind.end_lineno == node.target.end_lineno, "of one line"
+        line, end = lines[kind.lineno - 1], node.target.end_col_offset
+        told = b"" if inside is None else b": " + line[inside.col_offset : inside.end_col_offset]
+        lines[kind.lineno - 1] = line[:end] + told + line[kind.end_col_offset :]
+    return b"".join(lines).decode()
 
 
 def build(
@@ -110,12 +120,13 @@ def build(
         sys.exit("make core: mypyc is not installed; legal: pip install mypy")
     if sysconfig.get_config_var("Py_GIL_DISABLED"):
         sys.exit("make core: this Python has no global lock; the core is not made for it")
-    called = [at for name in paths for at in called_objects(name, (HOME / name).read_text("utf-8"))]
-    if called:
+    unfit = unfit_classes(paths, HOME)
+    if unfit:
         sys.exit(
-            "make core: objects with __call__ are laid out unlike those of their base\n"
-            f"  found: {'; '.join(called)}\n"
-            "  legal: a function beside the class, or no base, or the file left out"
+            "make core: classes that would not work when they are compiled\n"
+            f"  found: {'; '.join(unfit)}\n"
+            "  legal: tvm.support.compiled.called in place of __call__, bases that are compiled,\n"
+            "    mypyc_attr(allow_interpreted_subclasses=True), or the file left out"
         )
     sources = sources_of(paths)
     made_from = digest(sources)  # first: what is edited meanwhile makes the result stale
@@ -151,10 +162,22 @@ def _write_c(paths: Sequence[str], work: Path, opt: str) -> tuple[list[str], lis
     from mypyc.build import mypycify
 
     os.environ.pop("MYPYC_OPT_LEVEL", None)
-    made = mypycify(
-        [*_MYPY_FLAGS, *paths],
-        opt_level=opt, debug_level="0", multi_file=True, target_dir=str(work), group_name=GROUP,
-    )  # fmt: skip
+    home, copy = Path.cwd(), work / "source"
+    shutil.rmtree(copy, ignore_errors=True)
+    shutil.copytree(HOME / "tvm", copy / "tvm", ignore=lambda _, names: [
+        name for name in names if name == "_core" or ("." in name and not name.endswith(".py"))
+    ])  # fmt: skip
+    for name in paths:
+        (copy / name).write_text(without_final_fields((HOME / name).read_text("utf-8")), "utf-8")
+    os.chdir(copy)
+    try:
+        made = mypycify(
+            [*_MYPY_FLAGS, *paths],
+            opt_level=opt, debug_level="0", multi_file=True, target_dir=str(work),
+            group_name=GROUP,
+        )  # fmt: skip
+    finally:
+        os.chdir(home)
     library = max(made, key=lambda extension: len(extension.sources))
     flags = [flag for flag in library.extra_compile_args if flag != "-Werror"]
     return list(library.sources), flags, list(library.include_dirs)

@@ -15,7 +15,8 @@ from typing import Any
 
 import pytest
 
-from tools.build_core import called_objects
+from tools.build_core import without_final_fields
+from tools.core_classes import unfit_classes
 from tvm.support import compiled_core
 from tvm.support.compiled_core import MANIFEST, CoreFinder, digest
 
@@ -81,19 +82,58 @@ def test_a_digest_tells_names_and_contents_apart(tmp_path: Path) -> None:
     assert digest(["a", "b"], tmp_path) != one
 
 
-def test_called_objects_with_a_base_are_not_compiled() -> None:
-    text = """
+def test_classes_that_would_not_work_are_not_compiled(tmp_path: Path) -> None:
+    package = tmp_path / "tvm"
+    package.mkdir()
+    (package / "base.py").write_text("""
 class Base:
     def __call__(self): ...
+@mypyc_attr(allow_interpreted_subclasses=True)
+class Open: ...
+class Closed: ...
+class OddError(Exception): ...
+""")
+    (package / "made.py").write_text("""
+from .base import Base, OddError
+from tvm import base as b
 class Plain(Base):
     def call(self): ...
-class Called(Base):
+class Called(b.Base):
     def __call__(self): ...
+class OtherError(OddError): ...
 @mypyc_attr(native_class=False)
 class Interpreted(Base):
     def __call__(self): ...
+""")
+    (package / "user.py").write_text("""
+from tvm.base import Closed, Open
+class One(Open): ...
+class Two(Closed): ...
+""")
+    (package / "above.py").write_text("from .user import One\nclass Three(One): ...\n")
+    files = ["tvm/base.py", "tvm/made.py"]
+    assert unfit_classes(files, tmp_path) == [
+        "tvm/made.py:6: class Called, whose objects are called",
+        "tvm/user.py:4: class Two, derived from Closed",
+    ]
+    assert unfit_classes(["tvm/above.py"], tmp_path) == []
+    assert unfit_classes(["tvm/above.py", "tvm/base.py"], tmp_path)[0] == (
+        "tvm/above.py:2: class Three, whose base One is not"
+    )
+
+
+def test_fields_are_not_final_in_what_is_compiled() -> None:
+    text = """
+LIMIT: Final = 3
+class Box:
+    def __init__(self, items):
+        self.items: Final = tuple(items)  # \u00e9
+        self.known: Final[dict[str, int]] = {}
+        self.count: int = 0
 """
-    assert list(called_objects("a.py", text)) == ["a.py:6: class Called"]
+    made = without_final_fields(text)
+    assert made == text.replace("items: Final =", "items =").replace("Final[dict[str, int]]",
+                                                                     "dict[str, int]")  # fmt: skip
 
 
 def run(core: str, program: str) -> subprocess.CompletedProcess[str]:
