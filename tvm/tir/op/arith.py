@@ -91,11 +91,11 @@ def cast(src: Operand, dtype: Any, span: Span | None = None) -> PrimExpr:
         folded = scalar.cast(value.value, source, target)
         if folded is not None:
             return make_const(folded, target, span)
-    element = target.element_of()
+    lane = target.element_of()
     if isinstance(value, e.Broadcast):
-        return e.Broadcast(cast(value.value, element, span), value.lanes, span)
+        return e.Broadcast(cast(value.value, lane, span), value.lanes, span)
     if isinstance(value, e.Ramp) and target.is_integer and source.lanes == target.lanes:
-        base, stride = cast(value.base, element, span), cast(value.stride, element, span)
+        base, stride = cast(value.base, lane, span), cast(value.stride, lane, span)
         return e.Ramp(base, stride, value.lanes, span)
     return e.Cast(target, value, span)
 
