@@ -73,3 +73,4 @@ def test_a_row_of_zeros_has_a_largest_element(dtype: str) -> None:
     x[1, 2] = 1
     close(evaluate(lambda a: topi.argmax(a, 1), x), np.int32([0, 2]))
     close(evaluate(lambda a: topi.argmax(a, 1, select_last_index=True), x), np.int32([2, 2]))
+    close(evaluate(lambda a: topi.argmax(a, []), x), np.zeros(x.shape, "int32"))

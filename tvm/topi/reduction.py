@@ -176,7 +176,7 @@ def _arg_reduce(
 
     def element(*indices: Any) -> Any:
         coords = source_indices(indices, data.ndim, reduced, [] if keepdims else axes)
-        number: Any = None
+        number: Any = None if axes else tir.const(0)
         for a in axes:
             own = reduced[a].var
             number = own if number is None else number * data.shape[a] + own

@@ -176,6 +176,10 @@ def test_versions() -> None:
     assert "B = T.alloc_buffer((1,))" in text
     text = pipelined(chain((0, 3, 4), (1, 2, 0))).script()
     assert "B = T.alloc_buffer((4, 1))" in text
+    # only two become one: longer pipelines keep all
+    text = pipelined(chain((0, 3, 4), (2, 1, 0))).script()
+    assert "B = T.alloc_buffer((4, 1))" in text
+    assert "C = T.alloc_buffer((1,))" in text
 
 
 def test_readers_wait_for_what_they_read() -> None:

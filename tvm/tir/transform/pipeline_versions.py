@@ -30,8 +30,9 @@ class Staged:
 def versions_needed(buffer: Buffer, info: Sequence[Staged], doubled: bool) -> int:
     """One for each stage from the first that writes the buffer to the last that reads it.
 
-    One fewer does where no writer stands before a reader of a later stage: the oldest version is
-    then read before it is written anew.
+    One does in place of two where no writer stands before a reader of a later stage: what is there
+    is then read before it is written anew. Longer pipelines keep all, as asynchronous copies of a
+    stage may be under way when the oldest version is read.
     """
     writers = [one for one in info if _region(buffer, one.block.writes) is not None]
     readers = [one for one in info if _region(buffer, one.block.reads) is not None]
@@ -39,7 +40,7 @@ def versions_needed(buffer: Buffer, info: Sequence[Staged], doubled: bool) -> in
         return 1  # made outside
     last = max([one.stage for one in readers], default=-1)
     count = last - min(one.stage for one in writers) + 1
-    if count >= 2 and not any(_meet(buffer, w, r) for w in writers for r in readers):
+    if count == 2 and not any(_meet(buffer, w, r) for w in writers for r in readers):
         count -= 1
     return max(count, 2 if doubled else 1)
 
