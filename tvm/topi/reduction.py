@@ -220,6 +220,22 @@ def index_of_extreme(data: te.Tensor, axis: Axes, keepdims: bool, largest: bool)
     return _arg_reduce(data, axis, keepdims, reducer, what, narrow)
 
 
+def extreme(data: te.Tensor, axis: Axes, keepdims: bool, largest: bool) -> te.Tensor:
+    """As `max` or `min`; a row of nothing but the worst infinity gives that one, as does an empty.
+
+    Those start from the lowest or highest finite number, which stands before an infinity.
+    """
+    what = "max" if largest else "min"
+    if not DataType(data.dtype).is_floating:
+        return (max if largest else min)(data, axis, keepdims)
+
+    def start(dtype: Any) -> PrimExpr:
+        return tir.FloatImm(dtype, float("-inf" if largest else "inf"))
+
+    reducer = te.comm_reducer(tir.max if largest else tir.min, start, name=what)
+    return reduce_with(data, axis, reducer, keepdims, what)
+
+
 @explained
 def collapse_sum(data: te.Tensor, target_shape: Sequence[Any]) -> te.Tensor:
     """The sum that undoes broadcasting: over axes that the target lacks or has with extent 1."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -122,9 +122,47 @@ def _topi(name: str) -> Callable[..., Any]:
     return lambda x, axis, keepdims: getattr(topi, name)(x, axis, keepdims)
 
 
-max = _reduction("max", "The largest element along the axes.", _topi("max"), np.max)
+def _extreme(of: Callable[..., Any], largest: bool) -> Callable[..., Any]:
+    """As numpy, and of no elements the worst value of the type."""
+
+    def reference(x: Array, **options: Any) -> Array:
+        if x.size:
+            return np.asarray(of(x, **options))
+        if x.dtype.kind in "iu":
+            limits = np.iinfo(x.dtype)
+            worst: Any = limits.min if largest else limits.max
+        else:
+            worst = not largest if x.dtype.kind == "b" else -np.inf if largest else np.inf
+        return np.asarray(of(x, initial=np.asarray(worst).astype(x.dtype), **options))
+
+    return reference
+
+
+def _from_infinity(name: str) -> Callable[[BlockBuilder, Call], Expr]:
+    def rule(bb: BlockBuilder, call: Call) -> Expr:
+        attrs: Any = call.attrs
+        axes = None if attrs.axis is None else [int(a) for a in attrs.axis]
+        x = call.args[0]
+        if getattr(x.struct_info, "ndim", -1) == 0:
+            return x
+
+        def compute(te_x: Any) -> Any:
+            return topi.reduction.extreme(te_x, axes, bool(attrs.keepdims), name == "max")
+
+        return bb.call_te(compute, x, primfunc_name_hint=name)
+
+    return rule
+
+
+# For `LegalizeOps` where kernels are for programs that run: TVM's own give the lowest finite number
+# for a row of nothing but minus infinities.
+FROM_INFINITY: Final = {f"relax.{name}": _from_infinity(name) for name in ("max", "min")}
+
+max = _reduction("max", "The largest element along the axes.", _topi("max"), _extreme(np.max, True))
 mean = _reduction("mean", "The mean along the axes.", _te_mean, np.mean)
-min = _reduction("min", "The smallest element along the axes.", _topi("min"), np.min)
+min = _reduction(
+    "min", "The smallest element along the axes.", _topi("min"), _extreme(np.min, False)
+)
 prod = _reduction("prod", "The product along the axes.", _topi("prod"), np.prod)
 std = _reduction("std", "The standard deviation along the axes.", _te_std, np.std)
 sum = _reduction("sum", "The sum along the axes.", _topi("sum"), np.sum)

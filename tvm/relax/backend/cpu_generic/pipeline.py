@@ -16,6 +16,7 @@ from tvm.relax.backend.kept_schedules import ApplyKeptSchedule
 from tvm.relax.op.grad.grad import FOR_PIPELINES
 from tvm.relax.op.nn.attention import BY_HEADS
 from tvm.relax.op.search import ALWAYS_FOUND
+from tvm.relax.op.statistical import FROM_INFINITY
 from tvm.relax.transform.annotate_tir_op_pattern import AnnotateFusionPattern
 from tvm.relax.transform.attach_attr_layout_free_buffers import MarkConstantWeights
 from tvm.relax.transform.batch_norm_as_scale import BatchNormAsScale
@@ -85,7 +86,8 @@ def kernel_passes(target: Target) -> list[Pass]:
         WinogradConv2D(target.cpu),
         FuseTransposeMatvec(),  # weights that are no constants are read as they lie
         t.LowerShapeToTensor(),  # sizes that are read as numbers become kernels
-        t.LegalizeOps(BY_HEADS | FOR_PIPELINES | ALWAYS_FOUND),  # operators, as rules know them
+        # operators, as rules know them
+        t.LegalizeOps(BY_HEADS | FOR_PIPELINES | ALWAYS_FOUND | FROM_INFINITY),
         GroupReshapes(),  # that fusion, and rules, can see through
         AnnotateFusionPattern(),  # what fusion goes by
         t.FoldConstant(),  # kernels of constants that had no operator form

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
-from tvm import te, tir
-from tvm.ir.expr import PrimExpr, RelaxExpr
+from tvm import tir
+from tvm.ir.expr import RelaxExpr
 from tvm.relax import op
 from tvm.relax.expr import Constant
 from tvm.relax.extents import require_equal
@@ -72,8 +71,8 @@ def reduction(node: Node) -> Result:
     keepdims = bool(node.attr("keepdims", 1))
     if _reduces_nothing(node, wanted):
         return _of_nothing(node, wanted, keepdims)
-    if node.op_type in ("ReduceMax", "ReduceMin"):
-        return _extreme(node, wanted, keepdims)
+    if node.dtype(0) == "bool":
+        return _bool_extreme(node, wanted, keepdims)
     return _REDUCTIONS[node.op_type](node[0], written, keepdims=keepdims)
 
 
@@ -108,47 +107,11 @@ def _of_nothing(node: Node, axes: list[int], keepdims: bool) -> RelaxExpr:
     return op.full(shape, Constant(value), dtype)
 
 
-def _extreme(node: Node, axes: list[int], keepdims: bool) -> RelaxExpr:
-    """The largest or smallest element, an infinity where all are that; false and true are 0, 1."""
-    largest, dtype = node.op_type == "ReduceMax", node.dtype(0)
-    if dtype == "bool":
-        numbers = node.bb.emit(op.astype(node[0], "int8"))
-        found: RelaxExpr = (op.max if largest else op.min)(numbers, axes, keepdims=keepdims)
-        return op.astype(found, "bool")
-    if dtype == "bfloat16":
-        wide = node.bb.emit(op.astype(node[0], "float32"))
-        return op.astype(_extreme_float(node, wide, axes, keepdims), dtype)
-    if dtype in ("float32", "float64", "float16"):
-        return _extreme_float(node, node[0], axes, keepdims)
-    return _REDUCTIONS[node.op_type](node[0], axes, keepdims=keepdims)
-
-
-def _extreme_float(node: Node, value: RelaxExpr, axes: list[int], keepdims: bool) -> RelaxExpr:
-    """topi starts from the lowest finite number, which stands above an infinity."""
-    largest = node.op_type == "ReduceMax"
-
-    def start(kind: str) -> PrimExpr:
-        return tir.infinity(kind) * tir.const(-1 if largest else 1, kind)
-
-    reducer = te.comm_reducer(tir.max if largest else tir.min, start, name=node.op_type)
-
-    def compute(x: te.Tensor) -> Any:
-        over = {a: te.reduce_axis((0, x.shape[a]), f"k{a}") for a in axes}
-        shape = [1 if a in over else e for a, e in enumerate(x.shape) if keepdims or a not in over]
-
-        def element(*at: PrimExpr) -> Any:
-            places: list[Any] = list(at)
-            if not keepdims:
-                for a in sorted(over):
-                    places.insert(a, over[a])
-            return reducer(
-                x(*(over.get(a, place) for a, place in enumerate(places))),
-                axis=[over[a] for a in sorted(over)],
-            )
-
-        return te.compute(shape, element, name="extreme")
-
-    return node.bb.emit_te(compute, value, primfunc_name_hint="max" if largest else "min")
+def _bool_extreme(node: Node, axes: list[int], keepdims: bool) -> RelaxExpr:
+    """Whether all or any hold: false and true are 0 and 1."""
+    numbers = node.bb.emit(op.astype(node[0], "int8"))
+    found = _REDUCTIONS[node.op_type](numbers, axes, keepdims=keepdims)
+    return op.astype(node.bb.emit(found), "bool")
 
 
 @convert("ArgMax", "ArgMin")
