@@ -11,7 +11,7 @@ from onnx import helper
 import tvm
 from tests.relax.frontend.onnx.models import Array, check, check_sizes, make_model, run_compiled
 from tvm import relax
-from tvm.error import OpAttributeInvalid
+from tvm.error import OpAttributeInvalid, ShapeError
 from tvm.relax.frontend.onnx import from_onnx
 
 pytestmark = pytest.mark.cpu
@@ -88,6 +88,23 @@ def test_windows_over_any_number_of_samples() -> None:
             for shape in ((1, 8, 1), (2, 31, 1))]  # fmt: skip
     model = make_model([node], runs[0], ["y"], weights, shapes={"x": ["batch", "n", 1]})
     check_sizes(model, runs, rtol=1e-3)
+
+
+@pytest.mark.parametrize("told", [False, True])
+def test_windows_and_steps_that_are_inputs(told: bool) -> None:
+    node = helper.make_node("STFT", ["x", "step", "w", "n"] if told else ["x", "step", "w"], ["y"])
+    runs: list[dict[str, Any]] = [
+        {"x": RNG.standard_normal((1, 31, 1)).astype("float32"), "step": np.array(step, "int64"),
+         "w": np.hanning(length).astype("float32"), "n": np.array(length, "int64")}
+        for step, length in ((3, 8), (5, 12))
+    ]  # fmt: skip
+    if not told:
+        runs = [{name: run[name] for name in "x step w".split()} for run in runs]
+    model = make_model([node], runs[0], ["y"], shapes={"x": [1, "n", 1], "w": ["k"]})
+    check_sizes(model, runs, rtol=1e-3)
+    vm = relax.VirtualMachine(tvm.compile(from_onnx(model), "llvm"), tvm.cpu())
+    with pytest.raises(ShapeError, match="source=STFT_0"):
+        vm["main"](*{**runs[0], "step": np.array(0, "int64")}.values())
 
 
 @pytest.mark.parametrize("inverse", [0, 1])

@@ -6,12 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from tvm import te
+from tvm import te, tir
+from tvm.arith import Analyzer
 from tvm.ir.expr import PrimExpr, RelaxExpr
 from tvm.relax import op
-from tvm.relax.expr import Constant
+from tvm.relax.expr import Constant, ShapeExpr
 from tvm.relax.frontend.fourier import Fourier, mirrored, sized
-from tvm.relax.struct_info import TensorStructInfo
+from tvm.relax.struct_info import ShapeStructInfo, TensorStructInfo
 from tvm.tir.expr import IntImm
 
 from .attributes import dtype_name
@@ -84,19 +85,22 @@ def _moved(node: Node, value: RelaxExpr, source: int, target: int) -> RelaxExpr:
 @convert("STFT", since=17)
 def stft(node: Node) -> Result:
     """(batch, n, 1 or 2) -> (batch, frames, k, 2): transforms of windows that go along."""
-    step = node.integers(1, "frame_step")[0]
+    step = _plain(node.numbers(1, "frame_step")[0])
     if node.has(3):
-        length = node.integers(3, "frame_length")[0]
+        length = _plain(node.numbers(3, "frame_length")[0])
     elif node.has(2):
-        length = int(node.shape(2)[0])  # type: ignore[call-overload]
+        length = _plain(node.shape(2)[0])
     else:
         raise node.invalid("window, frame_length", "neither", "one of them")
     batch, extent, *parted = node.shape(0)
     width = parted[0] if parted else IntImm("int64", 1)
     if not isinstance(width, IntImm):
         raise node.invalid("the extents", f"{extent}, {width}", "real or complex numbers")
-    if step < 1 or length < 1 or (isinstance(extent, IntImm) and length > extent.value):
-        raise node.invalid("frame_step, frame_length", (step, length), f"1 ... {extent}")
+    _positive(node, "frame_step", step)
+    if not isinstance(length, tir.SizeVar):
+        _positive(node, "frame_length", length)
+    if isinstance(extent, IntImm) and isinstance(length, int) and length > extent.value:
+        raise node.invalid("frame_length", length, f"1 ... {extent}")
 
     def frames(x: te.Tensor) -> te.Tensor:
         shape = [batch, (extent - length) // step + 1, length]
@@ -104,18 +108,31 @@ def stft(node: Node) -> Result:
         return made
 
     signal = node.bb.emit(op.reshape(node[0], [batch, extent, width]))
+    window = node.optional(2)
+    if window is not None and node.has(3):
+        fits = Analyzer().can_prove_equal(node.shape(2)[0], length)
+        if not fits and not (isinstance(length, int) and isinstance(node.shape(2)[0], IntImm)):
+            window = node.bb.match_cast(window, TensorStructInfo([length], node.dtype(2)))
     parts = []
     for i in range(width.value):
         part = node.bb.emit(op.squeeze(_part(node, signal, i, 2), [2]))
         framed: RelaxExpr = node.bb.emit_te(frames, part, primfunc_name_hint="frames")
-        if node.has(2):
-            framed = op.multiply(framed, node[2])
+        if window is not None:
+            framed = op.multiply(framed, window)
         parts.append(node.bb.emit(framed))
     fourier = Fourier(node.bb, node.dtype(0), inverse=False)
     found = list(fourier.run(parts[0], parts[1] if len(parts) > 1 else None, length))
     if node.attr("onesided", 1):
         found = [_part(node, part, 0, 2, length // 2 + 1) for part in found]
     return op.stack(found, 3)
+
+
+def _positive(node: Node, what: str, number: PrimExpr | int) -> None:
+    """Refuse a number below 1: now where it is known, else as the program runs."""
+    if isinstance(number, PrimExpr):
+        node.bb.match_cast(ShapeExpr([tir.max(number, 1)]), ShapeStructInfo([number]))
+    elif number < 1:
+        raise node.invalid(what, number, "1 or more")
 
 
 @convert("MelWeightMatrix", since=17)
