@@ -99,7 +99,7 @@ def test_windows_and_steps_that_are_inputs(told: bool) -> None:
         for step, length in ((3, 8), (5, 12))
     ]  # fmt: skip
     if not told:
-        runs = [{name: run[name] for name in "x step w".split()} for run in runs]
+        runs = [{name: run[name] for name in ("x", "step", "w")} for run in runs]
     model = make_model([node], runs[0], ["y"], shapes={"x": [1, "n", 1], "w": ["k"]})
     check_sizes(model, runs, rtol=1e-3)
     vm = relax.VirtualMachine(tvm.compile(from_onnx(model), "llvm"), tvm.cpu())
