@@ -241,7 +241,8 @@ CASES: dict[str, tuple[Any, tuple[Any, ...], Any, str, str]] = {
     "LowerIntrin": (
         divided, (t.BindTarget(Target("llvm")),), t.LowerIntrin(), "i // 3", "T.Div(i, 3)"),
     "BF16ComputeLegalize": (
-        halves, (CUDA,), t.BF16ComputeLegalize(), "A[i] + A[i]", '"float32", A[i]'),
+        halves, (CUDA,), t.BF16ComputeLegalize(), "A[i] + A[i]",
+        'T.Cast("uint32", T.reinterpret("uint16", A[i]))'),
     "FP8ComputeLegalize": (
         halves, (), t.FP8ComputeLegalize(promote_dtype_str="float16"), "B[i] * B[i]",
         'T.Cast("float16", B[i])'),

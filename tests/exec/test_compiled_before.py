@@ -162,15 +162,19 @@ def test_an_unchanged_library_is_not_linked_again(
 
 
 def test_an_unchanged_file_needs_no_library_of_ours(model: Path) -> None:
-    assert compiled(model) == (True, 2.0)
+    # both in processes of their own: what else was registered in one counts as part of the question
     code = f"""
 import sys
 from tvm.exec.cli import main
 assert main(["compile", {str(model)!r}, "-o", {str(model.with_suffix(".so"))!r}]) == 0
 print(*{{"numpy", "onnx", "tvm_ffi", "tvm.tir", "tvm.relax"}} & {{*sys.modules}}, "none")
 """
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.splitlines()[-1] == "none"
+    first, second = (
+        subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+        for _ in range(2)
+    )
+    assert "tvm.relax" in first.stdout.splitlines()[-1]
+    assert second.stdout.splitlines()[-1] == "none"
 
 
 def test_entries_that_are_gone_or_damaged_count_as_none(

@@ -39,3 +39,18 @@ class TestSumsAndLimits(PassTest):
             if (i * 64 + (j * 4 + k // 4)) // 25 < 1 and 1 <= n // 4 and 4 < n and 1 <= n // 8:
                 A[i * 4 + (j + k // 16) // 4] = (i * 16 + (j + k // 16)) % 4
             A[i] = (n + (i + 1) // 2) + (n * 4 - i) // 8
+
+
+class TestOrder(PassTest):
+    """Of floating numbers neither a comparison nor its opposite may hold."""
+
+    run = RenormalizeSplitPattern()
+
+    @T.prim_func
+    def Before(A: T.Buffer((2,), "float32"), B: T.Buffer((4,), "bool")):
+        B[0] = not A[0] <= A[1]
+        B[1] = A[0] <= A[1]
+        B[2] = not A[0] < A[1]
+        B[3] = A[0] >= A[1]
+
+    Expected = Before

@@ -39,15 +39,19 @@ class _Renormalizer(AnalyzedMutator):
         return op if a is op.a and b is op.b else e.FloorDiv(a, b, op.span)
 
     def visit_lt_(self, op: e.LT) -> PrimExpr:
-        return self._less(op.a, op.b, op)
+        return self._less(op.a, op.b, op) if _ordered(op) else super().visit_lt_(op)
 
     def visit_gt_(self, op: e.GT) -> PrimExpr:
-        return self._less(op.b, op.a, op)
+        return self._less(op.b, op.a, op) if _ordered(op) else super().visit_gt_(op)
 
     def visit_le_(self, op: e.LE) -> PrimExpr:
+        if not _ordered(op):
+            return super().visit_le_(op)
         return _opposite(self._less(op.b, op.a, op), op.span)
 
     def visit_ge_(self, op: e.GE) -> PrimExpr:
+        if not _ordered(op):
+            return super().visit_ge_(op)
         return _opposite(self._less(op.a, op.b, op), op.span)
 
     def visit_not_(self, op: e.Not) -> PrimExpr:
@@ -68,10 +72,15 @@ def _positive(expr: PrimExpr) -> int | None:
     return expr.value if isinstance(expr, e.IntImm) and expr.value > 0 else None
 
 
+def _ordered(comparison: e.CmpExpr) -> bool:
+    """Whether one of `a < b` and `b <= a` holds: of floating numbers neither may."""
+    return comparison.a.dtype.is_integer
+
+
 def _opposite(condition: PrimExpr, span: Span | None) -> PrimExpr:
-    if isinstance(condition, e.LT):
+    if isinstance(condition, e.LT) and _ordered(condition):
         return e.LE(condition.b, condition.a, span)
-    if isinstance(condition, e.LE):
+    if isinstance(condition, e.LE) and _ordered(condition):
         return e.LT(condition.b, condition.a, span)
     return ops.logical_not(condition, span)
 
