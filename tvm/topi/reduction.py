@@ -223,14 +223,16 @@ def index_of_extreme(data: te.Tensor, axis: Axes, keepdims: bool, largest: bool)
 def extreme(data: te.Tensor, axis: Axes, keepdims: bool, largest: bool) -> te.Tensor:
     """As `max` or `min`; a row of nothing but the worst infinity gives that one, as does an empty.
 
-    Those start from the lowest or highest finite number, which stands before an infinity.
+    Those start from the lowest or highest finite number, which stands before an infinity. Integers
+    have none, nor have most numbers of 8 bits and fewer.
     """
     what = "max" if largest else "min"
-    if not DataType(data.dtype).is_floating:
+    dtype = DataType(data.dtype)
+    if not dtype.is_floating or dtype.bits < 16:
         return (max if largest else min)(data, axis, keepdims)
 
-    def start(dtype: Any) -> PrimExpr:
-        return tir.FloatImm(dtype, float("-inf" if largest else "inf"))
+    def start(kind: Any) -> PrimExpr:
+        return tir.FloatImm(kind, float("-inf" if largest else "inf"))
 
     reducer = te.comm_reducer(tir.max if largest else tir.min, start, name=what)
     return reduce_with(data, axis, reducer, keepdims, what)

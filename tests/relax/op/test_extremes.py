@@ -25,14 +25,18 @@ def graph(kind: str, extents: Any) -> tvm.IRModule:
 
 
 @pytest.mark.cpu
-@pytest.mark.parametrize("kind", ["float16", "bfloat16", "float32", "float64", "int8", "uint8"])
+@pytest.mark.parametrize(
+    "kind", ["float16", "bfloat16", "float32", "float64", "int8", "uint8", "float8_e4m3fn"]
+)
 @pytest.mark.parametrize("cpu", ["x86-64-v2", "haswell"])
 def test_programs_that_run(kind: str, cpu: str) -> None:
     mod = graph(kind, [tvm.tir.Var(name, "int64") for name in "nm"])
     vm = relax.VirtualMachine(tvm.compile(mod, f"llvm -mcpu={cpu}"), tvm.cpu())
-    dtype = np.dtype(ml_dtypes.bfloat16 if kind == "bfloat16" else kind)
+    dtype = np.dtype(getattr(ml_dtypes, kind, kind))
     if dtype.kind in "iu":
         low, high = np.iinfo(dtype).min, np.iinfo(dtype).max
+    elif dtype.itemsize == 1:
+        low, high = -448, 448
     else:
         low, high = -np.inf, np.inf
     for columns in (0, 1, 37):
@@ -64,3 +68,13 @@ def test_both_are_scheduled_alike(mcpu: str, shape: tuple[int, int]) -> None:
             )
         reasons.append(found["main"].attrs["schedule_reason"])
     assert reasons[0] == reasons[1]
+
+
+@pytest.mark.pure
+@pytest.mark.parametrize("kind", ["float8_e4m3fn", "float8_e5m2", "int8"])
+def test_numbers_without_infinities_start_as_they_did(kind: str) -> None:
+    x = te.placeholder((2, 3), kind, name="x")
+    plain = te.create_prim_func([x, topi.min(x, 1)])
+    tvm.ir.assert_structural_equal(
+        te.create_prim_func([x, topi.reduction.extreme(x, 1, False, largest=False)]), plain
+    )

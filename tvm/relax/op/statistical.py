@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
+import ml_dtypes
 import numpy as np
 
 from tvm.ir.expr import PrimExpr
@@ -128,11 +129,13 @@ def _extreme(of: Callable[..., Any], largest: bool) -> Callable[..., Any]:
     def reference(x: Array, **options: Any) -> Array:
         if x.size:
             return np.asarray(of(x, **options))
-        if x.dtype.kind in "iu":
-            limits = np.iinfo(x.dtype)
-            worst: Any = limits.min if largest else limits.max
+        if x.dtype.kind == "b":
+            worst: Any = not largest
+        elif x.dtype.kind in "iu" or x.dtype.itemsize == 1:  # without infinities, as compiled
+            of_type: Any = np.iinfo if x.dtype.kind in "iu" else ml_dtypes.finfo
+            worst = of_type(x.dtype).min if largest else of_type(x.dtype).max
         else:
-            worst = not largest if x.dtype.kind == "b" else -np.inf if largest else np.inf
+            worst = -np.inf if largest else np.inf
         return np.asarray(of(x, initial=np.asarray(worst).astype(x.dtype), **options))
 
     return reference
