@@ -21,6 +21,7 @@ from tvm.arith import (
     subspace_divide,
 )
 from tvm.arith.deep_equal import deep_equal
+from tvm.error import TVMError
 from tvm.ir import Range
 from tvm.tir import expr as e
 
@@ -209,8 +210,16 @@ def test_inverse() -> None:
         for values in points(domains):
             image = {out: evaluate(idx, values) for out, idx in zip(outputs, index)}
             assert {var: evaluate(expr, image) for var, expr in back.items()} == values
-    with pytest.raises(ValueError, match="as many outputs as maps"):
+    with pytest.raises(TVMError, match="as many outputs as maps"):
         inverse_affine_iter_map([], [i])
+
+
+@pytest.mark.parametrize("index", [x * 2, x + y], ids=["gaps", "overlap"])
+def test_a_map_with_gaps_or_overlap_has_no_inverse(index) -> None:
+    found = detect_iter_map([index], dom(x=32, y=4))
+    assert not found.errors, found.errors
+    with pytest.raises(TVMError, match=r"gaps or its digits overlap: x \* 2|overlap: x \+ y"):
+        inverse_affine_iter_map(found.indices, [e.Var("o", "int32")])
 
 
 def test_subspaces() -> None:

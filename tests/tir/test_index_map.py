@@ -34,7 +34,7 @@ def test_from_func() -> None:
     )
     assert cuts == [1]
     small = IndexMap.from_func(lambda i: [i // 4, i % 4], index_dtype="int32")
-    assert str(small) == "lambda i: (i // 4, i % 4)"
+    assert str(small) == 'T.index_map(lambda i: (i // 4, i % 4), index_dtype="int32")'
 
 
 @pytest.mark.parametrize(
@@ -92,6 +92,17 @@ def test_inverse(function, shape) -> None:
     back = made.inverse(shape)
     for place in itertools.product(*[range(extent) for extent in shape]):
         assert ints(back.map_indices(made.map_indices(place))) == list(place)
+
+
+def test_the_text_is_that_of_tvmscript() -> None:
+    made = IndexMap.from_func(lambda i, j: [i // 4, j, i % 4])
+    text = "T.index_map(lambda i, j: (i // T.int64(4), j, i % T.int64(4)))"
+    assert str(made) == repr(made) == made.script() == text
+
+
+def test_steps_leave_gaps() -> None:
+    with pytest.raises(TVMError, match="is not invertible"):
+        IndexMap.from_func(lambda i: [i * 2]).inverse([16])
 
 
 def test_no_inverse() -> None:

@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from tvm.error import CheckError
 from tvm.ir.expr import PrimExpr, Range
 from tvm.support.arguments import explained
 from tvm.support.dtype import DataType
@@ -245,13 +246,50 @@ def subspace_divide(
 def inverse_affine_iter_map(
     iter_map: Sequence[IterSumExpr], outputs: Sequence[PrimExpr]
 ) -> dict[e.Var, PrimExpr]:
-    """Each variable in terms of the outputs of a bijective map of its digits."""
+    """Each variable in terms of the outputs of a bijective map of its digits.
+
+    Raises CheckError unless the digits of each map lie side by side, the last one in steps of 1:
+    `i * 2` and `i + j` do not tell their variables from every value.
+    """
     if len(iter_map) != len(outputs):
-        raise ValueError(
+        raise CheckError(
             f"inverse_affine_iter_map: {len(iter_map)} maps and {len(outputs)} outputs; "
             "legal: as many outputs as maps"
         )
+    found = inverse_if_any(iter_map, outputs)
+    if found is None:
+        raise CheckError(
+            "inverse_affine_iter_map: a map has gaps or its digits overlap: "
+            f"{', '.join([str(normalize_iter_map_to_expr(made)) for made in iter_map])}; legal: "
+            "maps whose last digit has scale 1 and the others that of the digits behind them"
+        )
+    return found
+
+
+def inverse_if_any(
+    iter_map: Sequence[IterSumExpr], outputs: Sequence[PrimExpr]
+) -> dict[e.Var, PrimExpr] | None:
+    """`inverse_affine_iter_map`, or None where the digits have gaps or overlap."""
+    analyzer = Analyzer()
+    inner = [mark.source for mark in _marks_of(iter_map)]
+    sums = [*iter_map, *[source for source in inner if isinstance(source, IterSumExpr)]]
+    if not all(_is_dense(made, analyzer) for made in sums):
+        return None
     return _Inverse().run(iter_map, [e.as_expr(o) for o in outputs])
+
+
+def _is_dense(made: IterSumExpr, analyzer: Analyzer) -> bool:
+    """True if each digit's scale is what those behind it span, from a last one of 1 or -1."""
+    expected: PrimExpr | None = None
+    for arg in reversed(made.args):
+        if expected is None:
+            expected = arg.scale
+            if not isinstance(expected, e.IntImm) or abs(expected.value) != 1:
+                return False
+        elif not analyzer.can_prove_equal(arg.scale, expected):
+            return False
+        expected = op.multiply(expected, arg.extent)
+    return True
 
 
 class _Inverse:
@@ -259,13 +297,12 @@ class _Inverse:
 
     def __init__(self) -> None:
         self._values: dict[IterMark, PrimExpr] = {}
-        self._order: list[IterMark] = []
 
     def run(
         self, maps: Sequence[IterSumExpr], outputs: Sequence[PrimExpr]
     ) -> dict[e.Var, PrimExpr]:
         """The value of each variable."""
-        waiting = self._uses(maps)
+        waiting = _marks_of(maps)
         for made, output in zip(reversed(maps), reversed(outputs)):
             self._sum(made, output)
         found: dict[e.Var, PrimExpr] = {}
@@ -283,26 +320,6 @@ class _Inverse:
                 found[source] = value
         return found
 
-    def _uses(self, maps: Sequence[IterSumExpr]) -> list[IterMark]:
-        """All marks, each before the marks that it is made of."""
-        order: list[IterMark] = []
-        done: set[IterMark] = set()
-
-        def visit(mark: IterMark) -> None:
-            if mark in done:
-                return
-            done.add(mark)
-            if isinstance(mark.source, IterSumExpr):
-                for arg in mark.source.args:
-                    visit(arg.source)
-            order.append(mark)
-
-        for made in maps:
-            for arg in made.args:
-                visit(arg.source)
-        order.reverse()
-        return order
-
     def _sum(self, made: IterSumExpr, value: PrimExpr) -> None:
         """Digits of value - base, the smallest first; the largest needs no remainder."""
         remainder = op.subtract(value, _as(made.base, value.dtype))
@@ -318,12 +335,33 @@ class _Inverse:
         self._values[split.source] = part if known is None else op.add(known, part)
 
 
+def _marks_of(maps: Sequence[IterSumExpr]) -> list[IterMark]:
+    """All marks, each before the marks that it is made of."""
+    order: list[IterMark] = []
+    done: set[IterMark] = set()
+
+    def visit(mark: IterMark) -> None:
+        if mark in done:
+            return
+        done.add(mark)
+        if isinstance(mark.source, IterSumExpr):
+            for arg in mark.source.args:
+                visit(arg.source)
+        order.append(mark)
+
+    for made in maps:
+        for arg in made.args:
+            visit(arg.source)
+    order.reverse()
+    return order
+
+
 def _as(expr: PrimExpr, dtype: DataType) -> PrimExpr:
     return op.cast(expr, dtype)
 
 
 __all__ = [
     "IterMapExpr", "IterMapLevel", "IterMapResult", "IterMark", "IterSplitExpr", "IterSumExpr",
-    "detect_iter_map", "inverse_affine_iter_map", "iter_map_simplify",
+    "detect_iter_map", "inverse_affine_iter_map", "inverse_if_any", "iter_map_simplify",
     "normalize_iter_map_to_expr", "normalize_to_iter_sum", "subspace_divide",
 ]  # fmt: skip

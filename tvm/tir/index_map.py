@@ -13,10 +13,10 @@ from tvm.arith import (
     IterMapLevel,
     detect_iter_map,
     detect_linear_equation,
-    inverse_affine_iter_map,
 )
 from tvm.arith.deep_equal import deep_equal
 from tvm.arith.int_set import eval_set
+from tvm.arith.iter_affine_map import inverse_if_any
 from tvm.error import CheckError, ShapeError
 from tvm.ir.expr import PrimExpr, Range
 from tvm.ir.node import Field, Node, all_of_type, fields, listed, register_nodes
@@ -344,18 +344,9 @@ class IndexMap(Node):
 
     def as_python(self) -> str:
         """The map as a Python lambda that gives a tuple, with a comma at its end."""
-        return self._lambda(",")
-
-    def _lambda(self, end: str) -> str:
         names = ", ".join([var.name for var in self.initial_indices])
         values = ", ".join([str(index) for index in self.final_indices])
-        return f"lambda {names}: ({values}{end})"
-
-    def __str__(self) -> str:
-        return self._lambda("," if len(self.final_indices) == 1 else "")
-
-    def __repr__(self) -> str:
-        return self.__str__()
+        return f"lambda {names}: ({values},)"
 
 
 def _arguments_for(
@@ -449,8 +440,8 @@ def _solve(
     maps = detect_iter_map([i for i, _ in pairs], moving, check_level=IterMapLevel.Bijective)
     if not maps.indices and pairs:
         return None
-    solved = inverse_affine_iter_map(maps.indices, [out for _, out in pairs])
-    if any(var not in solved for var in moving):
+    solved = inverse_if_any(maps.indices, [out for _, out in pairs])
+    if solved is None or any(var not in solved for var in moving):
         return None
     return {**units, **named, **{var: solved[var] for var in moving}}
 

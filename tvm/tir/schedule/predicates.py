@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from tvm.arith import Analyzer, IterMapLevel, detect_iter_map, inverse_affine_iter_map
+from tvm.arith import Analyzer, IterMapLevel, detect_iter_map
+from tvm.arith.iter_affine_map import inverse_if_any
 from tvm.ir.expr import PrimExpr, Range
 from tvm.tir.expr import GE, GT, LE, LT, Var
 from tvm.tir.functor import substitute, uses_any, vars_in
@@ -133,4 +134,4 @@ def _loops_from_variables(
         found = detect_iter_map(values, loops, True, level, allow_padding=False)
     if not found.indices:
         return plain
-    return {**inverse_affine_iter_map(found.indices, [iv.var for _, iv in moving]), **plain}
+    return {**(inverse_if_any(found.indices, [iv.var for _, iv in moving]) or {}), **plain}

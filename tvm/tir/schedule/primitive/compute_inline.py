@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tvm.arith import IterMapLevel, detect_iter_map, inverse_affine_iter_map
+from tvm.arith import IterMapLevel, detect_iter_map
+from tvm.arith.iter_affine_map import inverse_if_any
 from tvm.ir.expr import PrimExpr, Range
 from tvm.tir.block_scope import StmtSRef
 from tvm.tir.buffer import Buffer
@@ -143,8 +144,10 @@ def _solved(
     ).indices
     if not maps:
         return None
-    back = inverse_affine_iter_map(maps, [name for _, name in moved])
-    return {**fixed, **back} if all(var in back for var in moving) else None
+    back = inverse_if_any(maps, [name for _, name in moved])
+    if back is None or any(var not in back for var in moving):
+        return None
+    return {**fixed, **back}
 
 
 class _Inliner(TrackingMutator):

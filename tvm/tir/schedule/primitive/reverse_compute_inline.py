@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tvm.arith import Analyzer, IterMapLevel, detect_iter_map, inverse_affine_iter_map
+from tvm.arith import Analyzer, IterMapLevel, detect_iter_map
+from tvm.arith.iter_affine_map import inverse_if_any
 from tvm.ir.expr import PrimExpr, Range
 from tvm.ir.node import Node
 from tvm.ir.structural import structural_equal
@@ -255,18 +256,20 @@ def _told(
     reads = [read for read, _ in indices]
     whole = detect_iter_map(reads, ranges, True, IterMapLevel.Bijective, allow_padding=False)
     if whole.indices:
-        solved = inverse_affine_iter_map(whole.indices, [value for _, value in indices])
-        return solved if all(var in solved for var in ranges) else None
+        solved = inverse_if_any(whole.indices, [value for _, value in indices])
+        return solved if solved and all(var in solved for var in ranges) else None
     padded = detect_iter_map(reads, ranges, True, IterMapLevel.NoCheck)
     if not padded.indices:
         return None
     analyzer = Analyzer()
     for var, dom in ranges.items():
         analyzer.bind(var, dom)
-    back = inverse_affine_iter_map(padded.indices, reads)
+    back = inverse_if_any(padded.indices, reads)
+    if back is None:
+        return None
     if any(var not in back or not analyzer.can_prove_equal(back[var], var) for var in ranges):
         return None
-    return inverse_affine_iter_map(padded.indices, [value for _, value in indices])
+    return inverse_if_any(padded.indices, [value for _, value in indices])
 
 
 def _same(a: Sequence[PrimExpr], b: Sequence[PrimExpr]) -> bool:
