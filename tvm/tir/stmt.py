@@ -106,7 +106,7 @@ class AttrStmt(Stmt):
         span: Span | None = None,
     ) -> None:
         self.node: Final = as_expr(node) if isinstance(node, int) else node
-        self.attr_key: Final = attr_key
+        self.attr_key: Final = of_type(attr_key, str, "AttrStmt: attr_key")
         self.value: Final = as_expr(value)
         self.body: Final = as_stmt(body)
         self.span = span

@@ -148,7 +148,7 @@ def test_a_function_is_defined_once() -> None:
         for again in (I.def_function, I.decl_function):
             with pytest.raises(ScriptError, match="function f already exists"):
                 again("f", func)
-    with pytest.raises(DiagnosticError, match="function f already exists"):
+    with pytest.raises(DiagnosticError, match=r"function f already exists\n.*<str>:6:5"):
         from_source(
             "@I.ir_module\nclass M:\n"
             "    @T.prim_func\n    def f(): T.evaluate(0)\n"

@@ -72,3 +72,23 @@ def test_a_view_is_a_use_of_the_memory_that_it_looks_at() -> None:
     found = {buffer.name: place for buffer, place in detect_buffer_access_lca(func).items()}
     assert isinstance(found["A"], tir.Block)
     assert found["A"].name_hint == "root"
+
+
+@pytest.mark.parametrize(("scope", "around"), [("global", "bx"), ("shared", "tx")])
+def test_global_memory_belongs_to_all_blocks_of_threads(scope: str, around: str) -> None:
+    @T.prim_func
+    def func(A: T.Buffer((64,), "float32")) -> None:
+        S = T.alloc_buffer((64,), "float32", scope=scope)
+        for bx in T.thread_binding(2, thread="blockIdx.x"):
+            for by in T.thread_binding(1, thread="blockIdx.y"):
+                for tx in T.thread_binding(32, thread="threadIdx.x"):
+                    with T.block("write"):
+                        v = T.axis.spatial(64, bx * 32 + tx)
+                        S[v] = A[v]
+                    with T.block("read"):
+                        v = T.axis.spatial(64, bx * 32 + tx)
+                        A[v] = S[v]
+
+    found = {buffer.name: place for buffer, place in detect_buffer_access_lca(func).items()}
+    assert found["S"].loop_var.name == around
+    assert found["A"].loop_var.name == "bx"

@@ -136,7 +136,6 @@ def test_private_functions_have_no_symbol() -> None:
         ("with T.block():\n    T.axis.remap('S', [n + 1])", "Only Var is supported"),
         ("with T.init():\n    A[0] = 1.0", "needs to be directly under T.block"),
         ("with n:\n    A[0] = 1.0", "Invalid context expression in the with-statement"),
-        ("for i in range(2):\n    X = T.alloc_buffer((2,))", "directly under T.block"),
         ("T.func_attr({'k': 1})\nT.func_attr({'k': 1})", "Duplicate prim func annotation"),
         ("with T.block():\n    T.func_attr({'k': 1})", "must be called at the top of a PrimFunc"),
         ("for i in range(2):\n    T.func_name('g')", "must be called at the top of a PrimFunc"),
@@ -309,3 +308,34 @@ def test_loops_that_python_chooses(parallel):
     kind = tir.ForKind.PARALLEL if parallel else tir.ForKind.SERIAL
     assert [loop.kind for loop in main.body.seq[:3]] == [kind] * 3
     assert main.body.seq[3].extent.value == 2
+
+
+def test_memory_may_be_asked_for_in_a_loop() -> None:
+    @T.prim_func
+    def written(A: T.Buffer((4,), "float32")):
+        for i in range(4):
+            B = T.alloc_buffer((4,), "float32")
+            with T.block("x"):
+                B[i] = A[i]
+
+    @T.prim_func
+    def meant(A: T.Buffer((4,), "float32")):
+        B = T.alloc_buffer((4,), "float32")
+        for i in range(4):
+            with T.block("x"):
+                B[i] = A[i]
+
+    assert_structural_equal(written, meant.with_attr("global_symbol", "written"))
+
+
+@pytest.mark.parametrize(
+    ("body", "wanted"),
+    [
+        ("for i in range(4):\n        A = T.match_buffer(a, (4,))", "at the top of a PrimFunc"),
+        ("A = T.match_buffer(a, (4,), buffer_type='row')", "buffer_type is 'row'; legal: 'def"),
+        ("T.attr(0, 1, 2)", "AttrStmt: attr_key is a int: 1; legal: str"),
+    ],
+)
+def test_what_a_function_may_not_say(body: str, wanted: str) -> None:
+    with pytest.raises(DiagnosticError, match=wanted):
+        from_source(f"@T.prim_func\ndef f(a: T.handle):\n    {body}\n    T.evaluate(0)\n")

@@ -6,6 +6,7 @@ import ast
 import textwrap
 from typing import Any
 
+from tvm.error import ScriptError
 from tvm.ir.expr import GlobalVar
 from tvm.ir.function import BaseFunc
 from tvm.ir.node import make_node
@@ -100,7 +101,10 @@ def _declare(self: Parser, node: ast.FunctionDef, frame: IRModuleFrame) -> None:
         return
     if declared is not None:
         name, signature = declared
-        frame.declare(name, signature)
+        try:
+            frame.declare(name, signature)
+        except ScriptError as err:
+            raise ParserError(node, str(err)) from err
 
 
 @dispatch.register(TOKEN, "Assign")

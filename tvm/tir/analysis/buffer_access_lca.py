@@ -18,10 +18,12 @@ def detect_buffer_access_lca(func: PrimFunc) -> dict[Buffer, s.Stmt | None]:
     """For each buffer the lowest common ancestor (a For or a Block) of its uses.
 
     None stands for the function itself. A buffer that a reduction block updates is needed as long
-    as the loops of the reduction run, so its ancestor lies outside of them.
+    as the loops of the reduction run, so its ancestor lies outside of them. Global memory belongs
+    to all blocks of threads: its ancestor is, or surrounds, the loops bound to `blockIdx`.
     """
     detector = _Detector(func)
     detector.visit_stmt(func.body)
+    detector.lift_global_memory()
     return {
         buffer: None if scope is None else scope.stmt for buffer, scope in detector.found.items()
     }
@@ -45,6 +47,7 @@ class _Detector(StmtExprVisitor):
         self._buffers: dict[e.Var, Buffer] = {}
         self._scopes: list[_Scope] = [_Scope(None, None)]
         self._loops: dict[e.Var, _Scope] = {}
+        self._grids: list[_Scope] = []  # loops bound to blockIdx
         self._pinned: dict[Buffer, _Scope] = {}  # buffers that live at least as long as this
         for buffer in func.buffer_map.values():
             self._buffers[buffer.data] = buffer
@@ -53,6 +56,14 @@ class _Detector(StmtExprVisitor):
         scope = self._pinned.get(buffer, self._scopes[-1])
         known = self.found.get(buffer)
         self.found[buffer] = scope if known is None else _common(known, scope)
+
+    def lift_global_memory(self) -> None:
+        """Let the ancestors of global buffers surround all loops that are bound to `blockIdx`."""
+        for buffer, scope in self.found.items():
+            if scope is not None and buffer.scope().split(".")[0] in ("", "global"):
+                for grid in self._grids:
+                    scope = _common(scope, grid)
+                self.found[buffer] = scope
 
     def visit_var_(self, op: e.Var) -> None:
         buffer = self._buffers.get(op)
@@ -75,6 +86,8 @@ class _Detector(StmtExprVisitor):
         scope = _Scope(op, self._scopes[-1])
         self._scopes.append(scope)
         self._loops[op.loop_var] = scope
+        if op.thread_binding is not None and op.thread_binding.thread_tag.startswith("blockIdx."):
+            self._grids.append(scope)
         self.visit_stmt(op.body)
         self._scopes.pop()
 

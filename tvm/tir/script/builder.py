@@ -60,6 +60,9 @@ def _extents(shape: Shape) -> list[PrimExpr]:
     return [as_expr(extent) for extent in dims]
 
 
+_BUFFER_TYPES: Final = ("", "default", "auto", "auto_broadcast")
+
+
 def make_buffer(
     name: str,
     shape: Shape,
@@ -90,6 +93,10 @@ def make_buffer(
         elem_offset = Var(elem_offset, index_dtype)
     if elem_offset is None and offset_factor:
         elem_offset = Var("elem_offset", index_dtype)
+    if buffer_type not in _BUFFER_TYPES:
+        raise ValueError(
+            f"buffer_type is {buffer_type!r}; legal: 'default', 'auto' (extents of 1 broadcast), ''"
+        )
     kind = "auto_broadcast" if buffer_type == "auto" else buffer_type
     return Buffer(
         data, element, extents, steps, elem_offset, name, align, offset_factor, kind,
@@ -145,7 +152,7 @@ def match_buffer(
         axis_separators,
     )  # fmt: skip
     if isinstance(param, Var):
-        func: f.PrimFuncFrame = f.require(f.PrimFuncFrame, False, "T.match_buffer", "T.prim_func()")
+        func = f.require_func("T.match_buffer")
         if not any(param is arg for arg in func.args):
             raise ValueError("Can not bind non-input param to buffer.")
         func.buffer_map[param] = made
@@ -193,7 +200,7 @@ def alloc_buffer(
     )  # fmt: skip
     builder = IRBuilder.current()
     block = builder.find(f.BlockFrame)
-    func = builder.find_last(f.PrimFuncFrame)
+    func = builder.find(f.PrimFuncFrame)
     if block is not None:
         block.alloc_buffers.append(made)
     elif func is not None:
@@ -201,7 +208,7 @@ def alloc_buffer(
     else:
         raise ScriptError(
             "Block frame or PrimFunc frame not found. Please ensure 'T.alloc_buffer' is called "
-            "directly under T.block() or T.prim_func()"
+            "under T.block() or T.prim_func()"
         )
     return made
 
