@@ -47,7 +47,7 @@ def test_the_name_may_be_that_of_the_function() -> None:
 
 def test_a_name_is_taken_once() -> None:
     register_global_func("testing.registry.one", lambda: 1)
-    with pytest.raises(ValueError) as caught:
+    with pytest.raises(RuntimeError) as caught:
         register_global_func("testing.registry.one", lambda: 2)
     assert str(caught.value) == (
         "register global function 'testing.registry.one'\n  found: the name is taken\n"

@@ -110,6 +110,7 @@ def test_what_is_refused() -> None:
         bad(tvm.IRModule())
     with pytest.raises(TypeError, match="required_pass is expected to be the type of list/tuple"):
         PassContext(required_pass="a")
+    assert PassContext(disabled_pass={"b", "a"}).disabled_pass == ["a", "b"]
 
 
 def test_print_ir(capsys: pytest.CaptureFixture[str]) -> None:

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from types import ModuleType
 from typing import Any, TypeVar, overload
 
-from tvm.error import message
+from tvm.error import TVMError, message
 from tvm.support.suggest import did_you_mean
 
 from .library import at_load, is_loaded, library
@@ -194,8 +194,8 @@ def _put(name: str, func: Callable[..., Any], override: bool) -> None:
     tvm_ffi.register_global_func(name, func, override=override)
 
 
-def _taken(name: str) -> ValueError:
-    return ValueError(
+def _taken(name: str) -> TVMError:
+    return TVMError(
         message(
             f"register global function {name!r}",
             found="the name is taken",

@@ -8,7 +8,7 @@ import inspect
 import re
 import sys
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from numbers import Integral
 from typing import Any, Concatenate, Final, ParamSpec
 
@@ -75,6 +75,11 @@ class _Stack(threading.local):
 _STACK = _Stack()
 
 
+def _listed(names: Collection[str] | None) -> list[str]:
+    """Names as a list; those of a set in order of the alphabet."""
+    return sorted(names) if isinstance(names, (set, frozenset)) else list(names or ())
+
+
 class PassContext(Object):
     """The setting in which passes run: how hard to optimise, what to skip, who watches.
 
@@ -85,14 +90,14 @@ class PassContext(Object):
     def __init__(
         self,
         opt_level: int = 2,
-        required_pass: Sequence[str] | None = None,
-        disabled_pass: Sequence[str] | None = None,
+        required_pass: Collection[str] | None = None,
+        disabled_pass: Collection[str] | None = None,
         instruments: Sequence[Any] | None = None,
         config: Mapping[str, object] | None = None,
     ) -> None:
         for label, names in (("required_pass", required_pass), ("disabled_pass", disabled_pass)):
-            if names is not None and not isinstance(names, (list, tuple)):
-                raise TypeError(f"{label} is expected to be the type of list/tuple")
+            if names is not None and not isinstance(names, (list, tuple, set, frozenset)):
+                raise TypeError(f"{label} is expected to be the type of list/tuple/set")
             if names is not None and not all(isinstance(name, str) for name in names):
                 raise TypeError(f"{label} holds {list(names)!r}; legal: names of passes")
         if instruments is not None and not isinstance(instruments, (list, tuple)):
@@ -105,8 +110,7 @@ class PassContext(Object):
         if config is not None and not isinstance(config, Mapping):
             raise TypeError(f"config is {config!r}; legal: a mapping of names to values")
         self.opt_level = opt_level
-        self.required_pass = list(required_pass or ())
-        self.disabled_pass = list(disabled_pass or ())
+        self.required_pass, self.disabled_pass = _listed(required_pass), _listed(disabled_pass)
         self.instruments = list(instruments or ())
         self.config: FrozenMap[str, Any] = check_config(config)
         self._own_passes: dict[str, Any] = {}

@@ -34,7 +34,9 @@ def const(value: Any, dtype: Any = None, span: Span | None = None) -> PrimExpr:
         return value if dtype is None else cast(value, dtype, span)
     if dtype is None:
         if isinstance(value, str):
-            return e.StringImm(value, span)
+            raise NotImplementedError(
+                f"tir.const: the type of {value!r} cannot be told; legal: a number, or tir.StringImm"
+            )
         if type(value) is float and not abs(value) <= _LARGEST_FLOAT32:
             return make_const(value, DataType("float64"), span)
         literal = as_expr(value)
