@@ -114,3 +114,23 @@ def test_extents_and_bounds_are_no_texts() -> None:
     for bounds in (("x",), (0, "x")):
         with pytest.raises(TypeError, match='a bound is "x"'):
             tvm.ir.Range(*bounds)
+
+
+def test_extents_are_no_fractions() -> None:
+    with pytest.raises(TypeError, match="an extent of buffer is T.float32"):
+        tir.decl_buffer((4.5,))
+
+
+def test_a_buffer_that_broadcasts_has_open_strides() -> None:
+    made = tir.decl_buffer((tir.Var("n", "int64"), 4), buffer_type="auto_broadcast")
+    assert [str(step.dtype) for step in made.strides] == ["int64", "int32"]
+    assert not tir.decl_buffer((4, 4)).strides
+
+    @T.prim_func
+    def func(a: T.handle):
+        A = T.match_buffer(a, (4, 1), buffer_type="auto")
+        A[0, 0] = 1.0
+
+    line = 'A = T.match_buffer(a, (4, 1), strides=("A_s0", "A_s1"), buffer_type="auto")'
+    assert line in func.script()
+    tvm.ir.assert_structural_equal(tvm.script.from_source(func.script()), func)

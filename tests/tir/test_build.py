@@ -68,3 +68,24 @@ def test_splits_by_target():
 def test_rejects(mod, target, kind, words):
     with pytest.raises(kind, match=words):
         build(mod, target)
+
+
+@pytest.mark.cpu
+def test_tensors_of_one_element_broadcast():
+    @T.prim_func
+    def add(a: T.handle, b: T.handle, c: T.handle):
+        n, m, p, q = T.int32(), T.int32(), T.int32(), T.int32()
+        A = T.match_buffer(a, (n, m))
+        B = T.match_buffer(b, (p, q), buffer_type="auto")
+        C = T.match_buffer(c, (n, m))
+        for i, j in T.grid(n, m):
+            C[i, j] = A[i, j] + B[i, j]
+
+    built = build(add, "llvm")["add"]
+    a = np.arange(12, dtype="float32").reshape(3, 4)
+    for run in (built, lambda *args: tvm.tir.interp.run(add, *args)):
+        for shape in ((3, 4), (3, 1), (1, 4), (1, 1)):
+            b = np.arange(1, 1 + np.prod(shape), dtype="float32").reshape(shape)
+            c = np.zeros_like(a)
+            run(a, b, c)
+            np.testing.assert_array_equal(c, a + b, str(shape))

@@ -245,12 +245,15 @@ def decl_buffer(
     axis_separators: Any = None,
     span: Span | None = None,
 ) -> Buffer:
-    """A new buffer; where `offset_factor` is given without an offset, the offset is a variable."""
+    """A new buffer; where `offset_factor` is given without an offset, the offset is a variable.
+
+    `buffer_type="auto_broadcast"` takes tensors of extent 1 for any extent, by strides of 0.
+    """
     dims = shape if isinstance(shape, (tuple, list)) else (shape,)
     element = DataType("float32" if dtype is None else dtype)
     extents = [as_expr(e) for e in dims]
     for extent in extents:
-        if extent.dtype.is_handle:
+        if not extent.dtype.is_integer:
             raise TypeError(f"decl_buffer: an extent of {name} is {extent}; legal: integers")
     index_dtype = extents[0].dtype if extents else INT32
     if offset_factor != 0 and elem_offset is None:
@@ -260,9 +263,18 @@ def decl_buffer(
         pointee = DataType("int8").with_lanes(element.lanes) if element.is_bool else element
         data = Var(name, PointerType(PrimType(pointee), scope), span)
     return Buffer(
-        data, element, extents, strides or (), elem_offset, name, data_alignment, offset_factor,
-        buffer_type, axis_separators or (), span,
+        data, element, extents, strides or open_strides(extents, buffer_type), elem_offset, name,
+        data_alignment, offset_factor, buffer_type, axis_separators or (), span,
     )  # fmt: skip
+
+
+def open_strides(
+    shape: Sequence[PrimExpr], buffer_type: str, hint: str = "stride"
+) -> list[Var]:
+    """The strides of a buffer that broadcasts, which its argument tells; none for others."""
+    if buffer_type != "auto_broadcast":
+        return []
+    return [Var(hint, extent.dtype) for extent in shape]
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)

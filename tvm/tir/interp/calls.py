@@ -113,6 +113,15 @@ def _as_value(arg: Any, param: e.Var) -> Any:
     return kind.type(arg)
 
 
+def _broadcast(array: np.ndarray[Any, Any], dims: int) -> np.ndarray[Any, Any]:
+    """The array with its single elements at every index, as far as numpy counts elements."""
+    alone = [axis for axis in range(dims) if array.shape[axis] == 1]
+    shape, strides = list(array.shape), list(array.strides)
+    for axis in alone:
+        shape[axis], strides[axis] = 1 << (40 // len(alone)), 0
+    return np.lib.stride_tricks.as_strided(array, shape, strides)
+
+
 class _Binder:
     """Gives a buffer its memory, and the symbols in its shape their values."""
 
@@ -186,7 +195,10 @@ class _Binder:
                     legal=f"{len(buffer.shape)} dimensions",
                 )
             )
-        self.symbols(frame, arg.shape[:dims], element_strides(arg)[:dims], 0)
+        strides = element_strides(arg)[:dims]
+        if buffer.buffer_type == "auto_broadcast":
+            strides = [0 if n == 1 else step for n, step in zip(arg.shape, strides)]
+        self.symbols(frame, arg.shape[:dims], strides, 0)
         if not buffer.strides and not arg.flags.c_contiguous:
             raise ShapeError(
                 message(
@@ -197,7 +209,7 @@ class _Binder:
                 )
             )
         frame[self.data] = run_of_memory(arg)
-        frame[self.slot] = arg
+        frame[self.slot] = _broadcast(arg, dims) if 0 in strides else arg
 
     def _bind_pointer(self, frame: Frame, pointer: Pointer) -> None:
         shape = [int(code(frame)) for _, code, _ in self.shape]

@@ -18,7 +18,7 @@ from tvm.ir.type import PointerType, PrimType, Type
 from tvm.script.ir_builder.base import IRBuilder
 from tvm.support.dtype import DataType
 from tvm.tir import stmt as s
-from tvm.tir.buffer import Buffer
+from tvm.tir.buffer import Buffer, open_strides
 from tvm.tir.expr import (
     BOOL,
     INT32,
@@ -98,6 +98,7 @@ def make_buffer(
             f"buffer_type is {buffer_type!r}; legal: 'default', 'auto' (extents of 1 broadcast), ''"
         )
     kind = "auto_broadcast" if buffer_type == "auto" else buffer_type
+    steps = steps or [*open_strides(extents, kind, "stride" if hint is None else hint)]
     return Buffer(
         data, element, extents, steps, elem_offset, name, align, offset_factor, kind,
         axis_separators or (), _span(),

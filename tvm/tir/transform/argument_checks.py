@@ -238,7 +238,11 @@ class ArgumentChecks:
                 self._define_size(extent, self._extent(tensor, axis))
         for axis, stride in enumerate(buffer.checked_strides()):
             if self._is_open(stride):
-                self._define_size(stride, self._stride_or_compact(tensor, axis))
+                value = self._stride_or_compact(tensor, axis)
+                if buffer.buffer_type == "auto_broadcast":  # a single element stands for all
+                    alone = ops.equal(self._extent(tensor, axis), ops.const(1, INT64))
+                    value = e.Select(alone, ops.const(0, INT64), value)
+                self._define_size(stride, value)
         offset = buffer.elem_offset
         if self._is_open(offset):
             size = ops.const(item_bytes(buffer.dtype), INT64)
