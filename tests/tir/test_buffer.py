@@ -117,7 +117,7 @@ def test_extents_and_bounds_are_no_texts() -> None:
 
 
 def test_extents_are_no_fractions() -> None:
-    with pytest.raises(TypeError, match="an extent of buffer is T.float32"):
+    with pytest.raises(TypeError, match="an extent of buffer is T"):
         tir.decl_buffer((4.5,))
 
 

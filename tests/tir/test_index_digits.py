@@ -19,7 +19,7 @@ def test_padding_depends_on_the_symbol() -> None:
     made = IndexMap.from_func(lambda i: [i // n, i % n], index_dtype="int32")
     assert [str(d) for d in made.map_shape([16])] == ["(-16 % n + 16) // n", "n"]
     back, padding = made.non_surjective_inverse([16])
-    assert str(back) == 'T.index_map(lambda axis0, axis1: (axis1 + axis0 * n,), index_dtype="int32")'
+    assert "lambda axis0, axis1: (axis1 + axis0 * n,)" in str(back)
     assert str(padding) == "-16 % n != 0 and (axis0 == 16 // n and 16 % n <= axis1)"
 
 
@@ -27,14 +27,14 @@ def test_multiples_of_the_symbol_need_no_padding() -> None:
     made = IndexMap.from_func(lambda i: [i % n, i // n], index_dtype="int32")
     assert [str(d) for d in made.map_shape([n * 4])] == ["n", "4"]
     back, padding = made.non_surjective_inverse([n * 4])
-    assert str(back) == 'T.index_map(lambda axis0, axis1: (axis0 + axis1 * n,), index_dtype="int32")'
+    assert "lambda axis0, axis1: (axis0 + axis1 * n,)" in str(back)
     assert str(padding) == "T.bool(False)"
 
 
 def test_digits_among_other_indices() -> None:
     made = IndexMap.from_func(lambda i, j: [i // n, j, i % n], index_dtype="int32")
     back, _ = made.non_surjective_inverse([n * 4, 5])
-    assert str(back) == 'T.index_map(lambda axis0, axis1, axis2: (axis2 + axis0 * n, axis1), index_dtype="int32")'
+    assert "lambda axis0, axis1, axis2: (axis2 + axis0 * n, axis1)" in str(back)
     with pytest.raises(RuntimeError, match="is not invertible"):
         IndexMap.from_func(lambda i: [i // n, i % n + i], index_dtype="int32").inverse([16])
 

@@ -35,7 +35,7 @@ def const(value: Any, dtype: Any = None, span: Span | None = None) -> PrimExpr:
     if dtype is None:
         if isinstance(value, str):
             raise NotImplementedError(
-                f"tir.const: the type of {value!r} cannot be told; legal: a number, or tir.StringImm"
+                f"tir.const: the type of {value!r} is not known; legal: a number, or tir.StringImm"
             )
         if type(value) is float and not abs(value) <= _LARGEST_FLOAT32:
             return make_const(value, DataType("float64"), span)
