@@ -12,6 +12,8 @@ from tvm.error import TVMError
 from tvm.ir.expr import PrimExpr, RelaxExpr
 from tvm.relax.dpl.pattern import (
     DFPattern,
+    GlobalVarPattern,
+    TuplePattern,
     is_const,
     is_op,
     is_tuple_get_item,
@@ -165,8 +167,10 @@ def make_layer_norm_pattern() -> Annotated:
 
 
 def make_rms_norm_pattern() -> Annotated:
-    """A normalisation by the root of the mean square."""
-    return is_op("relax.nn.rms_norm")(wildcard(), wildcard()), {}
+    """A call of a kernel with a tensor and a weight; its name says whether it is this norm."""
+    kernel, inp = GlobalVarPattern(), wildcard()
+    out = is_op("relax.call_tir")(kernel, TuplePattern([inp, wildcard()]))
+    return out, {"gv": kernel, "inp": inp, "rms_norm": out}
 
 
 def make_attention_rewrite_pattern(

@@ -9,7 +9,7 @@ import numpy as np
 from tvm.error import DTypeError
 from tvm.ir.expr import PrimExpr, StructInfo
 from tvm.relax.block_builder import BlockBuilder
-from tvm.relax.expr import Call, ExprLike, PrimValue, const, convert_to_expr
+from tvm.relax.expr import Call, ExprLike, PrimValue, const
 from tvm.relax.numpy_dtype import numpy_dtype
 from tvm.relax.shape_math import simplify
 from tvm.relax.struct_info import (
@@ -250,9 +250,12 @@ def _eye_like_numpy(x: Array, k: int, *, dtype: DataType) -> Array:
 @relax_op("relax.arange", "start: Prim, end: Prim, step: Prim", InitAttrs, pattern=INJECTIVE,
           precision=FOLLOW)  # fmt: skip
 def arange(start: Any, end: Any = None, step: Any = 1, dtype: DTypeLike = None) -> Call:
-    """start, start + step, ... up to, not including, end; int64 for integers, else float32."""
+    """start, start + step, ... up to, not including, end; int64 for integers, else float32.
+
+    Python floats are taken in float32; `tir.FloatImm("float64", 0.1)` keeps all digits.
+    """
     low, high = (0, start) if end is None else (start, end)
-    operands = [convert_to_expr(value) for value in (low, high, step)]
+    operands = [_prim(value) for value in (low, high, step)]
     if dtype_or_void(dtype) is VOID:
         kinds = [dtype_of(operand.struct_info) for operand in operands]
         integers = all(kind.is_integer for kind in kinds)

@@ -45,9 +45,9 @@ def test_products(
     ("lhs", "rhs", "dtype", "fits"),
     [
         ((4, 8, 16), (4, 16, 8), "float32", True),
-        ((4, 8, 16), (16, 8), "float32", True),
+        ((4, 8, 16), (16, 8), "float16", True),
         ((4, 8, 16), (1, 16, 8), "float32", True),
-        ((1, 8, 16), (4, 16, 8), "float32", False),
+        ((1, 8, 16), (4, 16, 8), "float16", False),
         ((16, 16), (16, 8), "float64", False),
         ((16, M), (M, 8), "float32", False),
         ((16, 16), (16, 8), "int8", True),
@@ -57,7 +57,8 @@ def test_products(
 def test_what_fits(lhs: Any, rhs: Any, dtype: str, fits: bool) -> None:
     for partition in (partition_for_cublas, partition_for_hipblas):
         mod = graph(lhs, rhs, dtype=dtype, make=lambda bb, x, y: op.matmul(x, y))
-        assert bool(taken(partition(mod))) is fits
+        known = partition is partition_for_cublas or dtype == "float16"
+        assert bool(taken(partition(mod))) is (fits and known)
 
 
 def test_bias_of_several_rows() -> None:

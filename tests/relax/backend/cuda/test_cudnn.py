@@ -22,12 +22,13 @@ def convolution(data: str, kernel: str, bias: bool = False, relu: bool = False) 
 
 
 @pytest.mark.parametrize(("bias", "relu", "name"), [
-    (False, False, "conv2d"), (True, False, "conv2d_bias"), (True, True, "conv2d_bias_relu"),
+    (False, False, "nhwc_ohwi"), (True, False, "nhwc_ohwi_bias"),
+    (True, True, "nhwc_ohwi_bias_relu"),
 ])  # fmt: skip
 def test_convolutions(bias: bool, relu: bool, name: str) -> None:
     shapes = (1, 8, 8, 4), (16, 3, 3, 4), (1, 1, 1, 16)
     mod = graph(*shapes, make=convolution("NHWC", "OHWI", bias, relu))
-    assert taken(partition_for_cudnn(mod)) == [f"cudnn.{name}"]
+    assert taken(partition_for_cudnn(mod)) == [f"cudnn.conv2d.{name}"]
 
 
 def test_formats_and_types() -> None:

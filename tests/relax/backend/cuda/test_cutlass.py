@@ -6,6 +6,7 @@ import pytest
 
 from tests.relax.backend.cuda_programs import graph, op, taken
 from tvm import relax, tir
+from tvm.relax import transform
 from tvm.relax.backend import get_patterns_with_prefix
 from tvm.relax.backend.cuda.cutlass import partition_for_cutlass
 from tvm.script import ir as I
@@ -37,6 +38,7 @@ def block(transposed: bool, bias: bool, activation: str | None, residual: str | 
         (True, True, "relu", None, "matmul_transposed_bias_relu"),
         (False, True, None, "add", "matmul_bias_residual_add"),
         (False, True, "relu", "multiply", "matmul_bias_relu_residual_multiply"),
+        (True, True, "gelu", "add", "matmul_transposed_bias_gelu_residual_add"),
     ],
 )
 def test_products(
@@ -120,12 +122,12 @@ def test_attention_that_is_written_out() -> None:
 
 
 def test_norms() -> None:
-    mod = graph((4, 8), (8,), make=lambda bb, x, w: op.nn.rms_norm(x, w, [-1]))
-    assert taken(partition_for_cutlass(mod)) == ["cutlass.rms_norm"]
     mod = graph((4, 8), (8,), (8,), make=lambda bb, x, w, b: op.nn.layer_norm(x, w, b, [-1]))
     assert taken(partition_for_cutlass(mod)) == ["cutlass.layer_norm"]
-    mod = graph((4, 8), (4,), make=lambda bb, x, w: op.nn.rms_norm(x, w, [0]))
+    mod = graph((4, 8), (8,), make=lambda bb, x, w: op.nn.rms_norm(x, w, [-1]))
     assert taken(partition_for_cutlass(mod)) == []
+    # those that were made a kernel are taken by its name
+    assert taken(partition_for_cutlass(transform.LegalizeOps()(mod))) == ["cutlass.rms_norm"]
 
 
 def test_weights_that_are_unpacked_before() -> None:

@@ -1,4 +1,4 @@
-"""Patterns of hipBLAS; what fits: tests of cuBLAS, which has the same."""
+"""Patterns of hipBLAS; shapes: tests of cuBLAS, which takes the same."""
 
 from __future__ import annotations
 
@@ -17,5 +17,6 @@ def test_annotations() -> None:
 
 
 def test_types() -> None:
-    mod = graph((4, 8), (8, 8), dtype="bfloat16", make=lambda bb, x, y: op.matmul(x, y))
-    assert taken(partition_for_hipblas(mod)) == []
+    for dtype in ("bfloat16", "float32", "int8"):
+        mod = graph((4, 8), (8, 8), dtype=dtype, make=lambda bb, x, y: op.matmul(x, y))
+        assert taken(partition_for_hipblas(mod)) == []

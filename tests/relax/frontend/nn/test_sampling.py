@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from tests.relax.frontend.nn.running import apply
-from tvm.relax.frontend.nn import op
+from tvm.relax.frontend import nn
+from tvm.relax.frontend.nn import op, spec
 
 pytestmark = pytest.mark.pure
 
@@ -71,6 +72,43 @@ def test_renormalised() -> None:
         left = kept(prob[row], TOP_P[row, 0], TOP_K[row, 0])
         wanted[row, left] = prob[row, left] / prob[row, left].sum()
     np.testing.assert_allclose(found, wanted, rtol=1e-5)
+
+
+class Sample(nn.Module):
+    def forward(
+        self, prob: nn.Tensor, index: nn.Tensor, p: nn.Tensor, k: nn.Tensor, u: nn.Tensor
+    ) -> nn.Tensor:
+        return op.sample_top_p_top_k_from_sorted_prob(prob, index, p, k, u)
+
+
+class Renormalize(nn.Module):
+    def forward(
+        self, prob: nn.Tensor, falling: nn.Tensor, p: nn.Tensor, k: nn.Tensor
+    ) -> nn.Tensor:
+        return op.renormalize_top_p_top_k_prob(prob, falling, p, k)
+
+
+def test_kernels_see_all_places_at_once() -> None:
+    one, count = spec.Tensor([2, 1], "float32"), spec.Tensor([2, 1], "int64")
+    row, places = spec.Tensor([2, 3], "float32"), spec.Tensor([2, 3], "int64")
+    forms = {"prob": row, "index": places, "p": one, "k": count, "u": one}
+    mod, _ = Sample().export_tvm({"forward": forms})
+    for name, condition in (
+        ("get_renorm_prob", "not (sums[row, 0] < top_p[row, 0] and top_k[row, 0] > T.int64(1))"),
+        ("get_index_from_sorted", "or at + T.int64(1) == vocabulary:"),
+    ):
+        text = mod[name].script()
+        assert "in T.grid(" in text
+        assert condition in text
+    assert 'rows = T.match_buffer(rows_handle, (count, 1), "int32")' in text
+
+    mod, _ = Renormalize().export_tvm(
+        {"forward": {"prob": row, "falling": row, "p": one, "k": count}}
+    )
+    cutoff = mod["get_renorm_cutoff"].script()
+    assert "T.min(T.min(T.int64(0), at), at + T.int64(1))" in cutoff
+    kept = mod["filter_with_top_p_top_k"].script()
+    assert "T.Select(B[v_i, T.int64(0)] <= A[v_i, v_j], A[v_i, v_j], T.float32(0.0))" in kept
 
 
 def test_what_is_refused() -> None:

@@ -154,6 +154,43 @@ def test_norms_are_powers(p: float) -> None:
     assert_form(lambda x: torch.linalg.vector_norm(x, p, -1), [MATRIX], build)
 
 
+def test_products_of_batches_stand_before_what_is_added() -> None:
+    def build(bb: Any, x: Any, a: Any, b: Any) -> Any:
+        made = bb.emit(op.multiply(bb.emit(op.matmul(a, b)), c(2.0)))
+        return bb.emit(op.add(made, bb.emit(op.multiply(x, c(0.5)))))
+
+    assert_form(
+        lambda x, a, b: torch.baddbmm(x, a, b, beta=0.5, alpha=2.0),
+        [(2, 3, 5), (2, 3, 4), (2, 4, 5)],
+        build,
+    )
+    nothing = lambda x, a, b: torch.baddbmm(x, a, b, beta=0, alpha=0)
+    assert_form(
+        nothing,
+        [(2, 3, 5), (2, 3, 4), (2, 4, 5)],
+        lambda bb, x, a, b: bb.emit(op.zeros([2, 3, 5], "float32")),
+    )
+
+
+def test_new_tensors() -> None:
+    """Zeros are zeros; ranges are in float32, unless digits would be lost."""
+
+    def made(x: Any) -> Any:
+        halves, tenths = torch.arange(0, 1.5, 0.5), torch.arange(1, 1.3, 0.1)
+        return x + torch.zeros(3), x + halves, tenths, x + torch.linspace(0, 1, 3)
+
+    def build(bb: Any, x: Any) -> Any:
+        exact = [tvm.tir.FloatImm("float64", v) for v in (1.3, 0.1)]
+        halves = bb.emit(op.arange(0, 1.5, 0.5, "float32"))
+        tenths = bb.emit(op.arange(1, *exact, "float32"))
+        first = bb.emit(op.add(x, bb.emit(op.zeros([3], "float32"))))
+        second = bb.emit(op.add(x, halves))
+        spaced = bb.emit(op.arange(0, 1.25, 0.5, "float32"))
+        return first, second, tenths, bb.emit(op.add(x, spaced))
+
+    assert_form(made, [(3,)], build)
+
+
 def test_empty_tensors_are_zeros() -> None:
     mod = from_exported_program(exported(lambda x: torch.empty((2, 3)) + x, torch.rand(2, 3)))
     assert 'R.zeros(R.shape([2, 3]), dtype="float32")' in mod.script()

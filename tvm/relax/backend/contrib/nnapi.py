@@ -5,7 +5,6 @@ The levels are those of the NDK's reference of ANEURALNETWORKS_*: level 1 came w
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any, Final, TypeAlias
 
 from tvm.ir.module import IRModule
@@ -14,74 +13,82 @@ from tvm.relax import transform
 from tvm.relax.backend.pattern_registry import get_patterns_with_prefix, register_patterns
 from tvm.relax.dpl.pattern import DFPattern, is_op, wildcard
 
-Entry: TypeAlias = tuple[str, DFPattern, Mapping[str, DFPattern]]
+Entry: TypeAlias = tuple[str, DFPattern]
 
-_BINARY: Final = ("add", "multiply", "divide", "subtract", "maximum", "minimum")
-_UNARY: Final = ("floor", "nn.relu", "nn.softmax", "sigmoid", "tanh", "exp", "log", "sqrt", "rsqrt",
-                 "abs", "negative")  # fmt: skip
+# operators of Relax, and what the API calls them
+_BINARY: Final = {
+    "add": "add", "multiply": "mul", "divide": "div", "subtract": "sub", "power": "pow",
+    "equal": "equal", "greater": "greater", "greater_equal": "greater_equal", "less": "less",
+    "less_equal": "less_equal", "not_equal": "not_equal", "maximum": "maximum",
+    "minimum": "minimum",
+}  # fmt: skip
+_UNARY: Final = {
+    "floor": "floor", "nn.relu": "relu", "sigmoid": "logistic", "nn.softmax": "softmax",
+    "tanh": "tanh", "abs": "abs", "exp": "exp", "log": "log", "negative": "neg", "sqrt": "sqrt",
+    "rsqrt": "rsqrt",
+}  # fmt: skip
 _LEVELS: Final[dict[str, int]] = {
-    "add": 1, "multiply": 1, "floor": 1, "nn.relu": 1, "nn.softmax": 1, "sigmoid": 1, "tanh": 1,
-    "nn.conv2d": 1, "nn.max_pool2d": 1, "astype": 3, "divide": 2, "subtract": 2, "mean": 2,
-    "permute_dims": 2, "maximum": 3, "minimum": 3, "exp": 3, "log": 3, "sqrt": 3, "rsqrt": 3,
-    "abs": 3, "negative": 3, "matmul": 6,
+    "add": 1, "mul": 1, "floor": 1, "relu": 1, "softmax": 1, "logistic": 1, "tanh": 1,
+    "conv2d": 1, "max_pool_2d": 1, "cast": 3, "div": 2, "sub": 2, "mean": 2, "transpose": 2,
+    "maximum": 3, "minimum": 3, "exp": 3, "log": 3, "sqrt": 3, "rsqrt": 3, "abs": 3, "neg": 3,
+    "equal": 3, "greater": 3, "greater_equal": 3, "less": 3, "less_equal": 3, "not_equal": 3,
+    "pow": 3, "batch_matmul": 6,
 }  # fmt: skip
 _LATEST: Final = max(_LEVELS.values())
 
 
-def _named(op: str, operands: int, **parts: int) -> Entry:
-    held = [wildcard() for _ in range(operands)]
-    return f"nnapi.{op}", is_op(f"relax.{op}")(*held), {n: held[at] for n, at in parts.items()}
+def _named(name: str, op: str, operands: int) -> Entry:
+    return f"nnapi.{name}", is_op(f"relax.{op}")(*(wildcard() for _ in range(operands)))
 
 
 def elementwise_binary_patterns() -> list[Entry]:
     """Operators of two tensors, element by element."""
-    return [_named(op, 2) for op in _BINARY]
+    return [_named(name, op, 2) for op, name in _BINARY.items()]
 
 
 def unary_patterns() -> list[Entry]:
     """Operators of one tensor."""
-    return [_named(op, 1) for op in _UNARY]
+    return [_named(name, op, 1) for op, name in _UNARY.items()]
 
 
 def matmul_pattern() -> Entry:
     """Products of matrices."""
-    return _named("matmul", 2)
+    return _named("batch_matmul", "matmul", 2)
 
 
 def permute_dims_pattern() -> Entry:
     """Transpositions."""
-    return _named("permute_dims", 1)
+    return _named("transpose", "permute_dims", 1)
 
 
-def astype_pattern() -> Entry:
-    """Casts between the two widths of floating point numbers."""
-    data = wildcard().has_dtype("float16") | wildcard().has_dtype("float32")
-    out = is_op("relax.astype")(data)
-    return "nnapi.astype", out.has_dtype("float16") | out.has_dtype("float32"), {}
+def astype_pattern() -> list[Entry]:
+    """Casts of floating point numbers of either width."""
+    return [
+        ("nnapi.cast", is_op("relax.astype")(wildcard().has_dtype(kind)))
+        for kind in ("float16", "float32")
+    ]
 
 
 def mean_pattern() -> Entry:
     """Means."""
-    return _named("mean", 1)
+    return _named("mean", "mean", 1)
 
 
 def conv2d_pattern() -> Entry:
     """Convolutions with a bias along the channels."""
-    data, weight = wildcard(), wildcard().has_dtype("float32")
-    bias = wildcard()
-    out = is_op("relax.add")(is_op("relax.nn.conv2d")(data, weight), bias)
-    return "nnapi.nn.conv2d", out, {"input": data, "weight": weight, "bias": bias}
+    out = is_op("relax.add")(is_op("relax.nn.conv2d")(wildcard(), wildcard()), wildcard())
+    return "nnapi.conv2d", out
 
 
 def max_pool2d_pattern() -> Entry:
     """Maxima over windows."""
-    return _named("nn.max_pool2d", 1)
+    return _named("max_pool_2d", "nn.max_pool2d", 1)
 
 
 register_patterns(
     [
         *elementwise_binary_patterns(), *unary_patterns(), matmul_pattern(),
-        permute_dims_pattern(), astype_pattern(), mean_pattern(), conv2d_pattern(),
+        permute_dims_pattern(), *astype_pattern(), mean_pattern(), conv2d_pattern(),
         max_pool2d_pattern(),
     ]
 )  # fmt: skip

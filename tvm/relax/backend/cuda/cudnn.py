@@ -49,9 +49,10 @@ def _check_stacked_attention(context: PatternCheckContext, layout: str) -> bool:
 
 register_patterns(
     [
-        ("cudnn.conv2d", *make_conv2d_pattern(), _check_conv2d),
-        ("cudnn.conv2d_bias", *make_conv2d_pattern(True), _check_conv2d),
-        ("cudnn.conv2d_bias_relu", *make_conv2d_pattern(True, "relax.nn.relu"), _check_conv2d),
+        ("cudnn.conv2d.nhwc_ohwi", *make_conv2d_pattern(), _check_conv2d),
+        ("cudnn.conv2d.nhwc_ohwi_bias", *make_conv2d_pattern(True), _check_conv2d),
+        ("cudnn.conv2d.nhwc_ohwi_bias_relu", *make_conv2d_pattern(True, "relax.nn.relu"),
+         _check_conv2d),
         *[
             (
                 f"cudnn.attention.{layout}",

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Final, TypeAlias
 
-from tvm.ir.expr import RelaxExpr
+from tvm.ir.expr import GlobalVar, RelaxExpr
 from tvm.ir.module import IRModule
 from tvm.ir.transform import PassContext, Sequential, declare_module_pass
 from tvm.relax import transform
@@ -103,7 +103,7 @@ def _check_decode_matmul(context: PatternCheckContext) -> bool:
         return False
     (lhs, kind), (packed, _), (weight, decoded), (scales, scale_kind) = found
     root = tensor(context.annotated_expr["root"])
-    if root is None or (kind, decoded, scale_kind, root[1]) != ("float16",) * 4:
+    if root is None or (kind, decoded, scale_kind) != ("float16",) * 3 or root[1] not in _FLOATS:
         return False
     if len(packed) != 2 or len(weight) != 2 or not is_number(lhs[-1]):
         return False
@@ -183,6 +183,12 @@ def _check_norm(context: PatternCheckContext) -> bool:
     return axes in ([-1], [len(found[0]) - 1])
 
 
+def _check_rms_norm(context: PatternCheckContext) -> bool:
+    """Kernels are known by their names."""
+    kernel = context.annotated_expr["gv"]
+    return isinstance(kernel, GlobalVar) and "rms_norm" in kernel.name_hint
+
+
 def _attrs(call: RelaxExpr) -> Any:
     return getattr(call, "attrs", None) or {}
 
@@ -222,23 +228,22 @@ def decode_matmul_patterns() -> list[Entry]:
         parts: dict[str, DFPattern] = {
             "root": out, "lhs": x, "w_encoded": packed, "w_decoded": weight, "scales": scales
         }  # fmt: skip
+        if "_cast" in name:
+            out = is_op("relax.astype")(out)
         if "_bias" in name:
             parts["bias"] = wildcard()
             out = is_op("relax.add")(out, parts["bias"])
         if "_gelu" in name:
             out = is_op(_GELU)(out)
-        if "_residual" in name:
-            whole, parts_ = make_residual_block_pattern((out, parts))
-            return name, whole, parts_, _check_decode_matmul
-        return name, out, parts, _check_decode_matmul
+        return f"cutlass.decode_matmul{name}", out, parts, _check_decode_matmul
 
     return [
-        pattern("cutlass.decode_matmul"),
-        pattern("cutlass.decode_matmul_bias"),
-        pattern("cutlass.decode_matmul_residual"),
-        pattern("cutlass.decode_matmul_bias_residual"),
-        pattern("cutlass.decode_matmul_bias_gelu"),
-        pattern("cutlass.decode_matmul_bias_gelu_residual"),
+        pattern(""),
+        pattern("_bias"),
+        pattern("_cast"),
+        pattern("_cast_bias"),
+        pattern("_bias_gelu"),
+        pattern("_cast_bias_gelu"),
     ]
 
 
@@ -257,9 +262,11 @@ def conv2d_patterns() -> list[Entry]:
 
 def residual_block_patterns() -> list[Entry]:
     """Convolutions and products with a residual added or multiplied, and an activation."""
+    families = (*conv2d_patterns(), *matmul_patterns(), *decode_matmul_patterns())
+    takers = [entry for entry in families if "_bias" in entry[0]]
     found: list[Entry] = []
     for activation, suffix in ((None, ""), (_RELU, "_relu")):
-        for name, pattern, parts, check in (*conv2d_patterns()[1:], *matmul_patterns()[1:4]):
+        for name, pattern, parts, check in takers:
             for op, word in (("relax.add", "add"), ("relax.multiply", "multiply")):
                 made = make_residual_block_pattern(
                     (pattern, parts), binary_op=op, activation=activation
@@ -271,7 +278,7 @@ def residual_block_patterns() -> list[Entry]:
 def attention_patterns() -> list[Entry]:
     """Attention of separate tensors, and of one that has queries, keys and values."""
     stacked = [
-        (f"cutlass.stacked_attention{'_bias' * bias}",
+        ("cutlass.stacked_attention",
          *make_stacked_attention_pattern(start_op=start, with_bias=bias), _check_stacked_attention)
         for start in ("split", "strided_slice") for bias in (False, True)
     ]  # fmt: skip
@@ -290,7 +297,7 @@ def layer_norm_pattern() -> list[Entry]:
 
 def rms_norm_pattern() -> list[Entry]:
     """Normalisation by the root of the mean square."""
-    return [("cutlass.rms_norm", *make_rms_norm_pattern(), _check_norm)]
+    return [("cutlass.rms_norm", *make_rms_norm_pattern(), _check_rms_norm)]
 
 
 def attention_rewrite_patterns() -> list[Rewrite]:

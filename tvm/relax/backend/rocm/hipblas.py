@@ -9,7 +9,6 @@ from tvm.relax import transform
 from tvm.relax.backend.library_checks import (
     batches_fit,
     bias_is_vector,
-    divisible,
     is_number,
     tensors,
 )
@@ -18,7 +17,6 @@ from tvm.relax.backend.patterns import make_matmul_pattern
 from tvm.relax.backend.utils import has_leaking_intermediate_variables
 from tvm.relax.transform.fuse_ops_by_pattern import PatternCheckContext
 
-_TYPES: Final = ("float16", "float32", "int8")
 _GELU: Final = "relax.nn.gelu"
 _RELU: Final = "relax.nn.relu"
 
@@ -29,12 +27,7 @@ def _check_matmul(context: PatternCheckContext) -> bool:
     if has_leaking_intermediate_variables(context) or found is None:
         return False
     (lhs, kind), (rhs, other) = found
-    if kind != other or kind not in _TYPES or not is_number(lhs[-1]):
-        return False
-    bytes_ = kind == "int8"
-    if bytes_ and not (divisible(lhs[-1], 4) and divisible(rhs[-1], 4)):
-        return False
-    if bytes_ and "bias" in context.annotated_expr:
+    if kind != other or kind != "float16" or not is_number(lhs[-1]):
         return False
     return bias_is_vector(context) and batches_fit(lhs, rhs)
 

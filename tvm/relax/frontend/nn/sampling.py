@@ -11,10 +11,11 @@ from typing import Any
 import numpy as np
 
 from tvm import relax as rx
+from tvm import te, tir
 from tvm.error import AssumptionError, message
 from tvm.relax import op as _op
 
-from .call import tensor_ir_op
+from .call import tensor_expr_op, tensor_ir_op
 from .core import Tensor, wrap_nested, wrap_tensor
 from .sampling_kernels import index_from_sorted, least_prob, renorm_prob
 
@@ -43,7 +44,8 @@ def sample_top_p_top_k_from_sorted_prob(
     """Tokens among the likeliest `top_k`, and of these the fewest that together have `top_p`.
 
     `sorted_prob` falls along each row, `sorted_index` says which token each one is;
-    `uniform_sample` and the result are (n, 1). The likeliest token can always be drawn.
+    `uniform_sample`, of [0, 1), and the result are (n, 1). The likeliest token can always be
+    drawn.
     """
     batch = sorted_prob.shape[0]
     _columns(batch, top_p=top_p, top_k=top_k)
@@ -73,16 +75,25 @@ def renormalize_top_p_top_k_prob(
         least_prob(prob.dtype, top_k.dtype), "get_renorm_cutoff",
         [sorted_prob, sums, top_p, top_k], Tensor.placeholder([batch, 1], prob.dtype),
     )  # fmt: skip
-    kept = _op.greater_equal(prob._expr, least._expr)
-    filtered = wrap_nested(
-        _op.where(kept, prob._expr, _op.zeros_like(prob._expr)), "filter_with_top_p_top_k"
+    kept: Tensor = tensor_expr_op(_not_less, "filter_with_top_p_top_k", [prob, least])
+    total = wrap_tensor(_op.sum(kept._expr, axis=1, keepdims=True), "sum")
+    return wrap_tensor(_op.divide(kept._expr, total._expr), "divide")
+
+
+def _not_less(prob: te.Tensor, least: te.Tensor) -> te.Tensor:
+    """Probabilities as they are where they reach the least that is kept, 0 elsewhere."""
+    zero = tir.const(0, prob.dtype)
+    kept: te.Tensor = te.compute(
+        prob.shape,
+        lambda i, j: tir.Select(least[i, 0] <= prob[i, j], prob[i, j], zero),
+        name="filter_with_top_p_top_k",
     )
-    total = _op.sum(filtered._expr, axis=1, keepdims=True)
-    return wrap_tensor(_op.divide(filtered._expr, total), "renormalized_prob")
+    return kept
 
 
 def _bound(expr: rx.Expr) -> rx.Expr:
-    return expr if isinstance(expr, rx.Var) else wrap_nested(expr, "sample_indices")._expr
+    plain = isinstance(expr, rx.Var | rx.Constant)
+    return expr if plain else wrap_nested(expr, "sample_indices")._expr
 
 
 def _rows(uniform_sample: Tensor, sample_indices: Tensor | None, batch: Any) -> rx.Expr:
@@ -96,7 +107,7 @@ def _rows(uniform_sample: Tensor, sample_indices: Tensor | None, batch: Any) -> 
                     legal="as many numbers as rows of probabilities")
         )  # fmt: skip
     if isinstance(count, int):
-        return rx.const(np.arange(count).reshape(count, 1), "int64")
+        return rx.const(np.arange(count).reshape(count, 1), "int32")
     return _op.reshape(_op.arange(count, dtype="int64"), [count, 1])
 
 

@@ -1,6 +1,7 @@
 """Kernels of sampling: top-p and top-k over probabilities that fall along each row.
 
-`sums` are those of the probabilities up to each.
+`sums` are those of the probabilities up to each. A kernel looks at all places of a row at once,
+so that threads of a GPU can share them: the place where a condition changes writes the result.
 """
 
 # What is below is TVMScript: its annotations are calls, its names are buffers.
@@ -24,13 +25,22 @@ def renorm_prob(dtype: str, count_type: str) -> tir.PrimFunc:
         top_p = T.match_buffer(top_p_handle, (batch, 1), dtype)
         top_k = T.match_buffer(top_k_handle, (batch, 1), count_type)
         kept = T.match_buffer(out, (batch, 1), dtype)
-        for i in range(batch):
+        for i, j in T.grid(batch, vocabulary):
             with T.block("T_get_renorm_prob"):
-                row = T.axis.spatial(batch, i)
-                kept[row, 0] = sums[row, 0]
-                for j in range(vocabulary - 1):
-                    if sums[row, j] < top_p[row, 0] and j + 1 < T.Cast("int64", top_k[row, 0]):
-                        kept[row, 0] = sums[row, j + 1]
+                row, at = T.axis.remap("SS", [i, j])
+                first, last = T.meta_var(_first(at)), T.meta_var(_last(at))
+                T.reads(sums[row, first : first + (last - first)], top_p[row, 0], top_k[row, 0])
+                T.writes(kept[row, 0])
+                if not (sums[row, 0] < top_p[row, 0] and top_k[row, 0] > 1):
+                    kept[row, 0] = sums[row, 0]
+                elif sums[row, at] < top_p[row, 0] and at + T.int64(1) < top_k[row, 0]:
+                    if at + T.int64(1) == vocabulary:
+                        kept[row, 0] = sums[row, at]
+                    elif not (
+                        sums[row, at + T.int64(1)] < top_p[row, 0]
+                        and at + T.int64(1) + T.int64(1) < top_k[row, 0]
+                    ):
+                        kept[row, 0] = sums[row, at + T.int64(1)]
 
     return get_renorm_prob
 
@@ -48,23 +58,29 @@ def index_from_sorted(dtype: str, index_type: str, row_type: str) -> tir.PrimFun
         out: T.handle,
     ):
         batch, vocabulary = T.int64(is_size_var=True), T.int64(is_size_var=True)
-        count = T.int64(is_size_var=True)
         sums = T.match_buffer(sums_handle, (batch, vocabulary), dtype)
         index = T.match_buffer(index_handle, (batch, vocabulary), index_type)
         kept = T.match_buffer(kept_handle, (batch, 1), dtype)
+        count = T.int64(is_size_var=True)
         sample = T.match_buffer(sample_handle, (count, 1), dtype)
         rows = T.match_buffer(rows_handle, (count, 1), row_type)
         chosen = T.match_buffer(out, (count, 1), index_type)
-        for i in range(count):
+        for i, j in T.grid(count, vocabulary):
             with T.block("T_get_index_from_sorted"):
-                at = T.axis.spatial(count, i)
-                chosen[at, 0] = index[rows[at, 0], 0]
-                for j in range(vocabulary - 1):
-                    if (
-                        sums[rows[at, 0], j] <= sample[at, 0] * kept[rows[at, 0], 0]
-                        and sums[rows[at, 0], j] < kept[rows[at, 0], 0]
+                row, at = T.axis.remap("SS", [i, j])
+                if (
+                    sample[row, T.int64(0)]
+                    < sums[rows[row, T.int64(0)], at] / kept[rows[row, T.int64(0)], 0]
+                    or at + T.int64(1) == vocabulary
+                ):
+                    if at == T.int64(0):
+                        chosen[row, 0] = index[rows[row, T.int64(0)], 0]
+                    elif (
+                        sample[row, T.int64(0)]
+                        >= sums[rows[row, T.int64(0)], at - T.int64(1)]
+                        / kept[rows[row, T.int64(0)], 0]
                     ):
-                        chosen[at, 0] = index[rows[at, 0], j + 1]
+                        chosen[row, 0] = index[rows[row, T.int64(0)], at]
 
     return get_index_from_sorted
 
@@ -80,18 +96,48 @@ def least_prob(dtype: str, count_type: str) -> tir.PrimFunc:
         top_k_handle: T.handle,
         out: T.handle,
     ):
-        batch, vocabulary = T.int64(is_size_var=True), T.int64(is_size_var=True)
+        batch, vocabulary = T.int64(), T.int64()
         prob = T.match_buffer(prob_handle, (batch, vocabulary), dtype)
         sums = T.match_buffer(sums_handle, (batch, vocabulary), dtype)
         top_p = T.match_buffer(top_p_handle, (batch, 1), dtype)
         top_k = T.match_buffer(top_k_handle, (batch, 1), count_type)
         least = T.match_buffer(out, (batch, 1), dtype)
-        for i in range(batch):
+        for i, j in T.grid(batch, vocabulary):
             with T.block("T_get_renorm_cutoff"):
-                row = T.axis.spatial(batch, i)
-                least[row, 0] = prob[row, 0]
-                for j in range(vocabulary - 1):
-                    if sums[row, j] < top_p[row, 0] and j + 1 < T.Cast("int64", top_k[row, 0]):
-                        least[row, 0] = prob[row, j + 1]
+                row, at = T.axis.remap("SS", [i, j])
+                first, last = T.meta_var(_first(at)), T.meta_var(_last(at))
+                T.reads(
+                    sums[row, first : first + (last - first)],
+                    top_p[row, 0],
+                    top_k[row, 0],
+                    prob[row, first : first + (last - first)],
+                )
+                T.writes(least[row, 0])
+                if (sums[row, 0] < top_p[row, 0] and top_k[row, 0] > 1) == T.bool(False):
+                    least[row, 0] = prob[row, 0]
+                elif (
+                    sums[row, at] < top_p[row, 0] and at + T.int64(1) < top_k[row, 0]
+                ) == T.bool(True):
+                    if at + T.int64(1) == vocabulary:
+                        least[row, 0] = prob[row, at]
+                    elif (
+                        sums[row, at + T.int64(1)] < top_p[row, 0]
+                        and at + T.int64(1) + T.int64(1) < top_k[row, 0]
+                    ) == T.bool(False):
+                        least[row, 0] = prob[row, at + T.int64(1)]
 
     return get_renorm_cutoff
+
+
+def _first(at: tir.Var) -> tir.PrimExpr:
+    """The first of the places 0, `at` and `at + 1`."""
+    return tir.Min(tir.Min(_int64(0), at), at + _int64(1))
+
+
+def _last(at: tir.Var) -> tir.PrimExpr:
+    """The one after the last of them."""
+    return tir.Max(tir.Max(_int64(0), at), at + _int64(1)) + _int64(1)
+
+
+def _int64(value: int) -> tir.IntImm:
+    return tir.IntImm("int64", value)

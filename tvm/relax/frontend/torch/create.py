@@ -14,6 +14,7 @@ from tvm.relax import op
 from tvm.relax.block_builder import BlockBuilder
 from tvm.relax.expr import Constant, PrimValue, const
 from tvm.relax.struct_info import ShapeExpr
+from tvm.tir.expr import FloatImm
 
 from .dtypes import DEFAULT_FLOAT, dtype_name, is_float, number_dtype, tensor_constant
 from .registry import convert
@@ -35,25 +36,24 @@ def full(bb: BlockBuilder, size: Any, fill_value: Any, dtype: Any = None) -> Exp
     return _filled(bb, size, fill_value, kind)
 
 
-def _constant_tensor(value: int) -> Callable[..., Expr]:
-    def apply(bb: BlockBuilder, *size: Any, dtype: Any = None, **named: Any) -> Expr:
-        given = list(size) or [named["size"]]
-        if given and isinstance(given[-1], str):
-            dtype = given.pop()
-        return _filled(bb, given_sizes(tuple(given)), value, dtype or DEFAULT_FLOAT)
-
-    return apply
+def _size_and_dtype(size: tuple[Any, ...], dtype: Any, named: dict[str, Any]) -> tuple[Any, Any]:
+    given = list(size) or [named["size"]]
+    if given and isinstance(given[-1], str):
+        dtype = given.pop()
+    return given_sizes(tuple(given)), dtype or DEFAULT_FLOAT
 
 
-convert("ones")(_constant_tensor(1))
-convert("zeros")(_constant_tensor(0))
+@convert("ones")
+def ones(bb: BlockBuilder, *size: Any, dtype: Any = None, **named: Any) -> Expr:
+    given, kind = _size_and_dtype(size, dtype, named)
+    return _filled(bb, given, 1, kind)
 
 
-@convert("empty")
-def empty(bb: BlockBuilder, *size: Any, dtype: Any = None, **named: Any) -> Expr:
-    """What an empty tensor holds is anything."""
-    given = given_sizes(size or (named["size"],))
-    made: Expr = op.zeros(ShapeExpr(list(given)), dtype or DEFAULT_FLOAT)
+@convert("zeros", "empty")
+def zeros(bb: BlockBuilder, *size: Any, dtype: Any = None, **named: Any) -> Expr:
+    """Also an empty tensor, which may hold anything."""
+    given, kind = _size_and_dtype(size, dtype, named)
+    made: Expr = op.zeros(ShapeExpr(list(given)), kind)
     return made
 
 
@@ -118,7 +118,13 @@ def new_tensor(bb: BlockBuilder, input: Expr, data: Any, dtype: Any = None) -> E
     return const(data, dtype or dtype_of(input))
 
 
-@convert("tensor", "scalar_tensor", "as_tensor")
+@convert("scalar_tensor")
+def scalar_tensor(bb: BlockBuilder, s: Any, dtype: Any = None) -> Any:
+    """A number as a tensor of no axes, with a name of its own."""
+    return bb.emit(tensor_of(bb, s, dtype or DEFAULT_FLOAT))
+
+
+@convert("tensor", "as_tensor")
 def tensor(bb: BlockBuilder, data: Any, dtype: Any = None) -> Expr:
     """Numbers as a tensor."""
     if isinstance(data, (RelaxExpr, PrimExpr)):
@@ -164,7 +170,14 @@ def arange(
         kind = DEFAULT_FLOAT if floats else "int64"
     if not str(kind).startswith(("float", "bfloat")):  # bounds first become whole numbers
         start, end, step = (int(v) if isinstance(v, float) else v for v in (start, end, step))
-    return op.arange(start, end, step, kind)
+    return op.arange(_exact(start), _exact(end), _exact(step), kind)
+
+
+def _exact(value: Any) -> Any:
+    """A number with all its digits: `arange` takes floats in float32."""
+    if isinstance(value, float) and float(np.float32(value)) != value:
+        return FloatImm("float64", value)
+    return value
 
 
 @convert("linspace")
@@ -176,7 +189,8 @@ def linspace(bb: BlockBuilder, start: Any, end: Any, steps: int, dtype: Any = No
     if not str(kind).startswith("float") or steps < 1 or start == end:
         return Constant(np.linspace(start, end, steps).astype(_numpy(kind)))
     step = (end - start) / (steps - 1) if steps != 1 else 1
-    return op.arange(start, end + step / 2 if steps != 1 else start + step, step, kind)
+    last = end + step / 2 if steps != 1 else start + step
+    return op.arange(_exact(start), _exact(last), _exact(step), kind)
 
 
 def _steps_between(bb: BlockBuilder, start: Any, end: Any, steps: int) -> Any:

@@ -98,37 +98,49 @@ def trilinear(
 
 
 def _weighted_sum(
-    bb: BlockBuilder, input: Expr, a: Expr, b: Expr, beta: Any, alpha: Any
+    bb: BlockBuilder, input: Expr, product: Expr, beta: Any, alpha: Any, last: bool = True
 ) -> Any:
-    """beta * input + alpha * a b; with beta 0 not even a NaN of the input shows."""
+    """beta * input + alpha * product; with beta 0 not even a NaN of the input shows.
+
+    `last` says on which side of the sum the product stands.
+    """
     found: Expr | None = None
     if alpha != 0:
-        found = bb.emit(_product(a, b))
+        found = bb.emit(product)
         if alpha != 1:
             found = bb.emit(op.multiply(found, scalar(alpha, dtype_of(found))))
     if beta != 0:
         scaled = input
         if beta != 1:
             scaled = bb.emit(op.multiply(input, scalar(beta, dtype_of(input))))
-        found = scaled if found is None else bb.emit(op.add(scaled, found))
+        if found is None:
+            return scaled
+        found = bb.emit(op.add(*((scaled, found) if last else (found, scaled))))
     if found is None:
-        shape = [*sizes(a)[:-1], sizes(b)[-1]]
-        return op.zeros(shape, dtype_of(a))
+        made = bb.normalize(product)
+        return op.zeros(sizes(made), dtype_of(made))
     return found
 
 
-@convert("addmm", "baddbmm")
+@convert("addmm")
 def addmm(
     bb: BlockBuilder, input: Expr, mat1: Expr, mat2: Expr, beta: Any = 1, alpha: Any = 1
 ) -> Any:
-    return _weighted_sum(bb, input, mat1, mat2, beta, alpha)
+    return _weighted_sum(bb, input, _product(mat1, mat2), beta, alpha)
+
+
+@convert("baddbmm")
+def baddbmm(
+    bb: BlockBuilder, input: Expr, batch1: Expr, batch2: Expr, beta: Any = 1, alpha: Any = 1
+) -> Any:
+    return _weighted_sum(bb, input, op.matmul(batch1, batch2), beta, alpha, last=False)
 
 
 @convert("addmv")
 def addmv(
     bb: BlockBuilder, input: Expr, mat: Expr, vec: Expr, beta: Any = 1, alpha: Any = 1
 ) -> Any:
-    return _weighted_sum(bb, input, mat, vec, beta, alpha)
+    return _weighted_sum(bb, input, _product(mat, vec), beta, alpha)
 
 
 @convert("addbmm")
