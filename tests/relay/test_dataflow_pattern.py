@@ -210,6 +210,9 @@ def test_partitions() -> None:
     found = pattern.partition(relay.exp(relay.nn.relu(X + Y)), {"Composite": "a"})
     call = found.args[0]
     assert call.op.attrs["PartitionedFromPattern"] == "add_nn.relu_"
+    first = is_tuple_get_item(is_op("split")(wildcard()), 1)
+    field = first.partition(relay.split(X, 3, 1)[1])
+    assert field.op.attrs["PartitionedFromPattern"] == "split_TupleGetItem1_"
     assert call.op.attrs["Composite"] == "a"
     a, b = call.op.params
     tvm.ir.assert_structural_equal(call.op.body, relay.nn.relu(a + b))

@@ -109,3 +109,21 @@ def test_machines_count_inputs() -> None:
     machine = tvm.runtime.vm.VirtualMachine(program, tvm.cpu())
     with pytest.raises(ValueError, match="2 arguments"):
         machine.set_input("main", 1.0, 2.0)
+
+
+@pytest.mark.parametrize("kind", ["debug", "vm", "graph"])
+def test_arguments_may_be_expressions(kind: str) -> None:
+    x, pair = relay.var("x", shape=(3, 2)), relay.TupleType([relay.TensorType((3, 2))] * 2)
+    both = relay.var("both", pair)
+    func = relay.Function([x, both], x + relay.TupleGetItem(both, 1))
+    run = relay.create_executor(kind, mod=tvm.IRModule.from_expr(func)).evaluate()
+    one, two = relay.const(ONES), relay.const(ONES) + relay.const(ONES)
+    np.testing.assert_allclose(run(two, relay.Tuple([one, one])).numpy(), 3 * ONES)
+
+
+def test_data_types_are_passed_as_expressions() -> None:
+    mod = tvm.IRModule()
+    relay.prelude.Prelude(mod)
+    _, cons, nil = mod.get_type("List")
+    run = relay.create_executor("debug", mod=mod).evaluate(mod.get_global_var("length"))
+    assert run(cons(relay.const(1), cons(relay.const(2), nil()))).numpy() == 2

@@ -846,6 +846,8 @@ def _with_parts(node: RelaxExpr, parts: Sequence[RelaxExpr]) -> RelaxExpr:
 def _kind(node: RelaxExpr) -> str:
     if isinstance(node, Call):
         return str(getattr(node.op, "name", "FunctionCall"))
+    if isinstance(node, TupleGetItem):
+        return f"TupleGetItem{node.index}"
     return type(node).__name__
 
 

@@ -52,7 +52,8 @@ def test_squares_of_half_a_vector() -> None:
 
 @pytest.mark.parametrize(
     ("shape", "axes", "dtype"),
-    [((20, 32), (1, 0), "float32"), ((32, 36), (1, 0), "int8"), ((4, 32, 16), (1, 0, 2), "int32")],
+    [((20, 32), (1, 0), "float32"), ((32, 36), (1, 0), "int8"), ((4, 32, 16), (1, 0, 2), "int32"),
+     ((), (), "float32")],
 )
 def test_others_are_copied_as_they_stand(
     shape: tuple[int, ...], axes: tuple[int, ...], dtype: str

@@ -151,6 +151,17 @@ def test_forms_that_patterns_look_for() -> None:
     assert "bias_add" not in text(lambda x, w, b: op.add(op.matmul(x, w), b), (2, 3), (3, 3), (1,))
 
 
+@pytest.mark.parametrize("is_sorted", [True, False])
+@pytest.mark.parametrize("flags", [(0, 0, 0), (1, 1, 1), (0, 1, 0)])
+def test_distinct_elements(is_sorted: bool, flags: tuple[int, ...]) -> None:
+    bb = relax.BlockBuilder()
+    x = relax.Var("x", relax.TensorStructInfo((2, 5), "int64"))
+    with bb.function("main", [x]):
+        bb.emit_func_output(bb.emit(relax.op.unique(x, is_sorted, *map(bool, flags))))
+    mod, values = bb.finalize(), np.array([[3, 1, 3, 7, 1], [0, 0, 3, 3, 9]])
+    same(run(from_relax(mod), values), interp.run(mod, values))
+
+
 def test_kernels_stay_kernels() -> None:
     bb = relax.BlockBuilder()
     x = relax.Var("x", relax.TensorStructInfo((3,), "float32"))

@@ -102,6 +102,44 @@ def test_named_axes_and_scales_move_with_the_layout() -> None:
     same_numbers(normed, after)
 
 
+@pytest.mark.parametrize(
+    ("then", "moved"),
+    [
+        (lambda y: relay.topk(y, 2, 2, "values"), lambda y: relay.topk(y, 2, 3, "values")),
+        (
+            lambda y: relay.nn.l2_normalize(y, 1e-3, [1, -1]),
+            lambda y: relay.nn.l2_normalize(y, 1e-3, [2, 1]),
+        ),
+        (
+            lambda y: relay.slice_like(y, relay.strided_slice(y, [0, 1], [1, 4]), axes=[1, 2]),
+            lambda y: relay.slice_like(
+                y, relay.strided_slice(y, [0, 0, 1, 0], [1, 8, 4, 6], [1, 1, 1, 1]), axes=[2, 3]
+            ),
+        ),
+    ],
+    ids=["topk", "l2_normalize", "slice_like"],
+)
+def test_options_with_axes_move_with_the_layout(then: Any, moved: Any) -> None:
+    before = module(then(nhwc_conv(X, W)), X, W)
+    after = t.ConvertLayout(NCHW)(before)
+    y = nchw_conv(move(X, "NHWC", "NCHW"), move(W, "HWIO", "OIHW"))
+    equal(after, move(moved(y), "NCHW", "NHWC"), X, W)
+    same_numbers(before, after)
+
+
+def test_both_results_of_topk_follow() -> None:
+    before = module(relay.topk(nhwc_conv(X, W), 2, 3).astuple(), X, W)
+    after = t.ConvertLayout(NCHW)(before)
+    assert ops(after).count("layout_transform") == 4
+    same_numbers(before, after)
+
+
+def test_slices_like_tensors_of_other_layouts_stay() -> None:
+    z = relay.var("z", shape=(1, 2, 2, 8))
+    before = module(relay.slice_like(nhwc_conv(X, W), z, axes=[1, 2]), X, W, z)
+    assert "axes=[1, 2]" in str(t.ConvertLayout(NCHW)(before))
+
+
 def test_some_convolutions_are_left_alone() -> None:
     w = relay.var("v", shape=(8, 8, 3, 3))
     before = module(nchw_conv(nchw_conv(XC, WC), w), XC, WC, w)

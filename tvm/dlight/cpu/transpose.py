@@ -51,7 +51,7 @@ def turned_by(node: Block, cpu: CpuModel) -> tuple[int, Var, Var] | None:
         return None
     if not all(isinstance(i, Var) for i in (*body.indices, *load.indices)):
         return None
-    if set(load.indices) != set(body.indices):
+    if not body.indices or set(load.indices) != set(body.indices):
         return None
     across, along = load.indices[-1], body.indices[-1]
     assert isinstance(across, Var), "looked at above"

@@ -24,7 +24,7 @@ from tvm.runtime.container import tuple_object
 from tvm.support.arguments import explained
 from tvm.target.target import Target
 
-from .interpreter import Executor, Interpreter, arguments, as_tensor
+from .interpreter import Executor, Interpreter, as_tensor
 
 USE_DATABASE: Final = "relay.backend.use_meta_schedule"
 
@@ -125,7 +125,7 @@ class CompiledExecutor(Executor):
         func = mod[name]
 
         def run(*args: Any, **kwargs: Any) -> Any:
-            given = arguments(func, args, kwargs)  # type: ignore[arg-type]
+            given = self._convert_args(func, args, kwargs)  # type: ignore[arg-type]
             return listed(machine[name](*[as_tensor(arg, self.device) for arg in given]))
 
         return run

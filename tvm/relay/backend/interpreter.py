@@ -9,7 +9,7 @@ import numpy as np
 
 from tvm.ir.expr import GlobalVar, RelaxExpr
 from tvm.ir.module import IRModule
-from tvm.relay.expr import Let, Var
+from tvm.relay.expr import Call, Constant, Let, Tuple, TupleGetItem, Var
 from tvm.relay.function import Function
 from tvm.relay.traverse import wrap_lets
 from tvm.relay.variables import free_vars
@@ -23,6 +23,10 @@ from .evaluate import Closure, ConstructorValue, Machine, RefValue
 
 def to_value(arg: Any) -> Any:
     """An argument as a value: arrays, tuples of them, data and functions."""
+    if isinstance(arg, Constant):
+        return arg.data.numpy()
+    if isinstance(arg, Tuple):
+        return tuple(to_value(field) for field in arg.fields)
     if isinstance(arg, (ConstructorValue, RefValue, Closure, RelaxExpr)):
         return arg
     if isinstance(arg, (tuple, list)):
@@ -81,7 +85,9 @@ class Executor:
     def _convert_args(
         self, expr: Function, args: tuple[Any, ...], kwargs: Mapping[str, Any]
     ) -> list[Any]:
-        return arguments(expr, args, kwargs)
+        """The arguments in the order of the parameters; calls among them are evaluated first."""
+        found = arguments(expr, args, kwargs)
+        return [self.evaluate(a) if isinstance(a, (Call, TupleGetItem, Let)) else a for a in found]
 
     def _make_executor(self, expr: RelaxExpr | None = None) -> Callable[..., Any]:
         raise NotImplementedError
@@ -140,6 +146,8 @@ class Interpreter(Executor):
 
 def as_tensor(value: Any, device: Any) -> Any:
     """An argument of compiled code."""
+    if isinstance(value, Tuple):
+        value = value.fields
     if isinstance(value, (tuple, list)):
         return tuple(as_tensor(field, device) for field in value)
     if isinstance(value, Tensor):

@@ -8,7 +8,7 @@ from tvm.relay import op as _op
 from tvm.relay.expr import TupleGetItem
 
 from .elementwise import dtype_of
-from .translate import RULES, Translator, rule
+from .translate import RULES, Translator, as_number, rule
 
 
 def ints(value: Any) -> Any:
@@ -89,3 +89,28 @@ def nonzero(t: Translator, call: Any, x: Any) -> Any:
 def bucketize(t: Translator, call: Any, x: Any, boundaries: Any) -> Any:
     """The bucket of each element."""
     return _op.searchsorted(boundaries, x, right=bool(call.attrs.right), dtype=dtype_of(call))
+
+
+@rule("relax.unique")
+def unique(
+    t: Translator, call: Any, x: Any, order: Any, index: Any, inverse: Any, counts: Any,
+    axis: Any = None,
+) -> Any:  # fmt: skip
+    """The distinct elements, and on request where they are and how many; of slices there are none.
+
+    Relay's own operator gives vectors as long as the operand, of which the beginning counts.
+    """
+    if axis is not None and len(call.args[0].struct_info.shape.values) != 1:
+        return t.by_kernels(call, "relax.unique along an axis")
+    made = _op.unique(_op.reshape(x, [-1]), bool(as_number(order)), True)
+    count = made[3]
+    index, inverse, counts = (bool(as_number(one)) for one in (index, inverse, counts))
+
+    def known(part: Any) -> Any:
+        return _op.strided_slice(part, [0], count, slice_mode="size")
+
+    parts = [known(made[0])]
+    parts += [_op.cast(known(made[1]), "int64")] if index else []
+    parts += [_op.cast(made[2], "int64")] if inverse else []
+    parts += [_op.cast(known(made[4]), "int64")] if counts else []
+    return parts[0] if len(parts) == 1 else tuple(parts)

@@ -176,6 +176,53 @@ def _along_axis(vectors: int, results: int) -> Rule:
     return rule
 
 
+def _topk(attrs: Any, new: Layouts | None, old: Layouts, types: Sequence[Any]) -> Output | None:
+    """The axis moves with its letter; values and indices have the layout of the operand."""
+    found = old[0]
+    if new is not None and new[0] is not None and found is not None:
+        attrs, found = _moved_axis(attrs, new[0], found), new[0]
+    if attrs is None:
+        return None
+    return Output([found], [found] * (2 if attrs.ret_type == "both" else 1), attrs)
+
+
+def _l2_normalize(
+    attrs: Any, new: Layouts | None, old: Layouts, types: Sequence[Any]
+) -> Output | None:
+    """The axes of the sums move with their letters."""
+    found = old[0]
+    if new is not None and new[0] is not None and found is not None:
+        axes = _moved_axes(attrs.axis, new[0], found)
+        if axes is None:
+            return None
+        attrs, found = attrs.replaced(axis=axes), new[0]
+    return Output([found], [found], attrs)
+
+
+def _slice_like(
+    attrs: Any, new: Layouts | None, old: Layouts, types: Sequence[Any]
+) -> Output | None:
+    """The axes move with their letters; both tensors have one layout, known beforehand."""
+    found = old[0]
+    if new is not None and None not in (new[0], new[1], old[0], old[1]):
+        if new[0] != new[1]:
+            return None
+        asked = attrs.axes or range(_rank(types[0]))
+        axes = _moved_axes(asked, new[0] or "", old[0] or "")
+        if axes is None:
+            return None
+        attrs, found = attrs.replaced(axes=axes), new[0]
+    return Output([found, found], [found], attrs)
+
+
+def _moved_axes(axes: Any, new: str, old: str) -> list[int] | None:
+    """The positions that axes of a layout have in another one; None if one is split."""
+    signs = [letters(old)[at] for at in _axes(axes, len(parts(old)))]
+    if any(not s.isupper() or block(new, s) > 1 or s not in new for s in signs):
+        return None
+    return [letters(new).index(sign) for sign in signs]
+
+
 def _concatenate(
     attrs: Any, new: Layouts | None, old: Layouts, types: Sequence[Any]
 ) -> Output | None:
@@ -438,6 +485,9 @@ _RULES: Final[dict[str, Rule]] = {
     "nn.batch_norm": _along_axis(4, 2),
     **dict.fromkeys(("nn.instance_norm", "nn.layer_norm", "nn.group_norm"), _along_axis(2, 0)),
     "nn.prelu": _along_axis(1, 0),
+    "topk": _topk,
+    "nn.l2_normalize": _l2_normalize,
+    "slice_like": _slice_like,
     "concatenate": _concatenate,
     "transpose": _transpose,
     **dict.fromkeys(("sum", "mean", "max", "min", "prod", "all", "any", "argmax", "argmin"),

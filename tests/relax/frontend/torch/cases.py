@@ -894,6 +894,34 @@ ATTENTION = [
         (3, 2, 4), (12, 4), (12,), (1, 1, 4), ((3, 3), "unit"),
     ),
 ]
+_encoder = torch.ops.aten._transformer_encoder_layer_fwd
+_attend = torch.ops.aten._native_multi_head_attention
+_hidden = lambda x, rows: torch.arange(x.shape[1])[None] >= torch.arange(3, 3 + rows)[:, None]
+_layer = ((2, 5, 4), (12, 4), (12,), (4, 4), (4,), (6, 4), (6,), (4, 6))
+
+
+def _encode(use_gelu: bool, norm_first: bool, mask: Any = None, kind: int | None = None) -> Any:
+    """An encoder layer over operands of the shapes `_layer`; `mask` makes one of the input."""
+
+    def run(x: Any, qkv: Any, qkv_b: Any, out: Any, b: Any, up: Any, up_b: Any, down: Any) -> Any:
+        hidden = None if mask is None else mask(x)
+        return _encoder(x, 4, 2, qkv, qkv_b, out, b, use_gelu, norm_first, 1e-5, b, b, out[0],
+                        out[1], up, up_b, down, b, hidden, kind)  # fmt: skip
+
+    return run
+
+
+ENCODER = [
+    case("encoder", _encode(False, False), *_layer),
+    case("encoder gelu, norms first", _encode(True, True), *_layer),
+    case("encoder rows hidden", _encode(False, False, lambda x: _hidden(x, 5), 0), *_layer),
+    case("encoder places hidden", _encode(False, True, lambda x: _hidden(x, 2), 1), *_layer),
+    case("encoder all hidden apart",
+         _encode(True, False, lambda x: _hidden(x, 5).expand(2, 2, 5, 5), 2), *_layer),
+    case("multi_head_attention at once",
+         lambda x, qkv, qkv_b, out, b: tuple(_attend(x, x, x, 4, 2, qkv, qkv_b, out, b)),
+         *_layer[:5]),
+]
 # an odd number of rows swapped, a zero on the diagonal, a matrix of one element
 _solvable = lambda a: a + 3 * torch.eye(a.shape[-1]).flip(0)
 _definite = lambda a: a @ a.mT + torch.eye(a.shape[-1])
@@ -942,6 +970,7 @@ FAMILIES = {
     "attention": ATTENTION,
     "create": CREATE,
     "elementwise": ELEMENTWISE,
+    "encoder": ENCODER,
     "equations": EQUATIONS,
     "indexing": INDEXING,
     "integers": INTEGERS,

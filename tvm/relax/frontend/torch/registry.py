@@ -19,7 +19,7 @@ from typing import Any, Final, TypeAlias
 Converter: TypeAlias = "Callable[..., Any]"
 
 _FAMILIES: Final = (
-    "activation", "attention", "complex_numbers", "create", "elementwise", "equations",
+    "activation", "attention", "complex_numbers", "create", "elementwise", "encoder", "equations",
     "fourier", "grouped", "indexing", "integers", "linear", "loss", "modules", "normalize",
     "pad", "pool", "quantize", "recurrent", "reduction", "resample", "shape",
     "sizes", "slicing", "sorting", "special", "spectra", "statistics", "torchao",

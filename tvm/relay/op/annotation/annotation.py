@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tvm import runtime
-from tvm.error import TVMError
+from tvm.error import TVMError, message
 from tvm.relay.expr import Call, VarWithFields
 from tvm.relay.function import Function, FunctionWithFields
 from tvm.relay.op.declare import ELEMWISE, OPAQUE, Expr, relay_op
@@ -55,7 +55,19 @@ def as_virtual_device(device: Any) -> VirtualDevice:
     """A virtual device of itself, of a device, or of a device's name."""
     if isinstance(device, VirtualDevice):
         return device
-    return VirtualDevice(runtime.device(device) if isinstance(device, str) else device)
+    if isinstance(device, str):
+        try:
+            return VirtualDevice(runtime.device(device))
+        except ValueError as err:
+            raise _no_device(device) from err
+    if not isinstance(device, runtime.Device):
+        raise _no_device(device)
+    return VirtualDevice(device)
+
+
+def _no_device(found: object) -> ValueError:
+    legal = 'a Device such as tvm.cpu(), its name such as "cpu", or a VirtualDevice'
+    return ValueError(message("expecting a Device or device name", found=repr(found), legal=legal))
 
 
 @relay_op("on_device", "OnDeviceAttrs", operands=("body",), pattern=OPAQUE,
@@ -76,9 +88,11 @@ def on_device(
 ) -> Call:
     """The value as it is, computed on a device; with `constrain_result` it stays there.
 
-    Without `constrain_body`, nothing is said of where it is computed.
+    Without `constrain_body`, nothing is said of where it is computed. Raises ValueError for what
+    is no device.
     """
-    virtual_device = as_virtual_device(device) if constrain_body else VirtualDevice()
+    said = constrain_result or constrain_body
+    virtual_device = as_virtual_device(device) if said else VirtualDevice()
     made: Call = _on_device(body, virtual_device, constrain_result, constrain_body)
     return made
 
