@@ -127,3 +127,13 @@ def test_data_types_are_passed_as_expressions() -> None:
     _, cons, nil = mod.get_type("List")
     run = relay.create_executor("debug", mod=mod).evaluate(mod.get_global_var("length"))
     assert run(cons(relay.const(1), cons(relay.const(2), nil()))).numpy() == 2
+
+
+def test_variables_are_bound_to_values() -> None:
+    x = relay.var("x")
+    run = relay.create_executor()
+    np.testing.assert_allclose(run.evaluate(x + x, binds={x: ONES}).numpy(), 2 * ONES)
+    assert run.evaluate(x + x, binds={x: 2}).numpy() == 4
+    pair = (ONES, tvm.nd.array(2 * ONES))
+    found = run.evaluate(relay.TupleGetItem(x, 1), binds={x: pair})
+    np.testing.assert_allclose(found.numpy(), 2 * ONES)

@@ -174,12 +174,41 @@ def test_kernels_stay_kernels() -> None:
     same(relay.create_executor("graph", mod).evaluate()(x_data), x_data[::-1] * 2)
 
 
+def test_kernels_of_open_extents() -> None:
+    """Their extents, and what is computed from them, are numbers when they run."""
+    n = tvm.tir.Var("n", "int64")
+    bb = relax.BlockBuilder()
+    x = relax.Var("x", relax.TensorStructInfo((n, 2), "float32"))
+
+    def twice(a: Any) -> Any:
+        rows = a.shape[0]
+        return tvm.te.compute((rows * 2, 2), lambda i, j: a[rows - 1 - i // 2, j] * 2.0)
+
+    with bb.function("main", [x]):
+        bb.emit_func_output(bb.emit_te(twice, x))
+    mod = from_relax(bb.finalize())
+    assert str(mod["main"].body.checked_type) == "Tensor[(?, 2), float32]"
+    for rows in (3, 1):
+        values = np.arange(2 * rows, dtype="float32").reshape(rows, 2)
+        same(run(mod, values), np.repeat(values[::-1], 2, 0) * 2)
+    fixed = relay.Function([], relay.build_module.bind_params_by_name(
+        mod["main"], {"x": np.ones((3, 2), "float32")}).body)  # fmt: skip
+    folded = relay.transform.FoldConstant()(tvm.IRModule.from_expr(fixed))
+    assert folded["main"].body.data.shape == (6, 2)
+
+
 def test_refuses() -> None:
     n = tvm.tir.Var("n", "int64")
     bb = relax.BlockBuilder()
-    x = relax.Var("x", relax.TensorStructInfo((n,), "float32"))
-    with bb.function("main", [x]):
-        bb.emit_func_output(bb.emit_te(lambda a: tvm.te.compute((n,), lambda i: a[i]), x))
+    x = relax.Var("x", relax.TensorStructInfo(None, "float32", ndim=1))
+    y = relax.Var("y", relax.TensorStructInfo((n,), "float32"))
+    a = tvm.te.placeholder((n,), name="a")
+    kernel = tvm.te.create_prim_func([a, tvm.te.compute((n,), lambda i: a[i])])
+    with bb.function("main", [x, y]):
+        var = bb.add_func(kernel.without_attr("global_symbol"), "kernel")
+        bb.emit_func_output(
+            bb.emit(relax.op.call_tir(var, [x], relax.TensorStructInfo((n,), "float32")))
+        )
     with pytest.raises(OpNotImplemented, match=r"in Relay\n  found: extents that may be any"):
         from_relax(bb.finalize())
     assert "relax.call_tir" in RULES

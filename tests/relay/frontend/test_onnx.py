@@ -89,6 +89,42 @@ def test_a_copy_with_names(tmp_path: Path) -> None:
     assert [node.name for node in copy.graph.node][:2] == ["Conv_0", "Relu_1"]
 
 
+IMAGE = np.arange(12, dtype="float32").reshape(1, 1, 3, 4)
+
+
+@pytest.mark.parametrize(
+    ("op", "attrs", "data", "numbers", "wanted"),
+    [
+        ("Trilu", {"upper": 0}, IMAGE, [np.array(1, "int64")], np.tril(IMAGE, 1)),
+        ("Tile", {}, IMAGE, [np.array([1, 2, 1, 2])], np.tile(IMAGE, (1, 2, 1, 2))),
+        ("Pad", {"mode": "reflect"}, IMAGE, [np.array([0, 0, 1, 0, 0, 0, 0, 2])],
+         np.pad(IMAGE, ((0, 0), (0, 0), (1, 0), (0, 2)), "reflect")),
+        ("OneHot", {"axis": 0}, np.array([0, -1]), [np.array(3), np.array([0, 1], "float32")],
+         np.eye(3, dtype="float32")[[0, -1]].T),
+        ("Resize", {"mode": "nearest"}, IMAGE,
+         [np.zeros(0, "float32"), np.array([1, 1, 2, 2], "float32")],
+         IMAGE.repeat(2, 2).repeat(2, 3)),
+    ],
+)  # fmt: skip
+def test_shapes_that_inputs_say(
+    op: str, attrs: dict[str, Any], data: Any, numbers: list[Any], wanted: Any
+) -> None:
+    arrays = {"x": data, **{f"n{at}": array for at, array in enumerate(numbers)}}
+    infos = [
+        helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(a.dtype), a.shape)
+        for name, a in arrays.items()
+    ]
+    out = helper.make_tensor_value_info("y", TensorProto.FLOAT, None)
+    node = helper.make_node(op, list(arrays), ["y"], **attrs)
+    graph = helper.make_graph([node], "g", infos, [out])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)])
+    shapes = {name: a.shape for name, a in arrays.items()}
+    mod, _ = relay.frontend.from_onnx(model, shapes, None)
+    for kind in ("debug", "vm"):
+        found = relay.create_executor(kind, mod).evaluate()(**arrays)
+        np.testing.assert_allclose(found.numpy(), wanted)
+
+
 def test_refuses() -> None:
     node = helper.make_node("Moon", ["x"], ["y"], domain="nowhere")
     value = helper.make_tensor_value_info("x", TensorProto.FLOAT, [1])

@@ -276,6 +276,38 @@ def test_winograd_says_what_it_takes(given: dict[str, Any], wanted: str) -> None
         )
 
 
+@pytest.mark.parametrize("depth", [3, 1, 2])
+def test_winograd_of_volumes_in_two_steps(depth: int) -> None:
+    x, w = rand(2, 2, 4, 5, 7), rand(3, 2, depth, 3, 3)
+    padding = (0 if depth < 3 else 1, 1, 1)
+
+    def build(a: Any, b: Any) -> Any:
+        kernel = relay.nn.contrib_conv3d_winograd_weight_transform(b, 2)
+        return relay.nn.contrib_conv3d_winograd_without_weight_transform(
+            a, kernel, 2, padding=padding, channels=3, kernel_size=(depth, 3, 3)
+        )
+
+    check(build, (x, w), ref.conv3d_ncdhw_python(x, w, 1, padding))
+
+
+@pytest.mark.parametrize(
+    ("given", "wanted"),
+    [
+        ({"groups": 2}, r"groups\n  found: 2\n  legal: 1"),
+        ({"data_layout": "NDHWC"}, r"data_layout\n  found: 'NDHWC'\n  legal: NCDHW"),
+        ({"dilation": 2}, r"dilation\n  found: \(2, 2, 2\)\n  legal: 1 for all"),
+        ({"tile_size": 7}, r"tile_size 7\n +found: a weight .*\n +legal: \(r, r, r or"),
+    ],
+)
+def test_winograd_of_volumes_says_what_it_takes(given: dict[str, Any], wanted: str) -> None:
+    x, w = relay.var("x", shape=(1, 3, 9, 8, 8)), relay.var("w", shape=(6, 6, 6, 4, 3))
+    build = relay.nn.contrib_conv3d_winograd_without_weight_transform
+    with pytest.raises(tvm.error.TVMError, match=wanted):
+        relay.transform.InferType()(
+            tvm.IRModule.from_expr(build(x, w, **{"tile_size": 4, **given}))
+        )
+
+
 @pytest.mark.parametrize("layout", ["NCHW", "NHWC"])
 @pytest.mark.parametrize("mode", ["DCR", "CDR"])
 def test_blocks_before_and_behind_channels(layout: str, mode: str) -> None:

@@ -123,7 +123,6 @@ def test_parts_of_nodes(build: Callable[[], Any], words: str) -> None:
         (lambda: relay.nn.conv2d(IMAGE, X, strides="a"), "found: data=a Var.*strides='a'"),
         (lambda: relay.variance(X, axis="a"), "variance: its arguments do not fit"),
         (lambda: relay.nn.sparse_dense(X, X), "sparse_dense: its arguments do not fit"),
-        (lambda: relay.op.annotation.on_device(X, "abc"), "on_device: its arguments do not fit"),
         (lambda: relay.nn.fifo_buffer(X, X, X), "the option 'axis' is a Var"),
     ],
 )

@@ -9,7 +9,7 @@ import numpy as np
 
 from tvm.ir.expr import GlobalVar, RelaxExpr
 from tvm.ir.module import IRModule
-from tvm.relay.expr import Call, Constant, Let, Tuple, TupleGetItem, Var
+from tvm.relay.expr import Call, Constant, Let, RefCreate, Tuple, TupleGetItem, Var, const
 from tvm.relay.function import Function
 from tvm.relay.traverse import wrap_lets
 from tvm.relay.variables import free_vars
@@ -40,6 +40,21 @@ def to_value(arg: Any) -> Any:
     if isinstance(arg, float):
         return np.array(arg, "float32")
     return np.asarray(arg)
+
+
+def as_expr(value: Any) -> RelaxExpr:
+    """An expression of a value: constants, tuples, references and data made of them."""
+    if isinstance(value, RelaxExpr):
+        return value
+    if isinstance(value, ConstructorValue):
+        return Call(value.constructor, [as_expr(field) for field in value.fields])
+    if isinstance(value, RefValue):
+        return RefCreate(as_expr(value.value))
+    if isinstance(value, Closure):
+        return value.func
+    if isinstance(value, (tuple, list)):
+        return Tuple([as_expr(field) for field in value])
+    return const(value)
 
 
 def from_value(value: Any) -> Any:
@@ -99,7 +114,7 @@ class Executor:
         if binds:
             if expr is None:
                 raise ValueError("evaluate: binds without an expression")
-            lets = [Let(v, value, v) for v, value in binds.items()]
+            lets = [Let(v, as_expr(value), v) for v, value in binds.items()]
             expr = wrap_lets(lets, expr)
         if expr is None or isinstance(expr, (Function, GlobalVar)):
             if isinstance(expr, Function) and free_vars(expr):

@@ -11,6 +11,7 @@ from tvm import relax
 from tvm.ir.host_tensor import HostTensor
 from tvm.ir.structural import structural_digest
 from tvm.ir.transform import PassContext
+from tvm.ir.type import TupleType, Type
 from tvm.relay.expr import Call, Var
 from tvm.relay.expr import Constant as RelayConstant
 from tvm.relay.op.declare import INJECTIVE
@@ -63,16 +64,21 @@ def _static(call: Call, args: Sequence[Any]) -> Any:
 
     numbers = call.op.get_attr("FRelayNumbers")  # type: ignore[attr-defined]
     operands = [
-        RelayConstant(np.asarray(arg)) if at in numbers
-        else Var(f"x{at}", TensorType(np.shape(arg), str(np.asarray(arg).dtype)))
+        RelayConstant(np.asarray(arg)) if at in numbers else Var(f"x{at}", _type_of(arg))
         for at, arg in enumerate(args)
-    ]  # fmt: skip
+    ]
     plain = static_form(call, operands)
     where = {id(v): at for at, v in enumerate(operands)}
     values = [
         args[where[id(a)]] if id(a) in where else a.data.numpy() for a in plain.args
     ]
     return _call_value(plain, values)
+
+
+def _type_of(value: Any) -> Type:
+    if isinstance(value, (tuple, list)):
+        return TupleType([_type_of(field) for field in value])
+    return TensorType(np.shape(value), str(np.asarray(value).dtype))
 
 
 def _flat(value: Any) -> list[Any]:

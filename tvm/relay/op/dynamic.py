@@ -24,7 +24,8 @@ from tvm.relay.ty import TensorType
 
 from . import algorithm, image, nn, transform
 from . import tensor as tensor_ops
-from .declare import ATTRS_CLASSES, INJECTIVE, OPAQUE, Relate, attrs_class, declare_op
+from .declare import ATTRS_CLASSES, INJECTIVE, OPAQUE, REQUIRED, Relate, attrs_class, declare_op
+from .kernel import call_with_numbers
 from .relations import extents, tensor
 from .reshapes import reshape_extents
 from .transform import _lower_dims
@@ -227,6 +228,10 @@ def _static_expand(o: Any, args: Sequence[Any]) -> Any:
     return transform.expand_dims(args[0], int(_number(args[1])), o.num_newaxis)
 
 
+attrs_class("DynCallTIRAttrs", {"func": REQUIRED, "result": REQUIRED})
+_declare("dyn.call_tir", 2, [1], lambda ctx: ctx.attrs.result,
+         lambda o, a: call_with_numbers(o.func, a[0], a[1].data.numpy().tolist(), o.result),
+         "DynCallTIRAttrs")  # fmt: skip
 attrs_class("DynExpandDimsAttrs", {"num_newaxis": 1})
 _declare("dyn.reshape", 2, [1], _dyn_reshape_type,
          lambda o, a: transform.reshape(a[0], a[1], o.allowzero), "ReshapeAttrs", _dyn_reshape,

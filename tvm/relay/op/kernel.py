@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from tvm import relax
+from tvm.arith import Analyzer
 from tvm.error import TVMError, message
-from tvm.ir.type import Type
+from tvm.ir.type import TupleType, Type
 from tvm.relay.expr import Call
+from tvm.relay.ty import TensorType
+from tvm.tir.analysis import undefined_vars
+from tvm.tir.buffer import decl_buffer
+from tvm.tir.expr import IntImm, Var
 from tvm.tir.function import PrimFunc
+from tvm.tir.functor import substitute
 
 from .declare import OPAQUE, Relate, as_expr, relay_op
 
@@ -46,3 +53,36 @@ def call_tir(func: PrimFunc, args: Any, result: Type) -> Call:
     are numbers.
     """
     return call_tir.call(as_expr(list(args)), func=func, result=result)
+
+
+def symbols_of(func: PrimFunc) -> list[Var]:
+    """The extents of a function's tensors that have names, and its scalars, each once."""
+    found: dict[Var, None] = {}
+    for param in func.params:
+        buffer = func.buffer_map.get(param)
+        for extent in (param,) if buffer is None else buffer.shape:
+            found.update(dict.fromkeys(undefined_vars(extent)))
+    return list(found)
+
+
+def call_with_numbers(func: PrimFunc, args: Any, numbers: Sequence[int], result: Any) -> Call:
+    """`call_tir` of a function whose `symbols_of` are these numbers, on a tuple of tensors."""
+    values = {v: IntImm(v.dtype, int(n)) for v, n in zip(symbols_of(func), numbers)}
+    simplify = Analyzer().simplify
+    given: dict[Var, Any] = {}
+    types: list[Type] = []
+    for param in func.params:
+        buffer = func.buffer_map.get(param)
+        if buffer is None:
+            given[param] = values[param]
+            continue
+        shape = [simplify(substitute(extent, values)) for extent in buffer.shape]
+        types.append(TensorType([int(extent) for extent in shape], buffer.dtype))  # type: ignore[call-overload]
+        # extents that are computed from others follow by themselves
+        kept = [new if isinstance(old, Var) else old for old, new in zip(buffer.shape, shape)]
+        given[param] = decl_buffer(kept, buffer.dtype, buffer.name)
+    known = func.specialize(given)
+    several = isinstance(result, TupleType)
+    count = len(result.fields) if isinstance(result, TupleType) else 1
+    made = TupleType(types[-count:]) if several else types[-1]
+    return call_tir.call(args, func=known, result=made)

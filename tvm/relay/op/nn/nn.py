@@ -76,3 +76,9 @@ from .winograd import (
 from .winograd import (
     contrib_conv2d_winograd_without_weight_transform as contrib_conv2d_winograd_without_weight_transform,  # noqa: E501
 )
+from .winograd import (
+    contrib_conv3d_winograd_weight_transform as contrib_conv3d_winograd_weight_transform,
+)
+from .winograd import (
+    contrib_conv3d_winograd_without_weight_transform as contrib_conv3d_winograd_without_weight_transform,  # noqa: E501
+)

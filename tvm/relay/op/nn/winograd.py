@@ -10,8 +10,9 @@ from tvm.ir.type import Type
 from tvm.relay.expr import Call
 from tvm.relay.op.declare import OUT_FUSABLE, Expr, Relate, relay_op, topi
 from tvm.relay.op.relations import extents, is_any, same_extent, tensor, tensor_type
+from tvm.topi.nn.conv3d_winograd import conv3d_ncdhw_winograd_without_weight_transform
 
-from .utils import get_pad_tuple2d
+from .utils import get_pad_tuple2d, get_pad_tuple3d
 
 _WIDTH = 3  # of the kernels; a transformed one has `tile_size + _WIDTH - 1` rows
 
@@ -25,8 +26,10 @@ def contrib_conv2d_winograd_weight_transform(weight: Expr, tile_size: int) -> Ca
     return contrib_conv2d_winograd_weight_transform.call(weight, tile_size=tile_size)
 
 
-def _refuse(asked: str, found: object, legal: str) -> TVMError:
-    name = "contrib_conv2d_winograd_without_weight_transform"
+def _refuse(
+    asked: str, found: object, legal: str,
+    name: str = "contrib_conv2d_winograd_without_weight_transform",
+) -> TVMError:  # fmt: skip
     return TVMError(message(f"{name}: {asked}", found=str(found), legal=legal))
 
 
@@ -103,6 +106,60 @@ def contrib_conv2d_winograd_without_weight_transform(
     )  # fmt: skip
 
 
+@relay_op("nn.contrib_conv3d_winograd_weight_transform", "ConvWinogradWeightTransformAttrs",
+          operands=("weight",), level=5,
+          lower=lambda bb, w, *, tile_size: bb.call_te(
+              topi.nn.conv3d_winograd_weight_transform, w, tile_size))  # fmt: skip
+def contrib_conv3d_winograd_weight_transform(weight: Expr, tile_size: int) -> Call:
+    """Kernels (o, c, kd, kh, kw) as Winograd's convolutions of volumes multiply them."""
+    return contrib_conv3d_winograd_weight_transform.call(weight, tile_size=tile_size)
+
+
+def _volumes(bb: Any, x: Any, w: Any, **o: Any) -> Any:
+    depth = None if o["kernel_size"] is None else int(o["kernel_size"][0])
+    return bb.call_te(
+        conv3d_ncdhw_winograd_without_weight_transform, x, w, int(o["tile_size"]),
+        list(o["strides"]), list(o["padding"]), list(o["dilation"]), o["out_dtype"] or None, depth,
+    )  # fmt: skip
+
+
+@relay_op("nn.contrib_conv3d_winograd_without_weight_transform", "Conv3DWinogradAttrs",
+          operands=("data", "weight"), pattern=OUT_FUSABLE, level=2, lower=_volumes)  # fmt: skip
+def contrib_conv3d_winograd_without_weight_transform(
+    data: Expr, weight: Expr, tile_size: int, strides: Any = (1, 1, 1), padding: Any = (0, 0, 0),
+    dilation: Any = (1, 1, 1), groups: int = 1, channels: int | None = None,
+    kernel_size: Any = None, data_layout: str = "NCDHW", kernel_layout: str = "OIDHW",
+    out_layout: str = "", out_dtype: str = "",
+) -> Call:  # fmt: skip
+    """A convolution of volumes (n, c, d, h, w) with kernels that are transformed already.
+
+    The weight is what `contrib_conv3d_winograd_weight_transform` makes; strides, dilation and
+    groups are one. A TVMError for what Winograd's algorithm does not do.
+    """
+    name = "contrib_conv3d_winograd_without_weight_transform"
+    if data_layout != "NCDHW":
+        raise _refuse("data_layout", repr(data_layout), "NCDHW", name)
+    if out_layout not in ("", data_layout):
+        raise _refuse("out_layout", repr(out_layout), "NCDHW", name)
+    if int(groups) != 1:
+        raise _refuse("groups", groups, "1", name)
+    for option, value in (("strides", _triple(strides)), ("dilation", _triple(dilation))):
+        if value != (1, 1, 1):
+            raise _refuse(option, value, "1 for all", name)
+    return contrib_conv3d_winograd_without_weight_transform.call(
+        data, weight, tile_size=int(tile_size), strides=(1, 1, 1),
+        padding=get_pad_tuple3d(padding), dilation=(1, 1, 1), groups=1, channels=channels,
+        kernel_size=None if kernel_size is None else _triple(kernel_size),
+        data_layout=data_layout, kernel_layout=kernel_layout, out_layout=out_layout,
+        out_dtype=out_dtype,
+    )  # fmt: skip
+
+
+def _triple(value: Any) -> tuple[int, int, int]:
+    first, second, third = (value,) * 3 if isinstance(value, int) else value
+    return int(first), int(second), int(third)
+
+
 def _pair(value: Any) -> tuple[int, int]:
     first, second = (value, value) if isinstance(value, int) else value
     return int(first), int(second)
@@ -111,4 +168,6 @@ def _pair(value: Any) -> tuple[int, int]:
 __all__: Sequence[str] = [
     "contrib_conv2d_winograd_weight_transform",
     "contrib_conv2d_winograd_without_weight_transform",
+    "contrib_conv3d_winograd_weight_transform",
+    "contrib_conv3d_winograd_without_weight_transform",
 ]

@@ -7,6 +7,7 @@ _NAMES = (
     "schedule_pool_grad", "schedule_adaptive_pool", "softmax_strategy", "fast_softmax_strategy",
     "log_softmax_strategy", "schedule_lrn", "conv2d_strategy",
     "conv2d_winograd_without_weight_transform_strategy", "deformable_conv2d_strategy",
+    "conv3d_winograd_without_weight_transform_strategy",
     "conv2d_backward_weight_strategy", "conv2d_transpose_strategy", "conv3d_transpose_strategy",
     "conv3d_strategy", "conv1d_strategy", "conv1d_transpose_strategy", "matmul_strategy",
     "dense_strategy", "batch_matmul_strategy", "sparse_dense_strategy",

@@ -395,6 +395,10 @@ conv2d_winograd_without_weight_transform_strategy = strategy_of(
     "conv2d_winograd_without_weight_transform_strategy",
     "nn.contrib_conv2d_winograd_without_weight_transform",
 )
+conv3d_winograd_without_weight_transform_strategy = strategy_of(
+    "conv3d_winograd_without_weight_transform_strategy",
+    "nn.contrib_conv3d_winograd_without_weight_transform",
+)
 conv3d_strategy = strategy_of("conv3d_strategy", "nn.conv3d")
 conv3d_transpose_strategy = strategy_of("conv3d_transpose_strategy", "nn.conv3d_transpose")
 correlation_strategy = strategy_of("correlation_strategy", "nn.correlation")
