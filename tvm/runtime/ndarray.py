@@ -1,7 +1,5 @@
 """Tensors by the module in which TVM before v0.22 had them; `tvm.nd` shows it."""
 
-from tvm.ir.host_tensor import HostTensor
-
 from ._device import (
     Device,
     cpu,
@@ -18,16 +16,7 @@ from ._device import (
 )
 from ._tensor import Tensor, empty, from_dlpack, tensor
 
-
-class _Kind(type):
-    def __instancecheck__(cls, value: object) -> bool:
-        return isinstance(value, (Tensor, HostTensor))
-
-
-class NDArray(Tensor, metaclass=_Kind):
-    """What scripts ask `isinstance` for: tensors of the runtime, and the data of constants."""
-
-
+NDArray = Tensor
 array = tensor
 gpu = cuda
 

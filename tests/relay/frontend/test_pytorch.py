@@ -119,3 +119,16 @@ def test_refuses(net: Any) -> None:
         relay.frontend.from_pytorch(net, [("x", (1, 3, 6, 6))], {"aten::relu": None})
     with pytest.raises(TypeError, match="the type of 'x'"):
         relay.frontend.from_pytorch(net, [("x", ((1, 3, 6, 6), "moon"))])
+
+
+def test_extents_that_torch_fixes_are_refused() -> None:
+    class Largest(torch.nn.Module):
+        def forward(self, x: Any) -> Any:
+            return torch.max(x, 1)
+
+    traced = torch.jit.trace(Largest(), (torch.rand(3, 4),))
+    words = r"extent 0 of 'x' may be any\n  found: torch fixes it at 7"
+    with pytest.raises(tvm.error.OpNotImplemented, match=words):
+        relay.frontend.from_pytorch(traced, [("x", (relay.Any(), 4))])
+    mod, _ = relay.frontend.from_pytorch(Largest(), [("x", (relay.Any(), 4))])
+    assert "Tensor[(?, 4), float32]" in str(mod)

@@ -19,6 +19,7 @@ from tvm.relay.from_relax import from_relax
 from tvm.relay.from_relax.translate import array_of, relay_type
 from tvm.relay.ty import Any as AnyDim
 from tvm.runtime import tensor
+from tvm.tir.expr import IntImm
 
 _TYPES = {
     "float": "float32", "double": "float64", "half": "float16", "int": "int32", "long": "int64",
@@ -61,6 +62,7 @@ def from_pytorch(
     assert isinstance(main, relax.Function), "the importer makes a function main"
     attrs: dict[str, Any] = dict(main.attrs.items())
     count = int(getattr(attrs["num_input"], "value", attrs["num_input"]))
+    _check_open(main, infos)
     names = _parameter_names(program, prefix)
     made: list[Var] = []
     for at, param in enumerate(main.params):
@@ -81,6 +83,22 @@ def _input(info: Any, default: str) -> tuple[str, list[Any], str]:
     typed = len(rest) == 2 and isinstance(rest[0], (tuple, list)) and isinstance(rest[1], str)
     shape, dtype = rest if typed else (rest, default)
     return name, list(shape), _TYPES.get(dtype, dtype)
+
+
+def _check_open(main: relax.Function, infos: Sequence[Any]) -> None:
+    """Refuse a program in which torch gave an extent that may be any the number of its trial."""
+    for (name, shape, _), param in zip(infos, main.params):
+        extents = getattr(getattr(param.struct_info, "shape", None), "values", shape)
+        for at, (asked, found) in enumerate(zip(shape, extents)):
+            if isinstance(asked, AnyDim) and isinstance(found, IntImm):
+                raise OpNotImplemented(
+                    message(
+                        f"from_pytorch: extent {at} of {name!r} may be any",
+                        found=f"torch fixes it at {found.value} as it exports the model",
+                        legal="a number there; a torch.nn.Module, other than what is traced, may "
+                        "keep it open",
+                    )
+                )
 
 
 def _exported(model: Any, infos: Sequence[Any]) -> tuple[Any, str]:
