@@ -57,6 +57,18 @@ def test_one_hot() -> None:
     ml_check("OneHotEncoder", {"x": np.array([3, 1, 7], I64)}, cats_int64s=[1, 3, 5])
 
 
+def test_one_hot_of_nothing_else() -> None:
+    """Without zeros an element that is no category is an error as the program runs."""
+    attrs = {"cats_int64s": [1, 3, 5], "zeros": 0}
+    ml_check("OneHotEncoder", {"x": np.array([[3, 1], [5, 5]], I64)}, **attrs)
+    ml_check("OneHotEncoder", {"x": np.zeros((0, 2), I64)}, **attrs)
+    node = helper.make_node("OneHotEncoder", ["x"], ["y"], domain=ML, name="pick{0}", **attrs)
+    x = np.array([3, 7], I64)
+    model = make_model([node], {"x": x}, ["y"], domains={ML: 3})
+    with pytest.raises(AssertionError, match=r"'pick\{0\}': an element is none of its categories"):
+        run_compiled(model, {"x": x})
+
+
 @pytest.mark.parametrize(
     ("x", "attrs"),
     [

@@ -93,19 +93,26 @@ def _walk(
 
 
 def has_branches(nodes: Iterable[Any], functions: Functions, open_sizes: bool) -> bool:
-    """Whether a node may become a branch or a loop, which stand outside of dataflow blocks.
+    """Whether a node may become a branch, a loop or a check: those stand outside of dataflow blocks.
 
     With `open_sizes` inputs have extents that are not known: it may be asked whether they are one.
     """
 
     def may_branch(node: Any) -> bool:
-        return bool(inner_graphs(node)) or (open_sizes and _squeezes_every_one(node))
+        asks = _refuses_elements(node) or (open_sizes and _squeezes_every_one(node))
+        return bool(inner_graphs(node)) or asks
 
     return any(may_branch(node) for _, node in _walk(nodes, functions, set()))
 
 
 def _squeezes_every_one(node: Any) -> bool:
     return node.op_type == "Squeeze" and len(node.input) == 1 and not node.attribute
+
+
+def _refuses_elements(node: Any) -> bool:
+    """An encoder that takes nothing but its categories."""
+    zeros = [attribute.i for attribute in node.attribute if attribute.name == "zeros"]
+    return node.op_type == "OneHotEncoder" and zeros == [0]
 
 
 def _nearest(missing: Mapping[str, object]) -> list[str]:

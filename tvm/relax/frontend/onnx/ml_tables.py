@@ -125,13 +125,17 @@ def feature_vectorizer(node: Node) -> Result:
 
 @convert(DOMAIN + "OneHotEncoder")
 def one_hot_encoder(node: Node) -> Result:
-    """A new last axis, 1 where the element is that category."""
+    """A new last axis, 1 where the element is that category; `zeros=0` refuses others."""
     strings = node.attr("cats_strings")
     known = np.asarray(node.attr("cats_int64s", []), node.dtype(0))
     categories = Constant(codes_of(strings) if strings else known)
+    found = node.bb.emit(op.equal(op.expand_dims(node[0], [-1]), categories))
     if not node.attr("zeros", 1):
-        raise node.invalid("zeros", 0, "1: a compiled program cannot refuse a category")
-    return op.astype(op.equal(op.expand_dims(node[0], [-1]), categories), "float32")
+        every = node.bb.emit(op.min(op.max(op.astype(found, "int32"), -1)))
+        text = f"ONNX OneHotEncoder {node.name!r}: an element is none of its categories"
+        text = text.replace("{", "{{").replace("}", "}}")
+        node.bb.emit(op.assert_op(op.not_equal(every, Constant(np.zeros((), "int32"))), format=text))
+    return op.astype(found, "float32")
 
 
 @convert(DOMAIN + "LabelEncoder")
