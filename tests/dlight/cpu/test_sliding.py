@@ -15,7 +15,7 @@ from tvm.dlight.cpu import Fallback
 from tvm.target import Target
 from tvm.tir.expr import BufferLoad
 from tvm.tir.functor import walk
-from tvm.tir.stmt import For, ForKind, IfThenElse
+from tvm.tir.stmt import Block, For, ForKind, IfThenElse
 
 # shorter than half a vector, a vector, two; planes of one row, of a tile, of tiles that overlap
 SIZES = [(1, 1), (3, 2), (7, 7), (4, 16), (9, 17), (14, 14), (28, 33), (30, 70), (2, 300)]
@@ -48,7 +48,7 @@ def random(rng: np.random.Generator, *shape: int) -> np.ndarray:
 @pytest.mark.cpu
 @pytest.mark.parametrize(
     ("kernel", "stride", "pad", "dilation"),
-    [(3, 2, 1, 1), (5, 1, 2, 1), (3, 1, 2, 2), (2, 3, 0, 1)],
+    [(3, 2, 1, 1), (5, 1, 2, 1), (3, 1, 2, 2), (2, 3, 0, 1), (7, 1, 3, 1), (5, 2, 2, 1)],
 )
 def test_depthwise(kernel: int, stride: int, pad: int, dilation: int) -> None:
     n, h, w = (te.size_var(name) for name in "nhw")
@@ -135,6 +135,18 @@ def test_nothing_is_looked_at_within_sums_of_whole_vectors() -> None:
         names = [getattr(getattr(node, "op", None), "name", "") for node in walk(loop)]
         assert "tir.if_then_else" not in names
         assert not any(isinstance(node, IfThenElse) for node in walk(loop))
+
+
+def test_sums_of_few_rows_do_not_wait_for_one_another() -> None:
+    """Tiles of 4, 2 and 1 rows have 2, 3 and 3 sums for each; maxima are not taken apart."""
+    n, h, w = (te.size_var(name) for name in "nhw")
+    funcs = depthwise((n, 2, h, w), 3, 1, 1), pool((n, 2, h, w), "max", 3, 1, 1)
+    for func, most in zip(funcs, (8, 7)):
+        with SPR:
+            after = tvm.dlight.ApplyDefaultSchedule(Fallback())(tvm.IRModule({"main": func}))
+        made = [buffer for node in walk(after["main"].body) if isinstance(node, Block)
+                for buffer in node.alloc_buffers if buffer.name == "sums"]  # fmt: skip
+        assert [int(size) for buffer in made for size in buffer.shape] == [most, 16]
 
 
 @pytest.mark.parametrize(("h", "w"), [(1, 16), (2, 17), (7, 31), (9, 40), (15, 3)])

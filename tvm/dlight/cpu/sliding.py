@@ -37,6 +37,7 @@ from tvm.ir.node import Node
 from tvm.target.cpu_model import CpuModel
 from tvm.tir.buffer import decl_buffer
 from tvm.tir.expr import (
+    Add,
     BufferLoad,
     Call,
     IntImm,
@@ -80,14 +81,19 @@ from .base import root_blocks
 from .cost import MIN_US, flops_us
 from .fused import epilogue_of, is_border, padding_of
 from .planes import Plane, is_choice, plane_of
+from .tiles import LATENCY
 
 WIDEST_STEP: Final = 4  # elements between lanes that are picked from whole vectors
 MAX_TAPS: Final = 64  # of a window that stand one after the other
-MAX_SUMS: Final = 320  # multiplications of all tiles together: code is made of each
+MAX_SUMS: Final = 600  # multiplications of all tiles together: code is made of each
 # Rows of a tile, where there are so many.
 # The first are for steps of one element: planes of 7, 14 and 28 rows are 15 to 25 % faster.
-ROWS: Final = (7, 4)
+ROWS: Final = (7, 4, 2)
+FEW: Final = 2  # of a tile that large windows do without: they have enough sums for a row
 PER_TILE: Final = 3.0  # vector instructions that a tile takes beside loads and FMAs
+CHAINS: Final = 8  # sums of a tile that do not wait for one another, if there are so many
+LINE: Final = 64  # bytes that a cache gives at once
+AT_ONCE: Final = 2  # tiles whose sums a processor is at, while each waits for its own
 PLANES: Final = 4  # for each core: with fewer, planes are shared out by rows
 
 
@@ -279,7 +285,7 @@ class _Copy:
     """Which elements of the result have what they read at the copy's begin, and its rows."""
 
     row: Var
-    column: Var
+    column: PrimExpr
     pitch: PrimExpr
 
 
@@ -319,7 +325,7 @@ class _Windows:
         self.last = epilogue_of(sch, block, store.buffer, store.indices)
         self.rows = self._rows()
         self.room = cpu.l1d_bytes // 2 // (self.bits // 8)
-        shape = [self._int(max(self.rows)), self._int(self.lanes)]
+        shape = [self._int(max(r * self._chains(r) for r in self.rows)), self._int(self.lanes)]
         kind = str(plane.buffer.dtype)
         self.sums = decl_buffer(shape, str(store.buffer.dtype), "sums", scope="local")
         read = [self._int(len(along.taps)), shape[1]]
@@ -369,16 +375,36 @@ class _Windows:
             known = [1, *(rows for rows in fitting if rows <= size.value)]
             return [min(known, key=lambda r: -(-size.value // r) * self._cost(r))]
         while fitting and (sum(fitting) + 1) * taps > MAX_SUMS:
-            fitting = fitting[1:]
+            fitting = fitting[:-1] if fitting[-1] == FEW else fitting[1:]
         return [*fitting, 1]
 
     def _cost(self, rows: int) -> float:
         """The modelled cycles of a tile with this many rows."""
         taps = len(self.down.taps) * len(self.along.taps)
-        loads = len(self._rows_read(rows)) * len(self.along.taps)
+        loads = float(len(self._rows_read(rows)) * len(self.along.taps))
         if self.along.step > 1:
             loads *= 2  # two vectors, of which lanes are picked
-        return max(rows * taps / self.cpu.fma_ports, loads / 2) + rows + PER_TILE
+        loads *= 1 + self.lanes * self.bits / (8 * LINE)  # most of long vectors are in two lines
+        loads += taps if self._has_factors() else 0
+        chains = self._chains(rows)
+        waits = taps / min(chains, len(self.along.taps)) * LATENCY / AT_ONCE
+        time = max(rows * taps / self.cpu.fma_ports, loads / 2, waits)
+        return time + rows * chains + PER_TILE
+
+    def _chains(self, rows: int) -> int:
+        """Into how many sums each row of a tile is taken apart, by the columns of the window.
+
+        The sums of few rows would wait for one another.
+        """
+        own = self.store.value
+        if not isinstance(own, Add) or not self._holds(own.a) or self._holds(own.b):
+            return 1
+        return max(1, min(CHAINS // rows, len(self.along.taps)))
+
+    def _holds(self, value: PrimExpr) -> bool:
+        """Whether a value reads the sum so far."""
+        return any(isinstance(node, BufferLoad) and node.buffer is self.store.buffer
+                   for node in walk(value))  # fmt: skip
 
     def _rows_read(self, rows: int) -> dict[int, list[tuple[int, int]]]:
         """The rows of the plane that a tile reads, with the rows and taps that each is for."""
@@ -410,7 +436,8 @@ class _Windows:
         rows = self._chosen(plan, height)
         tiles = plan.keep("tiles", (height + rows - 1) // rows)
         block = plan.keep("block", Min(width, self._int(self._columns())))
-        read = plan.keep("read", (block - 1) * self.along.step + (self.along.reach + 1))
+        lanes = Max(block, self._int(self.lanes))  # those of a short row that have no element, too
+        read = plan.keep("read", (lanes - 1) * self.along.step + (self.along.reach + 1))
         vectors = (read + (self._shift() + 2 * self.lanes - 1)) // self.lanes
         # rows that are an odd number of vectors apart are spread over all sets of a cache
         pitch = plan.keep("pitch", (vectors // 2 * 2 + 1) * self.lanes)
@@ -479,7 +506,9 @@ class _Windows:
         return For(number, 0, part.planes, ForKind.SERIAL, scope.stmt())
 
     def _short(self, call: _Call, part: _Part) -> Stmt:
-        """Rows of less than a vector, read where they are: masks are the same for all planes."""
+        """Rows of less than a vector."""
+        if self.along.step > 1:
+            return self._from_copies(call, part, self._int(0), call.width)
 
         def tiles(size: int) -> Stmt:
             tile, scope = self._var("t"), Scope()
@@ -501,14 +530,22 @@ class _Windows:
             ))  # fmt: skip
         number, scope = self._var("b"), Scope()
         column = scope.let("column", Min(number * call.block, call.width - call.block))
-        lines = (call.strip * call.rows - 1) * self.down.step + (self.down.reach + 1)
-        scope.add(self._filled(self._int(0), lines * call.pitch))
-        scope.add(self._planes(part, lambda at: self._strips(call, part, at, column)))
-        blocks = (call.width + call.block - 1) // call.block
+        scope.add(self._from_copies(call, part, column, None))
+        blocks = (call.width + (call.block - 1)) // call.block
         return For(number, 0, blocks, ForKind.SERIAL, scope.stmt())
 
+    def _from_copies(
+        self, call: _Call, part: _Part, column: PrimExpr, short: PrimExpr | None
+    ) -> Stmt:
+        """Tiles of copied rows with their border; `short` are the columns if less than a vector."""
+        lines = (call.strip * call.rows - 1) * self.down.step + (self.down.reach + 1)
+        border = self._filled(self._int(0), lines * call.pitch)
+        planes = self._planes(part, lambda at: self._strips(call, part, at, column, short))
+        return SeqStmt([border, planes])
+
     def _strips(
-        self, call: _Call, part: _Part, at: Mapping[Var, PrimExpr], column: Var
+        self, call: _Call, part: _Part, at: Mapping[Var, PrimExpr], column: PrimExpr,
+        short: PrimExpr | None,
     ) -> Stmt:  # fmt: skip
         """A part of a plane, tile row by tile row."""
         number, scope = self._var("s"), Scope()
@@ -518,7 +555,7 @@ class _Windows:
         lines = (Min(count * call.rows, call.height - row) - 1) * self.down.step
         copy = _Copy(row, column, call.pitch)
         scope.add(self._copied(call, at, copy, lines + (self.down.reach + 1)))
-        strip = _Strip(at, copy)
+        strip = _Strip(at, copy, False, short)
         scope.add(one_of(
             call.rows, self.rows,
             lambda size: self._tiles(call, strip, call.block, tile, count, size),
@@ -593,7 +630,7 @@ class _Windows:
         """The tiles of some rows, in whole vectors along each."""
         tile, v, inner, scope = self._var("t"), self._var("v"), Scope(), Scope()
         y = inner.let("y", Min((first + tile) * size, call.height - size))
-        begin = Min(v * self.lanes, width - self.lanes)
+        begin = Min(v * self.lanes, width - self.lanes) if strip.width is None else self._int(0)
         x = scope.let("x", begin if strip.copy is None else strip.copy.column + begin)
         (inner if strip.edges else scope).add(self._tile(strip, y, x, size))
         vectors = (width + (self.lanes - 1)) // self.lanes
@@ -614,8 +651,22 @@ class _Windows:
                 body = IfThenElse(less(lane, width), body)
             return vector(lane, self.lanes, body)
 
+        chains = self._chains(size)
+        zero = make_const(0, self.sums.dtype)
+
         def start(row: int, lane: Var) -> Stmt:
-            return BufferStore(self.sums, self.init.value, [self._int(row), lane])
+            apart = [BufferStore(self.sums, zero, [self._int(chain * size + row), lane])
+                     for chain in range(1, chains)]  # fmt: skip
+            first = BufferStore(self.sums, self.init.value, [self._int(row), lane])
+            return SeqStmt.flatten([first, *apart])
+
+        def together(row: int, lane: Var) -> Stmt:
+            parts: list[PrimExpr] = [BufferLoad(self.sums, [self._int(chain * size + row), lane])
+                     for chain in range(chains)]  # fmt: skip
+            while len(parts) > 1:
+                pairs = [a + b for a, b in zip(parts[::2], parts[1::2])]
+                parts = [*pairs, *parts[len(parts) // 2 * 2 :]]
+            return BufferStore(self.sums, parts[0], [self._int(row), lane])
 
         def store(row: int, lane: Var) -> Stmt:
             values = {**strip.at, self.down.iv.var: y + row, self.along.iv.var: x + lane}
@@ -624,6 +675,8 @@ class _Windows:
         scope.add(each(start))
         by_rows = strip.edges and self._in_place()
         (self._sums_by_rows if by_rows else self._sums_by_taps)(scope, strip, y, x, size)
+        if chains > 1:
+            scope.add(each(together))
         scope.add(each(store, strip.width))
         return scope.stmt()
 
@@ -646,7 +699,7 @@ class _Windows:
                     inside = self._inside(self.down, line), self._inside(self.along, column)
                     value = self._or_border(logical_and(*inside), value)
             steps.append(BufferStore(self.row, value, [tap, lane]))
-            steps += self._added(strip, y, x, tap, lane, uses)
+            steps += self._added(strip, y, x, tap, lane, uses, size)
         body = vector(lane, self.lanes, SeqStmt.flatten(steps))
         scope.add(For(tap, 0, len(self.along.taps), ForKind.UNROLLED, body))
 
@@ -673,7 +726,7 @@ class _Windows:
 
             line = y * self.down.step + (offset - self.plain.before[self.down])
             scope.add(IfThenElse(self._inside(self.down, line), taps(read), taps(outside)))
-            scope.add(taps(lambda tap, lane: self._added(strip, y, x, tap, lane, uses)))
+            scope.add(taps(lambda tap, lane: self._added(strip, y, x, tap, lane, uses, size)))
 
         for offset, uses in self._rows_read(size).items():
             one_row(offset, uses)
@@ -688,17 +741,19 @@ class _Windows:
 
     def _added(
         self, strip: _Strip, y: Var, x: PrimExpr, tap: Var, lane: Var,
-        uses: Sequence[tuple[int, int]],
+        uses: Sequence[tuple[int, int]], size: int,
     ) -> list[Stmt]:  # fmt: skip
         """What was read is added to the sums of the rows that it is for."""
         made: list[Stmt] = []
+        chains = self._chains(size)
         for row, step in uses:
-            held = BufferLoad(self.sums, [self._int(row), lane])
+            place = self._int(row) if chains == 1 else tap % chains * size + row
+            held = BufferLoad(self.sums, [place, lane])
             values = {**strip.at, **self.down.at(y + row, step), **self.along.at(x + lane, tap)}
             read = BufferLoad(self.row, [tap, lane])
             total = _Read(self.read, read).visit_expr(self.store.value)
             total = Loads({self.store.buffer: held}, values).visit_expr(total)
-            made.append(BufferStore(self.sums, total, [self._int(row), lane]))
+            made.append(BufferStore(self.sums, total, [place, lane]))
         return made
 
     def _inside(self, axis: _Axis, index: PrimExpr) -> PrimExpr:

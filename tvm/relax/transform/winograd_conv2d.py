@@ -44,6 +44,10 @@ from tvm.topi.nn.winograd_panels import (
 LOAD_COST: Final = 0.7  # of a load, over a multiplication of vectors, as in dlight.cpu.tiles
 DIRECT: Final = 1.3  # the same model's time of a direct sum, for each of its multiplications
 TRANSFORM: Final = 14.4  # time of a tile of a channel transformed, over its 36 products with one
+# For each lane: a vector of tiles transformed, where few make a vector; a vector of a plane of open
+# size packed for direct sums, over its product with one filter. Fitted to planes of 3x3 to 56x56.
+TRANSFORM_LANE: Final = 0.9
+PACK_LANE: Final = 1.5
 UNIT: Final = 16  # of modelled time, which generated code compares as whole numbers
 GAIN: Final = 0.8  # of the time of a direct sum that has to be enough
 MAX_VECTORS: Final = 4
@@ -80,7 +84,8 @@ class _Rewriter:
         info = data.struct_info
         assert isinstance(info, TensorStructInfo), "as planned"
         assert isinstance(info.shape, ShapeExpr), "as planned"
-        several = has_two_forms(self._cpu, values.shape, _plane(call.struct_info, info))
+        plane = None if _known(info) else _plane(call.struct_info, info)
+        several = has_two_forms(self._cpu, panels.filters, values.shape, plane)
 
         def stages(x: Tensor, w: Tensor, plain: Tensor | None = None) -> Tensor:
             if plain is None:
@@ -135,13 +140,7 @@ def _plan(value: Call, cpu: CpuModel) -> Panels | None:
         plane = _plane(value.struct_info, data)
         if plane is None:
             return None
-        panels = any_panels(cpu, kernel[1], kernel[0], plane)
-        one = [IntImm("int64", size) for size in (1, *plane) if size is not None]
-        if panels is None or len(one) < 3 or not _is_read_anew(cpu, kernel):
-            return panels
-        # how many images there are is not known: one must not be slower
-        tiles_pay = Analyzer().simplify(pays(cpu, panels.filters, kernel, *one))
-        return panels if is_one(tiles_pay) else None
+        return any_panels(cpu, kernel[1], kernel[0], plane)
     high, wide = sizes[2] + top + bottom - 2, sizes[3] + left + right - 2
     if min(high, wide, *sizes) < 1:
         return None
@@ -172,37 +171,45 @@ def any_panels(
 
 
 def has_two_forms(
-    cpu: CpuModel, weights: Sequence[int], plane: Sequence[int | None] | None
+    cpu: CpuModel, filters: int, weights: Sequence[int], plane: Sequence[int | None] | None
 ) -> bool:
-    """Whether convolutions of a plane of open size get the direct form as well."""
-    if plane is None or any(size is not None for size in plane):
-        return False
-    return _is_read_anew(cpu, weights)
+    """Whether a convolution in panels of so many filters gets the direct form as well.
 
-
-def _is_read_anew(cpu: CpuModel, weights: Sequence[int]) -> bool:
-    """Whether transformed weights, four times as many, do not stay in the second cache.
-
-    Each call then reads them from further out, for which few tiles do not pay.
+    Few tiles do not pay: of how many there are, a call decides, but for planes of which one image
+    has enough. `plane` is that of the result; None where all sizes are known.
     """
-    return SPAN * SPAN * weights[0] * weights[1] * 4 > cpu.l2_bytes
+    if plane is None:
+        return False
+    one = [IntImm("int64", size) for size in (1, *plane) if size is not None]
+    if len(one) < 3:
+        return True
+    return not is_one(Analyzer().simplify(pays(cpu, filters, weights, *one)))
 
 
 def pays(
     cpu: CpuModel, filters: int, weights: Sequence[int], images: PrimExpr, high: PrimExpr,
     wide: PrimExpr,
 ) -> PrimExpr:  # fmt: skip
-    """Whether tiles of a result of this size are faster than direct sums."""
-    transform = TRANSFORM * (1 / weights[0] + 1 / weights[1])
+    """Whether tiles of a result of this size are faster than direct sums.
+
+    Sums take the tiles of all rows together, transforms those of a row, however few these are.
+    """
     lanes = cpu.lanes(32)
-    tiles = images * ((high + (TILE - 1)) // TILE) * ((wide + (TILE - 1)) // TILE)
-    vectors, direct_vectors = ((n + (lanes - 1)) // lanes for n in (tiles, images * high * wide))
+
+    def vectors_of(count: PrimExpr) -> PrimExpr:
+        return (count + (lanes - 1)) // lanes
+
+    rows, across = images * ((high + (TILE - 1)) // TILE), (wide + (TILE - 1)) // TILE
+    vectors, direct_vectors = vectors_of(rows * across), vectors_of(images * high * wide)
     counts = range(1, max_vectors(cpu, filters) + 1)
-    sums = [_sum_cost(cpu, filters, count) + transform for count in counts]
-    costs = [round(UNIT * SPAN * SPAN * cost) for cost in sums]
+    costs = [round(UNIT * SPAN * SPAN * _sum_cost(cpu, filters, count)) for count in counts]
+    transform = TRANSFORM_LANE * lanes * (1 / weights[0] + 1 / weights[1])
+    open_plane = not isinstance(high, IntImm) or not isinstance(wide, IntImm)
+    direct = DIRECT * (1 + PACK_LANE * lanes / weights[0] if open_plane else 1)
     one, many = (make_const(cost, vectors.dtype) for cost in (costs[0], min(costs)))
-    time = Select(less(vectors, make_const(2, vectors.dtype)), one, vectors * many)
-    return less_equal(time, direct_vectors * round(UNIT * 9 * DIRECT))
+    sums: PrimExpr = Select(less(vectors, make_const(2, vectors.dtype)), one, vectors * many)
+    time = sums + rows * vectors_of(across) * round(UNIT * SPAN * SPAN * transform)
+    return less_equal(time, direct_vectors * round(UNIT * 9 * direct))
 
 
 def _sum_cost(cpu: CpuModel, filters: int, vectors: int) -> float:

@@ -93,7 +93,7 @@ def _walk(
 
 
 def has_branches(nodes: Iterable[Any], functions: Functions, open_sizes: bool) -> bool:
-    """Whether a node may become a branch, a loop or a check: those stand outside of dataflow blocks.
+    """Whether a node may become a branch, loop or check, which stand outside of dataflow blocks.
 
     With `open_sizes` inputs have extents that are not known: it may be asked whether they are one.
     """

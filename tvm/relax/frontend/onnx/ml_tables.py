@@ -134,7 +134,8 @@ def one_hot_encoder(node: Node) -> Result:
         every = node.bb.emit(op.min(op.max(op.astype(found, "int32"), -1)))
         text = f"ONNX OneHotEncoder {node.name!r}: an element is none of its categories"
         text = text.replace("{", "{{").replace("}", "}}")
-        node.bb.emit(op.assert_op(op.not_equal(every, Constant(np.zeros((), "int32"))), format=text))
+        fits = op.not_equal(every, Constant(np.zeros((), "int32")))
+        node.bb.emit(op.assert_op(fits, format=text))
     return op.astype(found, "float32")
 
 
