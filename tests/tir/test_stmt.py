@@ -166,6 +166,9 @@ def test_views_are_of_the_kind_of_their_source(options: dict[str, object], words
     deep = tir.decl_buffer((1, 8, 16), "float32")
     with pytest.raises(tvm.error.InternalError, match="larger or equal than target buffer shape"):
         tir.MatchBufferRegion(deep, tir.BufferRegion.full_region(A))
+    for shape, words in [((8, 8), "mismatched .* got 16 vs. 8"), ((16,), "be 1, but got 8")]:
+        with pytest.raises(tvm.error.InternalError, match=words):
+            tir.MatchBufferRegion(tir.decl_buffer(shape), tir.BufferRegion.full_region(A))
 
 
 def test_kinds_of_axes_are_known() -> None:

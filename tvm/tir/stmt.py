@@ -574,6 +574,22 @@ class MatchBufferRegion(Node):
                 "Dimension of source Region expected to be larger or equal than target buffer "
                 f"shape, but got {len(source.region)} vs. {len(buffer.shape)}"
             )
+        self._check_literal_extents()
+
+    def _check_literal_extents(self) -> None:
+        """Extents that are literals are compared here; what has to be proved, by the parser."""
+        ahead = len(self.source.region) - len(self.buffer.shape)
+        for part in self.source.region[:ahead]:
+            if isinstance(part.extent, IntImm) and part.extent.value != 1:
+                raise ShapeError(f"The higher dimension should be 1, but got {part.extent}.")
+        for part, extent in zip(self.source.region[ahead:], self.buffer.shape):
+            given = part.extent
+            literal = isinstance(given, IntImm) and isinstance(extent, IntImm)
+            if literal and given.value != extent.value:
+                raise ShapeError(
+                    "The dimension mismatched between source region and target buffer shape, got "
+                    f"{given} vs. {extent}."
+                )
 
 
 @final

@@ -2,6 +2,7 @@
 
 import pytest
 
+from tvm.error import TVMError
 from tvm.script import tir as T
 from tvm.tir.analysis import verify_gpu_code
 from tvm.tir.analysis.verify_gpu_code import gpu_errors
@@ -43,7 +44,7 @@ def test_messages() -> None:
     assert gpu_errors(kernel, {"max_thread_x": 64}) == [
         "max_thread_x: 128 is used; legal: at most 64"
     ]
-    with pytest.raises(ValueError, match="did you mean 'max_thread_x'"):
+    with pytest.raises(TVMError, match="did you mean 'max_thread_x'"):
         verify_gpu_code(kernel, {"max_threadx": 1})
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
+from tvm.error import CheckError
 from tvm.support.arguments import explained
 from tvm.support.suggest import did_you_mean
 from tvm.tir import expr as e
@@ -34,7 +35,7 @@ def gpu_errors(func: PrimFunc, constraints: Mapping[str, int]) -> list[str]:
     """A sentence for each limit that is broken."""
     for key in constraints:
         if key not in _KEYS:
-            raise ValueError(
+            raise CheckError(
                 f"verify_gpu_code: unknown limit {key!r}{did_you_mean(key, _KEYS)}; "
                 f"legal: {', '.join(_KEYS)}"
             )
