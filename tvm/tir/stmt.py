@@ -584,8 +584,9 @@ class MatchBufferRegion(Node):
                 raise ShapeError(f"The higher dimension should be 1, but got {part.extent}.")
         for part, extent in zip(self.source.region[ahead:], self.buffer.shape):
             given = part.extent
-            literal = isinstance(given, IntImm) and isinstance(extent, IntImm)
-            if literal and given.value != extent.value:
+            if not isinstance(given, IntImm) or not isinstance(extent, IntImm):
+                continue
+            if given.value != extent.value:
                 raise ShapeError(
                     "The dimension mismatched between source region and target buffer shape, got "
                     f"{given} vs. {extent}."

@@ -214,3 +214,22 @@ def test_a_text_is_no_shape(call: str) -> None:
     text = f"@T.prim_func\ndef main(a: T.handle):\n    A = {call}\n    T.evaluate(0)\n"
     with pytest.raises(DiagnosticError, match=r"the shape is .*; legal: extents"):
         from_source(text)
+
+
+def test_a_builder_makes_one_function() -> None:
+    with IRBuilder() as built:
+        with B.prim_func():
+            B.func_name("first")
+            B.evaluate(0)
+        with pytest.raises(ScriptError, match="result has already been set"), B.prim_func():
+            B.evaluate(1)
+    assert built.get().attrs["global_symbol"] == "first"
+
+
+@pytest.mark.parametrize("kind", [RuntimeError, ValueError])
+def test_what_is_said_twice_is_an_error_of_both_kinds(kind: type[Exception]) -> None:
+    with IRBuilder(), B.prim_func():
+        B.func_name("f")
+        with pytest.raises(kind, match="Duplicate prim func name, previous one is f"):
+            B.func_name("g")
+        B.evaluate(0)

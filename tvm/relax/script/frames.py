@@ -121,7 +121,7 @@ class FunctionFrame(SeqExprFrame):
         func = self._function()
         builder = IRBuilder.current()
         if not builder.frames:
-            builder.result = func
+            builder.keep(func)
             return
         define = getattr(builder.frames[-1], "define", None)
         if define is None:

@@ -149,6 +149,14 @@ class IRBuilder(Object):
         """True when some builder is in scope."""
         return bool(_ACTIVE.builders)
 
+    def keep(self, result: Any) -> None:
+        """Take what the outermost frame made; a builder makes one thing."""
+        if self.result is not None:
+            raise ScriptError(
+                "IRBuilder: Builder.result has already been set; legal: one function, or a module"
+            )
+        self.result = result
+
     def get(self) -> Any:
         """What was built."""
         if self.result is None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from tvm.error import ScriptError
 from tvm.ir.attrs import DictAttrs
 from tvm.ir.expr import GlobalVar, Range
 from tvm.ir.function import BaseFunc
@@ -39,7 +40,7 @@ def module_attrs(attrs: Mapping[str, Any] | DictAttrs, allow_overwrite: bool = F
         return
     frame = module_frame("I.module_attrs")
     if frame.attrs and not allow_overwrite:
-        raise ValueError(f"Duplicate module attrs, previous one is: {frame.attrs}")
+        raise ScriptError(f"Duplicate module attrs, previous one is: {frame.attrs}")
     frame.attrs.update(attrs.items())
 
 
@@ -64,7 +65,7 @@ def module_set_attr(attr_key: str, attr_value: Any, allow_overwrite: bool = Fals
         return
     frame = module_frame("I.module_set_attr")
     if attr_key in frame.attrs and not allow_overwrite:
-        raise ValueError(f"Duplicate module attr {attr_key}")
+        raise ScriptError(f"Duplicate module attr {attr_key}")
     frame.attrs[attr_key] = attr_value
 
 
@@ -74,7 +75,7 @@ def module_global_infos(global_infos: Mapping[str, Sequence[GlobalInfo]]) -> Non
         return
     frame = module_frame("I.module_global_infos")
     if frame.global_infos:
-        raise ValueError("Duplicate module global_infos")
+        raise ScriptError("Duplicate module global_infos")
     frame.global_infos.update({name: list(infos) for name, infos in global_infos.items()})
 
 
@@ -102,7 +103,7 @@ def lookup_vdevice(target_kind: str | None = None, device_index: int = -1) -> VD
     index = max(device_index, 0)
     if index < len(same):
         return same[index]
-    raise ValueError(
+    raise ScriptError(
         f"lookup_vdevice: no vdevice {target_kind!r} number {index} among the module's "
         f"{len(found)} vdevices"
     )

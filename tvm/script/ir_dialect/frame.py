@@ -63,7 +63,7 @@ class IRModuleFrame(IRBuilderFrame):
         builder = IRBuilder.current()
         if builder.frames:
             raise ScriptError("a module stands alone; it cannot be built inside another frame")
-        builder.result = IRModule(self.functions, self.attrs, self.global_infos)
+        builder.keep(IRModule(self.functions, self.attrs, self.global_infos))
 
 
 def module_frame(asked: str) -> IRModuleFrame:

@@ -94,7 +94,7 @@ def make_buffer(
     if elem_offset is None and offset_factor:
         elem_offset = Var("elem_offset", index_dtype)
     if buffer_type not in _BUFFER_TYPES:
-        raise ValueError(
+        raise ScriptError(
             f"buffer_type is {buffer_type!r}; legal: 'default', 'auto' (extents of 1 broadcast), ''"
         )
     kind = "auto_broadcast" if buffer_type == "auto" else buffer_type
@@ -145,7 +145,7 @@ def match_buffer(
     """The buffer behind a handle parameter, or one that stands for a region of another buffer."""
     if shape is None:
         if not isinstance(param, s.BufferRegion):
-            raise ValueError("Shape must be specified when binding input param")
+            raise ScriptError("Shape must be specified when binding input param")
         dtype = param.buffer.dtype
         shape = [part.extent for part in param.region]
     made = make_buffer(
@@ -155,7 +155,7 @@ def match_buffer(
     if isinstance(param, Var):
         func = f.require_func("T.match_buffer")
         if not any(param is arg for arg in func.args):
-            raise ValueError("Can not bind non-input param to buffer.")
+            raise ScriptError("Can not bind non-input param to buffer.")
         func.buffer_map[param] = made
         return made
     frame: f.BlockFrame = f.require(f.BlockFrame, True, "T.match_buffer", "T.block()")
@@ -174,7 +174,7 @@ def as_region(part: Any) -> s.BufferRegion:
         for index in part.indices:
             if isinstance(index, Ramp):
                 if not isinstance(index.stride, IntImm) or index.stride.value != 1:
-                    raise ValueError(f"a region has no steps, found {index.stride} in {part}")
+                    raise ScriptError(f"a region has no steps, found {index.stride} in {part}")
                 ranges.append(Range.from_min_extent(index.base, index.lanes))
             else:
                 ranges.append(Range.from_min_extent(index, IntImm(index.dtype, 1)))
@@ -232,7 +232,7 @@ def arg(name: str, obj: Var | Buffer) -> Var | Buffer:
     elif isinstance(obj, Var):
         frame.args.append(obj)
     else:
-        raise ValueError(
+        raise ScriptError(
             f"Unexpected type {type(obj).__name__} of parameter {name!r}; legal: a variable such "
             "as T.int32 or T.handle, or a T.Buffer"
         )
@@ -244,7 +244,7 @@ def func_name(name: str) -> None:
     """Name the function."""
     frame: f.PrimFuncFrame = f.require_func("T.func_name")
     if frame.name is not None:
-        raise ValueError(f"Duplicate prim func name, previous one is {frame.name}")
+        raise ScriptError(f"Duplicate prim func name, previous one is {frame.name}")
     frame.name = name
 
 
@@ -252,12 +252,12 @@ def func_attr(attrs: Mapping[str, Any]) -> None:
     """Give the function attributes."""
     frame: f.PrimFuncFrame = f.require_func("T.func_attr")
     if frame.is_private and "global_symbol" in attrs:
-        raise ValueError(
+        raise ScriptError(
             'A private function may not have the kGlobalSymbol ("global_symbol") attribute'
         )
     for key, value in attrs.items():
         if key in frame.attrs:
-            raise ValueError(f"Duplicate prim func annotation for key = {key!r}")
+            raise ScriptError(f"Duplicate prim func annotation for key = {key!r}")
         frame.attrs[key] = value
 
 
@@ -265,7 +265,7 @@ def func_ret(ret_type: Type) -> Type:
     """Say what the function returns."""
     frame: f.PrimFuncFrame = f.require_func("T.func_ret")
     if frame.ret_type is not None:
-        raise ValueError("Duplicate prim func return type")
+        raise ScriptError("Duplicate prim func return type")
     frame.ret_type = ret_type
     return ret_type
 
@@ -292,7 +292,7 @@ def where(predicate: PrimExpr | int) -> None:
     """The block runs only where the predicate holds."""
     frame = _block_frame("T.where")
     if frame.predicate is not None:
-        raise ValueError("Duplicate block predicate declaration")
+        raise ScriptError("Duplicate block predicate declaration")
     condition = bool(predicate) if isinstance(predicate, int) else predicate
     expr = f.condition_of(condition)
     if not expr.dtype.is_bool:
@@ -309,7 +309,7 @@ def reads(*buffer_slices: Any) -> None:
     """What the block reads."""
     frame = _block_frame("T.reads")
     if frame.reads is not None:
-        raise ValueError("Duplicate read region declaration")
+        raise ScriptError("Duplicate read region declaration")
     frame.reads = _regions(buffer_slices)
 
 
@@ -317,7 +317,7 @@ def writes(*buffer_slices: Any) -> None:
     """What the block writes."""
     frame = _block_frame("T.writes")
     if frame.writes is not None:
-        raise ValueError("Duplicate write region declaration")
+        raise ScriptError("Duplicate write region declaration")
     frame.writes = _regions(buffer_slices)
 
 
@@ -340,7 +340,7 @@ def _merged(
             merged[key] = _merged(before, value, (*outer, key))
         elif not structural_equal(before, value):
             path = ".".join((*outer, key))
-            raise ValueError(
+            raise ScriptError(
                 f"Duplicate block annotation for key = {path!r}: {before} before, {value} now"
             )
     return merged
@@ -372,7 +372,7 @@ def _axis(asked: str, iter_type: int, dom: Any, binding: Any, dtype: str) -> Var
     if binding is not None:
         frame.iter_values.append(as_expr(binding))
     elif not frame.no_realize:
-        raise ValueError(f"{asked}: a block that is realized needs a binding for each axis")
+        raise ScriptError(f"{asked}: a block that is realized needs a binding for each axis")
     return var
 
 
@@ -403,7 +403,7 @@ class axis:
     def remap(kinds: str, bindings: Sequence[PrimExpr], dtype: str = "int32") -> Any:
         """Axes that are loop variables over the loops' whole ranges: "S" spatial, "R" reduce."""
         if len(kinds) != len(bindings):
-            raise ValueError(
+            raise ScriptError(
                 f"T.axis.remap: {len(kinds)} kinds {kinds!r} for {len(bindings)} bindings"
             )
         made = [_remapped(kind, binding, dtype) for kind, binding in zip(kinds, bindings)]
@@ -418,7 +418,7 @@ _REMAP_KINDS = {"S": IterVar.DataPar, "R": IterVar.CommReduce}
 
 def _remapped(kind: str, binding: Any, dtype: str) -> Var:
     if kind not in _REMAP_KINDS:
-        raise ValueError(f"T.axis.remap: unknown axis kind {kind!r}; legal: 'S', 'R'")
+        raise ScriptError(f"T.axis.remap: unknown axis kind {kind!r}; legal: 'S', 'R'")
     if not isinstance(binding, Var):
         raise TypeError(
             f"Only Var is supported in T.axis.remap, found {type(binding).__name__}; "
@@ -430,7 +430,7 @@ def _remapped(kind: str, binding: Any, dtype: str) -> Var:
                 if var is binding:
                     width = _widest(DataType(dtype), var.dtype)
                     return _axis("T.axis.remap", _REMAP_KINDS[kind], dom, binding, width)
-    raise ValueError(f"T.axis.remap: {binding.name!r} is no variable of an enclosing loop")
+    raise ScriptError(f"T.axis.remap: {binding.name!r} is no variable of an enclosing loop")
 
 
 # --- loops ---
@@ -490,7 +490,7 @@ def thread_binding(
     """A loop that is an axis of the thread grid."""
     if thread is None:
         if not isinstance(stop, str):
-            raise ValueError("Thread cannot be None for thread_binding")
+            raise ScriptError("Thread cannot be None for thread_binding")
         thread, stop = stop, None
     return _loop(s.ForKind.THREAD_BINDING, start, stop, annotations, thread)
 
@@ -549,7 +549,7 @@ def as_type(annotation: Any) -> Type:
 def Let(expr: Any, where: Mapping[Var, Any]) -> PrimExpr:
     """An expression with names for values."""
     if len(where) != 1:
-        raise ValueError("T.Let: `where` holds exactly one variable with its value")
+        raise ScriptError("T.Let: `where` holds exactly one variable with its value")
     ((var, value),) = where.items()
     return LetExpr(var, value, expr, _span())
 
@@ -679,7 +679,7 @@ def _env_thread(thread: Any) -> tuple[Var, str]:
     frame: f.PrimFuncFrame = f.require(f.PrimFuncFrame, False, "T.launch_thread", "T.prim_func()")
     known = frame.env_threads.get(thread)
     if known is None:
-        raise ValueError(f"{thread} is not an env_thread created using T.env_thread.")
+        raise ScriptError(f"{thread} is not an env_thread created using T.env_thread.")
     return known.var, known.thread_tag
 
 

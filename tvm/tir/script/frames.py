@@ -91,7 +91,7 @@ class PrimFuncFrame(TIRFrame):
         func = complete(made, self.root_alloc_buffers)
         builder = IRBuilder.current()
         if not builder.frames:
-            builder.result = func
+            builder.keep(func)
             return
         define = getattr(builder.frames[-1], "define", None)
         if define is None:
