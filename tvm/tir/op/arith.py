@@ -34,7 +34,7 @@ def const(value: Any, dtype: Any = None, span: Span | None = None) -> PrimExpr:
         return value if dtype is None else cast(value, dtype, span)
     if dtype is None:
         if isinstance(value, str):
-            raise NotImplementedError(
+            raise TypeError(
                 f"tir.const: the type of {value!r} is not known; legal: a number, or tir.StringImm"
             )
         if type(value) is float and not abs(value) <= _LARGEST_FLOAT32:
