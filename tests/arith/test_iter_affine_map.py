@@ -340,6 +340,23 @@ def test_digits_that_run_over_one_another(index, domains, extent) -> None:
         assert values == set(range(extent))
 
 
+@pytest.mark.parametrize(("index", "expected"), [
+    (n * 8 + x + y, "x + n * 8 + y"),  # n and y are digits of one number, x runs over it
+    (y + x + n * 8, "n * 8 + y + x"),
+    (n * 8 + x * 2 + y, "x * 2 + n * 8 + y"),
+])  # fmt: skip
+def test_sums_with_overlaps_have_an_order(index, expected) -> None:
+    (found,) = iter_map_simplify([index], {**dom(x=3, y=8), n: Range(0, 4)})
+    assert str(found) == expected
+
+
+def test_what_is_no_map_stays_as_it_is() -> None:
+    fused = (x * 4 + y) * 2 + z
+    given = [n * 32 + flm(fused, 124), flm(fused, 4)]  # 124 does not divide 128
+    kept = iter_map_simplify(given, {**dom(x=16, y=4, z=2), n: Range(0, 3)})
+    assert all(a is b for a, b in zip(kept, given))
+
+
 def test_variables_without_ranges_are_refused() -> None:
     for ask in (detect_iter_map, iter_map_simplify):
         with pytest.raises(TypeError, match="legal: a dict from each variable to its range"):

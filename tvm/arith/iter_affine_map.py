@@ -71,7 +71,9 @@ def detect_iter_map(
             input_iters, analyzer or Analyzer(), simplify_trivial_iterators, whole
         )
         try:
-            maps = rewriter.detect(exprs, e.as_expr(predicate), level, allow_padding)
+            maps = rewriter.detect(
+                exprs, e.as_expr(predicate), level, allow_padding, allow_padding
+            )
         except IterMapFailure as found:
             failure = str(found)
         else:
@@ -106,7 +108,7 @@ def iter_map_simplify(
     *,
     analyzer: Analyzer | None = None,
 ) -> list[PrimExpr]:
-    """The indices simplified by reading them as iteration maps, where that is possible.
+    """The indices simplified by reading them as iteration maps; as they are if one of them is none.
 
     Quotients and remainders are those of whole sums, as loops were fused and split:
     `(i * 32 + j) // 512` rather than `i // 16`.
@@ -122,10 +124,7 @@ def iter_map_simplify(
         made = _whole_maps(exprs, input_iters, given, level, simplify_trivial_iterators, analyzer)
     else:
         made = _maps_apart(exprs, input_iters, given, level, simplify_trivial_iterators)
-    if made is not None:
-        return made
-    analyzer = analyzer or Analyzer()
-    return _by_digits(exprs, input_iters, given, level, simplify_trivial_iterators, analyzer)
+    return exprs if made is None else made
 
 
 def _maps_apart(
@@ -174,43 +173,6 @@ def _whole_maps(
     return None
 
 
-def _by_digits(
-    exprs: list[PrimExpr],
-    input_iters: Mapping[e.Var, Range],
-    predicate: PrimExpr,
-    level: IterMapLevel,
-    simplify_trivial: bool,
-    analyzer: Analyzer,
-) -> list[PrimExpr]:
-    """The indices as sums of digits of single variables, each on its own if need be."""
-    found = detect_iter_map(
-        exprs, input_iters, predicate, level, simplify_trivial, analyzer=analyzer
-    )
-    maps: list[PrimExpr | None] = list(found.indices) if not found.errors else []
-    if not maps:
-        maps = [_alone(expr, input_iters, simplify_trivial) for expr in exprs]
-    with_ranges = Analyzer()
-    for var, dom in input_iters.items():
-        with_ranges.bind(var, dom)
-    return [
-        with_ranges.simplify(
-            normalize_iter_map_to_expr(made) if isinstance(made, IterMapExpr) else expr
-        )
-        for expr, made in zip(exprs, maps)
-    ]
-
-
-def _alone(
-    expr: PrimExpr, input_iters: Mapping[e.Var, Range], simplify_trivial: bool
-) -> PrimExpr | None:
-    """One index as a sum, without any check; None where that does not work."""
-    rewriter = IterMapRewriter(input_iters, Analyzer(), simplify_trivial)
-    try:
-        return rewriter.as_sorted_sum(expr)
-    except IterMapFailure:
-        return None
-
-
 @explained
 def subspace_divide(
     bindings: Sequence[PrimExpr],
@@ -232,7 +194,7 @@ def subspace_divide(
         analyzer = Analyzer()
         rewriter = IterMapRewriter(input_iters, analyzer, simplify_trivial_iterators, whole)
         try:
-            maps = rewriter.detect(exprs, e.as_expr(predicate), level, allow_padding=False)
+            maps = rewriter.detect(exprs, e.as_expr(predicate), level, False, False)
         except IterMapFailure:
             continue
         try:

@@ -511,16 +511,26 @@ class IterMapRewriter:
         """A number whose digits run over one another, as x * 7 + y with y < 8: it has no gaps."""
         if not all(isinstance(a.scale, e.IntImm) for a in args):
             return None
-        order = sorted(args, key=lambda a: -a.scale.value)  # type: ignore[attr-defined]
-        if not self._is(order[-1].scale, 1):
+        ones = [a for a in args if self._is(a.scale, 1)]
+        if not ones or any(a.scale.value < 1 for a in args):  # type: ignore[attr-defined]
             return None
-        last: PrimExpr = op.subtract(order[-1].extent, 1)
-        for split in reversed(order[:-1]):
-            reached = op.less_equal(split.scale, op.add(last, 1))
-            if not self.analyzer.can_prove(reached):
+        order = [ones[-1]]
+        waiting = sorted(  # the last of those with one scale comes lowest
+            [a for a in reversed(args) if a is not ones[-1]],
+            key=lambda a: -a.scale.value,  # type: ignore[attr-defined]
+        )
+        last: PrimExpr = op.subtract(order[0].extent, 1)
+        reach = order[0].extent  # of the digit that goes farthest alone
+        while waiting:
+            reached = (a for a in waiting if self.analyzer.can_prove(op.less_equal(a.scale, reach)))
+            split = next(reached, None)
+            if split is None:
                 return None
+            waiting = [a for a in waiting if a is not split]
+            order.append(split)
+            reach = op.max_of(reach, op.multiply(split.scale, split.extent))
             last = op.add(last, op.multiply(op.subtract(split.extent, 1), split.scale))
-        return self._mark_of(order, self.simple(op.add(last, 1)))
+        return self._mark_of(order[::-1], self.simple(op.add(last, 1)))
 
     def _mark_of(self, inner: Sequence[IterSplitExpr], extent: PrimExpr) -> IterMark:
         number = self.analyzer.numbers.number
@@ -695,9 +705,10 @@ class IterMapRewriter:
         predicate: PrimExpr,
         level: IterMapLevel,
         allow_padding: bool = True,
+        allow_overlaps: bool = True,
     ) -> list[IterSumExpr]:
         """Each index as one digit and a base, checked as the level asks."""
-        self._overlaps = allow_padding and level is not IterMapLevel.Bijective
+        self._overlaps = allow_overlaps and level is not IterMapLevel.Bijective
         self.enter_predicate(predicate)
         may_pad = allow_padding and level is not IterMapLevel.Bijective
         maps = self._padded(lambda: [self._normal(self.to_sum(i)) for i in indices], may_pad)

@@ -86,7 +86,7 @@ def marked(func: PrimFunc, **values: int) -> Schedule:
 
 
 def test_parallel_vector_unroll() -> None:
-    sch = marked(matmul(16, 16, 16), parallel=16, vectorize=8, unroll_explicit=4)
+    sch = marked(matmul(16, 16, 16), parallel=15, vectorize=8, unroll_explicit=4)
     i, j, k = sch.get_loops(sch.get_block("C"))
     j0, j1 = sch.split(j, [None, 4])
     sch.reorder(i, j0, k, j1)
@@ -97,6 +97,33 @@ def test_parallel_vector_unroll() -> None:
     assert int(first.annotations["pragma_auto_unroll_max_step"]) == 4
     assert int(first.annotations["pragma_unroll_explicit"]) == 1
     assert not sch.get(sch.get_block("root")).annotations
+
+
+@pytest.mark.parametrize(("jobs", "extent"), [(15, 16), (16, 256), (255, 256), (256, 256)])
+def test_loops_are_fused_until_there_are_more_iterations_than_jobs(jobs: int, extent: int) -> None:
+    sch = marked(matmul(16, 16, 16), parallel=jobs)
+    assert apply(P.RewriteParallelVectorizeUnroll(), sch, LLVM)
+    assert int(sch.get(sch.get_loops(sch.get_block("C"))[0]).extent) == extent
+
+
+def test_blocks_without_a_reduction_are_not_unrolled() -> None:
+    a = te.placeholder((4, 8), "float32", "A")
+    k = te.reduce_axis((0, 8), "k")
+    b = te.compute((4,), lambda i: te.sum(a[i, k], axis=k), "B")
+    func = te.create_prim_func([a, te.compute((4,), lambda i: te.exp(b[i]), "C")])
+    for steps in (0, 16):
+        sch = marked(func, unroll_explicit=steps)
+        assert apply(P.RewriteParallelVectorizeUnroll(), sch, LLVM)
+        found = [sch.get(sch.get_loops(sch.get_block(name))[0]).annotations for name in "BC"]
+        assert [int(one.get("pragma_auto_unroll_max_step", 0)) for one in found] == [steps, 0]
+
+
+def test_loops_of_one_iteration_are_left_alone() -> None:
+    a = te.placeholder((1,), "float32", "A")
+    func = te.create_prim_func([a, te.compute((1,), lambda i: te.exp(a[i]), "B")])
+    sch = marked(func, parallel=16, vectorize=64)
+    assert apply(P.RewriteParallelVectorizeUnroll(), sch, LLVM)
+    assert tags(sch, "B") == ["SERIAL"]
 
 
 def test_what_is_contiguous_is_one_parallel_and_one_vector_loop() -> None:

@@ -438,3 +438,28 @@ def test_what_the_function_has_overwritten_need_not_be_kept():
         with pytest.raises(BoundsError, match="axis 1 of B\n  found: 8, by P"):
             built(a, p, c, b)
         assert (b == 0).all() == kept
+
+
+@pytest.mark.cpu
+def test_two_tensors_of_one_shape_are_looked_at_both():
+    @T.prim_func
+    def both(A: T.Buffer((8,), "float32"), I: T.Buffer((8,), "int32"), J: T.Buffer((8,), "int32"),
+             B: T.Buffer((8,), "float32")):  # fmt: skip
+        for i in range(8):
+            B[i] = A[I[i]] + A[J[i]]
+
+    good, bad = np.arange(8, dtype="int32"), np.full(8, 99, "int32")
+    for given in ((bad, good), (good, bad)):
+        assert "found: 99" in refused(both, np.zeros(8, "float32"), *given, np.zeros(8, "float32"))
+
+
+def test_a_sign_of_another_tensor_is_no_count_from_the_end():
+    @T.prim_func
+    def odd(A: T.Buffer((8,), "float32"), I: T.Buffer((8,), "int32"), J: T.Buffer((8,), "int32"),
+            B: T.Buffer((8,), "float32")):  # fmt: skip
+        for i in range(8):
+            B[i] = A[T.Select(J[i] < 0, I[i] + 8, I[i])]
+
+    good, negative = np.arange(8, dtype="int32"), np.full(8, -1, "int32")
+    assert "found: 8" in refused(odd, np.zeros(8, "float32"), good, negative,
+                                 np.zeros(8, "float32"))  # fmt: skip

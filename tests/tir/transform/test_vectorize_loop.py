@@ -53,19 +53,27 @@ class TestLanesThatMeetInOne(PassTest):
     run = VectorizeLoop()
 
     @T.prim_func
-    def Before(A: T.Buffer((16,), "int32"), B: T.Buffer((2,), "int32")):
+    def Before(
+        A: T.Buffer((16,), "int32"), B: T.Buffer((2,), "int32"), C: T.Buffer((2,), "int32")
+    ):
         T.func_attr({"target": T.target("llvm")})
         for j in T.vectorized(16):
             B[0] = T.bitwise_or(B[0], A[j])
         for j in T.vectorized(16):
             B[1] = B[1] + A[j]
+        for j in T.vectorized(16):  # of another tensor of this shape
+            B[0] = T.bitwise_or(C[0], A[j])
 
     @T.prim_func
-    def Expected(A: T.Buffer((16,), "int32"), B: T.Buffer((2,), "int32")):
+    def Expected(
+        A: T.Buffer((16,), "int32"), B: T.Buffer((2,), "int32"), C: T.Buffer((2,), "int32")
+    ):
         T.func_attr({"target": T.target("llvm")})
         B[0] = T.bitwise_or(B[0], T.vectoror("int32", A[0:16]))
         for j_s in range(16):
             B[1] = B[1] + A[j_s]
+        for j_s in range(16):
+            B[0] = T.bitwise_or(C[0], A[j_s])
 
 
 class TestStridedAndDivided(PassTest):

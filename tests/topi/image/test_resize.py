@@ -42,6 +42,18 @@ def test_nearest(mode: str, rounding: str) -> None:
     close(evaluate(op, x), wanted(x, (8, 3), "nearest", mode, nearest_mode=rounding))
 
 
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("size", [(8, 3), (10, 12)])
+def test_rounding_that_is_not_given(mode: str, size: Any) -> None:
+    x = floats(1, 2, 5, 6)
+
+    def nearest(rounding: str) -> Any:
+        op = lambda a: topi.image.resize2d(a, None, size, "NCHW", "nearest", mode, rounding)
+        return evaluate(op, x)
+
+    close(nearest(""), nearest("round" if mode == "align_corners" else "floor"))
+
+
 def test_rows_and_volumes() -> None:
     row, volume = floats(1, 2, 7), floats(1, 2, 3, 4, 5)
     got = evaluate(lambda a: topi.image.resize1d(a, None, (11,)), row)

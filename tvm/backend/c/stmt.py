@@ -22,10 +22,10 @@ from tvm.backend.host_functions import (
 from tvm.backend.operands import require_run_once
 from tvm.error import CheckError
 from tvm.ir.expr import PrimExpr
-from tvm.ir.structural import structural_equal
 from tvm.support.dtype import DataType
 from tvm.tir import expr as e
 from tvm.tir import stmt as s
+from tvm.tir.analysis.deep_equal import expr_deep_equal
 from tvm.tir.effects import has_effect
 from tvm.tir.functor import StmtExprMutator, walk
 from tvm.tir.transform.lower_workspaces import ON_FAILURE
@@ -165,7 +165,7 @@ class StmtEmitter(ExprEmitter):
                 other = node.buffer.data
                 if other is data:
                     same = len(node.indices) == len(op.indices) and all(
-                        structural_equal(a, b) for a, b in zip(node.indices, op.indices)
+                        expr_deep_equal(a, b) for a, b in zip(node.indices, op.indices)
                     )
                     if not same or node.buffer.dtype is not op.buffer.dtype:
                         return True

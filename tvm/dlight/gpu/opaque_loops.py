@@ -24,8 +24,8 @@ from tvm.dlight.analysis.common_analysis import launches_threads
 from tvm.dlight.base import open_schedule
 from tvm.ir.expr import PrimExpr
 from tvm.ir.node import with_fields
-from tvm.ir.structural import structural_equal
 from tvm.target.target import Target
+from tvm.tir.analysis.deep_equal import expr_deep_equal
 from tvm.tir.expr import BufferLoad, IntImm, Var
 from tvm.tir.function import PrimFunc
 from tvm.tir.functor import walk
@@ -174,7 +174,8 @@ def _only_updates(store: BufferStore) -> bool:
     used = [n for part in (store.value, *store.indices) for n in walk(part)]
     loads = [n for n in used if isinstance(n, BufferLoad) and n.buffer.data is store.buffer.data]
     return all(
-        load.buffer is store.buffer and structural_equal(load.indices, store.indices)
+        load.buffer is store.buffer
+        and all(expr_deep_equal(a, b) for a, b in zip(load.indices, store.indices))
         for load in loads
     ) and not any(n is store.buffer.data for n in used if isinstance(n, Var))
 

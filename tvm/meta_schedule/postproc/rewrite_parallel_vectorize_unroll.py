@@ -14,8 +14,8 @@ from tvm.meta_schedule.structure import (
     VECTORIZE,
     extent_of,
     func_names,
-    in_spatial_func,
     is_single,
+    is_spatial,
 )
 from tvm.tir.block_scope import StmtSRef
 from tvm.tir.expr import IntImm, IterVar, Var
@@ -86,8 +86,8 @@ def _rewrite(sch: Schedule, block: BlockRV, wishes: _Wishes) -> None:
         first = outer
     else:
         first = _fuse_ends(sch, loops, parallel, vector)
-    if max(wishes.explicit, wishes.implicit) != -1 and not in_spatial_func(sch, block):
-        steps = max(wishes.explicit, wishes.implicit)
+    steps = max(wishes.explicit, wishes.implicit)
+    if steps > 0 and not is_spatial(sch.get(block)):
         sch.annotate(first, "pragma_auto_unroll_max_step", steps)
         sch.annotate(first, "pragma_unroll_explicit", int(wishes.explicit != -1))
 
@@ -113,7 +113,8 @@ def _plan(sch: Schedule, block: StmtSRef, wishes: _Wishes) -> tuple[int, int]:
     contiguous = _contiguous(realize_of(sch.state, block), nest)
     plain = [loop.free and loop.spatial and loop.extent is not None for loop in nest]
     single = all(is_single(loop.node.body) for loop in nest)
-    if -1 not in wishes[:2] and all(plain) and single and contiguous == len(nest):
+    several = any(loop.extent != 1 for loop in nest)
+    if -1 not in wishes[:2] and all(plain) and single and several and contiguous == len(nest):
         return len(nest), len(nest)
     vector = _vector_loops(nest, wishes.vector, contiguous)
     parallel = min(_parallel_loops(nest, wishes.parallel), len(nest) - vector)
@@ -134,7 +135,7 @@ class _Loop(NamedTuple):
 
 
 def _parallel_loops(nest: Sequence[_Loop], most: int) -> int:
-    """Outer loops up to the number of jobs; -1 if one iteration is all there is."""
+    """Outer loops until they have more iterations than there are jobs; -1 if all have one."""
     if most == -1:
         return -1
     count, total = 0, 1
@@ -143,7 +144,7 @@ def _parallel_loops(nest: Sequence[_Loop], most: int) -> int:
             break
         count += 1
         total *= loop.extent
-        if total >= most or not is_single(loop.node.body):
+        if total > most or not is_single(loop.node.body):
             break
     return -1 if total == 1 else count
 

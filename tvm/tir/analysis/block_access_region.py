@@ -98,9 +98,9 @@ def _bounded(low: PrimExpr, high: PrimExpr, extent: PrimExpr) -> tuple[PrimExpr,
 
 
 def _same(a: PrimExpr, b: PrimExpr) -> bool:
-    from tvm.ir.structural import structural_equal
+    from tvm.arith.deep_equal import deep_equal
 
-    return a is b or structural_equal(a, b)
+    return a is b or deep_equal(a, b)
 
 
 def _simplified(expr: PrimExpr) -> PrimExpr:

@@ -6,6 +6,7 @@ from typing import Any
 
 from tvm.arith.deep_equal import ExprNumbers, deep_equal
 from tvm.tir.expr import as_expr
+from tvm.tir.stmt import BufferRegion
 
 
 def expr_deep_equal(lhs: Any, rhs: Any) -> bool:
@@ -17,4 +18,15 @@ def expr_deep_equal(lhs: Any, rhs: Any) -> bool:
     return deep_equal(as_expr(lhs), as_expr(rhs))
 
 
-__all__ = ["ExprNumbers", "expr_deep_equal"]
+def region_deep_equal(lhs: BufferRegion, rhs: BufferRegion) -> bool:
+    """True when both are the same box of the very same buffer.
+
+    Structural equality lets one free buffer stand for another of its shape and type.
+    """
+    return lhs.buffer is rhs.buffer and all(
+        deep_equal(a.min, b.min) and deep_equal(a.extent, b.extent)
+        for a, b in zip(lhs.region, rhs.region)
+    )
+
+
+__all__ = ["ExprNumbers", "expr_deep_equal", "region_deep_equal"]

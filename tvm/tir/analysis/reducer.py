@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from tvm.ir.expr import PrimExpr
-from tvm.ir.structural import structural_equal
+from tvm.tir.analysis.deep_equal import expr_deep_equal
 from tvm.tir.expr import (
     EQ,
     GE,
@@ -225,7 +225,7 @@ def _with_nan(
         choices: list[Choice] = [stays_or_first, stays_or_first]
         choices[key] = stays
         wanted = rewrite(_OneForm(), [choice(owns, parts) for choice in choices])
-        if all(map(structural_equal, found, wanted)):
+        if all(map(expr_deep_equal, found, wanted)):
             return choices
     return None
 
@@ -310,19 +310,19 @@ _MIRRORED: Final[dict[type[PrimExpr], type[CmpExpr]]] = {LT: GT, GT: LT, LE: GE,
 def _facing(compared: PrimExpr, own: PrimExpr) -> PrimExpr:
     """The comparison with `own` on its left: simplification turns `a > b` to `b < a`."""
     kind = _MIRRORED.get(type(compared))
-    if kind is None or not isinstance(compared, CmpExpr) or not structural_equal(compared.b, own):
+    if kind is None or not isinstance(compared, CmpExpr) or not expr_deep_equal(compared.b, own):
         return compared
     return kind(compared.b, compared.a)
 
 
 def _same(compared: CmpExpr, a: PrimExpr, b: PrimExpr) -> bool:
-    return structural_equal(compared.a, a) and structural_equal(compared.b, b)
+    return expr_deep_equal(compared.a, a) and expr_deep_equal(compared.b, b)
 
 
 def _is_own(expr: PrimExpr, store: BufferStore) -> bool:
     if not isinstance(expr, BufferLoad) or expr.buffer is not store.buffer:
         return False
-    return all(a is b or structural_equal(a, b) for a, b in zip(expr.indices, store.indices))
+    return all(a is b or expr_deep_equal(a, b) for a, b in zip(expr.indices, store.indices))
 
 
 def _reads(expr: PrimExpr, stores: Sequence[BufferStore]) -> bool:

@@ -19,9 +19,9 @@ import numpy as np
 
 from tvm.ir.expr import PrimExpr
 from tvm.ir.op import Op
-from tvm.ir.structural import structural_equal
 from tvm.tir import expr as e
 from tvm.tir import stmt as s
+from tvm.tir.analysis.deep_equal import expr_deep_equal
 from tvm.tir.buffer import Buffer
 from tvm.tir.function import PrimFunc
 from tvm.tir.functor import walk
@@ -162,7 +162,7 @@ def _is_plain(node: Any, store: s.BufferStore) -> bool:
 
 
 def _same_element(a: Sequence[PrimExpr], b: Sequence[PrimExpr]) -> bool:
-    return all(x is y or structural_equal(x, y) for x, y in zip(a, b))
+    return all(expr_deep_equal(x, y) for x, y in zip(a, b))
 
 
 def _vars_in(exprs: Sequence[PrimExpr], bindings: dict[e.Var, PrimExpr]) -> set[e.Var]:

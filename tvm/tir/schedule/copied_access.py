@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from tvm.arith import Analyzer
 from tvm.ir.expr import PrimExpr, Range
-from tvm.ir.structural import structural_equal
+from tvm.tir.analysis.deep_equal import region_deep_equal
 from tvm.tir.block_scope import StmtSRef
 from tvm.tir.buffer import Buffer
 from tvm.tir.expr import BufferLoad, IterVar, Select, Var, is_call_of
@@ -195,7 +195,7 @@ def _looked_up(indices: Sequence[PrimExpr]) -> list[BufferRegion]:
     return [
         region
         for i, region in enumerate(regions)
-        if not any(structural_equal(region, earlier) for earlier in regions[:i])
+        if not any(region_deep_equal(region, earlier) for earlier in regions[:i])
     ]
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from tvm.arith import Analyzer, IterMark, normalize_iter_map_to_expr, subspace_divide
 from tvm.ir.expr import PrimExpr, Range
 from tvm.ir.structural import structural_equal
+from tvm.tir.analysis.deep_equal import expr_deep_equal, region_deep_equal
 from tvm.tir.block_scope import StmtSRef
 from tvm.tir.buffer import Buffer
 from tvm.tir.expr import IntImm, IterVar, Var, make_const
@@ -238,7 +239,7 @@ class OuterPart:
 
     def share(self, made: Divided) -> Divided:
         """The divided block, in terms of variables that all of them share."""
-        if self._several and not structural_equal(self.predicate, made.outer_predicate):
+        if self._several and not expr_deep_equal(self.predicate, made.outer_predicate):
             raise Illegal(
                 f"block {made.inner.name_hint!r} runs where {made.outer_predicate}, a block before "
                 f"it where {self.predicate}",
@@ -306,7 +307,7 @@ def _alike(
 ) -> tuple[IterVar, PrimExpr] | None:
     for pair in others:
         same = pair[0].iter_type == iv.iter_type and structural_equal(pair[0].dom, iv.dom)
-        if same and structural_equal(pair[1], value):
+        if same and expr_deep_equal(pair[1], value):
             return pair
     return None
 
@@ -330,7 +331,7 @@ def _joined(regions: Sequence[BufferRegion]) -> list[BufferRegion]:
     analyzer = Analyzer()
     for region in regions:
         known = found.get(region.buffer)
-        if known is None or structural_equal(list(known.region), list(region.region)):
+        if known is None or region_deep_equal(known, region):
             found.setdefault(region.buffer, region)
             continue
         parts: list[Range] = []

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from tvm.arith import Analyzer
 from tvm.ir.expr import PrimExpr, Range
-from tvm.ir.structural import structural_equal
+from tvm.tir.analysis.deep_equal import expr_deep_equal
 from tvm.tir.buffer import Buffer
 from tvm.tir.expr import FloorDiv, FloorMod, IntImm, Var, make_const
 from tvm.tir.functor import substitute, uses_any
@@ -80,8 +80,8 @@ def _rejoined(region: Sequence[Range], box: Box) -> list[tuple[Range, PrimExpr, 
             same = (
                 isinstance(other_range.min, FloorMod)
                 and is_one(other_range.extent)
-                and structural_equal(other_range.min.a, value)
-                and structural_equal(other_range.min.b, step)
+                and expr_deep_equal(other_range.min.a, value)
+                and expr_deep_equal(other_range.min.b, step)
             )
             if same and taken.isdisjoint((number, other)):
                 taken |= {number, other}

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
-from tvm.arith import Analyzer, detect_iter_map, iter_map_simplify
+from tvm.arith import Analyzer, iter_map_simplify
 from tvm.ir.expr import PrimExpr, Range
 from tvm.tir.block_scope import StmtSRef
-from tvm.tir.expr import FloorMod, IntImm, Var
+from tvm.tir.expr import IntImm, Var
 from tvm.tir.functor import uses_any, vars_in, walk
 from tvm.tir.op.arith import is_one, is_zero, logical_and
 from tvm.tir.stmt import Block, BlockRealize, For, Stmt
@@ -113,8 +113,6 @@ class _Simplifier(TrackingMutator):
             list(op.iter_values), self._ranges, op.predicate,
             simplify_trivial_iterators=self._drop_unit,
         )  # fmt: skip
-        if self._breaks_map(op, values):
-            return list(op.iter_values)
         if self._drop_unit:
             return values
         units = {var for var, rng in self._ranges.items() if is_one(rng.extent)}
@@ -128,22 +126,6 @@ class _Simplifier(TrackingMutator):
         """True if a loop of one iteration is no more in what is bound."""
         left = set(vars_in(new))
         return any(n in units and n not in left for n in walk(old))
-
-    def _breaks_map(self, op: BlockRealize, values: list[PrimExpr]) -> bool:
-        """True if remainders were simplified so far that the map of all loops is lost.
-
-        (i * 16 + j) % 13 is (i * 3 + j) % 13, but only the former shows i and j as one loop.
-        Remainders of single loops are as they were.
-        """
-        parts = [n for value in values for n in walk(value) if isinstance(n, FloorMod)]
-        if all(isinstance(part.a, Var) for part in parts):
-            return False
-        if detect_iter_map(values, self._ranges, op.predicate, allow_padding=False).indices:
-            return False
-        before = list(op.iter_values)
-        return bool(
-            detect_iter_map(before, self._ranges, op.predicate, allow_padding=False).indices
-        )
 
     def _with_units(self, value: PrimExpr, units: set[Var]) -> PrimExpr:
         """A binding simplified as if its loops of one iteration had more, so that they stay."""

@@ -24,13 +24,13 @@ from tvm.error import message
 from tvm.ir.expr import PrimExpr
 from tvm.ir.module import IRModule
 from tvm.ir.span import Span
-from tvm.ir.structural import structural_equal
 from tvm.ir.transform import PassContext
 from tvm.target.target import Target
 from tvm.tir import expr as e
 from tvm.tir import stmt as s
 from tvm.tir.analysis.buffer_facts import Written, assumed
 from tvm.tir.analysis.data_flow import DataFlow
+from tvm.tir.analysis.deep_equal import expr_deep_equal
 from tvm.tir.analysis.lasting_fact import lasting_fact
 from tvm.tir.analysis.overwritten import memory_touched, overwritten
 from tvm.tir.buffer import Buffer
@@ -462,7 +462,7 @@ class _LoadReplacer(StmtExprMutator):
         self._value = value
 
     def visit_buffer_load_(self, op: e.BufferLoad) -> PrimExpr:
-        return self._value if structural_equal(op, self._load, True) else op
+        return self._value if expr_deep_equal(op, self._load) else op
 
 
 def _outer_loads(index: PrimExpr) -> list[e.BufferLoad]:

@@ -11,10 +11,10 @@ from __future__ import annotations
 
 from tvm.ir.expr import PrimExpr
 from tvm.ir.module import IRModule
-from tvm.ir.structural import structural_equal
 from tvm.ir.transform import PassContext
 from tvm.tir import expr as e
 from tvm.tir import stmt as s
+from tvm.tir.analysis.deep_equal import expr_deep_equal
 from tvm.tir.function import PrimFunc
 from tvm.tir.functor import StmtExprMutator
 
@@ -48,7 +48,7 @@ class _Combiner(StmtExprMutator):
             return super().visit_call_(op)
         wanted = op.args[0]
         for value, var in self._known:
-            if structural_equal(value, wanted):
+            if expr_deep_equal(value, wanted):
                 return var
         var = e.Var("ctx_cache_", wanted.dtype)
         self._known.append((wanted, var))

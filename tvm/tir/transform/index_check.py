@@ -8,10 +8,10 @@ from typing import Final, TypeVar
 from tvm.arith.analyzer import Analyzer
 from tvm.ir.expr import PrimExpr
 from tvm.ir.span import Span
-from tvm.ir.structural import structural_equal
 from tvm.tir import expr as e
 from tvm.tir import stmt as s
 from tvm.tir.analysis.buffer_facts import Written
+from tvm.tir.analysis.deep_equal import expr_deep_equal
 from tvm.tir.functor import substitute, walk
 from tvm.tir.op import arith as ops
 from tvm.tir.renew_defs import DefRenewer
@@ -58,7 +58,7 @@ class IndexCheck:
             (other._stores or not self._stores)
             and len(self._layers) == len(other._layers)
             and all(_same_layer(a, b) for a, b in zip(self._layers, other._layers))
-            and structural_equal(self.inside, other.inside, True)
+            and expr_deep_equal(self.inside, other.inside)
         )
 
     def depends_on(self, written: Written) -> bool:
@@ -235,4 +235,4 @@ def _names(*exprs: PrimExpr) -> tuple[frozenset[e.Var], frozenset[e.Var]]:
 def _same_layer(a: Layer, b: Layer) -> bool:
     if isinstance(a, s.For) or isinstance(b, s.For):
         return isinstance(a, s.For) and isinstance(b, s.For) and a.loop_var is b.loop_var
-    return a is b or structural_equal(a, b, True)
+    return a is b or expr_deep_equal(a, b)

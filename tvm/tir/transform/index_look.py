@@ -24,9 +24,9 @@ from typing import Final
 from tvm.arith import detect_linear_equation
 from tvm.arith.analyzer import Analyzer
 from tvm.ir.expr import PrimExpr
-from tvm.ir.structural import structural_equal
 from tvm.tir import expr as e
 from tvm.tir import stmt as s
+from tvm.tir.analysis.deep_equal import expr_deep_equal
 from tvm.tir.buffer import Buffer, decl_buffer
 from tvm.tir.functor import walk
 from tvm.tir.op import arith as ops
@@ -208,14 +208,14 @@ def _index_run(inside: PrimExpr, loop: s.For) -> _IndexRun | None:
     upper = inside.b
     if isinstance(upper, e.LT) and ops.is_zero(upper.b):
         return None  # nothing is inside
-    if not (isinstance(upper, e.LT) and structural_equal(inside.a.a, upper.a, True)):
+    if not (isinstance(upper, e.LT) and expr_deep_equal(inside.a.a, upper.a)):
         return None
     shift = None
     index = upper.a
     given = _from_the_end(index)
     if given is not None:
         index, shift = given
-        if not structural_equal(shift, upper.b, True):
+        if not expr_deep_equal(shift, upper.b):
             return None
     if not isinstance(index, e.BufferLoad) or not _is_signed(index) or index.buffer.strides:
         return None
@@ -259,7 +259,7 @@ def _from_the_end(index: PrimExpr) -> tuple[PrimExpr, PrimExpr] | None:
         return None
     if not (isinstance(condition, e.LT) and ops.is_zero(condition.b) and isinstance(moved, e.Add)):
         return None
-    same = structural_equal(condition.a, x, True) and structural_equal(moved.a, x, True)
+    same = expr_deep_equal(condition.a, x) and expr_deep_equal(moved.a, x)
     return (x, moved.b) if same else None
 
 

@@ -18,10 +18,10 @@ from typing import Final
 from tvm.arith import Analyzer, detect_linear_equation
 from tvm.ir.expr import PrimExpr
 from tvm.ir.module import IRModule
-from tvm.ir.structural import structural_equal
 from tvm.ir.transform import PassContext
 from tvm.tir import expr as e
 from tvm.tir import stmt as s
+from tvm.tir.analysis.deep_equal import expr_deep_equal
 from tvm.tir.function import PrimFunc
 from tvm.tir.functor import StmtExprMutator, uses_var, walk
 from tvm.tir.op import arith as ops
@@ -108,7 +108,7 @@ class _Unmasker(StmtExprMutator):
 
     def _holds(self, condition: PrimExpr | None) -> bool:
         return isinstance(condition, e.LT) and (
-            condition is self._mask or structural_equal(condition, self._mask)
+            condition is self._mask or expr_deep_equal(condition, self._mask)
         )
 
     def visit_select_(self, op: e.Select) -> PrimExpr:

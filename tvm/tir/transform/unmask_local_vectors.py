@@ -16,10 +16,10 @@ from dataclasses import dataclass, field
 
 from tvm.ir.expr import PrimExpr
 from tvm.ir.module import IRModule
-from tvm.ir.structural import structural_equal
 from tvm.ir.transform import PassContext
 from tvm.tir import expr as e
 from tvm.tir import stmt as s
+from tvm.tir.analysis.deep_equal import expr_deep_equal
 from tvm.tir.buffer import Buffer, decl_buffer
 from tvm.tir.function import PrimFunc
 from tvm.tir.functor import StmtExprMutator, walk
@@ -92,7 +92,7 @@ class _Memory:
             use.read_whole |= isinstance(access, e.BufferLoad)
         elif use.mask is None:
             use.mask = mask
-        elif not structural_equal(mask, use.mask):
+        elif not expr_deep_equal(mask, use.mask):
             return False
         return not (use.read_whole and use.mask is not None)
 
@@ -145,7 +145,7 @@ def _keeps_lanes(
         return True
     for load in own:
         same = load.predicate is None if store.predicate is None else (
-            load.predicate is not None and structural_equal(load.predicate, store.predicate)
+            load.predicate is not None and expr_deep_equal(load.predicate, store.predicate)
         )
         if not same or not found.add(load):
             return False

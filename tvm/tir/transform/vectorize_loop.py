@@ -22,12 +22,12 @@ from tvm.ir.expr import PrimExpr, Range
 from tvm.ir.module import IRModule
 from tvm.ir.op import Op
 from tvm.ir.span import Span
-from tvm.ir.structural import structural_equal
 from tvm.ir.transform import PassContext
 from tvm.support.dtype import DataType
 from tvm.target.target import Target
 from tvm.tir import expr as e
 from tvm.tir import stmt as s
+from tvm.tir.analysis.deep_equal import expr_deep_equal
 from tvm.tir.buffer import Buffer
 from tvm.tir.effects import is_acting_call
 from tvm.tir.function import PrimFunc
@@ -288,7 +288,7 @@ class _Vectorizer(StmtExprMutator):
             return None
         old, new = value.args
         load = e.BufferLoad(op.buffer, op.indices)
-        if not structural_equal(old, load) or self.visit_expr(old) is not old:
+        if not expr_deep_equal(old, load) or self.visit_expr(old) is not old:
             return None
         if any(isinstance(n, e.BufferLoad) and n.buffer.data is op.buffer.data for n in walk(new)):
             return None
@@ -605,7 +605,7 @@ def _is_constant(buffer: Buffer) -> bool:
 
 def _starts_at(base: PrimExpr, access: s.BufferStore | e.BufferLoad) -> bool:
     first = access.indices[0] if access.indices else None
-    return isinstance(first, e.Ramp) and structural_equal(first.base, base)
+    return isinstance(first, e.Ramp) and expr_deep_equal(first.base, base)
 
 
 def _widened(old: Any, new: Any) -> bool:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import product
 from typing import Any
 
 from tvm import te, tir
@@ -214,9 +213,7 @@ class _Resizer:
         self.data, self.layout = data, layout
         self.sources, self.targets = list(sources), list(targets)
         self.method, self.mode = method, mode
-        self.rounding = rounding or (
-            "round_prefer_floor" if mode in ("half_pixel", "align_corners") else "floor"
-        )
+        self.rounding = rounding or ("round" if mode == "align_corners" else "floor")
         self.alpha, self.exclude, self.extrapolation = alpha, exclude, extrapolation
         self.dtype = data.dtype if out_dtype in (None, "") else out_dtype
 
@@ -298,14 +295,17 @@ class _Resizer:
         for coord, low, source in zip(coords, lows, self.sources):
             own = cubic_weights(coord - low, self.alpha)
             weights.append(self._excluded(own, low.astype("int32"), source))
-        total: PrimExpr = tir.const(0, "float32")
-        for taps in product(range(4), repeat=len(coords)):
-            weight: PrimExpr = weights[0][taps[0]]
-            for k in range(1, len(coords)):
-                weight = weight * weights[k][taps[k]]
-            at = [low.astype("int32") + (tap - 1) for low, tap in zip(lows, taps)]
-            total = total + self.load(n, c, at, inner) * weight
-        return total
+        whole = [low.astype("int32") for low in lows]
+
+        def along(chosen: list[PrimExpr]) -> PrimExpr:
+            """The sum over the axes that are not chosen yet, the last of them innermost."""
+            k = len(chosen)
+            if k == len(coords):
+                return self.load(n, c, chosen, inner)
+            taps = [along([*chosen, whole[k] + (t - 1)]) * weights[k][t] for t in range(4)]
+            return taps[0] + taps[1] + taps[2] + taps[3]
+
+        return along([])
 
     def _excluded(self, weights: list[PrimExpr], low: PrimExpr, source: Any) -> list[PrimExpr]:
         """Weights of elements outside are zero if they are to be left out; the rest sums to one."""

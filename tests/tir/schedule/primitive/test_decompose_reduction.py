@@ -71,6 +71,23 @@ def test_reads_of_the_result_are_listed_once() -> None:
     assert [str(read) for read in update.reads] == ["B[vi]", "A[vi, vk]"]
 
 
+def test_a_buffer_of_the_same_shape_is_another_one() -> None:
+    @T.prim_func
+    def shifted(A: T.Buffer((4, 8), "float32"), m: T.Buffer((4,), "float32"),
+                B: T.Buffer((4,), "float32")):  # fmt: skip
+        for i, k in T.grid(4, 8):
+            with T.block("B"):
+                vi, vk = T.axis.remap("SR", [i, k])
+                with T.init():
+                    B[vi] = T.float32(0)
+                B[vi] = B[vi] + (A[vi, vk] - m[vi])
+
+    sch = open_schedule(shifted)
+    sch.decompose_reduction("B", sch.get_loops("B")[1])
+    update = sch.get(sch.get_block("B_update"))
+    assert [str(read) for read in update.reads] == ["B[vi]", "A[vi, vk]", "m[vi]"]
+
+
 @T.prim_func
 def one_sum(A: T.Buffer((2, 1, 7), "float32"), B: T.Buffer((2, 1), "float32")):
     for i, j, k in T.grid(2, 1, 7):

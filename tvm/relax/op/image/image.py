@@ -131,7 +131,7 @@ def _source(out: int, size: int, target: int, mode: str, start: float, end: floa
 
 
 def _nearest(coordinate: float, rounding: str) -> int:
-    if rounding in ("round", ""):
+    if rounding == "round":
         return math.floor(coordinate + 0.5)
     if rounding == "round_prefer_floor":
         return math.ceil(coordinate - 0.5)
@@ -151,7 +151,8 @@ def _weights(size: int, target: int, o: dict[str, Any], start: float, end: float
         mode = o["coordinate_transformation_mode"]
         coordinate = _source(out, size, target, mode, start, end)
         if o["method"] == "nearest_neighbor":
-            taps = {_nearest(coordinate, o["rounding_method"]): 1.0}
+            rounding = o["rounding_method"] or ("round" if mode == "align_corners" else "floor")
+            taps = {_nearest(coordinate, rounding): 1.0}
         elif o["method"] == "linear":
             low = math.floor(coordinate)
             taps = {low: 1 - (coordinate - low), low + 1: coordinate - low}

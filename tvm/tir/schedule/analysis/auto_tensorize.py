@@ -8,7 +8,7 @@ from typing import Final
 from tvm.arith import Analyzer
 from tvm.ffi.object import Object
 from tvm.ir.expr import PrimExpr
-from tvm.ir.structural import structural_equal
+from tvm.tir.analysis.deep_equal import expr_deep_equal
 from tvm.tir.buffer import Buffer
 from tvm.tir.expr import BufferLoad, IntImm, IterVar, Var
 from tvm.tir.function import PrimFunc
@@ -92,7 +92,7 @@ def _accesses(block: Block) -> Accesses | None:
     accesses: list[BufferStore | BufferLoad] = [block.body, *loads]
     for access in accesses:
         known = found.setdefault(access.buffer, access.indices)
-        if not all(structural_equal(a, b) for a, b in zip(known, access.indices)):
+        if not all(expr_deep_equal(a, b) for a, b in zip(known, access.indices)):
             return None
     return {buffer: simplified_indices(block, at) for buffer, at in found.items()}
 
@@ -123,7 +123,7 @@ def _paired(desc: Block, node: Block) -> dict[Buffer, Buffer] | None:
     if len(left) != len(right) or len(set(found.values())) != len(found):
         return None
     value = _AsOurs(dict(zip(right, left))).visit_expr(theirs.value)
-    return found if structural_equal(value, ours.value) else None
+    return found if expr_deep_equal(value, ours.value) else None
 
 
 def _moved(

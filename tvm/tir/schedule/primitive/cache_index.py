@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tvm.ir.expr import PrimExpr, Range
-from tvm.ir.structural import structural_equal
 from tvm.ir.type import PointerType, PrimType
+from tvm.tir.analysis.deep_equal import expr_deep_equal
 from tvm.tir.block_scope import StmtSRef
 from tvm.tir.buffer import Buffer
 from tvm.tir.effects import is_stateful_call
@@ -109,7 +109,7 @@ class _UseCaches(TrackingMutator):
 
     def visit_expr(self, expr: PrimExpr) -> PrimExpr:
         for cache in self._caches:
-            if expr.dtype is cache.expr.dtype and structural_equal(expr, cache.expr):
+            if expr.dtype is cache.expr.dtype and expr_deep_equal(expr, cache.expr):
                 return BufferLoad(cache.buffer, cache.near, None, expr.span)
         return super().visit_expr(expr)
 
@@ -133,7 +133,7 @@ def _chosen(node: Block, threshold: int) -> list[PrimExpr]:
 
     def found(expr: PrimExpr, times: int, first: int) -> None:
         for part in _computed(expr, names):
-            same = [c for c in pending if structural_equal(c.expr, part)]
+            same = [c for c in pending if expr_deep_equal(c.expr, part)]
             entry = same[0] if same else _Count(part, first)
             if not same:
                 pending.append(entry)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tvm.ir.expr import PrimExpr
-from tvm.ir.structural import structural_equal
+from tvm.tir.analysis.deep_equal import region_deep_equal
 from tvm.tir.block_scope import StmtSRef
 from tvm.tir.expr import IterVar, Var
 from tvm.tir.functor import substitute, uses_any, vars_in
@@ -145,6 +145,6 @@ def _init_predicate(
 
 def _update(block: Block) -> Block:
     """The block without its init, which now reads what it updates, if it did not say so before."""
-    updated = [w for w in block.writes if not any(structural_equal(w, r) for r in block.reads)]
+    updated = [w for w in block.writes if not any(region_deep_equal(w, r) for r in block.reads)]
     reads = [*updated, *block.reads]
     return change_block(block, reads=reads, name_hint=f"{block.name_hint}_update", init=None)

@@ -8,7 +8,7 @@ from tvm.arith import Analyzer, IterMapLevel, detect_iter_map
 from tvm.arith.iter_affine_map import inverse_if_any
 from tvm.ir.expr import PrimExpr, Range
 from tvm.ir.node import Node
-from tvm.ir.structural import structural_equal
+from tvm.tir.analysis.deep_equal import expr_deep_equal
 from tvm.tir.block_scope import StmtSRef
 from tvm.tir.buffer import Buffer
 from tvm.tir.expr import BufferLoad, IntImm, Var
@@ -322,7 +322,7 @@ def _narrowed(known: PrimExpr, more: PrimExpr, analyzer: Analyzer) -> PrimExpr:
     said = [analyzer.simplify(part) for part in conjuncts(known)]
     for part in conjuncts(more):
         simple = analyzer.simplify(part)
-        if not is_one(simple) and not any(structural_equal(simple, other) for other in said):
+        if not is_one(simple) and not any(expr_deep_equal(simple, other) for other in said):
             known = logical_and(known, part)
     return known
 
