@@ -13,10 +13,10 @@ from tvm.tir.tensor_intrin import hexagon
 
 pytestmark = pytest.mark.pure
 DOTS = {
-    hexagon.VRMPY_u8u8i32_INTRIN: ("uint8", "uint8", 4, "vrmpyubv"),
+    hexagon.VRMPY_u8u8i32_INTRIN: ("uint8", "uint8", 4, "vrmpyub"),
     hexagon.VRMPY_u8i8i32_INTRIN: ("uint8", "int8", 4, "vrmpybusv"),
     hexagon.VDMPY_i16i16i32_INTRIN: ("int16", "int16", 2, "vdmpyhvsat"),
-    hexagon.VRMPY_u8u8i32_VTCM_INTRIN: ("uint8", "uint8", 4, "vrmpyubv"),
+    hexagon.VRMPY_u8u8i32_VTCM_INTRIN: ("uint8", "uint8", 4, "vrmpyub"),
     hexagon.VRMPY_u8i8i32_VTCM_INTRIN: ("uint8", "int8", 4, "vrmpybusv"),
 }
 COPIES = {hexagon.DMA_READ_128_u8: "uint8", hexagon.DMA_READ_128_i8: "int8"}
@@ -52,3 +52,11 @@ def test_copies(name: str) -> None:
     tir.interp.run(desc, a, c)
     np.testing.assert_array_equal(c, a)
     assert '"device_api.hexagon.dma_copy_dltensor"' in impl.script()
+
+
+@pytest.mark.parametrize(("name", "last"), [
+    (hexagon.VRMPY_u8u8i32_INTRIN, "B_i32x32, A_i32)"),
+    (hexagon.VRMPY_u8i8i32_INTRIN, "T.Broadcast(A_i32, 32), B_i32x32)"),
+])  # fmt: skip
+def test_unsigned_products_take_a_word_that_is_no_vector(name: str, last: str) -> None:
+    assert functions(name)[1].script().rstrip().endswith(last)

@@ -9,6 +9,7 @@ import tvm
 from tvm import te, tir
 from tvm.ir import assert_structural_equal
 from tvm.script import from_source
+from tvm.script import tir as T
 from tvm.target.codegen import llvm_get_cpu_features
 from tvm.tir import TensorIntrin
 from tvm.tir.tensor_intrin.x86 import AVX512_DOT_16x4_INTRIN, VNNI_DOT_16x4_INTRIN
@@ -74,3 +75,26 @@ def test_the_instruction_computes_what_the_description_says(name: str) -> None:
     func(*args)
     weights = b.transpose(1, 3, 0, 2).reshape(k, m).astype("int32")
     np.testing.assert_array_equal(args[2].numpy(), a.astype("int32") @ weights)
+
+
+def test_each_step_of_vnni_has_a_name() -> None:
+    @T.prim_func(private=True)
+    def steps(A: T.Buffer((4,), "uint8", offset_factor=1),
+              B: T.Buffer((16, 4), "int8", offset_factor=1),
+              C: T.Buffer((16,), "int32", offset_factor=1)):  # fmt: skip
+        with T.block("root"):
+            T.reads(C[0:16], A[0:4], B[0:16, 0:4])
+            T.writes(C[0:16])
+            few: T.uint8x4 = A[0:4]
+            word: T.int32 = T.reinterpret("int32", few)
+            rows: T.int8x64 = B[0, 0:64]
+            words: T.int32x16 = T.reinterpret("int32x16", rows)
+            sums: T.int32x16 = C[0:16]
+            C[0:16] = T.call_llvm_pure_intrin(
+                "int32x16", T.llvm_lookup_intrinsic_id("llvm.x86.avx512.vpdpbusd.512"),
+                sums, T.Broadcast(word, 16), words,
+            )  # fmt: skip
+
+    intrin = TensorIntrin.get(VNNI_DOT_16x4_INTRIN)
+    assert intrin is not None
+    assert_structural_equal(intrin.impl, steps)

@@ -33,7 +33,7 @@ from .dot_product_common import (
     DP4A_U8S8S32_INTRIN,
     DP4A_U8U8U32_INTRIN,
 )
-from .dots import dot_code, dot_meaning
+from .dots import dot_code, dot_meaning, named
 
 __all__ = [
     "ARM_DOT_4x4_i8_NEON_INTRIN", "ARM_DOT_4x4_i8_SDOT_INTRIN", "ARM_DOT_4x4_u8_HDOT_INTRIN",
@@ -50,19 +50,25 @@ __all__ = [
 
 def _neon(A: Buffer, B: Buffer, C: Buffer) -> PrimExpr:
     """SMULL makes eight 16-bit products of bytes; SADDLP adds neighbours, ADDP once more."""
-    four = T.reinterpret("int32", A.vload([0], "int8x4"))
-    twice = T.reinterpret("int8x8", T.Broadcast(four, 2))
+    few = named("A_int8", A.vload([0], "int8x4"))
+    four = named("re_int32", T.reinterpret("int32", few))
+    pair = named("vec_ai32", T.Broadcast(four, 2))
+    twice = named("vec_a", T.reinterpret("int8x8", pair))
+    rows = named("vec_b", B.vload([0, 0], dtype="int8x16"))
 
-    def of_two_rows(row: int) -> PrimExpr:
-        products = T.call_llvm_pure_intrin(
-            "int16x8", "llvm.aarch64.neon.smull.v8i16", twice, B.vload([row, 0], dtype="int8x8")
-        )
-        return T.call_llvm_pure_intrin(
+    def of_two_rows(side: str, half: PrimExpr) -> PrimExpr:
+        two = named(f"vec_b_{side}", half)
+        products = named(f"multiply_{side}", T.call_llvm_pure_intrin(
+            "int16x8", "llvm.aarch64.neon.smull.v8i16", twice, two
+        ))  # fmt: skip
+        return named(f"pairwise_reduction_{side}", T.call_llvm_pure_intrin(
             "int32x4", "llvm.aarch64.neon.saddlp.v4i32.v8i16", products
-        )
+        ))  # fmt: skip
 
+    low = of_two_rows("low", T.vectorlow("int8x8", rows))
+    high = of_two_rows("high", T.vectorhigh("int8x8", rows))
     return C.vload([0], "int32x4") + T.call_llvm_pure_intrin(
-        "int32x4", "llvm.aarch64.neon.addp.v4i32", of_two_rows(0), of_two_rows(2)
+        "int32x4", "llvm.aarch64.neon.addp.v4i32", low, high
     )
 
 
@@ -80,11 +86,13 @@ def get_dotprod_intrin(in_dtype: str, out_dtype: str) -> tuple[PrimFunc, PrimFun
     vector, result = f"{in_dtype}x16", f"{out_dtype}x4"
 
     def compute(A: Buffer, B: Buffer, C: Buffer) -> PrimExpr:
-        four = T.reinterpret("int32", A.vload([0], f"{in_dtype}x4"))
-        repeated = T.reinterpret(vector, T.Broadcast(four, 4))
-        return T.call_llvm_pure_intrin(
-            result, name, C.vload([0], result), repeated, B.vload([0, 0], vector)
-        )
+        few = named("A_i8x4", A.vload([0], f"{in_dtype}x4"))
+        four = named("A_i32", T.reinterpret("int32", few))
+        words = named("vec_ai32", T.Broadcast(four, 4))
+        repeated = named("vec_a", T.reinterpret(vector, words))
+        rows = named("vec_b", B.vload([0, 0], vector))
+        sums = named("vec_c", C.vload([0], result))
+        return T.call_llvm_pure_intrin(result, name, sums, repeated, rows)
 
     desc = dot_meaning(in_dtype, in_dtype, out_dtype, 4, 4)
     return desc, dot_code(desc, compute)

@@ -8,11 +8,18 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from tvm.tir.buffer import Buffer
-from tvm.tir.expr import PrimExpr
+from tvm.tir.expr import PrimExpr, Var
 from tvm.tir.function import PrimFunc
 from tvm.tir.script import language as T
 
 from .dot_kinds import DOTS
+
+
+def named(name: str, value: PrimExpr) -> PrimExpr:
+    """The value under a name that holds to the end of the block: a step of an intrinsic."""
+    var = Var(name, value.dtype)
+    T.LetStmt(value, var=var).open_to_end()
+    return var
 
 
 def dot_intrin(form: str, one: str, many: str, swapped: bool) -> tuple[PrimFunc, PrimFunc]:

@@ -16,7 +16,7 @@ from tvm.tir.function import PrimFunc
 from tvm.tir.intrin_registry import register_own
 from tvm.tir.script import language as T
 
-from .dots import dot_code, dot_meaning
+from .dots import dot_code, dot_meaning, named
 
 
 def generate_dma_load_intrin(size: int, dtype: str) -> tuple[PrimFunc, PrimFunc]:
@@ -64,9 +64,13 @@ def _dot_product(
     """32 dot products of `length` numbers of 32 bits together, and the instruction for them."""
 
     def compute(A: Buffer, B: Buffer, C: Buffer) -> PrimExpr:
-        word = T.reinterpret("int32", A.vload([0], f"{a_dtype}x{length}"))
-        weights = T.reinterpret("int32x32", B.vload([0, 0], dtype=f"{b_dtype}x{32 * length}"))
+        few = named("A_few", A.vload([0], f"{a_dtype}x{length}"))
+        word = named("A_i32", T.reinterpret("int32", few))
+        rows = named("B_rows", B.vload([0, 0], dtype=f"{b_dtype}x{32 * length}"))
+        weights = named("B_i32x32", T.reinterpret("int32x32", rows))
         sums = C.vload([0], "int32x32")
+        if instruction == "llvm.hexagon.V6.vrmpyub.acc.128B":  # takes the word as it is
+            return T.call_llvm_pure_intrin("int32x32", instruction, sums, weights, word)
         return T.call_llvm_pure_intrin(
             "int32x32", instruction, sums, T.Broadcast(word, 32), weights
         )
@@ -77,7 +81,7 @@ def _dot_product(
 
 def generate_dot_product_32x4_u8u8i32(mem_scope: str = "global") -> tuple[PrimFunc, PrimFunc]:
     """Dot products of unsigned bytes: VRMPY."""
-    instruction = "llvm.hexagon.V6.vrmpyubv.acc.128B"
+    instruction = "llvm.hexagon.V6.vrmpyub.acc.128B"
     return _dot_product("uint8", "uint8", 4, instruction, mem_scope)
 
 

@@ -15,14 +15,16 @@ from tvm.tir.expr import PrimExpr
 from tvm.tir.intrin_registry import register_own
 from tvm.tir.script import language as T
 
-from .dots import dot_code, dot_meaning
+from .dots import dot_code, dot_meaning, named
 
 
 def _vnni(A: Buffer, B: Buffer, C: Buffer) -> PrimExpr:
     """Intel's manual, VPDPBUSD: multiplies groups of four bytes and adds them to 32-bit lanes."""
-    four = T.reinterpret("int32", A.vload([0], "uint8x4"))
-    weights = T.reinterpret("int32x16", B.vload([0, 0], dtype="int8x64"))
-    sums = C.vload([0], "int32x16")
+    few = named("A_u8x4", A.vload([0], "uint8x4"))
+    four = named("A_i32", T.reinterpret("int32", few))
+    rows = named("B_i8x64", B.vload([0, 0], dtype="int8x64"))
+    weights = named("B_i32x16", T.reinterpret("int32x16", rows))
+    sums = named("C_i32x16", C.vload([0], "int32x16"))
     return T.call_llvm_pure_intrin(
         "int32x16", "llvm.x86.avx512.vpdpbusd.512", sums, T.Broadcast(four, 16), weights
     )
@@ -30,11 +32,14 @@ def _vnni(A: Buffer, B: Buffer, C: Buffer) -> PrimExpr:
 
 def _avx512(A: Buffer, B: Buffer, C: Buffer) -> PrimExpr:
     """VPMADDUBSW adds pairs of byte products in 16 bits (saturating), VPMADDWD those in 32."""
-    four = T.reinterpret("int32", A.vload([0], "uint8x4"))
-    repeated = T.reinterpret("int8x64", T.Broadcast(four, 16))
-    pairs = T.call_llvm_pure_intrin(
-        "int16x32", "llvm.x86.avx512.pmaddubs.w.512", repeated, B.vload([0, 0], dtype="int8x64")
-    )
+    few = named("A_u8x4", A.vload([0], "uint8x4"))
+    four = named("A_i32", T.reinterpret("int32", few))
+    words = named("A_brdcst", T.Broadcast(four, 16))
+    repeated = named("A_u8x64", T.reinterpret("uint8x64", words))
+    rows = named("B_i8x64", B.vload([0, 0], dtype="int8x64"))
+    pairs = named("Red", T.call_llvm_pure_intrin(
+        "int16x32", "llvm.x86.avx512.pmaddubs.w.512", repeated, rows
+    ))  # fmt: skip
     return C.vload([0], "int32x16") + T.call_llvm_pure_intrin(
         "int32x16", "llvm.x86.avx512.pmaddw.d.512", pairs, T.Broadcast(T.int16(1), 32)
     )
