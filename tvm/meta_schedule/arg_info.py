@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-from tvm.error import TVMError, message
+from tvm.error import ArgumentValueError, message
 from tvm.ffi.object import Object
 from tvm.ir.module import IRModule
 from tvm.tir.expr import IntImm
@@ -20,7 +20,7 @@ class ArgInfo(Object):
 
     def as_json(self) -> Any:
         """Plain lists, strings and numbers."""
-        raise TVMError(
+        raise ArgumentValueError(
             f"{type(self).__name__}.as_json: an ArgInfo of no kind; legal: TensorInfo, or another "
             "class that says what the argument is"
         )
@@ -40,7 +40,7 @@ class ArgInfo(Object):
         for param in func.params:
             buffer = func.buffer_map.get(param)
             if buffer is None:
-                raise TVMError(
+                raise ArgumentValueError(
                     message(
                         "ArgInfo.from_prim_func: a parameter is no buffer",
                         found=f"{param.name}: {param.dtype}",
@@ -105,7 +105,7 @@ def entry_func(mod: IRModule) -> PrimFunc:
         return funcs["main"]
     if len(funcs) == 1:
         return next(iter(funcs.values()))
-    raise TVMError(
+    raise ArgumentValueError(
         message(
             "meta_schedule: the module has no entry function",
             found=f"functions {sorted(funcs)}",
@@ -118,7 +118,7 @@ def entry_func(mod: IRModule) -> PrimFunc:
 def _number(extent: Any) -> int:
     if isinstance(extent, IntImm):
         return int(extent.value)
-    raise TVMError(
+    raise ArgumentValueError(
         message(
             "ArgInfo: a tensor of unknown size cannot be allocated",
             found=f"extent {extent}",
@@ -127,8 +127,8 @@ def _number(extent: Any) -> int:
     )
 
 
-def _malformed(json_obj: Any) -> TVMError:
-    return TVMError(
+def _malformed(json_obj: Any) -> ArgumentValueError:
+    return ArgumentValueError(
         message(
             "ArgInfo.from_json: the value describes no argument",
             found=repr(json_obj),
