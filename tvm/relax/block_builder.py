@@ -362,6 +362,7 @@ class BlockBuilder(Object):
 
     def match_cast(self, value: Output, struct_info: StructInfo, name_hint: str = "") -> Var:
         """Bind `value`, checked at run time to be what `struct_info` says; binds new symbols."""
+        expect(StructInfo, struct_info, 2, "relax.BlockBuilderEmitMatchCast")
         expr = normalize_argument(self, convert_to_expr(value))
         if base_check(struct_info, expr.struct_info) is BaseCheckResult.FAIL_L0:
             raise TVMError(
@@ -428,6 +429,8 @@ class BlockBuilder(Object):
 
     def end_block(self) -> BindingBlock:
         """Close the current block and return it."""
+        if not self._blocks:
+            raise TVMError("end_block: no block is open; legal: after begin_binding_block")
         block = self._blocks.pop()
         return (DataflowBlock if block.is_dataflow else BindingBlock)(block.bindings)
 
@@ -470,6 +473,8 @@ class BlockBuilder(Object):
 
     def end_scope(self) -> None:
         """Close the scope."""
+        if not self._scopes:
+            raise TVMError("end_scope: no scope is open; legal: after begin_scope")
         self._scopes.pop()
 
     def _define(self, params: Sequence[Var]) -> None:

@@ -103,11 +103,11 @@ def _check_extents(
         return _L0
     result = _PASS
     for a, b in zip(base, derived):
-        same = same_extent(a, b, analyzer)
-        if same is False:
+        if same_extent(a, b, analyzer):
+            continue
+        if isinstance(a, tir.IntImm) and isinstance(b, tir.IntImm):
             return _L0
-        if same is None:
-            result = _L2
+        result = _L2  # of symbols the program tells as it runs, even where n is no n + 1
     return result
 
 
@@ -256,7 +256,7 @@ def _common_tensor(
         and b.values is not None
         and _check_extents(a.values, b.values, analyzer) is _PASS
     )
-    if same_shape and dtype is a.dtype and vdevice is a.vdevice:
+    if same_shape and dtype is a.dtype and vdevice is a.vdevice and ndim == a.ndim:
         return a
     if same_shape and a.shape is not None:
         return TensorStructInfo(a.shape, dtype, vdevice)
@@ -338,16 +338,20 @@ def definable_tir_vars_in_struct_info(sinfo: StructInfo) -> list[tir.Var]:
 
 @explained
 def collect_non_negative_expressions(sinfo: StructInfo) -> list[PrimExpr]:
-    """The extents in a struct info, which are never negative; each once."""
+    """The extents of symbols in a struct info, which are never negative; each once."""
     found: list[PrimExpr] = []
     stack: list[StructInfo] = [sinfo]
     while stack:
         info = stack.pop()
         if isinstance(info, TupleStructInfo):
             stack.extend(reversed(info.fields))
+        elif isinstance(info, FuncStructInfo):
+            stack.extend(reversed([*(info.params or ()), info.ret]))
         elif isinstance(info, (TensorStructInfo, ShapeStructInfo)):
             for expr in info.values or ():
-                if not any(structural_equal(expr, known) for known in found):
+                if not isinstance(expr, tir.IntImm) and not any(
+                    structural_equal(expr, known) for known in found
+                ):
                     found.append(expr)
     return found
 

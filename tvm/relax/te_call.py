@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple, final
 
 from tvm.arith import Analyzer
-from tvm.error import TVMError, message
+from tvm.error import AssumptionError, KindError, message
 from tvm.ir.attrs import Attrs
 from tvm.ir.expr import PrimExpr, RelaxExpr, StructInfo
 from tvm.ir.node import Field, fields, register_nodes
@@ -100,7 +100,7 @@ def te_tensor(value: RelaxExpr, dims: Mapping[tir.Var, PrimExpr], name: str) -> 
         raise TypeError(f"Only tensors have placeholders; found {value} with struct info {info}")
     values = info.values
     if values is None:
-        raise TVMError(
+        raise AssumptionError(
             message(
                 "emit_te: a tensor's shape must be known as expressions",
                 found=f"{value} with struct info {info}",
@@ -214,7 +214,7 @@ def gen_call_tir_inputs(func: Callable[..., Any], *args: Any, **kwargs: Any) -> 
     outs = list(result) if isinstance(result, (list, tuple)) else [result]
     for out in outs:
         if not isinstance(out, Tensor):
-            raise TypeError(
+            raise KindError(
                 "emit_te: only support te.tensor or tuple/list of te.tensor as function output; "
                 f"{getattr(func, '__name__', func)} gave a {type(out).__name__}"
             )

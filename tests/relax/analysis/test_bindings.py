@@ -38,6 +38,23 @@ def test_values_by_variable_and_name() -> None:
     assert len(names["unused"]) == 1
 
 
+def test_names_are_those_of_the_function_itself() -> None:
+    @R.function
+    def func(c: R.Tensor((), "bool"), x: R.Tensor((2,), "float32")) -> R.Tensor((2,), "float32"):
+        if c:
+            y = R.exp(x)
+            z = R.sin(y)
+        else:
+            z = R.cos(x)
+        a = R.match_cast(z, R.Tensor((2,), "float32"))
+        return a
+
+    assert list(analysis.name_to_binding(func)) == ["z", "a"]
+    values = analysis.get_var2val(func)
+    assert "y" in [v.name_hint for v in values]
+    assert "a" not in [v.name_hint for v in values]
+
+
 def test_uses() -> None:
     chain = analysis.udchain(function().body.blocks[0])
     by_name = {var.name_hint: [u.name_hint for u in users] for var, users in chain.items()}

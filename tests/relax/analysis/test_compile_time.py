@@ -47,3 +47,12 @@ def test_casts_define_symbols() -> None:
         return (w2, y, z)
 
     assert [var.name_hint for var in computable_at_compile_time(func)] == ["w", "w2", "y"]
+
+
+def test_what_needs_no_parameter_is_known() -> None:
+    @R.function
+    def func(x: R.Tensor((2,), "float32")) -> R.Tensor((2,), "float32"):
+        ones = R.ones((2,), "float32")
+        return R.add(x, ones)
+
+    assert [var.name_hint for var in computable_at_compile_time(func)] == ["ones"]

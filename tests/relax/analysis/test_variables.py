@@ -67,3 +67,17 @@ def test_uses_of_a_binding() -> None:
     out = relax.Var("out", X.struct_info)
     assert uses_of(relax.VarBinding(out, op.add(X, X))) == [X]
     assert uses_of(relax.VarBinding(out, relax.Tuple([X, Y]))) == [X, Y]
+
+
+def test_a_variable_is_met_where_it_is_bound() -> None:
+    y, z = relax.Var("y", X.struct_info), relax.Var("z", X.struct_info)
+    block = relax.BindingBlock(
+        [relax.VarBinding(y, op.exp(X)), relax.MatchCast(z, y, X.struct_info)]
+    )
+    assert analysis.all_vars(relax.SeqExpr([block], z)) == [y, X, z]
+
+
+def test_post_order_visits_a_leaf_in_each_place() -> None:
+    seen: list[object] = []
+    analysis.post_order_visit(op.add(X, X), seen.append)
+    assert [e for e in seen if isinstance(e, relax.Var)] == [X, X]

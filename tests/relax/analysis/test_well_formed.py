@@ -225,6 +225,7 @@ def test_variable_and_value_must_agree_as_far_as_they_tell() -> None:
         (relax.TensorStructInfo(ndim=2, dtype="void"), True),
         (relax.TensorStructInfo(ndim=3, dtype="float32"), False),
         (relax.TensorStructInfo((128, 32), "int32"), False),
+        (relax.TensorStructInfo((128, tir.Var("n", "int64")), "float32"), False),
     ]:
         param = relax.Var("a", relax.TensorStructInfo((128, 32), "float32"))
         var = relax.Var("b", info)

@@ -141,11 +141,16 @@ def test_sequences() -> None:
         assert {e.consumer for e in ctx.edges[4:]} == {a, copy.patterns[0]}
 
 
+def test_a_sequence_outside_of_a_context_has_no_constraints() -> None:
+    a, b = wildcard(), wildcard()
+    assert (a >> b).patterns == (a, b)
+    with PatternContext() as ctx:
+        assert not ctx.edges
+
+
 def test_rejects() -> None:
     with pytest.raises(TypeError, match="CallPattern is made of patterns"):
         is_op("relax.add")(wildcard(), 3)  # type: ignore[arg-type]
-    with pytest.raises(TVMError, match="there is no PatternContext"):
-        wildcard() >> wildcard()
     with pytest.raises(ValueError, match="list"):
         is_tuple(wildcard())  # type: ignore[arg-type]
     with PatternContext(), pytest.raises(TypeError, match="is used by a pattern"):

@@ -685,3 +685,19 @@ def test_a_tuple_among_several_results_runs() -> None:
     np.testing.assert_allclose(a.numpy(), np.tan(x), rtol=1e-4)
     np.testing.assert_array_equal(np.hstack([low.numpy(), high.numpy()]), a.numpy())
     np.testing.assert_allclose(first.numpy(), np.exp(low.numpy()), rtol=1e-5)
+
+
+def test_one_tensor_for_two_parameters_is_one_region():
+    @I.ir_module
+    class Twice:
+        @R.function
+        def main(x: R.Tensor((4,), "float32")) -> R.Tensor((4,), "float32"):
+            with R.dataflow():
+                lv = R.add(x, x)
+                gv = R.exp(lv)
+                R.output(gv)
+            return gv
+
+    (func,) = [f for f in fused(Twice).functions.values() if isinstance(f, tir.PrimFunc)]
+    reads = [len(n.reads) for n in walk(func.body) if isinstance(n, tir.Block) and n.iter_vars]
+    assert reads == [1, 1]

@@ -154,3 +154,27 @@ def test_one_local_function_for_equal_composites() -> None:
 
 def test_without_composites_nothing_changes() -> None:
     assert MergeCompositeFunctions()(Diamond).same_as(Diamond)
+
+
+def test_another_name_goes_along_and_items_stay_outside() -> None:
+    @I.ir_module
+    class Split:
+        @R.function
+        def main(x: R.Tensor((4,), "float32")) -> R.Tensor((2,), "float32"):
+            with R.dataflow():
+                lv = R.exp(x)
+                lv1 = lv
+                lv2 = R.split(lv1, 2)
+                lv3 = lv2[0]
+                gv = R.exp(lv3)
+                R.output(gv)
+            return gv
+
+    after = _merged(Split, ("dnnl.exp", "relax.exp"), ("dnnl.split", "relax.split"))
+    made = [f for f in after.functions.values() if "Codegen" in f.attrs]
+    assert sorted(str(f.ret_struct_info) for f in made) == [
+        'R.Tensor((2,), dtype="float32")',
+        'R.Tuple(R.Tensor((2,), dtype="float32"), R.Tensor((2,), dtype="float32"))',
+    ]
+    values = [type(b.value).__name__ for b in after["main"].body.blocks[0].bindings]
+    assert values == ["Call", "TupleGetItem", "Call"]

@@ -50,16 +50,20 @@ def all_bindings(expr: RelaxExpr) -> list[Binding]:
 
 @explained
 def get_var2val(func: Function) -> dict[Var, RelaxExpr]:
-    """What each variable of the function is bound to."""
-    return {b.var: b.value for b in all_bindings(func)}
+    """What each variable of the function is bound to; a match_cast is a check, and left out."""
+    return {b.var: b.value for b in all_bindings(func) if isinstance(b, VarBinding)}
 
 
 @explained
 def name_to_binding(func: Function) -> dict[str, list[Binding]]:
-    """The bindings of each variable name; names need not be unique."""
+    """The bindings of each variable name; names need not be unique.
+
+    Those of the function itself: branches and local functions have scopes of their own.
+    """
     found: dict[str, list[Binding]] = {}
-    for binding in all_bindings(func):
-        found.setdefault(binding.var.name_hint, []).append(binding)
+    for block in func.body.blocks:
+        for binding in block.bindings:
+            found.setdefault(binding.var.name_hint, []).append(binding)
     return found
 
 

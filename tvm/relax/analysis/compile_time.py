@@ -19,10 +19,9 @@ def computable_at_compile_time(func: Function) -> list[Var]:
     """The variables that depend only on parameters given while compiling.
 
     The attribute `num_input` says how many parameters come first and are given at run time; without
-    it all are. Symbols are known by the shapes of such variables.
+    it all are, and what needs no parameter is left. Symbols are known by the shapes of such
+    variables.
     """
-    if "num_input" not in func.attrs:
-        return []
     known: dict[Id, Var] = {}
     symbols: set[tir.Var] = set()
 
@@ -30,8 +29,9 @@ def computable_at_compile_time(func: Function) -> list[Var]:
         known[var.vid] = var
         symbols.update(definable_tir_vars_in_struct_info(var.struct_info))
 
-    for param in func.params[int_attr(func, "num_input") :]:
-        learn(param)
+    if "num_input" in func.attrs:
+        for param in func.params[int_attr(func, "num_input") :]:
+            learn(param)
     for binding in all_bindings(func):
         value = binding.value
         if (

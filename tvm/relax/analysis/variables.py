@@ -6,7 +6,17 @@ from collections.abc import Callable
 from typing import Any
 
 from tvm.ir.expr import GlobalVar, PrimExpr, RelaxExpr, StructInfo
-from tvm.relax.expr import Binding, Call, Constant, Function, MatchCast, Var, VarBinding
+from tvm.relax.expr import (
+    Binding,
+    Call,
+    Constant,
+    Function,
+    MatchCast,
+    Tuple,
+    TupleGetItem,
+    Var,
+    VarBinding,
+)
 from tvm.relax.expr_functor import PyExprVisitor
 from tvm.relax.struct_info import FuncStructInfo
 from tvm.relax.struct_info_rules import definable_tir_vars_in_struct_info, tir_vars_in
@@ -37,11 +47,12 @@ class _Variables(PyExprVisitor):
         self.globals.setdefault(op)
 
     def visit_var_binding_(self, binding: VarBinding) -> None:
-        if isinstance(binding.value, Function):
-            self.visit_var_def(binding.var)  # a local function may call itself
-            self.visit_expr(binding.value)
-        else:
-            super().visit_var_binding_(binding)
+        self.visit_var_def(binding.var)  # a local function may call itself
+        self.visit_expr(binding.value)
+
+    def visit_match_cast_(self, binding: MatchCast) -> None:
+        self.visit_var_def(binding.var)
+        super().visit_match_cast_(binding)
 
     def free(self) -> list[Var]:
         """The variables that are not bound within, one of each id."""
@@ -150,15 +161,21 @@ class _PostOrder(PyExprVisitor):
         self.done: set[int] = set()
 
     def visit_expr(self, expr: RelaxExpr) -> None:
-        if id(expr) not in self.done:
-            self.done.add(id(expr))
-            super().visit_expr(expr)
-            self.fvisit(expr)
+        if id(expr) in self.done:
+            return
+        if isinstance(expr, (Call, Tuple, TupleGetItem)):
+            self.done.add(id(expr))  # operands in common: a graph may have very many paths
+        super().visit_expr(expr)
+        self.fvisit(expr)
 
 
 @explained
 def post_order_visit(expr: RelaxExpr, fvisit: Callable[[Any], object]) -> None:
-    """Call `fvisit` on each expression in `expr`, operands before their user, each once."""
+    """Call `fvisit` on each expression in `expr`, operands before their user.
+
+    A leaf is visited in each place where it stands, as a variable that is read twice; calls and
+    tuples once.
+    """
     _PostOrder(fvisit).visit_expr(expr)
 
 

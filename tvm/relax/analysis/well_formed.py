@@ -35,6 +35,7 @@ from tvm.relax.struct_info_rules import (
     BaseCheckResult,
     base_check,
     definable_tir_vars_in_struct_info,
+    is_base_of,
     shape_exprs,
     tir_vars_in,
 )
@@ -197,9 +198,10 @@ class _Checker:
         given = binding.value.struct_info_
         if isinstance(binding, MatchCast) or given is None or not self.check_struct_info:
             return
-        if base_check(var.struct_info_, given) is BaseCheckResult.FAIL_L0:
+        if not is_base_of(var.struct_info_, given, self.bb.analyzer):
             yield self._say(
-                f"variable {var.name_hint!r} is {var.struct_info_}, its value is {given}"
+                f"variable {var.name_hint!r} is {var.struct_info_}, its value is {given}; "
+                "legal: a value that is all of this, or a match_cast"
             )
 
     def _value(

@@ -85,14 +85,3 @@ class PatternContext(Object):
         from .block_matcher import match_block  # stands above the patterns, which need contexts
 
         return match_block(self, dfb)
-
-
-def current_context(asked: str) -> PatternContext:
-    """The current context; an error that names what was asked outside of any."""
-    context = PatternContext.current()
-    if context is None:
-        raise TVMError(
-            f"{asked}: there is no PatternContext to hold the constraint; "
-            "legal: inside `with PatternContext() as ctx:`"
-        )
-    return context

@@ -23,7 +23,7 @@ from tvm.support.arguments import explained
 from tvm.support.dtype import DataType
 from tvm.tir.expr import INT64, IntImm, as_expr
 
-from .context import Edge, PatternContext, current_context
+from .context import Edge, PatternContext
 
 P = TypeVar("P", bound=type)
 ANY_INDEX: Final = -1
@@ -601,8 +601,8 @@ class PatternSeq(Node):
             raise TVMError("PatternSeq must have at least one pattern; found none")
         self.patterns: Final = tuple(patterns)
         self.only_use: Final = only_use
-        if len(patterns) > 1:
-            context = current_context("PatternSeq")
+        context = PatternContext.current()
+        if context is not None:
             for producer, consumer in itertools.pairwise(patterns):
                 context.add_edge(Edge(producer, consumer, only_use, ANY_INDEX))
 
@@ -620,8 +620,9 @@ class PatternSeq(Node):
                 f"a pattern is used by a pattern or a sequence of them, found {other!r}"
             )
         rest = other.patterns if isinstance(other, PatternSeq) else (other,)
-        context = current_context("only_used_by" if only else "used_by")
-        context.add_edge(Edge(self.patterns[-1], rest[0], only, index))
+        context = PatternContext.current()  # outside of any, patterns are in sequence only
+        if context is not None:
+            context.add_edge(Edge(self.patterns[-1], rest[0], only, index))
         return _chain((*self.patterns, *rest), only)
 
     def __getitem__(self, index: int) -> DFPattern:

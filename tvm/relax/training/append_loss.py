@@ -20,12 +20,13 @@ from collections.abc import Mapping, Sequence
 
 from tvm.error import TVMError, message
 from tvm.ir import structural_equal
-from tvm.ir.expr import RelaxExpr
+from tvm.ir.expr import PrimExpr, RelaxExpr
 from tvm.ir.module import IRModule
 from tvm.ir.transform import PassContext, declare_module_pass
 from tvm.relax.base_expr import Id
 from tvm.relax.bind import Binder, copy_with_new_vars
 from tvm.relax.block_builder import BlockBuilder
+from tvm.relax.derive import bind_symbols
 from tvm.relax.expr import (
     Binding,
     DataflowBlock,
@@ -38,6 +39,7 @@ from tvm.relax.expr import (
     VarBinding,
 )
 from tvm.relax.struct_info import TensorStructInfo
+from tvm.tir import expr as tir
 
 
 def _refuse(asked: str, found: str, legal: str) -> TVMError:
@@ -72,9 +74,12 @@ def AppendLoss(
 
 
 def _joined(bb: BlockBuilder, backbone: Function, loss: Function, count: int) -> Function:
-    block, loss_block = _block(backbone, "the function"), _block(loss, "the loss")
+    block = _block(backbone, "the function")
+    _block(loss, "the loss")
     results = _results(backbone)
     _check_arguments(results, loss, count)
+    loss = _with_symbols_of(results, loss, count)
+    loss_block = _block(loss, "the loss")
     final = _loss_result(loss)
     rest = results[count:]
     shown = {var.vid for var in rest}
@@ -146,6 +151,14 @@ def _check_arguments(results: Sequence[Var], loss: Function, count: int) -> None
                 f"{result.struct_info} and {param.struct_info}",
                 "equal struct info",
             )
+
+
+def _with_symbols_of(results: Sequence[Var], loss: Function, count: int) -> Function:
+    """The loss in the symbols of the results that it gets; its targets have them too."""
+    symbols: dict[tir.Var, PrimExpr] = {}
+    for result, param in zip(results[:count], loss.params):
+        bind_symbols(param.struct_info, result.struct_info, symbols)
+    return loss.bind_symbolic_vars(symbols) if symbols else loss
 
 
 def _loss_result(loss: Function) -> Var:

@@ -57,7 +57,7 @@ from tvm.tir.expr import Var as TirVar
 from tvm.tir.function import PrimFunc
 from tvm.tir.functor import StmtExprMutator
 from tvm.tir.renew_defs import DefRenewer
-from tvm.tir.stmt import Block, BlockRealize, SeqStmt, Stmt
+from tvm.tir.stmt import Block, BlockRealize, BufferRegion, SeqStmt, Stmt
 
 # A value as a variable and the items taken of it.
 ValuePath = tuple[Var | int, ...]
@@ -608,6 +608,18 @@ def _flat_buffers(value: Value) -> list[Buffer]:
     return [b for part in value for b in _flat_buffers(part)]
 
 
+def _distinct(regions: Sequence[BufferRegion]) -> list[BufferRegion]:
+    """The regions in their order, without those that stand there already."""
+    found: list[BufferRegion] = []
+    for region in regions:
+        if not any(
+            region.buffer is known.buffer and structural_equal(region.region, known.region)
+            for known in found
+        ):
+            found.append(region)
+    return found
+
+
 def _match(
     formal: Buffer,
     actual: Buffer,
@@ -623,7 +635,10 @@ def _match(
 
 
 class _BlockRenamer(StmtExprMutator):
-    """Gives blocks names that are unique in the fused function."""
+    """Gives blocks names that are unique in the fused function, and each region once.
+
+    A kernel that gets one tensor for two of its parameters has come to read it twice.
+    """
 
     def __init__(self, names: NameTable) -> None:
         super().__init__()
@@ -633,9 +648,11 @@ class _BlockRenamer(StmtExprMutator):
         name = self._names.fresh(op.name_hint)
         new = super().visit_block_(op)
         assert isinstance(new, Block), "a renamer keeps blocks"
-        if name == op.name_hint:
+        reads, writes = _distinct(new.reads), _distinct(new.writes)
+        kept = len(reads) == len(new.reads) and len(writes) == len(new.writes)
+        if name == op.name_hint and kept:
             return new
         return Block(
-            new.iter_vars, new.reads, new.writes, name, new.body, new.init, new.alloc_buffers,
+            new.iter_vars, reads, writes, name, new.body, new.init, new.alloc_buffers,
             new.match_buffers, new.annotations, new.span,
         )  # fmt: skip

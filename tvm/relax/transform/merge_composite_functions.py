@@ -7,7 +7,8 @@
                                         gv = fused_conv2d_relu_conv2d_relu_dnnl(x, w, v)
 
 A function joins the group of an operand unless something of another kind stands between them that
-would then both need the group and be needed by it. Composite functions that nobody calls any more
+would then both need the group and be needed by it. Items of a tuple that a group gives are taken
+outside of it. Composite functions that nobody calls any more
 are dropped.
 """
 
@@ -28,7 +29,6 @@ from tvm.relax.expr import (
     DataflowBlock,
     Function,
     SeqExpr,
-    TupleGetItem,
     Var,
     VarBinding,
 )
@@ -102,8 +102,8 @@ class _Merge(PyExprMutator):
         for i, binding in enumerate(block.bindings):
             value = binding.value
             own = self._codegen(value)
-            if isinstance(value, TupleGetItem) and units.needs[i]:
-                own = codegen[units.needs[i][0]]  # an item goes with its tuple
+            if isinstance(value, Var) and units.needs[i]:
+                own = codegen[units.needs[i][0]]  # another name goes with what it names
             codegen.append(own)
             if own is None:
                 continue

@@ -162,9 +162,14 @@ def _func(info: FuncStructInfo, d: Docsifier) -> ExprDoc:
     purity = LiteralDoc(info.purity)
     if info.params is not None:
         return word.call(TupleDoc(d.exprs(info.params)), d.expr(info.ret), purity)
+    told: dict[str, ExprDoc] = {}  # what differs from any function
     if isinstance(info.derive_func, EnvFunc):
-        return word.call(derive_func=LiteralDoc(info.derive_func.name), purity=purity)
-    return word.call(ret=d.expr(info.ret), purity=purity)
+        told["derive_func"] = LiteralDoc(info.derive_func.name)
+    elif not isinstance(info.ret, ObjectStructInfo):
+        told["ret"] = d.expr(info.ret)
+    if info.purity:
+        told["purity"] = purity
+    return word.call(**told) if told else word
 
 
 @rule(ShapeType, dialect=TOKEN)
