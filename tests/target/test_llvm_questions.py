@@ -54,3 +54,10 @@ def test_the_table_says_nothing_of_x86_that_llvm_denies(name: str) -> None:
 @pytest.mark.parametrize("name", few(ARM, 2))
 def test_the_table_says_nothing_of_arm_that_llvm_denies(name: str) -> None:
     assert named_cpu(name, "aarch64", 1).features <= ask_llvm("aarch64-linux-gnu", name).on
+
+
+def test_hexagon_has_the_vectors_that_are_switched_on() -> None:
+    found = ask_llvm("hexagon", "hexagonv68", "+hvxv68,+hvx-length128b")
+    assert "hexagonv68" in found.cpus
+    assert {"hvxv68", "hvx-length128b"} <= found.on
+    assert "hvxv73" not in found.on

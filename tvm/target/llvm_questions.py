@@ -81,14 +81,17 @@ def _ask(*question: str) -> subprocess.CompletedProcess[str]:
 
 
 def _lists(llvm: Any, triple: str) -> tuple[list[str], dict[str, str]]:
-    """CPUs and features, as LLVM prints them for the CPU called `help`."""
+    """CPUs and features, as LLVM prints them for the feature `help`.
+
+    A CPU of this name would do as well, but Hexagon's part ends the process over it.
+    """
     import tempfile
 
     with tempfile.TemporaryFile() as file:
         kept = os.dup(2)
         os.dup2(file.fileno(), 2)
         try:
-            llvm.Target.from_triple(triple).create_target_machine(cpu="help")
+            llvm.Target.from_triple(triple).create_target_machine(features="+help")
         finally:
             os.dup2(kept, 2)
             os.close(kept)
