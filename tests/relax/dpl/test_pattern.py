@@ -93,7 +93,7 @@ def test_copies_are_new_patterns() -> None:
 
 def test_text() -> None:
     a = is_op("relax.add")(wildcard(), is_const()).has_attr({"axis": 1})
-    assert str(a) == "AttrPattern(Op(relax.add)(*, ConstantPattern()) has attributes {'axis': 1})"
+    assert str(a) == 'AttrPattern(Op(relax.add)(*, ConstantPattern()) has attributes {"axis": 1})'
     with PatternContext():
         assert str(wildcard() >> is_var("x")) == "* >> VarPattern(x)"
 

@@ -8,8 +8,9 @@ import pytest
 from tests.relax.op.cases import info, var
 from tvm.error import DTypeError
 from tvm.ir import Op
-from tvm.relax import interp, op
+from tvm.relax import BlockBuilder, interp, op
 from tvm.relax.op.unary import erf_numpy
+from tvm.relax.transform import LegalizeOps
 
 pytestmark = pytest.mark.pure
 
@@ -47,3 +48,12 @@ def test_clip_takes_numbers_and_keeps_the_dtype() -> None:
 
     func = relax.Function([call.args[0]], relax.BlockBuilder().normalize(call))
     np.testing.assert_array_equal(interp.run(func, np.int32([-1, 1, 5])), [0, 1, 2])
+
+
+def test_the_error_function_of_half_floats_is_computed_in_single_precision() -> None:
+    bb = BlockBuilder()
+    x = var(3, dtype="float16")
+    with bb.function("main", [x]):
+        bb.emit_func_output(bb.emit(op.erf(x)))
+    kernel = LegalizeOps()(bb.get())["erf"]
+    assert [str(b.dtype) for b in kernel.body.block.alloc_buffers] == ["float32", "float32"]

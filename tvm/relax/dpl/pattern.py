@@ -10,6 +10,7 @@ A pattern is compared with an expression (`match`), or several are tied together
 from __future__ import annotations
 
 import itertools
+import json
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Final, TypeAlias, TypeVar
 
@@ -707,10 +708,16 @@ def pattern_text(pattern: DFPattern) -> str:
         case DataTypePattern():
             return f"{kind}({pattern.pattern!r} has dtype {pattern.dtype})"
         case AttrPattern():
-            attrs = {name: pattern.attrs[name] for name in map(str, pattern.attrs.keys())}
-            return f"{kind}({pattern.pattern!r} has attributes {attrs})"
+            names = map(str, pattern.attrs.keys())
+            pairs = [f"{_quoted(name)}: {_quoted(pattern.attrs[name])}" for name in names]
+            return f"{kind}({pattern.pattern!r} has attributes {{{', '.join(pairs)}}})"
     values = pattern.field_values().values()
     return f"{kind}({', '.join(_listed(value) for value in values)})"
+
+
+def _quoted(value: object) -> str:
+    """Strings as TVM prints them, in double quotes."""
+    return json.dumps(value) if isinstance(value, str) else repr(value)
 
 
 def _listed(value: object) -> str:

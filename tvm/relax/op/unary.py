@@ -24,7 +24,7 @@ BOOL = DataType("bool")
 def elementwise(
     name: str,
     doc: str,
-    compute: str,
+    compute: str | Callable[[Any], Any],
     reference: Callable[..., Any],
     *,
     floats_only: bool = False,
@@ -34,9 +34,9 @@ def elementwise(
 ) -> Unary:
     """An operator of one operand whose result has the operand's shape.
 
-    `compute` names the function of `tvm.topi`; `result` is the dtype where it is not the operand's;
-    `kernel` names the TIR function, `tir_exp` where nothing is given: a plain `exp` would be the
-    name of a function in the C code of the host.
+    `compute` names the function of `tvm.topi`, or is one itself; `result` is the dtype where it is
+    not the operand's; `kernel` names the TIR function, `tir_exp` where nothing is given: a plain
+    `exp` would be the name of a function in the C code of the host.
     """
 
     def of_x(x: ExprLike) -> Call:
@@ -61,7 +61,8 @@ def elementwise(
 
     @op.legalize
     def te(bb: BlockBuilder, x: Expr) -> Expr:
-        return bb.call_te(attrgetter(compute)(topi), x, primfunc_name_hint=kernel)
+        rule = attrgetter(compute)(topi) if isinstance(compute, str) else compute
+        return bb.call_te(rule, x, primfunc_name_hint=kernel)
 
     op.layout(layout_rules.same)
     op.reference(reference)
@@ -84,6 +85,13 @@ def erf_numpy(x: Array) -> Array:
     import math  # Python's own, element by element: numpy has none
 
     return np.vectorize(math.erf, otypes=[np.float64])(x).astype(x.dtype)
+
+
+def te_erf(x: Any) -> Any:
+    """The error function of a tensor; half floats, which lose its tail, in single precision."""
+    if x.dtype != "float16":
+        return topi.erf(x)
+    return topi.cast(topi.erf(topi.cast(x, "float32")), "float16")
 
 
 def _floats(name: str, doc: str, reference: Callable[..., Any]) -> Unary:
@@ -124,7 +132,7 @@ sqrt = _floats("sqrt", "Square root of each element.", np.sqrt)
 tan = _floats("tan", "Tangent of each element.", np.tan)
 tanh = _floats("tanh", "Hyperbolic tangent of each element.", np.tanh)
 trunc = _any("trunc", "Each element rounded toward zero.", np.trunc)
-erf = elementwise("erf", "The error function of each element.", "erf", _in_dtype(erf_numpy),
+erf = elementwise("erf", "The error function of each element.", te_erf, _in_dtype(erf_numpy),
                   floats_only=True, kernel="erf")  # fmt: skip
 isfinite = elementwise("isfinite", "True where the element is finite.", "isfinite", np.isfinite,
                        result=BOOL)  # fmt: skip

@@ -29,7 +29,7 @@ from tvm.relax.op.declare import (
     whole,
 )
 from tvm.relax.op.shapes import axis_index, check_float, common_dtype
-from tvm.relax.op.unary import clip, elementwise, erf_numpy
+from tvm.relax.op.unary import clip, elementwise, erf_numpy, te_erf
 from tvm.relax.struct_info import TensorStructInfo, TupleStructInfo, const_int
 from tvm.tir.op.arith import const as tir_const
 
@@ -78,10 +78,7 @@ def _activation(
 def _te_gelu(x: Any) -> Any:
     dtype = x.dtype
     inner = topi.multiply(x, tir_const(math.sqrt(0.5), dtype))
-    if dtype == "float16":  # half floats lose the tail of erf
-        curve = topi.cast(topi.erf(topi.cast(inner, "float32")), dtype)
-    else:
-        curve = topi.erf(inner)
+    curve = te_erf(inner)
     half = tir_const(0.5, dtype)
     return topi.multiply(x, topi.add(half, topi.multiply(curve, half)))
 
