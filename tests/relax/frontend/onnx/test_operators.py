@@ -121,6 +121,8 @@ CASES = [
     case("ArgMin", X, axis=-1, keepdims=0),
     case("CumSum", X, weights=[np.array(1, I64)]),
     case("CumSum", X, weights=[np.array(2, I64)], reverse=1, exclusive=1),
+    *[case("CumSum", X, np.array(axis, "int32"), reverse=1) for axis in (0, -2)],
+    case("CumSum", (5,), np.array(-1, I64), exclusive=1),
     case("TopK", X, weights=[np.array([2], I64)], outputs=2),
     case("Reshape", X, weights=[np.array([0, -1, 2], I64)]),
     case("Flatten", X),

@@ -453,3 +453,33 @@ def test_indices_from_the_end_of_open_extents(given: str) -> None:
     extra = {} if known else {key: [value] * len(sizes) for key, value in indices.items()}
     run(nodes, ["n", "m"], sizes, extra=extra, two=np.array([3, 5], F32),
         first=np.array([0, 0, -1]), **known)  # fmt: skip
+
+
+OPEN = [
+    (node("TopK", ["x", "n"], ["y", "i"], axis=0), ["y", "i"], np.array([2])),
+    (node("Tile", ["x", "n"], ["y"]), ["y"], np.array([1, 2])),
+    (node("Pad", ["x", "n"], ["y"]), ["y"], np.array([0, 1, 2, 0])),
+    (node("Split", ["x", "n"], ["y", "i"]), ["y", "i"], np.array([1, 2])),
+    (node("Resize", ["x", "", "n"], ["y"]), ["y"], np.array([2, 1], "float32")),
+]
+
+
+@pytest.mark.parametrize(("made", "outputs", "numbers"), OPEN)
+def test_lists_of_sizes_of_open_length(made: Any, outputs: list[str], numbers: Array) -> None:
+    """How many there are follows from the rank or the outputs; it is checked as it runs."""
+    inputs = {"x": floats(3, 4), "n": numbers}
+    model = make_model([made], inputs, outputs, opset=18, shapes={"x": ["a", "b"], "n": ["k"]})
+    check_sizes(model, [inputs])
+    vm = relax.VirtualMachine(tvm.compile(from_onnx(model), "llvm"), tvm.cpu())
+    with pytest.raises((TVMError, ValueError)):
+        vm["main"](inputs["x"], np.concatenate([numbers, numbers, numbers]))
+
+
+def test_an_axis_that_running_tells() -> None:
+    shapes = {"x": ["a", "b"], "axis": []}
+    inputs = {"x": floats(3, 4), "axis": np.array(1)}
+    model = make_model([node("CumSum", ["x", "axis"], ["y"])], inputs, ["y"], shapes=shapes)
+    check_sizes(model, [{"x": floats(3, 4), "axis": np.array(axis)} for axis in (0, 1, -1, -2)])
+    vm = relax.VirtualMachine(tvm.compile(from_onnx(model), "llvm"), tvm.cpu())
+    with pytest.raises((TVMError, ValueError)):
+        vm["main"](inputs["x"], np.array(2))

@@ -308,7 +308,7 @@ def group_query_attention(node: Node) -> Result:
             raise node.invalid(what, "given", "left out: caches of floating-point numbers")
     query, key, value = _grouped_parts(node, heads, groups)
     batch, length = extents_of(query)[:2]  # type: ignore[index]
-    total = node.numbers(6, "total_sequence_length")[0]
+    total = node.numbers(6, "total_sequence_length", 1)[0]
     before = _old_keys(node, length, total)
     for at, name in ((14, "q"), (15, "k")):
         if node.has(at):

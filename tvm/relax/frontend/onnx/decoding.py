@@ -32,7 +32,7 @@ def decoder_masked_multi_head_attention(node: Node) -> Result:
     attended = Heads(node, *parts)
     present: list[RelaxExpr] | None = None
     if node.has(5) and node.attr("past_present_share_buffer", 0):
-        number = node.numbers(7, "past_sequence_length")[0]
+        number = node.numbers(7, "past_sequence_length", 1)[0]
         pairs = ((attended.key, 5), (attended.value, 6))
         present = [_written(node, new, at, number) for new, at in pairs]
         attended = Heads(node, attended.query, *(_so_far(node, one, number) for one in present))

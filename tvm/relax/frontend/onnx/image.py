@@ -111,7 +111,9 @@ def resize(node: Node) -> Result:
     extents = [node.shape(0)[a] for a in axes]
     asked = node.known(3)
     by_sizes = node.has(3) and (asked is None or asked.size > 0)
-    sizes: list[Any] = node.numbers(3, "sizes") if by_sizes else [None] * len(axes)
+    sizes: list[Any] = [None] * len(axes)
+    if by_sizes:
+        sizes = list(node.numbers(3, "sizes", len(axes)))
     scales = [0.0] * len(axes) if by_sizes else _scales(node)
     if scales is None or not all(
         isinstance(x, (int, float, IntImm)) or x is None for x in [*extents, *sizes, *scales]

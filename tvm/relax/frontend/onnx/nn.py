@@ -473,7 +473,7 @@ def max_unpool(node: Node) -> Result:
     shape = node.shape(0)
     out: list[Any]
     if node.has(2):
-        out = node.numbers(2, "output_shape")
+        out = node.numbers(2, "output_shape", node.rank(0))
     else:
         strides = [int(s) for s in node.attr("strides", [1] * spatial)]
         pads = [int(p) for p in node.attr("pads", [0] * (2 * spatial))]

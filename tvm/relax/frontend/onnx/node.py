@@ -113,12 +113,26 @@ class Node:
         self.bounded(value.size)
         return [v if isinstance(v, PrimExpr) else int(v) for v in value.reshape(-1)]
 
-    def numbers(self, i: int, what: str) -> list[PrimExpr | int]:
-        """The integers of an input: known, of sizes, or symbols that running gives values."""
+    def numbers(self, i: int, what: str, count: int | None = None) -> list[PrimExpr | int]:
+        """The integers of an input: known, of sizes, or symbols that running gives values.
+
+        `count` says how many there must be, which is checked as it runs if no shape tells.
+        """
         if self.known(i) is not None:
             return self.sizes(i, what)
-        value = self.bb.emit(op.astype(self[i], "int64"))
-        return list(self.run_time_sizes(self.bb.emit(op.reshape(value, [-1]))))
+        value: RelaxExpr = self.bb.emit(op.astype(self[i], "int64"))
+        value = self.bb.emit(op.reshape(value, [-1]))
+        if count is not None:
+            value = self.counted(value, count)
+        return list(self.run_time_sizes(value))
+
+    def counted(self, value: RelaxExpr, count: int) -> RelaxExpr:
+        """A tensor of one axis, checked to have so many elements as it runs if no shape tells."""
+        info = self.bb.normalize(value).struct_info
+        assert isinstance(info, TensorStructInfo), "ONNX values are tensors"
+        if isinstance(info.shape, ShapeExpr) and isinstance(info.shape.values[0], tir.IntImm):
+            return value
+        return self.bb.match_cast(value, TensorStructInfo([count], info.dtype))
 
     def count(self, i: int) -> int:
         """How many sizes a tensor input (n,) has."""

@@ -9,7 +9,7 @@ import numpy as np
 from tvm import tir
 from tvm.ir.expr import RelaxExpr
 from tvm.relax import op
-from tvm.relax.expr import Constant
+from tvm.relax.expr import Constant, const
 from tvm.relax.extents import require_equal
 from tvm.relax.struct_info import ShapeExpr
 from tvm.tir.expr import IntImm
@@ -132,13 +132,29 @@ def arg_reduction(node: Node) -> Result:
 @convert("CumSum", "CumProd")
 def cumulative(node: Node) -> Result:
     """Sums or products of what stands before each element, itself counted or not."""
-    axis = node.integers(1, "axis")[0]
+    if node.known(1) is not None:
+        return _cumulative(node, node.integers(1, "axis")[0])
+    # an axis that only running tells: along all of them, and that one is taken
+    bb, rank = node.bb, node.rank(0)
+    place = bb.emit(op.reshape(op.astype(node[1], "int64"), [1]))
+    before = bb.emit(op.less(place, const(0, "int64")))
+    place = bb.emit(op.where(before, op.add(place, const(rank, "int64")), place))
+    (axis,) = node.run_time_sizes(place)
+    require_equal(bb, tir.max(tir.min(axis, tir.const(rank - 1, "int64")), 0), axis)
+    found = bb.emit(_cumulative(node, 0))
+    for other in range(1, rank):
+        here = bb.emit(op.equal(place, const(other, "int64")))
+        found = bb.emit(op.where(here, bb.emit(_cumulative(node, other)), found))
+    return found
+
+
+def _cumulative(node: Node, axis: int) -> RelaxExpr:
     data = node[0]
     reverse = bool(node.attr("reverse", 0))
     if reverse:
         data = op.flip(data, axis)
     call = op.cumsum if node.op_type == "CumSum" else op.cumprod
-    result = call(data, axis, exclusive=bool(node.attr("exclusive", 0)))
+    result: RelaxExpr = call(data, axis, exclusive=bool(node.attr("exclusive", 0)))
     return op.flip(result, axis) if reverse else result
 
 
@@ -152,7 +168,7 @@ def topk_attribute(node: Node) -> Result:
 
 @convert("TopK", since=10)
 def topk(node: Node) -> Result:
-    k = node.numbers(1, "k")[0]
+    k = node.numbers(1, "k", 1)[0]
     largest, axis = bool(node.attr("largest", 1)), node.axis(-1)
     if isinstance(k, int):
         pair = node.bb.emit(op.topk(node[0], k, axis, "both", largest, "int64"))

@@ -235,7 +235,8 @@ def col2im(node: Node) -> Result:
 
     (n, c * taps, blocks) -> (n, c, image...)
     """
-    image, block = node.numbers(1, "image_shape"), node.integers(2, "block_shape")
+    block = node.integers(2, "block_shape")
+    image = node.numbers(1, "image_shape", len(block))
     spatial, taps = len(image), int(np.prod(block))
     strides = [int(s) for s in node.attr("strides", [1] * spatial)]
     dilations = [int(d) for d in node.attr("dilations", [1] * spatial)]

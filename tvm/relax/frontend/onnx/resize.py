@@ -19,6 +19,7 @@ from tvm.relax import op
 from tvm.relax.expr import Constant
 from tvm.relax.extents import named
 from tvm.relax.frontend.resampling import Resampling
+from tvm.relax.struct_info import ShapeExpr
 from tvm.tir.expr import FloatImm, as_expr
 from tvm.topi.image.taps import weighted_taps
 
@@ -95,9 +96,7 @@ def by_scales(node: Node, extents: list[Any], scales: list[Any]) -> list[OpenAxi
 
 def by_computed_scales(node: Node, extents: list[Any], scales: RelaxExpr) -> list[OpenAxis]:
     """The same, with scales that the model computes."""
-    bb = node.bb
-    from tvm.relax.struct_info import ShapeExpr
-
+    bb, scales = node.bb, node.counted(scales, len(extents))
     own = bb.emit(op.astype(bb.emit(op.shape_to_tensor(ShapeExpr(extents))), F32))
     whole = bb.emit(op.astype(op.floor(op.multiply(own, scales)), "int64"))
     sizes = node.run_time_sizes(whole)

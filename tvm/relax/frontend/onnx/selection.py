@@ -195,7 +195,7 @@ def center_crop_pad(node: Node) -> Result:
     """The middle of a tensor, or the tensor in the middle of zeros."""
     rank = node.rank(0)
     axes = [int(a) % rank for a in node.attr("axes", range(rank))]
-    sizes = node.numbers(1, "shape")
+    sizes = node.numbers(1, "shape", len(axes))
     if not all(isinstance(x, (int, IntImm)) for x in [*sizes, *node.shape(0)]):
         return _centred(node, axes, sizes)
     begin, end, width = [], [], [0] * (2 * rank)
@@ -232,7 +232,7 @@ _WINDOWS: dict[str, list[float]] = {
 @convert(*_WINDOWS)
 def window_function(node: Node) -> Result:
     """Cosines of a window, periodic or not, of a known length."""
-    size = node.numbers(0, "size")[0]
+    size = node.numbers(0, "size", 1)[0]
     if isinstance(size, PrimExpr):
         return _open_window(node, size)
     length = size if node.attr("periodic", 1) else max(size - 1, 1)

@@ -85,9 +85,9 @@ def _moved(node: Node, value: RelaxExpr, source: int, target: int) -> RelaxExpr:
 @convert("STFT", since=17)
 def stft(node: Node) -> Result:
     """(batch, n, 1 or 2) -> (batch, frames, k, 2): transforms of windows that go along."""
-    step = _plain(node.numbers(1, "frame_step")[0])
+    step = _plain(node.numbers(1, "frame_step", 1)[0])
     if node.has(3):
-        length = _plain(node.numbers(3, "frame_length")[0])
+        length = _plain(node.numbers(3, "frame_length", 1)[0])
     elif node.has(2):
         length = _plain(node.shape(2)[0])
     else:

@@ -47,7 +47,7 @@ def split(node: Node) -> Result:
     axis = node.axis(0)
     lengths = node.attr("split")
     if lengths is None and node.has(1):
-        lengths = node.numbers(1, "split")
+        lengths = node.numbers(1, "split", node.output_count)
     extent = node.shape(0)[axis]
     if lengths is None and not isinstance(extent, IntImm):
         count = int(node.attr("num_outputs", node.output_count))
@@ -251,7 +251,7 @@ def scatter_nd(node: Node) -> Result:
 
 @convert("Tile")
 def tile(node: Node) -> Result:
-    times = node.numbers(1, "repeats")
+    times = node.numbers(1, "repeats", node.rank(0))
     numbers = [count for count in times if isinstance(count, int)]
     if len(numbers) == len(times):
         return op.tile(node[0], numbers)
@@ -268,9 +268,10 @@ def pad_attributes(node: Node) -> Result:
 
 @convert("Pad", since=11)
 def pad(node: Node) -> Result:
-    pads, rank = node.numbers(1, "pads"), node.rank(0)
+    rank = node.rank(0)
+    axes = [a % rank for a in node.integers(3, "axes")] if node.has(3) else list(range(rank))
+    pads = node.numbers(1, "pads", 2 * len(axes))
     if node.has(3):
-        axes = [a % rank for a in node.integers(3, "axes")]
         whole: list[PrimExpr | int] = [0] * (2 * rank)
         for i, axis in enumerate(axes):
             whole[axis], whole[axis + rank] = pads[i], pads[i + len(axes)]
@@ -360,7 +361,7 @@ def _computed_range(node: Node) -> RelaxExpr:
 
 @convert("OneHot")
 def one_hot(node: Node) -> Result:
-    depth = node.numbers(1, "depth")[0]
+    depth = node.numbers(1, "depth", 1)[0]
     values = node.optional(2)
     if not isinstance(values, Constant) or not isinstance(depth, int):
         return _one_hot_of_sizes(node, depth)
@@ -396,7 +397,7 @@ def _one_hot_of_sizes(node: Node, depth: PrimExpr | int) -> RelaxExpr:
 
 @convert("Trilu")
 def trilu(node: Node) -> Result:
-    k = node.numbers(1, "k")[0] if node.has(1) else 0
+    k = node.numbers(1, "k", 1)[0] if node.has(1) else 0
     upper = bool(node.attr("upper", 1))
     if isinstance(k, int):
         result: Result = op.triu(node[0], k) if upper else op.tril(node[0], k)
