@@ -185,6 +185,7 @@ def test_relax_programs(sess: di.Session, tmp_path: Path) -> None:
     relax.build(Program, target="llvm").export_library(path)
     values = np.arange(128, dtype="float32").reshape(8, 16)
     mod = sess.load_vm_module(str(path))
+    path.unlink()  # all workers have read it
     assert isinstance(mod, di.DModule)
     assert on_all(mod["main"](sess.broadcast(values))) == [values.T.tolist()] * 4
 

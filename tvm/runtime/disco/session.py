@@ -277,9 +277,11 @@ class Session(Object):
     # --- modules ---
 
     def load_vm_module(self, path: str, device: Device | None = None) -> DModule:
-        """A compiled Relax program of a file, on each worker."""
+        """A compiled Relax program of a file, on each worker; all have read it afterwards."""
         load = self._get_cached_method("runtime.disco.load_vm_module")
-        return DModule(load(os.fspath(path), device), self)
+        module = DModule(load(os.fspath(path), device), self)
+        self._sync_all()  # the file may go from here on
+        return module
 
     # --- exchange ---
 
