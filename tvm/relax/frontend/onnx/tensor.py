@@ -251,7 +251,8 @@ def scatter_nd(node: Node) -> Result:
 
 @convert("Tile")
 def tile(node: Node) -> Result:
-    times = node.numbers(1, "repeats", node.rank(0))
+    rank = node.info(0).ndim
+    times = node.numbers(1, "repeats", rank if rank >= 0 else None)
     numbers = [count for count in times if isinstance(count, int)]
     if len(numbers) == len(times):
         return op.tile(node[0], numbers)
