@@ -35,7 +35,7 @@ from .simplified_before import question_of
 if TYPE_CHECKING:
     from .interval_set import IntSet
 
-MAX_NUMBERS: Final = 200_000
+MAX_NUMBERS = 200_000
 
 
 class ProofStrength(IntEnum):

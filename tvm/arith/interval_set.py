@@ -9,6 +9,7 @@ from tvm.error import CheckError
 from tvm.ir.expr import PrimExpr, Range
 from tvm.ir.node import Field, Node, fields, register_nodes
 from tvm.support.arguments import explained
+from tvm.support.compiled import Given
 from tvm.tir import expr as e
 from tvm.tir.functor import uses_any
 from tvm.tir.op import arith as op
@@ -136,7 +137,7 @@ EVERYTHING: Final = IntervalSet(NEG_INF, POS_INF)
 NOTHING: Final = IntervalSet(POS_INF, NEG_INF)
 
 
-def as_int_set(dom: Range | IntSet) -> IntSet:
+def as_int_set(dom: Given[Range | IntSet]) -> IntSet:
     """A range or a set as a set."""
     if not isinstance(dom, (Range, IntSet)):
         raise TypeError(

@@ -22,7 +22,7 @@ from .simplified_before import NAMEABLE, append_tree, renamed
 Key = tuple[object, ...]
 Maps = list[PrimExpr]
 Read = Callable[[Maps, Mapping[e.Var, Range]], Maps | None]
-MAX_RESULTS: Final = 20_000
+MAX_RESULTS = 20_000
 _results: dict[Key, tuple[list[e.Var], list[PrimExpr | None] | None]] = {}
 
 

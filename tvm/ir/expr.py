@@ -276,7 +276,7 @@ class StructInfo(Node):
         return isinstance(other, StructInfo) and bool(COMPARISONS.get("equal")(self, other))
 
     def __hash__(self) -> int:
-        return int(COMPARISONS.get("hash")(self, True))
+        return hash(COMPARISONS.get("hash")(self, True))  # within what a hash may be
 
     def is_base_of(self, derived: StructInfo) -> bool:
         """True when every value that `derived` describes is described by this too."""
@@ -367,7 +367,7 @@ class Range(Node):
         return type(other) is Range and bool(COMPARISONS.get("equal")(self, other))
 
     def __hash__(self) -> int:
-        return int(COMPARISONS.get("hash")(self, True))
+        return hash(COMPARISONS.get("hash")(self, True))  # within what a hash may be
 
     @staticmethod
     def from_min_extent(

@@ -20,7 +20,7 @@ import threading
 from typing import Any, Final
 
 from tvm.error import message
-from tvm.ffi import library
+from tvm.ffi.library import library
 
 ALIGNMENT: Final = 64
 _PAGE: Final = mmap.PAGESIZE

@@ -79,7 +79,7 @@ class IntImm(ConstExpr):
         return f.visit_int_imm_(self)
 
     def __hash__(self) -> int:
-        return self.value
+        return hash(self.value)
 
     def __int__(self) -> int:
         return self.value

@@ -91,14 +91,25 @@ def schedule_block(
 
 # More operations than this, for all reads of an inlined value together, and the value is stored.
 MAX_INLINED: Final = 500
+# The same where the value is an index: each pass asks what indices are, and parts of one are asked
+# again with every index around them.
+MAX_INLINED_IN_INDICES: Final = 60
 
 
-def _grows(producer: Block, user: Block) -> bool:
-    """Whether inlining the producer at each of its reads would make the user too large."""
+def _grows(producer: Block, users: Sequence[Block]) -> bool:
+    """Whether inlining the producer at each of its reads would make too much of it."""
     assert isinstance(producer.body, BufferStore), "looked at by the caller"
     buffer = producer.body.buffer
-    reads = sum(isinstance(n, BufferLoad) and n.buffer is buffer for n in walk(user.body))
-    return reads > 1 and reads * sum(1 for _ in walk(producer.body.value)) > MAX_INLINED
+    loads = [n for user in users for n in walk(user.body) if isinstance(n, BufferLoad)]
+    reads = sum(n.buffer is buffer for n in loads)
+    if reads < 2:
+        return False
+    is_index = any(
+        isinstance(part, BufferLoad) and part.buffer is buffer
+        for n in loads for index in n.indices for part in walk(index)
+    )  # fmt: skip
+    size = sum(1 for _ in walk(producer.body.value))
+    return reads * size > (MAX_INLINED_IN_INDICES if is_index else MAX_INLINED)
 
 
 def _gathers_again(producer: Block, user: Block) -> bool:
@@ -152,7 +163,8 @@ def _inlined(sch: Schedule, block: BlockRV, gone: set[StmtSRef]) -> bool:
         return False  # windows of any size read a copy that has room for whole tiles
     if reduces and len(users) > 1 and not renames:
         return False
-    if any(_grows(node, sch.get(u)) or _gathers_again(node, sch.get(u)) for u in users):
+    readers: list[Block] = [sch.get(user) for user in users]
+    if _grows(node, readers) or any(_gathers_again(node, reader) for reader in readers):
         return False
     user = sch.get_sref(users[0])
     if not renames and len(users) == 1 and _stores_elsewhere(sch, users[0]):

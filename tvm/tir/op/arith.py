@@ -314,8 +314,8 @@ def _extremum(name: str, node: type[e.BinaryOpExpr]) -> Callable[..., PrimExpr]:
     return extremum
 
 
-min_of: Final = _extremum("min", e.Min)
-max_of: Final = _extremum("max", e.Max)
+min_of: Final[Callable[..., PrimExpr]] = _extremum("min", e.Min)
+max_of: Final[Callable[..., PrimExpr]] = _extremum("max", e.Max)
 
 
 def _comparison(name: str, node: type[e.CmpExpr]) -> Callable[..., PrimExpr]:

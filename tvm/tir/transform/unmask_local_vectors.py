@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from tvm.ir.expr import PrimExpr
 from tvm.ir.module import IRModule
 from tvm.ir.transform import PassContext
+from tvm.support.dtype import DataType
 from tvm.tir import expr as e
 from tvm.tir import stmt as s
 from tvm.tir.analysis.deep_equal import expr_deep_equal
@@ -60,7 +61,7 @@ class _VectorUse:
 class _Memory:
     """How one allocation is accessed."""
 
-    dtype: object
+    dtype: DataType
     lanes: int = 0
     at: dict[int, _VectorUse] = field(default_factory=dict)
 
