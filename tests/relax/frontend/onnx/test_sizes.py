@@ -374,6 +374,42 @@ def test_a_squeeze_of_all_that_is_one(sizes: list[Any]) -> None:
     run(nodes, sizes, given, two=F32(2))
 
 
+@pytest.mark.parametrize("op", ["Squeeze", "Unsqueeze"])
+@pytest.mark.parametrize("dims", [[1, 3, 1, 2], [1, "n", 1, 2]])
+def test_axes_of_one_that_the_model_computes(op: str, dims: list[Any]) -> None:
+    nodes = [node(op, ["x", "axes"], ["s"]), node("Mul", ["s", "two"], ["y"])]
+    axes = [[0, 2], [-2, 0], [2, -4]] if op == "Squeeze" else [[0, 1], [-1, 2], [5, 0]]
+    sizes = [(1, 3, 1, 2)] * 3
+    run(nodes, dims, sizes, extra={"axes": [np.array(a, I64) for a in axes]}, two=F32(2))
+
+
+def test_a_scalar_with_axes_that_the_model_computes() -> None:
+    nodes = [node("Unsqueeze", ["x", "axes"], ["y"])]
+    run(nodes, [], [(), ()], extra={"axes": [np.array(a, I64) for a in ([0, 1], [1, 0])]})
+
+
+def test_slices_along_axes_and_in_steps_that_the_model_computes() -> None:
+    nodes = [node("Slice", ["x", "starts", "ends", "axes", "steps"], ["y"])]
+    far = 2**62
+    given = {
+        "starts": [[1, 0], [-1, 2], [far, 1]], "ends": [[far, 2], [-far, far], [0, -far]],
+        "axes": [[0, 1], [-1, 0], [2, 1]], "steps": [[1, 1], [-1, 2], [-2, -1]],
+    }  # fmt: skip
+    extra: dict[str, list[Any]] = {
+        name: [np.array(value, I64) for value in values] for name, values in given.items()
+    }
+    run(nodes, ["n", 3, 4], [(3, 3, 4), (4, 3, 4), (2, 3, 4)], extra=extra)
+
+
+def test_steps_backward_between_bounds_that_the_model_computes() -> None:
+    nodes = [node("Slice", ["x", "starts", "ends", "axes", "steps"], ["y"])]
+    extra: dict[str, list[Any]] = {
+        "starts": [np.array([n], I64) for n in (3, -1)],
+        "ends": [np.array([n], I64) for n in (0, -9)],
+    }
+    run(nodes, [2, 4], [(2, 4), (2, 4)], extra=extra, axes=np.array([1]), steps=np.array([-2]))
+
+
 def graph(nodes: Sequence[Any], output: str, inputs: Sequence[Any] = ()) -> Any:
     return helper.make_graph(list(nodes), "within", list(inputs), [
         helper.make_empty_tensor_value_info(output)])  # fmt: skip

@@ -128,6 +128,8 @@ def transpose(node: Node) -> Result:
 def squeeze(node: Node) -> Result:
     axes = node.attr("axes")
     if axes is None and node.has(1):
+        if node.known(1) is None:
+            return _squeeze_computed(node)
         axes = node.integers(1, "axes")
     if axes is not None:
         return op.squeeze(node[0], [int(a) for a in axes])
@@ -160,9 +162,60 @@ class _Squeezed:
         return then([Ref.to(value)])
 
 
+def long(node: Node, i: int) -> RelaxExpr:
+    """Input number `i` in int64."""
+    return node[i] if node.dtype(i) == "int64" else node.bb.emit(op.astype(node[i], "int64"))
+
+
+def places_from_front(axes: RelaxExpr, rank: int) -> RelaxExpr:
+    """Axes that a tensor names, negative ones counted from the end."""
+    zero, count = (Constant(np.asarray(n, np.int64)) for n in (0, rank))
+    return op.where(op.less(axes, zero), op.add(axes, count), axes)
+
+
+def _marked(node: Node, rank: int) -> RelaxExpr:
+    """One for each axis that input 1 names, zero for the others."""
+    places = node.bb.emit(places_from_front(long(node, 1), rank))
+    ones = Constant(np.ones(node.count(1), np.int64))
+    return node.bb.emit(
+        op.scatter_elements(Constant(np.zeros(rank, np.int64)), places, ones, 0)
+    )
+
+
+def _squeeze_computed(node: Node) -> RelaxExpr:
+    """Without axes that only running tells: the extents of the others, in their order."""
+    rank = node.rank(0)
+    marked = _marked(node, rank)
+    place = Constant(np.arange(rank, dtype=np.int64))
+    last = op.multiply(marked, Constant(np.asarray(rank, np.int64)))
+    order = node.bb.emit(op.argsort(node.bb.emit(op.add(last, place)), 0, False, "int64"))
+    kept = node.bb.emit(op.strided_slice(order, [0], [0], [rank - node.count(1)]))
+    extents = node.bb.emit(op.take(shape_tensor(node, node[0]), kept, 0))
+    return op.reshape(node[0], node.run_time_sizes(extents))
+
+
+def _unsqueeze_computed(node: Node) -> RelaxExpr:
+    """With axes of one element where only running tells."""
+    own = node.rank(0)
+    rank = own + node.count(1)
+    if own == 0:
+        return op.reshape(node[0], [1] * rank)
+    marked = _marked(node, rank)
+    one = Constant(np.asarray(1, np.int64))
+    zero, highest = (Constant(np.asarray(n, np.int64)) for n in (0, own - 1))
+    before = node.bb.emit(op.cumsum(marked, 0))
+    place = op.subtract(Constant(np.arange(rank, dtype=np.int64)), before)
+    inside = node.bb.emit(op.minimum(op.maximum(place, zero), highest))
+    extents = op.take(shape_tensor(node, node[0]), inside, 0)
+    sizes = node.bb.emit(op.where(op.equal(marked, one), one, extents))
+    return op.reshape(node[0], node.run_time_sizes(sizes))
+
+
 @convert("Unsqueeze")
 def unsqueeze(node: Node) -> Result:
     axes = node.attr("axes")
+    if axes is None and node.known(1) is None:
+        return _unsqueeze_computed(node)
     if axes is None:
         axes = node.integers(1, "axes")
     return op.expand_dims(node[0], [int(a) for a in axes])

@@ -20,7 +20,7 @@ from tvm.tir.expr import IntImm
 from .moving import padded, tiled
 from .node import Node
 from .registry import Result, convert
-from .shape import shape_tensor
+from .shape import long, places_from_front, shape_tensor
 
 MAX_BYTES = 2**47
 LONGEST = 10**9  # what exporters write for the end of any axis is at least this
@@ -85,8 +85,11 @@ def slice_attributes(node: Node) -> Result:
 
 @convert("Slice", since=10)
 def slice_(node: Node) -> Result:
+    if any(node.has(i) and node.known(i) is None for i in (3, 4)):
+        return _slice_by_values(node)
     if node.known(1) is None or node.known(2) is None:
-        return _computed_slice(node)
+        steps = node.integers(4, "steps") if node.has(4) else ()
+        return _slice_by_values(node) if min(steps, default=1) < 0 else _computed_slice(node)
     starts, ends = node.sizes(1, "starts"), node.sizes(2, "ends")
     axes = node.integers(3, "axes") if node.has(3) else list(range(len(starts)))
     steps = node.integers(4, "steps") if node.has(4) else [1] * len(starts)
@@ -136,6 +139,25 @@ def _window(
     return op.take(value, node.bb.emit(places), axis, mode="clip")
 
 
+def _slice_by_values(node: Node) -> RelaxExpr:
+    """Axes or steps that the model computes, or bounds that it computes for steps backward."""
+    rank, count = node.rank(0), node.count(1)
+    given = long(node, 3) if node.has(3) else Constant(np.arange(count, dtype=np.int64))
+    places = node.bb.emit(places_from_front(given, rank))
+
+    def filled(own: RelaxExpr, i: int) -> RelaxExpr:
+        if not node.has(i):
+            return own
+        return node.bb.emit(op.scatter_elements(own, places, long(node, i), 0))
+
+    begin = filled(Constant(np.zeros(rank, np.int64)), 1)
+    end = filled(shape_tensor(node, node[0]), 2)
+    strides = filled(Constant(np.ones(rank, np.int64)), 4)
+    cut = node.bb.emit(op.dynamic_strided_slice(node[0], begin, end, strides))
+    sizes = [tir.Var("size", "int64") for _ in range(rank)]
+    return node.bb.match_cast(cut, TensorStructInfo(sizes, node.dtype(0)))
+
+
 def _computed_slice(node: Node) -> RelaxExpr:
     """Bounds that the model computes, along known axes in known steps forward."""
     rank = node.rank(0)
@@ -143,7 +165,7 @@ def _computed_slice(node: Node) -> RelaxExpr:
     axes = [a % rank for a in (node.integers(3, "axes") if node.has(3) else range(count))]
     steps = node.integers(4, "steps") if node.has(4) else [1] * count
     if min(steps, default=1) < 1:
-        raise node.invalid("steps", steps, "steps forward, where bounds are computed")
+        raise node.invalid("steps", steps, "steps of one and more")
     extents = shape_tensor(node, node[0])
     own = node.bb.emit(op.take(extents, Constant(np.array(axes, np.int64)), 0))
     zero, whole = Constant(np.asarray(0, np.int64)), extents
