@@ -10,7 +10,6 @@ not depend on what was remembered.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Final
 
 from tvm.ir.expr import PrimExpr, Range
 from tvm.tir import expr as e

@@ -8,6 +8,14 @@ from tvm.tir import PrimFunc, Schedule
 from tvm.tir.functor import walk
 
 
+def level(x: te.Tensor, node: te.Tensor, feature: te.Tensor, border: te.Tensor) -> te.Tensor:
+    """The nodes below: to the right where the feature is not above the border."""
+    index = te.compute((60,), lambda i: feature[node[i]], name="index")
+    value = te.compute((60,), lambda i: x[i, index[i]], name="value")
+    right = te.compute((60,), lambda i: value[i] <= border[node[i]], name="right")
+    return te.compute((60,), lambda i: node[i] * 2 + right[i].astype("int64"), name="next")
+
+
 def decisions(depth: int) -> PrimFunc:
     """Trees of decisions as one kernel: each level reads the node of the last three times."""
     x = te.placeholder((60, 12), "float32", name="x")
@@ -15,10 +23,7 @@ def decisions(depth: int) -> PrimFunc:
     features = [te.placeholder((3 * 2**d,), "int64", name=f"f{d}") for d in range(depth)]
     borders = [te.placeholder((3 * 2**d,), "float32", name=f"b{d}") for d in range(depth)]
     for feature, border in zip(features, borders):
-        index = te.compute((60,), lambda i: feature[node[i]], name="index")
-        value = te.compute((60,), lambda i: x[i, index[i]], name="value")
-        right = te.compute((60,), lambda i: value[i] <= border[node[i]], name="right")
-        node = te.compute((60,), lambda i: node[i] * 2 + right[i].astype("int64"), name="next")
+        node = level(x, node, feature, border)
     return te.create_prim_func([x, start, *features, *borders, node])
 
 
