@@ -397,14 +397,16 @@ class _Windows:
         The sums of few rows would wait for one another.
         """
         own = self.store.value
-        if not isinstance(own, Add) or not self._holds(own.a) or self._holds(own.b):
+        if not isinstance(own, Add) or not self._is_sum(own.a) or self._holds(own.b):
             return 1
         return max(1, min(CHAINS // rows, len(self.along.taps)))
 
+    def _is_sum(self, value: Node) -> bool:
+        return isinstance(value, BufferLoad) and value.buffer is self.store.buffer
+
     def _holds(self, value: PrimExpr) -> bool:
         """Whether a value reads the sum so far."""
-        return any(isinstance(node, BufferLoad) and node.buffer is self.store.buffer
-                   for node in walk(value))  # fmt: skip
+        return any(self._is_sum(node) for node in walk(value))
 
     def _rows_read(self, rows: int) -> dict[int, list[tuple[int, int]]]:
         """The rows of the plane that a tile reads, with the rows and taps that each is for."""
