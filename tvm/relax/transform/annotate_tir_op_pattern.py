@@ -25,9 +25,9 @@ from collections.abc import Sequence
 
 from tvm.ir.expr import PrimExpr
 from tvm.ir.module import IRModule
-from tvm.ir.structural import structural_equal
 from tvm.ir.transform import PassContext
 from tvm.relax.op_pattern import OpPatternKind as Kind
+from tvm.tir.analysis.deep_equal import expr_deep_equal
 from tvm.tir.expr import Add, BufferLoad, Call, IterVar, Mul, Var
 from tvm.tir.function import PrimFunc
 from tvm.tir.functor import uses_any, vars_in, walk
@@ -133,7 +133,7 @@ def _map_pattern(store: BufferStore, loads: list[BufferLoad]) -> Kind:
 
 
 def _same(a: Sequence[PrimExpr], b: Sequence[PrimExpr]) -> bool:
-    return len(a) == len(b) and all(x is y or structural_equal(x, y) for x, y in zip(a, b))
+    return len(a) == len(b) and all(x is y or expr_deep_equal(x, y) for x, y in zip(a, b))
 
 
 def _is_broadcast(load: BufferLoad, store: BufferStore) -> bool:

@@ -51,6 +51,7 @@ from tvm.relax.transform.rebuild import all_bindings, map_bindings, map_calls
 from tvm.relax.transform.remove_unused_parameters import RemoveUnusedParameters
 from tvm.relax.transform.settle import settled_module
 from tvm.support.naming import NameTable
+from tvm.tir.analysis.deep_equal import region_deep_equal
 from tvm.tir.buffer import Buffer, decl_buffer
 from tvm.tir.expr import IntImm
 from tvm.tir.expr import Var as TirVar
@@ -612,10 +613,7 @@ def _distinct(regions: Sequence[BufferRegion]) -> list[BufferRegion]:
     """The regions in their order, without those that stand there already."""
     found: list[BufferRegion] = []
     for region in regions:
-        if not any(
-            region.buffer is known.buffer and structural_equal(region.region, known.region)
-            for known in found
-        ):
+        if not any(region_deep_equal(region, known) for known in found):
             found.append(region)
     return found
 

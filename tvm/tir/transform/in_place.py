@@ -10,6 +10,7 @@ from tvm.ir.expr import PrimExpr, Range
 from tvm.ir.structural import structural_equal
 from tvm.tir import expr as e
 from tvm.tir import stmt as s
+from tvm.tir.analysis.deep_equal import expr_deep_equal
 from tvm.tir.buffer import Buffer
 from tvm.tir.functor import StmtExprVisitor, uses_any, uses_var
 from tvm.tir.op import arith as ops
@@ -161,4 +162,4 @@ def _has_same_indices(store: s.BufferStore, load: e.BufferLoad) -> bool:
     alike = inner and structural_equal(
         [*to.strides, to.elem_offset], [*of.strides, of.elem_offset]
     )
-    return alike and structural_equal(list(store.indices), list(load.indices))
+    return alike and all(map(expr_deep_equal, store.indices, load.indices))

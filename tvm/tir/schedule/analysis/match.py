@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from tvm.arith import Analyzer
 from tvm.ir.expr import PrimExpr
 from tvm.ir.structural import structural_equal
+from tvm.tir.analysis.deep_equal import expr_deep_equal
 from tvm.tir.buffer import Buffer
 from tvm.tir.expr import BinaryOpExpr, BufferLoad, CmpExpr, Var
 from tvm.tir.functor import StmtExprMutator, walk
@@ -120,7 +121,7 @@ class DescMatcher:
         for a, b in zip(theirs, ours):
             self._access(a.buffer, a.indices, b.buffer, b.indices, written=False)
         renamed = _Renamer(dict(zip(theirs, ours)), self._vars).visit_expr(desc.value)
-        if not structural_equal(renamed, store.value):
+        if not expr_deep_equal(renamed, store.value):
             raise self._differ(f"{store.value} is stored, by desc {desc.value}", self._block)
 
     def _access(
