@@ -30,11 +30,11 @@ def get_inx(
 def get_index(
     x: float, image_width: int, target_width: int, coordinate_transformation_mode: str
 ) -> int:
-    """The pixel nearest to a coordinate."""
+    """The pixel at or before a coordinate; with corners aligned the nearest, halves up."""
     at = get_inx(int(x), image_width, target_width, coordinate_transformation_mode)
     if coordinate_transformation_mode == "align_corners":
         return math.floor(at + 0.5)
-    return math.floor(at + 1e-5) if coordinate_transformation_mode == "asymmetric" else round(at)
+    return math.floor(at + 1e-5)
 
 
 def _sizes(shape: Sequence[int], scale: Sequence[float]) -> list[int]:
