@@ -8,7 +8,7 @@ import tvm
 from tvm import tir
 from tvm.script import tir as T
 from tvm.tir import TensorIntrin
-from tvm.tir.intrin_registry import INTRINSICS
+from tvm.tir.intrin_registry import INTRINSICS, register_own
 
 pytestmark = pytest.mark.pure
 
@@ -71,3 +71,22 @@ def test_what_is_refused() -> None:
                        {desc.params[0]: desc.buffer_map[desc.params[0]]})  # fmt: skip
     with pytest.raises(tvm.TVMError, match="desc and impl take different parameters"):
         TensorIntrin(desc, one)
+
+
+def test_those_that_come_with_the_compiler_are_made_when_asked_for() -> None:
+    """Once each, so that what two callers get is the same."""
+    calls = []
+
+    def make(dtype: str) -> tuple[tir.PrimFunc, tir.PrimFunc]:
+        calls.append(dtype)
+        return desc, impl
+
+    register_own("test.own", make, "float32")
+    try:
+        assert "test.own" in INTRINSICS
+        assert not calls
+        found = TensorIntrin.get("test.own")
+        assert found is TensorIntrin.get("test.own")
+        assert (found.desc, found.impl, calls) == (desc, impl, ["float32"])
+    finally:
+        INTRINSICS.remove("test.own")

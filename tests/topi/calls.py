@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import inspect
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from contextlib import contextmanager
 from pathlib import Path
 from types import CodeType, FrameType
@@ -36,8 +36,10 @@ def public_functions() -> dict[CodeType, str]:
     """The code of each public function, and its name as `tvm.topi.math.exp`."""
     found = {}
     for entry in reference.entries():
+        if not entry.module.startswith("tvm.topi") or entry.owner:
+            continue                     # before its home is looked for, which imports it
         home = reference.home_of(entry)
-        if not entry.module.startswith("tvm.topi") or entry.owner or home is None:
+        if home is None:
             continue
         code = getattr(inspect.unwrap(getattr(home, entry.name)), "__code__", None)
         if code is not None:  # a class has none
@@ -74,16 +76,23 @@ def write(
 
 
 @contextmanager
-def watched() -> Iterator[set[CodeType]]:
-    """The code objects that tests themselves call within the block."""
+def watched(wanted: Set[CodeType] = frozenset()) -> Iterator[set[CodeType]]:
+    """The code objects that tests themselves call within the block, or until all `wanted` are seen.
+
+    Watching makes each call several times slower, so it ends as early as it can.
+    """
     codes: set[CodeType] = set()
 
     def note(frame: FrameType, event: str, _: Any) -> None:
+        if event != "call":
+            return
         caller = frame.f_back
         while caller and caller.f_code.co_filename in _DECORATORS:  # of a decorated function
             caller = caller.f_back
-        if event == "call" and caller and caller.f_code.co_filename.startswith(_TESTS):
+        if caller and caller.f_code.co_filename.startswith(_TESTS):
             codes.add(frame.f_code)
+            if wanted and codes >= wanted:
+                sys.setprofile(outer)
 
     outer = sys.getprofile()
     sys.setprofile(note)

@@ -56,7 +56,8 @@ def _keeps_its_promises(request: pytest.FixtureRequest) -> Iterator[None]:
     if not writing and not wanted:
         yield
         return
-    with calls.watched() as codes:
+    needed = {code for code, name in _public().items() if name in wanted}
+    with calls.watched(frozenset() if writing else needed) as codes:
         yield
     names = {name for code, name in _public().items() if code in codes}
     _seen[own] = names, calls.compares(codes)

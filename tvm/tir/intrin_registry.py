@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Final, final
+from collections.abc import Callable
+from functools import cache
+from typing import Any, ClassVar, Final, final
 
 from tvm.error import CheckError, message
 from tvm.ir.node import Field, Node, fields, register_nodes
@@ -39,7 +41,8 @@ class TensorIntrin(Node):
                     legal="another name, or override=True",
                 )
             )
-        INTRINSICS.register(name, TensorIntrin(desc, impl), override=override)
+        made = TensorIntrin(desc, impl)
+        INTRINSICS.register(name, lambda: made, override=override)
 
     @staticmethod
     def get(name: str, allow_missing: bool = False) -> TensorIntrin | None:
@@ -51,18 +54,28 @@ class TensorIntrin(Node):
             except KeyError as err:
                 reason = f"TensorIntrin {name!r} is not registered: {err.args[0]}"
                 raise ValueError(reason) from None
-        return found
+        return None if found is None else found()
 
 
 _FILES: Final = ("arm_cpu", "cuda", "dot_product_common", "hexagon", "metal", "rocm", "x86")
-INTRINSICS: Final[Registry[TensorIntrin]] = Registry(
+INTRINSICS: Final[Registry[Callable[[], TensorIntrin]]] = Registry(
     "tensor intrinsic", *(f"tvm.tir.tensor_intrin.{file}" for file in _FILES)
 )
 
 
-def register_own(name: str, desc: PrimFunc, impl: PrimFunc, override: bool = False) -> None:
-    """`TensorIntrin.register` for the files that `INTRINSICS` loads: it loads none of them."""
-    INTRINSICS.register(name, TensorIntrin(desc, impl), override=override, depth=2)
+def register_own(
+    name: str,
+    make: Callable[..., tuple[PrimFunc, PrimFunc]],
+    *args: Any,
+    override: bool = False,
+) -> None:
+    """`TensorIntrin.register` for the files that `INTRINSICS` loads: it loads none of them.
+
+    `make(*args)` gives `desc` and `impl` when the intrinsic is first asked for: a program asks for
+    few of the hundreds, and their text takes a second to read.
+    """
+    made = cache(lambda: TensorIntrin(*make(*args)))
+    INTRINSICS.register(name, made, override=override, depth=2)
 
 
 def _check(what: str, func: PrimFunc) -> None:

@@ -103,7 +103,9 @@ ARM_DOT_4x4_i8_SDOT_INTRIN: Final = "dot_4x4_i8i8s32_sdot"
 ARM_DOT_4x4_u8_UDOT_INTRIN: Final = "dot_4x4_u8u8u32_udot"
 ARM_DOT_4x4_u8_HDOT_INTRIN: Final = "dot_4x4_u8u8i32_hdot"
 
-register_own(ARM_DOT_4x4_i8_NEON_INTRIN, neon_4x4_i8i8i32_desc, neon_4x4_i8i8i32_impl)
-register_own(ARM_DOT_4x4_i8_SDOT_INTRIN, *get_dotprod_intrin("int8", "int32"))
-register_own(ARM_DOT_4x4_u8_UDOT_INTRIN, *get_dotprod_intrin("uint8", "uint32"))
-register_own(ARM_DOT_4x4_u8_HDOT_INTRIN, *get_dotprod_intrin("uint8", "int32"))
+register_own(
+    ARM_DOT_4x4_i8_NEON_INTRIN, lambda: (neon_4x4_i8i8i32_desc, neon_4x4_i8i8i32_impl)
+)
+register_own(ARM_DOT_4x4_i8_SDOT_INTRIN, get_dotprod_intrin, "int8", "int32")
+register_own(ARM_DOT_4x4_u8_UDOT_INTRIN, get_dotprod_intrin, "uint8", "uint32")
+register_own(ARM_DOT_4x4_u8_HDOT_INTRIN, get_dotprod_intrin, "uint8", "int32")

@@ -131,8 +131,8 @@ def get_transpose_interleave_intrin_name(
     """The registered transpose for a product of such types, for a matrix of these extents."""
     if (in_dtype, out_dtype) == ("float32", "float32"):
         name = f"{ARM_SME_2SVLx2SVL_FP32_TRANSPOSE_INTERLEAVE}_{extent_cols}_{extent_rows}"
-        pair = get_sme_transpose_interleave_2svlx2svl_fp32_intrin(extent_cols, extent_rows)
-        register_own(name, *pair, override=True)
+        make = get_sme_transpose_interleave_2svlx2svl_fp32_intrin
+        register_own(name, make, extent_cols, extent_rows, override=True)
         return name
     if (in_dtype, out_dtype) == ("float16", "float32"):
         return ARM_SME_BLOCK2_2SVLx1SVL_FP16_TRANSPOSE_INTERLEAVE
@@ -272,8 +272,8 @@ def get_sme_init_intrin() -> Pair:
     return desc, impl
 
 
-register_own(ARM_SME_INIT, *get_sme_init_intrin())
+register_own(ARM_SME_INIT, get_sme_init_intrin)
 register_own(
     ARM_SME_BLOCK2_2SVLx1SVL_FP16_TRANSPOSE_INTERLEAVE,
-    *get_sme_transpose_interleave_block2_2svl_fp16_intrin(),
+    get_sme_transpose_interleave_block2_2svl_fp16_intrin,
 )

@@ -66,7 +66,7 @@ DP4A_S8U8S32_INTRIN: Final = "dp4a_s8u8s32"
 DP4A_U8S8S32_INTRIN: Final = "dp4a_u8s8s32"
 DP4A_U8U8U32_INTRIN: Final = "dp4a_u8u8u32"
 
-register_own(DP4A_S8S8S32_INTRIN, *get_dp4a_intrin("int8", "int8", "int32"))
-register_own(DP4A_S8U8S32_INTRIN, *get_dp4a_intrin("int8", "uint8", "int32"))
-register_own(DP4A_U8S8S32_INTRIN, *get_dp4a_intrin("uint8", "int8", "int32"))
-register_own(DP4A_U8U8U32_INTRIN, *get_dp4a_intrin("uint8", "uint8", "uint32"))
+register_own(DP4A_S8S8S32_INTRIN, get_dp4a_intrin, "int8", "int8", "int32")
+register_own(DP4A_S8U8S32_INTRIN, get_dp4a_intrin, "int8", "uint8", "int32")
+register_own(DP4A_U8S8S32_INTRIN, get_dp4a_intrin, "uint8", "int8", "int32")
+register_own(DP4A_U8U8U32_INTRIN, get_dp4a_intrin, "uint8", "uint8", "uint32")

@@ -105,14 +105,14 @@ VRMPY_u8i8i32_VTCM_INTRIN: Final = "dot_32x4_u8i8i32_vtcm_vrmpy"
 DMA_READ_128_u8: Final = "dma_read_128_u8"
 DMA_READ_128_i8: Final = "dma_read_128_i8"
 
-register_own(VRMPY_u8u8i32_INTRIN, *generate_dot_product_32x4_u8u8i32())
-register_own(VRMPY_u8i8i32_INTRIN, *generate_dot_product_32x4_u8i8i32())
-register_own(VDMPY_i16i16i32_INTRIN, *generate_dot_product_32x2_i16i16i32())
+register_own(VRMPY_u8u8i32_INTRIN, generate_dot_product_32x4_u8u8i32)
+register_own(VRMPY_u8i8i32_INTRIN, generate_dot_product_32x4_u8i8i32)
+register_own(VDMPY_i16i16i32_INTRIN, generate_dot_product_32x2_i16i16i32)
 register_own(
-    VRMPY_u8u8i32_VTCM_INTRIN, *generate_dot_product_32x4_u8u8i32("global.vtcm")
+    VRMPY_u8u8i32_VTCM_INTRIN, generate_dot_product_32x4_u8u8i32, "global.vtcm"
 )
 register_own(
-    VRMPY_u8i8i32_VTCM_INTRIN, *generate_dot_product_32x4_u8i8i32("global.vtcm")
+    VRMPY_u8i8i32_VTCM_INTRIN, generate_dot_product_32x4_u8i8i32, "global.vtcm"
 )
-register_own(DMA_READ_128_u8, *generate_dma_load_intrin(128, "uint8"))
-register_own(DMA_READ_128_i8, *generate_dma_load_intrin(128, "int8"))
+register_own(DMA_READ_128_u8, generate_dma_load_intrin, 128, "uint8")
+register_own(DMA_READ_128_i8, generate_dma_load_intrin, 128, "int8")

@@ -123,17 +123,19 @@ def get_simdgroup_intrin_group(
 
 def _register() -> None:
     for dtype, short in _SHORT.items():
-        filled = get_make_filled_simdgroup_matrix_intrin(dtype)
-        product = get_simdgroup_multiply_accumulate_intrin(8, 8, 8, dtype)
-        register_own(f"simdgroup_make_filled_8x8x8_{short}", *filled)
-        register_own(f"simdgroup_multiply_accumulate_8x8x8_{short}", *product)
+        register_own(
+            f"simdgroup_make_filled_8x8x8_{short}", get_make_filled_simdgroup_matrix_intrin, dtype
+        )
+        register_own(
+            f"simdgroup_multiply_accumulate_8x8x8_{short}",
+            get_simdgroup_multiply_accumulate_intrin, 8, 8, 8, dtype,
+        )  # fmt: skip
         for trans in (False, True):
             name = f"simdgroup_load_8x8x8_{short}_shared{'_trans' if trans else ''}"
-            load = get_simdgroup_load_intrin(dtype, "shared", transpose_matrix=trans)
-            register_own(name, *load)
+            register_own(name, get_simdgroup_load_intrin, dtype, "shared", 8, 8, trans)
         for scope in ("global", "shared"):
             name = f"simdgroup_store_8x8x8_{short}_{scope}"
-            register_own(name, *get_simdgroup_store_intrin(dtype, scope))
+            register_own(name, get_simdgroup_store_intrin, dtype, scope)
 
 
 _register()

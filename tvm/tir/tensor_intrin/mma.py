@@ -374,13 +374,12 @@ def _register_factors(dtype: str, k_dim: int, results: list[str], a_ways: list[b
         for matrix, ways in (("A", a_ways), ("B", [False, True])):
             for trans in ways:
                 name = f"mma_ldmatrix_{_SHORT[dtype]}_{matrix.lower()}{'_trans' * trans}{dyn}"
-                pair = get_ldmatrix_intrin(k_dim, dtype, matrix, trans, scope)
-                register_own(name, *pair)
+                register_own(name, get_ldmatrix_intrin, k_dim, dtype, matrix, trans, scope)
     for out in results:
         for a in a_ways:
             for b in (False, True):
                 name = f"mma_{_SHORT[dtype] * 2}{_SHORT[out]}{'_trans_a' * a}{'_trans_b' * b}"
-                register_own(name, *get_mma_intrin(k_dim, dtype, dtype, out, a, b))
+                register_own(name, get_mma_intrin, k_dim, dtype, dtype, out, a, b)
 
 
 _register_factors("float16", 16, ["float32", "float16"], [False, True])
@@ -388,10 +387,10 @@ for _byte, _result in zip(_BYTES, ("int32", "float32", "float32")):
     _register_factors(_byte, 32, [_result], [False])
 for _result in ("float32", "float16", "int32"):
     _name = f"16x16_{_SHORT[_result]}"
-    register_own(f"mma_fill_{_name}", *get_mma_fill_intrin(_result, 8))
+    register_own(f"mma_fill_{_name}", get_mma_fill_intrin, _result, 8)
     for _scope in ("global", "shared", "shared.dyn"):
         for _way, _call in (("", True), ("simple_", False)):
             register_own(
                 f"mma_store_{_name}_{_scope.replace('.', '_')}_{_way}",
-                *get_mma_store_intrin(_result, 8, _scope, _call),
+                get_mma_store_intrin, _result, 8, _scope, _call,
             )

@@ -131,21 +131,21 @@ def get_mma_store_dummy_intrin(
     return desc, desc
 
 
-register_own("mma_init_m16n8k8_f16", *get_mma_init_intrin(16, 8, 8, "float16"))
-register_own("mma_init_m16n8k8_f32", *get_mma_init_intrin(16, 8, 8, "float32"))
+register_own("mma_init_m16n8k8_f16", get_mma_init_intrin, 16, 8, 8, "float16")
+register_own("mma_init_m16n8k8_f32", get_mma_init_intrin, 16, 8, 8, "float32")
 register_own(
     "mma_load_m16n8k8_f16_A_shared_dyn",
-    *get_mma_load_intrin(32, 8, 8, "float16", "shared.dyn", False, False),
+    get_mma_load_intrin, 32, 8, 8, "float16", "shared.dyn", False, False,
 )
 register_own(
     "mma_load_m16n8k8_f16_B_shared_dyn",
-    *get_mma_load_intrin(32, 32, 8, "float16", "shared.dyn", True, False),
+    get_mma_load_intrin, 32, 32, 8, "float16", "shared.dyn", True, False,
 )
 for _out in ("float16", "float32"):
     register_own(
         f"mma_sync_m16n8k8_f16f16{_SHORT[_out]}",
-        *get_mma_sync_intrin(16, 8, 8, "float16", _out, False),
+        get_mma_sync_intrin, 16, 8, 8, "float16", _out, False,
     )
     register_own(
-        f"mma_store_m16n8k8_{_SHORT[_out]}_global", *get_mma_store_dummy_intrin(16, 8, 8, _out)
+        f"mma_store_m16n8k8_{_SHORT[_out]}_global", get_mma_store_dummy_intrin, 16, 8, 8, _out
     )

@@ -167,10 +167,10 @@ def register_rvv_isa_intrinsics(target: Target, inventory_only: bool = False) ->
             )
             inventory[kernel_name] = n_elems
             if not inventory_only:
-                pair = rvv_vec_dot_product_kernels(
-                    n_elems, n_lanes, data_dtype, weight_dtype, out_dtype, lmul
-                )
-                register_own(kernel_name, *pair, override=True)
+                register_own(
+                    kernel_name, rvv_vec_dot_product_kernels,
+                    n_elems, n_lanes, data_dtype, weight_dtype, out_dtype, lmul, override=True,
+                )  # fmt: skip
             n_elems //= 2
     return inventory
 

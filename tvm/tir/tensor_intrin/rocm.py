@@ -253,9 +253,11 @@ ROCM_MFMA_s8s8s32_INTRIN: Final = "rocm_mfma_s8s8s32"
 ROCM_MFMA_STORE_16x16_s32_INTRIN: Final = "rocm_mfma_store_16x16_s32"
 ROCM_MFMA_STORE_16x16_f32_INTRIN: Final = "rocm_mfma_store_16x16_f32"
 
-register_own(AMDGPU_SDOT4_INTRIN, get_dp4a_intrin("int8", "int8", "int32")[0], sdot4)
-register_own(ROCM_MFMA_fill_16x16_f32_INTRIN, *get_mma_fill_intrin("float32", 4))
-register_own(ROCM_MFMA_fill_16x16_i32_INTRIN, *get_mma_fill_intrin("int32", 4))
+register_own(
+    AMDGPU_SDOT4_INTRIN, lambda: (get_dp4a_intrin("int8", "int8", "int32")[0], sdot4)
+)
+register_own(ROCM_MFMA_fill_16x16_f32_INTRIN, get_mma_fill_intrin, "float32", 4)
+register_own(ROCM_MFMA_fill_16x16_i32_INTRIN, get_mma_fill_intrin, "int32", 4)
 for _name, _k, _dtype, _b in (
     (ROCM_MFMA_LOAD_16x4_A_SHARED_f32_INTRIN, 4, "float32", False),
     (ROCM_MFMA_LOAD_16x4_B_SHARED_f32_INTRIN, 4, "float32", True),
@@ -264,9 +266,9 @@ for _name, _k, _dtype, _b in (
     (ROCM_MFMA_LOAD_16x16_A_SHARED_f16_INTRIN, 16, "float16", False),
     (ROCM_MFMA_LOAD_16x16_B_SHARED_f16_INTRIN, 16, "float16", True),
 ):
-    register_own(_name, *get_mfma_load_intrin(_k, _dtype, "shared", _b))
-register_own(ROCM_MFMA_f32f32f32_INTRIN, *get_mfma_intrin(4, "float32", "float32"))
-register_own(ROCM_MFMA_f16f16f32_INTRIN, *get_mfma_intrin(16, "float16", "float32"))
-register_own(ROCM_MFMA_s8s8s32_INTRIN, *get_mfma_intrin(16, "int8", "int32"))
-register_own(ROCM_MFMA_STORE_16x16_s32_INTRIN, *get_mfma_store_intrin(4, "int32"))
-register_own(ROCM_MFMA_STORE_16x16_f32_INTRIN, *get_mfma_store_intrin(4, "float32"))
+    register_own(_name, get_mfma_load_intrin, _k, _dtype, "shared", _b)
+register_own(ROCM_MFMA_f32f32f32_INTRIN, get_mfma_intrin, 4, "float32", "float32")
+register_own(ROCM_MFMA_f16f16f32_INTRIN, get_mfma_intrin, 16, "float16", "float32")
+register_own(ROCM_MFMA_s8s8s32_INTRIN, get_mfma_intrin, 16, "int8", "int32")
+register_own(ROCM_MFMA_STORE_16x16_s32_INTRIN, get_mfma_store_intrin, 4, "int32")
+register_own(ROCM_MFMA_STORE_16x16_f32_INTRIN, get_mfma_store_intrin, 4, "float32")

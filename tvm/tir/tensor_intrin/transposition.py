@@ -46,7 +46,7 @@ def transposition(
     if name not in _MADE:
         source = _buffer("A", (rows, size), dtype, source_gap)
         target = _buffer("B", (size, rows), dtype, target_gap)
-        register_own(name, *_functions(source, target), override=True)
+        register_own(name, _functions, source, target, override=True)
         _MADE.add(name)
     return name
 

@@ -196,21 +196,21 @@ def _register(shape: tuple[int, int, int], factor: str, results: list[str], ways
     for result in results:
         out = _SHORT[result]
         register_own(
-            f"wmma_fill_{tag}_{out}", *get_wmma_fill_intrin(*shape, result), override=True
+            f"wmma_fill_{tag}_{out}", get_wmma_fill_intrin, *shape, result, override=True
         )
         for scope in ("global", "shared", "shared.dyn"):
             name = f"wmma_store_{tag}_{out}_{scope.replace('.', '_')}"
             register_own(
-                name, *get_wmma_store_intrin(*shape, result, scope), override=True
+                name, get_wmma_store_intrin, *shape, result, scope, override=True
             )
         for trans in {way.endswith("trans") for way in ways.split() if way.startswith("b")}:
             name = f"wmma_sync_{tag}_{short}{short}{out}{'_trans' if trans else ''}"
-            register_own(name, *get_wmma_sync_intrin(*shape, factor, result, trans))
+            register_own(name, get_wmma_sync_intrin, *shape, factor, result, trans)
     for way in ways.split():
         is_b, trans = way.startswith("b"), way.endswith("trans")
         for scope in ("shared", "shared.dyn"):
             name = f"wmma_load_{tag}_{short}_{way}_{scope.replace('.', '_')}"
-            register_own(name, *get_wmma_load_intrin(*shape, factor, scope, is_b, trans))
+            register_own(name, get_wmma_load_intrin, *shape, factor, scope, is_b, trans)
 
 
 _register((16, 16, 16), "float16", ["float32", "float16"], "a a_trans b b_trans")

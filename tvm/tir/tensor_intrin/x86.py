@@ -53,8 +53,10 @@ VNNI_DOT_16x4_INTRIN: Final = "dot_16x4_vnni"
 AVX512_DOT_16x4_INTRIN: Final = "dot_16x4_avx512"
 
 register_own(
-    VNNI_DOT_16x4_INTRIN, dot_product_16x4_u8i8i32_desc, dot_product_16x4_u8i8i32_vnni
+    VNNI_DOT_16x4_INTRIN,
+    lambda: (dot_product_16x4_u8i8i32_desc, dot_product_16x4_u8i8i32_vnni),
 )
 register_own(
-    AVX512_DOT_16x4_INTRIN, dot_product_16x4_u8i8i32_desc, dot_product_16x4_u8i8i32_avx512
+    AVX512_DOT_16x4_INTRIN,
+    lambda: (dot_product_16x4_u8i8i32_desc, dot_product_16x4_u8i8i32_avx512),
 )
