@@ -178,7 +178,8 @@ def _clip_te(bb: BlockBuilder, x: Expr, min: Expr, max: Expr) -> Expr:
     return bb.call_te(topi.clip, x, min, max, primfunc_name_hint="tir_clip")
 
 
-clip.reference(lambda x, min, max: np.clip(x, min, max).astype(x.dtype))
+# the lower limit wins where they are the wrong way round
+clip.reference(lambda x, min, max: np.maximum(np.minimum(x, max), min).astype(x.dtype))
 
 square.layout(layout_rules.same)
 clip.follow_layout(layout_rules.same)

@@ -75,6 +75,7 @@ CASES = [
     case("Cast", (X, "int32"), to=1),
     case("Clip", X, weights=[np.float32(-0.5), np.float32(0.5)]),
     case("Clip", X, opset=6, min=-0.5, max=0.5),
+    case("Clip", X, weights=[np.float32(0.5), np.float32(-0.5)]),  # the upper bound wins
     case("PRelu", X, (3, 1)),
     case("Where", (X, "bool"), X, X),
     case("MatMul", (2, 3, 4), (4, 5)),

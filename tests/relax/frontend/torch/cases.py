@@ -220,6 +220,7 @@ ELEMENTWISE = [
     case("addcmul", lambda x, y, z: torch.addcmul(x, y, z, value=0.5), X, X, X),
     case("addcdiv", lambda x, y, z: torch.addcdiv(x, y, z, value=0.5), X, X, (X, "positive")),
     case("clamp", lambda x: torch.clamp(x, -0.5, 0.5), X),
+    case("clamp, the upper bound wins", lambda x: torch.clamp(x, 0.5, -0.5), X),
     case("clamp min", lambda x: torch.clamp(x, min=0.1), X),
     case("clamp max", lambda x: torch.clamp_max(x, 0.1), X),
     case("clamp ints", lambda x: torch.clamp(x, 1, 3), (X, "int64")),

@@ -64,7 +64,7 @@ def activated(node: Node, value: RelaxExpr, params: list[float]) -> RelaxExpr:
     rules: dict[str, Any] = {
         "": lambda x: x, "Relu": op.nn.relu, "Tanh": op.tanh, "Sigmoid": op.sigmoid,
         "LeakyRelu": lambda x: op.nn.leakyrelu(x, 0.01 if first is None else first),
-        "Clip": lambda x: op.clip(x, *params),
+        "Clip": lambda x: op.clip(x, min(params), params[1]),
     }  # fmt: skip
     if name not in rules:
         raise node.invalid("activation", name, ", ".join([*rules, "HardSigmoid", "HardSwish"]))

@@ -209,18 +209,18 @@ def clip_attributes(node: Node) -> Result:
     """Bounds as attributes."""
     largest = float(np.finfo(np.float32).max)
     low, high = node.attr("min", -largest), node.attr("max", largest)
-    return op.clip(node[0], float(low), float(high))
+    return op.clip(node[0], float(min(low, high)), float(high))
 
 
 @convert("Clip", since=11)
 def clip(node: Node) -> Result:
-    """Bounds as inputs; each may be left out, or be computed by the model."""
+    """Bounds as inputs; each may be left out, or be computed by the model. The upper one wins."""
     value = node[0]
     low, high = node.optional(1), node.optional(2)
     fixed_low, fixed_high = node.scalar(1), node.scalar(2)
     # limits of uint64 need not be numbers of int64
     if fixed_low is not None and fixed_high is not None and node.dtype(0) != "uint64":
-        return op.clip(value, fixed_low, fixed_high)
+        return op.clip(value, min(fixed_low, fixed_high), fixed_high)
     if low is not None:
         value = op.maximum(value, low)
     if high is not None:

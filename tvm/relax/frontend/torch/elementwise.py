@@ -557,13 +557,15 @@ def addcdiv(bb: BlockBuilder, input: Expr, tensor1: Expr, tensor2: Expr, value: 
 
 @convert("clamp", "clip")
 def clamp(bb: BlockBuilder, input: Expr, min: Any = None, max: Any = None) -> Any:
-    """Not below `min`, not above `max`; either may be left out, or be a tensor."""
+    """Not below `min`, not above `max`, which wins; either may be left out, or be a tensor."""
     if isinstance(min, RelaxExpr) or isinstance(max, RelaxExpr):
         return _clamp_between(bb, input, min, max)
     x = cast(bb, input, common_dtype(input, *(v for v in (min, max) if v is not None)))
     if is_float(dtype_of(x)) or not (min is None or max is None):
-        low_end = -math.inf if min is None else min
-        return op.clip(x, low_end, math.inf if max is None else max)
+        low, high = -math.inf if min is None else min, math.inf if max is None else max
+        if isinstance(low, PrimExpr) or isinstance(high, PrimExpr):
+            return op.clip(x, tir.min(low, high), high)
+        return op.clip(x, high if low > high else low, high)
     return maximum(bb, x, min) if max is None else minimum(bb, x, max)
 
 
