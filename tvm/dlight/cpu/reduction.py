@@ -274,15 +274,21 @@ def _unroll_short(sch: Schedule, loop: LoopRV) -> None:
         sch.unroll(loop)
 
 
-def split_into_lanes(sch: Schedule, nest: Nest, lanes: int) -> list[BlockRV]:
-    """Make vectors of partial results, and from them a tree; returns the new blocks in order."""
+def split_into_lanes(
+    sch: Schedule, nest: Nest, lanes: int, *, wide: bool = True
+) -> list[BlockRV]:
+    """Make vectors of partial results, and from them a tree; returns the new blocks in order.
+
+    Two vectors where a row may be of any length, unless not `wide`: one.
+    """
     reducing = [loop for _, loop in nest.reducing]
     run = reducing[-_collapsible(nest) :]
     loop = sch.fuse(*run) if len(run) > 1 else run[0]
     size = sch.get(loop).extent
     known = size.value if isinstance(size, IntImm) else None
     # rows of planes may be short, a row alone is long enough for two chains
-    width = 2 * lanes if known is None and len(run) == len(reducing) else lane_count(known, lanes)
+    two = wide and known is None and len(run) == len(reducing)
+    width = 2 * lanes if two else lane_count(known, lanes)
     stages: list[BlockRV] = []
     while width > 1:
         _, part = sch.split(loop, factors=[None, width])
@@ -384,8 +390,10 @@ def _plain(sch: Schedule, nest: Nest, cpu: CpuModel, pending: Decompositions) ->
     return _parallelize_by_cost(sch, nest, spatial, cpu)
 
 
-def try_along(sch: Schedule, block: BlockRV, cpu: CpuModel) -> list[BlockRV]:
-    """Split a reduction into lanes where that pays; returns the new blocks."""
+def try_along(
+    sch: Schedule, block: BlockRV, cpu: CpuModel, *, wide: bool = True
+) -> list[BlockRV]:
+    """Split a reduction into lanes (see `split_into_lanes`) where that pays; the new blocks."""
     nest = nest_of(sch, block)
     if nest is None:
         return []
@@ -393,6 +401,6 @@ def try_along(sch: Schedule, block: BlockRV, cpu: CpuModel) -> list[BlockRV]:
     if across_memory(nest) or not along_memory(nest, lanes):
         return []
     try:
-        return split_into_lanes(sch, nest, lanes)
+        return split_into_lanes(sch, nest, lanes, wide=wide)
     except ScheduleError:
         return []

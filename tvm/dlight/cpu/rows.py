@@ -10,10 +10,12 @@ The row stays in the innermost cache between the passes.
 
 from __future__ import annotations
 
+from tvm.ir.structural import structural_equal
 from tvm.target.cpu_model import CpuModel
 from tvm.tir.block_scope import StmtSRef
 from tvm.tir.expr import IntImm, Var
 from tvm.tir.functor import uses_var, vars_in
+from tvm.tir.op.arith import ceildiv
 from tvm.tir.schedule import BlockRV, LoopRV, Schedule, ScheduleError
 from tvm.tir.schedule.analysis.query import realize_of
 from tvm.tir.stmt import Block
@@ -40,7 +42,7 @@ def schedule_rows(sch: Schedule, cpu: CpuModel, pending: Decompositions) -> str 
     parts: list[BlockRV] = []
     for block in blocks[:-1]:
         if sch.get(block).init is not None:
-            parts.extend(try_along(sch, block, cpu))
+            parts.extend(try_along(sch, block, cpu, wide=not _reads_a_pass(sch, block)))
         parts.append(block)
     loops = sch.get_loops(last)
     row = _fused(sch, loops[:rows])
@@ -81,18 +83,34 @@ def _sum_while_made(
             continue
         width = sch.get(lanes[0]).extent
         sizes = [sch.get(loop).extent for loop in (below[0], steps[0])]
-        if not isinstance(width, IntImm) or not all(isinstance(size, IntImm) for size in sizes):
+        if not isinstance(width, IntImm) or width.value < cpu.lanes(32):
             continue
-        if width.value < cpu.lanes(32) or sizes[0].value != sizes[1].value * width.value:
+        known = all(isinstance(size, IntImm) for size in sizes)
+        if known and sizes[0].value != sizes[1].value * width.value:
+            continue
+        if not known and not structural_equal(sizes[1], ceildiv(sizes[0], width.value)):
             continue
         outer, inner = sch.split(below[0], factors=[None, width.value])
-        sch.reverse_compute_at(block, outer)
+        if known:
+            sch.reverse_compute_at(block, outer)
+        else:  # lanes past the end have a sum, and nothing that makes them
+            sch.reorder(*steps, *lanes)
+            outer = sch.merge(outer, steps[0])
         sch.vectorize(inner)
         sch.vectorize(sch.get_loops(block)[-1])
-        _fetch_next(sch, made, outer, sizes[0].value, cpu)
+        if known:
+            _fetch_next(sch, made, outer, sizes[0].value, cpu)
+        else:
+            keep_whole(sch, outer)
         pending.append((block, outer))
         done |= {sch.get_sref(block), sch.get_sref(made)}
     return done
+
+
+def _reads_a_pass(sch: Schedule, block: BlockRV) -> bool:
+    """Whether a reduction reads what one pass over the row has made."""
+    makers = sch.get_producers(block)
+    return len(makers) == 1 and sch.get(makers[0]).init is None
 
 
 def _fetch_next(sch: Schedule, block: BlockRV, loop: LoopRV, size: int, cpu: CpuModel) -> None:
