@@ -64,7 +64,7 @@ def test_regressor(how: str) -> None:
 def test_all_tests_of_nodes_and_several_targets() -> None:
     rng = np.random.default_rng(11)
     modes = ("BRANCH_LEQ", "BRANCH_LT", "BRANCH_GTE", "BRANCH_GT", "BRANCH_EQ", "BRANCH_NEQ")
-    forest = _forest(rng, 6, 3, "target", modes)
+    forest = _forest(rng, 11, 3, "target", modes)
     ml_check("TreeEnsembleRegressor", {"x": _rows(rng)}, n_targets=3, **forest)
 
 

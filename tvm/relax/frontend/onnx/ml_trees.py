@@ -23,6 +23,7 @@ _MODES = ("BRANCH_LEQ", "BRANCH_LT", "BRANCH_GTE", "BRANCH_GT", "BRANCH_EQ", "BR
           "BRANCH_MEMBER", "LEAF")  # fmt: skip
 _LEAF = _MODES.index("LEAF")
 _MEMBER = _MODES.index("BRANCH_MEMBER")
+_CHAINS = 8  # trees that are descended at once, at most
 
 
 @dataclass
@@ -40,62 +41,105 @@ class _Forest:
     weights: Any  # (nodes, targets)
     given: Any  # (nodes, targets): where a leaf has a weight
 
-    def depth(self) -> int:
-        """How many steps lead from the roots to the last leaf."""
-        here, steps = np.unique(self.roots), 0
-        while True:
-            inner = here[self.modes[here] != _LEAF]
-            if not len(inner):
-                return steps
-            here = np.unique(np.concatenate([self.true[inner], self.false[inner]]))
+    def groups(self) -> tuple[Any, Any]:
+        """Trees of like depths together, and how many steps lead to the last leaf of each group.
+
+        The last tree fills its group up.
+        """
+        depths = self._depths()
+        order, chains = np.argsort(depths, kind="stable"), min(_CHAINS, len(depths))
+        order = np.append(order, np.repeat(order[-1:], -len(order) % chains))
+        return order.astype(np.int64), depths[order].reshape(-1, chains).max(1)
+
+    def _depths(self) -> Any:
+        """How many steps lead from each root to the last of its leaves."""
+        trees, here = np.arange(len(self.roots)), np.asarray(self.roots)
+        depths, steps = np.zeros(len(self.roots), np.int64), 0
+        while len(here):
+            inner = self.modes[here] != _LEAF
+            depths[trees] = steps
+            both = [self.true[here[inner]], self.false[here[inner]]]
+            trees, here = np.tile(trees[inner], 2), np.concatenate(both)
+            trees, here = np.unique(np.stack([trees, here]), axis=1)
             steps += 1
-            if steps > len(self.modes):
+            if steps > len(self.modes) + 1:
                 raise ValueError("the nodes of a tree follow each other in a circle")
+        return depths
 
 
 def _leaves(node: Node, forest: _Forest, x: RelaxExpr) -> RelaxExpr:
     """(rows, features) -> (rows, trees): the leaf that each tree ends in."""
     dtype = str(x.struct_info.dtype)  # type: ignore[attr-defined]
-    tables = [
-        forest.features, forest.splits.astype(dtype), forest.modes, forest.true, forest.false,
-        forest.missing_true.astype("int8"), forest.members.astype(dtype), forest.roots,
-    ]  # fmt: skip
-    depth, present = forest.depth(), [int(m) for m in np.unique(forest.modes) if m != _LEAF]
+    present = [int(m) for m in np.unique(forest.modes) if m != _LEAF] or [0]
+    order, depths = forest.groups()
+    # what a step needs of a node lies together, in one line of the cache
+    bits = np.dtype(f"int{8 * np.dtype(dtype).itemsize}")
+    steps = np.stack([forest.features, forest.true, forest.false], 1).astype(bits)
+    steps = np.concatenate([steps, forest.splits.astype(dtype).view(bits)[:, None]], 1)
+    tables = {"steps": steps, "order": order, "roots": forest.roots[order], "depths": depths}
+    if len(present) > 1:
+        tables["modes"] = forest.modes
+    if _MEMBER in present:
+        tables["members"] = forest.members.astype(dtype)
+    if forest.missing_true.any():
+        tables["missing"] = forest.missing_true.astype("int8")
 
     def compute(*tensors: te.Tensor) -> Any:
         shape = (tensors[0].shape[0], len(forest.roots))
 
         def body(ins: Any, outs: Any) -> Any:
-            return _descent(ins, outs[0], depth, present or [0])
+            return _descent(ins[0], dict(zip(tables, ins[1:])), outs[0], present)
 
         return te.extern(shape, list(tensors), body, name="leaves", dtype="int64")
 
-    constants = [Constant(table) for table in tables]
+    constants = [Constant(table) for table in tables.values()]
     return node.bb.emit_te(compute, x, *constants, primfunc_name_hint="leaves")
 
 
-def _descent(ins: Any, out: Any, depth: int, present: list[int]) -> Any:
-    """Each row down each tree: one place that moves from node to node."""
+def _descent(rows: Any, tables: dict[str, Any], out: Any, present: list[int]) -> Any:
+    """Each row down each tree, several trees at once: places that move from node to node.
+
+    A step waits for what the one before has found; the steps of other trees fill that time.
+    """
     ib = ir_builder.create()
-    x, features, splits, modes, true, false, missing, members, roots = map(ib.buffer_ptr, ins)
-    leaves = ib.buffer_ptr(out)
+    x, leaves = ib.buffer_ptr(rows), ib.buffer_ptr(out)
+    table = {name: ib.buffer_ptr(buffer) for name, buffer in tables.items()}
+    steps, depths = table["steps"], table["depths"]
+    chains = int(tables["order"].shape[0]) // int(tables["depths"].shape[0])
     with (
         ib.for_range(0, out.shape[0], "row", dtype="int64") as row,
-        ib.for_range(0, out.shape[1], "tree", dtype="int64") as tree,
+        ib.for_range(0, tables["depths"].shape[0], "group", dtype="int64") as group,
     ):
-        place = ib.allocate("int64", (1,), name="place", scope="local")
-        place[0] = roots[tree]
-        with ib.for_range(0, depth, "level"):
-            here = place[0]
-            value, split = x[row, features[here]], splits[here]
-            taken = _test(present[0], value, split, members, here, ins[7].shape[1])
-            for mode in present[1:]:
-                other = _test(mode, value, split, members, here, ins[7].shape[1])
-                taken = tir.Select(modes[here] == tir.const(mode, "int64"), other, taken)
-            absent = tir.all(tir.isnan(value), missing[here] != tir.const(0, "int8"))
-            place[0] = tir.Select(tir.any(taken, absent), true[here], false[here])
-        leaves[row, tree] = place[0]
+        places = ib.allocate("int64", (chains,), name="places", scope="local")
+        for chain in range(chains):
+            places[chain] = table["roots"][group * chains + chain]
+        with ib.for_range(0, depths[group], "level", dtype="int64"):
+            for chain in range(chains):
+                here = places[chain]
+                value = x[row, steps[here, 0].astype("int64")]
+                split = tir.reinterpret(rows.dtype, steps[here, 3])
+                taken = _taken(table, tables, present, here, value, split)
+                places[chain] = tir.Select(taken, steps[here, 1], steps[here, 2]).astype("int64")
+        for chain in range(chains):
+            leaves[row, table["order"][group * chains + chain]] = places[chain]
     return ib.get()
+
+
+def _taken(
+    table: dict[str, Any], tables: dict[str, Any], present: list[int], here: Any, value: Any,
+    split: Any,
+) -> Any:  # fmt: skip
+    """Whether the true branch of a node is that of a value."""
+    members = table.get("members")
+    width = tables["members"].shape[1] if members is not None else 0
+    taken = _test(present[0], value, split, members, here, width)
+    for mode in present[1:]:
+        other = _test(mode, value, split, members, here, width)
+        taken = tir.Select(table["modes"][here] == tir.const(mode, "int64"), other, taken)
+    if "missing" not in table:
+        return taken
+    absent = tir.all(tir.isnan(value), table["missing"][here] != tir.const(0, "int8"))
+    return tir.any(taken, absent)
 
 
 def _test(mode: int, value: Any, split: Any, members: Any, here: Any, width: Any) -> Any:
