@@ -53,6 +53,7 @@ _HOMES = {
     "Device": "tvm.runtime:Device",
     "Tensor": "tvm.runtime:Tensor",
     "build": "tvm.driver:build",
+    "lower": "tvm.driver:lower",
     "compile": "tvm.driver:compile",
     "const": "tvm.tir.op.arith:const",
     "register_global_func": "tvm.ffi:register_global_func",

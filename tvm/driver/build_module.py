@@ -14,6 +14,7 @@ from tvm.support.lazy import lazy_names
 from tvm.target.target import Target
 from tvm.tir.build import build as tir_build
 from tvm.tir.function import PrimFunc
+from tvm.tir.pipeline import lowered
 
 if TYPE_CHECKING:
     from tvm.codegen.build_module import CodeGenBase
@@ -80,6 +81,35 @@ def compile(
             exec_mode="compiled",
         )
     return Executable(tir_build(mod, target, tir_pipeline))
+
+
+def lower(
+    inp: PrimFunc | IRModule | Any,
+    args: object = None,
+    name: str = "main",
+    binds: object = None,
+    simple_mode: bool = False,
+) -> IRModule:
+    """Flat loops over memory, as `build` goes on with; a function of TVM before v0.20.
+
+    `inp` is a module, a function, which gets `name`, or a `tvm.tir.Schedule`. With `simple_mode`
+    loops stay as they were scheduled.
+
+    `args` and `binds` went with schedules of TE, which are no more: TypeError, as for other `inp`.
+    """
+    mod = getattr(inp, "mod", inp)  # of a schedule
+    if isinstance(mod, PrimFunc):
+        mod = IRModule.from_expr(mod.with_attr("global_symbol", name))
+    if not isinstance(mod, IRModule) or args is not None or binds is not None:
+        raise TypeError(
+            message(
+                "tvm.lower",
+                found=type(inp).__name__ if args is None and binds is None else "args or binds",
+                legal="an IRModule, a PrimFunc (tvm.te.create_prim_func makes one of tensors), "
+                "or a tir.Schedule",
+            )
+        )
+    return lowered(mod, simple_mode)
 
 
 def relay_to_tir(mod: IRModule, functions: Mapping[str, BaseFunc] | None = None) -> IRModule:

@@ -97,6 +97,7 @@ SCHEDULE_FUNCTIONS: Final[dict[str, str]] = {
     **{f"tir.schedule.Schedule{name}": f"tvm.tir.schedule:Schedule.{home}"
        for name, home in _SCHEDULE.items()},
     **{f"tir.schedule.Schedule{name}": f"{__name__}:{name}" for name in _ADAPTED},
+    "tir.schedule.NormalizePrimFunc": f"{__name__}:NormalizePrimFunc",
     "tir.schedule.TracedSchedule": f"{__name__}:TracedSchedule",
     **{f"tir.schedule.Trace{name}": f"tvm.tir.schedule:Trace.{home}"
        for name, home in _TRACE.items()},
@@ -124,6 +125,19 @@ def TracedSchedule(
     level: Any = ("detail", "fast", "none")[error_render_level]
     return Schedule(mod, seed=seed if seed >= 0 else None, debug_mask=debug_mask,
                     error_render_level=level, enable_check=enable_check)  # fmt: skip
+
+
+def NormalizePrimFunc(sch: Any) -> Any:
+    """One loop a block variable: blocks, loops, variables, whether each reduces; or None."""
+    from tvm.dlight.analysis import normalize_prim_func
+
+    found = normalize_prim_func(sch)
+    if found is None:
+        return None
+    blocks = [info.block_rv for info in found]
+    loops = [[i.loop_rv for i in info.iters] for info in found]
+    variables = [list(sch.get(block).iter_vars) for block in blocks]
+    return blocks, loops, variables, [info.is_reduction() for info in found]
 
 
 def Fuse(sch: Any, loops: Sequence[Any], preserve_unit_iters: bool) -> Any:

@@ -149,6 +149,21 @@ def finalize_device_passes() -> list[Pass]:
     ]
 
 
+def lowered(mod: IRModule, simple_mode: bool = False) -> IRModule:
+    """What functions look like before they are split into host and devices, for people to read.
+
+    With `simple_mode` loops stay as they were scheduled: none is unrolled, vectorized or rewritten.
+    """
+    ctx, target = PassContext.current(), Target.current(allow_none=True)
+    if target is not None:
+        mod = t.BindTarget(target if target.host is not None else Target(target, "llvm"))(mod)
+    if _has_device(mod):
+        passes = _blocks_to_launches() if simple_mode else _launches(ctx)
+    else:
+        passes = _blocks_to_loops(ctx) if simple_mode else lowering_passes(ctx)
+    return Sequential(passes)(mod)
+
+
 def _default(mod: IRModule, ctx: PassContext) -> IRModule:
     if _has_device(mod):
         passes = device_lowering_passes(ctx, _copies_run_ahead(mod))
@@ -169,6 +184,15 @@ def device_lowering_passes(ctx: PassContext, copies_run_ahead: bool = False) -> 
     `copies_run_ahead` says that a schedule asks for copies in the background.
     """
     return [
+        *_launches(ctx),
+        *_threads_in_step(ctx, copies_run_ahead),
+        *_apart_from_devices(),
+    ]
+
+
+def _launches(ctx: PassContext) -> list[Pass]:
+    """To flat loops over memory, with their threads."""
+    return [
         *_added(ctx, 0),
         *_blocks_to_launches(),
         *_added(ctx, 1),
@@ -177,8 +201,6 @@ def device_lowering_passes(ctx: PassContext, copies_run_ahead: bool = False) -> 
         *_added(ctx, 2),
         *_kernel_touches(ctx),
         *_added(ctx, 3),
-        *_threads_in_step(ctx, copies_run_ahead),
-        *_apart_from_devices(),
     ]
 
 

@@ -1,5 +1,6 @@
 """What all rules share."""
 
+from . import analysis as analysis
 from .common_schedules import (
     main_and_epilogue,
     pad_operands,
