@@ -46,12 +46,17 @@ class PassTest:
     same_results: ClassVar[bool] = True
     round_trip: ClassVar[bool] = True
     tolerance: ClassVar[float] = 1e-5
+    _made: ClassVar[IRModule]
 
     def _before(self) -> IRModule:
         return as_module(type(self).Before)
 
-    def _after(self) -> IRModule:
-        return type(self).run(self._before())
+    @classmethod
+    def _after(cls) -> IRModule:
+        """What the pass makes, once for all checks: programs do not change."""
+        if "_made" not in vars(cls):
+            cls._made = cls.run(as_module(cls.Before))
+        return cls._made
 
     def test_gives_expected(self) -> None:
         """The result equals the expected program, up to the names of variables."""
