@@ -247,3 +247,15 @@ def test_a_consumer_of_what_different_loops_tell_moves() -> None:
     sch = Schedule(func, debug_mask="all")
     sch.reverse_compute_at("C", sch.get_loops("P")[0])
     check(sch, func)
+
+
+def test_what_reads_parameters_only_moves_whole() -> None:
+    """It has no producer that would say which part a consumer under the loop needs."""
+    func = chain()
+    sch = open_schedule(func)
+    copy = sch.cache_read("B", 0, "shared")
+    outer, _ = sch.split(sch.get_loops("B")[0], [4, None])
+    sch.reverse_compute_at(copy, outer)
+    whole = [sch.get(loop).extent.value for loop in sch.get_loops(copy)]
+    assert whole == [4, *(dim.value for dim in sch.get(copy).writes[0].buffer.shape)]
+    check(sch, func)

@@ -190,3 +190,43 @@ def test_four_bytes_at_a_time() -> None:
     sch.decompose_reduction(block, outer)
     sch.tensorize(inner, "dp4a_s8s8s32")
     assert 'T.call_pure_extern("int32", "__dp4a", A[0:4], B[0:4], 0)' in sch.mod.script()
+
+
+@T.prim_func
+def bits_desc(a: T.handle, b: T.handle) -> None:
+    A = T.match_buffer(a, (1,), "int8", offset_factor=1)
+    B = T.match_buffer(b, (8,), "int8", offset_factor=1)
+    with T.block("root"):
+        T.reads(A[0:1])
+        T.writes(B[0:8])
+        for i in range(8):
+            with T.block("bit"):
+                vi = T.axis.remap("S", [i])
+                B[vi] = T.bitwise_and(T.shift_right(A[vi // 8], T.Cast("int8", vi % 8)), T.int8(1))
+
+
+@T.prim_func
+def bits_impl(a: T.handle, b: T.handle) -> None:
+    A = T.match_buffer(a, (1,), "int8", offset_factor=1)
+    B = T.match_buffer(b, (8,), "int8", offset_factor=1)
+    with T.block("root"):
+        T.reads(A[0:1])
+        T.writes(B[0:8])
+        T.evaluate(T.call_extern("int32", "bits", A.data, B.data))
+
+
+def test_numbers_made_of_indices_are_compared_by_what_they_are() -> None:
+    """`vi % 8` of the description is the block's variable, whose range is no longer."""
+    TensorIntrin.register("tests.bits", bits_desc, bits_impl)
+    A = te.placeholder((4, 32), "int8", name="A")
+    one = tir.const(1, "int8")
+    B = te.compute(
+        (4, 256), lambda i, j: (A[i, j // 8] >> (j % 8).astype("int8")) & one, name="B"
+    )
+    sch = open_schedule(te.create_prim_func([A, B]))
+    _, lanes = sch.split(sch.get_loops(sch.get_block("B"))[1], [None, 8])
+    try:
+        sch.tensorize(lanes, "tests.bits")
+    finally:
+        INTRINSICS.remove("tests.bits")
+    assert 'T.call_extern("int32", "bits"' in sch.mod.script()

@@ -121,7 +121,11 @@ class DescMatcher:
         for a, b in zip(theirs, ours):
             self._access(a.buffer, a.indices, b.buffer, b.indices, written=False)
         renamed = _Renamer(dict(zip(theirs, ours)), self._vars).visit_expr(desc.value)
-        if not expr_deep_equal(renamed, store.value):
+        # indices that matter as numbers (bits of a word, say) may be simpler in the block
+        simplify = self._analyzer.simplify
+        if not expr_deep_equal(renamed, store.value) and not expr_deep_equal(
+            simplify(renamed), simplify(store.value)
+        ):
             raise self._differ(f"{store.value} is stored, by desc {desc.value}", self._block)
 
     def _access(

@@ -97,6 +97,8 @@ def reverse_compute_at(
 ) -> None:
     """Compute in each iteration of `loop` just what its producers there have finished.
 
+    Without producers, as of a copy of a parameter, that is all of the block.
+
     for i0: for i1:                  for i0:
         B[i0 * n + i1] = f(A)            for i1: B[i0 * n + i1] = f(A)
     for i: C[i] = g(B[i])      ->        for ax0: C[i0 * n + ax0] = g(B[i0 * n + ax0])
@@ -106,12 +108,6 @@ def reverse_compute_at(
     scope = _checked_scope(state, block, loop)
     makers = producers_of(block, state.get_block_scope(scope))
     _require_inside(block, loop, makers, "producers")
-    if not makers:
-        raise Illegal(
-            f"block {block_of(block).name_hint!r} has no producer",
-            legal="a block that reads the result of another block",
-            spots=[block.stmt],
-        )
     for maker in makers:
         _require_finished(state, maker, loop)
     needed = _needed(state, loop, block, makers, True, tile)
