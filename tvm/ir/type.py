@@ -93,7 +93,7 @@ class TupleType(Type):
         return False
 
 
-@final
+@mypyc_attr(allow_interpreted_subclasses=True)
 class FuncType(Type):
     """Argument types to a return type."""
 

@@ -6,9 +6,13 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
+from tvm.error import TVMError
 from tvm.ir.module import IRModule
 from tvm.ir.transform import Sequential
 from tvm.relay.backend.compiled import (
@@ -30,6 +34,7 @@ from tvm.relay.backend.runtime import Runtime
 from tvm.relay.backend.vm import VMExecutor
 from tvm.relay.function import Function
 from tvm.runtime import cpu
+from tvm.runtime.artefact import GraphInfo
 
 __all__ = [
     "AotExecutor", "BuildModule", "Executor", "GraphExecutor", "Runtime", "bind_params_by_name",
@@ -51,27 +56,58 @@ def build(
     """Compile a module; parameters become constants of the code."""
     if not isinstance(ir_mod, (IRModule, Function)):
         raise ValueError("Type of input parameter mod must be tvm.IRModule")
+    if isinstance(ir_mod, Function):
+        warnings.warn(
+            "Please use input parameter mod (tvm.IRModule) instead of deprecated parameter mod "
+            "(tvm.relay.function.Function)", DeprecationWarning, stacklevel=2,
+        )  # fmt: skip
     from tvm.relay.transform import FuseOps, InferType
 
     said = _reconstruct_from_deprecated_options(target_of(target))
     executor, runtime = said[0] or executor, said[1] or runtime
+    _check_interface(executor, runtime)
     mod = InferType()(as_module(ir_mod, params))
     with target_of(target):
         optimized = graph_passes()(mod)
         library = compile_module(optimized, target)
+    goal, given = target_of(target), params or {}
+    made: ExecutorFactoryModule
     if executor.name == "aot":
-        return AOTExecutorFactoryModule(
-            mod, {}, target_of(target), executor, runtime, library, mod_name, params or {}, {},
-            None, [],
-        )  # fmt: skip
-    kernels = FuseOps()(optimized)["main"]
-    assert isinstance(kernels, Function), "main is a function of Relay"
-    made = GraphExecutorFactoryModule(
-        mod, target_of(target), executor, graph_json(kernels, mod_name), library, mod_name,
-        params or {}, {},
-    )  # fmt: skip
-    made.kernels = kernels
+        graph = ""
+        made = AOTExecutorFactoryModule(
+            mod, {}, goal, executor, runtime, library, mod_name, given, {}, None, []
+        )
+    else:
+        kernels = FuseOps()(optimized)["main"]
+        assert isinstance(kernels, Function), "main is a function of Relay"
+        graph = graph_json(kernels, mod_name)
+        made = GraphExecutorFactoryModule(
+            mod, goal, executor, graph, library, mod_name, given, {}
+        )
+        made.kernels = kernels
+    info = GraphInfo(mod_name, executor.name, graph)
+    library.mod.artefact = replace(library.mod.artefact, graph=info)  # exported with it
+    made.rebuild = partial(
+        build, as_module(ir_mod), goal, executor=executor, runtime=runtime, mod_name=mod_name
+    )
     return made
+
+
+def _check_interface(executor: Executor, runtime: Runtime) -> None:
+    """Refuse ways to call a program compiled ahead that its runtime does not have."""
+    if executor.name != "aot":
+        return
+    api, unpacked = executor["interface-api"] or "packed", int(executor["unpacked-api"] or 0)
+    if runtime.name == "crt" and not (api == "packed" or unpacked):
+        raise TVMError(
+            f'Either need interface_api == "packed" (got: {api}) or unpacked-api == true '
+            f"(got: {unpacked}) when targeting c runtime"
+        )
+    if runtime.name == "cpp" and (api != "packed" or unpacked):
+        raise TVMError(
+            f'Need unpacked-api == false (got: {unpacked}) and interface-api == "packed" '
+            f"(got: {api}) when targeting c++ runtime"
+        )
 
 
 def _reconstruct_from_deprecated_options(target: Any) -> tuple[Executor | None, Runtime | None]:

@@ -12,6 +12,7 @@ from tvm.ir.expr import PrimExpr
 from tvm.ir.node import Field, fields, register_nodes
 from tvm.ir.span import Span
 from tvm.ir.structural import structural_equal, structural_hash
+from tvm.ir.type import FuncType as FunctionOfTypes
 from tvm.ir.type import TupleType, Type
 from tvm.ir.type_relation import TypeCall, TypeConstraint, TypeRelation
 from tvm.support.arguments import explained
@@ -192,10 +193,10 @@ class IncompleteType(RelayType):
 
 
 @final
-class FuncType(RelayType):
+class FuncType(RelayType, FunctionOfTypes):
     """Argument types to a result type, for all choices of `type_params`."""
 
-    __slots__ = ("arg_types", "ret_type", "type_constraints", "type_params")
+    __slots__ = ("type_constraints", "type_params")
     TYPE_KEY = "relay.FuncType"
     FIELDS: ClassVar[tuple[Field, ...]] = fields(
         "type_params*", "type_constraints", "arg_types", "ret_type", "span~"
@@ -213,11 +214,10 @@ class FuncType(RelayType):
         type_constraints: Sequence[TypeConstraint] | None = None,
         span: Span | None = None,
     ) -> None:
-        self.arg_types: Final = tuple([_type(found, "FuncType") for found in arg_types])
-        self.ret_type: Final = _type(ret_type, "FuncType")
+        parts = [_type(found, "FuncType") for found in arg_types]
+        super().__init__(parts, _type(ret_type, "FuncType"), span)
         self.type_params: Final = tuple(type_params or ())
         self.type_constraints: Final = tuple(type_constraints or ())
-        self.span = span
 
 
 @final

@@ -44,6 +44,15 @@ class KernelInfo:
 
 
 @dataclass(frozen=True)
+class GraphInfo:
+    """A program that executors of graphs run: its name, the executor it is for, and its graph."""
+
+    name: str = "default"
+    executor: str = "graph"
+    json: str = ""
+
+
+@dataclass(frozen=True)
 class Artefact:
     """A compiled program: its functions, its kernels, and how it runs.
 
@@ -66,6 +75,8 @@ class Artefact:
     launching: frozenset[str] = frozenset()  # kernels whose host code only launches
     devices: tuple[Mapping[str, Any], ...] = ()  # kernels of devices: DeviceModule.as_record
     machine: str = ""
+    graph: GraphInfo = GraphInfo()
+    late: tuple[tuple[str, int], ...] = ()  # constants that come from elsewhere, by name
     stored: tuple[tuple[str, bytes], ...] = ()  # modules by kind, as `save_to_bytes` gave them
 
     def function(self, name: str) -> FunctionInfo | None:
@@ -79,6 +90,8 @@ class Artefact:
             "kind": self.kind,
             "entry": self.entry,
             "machine": self.machine,
+            "late": [list(pair) for pair in self.late],
+            "graph": [self.graph.name, self.graph.executor, self.graph.json],
             "exports": list(self.exports),
             "variants": dict(self.variants),
             "launching": sorted(self.launching),
@@ -125,6 +138,8 @@ class Artefact:
                 kind=record["kind"],
                 entry=record["entry"],
                 machine=str(record.get("machine", "")),
+                late=tuple((str(name), int(at)) for name, at in record.get("late", ())),
+                graph=GraphInfo(*map(str, record.get("graph", ()))),
                 variants=dict(record.get("variants", {})),
                 launching=frozenset(map(str, record.get("launching", ()))),
                 devices=tuple(dict(device) for device in record.get("devices", ())),

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from tvm.error import message
+from tvm.error import TVMError, message
 
+from . import late_constants
 from ._device import Device, device
 from ._tensor import Tensor
 from .artefact import Artefact, FunctionInfo
@@ -40,6 +41,7 @@ class VMModule(Module):
         self.artefact = artefact
         self.kernels = kernels
         self.constants = constants
+        self.missing = dict(artefact.late)
         # Makes the same program as bytecode, where this one is native and its source is at hand.
         self.bytecode_form: Callable[[], VMModule] | None = None
         # The name under which the compile cache may have the program.
@@ -54,11 +56,37 @@ class VMModule(Module):
 
     def constants_on(self, dev: Device) -> tuple[Tensor, ...]:
         """The constants on a device; machines on one device share them."""
+        if self.missing:
+            raise TVMError(
+                message("a program whose constants are elsewhere", found=", ".join(self.missing),
+                        legal="load_late_bound_consts(path) before it runs")
+            )  # fmt: skip
         if dev.type == "cpu":
             return self.constants
         if dev not in self._device_constants:
             self._device_constants[dev] = tuple(one.copyto(dev) for one in self.constants)
         return self._device_constants[dev]
+
+    def set_constants(self, given: Mapping[int, Tensor]) -> None:
+        """Have other constants at some places."""
+        self.constants = tuple(given.get(at, one) for at, one in enumerate(self.constants))
+        self._device_constants.clear()
+
+    def get_late_bound_consts(self, byte_limit: int) -> dict[str, Tensor]:
+        """The constants of more bytes by name, which are out of the program then."""
+        return late_constants.take(self, byte_limit)
+
+    def move_late_bound_consts(self, path: str, byte_limit: int) -> None:
+        """Write the constants of more bytes to a file, out of the program."""
+        late_constants.move(self, path, byte_limit)
+
+    def load_late_bound_consts(self, path: str) -> None:
+        """Read the constants that `move_late_bound_consts` wrote."""
+        late_constants.load(self, path)
+
+    def load_late_bound_consts_from_map(self, map: Mapping[str, Any]) -> None:
+        """Take the constants that `get_late_bound_consts` gave."""
+        late_constants.give(self, map)
 
     def function_names(self) -> list[str]:
         return [f.name for f in self.artefact.functions]
@@ -67,9 +95,17 @@ class VMModule(Module):
         return self.kernels._find(name)
 
     def get_function(self, name: str, query_imports: bool = False) -> Any:
-        """The function called `name`; "default" makes states of a graph, as graph executors do."""
-        if name == "default" and self._graph() is not None:
+        """The function called `name`.
+
+        That of the program's name, or "default", makes states of its graph, as graph executors do.
+        """
+        graph = self.artefact.graph
+        if name in (graph.name, "default") and self._graph() is not None:
             return self._graph_runtime
+        if name == "get_graph_json" and graph.json:
+            return lambda: graph.json
+        if name == "list_module_names" and graph.executor == "aot":
+            return lambda: [graph.name]
         return super().get_function(name, query_imports)
 
     def _graph(self) -> FunctionInfo | None:
@@ -78,6 +114,7 @@ class VMModule(Module):
     def _graph_runtime(self, *devices: Any) -> GraphRuntime:
         from .vm import VirtualMachine  # it runs these modules
 
+        check_devices(self.artefact.graph.executor, devices)
         info = self._graph()
         assert info is not None, "asked before"
         machine = VirtualMachine(self, devices[0])
@@ -93,7 +130,7 @@ class VMModule(Module):
         return self.kernels.inspect_source(fmt)
 
     def _about_itself(self, name: str) -> Any:
-        if name in ("as_text", "as_python", "stats"):
+        if name in ("as_text", "as_python", "stats") or "_late_bound_consts" in name:
             return getattr(self, name)
         if name in ("vm_load_executable", "vm_profiler_load_executable"):
             return lambda: self
@@ -150,6 +187,16 @@ class VMModule(Module):
             f"  Constant pool (# {len(pool)}): [{', '.join(pool)}]\n"
             f"  Globals (#{len(table)}): [{shown}]\n"
         )
+
+
+def check_devices(executor: str, devices: Sequence[Any]) -> None:
+    """Refuse a number of devices that the executor of a graph does not take."""
+    if devices and (executor != "aot" or len(devices) == 1):
+        return
+    raise TVMError(
+        message("Expect exactly 1 device passed", found=str(len(devices)), legal="one device")
+        if executor == "aot" else message("a state of a graph", found="no device", legal="one")
+    )  # fmt: skip
 
 
 def _no_machine() -> None:

@@ -15,7 +15,7 @@ from typing import Any
 
 from tvm.contrib.graph_executor import GraphModule, first_device
 from tvm.runtime.benchmark import BenchmarkResult, Timing
-from tvm.runtime.profiling import Duration, Percent, Report
+from tvm.runtime.profiling import Count, Duration, Percent, Report
 
 from .debug_result import DebugResult
 
@@ -107,21 +107,25 @@ class GraphModuleDebug(GraphModule):
     def profile(self, collectors: Any = None, **input_dict: Any) -> Report:
         """A report of one run, node by node."""
         self.set_input(**input_dict)
+        self._run()  # once to warm up: kernels are compiled
         begin = time.perf_counter()
         self._run()
         total = (time.perf_counter() - begin) * 1e6
         seconds = [times[0] for times in self.run_individual(1, 1)]
+        name = str(self._device)
         calls = [
             {
                 "Name": str(node["name"]),
                 "Duration (us)": Duration(spent * 1e6),
                 "Percent": Percent(100 * spent * 1e6 / total if total else 0.0),
+                "Device": name,
+                "Count": Count(1),
+                **self.module.about_node(index),
             }
-            for node, spent in zip(self.module.nodes, seconds)
+            for index, (node, spent) in enumerate(zip(self.module.nodes, seconds))
             if node["op"] != "null"
         ]
-        name = str(self._device)
-        return Report(calls, {name: {"Duration (us)": Duration(total)}}, {})
+        return Report(calls, {name: {"Duration (us)": Duration(total)}}, {"Executor": "Graph"})
 
     def exit(self) -> None:
         """Nothing is left behind but what `dump_root` holds, which stays."""

@@ -8,16 +8,18 @@ from typing import Any
 from tvm.error import TVMError, message
 from tvm.ir.expr import RelaxExpr
 from tvm.ir.module import IRModule
+from tvm.ir.structural import structural_hash
 from tvm.relax.vm import VirtualMachine
 from tvm.relay.expr import Call, Constant, Tuple, TupleGetItem, Var
 from tvm.relay.function import Function
+from tvm.relay.op.relations import extents
 from tvm.runtime.artefact import ValueInfo
 from tvm.runtime.benchmark import BenchmarkResult, Timing, evaluator
 from tvm.runtime.graph_runtime import GraphRuntime, flat_outputs
 from tvm.support.json_text import from_json
 
 from .compiled import compile_module
-from .graph_plan_memory import outside_kernels
+from .graph_plan_memory import flat_types, outside_kernels
 
 
 class DebugRuntime(GraphRuntime):
@@ -112,6 +114,15 @@ class DebugRuntime(GraphRuntime):
         if id(call) not in self._values:
             self.run()
         return self._kernel(call)
+
+    def about_node(self, node: int | str) -> dict[str, str]:
+        """What a report says of a node: its operands' types, and its kernel by structure."""
+        call = self._call_at(self.index_of(node))
+        if call is None:
+            return {}
+        kinds = [kind for part in (*call.args, call) for kind in flat_types(_type(part))]
+        shown = ", ".join(f"{kind.dtype}{list(extents(kind))}" for kind in kinds)
+        return {"Argument Shapes": shown, "Hash": f"{structural_hash(call.op):016x}"}
 
     def time_node(self, node: int | str, timing: Timing) -> BenchmarkResult | None:
         """How long a node takes; None for inputs."""

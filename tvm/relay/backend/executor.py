@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from tvm.ir.node import register_nodes
+
 from .named_options import FLAG, NUMBER, TEXT, NamedOptions
 
 
 class Executor(NamedOptions):
     """An executor by name with its options."""
 
+    TYPE_KEY = "Executor"
     KNOWN: ClassVar[dict[str, dict[str, str]]] = {
         "graph": {"link-params": FLAG},
         "aot": {
@@ -22,3 +25,6 @@ class Executor(NamedOptions):
     def list_registered_options(executor: str) -> dict[str, str]:
         """The options of an executor, with their types."""
         return dict(Executor.KNOWN[str(executor)])
+
+
+register_nodes(Executor)

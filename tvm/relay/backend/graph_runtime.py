@@ -17,6 +17,7 @@ from tvm.relay.op.relations import extents
 from tvm.relay.traverse import children, post_order
 from tvm.runtime.artefact import ValueInfo
 from tvm.runtime.graph_runtime import GraphRuntime
+from tvm.runtime.vm_executable import check_devices
 from tvm.support.naming import NameTable
 
 from .graph_plan_memory import GraphPlanMemory, flat_types, is_reshape_only, outside_kernels
@@ -58,6 +59,7 @@ class ExecutorFactoryModule:
         self.params = dict(params)
         self.function_metadata = dict(function_metadata)
         self.iter_cnt = 0
+        self.rebuild: Callable[[], ExecutorFactoryModule] | None = None
 
     @property
     def lib(self) -> Any:
@@ -84,7 +86,12 @@ class ExecutorFactoryModule:
         return functions[name]
 
     def _functions(self) -> dict[str, Callable[..., Any]]:
-        return {self.libmod_name: lambda *devices: self._runtime(devices[0])}
+        return {self.libmod_name: self._runtime, "remove_params": self._without_params}
+
+    def _without_params(self) -> ExecutorFactoryModule:
+        """The module whose parameters are inputs: `load_params` of its states sets them."""
+        assert self.rebuild is not None, "a build knows what it was made of"
+        return self.rebuild()
 
     def __getattr__(self, name: str) -> Any:
         """What a library can be asked: its source, what it imports, its time."""
@@ -92,7 +99,9 @@ class ExecutorFactoryModule:
             raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")
         return getattr(self.executable, name)
 
-    def _runtime(self, device: Any) -> GraphRuntime:
+    def _runtime(self, *devices: Any) -> GraphRuntime:
+        check_devices(self.executor.name, devices)
+        device = devices[0]
         machine = VirtualMachine(self.executable, device)
         params = [_info(param) for param in self.function.params]
         outputs = count_outputs(self.function.ret_type)
@@ -101,6 +110,11 @@ class ExecutorFactoryModule:
     def __iter__(self) -> Iterator[Any]:
         """Older scripts unpack what the executor is told, library and parameters."""
         return iter((self.get_executor_config(), self, self.params))
+
+    def import_module(self, module: Any) -> None:
+        """Have the library find the functions of another one, too."""
+        library = module.executable if isinstance(module, ExecutorFactoryModule) else module
+        self.executable.mod.import_module(getattr(library, "mod", library))
 
     def export_library(
         self, file_name: str, fcompile: Any = None, addons: Any = None, **kwargs: Any

@@ -6,17 +6,18 @@ from collections.abc import Mapping
 from typing import Any, ClassVar, Final
 
 from tvm.error import TVMError
-from tvm.ffi.object import Object
+from tvm.ir.node import Field, Node, fields
 from tvm.tir.expr import IntImm
 
 
-class NamedOptions(Object):
+class NamedOptions(Node):
     """One of some known names with values for its options; options without a value are None."""
 
     KNOWN: ClassVar[dict[str, dict[str, str]]] = {}  # name -> option -> type
+    FIELDS: ClassVar[tuple[Field, ...]] = fields("name", "options")
 
     def __init__(self, name: str, options: Mapping[str, Any] | None = None) -> None:
-        what, options = type(self).__name__, dict(options or {})
+        what, options = type(self).__name__, {str(k): v for k, v in (options or {}).items()}
         if name not in self.KNOWN:
             legal = ", ".join(sorted(self.KNOWN))
             raise TVMError(f'{what} "{name}" is not defined; legal: {legal}')
@@ -50,6 +51,11 @@ class NamedOptions(Object):
 
     def __hash__(self) -> int:
         return hash(self.name)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.name!r}, {self.options!r})"
+
+    __str__ = __repr__
 
     @classmethod
     def list_registered(cls) -> list[str]:

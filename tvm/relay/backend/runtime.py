@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from tvm.ir.node import register_nodes
+
 from .named_options import FLAG, NamedOptions
 
 
 class Runtime(NamedOptions):
     """A runtime by name with its options."""
 
+    TYPE_KEY = "Runtime"
     KNOWN: ClassVar[dict[str, dict[str, str]]] = {
         "cpp": {"system-lib": FLAG},
         "crt": {"system-lib": FLAG},
@@ -19,3 +22,6 @@ class Runtime(NamedOptions):
     def list_registered_options(runtime: str) -> dict[str, str]:
         """The options of a runtime, with their types."""
         return dict(Runtime.KNOWN[str(runtime)])
+
+
+register_nodes(Runtime)

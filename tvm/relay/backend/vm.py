@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Final
 
 from tvm.error import TVMError, message
 from tvm.ir.json import save_json
@@ -250,10 +251,26 @@ class CompiledMachine(RelayMachine):
         return [as_tensor(arg, self.device) for arg in given]
 
     def _profile(self, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Report:
-        return self._machine.profile(name, *self._tensors(name, args, kwargs))
+        found = self._machine.profile(name, *self._tensors(name, args, kwargs))
+        calls = [{**call, "Name": _shown(str(call["Name"]))} for call in found.calls]
+        return Report(calls, found.device_metrics, found.configuration)
 
     def _parameters(self, func_name: str) -> list[str]:
         return list(self._names(func_name))
+
+
+_INSTRUCTIONS: Final = {
+    "vm.builtin.alloc_storage": "AllocStorage", "vm.builtin.alloc_tensor": "AllocTensor",
+    "vm.builtin.reshape": "ReshapeTensor", "vm.builtin.shape_of": "ShapeOf",
+}  # fmt: skip
+
+
+def _shown(name: str) -> str:
+    """The name of a step in a report: an instruction, or a kernel by the operators of Relay.
+
+    Relax says `tir_exp` for a kernel whose plain name is a function of its library.
+    """
+    return _INSTRUCTIONS.get(name) or re.sub(r"(?<![^_])tir_", "", name)
 
 
 class _KernelMachine(VirtualMachine):

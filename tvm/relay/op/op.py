@@ -32,8 +32,11 @@ def get(op_name: str) -> Op:
 
 
 def register(op_name: str, describe: str = "") -> Op:
-    """A new operator, without any rule yet."""
-    return OPS.register(op_name, Op(op_name, describe), depth=2)
+    """A new operator, without any rule yet; a TVMError if there is one of this name."""
+    try:
+        return OPS.register(op_name, Op(op_name, describe), depth=2)
+    except KeyError as error:
+        raise TVMError(f"Operator {op_name} is registered before\n  {error.args[0]}") from None
 
 
 def _add_type_rel(op: Op, rel_name: str, func: Callable[..., Any] | None) -> None:
