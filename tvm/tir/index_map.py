@@ -298,7 +298,8 @@ class IndexMap(Node):
         for out, index in zip(outputs, indices):
             analyzer.bind_domain(out, _range_of(index, box, prover))
         padding: PrimExpr | None = None
-        for shift in shifts.values():
+        for var in dict.fromkeys(v for v in vars_in(*self.final_indices) if v in shifts):
+            shift = shifts[var]
             outside = shift.padding(values[shift.var], analyzer)
             if outside is not None:
                 padding = outside if padding is None else logical_or(padding, outside)

@@ -19,7 +19,7 @@ def test_a_read_goes_through_a_copy_with_any_layout() -> None:
     assert list(access.indices) == [i.var, k.var]
     copy = access.buffer.with_changes(name="A_turned", shape=(16, 12))
     made = access.through(copy, [i, k], [k.var, i.var])
-    assert made.stmt.name_hint == "A_turned"
+    assert made.stmt.name_hint == "A_turned_reindex"
     text = sch.mod.script()
     assert "A_turned[v1, v0] = A[v0, v1]" in text
     assert "A_turned[v_k, v_i]" in text

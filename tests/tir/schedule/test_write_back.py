@@ -50,8 +50,8 @@ def names(func: tir.PrimFunc, *calls: tuple[Any, ...]) -> list[str]:
         (("cache_write", "fill", 0, "local", ["fill"]), ["before", "fill", "A_local", "after"]),
         (("cache_write", "fill", 0, "local", ["after"]), ["before", "fill", "after", "A_local"]),
         (("reindex", "fill", ("write", 0)), ["before", "fill", "A_reindex", "after"]),
-        (("reindex", "after", ("read", 0)), ["before", "fill", "A_reindex", "after"]),
-        (("reindex", "before", ("read", 0)), ["A_reindex", "before", "fill", "after"]),
+        (("reindex", "after", ("read", 0)), ["before", "fill", "A_reindex_reindex", "after"]),
+        (("reindex", "before", ("read", 0)), ["A_reindex_reindex", "before", "fill", "after"]),
         (
             ("reindex_cache_write", "fill", 0, "local", lambda i: (i // 4, i % 4)),
             ["before", "fill", "A_local", "after"],

@@ -46,7 +46,8 @@ def suggest_threads_per_block(
 ) -> list[int]:
     """How many threads each loop gets: powers of two, none above its loop's extent.
 
-    Loops of known extent choose first, in order; the others share what is left.
+    Loops of known extent choose first, in order; the others share what is left, of which the first
+    of them takes all that nobody else does.
     """
     left = gpu_tuning(target).threads
     extents = [loop.extent.value if isinstance(loop.extent, IntImm) else None for loop in loops]
@@ -55,6 +56,8 @@ def suggest_threads_per_block(
         extent = extents[i]
         chosen[i] = _power_below(left, max_threads_for_dynamic_loop if extent is None else extent)
         left //= chosen[i]
+    if None in extents:
+        chosen[extents.index(None)] *= left
     return chosen
 
 

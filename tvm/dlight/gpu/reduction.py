@@ -192,7 +192,7 @@ def _finish(
     sch: Schedule, block: BlockRV, epilogue: BlockInfo, row: LoopRV, threads: tuple[int, ...]
 ) -> None:
     """Let the epilogue use the sum: from shared memory if more than its own thread needs it."""
-    sch.reverse_compute_at(epilogue.block_rv, row)
+    sch.reverse_compute_at(epilogue.block_rv, row, preserve_unit_loops=True)
     wide = is_broadcast_epilogue(sch, block, epilogue.block_rv)
     sch.set_scope(block, 0, "shared" if wide else "local")
     _, *loops = sch.get_loops(epilogue.block_rv)

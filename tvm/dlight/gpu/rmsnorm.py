@@ -6,8 +6,7 @@
 from __future__ import annotations
 
 from tvm.dlight.analysis.common_analysis import get_root_block
-from tvm.dlight.base import ScheduleRule, get_extent, open_schedule
-from tvm.ir.expr import PrimExpr
+from tvm.dlight.base import ScheduleRule, open_schedule
 from tvm.target.gpu_tuning import gpu_tuning
 from tvm.target.target import Target
 from tvm.tir.expr import BufferLoad, Cast, is_call_of
@@ -95,9 +94,7 @@ def _rows(sch: Schedule, block: BlockRV, threads: int) -> tuple[LoopRV, LoopRV]:
 
 
 def _over_threads(sch: Schedule, loop: LoopRV, threads: int) -> LoopRV:
-    """Bind the loop to threads, each of which takes neighbours; once, if they cover it at once."""
-    once = get_extent(sch, loop) == threads * _LANES
-    factors: list[PrimExpr | int | None] = [threads, _LANES] if once else [None, threads, _LANES]
-    thread = sch.split(loop, factors=factors)[-2]
+    """Bind the loop to threads, each of which takes neighbours, `_LANES` at a time."""
+    thread = sch.split(loop, factors=[threads, None, _LANES])[0]
     sch.bind(thread, "threadIdx.x")
     return thread

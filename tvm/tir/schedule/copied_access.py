@@ -166,7 +166,7 @@ class CopiedAccess:
             iter_vars,
             [BufferRegion.from_point(source, at), *_looked_up((*at, *to))],
             [BufferRegion.from_point(target, to)],
-            copy.name,
+            copy.name if self._cached else f"{target.name}_reindex",
             BufferStore(target, BufferLoad(source, at), to),
         )
         return nest(loops, BlockRealize(values, TRUE, block)), block

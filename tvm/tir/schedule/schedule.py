@@ -302,6 +302,7 @@ class Schedule(Recorder):
         consumer_blocks: Sequence[BlockArg] | None = None,
     ) -> BlockRV:
         """Read a buffer through a copy in other memory."""
+        consumers = [self._block(b) for b in consumer_blocks or ()]  # a trace has them first
         rv = self._block(block)
         if not isinstance(read_buffer_index, int):
             _, read_buffer_index, _ = self._buffer_of("cache_read", rv, read_buffer_index, "read")
@@ -311,7 +312,7 @@ class Schedule(Recorder):
             block=rv,
             read_buffer_index=read_buffer_index,
             storage_scope=storage_scope,
-            consumer_blocks=[self._block(b) for b in consumer_blocks or ()],
+            consumer_blocks=consumers,
         )
 
     @type_explained
@@ -323,6 +324,7 @@ class Schedule(Recorder):
         consumer_blocks: Sequence[BlockArg] | None = None,
     ) -> BlockRV:
         """Write a buffer through a copy in other memory."""
+        consumers = [self._block(b) for b in consumer_blocks or ()]  # a trace has them first
         rv = self._block(block)
         if not isinstance(write_buffer_index, int):
             _, write_buffer_index, _ = self._buffer_of(
@@ -334,7 +336,7 @@ class Schedule(Recorder):
             block=rv,
             write_buffer_index=write_buffer_index,
             storage_scope=storage_scope,
-            consumer_blocks=[self._block(b) for b in consumer_blocks or ()],
+            consumer_blocks=consumers,
         )
 
     @type_explained

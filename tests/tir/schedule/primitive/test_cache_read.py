@@ -88,7 +88,7 @@ def order(sch: tir.Schedule) -> list[str]:
         (lambda s: s.cache_write("u", 0, "local"), ["u", "w", "U_local", "r", "q"]),
         (lambda s: s.cache_write("u", 0, "local", ["r"]), ["u", "w", "r", "U_local", "q"]),
         (lambda s: s.cache_write("r", 0, "local"), ["u", "w", "r", "q", "R_local"]),
-        (lambda s: s.reindex("w", ("read", 0)), ["u", "P_reindex", "w", "r", "q"]),
+        (lambda s: s.reindex("w", ("read", 0)), ["u", "P_reindex_reindex", "w", "r", "q"]),
         (lambda s: s.reindex("u", ("write", 0)), ["u", "U_reindex", "w", "r", "q"]),
         (
             lambda s: s.reindex_cache_read("w", 0, "local", lambda i: (i,)),

@@ -78,15 +78,58 @@ def test_value_by_place() -> None:
     np.testing.assert_array_equal(b.reshape(-1), [*(a + 1), 32, 33])
 
 
-def test_reductions_are_filled_after() -> None:
-    sch = open_schedule(row_sum(6, 8))
+@T.prim_func
+def several_stores(A: T.Buffer((6, 8), "float32"), B: T.Buffer((6,), "float32")) -> None:
+    for i, k in T.grid(6, 8):
+        with T.block("B"):
+            vi, vk = T.axis.remap("SR", [i, k])
+            with T.init():
+                B[vi] = T.float32(1)
+                B[vi] = B[vi] - T.float32(1)
+            B[vi] = B[vi] + A[vi, vk]
+
+
+@T.prim_func
+def results_inside(A: T.Buffer((6, 8), "float32"), B: T.Buffer((6,), "float32")) -> None:
+    for k, i in T.grid(8, 6):
+        with T.block("B"):
+            vk, vi = T.axis.remap("RS", [k, i])
+            with T.init():
+                B[vi] = T.float32(0)
+            B[vi] = B[vi] + A[vi, vk]
+
+
+@pytest.mark.parametrize("func", [row_sum(6, 8), several_stores, results_inside])
+def test_reductions_run_over_the_padding(func: tir.PrimFunc) -> None:
+    sch = open_schedule(func)
     sch.transform_layout("B", "B", lambda i: [i // 4, i % 4], pad_value=7.0)
     text = sch.mod.script()
-    assert 'T.block("B_pad_B")' in text
-    assert "T.where(axis0 == 1 and 2 <= axis1)" in text
+    assert "T.if_then_else(v_axis0 == 1 and 2 <= v_axis1, T.float32(7.0), " in text
+    assert "for axis0, axis1" in text or "for k, axis0, axis1" in text
     a, b = np.ones((6, 8), "float32"), np.zeros((2, 4), "float32")
     run(sch.mod, a, b)
     np.testing.assert_array_equal(b.reshape(-1), [8] * 6 + [7] * 2)
+
+
+@T.prim_func
+def between_results(A: T.Buffer((6, 2, 8), "float32"), B: T.Buffer((6, 2), "float32")) -> None:
+    for i, k, j in T.grid(6, 8, 2):
+        with T.block("B"):
+            vi, vk, vj = T.axis.remap("SRS", [i, k, j])
+            with T.init():
+                B[vi, vj] = T.float32(0)
+            B[vi, vj] = B[vi, vj] + A[vi, vj, vk]
+
+
+def test_reductions_between_results_are_filled_after() -> None:
+    sch = open_schedule(between_results)
+    sch.transform_layout("B", "B", lambda i, j: [i // 4, i % 4, j], pad_value=7.0)
+    text = sch.mod.script()
+    assert 'T.block("buffer_B_padding")' in text
+    assert "T.where(axis0 == 1 and 2 <= axis1)" in text
+    a, b = np.ones((6, 2, 8), "float32"), np.zeros((2, 4, 2), "float32")
+    run(sch.mod, a, b)
+    np.testing.assert_array_equal(b.reshape(-1), [8] * 12 + [7] * 4)
 
 
 def test_padding_of_a_parameter_is_promised() -> None:

@@ -2,14 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from tvm.arith import Analyzer
 from tvm.ir.expr import PrimExpr, Range
 from tvm.ir.op import Op
 from tvm.tir.block_scope import StmtSRef
-from tvm.tir.expr import GE, GT, LE, LT, BufferLoad, Call, FloatImm, IntImm, IterVar, Var
+from tvm.tir.expr import (
+    GE,
+    GT,
+    LE,
+    LT,
+    BufferLoad,
+    Call,
+    FloatImm,
+    IntImm,
+    IterVar,
+    Var,
+    make_const,
+)
 from tvm.tir.functor import StmtExprMutator, substitute, uses_var, walk
 from tvm.tir.op.arith import greater_equal, is_zero, less, logical_and, max_of, min_of
 from tvm.tir.op.forms import conjuncts
@@ -112,6 +124,9 @@ def _plan(state: SRefTree, block: StmtSRef, loop: StmtSRef) -> Plan:
             fast="The block is not a padding pattern",
         )
     around = [loop_of(sref) for sref in above]
+    for iv, value in zip(node.iter_vars, realize.iter_values):
+        if _is_padded(iv, bounds):
+            bounds[iv.var] = _within_reach(bounds[iv.var], value, around)
     return Plan(realize, body, inner, constant, bounds, nests, around)
 
 
@@ -165,6 +180,23 @@ def _bounds(node: Block, condition: PrimExpr) -> dict[Var, Range]:
     }
 
 
+def _within_reach(bound: Range, value: PrimExpr, loops: Sequence[For]) -> Range:
+    """The part of the bound that the loops run through; all of it where that is not known."""
+    analyzer = Analyzer()
+    for loop in loops:
+        analyzer.bind(loop.loop_var, Range.from_min_extent(loop.min, loop.extent))
+    reached = analyzer.const_int_bound(value)
+    if not (isinstance(bound.min, IntImm) and isinstance(bound.extent, IntImm)):
+        return bound
+    low = max(bound.min.value, reached.min_value)
+    high = min(bound.min.value + bound.extent.value, reached.max_value + 1)
+    if low >= high:
+        return bound
+    return Range.from_min_extent(
+        make_const(low, bound.min.dtype), make_const(high - low, bound.extent.dtype)
+    )
+
+
 def _is_padded(iv: IterVar, bounds: Mapping[Var, Range]) -> bool:
     """The condition leaves out some values of the variable."""
     if iv.dom is None:
@@ -182,7 +214,9 @@ def _whole_loop(plan: Plan, iv: IterVar, value: PrimExpr) -> For | None:
             dom = iv.dom
             if dom is None or not is_zero(loop.min) or not is_zero(dom.min):
                 return None
-            return loop if Analyzer().can_prove_equal(loop.extent, dom.extent) else None
+            known = isinstance(loop.extent, IntImm) and isinstance(dom.extent, IntImm)
+            equal = known or Analyzer().can_prove_equal(loop.extent, dom.extent)
+            return loop if equal else None
     return None
 
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from tvm.arith import Analyzer
 from tvm.ir.type import PointerType
 from tvm.tir.block_scope import StmtSRef
 from tvm.tir.buffer import Buffer
 from tvm.tir.expr import IterVar, Var
 from tvm.tir.functor import vars_in
+from tvm.tir.op.arith import is_zero
 from tvm.tir.schedule.analysis.affine import simplified_indices
 from tvm.tir.schedule.copied_access import CopiedAccess
 from tvm.tir.schedule.instruction import kind
@@ -34,7 +36,8 @@ def _reindexed(buffer: Buffer, axes: Sequence[IterVar]) -> Buffer:
     kept = buffer.data.type_annotation
     assert isinstance(kept, PointerType), "the constructor of Buffer made sure"
     name = f"{buffer.name}_reindex"
-    shape = [iv.dom.extent for iv in axes if iv.dom is not None]
+    doms = [iv.dom for iv in axes if iv.dom is not None]  # the copy has room for what is below
+    shape = [d.extent if is_zero(d.min) else Analyzer().simplify(d.min + d.extent) for d in doms]
     data = Var(name, PointerType(kept.element_type, buffer.scope()))
     return buffer.with_changes(
         data=data, name=name, shape=tuple(shape), strides=(), elem_offset=None, axis_separators=()

@@ -12,7 +12,7 @@ from tvm.tir.block_scope import StmtSRef
 from tvm.tir.expr import BufferLoad, FloorDiv, IntImm, IterVar, Var, make_const
 from tvm.tir.functor import StmtExprMutator, substitute, vars_in
 from tvm.tir.index_map import IndexMap
-from tvm.tir.op.arith import is_one
+from tvm.tir.op.arith import is_one, is_zero
 from tvm.tir.schedule.analysis.affine import loop_ranges
 from tvm.tir.schedule.analysis.query import block_of, loop_of, loops_above, realize_of
 from tvm.tir.schedule.error import Illegal
@@ -159,6 +159,7 @@ def _require_plain(node: Block, realize: BlockRealize, loops: list[StmtSRef]) ->
     whole = all(
         isinstance(value, Var)
         and iv.dom is not None
+        and is_zero(iv.dom.min)
         and analyzer.can_prove_equal(ranges[value].min, iv.dom.min)
         and analyzer.can_prove_equal(ranges[value].extent, iv.dom.extent)
         for iv, value in zip(node.iter_vars, realize.iter_values)
@@ -166,7 +167,7 @@ def _require_plain(node: Block, realize: BlockRealize, loops: list[StmtSRef]) ->
     if not (whole and is_one(realize.predicate)):
         raise Illegal(
             f"block {node.name_hint!r} does not run for all values of its variables",
-            legal="loops over the whole domains, and no predicate",
+            legal="loops over the whole domains, which start at 0, and no predicate",
             spots=[node],
             fast="The loops do not cover the domains of the block",
         )

@@ -66,7 +66,7 @@ def transform_layout(
     if wide is not None:
         widen_writer(state, wide, padding)
     elif writers or allocated:
-        fill(state, site, padding, block_of(writers[-1] if writers else block).name_hint)
+        fill(state, site, padding)
     else:
         promise(state, site, padding)
 
