@@ -34,6 +34,7 @@ from tvm.tir.analysis import undefined_vars
 from tvm.tir.expr import IntImm
 
 from .graph import RanksDiffer, Subgraph, Way, branches
+from .lists import joined, rows_of
 from .node import Node
 from .registry import Result, convert
 from .repeat import repeat
@@ -122,7 +123,8 @@ def loop(node: Node) -> Result:
     count = node.ref(0) if node.has(0) else None
     first = node.ref(1) if node.has(1) else None
     initial = [node.ref(2 + i) for i in range(states)]
-    turns = _Turns(node, graph, body, len(graph.outputs) - 1 - states)
+    lists = [i for i in range(states) if graph.appends(2 + i, 1 + i)]
+    turns = _Turns(node, graph, body, len(graph.outputs) - 1 - states, lists)
     state, collected = turns.run(count, first, initial)
     return [*state, *collected]
 
@@ -130,12 +132,15 @@ def loop(node: Node) -> Result:
 class _Turns:
     """A loop, written out as far as importing knows how it goes on, and repeated from there."""
 
-    def __init__(self, node: Node, graph: Subgraph, body: Body, collects: int) -> None:
+    def __init__(
+        self, node: Node, graph: Subgraph, body: Body, collects: int, lists: Sequence[int] = ()
+    ) -> None:
         self.node = node
         self.bb = node.bb
         self.graph = graph
         self.body = body
         self.collects = collects
+        self.lists = lists  # the state that only collects items in sequences
 
     def run(
         self, count: Ref | None, go_on: Ref | None, state: list[Ref]
@@ -151,7 +156,7 @@ class _Turns:
             if total is not None and number >= total:
                 break
             if not self._is_written_out(number, count, total, go_on, state):
-                state, rest = repeat(self, number, count, go_on, state)
+                state, rest = self._repeated(number, count, go_on, state)
                 parts = [*([self._stacked(one)] if one else [] for one in seen)]
                 return state, [
                     Ref.to(self.bb.emit(op.concat([*before, value], 0))) if before
@@ -167,6 +172,34 @@ class _Turns:
             Ref.to(self._stacked(one)) if one else Ref.to(self._nothing(state, i))
             for i, one in enumerate(seen)
         ]
+
+    def _repeated(
+        self, number: int, count: Ref | None, go_on: Ref | None, state: list[Ref]
+    ) -> tuple[list[Ref], list[RelaxExpr]]:
+        """The turns from `number` on; sequences that only grow are collected, too."""
+        lists = self.lists
+        if not lists:
+            return repeat(self, number, count, go_on, state)
+
+        def body(number: Ref, kept: Sequence[Ref], bb: BlockBuilder, around: Scope) -> Turn:
+            rest = iter(kept)
+            nothing = Ref.to(bb.normalize(Tuple([])))
+            given = [nothing if i in lists else next(rest) for i in range(len(state))]
+            turn = self.body(number, given, bb, around)
+            made = [_made(bb, turn.state[i]) for i in lists]
+            items = [Ref.to(bb.emit(TupleGetItem(one, 0))) for one in made]
+            after = [ref for i, ref in enumerate(turn.state) if i not in lists]
+            return Turn(turn.go_on, after, [*turn.collected, *items])
+
+        inner = _Turns(self.node, self.graph, body, self.collects + len(lists))
+        kept = [ref for i, ref in enumerate(state) if i not in lists]
+        after, collected = repeat(inner, number, count, go_on, kept)
+        left = iter(after)
+        whole = [state[i] if i in lists else next(left) for i in range(len(state))]
+        for i, rows in zip(lists, collected[self.collects :]):
+            parts = [rows_of(self.bb, _made(self.bb, state[i])), rows]
+            whole[i] = Ref.to(joined(self.bb, parts))
+        return whole, collected[: self.collects]
 
     def _is_written_out(
         self, number: int, count: Ref | None, total: int | None, go_on: Ref | None,

@@ -464,6 +464,21 @@ class Subgraph:
             scope.bind(name, value)
         return scope
 
+    def appends(self, given: int, made: int) -> bool:
+        """Whether an output is an input, a sequence, with one item more, and that is its use."""
+        made_by = {name: node for node in self._graph.node for name in node.output}
+        before, after = self.inputs[given], made_by.get(self.outputs[made])
+        while after is not None and after.op_type == "Identity":
+            after = made_by.get(after.input[0])
+        if after is None or after.op_type != "SequenceInsert" or list(after.input)[2:] not in (
+            [], [""]
+        ):  # fmt: skip
+            return False
+        reads = [name for node in self._graph.node for name in node.input]
+        reads += [n for node in self._graph.node for g in inner_graphs(node)
+                  for n in _free_names(g, set())]  # fmt: skip
+        return after.input[0] == before and reads.count(before) == 1
+
     def free_names(self) -> list[str]:
         """The names that the graph reads of the scope around it, in order."""
         return list(dict.fromkeys(_free_names(self._graph, set())))

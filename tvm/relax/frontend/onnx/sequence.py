@@ -1,4 +1,4 @@
-"""Sequences of tensors: tuples, whose length is known while importing."""
+"""Sequences of tensors: tuples, whose length is known while importing, or rows of a tensor."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from tvm.relax.expr import Constant, Tuple, TupleGetItem
 from tvm.relax.struct_info import TupleStructInfo
 from tvm.tir.expr import IntImm
 
+from .lists import is_open_list, joined, length, open_list, row_at, rows_of, side_by_side
 from .node import Node
 from .registry import Result, convert
 
@@ -20,6 +21,10 @@ def _items(node: Node, i: int = 0) -> list[RelaxExpr]:
     info = value.struct_info
     if not isinstance(info, TupleStructInfo):
         raise node.invalid(f"input number {i}", "a tensor", "a sequence")
+    if is_open_list(value):
+        raise node.invalid(
+            f"input number {i}", "a sequence whose length the run tells", "one of known length"
+        )
     return [TupleGetItem(value, k) for k in range(len(info.fields))]
 
 
@@ -43,6 +48,9 @@ def sequence_empty(node: Node) -> Result:
 
 @convert("SequenceInsert")
 def sequence_insert(node: Node) -> Result:
+    if is_open_list(node[0]) and not node.has(2):
+        row = node.bb.emit(op.expand_dims(node[1], [0]))
+        return [joined(node.bb, [rows_of(node.bb, node[0]), row])]
     items = _items(node)
     position = _position(node, 2, len(items)) if node.has(2) else len(items)
     return [Tuple([*items[:position], node[1], *items[position:]])]
@@ -57,18 +65,32 @@ def sequence_erase(node: Node) -> Result:
 
 @convert("SequenceAt")
 def sequence_at(node: Node) -> Result:
+    known = node.known(1)
+    if is_open_list(node[0]) or known is None or known.dtype == object:
+        rows = rows_of(node.bb, node[0])
+        if rows is None:
+            raise node.invalid("position", "some", "none, of a sequence without items")
+        return row_at(node, rows, 1)
     items = _items(node)
     return items[_position(node, 1, len(items))]
 
 
 @convert("SequenceLength")
 def sequence_length(node: Node) -> Result:
+    if is_open_list(node[0]):
+        rows = rows_of(node.bb, node[0])
+        assert rows is not None, "an open list has rows"
+        return [length(rows)]
     return Constant(np.asarray(len(_items(node)), np.int64))
 
 
 @convert("ConcatFromSequence")
 def concat_from_sequence(node: Node) -> Result:
     axis = int(node.attr("axis", 0))
+    if is_open_list(node[0]):
+        rows = rows_of(node.bb, node[0])
+        assert rows is not None, "an open list has rows"
+        return side_by_side(node.bb, rows, axis, new_axis=bool(node.attr("new_axis", 0)))
     items = [node.bb.emit(item) for item in _items(node)]
     return op.stack(items, axis) if node.attr("new_axis", 0) else op.concat(items, axis)
 
@@ -79,7 +101,7 @@ def split_to_sequence(node: Node) -> Result:
     axis = node.axis(0)
     extent = node.shape(0)[axis]
     if not isinstance(extent, IntImm):
-        raise node.invalid("axis", str(extent), "an axis whose extent is a number")
+        return _split_to_rows(node, axis)
     size = extent.value
     given = node.integers(1, "split") if node.has(1) else [1]
     single = not node.has(1)
@@ -97,3 +119,15 @@ def split_to_sequence(node: Node) -> Result:
     if single and not node.attr("keepdims", 1):
         parts = [op.squeeze(node.bb.emit(part), [axis]) for part in parts]
     return [Tuple([node.bb.emit(part) for part in parts])]
+
+
+def _split_to_rows(node: Node, axis: int) -> Result:
+    """Single elements along an axis of open extent."""
+    known = node.known(1)
+    if node.has(1) and (known is None or known.ndim or int(known) != 1):
+        raise node.invalid("axis", str(node.shape(0)[axis]), "an axis whose extent is a number")
+    rest = [a for a in range(node.rank(0)) if a != axis]
+    rows = node.bb.emit(op.permute_dims(node[0], [axis, *rest])) if axis else node[0]
+    if node.has(1) or node.attr("keepdims", 1):
+        rows = node.bb.emit(op.expand_dims(rows, [axis + 1]))
+    return [open_list(rows)]
