@@ -11,7 +11,7 @@ from tvm.error import ShapeError
 from tvm.relax import op
 from tvm.relax.block_builder import BlockBuilder
 from tvm.relax.expr import Var
-from tvm.relax.extents import agreeing, broadcast, common_extent, extents_of
+from tvm.relax.extents import agreeing, broadcast, common_extent, extents_of, with_extents
 from tvm.relax.struct_info import TensorStructInfo
 from tvm.tir.expr import IntImm
 
@@ -43,6 +43,26 @@ def test_values_that_fit_stay_as_they_are() -> None:
     assert broadcast(bb, [a, b]) == [a, b]
     assert agreeing(bb, a, [None, n]) is a
     assert not bb.end_block().bindings
+
+
+@pytest.mark.pure
+def test_long_expressions_get_one_name() -> None:
+    """Each pass that meets an extent simplifies it; the same expression has the same symbol."""
+    (m,) = _symbols(1)
+    bb = BlockBuilder()
+    bb.begin_scope([Var("x", TensorStructInfo([m], "float32"))])
+    bb.begin_binding_block()
+    short, long = m // 3 + 1, sum((m // k * m for k in range(2, 40)), m)
+    values = [with_extents(bb, op.zeros((extent, 2), "float32")) for extent in (short, long, long)]
+    first, second, third = (extents_of(value) for value in values)
+    assert first is not None
+    assert second is not None
+    assert third is not None
+    assert not isinstance(first[0], tir.Var)
+    assert isinstance(second[0], tir.Var)
+    assert third[0] is second[0]
+    bb.end_block()
+    bb.end_scope()
 
 
 @pytest.mark.cpu

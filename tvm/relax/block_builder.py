@@ -71,13 +71,15 @@ _NOT_A_NAME = re.compile(r"\W")
 class _Block:
     """A block that is being filled."""
 
-    __slots__ = ("bindings", "is_dataflow", "operands")
+    __slots__ = ("bindings", "is_dataflow", "named_extents", "operands")
 
     def __init__(self, is_dataflow: bool) -> None:
         self.bindings: list[Binding] = []
         self.is_dataflow = is_dataflow
         # nested expressions that were bound here, by identity; kept alive with their variables
         self.operands: dict[int, tuple[RelaxExpr, RelaxExpr]] = {}
+        # expressions that symbols were made for here, by their hashes (`tvm.relax.extents`)
+        self.named_extents: dict[int, list[tuple[PrimExpr, PrimExpr]]] = {}
 
 
 class FunctionScope:
@@ -426,6 +428,10 @@ class BlockBuilder(Object):
     def begin_dataflow_block(self) -> None:
         """Open a dataflow block."""
         self._blocks.append(_Block(True))
+
+    def named_extents(self) -> dict[int, list[tuple[PrimExpr, PrimExpr]]]:
+        """Long expressions and the symbols that the current block has for them, by hashes."""
+        return self._blocks[-1].named_extents
 
     def end_block(self) -> BindingBlock:
         """Close the current block and return it."""

@@ -12,15 +12,22 @@ another, which most operators do as they read their operands anyway.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from itertools import islice
+from typing import Any, Final
 
 from tvm import te, tir
 from tvm.arith import Analyzer
 from tvm.ir.expr import PrimExpr, RelaxExpr
+from tvm.ir.structural import structural_equal, structural_hash
 from tvm.relax.block_builder import BlockBuilder
 from tvm.relax.shape_math import same_extent
 from tvm.relax.struct_info import ShapeExpr, ShapeStructInfo, TensorStructInfo
 from tvm.tir.expr import INT64, IntImm
+from tvm.tir.functor import walk
+
+
+# Expressions of more nodes than this get a name.
+LONGEST: Final = 80
 
 
 def extents_of(value: RelaxExpr) -> tuple[PrimExpr, ...] | None:
@@ -63,13 +70,37 @@ def require_at_least(bb: BlockBuilder, found: PrimExpr, least: int) -> None:
 
 
 def with_extents(bb: BlockBuilder, value: RelaxExpr) -> RelaxExpr:
-    """The value, with symbols for extents that only running it tells."""
+    """The value, with symbols for extents that only running it tells, and for long expressions."""
     value = bb.normalize_argument(value)
     info = value.struct_info
-    if not isinstance(info, TensorStructInfo) or info.shape is not None or info.ndim < 1:
+    if not isinstance(info, TensorStructInfo) or info.ndim < 1:
         return value
-    extents = [fresh_extent() for _ in range(info.ndim)]
+    own = extents_of(value)
+    extents: list[PrimExpr] = [fresh_extent() for _ in range(info.ndim)]
+    if own is not None:
+        extents = [_short(bb, extent) for extent in own]
+        if all(new is old for new, old in zip(extents, own)):
+            return value
+    elif info.shape is not None:
+        return value
     return bb.match_cast(value, TensorStructInfo(extents, info.dtype))
+
+
+def _short(bb: BlockBuilder, extent: PrimExpr) -> PrimExpr:
+    """The extent, or a symbol for it where it is long: every pass that meets it simplifies it."""
+    if isinstance(extent, (IntImm, tir.Var)) or not _is_long(extent):
+        return extent
+    alike = bb.named_extents().setdefault(structural_hash(extent), [])
+    for known, symbol in alike:
+        if structural_equal(known, extent):
+            return symbol
+    symbol = named(bb, extent)
+    alike.append((extent, symbol))
+    return symbol
+
+
+def _is_long(extent: PrimExpr) -> bool:
+    return next(islice(walk(extent), LONGEST, None), None) is not None
 
 
 def agreeing(bb: BlockBuilder, value: RelaxExpr, wanted: Sequence[PrimExpr | None]) -> RelaxExpr:
