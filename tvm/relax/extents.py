@@ -27,7 +27,7 @@ from tvm.tir.functor import walk
 
 
 # Expressions of more nodes than this get a name.
-LONGEST: Final = 80
+LONGEST: Final = 40
 
 
 def extents_of(value: RelaxExpr) -> tuple[PrimExpr, ...] | None:
@@ -87,7 +87,7 @@ def with_extents(bb: BlockBuilder, value: RelaxExpr) -> RelaxExpr:
 
 
 def _short(bb: BlockBuilder, extent: PrimExpr) -> PrimExpr:
-    """The extent, or a symbol for it where it is long: every pass that meets it simplifies it."""
+    """The extent, or a symbol for it where it is long: each pass that meets it simplifies it."""
     if isinstance(extent, (IntImm, tir.Var)) or not _is_long(extent):
         return extent
     alike = bb.named_extents().setdefault(structural_hash(extent), [])
@@ -100,7 +100,11 @@ def _short(bb: BlockBuilder, extent: PrimExpr) -> PrimExpr:
 
 
 def _is_long(extent: PrimExpr) -> bool:
-    return next(islice(walk(extent), LONGEST, None), None) is not None
+    """Whether it has many nodes, or is rounded: of that, arithmetic knows nothing."""
+    nodes = list(islice(walk(extent), LONGEST + 1))
+    return len(nodes) > LONGEST or any(
+        isinstance(node, PrimExpr) and node.dtype.is_float for node in nodes
+    )
 
 
 def agreeing(bb: BlockBuilder, value: RelaxExpr, wanted: Sequence[PrimExpr | None]) -> RelaxExpr:

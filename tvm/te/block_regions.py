@@ -26,14 +26,14 @@ def extern_regions(
     """
     buffers = list(dict.fromkeys((*inputs, *outputs)))
     known = {buffer.data: buffer for buffer in buffers}
-    reads, writes, opaque = get_block_accesses(Block([], [], [], "", body), known)
+    changing = {n.buffer for n in walk(body) if isinstance(n, BufferStore)}
+    reads, writes, opaque = get_block_accesses(Block([], [], [], "", body), known, changing)
     if opaque:
         loaded = {n.buffer for n in walk(body) if isinstance(n, BufferLoad)}
         whole = [*inputs, *(one for one in outputs if one in loaded)]
         return [BufferRegion.full_region(b) for b in whole], [
             BufferRegion.full_region(b) for b in outputs
         ]
-    changing = {n.buffer for n in walk(body) if isinstance(n, BufferStore)}
     return (
         [_constant_bounds(one, changing) for one in reads if one.buffer in buffers],
         [_constant_bounds(one, changing) for one in writes if one.buffer in buffers],

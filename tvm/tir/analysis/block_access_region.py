@@ -8,7 +8,7 @@ opaque way, and what is touched through a view counts for the buffer that is vie
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Final
 
 from tvm.ir.expr import PrimExpr, Range
@@ -36,10 +36,13 @@ def get_block_access_region(
 
 
 def get_block_accesses(
-    block: s.Block, buffer_var_map: Mapping[e.Var, Buffer]
+    block: s.Block, buffer_var_map: Mapping[e.Var, Buffer], changing: Collection[Buffer] = ()
 ) -> tuple[Regions, Regions, Regions]:
-    """The same, with access pointers read and written as their masks say."""
-    return _regions(block, _MaskDetector(buffer_var_map))
+    """The same, with access pointers read and written as their masks say.
+
+    An index that is read from a `changing` buffer may be any.
+    """
+    return _regions(block, _MaskDetector(buffer_var_map, changing))
 
 
 def _regions(block: s.Block, detector: _Detector) -> tuple[Regions, Regions, Regions]:
@@ -117,9 +120,12 @@ def _range(low: PrimExpr, high: PrimExpr) -> Range:
 
 
 class _Detector(StmtExprVisitor):
-    def __init__(self, buffer_var_map: Mapping[e.Var, Buffer]) -> None:
+    def __init__(
+        self, buffer_var_map: Mapping[e.Var, Buffer], changing: Collection[Buffer] = ()
+    ) -> None:
         super().__init__()
         self._known = dict(buffer_var_map)
+        self._changing = changing
         self._local: set[Buffer] = set()
         self._loops: dict[e.Var, Range] = {}
         self._lets: dict[e.Var, PrimExpr] = {}
@@ -158,7 +164,7 @@ class _Detector(StmtExprVisitor):
         """The lowest and highest value over the loops inside of the block."""
         from tvm.arith.int_set import IntervalSet, eval_set, neg_inf, pos_inf
 
-        if _is_computed(low) or _is_computed(high):
+        if _is_computed(low, self._changing) or _is_computed(high, self._changing):
             return neg_inf(), pos_inf()
         if not self._loops:
             return low, high
@@ -268,10 +274,10 @@ def _whole(buffer: Buffer) -> list[tuple[PrimExpr, PrimExpr]]:
 _BOUNDED: Final = frozenset(("tir.if_then_else", "tir.likely", "tir.vscale"))
 
 
-def _is_computed(index: PrimExpr) -> bool:
+def _is_computed(index: PrimExpr, changing: Collection[Buffer]) -> bool:
     """True where the index goes through a call, such as the rounding of a float.
 
-    An index that is read from memory is one element, wherever that is.
+    An index that is read from memory is one element, wherever that is, unless that is changing.
     """
     stack = [index]
     while stack:
@@ -280,6 +286,8 @@ def _is_computed(index: PrimExpr) -> bool:
             name = e.op_name(part)
             if name not in _BOUNDED:
                 return True
+        if isinstance(part, e.BufferLoad) and part.buffer in changing:
+            return True
         if not isinstance(part, (e.BufferLoad, e.ProducerLoad)):
             stack.extend(expr_children(part))
     return False
