@@ -25,7 +25,6 @@ from tvm.relax.struct_info import ShapeExpr, ShapeStructInfo, TensorStructInfo
 from tvm.tir.expr import INT64, IntImm
 from tvm.tir.functor import walk
 
-
 # Expressions of more nodes than this get a name.
 LONGEST: Final = 40
 
