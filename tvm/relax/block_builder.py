@@ -189,6 +189,8 @@ class BlockBuilder(Object):
         self.broadcast_from: dict[tir.Var, frozenset[Any]] = {}
         # symbols known in each open scope; a scope sees those of the scopes around it
         self._scopes: list[set[tir.Var]] = []
+        # and those that the parameters around it tell
+        self._given: list[frozenset[tir.Var]] = []
         self._func: FunctionScope | None = None
         self.analyzer = Analyzer()
         # pairs of extents that rules took for equal without proof; kept where a pass asks for them
@@ -214,12 +216,12 @@ class BlockBuilder(Object):
     @contextlib.contextmanager
     def aside(self) -> Iterator[None]:
         """Leave the function that is being made for a while: within, another can be made."""
-        left = self._func, self._blocks, self._scopes
-        self._func, self._blocks, self._scopes = None, [], []
+        left = self._func, self._blocks, self._scopes, self._given
+        self._func, self._blocks, self._scopes, self._given = None, [], [], []
         try:
             yield
         finally:
-            self._func, self._blocks, self._scopes = left
+            self._func, self._blocks, self._scopes, self._given = left
 
     def testing_scope(self, def_vars: Sequence[tir.Var]) -> TestingScope:
         """A scope for trying out expressions over the given symbols."""
@@ -241,10 +243,12 @@ class BlockBuilder(Object):
         if exc_type is None and scope is not None and not scope._output_given:
             self._blocks.clear()
             self._scopes.clear()
+            self._given.clear()
             raise RuntimeError("emit_func_output must be called in a relax function.")
         if exc_type is not None:
             self._blocks.clear()
             self._scopes.clear()
+            self._given.clear()
 
     def _function_scope(self) -> FunctionScope:
         if self._func is None:
@@ -474,14 +478,21 @@ class BlockBuilder(Object):
     def begin_scope(self, params: Sequence[Var] | None = None) -> None:
         """Open a scope: of a function with `params`, or (None) one that sees what is around it."""
         known = set(self._scopes[-1]) if params is None and self._scopes else set()
+        around = self._given[-1] if self._given else frozenset()
         self._scopes.append(known)
         self._define(params or ())
+        self._given.append(around if params is None else frozenset(known))
 
     def end_scope(self) -> None:
         """Close the scope."""
         if not self._scopes:
             raise TVMError("end_scope: no scope is open; legal: after begin_scope")
         self._scopes.pop()
+        self._given.pop()
+
+    def is_given(self, symbol: tir.Var) -> bool:
+        """Whether the parameters of the current function tell a symbol."""
+        return bool(self._given) and symbol in self._given[-1]
 
     def _define(self, params: Sequence[Var]) -> None:
         for param in params:

@@ -25,8 +25,9 @@ from tvm.relax.struct_info import ShapeExpr, ShapeStructInfo, TensorStructInfo
 from tvm.tir.expr import INT64, IntImm
 from tvm.tir.functor import walk
 
-# Expressions of more nodes than this get a name.
-LONGEST: Final = 40
+# Expressions of more nodes than this get a name, and those with symbols that data tells.
+LONGEST: Final = 80
+LONGEST_OF_DATA: Final = 8
 
 
 def extents_of(value: RelaxExpr) -> tuple[PrimExpr, ...] | None:
@@ -87,7 +88,7 @@ def with_extents(bb: BlockBuilder, value: RelaxExpr) -> RelaxExpr:
 
 def _short(bb: BlockBuilder, extent: PrimExpr) -> PrimExpr:
     """The extent, or a symbol for it where it is long: each pass that meets it simplifies it."""
-    if isinstance(extent, (IntImm, tir.Var)) or not _is_long(extent):
+    if isinstance(extent, (IntImm, tir.Var)) or not _is_long(bb, extent):
         return extent
     alike = bb.named_extents().setdefault(structural_hash(extent), [])
     for known, symbol in alike:
@@ -98,13 +99,16 @@ def _short(bb: BlockBuilder, extent: PrimExpr) -> PrimExpr:
     return symbol
 
 
-def _is_long(extent: PrimExpr) -> bool:
-    """Whether it has many nodes, or is rounded: of that, arithmetic knows nothing."""
-    nodes = list(islice(walk(extent), LONGEST + 1))
-    return len(nodes) > LONGEST or any(
-        isinstance(node, PrimExpr) and node.dtype.is_float for node in nodes
-    )
+def _is_long(bb: BlockBuilder, extent: PrimExpr) -> bool:
+    """Whether it has many nodes; few are enough where data tells a part of it.
 
+    What only inputs tell stays an expression where it can: memory is planned by those.
+    """
+    nodes = list(islice(walk(extent), LONGEST + 1))
+    if len(nodes) > LONGEST:
+        return True
+    told = any(isinstance(node, tir.Var) and not bb.is_given(node) for node in nodes)
+    return told and len(nodes) > LONGEST_OF_DATA
 
 def agreeing(bb: BlockBuilder, value: RelaxExpr, wanted: Sequence[PrimExpr | None]) -> RelaxExpr:
     """The value, checked to have these extents where they are given."""
