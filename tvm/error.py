@@ -49,6 +49,10 @@ class DTypeError(CheckError, TypeError):
     """A data type that does not fit."""
 
 
+class DomainTypeError(DTypeError, AssertionError):
+    """A variable and the range it runs over have different types."""
+
+
 class ArgumentDTypeError(DTypeError, ValueError):
     """An argument is a tensor of another data type than its function takes."""
 
@@ -148,3 +152,11 @@ def register_error(name_or_cls: Any = None, cls: Any = None) -> Any:
     """
     ffi = importlib.import_module("tvm.ffi")  # a floor above, which nobody needs before an error
     return ffi.register_error(name_or_cls, cls)
+
+
+def div_ambiguity_error() -> RuntimeError:
+    """The error of `a / b` on integers, where nobody can tell which rounding is wanted."""
+    return RuntimeError(
+        "TVM supports multiple types of integer divisions, please call div, indexdiv/indexmod, "
+        "floordiv/floormod or truncdiv/truncmod directly to avoid ambiguity in the code."
+    )

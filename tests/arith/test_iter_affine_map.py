@@ -105,7 +105,9 @@ def test_levels() -> None:
     quotient = [fld(x, 4)]
     assert detect_iter_map(quotient, dom(x=32)).indices
     assert not detect_iter_map(quotient, dom(x=32), check_level="bijective").indices
-    assert detect_iter_map([x, x], dom(x=4), check_level=IterMapLevel.NoCheck).indices
+    assert not detect_iter_map([x, x], dom(x=4), check_level=IterMapLevel.NoCheck).indices
+    skips = [fld(x, 4), flm(x, 2)]  # a digit between them is left out
+    assert detect_iter_map(skips, dom(x=8), check_level=IterMapLevel.NoCheck).indices
     unused = detect_iter_map([x], dom(x=4, y=4), check_level=IterMapLevel.Bijective)
     assert "y is not used" in unused.errors[0]
     with pytest.raises(ValueError, match="unknown check level 'onto'; legal: bijective"):
@@ -312,8 +314,9 @@ def test_claims_hold_at_every_point(block: int) -> None:
             assert image == made, f"seed {seed}"
             images.add(image)
         sides = []
+        first = next(iter(points(loops.domains)))  # what is left of variables of one iteration
         for made in found.indices:
-            extent, base, *scale = [int(part) for part in shape(made)]
+            extent, base, *scale = [int(evaluate(e.as_expr(part), first)) for part in shape(made)]
             step = scale[0] if scale else 1
             sides.append(range(base, base + extent * step, step if extent > 1 else 1))
         assert images == set(itertools.product(*sides)), f"seed {seed}: not surjective"
@@ -374,9 +377,29 @@ def test_symbolic_scales_from_the_largest(order: tuple[int, ...]) -> None:
     assert [str(part.scale) for part in made.args] == ["n * 6", "n * 2", "n", "1"]
 
 
-def test_a_limit_of_digits_that_run_over_one_another_is_refused() -> None:
-    found = detect_iter_map([x * 7 + y], dom(x=3, y=8), x * 7 + y < 20)
-    assert "limits a sum that is no number" in found.errors[0]
+def test_digits_that_run_over_one_another_with_a_limit() -> None:
+    limited = tir.all(x * 7 + y >= 2, x * 7 + y < 20)
+    check(x * 7 + y, dom(x=3, y=8), (18, 2, 1), limited)
+    check(fld(x * 7 + y, 5), dom(x=3, y=8), (4, 0, 1), x * 7 + y < 20)
+    options = {"predicate": x * 7 + y < 20, "check_level": "bijective"}
+    found = detect_iter_map([x * 7 + y], dom(x=3, y=8), **options)
+    assert "without gaps or overlaps" in found.errors[0]
+    other = detect_iter_map([x, y], dom(x=3, y=8), x * 7 + y < 20)
+    assert "limits no index as a whole" in other.errors[0]
+
+
+def test_quotients_of_variables_of_one_iteration_stay_as_written() -> None:
+    assert [str(i) for i in iter_map_simplify([fld(z, 4), x], dom(x=8, z=1))] == ["z // 4", "x"]
+    (kept,) = iter_map_simplify(
+        [flm(x * 4 + y, 4)], dom(x=1, y=4), simplify_trivial_iterators=False
+    )
+    assert str(kept) == "x * 4 + y"
+
+
+def test_padding_where_nothing_is_checked() -> None:
+    index = [fld(x + 1, 2) * 2 + flm(x + 1, 2)]
+    for level, expected in (("nocheck", "x + 1"), ("surjective", str(index[0]))):
+        assert [str(i) for i in iter_map_simplify(index, dom(x=7), check_level=level)] == [expected]
 
 
 @pytest.mark.parametrize("level", ["surjective", "bijective", "nocheck"])

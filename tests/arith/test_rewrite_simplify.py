@@ -163,7 +163,10 @@ def test_choices_within_choices() -> None:
 @pytest.mark.pure
 def test_let() -> None:
     v = e.Var("v", "int32")
-    assert deep_equal(simple(e.Let(v, x + 1, v * 2)), x * 2 + 2)
+    assert deep_equal(simple(e.Let(v, e.IntImm("int32", 3), v * 2)), e.IntImm("int32", 6))
+    assert deep_equal(simple(e.Let(v, x, v * 2)), x * 2)
+    kept = e.Let(v, x + 1, v * 2)  # what is computed stays computed once
+    assert simple(kept) is kept
 
 
 @pytest.mark.pure

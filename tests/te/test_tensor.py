@@ -99,3 +99,10 @@ def test_what_is_no_more_says_what_takes_its_place() -> None:
         te.create_schedule
     with pytest.raises(AttributeError, match="has no attribute 'nothing'"):
         te.nothing
+
+
+def test_a_tensor_has_no_truth_value() -> None:
+    tensor = te.placeholder((3,), name="A")
+    for ask in (bool, lambda t: t and 1, lambda t: not t):
+        with pytest.raises(ValueError, match="Cannot use and / or / not operator"):
+            ask(tensor)

@@ -121,6 +121,9 @@ def test_reduce_needs_reduction_axes() -> None:
     reducer = tir.CommReducer([x], [y], [x + y], [tir.const(0, "int32")])
     with pytest.raises(tvm.TVMError, match="axis k is no reduction axis"):
         tir.Reduce(reducer, [iv.var], [iv], True, 0)
+    for lhs, rhs, identity in (([x], [y], []), ([], [y], [0]), ([x], [x, y], [0])):
+        with pytest.raises(ValueError, match="legal: as many of each"):
+            tir.CommReducer(lhs, rhs, [x + y], identity)
 
 
 def test_iter_vars_stand_for_their_variable() -> None:
@@ -128,6 +131,10 @@ def test_iter_vars_stand_for_their_variable() -> None:
     assert (iv + 1).a is iv.var
     with pytest.raises(TypeError, match="dom is a Range or a pair"):
         tir.IterVar(3, "k", 0)
+    for var in (tir.Var("k", "int64"), tir.Var("k", "float32")):
+        with pytest.raises(AssertionError, match="its domain's extent is int32"):
+            tir.IterVar(Range(0, 4), var, 0)
+    assert tir.IterVar(Range(0, tir.IntImm("int64", 4)), "k", 0).var.dtype == "int64"
 
 
 def test_what_converts_to_expressions() -> None:

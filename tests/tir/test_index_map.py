@@ -231,3 +231,28 @@ def test_an_extent_may_be_a_quotient_of_quotients() -> None:
     made = IndexMap.from_func(lambda i, j, k: [(i * many + j) * size + k])
     (rows,) = made.map_shape([b, many, size])
     assert evaluate(rows, {a: 13, b: 3}) == 3 * 2 * 8
+
+
+def test_types_of_mapped_indices() -> None:
+    i, j, wide = tir.Var("i", "int32"), tir.Var("j", "int32"), tir.Var("w", "int64")
+    index_map = tir.IndexMap.from_func(lambda a, b: [a // 4, b, a % 4])
+    assert [str(x.dtype) for x in index_map.map_indices([i, j])] == ["int64", "int32", "int64"]
+    assert [str(x) for x in index_map.map_indices([7, 5])] == ["T.int64(1)", "5", "T.int64(3)"]
+    narrow = tir.IndexMap.from_func(lambda a, b: [a // 4, b, a % 4], index_dtype="int32")
+    assert [str(x.dtype) for x in narrow.map_indices([wide, j])] == ["int64", "int32", "int64"]
+    assert index_map.is_equivalent_to(narrow)
+    assert narrow.is_equivalent_to(index_map)
+
+
+def test_shapes_of_multiples_have_room_for_the_last_step() -> None:
+    for function, shape, expected in (
+        (lambda i: [i * 2], [8], ["16"]),
+        (lambda i, j: [i * 8 + j * 2], [3, 4], ["24"]),
+        (lambda i, j: [i // 4 * 2, j], [9, 3], ["6", "3"]),
+        (lambda i: [i * 4 // 2], [8], ["16"]),
+        (lambda i, j: [i * 4 + j], [8, 3], ["31"]),  # no map of digits: from the bounds
+    ):
+        assert [str(x) for x in tir.IndexMap.from_func(function).map_shape(shape)] == expected
+    n = tir.Var("n", "int32")
+    (wide,) = tir.IndexMap.from_func(lambda i: [i * 2]).map_shape([n])
+    assert str(wide.dtype) == "int32"

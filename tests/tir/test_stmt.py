@@ -24,6 +24,12 @@ def test_loops() -> None:
     assert wide.extent.dtype == "int64"
     with pytest.raises(TypeError, match="For: the loop variable is int32, a bound is int64"):
         tir.For(I32, 0, tir.Var("n", "int64"), 0, NOTHING)
+    for size in (tir.IntImm("int64", 8), tir.const(8, "uint16")):
+        with pytest.raises(tvm.TVMError, match="For: the loop variable is int8, a bound is"):
+            tir.For(tir.Var("i", "int8"), 0, size, 0, NOTHING)
+    with pytest.raises(tvm.TVMError, match="legal: bounds of the variable's type"):
+        tir.For(tir.Var("j", "int64"), 0, tir.Var("n", "int32"), 0, NOTHING)
+    assert tir.For(tir.Var("j", "int64"), 0, tir.IntImm("int32", 8), 0, NOTHING).extent.value == 8
     with pytest.raises(TypeError, match="For: loop variable x is float32"):
         tir.For(tir.Var("x", "float32"), 0.0, 8.0, 0, NOTHING)
 

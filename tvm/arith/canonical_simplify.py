@@ -13,7 +13,7 @@ from tvm.ir.expr import PrimExpr
 from tvm.support.dtype import DataType
 from tvm.tir import expr as e
 from tvm.tir import scalar
-from tvm.tir.functor import StmtExprMutator
+from tvm.tir.functor import StmtExprMutator, substitute
 from tvm.tir.op import arith as op
 
 from .canonical_product import Product, cancelled
@@ -23,7 +23,7 @@ from .interval import NEG_INF, POS_INF, Bound
 from .knowledge import MAX_DEPTH, MAX_KEPT
 from .pattern_rule import truth
 from .reduction import reduced
-from .rewrite_simplify import RewriteSimplifier, is_index
+from .rewrite_simplify import RewriteSimplifier, folded_call, is_index
 
 if TYPE_CHECKING:
     from .analyzer import Analyzer
@@ -810,7 +810,19 @@ class _Children(StmtExprMutator):
     def visit_call_(self, op: e.Call) -> PrimExpr:
         rewriter = self._simplifier.rewriter
         special = rewriter.special_call(op, self.visit_expr)
-        return super().visit_call_(op) if special is None else special
+        return folded_call(rewriter, super().visit_call_(op)) if special is None else special
+
+    def visit_cast_(self, node: e.Cast) -> PrimExpr:
+        value = self.visit_expr(node.value)
+        if value is node.value and not isinstance(value, e.ConstExpr):
+            return node
+        return op.cast(value, node.dtype, node.span)
+
+    def visit_let_(self, op: e.Let) -> PrimExpr:
+        value = self.visit_expr(op.value)
+        if isinstance(value, (e.ConstExpr, e.Var)):
+            return self.visit_expr(substitute(op.body, {op.var: value}))
+        return super().visit_let_(op)
 
     def visit_reduce_(self, op: e.Reduce) -> PrimExpr:
         return reduced(self._simplifier.analyzer, op, self.visit_expr)

@@ -32,6 +32,7 @@ from .iter_map_nodes import (
     IterSplitExpr,
     IterSumExpr,
 )
+from .iter_map_predicate import narrowed
 from .iter_map_rewrite import IterMapRewriter
 from .iter_map_subspace import divide_by_subspace
 
@@ -67,13 +68,11 @@ def detect_iter_map(
     exprs = [e.as_expr(i) for i in indices]
     failure = ""
     for whole in (True, False):
-        rewriter = IterMapRewriter(
-            input_iters, analyzer or Analyzer(), simplify_trivial_iterators, whole
-        )
         try:
-            maps = rewriter.detect(
-                exprs, e.as_expr(predicate), level, allow_padding, allow_padding
-            )
+            known = analyzer or Analyzer()
+            iters, rest = narrowed(input_iters, e.as_expr(predicate), known)
+            rewriter = IterMapRewriter(iters, known, simplify_trivial_iterators, whole)
+            maps = rewriter.detect(exprs, rest, level, allow_padding, allow_padding)
         except IterMapFailure as found:
             failure = str(found)
         else:
@@ -164,9 +163,10 @@ def _whole_maps(
     """The indices as maps, under the predicate or without it; None unless all are maps."""
     either = (predicate, e.IntImm(e.BOOL, 1))
     for condition in either[:1] if op.is_one(predicate) else either:
-        rewriter = IterMapRewriter(input_iters, analyzer, simplify_trivial, True)
         try:
-            whole = rewriter.detect(exprs, condition, level, False)
+            iters, rest = narrowed(input_iters, condition, analyzer)
+            rewriter = IterMapRewriter(iters, analyzer, simplify_trivial, True)
+            whole = rewriter.detect(exprs, rest, level, level is IterMapLevel.NoCheck)
         except IterMapFailure:
             continue
         return [normalize_iter_map_to_expr(made) for made in whole]
@@ -192,9 +192,10 @@ def subspace_divide(
     level = _level(check_level)
     for whole in (True, False):
         analyzer = Analyzer()
-        rewriter = IterMapRewriter(input_iters, analyzer, simplify_trivial_iterators, whole)
         try:
-            maps = rewriter.detect(exprs, e.as_expr(predicate), level, False, False)
+            iters, rest = narrowed(input_iters, e.as_expr(predicate), analyzer)
+            rewriter = IterMapRewriter(iters, analyzer, simplify_trivial_iterators, whole)
+            maps = rewriter.detect(exprs, rest, level, False, False)
         except IterMapFailure:
             continue
         try:

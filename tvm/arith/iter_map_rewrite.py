@@ -68,7 +68,8 @@ class IterMapRewriter:
             low, high = analyzer.bounds.of(size)
             analyzer.update(size, ConstIntBound(max(low, 1), max(high, 1)), True)
         for var, dom in input_iters.items():
-            analyzer.bind(var, dom, allow_override=True)
+            if var in self._marks:  # of the others only what no map is, as `z // 4`, is left
+                analyzer.bind(var, dom, allow_override=True)
 
     def _enter_var(self, var: e.Var, dom: Range) -> None:
         dtype = var.dtype
@@ -237,6 +238,8 @@ class IterMapRewriter:
         divisor = self.to_sum(expr.b)
         if divisor.args:
             raise IterMapFailure(f"{as_text(expr)} divides by a loop variable")
+        if not inner.args:  # variables of one iteration, or none
+            return IterSumExpr((), expr)
         quotient = isinstance(expr, e.FloorDiv)
         # a divisor of zero has no meaning, so a size that may be zero is positive here
         known = self.analyzer.can_prove_greater_equal(divisor.base, 0)
@@ -282,7 +285,9 @@ class IterMapRewriter:
         if not op.is_zero(base) or not self.divides(split.scale, divisor):
             return None
         factor = self.quotient(divisor, split.scale)
-        if self.same(factor, split.extent) or not self.divides(factor, split.extent):
+        if self.same(factor, split.extent):
+            return IterSumExpr((), op.const(0, inner.dtype)) if quotient else inner
+        if not self.divides(factor, split.extent):
             return None
         high, low = self._cut(split, factor)
         return high if quotient else low
@@ -640,7 +645,11 @@ class IterMapRewriter:
                 bare = self._exact_quotient(bare, factor)
                 split, _ = self.fused(bare)
             order = self._chain(bare.args) if len(bare.args) > 1 else list(bare.args)
-            if order is None:  # digits that run over one another are no digits to limit
+            if order is None and self._overlaps:
+                number = self._overlapping(bare.args)
+                if number is not None:
+                    order = list(number.source.args)  # type: ignore[attr-defined]
+            if order is None:
                 raise IterMapFailure(
                     f"the predicate {as_text(predicate)} limits a sum that is no number"
                 )
@@ -715,7 +724,7 @@ class IterMapRewriter:
         self.padding_predicate = self._padding.predicate()
         if level is not IterMapLevel.NoCheck:
             self._check_limits(indices)
-            self._check_coverage(maps, level)
+        self._check_coverage(maps, level)
         return maps
 
     def _padded(self, read: Callable[[], list[IterSumExpr]], allowed: bool) -> list[IterSumExpr]:
@@ -824,7 +833,7 @@ class IterMapRewriter:
         while waiting:
             candidates = range(len(waiting))
             found = [i for i in candidates if self.same(waiting[i].lower_factor, expected)]
-            if not found and level is IterMapLevel.Surjective:
+            if not found and level is not IterMapLevel.Bijective:
                 found = [i for i in candidates if self.divides(expected, waiting[i].lower_factor)]
                 found.sort(key=lambda i: self._size_of_lower(waiting[i]))
             if not found:
@@ -839,7 +848,9 @@ class IterMapRewriter:
         elif not self.divides(expected, mark.extent):
             name = as_text(mark.source)
             raise IterMapFailure(f"the digits of {name} that are used do not divide its extent")
-        elif not self._padding.covered(mark, splits, expected):
+        elif level is IterMapLevel.Surjective and not self._padding.covered(
+            mark, splits, expected
+        ):
             name = as_text(mark.source)
             raise IterMapFailure(f"some digits of {name} are met by padding alone")
 

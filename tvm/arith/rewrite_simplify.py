@@ -792,23 +792,29 @@ def _visit_call(self: RewriteSimplifier, expr: PrimExpr) -> PrimExpr:
     chosen = self.special_call(expr, self.visit)
     if chosen is not None:
         return chosen
-    name = e.op_name(expr)
-    result = self.generic(expr)
-    if isinstance(result, e.Call) and name in _BITWISE and name:
+    return folded_call(self, self.generic(expr))
+
+
+def folded_call(self: RewriteSimplifier, result: PrimExpr) -> PrimExpr:
+    """A call whose simplified operands decide its value as that value."""
+    if not isinstance(result, e.Call):
+        return result
+    name, span = e.op_name(result), result.span
+    if name in _BITWISE and name:
         a, b = result.args
         if isinstance(a, e.IntImm) and isinstance(b, e.IntImm):
             value = scalar.binary(name.removeprefix("tir."), a.value, b.value, a.dtype)
-            return result if value is None else e.make_const(value, a.dtype, expr.span)
+            return result if value is None else e.make_const(value, a.dtype, span)
         if name in ("tir.shift_left", "tir.shift_right") and op.is_zero(b):
             return a  # type: ignore[no-any-return]
     if name == "tir.clz":
         low, high = self.analyzer.bounds.of(result)
         if low == high:
-            return e.IntImm(result.dtype, low, expr.span)
-    if name == "tir.ceil" and isinstance(result.args[0], e.Call):  # type: ignore[attr-defined]
+            return e.IntImm(result.dtype, low, span)
+    if name == "tir.ceil" and isinstance(result.args[0], e.Call):
         low, high = self.analyzer.bounds.of(result)
         if low == high:
-            return e.FloatImm(result.dtype, low, expr.span)
+            return e.FloatImm(result.dtype, low, span)
     return result
 
 
@@ -830,10 +836,10 @@ def _visit_cast(self: RewriteSimplifier, expr: PrimExpr) -> PrimExpr:
 
 
 def _visit_let(self: RewriteSimplifier, expr: PrimExpr) -> PrimExpr:
-    """A name for something cheap and pure disappears."""
+    """A name for a literal or another variable disappears; any other value stays written once."""
     assert isinstance(expr, e.Let)
     value = self.visit(expr.value)
-    if isinstance(value, (e.ConstExpr, e.Var)) or _is_index_math(value):
+    if isinstance(value, (e.ConstExpr, e.Var)):
         outer = self.values.get(expr.var)
         self.values[expr.var] = value
         self.forget()
@@ -847,21 +853,6 @@ def _visit_let(self: RewriteSimplifier, expr: PrimExpr) -> PrimExpr:
     body = self.visit(expr.body)
     same = value is expr.value and body is expr.body
     return expr if same else e.Let(expr.var, value, body, expr.span)
-
-
-def _is_index_math(expr: PrimExpr) -> bool:
-    """Arithmetic on index variables alone, short enough to be repeated."""
-    if not is_index(expr.dtype):
-        return False
-    stack, count = [expr], 0
-    while stack:
-        node = stack.pop()
-        count += 1
-        plain = isinstance(node, (e.ConstExpr, e.Var, e.BinaryOpExpr))
-        if count > 8 or not plain or type(node) in _DIVISIONS:
-            return False
-        stack.extend(expr_children(node))
-    return True
 
 
 def _visit_ramp(self: RewriteSimplifier, expr: PrimExpr) -> PrimExpr:

@@ -15,7 +15,7 @@ from tvm.support.frozen import FrozenMap
 from tvm.support.suggest import did_you_mean
 
 _RECORDS: Final[dict[str, dict[str, object]]] = {
-    "tir.HoistExpression": {"hoisted_conditionals": 1, "hoisted_let_bindings": 1},
+    "tir.HoistExpression": {"hoisted_conditionals": 7, "hoisted_let_bindings": 7},
     "tir.HoistIfThenElse": {"support_block_scope_hoisting": False},
     "tir.InjectDoubleBuffer": {"split_loop": 1},
     "tir.LoopPartition": {

@@ -166,7 +166,10 @@ class Tensor(DataProducer):
         return hash((id(self.op), self.value_index))
 
     def __bool__(self) -> bool:
-        return True
+        raise ValueError(
+            f"Cannot use and / or / not operator to Expr: tensor {self.name} has no truth value "
+            "yet; legal: tvm.tir.all, tvm.tir.any; `is None` to ask whether there is one"
+        )
 
     def __iter__(self) -> Iterator[Any]:
         raise TypeError(f"tensor {self.name} cannot be iterated; index it as in T[i, j]")

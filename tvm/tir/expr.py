@@ -10,7 +10,8 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeAlias, TypeGuard, TypeVar, cast, final
 
-from tvm.error import CheckError, DTypeError
+from tvm.error import CheckError, DomainTypeError, DTypeError, ShapeError
+from tvm.error import div_ambiguity_error as div_ambiguity_error
 from tvm.ir.expr import OPERATORS, GlobalVar, PrimExpr, PrimExprConvertible, Range
 from tvm.ir.expr import ExprOp as ExprOp
 from tvm.ir.node import Field, Node, all_of_type, fields, listed, number, of_type, register_nodes
@@ -276,6 +277,9 @@ class IterVar(PrimExprConvertible):
         if not isinstance(var, Var):
             name = "iter" if var is None else var
             var = Var(name, dom.extent.dtype if dom is not None else INT32)
+        elif dom is not None and dom.extent.dtype is not var.dtype:
+            found = f"variable {var.name} is {var.dtype}, its domain's extent is {dom.extent.dtype}"
+            raise DomainTypeError(f"IterVar: {found}; legal: one type for both")
         self.dom: Final = dom
         self.var: Final = var
         self.iter_type: Final = number(int, iter_type, "IterVar: iter_type")
@@ -885,6 +889,10 @@ class CommReducer(Node):
         self.result: Final = _exprs(result, "CommReducer: result")
         self.identity_element: Final = _exprs(identity_element, "CommReducer: identity_element")
         self.span = span
+        counts = [len(x) for x in (self.lhs, self.rhs, self.result, self.identity_element)]
+        if min(counts) != max(counts):
+            found = "{} left, {} right operands, {} results, {} identities".format(*counts)
+            raise ShapeError(f"CommReducer: {found}; legal: as many of each")
 
 
 @final
@@ -967,14 +975,6 @@ def as_expr(value: Any) -> PrimExpr:
 def convert(expr: Any) -> Any:
     """`expr` as an expression; a list or tuple becomes a list of expressions."""
     return [convert(e) for e in expr] if isinstance(expr, (list, tuple)) else as_expr(expr)
-
-
-def div_ambiguity_error() -> RuntimeError:
-    """The error of `a / b` on integers, where nobody can tell which rounding is wanted."""
-    return RuntimeError(
-        "TVM supports multiple types of integer divisions, please call div, indexdiv/indexmod, "
-        "floordiv/floormod or truncdiv/truncmod directly to avoid ambiguity in the code."
-    )
 
 
 def make_const(value: Given[float], dtype: DataType, span: Span | None = None) -> PrimExpr:

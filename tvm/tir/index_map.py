@@ -26,6 +26,8 @@ from tvm.support.frozen import FrozenArray
 
 from .expr import (
     Add,
+    BinaryOpExpr,
+    CmpExpr,
     FloorDiv,
     FloorMod,
     IntImm,
@@ -51,6 +53,7 @@ from .op.arith import (
     less,
     logical_and,
     logical_or,
+    match_types,
     negative,
     not_equal,
 )
@@ -148,21 +151,22 @@ class IndexMap(Node):
             return False
         if len(self.final_indices) != len(other_map.final_indices):
             return False
-        theirs = other_map.map_indices(list(self.initial_indices))
+        names = [Var(var.name, "int64") for var in self.initial_indices]
+        ours, theirs = self.map_indices(names), other_map.map_indices(names)
         analyzer = Analyzer()
-        return all(analyzer.can_prove_equal(a, b) for a, b in zip(self.final_indices, theirs))
+        return all(
+            analyzer.can_prove_equal(a, cast(b, a.dtype)) for a, b in zip(ours, theirs)
+        )
 
     @explained
     def map_indices(
         self, indices: Sequence[PrimExpr | int], analyzer: Analyzer | None = None
     ) -> list[PrimExpr]:
-        """The new indices for some old ones."""
+        """The new indices for some old ones, which keep their types where nothing is computed."""
         self._require_count(indices)
         prover = Analyzer() if analyzer is None else analyzer
-        values = {
-            var: _in_type(as_expr(value), var) for var, value in zip(self.initial_indices, indices)
-        }
-        return [prover.simplify(i) for i in substitute(list(self.final_indices), values)]
+        values = _Values(dict(zip(self.initial_indices, [as_expr(value) for value in indices])))
+        return [prover.simplify(values.visit_expr(index)) for index in self.final_indices]
 
     @explained
     def map_ranges(self, ranges: Sequence[Range], analyzer: Analyzer | None = None) -> list[Range]:
@@ -177,12 +181,34 @@ class IndexMap(Node):
             domains.update({var: dom for d in digits for var, dom in d.domains().items()})
         for var, dom in domains.items():
             prover.bind(var, dom)
-        return [
-            domains.get(index)  # type: ignore[call-overload]
-            or _padded_range_of(index, domains)
-            or _range_of(index, domains, prover)
+        found = [
+            domains.get(index) or _padded_range_of(index, domains)  # type: ignore[call-overload]
             for index in indices
         ]
+        if None in found:
+            found = self._strided_ranges(ranges, found, prover)
+        return [
+            rng or _range_of(index, domains, prover) for rng, index in zip(found, indices)
+        ]
+
+    def _strided_ranges(
+        self, ranges: Sequence[Range], found: list[Range | None], analyzer: Analyzer
+    ) -> list[Range | None]:
+        """The ranges of multiples, whose last step counts as a whole: `i * 2` has room for 16."""
+        domains = dict(zip(self.initial_indices, self._typed(ranges)))
+        maps = detect_iter_map(
+            self.final_indices, domains, check_level=IterMapLevel.NoCheck,
+            simplify_trivial_iterators=False,
+        )  # fmt: skip
+        made = list(found)
+        for at, total in enumerate(maps.indices):
+            if made[at] is not None or len(total.args) != 1:
+                continue
+            scale = total.args[0].scale
+            if not isinstance(scale, IntImm) or scale.value > 1:
+                extent = analyzer.simplify(total.args[0].extent * scale)
+                made[at] = Range.from_min_extent(total.base, extent)
+        return made
 
     def _typed(self, ranges: Sequence[Range]) -> list[Range]:
         """The ranges in the types of the variables."""
@@ -210,12 +236,7 @@ class IndexMap(Node):
                 f"IndexMap: a new index starts at {low[0].min}; legal: maps of [0, extent) that "
                 "start at zero"
             )
-        return [
-            make_const(rng.extent.value, as_expr(shape[0]).dtype)
-            if isinstance(rng.extent, IntImm) and shape
-            else rng.extent
-            for rng in mapped
-        ]
+        return [cast(rng.extent, ranges[0].extent.dtype) if shape else rng.extent for rng in mapped]
 
     def _mapped_by_names(self, extents: Sequence[PrimExpr]) -> list[Range] | None:
         """The new ranges with a symbol instead of each computed extent, here and in the indices.
@@ -374,6 +395,31 @@ def _arguments_for(
         for i in range(ndim - len(positional) - len(keywords)):
             positional.append(Var(f"{star}_{i}", index_dtype))
     return positional, keywords
+
+
+class _Values(StmtExprMutator):
+    """Puts values for variables; where those have another type, the wider one is computed with."""
+
+    def __init__(self, values: Mapping[Var, PrimExpr]) -> None:
+        super().__init__()
+        self._values: Final = values
+
+    def visit_var_(self, op: Var) -> PrimExpr:
+        return self._values.get(op, op)
+
+    def visit_binary_(self, op: BinaryOpExpr) -> PrimExpr:
+        a, b = self.visit_expr(op.a), self.visit_expr(op.b)
+        if a is op.a and b is op.b:
+            return op
+        a, b = match_types(a, b)
+        return type(op)(a, b, op.span)
+
+    def visit_cmp_(self, op: CmpExpr) -> PrimExpr:
+        a, b = self.visit_expr(op.a), self.visit_expr(op.b)
+        if a is op.a and b is op.b:
+            return op
+        a, b = match_types(a, b)
+        return type(op)(a, b, op.span)
 
 
 def _in_type(value: PrimExpr, var: Var) -> PrimExpr:

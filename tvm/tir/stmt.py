@@ -7,7 +7,7 @@ from enum import IntEnum
 from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeVar, final
 
 from tvm.error import CheckError, DTypeError, ShapeError
-from tvm.ir.expr import OPERATORS, PrimExpr, PrimExprConvertible, Range
+from tvm.ir.expr import PrimExpr, PrimExprConvertible, Range
 from tvm.ir.host_tensor import HostTensor, as_host_tensor
 from tvm.ir.node import Field, Node, all_of_type, fields, listed, of_type, register_nodes
 from tvm.ir.span import Span
@@ -447,6 +447,8 @@ class For(Stmt):
         span: Span | None = None,
     ) -> None:
         self.loop_var: Final = of_type(loop_var, Var, "For: loop_var")
+        if not loop_var.dtype.is_integer or not loop_var.dtype.is_scalar:
+            raise DTypeError(f"For: loop variable {loop_var.name} is {loop_var.dtype}; legal: int")
         self.min: Final = _index_like(min, loop_var.dtype)
         self.extent: Final = _index_like(extent, loop_var.dtype)
         self.kind: Final = ForKind(kind)
@@ -454,23 +456,23 @@ class For(Stmt):
         self.thread_binding: Final = thread_binding
         self.annotations: Final[FrozenMap[str, object]] = FrozenMap(annotations or {})
         self.span = span
-        if not loop_var.dtype.is_integer or not loop_var.dtype.is_scalar:
-            raise DTypeError(f"For: loop variable {loop_var.name} is {loop_var.dtype}; legal: int")
 
     def accept(self, f: TirFunctor[E, S]) -> S:
         return f.visit_for_(self)
 
 
 def _index_like(value: ExprLike, dtype: DataType) -> PrimExpr:
-    """A bound in the type of its loop variable; literals are converted, others must agree."""
+    """A bound in the type of its loop variable; literals are widened, others must agree."""
     expr = as_expr(value)
     if expr.dtype is dtype:
         return expr
-    if isinstance(expr, IntImm):
+    plain = isinstance(value, int)  # a Python number has no type of its own
+    if isinstance(expr, IntImm) and (plain or expr.dtype.bits < dtype.bits):
         return IntImm(dtype, expr.value, expr.span)
-    if expr.dtype.is_integer and expr.dtype.bits < dtype.bits:
-        return OPERATORS["tir"]["astype"](expr, dtype)  # type: ignore[return-value]
-    raise DTypeError(f"For: the loop variable is {dtype}, a bound is {expr.dtype}")
+    raise DTypeError(
+        f"For: the loop variable is {dtype}, a bound is {expr.dtype}; legal: bounds of the "
+        "variable's type, literals of a narrower one"
+    )
 
 
 @final

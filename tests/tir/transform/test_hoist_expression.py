@@ -227,3 +227,23 @@ class TestKeepsWhatDependsOnMemoryOrMayFail(PassTest):
 
     def test_loop_is_outermost(self):
         assert type(self._after()["main"].body).__name__ == "For"
+
+
+class TestConditionsOfExpressionsToo(PassTest):
+    run = HoistExpression()
+
+    @T.prim_func
+    def Before(A: T.Buffer((64,), "int32")):
+        for i in range(16):
+            for j in range(4):
+                A[i * 4 + j] = T.if_then_else(i < 3, 1, 2)
+
+    @T.prim_func
+    def Expected(A: T.Buffer((64,), "int32")):
+        for i in range(16):
+            if i < 3:
+                for j in range(4):
+                    A[i * 4 + j] = 1
+            else:
+                for j in range(4):
+                    A[i * 4 + j] = 2

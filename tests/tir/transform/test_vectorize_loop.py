@@ -516,3 +516,27 @@ def test_loops_with_a_condition_have_no_vector_form() -> None:
 
     with pytest.raises(tvm.error.InternalError, match="A while loop inside a vectorized loop"):
         VectorizeLoop()(tvm.IRModule({"main": main}))
+
+
+class TestElementsOfSeveralLanes(PassTest):
+    """Neighbouring ones are one longer vector; those apart follow one another."""
+
+    run = VectorizeLoop()
+
+    @T.prim_func
+    def Before(A: T.Buffer((8,), "float32x4"), B: T.Buffer((8,), "float32x4")):
+        for i in T.vectorized(2):
+            B[i] = A[i + 2] * T.Broadcast(T.float32(2), 4)
+            B[i + 2] = T.max(A[i], T.Broadcast(T.float32(0), 4))
+            B[i + 4] = A[i] + A[0]
+        for i in T.vectorized(2):
+            B[i * 2] = A[1 - i]
+
+    @T.prim_func
+    def Expected(A: T.Buffer((8,), "float32x4"), B: T.Buffer((8,), "float32x4")):
+        B[T.Ramp(0, 1, 2)] = A[T.Ramp(2, 1, 2)] * T.Broadcast(T.float32(2), 8)
+        B[T.Ramp(2, 1, 2)] = T.max(A[T.Ramp(0, 1, 2)], T.Broadcast(T.float32(0), 8))
+        for i_s in range(2):
+            B[i_s + 4] = A[i_s] + A[0]
+        for i_s in range(2):
+            B[i_s * 2] = A[1 - i_s]

@@ -49,6 +49,7 @@ RULES = RuleTable(
     rule(max_(x, y + z * c1) + z * c2, max_(x + z * c2, y), when=c1 + c2 == 0),
     rule(max_(x, y) + min_(x, y), x + y),
     # common factors
+    rule(t * c1 + t * c2, t * (c1 + c2)),
     rule(t * c1 + t * z, plain(plain(c1 + z) * t), sums_ordered=True),
     rule(t * y + t * z, (y + z) * t),
     rule(t * y + t, (y + 1) * t),

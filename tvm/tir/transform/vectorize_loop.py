@@ -241,7 +241,7 @@ class _Vectorizer(StmtExprMutator):
         return s.For(lane, self._min, extent, s.ForKind.SERIAL, body, span=self._loop.span)
 
     def visit_buffer_store_(self, op: s.BufferStore) -> s.Stmt:
-        indices = self._access_indices(op.indices)
+        indices = self._access_indices(op.indices, op.buffer.dtype)
         value = self.visit_expr(op.value)
         predicate = None if op.predicate is None else self.visit_expr(op.predicate)
         varies = not value.dtype.is_scalar or (
@@ -269,12 +269,20 @@ class _Vectorizer(StmtExprMutator):
                 "Vectorizing over scalable buffer elements is not supported in vectorizer.\n"
                 f"  where: {op}"
             )
-        uniform = isinstance(value, e.Broadcast) and value is op.value and op.predicate is None
         element = op.value.dtype is op.buffer.dtype  # and not several elements
-        if not (uniform and element and isinstance(self._lanes, e.IntImm)):
+        if op.predicate is not None or not element or not isinstance(self._lanes, e.IntImm):
             raise _NeedsScalars
-        assert isinstance(value, e.Broadcast), "asked above"
-        return e.Broadcast(value.value, value.dtype.lanes * self._lanes.value, value.span)
+        return self._in_lanes(value, op.value.dtype.lanes * self._lanes.value)
+
+    def _in_lanes(self, value: PrimExpr, lanes: int) -> PrimExpr:
+        """A vector of so many lanes; a uniform one is made longer."""
+        if value.dtype.is_scalable:
+            raise _NeedsScalars
+        if value.dtype.lanes == lanes:
+            return value
+        if not isinstance(value, e.Broadcast):
+            raise _NeedsScalars  # whole vectors, one after the other
+        return e.Broadcast(value.value, lanes, value.span)
 
     def _combined(self, op: s.BufferStore, predicate: PrimExpr | None) -> s.Stmt | None:
         """x[i] = x[i] | f of each lane: the order does not matter, so all lanes at once."""
@@ -295,13 +303,19 @@ class _Vectorizer(StmtExprMutator):
         lanes = builtin.vectoror(new.dtype, self.visit_expr(new))
         return s.BufferStore(op.buffer, ops.bitwise_or(old, lanes), op.indices, None, op.span)
 
-    def _access_indices(self, indices: tuple[PrimExpr, ...]) -> tuple[PrimExpr, ...]:
+    def _access_indices(
+        self, indices: tuple[PrimExpr, ...], element: DataType
+    ) -> tuple[PrimExpr, ...]:
         new = self.visit_exprs(indices)
         if any(index.dtype.is_vector for index in new[:-1]):
             raise _NeedsScalars
         if new is not indices and indices and indices[-1].dtype.is_vector:
             self._refuse_scalable(indices[-1], new[-1])
             raise _NeedsScalars  # vectors of vectors
+        if new is not indices and element.is_vector and new[-1].dtype.is_vector:
+            side_by_side = isinstance(new[-1], e.Ramp) and ops.is_one(new[-1].stride)
+            if not side_by_side and isinstance(self._lanes, e.IntImm):
+                raise _NeedsScalars  # elements of several lanes that lie apart
         return new
 
     def _refuse_scalable(self, old: PrimExpr, new: PrimExpr) -> None:
@@ -435,6 +449,9 @@ class _Vectorizer(StmtExprMutator):
             return op
         if a.dtype.is_scalar and b.dtype.is_scalar:
             return type(op)(a, b, op.span)
+        if op.dtype.is_vector and not op.dtype.is_scalable:
+            lanes = max(a.dtype.lanes, b.dtype.lanes)
+            return type(op)(self._in_lanes(a, lanes), self._in_lanes(b, lanes), op.span)
         if isinstance(op, (e.Add, e.Sub)):
             return vector_sum(op, a, b, self._lanes)
         if isinstance(op, e.Mul):
@@ -458,6 +475,9 @@ class _Vectorizer(StmtExprMutator):
     def _pair(self, x: PrimExpr, y: PrimExpr) -> tuple[PrimExpr, PrimExpr]:
         a, b = self.visit_expr(x), self.visit_expr(y)
         if a.dtype.lanes != b.dtype.lanes or a.dtype.is_scalable != b.dtype.is_scalable:
+            if x.dtype.is_vector and not x.dtype.is_scalable:
+                lanes = max(a.dtype.lanes, b.dtype.lanes)
+                return self._in_lanes(a, lanes), self._in_lanes(b, lanes)
             return spread(a, self._lanes), spread(b, self._lanes)
         return a, b
 
@@ -503,7 +523,7 @@ class _Vectorizer(StmtExprMutator):
         return all(low <= bound.min_value and bound.max_value <= high for bound in bounds)
 
     def visit_buffer_load_(self, op: e.BufferLoad) -> PrimExpr:
-        indices = self._access_indices(op.indices)
+        indices = self._access_indices(op.indices, op.buffer.dtype)
         predicate = None if op.predicate is None else self.visit_expr(op.predicate)
         if indices is op.indices and predicate is op.predicate:
             return op
