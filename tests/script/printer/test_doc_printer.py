@@ -189,3 +189,12 @@ def test_a_choice_stands_bare_as_the_first_part_of_another() -> None:
     inner = op(Op.IfThenElse, y, y, y)
     assert to_python_script(op(Op.IfThenElse, x, inner, z)) == "y if y else y if x else z"
     assert to_python_script(op(Op.IfThenElse, inner, x, z)) == "x if (y if y else y) else z"
+
+
+def test_operators_take_their_number_of_operands() -> None:
+    for kind, count, wanted in (
+        (Op.USub, 0, 1), (Op.Invert, 2, 1), (Op.Add, 1, 2),
+        (Op.Lt, 3, 2), (Op.IfThenElse, 2, 3),
+    ):  # fmt: skip
+        with pytest.raises(tvm.TVMError, match=f"{count} operands; legal: {wanted} of them"):
+            to_python_script(op(kind, *[x] * count))

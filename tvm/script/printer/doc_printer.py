@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Final
 
+from tvm.error import CheckError
 from tvm.ir.access_path import AccessPath
 
 from . import doc as d
@@ -129,7 +130,12 @@ def _call(doc: d.CallDoc) -> list[Piece]:
 def _operation(doc: d.OperationDoc) -> list[Piece]:
     kind, ops = doc.kind, doc.operands
     mine = _PREC[kind]
-    if kind < Op._UnaryEnd:
+    wanted = 1 if kind < Op._UnaryEnd else 3 if kind == Op.IfThenElse else 2
+    if len(ops) != wanted:
+        raise CheckError(
+            f"OperationDoc: {Op(kind).name} has {len(ops)} operands; legal: {wanted} of them"
+        )
+    if wanted == 1:
         return [_SIGN[kind], *_wrap(ops[0], mine)]
     if kind == Op.IfThenElse:
         cond, then, other = ops

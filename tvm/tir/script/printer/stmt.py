@@ -251,11 +251,10 @@ _OPENINGS: Final[dict[type, Callable[[Any, Frame, Docsifier], Opening]]] = {
 
 @rule(s.BufferStore, dialect="tir")
 def _store(stmt: s.BufferStore, d: Docsifier) -> StmtDoc:
-    buffer = d.expr(stmt.buffer)
+    buffer, value = d.expr(stmt.buffer), d.expr(stmt.value)  # free variables are named in order
     if stmt.predicate is None:
-        target = IndexDoc(buffer, index_docs(stmt.indices, d))
-        return AssignDoc(target, d.expr(stmt.value))
-    indices, value = ListDoc(d.exprs(stmt.indices)), d.expr(stmt.value)
+        return AssignDoc(IndexDoc(buffer, index_docs(stmt.indices, d)), value)
+    indices = ListDoc(d.exprs(stmt.indices))
     store = AttrAccessDoc(buffer, "vstore").call(indices, value, predicate=d.expr(stmt.predicate))
     return ExprStmtDoc(store)
 
