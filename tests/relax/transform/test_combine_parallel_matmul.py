@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from typing import Any, ClassVar
+
 import pytest
 
 from tests.relax.programs import RelaxPassTest
@@ -210,13 +212,123 @@ class TestAWeightMadeInBetween(RelaxPassTest):
     Expected = Before
 
 
+class TestAWeightIsMadeFirst(RelaxPassTest):
+    run = CombineParallelMatmul()
+    tolerance = 1e-4
+
+    @I.ir_module
+    class Before:
+        @R.function
+        def main(x: R.Tensor((6, 8), "float32"), w0: R.Tensor((8, 4), "float32"),
+                 w1: R.Tensor((3, 8), "float32")):
+            with R.dataflow():
+                m0 = R.matmul(x, w0)
+                a0 = R.exp(m0)
+                t = R.permute_dims(w1)
+                u = R.negative(t)
+                m1 = R.matmul(x, u)
+                out = (a0, m1)
+                R.output(out)
+            return out
+
+    @I.ir_module
+    class Expected:
+        @R.function
+        def main(x: R.Tensor((6, 8), "float32"), w0: R.Tensor((8, 4), "float32"),
+                 w1: R.Tensor((3, 8), "float32")):
+            with R.dataflow():
+                t = R.permute_dims(w1)
+                u = R.negative(t)
+                lv = R.concat((w0, u), axis=1)
+                lv1 = R.matmul(x, lv, out_dtype="float32")
+                lv2 = R.split(lv1, indices_or_sections=[4], axis=1)
+                m0 = lv2[0]
+                a0 = R.exp(m0)
+                m1 = lv2[1]
+                out = (a0, m1)
+                R.output(out)
+            return out
+
+
+class TestAnOpenWeightComesLast(RelaxPassTest):
+    run = CombineParallelMatmul()
+    tolerance = 1e-4
+    sizes: ClassVar[dict[str, int]] = {"n": 5}
+
+    @I.ir_module
+    class Before:
+        @R.function
+        def main(x: R.Tensor((6, 8), "float32"), w0: R.Tensor((8, "n"), "float32"),
+                 w1: R.Tensor((8, 3), "float32")):
+            with R.dataflow():
+                m0 = R.matmul(x, w0)
+                m1 = R.matmul(x, w1)
+                out = (m0, m1)
+                R.output(out)
+            return out
+
+    @I.ir_module
+    class Expected:
+        @R.function
+        def main(x: R.Tensor((6, 8), "float32"), w0: R.Tensor((8, "n"), "float32"),
+                 w1: R.Tensor((8, 3), "float32")):
+            with R.dataflow():
+                lv = R.concat((w1, w0), axis=1)
+                lv1 = R.matmul(x, lv, out_dtype="float32")
+                lv2 = R.split(lv1, indices_or_sections=[3], axis=1)
+                m0 = lv2[1]
+                m1 = lv2[0]
+                out = (m0, m1)
+                R.output(out)
+            return out
+
+
+class TestBiasesWithAxesOfOne(RelaxPassTest):
+    run = CombineParallelMatmul()
+    tolerance = 1e-4
+
+    @I.ir_module
+    class Before:
+        @R.function
+        def main(x: R.Tensor((6, 8), "float32"), w0: R.Tensor((8, 4), "float32"),
+                 w1: R.Tensor((8, 3), "float32"), b0: R.Tensor((1, 4), "float32"),
+                 b1: R.Tensor((1, 3), "float32")):
+            with R.dataflow():
+                m0 = R.matmul(x, w0)
+                a0 = R.add(m0, b0)
+                m1 = R.matmul(x, w1)
+                a1 = R.add(m1, b1)
+                out = (a0, a1)
+                R.output(out)
+            return out
+
+    @I.ir_module
+    class Expected:
+        @R.function
+        def main(x: R.Tensor((6, 8), "float32"), w0: R.Tensor((8, 4), "float32"),
+                 w1: R.Tensor((8, 3), "float32"), b0: R.Tensor((1, 4), "float32"),
+                 b1: R.Tensor((1, 3), "float32")):
+            with R.dataflow():
+                lv = R.concat((w0, w1), axis=1)
+                lv1 = R.matmul(x, lv, out_dtype="float32")
+                lv2 = R.concat((b0, b1), axis=1)
+                lv3 = R.add(lv1, lv2)
+                lv4 = R.split(lv3, indices_or_sections=[4], axis=1)
+                a0 = lv4[0]
+                a1 = lv4[1]
+                out = (a0, a1)
+                R.output(out)
+            return out
+
+
 def test_who_is_asked() -> None:
     asked = []
 
-    def no(x: object, weights: list[object], biases: list[object], activations: object) -> bool:
-        asked.append((str(x), len(weights), len(biases), activations))
+    def no(x: object, weights: list[object], biases: list[object], values: Any) -> bool:
+        asked.append((str(x), len(weights), len(biases), [str(var) for var in values]))
         return False
 
     mod = TestBiasAndActivation.Before
     assert_structural_equal(CombineParallelMatmul(no)(mod), mod)
-    assert asked == [("x", 2, 2, {0: "relax.nn.relu", 1: "relax.nn.relu"})]
+    block = mod["main"].body.blocks[0]
+    assert asked == [("x", 2, 2, [str(binding.var) for binding in block.bindings])]

@@ -148,7 +148,8 @@ def test_what_stops_lifting() -> None:
                 y = R.add(x, c)
                 R.output(y)
             z = R.negative(w)
-            return (y, z)
+            gv = (y, z)
+            return gv
 
     after = LiftTransformParams()(Before)
     assert_structural_equal(after["main"], Expected["main"])
@@ -193,6 +194,25 @@ def test_values_without_weights_are_computed_where_they_are_read() -> None:
             return gv
 
     assert_structural_equal(LiftTransformParams()(Before), Expected)
+
+
+def test_values_without_weights_stay_where_they_were_too() -> None:
+    @I.ir_module
+    class Before:
+        @R.function
+        def main(x: R.Tensor([16], "int32"), w: R.Tensor([16], "int32")):
+            R.func_attr({"num_input": 1})
+            with R.dataflow():
+                offset = R.ones([16], "int32")
+                w_offset = R.add(w, offset)
+                gv = R.multiply(x, w_offset)
+                R.output(gv)
+            return gv
+
+    after = LiftTransformParams()(Before)
+    values = [str(b.value.op) for b in after["main"].body.blocks[0].bindings]
+    assert values == ["Op(relax.ones)", "Op(relax.multiply)"]
+    check_meaning(Before, after, {"main": "main_transform_params"})
 
 
 def test_a_function_without_weights_gets_an_empty_transform() -> None:
@@ -338,7 +358,8 @@ def test_a_shared_transform_does_what_all_have_in_common(shared: object) -> None
                 p = R.matmul(x, a)
                 q = R.matmul(x, b)
                 R.output(p, q)
-            return (p, q)
+            gv = (p, q)
+            return gv
 
         @R.function
         def two(
@@ -353,7 +374,8 @@ def test_a_shared_transform_does_what_all_have_in_common(shared: object) -> None
                 p = R.matmul(x, a)
                 q = R.matmul(x, c)
                 R.output(p, q)
-            return (p, q)
+            gv = (p, q)
+            return gv
 
         @R.function
         def other(x: R.Tensor((4,), "float32"), w: R.Tensor((4,), "float32")):

@@ -5,8 +5,10 @@
                                      lv3 = split(lv2, [n0], axis=1)
                                      lv0 = lv3[0]; lv1 = lv3[1]
 
-A bias that is added to each goes along, and then an activation that all of them have. `check` is
-asked before: `check(x, [w0, w1], [bias, ...], {index: activation}) -> bool`.
+A bias that is added to each goes along, and then an activation that all of them have. What a weight
+is made of moves before the first product. One weight may have a symbolic number of columns; it comes
+last, as `split` takes numbers. `check` is asked before: `check(x, [w0, w1], [bias, ...], values) ->
+bool`, where `values` has what each variable of the dataflow block is bound to.
 """
 
 from __future__ import annotations
@@ -20,6 +22,7 @@ from tvm.ir.module import IRModule
 from tvm.ir.op import Op
 from tvm.ir.structural import structural_equal
 from tvm.ir.transform import PassContext
+from tvm.relax.analysis import free_vars
 from tvm.relax.expr import (
     Binding,
     BindingBlock,
@@ -38,7 +41,7 @@ from tvm.relax.struct_info import ShapeExpr, TensorStructInfo
 from tvm.relax.transform.pass_form import relax_pass
 from tvm.tir.expr import IntImm
 
-Check = Callable[[Var, Sequence[RelaxExpr], Sequence[RelaxExpr], Mapping[int, str]], bool]
+Check = Callable[[Var, Sequence[RelaxExpr], Sequence[RelaxExpr], Mapping[Var, RelaxExpr]], bool]
 _ACTIVATIONS: Final = ("relax.nn.relu", "relax.nn.gelu", "relax.nn.gelu_tanh", "relax.nn.silu")
 
 
@@ -75,13 +78,15 @@ class _Combiner(PyExprMutator):
     def visit_dataflow_block_(self, block: DataflowBlock) -> BindingBlock:
         plan: dict[Binding, tuple[list[_Branch], int]] = {}
         gone: set[Binding] = set()
+        original, block = block, _weights_first(block)
+        values = {b.var: b.value for b in block.bindings}
         for group in _groups(block):
-            if self._allowed(group):
+            if self._allowed(group, values):
                 for i, branch in enumerate(group):
                     plan[branch.last] = group, i
                     gone |= {branch.binding, *_between(block, branch)}
         if not plan:
-            return super().visit_dataflow_block_(block)
+            return super().visit_dataflow_block_(original)
         self.builder_.begin_dataflow_block()
         parts: dict[Binding, Var] = {}  # the results of a group, by its first binding
         for binding in block.bindings:
@@ -96,14 +101,13 @@ class _Combiner(PyExprMutator):
                 self.visit_binding(binding)
         return self.builder_.end_block()
 
-    def _allowed(self, group: list[_Branch]) -> bool:
+    def _allowed(self, group: list[_Branch], values: Mapping[Var, RelaxExpr]) -> bool:
         if self._check is None:
             return True
         x = _matmul(group[0].binding).args[0]
         assert isinstance(x, Var), "operands are bound"
         biases = [b.bias for b in group if b.bias is not None]
-        activations = {i: b.activation for i, b in enumerate(group) if b.activation is not None}
-        return bool(self._check(x, [b.weight for b in group], biases, activations))
+        return bool(self._check(x, [b.weight for b in group], biases, values))
 
     def _emit(self, group: list[_Branch]) -> Var:
         """The combined product, taken apart; it stands before the first result that is read."""
@@ -142,6 +146,37 @@ def _between(block: DataflowBlock, branch: _Branch) -> list[Binding]:
     return found
 
 
+def _weights_first(block: DataflowBlock) -> DataflowBlock:
+    """What weights and biases are made of stands before the first product that they can join."""
+    at = {binding.var: i for i, binding in enumerate(block.bindings)}
+    reads = [
+        [at[var] for var in free_vars(binding.value) if var in at] for binding in block.bindings
+    ]
+    first: dict[RelaxExpr, int] = {}
+    place = list(range(len(block.bindings)))  # bindings of one place keep their order
+    for i, binding in enumerate(block.bindings):
+        if not _is(binding.value, "relax.matmul"):
+            continue
+        x, weight = binding.value.args[:2]  # type: ignore[attr-defined]
+        start = first.setdefault(x, i)
+        if start == i or not isinstance(weight, Var) or at.get(weight, -1) < start:
+            continue
+        needed: set[int] = set()
+        pending = [at[weight]]
+        while pending:
+            one = pending.pop()
+            if one >= place[start] and one not in needed:
+                needed.add(one)
+                pending += reads[one]
+        if start not in needed:
+            for one in needed:
+                place[one] = min(place[one], place[start])
+    moved = sorted(range(len(place)), key=lambda i: (place[i], place[i] == i, i))
+    if moved == list(range(len(place))):
+        return block
+    return DataflowBlock([block.bindings[i] for i in moved], block.span)
+
+
 def _groups(block: DataflowBlock) -> list[list[_Branch]]:
     """Products that can be one: same operand and form, all weights known at the first of them."""
     order = {binding.var: i for i, binding in enumerate(block.bindings)}
@@ -161,12 +196,19 @@ def _groups(block: DataflowBlock) -> list[list[_Branch]]:
         while pending:
             start = order[pending[0].binding.var]
             alike = [b for b in pending if _fits(pending[0], b) and _known(b.weight, start, order)]
+            alike = _open_last(alike)
             pending = [b for b in pending if b not in alike]
             if len(alike) > 1:
                 groups.append(_with_followers(alike, users, start, order))
             elif not alike:
                 break
     return groups
+
+
+def _open_last(branches: list[_Branch]) -> list[_Branch]:
+    """Those with a number of columns, and the first that has a symbol instead."""
+    fixed = [b for b in branches if isinstance(_extents(b.weight)[-1], IntImm)]
+    return fixed + [b for b in branches if b not in fixed][:1]
 
 
 def _with_followers(
@@ -183,7 +225,8 @@ def _with_followers(
         other = call.args[1] if call.args[0] is branch.binding.var else call.args[0]
         branch.bias, branch.result = other, binding
     ok = all(
-        b.bias is not None and _known(b.bias, start, order) and _is_bias(b) for b in group
+        b.bias is not None and _known(b.bias, start, order) and _is_bias(b, group[0].bias)
+        for b in group
     )
     if not ok:
         for branch in group:
@@ -191,13 +234,19 @@ def _with_followers(
     return _activated(group, users)
 
 
-def _is_bias(branch: _Branch) -> bool:
+def _is_bias(branch: _Branch, first: RelaxExpr | None) -> bool:
+    """Whether a bias has a value for each column, and otherwise the shape of the first bias."""
     info = branch.bias.struct_info_ if branch.bias is not None else None
+    like = first.struct_info_ if first is not None else None
     if not isinstance(info, TensorStructInfo) or not isinstance(info.shape, ShapeExpr):
         return False
-    return info.ndim == 1 and structural_equal(
-        info.shape.values[-1], _extents(branch.weight)[-1]
-    )
+    if not isinstance(like, TensorStructInfo) or not isinstance(like.shape, ShapeExpr):
+        return False
+    extents, others = info.shape.values, like.shape.values
+    if not 0 < len(extents) == len(others) <= _info(branch.binding.var).ndim:
+        return False
+    same = all(map(structural_equal, extents[:-1], others[:-1]))
+    return same and structural_equal(extents[-1], _extents(branch.weight)[-1])
 
 
 def _activated(group: list[_Branch], users: dict[RelaxExpr, list[Binding]]) -> list[_Branch]:
@@ -236,7 +285,7 @@ def _has_columns(weight: RelaxExpr) -> bool:
     info = weight.struct_info_
     if not isinstance(info, TensorStructInfo) or not isinstance(info.shape, ShapeExpr):
         return False
-    return info.ndim > 1 and isinstance(info.shape.values[-1], IntImm)
+    return info.ndim > 1
 
 
 def _extents(weight: RelaxExpr) -> Sequence[PrimExpr]:

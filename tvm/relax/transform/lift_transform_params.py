@@ -271,8 +271,7 @@ def _at_run_time(source: _Source) -> tuple[set[Var], set[Var]]:
     used = set(free_vars(source.func.body.body))
     kept: set[Var] = set()
     for binding in reversed(_bindings(source.func)):
-        here = binding.var in used and binding.var not in from_weights
-        if binding.var not in source.lifted or here:
+        if binding.var not in source.lifted or binding.var not in from_weights:
             kept.add(binding.var)
             used.update(free_vars(binding.value))
     return kept, used
@@ -308,7 +307,12 @@ def _run_time(
         left = with_bindings(block, [_released(b) for b in block.bindings if b.var in kept])
         if left.bindings:
             blocks.append(left)
-    body = SeqExpr(_joined(blocks), func.body.body, func.body.span)
+    result = func.body.body
+    if isinstance(result, Tuple) and result.fields:  # a variable, as in the transform
+        var = Var("gv", result.struct_info)
+        blocks.append(BindingBlock([VarBinding(var, result)]))
+        result = var
+    body = SeqExpr(_joined(blocks), result, func.body.span)
     body.struct_info_ = func.body.struct_info_
     return Function(params, body, func.ret_struct_info, func.is_pure, func.attrs, func.span)
 
