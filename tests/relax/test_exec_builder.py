@@ -204,3 +204,18 @@ def test_closures_know_their_machine_and_libraries_their_text(tmp_path) -> None:
     loaded = tvm.runtime.load_module(path)
     for name in ("as_text", "as_python", "stats"):
         assert loaded[name]() == getattr(executable, name)()
+
+
+@pytest.mark.parametrize("kind", ["nothing", "goto 0", "if 0", "if 1"])
+def test_rejects_jumps_to_where_they_are(kind: str) -> None:
+    ib = relax.ExecBuilder()
+    with ib.function("main", num_inputs=1):
+        if kind == "goto 0":
+            ib.emit_goto(0)
+        elif kind != "nothing":
+            ib.emit_if(ib.r(0), int(kind[-1]))
+        if kind != "nothing":
+            ib.emit_ret(ib.r(0))
+    words = "no instructions" if kind == "nothing" else "jump of instruction 0"
+    with pytest.raises(TVMError, match=words):
+        ib.get()

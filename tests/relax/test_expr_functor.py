@@ -281,3 +281,41 @@ def test_a_visitor_sees_the_shapes_of_what_it_visits() -> None:
         assert [v.name_hint for v in relax.analysis.all_vars(call)] == [
             name for name in wanted if len(name) == 1
         ]
+
+
+def test_rules_for_variables_are_apart() -> None:
+    info = relax.TensorStructInfo((4,), "float32")
+    x = relax.Var("x", info)
+    bb = relax.BlockBuilder()
+    with bb.function("main", [x]):
+        with bb.dataflow():
+            d = bb.emit(relax.op.exp(x), "d")
+            gv = bb.emit_output(relax.op.negative(d), "gv")
+        bb.emit_func_output(gv)
+    func = bb.get()["main"]
+
+    def met(base: type, *rules: str) -> list[str]:
+        seen: list[str] = []
+
+        def rule(self: object, op: relax.Var) -> relax.Var:
+            seen.append(op.name_hint)
+            return op
+
+        type("Log", (base,), dict.fromkeys(rules, rule))().visit_expr(func)
+        return seen
+
+    for base in (relax.PyExprVisitor, relax.PyExprMutator):
+        assert met(base, "visit_var_") == ["x", "gv"]
+        assert met(base, "visit_dataflow_var_") == ["d"]
+        assert met(base, "visit_var_", "visit_dataflow_var_") == ["x", "d", "gv"]
+        assert met(base, "visit_var_def_") == ["x", "d", "gv"]
+        assert met(base, "visit_dataflow_var_def_") == ["d"]
+
+
+def test_the_shape_of_a_constant_is_not_visited() -> None:
+    seen: list[str] = []
+    value = relax.op.add(relax.const([1.0, 2.0]), relax.const(1.0))
+    relax.analysis.post_order_visit(
+        relax.BlockBuilder().normalize(value), lambda e: seen.append(type(e).__name__)
+    )
+    assert seen == ["Op", "Constant", "Constant", "ShapeExpr", "Call"]

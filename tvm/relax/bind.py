@@ -63,6 +63,9 @@ class Binder(PyExprMutator):
         bound = self.values.get(op.vid)
         return super().visit_var_(op) if bound is None else bound
 
+    def visit_dataflow_var_(self, op: DataflowVar) -> RelaxExpr:
+        return self.visit_var_(op)
+
     def visit_prim_expr(self, expr: PrimExpr) -> PrimExpr:
         if not self.symbols or isinstance(expr, tir.IntImm):
             return expr

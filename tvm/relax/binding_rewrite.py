@@ -43,6 +43,9 @@ class _Uses(PyExprVisitor):
     def visit_var_(self, op: Var) -> None:
         self.found.add(op.vid)
 
+    def visit_dataflow_var_(self, op: DataflowVar) -> None:
+        self.visit_var_(op)
+
 
 class _Replace(PyExprMutator):
     """One variable in place of another where it is used."""

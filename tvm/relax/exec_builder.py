@@ -331,6 +331,21 @@ def _register_count(bc: Any, func: _Building) -> int:
     return max(used) + 1
 
 
+def _check_jump(bc: Any, name: str, at: int, instruction: Any) -> None:
+    """A jump goes somewhere else; where a condition fails, past the next instruction."""
+    goes = isinstance(instruction, bc.Goto)
+    if (goes and instruction.offset == 0) or (
+        isinstance(instruction, bc.If) and instruction.false_offset < 2
+    ):
+        raise TVMError(
+            message(
+                f"ExecBuilder: the jump of instruction {at} of {name!r}",
+                found=f"offset {instruction.offset if goes else instruction.false_offset}",
+                legal="any but 0" if goes else "2 or more, past what runs if the condition holds",
+            )
+        )
+
+
 def _formal(bc: Any, func: BytecodeFunction) -> Any:
     """The function with its registers numbered in the order in which they are set."""
     compacted = {i: i for i in range(len(func.params))}
@@ -339,7 +354,10 @@ def _formal(bc: Any, func: BytecodeFunction) -> Any:
             compacted.setdefault(instruction.dst, len(compacted))
     loops = any(isinstance(i, bc.Goto) and i.offset < 0 for i in func.instructions)
     ready = set(compacted) if loops else set(range(len(func.params)))
+    if not func.instructions:
+        raise TVMError(f"ExecBuilder: the function {func.name!r} has no instructions")
     for at, instruction in enumerate(func.instructions):
+        _check_jump(bc, func.name, at, instruction)
         for register in _registers(bc, instruction):
             if register not in ready:
                 raise TVMError(

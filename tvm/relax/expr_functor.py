@@ -208,7 +208,12 @@ class PyExprVisitor(ExprFunctor[None]):
 
     def visit_default_(self, expr: RelaxExpr) -> None:
         self._visit_span(expr.span)
-        self._visit_known(expr.struct_info_)
+        if not isinstance(expr, Constant):  # its shape is its own
+            self._visit_known(expr.struct_info_)
+
+    def visit_dataflow_var_(self, op: DataflowVar) -> None:
+        # not `visit_var_`: a visitor that wants both kinds of variables says so
+        self.visit_default_(op)
 
     def _visit_known(self, info: StructInfo | None) -> None:
         if info is not None and self._sees_shapes:
@@ -395,6 +400,10 @@ class PyExprMutator(ExprFunctor[RelaxExpr]):
         return info
 
     def visit_var_(self, op: Var) -> RelaxExpr:
+        return self._var_remap.get(op.vid, op)
+
+    def visit_dataflow_var_(self, op: DataflowVar) -> RelaxExpr:
+        # not `visit_var_`: a mutator that changes both kinds of variables says so
         return self._var_remap.get(op.vid, op)
 
     def visit_tuple_(self, op: Tuple) -> RelaxExpr:

@@ -302,3 +302,24 @@ def test_gradient_runs_compiled() -> None:
     np.testing.assert_allclose(found[0].numpy(), wanted[0], rtol=1e-5)
     for a, b in zip(found[1], wanted[1], strict=True):
         np.testing.assert_allclose(a.numpy(), b, rtol=1e-4, atol=1e-6)
+
+
+def test_parts_of_all_gradients_come_first() -> None:
+    @I.ir_module
+    class Before:
+        @R.function
+        def main(x: R.Tensor((3, 4), "float32"), w: R.Tensor((4, 5), "float32"),
+                 b: R.Tensor((5,), "float32")):
+            with R.dataflow():
+                a = R.matmul(x, w)
+                c = R.divide(a, b)
+                gv = R.sum(c)
+                R.output(gv)
+            return gv
+
+    adjoint = relax.transform.Gradient("main")(Before)["main_adjoint"]
+    names = [str(getattr(b.value, "op", "")) for b in adjoint.body.blocks[0].bindings]
+    assert [name.removeprefix("Op(relax.").rstrip(")") for name in names][3:-3] == [
+        "ones", "broadcast_to", "negative", "multiply", "divide", "divide", "collapse_sum_to",
+        "permute_dims", "permute_dims", "matmul", "matmul",
+    ]  # fmt: skip

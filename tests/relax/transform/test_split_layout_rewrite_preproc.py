@@ -53,7 +53,6 @@ def test_one_buffer() -> None:
         @T.prim_func(private=True)
         def f_prepacked(X: T.Buffer((8, 8), "float32"), V: T.Buffer((2, 2, 4, 4), "float32"),
                         Out: T.Buffer((8, 8), "float32")):  # fmt: skip
-            T.func_attr({"layout_free_buffers": [1]})
             for i, j in T.grid(8, 8):
                 with T.block("Out"):
                     vi, vj = T.axis.remap("SS", [i, j])
@@ -68,7 +67,6 @@ def test_one_buffer() -> None:
                     vi, vj = T.axis.remap("SS", [i, j])
                     T.reads(W[vi, vj])
                     T.writes(V[vi // 4, vj // 4, vi % 4, vj % 4])
-                    T.block_attr({"meta_schedule.layout_rewrite_preproc": True})
                     V[vi // 4, vj // 4, vi % 4, vj % 4] = W[vi, vj]
 
         @R.function
@@ -80,7 +78,8 @@ def test_one_buffer() -> None:
                     cls.f_weight_prepack, (w,), out_sinfo=R.Tensor((2, 2, 4, 4), "float32")
                 )
                 lv1 = R.call_tir(cls.f_prepacked, (x, lv), out_sinfo=R.Tensor((8, 8), "float32"))
-                gv = lv1
+                lv2 = lv1
+                gv = lv2
                 R.output(gv)
             return gv
 
@@ -175,6 +174,8 @@ def test_the_changed_weight_of_a_result_is_no_result() -> None:
             out = bb.emit_output(call)
         bb.emit_func_output(out)
     after = SplitLayoutRewritePreproc()(bb.get())["direct"]
-    first, second = after.body.blocks[0].bindings
+    first, second, third = after.body.blocks[0].bindings
     assert isinstance(first.var, relax.DataflowVar)
-    assert not isinstance(second.var, relax.DataflowVar)
+    assert isinstance(second.var, relax.DataflowVar)
+    assert not isinstance(third.var, relax.DataflowVar)
+    assert third.value is second.var

@@ -8,7 +8,7 @@ import pytest
 import tvm
 from tvm import relax
 from tvm.error import TVMError
-from tvm.ir import IRModule
+from tvm.ir import IRModule, assert_structural_equal
 from tvm.relax.vm_build import _vmcodegen, _vmlink
 from tvm.script import ir as I
 from tvm.script import relax as R
@@ -127,3 +127,35 @@ def test_what_is_linked_runs(mode: str) -> None:
     x = np.array([1.0, 3.0], "float32")
     for taken, wanted in ((True, x + x), (False, x * x)):
         np.testing.assert_array_equal(vm["ife"](np.array(taken), x).numpy(), wanted)
+
+
+def test_results_come_before_operands() -> None:
+    @I.ir_module
+    class Mod:
+        @R.function(pure=False)
+        def main(x: R.Tensor):
+            R.func_attr({"global_symbol": "main"})
+            t = (x, x)
+            u = t[1]
+            y = R.call_packed("f", u, R.tuple(), R.str("text"), sinfo_args=R.Object)
+            return y
+
+    @I.ir_module
+    class Expected:
+        @T.prim_func
+        def __vmtir__main(ctx_ptr: T.handle, r: T.handle, c: T.handle, f: T.handle):
+            T.func_attr({"global_symbol": "__vmtir__main"})
+            T.anylist_setitem_call_packed(
+                r, T.int32(2), "vm.builtin.make_tuple", T.anylist_getitem(r, T.int32(0)),
+                T.anylist_getitem(r, T.int32(0)))
+            T.anylist_setitem_call_packed(
+                r, T.int32(3), "vm.builtin.tuple_getitem", T.anylist_getitem(r, T.int32(2)),
+                T.int64(1))
+            T.anylist_setitem_call_packed(r, T.int32(5), "vm.builtin.make_tuple")
+            T.anylist_setitem_call_packed(
+                r, T.int32(4), "f", T.anylist_getitem(r, T.int32(3)),
+                T.anylist_getitem(r, T.int32(5)), T.anylist_getitem(c, T.int32(0)))
+            T.anylist_setitem_call_packed(
+                r, T.int32(1), "vm.builtin.copy", T.anylist_getitem(r, T.int32(4)))
+
+    assert_structural_equal(_tir(Mod)["__vmtir__main"], Expected["__vmtir__main"])

@@ -10,6 +10,7 @@ from tvm.relax.expr import (
     Binding,
     Call,
     Constant,
+    DataflowVar,
     Function,
     MatchCast,
     Tuple,
@@ -35,6 +36,9 @@ class _Variables(PyExprVisitor):
 
     def visit_var_(self, op: Var) -> None:
         self.seen.setdefault(op)
+
+    def visit_dataflow_var_(self, op: DataflowVar) -> None:
+        self.visit_var_(op)
 
     def visit_var_def_(self, var: Var) -> None:
         self.seen.setdefault(var)

@@ -68,8 +68,10 @@ def make_residual_block_pattern(
 
 
 def make_conv2d_pattern(with_bias: bool = False, activation: str | None = None) -> Annotated:
-    """A convolution, with "bias" and activation if wanted."""
-    return make_fused_bias_activation_pattern("relax.nn.conv2d", with_bias, activation)
+    """A convolution of "input" by "weight", with "bias" and activation if wanted."""
+    out, parts = make_fused_bias_activation_pattern("relax.nn.conv2d", with_bias, activation)
+    names = {"lhs": "input", "rhs": "weight"}
+    return out, {names.get(name, name): part for name, part in parts.items()}
 
 
 def _matmul(transposed_rhs: bool) -> tuple[DFPattern, dict[str, DFPattern]]:
@@ -123,8 +125,8 @@ def make_stacked_attention_pattern(
 ) -> Annotated:
     """Attention over one tensor ("stacked_qkv") that is cut in three by `start_op`.
 
-    `start_op` is split or strided_slice; the pieces are reshaped (layout BS3NH) or transposed
-    (SBN3H).
+    `start_op` is split or strided_slice; the pieces are reshaped (layout BS3NH), or they and the
+    result are transposed (SBN3H).
     """
     stacked = wildcard()
     parts: dict[str, DFPattern] = {"stacked_qkv": stacked}
@@ -155,10 +157,13 @@ def make_stacked_attention_pattern(
             raise TVMError(
                 f"make_stacked_attention_pattern: layout is {layout!r}; legal: 'BS3NH', 'SBN3H'"
             )
+    out: DFPattern
     if with_bias:
         parts["bias"] = wildcard()
-        return is_op("relax.nn.attention_bias")(*operands, parts["bias"]), parts
-    return is_op("relax.nn.attention")(*operands), parts
+        out = is_op("relax.nn.attention_bias")(*operands, parts["bias"])
+    else:
+        out = is_op("relax.nn.attention")(*operands)
+    return (is_op("relax.permute_dims")(out) if layout == "SBN3H" else out), parts
 
 
 def make_layer_norm_pattern() -> Annotated:

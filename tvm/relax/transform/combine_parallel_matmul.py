@@ -5,10 +5,10 @@
                                      lv3 = split(lv2, [n0], axis=1)
                                      lv0 = lv3[0]; lv1 = lv3[1]
 
-A bias that is added to each goes along, and then an activation that all of them have. What a weight
-is made of moves before the first product. One weight may have a symbolic number of columns; it comes
-last, as `split` takes numbers. `check` is asked before: `check(x, [w0, w1], [bias, ...], values) ->
-bool`, where `values` has what each variable of the dataflow block is bound to.
+A bias that is added to each goes along, and then an activation that all of them have. What a
+weight is made of moves before the first product. One weight may have a symbolic number of columns;
+it comes last, as `split` takes numbers. `check` is asked before: `check(x, [w0, w1], [bias, ...],
+values) -> bool`, where `values` has what each variable of the dataflow block is bound to.
 """
 
 from __future__ import annotations

@@ -279,8 +279,8 @@ class _Differentiation:
             if before is None:
                 fields.append(adjoint if i == value.index else _zeros(field))
                 continue
-            own = self._bb.normalize(TupleGetItem(before, i))
-            fields.append(self._sum(self._bound(own), adjoint) if i == value.index else own)
+            own = self._bound(self._bb.normalize(TupleGetItem(before, i)))
+            fields.append(self._sum(own, adjoint) if i == value.index else own)
         self._emit(source, Tuple(fields))
 
     def _call(self, var: Var, call: Call, adjoint: Var) -> None:
@@ -303,10 +303,16 @@ class _Differentiation:
                 f"Gradient: the rule of {call.op.name} gave {len(partials)} gradients for "
                 f"{len(call.args)} operands"
             )
+        sent = [
+            (operand, partial)
+            for operand, partial in zip(call.args, partials)
+            if not is_call_of(partial, "relax.grad.no_grad")
+        ]
         shared = _Shared(self._bb)
-        for operand, partial in zip(call.args, partials):
-            if not is_call_of(partial, "relax.grad.no_grad"):
-                self._send(operand, shared.normal(partial))
+        for _, partial in sent:  # what partials are made of is bound before the first of them
+            shared.bind_parts(_before_sum(partial))
+        for operand, partial in sent:
+            self._send(operand, shared.normal(partial))
 
     def _call_tir(self, var: Var, call: Call, original: Call, adjoint: Var) -> None:
         name = call.attrs.te_grad_name  # type: ignore[union-attr]
@@ -335,7 +341,17 @@ class _Shared:
         self._alive: list[RelaxExpr] = []  # their ids are keys
 
     def normal(self, root: RelaxExpr) -> RelaxExpr:
-        stack: list[tuple[RelaxExpr, bool]] = [(root, False)]
+        """The expression over variables; it is not bound itself."""
+        self._walk(root, root)
+        return self._bound.get(id(root), root)
+
+    def bind_parts(self, expr: RelaxExpr) -> None:
+        """Bind what the expression is made of."""
+        for part in _parts(expr):
+            self._walk(part, None)
+
+    def _walk(self, start: RelaxExpr, root: RelaxExpr | None) -> None:
+        stack: list[tuple[RelaxExpr, bool]] = [(start, False)]
         while stack:
             expr, entered = stack.pop()
             if id(expr) in self._bound or is_leaf(expr):
@@ -349,7 +365,6 @@ class _Shared:
             if expr is not root and not isinstance(new, Tuple):
                 new = self._bb.emit(new)
             self._bound[id(expr)] = new
-        return self._bound.get(id(root), root)
 
     def _with_parts(self, expr: RelaxExpr) -> RelaxExpr:
         parts = [self._bound.get(id(part), part) for part in _parts(expr)]
@@ -359,6 +374,13 @@ class _Shared:
             return self._bb.normalize(Tuple(parts, expr.span))
         assert isinstance(expr, TupleGetItem), "only these have parts"
         return self._bb.normalize(_item(parts[0], expr.index))
+
+
+def _before_sum(partial: RelaxExpr) -> RelaxExpr:
+    """A gradient as it is before it is summed to the shape of its operand."""
+    if isinstance(partial, Call) and is_call_of(partial, "relax.collapse_sum_to"):
+        return partial.args[0]
+    return partial
 
 
 def _parts(expr: RelaxExpr) -> list[RelaxExpr]:

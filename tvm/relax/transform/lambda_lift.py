@@ -24,7 +24,7 @@ from tvm.ir.transform import PassContext
 from tvm.relax.analysis import free_vars
 from tvm.relax.base_expr import Id
 from tvm.relax.bind import copy_with_new_vars
-from tvm.relax.expr import Call, Function, Var, VarBinding
+from tvm.relax.expr import Call, DataflowVar, Function, Var, VarBinding
 from tvm.relax.expr_functor import PyExprMutator
 from tvm.relax.op.base import invoke_closure, invoke_pure_closure, make_closure
 from tvm.relax.struct_info import FuncStructInfo, ObjectStructInfo, TupleStructInfo
@@ -193,6 +193,9 @@ class _Lifter(_Caller):
     def visit_var_(self, op: Var) -> RelaxExpr:
         target = self._lifted.get(op.vid)
         return super().visit_var_(op) if target is None else target
+
+    def visit_dataflow_var_(self, op: DataflowVar) -> RelaxExpr:
+        return self.visit_var_(op)
 
 
 def _with(func: Function, params: Sequence[Var], body: RelaxExpr) -> Function:

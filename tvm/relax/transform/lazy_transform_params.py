@@ -26,6 +26,7 @@ from tvm.relax.block_builder import BlockBuilder
 from tvm.relax.expr import (
     BindingBlock,
     Call,
+    DataflowVar,
     ExternFunc,
     Function,
     If,
@@ -93,6 +94,9 @@ class LivenessAnalysis(PyExprVisitor):
         if end is not None and op not in self._ended:
             self._ended.add(op)
             self.var_liveness_end.setdefault(end, []).append(op)
+
+    def visit_dataflow_var_(self, op: DataflowVar) -> None:
+        self.visit_var_(op)
 
     def visit_var_binding_(self, binding: VarBinding) -> None:
         if binding.var is self.out_tuple_var:
@@ -262,6 +266,9 @@ class LazyOutputMutator(PyExprMutator):
     def visit_var_(self, var: Var) -> RelaxExpr:
         assert var not in self.killed_vars, "a variable is read after it was killed"
         return super().visit_var_(var)
+
+    def visit_dataflow_var_(self, op: DataflowVar) -> RelaxExpr:
+        return self.visit_var_(op)
 
     def visit_function_(self, op: Function) -> RelaxExpr:
         leaves = [one for one in self.func_creator.out_tuple_map if not isinstance(one, Var)]

@@ -39,11 +39,12 @@ from tvm.relax.transform.rebuild import map_bindings, vars_of_dataflow, with_val
 from tvm.tir.buffer import Buffer
 from tvm.tir.expr import IntImm
 from tvm.tir.function import PrimFunc
-from tvm.tir.functor import walk
+from tvm.tir.functor import StmtExprMutator, walk
 from tvm.tir.renew_defs import renew_defs
 from tvm.tir.stmt import Block, BlockRealize, SeqStmt, Stmt
 
 _MARK = "meta_schedule.layout_rewrite_preproc"
+_OF_THE_WHOLE = ("global_symbol", "layout_free_buffers")  # attributes that neither half has
 
 
 @dataclass(frozen=True)
@@ -119,14 +120,16 @@ def _split(bb: BlockBuilder, name: str, func: PrimFunc) -> _Split | None:
     sources = [func.params[i] for i in operand_indices]
     made = [var.copy_with_suffix("_rewrite") for var in sources]
     buffers = {var: func.buffer_map[var] for var in sources} | dict(zip(made, results))
-    prepack = PrimFunc([*sources, *made], _body(root, first, []), func.ret_type, buffers)
+    done = [_unmarked(stmt) for stmt in first]
+    attrs = {key: value for key, value in func.attrs.items() if key not in _OF_THE_WHOLE}
+    prepack = PrimFunc([*sources, *made], _body(root, done, []), func.ret_type, buffers, attrs)
     changed = dict(zip(sources, results))
     rest = [stmt for stmt in stmts if not any(stmt is one for one in first)]
     allocated = [buffer for buffer in root.block.alloc_buffers if buffer not in results]
     compute = PrimFunc(
         func.params, _body(root, rest, allocated), func.ret_type, {**func.buffer_map, **changed},
-        func.attrs, func.span,
-    ).without_attr("global_symbol")  # fmt: skip
+        attrs, func.span,
+    )  # fmt: skip
     return _Split(
         bb.add_func(renew_defs(prepack), f"{name}_weight_prepack"),
         bb.add_func(renew_defs(compute), f"{name}_prepacked"),
@@ -146,6 +149,22 @@ def _body(root: BlockRealize, stmts: Sequence[Stmt], allocated: Sequence[Buffer]
 
 def _is_marked(stmt: Stmt) -> bool:
     return any(isinstance(node, Block) and node.annotations.get(_MARK) for node in walk(stmt))
+
+
+class _Unmarked(StmtExprMutator):
+    def visit_block_(self, op: Block) -> Stmt:
+        kept = {key: value for key, value in op.annotations.items() if key != _MARK}
+        if len(kept) == len(op.annotations):
+            return super().visit_block_(op)
+        return Block(
+            op.iter_vars, op.reads, op.writes, op.name_hint, op.body, op.init, op.alloc_buffers,
+            op.match_buffers, kept, op.span,
+        )  # fmt: skip
+
+
+def _unmarked(stmt: Stmt) -> Stmt:
+    """A layout change as an ordinary loop nest."""
+    return _Unmarked().visit_stmt(stmt)
 
 
 def _rewritten(name: str, stmt: Stmt) -> tuple[Buffer, Buffer]:
@@ -195,7 +214,10 @@ def _two_calls(
         call.op, [split.compute, Tuple(fields), *call.args[2:]], call.attrs, call.sinfo_args,
         call.span,
     )  # fmt: skip
-    return (*made, with_value(binding, bb.normalize(second)))
+    value = bb.normalize(second)
+    result = kind(bb.get_unique_name("lv"), value.struct_info_)
+    made.append(VarBinding(result, value, binding.span or call.span))
+    return (*made, with_value(binding, result))
 
 
 def _info(buffer: Buffer) -> TensorStructInfo:

@@ -138,15 +138,13 @@ class _Writer:
             return self._constant([int(getattr(v, "value", -1)) for v in expr.values])
         if isinstance(expr, PrimValue):
             return expr.value
-        if isinstance(expr, StringImm):
-            return e.StringImm(expr.value)
-        if isinstance(expr, DataTypeImm):
+        if isinstance(expr, (StringImm, DataTypeImm)):
             return self._constant(expr.value)
         if isinstance(expr, Tuple):
-            return self._packed_value("make_tuple", [self._value(one) for one in expr.fields])
+            return self._packed_value("make_tuple", expr.fields)
         if isinstance(expr, TupleGetItem):
-            index = ops.const(expr.index, "int32")
-            return self._packed_value("tuple_getitem", [self._value(expr.tuple_value), index])
+            index = PrimValue(ops.const(expr.index, "int64"))
+            return self._packed_value("tuple_getitem", [expr.tuple_value, index])
         if isinstance(expr, (GlobalVar, ExternFunc)):
             name = expr.name_hint if isinstance(expr, GlobalVar) else expr.global_symbol
             return self._item(self._f, self._tables.function_index(name))
@@ -161,9 +159,12 @@ class _Writer:
     def _constant(self, value: object) -> PrimExpr:
         return self._item(self._c, self._tables.convert_constant(value).index)
 
-    def _packed_value(self, name: str, args: Sequence[PrimExpr]) -> PrimExpr:
+    def _packed_value(
+        self, name: str, args: Sequence[RelaxExpr], first: Sequence[PrimExpr] = ()
+    ) -> PrimExpr:
+        """The result of a function of the machine; its register comes before those of operands."""
         dst = self._fresh()
-        self._call_packed(_BUILTIN + name, args, dst)
+        self._call_packed(_BUILTIN + name, [*first, *map(self._value, args)], dst)
         return self._register(dst)
 
     def _branch(self, expr: If) -> PrimExpr:
@@ -185,10 +186,10 @@ class _Writer:
         callee = call.op
         if isinstance(callee, Op):
             return self._operator(callee.name, call)
-        args = [self._value(arg) for arg in call.args]
         info = call.struct_info_
         void = isinstance(info, TupleStructInfo) and not info.fields
         dst = -1 if void else self._fresh()
+        args = [self._value(arg) for arg in call.args]
         if isinstance(callee, ExternFunc):
             self._call_packed(callee.global_symbol, args, dst)
         elif isinstance(callee, GlobalVar):
@@ -220,10 +221,9 @@ class _Writer:
             self._call_packed(callee.global_symbol, given, dst)
             return self._register(dst)
         if name == "relax.vm.alloc_storage":
-            given = [self._context, *(self._value(one) for one in args)]
-            return self._packed_value("alloc_storage", given)
+            return self._packed_value("alloc_storage", args, [self._context])
         if name == "relax.vm.alloc_tensor":
-            return self._packed_value("alloc_tensor", [self._value(one) for one in args])
+            return self._packed_value("alloc_tensor", args)
         if name == "relax.vm.kill_object":
             killed = self._value(args[0])
             if isinstance(killed, e.Call) and killed.args[0] is self._r:

@@ -7,6 +7,7 @@ import pytest
 from tests.relax.backend.cuda_programs import graph, op
 from tvm import relax
 from tvm.relax.backend import get_patterns_with_prefix
+from tvm.relax.backend.contrib import nnapi
 from tvm.relax.backend.contrib.nnapi import min_feature_level, partition_for_nnapi
 
 pytestmark = pytest.mark.pure
@@ -41,10 +42,10 @@ def test_a_convolution_has_a_bias() -> None:
 
 
 def test_casts() -> None:
-    mod = graph((8,), dtype="float32", make=lambda bb, x: op.astype(x, "float16"))
-    assert composites(partition_for_nnapi(mod)) == ["nnapi.cast"]
-    mod = graph((8,), dtype="int8", make=lambda bb, x: op.astype(x, "float32"))
-    assert composites(partition_for_nnapi(mod)) == []
+    for source, target in (("float32", "float16"), ("int8", "float32")):
+        mod = graph((8,), dtype=source, make=lambda bb, x, to=target: op.astype(x, to))
+        assert composites(partition_for_nnapi(mod)) == ["nnapi.cast"]
+    assert nnapi.astype_pattern()[0] == "nnapi.cast"
 
 
 @pytest.mark.parametrize(("relax_name", "name"), [

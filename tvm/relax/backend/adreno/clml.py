@@ -9,27 +9,30 @@ from tvm.ffi import get_global_func
 from tvm.ir.expr import RelaxExpr
 from tvm.ir.module import IRModule
 from tvm.ir.op import Op
+from tvm.ir.structural import structural_equal
 from tvm.ir.transform import PassContext, Sequential, module_pass
 from tvm.relax import op, transform
-from tvm.relax.backend.library_checks import tensor
+from tvm.relax.backend.library_checks import tensor, tensors
 from tvm.relax.backend.pattern_registry import register_patterns
-from tvm.relax.dpl.pattern import DFPattern, is_op, is_tuple_get_item, wildcard
+from tvm.relax.dpl.pattern import DFPattern, is_const, is_op, is_tuple_get_item, wildcard
 from tvm.relax.expr import Call, Function, ShapeExpr, TupleGetItem, Var, VarBinding
 from tvm.relax.expr_functor import PyExprMutator, mutator
 from tvm.relax.struct_info import TensorStructInfo
 from tvm.relax.transform.fuse_ops_by_pattern import PatternCheckContext
 from tvm.relax.transform.pass_form import function_pass
+from tvm.tir.expr import IntImm
 
 Entry: TypeAlias = tuple[
     str, DFPattern, Mapping[str, DFPattern], Callable[[PatternCheckContext], bool]
 ]
+_Parts: TypeAlias = dict[str, DFPattern]
 
 _OLDEST_SDK: Final = 2
 _TYPES: Final = ("float16", "float32")
 _CONVOLUTIONS: Final = ("nn.conv2d", "nn.conv2d_transpose")
 _LAYOUTS: Final = {f"relax.{name}": ["NCHW", "OIHW"] for name in _CONVOLUTIONS}
 _BINARY: Final = ("add", "subtract", "multiply", "divide", "maximum", "minimum")
-_UNARY: Final = ("nn.relu", "nn.softmax", "nn.max_pool2d", "nn.avg_pool2d")
+_UNARY: Final = ("nn.softmax", "nn.relu", "clip")
 
 
 def clml_sdk_version() -> int:
@@ -87,60 +90,112 @@ class AppendReshapeToBNRewriterPass:
         return out
 
 
-def _floats(context: PatternCheckContext) -> bool:
-    """Whether the result is of a type that the library computes with."""
-    found = tensor(context.annotated_expr["root"])
-    return found is not None and found[1] in _TYPES
+def _any(context: PatternCheckContext) -> bool:
+    """The library takes every match."""
+    return True
 
 
-def _planar(context: PatternCheckContext) -> bool:
-    """Whether a convolution has the layouts of the library."""
-    call: Any = context.annotated_expr["conv"]
-    data, kernel = str(call.attrs["data_layout"]), str(call.attrs["kernel_layout"])
-    return _floats(context) and (data, kernel) in (("NCHW", "OIHW"), ("NCHW", "IOHW"))
+def _elementwise(context: PatternCheckContext) -> bool:
+    """Whether the operands are batches of one, of one shape, and no 64 bit integers."""
+    found = [tensor(expr) for expr in context.annotated_expr.values()]
+    shapes = [one[0] for one in found if one is not None and one[1] != "int64"]
+    if len(shapes) != len(found) or not shapes[0]:
+        return False
+    batch = shapes[0][0]
+    alone = not isinstance(batch, IntImm) or batch.value == 1
+    return alone and all(structural_equal(shape, shapes[0]) for shape in shapes)
 
 
-def _simple(name: str, operands: int) -> Entry:
-    parts = {f"arg{i}": wildcard() for i in range(operands)}
-    out = is_op(f"relax.{name}")(*parts.values())
-    return f"openclml.{name}", out, {**parts, "root": out}, _floats
+def _convolved(context: PatternCheckContext) -> bool:
+    """Whether the convolution has the types and layouts of the library."""
+    found = tensors(context, "data", "weight")
+    if found is None or any(kind not in _TYPES for _, kind in found):
+        return False
+    called = next(expr for expr in _calls(context) if _name(expr).startswith("relax.nn.conv2d"))
+    attrs: Any = called.attrs
+    return [str(attrs["data_layout"]), str(attrs["kernel_layout"])] == _LAYOUTS["relax.nn.conv2d"]
+
+
+def _calls(context: PatternCheckContext) -> list[Call]:
+    return [value for value in context.matched_bindings.values() if isinstance(value, Call)]
+
+
+def _name(call: Call) -> str:
+    return call.op.name if isinstance(call.op, Op) else ""
+
+
+def _simple(name: str, *operands: str) -> Entry:
+    parts = {operand: wildcard() for operand in operands}
+    bounds = [wildcard(), wildcard()] if name == "clip" else []
+    out = is_op(f"relax.{name}")(*parts.values(), *bounds)
+    return f"openclml.relax.{name}", out, parts, _elementwise
+
+
+def _pooled(name: str, out: Callable[[DFPattern], DFPattern]) -> Entry:
+    data = wildcard()
+    root = out(data)
+    return f"openclml.nn.{name}", root, {"data": data, "root": root}, _any
 
 
 def _batch_norm() -> Entry:
-    names = ("data", "gamma", "beta", "moving_mean", "moving_var")
-    parts: dict[str, DFPattern] = {name: wildcard() for name in names}
-    norm = is_op("relax.nn.batch_norm")(*parts.values())
+    parts: _Parts = {
+        name: is_const() for name in ("gamma", "beta", "moving_mean", "moving_var")
+    }
+    norm = is_op("relax.nn.batch_norm")(wildcard(), *parts.values())
     out = is_op("relax.reshape")(is_tuple_get_item(norm, 0), wildcard())
-    return "openclml.nn.batch_norm", out, {**parts, "root": out}, _floats
+    return "openclml.nn.batch_norm", out, {**parts, "root": out}, _any
 
 
-def _convolution(name: str, bias: bool, activation: bool) -> Entry:
-    parts: dict[str, DFPattern] = {"data": wildcard(), "weight": wildcard()}
-    out: DFPattern = is_op(f"relax.{name}")(*parts.values())
-    parts["conv"] = out
-    title = f"openclml.{name}"
-    if bias:
-        parts["bias"] = wildcard()
-        out = is_op("relax.add")(out, parts["bias"])
-        title += "_bias"
-    if activation:
-        out = is_op("relax.nn.relu")(out)
-        title += "_relu"
-    return title, out, {**parts, "root": out}, _planar
+def _chains() -> list[Entry]:
+    """Convolutions with what may follow them, shorter ones first.
+
+    A bias, a batch norm and the choice of its first result each come after any of the former; a
+    relu or a clip comes last.
+    """
+    data, weight = wildcard(), wildcard()
+    found: dict[str, tuple[DFPattern, _Parts]] = {
+        name: (out, {"data": data, "weight": weight})
+        for name, out in (
+            ("nn.conv2d", is_op("relax.nn.conv2d")(data, weight)),
+            ("pad.nn.conv2d", is_op("relax.nn.conv2d")(is_op("relax.nn.pad")(data), weight)),
+            ("nn.conv2d_transpose", is_op("relax.nn.conv2d_transpose")(data, weight)),
+        )
+    }
+    bias = is_const()
+    norm: _Parts = {name: is_const() for name in ("bn_scale", "bn_bias", "bn_mean", "bn_var")}
+    steps: tuple[tuple[str, Callable[[DFPattern], DFPattern], _Parts], ...] = (
+        ("bias", lambda out: is_op("relax.add")(out, bias), {"bias": bias}),
+        ("bn", lambda out: is_op("relax.nn.batch_norm")(out, *norm.values()), norm),
+        ("tuple", lambda out: is_tuple_get_item(out, 0), {}),
+    )
+    for step, follow, own in steps:
+        found |= {f"{step}.{name}": (follow(out), parts | own)
+                  for name, (out, parts) in found.items()}  # fmt: skip
+    bounds = wildcard(), wildcard()
+    last = {
+        f"{end}.{name}": (is_op(f"relax.{op}")(out, *rest), parts)
+        for end, op, rest in (("relu", "nn.relu", ()), ("clip", "clip", bounds))
+        for name, (out, parts) in found.items()
+    }
+    return [
+        (f"openclml.{name}", out, {**parts, "root": out}, _convolved)
+        for name, (out, parts) in (found | last).items()
+    ]
 
 
 def clml_pattern_table() -> list[Entry]:
-    """What the library computes, least wanted first: longer patterns go before their parts."""
+    """What the library computes, most wanted first: longer patterns go before their parts."""
+    reshape = is_op("relax.reshape")(wildcard(), wildcard())
     return [
-        *[_simple(name, 2) for name in _BINARY],
-        *[_simple(name, 1) for name in _UNARY],
-        _simple("clip", 3), _simple("reshape", 2), _simple("matmul", 2), _batch_norm(),
-        *[
-            _convolution(name, bias, activation)
-            for name in _CONVOLUTIONS
-            for bias in (False, True)
-            for activation in (False, True)
-        ],
+        *reversed(_chains()),
+        _batch_norm(),
+        *[_simple(name, "lhs", "rhs") for name in _BINARY],
+        *[_simple(name, "lhs") for name in _UNARY],
+        _pooled("max_pool2d", lambda data: is_op("relax.nn.max_pool2d")(data)),
+        _pooled("avg_pool2d", lambda data: is_op("relax.nn.avg_pool2d")(data)),
+        _pooled("global_avg_pool2d",
+                lambda data: is_op("relax.mean")(data).has_attr({"axis": [2, 3]})),
+        ("openclml.reshape", reshape, {"root": reshape}, _any),
     ]  # fmt: skip
 
 
@@ -162,7 +217,7 @@ class OpenCLMLOffLoad:
             transform.FoldBatchnormToConv2D(),
             AppendReshapeToBNRewriterPass(),
             transform.FoldConstant(),
-            transform.FuseOpsByPattern(clml_pattern_table()[::-1]),
+            transform.FuseOpsByPattern(clml_pattern_table()),
             transform.MergeCompositeFunctions(),
             transform.RunCodegen(),
         ]

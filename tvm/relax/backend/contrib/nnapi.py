@@ -24,8 +24,8 @@ _BINARY: Final = {
 }  # fmt: skip
 _UNARY: Final = {
     "floor": "floor", "nn.relu": "relu", "sigmoid": "logistic", "nn.softmax": "softmax",
-    "tanh": "tanh", "abs": "abs", "exp": "exp", "log": "log", "negative": "neg", "sqrt": "sqrt",
-    "rsqrt": "rsqrt",
+    "tanh": "tanh", "abs": "abs", "exp": "exp", "log": "log", "negative": "neg",
+    "astype": "cast", "sqrt": "sqrt", "rsqrt": "rsqrt",
 }  # fmt: skip
 _LEVELS: Final[dict[str, int]] = {
     "add": 1, "mul": 1, "floor": 1, "relu": 1, "softmax": 1, "logistic": 1, "tanh": 1,
@@ -61,12 +61,12 @@ def permute_dims_pattern() -> Entry:
     return _named("transpose", "permute_dims", 1)
 
 
-def astype_pattern() -> list[Entry]:
+def astype_pattern() -> Entry:
     """Casts of floating point numbers of either width."""
-    return [
-        ("nnapi.cast", is_op("relax.astype")(wildcard().has_dtype(kind)))
-        for kind in ("float16", "float32")
-    ]
+    half, single = (
+        is_op("relax.astype")(wildcard().has_dtype(kind)) for kind in ("float16", "float32")
+    )
+    return "nnapi.cast", half | single
 
 
 def mean_pattern() -> Entry:
@@ -88,7 +88,7 @@ def max_pool2d_pattern() -> Entry:
 register_patterns(
     [
         *elementwise_binary_patterns(), *unary_patterns(), matmul_pattern(),
-        permute_dims_pattern(), *astype_pattern(), mean_pattern(), conv2d_pattern(),
+        permute_dims_pattern(), astype_pattern(), mean_pattern(), conv2d_pattern(),
         max_pool2d_pattern(),
     ]
 )  # fmt: skip

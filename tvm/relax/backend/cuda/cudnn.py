@@ -24,7 +24,7 @@ _STACKED: Final = {"BS3NH": (3, 2), "SBN3H": (4, 3)}
 
 def _check_conv2d(context: PatternCheckContext) -> bool:
     """Types and layouts that cuDNN has kernels for."""
-    found = tensors(context, "lhs", "rhs")
+    found = tensors(context, "input", "weight")
     if has_leaking_intermediate_variables(context) or found is None:
         return False
     root = context.annotated_expr["root"]

@@ -229,7 +229,7 @@ def decode_matmul_patterns() -> list[Entry]:
             "root": out, "lhs": x, "w_encoded": packed, "w_decoded": weight, "scales": scales
         }  # fmt: skip
         if "_cast" in name:
-            out = is_op("relax.astype")(out)
+            out = parts["root"] = is_op("relax.astype")(out)
         if "_bias" in name:
             parts["bias"] = wildcard()
             out = is_op("relax.add")(out, parts["bias"])

@@ -36,13 +36,13 @@ register_patterns(
     [
         ("hipblas.matmul", *make_matmul_pattern(), _check_matmul),
         ("hipblas.matmul_bias", *make_matmul_pattern(True), _check_matmul),
-        ("hipblas.matmul_bias_gelu", *make_matmul_pattern(True, _GELU), _check_matmul),
         ("hipblas.matmul_bias_relu", *make_matmul_pattern(True, _RELU), _check_matmul),
+        ("hipblas.matmul_bias_gelu", *make_matmul_pattern(True, _GELU), _check_matmul),
         ("hipblas.matmul_transposed", *make_matmul_pattern(False, None, True), _check_matmul),
         ("hipblas.matmul_transposed_bias", *make_matmul_pattern(True, None, True), _check_matmul),
-        ("hipblas.matmul_transposed_bias_gelu", *make_matmul_pattern(True, _GELU, True),
-         _check_matmul),
         ("hipblas.matmul_transposed_bias_relu", *make_matmul_pattern(True, _RELU, True),
+         _check_matmul),
+        ("hipblas.matmul_transposed_bias_gelu", *make_matmul_pattern(True, _GELU, True),
          _check_matmul),
     ]
 )  # fmt: skip

@@ -31,7 +31,7 @@ def matmul_grad(
     if columns:
         g = expand_dims(g, -2)
         grad_a = matmul(g, transposed(b))
-        return [fit(ctx, squeeze(grad_a, -2), a), fit(ctx, matmul(expand_dims(a, 1), g), b)]
+        return [fit(ctx, grad_a, a), fit(ctx, matmul(expand_dims(a, 1), g), b)]
     if rows:
         g = expand_dims(g, -1)
         grad_b = matmul(transposed(a), g)

@@ -163,6 +163,9 @@ def _call(call: Call, d: Docsifier) -> ExprDoc:
     word = d.word(TOKEN, op.name.removeprefix("relax."))
     if op.name in _FORMATS:
         return _call_with_format(call, _FORMATS[op.name], word, d)
+    if op.name == "relax.call_builtin_with_ctx":
+        args = [_callee(call.args[0], d), *d.exprs(call.args[1:])]
+        return word.call(*args, **_options(call, d))
     return word.call(*d.exprs(call.args), **_options(call, d))
 
 
