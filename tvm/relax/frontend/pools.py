@@ -39,6 +39,16 @@ def within_data(
     return op.strided_slice(bb.emit(value), axes, [0] * len(ends), ends) if axes else value
 
 
+def first_largest(pair: Any, axis: Any) -> Any:
+    """The index of the first of the largest values, and that value, of (index, value)."""
+    reducer = te.comm_reducer(
+        lambda a, b: [tir.Select(a[1] >= b[1], a[0], b[0]), tir.max(a[1], b[1])],
+        lambda index, value: [tir.const(-1, index), tir.min_value(value)],
+        name="argmax",
+    )
+    return reducer(pair, axis=axis)
+
+
 def max_pool_indices(
     bb: BlockBuilder, data: RelaxExpr, out: Sequence[PrimExpr | int], kernel: Sequence[int],
     strides: Sequence[int], pads: Sequence[PrimExpr | int], dilations: Sequence[int],
@@ -50,12 +60,6 @@ def max_pool_indices(
     plane the last axis is the fastest one, `by_column` the first. `pads` are those before the axes.
     """
     spatial = list(range(len(kernel)))
-    later = te.comm_reducer(
-        lambda a, b: [tir.Select(a[1] >= b[1], a[0], b[0]), tir.max(a[1], b[1])],
-        lambda index, value: [tir.const(-1, index), tir.min_value(value)],
-        name="argmax",
-    )
-
     def compute(x: te.Tensor, pads: Any, out: Any) -> Any:
         taps = [te.reduce_axis((0, k), f"k{d}") for d, k in enumerate(kernel)]
 
@@ -70,7 +74,7 @@ def max_pool_indices(
             if not of_plane:
                 size = functools.reduce(lambda a, b: a * b, x.shape[2:])
                 flat = (n * x.shape[1] + c) * size + flat
-            return later((flat.astype("int64"), value), axis=taps)
+            return first_largest((flat.astype("int64"), value), axis=taps)
 
         return te.compute(out, element, name="indices")[0]
 

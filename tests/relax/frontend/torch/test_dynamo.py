@@ -74,6 +74,31 @@ def test_any_size() -> None:
         assert_same(compiled(x, x), func(x, x))
 
 
+def test_windows_as_many_as_the_call_says() -> None:
+    torch._dynamo.reset()
+    functional = torch.nn.functional
+
+    def func(x: Any, y: Any) -> Any:
+        area = functional.interpolate(x, scale_factor=0.5, mode="area")
+        largest, places = functional.adaptive_max_pool2d(x, (y.shape[0], 3), True)
+        return area, largest, places, functional.adaptive_avg_pool1d(x[0], y.shape[0])
+
+    fast = torch.compile(func, backend=relax_dynamo(), dynamic=True)
+    for shape, count in (((2, 4, 9, 12), 3), ((1, 4, 14, 7), 2)):
+        x, y = torch.randn(shape), torch.zeros(count)
+        assert_same(fast(x, y), func(x, y))
+
+
+def test_the_weights_of_an_encoder_layer_tell_the_width() -> None:
+    torch._dynamo.reset()
+    layer = torch.nn.TransformerEncoderLayer(8, 2, 16, batch_first=True).eval()
+    fast = torch.compile(layer, backend=relax_dynamo(), dynamic=True)
+    with torch.no_grad():
+        for shape in ((2, 5, 8), (3, 4, 8)):
+            x = torch.randn(shape)
+            assert_same(fast(x), layer(x))
+
+
 class Branching(torch.nn.Module):  # type: ignore[name-defined,misc]
     def __init__(self) -> None:
         super().__init__()

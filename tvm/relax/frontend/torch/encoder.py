@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from typing import Any
 
+from tvm.ir.expr import PrimExpr
 from tvm.relax import op
 from tvm.relax.block_builder import BlockBuilder
+from tvm.relax.extents import agreeing
+from tvm.tir.expr import IntImm
 
 from .activation import gelu
 from .attention import multi_head_attention_forward
 from .linear import linear
 from .normalize import layer_norm
 from .registry import convert
-from .values import Expr, cast, length, refuse
+from .values import Expr, cast, length, rank, refuse
 
 _OF_QUERIES, _OF_KEYS, _OF_ALL = range(3)  # what a mask of torch's fast attention belongs to
 
@@ -47,13 +50,20 @@ def native_multi_head_attention(
             among = hidden
         else:
             raise refuse("multi_head_attention: mask_type", repr(mask_type), "0, 1 or 2")
-    turned = [bb.emit(op.permute_dims(x, [1, 0, 2])) for x in (query, key, value)]
+    given = [_of_width(bb, x, embed_dim) for x in (query, key, value)]
+    turned = [bb.emit(op.permute_dims(x, [1, 0, 2])) for x in given]
     made, chances = multi_head_attention_forward(
         bb, *turned, embed_dim, num_head, qkv_weight, qkv_bias, None, None, False, 0.0,
         proj_weight, proj_bias, False, padding, need_weights, among,
         average_attn_weights=average_attn_weights,
     )  # fmt: skip
     return bb.emit(op.permute_dims(made, [1, 0, 2])), chances
+
+
+def _of_width(bb: BlockBuilder, x: Expr, width: int) -> Expr:
+    """The input, whose last extent is that of the weights; checked where it is a symbol."""
+    lead: list[PrimExpr | None] = [None] * (rank(x) - 1)
+    return agreeing(bb, x, [*lead, IntImm("int64", width)])
 
 
 @convert("_transformer_encoder_layer_fwd")
@@ -84,6 +94,7 @@ def transformer_encoder_layer(
 
     Each is added to what it reads; the norms come before them, or behind the sums.
     """
+    src = _of_width(bb, src, embed_dim)
     width = [length(norm_weight_1, 0, "encoder layer: norm_weight_1")]
 
     def first(x: Expr) -> Expr:

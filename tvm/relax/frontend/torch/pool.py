@@ -7,16 +7,18 @@ from typing import Any, Final
 
 import numpy as np
 
+from tvm import te, tir
 from tvm.ir.expr import PrimExpr
 from tvm.relax import op
 from tvm.relax.block_builder import BlockBuilder
 from tvm.relax.expr import Constant
-from tvm.relax.frontend.pools import max_pool_indices, within_data
+from tvm.relax.frontend.pools import first_largest, max_pool_indices, within_data
 from tvm.relax.struct_info import ShapeExpr
+from tvm.tir.expr import IntImm
 from tvm.topi.nn.pooling import adaptive_pool, adaptive_pool1d, adaptive_pool3d
 
 from .registry import convert
-from .values import Expr, dtype_of, lengths, product, rank, refuse, scalar, sizes, spread
+from .values import Expr, dtype_of, lengths, product, rank, scalar, sizes, spread
 
 _LAYOUT: Final = {1: "NCW", 2: "NCHW", 3: "NCDHW"}
 _MAX: Final = {1: op.nn.max_pool1d, 2: op.nn.max_pool2d, 3: op.nn.max_pool3d}
@@ -169,9 +171,20 @@ def _average(n: int) -> Callable[..., Expr]:
 def adaptive_avg_pool(bb: BlockBuilder, input: Expr, n: int, output_size: Any) -> Expr:
     """None keeps an extent."""
     wanted = _output(input, n, output_size)
+    if any(isinstance(o, PrimExpr) and not isinstance(o, IntImm) for o in wanted):
+        return _adaptive_of_call(bb, input, n, wanted, "avg")
     return _batched(
         bb, input, n, lambda x: _ADAPTIVE[n](x, output_size=wanted, layout=_LAYOUT[n])
     )
+
+
+def _adaptive_of_call(bb: BlockBuilder, x: Expr, n: int, wanted: list[Any], kind: str) -> Expr:
+    """As many windows as the call says."""
+    rule = {1: adaptive_pool1d, 2: adaptive_pool, 3: adaptive_pool3d}
+    lead = sizes(x)[:-n]
+    batched = x if len(lead) == 2 else bb.emit(op.expand_dims(x, 0))
+    made = bb.emit_te(rule[n], batched, list(wanted), kind)
+    return bb.emit(op.reshape(made, [*lead, *wanted]))
 
 
 def _output(x: Expr, n: int, output_size: Any) -> list[Any]:
@@ -184,7 +197,8 @@ def _adaptive_max(n: int) -> Callable[..., Any]:
         bb: BlockBuilder, input: Expr, output_size: Any, return_indices: Any = True
     ) -> Any:
         """Windows from floor(i * size / out) to ceil((i + 1) * size / out)."""
-        if any(isinstance(extent, PrimExpr) for extent in sizes(input)[-n:]):
+        asked = [*sizes(input)[-n:], *_output(input, n, output_size)]
+        if any(isinstance(extent, PrimExpr) for extent in asked):
             return _symbolic_adaptive_max(bb, input, n, output_size, return_indices)
         extents = [int(extent) for extent in sizes(input)[-n:]]  # type: ignore[arg-type]
         wanted = [int(o) for o in _output(input, n, output_size)]
@@ -205,25 +219,49 @@ def _adaptive_max(n: int) -> Callable[..., Any]:
 def _symbolic_adaptive_max(
     bb: BlockBuilder, x: Expr, n: int, output_size: Any, return_indices: Any
 ) -> Any:
-    """Windows by the extents of the call; their places only where one window is everything."""
+    """Windows by the extents of the call."""
     wanted = _output(x, n, output_size)
     lead, axes = sizes(x)[:-n], list(range(-n, 0))
+    values: Expr
     if all(isinstance(o, int) and o == 1 for o in wanted):
         values = bb.emit(op.max(x, axes, True))
     else:
-        rule = {1: adaptive_pool1d, 2: adaptive_pool, 3: adaptive_pool3d}
-        batched = x if len(lead) == 2 else bb.emit(op.expand_dims(x, 0))
-        made = bb.emit_te(rule[n], batched, list(wanted), "max")
-        values = bb.emit(op.reshape(made, [*lead, *wanted]))
+        values = _adaptive_of_call(bb, x, n, wanted, "max")
 
     def indices() -> Any:
         if not all(isinstance(o, int) and o == 1 for o in wanted):
-            shown = ", ".join(map(str, sizes(x)[-n:]))
-            raise refuse("adaptive_max_pool: places", f"the extents {shown}", "numbers")
+            return _places_of_call(bb, x, n, wanted)
         flat = op.reshape(x, [*lead, product(sizes(x)[-n:])])
         return op.reshape(op.argmax(flat, -1), [*lead, *wanted])
 
     return values if return_indices is False else (values, indices)
+
+
+def _places_of_call(bb: BlockBuilder, x: Expr, n: int, wanted: list[Any]) -> Expr:
+    """The flat place of the first largest element of each window."""
+    lead, extents = sizes(x)[:-n], sizes(x)[-n:]
+
+    def compute(data: te.Tensor, wanted: Any) -> te.Tensor:
+        have = data.shape[1:]
+        taps = [te.reduce_axis((0, have[d] // wanted[d] + 2), f"k{d}") for d in range(n)]
+
+        def element(plane: Any, *at: Any) -> Any:
+            flat, inside, places = tir.const(0, "int64"), [], []
+            for d in range(n):
+                place = at[d] * have[d] // wanted[d] + taps[d].var
+                inside.append(place < ((at[d] + 1) * have[d] + wanted[d] - 1) // wanted[d])
+                places.append(place)
+                flat = flat * have[d] + place
+            value = tir.if_then_else(tir.all(*inside), data(plane, *places), tir.min_value(
+                data.dtype
+            ))  # fmt: skip
+            return first_largest((flat.astype("int64"), value), axis=taps)
+
+        return te.compute([data.shape[0], *wanted], element, name="places")[0]
+
+    planes = bb.emit(op.reshape(x, [product(lead), *extents]))
+    made = bb.emit_te(compute, planes, list(wanted), primfunc_name_hint="adaptive_places")
+    return bb.emit(op.reshape(made, [*lead, *wanted]))
 
 
 def _adaptive_windows(extents: Sequence[int], wanted: Sequence[int]) -> np.ndarray[Any, Any]:
