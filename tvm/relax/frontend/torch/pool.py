@@ -241,7 +241,7 @@ def _places_of_call(bb: BlockBuilder, x: Expr, n: int, wanted: list[Any]) -> Exp
     """The flat place of the first largest element of each window."""
     lead, extents = sizes(x)[:-n], sizes(x)[-n:]
 
-    def compute(data: te.Tensor, wanted: Any) -> te.Tensor:
+    def compute(data: te.Tensor, wanted: Any) -> Any:
         have = data.shape[1:]
         taps = [te.reduce_axis((0, have[d] // wanted[d] + 2), f"k{d}") for d in range(n)]
 
