@@ -60,7 +60,7 @@ KINDS: Final = (
          "an operator's declaration holds them; extents that are values are computed by it too"),
     Kind("kernels of one library or target",
          ("tvm.relay.op.nn.nn", "tvm.relay.op.op_attrs", "tvm.relay.qnn.op.qnn"),
-         "NNPACK's, Arm's and Hexagon's layouts of weights, and marks of searches that are gone"),
+         "NNPACK's layouts of weights, and marks of searches that are gone"),
     Kind("images and networks for those importers",
          ("tvm.relay.testing.darknet", "tvm.relay.testing.tf", "tvm.relay.testing.tflite",
           "tvm.relay.testing.yolo_detection"), "as the importers"),

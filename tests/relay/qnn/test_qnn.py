@@ -309,3 +309,23 @@ def test_one_factor_is_multiplied_in_fixed_point(rounding: str, is_one_operator:
     # 0.375 = 1610612736 / 2**31 / 2
     assert ("multiplier=1610612736, shift=-1" in text) == is_one_operator
     assert ("right_shift" in text) != is_one_operator
+
+
+@pytest.mark.parametrize("layout", ["NC", "NC32n4c"])
+def test_dense_whose_weight_lies_in_blocks(layout: str) -> None:
+    rng = np.random.default_rng(0)
+    data = rng.integers(0, 255, (3, 8)).astype("uint8")
+    weight = rng.integers(-128, 127, (64, 8)).astype("int8")
+    zeros = rng.integers(-3, 3, 64).astype("int32")
+    blocks = weight
+    if layout != "NC":
+        blocks = weight.reshape(2, 32, 2, 4).transpose(0, 2, 1, 3).copy()
+    x = relay.var("x", shape=data.shape, dtype="uint8")
+    w = relay.var("w", shape=blocks.shape, dtype="int8")
+    made = relay.qnn.op.contrib_dense_pack(
+        x, w, relay.const(7), relay.const(zeros), relay.const(0.5),
+        relay.const(np.ones(64, "float32")), layout, units=64,
+    )  # fmt: skip
+    run = relay.create_executor("graph", tvm.IRModule.from_expr(relay.Function([x, w], made)))
+    wanted = (data.astype("int32") - 7) @ (weight.astype("int32") - zeros[:, None]).T
+    np.testing.assert_array_equal(run.evaluate()(data, blocks).numpy(), wanted)

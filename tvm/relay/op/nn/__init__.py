@@ -15,6 +15,10 @@ from .dense import bias_add as bias_add
 from .dense import contrib_dense_pack as contrib_dense_pack
 from .dense import dense as dense
 from .dense import matmul as matmul
+from .gemm import contrib_conv2d_gemm_weight_transform as contrib_conv2d_gemm_weight_transform
+from .gemm import (
+    contrib_conv2d_gemm_without_weight_transform as contrib_conv2d_gemm_without_weight_transform,
+)
 from .norm import batch_norm as batch_norm
 from .norm import cross_entropy as cross_entropy
 from .norm import cross_entropy_with_logits as cross_entropy_with_logits

@@ -390,6 +390,10 @@ conv2d_NCHWc_strategy = strategy_of("conv2d_NCHWc_strategy", "nn.contrib_conv2d_
 conv2d_backward_weight_strategy = strategy_of(
     "conv2d_backward_weight_strategy", "nn.conv2d_backward_weight"
 )
+conv2d_gemm_without_weight_transform_strategy = strategy_of(
+    "conv2d_gemm_without_weight_transform_strategy",
+    "nn.contrib_conv2d_gemm_without_weight_transform",
+)
 conv2d_transpose_strategy = strategy_of("conv2d_transpose_strategy", "nn.conv2d_transpose")
 conv2d_winograd_without_weight_transform_strategy = strategy_of(
     "conv2d_winograd_without_weight_transform_strategy",

@@ -48,6 +48,15 @@ def dense(attrs: Any, args: Sequence[Any], types: Sequence[Any]) -> Any:
     return Call(Op.get("nn.dense"), [data, weight], attrs)
 
 
+def dense_pack(attrs: Any, args: Sequence[Any], types: Sequence[Any]) -> Any:
+    """`qnn.contrib_dense_pack`: the weight leaves its blocks first."""
+    dtype = _wide(types)
+    data = _shifted(args[0], args[2], types[2], -1, 2, dtype)
+    rows = R.layout_transform(args[1], attrs.weight_layout, "NC")
+    weight = _shifted(rows, args[3], types[3], 0, 2, dtype)
+    return nn.dense(data, weight, attrs.units, attrs.out_dtype)
+
+
 def batch_matmul(attrs: Any, args: Sequence[Any], types: Sequence[Any]) -> Any:
     """`qnn.batch_matmul`: the right operand is turned."""
     dtype = _wide(types)

@@ -33,11 +33,11 @@ from .requantize_config import current_requantize_config as current_requantize_c
 from .requantize_config import requantize_config as requantize_config
 
 __all__ = [
-    "RequantizeConfig", "abs", "add", "avg_pool2d", "batch_matmul", "concatenate", "conv2d",
-    "conv2d_transpose", "current_requantize_config", "dense", "dequantize", "erf", "exp",
-    "hardswish", "leaky_relu", "log", "mul", "quantize", "requantize", "requantize_config",
-    "rsqrt", "sigmoid", "simulated_dequantize", "simulated_quantize", "softmax", "sqrt",
-    "subtract", "tanh",
+    "RequantizeConfig", "abs", "add", "avg_pool2d", "batch_matmul", "concatenate",
+    "contrib_dense_pack", "conv2d", "conv2d_transpose", "current_requantize_config", "dense",
+    "dequantize", "erf", "exp", "hardswish", "leaky_relu", "log", "mul", "quantize", "requantize",
+    "requantize_config", "rsqrt", "sigmoid", "simulated_dequantize", "simulated_quantize",
+    "softmax", "sqrt", "subtract", "tanh",
 ]  # fmt: skip
 
 _INTS = ("int8", "uint8", "int16", "uint16", "int32", "int64")
@@ -291,6 +291,44 @@ def dense(
     )  # fmt: skip
 
 
+def _packed_type(ctx: Relate) -> Type | None:
+    x, weight = tensor(ctx, 0), tensor(ctx, 1)
+    if x is None or weight is None:
+        return None
+    _is_integer(ctx, 0, x, ("int8", "uint8"))
+    letters = [letter for letter in ctx.attrs.weight_layout.lower() if letter.isalpha()]
+    sizes, have = {"n": 1, "c": 1}, extents(weight)
+    if len(letters) != len(have) or not set(letters) <= set(sizes):
+        legal = f"those of {ctx.attrs.weight_layout}"
+        raise ctx.fail(f"the weight has {len(have)} dimensions", legal)
+    for letter, extent in zip(letters, have):
+        sizes[letter] *= int(extent)
+    dims, units = extents(x), ctx.attrs.units
+    if len(dims) != 2 or dims[1] != sizes["c"]:
+        raise ctx.fail(f"a weight of {sizes['c']} columns, data {dims}", "equal numbers")
+    if units is not None and int(units) != sizes["n"]:
+        raise ctx.fail(f"units {units} is not that of the weight", f"units={sizes['n']}")
+    _parameters(ctx, 4, 2, 1)
+    _parameters(ctx, 5, 3, sizes["n"])
+    return TensorType([dims[0], sizes["n"]], ctx.attrs.out_dtype)
+
+
+@relay_op("qnn.contrib_dense_pack", "DensePackAttrs", level=11, pattern=OUT_FUSABLE,
+          operands=("data", "weight", *_PRODUCT[2:]), relation=_packed_type,
+          hidden=("kernel_layout",), optional={"weight_layout": "NC"})  # fmt: skip
+def contrib_dense_pack(
+    data: Expr, weight: Expr, input_zero_point: Expr, kernel_zero_point: Expr,
+    input_scale: Expr, kernel_scale: Expr, kernel_layout: str = "NC", units: Any = None,
+    out_dtype: str = "int32",
+) -> Call:  # fmt: skip
+    """`dense` whose weight lies in blocks, as `kernel_layout` says: "NC32n4c", for example."""
+    return contrib_dense_pack.call(
+        data, weight, input_zero_point, kernel_zero_point, input_scale, kernel_scale,
+        weight_layout=kernel_layout, units=None if units is None else int(units),
+        out_dtype=out_dtype,
+    )  # fmt: skip
+
+
 @relay_op("qnn.batch_matmul", "BatchMatmulAttrs", level=11, pattern=OUT_FUSABLE,
           operands=("x", "y", "x_zero_point", "y_zero_point", "x_scale", "y_scale"),
           relation=_product_type("nn.batch_matmul"))  # fmt: skip
@@ -481,7 +519,8 @@ for _name, _rule in (
     ("quantize", scales.quantized), ("dequantize", scales.dequantized),
     ("requantize", scales.requantized_call), ("conv2d", products.convolution("nn.conv2d")),
     ("conv2d_transpose", products.convolution("nn.conv2d_transpose")),
-    ("dense", products.dense), ("batch_matmul", products.batch_matmul),
+    ("dense", products.dense), ("contrib_dense_pack", products.dense_pack),
+    ("batch_matmul", products.batch_matmul),
     ("add", elementwise.add), ("subtract", elementwise.subtract), ("mul", elementwise.mul),
     ("concatenate", elementwise.concatenate), ("leaky_relu", elementwise.leaky_relu),
     ("softmax", elementwise.by_reals(elementwise.softmax)),  # type: ignore[arg-type]

@@ -12,6 +12,7 @@ qnn_batch_matmul_strategy = strategy_of("qnn_batch_matmul_strategy", "qnn.batch_
 qnn_concatenate_strategy = strategy_of("qnn_concatenate_strategy", "qnn.concatenate")
 qnn_conv2d_strategy = strategy_of("qnn_conv2d_strategy", "qnn.conv2d")
 qnn_dense_strategy = strategy_of("qnn_dense_strategy", "qnn.dense")
+qnn_dense_pack_strategy = strategy_of("qnn_dense_pack_strategy", "qnn.contrib_dense_pack")
 qnn_dequantize_strategy = strategy_of("qnn_dequantize_strategy", "qnn.dequantize")
 qnn_mul_strategy = strategy_of("qnn_mul_strategy", "qnn.mul")
 qnn_quantize_strategy = strategy_of("qnn_quantize_strategy", "qnn.quantize")
