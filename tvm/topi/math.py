@@ -231,6 +231,8 @@ def clip(x: te.Tensor, a_min: Operand, a_max: Operand) -> te.Tensor:
 
     def limit(bound: Operand) -> PrimExpr:
         value = bound() if isinstance(bound, te.Tensor) else bound
+        if isinstance(value, (tir.IntImm, tir.FloatImm)):
+            value = value.value
         return tir.const(value, x.dtype) if isinstance(value, PrimExpr) else _limit(value, x)
 
     return _elementwise(x, lambda v: te.max(te.min(v, limit(a_max)), limit(a_min)))

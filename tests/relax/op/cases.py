@@ -87,6 +87,8 @@ case("abs", op.abs, t(3, 4, dtype="int32", low=-5))
 case("bitwise_not", op.bitwise_not, t(3, 4, dtype="int32"))
 case("logical_not", op.logical_not, t(3, 4, dtype="bool"))
 case("clip", lambda x: op.clip(x, -1.0, 1.5), X)
+case("clip", lambda x: op.clip(x, -1, 2), t(5, dtype="uint8"))  # limits beyond the type
+case("clip", lambda x: op.clip(x, -1, 300), t(5, dtype="uint8"))
 
 for _name in (
     "add", "subtract", "multiply", "maximum", "minimum", "equal", "not_equal", "less",

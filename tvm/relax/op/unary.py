@@ -178,8 +178,14 @@ def _clip_te(bb: BlockBuilder, x: Expr, min: Expr, max: Expr) -> Expr:
     return bb.call_te(topi.clip, x, min, max, primfunc_name_hint="tir_clip")
 
 
-# the lower limit wins where they are the wrong way round
-clip.reference(lambda x, min, max: np.maximum(np.minimum(x, max), min).astype(x.dtype))
+@clip.reference
+def _clip_reference(x: Array, min: float, max: float) -> Array:
+    """The lower limit wins where they are the wrong way round; x need not hold them."""
+    if x.dtype.kind in "iu":
+        info = np.iinfo(x.dtype)
+        min, max = (int(np.clip(limit, info.min, info.max)) for limit in (min, max))
+    return np.maximum(np.minimum(x, max), min).astype(x.dtype)
+
 
 square.layout(layout_rules.same)
 clip.follow_layout(layout_rules.same)
