@@ -90,6 +90,8 @@ from .ty import (
 from .type_functor import TypeFunctor, TypeMutator, TypeVisitor
 
 _HOMES = {
+    "build_config": "tvm.relay.transform.function_pass:build_config",
+    "contrib": "tvm.relay.op.contrib",
     "build": "tvm.relay.build_module:build",
     "optimize": "tvm.relay.build_module:optimize",
     "create_executor": "tvm.relay.build_module:create_executor",

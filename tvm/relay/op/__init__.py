@@ -26,6 +26,7 @@ from .algorithm import (
 from .algorithm import (
     topk as topk,
 )
+from .op import Op as Op
 from .op import OpImplementation as OpImplementation
 from .op import (
     OpPattern as OpPattern,

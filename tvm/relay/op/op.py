@@ -9,7 +9,8 @@ from typing import Any, Final
 from tvm.error import TVMError
 from tvm.ffi import register_global_func
 from tvm.ir.expr import OPERATORS
-from tvm.ir.op import OPS, Op, register_op_attr
+from tvm.ir.op import OPS, register_op_attr
+from tvm.ir.op import Op as Op
 from tvm.relax import op as R
 from tvm.relay.expr import Call
 
