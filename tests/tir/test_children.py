@@ -6,7 +6,14 @@ import pytest
 
 from tvm import tir
 from tvm.script import tir as T
-from tvm.tir.children import buffer_exprs, children, expr_children, stmt_children, walk
+from tvm.tir.children import (
+    buffer_exprs,
+    children,
+    expr_children,
+    statements,
+    stmt_children,
+    walk,
+)  # fmt: skip
 
 pytestmark = pytest.mark.pure
 
@@ -53,3 +60,13 @@ def test_walks_go_through_all_of_a_function_parents_first() -> None:
     assert kinds.index("BlockRealize") < kinds.index("For") < kinds.index("BufferStore")
     for node in nodes:
         assert all(any(part is other for other in nodes) for part in children(node))
+
+
+def test_statements_of_a_kind_come_in_the_order_of_walks() -> None:
+    for kind in (tir.For, tir.Block, tir.BufferStore, tir.Stmt):
+        wanted = [node for node in walk(scale) if isinstance(node, kind)]
+        found = list(statements(scale, kind))
+        assert len(found) == len(wanted) > 0
+        assert all(a is b for a, b in zip(found, wanted))
+    assert not list(statements(scale, tir.While))
+    assert not list(statements(tir.IntImm("int32", 1), tir.For))

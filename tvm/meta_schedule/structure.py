@@ -10,7 +10,7 @@ from tvm.tir.analysis import undefined_vars
 from tvm.tir.block_scope import StmtSRef
 from tvm.tir.expr import Add, IntImm, IterVar, Sub, Var
 from tvm.tir.function import PrimFunc
-from tvm.tir.functor import walk
+from tvm.tir.functor import statements
 from tvm.tir.op.arith import is_one, is_zero
 from tvm.tir.schedule import BlockRV, Schedule, ScheduleState
 from tvm.tir.schedule.analysis.blocks import is_reduction
@@ -57,7 +57,7 @@ def in_spatial_func(sch: Schedule, block: BlockRV) -> bool:
 
 def is_spatial_func(func: PrimFunc) -> bool:
     """True if no block of the function reduces."""
-    return all(is_spatial(node) for node in walk(func.body) if isinstance(node, Block))
+    return all(is_spatial(node) for node in statements(func.body, Block))
 
 
 def is_trivial_binding(state: ScheduleState, sref: StmtSRef) -> bool:

@@ -15,7 +15,7 @@ from tvm.target.target import Target
 from tvm.tir.analysis import find_anchor_block
 from tvm.tir.block_scope import StmtSRef
 from tvm.tir.function import PrimFunc
-from tvm.tir.functor import walk
+from tvm.tir.functor import statements
 from tvm.tir.schedule import BlockRV, LoopRV, Schedule, Trace
 from tvm.tir.schedule.instruction import Instruction
 from tvm.tir.schedule.primitive.compute_inline import can_compute_inline
@@ -87,7 +87,7 @@ def _block_names(sch: Schedule) -> list[str]:
     """The blocks of the function, but for the root, in the order of the text."""
     func = sch.mod[sch.func_working_on]
     assert isinstance(func, PrimFunc), "what schedules work on"
-    blocks = [node.name_hint for node in walk(func.body) if isinstance(node, Block)]
+    blocks = [node.name_hint for node in statements(func.body, Block)]
     return [str(name) for name in blocks if name != "root"]
 
 

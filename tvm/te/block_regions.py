@@ -8,7 +8,7 @@ from tvm.ir.expr import Range
 from tvm.tir.analysis.block_access_region import get_block_accesses
 from tvm.tir.buffer import Buffer
 from tvm.tir.expr import BufferLoad, IntImm
-from tvm.tir.functor import StmtExprMutator, walk
+from tvm.tir.functor import StmtExprMutator, statements, walk
 from tvm.tir.stmt import Block, BufferRegion, BufferStore, Stmt
 
 
@@ -26,7 +26,7 @@ def extern_regions(
     """
     buffers = list(dict.fromkeys((*inputs, *outputs)))
     known = {buffer.data: buffer for buffer in buffers}
-    changing = {n.buffer for n in walk(body) if isinstance(n, BufferStore)}
+    changing = {n.buffer for n in statements(body, BufferStore)}
     reads, writes, opaque = get_block_accesses(Block([], [], [], "", body), known, changing)
     if opaque:
         loaded = {n.buffer for n in walk(body) if isinstance(n, BufferLoad)}

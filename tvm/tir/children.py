@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterator, Sequence
 from operator import attrgetter
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from tvm.ir.expr import PrimExpr
 from tvm.ir.node import Node
@@ -13,6 +13,8 @@ from . import expr as e
 from . import stmt as s
 from .buffer import Buffer
 from .function import PrimFunc
+
+N = TypeVar("N", bound=s.Stmt)
 
 
 def _no_parts(_: Any) -> tuple[Any, ...]:
@@ -168,6 +170,19 @@ def walk(node: Node) -> Iterator[Any]:
         take = known(kind) or _parts_of(kind)
         if take is not _no_parts:
             stack += take(current)[::-1]
+
+
+def statements(node: Node, kind: type[N]) -> Iterator[N]:
+    """The statements of a kind in `node`, itself included, parents first.
+
+    Expressions hold none, so they are not looked at: most of a program is expressions.
+    """
+    stack: list[Node] = [node]
+    while stack:
+        current = stack.pop()
+        if isinstance(current, kind):
+            yield current
+        stack += [part for part in children(current)[::-1] if isinstance(part, s.Stmt)]
 
 
 def vars_in(*nodes: Node) -> Iterator[e.Var]:

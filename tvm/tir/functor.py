@@ -23,6 +23,7 @@ from .buffer import Buffer
 from .children import buffer_exprs as buffer_exprs
 from .children import children as children
 from .children import expr_children as expr_children
+from .children import statements as statements
 from .children import stmt_children as stmt_children
 from .children import uses_any as uses_any
 from .children import uses_var as uses_var

@@ -19,7 +19,7 @@ from tvm.target import Target
 from tvm.tir import expr as e
 from tvm.tir import stmt as s
 from tvm.tir.function import PrimFunc
-from tvm.tir.functor import walk
+from tvm.tir.functor import statements
 
 from .stmt import DeviceStmtEmitter
 from .text import FunctionText, SourceFile
@@ -44,9 +44,7 @@ class Signature:
         """The launch extents by thread tag."""
         return {
             node.node.thread_tag: node.value
-            for node in walk(self.func.body)
-            if isinstance(node, s.AttrStmt)
-            and node.attr_key == "thread_extent"
+            for node in statements(self.func.body, s.AttrStmt) if node.attr_key == "thread_extent"
             and isinstance(node.node, e.IterVar)
         }
 

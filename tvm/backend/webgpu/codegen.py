@@ -27,7 +27,7 @@ from tvm.target import Target
 from tvm.tir import expr as e
 from tvm.tir import stmt as s
 from tvm.tir.buffer import Buffer
-from tvm.tir.functor import walk
+from tvm.tir.functor import statements, walk
 
 UINT32: Final = DataType("uint32")
 MAX_BLOCKS: Final = 65535  # along an axis: every device has as many (WebGPU, limits)
@@ -105,7 +105,7 @@ class WebGPUEmitter(DeviceEmitter):
     def head(self) -> str:
         body = self.signature.func.body
         self._packed: dict[e.Var, DataType] = {}  # storage with several numbers to a word
-        self._written = {n.buffer.data for n in walk(body) if isinstance(n, s.BufferStore)}
+        self._written = {n.buffer.data for n in statements(body, s.BufferStore)}
         self._atomics = {
             data
             for n in walk(body)

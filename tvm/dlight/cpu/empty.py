@@ -6,7 +6,7 @@ from tvm.dlight.base import open_schedule
 from tvm.target.target import Target
 from tvm.tir.expr import IntImm
 from tvm.tir.function import PrimFunc
-from tvm.tir.functor import walk
+from tvm.tir.functor import statements
 from tvm.tir.schedule import Schedule
 from tvm.tir.stmt import Block, BlockRealize
 
@@ -22,8 +22,7 @@ class Empty(CPUScheduleRule):
             return None
         extents = [
             iv.dom.extent
-            for node in walk(func.body)
-            if isinstance(node, Block)
+            for node in statements(func.body, Block)
             for iv in node.iter_vars
             if iv.dom is not None
         ]

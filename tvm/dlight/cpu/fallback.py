@@ -9,7 +9,7 @@ from tvm.ir.expr import PrimExpr
 from tvm.target.target import Target
 from tvm.tir.expr import IntImm, IterVar
 from tvm.tir.function import PrimFunc
-from tvm.tir.functor import walk
+from tvm.tir.functor import statements
 from tvm.tir.schedule import Schedule, ScheduleError
 from tvm.tir.stmt import Block, BlockRealize
 
@@ -71,7 +71,7 @@ def _one_run(func: PrimFunc) -> Runs | None:
 def _planes(func: PrimFunc) -> Iterator[Sequence[PrimExpr]]:
     """Extents that may be one, those of most dimensions first."""
     assert isinstance(func.body, BlockRealize), "looked at by the caller"
-    blocks = [n for n in walk(func.body.block.body) if isinstance(n, Block)]
+    blocks = list(statements(func.body.block.body, Block))
     sums = [block for block in blocks if block.init is not None]
     if not blocks or not all(block.writes for block in blocks):
         return

@@ -18,7 +18,7 @@ from tvm.tir.analysis import expr_deep_equal
 from tvm.tir.buffer import Buffer
 from tvm.tir.expr import BufferLoad, IntImm, IterVar, SizeVar, Var, make_const
 from tvm.tir.function import PrimFunc
-from tvm.tir.functor import StmtExprMutator, substitute, vars_in, walk
+from tvm.tir.functor import StmtExprMutator, statements, substitute, vars_in
 from tvm.tir.op.arith import is_one, is_zero
 from tvm.tir.schedule import Schedule
 from tvm.tir.schedule.rebuild import change_block
@@ -222,4 +222,4 @@ def _runs_once(iv: IterVar) -> bool:
 
 def packs(func: PrimFunc) -> bool:
     """Whether a form of a kernel packs weights beforehand."""
-    return any(isinstance(node, Block) and PREPACK in node.annotations for node in walk(func.body))
+    return any(PREPACK in node.annotations for node in statements(func.body, Block))

@@ -17,7 +17,7 @@ from tvm.target.cpu_model import CpuModel
 from tvm.target.target import Target
 from tvm.tir.expr import IntImm, IterVar, Var
 from tvm.tir.function import PrimFunc
-from tvm.tir.functor import substitute, walk
+from tvm.tir.functor import statements, substitute
 from tvm.tir.op.arith import floordiv
 from tvm.tir.renew_defs import DefRenewer
 from tvm.tir.schedule import Schedule
@@ -62,7 +62,7 @@ def _parts(func: PrimFunc, cpu: CpuModel) -> list[PrimFunc]:
     """The squares, and the two edges; nothing where the function is no such copy."""
     if not isinstance(func.body, BlockRealize):
         return []
-    blocks = [node for node in walk(func.body.block.body) if isinstance(node, Block)]
+    blocks = list(statements(func.body.block.body, Block))
     if len(blocks) != 1 or func.body.block.alloc_buffers:
         return []
     found = turned_by(blocks[0], cpu)

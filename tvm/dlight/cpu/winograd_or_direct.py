@@ -14,7 +14,7 @@ from tvm.target.target import Target
 from tvm.tir.buffer import Buffer
 from tvm.tir.expr import Call
 from tvm.tir.function import PrimFunc
-from tvm.tir.functor import StmtExprMutator, walk
+from tvm.tir.functor import StmtExprMutator, statements, walk
 from tvm.tir.renew_defs import DefRenewer
 from tvm.tir.schedule import Schedule
 from tvm.tir.schedule.rebuild import change_block
@@ -87,7 +87,7 @@ def _form(func: PrimFunc, choice: Block, number: int) -> PrimFunc:
     kept: list[Stmt] = []
     for stmt in reversed(body):
         new = _Taken(choice, taken).visit_stmt(stmt)
-        blocks = [node for node in walk(new) if isinstance(node, Block)]
+        blocks = list(statements(new, Block))
         if any(region.buffer in wanted for block in blocks for region in block.writes):
             wanted |= {region.buffer for block in blocks for region in block.reads}
             kept.append(new)

@@ -20,7 +20,7 @@ from tvm.runtime import Tensor, tensor
 from tvm.tir.buffer import Buffer
 from tvm.tir.expr import IntImm
 from tvm.tir.function import PrimFunc
-from tvm.tir.functor import walk
+from tvm.tir.functor import statements
 from tvm.tir.stmt import Block, ForKind
 from tvm.tir.transform import RemoveWeightLayoutRewriteBlock
 
@@ -173,7 +173,7 @@ def _allocation(found: StoreInNest) -> list[float]:
 def _workload_numbers(mod: IRModule) -> list[float]:
     """Blocks, reductions, buffers, elements and variables of a program before scheduling."""
     funcs = [f for f in mod.functions.values() if isinstance(f, PrimFunc)]
-    blocks = [n for f in funcs for n in walk(f.body) if isinstance(n, Block) and n.iter_vars]
+    blocks = [n for f in funcs for n in statements(f.body, Block) if n.iter_vars]
     domains = [iv.dom.extent for b in blocks for iv in b.iter_vars if iv.dom is not None]
     extents = [d.value for d in domains if isinstance(d, IntImm)]
     shapes = [buffer.shape for f in funcs for buffer in f.buffer_map.values()]

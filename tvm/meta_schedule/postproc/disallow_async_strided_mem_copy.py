@@ -7,7 +7,7 @@ from tvm.meta_schedule.lowered import lowered, without_blocks
 from tvm.meta_schedule.structure import func_names
 from tvm.tir.analysis.identify_memcpy import identify_memcpy
 from tvm.tir.function import PrimFunc
-from tvm.tir.functor import walk
+from tvm.tir.functor import statements
 from tvm.tir.schedule import Schedule
 from tvm.tir.stmt import AttrStmt
 
@@ -34,5 +34,5 @@ class DisallowAsyncStridedMemCopy(Postproc):
 
 def _copies_strides(func: object) -> bool:
     assert isinstance(func, PrimFunc), "lowered from one"
-    scopes = [n for n in walk(func.body) if isinstance(n, AttrStmt) and n.attr_key == "async_scope"]
+    scopes = [n for n in statements(func.body, AttrStmt) if n.attr_key == "async_scope"]
     return any(isinstance(copy, str) for scope in scopes for copy in identify_memcpy(scope.body))

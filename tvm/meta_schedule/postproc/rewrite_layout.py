@@ -9,7 +9,7 @@ from tvm.meta_schedule.structure import PREPROC, func_names
 from tvm.tir.buffer import Buffer
 from tvm.tir.expr import BufferLoad
 from tvm.tir.function import PrimFunc
-from tvm.tir.functor import children, substitute, walk
+from tvm.tir.functor import children, statements, substitute, walk
 from tvm.tir.index_map import IndexMap
 from tvm.tir.schedule import BlockRV, Schedule
 from tvm.tir.schedule.analysis import suggest_index_map
@@ -89,8 +89,7 @@ def _reader(sch: Schedule, func_name: str, buffer: Buffer) -> BlockRV | None:
     func = dict(func_names(sch))[func_name]
     readers = [
         node.name_hint
-        for node in walk(func.body)
-        if isinstance(node, Block) and any(r.buffer is buffer for r in node.reads)
+        for node in statements(func.body, Block) if any(r.buffer is buffer for r in node.reads)
     ]
     return sch.get_block(readers[-1], func_name) if len(set(readers)) == 1 else None
 

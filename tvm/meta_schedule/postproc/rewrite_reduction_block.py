@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tvm.meta_schedule.structure import TENSORIZE, TENSORIZE_INIT, func_names, thread_of
 from tvm.tir.expr import IterVar, Var
-from tvm.tir.functor import walk
+from tvm.tir.functor import statements, walk
 from tvm.tir.schedule import BlockRV, Schedule
 from tvm.tir.schedule.analysis.query import is_parallel_loop, realizes_below
 from tvm.tir.stmt import BlockRealize, For, Stmt
@@ -51,8 +51,8 @@ def _reductions(sch: Schedule) -> list[tuple[str, BlockRealize]]:
     for name, func in func_names(sch):
         bound = {
             node.loop_var
-            for node in walk(func.body)
-            if isinstance(node, For) and thread_of(node).startswith(("threadIdx", "blockIdx"))
+            for node in statements(func.body, For)
+            if thread_of(node).startswith(("threadIdx", "blockIdx"))
         }
         stack: list[Stmt] = [func.body]
         while stack:

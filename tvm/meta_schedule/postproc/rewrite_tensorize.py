@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 
 from tvm.meta_schedule.structure import TENSORIZE, func_names
-from tvm.tir.functor import walk
+from tvm.tir.functor import statements
 from tvm.tir.schedule import BlockRV, Schedule, ScheduleError
 from tvm.tir.stmt import Block
 
@@ -37,8 +37,8 @@ def _marked(sch: Schedule) -> list[tuple[str, str, str]]:
     return [
         (name, node.name_hint, str(getattr(intrin, "value", intrin)))
         for name, func in func_names(sch)
-        for node in walk(func.body)
-        if isinstance(node, Block) and (intrin := node.annotations.get(TENSORIZE)) is not None
+        for node in statements(func.body, Block)
+        if (intrin := node.annotations.get(TENSORIZE)) is not None
     ]
 
 

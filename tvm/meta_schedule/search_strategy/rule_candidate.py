@@ -22,7 +22,7 @@ from tvm.meta_schedule.space_generator.post_order_apply import CUSTOM
 from tvm.target.kind import CPU
 from tvm.target.target import Target
 from tvm.tir.function import PrimFunc
-from tvm.tir.functor import walk
+from tvm.tir.functor import statements
 from tvm.tir.schedule import Schedule, Trace
 from tvm.tir.stmt import Block
 
@@ -65,7 +65,7 @@ def _only_function(mod: IRModule) -> PrimFunc | None:
 
 def _is_users(func: PrimFunc) -> bool:
     """Whether the user has a rule for one of the blocks."""
-    return any(isinstance(node, Block) and CUSTOM in node.annotations for node in walk(func.body))
+    return any(CUSTOM in node.annotations for node in statements(func.body, Block))
 
 
 def scheduled_by_rule(func: PrimFunc, target: Target) -> Scheduled | None:

@@ -24,7 +24,7 @@ from tvm.support.dtype import DataType
 from tvm.tir.buffer import Buffer
 from tvm.tir.expr import BinaryOpExpr, BufferLoad, Cast, IntImm, IterVar, Var
 from tvm.tir.function import PrimFunc
-from tvm.tir.functor import substitute, uses_any, walk
+from tvm.tir.functor import statements, substitute, uses_any, walk
 from tvm.tir.index_map import IndexMap
 from tvm.tir.stmt import Block, BufferStore
 
@@ -66,7 +66,7 @@ def suggest_layout_transforms(
             )
         layouts[buffer] = layout
     result: Suggestions = {}
-    blocks = [n for n in walk(func.body) if isinstance(n, Block) and n.iter_vars]
+    blocks = [n for n in statements(func.body, Block) if n.iter_vars]
     outermost = [b for b in blocks if not _holds_blocks(b)]
     if len(outermost) != len(blocks):
         return {}
@@ -81,7 +81,7 @@ def suggest_layout_transforms(
 
 
 def _holds_blocks(block: Block) -> bool:
-    return any(isinstance(node, Block) for node in walk(block.body))
+    return any(statements(block.body, Block))
 
 
 def _writers_last(blocks: Sequence[Block]) -> list[Block]:
@@ -92,7 +92,7 @@ def _writers_last(blocks: Sequence[Block]) -> list[Block]:
 def _of_block(
     block: Block, layouts: Mapping[Buffer, IndexMap]
 ) -> dict[Block | Buffer, IndexMap] | None:
-    stores = [node for node in walk(block) if isinstance(node, BufferStore)]
+    stores = list(statements(block, BufferStore))
     written = {store.buffer for store in stores}
     if len(written) != 1:
         return None

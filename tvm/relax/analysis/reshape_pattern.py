@@ -28,7 +28,7 @@ from tvm.tir.expr import (
     Var,
 )
 from tvm.tir.function import PrimFunc
-from tvm.tir.functor import StmtExprMutator, walk
+from tvm.tir.functor import StmtExprMutator, statements
 from tvm.tir.op.arith import add, is_one, multiply
 from tvm.tir.stmt import Block, BufferStore
 
@@ -45,8 +45,8 @@ def has_reshape_pattern(func: PrimFunc) -> bool:
     if len(buffers) < 2:
         return False
     source, target = buffers[0], buffers[-1]
-    stores = [node for node in walk(func.body) if isinstance(node, BufferStore)]
-    blocks = [n for n in walk(func.body) if isinstance(n, Block) and n.iter_vars]
+    stores = list(statements(func.body, BufferStore))
+    blocks = [n for n in statements(func.body, Block) if n.iter_vars]
     if len(stores) != 1 or len(blocks) != 1 or stores[0].buffer is not target:
         return False
     load = stores[0].value

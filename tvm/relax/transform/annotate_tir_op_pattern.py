@@ -30,7 +30,7 @@ from tvm.relax.op_pattern import OpPatternKind as Kind
 from tvm.tir.analysis.deep_equal import expr_deep_equal
 from tvm.tir.expr import Add, BufferLoad, Call, IterVar, Mul, Var
 from tvm.tir.function import PrimFunc
-from tvm.tir.functor import uses_any, vars_in, walk
+from tvm.tir.functor import statements, uses_any, vars_in, walk
 from tvm.tir.stmt import Block, BufferStore, For
 from tvm.tir.transform.pass_form import tir_pass
 
@@ -53,7 +53,7 @@ def AnnotateFusionPattern(func: PrimFunc, mod: IRModule, ctx: PassContext) -> Pr
 
 def kernel_pattern(func: PrimFunc) -> Kind:
     """The pattern of a whole kernel: that of its most bound stage."""
-    blocks = [n for n in walk(func.body) if isinstance(n, Block) and n.name_hint != "root"]
+    blocks = [n for n in statements(func.body, Block) if n.name_hint != "root"]
     if not blocks:
         return Kind.kOpaque
     results = set(func.buffer_map.values())
@@ -68,7 +68,7 @@ def kernel_pattern(func: PrimFunc) -> Kind:
 
 
 def _fusion_pattern(func: PrimFunc) -> Kind:
-    blocks = [n for n in walk(func.body) if isinstance(n, Block) and n.iter_vars]
+    blocks = [n for n in statements(func.body, Block) if n.iter_vars]
     if not blocks:
         return Kind.kOpaque
     pattern = Kind.kElemWise

@@ -27,7 +27,7 @@ from tvm.relax.analysis.reshape_pattern import (
 from tvm.relax.transform.rewrite_dataflow_reshape import has_reshape_form
 from tvm.tir.expr import BufferLoad, FloorDiv, FloorMod, IntImm, Var, make_const
 from tvm.tir.function import PrimFunc
-from tvm.tir.functor import StmtExprMutator, walk
+from tvm.tir.functor import StmtExprMutator, statements, walk
 from tvm.tir.op.arith import add, floordiv, floormod, is_one, multiply
 from tvm.tir.schedule.rebuild import change_block
 from tvm.tir.schedule.regions import with_regions
@@ -39,7 +39,7 @@ from tvm.tir.transform.pass_form import tir_pass
 def GroupReshapes(func: PrimFunc, mod: IRModule, ctx: PassContext) -> PrimFunc:
     """No kernel of a reshape divides by a symbol where its extents fall into groups."""
     buffers = [func.buffer_map[p] for p in func.params if p in func.buffer_map]
-    blocks = [node for node in walk(func.body) if isinstance(node, Block) and node.iter_vars]
+    blocks = [node for node in statements(func.body, Block) if node.iter_vars]
     if len(buffers) != 2 or len(blocks) != 1:
         return func
     source, target = buffers

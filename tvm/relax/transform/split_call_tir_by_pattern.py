@@ -44,7 +44,7 @@ from tvm.tir.buffer import Buffer
 from tvm.tir.expr import BufferLoad, IntImm
 from tvm.tir.expr import Var as TirVar
 from tvm.tir.function import PrimFunc
-from tvm.tir.functor import walk
+from tvm.tir.functor import statements, walk
 from tvm.tir.renew_defs import renew_defs
 from tvm.tir.stmt import Block, BlockRealize, BufferStore, SeqStmt, Stmt
 
@@ -150,7 +150,7 @@ _ACCESS = (BufferLoad, BufferStore)
 
 def _written(stmts: Sequence[Stmt]) -> list[Buffer]:
     """The buffers that statements store to, in order, each once."""
-    stores = [node for stmt in stmts for node in walk(stmt) if isinstance(node, BufferStore)]
+    stores = [node for stmt in stmts for node in statements(stmt, BufferStore)]
     return list(dict.fromkeys(store.buffer for store in stores))
 
 

@@ -39,7 +39,7 @@ from tvm.relax.transform.rebuild import map_bindings, vars_of_dataflow, with_val
 from tvm.tir.buffer import Buffer
 from tvm.tir.expr import IntImm
 from tvm.tir.function import PrimFunc
-from tvm.tir.functor import StmtExprMutator, walk
+from tvm.tir.functor import StmtExprMutator, statements
 from tvm.tir.renew_defs import renew_defs
 from tvm.tir.stmt import Block, BlockRealize, SeqStmt, Stmt
 
@@ -148,7 +148,7 @@ def _body(root: BlockRealize, stmts: Sequence[Stmt], allocated: Sequence[Buffer]
 
 
 def _is_marked(stmt: Stmt) -> bool:
-    return any(isinstance(node, Block) and node.annotations.get(_MARK) for node in walk(stmt))
+    return any(node.annotations.get(_MARK) for node in statements(stmt, Block))
 
 
 class _Unmarked(StmtExprMutator):
@@ -169,7 +169,7 @@ def _unmarked(stmt: Stmt) -> Stmt:
 
 def _rewritten(name: str, stmt: Stmt) -> tuple[Buffer, Buffer]:
     """The buffer that a layout change reads, and the one that it writes."""
-    (block,) = [n for n in walk(stmt) if isinstance(n, Block) and n.annotations.get(_MARK)]
+    (block,) = [n for n in statements(stmt, Block) if n.annotations.get(_MARK)]
     if len(block.reads) != 1 or len(block.writes) != 1:
         raise TVMError(
             message(

@@ -17,7 +17,7 @@ from tvm.tir import stmt as s
 from tvm.tir.children import inner_statements
 from tvm.tir.expr import IntImm, Var
 from tvm.tir.function import PrimFunc
-from tvm.tir.functor import walk
+from tvm.tir.functor import statements
 
 from .executor import Executor
 
@@ -142,7 +142,7 @@ def _is_global(var: Var) -> bool:
 
 def _of_constants(body: s.Stmt, alignment: int) -> int:
     """The bytes of all constants."""
-    constants = [node for node in walk(body) if isinstance(node, s.AllocateConst)]
+    constants = list(statements(body, s.AllocateConst))
     return sum(_aligned(_bytes(node.extents, node.dtype), alignment) for node in constants)
 
 

@@ -12,7 +12,7 @@ from tvm.ir.expr import PrimExpr
 from tvm.ir.node import with_fields
 from tvm.tir import expr as e
 from tvm.tir import stmt as s
-from tvm.tir.functor import StmtExprMutator, substitute, walk
+from tvm.tir.functor import StmtExprMutator, statements, substitute
 
 _LAUNCH = "thread_extent"
 
@@ -39,7 +39,7 @@ def _at_once(kernel: s.AttrStmt) -> s.Stmt:
         chain.append(stmt)
         stmt = stmt.body
     tags = {_tag(one) for one in chain}
-    inner = [n for n in walk(stmt) if isinstance(n, s.AttrStmt) and n.attr_key == _LAUNCH]
+    inner = [n for n in statements(stmt, s.AttrStmt) if n.attr_key == _LAUNCH]
     late: dict[str, s.AttrStmt] = {}
     for one in inner:
         if _tag(one) in tags or not _tag(one).startswith("threadIdx"):

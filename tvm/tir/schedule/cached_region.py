@@ -17,7 +17,7 @@ from tvm.ir.expr import PrimExpr, Range
 from tvm.tir.block_scope import StmtSRef
 from tvm.tir.buffer import Buffer
 from tvm.tir.expr import BufferLoad, IntImm, IterVar, Var
-from tvm.tir.functor import StmtExprMutator, walk
+from tvm.tir.functor import StmtExprMutator, statements, walk
 from tvm.tir.op.arith import is_one, is_zero, max_of, min_of
 from tvm.tir.op.forms import conjuncts
 from tvm.tir.stmt import Block, BlockRealize, BufferRegion, BufferStore, For, Stmt
@@ -210,8 +210,8 @@ def leaves_gaps(
     """
     within = [
         state.get_sref(part)
-        for part in walk(block_of(writer).body)
-        if isinstance(part, Block) and any(w.buffer is buffer for w in part.writes)
+        for part in statements(block_of(writer).body, Block)
+        if any(w.buffer is buffer for w in part.writes)
     ]
     filled = [_fills(state, part, buffer, writer) for part in within if scope_of(part) is writer]
     if filled and not any(filled):

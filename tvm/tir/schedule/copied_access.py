@@ -10,7 +10,7 @@ from tvm.tir.analysis.deep_equal import region_deep_equal
 from tvm.tir.block_scope import StmtSRef
 from tvm.tir.buffer import Buffer
 from tvm.tir.expr import BufferLoad, IterVar, Select, Var, is_call_of
-from tvm.tir.functor import substitute, walk
+from tvm.tir.functor import statements, substitute, walk
 from tvm.tir.op.arith import is_one
 from tvm.tir.schedule.analysis.affine import loop_ranges, relax_exact
 from tvm.tir.schedule.analysis.query import (
@@ -273,7 +273,7 @@ def require_own_start(node: Block, buffer: Buffer) -> None:
     """
     if node.init is not None:
         return
-    for part in [n for n in walk(node.body) if isinstance(n, Block)]:
+    for part in list(statements(node.body, Block)):
         if any(r.buffer is buffer for r in (*part.reads, *part.writes)):
             node = part
             break

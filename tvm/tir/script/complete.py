@@ -11,7 +11,7 @@ from tvm.tir.analysis.block_access_region import get_block_accesses
 from tvm.tir.buffer import Buffer
 from tvm.tir.expr import BOOL, IntImm, Var
 from tvm.tir.function import PrimFunc
-from tvm.tir.functor import StmtExprMutator, walk
+from tvm.tir.functor import StmtExprMutator, statements
 
 # Says that the script gave no reads (1), no writes (2), or neither (3).
 DETECT_ACCESS: Final = "tir.script_parsing_detect_access"
@@ -31,8 +31,7 @@ def complete(func: PrimFunc, root_alloc_buffers: Sequence[Buffer]) -> PrimFunc:
 
 def fill_accesses(body: s.Stmt, buffers: dict[Var, Buffer]) -> s.Stmt:
     """The statement with reads and writes where the script gave none."""
-    if not any(isinstance(part, s.Block) and DETECT_ACCESS in part.annotations
-               for part in walk(body)):  # fmt: skip
+    if not any(DETECT_ACCESS in part.annotations for part in statements(body, s.Block)):
         return body
     return _FillAccesses(buffers).visit_stmt(body)
 
@@ -42,7 +41,7 @@ def _needs_root(body: s.Stmt, allocs: Sequence[Buffer]) -> bool:
         return True
     if isinstance(body, s.BlockRealize):
         return bool(body.block.iter_vars)
-    return any(isinstance(part, s.BlockRealize) for part in walk(body))
+    return any(statements(body, s.BlockRealize))
 
 
 class _FillAccesses(StmtExprMutator):

@@ -35,7 +35,7 @@ from tvm.tir.analysis.lasting_fact import lasting_fact
 from tvm.tir.analysis.overwritten import memory_touched, overwritten
 from tvm.tir.buffer import Buffer
 from tvm.tir.function import PrimFunc
-from tvm.tir.functor import StmtExprMutator, expr_children, substitute, walk
+from tvm.tir.functor import StmtExprMutator, expr_children, statements, substitute, walk
 from tvm.tir.op import arith as ops
 from tvm.tir.op import builtin
 from tvm.tir.op.forms import terms_of
@@ -93,8 +93,8 @@ class _Checker(AnalyzedMutator):
         # an argument may be another one as well, unless the function says that none is
         alone = bool(func.attrs.get("tir.noalias", False))
         self._scattered = alone and any(
-            isinstance(node, s.BufferStore) and flow.decides(node.indices)
-            for node in walk(func.body)
+            flow.decides(node.indices)
+            for node in statements(func.body, s.BufferStore)
         )
 
     def checked(self, body: s.Stmt) -> s.Stmt:

@@ -20,7 +20,7 @@ from typing import Final
 from tvm.ir.expr import PrimExpr
 from tvm.tir import expr as e
 from tvm.tir import stmt as s
-from tvm.tir.functor import substitute, walk
+from tvm.tir.functor import statements, substitute
 from tvm.tir.op import arith as ops
 from tvm.tir.renew_defs import DefRenewer
 
@@ -38,7 +38,7 @@ def lanes_of_a_look(body: s.Stmt, checks: Sequence[IndexCheck], lanes: int) -> i
 
     Beside gathers of single elements, the widest vectors are slower.
     """
-    loops = (node for node in walk(body) if isinstance(node, s.For))
+    loops = (node for node in statements(body, s.For))
     rows = any(not ops.is_one(loop.extent) for loop in loops)
     single = all(check.covers() == 1 for check in checks)
     return lanes if rows and single else MIN_LANES
@@ -99,7 +99,7 @@ def _around(loop: s.For, body: s.Stmt) -> s.Stmt:
 
 def _is_scalar(body: s.Stmt) -> bool:
     """The elements are computed one by one."""
-    vectors = (n for n in walk(body) if isinstance(n, s.For) and n.kind is s.ForKind.VECTORIZED)
+    vectors = (n for n in statements(body, s.For) if n.kind is s.ForKind.VECTORIZED)
     return all(ops.is_one(loop.extent) for loop in vectors)
 
 

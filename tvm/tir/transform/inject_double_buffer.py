@@ -25,7 +25,7 @@ from tvm.tir import op as ops
 from tvm.tir import stmt as s
 from tvm.tir.buffer import Buffer
 from tvm.tir.function import PrimFunc
-from tvm.tir.functor import StmtExprMutator, substitute, walk
+from tvm.tir.functor import StmtExprMutator, statements, substitute
 
 from .convert_ssa import to_ssa
 from .pass_form import tir_pass
@@ -36,8 +36,7 @@ def InjectDoubleBuffer(func: PrimFunc, mod: IRModule, ctx: PassContext) -> PrimF
     """No attribute double_buffer_scope is left."""
     marked = [
         node.node
-        for node in walk(func.body)
-        if isinstance(node, s.AttrStmt) and node.attr_key == "double_buffer_scope"
+        for node in statements(func.body, s.AttrStmt) if node.attr_key == "double_buffer_scope"
     ]
     if not marked:
         return func

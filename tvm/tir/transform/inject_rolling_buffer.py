@@ -25,7 +25,7 @@ from tvm.tir import expr as e
 from tvm.tir import stmt as s
 from tvm.tir.buffer import Buffer
 from tvm.tir.function import PrimFunc
-from tvm.tir.functor import StmtExprMutator, substitute, walk
+from tvm.tir.functor import StmtExprMutator, statements, substitute
 from tvm.tir.op import arith as ops
 from tvm.tir.op import builtin
 
@@ -40,8 +40,8 @@ def InjectRollingBuffer(func: PrimFunc, mod: IRModule, ctx: PassContext) -> Prim
     """No buffer is marked as rolling afterwards."""
     marked = {
         node.node
-        for node in walk(func.body)
-        if isinstance(node, s.AttrStmt) and node.attr_key == MARK and _holds(node.value)
+        for node in statements(func.body, s.AttrStmt)
+        if node.attr_key == MARK and _holds(node.value)
     }
     return func.with_body(_Roller(marked).visit_stmt(func.body))
 

@@ -29,7 +29,7 @@ from tvm.tir import op as ops
 from tvm.tir import stmt as s
 from tvm.tir.buffer import Buffer
 from tvm.tir.function import PrimFunc
-from tvm.tir.functor import StmtExprMutator, substitute, uses_var, walk
+from tvm.tir.functor import StmtExprMutator, statements, substitute, uses_var, walk
 
 from .pass_form import tir_pass
 
@@ -155,7 +155,7 @@ class _Accesses(StmtExprMutator):
 
     def _find_thread(self, around: Sequence[s.AttrStmt]) -> tuple[e.Var, int]:
         found: tuple[e.Var, int] | None = None
-        within = [n for n in walk(self._op.body) if isinstance(n, s.AttrStmt) and _is_launch(n)]
+        within = [n for n in statements(self._op.body, s.AttrStmt) if _is_launch(n)]
         for node in within or around[-1:]:
             assert isinstance(node.node, e.IterVar), "a launch names an axis"
             extent = node.value.value if isinstance(node.value, e.IntImm) else 0

@@ -27,7 +27,7 @@ from tvm.runtime import debug_memory
 from tvm.tir import expr as e
 from tvm.tir import stmt as s
 from tvm.tir.function import PrimFunc
-from tvm.tir.functor import StmtExprMutator, children, walk
+from tvm.tir.functor import StmtExprMutator, children, statements, walk
 from tvm.tir.op import arith as ops
 from tvm.tir.op import builtin
 from tvm.tir.op.extent import allocated_bytes
@@ -48,7 +48,7 @@ def LowerWorkspaces(func: PrimFunc, mod: IRModule, ctx: PassContext) -> PrimFunc
     """What a function allocates is small, and of known size."""
     if "Allocate" not in nodes_used(func.body):
         return func
-    counts = Counter(n.buffer_var for n in walk(func.body) if isinstance(n, s.Allocate))
+    counts = Counter(n.buffer_var for n in statements(func.body, s.Allocate))
     lowerer = _Lowerer({var for var, count in counts.items() if count > 1})
     lowerer.known.update(func.params)
     return func.with_body(lowerer.visit_stmt(func.body))

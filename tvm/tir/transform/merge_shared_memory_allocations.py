@@ -22,7 +22,7 @@ from tvm.tir import op as ops
 from tvm.tir import stmt as s
 from tvm.tir.buffer import Buffer
 from tvm.tir.function import PrimFunc
-from tvm.tir.functor import StmtExprMutator, walk
+from tvm.tir.functor import StmtExprMutator, statements, walk
 
 from .lifetimes import Life, Lives
 from .pass_form import tir_pass
@@ -55,11 +55,10 @@ class _Kernels(StmtExprMutator):
         self._around: list[s.Allocate] = []
 
     def _allocations(self, stmt: s.Stmt) -> list[s.Allocate]:
-        return [n for n in walk(stmt) if isinstance(n, s.Allocate) and _scope(n) == self._scope]
+        return [n for n in statements(stmt, s.Allocate) if _scope(n) == self._scope]
 
     def visit_allocate_(self, op: s.Allocate) -> s.Stmt:
-        launched = any(isinstance(n, s.AttrStmt) and n.attr_key == "thread_extent"
-                       for n in walk(op.body))  # fmt: skip
+        launched = any(n.attr_key == "thread_extent" for n in statements(op.body, s.AttrStmt))
         several = len(self._allocations(op)) + len(self._around) > 1
         if _scope(op) != self._scope or not launched or not several:
             return super().visit_allocate_(op)

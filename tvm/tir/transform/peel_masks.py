@@ -23,7 +23,7 @@ from tvm.tir import expr as e
 from tvm.tir import stmt as s
 from tvm.tir.analysis.deep_equal import expr_deep_equal
 from tvm.tir.function import PrimFunc
-from tvm.tir.functor import StmtExprMutator, uses_var, walk
+from tvm.tir.functor import StmtExprMutator, statements, uses_var, walk
 from tvm.tir.op import arith as ops
 
 from .folding import FoldingSubstituter
@@ -49,7 +49,7 @@ class _Peeler(StmtExprMutator):
         extent = op.extent.value if isinstance(op.extent, e.IntImm) else LEAST
         if op.kind != s.ForKind.SERIAL or op.annotations or extent < LEAST:
             return super().visit_for_(op)
-        if any(isinstance(node, s.For) for node in walk(op.body)) or not ops.is_zero(op.min):
+        if any(statements(op.body, s.For)) or not ops.is_zero(op.min):
             return super().visit_for_(op)
         found = _first_limit(op)
         return op if found is None else _divided(op, *found)

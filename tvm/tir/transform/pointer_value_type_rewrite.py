@@ -24,7 +24,7 @@ from tvm.tir import expr as e
 from tvm.tir import stmt as s
 from tvm.tir.buffer import Buffer
 from tvm.tir.function import PrimFunc
-from tvm.tir.functor import StmtExprMutator, walk
+from tvm.tir.functor import StmtExprMutator, statements, walk
 from tvm.tir.op import arith as ops
 
 from .pass_form import tir_pass
@@ -41,7 +41,7 @@ def retype_bound_pointers(func: PrimFunc) -> PrimFunc:
 
     Three lanes take the room of four where memory is laid out, so powers of two are meant.
     """
-    bound = {n.var for n in walk(func.body) if isinstance(n, s.LetStmt) and n.var.dtype.is_handle}
+    bound = {n.var for n in statements(func.body, s.LetStmt) if n.var.dtype.is_handle}
     if not bound:
         return func
     lanes = {}

@@ -26,7 +26,7 @@ from tvm.ir.transform import PassContext
 from tvm.tir import expr as e
 from tvm.tir import stmt as s
 from tvm.tir.function import PrimFunc
-from tvm.tir.functor import StmtExprMutator, substitute, uses_any, uses_var, walk
+from tvm.tir.functor import StmtExprMutator, statements, substitute, uses_any, uses_var, walk
 from tvm.tir.op import arith as ops
 from tvm.tir.op import builtin
 
@@ -91,7 +91,7 @@ class _Fetcher(StmtExprMutator):
 
 
 def _has_steps(body: s.Stmt) -> bool:
-    return any(isinstance(node, s.For) and node.kind == s.ForKind.SERIAL for node in walk(body))
+    return any(node.kind == s.ForKind.SERIAL for node in statements(body, s.For))
 
 
 class _Panel(NamedTuple):
@@ -126,7 +126,7 @@ def _panel_of(
             return None
         step = ops.add(step, ops.multiply(name, ops.const(steps, base.dtype)))
         steps, elements = steps * extent, elements * extent
-    inner = {node.loop_var for node in walk(loops[-1].body) if isinstance(node, s.For)}
+    inner = {node.loop_var for node in statements(loops[-1].body, s.For)}
     start = substitute(found[-1], {name: ops.const(0, name.dtype) for name in inner})
     return _Panel(Analyzer().simplify(start), elements, step, steps)
 

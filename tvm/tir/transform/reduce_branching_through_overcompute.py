@@ -20,7 +20,7 @@ from tvm.tir import stmt as s
 from tvm.tir.effects import side_effect
 from tvm.tir.expr import CallEffectKind
 from tvm.tir.function import PrimFunc
-from tvm.tir.functor import StmtExprMutator, walk
+from tvm.tir.functor import StmtExprMutator, statements
 from tvm.tir.renew_defs import renew_defs
 
 from .flow_simplifier import FlowSimplifier
@@ -38,7 +38,7 @@ def ReduceBranchingThroughOvercompute(
     position = 0
     wanted = _normal_form(func, flow)
     while True:
-        conditions = [n for n in walk(func.body) if isinstance(n, s.IfThenElse)]
+        conditions = list(statements(func.body, s.IfThenElse))
         if position >= len(conditions):
             return func
         target = conditions[position]

@@ -23,7 +23,7 @@ from tvm.tir import stmt as s
 from tvm.tir.analysis.deep_equal import expr_deep_equal
 from tvm.tir.buffer import Buffer, decl_buffer
 from tvm.tir.function import PrimFunc
-from tvm.tir.functor import StmtExprMutator, walk
+from tvm.tir.functor import StmtExprMutator, statements, walk
 
 from .nodes_used import MASK, nodes_used
 from .pass_form import tir_pass
@@ -114,7 +114,7 @@ def _memory(alloc: s.Allocate) -> _Memory | None:
     if not _is_local(data) or not alloc.dtype.is_scalar:
         return None
     found = _Memory(alloc.dtype)
-    inside = {id(node.loop_var) for node in walk(alloc.body) if isinstance(node, s.For)}
+    inside = {id(node.loop_var) for node in statements(alloc.body, s.For)}
     inside |= {id(node.var) for node in walk(alloc.body) if isinstance(node, (s.LetStmt, e.Let))}
     loads = 0
     for node in walk(alloc.body):

@@ -31,7 +31,7 @@ from tvm.tir.analysis.deep_equal import expr_deep_equal
 from tvm.tir.buffer import Buffer
 from tvm.tir.effects import is_acting_call
 from tvm.tir.function import PrimFunc
-from tvm.tir.functor import StmtExprMutator, substitute, vars_in, walk
+from tvm.tir.functor import StmtExprMutator, statements, substitute, vars_in, walk
 from tvm.tir.op import arith as ops
 from tvm.tir.op import builtin
 from tvm.tir.scalar import int_range
@@ -48,7 +48,7 @@ def VectorizeLoop(
     func: PrimFunc, mod: IRModule, ctx: PassContext, enable_vectorize: bool = True
 ) -> PrimFunc:
     """No loop is marked as vectorized afterwards; without `enable_vectorize` they become serial."""
-    if not any(isinstance(n, s.For) and n.kind == s.ForKind.VECTORIZED for n in walk(func.body)):
+    if not any(n.kind == s.ForKind.VECTORIZED for n in statements(func.body, s.For)):
         return func
     if not enable_vectorize:
         return func.with_body(_MarkRemover().visit_stmt(func.body))

@@ -8,7 +8,7 @@ from tvm.ir.expr import PrimExpr
 from tvm.tir.block_scope import StmtSRef
 from tvm.tir.buffer import Buffer
 from tvm.tir.expr import And
-from tvm.tir.functor import uses_any, walk
+from tvm.tir.functor import statements, uses_any
 from tvm.tir.op.arith import is_one
 from tvm.tir.op.forms import conjuncts
 from tvm.tir.schedule.analysis.affine import loop_ranges
@@ -100,7 +100,7 @@ def _require_nothing_else(
     others = others or defining_site(state, block, buffer)[1]  # blocks of scopes around this one
     node = block_of(block)
     gaps = leaves_gaps(state, block, buffer, scope)
-    if others and any(isinstance(part, Block) for part in walk(node.body)):
+    if others and any(statements(node.body, Block)):
         gaps = True  # what blocks within write is known as a box alone
     if covered and gaps is not True and (gaps is False or not others):
         return

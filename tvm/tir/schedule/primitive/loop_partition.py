@@ -10,7 +10,7 @@ from tvm.arith.int_set import eval_set
 from tvm.ir.expr import PrimExpr, Range
 from tvm.tir.block_scope import StmtSRef
 from tvm.tir.expr import IterVar, Var, as_expr, make_const
-from tvm.tir.functor import StmtExprMutator, substitute, uses_var, walk
+from tvm.tir.functor import StmtExprMutator, statements, substitute, uses_var
 from tvm.tir.op.arith import cast
 from tvm.tir.renew_defs import renew_defs
 from tvm.tir.schedule.analysis.affine import analyzer_at, loop_ranges
@@ -65,7 +65,7 @@ def loop_partition(
         parts.append(_around(part, f"{name}{i}_partition"))
     whole = _around(SeqStmt.flatten(parts), f"{name}_common")
     state.replace(loop, whole, {})
-    found = {n.loop_var: n for n in walk(whole) if isinstance(n, For)}
+    found = {n.loop_var: n for n in statements(whole, For)}
     return [state.get_sref(found[var]) for var in new_vars]
 
 

@@ -19,7 +19,7 @@ from tvm.script.printer.doc import (
 from tvm.script.printer.docsifier import Docsifier, Frame, identifier, rule
 from tvm.script.printer.entry import header
 from tvm.tir.function import PrimFunc
-from tvm.tir.functor import walk
+from tvm.tir.functor import statements
 from tvm.tir.stmt import Block, BlockRealize
 
 from .block import allocs_and_matches
@@ -137,5 +137,5 @@ def implicit_root(func: PrimFunc) -> Block | None:
         return block
     if isinstance(inner, BlockRealize):
         return block if inner.block.iter_vars else None
-    has_block = any(isinstance(part, BlockRealize) for part in walk(inner))
+    has_block = any(statements(inner, BlockRealize))
     return block if has_block else None
