@@ -52,7 +52,11 @@ WAYS = [
     (relay.nn.softmax(X), "llvm", "softmax.x86"),
     (relay.nn.relu(X), "llvm", "injective.cpu"),
     (relay.sum(X, [1]), "cuda", "reduce.cuda"),
-    (relay.concatenate([X, X], 1), "llvm", "injective.cpu"),
+    (relay.concatenate([X, X], 1), "llvm", "concatenate.cpu"),
+    (relay.concatenate([X, X], 1), "llvm -device=arm_cpu", "concatenate.arm_cpu"),
+    (relay.argsort(X), "llvm", "argsort.generic"),
+    (relay.argsort(X), "cuda", "argsort.cuda"),
+    (relay.nn.dense(var("d", 2, 4), var("e", 3, 4)), "llvm -device=arm_cpu", "dense.x86"),
 ]  # fmt: skip
 
 

@@ -15,6 +15,7 @@ Schedule functions give their tensors as they are.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from importlib import import_module
 from typing import Any, Final
 
 from tvm.ir.op import Op
@@ -325,16 +326,33 @@ _KEYS: Final = {"arm_cpu": "arm_cpu", "cuda": "cuda", "rocm": "rocm", "cpu": "x8
 
 def way_name(op: Op, attrs: Any, inputs: Sequence[Any], target: Any) -> str:
     """What an operator's own way is called: its form, and whom it is for."""
-    keys = [str(key) for key in getattr(target, "keys", ())]
-    where = next((_KEYS[key] for key in keys if key in _KEYS), "generic")
+    where = _for_whom(op, target)
     short = op.name.rpartition(".")[2]
     pattern = op.get_attr("TOpPattern")
     if isinstance(pattern, int) and pattern <= COMM_REDUCE:
         group = "injective" if pattern <= INJECTIVE else "reduce"
+        if op.name in _NAMES:
+            group = short
         return f"{group}.{'cpu' if where == 'x86' else where}"
     if short == "conv2d":
         short = _conv2d_name(attrs, inputs)
     return f"{short}.{where}"
+
+
+def _for_whom(op: Op, target: Any) -> str:
+    """The first of a target's keys whose module has the operator's strategy, if it has one."""
+    keys = [str(key) for key in getattr(target, "keys", ())]
+    known = [_KEYS[key] for key in keys if key in _KEYS]
+    if op.name in _NAMES:
+        known = [one for one in known if _NAMES[op.name] in _listed(one)]
+    return next(iter(known), "generic")
+
+
+def _listed(where: str) -> Sequence[str]:
+    """The strategies of a target; all GPUs have those of CUDA."""
+    name = "cuda" if where == "gpu" else where
+    found: Sequence[str] = import_module(f"{__package__}.{name}")._NAMES
+    return found
 
 
 def _conv2d_name(attrs: Any, inputs: Sequence[Any]) -> str:
@@ -358,6 +376,8 @@ def own_strategy(op: Op, attrs: Any, inputs: Sequence[Any], target: Any) -> OpSt
 
 STRATEGIES: Final[dict[str, Any]] = {}
 """The strategies below by the operators that they are of."""
+_NAMES: Final[dict[str, str]] = {}
+"""The names of those for operators of tensors, which targets list."""
 
 
 def strategy_of(name: str, op_name: str) -> Any:
@@ -370,6 +390,8 @@ def strategy_of(name: str, op_name: str) -> Any:
     default.__doc__ = f"The ways of `{op_name}`."
     made = override_native_generic_func(name)(default)
     STRATEGIES.setdefault(op_name, made)
+    if not op_name.startswith("qnn."):
+        _NAMES.setdefault(op_name, name)
     return made
 
 
