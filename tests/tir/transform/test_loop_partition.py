@@ -291,3 +291,28 @@ def tail_apart(A: T.Buffer((100,), "float32"), n: T.int32):
 def test_no_part_is_before_a_guard_that_holds_from_the_first_iteration_on() -> None:
     after = LoopPartition()(IRModule({"main": tail_of_open_extent}))["main"]
     assert_structural_equal(after, tail_apart)
+
+
+class TestVectorizedAndAnnotatedLoops(PassTest):
+    """Vectors are cut, too; a loop that says something of its own stays, whatever its extent."""
+
+    @staticmethod
+    def run(mod: IRModule) -> IRModule:
+        with PassContext(config={"tir.LoopPartition": {"partition_const_loop": True}}):
+            return Sequential([LoopPartition(), Simplify(), RemoveNoOp()])(mod)
+
+    @T.prim_func
+    def Before(A: T.Buffer((160,), "float32")):
+        for i in T.serial(16, annotations={"key": 1}):
+            for j in T.vectorized(8):
+                if T.likely(i * 8 + j < 100):
+                    A[i * 8 + j] = 1.0
+
+    @T.prim_func
+    def Expected(A: T.Buffer((160,), "float32")):
+        for i in T.serial(12, annotations={"key": 1}):
+            for j in T.vectorized(8):
+                A[i * 8 + j] = 1.0
+        for _ in T.serial(1, annotations={"key": 1}):
+            for j in T.vectorized(4):
+                A[j + 96] = 1.0

@@ -120,7 +120,7 @@ static int32_t find_function(const char* name, void** out) {
     *out = NULL;
   }
   if (*out != NULL) return 0;
-  return raise_error("ValueError",
+  return raise_error("RuntimeError",
       "compiled code calls function '%s', which is not in the global registry", name);
 }
 """, ("TVMFFIAny", "__tvm_ffi__library_ctx", "raise_error"), ("stdint.h", "string.h", "stdio.h"))

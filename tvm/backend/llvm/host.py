@@ -426,7 +426,7 @@ _STRINGS = {
     "new.below": "memory for tensor %.120s\n  legal: extents from 0 on\n  found: ",
     "new.first": "%lld",
     "new.more": " x %lld",
-    "find.kind": "ValueError",
+    "find.kind": "RuntimeError",
     "find.text": "compiled code calls function '%s', which is not in the global registry",
     "array.name": "ffi.Array",
 }

@@ -133,9 +133,8 @@ class _Partitioner(AnalyzedMutator):
     def visit_for_(self, op: s.For) -> s.Stmt:
         hinted = bool(op.annotations.get(HINT)) or op.loop_var in self._hinted
         constant = isinstance(op.extent, e.IntImm)
-        kinds = (s.ForKind.SERIAL, s.ForKind.PARALLEL, s.ForKind.UNROLLED)
         wanted = not constant or hinted or self._const_loops
-        if op.kind not in kinds or not wanted or is_irregular(op):
+        if op.kind is s.ForKind.THREAD_BINDING or not wanted or is_irregular(op):
             return super().visit_for_(op)
         guards = _Guards(hinted)
         guards.visit_stmt(op.body)
@@ -294,18 +293,18 @@ class _Partitioner(AnalyzedMutator):
     def _piece(
         self, op: s.For, low: PrimExpr, extent: PrimExpr, body: s.Stmt, rename: bool
     ) -> s.Stmt:
-        """The iterations of a part; a loop from zero, or the single iteration."""
+        """The iterations of a part; a loop from zero, or the single one of a plain loop."""
         extent = self.analyzer.simplify(extent)
         if isinstance(extent, e.IntImm) and extent.value <= 0:
             return s.Evaluate(0)
-        if isinstance(extent, e.IntImm) and extent.value == 1 and not self._keep_single:
+        annotations = {k: v for k, v in op.annotations.items() if k != HINT}
+        if ops.is_one(extent) and not self._keep_single and not annotations:
             return FoldingSubstituter({op.loop_var: low}, rename).visit_stmt(body)
         var = op.loop_var.copy_with_name(op.loop_var.name) if rename else op.loop_var
         start = self.analyzer.simplify(low)
         moved = var if ops.is_zero(start) else ops.add(var, start)
         if moved is not op.loop_var:
             body = FoldingSubstituter({op.loop_var: moved}, rename).visit_stmt(body)
-        annotations = {k: v for k, v in op.annotations.items() if k != HINT}
         zero = ops.const(0, var.dtype)
         return s.For(var, zero, extent, op.kind, body, op.thread_binding, annotations, op.span)
 
