@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from tvm.error import TVMError
-from tvm.relax.dpl import PatternContext, is_call_dps_packed, is_op, wildcard
+from tvm.relax.dpl import PatternContext, is_call_dps_packed, is_op, is_var, wildcard
+from tvm.relax.expr import Var
 from tvm.script import relax as R
 
 pytestmark = pytest.mark.pure
@@ -79,3 +80,19 @@ def test_rejects() -> None:
         PatternContext(incremental=True)
     with PatternContext() as ctx, pytest.raises(TypeError, match="looks at a DataflowBlock"):
         ctx.match_dfb(chain)  # type: ignore[arg-type]
+
+
+def test_operators_are_no_values() -> None:
+    @R.function
+    def one(x: R.Tensor((4,), "float32"), z: R.Tensor((4,), "float32")) -> R.Tensor:
+        with R.dataflow():
+            y = R.add(x, z)
+            R.output(y)
+        return y
+
+    with PatternContext() as ctx:
+        call = is_op("relax.add")(is_var("x"), is_var("z"))
+        found = ctx.match_dfb(one.body.blocks[0])
+    assert found is not None
+    assert found[call].name_hint == "y"
+    assert all(isinstance(value, Var) for value in found.values())

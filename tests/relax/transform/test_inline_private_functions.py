@@ -152,3 +152,20 @@ def test_what_nobody_needs_goes_too():
     after = InlinePrivateFunctions()(Mod)
     assert [var.name_hint for var in after.functions] == ["main"]
     assert not after["main"].body.blocks
+
+
+def test_every_function_is_canonical_afterwards() -> None:
+    @I.ir_module
+    class Mod:
+        @R.function
+        def main(x: R.Tensor((4,), "float32")):
+            y = R.match_cast(x, R.Tensor((4,), "float32"))
+            z = R.exp(y)
+            t = (z, x)
+            u = t[0]
+            return u
+
+    func = InlinePrivateFunctions()(Mod)["main"]
+    (binding,) = func.body.blocks[0].bindings
+    assert str(binding.value.op) == "Op(relax.exp)"
+    assert func.body.body is binding.var

@@ -569,3 +569,20 @@ def test_functions_that_others_use_stay() -> None:
     assert "R.exp" not in after["main"].script()
     with pytest.raises(TVMError, match="num_input: main; none that others use"):
         LiftTransformParams(shared_transform=["inner"])(Calls)
+
+
+def test_local_functions_become_functions_of_the_module() -> None:
+    @I.ir_module
+    class Mod:
+        @R.function
+        def main(x: R.Tensor((4,), "float32")):
+            @R.function
+            def inner(y: R.Tensor((4,), "float32")) -> R.Tensor((4,), "float32"):
+                z = R.exp(y)
+                return z
+
+            w = inner(x)
+            return w
+
+    after = LiftTransformParams()(Mod)
+    assert sorted(var.name_hint for var in after.get_global_vars()) == ["main", "main_inner"]

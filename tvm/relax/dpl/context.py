@@ -14,6 +14,7 @@ from typing_extensions import Self
 
 from tvm.error import TVMError
 from tvm.ffi.object import Object
+from tvm.ir.op import Op
 
 if TYPE_CHECKING:
     from tvm.ir.expr import RelaxExpr
@@ -80,8 +81,11 @@ class PatternContext(Object):
     def match_dfb(self, dfb: DataflowBlock) -> dict[DFPattern, RelaxExpr] | None:
         """Values of the block that keep all constraints, one for each pattern; None if none do.
 
-        Different patterns match different values.
+        Different patterns match different values; operators are none.
         """
         from .block_matcher import match_block  # stands above the patterns, which need contexts
 
-        return match_block(self, dfb)
+        found = match_block(self, dfb)
+        if found is None:
+            return None
+        return {pattern: value for pattern, value in found.items() if not isinstance(value, Op)}

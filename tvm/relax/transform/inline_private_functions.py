@@ -20,6 +20,7 @@ from tvm.ir.transform import PassContext
 from tvm.relax.analysis import detect_recursion
 from tvm.relax.bind import inline_functions
 from tvm.relax.expr import Function
+from tvm.relax.transform.canonicalize_bindings import CanonicalizeBindings
 from tvm.relax.transform.dead_code_elimination import RemoveUnusedWork, called_functions
 from tvm.relax.transform.pass_form import relax_module_pass
 
@@ -36,10 +37,9 @@ def InlinePrivateFunctions(mod: IRModule, ctx: PassContext) -> IRModule:
         if isinstance(func, Function) and var not in recursive and _may_go(func)
     }
     mentioned = {v for f in mod.functions.values() for v in called_functions(f)}
-    private = [f for f in mod.functions.values() if isinstance(f, Function) and _is_private(f)]
     inlined = {var: func for var, func in inlined.items() if var in mentioned}
     if not inlined:
-        return RemoveUnusedWork()(mod) if private else mod
+        return _tidied(mod)
     functions: dict[GlobalVar, BaseFunc] = {}
     for var, func in mod.functions.items():
         if var not in inlined:
@@ -53,7 +53,11 @@ def InlinePrivateFunctions(mod: IRModule, ctx: PassContext) -> IRModule:
                 kept[var] = inlined[var]
                 found.append(inlined[var])
     left = {var: func for var, func in inlined.items() if var in kept}
-    return RemoveUnusedWork()(mod.with_functions({**functions, **left}))
+    return _tidied(mod.with_functions({**functions, **left}))
+
+
+def _tidied(mod: IRModule) -> IRModule:
+    return RemoveUnusedWork()(CanonicalizeBindings()(mod))
 
 
 def _is_private(func: Function) -> bool:

@@ -6,10 +6,11 @@
                                         return gv
 
 Storage gets `kill_storage`, a tensor `kill_tensor`, any other value `vm.kill_object`. Parameters,
-what the function returns, and what is killed already stay. A variable that only names another one
-is replaced by it. A value that was cast, is in a tuple, or may be the result of a branch, is used
-for the last time where one of these is; these themselves are not killed. A branch keeps what was
-made around it: the other branch, or what follows, may need it.
+what the function returns, and what is killed already stay. The function becomes canonical first:
+names, items of tuples that are known and casts that say nothing new are what they stand for. Where
+one stays, or a branch may give a value, that is used for the last time where one of these is; these
+themselves are not killed. A branch keeps what was made around it: the other branch, or what
+follows, may need it.
 """
 
 from __future__ import annotations
@@ -18,7 +19,6 @@ from collections.abc import Iterable, Iterator
 
 from tvm.ir.expr import RelaxExpr
 from tvm.ir.module import IRModule
-from tvm.ir.structural import structural_equal
 from tvm.ir.transform import PassContext
 from tvm.relax.expr import (
     Binding,
@@ -41,11 +41,9 @@ from tvm.relax.op.base import VOID_RESULT
 from tvm.relax.op.memory.memory import kill_storage, kill_tensor
 from tvm.relax.op.vm.vm import kill_object
 from tvm.relax.struct_info import TensorStructInfo, TupleStructInfo
-from tvm.relax.transform.canonicalize_bindings import KILLS
+from tvm.relax.transform.canonicalize_bindings import KILLS, canonicalize_bindings
 from tvm.relax.transform.pass_form import relax_pass
 from tvm.relax.transform.rebuild import (
-    all_blocks,
-    replace_operands,
     sub_exprs,
     with_bindings,
     with_body,
@@ -58,14 +56,8 @@ _STORAGE = ("relax.memory.alloc_storage", "relax.vm.alloc_storage")
 @relax_pass("KillAfterLastUse")
 def KillAfterLastUse(func: Function, mod: IRModule, ctx: PassContext) -> Function:
     """Insert a kill behind the last use of every value."""
-    killed = {
-        var
-        for block in all_blocks(func)
-        for binding in block.bindings
-        if is_call_of(binding.value, *KILLS)
-        for var in _reads(binding.value)
-    }
-    return with_body(func, _sequence(_without_unread(_without_names(func.body, killed))))
+    func = canonicalize_bindings(func)
+    return with_body(func, _sequence(_without_unread(func.body)))
 
 
 def _reads(value: RelaxExpr) -> Iterator[Var]:
@@ -86,41 +78,6 @@ def _reads(value: RelaxExpr) -> Iterator[Var]:
         else:
             inner = list(sub_exprs(current))
             stack.extend(reversed(inner[1:]))
-
-
-def _without_names(
-    seq: SeqExpr, killed: set[Var], meant: dict[RelaxExpr, RelaxExpr] | None = None
-) -> SeqExpr:
-    """The sequence without names of other variables; `meant` holds those from around it.
-
-    A variable that says more or less than the one it is bound to stays, and so do names of what
-    the program kills itself: they live on.
-    """
-    known = {} if meant is None else meant
-    blocks: list[BindingBlock] = []
-    for block in seq.blocks:
-        kept: list[Binding] = []
-        for binding in block.bindings:
-            value = binding.value
-            if isinstance(value, If):
-                cond = replace_operands(value.cond, known.get)
-                yes = _without_names(value.true_branch, killed, known)
-                no = _without_names(value.false_branch, killed, known)
-                binding = _with_if(binding, value, cond, yes, no)
-            elif isinstance(value, Function):
-                body = _without_names(value.body, killed, known)
-                binding = with_value(binding, with_body(value, body))
-            else:
-                binding = with_value(binding, replace_operands(value, known.get))
-            value, var = binding.value, binding.var
-            same = isinstance(value, Var) and structural_equal(var.struct_info_, value.struct_info_)
-            dies = var in killed or (isinstance(value, Var) and value in killed)
-            if same and not dies and isinstance(binding, VarBinding):
-                known[var] = value
-            else:
-                kept.append(binding)
-        blocks.append(with_bindings(block, kept))
-    return _with_blocks(seq, blocks, replace_operands(seq.body, known.get))
 
 
 def _with_blocks(

@@ -10,7 +10,8 @@
 Weights are the parameters after the first `num_input`. Functions that others use stay as they are,
 as their callers have the weights as they were. Bindings outside of dataflow blocks stay, and so
 does what depends on `builtin.stop_lift_params`, which goes once it has done so. Values that need no
-weight are not handed over: both functions compute them. Symbols that only weights tell are handed
+weight are not handed over: both functions compute them. Local functions become functions of the
+module. Symbols that only weights tell are handed
 over as a shape.
 
 With `shared_transform` one function, `transform_params`, does what all functions have in common. A
@@ -55,6 +56,7 @@ from tvm.relax.struct_info import ShapeExpr, ShapeStructInfo, TupleStructInfo
 from tvm.relax.struct_info_rules import definable_tir_vars_in_struct_info
 from tvm.relax.transform.bundle_model_params import bundle_model_params
 from tvm.relax.transform.canonicalize_bindings import canonicalize_bindings
+from tvm.relax.transform.lambda_lift import LambdaLift
 from tvm.relax.transform.pass_form import relax_module_pass
 from tvm.relax.transform.private_calls import used_functions
 from tvm.relax.transform.rebuild import with_bindings
@@ -75,7 +77,7 @@ def LiftTransformParams(
     names = [] if isinstance(shared_transform, bool) else list(shared_transform)
     sources = [_collect(var, func) for var, func in _candidates(mod, names)]
     if not sources:
-        return mod
+        return LambdaLift()(mod)
     groups = [[source] for source in sources]
     if shared_transform is not False:
         groups = [sources]
@@ -87,7 +89,7 @@ def LiftTransformParams(
         name = _SUFFIX if shared else f"{var.name_hint}_{_SUFFIX}"
         transform = _lift(group, functions)
         _add_transform(functions, name, transform, bool(ctx.option(_CONSUME, False)))
-    return mod.with_functions(functions)
+    return LambdaLift()(mod.with_functions(functions))
 
 
 def _candidates(mod: IRModule, names: list[str]) -> list[tuple[GlobalVar, Function]]:

@@ -227,7 +227,7 @@ class ArgumentChecks:
         vector = ops.not_equal(lanes, ops.const(1, lanes.dtype))
         tail = e.Select(vector, e.StringImm(", in vectors"), e.StringImm(""))
         self._require(
-            ops.bitwise_and(found, right_lanes), "DTypeError",
+            ops.bitwise_and(found, right_lanes), "ArgumentDTypeError",
             where, "{}{}{}", f"{dtype}", kind, bits, tail,
         )  # fmt: skip
 
