@@ -72,3 +72,20 @@ class TestNested(RelaxPassTest):
 def test_functions_without_tuples_stay():
     mod = ExpandTupleArguments()(TestTuple.Before)
     assert ExpandTupleArguments()(mod) is mod
+
+
+def test_calls_of_functions_without_annotations_are_inferred_anew() -> None:
+    @I.ir_module
+    class Mod:
+        @R.function
+        def main(a: R.Tensor((4,), "float32")):
+            y = Mod.first((a, a))
+            return y
+
+        @R.function(private=True)
+        def first(t: R.Tuple(R.Tensor((4,), "float32"), R.Tensor((4,), "float32"))):
+            b = t[0]
+            return b
+
+    func = ExpandTupleArguments()(Mod)["main"]
+    assert str(func.ret_struct_info) == 'R.Tensor((4,), dtype="float32")'

@@ -8,6 +8,7 @@ from tests.relax.programs import RelaxPassTest
 from tvm.relax.transform import KillAfterLastUse
 from tvm.script import ir as I
 from tvm.script import relax as R
+from tvm.script import tir as T
 
 pytestmark = pytest.mark.pure
 
@@ -97,6 +98,7 @@ class TestOtherNames(RelaxPassTest):
         @R.function(pure=False)
         def main(c: R.Tensor((), "bool"), x: R.Tensor([4], "float32")):
             y = R.add(x, x)
+            t = (y, x)
             a = R.exp(y)
             b = R.exp(y)
             _1 = R.memory.kill_tensor(y)
@@ -225,3 +227,39 @@ def test_kills_in_a_dataflow_block_are_inner_values() -> None:
         "DataflowVar", "Var", "DataflowVar",
     ]  # fmt: skip
     assert block.bindings[2].value.op.name == "relax.memory.kill_tensor"
+
+
+class TestWhatHasNoRegister(RelaxPassTest):
+    """Constants, shapes and numbers are known in advance: nothing holds them."""
+
+    run = KillAfterLastUse()
+
+    @I.ir_module
+    class Before:
+        @R.function(pure=False)
+        def main(x: R.Tensor([4], "float32")):
+            s = R.shape([2, 2])
+            p = R.prim_value(T.float32(3))
+            y = R.add(x, x)
+            z = R.reshape(y, s)
+            w = R.full((2, 2), R.const(1.0, "float32"))
+            v = R.add(z, w)
+            u = R.multiply(v, p)
+            return u
+
+    @I.ir_module
+    class Expected:
+        @R.function(pure=False)
+        def main(x: R.Tensor([4], "float32")):
+            s = R.shape([2, 2])
+            p = R.prim_value(T.float32(3))
+            y = R.add(x, x)
+            z = R.reshape(y, s)
+            _ = R.memory.kill_tensor(y)
+            w = R.full((2, 2), R.const(1.0, "float32"))
+            v = R.add(z, w)
+            _1 = R.memory.kill_tensor(z)
+            _2 = R.memory.kill_tensor(w)
+            u = R.multiply(v, p)
+            _3 = R.memory.kill_tensor(v)
+            return u

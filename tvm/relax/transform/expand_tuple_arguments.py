@@ -58,7 +58,6 @@ def _with_fields_apart(mod: IRModule) -> IRModule:
         parts = _Parts(bb, kind, binding)
         args = [leaf for arg in call.args for leaf in parts.leaves(arg)]
         new = Call(callee, args, call.attrs, call.sinfo_args, call.span)
-        new.struct_info_ = call.struct_info_
         return [*parts.bindings, with_value(binding, new)]
 
     return with_signatures(mod, changed, on_call)

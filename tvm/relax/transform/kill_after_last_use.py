@@ -27,10 +27,14 @@ from tvm.relax.expr import (
     Constant,
     DataflowBlock,
     DataflowVar,
+    DataTypeImm,
     Function,
     If,
     MatchCast,
+    PrimValue,
     SeqExpr,
+    ShapeExpr,
+    StringImm,
     Tuple,
     TupleGetItem,
     Var,
@@ -51,6 +55,7 @@ from tvm.relax.transform.rebuild import (
 )
 
 _STORAGE = ("relax.memory.alloc_storage", "relax.vm.alloc_storage")
+_NO_REGISTER = (Constant, DataTypeImm, PrimValue, ShapeExpr, StringImm)  # known in advance
 
 
 @relax_pass("KillAfterLastUse")
@@ -105,16 +110,14 @@ def _with_if(
 
 
 def _without_unread(seq: SeqExpr) -> SeqExpr:
-    """Drop bindings of variables, constants and tuples that nobody reads, last ones first."""
+    """Drop names that nobody reads, last ones first."""
     read = set(_reads(seq.body))
     blocks: list[BindingBlock] = []
     for block in reversed(seq.blocks):
         kept: list[Binding] = []
         for binding in reversed(block.bindings):
-            trivial = isinstance(binding, VarBinding) and isinstance(
-                binding.value, (Var, Constant, Tuple)
-            )
-            if trivial and binding.var not in read:
+            named = isinstance(binding, VarBinding) and isinstance(binding.value, Var)
+            if named and binding.var not in read:
                 continue
             read.update(_reads(binding.value))
             kept.append(binding)
@@ -159,7 +162,7 @@ def _last_uses(seq: SeqExpr) -> dict[Var, list[Call]]:
     found: dict[Var, list[list[Call]]] = {}
     for var, binding in order.items():
         is_name = names.of.get(var) and not isinstance(var.struct_info_, TupleStructInfo)
-        if var not in last or var in stays or is_name:
+        if var not in last or var in stays or is_name or isinstance(binding.value, _NO_REGISTER):
             continue
         kinds = found.setdefault(last[var], [[], [], []])
         if not isinstance(binding, MatchCast) and is_call_of(binding.value, *_STORAGE):
