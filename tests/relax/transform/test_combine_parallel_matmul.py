@@ -321,6 +321,28 @@ class TestBiasesWithAxesOfOne(RelaxPassTest):
             return out
 
 
+def test_what_is_no_row_is_added_afterwards() -> None:
+    @I.ir_module
+    class Mod:
+        @R.function
+        def main(x: R.Tensor((6, 8), "float32"), w: R.Tensor((8, 8), "float32"),
+                 y: R.Tensor((6, 8), "float32")):
+            with R.dataflow():
+                m0 = R.matmul(x, w)
+                a0 = R.add(m0, y)
+                m1 = R.matmul(x, w)
+                a1 = R.add(m1, y)
+                out = (a0, a1)
+                R.output(out)
+            return out
+
+    block = CombineParallelMatmul()(Mod)["main"].body.blocks[0]
+    names = [str(getattr(b.value, "op", "item")) for b in block.bindings]
+    assert names.count("Op(relax.matmul)") == 1
+    assert names.count("Op(relax.concat)") == 1
+    assert names.count("Op(relax.add)") == 2
+
+
 def test_who_is_asked() -> None:
     asked = []
 

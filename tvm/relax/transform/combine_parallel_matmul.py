@@ -235,18 +235,18 @@ def _with_followers(
 
 
 def _is_bias(branch: _Branch, first: RelaxExpr | None) -> bool:
-    """Whether a bias has a value for each column, and otherwise the shape of the first bias."""
+    """Whether a bias is a row with a value for each column, of as many axes as the first bias."""
     info = branch.bias.struct_info_ if branch.bias is not None else None
     like = first.struct_info_ if first is not None else None
     if not isinstance(info, TensorStructInfo) or not isinstance(info.shape, ShapeExpr):
         return False
-    if not isinstance(like, TensorStructInfo) or not isinstance(like.shape, ShapeExpr):
+    if not isinstance(like, TensorStructInfo) or info.ndim != like.ndim:
         return False
-    extents, others = info.shape.values, like.shape.values
-    if not 0 < len(extents) == len(others) <= _info(branch.binding.var).ndim:
+    extents = info.shape.values
+    if not 0 < len(extents) <= _info(branch.binding.var).ndim:
         return False
-    same = all(map(structural_equal, extents[:-1], others[:-1]))
-    return same and structural_equal(extents[-1], _extents(branch.weight)[-1])
+    row = all(isinstance(one, IntImm) and one.value == 1 for one in extents[:-1])
+    return row and structural_equal(extents[-1], _extents(branch.weight)[-1])
 
 
 def _activated(group: list[_Branch], users: dict[RelaxExpr, list[Binding]]) -> list[_Branch]:
