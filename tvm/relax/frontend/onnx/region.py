@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import functools
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -11,12 +12,17 @@ from tvm import te, tir
 from tvm.ir.expr import PrimExpr, RelaxExpr
 from tvm.relax import op
 from tvm.relax.expr import Constant
+from tvm.tir import ir_builder
 from tvm.tir.expr import IntImm
 
 from .agreement import exactly
 from .node import Node
 from .registry import Result, convert
 from .window import kernel_shape, with_channel_bias
+
+# the boxes, which one, where its side starts, how many bins -> start, size of a bin, places
+_Side: TypeAlias = "Callable[[Any, Any, int, int], tuple[PrimExpr, PrimExpr, PrimExpr]]"
+_MOST_PLACES = 2**12  # of a region along one axis of a bin
 
 
 def _between(
@@ -75,7 +81,7 @@ def _roi_align(node: Node, default: str) -> RelaxExpr:
     rows, columns = int(node.attr("output_height", 1)), int(node.attr("output_width", 1))
     ratio: PrimExpr | int = int(node.attr("sampling_ratio", 0))
     adaptive = isinstance(ratio, int) and ratio <= 0
-    if adaptive:
+    if adaptive and mode == "max":
         ratio = _largest_ratio(node, rows, columns)
     scale = float(node.attr("spatial_scale", 1.0))
     moved = node.attr("coordinate_transformation_mode", default) == "half_pixel"
@@ -83,9 +89,8 @@ def _roi_align(node: Node, default: str) -> RelaxExpr:
     def compute(x: te.Tensor, rois: te.Tensor, which: te.Tensor, ratio: Any) -> Any:
         kind = rois.dtype
         half = tir.const(0.5 if moved else 0.0, kind)
-        i, j = te.reduce_axis((0, ratio), "i"), te.reduce_axis((0, ratio), "j")
 
-        def side(r: Any, start: int, bins: int) -> tuple[PrimExpr, PrimExpr, PrimExpr]:
+        def side(rois: Any, r: Any, start: int, bins: int) -> tuple[PrimExpr, PrimExpr, PrimExpr]:
             """Where the region starts, the size of a bin, and how many places it has."""
             low = rois(r, start) * tir.const(scale, kind) - half
             high = rois(r, start + 2) * tir.const(scale, kind) - half
@@ -95,29 +100,99 @@ def _roi_align(node: Node, default: str) -> RelaxExpr:
             size = size / tir.const(bins, kind)
             return low, size, tir.ceil(size) if adaptive else tir.const(int(ratio), kind)
 
-        def element(r: Any, c: Any, oh: Any, ow: Any) -> Any:
-            left, wide, across = side(r, 0, columns)
-            top, high, down = side(r, 1, rows)
-            one = tir.const(1, kind)
-            steps = tir.max(down, one), tir.max(across, one)
-            row = top + oh.astype(kind) * high + (i.astype(kind) + 0.5) * high / steps[0]
-            column = left + ow.astype(kind) * wide + (j.astype(kind) + 0.5) * wide / steps[1]
-            parts = _between(x, which(r), c, row, column, clamped=True)
-            counted = tir.all(i.astype(kind) < down, j.astype(kind) < across)
-            if mode == "max":
-                value = tir.max(tir.max(parts[0], parts[1]), tir.max(parts[2], parts[3]))
-                low = tir.min_value(x.dtype)
-                return te.max(tir.if_then_else(counted, value, low), axis=[i, j])
-            value = parts[0] + parts[1] + parts[2] + parts[3]
-            value = value / (steps[0] * steps[1]).astype(x.dtype)
-            return te.sum(tir.if_then_else(counted, value, tir.const(0, x.dtype)), axis=[i, j])
-
-        shape = (rois.shape[0], x.shape[1], rows, columns)
-        found = te.compute(shape, element, name="roi_align")
-        return found if mode == "avg" else _unless_empty(found)
+        if mode == "max":
+            return _unless_empty(_largest_places(x, rois, which, ratio, side, (rows, columns)))
+        return _mean_places(x, rois, which, side, (rows, columns))
 
     given = [node[0], node[1], node[2], ratio]
     return node.bb.emit_te(compute, *given, primfunc_name_hint="roi_align")
+
+
+def _largest_places(
+    x: te.Tensor, rois: te.Tensor, which: te.Tensor, ratio: Any, side: _Side, bins: Sequence[int]
+) -> te.Tensor:
+    """The largest weighted elements around the places of each bin."""
+    kind, (rows, columns) = rois.dtype, bins
+    i, j = te.reduce_axis((0, ratio), "i"), te.reduce_axis((0, ratio), "j")
+
+    def element(r: Any, c: Any, oh: Any, ow: Any) -> Any:
+        left, wide, across = side(rois, r, 0, columns)
+        top, high, down = side(rois, r, 1, rows)
+        one = tir.const(1, kind)
+        steps = tir.max(down, one), tir.max(across, one)
+        row = top + oh.astype(kind) * high + (i.astype(kind) + 0.5) * high / steps[0]
+        column = left + ow.astype(kind) * wide + (j.astype(kind) + 0.5) * wide / steps[1]
+        parts = _between(x, which(r), c, row, column, clamped=True)
+        counted = tir.all(i.astype(kind) < down, j.astype(kind) < across)
+        value = tir.max(tir.max(parts[0], parts[1]), tir.max(parts[2], parts[3]))
+        return te.max(tir.if_then_else(counted, value, tir.min_value(x.dtype)), axis=[i, j])
+
+    return te.compute((rois.shape[0], x.shape[1], rows, columns), element, name="roi_align")
+
+
+def _mean_places(
+    x: te.Tensor, rois: te.Tensor, which: te.Tensor, side: _Side, bins: Sequence[int]
+) -> te.Tensor:
+    """The mean of the places of each bin, of which each region may have its own number.
+
+    What is to be read, and how much it counts, is the same for all channels.
+    """
+    kind, dtype, extents = rois.dtype, x.dtype, x.shape[2:]
+
+    def body(ins: Any, outs: Any) -> Any:
+        ib = ir_builder.create()
+        data, boxes, images = map(ib.buffer_ptr, ins)
+        out = ib.buffer_ptr(outs[0])
+
+        def own(r: Any, axis: int) -> tuple[Any, Any, Any]:
+            low, size, count = side(lambda at, k: boxes[at, k], r, 1 - axis, bins[axis])
+            number = tir.min(tir.max(count.astype("int64"), 0), _MOST_PLACES)
+            return low, size, number
+
+        def place(bounds: tuple[Any, Any, Any], o: Any, t: Any) -> Any:
+            low, size, number = bounds
+            return low + o.astype(kind) * size + (t.astype(kind) + 0.5) * size / number.astype(kind)
+
+        def around(at: Any, extent: Any) -> tuple[Any, Any, Any]:
+            within = tir.min(tir.max(at, tir.const(0, kind)), (extent - 1).astype(kind))
+            first = tir.floor(within)
+            before = first.astype("int64")
+            return before, tir.min(before + 1, extent.astype("int64") - 1), within - first
+
+        def near(at: Any, extent: Any) -> Any:
+            return tir.all(at >= tir.const(-1, kind), at <= extent.astype(kind), extent > 0)
+
+        def add(r: Any, oh: Any, ow: Any, vertical: Any, across: Any, total: Any) -> None:
+            (y0, y1, fy), (x0, x1, fx) = vertical, across
+            shares = ib.allocate(dtype, (4,), name="shares", scope="local")
+            ends = ib.allocate("int64", (4,), name="ends", scope="local")
+            for k, end in enumerate((y0, y1, x0, x1)):
+                ends[k] = end
+                share = (fy if k > 1 else 1 - fy) * (fx if k % 2 else 1 - fx)
+                shares[k] = (share / total.astype(kind)).astype(dtype)
+            with ib.for_range(0, x.shape[1], "c") as c:
+                parts = [
+                    shares[k] * data[images[r], c, ends[k // 2], ends[2 + k % 2]] for k in range(4)
+                ]
+                out[r, c, oh, ow] = out[r, c, oh, ow] + (parts[0] + parts[1] + parts[2] + parts[3])
+
+        with ib.for_range(0, rois.shape[0], "r", kind="parallel") as r:
+            vertical, across = own(r, 0), own(r, 1)
+            with ib.for_range(0, bins[0], "oh") as oh, ib.for_range(0, bins[1], "ow") as ow:
+                with ib.for_range(0, x.shape[1], "c") as c:
+                    out[r, c, oh, ow] = tir.const(0, dtype)
+                with (
+                    ib.for_range(0, vertical[2], "t") as t,
+                    ib.for_range(0, across[2], "u") as u,
+                ):
+                    row, column = place(vertical, oh, t), place(across, ow, u)
+                    with ib.if_scope(tir.all(near(row, extents[0]), near(column, extents[1]))):
+                        total = vertical[2] * across[2]
+                        add(r, oh, ow, around(row, extents[0]), around(column, extents[1]), total)
+        return ib.get()
+
+    shape = (rois.shape[0], x.shape[1], *bins)
+    return te.extern([shape], [x, rois, which], body, dtype=[dtype], name="roi_align")
 
 
 def _unless_empty(largest: te.Tensor) -> Any:
