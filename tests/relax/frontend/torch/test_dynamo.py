@@ -89,6 +89,20 @@ def test_windows_as_many_as_the_call_says() -> None:
         assert_same(fast(x, y), func(x, y))
 
 
+def test_frames_of_sound_are_centred() -> None:
+    """torch's function pads by half a window, its operator does not."""
+    torch._dynamo.reset()
+
+    def func(x: Any, window: Any) -> Any:
+        first = torch.stft(x, 16, 4, 16, window, True, "constant", return_complex=True)
+        return torch.view_as_real(first), x.stft(16, 8, window=window, return_complex=True).abs()
+
+    fast = torch.compile(func, backend=relax_dynamo(), dynamic=True)
+    for shape in ((2, 100), (3, 77)):
+        x, window = torch.randn(shape), torch.hann_window(16)
+        assert_same(fast(x, window), func(x, window))
+
+
 def test_the_weights_of_an_encoder_layer_tell_the_width() -> None:
     torch._dynamo.reset()
     layer = torch.nn.TransformerEncoderLayer(8, 2, 16, batch_first=True).eval()

@@ -127,7 +127,9 @@ def _largest_places(
         value = tir.max(tir.max(parts[0], parts[1]), tir.max(parts[2], parts[3]))
         return te.max(tir.if_then_else(counted, value, tir.min_value(x.dtype)), axis=[i, j])
 
-    return te.compute((rois.shape[0], x.shape[1], rows, columns), element, name="roi_align")
+    shape = (rois.shape[0], x.shape[1], rows, columns)
+    made: te.Tensor = te.compute(shape, element, name="roi_align")
+    return made
 
 
 def _mean_places(
@@ -192,7 +194,8 @@ def _mean_places(
         return ib.get()
 
     shape = (rois.shape[0], x.shape[1], *bins)
-    return te.extern([shape], [x, rois, which], body, dtype=[dtype], name="roi_align")
+    made: te.Tensor = te.extern([shape], [x, rois, which], body, dtype=[dtype], name="roi_align")
+    return made
 
 
 def _unless_empty(largest: te.Tensor) -> Any:

@@ -230,7 +230,7 @@ def _window(bb: BlockBuilder, window: Expr | None, width: int, n_fft: int, dtype
     return bb.normalize_argument(padded(bb, made, [left, n_fft - width - left]))
 
 
-@_both("stft.center")
+@_both("stft.center", "stft.functional", "stft.method")
 def stft_center(
     bb: BlockBuilder, input: Any, n_fft: int, hop_length: Any = None, win_length: Any = None,
     window: Any = None, center: bool = True, pad_mode: str = "reflect", normalized: bool = False,

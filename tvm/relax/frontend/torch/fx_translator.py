@@ -106,8 +106,10 @@ class TorchFXImporter(BaseFXGraphImporter):
             return found
         name = target_name(node)
         names = [name]
-        if getattr(node.target, "__module__", None) == "torch.nn.functional":
+        if getattr(node.target, "__module__", None) in ("torch.nn.functional", "torch.functional"):
             names.insert(0, f"{name}.functional")
+        elif node.op == "call_method":
+            names.insert(0, f"{name}.method")
         return self._find(names)
 
     def _check_graph(self, graph: fx.Graph) -> None:
