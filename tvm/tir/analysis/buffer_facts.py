@@ -405,6 +405,8 @@ def variables_of_buffers(stmt: s.Stmt) -> set[e.Var]:
     found: set[e.Var] = set()
     seen: set[int] = set()
     for node in walk(stmt):
+        if isinstance(node, PrimExpr) and not isinstance(node, e.BufferLoad):
+            continue
         held = [getattr(node, "buffer", None), getattr(node, "node", None)]
         if isinstance(node, s.Block):
             held.extend(node.alloc_buffers)

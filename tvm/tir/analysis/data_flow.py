@@ -28,16 +28,19 @@ class DataFlow:
         names: list[tuple[e.Var, tuple[PrimExpr, ...]]] = []
         accesses: list[tuple[PrimExpr, ...]] = []
         for node in walk(func.body):
-            if isinstance(node, s.Block):
+            if isinstance(node, PrimExpr):  # most nodes are
+                if isinstance(node, e.BufferLoad):
+                    accesses.append(node.indices)
+                elif isinstance(node, e.Let):
+                    names.append((node.var, (node.value,)))
+            elif isinstance(node, s.Block):
                 self._counts.update(buffer.data for buffer in node.alloc_buffers)
             elif isinstance(node, s.Allocate):
                 self._counts.add(node.buffer_var)
             elif isinstance(node, s.BufferStore):
                 stores.append(node)
                 accesses.append(node.indices)
-            elif isinstance(node, e.BufferLoad):
-                accesses.append(node.indices)
-            elif isinstance(node, (s.LetStmt, e.Let)):
+            elif isinstance(node, s.LetStmt):
                 names.append((node.var, (node.value,)))
             elif isinstance(node, s.For):
                 names.append((node.loop_var, (node.min, node.extent)))

@@ -25,7 +25,7 @@ from tvm.tir import expr as e
 from tvm.tir import stmt as s
 from tvm.tir.buffer import Buffer
 from tvm.tir.function import PrimFunc
-from tvm.tir.functor import StmtExprMutator, rewrite, walk
+from tvm.tir.functor import StmtExprMutator, rewrite, statements
 from tvm.tir.op import arith as ops
 
 from .pass_form import tir_pass
@@ -41,8 +41,8 @@ def LowerOpaqueBlock(func: PrimFunc, mod: IRModule, ctx: PassContext) -> PrimFun
 def _alignments(body: s.Stmt) -> dict[e.Var, list[list[object]]]:
     """What blocks ask for the strides of buffers that they write, by the memory of the buffer."""
     found: dict[e.Var, list[list[object]]] = {}
-    for block in walk(body):
-        if isinstance(block, s.Block) and ALIGNED in block.annotations:
+    for block in statements(body, s.Block):
+        if ALIGNED in block.annotations:
             asked: Any = block.annotations[ALIGNED]
             for number, *others in asked:
                 memory = block.writes[int(number)].buffer.data
