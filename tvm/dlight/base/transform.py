@@ -11,7 +11,7 @@ from tvm.support.checkpoint import checkpoint
 from tvm.support.dtype import DataType
 from tvm.support.notes import note, watched
 from tvm.target.target import Target
-from tvm.tir.children import walk
+from tvm.tir.children import statements
 from tvm.tir.function import PrimFunc
 from tvm.tir.index_dtype import with_index_dtype
 from tvm.tir.schedule import Schedule, ScheduleError
@@ -129,8 +129,8 @@ def _with_one_index_type(func: PrimFunc) -> PrimFunc:
     Fused loops, tiles and numbers that a rule finds when the kernel runs need one type; casts
     between two of them would hide from a rule that an index is a variable.
     """
-    for node in walk(func.body):
-        if isinstance(node, Block) and len({iv.var.dtype for iv in node.iter_vars}) > 1:
+    for node in statements(func.body, Block):
+        if len({iv.var.dtype for iv in node.iter_vars}) > 1:
             return with_index_dtype(func, DataType("int64"))
     return func
 

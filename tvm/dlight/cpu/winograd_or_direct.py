@@ -14,7 +14,7 @@ from tvm.target.target import Target
 from tvm.tir.buffer import Buffer
 from tvm.tir.expr import Call
 from tvm.tir.function import PrimFunc
-from tvm.tir.functor import StmtExprMutator, statements, walk
+from tvm.tir.functor import StmtExprMutator, statements
 from tvm.tir.renew_defs import DefRenewer
 from tvm.tir.schedule import Schedule
 from tvm.tir.schedule.rebuild import change_block
@@ -59,8 +59,8 @@ class WinogradOrDirect(CPUScheduleRule):
 
 def _choice(func: PrimFunc) -> Block | None:
     """The block that takes one of two results."""
-    for node in walk(func.body):
-        if isinstance(node, Block) and str(node.annotations.get(KEY) or "") == "choice":
+    for node in statements(func.body, Block):
+        if str(node.annotations.get(KEY) or "") == "choice":
             return node
     return None
 

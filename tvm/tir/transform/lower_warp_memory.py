@@ -53,10 +53,8 @@ def LowerWarpMemory(func: PrimFunc, mod: IRModule, ctx: PassContext) -> PrimFunc
 def _named_indices(body: s.Stmt) -> dict[e.Var, PrimExpr]:
     """What names stand for that need no memory: an index may have been computed before its use."""
     found: dict[e.Var, PrimExpr] = {}
-    for node in walk(body):
-        if isinstance(node, s.LetStmt) and not any(
-            isinstance(part, (e.BufferLoad, e.Call)) for part in walk(node.value)
-        ):
+    for node in statements(body, s.LetStmt):
+        if not any(isinstance(part, (e.BufferLoad, e.Call)) for part in walk(node.value)):
             found[node.var] = substitute(node.value, found)
     return found
 

@@ -27,7 +27,7 @@ from tvm.ir.transform import PassContext
 from tvm.tir import expr as e
 from tvm.tir import stmt as s
 from tvm.tir.function import PrimFunc
-from tvm.tir.functor import StmtExprMutator, walk
+from tvm.tir.functor import StmtExprMutator, statements, walk
 from tvm.tir.op import arith as ops
 from tvm.tir.op.forms import conjuncts
 from tvm.tir.renew_defs import DefRenewer
@@ -89,14 +89,14 @@ class _Rows(StmtExprMutator):
 
 def _rows_left(tiles: s.For, rows: int) -> PrimExpr | None:
     """How many rows there are from the first of a tile on, as a condition of a store tells."""
-    for loop in walk(tiles.body):
-        if isinstance(loop, s.For) and ROW in loop.annotations:
-            for node in walk(loop.body):
-                if isinstance(node, s.IfThenElse) and node.else_case is None:
-                    for term in conjuncts(node.condition):
-                        left = _limit(term, tiles.loop_var, loop.loop_var, rows)
-                        if left is not None:
-                            return left
+    for loop in statements(tiles.body, s.For):
+        if ROW not in loop.annotations:
+            continue
+        for node in statements(loop.body, s.IfThenElse):
+            for term in conjuncts(node.condition) if node.else_case is None else ():
+                left = _limit(term, tiles.loop_var, loop.loop_var, rows)
+                if left is not None:
+                    return left
     return None
 
 
