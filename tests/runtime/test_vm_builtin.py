@@ -152,3 +152,11 @@ def test_tensors_that_no_memory_holds() -> None:
         b.alloc_tensor(storage, 0, (1 << 32, 1 << 32), "float32")
     with pytest.raises(ShapeError, match="extents from 0 on"):
         b.alloc_tensor(storage, 0, (-1, -1), "float32")
+
+
+def test_items_count_from_the_first() -> None:
+    item = tvm.get_global_func("vm.builtin.tuple_getitem")
+    assert item((3, 4), 1) == 4
+    for index in (-1, 2):
+        with pytest.raises(IndexError):
+            item((3, 4), index)

@@ -369,7 +369,9 @@ def make_tuple(*values: Any) -> tuple[Any, ...]:
 
 @_builtin("tuple_getitem")
 def tuple_getitem(value: Any, index: int) -> Any:
-    """One field of a tuple."""
+    """One field of a tuple; IndexError where there is none, also before the first."""
+    if index < 0:
+        raise IndexError(f"vm.builtin.tuple_getitem: item {index} of {len(value)}")
     return value[int(index)]
 
 
