@@ -144,3 +144,21 @@ def test_no_more_is_copied_back_than_was_written() -> None:
     extent = str(sch.get(sch.get_loops("B_local")[-1]).extent)
     assert extent == "T.min(vi * -4, -6) + 10"
     check(sch, overlapping)
+
+
+@T.prim_func
+def packed(W: T.Buffer((16, 4), "int32"), B: T.Buffer((16, 32), "int32")) -> None:
+    for i, j, k in T.grid(16, 4, 8):
+        with T.block("B"):
+            vi, vj, vk = T.axis.remap("SSS", [i, j, k])
+            B[vi, (vj * 8 + vk) // 8 * 8 + vk] = W[vi, (vj * 8 + vk) // 8] + vk
+
+
+def test_indices_of_the_copy_are_simple() -> None:
+    sch = open_schedule(packed)
+    sch.cache_read("B", 0, "local")
+    sch.cache_write("B", 0, "local")
+    text = sch.mod.script()
+    assert "W_local[vi, vk // 8 + vj] + vk" in text
+    assert "B_local[vi, vk // 8 * 8 + vj * 8 + vk] = " in text
+    check(sch, packed)

@@ -48,6 +48,7 @@ class CachedRegion:
         self.original: Final = original
         self.region: Final = list(region)
         self.compact: Final = compact and not whole
+        self._moves: Final = compact
         shape = tuple([part.extent for part in region]) if self.compact else original.shape
         self.copy: Final = moved.with_changes(shape=shape, strides=(), elem_offset=None)
 
@@ -91,7 +92,7 @@ class CachedRegion:
         changed: dict[Block, Block] = {}
         reuse: dict[Block, Block] = {}
         for block in blocks:
-            rule = _Shifted(self) if self.compact else BufferReplacer({self.original: self.copy})
+            rule = _Shifted(self) if self._moves else BufferReplacer({self.original: self.copy})
             result = rule.visit_stmt(block)
             assert isinstance(result, Block), "a block stays a block"
             changed[block] = result
@@ -100,17 +101,23 @@ class CachedRegion:
 
 
 class _Shifted(BufferReplacer):
-    """Accesses the copy, which begins where the region of the original does."""
+    """Accesses the copy, which begins where the region of the original does.
+
+    Indices are simplified, whether or not they move.
+    """
 
     def __init__(self, cached: CachedRegion) -> None:
         super().__init__({cached.original: cached.copy})
         self._old, self._new = cached.original, cached.copy
-        self._mins = [part.min for part in cached.region]
+        zeros = [part.min * 0 for part in cached.region]
+        self._mins = [part.min for part in cached.region] if cached.compact else zeros
         self._analyzer = Analyzer()
 
     def _moved(self, indices: Sequence[PrimExpr]) -> list[PrimExpr]:
         return [
-            index if is_zero(low) else self._analyzer.simplify(index - low)
+            index
+            if is_zero(low) and isinstance(index, (Var, IntImm))
+            else self._analyzer.simplify(index - low)
             for index, low in zip(indices, self._mins)
         ]
 

@@ -111,7 +111,7 @@ def with_body(stmt: ScopeStmt, body: Stmt) -> ScopeStmt:
 class SRefTree(Object):
     """A module with an sref for each block and loop of its scheduled functions."""
 
-    __slots__ = ("_covered", "_facts", "_log", "_refs", "_roots", "_scopes", "mod")
+    __slots__ = ("_covered", "_facts", "_guarded", "_log", "_refs", "_roots", "_scopes", "mod")
 
     def __init__(self, mod: IRModule) -> None:
         self.mod: IRModule = mod
@@ -120,6 +120,7 @@ class SRefTree(Object):
         self._scopes: dict[Stmt, BlockScope] = {}
         self._facts: dict[Stmt, dict[str, Any]] = {}  # of scopes; they go with the block
         self._covered: dict[StmtSRef, Makers] = {}
+        self._guarded: set[StmtSRef] = set()
         # Undo records while a primitive runs: (sref, stmt, parent, seq_index), or a module.
         self._log: list[Undo | IRModule] | None = None
         for gvar, func in mod.functions.items():
@@ -217,6 +218,14 @@ class SRefTree(Object):
     def set_covered_by(self, sref: StmtSRef, makers: Makers) -> None:
         """Note that these blocks write all that a block reads."""
         self._covered[sref] = makers
+
+    def is_guarded(self, sref: StmtSRef) -> bool:
+        """True for partial sums that add their start where the whole sum adds nothing."""
+        return sref in self._guarded
+
+    def set_guarded(self, sref: StmtSRef) -> None:
+        """Note that a block of partial sums has a condition of the whole sum in its value."""
+        self._guarded.add(sref)
 
     def child_blocks(self, sref: StmtSRef) -> list[StmtSRef]:
         """The blocks below an sref that are in no block further down, in order."""
@@ -426,5 +435,6 @@ class SRefTree(Object):
             for sref, makers in self._covered.items()
             if sref.stmt is not None and all(m in copies for _, ms in makers for m in ms)
         }
+        other._guarded = {copies[sref] for sref in self._guarded if sref in copies}
         other._log = None
         return copies

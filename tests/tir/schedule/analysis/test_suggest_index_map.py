@@ -22,6 +22,13 @@ CASES: list[tuple[Sequence[int], list, list[int], Callable | None]] = [
     ),
     ((64, 32), [J, I], [32, 64], lambda x, y: [y, x]),
     ((32, 64), [I, J], [32, 64], lambda x, y: [x, y]),
+    # both parts of a fused loop, the outer first, though its place in the index is the inner one
+    (
+        (8, 12),
+        [floormod(I, 2) * 4 + floordiv(J, 3), floordiv(I, 2) * 3 + floormod(J, 3)],
+        [8, 12],
+        lambda x, y: [floordiv(y, 3), floordiv(x, 4), floormod(x, 4), floormod(y, 3)],
+    ),
     ((32, 64), [I * 2, J], [16, 64], None),  # every second row only
     ((32, 64), [I * J, J], [16, 64], None),
     ((32,), [tir.const(3, "int32")], [16, 64], None),

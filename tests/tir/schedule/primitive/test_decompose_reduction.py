@@ -1,6 +1,11 @@
 from __future__ import annotations
 
+from collections.abc import Callable
+
+import pytest
+
 from tests.tir.schedule.cases import check, matmul, open_schedule, refuses
+from tvm import te
 from tvm.script import tir as T
 from tvm.tir.stmt import ForKind
 
@@ -133,3 +138,44 @@ def test_loops_of_one_iteration_in_a_predicate_go() -> None:
     sch.decompose_reduction(block, sch.get_loops(block)[0])
     assert "T.where(i_1_init * 2 + i_2_init < 2)" in sch.mod.script()
     check(sch, one_sum)
+
+
+@pytest.mark.parametrize("combine", [te.sum, te.max])
+@pytest.mark.parametrize("copied", [False, True])
+@pytest.mark.parametrize("part", [0, 1])
+def test_partial_sums_run_where_there_is_something_to_add(
+    combine: Callable, copied: bool, part: int
+) -> None:
+    """Before, they add what the sum starts from: each of them has a result, in any order."""
+    a = te.placeholder((3, 5), name="A")
+    k = te.reduce_axis((0, 5), name="k")
+    func = te.create_prim_func([a, te.compute((3,), lambda i: combine(a[i, k], axis=k), name="B")])
+    sch = open_schedule(func)
+    loops = sch.split(sch.get_loops("B")[1], [None, 8 if part else 2])
+    partial = sch.rfactor(loops[part], 0)
+    assert "T.if_then_else(" in sch.mod.script()
+    check(sch, func)
+    if copied:
+        sch = sch.copy()
+    sch.decompose_reduction(partial, sch.get_loops(partial)[1])
+    text = sch.mod.script()
+    assert "T.if_then_else(" not in text
+    assert "T.where(" in text
+    check(sch, func)
+
+
+@T.prim_func
+def written_so(A: T.Buffer((5,), "float32"), B: T.Buffer((), "float32")) -> None:
+    for k in range(8):
+        with T.block("B"):
+            vk = T.axis.reduce(8, k)
+            with T.init():
+                B[()] = T.float32(0)
+            B[()] = B[()] + T.if_then_else(vk < 5, A[vk], T.float32(0))
+
+
+def test_values_written_with_a_condition_stay() -> None:
+    sch = open_schedule(written_so)
+    sch.decompose_reduction("B", sch.get_loops("B")[0])
+    assert "T.if_then_else(" in sch.mod.script()
+    check(sch, written_so)

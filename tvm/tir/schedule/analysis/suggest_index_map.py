@@ -66,12 +66,16 @@ def _flat(indices: Sequence[PrimExpr], buffer: Buffer) -> PrimExpr:
 
 
 def _loop_order(digits: Sequence[IterSplitExpr], loop_vars: Sequence[Var]) -> list[int] | None:
-    """Positions of the digits by their loop, outermost first; None for fused digits."""
+    """Positions of the digits by their loop, outermost first, and their place in it; None for
+    fused digits.
+    """
     numbers = {var: n for n, var in enumerate(loop_vars)}
-    keys: list[tuple[int, int]] = []
+    keys: list[tuple[int, int, int]] = []
     for position, digit in enumerate(digits):
         source = digit.source.source
         if not isinstance(source, Var) or source not in numbers:
             return None
-        keys.append((numbers[source], position))
-    return [position for _, position in sorted(keys)]
+        step = digit.lower_factor
+        place = -step.value if isinstance(step, IntImm) else 0
+        keys.append((numbers[source], place, position))
+    return [position for *_, position in sorted(keys)]

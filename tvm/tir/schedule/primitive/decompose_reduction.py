@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+
 from tvm.ir.expr import PrimExpr
-from tvm.tir.analysis.deep_equal import region_deep_equal
+from tvm.tir.analysis.deep_equal import expr_deep_equal, region_deep_equal
+from tvm.tir.analysis.reducer import reducer_of
 from tvm.tir.block_scope import StmtSRef
-from tvm.tir.expr import IterVar, Var
-from tvm.tir.functor import substitute, uses_any, vars_in
+from tvm.tir.expr import Call, IterVar, Var, is_call_of
+from tvm.tir.functor import StmtExprMutator, substitute, uses_any, vars_in
 from tvm.tir.op.arith import is_one, logical_and
 from tvm.tir.schedule.analysis.affine import loop_ranges
 from tvm.tir.schedule.analysis.blocks import require_reduction
@@ -49,8 +52,10 @@ def decompose_reduction(state: SRefTree, block: StmtSRef, loop: StmtSRef) -> Stm
     realize = realize_of(state, block)
     _require_above_reduction(realize, loops, loop)
     init = _init_nest(realize, loops, loop)
-    update = _update(node)
-    edit = ScopeEdit({node: update}, before={loop_of(loop): [init]})
+    update, predicate = _update(node), realize.predicate
+    if state.is_guarded(block):
+        update, predicate = _without_guard(node, update, realize)
+    edit = _Decompose(realize, predicate, update, before={loop_of(loop): [init]})
     scope = scope_of(block)
     assert is_ancestor(scope, loop), "the loop is within the scope"
     edit_scope(state, scope, edit)
@@ -59,6 +64,61 @@ def decompose_reduction(state: SRefTree, block: StmtSRef, loop: StmtSRef) -> Stm
         stmt = stmt.body
     assert isinstance(stmt, BlockRealize), "the innermost statement of the nest"
     return state.get_sref(stmt.block)
+
+
+class _Decompose(ScopeEdit):
+    """Replaces the block, and where it runs."""
+
+    def __init__(
+        self,
+        old: BlockRealize,
+        predicate: PrimExpr,
+        update: Block,
+        before: Mapping[Stmt, Sequence[Stmt]],
+    ) -> None:
+        super().__init__({old.block: update}, before=before)
+        self._old, self._predicate = old, predicate
+
+    def visit_block_realize_(self, op: BlockRealize) -> Stmt:
+        if op is self._old and self._predicate is not op.predicate:
+            new = self.visit_block_(op.block)
+            assert isinstance(new, Block), "a block stays a block"
+            whole = BlockRealize(op.iter_values, self._predicate, new, op.span)
+            return self._around(op.block, whole)
+        return super().visit_block_realize_(op)
+
+
+def _without_guard(
+    node: Block, update: Block, realize: BlockRealize
+) -> tuple[Block, PrimExpr]:
+    """The update where its condition holds only: elsewhere it adds what the sum started from.
+
+    C_rf[k1] += if_then_else(k0 * 8 + k1 < n, A[k0 * 8 + k1], 0)
+    ->
+    where(k0 * 8 + k1 < n): C_rf[k1] += A[k0 * 8 + k1]
+    """
+    reducer = reducer_of(node)
+    part = reducer.parts[0] if reducer is not None and len(reducer.parts) == 1 else None
+    if reducer is None or not (isinstance(part, Call) and is_call_of(part, "tir.if_then_else")):
+        return update, realize.predicate
+    condition, value, start = part.args
+    if not expr_deep_equal(start, reducer.identities[0]):
+        return update, realize.predicate
+    bound = {iv.var: v for iv, v in zip(node.iter_vars, realize.iter_values)}
+    body = _Instead(part, value).visit_stmt(update.body)
+    runs = logical_and(realize.predicate, substitute(condition, bound))
+    return change_block(update, body=body), runs
+
+
+class _Instead(StmtExprMutator):
+    """Puts one expression in the place of another."""
+
+    def __init__(self, old: PrimExpr, new: PrimExpr) -> None:
+        super().__init__()
+        self._old, self._new = old, new
+
+    def visit_expr(self, expr: PrimExpr) -> PrimExpr:
+        return self._new if expr is self._old else super().visit_expr(expr)
 
 
 def _require_above_reduction(

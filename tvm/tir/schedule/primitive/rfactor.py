@@ -85,7 +85,7 @@ def rfactor(state: SRefTree, loop: StmtSRef, factor_axis: int) -> StmtSRef:
         )
     axis = factor_axis % (rank + 1)
     partials = [_partial_buffer(store.buffer, axis, node) for store in reducer.stores]
-    rf_realize, rf_var = _rf_block(realize, node, loops, reducer, partials, axis)
+    rf_realize, rf_var, guarded = _rf_block(realize, node, loops, reducer, partials, axis)
     own = _own_loops(loops, realize)  # others may use the sum within the loops above these
     final_nest, final = _final_block(realize, node, own, reducer, partials, axis, rf_var)
     top = own[0].stmt
@@ -93,7 +93,10 @@ def rfactor(state: SRefTree, loop: StmtSRef, factor_axis: int) -> StmtSRef:
     edit = _Factor(target, realize, rf_realize, top, final_nest)
     scope = scope_of(block)
     edit_scope(state, scope, edit.tracking(target, final), allocate=partials)
-    return state.get_sref(rf_realize.block)
+    made = state.get_sref(rf_realize.block)
+    if guarded:
+        state.set_guarded(made)
+    return made
 
 
 class _Factor(ScopeEdit):
@@ -216,8 +219,11 @@ def _rf_block(
     reducer: Reducer,
     partials: Sequence[Buffer],
     axis: int,
-) -> tuple[BlockRealize, Var]:
-    """The block of partial results: `loop` is one of its spatial variables."""
+) -> tuple[BlockRealize, Var, bool]:
+    """The block of partial results: `loop` is one of its spatial variables.
+
+    Also its variable for `loop`, and whether conditions on reducing loops became part of the value.
+    """
     block = realize.block
     rf_var = loop.loop_var.copy_with_name(f"v{loop.loop_var.name}")
     dom = Range.from_min_extent(loop.min, loop.extent)
@@ -247,7 +253,8 @@ def _rf_block(
         for partial, store in zip(partials, reducer.stores)
     ]
     others = {loop_of(sref).loop_var for sref in loops} - made.keys()
-    idle = {var: rng for var, rng in loop_ranges(loops).items() if var in others}
+    named = set(vars_in(*values))
+    idle = {v: rng for v, rng in loop_ranges(loops).items() if v in others and v not in named}
     guard, outside = _guards(conditions_without(realize, idle), made, others)
     parts = [rule.visit_expr(part) for part in reducer.parts]
     if not is_one(guard):
@@ -268,7 +275,7 @@ def _rf_block(
         _init(reducer, elements) if more else None,
         (), (), block.annotations, block.span,
     )  # fmt: skip
-    return BlockRealize(values, outside, new, realize.span), rf_var
+    return BlockRealize(values, outside, new, realize.span), rf_var, not is_one(guard)
 
 
 def _loops_taken(realize: BlockRealize, loop: For, all_loops: set[Var]) -> set[Var]:
