@@ -6,7 +6,7 @@ from tests.dlight.gpu.lowered import CUDA, KINDS, check, target
 from tests.dlight.gpu.workloads import elementwise
 from tests.dlight.programs import reduction
 from tvm import te, tir
-from tvm.dlight.gpu import Reduction
+from tvm.dlight.gpu import AnyReduction, Reduction
 
 
 @pytest.mark.covering(1)
@@ -38,7 +38,9 @@ def test_epilogues(broadcast: bool, along: bool) -> None:
 @pytest.mark.parametrize("combine", [te.max, te.min])
 @pytest.mark.parametrize(("shape", "axes"), [((7, 130), (1,)), ((130, 7), (0,))])
 def test_extremes(combine: object, shape: tuple[int, ...], axes: tuple[int, ...]) -> None:
-    check(Reduction(), reduction(shape, axes, combine), CUDA)
+    func = reduction(shape, axes, combine)
+    check(AnyReduction(), func, CUDA)
+    assert Reduction().apply(func, CUDA, False) is None
 
 
 def test_other_functions_are_left() -> None:

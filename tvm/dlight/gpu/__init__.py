@@ -11,7 +11,7 @@ from .long_reduction import LongReduction
 from .low_batch_gemv import LowBatchGEMV
 from .matmul import Matmul
 from .opaque_loops import OpaqueLoops
-from .reduction import Reduction
+from .reduction import AnyReduction, Reduction
 from .rmsnorm import RMSNorm
 from .short_reduction import ShortReduction
 from .transpose import Transpose
@@ -21,13 +21,13 @@ from .warp_tiles import WarpTiles
 def default_rules() -> list[ScheduleRule]:
     """The rules in the order in which a function is offered to them; the last takes all others."""
     return [
-        WarpTiles(), Matmul(), GEMV(), ShortReduction(), LongReduction(), Reduction(),
+        WarpTiles(), Matmul(), GEMV(), ShortReduction(), LongReduction(), AnyReduction(),
         GeneralReduction(), FewResults(), Fallback(), OpaqueLoops(),
     ]  # fmt: skip
 
 
 __all__ = [
-    "GEMV", "Fallback", "FewResults", "GPUScheduleRule", "GeneralReduction", "LongReduction",
-    "LowBatchGEMV", "Matmul", "OpaqueLoops", "RMSNorm", "Reduction", "ShortReduction", "Transpose",
-    "WarpTiles", "default_rules",
+    "GEMV", "AnyReduction", "Fallback", "FewResults", "GPUScheduleRule", "GeneralReduction",
+    "LongReduction", "LowBatchGEMV", "Matmul", "OpaqueLoops", "RMSNorm", "Reduction",
+    "ShortReduction", "Transpose", "WarpTiles", "default_rules",
 ]  # fmt: skip

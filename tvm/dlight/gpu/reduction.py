@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from tvm.dlight.analysis.access import dominant_access, split_terms
 from tvm.dlight.analysis.common_analysis import BlockInfo, is_broadcast_epilogue
+from tvm.dlight.analysis.gemv import get_reduction_expr
 from tvm.dlight.base import main_and_epilogue, open_schedule, suggest_threads_per_block
 from tvm.target.target import Target
 from tvm.tir.analysis.reducer import reducer_of
@@ -26,8 +27,12 @@ _SIDE = 16  # threads in x and in y where neighbours in memory are results
 _UNROLL = 256
 
 
-class Reduction(GPUScheduleRule):
-    """Schedules functions of one reduction and an injective epilogue."""
+class AnyReduction(GPUScheduleRule):
+    """Schedules functions of one reduction by a known operator and an injective epilogue."""
+
+    def takes(self, block: Block) -> bool:
+        """True if the rule is for reductions like this one."""
+        return True
 
     def apply(self, func: PrimFunc, target: Target, _: bool) -> Schedule | None:
         """The schedule, or None if the function is of another form."""
@@ -35,6 +40,8 @@ class Reduction(GPUScheduleRule):
         if found is None:
             return None
         sch, info, epilogue = found
+        if not self.takes(sch.get(info.block_rv)):
+            return None
         walk = normalize(sch, info)
         if walk is None:
             return None
@@ -43,6 +50,14 @@ class Reduction(GPUScheduleRule):
         else:
             _along_results(sch, info, walk, epilogue)
         return sch
+
+
+class Reduction(AnyReduction):
+    """Schedules functions of one sum and an injective epilogue."""
+
+    def takes(self, block: Block) -> bool:
+        """True for sums."""
+        return get_reduction_expr(block) is not None
 
 
 def open_reduction(

@@ -89,7 +89,7 @@ class Arguments:
     @staticmethod
     def _numbered(asked: str, block: Block, side: str, index: int) -> tuple[str, int, Buffer]:
         if side not in ("read", "write"):
-            raise ValueError(
+            raise BufferArgumentError(
                 f"Schedule.{asked}: Invalid buffer_index_type {side!r}; legal: 'read', 'write'"
             )
         regions = block.reads if side == "read" else block.writes

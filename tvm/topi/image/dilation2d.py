@@ -1,4 +1,4 @@
-"""Morphological dilation: the largest of picture plus kernel over windows."""
+"""Morphological dilation: the largest of picture plus kernel over windows; zeros around it."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def _dilation(
     top, left, down, right = get_pad_tuple(padding, (wide_h, wide_w))
     before = [0, top, left, 0] if channels_last else [0, 0, top, left]
     after = [0, down, right, 0] if channels_last else [0, 0, down, right]
-    source = pad(data, before, after, te.min_value(data.dtype), name="pad_temp")
+    source = pad(data, before, after, name="pad_temp")
     out_h = simplify((height - wide_h + top + down) // sh + 1)
     out_w = simplify((width - wide_w + left + right) // sw + 1)
     ry, rx = te.reduce_axis((0, kh), name="ry"), te.reduce_axis((0, kw), name="rx")

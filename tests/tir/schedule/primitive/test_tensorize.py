@@ -131,6 +131,8 @@ def test_unknown_intrinsic() -> None:
     sch = open_schedule(chain())
     loop = sch.get_loops("B")[0]
     refuses(sch, "'test.mma5' is not registered", "tensorize", loop, "test.mma5")
+    with pytest.raises(ValueError, match="is not registered"):
+        sch.tensorize(loop, "test.mma5")
 
 
 @T.prim_func

@@ -16,7 +16,7 @@ from tvm.tir.renew_defs import renew_defs
 from tvm.tir.schedule.analysis.affine import analyzer_at
 from tvm.tir.schedule.analysis.match import DescMatcher
 from tvm.tir.schedule.analysis.query import block_of
-from tvm.tir.schedule.error import Illegal
+from tvm.tir.schedule.error import Illegal, ScheduleValueError
 from tvm.tir.schedule.instruction import kind
 from tvm.tir.schedule.primitive.blockize import blockize
 from tvm.tir.schedule.rebuild import change_block
@@ -70,6 +70,7 @@ def _find(name: str, sref: StmtSRef) -> TensorIntrin:
             legal="the name of an intrinsic that TensorIntrin.register made known",
             spots=[sref.stmt],
             fast="The tensor intrinsic is not registered",
+            error=ScheduleValueError,
         ) from err
     assert found is not None, "missing ones raise"
     return found
