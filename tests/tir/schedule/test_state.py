@@ -7,6 +7,8 @@ from tvm import tir
 from tvm.arith import Analyzer
 from tvm.error import TVMError
 from tvm.ir.expr import Range
+from tvm.ir.module import IRModule
+from tvm.ir.structural import structural_equal
 from tvm.script import tir as T
 from tvm.tir.expr import Var
 from tvm.tir.op.arith import floordiv
@@ -149,6 +151,18 @@ def test_one_statement_at_two_places() -> None:
     root = tir.Block([], [], [], "root", tir.SeqStmt([realize, realize]))
     with pytest.raises(TVMError, match="occurs twice in the program"):
         ScheduleState(tir.PrimFunc([], tir.BlockRealize([], True, root)))
+
+
+def test_one_function_under_two_names() -> None:
+    func = chain()
+    sch = Schedule(IRModule({"first": func, "second": func}))
+    sch.work_on("second")
+    sch.compute_inline("B")
+    assert structural_equal(sch.mod["first"], func)
+    assert not structural_equal(sch.mod["second"], func)
+    sch.work_on("first")
+    sch.compute_inline("B")
+    assert structural_equal(sch.mod["first"], sch.mod["second"])
 
 
 def test_functions_without_a_root_block() -> None:

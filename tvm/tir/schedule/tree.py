@@ -19,6 +19,7 @@ from tvm.tir.block_scope import BlockScope, StmtSRef
 from tvm.tir.buffer import Buffer
 from tvm.tir.expr import Var
 from tvm.tir.function import PrimFunc
+from tvm.tir.renew_defs import renew_defs
 from tvm.tir.stmt import (
     Allocate,
     AllocateConst,
@@ -123,10 +124,18 @@ class SRefTree(Object):
         self._guarded: set[StmtSRef] = set()
         # Undo records while a primitive runs: (sref, stmt, parent, seq_index), or a module.
         self._log: list[Undo | IRModule] | None = None
+        renewed: dict[GlobalVar, PrimFunc] = {}
         for gvar, func in mod.functions.items():
-            if isinstance(func, PrimFunc) and isinstance(func.body, BlockRealize):
-                root = self._plant(func.body.block)
-                self._roots[root] = gvar
+            if not isinstance(func, PrimFunc) or not isinstance(func.body, BlockRealize):
+                continue
+            body: Stmt = func.body
+            if func.body.block in self._refs:  # one function under two names
+                renewed[gvar] = renew_defs(func)
+                body = renewed[gvar].body
+            assert isinstance(body, BlockRealize), "a copy is of the same form"
+            self._roots[self._plant(body.block)] = gvar
+        if renewed:
+            self.mod = mod.with_functions({**mod.functions, **renewed})
 
     def _plant(self, root: Block) -> StmtSRef:
         """Make srefs for a whole function."""
