@@ -390,6 +390,8 @@ def test_digits_that_run_over_one_another_with_a_limit() -> None:
 
 def test_quotients_of_variables_of_one_iteration_stay_as_written() -> None:
     assert [str(i) for i in iter_map_simplify([fld(z, 4), x], dom(x=8, z=1))] == ["z // 4", "x"]
+    digits = [fld(fld(z, 10), 2), fld(z, 5) * 5 + flm(z, 5)]
+    assert [str(i) for i in iter_map_simplify(digits, dom(z=1))] == [str(i) for i in digits]
     (kept,) = iter_map_simplify(
         [flm(x * 4 + y, 4)], dom(x=1, y=4), simplify_trivial_iterators=False
     )
@@ -398,6 +400,8 @@ def test_quotients_of_variables_of_one_iteration_stay_as_written() -> None:
 
 def test_padding_where_nothing_is_checked() -> None:
     index = [fld(x + 1, 2) * 2 + flm(x + 1, 2)]
+    quotients = iter_map_simplify([fld(x, 4), fld(y, 3), z], dom(x=6, y=2, z=4))
+    assert [str(i) for i in quotients] == ["x // 4", "0", "z"]  # padded, and met by all values
     for level, expected in (("nocheck", "x + 1"), ("surjective", str(index[0]))):
         assert [str(i) for i in iter_map_simplify(index, dom(x=7), check_level=level)] == [expected]
 

@@ -166,7 +166,7 @@ def _whole_maps(
         try:
             iters, rest = narrowed(input_iters, condition, analyzer)
             rewriter = IterMapRewriter(iters, analyzer, simplify_trivial, True)
-            whole = rewriter.detect(exprs, rest, level, level is IterMapLevel.NoCheck)
+            whole = rewriter.detect(exprs, rest, level)
         except IterMapFailure:
             continue
         return [normalize_iter_map_to_expr(made) for made in whole]

@@ -745,9 +745,9 @@ class IterMapRewriter:
         return maps
 
     def _normal(self, made: IterSumExpr) -> IterSumExpr:
-        base = self.simple(made.base)
         if not made.args:
-            return IterSumExpr((), base)
+            return made
+        base = self.simple(made.base)
         split, base = self.fused(IterSumExpr(made.args, base))
         if self._simplify_trivial and self._is(split.extent, 1):
             return IterSumExpr((), base)
@@ -885,6 +885,8 @@ class _Builder:
             scale = simple(split.scale)
             if not op.is_zero(scale):
                 made.append(IterSplitExpr(split.source, split.lower_factor, split.extent, scale))
+        if not self._splits:  # variables of one iteration, or none: as it is written
+            return IterSumExpr((), self._base)
         return IterSumExpr(made, simple(self._base))
 
 
