@@ -259,3 +259,13 @@ def test_what_reads_parameters_only_moves_whole() -> None:
     whole = [sch.get(loop).extent.value for loop in sch.get_loops(copy)]
     assert whole == [4, *(dim.value for dim in sch.get(copy).writes[0].buffer.shape)]
     check(sch, func)
+
+
+def test_what_reads_parameters_only_stays_before_its_readers() -> None:
+    """No producer keeps it at a loop that comes before them."""
+    sch = open_schedule(chain())
+    (loop, *_) = sch.get_loops("C")
+    copy = sch.cache_write("B", 0, "local")
+    with pytest.raises(ScheduleError, match=r"consumers .* stand before"):
+        sch.reverse_compute_at("B", loop)
+    sch.reverse_compute_at(copy, sch.get_loops("B")[0])

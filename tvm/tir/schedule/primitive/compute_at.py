@@ -9,7 +9,7 @@ from tvm.ir.expr import PrimExpr, Range
 from tvm.tir.block_scope import StmtSRef
 from tvm.tir.buffer import Buffer
 from tvm.tir.expr import BufferLoad, IterVar, Var, make_const
-from tvm.tir.functor import uses_any, uses_var, vars_in, walk
+from tvm.tir.functor import statements, uses_any, uses_var, vars_in, walk
 from tvm.tir.op.arith import is_one, logical_and, logical_or, max_of, min_of
 from tvm.tir.op.forms import conjuncts
 from tvm.tir.schedule.analysis.affine import (
@@ -108,6 +108,8 @@ def reverse_compute_at(
     scope = _checked_scope(state, block, loop)
     makers = producers_of(block, state.get_block_scope(scope))
     _require_inside(block, loop, makers, "producers")
+    if not makers:  # else the loop stands before the block, and so before what reads it
+        _require_readers_after(state, block, loop, scope)
     for maker in makers:
         _require_finished(state, maker, loop)
     needed = _needed(state, loop, block, makers, True, tile)
@@ -155,6 +157,22 @@ def _require_inside(
             legal=f"a loop around all {role} of the block",
             spots=[loop.stmt, *[o.stmt for o in outside]],
             fast=f"The primitive requires all the {role[:-1]}(s) of the block to be under the loop",
+        )
+
+
+def _require_readers_after(
+    state: SRefTree, block: StmtSRef, loop: StmtSRef, scope: StmtSRef
+) -> None:
+    order = {id(stmt): at for at, stmt in enumerate(statements(block_of(scope), Stmt))}
+    at = order[id(loop.stmt)]
+    users = consumers_of(block, state.get_block_scope(scope))
+    early = [user for user in users if order[id(user.stmt)] < at]
+    if early:
+        raise Illegal(
+            f"the consumers {[block_of(user).name_hint for user in early]} of block "
+            f"{block_of(block).name_hint!r} stand before {name_of(loop.stmt)}",
+            legal="a loop before all that reads the block, or around it",
+            spots=[loop.stmt, *[user.stmt for user in early]],
         )
 
 
