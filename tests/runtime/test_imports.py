@@ -94,7 +94,7 @@ def test_imports_come_before_the_registry(target: str) -> None:
 
 @both
 def test_a_name_that_nobody_has(target: str) -> None:
-    with pytest.raises(ValueError, match=r"calls function 'testing_add', which is not"):
+    with pytest.raises(RuntimeError, match=r"calls function 'testing_add', which is not"):
         result(compiled(caller, target))
 
 

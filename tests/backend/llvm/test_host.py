@@ -115,7 +115,7 @@ def test_functions_are_found_by_name() -> None:
     assert find(None, b"testing.found", ctypes.addressof(place)) == 0
     assert place[0]
     remove_global_func("testing.found")
-    with pytest.raises(ValueError, match=r"function 'testing\.found', which is not"):
+    with pytest.raises(RuntimeError, match=r"function 'testing\.found', which is not"):
         new_value(lambda _: find(None, b"testing.found", ctypes.addressof(place)))
 
 

@@ -13,6 +13,7 @@ from tvm.tir.expr import IntImm
 class NamedOptions(Node):
     """One of some known names with values for its options; options without a value are None."""
 
+    __slots__ = ("flag_registry_name", "name", "options")
     KNOWN: ClassVar[dict[str, dict[str, str]]] = {}  # name -> option -> type
     FIELDS: ClassVar[tuple[Field, ...]] = fields("name", "options")
 

@@ -466,13 +466,17 @@ class Subgraph:
 
     def appends(self, given: int, made: int) -> bool:
         """Whether an output is an input, a sequence, with one item more, and that is its use."""
+        if given >= len(self.inputs) or made >= len(self.outputs):
+            return False
         made_by = {name: node for node in self._graph.node for name in node.output}
         before, after = self.inputs[given], made_by.get(self.outputs[made])
-        while after is not None and after.op_type == "Identity":
+        for _ in self._graph.node:  # no more steps than nodes, should they go in circles
+            if after is None or after.op_type != "Identity" or not after.input:
+                break
             after = made_by.get(after.input[0])
-        if after is None or after.op_type != "SequenceInsert" or list(after.input)[2:] not in (
-            [], [""]
-        ):  # fmt: skip
+        if after is None or after.op_type != "SequenceInsert" or len(after.input) < 2:
+            return False
+        if list(after.input)[2:] not in ([], [""]):
             return False
         reads = [name for node in self._graph.node for name in node.input]
         reads += [n for node in self._graph.node for g in inner_graphs(node)
