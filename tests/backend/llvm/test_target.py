@@ -88,3 +88,16 @@ def test_levels_beyond_the_last_are_the_last(level: int, wanted: int) -> None:
 def test_rejects_unknown_words(option: str) -> None:
     with pytest.raises(TargetError, match=f"machine code for -{option}=odd\n  legal: "):
         machine_of(Target({"kind": "llvm", option: "odd"}))
+
+
+@pytest.mark.parametrize(
+    ("target", "found"),
+    [
+        ("llvm -mtriple=x86_64-linux-gnu -mcpu=skylake-avx521", "did you mean 'skylake-avx512'"),
+        ("llvm -mtriple=aarch64-linux-gnu -mcpu=x86-64-v2", "-mcpu=x86-64-v2, which LLVM"),
+        ("llvm -mtriple=riscv64-linux-gnu -mcpu=cortex-a72", "-mcpu=cortex-a72, which LLVM"),
+    ],
+)
+def test_cpus_of_other_machines_are_refused(target: str, found: str) -> None:
+    with pytest.raises(TargetError, match=re.escape(found)):
+        machine_of(Target(target))

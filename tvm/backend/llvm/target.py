@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from tvm.error import TargetError, message
+from tvm.support.suggest import did_you_mean
 from tvm.target import Target
-from tvm.target.cpu_model import complete_features
+from tvm.target.cpu_model import arch_of_triple, complete_features, is_tabulated
+from tvm.target.llvm_questions import ask_llvm
 
 from .machine import Machine, host_machine, llvm_triples_match
 
+_ASKED = ("x86_64", "aarch64", "riscv64")  # architectures whose CPUs must be known
 DEFAULT_LEVEL = 2  # of targets without -opt-level; more gains nothing and doubles LLVM's time
 
 
@@ -24,7 +27,7 @@ def machine_of(target: Target) -> Machine:
     host = host_machine()
     own = "hexagon" if target.kind.name == "hexagon" else host.triple
     triple = str(target.attrs.get("mtriple", "")) or own
-    cpu, extra = target.mcpu, ",".join(complete_features(triple, target.mattr))
+    cpu, extra = _known_cpu(triple, target.mcpu), ",".join(complete_features(triple, target.mattr))
     triple, floats = _with_float_abi(triple, _one_of(target, "mfloat-abi", ("soft", "hard")))
     extra = ",".join(part for part in (extra, floats) if part)
     _one_of(target, "jit", ("mcjit", "orcjit"))  # there is one way to link, which does for both
@@ -37,6 +40,25 @@ def machine_of(target: Target) -> Machine:
             return Machine(host.triple, host.cpu, features, level, fast_math=fast)
     abi = str(target.attrs.get("mabi", ""))
     return Machine(triple, cpu, extra, level, abi, fast)
+
+
+def _known_cpu(triple: str, cpu: str) -> str:
+    """The name of a CPU that LLVM has for the triple.
+
+    Of others it says a word and makes code for none in particular, or code that it cannot link.
+    """
+    arch = arch_of_triple(triple)
+    if cpu in ("", "generic") or arch not in _ASKED or is_tabulated(cpu, arch):
+        return cpu
+    if cpu != host_machine().cpu and cpu not in (known := ask_llvm(triple).cpus):
+        raise TargetError(
+            message(
+                f"machine code for {triple}",
+                found=f"-mcpu={cpu}, which LLVM does not have there{did_you_mean(cpu, known)}",
+                legal="one of tvm.target.codegen.llvm_get_cpu_archlist(target)",
+            )
+        )
+    return cpu
 
 
 def _one_of(target: Target, option: str, legal: tuple[str, ...]) -> str:
