@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import platform
 from pathlib import Path
 
 WANTED = {
@@ -11,3 +12,5 @@ WANTED = {
 _CPU_INFO = Path("/proc/cpuinfo")
 _FLAGS = _CPU_INFO.read_text().split() if _CPU_INFO.exists() else []
 CPUS = [name for name, flag in WANTED.items() if flag in _FLAGS]
+# the least of the CPUs of this machine's kind, the same for all of them
+PLAIN = "x86-64-v2" if platform.machine().lower() in ("x86_64", "amd64") else "generic"

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import tvm
+from tests.end_to_end.cpus import PLAIN
 from tvm import tir
 from tvm.backend.llvm import cache, codegen, kept_kernels
 from tvm.backend.llvm.module import LLVMModule
@@ -18,7 +19,7 @@ from tvm.target import Target
 
 pytestmark = pytest.mark.cpu
 
-TARGET = "llvm -mcpu=x86-64-v2"
+TARGET = f"llvm -mcpu={PLAIN}"
 
 
 @pytest.fixture(autouse=True)

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import tvm
+from tests.end_to_end.cpus import PLAIN
 from tvm import relax
 from tvm.relax import op
 from tvm.relax.interp import Interpreter
@@ -80,7 +81,7 @@ def test_values_stay(lead, mask):
 def test_compiled_code_agrees():
     mod = TileAttention(CPU)(_attention((2, 2), 48, 80, (2, 1, 1, 80)))
     args = _args(mod)
-    vm = relax.VirtualMachine(tvm.compile(mod, "llvm -mcpu=x86-64-v2"), tvm.cpu())
+    vm = relax.VirtualMachine(tvm.compile(mod, f"llvm -mcpu={PLAIN}"), tvm.cpu())
     found = vm["main"](*map(tvm.runtime.tensor, args)).numpy()
     want = Interpreter(mod).run("main", *args)
     np.testing.assert_allclose(found, want, rtol=1e-5, atol=1e-6)

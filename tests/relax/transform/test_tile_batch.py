@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import tvm
+from tests.end_to_end.cpus import PLAIN
 from tvm import relax
 from tvm.relax import op
 from tvm.relax.interp import Interpreter
@@ -54,7 +55,7 @@ def _functions(mod):
 
 
 def _run(mod, x, build=tvm.compile):
-    ex = build(mod, "llvm -mcpu=x86-64-v2")
+    ex = build(mod, f"llvm -mcpu={PLAIN}")
     found = relax.VirtualMachine(ex, tvm.cpu())["main"](tvm.runtime.tensor(x))
     return [part.numpy() for part in (found if not hasattr(found, "numpy") else [found])]
 

@@ -8,13 +8,14 @@ import numpy as np
 import pytest
 
 import tvm
+from tests.end_to_end.cpus import PLAIN
 from tvm import relax
 from tvm.backend.llvm import cache, setting
 from tvm.relax import vm_build
 from tvm.relax.vm import kept
 from tvm.target import Target
 
-TARGET = "llvm -mcpu=x86-64-v2"
+TARGET = f"llvm -mcpu={PLAIN}"
 
 
 @pytest.fixture(autouse=True)

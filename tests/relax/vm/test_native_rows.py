@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 import tvm
+from tests.end_to_end.cpus import PLAIN
 from tvm import relax
 from tvm.relax import op
 from tvm.relax.backend.cpu_generic import legalize_passes
@@ -37,7 +38,7 @@ def _scanned(use_twice):
 
 def _copies(mod):
     """How many rows native code copies, reading and writing."""
-    target = tvm.target.Target("llvm -mcpu=x86-64-v2")
+    target = tvm.target.Target(f"llvm -mcpu={PLAIN}")
     with target:
         mod = tvm.ir.transform.Sequential(legalize_passes(target))(mod)
     main = native_graph(mod, mod.get_global_var("main"), profile=False)
@@ -59,7 +60,7 @@ def test_values():
     x = np.random.default_rng(0).standard_normal((6, 5)).astype("float32")
     want = np.cumsum(x * x, 0)
     for use_twice in (False, True):
-        ex = tvm.compile(_scanned(use_twice), "llvm -mcpu=x86-64-v2")
+        ex = tvm.compile(_scanned(use_twice), f"llvm -mcpu={PLAIN}")
         found = relax.VirtualMachine(ex, tvm.cpu())["main"](tvm.runtime.tensor(x))
         for one, expected in zip(found, (want[-1:], want, want)[: 2 + use_twice], strict=True):
             np.testing.assert_allclose(one.numpy(), expected, rtol=1e-5)

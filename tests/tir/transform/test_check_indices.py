@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import tvm
+from tests.end_to_end.cpus import PLAIN
 from tvm.error import BoundsError
 from tvm.ir.module import IRModule
 from tvm.script import tir as T
@@ -354,7 +355,7 @@ def pick_few(A: T.Buffer((9,), "float32"), P: T.Buffer((8,), "int64"), Q: T.Buff
 
 
 @pytest.mark.cpu
-@pytest.mark.parametrize("target", ["llvm", "llvm -mcpu=x86-64-v2", "c"])
+@pytest.mark.parametrize("target", ["llvm", f"llvm -mcpu={PLAIN}", "c"])
 @pytest.mark.parametrize("func", [pick, pick_few])
 def test_indices_of_two_widths_in_one_look(target, func):
     """Each value of each, also the outermost of its type, at the first, a middle and the last."""
@@ -379,7 +380,7 @@ def test_indices_of_two_widths_in_one_look(target, func):
 
 
 @pytest.mark.cpu
-@pytest.mark.parametrize("target", ["llvm -mcpu=x86-64-v2", "c"])
+@pytest.mark.parametrize("target", [f"llvm -mcpu={PLAIN}", "c"])
 @pytest.mark.parametrize("width", [32, 64])
 def test_blocks_of_indices_and_what_remains(target, width):
     """Pairs of indices from the start or the end, in blocks and one by one, of any size."""
