@@ -61,6 +61,17 @@ def test_flat_loops_with_threads():
 
 
 @pytest.mark.pure
+def test_flat_loops_for_a_cpu_have_no_threads():
+    """A CPU is its own host: its loops stay loops, whichever target the context names."""
+    sch = tvm.tir.Schedule(doubled_block)
+    sch.parallel(sch.get_loops(sch.get_block("B"))[0])
+    with tvm.target.Target("llvm -mcpu=haswell"):
+        func = tvm.lower(sch)["main"]
+    assert "for i in T.parallel(4)" in func.script()
+    assert func.attrs["target"].host is None
+
+
+@pytest.mark.pure
 def test_schedules_of_te_are_no_more():
     with pytest.raises(TypeError, match=r"tvm\.lower\s+found:\s+args or binds\s+legal:.*create"):
         tvm.lower(double, [])

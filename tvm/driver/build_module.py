@@ -13,6 +13,7 @@ from tvm.runtime.executable import Executable
 from tvm.support.lazy import lazy_names
 from tvm.target.target import Target
 from tvm.tir.build import build as tir_build
+from tvm.tir.build import with_target
 from tvm.tir.function import PrimFunc
 from tvm.tir.pipeline import lowered
 
@@ -109,7 +110,8 @@ def lower(
                 "or a tir.Schedule",
             )
         )
-    return lowered(mod, simple_mode)
+    target = Target.current()
+    return lowered(mod if target is None else with_target(mod, target), simple_mode)
 
 
 def relay_to_tir(mod: IRModule, functions: Mapping[str, BaseFunc] | None = None) -> IRModule:

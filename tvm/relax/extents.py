@@ -110,6 +110,7 @@ def _is_long(bb: BlockBuilder, extent: PrimExpr) -> bool:
     told = any(isinstance(node, tir.Var) and not bb.is_given(node) for node in nodes)
     return told and len(nodes) > LONGEST_OF_DATA
 
+
 def agreeing(bb: BlockBuilder, value: RelaxExpr, wanted: Sequence[PrimExpr | None]) -> RelaxExpr:
     """The value, checked to have these extents where they are given."""
     own = extents_of(value)

@@ -60,9 +60,7 @@ def build(
 
 def _build(mod: IRModule, chosen: Target, pipeline: PipelineLike) -> Module:
     host = chosen.host if chosen.host is not None else host_of(chosen)
-    mod = only_prim_funcs(mod)
-    on_host = makes_host_code(chosen)
-    mod = t.BindTarget(chosen if on_host else chosen.with_host(host))(mod)
+    mod = with_target(only_prim_funcs(mod), chosen)
     backend = known_backend(chosen.kind.name)
     if pipeline == "default" and backend is not None and backend.keeps_kernels:
         try:
@@ -70,6 +68,13 @@ def _build(mod: IRModule, chosen: Target, pipeline: PipelineLike) -> Module:
         except OtherParameters:
             pass
     return _lowered(mod, pipeline, chosen, host)
+
+
+def with_target(mod: IRModule, target: Target) -> IRModule:
+    """The functions with their target, and its host where that is another machine."""
+    if not makes_host_code(target):
+        target = target.with_host(target.host if target.host is not None else host_of(target))
+    return t.BindTarget(target)(mod)
 
 
 def _lowered(mod: IRModule, pipeline: PipelineLike, chosen: Target, host: Target) -> Module:

@@ -154,14 +154,13 @@ def lowered(mod: IRModule, simple_mode: bool = False) -> IRModule:
 
     With `simple_mode` loops stay as they were scheduled: none is unrolled, vectorized or rewritten.
     """
-    ctx, target = PassContext.current(), Target.current(allow_none=True)
-    if target is not None:
-        mod = t.BindTarget(target if target.host is not None else Target(target, "llvm"))(mod)
+    ctx = PassContext.current()
     if _has_device(mod):
         passes = _blocks_to_launches() if simple_mode else _launches(ctx)
     else:
         passes = _blocks_to_loops(ctx) if simple_mode else lowering_passes(ctx)
-    return Sequential(passes)(mod)
+    with nested_programs():
+        return Sequential(passes)(mod)
 
 
 def _default(mod: IRModule, ctx: PassContext) -> IRModule:
