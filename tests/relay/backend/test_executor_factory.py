@@ -123,3 +123,10 @@ def test_states_by_graph_and_library() -> None:
     state.set_input(**params)
     state.run(x=X)
     np.testing.assert_allclose(state.get_output(0).numpy(), X @ W.T)
+
+
+def test_a_module_that_was_not_built_here_keeps_its_parameters() -> None:
+    made = relay.build(net(), "llvm")
+    made.rebuild = None
+    with pytest.raises(tvm.TVMError, match=r"remove_params\s+found:\s+a module that was not"):
+        made["remove_params"]()

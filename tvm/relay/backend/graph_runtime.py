@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from itertools import accumulate
 from typing import Any
 
+from tvm.error import TVMError, message
 from tvm.ir.expr import RelaxExpr
 from tvm.ir.module import IRModule
 from tvm.ir.op import Op
@@ -90,7 +91,14 @@ class ExecutorFactoryModule:
 
     def _without_params(self) -> ExecutorFactoryModule:
         """The module whose parameters are inputs: `load_params` of its states sets them."""
-        assert self.rebuild is not None, "a build knows what it was made of"
+        if self.rebuild is None:
+            raise TVMError(
+                message(
+                    "remove_params",
+                    found="a module that was not built here",
+                    legal="what relay.build returns",
+                )
+            )
         return self.rebuild()
 
     def __getattr__(self, name: str) -> Any:
