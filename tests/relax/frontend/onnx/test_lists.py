@@ -7,6 +7,8 @@ import pytest
 from onnx import TensorProto, helper
 
 from tests.relax.frontend.onnx.models import check_sizes, make_model
+from tvm.error import TVMError
+from tvm.relax.frontend.onnx import from_onnx
 
 pytestmark = pytest.mark.cpu
 F = TensorProto.FLOAT
@@ -60,3 +62,54 @@ def test_a_loop_that_collects(first: bool) -> None:
          "h": rng.standard_normal(n).astype("float32"), "back": np.asarray(back, np.int64)}
         for n, m, back in ((2, 3, -2), (4, 1, 0), (1, 7, 3))
     ])  # fmt: skip
+
+
+def test_a_sequence_by_another_name_is_the_sequence() -> None:
+    nodes = [
+        helper.make_node("SequenceConstruct", ["x", "y"], ["s"]),
+        helper.make_node("Identity", ["s"], ["same"]),
+        helper.make_node("SequenceInsert", ["same", "y"], ["more"]),
+        helper.make_node("Identity", ["more"], ["again"]),
+        helper.make_node("ConcatFromSequence", ["again"], ["z"], axis=0),
+    ]
+    inputs = {"x": np.ones((2, 3), "float32"), "y": np.zeros((1, 3), "float32")}
+    check_sizes(make_model(nodes, inputs, ["z"]), [inputs])
+
+
+@pytest.mark.parametrize("count", [1, 3])
+def test_a_loop_that_only_collects(count: int) -> None:
+    """What is put at the end is a tensor from around the loop; it has other names on the way."""
+    value, several = helper.make_tensor_value_info, helper.make_tensor_sequence_value_info
+    body = helper.make_graph(
+        [helper.make_node("Identity", ["yes"], ["on"]),
+         helper.make_node("SequenceInsert", ["s", "x"], ["s1"]),
+         helper.make_node("Identity", ["s1"], ["s2"])],
+        "body",
+        [value("i", TensorProto.INT64, []), value("yes", TensorProto.BOOL, []),
+         several("s", F, None)],
+        [value("on", TensorProto.BOOL, []), several("s2", F, None)],
+    )  # fmt: skip
+    nodes = [
+        helper.make_node("SequenceEmpty", [], ["empty"]),
+        helper.make_node("Loop", ["count", "", "empty"], ["s"], body=body),
+        helper.make_node("ConcatFromSequence", ["s"], ["z"], axis=0),
+    ]
+    inputs = {"x": np.ones((2, 3), "float32"), "count": np.asarray(count, np.int64)}
+    check_sizes(make_model(nodes, inputs, ["z"], shapes={"x": ["n", 3]}), [inputs])
+
+
+def test_a_body_that_does_not_give_its_sequence_is_refused() -> None:
+    value, several = helper.make_tensor_value_info, helper.make_tensor_sequence_value_info
+    body = helper.make_graph(
+        [helper.make_node("SequenceInsert", ["s", "x"], ["s1"])], "body",
+        [value("i", TensorProto.INT64, []), value("yes", TensorProto.BOOL, []),
+         several("s", F, None)], [several("s1", F, None)],
+    )  # fmt: skip
+    nodes = [
+        helper.make_node("SequenceEmpty", [], ["empty"]),
+        helper.make_node("Loop", ["count", "", "empty"], ["s"], body=body),
+        helper.make_node("ConcatFromSequence", ["s"], ["z"], axis=0),
+    ]
+    inputs = {"x": np.ones((2, 3), "float32"), "count": np.asarray(1, np.int64)}
+    with pytest.raises(TVMError, match="legal: tensors, unless the turns are known"):
+        from_onnx(make_model(nodes, inputs, ["z"]))

@@ -118,7 +118,8 @@ def reciprocal(node: Node) -> Result:
 
 @convert("Identity")
 def identity(node: Node) -> Result:
-    return node[0]
+    """The value itself; a sequence is one value, not an output for each of its items."""
+    return [node.ref(0)]
 
 
 @convert("IsInf")

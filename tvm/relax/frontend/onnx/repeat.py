@@ -362,7 +362,7 @@ class _Loop:
 
     def _result_info(self) -> TupleStructInfo:
         scalars = [TensorStructInfo((), "bool"), TensorStructInfo((), "int64")]
-        return TupleStructInfo([*scalars, *(_closed(info) for info in self.infos)])
+        return TupleStructInfo([*scalars, *(_closed(info, self.turns.node) for info in self.infos)])
 
     def _repeat(self, first: int) -> GlobalVar:
         """The function that calls itself."""
@@ -475,9 +475,10 @@ def _common(a: StructInfo, b: StructInfo, node: Any) -> StructInfo:
     return TensorStructInfo(extents, a.dtype)
 
 
-def _closed(info: StructInfo) -> StructInfo:
+def _closed(info: StructInfo, node: Any) -> StructInfo:
     """The struct info without extents that change."""
-    assert isinstance(info, TensorStructInfo), "the state is of tensors"
+    if not isinstance(info, TensorStructInfo):
+        raise node.invalid("the state", str(info), "tensors, unless the turns are known")
     if info.shape is None or not any(_is_own(e) for e in info.shape.values):  # type: ignore[attr-defined]
         return info
     return TensorStructInfo(dtype=info.dtype, ndim=info.ndim)
