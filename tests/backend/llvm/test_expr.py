@@ -138,6 +138,25 @@ def test_not_a_number_wins_in_min_and_max(lanes: int) -> None:
     np.testing.assert_array_equal(relu, np.maximum(a, 0))
 
 
+@pytest.mark.parametrize(
+    ("target", "found"),
+    [("llvm -mtriple=aarch64-linux-gnu", ("fmax\t", "fmin\t")),
+     ("llvm -mtriple=x86_64-linux-gnu -mcpu=haswell", ("vmaxps", "vminps"))],
+)  # fmt: skip
+def test_min_and_max_with_a_literal_are_one_instruction(
+    target: str, found: tuple[str, str]
+) -> None:
+    @T.prim_func
+    def clip(A: T.Buffer((64,), "float32"), B: T.Buffer((64,), "float32")):  # type: ignore
+        for i in T.vectorized(4):
+            B[i] = T.min(T.max(A[i], T.float32(-2)), T.float32(3))
+
+    text = tvm.compile(clip, target=target).mod.inspect_source("asm")
+    assert [text.count(name) for name in found] == [1, 1], text
+    assert "\tfcm" not in text
+    assert "\tvcmp" not in text
+
+
 @pytest.mark.parametrize("lanes", LANES)
 def test_logic_and_selection(lanes: int) -> None:
     a, b = numbers("float32", 12) > 0, numbers("float32", 13) > 0

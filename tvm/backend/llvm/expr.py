@@ -197,11 +197,14 @@ class ExprEmitter(TirFunctor[str, None]):
         return self.out.temp(f"fsub {kind} {a}, {back}")
 
     def _float_min_max(self, op: e.BinaryOpExpr, dtype: DataType, a: str, b: str) -> str:
-        """Not-a-number wins, as in numpy. With a literal one comparison does it."""
+        """Not-a-number wins, as in numpy. With a literal one comparison does it, as on x86 one
+        instruction then does; AArch64 has instructions for the whole.
+        """
         kind, is_min = value_type(dtype), isinstance(op, e.Min)
         if _is_plain_number(op.a):
             a, b = b, a
-        if _is_plain_number(op.a) or _is_plain_number(op.b):
+        literal = _is_plain_number(op.a) or _is_plain_number(op.b)
+        if literal and not self.module.machine_triple.startswith(("aarch64", "arm64")):
             chosen = self.out.temp(f"fcmp u{'lt' if is_min else 'gt'} {kind} {a}, {b}")
             return self.select(dtype, chosen, a, b)
         return self.intrinsic("minimum" if is_min else "maximum", dtype, [a, b], flags="nsz ")
