@@ -98,6 +98,14 @@ class GraphReader:
         self._forks = 0
         # whether a branch may take all that comes after it
         self.may_fork = False
+        # how many channels lie together between operators of blocks (nchwc)
+        self.block = 0
+
+    def within(self, bb: BlockBuilder | None = None, deeper: int = 0) -> GraphReader:
+        """A reader of what is called from here, or is read into another builder."""
+        reader = GraphReader(bb or self.bb, self.functions, self.depth + deeper)
+        reader.block = self.block
+        return reader
 
     def nodes(self, nodes: Iterable[Any], scope: Scope, prefix: str = "") -> None:
         """Convert nodes in their order."""
@@ -152,7 +160,7 @@ class GraphReader:
     ) -> RelaxExpr:  # fmt: skip
         """A function with branches in it, and all nodes behind: either may see several ranks."""
         inner, nodes = self._opened(node, body, scope, name)
-        reader = GraphReader(self.bb, self.functions, self.depth + 1)
+        reader = self.within(deeper=1)
         reader._forks = self._forks
 
         def go_on(found: Scope) -> RelaxExpr:
@@ -259,7 +267,7 @@ class GraphReader:
     def _call(self, node: Any, body: Any, scope: Scope, name: str) -> None:
         """Convert a function's body in the place of a node that calls it."""
         inner, nodes = self._opened(node, body, scope, name)
-        reader = GraphReader(self.bb, self.functions, self.depth + 1)
+        reader = self.within(deeper=1)
         reader.nodes(nodes, inner, f"{name}/")
         _bind_results(body, node, inner, scope)
 
@@ -436,7 +444,7 @@ class Subgraph:
         """The outputs for these inputs; `around` stands for the scope that the graph sees."""
         reader = self._reader
         if bb is not None:
-            reader = GraphReader(bb, reader.functions, reader.depth)
+            reader = reader.within(bb)
         scope = self._opened(values, self._scope if around is None else around)
         found = reader.values(self._graph.node, scope, self.outputs, f"{self._name}/")
         for ref in found:

@@ -33,6 +33,7 @@ from .graph import (
     names_read,
     source_span,
 )  # fmt: skip
+from .nchwc import block_size
 from .ranks import infer_rank
 from .scope import Scope
 
@@ -149,6 +150,7 @@ class _Importer:
     def _body(self, graph: Any, branches: bool) -> RelaxExpr:
         """Convert the nodes; all into one dataflow block, unless there are branches."""
         reader = GraphReader(self._bb, self._functions)
+        reader.block = block_size(graph)
         if branches:
             return reader.results(
                 graph.node, self._scope, lambda scope: self._outputs(reader, graph, scope)

@@ -18,9 +18,9 @@ Converter: TypeAlias = "Callable[[Node], Result]"
 
 _FAMILIES = (
     "aliases", "attention", "block_quantized", "control", "decoding", "elementwise", "experts",
-    "gates", "image", "linear", "microsoft", "ml_models", "ml_tables", "ml_trees", "ngrams", "nn",
-    "quantized", "quantized_microsoft", "random", "recurrent", "reduction", "region", "rotary",
-    "selection", "sequence", "shape", "signal", "strings", "tensor", "training",
+    "gates", "image", "linear", "microsoft", "ml_models", "ml_tables", "ml_trees", "nchwc",
+    "ngrams", "nn", "quantized", "quantized_microsoft", "random", "recurrent", "reduction",
+    "region", "rotary", "selection", "sequence", "shape", "signal", "strings", "tensor", "training",
 )  # fmt: skip
 _CONVERTERS: dict[str, list[tuple[int, Converter]]] = {}
 _loaded = False
