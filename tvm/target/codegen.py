@@ -11,7 +11,8 @@ from typing import Final
 from tvm.error import CheckError, message
 from tvm.support.lazy import lazy_names
 
-from .cpu_model import arch_of_triple, complete_features, host_triple, is_tabulated, with_features
+from .cpu_model import arch_of_triple, complete_features, with_features
+from .host_cpu import host_triple
 from .llvm_intrinsics import is_known
 from .llvm_questions import CpuFeatures, ask_llvm
 from .target import Target
@@ -120,8 +121,6 @@ def llvm_get_vector_width(target: Target | None = None) -> int:
     if "vector-width" in chosen.attrs:
         return model.vector_bits
     if arch == "x86_64":
-        if chosen.mcpu and not is_tabulated(chosen.mcpu):
-            model = with_features(model, [f"+{name}" for name in _facts(chosen).on])
         return model.vector_bits
     if arch.startswith("riscv"):
         model = with_features(model, [f"+{name}" for name in _facts(chosen).on])

@@ -7,7 +7,7 @@ from typing import Any, Final
 from tvm.error import TargetError, message
 from tvm.runtime._device import Device
 
-from .cpu_model import available_cores
+from .host_cpu import available_cores
 from .kind import KINDS
 from .target import Target
 

@@ -107,8 +107,8 @@ def _features_on(llvm: Any, triple: str, cpu: str, extra: str, names: list[str])
     same = arch == "arm" or arch.startswith(("armv", "thumb"))
     if arch not in _COMPARED and not same:
         return [name for name in names if f"+{name}" in given]
-    # what a CPU is tuned for would count as a feature on Arm, so the callee starts from nothing
-    bare = ",".join(f"-{name}" for name in names) + "," if arch.startswith("a") else ""
+    # what a CPU is tuned for would count as a feature, so the callee starts from nothing
+    bare = "".join(f"-{name}," for name in names) if arch.startswith(("a", "riscv")) else ""
     least, word = "", []
     if same:  # it inlines only what has the very same features, so each is asked for beside them
         bare = "".join(f"{one}," for one in given)

@@ -18,18 +18,11 @@ from tvm.support.frozen import FrozenMap
 from tvm.support.lazy import lazy_names
 
 from .arm_profile import is_a_profile, is_m_profile, m_profile_features
-from .cpu_model import (
-    CpuModel,
-    arch_of_triple,
-    available_cores,
-    host_arch,
-    host_cpu,
-    host_triple,
-    named_cpu,
-    with_features,
-)
+from .cpu_model import CpuModel, arch_of_triple, with_features
 from .gpu_model import GpuModel, model_of
+from .host_cpu import available_cores, host_arch, host_cpu, host_triple
 from .kind import CPU, TargetKind, find_kind
+from .named_cpu import named_cpu
 from .parse import check_options, parse_target
 from .values import check_values
 

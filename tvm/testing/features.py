@@ -24,7 +24,7 @@ from tvm.error import TVMError, message
 from tvm.ffi import get_global_func
 from tvm.runtime import device, enabled
 from tvm.runtime.device_api.kinds import is_cpu
-from tvm.target.cpu_model import host_cpu
+from tvm.target.host_cpu import host_cpu
 
 from .targets import device_enabled
 

@@ -12,7 +12,7 @@ from tests.dlight.programs import random_names, with_names
 from tvm import relax, tir
 from tvm.dlight.cpu.tile_products import choose_tiles
 from tvm.target import Target
-from tvm.target.cpu_model import host_cpu
+from tvm.target.host_cpu import host_cpu
 
 LINUX = "llvm -mtriple=x86_64-unknown-linux-gnu -mcpu="
 SPR = Target(LINUX + "sapphirerapids")

@@ -21,7 +21,8 @@ from typing import Any
 from tvm.error import CheckError, InternalError, message
 from tvm.ffi import library
 from tvm.support.apart import hearing_signals
-from tvm.target.cpu_model import arch_of_triple, is_tabulated
+from tvm.target.cpu_model import arch_of_triple
+from tvm.target.named_cpu import is_tabulated
 
 from . import cache
 from .child import ask

@@ -9,7 +9,8 @@ from tvm.backend.host_functions import Signature
 from tvm.error import CheckError, message
 from tvm.runtime.imports import CONTEXT
 from tvm.support.naming import NameTable
-from tvm.target.cpu_model import named_cpu
+from tvm.target.cpu_model import arch_of_triple
+from tvm.target.named_cpu import named_cpu
 
 from .types import bytes_literal, quoted
 
@@ -91,7 +92,8 @@ class ModuleText:
         for word in reversed(self.features.split(",")):  # the last word counts
             if word[1:] == name:
                 return word[0] == "+"
-        return bool(self.cpu) and name in named_cpu(self.cpu, "", 1).features
+        arch = arch_of_triple(self.machine_triple)
+        return bool(self.cpu) and name in named_cpu(self.cpu, arch, 1).features
 
     def slot(self, prefix: str) -> str:
         """The operand for a fresh pointer-sized variable, null at first."""

@@ -5,8 +5,9 @@ from __future__ import annotations
 from tvm.error import TargetError, message
 from tvm.support.suggest import did_you_mean
 from tvm.target import Target
-from tvm.target.cpu_model import arch_of_triple, complete_features, is_tabulated
+from tvm.target.cpu_model import arch_of_triple, complete_features
 from tvm.target.llvm_questions import ask_llvm
+from tvm.target.named_cpu import is_tabulated
 
 from .machine import Machine, host_machine, llvm_triples_match
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tvm.target.cpu_model import available_cores
+from tvm.target.host_cpu import available_cores
 from tvm.target.target import Target
 
 

@@ -25,7 +25,7 @@ from tvm.meta_schedule.runner.local_runner import LocalRunner
 from tvm.meta_schedule.runner.runner import RunnerInput
 from tvm.meta_schedule.utils import remove_build_dir
 from tvm.support.scratch import scratch_folder
-from tvm.target.cpu_model import available_cores
+from tvm.target.host_cpu import available_cores
 from tvm.target.target import Target
 
 Answer = tuple[Any, "str | None"]  # what was asked for, or why it is not there
