@@ -13,6 +13,7 @@
                                acc[r, :] += row * W[c, ry, rx]      # for all r * s + ry = j
                     C[c, y0 :, x0 :] = epilogue(acc)
 
+Where that is faster for the sizes of a call, channels lie along vectors (`channel_windows`).
 Tiles that would reach past the end start earlier, and make again what others have made: so all
 are whole, and no index is tested. How many rows make a tile, the call decides by a model of the
 time. A plane without a border is read where it is; so is one of rows shorter than a vector, under
@@ -31,7 +32,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from tvm.arith import Analyzer
 from tvm.ir.expr import PrimExpr
 from tvm.ir.node import Node
 from tvm.target.cpu_model import CpuModel
@@ -48,9 +48,8 @@ from tvm.tir.expr import (
     Var,
     make_const,
 )
-from tvm.tir.functor import StmtExprMutator, children, substitute, uses_var, vars_in, walk
+from tvm.tir.functor import children, substitute, walk
 from tvm.tir.op.arith import less, less_equal, logical_and
-from tvm.tir.op.forms import conjuncts
 from tvm.tir.schedule import BlockRV, Schedule
 from tvm.tir.stmt import (
     Block,
@@ -78,10 +77,12 @@ from .any_size import (
     vector,
 )
 from .base import root_blocks
+from .channel_windows import Windows, channel_windows
 from .cost import MIN_US, flops_us
-from .fused import epilogue_of, is_border, padding_of
-from .planes import Plane, is_choice, plane_of
+from .fused import epilogue_of, padding_of
+from .planes import Plane, plane_of
 from .tiles import LATENCY
+from .window_axes import Axis, ReadPlane, Source, axis_of, read_of, source_of
 
 WIDEST_STEP: Final = 4  # elements between lanes that are picked from whole vectors
 MAX_TAPS: Final = 64  # of a window that stand one after the other
@@ -91,6 +92,9 @@ MAX_SUMS: Final = 600  # multiplications of all tiles together: code is made of 
 ROWS: Final = (7, 4, 2)
 FEW: Final = 2  # of a tile that large windows do without: they have enough sums for a row
 PER_TILE: Final = 3.0  # vector instructions that a tile takes beside loads and FMAs
+PER_PLANE: Final = 60.0  # and a plane; a row that is copied, and each of its vectors
+PER_LINE: Final = 12.0
+PER_COPIED: Final = 4.0
 CHAINS: Final = 8  # sums of a tile that do not wait for one another, if there are so many
 LINE: Final = 64  # bytes that a cache gives at once
 AT_ONCE: Final = 2  # tiles whose sums a processor is at, while each waits for its own
@@ -132,7 +136,7 @@ def _windows(sch: Schedule, block: BlockRV, cpu: CpuModel) -> _Windows | None:
         return None  # however many planes there are, each is one of known sizes
     if list(store.indices) != [iv.var for iv in spatial]:
         return None
-    down, along = (_axis(plane, iv, reducing) for iv in spatial[-2:])
+    down, along = (axis_of(plane, iv, reducing) for iv in spatial[-2:])
     if down is None or along is None or along.dim != len(plane.indices) - 1:
         return None
     if along.step > WIDEST_STEP or len(down.taps) * len(along.taps) > MAX_TAPS:
@@ -141,58 +145,6 @@ def _windows(sch: Schedule, block: BlockRV, cpu: CpuModel) -> _Windows | None:
         return None
     found = _Windows(sch, block, plane, down, along, cpu)
     return found if found.fits() else None
-
-
-@dataclass(frozen=True, eq=False)
-class _Axis:
-    """A dimension of a plane, indexed by the result times `step` plus the window."""
-
-    iv: IterVar
-    dim: int
-    step: int
-    tap: IterVar | None
-    scale: int
-
-    @property
-    def taps(self) -> range:
-        """The steps of the window."""
-        return range(1 if self.tap is None else extent(self.tap) or 1)
-
-    @property
-    def reach(self) -> int:
-        """The distance between the elements that the first and the last tap read."""
-        return (len(self.taps) - 1) * self.scale
-
-    @property
-    def size(self) -> PrimExpr:
-        """The extent along the result."""
-        assert self.iv.dom is not None, "block variables have domains"
-        return self.iv.dom.extent
-
-    def at(self, index: PrimExpr, tap: PrimExpr | int) -> dict[Var, PrimExpr]:
-        """The variables for an index of the result and one of the window."""
-        found = {self.iv.var: index}
-        if self.tap is not None:
-            dtype = self.tap.var.dtype
-            found[self.tap.var] = tap if isinstance(tap, PrimExpr) else IntImm(dtype, tap)
-        return found
-
-
-def _axis(plane: Plane, iv: IterVar, reducing: Sequence[IterVar]) -> _Axis | None:
-    """Where a variable of the result moves the window; None unless one tap does, or none."""
-    dims = [dim for dim, terms in enumerate(plane.terms) if terms.get(iv.var)]
-    if len(dims) != 1:
-        return None
-    terms = plane.terms[dims[0]]
-    taps = [tap for tap in reducing if terms.get(tap.var) and extent(tap) != 1]
-    steps = {iv.var, *(tap.var for tap in reducing)}
-    if len(taps) > 1 or any(scale and var not in steps for var, scale in terms.items()):
-        return None
-    if not taps:
-        return _Axis(iv, dims[0], terms[iv.var], None, 1)
-    if sum(1 for other in plane.terms if other.get(taps[0].var)) > 1:
-        return None
-    return _Axis(iv, dims[0], terms[iv.var], taps[0], terms[taps[0].var])
 
 
 @dataclass(frozen=True)
@@ -206,68 +158,6 @@ class _Call:
     block: PrimExpr  # columns that are
     read: PrimExpr  # columns of the plane for them
     pitch: PrimExpr
-
-
-class _Source:
-    """Where a plane comes from: a buffer, and its indices by those of the plane.
-
-    Index v along an axis of the plane is index v - before of the buffer, if that is one; else it
-    holds `other`.
-    """
-
-    def __init__(self, load: BufferLoad, dims: Mapping[_Axis, int], other: PrimExpr) -> None:
-        self.buffer, self.indices, self.dims, self.other = load.buffer, load.indices, dims, other
-        zeros = {var: make_const(0, var.dtype) for i in load.indices for var in vars_in(i)}
-        self.before: dict[_Axis, int] = {}
-        for axis, dim in dims.items():
-            offset = Analyzer().simplify(substitute(load.indices[dim], zeros))
-            assert isinstance(offset, IntImm), "offsets are numbers"
-            self.before[axis] = -offset.value
-
-    def size(self, axis: _Axis) -> PrimExpr:
-        """The extent of the buffer along an axis."""
-        return self.buffer.shape[self.dims[axis]]
-
-    def at(self, values: Mapping[Var, PrimExpr], indices: Mapping[_Axis, PrimExpr]) -> PrimExpr:
-        """The element at these indices of the buffer."""
-        given = {self.dims[axis]: dim_index for axis, dim_index in indices.items()}
-        return BufferLoad(
-            self.buffer,
-            [given.get(dim, substitute(index, values)) for dim, index in enumerate(self.indices)],
-        )
-
-
-def _source(
-    sch: Schedule, pad: BlockRV | None, read: PrimExpr, plane: Plane, axes: Sequence[_Axis]
-) -> _Source | None:
-    """Where a plane comes from; None if its border is no plain one."""
-    choice, names = read, {}
-    if pad is not None:
-        made: Block = sch.get(pad)
-        assert isinstance(made.body, BufferStore), "a padding is one store"
-        names = dict(zip(made.body.indices, plane.indices))
-        choice = substitute(made.body.value, names)  # type: ignore[arg-type]
-    load: PrimExpr = choice
-    terms: list[PrimExpr] = []
-    other: PrimExpr = make_const(0, choice.dtype)
-    if isinstance(choice, Call):
-        load, other, terms = choice.args[1], choice.args[2], conjuncts(choice.args[0])
-    if not isinstance(load, BufferLoad) or next(vars_in(other), None) is not None:
-        return None
-    dims: dict[_Axis, int] = {}
-    for axis in axes:
-        found = [dim for dim, i in enumerate(load.indices) if uses_var(i, axis.iv.var)]
-        if len(found) != 1:
-            return None
-        dims[axis] = found[0]
-    if dims[axes[-1]] != len(load.indices) - 1:
-        return None
-    for axis, dim in dims.items():
-        moved = Analyzer().simplify(load.indices[dim] - plane.indices[axis.dim])
-        if not isinstance(moved, IntImm):
-            return None
-        terms = [term for term in terms if not is_border(term, load, dim)]
-    return None if terms else _Source(load, dims, other)
 
 
 @dataclass(frozen=True)
@@ -303,7 +193,7 @@ class _Windows:
     """Makes the loops of one block of windows; `last` is the block that takes its result."""
 
     def __init__(
-        self, sch: Schedule, block: BlockRV, plane: Plane, down: _Axis, along: _Axis, cpu: CpuModel
+        self, sch: Schedule, block: BlockRV, plane: Plane, down: Axis, along: Axis, cpu: CpuModel
     ) -> None:
         self.sch, self.block, self.plane, self.cpu = sch, block, plane, cpu
         self.down, self.along = down, along
@@ -320,9 +210,13 @@ class _Windows:
         once = [iv for iv in self.node.iter_vars if extent(iv) == 1]
         self.digits = list(dict.fromkeys([*self.outer, *once]))
         self.pad = padding_of(sch, block, plane.buffer)
-        self.read = _read(store.value, plane)
-        self.source = _source(sch, self.pad, self.read, plane, (down, along))
+        self.read = read_of(store.value, plane)
+        self.source = source_of(sch, self.pad, self.read, plane, (down, along))
         self.last = epilogue_of(sch, block, store.buffer, store.indices)
+        self.channels = None if self.source is None else channel_windows(Windows(
+            sch, self.node, down, along, self.read, self.source, self.last, self._is_whole(),
+            self.digits, cpu,
+        ))  # fmt: skip
         self.rows = self._rows()
         self.room = cpu.l1d_bytes // 2 // (self.bits // 8)
         shape = [self._int(max(r * self._chains(r) for r in self.rows)), self._int(self.lanes)]
@@ -348,7 +242,7 @@ class _Windows:
         return True
 
     @property
-    def plain(self) -> _Source:
+    def plain(self) -> Source:
         """The source of the plane; `fits` was true."""
         assert self.source is not None, "looked at when it was made"
         return self.source
@@ -361,7 +255,11 @@ class _Windows:
     def reason(self) -> str:
         """The schedule's reason."""
         rows = " or ".join(map(str, self.rows))
-        return f"{self.node.name_hint}: windows over {rows} rows of vectors, of planes of any size"
+        other = "" if self.channels is None else ", or channels along vectors"
+        return (
+            f"{self.node.name_hint}: windows over {rows} rows of vectors{other}, "
+            "of planes of any size"
+        )
 
     # --- how many rows make a tile ---
 
@@ -417,17 +315,29 @@ class _Windows:
                 found.setdefault(offset, []).append((row, tap))
         return dict(sorted(found.items()))
 
-    def _chosen(self, plan: Plan, height: Var) -> PrimExpr:
-        """The tile rows that are the fastest for this height."""
+    def _chosen(self, plan: Plan, height: Var) -> tuple[PrimExpr, PrimExpr]:
+        """The tile rows that are the fastest for this height, and the time of a vector of them."""
         if len(self.rows) == 1:
-            return self._int(self.rows[0])
+            (rows,) = self.rows
+            tiles = (height + (rows - 1)) // rows
+            return self._int(rows), tiles * round(UNIT * self._cost(rows))
         best = [plan.slot("time"), plan.slot("rows")]
         for size in reversed(self.rows):
             tiles = (height + (size - 1)) // size
             time = plan.keep("time", tiles * round(UNIT * self._cost(size)))
             better = logical_and(less_equal(self._int(size), height), less(time, plan.at(best[0])))
             plan.put(best, [time, self._int(size)], None if size == 1 else better)
-        return plan.read("rows", best[1])
+        return plan.read("rows", best[1]), plan.read("time", best[0])
+
+    def _time(self, call: _Call, vector: PrimExpr) -> PrimExpr:
+        """The modelled time of a plane, of which `vector` is that of a column of vectors."""
+        vectors = (call.width + (self.lanes - 1)) // self.lanes
+        time = vectors * vector + round(UNIT * PER_PLANE)
+        if not (self._is_whole() or self._in_place()):
+            lines = (call.height - 1) * self.down.step + (self.down.reach + 1)
+            read = (call.read + (self.lanes - 1)) // self.lanes
+            time = time + lines * (read * round(UNIT * PER_COPIED) + round(UNIT * PER_LINE))
+        return time
 
     # --- loops ---
 
@@ -435,7 +345,7 @@ class _Windows:
         """All windows as one block."""
         plan = Plan(str(self.dtype))
         height, width = plan.keep("height", self.down.size), plan.keep("width", self.along.size)
-        rows = self._chosen(plan, height)
+        rows, time = self._chosen(plan, height)
         tiles = plan.keep("tiles", (height + rows - 1) // rows)
         block = plan.keep("block", Min(width, self._int(self._columns())))
         lanes = Max(block, self._int(self.lanes))  # those of a short row that have no element, too
@@ -475,7 +385,12 @@ class _Windows:
             scope.add(IfThenElse(is_short, short, self._wide(call, part)))
         inner = opaque("windows", scope.stmt(), [self.sums, self.row, self.copy], [], [])
         kind = ForKind.SERIAL if cores == 1 else ForKind.PARALLEL
-        whole = plan.around(For(task, 0, chunks * split, kind, inner))
+        loop: Stmt = For(task, 0, chunks * split, kind, inner)
+        if self.channels is not None:
+            chosen = self.channels.plan(plan, height, width, planes)
+            time = plan.keep("rows_time", self._time(call, time) * self.channels.channels)
+            loop = IfThenElse(less(chosen.time, time), self.channels.nest(chosen), loop)
+        whole = plan.around(loop)
         for iv in (*self.outer, self.down.iv, self.along.iv):
             if extent(iv) is None:
                 whole = IfThenElse(less(self._int(0), size_of(iv)), whole)
@@ -753,12 +668,12 @@ class _Windows:
             held = BufferLoad(self.sums, [place, lane])
             values = {**strip.at, **self.down.at(y + row, step), **self.along.at(x + lane, tap)}
             read = BufferLoad(self.row, [tap, lane])
-            total = _Read(self.read, read).visit_expr(self.store.value)
+            total = ReadPlane(self.read, read).visit_expr(self.store.value)
             total = Loads({self.store.buffer: held}, values).visit_expr(total)
             made.append(BufferStore(self.sums, total, [place, lane]))
         return made
 
-    def _inside(self, axis: _Axis, index: PrimExpr) -> PrimExpr:
+    def _inside(self, axis: Axis, index: PrimExpr) -> PrimExpr:
         """Whether an index that may be one of the border is one of the plane."""
         within = less(index, self.plain.size(axis))
         if self.plain.before[axis] > 0:
@@ -782,30 +697,6 @@ class _Windows:
 
     def _var(self, name: str) -> Var:
         return Var(name, self.dtype)
-
-
-class _Read(StmtExprMutator):
-    """Replaces what is read from a plane by a value."""
-
-    def __init__(self, read: PrimExpr, value: PrimExpr) -> None:
-        super().__init__()
-        self._read, self._value = read, value
-
-    def visit_expr(self, expr: PrimExpr) -> PrimExpr:
-        return self._value if expr is self._read else super().visit_expr(expr)
-
-
-def _read(value: PrimExpr, plane: Plane) -> PrimExpr:
-    """What is read from a plane: an element, or one under a condition, else a number."""
-    found: PrimExpr | None = None
-    for node in walk(value):
-        if is_choice(node) and isinstance(node.args[1], BufferLoad):
-            if node.args[1].buffer is plane.buffer:
-                return node  # type: ignore[no-any-return]
-        elif isinstance(node, BufferLoad) and node.buffer is plane.buffer:
-            found = node
-    assert found is not None, "a plane is read"
-    return found
 
 
 def _lanes(most: int, size: PrimExpr) -> int:

@@ -9,6 +9,7 @@ Fast Computer Method for Matrix Transposing", IEEE Transactions on Computers C-2
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 from tvm.ir.expr import PrimExpr, Range
@@ -103,26 +104,12 @@ def _rounds(source: Buffer, target: Buffer) -> Stmt:
     count, size = (int(source.shape[axis]) for axis in (0, -1))  # type: ignore[call-overload]
     lanes = Ramp(IntImm("int64", 0), IntImm("int64", 1), size)
     lets: list[tuple[Var, PrimExpr]] = []
-
-    def named(value: PrimExpr, width: int = size) -> Var:
-        lets.append((Var(f"r{len(lets)}", source.dtype.with_lanes(width)), value))
-        return lets[-1][0]
-
-    rows = [
-        named(BufferLoad(source, _at(source, IntImm("int64", row), lanes))) for row in range(count)
-    ]
-    rows += rows[:1] * (size - count)  # for rows that there are not
-    apart = 1
-    while apart < size:
-        for row in range(size):
-            if not row & apart:
-                pair = [rows[row], rows[row + apart]]
-                for number, picks in zip((row, row + apart), _halves(size, apart)):
-                    rows[number] = named(Shuffle(pair, [IntImm(_INT32, p) for p in picks]))
-        apart *= 2
+    rows = turned(
+        [BufferLoad(source, _at(source, IntImm("int64", row), lanes)) for row in range(count)], lets
+    )
     if count < size:
         kept = [IntImm(_INT32, lane) for lane in range(count)]
-        rows = [named(Shuffle([row], kept), count) for row in rows]
+        rows = [_named(Shuffle([row], kept), lets) for row in rows]
         lanes = Ramp(IntImm("int64", 0), IntImm("int64", 1), count)
     body: Stmt = SeqStmt(
         [
@@ -133,6 +120,31 @@ def _rounds(source: Buffer, target: Buffer) -> Stmt:
     for var, value in reversed(lets):
         body = LetStmt(var, value, body)
     return body
+
+
+def turned(rows: Sequence[PrimExpr], lets: list[tuple[Var, PrimExpr]]) -> list[Var]:
+    """The columns of a square of vectors, by its rows or the first of them.
+
+    Names that they are made of are added to `lets`.
+    """
+    size = rows[0].dtype.lanes
+    made = [_named(row, lets) for row in rows]
+    made += made[:1] * (size - len(rows))  # for rows that there are not
+    apart = 1
+    while apart < size:
+        for row in range(size):
+            if not row & apart:
+                pair = [made[row], made[row + apart]]
+                for number, picks in zip((row, row + apart), _halves(size, apart)):
+                    lanes = [IntImm(_INT32, p) for p in picks]
+                    made[number] = _named(Shuffle(pair, lanes), lets)
+        apart *= 2
+    return made
+
+
+def _named(value: PrimExpr, lets: list[tuple[Var, PrimExpr]]) -> Var:
+    lets.append((Var(f"r{len(lets)}", value.dtype), value))
+    return lets[-1][0]
 
 
 def _halves(size: int, apart: int) -> tuple[list[int], list[int]]:
