@@ -66,3 +66,26 @@ def test_indices_are_a_tuple_or_a_tensor(indices: Any) -> None:
     x = var(2, 3)
     with pytest.raises(TypeError, match="index_put: indices is no list"):
         op.index_put(x, indices, x)
+
+
+def test_shapes_that_are_variables_are_not_passed_on() -> None:
+    s = relax.Var("s", relax.ShapeStructInfo([4, 6]))
+    data = relax.Var("d", relax.TensorStructInfo(s, "float32"))
+    at, pairs, new = index(2, 3), index(3, 2), var(2, 3)
+    for call in (
+        op.scatter_elements(data, at, new),
+        op.scatter_nd(data, pairs, var(3)),
+        op.index_put(data, (index(3), index(3)), var(3)),
+        op.bucketize(data, var(3)),
+    ):
+        found = info(call)
+        assert (found.shape, found.ndim) == (None, 2)
+
+
+def test_what_is_known_without_extents() -> None:
+    unknown = relax.Var("x", relax.TensorStructInfo(dtype="float32"))
+    anywhere = relax.Var("i", relax.TensorStructInfo(dtype="int64"))
+    assert info(op.gather_nd(var(ndim=3), index(3, 2))).ndim == 2
+    assert info(op.gather_elements(unknown, index(3, 2))).ndim == -1
+    assert info(op.gather_elements(var(4, 2), anywhere)).ndim == -1
+    assert info(op.index_tensor(var(4, 5, 6), [index(3), index(N)])).ndim == -1

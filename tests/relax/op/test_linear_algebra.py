@@ -117,3 +117,9 @@ def test_bfloat16_is_summed_in_float32() -> None:
     found = vm["main"](tvm.runtime.tensor(ones))
     assert found.dtype == "bfloat16"
     assert (found.numpy().astype("float32") == 512).all()
+
+
+def test_einsum_of_operands_of_unknown_rank() -> None:
+    unknown = relax.Var("x", relax.TensorStructInfo(dtype="float32"))
+    found = info(op.einsum([unknown, var(3, 4)], "ij,jk->ik"))
+    assert (found.ndim, found.dtype) == (-1, "float32")

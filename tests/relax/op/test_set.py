@@ -67,3 +67,8 @@ def test_without_sorting_values_stand_as_they_first_come(axis: int | None) -> No
     np.testing.assert_array_equal(np.take(values, inverse, along), whole)
     np.testing.assert_array_equal(np.take(whole, first, along), values)
     assert counts.sum() == whole.shape[along]
+
+
+def test_one_element_is_found_once() -> None:
+    values, places = info(op.unique(var(), return_index=True)).fields
+    assert (values.values, places.values, places.dtype) == ((1,), (1,), "int64")

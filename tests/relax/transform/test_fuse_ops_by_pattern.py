@@ -442,3 +442,30 @@ def test_composites_that_no_codegen_takes_compile() -> None:
     assert isinstance(kernels["fused_relax_matmul_relax_nn_relu"], tvm.tir.PrimFunc)
     args = arguments(Mod["main"], {"n": 3})
     assert_same(run_interp(Mod, args), run_interp(kernels, args))
+
+
+def test_items_of_tuples_from_outside_are_operands() -> None:
+    @I.ir_module
+    class Mod:
+        @R.function
+        def main(
+            x: R.Tensor((8,), "float32"),
+            t: R.Tuple(R.Tensor((8,), "float32"), R.Tensor((8,), "float32")),
+        ):
+            with R.dataflow():
+                b = t[1]
+                c = R.add(x, b)
+                d = R.split(c, 2)
+                e = d[0]
+                f = R.negative(e)
+                R.output(f)
+            return f
+
+    added = is_op("relax.add")(wildcard(), is_tuple_get_item(wildcard()))
+    halved = is_op("relax.negative")(is_tuple_get_item(is_op("relax.split")(wildcard()), 0))
+    mod = FuseOpsByPattern([("x.added", added), ("x.halved", halved)])(Mod)
+    infos = [p.struct_info for p in mod["fused_relax_add"].params]
+    assert all(isinstance(one, relax.TensorStructInfo) for one in infos)
+    assert len(mod["fused_relax_split_relax_negative"].params) == 1
+    args = arguments(Mod["main"], {})
+    assert_same(run_interp(Mod, args), run_interp(mod, args))

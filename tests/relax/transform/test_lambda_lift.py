@@ -179,7 +179,7 @@ def test_names_show_the_way_only_where_they_must():
             return h
 
     names = {var.name_hint for var in LambdaLift()(Before).get_global_vars()}
-    assert names == {"main", "main_outer", "main_inner", "main_other", "main_other_inner"}
+    assert names == {"main", "main_outer", "main_outer_inner", "main_other", "main_other_inner"}
 
 
 class TestGivesAClosure(RelaxPassTest):

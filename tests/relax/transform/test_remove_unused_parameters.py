@@ -84,7 +84,6 @@ class TestSizesOfDroppedTensors(RelaxPassTest):
         def main(x: R.Tensor(("n", "m"), "float32")) -> R.Tensor(("m", "n"), "float32"):
             n = T.int64()
             m = T.int64()
-            y = R.zeros(R.shape([n]), "float32")
             z = R.zeros(R.shape([n * 2]), "float32")
             r = Expected.f(z, R.prim_value(m), R.prim_value(n))
             return r
@@ -123,3 +122,41 @@ class TestPublicFunctionsStay(RelaxPassTest):
             return x
 
     Expected = Before
+
+
+class TestWhatNobodyUsesGoesFromAllFunctions(RelaxPassTest):
+    run = RemoveUnusedParameters()
+
+    @I.ir_module
+    class Before:
+        @R.function
+        def main(t: R.Tuple(R.Tensor((4,), "float32"), R.Tensor((4,), "float32"))):
+            a = t[0]
+            b = R.exp(t[1])
+            c = Before.f(a, b)
+            return c
+
+        @R.function
+        def other(x: R.Tensor((4,), "float32")):
+            unused = R.exp(x)
+            return x
+
+        @R.function(private=True)
+        def f(x: R.Tensor((4,), "float32"), y: R.Tensor((4,), "float32")):
+            return x
+
+    @I.ir_module
+    class Expected:
+        @R.function
+        def main(t: R.Tuple(R.Tensor((4,), "float32"), R.Tensor((4,), "float32"))):
+            a = t[0]
+            c = Expected.f(a)
+            return c
+
+        @R.function
+        def other(x: R.Tensor((4,), "float32")):
+            return x
+
+        @R.function(private=True)
+        def f(x: R.Tensor((4,), "float32")):
+            return x

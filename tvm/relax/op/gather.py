@@ -38,7 +38,7 @@ from .declare import (
 )
 from .index import slice_extent
 from .manipulate import tensor_fields, tuple_items
-from .shapes import axis_index, broadcast_infos, common_dtype, is_one, like, values_of
+from .shapes import axis_index, broadcast_infos, common_dtype, is_one, like, values_of, written
 
 GatherElementsAttrs = attrs_class("GatherElementsAttrs", "axis")
 GatherNDAttrs = attrs_class("GatherNDAttrs", "batch_dims")
@@ -95,6 +95,8 @@ def _gather_elements_info(
     ndim = _check_same_ndim(ctx, ("data", data), ("indices", indices))
     if ndim != -1:
         _check_within(ctx, data, indices, axis_index(ctx, axis, ndim))
+    if -1 in (data.ndim, indices.ndim):
+        return like(data, None)
     return TensorStructInfo.of(indices.shape, data.dtype, data.vdevice, ndim)
 
 
@@ -129,10 +131,10 @@ def _gather_nd_info(
     _check_indices(ctx, "indices", indices)
     if batch_dims < 0 or (data.ndim != -1 and batch_dims > data.ndim):
         raise ctx.error("batch_dims is out of range", f"{batch_dims}", f"0 ... {data.ndim}")
-    if data.values is None or not indices.values:
+    if not indices.values:
         return like(data, None)
     count = const_int(indices.values[-1])
-    if count is None:
+    if count is None or data.ndim == -1:
         return like(data, None)
     if batch_dims + count > data.ndim:
         raise ctx.shape_error(
@@ -140,6 +142,8 @@ def _gather_nd_info(
             f"batch_dims {batch_dims} + {count}",
             f"at most {data.ndim}",
         )
+    if data.values is None:
+        return like(data, None, indices.ndim - 1 + data.ndim - batch_dims - count)
     for a, b in zip(data.values[:batch_dims], indices.values[:-1]):
         if ctx.differ(a, b):
             raise ctx.shape_error(
@@ -195,9 +199,9 @@ def _index_tensor_info(
     index_info = broadcast_infos(
         ctx, data.dtype, *((f"index {i}", info) for i, info in enumerate(infos))
     )
-    if data.ndim == -1 or index_info.ndim == -1:
+    if data.ndim == -1 or index_info.values is None:
         return like(data, None)
-    if data.values is None or index_info.values is None:
+    if data.values is None:
         return like(data, None, index_info.ndim + data.ndim - len(infos))
     return like(data, (*index_info.values, *data.values[len(infos) :]))
 
@@ -246,14 +250,14 @@ def _index_put_info(
             "more indices than data has dimensions", f"{len(infos)}", f"at most {data.ndim}"
         )
     if data.values is None or values.values is None:
-        return data
+        return written(data)
     common: tuple[PrimExpr, ...] = ()
     for info in infos:
         if info.values is None:
-            return data
+            return written(data)
         common = _note_broadcast(ctx, common, info.values)
     _note_broadcast(ctx, (*common, *data.values[len(infos) :]), values.values)
-    return data
+    return written(data)
 
 
 def _note_broadcast(
@@ -327,7 +331,7 @@ def _scatter_elements_info(
                 f"{show_shape(indices)}, {show_shape(updates)}",
                 "one shape",
             )
-    return data
+    return written(data)
 
 
 @scatter_elements.legalize
@@ -400,7 +404,7 @@ def _scatter_nd_info(
                     "updates do not fit", show_shape(updates),
                     show_shape(ShapeStructInfo(wanted)),
                 )  # fmt: skip
-    return data
+    return written(data)
 
 
 @scatter_nd.legalize

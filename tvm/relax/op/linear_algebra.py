@@ -181,8 +181,10 @@ def einsum(operands: Any, subscripts: str) -> Call:
 @einsum.infer
 def _einsum_info(ctx: Infer, operands: TupleStructInfo, *, subscripts: str) -> StructInfo:
     infos = [info for info in operands.fields if isinstance(info, TensorStructInfo)]
-    inputs, output = _labels(ctx, subscripts, infos)
     dtype = common_dtype(ctx, *((f"operand {i}", info) for i, info in enumerate(infos)))
+    if any(info.ndim == -1 for info in infos):
+        return TensorStructInfo(None, dtype)
+    inputs, output = _labels(ctx, subscripts, infos)
     extents: dict[str, PrimExpr] = {}
     for labels, info in zip(inputs, infos):
         values = values_of(info)
@@ -220,8 +222,6 @@ def _labels(
     spread = 0
     for term, info in zip(terms, infos):
         letters = len(term.replace("...", ""))
-        if info.ndim == -1:
-            raise ctx.shape_error("the number of dimensions is not known", str(info))
         rest = info.ndim - letters
         if rest < 0 or (rest and "..." not in term):
             raise ctx.shape_error(

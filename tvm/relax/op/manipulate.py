@@ -637,6 +637,8 @@ def _tile_info(
 ) -> TensorStructInfo:
     if any(times < 0 for times in repeats):
         raise ctx.error("repeats must not be negative", f"{list(repeats)}", "0 or more each")
+    if all(times == 1 for times in repeats) and len(repeats) <= data.ndim:
+        return data
     if data.ndim == -1:
         return like(data, None)
     ndim = max(data.ndim, len(repeats))

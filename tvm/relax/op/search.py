@@ -25,7 +25,7 @@ from .declare import (
     topi,
     whole,
 )
-from .shapes import broadcast_infos, check_ndim, common_dtype
+from .shapes import broadcast_infos, check_ndim, common_dtype, written
 from .statistical import reduced_info
 
 ArgmaxArgminAttrs = attrs_class("ArgmaxArgminAttrs", "axis", "keepdims")
@@ -140,9 +140,7 @@ def _bucketize_info(
 ) -> TensorStructInfo:
     check_ndim(ctx, "boundaries", boundaries, 1)
     dtype = INT32 if out_int32 else INT64
-    return TensorStructInfo.of(
-        input_tensor.shape, dtype, input_tensor.vdevice, input_tensor.ndim
-    )
+    return written(input_tensor, dtype)
 
 
 @bucketize.legalize

@@ -81,9 +81,11 @@ def _unique_info(
     axis_value = None if axis is None else const_int(axis.value)
     if axis_value is not None and x.ndim != -1:
         axis_index(ctx, axis_value, x.ndim)
-    first = like(x, None, 1 if axis is None else x.ndim)
-    parts: list[StructInfo] = [first]
-    parts += [like(x, None, 1, INT64)] * sum(wanted)
+    if x.ndim == 0:  # one element, which is found once
+        parts: list[StructInfo] = [like(x, [1])] + [like(x, [1], dtype=INT64)] * sum(wanted)
+    else:
+        parts = [like(x, None, 1 if axis is None else x.ndim)]
+        parts += [like(x, None, 1, INT64)] * sum(wanted)
     return parts[0] if len(parts) == 1 else TupleStructInfo(parts)
 
 

@@ -10,6 +10,7 @@ from tvm.relax.shape_math import same_extent
 from tvm.relax.struct_info import (
     VOID,
     PrimStructInfo,
+    ShapeExpr,
     TensorStructInfo,
     const_int,
 )
@@ -54,6 +55,13 @@ def with_dtype(info: TensorStructInfo, dtype: DataType) -> TensorStructInfo:
     if dtype is info.dtype:
         return info
     return TensorStructInfo.of(info.shape, dtype, info.vdevice, info.ndim)
+
+
+def written(info: TensorStructInfo, dtype: DataType | None = None) -> TensorStructInfo:
+    """The tensor, of a shape that is a variable its number of dimensions only."""
+    if info.shape is not None and not isinstance(info.shape, ShapeExpr):
+        return like(info, None, info.ndim, dtype)
+    return info if dtype is None else with_dtype(info, dtype)
 
 
 def check_ndim(ctx: Infer, name: str, info: TensorStructInfo, *legal: int) -> None:

@@ -47,6 +47,7 @@ def AllocateWorkspace(mod: IRModule, ctx: PassContext) -> IRModule:
         made = _with_workspace(func, size)
         if "global_symbol" in made.attrs:
             made = made.with_attr("global_symbol", new.name_hint)
+        made = made.without_attr("WorkspaceSize")
         new.struct_info_ = made.struct_info_
         functions[new] = made
     provider = _Provider(renamed, size)

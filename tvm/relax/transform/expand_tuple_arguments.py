@@ -10,7 +10,7 @@ is this item: bindings are made canonical and what is then unused goes, in the w
 
 from __future__ import annotations
 
-from tvm.ir.expr import GlobalVar, RelaxExpr, StructInfo
+from tvm.ir.expr import GlobalVar, RelaxExpr
 from tvm.ir.module import IRModule
 from tvm.ir.transform import PassContext
 from tvm.relax.block_builder import BlockBuilder
@@ -67,9 +67,7 @@ def _expanded(func: Function) -> Function:
     params: list[Var] = []
     bindings: list[Binding] = []
     for param in func.params:
-        whole = _leaf_params(param.name_hint, param.struct_info, params, param)
-        if whole is not param:
-            bindings.append(VarBinding(param, whole, param.span))
+        bindings += _leaf_params(param, params)
     seq = func.body
     body = SeqExpr(merge_blocks([BindingBlock(bindings), *seq.blocks]), seq.body, seq.span)
     body.struct_info_ = seq.struct_info_
@@ -78,20 +76,16 @@ def _expanded(func: Function) -> Function:
     )
 
 
-def _leaf_params(
-    name: str, info: StructInfo, params: list[Var], own: Var | None = None
-) -> RelaxExpr:
-    """A parameter, or a tuple of parameters, for a value of this struct info."""
-    if isinstance(info, TupleStructInfo):
-        fields = [
-            _leaf_params(f"{name}_{i}", field, params) for i, field in enumerate(info.fields)
-        ]
-        whole = Tuple(fields)
-        whole.struct_info_ = info
-        return whole
-    param = Var(name, info) if own is None else own
-    params.append(param)
-    return param
+def _leaf_params(own: Var, params: list[Var]) -> list[Binding]:
+    """Make `own` a parameter, or its fields parameters, of which bindings make it, inner first."""
+    if not isinstance(own.struct_info, TupleStructInfo):
+        params.append(own)
+        return []
+    fields = [Var(f"{own.name_hint}_{i}", f) for i, f in enumerate(own.struct_info.fields)]
+    bindings = [binding for field in fields for binding in _leaf_params(field, params)]
+    whole = Tuple(fields)
+    whole.struct_info_ = own.struct_info
+    return [*bindings, VarBinding(own, whole, own.span)]
 
 
 class _Parts:

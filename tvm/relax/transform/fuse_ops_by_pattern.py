@@ -36,6 +36,7 @@ from tvm.relax.expr import (
     DataflowBlock,
     Function,
     SeqExpr,
+    TupleGetItem,
     Var,
     VarBinding,
 )
@@ -198,7 +199,7 @@ class _Partition(PyExprMutator):
             match = matcher.match(self.pattern.pattern, binding.value)
             if match is None:
                 continue
-            members = _members(match, positions, i)
+            members = _members(match, block, positions, i)
             context = self._context(block, matcher, match, members, binding.value)
             check = self.pattern.check
             if not taken.isdisjoint(members) or (check is not None and not check(context)):
@@ -246,13 +247,28 @@ def _cyclic(name: str, members: Sequence[Var]) -> TVMError:
     )
 
 
-def _members(match: Match, positions: Mapping[Id, int], root: int) -> list[int]:
-    """The positions of all bindings whose computation the pattern describes."""
+def _members(
+    match: Match, block: DataflowBlock, positions: Mapping[Id, int], root: int
+) -> list[int]:
+    """The positions of all bindings whose computation the pattern describes.
+
+    An item of a tuple that the pattern only finds made stays outside, and comes as an operand.
+    """
     members = {root}
+    items: list[int] = []
     for pattern, expr in match.exprs.items():
-        computed = isinstance(pattern, (CallPattern, TupleGetItemPattern, TuplePattern))
-        if computed and isinstance(expr, Var) and expr.vid in positions:
+        if not isinstance(expr, Var) or expr.vid not in positions:
+            continue
+        if isinstance(pattern, (CallPattern, TuplePattern)):
             members.add(positions[expr.vid])
+        elif isinstance(pattern, TupleGetItemPattern):
+            items.append(positions[expr.vid])
+    for i in sorted(items):
+        value = block.bindings[i].value
+        assert isinstance(value, TupleGetItem), "the pattern says so"
+        whole = value.tuple_value
+        if not isinstance(whole, Var) or positions.get(whole.vid) in members:
+            members.add(i)
     return sorted(members)
 
 

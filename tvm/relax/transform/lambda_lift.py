@@ -28,9 +28,9 @@ from tvm.relax.expr import Call, DataflowVar, Function, Var, VarBinding
 from tvm.relax.expr_functor import PyExprMutator
 from tvm.relax.op.base import invoke_closure, invoke_pure_closure, make_closure
 from tvm.relax.struct_info import FuncStructInfo, ObjectStructInfo, TupleStructInfo
+from tvm.relax.transform.lifted_names import LiftedNames, Path
 from tvm.relax.transform.pass_form import relax_module_pass
 from tvm.relax.transform.rebuild import all_bindings
-from tvm.support.naming import NameTable
 
 
 @relax_module_pass("LambdaLift", opt_level=1)
@@ -46,10 +46,10 @@ def LiftLocalFunctions(mod: IRModule, ctx: PassContext) -> IRModule:
 
 
 def _lifted(mod: IRModule) -> IRModule:
-    names = NameTable([var.name_hint for var in mod.functions])
+    names = LiftedNames(mod)
     for var, func in mod.functions_items():
         if isinstance(func, Function) and _has_local_functions(func):
-            lifter = _Lifter(mod, [var.name_hint], names)
+            lifter = _Lifter(mod, (var.name_hint,), names)
             new = lifter.visit_expr(func)
             if new is not func:
                 assert isinstance(new, Function), "a function stays one"
@@ -112,7 +112,6 @@ class _Caller(PyExprMutator):
             return Call(call.op, call.args, call.attrs, call.sinfo_args, call.span)
         return call
 
-
     def _with_functions(self, op: Call) -> Call:
         """The call with closures cast to the functions that its arguments were."""
         args = list(op.args)
@@ -129,7 +128,7 @@ class _Caller(PyExprMutator):
 
 
 class _Lifter(_Caller):
-    def __init__(self, mod: IRModule, path: Sequence[str], names: NameTable) -> None:
+    def __init__(self, mod: IRModule, path: Path, names: LiftedNames) -> None:
         super().__init__(mod)
         self._path = path  # the function of the module, and the local ones around
         self._names = names
@@ -142,19 +141,14 @@ class _Lifter(_Caller):
             return
         own = binding.var
         captured = [var for var in free_vars(value) if var.vid != own.vid]
-        target = GlobalVar(self._new_name(own.name_hint))
+        path = (*self._path, own.name_hint)
+        target = GlobalVar(self._names.take(path))
         target.struct_info_ = value.struct_info_
-        path = [*self._path, own.name_hint]
         if captured:
             self._lift_closure(binding, value, captured, target, path)
         else:
             self._lifted[own.vid] = target
             self._add(target, value, path)
-
-    def _new_name(self, own: str) -> str:
-        """`main_inner`; where two would be called so, all that is around tells them apart."""
-        short = f"{self._path[0]}_{own}"
-        return self._names.fresh("_".join([*self._path, own]) if short in self._names else short)
 
     def _lift_closure(
         self,
@@ -162,7 +156,7 @@ class _Lifter(_Caller):
         func: Function,
         captured: list[Var],
         target: GlobalVar,
-        path: Sequence[str],
+        path: Path,
     ) -> None:
         own = binding.var
         # within itself the function is called with what it captured
@@ -177,7 +171,7 @@ class _Lifter(_Caller):
         self.set_var_remap(own.vid, var)
         self.builder_.emit_normalized(VarBinding(var, closure, binding.span))
 
-    def _add(self, target: GlobalVar, func: Function, path: Sequence[str]) -> None:
+    def _add(self, target: GlobalVar, func: Function, path: Path) -> None:
         """Put the lifted function into the module, with what nests in it lifted as well."""
         fresh = copy_with_new_vars(func)
         inner = _Lifter(self.builder_.get(), path, self._names)

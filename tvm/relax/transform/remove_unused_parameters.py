@@ -8,7 +8,8 @@ A size that only a dropped tensor told is a parameter of its own:
     def f(x: Tensor((n,))): zeros((n,))       def f(param_n: Prim(value=n)): zeros((n,))
     z = cls.f(a)                     ->       z = cls.f(prim_value(8))
 
-If some caller does not know that size, the tensor stays.
+If some caller does not know that size, the tensor stays. What made the arguments that are gone
+goes, as does all that nobody uses.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from typing import NamedTuple
 from tvm.ir.expr import GlobalVar, PrimExpr
 from tvm.ir.module import IRModule
 from tvm.ir.transform import PassContext
-from tvm.relax.analysis import free_vars
+from tvm.relax.analysis import free_vars, remove_all_unused
 from tvm.relax.analysis.variables import used_symbolic_vars
 from tvm.relax.derive import bind_symbols
 from tvm.relax.expr import Binding, Call, Function, PrimValue, Var
@@ -73,7 +74,13 @@ def RemoveUnusedParameters(mod: IRModule, ctx: PassContext) -> IRModule:
         new.struct_info_ = call.struct_info_
         return [with_value(binding, new)]
 
-    return with_signatures(mod, changed, on_call)
+    rewritten = with_signatures(mod, changed, on_call)
+    return rewritten.with_functions(
+        {
+            var: remove_all_unused(func) if isinstance(func, Function) else func
+            for var, func in rewritten.functions.items()
+        }
+    )
 
 
 def _plan(func: Function) -> _Plan:

@@ -25,6 +25,8 @@ def test_shapes() -> None:
     gathered = shape_of(op.ccl.allgather(var(N, 4), 2))
     assert tir.interp.evaluate(gathered[0], {N: 3}) == 6
     assert shape_of(op.ccl.scatter_from_worker0(var(4, 6), 2, axis=1)) == (4, 3)
+    (piece,) = shape_of(op.ccl.scatter_from_worker0(var(N), 2))
+    assert isinstance(piece, tir.Div)
     assert shape_of(op.ccl.broadcast_from_worker0(var(4))) == (4,)
 
 

@@ -51,8 +51,16 @@ def test_channels_that_may_differ_leave_no_shape() -> None:
     assert [(f.shape, f.ndim) for f in found] == [(None, 3), (None, 1), (None, 1)]
     for call in (
         lambda gamma: op.nn.layer_norm(var(2, C1), gamma, one, axes=[-1]),
-        lambda gamma: op.nn.group_norm(var(2, C1), gamma, one, 1, 1, [0]),
         lambda gamma: op.nn.rms_norm(var(2, C1), gamma, axes=[-1]),
     ):
         assert (info(call(two)).shape, info(call(two)).ndim) == (None, 2)
         assert info(call(one)).values[1] is C1
+
+
+def test_norms_over_groups_have_the_shape_of_their_data() -> None:
+    data, gamma = var(2, C1, 4), var(C2)
+    for call in (
+        op.nn.group_norm(data, gamma, gamma, 1, 1, [2]),
+        op.nn.instance_norm(data, gamma, gamma, 1, [2]),
+    ):
+        assert info(call).values[1] is C1

@@ -114,7 +114,7 @@ def _scatter_info(
             "the extent is no multiple of the number of workers", f"{known}", f"k * {num_workers}"
         )
     extents = list(x.values)
-    extents[at] = simplify(tir_op.floordiv(extents[at], num_workers), ctx.analyzer)
+    extents[at] = simplify(tir_op.div(extents[at], num_workers), ctx.analyzer)
     return like(x, extents)
 
 

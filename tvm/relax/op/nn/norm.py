@@ -326,8 +326,8 @@ def _group_norm_info(
         raise ctx.shape_error(
             "the channels are no multiple of num_groups", f"{known} and {num_groups}"
         )
-    fits = _check_parameters(ctx, data, [channel], ("gamma", gamma), ("beta", beta))
-    return data if fits else _shapeless(data)
+    _check_parameters(ctx, data, [channel], ("gamma", gamma), ("beta", beta))
+    return data
 
 
 group_norm.fit(_fit_parameters)
@@ -400,8 +400,7 @@ def _instance_norm_info(
     if data.ndim != -1:
         channel = axis_index(ctx, channel_axis, data.ndim, "channel_axis")
         axis_indices(ctx, axes, data.ndim, "axes")
-        if not _check_parameters(ctx, data, [channel], ("gamma", gamma), ("beta", beta)):
-            return _shapeless(data)
+        _check_parameters(ctx, data, [channel], ("gamma", gamma), ("beta", beta))
     return data
 
 
