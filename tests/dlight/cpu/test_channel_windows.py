@@ -115,6 +115,30 @@ def test_the_call_decides(shape: tuple[int, ...], kernel: int, stride: int) -> N
     np.testing.assert_allclose(out.numpy(), np.maximum(total + other, 0), rtol=1e-4, atol=1e-4)
 
 
+@pytest.mark.cpu
+@pytest.mark.parametrize("cpu", ["haswell", "skylake-avx512"])
+@pytest.mark.parametrize(("shape", "kernel", "stride"), [
+    ((3, 33, 3, 5), 7, 1), ((1, 33, 14, 14), 5, 2), ((1, 33, 28, 40), 3, 1), ((2, 33, 1, 1), 3, 1),
+])  # fmt: skip
+def test_known_sizes(shape: tuple[int, ...], kernel: int, stride: int, cpu: str) -> None:
+    """The form is chosen while compiling, and there is no other."""
+    with Target(f"llvm -mcpu={cpu} -num-cores=1"):
+        func = depthwise(shape, kernel, stride, kernel // 2, 1, epilogue=True)
+        made = tvm.dlight.ApplyDefaultSchedule(Fallback())(tvm.IRModule({"main": func}))
+    if kernel > 3:
+        assert "square" in made["main"].script()
+        assert "copy[" not in made["main"].script()
+    made["main"] = made["main"].without_attr("target")
+    rng = np.random.default_rng(kernel)
+    x, weights = random(rng, *shape), random(rng, 33, 1, kernel, kernel)
+    bias = random(rng, 33, 1, 1)
+    view = windows(x, kernel, stride, kernel // 2, 1, 0.0)
+    expected = np.maximum(np.einsum("ncyxij,cij->ncyx", view, weights[:, 0]) + bias, 0)
+    out = tvm.runtime.empty(expected.shape)
+    tvm.compile(made, target="llvm")["main"](*map(tvm.runtime.tensor, (x, weights, bias)), out)
+    np.testing.assert_allclose(out.numpy(), expected, rtol=1e-4, atol=1e-4)
+
+
 @pytest.mark.usefixtures("always")
 @pytest.mark.parametrize("target", [SPR, HASWELL])
 def test_means_the_same(target: Target) -> None:

@@ -15,13 +15,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from tvm.arith import Analyzer
 from tvm.dlight.base import open_schedule
 from tvm.ir.expr import PrimExpr
 from tvm.tir.buffer import Buffer, decl_buffer
 from tvm.tir.expr import BufferLoad, Call, IntImm, IterVar, Max, Min, Var, make_const
 from tvm.tir.function import PrimFunc
 from tvm.tir.functor import StmtExprMutator
-from tvm.tir.op.arith import equal, less, less_equal
+from tvm.tir.op.arith import equal, is_zero, less, less_equal
 from tvm.tir.schedule import BlockRV, Schedule
 from tvm.tir.schedule.scopes import TRUE
 from tvm.tir.stmt import (
@@ -102,14 +103,14 @@ class Plan:
         """The number in a slot."""
         return BufferLoad(self.memory, [slot])
 
-    def keep(self, name: str, value: PrimExpr) -> Var:
+    def keep(self, name: str, value: PrimExpr) -> PrimExpr:
         """Store a number in a new slot; the variable bound to it."""
         slot, var = self.slot(name), Var(name, self.memory.dtype)
         store = BufferStore(self.memory, value, [slot])
         self._steps.append((store, (var, self.at(slot))))
         return var
 
-    def read(self, name: str, slot: IntImm) -> Var:
+    def read(self, name: str, slot: IntImm) -> PrimExpr:
         """The variable bound to the number in a slot."""
         var = Var(name, self.memory.dtype)
         self._steps.append((Evaluate(i64(0)), (var, self.at(slot))))
@@ -133,6 +134,31 @@ class Plan:
         return body
 
 
+class KnownPlan(Plan):
+    """The same where all that is chosen by is known: the numbers are found now."""
+
+    def __init__(self, dtype: str = INDEX) -> None:
+        super().__init__(dtype)
+        self._found: dict[int, PrimExpr] = {}
+
+    def at(self, slot: IntImm) -> PrimExpr:
+        return self._found[slot.value] if slot.value in self._found else super().at(slot)
+
+    def keep(self, name: str, value: PrimExpr) -> PrimExpr:
+        found = Analyzer().simplify(value)
+        return found if isinstance(found, IntImm) else super().keep(name, found)
+
+    def read(self, name: str, slot: IntImm) -> PrimExpr:
+        return self._found[slot.value]
+
+    def put(
+        self, slots: Sequence[IntImm], values: Sequence[PrimExpr], condition: PrimExpr | None
+    ) -> None:
+        holds = condition is None or not is_zero(Analyzer().simplify(condition))
+        if holds:
+            self._found.update(zip((slot.value for slot in slots), values))
+
+
 def digits_of(scope: Scope, number: PrimExpr, ivs: Sequence[IterVar]) -> dict[Var, PrimExpr]:
     """The block variables that a flat index stands for, the last one fastest."""
     found: dict[Var, PrimExpr] = {}
@@ -153,14 +179,16 @@ def digits_of(scope: Scope, number: PrimExpr, ivs: Sequence[IterVar]) -> dict[Va
 class Panels:
     """How the rows of a call make panels."""
 
-    vectors: Var  # of a panel
-    parts: Var  # of a row
-    columns: Var  # of a part, and from one row of a panel to the next
-    lines: Var  # rows of a panel
-    panels: Var
+    vectors: PrimExpr  # of a panel
+    parts: PrimExpr  # of a row
+    columns: PrimExpr  # of a part, and from one row of a panel to the next
+    lines: PrimExpr  # rows of a panel
+    panels: PrimExpr
 
 
-def choose_panels(plan: Plan, rows: Var, across: Var, lanes: int, costs: Sequence[int]) -> Panels:
+def choose_panels(
+    plan: Plan, rows: PrimExpr, across: PrimExpr, lanes: int, costs: Sequence[int]
+) -> Panels:
     """The fastest panels for so many rows of elements; `costs` are those of one to some vectors.
 
     All sizes that registers hold are tried, by arithmetic, when the program runs.
@@ -184,6 +212,8 @@ def choose_panels(plan: Plan, rows: Var, across: Var, lanes: int, costs: Sequenc
 
 def one_of(chosen: PrimExpr, sizes: Sequence[int], make: Callable[[int], Stmt]) -> Stmt:
     """Branches over the possible sizes; the one that equals `chosen` runs."""
+    if isinstance(chosen, IntImm):
+        return make(chosen.value)
     *others, last = sizes
     choice = make(last)
     for size in reversed(others):

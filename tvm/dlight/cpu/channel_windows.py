@@ -166,8 +166,8 @@ class _Views:
     source: Buffer
     results: Mapping[Buffer, Buffer]
     final: BufferStore
-    length: Var  # of a plane of the result
-    source_length: Var
+    length: Var | IntImm  # of a plane of the result
+    source_length: Var | IntImm
 
 
 def _views(found: Windows) -> _Views | None:
@@ -187,7 +187,7 @@ def _views(found: Windows) -> _Views | None:
             return None
         names = [own[name] for name in names]
     assert isinstance(store, BufferStore), "looked at before"
-    length = Var("run", found.along.iv.var.dtype)
+    length = _length("run", found.down.size, found.along.size)
     planes: dict[Buffer, Buffer] = {}
     made = found.node.body.buffer  # type: ignore[attr-defined]
     accesses: list[BufferStore | BufferLoad] = [store]
@@ -209,11 +209,18 @@ def _views(found: Windows) -> _Views | None:
         planes[buffer] = _as_run(buffer, length)
     if found.last is not None and _uses_elsewhere(store.value, set(names)):
         return None
-    source_length = Var("source_run", length.dtype)
+    source_length = _length("source_run", *source.buffer.shape[-2:])
     return _Views(_as_run(source.buffer, source_length), planes, store, length, source_length)
 
 
-def _as_run(buffer: Buffer, length: Var) -> Buffer:
+def _length(name: str, height: PrimExpr, width: PrimExpr) -> Var | IntImm:
+    """How long a plane is as a run, or a name for that."""
+    if isinstance(height, IntImm) and isinstance(width, IntImm):
+        return IntImm(width.dtype, height.value * width.value)
+    return Var(name, width.dtype)
+
+
+def _as_run(buffer: Buffer, length: PrimExpr) -> Buffer:
     shape = (*buffer.shape[:-2], length)
     return buffer.with_changes(shape=shape, strides=(), elem_offset=None)
 
@@ -294,7 +301,9 @@ class ChannelWindows:
                 found.setdefault(column, []).append((result, tap))
         return dict(sorted(found.items()))
 
-    def plan(self, plan: Plan, height: Var, width: Var, planes: Var) -> _Chosen:
+    def plan(
+        self, plan: Plan, height: PrimExpr, width: PrimExpr, planes: PrimExpr
+    ) -> Chosen:
         """What a call decides: the tile, the strips, and the time of an image, in `UNIT`s."""
         across = plan.keep("across", self.w.source.size(self.along))
         source_height = self.w.source.size(self.down)
@@ -328,15 +337,17 @@ class ChannelWindows:
         all_rows = row * height + squares * turn + round(UNIT * PER_IMAGE)
         fits = less_equal((self.down.reach + 1) * pitch, self._int(self.places - 1))
         fits = logical_and(fits, less_equal(Max(width, self._int(lanes)), self._int(self.places)))
-        filters = once * turn // Max(images, self._int(1))
+        open_images = isinstance(height, IntImm) and not isinstance(images, IntImm)
+        shared = self._int(1) if open_images else Max(images, self._int(1))
+        filters = once * turn // shared
         time = plan.keep("time", (all_rows + filters) * self.blocks)
         never = make_const(2 ** (self.dtype.bits - 2), self.dtype)
         time = plan.keep("time", Select(fits, time, never))
-        return _Chosen(height, width, across, pitch, strip, strips, tile, images, time)
+        return Chosen(height, width, across, pitch, strip, strips, tile, images, time)
 
     # --- loops ---
 
-    def nest(self, c: _Chosen) -> Stmt:
+    def nest(self, c: Chosen) -> Stmt:
         """All windows."""
         task, scope = self._var("task"), Scope()
         inside = self.blocks >= 2 * self.cpu.cores or self.cpu.cores == 1
@@ -363,9 +374,11 @@ class ChannelWindows:
             views.append(self.weights)
         for view in views:
             loop = DeclBuffer(view, loop)
-        loop = LetStmt(self.views.length, c.height * c.width, loop)
-        length = self.w.source.size(self.down) * c.across
-        return LetStmt(self.views.source_length, length, loop)
+        area = self.w.source.size(self.down) * c.across
+        lengths = (self.views.length, c.height * c.width), (self.views.source_length, area)
+        for name, value in lengths:
+            loop = LetStmt(name, value, loop) if isinstance(name, Var) else loop
+        return loop
 
     def _parallel(self, task: Var, total: PrimExpr, inner: Stmt) -> Stmt:
         if self.cpu.cores == 1:
@@ -375,7 +388,7 @@ class ChannelWindows:
         notes = {GRAIN: grain} if grain > 1 else {}
         return For(task, 0, total, ForKind.PARALLEL, inner, annotations=notes)
 
-    def _places(self, c: _Chosen) -> Stmt:
+    def _places(self, c: Chosen) -> Stmt:
         """Where the elements of some rows of the plane go; those past its end to the last place."""
         lane, row, column = self._var("lane"), self._var("y"), self._var("x")
         none = vector(lane, self.lanes, BufferStore(
@@ -386,12 +399,12 @@ class ChannelWindows:
         rows = For(column, 0, c.across, ForKind.SERIAL, store)
         return SeqStmt([none, For(row, 0, self._lines(c), ForKind.SERIAL, rows)])
 
-    def _lines(self, c: _Chosen) -> PrimExpr:
+    def _lines(self, c: Chosen) -> PrimExpr:
         """The most rows of the plane that a strip reads."""
         lines = (c.strip - 1) * self.down.step + (self.down.reach + 1)
         return Min(lines, self.w.source.size(self.down))
 
-    def _border(self, c: _Chosen) -> Stmt:
+    def _border(self, c: Chosen) -> Stmt:
         """The columns of the border, which no strip writes."""
         row, column, lane, scope = self._var("y"), self._var("x"), self._var("lane"), Scope()
         left = self._int(self.w.source.before[self.along])
@@ -416,7 +429,7 @@ class ChannelWindows:
 
         return self._squares(self._int(self.taps), value, self.filter, store)
 
-    def _strips(self, c: _Chosen, first: Var, at: Mapping[Var, PrimExpr]) -> Stmt:
+    def _strips(self, c: Chosen, first: Var, at: Mapping[Var, PrimExpr]) -> Stmt:
         """A strip of the planes of an image after another."""
         number, scope, zero = self._var("s"), Scope(), self._int(0)
         y = scope.let("first", number * c.strip)
@@ -537,7 +550,7 @@ class ChannelWindows:
 
     # --- the sums ---
 
-    def _rows(self, c: _Chosen, count: Var, above: Var, begin: Var) -> Stmt:
+    def _rows(self, c: Chosen, count: Var, above: Var, begin: Var) -> Stmt:
         """All results of a strip."""
         y, scope, zero = self._var("y"), Scope(), self._int(0)
         top = scope.let("top", above + y * self.down.step)  # the row of the first tap
@@ -559,7 +572,7 @@ class ChannelWindows:
         return For(y, 0, count, ForKind.SERIAL, scope.stmt())
 
     def _tile(
-        self, c: _Chosen, size: int, origin: PrimExpr, first: Var, steps: Var, target: PrimExpr
+        self, c: Chosen, size: int, origin: PrimExpr, first: Var, steps: Var, target: PrimExpr
     ) -> Stmt:
         lanes, step, scope = self.lanes, self._var("ry"), Scope()
         origin = scope.let("origin", origin * lanes)
@@ -607,18 +620,18 @@ class ChannelWindows:
 
 
 @dataclass(frozen=True)
-class _Chosen:
+class Chosen:
     """What a call has found: sizes, and how the result is cut."""
 
-    height: Var
-    width: Var
-    across: Var  # columns of the plane
-    pitch: Var
-    strip: Var  # rows of the result whose plane is turned at once
-    strips: Var
-    tile: Var
+    height: PrimExpr
+    width: PrimExpr
+    across: PrimExpr  # columns of the plane
+    pitch: PrimExpr
+    strip: PrimExpr  # rows of the result whose plane is turned at once
+    strips: PrimExpr
+    tile: PrimExpr
     images: PrimExpr
-    time: Var  # of all channels of an image, in `UNIT`s
+    time: PrimExpr  # of all channels of an image, in `UNIT`s
 
 
 class _Flat(StmtExprMutator):

@@ -108,7 +108,7 @@ class _Panel:
 
     first_row: Var
     offset: Var  # of its first element in that row
-    across: Var  # elements of a row
+    across: PrimExpr  # elements of a row
     lines: Var  # rows of which it has elements
     elements: Var  # of the panel
     vectors: Var
@@ -265,7 +265,7 @@ class AnySize:
         return opaque("conv", whole, [plan.memory], reads, writes)
 
     def _vectors(
-        self, scope: Scope, offset: Var, first_row: Var, across: Var, elements: Var, width: Var
+        self, scope: Scope, offset: Var, first_row: Var, across: PrimExpr, elements: Var, width: Var
     ) -> tuple[Var, tuple[tuple[Var, Var], ...]]:
         """Whether the panel's vectors are whole and each within a row; where they begin then."""
         one = less_equal(offset + elements, across)

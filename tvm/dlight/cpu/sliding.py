@@ -65,6 +65,7 @@ from tvm.tir.stmt import (
 from .access import extent, flops, is_unconditional, size_of
 from .any_size import (
     UNIT,
+    KnownPlan,
     Loads,
     Plan,
     Scope,
@@ -77,7 +78,7 @@ from .any_size import (
     vector,
 )
 from .base import root_blocks
-from .channel_windows import Windows, channel_windows
+from .channel_windows import Chosen, Windows, channel_windows
 from .cost import MIN_US, flops_us
 from .fused import epilogue_of, padding_of
 from .planes import Plane, plane_of
@@ -95,6 +96,9 @@ PER_TILE: Final = 3.0  # vector instructions that a tile takes beside loads and 
 PER_PLANE: Final = 60.0  # and a plane; a row that is copied, and each of its vectors
 PER_LINE: Final = 12.0
 PER_COPIED: Final = 4.0
+# Of the time of rows, what channels along vectors may take where sizes are known and `window` has
+# masks: it takes less time than rows of open size.
+KNOWN_GAIN: Final = 0.8
 CHAINS: Final = 8  # sums of a tile that do not wait for one another, if there are so many
 LINE: Final = 64  # bytes that a cache gives at once
 AT_ONCE: Final = 2  # tiles whose sums a processor is at, while each waits for its own
@@ -132,8 +136,6 @@ def _windows(sch: Schedule, block: BlockRV, cpu: CpuModel) -> _Windows | None:
         return None
     if any(extent(iv) is None for iv in reducing):
         return None
-    if all(extent(iv) is not None for iv in spatial[-2:]):
-        return None  # however many planes there are, each is one of known sizes
     if list(store.indices) != [iv.var for iv in spatial]:
         return None
     down, along = (axis_of(plane, iv, reducing) for iv in spatial[-2:])
@@ -144,7 +146,9 @@ def _windows(sch: Schedule, block: BlockRV, cpu: CpuModel) -> _Windows | None:
     if any(extent(iv) != 1 for iv in reducing if iv not in (down.tap, along.tap)):
         return None
     found = _Windows(sch, block, plane, down, along, cpu)
-    return found if found.fits() else None
+    if not found.fits():
+        return None
+    return None if found.is_known() and not found.pays() else found
 
 
 @dataclass(frozen=True)
@@ -158,6 +162,9 @@ class _Call:
     block: PrimExpr  # columns that are
     read: PrimExpr  # columns of the plane for them
     pitch: PrimExpr
+    tiles: PrimExpr
+    planes: PrimExpr
+    time: PrimExpr  # modelled, of a column of vectors
 
 
 @dataclass(frozen=True)
@@ -255,11 +262,14 @@ class _Windows:
     def reason(self) -> str:
         """The schedule's reason."""
         rows = " or ".join(map(str, self.rows))
+        by_rows = f"{self.node.name_hint}: windows over {rows} rows of vectors"
+        if self.is_known():
+            plan = KnownPlan(str(self.dtype))
+            found = self._chosen_channels(plan, self._call(plan))
+            by_channels = found is not None and _is_less(*found)
+            return f"{self.node.name_hint}: channels along vectors" if by_channels else by_rows
         other = "" if self.channels is None else ", or channels along vectors"
-        return (
-            f"{self.node.name_hint}: windows over {rows} rows of vectors{other}, "
-            "of planes of any size"
-        )
+        return f"{by_rows}{other}, of planes of any size"
 
     # --- how many rows make a tile ---
 
@@ -315,7 +325,7 @@ class _Windows:
                 found.setdefault(offset, []).append((row, tap))
         return dict(sorted(found.items()))
 
-    def _chosen(self, plan: Plan, height: Var) -> tuple[PrimExpr, PrimExpr]:
+    def _chosen(self, plan: Plan, height: PrimExpr) -> tuple[PrimExpr, PrimExpr]:
         """The tile rows that are the fastest for this height, and the time of a vector of them."""
         if len(self.rows) == 1:
             (rows,) = self.rows
@@ -339,11 +349,21 @@ class _Windows:
             time = time + lines * (read * round(UNIT * PER_COPIED) + round(UNIT * PER_LINE))
         return time
 
+    def _faster(self, chosen: Chosen, time: PrimExpr, rows: Stmt) -> Stmt:
+        """The form that takes less time."""
+        assert self.channels is not None, "looked at by the caller"
+        if self.is_known():
+            return self.channels.nest(chosen) if _is_less(chosen, time) else rows
+        return IfThenElse(less(chosen.time, time), self.channels.nest(chosen), rows)
+
+    def is_known(self) -> bool:
+        """Whether planes are of known sizes, however many there are."""
+        return isinstance(self.down.size, IntImm) and isinstance(self.along.size, IntImm)
+
     # --- loops ---
 
-    def nest(self) -> BlockRealize:
-        """All windows as one block."""
-        plan = Plan(str(self.dtype))
+    def _call(self, plan: Plan) -> _Call:
+        """What a call finds out before it begins."""
         height, width = plan.keep("height", self.down.size), plan.keep("width", self.along.size)
         rows, time = self._chosen(plan, height)
         tiles = plan.keep("tiles", (height + rows - 1) // rows)
@@ -358,7 +378,45 @@ class _Windows:
         planes: PrimExpr = self._int(1)
         for iv in self.outer:
             planes = planes * size_of(iv)
-        planes, cores = plan.keep("planes", planes), self.cpu.cores
+        planes = plan.keep("planes", planes)
+        return _Call(height, width, rows, strip, block, read, pitch, tiles, planes, time)
+
+    def _chosen_channels(self, plan: Plan, call: _Call) -> tuple[Chosen, PrimExpr] | None:
+        """How channels along vectors would do it, and the time of rows; None without that form."""
+        if self.channels is None:
+            return None
+        chosen = self.channels.plan(plan, call.height, call.width, call.planes)
+        time = self._time(call, call.time) * self.channels.channels
+        return chosen, plan.keep("rows_time", time)
+
+    def pays(self) -> bool:
+        """Whether planes of known sizes are faster so than by `window`.
+
+        That pads planes to whole vectors; what it takes beside the sums is least for rows of one,
+        where these end under masks.
+        """
+        if any(iv.var.dtype != self.dtype for iv in self.outer):
+            return False
+        if "avx512f" not in self.cpu.features:
+            return True
+        width = self.along.size
+        is_wide = isinstance(width, IntImm) and width.value >= self.cpu.lanes(self.bits)
+        plan = KnownPlan(str(self.dtype))
+        found = self._chosen_channels(plan, self._call(plan))
+        if found is None:
+            return is_wide
+        times = [time.value for time in (found[0].time, found[1]) if isinstance(time, IntImm)]
+        if len(times) < 2:
+            return False
+        channels, rows = times
+        return channels < KNOWN_GAIN * rows or (is_wide and rows <= channels)
+
+    def nest(self) -> BlockRealize:
+        """All windows as one block."""
+        plan = KnownPlan(str(self.dtype)) if self.is_known() else Plan(str(self.dtype))
+        call = self._call(plan)
+        height, width, planes, tiles = call.height, call.width, call.planes, call.tiles
+        cores = self.cpu.cores
         area = plan.keep("area", Max(height * width, self._int(1)))
         few = Max((planes + (PLANES * cores - 1)) // (PLANES * cores), self._worth() // area)
         chunk = plan.keep("chunk", Max(Min(few, planes), self._int(1)))
@@ -369,7 +427,6 @@ class _Windows:
         )  # fmt: skip
         split = plan.keep("split", Min(alone, tiles) if cores > 1 else self._int(1))
         each = plan.keep("each", (tiles + split - 1) // split)
-        call = _Call(height, width, rows, strip, block, read, pitch)
 
         task, scope = self._var("task"), Scope()
         start = scope.let("start", (task // split if cores > 1 else task) * chunk)
@@ -386,10 +443,9 @@ class _Windows:
         inner = opaque("windows", scope.stmt(), [self.sums, self.row, self.copy], [], [])
         kind = ForKind.SERIAL if cores == 1 else ForKind.PARALLEL
         loop: Stmt = For(task, 0, chunks * split, kind, inner)
-        if self.channels is not None:
-            chosen = self.channels.plan(plan, height, width, planes)
-            time = plan.keep("rows_time", self._time(call, time) * self.channels.channels)
-            loop = IfThenElse(less(chosen.time, time), self.channels.nest(chosen), loop)
+        found = self._chosen_channels(plan, call)
+        if found is not None:
+            loop = self._faster(*found, loop)
         whole = plan.around(loop)
         for iv in (*self.outer, self.down.iv, self.along.iv):
             if extent(iv) is None:
@@ -697,6 +753,14 @@ class _Windows:
 
     def _var(self, name: str) -> Var:
         return Var(name, self.dtype)
+
+
+def _is_less(chosen: Chosen, time: PrimExpr) -> bool:
+    """Whether channels along vectors take less time, of planes of known sizes."""
+    return (
+        isinstance(chosen.time, IntImm) and isinstance(time, IntImm)
+        and chosen.time.value < time.value
+    )  # fmt: skip
 
 
 def _lanes(most: int, size: PrimExpr) -> int:

@@ -322,9 +322,9 @@ class _Panel:
     first_column: Var
     lines: Var
     length: Var  # columns that there are
-    down: Var
-    vectors: Var
-    columns: Var  # from one row to the next
+    down: PrimExpr
+    vectors: PrimExpr
+    columns: PrimExpr  # from one row to the next
 
 
 @dataclass(frozen=True)
