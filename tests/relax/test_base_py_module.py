@@ -193,3 +193,29 @@ def test_a_function_of_the_instance_gives_its_result(how: str) -> None:
         instance.add_python_function("halve", halve)
     found = instance.call_dps_packed("halve", [X], R.Tensor(X.shape, "float32"))
     np.testing.assert_allclose(found, X * 0.5)
+
+
+def test_a_list_of_one_result_is_that_result() -> None:
+    info = relax.TensorStructInfo((4,), "float32")
+    values = np.arange(4, dtype="float32")
+
+    @I.ir_module
+    class Mod:
+        @T.prim_func
+        def both(A: T.Buffer((4,), "float32"), B: T.Buffer((4,), "float32"),
+                 C: T.Buffer((4,), "float32")):
+            for i in range(4):
+                B[i] = A[i] + T.float32(1)
+                C[i] = A[i] * T.float32(2)
+
+        @T.prim_func
+        def twice(A: T.Buffer((4,), "float32"), B: T.Buffer((4,), "float32")):
+            for i in range(4):
+                B[i] = A[i] * T.float32(2)
+
+    made = BasePyModule(Mod, tvm.cpu())
+    given = tvm.runtime.tensor(values)
+    np.testing.assert_equal(made.call_tir("twice", [given], [info]).numpy(), values * 2)
+    more, double = made.call_tir("both", [given], [info, info])
+    np.testing.assert_equal(more.numpy(), values + 1)
+    np.testing.assert_equal(double.numpy(), values * 2)

@@ -161,7 +161,7 @@ class BasePyModule:
         assert isinstance(func, PrimFunc), "kernels are TIR functions"
         outs = self._outputs(out_sinfo, given, func, f"call_tir({name!r})")
         kernel(*[to_runtime(arg, self.device) for arg in given], *outs)
-        return self._results(given, outs, out_sinfo)
+        return self._results(given, outs)
 
     def run_kernel(self, name: str, args: Sequence[Any]) -> None:
         """Run a kernel on all of its arguments, to some of which it writes."""
@@ -191,7 +191,7 @@ class BasePyModule:
         given = _as_list(args)
         outs = self._outputs(out_sinfo, given, None, f"call_dps_packed({func_name!r})")
         func(*[to_runtime(arg, self.device) for arg in given], *outs)
-        return self._results(given, outs, out_sinfo)
+        return self._results(given, outs)
 
     def call_py_func(self, func_name: str, args: Any) -> Any:
         """The result of a Python function of the module; tensors come to it as torch's."""
@@ -248,12 +248,11 @@ class BasePyModule:
             made.append(empty(shape, str(info.dtype), self.device))
         return made
 
-    def _results(self, args: Sequence[Any], outs: list[Tensor], out_sinfo: Any) -> Any:
+    def _results(self, args: Sequence[Any], outs: list[Tensor]) -> Any:
         convert = same_kind_as(args)
         if not any(hasattr(leaf, "shape") for leaf in leaves(args)) and torch() is not None:
             convert = to_torch
-        several = isinstance(out_sinfo, (list, tuple)) or len(outs) > 1
-        return tuple(convert(out) for out in outs) if several else convert(outs[0])
+        return convert(outs[0]) if len(outs) == 1 else [convert(out) for out in outs]
 
     # --- looking ---
 

@@ -132,7 +132,7 @@ def cross_entropy_with_logits_grad(
     grad: Expr = output_grad
     if len(values) > 1:
         grad = divide(output_grad, number(values[0], predictions))
-    return [ctx.emit(multiply(negative(grad), other)) for other in (labels, predictions)]
+    return [multiply(negative(grad), labels), multiply(negative(grad), predictions)]
 
 
 @gradient_of("relax.nn.nll_loss")
