@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
@@ -414,3 +415,26 @@ def test_braces_hold_an_expression() -> None:
     assert isinstance(inner.args[1], relay.TupleGetItem)
     with pytest.raises(tvm.error.DiagnosticError, match="x"):
         relay.parse_expr(head + "add({ let %x = 1; %x }, %x)")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "scatter_elements(%x, %i, %x)", "scatter_nd(%x, %i, %x)", "topk(%x, k=2)", "argsort(%x)",
+        "full(1f, shape=[2, 3])", "zeros(shape=[2, 3])", "reverse(%x, axis=0)", "unique(%x)",
+        "one_hot(%i, 1f, 0f, depth=3)", "searchsorted(%x, %x)", "nn.fifo_buffer(%x, %x)",
+        "stft(%x, %x, n_fft=4)", "take(%x, %i, batch_dims=1, axis=1)", "shape_of(%x)",
+        "strided_slice(%x, begin=[0], end=[1], strides=[1], slice_mode=\"size\", axes=None)",
+        "nn.l2_normalize(%x, eps=0.1f, axis=None)", "slice_like(%x, %x, axes=None)",
+        "cumsum(%x, axis=0, exclusive=None)", "nn.correlation(%x, %x, max_displacement=4)",
+        "image.crop_and_resize(%x, %x, %i, crop_size=[3, 3])", "argmax(%x, select_last_index=True)",
+        "nn.nll_loss(%x, %i, %x, ignore_index=-100)", "vision.yolo_reorg(%x)",
+        "qnn.quantize(%x, 1f, 0, out_dtype=\"int8\", axis=0)",
+        "nn.mirror_pad(%x, pad_width=[[1, 1]])", "nn.space_to_depth(%x, block_size=2, mode=\"\")",
+        "nn.conv2d_transpose(%x, %x, channels=6, kernel_size=[3, 3], strides=[2, 2])",
+    ],
+)  # fmt: skip
+def test_options_at_their_defaults_may_be_left_out(text: str) -> None:
+    head = "def @main(%x: Tensor[(2, 4), float32], %i: Tensor[(2, 4), int32]) "
+    printed = relay.parse(f"{HEAD}{head}{{ {text} }}").astext()
+    assert text in re.sub(r" /\*.*?\*/", "", printed)

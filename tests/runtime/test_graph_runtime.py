@@ -10,7 +10,7 @@ import pytest
 import tvm
 from tvm.error import TVMError
 from tvm.runtime.artefact import ValueInfo
-from tvm.runtime.graph_runtime import GraphRuntime, flat_outputs
+from tvm.runtime.graph_runtime import GraphRuntime, constant_digest, flat_outputs
 
 pytestmark = pytest.mark.pure
 
@@ -22,7 +22,7 @@ def state() -> GraphRuntime:
         return [tvm.runtime.tensor(x.numpy() + y.numpy()), x]
 
     params = [ValueInfo(name, ("n", 2), "float32") for name in ("x", "y")]
-    return GraphRuntime(run, params, 2, tvm.cpu(), ("w",))
+    return GraphRuntime(run, params, 2, tvm.cpu(), {"w": constant_digest(0)})
 
 
 def test_inputs_by_name_and_place() -> None:
@@ -30,6 +30,8 @@ def test_inputs_by_name_and_place() -> None:
     made["set_input"]("x", np.ones((3, 2), "float32"))
     made["set_input"](1, np.full((3, 2), 2, "float32"))
     made["set_input"]("w", 0)  # bound at the build
+    with pytest.raises(tvm.TVMError, match="found: another value"):
+        made["set_input"]("w", 1)
     made["run"]()
     assert made["get_num_inputs"]() == made["get_num_outputs"]() == 2
     assert (made["get_output"](0).numpy() == 3).all()

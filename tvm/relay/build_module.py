@@ -35,6 +35,7 @@ from tvm.relay.backend.vm import VMExecutor
 from tvm.relay.function import Function
 from tvm.runtime import cpu
 from tvm.runtime.artefact import GraphInfo
+from tvm.runtime.graph_runtime import constant_digest
 
 __all__ = [
     "AotExecutor", "BuildModule", "Executor", "GraphExecutor", "Runtime", "bind_params_by_name",
@@ -85,7 +86,8 @@ def build(
             mod, goal, executor, graph, library, mod_name, given, {}
         )
         made.kernels = kernels
-    info = GraphInfo(mod_name, executor.name, graph)
+    bound = {name: constant_digest(value) for name, value in given.items()}
+    info = GraphInfo(mod_name, executor.name, graph, bound)
     library.mod.artefact = replace(library.mod.artefact, graph=info)  # exported with it
     made.rebuild = partial(
         build, as_module(ir_mod), goal, executor=executor, runtime=runtime, mod_name=mod_name

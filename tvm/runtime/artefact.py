@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -45,11 +45,15 @@ class KernelInfo:
 
 @dataclass(frozen=True)
 class GraphInfo:
-    """A program that executors of graphs run: its name, the executor it is for, and its graph."""
+    """A program that executors of graphs run: its name, the executor it is for, and its graph.
+
+    `bound` has digests of the parameters that became constants, by their names.
+    """
 
     name: str = "default"
     executor: str = "graph"
     json: str = ""
+    bound: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -91,7 +95,8 @@ class Artefact:
             "entry": self.entry,
             "machine": self.machine,
             "late": [list(pair) for pair in self.late],
-            "graph": [self.graph.name, self.graph.executor, self.graph.json],
+            "graph": [self.graph.name, self.graph.executor, self.graph.json,
+                      dict(self.graph.bound)],
             "exports": list(self.exports),
             "variants": dict(self.variants),
             "launching": sorted(self.launching),
@@ -139,7 +144,7 @@ class Artefact:
                 entry=record["entry"],
                 machine=str(record.get("machine", "")),
                 late=tuple((str(name), int(at)) for name, at in record.get("late", ())),
-                graph=GraphInfo(*map(str, record.get("graph", ()))),
+                graph=_graph(record.get("graph", ())),
                 variants=dict(record.get("variants", {})),
                 launching=frozenset(map(str, record.get("launching", ()))),
                 devices=tuple(dict(device) for device in record.get("devices", ())),
@@ -151,6 +156,13 @@ class Artefact:
             raise TVMError(
                 message("load a compiled program", found=f"damaged description: {err}")
             ) from err
+
+
+def _graph(fields: Sequence[Any]) -> GraphInfo:
+    if not fields:
+        return GraphInfo()
+    name, executor, graph, *bound = fields
+    return GraphInfo(str(name), str(executor), str(graph), dict(*bound))
 
 
 def _values(values: tuple[ValueInfo, ...]) -> list[list[Any]]:

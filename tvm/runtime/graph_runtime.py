@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -10,6 +12,7 @@ import numpy as np
 from tvm.error import TVMError, message
 from tvm.ffi import library
 
+from ._device import device as device_of
 from ._tensor import Tensor, tensor
 from .artefact import ValueInfo
 from .module import Module
@@ -19,15 +22,15 @@ class GraphRuntime(Module):
     """The functions that graph executors call by name; `run` is the function that computes.
 
     Of the extents of inputs, those that are no numbers may be any; such inputs are to be set, all
-    others are zeros until they are. Values for names among `bound` are passed over: they are
-    constants of the code.
+    others are zeros until they are. Parameters in `bound`, which has their digests, are constants
+    of the code: their own values are passed over, and others refused.
     """
 
     kind = "GraphExecutor"
 
     def __init__(
         self, run: Callable[..., Any], params: Sequence[ValueInfo], outputs: int, device: Any,
-        bound: Collection[str] = (),
+        bound: Mapping[str, str] = MappingProxyType({}),
     ) -> None:  # fmt: skip
         super().__init__()
         self._main = run
@@ -77,7 +80,7 @@ class GraphRuntime(Module):
         return names.index(key) if key in names else -1
 
     def set_input(self, key: int | str, value: Any) -> None:
-        """Copy a value into an input; names that are parameters bound at the build are ignored."""
+        """Copy a value into an input."""
         self._set(key, value.copyto(self.device) if isinstance(value, Tensor) else value)
 
     def set_input_zero_copy(self, key: int | str, value: Any) -> None:
@@ -97,14 +100,25 @@ class GraphRuntime(Module):
         at = self.index(key)
         if not 0 <= at < len(self.params):
             if isinstance(key, str) and key in self.bound:
+                self._check_bound(key, value)
                 return
             names = [param.name for param in self.params]
             raise TVMError(
                 message(f"set_input: no input {key!r}", legal=", ".join(names) or "none")
             )
-        made = _as_tensor(value, self.device)
+        made = _as_tensor(value, self.device, self.params[at].dtype)
         self._check(at, made)
         self.inputs[at] = made
+
+    def _check_bound(self, name: str, value: Any) -> None:
+        if constant_digest(value) != self.bound[name]:
+            raise TVMError(
+                message(
+                    f"set_input: {name!r}, a constant since the build",
+                    found="another value",
+                    legal="the value that was built in; parameters of lib['remove_params']()",
+                )
+            )
 
     def _check(self, at: int, value: Any) -> None:
         wanted = self.params[at]
@@ -173,7 +187,7 @@ class GraphRuntime(Module):
         from .params import load_param_dict
 
         for name, value in load_param_dict(params_bytes).items():
-            if self.index(name) >= 0:
+            if self.index(name) >= 0 or name in self.bound:
                 self.set_input(name, value)
 
 
@@ -189,6 +203,14 @@ def set_input_of(state: Any, key: int | str, value: Any) -> None:
     there.copyfrom(np.asarray(value, there.dtype))
 
 
+def constant_digest(value: Any) -> str:
+    """What tells the values of parameters apart."""
+    array = np.ascontiguousarray(_as_tensor(value, device_of("cpu")).numpy())
+    digest = hashlib.blake2b(f"{array.shape}{array.dtype}".encode(), digest_size=16)
+    digest.update(array.reshape(-1).view("uint8").data)
+    return digest.hexdigest()
+
+
 def _zeros(param: ValueInfo, device: Any) -> Any:
     """The first value of an input; None where an extent is not known yet."""
     shape = [extent for extent in param.shape if isinstance(extent, int)]
@@ -197,13 +219,24 @@ def _zeros(param: ValueInfo, device: Any) -> Any:
     return tensor(np.zeros(shape, library().dtype(param.dtype)), device)
 
 
-def _as_tensor(value: Any, device: Any) -> Any:
+def _as_tensor(value: Any, device: Any, dtype: str | None = None) -> Any:
+    """A value as a tensor; arrays of another width of a dtype's kind are converted to it."""
     if isinstance(value, Tensor):
         return value
     array = value.numpy() if hasattr(value, "numpy") else np.asarray(value)
     if isinstance(value, (int, float)) and not isinstance(value, bool):
         array = array.astype("int32" if isinstance(value, int) else "float32")
+    if dtype is not None:
+        array = _converted(array, np.dtype(library().dtype(dtype)))
     return tensor(np.ascontiguousarray(array).reshape(array.shape), device)
+
+
+def _converted(array: Any, wanted: Any) -> Any:
+    """An array as a dtype, where that only rounds fractions; as it is otherwise."""
+    if array.dtype == wanted or not np.can_cast(array.dtype, wanted, "same_kind"):
+        return array
+    made = array.astype(wanted)
+    return made if wanted.kind == "f" or (made == array).all() else array
 
 
 def flat_outputs(value: Any) -> list[Any]:

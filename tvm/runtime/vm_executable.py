@@ -114,11 +114,11 @@ class VMModule(Module):
     def _graph_runtime(self, *devices: Any) -> GraphRuntime:
         from .vm import VirtualMachine  # it runs these modules
 
-        check_devices(self.artefact.graph.executor, devices)
-        info = self._graph()
+        graph, info = self.artefact.graph, self._graph()
+        check_devices(graph.executor, devices)
         assert info is not None, "asked before"
-        machine = VirtualMachine(self, devices[0])
-        return GraphRuntime(machine["main"], info.params, len(info.results), devices[0])
+        main = VirtualMachine(self, devices[0])["main"]
+        return GraphRuntime(main, info.params, len(info.results), devices[0], graph.bound)
 
     def _entry_name(self) -> str | None:
         return self.artefact.entry or super()._entry_name()

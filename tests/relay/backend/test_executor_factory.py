@@ -44,6 +44,24 @@ def test_programs_keep_their_names_and_graphs_in_libraries(tmp_path: Path) -> No
         loaded["list_module_names"]
 
 
+def test_libraries_know_the_parameters_that_were_built_in(tmp_path: Path) -> None:
+    lib = relay.build(net(), "llvm", params={"w": W})
+    lib.export_library(str(tmp_path / "net.so"))
+    loaded = runtime.load_module(str(tmp_path / "net.so"))
+    saved = runtime.load_param_dict(runtime.save_param_dict(lib.get_params()))
+    graph = lib.get_graph_json()
+    for library in (lib, loaded):
+        state = graph_executor.create(graph, library, tvm.cpu())
+        state.set_input(**saved)
+        state.load_params(runtime.save_param_dict(lib.get_params()))
+        state.run(x=X)
+        np.testing.assert_allclose(state.get_output(0).numpy(), X @ W.T)
+        with pytest.raises(tvm.TVMError, match="'w', a constant since the build"):
+            state.set_input("w", 2 * W)
+        with pytest.raises(tvm.TVMError, match="no input 'v'"):
+            state.set_input(v=W)
+
+
 def test_programs_compiled_ahead_tell_their_names(tmp_path: Path) -> None:
     lib = relay.build(net(), "llvm", params={"w": W}, mod_name="fred", executor=Executor("aot"))
     lib.export_library(str(tmp_path / "fred.so"))
@@ -130,3 +148,19 @@ def test_a_module_that_was_not_built_here_keeps_its_parameters() -> None:
     made.rebuild = None
     with pytest.raises(tvm.TVMError, match=r"remove_params\s+found:\s+a module that was not"):
         made["remove_params"]()
+
+
+def test_arrays_are_converted_where_that_only_rounds() -> None:
+    x, n = relay.var("x", shape=(3,)), relay.var("n", shape=(3,), dtype="int32")
+    func = relay.Function([x, n], relay.Tuple([x + relay.const(1.0), n + relay.const(1)]))
+    state = graph_executor.GraphModule(
+        relay.build(tvm.IRModule.from_expr(func), "llvm")["default"](tvm.cpu())
+    )
+    state.run(x=np.array([1, 0.1, 3]), n=np.array([1, 2, -3]))
+    assert state.get_output(0).numpy().tolist() == np.array([2, 1.1, 4], "float32").tolist()
+    assert state.get_output(1).numpy().tolist() == [2, 3, -2]
+    for wrong in (np.array([1.5, 2, 3]), np.array([1 << 40, 2, 3])):
+        with pytest.raises(tvm.TVMError, match="does not fit 'n'"):
+            state.set_input("n", wrong)
+    with pytest.raises(tvm.TVMError, match="does not fit 'x'"):
+        state.set_input("x", tvm.nd.array(np.zeros(3)))

@@ -113,7 +113,11 @@ class ExecutorFactoryModule:
         machine = VirtualMachine(self.executable, device)
         params = [_info(param) for param in self.function.params]
         outputs = count_outputs(self.function.ret_type)
-        return GraphRuntime(machine["main"], params, outputs, device, self.params)
+        return GraphRuntime(machine["main"], params, outputs, device, self._bound())
+
+    def _bound(self) -> Mapping[str, str]:
+        bound: Mapping[str, str] = self.executable.mod.artefact.graph.bound
+        return bound
 
     def __iter__(self) -> Iterator[Any]:
         """Older scripts unpack what the executor is told, library and parameters."""
@@ -185,7 +189,7 @@ class GraphExecutorFactoryModule(ExecutorFactoryModule):
         assert self.kernels is not None, "a build knows its kernels"
         params = [_info(param) for param in self.function.params]
         return DebugRuntime(
-            self.kernels, self.graph_json_str, self.target, params, device, self.params
+            self.kernels, self.graph_json_str, self.target, params, device, self._bound()
         )
 
     def get_graph_json(self) -> str:

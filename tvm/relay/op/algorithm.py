@@ -38,7 +38,7 @@ def sort(data: Expr, axis: int = -1, is_ascend: Any = 1) -> Call:
 
 
 @relay_op("argsort", "ArgsortAttrs", operands=("data",),
-          optional={"is_ascend": True, "dtype": REQUIRED}, relation=_argsort_type, level=6,
+          optional={"is_ascend": True, "dtype": ""}, relation=_argsort_type, level=6,
           lower=lambda bb, x, *, axis, is_ascend, dtype: R.argsort(x, axis, not is_ascend, dtype)
           )  # fmt: skip
 def argsort(data: Expr, axis: int = -1, is_ascend: Any = 1, dtype: str = "int32") -> Call:
@@ -62,7 +62,7 @@ def _topk_type(ctx: Relate) -> Type | None:
 
 
 @relay_op("topk", "TopkAttrs", operands=("data",),
-          optional={"k": REQUIRED, "dtype": REQUIRED}, relation=_topk_type, level=6,
+          optional={"k": REQUIRED, "dtype": ""}, relation=_topk_type, level=6,
           lower=lambda bb, x, *, k, axis, ret_type, is_ascend, dtype: R.topk(
               x, k, axis, ret_type, not is_ascend, dtype))  # fmt: skip
 def topk(
@@ -89,7 +89,7 @@ def _search_type(ctx: Relate) -> Type | None:
 
 
 @relay_op("searchsorted", "SearchSortedAttrs", operands=("sorted_sequence", "values"), level=6,
-          relation=_search_type, optional={"right": REQUIRED},
+          relation=_search_type,
           lower=lambda bb, s, v, *, right, dtype: bb.call_te(
               topi.searchsorted, s, v, right, dtype))  # fmt: skip
 def searchsorted(

@@ -115,6 +115,7 @@ def _arg_reduction(
     build.__doc__ = doc
     made = relay_op(
         name, "ArgReduceAttrs", operands=("data",), lower=_lower_index(func),
+        first=("axis", "keepdims", "select_last_index"),
         relation=lambda ctx: _reduced(ctx, "int32"), pattern=COMM_REDUCE, level=4,
     )(build)  # fmt: skip
     return made

@@ -17,7 +17,7 @@ from tvm.relax.expr import const
 from tvm.relay.expr import TupleWrapper
 from tvm.relay.ty import TensorType
 
-from .declare import OPAQUE, REQUIRED, Expr, Relate, relay_op
+from .declare import OPAQUE, Expr, Relate, relay_op
 from .relations import tensor
 
 
@@ -63,7 +63,7 @@ def _unique(bb: Any, x: Any, *, sorted: bool, return_counts: bool) -> Any:
 
 
 @relay_op("unique", "UniqueAttrs", operands=("data",), relation=_unique_type, pattern=OPAQUE,
-          hidden=("is_sorted",), optional={"sorted": REQUIRED, "return_counts": REQUIRED},
+          hidden=("is_sorted",), first=("sorted",), optional={"sorted": True},
           level=3, lower=_unique)  # fmt: skip
 def unique(data: Expr, is_sorted: bool = True, return_counts: bool = False) -> TupleWrapper:
     """The distinct elements of a vector (n,), in order, or in that of their first indices.

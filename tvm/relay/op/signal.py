@@ -8,7 +8,7 @@ from tvm.ir.type import Type
 from tvm.relay.expr import Call, TupleWrapper
 from tvm.relay.ty import TensorType
 
-from .declare import OPAQUE, REQUIRED, Expr, Relate, relay_op, topi
+from .declare import OPAQUE, Expr, Relate, relay_op, topi
 from .relations import extents, is_any, tensor
 from .tensor import ones
 
@@ -62,8 +62,7 @@ def _stft_type(ctx: Relate) -> Type | None:
 
 @relay_op("stft", "StftAttrs", operands=("data", "window"), pattern=OPAQUE, level=3,
           hidden=("data", "window"), relation=_stft_type, lower=_frames,
-          optional={"hop_length": REQUIRED, "win_length": REQUIRED, "normalized": REQUIRED,
-                    "onesided": REQUIRED})  # fmt: skip
+          optional={"n_fft": -1, "hop_length": -1, "win_length": -1})  # fmt: skip
 def stft(
     data: Expr, n_fft: int, hop_length: int | None = None, win_length: int | None = None,
     window: Expr | None = None, normalized: bool = False, onesided: bool = True,

@@ -168,6 +168,7 @@ def _filled(fill: Callable[..., Any]) -> Lower:
 
 
 @relay_op("zeros", "InitOpAttrs", lower=_filled(R.zeros), relation=_init, operands=(), level=3,
+          optional={"dtype": ""},
           pattern=ELEMWISE)  # fmt: skip
 def zeros(shape: Any, dtype: str) -> Call:
     """Zeros of a shape."""
@@ -177,6 +178,7 @@ def zeros(shape: Any, dtype: str) -> Call:
 
 
 @relay_op("ones", "InitOpAttrs", lower=_filled(R.ones), relation=_init, operands=(), level=3,
+          optional={"dtype": ""},
           pattern=ELEMWISE)  # fmt: skip
 def ones(shape: Any, dtype: str) -> Call:
     """Ones of a shape."""
@@ -336,14 +338,14 @@ def _shape_values(bb: Any, x: Any, *, dtype: str) -> Any:
 
 
 @relay_op("shape_of", "ShapeOfAttrs", operands=("data",), relation=_shape_of_type, level=10,
-          optional={"dtype": REQUIRED}, lower=_shape_values, pattern=INJECTIVE)  # fmt: skip
+          optional={"dtype": ""}, lower=_shape_values, pattern=INJECTIVE)  # fmt: skip
 def shape_of(data: Expr, dtype: str = "int32") -> Call:
     """The extents of a tensor, as a vector."""
     return shape_of.call(data, dtype=dtype)
 
 
 @relay_op("ndarray_size", "NdarraySizeAttrs", operands=("data",), level=10,
-          relation=lambda ctx: TensorType((), ctx.attrs.dtype), optional={"dtype": REQUIRED},
+          relation=lambda ctx: TensorType((), ctx.attrs.dtype), optional={"dtype": ""},
           lower=lambda bb, x, *, dtype: bb.call_te(tensor_size, x, dtype))  # fmt: skip
 def ndarray_size(data: Expr, dtype: str = "int32") -> Call:
     """The number of elements."""

@@ -296,7 +296,7 @@ def _scattered(ctx: Relate) -> Type | None:
 
 
 @relay_op("scatter_elements", "ScatterElementsAttrs", operands=("data", "indices", "updates"),
-          relation=_scattered, optional={"axis": REQUIRED, "reduction": REQUIRED},
+          relation=_scattered,
           lower=lambda bb, x, i, u, *, axis, reduction: R.scatter_elements(
               x, i, u, axis, reduction))  # fmt: skip
 def scatter_elements(
@@ -307,7 +307,7 @@ def scatter_elements(
 
 
 @relay_op("scatter_nd", "ScatterNDAttrs", operands=("data", "indices", "updates"),
-          relation=lambda ctx: tensor(ctx, 0), optional={"mode": REQUIRED}, level=3,
+          relation=lambda ctx: tensor(ctx, 0), level=3,
           lower=lambda bb, x, i, u, *, mode: bb.call_te(topi.scatter_nd, x, i, u, mode)
           )  # fmt: skip
 def scatter_nd(data: Expr, indices: Expr, updates: Expr, mode: str = "update") -> Call:
@@ -320,6 +320,8 @@ def _take_type(ctx: Relate) -> Type | None:
     if x is None or index is None:
         return None
     choice(ctx, "mode", "clip", "wrap", "fast")
+    if "int" not in str(index.dtype):
+        raise ctx.fail(f"indices of {index.dtype}", "integers")
     dims, taken = extents(x), extents(index)
     if ctx.attrs.axis is None:
         return TensorType(taken, x.dtype)
@@ -330,7 +332,7 @@ def _take_type(ctx: Relate) -> Type | None:
 
 
 @relay_op("take", "TakeAttrs", operands=("data", "indices"), relation=_take_type, level=3,
-          pattern=INJECTIVE,
+          pattern=INJECTIVE, first=("batch_dims",),
           lower=lambda bb, x, i, *, axis, batch_dims, mode: bb.call_te(
               topi.take, x, i, axis, batch_dims, mode))  # fmt: skip
 def take(
@@ -350,7 +352,7 @@ def _full_type(ctx: Relate) -> Type | None:
 
 
 @relay_op("full", "InitOpAttrs", operands=("fill_value",), relation=_full_type, level=3,
-          pattern=ELEMWISE, optional={"shape": REQUIRED, "dtype": REQUIRED},
+          pattern=ELEMWISE, optional={"shape": REQUIRED},
           lower=lambda bb, x, *, shape, dtype: R.full(list(shape), x, dtype or None))  # fmt: skip
 def full(fill_value: Expr, shape: Any = (), dtype: str = "") -> Call:
     """A shape filled with a scalar."""
@@ -452,6 +454,7 @@ def _repeated(ctx: Relate) -> Type | None:
 
 
 @relay_op("repeat", "RepeatAttrs", operands=("data",), level=3, pattern=BROADCAST,
+          optional={"axis": None},
           relation=_repeated,
           lower=lambda bb, x, *, repeats, axis: R.repeat(x, repeats, axis))  # fmt: skip
 def repeat(data: Expr, repeats: int, axis: int) -> Call:
@@ -481,6 +484,7 @@ def tile(data: Expr, reps: Any) -> Call:
 
 
 @relay_op("reverse", "ReverseAttrs", operands=("data",), relation=along_axis,
+          optional={"axis": None},
           pattern=INJECTIVE, level=3, lower=lambda bb, x, *, axis: R.flip(x, axis))  # fmt: skip
 def reverse(data: Expr, axis: int) -> Call:
     """The elements along an axis in reverse."""
@@ -701,6 +705,7 @@ def _slice(bb: Any, x: Any, **o: Any) -> Any:
 
 @relay_op("strided_slice", "StridedSliceAttrs", operands=("data",), relation=_slice_type, level=4,
           pattern=INJECTIVE, lower=_slice,
+          first=("begin", "end", "strides", "slice_mode"),
           optional={"strides": REQUIRED, "axes": REQUIRED, "slice_mode": "end"})  # fmt: skip
 def strided_slice(
     data: Expr, begin: Any, end: Any, strides: Any = None, axes: Any = None,
@@ -769,7 +774,8 @@ def _slice_like(bb: Any, x: Any, like: Any, *, axes: Any) -> Any:
 
 
 @relay_op("slice_like", "SliceLikeAttrs", operands=("data", "shape_like"), level=10,
-          relation=_slice_like_type, pattern=INJECTIVE, lower=_slice_like)  # fmt: skip
+          relation=_slice_like_type, pattern=INJECTIVE, lower=_slice_like,
+          optional={"axes": REQUIRED})  # fmt: skip
 def slice_like(data: Expr, shape_like: Expr, axes: Any = None) -> Call:
     """The front of a tensor, as large as another along some axes."""
     return slice_like.call(
@@ -798,6 +804,7 @@ def _gather_type(ctx: Relate) -> Type | None:
 
 
 @relay_op("gather", "GatherAttrs", operands=("data", "indices"), relation=_gather_type, level=3,
+          optional={"axis": None},
           pattern=INJECTIVE, lower=lambda bb, x, i, *, axis: R.gather_elements(x, i, axis)
           )  # fmt: skip
 def gather(data: Expr, axis: int, indices: Expr) -> Call:
@@ -840,13 +847,14 @@ def _one_hot(bb: Any, index: Any, on: Any, off: Any, *, depth: int, axis: int, d
 
 
 @relay_op("one_hot", "OneHotAttrs", operands=("indices", "on_value", "off_value"), level=10,
-          relation=_one_hot_type, pattern=OPAQUE, lower=_one_hot)  # fmt: skip
+          relation=_one_hot_type, pattern=OPAQUE, lower=_one_hot,
+          optional={"depth": 1, "axis": -1, "dtype": ""})  # fmt: skip
 def one_hot(
     indices: Expr, on_value: Expr, off_value: Expr, depth: int, axis: int, dtype: str
 ) -> Call:
     """One value at each index along a new axis, another elsewhere."""
     if is_open(depth):
-        attrs = ATTRS_CLASSES["OneHotAttrs"](depth=None, axis=axis, dtype=dtype)
+        attrs = ATTRS_CLASSES["OneHotAttrs"](depth=0, axis=axis, dtype=dtype)
         return dynamic("dyn.one_hot", attrs, indices, on_value, off_value, depth)
     depth = _ints(depth, "one_hot: the depth")[0]
     return one_hot.call(indices, on_value, off_value, depth=depth, axis=axis, dtype=dtype)
@@ -913,12 +921,13 @@ def _scan(bb: Any, x: Any, *, axis: Any, dtype: str, exclusive: Any, func: Any) 
 
 
 @relay_op("cumsum", "ScanopAttrs", operands=("data",), level=10,
+          optional={"dtype": "", "exclusive": False},
           lower=lambda bb, x, **o: _scan(bb, x, **o, func=R.cumsum))  # fmt: skip
 def cumsum(
     data: Expr, axis: int | None = None, dtype: str | None = None, exclusive: bool | None = None
 ) -> Call:
     """Running sums along an axis, or of the flat tensor."""
-    return cumsum.call(data, axis=axis, dtype=dtype, exclusive=exclusive)
+    return cumsum.call(data, axis=axis, dtype=dtype or "", exclusive=exclusive)
 
 
 @relay_op("cumprod", "ScanopAttrs", operands=("data",), level=10,
@@ -927,7 +936,7 @@ def cumprod(
     data: Expr, axis: int | None = None, dtype: str | None = None, exclusive: bool | None = None
 ) -> Call:
     """Running products along an axis, or of the flat tensor."""
-    return cumprod.call(data, axis=axis, dtype=dtype, exclusive=exclusive)
+    return cumprod.call(data, axis=axis, dtype=dtype or "", exclusive=exclusive)
 
 
 @relay_op("invert_permutation", relation=lambda ctx: tensor(ctx, 0), level=10,

@@ -137,6 +137,7 @@ def resize3d(
 
 @relay_op("image.crop_and_resize", "CropAndResizeAttrs", level=5, pattern=INJECTIVE,
           operands=("data", "boxes", "box_indices"),
+          optional={"crop_size": None, "layout": "NCHW", "extrapolation_value": 0.0},
           lower=lambda bb, x, b, i, **o: bb.call_te(
               topi.image.crop_and_resize, x, b, i, list(o["crop_size"]), o["layout"],
               o["method"], o["extrapolation_value"], o["out_dtype"] or None))  # fmt: skip

@@ -188,10 +188,14 @@ def _conv_lower(func: Callable[..., Any], depthwise: bool) -> Lower:
             w = bb.normalize_argument(R.reshape(w, [shape[0] * shape[1], 1, *shape[2:]]))
             kernel_layout = "OIHW"
         out_dtype = o["out_dtype"] or x.struct_info.dtype
-        return func(
+        made = func(
             x, w, o["strides"], o["padding"], o["dilation"], o["groups"], data_layout,
-            kernel_layout, o["out_layout"] or None, out_dtype,
+            kernel_layout, data_layout, out_dtype,
         )  # fmt: skip
+        out_layout = o["out_layout"] or data_layout
+        if out_layout == data_layout:
+            return made
+        return relayout(bb.normalize_argument(bb.emit(made)), data_layout, out_layout)
 
     return lower
 
@@ -320,9 +324,12 @@ def _transpose_lower(bb: Any, x: Any, w: Any, **o: Any) -> Any:
     return relayout(made, plain_data, o["out_layout"] or o["data_layout"])
 
 
+_TRANSPOSE_FIELDS = ("channels", "kernel_size", "strides", "output_padding")
+
+
 @relay_op("nn.conv1d_transpose", "Conv1DTransposeAttrs", operands=("data", "weight"), level=2,
-          relation=_transpose_type, pattern=OUT_FUSABLE, lower=_transpose_lower,
-          optional={"padding": (0, 0)})  # fmt: skip
+          first=_TRANSPOSE_FIELDS, relation=_transpose_type, pattern=OUT_FUSABLE,
+          lower=_transpose_lower, optional={"padding": (0, 0)})  # fmt: skip
 def conv1d_transpose(
     data: Expr, weight: Expr, strides: Any = (1,), padding: Any = (0,), dilation: Any = (1,),
     groups: int = 1, channels: int | None = None, kernel_size: Any = None,
@@ -340,7 +347,8 @@ def conv1d_transpose(
 
 
 @relay_op("nn.conv2d_transpose", "Conv2DTransposeAttrs", operands=("data", "weight"), level=2,
-          relation=_transpose_type, pattern=OUT_FUSABLE, lower=_transpose_lower)  # fmt: skip
+          first=_TRANSPOSE_FIELDS, relation=_transpose_type, pattern=OUT_FUSABLE,
+          lower=_transpose_lower)  # fmt: skip
 def conv2d_transpose(
     data: Expr, weight: Expr, strides: Any = (1, 1), padding: Any = (0, 0),
     dilation: Any = (1, 1), groups: int = 1, channels: int | None = None,
@@ -358,7 +366,8 @@ def conv2d_transpose(
 
 
 @relay_op("nn.conv3d_transpose", "Conv3DTransposeAttrs", operands=("data", "weight"), level=2,
-          relation=_transpose_type, pattern=OUT_FUSABLE, lower=_transpose_lower)  # fmt: skip
+          first=_TRANSPOSE_FIELDS, relation=_transpose_type, pattern=OUT_FUSABLE,
+          lower=_transpose_lower)  # fmt: skip
 def conv3d_transpose(
     data: Expr, weight: Expr, strides: Any = (1, 1, 1), padding: Any = (0, 0, 0),
     dilation: Any = (1, 1, 1), groups: int = 1, channels: int | None = None,

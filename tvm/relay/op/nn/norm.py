@@ -7,7 +7,17 @@ from typing import Any
 from tvm.ir.type import TupleType, Type
 from tvm.relax import op as R
 from tvm.relay.expr import Call, TupleWrapper
-from tvm.relay.op.declare import ELEMWISE, OPAQUE, OUT_FUSABLE, Expr, Relate, relay_op, te, topi
+from tvm.relay.op.declare import (
+    ELEMWISE,
+    OPAQUE,
+    OUT_FUSABLE,
+    REQUIRED,
+    Expr,
+    Relate,
+    relay_op,
+    te,
+    topi,
+)
 from tvm.relay.op.relations import (
     along_axis,
     axis_of,
@@ -174,7 +184,7 @@ def _group_norm(bb: Any, x: Any, g: Any, b: Any, **o: Any) -> Any:
 
 
 @relay_op("nn.group_norm", "GroupNormAttrs", operands=("data", "gamma", "beta"), level=1,
-          relation=_two_vectors, lower=_group_norm)  # fmt: skip
+          relation=_two_vectors, lower=_group_norm, optional={"num_groups": 0})  # fmt: skip
 def group_norm(
     data: Expr, gamma: Expr, beta: Expr, num_groups: int, axis: int = 1, epsilon: float = 1e-05,
     center: bool = True, scale: bool = True,
@@ -217,7 +227,7 @@ def _l2(bb: Any, x: Any, *, eps: float, axis: Any) -> Any:
 
 
 @relay_op("nn.l2_normalize", "L2NormalizeAttrs", operands=("data",), relation=along_axis, level=2,
-          lower=_l2)  # fmt: skip
+          lower=_l2, optional={"axis": REQUIRED})  # fmt: skip
 def l2_normalize(data: Expr, eps: float, axis: Any = None) -> Call:
     """Values over the root of the sum of their squares along axes."""
     axes = None if axis is None else tuple(int(a) for a in axis)
@@ -285,6 +295,7 @@ def cross_entropy_with_logits(predictions: Expr, targets: Expr) -> Call:
 
 
 @relay_op("nn.nll_loss", "NLLLossAttrs", operands=("predictions", "targets", "weights"),
+          optional={"ignore_index": REQUIRED},
           lower=lambda bb, p, t, w, *, reduction, ignore_index: bb.call_te(
               topi.nn.nll_loss, p, t, w, reduction, ignore_index))  # fmt: skip
 def nll_loss(

@@ -55,7 +55,7 @@ def _pool_type(ctx: Relate) -> Type | None:
         if isinstance(room, int) and room < 0:
             raise ctx.fail(f"a window of {reach} in {room + reach} along {axis}", "one that fits")
         sizes[axis] = (room + (stride - 1 if o.ceil_mode else 0)) // stride + 1
-    return tensor_type(arranged(o.out_layout or o.layout, sizes), x.dtype)
+    return tensor_type(arranged(o.layout, sizes), x.dtype)
 
 
 def _summed(bb: Any, x: Any, kind: str) -> Any:
@@ -173,39 +173,31 @@ def _global_type(ctx: Relate) -> Type | None:
         return None
     sizes = letters(ctx.attrs.layout, extents(x))
     sizes.update(dict.fromkeys(_axes(ctx.attrs.layout), 1))
-    return tensor_type(arranged(ctx.attrs.out_layout or ctx.attrs.layout, sizes), x.dtype)
+    return tensor_type(arranged(ctx.attrs.layout, sizes), x.dtype)
 
 
 def _whole(kind: str) -> Lower:
     def lower(bb: Any, x: Any, *, layout: str, out_layout: str) -> Any:
-        func = {1: topi.nn.adaptive_pool1d, 2: topi.nn.adaptive_pool, 3: topi.nn.adaptive_pool3d}
-        count = len(_axes(layout))
-        return bb.call_te(func[count], _summed(bb, x, kind), [1] * count, kind, layout)
+        return bb.call_te(topi.nn.adaptive_pool, _summed(bb, x, kind), [1, 1], kind, layout)
 
     return lower
 
 
-def _global(count: int, kind: str, layout: str) -> RelayOp[...]:
-    default = layout
-
-    def build(data: Expr, layout: str = default, out_layout: str = "") -> Call:
+def _global(kind: str) -> RelayOp[...]:
+    def build(data: Expr, layout: str = "NCHW", out_layout: str = "") -> Call:
         return made.call(data, layout=layout, out_layout=out_layout)
 
-    build.__name__ = build.__qualname__ = f"global_{kind}_pool{count}d"
+    build.__name__ = build.__qualname__ = f"global_{kind}_pool2d"
     build.__doc__ = f"The {'greatest value' if kind == 'max' else 'mean'} of each channel."
     made = relay_op(
-        f"nn.global_{kind}_pool{count}d", f"GlobalPool{count}DAttrs", operands=("data",),
+        f"nn.global_{kind}_pool2d", "GlobalPool2DAttrs", operands=("data",),
         relation=_global_type, pattern=OUT_FUSABLE, level=2, lower=_whole(kind),
     )(build)  # fmt: skip
     return made
 
 
-global_max_pool1d = _global(1, "max", "NCW")
-global_max_pool2d = _global(2, "max", "NCHW")
-global_max_pool3d = _global(3, "max", "NCDHW")
-global_avg_pool1d = _global(1, "avg", "NCW")
-global_avg_pool2d = _global(2, "avg", "NCHW")
-global_avg_pool3d = _global(3, "avg", "NCDHW")
+global_max_pool2d = _global("max")
+global_avg_pool2d = _global("avg")
 
 
 def _adaptive_type(ctx: Relate) -> Type | None:
@@ -217,7 +209,7 @@ def _adaptive_type(ctx: Relate) -> Type | None:
     if o.output_size:
         wanted = _with_rank(o.output_size, len(axes))
         sizes.update(zip(axes, wanted))
-    return tensor_type(arranged(o.out_layout or o.layout, sizes), x.dtype)
+    return tensor_type(arranged(o.layout, sizes), x.dtype)
 
 
 def _adaptive_lower(count: int, kind: str) -> Lower:
@@ -258,6 +250,30 @@ adaptive_max_pool3d = _adaptive(3, "max", "NCDHW")
 adaptive_avg_pool1d = _adaptive(1, "avg", "NCW")
 adaptive_avg_pool2d = _adaptive(2, "avg", "NCHW")
 adaptive_avg_pool3d = _adaptive(3, "avg", "NCDHW")
+
+
+def global_max_pool1d(data: Expr, layout: str = "NCW", out_layout: str = "") -> Call:
+    """The greatest value of each channel."""
+    made: Call = adaptive_max_pool1d(data, 1, layout, out_layout)
+    return made
+
+
+def global_max_pool3d(data: Expr, layout: str = "NCDHW", out_layout: str = "") -> Call:
+    """The greatest value of each channel."""
+    made: Call = adaptive_max_pool3d(data, (1, 1, 1), layout, out_layout)
+    return made
+
+
+def global_avg_pool1d(data: Expr, layout: str = "NCW", out_layout: str = "") -> Call:
+    """The mean of each channel."""
+    made: Call = adaptive_avg_pool1d(data, 1, layout, out_layout)
+    return made
+
+
+def global_avg_pool3d(data: Expr, layout: str = "NCDHW", out_layout: str = "") -> Call:
+    """The mean of each channel."""
+    made: Call = adaptive_avg_pool3d(data, (1, 1, 1), layout, out_layout)
+    return made
 
 
 def _second(ctx: Relate) -> Type | None:

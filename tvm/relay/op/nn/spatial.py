@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from tvm.error import TVMError, message
 from tvm.ir.expr import RelaxExpr
 from tvm.ir.type import Type
 from tvm.relay.expr import Call, Constant, const
@@ -83,7 +84,7 @@ def _dtype_of(data: Any) -> str:
 
 
 @relay_op("nn.mirror_pad", "MirrorPadAttrs", operands=("data",), relation=_pad_type, level=2,
-          pattern=INJECTIVE,
+          pattern=INJECTIVE, first=("mode",),
           lower=lambda bb, x, *, pad_width, mode: bb.call_te(
               topi.nn.mirror_pad, x, [p[0] for p in pad_width], [p[1] for p in pad_width], mode)
           )  # fmt: skip
@@ -123,7 +124,7 @@ def _blocks(letters_in: str, letters_out: str) -> Callable[[Relate], Type | None
             return None
         layout = ctx.attrs.layout
         choice(ctx, "layout", "NCHW", "NHWC")
-        choice(ctx, "mode", "DCR", "CDR", "CRD")
+        choice(ctx, "mode", "DCR", "CDR", "CRD", "")
         if len(x.shape) != 4:
             raise ctx.fail(f"{len(x.shape)} dimensions", "4")
         sizes = dict(zip(layout, extents(x)))
@@ -143,6 +144,7 @@ def _blocks(letters_in: str, letters_out: str) -> Callable[[Relate], Type | None
 
 
 @relay_op("nn.depth_to_space", "SubPixelAttrs", operands=("data",), level=5, pattern=INJECTIVE,
+          optional={"block_size": 1},
           relation=_blocks("C", "HW"), lower=lambda bb, x, *, block_size, layout, mode: bb.call_te(
               topi.nn.depth_to_space, x, block_size, layout, mode))  # fmt: skip
 def depth_to_space(
@@ -157,11 +159,11 @@ def depth_to_space(
               topi.nn.space_to_depth, x, block_size, layout))  # fmt: skip
 def space_to_depth(data: Expr, block_size: int, layout: str = "NCHW") -> Call:
     """Blocks of pixels as channels."""
-    return space_to_depth.call(data, block_size=block_size, layout=layout, mode="DCR")
+    return space_to_depth.call(data, block_size=block_size, layout=layout, mode="")
 
 
 @relay_op("nn.space_to_batch_nd", "SpaceToBatchNDAttrs", operands=("data",), level=5,
-          pattern=INJECTIVE,
+          pattern=INJECTIVE, optional={"block_shape": (1, 1), "pad_value": 0.0},
           lower=lambda bb, x, *, block_shape, paddings, pad_value: bb.call_te(
               topi.nn.space_to_batch_nd, x, list(block_shape), [p[0] for p in paddings],
               [p[1] for p in paddings], pad_value))  # fmt: skip
@@ -176,7 +178,7 @@ def space_to_batch_nd(
 
 
 @relay_op("nn.batch_to_space_nd", "BatchToSpaceNDAttrs", operands=("data",), level=5,
-          pattern=INJECTIVE,
+          pattern=INJECTIVE, optional={"block_shape": (1, 1)},
           lower=lambda bb, x, *, block_shape, crops: bb.call_te(
               topi.nn.batch_to_space_nd, x, list(block_shape), [p[0] for p in crops],
               [p[1] for p in crops]))  # fmt: skip
@@ -188,18 +190,26 @@ def batch_to_space_nd(data: Expr, block_shape: Any, crops: Any) -> Call:
 
 
 @relay_op("nn.fifo_buffer", "FIFOBufferAttrs", operands=("data", "buffer"), level=10,
-          relation=lambda ctx: tensor(ctx, 1), pattern=OPAQUE, lower=te(topi.nn.fifo_buffer)
-          )  # fmt: skip
+          relation=lambda ctx: tensor(ctx, 1), pattern=OPAQUE,
+          lower=te(topi.nn.fifo_buffer), optional={"axis": 0})  # fmt: skip
 def fifo_buffer(data: Expr, buffer: Expr, axis: int) -> Call:
     """A buffer with new data at its end, the oldest gone."""
     return fifo_buffer.call(data, buffer, axis=axis)
 
 
+def _correlation(bb: Any, a: Any, b: Any, *, layout: str, **o: Any) -> Any:
+    if layout != "NCHW":
+        raise TVMError(message("nn.correlation", found=f"layout {layout!r}", legal="'NCHW'"))
+    return bb.call_te(
+        topi.nn.correlation_nchw, a, b, o["kernel_size"], o["max_displacement"], o["stride1"],
+        o["stride2"], list(o["padding"]), o["is_multiply"],
+    )  # fmt: skip
+
+
 @relay_op("nn.correlation", "CorrelationAttrs", operands=("data1", "data2"), level=2,
-          pattern=OUT_FUSABLE,
-          lower=lambda bb, a, b, *, layout, **o: bb.call_te(
-              topi.nn.correlation_nchw, a, b, o["kernel_size"], o["max_displacement"],
-              o["stride1"], o["stride2"], list(o["padding"]), o["is_multiply"]))  # fmt: skip
+          pattern=OUT_FUSABLE, lower=_correlation,
+          optional={"kernel_size": 1, "max_displacement": 1, "stride1": 1, "stride2": 1,
+                    "padding": (0, 0), "is_multiply": True, "layout": "NCHW"})  # fmt: skip
 def correlation(
     data1: Expr, data2: Expr, kernel_size: int, max_displacement: int, stride1: int,
     stride2: int, padding: Any, is_multiply: bool, layout: str,
@@ -266,7 +276,7 @@ def deformable_conv2d(
 
 
 @relay_op("nn.bitpack", "BitPackAttrs", operands=("data",), level=2, pattern=INJECTIVE,
-          lower=te(topi.nn.bitpack))  # fmt: skip
+          lower=te(topi.nn.bitpack), optional={"bit_axis": -1, "pack_type": ""})  # fmt: skip
 def bitpack(
     data: Expr, bits: int = 1, pack_axis: int = 1, bit_axis: int = 2, pack_type: str = "uint32",
     name: str = "BitPack",

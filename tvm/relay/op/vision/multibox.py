@@ -26,7 +26,9 @@ def multibox_prior(
 
 @relay_op("vision.multibox_transform_loc", "MultiBoxTransformLocAttrs", level=5,
           operands=("cls_prob", "loc_pred", "anchor"),
-          lower=kernel(topi.vision.multibox_transform_loc))  # fmt: skip
+          lower=kernel(topi.vision.multibox_transform_loc),
+          optional={"clip": True, "threshold": 0.01, "variances": (0.1, 0.1, 0.2, 0.2),
+                    "keep_background": False})  # fmt: skip
 def _transform_loc(
     cls_prob: Expr, loc_pred: Expr, anchor: Expr, clip: bool, threshold: float,
     variances: Sequence[float], keep_background: bool,

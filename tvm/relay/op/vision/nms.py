@@ -53,6 +53,8 @@ def _nms_type(ctx: Relate) -> Type | None:
     "vision.non_max_suppression", "NonMaximumSuppressionAttrs", level=5, relation=_nms_type,
     operands=("data", "valid_count", "indices", "max_output_size", "iou_threshold"),
     lower=lambda bb, *args, **o: bb.call_te(topi.vision.non_max_suppression, *args, **o),
+    optional={"force_suppress": False, "top_k": -1, "coord_start": 2, "score_index": 1,
+              "id_index": 0, "return_indices": True, "invalid_to_bottom": False},
 )
 def _non_max_suppression(
     data: Expr, valid_count: Expr, indices: Expr, max_output_size: Expr, iou_threshold: Expr,

@@ -7,6 +7,7 @@ from tvm.relay.op.declare import Expr, relay_op, topi
 
 
 @relay_op("vision.yolo_reorg", "YoloReorgAttrs", operands=("data",), level=5,
+          optional={"stride": 1},
           lower=lambda bb, x, *, stride: bb.call_te(topi.vision.reorg, x, stride))  # fmt: skip
 def yolo_reorg(data: Expr, stride: int) -> Call:
     """Pixels as channels: (b, c, h, w) -> (b, c * s * s, h / s, w / s)."""

@@ -20,7 +20,7 @@ def _shape_of_type(ctx: Relate) -> TensorType | None:
 
 
 @relay_op("vm.shape_of", "ShapeOfAttrs", operands=("data",), relation=_shape_of_type,
-          pattern=OPAQUE, hidden=("dtype",), optional={"dtype": REQUIRED},
+          pattern=OPAQUE, hidden=("dtype",), optional={"dtype": ""},
           lower=lambda bb, x, *, dtype: _graph_shape_of.op.get_attr("FRelayLower")(
               bb, x, dtype=dtype))  # fmt: skip
 def _shape_of(data: Expr, dtype: str) -> Call:

@@ -106,7 +106,7 @@ def _requantize_type(ctx: Relate) -> Type | None:
 
 @relay_op("qnn.quantize", "QuantizeAttrs", operands=("data", "output_scale", "output_zero_point"),
           relation=_quantize_type, pattern=ELEMWISE, level=11,
-          optional={"out_dtype": REQUIRED, "axis": -1})  # fmt: skip
+          first=("out_dtype",), optional={"out_dtype": REQUIRED, "axis": -1})  # fmt: skip
 def quantize(
     data: Expr, output_scale: Expr, output_zero_point: Expr, axis: int = -1,
     out_dtype: str = "int8",
@@ -116,7 +116,8 @@ def quantize(
 
 
 @relay_op("qnn.dequantize", "DequantizeAttrs", relation=_dequantize_type, pattern=ELEMWISE,
-          operands=("data", "input_scale", "input_zero_point"), level=11)  # fmt: skip
+          operands=("data", "input_scale", "input_zero_point"), level=11,
+          first=("out_dtype",), optional={"out_dtype": REQUIRED})  # fmt: skip
 def dequantize(
     data: Expr, input_scale: Expr, input_zero_point: Expr, axis: int = -1,
     out_dtype: str = "float32",
@@ -127,7 +128,7 @@ def dequantize(
 
 @relay_op("qnn.requantize", "RequantizeAttrs", relation=_requantize_type, pattern=ELEMWISE,
           operands=("data", "input_scale", "input_zero_point", "output_scale",
-                    "output_zero_point"), level=11, optional={"out_dtype": REQUIRED})  # fmt: skip
+                    "output_zero_point"), level=11, optional={"out_dtype": ""})  # fmt: skip
 def requantize(
     data: Expr, input_scale: Expr, input_zero_point: Expr, output_scale: Expr,
     output_zero_point: Expr, axis: int = -1, rounding: str = "None",
@@ -160,8 +161,9 @@ def _simulated(name: str, func: Callable[..., Any]) -> Callable[..., Call]:
               )  # fmt: skip
     def made(data: Expr, code: Expr, scale: Expr, zero: Expr, axis: int = -1) -> Call:
         """Quantization with numbers that stay real; the type is a value of the program."""
-        return made.call(data, code, scale, zero, axis=axis)
+        return made.call(data, code, scale, zero, axis=axis, **more)
 
+    more = {"out_dtype": ""} if "_de" in name else {}  # a field of what it shares the options with
     return made
 
 
