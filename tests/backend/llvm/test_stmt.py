@@ -319,6 +319,23 @@ def test_element_by_element_loops_use_masked_scalable_vectors(dtype: str) -> Non
         assert len(re.findall(r"ld1[bhwd]\t{ z\d+\.[bhsd] }, p\d/z", text)) == loads
 
 
+def test_loops_over_vectors_and_short_loops_are_not_wished_scalable(
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    """LLVM would say on standard error that it cannot."""
+
+    @T.prim_func
+    def func(A: T.Buffer((4096,), "float32"), B: T.Buffer((4096,), "float32")):  # type: ignore
+        for i in range(1024):
+            for j in T.vectorized(4):
+                B[i * 4 + j] = A[i * 4 + j] * T.float32(2)
+        for i in range(12):
+            B[i * 9] = A[i] + A[i + 8]
+
+    tvm.tir.build(func, "llvm -mtriple=aarch64-linux-gnu -mattr=+sve").inspect_source("asm")
+    assert "not vectorized" not in capfd.readouterr().err
+
+
 @pytest.mark.parametrize("dtype", ["int8", "uint16", "int32", "int64", "float16", "float32"])
 @pytest.mark.parametrize("index", ["int32", "int64"])
 def test_gathered_elements_are_scalable_vectors(dtype: str, index: str) -> None:

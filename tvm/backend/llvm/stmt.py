@@ -57,6 +57,7 @@ _BITWISE: Final = frozenset(
                  "shift_right")
 )  # fmt: skip
 UNROLL_COUNT: Final = "llvm.loop.unroll.count"  # of a loop: LLVM unrolls it by so much, and no more
+_WORTH_VECTORS: Final = 16  # iterations of a loop that LLVM vectorises at all
 _NOT_VECTORIZED: Final = '!{!"llvm.loop.vectorize.enable", i1 false}'
 
 
@@ -463,6 +464,8 @@ class StmtEmitter(MemoryEmitter):
             self.module.has_feature("sve") or self.module.has_feature("sve2")
         ):
             return []
+        if isinstance(op.extent, e.IntImm) and op.extent.value < _WORTH_VECTORS:
+            return []
         nodes = list(walk(op.body))
         if not all(map(_is_element_by_element, nodes)):
             return []
@@ -526,6 +529,8 @@ class StmtEmitter(MemoryEmitter):
 
 def _is_element_by_element(node: object) -> bool:
     """A store, or scalar arithmetic."""
+    if isinstance(node, PrimExpr) and node.dtype.lanes > 1:
+        return False
     if isinstance(node, e.Call):
         return isinstance(node.op, Op) and node.op.name in _BITWISE
     return isinstance(node, (PrimExpr, s.BufferStore, s.SeqStmt, Op))

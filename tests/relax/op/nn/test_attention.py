@@ -101,3 +101,25 @@ def test_several_sequences() -> None:
     np.testing.assert_allclose(
         found[:, 2:], attention_numpy(*[data[:, 2:]] * 3, **PLAIN), rtol=1e-5
     )
+
+
+@pytest.mark.parametrize("mask", [None, "TopLeft", "BottomRight"])
+def test_rows_behind_the_last_sequence_are_zero(mask: str | None) -> None:
+    """And nothing behind the starts is read, which the interpreter would refuse."""
+    q, k = var(1, 5, 1, 4), var(1, 6, 1, 4)
+    starts, longest = var(3, dtype="int32"), relax.const(2, "int32")
+    bb = relax.BlockBuilder()
+    with bb.function("main", [q, k, starts]):
+        call = op.nn.attention_var_len(q, k, k, starts, longest, causal_mask=mask)
+        bb.emit_func_output(bb.emit(call))
+    module = relax.transform.LegalizeOps()(bb.get())
+    rng = np.random.default_rng(2)
+    data = [rng.standard_normal((1, n, 1, 4)).astype("float32") for n in (5, 6)]
+    where = np.int32([0, 1, 3])
+    found = run_interp(module, [*data, where])
+    for first, end in ((0, 1), (1, 3)):
+        rows = slice(first, end)
+        own = (data[0][:, rows], data[1][:, rows], data[1][:, rows])
+        wanted = attention_numpy(*own, **{**PLAIN, "causal_mask": mask})
+        np.testing.assert_allclose(found[:, rows], wanted, rtol=1e-5)
+    np.testing.assert_array_equal(found[:, 3:], 0)

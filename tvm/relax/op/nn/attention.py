@@ -363,6 +363,12 @@ def _sequence_of(starts: Any, position: Any) -> Any:
     return te.sum(ends, axis=b)
 
 
+def _start(starts: Any, sequence: Any) -> Any:
+    """Where a sequence starts; positions behind the last one's end are in none, at the end."""
+    last = (starts.shape[0] - 1).astype(sequence.dtype)
+    return starts[tir_op.min(sequence, last)]
+
+
 @_var_len.legalize
 def _var_len_te(bb: BlockBuilder, *operands: Expr, **o: Any) -> Expr:
     def compute(q: Any, k: Any, v: Any, starts_q: Any, starts_k: Any) -> Any:
@@ -384,10 +390,12 @@ def _var_len_te(bb: BlockBuilder, *operands: Expr, **o: Any) -> Expr:
 
         def masked(j: Any, r: Any, c: Any) -> Any:
             own = rows[r]
-            row = r - starts_q[own].astype(r.dtype)
-            column = c - starts_k[own].astype(c.dtype)
+            first_q, first_k = _start(starts_q, own), _start(starts_k, own)
+            row = r - first_q.astype(r.dtype)
+            column = c - first_k.astype(c.dtype)
             if o["causal_mask"] == "BottomRight":
-                more = (starts_k[own + 1] - starts_k[own]) - (starts_q[own + 1] - starts_q[own])
+                next_q, next_k = _start(starts_q, own + 1), _start(starts_k, own + 1)
+                more = (next_k - first_k) - (next_q - first_q)
                 row = row + more.astype(row.dtype)
             seen = columns[c].equal(own)
             if o["causal_mask"] is not None or o["window_size"] is not None:
@@ -406,7 +414,13 @@ def _var_len_te(bb: BlockBuilder, *operands: Expr, **o: Any) -> Expr:
             ),
             name="attention_var_len",
         )
-        return topi.cast(out, dtype)
+        count = (starts_q.shape[0] - 1).astype("int32")
+
+        def within(i: Any, r: Any, j: Any, d: Any) -> Any:
+            inside = rows[r].astype("int32") < count
+            return tir_op.if_then_else(inside, out[i, r, j, d], 0.0).astype(dtype)
+
+        return te.compute(out.shape, within, name="of_sequences")
 
     # the longest sequences tell a kernel what to reserve; this one needs nothing
     return bb.call_te(compute, *operands[:5], primfunc_name_hint="attention_var_len")
