@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import ctypes
 
+import numpy as np
 import pytest
 
 import tvm
+from tvm import relax
 from tvm.backend.llvm import jit, split
 from tvm.backend.llvm.split import parts_of
 from tvm.script import ir as I
@@ -142,6 +144,56 @@ def test_a_graph_and_its_profiled_form_belong_to_no_kernel(
     kernels = sorted(name.partition(".")[0] for names in defined[:-1] for name in names)
     assert kernels == ["matmul", "softmax"]
     assert len(defined) == 3
+
+
+def test_kernels_that_a_loop_calls_are_parts_of_their_own() -> None:
+    """A graph with a loop is optimised, and still what it calls stands apart."""
+    text = TWO.replace("(i32 %x) #1", "(i32 %x) #2")
+    text = text.replace("attributes #1", "attributes #2 = { nounwind }\nattributes #1")
+    assert len(parts_of(text)) == 3
+    assert run(text, 100) == 112
+
+
+def test_a_graph_with_a_loop_leaves_its_kernels_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    texts: list[str] = []
+
+    def note(text: str, machine: jit.Machine) -> list[bytes]:
+        texts.append(text)
+        return [jit.emit_object(part, machine, keep=False) for part in parts_of(text)]
+
+    monkeypatch.setattr("tvm.backend.llvm.module.emit_objects", note)
+
+    @I.ir_module
+    class Mod:
+        @R.function
+        def loop(
+            i: R.Tensor((), "int64"), x: R.Tensor((4, 4), "float32")
+        ) -> R.Tuple(R.Tensor((), "int64"), R.Tensor((4, 4), "float32")):
+            c = R.less(i, R.const(3, "int64"))
+            if c:
+                j = R.add(i, R.const(1, "int64"))
+                y = R.matmul(x, x)
+                r = Mod.loop(j, y)
+            else:
+                r = (i, x)
+            return r
+
+        @R.function
+        def main(i: R.Tensor((), "int64"), x: R.Tensor((4, 4), "float32")):
+            r = Mod.loop(i, x)
+            y = r[1]
+            return y
+
+    machine = relax.VirtualMachine(
+        relax.build(Mod, "llvm", exec_mode="compiled"), tvm.cpu()
+    )
+    x = np.random.default_rng(0).standard_normal((4, 4), "float32")
+    made = machine["main"](tvm.runtime.tensor(np.array(1)), tvm.runtime.tensor(x))
+    np.testing.assert_allclose(made.numpy(), x @ x @ (x @ x), rtol=1e-4, atol=1e-5)
+    text = next(each for each in texts if "main_compute_" in each)
+    alone = [part for part in parts_of(text)[:-1] if "@matmul" in part]
+    assert len(alone) == 1
+    assert "main_compute_" not in alone[0]
 
 
 def test_small_and_unknown_texts_stay_whole(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -21,7 +21,7 @@ from tvm.runtime.imports import FFI_PREFIX
 from tvm.tir import expr as e
 from tvm.tir import stmt as s
 from tvm.tir.function import PrimFunc
-from tvm.tir.functor import walk
+from tvm.tir.functor import statements, walk
 from tvm.tir.transform.outline_parallel_loops import IS_TASK, OUTLINED_FROM, aliased_params
 
 from .debug import DebugLocations
@@ -30,7 +30,7 @@ from .function_text import FunctionText
 from .imported_text import with_imports
 from .jit import Machine, data_layout
 from .kept_kernels import KEEP, kept_code, store_kernel
-from .module_text import ModuleText
+from .module_text import AS_IT_IS, CALLER, PLAIN, ModuleText
 from .polls import Polls
 from .stmt import StmtEmitter
 from .system_lib import register_at_start
@@ -125,15 +125,16 @@ def _emit_function(
     """Emit a function, and those that were cut out of it."""
     declared = [_declare(module, var, func) for var, func in family[1:]]
     for own, (_, func) in zip(declared, family[1:]):
-        only_calls = IS_TASK not in func.attrs and _only_calls(func.body)
-        _emit_one(module, own, func, locations, signature.name, as_it_is=only_calls)
-    as_it_is = signature.packed and len(family) > 1  # what is left in it runs once a call
-    _emit_one(module, signature, family[0][1], locations, signature.name, as_it_is=as_it_is)
+        form = PLAIN if IS_TASK in func.attrs else _form_of(func.body)
+        _emit_one(module, own, func, locations, signature.name, form)
+    once = signature.packed and len(family) > 1  # what is left in it runs once a call
+    form = AS_IT_IS if once else PLAIN
+    _emit_one(module, signature, family[0][1], locations, signature.name, form)
 
 
 def _emit_one(
     module: ModuleText, signature: Signature, func: PrimFunc, locations: DebugLocations,
-    kernel: str, *, as_it_is: bool,
+    kernel: str, form: str,
 ) -> None:  # fmt: skip
     noalias = own_memory_is_apart(func)
     aliased = aliased_params(func)
@@ -145,8 +146,7 @@ def _emit_one(
     names = [p.name for p in func.params]
     linkage = "internal" if signature.private else ""
     out = FunctionText(module, signature, names, attributes, linkage)
-    if as_it_is:
-        out.attributes = "#1"
+    out.attributes = form
     emitter = StmtEmitter(out)
     emitter.describe(locations, func.span)
     emitter.values.update(zip(func.params, out.params))
@@ -166,16 +166,30 @@ def _pointer_attributes(var: e.Var, noalias: bool) -> str:
     return " ".join(part for part in ("noalias" if noalias else "", align) if part)
 
 
-def _only_calls(body: s.Stmt) -> bool:
-    """True of code that hands work on to kernels, each of which would be inlined into it.
+def _form_of(body: s.Stmt) -> str:
+    """How LLVM takes code that was cut out: as it is where it only hands work on to kernels.
 
-    It has no loops. What it loads itself, as a clock between the kernels, is little beside theirs;
-    code that loads and calls no kernel is one.
+    Each of these would be inlined into it. What it loads itself, as a clock between the kernels, is
+    little beside theirs; code that loads and calls no kernel is one. Loops around calls are
+    optimised, and the kernels stay apart.
     """
+    if any(isinstance(node, (s.For, s.While)) for node in statements(body, s.Stmt)):
+        return CALLER if _hands_on(body) else PLAIN
     loads = calls = False
     for node in walk(body):
-        if isinstance(node, (s.For, s.While)) or e.is_call_of(node, "tir.parallel_launch"):
-            return False
+        if e.is_call_of(node, "tir.parallel_launch"):
+            return PLAIN
         loads = loads or isinstance(node, e.BufferLoad)
         calls = calls or (isinstance(node, e.Call) and isinstance(node.op, GlobalVar))
-    return calls or not loads
+    return AS_IT_IS if calls or not loads else PLAIN
+
+
+def _hands_on(body: s.Stmt) -> bool:
+    """Whether statements call kernels, and launch no tasks of their own."""
+    found = False
+    for stmt in statements(body, s.Stmt):
+        value = stmt.value if isinstance(stmt, (s.Evaluate, s.LetStmt)) else None
+        if e.is_call_of(value, "tir.parallel_launch"):
+            return False
+        found = found or (isinstance(value, e.Call) and isinstance(value.op, GlobalVar))
+    return found

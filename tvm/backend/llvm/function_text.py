@@ -10,7 +10,8 @@ from tvm.error import CheckError, message
 from tvm.support.compiled import mypyc_attr
 from tvm.support.naming import NameTable
 
-from .module_text import ModuleText
+from .known_values import KnownValues, is_pure
+from .module_text import PLAIN, ModuleText
 from .types import quoted
 
 MAX_LETTERS: Final = 200  # of what a name takes from that of the program
@@ -38,6 +39,7 @@ class FunctionText:
         self._allocas: list[str] = []
         self._lines: list[str] = []
         self._count = 0
+        self._known = KnownValues()
         self.block = "entry"
         self.conjuncts: dict[str, tuple[str, str]] = {}  # of masks that `both` has made
         self.params = ["%" + self._fresh(name) for name in param_names]
@@ -45,7 +47,7 @@ class FunctionText:
             " ".join(part for part in (kind, extra, name) if part)
             for kind, extra, name in zip(signature.params, attributes, self.params)
         )
-        self.attributes = "#0"  # see ModuleText.text
+        self.attributes = PLAIN
         self._own_attributes: list[str] = []
         self.debug_suffix = ""  # of each instruction
         self.call_suffix = ""  # of calls, which need a location in functions that have one
@@ -70,16 +72,24 @@ class FunctionText:
 
     def line(self, text: str) -> None:
         """Append an instruction."""
+        if text.startswith("br "):
+            self._known.jump(text)
         self._lines.append("  " + text + self._suffix_of(text))
 
     def _suffix_of(self, text: str) -> str:
         return self.debug_suffix or (self.call_suffix if "call " in text else "")
 
     def temp(self, text: str) -> str:
-        """Append an instruction with a result; the result's name."""
+        """Append an instruction with a result, unless there is one like it; the result's name."""
+        shared = not self.debug_suffix and is_pure(text)  # each statement has its own lines
+        known = self._known.find(text) if shared else None
+        if known is not None:
+            return known
         self._count += 1
         name = f"%.{self._count}"
         self._lines.append(f"  {name} = {text}{self._suffix_of(text)}")
+        if shared:
+            self._known.add(text, name)
         return name
 
     def both(self, kind: str, a: str, b: str) -> str:
@@ -99,7 +109,12 @@ class FunctionText:
     def begin(self, label: str) -> None:
         """Start the block `label`."""
         self._lines.append(f"{label}:")
+        self._known.begin(label)
         self.block = label
+
+    def out_of_order(self) -> None:
+        """Blocks from here on may start before all jumps to them are written."""
+        self._known.forget()
 
     def mark(self) -> int:
         """Reserve a row for an instruction that is known later; fill it with `patch`."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from tvm.backend.host_functions import Signature
 from tvm.error import CheckError, message
@@ -20,6 +20,10 @@ if TYPE_CHECKING:
 INLINE_CONSTANT_BYTES = 1024  # larger ones stay outside of the text, which LLVM would read slowly
 # The line that tells which intrinsics a script calls by name, with operands that nobody checked.
 FOREIGN_MARK = "; called by name: "
+# The forms of functions by LLVM's names of their attributes, which `ModuleText.text` lists.
+PLAIN: Final = "#0"
+AS_IT_IS: Final = "#1"  # only checks arguments and calls: optimizing these takes most of the time
+CALLER: Final = "#2"  # optimised, but nothing that it calls is inlined
 
 _WEAK = "declare extern_weak "
 
@@ -171,9 +175,10 @@ class ModuleText:
             for name, value in (("cpu", self.cpu), ("features", self.features))
             if value
         )
-        parts += [*used, "", f"attributes #0 = {{ nounwind {machine}}}"]
-        # for functions that only check arguments and call: optimizing them takes most of the time
-        parts.append(f"attributes #1 = {{ nounwind noinline optnone {machine}}}")
+        parts += [*used, "", f"attributes {PLAIN} = {{ nounwind {machine}}}"]
+        parts.append(f"attributes {AS_IT_IS} = {{ nounwind noinline optnone {machine}}}")
+        if any(f" {CALLER} " in text.partition("\n")[0] for text in self.functions):
+            parts.append(f"attributes {CALLER} = {{ nounwind {machine}}}")
         if self.nodes:
             named = [f"!{name} = !{{{nodes}}}" for name, nodes in self.named_metadata.items()]
             parts += ["", *named, *self.nodes]

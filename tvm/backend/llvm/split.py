@@ -4,9 +4,9 @@
 
 A part depends on its own functions only, so that of a changed program only the changed parts are
 compiled again, and several at once. Functions stay together that call each other, but for calls
-by functions that LLVM leaves as they are (`optnone`): these are argument checks and graphs, and
-nothing is lost when what they call is elsewhere. Such a callee gets a name by its content and may
-stand in several objects (`weak_odr`), of which a linker takes one.
+by argument checks and graphs, which say that in their attributes: nothing is lost when what they
+call is elsewhere. Such a callee gets a name by its content and may stand in several objects
+(`weak_odr`), of which a linker takes one.
 """
 
 from __future__ import annotations
@@ -16,8 +16,9 @@ import re
 from collections.abc import Iterable
 from typing import Final
 
+from .module_text import AS_IT_IS, CALLER
+
 SMALLEST: Final = 50_000  # characters; for less the parts cost more than they save
-_ASIS: Final = " #1 "  # attributes of functions that LLVM leaves as they are: see ModuleText.text
 _WORD: Final = re.compile(r'@"[^"]*"|"[^"]*"|@[-\w$.]+|![0-9]+')
 _NAME: Final = re.compile(r'@(?:"[^"]*"|[-\w$.]+)')
 _SIMPLE: Final = re.compile(r"@[-\w$.]+")
@@ -84,9 +85,9 @@ class _Module:
             for name, body in self.functions.items()
         }
         groups = self._groups(uses)
-        asis = {name for name, body in self.functions.items() if _ASIS in _first_line(body)}
-        frame = [group for group in groups if any(name in asis for name in group)]
-        kernels = [group for group in groups if not any(name in asis for name in group)]
+        callers = {name for name, body in self.functions.items() if _is_caller(body)}
+        frame = [group for group in groups if any(name in callers for name in group)]
+        kernels = [group for group in groups if not any(name in callers for name in group)]
         called = {word for group in frame for name in group for word in uses[name]}
         renamed: dict[str, str] = {}
         found: list[str] = []
@@ -116,10 +117,10 @@ class _Module:
 
         owners: dict[str, str] = {}
         for name, body in self.functions.items():
-            asis = _ASIS in _first_line(body)
+            apart = _is_caller(body)
             for word in uses[name]:
                 if word in leader:
-                    if not asis or _ASIS in _first_line(self.functions[word]):
+                    if not apart or _is_caller(self.functions[word]):
                         leader[find(word)] = find(name)
                 elif word in self.globals and _is_state(self.globals[word]):
                     leader[find(owners.setdefault(word, name))] = find(name)
@@ -215,6 +216,12 @@ def _written(name: str) -> str:
 
 def _first_line(body: str) -> str:
     return body[: body.index("\n")]
+
+
+def _is_caller(body: str) -> bool:
+    """Whether a function leaves what it calls apart."""
+    line = _first_line(body)
+    return f" {AS_IT_IS} " in line or f" {CALLER} " in line
 
 
 def _is_state(line: str) -> bool:

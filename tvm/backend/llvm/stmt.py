@@ -132,6 +132,7 @@ class StmtEmitter(MemoryEmitter):
         self.return_value("0" if self.out.signature.fallible else None)
         for failure in self._failures:  # which grow by those around them
             assert failure.label is not None, "something jumps there"
+            self.out.out_of_order()
             self.out.begin(failure.label)
             for call in failure.calls:
                 self.visit_data(call)
