@@ -34,6 +34,7 @@ from tvm.relax.transform.integer_layouts import IntegerLayouts
 from tvm.relax.transform.integer_products import IntegerProducts, product_form
 from tvm.relax.transform.keep_few_bits import KeepFewBits
 from tvm.relax.transform.lambda_lift import LiftLocalFunctions
+from tvm.relax.transform.merge_kernels import MergeKernels
 from tvm.relax.transform.pads_of_convolutions import PadsOfConvolutions
 from tvm.relax.transform.plain_kernel_names import PlainKernelNames
 from tvm.relax.transform.tile_attention import TileAttention
@@ -102,6 +103,7 @@ def kernel_passes(target: Target) -> list[Pass]:
         SoftmaxQuotients(),  # one division a row
         SoftmaxExponentials(),  # which are no subnormal numbers
         NameExtents(),  # rules need not see through how a size was computed
+        MergeKernels(),  # which differed in that alone
     ]
 
 
