@@ -26,7 +26,7 @@ def test_declaration() -> None:
 
 
 def test_strides_of_another_rank_are_refused_where_they_are_used() -> None:
-    short = tir.decl_buffer((4, 4), strides=(1,))
+    short = tir.decl_buffer((4, 4), strides=(2,))
     uses = [
         lambda: short.offset_of((0, 0)),
         short.get_flattened_buffer,
@@ -36,6 +36,10 @@ def test_strides_of_another_rank_are_refused_where_they_are_used() -> None:
     for use in uses:
         with pytest.raises(tvm.TVMError, match="2 dimensions but 1 strides"):
             use()
+
+
+def test_one_step_of_one_for_all_dimensions_is_a_dense_buffer() -> None:
+    assert list(tir.decl_buffer((4, 6), strides=(1,)).offset_of((2, 3))) == [15]
 
 
 def test_indexing() -> None:

@@ -150,7 +150,7 @@ class CanonicalSimplifier:
             if self._is_normal(expr):
                 return expr
             result = self.normal(self.sum_of(expr))
-            if type(result) is e.Sub and kind in _PRODUCTS:
+            if type(result) is e.Sub and _is_product(expr):
                 result = _as_product(result)
         elif kind in _COMPARISONS and is_index(expr.a.dtype):  # type: ignore[attr-defined]
             result = self._compared(expr, kind)
@@ -340,9 +340,10 @@ class CanonicalSimplifier:
         if kind is e.Mod:
             joined = self._less_shifted(joined, divisor)
         exact, remainder = _separated(joined, divisor)
+        signed = quotient and type(node.a) in _LINEAR  # 0 - x stays the dividend
         if not floor and not self._same_sign(joined, remainder):
-            return self._of_one(joined, divisor, quotient, kind)
-        result = self._remainder_divided(remainder, divisor, floor, quotient)
+            return self._of_one(joined, divisor, kind, signed)
+        result = self._remainder_divided(remainder, divisor, kind, signed)
         if quotient:
             for split, count in exact.terms():
                 result.add_split(split, count // divisor)
@@ -378,18 +379,20 @@ class CanonicalSimplifier:
         known = self.analyzer.const_int_bound(self.normal(total))
         return bool(total.terms()) and known.min_value >= 0
 
-    def _of_one(self, whole: Sum, divisor: int, quotient: bool, kind: type) -> Sum:
+    def _of_one(self, whole: Sum, divisor: int, kind: type, signed: bool) -> Sum:
         """A truncating division whose sign is not known: parts of one split, or a term."""
         terms = whole.terms()
-        if len(terms) == 1 and whole.base == 0:
-            found = self._split_divided(*terms[0], divisor, False, quotient)
+        if len(terms) == 1 and whole.base == 0 and not (signed and terms[0][1] < 0):
+            found = self._split_divided(*terms[0], divisor, kind)
             if found is not None:
                 return found
-        return self._opaque(whole, divisor, kind)
+        return self._opaque(whole, divisor, kind, signed)
 
-    def _remainder_divided(self, remainder: Sum, divisor: int, floor: bool, quotient: bool) -> Sum:
+    def _remainder_divided(self, remainder: Sum, divisor: int, kind: type, signed: bool) -> Sum:
         """The part that the divisor does not divide, divided."""
         terms = remainder.terms()
+        floor = kind is e.FloorDiv or kind is e.FloorMod
+        quotient = kind is e.FloorDiv or kind is e.Div
         if not terms:
             base = remainder.base // divisor if quotient else remainder.base % divisor
             return Sum(remainder.dtype, base)
@@ -402,21 +405,22 @@ class CanonicalSimplifier:
             if shift:
                 remainder.base -= shift * divisor
             return remainder
-        if len(terms) == 1 and remainder.base == 0:
-            found = self._split_divided(*terms[0], divisor, floor, quotient)
+        if len(terms) == 1 and remainder.base == 0 and not (signed and terms[0][1] < 0):
+            found = self._split_divided(*terms[0], divisor, kind)
             if found is not None:
                 return found
-        kinds = (e.FloorDiv, e.FloorMod) if floor else (e.Div, e.Mod)
         if not quotient and floor:
             remainder.base %= divisor
-        return self._opaque(remainder, divisor, kinds[0] if quotient else kinds[1])
+        return self._opaque(remainder, divisor, kind, signed)
 
-    def _split_divided(
-        self, split: Split, count: int, divisor: int, floor: bool, quotient: bool
-    ) -> Sum | None:
+    def _split_divided(self, split: Split, count: int, divisor: int, kind: type) -> Sum | None:
         """count * split divided: its limits move. None if they do not fit the divisor."""
-        if count <= 0 or divisor % count or (split.floor != floor and not split.whole):
+        floor = kind is e.FloorDiv or kind is e.FloorMod
+        quotient = kind is e.FloorDiv or kind is e.Div
+        if divisor % count or (split.floor != floor and not split.whole):
             return None
+        if count < 0:
+            return self._by_negative(split, count, divisor, kind)
         factor = divisor // count
         lower, upper = split.lower, split.upper
         result = Sum(split.index.dtype)
@@ -427,7 +431,6 @@ class CanonicalSimplifier:
         limit = lower * factor
         if lower == 1 and upper and upper % limit == 0 and type(split.index) in _SUMS:
             # a remainder of a remainder is one of the sum itself, whose parts may fall away
-            kind = e.FloorMod if floor else e.Mod
             inner = kind(split.index, e.IntImm(split.index.dtype, limit))
             result.add(self._divided(inner, kind), count)
             return result
@@ -439,11 +442,11 @@ class CanonicalSimplifier:
             return result
         return None
 
-    def _opaque(self, whole: Sum, divisor: int, kind: type) -> Sum:
+    def _opaque(self, whole: Sum, divisor: int, kind: type, signed: bool) -> Sum:
         """The division of a sum that cannot be taken apart, as one split of that sum."""
-        if whole.base <= 0 and all(count < 0 for _, count in whole.terms()):
-            return self._by_negative(whole, divisor, kind)
         index = self.normal(whole)
+        if type(index) is e.Sub and len(whole.terms()) == 1 and not signed:
+            index = _as_product(index)
         literal = e.IntImm(whole.dtype, divisor)
         if kind is e.FloorMod and whole.base and _has_remainder(whole, divisor):
             made: PrimExpr = e.FloorMod(index, literal)
@@ -460,13 +463,13 @@ class CanonicalSimplifier:
             return result
         return self.sum_of(made) if type(made) in _SUMS else self._as_sum(made)
 
-    def _by_negative(self, whole: Sum, divisor: int, kind: type) -> Sum:
-        """(0 - x) // c   ->   x // -c;      (0 - x) % c   ->   (x % -c) * -1"""
-        negated = self.normal(_scaled_by(whole, -1, -whole.base))
-        made: PrimExpr = kind(negated, e.IntImm(whole.dtype, -divisor))
-        result = Sum(whole.dtype)
+    def _by_negative(self, split: Split, count: int, divisor: int, kind: type) -> Sum:
+        """(x * -2) // 6   ->   x // -3;      (x * -2) % 6   ->   (x % -3) * -2"""
+        index = self._split_expr(split)
+        made: PrimExpr = kind(index, e.IntImm(index.dtype, divisor // count))
+        result = Sum(index.dtype)
         quotient = kind is e.FloorDiv or kind is e.Div
-        result.add_split(self.whole(made), 1 if quotient else -1)
+        result.add_split(self.whole(made), 1 if quotient else count)
         return result
 
     def _bound_of_terms(self, terms: list[tuple[Split, int]], base: int) -> Bound:
@@ -613,8 +616,22 @@ class CanonicalSimplifier:
         return e.IntImm(dtype, 0) if result is None else result
 
     def _scaled(self, split: Split, count: int) -> PrimExpr:
-        expr = self._split_expr(split)
+        expr = self._split_of_sum(split)
+        if expr is None:
+            expr = self._split_expr(split)
         return expr if count == 1 else e.Mul(expr, e.IntImm(expr.dtype, count))
+
+    def _split_of_sum(self, split: Split) -> PrimExpr | None:
+        """(x * 16 + y) % 40 // 4   ->   (x * 4 + y // 4) % 10;   None where nothing is divided"""
+        lower, dtype = split.lower, split.index.dtype
+        if lower == 1 or not split.upper or split.upper % lower or not split.floor:
+            return None
+        if type(split.index) not in _LINEAR:
+            return None
+        if not any(count % lower == 0 for _, count in self.sum_of(split.index).terms()):
+            return None
+        quotient = self.visit(e.FloorDiv(split.index, e.IntImm(dtype, lower)))
+        return self.visit(e.FloorMod(quotient, e.IntImm(dtype, split.upper // lower)))
 
     def _split_expr(self, split: Split) -> PrimExpr:
         expr, dtype = split.index, split.index.dtype
@@ -699,6 +716,15 @@ def _scaled_by(total: Sum, scale: int, base: int) -> Sum:
     for split, count in total.terms():
         result.add_split(split, count * scale)
     return result
+
+
+def _is_product(expr: PrimExpr) -> bool:
+    """A multiple of one term, or of a remainder; quotients of sums count as sums of their parts."""
+    while isinstance(expr, e.Mul) and isinstance(expr.b, e.IntImm):
+        expr = expr.a
+    while isinstance(expr, e.FloorDiv):
+        expr = expr.a
+    return type(expr) not in _LINEAR
 
 
 def _as_product(made: e.Sub) -> PrimExpr:
@@ -831,7 +857,6 @@ class _Children(StmtExprMutator):
 _SUMS: Final[frozenset[type]] = frozenset(
     (e.Add, e.Sub, e.Mul, e.FloorDiv, e.FloorMod, e.Div, e.Mod, e.Cast)
 )
-_PRODUCTS: Final[frozenset[type]] = frozenset((e.Mul, e.FloorMod, e.Mod))
 _LINEAR: Final[frozenset[type]] = frozenset((e.Add, e.Sub))
 _DIVISIONS: Final[frozenset[type]] = frozenset((e.FloorDiv, e.FloorMod, e.Div, e.Mod))
 _COMPARISONS: Final[frozenset[type]] = frozenset((e.EQ, e.NE, e.LT, e.LE, e.GT, e.GE))

@@ -83,8 +83,14 @@ class Buffer(Node):
         self._check_separators()
 
     def checked_strides(self) -> tuple[PrimExpr, ...]:
-        """The strides, for those who compute an address; a buffer may be written with too few."""
+        """The strides, for those who compute an address; a buffer may be written with too few.
+
+        One step of 1 for several dimensions, which `cache_index` writes, is a dense buffer.
+        """
         if self.strides and len(self.strides) != len(self.shape):
+            step = self.strides[0]
+            if len(self.strides) == 1 and isinstance(step, IntImm) and step.value == 1:
+                return ()
             raise ShapeError(
                 f"Buffer {self.name}: {len(self.shape)} dimensions but {len(self.strides)} "
                 "strides. If strides are defined, their number must match the dimensionality"

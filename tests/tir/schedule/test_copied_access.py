@@ -85,8 +85,24 @@ def test_a_copy_of_an_argument_waits_for_its_indices() -> None:
 
 
 def test_indices_that_are_computed_beside_the_block_are_refused() -> None:
-    sch = Schedule(gather, debug_mask="all")
-    sch.cache_index("C", "global", 0)
+    @T.prim_func
+    def told(A: T.Buffer((16,), "float32"), C: T.Buffer((8,), "float32")):
+        P = T.alloc_buffer((16,))
+        index_var_0 = T.alloc_buffer((8,), "int32")
+        for i in range(16):
+            with T.block("P"):
+                vi = T.axis.spatial(16, i)
+                P[vi] = A[vi] * 2.0
+        for i in range(8):
+            with T.block("index_0"):
+                vi = T.axis.spatial(8, i)
+                index_var_0[vi] = vi * 2 + 1
+        for i in range(8):
+            with T.block("C"):
+                vi = T.axis.spatial(8, i)
+                C[vi] = P[index_var_0[vi]] + A[vi]
+
+    sch = Schedule(told, debug_mask="all")
     sch.compute_at("index_0", sch.get_loops("C")[0])
     for copy in (
         lambda: sch.reindex_cache_read("C", 0, "shared", lambda i: i),

@@ -197,7 +197,8 @@ class StmtCompiler(ExprCompiler):
     def new_buffer(self, buffer: Buffer) -> Step:
         """Memory of its own for a buffer."""
         data, slot = self.layout.slot(buffer.data), self.layout.slot(buffer)
-        shape, strides = ([self.compile(x) for x in xs] for xs in (buffer.shape, buffer.strides))
+        shape = [self.compile(extent) for extent in buffer.shape]
+        strides = [self.compile(step) for step in buffer.checked_strides()]
         offset, dtype, name = self.compile(buffer.elem_offset), buffer.dtype, buffer.name
         stale, scope = self._stale(buffer.data), storage_scope(buffer.data)
 

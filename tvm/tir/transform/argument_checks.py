@@ -309,7 +309,7 @@ class ArgumentChecks:
                 ops.equal(actual, wanted), "ShapeError", where,
                 f"dimension {axis} is {{}}", legal, *values,
             )  # fmt: skip
-        if tensor.buffer.strides:
+        if tensor.buffer.checked_strides():
             self._check_given_strides(tensor, where)
         else:
             self._check_dense(tensor, where)

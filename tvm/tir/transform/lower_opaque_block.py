@@ -14,6 +14,7 @@ unless an annotation or `tir.debug_keep_trivial_loop` keeps them.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import Any, Final
 
 from tvm.error import CheckError
@@ -140,12 +141,13 @@ def _allocate(buffer: Buffer, body: s.Stmt, facts: Mapping[str, object]) -> s.St
 
 def extents_of(buffer: Buffer) -> Sequence[PrimExpr]:
     """The memory that a buffer needs: a stride says how much room a row takes, padding included."""
-    if not buffer.strides:
+    strides = buffer.checked_strides()
+    if not strides:
         return buffer.shape
     extents: list[PrimExpr] = [buffer.shape[0]]
-    for outer, inner in zip(buffer.strides, buffer.strides[1:]):
+    for outer, inner in pairwise(strides):
         # a stride that is no multiple of the next leaves a gap behind each row
         extents.append(ops.ceildiv(outer, inner))
-    if not ops.is_one(buffer.strides[-1]):  # neighbours lie apart too
-        extents[-1] = extents[-1] * buffer.strides[-1]
+    if not ops.is_one(strides[-1]):  # neighbours lie apart too
+        extents[-1] = extents[-1] * strides[-1]
     return extents

@@ -189,7 +189,7 @@ class Versions(StmtExprMutator):
 
 def _with_versions(buffer: Buffer, count: int) -> Buffer:
     """The buffer once for each version; like the old one in all else, and over new memory."""
-    strides = buffer.strides
+    strides = buffer.checked_strides()
     if strides:
         strides = (ops.multiply(strides[0], buffer.shape[0]), *strides)
     return buffer.with_changes(shape=(ops.const(count), *buffer.shape), strides=strides)

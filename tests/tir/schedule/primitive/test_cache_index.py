@@ -22,8 +22,8 @@ def spread(A: T.Buffer((1, 3, 6, 6), "float32"), B: T.Buffer((1, 3, 12, 12), "fl
 def spread_with_indices(
     A: T.Buffer((1, 3, 6, 6), "float32"), B: T.Buffer((1, 3, 12, 12), "float32")
 ) -> None:
-    index_var_0 = T.alloc_buffer((12, 12), "int32")
-    index_var_1 = T.alloc_buffer((12,), "int32")
+    index_var_0 = T.alloc_buffer((12, 12), "int32", strides=[1])
+    index_var_1 = T.alloc_buffer((12,), "int32", strides=[1])
     for ax0, ax1 in T.grid(12, 12):
         with T.block("index_0"):
             v0, v1 = T.axis.remap("SS", [ax0, ax1])
@@ -35,7 +35,7 @@ def spread_with_indices(
     for i0, i1, i2, i3 in T.grid(1, 3, 12, 12):
         with T.block("B"):
             n, c, vi, vj = T.axis.remap("SSSS", [i0, i1, i2, i3])
-            T.reads(A[n, c, vi // 4 + vj // 4, vj // 2], index_var_0[vi, vj], index_var_1[vj])
+            T.reads(A[n, c, vi // 4 + vj // 4, vj // 2])
             T.writes(B[n, c, vi, vj])
             B[n, c, vi, vj] = A[n, c, index_var_0[vi, vj], index_var_1[vj]]
 
@@ -89,9 +89,27 @@ def test_indices_of_a_gather() -> None:
 def test_the_indices_stay_before_the_block() -> None:
     sch = open_schedule(spread)
     first, _ = sch.cache_index("B", "global")
-    assert [sch.get(b).name_hint for b in sch.get_consumers(first)] == ["B"]
+    names = [sch.get(b).name_hint for b in sch.get_child_blocks(sch.get_block("root"))]
+    assert names == ["index_0", "index_1", "B"]
     sch.compute_inline(first)
     check(sch, spread)
+
+
+@T.prim_func
+def skewed(A: T.Buffer((40, 40), "float32"), B: T.Buffer((12, 12), "float32")) -> None:
+    for i, j in T.grid(12, 12):
+        with T.block("B"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            B[vi, vj] = A[vi // 3, vj // 2] + A[vi // 3 * 2, vj * 2 + vi // 3 * 2]
+
+
+def test_the_largest_index_is_first_and_its_variables_in_the_order_of_use() -> None:
+    sch = open_schedule(skewed)
+    blocks = [sch.get(b) for b in sch.cache_index("B", "global")]
+    indices = [str(block.body.value) for block in blocks]
+    assert indices == ["v0 * 2 + v1 // 3 * 2", "v0 // 3 * 2", "v0 // 3", "v0 // 2"]
+    assert "index_var_0[vj, vi]" in sch.mod.script()
+    check(sch, skewed)
 
 
 def test_refusals() -> None:

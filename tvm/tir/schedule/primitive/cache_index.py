@@ -24,7 +24,7 @@ from tvm.tir.functor import expr_children, substitute, vars_in, walk
 from tvm.tir.schedule.analysis.query import block_of, scope_of
 from tvm.tir.schedule.instruction import kind
 from tvm.tir.schedule.primitive.set_scope import require_scope
-from tvm.tir.schedule.rebuild import TrackingMutator, change_block, nest
+from tvm.tir.schedule.rebuild import TrackingMutator, nest
 from tvm.tir.schedule.scopes import TRUE, ScopeEdit, edit_scope, sref_below
 from tvm.tir.schedule.tree import SRefTree
 from tvm.tir.stmt import Block, BlockRealize, BufferRegion, BufferStore, Stmt
@@ -45,6 +45,8 @@ def cache_index(
     ->
     for ax0: index_var_0[ax0] = ax0 // 4 + ax0 // 8       # index_0
     for i: B[i] = A[index_var_0[i]]
+
+    The regions that the block declares stay as they were: the new buffers are not among them.
     """
     require_scope(storage_scope)
     node, scope = block_of(block), scope_of(block)
@@ -55,8 +57,6 @@ def cache_index(
     rule = _UseCaches(node, caches)
     new = rule.visit_stmt(node)
     assert isinstance(new, Block), "a block stays a block"
-    reads = [*new.reads, *[BufferRegion.from_point(c.buffer, c.near) for c in caches]]
-    new = change_block(new, reads=reads)
     top = sref_below(scope, block).stmt
     assert top is not None, "an sref in the scope"
     edit = ScopeEdit({node: new}, before={top: [cache.nest for cache in caches]})
@@ -70,8 +70,8 @@ class _Cache:
 
     def __init__(self, node: Block, expr: PrimExpr, number: int, storage_scope: str) -> None:
         self.expr = expr
-        used = set(vars_in(expr))
-        axes = [iv for iv in node.iter_vars if iv.var in used]
+        domains = {iv.var: iv for iv in node.iter_vars}
+        axes = [domains[var] for var in dict.fromkeys(vars_in(expr)) if var in domains]
         name = f"index_var_{number}"
         data = Var(name, PointerType(PrimType(str(expr.dtype)), storage_scope))
         shape: list[PrimExpr] = []
@@ -91,7 +91,8 @@ class _Cache:
             shape.append(iv.dom.extent)
             self.near.append(iv.var - iv.dom.min)
             indices.append(var)
-        self.buffer = Buffer(data, expr.dtype, shape, name=name)
+        step = IntImm("int32", 1)  # one step for all dimensions, as the original writes it
+        self.buffer = Buffer(data, expr.dtype, shape, [step], name=name)
         self.block = Block(
             iter_vars, [], [BufferRegion.from_point(self.buffer, indices)], f"index_{number}",
             BufferStore(self.buffer, substitute(expr, renamed), indices),
@@ -127,7 +128,7 @@ class _Count:
 
 
 def _chosen(node: Block, threshold: int) -> list[PrimExpr]:
-    """The expressions to keep, in the order in which they occur; larger ones go first."""
+    """The expressions to keep: the largest first, those of one size in the order of the block."""
     names = {iv.var for iv in node.iter_vars}
     pending: list[_Count] = []
 
@@ -155,7 +156,7 @@ def _chosen(node: Block, threshold: int) -> list[PrimExpr]:
             continue
         for child in expr_children(largest.expr):
             found(child, largest.times, largest.first)
-    return [count.expr for count in sorted(kept, key=lambda count: count.first)]
+    return [count.expr for count in kept]
 
 
 def _size(expr: PrimExpr) -> int:

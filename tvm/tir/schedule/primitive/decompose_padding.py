@@ -75,6 +75,7 @@ class Plan:
     bounds: Mapping[Var, Range]
     loops: list[For]
     around: list[For]
+    outside: Analyzer  # knows the loops that get no copies: one iteration is a constant
 
 
 class _Decompose(ScopeEdit):
@@ -127,7 +128,10 @@ def _plan(state: SRefTree, block: StmtSRef, loop: StmtSRef) -> Plan:
     for iv, value in zip(node.iter_vars, realize.iter_values):
         if _is_padded(iv, bounds):
             bounds[iv.var] = _within_reach(bounds[iv.var], value, around)
-    return Plan(realize, body, inner, constant, bounds, nests, around)
+    outside = Analyzer()
+    for outer in around[: len(around) - len(nests)]:
+        outside.bind(outer.loop_var, Range.from_min_extent(outer.min, outer.extent))
+    return Plan(realize, body, inner, constant, bounds, nests, around, outside)
 
 
 def _padded_value(value: PrimExpr) -> tuple[PrimExpr, PrimExpr, PrimExpr] | None:
@@ -236,7 +240,7 @@ def _fill_nest(plan: Plan) -> tuple[Stmt, Block]:
     loops: dict[Var, PrimExpr] = {
         f.loop_var: f.loop_var.copy_with_name(f.loop_var.name) for f in plan.loops
     }
-    values = substitute(list(plan.realize.iter_values), loops)
+    values = [plan.outside.simplify(v) for v in substitute(list(plan.realize.iter_values), loops)]
     predicate = substitute(plan.realize.predicate, loops)
     body: Stmt = BlockRealize(values, predicate, block, plan.realize.span)
     for old in reversed(plan.loops):
@@ -277,7 +281,7 @@ def _inside_nest(plan: Plan) -> tuple[Stmt, Block]:
         assert dom is not None, "block variables have domains"
         analyzer.bind_domain(iv.var, dom)
         iter_vars.append(IterVar(dom, iv.var, iv.iter_type, iv.thread_tag, iv.span))
-        values.append(value)
+        values.append(plan.outside.simplify(value))
     rule = _Shift(shifted, analyzer)
     indices = [rule.visit_expr(index) for index in plan.store.indices]
     load = rule.visit_expr(plan.inner)
