@@ -7,6 +7,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
+# Features that bring conversions of float16; an architecture that is not here always has them.
+_HALF: Final = {
+    "x86_64": frozenset(("f16c", "avx512f", "avx512fp16")),
+    "riscv64": frozenset(("zfh", "zfhmin")), "riscv32": frozenset(("zfh", "zfhmin")),
+}  # fmt: skip
+
 
 @dataclass(frozen=True)
 class CpuModel:
@@ -26,6 +32,12 @@ class CpuModel:
     def lanes(self, bits: int = 32) -> int:
         """How many values of so many bits a vector register holds."""
         return max(1, self.vector_bits // max(bits, 1))
+
+    @property
+    def converts_half(self) -> bool:
+        """Whether an instruction converts float16 to float32 and back."""
+        wanted = _HALF.get(self.arch)
+        return wanted is None or bool(wanted & self.features)
 
 
 _ARCH_NAMES: Final = {

@@ -376,11 +376,15 @@ class Target(Node):
     def has_float(self, element: str) -> bool:
         """Whether code for the target can hold a floating type, given by its name.
 
-        A CUDA target that does not tell its architecture is taken to have what CUDA has.
+        A CUDA target that does not tell its architecture is taken to have what CUDA has. A CPU has
+        float16 where an instruction converts it; elsewhere LLVM would call a library that not every
+        system has, once for each element.
         """
         least = self.kind.traits.narrow_floats.get(element)
         if least is None:
             return element in ("float32", "float64")
+        if self.kind.traits.machine_code and element == "float16":
+            return self.cpu.converts_half
         return not 0 < self.cuda_version < least
 
     @property

@@ -11,6 +11,7 @@ import pytest
 import tvm
 from tests.backend.llvm import kernel
 from tests.backend.llvm.kernel import evaluate
+from tests.end_to_end.cpus import PLAIN
 from tvm.error import DTypeError
 from tvm.ir.module import IRModule
 from tvm.ir.op import Op
@@ -26,7 +27,7 @@ from tvm.tir.transform import BindTarget
 from tvm.tir.transform.legalize_narrow_floats import LegalizeNarrowFloats
 
 pytestmark = pytest.mark.cpu
-TARGETS = ("llvm", "c")
+TARGETS = ("llvm", "c", f"llvm -mcpu={PLAIN}")
 
 
 @pytest.fixture(params=TARGETS)
@@ -217,7 +218,11 @@ def test_tensors_that_nobody_reads() -> None:
 @pytest.mark.parametrize(
     ("target", "has", "lacks"),
     [
-        ("llvm", "float16", "bfloat16"), ("c", "float32", "float16"),
+        ("llvm -mcpu=haswell", "float16", "bfloat16"), ("c", "float32", "float16"),
+        ("llvm -mcpu=sandybridge", "float32", "float16"),
+        ("llvm -mtriple=aarch64-linux-gnu", "float16", "bfloat16"),
+        ("llvm -mtriple=riscv64-linux-gnu -mcpu=sifive-u74", "float32", "float16"),
+        ("llvm -mtriple=riscv64-linux-gnu -mattr=+zfhmin", "float16", "bfloat16"),
         ("opencl", "float16", "float8_e4m3fn"), ("cuda -arch=sm_75", "float16", "bfloat16"),
         ("cuda -arch=sm_80", "bfloat16", "float8_e5m2"),
         ("cuda -arch=sm_90", "float8_e5m2", "float4_e2m1fn"),
