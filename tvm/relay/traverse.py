@@ -82,7 +82,9 @@ def rebuild(expr: RelaxExpr, parts: Sequence[RelaxExpr]) -> RelaxExpr:
     return made  # type: ignore[no-any-return]
 
 
-def post_order(*roots: RelaxExpr) -> Iterator[RelaxExpr]:
+def post_order(
+    *roots: RelaxExpr, parts_of: Callable[[RelaxExpr], Parts] = children
+) -> Iterator[RelaxExpr]:
     """Every expression once, parts before the whole."""
     done: set[int] = set()
     stack: list[tuple[RelaxExpr, bool]] = [(root, False) for root in reversed(roots)]
@@ -96,7 +98,7 @@ def post_order(*roots: RelaxExpr) -> Iterator[RelaxExpr]:
             continue
         if key in done:
             continue
-        parts = children(expr)
+        parts = parts_of(expr)
         if not parts:
             done.add(key)
             yield expr

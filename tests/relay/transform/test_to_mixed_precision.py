@@ -98,7 +98,9 @@ def test_operators_without_a_rule() -> None:
     with pytest.warns(UserWarning, match="what is to happen to"):
         narrow(body, mode=1)
     check_silent = narrow(body, mode=2)
-    assert check_silent["main"].body.checked_type.dtype == "float32"
+    assert check_silent["main"].body.checked_type.dtype == "float16"  # as its operand, a variable
+    stays_wide = narrow(relay.nn.fast_softmax(relay.exp(X)), mode=2)
+    assert stays_wide["main"].body.checked_type.dtype == "float32"
     for mode in (3, -1):
         with pytest.raises(ValueError, match="Missing op mode is either 0, 1, or 2"):
             relay.transform.ToMixedPrecision("float16", missing_op_mode=mode)

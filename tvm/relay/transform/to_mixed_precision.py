@@ -44,8 +44,8 @@ _LARGEST: Final = {"float16": 65504.0}  # clips beyond it stay wide
 def ToMixedPrecision(mixed_precision_type: str = "float16", missing_op_mode: int = 1) -> Pass:
     """A pass: functions with products in `mixed_precision_type`.
 
-    An operator in none of the lists stays wide: an error with `missing_op_mode` 0, a warning with
-    1, silently with 2. Raises ValueError for other modes.
+    An operator in none of the lists is an error with `missing_op_mode` 0, and follows its operands
+    otherwise: with a warning (1), silently (2). Raises ValueError for other modes.
     """
     if missing_op_mode not in (0, 1, 2):
         asked = "ToMixedPrecision: Missing op mode is either 0, 1, or 2"
@@ -141,7 +141,7 @@ class _Narrower:
         rule = rule_of(call.op)
         if rule is None:
             self._missing(call.op.name)
-            return MIXED_PRECISION_NEVER, self.dtype, self.dtype
+            return MIXED_PRECISION_FOLLOW, self.dtype, self.dtype
         kind, sums, result = rule(call, self.dtype)
         bound = _LARGEST.get(self.dtype)
         if call.op.name == "clip" and bound is not None:
