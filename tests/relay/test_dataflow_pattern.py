@@ -233,3 +233,15 @@ def test_a_star_import_brings_patterns_alone() -> None:
     exec("from tvm.relay.dataflow_pattern import *", found)
     assert "wildcard" in found
     assert not {"transform", "Call", "Var", "Op", "IRModule", "Any"} & set(found)
+
+
+def test_parameters_of_parts_state_no_type() -> None:
+    x, y = (relay.var(name, shape=(2, 3)) for name in "xy")
+    plain, free = relay.nn.relu(x + y), [relay.Var("a"), relay.Var("b")]
+    pattern = is_op("nn.relu")(is_op("add")(wildcard(), wildcard()))
+    made = pattern.partition(plain, {"Composite": "sum"})
+    wanted = relay.Function(free, relay.nn.relu(free[0] + free[1]))
+    wanted = wanted.with_attr({"PartitionedFromPattern": "add_nn.relu_", "Composite": "sum"})
+    assert tvm.ir.structural_equal(made.op, wanted)
+    typed = relay.transform.InferType()(tvm.IRModule.from_expr(relay.Function([x, y], made)))
+    assert typed["main"].body.op.params[0].checked_type == relay.TensorType((2, 3))

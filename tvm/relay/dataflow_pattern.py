@@ -822,7 +822,8 @@ def _function_call(
             return node
         kind = node.type_annotation if isinstance(node, Var) else None
         kind = kind or getattr(node, "checked_type_", None)
-        params.append(Var(f"FunctionVar_0_{len(params)}", kind))
+        params.append(Var(f"FunctionVar_0_{len(params)}"))
+        params[-1].checked_type_ = kind  # known, and not stated
         args.append(outside.get(id(node), node))
         names[id(node)] = params[-1]
         return params[-1]

@@ -329,3 +329,15 @@ def test_dense_whose_weight_lies_in_blocks(layout: str) -> None:
     run = relay.create_executor("graph", tvm.IRModule.from_expr(relay.Function([x, w], made)))
     wanted = (data.astype("int32") - 7) @ (weight.astype("int32") - zeros[:, None]).T
     np.testing.assert_array_equal(run.evaluate()(data, blocks).numpy(), wanted)
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int16", "int32"])
+def test_numbers_far_outside_are_cut(dtype: str) -> None:
+    x = np.array([1e20, np.inf, -1e20, -np.inf, 3e9, -3e9, 2.2e9, 10, 1.1e9, -1.1e9], "float32")
+    call = qnn.op.quantize(
+        var("x", 10, dtype="float32"), relay.const(0.5), relay.const(3), out_dtype=dtype
+    )
+    found = run(call, x)
+    info = np.iinfo(dtype)
+    wanted = np.clip(np.nan_to_num(x.astype("float64")) * 2 + 3, info.min, info.max)
+    np.testing.assert_allclose(found, wanted, rtol=0 if dtype != "int32" else 1e-7)

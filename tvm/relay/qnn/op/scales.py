@@ -10,18 +10,34 @@ import numpy as np
 from tvm.relay import op as R
 from tvm.relay.expr import const
 
-from .arithmetic import along_axis, constant_of, equal_constants, is_zero, saturated, times
+from .arithmetic import (
+    along_axis,
+    constant_of,
+    equal_constants,
+    is_zero,
+    limits,
+    saturated,
+    times,
+)
 from .requantize_config import chosen
+
+_BELOW_INT32 = 2.0**31 - 128  # the last float32 before
 
 
 def quantized(attrs: Any, args: Sequence[Any], types: Sequence[Any]) -> Any:
     """round(x / scale) + zero point, cut to the range of the type."""
     x, scale, zero = args
     rank, axis = len(types[0].shape), int(attrs.axis)
-    scaled = R.divide(x, along_axis(scale, types[1], axis, rank))
-    whole = R.cast(R.round(scaled), "int32")
-    moved = R.add(whole, along_axis(zero, types[2], axis, rank))
-    return saturated(moved, attrs.out_dtype)
+    whole = R.round(R.divide(x, along_axis(scale, types[1], axis, rank)))
+    if types[0].dtype == "float16":  # which has not every whole number that is asked for
+        whole = R.cast(whole, "float32")
+    moved = along_axis(zero, types[2], axis, rank)
+    if attrs.out_dtype != "int32":  # cut before the cast: what it makes of greater numbers is open
+        wide = "float64" if types[0].dtype == "float64" else "float32"
+        return saturated(R.add(whole, R.cast(moved, wide)), attrs.out_dtype)
+    whole = R.cast(R.clip(whole, -(2.0**31), _BELOW_INT32), "int64")
+    whole = R.add(whole, R.cast(moved, "int64"))
+    return R.cast(R.clip(whole, *limits("int32")), "int32")
 
 
 def dequantized(attrs: Any, args: Sequence[Any], types: Sequence[Any]) -> Any:
