@@ -26,6 +26,16 @@ def test_axes_added_and_dropped() -> None:
         topi.squeeze(te.placeholder((3, 1)), [0])
 
 
+@pytest.mark.parametrize("symbolic", [False, True])
+def test_many_tensors_joined(symbolic: bool) -> None:
+    """The element is found by halves: no nest of choices as deep as there are tensors."""
+    several = [floats(2, 1 + i % 3) for i in range(150)]
+    joined = np.concatenate(several, 1)
+    close(evaluate(lambda *t: topi.concatenate(t, 1), *several, symbolic=symbolic), joined)
+    alike = [floats(2, 3) for _ in range(150)]
+    close(evaluate(lambda *t: topi.stack(t, 1), *alike, symbolic=symbolic), np.stack(alike, 1))
+
+
 @pytest.mark.parametrize("axes", [None, (2, 0, 1), (-1, 0, 1)])
 def test_transpose(axes: Any) -> None:
     x = floats(2, 3, 4)

@@ -74,6 +74,7 @@ HOMES: dict[str, list[str]] = {
         "tvm.runtime.vm_builtin", "tvm.runtime.vm_builtin_sampling",
         "tvm.runtime.vm_builtin_cache", "tvm.runtime.vm_builtin_debug",
         "tvm.runtime.vm_builtin_graph", "tvm.runtime.vm_builtin_kv",
+        "tvm.runtime.vm_builtin_sequence",
     ],
 }
 # Functions that programs call by name without any Python of ours on the way: the module that

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from tvm import te, tir
@@ -205,11 +205,20 @@ def concatenate(a_tuple: Sequence[te.Tensor], axis: int = 0) -> te.Tensor:
             )
     extents = [x.shape[dim] for x in a_tuple]
     total = extents[0]
+    starts: list[Any] = [0]
     for extent in extents[1:]:
+        starts.append(total)
         total = total + extent
     shape = [*first.shape[:dim], Analyzer().simplify(total), *first.shape[dim + 1 :]]
 
+    def part(number: int, *i: Any) -> PrimExpr:
+        own = i[dim] - starts[number]
+        value: PrimExpr = a_tuple[number](*i[:dim], own, *i[dim + 1 :])
+        return value
+
     def element(*i: Any) -> PrimExpr:
+        if len(a_tuple) > _LONG_CHOICE:
+            return _chosen(a_tuple, lambda k: i[dim] < starts[k], lambda k: part(k, *i))
         value: PrimExpr = first(*i)
         own = i[dim]
         for extent, other in zip(extents, a_tuple[1:]):
@@ -235,12 +244,34 @@ def stack(tensors: Sequence[te.Tensor], axis: int = 0) -> te.Tensor:
 
     def element(*i: Any) -> PrimExpr:
         own = [*i[:dim], *i[dim + 1 :]]
+        if len(tensors) > _LONG_CHOICE:
+            return _chosen(tensors, lambda k: i[dim] < k, lambda k: tensors[k](*own))
         value: PrimExpr = first(*own)
         for number, other in enumerate(tensors[1:], 1):
             value = tir.if_then_else(i[dim].equal(number), other(*own), value)
         return value
 
     return stage(shape, element, "T_stack", tag.INJECTIVE)
+
+
+# One choice behind the other is a nest as deep as there are tensors, and as many comparisons.
+_LONG_CHOICE = 16
+
+
+def _chosen(
+    tensors: Sequence[te.Tensor], before: Callable[[int], PrimExpr],
+    element: Callable[[int], PrimExpr],
+) -> PrimExpr:  # fmt: skip
+    """The element of the tensor that an index falls into, found by halves."""
+
+    def among(low: int, high: int) -> PrimExpr:
+        if high - low == 1:
+            return element(low)
+        middle = (low + high) // 2
+        chosen: PrimExpr = tir.if_then_else(before(middle), among(low, middle), among(middle, high))
+        return chosen
+
+    return among(0, len(tensors))
 
 
 @explained

@@ -198,6 +198,8 @@ def _compiled(mod: tvm.IRModule, inputs: list[Any]) -> list[Any]:
 def _argument(value: Any) -> Any:
     if isinstance(value, (list, tuple)):
         return [_argument(item) for item in value]
+    if value is None:
+        return None
     array = np.asarray(value)
     return strings.encode(array) if array.dtype.kind in "OSU" else tvm.runtime.tensor(array)
 

@@ -68,10 +68,6 @@ def _no_such_type(kind: Any) -> None:
     kind.tensor_type.elem_type = 99
 
 
-def _sequence(kind: Any) -> None:
-    kind.CopyFrom(helper.make_sequence_type_proto(helper.make_tensor_type_proto(1, [2])))
-
-
 def _reference() -> onnx.ModelProto:
     model = _model(node("LeakyRelu", ["x"], ["y"]))
     model.graph.node[0].attribute.add(name="alpha", ref_attr_name="q", type=1)
@@ -104,7 +100,6 @@ CASES = {
     "weight of no type": (lambda: _weight(_of_no_type), "tensor 'w' cannot be read"),
     "weight in a missing file": (lambda: _weight(_elsewhere), "nowhere.bin"),
     "input of no type": (lambda: _input(_no_such_type), "found: 99"),
-    "sequence as input": (lambda: _input(_sequence), "is of sequence type"),
     "huge tensor": (lambda: _model(node("ConstantOfShape", ["s"], ["y"]), s=[2**40, 2**40]),
                     "an address space holds"),
     "word for a number": (lambda: _model(node("Softmax", ["x"], ["y"], axis="one")), "invalid lit"),

@@ -7,7 +7,7 @@ is written out. Everything else becomes branches, and functions that repeat (`re
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -33,11 +33,12 @@ from tvm.relax.struct_info_rules import tir_vars_in_struct_info
 from tvm.tir.analysis import undefined_vars
 from tvm.tir.expr import IntImm
 
+from .given import as_object, called, given, opened
 from .graph import RanksDiffer, Subgraph, Way, branches
-from .lists import joined, rows_of
+from .lists import is_open_list, joined, rows_of
 from .node import Node
-from .registry import Result, convert
-from .repeat import repeat
+from .registry import AsDefined, Result, convert
+from .repeat import RowsDiffer, repeat
 from .scope import Ref, Scope
 
 # Loops with more nodes than this, over all turns, are not written out.
@@ -141,6 +142,7 @@ class _Turns:
         self.body = body
         self.collects = collects
         self.lists = lists  # the state that only collects items in sequences
+        self.lengthens = 0  # how many of what is collected last are such items
 
     def run(
         self, count: Ref | None, go_on: Ref | None, state: list[Ref]
@@ -177,9 +179,32 @@ class _Turns:
         self, number: int, count: Ref | None, go_on: Ref | None, state: list[Ref]
     ) -> tuple[list[Ref], list[RelaxExpr]]:
         """The turns from `number` on; sequences that only grow are collected, too."""
-        lists = self.lists
+        lists = [i for i in self.lists if not self._is_object(state[i])]
+        state = [ref if i in lists else self._as_object(ref) for i, ref in enumerate(state)]
         if not lists:
             return repeat(self, number, count, go_on, state)
+        try:
+            return self._collecting(lists, number, count, go_on, state)
+        except RowsDiffer as ragged:
+            self.lists = [i for at, i in enumerate(lists) if at not in ragged.places]
+            return self._repeated(number, count, go_on, state)
+
+    def _is_object(self, ref: Ref) -> bool:
+        return _made(self.bb, ref) in self.node.reader.given
+
+    def _as_object(self, ref: Ref) -> Ref:
+        """A sequence that turns change in other ways than at its end, as an object."""
+        value = _made(self.bb, ref)
+        if not isinstance(value.struct_info, TupleStructInfo) or is_open_list(value):
+            return ref
+        found = opened(self.node, value)
+        return ref if found is None else Ref.to(found[0])
+
+    def _collecting(
+        self, lists: Sequence[int], number: int, count: Ref | None, go_on: Ref | None,
+        state: list[Ref],
+    ) -> tuple[list[Ref], list[RelaxExpr]]:  # fmt: skip
+        """The same, where sequences in these places only grow: they are collected, too."""
 
         def body(number: Ref, kept: Sequence[Ref], bb: BlockBuilder, around: Scope) -> Turn:
             rest = iter(kept)
@@ -192,6 +217,7 @@ class _Turns:
             return Turn(turn.go_on, after, [*turn.collected, *items])
 
         inner = _Turns(self.node, self.graph, body, self.collects + len(lists))
+        inner.lengthens = len(lists)
         kept = [ref for i, ref in enumerate(state) if i not in lists]
         after, collected = repeat(inner, number, count, go_on, kept)
         left = iter(after)
@@ -402,6 +428,8 @@ def _number_of(node: Node, extent: Any, what: str) -> int:
 @convert("SequenceMap", since=17)
 def sequence_map(node: Node) -> Result:
     """A graph for each element of sequences; other inputs are the same each time."""
+    if given(node) is not None:
+        raise AsDefined  # a loop
     graph = node.graph("body")
     inputs = [node[i] for i in range(len(node.inputs))]
     fields = [value.struct_info for value in inputs]
@@ -428,6 +456,11 @@ def optional(node: Node) -> Result:
 
 @convert("OptionalGetElement", since=15)
 def optional_get_element(node: Node) -> Result:
+    if (held := given(node)) is not None and held.optional:
+        inner = replace(held, optional=False)
+        if held.is_sequence:
+            return as_object(node, "optional_get_element", inner, node[0])
+        return called(node, "optional_get_element", node[0], info=held.item)
     if _is_nothing(node[0]):
         raise node.invalid("input number 0", "an optional value that is none", "one that is there")
     return [node.ref(0)]
@@ -435,6 +468,9 @@ def optional_get_element(node: Node) -> Result:
 
 @convert("OptionalHasElement", since=15)
 def optional_has_element(node: Node) -> Result:
+    if (held := given(node)) is not None and held.optional:
+        info = TensorStructInfo([], "bool")
+        return called(node, "optional_has_element", node[0], info=info)
     there = node.has(0) and not _is_nothing(node[0])
     return [Ref.to(np.asarray(there))]
 

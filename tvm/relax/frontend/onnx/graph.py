@@ -14,7 +14,7 @@ from tvm.error import (
     TVMError,
     message,
 )
-from tvm.ir.expr import RelaxExpr
+from tvm.ir.expr import RelaxExpr, StructInfo
 from tvm.ir.span import SourceName, Span, span_scope
 from tvm.relax import op
 from tvm.relax.expr import Constant, If, PrimValue, SeqExpr, Tuple, TupleGetItem, Var
@@ -30,12 +30,14 @@ from .attributes import node_attributes, tensor_array
 from .bodies import body_of, bound_attributes, with_defaults
 from .evaluated import evaluate_node
 from .node import Node
-from .registry import Result, find_converter
+from .registry import AsDefined, Result, find_converter
 from .scope import Ref, Scope
 from .texts import constant_strings, text_outputs
 
 if TYPE_CHECKING:
     from tvm.relax.block_builder import BlockBuilder
+
+    from .given import Given
 
 ONNX_DOMAINS = ("", "ai.onnx")
 # What converters raise where inputs and attributes do not fit together.
@@ -100,11 +102,13 @@ class GraphReader:
         self.may_fork = False
         # how many channels lie together between operators of blocks (nchwc)
         self.block = 0
+        # what objects hold that the caller gives, or that are made of such
+        self.given: dict[RelaxExpr, Given] = {}
 
     def within(self, bb: BlockBuilder | None = None, deeper: int = 0) -> GraphReader:
         """A reader of what is called from here, or is read into another builder."""
         reader = GraphReader(bb or self.bb, self.functions, self.depth + deeper)
-        reader.block = self.block
+        reader.block, reader.given = self.block, self.given
         return reader
 
     def nodes(self, nodes: Iterable[Any], scope: Scope, prefix: str = "") -> None:
@@ -248,12 +252,16 @@ class GraphReader:
         if converter is not None:
             view = Node(node, name, attrs, opset, self, scope)
             reconcile(view)
-            result = converter(view)
-            for output in text_outputs(node, scope):
-                scope.mark_text(output)
-            _bind(self.bb, node, result, scope)
-            return
-        infos = [scope.read(i, self.bb).struct_info_ if i else None for i in node.input]
+            try:
+                result = converter(view)
+            except AsDefined:
+                pass
+            else:
+                for output in text_outputs(node, scope):
+                    scope.mark_text(output)
+                _bind(self.bb, node, result, scope)
+                return
+        infos = [self._info_of(scope.read(i, self.bb)) if i else None for i in node.input]
         body = body_of(node, opset, infos)
         if body is None:
             raise OpNotImplemented(
@@ -263,6 +271,11 @@ class GraphReader:
                 )
             )
         self._call(with_defaults(node, opset), body, scope, name)
+
+    def _info_of(self, value: RelaxExpr) -> StructInfo | None:
+        """The struct info of a value; of an object that holds tensors, that of a tuple of one."""
+        held = self.given.get(value)
+        return value.struct_info_ if held is None else TupleStructInfo([held.item])
 
     def _call(self, node: Any, body: Any, scope: Scope, name: str) -> None:
         """Convert a function's body in the place of a node that calls it."""

@@ -7,14 +7,15 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tvm.error import ShapeError, message
-from tvm.ir.expr import RelaxExpr
+from tvm.ir.expr import RelaxExpr, StructInfo
 from tvm.ir.module import IRModule
 from tvm.ir.op import Op
+from tvm.relax import op
 from tvm.relax.analysis.purity import find_impure_call
 from tvm.relax.block_builder import BlockBuilder
 from tvm.relax.expr import Call, Constant, Function, Tuple, TupleGetItem, Var
 from tvm.relax.result_names import note_result_names
-from tvm.relax.struct_info import TensorStructInfo
+from tvm.relax.struct_info import ObjectStructInfo, TensorStructInfo
 from tvm.relax.transform.convert_to_dataflow import ConvertToDataflow
 from tvm.support.naming import NameTable
 from tvm.support.recursion import nested_programs
@@ -25,6 +26,7 @@ from .attributes import dtype_name, tensor_array
 from .calls import check_calls
 from .checks import check_names, check_operators, has_branches
 from .dimensions import UNKNOWN, Dimensions, declared, identifier, merged
+from .given import Given, checked
 from .graph import (
     ONNX_DOMAINS,
     GraphReader,
@@ -33,6 +35,7 @@ from .graph import (
     names_read,
     source_span,
 )  # fmt: skip
+from .lists import is_open_list, rows_of
 from .nchwc import block_size
 from .ranks import infer_rank
 from .scope import Scope
@@ -98,6 +101,24 @@ def _with_effects_declared(mod: IRModule) -> IRModule:
     return mod.with_functions(functions)
 
 
+def _tensor_type(value: Any) -> tuple[Any, bool, bool]:
+    """The type of the tensors of an input; whether it is a sequence; whether it may be missing."""
+    kind, optional = value.type, False
+    if kind.WhichOneof("value") == "optional_type":
+        kind, optional = kind.optional_type.elem_type, True
+    is_sequence = kind.WhichOneof("value") == "sequence_type"
+    kind = kind.sequence_type.elem_type if is_sequence else kind
+    found = kind.WhichOneof("value") or "tensor_type"
+    if found != "tensor_type":
+        raise OpConversionError(
+            message(
+                f"from_onnx: input {value.name!r} is of {found.replace('_type', '')} type",
+                legal="tensors, sequences of tensors, either of which may be optional",
+            )
+        )
+    return kind.tensor_type, is_sequence, optional
+
+
 class _Importer:
     def __init__(
         self,
@@ -116,6 +137,7 @@ class _Importer:
         self._scope = Scope(opsets)
         self._weights: list[Any] = []
         self._weight_vars: list[Var] = []
+        self._objects: dict[str, tuple[Var, Given]] = {}
 
     def run(self, graph: Any, sanitize: bool) -> IRModule:
         read = names_read(graph.node, [value.name for value in graph.output])
@@ -152,13 +174,21 @@ class _Importer:
         reader = GraphReader(self._bb, self._functions)
         reader.block = block_size(graph)
         if branches:
+            self._check_objects(reader)
             return reader.results(
                 graph.node, self._scope, lambda scope: self._outputs(reader, graph, scope)
             )
         with self._bb.dataflow():
+            self._check_objects(reader)
             reader.nodes(graph.node, self._scope)
             output = self._outputs(reader, graph, self._scope)
             return self._bb.emit_output(self._last_call(output) or output)
+
+    def _check_objects(self, reader: GraphReader) -> None:
+        for name, (var, held) in self._objects.items():
+            value = checked(self._bb, var.name_hint, var, held)
+            reader.given[value] = held
+            self._scope.bind(name, value)
 
     def _last_call(self, output: RelaxExpr) -> RelaxExpr | None:
         """The operator that computes the output last: it is bound to the result itself."""
@@ -169,8 +199,17 @@ class _Importer:
         return None if in_tir else self._bb.withdraw(output)
 
     def _outputs(self, reader: GraphReader, graph: Any, scope: Scope) -> RelaxExpr:
-        outputs = [reader.output(scope, value.name) for value in graph.output]
+        outputs = [self._output(reader.output(scope, value.name)) for value in graph.output]
         return outputs[0] if len(outputs) == 1 else Tuple(outputs)
+
+    def _output(self, value: RelaxExpr) -> RelaxExpr:
+        """A result as the caller gets it: of a sequence that is rows of a tensor, the rows."""
+        if not is_open_list(value):
+            return value
+        rows = rows_of(self._bb, value)
+        assert rows is not None, "an open list has rows"
+        name = "vm.builtin.sequence_rows"
+        return self._bb.emit(op.call_pure_packed(name, rows, sinfo_args=ObjectStructInfo()))
 
     # --- inputs ---
 
@@ -187,15 +226,8 @@ class _Importer:
 
     def _shape_of(self, graph: Any, value: Any) -> list[Any] | None:
         """The extents of an input; None for one of unknown rank that nothing reads."""
-        name, kind = value.name, value.type.WhichOneof("value") or "tensor_type"
-        if kind != "tensor_type":
-            raise OpConversionError(
-                message(
-                    f"from_onnx: input {name!r} is of {kind.replace('_type', '')} type",
-                    legal="tensors: sequences and optional values live within a model only",
-                )
-            )
-        found = merged(name, declared(name, value.type.tensor_type), self._shapes.get(name))
+        name, tensor = value.name, _tensor_type(value)[0]
+        found = merged(name, declared(name, tensor), self._shapes.get(name))
         if found is not None:
             if UNKNOWN in found:
                 warnings.warn(
@@ -204,6 +236,8 @@ class _Importer:
                     stacklevel=4,
                 )
             return found
+        if tensor is not value.type.tensor_type:
+            return None
         rank = infer_rank(graph, name)
         return None if rank is None else [f"{name}_{axis}" for axis in range(rank)]
 
@@ -211,14 +245,20 @@ class _Importer:
         self, value: Any, shape: list[Any] | None, dims: Dimensions, names: NameTable,
         sanitize: bool,
     ) -> Var:  # fmt: skip
-        dtype = dtype_name(value.type.tensor_type.elem_type) or self._dtype_of(value.name)
+        tensor, is_sequence, optional = _tensor_type(value)
+        dtype = dtype_name(tensor.elem_type) or self._dtype_of(value.name)
         if dtype == "object":
             dtype = "int64"  # the codes of strings
             self._scope.mark_text(value.name)
         name = names.fresh(identifier(value.name) if sanitize else value.name)
         sizes = None if shape is None else [dims.size(value.name, dim) for dim in shape]
-        info = TensorStructInfo(sizes, dtype)
+        info: StructInfo = TensorStructInfo(sizes, dtype)
+        if is_sequence or optional:
+            info = ObjectStructInfo()
         var = Var(name, info, source_span(value.name, 0))
+        if is_sequence or optional:
+            ndim = -1 if shape is None else len(shape)
+            self._objects[value.name] = var, Given(dtype, ndim, is_sequence, optional)
         self._scope.bind(value.name, var)
         return var
 

@@ -16,6 +16,11 @@ if TYPE_CHECKING:
 Result: TypeAlias = "RelaxExpr | Sequence[RelaxExpr | Ref]"
 Converter: TypeAlias = "Callable[[Node], Result]"
 
+
+class AsDefined(Exception):
+    """What a converter raises for a node that is best read by the body that ONNX gives it."""
+
+
 _FAMILIES = (
     "aliases", "attention", "block_quantized", "control", "decoding", "elementwise", "experts",
     "gates", "image", "linear", "microsoft", "ml_models", "ml_tables", "ml_trees", "nchwc",

@@ -26,6 +26,7 @@ from tvm.relax.extents import fresh_extent
 from tvm.relax.loops import repeated, written_row
 from tvm.relax.op.builtin import alloc_tensor
 from tvm.relax.struct_info import (
+    ObjectStructInfo,
     ShapeExpr,
     ShapeStructInfo,
     TensorStructInfo,
@@ -40,6 +41,7 @@ from .scope import Ref, Scope
 
 if TYPE_CHECKING:
     from .control import _Turns
+    from .given import Given
 
 # More room than this is not taken ahead for turns that may not come: bytes.
 _LARGEST_GUESS = 2**24
@@ -53,11 +55,20 @@ def repeat(
     return loop.run(number, go_on)
 
 
+class RowsDiffer(Exception):
+    """What a turn puts at the end of a sequence has other extents than what the last one did."""
+
+    def __init__(self, places: Sequence[int]) -> None:
+        super().__init__("items of several extents")
+        self.places = places
+
+
 class _Loop:
     def __init__(self, turns: _Turns, count: Ref | None, state: Sequence[Ref]) -> None:
         self.turns, self.bb, self.scope = turns, turns.bb, turns.node.scope
         self.count = None if count is None else self._limit(count)
         self.before = list(state)
+        self.given = turns.node.reader.given  # what objects hold
         self.roles = Roles()
         self.limit = None if count is None else count.known
         self.exact = False  # the count tells all that the condition says
@@ -71,12 +82,14 @@ class _Loop:
         self.initial = [self._operand(ref.scope.read(ref.name, self.bb)) for ref in carried]
         self.states = len(carried)
         self.infos = [value.struct_info for value in self.initial]
+        self.held = [self.given.get(value) for value in self.initial]
         self.captured = self._captured()
 
     def run(self, number: int, go_on: Ref | None) -> tuple[list[Ref], list[RelaxExpr]]:
         go_on = self._look(number, go_on)
         self.may_stop = go_on is not None
         self._settle(number)
+        self._refuse_ragged()
         if self._make_room(number):
             self.captured = self._captured()  # the number of rows may be one more symbol
             self._settle(number)
@@ -102,6 +115,8 @@ class _Loop:
         aside = BlockBuilder()
         params, around = self._params()
         probes = [Probe(ref, value.struct_info) for ref, value in zip(self.before, self.initial)]
+        for probe, value in zip(probes, self.initial):
+            self._note(probe.var, self.given.get(value))
         counted = Var("number", TensorStructInfo((), "int64"))
         aside.begin_scope([counted, *(probe.var for probe in probes), *params])
         aside.begin_binding_block()
@@ -126,7 +141,7 @@ class _Loop:
         """Make the condition a count, if it compares the number of the turn with what stays."""
         aside = BlockBuilder()
         params, around = self._params()
-        state = [Var("state", info) for info in self.infos]
+        state = self._state_vars()
         counted = Var("number", TensorStructInfo((), "int64"))
         aside.begin_scope([counted, *state, *params])
         aside.begin_binding_block()
@@ -234,9 +249,21 @@ class _Loop:
         params = []
         for name, value in self.captured.items():
             var = Var(name.strip().replace("/", "_"), value.struct_info)
+            self._note(var, self.given.get(value))
             params.append(var)
             around.bind(name, var)
         return params, around
+
+    def _state_vars(self) -> list[Var]:
+        """The parameters of what turns hand on, and of what they collect."""
+        found = [Var("state", info) for info in self.infos]
+        for var, held in zip(found, self.held):
+            self._note(var, held)
+        return found
+
+    def _note(self, value: RelaxExpr, held: Given | None) -> None:
+        if held is not None:
+            self.given[value] = held
 
     # --- one turn ---
 
@@ -280,16 +307,24 @@ class _Loop:
         while True:
             aside = BlockBuilder()
             params, around = self._params()
-            state = [Var("state", info) for info in self.infos]
+            state = self._state_vars()
             counted = Var("number", TensorStructInfo((), "int64"))
             aside.begin_scope([counted, *state, *params])
             aside.begin_binding_block()
             _, new = self._turn(aside, counted, state, around, number)
             found = [_common(a, aside.normalize(b).struct_info, self.turns.node)
                      for a, b in zip(self.infos, new)]  # fmt: skip
-            if all(a is b for a, b in zip(found, self.infos)):
+            held = [a and a.and_also(self.given.get(b, a)) for a, b in zip(self.held, new)]
+            if all(a is b for a, b in zip(found, self.infos)) and held == self.held:
                 return
-            self.infos = found
+            self.infos, self.held = found, held
+
+    def _refuse_ragged(self) -> None:
+        """Sequences that only grow are rows of a tensor, if these have the same extents."""
+        rows = self.infos[self.states + self.turns.collects - self.turns.lengthens :]
+        places = [i for i, info in enumerate(rows) if _has_own(info)]
+        if places:
+            raise RowsDiffer(places)
 
     def _add_collected(self) -> None:
         """Collected values start as stacks of none."""
@@ -368,7 +403,7 @@ class _Loop:
         """The function that calls itself."""
         captured, around = self._params()
         number = Var("number", TensorStructInfo((), "int64"))
-        state = [Var("state", info) for info in self.infos]
+        state = self._state_vars()
         count = self.count
         if count is not None and not isinstance(count, Constant):
             count = around.read(" count", self.bb)
@@ -394,6 +429,7 @@ class _Loop:
             part = self.bb.emit(TupleGetItem(value, i))
             if isinstance(info, TensorStructInfo) and part.struct_info.shape is None:  # type: ignore[attr-defined]
                 part = self.bb.match_cast(part, _renamed(info))
+            self._note(part, (self.held + [None] * len(self.infos))[i - 2])
             found.append(part)
         return found
 
@@ -453,12 +489,19 @@ def _is_own(extent: PrimExpr) -> bool:
     return isinstance(extent, _Changing)
 
 
+def _has_own(info: StructInfo) -> bool:
+    assert isinstance(info, TensorStructInfo), "tensors are collected"
+    return any(_is_own(extent) for extent in info.shape.values[1:])  # type: ignore[union-attr]
+
+
 class _Changing(tir.Var):
     """A symbol for an extent that changes from turn to turn."""
 
 
 def _common(a: StructInfo, b: StructInfo, node: Any) -> StructInfo:
     """What holds for both; `a` itself when it does."""
+    if isinstance(a, ObjectStructInfo) and isinstance(b, ObjectStructInfo):
+        return a
     if not isinstance(a, TensorStructInfo) or not isinstance(b, TensorStructInfo):
         raise node.invalid("the state", f"{a} and {b}", "tensors, unless the turns are known")
     if a.dtype != b.dtype or a.ndim != b.ndim or a.shape is None:
@@ -477,6 +520,8 @@ def _common(a: StructInfo, b: StructInfo, node: Any) -> StructInfo:
 
 def _closed(info: StructInfo, node: Any) -> StructInfo:
     """The struct info without extents that change."""
+    if isinstance(info, ObjectStructInfo):
+        return info
     if not isinstance(info, TensorStructInfo):
         raise node.invalid("the state", str(info), "tensors, unless the turns are known")
     if info.shape is None or not any(_is_own(e) for e in info.shape.values):  # type: ignore[attr-defined]

@@ -5,14 +5,39 @@ from __future__ import annotations
 import numpy as np
 
 from tvm.ir.expr import RelaxExpr
+from tvm.ir.structural import structural_equal
 from tvm.relax import op
 from tvm.relax.expr import Constant, Tuple, TupleGetItem
 from tvm.relax.struct_info import TupleStructInfo
 from tvm.tir.expr import IntImm
 
+from .given import (
+    Given,
+    as_object,
+    concatenated,
+    given,
+    item_at,
+    length_of,
+    opened,
+    placed,
+)
 from .lists import is_open_list, joined, length, open_list, row_at, rows_of, side_by_side
 from .node import Node
 from .registry import Result, convert
+
+
+def _is_computed(node: Node, i: int) -> bool:
+    """Whether only running tells a position."""
+    known = node.known(i)
+    return node.has(i) and (known is None or known.dtype == object)
+
+
+def _at_computed(node: Node, i: int) -> tuple[RelaxExpr, Given] | None:
+    """The sequence as an object, if it is one or has to be: its position `i` is computed."""
+    held = given(node)
+    if held is not None:
+        return node[0], held
+    return opened(node, node[0]) if _is_computed(node, i) and not is_open_list(node[0]) else None
 
 
 def _items(node: Node, i: int = 0) -> list[RelaxExpr]:
@@ -48,6 +73,12 @@ def sequence_empty(node: Node) -> Result:
 
 @convert("SequenceInsert")
 def sequence_insert(node: Node) -> Result:
+    if (found := _at_computed(node, 2)) is not None:
+        value, held = found
+        info = node.info(1)
+        held = held.and_also(Given(str(info.dtype), info.ndim, is_sequence=True))
+        item = node.bb.normalize_argument(node[1])
+        return as_object(node, "sequence_insert", held, value, item, *placed(node, 2))
     if is_open_list(node[0]) and not node.has(2):
         row = node.bb.emit(op.expand_dims(node[1], [0]))
         return [joined(node.bb, [rows_of(node.bb, node[0]), row])]
@@ -58,6 +89,9 @@ def sequence_insert(node: Node) -> Result:
 
 @convert("SequenceErase")
 def sequence_erase(node: Node) -> Result:
+    if (found := _at_computed(node, 1)) is not None:
+        value, held = found
+        return as_object(node, "sequence_erase", held, value, *placed(node, 1))
     items = _items(node)
     position = _position(node, 1, len(items)) if node.has(1) else len(items) - 1
     return [Tuple([*items[:position], *items[position + 1 :]])]
@@ -65,6 +99,8 @@ def sequence_erase(node: Node) -> Result:
 
 @convert("SequenceAt")
 def sequence_at(node: Node) -> Result:
+    if (found := _ragged(node)) is not None:
+        return item_at(node, *found)
     known = node.known(1)
     if is_open_list(node[0]) or known is None or known.dtype == object:
         rows = rows_of(node.bb, node[0])
@@ -75,8 +111,23 @@ def sequence_at(node: Node) -> Result:
     return items[_position(node, 1, len(items))]
 
 
+def _ragged(node: Node) -> tuple[RelaxExpr, Given] | None:
+    """The sequence as an object, if it is one or its items differ, of which one is computed."""
+    held = given(node)
+    if held is not None:
+        return node[0], held
+    info = node[0].struct_info
+    if not _is_computed(node, 1) or is_open_list(node[0]) or not isinstance(info, TupleStructInfo):
+        return None
+    fields = info.fields
+    alike = all(structural_equal(field, fields[0]) for field in fields)
+    return None if alike else opened(node, node[0])
+
+
 @convert("SequenceLength")
 def sequence_length(node: Node) -> Result:
+    if given(node) is not None:
+        return length_of(node, node[0])
     if is_open_list(node[0]):
         rows = rows_of(node.bb, node[0])
         assert rows is not None, "an open list has rows"
@@ -86,6 +137,9 @@ def sequence_length(node: Node) -> Result:
 
 @convert("ConcatFromSequence")
 def concat_from_sequence(node: Node) -> Result:
+    held = given(node)
+    if held is not None:
+        return concatenated(node, node[0], held)
     axis = int(node.attr("axis", 0))
     if is_open_list(node[0]):
         rows = rows_of(node.bb, node[0])
