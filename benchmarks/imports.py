@@ -45,6 +45,9 @@ GROUPS = {
     "compile": "benchmarks.imports_torch",
     "sklearn": "benchmarks.imports_onnx",
     "trees": "benchmarks.imports_onnx",
+    "dynamo": "benchmarks.imports_onnx_networks",
+    "optimised": "benchmarks.imports_onnx_networks",
+    "quantised": "benchmarks.imports_onnx_networks",
 }
 
 

@@ -160,6 +160,10 @@ COVERED_BY: dict[str, tuple[str, str]] = {
     "tvm/contrib/mkl.py": BLAS,
     "tvm/contrib/rocblas.py": BLAS,
     "tvm/_ffi/": ("tests/test_ffi_names.py", "names that were others before"),
+    "tvm/runtime/vm_builtin_sequence.py": (
+        f"{_ONNX}/test_given.py", "models that are given such"
+    ),
+    "tvm/runtime/tokens.py": (f"{_ONNX}/test_strings.py", "against ONNX Runtime"),
     "tvm/runtime/ndarray.py": ("tests/test_nd.py", "what tvm.nd shows"),
     "tvm/relay/span_check.py": (f"{_RELAY}/analysis/test_parts.py", "a question"),
     "tvm/topi/sparse.py": (f"{_RELAY}/op/test_sparse.py", "against dense matrices"),

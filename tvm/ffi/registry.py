@@ -112,6 +112,7 @@ AT_FIRST_CALL: dict[str, tuple[str, ...]] = {
         "tvm.contrib.strings.unique", "tvm.contrib.strings.to_numbers",
         "tvm.contrib.strings.from_numbers",
     ),
+    "tvm.runtime.tokens": ("tvm.contrib.strings.tokenize", "tvm.contrib.strings.murmur"),
 }  # fmt: skip
 _pending: dict[str, tuple[Callable[..., Any], bool]] = {}
 

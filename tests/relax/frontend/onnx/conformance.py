@@ -292,10 +292,7 @@ def group_of(case: Case) -> str:
 def _reason(outcome: Outcome) -> str:
     """A refusal without the names of what it met."""
     known = (
-        ("is of sequence type", "inputs that are sequences"),
-        ("is of optional type", "inputs that are optional"),
         ("differentiates a module", "gradients are made by a pass, not by a node"),
-        ("whose rounding is ONNX's", "rounding to powers of two"),
     )
     for words, reason in known:
         if words in outcome.reason:

@@ -53,6 +53,47 @@ def test_split_knows_all_white_space() -> None:
     assert counts.tolist() == [3]
 
 
+TEXTS = words("hello big  world", "a bc,def;g h", "", " lead", "trail ", "überß漢字 x", "abcabxab",
+              LONG)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "attrs",
+    [{"separators": [" "]}, {"separators": [" ", ","]}, {"separators": ["b", "ab"]},
+     {"separators": ["a|ab"]}, {"separators": [""]}, {"separators": [" "], "tokenexp": "a"},
+     {"tokenexp": "."}, {"tokenexp": "[a-z]+"}, {"tokenexp": r"\w*"}, {"tokenexp": "a|ab|abc"},
+     {"tokenexp": "[a-z]+?"}],
+)  # fmt: skip
+@pytest.mark.parametrize(("mark", "least"), [(0, 1), (1, 1), (0, 2)])
+def test_tokens(attrs: dict[str, Any], mark: int, least: int) -> None:
+    """The longest match counts, also of alternatives and of patterns that want little."""
+    if least == 2 and ("." in attrs.values() or [""] in attrs.values()):
+        return  # ONNX Runtime refuses it: characters are one character
+    attrs |= {"mark": mark, "mincharnum": least, "pad_value": "#"}
+    for x in (TEXTS, TEXTS.reshape(4, 2), words("", "")):
+        string_check("Tokenizer", {"x": x}, domain="com.microsoft", **attrs)
+
+
+@pytest.mark.parametrize(
+    ("attrs", "text"),
+    [({}, "neither"), ({"separators": ["x*"]}, "one character or more"),
+     ({"tokenexp": "("}, "RE2's syntax")],
+)  # fmt: skip
+def test_tokens_of_no_pattern_are_refused(attrs: dict[str, Any], text: str) -> None:
+    node = helper.make_node("Tokenizer", ["x"], ["y"], domain="com.microsoft", mark=0, mincharnum=1,
+                            pad_value="", **attrs)  # fmt: skip
+    with pytest.raises(OpAttributeInvalid, match=text):
+        from_onnx(make_model([node], {"x": TEXTS}, ["y"]))
+
+
+@pytest.mark.parametrize("attrs", [{}, {"seed": 2**31, "positive": 0}])
+def test_hashes(attrs: dict[str, Any]) -> None:
+    string_check("MurmurHash3", {"x": TEXTS.reshape(2, 4)}, domain="com.microsoft", **attrs)
+    for dtype in ("int32", "uint32", "int64", "uint64", "float32", "float64"):
+        numbers = np.array([[0, 1, 100]]).astype(dtype)
+        string_check("MurmurHash3", {"x": numbers}, domain="com.microsoft", **attrs)
+
+
 @pytest.mark.parametrize("case", ["NONE", "LOWER", "UPPER"])
 @pytest.mark.parametrize("sensitive", [0, 1])
 def test_normalizer(case: str, sensitive: int) -> None:

@@ -195,14 +195,47 @@ def _cast(node: Node, dtype: str) -> RelaxExpr:
     """To another type; numbers beyond a float of 8 bits become its largest, unless told not to."""
     if node.is_text(0) or dtype == "object":
         return cast_text(node, dtype)
-    if dtype == "float8_e8m0fnu" and node.dtype(0).startswith(("float", "bfloat")):
-        raise node.invalid("to", dtype, "types other than powers of two, whose rounding is ONNX's")
+    if dtype == _POWERS and node.dtype(0).startswith(("float", "bfloat")):
+        return node.bb.emit_te(_to_power, node[0], *_rounding(node), primfunc_name_hint="power")
     small = dtype.startswith("float8") and node.dtype(0).startswith(("float", "bfloat"))
     if not small or not node.attr("saturate", 1):
         return op.astype(node[0], dtype)
     largest = float(ml_dtypes.finfo(dtype).max)  # type: ignore[no-untyped-call]
     wide = node.bb.emit(op.astype(node[0], "float32"))
     return op.astype(op.clip(wide, -largest, largest), dtype)
+
+
+_POWERS = "float8_e8m0fnu"  # 2**-127 to 2**127, and NaN
+
+
+def _rounding(node: Node) -> tuple[str, bool]:
+    mode = str(node.attr("round_mode", "up"))
+    if mode not in ("up", "down", "nearest"):
+        raise node.invalid("round_mode", mode, "up, down, nearest (of two as near the upper)")
+    return mode, bool(node.attr("saturate", 1))
+
+
+def _to_power(x: te.Tensor, mode: str, saturate: bool) -> Any:
+    """Powers of two near the values: their exponents, as the wider float has them.
+
+    What lies beyond all of them, as negative numbers do, is the last on that side, or without
+    `saturate` NaN.
+    """
+    whole, half = tir.const(1 << 52, "int64"), tir.const(1 << 51, "int64")
+    zero, one, last, nan = (tir.const(n, "int64") for n in (0, 1, 254, 255))
+
+    def element(*at: Any) -> Any:
+        value = x(*at).astype("float64")
+        bits = tir.reinterpret("int64", value)
+        behind = tir.floormod(bits, whole)
+        least = {"up": one, "nearest": half, "down": whole}[mode]
+        power = tir.floordiv(bits, whole) - (1023 - 127) + tir.Select(behind >= least, one, zero)
+        outside = tir.any(value > 2.0**127, value < 2.0**-127)
+        kept = tir.max(tir.min(power, last), zero) if saturate else tir.Select(outside, nan, power)
+        code = tir.Select(tir.isnan(value), nan, kept)
+        return tir.reinterpret(_POWERS, code.astype("uint8"))
+
+    return te.compute(x.shape, element, name="power")
 
 
 @convert("Clip")

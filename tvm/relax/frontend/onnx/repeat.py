@@ -275,6 +275,9 @@ class _Loop:
         told = _counted(bb, number)
         given = self._given(bb, told, number, state[: self.states], around, first)
         turn = self.turns.body(told, given, bb, around)
+        if len(turn.state) < len(self.before):
+            found, legal = (f"{len(refs)} values of state" for refs in (turn.state, self.before))
+            raise self.turns.node.invalid("body", found, legal)
         go: RelaxExpr | None = None
         if turn.go_on is not None and not turn.go_on.holds and not self.exact:
             self.may_stop = True

@@ -7,6 +7,7 @@ from typing import Any
 from tvm.ir.expr import RelaxExpr
 from tvm.relax import op
 from tvm.relax.expr import PrimValue, StringImm
+from tvm.relax.extents import fresh_extent
 from tvm.relax.struct_info import TensorStructInfo, TupleStructInfo
 from tvm.support.re2 import PatternError, compiled
 from tvm.tir.expr import IntImm
@@ -78,6 +79,42 @@ def regex_full_match(node: Node) -> Result:
         raise node.invalid("pattern", pattern, f"RE2's syntax without scripts: {err}") from None
     args = (node[0], StringImm(pattern))
     return filled(node, "full_match", *args, shape=node.shape(0), dtype="bool")
+
+
+@convert("com.microsoft.Tokenizer")
+def tokenizer(node: Node) -> Result:
+    """Tokens of each string along a new last axis."""
+    token = str(node.attr("tokenexp", "") or "")
+    separators = [str(one) for one in node.attr("separators", [])]
+    if separators == [""]:
+        token, separators = ".", []  # single characters
+    elif separators:
+        token = ""
+    for name, pattern in (("tokenexp", token), *(("separators", one) for one in separators)):
+        try:
+            empty = compiled(pattern).fullmatch("") is not None
+        except PatternError as err:
+            raise node.invalid(name, pattern, f"RE2's syntax without scripts: {err}") from None
+        if name == "separators" and empty:
+            raise node.invalid(name, pattern, "patterns of one character or more")
+    if not token and not separators:
+        raise node.invalid("separators, tokenexp", "neither", "one of them")
+    rank, pad = node.rank(0), str(node.required("pad_value"))
+    numbers = [PrimValue(int(node.required(name))) for name in ("mark", "mincharnum")]
+    info = TensorStructInfo(None, "int64", None, rank + 1)
+    made = called(node, "tokenize", node[0], pad, *numbers, token, *separators, infos=info)
+    symbol = fresh_extent("tokens")
+    shape = [*node.shape(0), symbol]
+    return [node.bb.match_cast(made, TensorStructInfo(shape, "int64"))]
+
+
+@convert("com.microsoft.MurmurHash3")
+def murmur_hash(node: Node) -> Result:
+    """A hash of 32 bits of each string or number."""
+    seed = PrimValue(int(node.attr("seed", 0)))
+    dtype = "uint32" if node.attr("positive", 1) else "int32"
+    args = (node[0], PrimValue(int(node.is_text(0))), seed)
+    return filled(node, "murmur", *args, shape=node.shape(0), dtype=dtype)
 
 
 def cast_text(node: Node, dtype: str) -> RelaxExpr:

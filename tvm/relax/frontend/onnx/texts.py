@@ -23,7 +23,7 @@ _STRING = 8  # ONNX's number for the type
 _TO_NUMBERS = frozenset((
     "Equal", "Shape", "Size", "RegexFullMatch", "TfIdfVectorizer", "IsNaN", "SequenceLength",
     "OneHotEncoder", "OneHot", "LabelEncoder", "CategoryMapper", "Cast", "CastLike",
-    "ConstantOfShape", "If", "Loop", "Scan",
+    "ConstantOfShape", "If", "Loop", "Scan", "MurmurHash3",
 ))  # fmt: skip
 
 
