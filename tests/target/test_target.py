@@ -189,3 +189,12 @@ def test_the_cpu_of_this_machine_by_name() -> None:
     assert Target("llvm -mcpu=native").cpu is Target("llvm").cpu
     assert Target("llvm").is_this_machine
     assert not Target("llvm -mcpu=znver4").is_this_machine
+
+
+@pytest.mark.parametrize(
+    "config", [{"keys": 3}, {"keys": [3]}, {"keys": None}, {"tag": 3}, {"mattr": ["+a", 3]}, {3: 4}]
+)
+def test_options_of_other_types_are_named(config) -> None:
+    (name,) = config
+    with pytest.raises(TargetError, match=f"option.*{name}|found: {name}"):
+        Target({"kind": "llvm", **config} if isinstance(name, str) else {"kind": "llvm", name: 4})

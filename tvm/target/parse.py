@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, cast
 
 from tvm.error import TargetError, message
 from tvm.support.json_text import from_json
@@ -110,6 +110,8 @@ def _refuse(kind: TargetKind, name: str, value: object, legal: str) -> TargetErr
 def option_of(kind: TargetKind, name: str) -> str:
     """The type of an option; a TargetError offers the nearest name otherwise."""
     known = kind.options
+    if not isinstance(name, str):
+        raise TargetError(message(f"Target {kind}: an option", found=repr(name), legal="a name"))
     if name not in known:
         raise TargetError(
             message(
@@ -130,16 +132,24 @@ _CHECKS: dict[str, tuple[type, ...]] = {
 }
 
 
+def _is_of_type(value: object, option_type: str) -> bool:
+    legal = _CHECKS.get(option_type)
+    if legal is not None and not isinstance(value, legal):
+        return False
+    return option_type != "strings" or all(isinstance(item, str) for item in cast(Any, value))
+
+
 def check_options(kind: TargetKind, config: Mapping[str, Any]) -> Config:
     """The options of a configuration in their declared types, without kind, tag, keys and host."""
     attrs: Config = {}
     for name, value in config.items():
-        if name in ("kind", "tag", "keys", "host"):
+        if name in ("kind", "host"):
             continue
         option_type = option_of(kind, name)
-        legal = _CHECKS.get(option_type)
-        if legal is not None and not isinstance(value, legal):
+        if not _is_of_type(value, option_type):
             raise _refuse(kind, name, value, f"a value of type {option_type}")
+        if name in ("tag", "keys"):
+            continue
         if option_type == "bool":
             value = bool(value)
         elif option_type == "strings":
