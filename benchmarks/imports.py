@@ -43,6 +43,7 @@ GROUPS = {
     "export": "benchmarks.imports_torch",
     "architectures": "benchmarks.imports_torch",
     "compile": "benchmarks.imports_torch",
+    "operators": "benchmarks.operators_torch",
     "sklearn": "benchmarks.imports_onnx",
     "trees": "benchmarks.imports_onnx",
     "dynamo": "benchmarks.imports_onnx_networks",

@@ -39,6 +39,10 @@ def uniform(low: float, high: float, out: Tensor) -> None:
     view = host_view(out)
     with _lock:
         view[...] = _generator.uniform(low, high, view.shape)
+    # rounding to fewer bits gives the upper end
+    top, bottom = view.dtype.type(high), view.dtype.type(low)
+    if bottom < top:
+        np.minimum(view, np.nextafter(top, bottom), out=view)
 
 
 @register_global_func("tvm.contrib.random.normal", override=True)

@@ -707,7 +707,10 @@ def _meshgrid_info(ctx: Infer, tensors: TupleStructInfo, *, indexing: str) -> St
 
 @meshgrid.legalize
 def _meshgrid_te(bb: BlockBuilder, tensors: Expr, *, indexing: str) -> Expr:
-    return bb.call_te(topi.meshgrid, tuple_items(bb, tensors), indexing)
+    given = tuple_items(bb, tensors)
+    if len(given) == 1:  # one result of a kernel is no tuple, and there is nothing to repeat
+        return Tuple(given)
+    return bb.call_te(topi.meshgrid, given, indexing)
 
 
 meshgrid.reference(

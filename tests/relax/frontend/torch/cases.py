@@ -536,6 +536,7 @@ SHAPE = [
     case("flip", lambda x: (x.flip(0, 2), torch.fliplr(x), torch.flipud(x)), X),
     case("rot90", lambda x: [torch.rot90(x, k) for k in range(4)], (3, 4)),
     case("roll", lambda x: (torch.roll(x, 1), torch.roll(x, (1, -2), (0, 2))), X),
+    case("meshgrid of one", lambda x: torch.meshgrid(x, indexing="ij"), (3,)),
     case("meshgrid", lambda x, y: torch.meshgrid(x, y, indexing="ij"), (3,), (4,)),
     case("meshgrid xy", lambda x, y: torch.meshgrid(x, y, indexing="xy"), (3,), (4,)),
     case("channel_shuffle", lambda x: F.channel_shuffle(x, 2), IMAGE),
@@ -919,8 +920,10 @@ ENCODER = [
     case("encoder places hidden", _encode(False, True, lambda x: _hidden(x, 2), 1), *_layer),
     case("encoder all hidden apart",
          _encode(True, False, lambda x: _hidden(x, 5).expand(2, 2, 5, 5), 2), *_layer),
+    # both parts by their places: what is traced is one value, which `tuple` would iterate
     case("multi_head_attention at once",
-         lambda x, qkv, qkv_b, out, b: tuple(_attend(x, x, x, 4, 2, qkv, qkv_b, out, b)),
+         lambda x, qkv, qkv_b, out, b: [(found := _attend(x, x, x, 4, 2, qkv, qkv_b, out, b))[0],
+                                        found[1]],
          *_layer[:5]),
 ]
 # an odd number of rows swapped, a zero on the diagonal, a matrix of one element

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 
 from tvm import relax
@@ -41,6 +43,14 @@ def test_gamma_functions_from_end_to_end(name: str, dtype: str) -> None:
 def test_gamma_functions_by_their_special_names(name: str) -> None:
     function = getattr(torch.special, name)
     check(Case(name, lambda x: function(3 * x + torch.arange(4)), ((3, 4),)))
+
+
+@pytest.mark.parametrize("name", ["logaddexp", "logaddexp2"])
+def test_sums_of_nothing_and_of_infinities(name: str) -> None:
+    inf, function = math.inf, getattr(torch, name)
+    a = torch.tensor([1, -inf, inf, 2, -inf, inf])
+    b = torch.tensor([1, -inf, inf, -inf, 3, -inf])
+    check(Case(name, lambda x: function(a + 0 * x, b + 0 * x), ((6,),)))
 
 
 def test_dropout_in_training_is_refused() -> None:

@@ -32,6 +32,22 @@ CASES = [
              fft.irfft(torch.view_as_complex(x), n, 1, norm), PAIRS)
         for n, norm in ((None, None), (5, "ortho"), (9, "forward"))
     ),
+    *(
+        case(f"hfft {n} {norm}", lambda x, n=n, norm=norm:
+             fft.hfft(torch.view_as_complex(x), n, 1, norm), PAIRS)
+        for n, norm in ((None, None), (5, "ortho"), (9, "forward"))
+    ),
+    *(
+        case(f"ihfft {n} {norm}", lambda x, n=n, norm=norm:
+             real(fft.ihfft(x, n, 1, norm).resolve_conj()), (2, 5, 3))
+        for n, norm in ((None, "ortho"), (8, None), (4, "forward"))
+    ),
+    case("hfft2", lambda x: fft.hfft2(torch.view_as_complex(x), norm="ortho"), PAIRS),
+    case("hfftn", lambda x: fft.hfftn(torch.view_as_complex(x), (3, 7), norm="forward"), PAIRS),
+    case("hfft of real numbers", fft.hfft, (2, 5)),
+    case("ihfft2", lambda x: real(fft.ihfft2(x).resolve_conj()), (2, 3, 4)),
+    case("ihfftn", lambda x: real(fft.ihfftn(x, (5, 3), (2, 0), "ortho").resolve_conj()),
+         (2, 3, 4)),
     case("fft2", of_parts(lambda x: fft.ifft2(fft.fft2(x, (2, 5), norm="ortho"))), PAIRS),
     case("fftn", of_parts(lambda x: fft.fftn(x) + fft.ifftn(x, s=(3, 3))[..., :1]), PAIRS),
     case("rfftn", lambda x: real(fft.rfftn(x, dim=(0, 2))), (2, 3, 4)),

@@ -36,6 +36,12 @@ def number(n: int) -> Any:
 # --- what is written in the cases ---
 
 
+def within_a_range(x: Any) -> Any:
+    torch._check(x.shape[1] > 8)
+    torch._check(x.shape[1] <= 12)
+    return x.split(4, 1)
+
+
 def up_to(x: Any, n: Any) -> Any:
     k = n.item()
     torch._check(k >= 0)
@@ -111,6 +117,24 @@ CASES: dict[str, tuple[Callable[..., Any], Sizes, tuple[Any, ...]]] = {
     "weights": (
         lambda x, w: torch.bincount(x, w), [(whole(9), r(9)), (whole(30, high=9), r(30))],
         (ROWS, ROWS),
+    ),
+    "one of one": (torch.masked_select, [(r(), torch.tensor(True))], (None, None)),
+    # pieces of an open axis, as many as torch has fixed
+    "split": (lambda x: x.split(5, 1), [(r(3, 5),), (r(3, 4),)], ({1: OPEN},)),
+    "split within a range": (within_a_range, [(r(2, 10),), (r(2, 12),)], ({1: OPEN},)),
+    "halves": (
+        lambda x, y: x.split(x.shape[0] // 2)[0] + y, [(r(6, 2), r(3, 2)), (r(8, 2), r(4, 2))],
+        (ROWS, ROWS),
+    ),
+    "blocks on a diagonal": (
+        torch.block_diag, [(r(3, 2), r(2, 4), r(3)), (r(1, 5), r(2, 2), r(4))], (BOTH, BOTH, ROWS)
+    ),
+    "a grid of one": (
+        lambda x: torch.meshgrid(x, indexing="ij"), [(r(3),), (r(5),)], (ROWS,),
+    ),
+    "parts that broadcast": (
+        lambda x, y: torch.view_as_real(torch.complex(x, y)),
+        [(r(3, 4), r(4)), (r(2, 5), r(5))], (BOTH, ROWS),
     ),
     # options that are sizes
     "largest half": (

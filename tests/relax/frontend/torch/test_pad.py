@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from tvm import relax
@@ -10,7 +12,7 @@ from tvm.relax.block_builder import BlockBuilder
 from tvm.relax.frontend.torch.pad import pad
 
 from .cases import FAMILIES, Case
-from .running import check
+from .running import check, torch
 
 x = relax.Var("x", relax.TensorStructInfo((2, 3), "float32"))
 
@@ -23,3 +25,13 @@ def test_numbers(case: Case) -> None:
 def test_an_unknown_mode_is_refused() -> None:
     with pytest.raises(OpAttributeUnImplemented, match="constant, reflect, replicate, circular"):
         pad(BlockBuilder(), x, [1, 1], "mirror")
+
+
+@pytest.mark.parametrize(
+    "widths", [(-4, 5, 0, 0), (2, -5, 1, 1), (-1, 2, 0, -1), (-2, -1, 3, -1)]
+)
+def test_what_is_cut_off_is_repeated_all_the_same(widths: tuple[int, ...]) -> None:
+    def func(x: Any) -> Any:
+        return torch.nn.functional.pad(x, widths, "replicate")
+
+    check(Case("replicate", func, ((2, 3, 4, 4),)))

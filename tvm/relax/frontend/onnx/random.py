@@ -12,9 +12,9 @@ import numpy as np
 
 from tvm.ir.expr import RelaxExpr
 from tvm.relax import op
-from tvm.relax.expr import Constant, PrimValue
-from tvm.relax.struct_info import TensorStructInfo
-from tvm.tir.expr import FloatImm
+from tvm.relax.expr import Constant
+from tvm.relax.frontend.random import FLOATS
+from tvm.relax.frontend.random import drawn as drawn_by
 
 from .attributes import dtype_name
 from .node import Node
@@ -22,14 +22,10 @@ from .registry import Result, convert
 
 
 def drawn(node: Node, kind: str, numbers: Sequence[float], shape: Any, dtype: str) -> RelaxExpr:
-    """A packed call, which no pass takes for a constant."""
-    if dtype not in ("float16", "float32", "float64", "bfloat16"):
-        raise node.invalid("dtype", dtype, "float16, float32, float64, bfloat16")
-    made = dtype if dtype in ("float32", "float64") else "float32"
-    values = [PrimValue(FloatImm("float64", float(number))) for number in numbers]
-    info = TensorStructInfo(shape, made)
-    drawn = node.bb.emit(op.call_dps_packed(f"tvm.contrib.random.{kind}", values, info))
-    return drawn if made == dtype else op.astype(drawn, dtype)
+    """Numbers of a type of floats, drawn as the model runs."""
+    if dtype not in FLOATS:
+        raise node.invalid("dtype", dtype, ", ".join(FLOATS))
+    return drawn_by(node.bb, kind, numbers, shape, dtype)
 
 
 def _numbers(node: Node) -> tuple[str, list[float]]:

@@ -10,47 +10,15 @@ import numpy as np
 
 from tvm import te, tir
 from tvm.ir.expr import PrimExpr, RelaxExpr
-from tvm.relax import op
 from tvm.relax.expr import Constant
-from tvm.relax.frontend.regions import Side, mean_places, sides
+from tvm.relax.frontend.deformed import Windows, deformed
+from tvm.relax.frontend.regions import Side, between, mean_places, pooled, sides
 from tvm.tir.expr import IntImm
 
 from .agreement import exactly
 from .node import Node
 from .registry import Result, convert
 from .window import kernel_shape, with_channel_bias
-
-
-def _between(
-    x: te.Tensor, n: Any, c: Any, row: PrimExpr, column: PrimExpr, *, clamped: bool
-) -> list[PrimExpr]:
-    """The four weighted elements around a place; outside are zeros, or (clamped) the edge.
-
-    With `clamped`, a place more than one element outside counts as zero.
-    """
-    height, width = x.shape[2], x.shape[3]
-    outside = tir.const(False, "bool")
-    if clamped:
-        outside = tir.any(
-            row < tir.const(-1, row.dtype), row > height.astype(row.dtype),
-            column < tir.const(-1, row.dtype), column > width.astype(row.dtype),
-        )  # fmt: skip
-        zero = tir.const(0, row.dtype)
-        row = tir.min(tir.max(row, zero), (height - 1).astype(row.dtype))
-        column = tir.min(tir.max(column, zero), (width - 1).astype(row.dtype))
-    top, left = tir.floor(row), tir.floor(column)
-    found = []
-    for i in (0, 1):
-        for j in (0, 1):
-            y, x_ = top.astype("int64") + i, left.astype("int64") + j
-            weight = (row - top if i else 1.0 - (row - top)) * (
-                column - left if j else 1.0 - (column - left)
-            )
-            inside = tir.all(y >= 0, y < height, x_ >= 0, x_ < width, tir.Not(outside))
-            nothing = tir.const(0, x.dtype)
-            taken = tir.if_then_else(inside, x(n, c, y, x_), nothing)
-            found.append(taken * weight.astype(x.dtype))
-    return found
 
 
 @convert("RoiAlign")
@@ -106,7 +74,7 @@ def _largest_places(
         steps = tir.max(down, one), tir.max(across, one)
         row = top + oh.astype(kind) * high + (i.astype(kind) + 0.5) * high / steps[0]
         column = left + ow.astype(kind) * wide + (j.astype(kind) + 0.5) * wide / steps[1]
-        parts = _between(x, which(r), c, row, column, clamped=True)
+        parts = between(x, which(r), c, row, column, clamped=True)
         counted = tir.all(i.astype(kind) < down, j.astype(kind) < across)
         value = tir.max(tir.max(parts[0], parts[1]), tir.max(parts[2], parts[3]))
         return te.max(tir.if_then_else(counted, value, tir.min_value(x.dtype)), axis=[i, j])
@@ -152,31 +120,18 @@ def max_roi_pool(node: Node) -> Result:
     rows, columns = (int(extent) for extent in node.attr("pooled_shape"))
     scale = float(node.attr("spatial_scale", 1.0))
 
+    def bounds(rois: Any, r: Any, axis: int, o: Any) -> tuple[PrimExpr, PrimExpr]:
+        kind, bins, side = rois.dtype, (rows, columns)[axis], 2 - axis
+        low = tir.round(rois[r, side] * tir.const(scale, kind))
+        high = tir.round(rois[r, side + 2] * tir.const(scale, kind))
+        start, end = low.astype("int64"), high.astype("int64")
+        # in integers, where nothing is rounded: floor(o * size / bins), and ceil for the next
+        size = tir.max(end - start + 1, tir.const(1, "int64"))
+        first = tir.indexdiv(o * size, bins) + start
+        return first, tir.indexdiv((o + 1) * size + (bins - 1), bins) + start
+
     def compute(x: te.Tensor, rois: te.Tensor) -> Any:
-        kind = rois.dtype
-        height, width = x.shape[2], x.shape[3]
-        i, j = te.reduce_axis((0, height), "i"), te.reduce_axis((0, width), "j")
-
-        def bounds(r: Any, side: int, o: Any, bins: int, extent: Any) -> tuple[PrimExpr, PrimExpr]:
-            low = tir.round(rois(r, side) * tir.const(scale, kind))
-            high = tir.round(rois(r, side + 2) * tir.const(scale, kind))
-            start, end = low.astype("int64"), high.astype("int64")
-            limit, none = extent.astype("int64"), tir.const(0, "int64")
-            # in integers, where nothing is rounded: floor(o * size / bins), and ceil for the next
-            size = tir.max(end - start + 1, tir.const(1, "int64"))
-            first = tir.indexdiv(o * size, bins) + start
-            last = tir.indexdiv((o + 1) * size + (bins - 1), bins) + start
-            return tir.min(tir.max(first, none), limit), tir.min(tir.max(last, none), limit)
-
-        def element(r: Any, c: Any, oh: Any, ow: Any) -> Any:
-            left, right = bounds(r, 1, ow, columns, width)
-            top, bottom = bounds(r, 2, oh, rows, height)
-            inside = tir.all(i >= top, i < bottom, j >= left, j < right)
-            value = x(rois(r, 0).astype("int64"), c, i, j)
-            return te.max(tir.if_then_else(inside, value, tir.min_value(x.dtype)), axis=[i, j])
-
-        shape = (rois.shape[0], x.shape[1], rows, columns)
-        return _unless_empty(te.compute(shape, element, name="roi_max"))
+        return pooled(x, rois, bounds, (rows, columns), "max")
 
     return node.bb.emit_te(compute, node[0], node[1], primfunc_name_hint="max_roi_pool")
 
@@ -192,36 +147,12 @@ def deform_conv(node: Node) -> Result:
     pads = [int(p) for p in node.attr("pads", [0] * 4)]
     dilations = [int(d) for d in node.attr("dilations", [1, 1])]
     groups, moving = int(node.attr("group", 1)), int(node.attr("offset_group", 1))
-    batch, channels = node.shape(0)[:2]
-    filters = node.shape(1)[0]
-    height, width = node.shape(2)[2:]
-    taps = kh * kw
-    if not isinstance(channels, IntImm) or not isinstance(filters, IntImm):
-        raise node.invalid("the channels", f"{channels}, {filters}", "numbers")
-    share = channels.value // moving
-
-    def columns(x: te.Tensor, offset: te.Tensor, *mask: te.Tensor) -> Any:
-        def element(n: Any, c: Any, t: Any, oh: Any, ow: Any) -> Any:
-            kind = offset.dtype
-            tap = tir.indexdiv(c, share) * taps + t
-            row = oh * strides[0] - pads[0] + tir.indexdiv(t, kw) * dilations[0]
-            column = ow * strides[1] - pads[1] + tir.indexmod(t, kw) * dilations[1]
-            parts = _between(
-                x, n, c, row.astype(kind) + offset(n, 2 * tap, oh, ow),
-                column.astype(kind) + offset(n, 2 * tap + 1, oh, ow), clamped=False,
-            )  # fmt: skip
-            value = parts[0] + parts[1] + parts[2] + parts[3]
-            return value * mask[0](n, tap, oh, ow) if mask else value
-
-        return te.compute((batch, channels, taps, height, width), element, name="taps")
-
-    inputs = [node[0], node[2], *([node[4]] if node.has(4) else [])]
-    taken = node.bb.emit_te(columns, *inputs, primfunc_name_hint="deformed_taps")
-    inner, out = channels.value // groups * taps, filters.value // groups
-    rows = op.reshape(taken, [batch, groups, inner, height * width])
-    weights = node.bb.emit(op.reshape(node[1], [groups, out, inner]))
-    product = node.bb.emit(op.matmul(weights, node.bb.emit(rows)))
-    result = node.bb.emit(op.reshape(product, [batch, filters, height, width]))
+    filters, inner = node.shape(1)[:2]
+    if not isinstance(inner, IntImm) or not isinstance(filters, IntImm):
+        raise node.invalid("the channels", f"{inner}, {filters}", "numbers")
+    mask = node[4] if node.has(4) else None
+    windows = Windows((kh, kw), strides, pads, dilations)
+    result = deformed(node.bb, node[0], node[1], node[2], mask, windows, groups, moving)
     return with_channel_bias(result, node.optional(3), 4)
 
 

@@ -10,7 +10,7 @@ from tvm.relax.block_builder import BlockBuilder
 from tvm.relax.struct_info import ShapeExpr
 
 from .registry import convert
-from .values import Expr, Size, dtype_of, length, product, rank, scalar, sizes
+from .values import Expr, Size, cast, dtype_of, length, product, rank, scalar, sizes, tensor_of
 
 _SWAPPED = [0, 2, 1, 3]
 
@@ -94,7 +94,29 @@ def flash_attention(
     made = scaled_dot_product_attention(
         bb, query, key, value, attn_mask, dropout_p, is_causal, scale
     )
-    return (made,)
+    return made, lambda: _log_sums(bb, query, key, attn_mask, is_causal, scale)
+
+
+def _log_sums(
+    bb: BlockBuilder, query: Expr, key: Expr, mask: Expr | None, causal: bool, scale: float | None
+) -> Any:
+    """Logarithms of the sums of exponentials of the scores, float32: (batch, heads, rows)"""
+    dtype = dtype_of(query)
+    turned = bb.emit(op.permute_dims(key, [0, 1, 3, 2]))
+    factor = tensor_of(bb, scale, dtype) if scale is not None else op.rsqrt(
+        tensor_of(bb, sizes(query)[-1], dtype)
+    )
+    scores: Expr = bb.emit(op.multiply(op.matmul(query, turned), factor))
+    if causal:
+        rows, columns = sizes(scores)[-2:]
+        held = bb.emit(op.tril(bb.emit(op.ones((rows, columns), "bool"))))
+        mask = held if mask is None else mask
+    if mask is not None:
+        scores = bb.emit(op.add(scores, _bias(bb, mask, query, key)))
+    scores = cast(bb, scores, "float32")
+    largest = bb.emit(op.max(scores, -1, True))
+    total = op.log(op.sum(op.exp(op.subtract(scores, largest)), -1))
+    return op.add(total, op.squeeze(largest, [-1]))
 
 
 @convert("multi_head_attention_forward")

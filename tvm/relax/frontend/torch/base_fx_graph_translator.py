@@ -115,10 +115,11 @@ class BaseFXGraphImporter:
 
     def create_convert_map(self) -> dict[Any, Callable[[fx.Node], Any]]:
         """A function from nodes to values for each operator, by torch's name without overloads."""
-        return {
+        known = {
             name: functools.partial(self._convert_function, converter)
             for name, converter in functions().items()
         }
+        return {**known, "split": self._split, "unsafe_split": self._split}
 
     def _find(self, names: Iterable[str]) -> Callable[[fx.Node], Any] | None:
         """The converter of the first spelling that has one."""
@@ -134,6 +135,18 @@ class BaseFXGraphImporter:
         if is_complex([*args, *kwargs.values()]):
             converter = complex_form(target_name(node), converter)
         return converter(self.block_builder, *args, **_accepted(converter, kwargs))
+
+    def _split(self, node: fx.Node) -> Any:
+        """Along an open axis there are as many pieces as torch has fixed."""
+        args, kwargs = self._arguments(node)
+        made = node.meta.get("val", node.meta.get("example_value"))
+        converter = functions()["split"]
+        if is_complex(args):
+            return self._convert_function(converter, node)
+        pieces = len(made) if isinstance(made, (tuple, list)) else None
+        return converter(
+            self.block_builder, *args, **_accepted(converter, kwargs), pieces=pieces
+        )
 
     def _arguments(self, node: fx.Node) -> tuple[list[Any], dict[str, Any]]:
         args = [_plain(arg) for arg in self._retrieve_args(node.args)]

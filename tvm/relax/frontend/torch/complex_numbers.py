@@ -23,7 +23,17 @@ from .dtypes import COMPLEX
 from .elementwise import atan2, signbit, to
 from .pad import padded
 from .registry import Converter, convert, spellings
-from .values import Expr, dtype_of, floating, promoted_floats, rank, refuse, scalar, sizes
+from .values import (
+    Expr,
+    dtype_of,
+    floating,
+    promoted_floats,
+    rank,
+    refuse,
+    scalar,
+    sizes,
+    together,
+)
 
 
 @dataclass(frozen=True)
@@ -270,12 +280,13 @@ def _view_as_real(bb: BlockBuilder, input: Complex) -> Expr:
 
 @convert("complex")
 def complex_(bb: BlockBuilder, real: Expr, imag: Expr) -> Complex:
-    return complex_of(bb, *promoted_floats(bb, real, imag))
+    return Complex(*together(bb, *promoted_floats(bb, real, imag)))
 
 
 @convert("polar")
 def polar(bb: BlockBuilder, abs: Expr, angle: Expr) -> Complex:
-    return complex_of(bb, op.multiply(abs, op.cos(angle)), op.multiply(abs, op.sin(angle)))
+    length, turn = together(bb, abs, angle)
+    return complex_of(bb, op.multiply(length, op.cos(turn)), op.multiply(length, op.sin(turn)))
 
 
 @convert("real")

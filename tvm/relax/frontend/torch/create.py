@@ -36,7 +36,8 @@ def full(bb: BlockBuilder, size: Any, fill_value: Any, dtype: Any = None) -> Exp
     return _filled(bb, size, fill_value, kind)
 
 
-def _size_and_dtype(size: tuple[Any, ...], dtype: Any, named: dict[str, Any]) -> tuple[Any, Any]:
+def size_and_dtype(size: tuple[Any, ...], dtype: Any, named: dict[str, Any]) -> tuple[Any, Any]:
+    """Of `ones(2, 3)`, `ones((2, 3))` and `ones(size=(2, 3))`, with a data type or without."""
     given = list(size) or [named["size"]]
     if given and isinstance(given[-1], str):
         dtype = given.pop()
@@ -45,14 +46,14 @@ def _size_and_dtype(size: tuple[Any, ...], dtype: Any, named: dict[str, Any]) ->
 
 @convert("ones")
 def ones(bb: BlockBuilder, *size: Any, dtype: Any = None, **named: Any) -> Expr:
-    given, kind = _size_and_dtype(size, dtype, named)
+    given, kind = size_and_dtype(size, dtype, named)
     return _filled(bb, given, 1, kind)
 
 
 @convert("zeros", "empty")
 def zeros(bb: BlockBuilder, *size: Any, dtype: Any = None, **named: Any) -> Expr:
     """Also an empty tensor, which may hold anything."""
-    given, kind = _size_and_dtype(size, dtype, named)
+    given, kind = size_and_dtype(size, dtype, named)
     made: Expr = op.zeros(ShapeExpr(list(given)), kind)
     return made
 

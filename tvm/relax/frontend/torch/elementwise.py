@@ -413,14 +413,18 @@ def hypot(bb: BlockBuilder, input: Any, other: Any) -> Expr:
 
 @convert("logaddexp")
 def logaddexp(bb: BlockBuilder, input: Any, other: Any) -> Expr:
-    return op.log_add_exp(*matched_floats(bb, input, other))
+    """log(e^a + e^b); of two equal ones, which may be infinite, a + log 2."""
+    a, b = matched_floats(bb, input, other)
+    alike = op.add(a, scalar(math.log(2.0), dtype_of(a)))
+    return op.where(op.equal(a, b), alike, op.log_add_exp(a, b))
 
 
 @convert("logaddexp2")
 def logaddexp2(bb: BlockBuilder, input: Any, other: Any) -> Expr:
     a, b = matched_floats(bb, input, other)
     base = scalar(math.log(2.0), dtype_of(a))
-    return op.divide(op.log_add_exp(op.multiply(a, base), op.multiply(b, base)), base)
+    scaled = (bb.emit(op.multiply(x, base)) for x in (a, b))
+    return op.divide(logaddexp(bb, *scaled), base)
 
 
 @convert("xlogy", "special_xlogy")

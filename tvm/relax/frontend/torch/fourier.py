@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -125,6 +125,26 @@ def irfft(bb: BlockBuilder, input: Any, n: Any = None, dim: int = -1, norm: Any 
     return _along(bb, input, n, dim, norm, True, from_half=True)
 
 
+# Of half a signal whose other half is its conjugate, turned round: the spectrum is real.
+_OPPOSITE: Final = {
+    None: "forward", "backward": "forward", "forward": "backward", "ortho": "ortho"
+}  # fmt: skip
+
+
+def _conjugate(bb: BlockBuilder, x: Any) -> Any:
+    return Complex(x.re, bb.emit(op.negative(x.im))) if isinstance(x, Complex) else x
+
+
+@_both("fft_hfft")
+def hfft(bb: BlockBuilder, input: Any, n: Any = None, dim: int = -1, norm: Any = None) -> Any:
+    return irfft(bb, _conjugate(bb, input), n, dim, _OPPOSITE.get(norm, norm))
+
+
+@convert("fft_ihfft")
+def ihfft(bb: BlockBuilder, input: Any, n: Any = None, dim: int = -1, norm: Any = None) -> Any:
+    return _conjugate(bb, rfft(bb, input, n, dim, _OPPOSITE.get(norm, norm)))
+
+
 def _axes(x: Any, s: Any, dim: Any) -> list[tuple[int, Any]]:
     """Axes and the lengths along them: the last ones that `s` tells, or all."""
     ndim = rank(x.re if isinstance(x, Complex) else x)
@@ -165,7 +185,30 @@ def _several_to_real(dim: Any) -> Converter:
     return apply
 
 
+def _several_of_half(dim: Any) -> Converter:
+    def apply(bb: BlockBuilder, input: Any, s: Any = None, dim: Any = dim, norm: Any = None) -> Any:
+        *others, (axis, n) = _axes(input, s, dim)
+        for other, length in others:
+            input = _along(bb, input, length, other, norm, False)
+        return hfft(bb, input, n, axis, norm)
+
+    return apply
+
+
+def _several_to_half(dim: Any) -> Converter:
+    def apply(bb: BlockBuilder, input: Any, s: Any = None, dim: Any = dim, norm: Any = None) -> Any:
+        *others, (axis, n) = _axes(input, s, dim)
+        input = ihfft(bb, input, n, axis, norm)
+        for other, length in others:
+            input = _along(bb, input, length, other, norm, True)
+        return input
+
+    return apply
+
+
 for _suffix, _dim in (("2", (-2, -1)), ("n", None)):
+    _both(f"fft_hfft{_suffix}")(_several_of_half(_dim))
+    convert(f"fft_ihfft{_suffix}")(_several_to_half(_dim))
     _both(f"fft_fft{_suffix}")(_several(False, _dim))
     _both(f"fft_ifft{_suffix}")(_several(True, _dim))
     convert(f"fft_rfft{_suffix}")(_several_of_real(_dim))

@@ -239,6 +239,8 @@ def _indexers(bb: BlockBuilder, x: Expr, indices: list[Any]) -> tuple[Expr, list
 
 @convert("masked_select")
 def masked_select(bb: BlockBuilder, input: Expr, mask: Expr) -> Any:
+    if rank(input) == 0 and rank(mask) == 0:
+        input = bb.emit(op.reshape(input, (1,)))
     x, held = together(bb, input, mask)
     return index(bb, x, [held])
 

@@ -40,6 +40,8 @@ def padded(
         axis = ndim - 1 - i
         width[2 * axis : 2 * axis + 2] = pad[2 * i], pad[2 * i + 1]
     cut = [max(0, -w) if isinstance(w, int) else 0 for w in width]
+    if any(cut) and mode == "replicate" and all(isinstance(w, int) for w in width):
+        return _nearest(bb, x, width)
     if any(cut):
         axes = [a for a in range(ndim) if cut[2 * a] or cut[2 * a + 1]]
         extents = sizes(x)
@@ -50,6 +52,23 @@ def padded(
     if not all(isinstance(w, int) for w in width):
         return _padded_by_sizes(bb, x, width, mode, value)
     return op.nn.pad(x, width, mode, value) if wider or not any(cut) else x
+
+
+def _nearest(bb: BlockBuilder, x: Expr, width: Sequence[int]) -> Expr:
+    """The nearest element of the whole tensor: cutting may have left none to repeat."""
+
+    def pad(data: te.Tensor) -> Any:
+        shape = [n + low + high for n, low, high in zip(data.shape, width[::2], width[1::2])]
+
+        def element(*at: Any) -> Any:
+            return data(*(
+                tir.max(tir.min(i - low, n - 1), 0) if low or high else i
+                for i, n, low, high in zip(at, data.shape, width[::2], width[1::2])
+            ))  # fmt: skip
+
+        return te.compute(shape, element, name="pad")
+
+    return bb.emit_te(pad, x, primfunc_name_hint="pad")
 
 
 def _padded_by_sizes(

@@ -21,7 +21,7 @@ Converter: TypeAlias = "Callable[..., Any]"
 _FAMILIES: Final = (
     "activation", "attention", "complex_numbers", "create", "elementwise", "encoder", "equations",
     "fourier", "grouped", "indexing", "integers", "linear", "loss", "modules", "normalize",
-    "pad", "pool", "quantize", "recurrent", "reduction", "regions", "resample", "shape",
+    "pad", "pool", "quantize", "random", "recurrent", "reduction", "regions", "resample", "shape",
     "sizes", "slicing", "sorting", "special", "spectra", "statistics", "torchao",
 )  # fmt: skip
 _FUNCTIONS: Final[dict[str, Converter]] = {}

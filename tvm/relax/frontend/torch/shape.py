@@ -17,6 +17,7 @@ from tvm.relax.frontend.bits import reinterpreted
 from tvm.support.dtype import DataType
 
 from .registry import convert
+from .sizes import require
 from .values import (
     Expr,
     Size,
@@ -356,18 +357,33 @@ def _pieces(bb: BlockBuilder, x: Expr, cuts: list[int] | int, axis: int) -> Any:
 
 
 @convert("split", "split_copy", "unsafe_split")
-def split(bb: BlockBuilder, tensor: Expr, split_size: Any, dim: int = 0) -> Any:
-    """Pieces of a size, the last one smaller; or of the sizes given."""
+def split(
+    bb: BlockBuilder, tensor: Expr, split_size: Any, dim: int = 0, pieces: int | None = None
+) -> Any:
+    """Pieces of a size, the last one smaller; or of the sizes given. `pieces`: torch's count."""
     axis = written_axis(dim, rank(tensor))
-    if not isinstance(split_size, int):
+    if not isinstance(split_size, (int, PrimExpr)):
         return split_with_sizes(bb, tensor, split_size, axis)
     extent = sizes(tensor)[axis]
-    if isinstance(extent, PrimExpr):
-        raise refuse("split", f"the symbolic extent {extent}", "an axis whose extent is a number")
+    if isinstance(extent, PrimExpr) or isinstance(split_size, PrimExpr):
+        if pieces is None:
+            raise refuse("split", f"the symbolic extent {extent}", "an extent that is a number")
+        return _open_pieces(bb, tensor, extent, split_size, axis, pieces)
     count = max(-(-extent // split_size), 1)
     if -(-extent // count) == split_size:
         return _pieces(bb, tensor, count, axis)
     return _pieces(bb, tensor, list(range(split_size, extent, split_size)), axis)
+
+
+def _open_pieces(
+    bb: BlockBuilder, x: Expr, extent: Size, size: Size, axis: int, count: int
+) -> tuple[Expr, ...]:
+    """As many as torch has fixed; an extent that gives another count is refused as it runs."""
+    begins: list[Any] = [tir.const(0, "int64"), *(size * i for i in range(1, count))]
+    require(bb, extent >= begins[-1] + 1)
+    require(bb, extent <= begins[-1] + size)
+    ends = [*begins[1:], extent]
+    return tuple(op.strided_slice(x, [axis], [a], [b]) for a, b in zip(begins, ends))
 
 
 @convert("split_with_sizes", "unsafe_split_with_sizes", "split_with_sizes_copy")
@@ -567,10 +583,19 @@ def block_diag(bb: BlockBuilder, *tensors: Any) -> Any:
     widths = [sizes(x)[1] for x in blocks]
     before = list(itertools.accumulate(widths, initial=0))
     rows = [
-        op.nn.pad(x, [0, 0, before[i], before[-1] - before[i + 1]])
-        for i, x in enumerate(blocks)
+        _beside(bb, x, before[i], sum(widths[i + 1 :])) for i, x in enumerate(blocks)
     ]
-    return op.concat(tuple(map(bb.emit, rows)), 0)
+    return op.concat(tuple(rows), 0)
+
+
+def _beside(bb: BlockBuilder, x: Expr, before: Size, after: Size) -> Any:
+    """Zeros on both sides of a matrix; how many may be symbols."""
+    rows, dtype = sizes(x)[0], dtype_of(x)
+    left, right = (
+        [] if same(width, 0) else [bb.emit(op.zeros((rows, width), dtype))]
+        for width in (before, after)
+    )
+    return bb.emit(op.concat((*left, x, *right), 1)) if left or right else x
 
 
 @convert("sum_to_size")
