@@ -32,5 +32,5 @@ def test_matches(clauses: str, missing: list[str]) -> None:
 def test_cases_are_shown_as_text() -> None:
     case = relay.PatternTuple([relay.PatternVar(relay.var("x")), relay.PatternWildcard()])
     assert str(case) == repr(case) == "(%x, _)"
-    assert str(relay.Clause(case, relay.const(1))) == "(%x, _) => 1,"
+    assert str(relay.Clause(case, relay.const(1))) == "(%x, _) => {\n  1\n},"
     assert case.astext().startswith('#[version = "0.0.5"]')

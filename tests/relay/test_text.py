@@ -256,6 +256,14 @@ def @length[A](%xs: List[A]) -> int32 {
 """
 
 
+def test_references_and_clauses_print_in_full() -> None:
+    r = relay.Var("r")
+    written = str(relay.Function([r], relay.RefWrite(r, relay.RefRead(r))))
+    assert "%0 = ref_read(%r);\n  ref_write(%r, %0)" in written
+    assert "Nil => {\n      0 " in str(relay.parse(LISTS))
+    assert relay.parse(HEAD + "def @main(%r) { (%r := %r^) }")["main"].body.value.ref is not None
+
+
 def test_data_types_read_and_print() -> None:
     mod = relay.parse(LISTS)
     again = relay.parse(mod.astext())

@@ -758,7 +758,7 @@ def parse(
 def parse_expr(source: str) -> RelaxExpr:
     """The expression that a text says."""
     with nested_programs():
-        parser = Parser(source, "from_string", IRModule())
+        parser = Parser(source, "string", IRModule())
         parser.version(required=False)
         value = parser.body()
         parser.end()

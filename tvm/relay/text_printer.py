@@ -308,8 +308,7 @@ class Printer:
 
     def _clause(self, clause: Clause) -> str:
         pattern = self.pattern(clause.lhs)
-        value = self.scope(clause.rhs)
-        return f"{pattern} => {_braces(value) if chr(10) in value else value},"
+        return f"{pattern} => {_braces(self.scope(clause.rhs))},"
 
     def pattern(self, pattern: Pattern) -> str:
         if isinstance(pattern, PatternVar):
@@ -429,8 +428,8 @@ _RULES: Final[dict[type, Callable[[Printer, Any], str]]] = {
     Op: lambda p, e: str(e.name),
     Constructor: lambda p, e: str(e.name_hint),
     RefCreate: lambda p, e: f"ref({p.expr(e.value)})",
-    RefRead: lambda p, e: f"{p.expr(e.ref)}^",
-    RefWrite: lambda p, e: f"({p.expr(e.ref)} := {p.expr(e.value)})",
+    RefRead: lambda p, e: f"ref_read({p.expr(e.ref)})",
+    RefWrite: lambda p, e: f"ref_write({p.expr(e.ref)}, {p.expr(e.value)})",
 }
 
 

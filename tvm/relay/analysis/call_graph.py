@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
-
 from tvm.error import TVMError
 from tvm.ffi.object import Object
 from tvm.ir.expr import GlobalVar
@@ -13,15 +11,15 @@ from tvm.support.arguments import explained
 
 
 class CallGraph(Object):
-    """The calls between the functions of a module."""
+    """The calls between the functions of a module; several of one function by another are one."""
 
     @explained
     def __init__(self, module: IRModule) -> None:
         self._module = module
-        self._calls: dict[str, Counter[str]] = {}
+        self._calls: dict[str, set[str]] = {}
         for var, func in module.functions.items():
-            names = [e.name_hint for e in _uses(func)]
-            self._calls[var.name_hint] = Counter(names)
+            uses = (e for e in post_order(func) if isinstance(e, GlobalVar))
+            self._calls[var.name_hint] = {used.name_hint for used in uses}
 
     @property
     def module(self) -> IRModule:
@@ -35,37 +33,27 @@ class CallGraph(Object):
         return name
 
     def ref_count(self, var: GlobalVar | str) -> int:
-        """How often a function is referred to."""
+        """How many functions refer to a function."""
         name = self._name(var)
-        return sum(calls[name] for calls in self._calls.values())
+        return sum(name in calls for calls in self._calls.values())
 
     def global_call_count(self, var: GlobalVar | str) -> int:
-        """How many references to functions a function has."""
-        return sum(self._calls[self._name(var)].values())
+        """How many functions a function refers to."""
+        return len(self._calls[self._name(var)])
 
     def is_recursive(self, var: GlobalVar | str) -> bool:
         """True when a function refers to itself."""
         name = self._name(var)
-        return self._calls[name][name] > 0
+        return name in self._calls[name]
 
     def print_var(self, var: GlobalVar | str) -> str:
         """The calls of one function as text."""
         name = self._name(var)
         lines = [f"Call graph node: {name} at: {id(self)},  #refs = {self.ref_count(name)}"]
-        lines += [f"  call site: {called}" for called in self._calls[name].elements()]
+        lines += [f"  call site: <{name}> calls {called}" for called in sorted(self._calls[name])]
         return "\n".join(lines) + "\n"
 
     def __str__(self) -> str:
-        return "".join(self.print_var(name) for name in self._calls)
+        return "\n".join(self.print_var(name) for name in self._calls)
 
     __repr__ = __str__
-
-
-def _uses(func: object) -> list[GlobalVar]:
-    """Each reference counts: a global variable is one node for many calls."""
-    from tvm.relay.traverse import children
-
-    found: list[GlobalVar] = []
-    for expr in post_order(func):  # type: ignore[arg-type]
-        found.extend(part for part in children(expr) if isinstance(part, GlobalVar))
-    return found
