@@ -28,6 +28,7 @@ from .channels_last import channels_last_form, channels_last_tile, schedule_chan
 from .columns import columns_of, one_run
 from .contraction import MatrixForm, extent_of, schedule_contraction
 from .conv_any import AnySize
+from .direct_any import direct_any
 from .direct_conv import direct_form, schedule_direct
 from .general import Unscheduled, inline_epilogues
 from .groups import split_groups
@@ -134,11 +135,15 @@ def _of_any_size(
                 break
         else:
             return sch, made, reasons
-        nest = AnySize(sch, block, found, form, cpu)
-        loops = nest.nest()
+        direct = None if plain else direct_any(sch, block, found, form, cpu)
+        if direct is not None:
+            loops, gone, reason = direct.nest(), direct.gone, direct.reason()
+        else:
+            nest = AnySize(sch, block, found, form, cpu)
+            loops, gone, reason = nest.nest(), nest.gone(), nest.reason()
         made.add(loops.block)
-        reasons.append(nest.reason())
-        sch = replaced(sch, nest.gone(), loops)
+        reasons.append(reason)
+        sch = replaced(sch, gone, loops)
 
 
 def _conv_form(block: Block, plain: bool = False) -> MatrixForm | None:

@@ -78,11 +78,12 @@ from .any_size import (
     vector,
 )
 from .base import root_blocks
-from .channel_windows import Chosen, Windows, channel_windows
+from .channel_windows import Chosen, channel_windows
 from .cost import MIN_US, flops_us
 from .fused import epilogue_of, padding_of
 from .planes import Plane, plane_of
 from .tiles import LATENCY
+from .turned_runs import Windows
 from .window_axes import Axis, ReadPlane, Source, axis_of, read_of, source_of
 
 WIDEST_STEP: Final = 4  # elements between lanes that are picked from whole vectors

@@ -43,6 +43,7 @@ from tvm.topi.nn.winograd_panels import (
 
 LOAD_COST: Final = 0.7  # of a load, over a multiplication of vectors, as in dlight.cpu.tiles
 DIRECT: Final = 1.3  # the same model's time of a direct sum, for each of its multiplications
+DIRECT_LANES: Final = 1.2  # the same where filters are lanes
 TRANSFORM: Final = 14.4  # time of a tile of a channel transformed, over its 36 products with one
 # For each lane: a vector of tiles transformed, where few make a vector; a vector of a plane of open
 # size packed for direct sums, over its product with one filter. Fitted to planes of 3x3 to 56x56.
@@ -206,10 +207,13 @@ def pays(
     transform = TRANSFORM_LANE * lanes * (1 / weights[0] + 1 / weights[1])
     open_plane = not isinstance(high, IntImm) or not isinstance(wide, IntImm)
     direct = DIRECT * (1 + PACK_LANE * lanes / weights[0] if open_plane else 1)
+    direct_time = direct_vectors * round(UNIT * 9 * direct)
+    if open_plane and weights[0] % lanes == 0:  # no lanes are empty: `dlight.cpu.direct_any`
+        direct_time = images * high * wide * round(UNIT * 9 * DIRECT_LANES / lanes)
     one, many = (make_const(cost, vectors.dtype) for cost in (costs[0], min(costs)))
     sums: PrimExpr = Select(less(vectors, make_const(2, vectors.dtype)), one, vectors * many)
     time = sums + rows * vectors_of(across) * round(UNIT * SPAN * SPAN * transform)
-    return less_equal(time, direct_vectors * round(UNIT * 9 * direct))
+    return less_equal(time, direct_time)
 
 
 def _sum_cost(cpu: CpuModel, filters: int, vectors: int) -> float:
