@@ -146,3 +146,17 @@ def test_ramps_of_any_length() -> None:
     assert (str(up.min_value), up.has_upper_bound()) == ("5", False)
     down = IntSet.vector(e.Ramp(5, -3, tir.vscale() * 4))
     assert (str(down.max_value), down.has_lower_bound()) == ("5", False)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "domain", "expected"),
+    [
+        ("uint8", (-7, 19), ("neg_inf", "pos_inf")),  # -7 is 249 there
+        ("int8", (0, 300), ("neg_inf", "pos_inf")),
+        ("uint8", (0, n), ("neg_inf", "pos_inf")),
+        ("uint8", (3, 19), ("T.uint8(3)", "T.uint8(19)")),
+        ("int64", (-7, n), ("T.int64(-7)", 'T.Cast("int64", n)')),
+    ],
+)
+def test_casts_keep_ends_that_the_new_type_has(dtype: str, domain, expected) -> None:
+    assert ends(Analyzer().int_set(e.Cast(dtype, x), {x: IntervalSet(*domain)})) == expected

@@ -10,7 +10,9 @@ from tvm.ir.expr import PrimExpr, Range
 from tvm.ir.node import Field, Node, fields, register_nodes
 from tvm.support.arguments import explained
 from tvm.support.compiled import Given
+from tvm.support.dtype import DataType
 from tvm.tir import expr as e
+from tvm.tir import scalar
 from tvm.tir.functor import uses_any
 from tvm.tir.op import arith as op
 
@@ -459,9 +461,20 @@ def _cast(self: SetEvaluator, x: PrimExpr) -> IntervalSet:
         return IntervalSet(x, x)
     if not (x.dtype.is_integer and x.value.dtype.is_integer):
         return EVERYTHING
+    if not all(_survives(end, x.value.dtype, x.dtype) for end in (a.min_value, a.max_value)):
+        return EVERYTHING  # values wrap: the ends are not those of the values between
     low = op.cast(a.min_value, x.dtype) if _is_finite(a.min_value) else a.min_value
     high = op.cast(a.max_value, x.dtype) if _is_finite(a.max_value) else a.max_value
     return self.made(low, high)
+
+
+def _survives(end: PrimExpr, source: DataType, target: DataType) -> bool:
+    """The end is a value of the new type; those of indices are taken to be."""
+    least, most = scalar.int_range(target)
+    if isinstance(end, e.IntImm):
+        return least <= end.value <= most
+    lowest, highest = scalar.int_range(source)
+    return target in (e.INT32, e.INT64) or (least <= lowest and highest <= most)
 
 
 def _ramp(self: SetEvaluator, x: PrimExpr) -> IntervalSet:
