@@ -29,7 +29,7 @@ def test_a_network() -> None:
 
 
 def test_the_backend_that_torch_brings() -> None:
-    """It uses Relay, the graph executor and `to_dlpack`, as TVM v0.18 had them."""
+    """Relay and the graph executor, as TVM v0.18 had them, or (torch 2.14) `relax_dynamo`."""
     model, args = network("mobilenet")
     torch._dynamo.reset()
     with torch.no_grad():
@@ -235,3 +235,33 @@ def test_numbers_of_a_model_that_torch_leaves_open() -> None:
             x = torch.rand(rows, 6)
             assert_same(fast(x), model(x))
             model.scale, model.norm.eps = 0.9, 0.3
+
+
+@pytest.mark.parametrize("dynamic", [False, True])
+def test_casts_of_autocast_are_made(dynamic: bool) -> None:
+    layer = torch.nn.Linear(4, 5)
+
+    def func(x: Any) -> Any:
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            inner = layer(x).relu()
+            with torch.autocast("cpu", enabled=False):
+                outer = x @ x.T
+        return inner, outer
+
+    torch._dynamo.reset()
+    fast = torch.compile(func, backend=relax_dynamo(), dynamic=dynamic)
+    x = torch.randn(3, 4, generator=torch.Generator().manual_seed(0))
+    with torch.no_grad():
+        found, wanted = fast(x), func(x)
+    assert found[0].dtype == torch.bfloat16
+    torch.testing.assert_close(found[0], wanted[0], rtol=1e-2, atol=1e-2)
+    assert_same(found[1], wanted[1])
+
+
+def test_graphs_without_their_casts_are_refused() -> None:
+    def func(x: Any) -> Any:
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            return x @ x.T
+
+    with pytest.raises(Exception, match="autocast"):
+        dynamo_capture_subgraphs(func, torch.ones(3, 4))

@@ -624,3 +624,31 @@ def test_a_loop_is_a_function_that_calls_itself() -> None:
     mod = from_exported_program(torch.export.export(model, (x,)))
     with torch.no_grad():
         assert_same(interpreted(mod, [x]), model(x))
+
+
+def test_casts_of_autocast_are_made() -> None:
+    layer = nn.Linear(4, 5)
+
+    def func(x: Any) -> Any:
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            inner = layer(x).relu()
+        with torch.autocast("cpu", enabled=False):
+            outer = x @ x.T
+        return inner.float(), inner, outer
+
+    class Model(nn.Module):  # type: ignore[misc]
+        def __init__(self) -> None:
+            super().__init__()
+            self.layer = layer
+
+        def forward(self, x: Any) -> Any:
+            return func(x)
+
+    x = torch.randn(3, 4, generator=torch.Generator().manual_seed(0))
+    found = compiled(from_exported_program(exported(Model(), x)))(x)
+    with torch.no_grad():
+        wide, narrow, outer = func(x)
+    assert [str(part.dtype) for part in found] == ["float32", "bfloat16", "float32"]
+    assert narrow.dtype == torch.bfloat16
+    np.testing.assert_allclose(found[0].numpy(), wide.numpy(), rtol=1e-2, atol=1e-2)
+    np.testing.assert_allclose(found[2].numpy(), outer.numpy(), rtol=1e-4, atol=1e-5)

@@ -45,7 +45,7 @@ def relax_dynamo(pipeline: Any = None) -> Callable[[Any, Sequence[Any]], Callabl
         writes = [node for node in graph_module.graph.nodes if _is_write(node)]
         open_numbers = _open_numbers(graph_module)
         try:
-            if any(_is_shared(node) for node in writes):
+            if any(_is_shared(node) for node in writes) or _casts(graph_module):
                 return _functional(graph_module, example_inputs, pipeline)
             _alive(graph_module)
             return _compiled(graph_module, example_inputs, pipeline)
@@ -116,6 +116,12 @@ def _is_write(node: Any) -> bool:
     name = target_name(node)
     inplace = name in WRITING or (name.endswith("_") and not name.endswith("__"))
     return inplace or bool(node.kwargs.get("inplace")) or node.kwargs.get("out") is not None
+
+
+def _casts(graph_module: Any) -> bool:
+    """Whether a part runs under `autocast`: the casts are written where torch traces it anew."""
+    nodes = (node for node in graph_module.graph.nodes if node.op == "call_function")
+    return any(target_name(node) == "_enter_autocast" and node.args[2] for node in nodes)
 
 
 def _is_shared(node: Any) -> bool:

@@ -455,19 +455,26 @@ def _values(program: Any) -> list[int]:
     return [i for i, spec in enumerate(specs) if spec.kind.name != "TOKEN"]
 
 
+def _casts(node: fx.Node) -> bool:
+    """Whether a node is a part of the program under `autocast` that is not switched off."""
+    return target_name(node) == "wrap_with_autocast" and node.args[2] is not False
+
+
 def _functional(
     program: Any, is_known: Callable[[Any], bool]
 ) -> tuple[Any, list[int] | None]:
     """The program without writes to tensors, and which of its results are the user's.
 
-    A program that is functional is taken as it is, with all of its results.
+    A program that is functional is taken as it is, with all of its results. Casts of `autocast`
+    are in none: torch writes them where it traces the program anew.
     """
     nodes = list(_all_nodes(program.graph_module))
-    if not any(writes(node) for node in nodes) or plainly_written(nodes):
-        return program, None
-    rewritten = functionalized(program, is_known)
-    if rewritten is not None:
-        return rewritten, None
+    if not any(map(_casts, nodes)):
+        if not any(writes(node) for node in nodes) or plainly_written(nodes):
+            return program, None
+        rewritten = functionalized(program, is_known)
+        if rewritten is not None:
+            return rewritten, None
     made = without_dropout(program).run_decompositions({})
     kept, changed = [], []
     for i, spec in enumerate(made.graph_signature.output_specs):

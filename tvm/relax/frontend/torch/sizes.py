@@ -215,7 +215,15 @@ def getattr_(bb: BlockBuilder, input: RelaxExpr, name: str) -> Any:
     "_assert_async", "_assert_scalar", "_assert_tensor_metadata", "sym_constrain_range",
     "sym_constrain_range_for_size", "_check", "_check_is_size", "_assert", "_linalg_check_errors",
     "_print",
-    "_set_grad_enabled", "set_grad_enabled", "_enter_autocast", "_exit_autocast",
+    "_set_grad_enabled", "set_grad_enabled", "_exit_autocast",
 )  # fmt: skip
 def nothing(bb: BlockBuilder, *args: Any, **options: Any) -> None:
     """What torch checks while it runs; the function's signature checks shapes here."""
+
+
+@convert("_enter_autocast")
+def enter_autocast(bb: BlockBuilder, device: Any, dtype: Any, enabled: Any, cache: Any) -> None:
+    """Where it is switched off nothing is cast, as everywhere else."""
+    if enabled:
+        legal = "a graph of torch.compile, or torch.export's program"
+        raise refuse("autocast", f"a graph without its casts to {dtype}", legal)
