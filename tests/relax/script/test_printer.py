@@ -371,3 +371,17 @@ def test_outputs_of_a_block_that_hold_nothing_have_names(rewrite: str) -> None:
     text = after.script()
     assert "R.tuple()" not in text
     assert_structural_equal(tvm.script.from_source(text, check_well_formed=False), after)
+
+
+def test_results_of_functions_are_told_in_any_case() -> None:
+    @R.function(pure=False)
+    def func(x: R.Tensor((2,), "float32"), f: R.Callable([R.Object], R.Tensor((2,), "float32"))):
+        a = R.exp(x)
+        b = f(a)
+        c = R.call_packed("q", b, sinfo_args=R.Tensor((2,), "float32"))
+        return c
+
+    text = func.script(show_all_struct_info=False)
+    assert "a = R.exp(x)" in text
+    assert 'b: R.Tensor((2,), dtype="float32") = f(a)' in text
+    assert 'c: R.Tensor((2,), dtype="float32") = R.call_packed("q", b' in text

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tvm.ir.expr import RelaxExpr, StructInfo
 from tvm.ir.function import BaseFunc
+from tvm.ir.op import Op
 from tvm.ir.structural import structural_equal
 from tvm.relax.block_builder import BlockBuilder
 from tvm.relax.expr import (
@@ -67,6 +68,8 @@ def _found_again(value: object) -> StructInfo | None:
         return value.struct_info_
     fresh: RelaxExpr
     if isinstance(value, Call):
+        if not isinstance(value.op, Op):
+            return None  # what a function gives is told
         fresh = Call(value.op, value.args, value.attrs, value.sinfo_args)
     elif isinstance(value, Tuple):
         fresh = Tuple(value.fields)
