@@ -42,7 +42,7 @@ def test_clip() -> None:
     assert only[1] is None
     both = detect_clip_bound(tir.all(a < 9, a <= n, e.EQ(b, n)), [a, b])
     assert [str(part) for part in both[1:]] == ["T.min(8, n)", "n", "n"]
-    for cond in (a + b < 3, a * 2 < 7, tir.Or(a < 3, a > 4), a * a < 3):
+    for cond in (a + b < 3, a * 2 < b, tir.Or(a < 3, a > 4), a * a < 3):
         assert detect_clip_bound(cond, [a, b]) == []
 
 
@@ -75,3 +75,9 @@ def test_clip_by_minima_maxima_and_negations() -> None:
     assert clipped(tir.Not(a > n * 6), b >= 1) == [None, "n * 6", "1", None]
     assert clipped(tir.Max(a, b) > 3) == []
     assert clipped(tir.Min(a, b) < 3) == []
+
+
+def test_clip_bounds_of_multiples() -> None:
+    a, b = tir.Var("a", "int32"), tir.Var("b", "int32")
+    found = detect_clip_bound(tir.all(a * 3 < 10, b * 4 >= 6, a > 0), [a, b])
+    assert [None if one is None else int(one) for one in found] == [1, 3, 2, None]

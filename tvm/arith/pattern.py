@@ -94,7 +94,8 @@ def detect_clip_bound(expr: Any, var_list: Sequence[e.Var]) -> list[PrimExpr]:
     lows: dict[e.Var, PrimExpr | None] = dict.fromkeys(var_list)
     highs: dict[e.Var, PrimExpr | None] = dict.fromkeys(var_list)
     for condition in _comparisons(e.as_expr(expr), analyzer):
-        if not _clip(condition, var_list, lows, highs, analyzer):
+        simpler = analyzer.simplify(condition)  # x * 2 < 5 is x < 3
+        if not any(_clip(c, var_list, lows, highs, analyzer) for c in (condition, simpler)):
             return []
     result: list[PrimExpr | None] = []
     for var in var_list:
