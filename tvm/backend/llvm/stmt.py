@@ -27,7 +27,7 @@ from tvm.support.compiled import mypyc_attr
 from tvm.support.dtype import DataType
 from tvm.tir import expr as e
 from tvm.tir import stmt as s
-from tvm.tir.functor import walk
+from tvm.tir.functor import uses_any, walk
 from tvm.tir.op import arith as ops
 from tvm.tir.transform.lower_workspaces import ON_FAILURE
 from tvm.tir.transform.outline_parallel_loops import (
@@ -465,11 +465,12 @@ class StmtEmitter(MemoryEmitter):
             self.module.has_feature("sve") or self.module.has_feature("sve2")
         ):
             return []
-        if isinstance(op.extent, e.IntImm) and op.extent.value < _WORTH_VECTORS:
-            return []
         nodes = list(walk(op.body))
-        if not all(map(_is_element_by_element, nodes)):
+        if _is_short(op.extent) or not all(map(_is_element_by_element, nodes)):
             return []
+        stores = [node for node in nodes if isinstance(node, s.BufferStore)]
+        if not all(uses_any(store.indices[-1], {op.loop_var}) for store in stores):
+            return []  # sums, of which LLVM makes scalable ones where it may itself
         widths = [n.dtype.bits for n in nodes if isinstance(n, e.BufferLoad)]
         if not widths:
             return []
@@ -526,6 +527,12 @@ class StmtEmitter(MemoryEmitter):
                 self.guards.check(name)
                 self.polls.after_call()
         return result
+
+
+def _is_short(extent: PrimExpr) -> bool:
+    """Whether a loop has too few iterations for vectors."""
+    most = extent.b if isinstance(extent, (e.FloorMod, e.Mod, e.Min)) else extent
+    return isinstance(most, e.IntImm) and most.value < _WORTH_VECTORS
 
 
 def _is_element_by_element(node: object) -> bool:
