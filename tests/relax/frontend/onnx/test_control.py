@@ -417,6 +417,29 @@ def test_scan_whose_rows_are_told_by_a_turn(rows: int) -> None:
     np.testing.assert_allclose(seen.reshape(wanted.shape), 2 * wanted, rtol=1e-6)
 
 
+def test_turns_that_collect_values_of_other_shapes_are_refused_when_they_run() -> None:
+    """As many elements do not make (3, 2) what (2, 3) is."""
+    nodes = [
+        node("Add", ["i", "two"], ["a"]), node("Sub", ["three", "i"], ["b"]),
+        node("Unsqueeze", ["a", "front"], ["a1"]), node("Unsqueeze", ["b", "front"], ["b1"]),
+        node("Concat", ["a1", "b1"], ["shape"], axis=0), node("Reshape", ["x", "shape"], ["y"]),
+        node("Identity", ["go"], ["on"]),
+    ]  # fmt: skip
+    weights = {"two": np.int64(2), "three": np.int64(3), "front": np.int64([0])}
+    body = _graph(
+        nodes, [_info("i", I64, []), _info("go", B, [])],
+        [_info("on", B, []), _info("y")], {k: np.asarray(v) for k, v in weights.items()},
+    )  # fmt: skip
+    loop = node("Loop", ["n", "go_on"], ["out"], body=body)
+    inputs = {"n": np.asarray(np.int64(1)), "x": _floats(6)}
+    model = make_model([loop], inputs, ["out"], weights={"go_on": np.asarray(True)})
+    vm = relax.VirtualMachine(tvm.compile(from_onnx(model), target="llvm"), tvm.cpu())
+    found = vm["main"](*inputs.values()).numpy()
+    np.testing.assert_array_equal(found, inputs["x"].reshape(1, 2, 3))
+    with pytest.raises(AssertionError, match="the shape of the first turn's"):
+        vm["main"](np.asarray(np.int64(2)), inputs["x"])
+
+
 # --- functions ---
 
 

@@ -18,10 +18,11 @@ import numpy as np
 
 from tvm import tir
 from tvm.arith import Analyzer
+from tvm.error import message
 from tvm.ir.expr import GlobalVar, PrimExpr, RelaxExpr, StructInfo
 from tvm.relax import op
 from tvm.relax.block_builder import BlockBuilder
-from tvm.relax.expr import Call, Constant, TupleGetItem, Var
+from tvm.relax.expr import Call, Constant, PrimValue, TupleGetItem, Var
 from tvm.relax.extents import fresh_extent
 from tvm.relax.loops import repeated, written_row
 from tvm.relax.op.builtin import alloc_tensor
@@ -288,7 +289,7 @@ class _Loop:
             item = bb.normalize_argument(ref.scope.read(ref.name, bb))
             if self.rows is None:
                 row = bb.normalize_argument(op.expand_dims(item, [0]))
-                before = _fitted(bb, before, row)
+                before = _fitted(bb, before, row, self.turns.node)
                 new.append(bb.emit(op.concat([before, row], 0)))
             else:
                 new.append(self._written(bb, before, item, number, first))
@@ -437,14 +438,21 @@ class _Loop:
         return found
 
 
-def _fitted(bb: BlockBuilder, rows: RelaxExpr, row: RelaxExpr) -> RelaxExpr:
-    """Rows whose extents a turn tells, with those of the row that follows: none has others."""
+def _fitted(bb: BlockBuilder, rows: RelaxExpr, row: RelaxExpr, node: Any) -> RelaxExpr:
+    """Rows whose extents a turn tells, with those of the row that follows, checked when it runs."""
     info: Any = rows.struct_info
     told: Any = row.struct_info
     shape = told.shape
     if shape is None or not any(_is_own(extent) for extent in info.shape.values[1:]):
         return rows
-    return bb.emit(op.reshape(rows, [info.shape.values[0], *shape.values[1:]]))
+    count, *extents = info.shape.values
+    same = [a.equal(b) for a, b in zip(extents, shape.values[1:]) if a is not b]
+    if same:
+        asked = f"ONNX {node.op_type} {node.name!r}: values that a turn puts to those before"
+        text = message(asked, found="another shape", legal="the shape of the first turn's")
+        fits = tir.any(count.equal(0), tir.all(*same))
+        bb.emit(op.assert_op(PrimValue(fits), format=text))
+    return bb.emit(op.reshape(rows, [count, *shape.values[1:]]))
 
 
 def _name(place: int) -> str:
