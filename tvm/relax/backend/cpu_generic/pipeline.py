@@ -46,6 +46,7 @@ from tvm.tir.transform.name_extents import NameExtents
 from tvm.tir.transform.plain_indices import PlainIndices
 from tvm.tir.transform.softmax_exponentials import SoftmaxExponentials
 from tvm.tir.transform.softmax_quotients import SoftmaxQuotients
+from tvm.tir.transform.softplus_logarithms import SoftplusLogarithms
 
 __all__ = [
     "dataflow_lower_passes", "finalize_passes", "get_default_pipeline", "kernel_passes",
@@ -102,6 +103,7 @@ def kernel_passes(target: Target) -> list[Pass]:
         PlainIndices(),  # a wrong index stays wrong when what it picks from is inlined
         SoftmaxQuotients(),  # one division a row
         SoftmaxExponentials(),  # which are no subnormal numbers
+        SoftplusLogarithms(),  # which keep digits far below zero
         NameExtents(),  # rules need not see through how a size was computed
         MergeKernels(),  # which differed in that alone
     ]
