@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import platform
 import threading
 from dataclasses import dataclass
 from types import ModuleType
@@ -34,6 +35,10 @@ def host_machine() -> Machine:
         if features.get("avx512f"):
             # Without this LLVM vectorises plain loops with half the registers' width.
             on.append("-prefer-256-bit")
+        if platform.machine() in ("aarch64", "arm64"):
+            from tvm.target.host_cpu import host_cpu  # elsewhere LLVM knows all that rules use
+
+            on += [f"+{name}" for name in sorted(host_cpu().features) if not features.get(name)]
         _host = Machine(llvm.get_process_triple(), llvm.get_host_cpu_name(), ",".join(on))
     return _host
 
