@@ -87,7 +87,9 @@ class _Gradient:
             before[axis], after[axis] = low, high + more
         names = [f"ax{k}" for k in range(self.data.ndim)]
         least = tir.min_value(self.data.dtype)
-        source = padded(self.data, before, after, least, "pad_temp", names, kind=tag.ELEMWISE)
+        source = self.data
+        if any(before) or any(after):
+            source = padded(source, before, after, least, "pad_temp", names, kind=tag.ELEMWISE)
         width = source.shape[self.axes[1]]
         taps = [te.reduce_axis((0, k), f"k{n}") for k, n in zip(self.kernel, "hw")]
 

@@ -224,3 +224,21 @@ def test_softplus_scales_in_the_type_of_the_tensor() -> None:
     _, soft = kernel(lambda x: op.nn.softplus(x, 1.5, 15.0), var(5))
     assert "T.Select(T.float32(15.0) < T.float32(1.5) * A[v_i0], A[v_i0], " in stored(soft)
     assert "T.float32(0.66666668653488159) * T.log(" in stored(soft)
+
+
+def test_log_softmax_reads_the_tensor_along_any_axis() -> None:
+    _, func = kernel(lambda x: op.nn.log_softmax(x, 1), var(2, 3, 4))
+    assert blocks(func) == ["T_softmax_maxelem", "compute", "compute_1"]
+    assert "A[v_i0, v_i1, v_i2] - T_softmax_maxelem[v_i0, v_i2] - T.log(" in stored(func)
+
+
+def test_gradients_of_maxima_pad_only_what_has_a_padding() -> None:
+    def gradient(g: relax.Expr, x: relax.Expr, **options: Any) -> relax.Call:
+        return op.grad.max_pool2d_backward(g, x, (2, 2), (2, 2), **options)
+
+    _, plain = kernel(gradient, var(1, 2, 4, 4), var(1, 2, 8, 8, name="x"))
+    assert blocks(plain) == ["maxpool_grad_argmax", "T_pool_grad"]
+    _, ceil = kernel(
+        lambda g, x: gradient(g, x, ceil_mode=True), var(1, 2, 4, 4), var(1, 2, 8, 7, name="x")
+    )
+    assert blocks(ceil) == ["pad_temp", "maxpool_grad_argmax", "T_pool_grad"]

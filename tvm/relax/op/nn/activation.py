@@ -247,20 +247,7 @@ def _softmax_te(bb: BlockBuilder, data: Expr, *, axis: int) -> Expr:
 
 @log_softmax.legalize
 def _log_softmax_te(bb: BlockBuilder, data: Expr, *, axis: int) -> Expr:
-    # topi works along the last axis only
-    info = data.struct_info
-    assert isinstance(info, TensorStructInfo), "checked by its kind"
-
-    def compute(x: Any) -> Any:
-        ndim = len(x.shape)
-        last = ndim - 1
-        if axis % ndim == last:
-            return topi.nn.log_softmax(x)
-        order = [i for i in range(ndim) if i != axis % ndim] + [axis % ndim]
-        back = [order.index(i) for i in range(ndim)]
-        return topi.transpose(topi.nn.log_softmax(topi.transpose(x, order)), back)
-
-    return bb.call_te(compute, data, primfunc_name_hint="log_softmax")
+    return bb.call_te(topi.nn.log_softmax, data, axis)
 
 
 def softmax_numpy(x: Array, *, axis: int) -> Array:
