@@ -12,6 +12,7 @@ from tvm.ir.module import IRModule
 from tvm.tir.expr import Var
 
 from .base_fx_graph_translator import target_name
+from .dynamo_gradients import records_gradients, with_gradients
 from .fx_translator import WRITING, from_fx
 from .inplace import FRESH
 
@@ -41,10 +42,15 @@ def relax_dynamo(pipeline: Any = None) -> Callable[[Any, Sequence[Any]], Callabl
                     legal="a torch.fx.GraphModule, which torch.compile hands over",
                 )
             )
+        def make(graph: Any, examples: Sequence[Any]) -> Callable[..., Any]:
+            return _compiled(graph, examples, pipeline)
+
         _fixed_numbers(graph_module)
         writes = [node for node in graph_module.graph.nodes if _is_write(node)]
         open_numbers = _open_numbers(graph_module)
         try:
+            if records_gradients(graph_module, example_inputs):
+                return with_gradients(graph_module, example_inputs, make, bool(open_numbers))
             if any(_is_shared(node) for node in writes) or _casts(graph_module):
                 return _functional(graph_module, example_inputs, pipeline)
             _alive(graph_module)

@@ -619,6 +619,12 @@ def to(bb: BlockBuilder, input: Expr, *args: Any, dtype: Any = None, **options: 
     return input if dtype is None else op.astype(input, dtype)
 
 
+@convert("convert_element_type")
+def convert_element_type(bb: BlockBuilder, a: Expr, dtype: Any) -> Expr:
+    """What torch's decompositions cast with."""
+    return to(bb, a, dtype=dtype)
+
+
 @convert("to.dtype_layout")
 def to_dtype_layout(bb: BlockBuilder, input: Expr, dtype: Any = None, **options: Any) -> Any:
     return to(bb, input, dtype=dtype)

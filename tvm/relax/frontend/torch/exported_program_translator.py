@@ -26,6 +26,7 @@ from tvm.tir.analysis import undefined_vars
 
 from .base_fx_graph_translator import BaseFXGraphImporter, target_name
 from .complex_numbers import complex_constant
+from .dropout import warn_of_dropouts
 from .dtypes import dtype_name, tensor_constant
 from .functionalize import functionalized
 from .inplace import plainly_written, without_dropout, writes, written_tensors
@@ -121,6 +122,7 @@ class ExportedProgramImporter(BaseFXGraphImporter):
         no_bind_return_tuple: bool,
     ) -> IRModule:
         """The module; see the function of the same name."""
+        warn_of_dropouts(_all_nodes(exported_program.graph_module))
         program, user_outputs = _functional(exported_program, self._is_known)
         program = split_up(program, self._is_known) or program
         graph = program.graph_module.graph

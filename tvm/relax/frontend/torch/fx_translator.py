@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 import operator
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, Final
 
@@ -18,6 +18,7 @@ from tvm.relax.struct_info_rules import tir_vars_in_struct_info
 
 from .base_fx_graph_translator import BaseFXGraphImporter, target_name
 from .complex_numbers import complex_constant
+from .dropout import warn_of_dropouts
 from .dtypes import dtype_name, tensor_constant
 from .fx_memory import FxMemory
 from .modules import ModuleCall
@@ -123,6 +124,13 @@ class TorchFXImporter(BaseFXGraphImporter):
             missing.setdefault(name, []).append(node)
         self._check_unsupported(missing)
 
+    def _converted_here(self, graph: fx.Graph) -> Iterator[fx.Node]:
+        """The nodes that no converter of the user's takes."""
+        for node in graph.nodes:
+            module = self.named_modules.get(str(node.target)) if node.op == "call_module" else None
+            if not self._custom & {type(module), target_name(node)}:
+                yield node
+
     def from_fx(
         self,
         model: Any,
@@ -137,6 +145,7 @@ class TorchFXImporter(BaseFXGraphImporter):
             self.update_convert_map(custom_convert_map)
         self.named_modules = dict(model.named_modules())
         self._check_graph(model.graph)
+        warn_of_dropouts(self._converted_here(model.graph), self.named_modules)
         inputs = self.create_input_vars(input_info)
         kept = self._kept_params(model) if keep_params_as_input else []
         attrs: dict[str, Any] = {}
