@@ -75,9 +75,10 @@ class _IndexDtype(StmtExprMutator):
         return new
 
     def index(self, expr: PrimExpr) -> PrimExpr:
-        """An index in the wanted type."""
+        """An index in the wanted type; one that a buffer holds keeps its own."""
         new: PrimExpr = self._index(self.visit_expr, expr)
-        return cast(new, self.dtype) if self._changes(new.dtype) else new
+        stays = isinstance(new, BufferLoad) or not self._changes(new.dtype)
+        return new if stays else cast(new, self.dtype)
 
     def _changes(self, dtype: DataType) -> bool:
         return dtype.is_int and dtype.is_scalar and dtype is not self.dtype

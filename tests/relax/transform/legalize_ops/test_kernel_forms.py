@@ -242,3 +242,13 @@ def test_gradients_of_maxima_pad_only_what_has_a_padding() -> None:
         lambda g, x: gradient(g, x, ceil_mode=True), var(1, 2, 4, 4), var(1, 2, 8, 7, name="x")
     )
     assert blocks(ceil) == ["pad_temp", "maxpool_grad_argmax", "T_pool_grad"]
+
+
+@pytest.mark.parametrize("dtype", ["int8", "int32", "int64"])
+def test_positions_that_a_tensor_holds_keep_their_type(dtype: str) -> None:
+    _, taken = kernel(lambda x, i: op.take(x, i, 0), var(5, 6), var(3, dtype=dtype, name="i"))
+    assert stored(taken) == "A[B[v_ax0], v_ax1]"
+    _, gathered = kernel(
+        lambda x, i: op.gather_elements(x, i, 1), var(5, 6), var(5, 2, dtype=dtype, name="i")
+    )
+    assert stored(gathered) == "A[v_ax0, B[v_ax0, v_ax1]]"
