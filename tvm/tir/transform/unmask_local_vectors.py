@@ -23,7 +23,7 @@ from tvm.tir import stmt as s
 from tvm.tir.analysis.deep_equal import expr_deep_equal
 from tvm.tir.buffer import Buffer, decl_buffer
 from tvm.tir.function import PrimFunc
-from tvm.tir.functor import StmtExprMutator, statements, walk
+from tvm.tir.functor import StmtExprMutator, StmtExprVisitor, walk
 
 from .nodes_used import MASK, nodes_used
 from .pass_form import tir_pass
@@ -39,9 +39,12 @@ def UnmaskLocalVectors(func: PrimFunc, mod: IRModule, ctx: PassContext) -> PrimF
         for node in walk(func.body)
         if isinstance(node, (e.BufferLoad, s.BufferStore)) and node.predicate is not None
     }
-    if not any(map(_is_local, masked)):
+    masked = {data for data in masked if _is_local(data)}
+    if not masked:
         return func
-    return func.with_body(_Unmasker(masked).visit_stmt(func.body))
+    uses = _Uses(masked)
+    uses.visit_stmt(func.body)
+    return func.with_body(_Unmasker(uses.movable()).visit_stmt(func.body))
 
 
 def _is_local(data: e.Var) -> bool:
@@ -64,6 +67,9 @@ class _Memory:
     dtype: DataType
     lanes: int = 0
     at: dict[int, _VectorUse] = field(default_factory=dict)
+    fits: bool = True  # False once an access needs its mask, or its offset
+    first: int = 0  # of the variables that are bound while it is there
+    last: int = 0
 
     def new_offsets(self) -> dict[int, int] | None:
         """Old offsets to new ones; None if vectors share elements, or none has a mask."""
@@ -108,73 +114,129 @@ def _active(mask: PrimExpr, lanes: int) -> int:
     return lanes
 
 
-def _memory(alloc: s.Allocate) -> _Memory | None:
-    """How the memory is accessed; None if an access needs its mask, or its offset."""
-    data = alloc.buffer_var
-    if not _is_local(data) or not alloc.dtype.is_scalar:
-        return None
-    found = _Memory(alloc.dtype)
-    inside = {id(node.loop_var) for node in statements(alloc.body, s.For)}
-    inside |= {id(node.var) for node in walk(alloc.body) if isinstance(node, (s.LetStmt, e.Let))}
-    loads = 0
-    for node in walk(alloc.body):
-        if node is data or (isinstance(node, e.BufferLoad) and node.buffer.data is data):
-            loads += 1
-        elif isinstance(node, s.BufferStore):
-            reads = [n for n in walk(node.value) if isinstance(n, e.BufferLoad)]
-            own = [n for n in reads if n.buffer.data is data]
-            loads -= len(own)
-            if not _keeps_lanes(node, own, data, found):
-                return None
-    if loads:  # elsewhere than in what a store writes
-        return None
-    masks = [use.mask for use in found.at.values() if use.mask is not None]
-    changing = any(
-        id(n) in inside or isinstance(n, e.BufferLoad) for mask in masks for n in walk(mask)
-    )
-    return None if changing else found
+class _Uses(StmtExprVisitor):
+    """How the memory of each allocation is accessed, from one look at every node."""
 
-
-def _keeps_lanes(
-    store: s.BufferStore, own: list[e.BufferLoad], data: e.Var, found: _Memory
-) -> bool:
-    """True if what a store writes to a lane depends on nothing but that lane of the memory."""
-    if store.buffer.data is data:
-        if not found.add(store):
-            return False
-    elif not own:
-        return True
-    for load in own:
-        same = load.predicate is None if store.predicate is None else (
-            load.predicate is not None and expr_deep_equal(load.predicate, store.predicate)
-        )
-        if not same or not found.add(load):
-            return False
-    return not own or all(
-        getattr(node, "dtype", store.value.dtype).lanes in (1, store.value.dtype.lanes)
-        and not isinstance(node, e.Shuffle)
-        for node in walk(store.value)
-    )
-
-
-class _Unmasker(StmtExprMutator):
     def __init__(self, masked: set[e.Var]) -> None:
         super().__init__()
         self._masked = masked
+        self._all: list[tuple[s.Allocate, _Memory]] = []
+        self._here: dict[e.Var, _Memory] = {}
+        self._bound: dict[e.Var, list[int]] = {}  # where each variable gets its values
+        self._count = 0
+
+    def movable(self) -> dict[int, tuple[_Memory, dict[int, int]]]:
+        """By the identity of the allocation: what can do without masks, and its new offsets."""
+        found = {}
+        for alloc, memory in self._all:
+            if memory.fits and not self._changes(memory):
+                offsets = memory.new_offsets()
+                if offsets is not None:
+                    found[id(alloc)] = memory, offsets
+        return found
+
+    def _changes(self, memory: _Memory) -> bool:
+        """Whether a mask is not the same wherever the memory is."""
+        masks = [use.mask for use in memory.at.values() if use.mask is not None]
+        return any(
+            isinstance(node, e.BufferLoad)
+            or any(memory.first <= at < memory.last for at in self._bound.get(node, ()))
+            for mask in masks for node in walk(mask)
+            if isinstance(node, (e.BufferLoad, e.Var))
+        )  # fmt: skip
+
+    def _bind(self, var: e.Var) -> None:
+        self._bound.setdefault(var, []).append(self._count)
+        self._count += 1
+
+    def visit_for_(self, op: s.For) -> None:
+        self._bind(op.loop_var)
+        super().visit_for_(op)
+
+    def visit_let_stmt_(self, op: s.LetStmt) -> None:
+        self._bind(op.var)
+        super().visit_let_stmt_(op)
+
+    def visit_allocate_(self, op: s.Allocate) -> None:
+        data = op.buffer_var
+        if data not in self._masked or not op.dtype.is_scalar:
+            super().visit_allocate_(op)
+            return
+        memory = _Memory(op.dtype, first=self._count)
+        self._all.append((op, memory))
+        outer, self._here = self._here, {**self._here, data: memory}
+        super().visit_allocate_(op)
+        self._here = outer
+        memory.last = self._count
+
+    def visit_expr(self, expr: PrimExpr) -> None:
+        """What is read elsewhere than in what a store writes is read whole."""
+        for load in self._reads(expr):
+            self._here[load.buffer.data].fits = False
+
+    def visit_buffer_store_(self, op: s.BufferStore) -> None:
+        self.visit_exprs(op.indices)
+        if op.predicate is not None:
+            self.visit_expr(op.predicate)
+        loads = self._reads(op.value)
+        written = self._here.get(op.buffer.data)
+        if written is not None:
+            written.fits = written.fits and written.add(op)
+        by_lane = bool(loads) and _is_by_lane(op.value)
+        for load in loads:
+            memory = self._here[load.buffer.data]
+            memory.fits = memory.fits and by_lane and _same_mask(load, op) and memory.add(load)
+
+    def _reads(self, expr: PrimExpr) -> list[e.BufferLoad]:
+        """The loads from memory that is looked at."""
+        loads = []
+        for node in walk(expr):
+            if isinstance(node, e.BufferLoad):
+                if node.buffer.data in self._here:
+                    loads.append(node)
+            elif isinstance(node, e.Var):
+                if node in self._here:  # its address is taken
+                    self._here[node].fits = False
+            elif isinstance(node, e.Let):
+                self._bind(node.var)
+        return loads
+
+
+def _is_by_lane(value: PrimExpr) -> bool:
+    """True if each lane of a value depends on nothing but that lane of what it is made of."""
+    if value.dtype.is_scalable:
+        return False
+    return all(
+        not node.dtype.is_scalable and node.dtype.lanes in (1, value.dtype.lanes)
+        and not isinstance(node, e.Shuffle)
+        for node in walk(value)
+    )
+
+
+def _same_mask(load: e.BufferLoad, store: s.BufferStore) -> bool:
+    if load.predicate is None or store.predicate is None:
+        return load.predicate is store.predicate
+    return expr_deep_equal(load.predicate, store.predicate)
+
+
+class _Unmasker(StmtExprMutator):
+    def __init__(self, movable: dict[int, tuple[_Memory, dict[int, int]]]) -> None:
+        super().__init__()
+        self._movable = movable
         self._found: dict[e.Var, tuple[_Memory, dict[int, int]]] = {}
-        self._buffers: dict[Buffer, Buffer] = {}
+        self._buffers: dict[tuple[Buffer, int], Buffer] = {}  # of a size
 
     def visit_allocate_(self, op: s.Allocate) -> s.Stmt:
-        found = _memory(op) if op.buffer_var in self._masked else None
-        new_offsets = None if found is None else found.new_offsets()
-        if found is None or new_offsets is None:
+        movable = self._movable.get(id(op))
+        if movable is None:
             return super().visit_allocate_(op)
-        self._found[op.buffer_var] = (found, new_offsets)
+        self._found[op.buffer_var] = found, new_offsets = movable
+        body = self.visit_stmt(op.body)
+        del self._found[op.buffer_var]  # another allocation may have the same variable
         size = len(new_offsets) * found.lanes
         return s.Allocate(
-            op.buffer_var, op.dtype, [size], op.condition, self.visit_stmt(op.body),
-            op.annotations, op.span,
-        )  # fmt: skip
+            op.buffer_var, op.dtype, [size], op.condition, body, op.annotations, op.span
+        )
 
     def visit_decl_buffer_(self, op: s.DeclBuffer) -> s.Stmt:
         if op.buffer.data not in self._found:
@@ -197,14 +259,14 @@ class _Unmasker(StmtExprMutator):
 
     def _buffer(self, old: Buffer) -> Buffer:
         """The buffer with its new size."""
-        if old not in self._buffers:
-            found, new_offsets = self._found[old.data]
-            size = len(new_offsets) * found.lanes
-            self._buffers[old] = decl_buffer(
+        found, new_offsets = self._found[old.data]
+        size = len(new_offsets) * found.lanes
+        if (old, size) not in self._buffers:
+            self._buffers[old, size] = decl_buffer(
                 [size], old.dtype, old.name, old.data, scope="local",
                 data_alignment=old.data_alignment,
             )  # fmt: skip
-        return self._buffers[old]
+        return self._buffers[old, size]
 
     def _moved(self, buffer: Buffer, indices: tuple[PrimExpr, ...]) -> list[PrimExpr]:
         found, new_offsets = self._found[buffer.data]
