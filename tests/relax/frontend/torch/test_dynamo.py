@@ -265,3 +265,19 @@ def test_graphs_without_their_casts_are_refused() -> None:
 
     with pytest.raises(Exception, match="autocast"):
         dynamo_capture_subgraphs(func, torch.ones(3, 4))
+
+
+@pytest.mark.parametrize(
+    "func", [lambda a: a.clone(), lambda a: a.clone().view(-1), lambda a: (a.clone(), a)]
+)
+def test_copies_are_apart_from_what_was_given(func: Any) -> None:
+    """And views of it are not."""
+    fast = torch.compile(func, backend=relax_dynamo())
+    x = torch.arange(4.0)
+    wanted = func(x)
+    with torch.no_grad():
+        found = fast(x)
+    x.add_(1)
+    for a, b in zip(found if isinstance(found, tuple) else [found],
+                    wanted if isinstance(wanted, tuple) else [wanted]):  # fmt: skip
+        torch.testing.assert_close(a, b)

@@ -547,8 +547,8 @@ ROLLED = [
             lambda x: torch.linspace(0, 1, steps=9),
             (2,),
             [
-                "R.arange(R.prim_value(0), R.prim_value(T.float64(1.0625)), "
-                'R.prim_value(T.float64(0.125)), dtype="float32")'
+                "R.arange(R.prim_value(0), R.prim_value(T.float32(1.0625)), "
+                'R.prim_value(T.float32(0.125)), dtype="float32")'
             ],
         ),
         (

@@ -192,11 +192,44 @@ def _compiled(graph_module: Any, examples: Sequence[Any], pipeline: Any) -> Call
         mod = passes(mod)
     vm = VirtualMachine(build(mod, goal), dev)
 
+    copies = _copies(graph_module)
+
     def run(*given: Any) -> Any:
         tensors = [arg for arg in given if isinstance(arg, torch.Tensor)]
-        return _to_torch(vm["main"](*(_to_tvm(tensor) for tensor in tensors)))
+        results = _to_torch(vm["main"](*(_to_tvm(tensor) for tensor in tensors)))
+        if not copies:
+            return results
+        own = {tensor.untyped_storage().data_ptr() for tensor in tensors}
+        parts = list(results) if isinstance(results, tuple) else [results]
+        for number in copies & set(range(len(parts))):
+            if parts[number].untyped_storage().data_ptr() in own:
+                parts[number] = parts[number].clone()
+        return tuple(parts) if isinstance(results, tuple) else parts[0]
 
     return run
+
+
+def _copies(graph_module: Any) -> set[int]:
+    """The results of which torch says that they are no views of an input.
+
+    A program may pass on what it was given where a copy was asked for.
+    """
+    nodes = list(graph_module.graph.nodes)
+    results = nodes[-1].args[0]
+    given = {_fake_memory(node) for node in nodes if node.op == "placeholder"}
+    flat = results if isinstance(results, (tuple, list)) else (results,)
+    found = [_fake_memory(node) for node in flat]
+    return {n for n, memory in enumerate(found) if memory is not None and memory not in given}
+
+
+def _fake_memory(node: Any) -> Any:
+    """What tells the memory of a value apart, as torch has followed it through the graph."""
+    meta = getattr(node, "meta", {})
+    value = meta.get("example_value", meta.get("val"))
+    if value is None:
+        value = getattr(meta.get("grapharg"), "fake_tensor", None)
+    storage = getattr(value, "untyped_storage", None)
+    return None if storage is None else storage()._cdata
 
 
 def _to_tvm(tensor: Any) -> Any:
