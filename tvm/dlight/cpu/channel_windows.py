@@ -59,7 +59,7 @@ from .turned_runs import TurnedRuns, Views, Windows, params_of, views_of
 from .window_axes import ReadPlane
 
 # Results of a tile, where a row has as many: more share what is loaded, fewer fit short rows.
-TILES: Final = (14, 10, 8, 7, 5, 4, 3, 2, 1)
+TILES: Final = (14, 7, 5, 4, 3, 2, 1)
 MAX_SUMS: Final = 400  # multiplications of all tiles together: code is made of each
 ROOM: Final = 2  # of the first cache's size, for what a strip of the plane turns into
 TYPICAL: Final = 14 * 14  # results of a plane whose size is not known
