@@ -119,3 +119,16 @@ def test_refuses() -> None:
         topi.nn.pool2d(x, [2], [2, 2], [1, 1], [0] * 4, "max")
     with pytest.raises(TVMError, match=r"unsplit axis H"):
         topi.nn.pool2d(x, [2, 2], [2, 2], [1, 1], [0] * 4, "max", layout="NCWD")
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int16", "int32"])
+def test_means_of_integers_keep_their_type(dtype: str) -> None:
+    """Sums of bytes leave the range of bytes."""
+    data = np.full((1, 2, 4, 4), 100, dtype)
+    for made in (
+        lambda x: topi.nn.pool2d(x, (2, 2), (2, 2), (1, 1), (0, 0, 0, 0), "avg"),
+        lambda x: topi.nn.adaptive_pool(x, (2, 2), "avg"),
+    ):
+        found = evaluate(made, data)
+        assert found.dtype == dtype
+        np.testing.assert_array_equal(found, np.full((1, 2, 2, 2), 100))

@@ -10,6 +10,7 @@ from tvm.arith import Analyzer
 from tvm.error import ShapeError, message
 from tvm.ir.expr import PrimExpr
 from tvm.support.arguments import explained
+from tvm.support.dtype import DataType
 from tvm.tir.expr import IntImm, as_expr
 from tvm.topi import tag
 from tvm.topi.common import stage
@@ -114,11 +115,11 @@ def _pool(windows: _Windows, pool_type: str, count_include_pad: bool) -> te.Tens
         largest = _reduced(te.max, source, windows)
         return stage(windows.shape, largest, "pool_max", "pool_max", rule)
     source = windows.padded(tir.const(0, x.dtype))
-    total = stage(windows.shape, _reduced(te.sum, source, windows), "pool_sum", "pool_sum")
+    total = stage(windows.shape, _reduced(_sum, source, windows), "pool_sum", "pool_sum")
     size = _size_with_padding if count_include_pad else _size_without_padding
 
     def element(*i: Any) -> PrimExpr:
-        return tir.div(total(*i), size(windows, i))
+        return _mean(total(*i), size(windows, i), x.dtype)
 
     rule = {"schedule_rule": "meta_schedule.pool_avg"}
     return stage(windows.shape, element, "pool_avg", tag.ELEMWISE, rule)
@@ -212,6 +213,19 @@ def _window(i: PrimExpr, outs: Any, size: Any) -> tuple[PrimExpr, PrimExpr]:
     return start, end - start
 
 
+def _sum(value: PrimExpr, axis: Any) -> PrimExpr:
+    """A sum, of 32 bits where integers have fewer: the type of a mean need not hold it."""
+    dtype = DataType(value.dtype)
+    narrow = dtype.is_integer and dtype.bits < 32
+    total: PrimExpr = te.sum(value.astype("int32") if narrow else value, axis=axis)
+    return total
+
+
+def _mean(total: PrimExpr, count: PrimExpr, dtype: Any) -> PrimExpr:
+    mean: PrimExpr = tir.div(total, count)
+    return mean if mean.dtype == dtype else mean.astype(dtype)
+
+
 def _adaptive(
     data: te.Tensor, output_size: Sizes, pool_type: str, axes: Sequence[int]
 ) -> te.Tensor:
@@ -241,13 +255,13 @@ def _adaptive(
     if pool_type == "max":
         rule = {"schedule_rule": "meta_schedule.adaptive_pool_max"}
         return stage(shape, reduced(te.max), "adaptive_pool_max", "adaptive_pool_max", rule)
-    total = stage(shape, reduced(te.sum), "adaptive_pool_sum", "adaptive_pool_sum")
+    total = stage(shape, reduced(_sum), "adaptive_pool_sum", "adaptive_pool_sum")
 
     def mean(*i: Any) -> PrimExpr:
-        size: PrimExpr = tir.const(1, data.dtype)
+        size: PrimExpr = tir.const(1, total.dtype)
         for k, axis in enumerate(axes):
             size = size * _window(i[axis], outs[k], data.shape[axis])[1].astype("int32")
-        return tir.div(total(*i), size)
+        return _mean(total(*i), size, data.dtype)
 
     rule = {"schedule_rule": "meta_schedule.adaptive_pool_avg"}
     return stage(shape, mean, "adaptive_pool_avg", tag.ELEMWISE, rule)
