@@ -616,22 +616,8 @@ class CanonicalSimplifier:
         return e.IntImm(dtype, 0) if result is None else result
 
     def _scaled(self, split: Split, count: int) -> PrimExpr:
-        expr = self._split_of_sum(split)
-        if expr is None:
-            expr = self._split_expr(split)
+        expr = self._split_expr(split)
         return expr if count == 1 else e.Mul(expr, e.IntImm(expr.dtype, count))
-
-    def _split_of_sum(self, split: Split) -> PrimExpr | None:
-        """(x * 16 + y) % 40 // 4   ->   (x * 4 + y // 4) % 10;   None where nothing is divided"""
-        lower, dtype = split.lower, split.index.dtype
-        if lower == 1 or not split.upper or split.upper % lower or not split.floor:
-            return None
-        if type(split.index) not in _LINEAR:
-            return None
-        if not any(count % lower == 0 for _, count in self.sum_of(split.index).terms()):
-            return None
-        quotient = self.visit(e.FloorDiv(split.index, e.IntImm(dtype, lower)))
-        return self.visit(e.FloorMod(quotient, e.IntImm(dtype, split.upper // lower)))
 
     def _split_expr(self, split: Split) -> PrimExpr:
         expr, dtype = split.index, split.index.dtype

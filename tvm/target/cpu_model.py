@@ -10,7 +10,7 @@ from typing import Final
 # Features that bring conversions of float16; an architecture that is not here always has them.
 _HALF: Final = {
     "x86_64": frozenset(("f16c", "avx512f", "avx512fp16")),
-    "riscv64": frozenset(("zfh", "zfhmin")), "riscv32": frozenset(("zfh", "zfhmin")),
+    **dict.fromkeys(("riscv64", "riscv32"), frozenset(("zfh", "zfhmin", "zvfh", "zvfhmin"))),
 }  # fmt: skip
 
 

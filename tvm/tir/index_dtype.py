@@ -75,7 +75,12 @@ class _IndexDtype(StmtExprMutator):
         return new
 
     def index(self, expr: PrimExpr) -> PrimExpr:
-        """An index in the wanted type; one that a buffer holds keeps its own."""
+        """An index in the wanted type."""
+        new: PrimExpr = self._index(self.visit_expr, expr)
+        return cast(new, self.dtype) if self._changes(new.dtype) else new
+
+    def position(self, expr: PrimExpr) -> PrimExpr:
+        """An index into a buffer; one that another buffer holds keeps its own type."""
         new: PrimExpr = self._index(self.visit_expr, expr)
         stays = isinstance(new, BufferLoad) or not self._changes(new.dtype)
         return new if stays else cast(new, self.dtype)
@@ -163,7 +168,7 @@ class _IndexDtype(StmtExprMutator):
 
     def visit_buffer_load_(self, op: BufferLoad) -> PrimExpr:
         buffer = self.visit_buffer_use(op.buffer)
-        indices = [self.index(i) for i in op.indices]
+        indices = [self.position(i) for i in op.indices]
         if buffer is op.buffer and all(a is b for a, b in zip(indices, op.indices)):
             return op
         return BufferLoad(buffer, indices, op.predicate, op.span)
@@ -223,7 +228,7 @@ class _IndexDtype(StmtExprMutator):
 
     def visit_buffer_store_(self, op: BufferStore) -> Stmt:
         buffer = self.visit_buffer_use(op.buffer)
-        indices = [self.index(i) for i in op.indices]
+        indices = [self.position(i) for i in op.indices]
         value = self.visit_expr(op.value)
         if value.dtype is not op.value.dtype:
             value = cast(value, op.value.dtype)

@@ -468,7 +468,8 @@ def optional_get_element(node: Node) -> Result:
 
 @convert("OptionalHasElement", since=15)
 def optional_has_element(node: Node) -> Result:
-    if (held := given(node)) is not None and held.optional:
+    held = given(node) if node.has(0) else None
+    if held is not None and held.optional:
         info = TensorStructInfo([], "bool")
         return called(node, "optional_has_element", node[0], info=info)
     there = node.has(0) and not _is_nothing(node[0])
