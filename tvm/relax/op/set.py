@@ -82,7 +82,9 @@ def _unique_info(
     if axis_value is not None and x.ndim != -1:
         axis_index(ctx, axis_value, x.ndim)
     if x.ndim == 0:  # one element, which is found once
-        parts: list[StructInfo] = [like(x, [1])] + [like(x, [1], dtype=INT64)] * sum(wanted)
+        one = [IntImm("int64", 1)]
+        parts: list[StructInfo] = [like(x, one)]
+        parts += [like(x, one, dtype=INT64)] * sum(wanted)
     else:
         parts = [like(x, None, 1 if axis is None else x.ndim)]
         parts += [like(x, None, 1, INT64)] * sum(wanted)

@@ -622,7 +622,8 @@ def to(bb: BlockBuilder, input: Expr, *args: Any, dtype: Any = None, **options: 
 @convert("convert_element_type")
 def convert_element_type(bb: BlockBuilder, a: Expr, dtype: Any) -> Expr:
     """What torch's decompositions cast with."""
-    return to(bb, a, dtype=dtype)
+    made: Expr = to(bb, a, dtype=dtype)
+    return made
 
 
 @convert("to.dtype_layout")
