@@ -9,8 +9,9 @@ import numpy as np
 
 from tvm import te, tir
 from tvm.arith import Analyzer
-from tvm.dlight import ScheduleRule
-from tvm.ir import assert_structural_equal
+from tvm.dlight import ApplyDefaultSchedule, ScheduleRule
+from tvm.driver import compile as compile_program
+from tvm.ir import IRModule, assert_structural_equal
 from tvm.ir.exact import exact_digest
 from tvm.target import Target
 from tvm.tir.analysis import verify_well_formed
@@ -220,3 +221,15 @@ def scheduled(
     expected, found = results(func, func, sizes), results(func, after, sizes)
     np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-4)
     return after
+
+
+def built_here(
+    func: tir.PrimFunc, rule: ScheduleRule, cpu: str, form: str
+) -> Callable[..., None]:
+    """Scheduled for a CPU by a rule, in a form that it names, and compiled for this one."""
+    with Target(f"llvm -mcpu={cpu} -num-cores=2"):
+        made = ApplyDefaultSchedule(rule)(IRModule({"main": func}))
+    assert form in str(made["main"].attrs["schedule_reason"])
+    made["main"] = made["main"].without_attr("target")
+    found: Callable[..., None] = compile_program(made, target="llvm")["main"]
+    return found

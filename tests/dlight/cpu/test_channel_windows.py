@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 import pytest
 
 import tvm
 from tests.dlight.cpu.test_sliding import random, windows
 from tests.dlight.cpu.test_window import depthwise, pool
-from tests.dlight.programs import HASWELL, SPR, scheduled
+from tests.dlight.programs import HASWELL, SPR, built_here, scheduled
 from tvm import te, tir, topi
 from tvm.dlight.cpu import Fallback, channel_windows
 from tvm.target import Target
@@ -27,16 +25,6 @@ def always(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("TURN", "PER_TILE", "PER_STEP", "PER_IMAGE"):
         monkeypatch.setattr(channel_windows, name, 0)
     monkeypatch.setattr(channel_windows.ChannelWindows, "_cost", lambda self, size: 0.1)
-
-
-def built(func: tir.PrimFunc, cpu: str) -> Callable[..., None]:
-    """Scheduled for a CPU, and compiled for whichever runs this."""
-    with Target(f"llvm -mcpu={cpu} -num-cores=2"):
-        made = tvm.dlight.ApplyDefaultSchedule(Fallback())(tvm.IRModule({"main": func}))
-    assert FORM in str(made["main"].attrs["schedule_reason"])
-    made["main"] = made["main"].without_attr("target")
-    run: Callable[..., None] = tvm.compile(made, target="llvm")["main"]
-    return run
 
 
 def residual(channels: int, kernel: int, stride: int, pad: int, dilation: int) -> tir.PrimFunc:
@@ -62,7 +50,7 @@ def residual(channels: int, kernel: int, stride: int, pad: int, dilation: int) -
     ],
 )  # fmt: skip
 def test_depthwise(kernel: int, stride: int, pad: int, dilation: int, cpu: str) -> None:
-    run = built(residual(37, kernel, stride, pad, dilation), cpu)
+    run = built_here(residual(37, kernel, stride, pad, dilation), Fallback(), cpu, FORM)
     rng = np.random.default_rng(kernel)
     weights, bias = random(rng, 37, 1, kernel, kernel), random(rng, 37, 1, 1)
     for number, (height, width) in enumerate(SIZES):
@@ -86,7 +74,7 @@ def test_depthwise(kernel: int, stride: int, pad: int, dilation: int, cpu: str) 
 @pytest.mark.parametrize(("kernel", "stride", "pad"), [(3, 2, 1), (2, 2, 0), (5, 1, 2)])
 def test_largest_of_a_window(kernel: int, stride: int, pad: int, cpu: str) -> None:
     n, h, w = (te.size_var(name, "int64") for name in "nhw")
-    run = built(pool((n, 20, h, w), "max", kernel, stride, pad), cpu)
+    run = built_here(pool((n, 20, h, w), "max", kernel, stride, pad), Fallback(), cpu, FORM)
     rng = np.random.default_rng(kernel)
     for height, width in SIZES:
         if min(height, width) + 2 * pad < kernel:
@@ -104,7 +92,8 @@ def test_largest_of_a_window(kernel: int, stride: int, pad: int, cpu: str) -> No
 ])  # fmt: skip
 def test_the_call_decides(shape: tuple[int, ...], kernel: int, stride: int) -> None:
     """Large planes go by rows, small ones by channels: one function does both."""
-    run = built(residual(32, kernel, stride, kernel // 2, 1), "skylake-avx512")
+    func = residual(32, kernel, stride, kernel // 2, 1)
+    run = built_here(func, Fallback(), "skylake-avx512", FORM)
     rng = np.random.default_rng(kernel)
     weights, bias = random(rng, 32, 1, kernel, kernel), random(rng, 32, 1, 1)
     x = random(rng, *shape)

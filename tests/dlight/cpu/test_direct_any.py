@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 import pytest
 
 import tvm
 from tests.dlight.cpu.test_sliding import random, windows
-from tests.dlight.programs import HASWELL, SPR, scheduled
+from tests.dlight.programs import HASWELL, SPR, built_here, scheduled
 from tvm import te, tir, topi
 from tvm.dlight.cpu import Conv2D
 from tvm.target import Target
@@ -36,16 +34,6 @@ def conv(
     )
 
 
-def built(func: tir.PrimFunc, cpu: str) -> Callable[..., None]:
-    """Scheduled for a CPU, and compiled for whichever runs this."""
-    with Target(f"llvm -mcpu={cpu} -num-cores=2"):
-        made = tvm.dlight.ApplyDefaultSchedule(Conv2D())(tvm.IRModule({"main": func}))
-    assert FORM in str(made["main"].attrs["schedule_reason"])
-    made["main"] = made["main"].without_attr("target")
-    run: Callable[..., None] = tvm.compile(made, target="llvm")["main"]
-    return run
-
-
 @pytest.mark.cpu
 @pytest.mark.parametrize(
     ("outs", "kernel", "stride", "pad", "dilation", "cpu"),
@@ -59,7 +47,7 @@ def built(func: tir.PrimFunc, cpu: str) -> Callable[..., None]:
 def test_values(
     outs: int, kernel: int, stride: int, pad: int, dilation: int, cpu: str
 ) -> None:
-    run = built(conv(9, outs, kernel, stride, pad, dilation), cpu)
+    run = built_here(conv(9, outs, kernel, stride, pad, dilation), Conv2D(), cpu, FORM)
     rng = np.random.default_rng(kernel)
     weights, bias = random(rng, outs, 9, kernel, kernel), random(rng, outs, 1, 1)
     for number, (height, width) in enumerate(SIZES):

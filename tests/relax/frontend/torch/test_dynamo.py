@@ -281,3 +281,16 @@ def test_copies_are_apart_from_what_was_given(func: Any) -> None:
     for a, b in zip(found if isinstance(found, tuple) else [found],
                     wanted if isinstance(wanted, tuple) else [wanted]):  # fmt: skip
         torch.testing.assert_close(a, b)
+
+
+def test_copies_of_results_are_apart_from_these() -> None:
+    def func(a: Any) -> Any:
+        b = a + 1
+        return b, b.clone(), b
+
+    x = torch.arange(4.0)
+    with torch.no_grad():
+        first, copy, same = torch.compile(func, backend=relax_dynamo())(x)
+    first.mul_(2)
+    torch.testing.assert_close(copy, x + 1)
+    torch.testing.assert_close(same, first)

@@ -12,7 +12,7 @@ from tvm.ir.module import IRModule
 from tvm.tir.expr import Var
 
 from .base_fx_graph_translator import target_name
-from .dynamo_gradients import records_gradients, with_gradients
+from .dynamo_gradients import memory_of, records_gradients, with_gradients
 from .fx_translator import WRITING, from_fx
 from .inplace import FRESH
 
@@ -191,39 +191,34 @@ def _compiled(graph_module: Any, examples: Sequence[Any], pipeline: Any) -> Call
     with goal:
         mod = passes(mod)
     vm = VirtualMachine(build(mod, goal), dev)
-
-    copies = _copies(graph_module)
+    given_memory, memory = _memories(graph_module)
 
     def run(*given: Any) -> Any:
         tensors = [arg for arg in given if isinstance(arg, torch.Tensor)]
         results = _to_torch(vm["main"](*(_to_tvm(tensor) for tensor in tensors)))
-        if not copies:
-            return results
-        own = {tensor.untyped_storage().data_ptr() for tensor in tensors}
         parts = list(results) if isinstance(results, tuple) else [results]
-        for number in copies & set(range(len(parts))):
-            if parts[number].untyped_storage().data_ptr() in own:
-                parts[number] = parts[number].clone()
+        # a program may pass on what it has where a copy was asked for
+        owners = {memory_of(tensor): given_memory for tensor in tensors}
+        for number, (part, torchs) in enumerate(zip(parts, memory)):
+            owner = owners.setdefault(memory_of(part), frozenset((torchs,)))
+            if None not in (torchs, memory_of(part)) and torchs not in owner:
+                parts[number] = part.clone()
         return tuple(parts) if isinstance(results, tuple) else parts[0]
 
     return run
 
 
-def _copies(graph_module: Any) -> set[int]:
-    """The results of which torch says that they are no views of an input.
-
-    A program may pass on what it was given where a copy was asked for.
-    """
+def _memories(graph_module: Any) -> tuple[frozenset[Any], list[Any]]:
+    """The memory of the inputs, and that of each result, as torch has followed it."""
     nodes = list(graph_module.graph.nodes)
     results = nodes[-1].args[0]
-    given = {_fake_memory(node) for node in nodes if node.op == "placeholder"}
+    given = frozenset(_fake_memory(node) for node in nodes if node.op == "placeholder")
     flat = results if isinstance(results, (tuple, list)) else (results,)
-    found = [_fake_memory(node) for node in flat]
-    return {n for n, memory in enumerate(found) if memory is not None and memory not in given}
+    return given, [_fake_memory(node) for node in flat]
 
 
 def _fake_memory(node: Any) -> Any:
-    """What tells the memory of a value apart, as torch has followed it through the graph."""
+    """What tells the memory of a value apart; None where torch has not followed it."""
     meta = getattr(node, "meta", {})
     value = meta.get("example_value", meta.get("val"))
     if value is None:

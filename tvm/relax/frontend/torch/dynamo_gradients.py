@@ -52,7 +52,7 @@ def with_gradients(
 
     def forward(graph: Any, inputs: Sequence[Any]) -> Any:
         with real():  # constants of the graph are real tensors
-            return boxed(_forward(graph, inputs, compiled, strict))
+            return boxed(_compiled(graph, inputs, compiled, strict))
 
     def backward(graph: Any, inputs: Sequence[Any]) -> Any:
         made: list[Callable[..., Any]] = []
@@ -60,7 +60,7 @@ def with_gradients(
         def run(*given: Any) -> Any:
             if not made:  # most calls of a model are never followed by one of its gradients
                 with real():
-                    made.append(_backward(graph, inputs, compiled))
+                    made.append(_compiled(graph, inputs, compiled, strict=False, fixed=False))
             return made[0](*given)
 
         return boxed(run)
@@ -82,11 +82,14 @@ def _decompositions() -> dict[Any, Any]:
     }
 
 
-def _forward(
-    graph: Any, inputs: Sequence[Any], compiled: Compiler, strict: bool
+def _compiled(
+    graph: Any, inputs: Sequence[Any], compiled: Compiler, strict: bool, fixed: bool = True
 ) -> Callable[..., Any]:
+    """The graph, compiled or on torch's operators; unless `fixed`, its numbers have to be sizes."""
     try:
         _check_dropouts(graph)
+        if not fixed:
+            _check_sizes(graph)
         return _apart(graph, compiled(graph, inputs))
     except _REFUSED as err:
         if strict:
@@ -101,16 +104,6 @@ def _uncompiled(graph: Any, reason: str) -> Callable[..., Any]:
     )
     forward: Callable[..., Any] = graph.forward
     return forward
-
-
-def _backward(graph: Any, inputs: Sequence[Any], compiled: Compiler) -> Callable[..., Any]:
-    try:
-        _check_dropouts(graph)
-        _check_sizes(graph)
-        return _apart(graph, compiled(graph, inputs))
-    except _REFUSED:
-        forward: Callable[..., Any] = graph.forward
-        return forward
 
 
 def _check_dropouts(graph: Any) -> None:
@@ -142,22 +135,22 @@ def _apart(graph: Any, run: Callable[..., Any]) -> Callable[..., Any]:
 
     def call(*given: Any) -> tuple[Any, ...]:
         made: list[Any] = []
-        taken = {_memory(one) for one in given} - {None}
+        taken = {memory_of(one) for one in given} - {None}
         for number, value in enumerate(run(*given)):
             node = results[number]
             if node in place:
                 value = given[place[node]]
             elif first[number] < number and node is not None:
                 value = made[first[number]]
-            elif _memory(value) in taken:
+            elif memory_of(value) in taken:
                 value = value.clone()
             made.append(value)
-            taken |= {_memory(value)} - {None}
+            taken |= {memory_of(value)} - {None}
         return tuple(made)
 
     return call
 
 
-def _memory(value: Any) -> Any:
-    """The address of a tensor's storage."""
+def memory_of(value: Any) -> Any:
+    """The address of a tensor's storage; None for what is no tensor."""
     return value.untyped_storage().data_ptr() if hasattr(value, "untyped_storage") else None
