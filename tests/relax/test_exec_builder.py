@@ -83,9 +83,14 @@ def test_equal_constants_are_kept_once() -> None:
         assert ib.convert_constant(shape([1, 2])) != ib.convert_constant(shape([1, 3]))
         tensors = [tvm.runtime.tensor(np.array([1, 2, 3], "int32")) for _ in range(2)]
         assert ib.convert_constant(tensors[0]) == ib.convert_constant(tensors[1])
-        assert ib.convert_constant(1) != ib.convert_constant(True)
+        assert ib.convert_constant(1) == ib.imm(1) != ib.convert_constant(True)
+        array = np.full(2, 7.0, "float32")
+        assert ib.convert_constant(array) == ib.convert_constant(tvm.runtime.tensor(array))
+        assert ib.convert_constant(tvm.DataType("int8")) != ib.convert_constant(
+            tvm.DataType("int8")
+        )
         ib.emit_ret(ib.r(0))
-    assert len(ib.get().mod.constants) == 1
+    assert len(ib.get().mod.constants) == 2
 
 
 @pytest.mark.parametrize(("taken", "wanted"), [(True, A + B), (False, A * B)])

@@ -41,6 +41,13 @@ def test_tensors_become_placeholders() -> None:
     assert all(isinstance(s, tir.Var) and s is not N for s in own)
 
 
+def test_buffers_are_named_for_the_variables() -> None:
+    x, one = var("x", 4), relax.const(np.ones(4, "float32"))
+    made = gen_call_tir_inputs(topi.add, x, one)
+    buffers = [made.func.buffer_map[param].name for param in made.func.params]
+    assert buffers == ["x", "B", "T_add"]
+
+
 def test_symbols_that_no_shape_defines_are_passed() -> None:
     x = var("x", N)
     made = gen_call_tir_inputs(

@@ -29,7 +29,7 @@ def test_texts() -> None:
     assert made.stats() == (
         "Relax VM executable statistics:\n"
         '  Constant pool (# 6): [1.5, shapetuple[2, 3], float32, [10], "text", True]\n'
-        '  Globals (#3): [("kernel", 0), ("main", 2), ("vm.builtin.copy", 1)]\n'
+        '  Globals (#3): [kernel, vm.builtin.copy, main]\n'
     )
     calls = "@main native:\n  call  conv\n  call  add\n  call  conv\n\n@"
     assert made.as_text().startswith(calls)

@@ -198,8 +198,10 @@ class ExecBuilder(Object):
 
     # --- constants ---
 
-    def convert_constant(self, const: object) -> Const:
-        """A constant of the table; equal ones are kept once."""
+    def convert_constant(self, const: object) -> Const | Imm:
+        """A constant of the table; equal ones are kept once. Integers stand in the instructions."""
+        if isinstance(const, int) and not isinstance(const, bool):
+            return self._bc.Imm(const)
         kept, key = self._as_constant(const)
         at = self._constant_at.get(key)
         if at is None:
@@ -213,11 +215,15 @@ class ExecBuilder(Object):
             return const, ("bool", const)
         # data types are texts too; the second is that of the runtime library
         if isinstance(const, DataType) or type(const).__name__ == "dtype":
-            return {"dtype": str(const)}, ("dtype", str(const))
-        if isinstance(const, (int, str)):
-            return const, (type(const).__name__, const)
+            return {"dtype": str(const)}, object()  # each has an entry of its own
+        if isinstance(const, str):
+            return const, ("str", const)
         if isinstance(const, float):
             return const, ("float", repr(const))
+        if hasattr(const, "__array_interface__"):
+            from tvm.runtime import tensor
+
+            const = tensor(const)
         if hasattr(const, "numpy"):
             values = const.numpy()
             key: tuple[Any, ...] = ("tensor", id(const))

@@ -145,8 +145,7 @@ class _Arguments:
         info = arg.struct_info
         if isinstance(info, TensorStructInfo):
             self._fresh_symbols(info.values or ())
-            n = self._tensors
-            tensor = te_tensor(arg, self.dims, chr(ord("A") + n) if n < 26 else f"input_{n}")
+            tensor = te_tensor(arg, self.dims, self._buffer_name(arg))
             self._tensors += 1
             self.operands.append(arg)
             self.parameters.append(tensor)
@@ -169,6 +168,12 @@ class _Arguments:
             f"not supported type in emit_te: {arg} with struct info {info}; "
             "legal: tensors, shapes, numbers, strings, tuples of them"
         )
+
+    def _buffer_name(self, arg: RelaxExpr) -> str:
+        if isinstance(arg, Var):
+            return arg.name_hint
+        n = self._tensors
+        return chr(ord("A") + n) if n < 26 else f"input_{n}"
 
     def _scalar(self, arg: RelaxExpr, info: PrimStructInfo) -> Any:
         if info.value is not None:

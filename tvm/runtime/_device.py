@@ -194,15 +194,15 @@ class Device(_DeviceBase):  # type: ignore[misc]
 _tvm_ffi.core._set_class_device(Device)
 
 
-def device(dev: str | int, dev_id: int | None = None) -> Device:
+def device(device_type: str | int, index: int | None = None) -> Device:
     """The device of a name or DLPack number: `device("cpu")`, `device("cuda:1")`.
 
     The text of a target gives the device that runs its code: `device("llvm -mcpu=skylake")`.
     """
-    if isinstance(dev, str):
-        kind, colon, index = dev.split(" ")[0].partition(":")
-        dev = f"{_RUNS_CODE_OF.get(kind, kind)}{colon}{index}"
-    return Device(dev, dev_id)
+    if isinstance(device_type, str):
+        kind, colon, number = device_type.split(" ")[0].partition(":")
+        device_type = f"{_RUNS_CODE_OF.get(kind, kind)}{colon}{number}"
+    return Device(device_type, index)
 
 
 def _maker(kind: str) -> Any:

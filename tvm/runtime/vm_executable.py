@@ -173,7 +173,7 @@ class VMModule(Module):
         return "" if code is None else code.as_python()
 
     def stats(self) -> str:
-        """The constants, and the functions with their indices in the table."""
+        """The constants, and the functions in the order of the table."""
         code, tensors = self.artefact.bytecode, self.constants
         if code is None:
             pool = [_extents(t) for t in tensors]
@@ -181,11 +181,10 @@ class VMModule(Module):
         else:
             pool = [_constant_text(c, tensors) for c in code.constants]
             table = list(dict.fromkeys([*code.func_table, *(f.name for f in code.functions)]))
-        shown = ", ".join(f'("{name}", {i})' for name, i in sorted(zip(table, range(len(table)))))
         return (
             "Relax VM executable statistics:\n"
             f"  Constant pool (# {len(pool)}): [{', '.join(pool)}]\n"
-            f"  Globals (#{len(table)}): [{shown}]\n"
+            f"  Globals (#{len(table)}): [{', '.join(table)}]\n"
         )
 
 

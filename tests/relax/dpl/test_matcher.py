@@ -283,3 +283,13 @@ def test_symbols_of_a_pattern_stand_for_any_extent() -> None:
     assert product.match(rx.op.multiply(tensor(3, 4), tensor(3, 4)))
     assert product.match(rx.op.multiply(tensor(n, 4), tensor(n, 4)))
     assert not product.match(rx.op.multiply(tensor(3, 4), tensor(3, 1)))
+
+
+def test_variables_of_known_value_are_their_values() -> None:
+    x = rx.Var("x", rx.TensorStructInfo((2,), "float32"))
+    bound, alias = (rx.DataflowVar(name, x.struct_info) for name in ("bound", "alias"))
+    values = {bound: rx.op.exp(x), alias: x}
+    assert is_dfv("bound").match(bound)
+    assert not is_dfv("bound").match(bound, values)
+    assert is_op("relax.exp")(is_var("x")).match(bound, values)
+    assert is_var("x").match(alias, values)

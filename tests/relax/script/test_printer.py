@@ -48,7 +48,7 @@ x = relax.Var("x", tensor)
         (TensorStructInfo(None, "", ndim=2), "R.Tensor(ndim=2)"),
         (TensorStructInfo(None, ""), "R.Tensor"),
         (TensorStructInfo((2,), "int8", VDevice("llvm", 0, "global")),
-         'R.Tensor((2,), dtype="int8", vdevice="llvm:0:global")'),
+         'R.Tensor((2,), dtype="int8", vdevice="llvm:0")'),
         (TupleStructInfo([ObjectStructInfo()]), "R.Tuple(R.Object)"),
         (TupleStructInfo([]), "R.Tuple"),
         (FuncStructInfo([tensor], ObjectStructInfo()),
@@ -147,7 +147,6 @@ def test_functions_as_a_whole() -> None:
         's: R.Shape(["n * 2"])'
     )
     lines = rest.split("\n")[1:]
-    inner = lines[6].split(":")[0].strip()  # a fresh name
     assert lines == [
         "    n = T.int64()",
         '    R.func_attr({"a": [2], "b": 1})',
@@ -156,8 +155,8 @@ def test_functions_as_a_whole() -> None:
         'dtype="float32"))',
         "    if c:",
         '        a: R.Tensor((m, 4), dtype="float32") = R.add(y, y)',
-        f'        {inner}: R.Tensor((m, 4), dtype="float32") = R.exp(a)',
-        f'        b: R.Tensor((m, 4), dtype="float32") = {inner}',
+        '        b_then: R.Tensor((m, 4), dtype="float32") = R.exp(a)',
+        '        b: R.Tensor((m, 4), dtype="float32") = b_then',
         "    else:",
         '        b: R.Tensor((m, 4), dtype="float32") = y',
         '    R.print(b, format=R.str("b"))',
@@ -167,7 +166,7 @@ def test_functions_as_a_whole() -> None:
         "        R.output(gv)",
         "    # from tvm.script import tir as T",
         "    # from tvm.script import relax as R",
-        "",
+        "    ",
         "    @R.function",
         '    def local(z: R.Tensor((4,), dtype="int8")) -> R.Tensor((4,), dtype="int8"):',
         "        return z",
@@ -199,7 +198,7 @@ def test_devices_are_counted_by_kind() -> None:
     body = relax.SeqExpr([], v)
     func = relax.Function([v], body, v.struct_info_, attrs={"global_symbol": "main"})
     mod = IRModule({"main": func}, global_infos={"vdevice": devices})
-    assert 'def main(v: R.Tensor((2,), dtype="int8", vdevice="cuda:1:global"))' in mod.script()
+    assert 'def main(v: R.Tensor((2,), dtype="int8", vdevice="cuda:1"))' in mod.script()
 
 
 def test_constants_of_one_module_share_the_metadata() -> None:
@@ -235,13 +234,59 @@ def test_outside_functions_of_a_module_read_back() -> None:
     tvm.ir.assert_structural_equal(tvm.script.from_source(mod.script()), mod)
 
 
+def test_devices_without_a_module_say_their_memory() -> None:
+    info = TensorStructInfo((2,), "int8", VDevice("cuda", 2, "shared"))
+    assert str(info) == 'R.Tensor((2,), dtype="int8", vdevice="cuda:2:shared")'
+
+
+def test_names_of_branches_are_free_after_them() -> None:
+    @R.function
+    def main(x: R.Tensor((4,), "float32"), c: R.Tensor((), "bool")):
+        if c:
+            w = R.exp(x)
+            z = R.sin(w)
+        else:
+            w = R.sin(x)
+            z = R.exp(w)
+        return z
+
+    lines = [line.strip().split(":")[0] for line in main.script().split("\n")]
+    assert lines[4:] == ["if c", "w", "z_then", "z", "else", "w", "z_else", "z", "return z"]
+    assert_structural_equal(from_source(main.script()), main)
+
+
+def test_numbers_among_options() -> None:
+    @R.function
+    def main(x: R.Tensor((2, 3, 4, 6), "float32")):
+        a = R.nn.attention(x, x, x, scale=0.5)
+        b = R.image.resize2d(a, R.shape([8, 8]))
+        return R.layout_transform(b, lambda i, j, k, l: (i, j, k, l // 3, l % 3), pad_value=1)
+
+    text = main.script()
+    assert "scale=T.float32(0.5)" in text
+    assert f"roi=[{', '.join(['T.float32(0.0)'] * 4)}]" in text
+    assert "lambda i, j, k, l: (i, j, k, l // 3, l % 3)" in text
+    assert "pad_value=R.prim_value(T.float32(1.0))" in text
+    assert_structural_equal(from_source(text), main)
+
+
+def test_attributes_of_packed_calls() -> None:
+    @R.function(pure=False)
+    def main(x: R.Tensor((2,), "float32")):
+        return R.call_packed("f", x, sinfo_args=R.Object, k=True)
+
+    text = main.script()
+    assert 'R.call_packed("f", x, attrs_type_key="ir.DictAttrs", k=True, sinfo_args' in text
+    assert_structural_equal(from_source(text), main)
+
+
 def test_wishes_for_devices_read_back() -> None:
     @R.function(private=True)
     def main(x: R.Tensor((4,), "float32")):
         y = R.hint_on_device(x, tvm.cpu(1))
         return y
 
-    assert 'R.hint_on_device(x, device_type=1, index=1, memory_scope="global")' in main.script()
+    assert "R.hint_on_device(x, R.device(device_type=1, index=1))" in main.script()
     tvm.ir.assert_structural_equal(tvm.script.from_source(main.script()), main)
 
 
@@ -260,7 +305,7 @@ def test_a_function_within_another_names_what_it_uses():
 @R.function
 def main(x: R.Tensor((), dtype="int32")) -> R.Tensor((), dtype="int32"):
     # from tvm.script import relax as R
-
+    
     @R.function
     def nested(y: R.Tensor((), dtype="int32")) -> R.Tensor((), dtype="int32"):
         return y

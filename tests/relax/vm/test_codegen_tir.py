@@ -96,7 +96,7 @@ def test_kernels_constants_and_context() -> None:
                 r, T.int32(2), "test.codegen.add", T.anylist_getitem(r, T.int32(0)),
                 T.anylist_getitem(c, T.int32(0)))
             T.call_cpacked("kernel", T.anylist_getitem(r, T.int32(2)),
-                           T.reinterpret("handle", T.uint64(0)))
+                           T.reinterpret("handle", T.int64(0)))
             T.anylist_setitem_call_packed(
                 r, T.int32(3), "vm.builtin.alloc_shape_heap", ctx_ptr, T.int64(4))
             T.anylist_setitem_call_packed(r, T.int32(3), "vm.builtin.null_value")

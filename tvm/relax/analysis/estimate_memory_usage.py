@@ -96,5 +96,5 @@ def estimate_memory_usage(mod: IRModule | Function) -> str:
     for name, func in named:
         found = _Allocations()
         found.visit_expr(func)
-        lines.append(found.text(name))
-    return "\n".join(lines) + "\n"
+        lines += [found.text(name), ""]
+    return "\n".join(lines)

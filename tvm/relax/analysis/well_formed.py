@@ -53,8 +53,8 @@ _LOG = logging.getLogger("tvm.relax")
 def well_formed(obj: IRModule | Function, check_struct_info: bool = True) -> bool:
     """True when the module or function keeps all rules; what it breaks is logged as warnings.
 
-    Without `check_struct_info`, expressions need no struct info, as in programs put together by
-    hand that no builder has normalised; that there is, is not compared. All other rules hold.
+    Without `check_struct_info`, variables need none, and theirs is not looked at; nor is purity,
+    which follows from it. Calls and branches need theirs. All other rules hold.
     """
     faults = faults_of(obj, check_struct_info)
     for fault in faults:
@@ -129,13 +129,13 @@ class _Checker:
                     definable_tir_vars_in_struct_info(param.struct_info_), dims
                 )
         for param in func.params:
-            if param.struct_info_ is not None:
+            if param.struct_info_ is not None and self.check_struct_info:
                 yield from self._symbols(_exprs_in_scope(param.struct_info_), dims, param.name_hint)
         yield from self._symbols(_exprs_in_scope(func.ret_struct_info), dims, "the result")
         forced = bool(func.attrs.get("relax.force_pure"))
         if forced and not func.is_pure:
             yield self._say("it has the attribute relax.force_pure and is not declared pure")
-        if func.is_pure and not forced:
+        if func.is_pure and not forced and self.check_struct_info:
             impure = find_impure_call(func, own)
             if impure is not None:
                 yield self._say(f"it is declared pure and has an impure call: {impure}")
@@ -178,7 +178,8 @@ class _Checker:
         else:
             if dataflow and isinstance(value, If):
                 yield self._say(f"{var.name_hint!r}: a branch stands in a dataflow block")
-            if dataflow and isinstance(value, Call) and find_impure_call(value) is not None:
+            checks = dataflow and self.check_struct_info and isinstance(value, Call)
+            if checks and find_impure_call(value) is not None:
                 yield self._say(
                     f"{var.name_hint!r}: an impure call stands in a dataflow block: {value}"
                 )
@@ -194,9 +195,11 @@ class _Checker:
         if var.struct_info_ is None:
             yield from self._missing(f"variable {var.name_hint!r} has no struct info")
             return
+        if not self.check_struct_info:
+            return
         yield from self._symbols(_exprs_in_scope(var.struct_info_), dims, var.name_hint)
         given = binding.value.struct_info_
-        if isinstance(binding, MatchCast) or given is None or not self.check_struct_info:
+        if isinstance(binding, MatchCast) or given is None:
             return
         if not is_base_of(var.struct_info_, given, self.bb.analyzer):
             yield self._say(
@@ -220,7 +223,9 @@ class _Checker:
             yield from self._seq(value, set(known), set(dims))
         else:
             yield from self._use(value, known, dims)
-        if value.struct_info_ is None and not isinstance(value, Op):
+        if value.struct_info_ is None and isinstance(value, (Call, If)):
+            yield self._say(f"no struct info is known of {value}")
+        elif value.struct_info_ is None and not isinstance(value, Op):
             yield from self._missing(f"no struct info is known of {value}")
         elif isinstance(value, Call) and self.check_struct_info:
             yield from self._derived(value)

@@ -154,13 +154,15 @@ def _expr(m: Matcher, p: ExprPattern, expr: RelaxExpr, found: Match) -> Match | 
 
 
 def _var(m: Matcher, p: VarPattern, expr: RelaxExpr, found: Match) -> Match | None:
-    return found if isinstance(expr, Var) and p.name in ("", expr.name_hint) else None
+    value = m.value_of(expr)  # a variable whose value is known is its value
+    return found if isinstance(value, Var) and p.name in ("", value.name_hint) else None
 
 
 def _dataflow_var(
     m: Matcher, p: DataflowVarPattern, expr: RelaxExpr, found: Match
 ) -> Match | None:
-    return found if isinstance(expr, DataflowVar) and p.name in ("", expr.name_hint) else None
+    value = m.value_of(expr)
+    return found if isinstance(value, DataflowVar) and p.name in ("", value.name_hint) else None
 
 
 def _global_var(m: Matcher, p: GlobalVarPattern, expr: RelaxExpr, found: Match) -> Match | None:

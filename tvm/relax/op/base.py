@@ -52,7 +52,7 @@ CallTIRWithGradAttrs = attrs_class("CallTIRWithGradAttrs", "te_grad_name", "te_g
 CallTIRInplaceAttrs = attrs_class("CallTIRInplaceAttrs", "inplace_indices")
 CallInplacePackedAttrs = attrs_class("CallInplacePackedAttrs", "inplace_indices")
 ToVDeviceAttrs = attrs_class("ToVDeviceAttrs", "dst_vdevice")
-HintOnDeviceAttrs = attrs_class("HintOnDeviceAttrs", "device_type", "index", "memory_scope")
+HintOnDeviceAttrs = attrs_class("HintOnDeviceAttrs", "device_type", "index")
 
 OutInfo = StructInfo | Sequence[StructInfo]
 TirVars = ShapeExpr | Sequence[PrimExpr] | None
@@ -480,7 +480,7 @@ to_vdevice.reference(lambda data, dst_vdevice: data)
 
 
 @relax_op("relax.hint_on_device", "data: Tensor", HintOnDeviceAttrs)
-def hint_on_device(data: ExprLike, dst_vdevice: Any, memory_scope: str = "global") -> Call:
+def hint_on_device(data: ExprLike, dst_vdevice: Any) -> Call:
     """The same tensor, with a wish on which device it should be."""
     kind = getattr(dst_vdevice, "dlpack_device_type", None)
     if not callable(kind) and not hasattr(dst_vdevice, "device_type"):
@@ -490,9 +490,7 @@ def hint_on_device(data: ExprLike, dst_vdevice: Any, memory_scope: str = "global
         )  # fmt: skip
     device_type = int(kind()) if callable(kind) else int(dst_vdevice.device_type)
     index = getattr(dst_vdevice, "index", getattr(dst_vdevice, "device_id", 0))
-    return hint_on_device.call(
-        data, device_type=device_type, index=int(index), memory_scope=memory_scope
-    )
+    return hint_on_device.call(data, device_type=device_type, index=int(index))
 
 
 hint_on_device.infer(lambda ctx, data, **options: data)

@@ -35,7 +35,7 @@ from tvm.ir.structural import structural_equal
 from tvm.relax.block_builder import BlockBuilder
 from tvm.relax.distributed.infer import infer_distributed
 from tvm.relax.distributed.struct_info import DTensorStructInfo
-from tvm.relax.expr import Call, ExprLike, convert_to_expr
+from tvm.relax.expr import Call, ExprLike, PrimValue, convert_to_expr
 from tvm.relax.shape_math import same_extent
 from tvm.relax.struct_info import (
     VOID,
@@ -85,7 +85,7 @@ class OpAttrs(Attrs):
 
     __slots__ = ()
     NAMES: ClassVar[tuple[str, ...]] = ()
-    NUMBERS: ClassVar[frozenset[str]] = frozenset()  # what holds its integers as int64 nodes
+    NUMBERS: ClassVar[frozenset[str]] = frozenset()  # what holds its numbers as nodes
 
     def __init__(self, *values: object, **named: object) -> None:
         for name, value in zip(self.NAMES, values):
@@ -112,19 +112,24 @@ def _frozen(value: object) -> object:
 def _as_nodes(value: object) -> object:
     if isinstance(value, tuple):
         return tuple([_as_nodes(item) for item in value])
+    if isinstance(value, float):
+        return FloatImm("float32", value)
     return IntImm(INT64, value) if isinstance(value, int) else value
 
 
-def _as_integers(value: object) -> object:
+def _as_numbers(value: object) -> object:
     if isinstance(value, tuple):
-        return tuple([_as_integers(item) for item in value])
-    return value.value if isinstance(value, IntImm) else value
+        return tuple([_as_numbers(item) for item in value])
+    if isinstance(value, PrimValue):
+        value = value.value
+    return value.value if isinstance(value, (IntImm, FloatImm)) else value
 
 
 def attrs_class(name: str, *names: str, numbers: Sequence[str] = ()) -> type[OpAttrs]:
     """The node type `relax.attrs.<name>` with the given options.
 
-    Those named in `numbers` hold integers as nodes; rules get them as plain integers.
+    Those named in `numbers` hold numbers as nodes: int64 and float32, or the type that a
+    `PrimValue` has. Rules get them as plain numbers.
     """
     body = {
         "__slots__": tuple(sorted(names)),
@@ -457,7 +462,7 @@ def options_of(call: Call) -> dict[str, Any]:
         return {}
     found = {field.name: getattr(attrs, field.name) for field in attrs.FIELDS}
     for name in attrs.NUMBERS if isinstance(attrs, OpAttrs) else ():
-        found[name] = _as_integers(found[name])
+        found[name] = _as_numbers(found[name])
     return found
 
 

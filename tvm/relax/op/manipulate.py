@@ -11,7 +11,7 @@ import numpy as np
 from tvm.error import ShapeError, TVMError, message
 from tvm.ir.expr import PrimExpr, StructInfo
 from tvm.relax.block_builder import BlockBuilder
-from tvm.relax.expr import Call, ExprLike, Tuple, convert_to_expr
+from tvm.relax.expr import Call, ExprLike, PrimValue, Tuple, convert_to_expr
 from tvm.relax.expr import Var as RelaxVar
 from tvm.relax.extents import agreeing, extents_of
 from tvm.relax.shape_math import product, same_extent, same_shape, simplify, total
@@ -24,6 +24,7 @@ from tvm.relax.struct_info import (
     dim,
 )
 from tvm.relax.te_call import gen_call_tir_inputs
+from tvm.support.dtype import DataType
 from tvm.support.lazy import lazy_names
 from tvm.tir import op as tir_op
 from tvm.tir.expr import (
@@ -89,8 +90,9 @@ FlipAttrs = attrs_class("FlipAttrs", "axis")
 MeshgridAttrs = attrs_class("MeshgridAttrs", "indexing")
 OneHotAttrs = attrs_class("OneHotAttrs", "depth", "axis")
 LayoutTransformAttrs = attrs_class(
-    "LayoutTransformAttrs", "index_map", "pad_value", "axis_separators", "input_axis_separators"
-)
+    "LayoutTransformAttrs", "index_map", "pad_value", "axis_separators", "input_axis_separators",
+    numbers=("pad_value",),
+)  # fmt: skip
 
 
 def _tuple_of(tensors: Any) -> Expr:
@@ -796,10 +798,28 @@ def layout_transform(
     return layout_transform.call(
         x,
         index_map=mapping,
-        pad_value=getattr(getattr(pad_value, "value", pad_value), "value", pad_value),
+        pad_value=_fill(x, pad_value),
         axis_separators=separators,
         input_axis_separators=inputs,
     )
+
+
+def _fill(x: ExprLike, value: Any) -> PrimValue | None:
+    """The padding as a value of the elements' type, where one number is of the same kind."""
+    if value is None or isinstance(value, PrimValue):
+        return value
+    if isinstance(value, PrimExpr):
+        return PrimValue(value)
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise TypeError(
+            message("layout_transform: pad_value", found=f"{type(value).__name__} {value!r}",
+                    legal="a number, or a PrimValue")
+        )  # fmt: skip
+    info = getattr(x, "struct_info_", None)
+    dtype = info.dtype if isinstance(info, TensorStructInfo) else DataType("")
+    if dtype.is_floating or (dtype.is_integer and isinstance(value, int)):
+        return PrimValue(tir_const(value, dtype))
+    return PrimValue(value)
 
 
 @layout_transform.infer

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final, cast
+from typing import ClassVar, Final, cast
 
 from tvm.error import ScriptError
 from tvm.ir.expr import RelaxExpr, StructInfo
@@ -273,6 +273,7 @@ def _branching_around() -> SeqExprFrame:
 
 class _BranchFrame(SeqExprFrame):
     __slots__ = ()
+    SUFFIX: ClassVar[str]  # of the name of the branch's own last variable
 
     def enter(self) -> SeqExprFrame:
         frames = IRBuilder.current().frames
@@ -306,7 +307,7 @@ class _BranchFrame(SeqExprFrame):
             self.binding_blocks[-1:] = [BindingBlock(rest, last_block.span)] if rest else []
         else:
             self.output = last.var
-            rename(last.var.vid, "name_hint", block_builder().get_unique_name("gv"))
+            rename(last.var.vid, "name_hint", f"{name}_{self.SUFFIX}")
         return name
 
 
@@ -314,12 +315,14 @@ class ThenFrame(_BranchFrame):
     """The branch for a condition that holds."""
 
     __slots__ = ()
+    SUFFIX: ClassVar[str] = "then"
 
 
 class ElseFrame(_BranchFrame):
     """The branch for a condition that does not hold."""
 
     __slots__ = ()
+    SUFFIX: ClassVar[str] = "else"
 
 
 def note_emitted(var: Var) -> None:

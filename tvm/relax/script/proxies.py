@@ -257,7 +257,7 @@ class PrimProxy(StructInfoProxy):
             value = value_of(value, dict_globals)
         if not isinstance(value, PrimExpr) and self.dtype is None:
             kind = "bool" if isinstance(value, bool) else "int64"
-            return PrimStructInfo(kind if isinstance(value, int) else "float64", value)
+            return PrimStructInfo(kind if isinstance(value, int) else "float32", value)
         return PrimStructInfo(self.dtype, value)
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from tvm.ir.attrs import DictAttrs
 from tvm.ir.expr import GlobalVar, PrimExpr, RelaxExpr, StructInfo
+from tvm.ir.node import make_node
 from tvm.relax.expr import (
     Call,
     DataTypeImm,
@@ -55,13 +56,18 @@ def call_packed(
     func: Any,
     *args: RelaxExpr,
     sinfo_args: StructInfo | Sequence[StructInfo] | None = None,
+    attrs_type_key: str = DictAttrs.TYPE_KEY,
     **kwargs: Any,
 ) -> Call:
-    """A call of a function that is found by name at run time."""
+    """A call of a function that is found by name at run time, with attributes of any class."""
     op = func if isinstance(func, RelaxExpr) else ExternFunc(func)
     given = sinfo_args if isinstance(sinfo_args, (list, tuple)) else [sinfo_args]
     infos = [] if sinfo_args is None else [as_struct_info(info) for info in given]
-    attrs = DictAttrs(kwargs) if kwargs else None
+    attrs: Any = None
+    if kwargs and attrs_type_key != DictAttrs.TYPE_KEY:
+        attrs = make_node(attrs_type_key, **kwargs)
+    elif kwargs:
+        attrs = DictAttrs(kwargs)
     return Call(op, [convert_to_expr(arg) for arg in args], attrs, infos)
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import importlib
 import inspect
-import types
 from collections.abc import Callable as Function
 from typing import Any, Final
 
@@ -68,21 +67,6 @@ def to_vdevice(data: RelaxExpr, dst_vdevice: str | VDevice) -> Call:
     """The data on another virtual device, given by itself or by name."""
     device = dst_vdevice if isinstance(dst_vdevice, VDevice) else vdevice_of(dst_vdevice)
     made: Call = _op_module().to_vdevice(data, device)
-    return made
-
-
-def hint_on_device(
-    data: RelaxExpr,
-    dst_vdevice: Any = None,
-    memory_scope: str = "global",
-    *,
-    device_type: int = 1,
-    index: int = 0,
-) -> Call:
-    """The same tensor, with a wish on which device it should be; by itself, or as it prints."""
-    if dst_vdevice is None:
-        dst_vdevice = types.SimpleNamespace(device_type=device_type, index=index)
-    made: Call = _op_module().hint_on_device(data, dst_vdevice, memory_scope)
     return made
 
 
@@ -238,5 +222,5 @@ __all__ = [
     "Tensor", "Then", "Tuple", "TupleGetItem", "arg", "call_packed", "call_py_func", "call_tir",
     "const", "dataflow", "dtype", "emit", "emit_match_cast", "emit_te", "emit_var_binding",
     "func_attr", "func_name", "func_ret_struct_info", "func_ret_value", "function",
-    "hint_on_device", "output", "prim_value", "shape", "to_vdevice",
+    "output", "prim_value", "shape", "to_vdevice",
 ]  # fmt: skip

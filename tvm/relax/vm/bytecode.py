@@ -237,9 +237,7 @@ class _FunctionCompiler:
         if isinstance(expr, ShapeExpr):
             return self._ib.convert_constant([self._number(e, expr) for e in expr.values])
         if isinstance(expr, PrimValue):
-            number = self._number(expr.value, expr)
-            plain = isinstance(number, int) and not isinstance(number, bool)
-            return bc.Imm(number) if plain else self._ib.convert_constant(number)
+            return self._ib.convert_constant(self._number(expr.value, expr))
         if isinstance(expr, StringImm):
             return self._ib.convert_constant(str(expr.value))
         if isinstance(expr, DataTypeImm):
@@ -337,7 +335,7 @@ class _FunctionCompiler:
                 self._ib.emit_call(BUILTIN + "null_value", [], killed)
             return self._ib.void_arg()
         if name == "relax.null_value":
-            return self._emit(BUILTIN + "null_value")
+            return self._ib.void_arg()
         raise TVMError(
             f"{self._name}: operator {name} has no code of its own; legalize it first "
             "(tvm.relax.transform.LegalizeOps)"

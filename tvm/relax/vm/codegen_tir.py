@@ -36,6 +36,7 @@ from tvm.relax.expr import (
     Var,
 )
 from tvm.relax.struct_info import ShapeExpr, TupleStructInfo
+from tvm.runtime import bytecode as bc
 from tvm.tir import expr as e
 from tvm.tir import stmt as s
 from tvm.tir.function import PrimFunc
@@ -104,7 +105,7 @@ class _Writer:
 
     def _call_kernel(self, name: str, args: Sequence[PrimExpr], dst: int) -> None:
         """Call a function of the same library; the last argument is room for its handle."""
-        nothing = builtin.reinterpret("handle", ops.const(0, "uint64"))
+        nothing = builtin.reinterpret("handle", ops.const(0, "int64"))
         all_args = [e.StringImm(name), *args, nothing]
         if dst < 0:
             self._emit(e.Call("int32", Op.get("tir.tvm_call_cpacked"), all_args))
@@ -157,7 +158,9 @@ class _Writer:
         raise TVMError(f"{self._name}: a {type(expr).__name__} has no form over registers")
 
     def _constant(self, value: object) -> PrimExpr:
-        return self._item(self._c, self._tables.convert_constant(value).index)
+        kept = self._tables.convert_constant(value)
+        assert isinstance(kept, bc.Const), "numbers have a form of their own"
+        return self._item(self._c, kept.index)
 
     def _packed_value(
         self, name: str, args: Sequence[RelaxExpr], first: Sequence[PrimExpr] = ()
@@ -208,7 +211,7 @@ class _Writer:
         return self._void() if void else self._register(dst)
 
     def _void(self) -> PrimExpr:
-        return builtin.reinterpret("handle", ops.const(0, "uint64"))
+        return builtin.reinterpret("handle", ops.const(0, "int64"))
 
     def _operator(self, name: str, call: Call) -> PrimExpr:
         args = call.args
@@ -230,7 +233,7 @@ class _Writer:
                 self._call_packed(_BUILTIN + "null_value", [], killed.args[1].value)
             return self._void()
         if name == "relax.null_value":
-            return self._packed_value("null_value", [])
+            return self._void()
         raise TVMError(
             f"{self._name}: operator {name} has no code of its own; legalize it first "
             "(tvm.relax.transform.LegalizeOps)"

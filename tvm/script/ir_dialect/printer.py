@@ -164,7 +164,7 @@ def _tuple_type(kind: TupleType, d: Docsifier) -> ExprDoc:
 
 @rule(FuncType, dialect="ir")
 def _func_type(kind: FuncType, d: Docsifier) -> ExprDoc:
-    return d.word("tir", "Callable").call(ListDoc(d.exprs(kind.arg_types)), d.expr(kind.ret_type))
+    return d.word("ir", "FuncType").call(ListDoc(d.exprs(kind.arg_types)), d.expr(kind.ret_type))
 
 
 @rule(TensorMapType, dialect="ir")

@@ -189,7 +189,7 @@ def _lines(text: str, prefix: str = "") -> list[Piece]:
     pieces: list[Piece] = []
     for line in text.split("\n"):
         if pieces:
-            pieces.append(_NEWLINE)
+            pieces.append(_NEWLINE if prefix or line else _BLANK)
         pieces.append(prefix + line)
     return pieces
 
@@ -448,4 +448,4 @@ def to_python_script(
     text = writer.write(doc)
     if writer.marks or print_line_numbers or num_context_lines is not None:
         text = decorate(text, writer.marks, print_line_numbers, num_context_lines)
-    return "\n".join([line.rstrip(" ") for line in text.split("\n")]).rstrip()
+    return text.rstrip()

@@ -21,7 +21,7 @@ def kernels(build: Callable[..., Any], *shapes: Shape) -> str:
     """The text of a call's kernels; buffers of 64-bit indices print without `T.int64`."""
     bb = relax.BlockBuilder()
     params = [
-        relax.Var(f"x{i}", relax.TensorStructInfo(shape, dtype))
+        relax.Var("ABCD"[i], relax.TensorStructInfo(shape, dtype))
         for i, (shape, dtype) in enumerate(shapes)
     ]
     with bb.function("main", params):

@@ -27,7 +27,8 @@ def legal(build: Callable[..., Any], *params: relax.Var) -> IRModule:
 
 def kernel(build: Callable[..., Any], *params: relax.Var) -> tuple[str, tir.PrimFunc]:
     """The only kernel, and its name."""
-    mod = legal(build, *params)
+    named = [relax.Var("ABC"[i], param.struct_info) for i, param in enumerate(params)]
+    mod = legal(build, *named)
     [(name, func)] = [(v.name_hint, f) for v, f in mod.functions.items()
                       if isinstance(f, tir.PrimFunc)]  # fmt: skip
     return name, func

@@ -434,7 +434,7 @@ def test_batches_of_one_are_read_at_their_index():
             return z
 
     text = LegalizeOps()(Mod)["matmul"].script()
-    assert "A[v_i0, T.int64(0), v_i2, v_k] * B[v_i0, v_i1, v_k, v_i3]" in text
+    assert "x[v_i0, T.int64(0), v_i2, v_k] * y[v_i0, v_i1, v_k, v_i3]" in text
 
 
 def test_distributed_tensors_are_refused():

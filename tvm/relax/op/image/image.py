@@ -34,6 +34,7 @@ from tvm.support.dtype import DataType
 Resize2DAttrs = attrs_class(
     "Resize2DAttrs", "roi", "layout", "method", "coordinate_transformation_mode",
     "rounding_method", "cubic_alpha", "cubic_exclude", "extrapolation_value", "out_dtype",
+    numbers=("roi",),
 )  # fmt: skip
 
 

@@ -19,6 +19,7 @@ from tvm.relax.op.declare import (
     Infer,
     OptionError,
     attrs_class,
+    options_of,
     real,
     relax_op,
     script_function,
@@ -33,7 +34,9 @@ from tvm.tir.op.arith import const as tir_const
 
 from .activation import softmax_numpy
 
-AttentionAttrs = attrs_class("AttentionAttrs", "scale", "causal_mask", "window_size")
+AttentionAttrs = attrs_class(
+    "AttentionAttrs", "scale", "causal_mask", "window_size", numbers=("scale", "window_size")
+)
 MASKS = ("TopLeft", "BottomRight", None)
 
 
@@ -250,8 +253,7 @@ def _kernel_name(operands: Sequence[Expr]) -> str:
 
 def attention_by_heads(bb: BlockBuilder, call: Call) -> Expr:
     """Legalization to loops over the heads as they lie, which no operand is moved for."""
-    options = {name: getattr(call.attrs, name) for name in ("scale", "causal_mask", "window_size")}
-    return _te_by_heads(bb, *call.args, **options)
+    return _te_by_heads(bb, *call.args, **options_of(call))
 
 
 # For `LegalizeOps` where schedules look at the whole kernel.

@@ -86,7 +86,7 @@ def _var_binding(binding: VarBinding, d: Docsifier) -> Doc:
     if isinstance(value, If):
         return _if(value, var, d)
     if isinstance(value, BaseFunc) and not isinstance(value, ExternFunc):
-        name = define_var(var, function_frame(d), d)
+        name = define_var(var, d.frames[-1], d)
         d.binding_names.append(getattr(name, "name", var.name_hint))
         doc = d.doc(value)
         d.binding_names.pop()
@@ -95,7 +95,7 @@ def _var_binding(binding: VarBinding, d: Docsifier) -> Doc:
         return ExprStmtDoc(d.expr(value))
     rhs = d.expr(value)
     note = annotation(var, value, d)
-    return AssignDoc(define_var(var, function_frame(d), d), rhs, note)
+    return AssignDoc(define_var(var, d.frames[-1], d), rhs, note)
 
 
 def _is_read(var: Var, d: Docsifier) -> bool:
@@ -109,7 +109,7 @@ def _match_cast(binding: MatchCast, d: Docsifier) -> Doc:
     cast = d.word(TOKEN, "match_cast")
     rhs = cast.call(d.expr(binding.value), d.expr(binding.struct_info))
     note = annotation(binding.var, binding, d)
-    return AssignDoc(define_var(binding.var, function_frame(d), d), rhs, note)
+    return AssignDoc(define_var(binding.var, d.frames[-1], d), rhs, note)
 
 
 @rule(If, dialect=TOKEN)
@@ -120,6 +120,8 @@ def _bare_if(expr: If, d: Docsifier) -> Doc:
 def _if(expr: If, var: Var | None, d: Docsifier) -> Doc:
     """Both branches end by giving the variable its value."""
     condition = d.expr(expr.cond)
+    if var is not None:
+        define_var(var, d.frames[-1], d)  # before the branches, whose variables give way
     branches: list[list[Doc]] = []
     seqs = [_as_seq(expr.true_branch), _as_seq(expr.false_branch)]
     parts = []
@@ -132,7 +134,7 @@ def _if(expr: If, var: Var | None, d: Docsifier) -> Doc:
             stmts.append(ExprStmtDoc(result))
         else:
             note = annotation(var, None, d)
-            stmts.append(AssignDoc(define_var(var, function_frame(d), d), result, note))
+            stmts.append(AssignDoc(define_var(var, d.frames[-1], d), result, note))
         branches.append(stmts)
     return IfDoc(condition, branches[0], branches[1])
 

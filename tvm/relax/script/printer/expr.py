@@ -163,10 +163,17 @@ def _call(call: Call, d: Docsifier) -> ExprDoc:
     word = d.word(TOKEN, op.name.removeprefix("relax."))
     if op.name in _FORMATS:
         return _call_with_format(call, _FORMATS[op.name], word, d)
-    if op.name == "relax.call_builtin_with_ctx":
+    if op.name in _OF_CALLEE and call.args:
         args = [_callee(call.args[0], d), *d.exprs(call.args[1:])]
         return word.call(*args, **_options(call, d))
+    if op.name == "relax.hint_on_device":
+        device = d.word(TOKEN, "device").call(**_attrs(call, d))
+        return word.call(*d.exprs(call.args), device)
     return word.call(*d.exprs(call.args), **_options(call, d))
+
+
+# Calls of a function that is known by name only.
+_OF_CALLEE = ("relax.call_builtin_with_ctx", "relax.vm.call_tir_dyn")
 
 
 def _is_distributed(info: StructInfo) -> bool:
@@ -199,7 +206,10 @@ def _call_with_result(call: Call, word: str, d: Docsifier) -> ExprDoc:
     if len(call.args) > 2:
         kwargs["tir_vars"] = d.expr(call.args[2])
     if word == "call_tir_with_grad":
-        kwargs.update(_attrs(call, d))
+        told = _attrs(call, d)
+        if not getattr(call.attrs, "te_grad_kwargs", None):
+            told.pop("te_grad_kwargs", None)
+        kwargs.update(told)
     elif word == "call_tir_inplace":
         indices = getattr(call.attrs, "inplace_indices", ())
         kwargs = {
@@ -249,9 +259,13 @@ def _attrs(call: Call, d: Docsifier) -> dict[str, ExprDoc]:
     if attrs is None:
         return {}
     if isinstance(attrs, OpAttrs):
-        return {name: _attr(value, d) for name, value in options_of(call).items()}
-    names = sorted(attrs.keys()) if isinstance(attrs, DictAttrs) else list(attrs.keys())
-    return {name: _attr(attrs[name], d) for name in names}
+        return {name: _attr(getattr(attrs, name), d) for name in options_of(call)}
+    if not isinstance(attrs, DictAttrs):
+        return {name: _attr(attrs[name], d) for name in list(attrs.keys())}
+    told: dict[str, ExprDoc] = {}
+    if isinstance(call.op, ExternFunc) and attrs.keys():  # may take attributes of any class
+        told["attrs_type_key"] = LiteralDoc(attrs.TYPE_KEY)
+    return {**told, **{name: _attr(attrs[name], d) for name in sorted(attrs.keys())}}
 
 
 def _attr(value: Any, d: Docsifier) -> ExprDoc:

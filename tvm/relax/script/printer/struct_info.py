@@ -128,15 +128,19 @@ def _placement(placement: Placement | PlacementSpec, d: Docsifier) -> ExprDoc:
 
 
 def vdevice_text(device: VDevice, d: Docsifier) -> str:
-    """`llvm:0:global`: kind, number among the module's devices of that kind, memory."""
+    """`llvm:0`: kind, and number among the module's devices of that kind.
+
+    A device that no module lists is told by its own number, and its memory where that is special.
+    """
     kind = target_kind(device)
     module: Any = next((f.node for f in d.frames if isinstance(f.node, IRModule)), None)
-    number = device.vdevice_id
-    if module is not None:
-        infos = module.global_infos.get("vdevice", ())
-        same = [info for info in infos if target_kind(info) == kind]
-        number = next((i for i, info in enumerate(same) if info is device), number)
-    return f"{kind}:{number}:{device.memory_scope}"
+    infos = () if module is None else module.global_infos.get("vdevice", ())
+    same = [info for info in infos if target_kind(info) == kind]
+    number = next((i for i, info in enumerate(same) if info is device), None)
+    if number is not None:
+        return f"{kind}:{number}"
+    memory = "" if device.memory_scope == "global" else f":{device.memory_scope}"
+    return f"{kind}:{device.vdevice_id}{memory}"
 
 
 def target_kind(device: Any) -> str:

@@ -40,6 +40,6 @@ def _index_map(mapping: IndexMap, d: Docsifier) -> ExprDoc:
 
 
 def _lambda(mapping: IndexMap, d: Docsifier) -> LambdaDoc:
-    with d.frame(mapping, "tir") as frame:
+    with d.frame(mapping, d.tokens[-1] if d.tokens else "tir") as frame:  # the dialect's numbers
         names = [id_of(define_var(var, frame, d)) for var in mapping.initial_indices]
         return LambdaDoc(names, TupleDoc(d.exprs(mapping.final_indices)))
