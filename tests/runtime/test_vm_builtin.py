@@ -102,6 +102,18 @@ def test_tuples_and_conditions() -> None:
     assert b.call_tir_dyn(lambda *a: a, 1, 2, (3, 4)) == (1, 2, 3, 4)
 
 
+def test_what_is_no_shape_or_condition_is_refused() -> None:
+    with pytest.raises(ShapeError, match="one dimension"):
+        b.tensor_to_shape(tensor(np.array([[4, 5]])))
+    with pytest.raises(DTypeError, match="float32"):
+        b.tensor_to_shape(tensor(np.array([1.5], "float32")))
+    with pytest.raises(DTypeError, match="float32"):
+        b.read_if_cond(tensor(np.array(1.5, "float32")))
+    with pytest.raises(TypeError, match="str"):
+        b.read_if_cond("yes")
+    b.check_prim_value_info(1, "bool")  # integers are truth values
+
+
 def test_closures_hold_values() -> None:
     class Runs:
         def run(self, name: str, args: tuple[int, ...]) -> tuple[str, tuple[int, ...]]:

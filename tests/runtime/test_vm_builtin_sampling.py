@@ -24,6 +24,9 @@ def test_tokens_by_probability() -> None:
         assert _call("sample_top_p_from_prob", row, 1.0, sample) == token
     assert _call("sample_top_p_from_prob", row, 0.7, 0.99) == 3
     assert _call("sample_top_p_from_prob", row, 0.0, 0.99) == 1
+    # a token that has the sample's share of `top_p` alone is taken, whatever the kept ones have
+    assert _call("sample_top_p_from_prob", row, 0.6, 0.8) == 1
+    assert _call("sample_top_p_from_prob", row, 0.6, 0.9) == 3
     with pytest.raises(ShapeError, match="one row"):
         _call("sample_top_p_from_prob", tensor(np.stack([P, P])), 1.0, 0.5)
 
@@ -40,6 +43,7 @@ def test_a_token_for_each_row() -> None:
     rows = tensor(np.stack([P, P, P]))
     found = _call("multinomial_from_uniform", rows, tensor(np.array([[0.05], [0.3], [0.99]])))
     assert found.numpy().tolist() == [[0], [1], [3]]  # type: ignore[attr-defined]
+    assert found.dtype == "int64"  # type: ignore[attr-defined]
     with pytest.raises(ShapeError, match="batch, vocabulary"):
         _call("multinomial_from_uniform", rows, tensor(np.zeros((2, 1))))
 

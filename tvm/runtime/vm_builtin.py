@@ -192,7 +192,14 @@ def make_prim_value(heap: Any, code: int, number: int) -> int:
 @_builtin("tensor_to_shape")
 def tensor_to_shape(value: Tensor) -> VMShape:
     """The values of a one-dimensional integer tensor as a shape."""
-    return VMShape([int(v) for v in value.numpy()])
+    values = value.numpy()
+    if values.ndim != 1:
+        found = f"a tensor of shape {shape_tuple(value)}"
+        raise ShapeError(message("tensor_to_shape", found=found, legal="one dimension"))
+    if values.dtype.kind != "i":
+        found, legal = f"dtype {value.dtype}", "int8, int16, int32, int64"
+        raise ArgumentDTypeError(message("tensor_to_shape", found=found, legal=legal))
+    return VMShape(values.tolist())
 
 
 # --- checks ---
@@ -236,7 +243,7 @@ def check_shape_info(value: Any, ndim: int, context: Any = "") -> None:
 def check_prim_value_info(value: Any, dtype: Any, context: Any = "") -> None:
     """Check that an argument is a number of a kind."""
     kind = DataType(str(dtype))
-    legal = (bool,) if kind.is_bool else (float, int) if kind.is_floating else (int,)
+    legal = (float, int) if kind.is_floating else (int,)  # truth values are integers
     if not isinstance(value, legal):
         asked = _asked(context, f"a {dtype}")
         raise TypeError(message(asked, found=type(value).__name__, legal=str(dtype)))
@@ -387,8 +394,17 @@ def null_value() -> None:
 
 @_builtin("read_if_cond")
 def read_if_cond(value: Any) -> bool:
-    """A condition as a bool."""
-    return bool(value.numpy()) if isinstance(value, Tensor) else bool(value)
+    """A condition as a bool: a scalar tensor of an integer type, or a number."""
+    if isinstance(value, Tensor):
+        dtype = DataType(str(value.dtype))
+        if not (dtype.is_bool or dtype.is_integer):
+            legal = "a bool or an integer"
+            raise ArgumentDTypeError(message("a condition", found=f"dtype {dtype}", legal=legal))
+        return bool(value.numpy())
+    if not isinstance(value, (bool, int, float)):
+        legal = "a bool, or a tensor with one"
+        raise TypeError(message("a condition", found=type(value).__name__, legal=legal))
+    return bool(value)
 
 
 class Closure:

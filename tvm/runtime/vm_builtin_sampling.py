@@ -37,6 +37,8 @@ def _softmax(logits: Any, temperature: float) -> Any:
 def _choose(probabilities: Any, top_p: float, sample: float) -> int:
     """The token at `sample` of the likeliest ones that together have `top_p`."""
     order = np.argsort(-probabilities, kind="stable")
+    if top_p > 0 and sample * top_p < probabilities[order[0]]:
+        return int(order[0])  # likely enough, whatever the others sum up to
     sums = np.cumsum(probabilities[order])
     kept = int(np.searchsorted(sums, top_p, side="left")) + 1 if top_p > 0 else 1
     kept = min(kept, len(order))
@@ -64,7 +66,7 @@ def sample_top_p_from_prob(prob: Tensor, top_p: float, uniform_sample: float) ->
 
 @_builtin("multinomial_from_uniform")
 def multinomial_from_uniform(prob: Tensor, uniform_sample: Tensor) -> Tensor:
-    """A token for each row.   (batch, vocabulary), (batch, 1) -> (batch, 1) int32"""
+    """A token for each row.   (batch, vocabulary), (batch, 1) -> (batch, 1) int64"""
     rows, samples = host_view(prob), host_view(uniform_sample).reshape(-1)
     if rows.ndim != 2 or len(samples) != len(rows):
         raise ShapeError(
@@ -76,7 +78,7 @@ def multinomial_from_uniform(prob: Tensor, uniform_sample: Tensor) -> Tensor:
         )
     sums = np.cumsum(rows.astype(np.float64), axis=1)
     found = (sums <= samples[:, None] * sums[:, -1:]).sum(axis=1)
-    return tensor(np.minimum(found, rows.shape[1] - 1).astype("int32").reshape(-1, 1))
+    return tensor(np.minimum(found, rows.shape[1] - 1).astype("int64").reshape(-1, 1))
 
 
 @_builtin("apply_softmax_with_temperature")
