@@ -108,7 +108,7 @@ def test_kernels_see_all_places_at_once() -> None:
     cutoff = mod["get_renorm_cutoff"].script()
     assert "T.min(T.min(T.int64(0), at), at + T.int64(1))" in cutoff
     kept = mod["filter_with_top_p_top_k"].script()
-    assert "T.Select(B[v_i, T.int64(0)] <= A[v_i, v_j], A[v_i, v_j], T.float32(0.0))" in kept
+    assert "T.Select(lv[v_i, T.int64(0)] <= prob[v_i, v_j], prob[v_i, v_j], T.float32(0.0))" in kept
 
 
 def test_what_is_refused() -> None:
