@@ -219,7 +219,8 @@ class _Builder:
         for depth in range(len(scopes) - 2, -1, -1):
             scope = scopes[depth]
             init = self._start(op, scope) if depth == starts else None
-            block = Block(scope.iter_vars, [], [], self.names.fresh(op.name), body, init)
+            name = self.names.fresh(f"{op.name}_l{depth + 1}")
+            block = Block(scope.iter_vars, [], [], name, body, init)
             body = _nest(scope.loops, BlockRealize(scope.bindings, IntImm(BOOL, 1), block))
         return body
 

@@ -67,10 +67,10 @@ def shape(array: te.Tensor, dtype: str = "int32") -> te.Tensor:
     """The extents of a tensor, as a tensor."""
 
     def element(i: PrimExpr) -> PrimExpr:
-        value: PrimExpr = tir.const(0, dtype)
+        value: PrimExpr = tir.const(0, "int32")
         for axis, extent in enumerate(array.shape):
-            value = tir.if_then_else(i.equal(axis), extent.astype(dtype), value)
-        return value
+            value = tir.if_then_else(i.equal(axis), extent, value)
+        return value.astype(dtype)
 
     return stage([array.ndim], element, "T_shape", tag.INJECTIVE)
 

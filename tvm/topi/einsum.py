@@ -9,7 +9,6 @@ from tvm.error import ShapeError, message
 from tvm.ir.expr import PrimExpr
 from tvm.support.arguments import explained
 
-from . import tag
 from .common import is_one, known, same_extent, stage
 
 _LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
@@ -69,7 +68,7 @@ def einsum(subscripts: str, *operand: Any) -> te.Tensor:
     if unknown:
         raise ShapeError(f"topi.einsum {subscripts!r}: no operand has the letter {unknown[0]!r}")
     summed = [x for x in extents if x not in result]
-    taps = {x: te.reduce_axis((0, extents[x]), f"k{i}") for i, x in enumerate(summed)}
+    taps = {x: te.reduce_axis((0, extents[x]), x) for x in summed}
 
     def element(*i: Any) -> PrimExpr:
         where = {**dict(zip(result, i)), **taps}
@@ -85,7 +84,7 @@ def einsum(subscripts: str, *operand: Any) -> te.Tensor:
         total: PrimExpr = te.sum(product, axis=list(taps.values())) if taps else product
         return total
 
-    return stage([extents[x] for x in result], element, "T_einsum", tag.INJECTIVE)
+    return stage([extents[x] for x in result], element, "T_einsum", "einsum")
 
 
 def _joined(letter: str, before: Any, extent: Any, subscripts: str) -> Any:

@@ -41,13 +41,17 @@ def _guarded(
 
 @explained
 def take(
-    a: te.Tensor, indices: te.Tensor, axis: int | None = None, batch_dims: int = 0,
+    a: te.Tensor, indices: te.Tensor | PrimExpr, axis: int | None = None, batch_dims: int = 0,
     mode: str = "fast",
 ) -> te.Tensor:  # fmt: skip
     """Elements along an axis (of the flattened tensor, without one) by index.
 
-    (..., n, ...), (k,) -> (..., k, ...)
+    (..., n, ...), (k,) -> (..., k, ...);   by one number: (..., n, m), i -> (..., m)
     """
+    if not isinstance(indices, te.Tensor):
+        if axis is None:
+            raise TypeError("topi.take: a number and no axis; legal: an axis, or a tensor")
+        return _take_one(a, as_expr(indices), normal_axis(axis, a.ndim, "topi.take"), mode)
     if axis is None:
         return _take_flat(a, indices, mode)
     dim = normal_axis(axis, a.ndim, "topi.take")
@@ -72,6 +76,13 @@ def take(
         return _guarded(mode, own, extent, load, a.dtype)
 
     return stage(shape, element, "T_take", tag.INJECTIVE)
+
+
+def _take_one(a: te.Tensor, index: PrimExpr, dim: int, mode: str) -> te.Tensor:
+    def element(*i: Any) -> PrimExpr:
+        return _guarded(mode, index, a.shape[dim], lambda x: a(*i[:dim], x, *i[dim:]), a.dtype)
+
+    return stage([*a.shape[:dim], *a.shape[dim + 1 :]], element, "T_take", tag.INJECTIVE)
 
 
 def _take_flat(a: te.Tensor, indices: te.Tensor, mode: str) -> te.Tensor:
@@ -220,7 +231,7 @@ def index_tensor(data: te.Tensor, indices: Sequence[te.Tensor | None]) -> te.Ten
             own[k] = tir.if_then_else(index < 0, index + extent, index)
         return data(*own)
 
-    return stage(shape, element, "index_tensor", tag.INJECTIVE)
+    return stage(shape, element, "advanced_index", tag.INJECTIVE)
 
 
 def _tensor(index: te.Tensor | None) -> te.Tensor:
@@ -268,7 +279,7 @@ def where(condition: te.Tensor, x: te.Tensor, y: te.Tensor) -> te.Tensor:
 
     def element(*i: Any) -> PrimExpr:
         c, a, b = (t(*operand_indices(i, m)) for t, m in zip((condition, x, y), moves))
-        holds = tir.const(0, "int64") < c.astype("int64") if c.dtype == "bool" else c != 0
+        holds = tir.const(0, "int32") < c.astype("int32") if c.dtype == "bool" else c != 0
         return tir.Select(as_expr(holds), a, b)
 
     return stage(shape, element, "T_where", tag.BROADCAST)

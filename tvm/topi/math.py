@@ -290,7 +290,7 @@ def cast(x: Any, dtype: Any, span: Span | None = None) -> Any:
 @explained
 def reinterpret(x: te.Tensor, dtype: Any) -> te.Tensor:
     """The bits of x read as another type of the same size."""
-    return compute(x.shape, lambda *i: tir.reinterpret(dtype, x(*i)), tag=tag.ELEMWISE)
+    return stage(x.shape, lambda *i: tir.reinterpret(dtype, x(*i)), "tensor", tag.ELEMWISE)
 
 
 @explained

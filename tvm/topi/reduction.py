@@ -70,7 +70,7 @@ def reduce_axes(
     squeezed: Sequence[int],
 ) -> te.Tensor:
     """The stage of a reduction over `axes`, of which `squeezed` are not in the result."""
-    reduced = {axis: _axis_of(data.shape[axis], i) for i, axis in enumerate(axes)}
+    reduced = {axis: _axis_of(data.shape[axis], axis) for axis in axes}
 
     def element(*indices: Any) -> PrimExpr:
         coords = source_indices(indices, data.ndim, reduced, squeezed)
@@ -171,7 +171,7 @@ def _arg_reduce(
     if data.ndim == 0:
         raise ShapeError(f"topi.{what}: Cannot reduce a 0 dim Tensor ({data.name})")
     axes = normal_axes(axis, data.ndim, f"topi.{what}")
-    reduced = {a: _axis_of(data.shape[a], i) for i, a in enumerate(axes)}
+    reduced = {a: _axis_of(data.shape[a], a) for a in axes}
     shape = _target_shape(data, axes, keepdims)
 
     def element(*indices: Any) -> Any:

@@ -388,4 +388,4 @@ def sliding_window(
         own = [i[dim + k] * int(strides[k]) + inner[k] for k in range(count)]
         return data(*i[:dim], *own)
 
-    return stage(shape, element, "T_sliding_window", tag.INJECTIVE)
+    return stage(shape, element, "T_sliding_window")

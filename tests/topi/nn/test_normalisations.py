@@ -31,12 +31,13 @@ def test_batch_norm(axis: int) -> None:
     g, b, m = (floats(3, seed=k) for k in (1, 2, 3))
     v = rng(4).random(3).astype("float32") + 0.5
     c = lambda t: along(t, axis, 4)
-    got = evaluate(lambda *t: nn.batch_norm(*t, axis=axis), x, g, b, m, v)
+    got = evaluate(lambda *t: nn.batch_norm(*t, axis=axis, training=False), x, g, b, m, v)
     close(got[0], (x - c(m)) / np.sqrt(c(v) + 1e-5) * c(g) + c(b), 1e-4, 1e-5)
     close(got[1], m)
     close(got[2], v)
     plain = evaluate(
-        lambda *t: nn.batch_norm(*t, axis=axis, center=False, scale=False), x, g, b, m, v
+        lambda *t: nn.batch_norm(*t, axis=axis, center=False, scale=False, training=False),
+        x, g, b, m, v,
     )
     close(plain[0], (x - c(m)) / np.sqrt(c(v) + 1e-5), 1e-4, 1e-5)
 

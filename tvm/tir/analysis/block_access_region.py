@@ -271,7 +271,7 @@ def _whole(buffer: Buffer) -> list[tuple[PrimExpr, PrimExpr]]:
 
 
 # Calls that are known by their bounds; what others give may be anything.
-_BOUNDED: Final = frozenset(("tir.if_then_else", "tir.likely", "tir.vscale"))
+_BOUNDED: Final = frozenset(("tir.likely", "tir.vscale"))
 
 
 def _is_computed(index: PrimExpr, changing: Collection[Buffer]) -> bool:

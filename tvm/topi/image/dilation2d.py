@@ -38,7 +38,7 @@ def _dilation(
     top, left, down, right = get_pad_tuple(padding, (wide_h, wide_w))
     before = [0, top, left, 0] if channels_last else [0, 0, top, left]
     after = [0, down, right, 0] if channels_last else [0, 0, down, right]
-    source = pad(data, before, after, name="pad_temp")
+    source = pad(data, before, after, name="padded_input" if channels_last else "pad_temp")
     out_h = simplify((height - wide_h + top + down) // sh + 1)
     out_w = simplify((width - wide_w + left + right) // sw + 1)
     ry, rx = te.reduce_axis((0, kh), name="ry"), te.reduce_axis((0, kw), name="rx")
@@ -52,8 +52,9 @@ def _dilation(
 
     if channels_last:
         shape = (batch, out_h, out_w, channels)
-        return compute(shape, lambda n, y, x, c: at(n, c, y, x), name=name, tag=name)
-    return compute((batch, channels, out_h, out_w), at, name=name, tag=name)
+        return compute(shape, lambda nn, yy, xx, ff: at(nn, ff, yy, xx), tag="dilation2d_nhcw")
+    shape = (batch, channels, out_h, out_w)
+    return compute(shape, lambda nn, ff, yy, xx: at(nn, ff, yy, xx), tag=name)
 
 
 @explained

@@ -25,20 +25,22 @@ def affine_grid(data: te.Tensor, target_shape: Sequence[Any]) -> te.Tensor:
     """Sampling coordinates from affine maps.   (n, 2, 3) -> (n, 2, h, w), x before y, in [-1, 1]"""
     height, width = target_shape
     dtype = data.dtype
-    one, two = tir.const(1, dtype), tir.const(2, dtype)
 
     def coordinate(i: PrimExpr, extent: Any) -> PrimExpr:
         if isinstance(extent, int) and extent == 1:
             return tir.const(-1, dtype)
-        last = (tir.const(extent, "int32") - 1).astype(dtype)
-        return i.astype(dtype) * two / last - one
+        span = 2.0 - 1e-7  # a little less than 2: the last one must not lie beyond 1
+        if isinstance(extent, (int, tir.IntImm)):
+            step: PrimExpr = tir.const(span / (int(extent) - 1), dtype)
+        else:
+            step = tir.const(span, dtype) / (extent - 1).astype(dtype)
+        return tir.const(-1, dtype) + i.astype(dtype) * step
 
-    def element(n: Any, dim: Any, y: Any, x: Any) -> PrimExpr:
-        column, row = coordinate(x, width), coordinate(y, height)
+    def element(n: Any, dim: Any, i: Any, j: Any) -> PrimExpr:
+        column, row = coordinate(j, width), coordinate(i, height)
         return data(n, dim, 0) * column + data(n, dim, 1) * row + data(n, dim, 2)
 
-    shape = (data.shape[0], 2, height, width)
-    return compute(shape, element, name="affine_grid", tag=tag.INJECTIVE)
+    return compute((data.shape[0], 2, height, width), element, tag="affine_grid")
 
 
 class _Sampler:

@@ -28,8 +28,8 @@ def batch_norm(
 ) -> list[te.Tensor]:
     """(data - mean) / sqrt(var + epsilon) * gamma + beta, with the mean and variance that follow.
 
-    In training, mean and variance are those of the data, and the moving ones take `momentum` of
-    them; otherwise the moving ones are used, and come back unchanged.
+    In training (the default), mean and variance are those of the data, and the moving ones take
+    `momentum` of them; otherwise the moving ones are used, and come back unchanged.
     """
     dim = normal_axis(1 if axis is None else axis, data.ndim, "batch_norm")
     small = 1e-5 if epsilon is None else epsilon
@@ -37,13 +37,14 @@ def batch_norm(
     shape: list[Any] = [1] * data.ndim
     shape[dim] = data.shape[dim]
     mean, var = moving_mean, moving_var
-    if training:
+    trains = training is None or training
+    if trains:
         if not 0 <= share <= 1:
             raise ShapeError(f"batch_norm: momentum {share}; the valid momentum range is [0, 1].")
         count = prod([extent for i, extent in enumerate(data.shape) if i != dim])
         mean = _mean(data, dim, count)
     shift = reshape(mean, shape)
-    if training:
+    if trains:
         # a difference for each use, as in TVM, whose programs are compared with ours
         squares = broadcast.multiply(*(broadcast.subtract(data, shift) for _ in range(2)))
         var = _mean(squares, dim, count)
@@ -54,7 +55,7 @@ def batch_norm(
         out = broadcast.multiply(out, reshape(gamma, shape))
     if center is None or center:
         out = broadcast.add(out, reshape(beta, shape))
-    if training:
+    if trains:
         return [out, _moved(moving_mean, mean, share), _moved(moving_var, var, share)]
     # stages of their own, so that no result is an input
     return [out, broadcast.multiply(moving_mean, 1), broadcast.multiply(moving_var, 1)]

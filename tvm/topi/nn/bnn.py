@@ -8,6 +8,7 @@ from tvm import te, tir
 from tvm.error import DTypeError, ShapeError
 from tvm.ir.expr import PrimExpr
 from tvm.support.arguments import explained
+from tvm.topi import tag
 from tvm.topi.common import check_same, compute, extents, known
 from tvm.topi.utils import get_const_int, normal_axis
 
@@ -48,8 +49,8 @@ def binary_dense(data: te.Tensor, weight: te.Tensor) -> te.Tensor:
         return total
 
     shape = (batch, rows)
-    counted = compute(shape, differing, name="T_binary_dense_count", tag="binary_dense")
+    counted = compute(shape, differing, tag="binary_dense")
     size = (words * 32).astype("float32")
     return compute(
-        shape, lambda i, j: size - counted(i, j).astype("float32") * 2.0, name="T_binary_dense"
+        shape, lambda i, j: size - 2.0 * counted(i, j).astype("float32"), tag=tag.ELEMWISE
     )

@@ -113,8 +113,10 @@ def conv(
     per_group = channels // groups
     rc = te.reduce_axis((0, per_group), name="rc")
     taps = [te.reduce_axis((0, k), name=f"r{x}") for x, k in zip("yxz", windows)]
-    # the reduction runs in the order of the data's layout
-    in_order = [axis for axis in data.write([None, rc, *taps]) if axis is not None]
+    # the reduction runs in the order of the data's layout, whose first axis is taken for the batch
+    rest = data.write(range(dims + 2))[1:]
+    summed = [rc, *taps]
+    in_order = [summed[sorted(rest).index(axis)] for axis in rest]
 
     def element(*i: Any) -> PrimExpr:
         n, f, *at = data.read(i)

@@ -32,10 +32,15 @@ def group_norm(
         raise ShapeError(f"group_norm: {channels} channels in {groups} groups; legal: a divisor")
     each = Analyzer().simplify(tir.floordiv(channels, groups))
     grouped = reshape(data, [*data.shape[:channel], groups, each, *data.shape[channel + 1 :]])
+    if data.dtype == "float16":
+        halves = grouped
+        grouped = stage(
+            halves.shape, lambda *i: halves(*i).astype("float32"), "T_cast", tag.ELEMWISE
+        )
     # channels are two axes now: reduce over the second, and over those behind it one further
     reduced = sorted({channel + 1, *(a if a < channel else a + 1 for a in spatial if a != channel)})
     scale, shift = (None if t is None else reshape(t, [groups, each]) for t in (gamma, beta))
-    moments = Moments(grouped, reduced)
+    moments = Moments(grouped, reduced, data.op.name, data.dtype)
 
     def element(*i: Any) -> PrimExpr:
         value = moments.normalised(i, epsilon)

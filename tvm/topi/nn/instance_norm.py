@@ -22,7 +22,7 @@ def instance_norm(
     """Normalised over axes for each instance, then scaled and shifted for each channel."""
     check_floats("instance_norm", data, gamma, beta)
     channel = normal_axis(channel_axis, data.ndim, "instance_norm")
-    moments = Moments(data, normal_axes(axis, data.ndim, "instance_norm"))
+    moments = Moments(data, normal_axes(axis, data.ndim, "instance_norm"), data.op.name)
 
     def element(*i: Any) -> PrimExpr:
         value = moments.normalised(i, epsilon) * gamma(i[channel])

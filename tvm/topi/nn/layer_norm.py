@@ -21,7 +21,7 @@ def layer_norm(
     """Normalised over axes, then scaled by gamma and shifted by beta, which have these axes."""
     check_floats("layer_norm", data, gamma, beta)
     axes = normal_axes(axis, data.ndim, "layer_norm")
-    moments = Moments(data, axes)
+    moments = Moments(data, axes, data.op.name)
 
     def element(*i: Any) -> PrimExpr:
         inner, _ = moments.split(i)

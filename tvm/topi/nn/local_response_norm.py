@@ -27,7 +27,7 @@ def lrn(
         )
     room = [size // 2 if k == axis else 0 for k in range(4)]
     zero, names = tir.const(0, data.dtype), ["ax0", "ax1", "ax2", "ax3"]
-    around = padded(data, room, room, zero, "pad_temp", names)
+    around = padded(data, room, room, zero, "pad_data", names)
     tap = te.reduce_axis((0, size), "rxs")
 
     def squares(*i: Any) -> PrimExpr:
@@ -39,7 +39,7 @@ def lrn(
     dtype = data.dtype
 
     def factor(*i: Any) -> PrimExpr:
-        scaled = tir.const(alpha / size, dtype) * total(*i)
+        scaled = tir.const(alpha, dtype) * total(*i) / tir.const(size, dtype)
         return tir.power(tir.const(bias, dtype) + scaled, tir.const(beta, dtype))
 
     root = stage(data.shape, factor, "tensor", tag.INJECTIVE)

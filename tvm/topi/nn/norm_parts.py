@@ -41,10 +41,13 @@ def accumulator(dtype: DataType) -> DataType:
 class Moments:
     """Sums of x and of x * x over axes, and mean and variance from them."""
 
-    def __init__(self, data: te.Tensor, axes: Sequence[int]) -> None:
+    def __init__(
+        self, data: te.Tensor, axes: Sequence[int], name: str, dtype: DataType | None = None
+    ) -> None:
         self.data, self.axes = data, list(axes)
+        self.result_dtype = data.dtype if dtype is None else dtype
         self.dtype = accumulator(data.dtype)
-        taps = {a: te.reduce_axis((0, data.shape[a]), f"k{i}") for i, a in enumerate(axes)}
+        taps = {a: te.reduce_axis((0, data.shape[a]), f"k{a}") for a in axes}
         self.shape = [s for i, s in enumerate(data.shape) if i not in taps]
 
         def element(*i: Any) -> Any:
@@ -52,7 +55,7 @@ class Moments:
             return _pair_sum((value, value * value), axis=list(taps.values()))
 
         self.sums, self.squares = stages(
-            self.shape, element, f"{data.op.name}_red_temp", tag.COMM_REDUCE
+            self.shape, element, f"{name}_red_temp", tag.COMM_REDUCE
         )
         count: PrimExpr = tir.const(1, self.dtype)
         for axis in axes:
@@ -66,10 +69,10 @@ class Moments:
         return inner, outer
 
     def normalised(self, i: Sequence[Any], epsilon: float) -> PrimExpr:
-        """(x - mean) / sqrt(variance + epsilon), in the type of the data."""
+        """(x - mean) / sqrt(variance + epsilon), in the type of the result."""
         _, outer = self.split(i)
         mean = self.sums(*outer) / self.count
         variance = self.squares(*outer) / self.count - mean * mean
         small = tir.const(epsilon, self.dtype)
         value = (self.data(*i).astype(self.dtype) - mean) * tir.rsqrt(variance + small)
-        return value.astype(self.data.dtype)
+        return value.astype(self.result_dtype)

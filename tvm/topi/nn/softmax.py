@@ -49,6 +49,10 @@ class _Rows:
 @explained
 def softmax_common(x: te.Tensor, axis: int, use_fast_exp: bool) -> te.Tensor:
     """exp(x) / sum(exp(x)) along an axis, the maximum taken away first."""
+    return _softmax(x, axis, use_fast_exp, "")
+
+
+def _softmax(x: te.Tensor, axis: int, use_fast_exp: bool, tag: str) -> te.Tensor:
     rows = _Rows(x, axis)
     largest = rows.reduced(te.max, lambda at, row: x(*at), "T_softmax_maxelem")
     if use_fast_exp:
@@ -63,6 +67,7 @@ def softmax_common(x: te.Tensor, axis: int, use_fast_exp: bool) -> te.Tensor:
         x.shape,
         lambda *i: powers(*i) / total(*rows.own(i)),
         name="T_softmax_norm",
+        tag=tag,
         attrs={"axis": rows.axis},
     )
 
@@ -77,7 +82,7 @@ def softmax(x: te.Tensor, axis: int = -1) -> te.Tensor:
 @explained
 def fast_softmax(x: te.Tensor, axis: int = -1) -> te.Tensor:
     """softmax with a polynomial for exp."""
-    return softmax_common(x, axis, True)
+    return _softmax(x, axis, True, "fast_softmax_output")
 
 
 @te.tag_scope(tag="log_softmax_output")
