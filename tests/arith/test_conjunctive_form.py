@@ -16,6 +16,9 @@ a, b, c = (e.Var(name, "bool") for name in "abc")
 And, Or, Not = tir.And, tir.Or, tir.Not
 
 
+BOTH = Extension.ConvertBooleanToAndOfOrs | Extension.ApplyConstraintsToBooleanBranches
+
+
 def simple(expr, extension: Extension):
     analyzer = Analyzer()
     analyzer.enabled_extensions = extension
@@ -34,7 +37,7 @@ def simple(expr, extension: Extension):
     ],
 )
 def test_conjunctive_form(before, after) -> None:
-    found = simple(before, Extension.ConvertBooleanToAndOfOrs)
+    found = simple(before, BOTH)
     assert deep_equal(found, after), found
 
 
@@ -58,11 +61,10 @@ def test_off_at_first() -> None:
 
 
 def test_random_conditions_keep_their_value() -> None:
-    both = Extension.ConvertBooleanToAndOfOrs | Extension.ApplyConstraintsToBooleanBranches
     for seed in range(120):
         source = Source(seed)
         ranges, expr = source.ranges(), source.boolean(3)
-        for extension in (both, *[option for option in Extension if option.value in (2, 4)]):
+        for extension in (BOTH, *[option for option in Extension if option.value in (2, 4)]):
             found = simple(expr, extension)
             for values in points(ranges):
                 try:

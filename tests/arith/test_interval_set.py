@@ -49,7 +49,7 @@ def ends(found: IntSet) -> tuple[str, str]:
         (e.Broadcast(x, 4), ("0", "7")),
         (x < 8, ("T.bool(True)", "T.bool(True)")),
         (x < 4, ("T.bool(False)", "T.bool(True)")),
-        (tir.if_then_else(n > 0, x, 9), ("0", "9")),
+        (tir.if_then_else(n > 0, x, 9), ("neg_inf", "pos_inf")),
         (n * x, ("T.Select(0 <= n, 0, n * 7)", "T.Select(0 <= n, n * 7, 0)")),
         (e.Let(z, x + 1, z * 2), ("2", "16")),
         (n + 1, ("n + 1", "n + 1")),

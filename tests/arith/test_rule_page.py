@@ -20,6 +20,7 @@ def test_page_is_current() -> None:
 
 def test_what_it_shows() -> None:
     page = rule_page()
-    assert "    (x * c1) // c2   ->   x * (c1 // c2)   when (0 < c2) & ((c1 % c2) == 0)\n" in page
+    assert "    (x * c1) // c2   ->   x * (c1 // c2)   when (c2 != 0) & ((c1 % c2) == 0)\n" in page
     assert "    x < x   ->   False\n" in page
+    assert "min((t + y), t)   ->   min(y, 0) + t   (in proofs)\n" in page
     assert "## Add of vectors" in page

@@ -340,9 +340,21 @@ class Analyzer(Knowledge):
         known = asked.answer() if asked is not None else None
         if known is None:
             known = self._alternately(condition)
+            if not (isinstance(known, e.IntImm) or self.rewriter.proving):
+                known = self._by_further_rules(condition, known)
             if asked is not None:
                 asked.note(known)
         return known
+
+    def _by_further_rules(self, condition: PrimExpr, known: PrimExpr) -> PrimExpr:
+        """True or false by the rules that only proofs use; what is known already where not."""
+        canonical = self.canonical
+        self.rewriter.change_mode()
+        canonical.change_mode()
+        result = self._alternately(condition)
+        self.rewriter.change_mode()
+        canonical.change_mode()
+        return result if isinstance(result, e.IntImm) else known
 
     def _prove_for_each_vscale(self, condition: PrimExpr) -> bool:
         """The condition holds for each value that vscale has on the current target."""

@@ -85,11 +85,12 @@ class Sum:
 class CanonicalSimplifier:
     """Turns index expressions into sums and back."""
 
-    __slots__ = ("_depth", "_generic", "_known", "analyzer")
+    __slots__ = ("_aside", "_depth", "_generic", "_known", "analyzer")
 
     def __init__(self, analyzer: Analyzer) -> None:
         self.analyzer: Final = analyzer
         self._known: dict[int, tuple[PrimExpr, PrimExpr]] = {}
+        self._aside: dict[int, tuple[PrimExpr, PrimExpr]] = {}  # known in the other mode
         self._generic: Final = _Children(self)
         self._depth = 0
 
@@ -97,6 +98,12 @@ class CanonicalSimplifier:
         """Drop remembered results; called when what is known changes."""
         if self._known:
             self._known = {}
+        if self._aside:
+            self._aside = {}
+
+    def change_mode(self) -> None:
+        """The rewriter begins to use the rules for proofs, or ends it."""
+        self._known, self._aside = self._aside, self._known
 
     @property
     def rewriter(self) -> RewriteSimplifier:
@@ -398,6 +405,8 @@ class CanonicalSimplifier:
             return Sum(remainder.dtype, base)
         low, high = self._bound_of_terms(terms, remainder.base)
         within = low != NEG_INF and high != POS_INF and low // divisor == high // divisor
+        if not self.rewriter.proving:
+            within = within and 0 <= low < divisor
         if within and (floor or quotient or 0 <= low < divisor):
             shift = low // divisor
             if quotient:
@@ -448,7 +457,7 @@ class CanonicalSimplifier:
         if type(index) is e.Sub and len(whole.terms()) == 1 and not signed:
             index = _as_product(index)
         literal = e.IntImm(whole.dtype, divisor)
-        if kind is e.FloorMod and whole.base and _has_remainder(whole, divisor):
+        if kind is e.FloorMod:
             made: PrimExpr = e.FloorMod(index, literal)
         else:
             made = self.rewriter.make(kind, index, literal)
@@ -638,14 +647,26 @@ class CanonicalSimplifier:
         if kind is e.GT:
             return self._less(b, a)
         if kind is e.LE:
-            return self.rewriter.make_not(self._less(b, a))
+            return self._at_most(a, b)
         if kind is e.GE:
-            return self.rewriter.make_not(self._less(a, b))
+            return self._at_most(b, a)
         if type(b) is e.IntImm:
             a = _with_added_literal(a)
         elif type(a) is e.IntImm:
             b = _with_added_literal(b)
         return self.rewriter.make(kind, a, b)
+
+    def _at_most(self, a: PrimExpr, b: PrimExpr) -> PrimExpr:
+        """a <= b, without the factor that all terms of both have in common."""
+        first, second = self.sum_of(a), self.sum_of(b)
+        terms = [*first.terms(), *second.terms()]
+        factor = gcd(first.base, second.base, *[count for _, count in terms])
+        if self.rewriter.proving:
+            return self.rewriter.make_not(self._less(b, a))
+        if factor > 1:
+            a, b = (self.normal(_divided_by(side, factor)) for side in (first, second))
+        more, less = _with_added_literal(b), _with_added_literal(a)
+        return self.rewriter.make_not(self.rewriter.make(e.LT, more, less))
 
     def _less(self, a: PrimExpr, b: PrimExpr) -> PrimExpr:
         """a < b; where a common factor can be taken out, as a sum on the left of a literal."""
@@ -701,6 +722,14 @@ def _scaled_by(total: Sum, scale: int, base: int) -> Sum:
     result = Sum(total.dtype, base)
     for split, count in total.terms():
         result.add_split(split, count * scale)
+    return result
+
+
+def _divided_by(total: Sum, factor: int) -> Sum:
+    """A sum whose terms and literal all are multiples of a factor, divided by it."""
+    result = Sum(total.dtype, total.base // factor)
+    for split, count in total.terms():
+        result.add_split(split, count // factor)
     return result
 
 

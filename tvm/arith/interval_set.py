@@ -449,9 +449,7 @@ def _truth(self: SetEvaluator, x: PrimExpr) -> IntervalSet:
 
 def _select(self: SetEvaluator, x: PrimExpr) -> IntervalSet:
     assert isinstance(x, e.Select)
-    if not self.depends(x):
-        return IntervalSet(x, x)
-    return self.union(self.of(x.true_value), self.of(x.false_value))
+    return self.union(self.of(x.false_value), self.of(x.true_value))
 
 
 def _cast(self: SetEvaluator, x: PrimExpr) -> IntervalSet:
@@ -506,9 +504,7 @@ def _call(self: SetEvaluator, x: PrimExpr) -> IntervalSet:
         return EVERYTHING if values is None else IntervalSet(values[0], values[-1])
     if name == "tir.likely":
         return self.of(x.args[0])
-    if name == "tir.if_then_else" and self.depends(x):
-        return self.union(self.of(x.args[1]), self.of(x.args[2]))
-    return self._opaque(x)
+    return EVERYTHING if name == "tir.if_then_else" else self._opaque(x)
 
 
 def _let(self: SetEvaluator, x: PrimExpr) -> IntervalSet:

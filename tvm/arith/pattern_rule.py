@@ -10,6 +10,7 @@ literals. A part made of literals only is worked out when the rule fires. In a g
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from enum import Enum
 from math import gcd as int_gcd
 from typing import Final
 
@@ -619,18 +620,29 @@ def gcd(a: Pattern, b: Pattern) -> Pattern:
     return Gcd(a, b)
 
 
+class Only(Enum):
+    """Where a rule is used that is not used everywhere."""
+
+    NEITHER = 0
+    PROOF = 1
+    FORM = 2
+
+
 class Rule:
     """One rewriting: what it looks like, what it becomes, and when."""
 
-    __slots__ = ("a", "b", "guard", "kind", "lhs", "rhs")
+    __slots__ = ("a", "b", "guard", "kind", "lhs", "only", "rhs")
 
-    def __init__(self, lhs: Op, rhs: Pattern, guard: Pattern | None) -> None:
+    def __init__(
+        self, lhs: Op, rhs: Pattern, guard: Pattern | None, only: Only = Only.NEITHER
+    ) -> None:
         self.kind: Final = lhs.kind
         self.lhs: Final = lhs
         self.a: Final = lhs.a
         self.b: Final = lhs.b
         self.rhs: Final = rhs
         self.guard: Final = guard
+        self.only: Final = only
 
     def __repr__(self) -> str:
         tail = "" if self.guard is None else f"   when {self.guard!r}"
@@ -684,6 +696,20 @@ def _turned(pattern: Pattern) -> Pattern:
     return Op(pattern.kind, pattern.b, pattern.a)
 
 
+def further(
+    lhs: Pattern, rhs: Pattern | int, when: Pattern | None = None, ordered: bool = False,
+    sums_ordered: bool = False,
+) -> list[Rule]:  # fmt: skip
+    """A rule that only proofs use: expressions that are simplified keep their form."""
+    made = rule(lhs, rhs, when, ordered, sums_ordered)
+    return [Rule(one.lhs, one.rhs, one.guard, Only.PROOF) for one in made]
+
+
+def form(lhs: Pattern, rhs: Pattern, when: Pattern | None = None) -> list[Rule]:
+    """A rule that proofs do without: the form of what is simplified, from which less follows."""
+    return [Rule(one.lhs, one.rhs, one.guard, Only.FORM) for one in rule(lhs, rhs, when)]
+
+
 class RuleTable:
     """The rules for one node kind, found quickly by the kinds of its operands and of theirs."""
 
@@ -692,19 +718,23 @@ class RuleTable:
     def __init__(self, *rules: Sequence[Rule]) -> None:
         self.rules: Final = [one for group in rules for one in group]
         self.written: Final = [group[0] for group in rules]  # one for each line of the table
-        self._found: dict[tuple[type | None, ...], tuple[Rule, ...]] = {}
+        self._found: tuple[dict[tuple[type | None, ...], tuple[Rule, ...]], ...] = ({}, {})
 
-    def candidates(self, a: PrimExpr, b: PrimExpr) -> tuple[Rule, ...]:
-        """The rules that may match these operands, in order."""
+    def candidates(self, a: PrimExpr, b: PrimExpr, to_prove: bool = False) -> tuple[Rule, ...]:
+        """The rules that may match these operands, in order; with those for proofs or without."""
         left, right = type(a), type(b)
         key = (
             (left, type(a.a), type(a.b)) if left in PAIRS else (left, None, None)  # type: ignore[attr-defined]
         ) + ((right, type(b.a), type(b.b)) if right in PAIRS else (right, None, None))  # type: ignore[attr-defined]
-        found = self._found.get(key)
+        known = self._found[to_prove]
+        found = known.get(key)
         if found is None:
             fits = [one for one in self.rules if _may_match(one.a, *key[:3])]
-            found = tuple([one for one in fits if _may_match(one.b, *key[3:])])
-            self._found[key] = found
+            other = Only.FORM if to_prove else Only.PROOF
+            found = tuple(
+                [one for one in fits if _may_match(one.b, *key[3:]) and one.only is not other]
+            )
+            known[key] = found
         return found
 
 

@@ -40,6 +40,7 @@ from .pattern_rule import (
 from .ramp_division import divided_ramp
 from .reduction import reduced
 from .rules import add, and_, div, eq, floordiv, floormod, lt, max, min, mod, mul, or_, sub, vector
+from .scalable import has_vscale_of_target
 
 if TYPE_CHECKING:
     from .analyzer import Analyzer
@@ -72,6 +73,7 @@ _NAMES: Final[dict[type, str]] = {
 }  # fmt: skip
 _COMPARISONS: Final[frozenset[type]] = frozenset((e.EQ, e.NE, e.LT, e.LE, e.GT, e.GE))
 _ORDERS: Final[frozenset[type]] = frozenset((e.LT, e.LE, e.GT, e.GE))
+_ORDERED: Final[frozenset[type]] = frozenset((e.LT, e.Min, e.Max))
 _DIVISIONS: Final[frozenset[type]] = frozenset((e.Div, e.Mod, e.FloorDiv, e.FloorMod))
 
 
@@ -84,8 +86,8 @@ class RewriteSimplifier(Builder):
     """Applies the rule tables under the facts that the analyzer holds."""
 
     __slots__ = ("_depth", "_generic", "_known", "_span", "analyzer", "attempts", "deepest",
-                 "in_form", "keeps_nan", "maximum", "options", "steps_taken", "values",
-                 "visited")  # fmt: skip
+                 "in_form", "keeps_nan", "maximum", "options", "proving", "steps_taken",
+                 "values", "visited", "_aside")  # fmt: skip
 
     def __init__(self, analyzer: Analyzer) -> None:
         super().__init__(analyzer.bounds)
@@ -100,7 +102,9 @@ class RewriteSimplifier(Builder):
         # For programs that run: a float that is taken from itself, or compared, may be NaN.
         self.keeps_nan = False
         self.in_form = False  # within a condition that is brought into conjunctive form
+        self.proving = False  # the rules for proofs are used too
         self._known: dict[int, tuple[PrimExpr, PrimExpr]] = {}
+        self._aside: dict[int, tuple[PrimExpr, PrimExpr]] = {}  # known in the other mode
         self._depth = 0
         self._span: Span | None = None
         self._generic: Final = _Children(self)
@@ -109,6 +113,13 @@ class RewriteSimplifier(Builder):
         """Drop remembered results; called when what is known changes."""
         if self._known:
             self._known = {}
+        if self._aside:
+            self._aside = {}
+
+    def change_mode(self) -> None:
+        """Begin to use the rules for proofs, or end it."""
+        self.proving = not self.proving
+        self._known, self._aside = self._aside, self._known
 
     # --- walking ---
 
@@ -205,7 +216,10 @@ class RewriteSimplifier(Builder):
 
     def apply(self, kind: type, a: PrimExpr, b: PrimExpr) -> PrimExpr | None:
         """The result of the first rule that fits, None if there is none."""
-        for one in SCALAR_TABLES[kind].candidates(a, b):
+        further = self.proving or (self.in_form and bool(self.options & BRANCH_FACTS))
+        if kind in _ORDERED and not further:
+            further = has_vscale_of_target(a, b)
+        for one in SCALAR_TABLES[kind].candidates(a, b, further):
             result = self._try(one, a, b)
             if result is not None:
                 return result
@@ -297,6 +311,8 @@ class RewriteSimplifier(Builder):
             known = self._by_bounds(kind, a, literal)
             if known is not None:
                 return known
+        elif not self.proving:
+            pass
         elif self._smaller(a, b):
             return e.IntImm(a.dtype, 0, self._span) if quotient else a
         else:
@@ -308,7 +324,10 @@ class RewriteSimplifier(Builder):
     def _by_bounds(self, kind: type, a: PrimExpr, divisor: int) -> PrimExpr | None:
         """A quotient that is the same for all values of the dividend, or a known remainder."""
         low, high = self.analyzer.bounds.of(a)
-        if low != NEG_INF and high != POS_INF:
+        if not self.proving:
+            if kind is e.FloorMod and low >= 0 and high < divisor:
+                return a
+        elif low != NEG_INF and high != POS_INF:
             floor = kind is e.FloorDiv or kind is e.FloorMod
             first = low // divisor if floor else scalar.trunc_div(low, divisor)
             last = high // divisor if floor else scalar.trunc_div(high, divisor)
@@ -316,7 +335,8 @@ class RewriteSimplifier(Builder):
                 return e.IntImm(a.dtype, first, self._span)
             if first == last:
                 return a if first == 0 else self._sub_literal(a, first * divisor)
-        if kind is e.FloorMod or (kind is e.Mod and low >= 0 and divisor > 0):
+        signless = kind is e.Mod and low >= 0 and divisor > 0
+        if (kind is e.FloorMod and (divisor > 0 or self.proving)) or (signless and self.proving):
             coeff, base = self.analyzer.modular.of(a)
             if coeff % divisor == 0:
                 return e.IntImm(a.dtype, base % divisor, self._span)
@@ -350,24 +370,26 @@ class RewriteSimplifier(Builder):
             found = self.apply(e.Min, a, b)
             if found is not None:
                 return found
-        order = self.compare(a, b)
-        if order.at_most:
-            return a
-        if order.at_least:
-            return b
-        return self.rewritten(e.Min, a, b)
+        return self._extremum(e.Min, a, b)
 
     def _max(self, a: PrimExpr, b: PrimExpr) -> PrimExpr:
         if type(a) is e.Min and type(b) is e.Max:  # the operands keep the order of the first
             found = self.apply(e.Max, a, b)
             if found is not None:
                 return found
-        order = self.compare(a, b)
-        if order.at_least:
-            return a
-        if order.at_most:
-            return b
-        return self.rewritten(e.Max, a, b)
+        return self._extremum(e.Max, a, b)
+
+    def _extremum(self, kind: type, a: PrimExpr, b: PrimExpr) -> PrimExpr:
+        """One of both where bounds decide; what else is known counts in proofs only."""
+        if self.proving or has_vscale_of_target(a, b):
+            order = self.compare(a, b)
+            at_most, at_least = order.at_most, order.at_least
+        else:
+            first, second = self.analyzer.bounds.of(a), self.analyzer.bounds.of(b)
+            at_most, at_least = first[1] <= second[0], second[1] <= first[0]
+        if at_most or at_least:
+            return a if at_most is (kind is e.Min) else b
+        return self.rewritten(kind, a, b)
 
     def compare(self, a: PrimExpr, b: PrimExpr) -> Order:
         """What is known about how `a` stands to `b`."""
@@ -716,7 +738,7 @@ def _logic_visited(self: RewriteSimplifier, expr: e.And | e.Or) -> PrimExpr:
 
 def _under(self: RewriteSimplifier, fact: PrimExpr, expr: PrimExpr, visit: Visit) -> PrimExpr:
     """`expr` simplified where `fact` is known to hold."""
-    if isinstance(expr, (e.ConstExpr, e.Var)) and not self.values:
+    if isinstance(expr, (e.ConstExpr, e.Var)) and expr.dtype is not e.BOOL and not self.values:
         return expr
     with self.analyzer.constraint_scope(fact):
         return visit(expr)
@@ -754,29 +776,10 @@ def _visit_if_then_else(self: RewriteSimplifier, expr: e.Call, visit: Visit) -> 
         return visit(expr.args[1] if condition.value else expr.args[2])
     yes = _under(self, condition, expr.args[1], visit)
     no = _under(self, self.make_not(condition), expr.args[2], visit)
-    if deep_equal(yes, no):
+    if self.proving and deep_equal(yes, no):
         return yes
-    joined = _joined_choices(self, expr, condition, yes, no)
-    if joined is not None:
-        return joined
     same = condition is expr.args[0] and yes is expr.args[1] and no is expr.args[2]
     return expr if same else e.Call(expr.dtype, expr.op, (condition, yes, no), expr.span)
-
-
-def _joined_choices(
-    self: RewriteSimplifier, expr: e.Call, p: PrimExpr, yes: PrimExpr, no: PrimExpr
-) -> PrimExpr | None:
-    """One choice for two.
-
-    p ? (q ? a : b) : b   ->   p and q ? a : b;      p ? a : (q ? a : b)   ->   p or q ? a : b
-    """
-    if isinstance(yes, e.Call) and yes.op is expr.op and deep_equal(yes.args[2], no):
-        both = self.make(e.And, p, yes.args[0])
-        return e.Call(expr.dtype, expr.op, (both, yes.args[1], no), expr.span)
-    if isinstance(no, e.Call) and no.op is expr.op and deep_equal(no.args[1], yes):
-        either = self.make(e.Or, p, no.args[0])
-        return e.Call(expr.dtype, expr.op, (either, yes, no.args[2]), expr.span)
-    return None
 
 
 def _visit_likely(self: RewriteSimplifier, expr: e.Call, visit: Visit) -> PrimExpr:

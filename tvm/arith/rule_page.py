@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 from typing import Final
 
-from .pattern_rule import RuleTable
+from .pattern_rule import Only, RuleTable
 from .rewrite_simplify import SCALAR_TABLES
 from .rules import vector
 
@@ -20,7 +20,11 @@ expression, t for any that is no literal, o for any that is no minimum or maximu
 integer literals, p and q for conditions.
 Operands of commutative operators also match the other way round. `tdiv` and `tmod` round toward
 zero; `lo` and `hi` are the constant bounds of an expression; `proves` asks the analyzer.
+Some rules are used in proofs only (`can_prove`), some by `simplify` only.
 """
+_NOTES: Final = {
+    Only.NEITHER: "", Only.PROOF: "   (in proofs)", Only.FORM: "   (not in proofs)"
+}  # fmt: skip
 
 
 def rule_page() -> str:
@@ -40,7 +44,7 @@ def rule_page() -> str:
 def _section(name: str, table: RuleTable) -> str:
     lines = [f"    {_bare(repr(one.lhs))}   ->   {_bare(repr(one.rhs))}" + (
         "" if one.guard is None else f"   when {_bare(repr(one.guard))}"
-    ) for one in table.written]  # fmt: skip
+    ) + _NOTES[one.only] for one in table.written]  # fmt: skip
     return f"## {name}\n\n" + "\n".join(lines) + "\n"
 
 

@@ -46,6 +46,13 @@ def uses_vscale(expr: PrimExpr) -> bool:
     return False
 
 
+def has_vscale_of_target(a: PrimExpr, b: PrimExpr) -> bool:
+    """vscale occurs in one of both, and the current target says what it may be."""
+    if Target.current() is None or vscale_values() is None:
+        return False
+    return uses_vscale(a) or uses_vscale(b)
+
+
 def warn_without_values(target: Target) -> None:
     """Say on standard error that a proof was not tried value by value."""
     sys.stderr.write(

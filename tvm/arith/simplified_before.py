@@ -69,7 +69,7 @@ def question_of(analyzer: Analyzer, expr: PrimExpr, what: str) -> Question | Non
     if type(expr) not in PAIRS or not analyzer.knows_variables_only():
         return None
     numbers: dict[e.Var, int] = {}
-    parts: list[object] = [what]
+    parts: list[object] = [what, analyzer.rewriter.proving]
     if not append_tree(parts, numbers, expr):
         return None
     bounds, residues = analyzer.bounds.variables, analyzer.modular.variables

@@ -5,6 +5,7 @@ from tvm.arith.pattern_rule import (
     c1,
     c2,
     c3,
+    further,
     hi,
     lo,
     max_,
@@ -23,7 +24,7 @@ from tvm.arith.pattern_rule import (
 RULES = RuleTable(
     rule(tdiv(x, x), 1),
     rule(tdiv(x * c1, x), c1),
-    rule(tdiv(x * y, y), x),
+    rule(tdiv(x * y, y), x, when=(lo(x) >= 0) & (lo(y) >= 0)),
     rule(tdiv(tdiv(x, c1), c2), tdiv(x, c1 * c2), when=(c1 > 0) & (c2 > 0)),
     rule(
         tdiv(tdiv(x, c1) + c2, c3),
@@ -59,7 +60,7 @@ RULES = RuleTable(
         x * tdiv(c1, c2) + tdiv(0 - y, c2),
         when=(c1 >= 0) & (c2 > 0) & (c1 % c2 == 0) & (lo(x) >= 0) & (hi(y) <= 0),
     ),
-    rule(
+    further(
         tdiv(x * c1 + y, c2),
         tdiv(x, tdiv(c2, c1)),
         when=(c1 > 0) & (c2 > 0) & (c2 % c1 == 0) & (lo(y) >= 0) & (hi(y) < c1) & (lo(x) >= 0),
@@ -108,18 +109,24 @@ RULES = RuleTable(
         x * tdiv(c1, c2) + tdiv(z - y, c2),
         when=(c1 >= 0) & (c2 > 0) & (c1 % c2 == 0) & (lo(x) >= 0) & proves(y <= z),
     ),
-    rule(tdiv(min_(x * c1, y), c2), min_(x * tdiv(c1, c2), tdiv(y, c2)),
-         when=(c2 > 0) & (c1 % c2 == 0)),
-    rule(tdiv(max_(x * c1, y), c2), max_(x * tdiv(c1, c2), tdiv(y, c2)),
-         when=(c2 > 0) & (c1 % c2 == 0)),
-    rule(tdiv(x - tmod(x, c1), c1), tdiv(x, c1)),
-    rule(tdiv(select(p, c1, c2), c3), select(p, tdiv(c1, c3), tdiv(c2, c3))),
+    rule(
+        tdiv(min_(x * c1, y), c2),
+        min_(x * tdiv(c1, c2), tdiv(y, c2)),
+        when=(c2 > 0) & (c1 % c2 == 0) & (lo(x) >= 0) & (lo(y) >= 0),
+    ),
+    rule(
+        tdiv(max_(x * c1, y), c2),
+        max_(x * tdiv(c1, c2), tdiv(y, c2)),
+        when=(c2 > 0) & (c1 % c2 == 0) & (lo(x) >= 0) & (lo(y) >= 0),
+    ),
+    further(tdiv(x - tmod(x, c1), c1), tdiv(x, c1)),
+    further(tdiv(select(p, c1, c2), c3), select(p, tdiv(c1, c3), tdiv(c2, c3))),
     # remainders
-    rule(tdiv(tmod(x, y), y), 0),
-    rule(tdiv(tmod(x, c1), c2), 0, when=(c1 > 0) & (c2 >= c1)),
-    rule(tdiv(x - tmod(x, y), y), tdiv(x, y)),
-    rule(tdiv(x, c1), 0 - x, when=c1 == -1),
+    further(tdiv(tmod(x, y), y), 0),
+    further(tdiv(tmod(x, c1), c2), 0, when=(c1 > 0) & (c2 >= c1)),
+    further(tdiv(x - tmod(x, y), y), tdiv(x, y)),
+    further(tdiv(x, c1), 0 - x, when=c1 == -1),
     # common factors
-    rule(tdiv(x * z, y * z), tdiv(x, y)),
-    rule(tdiv(x * c1, y * c1), tdiv(x, y), when=c1 != 0),
+    further(tdiv(x * z, y * z), tdiv(x, y)),
+    further(tdiv(x * c1, y * c1), tdiv(x, y), when=c1 != 0),
 )
