@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 
@@ -162,3 +164,20 @@ def test_what_a_let_binds_keeps_its_type() -> None:
     let = after.body.body
     assert str(let.var.dtype) == "int32"
     assert str(let.body.indices[0].dtype) == "int64"
+
+
+def test_conditions_of_choices_compare_int32_as_indices() -> None:
+    q, a = te.placeholder((4,), "int32", name="Q"), te.placeholder((4,), name="A")
+    k = te.placeholder((4,), "int16", name="K")
+
+    def made(*inputs: te.Tensor, of: Callable[[tir.Var], tir.PrimExpr]) -> str:
+        stage = te.compute((4,), of, name="S")
+        return te.create_prim_func([*inputs, stage], index_dtype_override="int64").script()
+
+    text = made(q, a, of=lambda i: tir.Select(q[i] > 2, a[i], 0.0))
+    assert 'T.Select(T.int64(2) < T.Cast("int64", Q[v_i]), A[v_i], T.float32(0.0))' in text
+    text = made(q, a, of=lambda i: tir.if_then_else(q[i] * 2 > q[i], a[i], 0.0))
+    assert 'T.if_then_else(T.Cast("int64", Q[v_i]) < T.Cast("int64", Q[v_i]) * T.int64(2)' in text
+    assert "Q[v_i] + 1" in made(q, of=lambda i: q[i] + 1)  # what is computed stays
+    text = made(k, a, of=lambda i: tir.Select(k[i] > tir.const(1, "int16"), a[i], 0.0))
+    assert "T.int16(1) < K[v_i]" in text

@@ -94,6 +94,11 @@ def _check_results(args: Sequence[Tensor | Var]) -> None:
             seen.add(arg)
 
 
+def _plain_name(name: str) -> str:
+    """The outputs of a stage are called S.v0, S.v1; in programs dots stand between packages."""
+    return name.replace(".", "_")
+
+
 def _in_order(roots: Sequence[Operation]) -> list[Operation]:
     """Operations, each after those it reads from; a loop, since chains of stages may be long."""
     order: dict[int, Operation] = {}
@@ -196,7 +201,7 @@ class _Builder:
     def _buffer_of_output(self, tensor: Tensor) -> Buffer:
         buffer = self.buffers.get(tensor)
         if buffer is None:
-            name = tensor.name.replace(".", "_")
+            name = _plain_name(tensor.name)
             buffer = decl_buffer(tensor.shape, tensor.dtype, name, scope="global")
             self.buffers[tensor] = buffer
         if tensor not in self.args:
@@ -219,7 +224,7 @@ class _Builder:
         for depth in range(len(scopes) - 2, -1, -1):
             scope = scopes[depth]
             init = self._start(op, scope) if depth == starts else None
-            name = self.names.fresh(f"{op.name}_l{depth + 1}")
+            name = self._name(f"{op.name}_l{depth + 1}")
             block = Block(scope.iter_vars, [], [], name, body, init)
             body = _nest(scope.loops, BlockRealize(scope.bindings, IntImm(BOOL, 1), block))
         return body
@@ -267,7 +272,8 @@ class _Builder:
                 dom = self._domain(axis, known)
                 dtype = max(dom.min.dtype, dom.extent.dtype, key=lambda t: t.bits)
                 value = Var(axis.var.name, dtype)
-                scope.loops.append((value, dom))
+                first = cast(dom.min, dtype)  # 0 may have come as a plain number
+                scope.loops.append((value, Range.from_min_extent(first, dom.extent)))
             var = Var(f"v_{axis.var.name}", axis.var.dtype)
             scope.vars[axis.var] = var
             scope.iter_vars.append(IterVar(dom, var, axis.iter_type, axis.thread_tag, axis.span))
@@ -278,8 +284,7 @@ class _Builder:
         assert axis.dom is not None, "axes of a stage have domains"
         self.loads.vars = known
         low, extent = self.loads.visit_expr(axis.dom.min), self.loads.visit_expr(axis.dom.extent)
-        first = cast(self.analyzer.simplify(low), extent.dtype)  # 0 may have come as a plain number
-        return Range.from_min_extent(first, self.analyzer.simplify(extent))
+        return Range.from_min_extent(self.analyzer.simplify(low), self.analyzer.simplify(extent))
 
     def _leaf(
         self,
@@ -367,8 +372,12 @@ class _Builder:
             iter_vars = [IterVar((0, 1), Var("vi", "int32"))]
             bindings = [as_expr(0)]
         notes = {key: self._annotation(value) for key, value in op.attrs.items()}
-        block = Block(iter_vars, [], [], self.names.fresh(name), body, init, annotations=notes)
+        block = Block(iter_vars, [], [], self._name(name), body, init, annotations=notes)
         return BlockRealize(bindings, IntImm(BOOL, 1), block)
+
+    def _name(self, name: str) -> str:
+        """A name for one more block."""
+        return self.names.fresh(_plain_name(name))
 
     def _annotation(self, value: Any) -> Any:
         """Attributes that name tensors name their buffers in the program."""
@@ -406,7 +415,7 @@ class _Builder:
         body = self.loads.visit_stmt(rule.visit_stmt(op.body) if replaced else op.body)
         inputs = dict.fromkeys(self.buffers[tensor] for tensor in op.inputs)
         reads, writes = extern_regions(body, list(inputs), outputs)
-        name = self.names.fresh(op.name)
+        name = self._name(op.name)
         block = Block([], reads, writes, name, body, annotations=op.attrs)
         return BlockRealize([], IntImm(BOOL, 1), block)
 

@@ -17,6 +17,7 @@ from tvm.support.dtype import DataType
 from . import scalar
 from .buffer import Buffer
 from .expr import (
+    INT32,
     BinaryOpExpr,
     BufferLoad,
     Call,
@@ -64,6 +65,7 @@ class _IndexDtype(StmtExprMutator):
         super().__init__()
         self.dtype = dtype
         self.on = False
+        self.deciding = False  # within the condition of a choice
         self.vars: dict[Var, Var] = {}
         self.bound: set[Var] = set()  # by lets, of the type of their value
 
@@ -78,6 +80,13 @@ class _IndexDtype(StmtExprMutator):
         """An index in the wanted type."""
         new: PrimExpr = self._index(self.visit_expr, expr)
         return cast(new, self.dtype) if self._changes(new.dtype) else new
+
+    def condition(self, expr: PrimExpr) -> PrimExpr:
+        """The condition of a choice: int32 is compared as indices are, whatever it is read from."""
+        before, self.deciding = self.deciding, True
+        new = self.visit_expr(expr)
+        self.deciding = before
+        return new
 
     def position(self, expr: PrimExpr) -> PrimExpr:
         """An index into a buffer; one that another buffer holds keeps its own type."""
@@ -119,8 +128,9 @@ class _IndexDtype(StmtExprMutator):
         return type(op)(a, b, op.span)
 
     def visit_cmp_(self, op: CmpExpr) -> PrimExpr:
-        of_index = op.a.dtype.is_int
-        visit = self.index if of_index and _has_var(self.vars, op) else self.visit_expr
+        decides = self.deciding and op.a.dtype is INT32
+        of_index = decides or (op.a.dtype.is_int and _has_var(self.vars, op))
+        visit = self.index if of_index else self.visit_expr
         a, b = visit(op.a), visit(op.b)
         if a is op.a and b is op.b:
             return op
@@ -128,7 +138,7 @@ class _IndexDtype(StmtExprMutator):
         return type(op)(a, b, op.span)
 
     def visit_select_(self, op: Select) -> PrimExpr:
-        cond = self.visit_expr(op.condition)
+        cond = self.condition(op.condition)
         a, b = self.visit_expr(op.true_value), self.visit_expr(op.false_value)
         if cond is op.condition and a is op.true_value and b is op.false_value:
             return op
@@ -147,6 +157,8 @@ class _IndexDtype(StmtExprMutator):
 
     def visit_call_(self, op: Call) -> PrimExpr:
         args = [self.visit_expr(a) if isinstance(a, PrimExpr) else a for a in op.args]
+        if op_name(op) == "tir.if_then_else":
+            args[0] = self.condition(op.args[0])
         if all(now is old for now, old in zip(args, op.args)):
             return op
         kinds = {a.dtype for a in op.args if isinstance(a, PrimExpr)}

@@ -281,7 +281,7 @@ def tail_of_open_extent(A: T.Buffer((100,), "float32"), n: T.int32):
 
 @T.prim_func(private=True)
 def tail_apart(A: T.Buffer((100,), "float32"), n: T.int32):
-    for i in range(T.max(T.min(n, 9), 4) - 4):
+    for i in range(T.max(T.min(n, 9) - 4, 0)):
         A[i + 4] = 1.0
     for i in range(n - T.max(T.min(n, 9), 4)):
         if i + T.max(T.min(n, 9), 4) < 9:
