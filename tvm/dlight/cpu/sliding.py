@@ -16,9 +16,8 @@
 Where that is faster for the sizes of a call, channels lie along vectors (`channel_windows`).
 Tiles that would reach past the end start earlier, and make again what others have made: so all
 are whole, and no index is tested. How many rows make a tile, the call decides by a model of the
-time. A plane without a border is read where it is; so is one of rows shorter than a vector, under
-masks that are made once for some planes. Where all of a window is in registers, steps of one
-element are taken from the plane itself:
+time. A plane without a border is read where it is. Rows shorter than a vector are stored under a mask.
+Where all of a window is in registers, steps of one element are taken from the plane itself:
 
     for c: for x0: for y0:
         for j: row[rx] = X[c, y0 + j, x0 + rx :] under a mask, or the border's value for all lanes
@@ -195,6 +194,7 @@ class _Strip:
     copy: _Copy | None = None
     edges: bool = False  # whether what is read from the plane may lie outside of it
     width: PrimExpr | None = None  # of rows that are shorter than a vector
+    any_width: bool = False  # whether only the call knows whether they are
 
 
 class _Windows:
@@ -435,12 +435,14 @@ class _Windows:
         first = scope.let("first", task % split * each if cores > 1 else self._int(0))
         end = scope.let("end", Min(first + each, tiles))
         part = _Part(start, count, first, end)
-        short = self._short(call, part)
         if isinstance(self.along.size, IntImm):
-            scope.add(short if self.along.size.value < self.lanes else self._wide(call, part))
+            is_short = self.along.size.value < self.lanes
+            scope.add(self._short(call, part) if is_short else self._wide(call, part))
+        elif self._is_whole():  # nothing beyond a row may be read
+            short = less(width, self._int(self.lanes))
+            scope.add(IfThenElse(short, self._short(call, part), self._wide(call, part)))
         else:
-            is_short = less(width, self._int(self.lanes))
-            scope.add(IfThenElse(is_short, short, self._wide(call, part)))
+            scope.add(self._wide(call, part))
         inner = opaque("windows", scope.stmt(), [self.sums, self.row, self.copy], [], [])
         kind = ForKind.SERIAL if cores == 1 else ForKind.PARALLEL
         loop: Stmt = For(task, 0, chunks * split, kind, inner)
@@ -498,9 +500,12 @@ class _Windows:
         """Rows of whole vectors, in blocks of which some rows fit the copy."""
         if self._is_whole() or self._in_place():
             edges, count = not self._is_whole(), part.end - part.tile
+            any_width = edges and not isinstance(self.along.size, IntImm)
             return self._planes(part, lambda at: one_of(
                 call.rows, self.rows, lambda size: self._tiles(
-                    call, _Strip(at, None, edges), call.width, part.tile, count, size),
+                    call, _Strip(at, None, edges, None, any_width), call.width, part.tile, count,
+                    size,
+                ),
             ))  # fmt: skip
         number, scope = self._var("b"), Scope()
         column = scope.let("column", Min(number * call.block, call.width - call.block))
@@ -529,7 +534,8 @@ class _Windows:
         lines = (Min(count * call.rows, call.height - row) - 1) * self.down.step
         copy = _Copy(row, column, call.pitch)
         scope.add(self._copied(call, at, copy, lines + (self.down.reach + 1)))
-        strip = _Strip(at, copy, False, short)
+        any_width = short is None and not isinstance(self.along.size, IntImm)
+        strip = _Strip(at, copy, False, short, any_width)
         scope.add(one_of(
             call.rows, self.rows,
             lambda size: self._tiles(call, strip, call.block, tile, count, size),
@@ -604,7 +610,11 @@ class _Windows:
         """The tiles of some rows, in whole vectors along each."""
         tile, v, inner, scope = self._var("t"), self._var("v"), Scope(), Scope()
         y = inner.let("y", Min((first + tile) * size, call.height - size))
-        begin = Min(v * self.lanes, width - self.lanes) if strip.width is None else self._int(0)
+        begin: PrimExpr = self._int(0)
+        if strip.width is None:
+            begin = Min(v * self.lanes, width - self.lanes)
+        if strip.any_width:
+            begin = Max(begin, self._int(0))
         x = scope.let("x", begin if strip.copy is None else strip.copy.column + begin)
         (inner if strip.edges else scope).add(self._tile(strip, y, x, size))
         vectors = (width + (self.lanes - 1)) // self.lanes
@@ -651,7 +661,11 @@ class _Windows:
         (self._sums_by_rows if by_rows else self._sums_by_taps)(scope, strip, y, x, size)
         if chains > 1:
             scope.add(each(together))
-        scope.add(each(store, strip.width))
+        if strip.any_width:
+            width, lanes = self.along.size, self._int(self.lanes)
+            scope.add(IfThenElse(less(width, lanes), each(store, width), each(store)))
+        else:
+            scope.add(each(store, strip.width))
         return scope.stmt()
 
     def _sums_by_taps(self, scope: Scope, strip: _Strip, y: Var, x: PrimExpr, size: int) -> None:

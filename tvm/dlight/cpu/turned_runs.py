@@ -18,7 +18,7 @@ from tvm.ir.node import Node
 from tvm.ir.structural import structural_equal
 from tvm.target.cpu_model import CpuModel
 from tvm.tir.buffer import Buffer, decl_buffer
-from tvm.tir.expr import BufferLoad, IntImm, IterVar, Min, Ramp, Var
+from tvm.tir.expr import BufferLoad, IntImm, IterVar, Max, Min, Ramp, Var
 from tvm.tir.function import PrimFunc
 from tvm.tir.functor import StmtExprMutator, children, substitute, uses_any, walk
 from tvm.tir.op.arith import less
@@ -149,29 +149,41 @@ class TurnedRuns:
         place: Callable[[int], Callable[[PrimExpr], PrimExpr]],
     ) -> Stmt:  # fmt: skip
         """Runs of elements of some channels turned to vectors of channels."""
-        lanes, zero = self.lanes, self._int(0)
+        lanes = self.lanes
 
-        def one(begin: PrimExpr, limit: PrimExpr | None) -> Stmt:
-            row, lane = self._var("row"), self._var("lane")
-            load: Stmt = BufferStore(self.square, value(row, begin + lane), [row, lane])
-            if limit is not None:
-                load = IfThenElse(less(lane, limit), load)
-            loads = For(row, 0, lanes, ForKind.UNROLLED, vector(lane, lanes, load))
+        def one(begin: PrimExpr) -> Stmt:
+            def loads(limit: PrimExpr | None) -> Stmt:
+                row, lane = self._var("row"), self._var("lane")
+                load: Stmt = BufferStore(self.square, value(row, begin + lane), [row, lane])
+                if limit is not None:
+                    load = IfThenElse(less(lane, limit), load)
+                return For(row, 0, lanes, ForKind.UNROLLED, vector(lane, lanes, load))
+
             columns, lets = self._turned()
             stores = [
                 BufferStore(target, column, [self._ramp(place(number)(begin))])
                 for number, column in enumerate(columns)
             ]
-            return SeqStmt([loads, _within(lets, SeqStmt(list(stores)))])
+            return SeqStmt([self._for_lanes(length, loads), _within(lets, SeqStmt(list(stores)))])
 
+        return self._each_square(length, one)
+
+    def _each_square(self, length: PrimExpr, one: Callable[[PrimExpr], Stmt]) -> Stmt:
+        """`one` for the first place of each square; the last ends with the run, if it can."""
+        lanes, zero = self.lanes, self._int(0)
+        if isinstance(length, IntImm) and length.value < lanes:
+            return one(zero)
         number, scope = self._var("b"), Scope()
-        begin = scope.let("begin", Min(number * lanes, length - lanes))
-        scope.add(one(begin, None))
-        whole = For(number, 0, (length + (lanes - 1)) // lanes, ForKind.SERIAL, scope.stmt())
+        begin = Min(number * lanes, length - lanes)
+        scope.add(one(scope.let("begin", begin if isinstance(length, IntImm) else Max(begin, zero))))
+        return For(number, 0, (length + (lanes - 1)) // lanes, ForKind.SERIAL, scope.stmt())
+
+    def _for_lanes(self, length: PrimExpr, make: Callable[[PrimExpr | None], Stmt]) -> Stmt:
+        """What `make` gives for a limit of the lanes, where runs may be shorter than a vector."""
+        lanes = self._int(self.lanes)
         if isinstance(length, IntImm):
-            return whole if length.value >= lanes else one(zero, length)
-        short = IfThenElse(less(zero, length), one(zero, length))
-        return IfThenElse(less(length, self._int(lanes)), short, whole)
+            return make(length if length.value < self.lanes else None)
+        return IfThenElse(less(length, lanes), make(length), make(None))
 
     def _turned(self) -> tuple[list[Var], list[tuple[Var, PrimExpr]]]:
         lets: list[tuple[Var, PrimExpr]] = []
@@ -188,7 +200,7 @@ class TurnedRuns:
         lanes, zero, outer = self.lanes, self._int(0), Scope()
         start, length = outer.let("start", start), outer.let("length", length)
 
-        def one(begin: PrimExpr, limit: PrimExpr | None) -> Stmt:
+        def one(begin: PrimExpr) -> Stmt:
             row, lane = self._var("row"), self._var("lane")
             load = BufferLoad(results, [(base + begin + row) * lanes + lane])
             keep = vector(lane, lanes, BufferStore(self.square, load, [row, lane]))
@@ -197,23 +209,23 @@ class TurnedRuns:
                 BufferStore(self.square, column, [self._int(number), self._ramp(zero)])
                 for number, column in enumerate(columns)
             ]
-            row2, lane2 = self._var("row"), self._var("lane")
-            total = BufferLoad(self.square, [row2, lane2])
-            values = {**at, self.channel.var: first + row2}
-            store = self._stored(values, start + begin + lane2, total)
-            if limit is not None:
-                store = IfThenElse(less(lane2, limit), store)
+
+            def stores(limit: PrimExpr | None) -> Stmt:
+                row, lane = self._var("row"), self._var("lane")
+                values = {**at, self.channel.var: first + row}
+                total = BufferLoad(self.square, [row, lane])
+                store = self._stored(values, start + begin + lane, total)
+                if limit is not None:
+                    store = IfThenElse(less(lane, limit), store)
+                return For(row, 0, lanes, ForKind.UNROLLED, vector(lane, lanes, store))
+
             return SeqStmt([
                 For(row, 0, lanes, ForKind.UNROLLED, keep),
                 _within(lets, SeqStmt(list(back))),
-                For(row2, 0, lanes, ForKind.UNROLLED, vector(lane2, lanes, store)),
+                self._for_lanes(length, stores),
             ])  # fmt: skip
 
-        number, scope = self._var("b"), Scope()
-        begin = scope.let("begin", Min(number * lanes, length - lanes))
-        scope.add(one(begin, None))
-        whole = For(number, 0, (length + (lanes - 1)) // lanes, ForKind.SERIAL, scope.stmt())
-        outer.add(IfThenElse(less(length, self._int(lanes)), one(zero, length), whole))
+        outer.add(self._each_square(length, one))
         return outer.stmt()
 
     def _stored(
