@@ -4,13 +4,15 @@
     python -m tvm.backend.llvm.compile_worker serve
 
 A process of its own, because LLVM ends the process on code that a CPU cannot run. One that serves
-compiles text after text: a line of JSON with the size and the machine, then the text; it answers
-with the size of the object and the object, or -1. It says a first 0 when it is ready. Ctrl-C is
-the business of whoever asked; when that one is gone, so is this process, in the middle of its work.
+answers question after question: a line of JSON with the size of the content, the module whose
+`answer` is asked, and what this takes beside the content; then the content. It answers with the
+size of the result and the result, or -1. It says a first 0 when it is ready. Ctrl-C is the business
+of whoever asked; when that one is gone, so is this process, in the middle of its work.
 """
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
 import select
@@ -26,7 +28,7 @@ _IDLE_SECONDS = 60.0  # then the memory is better used elsewhere
 
 
 def serve() -> int:
-    """Compile what comes until nobody asks any more."""
+    """Answer what comes until nobody asks any more."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     source, target = sys.stdin.buffer, sys.stdout.buffer
     if hasattr(select, "poll"):
@@ -39,15 +41,22 @@ def serve() -> int:
         line = source.readline()
         if not line:
             break
-        size, triple, cpu, features, level, float_abi = json.loads(line)
-        machine = jit.Machine(triple, cpu, features, level, float_abi)
+        size, module, *fields = json.loads(line)
+        given = source.read(size)
         try:
-            content = jit.emit_here(source.read(size).decode(), machine)
+            content = importlib.import_module(module).answer(given, *fields)
             target.write(b"%d\n" % len(content) + content)
         except TVMError:
             target.write(b"-1\n")
         target.flush()
     return 0
+
+
+def answer(
+    text: bytes, triple: str, cpu: str, features: str, level: int, float_abi: str
+) -> bytes:
+    """The object of a text."""
+    return jit.emit_here(text.decode(), jit.Machine(triple, cpu, features, level, float_abi))
 
 
 def _end_with_asker() -> None:

@@ -1,5 +1,5 @@
-"""A long-lived process that turns LLVM text into objects: for code over which LLVM could end a
-process, for what Ctrl-C has to stop, and for work beside that of this process.
+"""A long-lived process that lowers kernels and turns LLVM text into objects: for code over which
+LLVM could end a process, for what Ctrl-C has to stop, and for work beside that of this process.
 
 Starting one takes 0.15 s, more than most texts; so an idle one is used again. It ends by itself
 when nobody has asked it for a minute, and with the process that it belongs to.
@@ -14,6 +14,7 @@ import os
 import subprocess
 import sys
 import threading
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -98,13 +99,16 @@ class Worker:
 
     def compile(self, text: str, machine: Machine) -> bytes | None:
         """The object of a text; None where the process could not make it."""
+        fields = [machine.triple, machine.cpu, machine.features, machine.opt_level,
+                  machine.float_abi]  # fmt: skip
+        return self.ask("tvm.backend.llvm.compile_worker", fields, text.encode())
+
+    def ask(self, module: str, fields: Sequence[object], content: bytes) -> bytes | None:
+        """What `answer(content, *fields)` of a module gives there; None where it could not."""
         process = self._process
         if process is None or process.stdin is None:
             return None
-        content = text.encode()
-        fields = [machine.triple, machine.cpu, machine.features, machine.opt_level,
-                  machine.float_abi]  # fmt: skip
-        head = json.dumps([len(content), *fields]).encode()
+        head = json.dumps([len(content), module, *fields]).encode()
         try:
             process.stdin.write(head + b"\n" + content)
             process.stdin.flush()

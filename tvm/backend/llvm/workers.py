@@ -1,6 +1,6 @@
-"""Objects of a module's parts, made on all cores: long-lived processes compile beside this one.
+"""Work for all cores: long-lived processes compile the parts of a module beside this one.
 
-The parts do not depend on who compiles them, so the objects are the same for any number of
+What comes of a piece does not depend on who does it, so objects are the same for any number of
 processes. `TVM_COMPILE_WORKERS` says how many there may be beside this one (by default one for each
 further core, seven at most); 0 leaves all work here, but for what LLVM must not do here. A process
 that dies costs time only: its part is compiled here. Nobody waits for the rest after Ctrl-C:
@@ -12,6 +12,7 @@ from __future__ import annotations
 import os
 import threading
 from collections import deque
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from . import cache, jit, worker
@@ -57,62 +58,80 @@ def _compiled(texts: list[str], machine: jit.Machine) -> list[bytes]:
     # and this one takes from the other
     apart = {i for i, text in enumerate(texts) if jit.needs_other_process(text, machine)}
     order = sorted(range(len(texts)), key=lambda i: (i not in apart, -len(texts[i])))
-    work = _Work(texts, machine, deque(order))
+    def here(number: int) -> bytes:
+        return jit.emit_fresh(texts[number], machine)
+
+    def there(helper: worker.Worker, number: int) -> bytes | None:
+        return helper.compile(texts[number], machine)
+
+    enough = sum(map(len, texts)) >= _MIN_TEXT
+    found = shared_out(order, here, there, worker_count() if enough else 0)
+    for i in order:
+        if i not in found:  # a process could not: here it works, or says why not
+            found[i] = here(i)
+    return [found[i] for i in range(len(texts))]
+
+
+def shared_out(
+    order: Sequence[int],
+    here: Callable[[int], bytes | None],
+    there: Callable[[worker.Worker, int], bytes | None],
+    count: int,
+) -> dict[int, bytes]:
+    """What came of pieces of work, by their numbers: done here from the end of `order` on.
+
+    Up to `count` processes take pieces from its begin. Pieces of which None comes are left out.
+    """
+    work = _Work(deque(order), there)
     try:
-        _work_on(work)
+        if len(order) > 1 and count:
+            worker.begin(count)
+            for helper in worker.take_idle(min(count, len(order) - 1)):
+                threading.Thread(target=work.share, args=(helper,), daemon=True).start()
+        while (own := work.take(-1)) is not None:
+            content = here(own)
+            if content is not None:
+                work.found[own] = content
+        work.finish()
     except BaseException:
         work.abandon()
         raise
-    for i in order:
-        if i not in work.found:  # a process could not: here it works, or says why not
-            work.found[i] = jit.emit_fresh(texts[i], machine)
-    return [work.found[i] for i in range(len(texts))]
-
-
-def _work_on(work: _Work) -> None:
-    """Compile the parts here and in processes."""
-    texts, machine = work.texts, work.machine
-    if len(work.waiting) > 1 and sum(map(len, texts)) >= _MIN_TEXT and worker_count():
-        begin()
-        for helper in worker.take_idle(min(worker_count(), len(work.waiting) - 1)):
-            threading.Thread(target=work.share, args=(helper,), daemon=True).start()
-    while (own := work.take(-1)) is not None:
-        work.found[own] = jit.emit_fresh(texts[own], machine)
-    work.finish()
+    return work.found
 
 
 class _Work:
-    """Parts that several take from; `found` are the objects by the number of their part."""
+    """Pieces that several take from; `found` is what came of them, by their numbers."""
 
-    def __init__(self, texts: list[str], machine: jit.Machine, waiting: deque[int]) -> None:
+    def __init__(
+        self, waiting: deque[int], there: Callable[[worker.Worker, int], bytes | None]
+    ) -> None:
         self.waiting = waiting
         self.found: dict[int, bytes] = {}
-        self.texts = texts
-        self.machine = machine
-        self._away: set[worker.Worker] = set()  # the processes that are at a part
+        self._there = there
+        self._away: set[worker.Worker] = set()  # the processes that are at a piece
         self._change = threading.Condition()
 
     def take(self, end: int) -> int | None:
-        """The number of a part that nobody has taken: the first (0) or the last (-1) waiting."""
+        """A piece that nobody has taken: the first (0) or the last (-1) waiting."""
         try:
             return self.waiting.popleft() if end == 0 else self.waiting.pop()
         except IndexError:
             return None
 
     def finish(self) -> None:
-        """Wait for the parts that were given out; not for processes that load."""
+        """Wait for the pieces that were given out; not for processes that load."""
         with self._change:
             self._change.wait_for(lambda: not self._away)
 
     def abandon(self) -> None:
-        """Give no more parts out, and let nobody work for nothing."""
+        """Give no more pieces out, and let nobody work for nothing."""
         with self._change:
             self.waiting.clear()
             for helper in self._away:
                 helper.kill()
 
     def share(self, helper: worker.Worker) -> None:
-        """Let a process take parts until none is left."""
+        """Let a process take pieces until none is left."""
         content: bytes | None = b""
         while content is not None and helper.is_ready():
             with self._change:
@@ -120,7 +139,7 @@ class _Work:
                 if number is None:
                     break
                 self._away.add(helper)
-            content = helper.compile(self.texts[number], self.machine)
+            content = self._there(helper, number)
             with self._change:
                 if content is not None:
                     self.found[number] = content

@@ -16,8 +16,9 @@
 Where that is faster for the sizes of a call, channels lie along vectors (`channel_windows`).
 Tiles that would reach past the end start earlier, and make again what others have made: so all
 are whole, and no index is tested. How many rows make a tile, the call decides by a model of the
-time. A plane without a border is read where it is. Rows shorter than a vector are stored under a mask.
-Where all of a window is in registers, steps of one element are taken from the plane itself:
+time. A plane without a border is read where it is. Where all of a window is in registers, steps of one
+element are taken from the plane itself; so are rows shorter than a vector, under masks that are
+made once for some planes:
 
     for c: for x0: for y0:
         for j: row[rx] = X[c, y0 + j, x0 + rx :] under a mask, or the border's value for all lanes
@@ -438,7 +439,7 @@ class _Windows:
         if isinstance(self.along.size, IntImm):
             is_short = self.along.size.value < self.lanes
             scope.add(self._short(call, part) if is_short else self._wide(call, part))
-        elif self._is_whole():  # nothing beyond a row may be read
+        elif self._is_whole() or self._in_place():  # what is read beyond a row is under masks
             short = less(width, self._int(self.lanes))
             scope.add(IfThenElse(short, self._short(call, part), self._wide(call, part)))
         else:
@@ -500,12 +501,9 @@ class _Windows:
         """Rows of whole vectors, in blocks of which some rows fit the copy."""
         if self._is_whole() or self._in_place():
             edges, count = not self._is_whole(), part.end - part.tile
-            any_width = edges and not isinstance(self.along.size, IntImm)
             return self._planes(part, lambda at: one_of(
                 call.rows, self.rows, lambda size: self._tiles(
-                    call, _Strip(at, None, edges, None, any_width), call.width, part.tile, count,
-                    size,
-                ),
+                    call, _Strip(at, None, edges), call.width, part.tile, count, size),
             ))  # fmt: skip
         number, scope = self._var("b"), Scope()
         column = scope.let("column", Min(number * call.block, call.width - call.block))
