@@ -8,7 +8,6 @@ from collections.abc import Callable, Container, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
 from tvm.backend import known_backend, makes_host_code
-from tvm.backend.llvm import workers
 from tvm.error import message
 from tvm.ir.expr import GlobalVar, RelaxExpr, StructInfo
 from tvm.ir.function import BaseFunc
@@ -49,6 +48,7 @@ from tvm.support.contiguous_frames import contiguous_frames
 from tvm.support.garbage import infrequent_gc
 from tvm.support.log import logger
 from tvm.target.target import Target
+from tvm.tir import kernels_apart
 from tvm.tir.build import build as tir_build
 from tvm.tir.expr import IntImm
 from tvm.tir.function import PrimFunc
@@ -99,7 +99,7 @@ def build(
             mod = _pipeline(relax_pipeline, chosen)(mod)
         backend = known_backend(chosen.kind.name)
         if backend is not None and backend.keeps_kernels and len(mod.functions) > _MANY:
-            workers.begin()  # they load while kernels are lowered
+            kernels_apart.begin()  # processes load while this one goes on
         native = exec_mode == "compiled" and makes_host_code(chosen)
         linker = _Linker(mod, chosen, tir_pipeline, native=native, held=_constants(source))
         made, is_native = linker.link(), linker.is_native

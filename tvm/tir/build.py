@@ -21,6 +21,7 @@ from tvm.target.target import Target
 
 from . import transform as t
 from .function import PrimFunc
+from .kernels_apart import with_made_kernels
 from .pipeline import (
     finalize_device_passes,
     finalize_host_passes,
@@ -64,7 +65,8 @@ def _build(mod: IRModule, chosen: Target, pipeline: PipelineLike) -> Module:
     backend = known_backend(chosen.kind.name)
     if pipeline == "default" and backend is not None and backend.keeps_kernels:
         try:
-            return _lowered(with_kept_kernels(mod, chosen), pipeline, chosen, host)
+            kept = with_made_kernels(with_kept_kernels(mod, chosen), chosen)
+            return _lowered(kept, pipeline, chosen, host)
         except OtherParameters:
             pass
     return _lowered(mod, pipeline, chosen, host)

@@ -25,7 +25,7 @@ from tvm.tir.functor import statements, walk
 from tvm.tir.transform.outline_parallel_loops import IS_TASK, OUTLINED_FROM, aliased_params
 
 from .debug import DebugLocations
-from .fragment import put, taken, uncounted
+from .fragment import Fragment, put, taken, uncounted
 from .function_text import FunctionText
 from .imported_text import with_imports
 from .jit import Machine, data_layout
@@ -99,24 +99,40 @@ def _declare(module: ModuleText, var: GlobalVar, func: PrimFunc) -> Signature:
     return signature
 
 
+def kernel_code(mod: IRModule, machine: Machine) -> Fragment | None:
+    """The code of a module's only function, and those cut out of it, as `emit_module` has it."""
+    module = ModuleText(
+        machine.triple, data_layout(machine), machine.cpu, machine.features, machine.fast_math
+    )
+    (family,) = _families(host_functions(mod, "machine code")).values()
+    return _apart(module, _declare(module, *family[0]), family)
+
+
 def _emit_apart(module: ModuleText, signature: Signature, family: Sequence[Function]) -> bool:
     """Emit a function whose code is in the cache, or will be; False where it is not of these."""
     func = family[0][1]
     fragment = kept_code(func, signature.params)
     if fragment is None and KEEP in func.attrs:
-        part = ModuleText(
-            module.machine_triple, module.data_layout, module.cpu, module.features, module.fast_math
-        )
-        locations = DebugLocations(part, lines=False)
-        first = len(part.nodes)
-        _declare(part, *family[0])
-        _emit_function(part, signature, family, locations)
-        fragment = taken(part, signature, first)
+        fragment = _apart(module, signature, family)
         if fragment is not None:
-            store_kernel(func, fragment)
+            store_kernel(str(func.attrs[KEEP]), fragment.to_text())
     if fragment is not None:
         put(fragment, module)
     return fragment is not None
+
+
+def _apart(
+    module: ModuleText, signature: Signature, family: Sequence[Function]
+) -> Fragment | None:
+    """The code of a function, by itself; None where it needs what a fragment has not."""
+    part = ModuleText(
+        module.machine_triple, module.data_layout, module.cpu, module.features, module.fast_math
+    )
+    locations = DebugLocations(part, lines=False)
+    first = len(part.nodes)
+    _declare(part, *family[0])
+    _emit_function(part, signature, family, locations)
+    return taken(part, signature, first)
 
 
 def _emit_function(

@@ -1,13 +1,14 @@
 """Compile LLVM text from standard input to an object on standard output.
 
     python -m tvm.backend.llvm.compile_worker TRIPLE CPU FEATURES OPT_LEVEL FLOAT_ABI
-    python -m tvm.backend.llvm.compile_worker serve
+    python -m tvm.backend.llvm.compile_worker serve [MODULE ...]
 
 A process of its own, because LLVM ends the process on code that a CPU cannot run. One that serves
 answers question after question: a line of JSON with the size of the content, the module whose
 `answer` is asked, and what this takes beside the content; then the content. It answers with the
-size of the result and the result, or -1. It says a first 0 when it is ready. Ctrl-C is the business
-of whoever asked; when that one is gone, so is this process, in the middle of its work.
+size of the result and the result, or -1. It says a first 0 when it is ready and has loaded the
+modules. Ctrl-C is the business of whoever asked; when that one is gone, so is this process, in the
+middle of its work.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ import select
 import signal
 import sys
 import threading
+from collections.abc import Sequence
 
 from tvm.backend.llvm import jit
 from tvm.error import TVMError
@@ -27,7 +29,7 @@ from tvm.support.parent import end_with_parent
 _IDLE_SECONDS = 60.0  # then the memory is better used elsewhere
 
 
-def serve() -> int:
+def serve(modules: Sequence[str]) -> int:
     """Answer what comes until nobody asks any more."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     source, target = sys.stdin.buffer, sys.stdout.buffer
@@ -35,6 +37,8 @@ def serve() -> int:
         threading.Thread(target=_end_with_asker, daemon=True).start()
     jit.in_worker = True
     jit.host_machine()  # loads LLVM
+    for module in modules:
+        importlib.import_module(module)
     target.write(b"0\n")
     target.flush()
     while select.select([source], [], [], _IDLE_SECONDS)[0]:
@@ -70,8 +74,8 @@ def _end_with_asker() -> None:
 
 def main(arguments: list[str]) -> int:
     """Compile; 0 when it worked."""
-    if arguments == ["serve"]:
-        return serve()
+    if arguments[:1] == ["serve"]:
+        return serve(arguments[1:])
     end_with_parent()
     triple, cpu, features, opt_level, float_abi = arguments
     machine = jit.Machine(triple, cpu, features, int(opt_level), float_abi)

@@ -62,14 +62,19 @@ def with_kept_kernels(mod: IRModule, target: Target) -> IRModule:
         if content is None:
             functions[var] = func.with_attr(KEEP, key)
         else:
-            empty = func.with_body(s.Evaluate(ops.const(0, "int32")))
-            functions[var] = empty.with_attr(KEPT, content.decode())
+            functions[var] = with_code(func, content.decode())
     return mod.with_functions(functions)
 
 
-def store_kernel(func: PrimFunc, fragment: Fragment) -> None:
-    """Keep the code of a function that is marked for it."""
-    cache.store(str(func.attrs[KEEP]), fragment.to_text().encode())
+def store_kernel(key: str, text: str) -> None:
+    """Keep the code of a function that is marked with this name, as a fragment's text."""
+    cache.store(key, text.encode())
+
+
+def with_code(func: PrimFunc, text: str) -> PrimFunc:
+    """The function with its code, a fragment's text, in place of its body."""
+    empty = func.with_body(s.Evaluate(ops.const(0, "int32")))
+    return empty.without_attr(KEEP).with_attr(KEPT, text)
 
 
 def kept_code(func: PrimFunc, params: tuple[str, ...]) -> Fragment | None:

@@ -29,12 +29,15 @@ _idle: list[Worker] = []
 _begun: list[Worker] = []
 
 
-def begin(count: int) -> None:
-    """See that there are so many processes; they load while work is made for them."""
+def begin(count: int, *modules: str) -> None:
+    """See that there are so many processes; they load while work is made for them.
+
+    New ones load `modules` as well before they are ready, which they are going to be asked.
+    """
     with _lock:
         _idle[:] = [worker for worker in _idle if worker.is_alive()]
         while len(_begun) < count:
-            _idle.append(Worker())
+            _idle.append(Worker(*modules))
 
 
 def take_idle(count: int) -> list[Worker]:
@@ -67,11 +70,11 @@ def emit_apart(text: str, machine: Machine) -> bytes | None:
 
 
 class Worker:
-    """A process that compiles texts one after the other; see `compile_worker`."""
+    """A process that answers one question after the other; see `compile_worker`."""
 
-    def __init__(self) -> None:
+    def __init__(self, *modules: str) -> None:
         path = os.pathsep.join(filter(None, [str(_HOME), os.environ.get("PYTHONPATH", "")]))
-        command = [sys.executable, "-m", "tvm.backend.llvm.compile_worker", "serve"]
+        command = [sys.executable, "-m", "tvm.backend.llvm.compile_worker", "serve", *modules]
         self._owner = os.getpid()
         self._ready = False
         self._process: subprocess.Popen[bytes] | None = None

@@ -36,9 +36,9 @@ def emit_objects(text: str, machine: jit.Machine) -> list[bytes]:
     return [content for content in found if content is not None]
 
 
-def begin() -> None:
+def begin(*modules: str) -> None:
     """Start the processes, for who knows that there will be work; they load while work is made."""
-    worker.begin(worker_count())
+    worker.begin(worker_count(), *modules)
 
 
 def worker_count() -> int:
@@ -77,15 +77,17 @@ def shared_out(
     here: Callable[[int], bytes | None],
     there: Callable[[worker.Worker, int], bytes | None],
     count: int,
+    *modules: str,
 ) -> dict[int, bytes]:
     """What came of pieces of work, by their numbers: done here from the end of `order` on.
 
-    Up to `count` processes take pieces from its begin. Pieces of which None comes are left out.
+    Up to `count` processes, which ask `modules`, take pieces from its begin. Pieces of which None
+    comes are left out.
     """
     work = _Work(deque(order), there)
     try:
         if len(order) > 1 and count:
-            worker.begin(count)
+            worker.begin(count, *modules)
             for helper in worker.take_idle(min(count, len(order) - 1)):
                 threading.Thread(target=work.share, args=(helper,), daemon=True).start()
         while (own := work.take(-1)) is not None:
