@@ -18,7 +18,7 @@ from tvm.relax import transform as t
 from tvm.relax.analysis.variables import post_order_visit
 from tvm.relax.backend.default_pipeline import DefaultPipeline
 from tvm.relax.exec_builder import ExecBuilder, no_kernels
-from tvm.relax.expr import Constant, Function
+from tvm.relax.expr import Constant, Function, SeqExpr
 from tvm.relax.pipeline import get_default_pipeline, get_pipeline, lower_for_machine
 from tvm.relax.result_names import result_names
 from tvm.relax.struct_info import (
@@ -55,7 +55,7 @@ from tvm.tir.function import PrimFunc
 
 PipelineLike: TypeAlias = "Pass | Callable[..., Any] | str | None"
 MODES: Final = ("bytecode", "compiled")
-_MANY: Final = 8  # kernels that are worth several processes
+_MANY: Final = 24  # values of graphs whose kernels are worth several processes
 _WORTH_KEEPING_SECONDS: Final = 0.2  # what takes less to make is not worth two files
 _LOG = logger("relax.build")
 
@@ -95,11 +95,11 @@ def build(
         made, is_native = found, bool(found.artefact.profile_calls)
     else:
         started = time.perf_counter()
+        backend = known_backend(chosen.kind.name)
+        if backend is not None and backend.keeps_kernels and _values(mod) > _MANY:
+            kernels_apart.begin()  # processes load while this one goes on
         with chosen:
             mod = _pipeline(relax_pipeline, chosen)(mod)
-        backend = known_backend(chosen.kind.name)
-        if backend is not None and backend.keeps_kernels and len(mod.functions) > _MANY:
-            kernels_apart.begin()  # processes load while this one goes on
         native = exec_mode == "compiled" and makes_host_code(chosen)
         linker = _Linker(mod, chosen, tir_pipeline, native=native, held=_constants(source))
         made, is_native = linker.link(), linker.is_native
@@ -120,6 +120,15 @@ def build(
     if plain and makes_host_code(chosen) and _has_open_sizes(made.artefact):
         made.mod.variant_builder = VariantBuilder(source, chosen, exec_mode)
     return made
+
+
+def _values(mod: IRModule) -> int:
+    """How many values the graphs of a module compute, without those of branches."""
+    graphs = [func for func in mod.functions.values() if isinstance(func, Function)]
+    return sum(
+        len(block.bindings)
+        for graph in graphs if isinstance(graph.body, SeqExpr) for block in graph.body.blocks
+    )  # fmt: skip
 
 
 def _constants(mod: IRModule) -> set[HostTensor]:

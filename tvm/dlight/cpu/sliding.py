@@ -16,8 +16,8 @@
 Where that is faster for the sizes of a call, channels lie along vectors (`channel_windows`).
 Tiles that would reach past the end start earlier, and make again what others have made: so all
 are whole, and no index is tested. How many rows make a tile, the call decides by a model of the
-time. A plane without a border is read where it is. Where all of a window is in registers, steps of one
-element are taken from the plane itself; so are rows shorter than a vector, under masks that are
+time. A plane without a border is read where it is. Where all of a window is in registers, steps of
+one element are taken from the plane itself; so are rows shorter than a vector, under masks that are
 made once for some planes:
 
     for c: for x0: for y0:

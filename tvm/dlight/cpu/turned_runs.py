@@ -174,8 +174,10 @@ class TurnedRuns:
         if isinstance(length, IntImm) and length.value < lanes:
             return one(zero)
         number, scope = self._var("b"), Scope()
-        begin = Min(number * lanes, length - lanes)
-        scope.add(one(scope.let("begin", begin if isinstance(length, IntImm) else Max(begin, zero))))
+        begin: PrimExpr = Min(number * lanes, length - lanes)
+        if not isinstance(length, IntImm):
+            begin = Max(begin, zero)
+        scope.add(one(scope.let("begin", begin)))
         return For(number, 0, (length + (lanes - 1)) // lanes, ForKind.SERIAL, scope.stmt())
 
     def _for_lanes(self, length: PrimExpr, make: Callable[[PrimExpr | None], Stmt]) -> Stmt:
