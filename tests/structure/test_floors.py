@@ -39,6 +39,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("tvm.backend.cuda", "tvm.backend.metal", "tvm.backend.opencl", "tvm.backend.webgpu"),
     ("tvm.backend.rocm", "tvm.backend.vulkan"),  # HIP is CUDA in other words; and WGSL, with more
     ("tvm.tir.pipeline",),
+    ("tvm.tir.kernels_apart",),
     ("tvm.tir.build",),
     ("tvm.codegen",),
     ("tvm.meta_schedule",),

@@ -96,7 +96,7 @@ def build(
     else:
         started = time.perf_counter()
         backend = known_backend(chosen.kind.name)
-        if backend is not None and backend.keeps_kernels and _values(mod) > _MANY:
+        if backend is not None and backend.keeps_kernels and _values_made(mod) > _MANY:
             kernels_apart.begin()  # processes load while this one goes on
         with chosen:
             mod = _pipeline(relax_pipeline, chosen)(mod)
@@ -122,7 +122,7 @@ def build(
     return made
 
 
-def _values(mod: IRModule) -> int:
+def _values_made(mod: IRModule) -> int:
     """How many values the graphs of a module compute, without those of branches."""
     graphs = [func for func in mod.functions.values() if isinstance(func, Function)]
     return sum(
