@@ -5,6 +5,7 @@ from typing import Any, ClassVar
 import pytest
 
 from tests.relax.programs import RelaxPassTest
+from tvm import relax
 from tvm.ir import assert_structural_equal
 from tvm.relax.transform import CombineParallelMatmul
 from tvm.script import ir as I
@@ -326,11 +327,11 @@ def test_what_is_no_row_is_added_afterwards() -> None:
     class Mod:
         @R.function
         def main(x: R.Tensor((6, 8), "float32"), w: R.Tensor((8, 8), "float32"),
-                 y: R.Tensor((6, 8), "float32")):
+                 v: R.Tensor((8, 8), "float32"), y: R.Tensor((6, 8), "float32")):
             with R.dataflow():
                 m0 = R.matmul(x, w)
                 a0 = R.add(m0, y)
-                m1 = R.matmul(x, w)
+                m1 = R.matmul(x, v)
                 a1 = R.add(m1, y)
                 out = (a0, a1)
                 R.output(out)
@@ -341,6 +342,43 @@ def test_what_is_no_row_is_added_afterwards() -> None:
     assert names.count("Op(relax.matmul)") == 1
     assert names.count("Op(relax.concat)") == 1
     assert names.count("Op(relax.add)") == 2
+
+
+def test_operands_that_repeat_are_left() -> None:
+    @I.ir_module
+    class Mod:
+        @R.function
+        def main(x: R.Tensor((8, 8), "float32"), w: R.Tensor((8, 8), "float32"),
+                 v: R.Tensor((8, 8), "float32")):
+            with R.dataflow():
+                a = R.matmul(x, w)
+                b = R.matmul(x, v)
+                c = R.matmul(x, v)
+                d = R.matmul(v, v)
+                e = R.matmul(v, w)
+                out = (a, b, c, d, e)
+                R.output(out)
+            return out
+
+    assert_structural_equal(CombineParallelMatmul()(Mod), Mod)
+
+
+def test_results_that_nobody_reads_go() -> None:
+    @I.ir_module
+    class Mod:
+        @R.function
+        def main(x: R.Tensor((6, 8), "float32"), w: R.Tensor((8, 8), "float32"),
+                 v: R.Tensor((8, 8), "float32")):
+            with R.dataflow():
+                a = R.matmul(x, w)
+                _b = R.matmul(x, v)
+                out = R.exp(a)
+                R.output(out)
+            return out
+
+    block = CombineParallelMatmul()(Mod)["main"].body.blocks[0]
+    items = [b.value for b in block.bindings if isinstance(b.value, relax.TupleGetItem)]
+    assert [item.index for item in items] == [0]
 
 
 def test_who_is_asked() -> None:

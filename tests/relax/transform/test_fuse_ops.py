@@ -18,10 +18,10 @@ from tvm.script import tir as T
 pytestmark = pytest.mark.pure
 
 
-def fused(mod: IRModule, level: int = 2) -> IRModule:
+def fused(mod: IRModule, level: int = 2, *, wide: bool = False) -> IRModule:
     """The module with its operators made kernels and fused; it must still mean the same."""
     kernels = Sequential([LegalizeOps(), AnnotateTIROpPattern()])(mod)
-    after = FuseOps(level)(kernels)
+    after = FuseOps(level, wide=wide)(kernels)
     args = arguments(mod["main"], {"n": 3, "m": 5})
     assert_same(run_interp(mod, args), run_interp(after, args))
     assert relax.analysis.well_formed(after)
@@ -206,7 +206,57 @@ def test_values_that_only_leave_as_a_tuple_are_results_of_one_kernel():
                 R.output(gv)
             return gv
 
-    assert calls(fused(Mod)) == ["fused_tir_exp_relu"]
+    assert calls(fused(Mod)) == ["tir_exp", "relu"]
+    assert calls(fused(Mod, wide=True)) == ["fused_tir_exp_relu"]
+
+
+def test_branches_are_fused_where_groups_may_be_wide():
+    @I.ir_module
+    class Mod:
+        @R.function
+        def main(x: R.Tensor((8, 4), "float32"), yes: R.Tensor((), "bool")):
+            if yes:
+                with R.dataflow():
+                    lv = R.exp(x)
+                    gv = R.nn.relu(lv)
+                    R.output(gv)
+                r = gv
+            else:
+                r = x
+            return r
+
+    name = "fused_tir_exp_relu"
+    assert name not in [var.name_hint for var in fused(Mod).functions]
+    assert name in [var.name_hint for var in fused(Mod, wide=True).functions]
+
+
+def test_names_of_what_is_called():
+    @I.ir_module
+    class Mod:
+        @R.function
+        def main(x: R.Tensor((8, 4), "float32"), y: R.Tensor((8, 4), "float32")):
+            with R.dataflow():
+                a = R.exp(x)
+                b = R.exp(y)
+                c = R.nn.relu(b)
+                d = R.nn.softmax(c)
+                e = R.negative(a)
+                R.output(d, e)
+            return (d, e)
+
+        @R.function
+        def other(x: R.Tensor((8, 4), "float32")):
+            with R.dataflow():
+                a = R.exp(x)
+                b = R.nn.relu(a)
+                R.output(b)
+            return b
+
+    after = fused(Mod)
+    names = [[b.var.name_hint for b in after[f].body.blocks[0].bindings] for f in ("main", "other")]
+    # groups stand as their first members do
+    assert names == [["gv", "lv", "d"], ["gv1"]]
+    assert calls(after) == ["fused_tir_exp_tir_negative", "fused_tir_exp_relu", "softmax"]
 
 
 def test_items_of_a_tuple_from_outside_are_taken_right_before_the_call():
@@ -227,9 +277,10 @@ def test_items_of_a_tuple_from_outside_are_taken_right_before_the_call():
     assert calls(after) == ["fused_tir_exp", "fused_matmul_relu"]
     values = [binding.value for binding in after["main"].body.blocks[0].bindings]
     assert [type(value) for value in values] == [
-        relax.TupleGetItem, relax.TupleGetItem, relax.Call, relax.Call
+        relax.TupleGetItem, relax.Call, relax.TupleGetItem, relax.Call
     ]  # fmt: skip
-    assert [value.index for value in values[:2]] == [1, 0]  # the first is the product's
+    assert [value.index for value in values[::2]] == [0, 1]
+    assert [p.name_hint for p in after["fused_tir_exp"].params] == ["x_0"]
 
 
 def test_two_anchors_never_share_a_kernel():

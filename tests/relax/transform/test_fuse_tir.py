@@ -701,3 +701,23 @@ def test_one_tensor_for_two_parameters_is_one_region():
     (func,) = [f for f in fused(Twice).functions.values() if isinstance(f, tir.PrimFunc)]
     reads = [len(n.reads) for n in walk(func.body) if isinstance(n, tir.Block) and n.iter_vars]
     assert reads == [1, 1]
+
+
+def test_names_of_buffers_come_from_the_kernels():
+    @I.ir_module
+    class Chain:
+        @R.function
+        def main(x: R.Tensor((4, "n"), "float32")):
+            with R.dataflow():
+                lv = R.exp(x)
+                lv1 = R.negative(lv)
+                gv = R.add(lv1, x)
+                R.output(gv)
+            return gv
+
+    (func,) = [f for f in fused(Chain).functions.values() if isinstance(f, tir.PrimFunc)]
+    names = [func.buffer_map[param].name for param in func.params]
+    assert names == ["x", "T_add_intermediate"]
+    assert [param.name for param in func.params] == ["p_x", "p_output0"]
+    inner = [buffer.name for buffer in func.body.block.alloc_buffers]
+    assert inner == ["compute_intermediate", "compute_intermediate_1"]

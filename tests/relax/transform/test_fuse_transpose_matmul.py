@@ -5,6 +5,7 @@ import pytest
 
 from tests.relax.programs import RelaxPassTest
 from tvm import te
+from tvm.ir.structural import assert_structural_equal
 from tvm.relax.transform import FuseTransposeMatmul
 from tvm.relax.transform.fuse_transpose_matmul import FuseTransposeMatvec, transposed_matmul
 from tvm.script import ir as I
@@ -91,7 +92,7 @@ def test_nothing_moves_across_an_impure_call() -> None:
     @I.ir_module
     class Mod:
         @R.function(pure=False)
-        def main(x: R.Tensor((4, 4), "float32"), w: R.Tensor((4, 4), "float32")):
+        def main(x: R.Tensor((1, 4), "float32"), w: R.Tensor((4, 4), "float32")):
             early = R.permute_dims(w)
             _ = R.call_packed("change", w, sinfo_args=R.Tuple())
             late = R.permute_dims(w)
@@ -99,9 +100,21 @@ def test_nothing_moves_across_an_impure_call() -> None:
             b = R.matmul(x, late)
             return (a, b)
 
-    values = [b.value for b in FuseTransposeMatmul()(Mod)["main"].body.blocks[0].bindings]
+    values = [b.value for b in FuseTransposeMatvec()(Mod)["main"].body.blocks[0].bindings]
     names = [getattr(value.op, "name", "change") for value in values]
     assert names == ["relax.permute_dims", "change", "relax.matmul", "relax.call_tir"]
+
+
+def test_products_outside_of_dataflow_stay() -> None:
+    @I.ir_module
+    class Mod:
+        @R.function
+        def main(x: R.Tensor((4, 4), "float32"), w: R.Tensor((4, 4), "float32")):
+            wt = R.permute_dims(w)
+            y = R.matmul(x, wt)
+            return y
+
+    assert_structural_equal(FuseTransposeMatmul()(Mod), Mod)
 
 
 def test_of_single_rows_only() -> None:

@@ -225,13 +225,6 @@ class Wrong:
         return (y, (y, y))
 
     @R.function
-    def integers(x: R.Tensor((2,), "int64")):
-        with R.dataflow():
-            y = R.sum(R.astype(x, "float32"))
-            R.output(y)
-        return y
-
-    @R.function
     def no_rule(x: R.Tensor((2,), "float32"), s: R.Tensor((), "float32")):
         with R.dataflow():
             q = R.ccl.allreduce(x, "sum")
@@ -249,7 +242,6 @@ class Wrong:
         ("nested", {"target_index": 1}, "the target is no variable"),
         ("nested", {"target_index": 2}, r"legal: 0 \.\.\. 1"),
         ("not_scalar", {"target_index": 1}, "there is one result only"),
-        ("integers", {}, "the variable x has no gradient"),
         ("no_rule", {}, r"relax\.ccl\.allreduce has no gradient"),
         ("nobody", {}, "there is no function 'nobody'"),
         ("kernel", {}, "is no Relax function"),
@@ -260,6 +252,72 @@ def test_what_cannot_be_differentiated_is_named(
 ) -> None:
     with pytest.raises(TVMError, match=words):
         relax.transform.Gradient(name, **options)(Wrong)
+
+
+def test_integers_get_zeros_unless_they_are_asked_for() -> None:
+    @I.ir_module
+    class Mod:
+        @R.function
+        def main(x: R.Tensor((3, 4), "float32"), i: R.Tensor((2,), "int64")):
+            with R.dataflow():
+                lv = R.take(x, i, axis=0)
+                gv = R.sum(lv)
+                R.output(gv)
+            return gv
+
+    made = relax.transform.Gradient("main")(Mod)["main_adjoint"]
+    assert made.ret_struct_info.fields[1].fields[1] == relax.TensorStructInfo((2,), "int64")
+    with pytest.raises(TVMError, match="the variable i has no gradient"):
+        relax.transform.Gradient("main", Mod["main"].params[1])(Mod)
+
+
+def backward(func: relax.Function, at: int = 3) -> list[str]:
+    """The values that the backward part of an adjoint binds, from the `at`th binding on."""
+    return [str(b.value) for b in func.body.blocks[0].bindings[at:] if "_out" not in str(b.var)]
+
+
+def test_formulas() -> None:
+    @I.ir_module
+    class Mod:
+        @R.function
+        def spread(x: R.Tensor((2, 4), "float32")):
+            with R.dataflow():
+                lv = R.variance(x, axis=[-1], keepdims=True)
+                gv = R.sum(lv)
+                R.output(gv)
+            return gv
+
+        @R.function
+        def running(x: R.Tensor((2, 4), "float32")):
+            with R.dataflow():
+                lv = R.cumsum(x, axis=1)
+                gv = R.sum(lv)
+                R.output(gv)
+            return gv
+
+        @R.function
+        def sums(x: R.Tensor((2, 4), "float32")):
+            with R.dataflow():
+                lv = R.sum(x, axis=[-1])
+                gv = R.sum(lv)
+                R.output(gv)
+            return gv
+
+    def made(name: str) -> list[str]:
+        return backward(relax.transform.Gradient(name)(Mod)[f"{name}_adjoint"], 4)
+
+    assert made("spread") == [
+        'R.multiply(R.const(0.5, "float32"), x)',
+        "R.sum(x, axis=[-1], keepdims=True)",
+        'R.multiply(R.const(0.125, "float32"), lv1)',
+        "R.subtract(lv, lv2)",
+        "R.multiply(lv_adjoint, lv3)",
+    ]
+    assert made("running")[:2] == [
+        "R.sum(lv_adjoint, axis=[1], keepdims=True)",
+        'R.cumsum(lv_adjoint, axis=1, dtype="void", exclusive=False)',
+    ]
+    assert made("sums")[0] == "R.expand_dims(lv_adjoint, axis=[-1])"
 
 
 def test_gradients_of_values_within_the_function() -> None:

@@ -159,3 +159,49 @@ def test_a_tuple_that_takes_the_place_of_one_is_given_whole() -> None:
     piece = [is_op("relax.strided_slice")(X, wildcard(), wildcard(), wildcard()) for _ in "ab"]
     found = rewrite_call(TuplePattern(piece), lambda expr, m: R.split(m[X], 2), before)
     assert_structural_equal(found, expected)
+
+
+def test_plain_blocks_are_tidied_where_nothing_matches() -> None:
+    @I.ir_module
+    class Mod:
+        @R.function(private=True)
+        def plain(x: R.Tensor((4,), "float32")):
+            a = R.exp(x)
+            b = (a, x)
+            c = b[0]
+            d = R.exp(x)
+            e = R.add(c, d)
+            return e
+
+        @R.function(private=True)
+        def flow(x: R.Tensor((4,), "float32")):
+            with R.dataflow():
+                a = R.exp(x)
+                b = R.exp(x)
+                c = R.add(a, b)
+                R.output(c)
+            return c
+
+    pattern = is_op("relax.sin")(wildcard())
+    plain = rewrite_call(pattern, lambda expr, _: expr, Mod["plain"])
+    values = [str(b.value) for b in plain.body.blocks[0].bindings]
+    assert values == ["R.exp(x)", "R.add(a, a)"]
+    flow = rewrite_call(pattern, lambda expr, _: expr, Mod["flow"])
+    assert_structural_equal(flow, Mod["flow"])
+
+
+def test_the_name_of_a_match_is_given_as_what_it_names() -> None:
+    @I.ir_module
+    class Mod:
+        @R.function(private=True)
+        def main(x: R.Tensor((4,), "float32")):
+            with R.dataflow():
+                a = R.exp(x)
+                b = a
+                R.output(b)
+            return b
+
+    new = rewrite_call(
+        is_op("relax.exp")(wildcard()), lambda expr, _: R.tanh(expr.args[0]), Mod["main"]
+    )
+    assert [str(b.value) for b in new.body.blocks[0].bindings] == ["R.tanh(x)"]

@@ -143,11 +143,12 @@ def _rewrite_expr(
     find: FindRewrites, expr: RelaxExpr
 ) -> tuple[RelaxExpr, Mapping[GlobalVar, BaseFunc]]:
     functions: dict[GlobalVar, BaseFunc] = {}
-    for _ in range(MAX_ROUNDS):
+    for rounds in range(MAX_ROUNDS):
         edit = Applier(find)
         new = edit.visit_expr(expr)
         if not edit.changed:
-            return expr, functions
+            untouched = not rounds and isinstance(expr, Function)
+            return TIDIERS.get("untouched")(expr) if untouched else expr, functions
         functions.update(edit.functions)
         expr = TIDIERS.get("rewritten")(new) if isinstance(new, Function) else new
     raise TVMError(
@@ -239,8 +240,8 @@ class ExprPatternRewriter(PatternMatchingRewriter):
                 continue
             whole = matcher.value_of(binding.value)  # the name of a match stands for it
             roots = dict.fromkeys((self.pattern, *self.around), whole)
-            new = self.func(binding.value, shown(matcher, match, roots))
-            if new is not None and new is not binding.value:
+            new = self.func(whole, shown(matcher, match, roots))
+            if new is not None and new is not whole:
                 values[binding.var.vid] = convert_to_expr(new)
         return Rewrites(values)
 

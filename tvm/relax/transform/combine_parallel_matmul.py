@@ -29,6 +29,7 @@ from tvm.relax.expr import (
     Call,
     Constant,
     DataflowBlock,
+    DataflowVar,
     Function,
     Tuple,
     TupleGetItem,
@@ -88,6 +89,7 @@ class _Combiner(PyExprMutator):
         if not plan:
             return super().visit_dataflow_block_(original)
         self.builder_.begin_dataflow_block()
+        read = {var for binding in block.bindings for var in free_vars(binding.value)}
         parts: dict[Binding, Var] = {}  # the results of a group, by its first binding
         for binding in block.bindings:
             if binding in plan:
@@ -95,18 +97,23 @@ class _Combiner(PyExprMutator):
                 group, i = plan[binding]
                 if group[0].binding not in parts:
                     parts[group[0].binding] = self._emit(group)
-                item = TupleGetItem(parts[group[0].binding], i)
-                self.reemit_binding(binding, self.builder_.normalize(item))
+                if binding.var in read or not isinstance(binding.var, DataflowVar):
+                    item = TupleGetItem(parts[group[0].binding], i)
+                    self.reemit_binding(binding, self.builder_.normalize(item))
             elif binding not in gone:
                 self.visit_binding(binding)
         return self.builder_.end_block()
 
     def _allowed(self, group: list[_Branch], values: Mapping[Var, RelaxExpr]) -> bool:
-        if self._check is None:
-            return True
+        """Whether the operands are all different ones, and the check agrees."""
         x = _matmul(group[0].binding).args[0]
         assert isinstance(x, Var), "operands are bound"
         biases = [b.bias for b in group if b.bias is not None]
+        operands = [x, *(b.weight for b in group), *biases]
+        if len(set(operands)) < len(operands):
+            return False
+        if self._check is None:
+            return True
         return bool(self._check(x, [b.weight for b in group], biases, values))
 
     def _emit(self, group: list[_Branch]) -> Var:

@@ -212,7 +212,10 @@ def _kernel_operands(call: Call, legal: Call, indices: Sequence[int]) -> list[in
     assert isinstance(operands, Tuple), "calls of kernels are in normal form"
     found = []
     for index in indices:
-        at = next((i for i, given in enumerate(operands.fields) if given is call.args[index]), None)
+        given = operands.fields
+        # one value may be several operands, which stand in their order
+        places = [i for i in range(len(given)) if given[i] is call.args[index]]
+        at = index if index in places else next(iter(places), None)
         if at is None:
             raise TVMError(
                 message(f"an in-place form of {call}", found=f"operand {index} is not the kernel's",

@@ -7,17 +7,21 @@
 What may be fused follows from the kernels' patterns (attribute `op_pattern`) and from dominance: a
 value is fused into the kernel where all paths from it meet again, if every kernel on the way can
 join (J. Roesch et al., Relay: A High-Level Compiler for Deep Learning, 2019, section 4.4). Only
-dataflow blocks are looked at, those of branches too. Constants become arguments of the group.
+dataflow blocks are looked at. Constants become arguments of the group. The pipelines of the
+compiler ask for more (`wide`): groups in branches too, and values that only leave the block as a
+tuple are results of one group.
 """
 
 from __future__ import annotations
 
 from collections import Counter
+from typing import NamedTuple
 
 from tvm.ir.expr import GlobalVar
 from tvm.ir.function import BaseFunc
 from tvm.ir.module import IRModule
 from tvm.ir.transform import PassContext
+from tvm.relax.bind import bind
 from tvm.relax.expr import (
     Binding,
     BindingBlock,
@@ -56,7 +60,9 @@ MAX_DEPTH = 256
 
 
 @relax_module_pass("FuseOps", opt_level=0)
-def FuseOps(mod: IRModule, ctx: PassContext, fuse_opt_level: int = -1) -> IRModule:
+def FuseOps(
+    mod: IRModule, ctx: PassContext, fuse_opt_level: int = -1, *, wide: bool = False
+) -> IRModule:
     """Fuse at the given level (0 does nothing); -1 takes the context's level."""
     level = ctx.opt_level if fuse_opt_level == -1 else fuse_opt_level
     if level == 0:
@@ -64,36 +70,41 @@ def FuseOps(mod: IRModule, ctx: PassContext, fuse_opt_level: int = -1) -> IRModu
     depth = int(ctx.option("relax.FuseOps.max_depth", MAX_DEPTH))
     functions: dict[GlobalVar, BaseFunc] = {}
     made = GroupFunctions([var.name_hint for var in mod.functions])
-    for var, func in mod.functions.items():
+    for var, func in sorted(mod.functions.items(), key=lambda item: item[0].name_hint):
         if isinstance(func, Function) and not func.attrs.get("Primitive"):
-            functions[var] = _fuse_function(func, mod, level, depth, made)
-        else:
-            functions[var] = func
-    return mod.with_functions({**functions, **made.functions})
+            body = _fuse_sequence(func.body, _Limits(mod, level, depth, wide), made)
+            functions[var] = _with_new_names(with_body(func, body), made)
+    return mod.with_functions({**mod.functions, **functions, **made.functions})
 
 
-def _fuse_function(
-    func: Function,
-    mod: IRModule,
-    level: int,
-    depth: int,
-    made: GroupFunctions,
-) -> Function:
-    return with_body(func, _fuse_sequence(func.body, mod, level, depth, made))
+class _Limits(NamedTuple):
+    """What the groups of a module are made by."""
+
+    mod: IRModule
+    level: int
+    depth: int
+    wide: bool
 
 
-def _fuse_sequence(
-    seq: SeqExpr, mod: IRModule, level: int, depth: int, made: GroupFunctions
-) -> SeqExpr:
-    """Fuse within each dataflow block, those of branches too."""
+def _with_new_names(func: Function, made: GroupFunctions) -> Function:
+    if not made.renamed:
+        return func
+    new = bind(func, made.renamed)
+    assert isinstance(new, Function), "a function stays one"
+    made.renamed.clear()
+    return new
+
+
+def _fuse_sequence(seq: SeqExpr, limits: _Limits, made: GroupFunctions) -> SeqExpr:
+    """Fuse within each dataflow block, those of branches too where groups may be wide."""
     outside = _readers_outside(seq)
 
     def inside(binding: Binding) -> Binding:
         value = binding.value
-        if not isinstance(value, If):
+        if not limits.wide or not isinstance(value, If):
             return binding
         branches = (value.true_branch, value.false_branch)
-        yes, no = (_fuse_sequence(one, mod, level, depth, made) for one in branches)
+        yes, no = (_fuse_sequence(one, limits, made) for one in branches)
         if yes is value.true_branch and no is value.false_branch:
             return binding
         new = If(value.cond, yes, no, value.span)
@@ -104,8 +115,8 @@ def _fuse_sequence(
         block = with_bindings(block, [inside(binding) for binding in block.bindings])
         if not isinstance(block, DataflowBlock):
             return block
-        nodes = _fusion_nodes(block, mod, outside)
-        groups = find_groups(nodes, level, depth)
+        nodes = _fusion_nodes(block, limits, outside)
+        groups = find_groups(nodes, limits.level, limits.depth)
         return _fuse_block(block, groups, made)
 
     return rebuild_seq(seq, on_block)
@@ -121,17 +132,20 @@ def _readers_outside(seq: SeqExpr) -> set[Var]:
     return found
 
 
-def _fusion_nodes(block: DataflowBlock, mod: IRModule, outside: set[Var]) -> list[FusionNode]:
+def _fusion_nodes(
+    block: DataflowBlock, limits: _Limits, outside: set[Var]
+) -> list[FusionNode]:
     """One node a binding: its pattern, and the bindings that read it.
 
-    What only collects values that leave the block (a tuple) reads none of them: they may be
-    results of one group.
+    Where groups may be wide, what only collects values that leave the block (a tuple) reads none
+    of them: they may be results of one group.
     """
     index = {binding.var: i for i, binding in enumerate(block.bindings)}
-    nodes = [FusionNode(_pattern(b, mod), b.var in outside) for b in block.bindings]
+    nodes = [FusionNode(_pattern(b, limits.mod), b.var in outside) for b in block.bindings]
     read = {var for binding in block.bindings for var in vars_used(binding.value)}
     for i, binding in enumerate(block.bindings):
-        if binding.var not in read and not isinstance(binding.value, (Call, TupleGetItem)):
+        collects = not isinstance(binding.value, (Call, TupleGetItem))
+        if limits.wide and collects and binding.var not in read:
             continue
         for var in dict.fromkeys(vars_used(binding.value)):
             source = index.get(var)
@@ -164,11 +178,10 @@ def _fuse_block(
 ) -> BindingBlock:
     """Replace each group of several steps by one call.
 
-    An item of a tuple that comes from outside is taken there, right before the call if nothing else
-    reads it: only what is used is passed.
+    An item of a tuple that comes from outside is a step of those that alone read it; else it stays
+    where it is.
     """
-    fused: list[list[Binding]] = []
-    moved: dict[Binding, list[Binding]] = {}  # by the last members of their groups
+    fused: list[Group] = []
     readers = Counter(v for b in block.bindings for v in dict.fromkeys(vars_used(b.value)))
     for group in groups:
         own = {block.bindings[i].var for i in group}
@@ -178,20 +191,14 @@ def _fuse_block(
         steps = sum(isinstance(value, (Call, TupleGetItem)) for value in values) + len(items)
         several = steps > 1 and any(isinstance(value, Call) for value in values)
         if several and not _overwrites_unseen(block, inner):
-            members = [block.bindings[i] for i in inner]
-            fused.append(members)
-            inside = Counter(v for b in members for v in dict.fromkeys(vars_used(b.value)))
-            moved[members[-1]] = [
-                item for item in (block.bindings[i] for i in items)
-                if isinstance(item.var, DataflowVar) and readers[item.var] == inside[item.var]
-            ]  # fmt: skip
-    gone = {item for items_moved in moved.values() for item in items_moved}
-    order = [
-        one for b in block.bindings if b not in gone for one in (*moved.get(b, ()), b)
-    ]
-    place = {binding: i for i, binding in enumerate(order)}
-    ordered = with_bindings(block, order)
-    return replace_groups(ordered, [Group([place[b] for b in g]) for g in fused], made)
+            inside = Counter(v for value in values for v in dict.fromkeys(vars_used(value)))
+            alone = [i for i in items if _read_inside(block.bindings[i].var, readers, inside)]
+            fused.append(Group([*inner, *alone]))
+    return replace_groups(block, fused, made)
+
+
+def _read_inside(item: Var, readers: Counter[Var], inside: Counter[Var]) -> bool:
+    return isinstance(item, DataflowVar) and readers[item] == inside[item]
 
 
 def _overwrites_unseen(block: DataflowBlock, group: list[int]) -> bool:

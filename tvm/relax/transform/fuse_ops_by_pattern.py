@@ -122,7 +122,7 @@ def FuseOpsByPattern(
     made = GroupFunctions([var.name_hint for var in mod.functions])
     functions: dict[GlobalVar, BaseFunc] = dict(mod.functions)
     for pattern in [p if isinstance(p, FusionPattern) else FusionPattern(*p) for p in patterns]:
-        for var, func in functions.items():
+        for var, func in sorted(functions.items(), key=lambda item: item[0].name_hint):
             wanted = entry_functions is None or var.name_hint in entry_functions
             if wanted and isinstance(func, Function) and not _is_made(func):
                 functions[var] = _Partition(func, pattern, bind_constants, made).run()
@@ -181,6 +181,9 @@ class _Partition(PyExprMutator):
 
     def visit_dataflow_block_(self, block: DataflowBlock) -> BindingBlock:
         fused = replace_groups(block, self._groups(block), self.made)
+        for old, new in self.made.renamed.items():
+            self.set_var_remap(old.vid, new)
+        self.made.renamed.clear()
         if fused is block:
             return super().visit_dataflow_block_(block)
         assert isinstance(fused, DataflowBlock), "a block keeps its kind"
@@ -342,8 +345,8 @@ def _wrapper(func: Function, codegen: str, name: str) -> Function:
     bb = BlockBuilder()
     bb.begin_scope(params)
     bb.begin_binding_block()
-    local = bb.emit(inner)
-    result = bb.emit(Call(local, params, span=func.span))
+    local = bb.emit(inner, name_hint="local_func")
+    result = bb.emit(Call(local, params, span=func.span), name_hint="output")
     body = SeqExpr([bb.end_block()], result, func.span)
     body.struct_info_ = result.struct_info_
     bb.end_scope()

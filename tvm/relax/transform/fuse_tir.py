@@ -250,6 +250,7 @@ class _GroupFuser:
             self._values[param] = self._make_param(
                 param.name_hint, param.struct_info, numbers, (param,)
             )
+        self._name_results()
         result = self.function.body.body
         outputs = self._make_outputs(result)
         for binding in self._bindings:
@@ -269,8 +270,8 @@ class _GroupFuser:
 
     # --- parameters and results ---
 
-    def _add_buffer_param(self, buffer: Buffer) -> Buffer:
-        handle = TirVar(f"p_{buffer.name}", "handle")
+    def _add_buffer_param(self, buffer: Buffer, name: str) -> Buffer:
+        handle = TirVar(f"p_{name}", "handle")
         self._params.append(handle)
         self._buffer_map[handle] = buffer
         return buffer
@@ -280,14 +281,15 @@ class _GroupFuser:
     ) -> Buffer:
         if not isinstance(info.shape, ShapeExpr):
             raise TVMError(f"FuseTIR: the shape of {name!r} is not known: {info}")
-        fresh = self._buffer_names.fresh(name)
-        return decl_buffer(info.shape.values, info.dtype, fresh, axis_separators=separators)
+        return decl_buffer(info.shape.values, info.dtype, name, axis_separators=separators)
 
     def _make_param(
         self, name: str, info: StructInfo, numbers: list[TirVar], path: ValuePath
     ) -> Value:
         if isinstance(info, TensorStructInfo):
-            return self._add_buffer_param(self._new_buffer(name, info, self._separators.of(path)))
+            name = self._buffer_names.fresh(name)
+            buffer = self._new_buffer(name, info, self._separators.of(path))
+            return self._add_buffer_param(buffer, name)
         if isinstance(info, TupleStructInfo):
             return [
                 self._make_param(f"{name}_{i}", field, numbers, (*path, i))
@@ -358,13 +360,15 @@ class _GroupFuser:
                 raise TVMError(f"FuseTIR: two results of a group lie in its operand {origin}")
             self.inplace.append(index)
             return {}
+        number = self.inplace.count(-1)
         self.inplace.append(-1)
         separators = self._separators.of_value(result)
-        buffer = self._new_buffer(self._result_name(result), info, separators)
-        self._add_buffer_param(buffer)
+        whole = origin.tuple_value if isinstance(origin, TupleGetItem) else origin
+        index = origin.index if isinstance(origin, TupleGetItem) else 0
+        buffer = self._new_buffer(self._result_names[whole, index], info, separators)
+        self._add_buffer_param(buffer, f"output{number}")
         if isinstance(origin, Var):
             return {origin: buffer}
-        whole = origin.tuple_value if isinstance(origin, TupleGetItem) else None
         assert isinstance(origin, TupleGetItem) and isinstance(whole, Var), "kernels give results"
         whole_info = whole.struct_info
         assert isinstance(whole_info, TupleStructInfo), "an item is taken of a tuple"
@@ -409,18 +413,23 @@ class _GroupFuser:
         buffer = self._value(origin)
         return next(p for p in self._params if self._buffer_map[p] is buffer)
 
-    def _result_name(self, result: RelaxExpr) -> str:
-        """The name of the output buffer of the kernel that makes it, with `_intermediate`."""
-        if not isinstance(result, Var):
-            assert isinstance(result, TupleGetItem), "results are variables and items"
-            whole = result.tuple_value
-            return f"{whole.name_hint if isinstance(whole, Var) else 'result'}_{result.index}"
-        call = self._bound.get(result)
-        kernel = self._kernel(call) if isinstance(call, Call) else None
-        if kernel is not None:
+    def _name_results(self) -> None:
+        """Names of what the kernels give, in their order: `add_intermediate` for a buffer `add`."""
+        self._result_names: dict[tuple[RelaxExpr, int], str] = {}
+        for binding in self._bindings:
+            call = binding.value
+            if not isinstance(call, Call):
+                continue
+            kernel = self._kernel(call)
+            if kernel is None:
+                raise TVMError(f"FuseTIR: a group calls {call.op}; legal: call_tir")
+            info = call.struct_info
+            count = len(info.fields) if isinstance(info, TupleStructInfo) else 1
+            own = [i for i, operand in enumerate(operand_indices(call, count)) if operand < 0]
             buffers = [kernel.buffer_map[p] for p in kernel.params if p in kernel.buffer_map]
-            return f"{buffers[-1].name}_intermediate"
-        return f"{result.name_hint}_intermediate"
+            for i, buffer in zip(own, buffers[len(buffers) - len(own) :]):
+                name = self._buffer_names.fresh(f"{buffer.name}_intermediate")
+                self._result_names[binding.var, i] = name
 
     # --- bindings ---
 
@@ -453,8 +462,7 @@ class _GroupFuser:
             raise TVMError("FuseTIR: a group holds a match_cast")
         if isinstance(value, Call):
             kernel = self._kernel(value)
-            if kernel is None:
-                raise TVMError(f"FuseTIR: a group calls {value.op}; legal: call_tir")
+            assert kernel is not None, "results were named"
             self._values[binding.var] = self._inline(kernel, value, binding.var, outputs)
         else:
             self._values[binding.var] = self._value(value)
@@ -477,7 +485,7 @@ class _GroupFuser:
         for param, arg in zip(buffer_params, args):
             _match(kernel.buffer_map[param], arg, symbols, replaced)
         result_params = buffer_params[len(args) :]
-        results = self._result_buffers(kernel, call, result_params, outputs.get(var))
+        results = self._result_buffers(kernel, call, var, result_params, outputs.get(var))
         for param, result in zip(result_params, results):
             _match(kernel.buffer_map[param], result, symbols, replaced)
         renewer = DefRenewer(symbols, replaced)
@@ -494,7 +502,7 @@ class _GroupFuser:
         return several if isinstance(info, TupleStructInfo) else several[0]
 
     def _result_buffers(
-        self, kernel: PrimFunc, call: Call, params: list[TirVar], given: Value | None
+        self, kernel: PrimFunc, call: Call, var: Var, params: list[TirVar], given: Value | None
     ) -> list[Buffer]:
         """The buffers of those results of a call that lie in no operand."""
         info = call.struct_info
@@ -506,8 +514,8 @@ class _GroupFuser:
             one, buffer = infos[i], known[i]
             assert isinstance(one, TensorStructInfo), "a kernel gives tensors"
             if not isinstance(buffer, Buffer):
-                formal = kernel.buffer_map[param]
-                buffer = self._new_buffer(formal.name, one, formal.axis_separators)
+                separators = kernel.buffer_map[param].axis_separators
+                buffer = self._new_buffer(self._result_names[var, i], one, separators)
             made.append(buffer)
         return made
 

@@ -27,8 +27,8 @@ from tvm.relax.transform.pass_form import relax_module_pass
 
 @relax_module_pass("FuseTransposeMatmul")
 def FuseTransposeMatmul(mod: IRModule, ctx: PassContext) -> IRModule:
-    """No matmul reads weights that were transposed for it."""
-    return _fused(mod, lambda _: True)
+    """No matmul of a dataflow block reads weights that were transposed for it."""
+    return _fused(mod, lambda _: True, everywhere=False)
 
 
 @relax_module_pass("FuseTransposeMatvec")
@@ -37,7 +37,7 @@ def FuseTransposeMatvec(mod: IRModule, ctx: PassContext) -> IRModule:
 
     Products of more rows stay: their weights may be packed once, ahead of all calls.
     """
-    return _fused(mod, _has_one_row)
+    return _fused(mod, _has_one_row, everywhere=True)
 
 
 def _has_one_row(x: RelaxExpr) -> bool:
@@ -47,8 +47,10 @@ def _has_one_row(x: RelaxExpr) -> bool:
     return bool(info.values) and all(_is_one(extent) for extent in info.values[:-1])
 
 
-def _fused(mod: IRModule, wanted: Callable[[RelaxExpr], bool]) -> IRModule:
-    fuser = _Fuser(mod, wanted)
+def _fused(
+    mod: IRModule, wanted: Callable[[RelaxExpr], bool], *, everywhere: bool
+) -> IRModule:
+    fuser = _Fuser(mod, wanted, everywhere)
     for var, func in mod.functions_items():
         if isinstance(func, Function):
             new = fuser.visit_expr(func)
@@ -59,9 +61,12 @@ def _fused(mod: IRModule, wanted: Callable[[RelaxExpr], bool]) -> IRModule:
 
 
 class _Fuser(PyExprMutator):
-    def __init__(self, mod: IRModule, wanted: Callable[[RelaxExpr], bool]) -> None:
+    def __init__(
+        self, mod: IRModule, wanted: Callable[[RelaxExpr], bool], everywhere: bool
+    ) -> None:
         super().__init__(mod)
         self._wanted = wanted  # by the operand that is not transposed
+        self._everywhere = everywhere  # outside of dataflow blocks, too
         self._impure = 0  # impure bindings so far
         self._transposed_at: dict[Id, int] = {}  # how many of them stood before a transposition
 
@@ -76,6 +81,8 @@ class _Fuser(PyExprMutator):
     def visit_call_(self, op: Call) -> RelaxExpr:
         new = super().visit_call_(op)
         if not isinstance(new, Call) or not _is(new, "relax.matmul"):
+            return new
+        if not self._everywhere and not self.builder_.current_block_is_dataflow():
             return new
         x, transposed = new.args
         if not self._wanted(x):

@@ -72,10 +72,14 @@ def Gradient(
 
     The result (item `target_index` of it, if it is a tuple) must be a float without dimensions.
     Gradients are those of `require_grads`, parameters of the function or variables that it binds;
-    of all parameters if none is given. The function itself stays as it is.
+    of all parameters if none is given (zeros for those that are no floats). The function itself
+    stays as it is.
     """
     func = _function(mod, func_name)
     wanted = _param_indices(func, func_name, require_grads)
+    if require_grads is not None:  # of all parameters, those that are no floats get zeros
+        for var in [_variables(func)[i] for i in wanted]:
+            _check_float(var.struct_info, f"the variable {var}")
     fresh = copy_with_new_vars(func)
     bb = BlockBuilder(mod)  # gets the kernels that rules write, too
     made = simplified(_Differentiation(bb, fresh, wanted, target_index).run())
@@ -148,8 +152,6 @@ class _Differentiation:
         self._bb = bb
         self._adjoints: dict[Var, Var] = {}
         self._target_index = target_index
-        for var in self._wanted:
-            _check_float(var.struct_info, f"the variable {var}")
 
     def run(self) -> Function:
         func = self._func
@@ -279,8 +281,11 @@ class _Differentiation:
             if before is None:
                 fields.append(adjoint if i == value.index else _zeros(field))
                 continue
-            own = self._bound(self._bb.normalize(TupleGetItem(before, i)))
-            fields.append(self._sum(own, adjoint) if i == value.index else own)
+            own: RelaxExpr = self._bound(self._bb.normalize(TupleGetItem(before, i)))
+            if i == value.index:
+                own = self._sum(own, adjoint)
+                own = own if isinstance(own, Tuple) else self._bound(own)
+            fields.append(own)
         self._emit(source, Tuple(fields))
 
     def _call(self, var: Var, call: Call, adjoint: Var) -> None:
@@ -309,8 +314,6 @@ class _Differentiation:
             if not is_call_of(partial, "relax.grad.no_grad")
         ]
         shared = _Shared(self._bb)
-        for _, partial in sent:  # what partials are made of is bound before the first of them
-            shared.bind_parts(_before_sum(partial))
         for operand, partial in sent:
             self._send(operand, shared.normal(partial))
 
@@ -345,11 +348,6 @@ class _Shared:
         self._walk(root, root)
         return self._bound.get(id(root), root)
 
-    def bind_parts(self, expr: RelaxExpr) -> None:
-        """Bind what the expression is made of."""
-        for part in _parts(expr):
-            self._walk(part, None)
-
     def _walk(self, start: RelaxExpr, root: RelaxExpr | None) -> None:
         stack: list[tuple[RelaxExpr, bool]] = [(start, False)]
         while stack:
@@ -374,13 +372,6 @@ class _Shared:
             return self._bb.normalize(Tuple(parts, expr.span))
         assert isinstance(expr, TupleGetItem), "only these have parts"
         return self._bb.normalize(_item(parts[0], expr.index))
-
-
-def _before_sum(partial: RelaxExpr) -> RelaxExpr:
-    """A gradient as it is before it is summed to the shape of its operand."""
-    if isinstance(partial, Call) and is_call_of(partial, "relax.collapse_sum_to"):
-        return partial.args[0]
-    return partial
 
 
 def _parts(expr: RelaxExpr) -> list[RelaxExpr]:

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from tvm.ir.attrs import DictAttrs
-from tvm.ir.expr import GlobalVar, RelaxExpr
+from tvm.ir.expr import GlobalVar, RelaxExpr, StructInfo
 from tvm.ir.function import BaseFunc
 from tvm.ir.op import Op
 from tvm.ir.structural import structural_digest, structural_equal
@@ -24,6 +24,7 @@ from tvm.relax.expr import (
     DataflowBlock,
     DataflowVar,
     Function,
+    MatchCast,
     SeqExpr,
     Tuple,
     TupleGetItem,
@@ -67,11 +68,14 @@ class Group:
 
 
 class GroupFunctions:
-    """The functions made of groups; equal groups share one."""
+    """The functions made of groups; equal groups share one. `renamed` tells what variables the
+    calls of them are bound to, by those that they were before."""
 
     def __init__(self, taken: list[str]) -> None:
         self.functions: dict[GlobalVar, BaseFunc] = {}
+        self.renamed: dict[Var, RelaxExpr] = {}
         self._names = NameTable(taken)
+        self._vars = NameTable()
         self._by_digest: dict[str, GlobalVar] = {}
 
     def add(self, name: str, group: Function) -> GlobalVar:
@@ -84,6 +88,17 @@ class GroupFunctions:
             self._by_digest[digest] = var
             self.functions[var] = group
         return var
+
+    def renewed(self, old: Var) -> Var:
+        """The variable that takes the place of a result."""
+        inside = isinstance(old, DataflowVar)
+        new = self.fresh_var(old.struct_info_, DataflowVar if inside else Var)
+        self.renamed[old] = new
+        return new
+
+    def fresh_var(self, info: StructInfo | None, kind: type[Var] = DataflowVar) -> Var:
+        """A variable of a name that no other has that was made here."""
+        return kind(self._vars.fresh("gv" if kind is Var else "lv", ""), info)
 
 
 class Units:
@@ -101,7 +116,7 @@ class Units:
                 self.readers[source].append(i)
         self.earlier: list[list[int]] = [[] for _ in range(count)]  # what else stands before one
         self.later: list[list[int]] = [[] for _ in range(count)]
-        for i, j in order_edges(block.bindings):
+        for i, j in [*order_edges(block.bindings), *_size_edges(block)]:
             self.earlier[j].append(i)
             self.later[i].append(j)
         self.unit: list[list[int]] = [[i] for i in range(count)]
@@ -146,11 +161,12 @@ class Units:
         self._joined[unit[0]] = unit
 
     def order(self) -> list[list[int]]:
-        """All units, each after those it needs, otherwise as their last members stand."""
+        """All units, each after those it needs, otherwise as their first members stand."""
         done: set[int] = set()
+        opened: set[int] = set()
         result: list[list[int]] = []
         for i, unit in enumerate(self.unit):
-            if i != unit[-1]:
+            if i != unit[0]:
                 continue
             stack = [(unit, False)]
             while stack:
@@ -161,15 +177,30 @@ class Units:
                     done.update(unit)
                     result.append(unit)
                     continue
+                if unit[0] in opened:
+                    continue
+                opened.add(unit[0])
                 stack.append((unit, True))
-                before = {n for i in unit for n in (*self.needs[i], *self.earlier[i])}
-                needs = sorted(before, reverse=True)
+                before = [n for i in unit for n in (*self.needs[i], *self.earlier[i])]
                 stack.extend(
                     (self.unit[n], False)
-                    for n in needs
+                    for n in reversed(before)
                     if n not in done and self.unit[n] is not unit
                 )
         return result
+
+
+def _size_edges(block: BindingBlock) -> list[tuple[int, int]]:
+    """Pairs of bindings where a cast tells a size first that the other reads."""
+    told: dict[object, int] = {}
+    edges: list[tuple[int, int]] = []
+    for i, binding in enumerate(block.bindings):
+        own = dict.fromkeys(tir_vars_in_struct_info(binding.var.struct_info)) if told else {}
+        edges += [(told[symbol], i) for symbol in own if symbol in told]
+        if isinstance(binding, MatchCast):
+            for symbol in tir_vars_in_struct_info(binding.struct_info):
+                told.setdefault(symbol, i)
+    return list(dict.fromkeys(edges))
 
 
 def replace_groups(
@@ -218,20 +249,29 @@ def _call_of_group(
     builder = _GroupBuilder(members, outputs, like)
     group = builder.function()
     var = made.add(group_name(members), group)
-    call = Call(var, builder.arguments, None, None, members[-1].value.span)
+    bindings: list[Binding] = []
+    arguments: list[RelaxExpr] = []
+    for argument in builder.arguments:
+        if isinstance(argument, TupleGetItem):
+            item = made.fresh_var(argument.struct_info_)
+            bindings.append(VarBinding(item, argument, argument.span))
+            argument = item
+        arguments.append(argument)
+    call = Call(var, arguments, None, None, members[-1].value.span)
     call.struct_info_ = group.ret_struct_info
     if len(outputs) == 1:
         result = outputs[0]
         call.struct_info_ = result.struct_info_
         span = next(b.span for b in members if b.var is result)
-        return [VarBinding(result, call, span)]
-    whole = DataflowVar("lv", TupleStructInfo([v.struct_info for v in outputs]))
+        return [*bindings, VarBinding(made.renewed(result), call, span)]
+    whole = made.fresh_var(TupleStructInfo([v.struct_info for v in outputs]))
     call.struct_info_ = whole.struct_info_
-    bindings: list[Binding] = [VarBinding(whole, call)]
+    bindings.append(VarBinding(whole, call))
     position = {var: i for i, var in enumerate(outputs)}
     for member in members:
         if member.var in position:
-            bindings.append(VarBinding(member.var, TupleGetItem(whole, position[member.var])))
+            item = TupleGetItem(whole, position[member.var])
+            bindings.append(VarBinding(made.renewed(member.var), item))
     return bindings
 
 
@@ -253,7 +293,10 @@ def group_name(members: Sequence[Binding]) -> str:
 
 
 class _GroupBuilder:
-    """The function of one group, and the arguments of its call."""
+    """The function of one group, and the arguments of its call.
+
+    An item that a member takes of a tuple from outside is taken before the call, and passed.
+    """
 
     def __init__(self, members: list[Binding], outputs: list[Var], like: Group) -> None:
         self._like = like
@@ -267,6 +310,9 @@ class _GroupBuilder:
     def _param_for(self, expr: RelaxExpr) -> Var:
         if isinstance(expr, Var):
             name = expr.name_hint
+        elif isinstance(expr, TupleGetItem):
+            whole = expr.tuple_value
+            name = f"{whole.name_hint if isinstance(whole, Var) else 'param'}_{expr.index}"
         else:
             name = f"param_{self._constants}"
             self._constants += 1
@@ -279,6 +325,9 @@ class _GroupBuilder:
     def function(self) -> Function:
         own = {b.var for b in self._members}
         for binding in self._members:
+            if self._is_passed(binding, own):
+                self._map[binding.var] = self._param_for(binding.value)
+                continue
             for expr in sub_exprs(binding.value):
                 outer = isinstance(expr, Var) and expr not in own
                 outer = outer or (isinstance(expr, Constant) and not self._like.keep_constants)
@@ -287,7 +336,7 @@ class _GroupBuilder:
         bindings = self._inner_bindings()
         shape = self._symbol_param()
         if shape is not None:
-            param = Var("s", ShapeStructInfo(shape.values))
+            param = Var("tir_vars", ShapeStructInfo(shape.values))
             self._params.append(param)
             self.arguments.append(shape)
         results = [self._map[v] for v in self._outputs]
@@ -296,13 +345,23 @@ class _GroupBuilder:
         body.struct_info_ = result.struct_info_
         return Function(self._params, body, None, True, DictAttrs(self._like.attrs))
 
+    def _is_passed(self, binding: Binding, own: set[Var]) -> bool:
+        value = binding.value
+        if not isinstance(value, TupleGetItem) or binding.var in self._outputs:
+            return False
+        return isinstance(value.tuple_value, Var) and value.tuple_value not in own
+
     def _inner_bindings(self) -> list[Binding]:
         bindings: list[Binding] = []
+        names = NameTable()
         for binding in self._members:
+            if binding.var in self._map:
+                continue
             value = replace_operands(binding.value, self._map.get)
             is_output = any(binding.var is v for v in self._outputs)
             kind = Var if is_output else DataflowVar
-            var = kind("gv" if kind is Var else binding.var.name_hint, binding.var.struct_info_)
+            name = names.fresh("gv", "") if is_output else binding.var.name_hint
+            var = kind(name, binding.var.struct_info_)
             self._map[binding.var] = var
             bindings.append(VarBinding(var, value, binding.span))
         return bindings

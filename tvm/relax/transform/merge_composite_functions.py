@@ -88,6 +88,9 @@ class _Merge(PyExprMutator):
 
     def visit_dataflow_block_(self, block: DataflowBlock) -> BindingBlock:
         fused = replace_groups(block, self._groups(block), self.made)
+        for old, new in self.made.renamed.items():
+            self.set_var_remap(old.vid, new)
+        self.made.renamed.clear()
         assert isinstance(fused, DataflowBlock), "a block keeps its kind"
         return super().visit_dataflow_block_(fused)
 

@@ -19,9 +19,11 @@ pytestmark = pytest.mark.pure
 
 
 def legal(build: Callable[..., Any], *params: relax.Var) -> IRModule:
+    """The call legalised; its operands are named A, B, C, ..."""
     bb = relax.BlockBuilder()
-    with bb.function("main", list(params)):
-        bb.emit_func_output(bb.emit(build(*params)))
+    named = [relax.Var(name, param.struct_info) for name, param in zip("ABCDEFGH", params)]
+    with bb.function("main", named):
+        bb.emit_func_output(bb.emit(build(*named)))
     return LegalizeOps()(bb.get())
 
 

@@ -93,7 +93,7 @@ def kernel_passes(target: Target) -> list[Pass]:
         GroupReshapes(),  # that fusion, and rules, can see through
         AnnotateFusionPattern(),  # what fusion goes by
         t.FoldConstant(),  # kernels of constants that had no operator form
-        t.FuseOps(),  # groups of kernels that share a loop nest
+        t.FuseOps(wide=True),  # groups of kernels that share a loop nest
         t.FuseTIR(),  # one kernel a group
         t.RewriteDataflowReshape(),  # after fusion, which may have made use of a reshape
         RemoveUnusedWork(),  # kernels that were fused or folded away

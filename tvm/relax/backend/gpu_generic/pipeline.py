@@ -60,7 +60,7 @@ def legalize_passes(target: Target) -> list[Pass]:
         t.LegalizeOps(FOR_PIPELINES | ALWAYS_FOUND | FROM_INFINITY),  # and so do operators
         AnnotateFusionPattern(),  # what fusion goes by
         t.FoldConstant(),  # kernels of constants that had no operator form
-        t.FuseOps(),  # groups of kernels that share a loop nest
+        t.FuseOps(wide=True),  # groups of kernels that share a loop nest
         t.FuseTIR(),  # one kernel a group
         t.RewriteDataflowReshape(),  # after fusion, which may have made use of a reshape
         RemoveUnusedWork(),  # kernels that were fused or folded away

@@ -81,9 +81,13 @@ def array_const(value: Any, like: Expr) -> Constant:
 
 
 def fit(ctx: BlockBuilder, grad: Expr, operand: Expr) -> Expr:
-    """The gradient summed along the dimensions in which the operand was broadcast."""
+    """The gradient summed along the dimensions in which the operand was broadcast.
+
+    What it is made of is bound here, before the gradients that are fitted after it.
+    """
     wanted = extents(operand)
-    info = _filled(grad)
+    grad = ctx.normalize(grad)
+    info = grad.struct_info
     found = info.values if isinstance(info, TensorStructInfo) else None
     same = found is not None and len(found) == len(wanted)
     if same and all(same_extent(a, b) is True for a, b in zip(found or (), wanted)):

@@ -21,7 +21,7 @@ from tvm.relax.op.binary import (
 from tvm.relax.op.datatype import astype
 from tvm.relax.op.search import where
 from tvm.relax.op.ternary import ewise_fma
-from tvm.relax.op.unary import cos, cosh, exp, floor, log, negative, sign, sin, sinh, sqrt, trunc
+from tvm.relax.op.unary import cos, cosh, exp, floor, log, negative, sin, sinh, sqrt, trunc
 from tvm.relax.struct_info import PrimStructInfo, TensorStructInfo
 from tvm.tir.expr import FloatImm, IntImm
 
@@ -113,7 +113,12 @@ def _one(x: Expr, y: Expr) -> Expr:
 
 # --- one operand ---
 
-abs_grad = elementwise("abs", lambda x, y, g: multiply(g, sign(x)))
+abs_grad = elementwise(
+    "abs",
+    lambda x, y, g: multiply(
+        g, where(less(x, const(0, x)), negative(const(1, x)), const(1, x))
+    ),
+)
 acos_grad = elementwise(
     "acos", lambda x, y, g: negative(divide(g, sqrt(subtract(const(1, x), _squared(x)))))
 )

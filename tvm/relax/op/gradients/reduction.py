@@ -10,10 +10,10 @@ import numpy as np
 from tvm.ir.expr import PrimExpr
 from tvm.relax.block_builder import BlockBuilder
 from tvm.relax.expr import Call, Constant, PrimValue, Var
-from tvm.relax.op.binary import divide, equal, logical_and, multiply, subtract
+from tvm.relax.op.binary import add, divide, equal, logical_and, multiply, subtract
 from tvm.relax.op.datatype import astype
 from tvm.relax.op.declare import options_of
-from tvm.relax.op.manipulate import broadcast_to, expand_dims, flip, permute_dims, reshape
+from tvm.relax.op.manipulate import broadcast_to, expand_dims, flatten, flip, permute_dims, reshape
 from tvm.relax.op.search import where
 from tvm.relax.op.statistical import cumprod, cumsum, mean
 from tvm.relax.op.statistical import sum as sum_
@@ -41,7 +41,7 @@ def kept(call: Call, value: Expr) -> Expr:
     options = options_of(call)
     if options["keepdims"] or options["axis"] is None:
         return value
-    return expand_dims(value, axes_of(call))
+    return expand_dims(value, options["axis"])
 
 
 def count(call: Call) -> Expr:
@@ -74,6 +74,12 @@ def _deviation(call: Call, x: Expr) -> Expr:
 
 
 def _of_variance(call: Call, x: Expr, y: Expr, g: Expr) -> Expr:
+    values = extents(x)
+    size = const_int(product([values[a] for a in axes_of(call)]))
+    if size is not None:
+        total = sum_(x, options_of(call)["axis"], keepdims=True)
+        own = multiply(const(2 / size, x), x)
+        return multiply(kept(call, g), subtract(own, multiply(const(2 / size / size, x), total)))
     scaled = divide(multiply(const(2, x), kept(call, g)), count(call))
     return multiply(scaled, _deviation(call, x))
 
@@ -125,6 +131,12 @@ def _from_the_end(call: Call, values: Expr, **options: Any) -> Expr:
 
 
 def _of_cumsum(call: Call, x: Expr, y: Expr, g: Expr) -> Expr:
+    axis = options_of(call)["axis"]
+    if not options_of(call)["exclusive"]:
+        before = subtract(sum_(g, axis, keepdims=True), cumsum(g, axis))
+        if axis is None:
+            return astype(reshape(add(before, flatten(g)), shape(x)), dtype_of(x))
+        return astype(add(before, g), dtype_of(x))
     back = _from_the_end(call, g, exclusive=options_of(call)["exclusive"])
     return _in_shape_of(call, x, back)
 
