@@ -90,6 +90,19 @@ def compute(
     A function that returns several values makes as many tensors. The axes take the names of the
     function's parameters; those of `*varargs` are called `i0`, `i1`, ... unless named.
     """
+    return computed(shape, fcompute, name, tag, attrs, varargs_names)
+
+
+def computed(
+    shape: Any,
+    fcompute: Callable[..., Any],
+    name: str,
+    tag: str,
+    attrs: Mapping[str, Any] | None,
+    varargs_names: Sequence[str] | None,
+    typed: bool = False,
+) -> Any:
+    """`compute`; the axes start at the plain number 0, or where `typed` at the extent's own 0."""
     tag = _tag_in_scope(tag)
     extents = _extents(shape, f"te.compute {name!r}")
     if len(extents) > MAX_DIMENSIONS:
@@ -109,7 +122,8 @@ def compute(
                 legal="one parameter a dimension",
             )
         )
-    axes = [IterVar((0, s), x) for x, s in zip(names, extents)]
+    zeros = [IntImm(s.dtype, 0) if typed else 0 for s in extents]
+    axes = [IterVar((zero, s), x) for x, zero, s in zip(names, zeros, extents)]
     values = fcompute(*[axis.var for axis in axes])
     body = list(values) if isinstance(values, (list, tuple)) else [values]
     check_reach(name, axes, [value for value in body if isinstance(value, PrimExpr)])

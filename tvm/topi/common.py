@@ -10,6 +10,7 @@ from tvm.arith import Analyzer
 from tvm.error import ShapeError, message
 from tvm.ir.expr import PrimExpr
 from tvm.support.arguments import explained
+from tvm.te.operation import computed
 from tvm.tir.expr import as_expr
 
 
@@ -36,8 +37,11 @@ def stage(
     tag: str = "",
     attrs: Mapping[str, Any] | None = None,
 ) -> te.Tensor:
-    """A computed tensor whose axes are called ax0, ax1, ..."""
-    return compute(shape, lambda *i: body(*i), name, tag, attrs, numbered(shape))
+    """A computed tensor whose axes are called ax0, ax1, ... and start at a zero of their type."""
+    axes = numbered(shape)
+    tensor = computed(tuple(shape), lambda *i: body(*i), name, tag, attrs, axes, typed=True)
+    assert isinstance(tensor, te.Tensor), "the body gives one expression"
+    return tensor
 
 
 @explained
@@ -46,7 +50,7 @@ def stages(
 ) -> tuple[te.Tensor, ...]:
     """Several tensors computed together, with axes ax0, ax1, ..."""
     axes = numbered(shape)
-    tensors = te.compute(tuple(shape), lambda *i: body(*i), name, tag, None, axes)
+    tensors = computed(tuple(shape), lambda *i: body(*i), name, tag, None, axes, typed=True)
     assert isinstance(tensors, tuple), "the body gives several expressions"
     return tensors
 

@@ -12,7 +12,7 @@ from tvm.ir.expr import PrimExpr
 from tvm.support.arguments import explained
 from tvm.tir.expr import as_expr
 from tvm.topi import tag
-from tvm.topi.common import compute
+from tvm.topi.common import compute, numbered, stage
 from tvm.topi.utils import equal_const_int
 
 Amounts = Sequence[Any]
@@ -93,10 +93,10 @@ def padded(
             return data(*coords)
         return tir.if_then_else(tir.all(*inside), data(*coords), value)
 
-    return compute(
-        get_padded_shape(data, before, after), element, name=name, tag=kind, attrs=attrs,
-        varargs_names=list(axes),
-    )  # fmt: skip
+    shape = get_padded_shape(data, before, after)
+    if list(axes) == numbered(shape):
+        return stage(shape, element, name, kind, attrs)
+    return compute(shape, element, name, kind, attrs, list(axes))
 
 
 @explained
