@@ -210,3 +210,10 @@ def test_what_ranges_do_not_say_is_a_relation() -> None:
     assert [str(one) for one in found.relations] == [
         "x == z * y", "6 - z * y <= 0", "z * y - 6 <= 0"
     ]  # fmt: skip
+
+
+def test_text_of_systems() -> None:
+    found = solve_linear_equations([e.EQ(x + y, 7)], [x, y], {x: Range(0, 10), y: Range(0, 5)})
+    source = "IntConstraints([x, y], {x: I.Range(0, 10), y: I.Range(0, 5)}, [x + y == 7])"
+    assert str(found.src) == repr(found.src) == source
+    assert str(found).startswith(f"IntConstraintsTransform(\n\t{source}\n\tIntConstraints([n0]")

@@ -80,6 +80,15 @@ class IntConstraints(Node):
         self.ranges: Final[FrozenMap[e.Var, Range]] = FrozenMap(ranges or {})
         self.relations: Final = tuple([e.as_expr(r) for r in relations or ()])
 
+    def __repr__(self) -> str:
+        return (
+            f"IntConstraints({_listed(self.variables)}, {_mapped(self.ranges)}, "
+            f"{_listed(self.relations)})"
+        )
+
+    def __str__(self) -> str:
+        return repr(self)
+
 
 @final
 class IntConstraintsTransform(Node):
@@ -100,6 +109,22 @@ class IntConstraintsTransform(Node):
         self.dst: Final = dst
         self.src_to_dst: Final[FrozenMap[e.Var, PrimExpr]] = FrozenMap(src_to_dst)
         self.dst_to_src: Final[FrozenMap[e.Var, PrimExpr]] = FrozenMap(dst_to_src)
+
+    def __repr__(self) -> str:
+        parts = (self.src, self.dst, _mapped(self.src_to_dst), _mapped(self.dst_to_src))
+        lines = "".join([f"\n\t{part}" for part in parts])
+        return f"IntConstraintsTransform({lines}\n)"
+
+    def __str__(self) -> str:
+        return repr(self)
+
+
+def _listed(parts: Sequence[PrimExpr]) -> str:
+    return f"[{', '.join([str(part) for part in parts])}]"
+
+
+def _mapped(parts: Mapping[e.Var, Any]) -> str:
+    return f"{{{', '.join([f'{var}: {part}' for var, part in parts.items()])}}}"
 
 
 register_nodes(IntGroupBounds, IntConstraints, IntConstraintsTransform)
