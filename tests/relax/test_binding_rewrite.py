@@ -47,7 +47,7 @@ def test_uses_outside_of_the_block_are_replaced() -> None:
     _, func, (x, _a, _b, c) = module()
     edit = DataflowBlockRewrite(func.body.blocks[0], func)
     edit.add(op.cos(x), "other")
-    new_var = edit.mutated_dfb().bindings[-1].var
+    new_var = edit.mutated_dfb().bindings[1].var  # behind the first, for it uses none
     assert new_var.name_hint == "other"
     edit.add_binding(relax.VarBinding(relax.Var("last", c.struct_info), c))
     edit.replace_all_uses(c, new_var)
@@ -108,3 +108,15 @@ def test_add_takes_an_expression() -> None:
     rewrite = relax.DataflowBlockRewrite(f.body.blocks[0], f)
     with pytest.raises(TypeError, match="add_binding takes a binding"):
         rewrite.add(f.body.blocks[0].bindings[0])
+
+
+def test_bindings_stand_behind_what_they_use() -> None:
+    _, func, (_x, a, b, c) = module()
+    edit = DataflowBlockRewrite(func.body.blocks[0], func)
+    edit.add(b)
+    edit.add(a, is_dfvar=True)
+    edit.add_binding(relax.VarBinding(relax.DataflowVar("last", c.struct_info), c))
+    names = [binding.var.name_hint for binding in edit.mutated_dfb().bindings]
+    assert names.index("tmp_1") == names.index(a.name_hint) + 1
+    assert names.index("tmp") == names.index(b.name_hint) + 1
+    assert names.index("last") == names.index(c.name_hint) + 1

@@ -108,6 +108,10 @@ def test_state() -> None:
     np.testing.assert_array_equal(vm["saved"]().numpy(), X)
     vm.save_function("main", "quiet", X, False, include_return=False)
     assert vm["quiet"]() is None
+    vm.save_function("main", "first", X)  # the rest comes with the call
+    np.testing.assert_array_equal(vm["first"](False).numpy(), X)
+    with pytest.raises(ArgumentCountError):
+        vm["first"](False, 1)
 
 
 @pytest.mark.parametrize("call", ["invoke_stateful", "get_outputs"])
@@ -145,6 +149,8 @@ def test_services_are_functions_by_name_too() -> None:
     np.testing.assert_array_equal(vm["get_output"]("main").numpy(), [13, 26])
     assert vm["get_function_arity"]("main") == 2
     assert vm["get_function_param_name"]("main", 1) == "flag"
+    with pytest.raises(ValueError, match="index < 2"):
+        vm["get_function_param_name"]("main", 2)
     vm["save_function"]("main", "again", True, X, True)
     np.testing.assert_array_equal(vm["again"]().numpy(), [13, 26])
     assert vm.time_evaluator("invoke_stateful", tvm.cpu(), number=1)("main").mean > 0
@@ -223,9 +229,9 @@ def test_measuring() -> None:
 
 
 def test_what_it_is_made_of_is_checked() -> None:
-    with pytest.raises(TypeError, match="found: a table module"):
+    with pytest.raises(ValueError, match="found: a table module"):
         VirtualMachine(Table(), tvm.cpu())
-    with pytest.raises(TypeError, match="found: int"):
+    with pytest.raises(ValueError, match="found: int"):
         VirtualMachine(3)  # type: ignore[arg-type]
     module = VMModule(Artefact(), Table())
     with pytest.raises(TypeError, match="a device, or a list of them"):

@@ -100,23 +100,28 @@ class DataflowBlockRewrite(Object):
         self._outside[old_var.vid] = new_var
 
     def add_binding(self, binding: Binding) -> None:
-        """Put a binding at the end of the block."""
+        """Put a binding behind what it uses, and behind the first binding of the block."""
         if any(known.var.vid is binding.var.vid for known in self._bindings):
             raise TVMError(f"add_binding: {binding.var.name_hint!r} is bound in the block already")
         self._names.reserve(binding.var.name_hint)
-        self._bindings.append(binding)
+        self._put(binding)
+
+    def _put(self, binding: Binding) -> None:
+        used = _uses(binding)
+        needed = [i for i, known in enumerate(self._bindings) if known.var.vid in used]
+        self._bindings.insert(max(needed, default=0) + 1, binding)
 
     def add(self, expr: RelaxExpr, name: str | None = None, is_dfvar: bool = False) -> None:
-        """Bind an expression to a new variable at the end of the block."""
+        """Bind an expression to a new variable, as `add_binding` does."""
         if not isinstance(expr, RelaxExpr):
             raise TypeError(
                 f"add: found a {type(expr).__name__}; legal: an expression to bind; "
                 "add_binding takes a binding"
             )
         value = BlockBuilder().normalize(expr)
-        fresh = self._names.fresh(name or ("lv" if is_dfvar else "gv"), "")
+        fresh = self._names.fresh(name or "tmp")
         kind = DataflowVar if is_dfvar else Var
-        self._bindings.append(VarBinding(kind(fresh, value.struct_info_), value))
+        self._put(VarBinding(kind(fresh, value.struct_info_), value))
 
     def remove_unused(self, var: Var, allow_undef: bool = False) -> None:
         """Drop the binding of a variable that nobody uses."""

@@ -88,7 +88,7 @@ class VirtualMachine:
     ) -> None:
         module = rt_mod.jit() if isinstance(rt_mod, Executable) else rt_mod
         if not isinstance(module, VMModule):
-            raise TypeError(
+            raise ValueError(
                 message(
                     "VirtualMachine",
                     found=f"a {module.kind} module" if isinstance(module, Module)
@@ -288,12 +288,18 @@ class VirtualMachine:
         include_return: bool = True,
         **kwargs: Any,
     ) -> None:
-        """Make `vm[saved_name]()` a call of a function with these arguments."""
-        func = self[func_name]
-        values = self._bound(func_name, args, kwargs)
+        """Make `vm[saved_name]()` a call of a function with these arguments.
 
-        def call() -> Any:
-            result = func(*values)
+        Where they are only the first ones, it takes those that remain.
+        """
+        func = self[func_name]
+        if kwargs or len(_fields(args)) >= len(self._param_names(func_name)):
+            values = self._bound(func_name, args, kwargs)
+        else:
+            values = self._values(args, move=True)
+
+        def call(*rest: Any) -> Any:
+            result = func(*values, *rest)
             return result if include_return else None
 
         self._saved[saved_name] = call
@@ -347,7 +353,11 @@ class VirtualMachine:
 
     def function_param_name(self, func_name: str, index: int) -> str:
         """The name of a parameter."""
-        return self._param_names(func_name)[index]
+        names = self._param_names(func_name)
+        if not 0 <= index < len(names):
+            legal = f"0 <= index < {len(names)}"
+            raise ValueError(message(f"parameter {index} of {func_name}", legal=legal))
+        return names[index]
 
     def _save_service(
         self, func_name: str, saved_name: str, include_return: bool, *args: Any
