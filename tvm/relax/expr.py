@@ -23,6 +23,7 @@ from tvm.support.dtype import DataType
 from tvm.support.frozen import FrozenArray
 from tvm.support.lazy import lazy_names
 from tvm.tir.expr import FloatImm, IntImm
+from tvm.tir.expr import StringImm as TirString
 
 from .base_expr import ExprWithOp, Id, LeafExpr, expect, expect_all
 from .struct_info import (
@@ -653,6 +654,11 @@ def convert_to_expr(value: Any) -> RelaxExpr:
         return DataTypeImm(value) if isinstance(value, DataType) else StringImm(value)
     if isinstance(value, float):
         return PrimValue(FloatImm("float64", value))
+    if isinstance(value, TirString):
+        raise TypeError(
+            f"cannot convert {value} to a Relax expression: it may be a relax.StringImm or a "
+            "relax.PrimValue; legal: a Python string, or one of these"
+        )
     if isinstance(value, (PrimExpr, int, PrimExprConvertible)):
         return PrimValue(value)  # type: ignore[arg-type]
     if isinstance(value, (list, tuple)):

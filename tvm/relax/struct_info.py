@@ -116,7 +116,7 @@ class PrimStructInfo(RelaxStructInfo):
         if value is None and dtype is None:
             raise TypeError("PrimStructInfo: neither dtype nor value is given; legal: one of them")
         if value is not None and dtype is not None and value.dtype is not DataType(dtype):
-            raise ValueError(
+            raise AssertionError(  # the kind of error that TVM's users catch here
                 f"PrimStructInfo: the value {value} is {value.dtype}, the dtype given is {dtype}"
             )
         self.value: Final = value

@@ -141,7 +141,7 @@ def _check_distributed(
         base.placement, derived.placement
     )
     if not same_placement:
-        return _L0
+        return _L1  # a redistribution may bring it there
     return _check_tensor(base.tensor_sinfo, derived.tensor_sinfo, analyzer)
 
 

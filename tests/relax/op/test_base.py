@@ -62,7 +62,8 @@ def test_packed_calls() -> None:
     x = var(2)
     assert info(relax.call_dps_packed("f", x, OUT)) is OUT
     assert info(relax.call_pure_packed("f", x, sinfo_args=OUT)) is OUT
-    assert info(op.call_inplace_packed("f", x, inplace_indices=0, sinfo_args=[OUT])) is OUT
+    y = relax.Var("y", OUT)
+    assert info(op.call_inplace_packed("f", y, inplace_indices=0, sinfo_args=[OUT])) is OUT
     assert info(op.call_py_func(relax.StringImm("f"), [x], OUT)) is OUT
     with pytest.raises(TypeError, match=r"Mismatched type, Expected relax\.StringImm"):
         op.call_py_func("f", [x], OUT)
@@ -181,7 +182,7 @@ def test_results_that_the_caller_states_are_on_the_devices_that_it_states() -> N
             op.call_tir(f, (b,), stated), op.call_tir(f, (a, b), stated),
             op.call_tir_inplace(f, (b,), [0], stated), op.call_dps_packed("f", (b,), stated),
             op.call_pure_packed("f", a, b, sinfo_args=stated),
-            op.call_inplace_packed("f", a, b, inplace_indices=[0], sinfo_args=stated),
+            op.call_inplace_packed("f", a, b, inplace_indices=[1], sinfo_args=stated),
             op.call_builtin_with_ctx("f", (b,), sinfo_args=stated),
             op.invoke_closure(relax.Var("c", relax.ObjectStructInfo()), (b,), stated),
         ):  # fmt: skip

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from tests.relax.op.cases import info, var
-from tvm.error import DTypeError
+from tvm import relax
+from tvm.error import DTypeError, TVMError
 from tvm.relax import Tuple, const, op
 
 pytestmark = pytest.mark.pure
@@ -78,3 +79,33 @@ def test_operands_that_are_none_are_refused() -> None:
         op.hint_on_device(X, "cuda")
     with pytest.raises(DTypeError, match="subscripts"):
         op.einsum((X, X), const(1))  # type: ignore[arg-type]
+
+
+def test_parameters_of_norms_agree_where_the_data_is_unknown() -> None:
+    unknown = relax.Var("d", relax.TensorStructInfo(dtype="float32"))
+    four, five, half = (
+        relax.Var("p", relax.TensorStructInfo((n,), dtype))
+        for n, dtype in ((4, "float32"), (5, "float32"), (4, "float16"))
+    )
+    assert info(op.nn.layer_norm(unknown, four, four, -1)).ndim == -1
+    for gamma, beta in ((four, five), (half, four)):
+        with pytest.raises(TVMError):
+            info(op.nn.layer_norm(unknown, gamma, beta, -1))
+        with pytest.raises(TVMError):
+            info(op.nn.batch_norm(unknown, gamma, beta, four, four, axis=1))
+    with pytest.raises(TVMError, match="dimension"):
+        info(op.nn.rms_norm(unknown, four, [1, 2]))
+
+
+def test_what_is_overwritten_stays_what_it_was() -> None:
+    wider = relax.TensorStructInfo((2, 4), "float32")
+    call = op.call_inplace_packed("f", X, inplace_indices=0, sinfo_args=wider)
+    with pytest.raises(TVMError, match="in-place argument at index 0"):
+        info(call)
+
+
+def test_views_take_shapes_and_data_types() -> None:
+    with pytest.raises(TypeError, match="must be a shape"):
+        info(op.memory.view(X, X))
+    with pytest.raises(TypeError, match="must be a data type"):
+        info(op.memory.view(X, None, X))

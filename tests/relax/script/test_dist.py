@@ -36,7 +36,7 @@ class Module:
     @R.function
     def foo(
         x: R.DTensor((128, 128), "float32", "mesh[0]", "S[0], R"),
-        w: R.DTensor(ndim=2, dtype="float32", device_mesh="mesh[1]", placement="R"),
+        w: R.DTensor(dtype="float32", device_mesh="mesh[1]", placement="R", ndim=2),
         s: R.DTensor((128, "n"), "float32", device_mesh="mesh[1]", placement="S[1]"),
     ) -> R.DTensor((128, 128), "float32", "mesh[0]", "S[0], R"):
         n = T.int64()
@@ -83,7 +83,7 @@ def test_text() -> None:
         'I.module_global_infos({"mesh": [R.device_mesh((2, 2), I.Range(0, 4)), '
         "R.device_mesh((1,), [4])]})",
         'def foo(x: R.DTensor((128, 128), "float32", "mesh[0]", "S[0], R"), '
-        'w: R.DTensor(ndim=2, dtype="float32", device_mesh="mesh[1]", placement="R"), '
+        'w: R.DTensor(dtype="float32", device_mesh="mesh[1]", placement="R", ndim=2), '
         's: R.DTensor((128, "n"), "float32", "mesh[1]", "S[1]"))',
         "gv0 = R.dist.call_tir(cls.tir_func, (x,), "
         'out_sinfo=R.DTensor((128, 128), "float32", "mesh[0]", "S[0], R"))',

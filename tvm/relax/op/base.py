@@ -36,6 +36,7 @@ from tvm.relax.struct_info import (
     TupleStructInfo,
     const_int,
 )
+from tvm.relax.struct_info_rules import BaseCheckResult, base_check
 
 from .declare import (
     Array,
@@ -325,7 +326,21 @@ def _packed_result(ctx: Infer, *infos: StructInfo, **options: Any) -> StructInfo
     return derive_call_ret_struct_info(call.args[0].struct_info, inner, ctx.bb)
 
 
-call_inplace_packed.infer(_packed_result)
+@call_inplace_packed.infer
+def _inplace_packed_result(ctx: Infer, *infos: StructInfo, **options: Any) -> StructInfo:
+    """What is overwritten stays what it was."""
+    result = _packed_result(ctx, *infos)
+    parts = result.fields if isinstance(result, TupleStructInfo) else (result,)
+    for part, at in zip(parts, options["inplace_indices"]):
+        if at != -1 and base_check(part, infos[at + 1]) is BaseCheckResult.FAIL_L0:
+            raise ctx.error(
+                f"a result does not match the in-place argument at index {at}",
+                f"{part} and {infos[at + 1]}",
+                "the struct info of the argument",
+            )
+    return result
+
+
 call_pure_packed.infer(_packed_result)
 call_builtin_with_ctx.infer(_infos_from_caller)
 

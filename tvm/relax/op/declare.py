@@ -231,6 +231,10 @@ class Infer:
         """Any other error; the caller raises it."""
         return TVMError(self._text(what, found, legal))
 
+    def operand_error(self, what: str, found: str, legal: str | None = None) -> OperandError:
+        """An error about the kind of an operand; the caller raises it."""
+        return OperandError(self._text(what, found, legal))
+
     def _text(self, what: str, found: str | None, legal: str | None) -> str:
         where = caller_place() if self.call.span is None else str(self.call.span)
         return message(f"{self.op.name}: {what}", found=found, where=where, legal=legal)

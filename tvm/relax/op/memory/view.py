@@ -18,6 +18,7 @@ from tvm.relax.op.declare import Array, Expr, Infer, as_shape, relax_op, show_ex
 from tvm.relax.shape_math import product
 from tvm.relax.struct_info import (
     VOID,
+    ObjectStructInfo,
     PrimStructInfo,
     ShapeStructInfo,
     TensorStructInfo,
@@ -60,12 +61,14 @@ def _view_info(
     kind = x.dtype if _is_absent(dtype) else VOID
     if isinstance(given, DataTypeImm):
         kind = given.value
+    elif not _is_absent(dtype) and not isinstance(dtype, ObjectStructInfo):
+        raise ctx.operand_error("dtype must be a data type", f"{dtype}", "a dtype, or nothing")
     if not _is_absent(shape) and not isinstance(shape, ShapeStructInfo):
-        raise ctx.error("shape must be a shape", f"{shape}", "a shape, or nothing")
+        raise ctx.operand_error("shape must be a shape", f"{shape}", "a shape, or nothing")
     if not _is_absent(relative_byte_offset) and not isinstance(
         relative_byte_offset, PrimStructInfo
     ):
-        raise ctx.error("relative_byte_offset must be a number", f"{relative_byte_offset}")
+        raise ctx.operand_error("relative_byte_offset must be a number", f"{relative_byte_offset}")
     if isinstance(shape, ShapeStructInfo):
         found = TensorStructInfo.of(shape.values, kind, x.vdevice, shape.ndim)
     else:

@@ -189,6 +189,7 @@ def prelu(data: ExprLike, alpha: ExprLike, axis: int = 1) -> Call:
 def _prelu_info(
     ctx: Infer, data: TensorStructInfo, alpha: TensorStructInfo, *, axis: int
 ) -> TensorStructInfo:
+    check_float(ctx, "data", data.dtype)
     if alpha.ndim not in (-1, 1):
         raise ctx.shape_error("alpha must have 1 dimension", f"{alpha.ndim}", "1")
     if data.ndim != -1:

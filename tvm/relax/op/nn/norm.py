@@ -60,21 +60,27 @@ def _check_parameters(
 ) -> bool:
     """Each parameter has one dimension for each of the axes, with the data's extents there.
 
-    False where extents of data and parameters are known, but not whether they are equal.
+    Where these are not known, the parameters agree among themselves. False where extents are
+    known, but not whether they are equal.
     """
     fits = True
     common_dtype(ctx, ("data", data), *parameters)
+    whose, shape = "data", data
+    extents = None if data.values is None else [data.values[axis] for axis in axes]
     for name, info in parameters:
         check_ndim(ctx, name, info, len(axes))
-        if data.values is None or info.values is None:
+        if info.values is None:
             continue
-        for axis, extent in zip(axes, info.values):
-            same = same_extent(data.values[axis], extent, ctx.analyzer)
+        if extents is None:
+            whose, shape, extents = name, info, list(info.values)
+            continue
+        for known, extent in zip(extents, info.values):
+            same = same_extent(known, extent, ctx.analyzer)
             fits = fits and same is True
             if same is False:
                 raise ctx.shape_error(
-                    f"{name} does not fit data",
-                    f"{name} {show_shape(info)}, data {show_shape(data)}",
+                    f"{name} does not fit {whose}",
+                    f"{name} {show_shape(info)}, {whose} {show_shape(shape)}",
                     f"the extents of data along axes {list(axes)}",
                 )
     return fits
@@ -154,13 +160,12 @@ def _batch_norm_info(
 ) -> StructInfo:
     check_float(ctx, "data", data.dtype)
     parts = (data, moving_mean, moving_var)
-    if data.ndim != -1:
-        at = axis_index(ctx, axis, data.ndim)
-        if not _check_parameters(
-            ctx, data, [at], ("gamma", gamma), ("beta", beta), ("moving_mean", moving_mean),
-            ("moving_var", moving_var),
-        ):  # fmt: skip
-            return TupleStructInfo([_shapeless(part) for part in parts])
+    at = axis if data.ndim == -1 else axis_index(ctx, axis, data.ndim)
+    if not _check_parameters(
+        ctx, data, [at], ("gamma", gamma), ("beta", beta), ("moving_mean", moving_mean),
+        ("moving_var", moving_var),
+    ):  # fmt: skip
+        return TupleStructInfo([_shapeless(part) for part in parts])
     return TupleStructInfo(parts)
 
 
@@ -244,10 +249,9 @@ def _layer_norm_info(
     **options: Any,
 ) -> TensorStructInfo:
     check_float(ctx, "data", data.dtype)
-    if data.ndim != -1:
-        positions = axis_indices(ctx, axes, data.ndim, "axes")
-        if not _check_parameters(ctx, data, positions, ("gamma", gamma), ("beta", beta)):
-            return _shapeless(data)
+    positions = axes if data.ndim == -1 else axis_indices(ctx, axes, data.ndim, "axes")
+    if not _check_parameters(ctx, data, positions, ("gamma", gamma), ("beta", beta)):
+        return _shapeless(data)
     return data
 
 
@@ -450,10 +454,9 @@ def _rms_norm_info(
     epsilon: float,
 ) -> TensorStructInfo:
     check_float(ctx, "data", data.dtype)
-    if data.ndim != -1:
-        positions = axis_indices(ctx, axes, data.ndim, "axes")
-        if not _check_parameters(ctx, data, positions, ("weight", weight)):
-            return _shapeless(data)
+    positions = axes if data.ndim == -1 else axis_indices(ctx, axes, data.ndim, "axes")
+    if not _check_parameters(ctx, data, positions, ("weight", weight)):
+        return _shapeless(data)
     return data
 
 

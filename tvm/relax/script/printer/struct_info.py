@@ -81,11 +81,9 @@ def _distributed_tensor(info: DTensorStructInfo, d: Docsifier) -> ExprDoc:
         args.append(TupleDoc(dim_docs(tensor.shape.values, d)))
     elif tensor.shape is not None:
         args.append(d.expr(tensor.shape))
-    elif not tensor.is_unknown_ndim():
-        kwargs["ndim"] = LiteralDoc(tensor.ndim)
     dtype = None if tensor.is_unknown_dtype() else LiteralDoc(str(tensor.dtype))
     mesh, placement = mesh_doc(info.device_mesh, d), LiteralDoc(str(info.placement))
-    if dtype is not None and (args or kwargs):
+    if dtype is not None and args:
         add("dtype", dtype)
     elif dtype is not None:
         kwargs["dtype"] = dtype
@@ -94,6 +92,8 @@ def _distributed_tensor(info: DTensorStructInfo, d: Docsifier) -> ExprDoc:
     if "device_mesh" not in kwargs:
         add("device_mesh", mesh)
     add("placement", placement)
+    if tensor.shape is None and not tensor.is_unknown_ndim():
+        kwargs["ndim"] = LiteralDoc(tensor.ndim)
     return d.word(TOKEN, "DTensor").call(*args, **kwargs)
 
 
