@@ -135,8 +135,11 @@ def test_macros() -> None:
         y = twice(x)
         return y
 
-    values = [b.value.op.name for b in func.body.blocks[0].bindings]
-    assert values == ["relax.add", "relax.exp"]
+    added, result, given = func.body.blocks[0].bindings
+    assert [b.value.op.name for b in (added, result)] == ["relax.add", "relax.exp"]
+    # what the macro computes has a variable of its own; the caller's is another one
+    assert given.var.name_hint == "y"
+    assert given.value is result.var
 
 
 def test_emit_te_joins_the_module() -> None:

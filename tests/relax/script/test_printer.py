@@ -430,3 +430,17 @@ def test_results_of_functions_are_told_in_any_case() -> None:
     assert "a = R.exp(x)" in text
     assert 'b: R.Tensor((2,), dtype="float32") = f(a)' in text
     assert 'c: R.Tensor((2,), dtype="float32") = R.call_packed("q", b' in text
+
+
+def test_axes_are_told_one_by_one_without_sugar() -> None:
+    @T.prim_func
+    def kernel(a: T.Buffer((2, 3), "float32")):
+        for i, j in T.grid(2, 3):
+            with T.block("b"):
+                vi, vj = T.axis.remap("SS", [i, j])
+                a[vi, vj] = T.float32(0)
+
+    text = kernel.script(syntax_sugar=False)
+    assert "vi = T.axis.spatial(2, i)" in text
+    assert "remap" not in text
+    assert '# with T.block("root")' in kernel.script(tir_prefix="X")

@@ -11,6 +11,7 @@ from tvm.ir.expr import RelaxExpr, StructInfo
 from tvm.ir.module import IRModule
 from tvm.relax.dpl.by_example import rewriter_from_module
 from tvm.relax.dpl.rewrite import PatternMatchingRewriter
+from tvm.relax.expr import Call, TupleGetItem
 from tvm.script.parser.core.diagnostics import Source
 from tvm.script.parser.core.entry import parse
 from tvm.script.parser.core.parser import Parser, ScriptMacro
@@ -21,6 +22,7 @@ from tvm.script.parser.core.utils import (
     is_defined_in_class,
 )
 
+from .builder import emit
 from .proxies import as_struct_info
 
 TOKEN: Final = "relax"
@@ -65,7 +67,9 @@ class RelaxMacro(ScriptMacro):
             if type(last).__name__ != "Return" or value is None:
                 parser.visit_body([last])
                 return None
-            return parser.eval_expr(value)
+            found = parser.eval_expr(value)
+            # what is computed has a variable in the macro; the caller's is another one
+            return emit(found) if isinstance(found, (Call, TupleGetItem)) else found
 
 
 def macro(*args: Any, hygienic: bool = True) -> Any:

@@ -139,8 +139,9 @@ def _remap(
     if not run:
         return
     assert values is not None
-    if len(run) == 1:
-        _axis(block.iter_vars[run[0]], values[run[0]], frame, d)
+    if len(run) == 1 or not d.cfg.syntax_sugar:
+        for i in run:
+            _axis(block.iter_vars[i], values[i], frame, d)
         return
     axes = [block.iter_vars[i] for i in run]
     letters = "".join(_REMAP_LETTERS[axis.iter_type] for axis in axes)

@@ -117,7 +117,7 @@ def _body(func: PrimFunc, frame: Frame, d: Docsifier) -> None:
     if root is None:
         print_body(func.body, frame, d)
         return
-    frame.stmts.append(CommentDoc('with T.block("root"):'.replace("T", d.cfg.tir_prefix)))
+    frame.stmts.append(CommentDoc('with T.block("root"):'))
     allocs_and_matches(root, frame, d)
     print_body(root.body, frame, d)
 
