@@ -22,8 +22,11 @@ __getattr__ = lazy_names(__name__, {"Validate": "tvm.testing.validate:Validate"}
 class PassInstrument(Object):
     """Called around passes; a subclass or a decorated class overrides what it needs."""
 
-    def __init__(self, name: str = "PassInstrument") -> None:
-        self.name = name
+    def __init__(self, name: str | None = None) -> None:
+        self.name = type(self).__name__ if name is None else name
+
+    def __repr__(self) -> str:
+        return self.name
 
     def enter_pass_ctx(self) -> None:
         """Called when the context is entered."""

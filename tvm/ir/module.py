@@ -213,10 +213,12 @@ class IRModule(Node):
         raise UnknownFunctionError(f"There is no constructor with the tag {tag} in the module")
 
     @explained
-    def update(self, other: IRModule | Mapping[GlobalVar, BaseFunc]) -> None:
-        """Take over all functions of another module."""
-        functions = other.functions if isinstance(other, IRModule) else other
-        for var, func in functions.items():
+    def update(
+        self, other: IRModule | Mapping[GlobalVar, BaseFunc] | Mapping[str, BaseFunc]
+    ) -> None:
+        """Take over all functions of another module, or of a table by names."""
+        mod = other if isinstance(other, IRModule) else IRModule(other)
+        for var, func in mod.functions.items():
             self.update_func(var, func)
 
     @explained

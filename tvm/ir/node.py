@@ -62,6 +62,8 @@ def listed(values: Any, what: str, of: str = "") -> Any:
 def number(kind: type[T], value: Any, what: str) -> T:
     """`value` as an int or a float; a TypeError that says `what` it is if it is none."""
     try:
+        if kind is int and isinstance(value, float):
+            raise TypeError
         return kind(value)  # type: ignore[call-arg]
     except (TypeError, ValueError):
         raise TypeError(

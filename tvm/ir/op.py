@@ -160,6 +160,16 @@ class Op(RelaxExpr):
     __str__ = __repr__
 
 
+def operator_of_tir(name: str) -> Op:
+    """The operator of a call that is given by name, which loop programs take from their own."""
+    if not name.startswith("tir."):
+        raise ValueError(
+            f"Cannot handle str op argument {name}: it is not of the tir namespace; "
+            "legal: tir.NAME, or Op.get(NAME)"
+        )
+    return Op.get(name)
+
+
 class UnknownOpError(TVMError, AttributeError, KeyError):
     """An operator name that nobody declared."""
 

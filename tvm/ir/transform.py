@@ -368,6 +368,13 @@ class Sequential(Pass):
             mod = one(mod)
         return mod
 
+    def __repr__(self) -> str:
+        info, names = self.info, "".join(f"{one.info.name} " for one in self.passes)
+        return (
+            f"Run Sequential pass: {info.name} at the optimization level {info.opt_level}. "
+            f"The passes will be executed are: [{names}]"
+        )
+
 
 def module_pass(
     pass_func: Any = None,

@@ -13,6 +13,7 @@ from .attributes import HOST_ATTRIBUTES, DeviceAttr
 
 _tvm_ffi = library()
 _DeviceBase: Any = _tvm_ffi.core.Device
+_KIND: Any = _tvm_ffi.DLDeviceType
 # The kinds of devices that run the code of kinds of targets.
 _RUNS_CODE_OF = {
     "llvm": "cpu", "c": "cpu", "stackvm": "cpu", "test": "cpu", "hybrid": "cpu",
@@ -30,6 +31,22 @@ class Device(_DeviceBase):  # type: ignore[misc]
         for code, kind in _RUNS_CODE_OF.items()
         if code != "composite"
     }
+    DEVICE_TYPE_TO_NAME: Final = {int(k): v for k, v in _DeviceBase._DEVICE_TYPE_TO_NAME.items()}
+    DEVICE_NAME_TO_TYPE: Final = {k: int(v) for k, v in _DEVICE_NAME_TO_TYPE.items()}
+    kDLCPU: Final = int(_KIND.kDLCPU)
+    kDLCUDA: Final = int(_KIND.kDLCUDA)
+    kDLCUDAHost: Final = int(_KIND.kDLCUDAHost)
+    kDLCUDAManaged: Final = int(_KIND.kDLCUDAManaged)
+    kDLOpenCL: Final = int(_KIND.kDLOpenCL)
+    kDLVulkan: Final = int(_KIND.kDLVulkan)
+    kDLMetal: Final = int(_KIND.kDLMetal)
+    kDLVPI: Final = int(_KIND.kDLVPI)
+    kDLROCM: Final = int(_KIND.kDLROCM)
+    kDLROCMHost: Final = int(_KIND.kDLROCMHost)
+    kDLExtDev: Final = int(_KIND.kDLExtDev)
+    kDLOneAPI: Final = int(_KIND.kDLOneAPI)
+    kDLWebGPU: Final = int(_KIND.kDLWebGPU)
+    kDLHexagon: Final = int(_KIND.kDLHexagon)
 
     @property
     def is_remote(self) -> bool:

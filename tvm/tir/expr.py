@@ -15,7 +15,7 @@ from tvm.error import div_ambiguity_error as div_ambiguity_error
 from tvm.ir.expr import OPERATORS, GlobalVar, PrimExpr, PrimExprConvertible, Range
 from tvm.ir.expr import ExprOp as ExprOp
 from tvm.ir.node import Field, Node, all_of_type, fields, listed, number, of_type, register_nodes
-from tvm.ir.op import Op
+from tvm.ir.op import Op, operator_of_tir
 from tvm.ir.span import Span
 from tvm.ir.type import PointerType, PrimType, Type
 from tvm.support.compiled import Given, mypyc_attr
@@ -813,7 +813,7 @@ class Call(PrimExprWithOp):
         span: Span | None = None,
     ) -> None:
         self.dtype = DataType(dtype)
-        called = Op.get(op) if isinstance(op, str) else op
+        called = operator_of_tir(op) if isinstance(op, str) else op
         if not isinstance(called, (Op, GlobalVar)):
             raise TypeError(f"Call: op is a {type(op).__name__}: {op!r}; legal: Op, GlobalVar, str")
         if not isinstance(args, Iterable) or isinstance(args, str):
@@ -988,7 +988,7 @@ def make_const(value: Given[float], dtype: DataType, span: Span | None = None) -
     if dtype.is_integer or dtype.is_bool:
         return IntImm(dtype, int(value), span)
     if dtype.is_handle:  # a null pointer, or an address known while compiling
-        return Call(dtype, "tir.reinterpret", (IntImm(DataType("uint64"), int(value)),), span)
+        return Call(dtype, "tir.reinterpret", [IntImm(DataType("uint64"), int(value))], span)
     return FloatImm(dtype, float(value), span)
 
 

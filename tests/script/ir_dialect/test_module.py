@@ -60,8 +60,7 @@ class Module:
 
     @T.prim_func
     def caller(n: T.int32) -> T.int32:
-        cls = Module
-        return cls.callee(n) + 1
+        return Module.callee(n) + 1
 
     @T.prim_func
     def double(A: T.Buffer((4,), "float32"), B: T.Buffer((4,), "float32")):

@@ -36,7 +36,7 @@ def test_types_are_matched(a: str, b: str, dtype: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("a", "b"), [("float16", "bfloat16"), ("int32x4", "int32x8"), ("handle", "int32")]
+    ("a", "b"), [("float8_e4m3fn", "float8_e5m2"), ("int32x4", "int32x8"), ("handle", "int32")]
 )
 def test_types_that_do_not_match(a: str, b: str) -> None:
     with pytest.raises(TypeError, match="Cannot match type"):
@@ -55,7 +55,7 @@ def test_literals_fold_in_their_type() -> None:
     )
     assert (tir.const(3) < 4).value == 1
     assert (tir.const(6) & 3).value == 2
-    assert (~tir.const(5)).value == -6
+    assert str(~tir.const(5)) == "T.bitwise_not(5)"
     assert (-tir.const(5)).value == -5
     assert (tir.const(1) << 4).value == 16
 
@@ -177,3 +177,50 @@ def test_ramps_are_cast_by_their_parts():
     assert str(ramp.astype("int64x4")) == 'T.Ramp(T.Cast("int64", i), T.int64(1), 4)'
     assert str(ramp.astype("float32x4")) == 'T.Cast("float32x4", T.Ramp(i, 1, 4))'
     assert str(tir.min(ramp, tir.Broadcast(2, 4))) == "T.min(T.Ramp(i, 1, 4), T.Broadcast(2, 4))"
+
+
+def test_a_number_beside_bits_has_their_type() -> None:
+    flag, small = tir.Var("flag", "bool"), tir.Var("small", "int8")
+    assert str(flag & 1) == "T.bitwise_and(flag, T.bool(True))"
+    assert str(0 | flag) == "T.bitwise_or(T.bool(False), flag)"
+    with pytest.raises(tvm.error.InternalError):
+        3 | tir.Var("x", "float16")
+    assert str(small << 0) == "T.shift_left(small, T.int8(0))"
+    assert str(tir.Var("i", "int32") << 0) == "i"
+
+
+def test_what_of_literals_stays() -> None:
+    half, byte = tir.const(6, "float16"), tir.const(6, "int8")
+    assert str(half + half) == "T.float16(6.0) + T.float16(6.0)"
+    assert str(byte & byte) == "T.bitwise_and(T.int8(6), T.int8(6))"
+    assert str(byte % tir.const(4, "int8")) == "T.int8(6) % T.int8(4)"
+    assert (byte + byte).value == 12
+    assert str(tir.ceildiv(tir.Var("n", "int32"), 2)) == "(n + 2 - 1) // 2"
+    assert str(tir.floor(tir.const(float("inf"), "float32"))) == 'T.float32("inf")'
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "uint32", "uint64"])
+def test_negative_literals_are_no_unsigned_ones(dtype: str) -> None:
+    wide = tir.Var("x", dtype)
+    value = tir.const(-3, "int8")
+    with pytest.raises(tvm.TVMError, match="cannot make uint from negative value -3"):
+        wide < value  # noqa: B015
+
+
+def test_bfloat16_meets_float16_and_bools_divide_as_integers() -> None:
+    a, b = tir.Var("a", "bfloat16"), tir.Var("b", "float16")
+    assert str(a * b) == 'T.Cast("float16", a) * b'
+    assert str(b < a) == 'b < T.Cast("float16", a)'
+    with pytest.raises(RuntimeError, match="TVM supports multiple types of integer divisions"):
+        tir.Var("i", "int8") / True
+
+
+def test_what_makes_no_literal() -> None:
+    with pytest.raises(TypeError):
+        tir.IntImm("int32", 2.0)  # type: ignore[arg-type]
+    with pytest.raises(NotImplementedError, match="Cannot automatically inference the type"):
+        tir.const("text")
+    with pytest.raises(tvm.TVMError, match="cannot make const for type handle"):
+        tir.const(0, "handle")
+    with pytest.raises(ValueError, match="Cannot handle str op argument nothing"):
+        tir.Call("int32", "nothing", [])

@@ -39,7 +39,7 @@ def test_reinterpret_keeps_the_size() -> None:
 def test_addresses() -> None:
     assert tir.address_of(A).args[0].buffer is A
     assert tir.address_of(A[2]).dtype == "handle"
-    with pytest.raises(TypeError, match="Invalid object type: Var"):
+    with pytest.raises(ValueError, match=r"Invalid object type: .*Var"):
         tir.address_of(X)
 
 

@@ -58,7 +58,7 @@ def test_private_functions_are_bound_by_their_callers():
     assert kinds == {"both": "cuda", "inner": "cuda", "on_device": "cuda", "on_host": "llvm",
                      "main": "cuda", "both_host": "llvm"}  # fmt: skip
     assert mod["both"].attrs["target"].host is None
-    assert "both_host(cls.on_host(3))" in mod.script()
+    assert "both_host(Module.on_host(3))" in mod.script()
     assert "cls.both(cls.on_device(i))" in mod.script()
 
 

@@ -43,7 +43,6 @@ EXPECTED = """
     @T.prim_func(private=True)
     def __tvm_parallel_lambda(task_id: T.int32, env: T.handle, closure: T.handle):
         T.func_attr({"tir.is_parallel_task": True, "tir.outlined_from": "f"})
-        cls = Module
         start: T.int32 = T.tvm_struct_get(closure, 0, 12, "int32")
         extent: T.int32 = T.tvm_struct_get(closure, 1, 12, "int32")
         B: T.handle("float32", "global") = T.tvm_struct_get(closure, 2, 12, "handle")
@@ -51,7 +50,7 @@ EXPECTED = """
         count: T.int64 = T.Cast("int64", T.tvm_struct_get(env, 0, 32, "int32"))
         first: T.int64 = T.Div(T.Cast("int64", extent) * T.Cast("int64", task_id), count)
         last: T.int64 = T.Div(T.Cast("int64", extent) * (T.Cast("int64", task_id) + T.int64(1)), count)
-        cls.f_parallel_i(start + T.Cast("int32", first), T.Cast("int32", last - first), B, A)
+        Module.f_parallel_i(start + T.Cast("int32", first), T.Cast("int32", last - first), B, A)
 
     @T.prim_func(private=True)
     def f(A: T.handle("float32", "global"), B: T.handle("float32", "global"), n: T.int32):

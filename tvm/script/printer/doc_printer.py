@@ -98,11 +98,13 @@ def quote(text: str) -> str:
 
 
 def float_text(value: float) -> str:
-    """A float that reads back exactly; infinities and NaN as quoted words."""
+    """A float that reads back exactly; infinities and NaN as quoted words.
+
+    Whole numbers are written with all their digits, others in 17 significant ones.
+    """
     if not math.isfinite(value):
         return f'"{value}"'
-    text = f"{value:.17g}"
-    return text if "e" in text or "." in text else text + ".0"
+    return f"{value:.1f}" if value.is_integer() else f"{value:.17g}"
 
 
 def _literal(doc: d.LiteralDoc) -> list[Piece]:

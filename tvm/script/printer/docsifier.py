@@ -112,21 +112,25 @@ class Frame(Object):
 
 
 class ModuleAlias(Object):
-    """The name by which functions call others of their module, and whether one did."""
+    """The names by which functions call others of their module, and whether one did.
 
-    __slots__ = ("module_name", "name", "used")
+    Loop programs say the module's own name, graph functions the short one they begin with.
+    """
+
+    __slots__ = ("in_graph", "module_name", "name", "used")
 
     def __init__(self, module_name: str, name: str) -> None:
         self.module_name: Final = module_name
         self.name: Final = name
+        self.in_graph = False
         self.used = False
 
     def maker(self, function: str) -> Callable[[], ExprDoc]:
-        """Makes `cls.function`."""
+        """Makes `Module.function` or `cls.function`."""
 
         def make() -> ExprDoc:
             self.used = True
-            return AttrAccessDoc(IdDoc(self.name), function)
+            return AttrAccessDoc(IdDoc(self.name if self.in_graph else self.module_name), function)
 
         return make
 

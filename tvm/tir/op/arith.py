@@ -33,9 +33,10 @@ def const(value: Any, dtype: Any = None, span: Span | None = None) -> PrimExpr:
     if isinstance(value, PrimExpr):
         return value if dtype is None else cast(value, dtype, span)
     if dtype is None:
-        if isinstance(value, str):
-            raise TypeError(
-                f"tir.const: the type of {value!r} is not known; legal: a number, or tir.StringImm"
+        if value is None or isinstance(value, (str, list, tuple, dict)):
+            raise UnknownLiteralError(
+                "tir.const: Cannot automatically inference the type. "
+                f"value={value!r}; legal: a number, or tir.StringImm"
             )
         if type(value) is float and not abs(value) <= _LARGEST_FLOAT32:
             return make_const(value, DataType("float64"), span)
@@ -47,7 +48,14 @@ def const(value: Any, dtype: Any = None, span: Span | None = None) -> PrimExpr:
         raise TypeError(
             f"tir.const: the value is a {type(value).__name__}: {value!r}; legal: a number"
         )
+    if DataType(dtype).is_handle:
+        raise DTypeError(f"cannot make const for type {dtype}; legal: tir.reinterpret(..)")
     return make_const(value, DataType(dtype), span)
+
+
+@mypyc_attr(native_class=False)
+class UnknownLiteralError(NotImplementedError, TypeError):
+    """A literal of something that is no number."""
 
 
 def literal(expr: PrimExpr) -> Given[float] | None:
@@ -129,7 +137,19 @@ def match_types(lhs: Operand, rhs: Operand, span: Span | None = None) -> tuple[P
     if x is y:
         return a, b
     common = _common_type(x, y)
+    if common.is_uint:
+        _refuse_negative(a)
+        _refuse_negative(b)
     return cast(a, common, span), cast(b, common, span)
+
+
+def _refuse_negative(expr: PrimExpr) -> None:
+    """A literal below zero beside an unsigned operand would count as a huge one."""
+    value = literal(expr)
+    if value is not None and value < 0:
+        raise e.IntegerRangeError(
+            f"cannot make uint from negative value {value}; legal: cast one of the operands"
+        )
 
 
 def _common_type(x: DataType, y: DataType) -> DataType:
@@ -137,6 +157,8 @@ def _common_type(x: DataType, y: DataType) -> DataType:
         return x if x.is_custom else y
     if x.is_floating and y.is_floating:
         if x.bits == y.bits:
+            if x.is_float != y.is_float:
+                return x if x.is_float else y
             raise DTypeError(f"Cannot match type {x} vs {y}: cast one of them")
         return x if x.bits > y.bits else y
     if x.is_floating or y.is_floating:
@@ -159,10 +181,24 @@ def _fold(op: str, a: PrimExpr, b: PrimExpr, result: DataType) -> PrimExpr | Non
     """The literal `a op b`, where both are literals and the result has a meaning."""
     if not isinstance(a, (IntImm, FloatImm)) or not isinstance(b, (IntImm, FloatImm)):
         return None
-    if a.dtype.is_custom:
+    if a.dtype.is_custom or not _is_folded(op, a.dtype):
         return None
     value = scalar.binary(op, a.value, b.value, a.dtype)
     return None if value is None else make_const(value, result)
+
+
+def _is_folded(op: str, dtype: DataType) -> bool:
+    """Remainders and bits of indices only, sums and products of floats from 32 bits on."""
+    if op in ("add", "sub", "mul", "div"):
+        return not dtype.is_floating or dtype.bits >= 32
+    if op in ("mod", "floormod") or op.startswith(("bitwise_", "shift_")):
+        return is_index_type(dtype)
+    return True
+
+
+def is_index_type(dtype: DataType) -> bool:
+    """int32 and wider: what bounds and positions are counted in."""
+    return dtype.is_int and dtype.bits >= 32 and dtype.is_scalar
 
 
 def add(lhs: Operand, rhs: Operand, span: Span | None = None) -> PrimExpr:
@@ -191,7 +227,7 @@ def multiply(lhs: Operand, rhs: Operand, span: Span | None = None) -> PrimExpr:
     folded = _fold("mul", a, b, a.dtype)
     if folded is not None:
         return folded
-    if a.dtype.is_integer:
+    if a.dtype.is_integer or a.dtype.is_bool:
         for one, other in ((a, b), (b, a)):
             if is_one(one):
                 return other
@@ -228,10 +264,11 @@ def _division(
         folded = _fold(name, a, b, a.dtype)
         if folded is not None:
             return folded
-        if is_one(b):
-            return a if quotient else make_const(0, a.dtype)
-        if a.dtype.is_integer and is_zero(a):
-            return a
+        if quotient or is_index_type(a.dtype):
+            if is_one(b):
+                return a if quotient else make_const(0, a.dtype)
+            if a.dtype.is_integer and is_zero(a):
+                return a
         return node(a, b, span)
 
     return divide_by
@@ -289,7 +326,7 @@ def indexmod(a: Operand, b: Operand, span: Span | None = None) -> PrimExpr:
 def ceildiv(lhs: Operand, rhs: Operand, span: Span | None = None) -> PrimExpr:
     """Integer lhs / rhs rounded toward plus infinity."""
     a, b = match_types(lhs, rhs, span)
-    return _floordiv(add(a, subtract(b, make_const(1, b.dtype)), span), b, span)
+    return _floordiv(subtract(add(a, b, span), make_const(1, b.dtype), span), b, span)
 
 
 def divide(lhs: Operand, rhs: Operand, span: Span | None = None) -> PrimExpr:
@@ -298,7 +335,9 @@ def divide(lhs: Operand, rhs: Operand, span: Span | None = None) -> PrimExpr:
     Of unsigned ones the quotient is rounded down, whichever is meant.
     """
     a, b = as_expr(lhs), as_expr(rhs)
-    if a.dtype.is_int and b.dtype.is_int:
+    if (a.dtype.is_int or lhs is True or lhs is False) and (
+        b.dtype.is_int or rhs is True or rhs is False
+    ):
         raise div_ambiguity_error()
     return _truncdiv(*match_types(a, b, span), span)
 
@@ -405,10 +444,10 @@ def _match_bits(lhs: Operand, rhs: Operand, span: Span | None) -> tuple[PrimExpr
     """As `match_types`; a plain number has the other side's type, whose bits are worked on."""
     if type(rhs) is int and not isinstance(lhs, (int, float)):
         a = as_expr(lhs)
-        return a, make_const(rhs, a.dtype, span) if a.dtype.is_integer else as_expr(rhs)
+        return a, make_const(rhs, a.dtype, span)
     if type(lhs) is int and not isinstance(rhs, (int, float)):
         b = as_expr(rhs)
-        return make_const(lhs, b.dtype, span) if b.dtype.is_integer else as_expr(lhs), b
+        return make_const(lhs, b.dtype, span), b
     return match_types(lhs, rhs, span)
 
 
@@ -432,9 +471,6 @@ def bitwise_not(x: Operand, span: Span | None = None) -> PrimExpr:
     value = as_expr(x)
     if not (value.dtype.is_integer or value.dtype.is_bool):
         raise DTypeError(f"bitwise_not: the operand is {value.dtype}; legal: integers")
-    if isinstance(value, IntImm):
-        flipped = value.value == 0 if value.dtype.is_bool else ~value.value
-        return make_const(scalar.wrap(int(flipped), value.dtype), value.dtype, span)
     return e.Call(value.dtype, "tir.bitwise_not", (value,), span)
 
 
@@ -456,7 +492,7 @@ def _shift(name: str, x: Operand, y: Operand, span: Span | None) -> PrimExpr:
                 f"{name}: Shift amount must be non-negative and less than {a.dtype.bits} "
                 f"for type {a.dtype}, found {b.value}"
             )
-        if b.value == 0:
+        if b.value == 0 and is_index_type(a.dtype):
             return a
     return bitwise_call(name, a, b, span)
 

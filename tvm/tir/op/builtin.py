@@ -189,8 +189,8 @@ def address_of(obj: Any, span: Span | None = None) -> PrimExpr:
         zeros = [arith.const(0, extent.dtype) for extent in obj.shape]
         obj = e.BufferLoad(obj, zeros)
     if not isinstance(obj, e.BufferLoad):
-        raise TypeError(
-            f"Invalid object type: {type(obj).__name__}; legal: a Buffer or one of its elements"
+        raise ValueError(
+            f"Invalid object type: {type(obj)}; legal: a Buffer or one of its elements"
         )
     return e.Call(HANDLE, _address_of, (obj,), span)
 

@@ -76,6 +76,8 @@ def _rounding(name: str, doc: str, rule: Callable[[float], float]) -> Callable[.
         if value.dtype.is_integer or value.dtype.is_bool:
             return value
         if isinstance(value, FloatImm):
+            if not _math.isfinite(value.value):
+                return value
             folded = scalar.unary_float(rule, value.value, value.dtype)
             if folded is not None:
                 return FloatImm(value.dtype, folded, span)

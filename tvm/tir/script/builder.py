@@ -83,11 +83,8 @@ def make_buffer(
     if data is None:
         pointee = DataType("int8").with_lanes(element.lanes) if element.is_bool else element
         data = Var(name, PointerType(PrimType(pointee), scope), _span())
-    # a stride given by name is a variable of the buffer's own, which the builder names after it
-    hint = "" if IRBuilder.is_in_scope() else None
     steps = [
-        Var(step if hint is None else hint, index_dtype) if isinstance(step, str) else step
-        for step in strides or ()
+        Var(step, index_dtype) if isinstance(step, str) else step for step in strides or ()
     ]
     if isinstance(elem_offset, str):
         elem_offset = Var(elem_offset, index_dtype)
@@ -98,7 +95,7 @@ def make_buffer(
             f"buffer_type is {buffer_type!r}; legal: 'default', 'auto' (extents of 1 broadcast), ''"
         )
     kind = "auto_broadcast" if buffer_type == "auto" else buffer_type
-    steps = steps or [*open_strides(extents, kind, "stride" if hint is None else hint)]
+    steps = steps or [*open_strides(extents, kind, "stride")]
     return Buffer(
         data, element, extents, steps, elem_offset, name, align, offset_factor, kind,
         axis_separators or (), _span(),

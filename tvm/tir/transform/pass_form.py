@@ -54,7 +54,7 @@ class PrimFuncPass(Pass):
 
     def __repr__(self) -> str:
         info = self.info
-        return f"Run PrimFunc pass: {info.name} at the optimization level {info.opt_level}"
+        return f"PrimFuncPass({info.name}, opt_level={info.opt_level})"
 
     __str__ = __repr__
 

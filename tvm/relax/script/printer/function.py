@@ -27,7 +27,6 @@ from tvm.script.printer.doc import (
 )
 from tvm.script.printer.docsifier import Docsifier, Frame, identifier, rule
 from tvm.script.printer.entry import header, with_imports
-from tvm.tir.script.printer.func import insert_module_alias
 from tvm.tir.script.printer.stmt import annotations_doc
 
 from .binding import body_docs, output_vars
@@ -55,9 +54,14 @@ def _function(func: Function, d: Docsifier) -> Doc:
             frame.stmts.append(ExprStmtDoc(said))
         body = func.body
         assert isinstance(body, SeqExpr), "a function's body is a sequence"
+        alias = d.module_alias if outside else None
+        if alias is not None:
+            alias.in_graph, alias.used = True, False
         stmts = body_docs(body, d)
-        if outside:
-            insert_module_alias(frame, d, len(frame.stmts))
+        if alias is not None:
+            alias.in_graph = False
+            if alias.used and alias.name != alias.module_name:
+                frame.stmts.append(AssignDoc(IdDoc(alias.name), IdDoc(alias.module_name)))
         frame.stmts.extend(stmts)
         decorator = _decorator(func, outside and symbol is None, d)
         made = FunctionDoc(IdDoc(name), params, [decorator], result, frame.stmts)

@@ -257,8 +257,8 @@ _LLVM_CALLS: Final = ("tir.call_llvm_intrin", "tir.call_llvm_pure_intrin")
 _FOLDING: Final = frozenset(
     "tir." + name
     for name in ("floor", "ceil", "trunc", "round", "nearbyint", "isnan", "isinf", "isfinite",
-                 "bitwise_and", "bitwise_or", "bitwise_xor", "bitwise_not", "shift_left",
-                 "shift_right", "likely", "if_then_else", "pow")
+                 "bitwise_and", "bitwise_or", "bitwise_xor", "shift_left", "shift_right",
+                 "likely", "if_then_else", "pow")
 )  # fmt: skip
 
 
@@ -278,6 +278,8 @@ def _folds_away(node: e.Call) -> bool:
         return False
     if op.name == "tir.pow":
         return arith.is_one(node.args[1])
+    if op.name.startswith(("tir.bitwise_", "tir.shift_")) and not arith.is_index_type(node.dtype):
+        return False
     literals = node.args[:1] if op.name == "tir.if_then_else" else node.args
     return all(isinstance(arg, (e.IntImm, e.FloatImm)) for arg in literals)
 

@@ -44,9 +44,7 @@ def _prim_func(func: PrimFunc, d: Docsifier) -> Doc:
             said = d.word("tir", "func_attr").call(annotations_doc(attrs, d))
             frame.stmts.append(ExprStmtDoc(said))
         _matches(func, frame, d)
-        start = len(frame.stmts)
         _body(func, frame, d)
-        insert_module_alias(frame, d, start)
         decorator = d.word("tir", "prim_func")
         if SYMBOL not in func.attrs:
             decorator = decorator.call(private=LiteralDoc(True))
@@ -63,15 +61,6 @@ def function_name(func: PrimFunc, d: Docsifier) -> str:
         return d.binding_names[-1]
     symbol = func.attrs.get(SYMBOL)
     return identifier(str(symbol)) if symbol is not None else "main"
-
-
-def insert_module_alias(frame: Frame, d: Docsifier, at: int) -> None:
-    """Put `cls = Module` before the body of a function that names others of its module."""
-    alias = d.module_alias
-    if alias is not None and alias.used:
-        alias.used = False
-        if alias.name != alias.module_name:
-            frame.stmts.insert(at, AssignDoc(IdDoc(alias.name), IdDoc(alias.module_name)))
 
 
 def _params(func: PrimFunc, frame: Frame, d: Docsifier) -> list[AssignDoc]:
