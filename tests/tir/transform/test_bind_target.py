@@ -59,7 +59,7 @@ def test_private_functions_are_bound_by_their_callers():
                      "main": "cuda", "both_host": "llvm"}  # fmt: skip
     assert mod["both"].attrs["target"].host is None
     assert "both_host(Module.on_host(3))" in mod.script()
-    assert "cls.both(cls.on_device(i))" in mod.script()
+    assert "Module.both(Module.on_device(i))" in mod.script()
 
 
 def test_hosts_belong_to_what_is_called_from_outside() -> None:
