@@ -30,7 +30,11 @@ def test_constants() -> None:
     assert relay.const(1).data.dtype == "int32"
     assert relay.const(1.0).data.dtype == "float32"
     assert relay.const(True).data.dtype == "bool"
-    assert relay.const(np.ones(2, "int64")).data.dtype == "int64"
+    assert relay.const(np.ones(2, "int64")).data.dtype == "int32"
+    assert relay.const(np.float64(1.5)).data.dtype == "float32"
+    assert relay.const(np.ones(2, "int64"), "int64").data.dtype == "int64"
+    assert relay.const(np.ones(2, "uint64")).data.dtype == "uint64"
+    assert relay.const(tvm.nd.array(np.ones(2, "float64"))).data.dtype == "float64"
     half = relay.const([1, 2], "float16")
     assert half.tensor_type == relay.TensorType((2,), "float16")
     with pytest.raises(ValueError, match="has not populated the checked_type"):

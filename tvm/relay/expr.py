@@ -423,7 +423,10 @@ def var(
 
 
 def const(value: Any, dtype: str | None = None, span: Span | None = None) -> Constant:
-    """A constant of a number, an array or a tensor; numbers become 32 bits wide without a dtype."""
+    """A constant of a number, an array or a tensor.
+
+    Without a dtype, numbers and arrays of 64 bits become 32 bits wide; a tensor stays as it is.
+    """
     import numpy as np  # the words load without numpy
 
     from tvm.relax.numpy_dtype import numpy_dtype
@@ -437,7 +440,7 @@ def const(value: Any, dtype: str | None = None, span: Span | None = None) -> Con
         return Constant(value, span)
     wanted = None if dtype is None else numpy_dtype(DataType(dtype))
     array = np.array(value, dtype=wanted)
-    if wanted is None and plain:
+    if wanted is None:
         narrow = {"float64": np.float32, "int64": np.int32}.get(array.dtype.name)
         array = array if narrow is None else array.astype(narrow)
     return Constant(array, span)

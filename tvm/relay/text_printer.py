@@ -66,7 +66,11 @@ from .ty import (
 )
 
 _UNUSUAL = re.compile(r"[^\w./]|\.(?![A-Za-z_])|/$")  # what a name does not read back with
-_OMITTED = "// meta data omitted. you can use show_meta_data=True to include meta data\n"
+_OMITTED = """/* For debugging purposes the metadata section has been omitted.
+ * If you would like to see the full metadata section you can set the 
+ * option to `True` when invoking `astext`. 
+ */
+"""
 _COMMENTED = (Constant, Call, Var, Function, Tuple, TupleGetItem)
 
 

@@ -31,6 +31,10 @@ def q() -> Any:
 
 TYPES: list[tuple[Callable[[], Any], str]] = [
     (lambda: relay.add(x(q(), q()), x(4, 2)), "(4, 2)"),
+    (lambda: relay.concatenate([x(4, 3), x(q(), 3, name="y")], 1), "(?, 6)"),
+    (lambda: relay.concatenate([x(q(), q()), x(4, 3, name="y")], 1), "(4, ?)"),
+    (lambda: relay.stack([x(q(), 3), x(2, 3, name="y")], 0), "(2, ?, 3)"),
+    (lambda: relay.nn.batch_matmul(x(q(), 2, 4), x(3, 5, 4, name="y")), "(?, 2, 5)"),
     (lambda: relay.reshape(x(q(), 3, 4), (0, -1)), "(?, 12)"),
     (lambda: relay.reshape(x(q(), 3, 4), (1, 4, -1)), "(1, 4, ?)"),
     (lambda: relay.reshape(x(q(), q()), (-4, -1, 2, -2)), "(?, 2, ?)"),

@@ -94,12 +94,25 @@ def test_named_axes_and_scales_move_with_the_layout() -> None:
     y = nchw_conv(XC, WC)
     sliced = module(relay.strided_slice(y, [2, 0], [8, 3], axes=[1, 3]), XC, WC)
     assert list(t.ConvertLayout(NHWC)(sliced)["main"].body.args[0].attrs.axes) == [3, 2]
-    scaled = module(relay.qnn.op.quantize(y, VECTOR, relay.const(0), axis=1), XC, WC)
-    assert t.ConvertLayout(NHWC)(scaled)["main"].body.args[0].attrs.axis == 3
     normed = module(relay.nn.layer_norm(y, VECTOR, VECTOR, axis=1), XC, WC)
     after = t.ConvertLayout(NHWC)(normed)
     assert after["main"].body.args[0].attrs.axis == 3
     same_numbers(normed, after)
+
+
+@pytest.mark.parametrize(
+    "then",
+    [
+        lambda y: relay.nn.upsampling(y, 2, 2),
+        lambda y: relay.nn.prelu(y, VECTOR),
+        lambda y: relay.qnn.op.quantize(y, relay.const(0.5), relay.const(1)),
+        lambda y: relay.vision.roi_align(y, relay.const(np.zeros((2, 5), "float32")), 3, 1.0),
+    ],
+    ids=["upsampling", "prelu", "quantize", "roi_align"],
+)
+def test_layouts_are_not_taken_over_by_all(then: Any) -> None:
+    after = t.ConvertLayout(NHWC)(module(then(nchw_conv(XC, WC)), XC, WC))
+    assert ops(after)[-2] == "layout_transform"
 
 
 @pytest.mark.parametrize(

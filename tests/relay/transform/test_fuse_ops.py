@@ -30,6 +30,13 @@ def kernels(func: Any) -> list[Any]:
     return [e for e in found if e.attrs.get("Primitive")]
 
 
+def test_shapes_are_asked_for_apart() -> None:
+    x = relay.var("x", shape=(2, 3))
+    found = kernels(fused(relay.exp(relay.cast(relay.shape_of(relay.exp(x)), "float32"))))
+    assert len(found) == 3
+    assert isinstance(found[1].body.args[0], relay.Var)
+
+
 def kernel(params: list[Any], body: Any) -> Any:
     return relay.Function(params, body).with_attr("Primitive", tvm.tir.IntImm("int32", 1))
 

@@ -224,3 +224,20 @@ def test_functions_move_in_and_out() -> None:
     assert "Compiler" not in extern["f"].attrs
     back = t.InlineCompilerFunctionsBoundTo([out.get_global_var("f")])(out)
     equal(t.InferType()(back), relay.exp(X), X)
+
+
+def test_functions_are_numbered_by_the_first_value_that_comes_in() -> None:
+    def marked(op: Any, *args: Any, target: str = "a") -> Any:
+        return e(op(*[b(arg, target) for arg in args]), target)
+
+    one = marked(relay.multiply, marked(relay.add, X, Y), X, target="b")
+    mod = module(marked(relay.maximum, one, marked(relay.subtract, X, Y), target="c"), X, Y)
+    made = t.PartitionGraph()(t.MergeCompilerRegions()(mod))
+    assert {g.name_hint for g in made.get_global_vars()} == {
+        "main", "tvmgen_default_a_main_0", "tvmgen_default_b_main_2", "tvmgen_default_c_main_4",
+        "tvmgen_default_a_main_5",
+    }  # fmt: skip
+    same = marked(relay.add, marked(relay.add, X, Y), marked(relay.add, Y, relay.exp(X)))
+    whole = t.PartitionGraph()(t.MergeCompilerRegions()(module(same, X, Y)))
+    params = whole["tvmgen_default_a_main_0"].params
+    assert [p.name_hint for p in params] == ["a_0_i0", "a_0_i1", "a_0_i3"]

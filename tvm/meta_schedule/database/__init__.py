@@ -12,7 +12,18 @@ from .sql_tables import DatabaseError
 from .union_database import UnionDatabase
 
 __all__ = [
-    "Database", "PyDatabase", "create", "JSONDatabase", "MemoryDatabase",
-    "OrderedUnionDatabase", "TuningRecord", "Workload", "ScheduleFnDatabase", "SQLDatabase",
-    "Trial", "DatabaseError", "UnionDatabase", "copy_records",
+    "Database",
+    "DatabaseError",
+    "JSONDatabase",
+    "MemoryDatabase",
+    "OrderedUnionDatabase",
+    "PyDatabase",
+    "SQLDatabase",
+    "ScheduleFnDatabase",
+    "Trial",
+    "TuningRecord",
+    "UnionDatabase",
+    "Workload",
+    "copy_records",
+    "create",
 ]  # fmt: skip

@@ -12,7 +12,10 @@ from tvm.relay.traverse import children, post_order
 
 
 class AnnotatedRegion:
-    """The expressions of a region; `args` are where values come in, `rets` where they leave."""
+    """The expressions of a region; `args` are where values come in, `rets` where they leave.
+
+    Its `id` is the number of its first `compiler_begin` among all, in the order of evaluation.
+    """
 
     def __init__(self, index: int, target: str) -> None:
         self.id = index
@@ -40,7 +43,10 @@ class AnnotatedRegionSet:
         self.end_op = region_end_op
         self.regions: list[AnnotatedRegion] = []
         self._of: dict[int, AnnotatedRegion] = {}
-        for node in post_order(expr):
+        order = list(post_order(expr))
+        begins = [node for node in order if is_annotation(node, region_begin_op)]
+        self._number = {id(node): at for at, node in enumerate(begins)}
+        for node in order:
             if is_annotation(node, region_end_op):
                 self._add(node)
 
@@ -85,7 +91,9 @@ class AnnotatedRegionSet:
             stack.extend(reversed(inner_parts(expr)))
         region = shared
         if region is None:
-            region = AnnotatedRegion(len(self.regions), target)
+            numbers = [self._number[id(begin)] for begin in ins]
+            without = len(self._number) + len(self.regions)  # a constant alone
+            region = AnnotatedRegion(min(numbers, default=without), target)
             self.regions.append(region)
         region.nodes += found
         region.args += [begin for begin in ins if begin not in region.args]

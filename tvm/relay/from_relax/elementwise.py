@@ -8,12 +8,13 @@ import numpy as np
 
 from tvm.relay import op as _op
 from tvm.relay.expr import Constant, const
+from tvm.relay.op.rounding import rounded_even
 
 from .translate import RULES, Translator, as_number, rule, shape_values
 
 _SAME = (
     "abs", "acos", "acosh", "asin", "asinh", "atan", "atanh", "ceil", "cos", "cosh", "erf", "exp",
-    "floor", "isfinite", "isinf", "isnan", "log", "negative", "round", "rsqrt", "sigmoid", "sign",
+    "floor", "isfinite", "isinf", "isnan", "log", "negative", "rsqrt", "sigmoid", "sign",
     "sin", "sinh", "sqrt", "tan", "tanh", "trunc", "logical_not", "bitwise_not",
 )  # fmt: skip
 _PAIRS = {
@@ -73,6 +74,12 @@ for _name in _SAME:
     _unary(_name)
 for _name, _ours in _PAIRS.items():
     _binary(_name, _ours)
+
+
+@rule("relax.round")
+def round_(t: Translator, call: Any, x: Any) -> Any:
+    """The nearest whole number; a half goes to its even neighbour."""
+    return rounded_even(x)
 
 
 @rule("relax.square")

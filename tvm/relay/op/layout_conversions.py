@@ -77,7 +77,6 @@ def _convolution(name: str, kernels: Callable[[str, Any, Sequence[Any]], str | N
             depthwise = _is_depthwise(attrs, tinfos)
             kind = "depthwise_conv2d" if depthwise else "conv2d"
             op = Op.get(f"nn.contrib_{kind}_NCHWc")
-            made = made.replaced(out_layout=data)
         return Call(op, inputs, made)
 
     return rule

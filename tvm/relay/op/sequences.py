@@ -33,11 +33,24 @@ def reverse_sequence(
     return reverse_sequence.call(data, seq_lengths, seq_axis=seq_axis, batch_axis=batch_axis)
 
 
+def _masked(ctx: Relate) -> Type | None:
+    x, lengths = tensor(ctx, 0), tensor(ctx, 1)
+    if x is None or lengths is None:
+        return None
+    axis = int(ctx.attrs.axis)
+    if axis not in (0, 1) or len(x.shape) < 2:
+        raise ctx.fail(f"axis {axis} of {len(x.shape)} dimensions", "axis 0 or 1, of two or more")
+    count, batch = extents(lengths), extents(x)[1 - axis]
+    if len(count) != 1 or not (is_any(batch, *count) or same_extent(batch, count[0])):
+        raise ctx.fail(f"lengths of shape {count} for {batch} sequences", "one for each")
+    return x
+
+
 @relay_op("sequence_mask", "SequenceMaskAttrs", operands=("data", "valid_length"), level=10,
-          relation=lambda ctx: tensor(ctx, 0), pattern=INJECTIVE,
+          relation=_masked, pattern=INJECTIVE,
           lower=te(topi.sequence_mask))  # fmt: skip
 def sequence_mask(
-    data: Expr, valid_length: Expr, mask_value: float = 0, axis: int = 0
+    data: Expr, valid_length: Expr, mask_value: float = 0.0, axis: int = 0
 ) -> Call:
     """Sequences with a value written behind their lengths."""
     return sequence_mask.call(data, valid_length, mask_value=float(mask_value), axis=axis)

@@ -14,7 +14,8 @@ from .tensor import ones
 
 
 @relay_op("dft", "DFTAttrs", operands=("re_data", "im_data"), pattern=OPAQUE,
-          lower=lambda bb, re, im, *, inverse: bb.call_te(topi.dft, re, im, inverse))  # fmt: skip
+          lower=lambda bb, re, im, *, inverse: bb.call_te(topi.dft, re, im, inverse),
+          level=3)  # fmt: skip
 def dft(re_data: Expr, im_data: Expr, inverse: bool | None = False) -> Any:
     """The discrete Fourier transform of real and imaginary parts along the last axis."""
     return TupleWrapper(dft.call(re_data, im_data, inverse=bool(inverse)), 2)

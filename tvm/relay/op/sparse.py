@@ -14,7 +14,7 @@ from tvm.relay.expr import TupleWrapper
 from tvm.relay.ty import Any as AnyDim
 from tvm.relay.ty import TensorType
 
-from .declare import OPAQUE, Expr, Relate, relay_op, topi
+from .declare import INJECTIVE, OPAQUE, Expr, Relate, relay_op, topi
 from .relations import extents, tensor
 
 
@@ -33,7 +33,7 @@ def _reshape(bb: Any, indices: Any, before: Any, after: Any) -> Any:
     return bb.call_te(topi.sparse_reshape, indices, before, after, [count, rank], [rank])
 
 
-@relay_op("sparse_reshape", relation=_reshape_type, lower=_reshape, pattern=OPAQUE, level=3)
+@relay_op("sparse_reshape", relation=_reshape_type, lower=_reshape, pattern=INJECTIVE, level=3)
 def sparse_reshape(sparse_indices: Expr, prev_shape: Expr, new_shape: Expr) -> TupleWrapper:
     """The indices (n, d) of a tensor of `prev_shape` (d,) once it has `new_shape` (e,).
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
 from tvm.ir.expr import OPERATORS, RelaxExpr
 from tvm.relax import op as R
@@ -44,6 +44,17 @@ from .relations import (
     tensor,
     tensors,
 )
+from .rounding import rounded_away
+
+# How much of a compiler supports an operator; 1, the most common ones, where nothing is said.
+_LEVELS: Final = {
+    **dict.fromkeys(("abs", "ceil", "copy", "floor", "isfinite", "isinf", "isnan", "negative",
+                     "round", "sign", "trunc"), 3),
+    **dict.fromkeys(("bitwise_and", "bitwise_not", "bitwise_or", "bitwise_xor", "equal", "greater",
+                     "greater_equal", "left_shift", "less", "less_equal", "logical_and",
+                     "logical_not", "logical_or", "logical_xor", "maximum", "minimum",
+                     "not_equal", "ones_like", "power", "right_shift", "zeros_like"), 4),
+}  # fmt: skip
 
 
 def _relax(func: Callable[..., Any]) -> Lower:
@@ -56,7 +67,8 @@ def _unary(name: str, doc: str, lower: Lower, relation: Any = identity) -> Relay
 
     build.__name__ = build.__qualname__ = name.rpartition(".")[2]
     build.__doc__ = doc
-    made = relay_op(name, lower=lower, relation=relation, pattern=ELEMWISE, level=1)(build)
+    level = _LEVELS.get(name, 1)
+    made = relay_op(name, lower=lower, relation=relation, pattern=ELEMWISE, level=level)(build)
     return made
 
 
@@ -82,7 +94,8 @@ sigmoid = _unary("sigmoid", "1 / (1 + exp(-x)).", _relax(R.sigmoid))
 floor = _unary("floor", "The next whole number below.", _relax(R.floor))
 ceil = _unary("ceil", "The next whole number above.", _relax(R.ceil))
 trunc = _unary("trunc", "The next whole number towards zero.", _relax(R.trunc))
-round = _unary("round", "The nearest whole number.", _relax(R.round))
+round = _unary("round", "The nearest whole number; halves go away from zero.",
+               te(rounded_away))  # fmt: skip
 abs = _unary("abs", "The absolute value.", _relax(R.abs))
 sign = _unary("sign", "-1, 0 or 1.", _relax(R.sign))
 tanh = _unary("tanh", "The hyperbolic tangent.", _relax(R.tanh))
@@ -110,7 +123,8 @@ def _binary(
 
     build.__name__ = build.__qualname__ = name
     build.__doc__ = doc
-    made = relay_op(name, lower=lower, relation=relation, pattern=BROADCAST, level=1)(build)
+    level = _LEVELS.get(name, 1)
+    made = relay_op(name, lower=lower, relation=relation, pattern=BROADCAST, level=level)(build)
     return made
 
 
@@ -242,7 +256,7 @@ def _per_axis(bb: Any, x: Any, *numbers: Any, axes: Any, **flags: Any) -> Any:
 
 
 @relay_op("fixed_point_multiply_per_axis", "FixedPointMultiplyPerAxisAttrs",
-          operands=("x", "y", "lshift", "rshift"), relation=_per_axis_type, pattern=ELEMWISE,
+          operands=("x", "y", "lshift", "rshift"), relation=_per_axis_type, pattern=BROADCAST,
           lower=_per_axis)  # fmt: skip
 def fixed_point_multiply_per_axis(
     x: Expr, y: Expr, lshift: Expr, rshift: Expr, is_lshift_required: bool,
@@ -267,6 +281,7 @@ def _concat_type(ctx: Relate) -> TensorType | None:
     first = extents(fields[0])
     axis = axis_of(ctx, int(ctx.attrs.axis), len(first))
     total: Any = 0
+    open_axis = any(is_any(extents(field)[axis]) for field in fields if len(field.shape) > axis)
     for field in fields:
         dims = extents(field)
         if len(dims) != len(first) or field.dtype != fields[0].dtype:
@@ -276,8 +291,9 @@ def _concat_type(ctx: Relate) -> TensorType | None:
             known = isinstance(x, int) and isinstance(y, int)
             if at != axis and known and not same_extent(x, y):
                 raise ctx.fail(f"extents {x} and {y} of axis {at} differ", "equal extents")
-            if at != axis and is_any(x):
-                first[at] = y
+            if at != axis and is_any(x, y):  # known beside an axis that is open, and only there
+                known_one = y if is_any(x) else x
+                first[at] = known_one if open_axis else AnyDim()
     first[axis] = total  # a sum as it stands: n + n is no product
     return TensorType(first, fields[0].dtype)
 
@@ -304,15 +320,31 @@ def _whole(axis: Any) -> int:
     return axis
 
 
+def _stack_type(ctx: Relate) -> TensorType | None:
+    fields = tensors(ctx, 0)
+    if fields is None:
+        return None
+    dims = extents(fields[0])
+    for field in fields[1:]:
+        other = extents(field)
+        differ = any(
+            isinstance(x, int) and isinstance(y, int) and x != y for x, y in zip(dims, other)
+        )
+        if len(other) != len(dims) or field.dtype != fields[0].dtype or differ:
+            raise ctx.fail("the tensors differ in shape or data type", "tensors of one kind")
+    axis = axis_of(ctx, int(ctx.attrs.axis), len(dims) + 1)
+    return TensorType([*dims[:axis], len(fields), *dims[axis:]], fields[0].dtype)
+
+
 @relay_op("stack", "StackAttrs", operands=("data",), optional={"axis": 0}, pattern=INJECTIVE,
-          level=1, lower=lambda bb, x, *, axis: R.stack(x, axis))  # fmt: skip
+          level=3, relation=_stack_type, lower=lambda bb, x, *, axis: R.stack(x, axis))  # fmt: skip
 def stack(data: Any, axis: int) -> Call:
     """Tensors side by side along a new axis."""
     return stack.call(_several(data, "stack"), axis=_whole(axis))
 
 
-@relay_op("einsum", "EinsumAttrs", operands=("data",), pattern=OPAQUE,
-          lower=lambda bb, x, *, equation: R.einsum(x, equation))  # fmt: skip
+@relay_op("einsum", "EinsumAttrs", operands=("data",), pattern=INJECTIVE,
+          lower=lambda bb, x, *, equation: R.einsum(x, equation), level=11)  # fmt: skip
 def einsum(data: Any, equation: str) -> Call:
     """Sums of products, as Einstein's notation says."""
     return einsum.call(_several(data, "einsum"), equation=equation)
@@ -338,7 +370,7 @@ def _shape_values(bb: Any, x: Any, *, dtype: str) -> Any:
 
 
 @relay_op("shape_of", "ShapeOfAttrs", operands=("data",), relation=_shape_of_type, level=10,
-          optional={"dtype": ""}, lower=_shape_values, pattern=INJECTIVE)  # fmt: skip
+          optional={"dtype": ""}, lower=_shape_values, pattern=OPAQUE)  # fmt: skip
 def shape_of(data: Expr, dtype: str = "int32") -> Call:
     """The extents of a tensor, as a vector."""
     return shape_of.call(data, dtype=dtype)
@@ -346,7 +378,8 @@ def shape_of(data: Expr, dtype: str = "int32") -> Call:
 
 @relay_op("ndarray_size", "NdarraySizeAttrs", operands=("data",), level=10,
           relation=lambda ctx: TensorType((), ctx.attrs.dtype), optional={"dtype": ""},
-          lower=lambda bb, x, *, dtype: bb.call_te(tensor_size, x, dtype))  # fmt: skip
+          lower=lambda bb, x, *, dtype: bb.call_te(tensor_size, x, dtype),
+          pattern=INJECTIVE)  # fmt: skip
 def ndarray_size(data: Expr, dtype: str = "int32") -> Call:
     """The number of elements."""
     return ndarray_size.call(data, dtype=dtype)
@@ -375,14 +408,79 @@ OPERATORS["relay"].update(
 )  # fmt: skip
 
 __all__ = [
-    "TupleWrapper", "abs", "acos", "acosh", "add", "asin", "asinh", "atan", "atanh",
-    "bitwise_and", "bitwise_not", "bitwise_or", "bitwise_xor", "ceil", "clip", "concatenate",
-    "const", "copy", "copy_shape_func", "cos", "cosh", "device_copy", "divide", "einsum", "equal",
-    "erf", "exp", "fixed_point_multiply", "fixed_point_multiply_per_axis", "floor", "floor_divide",
-    "floor_mod", "greater",
-    "greater_equal", "isfinite", "isinf", "isnan", "left_shift", "less", "less_equal", "log",
-    "log10", "log2", "logical_and", "logical_not", "logical_or", "logical_xor", "maximum",
-    "minimum", "mod", "multiply", "ndarray_size", "negative", "not_equal", "ones", "ones_like",
-    "power", "right_shift", "round", "rsqrt", "shape_of", "sigmoid", "sign", "sin", "sinh", "sqrt",
-    "stack", "subtract", "tan", "tanh", "trunc", "trunc_divide", "trunc_mod", "zeros", "zeros_like",
+    "TupleWrapper",
+    "abs",
+    "acos",
+    "acosh",
+    "add",
+    "asin",
+    "asinh",
+    "atan",
+    "atanh",
+    "bitwise_and",
+    "bitwise_not",
+    "bitwise_or",
+    "bitwise_xor",
+    "ceil",
+    "clip",
+    "concatenate",
+    "const",
+    "copy",
+    "copy_shape_func",
+    "cos",
+    "cosh",
+    "device_copy",
+    "divide",
+    "einsum",
+    "equal",
+    "erf",
+    "exp",
+    "fixed_point_multiply",
+    "fixed_point_multiply_per_axis",
+    "floor",
+    "floor_divide",
+    "floor_mod",
+    "greater",
+    "greater_equal",
+    "isfinite",
+    "isinf",
+    "isnan",
+    "left_shift",
+    "less",
+    "less_equal",
+    "log",
+    "log2",
+    "log10",
+    "logical_and",
+    "logical_not",
+    "logical_or",
+    "logical_xor",
+    "maximum",
+    "minimum",
+    "mod",
+    "multiply",
+    "ndarray_size",
+    "negative",
+    "not_equal",
+    "ones",
+    "ones_like",
+    "power",
+    "right_shift",
+    "round",
+    "rsqrt",
+    "shape_of",
+    "sigmoid",
+    "sign",
+    "sin",
+    "sinh",
+    "sqrt",
+    "stack",
+    "subtract",
+    "tan",
+    "tanh",
+    "trunc",
+    "trunc_divide",
+    "trunc_mod",
+    "zeros",
+    "zeros_like",
 ]  # fmt: skip

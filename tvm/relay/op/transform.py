@@ -23,6 +23,7 @@ from .declare import (
     ELEMWISE,
     INJECTIVE,
     OPAQUE,
+    OUT_FUSABLE,
     REQUIRED,
     Expr,
     Relate,
@@ -88,7 +89,7 @@ def _like(ctx: Relate, shape: int, dtype: int) -> Type | None:
 
 
 @relay_op("reinterpret", "CastAttrs", operands=("data",), relation=_cast_type, pattern=ELEMWISE,
-          lower=te(topi.reinterpret))  # fmt: skip
+          lower=te(topi.reinterpret), level=3)  # fmt: skip
 def reinterpret(data: Expr, dtype: str) -> Call:
     """The same bits as another data type."""
     return reinterpret.call(data, dtype=dtype)
@@ -298,7 +299,7 @@ def _scattered(ctx: Relate) -> Type | None:
 @relay_op("scatter_elements", "ScatterElementsAttrs", operands=("data", "indices", "updates"),
           relation=_scattered,
           lower=lambda bb, x, i, u, *, axis, reduction: R.scatter_elements(
-              x, i, u, axis, reduction))  # fmt: skip
+              x, i, u, axis, reduction), level=3)  # fmt: skip
 def scatter_elements(
     data: Expr, indices: Expr, updates: Expr, axis: int = 0, reduction: str = "update"
 ) -> Call:
@@ -553,7 +554,7 @@ def collapse_sum_like(data: Expr, collapse_type: Expr) -> Call:
     return collapse_sum_like.call(data, collapse_type)
 
 
-@relay_op("collapse_sum_to", "InitOpAttrs", operands=("data",), level=10, pattern=2 + 1,
+@relay_op("collapse_sum_to", "InitOpAttrs", operands=("data",), level=4, pattern=2 + 1,
           relation=lambda ctx: _stretched(_shape_wanted, back=True)(ctx),
           optional={"dtype": REQUIRED},
           lower=lambda bb, x, *, shape, dtype: R.collapse_sum_to(x, list(shape)))  # fmt: skip
@@ -611,11 +612,12 @@ def _split_type(ctx: Relate) -> Type | None:
         return TupleType(
             [tensor_type([*dims[:axis], size, *dims[axis + 1 :]], x.dtype)] * sections
         )
-    ends = [0, *[int(end) for end in sections], extent]
+    ends = [0, *[int(end) for end in sections], extent] if sections else [0, extent]
     parts: list[Type] = []
     for low, high in itertools.pairwise(ends):
-        if isinstance(high, int) and isinstance(low, int) and high < low:
-            raise ctx.fail(f"indices {list(sections)} do not ascend", "ascending indices")
+        if isinstance(high, int) and isinstance(low, int) and high <= low:
+            legal = f"ascending ones between 0 and the extent, {extent}"
+            raise ctx.fail(f"indices {list(sections)} leave a part empty", legal)
         size = AnyDim() if is_any(high) else high - low
         parts.append(tensor_type([*dims[:axis], size, *dims[axis + 1 :]], x.dtype))
     return TupleType(parts)
@@ -847,7 +849,7 @@ def _one_hot(bb: Any, index: Any, on: Any, off: Any, *, depth: int, axis: int, d
 
 
 @relay_op("one_hot", "OneHotAttrs", operands=("indices", "on_value", "off_value"), level=10,
-          relation=_one_hot_type, pattern=OPAQUE, lower=_one_hot,
+          relation=_one_hot_type, pattern=OUT_FUSABLE, lower=_one_hot,
           optional={"depth": 1, "axis": -1, "dtype": ""})  # fmt: skip
 def one_hot(
     indices: Expr, on_value: Expr, off_value: Expr, depth: int, axis: int, dtype: str
@@ -907,7 +909,7 @@ def adv_index(inputs: Any) -> Call:
     return adv_index.call(as_expr(inputs))
 
 
-@relay_op("sliding_window", "SlidingWindowAttrs", operands=("data",), level=3, pattern=OPAQUE,
+@relay_op("sliding_window", "SlidingWindowAttrs", operands=("data",), level=10, pattern=OPAQUE,
           lower=te(topi.sliding_window))  # fmt: skip
 def sliding_window(data: Expr, axis: int, window_shape: Any, strides: Any) -> Call:
     """Windows that move over the axes from `axis` on."""
@@ -920,7 +922,7 @@ def _scan(bb: Any, x: Any, *, axis: Any, dtype: str, exclusive: Any, func: Any) 
     return func(x, axis, dtype or None, bool(exclusive))
 
 
-@relay_op("cumsum", "ScanopAttrs", operands=("data",), level=10,
+@relay_op("cumsum", "ScanopAttrs", operands=("data",), level=3,
           optional={"dtype": "", "exclusive": False},
           lower=lambda bb, x, **o: _scan(bb, x, **o, func=R.cumsum))  # fmt: skip
 def cumsum(
@@ -930,7 +932,7 @@ def cumsum(
     return cumsum.call(data, axis=axis, dtype=dtype or "", exclusive=exclusive)
 
 
-@relay_op("cumprod", "ScanopAttrs", operands=("data",), level=10,
+@relay_op("cumprod", "ScanopAttrs", operands=("data",), level=3,
           lower=lambda bb, x, **o: _scan(bb, x, **o, func=R.cumprod))  # fmt: skip
 def cumprod(
     data: Expr, axis: int | None = None, dtype: str | None = None, exclusive: bool | None = None
@@ -939,15 +941,16 @@ def cumprod(
     return cumprod.call(data, axis=axis, dtype=dtype or "", exclusive=exclusive)
 
 
-@relay_op("invert_permutation", relation=lambda ctx: tensor(ctx, 0), level=10,
-          lower=lambda bb, x: R.argsort(x, dtype=x.struct_info.dtype))  # fmt: skip
+@relay_op("invert_permutation", relation=lambda ctx: tensor(ctx, 0), level=1,
+          lower=lambda bb, x: R.argsort(x, dtype=x.struct_info.dtype),
+          pattern=INJECTIVE)  # fmt: skip
 def invert_permutation(data: Expr) -> Call:
     """The permutation that undoes another."""
     return invert_permutation.call(data)
 
 
 @relay_op("trilu", "TriluAttrs", operands=("data", "k"), relation=lambda ctx: tensor(ctx, 0),
-          pattern=INJECTIVE, level=3,
+          pattern=ELEMWISE, level=3,
           lower=lambda bb, x, k, *, upper: bb.call_te(
               lambda a, b: topi.trilu(a, b(), upper), x, k, primfunc_name_hint="trilu")
           )  # fmt: skip

@@ -20,6 +20,7 @@ from tvm.relay.expr import Call, TempExpr, Tuple, var
 from tvm.relay.forward_rewrite import realized
 from tvm.relay.op.declare import ELEMWISE, Expr, Relate, relay_op
 from tvm.relay.op.relations import tensor
+from tvm.relay.op.rounding import rounded_away
 from tvm.relay.ty import IncompleteType, TensorType
 
 from ._partition import Args, Decorator, Rule, forward_op
@@ -37,7 +38,7 @@ def _type(ctx: Relate) -> Type | None:
 
 def _value(data: Any, scale: Any, low: Any, high: Any) -> Any:
     scaled = topi.divide(data, scale)
-    return topi.multiply(topi.round(topi.maximum(topi.minimum(scaled, high), low)), scale)
+    return topi.multiply(rounded_away(topi.maximum(topi.minimum(scaled, high), low)), scale)
 
 
 def simulated_quantize_compute(attrs: Any, inputs: Sequence[Any], out_type: Type) -> list[Any]:

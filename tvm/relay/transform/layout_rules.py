@@ -123,10 +123,23 @@ def _own_layout(attrs: Any, new: Layouts | None, old: Layouts, types: Sequence[A
     return Output([attrs.layout] + [""] * (len(old) - 1), [attrs.layout], attrs)
 
 
+def _upsampling(attrs: Any, new: Layouts | None, old: Layouts, types: Sequence[Any]) -> Output:
+    """A layout with height and width (and depth) where they were, which none of them splits."""
+    before = str(attrs.layout)
+    if new is not None and new[0] is not None:
+        at = letters(new[0])
+        moved = any(
+            at.index(letter) != letters(before).index(letter) or block(new[0], letter) > 1
+            for letter in primal(before) if letter in "DHW"
+        )
+        if moved:
+            return Output([before], [before], attrs)
+    return _own_layout(attrs, new, old, types)
+
+
 def _regions(attrs: Any, new: Layouts | None, old: Layouts, types: Sequence[Any]) -> Output:
-    """Regions of images: a layout of the images, which the results have, too."""
-    found = _own_layout(attrs, new, old[:1], types)
-    return Output([*found.input_layouts, "N5"], found.output_layouts, found.new_attrs)
+    """Regions of images: the layout that the call says, which the results have, too."""
+    return Output([attrs.layout, "N5"], [attrs.layout], attrs)
 
 
 def _qnn_pool(attrs: Any, new: Layouts | None, old: Layouts, types: Sequence[Any]) -> Output:
@@ -437,16 +450,6 @@ def _requantize(
     return None if ret is None else Output([ret, *["C"] * (len(old) - 1)], [ret], attrs)
 
 
-def _quantize(
-    attrs: Any, new: Layouts | None, old: Layouts, types: Sequence[Any]
-) -> Output | None:
-    """One scale for all elements fits any layout; several are as in `_requantize`."""
-    if any(_rank(found) for found in types[1:]):
-        return _requantize(attrs, new, old, types)
-    ret = new[0] if new is not None and new[0] is not None else old[0]
-    return None if ret is None else Output([ret, "", ""], [ret], attrs)
-
-
 def _qnn_concatenate(
     attrs: Any, new: Layouts | None, old: Layouts, types: Sequence[Any]
 ) -> Output | None:
@@ -477,14 +480,14 @@ _RULES: Final[dict[str, Rule]] = {
         *[f"nn.{k}_pool{d}d" for k in ("max", "avg") for d in (1, 2, 3)],
         *[f"nn.global_{k}_pool{d}d" for k in ("max", "avg") for d in (1, 2, 3)],
         *[f"nn.adaptive_{k}_pool{d}d" for k in ("max", "avg") for d in (1, 2, 3)],
-        "nn.upsampling", "nn.upsampling3d", "image.resize1d", "image.resize2d",
+        "image.resize1d", "image.resize2d",
         "image.resize3d",
     ), _own_layout),
+    **dict.fromkeys(("nn.upsampling", "nn.upsampling3d"), _upsampling),
     "qnn.avg_pool2d": _qnn_pool,
     **dict.fromkeys(("vision.roi_align", "vision.roi_pool"), _regions),
     "nn.batch_norm": _along_axis(4, 2),
     **dict.fromkeys(("nn.instance_norm", "nn.layer_norm", "nn.group_norm"), _along_axis(2, 0)),
-    "nn.prelu": _along_axis(1, 0),
     "topk": _topk,
     "nn.l2_normalize": _l2_normalize,
     "slice_like": _slice_like,
@@ -499,7 +502,6 @@ _RULES: Final[dict[str, Rule]] = {
     "nn.dense": _fixed(["NC", "NC"], ["NC"]),
     "nn.contrib_dense_pack": _packed,
     "qnn.requantize": _requantize,
-    **dict.fromkeys(("qnn.quantize", "qnn.dequantize"), _quantize),
     "qnn.concatenate": _qnn_concatenate,
     **dict.fromkeys(("qnn.add", "qnn.subtract", "qnn.mul"), _qnn_binary),
 }  # fmt: skip

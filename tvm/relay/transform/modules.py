@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from tvm.error import TVMError
 from tvm.ir.expr import GlobalVar, RelaxExpr
 from tvm.ir.module import IRModule
 from tvm.ir.transform import PassContext, declare_module_pass
@@ -58,6 +59,8 @@ def EtaExpand(
     expand_global_var: bool = False,
 ) -> IRModule:  # fmt: skip
     """Constructors and global functions that are used as values become functions."""
+    if not (expand_constructor or expand_global_var):
+        raise TVMError("EtaExpand: must expand at least one language feature")
     from tvm.relay.adt import Constructor
 
     from .infer_type import InferType

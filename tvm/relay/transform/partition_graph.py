@@ -114,13 +114,13 @@ class _Partition:
         args: list[RelaxExpr] = []
         known: dict[int, RelaxExpr] = {}
         by_source: dict[int, RelaxExpr] = {}
-        for begin in region.args:
+        for at, begin in enumerate(region.args):
             source = begin.args[0]  # type: ignore[attr-defined]
             if id(source) not in by_source:
                 if self.bind and isinstance(source, Constant):
                     by_source[id(source)] = source
                 else:
-                    name = f"{region.target}_{region.id}_i{len(params)}"
+                    name = f"{region.target}_{region.id}_i{at}"
                     params.append(Var(name, source.checked_type))
                     args.append(self._source(begin))
                     by_source[id(source)] = params[-1]

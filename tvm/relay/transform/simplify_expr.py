@@ -3,8 +3,8 @@
     reshape(reshape(%x, ...), ...)      ->  reshape(%x, ...)
     layout_transform(transpose(%x))     ->  transpose(%x), layout_transform(%x), or %x
     zeros_like(%x)                      ->  zeros(shape, dtype)
-    (%x + 1f) + 2f                      ->  %x + (1f + 2f)
-    (%x + 1f) * 2f                      ->  %x * 2f + 1f * 2f
+    (%x + 1f) + 2f                      ->  %x + 3f
+    (%x + 1f) * 2f                      ->  %x * 2f + 2f
     %x + %x                             ->  %x * 2f
 
 Numbers of floats may differ in the last bit where constants meet.
@@ -123,34 +123,31 @@ def _simple_cast(old: Call, new: Call) -> RelaxExpr:
     return made
 
 
-def _clip_of_cast(old: Call, new: Call) -> RelaxExpr:
-    """A clip by the limits of the type that a cast gives is none."""
-    cast, found = _called(new.args[0], "cast"), old.args[0].checked_type
+def _wide_clip(old: Call, new: Call) -> RelaxExpr:
+    """A clip by the limits of its type, or beyond, is none."""
+    found = old.args[0].checked_type
     limits: Any = new.attrs
-    if cast is None or not isinstance(found, TensorType):
+    if not isinstance(found, TensorType):
         return new
     dtype = str(found.dtype)
     if not dtype.startswith(("int", "uint")):
         return new
     info = np.iinfo(dtype)
-    return cast if limits.a_min <= info.min and info.max <= limits.a_max else new
+    return new.args[0] if limits.a_min <= info.min and info.max <= limits.a_max else new
 
 
 # --- shapes ---
 
 
 def _reshape_chain(old: Call, new: Call) -> RelaxExpr:
-    """A reshape of a reshape is one; a reshape to the same shape is none."""
-    found, source = old.checked_type, old.args[0].checked_type
-    if not isinstance(found, TensorType) or not isinstance(source, TensorType):
-        return new
-    inner = new.args[0]
-    chain = _called(inner, "reshape", "contrib_reverse_reshape")
+    """A reshape of a reshape is one."""
+    found = old.checked_type
+    chain = _called(new.args[0], "reshape", "contrib_reverse_reshape")
     shape = _static(found)
     if chain is not None and shape is not None:
         made: RelaxExpr = R.reshape(chain.args[0], shape)
         return made
-    return inner if found == source else new
+    return new
 
 
 def _order(call: Call, rank: int) -> list[int] | None:
@@ -301,7 +298,15 @@ def _adjacent(name: str, new: Call) -> RelaxExpr | None:
     inner = None if outer is None else _with_constant(outer[0], name)
     if outer is None or inner is None:
         return None
-    return Call(new.op, [inner[0], Call(new.op, [inner[1], outer[1]])], None, None, new.span)
+    joined = _folded(new.op, inner[1], outer[1])
+    return Call(new.op, [inner[0], joined], None, None, new.span)
+
+
+def _folded(op: RelaxExpr, a: Constant, b: Constant) -> RelaxExpr:
+    """What an operator makes of two constants."""
+    from .fold_constant import FoldConstantExpr
+
+    return FoldConstantExpr(Call(op, [a, b]), IRModule())
 
 
 def _multiply(old: Call, new: Call) -> RelaxExpr:
@@ -315,7 +320,7 @@ def _multiply(old: Call, new: Call) -> RelaxExpr:
     inner = None if outer is None else _with_constant(outer[0], "add")
     if outer is not None and inner is not None:  # the factor goes to the constants
         spread: RelaxExpr = R.add(
-            R.multiply(inner[0], outer[1]), R.multiply(inner[1], outer[1])
+            R.multiply(inner[0], outer[1]), _folded(new.op, inner[1], outer[1])
         )
         return spread
     return _full_as_scalar(old, new)
@@ -349,7 +354,7 @@ _SIMPLER: Final[dict[str, Rule]] = {
     "broadcast_to_like": _like(lambda call, shape, _: R.broadcast_to(call.args[0], shape)),
     "cast_like": _like(lambda call, _, dtype: R.cast(call.args[0], dtype)),
     "cast": _simple_cast,
-    "clip": _clip_of_cast,
+    "clip": _wide_clip,
     "reshape": _reshape_chain,
     "contrib_reverse_reshape": _reshape_chain,
     "transpose": _moved_axes,

@@ -9,7 +9,7 @@ from tvm import runtime
 from tvm.error import TVMError, message
 from tvm.relay.expr import Call, VarWithFields
 from tvm.relay.function import Function, FunctionWithFields
-from tvm.relay.op.declare import ELEMWISE, OPAQUE, Expr, relay_op
+from tvm.relay.op.declare import OPAQUE, Expr, relay_op
 from tvm.relay.op.refusals import refusing
 from tvm.relay.op.relations import identity
 from tvm.relay.rewrite import bind
@@ -45,7 +45,7 @@ def compiler_end(data: Expr, compiler: str) -> Call:
 
 
 @relay_op("annotation.cast_hint", "CastHintAttrs", operands=("data",), relation=identity,
-          pattern=ELEMWISE, lower=lambda bb, x, *, dtype: x)  # fmt: skip
+          pattern=OPAQUE, lower=lambda bb, x, *, dtype: x)  # fmt: skip
 def cast_hint(data: Any, dtype: str) -> Call:
     """The value as it is, with a data type that it may be kept in."""
     return cast_hint.call(data, dtype=dtype)

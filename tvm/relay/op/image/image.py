@@ -11,7 +11,7 @@ from tvm.relay.expr import Call, Constant
 from tvm.relay.op.declare import (
     ATTRS_CLASSES,
     INJECTIVE,
-    OPAQUE,
+    OUT_FUSABLE,
     Expr,
     Lower,
     Relate,
@@ -152,12 +152,13 @@ def crop_and_resize(
     )  # fmt: skip
 
 
-@relay_op("image.dilation2d", "Dilation2DAttrs", operands=("data", "weight"), level=5,
-          pattern=OPAQUE,
+@relay_op("image.dilation2d", "Dilation2DAttrs", operands=("data", "weight"), level=2,
+          pattern=OUT_FUSABLE,
           lower=lambda bb, x, w, **o: bb.call_te(
               topi.image.dilation2d_nchw if o["data_layout"] == "NCHW"
-              else topi.image.dilation2d_nhwc, x, w, list(o["strides"]), list(o["padding"]),
-              list(o["dilations"]), o["out_dtype"] or str(x.struct_info.dtype)))  # fmt: skip
+              else topi.image.dilation2d_nhwc, x, w, list(o["strides"]),
+              list(get_pad_tuple2d(o["padding"])), list(o["dilations"]),
+              o["out_dtype"] or str(x.struct_info.dtype)))  # fmt: skip
 def dilation2d(
     data: Expr, weight: Expr, strides: Any = (1, 1), padding: Any = (0, 0),
     dilations: Any = (1, 1), data_layout: str = "NCHW", kernel_layout: str = "IHW",
@@ -165,7 +166,7 @@ def dilation2d(
 ) -> Call:  # fmt: skip
     """The greatest sum of image and kernel over windows."""
     return dilation2d.call(
-        data, weight, strides=_sizes(strides, 2), padding=get_pad_tuple2d(padding),
+        data, weight, strides=_sizes(strides, 2), padding=_sizes(padding, 2),
         dilations=_sizes(dilations, 2), data_layout=data_layout, kernel_layout=kernel_layout,
         out_dtype=out_dtype,
     )  # fmt: skip

@@ -165,7 +165,7 @@ def _batch_type(ctx: Relate) -> Type | None:
     batches_differ = _differ(x[0], y[0]) and 1 not in (x[0], y[0])
     if batches_differ:
         raise ctx.fail(f"batches {x[0]} and {y[0]} differ", "equal batches, or 1")
-    batch = y[0] if same_extent(x[0], 1) or is_any(x[0]) else x[0]
+    batch = AnyDim() if is_any(x[0], y[0]) else y[0] if same_extent(x[0], 1) else x[0]
     return TensorType([batch, m, n], _matmul_dtype(ctx, a))
 
 
@@ -219,7 +219,7 @@ def _flat_type(ctx: Relate) -> Type | None:
     return TensorType((dims[0], product(dims[1:])), x.dtype)
 
 
-@relay_op("nn.batch_flatten", relation=_flat_type, level=1, pattern=INJECTIVE,
+@relay_op("nn.batch_flatten", relation=_flat_type, level=2, pattern=INJECTIVE,
           lower=lambda bb, x: bb.call_te(topi.nn.flatten, x))  # fmt: skip
 def batch_flatten(data: Expr) -> Call:
     """All axes but the first as one."""

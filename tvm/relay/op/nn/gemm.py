@@ -34,9 +34,9 @@ def _tiles(weight: Any, tile_n: int, tile_k: int) -> Any:
 
 
 @relay_op("nn.contrib_conv2d_gemm_weight_transform", "ConvGemmWeightTransformAttrs",
-          operands=("weights",), level=5,
+          operands=("weights",), level=10,
           lower=lambda bb, w, *, tile_N, tile_K: bb.call_te(
-              _tiles, w, int(tile_N), int(tile_K)))  # fmt: skip
+              _tiles, w, int(tile_N), int(tile_K)), pattern=OUT_FUSABLE)  # fmt: skip
 def contrib_conv2d_gemm_weight_transform(weights: Expr, tile_N: int, tile_K: int) -> Call:
     """Kernels (kh, kw, c, o) in tiles (o / tile_N, kh * kw * c / tile_K, tile_N, tile_K)."""
     return contrib_conv2d_gemm_weight_transform.call(

@@ -8,8 +8,8 @@ from tvm.ir.type import TupleType, Type
 from tvm.relax import op as R
 from tvm.relay.expr import Call, TupleWrapper
 from tvm.relay.op.declare import (
+    BROADCAST,
     ELEMWISE,
-    OPAQUE,
     OUT_FUSABLE,
     REQUIRED,
     Expr,
@@ -56,7 +56,7 @@ def _prelu_type(ctx: Relate) -> Type | None:
 
 
 @relay_op("nn.prelu", "PReluAttrs", operands=("data", "alpha"), relation=_prelu_type,
-          pattern=ELEMWISE, level=3, lower=lambda bb, x, a, *, axis: R.nn.prelu(x, a, axis)
+          pattern=BROADCAST, level=3, lower=lambda bb, x, a, *, axis: R.nn.prelu(x, a, axis)
           )  # fmt: skip
 def prelu(data: Expr, alpha: Expr, axis: int = 1) -> Call:
     """x where it is positive, alpha * x elsewhere, with an alpha for each channel."""
@@ -122,7 +122,8 @@ def _batch_norm(bb: Any, x: Any, gamma: Any, beta: Any, mean: Any, var: Any, **o
     )  # fmt: skip
 
 
-@relay_op("nn.batch_norm", "BatchNormAttrs", relation=_batch_norm_type, level=1, pattern=OPAQUE,
+@relay_op("nn.batch_norm", "BatchNormAttrs", relation=_batch_norm_type,
+          level=1, pattern=OUT_FUSABLE,
           operands=("data", "gamma", "beta", "moving_mean", "moving_var"), lower=_batch_norm
           )  # fmt: skip
 def batch_norm(
@@ -297,7 +298,7 @@ def cross_entropy_with_logits(predictions: Expr, targets: Expr) -> Call:
 @relay_op("nn.nll_loss", "NLLLossAttrs", operands=("predictions", "targets", "weights"),
           optional={"ignore_index": REQUIRED},
           lower=lambda bb, p, t, w, *, reduction, ignore_index: bb.call_te(
-              topi.nn.nll_loss, p, t, w, reduction, ignore_index))  # fmt: skip
+              topi.nn.nll_loss, p, t, w, reduction, ignore_index), pattern=OUT_FUSABLE)  # fmt: skip
 def nll_loss(
     predictions: Expr, targets: Expr, weights: Expr, reduction: str = "mean",
     ignore_index: int = -100,

@@ -230,8 +230,8 @@ def _adaptive(count: int, kind: str, layout: str) -> RelayOp[...]:
     def build(
         data: Expr, output_size: Any = None, layout: str = default, out_layout: str = ""
     ) -> Call:
-        size = () if output_size is None else output_size
-        size = (size,) if isinstance(size, int) else tuple(size)
+        size = (output_size,) if isinstance(output_size, int) else output_size
+        size = None if size is None else tuple(size)
         return made.call(data, output_size=size, layout=layout, out_layout=out_layout)
 
     build.__name__ = build.__qualname__ = f"adaptive_{kind}_pool{count}d"
@@ -293,7 +293,7 @@ def _grad_lower(kind: str) -> Lower:
 
 @relay_op("nn.max_pool2d_grad", "MaxPool2DAttrs", optional={"pool_size": REQUIRED},
           operands=("out_grad", "data"), level=2,
-          relation=_second, lower=_grad_lower("max"))  # fmt: skip
+          relation=_second, lower=_grad_lower("max"), pattern=OUT_FUSABLE)  # fmt: skip
 def max_pool2d_grad(
     out_grad: Expr, data: Expr, pool_size: Any = (1, 1), strides: Any = (1, 1),
     padding: Any = (0, 0), layout: str = "NCHW", out_layout: str = "", ceil_mode: bool = False,
@@ -306,7 +306,7 @@ def max_pool2d_grad(
 
 @relay_op("nn.avg_pool2d_grad", "AvgPool2DAttrs", optional={"pool_size": REQUIRED},
           operands=("out_grad", "data"), level=2,
-          relation=_second, lower=_grad_lower("avg"))  # fmt: skip
+          relation=_second, lower=_grad_lower("avg"), pattern=OUT_FUSABLE)  # fmt: skip
 def avg_pool2d_grad(
     out_grad: Expr, data: Expr, pool_size: Any = (1, 1), strides: Any = (1, 1),
     padding: Any = (0, 0), layout: str = "NCHW", out_layout: str = "", ceil_mode: bool = False,

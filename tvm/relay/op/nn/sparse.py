@@ -8,7 +8,7 @@ from typing import Any
 from tvm.ir.type import Type
 from tvm.relax import op as R
 from tvm.relay.expr import Call, TupleWrapper, const
-from tvm.relay.op.declare import Expr, Relate, relay_op, topi
+from tvm.relay.op.declare import OUT_FUSABLE, Expr, Relate, relay_op, topi
 from tvm.relay.op.refusals import refusing
 from tvm.relay.op.relations import extents, tensor
 from tvm.relay.ty import TensorType
@@ -41,7 +41,7 @@ def _dense(bb: Any, *args: Any, sparse_lhs: bool) -> Any:
 
 
 @relay_op("nn.sparse_dense", "SparseDenseAttrs", operands=("a", "b", "c", "d"), level=1,
-          relation=_dense_type, lower=_dense)  # fmt: skip
+          relation=_dense_type, lower=_dense, pattern=OUT_FUSABLE)  # fmt: skip
 def _sparse_dense(a: Expr, b: Expr, c: Expr, d: Expr, sparse_lhs: bool = False) -> Call:
     """A product with a sparse matrix."""
     return _sparse_dense.call(a, b, c, d, sparse_lhs=sparse_lhs)
@@ -102,7 +102,8 @@ def _conv(bb: Any, x: Any, *parts: Any, layout: str, kernel_size: int) -> Any:
 
 
 @relay_op("nn.sparse_conv2d", "SparseConv2DAttrs", level=1, relation=_conv_type, lower=_conv,
-          operands=("dense_data", "sparse_data", "sparse_indices", "sparse_indptr"))  # fmt: skip
+          operands=("dense_data", "sparse_data", "sparse_indices", "sparse_indptr"),
+          pattern=OUT_FUSABLE)  # fmt: skip
 def _sparse_conv2d(
     dense_data: Expr, sparse_data: Expr, sparse_indices: Expr, sparse_indptr: Expr,
     layout: str = "NHWC", kernel_size: int = 1,
@@ -150,7 +151,8 @@ def _transpose_type(ctx: Relate) -> Type | None:
 
 @relay_op("nn.sparse_transpose", operands=("data", "indices", "indptr"), level=1,
           relation=_transpose_type,
-          lower=lambda bb, *args: bb.call_te(topi.sparse.transpose, *args))  # fmt: skip
+          lower=lambda bb, *args: bb.call_te(topi.sparse.transpose, *args),
+          pattern=OUT_FUSABLE)  # fmt: skip
 def _sparse_transpose(data: Expr, indices: Expr, indptr: Expr) -> Call:
     """The transpose of a square sparse matrix."""
     return _sparse_transpose.call(data, indices, indptr)
@@ -177,7 +179,7 @@ def _bitserial(bb: Any, x: Any, w: Any, **o: Any) -> Any:
 
 
 @relay_op("nn.bitserial_conv2d", "BinaryConv2DAttrs", operands=("data", "weight"), level=2,
-          lower=_bitserial)  # fmt: skip
+          lower=_bitserial, pattern=OUT_FUSABLE)  # fmt: skip
 def bitserial_conv2d(
     data: Expr, weight: Expr, strides: Any = (1, 1), padding: Any = (0, 0),
     channels: int | None = None, kernel_size: Any = (3, 3), activation_bits: int = 1,
@@ -207,7 +209,7 @@ def _bitserial_dense_type(ctx: Relate) -> Type | None:
           relation=_bitserial_dense_type,
           lower=lambda bb, x, w, *, units, data_bits, weight_bits, pack_dtype, out_dtype, unipolar:
           bb.call_te(topi.nn.bitserial_dense, x, w, data_bits, weight_bits, pack_dtype,
-                     out_dtype, unipolar))  # fmt: skip
+                     out_dtype, unipolar), pattern=OUT_FUSABLE)  # fmt: skip
 def bitserial_dense(
     data: Expr, weight: Expr, units: int | None = None, data_bits: int = 1, weight_bits: int = 1,
     pack_dtype: str = "uint32", out_dtype: str = "int16", unipolar: bool = True,

@@ -55,7 +55,8 @@ def _pad(bb: Any, x: Any, value: Any, *, pad_width: Any, pad_mode: str) -> Any:
     low, high = ([int(pair[side]) for pair in pad_width] for side in (0, 1))
     if pad_mode == "constant":
         return bb.call_te(
-            lambda a, v: topi.nn.pad(a, low, high, v()), x, value, primfunc_name_hint="pad"
+            lambda a, v: topi.nn.pad(a, low, high, v().astype(a.dtype)), x, value,
+            primfunc_name_hint="pad",
         )
     func = {"edge": topi.nn.replicate_pad}.get(pad_mode)
     if func is not None:
@@ -69,18 +70,13 @@ def pad(data: Expr, pad_width: Any, pad_value: Any = 0, pad_mode: str = "constan
     """A border around a tensor: of one value, or of what is near."""
     value = pad_value
     if not isinstance(value, RelaxExpr):
-        value = const(value, _dtype_of(data))
+        value = const(value)
     if is_open(pad_width):
         attrs = ATTRS_CLASSES["PadAttrs"](pad_width=None, pad_mode=pad_mode)
         return dynamic("dyn.nn.pad", attrs, data, pad_width, value)
     if isinstance(pad_width, Constant):
         pad_width = pad_width.data.numpy().tolist()
     return pad.call(data, value, pad_width=_widths(pad_width), pad_mode=pad_mode)
-
-
-def _dtype_of(data: Any) -> str:
-    found = getattr(data, "type_annotation", None) or getattr(data, "checked_type_", None)
-    return str(getattr(found, "dtype", "float32"))
 
 
 @relay_op("nn.mirror_pad", "MirrorPadAttrs", operands=("data",), relation=_pad_type, level=2,
@@ -97,6 +93,8 @@ def _dilated(ctx: Relate) -> Type | None:
     x = tensor(ctx, 0)
     if x is None:
         return None
+    if len(x.shape) != len(ctx.attrs.strides):
+        raise ctx.fail(f"{len(ctx.attrs.strides)} strides of {len(x.shape)} axes", "one for each")
     found = [
         AnyDim() if is_any(d) else (d - 1) * int(s) + 1
         for d, s in zip(extents(x), ctx.attrs.strides)
@@ -189,7 +187,7 @@ def batch_to_space_nd(data: Expr, block_shape: Any, crops: Any) -> Call:
     )
 
 
-@relay_op("nn.fifo_buffer", "FIFOBufferAttrs", operands=("data", "buffer"), level=10,
+@relay_op("nn.fifo_buffer", "FIFOBufferAttrs", operands=("data", "buffer"), level=3,
           relation=lambda ctx: tensor(ctx, 1), pattern=OPAQUE,
           lower=te(topi.nn.fifo_buffer), optional={"axis": 0})  # fmt: skip
 def fifo_buffer(data: Expr, buffer: Expr, axis: int) -> Call:

@@ -18,9 +18,10 @@ _WIDTH = 3  # of the kernels; a transformed one has `tile_size + _WIDTH - 1` row
 
 
 @relay_op("nn.contrib_conv2d_winograd_weight_transform", "ConvWinogradWeightTransformAttrs",
-          operands=("weight",), level=5,
+          operands=("weight",), level=10,
           lower=lambda bb, w, *, tile_size: bb.call_te(
-              topi.nn.conv2d_winograd_weight_transform, w, tile_size))  # fmt: skip
+              topi.nn.conv2d_winograd_weight_transform, w, tile_size),
+          pattern=OUT_FUSABLE)  # fmt: skip
 def contrib_conv2d_winograd_weight_transform(weight: Expr, tile_size: int) -> Call:
     """Kernels as Winograd's convolutions multiply them."""
     return contrib_conv2d_winograd_weight_transform.call(weight, tile_size=tile_size)
@@ -107,9 +108,10 @@ def contrib_conv2d_winograd_without_weight_transform(
 
 
 @relay_op("nn.contrib_conv3d_winograd_weight_transform", "ConvWinogradWeightTransformAttrs",
-          operands=("weight",), level=5,
+          operands=("weight",), level=10,
           lower=lambda bb, w, *, tile_size: bb.call_te(
-              topi.nn.conv3d_winograd_weight_transform, w, tile_size))  # fmt: skip
+              topi.nn.conv3d_winograd_weight_transform, w, tile_size),
+          pattern=OUT_FUSABLE)  # fmt: skip
 def contrib_conv3d_winograd_weight_transform(weight: Expr, tile_size: int) -> Call:
     """Kernels (o, c, kd, kh, kw) as Winograd's convolutions of volumes multiply them."""
     return contrib_conv3d_winograd_weight_transform.call(weight, tile_size=tile_size)
@@ -124,7 +126,7 @@ def _volumes(bb: Any, x: Any, w: Any, **o: Any) -> Any:
 
 
 @relay_op("nn.contrib_conv3d_winograd_without_weight_transform", "Conv3DWinogradAttrs",
-          operands=("data", "weight"), pattern=OUT_FUSABLE, level=2, lower=_volumes)  # fmt: skip
+          operands=("data", "weight"), pattern=OUT_FUSABLE, level=10, lower=_volumes)  # fmt: skip
 def contrib_conv3d_winograd_without_weight_transform(
     data: Expr, weight: Expr, tile_size: int, strides: Any = (1, 1, 1), padding: Any = (0, 0, 0),
     dilation: Any = (1, 1, 1), groups: int = 1, channels: int | None = None,

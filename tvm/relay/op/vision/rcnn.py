@@ -8,7 +8,7 @@ from typing import Any
 from tvm.ir.type import Type
 from tvm.relax import op as R
 from tvm.relay.expr import Call
-from tvm.relay.op.declare import REQUIRED, Expr, Relate, relay_op, topi
+from tvm.relay.op.declare import OUT_FUSABLE, REQUIRED, Expr, Relate, relay_op, topi
 from tvm.relay.op.nn.conv import arranged, letters
 from tvm.relay.op.relations import choice, extents, is_any, same_extent, tensor
 from tvm.relay.ty import TensorType
@@ -38,7 +38,7 @@ def _size(value: Any) -> tuple[int, ...]:
 
 @relay_op("vision.roi_align", "ROIAlignAttrs", operands=("data", "rois"), level=5,
           relation=_region_type, lower=kernel(topi.vision.roi_align),
-          optional={"pooled_size": REQUIRED})  # fmt: skip
+          optional={"pooled_size": REQUIRED}, pattern=OUT_FUSABLE)  # fmt: skip
 def roi_align(
     data: Expr, rois: Expr, pooled_size: Any, spatial_scale: float, sample_ratio: int = -1,
     layout: str = "NCHW", mode: str = "avg",
@@ -62,7 +62,7 @@ def _roi_pool(
 
 
 @relay_op("vision.roi_pool", "ROIPoolAttrs", operands=("data", "rois"), level=5,
-          relation=_region_type, lower=_roi_pool)  # fmt: skip
+          relation=_region_type, lower=_roi_pool, pattern=OUT_FUSABLE)  # fmt: skip
 def roi_pool(
     data: Expr, rois: Expr, pooled_size: Any, spatial_scale: float, layout: str = "NCHW"
 ) -> Call:
