@@ -11,6 +11,7 @@ import pytest
 import tvm
 from tvm import relay
 from tvm.error import DiagnosticError
+from tvm.relay.text_parser import parse_untyped
 
 pytestmark = pytest.mark.pure
 HEAD = '#[version = "0.0.5"]\n'
@@ -59,7 +60,11 @@ def test_the_version_is_in_astext_alone() -> None:
     shown = "(%x: Tensor[(2), float32]) {\n  add(%x, meta[relay.Constant][0])\n}"
     assert str(func) == f"fn {shown}\n"
     assert str(mod) == f"def @main{shown}\n\n"
-    omitted = "// meta data omitted. you can use show_meta_data=True to include meta data\n"
+    omitted = (
+        "/* For debugging purposes the metadata section has been omitted.\n"
+        " * If you would like to see the full metadata section you can set the \n"
+        " * option to `True` when invoking `astext`. \n */\n"
+    )
     assert mod.astext(show_meta_data=False) == f"{HEAD}{mod}{omitted}"
     assert str(relay.const(42, "int16")) == "42i16"
 
@@ -119,7 +124,7 @@ def test_tensors_stand_in_the_metadata() -> None:
     expr = relay.const(np.arange(3, dtype="float32"))
     assert "meta[relay.Constant][0]" in expr.astext()
     assert "metadata" in expr.astext()
-    assert "meta data omitted" in expr.astext(show_meta_data=False)
+    assert "metadata section has been omitted" in expr.astext(show_meta_data=False)
     roundtrip(expr)
 
 
@@ -411,7 +416,7 @@ def test_a_minus_before_no_number() -> None:
 def test_options_that_have_no_default_are_printed(call: Any, text: str) -> None:
     printed = str(call(relay.Var("x")))
     assert text in printed
-    assert text in str(relay.parse(f'#[version = "0.0.5"]\ndef @main(%x) {{ {text} }}')["main"])
+    assert text in str(relay.parse_expr(f"fn (%x) {{ {text} }}"))
 
 
 def test_braces_hold_an_expression() -> None:
@@ -444,5 +449,24 @@ def test_braces_hold_an_expression() -> None:
 )  # fmt: skip
 def test_options_at_their_defaults_may_be_left_out(text: str) -> None:
     head = "def @main(%x: Tensor[(2, 4), float32], %i: Tensor[(2, 4), int32]) "
-    printed = relay.parse(f"{HEAD}{head}{{ {text} }}").astext()
+    printed = parse_untyped(f"{HEAD}{head}{{ {text} }}", "text", tvm.IRModule()).astext()
     assert text in re.sub(r" /\*.*?\*/", "", printed)
+
+
+def test_modules_are_read_with_their_types() -> None:
+    mod = relay.fromtext(f"{HEAD}def @f(%x: int32) {{ (%x + 1, True) }}")
+    assert str(mod["f"].ret_type) == "(int32, bool)"
+    assert mod["f"].body.checked_type == mod["f"].ret_type
+    with pytest.raises(tvm.error.DiagnosticError):
+        relay.fromtext(f"{HEAD}def @f(%x: int32) {{ add(%x) }}")
+
+
+def test_one_padding_for_both_sides() -> None:
+    x, w = relay.var("x", shape=(1, 3, 8, 8)), relay.var("w", shape=(4, 3, 3, 3))
+    conv = relay.nn.conv2d(x, w, channels=4, kernel_size=(3, 3), padding=(1, 2))
+    params = "%x: Tensor[(1, 3, 8, 8), float32], %w: Tensor[(4, 3, 3, 3), float32]"
+    call = "nn.conv2d(%x, %w, padding=[1, 2], channels=4, kernel_size=[3, 3])"
+    mod = relay.fromtext(f"{HEAD}def @main({params}) {{ {call} }}")
+    assert tuple(mod["main"].body.attrs.padding) == (1, 2, 1, 2)
+    made = relay.transform.InferType()(tvm.IRModule.from_expr(relay.Function([x, w], conv)))
+    tvm.ir.assert_structural_equal(mod, made)

@@ -25,7 +25,7 @@ from tvm.ir.type_relation import TypeCall
 
 from .adt import Constructor
 from .function import Function
-from .text_parser import parse
+from .text_parser import parse_untyped
 from .text_printer import type_text
 from .ty import Any as AnyDim
 from .ty import GlobalTypeVar, TensorType
@@ -177,7 +177,7 @@ class _Definitions(ABC):
         new = set(re.findall(r"^def @(\w+)", spelt, re.MULTILINE))
         old = {var: func for var, func in mod.functions.items() if var.name_hint not in new}
         known = IRModule(old, type_definitions=mod.type_definitions)
-        made = parse(f'#[version = "0.0.5"]\n{spelt}', init_module=known)
+        made = parse_untyped(f'#[version = "0.0.5"]\n{spelt}', "tensor arrays", known)
         for var, data in made.type_definitions.items():
             mod.update_type_def(var, data)
         by_name = {var.name_hint: var for var in mod.functions}

@@ -626,7 +626,7 @@ class Parser:
         if key is None:
             return DictAttrs(given) if given else None
         try:
-            made = NODE_TYPES.get(str(key)).from_keywords(given)
+            made = NODE_TYPES.get(str(key)).from_keywords(_both_sides(given))
         except (TypeError, KeyError, TVMError) as err:
             self.refuse(f"the attributes do not fit: {err}", f"the fields of {key}", start)
         assert isinstance(made, Attrs), "an operator names a kind of attributes"
@@ -733,26 +733,45 @@ _WORDS: Final[dict[str, Callable[[Parser, Token], Any]]] = {
 
 
 @explained
+def _both_sides(given: dict[str, Any]) -> dict[str, Any]:
+    """Attributes with a padding for both sides of each axis; a text may say one for both."""
+    pads, strides = given.get("padding"), given.get("strides", given.get("kernel_size"))
+    short = isinstance(pads, tuple) and isinstance(strides, tuple) and len(pads) == len(strides)
+    return {**given, "padding": (*pads, *pads)} if short else given  # type: ignore[misc]
+
+
 def parse(
     source: str,
     source_name: str = "from_string",
     init_module: IRModule | None = None,
     init_meta_table: Mapping[str, Sequence[Any]] | None = None,
 ) -> IRModule:
-    """The module that a text defines, added to `init_module`.
+    """The module that a text defines, added to `init_module`, with the types of all it holds.
 
-    Raises DiagnosticError with the line and a mark below the column; a renderer of diagnostics that
-    was set sees it too.
+    Raises DiagnosticError with the line and a mark below the column, or where types do not fit; a
+    renderer of diagnostics that was set sees it too.
     """
+    from .transform.infer_type import typed  # passes read these words
+
     mod = IRModule() if init_module is None else init_module.clone()
     try:
-        with nested_programs():
-            parser = Parser(source, source_name, mod, init_meta_table)
-            parser.version(required=True)
-            return parser.module()
+        return typed(parse_untyped(source, source_name, mod, init_meta_table))
     except DiagnosticError as error:
         show_error(mod, error)
         raise
+
+
+def parse_untyped(
+    source: str,
+    source_name: str,
+    mod: IRModule,
+    init_meta_table: Mapping[str, Sequence[Any]] | None = None,
+) -> IRModule:
+    """The module with the definitions of a text, as they stand there."""
+    with nested_programs():
+        parser = Parser(source, source_name, mod, init_meta_table)
+        parser.version(required=True)
+        return parser.module()
 
 
 def parse_expr(source: str) -> RelaxExpr:

@@ -103,6 +103,8 @@ class RelayAttrs(Attrs):
 def _same(value: Any, default: Any) -> bool:
     if default is REQUIRED or (value is None) is not (default is None):
         return False
+    if type(value) is float is type(default):
+        return abs(value - default) < RelayAttrs.FLOAT_SLACK or value == default
     return (type(value) is type(default) and bool(value == default)) or value is default
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from tvm.ir.module import IRModule
 from tvm.relay.expr import var
 from tvm.relay.function import Function
-from tvm.relay.op import nn, reshape, tanh, transpose
+from tvm.relay.op import nn, reshape, tanh
 from tvm.relay.variables import free_vars
 
 from .init import create_workload
@@ -56,9 +56,8 @@ def get_net(
     code = var("data", dtype=dtype, shape=(batch_size, random_len)) if code is None else code
     body: Any = nn.dense(code, weight=var("dense_weight"), units=4 * 4 * ngf * 8)
     body = nn.relu(body)
-    body = reshape(body, newshape=(-1, ngf * 8, 4, 4))
-    if layout == "NHWC":
-        body = transpose(body, axes=(0, 2, 3, 1))
+    pictures = (-1, 4, 4, ngf * 8) if layout == "NHWC" else (-1, ngf * 8, 4, 4)
+    body = reshape(body, newshape=pictures)
     shape = (ngf * 8, 4, 4)
     for at, channels in enumerate((ngf * 4, ngf * 2, ngf), 1):
         after = (channels, shape[1] * 2, shape[2] * 2)

@@ -1,4 +1,4 @@
-"""Networks in which each layer sees all before it (Huang et al., 2017)."""
+"""Networks of blocks that hand on the results of all their layers (Huang et al., 2017)."""
 
 from __future__ import annotations
 
@@ -21,21 +21,22 @@ _SPECS: dict[int, tuple[int, int, Sequence[int]]] = {
 }  # fmt: skip
 
 
-def _normal_conv(data: Any, channels: int, size: int, name: str) -> Any:
-    body = nn.relu(batch_norm_infer(data, name=f"{name}_bn"))
+def _normal_conv(data: Any, channels: int, size: int, norm: str, conv: str) -> Any:
+    body = nn.relu(batch_norm_infer(data, name=norm))
     return conv2d(
-        body, channels=channels, kernel_size=(size, size), padding=(size // 2, size // 2),
-        name=f"{name}_conv",
-    )  # fmt: skip
+        body, channels=channels, kernel_size=(size, size), padding=(size // 2, size // 2), name=conv
+    )
 
 
 def _block(data: Any, layers: int, growth: int, narrow: int, index: int) -> Any:
+    """The results of all layers; each reads the one before."""
+    made = []
     for at in range(layers):
-        name = f"dense{index}_layer{at}"
-        made = _normal_conv(data, narrow * growth, 1, f"{name}_1")
-        made = _normal_conv(made, growth, 3, f"{name}_2")
-        data = concatenate((data, made), axis=1)
-    return data
+        for step, channels, size in ((1, narrow * growth, 1), (2, growth, 3)):
+            whole = f"{step}_{index}_{at}"
+            data = _normal_conv(data, channels, size, f"batch_{whole}", f"conv2d_{whole}")
+        made.append(data)
+    return concatenate(made, axis=1)
 
 
 def _dense_net(
@@ -54,11 +55,11 @@ def _dense_net(
         channels += layers * growth
         if index != len(blocks) - 1:
             channels //= 2
-            body = _normal_conv(body, channels, 1, f"transition{index}")
+            body = _normal_conv(body, channels, 1, f"batch_t_{index}", f"conv_t_{index}")
             body = nn.avg_pool2d(body, pool_size=(2, 2), strides=(2, 2))
-    body = nn.relu(batch_norm_infer(body, name="batch_final"))
-    flat = nn.batch_flatten(nn.global_avg_pool2d(body))
-    made = dense_add_bias(flat, units=classes, name="fc")
+    body = nn.relu(batch_norm_infer(body, name="batch2"))
+    flat = nn.batch_flatten(nn.avg_pool2d(body, pool_size=(7, 7)))
+    made = dense_add_bias(flat, units=classes, name="dense")
     return Function(free_vars(made), made)
 
 

@@ -45,7 +45,7 @@ def Pooling(
 def _tower(data: Any, name: str, *layers: tuple[int, _Window, _Window, _Window, str]) -> Any:
     """Convolutions behind each other: channels, window, stride, padding, and the end of a name."""
     for channels, kernel, stride, pad, suffix in layers:
-        data = Conv(data, channels, kernel, stride, pad, f"{name}_tower", suffix)
+        data = Conv(data, channels, kernel, stride, pad, name, suffix)
     return data
 
 
@@ -64,9 +64,9 @@ def Inception7A(
 ) -> Any:  # fmt: skip
     """Windows of one, five and twice three side by side."""
     one = Conv(data, num_1x1, name=f"{name}_conv")
-    five = _tower(data, name, (num_5x5_red, _1, _1, _0, "_conv"),
+    five = _tower(data, f"{name}_tower", (num_5x5_red, _1, _1, _0, "_conv"),
                   (num_5x5, (5, 5), _1, (2, 2), "_conv_1"))  # fmt: skip
-    three = _tower(data, f"{name}_1", (num_3x3_red, _1, _1, _0, "_conv"),
+    three = _tower(data, f"{name}_tower_1", (num_3x3_red, _1, _1, _0, "_conv"),
                    (num_3x3_1, _3, _1, _1, "_conv_1"),
                    (num_3x3_2, _3, _1, _1, "_conv_2"))  # fmt: skip
     return concatenate((one, five, three, _pooled(data, pool, proj, name)), axis=1)
@@ -78,7 +78,7 @@ def Inception7B(
 ) -> Any:  # fmt: skip
     """To half the height and width."""
     three = Conv(data, num_3x3, _3, (2, 2), _0, name=f"{name}_conv")
-    double = _tower(data, name, (num_d3x3_red, _1, _1, _0, "_conv"),
+    double = _tower(data, f"{name}_tower", (num_d3x3_red, _1, _1, _0, "_conv"),
                     (num_d3x3_1, _3, _1, _1, "_conv_1"),
                     (num_d3x3_2, _3, (2, 2), _0, "_conv_2"))  # fmt: skip
     pooled = Pooling(data, _3, (2, 2), _0, "max", f"max_pool_{name}_pool")
@@ -92,10 +92,10 @@ def Inception7C(
     """Windows of seven as a row and a column, once and twice."""
     one = Conv(data, num_1x1, name=f"{name}_conv")
     (wide, wide_pad), (tall, tall_pad) = _WIDE, _TALL
-    once = _tower(data, name, (num_d7_red, _1, _1, _0, "_conv"),
+    once = _tower(data, f"{name}_tower", (num_d7_red, _1, _1, _0, "_conv"),
                   (num_d7_1, wide, _1, wide_pad, "_conv_1"),
                   (num_d7_2, tall, _1, tall_pad, "_conv_2"))  # fmt: skip
-    twice = _tower(data, f"{name}_1", (num_q7_red, _1, _1, _0, "_conv"),
+    twice = _tower(data, f"{name}_tower_1", (num_q7_red, _1, _1, _0, "_conv"),
                    (num_q7_1, tall, _1, tall_pad, "_conv_1"),
                    (num_q7_2, wide, _1, wide_pad, "_conv_2"),
                    (num_q7_3, tall, _1, tall_pad, "_conv_3"),
@@ -108,10 +108,10 @@ def Inception7D(
     num_d7_3x3: int, pool: str, name: str,
 ) -> Any:  # fmt: skip
     """To half the height and width, with a window of seven before."""
-    three = _tower(data, name, (num_3x3_red, _1, _1, _0, "_conv"),
+    three = _tower(data, f"{name}_tower", (num_3x3_red, _1, _1, _0, "_conv"),
                    (num_3x3, _3, (2, 2), _0, "_conv_1"))  # fmt: skip
     (wide, wide_pad), (tall, tall_pad) = _WIDE, _TALL
-    seven = _tower(data, f"{name}_1", (num_d7_3x3_red, _1, _1, _0, "_conv"),
+    seven = _tower(data, f"{name}_tower_1", (num_d7_3x3_red, _1, _1, _0, "_conv"),
                    (num_d7_1, wide, _1, wide_pad, "_conv_1"),
                    (num_d7_2, tall, _1, tall_pad, "_conv_2"),
                    (num_d7_3x3, _3, (2, 2), _0, "_conv_3"))  # fmt: skip
@@ -129,7 +129,7 @@ def Inception7E(
     row, column = ((1, 3), (0, 1)), ((3, 1), (1, 0))
     a = Conv(narrow, num_d3_1, row[0], _1, row[1], f"{name}_tower", "_mixed_conv")
     b = Conv(narrow, num_d3_2, column[0], _1, column[1], f"{name}_tower", "_mixed_conv_1")
-    wide = _tower(data, f"{name}_1", (num_3x3_d3_red, _1, _1, _0, "_conv"),
+    wide = _tower(data, f"{name}_tower_1", (num_3x3_d3_red, _1, _1, _0, "_conv"),
                   (num_3x3, _3, _1, _1, "_conv_1"))  # fmt: skip
     c = Conv(wide, num_3x3_d3_1, row[0], _1, row[1], f"{name}_tower_1", "_mixed_conv")
     d = Conv(wide, num_3x3_d3_2, column[0], _1, column[1], f"{name}_tower_1", "_mixed_conv_1")
@@ -162,7 +162,7 @@ def get_net(
         )
     body = Pooling(body, (8, 8), _1, _0, "avg", "global_pool")
     made = nn.dense(nn.batch_flatten(body), var("fc1_weight"), units=num_classes)
-    made = nn.softmax(nn.bias_add(made, var("fc1_bias"), axis=-1))
+    made = nn.softmax(nn.bias_add(made, var("fc2_bias"), axis=-1))
     return Function(free_vars(made), made)
 
 

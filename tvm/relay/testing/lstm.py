@@ -8,7 +8,7 @@ from tvm.ir.module import IRModule
 from tvm.ir.type import TupleType
 from tvm.relay.expr import Call, Tuple, TupleGetItem, var
 from tvm.relay.function import Function
-from tvm.relay.op import add, multiply, nn, sigmoid, split, tanh, zeros
+from tvm.relay.op import add, multiply, sigmoid, split, tanh, zeros
 from tvm.relay.scope_builder import ScopeBuilder
 from tvm.relay.ty import TensorType
 from tvm.relay.variables import free_vars
@@ -51,42 +51,38 @@ def lstm_cell(
             zip(("in_gate", "forget_gate", "in_transform", "out_gate"), functions)
         )
     ]
-    kept = builder.let(
-        ("forget_dot_next", state_type), multiply(named[1], TupleGetItem(states, 1))
-    )
-    added = builder.let(("in_gate_dot", state_type), multiply(named[0], named[2]))
-    next_c = builder.let(("next_c", state_type), add(kept, added))
+    kept = multiply(named[1], TupleGetItem(states, 1))
+    next_c = builder.let(("next_c", state_type), add(kept, multiply(named[0], named[2])))
     next_h = builder.let(("next_h", state_type), multiply(named[3], tanh(next_c)))
-    builder.ret(Tuple([next_h, Tuple([next_h, next_c])]))
     ret = TupleType([state_type, TupleType([state_type, state_type])])
+    builder.ret(builder.let(("ret", ret), Tuple([next_h, Tuple([next_h, next_c])])))
     return Function([inputs, states, *parameters], builder.get(), ret)
 
 
 def get_net(
     iterations: int, num_hidden: int, batch_size: int = 1, dtype: str = "float32"
 ) -> Function:
-    """The cell after itself for some steps, and a dense layer."""
+    """The cell after itself for some steps, with data for each."""
     state_type = TensorType((batch_size, num_hidden), dtype)
     weight_type = TensorType((4 * num_hidden, num_hidden), dtype)
     bias_type = TensorType((4 * num_hidden,), dtype)
+    states_type = TupleType([state_type, state_type])
     builder: Any = ScopeBuilder()
-    state: Any = Tuple([zeros((batch_size, num_hidden), dtype) for _ in range(2)])
+    zero = builder.let(("zeros", state_type), zeros((batch_size, num_hidden), dtype))
+    state = builder.let(("init_states", states_type), Tuple([zero, zero]))
     out: Any = None
-    data = var("data", shape=(batch_size, num_hidden), dtype=dtype)
     for at in range(iterations):
-        cell = builder.let(
-            f"cell_{at}", lstm_cell(num_hidden, batch_size, dtype, f"lstm_{at}")
-        )
+        data = var("data", state_type)
         kinds = (("weight", weight_type), ("bias", bias_type))
         parameters = [
             var(f"{side}_{at}_{kind}", found) for side in ("i2h", "h2h") for kind, found in kinds
         ]
-        call = builder.let(f"call_{at}", Call(cell, [data, state, *parameters]))
+        cell = lstm_cell(num_hidden, batch_size, dtype, f"lstm_{at}")
+        whole = TupleType([state_type, states_type])
+        call = builder.let((f"call_{at}", whole), Call(cell, [data, state, *parameters]))
         out = builder.let((f"out_{at}", state_type), TupleGetItem(call, 0))
-        state = builder.let(
-            (f"next_{at}", TupleType([state_type, state_type])), TupleGetItem(call, 1)
-        )
-    builder.ret(nn.relu(out))
+        state = builder.let((f"states_{at}", states_type), TupleGetItem(call, 1))
+    builder.ret(out)
     body = builder.get()
     return Function(free_vars(body), body)
 

@@ -11,7 +11,7 @@ from tvm.relay.op import nn
 from tvm.relay.variables import free_vars
 
 from .init import create_workload
-from .layers import batch_norm_infer, conv2d, conv_kernel_layout, dense_add_bias
+from .layers import batch_norm_infer, conv2d, conv_kernel_layout
 
 
 def _normal(data: Any, epsilon: float, layout: str, name: str) -> Any:
@@ -73,9 +73,8 @@ def mobile_net(
             downsample=downsample, layout=layout, dtype=dtype,
         )  # fmt: skip
     flat = nn.batch_flatten(data=nn.global_avg_pool2d(data=body, layout=layout))
-    weight, bias = var("fc_weight"), var("fc_bias")
-    fc = dense_add_bias(flat, weight, bias, units=num_classes, name="fc")
-    made = nn.softmax(data=fc)
+    fc = nn.dense(flat, var("fc_weight"), units=num_classes)
+    made = nn.softmax(data=nn.bias_add(fc, var("fc_bias")))
     return Function(free_vars(made), made)
 
 

@@ -27,9 +27,9 @@ def _conv(data: Any, channels: int, size: int, padding: int, name: str, stride: 
 
 
 def _fire(data: Any, squeeze: int, expand: int, name: str) -> Any:
-    narrow = _conv(data, squeeze, 1, 0, f"{name}_squeeze1x1")
-    left = _conv(narrow, expand, 1, 0, f"{name}_expand1x1")
-    right = _conv(narrow, expand, 3, 1, f"{name}_expand3x3")
+    narrow = _conv(data, squeeze, 1, 0, f"{name}_input_conv")
+    left = _conv(narrow, expand, 1, 0, f"{name}_left_conv")
+    right = _conv(narrow, expand, 3, 1, f"{name}_right_conv")
     return concatenate((left, right), axis=1)
 
 

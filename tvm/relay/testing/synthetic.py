@@ -5,37 +5,34 @@ from __future__ import annotations
 from typing import Any
 
 from tvm.ir.module import IRModule
-from tvm.relay.expr import Var, const, var
+from tvm.relay.expr import var
 from tvm.relay.function import Function
-from tvm.relay.op import add, nn
+from tvm.relay.op import add, nn, reshape, reshape_like
 from tvm.relay.variables import free_vars
 
 from .init import create_workload
-from .layers import dense_add_bias
+from .layers import batch_norm_infer
 
 
 def get_net(
     input_shape: tuple[int, ...] = (1, 3, 24, 12), dtype: str = "float32",
     wtype: str | None = None,
 ) -> Function:  # fmt: skip
-    """Dense, convolution, pooling, normalisation in a row."""
+    """Dense layers beside convolutions, twice, with a bias and a normalisation between."""
     wtype = dtype if wtype is None else wtype
     data = var("data", shape=input_shape, dtype=dtype)
-    shape = (input_shape[1], input_shape[1], 3, 3)
+    channels, width = input_shape[1], input_shape[-1]
 
-    def weight(name: str) -> Var:
-        return var(name, shape=shape, dtype=wtype)
+    def beside(body: Any, ends: str) -> Any:
+        dense = var(f"dense{ends}_weight", shape=(width, width), dtype=wtype)
+        window = var(f"conv{ends}_weight", shape=(channels, channels, 3, 3), dtype=wtype)
+        flat = nn.relu(nn.dense(reshape(body, (-1, width)), dense))
+        conv = nn.softmax(nn.conv2d(body, window, kernel_size=(3, 3), padding=(1, 1)))
+        return add(reshape_like(flat, data), conv)
 
-    body: Any = nn.conv2d(
-        data, weight("conv2d_weight"), channels=shape[0], kernel_size=(3, 3), padding=(1, 1)
-    )
-    body = nn.relu(add(body, const(1.0, dtype)))
-    body = nn.max_pool2d(body, pool_size=(2, 2), strides=(2, 2))
-    body = nn.conv2d(
-        body, weight("conv2d_weight1"), channels=shape[0], kernel_size=(3, 3), padding=(1, 1)
-    )
-    flat = nn.batch_flatten(nn.relu(body))
-    made = nn.softmax(dense_add_bias(flat, units=10, name="dense"))
+    bias = var("bias", shape=(channels,), dtype=dtype)
+    body = batch_norm_infer(nn.bias_add(beside(data, ""), bias), name="batch_norm")
+    made = beside(body, "2")
     return Function(free_vars(made), made)
 
 
