@@ -245,3 +245,14 @@ def test_parameters_of_parts_state_no_type() -> None:
     assert tvm.ir.structural_equal(made.op, wanted)
     typed = relay.transform.InferType()(tvm.IRModule.from_expr(relay.Function([x, y], made)))
     assert typed["main"].body.op.params[0].checked_type == relay.TensorType((2, 3))
+
+
+def test_what_a_wildcard_matched_may_use_the_parts() -> None:
+    x = relay.var("x", shape=(2, 4))
+    shared = relay.exp(x)
+    pattern = is_op("add")(is_op("exp")(wildcard()), wildcard())
+    made = pattern.partition(relay.add(shared, relay.sqrt(shared)))
+    assert made.op.attrs["PartitionedFromPattern"] == "exp_add_"
+    assert made.args[1].op.name == "sqrt"
+    kept = relay.Tuple([relay.add(shared, x), shared])
+    tvm.ir.assert_structural_equal(pattern.partition(kept), kept, map_free_vars=True)

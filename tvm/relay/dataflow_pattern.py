@@ -754,7 +754,8 @@ def partition(
         if id(node) in taken or not found.match(pattern, node) or not check(node):
             continue
         inside = _inside(found, node)
-        if inside & taken or not _closed(inside, node, users):
+        matched = inside | {id(part) for _, part in found.trail}
+        if inside & taken or not _closed(inside, matched, node, users):
             continue
         taken |= inside
         groups[id(node)] = (found, inside)
@@ -776,10 +777,12 @@ def _inside(found: Matcher, root: RelaxExpr) -> set[int]:
     return inside
 
 
-def _closed(inside: set[int], root: RelaxExpr, users: Mapping[int, list[RelaxExpr]]) -> bool:
-    """Nothing outside uses a part of the body other than its result."""
+def _closed(
+    inside: set[int], matched: set[int], root: RelaxExpr, users: Mapping[int, list[RelaxExpr]]
+) -> bool:
+    """Only what the pattern matched, if by a wildcard, uses a part of the body but its result."""
     return all(
-        id(user) in inside for part in inside if part != id(root) for user in users.get(part, ())
+        id(user) in matched for part in inside if part != id(root) for user in users.get(part, ())
     )
 
 

@@ -241,3 +241,13 @@ def test_functions_are_numbered_by_the_first_value_that_comes_in() -> None:
     whole = t.PartitionGraph()(t.MergeCompilerRegions()(module(same, X, Y)))
     params = whole["tvmgen_default_a_main_0"].params
     assert [p.name_hint for p in params] == ["a_0_i0", "a_0_i1", "a_0_i3"]
+
+
+def test_regions_stay_apart_where_unmarked_code_lies_between() -> None:
+    first = e(relay.exp(b(X)))
+    second = e(relay.log(b(first)))
+    last = e(relay.add(b(second), b(relay.sqrt(first))))
+    mod = module(last, X)
+    made = t.PartitionGraph()(t.MergeCompilerRegions()(mod))
+    assert len(made.get_global_vars()) == 3
+    same_numbers(mod, made)

@@ -115,10 +115,8 @@ class _Scopes:
             seen.add(id(item))
             if isinstance(item, Let):
                 own = [item.var]
-                steps = [item.value, (True, own), item.body, (False, own)]
-                if isinstance(item.value, Function):
-                    steps = [(True, own), item.value, item.body, (False, own)]
-                stack.extend(reversed(steps))
+                # a value may name its own variable, as functions do that call themselves
+                stack.extend([(False, own), item.body, item.value, (True, own)])
             elif isinstance(item, Function):
                 stack.extend([(False, item.params), item.body, (True, item.params)])
             elif isinstance(item, Match):

@@ -2,7 +2,8 @@
 
     end(relu(begin(end(abs(begin(%x))))))    ->    end(relu(abs(begin(%x))))
 
-Two regions stay apart where a third one lies between them: joined they would need each other.
+Two regions stay apart where a third one, or what is in none, lies between them: joined they would
+need each other.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from tvm.ir.transform import PassContext
 from tvm.relay.analysis.annotated_regions import (
     AnnotatedRegion,
     AnnotatedRegionSet,
+    inner_parts,
     is_annotation,
 )
 from tvm.relay.expr import Call
@@ -57,6 +59,8 @@ class _Merger:
     def _take(self, region: AnnotatedRegion) -> None:
         above = self._above(region)
         apart = self.apart[region.id]
+        for parent in self._beyond(region):
+            apart |= {parent.id, *self.apart[parent.id]}
         for parent in above:
             apart |= self.apart[parent.id]
         for parent in above:
@@ -68,6 +72,22 @@ class _Merger:
                     if parent.id in known:
                         known.discard(parent.id)
                         known.add(region.id)
+
+    def _beyond(self, region: AnnotatedRegion) -> list[AnnotatedRegion]:
+        """The regions that this one needs by way of what stands in none."""
+        found: list[AnnotatedRegion] = []
+        sources = [begin.args[0] for begin in region.args]  # type: ignore[attr-defined]
+        stack = [s for s in sources if self.regions.get_region(s) is None]
+        seen = {id(expr) for expr in stack}
+        while stack:
+            for part in inner_parts(stack.pop()):
+                held = self.regions.get_region(part)
+                if held is not None:
+                    found += [held] if held not in found else []
+                elif id(part) not in seen:
+                    seen.add(id(part))
+                    stack.append(part)
+        return found
 
     def _above(self, region: AnnotatedRegion) -> list[AnnotatedRegion]:
         found: list[AnnotatedRegion] = []
