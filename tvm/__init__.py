@@ -34,7 +34,7 @@ if "TVM_CORE" in _os.environ or _os.path.isdir(f"{__path__[0]}/_core"):
 
 _CHILDREN = (
     "arith", "backend", "codegen", "contrib", "dlight", "driver", "error", "exec", "ffi", "ir",
-    "meta_schedule", "nd",
+    "meta_schedule", "nd", "parser",
     "relax", "relay", "report", "rpc", "runtime", "script", "support", "target", "te", "testing",
     "tir",
     "tirx", "topi",

@@ -470,3 +470,9 @@ def test_one_padding_for_both_sides() -> None:
     assert tuple(mod["main"].body.attrs.padding) == (1, 2, 1, 2)
     made = relay.transform.InferType()(tvm.IRModule.from_expr(relay.Function([x, w], conv)))
     tvm.ir.assert_structural_equal(mod, made)
+
+
+def test_older_names_say_what_takes_their_place() -> None:
+    with pytest.warns(DeprecationWarning, match=r"use tvm\.relay\.parse_expr instead"):
+        made = tvm.parser.parse_expr("add(1, 2)")
+    assert made.op.name == "add"

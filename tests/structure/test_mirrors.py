@@ -165,6 +165,7 @@ COVERED_BY: dict[str, tuple[str, str]] = {
     ),
     "tvm/runtime/tokens.py": (f"{_ONNX}/test_strings.py", "against ONNX Runtime"),
     "tvm/runtime/ndarray.py": ("tests/test_nd.py", "what tvm.nd shows"),
+    "tvm/parser.py": (f"{_RELAY}/test_text.py", "by their newer names"),
     "tvm/relay/span_check.py": (f"{_RELAY}/analysis/test_parts.py", "a question"),
     "tvm/topi/sparse.py": (f"{_RELAY}/op/test_sparse.py", "against dense matrices"),
     "tvm/topi/random/": (f"{_RELAY}/op/test_random.py", "against the hash in numbers of Python"),
