@@ -8,7 +8,6 @@ import numpy as np
 
 from tvm.relay import op as _op
 from tvm.relay.expr import Constant, const
-from tvm.relay.op.rounding import rounded_even
 
 from .translate import RULES, Translator, as_number, rule, shape_values
 
@@ -78,8 +77,11 @@ for _name, _ours in _PAIRS.items():
 
 @rule("relax.round")
 def round_(t: Translator, call: Any, x: Any) -> Any:
-    """The nearest whole number; a half goes to its even neighbour."""
-    return rounded_even(x)
+    """The nearest whole number; a half goes to its even neighbour (Relay's go away from zero)."""
+    half, two = (_op.cast_like(const(number, "float32"), x) for number in (0.5, 2.0))
+    tie = _op.equal(_op.abs(_op.subtract(x, _op.trunc(x))), half)
+    even = _op.multiply(_op.round(_op.multiply(x, half)), two)
+    return _op.where(tie, even, _op.round(x))
 
 
 @rule("relax.square")

@@ -23,16 +23,3 @@ def rounded_away(x: Any) -> Any:
         return tir.Select(te.abs(value - inner) >= half, outward, inner)
 
     return te.compute(x.shape, rule, "T_round", tag="elemwise")
-
-
-def rounded_even(x: Any) -> Any:
-    """The nearest whole number by Relay's operators, a half to its even neighbour."""
-    from tvm.relay import op as R
-    from tvm.relay.expr import const
-
-    def like(number: float) -> Any:
-        return R.cast_like(const(number, "float32"), x)
-
-    half = like(0.5)
-    tie = R.equal(R.abs(R.subtract(x, R.trunc(x))), half)
-    return R.where(tie, R.multiply(R.round(R.multiply(x, half)), like(2.0)), R.round(x))
