@@ -300,6 +300,8 @@ case("nn.nll_loss", lambda p, i: op.nn.nll_loss(p, i), t(3, 4),
 case("nn.nll_loss", lambda p, i, w: op.nn.nll_loss(p, i, w, "none", 1), t(2, 4, 3),
      t(2, 3, dtype="int64", low=0, high=4), t(4, low=0.1, high=1), tolerance=1e-4)  # fmt: skip
 case("nn.pad", lambda x: op.nn.pad(x, [0, 0, 1, 2, 0, 3], pad_value=1.5), X)
+for _widths in ([-1, 2, 3, -4], [-5, 6, 0, -2]):
+    case("nn.pad", lambda x, w=_widths: op.nn.pad(x, w, pad_value=1.5), t(4, 5))
 for _mode in ("reflect", "replicate", "circular"):
     case("nn.pad", lambda x, m=_mode: op.nn.pad(x, [1, 1, 2, 1], m), t(4, 5))
     case("nn.pad", lambda x, m=_mode: op.nn.pad(x, [0, 2, 1, 0], m), t("m", 3))

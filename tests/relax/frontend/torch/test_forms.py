@@ -10,10 +10,10 @@ import pytest
 import tvm
 from tvm import relax
 from tvm.relax import op
-from tvm.relax.frontend.torch import from_exported_program
+from tvm.relax.frontend.torch import from_exported_program, from_fx
 from tvm.relax.interp import Interpreter
 
-from .running import assert_same, exported, flat
+from .running import assert_same, exported, flat, module_of
 
 torch = pytest.importorskip("torch")
 F = torch.nn.functional
@@ -272,3 +272,116 @@ def test_a_number_read_from_a_tensor_has_no_axes(shape: tuple[int, ...]) -> None
     (number,) = Interpreter(found).run("main", x.numpy())
     assert number.shape == ()
     assert number == 0.5
+
+
+# --- traced graphs ---
+
+
+def assert_traced(func: Callable[..., Any], args: Parts, build: Callable[..., Any]) -> None:
+    """The traced function becomes what `build` writes, and gives what torch gives."""
+    info = [(tuple(arg.shape), str(arg.dtype).removeprefix("torch.")) for arg in args]
+    found = from_fx(torch.fx.symbolic_trace(module_of(func, len(args))), info)
+    params = [relax.Var("x", relax.TensorStructInfo(*one)) for one in info]
+    bb = relax.BlockBuilder()
+    with bb.function("main", params):
+        with bb.dataflow():
+            output = bb.emit_output(build(bb, *params))
+        bb.emit_func_output(output)
+    tvm.ir.assert_structural_equal(found, bb.get())
+    assert_same(Interpreter(found).run("main", *(arg.numpy() for arg in args)), func(*args))
+
+
+CUBE_VALUES = torch.arange(24.0).reshape(CUBE) - 7.5
+WHOLE = torch.tensor([-3, 0, 7], dtype=torch.int32)
+
+
+@pytest.mark.parametrize("name", ["floor", "ceil", "trunc", "round", "isfinite", "isinf", "isnan"])
+def test_functions_of_whole_numbers(name: str) -> None:
+    rule = getattr(op, name)
+    assert_traced(getattr(torch, name), [WHOLE], lambda bb, x: bb.emit(rule(x)))
+
+
+def test_quotients_of_whole_numbers_towards_zero() -> None:
+    def build(bb: Any, x: Any, y: Any) -> Any:
+        return bb.emit(op.trunc(bb.emit(op.divide(x, y))))
+
+    def func(x: Any, y: Any) -> Any:
+        return torch.div(x, y, rounding_mode="trunc")
+
+    assert_traced(func, [WHOLE, torch.full((3,), 2, dtype=torch.int32)], build)
+
+
+def test_deviations_over_all_values() -> None:
+    def build(bb: Any, x: Any) -> Any:
+        return bb.emit(op.std(x, [-1]))
+
+    assert_traced(lambda x: torch.std(x, -1, correction=0), [CUBE_VALUES], build)
+
+
+def test_widths_below_zero() -> None:
+    def build(bb: Any, x: Any) -> Any:
+        return bb.emit(op.nn.pad(x, [0, 0, 0, 0, -1, 2], "constant", 3.0))
+
+    assert_traced(lambda x: F.pad(x, (-1, 2), value=3.0), [CUBE_VALUES], build)
+
+
+@pytest.mark.parametrize("shape", [(6,), (2, 3)])
+def test_elements_where_a_mask_holds(shape: tuple[int, ...]) -> None:
+    flat = len(shape) == 1
+    mask = torch.tensor([False, True, True, False, True, False]).reshape(shape)
+
+    def build(bb: Any, x: Any, mask: Any, source: Any) -> Any:
+        row = mask if flat else bb.emit(op.reshape(mask, [6]))
+        count = bb.emit(op.cumsum(row, 0, "int32"))
+        number = bb.emit(op.subtract(count, relax.const(1, "int32")))
+        values = source if flat else bb.emit(op.reshape(source, [8]))
+        values = bb.emit(op.take(values, number, 0))
+        values = values if flat else bb.emit(op.reshape(values, shape))
+        return bb.emit(op.where(mask, values, x))
+
+    source = torch.arange(8.0).reshape((8,) if flat else (2, 4))
+    args = [torch.zeros(shape), mask, source]
+    assert_traced(lambda x, m, s: x.masked_scatter(m, s), args, build)
+
+
+@pytest.mark.parametrize(("x", "holds"), [(CUBE_VALUES, True), (WHOLE, False)])
+def test_whether_numbers_are_floats(x: Any, holds: bool) -> None:
+    assert_traced(torch.is_floating_point, [x], lambda bb, x: relax.const(holds, "bool"))
+
+
+def test_bounds_of_slices_stay_as_they_were_written() -> None:
+    def build(bb: Any, x: Any) -> Any:
+        cut = bb.emit(op.strided_slice(x, [0, 1, 2], [1, -2, 0], [2, 3, 100], [1, 1, 2]))
+        return bb.emit(op.reshape(cut, [1, 2, 2]))
+
+    assert_traced(lambda x: x[1:, -2:, :100:2], [CUBE_VALUES], build)
+
+
+def test_one_row_of_places_is_taken_before_slices() -> None:
+    class Takes(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.places = torch.tensor([2, 0])
+
+        def forward(self, x: Any) -> Any:
+            return x[0, self.places, None, 1:]
+
+    found = from_fx(torch.fx.symbolic_trace(Takes()), [(CUBE, "float32")])
+    x = relax.Var("x", relax.TensorStructInfo(CUBE, "float32"))
+    bb = relax.BlockBuilder()
+    with bb.function("main", [x]):
+        with bb.dataflow():
+            places = relax.const(Takes().places.numpy(), "int64")
+            taken = bb.emit(op.take(x, places, 1))
+            cut = bb.emit(op.strided_slice(taken, [0, 2], [0, 1], [1, 4], [1, 1]))
+            output = bb.emit_output(bb.emit(op.reshape(cut, [2, 1, 3])))
+        bb.emit_func_output(output)
+    tvm.ir.assert_structural_equal(found, bb.get())
+    assert_same(Interpreter(found).run("main", CUBE_VALUES.numpy()), Takes()(CUBE_VALUES))
+
+
+def test_empty_parts_of_as_many_axes_stay() -> None:
+    def build(bb: Any, x: Any, y: Any) -> Any:
+        return bb.emit(op.concat((x, y), 0))
+
+    assert_traced(lambda x, y: torch.cat((x, y)), [torch.zeros(0), torch.ones(2)], build)

@@ -76,30 +76,30 @@ def pos(bb: BlockBuilder, input: Any) -> Any:
 def ceil(bb: BlockBuilder, input: Any) -> Any:
     if not isinstance(input, RelaxExpr):
         return sym_ceil(bb, input)
-    return op.ceil(input) if is_float(dtype_of(input)) else input
+    return op.ceil(input)
 
 
 @convert("floor")
 def floor(bb: BlockBuilder, input: Any) -> Any:
     if not isinstance(input, RelaxExpr):
         return sym_int(bb, input)
-    return op.floor(input) if is_float(dtype_of(input)) else input
+    return op.floor(input)
 
 
 @convert("trunc", "fix")
 def trunc(bb: BlockBuilder, input: Any) -> Any:
     if not isinstance(input, RelaxExpr):
         return sym_int(bb, input)
-    return op.trunc(input) if is_float(dtype_of(input)) else input
+    return op.trunc(input)
 
 
 @convert("round")
 def round_(bb: BlockBuilder, input: Expr, decimals: int = 0) -> Expr:
     """Halves go to the even neighbour."""
-    if not is_float(dtype_of(input)):
-        return input
     if decimals == 0:
         return op.round(input)
+    if not is_float(dtype_of(input)):
+        return input
     scale = scalar(10.0 ** abs(decimals), dtype_of(input))
     if decimals > 0:
         return op.divide(op.round(op.multiply(input, scale)), scale)
@@ -226,12 +226,12 @@ def rad2deg(bb: BlockBuilder, input: Expr) -> Expr:
 
 @convert("isnan")
 def isnan(bb: BlockBuilder, input: Expr) -> Expr:
-    return op.isnan(input) if is_float(dtype_of(input)) else _never(input)
+    return op.isnan(input)
 
 
 @convert("isinf")
 def isinf(bb: BlockBuilder, input: Expr) -> Expr:
-    return op.isinf(input) if is_float(dtype_of(input)) else _never(input)
+    return op.isinf(input)
 
 
 @convert("isposinf")
@@ -246,14 +246,12 @@ def isneginf(bb: BlockBuilder, input: Expr) -> Expr:
 
 @convert("isfinite")
 def isfinite(bb: BlockBuilder, input: Expr) -> Expr:
-    if is_float(dtype_of(input)):
-        return op.isfinite(input)
-    return op.logical_not(_never(input))
+    return op.isfinite(input)
 
 
-def _never(x: Expr) -> Expr:
-    """False for each element: integers are never special."""
-    return op.not_equal(x, x)
+@convert("is_floating_point")
+def is_floating_point(bb: BlockBuilder, input: Expr) -> Expr:
+    return const(is_float(dtype_of(input)), "bool")
 
 
 _LARGEST: Final = {
@@ -348,10 +346,7 @@ def div(bb: BlockBuilder, input: Any, other: Any, rounding_mode: str | None = No
         return op.divide(*matched_floats(bb, input, other))
     if rounding_mode == "floor":
         return op.floor_divide(*matched(bb, input, other))
-    a, b = matched(bb, input, other)
-    if is_float(dtype_of(a)):
-        return op.trunc(op.divide(a, b))
-    return op.divide(a, b)  # of integers: towards zero
+    return op.trunc(op.divide(*matched(bb, input, other)))
 
 
 @convert("floor_divide", "floordiv", "ifloordiv")

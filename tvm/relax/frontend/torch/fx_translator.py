@@ -151,7 +151,7 @@ class TorchFXImporter(BaseFXGraphImporter):
         attrs: dict[str, Any] = {}
         if keep_params_as_input:
             attrs["num_input"] = len(inputs)
-            attrs["params"] = tuple(tensor_constant(tensor) for _, tensor in kept)
+            attrs["params"] = tuple(tensor_constant(tensor).data for _, tensor in kept)
         bb = self.block_builder
         with bb.function("main", [*inputs, *(var for var, _ in kept)], attrs):
             with bb.dataflow():

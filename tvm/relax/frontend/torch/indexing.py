@@ -421,13 +421,15 @@ def masked_scatter(bb: BlockBuilder, input: Expr, mask: Expr, source: Expr) -> E
     """Where the mask holds, the next element of `source`: its number counts the mask so far."""
     input, held = together(bb, input, mask)
     shape = sizes(input)
-    flat = op.reshape(op.astype(held, "int64"), [product(shape)])
-    number = bb.emit(op.subtract(op.cumsum(flat, 0), scalar(1, "int64")))
-    number = bb.emit(op.maximum(number, scalar(0, "int64")))
-    last = tensor_of(bb, product(sizes(source)) - 1, "int64")
-    number = bb.emit(op.minimum(number, last))
-    values = op.take(op.reshape(source, [product(sizes(source))]), number, 0)
-    return op.where(held, op.reshape(values, shape), input)
+    flat, values = held, source
+    if len(shape) != 1:
+        flat = bb.emit(op.reshape(held, [product(shape)]))
+    number = bb.emit(op.subtract(op.cumsum(flat, 0, "int32"), scalar(1, "int32")))
+    if len(shape) != 1 or rank(source) != 1:
+        values = bb.emit(op.reshape(source, [product(sizes(source))]))
+    # before the first element that the mask holds the number is -1, and `where` does not ask
+    values = bb.emit(op.take(values, number, 0))
+    return op.where(held, values if len(shape) == 1 else op.reshape(values, shape), input)
 
 
 @convert("put")

@@ -40,6 +40,8 @@ def padded(
         axis = ndim - 1 - i
         width[2 * axis : 2 * axis + 2] = pad[2 * i], pad[2 * i + 1]
     cut = [max(0, -w) if isinstance(w, int) else 0 for w in width]
+    if mode == "constant" and all(isinstance(w, int) for w in width):
+        return op.nn.pad(x, width, mode, value)
     if any(cut) and mode == "replicate" and all(isinstance(w, int) for w in width):
         return _nearest(bb, x, width)
     if any(cut):

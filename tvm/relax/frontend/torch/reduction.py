@@ -172,9 +172,9 @@ def _correction(unbiased: Any, correction: Any) -> Any:
     return 1 if unbiased in (None, True) else 0
 
 
-def _moment(
-    finish: Callable[[Expr], Expr], with_mean: bool
-) -> Callable[..., Any]:
+def _moment(root: bool, with_mean: bool) -> Callable[..., Any]:
+    """Of the variance, or of the standard deviation; and the mean."""
+
     def apply(
         bb: BlockBuilder,
         input: Expr,
@@ -185,18 +185,22 @@ def _moment(
     ) -> Any:
         if isinstance(dim, bool):  # the overload without axes
             dim, unbiased = None, dim
-        spread = finish(_variance(bb, input, dim, _correction(unbiased, correction), keepdim))
-        if not with_mean:
-            return spread
-        return spread, op.mean(input, written_axes(dim, rank(input)), keepdim)
+        taken = _correction(unbiased, correction)
+        axes = written_axes(dim, rank(input))
+        if root and taken == 0:
+            spread = op.std(input, axes, keepdim)
+        else:
+            spread = _variance(bb, input, dim, taken, keepdim)
+            spread = op.sqrt(spread) if root else spread
+        return (spread, op.mean(input, axes, keepdim)) if with_mean else spread
 
     return apply
 
 
-convert("var")(_moment(lambda x: x, False))
-convert("std")(_moment(op.sqrt, False))
-convert("var_mean")(_moment(lambda x: x, True))
-convert("std_mean")(_moment(op.sqrt, True))
+convert("var")(_moment(False, False))
+convert("std")(_moment(True, False))
+convert("var_mean")(_moment(False, True))
+convert("std_mean")(_moment(True, True))
 
 
 @convert("logsumexp", "special_logsumexp")

@@ -273,10 +273,11 @@ def _repeated_by(bb: BlockBuilder, x: Expr, counts: Expr, axis: int, total: Any)
 
 @convert("cat", "concat", "concatenate")
 def cat(bb: BlockBuilder, tensors: Any, dim: int = 0, **named: Any) -> Expr:
-    """Empty one-dimensional tensors are left out, as torch does."""
+    """Empty one-dimensional tensors among others of more axes are left out, as torch does."""
     dtype = common_dtype(*tensors)
-    held = [x for x in tensors if not (rank(x) == 1 and same(sizes(x)[0], 0))]
-    parts = [cast(bb, x, dtype) for x in held or list(tensors)[:1]]
+    ndim = max(rank(x) for x in tensors)
+    held = [x for x in tensors if rank(x) == ndim or not same(sizes(x)[0], 0)]
+    parts = [cast(bb, x, dtype) for x in held]
     return op.concat(tuple(parts), named.get("axis", dim))
 
 

@@ -108,46 +108,68 @@ def _axes_taken(key: Any) -> int:
 
 
 def _indexed(bb: BlockBuilder, x: Expr, keys: list[Any]) -> Expr:
-    """Slices first, in one go; then axes that go and come; then tensors of places."""
+    """One row of places first; then slices, in one go; then axes that go and come; then tensors."""
     keys = _spelled_out(x, keys)
-    begin: list[Any] = []
-    end: list[Any] = []
-    strides: list[Any] = []
+    x, taken = _taken(bb, x, keys)
+    axes: list[int] = []
+    bounds: list[tuple[Any, Any, Any]] = []
     shape_keys: list[Any] = []
     extents = sizes(x)
-    for key in keys:
+    axis = 0
+    for i, key in enumerate(keys):
         if key is None:
             shape_keys.append(None)
             continue
         for _ in range(_axes_taken(key)):
-            extent = extents[len(begin)]
-            if isinstance(key, slice):
-                first, last, step = _bounds(key, extent)
+            extent = extents[axis]
+            if i == taken:
+                shape_keys.append(slice(None))
+            elif isinstance(key, slice):
+                bounds.append(_bounds(key, extent))
                 shape_keys.append(slice(None))
             elif isinstance(key, (int, PrimExpr)) and not isinstance(key, bool):
                 at = extent + key if isinstance(key, int) and key < 0 else key
-                first, last, step = at, at + 1, 1
+                bounds.append((at, at + 1, 1))
                 shape_keys.append(0)
             else:
-                first, last, step = 0, extent, 1
-            begin.append(first)
-            end.append(last)
-            strides.append(step)
-        if isinstance(key, (RelaxExpr, list)):
+                bounds.append((0, extent, 1))
+            if i != taken:
+                axes.append(axis)
+            axis += 1
+        if isinstance(key, (RelaxExpr, list)) and i != taken:
             shape_keys.append(key)
-    cut = bb.emit(op.strided_slice(x, list(range(len(begin))), begin, end, strides))
-    return _gathered(bb, *_reshaped(bb, cut, shape_keys))
+    if axes:
+        begin, end, strides = (list(part) for part in zip(*bounds))
+        x = bb.emit(op.strided_slice(x, axes, begin, end, strides))
+    return _gathered(bb, *_reshaped(bb, x, shape_keys))
+
+
+def _taken(bb: BlockBuilder, x: Expr, keys: list[Any]) -> tuple[Expr, int | None]:
+    """The tensor at the places that the only tensor among the keys lists, and which key it is."""
+    from .indexing import index
+
+    tensors = [i for i, key in enumerate(keys) if isinstance(key, (RelaxExpr, list))]
+    if len(tensors) != 1 or len(keys) == 1:
+        return x, None
+    (at,) = tensors
+    key = keys[at]
+    if isinstance(key, RelaxExpr) and (dtype_of(key) == "bool" or rank(key) != 1):
+        return x, None
+    places = Constant(np.asarray(key, "int64")) if isinstance(key, list) else key
+    if rank(places) != 1:
+        return x, None
+    before = [None] * sum(_axes_taken(key) for key in keys[:at])
+    rest = [None] * (rank(x) - len(before) - 1)
+    return bb.emit(index(bb, x, [*before, places, *rest])), at
 
 
 def _bounds(key: slice, extent: Any) -> tuple[Any, Any, Any]:
-    """Where a slice starts and ends, within the extent where that is a number."""
+    """Where a slice starts and ends, as written where the extent is a number."""
     step = 1 if key.step is None else key.step
-    if isinstance(extent, int) and all(
-        v is None or isinstance(v, int) for v in (key.start, key.stop)
-    ):
-        return key.indices(extent)
     first = 0 if key.start is None else key.start
     last = extent if key.stop is None else key.stop
+    if isinstance(extent, int):
+        return first, last, step
     if isinstance(first, int) and first < 0:
         first = extent + first
     if isinstance(last, int) and last < 0:

@@ -107,7 +107,13 @@ def _pad_numpy(
 ) -> Array:
     pairs = list(zip(pad_width[::2], pad_width[1::2]))
     if pad_mode == "constant":
-        return np.pad(data, pairs, constant_values=np.asarray(pad_value).astype(data.dtype))
+        fill = np.asarray(pad_value).astype(data.dtype)
+        padded = np.full([n + a + b for n, (a, b) in zip(data.shape, pairs)], fill)
+        # what widths below zero leave: elements from -a on, up to n + b
+        kept = [(max(0, -a), max(0, -a, min(n, n + b))) for n, (a, b) in zip(data.shape, pairs)]
+        target = tuple(slice(low + a, high + a) for (low, high), (a, _) in zip(kept, pairs))
+        padded[target] = data[tuple(slice(low, high) for low, high in kept)]
+        return padded
     return np.pad(data, pairs, mode=MODES[pad_mode])  # type: ignore[call-overload]
 
 
