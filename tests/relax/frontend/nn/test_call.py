@@ -103,12 +103,12 @@ def test_values_are_seen_while_a_network_runs(capsys: pytest.CaptureFixture[str]
     seen: list[Any] = []
 
     @register_global_func("test.nn.look", override=True)
-    def look(where: str, x: Any, amount: int) -> None:
-        seen.append((where, x.numpy().sum(), amount))
+    def look(where: str, x: Any, amount: int, share: float) -> None:
+        seen.append((where, x.numpy().sum(), amount, share))
 
     class Looks(nn.Module):
         def forward(self, x: Tensor) -> Tensor:
-            op.debug_func("test.nn.look", x, 4)
+            op.debug_func("test.nn.look", x, 4, 0.5)
             op.print_(x + 1)
             return x
 
@@ -116,8 +116,9 @@ def test_values_are_seen_while_a_network_runs(capsys: pytest.CaptureFixture[str]
     mod, _ = Looks().export_tvm(forms, debug=True)
     effects = interp.run(mod, name="_initialize_effect")
     interp.run(mod, X, *effects, name="forward")
-    ((where, total, amount),) = seen
-    assert (total, amount) == (15, 4)
+    ((where, total, amount, share),) = seen
+    assert (total, amount, share) == (15, 4, 0.5)
+    assert "R.prim_value(T.float32(0.5))" in mod.script()
     assert "test_call.py:" in where
     printed = capsys.readouterr().out
     assert "test_call.py:" in printed

@@ -52,3 +52,10 @@ def test_effects_stay_from_call_to_call() -> None:
         parts = [torch.rand(n, 3) for n in (1, 3)]
         module["forward"](parts[0], 1)
         assert torch.equal(module["forward"](parts[1], 4), torch.cat(parts))
+
+
+def test_packed_effects_of_a_network_without_any() -> None:
+    torch = pytest.importorskip("torch")
+    forms = {"forward": {**FORMS["forward"], "$": {"effect_mode": "packed"}}}
+    module: Any = layer().jit(forms)
+    np.testing.assert_array_equal(module["forward"](torch.ones(4, 3)), np.tile([4, 13], (4, 1)))

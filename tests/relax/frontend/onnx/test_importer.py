@@ -125,6 +125,28 @@ def test_keep_params_in_input() -> None:
     np.testing.assert_allclose(got, x @ weight, rtol=1e-5)
 
 
+def test_kept_params_are_all_initializers() -> None:
+    """Whole numbers as well, though shapes and axes follow from them here."""
+    nodes = [
+        node("Gather", ["x", "rows"], ["h"]),
+        node("Concat", ["one", "rest"], ["target"], axis=0),
+        node("Reshape", ["h", "target"], ["r"]),
+        node("MatMul", ["r", "w"], ["y"]),
+    ]
+    weights = {"rows": _ints(2, 0), "one": _ints(4), "rest": _ints(-1), "w": _floats(3, 2)}
+    x = _floats(3, 6)
+    mod = from_onnx(make_model(nodes, {"x": x}, ["y"], weights), keep_params_in_input=True)
+    main = mod["main"]
+    assert [p.name_hint for p in main.params] == ["x", *weights]
+    assert [int(extent) for extent in main.ret_struct_info.shape] == [4, 2]
+    held = main.attrs["params"]
+    for array, one in zip(weights.values(), held):
+        np.testing.assert_array_equal(one.numpy(), array)
+        assert (one.shape, one.dtype) == (array.shape, str(array.dtype))
+    got = Interpreter(mod).run("main", x, *weights.values())
+    np.testing.assert_allclose(got, x[[2, 0]].reshape(4, 3) @ weights["w"], rtol=1e-5)
+
+
 def test_a_model_without_weights_has_none_to_detach() -> None:
     mod = from_onnx(_raw_model(node("Relu", ["x"], ["y"])))
     again, params = relax.frontend.detach_params(mod)

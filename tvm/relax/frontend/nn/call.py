@@ -86,7 +86,7 @@ def debug_func(name: str, *args: Any, _line_info: str | None = None) -> None:
     effect = io.effect
     assert effect is not None, "it is set while a function is built"
     where = _line_info or _caller()
-    given = [to_expr(arg, f"argument {i} of {name}") for i, arg in enumerate(args)]
+    given = [to_expr(arg, f"argument {i} of {name}", "float32") for i, arg in enumerate(args)]
     call = rx.op.call_pure_packed(
         "vm.builtin.invoke_debug_func", effect, rx.StringImm(name), rx.StringImm(where), *given,
         sinfo_args=[ObjectStructInfo()],
@@ -110,7 +110,7 @@ def _caller() -> str:
 # --- arguments and results ---
 
 
-def to_expr(arg: Any, what: str) -> rx.Expr:
+def to_expr(arg: Any, what: str, float_dtype: str = "float64") -> rx.Expr:
     """An argument as an expression; truth values are the numbers 0 and 1."""
     if isinstance(arg, (Tensor, Object)):
         return arg._expr
@@ -120,11 +120,12 @@ def to_expr(arg: Any, what: str) -> rx.Expr:
                     legal="nn.Tensor, an integer expression, int, float, str, or a tuple of such")
         )  # fmt: skip
     if isinstance(arg, (tuple, list)):
-        return rx.Tuple([to_expr(part, f"{what}, item {i}") for i, part in enumerate(arg)])
+        parts = enumerate(arg)
+        return rx.Tuple([to_expr(part, f"{what}, item {i}", float_dtype) for i, part in parts])
     if isinstance(arg, int):
         return rx.PrimValue(tir.IntImm("int64", int(arg)))
     if isinstance(arg, float):
-        return rx.PrimValue(tir.FloatImm("float64", arg))
+        return rx.PrimValue(tir.FloatImm(float_dtype, arg))
     if isinstance(arg, str):
         return rx.StringImm(arg)
     return rx.PrimValue(arg) if isinstance(arg, tir.PrimExpr) else arg

@@ -223,7 +223,7 @@ class _Method:
         states = [(effect, effect.create(name)) for name, effect in self.effects]
         flat = [var for _, variables in states for var in variables]
         mode = self.spec.effect_mode
-        if mode == "packed" and flat:
+        if mode == "packed":
             packed = rx.Var("packed_effects", TupleStructInfo([var.struct_info for var in flat]))
 
             def unpack() -> None:

@@ -54,8 +54,10 @@ class TorchModule:
                 for arg, part, name in zip(args, method.arg_specs, method.arg_names)
             ]
             effects = self.effects if method.effect_mode != "none" else None
-            if effects is not None:
-                given += [tuple(effects)] if method.effect_mode == "packed" else effects
+            if method.effect_mode == "packed":  # an argument also where there is none
+                given.append(tuple(effects or ()))
+            elif effects is not None:
+                given += effects
             if method.param_mode != "none":
                 given += [tuple(self.params)] if method.param_mode == "packed" else self.params
             result = func(*given)

@@ -8,12 +8,13 @@ from typing import Any
 
 from tvm.error import ShapeError, message
 from tvm.ir.expr import RelaxExpr, StructInfo
+from tvm.ir.host_tensor import HostTensor, as_host_tensor
 from tvm.ir.module import IRModule
 from tvm.ir.op import Op
 from tvm.relax import op
 from tvm.relax.analysis.purity import find_impure_call
 from tvm.relax.block_builder import BlockBuilder
-from tvm.relax.expr import Call, Constant, Function, Tuple, TupleGetItem, Var
+from tvm.relax.expr import Call, Function, Tuple, TupleGetItem, Var
 from tvm.relax.result_names import note_result_names
 from tvm.relax.struct_info import ObjectStructInfo, TensorStructInfo
 from tvm.relax.transform.convert_to_dataflow import ConvertToDataflow
@@ -135,7 +136,7 @@ class _Importer:
         self._functions = functions
         self._opsets = opsets
         self._scope = Scope(opsets)
-        self._weights: list[Any] = []
+        self._weights: list[HostTensor] = []
         self._weight_vars: list[Var] = []
         self._objects: dict[str, tuple[Var, Given]] = {}
 
@@ -269,13 +270,14 @@ class _Importer:
 
     def _initializer(self, tensor: Any, names: NameTable, sanitize: bool) -> None:
         array = tensor_array(tensor)
-        if self._keep_params and array.dtype.kind == "f":
+        if self._keep_params and array.dtype.kind not in "OSU":
             name = names.fresh(identifier(tensor.name) if sanitize else tensor.name)
             info = TensorStructInfo(array.shape, str(array.dtype))
             var = Var(name, info, source_span(tensor.name, 0))
             self._weight_vars.append(var)
-            self._weights.append(Constant(array))
+            self._weights.append(as_host_tensor(array))
             self._scope.bind(tensor.name, var)
-            self._scope.known.add_constant(tensor.name, array, given=True)
+            # integers tell sizes and axes: what follows from them is computed here
+            self._scope.known.add_constant(tensor.name, array, given=array.dtype.kind == "f")
         else:
             add_weight(self._scope, tensor)
