@@ -66,7 +66,7 @@ def test_effects_come_between_arguments_and_parameters() -> None:
     assert names == ["x", "packed_effects", "factor", "bias"]
     without = exported(Scale(), x=FORM, **{"$": {"effect_mode": "packed"}})["forward"]
     assert [param.name_hint for param in without.params] == names
-    assert without.params[1].struct_info.fields == []
+    assert not without.params[1].struct_info.fields
     none = exported(Scale(), debug=True, x=FORM, **{"$": {"effect_mode": "none"}})
     assert "_io" not in [param.name_hint for param in none["forward"].params]
 
