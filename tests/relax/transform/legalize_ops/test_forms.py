@@ -33,8 +33,8 @@ def kernels(build: Callable[..., Any], *shapes: Shape) -> str:
 FORMS: list[tuple[Callable[..., Any], list[Shape], list[str]]] = [
     (
         op.nn.cross_entropy_with_logits, [((2, 3), "float32")] * 2,
-        ["compute[()] = T_multiply_red[()] * T.float32(-1.0)",
-         "T_divide[()] = compute[()] / T.float32(2.0)"],
+        ["T_multiply_1[()] = T_multiply_red[()] * T.float32(-1.0)",
+         "T_divide[()] = T_multiply_1[()] / T.float32(2.0)"],
     ),
     (
         lambda x: op.nn.avg_pool2d(x, (2, 2), (2, 2), (1, 1)), [((4, 6, 112, 112), "float32")],

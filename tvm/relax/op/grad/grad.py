@@ -137,7 +137,8 @@ def _nll_backward_te(
         return te.compute(x.shape, element, name="pred_grad")
 
     operands = [output_grad, predictions, targets, *([] if weights is None else [weights])]
-    return bb.call_te(compute, *operands, primfunc_name_hint="nll_loss_backward")
+    name = "te_nll_loss_backward_no_weight" if weights is None else "nll_loss_backward"
+    return bb.call_te(compute, *operands, primfunc_name_hint=name)
 
 
 def nll_loss_backward_of_classes(bb: BlockBuilder, call: Call) -> Expr:

@@ -316,7 +316,7 @@ def _cross_entropy_info(
 @cross_entropy_with_logits.legalize
 def _cross_entropy_te(bb: BlockBuilder, predictions: Expr, labels: Expr) -> Expr:
     def compute(x: Any, y: Any) -> Any:
-        total = topi.negative(topi.sum(topi.multiply(x, y)))
+        total = topi.multiply(topi.sum(topi.multiply(x, y)), tir_const(-1, x.dtype))
         if len(x.shape) > 1:
             total = topi.divide(total, x.shape[0].astype(x.dtype))
         return total
