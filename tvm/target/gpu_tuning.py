@@ -81,6 +81,7 @@ class GpuTuning:
     matrix_units: str = ""  # TENSOR_CORES or SIMDGROUPS
     product: ProductTiles = ProductTiles()
     gemv: GemvTuning = GemvTuning()
+    low_batch: GemvTuning | None = None  # of a few rows with a matrix; None: as `gemv`
     outer_gemv: OuterGemvTuning | None = None  # None: by other rules
     on_phone: bool = False  # wide vectors, no shared memory worth its copies
     # the figures of targets that have a word among their attributes, or an Android host
@@ -100,6 +101,7 @@ CUDA: Final = GpuTuning(
         (16, 32), (16, 32), vec_c=4, vec_load=4, vector_shared=True, vec_vector=8, unroll=256,
         shuffles=True,
     ),
+    low_batch=GemvTuning((4, 64), (16, 32), vec_c=4, unroll=256),
 )  # fmt: skip
 ROCM: Final = GpuTuning(
     threads=256,
@@ -110,17 +112,19 @@ METAL: Final = GpuTuning(
     threads=256,
     matrix_units=SIMDGROUPS,
     gemv=GemvTuning((4, 16), (2, 64), axes=ROWS_IN_X, unroll=256, shuffles=True),
-    outer_gemv=OuterGemvTuning(4, 16, vec_c=1, unroll=256),
+    low_batch=GemvTuning((8, 32), (8, 32), axes=ROWS_IN_X, vec_c=4, unroll=8),
+    outer_gemv=OuterGemvTuning(128, 4, vec_c=4),
 )
 _ADRENO: Final = GpuTuning(
     threads=256,
     transpose=(16, 8, 64),
     reduction=(256, 64),
     product=ProductTiles(
-        block_size_x=32, block_size_y=8, micro_size_x=8, micro_size_y=2, micro_size_k=16,
-        vector_size=8, unroll=4, use_shared=False, inner_x=True,
+        block_size_x=32, block_size_y=4, micro_size_x=8, micro_size_y=2, micro_size_k=16,
+        vector_size=8, unroll=16, use_shared=False, inner_x=True,
     ),
     gemv=GemvTuning((2, 32), (2, 32), (2, 32), axes=ROWS_IN_X, vec_c=8, unroll=8),
+    low_batch=GemvTuning(),
     outer_gemv=OuterGemvTuning(64, 4),
     on_phone=True,
 )  # fmt: skip

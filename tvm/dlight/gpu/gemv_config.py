@@ -11,7 +11,7 @@ from dataclasses import dataclass, fields, replace
 from math import gcd
 
 from tvm.ir.expr import PrimExpr
-from tvm.target.gpu_tuning import GemvTuning, gpu_tuning
+from tvm.target.gpu_tuning import ROWS_IN_Y, GemvTuning, gpu_tuning
 from tvm.target.target import Target
 
 from .base import largest_divisor
@@ -33,7 +33,22 @@ def gemv_config(
     target: Target, batch: Extent, rows: Extent, steps: Extent, packed: int
 ) -> GemvConfig:
     """The configuration for `rows` results a batch, `steps` words of a row, elements a word."""
-    config = _for_sizes(target, batch * rows, steps * packed)
+    config = _for_sizes(gpu_tuning(target).gemv, batch * rows, steps * packed)
+    return _fitted(config, target, batch, rows, steps, packed)
+
+
+def low_batch_config(target: Target, batch: Extent, rows: Extent, steps: Extent) -> GemvConfig:
+    """The same for a product of few rows with a matrix."""
+    tuning = gpu_tuning(target)
+    config = _for_sizes(tuning.low_batch or tuning.gemv, batch * rows, steps)
+    if isinstance(rows, int) and isinstance(steps, int) and rows > steps:
+        config = replace(config, axes=ROWS_IN_Y)
+    return _fitted(config, target, batch, rows, steps, 1)
+
+
+def _fitted(
+    config: GemvConfig, target: Target, batch: Extent, rows: Extent, steps: Extent, packed: int
+) -> GemvConfig:
     ts, tr = config.ts, config.tr
     while ts * tr > target.max_num_threads:
         ts, tr = (ts // 2, tr) if ts > 1 else (ts, tr // 2)
@@ -49,8 +64,7 @@ def gemv_config(
     return replace(config, ts=ts, tr=tr, tile_r=tile, vec_c=vec)
 
 
-def _for_sizes(target: Target, rows: Extent, steps: Extent) -> GemvConfig:
-    tuning = gpu_tuning(target).gemv
+def _for_sizes(tuning: GemvTuning, rows: Extent, steps: Extent) -> GemvConfig:
     ts, tr = tuning.unsized
     if isinstance(rows, int):
         ts, tr = tuning.tall if isinstance(steps, int) and rows > steps else tuning.wide

@@ -53,7 +53,7 @@ class _PackedWordsSchedule:
         line = sch.rfactor(tr, 0)
         bx = self._bind_partial(partial)
         self._add_up(line, bx)
-        sch.decompose_reduction(partial, sch.get_loops(partial)[3])
+        sch.decompose_reduction(partial, sch.get_loops(partial)[2])
         sch.decompose_reduction(line, sch.get_loops(line)[-1])
         for part in (partial, line):
             sch.set_scope(part, 0, "local")
@@ -83,13 +83,13 @@ class _PackedWordsSchedule:
         sch = self.sch
         sch.reverse_compute_at(line, bx, preserve_unit_loops=True)
         tr, word, *results = sch.get_loops(line)[1:]
-        ts = sch.fuse(*results)
+        ts = results[0] if len(results) == 1 else sch.fuse(*results)
         sch.reorder(ts, tr, word)
         sch.bind(ts, self.tag_s)
         sch.bind(tr, self.tag_r)
         sch.reverse_compute_at(self.block, bx, preserve_unit_loops=True)
         tr, *results = sch.get_loops(self.block)[1:]
-        ts = sch.fuse(*results)
+        ts = results[0] if len(results) == 1 else sch.fuse(*results)
         sch.reorder(ts, tr)
         sch.bind(ts, self.tag_s)
         sch.bind(tr, self.tag_r)

@@ -9,6 +9,7 @@ that was loaded serves several sums; apart from that the schedule is that of `ge
 from __future__ import annotations
 
 import itertools
+from typing import Final
 
 from tvm.dlight.analysis.access import iter_sum, split_terms
 from tvm.dlight.analysis.common_analysis import (
@@ -35,7 +36,7 @@ from tvm.tir.schedule import BlockRV, LoopRV, Schedule, ScheduleError
 from tvm.tir.stmt import Block, BufferRegion
 
 from .base import GPUScheduleRule, unroll_within
-from .gemv_config import gemv_config
+from .gemv_config import low_batch_config
 
 _COLUMNS = 64  # threads over neighbouring results, where those move along memory
 
@@ -75,7 +76,7 @@ def detect_dominant_read(block: Block, const_iter_vars: set[Var]) -> PrimExpr:
 
 
 def normalize(sch: Schedule, block_info: BlockInfo) -> bool | None:
-    """Reorder and fuse the loops to symbolic, batch, spatial and reducing.
+    """Reorder and fuse the loops to symbolic, batch (if there is one), spatial and reducing.
 
     True if the matrix moves along memory with the reduction, False if not, None if the loops do
     not fit.
@@ -102,10 +103,10 @@ def normalize(sch: Schedule, block_info: BlockInfo) -> bool | None:
     batch, spatial, reducing = groups
     if not spatial or not reducing or len(symbolic) + len(order) != len(infos):
         return None
-    batch = batch or [sch.add_unit_loop(block_info.block_rv)]
     sch.reorder(*symbolic, *batch, *spatial, *reducing)
     for group in (batch, spatial, reducing):
-        sch.fuse(*group)
+        if group:
+            sch.fuse(*group)
     return infos[order[-1]].kind == "R"
 
 
@@ -189,9 +190,9 @@ class LowBatchGEMV(GPUScheduleRule):
         batch_pad: int,
     ) -> None:
         """Schedule a product whose results move along memory: a thread sums a bucket of rows."""
-        symbolic, batch, spatial, steps = sch.get_loops(block)
+        symbolic, *spatial, steps = sch.get_loops(block)
         by, rows = sch.split(symbolic, factors=[None, batch_pad])
-        bx, tx = sch.split(sch.fuse(batch, spatial), factors=[None, _COLUMNS])
+        bx, tx = sch.split(_as_one(sch, spatial), factors=[None, _COLUMNS])
         sch.reorder(by, bx, tx, steps, rows)
         for loop, axis in ((by, "blockIdx.y"), (bx, "blockIdx.x"), (tx, "threadIdx.x")):
             sch.bind(loop, axis)
@@ -213,14 +214,19 @@ def _makes(sch: Schedule, info: BlockInfo, copies: list[Buffer]) -> bool:
     return makes and not sch.get_producers(info.block_rv)
 
 
+def _as_one(sch: Schedule, loops: list[LoopRV]) -> LoopRV:
+    return loops[0] if len(loops) == 1 else sch.fuse(*loops)
+
 
 class _Inner:
-    """The steps of a schedule whose sum moves along memory."""
+    """The steps of a schedule whose sum moves along memory: a thread sums `TILE` columns."""
+
+    TILE: Final = 2
 
     def __init__(self, sch: Schedule, target: Target, block: BlockRV, bucket: int) -> None:
         self.sch, self.block, self.bucket = sch, block, bucket
-        _, batch, rows, steps = (get_extent(sch, loop) for loop in sch.get_loops(block))
-        self.config = gemv_config(target, batch, rows, steps, 1)
+        _, *batch, rows, steps = (get_extent(sch, loop) for loop in sch.get_loops(block))
+        self.config = low_batch_config(target, batch[0] if batch else 1, rows, steps)
         self.tag_s, self.tag_r = self.config.axes
 
     def run(
@@ -236,14 +242,16 @@ class _Inner:
         if padded is not None:
             sch.compute_inline(padded)
         sch.reverse_compute_at(line, bx, preserve_unit_loops=True)
-        _, _, tr, vec, *remaining = sch.get_loops(line)
-        rows, ts = self._results(remaining)
-        sch.reorder(ts, tr, rows, vec)
+        _, _, tr, part, rows, *columns = sch.get_loops(line)
+        ts, tile = self._columns(rows, columns)
+        tile, lanes = sch.split(tile, factors=[None, self.TILE])
+        sch.reorder(ts, tr, tile, rows, lanes, part)
+        sch.vectorize(lanes)
         self._bind_line(ts, tr)
         sch.reverse_compute_at(self.block, bx, preserve_unit_loops=True)
-        _, _, tr, *remaining = sch.get_loops(self.block)
-        rows, ts = self._results(remaining)
-        sch.reorder(rows, ts, tr)
+        _, _, tr, rows, *columns = sch.get_loops(self.block)
+        ts, tile = self._columns(rows, columns)
+        sch.reorder(tile, rows, ts, tr)
         self._bind_line(ts, tr)
         sch.decompose_reduction(partial, sch.get_loops(partial)[4])
         sch.decompose_reduction(line, sch.get_loops(line)[-1])
@@ -256,22 +264,22 @@ class _Inner:
 
     def _two_partial_sums(self) -> tuple[BlockRV, BlockRV]:
         sch, c = self.sch, self.config
-        symbolic, batch, rows, steps = sch.get_loops(self.block)
+        symbolic, *spatial, steps = sch.get_loops(self.block)
         by, bucket = sch.split(symbolic, factors=[None, self.bucket])
-        bx, ts = sch.split(sch.fuse(batch, rows), factors=[None, c.ts])
-        steps, tr, tile, vec = sch.split(
+        bx, ts, tile = sch.split(_as_one(sch, spatial), factors=[None, c.ts, self.TILE])
+        steps, tr, tile_r, vec = sch.split(
             steps, factors=[None, c.tr, c.tile_r // c.vec_c, c.vec_c]
         )
-        sch.reorder(by, bx, ts, steps, bucket, tile, tr, vec)
+        sch.reorder(by, bx, ts, steps, bucket, tile, tile_r, tr, vec)
         partial = sch.rfactor(sch.fuse(tr, vec), 0)
         tr, _ = sch.split(sch.get_loops(self.block)[-1], factors=[c.tr, None])
         return partial, sch.rfactor(tr, 0)
 
     def _bind_partial(self, partial: BlockRV) -> tuple[LoopRV, LoopRV]:
         sch, c = self.sch, self.config
-        by, bx, ts, steps, bucket, tile, fused = sch.get_loops(partial)
+        by, bx, ts, steps, bucket, tile, tile_r, fused = sch.get_loops(partial)
         tr, vec = sch.split(fused, factors=[c.tr, None])
-        sch.reorder(by, bx, ts, tr, steps, bucket, tile, vec)
+        sch.reorder(by, bx, ts, tr, steps, bucket, tile, tile_r, vec)
         sch.bind(by, "blockIdx.y")
         sch.bind(bx, "blockIdx.x")
         self._bind_line(ts, tr)
@@ -282,12 +290,11 @@ class _Inner:
         self.sch.bind(ts, self.tag_s)
         self.sch.bind(tr, self.tag_r)
 
-    def _results(self, loops: list[LoopRV]) -> tuple[LoopRV, LoopRV]:
-        """The results of a thread block: the rows of a bucket, and a column for each thread."""
-        first, *remaining = loops
-        columns = self.sch.fuse(*remaining) if remaining else self.sch.add_unit_loop(first)
-        outer, ts = self.sch.split(columns, factors=[None, self.config.ts])
-        return self.sch.fuse(first, outer) if remaining else first, ts
+    def _columns(self, rows: LoopRV, loops: list[LoopRV]) -> tuple[LoopRV, LoopRV]:
+        """The columns of a thread block: the threads over them, and those of one thread."""
+        fused = self.sch.fuse(*loops) if loops else self.sch.add_unit_loop(rows)
+        outer, ts, tile = self.sch.split(fused, factors=[None, self.config.ts, self.TILE])
+        return self.sch.fuse(outer, ts), tile
 
     def _finish(self, epilogue: BlockRV, bx: LoopRV) -> None:
         sch, c = self.sch, self.config
@@ -299,6 +306,7 @@ class _Inner:
             _, tr = sch.split(sch.fuse(*loops), factors=[None, c.tr])
             sch.bind(tr, self.tag_r)
             return
-        rows, ts = self._results(loops)
-        sch.reorder(ts, rows)
+        rows, *columns = loops
+        ts, tile = self._columns(rows, columns)
+        sch.reorder(rows, ts, tile)
         sch.bind(ts, self.tag_s)

@@ -27,7 +27,8 @@ def tile(sch: Schedule, block: BlockRV, config: ProductTiles) -> None:
     step, thread = _bind(sch, block, c)
     result = sch.cache_write(block, 0, "local")
     sch.reverse_compute_at(result, thread, preserve_unit_loops=True)
-    _vectorize(sch, sch.get_loops(result)[-1], c.micro_size_y, c.vector_size)
+    size = c.micro_size_x if c.inner_x else c.micro_size_y
+    _vectorize(sch, sch.get_loops(result)[-1], size, c.vector_size)
     if c.use_shared:
         copies = [_through_shared(sch, block, operand, step, c) for operand in (0, 1)]
         for copy in copies:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from tvm.arith import Analyzer, IterMark, normalize_iter_map_to_expr, subspace_divide
 from tvm.ir.expr import PrimExpr, Range
 from tvm.ir.structural import structural_equal
-from tvm.tir.analysis.deep_equal import expr_deep_equal, region_deep_equal
+from tvm.tir.analysis.deep_equal import expr_deep_equal
 from tvm.tir.block_scope import StmtSRef
 from tvm.tir.buffer import Buffer
 from tvm.tir.expr import IntImm, IterVar, Var, make_const
@@ -17,7 +17,7 @@ from tvm.tir.op.arith import is_one, is_zero, logical_and, max_of, min_of
 from tvm.tir.op.forms import conjuncts
 from tvm.tir.stmt import Block, BlockRealize, BufferRegion, Stmt
 
-from .analysis.affine import loop_ranges, relax_exact, relax_upper
+from .analysis.affine import loop_ranges, relax_upper
 from .analysis.query import loop_of
 from .error import Illegal
 from .rebuild import TrackingSubstituter, change_block
@@ -77,7 +77,10 @@ def divided(
     values: dict[Var, PrimExpr] = {}
     analyzer = Analyzer()
     for iv, (outer, inner) in zip(realize.block.iter_vars, pairs):
-        values[iv.var] = _split_variable(found, iv, outer, inner, analyzer)
+        value = _split_variable(found, iv, outer, inner, analyzer)
+        if not preserve_unit_iters and is_one(outer.extent) and is_one(inner.extent):
+            value = make_const(0, iv.var.dtype)
+        values[iv.var] = value
     rule = _Simplify(values, analyzer)
     node = realize.block
     init = None if node.init is None else rule.visit_stmt(node.init)
@@ -162,12 +165,13 @@ def _split_variable(
     outer_extent, inner_extent = outer.extent, inner.extent
     outer_value = normalize_iter_map_to_expr(outer.source)
     inner_value = normalize_iter_map_to_expr(inner.source)
+    outer_var = iv.var.copy_with_suffix("_o")
     if is_one(inner_extent):
-        found.outer_iters.append(IterVar(iv.dom, iv.var, iv.iter_type, iv.thread_tag, iv.span))
+        found.outer_iters.append(IterVar(iv.dom, outer_var, iv.iter_type, iv.thread_tag, iv.span))
         found.outer_values.append(outer_value)
         if iv.dom is not None:
-            analyzer.bind_domain(iv.var, iv.dom)
-        return iv.var
+            analyzer.bind_domain(outer_var, iv.dom)
+        return outer_var
     inner_var = iv.var.copy_with_suffix("_i")
     # with one outer part the inner one may begin anywhere, as the old variable did
     start = _start(inner) if is_one(outer_extent) else None
@@ -176,7 +180,6 @@ def _split_variable(
     found.inner_iters.append(IterVar(dom, inner_var, iv.iter_type, iv.thread_tag, iv.span))
     found.inner_values.append(inner_value)
     analyzer.bind_domain(inner_var, dom)
-    outer_var = iv.var.copy_with_suffix("_o")
     dom = Range.from_min_extent(make_const(0, iv.var.dtype), outer_extent)
     found.outer_iters.append(IterVar(dom, outer_var, iv.iter_type, iv.thread_tag, iv.span))
     found.outer_values.append(outer_value)
@@ -185,21 +188,16 @@ def _split_variable(
 
 
 class _Simplify(StmtExprMutator):
-    """Replaces variables and simplifies the indices in which they stood."""
+    """Replaces variables and simplifies the expressions in which they stood."""
 
     def __init__(self, values: Mapping[Var, PrimExpr], analyzer: Analyzer) -> None:
         super().__init__()
         self._values, self._analyzer = values, analyzer
 
     def visit_expr(self, expr: PrimExpr) -> PrimExpr:
-        if expr.dtype.is_integer and expr.dtype.is_scalar:
-            if uses_any(expr, self._values):
-                return self._analyzer.simplify(substitute(expr, self._values))
+        if not uses_any(expr, self._values):
             return expr
-        return super().visit_expr(expr)
-
-    def visit_var_(self, op: Var) -> PrimExpr:
-        return self._values.get(op, op)
+        return self._analyzer.simplify(substitute(expr, self._values))
 
 
 def outer_regions(made: Divided) -> tuple[list[BufferRegion], list[BufferRegion]]:
@@ -231,11 +229,10 @@ class OuterPart:
     def __init__(self) -> None:
         self.iters: list[IterVar] = []
         self.values: list[PrimExpr] = []
-        self.reads: list[BufferRegion] = []
-        self.writes: list[BufferRegion] = []
+        self._reads: list[BufferRegion] = []
+        self._writes: list[BufferRegion] = []
         self.predicate: PrimExpr = TRUE
         self._several = False
-        self._made: list[BufferRegion] = []
 
     def share(self, made: Divided) -> Divided:
         """The divided block, in terms of variables that all of them share."""
@@ -266,40 +263,19 @@ class OuterPart:
             inner = new
         moved = replace(made, inner=inner)
         reads, writes = outer_regions(moved)
-        self.reads = _joined([*self.reads, *[r for r in reads if self._comes_from_outside(r)]])
-        self.writes = _joined([*self.writes, *writes])
-        self._made += _filled(moved)
+        self._reads += reads
+        self._writes += writes
         return moved
 
-    def _comes_from_outside(self, read: BufferRegion) -> bool:
-        """False if earlier blocks of the new one have written all of it."""
-        prove = Analyzer().can_prove
-        for region in self._made:
-            if region.buffer is read.buffer and all(
-                prove(w.min <= r.min) and prove(w.min + w.extent >= r.min + r.extent)
-                for w, r in zip(region.region, read.region)
-            ):
-                return False
-        return True
+    @property
+    def reads(self) -> list[BufferRegion]:
+        """All that the blocks read, also what an earlier one of them wrote."""
+        return _joined(self._reads)
 
-
-def _filled(made: Divided) -> list[BufferRegion]:
-    """The regions that the inner block writes without leaving gaps while its variables run."""
-    ranges = {iv.var: iv.dom for iv in made.inner_iters if iv.dom is not None}
-    if not is_one(made.inner_predicate):
-        return []
-    ranges.update(made.loops)
-    analyzer = Analyzer()
-    found: list[BufferRegion] = []
-    for write in made.inner.writes:
-        box = relax_exact(write.region, ranges, TRUE, write.buffer.shape, analyzer)
-        if box is not None:
-            parts = [
-                Range.from_min_extent(low, analyzer.simplify(high - low + 1))
-                for low, high in zip(box.low, box.high)
-            ]
-            found.append(BufferRegion(write.buffer, parts))
-    return found
+    @property
+    def writes(self) -> list[BufferRegion]:
+        """All that the blocks write."""
+        return _joined(self._writes)
 
 
 def _alike(
@@ -326,18 +302,20 @@ def _own_init(made: Divided) -> Stmt | None:
 
 
 def _joined(regions: Sequence[BufferRegion]) -> list[BufferRegion]:
-    """One region a buffer: the box around all of its regions."""
-    found: dict[Buffer, BufferRegion] = {}
-    analyzer = Analyzer()
+    """One region a buffer, the one met last first: the box around all of its regions."""
+    found: dict[Buffer, list[BufferRegion]] = {}
     for region in regions:
-        known = found.get(region.buffer)
-        if known is None or region_deep_equal(known, region):
-            found.setdefault(region.buffer, region)
-            continue
-        parts: list[Range] = []
-        for a, b in zip(known.region, region.region):
-            low = analyzer.simplify(min_of(a.min, b.min))
-            high = analyzer.simplify(max_of(a.min + a.extent, b.min + b.extent))
-            parts.append(Range.from_min_extent(low, analyzer.simplify(high - low)))
-        found[region.buffer] = BufferRegion(region.buffer, parts)
-    return list(found.values())
+        found.setdefault(region.buffer, []).append(region)
+    return [_box(buffer, found[buffer]) for buffer in reversed(found)]
+
+
+def _box(buffer: Buffer, regions: Sequence[BufferRegion]) -> BufferRegion:
+    analyzer = Analyzer()
+    parts: list[Range] = []
+    for same in zip(*[region.region for region in regions]):
+        low, high = same[0].min, same[0].min + same[0].extent
+        for rng in same[1:]:
+            low = analyzer.simplify(min_of(low, rng.min))
+            high = analyzer.simplify(max_of(high, rng.min + rng.extent))
+        parts.append(Range.from_min_extent(low, analyzer.simplify(high - low)))
+    return BufferRegion(buffer, parts)

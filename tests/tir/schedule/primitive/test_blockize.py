@@ -20,7 +20,7 @@ def test_inner_loop() -> None:
     block = sch.blockize(j)
     assert sch.get(block).name_hint == "B_o"
     text = sch.mod.script()
-    assert "T.reads(A[v_i0, 0:16])" in text
+    assert "T.reads(A[v_i0_o, 0:16])" in text
     assert "v_i1_o = T.axis.spatial(1, 0)" in text
     check(sch, func)
 
@@ -93,8 +93,8 @@ def two_rows_in_a_block(
             vm = T.axis.spatial(6, m)
             vi_o = T.axis.spatial(1, 0)
             vj_o = T.axis.spatial(1, 0)
-            T.reads(A[vm, 0:3, 0:4])
-            T.writes(B[vm, 0:3, 0:4], C[vm, 0:3, 0:4])
+            T.reads(B[vm, 0:3, 0:4], A[vm, 0:3, 0:4])
+            T.writes(C[vm, 0:3, 0:4], B[vm, 0:3, 0:4])
             for i, j in T.grid(3, 4):
                 with T.block("B"):
                     vi, vj = T.axis.remap("SS", [i, j])
@@ -177,7 +177,7 @@ def test_bindings_that_are_not_affine_stay_on_their_side() -> None:
     sch = open_schedule(clamped)
     sch.blockize(sch.get_loops("B")[2])
     text = sch.mod.script()
-    assert "vi = T.axis.spatial(64, T.min(i * 8 + j, 63))" in text
+    assert "vi_o = T.axis.spatial(64, T.min(i * 8 + j, 63))" in text
     assert "T.where(i * 8 + j < 64)" in text
     assert "T.where(k < 15)" in text
     check(sch, clamped)
@@ -205,4 +205,34 @@ def test_conditions_on_loops_outside_of_the_scope_stay() -> None:
     sch = open_schedule(before)
     sch.blockize(sch.get_loops("B")[0])
     assert "T.where(1 <= i and i < 9)" in sch.mod.script()
+    check(sch, before)
+
+
+def test_conditions_on_floats_are_simplified_too() -> None:
+    @T.prim_func
+    def before(A: T.Buffer((8, 6), "float32"), B: T.Buffer((8,), "float32")):
+        for i, k in T.grid(8, 6):
+            with T.block("B"):
+                vi, vk = T.axis.remap("SR", [i, k])
+                with T.init():
+                    B[vi] = T.float32(0)
+                B[vi] = T.Select(B[vi] >= A[vi, vk], B[vi], A[vi, vk])
+
+    sch = open_schedule(before)
+    sch.blockize(sch.get_loops("B")[1])
+    assert "T.Select(A[vi_o, vk_i] <= B[vi_o], B[vi_o], A[vi_o, vk_i])" in sch.mod.script()
+    check(sch, before)
+
+
+def test_regions_that_turn_round_end_with_the_buffer() -> None:
+    @T.prim_func
+    def before(A: T.Buffer((4, 8), "float32"), B: T.Buffer((4, 8), "float32")):
+        for i, j in T.grid(4, 8):
+            with T.block("B"):
+                vi, vj = T.axis.remap("SS", [i, j])
+                B[vi, vj] = A[vi, vj] + A[vi, 7 - vj]
+
+    sch = open_schedule(before)
+    sch.blockize(sch.get_loops("B")[0])
+    assert "T.reads(A[0:4, 0:8])" in sch.mod.script()
     check(sch, before)

@@ -179,3 +179,21 @@ def test_values_written_with_a_condition_stay() -> None:
     sch.decompose_reduction("B", sch.get_loops("B")[0])
     assert "T.if_then_else(" in sch.mod.script()
     check(sch, written_so)
+
+
+def test_names_and_conditions_of_the_init() -> None:
+    """Variables keep their names, loops end in `_init`, conditions come innermost first."""
+    func = matmul()
+    sch = open_schedule(func)
+    block = sch.get_block("C")
+    i, j, _ = sch.get_loops(block)
+    sch.split(i, [None, 5])
+    sch.split(j, [None, 7])
+    init = sch.decompose_reduction(block, sch.get_loops(block)[0])
+    assert [iv.var.name for iv in sch.get(init).iter_vars] == ["v_i", "v_j"]
+    assert [sch.get(loop).loop_var.name for loop in sch.get_loops(init)] == [
+        "i_0_init", "i_1_init", "j_0_init", "j_1_init",
+    ]  # fmt: skip
+    condition = sch.mod.script().split("T.where(")[1].split(")")[0]
+    assert condition.startswith("j_0_init * 7 + j_1_init < 12 and i_0_init")
+    check(sch, func)

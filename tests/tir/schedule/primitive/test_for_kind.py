@@ -11,6 +11,7 @@ from tests.tir.schedule.cases import (
     refuses,
     stencil,
 )
+from tvm.script import tir as T
 from tvm.tir.stmt import ForKind
 
 
@@ -92,3 +93,26 @@ def test_iterations_that_compute_the_same_again() -> None:
     sch.parallel(outer)
     check(sch, func)
     check_native(sch, func)
+
+
+def test_beside_statements_that_are_no_blocks() -> None:
+    """Branches, asserts and stores between the loops do not stand in the way."""
+
+    @T.prim_func
+    def before(A: T.Buffer((8, 4), "float32"), n: T.int32, B: T.Buffer((8, 4), "float32")):
+        for i in range(8):
+            assert n > 0, "no rows"
+            if i < n:
+                for j in range(4):
+                    with T.block("B"):
+                        vi, vj = T.axis.remap("SS", [i, j])
+                        B[vi, vj] = A[vi, vj]
+
+    sch = open_schedule(before)
+    i, j = sch.get_loops("B")
+    sch.parallel(i)
+    sch.vectorize(j)
+    text = sch.mod.script()
+    assert "for i in T.parallel(8)" in text
+    assert "for j in T.vectorized(4)" in text
+    assert "if i < n" in text

@@ -196,7 +196,7 @@ def relax_upper(
         last = (
             first
             if is_one(part.extent)
-            else interval_of(part.min + part.extent - 1, ranges, analyzer)
+            else interval_of(analyzer.simplify(part.min + part.extent - 1), ranges, analyzer)
         )
         if first is None or last is None:
             first, last = (extent * 0, extent * 0), (extent - 1, extent - 1)

@@ -7,7 +7,6 @@ from typing import NamedTuple
 from tvm.tir.block_scope import DepKind, StmtSRef
 from tvm.tir.schedule.error import Illegal
 from tvm.tir.schedule.tree import SRefTree
-from tvm.tir.stmt import Block, BlockRealize, For, SeqStmt, Stmt
 
 from .affine import affine_binding
 from .cover import region_cover
@@ -50,30 +49,12 @@ def _find_no_pipeline(state: SRefTree, scope_sref: StmtSRef) -> str | None:
                     f"block {block_of(dep.dst).name_hint!r} overwrites what block "
                     f"{block_of(dep.src).name_hint!r} reads"
                 )
-    if not _only_blocks_and_loops(block_of(scope_sref).body):
-        return "it holds statements that are neither blocks nor loops"
     for child in scope.children:
         if not region_cover(state, child):
             return (
                 f"block {block_of(child).name_hint!r} reads more than the blocks before it write"
             )
     return None
-
-
-def _only_blocks_and_loops(body: Stmt) -> bool:
-    stack: list[Stmt] = [body]
-    alone = isinstance(body, (BlockRealize, For, SeqStmt))
-    if not alone:
-        return True  # a leaf: a block of plain statements has no stages
-    while stack:
-        stmt = stack.pop()
-        if isinstance(stmt, SeqStmt):
-            stack.extend(stmt.seq)
-        elif isinstance(stmt, For):
-            stack.append(stmt.body)
-        elif not isinstance(stmt, (BlockRealize, Block)):
-            return False
-    return True
 
 
 def pipeline_scope(state: SRefTree, sref: StmtSRef) -> StmtSRef:

@@ -186,7 +186,7 @@ def _init_nest(loop: For, realize: BlockRealize, made: Divided) -> Stmt:
         if stmt.loop_var in used:
             loops.append(stmt)
         stmt = stmt.body
-    fresh: dict[Var, PrimExpr] = {f.loop_var: f.loop_var.copy_with_suffix("_init") for f in loops}
+    fresh: dict[Var, PrimExpr] = {f.loop_var: f.loop_var.copy_with_suffix("") for f in loops}
     writes = [
         BufferRegion(w.buffer, substitute(list(w.region), renamed)) for w in made.inner.writes
     ]

@@ -155,7 +155,7 @@ def _init_nest(realize: BlockRealize, loops: list[StmtSRef], loop: StmtSRef) -> 
     values: list[PrimExpr] = []
     for iv, value in zip(block.iter_vars, realize.iter_values):
         if iv.iter_type == IterVar.DataPar:
-            copy = iv.var.copy_with_suffix("_init")
+            copy = iv.var.copy_with_suffix("")
             renamed[iv.var] = copy
             iter_vars.append(IterVar(iv.dom, copy, iv.iter_type, iv.thread_tag, iv.span))
             values.append(value)
@@ -195,7 +195,7 @@ def _init_predicate(
     around, inside = loop_ranges(loops[:depth]), loop_ranges(loops[depth:])
     inner = set(inside) - used
     predicate: PrimExpr = TRUE
-    for part in conditions_without(realize, {var: inside[var] for var in inner}):
+    for part in reversed(conditions_without(realize, {var: inside[var] for var in inner})):
         told: PrimExpr | None = part
         if uses_any(part, inner):
             told = guard_of_idle_loops(part, realize, inside, around)
