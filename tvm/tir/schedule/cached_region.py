@@ -18,7 +18,7 @@ from tvm.tir.block_scope import StmtSRef
 from tvm.tir.buffer import Buffer
 from tvm.tir.expr import BufferLoad, IntImm, IterVar, Var
 from tvm.tir.functor import StmtExprMutator, statements, walk
-from tvm.tir.op.arith import is_one, is_zero, max_of, min_of
+from tvm.tir.op.arith import cast, is_one, is_zero, max_of, min_of
 from tvm.tir.op.forms import conjuncts
 from tvm.tir.stmt import Block, BlockRealize, BufferRegion, BufferStore, For, Stmt
 
@@ -49,8 +49,12 @@ class CachedRegion:
         self.region: Final = list(region)
         self.compact: Final = compact and not whole
         self._moves: Final = compact
-        shape = tuple([part.extent for part in region]) if self.compact else original.shape
-        self.copy: Final = moved.with_changes(shape=shape, strides=(), elem_offset=None)
+        # extents are of the type of what indexes them: 8 beside an n of 64 bits becomes T.int64(8)
+        shape = [
+            part.extent if self.compact else cast(extent, part.extent.dtype)
+            for part, extent in zip(region, original.shape)
+        ]
+        self.copy: Final = moved.with_changes(shape=tuple(shape), strides=(), elem_offset=None)
 
     def filled(self) -> tuple[Stmt, Block]:
         """Loops that copy the region in, and the block within.

@@ -112,7 +112,6 @@ def test_several_blocks() -> None:
     assert_structural_equal_ignore_global_symbol(sch.mod["main"], two_rows_in_a_block)
     assert "sch.blockize(target=[b0, b1], preserve_unit_iters=False)" in str(sch.trace)
     check(sch, two_rows)
-    sch.parallel(sch.get_loops(block)[0])
     sch.reorder(*reversed(sch.get_loops("B")))
     check(sch, two_rows)
 
