@@ -59,7 +59,7 @@ def test_both_functions_round_trip(name: str) -> None:
 def test_a_matmul_of_bytes_is_tensorized(name: str) -> None:
     text = tensorized(name, 4, 32, 16).mod.script()
     assert "T.call_llvm_pure_intrin(" in text
-    assert "T.reads(C[v_i, v_j_o * 16:v_j_o * 16 + 16]" in text
+    assert "T.reads(C[v_i_o, v_j_o * 16:v_j_o * 16 + 16]" in text
 
 
 @pytest.mark.cpu

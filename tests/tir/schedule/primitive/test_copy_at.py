@@ -17,7 +17,7 @@ def test_read_at_the_reduction() -> None:
         assert node.name_hint == name
         assert int(node.annotations["auto_copy"]) == 1
         assert [r.buffer.name for r in node.reads] == [name[0]]
-    assert "A_shared[v0_o * 4 + ax0, v1_o * 4 + ax1] = A[" in sch.mod.script()
+    assert "A_shared[v0 * 4 + ax0, v1 * 4 + ax1] = A[" in sch.mod.script()
     check(sch, func)
 
 
@@ -28,7 +28,9 @@ def test_write_at_a_row() -> None:
     assert [w.buffer.name for w in sch.get(copy).writes] == ["D"]
     text = sch.mod.script()
     assert 'D_local = T.alloc_buffer((16, 16), scope="local")' in text
-    assert "for ax0 in range(16):" in text
+    assert "v0 = T.axis.spatial(16, i)" in text
+    assert "for ax0, ax1 in T.grid(1, 16):" in text
+    assert "D[v0 + ax0, ax1] = D_local[v0 + ax0, ax1]" in text
     check(sch, func)
 
 
@@ -60,7 +62,35 @@ def test_overlapping_regions() -> None:
     (i,) = sch.get_loops("C")
     outer, _ = sch.split(i, factors=[None, 4])
     block = sch.get_block("C")
-    refuses(sch, "cannot be divided into parts", "read_at", outer, block, 0, "local")
+    sch.read_at(outer, block, 0, "local")
+    check(sch, stencil())
+
+
+def test_a_smaller_last_region() -> None:
+    func = chain()
+    sch = open_schedule(func)
+    outer, _ = sch.split(sch.get_loops("C")[0], factors=[None, 5])
+    sch.read_at(outer, sch.get_block("C"), 0, "local")
+    assert "if v0 * 5 + ax0 < 16:" in sch.mod.script()
+    check(sch, func)
+
+
+def test_extents_of_several_types() -> None:
+    @T.prim_func
+    def before(a: T.handle, b: T.handle) -> None:
+        n = T.int64()
+        A = T.match_buffer(a, (n, 8), "float32")
+        B = T.match_buffer(b, (n, 8), "float32")
+        for i, j in T.grid(n, T.int64(8)):
+            with T.block("B"):
+                vi, vj = T.axis.remap("SS", [i, j])
+                B[vi, vj] = A[vi, vj] * T.float32(2)
+
+    sch = open_schedule(before)
+    sch.cache_write("B", 0, "shared")
+    text = sch.mod.script()
+    assert 'B_shared = T.alloc_buffer((n, T.int64(8)), scope="shared")' in text
+    assert "for ax0, ax1 in T.grid(n, T.int64(8)):" in text
 
 
 def test_write_at_what_all_threads_make() -> None:
