@@ -107,3 +107,23 @@ def test_loops_of_different_types() -> None:
         arrays = [np.arange(24, dtype="float32").reshape(3, 8), np.zeros((3, 8), "float32")]
         run(sch.mod["main"], *arrays)
         np.testing.assert_array_equal(arrays[1], arrays[0] * 2)
+
+
+def test_loops_of_two_open_extents() -> None:
+    """n * m for m * n is not told, so the remainder stays in the outer index."""
+
+    @T.prim_func
+    def before(a: T.handle, b: T.handle) -> None:
+        n, m = T.int32(), T.int32()
+        A = T.match_buffer(a, (n, m), "float32")
+        B = T.match_buffer(b, (n, m), "float32")
+        for i, j in T.grid(n, m):
+            with T.block("B"):
+                vi, vj = T.axis.remap("SS", [i, j])
+                B[vi, vj] = A[vi, vj] * T.float32(2)
+
+    sch = open_schedule(before)
+    sch.fuse(*sch.get_loops("B"))
+    text = sch.mod.script()
+    assert "vi = T.axis.spatial(n, i_j_fused % (m * n) // m)" in text
+    assert "vj = T.axis.spatial(m, i_j_fused % m)" in text
