@@ -147,8 +147,9 @@ def _rewrite_expr(
         edit = Applier(find)
         new = edit.visit_expr(expr)
         if not edit.changed:
-            untouched = not rounds and isinstance(expr, Function)
-            return TIDIERS.get("untouched")(expr) if untouched else expr, functions
+            if not rounds and isinstance(expr, Function):
+                expr = TIDIERS.get("untouched")(expr)
+            return expr, functions
         functions.update(edit.functions)
         expr = TIDIERS.get("rewritten")(new) if isinstance(new, Function) else new
     raise TVMError(

@@ -270,8 +270,8 @@ def _call_of_group(
     position = {var: i for i, var in enumerate(outputs)}
     for member in members:
         if member.var in position:
-            item = TupleGetItem(whole, position[member.var])
-            bindings.append(VarBinding(made.renewed(member.var), item))
+            part = TupleGetItem(whole, position[member.var])
+            bindings.append(VarBinding(made.renewed(member.var), part))
     return bindings
 
 
