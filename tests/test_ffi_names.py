@@ -24,6 +24,19 @@ def test_functions_by_the_older_names() -> None:
     assert callable(tvm._ffi.register_object)
 
 
+def test_names_of_the_ffi_that_earlier_releases_had() -> None:
+    ffi = tvm.ffi
+    assert not [name for name in dir(ffi) if not name.startswith("_") and not hasattr(ffi, name)]
+    assert ffi.NDArray is tvm.runtime.Tensor
+    assert ffi.cpu(0) == tvm.cpu(0)
+    assert ffi.container.Array is ffi.Array
+    assert ffi.ObjectGeneric is ffi.ObjectConvertible
+    assert ffi.String("a") == "a"
+    assert ffi.ndarray.device("cuda", 1).device_type == tvm.runtime.Device.kDLCUDA
+    assert tvm.runtime.Device.DEVICE_TYPE_TO_NAME[1] == "cpu"
+    assert tvm.runtime.Device.DEVICE_NAME_TO_TYPE["llvm"] == 1
+
+
 def test_tensors_by_their_older_module() -> None:
     from tvm.runtime.ndarray import NDArray, array
 

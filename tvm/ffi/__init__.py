@@ -35,9 +35,29 @@ _FROM_LIBRARY = frozenset(
         "Array", "Device", "Dict", "DLDeviceType", "Function", "List", "Map", "ObjectConvertible",
         "Shape", "access_path", "convert", "convert_func", "device", "dtype", "error",
         "from_dlpack", "init_ffi_api", "register_error", "register_object", "registry",
-        "serialization", "system_lib", "use_raw_stream", "use_torch_stream",
+        "serialization", "system_lib", "use_raw_stream", "use_torch_stream", "core",
     }
 )  # fmt: skip
+# Ours, which live a floor above; also by the names of earlier releases.
+_FROM_RUNTIME = {
+    "Bytes": "tvm_ffi.core:Bytes",
+    "DataTypeCode": "tvm.support.dtype:DataTypeCode",
+    "Module": "tvm.runtime:Module",
+    "NDArray": "tvm.runtime:Tensor",
+    "ObjectGeneric": "tvm.runtime.object_generic:ObjectGeneric",
+    "String": "tvm.runtime.container:String",
+    "Tensor": "tvm.runtime:Tensor",
+    "container": "tvm_ffi.container",
+    "ndarray": "tvm.runtime.ndarray",
+    "register_func": "tvm.ffi.registry:register_global_func",
+    **{
+        name: f"tvm.runtime:{name}"
+        for name in (
+            "cpu", "cuda", "ext_dev", "hexagon", "metal", "opencl", "rocm", "vpi", "vulkan",
+            "webgpu",
+        )
+    },
+}  # fmt: skip
 
 __all__ = [
     "Object",
@@ -50,8 +70,11 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    if name in ("Module", "Tensor"):  # ours, which live a floor above
-        return getattr(importlib.import_module("tvm.runtime"), name)
+    home = _FROM_RUNTIME.get(name)
+    if home is not None:
+        module, _, attribute = home.partition(":")
+        found = importlib.import_module(module)
+        return getattr(found, attribute) if attribute else found
     if name not in _FROM_LIBRARY:
         raise AttributeError(f"module 'tvm.ffi' has no attribute {name!r}")
     value = getattr(library(), name)
@@ -60,4 +83,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_FROM_LIBRARY, "Module", "Tensor"})
+    return sorted({*globals(), *_FROM_LIBRARY, *_FROM_RUNTIME})

@@ -2,6 +2,10 @@
 
 from tvm.support.lazy import lazy_names
 
-_HOMES = {"ObjectConvertible": "tvm.ffi:ObjectConvertible", "const": "tvm.tir.op.arith:const"}
+_HOMES = {
+    "ObjectConvertible": "tvm.ffi:ObjectConvertible",
+    "ObjectGeneric": "tvm.ffi:ObjectConvertible",  # as it was called before v0.22
+    "const": "tvm.tir.op.arith:const",
+}
 
 __getattr__ = lazy_names(__name__, _HOMES)
