@@ -14,7 +14,7 @@ from tvm.support.compiled import mypyc_attr
 from tvm.support.dtype import DataType
 from tvm.support.frozen import FrozenArray
 
-from .expr import INT32, BufferLoad, Call, ExprLike, IntImm, Ramp, Var, as_expr
+from .expr import INT32, INT64, BufferLoad, Call, ExprLike, IntImm, Ramp, Var, as_expr
 from .stmt import BufferRegion, BufferStore
 
 Index: TypeAlias = "ExprLike | slice | Range"
@@ -115,11 +115,11 @@ class Buffer(Node):
                 )
 
     def _index_dtype(self) -> DataType:
-        """int64 as soon as one extent is, else int32."""
+        """That of the first extent that is an integer; int64 without extents."""
         for extent in self.shape:
             if extent.dtype.is_integer:
                 return extent.dtype
-        return INT32
+        return INT32 if self.shape else INT64
 
     @property
     def ndim(self) -> int:

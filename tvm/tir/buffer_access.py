@@ -100,7 +100,7 @@ def access_ptr(
     content = buffer.dtype
     start = e.as_expr(offset)
     if extent is None:
-        total: PrimExpr = e.IntImm(e.INT32, 1)
+        total: PrimExpr = e.IntImm(e.INT32 if buffer.shape else e.INT64, 1)
         if buffer.checked_strides():
             total = op.multiply(buffer.strides[0], buffer.shape[0])
         else:

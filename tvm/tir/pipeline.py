@@ -63,7 +63,7 @@ def _blocks_to_loops(ctx: PassContext) -> list[Pass]:
         t.CheckIndices(),  # while indices have their axes, and conditions stand around them
         t.Simplify(),  # guards that always hold go while block facts are known
         t.LowerOpaqueBlock(),  # no blocks, no scheduling from here on
-        t.FlattenBuffer(),  # from here on every buffer is one-dimensional
+        t.FlattenBuffer(as_maps=False),  # from here on every buffer is one-dimensional
     ]
 
 
@@ -223,7 +223,7 @@ def _blocks_to_launches() -> list[Pass]:
         t.InjectSoftwarePipeline(),  # needs the stages that blocks are annotated with
         t.TransformMmaBufferLayout(),  # after the pipeline, which adds versions of buffers
         t.LowerOpaqueBlock(),  # no blocks, no scheduling from here on
-        t.FlattenBuffer(),  # from here on every buffer is one-dimensional
+        t.FlattenBuffer(as_maps=False),  # from here on every buffer is one-dimensional
         StaticSharedMemory(),  # while every allocation is known by itself
         BF16ComputeLegalizeAll(),  # where the device has no arithmetic on them
     ]

@@ -39,13 +39,13 @@ def test_one_context_for_all_calls() -> None:
     assert all(n.value.args[1] is lets[0].var for n in uses)
 
 
-def test_one_for_each_thread() -> None:
+def test_in_front_of_a_parallel_loop() -> None:
     i = e.Var("i", "int32")
     body = combined(s.SeqStmt([use(T.int32(1)), s.For(i, 0, 4, s.ForKind.PARALLEL, use(i))]))
     lets = [node for node in walk(body) if isinstance(node, s.LetStmt)]
     assert len(lets) == 2
     (loop,) = [node for node in walk(body) if isinstance(node, s.For)]
-    assert loop.body is lets[1]
+    assert lets[1].body is loop
 
 
 def test_keeps_code_without_contexts() -> None:

@@ -2,9 +2,10 @@ import pytest
 
 from tvm.error import TVMError
 from tvm.ir.module import IRModule
+from tvm.ir.transform import Sequential
 from tvm.script import tir as T
 from tvm.testing.pass_test import PassTest
-from tvm.tir.transform import FlattenBuffer
+from tvm.tir.transform import FlattenBuffer, Simplify
 
 pytestmark = pytest.mark.pure
 
@@ -23,6 +24,27 @@ class TestTwoDimensions(PassTest):
         C_flat = T.Buffer((32,), data=C.data)
         for i, j in T.grid(4, 8):
             C_flat[i * 8 + j] = A_flat[i * 8 + j] + 1.0
+
+
+class TestOffsetsAreMapsOfTheLoops(PassTest):
+    """Loops that lie side by side count together, those that start late from zero."""
+
+    run = FlattenBuffer()
+
+    @T.prim_func
+    def Before(A: T.Buffer((4, 4, 4), "float32"), C: T.Buffer((16,), "float32")):
+        for i, j in T.grid(4, 4):
+            A[i, j, 0] = C[15 - i]
+        for i in range(2, 8):
+            C[i] = A[0, 0, 0]
+
+    @T.prim_func
+    def Expected(A: T.Buffer((4, 4, 4), "float32"), C: T.Buffer((16,), "float32")):
+        A_flat = T.Buffer((64,), data=A.data)
+        for i, j in T.grid(4, 4):
+            A_flat[(i * 4 + j) * 4] = C[i * -1 + 15]
+        for i in range(2, 8):
+            C[i - 2 + 2] = A_flat[0]
 
 
 class TestStridesAndScratch(PassTest):
@@ -128,7 +150,7 @@ class TestRowsCountedInSymbols(PassTest):
 class TestBlocks(PassTest):
     """Blocks keep their variables; what they say of their accesses is flat as well."""
 
-    run = FlattenBuffer()
+    run = Sequential([FlattenBuffer(), Simplify()])
 
     @T.prim_func
     def Before(A: T.Buffer((4, 8), "float32"), C: T.Buffer((4,), "float32")):

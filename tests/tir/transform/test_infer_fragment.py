@@ -36,7 +36,7 @@ def test_shapes_and_layouts() -> None:
     assert attributes(product) == [
         ("a", "fragment_layout", "row_major"), ("a", "fragment_shape", shape),
         ("b", "fragment_layout", "col_major"), ("b", "fragment_shape", shape),
-        ("c", "fragment_shape", shape),
+        ("c", "fragment_layout", "row_major"), ("c", "fragment_shape", shape),
     ]  # fmt: skip
 
 

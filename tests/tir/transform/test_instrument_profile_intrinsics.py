@@ -5,6 +5,7 @@ import pytest
 from tvm.ir.module import IRModule
 from tvm.ir.transform import PassContext
 from tvm.script import tir as T
+from tvm.tir.function import PrimFunc
 from tvm.tir.transform import InstrumentProfileIntrinsics
 
 pytestmark = pytest.mark.pure
@@ -24,11 +25,11 @@ def program(A: T.Buffer((8, 8), "int32"), B: T.Buffer((8, 8), "int32")) -> None:
         B[i, i] = 2
 
 
-def marks(**config: object) -> list[int]:
+def marks(func: PrimFunc = program, **config: object) -> list[int]:
     """The numbers of the starts, in the order of the text."""
     options = {f"tir.{key}": value for key, value in config.items()}
     with PassContext(config={"tir.reset_start_id": True, **options}):
-        mod = InstrumentProfileIntrinsics()(IRModule({"main": program}))
+        mod = InstrumentProfileIntrinsics()(IRModule({"main": func}))
     text = mod["main"].script()
     starts = [int(p.split(")")[0]) for p in text.split("start_profile_intrinsic(")[1:]]
     ends = [int(p.split(")")[0]) for p in text.split("end_profile_intrinsic(")[1:]]
@@ -37,11 +38,11 @@ def marks(**config: object) -> list[int]:
 
 
 def test_loops_side_by_side() -> None:
-    assert marks(lwp_disable_func_prof=True) == [1, 2, 4]  # loop 7 has no loop within
+    assert marks(lwp_disable_func_prof=True) == [2, 4]  # 1 and 7 stand in no loop
 
 
 def test_functions() -> None:
-    assert marks() == [0, 1, 2, 4]
+    assert marks() == [0, 2, 4]
 
 
 def test_depth() -> None:
@@ -53,8 +54,21 @@ def test_depth() -> None:
 
 
 def test_height() -> None:
-    assert marks(lwp_min_height=0, lwp_disable_func_prof=True) == [1, 2, 4, 7]
-    assert marks(lwp_min_height=2, lwp_disable_func_prof=True) == [1, 4]
+    assert marks(lwp_min_height=0, lwp_disable_func_prof=True) == [2, 4]
+    assert marks(lwp_min_height=2, lwp_disable_func_prof=True) == [4]
+
+
+def test_behind_a_taller_loop() -> None:
+    @T.prim_func
+    def two(A: T.Buffer((8, 8), "int32")) -> None:
+        for i in range(8):  # 1
+            for j in range(4):  # 2
+                for k in range(2):  # 3
+                    A[i, j + k] = 1
+            for j in range(4):  # 4
+                A[i, j] = 2
+
+    assert marks(two, lwp_disable_func_prof=True) == [2, 4]
 
 
 def test_numbers_go_on() -> None:

@@ -32,7 +32,11 @@ class TestCopyAndWait(PassTest):
         s = T.allocate([128], "float32", "global")
         S = T.decl_buffer((128,), data=s)
         for k in range(8):
-            T.dma_copy(0, T.address_of(S[0]), T.address_of(A[k * 128]), 512, 0, dtype="int32")
+            T.dma_start_group(0, dtype="int32")
+            with T.attr(0, "async_commit_queue_scope", 0):
+                T.attr(0, "async_scope", 1)
+                T.dma_copy(0, T.address_of(S[0]), T.address_of(A[k * 128]), 512, 0, dtype="int32")
+            T.dma_end_group(0, dtype="int32")
             T.dma_wait(0, 2, dtype="int32")
             for i in range(128):
                 B[k * 128 + i] = S[i]
@@ -55,8 +59,11 @@ class TestGroup(PassTest):
     @T.prim_func
     def Expected(A: T.Buffer((16,), "int8"), B: T.Buffer((32,), "int8")) -> None:
         T.dma_start_group(1, dtype="int32")
-        T.dma_copy(1, T.address_of(B[0]), T.address_of(A[0]), 16, 0, dtype="int32")
-        T.dma_copy(1, T.address_of(B[16]), T.address_of(A[0]), 16, 0, dtype="int32")
+        with T.attr(0, "async_commit_queue_scope", 1):
+            with T.attr(0, "async_scope", 1):
+                T.dma_copy(1, T.address_of(B[0]), T.address_of(A[0]), 16, 0, dtype="int32")
+            with T.attr(0, "async_scope", 1):
+                T.dma_copy(1, T.address_of(B[16]), T.address_of(A[0]), 16, 0, dtype="int32")
         T.dma_end_group(1, dtype="int32")
 
 

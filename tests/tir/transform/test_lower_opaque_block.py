@@ -56,7 +56,31 @@ class TestPragma(PassTest):
         body = getattr(body, "block", body)
         body = getattr(body, "body", body) if type(body).__name__ == "Block" else body
         assert body.attr_key == "pragma_auto_unroll_max_step"
+        assert body.node is body.body.loop_var
         assert list(body.body.annotations) == ["mine"]
+
+    def test_is_well_formed(self):
+        """The attribute names the variable of the loop that it stands in front of."""
+
+    round_trip = False
+
+
+class TestSingleThread(PassTest):
+    """A thread that is alone is the first one."""
+
+    run = LowerOpaqueBlock()
+
+    @T.prim_func
+    def Before(A: T.Buffer((16,), "float32")):
+        for t in T.thread_binding(1, "threadIdx.x"):
+            for i in range(16):
+                A[i + t] = 0.0
+
+    @T.prim_func
+    def Expected(A: T.Buffer((16,), "float32")):
+        t = T.launch_thread("threadIdx.x", 1)
+        for i in range(16):
+            A[T.Add(i, 0)] = 0.0
 
 
 def test_keeps_trivial_loops_on_request():

@@ -90,7 +90,7 @@ class TestUnusedScratch(PassTest):
         T.evaluate(0)
 
 
-class TestUnusedScratchMemory(PassTest):
+class TestUnusedScratchMemoryKeepsItsPlace(PassTest):
     run = RemoveNoOp()
 
     @T.prim_func
@@ -101,6 +101,7 @@ class TestUnusedScratchMemory(PassTest):
 
     @T.prim_func
     def Expected(A: T.Buffer((16,), "int32")):
+        B_data = T.allocate([16], "int32", "local")
         for i in range(16):
             A[i] = 1
 

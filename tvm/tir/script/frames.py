@@ -34,13 +34,19 @@ class TIRFrame(IRBuilderFrame):
 
 
 def as_stmt(stmts: Sequence[s.Stmt], span: Span | None = None) -> s.Stmt:
-    """One statement for several; nothing is an evaluation of zero."""
+    """One statement for several, without evaluations of zero; nothing is one of these."""
     flat: list[s.Stmt] = []
     for stmt in stmts:
         flat.extend(stmt.seq if isinstance(stmt, s.SeqStmt) else (stmt,))
+    if len(flat) > 1:
+        flat = [stmt for stmt in flat if not _evaluates_zero(stmt)] or flat[:1]
     if len(flat) == 1:
         return flat[0]
     return s.SeqStmt(flat, span) if flat else s.Evaluate(0, span)
+
+
+def _evaluates_zero(stmt: s.Stmt) -> bool:
+    return isinstance(stmt, s.Evaluate) and isinstance(stmt.value, IntImm) and not stmt.value.value
 
 
 def add_to_parent(stmt: s.Stmt) -> None:

@@ -4,10 +4,14 @@
     f(tvm_thread_context(make()), 2)   ->    f(ctx, 1)
                                              f(ctx, 2)
 
-Inside of a parallel loop a thread asks for its own, as it does in the scope of a coprocessor.
+What a parallel loop asks for is bound in front of it; the code of a device and that in the scope of
+a coprocessor ask for their own.
 """
 
 from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeVar
 
 from tvm.ir.expr import PrimExpr
 from tvm.ir.module import IRModule
@@ -19,6 +23,8 @@ from tvm.tir.function import PrimFunc
 from tvm.tir.functor import StmtExprMutator
 
 from .pass_form import tir_pass
+
+StmtT = TypeVar("StmtT", bound=s.Stmt)
 
 
 @tir_pass("tir.CombineContextCall")
@@ -36,10 +42,14 @@ class _Combiner(StmtExprMutator):
 
     def region(self, body: s.Stmt) -> s.Stmt:
         """Code that one thread runs, with its contexts bound before it."""
+        return self._bound(body, self.visit_stmt)
+
+    def _bound(self, part: StmtT, visit: Callable[[StmtT], s.Stmt]) -> s.Stmt:
+        """The part after `visit`, with the contexts that it asks for bound before it."""
         outer, self._known = self._known, []
-        new = self.visit_stmt(body)
+        new = visit(part)
         for value, var in reversed(self._known):
-            new = s.LetStmt(var, value, new, body.span)
+            new = s.LetStmt(var, value, new, part.span)
         self._known = outer
         return new
 
@@ -57,13 +67,7 @@ class _Combiner(StmtExprMutator):
     def visit_for_(self, op: s.For) -> s.Stmt:
         if op.kind != s.ForKind.PARALLEL:
             return super().visit_for_(op)
-        low, extent = self.visit_expr(op.min), self.visit_expr(op.extent)
-        body = self.region(op.body)
-        if low is op.min and extent is op.extent and body is op.body:
-            return op
-        return s.For(
-            op.loop_var, low, extent, op.kind, body, op.thread_binding, op.annotations, op.span
-        )
+        return self._bound(op, super().visit_for_)
 
     def visit_attr_stmt_(self, op: s.AttrStmt) -> s.Stmt:
         if op.attr_key not in ("thread_extent", "coproc_uop_scope"):

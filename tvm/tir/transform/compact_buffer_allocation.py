@@ -433,7 +433,7 @@ class _Compactor(StmtExprMutator):
         ]
 
     def _minus(self, index: PrimExpr, start: PrimExpr) -> PrimExpr:
-        return self._analyzer.simplify(ops.subtract(index, start))
+        return index if ops.is_zero(start) else ops.subtract(index, start)
 
     def visit_buffer_load_(self, op: e.BufferLoad) -> PrimExpr:
         load = super().visit_buffer_load_(op)

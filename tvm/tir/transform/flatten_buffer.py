@@ -9,11 +9,16 @@ flat ones share their memory. No buffer is declared any more: accesses name the 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 from tvm.arith.analyzer import Analyzer
+from tvm.arith.iter_affine_map import iter_map_simplify
 from tvm.arith.merge_quotients import merge_quotients
 from tvm.error import CheckError
 from tvm.ir.expr import PrimExpr, Range
 from tvm.ir.module import IRModule
+from tvm.ir.node import with_fields
 from tvm.ir.transform import PassContext
 from tvm.support.dtype import DataType
 from tvm.tir import expr as e
@@ -24,22 +29,27 @@ from tvm.tir.function import PrimFunc
 from tvm.tir.functor import StmtExprMutator, walk
 from tvm.tir.op import arith as ops
 
-from .analyzed_mutator import assume_sizes
+from .analyzed_mutator import as_fact, assume_sizes
 from .pass_form import tir_pass
 
 INT8 = DataType("int8")
 
 
 @tir_pass("tir.FlattenBuffer")
-def FlattenBuffer(func: PrimFunc, mod: IRModule, ctx: PassContext) -> PrimFunc:
-    """All accesses are one-dimensional afterwards."""
-    return func.with_body(_Flattener(func).visit_stmt(func.body))
+def FlattenBuffer(
+    func: PrimFunc, mod: IRModule, ctx: PassContext, *, as_maps: bool = True
+) -> PrimFunc:
+    """All accesses are one-dimensional afterwards; offsets are written `as_maps` of the loops."""
+    return func.with_body(_Flattener(func, as_maps).visit_stmt(func.body))
 
 
 class _Flattener(StmtExprMutator):
-    def __init__(self, func: PrimFunc) -> None:
+    def __init__(self, func: PrimFunc, as_maps: bool) -> None:
         super().__init__()
         self._analyzer = Analyzer()
+        self._as_maps = as_maps
+        self._iters: dict[e.Var, Range] = {}  # that run here
+        self._holds: PrimExpr = ops.const(True, "bool")  # what conditions around say
         assume_sizes(self._analyzer, func)
         self._flat: dict[Buffer, Buffer] = {}
 
@@ -64,6 +74,10 @@ class _Flattener(StmtExprMutator):
         return self.visit_buffer_use(buffer)
 
     def _index(self, buffer: Buffer, indices: tuple[PrimExpr, ...]) -> list[PrimExpr]:
+        if self._as_maps:
+            flat = buffer.offset_of(self.visit_exprs(indices))
+            made = iter_map_simplify(flat, self._iters, self._holds)
+            return [self._analyzer.simplify(i) if i is old else i for i, old in zip(made, flat)]
         if len(indices) == 1 and not buffer.strides and ops.is_zero(buffer.elem_offset):
             return [self.visit_expr(indices[0])]
         indices = tuple([self.visit_expr(i) for i in indices])
@@ -106,20 +120,23 @@ class _Flattener(StmtExprMutator):
             flat = self.visit_buffer_use(load.buffer)
             indices = self._index(load.buffer, load.indices)
             return e.Call(op.dtype, op.op, [e.BufferLoad(flat, indices, None, load.span)], op.span)
+        if self._as_maps and e.is_call_of(op, "tir.if_then_else") and op.args[0].dtype.is_scalar:
+            condition, fact = self.visit_expr(op.args[0]), as_fact(op.args[0])
+            with self._where(fact):
+                a = self.visit_expr(op.args[1])
+            with self._otherwise(fact):
+                b = self.visit_expr(op.args[2])
+            return with_fields(op, args=(condition, a, b))
         return super().visit_call_(op)
 
     def visit_region(self, region: s.BufferRegion) -> s.BufferRegion:
         flat = self.visit_buffer_use(region.buffer)
-        if flat is region.buffer:
+        if flat is region.buffer and not self._as_maps:
             return super().visit_region(region)
         low = self._index(region.buffer, tuple([rng.min for rng in region.region]))
         last = tuple([ops.subtract(ops.add(r.min, r.extent), 1) for r in region.region])
         high = self._index(region.buffer, last)
-        ranges = [
-            Range.from_min_extent(a, self._analyzer.simplify(ops.add(ops.subtract(b, a), 1)))
-            for a, b in zip(low, high)
-        ]
-        return s.BufferRegion(flat, ranges)
+        return s.BufferRegion(flat, [Range(a, ops.add(b, 1)) for a, b in zip(low, high)])
 
     def visit_allocate_(self, op: s.Allocate) -> s.Stmt:
         extents = op.extents
@@ -145,11 +162,49 @@ class _Flattener(StmtExprMutator):
             body = body.body
         return self.visit_stmt(body)
 
+    def _bind(self, var: e.Var, dom: Range) -> None:
+        self._analyzer.bind(var, dom, allow_override=True)
+        if self._as_maps:
+            self._iters[var] = dom
+
     def visit_for_(self, op: s.For) -> s.Stmt:
-        self._analyzer.bind(
-            op.loop_var, Range.from_min_extent(op.min, op.extent), allow_override=True
-        )
-        return super().visit_for_(op)
+        self._bind(op.loop_var, Range.from_min_extent(op.min, op.extent))
+        stmt = super().visit_for_(op)
+        self._iters.pop(op.loop_var, None)
+        return stmt
+
+    def visit_attr_stmt_(self, op: s.AttrStmt) -> s.Stmt:
+        if op.attr_key == "thread_extent" and isinstance(op.node, e.IterVar) and self._as_maps:
+            self._bind(op.node.var, Range(ops.const(0, op.value.dtype), op.value))
+        return super().visit_attr_stmt_(op)
+
+    def visit_if_then_else_(self, op: s.IfThenElse) -> s.Stmt:
+        if not self._as_maps:
+            return super().visit_if_then_else_(op)
+        condition, fact = self.visit_expr(op.condition), as_fact(op.condition)
+        with self._where(fact):
+            then_case = self.visit_stmt(op.then_case)
+        else_case = op.else_case
+        if else_case is not None:
+            with self._otherwise(fact):
+                else_case = self.visit_stmt(else_case)
+        return with_fields(op, condition=condition, then_case=then_case, else_case=else_case)
+
+    @contextmanager
+    def _where(self, fact: PrimExpr) -> Iterator[None]:
+        """Code that runs where the fact holds."""
+        outer, self._holds = self._holds, ops.logical_and(self._holds, fact)
+        with self._analyzer.constraint_scope(fact):
+            yield
+        self._holds = outer
+
+    @contextmanager
+    def _otherwise(self, fact: PrimExpr) -> Iterator[None]:
+        """Code that runs where the fact does not hold, which limits no map."""
+        outer, self._holds = self._holds, ops.const(True, "bool")
+        with self._analyzer.constraint_scope(ops.logical_not(fact)):
+            yield
+        self._holds = outer
 
     def visit_block_(self, op: s.Block) -> s.Stmt:
         if op.match_buffers:

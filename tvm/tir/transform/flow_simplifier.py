@@ -17,7 +17,7 @@ from tvm.tir.analysis.lasting_fact import lasting_fact
 from tvm.tir.function import PrimFunc
 from tvm.tir.op import arith as ops
 
-from .analyzed_mutator import as_fact, bare_condition
+from .analyzed_mutator import AnalyzedMutator, as_fact, bare_condition
 from .simplifier import Simplifier
 
 
@@ -45,6 +45,9 @@ class FlowSimplifier(Simplifier):
         if stated is condition:
             return op
         return s.Evaluate(e.Call(value.dtype, value.op, (stated,), value.span), op.span)
+
+    def visit_seq_stmt_(self, op: s.SeqStmt) -> s.Stmt:
+        return AnalyzedMutator.visit_seq_stmt_(self, op)
 
     def visit_buffer_store_(self, op: s.BufferStore) -> s.Stmt:
         simplify = self.analyzer.simplify

@@ -1,4 +1,4 @@
-"""Fragments of tensor cores say their shape, and those of operands their layout.
+"""Fragments of tensor cores say their shape, and those that are moved their layout.
 
     F = T.allocate([256], "float16", "wmma.matrix_a")
     T.tvm_load_matrix_sync(F, 16, 16, 16, 0, ..., "row_major")
@@ -18,7 +18,6 @@ from tvm.error import CheckError, message
 from tvm.ir.expr import PrimExpr
 from tvm.ir.module import IRModule
 from tvm.ir.transform import PassContext
-from tvm.ir.type import PointerType
 from tvm.tir import expr as e
 from tvm.tir import stmt as s
 from tvm.tir.function import PrimFunc
@@ -28,12 +27,11 @@ from .pass_form import tir_pass
 
 _MOVES: Final = ("tir.tvm_load_matrix_sync", "tir.tvm_store_matrix_sync")
 _PRODUCTS: Final = ("tir.tvm_mma_sync", "tir.tvm_bmma_sync")
-_OPERANDS: Final = ("wmma.matrix_a", "wmma.matrix_b")
 
 
 @dataclass(frozen=True)
 class _Fragment:
-    """What the operations on a fragment say of it; accumulators have no layout."""
+    """What the operations on a fragment say of it; only those that move it tell the layout."""
 
     shape: tuple[int, ...]
     layout: str = ""
@@ -70,7 +68,7 @@ def _note(found: dict[e.Var, _Fragment], var: e.Var, call: e.Call, moved: bool) 
     if len(sizes) != 3:
         _refuse("an extent that is no integer", "extents m, n, k that are integers", call)
     layout = ""
-    if moved and _scope(var) in _OPERANDS:
+    if moved:
         last = call.args[7]
         if not isinstance(last, e.StringImm):
             _refuse(f"the layout {last}", '"row_major" or "col_major"', call)
@@ -89,11 +87,6 @@ def _check_product(found: dict[e.Var, _Fragment], call: e.Call) -> None:
     shapes = {found[v].shape for v in call.args[0:8:2] if isinstance(v, e.Var) and v in found}
     if len(shapes) > 1:
         _refuse(f"fragments of shapes {sorted(shapes)} in one product", "one shape m, n, k", call)
-
-
-def _scope(var: e.Var) -> str:
-    kind = var.type_annotation
-    return kind.storage_scope if isinstance(kind, PointerType) else ""
 
 
 class _Annotator(StmtExprMutator):

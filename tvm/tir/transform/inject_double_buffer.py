@@ -150,9 +150,7 @@ class _Injector(StmtExprMutator):
         info = self._doubled.get(op.buffer.data)
         if info is None or info.read_half is None or not isinstance(new, e.BufferLoad):
             return new
-        half = info.write_half if self._filling is info else info.read_half
-        assert half is not None, "both are set at once"
-        index = _half(half, info) + new.indices[0]
+        index = _half(info.read_half, info) + new.indices[0]
         return e.BufferLoad(new.buffer, [index], new.predicate, new.span)
 
     # --- the loops ---
@@ -201,7 +199,7 @@ class _Injector(StmtExprMutator):
         return stmt
 
     def _split_loop(self, loop: s.For) -> list[s.Stmt]:
-        """All but the last iteration, without guards as far as they come in whole groups."""
+        """All but the last iteration in whole groups, then those that are left."""
         if not (isinstance(loop.min, e.IntImm) and loop.min.value == 0):
             raise CheckError(
                 message(
@@ -215,48 +213,28 @@ class _Injector(StmtExprMutator):
         count = ops.indexdiv(loop.extent - 1, group) if self._split > 1 else loop.extent - 1
         outer = e.Var(f"{var.name}.outer", kind)
         bodies = [
-            substitute(_WithoutGuards().visit_stmt(loop.body), {var: outer * group + i})
+            substitute(loop.body, {var: outer * group + i})
             for i in range(self._split)
         ]
         main = s.For(
             outer, loop.min, count, loop.kind, s.SeqStmt.flatten(bodies), loop.thread_binding,
             loop.annotations, loop.span,
         )  # fmt: skip
-        last_body = _WithoutFilling().visit_stmt(loop.body)
-        if self._split == 1:
-            return [main, substitute(last_body, {var: loop.extent - 1})]
+        rest = _WithoutMark().visit_stmt(loop.body)
         tail: list[s.Stmt] = []
         for i in range(self._split):
             at = count * group + i
-            body = loop.body if i + 1 < self._split else last_body
-            tail.append(s.IfThenElse(at < loop.extent, substitute(body, {var: at})))
+            tail.append(s.IfThenElse(at < loop.extent, substitute(rest, {var: at})))
         return [main, *tail]
 
 
-class _WithoutGuards(StmtExprMutator):
-    """Fills without asking: there is a next iteration."""
+class _WithoutMark(StmtExprMutator):
+    """What runs after the loop is no longer marked as filling."""
 
-    def visit_if_then_else_(self, op: s.IfThenElse) -> s.Stmt:
-        body = op.then_case
-        if isinstance(body, s.AttrStmt) and body.attr_key == "double_buffer_write":
-            return body
-        return super().visit_if_then_else_(op)
-
-
-class _WithoutFilling(StmtExprMutator):
-    """The last iteration fills nothing."""
-
-    def visit_seq_stmt_(self, op: s.SeqStmt) -> s.Stmt:
-        kept = [stmt for stmt in op.seq if not _fills(stmt)]
-        if len(kept) == len(op.seq):
-            return super().visit_seq_stmt_(op)
-        return s.SeqStmt.flatten([self.visit_stmt(stmt) for stmt in kept])
-
-
-def _fills(stmt: s.Stmt) -> bool:
-    if isinstance(stmt, s.IfThenElse):
-        stmt = stmt.then_case
-    return isinstance(stmt, s.AttrStmt) and stmt.attr_key == "double_buffer_write"
+    def visit_attr_stmt_(self, op: s.AttrStmt) -> s.Stmt:
+        if op.attr_key == "double_buffer_write":
+            return self.visit_stmt(op.body)
+        return super().visit_attr_stmt_(op)
 
 
 def _half(which: PrimExpr, info: _Doubled) -> PrimExpr:

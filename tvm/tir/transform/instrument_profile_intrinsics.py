@@ -7,9 +7,10 @@
                                                     ...
 
 Loops are numbered in the order of the text, behind the number of their function. Loops that stand
-side by side are marked, unless `tir.instr_siblings` is off: then those nested at most
-`tir.lwp_max_depth` deep. Loops with fewer than `tir.lwp_min_height` loops within stay as they are,
-and so do those within a parallel one. `tir.lwp_disable_func_prof` leaves out the functions.
+side by side in another loop are marked, unless `tir.instr_siblings` is off: then those nested at
+most `tir.lwp_max_depth` deep. Loops with fewer than `tir.lwp_min_height` loops within stay as they
+are, unless one before them in their sequence is taller, and so do those within a parallel one.
+`tir.lwp_disable_func_prof` leaves out the functions.
 """
 
 from __future__ import annotations
@@ -83,10 +84,14 @@ class _Loops(StmtExprVisitor):
         pass
 
     def visit_seq_stmt_(self, op: s.SeqStmt) -> None:
-        outer = self._siblings
+        outer, tallest = self._siblings, 0
+        several = sum(isinstance(one, s.For) for one in op.seq) > 1
         for stmt in op.seq:
-            self._siblings = sum(_is_loop(one) for one in op.seq) > 1 and _is_loop(stmt)
+            self._siblings = bool(self._around) and several and isinstance(stmt, s.For)
             self.visit_stmt(stmt)
+            if self._around and isinstance(stmt, s.For):
+                info = self.found[stmt]
+                info.height = tallest = max(tallest, info.height)
         self._siblings = outer
 
     def visit_for_(self, op: s.For) -> None:
@@ -99,10 +104,6 @@ class _Loops(StmtExprVisitor):
         self._around.append(op)
         self.visit_stmt(op.body)
         self._around.pop()
-
-
-def _is_loop(stmt: s.Stmt) -> bool:
-    return isinstance(stmt, s.For)
 
 
 class _Marker(StmtExprMutator):

@@ -131,7 +131,7 @@ class _Partitioner(AnalyzedMutator):
         return self.visit_stmt(op.body)
 
     def visit_for_(self, op: s.For) -> s.Stmt:
-        hinted = bool(op.annotations.get(HINT)) or op.loop_var in self._hinted
+        hinted = op.loop_var in self._hinted
         constant = isinstance(op.extent, e.IntImm)
         wanted = not constant or hinted or self._const_loops
         if op.kind is s.ForKind.THREAD_BINDING or not wanted or is_irregular(op):
@@ -284,7 +284,7 @@ class _Partitioner(AnalyzedMutator):
     ) -> s.Stmt:
         """A part, cut in turn; where it is a loop still, the hint holds for it too."""
         piece = self._piece(op, low, extent, body, rename)
-        hinted = bool(op.annotations.get(HINT)) or op.loop_var in self._hinted
+        hinted = op.loop_var in self._hinted
         is_loop = self._keep_single or not ops.is_one(extent)
         if hinted and is_loop and isinstance(piece, s.For):
             self._hinted.add(piece.loop_var)
@@ -297,8 +297,7 @@ class _Partitioner(AnalyzedMutator):
         extent = self.analyzer.simplify(extent)
         if isinstance(extent, e.IntImm) and extent.value <= 0:
             return s.Evaluate(0)
-        annotations = {k: v for k, v in op.annotations.items() if k != HINT}
-        if ops.is_one(extent) and not self._keep_single and not annotations:
+        if ops.is_one(extent) and not self._keep_single and not op.annotations:
             return FoldingSubstituter({op.loop_var: low}, rename).visit_stmt(body)
         var = op.loop_var.copy_with_name(op.loop_var.name) if rename else op.loop_var
         start = self.analyzer.simplify(low)
@@ -306,7 +305,9 @@ class _Partitioner(AnalyzedMutator):
         if moved is not op.loop_var:
             body = FoldingSubstituter({op.loop_var: moved}, rename).visit_stmt(body)
         zero = ops.const(0, var.dtype)
-        return s.For(var, zero, extent, op.kind, body, op.thread_binding, annotations, op.span)
+        return s.For(
+            var, zero, extent, op.kind, body, op.thread_binding, op.annotations, op.span
+        )
 
 
 def _gap(term: PrimExpr) -> PrimExpr | None:
@@ -385,11 +386,3 @@ class _MarkRemover(StmtExprMutator):
         if e.is_call_of(call, *_MARKS):
             return bare_condition(call.args[0])
         return call
-
-    def visit_for_(self, op: s.For) -> s.Stmt:
-        stmt = super().visit_for_(op)
-        if not isinstance(stmt, s.For) or HINT not in stmt.annotations:
-            return stmt
-        annotations = {k: v for k, v in stmt.annotations.items() if k != HINT}
-        return s.For(stmt.loop_var, stmt.min, stmt.extent, stmt.kind, stmt.body,
-                     stmt.thread_binding, annotations, stmt.span)  # fmt: skip

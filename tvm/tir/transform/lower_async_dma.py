@@ -6,12 +6,15 @@
     with T.attr(0, "async_wait_queue_scope", 0):
         with T.attr(0, "async_wait_inflight_count", 2): use(B)
     ->
-    T.dma_copy(0, T.address_of(B[0]), T.address_of(A[0]), 512, 0)
+    T.dma_start_group(0)
+    with T.attr(0, "async_commit_queue_scope", 0):
+        with T.attr(0, "async_scope", 1):
+            T.dma_copy(0, T.address_of(B[0]), T.address_of(A[0]), 512, 0)
+    T.dma_end_group(0)
     T.dma_wait(0, 2)
     use(B)
 
-Loops that copy one contiguous piece between flat buffers are meant; several that are committed
-together stand between `dma_start_group` and `dma_end_group`. Queues without any stay.
+Loops that copy one contiguous piece between flat buffers are meant. Queues without any stay.
 """
 
 from __future__ import annotations
@@ -61,16 +64,13 @@ class _Lowerer(StmtExprMutator):
     def _committed(self, op: s.AttrStmt) -> s.Stmt:
         assert isinstance(op.value, e.IntImm), "a queue has a number"
         self._queue, self._count = op.value, 0
-        body = self.visit_stmt(op.body)
+        stmt = super().visit_attr_stmt_(op)
         count, self._queue = self._count, None
         if count == 0:
             return op
         self._used.add(op.value.value)
-        body = _without_scope(body)
-        if count == 1:
-            return body
         start = _call("dma_start_group", op, op.value)
-        return s.SeqStmt.flatten([start, body, _call("dma_end_group", op, op.value)])
+        return s.SeqStmt.flatten([start, stmt, _call("dma_end_group", op, op.value)])
 
     def visit_for_(self, op: s.For) -> s.Stmt:
         found = identify_memcpy(op) if self._queue is not None else []
@@ -92,17 +92,3 @@ class _Lowerer(StmtExprMutator):
 
 def _call(name: str, near: s.Stmt, *args: PrimExpr) -> s.Stmt:
     return s.Evaluate(e.Call("int32", f"tir.{name}", args), near.span)
-
-
-def _without_scope(stmt: s.Stmt) -> s.Stmt:
-    """What is committed, no longer marked as running in the background."""
-    return _ScopeRemover().visit_stmt(stmt)
-
-
-class _ScopeRemover(StmtExprMutator):
-    def visit_expr(self, expr: PrimExpr) -> PrimExpr:
-        return expr
-
-    def visit_attr_stmt_(self, op: s.AttrStmt) -> s.Stmt:
-        new = super().visit_attr_stmt_(op)
-        return new.body if isinstance(new, s.AttrStmt) and op.attr_key == "async_scope" else new

@@ -47,7 +47,7 @@ def _alignments(body: s.Stmt) -> dict[e.Var, list[list[object]]]:
             asked: Any = block.annotations[ALIGNED]
             for number, *others in asked:
                 memory = block.writes[int(number)].buffer.data
-                found.setdefault(memory, []).append([ops.const(-1, "int32"), *others])
+                found.setdefault(memory, []).append([-1, *others])
     return found
 
 
@@ -80,7 +80,7 @@ class _BlockRemover(StmtExprMutator):
             strides = self._aligned.get(old.data)
             more = {} if strides is None else {ALIGNED: strides}
             body = _allocate(buffer, body, {**facts, **more})
-        return _with_pragmas(block.annotations, body)
+        return _with_pragmas(block.annotations, body, ops.const(0, "int32"))
 
     def visit_for_(self, op: s.For) -> s.Stmt:
         low, extent = self.visit_expr(op.min), self.visit_expr(op.extent)
@@ -88,6 +88,8 @@ class _BlockRemover(StmtExprMutator):
         kept = {k: v for k, v in op.annotations.items() if k not in pragmas}
         body: s.Stmt
         if op.kind == s.ForKind.THREAD_BINDING:
+            if ops.is_one(extent):
+                self._values[op.loop_var] = low
             body = _launch(op, extent, self.visit_stmt(op.body))
         elif ops.is_one(extent) and not kept and not self._keep:
             self._values[op.loop_var] = low
@@ -99,7 +101,7 @@ class _BlockRemover(StmtExprMutator):
             body = op if same else s.For(
                 op.loop_var, low, extent, op.kind, inner, None, annotations, op.span
             )  # fmt: skip
-        return _with_pragmas(pragmas, body)
+        return _with_pragmas(pragmas, body, op.loop_var)
 
 
 # Block annotations that describe its allocations rather than its computation.
@@ -118,12 +120,11 @@ def _launch(op: s.For, extent: PrimExpr, body: s.Stmt) -> s.Stmt:
     return s.AttrStmt(axis, key, extent, body, op.span)
 
 
-def _with_pragmas(annotations: Mapping[str, object], body: s.Stmt) -> s.Stmt:
-    """The body under an attribute for each annotation that is a pragma."""
+def _with_pragmas(annotations: Mapping[str, object], body: s.Stmt, node: PrimExpr) -> s.Stmt:
+    """The body under an attribute of the node for each annotation that is a pragma."""
     for key, value in reversed(list(annotations.items())):
         if key.startswith("pragma_"):
-            nothing = ops.const(0, "int32")
-            body = s.AttrStmt(nothing, key, _as_attr_value(value), body, body.span)
+            body = s.AttrStmt(node, key, _as_attr_value(value), body, body.span)
     return body
 
 

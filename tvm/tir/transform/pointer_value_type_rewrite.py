@@ -36,12 +36,14 @@ def PointerValueTypeRewrite(func: PrimFunc, mod: IRModule, ctx: PassContext) -> 
     return _retyped(func, {var: uses.lanes() for var, uses in _uses(func).items()})
 
 
-def retype_bound_pointers(func: PrimFunc) -> PrimFunc:
-    """Pointers of let statements whose memory only whole vectors touch point to vectors.
+def retype_pointers(func: PrimFunc, *, allocations: bool) -> PrimFunc:
+    """Pointers that are bound, or allocated, are to vectors where only whole ones are touched.
 
     Three lanes take the room of four where memory is laid out, so powers of two are meant.
     """
     bound = {n.var for n in statements(func.body, s.LetStmt) if n.var.dtype.is_handle}
+    if allocations:
+        bound |= {n.buffer_var for n in statements(func.body, s.Allocate)}
     if not bound:
         return func
     lanes = {}

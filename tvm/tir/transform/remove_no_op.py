@@ -91,7 +91,7 @@ class _Remover(AnalyzedMutator):
     def _is_empty(self, extent: PrimExpr) -> bool:
         if isinstance(extent, e.IntImm):
             return extent.value <= 0
-        return self.analyzer.const_int_bound(extent).max_value <= 0
+        return self.analyzer.const_int_bound(self.analyzer.simplify(extent)).max_value <= 0
 
     def visit_if_then_else_(self, op: s.IfThenElse) -> s.Stmt:
         stmt = super().visit_if_then_else_(op)
@@ -150,7 +150,7 @@ class _Remover(AnalyzedMutator):
         body = _body_of(stmt)
         if s.is_no_op(body):
             return s.Evaluate(0)
-        return stmt if uses_memory(op.buffer_var, body) else body
+        return body if self._dataflow and not uses_memory(op.buffer_var, body) else stmt
 
     def visit_decl_buffer_(self, op: s.DeclBuffer) -> s.Stmt:
         stmt = super().visit_decl_buffer_(op)

@@ -10,11 +10,12 @@ from tvm.support.compiled import mypyc_attr
 from tvm.tir import expr as e
 from tvm.tir import stmt as s
 from tvm.tir.analysis.buffer_facts import variables_of_buffers
+from tvm.tir.analysis.deep_equal import expr_deep_equal
 from tvm.tir.analysis.lasting_fact import lasting_fact
 from tvm.tir.buffer import Buffer
 from tvm.tir.effects import side_effect
 from tvm.tir.function import PrimFunc
-from tvm.tir.functor import substitute, walk
+from tvm.tir.functor import StmtExprMutator, substitute, walk
 from tvm.tir.op import arith as ops
 
 from .analyzed_mutator import AnalyzedMutator, bare_condition
@@ -103,10 +104,9 @@ class Simplifier(AnalyzedMutator):
         spelt = substitute(bare_condition(condition), self._truths)
         return None if spelt is condition else ops.literal(self.visit_expr(spelt))
 
-    def visit_assert_stmt_(self, op: s.AssertStmt) -> s.Stmt:
-        if ops.literal(self.visit_expr(op.condition)):
-            return self.visit_stmt(op.body)
-        return super().visit_assert_stmt_(op)
+    def visit_seq_stmt_(self, op: s.SeqStmt) -> s.Stmt:
+        """What `T.assume` says is for those who ask for it."""
+        return StmtExprMutator.visit_seq_stmt_(self, op)
 
     def visit_select_(self, op: e.Select) -> PrimExpr:
         known = ops.literal(self.visit_expr(op.condition))
@@ -133,7 +133,7 @@ class Simplifier(AnalyzedMutator):
             isinstance(value, e.BufferLoad)
             and value.buffer is op.buffer
             and value.predicate is op.predicate
-            and all(self.analyzer.can_prove_equal(a, b) for a, b in zip(value.indices, op.indices))
+            and all(expr_deep_equal(a, b) for a, b in zip(value.indices, op.indices))
         )
 
 

@@ -37,8 +37,8 @@ from tvm.tir.op import arith as ops
 
 from .lower_device_storage_access_info import PREFIX
 from .pass_form import tir_pass
-from .pointer_value_type_rewrite import retype_bound_pointers
-from .storage_plan import Memory, Plan, is_tagged, scope_of
+from .pointer_value_type_rewrite import retype_pointers
+from .storage_plan import Memory, Plan, is_tagged
 from .storage_steps import Steps
 
 
@@ -46,15 +46,14 @@ from .storage_steps import Steps
 def StorageRewrite(func: PrimFunc, mod: IRModule, ctx: PassContext) -> PrimFunc:
     """No two allocations of one scope could share memory, as far as that can be seen."""
     steps = Steps(func.body)
-    dynamic = [one for one in steps.allocations.values() if scope_of(one.op) == "shared.dyn"]
-    share = len(dynamic) < 2 and not ctx.option("tir.merge_static_smem", False)
+    share = not ctx.option("tir.merge_static_smem", False)
     target = func.attrs.get("target")
     typed = isinstance(target, Target) and target.kind.traits.typed_memory
     on_cpu = isinstance(target, Target) and target.kind.device_type == CPU
     staying = frozenset(["local"] if on_cpu else [])
     plan = Plan(steps, func.body, share=share, same_types=typed, staying=staying)
     func = func.with_body(_Rewriter(plan, steps.buffers).scope(None, func.body))
-    return retype_bound_pointers(func)
+    return retype_pointers(func, allocations=not on_cpu)
 
 
 class _Rewriter(StmtExprMutator):

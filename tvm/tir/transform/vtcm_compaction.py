@@ -30,7 +30,7 @@ def get_vtcm_compaction_passes() -> list[Pass]:
         LowerMatchBuffer(),
         InjectSoftwarePipeline(),
         LowerOpaqueBlock(),
-        FlattenBuffer(),
+        FlattenBuffer(as_maps=False),
         Simplify(),
         VectorizeLoop(True),
         StorageRewrite(),
