@@ -170,5 +170,5 @@ def test_rejects_a_store_outside_of_the_scope() -> None:
 
 
 def test_rejects_an_odd_split() -> None:
-    with pytest.raises(ValueError, match="split_loop is 3"):
+    with pytest.raises(TVMError, match="split_loop is 3"):
         _with(3)(IRModule.from_expr(filled_in_a_loop))

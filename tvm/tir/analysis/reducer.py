@@ -74,10 +74,8 @@ class Reducer:
 
     def as_comm_reducer(self) -> CommReducer:
         """The same as a node: the result in terms of a variable for each operand."""
-        many = len(self.parts) > 1
-        names = [str(i) if many else "" for i in range(len(self.parts))]
-        left = [Var(f"x{n}", part.dtype) for n, part in zip(names, self.parts)]
-        right = [Var(f"y{n}", part.dtype) for n, part in zip(names, self.parts)]
+        left = [Var(f"x{n}", part.dtype) for n, part in enumerate(self.parts)]
+        right = [Var(f"y{n}", part.dtype) for n, part in enumerate(self.parts)]
         return CommReducer(left, right, self.combine(left, right), self.identities)
 
 

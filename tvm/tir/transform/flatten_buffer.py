@@ -65,7 +65,7 @@ class _Flattener(StmtExprMutator):
             changed = dtype is not flat.dtype or zero is not offset or any(
                 new is not old for new, old in zip(shape, flat.shape)
             )  # fmt: skip
-            if changed:
+            if changed or (self._as_maps and flat is buffer):  # each access names the memory
                 flat = flat.with_changes(shape=shape, dtype=dtype, elem_offset=zero)
             self._flat[buffer] = flat
         return flat

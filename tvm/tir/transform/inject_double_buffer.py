@@ -42,7 +42,7 @@ def InjectDoubleBuffer(func: PrimFunc, mod: IRModule, ctx: PassContext) -> PrimF
         return func
     split = int(ctx.option("tir.InjectDoubleBuffer").split_loop)
     if split != 1 and split % 2:
-        raise ValueError(f"tir.InjectDoubleBuffer: split_loop is {split}; legal: 0, 1, 2, 4, ...")
+        raise CheckError(f"tir.InjectDoubleBuffer: split_loop is {split}; legal: 0, 1, 2, 4, ...")
     variables = [node.data if isinstance(node, Buffer) else node for node in marked]
     return to_ssa(func.with_body(_Injector(variables, split).visit_stmt(func.body)))
 
@@ -210,7 +210,7 @@ class _Injector(StmtExprMutator):
             )
         var, kind = loop.loop_var, loop.loop_var.dtype
         group = ops.const(self._split, kind)
-        count = ops.indexdiv(loop.extent - 1, group) if self._split > 1 else loop.extent - 1
+        count = ops.truncdiv(loop.extent - 1, group)  # none of a loop that does not run
         outer = e.Var(f"{var.name}.outer", kind)
         bodies = [
             substitute(loop.body, {var: outer * group + i})
