@@ -25,6 +25,13 @@ def test_declaration() -> None:
         tir.Buffer(tir.Var("x", "int32"), "int8", [4])
 
 
+def test_a_buffer_of_one_element_counts_in_64_bits() -> None:
+    single = tir.decl_buffer((), "float32")
+    assert single.elem_offset.dtype == "int64"
+    assert single.access_ptr("r").args[3].dtype == "int64"
+    assert tir.decl_buffer((4,), "float32").elem_offset.dtype == "int32"
+
+
 def test_strides_of_another_rank_are_refused_where_they_are_used() -> None:
     short = tir.decl_buffer((4, 4), strides=(2,))
     uses = [

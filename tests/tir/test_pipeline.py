@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 import tvm
-from tvm.ir.transform import PassContext
+from tvm.ir.transform import PassContext, Sequential
 from tvm.script import tir as T
 from tvm.target import Target
 from tvm.tir import BufferStore, PrimFunc, decl_buffer
@@ -37,8 +37,8 @@ def test_lowers_to_a_packed_function():
 
 
 def test_each_pass_gives_its_name():
-    passes = [*lowering_passes(PassContext.current()), *finalize_host_passes(),
-              *finalize_device_passes()]  # fmt: skip
+    passes = [*lowering_passes(PassContext.current()), *finalize_host_passes().passes,
+              *finalize_device_passes().passes]  # fmt: skip
     assert all(p.info.name.startswith("tir.") for p in passes)
 
 
@@ -172,3 +172,10 @@ def test_many_parameters():
     tensors = [np.full(4, i, "float32") for i in range(count)]
     tvm.compile(func)["main"](*tensors)
     assert tensors[-1][0] == 0
+
+
+def test_the_last_passes_are_one_pass() -> None:
+    """They may be called with a module, as every pass."""
+    for passes in (finalize_host_passes(), finalize_device_passes()):
+        assert isinstance(passes, Sequential)
+        assert passes.passes

@@ -158,7 +158,7 @@ def _build_kernels(
     mod = t.BindTarget(target.with_host(host))(mod)
     mod = pipeline_of(pipeline, target)(mod)
     host_mod, device_mods = split_host_device_mods(mod)
-    root = codegen_build(Sequential(finalize_host_passes())(host_mod), host)
+    root = codegen_build(finalize_host_passes()(host_mod), host)
     for device, part in device_mods.items():
         made = {
             str(func.attrs.get("global_symbol", var.name_hint)): _generated(generator, func, device)
@@ -218,5 +218,5 @@ def _wrappers(mod: IRModule, names: list[str]) -> IRModule:
         if name in names:
             call = builtin.call_extern("int32", f"{GENERATED}{name}", *direct_params(func))
             functions[var] = func.with_body(Evaluate(call))
-    passes = [MakeCheckedPackedAPI(), *finalize_host_passes()]
+    passes = [MakeCheckedPackedAPI(), finalize_host_passes()]
     return Sequential(passes)(mod.with_functions(functions))

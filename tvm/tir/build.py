@@ -82,8 +82,8 @@ def with_target(mod: IRModule, target: Target) -> IRModule:
 def _lowered(mod: IRModule, pipeline: PipelineLike, chosen: Target, host: Target) -> Module:
     mod = pipeline_of(pipeline, chosen)(mod)
     host_mod, device_mods = split_host_device_mods(mod)
-    host_mod = Sequential(finalize_host_passes())(host_mod)
-    finalize = Sequential(finalize_device_passes())
+    host_mod = finalize_host_passes()(host_mod)
+    finalize = finalize_device_passes()
     finished = {device: finalize(part) for device, part in device_mods.items()}
     return tir_to_runtime(host_mod, finished, host)
 

@@ -740,7 +740,7 @@ class StmtExprMutator(TirFunctor[PrimExpr, s.Stmt]):
         matches = self._visit_matches(op.match_buffers)
         reads, writes = self._visit_regions(op.reads), self._visit_regions(op.writes)
         annotations = self.visit_annotations(op.annotations) if op.annotations else op.annotations
-        init = None if op.init is None else self.visit_stmt(op.init)
+        init = None if op.init is None else self.visit_init(op.init)
         body = self.visit_stmt(op.body)
         if (
             iter_vars is op.iter_vars
@@ -757,6 +757,10 @@ class StmtExprMutator(TirFunctor[PrimExpr, s.Stmt]):
             iter_vars, reads, writes, op.name_hint, body, init, allocs, matches, annotations,
             op.span,
         )  # fmt: skip
+
+    def visit_init(self, init: s.Stmt) -> s.Stmt:
+        """What a block does before its first iteration alone."""
+        return self.visit_stmt(init)
 
     def visit_block_realize_(self, op: s.BlockRealize) -> s.Stmt:
         values, predicate = self.visit_exprs(op.iter_values), self.visit_expr(op.predicate)

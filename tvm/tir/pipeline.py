@@ -113,18 +113,18 @@ def _custom(ctx: PassContext) -> list[Pass]:
     return [t.ApplyCustomPass()] if ctx.custom_passes else []
 
 
-def finalize_host_passes() -> list[Pass]:
+def finalize_host_passes() -> Sequential:
     """From lowered host functions to what machine code can be made of."""
     # only where somebody has such types, as the pass looks at every node
     own_types = [t.LowerCustomDatatypes()] if custom_types() else []
-    return [
+    return Sequential([
         t.LowerTVMBuiltin(),  # argument lists of packed calls go to the stack
         *own_types,  # before operators are replaced, which rules for users' types may call
         t.VectorMath(),  # exp and the like as polynomials, which work on vectors
         t.LowerIntrin(),  # before operators have other types; other passes know what it replaces
         LegalizeNarrowFloats(),  # last but one: backends see types that the target has
         *host_code_passes(),
-    ]
+    ])
 
 
 def host_code_passes() -> list[Pass]:
@@ -136,17 +136,17 @@ def host_code_passes() -> list[Pass]:
     ]
 
 
-def finalize_device_passes() -> list[Pass]:
+def finalize_device_passes() -> Sequential:
     """From lowered device functions to what a device backend takes."""
     own_types = [t.LowerCustomDatatypes()] if custom_types() else []
-    return [
+    return Sequential([
         t.LowerWarpMemory(),  # memory of a warp becomes registers and shuffles
         t.Simplify(),  # indices of threads, now that their ranges stand in the code
         *own_types,
         t.LowerDeviceStorageAccessInfo(),  # what scopes need that only this device has
         t.LowerIntrin(),  # before operators have other types; other passes know what it replaces
         LegalizeNarrowFloats(),  # last: backends see types that the target has
-    ]
+    ])
 
 
 def lowered(mod: IRModule, simple_mode: bool = False) -> IRModule:

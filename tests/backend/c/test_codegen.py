@@ -89,7 +89,7 @@ def main(A: T.Buffer((8,), "float32"), B: T.Buffer((8,), "float32")):
         B[i] = T.exp(A[i])
 ''')
 mod = BindTarget(Target("c"))(tvm.IRModule.from_expr(func))
-mod = Sequential([default_tir_pipeline(), *finalize_host_passes()])(mod)
+mod = Sequential([default_tir_pipeline(), finalize_host_passes()])(mod)
 print(find_backend("c").emit_text(mod, Target("c")))
 """
 

@@ -7,7 +7,6 @@ import pytest
 import tvm
 from tvm.error import TVMError
 from tvm.ir.module import IRModule
-from tvm.ir.transform import Sequential
 from tvm.script import tir as T
 from tvm.target import Target
 from tvm.tir import expr as e
@@ -121,9 +120,9 @@ def scaled(a: T.handle, b: T.handle, factor: T.bfloat16) -> None:
 def test_kernels_and_those_who_launch_them_are_of_the_language(kind: str) -> None:
     mod = BindTarget(Target(kind, "llvm"))(IRModule({"main": scaled}))
     host, devices = split_host_device_mods(default_tir_pipeline()(mod))
-    verify_lowered(Sequential(finalize_host_passes())(host))
+    verify_lowered(finalize_host_passes()(host))
     (kernels,) = devices.values()
-    verify_lowered(Sequential(finalize_device_passes())(kernels))
+    verify_lowered(finalize_device_passes()(kernels))
 
 
 @pytest.mark.parametrize("target", ["llvm", "c"])
@@ -139,4 +138,4 @@ def test_host_functions_are_of_the_language(target: str) -> None:
                     Y[vi] = Y[vi] + T.cast(X[vi, vk], "float32")
 
     mod = default_tir_pipeline()(BindTarget(target)(IRModule({"main": main})))
-    verify_lowered(Sequential(finalize_host_passes())(mod))
+    verify_lowered(finalize_host_passes()(mod))

@@ -53,7 +53,7 @@ def stages() -> Iterator[tuple[str, tvm.IRModule]]:
     mod = tvm.IRModule({"main": program})
     mod = BindTarget(Target("llvm", host="llvm"))(mod)
     yield "as written", mod
-    for step in (default_tir_pipeline(), *finalize_host_passes()):
+    for step in (default_tir_pipeline(), *finalize_host_passes().passes):
         mod = step(mod)
         yield str(step), mod
 

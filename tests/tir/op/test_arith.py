@@ -103,6 +103,12 @@ def test_division_says_which_it_is() -> None:
     assert isinstance(F // F, tir.Call)
 
 
+def test_ceildiv_is_written_out() -> None:
+    n = tir.Var("n", "int32")
+    assert str(tir.ceildiv(n, 4)) == "(n + 4 - 1) // 4"
+    assert str(tir.ceildiv(n, tir.Var("m", "int32"))) == "(n + m - 1) // m"
+
+
 def test_ceildiv_is_exact() -> None:
     rng = random.Random(0)
     for _ in range(200):

@@ -39,3 +39,19 @@ def test_inline_is_a_macro() -> None:
 
     assert_structural_equal(by_inline.without_attr("global_symbol"),
                             by_hand.without_attr("global_symbol"))  # fmt: skip
+
+
+def test_evaluations_of_zero_are_dropped_beside_others():
+    @T.prim_func
+    def func(A: T.Buffer((4,), "int32")):
+        T.evaluate(0)
+        for i in range(4):
+            T.evaluate(0)
+            A[i] = 1
+            T.evaluate(T.int64(0))
+        if A[0] > 1:
+            T.evaluate(0)
+
+    loop, branch = func.body.seq
+    assert type(loop.body).__name__ == "BufferStore"
+    assert branch.then_case.value.value == 0

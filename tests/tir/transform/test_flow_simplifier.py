@@ -123,6 +123,28 @@ def test_an_assumed_size_is_no_fact_without_an_option() -> None:
     assert not same(after(sizes, {}), sizes_known)
 
 
+@T.prim_func
+def reduced(A: T.Buffer((16, 4), "int32"), C: T.Buffer((16,), "int32"), n: T.int32) -> None:
+    for i, k in T.grid(16, 4):
+        with T.block("sum"):
+            vi, vk = T.axis.remap("SR", [i, k])
+            with T.init():
+                C[vi] = 0
+            C[vi] = C[vi] + A[vi, vk]
+    with T.block("first"):
+        T.where(n > 3)
+        C[0] = 1
+    A[0, 0] = C[0]
+
+
+def test_what_a_block_may_not_do_is_no_fact() -> None:
+    """Later iterations come without the initial value, and a predicate may not hold."""
+    flags = ("propagate_knowns_to_prove_conditional", "propagate_knowns_to_simplify_expressions")
+    text = after(reduced, {"tir.Simplify": dict.fromkeys(flags, True)}).script()
+    assert "C[vi] = C[vi] + A[vi, vk]" in text
+    assert "A[0, 0] = C[0]" in text
+
+
 class Programs:
     """Random programs over two small buffers."""
 

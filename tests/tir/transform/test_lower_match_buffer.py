@@ -5,6 +5,8 @@ from tvm.error import TVMError
 from tvm.ir import IRModule, Range
 from tvm.script import tir as T
 from tvm.testing.pass_test import PassTest
+from tvm.tir import Evaluate, SeqStmt
+from tvm.tir.functor import StmtExprMutator, rewrite
 from tvm.tir.transform import LowerMatchBuffer
 
 pytestmark = pytest.mark.pure
@@ -65,8 +67,16 @@ def test_statements_that_do_nothing_stay():
         for i in range(16):
             with T.block("b"):
                 S = T.match_buffer(A[i, 0:16], (1, 16), offset_factor=1, strides=[16, 1])
-                T.evaluate(0)
+                T.evaluate(1)
                 S[0, 0] = T.float32(1)
 
-    text = LowerMatchBuffer()(IRModule({"main": before})).script()
+    class NothingInstead(StmtExprMutator):
+        def visit_evaluate_(self, op):
+            return Evaluate(0)
+
+        def visit_seq_stmt_(self, op):
+            return SeqStmt([self.visit_stmt(part) for part in op.seq])
+
+    idle = rewrite(NothingInstead(), before)
+    text = LowerMatchBuffer()(IRModule({"main": idle})).script()
     assert text.index("T.evaluate(0)") < text.index("A[i, 0] = T.float32(1.0)")

@@ -113,3 +113,14 @@ class FlowSimplifier(Simplifier):
             self.facts.forget(op)
             return block
         return super().visit_block_(op)
+
+    def visit_init(self, init: s.Stmt) -> s.Stmt:
+        new = super().visit_init(init)
+        self.facts.forget(init)  # later iterations come without it
+        return new
+
+    def visit_block_realize_(self, op: s.BlockRealize) -> s.Stmt:
+        stmt = super().visit_block_realize_(op)
+        if not ops.is_one(op.predicate):
+            self.facts.forget(op.block)  # which may not have run
+        return stmt
