@@ -36,7 +36,8 @@ def test_the_kernel_takes_what_it_uses():
     assert [str(p.dtype) for p in kernel.params] == ["handle", "int32"]
     assert kernel.attrs["target"].kind.name == "cuda"
     assert kernel.attrs["tir.is_global_func"]
-    assert kernel.body.attr_key == "thread_extent"
+    assert kernel.body.buffer.data is kernel.params[0]  # declared in front of its code
+    assert kernel.body.body.attr_key == "thread_extent"
 
 
 def test_keeps_host_functions():

@@ -5,8 +5,8 @@
             body over A and n              ->       def main_kernel(A: pointer, n: int32):
                                                         body over A and n
 
-The parameters are what the code uses from around it: addresses first, each kind by name. No
-variable is shared between the two functions.
+The parameters are what the code uses from around it: addresses first, each kind by name. Buffers
+over these are declared. No variable is shared between the two functions.
 """
 
 from __future__ import annotations
@@ -25,8 +25,9 @@ from tvm.target.target import Target
 from tvm.tir import expr as e
 from tvm.tir import stmt as s
 from tvm.tir.analysis import undefined_vars
+from tvm.tir.buffer import Buffer
 from tvm.tir.function import PrimFunc
-from tvm.tir.functor import StmtExprMutator
+from tvm.tir.functor import StmtExprMutator, walk
 from tvm.tir.op import builtin
 from tvm.tir.renew_defs import renew_defs
 
@@ -74,10 +75,10 @@ class _Splitter(StmtExprMutator):
         var = self._names.fresh_global(f"{self._prefix}_kernel", add_prefix=False)
         attrs = {"target": op.node, "tir.noalias": True, "tir.is_global_func": True}
         if not _tells_errors(op.node):
-            kernel = PrimFunc(params, op.body, attrs=attrs, span=op.span)
+            kernel = PrimFunc(params, _declared(op.body, params), attrs=attrs, span=op.span)
             self._kernels[var] = renew_defs(kernel)
             return s.Evaluate(e.Call(DataType("void"), var, params, op.span), op.span)
-        body = s.SeqStmt.flatten(op.body, s.Evaluate(builtin.ret(0)))
+        body = _declared(s.SeqStmt.flatten(op.body, s.Evaluate(builtin.ret(0))), params)
         kernel = PrimFunc(params, body, PrimType("int32"), attrs=attrs, span=op.span)
         self._kernels[var] = renew_defs(kernel)
         error = e.Var("err", "int32")
@@ -85,6 +86,22 @@ class _Splitter(StmtExprMutator):
             error.equal(0), e.StringImm("Error executing compute kernel"), s.Evaluate(0)
         )
         return s.LetStmt(error, e.Call(DataType("int32"), var, params, op.span), fine, op.span)
+
+
+def _declared(body: s.Stmt, params: list[e.Var]) -> s.Stmt:
+    """The body below declarations of the buffers that it knows from around it."""
+    found: dict[Buffer, None] = {}
+    own: set[Buffer] = set()
+    passed = set(params)
+    for node in walk(body):
+        if isinstance(node, s.DeclBuffer):
+            own.add(node.buffer)
+        elif isinstance(node, (s.BufferStore, e.BufferLoad)) and node.buffer.data in passed:
+            found.setdefault(node.buffer)
+    for buffer in found:
+        if buffer not in own:
+            body = s.DeclBuffer(buffer, body, body.span)
+    return body
 
 
 def _check_scopes(params: list[e.Var], op: s.AttrStmt) -> None:
