@@ -111,3 +111,29 @@ class TestAddressOfBufferWithoutDeclaration(PassTest):
                 P = T.Buffer((4,), "float32", data=p)
                 P[0] = T.float32(1)
                 P[i] = P[0] + T.float32(1)
+
+
+def test_code_of_another_device_stays_a_function() -> None:
+    @I.ir_module
+    class Module:
+        @T.prim_func
+        def main(A: T.Buffer((8,), "float32")):
+            T.func_attr({"target": T.target("c")})
+            Module.kernel(A.data)
+            Module.same(A.data)
+
+        @T.prim_func(private=True)
+        def kernel(p: T.handle("float32")):
+            T.func_attr({"target": T.target("cuda")})
+            A = T.decl_buffer((8,), data=p)
+            tx = T.launch_thread("threadIdx.x", 8)
+            A[tx] = T.float32(0)
+
+        @T.prim_func(private=True)
+        def same(p: T.handle("float32")):
+            T.func_attr({"target": T.target("c")})
+            A = T.decl_buffer((8,), data=p)
+            A[0] = T.float32(1)
+
+    made = InlinePrivateFunctions()(Module)
+    assert sorted(var.name_hint for var in made.get_global_vars()) == ["kernel", "main"]

@@ -3,9 +3,9 @@
     def main(...): f(A.data, 3)                  def main(...):
     def f(p: T.handle, n: T.int32): ...   ->         ... with A.data for p and 3 for n
 
-Inlined is what returns nothing, matches no buffers, and does not call itself, directly or not. The
-functions that nothing calls any more are removed. Where a buffer lies at a parameter and the
-argument is an address that is computed, the address is bound to a variable.
+Inlined is what returns nothing, matches no buffers, has no other target, and does not call itself,
+directly or not. The functions that nothing calls any more are removed. Where a buffer lies at a
+parameter and the argument is an address that is computed, the address is bound to a variable.
 """
 
 from __future__ import annotations
@@ -38,6 +38,7 @@ def InlinePrivateFunctions(mod: IRModule, ctx: PassContext) -> IRModule:
     functions: dict[GlobalVar, BaseFunc] = {}
     for var, func in mod.functions.items():
         if isinstance(func, PrimFunc):
+            inliner.target = func.attrs.get("target")
             functions[var] = func.with_body(inliner.visit_stmt(func.body))
         else:
             functions[var] = func
@@ -82,6 +83,7 @@ class _Inliner(StmtExprMutator):
         super().__init__()
         self._mod = mod
         self._chosen = chosen
+        self.target: object = None  # of the function that is rewritten
 
     def visit_expr(self, expr: PrimExpr) -> PrimExpr:
         return expr
@@ -92,6 +94,9 @@ class _Inliner(StmtExprMutator):
             return op
         func = self._mod.functions[call.op]  # type: ignore[index]
         assert isinstance(func, PrimFunc), "only PrimFuncs are chosen"
+        own = func.attrs.get("target")
+        if own is not None and self.target is not None and str(own) != str(self.target):
+            return op  # code of another device stays a function of its own
         names: list[tuple[e.Var, PrimExpr]] = []
         values: dict[e.Var, PrimExpr] = {}
         undeclared = _memory_of_undeclared_buffers(func)
