@@ -142,9 +142,10 @@ class _Narrower(_Bounded):
 
     def visit_attr_stmt_(self, op: s.AttrStmt) -> s.Stmt:
         """The variables of threads come from here where no loop is bound to them."""
-        iv, zero = op.node, ops.const(0, op.value.dtype)
+        iv = op.node
         if op.attr_key not in _THREADS or not isinstance(iv, e.IterVar):
             return super().visit_attr_stmt_(op)
+        zero = ops.const(0, op.value.dtype)
         if self._wide(op.value.dtype) and not self._wide(iv.var.dtype):
             return self._thread_of_wide_extent(op, iv)
         if not self._declare(iv.var, zero, op.value):
