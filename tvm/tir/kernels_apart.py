@@ -27,7 +27,7 @@ from tvm.error import TVMError
 from tvm.ir.expr import GlobalVar
 from tvm.ir.json import load_apart, save_apart
 from tvm.ir.module import IRModule
-from tvm.ir.transform import PassContext, Sequential
+from tvm.ir.transform import PassContext
 from tvm.support.recursion import nested_programs
 from tvm.target.target import Target
 
@@ -101,7 +101,7 @@ def answer(
 
 def _made(mod: IRModule, target: Target) -> bytes | None:
     """The text of the fragment of a module's only function; None where there is none."""
-    mod = Sequential(finalize_host_passes())(get_tir_pipeline("default")(mod))
+    mod = finalize_host_passes()(get_tir_pipeline("default")(mod))
     fragment = kernel_code(mod, machine_of(target))
     return None if fragment is None else fragment.to_text().encode()
 
