@@ -73,7 +73,7 @@ class GroupFunctions:
 
     def __init__(self, taken: list[str]) -> None:
         self.functions: dict[GlobalVar, BaseFunc] = {}
-        self.renamed: dict[Var, RelaxExpr] = {}
+        self.renamed: dict[Var, Var] = {}
         self._names = NameTable(taken)
         self._vars = NameTable()
         self._by_digest: dict[str, GlobalVar] = {}
