@@ -169,7 +169,7 @@ def test_tags(scope: str, tagged: bool) -> None:
     assert is_tagged(scope) == tagged
 
 
-def test_the_outermost_launch_has_the_memory() -> None:
+def test_launches_keep_their_memory() -> None:
     @T.prim_func
     def func(P: T.Buffer((64,))):
         with T.launch_thread("blockIdx.x", 2) as bx:
@@ -183,8 +183,8 @@ def test_the_outermost_launch_has_the_memory() -> None:
     @T.prim_func
     def expected(P: T.Buffer((64,))):
         with T.launch_thread("blockIdx.x", 2) as bx:
-            A = T.decl_buffer((32,), scope="shared")
             with T.launch_thread("threadIdx.x", 32) as tx:
+                A = T.decl_buffer((32,), scope="shared")
                 B = T.decl_buffer((32,), data=A.data, scope="shared")
                 A[tx] = P[bx * 32 + tx]
                 B[tx] = A[tx] * T.float32(2)

@@ -39,7 +39,7 @@ class Allocation:
 
     def __init__(self, op: s.Allocate, home: s.Stmt | None, level: int) -> None:
         self.op: Final = op
-        self.home: Final = home  # a parallel loop or an outermost launch; None: the function
+        self.home: Final = home  # a parallel loop or a launch; None: the function
         self.level: Final = level  # the number of scopes around it
         self.buffers: dict[Buffer, None] = {}
         self.steps: list[Step] = []
@@ -113,12 +113,11 @@ class Steps(StmtExprVisitor):
             super().visit_stmt(stmt)
 
     def _attribute(self, op: s.AttrStmt) -> None:
-        """Memory stays inside of the outermost launch that it is allocated in, which owns it."""
+        """Memory stays inside of the launches that it is allocated in, which own it."""
         outer = self._threads
         if op.attr_key in ("thread_extent", "virtual_thread"):
             self._threads = (*outer, op)
-        inner = op.attr_key == "thread_extent" and outer
-        self._scope(op, home=op.attr_key in SCOPES and not inner)
+        self._scope(op, home=op.attr_key in SCOPES)
         self._threads = outer
 
     def visit_let_stmt_(self, op: s.LetStmt) -> None:
