@@ -200,7 +200,7 @@ def test_kernels_of_a_gpu_go_to_the_generator() -> None:
     made = build(first, Listing(), "cuda")
     assert made.kind == "llvm"  # the launch is ours
     assert made.function_names() == ["first"]
-    assert made.imports[0].inspect_source() == "first_kernel: AttrStmt for cuda"
+    assert made.imports[0].inspect_source() == "first_kernel: DeclBuffer for cuda"
 
 
 def test_passes_of_users_come_first() -> None:

@@ -114,8 +114,9 @@ class _Finder(StmtExprVisitor):
         if isinstance(op.node, e.IterVar) and op.attr_key in ("thread_extent", "virtual_thread"):
             self._within([op.node.var], op.body)
         else:
-            # what is said of a fragment stands before the fragment itself
-            if isinstance(op.node, PrimExpr) and not op.attr_key.startswith("fragment_"):
+            # what is said of a fragment or a loop stands before these
+            told_before = op.attr_key.startswith(("fragment_", "pragma_"))
+            if isinstance(op.node, PrimExpr) and not told_before:
                 self.visit_expr(op.node)
             self.visit_stmt(op.body)
 

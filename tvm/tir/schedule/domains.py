@@ -11,6 +11,7 @@ from tvm.tir.buffer import Buffer
 from tvm.tir.expr import FloorDiv, FloorMod, IntImm, Var, make_const
 from tvm.tir.functor import substitute, uses_any
 from tvm.tir.op.arith import (
+    cast,
     floordiv,
     greater_equal,
     is_one,
@@ -181,16 +182,17 @@ def nest_over(
     for iv in block.iter_vars:
         dom, whole = domains[iv.var], iv.dom
         assert whole is not None, "block variables have domains"
+        start = cast(dom.min, iv.var.dtype)  # domains may begin with 0 beside extents of 64 bits
         if is_one(dom.extent) and not preserve_unit_loops:
-            value = dom.min
+            value = start
         else:
             loop = Var(f"ax{len(loops)}", iv.var.dtype)
             loops.append((loop, dom.extent))
             analyzer.bind(loop, Range.from_min_extent(make_const(0, loop.dtype), dom.extent))
-            value = loop if is_zero(dom.min) else dom.min + loop
+            value = loop if is_zero(start) else start + loop
         values.append(value)
         if dom is not whole:
-            point = dom.min if is_one(dom.extent) else value
+            point = start if is_one(dom.extent) else value
             for inside in _limits(point, whole, analyzer):
                 predicate = logical_and(predicate, inside)
     bindings = {iv.var: value for iv, value in zip(block.iter_vars, values)}
