@@ -10,6 +10,7 @@ The row stays in the innermost cache between the passes.
 
 from __future__ import annotations
 
+from tvm.arith import Analyzer
 from tvm.ir.structural import structural_equal
 from tvm.target.cpu_model import CpuModel
 from tvm.tir.block_scope import StmtSRef
@@ -88,7 +89,8 @@ def _sum_while_made(
         known = all(isinstance(size, IntImm) for size in sizes)
         if known and sizes[0].value != sizes[1].value * width.value:
             continue
-        if not known and not structural_equal(sizes[1], ceildiv(sizes[0], width.value)):
+        rounds = Analyzer().simplify(ceildiv(sizes[0], width.value))
+        if not known and not structural_equal(sizes[1], rounds):
             continue
         outer, inner = sch.split(below[0], factors=[None, width.value])
         if known:
