@@ -35,12 +35,12 @@ NAMES: dict[str, dict[str, Any]] = {
     "RemoveWeightLayoutRewriteBlock": {"skip_tensor_rewrite": False, "skip_ndarray_rewrite": False},
     "ThreadSync": {"storage_scope": ...}, "VectorizeLoop": {"enable_vectorize": True},
     "VerifyVTCMLimit": {"limit": None},
-    "PlanAndUpdateBufferAllocationLocation": {"regions": True},
+    "PlanAndUpdateBufferAllocationLocation": {"regions": True}, "FlattenBuffer": {"as_maps": True},
     **{name: {} for name in (
         "AnnotateDeviceRegions", "AnnotateEntryFunc", "BF16ComputeLegalize", "BF16StorageLegalize",
         "CombineContextCall", "ConvertBlocksToOpaque", "ConvertForLoopsToSerial", "ConvertSSA",
         "DecorateDeviceScope", "DefaultGPUSchedule", "ExtractPrimFuncConstants",
-        "FP8StorageLegalize", "FlattenBuffer", "ForceNarrowIndexToInt32", "HoistExpression",
+        "FP8StorageLegalize", "ForceNarrowIndexToInt32", "HoistExpression",
         "InferFragment", "InjectDoubleBuffer", "InjectPTXAsyncCopy", "InjectPermutedLayout",
         "InjectRollingBuffer", "InjectSoftwarePipeline", "InjectVirtualThread",
         "InlinePrivateFunctions", "InstrumentBoundCheckers", "InstrumentProfileIntrinsics",
@@ -217,7 +217,7 @@ CASES: dict[str, tuple[Any, tuple[Any, ...], Any, str, str]] = {
     "ConvertForLoopsToSerial": (
         blocks, (), t.ConvertForLoopsToSerial(), "T.parallel", "in T.grid(16, 16)"),
     "CompactBufferAllocation": (
-        scratch, (), t.CompactBufferAllocation(), "alloc_buffer((16, 16))", "B[0, j] = A[i, j]"),
+        scratch, (), t.CompactBufferAllocation(), "alloc_buffer((16, 16))", "B[i - i, j] = A[i, j]"),
     "LowerMatchBuffer": (matched, (), t.LowerMatchBuffer(), "row[3]", "A[i, 3] ="),
     "Simplify": (flat_loops, (), t.Simplify(), "i // 8", "A[i, 0] ="),
     "VectorizeLoop": (
