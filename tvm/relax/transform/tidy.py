@@ -7,15 +7,18 @@ After a rewrite equal values are also made one.
 
 from __future__ import annotations
 
-from tvm.ir.expr import GlobalVar, RelaxExpr
+from typing import Final
+
+from tvm.ir.expr import GlobalVar
 from tvm.ir.op import Op
 from tvm.ir.structural import structural_equal
 from tvm.relax.analysis.bindings import remove_all_unused
-from tvm.relax.analysis.variables import post_order_visit
 from tvm.relax.bind import TIDIERS
-from tvm.relax.expr import Call, DataflowBlock, Function
+from tvm.relax.expr import Call, DataflowBlock, Function, If, VarBinding
 from tvm.relax.transform.canonicalize_bindings import canonicalize_bindings
 from tvm.relax.transform.eliminate_common_subexpr import eliminate_common_subexpr
+
+_OUTSIDE: Final = frozenset(("relax.call_pure_packed", "relax.invoke_pure_closure"))
 
 
 def tidy_inlined(func: Function) -> Function:
@@ -37,28 +40,31 @@ def tidy_rewritten(func: Function) -> Function:
 
 
 def tidy_untouched(func: Function) -> Function:
-    """Where a rewriter finds nothing: functions with blocks that are no dataflow, all the same."""
+    """Where a rewriter finds nothing: functions with blocks that are no dataflow, all the same.
+
+    Those with casts, branches, or calls of functions outside, which may do more than give a result,
+    stay as they are.
+    """
     plain = any(b.bindings and not isinstance(b, DataflowBlock) for b in func.body.blocks)
-    if not plain:
+    if not plain or not _is_straight(func):
         return func
     new = tidy_rewritten(func)
-    if _calls_outside(new) < _calls_outside(func):
-        return func  # they may do more than give a result, which nobody reads
     return func if structural_equal(new, func) else new
 
 
-def _calls_outside(func: Function) -> int:
-    """How many calls of packed functions and of closures a function has."""
-    count = 0
-
-    def note(expr: RelaxExpr) -> None:
-        nonlocal count
-        if isinstance(expr, Call):
-            is_packed = isinstance(expr.op, Op) and expr.op.name == "relax.call_pure_packed"
-            count += is_packed or not isinstance(expr.op, (Op, GlobalVar))
-
-    post_order_visit(func, note)
-    return count
+def _is_straight(func: Function) -> bool:
+    """Whether a function only binds calls of operators and kernels one after the other."""
+    for block in func.body.blocks:
+        for binding in block.bindings:
+            value = binding.value
+            if not isinstance(binding, VarBinding) or isinstance(value, (If, Function)):
+                return False
+            if isinstance(value, Call):
+                if not isinstance(value.op, (Op, GlobalVar)):
+                    return False
+                if isinstance(value.op, Op) and value.op.name in _OUTSIDE:
+                    return False
+    return True
 
 
 TIDIERS.register("inlined", tidy_inlined)
