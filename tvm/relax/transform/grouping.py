@@ -15,6 +15,7 @@ from tvm.ir.expr import GlobalVar, RelaxExpr, StructInfo
 from tvm.ir.function import BaseFunc
 from tvm.ir.op import Op
 from tvm.ir.structural import structural_digest, structural_equal
+from tvm.relax.analysis.variables import used_symbolic_vars
 from tvm.relax.bind import copy_with_new_vars
 from tvm.relax.expr import (
     Binding,
@@ -195,8 +196,10 @@ def _size_edges(block: BindingBlock) -> list[tuple[int, int]]:
     told: dict[object, int] = {}
     edges: list[tuple[int, int]] = []
     for i, binding in enumerate(block.bindings):
-        own = dict.fromkeys(tir_vars_in_struct_info(binding.var.struct_info)) if told else {}
-        edges += [(told[symbol], i) for symbol in own if symbol in told]
+        if told:
+            own = dict.fromkeys(tir_vars_in_struct_info(binding.var.struct_info))
+            own.update(dict.fromkeys(used_symbolic_vars(binding.value)))
+            edges += [(told[symbol], i) for symbol in own if symbol in told]
         if isinstance(binding, MatchCast):
             for symbol in tir_vars_in_struct_info(binding.struct_info):
                 told.setdefault(symbol, i)
