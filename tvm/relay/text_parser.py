@@ -732,7 +732,6 @@ _WORDS: Final[dict[str, Callable[[Parser, Token], Any]]] = {
 }
 
 
-@explained
 def _both_sides(given: dict[str, Any]) -> dict[str, Any]:
     """Attributes with a padding for both sides of each axis; a text may say one for both."""
     pads, strides = given.get("padding"), given.get("strides", given.get("kernel_size"))
@@ -740,6 +739,7 @@ def _both_sides(given: dict[str, Any]) -> dict[str, Any]:
     return {**given, "padding": (*pads, *pads)} if short else given  # type: ignore[misc]
 
 
+@explained
 def parse(
     source: str,
     source_name: str = "from_string",
