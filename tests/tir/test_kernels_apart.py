@@ -15,6 +15,7 @@ from tvm.ir import IRModule
 from tvm.ir.transform import PassContext
 from tvm.script import ir as I
 from tvm.script import tir as T
+from tvm.support import dtype
 from tvm.target import Target
 from tvm.tir import kernels_apart
 
@@ -24,6 +25,7 @@ pytestmark = pytest.mark.slow
 @pytest.fixture(autouse=True)
 def _all_work(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
     monkeypatch.setattr(kernels_apart, "_WORTH_SENDING", 0)
+    monkeypatch.setattr(dtype, "_custom_codes", {})  # types that other tests have registered
     monkeypatch.setenv("TVM_CACHE_DIR", str(tmp_path / "cache"))
     monkeypatch.setenv("TVM_COMPILE_WORKERS", "1")
     yield
@@ -145,3 +147,12 @@ def test_little_work_starts_no_process(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(kernels_apart, "_WORTH_SENDING", 1000)
     assert run(tvm.tir.build(program(), Target(TARGET)))[1] == 2.0
     assert not worker._begun
+
+
+def test_types_of_users_stay_here(
+    monkeypatch: pytest.MonkeyPatch, answers: list[tuple[object, bytes | None]]
+) -> None:
+    """Other processes know nothing of them."""
+    monkeypatch.setattr(dtype, "_custom_codes", {"mine": 200})
+    assert run(built(program()))[1] == 2.0
+    assert not answers

@@ -28,6 +28,7 @@ from tvm.ir.expr import GlobalVar
 from tvm.ir.json import load_apart, save_apart
 from tvm.ir.module import IRModule
 from tvm.ir.transform import PassContext
+from tvm.support.dtype import custom_types
 from tvm.support.recursion import nested_programs
 from tvm.target.target import Target
 
@@ -52,7 +53,7 @@ def with_made_kernels(mod: IRModule, target: Target) -> IRModule:
     marked = [(var, func) for var, func in mod.functions.items()
               if isinstance(func, PrimFunc) and KEEP in func.attrs]  # fmt: skip
     count = workers.worker_count()
-    if len(marked) < 2 or not count:
+    if len(marked) < 2 or not count or custom_types():  # which other processes do not know
         return mod
     sizes = [sum(1 for _ in statements(func.body, Stmt)) for _, func in marked]
     given = setting(target) if sum(sizes) >= _WORTH_SENDING else None
