@@ -51,8 +51,8 @@ def test_forms_of_padding() -> None:
 @pytest.mark.parametrize(
     ("pad_type", "kernel", "place"),
     [
-        ("constant", "pad", "T.if_then_else(T.int64(0) <= v_i2 and v_i2 < T.int64(4), A[v_i0, "),
-        ("reflect", "mirror_pad", "A[v_i0, v_i1, T.if_then_else(T.int64(4) <= v_i2, T.int64(6)"),
+        ("constant", "pad", "T.if_then_else(T.int64(0) <= v_i2 and v_i2 < T.int64(4), x[v_i0, "),
+        ("reflect", "mirror_pad", "x[v_i0, v_i1, T.if_then_else(T.int64(4) <= v_i2, T.int64(6)"),
         ("edge", "replicate_pad", "T.if_then_else(v_i2 < T.int64(0), T.int64(0), T.if_then_else("),
     ],
 )

@@ -31,6 +31,7 @@ from tvm.relax.op.manipulate import (
     squeeze,
     tuple_items,
 )
+from tvm.relax.op.nn.pad import pad
 from tvm.relax.op.statistical import sum as sum_
 from tvm.relax.shape_math import simplify
 from tvm.relax.struct_info import TensorStructInfo, TupleStructInfo, const_int
@@ -163,7 +164,18 @@ def _unpadded(call: Call, x: Expr, g: Expr) -> Expr:
 
 
 def _between(g: Expr, axis: int, extent: PrimExpr, before: int, after: int) -> Expr:
-    return _part(g, axis, before, simplify(extent + before))
+    first, last = max(-before, 0), max(-after, 0)  # elements that were cut off
+    size = const_int(extent)
+    if size is not None:
+        first = min(first, size)
+        last = min(last, size - first)
+    begin = max(before, 0)
+    kept = _part(g, axis, begin, simplify(extent + (begin - first - last)))
+    if not first and not last:
+        return kept
+    widths = [0] * (2 * len(extents(g)))
+    widths[2 * axis : 2 * axis + 2] = first, last
+    return pad(kept, widths)
 
 
 def _added(x: Expr, axis: int, extent: PrimExpr, at: Any, count: int, share: Expr) -> Expr:
