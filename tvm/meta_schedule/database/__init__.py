@@ -12,18 +12,7 @@ from .sql_tables import DatabaseError
 from .union_database import UnionDatabase
 
 __all__ = [
-    "Database",
-    "DatabaseError",
-    "JSONDatabase",
-    "MemoryDatabase",
-    "OrderedUnionDatabase",
-    "PyDatabase",
-    "SQLDatabase",
-    "ScheduleFnDatabase",
-    "Trial",
-    "TuningRecord",
-    "UnionDatabase",
-    "Workload",
-    "copy_records",
-    "create",
+    "Database", "PyDatabase", "create", "JSONDatabase", "MemoryDatabase",
+    "OrderedUnionDatabase", "TuningRecord", "Workload", "ScheduleFnDatabase", "SQLDatabase",
+    "Trial", "DatabaseError", "UnionDatabase", "copy_records",
 ]  # fmt: skip

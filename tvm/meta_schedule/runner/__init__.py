@@ -21,21 +21,9 @@ if TYPE_CHECKING:
     from .cluster_runner import ClusterRunner, DaskRunner, RayRunner
 
 __all__ = [
-    "ClusterRunner",
-    "DaskRunner",
-    "EvaluatorConfig",
-    "LocalRunner",
-    "LocalRunnerFuture",
-    "PyRunner",
-    "PyRunnerFuture",
-    "RPCConfig",
-    "RPCRunner",
-    "RayRunner",
-    "Runner",
-    "RunnerFuture",
-    "RunnerInput",
-    "RunnerResult",
-    "create",
+    "ClusterRunner", "DaskRunner", "RayRunner",
+    "EvaluatorConfig", "RPCConfig", "LocalRunner", "LocalRunnerFuture", "RPCRunner", "PyRunner",
+    "PyRunnerFuture", "Runner", "RunnerFuture", "RunnerInput", "RunnerResult", "create",
 ]  # fmt: skip
 
 

@@ -36,26 +36,15 @@ from .dot_product_common import (
 from .dots import dot_code, dot_meaning, named
 
 __all__ = [
-    "ARM_SME_INIT",
-    "DP4A_S8S8S32_INTRIN",
-    "DP4A_S8U8S32_INTRIN",
-    "DP4A_U8S8S32_INTRIN",
-    "DP4A_U8U8U32_INTRIN",
-    "ARM_DOT_4x4_i8_NEON_INTRIN",
-    "ARM_DOT_4x4_i8_SDOT_INTRIN",
-    "ARM_DOT_4x4_u8_HDOT_INTRIN",
-    "ARM_DOT_4x4_u8_UDOT_INTRIN",
-    "ARM_SME_2SVLx2SVL_FP32_TRANSPOSE_INTERLEAVE",
+    "ARM_DOT_4x4_i8_NEON_INTRIN", "ARM_DOT_4x4_i8_SDOT_INTRIN", "ARM_DOT_4x4_u8_HDOT_INTRIN",
+    "ARM_DOT_4x4_u8_UDOT_INTRIN", "ARM_SME_2SVLx2SVL_FP32_TRANSPOSE_INTERLEAVE",
     "ARM_SME_2SVLx2SVL_GEMM_INTERLEAVED_MOPA",
-    "ARM_SME_BLOCK2_2SVLx1SVL_FP16_TRANSPOSE_INTERLEAVE",
-    "get_dotprod_intrin",
-    "get_sme_gemm_interleaved_mopa_2svlx2svl_intrin",
-    "get_sme_init_intrin",
+    "ARM_SME_BLOCK2_2SVLx1SVL_FP16_TRANSPOSE_INTERLEAVE", "ARM_SME_INIT", "DP4A_S8S8S32_INTRIN",
+    "DP4A_S8U8S32_INTRIN", "DP4A_U8S8S32_INTRIN", "DP4A_U8U8U32_INTRIN", "get_dotprod_intrin",
+    "get_sme_gemm_interleaved_mopa_2svlx2svl_intrin", "get_sme_init_intrin",
     "get_sme_transpose_interleave_2svlx2svl_fp32_intrin",
     "get_sme_transpose_interleave_block2_2svl_fp16_intrin",
-    "get_transpose_interleave_intrin_name",
-    "neon_4x4_i8i8i32_desc",
-    "neon_4x4_i8i8i32_impl",
+    "get_transpose_interleave_intrin_name", "neon_4x4_i8i8i32_desc", "neon_4x4_i8i8i32_impl",
 ]  # fmt: skip
 
 

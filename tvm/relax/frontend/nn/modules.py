@@ -16,24 +16,9 @@ from .core import Effect, Module, ModuleList, Parameter, Tensor, get_default_dty
 from .io_effect import IOEffect
 
 __all__ = [
-    "GELU",
-    "Attention",
-    "Conv1D",
-    "Conv2D",
-    "Conv3D",
-    "ConvTranspose1D",
-    "Embedding",
-    "GroupNorm",
-    "IOEffect",
-    "Identity",
-    "KVCache",
-    "LayerNorm",
-    "Linear",
-    "RMSNorm",
-    "ReLU",
-    "SiLU",
-    "TimestepEmbedding",
-    "Timesteps",
+    "Attention", "Conv1D", "Conv2D", "Conv3D", "ConvTranspose1D", "Embedding", "GELU",
+    "GroupNorm", "IOEffect", "Identity", "KVCache", "LayerNorm", "Linear", "RMSNorm", "ReLU",
+    "SiLU", "TimestepEmbedding", "Timesteps",
 ]  # fmt: skip
 
 Extent: TypeAlias = "int | str | tir.PrimExpr"
