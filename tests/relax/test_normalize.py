@@ -38,6 +38,20 @@ def test_nested_operands_are_bound_innermost_first() -> None:
     assert all(isinstance(a, relax.Var) for value in values(func) for a in value.args)
 
 
+def test_shared_sequence_is_bound_once() -> None:
+    """The value of two variables is one sequence."""
+    inner, a, b = (relax.Var(name, X.struct_info) for name in ("inner", "a", "b"))
+    block = relax.BindingBlock([relax.VarBinding(inner, op.exp(X))])
+    seq = relax.SeqExpr([block], inner)
+    both = relax.BindingBlock([relax.VarBinding(a, seq), relax.VarBinding(b, seq)])
+    func = relax.Function([X], relax.SeqExpr([both], op.add(a, b)), X.struct_info)
+    mod = relax.transform.Normalize()(IRModule({"main": func}))
+    names = [b.var for block in mod["main"].body.blocks for b in block.bindings]
+    assert names[:3] == [inner, a, b]
+    assert len(names) == len(set(names)) == 4
+    assert relax.analysis.well_formed(mod)
+
+
 def test_shared_operand_is_bound_once() -> None:
     shared = op.exp(X)
     func, _ = emit(op.add(shared, shared))

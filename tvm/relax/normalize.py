@@ -294,9 +294,13 @@ def normal_seq(blocks: Sequence[BindingBlock], body: RelaxExpr, like: SeqExpr) -
 
 
 def merge_blocks(blocks: Sequence[BindingBlock]) -> list[BindingBlock]:
-    """Blocks without empty ones, nested sequences flattened, neighbours of one kind merged."""
+    """Blocks without empty ones, nested sequences flattened, neighbours of one kind merged.
+
+    A sequence that stands in several places binds its variables at the first of them.
+    """
     merged: list[BindingBlock] = []
-    for block in (part for whole in blocks for part in _flatten(whole)):
+    bound: set[SeqExpr] = set()
+    for block in (part for whole in blocks for part in _flatten(whole, bound)):
         if not block.bindings:
             continue
         if merged and type(merged[-1]) is type(block):
@@ -307,7 +311,7 @@ def merge_blocks(blocks: Sequence[BindingBlock]) -> list[BindingBlock]:
     return merged
 
 
-def _flatten(block: BindingBlock) -> list[BindingBlock]:
+def _flatten(block: BindingBlock, bound: set[SeqExpr]) -> list[BindingBlock]:
     """A block as several, where a binding's value is a sequence: its blocks stand before it."""
     if not any(isinstance(b.value, SeqExpr) for b in block.bindings):
         return [block]
@@ -326,10 +330,12 @@ def _flatten(block: BindingBlock) -> list[BindingBlock]:
                         legal="a Var, which is an output of the block",
                     )
                 )
-            result.append(type(block)(pending, block.span))
-            for inner in seq.blocks:
-                result.extend(_flatten(inner))
-            pending = []
+            if seq not in bound:
+                bound.add(seq)
+                result.append(type(block)(pending, block.span))
+                for inner in seq.blocks:
+                    result.extend(_flatten(inner, bound))
+                pending = []
             if isinstance(binding, MatchCast):
                 binding = MatchCast(binding.var, seq.body, binding.struct_info, binding.span)
             else:

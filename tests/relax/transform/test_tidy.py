@@ -205,3 +205,13 @@ def test_the_name_of_a_match_is_given_as_what_it_names() -> None:
         is_op("relax.exp")(wildcard()), lambda expr, _: R.tanh(expr.args[0]), Mod["main"]
     )
     assert [str(b.value) for b in new.body.blocks[0].bindings] == ["R.tanh(x)"]
+
+
+def test_a_variable_that_is_bound_twice_is_no_name_for_itself() -> None:
+    """Such a function is ill-formed; it is tidied all the same, and that comes to an end."""
+    x = relax.Var("x", relax.TensorStructInfo((4,), "float32"))
+    y = relax.Var("y", x.struct_info)
+    block = relax.BindingBlock([relax.VarBinding(y, relax.op.exp(x)), relax.VarBinding(y, y)])
+    block.bindings[0].value.struct_info_ = x.struct_info
+    func = relax.Function([x], relax.SeqExpr([block], y), x.struct_info)
+    assert "R.exp(x)" in tidy_rewritten(func).script()

@@ -202,6 +202,8 @@ class _Plan:
             return
         root = self._name_of(parent)
         assert isinstance(root, Var), "variables stand for variables"
+        if root is binding.var:  # it is bound before as well
+            return
         if not self._killed.isdisjoint((binding.var, parent, root)):
             return
         is_result = is_output and binding.var not in self._inner
