@@ -7,18 +7,13 @@ After a rewrite equal values are also made one.
 
 from __future__ import annotations
 
-from typing import Final
-
-from tvm.ir.expr import GlobalVar
-from tvm.ir.op import Op
 from tvm.ir.structural import structural_equal
 from tvm.relax.analysis.bindings import remove_all_unused
 from tvm.relax.bind import TIDIERS
-from tvm.relax.expr import Call, DataflowBlock, Function, If, VarBinding
+from tvm.relax.expr import DataflowBlock, Function, If, VarBinding
 from tvm.relax.transform.canonicalize_bindings import canonicalize_bindings
+from tvm.relax.transform.dead_code_elimination import calls_outside
 from tvm.relax.transform.eliminate_common_subexpr import eliminate_common_subexpr
-
-_OUTSIDE: Final = frozenset(("relax.call_pure_packed", "relax.invoke_pure_closure"))
 
 
 def tidy_inlined(func: Function) -> Function:
@@ -54,17 +49,13 @@ def tidy_untouched(func: Function) -> Function:
 
 def _is_straight(func: Function) -> bool:
     """Whether a function only binds calls of operators and kernels one after the other."""
-    for block in func.body.blocks:
-        for binding in block.bindings:
-            value = binding.value
-            if not isinstance(binding, VarBinding) or isinstance(value, (If, Function)):
-                return False
-            if isinstance(value, Call):
-                if not isinstance(value.op, (Op, GlobalVar)):
-                    return False
-                if isinstance(value.op, Op) and value.op.name in _OUTSIDE:
-                    return False
-    return True
+    return all(
+        isinstance(binding, VarBinding)
+        and not isinstance(binding.value, (If, Function))
+        and not calls_outside(binding.value)
+        for block in func.body.blocks
+        for binding in block.bindings
+    )
 
 
 TIDIERS.register("inlined", tidy_inlined)
