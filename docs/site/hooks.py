@@ -1,4 +1,4 @@
-"""What `make docs` makes beside the pages in docs/: the reference, and a notebook of each page."""
+"""What `make docs` makes beside the pages in docs/: reference, notebooks, playground."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from mkdocs.structure.files import File, Files
 sys.path.insert(0, str(Path(__file__).parent))  # mkdocs loads this file alone
 import api
 import notebooks
+import playground
 
 
 def on_config(config: Any) -> Any:
@@ -28,6 +29,10 @@ def on_files(files: Files, *, config: Any) -> Files:
     for path, content in made.items():
         files.append(File.generated(config, path, content=content))
     return files
+
+
+def on_post_build(*, config: Any) -> None:
+    playground.build(Path(config["site_dir"]) / "playground")
 
 
 def on_page_markdown(markdown: str, *, page: Any, config: Any, files: Files) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
-import ml_dtypes
 import numpy as np
 
 from tvm.ir.expr import PrimExpr
@@ -123,6 +122,12 @@ def _topi(name: str) -> Callable[..., Any]:
     return lambda x, axis, keepdims: getattr(topi, name)(x, axis, keepdims)
 
 
+def _narrow_float_info(dtype: Any) -> Any:
+    import ml_dtypes  # only tensors of small floating types need it
+
+    return ml_dtypes.finfo(dtype)
+
+
 def _extreme(of: Callable[..., Any], largest: bool) -> Callable[..., Any]:
     """As numpy, and of no elements the worst value of the type."""
 
@@ -132,7 +137,7 @@ def _extreme(of: Callable[..., Any], largest: bool) -> Callable[..., Any]:
         if x.dtype.kind == "b":
             worst: Any = not largest
         elif x.dtype.kind in "iu" or x.dtype.itemsize == 1:  # without infinities, as compiled
-            of_type: Any = np.iinfo if x.dtype.kind in "iu" else ml_dtypes.finfo
+            of_type: Any = np.iinfo if x.dtype.kind in "iu" else _narrow_float_info
             worst = of_type(x.dtype).min if largest else of_type(x.dtype).max
         else:
             worst = -np.inf if largest else np.inf
