@@ -15,7 +15,7 @@ import pytest
 
 from tests.report.browser import BROWSER, DRIVER, Page, start
 from tvm.report import Report, write_page
-from tvm.report.words import Call, Curve, Kernel, Machine, Roofs, Source, Stage
+from tvm.report.words import Call, Curve, Kernel, Lap, Machine, Roofs, Source, Stage
 
 pytest.importorskip("selenium.webdriver", reason="needs the package selenium")
 pytest.importorskip("axe_core_python", reason="needs the package axe-core-python")
@@ -56,6 +56,9 @@ def told(report: Report) -> Report:
     made.kernels = {**made.kernels, first.name: dataclasses.replace(first, alternative="4x16 tile")}
     made.calls[0].alternative_us = 55.0
     made.latency_us = 61.5
+    made.timeline = [
+        Lap(0, 0, 0.0, 40.0), Lap(1, 0, 40.0, 20.0), Lap(0, 0, 1.0, 30.0, 0), Lap(0, 1, 2.0, 38.0, 1)
+    ]  # fmt: skip
     roofs = Roofs("example", 2, 200.0, 100.0, {"L1": 800.0, "L2": 400.0, "L3": 100.0, "memory": 30})
     made.machine = Machine("example", "x86_64", 256, 16, 2, 1 << 15, 1 << 18, 1 << 21, 2, roofs)
     made.lines = [*report.lines, "the loop by rule", "the fastest loop"]
@@ -189,6 +192,25 @@ def test_time_has_a_circle_and_a_row_a_kernel(page: Page, file: Path, told: Repo
     ]  # fmt: skip
     page.wait(".roofline a").click()
     page.wait("[data-view=kernel]")
+
+
+def test_a_run_has_a_lane_a_thread(page: Page, file: Path, told: Report) -> None:
+    from selenium.webdriver.common.keys import Keys
+
+    page.open(file, "time")
+    assert [e.text for e in page.all(".lanes li")] == ["calls", "main", "worker 1"]
+    canvas = page.wait(".flame canvas")
+    for lap in told.timeline:
+        canvas.send_keys(Keys.ARROW_RIGHT)
+        name = told.calls[lap.call].kernel
+        page.wait(".flame .told b")
+        text = page.text(".flame .told")
+        assert text.startswith(name)
+        if lap.task >= 0:
+            assert text.endswith(f"task {lap.task} on {'worker 1' if lap.thread else 'main'}")
+    canvas.send_keys(Keys.ENTER)
+    page.wait("[data-view=kernel]")
+    assert page.text(".head h2") == told.calls[0].kernel
 
 
 def test_memory_tells_what_is_alive(page: Page, file: Path, told: Report) -> None:

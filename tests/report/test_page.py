@@ -3,12 +3,13 @@ from __future__ import annotations
 import base64
 import gzip
 import hashlib
+import json
 import re
 from pathlib import Path
 
 import pytest
 
-from tvm.report import Report, write_page
+from tvm.report import Report, trace_events, write_page
 from tvm.report.page import STATIC, page
 
 pytestmark = pytest.mark.pure
@@ -18,10 +19,14 @@ WEB = Path(__file__).parents[2] / "web"
 def test_the_page_holds_the_report(report: Report, tmp_path: Path) -> None:
     write_page(report, tmp_path / "net.html")
     text = (tmp_path / "net.html").read_text(encoding="utf-8")
-    found = re.search(r'id="report">([^<]*)<', text)
+    assert Report.from_json(_unpacked(text, "report")) == report
+    assert json.loads(_unpacked(text, "trace")) == trace_events(report)
+
+
+def _unpacked(text: str, name: str) -> str:
+    found = re.search(rf'id="{name}">([^<]*)<', text)
     assert found is not None
-    packed = base64.b64decode(found[1])
-    assert Report.from_json(gzip.decompress(packed).decode()) == report
+    return gzip.decompress(base64.b64decode(found[1])).decode()
 
 
 def test_the_page_asks_nobody_for_anything(report: Report) -> None:

@@ -18,6 +18,7 @@ ARTEFACT = Artefact(
     ),
     kernels=(KernelInfo("conv", ("Conv_0", "Relu_1")), KernelInfo("add")),
     profile_calls={"main": (0, 1, 0)},
+    profile_readings={"main": 64},
     bytecode=CODE,
     exports=("main", "main.profile"),
     tensors=(ValueInfo("__tvm_tensor_0", (3,), "float32"),),

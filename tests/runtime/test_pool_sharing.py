@@ -6,6 +6,7 @@ import ctypes
 
 import pytest
 
+from tvm.error import TVMError
 from tvm.runtime import pool_sharing, threads
 
 pytestmark = pytest.mark.pure
@@ -35,6 +36,26 @@ class _Quiet:
         def TVMFFIEnvModRegisterContextSymbol(name: bytes, address: object) -> int:
             assert name == pool_sharing.TABLE.encode()
             return 0
+
+
+def test_who_watches_hooks_the_lender_and_is_told_the_way_past(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(pool_sharing, "_lender", None)
+    monkeypatch.setattr(pool_sharing, "_hooked", None)
+    monkeypatch.setattr(threads, "_listeners", [])
+    monkeypatch.setattr(pool_sharing, "library", _Quiet)
+    own, first = ctypes.c_void_p(0x1500), table(0x1000)
+    pool_sharing.join_pools(ctypes.addressof(first), ctypes.addressof(own))
+    with pool_sharing.watched_launches(lambda past: past + 1):
+        assert first[0] == 0x1501
+    assert first[0] is None
+    monkeypatch.setattr(pool_sharing, "_hooked", None)
+    with (
+        pytest.raises(TVMError, match="the pool of an older library"),
+        pool_sharing.watched_launches(lambda past: past),
+    ):
+        pass
 
 
 def test_libraries_without_a_pool_are_lent_one(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -23,7 +23,7 @@ from tvm.runtime.bytecode import (
     Ret,
 )
 from tvm.runtime.profiling import Count
-from tvm.runtime.vm import VMInstrumentReturnKind
+from tvm.runtime.vm import Lap, VMInstrumentReturnKind
 from tvm.runtime.vm_executable import VMExecutable, VMModule
 from tvm.runtime.vm_interpreter import VM_REGISTER
 
@@ -206,6 +206,41 @@ def test_profiles_of_native_code_read_its_clock() -> None:
         for c in report.calls
     ]
     assert rows == [("conv", 2.0, 3, "Conv_0, Relu_0"), ("add", 6.0, 1, "")]
+
+
+def _timed(clock: list[int], readings: int = 0) -> VirtualMachine:
+    """A machine of native code whose clock says so."""
+
+    def timed(times: object, x: object) -> None:
+        np.from_dlpack(times)[: len(clock)] = clock
+
+    made = Artefact(
+        functions=(FunctionInfo("main", (), ()),),
+        kernels=(KernelInfo("conv"), KernelInfo("add")),
+        profile_calls={"main": (0, 1, 0)},
+        profile_readings={"main": readings} if readings else {},
+    )
+    return VirtualMachine(VMModule(made, Table(**{"main": lambda x: x, "main.profile": timed})))
+
+
+def test_laps_are_counted_back_from_the_last_reading() -> None:
+    laps = _timed([9000, 2000, 0, 3000, 1, 0, 1]).laps("main", X)
+    assert laps == [Lap("conv", 0, 4000, 6000), Lap("conv", 2, 6000, 9000)]
+
+
+def test_laps_of_loops_are_what_was_read() -> None:
+    readings = [4, 0, 100, 1, 150, 2, 190, 1, 250]
+    laps = _timed([250, 50, 100, 0, 1, 2, 0, *readings], 8).laps("main", X)
+    assert laps == [Lap("conv", 0, 100, 150), Lap("add", 1, 150, 190), Lap("conv", 0, 190, 250)]
+
+
+def test_laps_of_bytecode_and_of_whole_functions() -> None:
+    laps = machine().laps("main", X, True)
+    assert [lap.name for lap in laps] == ["vm.builtin.read_if_cond", "scale", "add"]
+    assert all(one.start_ns <= one.end_ns <= two.start_ns for one, two in zip(laps, laps[1:]))
+    made = Artefact(functions=(FunctionInfo("main", (), ()),))
+    (lap,) = VirtualMachine(VMModule(made, Table(main=lambda x: x))).laps("main", X)
+    assert (lap.name, lap.number) == ("main", 0)
 
 
 def test_native_functions_are_handed_out_as_they_are() -> None:

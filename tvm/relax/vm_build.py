@@ -226,6 +226,7 @@ class _Linker:
         self._functions: dict[GlobalVar, BaseFunc] = {}
         self._kernels: dict[KernelCall, int] = {}
         self._profile_calls: dict[str, tuple[int, ...]] = {}
+        self._profile_readings: dict[str, int] = {}
         self._infos: list[FunctionInfo] = []
         self._libraries: Any = mod.attrs.get("external_mods", ())
         self._named_constants: Any = mod.attrs.get("const_name_to_constant", {})
@@ -259,6 +260,7 @@ class _Linker:
             functions=tuple(self._infos),
             kernels=tuple(KernelInfo(k.name, k.sources) for k in self._kernels),
             profile_calls=self._profile_calls,
+            profile_readings=self._profile_readings,
             bytecode=program.bytecode,
             exports=tuple(sorted(self._symbols())),
             tensors=program.tensor_infos(),
@@ -313,6 +315,8 @@ class _Linker:
             return False
         self._functions.update(graph.functions)
         self._profile_calls[var.name_hint] = tuple(self._number(c) for c in graph.calls)
+        if graph.readings:
+            self._profile_readings[var.name_hint] = graph.readings
         self._note(var.name_hint, func)
         return True
 

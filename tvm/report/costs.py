@@ -18,6 +18,7 @@ from tvm.tir.functor import StmtExprVisitor
 from . import words as w
 from .graph import extents_text
 from .sample_inputs import sample_inputs
+from .timeline import timeline_of
 
 
 def operands_of(func: PrimFunc) -> list[w.Operand]:
@@ -80,7 +81,8 @@ def measure(report: w.Report, vm: Any, inputs: Sequence[Any], runs: int = 10) ->
 
     Whatever else the machine does can only add to a time.
     """
-    rows = [_of_kernels(report, vm.profile("main", *inputs).calls) for _ in range(runs)]
+    profiles = [vm.profile("main", *inputs).calls for _ in range(runs)]
+    rows = [_of_kernels(report, calls) for calls in profiles]
     told = [call for call in report.calls if call.kernel in report.kernels]
     names = [call.kernel for call in told]
     if all([str(row["Name"]) for row in one] == names for one in rows):
@@ -89,10 +91,23 @@ def measure(report: w.Report, vm: Any, inputs: Sequence[Any], runs: int = 10) ->
             call.times = int(rows[0][number]["Count"].value)
             if call.predicted_us is not None:
                 call.predicted_us *= call.times
+        numbers = iter([n for n, call in enumerate(report.calls) if call.kernel in report.kernels])
+        every = [str(row["Name"]) in report.kernels for row in profiles[0]]
+        report.timeline = timeline_of(
+            vm, inputs, [next(numbers) if own else None for own in every]
+        )
+        _note_missing(report)
     else:
         report.notes.append("times by call are missing: the profile has other calls than the graph")
     evaluate = vm.time_evaluator("main", vm.devices[0], number=1, repeat=runs)
     report.latency_us = float(evaluate(*inputs).min) * 1e6
+
+
+def _note_missing(report: w.Report) -> None:
+    shown = sum(1 for lap in report.timeline if lap.task < 0)
+    made = sum(call.times for call in report.calls if call.kernel in report.kernels)
+    if shown < made:
+        report.notes.append(f"the timeline shows the first {shown:,} of {made:,} calls")
 
 
 def _of_kernels(report: w.Report, rows: Sequence[Any]) -> list[Any]:

@@ -1,7 +1,8 @@
 """A report as one page: script, style and data in a single file that needs no network.
 
 The page is `static/app.js` and `static/app.css`, which `make page` bundles from `web/`. The report
-lies in it as gzip in base64; nothing of it is executed, and the page may run no script but its own.
+and its trace lie in it as gzip in base64; nothing of them is executed, and the page may run no script
+but its own.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ _PAGE: Final = Template("""<!doctype html>
 <body>
 <div id="app"></div>
 <noscript>This page shows its report by its own script, which needs JavaScript.</noscript>
-<script type="application/json" id="trace">$trace</script>
+<script type="text/plain" id="trace">$trace</script>
 <script type="text/plain" id="report">$report</script>
 <script>$script</script>
 </body>
@@ -46,13 +47,12 @@ def page(report: Report) -> str:
     """The page's text."""
     script = _static("app.js").replace("</script", "<\\/script")
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
-    packed = gzip.compress(report.to_json().encode(), 9, mtime=0)
     return _PAGE.substitute(
         hash=f"sha256-{digest}",
         title=html.escape(report.title),
         style=_static("app.css").replace("</style", "<\\/style"),
-        trace=json.dumps(trace_events(report), separators=(",", ":")).replace("<", "\\u003c"),
-        report=base64.b64encode(packed).decode(),
+        trace=_packed(json.dumps(trace_events(report), separators=(",", ":"))),
+        report=_packed(report.to_json()),
         script=script,
     )
 
@@ -61,6 +61,10 @@ def write_page(report: Report, path: str | Path) -> None:
     """Write the page to a file; it appears whole or not at all."""
     with draft_of(path) as draft:
         draft.write_text(page(report), encoding="utf-8")
+
+
+def _packed(text: str) -> str:
+    return base64.b64encode(gzip.compress(text.encode(), 9, mtime=0)).decode()
 
 
 def _static(name: str) -> str:

@@ -173,6 +173,21 @@ class Memory:
 
 
 @dataclass
+class Lap:
+    """A call of a kernel in one run, or a task of it, on a thread; 0 is the one that calls.
+
+    A kernel whose loops run on several threads has a task on each of them; `task` is its number,
+    and -1 for the call as a whole.
+    """
+
+    call: int
+    thread: int
+    start_us: float
+    duration_us: float
+    task: int = -1
+
+
+@dataclass
 class Roofs:
     """What the machine reached in programs that do nothing else, in GFLOP/s and GB/s."""
 
@@ -240,6 +255,7 @@ class Report:
     graph: list[Stage] = field(default_factory=list)
     passes: list[PassRun] = field(default_factory=list)
     memory: Memory | None = None
+    timeline: list[Lap] = field(default_factory=list)  # of one run
     curves: list[Curve] = field(default_factory=list)
     latency_us: float | None = None
     compile_us: float = 0.0

@@ -61,7 +61,8 @@ class Artefact:
     """A compiled program: its functions, its kernels, and how it runs.
 
     `profile_calls` gives, for each function with a profiling form, the kernel of each call in the
-    order of the calls. `machine` names the language whose machine runs it, where that is not
+    order of the calls, and `profile_readings` how many readings of the clock that form keeps one by
+    one, where it does. `machine` names the language whose machine runs it, where that is not
     Relax. `exports` are all functions that can be called from outside, `tensors` the
     symbols, shapes and types of the constants that the bytecode uses, `variants` the functions that
     stand in for another where a call has their sizes.
@@ -70,6 +71,7 @@ class Artefact:
     functions: tuple[FunctionInfo, ...] = ()
     kernels: tuple[KernelInfo, ...] = ()
     profile_calls: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    profile_readings: Mapping[str, int] = field(default_factory=dict)
     bytecode: Bytecode | None = None
     exports: tuple[str, ...] = ()
     tensors: tuple[ValueInfo, ...] = ()
@@ -106,6 +108,7 @@ class Artefact:
             ],
             "kernels": [{"name": k.name, "sources": list(k.sources)} for k in self.kernels],
             "profile_calls": {name: list(calls) for name, calls in self.profile_calls.items()},
+            "profile_readings": dict(self.profile_readings),
             "tensors": _values(self.tensors),
             "bytecode": None if self.bytecode is None else self.bytecode.as_record(),
             "devices": [dict(device) for device in self.devices],
@@ -135,6 +138,9 @@ class Artefact:
                     KernelInfo(k["name"], tuple(k["sources"])) for k in record["kernels"]
                 ),
                 profile_calls={n: tuple(c) for n, c in record["profile_calls"].items()},
+                profile_readings={
+                    str(n): int(c) for n, c in record.get("profile_readings", {}).items()
+                },
                 bytecode=(
                     None if record["bytecode"] is None else Bytecode.from_record(record["bytecode"])
                 ),

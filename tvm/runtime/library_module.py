@@ -22,7 +22,7 @@ from .imports import CONTEXT, FFI_PREFIX, Finder
 from .interruption import TABLE as POLL_TABLE
 from .interruption import join_polls
 from .module import RUNNABLE, Module, load_archive
-from .pool_sharing import PARALLEL_POINTER, TABLE, join_pools, lend_pool
+from .pool_sharing import OWN_LAUNCH, PARALLEL_POINTER, TABLE, join_pools, lend_pool
 from .vm_executable import VMModule
 
 ARCHIVE_MAGIC: Final = b"ustar"  # at byte 257 of a tar file
@@ -79,7 +79,7 @@ class LibraryModule(Module):
             ) from err
         table = self.symbol(TABLE)
         if table is not None:
-            join_pools(table)
+            join_pools(table, self.symbol(OWN_LAUNCH))
         polls = self.symbol(POLL_TABLE)
         if polls is not None:
             join_polls(polls)

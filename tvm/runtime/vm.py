@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import inspect
 import time
 import weakref
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from enum import IntEnum
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar, Final, NamedTuple
 
 import numpy as np
 from typing_extensions import Self
@@ -19,7 +20,7 @@ from tvm.support.suggest import did_you_mean
 
 from ._device import Device, cpu
 from ._tensor import Tensor, from_host, tensor
-from .artefact import Artefact, FunctionInfo
+from .artefact import Artefact, FunctionInfo, KernelInfo
 from .benchmark import BenchmarkResult, Timing, evaluator
 from .bytecode import BytecodeFunction, Call, Reg
 from .executable import Executable
@@ -502,20 +503,17 @@ class VirtualMachine:
 
     def profile(self, func_name: str, *args: Any) -> Report:
         """Run a function once and report the time of each kernel."""
-        if not args and func_name in self._inputs:
-            values = self._inputs[func_name]
+        if self._is_timed(func_name):
+            times, order = self._read_clock(func_name, args, contextlib.nullcontext())
+            spent, counts = times[1 : len(order) + 1] / 1000.0, times[len(order) + 1 :]
+            rows = [(k.name, float(us), int(count)) for k, us, count in zip(order, spent, counts)]
+            sources = [", ".join(kernel.sources) for kernel in order]
         else:
-            values = self._values(args)
-        kernels = self.module.kernels
-        if func_name in self.artefact.profile_calls and kernels.implements_function(
-            func_name + PROFILE_SUFFIX
-        ):
-            rows = self._profile_native(func_name, values)
-        elif self.artefact.bytecode is not None and self.artefact.bytecode.find(func_name):
-            rows = self._profile_code(func_name, values)
-        else:
-            rows = self._profile_whole(func_name, values)
-        total = sum(row[2] for row in rows) or 1.0
+            laps = self.laps(func_name, *args)
+            rows = [(lap.name, (lap.end_ns - lap.start_ns) / 1000.0, 1) for lap in laps]
+            known = {k.name: ", ".join(k.sources) for k in self.artefact.kernels}
+            sources = [known.get(lap.name, "") for lap in laps]
+        total = sum(row[1] for row in rows) or 1.0
         device = f"{self.devices[0].type}{self.devices[0].index}"
         calls = [
             {
@@ -524,62 +522,116 @@ class VirtualMachine:
                 "Percent": Percent(100 * us / total),
                 "Device": device,
                 "Count": Count(count),
-                "Sources": sources,
+                "Sources": source,
             }
-            for name, sources, us, count in rows
+            for (name, us, count), source in zip(rows, sources)
         ]
         metrics = {device: {"Duration (us)": Duration(total), "Percent": Percent(100.0)}}
         return Report(calls, metrics, {"Executor": "VM", "Function": func_name})
 
-    def _profile_native(
-        self, func_name: str, args: tuple[Any, ...]
-    ) -> list[tuple[str, str, float, int]]:
-        """Times that the function itself adds up, of all calls of a kernel in a loop together."""
-        order = self.artefact.profile_calls[func_name]
-        times = np.zeros(2 * len(order) + 1, np.int64)
-        timed = self.module.kernels.get_function(func_name + PROFILE_SUFFIX)
-        clock = from_host(times)
-        timed(clock, *args)  # once to warm up: pages, caches, threads
-        times[:] = 0
-        timed(clock, *args)
-        spent, counts = times[1 : len(order) + 1] / 1000.0, times[len(order) + 1 :]
-        kernels = [self.artefact.kernels[i] for i in order]
-        return [
-            (kernel.name, ", ".join(kernel.sources), float(us), int(count))
-            for kernel, us, count in zip(kernels, spent, counts)
-        ]
+    def laps(
+        self, func_name: str, *args: Any,
+        around: contextlib.AbstractContextManager[object] | None = None,
+    ) -> list[Lap]:  # fmt: skip
+        """When each call of a kernel began and ended, in one run of a function.
 
-    def _profile_code(
-        self, func_name: str, args: tuple[Any, ...]
-    ) -> list[tuple[str, str, float, int]]:
+        The run is made within the context `around`, behind one that warms up.
+        """
+        run = around or contextlib.nullcontext()
+        if self._is_timed(func_name):
+            times, order = self._read_clock(func_name, args, run)
+            return _laps(times, [kernel.name for kernel in order])
+        code = self.artefact.bytecode
+        if code is not None and code.find(func_name):
+            return self._code_laps(func_name, self._given(func_name, args), run)
+        func, values = self[func_name], self._given(func_name, args)
+        func(*values)
+        with run:
+            start = time.monotonic_ns()
+            func(*values)
+            return [Lap(func_name, 0, start, time.monotonic_ns())]
+
+    def _given(self, func_name: str, args: tuple[Any, ...]) -> tuple[Any, ...]:
+        if not args and func_name in self._inputs:
+            return tuple(self._inputs[func_name])
+        return self._values(args)
+
+    def _is_timed(self, func_name: str) -> bool:
+        """Whether there is native code of the function that times its calls."""
+        return func_name in self.artefact.profile_calls and (
+            self.module.kernels.implements_function(func_name + PROFILE_SUFFIX)
+        )
+
+    def _read_clock(
+        self, func_name: str, args: tuple[Any, ...],
+        run: contextlib.AbstractContextManager[object],
+    ) -> tuple[np.ndarray[Any, np.dtype[np.int64]], list[KernelInfo]]:  # fmt: skip
+        """What a function says of the times of its calls, and their kernels.
+
+        Of all calls of a kernel in a loop it adds the times up.
+        """
+        order = self.artefact.profile_calls[func_name]
+        kept = self.artefact.profile_readings.get(func_name, 0)
+        times = np.zeros(2 * len(order) + 1 + (2 * kept + 1 if kept else 0), np.int64)
+        timed = self.module.kernels.get_function(func_name + PROFILE_SUFFIX)
+        clock, values = from_host(times), self._given(func_name, args)
+        timed(clock, *values)  # once to warm up: pages, caches, threads
+        times[:] = 0
+        with run:
+            timed(clock, *values)
+        return times, [self.artefact.kernels[i] for i in order]
+
+    def _code_laps(
+        self, func_name: str, args: tuple[Any, ...],
+        run: contextlib.AbstractContextManager[object],
+    ) -> list[Lap]:  # fmt: skip
         """Times of the calls that the interpreter makes."""
         machine = self._machine()
-        rows: list[tuple[str, str, float, int]] = []
-        sources = {k.name: ", ".join(k.sources) for k in self.artefact.kernels}
+        found: list[Lap] = []
 
         def hook(name: str, func: Callable[..., Any], given: tuple[Any, ...]) -> Any:
             if isinstance(func, Closure):
                 return func(*given)
             made: list[Any] = []
+            start = time.monotonic_ns()
             taken = self.devices[0].seconds(lambda: made.append(func(*given)))
-            rows.append((name, sources.get(name, ""), taken * 1e6, 1))
+            found.append(Lap(name, len(found), start, start + int(taken * 1e9)))
             return made[0]
 
         before, machine.hook = machine.hook, hook
         try:
-            machine.run(self._bytecode(func_name), args)
+            with run:
+                machine.run(self._bytecode(func_name), args)
         finally:
             machine.hook = before
-        return rows
+        return found
 
-    def _profile_whole(
-        self, func_name: str, args: tuple[Any, ...]
-    ) -> list[tuple[str, str, float, int]]:
-        func = self[func_name]
-        func(*args)
-        start = time.perf_counter()
-        func(*args)
-        return [(func_name, "", (time.perf_counter() - start) * 1e6, 1)]
+
+class Lap(NamedTuple):
+    """A call of a kernel: its number in the function, and nanoseconds of the monotonic clock."""
+
+    name: str
+    number: int
+    start_ns: int
+    end_ns: int
+
+
+def _laps(times: np.ndarray[Any, np.dtype[np.int64]], names: list[str]) -> list[Lap]:
+    """The calls by what the profiling form says: readings one by one, or sums to count back."""
+    found: list[Lap] = []
+    first = 2 * len(names) + 1
+    if len(times) > first:
+        readings = times[first + 1 :].reshape(-1, 2)[: int(times[first])].tolist()
+        for (_, start), (index, end) in zip(readings, readings[1:]):
+            found.append(Lap(names[index - 1], index - 1, start, end))
+        return found
+    end = int(times[0])
+    for number in reversed(range(len(names))):
+        if times[len(names) + 1 + number]:
+            start = end - int(times[number + 1])
+            found.append(Lap(names[number], number, start, end))
+            end = start
+    return found[::-1]
 
 
 _SCALARS: Final[dict[type, str]] = {bool: "bool", int: "int32", float: "float32"}

@@ -8,7 +8,7 @@ export interface Bar { name: string; start: number; length: number; depth: numbe
 
 const ROW = 22;
 
-export function Flame({ bars, label, dark, open }: { bars: Bar[]; label: string; dark: boolean; open?: (number: number) => void }) {
+export function Flame({ bars, label, dark, lanes, open }: { bars: Bar[]; label: string; dark: boolean; lanes?: string[]; open?: (number: number) => void }) {
   const [ref, size] = useSize<HTMLDivElement>();
   const canvas = useRef<HTMLCanvasElement>(null);
   const end = useMemo(() => bars.reduce((m, b) => Math.max(m, b.start + b.length), 0) || 1, [bars]);
@@ -77,12 +77,15 @@ export function Flame({ bars, label, dark, open }: { bars: Bar[]; label: string;
   const shown = at === null ? null : bars[at];
   return (
     <div class="flame">
+      <div class="flame-lanes">
+      {lanes && <ol class="lanes" style={{ lineHeight: `${ROW}px` }}>{lanes.map((name) => <li key={name}>{name}</li>)}</ol>}
       <div ref={ref} class="flame-box">
         <canvas ref={canvas} style={{ width: "100%", height: `${height}px` }} role="img" tabIndex={0} aria-label={`${label}: ${bars.length} bars. Left and right go through them, plus and minus zoom, 0 shows all.`}
           onMouseMove={(e) => setAt(find(e))} onClick={(e) => { const n = find(e); if (n !== null) open?.(n); }}
           onWheel={(e) => { if (!e.ctrlKey && Math.abs(e.deltaX) < Math.abs(e.deltaY) && !e.shiftKey) return; e.preventDefault(); if (e.ctrlKey) zoom(e.deltaY > 0 ? 1.2 : 0.83, e.offsetX / size.width); else pan((e.deltaX || e.deltaY) / 800); }}
           onDblClick={(e) => { const n = find(e); if (n !== null) setSpan([bars[n].start, bars[n].start + bars[n].length]); else setSpan([0, end]); }}
           onKeyDown={keys} />
+      </div>
       </div>
       <div class="flame-foot">
         <span class="told" aria-live="polite">{shown ? <><b>{shown.name}</b> {micros(shown.length)} {shown.told}</> : <span class="quiet">Point at a bar; a double click zooms to it.</span>}</span>

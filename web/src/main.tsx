@@ -4,7 +4,7 @@ import { render } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import "uplot/dist/uPlot.min.css";
 import "./style.css";
-import { Report, bytes, micros, read } from "./report";
+import { Data, Report, bytes, micros, read } from "./report";
 import { Shared, Where, link } from "./parts";
 import { GraphView } from "./views/graph";
 import { KernelView } from "./views/kernel";
@@ -87,7 +87,7 @@ function App({ report }: { report: Report }) {
 }
 
 const root = document.getElementById("app")!;
-read(document.getElementById("report")!.textContent ?? "").then(
-  (report) => { render(<App report={report} />, root); document.documentElement.dataset.ready = "true"; },
+read("report").then(
+  (data) => { render(<App report={new Report(data as Data)} />, root); document.documentElement.dataset.ready = "true"; },
   (error) => { root.textContent = `This page's report cannot be read: ${error}`; },
 );

@@ -10,13 +10,14 @@ export interface Kernel { name: string; operands: Operand[]; flops: number | nul
 export interface PassRun { name: string; depth: number; start_us: number; duration_us: number; functions_before: number; functions_after: number; changed: string[]; size_before: number; size_after: number }
 export interface Held { value: string; maker: number; offset: number; nbytes: number; first: number; last: number }
 export interface Memory { arena_bytes: number; constant_bytes: number; peak_bytes: number; peak_call: number; held: Held[] }
+export interface Lap { call: number; thread: number; start_us: number; duration_us: number; task: number }
 export interface Roofs { cpu: string; threads: number; gflops: number; gflops_one: number; gbytes: Record<string, number> }
 export interface Machine { name: string; arch: string; vector_bits: number; vector_registers: number; fma_ports: number; l1d_bytes: number; l2_bytes: number; l3_bytes: number; cores: number; roofs: Roofs | null }
 export interface Curve { task: string; seconds: (number | null)[]; stages: Stage[] }
 export interface Data {
   title: string; target: string; versions: Record<string, string>; machine: Machine | null; lines: string[];
   sources: Source[]; calls: Call[]; kernels: Record<string, Kernel>; graph: Stage[]; passes: PassRun[];
-  memory: Memory | null; curves: Curve[]; latency_us: number | null; compile_us: number; notes: string[]; schema: number;
+  memory: Memory | null; timeline: Lap[]; curves: Curve[]; latency_us: number | null; compile_us: number; notes: string[]; schema: number;
 }
 
 export interface KernelCost { kernel: Kernel; calls: number[]; times: number; measured: number | null; predicted: number | null }
@@ -56,16 +57,26 @@ export class Report {
     return this.data.calls.reduce((sum, c) => sum + (c.measured_us ?? 0), 0);
   }
 
+  /** One run: as it was watched, else the calls one behind the other. */
+  timeline(): Lap[] {
+    if (this.data.timeline?.length) return this.data.timeline;
+    let now = 0;
+    return this.data.calls.map((c, call) => {
+      const lap = { call, thread: 0, start_us: now, duration_us: c.measured_us ?? 0, task: -1 };
+      now += lap.duration_us;
+      return lap;
+    });
+  }
+
   sourceNames(numbers: number[]): string {
     return numbers.map((n) => this.data.sources[n].name).join(", ");
   }
 }
 
-/** The report inside of the page: base64 of gzip of JSON. */
-export async function read(text: string): Promise<Report> {
-  const raw = Uint8Array.from(atob(text.trim()), (c) => c.charCodeAt(0));
-  const stream = new Blob([raw]).stream().pipeThrough(new DecompressionStream("gzip"));
-  return new Report(await new Response(stream).json());
+/** JSON inside of the page, in the element of this name: base64 of gzip of it. */
+export async function read(name: string): Promise<unknown> {
+  const raw = Uint8Array.from(atob((document.getElementById(name)?.textContent ?? "").trim()), (c) => c.charCodeAt(0));
+  return new Response(new Blob([raw]).stream().pipeThrough(new DecompressionStream("gzip"))).json();
 }
 
 export function micros(us: number | null | undefined): string {

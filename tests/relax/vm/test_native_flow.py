@@ -178,6 +178,16 @@ def test_profiles_have_a_line_for_a_loop() -> None:
     assert "loop" in str(report)
 
 
+def test_laps_of_loops_stand_one_by_one() -> None:
+    machine = _machine(Fibonacci, "compiled")
+    args = [tvm.runtime.tensor(np.array(x)) for x in (5, [1, 3], [0, 2])]
+    counts = [c["Count"].value for c in machine.profile("main", *args).calls]
+    laps = machine.laps("main", *args)
+    assert [sum(lap.number == n for lap in laps) for n in range(len(counts))] == counts
+    assert max(counts) >= 5
+    assert all(one.end_ns <= two.start_ns for one, two in zip(laps, laps[1:]))
+
+
 def test_several_ends() -> None:
     @I.ir_module
     class Mod:

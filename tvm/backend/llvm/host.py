@@ -10,7 +10,7 @@ import ctypes
 import threading
 
 from tvm.runtime import debug_memory, interruption
-from tvm.runtime.pool_sharing import TABLE, join_pools
+from tvm.runtime.pool_sharing import OWN_LAUNCH, TABLE, join_pools
 
 from . import jit
 from .guards import WATCHES, WORKSPACES, guarded_forms
@@ -498,9 +498,9 @@ def _link() -> jit.Linked:
     imports = {name: jit.process_symbol(name) for name in jit.external_names(text)} | guarded
     present = {name: address for name, address in imports.items() if address is not None}
     own = [name for name in PUBLIC if name not in guarded]
-    exports = [*own, TABLE, interruption.TABLE]
+    exports = [*own, TABLE, OWN_LAUNCH, interruption.TABLE]
     linked = jit.link(jit.emit_object(text, machine), exports, present)
     linked.keep_forever()  # workers stay inside this code until the process ends
-    join_pools(linked.address(TABLE))
+    join_pools(linked.address(TABLE), linked.address(OWN_LAUNCH))
     interruption.join_polls(linked.address(interruption.TABLE))
     return linked

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tvm.runtime.pool_sharing import TABLE
+from tvm.runtime.pool_sharing import OWN_LAUNCH, TABLE
 
 from .types import string_global
 
@@ -113,6 +113,13 @@ shared:
   %r = call i32 %hook(ptr %func, ptr %closure, i32 %wanted)
   ret i32 %r
 own:
+  %r.own = call i32 @pool.launch(ptr %func, ptr %closure, i32 %wanted)
+  ret i32 %r.own
+}}
+
+; The same in this pool, whatever the hook says.
+define internal i32 @pool.launch(ptr %func, ptr %closure, i32 %wanted) nounwind {{
+entry:
   %known = load atomic i32, ptr @pool.limit monotonic, align 4
   %unset = icmp eq i32 %known, 0
   br i1 %unset, label %detect, label %ready
@@ -622,6 +629,7 @@ def pool_text(platform: PoolPlatform) -> str:
         f"@{TABLE} = global {{ ptr, ptr, ptr }} "
         "{ ptr null, ptr @TVMBackendParallelLaunch, ptr @tvm_rt_set_num_threads }, align 8"
     )
+    parts.append(f"@{OWN_LAUNCH} = global ptr @pool.launch, align 8")
     parts.append(
         _LAUNCH.format(
             visibility=platform.visibility, table=TABLE, pause=pause, yields=YIELDS

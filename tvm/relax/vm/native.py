@@ -59,6 +59,7 @@ from tvm.tir.struct_field import StructField
 from tvm.tir.transform.result_tensors import ATTRIBUTE, IN_ARRAY
 
 PROFILE_SUFFIX = ".profile"
+LOOP_READINGS = 8192  # of the clock that are kept one by one, in functions with loops
 _MONOTONIC_CLOCK = 1  # CLOCK_MONOTONIC of POSIX
 
 
@@ -87,10 +88,14 @@ class PlannedGraph(NamedTuple):
 
 @dataclass
 class NativeGraph:
-    """The functions that replace a Relax function, and its calls in order."""
+    """The functions that replace a Relax function, and its calls in order.
+
+    `readings` of the clock are kept one by one by the profiling form.
+    """
 
     functions: dict[GlobalVar, BaseFunc]
     calls: list[KernelCall]
+    readings: int = 0
 
 
 def source_names(span: Span | None) -> tuple[str, ...]:
@@ -124,10 +129,12 @@ def native_graph(
                 name, func, sketch, plain.locations, plain.calls, plain.steps, constants.nbytes
             )
         )
+    kept = LOOP_READINGS if profile and plain.has_loops else 0
     if profile:
-        timed = _Graph(mod, name, func, sketch.again(), constants, len(plain.calls) + 1)
+        clock = _Clock(len(plain.calls) + 1, kept)
+        timed = _Graph(mod, name, func, sketch.again(), constants, clock)
         functions[GlobalVar(name + PROFILE_SUFFIX)] = timed.build()
-    return NativeGraph(functions, plain.calls)
+    return NativeGraph(functions, plain.calls, kept)
 
 
 def _caller(func: Function, var: GlobalVar) -> Function:
@@ -149,7 +156,7 @@ class _Graph(Flow):
 
     def __init__(
         self, mod: IRModule, name: str, func: Function, arena: Arena, constants: _ConstantBlock,
-        readings: int | None,
+        clock: _Clock | None,
     ) -> None:  # fmt: skip
         known = [v for p in func.params for v in tir_vars_in_struct_info(p.struct_info)]
         super().__init__(mod, name, Sizes(known, name), arena)
@@ -160,14 +167,14 @@ class _Graph(Flow):
         self._buffer_map: dict[e.Var, Buffer] = {}
         self._constants = constants
         self._constants_at = e.Var("constants", PointerType(PrimType("uint8"), "global"))
-        self._readings = readings
-        self._clock: Buffer | None = None
+        self._clock = clock
         self.calls: list[KernelCall] = []
         self.steps: list[int] = []
 
     def build(self) -> PrimFunc:
-        if self._readings is not None:
-            self._clock = self._add_clock(self._readings)
+        if self._clock is not None:
+            self._params.append(self._clock.handle)
+            self._buffer_map[self._clock.handle] = self._clock.buffer
         for limit in size_limits(self._func):
             self.sizes.limit(limit)
         self.look_at_sizes(self._bindings)
@@ -176,7 +183,7 @@ class _Graph(Flow):
             self.locations[param] = [self._add_param(param.name_hint, info)]
         outputs = self._add_outputs()
         if self._clock is not None:
-            self.stmts.append(_read_clock(self._clock, 0, 0))
+            self.stmts.append(self._clock.read(0))
         for binding in self._bindings:
             self.bind(binding)
         self.next_step()
@@ -203,13 +210,6 @@ class _Graph(Flow):
         self._params.append(handle)
         self._buffer_map[handle] = buffer
         return Location(buffer.data, ops.const(0, "int64"))
-
-    def _add_clock(self, readings: int) -> Buffer:
-        buffer = decl_buffer([ops.const(2 * readings - 1, "int64")], "int64", "clock")
-        handle = e.Var("clock", "handle")
-        self._params.append(handle)
-        self._buffer_map[handle] = buffer
-        return buffer
 
     def _add_outputs(self) -> list[tuple[Location, RelaxExpr]]:
         """Results as last parameters; gives those that need a copy at the end."""
@@ -256,34 +256,69 @@ class _Graph(Flow):
         self.calls.append(KernelCall(name, source_names(span)))
         self.steps.append(self.step)
         if self._clock is not None:
-            assert self._readings is not None, "a clock is read so often"
-            count = self._readings + len(self.calls) - 1
-            self.stmts.append(_read_clock(self._clock, len(self.calls), count))
+            self.stmts.append(self._clock.read(len(self.calls)))
 
     def _copy_result(self, target: Location, source: RelaxExpr) -> None:
         """A result that is a parameter, a constant, or another result: copied at the end."""
         self.copy(target, self.alias(source)[0], tensor_info(source.struct_info_, "the result"))
 
 
-def _read_clock(clock: Buffer, index: int, count: int) -> s.Stmt:
-    """clock[0] = nanoseconds now; clock[index] grows by those since then, clock[count] by one."""
-    room, now = e.Var("room", "handle"), e.Var("now", "int64")
-    call = builtin.call_extern("int32", "clock_gettime", _MONOTONIC_CLOCK, room)
-    element = int(StructField.INT64_ELEMENT)
-    seconds = builtin.tvm_struct_get(room, 0, element, "int64")
-    nanoseconds = builtin.tvm_struct_get(room, 1, element, "int64")
-    total = ops.add(ops.multiply(seconds, ops.const(10**9, "int64")), nanoseconds)
-    last, own = [ops.const(0, "int64")], [ops.const(index, "int64")]
-    stores: list[s.Stmt] = [s.BufferStore(clock, now, last)]
-    if index:
-        since = ops.subtract(now, e.BufferLoad(clock, last))
-        times = [ops.const(count, "int64")]
-        once = ops.add(e.BufferLoad(clock, times), ops.const(1, "int64"))
-        spent = ops.add(e.BufferLoad(clock, own), since)
-        stores = [s.BufferStore(clock, spent, own), s.BufferStore(clock, once, times), *stores]
-    body: s.Stmt = s.LetStmt(now, total, s.SeqStmt.flatten(stores))
-    stack = builtin.tvm_stack_alloca("shape", 2)
-    return s.LetStmt(room, stack, s.SeqStmt([s.Evaluate(call), body]))
+class _Clock:
+    """What the profiling form tells of its calls, in one array of int64.
+
+        [now] [nanoseconds of each call] [how often it was made]
+        [readings so far] [number of the call, now] ...             # where some are to be `kept`
+    """
+
+    def __init__(self, readings: int, kept: int) -> None:
+        size = 2 * readings - 1 + (2 * kept + 1 if kept else 0)
+        self.buffer = decl_buffer([ops.const(size, "int64")], "int64", "clock")
+        self.handle = e.Var("clock", "handle")
+        self._readings = readings
+        self._kept = kept
+
+    def read(self, index: int) -> s.Stmt:
+        """Call `index` has ended, or the function begins: index 0."""
+        room, now = e.Var("room", "handle"), e.Var("now", "int64")
+        call = builtin.call_extern("int32", "clock_gettime", _MONOTONIC_CLOCK, room)
+        element = int(StructField.INT64_ELEMENT)
+        seconds = builtin.tvm_struct_get(room, 0, element, "int64")
+        nanoseconds = builtin.tvm_struct_get(room, 1, element, "int64")
+        total = ops.add(ops.multiply(seconds, ops.const(10**9, "int64")), nanoseconds)
+        stores: list[s.Stmt] = [self._store(now, 0)]
+        if index:
+            since = ops.subtract(now, self._load(0))
+            stores = [
+                self._store(ops.add(self._load(index), since), index),
+                self._grow(self._readings + index - 1),
+                *stores,
+            ]
+        if self._kept:
+            stores.append(self._keep(index, now))
+        body: s.Stmt = s.LetStmt(now, total, s.SeqStmt.flatten(stores))
+        stack = builtin.tvm_stack_alloca("shape", 2)
+        return s.LetStmt(room, stack, s.SeqStmt([s.Evaluate(call), body]))
+
+    def _keep(self, index: int, now: e.Var) -> s.Stmt:
+        count = 2 * self._readings - 1
+        number = e.Var("reading", "int64")
+        at = ops.add(ops.multiply(number, ops.const(2, "int64")), ops.const(count + 1, "int64"))
+        stores = [
+            s.BufferStore(self.buffer, ops.const(index, "int64"), [at]),
+            s.BufferStore(self.buffer, now, [ops.add(at, ops.const(1, "int64"))]),
+            self._grow(count),
+        ]
+        there = s.IfThenElse(number < self._kept, s.SeqStmt.flatten(stores))
+        return s.LetStmt(number, self._load(count), there)
+
+    def _load(self, at: int) -> e.BufferLoad:
+        return e.BufferLoad(self.buffer, [ops.const(at, "int64")])
+
+    def _store(self, value: PrimExpr, at: int) -> s.Stmt:
+        return s.BufferStore(self.buffer, value, [ops.const(at, "int64")])
+
+    def _grow(self, at: int) -> s.Stmt:
+        return self._store(ops.add(self._load(at), ops.const(1, "int64")), at)
 
 
 class _ConstantBlock:

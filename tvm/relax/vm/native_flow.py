@@ -106,6 +106,7 @@ class Flow:
         self.stmts: list[s.Stmt | _Let] = []
         self._step = 0
         self._depth = 0
+        self.has_loops = False
         self._active: list[GlobalVar] = []
 
     @property
@@ -455,6 +456,7 @@ class Flow:
 
     def _loop(self, var: Var, own: GlobalVar, func: Function, call: Call) -> None:
         start = self._step
+        self.has_loops = True
         self.values.update((b.var, b.value) for b in bindings_within(func.body))
         if not is_loop(func, own):
             raise NotNative(f"{own.name_hint} calls itself before its end")

@@ -3,7 +3,7 @@
 import { useMemo, useState } from "preact/hooks";
 import { Dot, Empty, KernelLink, Shared, Tabs, download, link, useSize } from "../parts";
 import { Flame } from "../flame";
-import { KernelCost, Roofs, amount, hue, micros } from "../report";
+import { KernelCost, Roofs, amount, hue, micros, read } from "../report";
 
 const BY = ["kernels", "calls", "source nodes"] as const;
 
@@ -15,7 +15,7 @@ export function TimeView(shared: Shared) {
       {!measured && <Empty>Nothing was measured. {report.data.notes.join(" ")}</Empty>}
       <Roofline shared={shared} />
       <Rows shared={shared} />
-      {measured && <section><h2>One run <button type="button" onClick={() => download(`${report.data.title}.trace.json`, JSON.stringify(events(shared)))}>Save for Perfetto</button></h2>
+      {measured && <section><h2>One run <button type="button" onClick={() => read("trace").then((events) => download(`${report.data.title}.trace.json`, JSON.stringify(events)))}>Save for Perfetto</button></h2>
         <Timeline shared={shared} /></section>}
     </div>
   );
@@ -23,21 +23,19 @@ export function TimeView(shared: Shared) {
 
 function Timeline({ shared }: { shared: Shared }) {
   const { report, go } = shared;
-  const bars = useMemo(() => {
-    let now = 0;
-    return report.data.calls.map((c) => {
-      const start = now, length = c.measured_us ?? 0;
-      now += length;
-      return { name: c.kernel, start, length, depth: 0, told: report.sourceNames(c.sources) };
-    });
-  }, [report]);
-  return <Flame bars={bars} label="calls of kernels in one run" dark={shared.dark} open={(n) => go({ view: "kernel", kernel: report.data.calls[n].kernel })} />;
+  const laps = useMemo(() => report.timeline(), [report]);
+  const threads = useMemo(() => [...new Set(laps.filter((l) => l.task >= 0).map((l) => l.thread))].sort((a, b) => a - b), [laps]);
+  const bars = useMemo(() => laps.map((l) => ({
+    name: report.data.calls[l.call].kernel, start: l.start_us, length: l.duration_us, depth: l.task < 0 ? 0 : 1 + threads.indexOf(l.thread),
+    told: l.task < 0 ? report.sourceNames(report.data.calls[l.call].sources) : `task ${l.task} on ${thread(l.thread)}`,
+  })), [report, laps, threads]);
+  return <>
+    {threads.length > 0 && <p class="quiet">Above all the calls of kernels; below, what each thread ran of their parallel loops.</p>}
+    <Flame bars={bars} label="one run: calls of kernels, and the tasks of each thread" lanes={threads.length ? ["calls", ...threads.map(thread)] : undefined} dark={shared.dark} open={(n) => go({ view: "kernel", kernel: bars[n].name })} />
+  </>;
 }
 
-/** The same events as tvm.report.trace_events gives. */
-export function events({ report }: Shared) {
-  return JSON.parse(document.getElementById("trace")?.textContent || "null") ?? { traceEvents: [], title: report.data.title };
-}
+const thread = (number: number) => (number ? `worker ${number}` : "main");
 
 const W = 760, H = 340, L = 56, R = 16, T = 14, B = 40;
 
