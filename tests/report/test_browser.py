@@ -57,7 +57,8 @@ def told(report: Report) -> Report:
     made.calls[0].alternative_us = 55.0
     made.latency_us = 61.5
     made.timeline = [
-        Lap(0, 0, 0.0, 40.0), Lap(1, 0, 40.0, 20.0), Lap(0, 0, 1.0, 30.0, 0), Lap(0, 1, 2.0, 38.0, 1)
+        Lap(0, 0, 0.0, 40.0), Lap(1, 0, 40.0, 20.0), Lap(0, 0, 1.0, 30.0, 0),
+        Lap(0, 1, 2.0, 38.0, 1),
     ]  # fmt: skip
     roofs = Roofs("example", 2, 200.0, 100.0, {"L1": 800.0, "L2": 400.0, "L3": 100.0, "memory": 30})
     made.machine = Machine("example", "x86_64", 256, 16, 2, 1 << 15, 1 << 18, 1 << 21, 2, roofs)

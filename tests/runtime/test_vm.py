@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 
@@ -237,7 +239,7 @@ def test_laps_of_loops_are_what_was_read() -> None:
 def test_laps_of_bytecode_and_of_whole_functions() -> None:
     laps = machine().laps("main", X, True)
     assert [lap.name for lap in laps] == ["vm.builtin.read_if_cond", "scale", "add"]
-    assert all(one.start_ns <= one.end_ns <= two.start_ns for one, two in zip(laps, laps[1:]))
+    assert all(one.start_ns <= one.end_ns <= two.start_ns for one, two in pairwise(laps))
     made = Artefact(functions=(FunctionInfo("main", (), ()),))
     (lap,) = VirtualMachine(VMModule(made, Table(main=lambda x: x))).laps("main", X)
     assert (lap.name, lap.number) == ("main", 0)

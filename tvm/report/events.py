@@ -3,8 +3,9 @@
     {"traceEvents": [{"name": "FuseOps", "ph": "X", "ts": 12.0, "dur": 64.7, "pid": 1, ...}, ...]}
 
 Process 1 is the compilation: passes within passes. Process 2 is one run of `main`, a row a thread:
-the calls of kernels on the first, and on each the tasks that it ran of them. Where no run was watched
-the calls stand in order, each as long as the least of its measurements; without any it is empty.
+the calls of kernels on the first, and on each the tasks that it ran of them. Where no run was
+watched the calls stand in order, each as long as the least of its measurements; without any it is
+empty.
 The format is that of Google's "Trace Event Format".
 """
 

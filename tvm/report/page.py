@@ -1,8 +1,8 @@
 """A report as one page: script, style and data in a single file that needs no network.
 
 The page is `static/app.js` and `static/app.css`, which `make page` bundles from `web/`. The report
-and its trace lie in it as gzip in base64; nothing of them is executed, and the page may run no script
-but its own.
+and its trace lie in it as gzip in base64; nothing of them is executed, and the page may run no
+script but its own.
 """
 
 from __future__ import annotations

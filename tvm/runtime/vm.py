@@ -9,6 +9,7 @@ import time
 import weakref
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from enum import IntEnum
+from itertools import pairwise
 from typing import Any, ClassVar, Final, NamedTuple
 
 import numpy as np
@@ -622,7 +623,7 @@ def _laps(times: np.ndarray[Any, np.dtype[np.int64]], names: list[str]) -> list[
     first = 2 * len(names) + 1
     if len(times) > first:
         readings = times[first + 1 :].reshape(-1, 2)[: int(times[first])].tolist()
-        for (_, start), (index, end) in zip(readings, readings[1:]):
+        for (_, start), (index, end) in pairwise(readings):
             found.append(Lap(names[index - 1], index - 1, start, end))
         return found
     end = int(times[0])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -185,7 +186,7 @@ def test_laps_of_loops_stand_one_by_one() -> None:
     laps = machine.laps("main", *args)
     assert [sum(lap.number == n for lap in laps) for n in range(len(counts))] == counts
     assert max(counts) >= 5
-    assert all(one.end_ns <= two.start_ns for one, two in zip(laps, laps[1:]))
+    assert all(one.end_ns <= two.start_ns for one, two in pairwise(laps))
 
 
 def test_several_ends() -> None:

@@ -18,7 +18,7 @@ from collections.abc import Container
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from tvm.ir.expr import GlobalVar, RelaxExpr
+from tvm.ir.expr import GlobalVar, PrimExpr, RelaxExpr
 from tvm.ir.function import BaseFunc
 from tvm.ir.host_tensor import HostTensor
 from tvm.ir.module import IRModule
