@@ -10,7 +10,7 @@ import pytest
 from tvm.backend.llvm import cache, jit
 from tvm.exec.cli import main
 from tvm.report import roof_programs
-from tvm.report.words import Roofs
+from tvm.report.words import Peak, Roofs
 
 
 def test_it_tells_the_processor_and_the_cache(
@@ -33,7 +33,8 @@ def test_it_tells_machine_roofs_and_backends(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("TVM_CACHE_DIR", str(tmp_path))
-    made = Roofs("cpu", 1, 10.0, 10.0, {"L1": 4.0, "L2": 3.0, "L3": 2.0, "memory": 1.0})
+    made = Roofs("cpu", 1, {"float32": Peak(10.0, 10.0), "int8": Peak(40.0, 40.0)},
+                 {"L1": 4.0, "L2": 3.0, "L3": 2.0, "memory": 1.0})  # fmt: skip
     monkeypatch.setattr(roof_programs, "measured", lambda *_: made)
     assert main(["info"]) == 0
     assert "not measured yet: tvm info --measure" in capsys.readouterr().out
@@ -44,4 +45,6 @@ def test_it_tells_machine_roofs_and_backends(
     assert record["backends"]["cuda"] is None
     assert record["machine"]["vector_bits"] >= 128
     assert main(["info"]) == 0
-    assert "10 GFLOP/s (10 with one thread), L1 4 GB/s" in capsys.readouterr().out
+    told = capsys.readouterr().out
+    assert "10 GFLOP/s of float32 (10 with one thread), L1 4 GB/s" in told
+    assert "int8 40 GFLOP/s" in told

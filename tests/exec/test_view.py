@@ -65,6 +65,7 @@ def test_explain_tells_why(saved: Path, capsys: pytest.CaptureFixture[str]) -> N
     assert main(["explain", str(saved), "--kernel", "total", "--json"]) == 0
     (row,) = json.loads(capsys.readouterr().out)["kernels"]
     assert row["sources"] == ["net.onnx:total"]
+    assert row["kind"] == "float32"
     assert row["of_roof"] == pytest.approx(row["predicted_us"] / row["measured_us"])
 
 

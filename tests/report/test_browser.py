@@ -15,7 +15,7 @@ import pytest
 
 from tests.report.browser import BROWSER, DRIVER, Page, start
 from tvm.report import Report, write_page
-from tvm.report.words import Call, Curve, Kernel, Lap, Machine, Roofs, Source, Stage
+from tvm.report.words import Call, Curve, Kernel, Lap, Machine, Peak, Roofs, Source, Stage
 
 pytest.importorskip("selenium.webdriver", reason="needs the package selenium")
 pytest.importorskip("axe_core_python", reason="needs the package axe-core-python")
@@ -60,7 +60,10 @@ def told(report: Report) -> Report:
         Lap(0, 0, 0.0, 40.0), Lap(1, 0, 40.0, 20.0), Lap(0, 0, 1.0, 30.0, 0),
         Lap(0, 1, 2.0, 38.0, 1),
     ]  # fmt: skip
-    roofs = Roofs("example", 2, 200.0, 100.0, {"L1": 800.0, "L2": 400.0, "L3": 100.0, "memory": 30})
+    roofs = Roofs(
+        "example", 2, {"float32": Peak(200.0, 100.0), "int8": Peak(900.0, 450.0)},
+        {"L1": 800.0, "L2": 400.0, "L3": 100.0, "memory": 30},
+    )  # fmt: skip
     made.machine = Machine("example", "x86_64", 256, 16, 2, 1 << 15, 1 << 18, 1 << 21, 2, roofs)
     made.lines = [*report.lines, "the loop by rule", "the fastest loop"]
     names, first_line = ("by rule", "fastest"), len(report.lines)
@@ -181,7 +184,7 @@ def test_a_line_of_assembly_shows_its_line_of_tir(page: Page, file: Path, told: 
 def test_time_has_a_circle_and_a_row_a_kernel(page: Page, file: Path, told: Report) -> None:
     page.open(file, "time")
     assert len(page.all(".roofline circle")) == len(told.kernels)
-    assert "200 GFLOP/s (100 with one)" in page.text("section .quiet")
+    assert "float32 200 GFLOP/s (100 with one)" in page.text("section .quiet")
     rows = [e.text for e in page.all(".times tbody tr")]
     assert told.calls[0].kernel in rows[0]
     assert "40.0 µs" in rows[0]

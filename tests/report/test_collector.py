@@ -210,6 +210,7 @@ def test_kernels_alone_are_a_program_too() -> None:
     assert found.calls[0].measured_us is not None
     kernel = found.kernels["double"]
     assert kernel.flops == 64
+    assert kernel.work == {"float32": 64}
     assert kernel.stages[0].name == "as given"
     assert kernel.stages[0].run == -1
 

@@ -38,12 +38,18 @@ class Row(NamedTuple):
     alternative: str
     spills: int | None
     launches: tuple[Launch, ...]
+    work: dict[str, float]
 
     @property
     def of_roof(self) -> float | None:
         """How much of the roof it reaches, as a share of one."""
         known = self.measured_us and self.predicted_us
         return self.predicted_us / self.measured_us if known else None  # type: ignore[operator]
+
+    @property
+    def kind(self) -> str:
+        """The arithmetic that it has most of."""
+        return max(self.work, key=lambda kind: self.work[kind], default="")
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -71,7 +77,7 @@ def run(args: argparse.Namespace) -> Outcome:
         "gpu": None if report.gpu is None else dataclasses.asdict(report.gpu),
         "kernels": [
             {**row._asdict(), "launches": [dataclasses.asdict(one) for one in row.launches],
-             "of_roof": row.of_roof}
+             "of_roof": row.of_roof, "kind": row.kind}
             for row in rows
         ],
         "notes": report.notes,
@@ -103,6 +109,7 @@ def _row(report: Report, kernel: Kernel) -> Row:
         kernel.alternative,
         kernel.code.spills if kernel.code is not None else None,
         tuple(kernel.launches),
+        kernel.work,
     )
 
 
@@ -119,11 +126,12 @@ def _text(report: Report, rows: list[Row]) -> str:
     width = shutil.get_terminal_size((120, 24)).columns if sys.stdout.isatty() else 120
     total = sum(row.measured_us or 0.0 for row in rows) or 1.0
     others = any(row.alternative_us is not None for row in rows)
-    header = ["kernel", "calls", "rule", "tile", "us", "share", "roof us", "of roof"]
+    header = ["kernel", "calls", "rule", "tile", "type", "us", "share", "roof us", "of roof"]
     header += ["next us"] if others else []
     cells = [
         [
-            _cut(row.kernel, max(24, width - 74)), str(row.calls), row.rule or "-", row.tile or "-",
+            _cut(row.kernel, max(24, width - 84)), str(row.calls), row.rule or "-", row.tile or "-",
+            row.kind or "-",
             micros(row.measured_us),
             f"{100 * row.measured_us / total:.0f}%" if row.measured_us else "-",
             micros(row.predicted_us), f"{100 * row.of_roof:.0f}%" if row.of_roof else "-",
@@ -136,7 +144,7 @@ def _text(report: Report, rows: list[Row]) -> str:
         lines[0] += f": {micros(report.latency_us)} us a run"
     if report.gpu is not None:
         lines.append(_gpu(report.gpu))
-    lines += ["", table(header, cells, right=(1, 4, 5, 6, 7, 8)), ""]
+    lines += ["", table(header, cells, right=(1, 5, 6, 7, 8, 9)), ""]
     for row in rows:
         lines += _reasons(row, width)
     lines += [f"note: {note}" for note in report.notes]

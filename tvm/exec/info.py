@@ -76,8 +76,11 @@ def _machine(model: CpuModel) -> str:
 def _roofs(found: Roofs | None) -> str:
     if found is None:
         return "not measured yet: tvm info --measure"
+    own = found.peaks["float32"]
     rates = ", ".join(f"{name} {rate:.0f} GB/s" for name, rate in found.gbytes.items())
-    return f"{found.gflops:.0f} GFLOP/s ({found.gflops_one:.0f} with one thread), {rates}"
+    others = [f"{k} {p.gflops:.0f}" for k, p in found.peaks.items() if k != "float32"]
+    told = f"{own.gflops:.0f} GFLOP/s of float32 ({own.gflops_one:.0f} with one thread), {rates}"
+    return "\n".join([told, *([f"          {', '.join(others)} GFLOP/s"] if others else [])])
 
 
 def _runs(ask: bool) -> dict[str, bool | None]:

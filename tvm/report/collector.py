@@ -22,7 +22,6 @@ from tvm.tir.function import PrimFunc
 
 from . import words as w
 from .costs import (
-    flops_of,
     measure,
     measure_kernel,
     moved_bytes,
@@ -40,6 +39,7 @@ from .sample_inputs import sample_inputs
 from .second_choice import build_by_second_choice
 from .stages import Life, Texts, lives, pass_runs
 from .steps import steps_of
+from .work import work_of
 
 Progress = Callable[[str, int, int], None]  # what is done, how far, of how much
 
@@ -175,10 +175,11 @@ def _kernel(
     last = next((f for f in reversed(forms) if not f.buffer_map), None)
     if last is not None:
         operands = [o for o in operands if o.role != "own"] + own_memory(last)
+    work = work_of(first)
     return w.Kernel(
         name=name,
         operands=operands,
-        flops=flops_of(first),
+        flops=None if work is None else sum(work.values()),
         nbytes=moved_bytes(operands),
         rule=scheduled.rule if scheduled is not None else "",
         reason=reason,
@@ -186,6 +187,7 @@ def _kernel(
         stages=texts.stages(life, name, PrimFunc),
         steps=steps_of(scheduled.schedule.trace, recorder) if scheduled is not None else [],
         threads=_threads(reason),
+        work=work or {},
     )
 
 

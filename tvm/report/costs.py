@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from tvm.ir.module import IRModule
 from tvm.runtime import cpu, tensor
 from tvm.support.dtype import DataType
 from tvm.tir import expr as e
 from tvm.tir import stmt as s
-from tvm.tir.analysis.flops import estimate_tir_flops
 from tvm.tir.buffer import Buffer
 from tvm.tir.function import PrimFunc
 from tvm.tir.functor import StmtExprVisitor
@@ -19,6 +17,7 @@ from . import words as w
 from .graph import extents_text
 from .sample_inputs import sample_inputs
 from .timeline import timeline_of
+from .work import peak_gflops
 
 
 def operands_of(func: PrimFunc) -> list[w.Operand]:
@@ -41,13 +40,6 @@ def own_memory(func: PrimFunc) -> list[w.Operand]:
     return seen.allocated
 
 
-def flops_of(func: PrimFunc) -> float | None:
-    """Operations of a kernel that has no schedule yet; None where its sizes are open."""
-    if any(b is None for b in map(_nbytes, func.buffer_map.values())):
-        return None
-    return estimate_tir_flops(IRModule.from_expr(func))
-
-
 def moved_bytes(operands: Sequence[w.Operand]) -> int | None:
     """Bytes that go in and out at least: each parameter once."""
     sizes = [o.nbytes for o in operands if o.role != "own"]
@@ -58,16 +50,19 @@ def moved_bytes(operands: Sequence[w.Operand]) -> int | None:
 def predicted_us(kernel: w.Kernel, machine: w.Machine) -> float | None:
     """Microseconds at the lower of the two roofs: operations, and bytes of the parameters.
 
-    It is a bound: data are taken to come from the innermost level that holds all of them.
+    Operations of each kind of arithmetic have a roof of their own. It is a bound: data are taken
+    to come from the innermost level that holds all of them.
     """
     roofs = machine.roofs
     if roofs is None or kernel.flops is None or kernel.nbytes is None:
         return None
     threads = min(kernel.threads, roofs.threads)
-    share = threads / roofs.threads
-    gflops = roofs.gflops_one if threads == 1 else roofs.gflops * share
-    rate = roofs.gbytes[_level(kernel.nbytes, machine, threads)] * share
-    return max(kernel.flops / gflops, kernel.nbytes / rate) / 1e3
+    rate = roofs.gbytes[_level(kernel.nbytes, machine, threads)] * threads / roofs.threads
+    work = kernel.work or {"float32": kernel.flops}
+    computing = sum(
+        [n / peak_gflops(roofs.peaks, kind, threads, roofs.threads) for kind, n in work.items()]
+    )
+    return max(computing, kernel.nbytes / rate) / 1e3
 
 
 def _level(nbytes: int, machine: w.Machine, threads: int) -> str:

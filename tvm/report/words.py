@@ -18,7 +18,7 @@ from tvm.runtime.files import draft_of
 from tvm.support.html import document, line, table
 from tvm.support.json_text import from_json
 
-SCHEMA: Final = 1  # of the JSON form; a reader refuses another one
+SCHEMA: Final = 2  # of the JSON form; a reader refuses another one
 
 T = TypeVar("T")
 
@@ -130,6 +130,7 @@ class Kernel:
     steps: list[Step]
     code: Code | None = None
     threads: int = 1
+    work: dict[str, float] = field(default_factory=dict)  # flops by the kind of arithmetic
     alternative: str = ""  # the next rule that fits
     launches: list[Launch] = field(default_factory=list)
 
@@ -188,13 +189,20 @@ class Lap:
 
 
 @dataclass
+class Peak:
+    """Operations a second, in billions, by all threads and by one."""
+
+    gflops: float
+    gflops_one: float
+
+
+@dataclass
 class Roofs:
     """What the machine reached in programs that do nothing else, in GFLOP/s and GB/s."""
 
     cpu: str
     threads: int
-    gflops: float
-    gflops_one: float
+    peaks: dict[str, Peak]  # by the kind of arithmetic, see tvm.report.work
     gbytes: dict[str, float]  # by where the data lie: "L1", "L2", "memory"
 
 

@@ -6,12 +6,12 @@ export interface Operand { name: string; dtype: string; shape: string; nbytes: n
 export interface Stage { run: number; name: string; text: number[] }
 export interface Step { text: string; kind: string; where: string; reason: string }
 export interface Code { tir: number[]; ir: number[]; ir_lines: number[]; asm: number[]; asm_lines: number[]; mix: Record<string, number>; spills: number }
-export interface Kernel { name: string; operands: Operand[]; flops: number | null; nbytes: number | null; rule: string; reason: string; refused: string[]; stages: Stage[]; steps: Step[]; code: Code | null; threads: number; alternative: string }
+export interface Kernel { name: string; operands: Operand[]; flops: number | null; nbytes: number | null; rule: string; reason: string; refused: string[]; stages: Stage[]; steps: Step[]; code: Code | null; threads: number; work: Record<string, number>; alternative: string }
 export interface PassRun { name: string; depth: number; start_us: number; duration_us: number; functions_before: number; functions_after: number; changed: string[]; size_before: number; size_after: number }
 export interface Held { value: string; maker: number; offset: number; nbytes: number; first: number; last: number }
 export interface Memory { arena_bytes: number; constant_bytes: number; peak_bytes: number; peak_call: number; held: Held[] }
 export interface Lap { call: number; thread: number; start_us: number; duration_us: number; task: number }
-export interface Roofs { cpu: string; threads: number; gflops: number; gflops_one: number; gbytes: Record<string, number> }
+export interface Roofs { cpu: string; threads: number; peaks: Record<string, { gflops: number; gflops_one: number }>; gbytes: Record<string, number> }
 export interface Machine { name: string; arch: string; vector_bits: number; vector_registers: number; fma_ports: number; l1d_bytes: number; l2_bytes: number; l3_bytes: number; cores: number; roofs: Roofs | null }
 export interface Curve { task: string; seconds: (number | null)[]; stages: Stage[] }
 export interface Data {
@@ -99,6 +99,11 @@ export function amount(n: number | null | undefined, unit: string): string {
   const steps: [number, string][] = [[1e12, "T"], [1e9, "G"], [1e6, "M"], [1e3, "k"]];
   for (const [step, letter] of steps) if (n >= step) return (n / step).toFixed(1) + " " + letter + unit;
   return n.toFixed(0) + " " + unit;
+}
+
+/** The arithmetic that a kernel has most of: there is a roof for each kind. */
+export function kindOf(kernel: Kernel): string {
+  return Object.entries(kernel.work).reduce((a, b) => (b[1] > a[1] ? b : a), ["", 0])[0];
 }
 
 /** A colour for a name: the same in every view. */

@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import Final
+from typing import Any, Final
 
 from tvm.arith.analyzer import Analyzer
 from tvm.arith.interval import POS_INF
 from tvm.ir.expr import PrimExpr, Range
 from tvm.ir.module import IRModule
 from tvm.support.arguments import explained
-from tvm.support.dtype import DataType
 from tvm.tir import expr as e
 from tvm.tir import stmt as s
 from tvm.tir.function import PrimFunc
 from tvm.tir.functor import stmt_children
 
 _COUNTED: Final = e.BinaryOpExpr  # + - * / % // and their kin, min, max
-Counts = Counter[DataType]
+Counts = Counter[Any]  # by kinds
 
 
 @explained
@@ -29,7 +28,7 @@ def estimate_tir_flops(stmt_or_mod: s.Stmt | IRModule) -> float:
     where nothing bounds it. A function of a module may tell its own count in the attribute
     `estimated_flops`.
     """
-    counter = _Counter()
+    counter = FlopCounter()
     if isinstance(stmt_or_mod, IRModule):
         funcs = [f for f in stmt_or_mod.functions.values() if isinstance(f, PrimFunc)]
         return float(sum([counter.func(func) for func in funcs]))
@@ -40,9 +39,15 @@ def estimate_tir_flops(stmt_or_mod: s.Stmt | IRModule) -> float:
     return float(counter.stmt(stmt_or_mod).total())
 
 
-class _Counter:
+class FlopCounter:
+    """Counts operations by kinds, which are data types unless a subclass has others."""
+
     def __init__(self) -> None:
         self._analyzer: Final = Analyzer()
+
+    def kind_of(self, op: e.BinaryOpExpr) -> object:
+        """The kind of an operation."""
+        return op.dtype
 
     def func(self, func: PrimFunc) -> int:
         """The operations of a function, as it tells them or as its body has them."""
@@ -52,7 +57,7 @@ class _Counter:
         return told if isinstance(told, int) else self.stmt(func.body).total()
 
     def stmt(self, stmt: s.Stmt) -> Counts:
-        """The operations of a statement, by their data types."""
+        """The operations of a statement, by their kinds."""
         if isinstance(stmt, s.BufferStore):
             return self.expr(stmt.value)
         if isinstance(stmt, s.For):
@@ -60,7 +65,7 @@ class _Counter:
             self._analyzer.bind(
                 stmt.loop_var, Range.from_min_extent(stmt.min, stmt.extent), allow_override=True
             )
-            return Counter({dtype: trips * n for dtype, n in self.stmt(stmt.body).items()})
+            return Counter({kind: trips * n for kind, n in self.stmt(stmt.body).items()})
         if isinstance(stmt, s.IfThenElse):
             other = Counter() if stmt.else_case is None else self.stmt(stmt.else_case)
             return self.expr(stmt.condition) + (self.stmt(stmt.then_case) | other)
@@ -92,7 +97,7 @@ class _Counter:
         while stack:
             node = stack.pop()
             if isinstance(node, _COUNTED):
-                total[node.dtype] += 1
+                total[self.kind_of(node)] += 1
                 stack.extend((node.a, node.b))
             elif isinstance(node, (e.And, e.Or)):
                 stack.extend((node.a, node.b))
