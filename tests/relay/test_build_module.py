@@ -44,19 +44,28 @@ def test_graph_modules(built: tuple[Any, Any]) -> None:
     out = tvm.runtime.tensor(np.zeros((2, 4), "float32"))
     runner.get_output(0, out)
     np.testing.assert_allclose(out.numpy(), np.maximum((x + 1) @ w.T, 0), rtol=1e-5)
-    assert (runner.get_num_inputs(), runner.get_num_outputs()) == (1, 1)
-    assert runner.get_input_info() == ({"x": (2, 3)}, {"x": "float32"})
-    assert runner.get_input_index("x") == 0
+    assert (runner.get_num_inputs(), runner.get_num_outputs()) == (2, 1)
+    assert runner.get_input_info() == (
+        {"x": (2, 3), "p0": (4, 3)}, {"x": "float32", "p0": "float32"}
+    )  # fmt: skip
+    assert (runner.get_input_index("x"), runner.get_input_index("p0")) == (0, 1)
     np.testing.assert_allclose(runner.get_input("x").numpy(), x + 1)
-    runner.set_input(w=w)  # bound at the build: passed over
+    np.testing.assert_array_equal(runner.get_input("p0").numpy(), w)
+    runner.set_input(w=w)  # bound at the build: no input any more, passed over
 
 
 def test_graph_modules_refuse(built: tuple[Any, Any]) -> None:
     runner = graph_executor.GraphModule(built[0]["default"](tvm.cpu()))
     with pytest.raises(tvm.TVMError, match="no input 'z'"):
         runner.set_input("z", rand(2, 3))
-    with pytest.raises(tvm.TVMError, match="does not fit 'x'"):
+    with pytest.raises(ValueError, match="does not fit 'x'"):
         runner.set_input("x", rand(2, 4))
+    with pytest.raises(TypeError, match="not supported"):
+        runner.set_input("x", "words")
+    with pytest.raises(tvm.error.InternalError, match="no input 7"):
+        runner.set_input(7, rand(2, 4))
+    with pytest.raises(tvm.error.InternalError, match="no output 3"):
+        runner.get_output(3)
     with pytest.raises(tvm.TVMError, match="nothing was run yet"):
         runner.get_output(0)
 
@@ -123,7 +132,7 @@ def test_runners_share_parameters() -> None:
 
 def test_older_scripts_unpack(built: tuple[Any, Any]) -> None:
     graph, lib, params = built[0]
-    assert list(params) == ["w"]
+    assert list(params) == ["p0"]
     nodes = json.loads(graph)["nodes"]
     kernels = [node for node in nodes if node["op"] == "tvm_op"]
     assert [node["name"] for node in kernels] == ["tvmgen_default_fused_nn_dense_nn_relu"]

@@ -49,11 +49,12 @@ class GraphModule:
         self._load_params = module["load_params"]
 
     def set_input(self, key: int | str | None = None, value: Any = None, **params: Any) -> None:
-        """Set one input by name or index, and others by name."""
+        """Set one input by name or index, and others by name; names of none are passed over."""
         if key is not None:
             set_input_of(self.module, key, value)
         for name, given in params.items():
-            set_input_of(self.module, name, given)
+            if self.get_input_index(name) >= 0:
+                set_input_of(self.module, name, given)
 
     def set_input_zero_copy(
         self, key: int | str | None = None, value: Any = None, **params: Any

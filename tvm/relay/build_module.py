@@ -12,7 +12,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from tvm.error import TVMError
+from tvm.error import DTypeError, TVMError, message
 from tvm.ir.module import IRModule
 from tvm.ir.transform import Sequential
 from tvm.relay.backend.compiled import (
@@ -23,6 +23,7 @@ from tvm.relay.backend.compiled import (
     compile_module,
     target_of,
 )
+from tvm.relay.backend.constants_apart import constants_apart
 from tvm.relay.backend.executor import Executor
 from tvm.relay.backend.executor_factory import (
     AOTExecutorFactoryModule,
@@ -62,8 +63,16 @@ def build(
             "Please use input parameter mod (tvm.IRModule) instead of deprecated parameter mod "
             "(tvm.relay.function.Function)", DeprecationWarning, stacklevel=2,
         )  # fmt: skip
-    from tvm.relay.transform import FuseOps, InferType
+    from tvm.relay.transform import DefuseOps, FuseOps, InferType
 
+    for asked, kind in ((executor, Executor), (runtime, Runtime)):
+        if not isinstance(asked, kind):
+            raise DTypeError(
+                message(
+                    f"relay.build: the {kind.__name__.lower()}", found=repr(asked),
+                    legal=f"relay.backend.{kind.__name__}(name, options)",
+                )
+            )  # fmt: skip
     said = _reconstruct_from_deprecated_options(target_of(target))
     executor, runtime = said[0] or executor, said[1] or runtime
     _check_interface(executor, runtime)
@@ -71,7 +80,7 @@ def build(
     with target_of(target):
         optimized = graph_passes()(mod)
         library = compile_module(optimized, target)
-    goal, given = target_of(target), params or {}
+    goal, given, bare = target_of(target), dict(params or {}), as_module(ir_mod)
     made: ExecutorFactoryModule
     if executor.name == "aot":
         graph = ""
@@ -79,9 +88,14 @@ def build(
             mod, {}, goal, executor, runtime, library, mod_name, given, {}, None, []
         )
     else:
-        kernels = FuseOps()(optimized)["main"]
-        assert isinstance(kernels, Function), "main is a function of Relay"
+        fused = FuseOps()(optimized)["main"]
+        assert isinstance(fused, Function), "main is a function of Relay"
+        linked = bool(executor.options.get("link-params"))
+        apart, given = (fused, {}) if linked else constants_apart(fused)
+        kernels = InferType()(IRModule.from_expr(apart))["main"]
+        assert isinstance(kernels, Function), "a function stays one"
         graph = graph_json(kernels, mod_name)
+        bare = DefuseOps()(IRModule.from_expr(kernels))
         made = GraphExecutorFactoryModule(
             mod, goal, executor, graph, library, mod_name, given, {}
         )
@@ -90,7 +104,7 @@ def build(
     info = GraphInfo(mod_name, executor.name, graph, bound)
     library.mod.artefact = replace(library.mod.artefact, graph=info)  # exported with it
     made.rebuild = partial(
-        build, as_module(ir_mod), goal, executor=executor, runtime=runtime, mod_name=mod_name
+        build, bare, goal, executor=executor, runtime=runtime, mod_name=mod_name
     )
     return made
 
@@ -99,7 +113,8 @@ def _check_interface(executor: Executor, runtime: Runtime) -> None:
     """Refuse ways to call a program compiled ahead that its runtime does not have."""
     if executor.name != "aot":
         return
-    api, unpacked = executor["interface-api"] or "packed", int(executor["unpacked-api"] or 0)
+    options = executor.options
+    api, unpacked = options.get("interface-api", "packed"), int(options.get("unpacked-api", 0))
     if runtime.name == "crt" and not (api == "packed" or unpacked):
         raise TVMError(
             f'Either need interface_api == "packed" (got: {api}) or unpacked-api == true '

@@ -9,8 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from tvm.error import TVMError, message
+from tvm.error import DTypeError, InternalError, ShapeError, TVMError, message
 from tvm.ffi import library
+
+from tvm.support.json_text import from_json
 
 from ._device import device as device_of
 from ._tensor import Tensor, tensor
@@ -23,18 +25,22 @@ class GraphRuntime(Module):
 
     Of the extents of inputs, those that are no numbers may be any; such inputs are to be set, all
     others are zeros until they are. Parameters in `bound`, which has their digests, are constants
-    of the code: their own values are passed over, and others refused.
+    of the code: their own values are passed over, and others refused. Those among them that
+    `graph` lists are inputs to those who ask; `values` are what is known of them.
     """
 
     kind = "GraphExecutor"
 
     def __init__(
         self, run: Callable[..., Any], params: Sequence[ValueInfo], outputs: int, device: Any,
-        bound: Mapping[str, str] = MappingProxyType({}),
+        bound: Mapping[str, str] = MappingProxyType({}), graph: str = "",
+        values: Mapping[str, Any] = MappingProxyType({}),
     ) -> None:  # fmt: skip
         super().__init__()
         self._main = run
         self.params = list(params)
+        self.named = [*self.params, *_bound_inputs(graph, bound)]
+        self._values = values
         self.device = device
         self.bound = bound
         self._output_count = outputs
@@ -48,7 +54,7 @@ class GraphRuntime(Module):
             "get_input": self.get_input,
             "get_input_index": self.get_input_index,
             "get_input_info": self.get_input_info,
-            "get_num_inputs": lambda: len(self.params),
+            "get_num_inputs": lambda: len(self.named),
             "run": self.run,
             "get_output": self.get_output,
             "get_num_outputs": self.get_num_outputs,
@@ -76,7 +82,7 @@ class GraphRuntime(Module):
         """The index of an input given by index or name; -1 for a name that is none."""
         if isinstance(key, int):
             return key
-        names = [param.name for param in self.params]
+        names = [param.name for param in self.named]
         return names.index(key) if key in names else -1
 
     def set_input(self, key: int | str, value: Any) -> None:
@@ -99,13 +105,13 @@ class GraphRuntime(Module):
     def _set(self, key: int | str, value: Any) -> None:
         at = self.index(key)
         if not 0 <= at < len(self.params):
-            if isinstance(key, str) and key in self.bound:
-                self._check_bound(key, value)
+            names = [param.name for param in self.named]
+            name = names[at] if 0 <= at < len(names) else key
+            if isinstance(name, str) and name in self.bound:
+                self._check_bound(name, value)
                 return
-            names = [param.name for param in self.params]
-            raise TVMError(
-                message(f"set_input: no input {key!r}", legal=", ".join(names) or "none")
-            )
+            kind = InternalError if isinstance(key, int) else TVMError
+            raise kind(message(f"set_input: no input {key!r}", legal=", ".join(names) or "none"))
         made = _as_tensor(value, self.device, self.params[at].dtype)
         self._check(at, made)
         self.inputs[at] = made
@@ -128,7 +134,7 @@ class GraphRuntime(Module):
         )
         if not fits or str(value.dtype) != wanted.dtype:
             extents = ", ".join("?" if not isinstance(e, int) else str(e) for e in wanted.shape)
-            raise TVMError(
+            raise (DTypeError if fits else ShapeError)(
                 message(
                     f"set_input: the value does not fit {wanted.name!r}",
                     found=f"{tuple(value.shape)}, {value.dtype}",
@@ -139,7 +145,9 @@ class GraphRuntime(Module):
     def get_input(self, key: int | str) -> Any:
         """An input as it was set."""
         at = self.index(key)
-        return self._input(at) if 0 <= at < len(self.inputs) else None
+        if not 0 <= at < len(self.named):
+            return None
+        return self._input(at) if at < len(self.params) else self._values.get(self.named[at].name)
 
     def _input(self, at: int) -> Any:
         if self.inputs[at] is None:
@@ -153,9 +161,9 @@ class GraphRuntime(Module):
     def get_input_info(self) -> dict[str, dict[str, Any]]:
         """Shapes and data types of the inputs by name; -1 for extents that may be any."""
         shapes = {
-            p.name: tuple(e if isinstance(e, int) else -1 for e in p.shape) for p in self.params
+            p.name: tuple(e if isinstance(e, int) else -1 for e in p.shape) for p in self.named
         }
-        return {"shape": shapes, "dtype": {p.name: p.dtype for p in self.params}}
+        return {"shape": shapes, "dtype": {p.name: p.dtype for p in self.named}}
 
     def run(self) -> None:
         """Run the module on the inputs."""
@@ -170,6 +178,10 @@ class GraphRuntime(Module):
 
     def get_output(self, index: int, out: Any = None) -> Any:
         """An output of the last run; copied into `out` if it is given."""
+        if not 0 <= index < self._output_count:
+            raise InternalError(
+                message(f"get_output: no output {index}", legal=f"0 to {self._output_count - 1}")
+            )
         if not self.outputs:
             raise TVMError("get_output: nothing was run yet; call run() first")
         found = self.outputs[index]
@@ -189,6 +201,21 @@ class GraphRuntime(Module):
         for name, value in load_param_dict(params_bytes).items():
             if self.index(name) >= 0 or name in self.bound:
                 self.set_input(name, value)
+
+
+def _bound_inputs(graph: str, bound: Mapping[str, str]) -> list[ValueInfo]:
+    """The inputs of a graph that are constants of its code, as the graph says them."""
+    if not (graph and bound):
+        return []
+    text = from_json(graph)
+    rows, kinds = text["node_row_ptr"], text["attrs"]
+    found = []
+    for at in text["arg_nodes"]:
+        name, row = str(text["nodes"][at]["name"]), rows[at]
+        if name in bound:
+            shape, dtype = tuple(kinds["shape"][1][row]), str(kinds["dltype"][1][row])
+            found.append(ValueInfo(name, shape, dtype))
+    return found
 
 
 def set_input_of(state: Any, key: int | str, value: Any) -> None:
@@ -224,6 +251,11 @@ def _as_tensor(value: Any, device: Any, dtype: str | None = None) -> Any:
     if isinstance(value, Tensor):
         return value
     array = value.numpy() if hasattr(value, "numpy") else np.asarray(value)
+    if array.dtype.kind not in "biufcV":
+        raise TypeError(
+            f"array must be an array_like data, type {type(value)} is not supported; "
+            "legal: tensors, arrays and numbers"
+        )
     if isinstance(value, (int, float)) and not isinstance(value, bool):
         array = array.astype("int32" if isinstance(value, int) else "float32")
     if dtype is not None:

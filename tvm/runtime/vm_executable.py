@@ -118,7 +118,9 @@ class VMModule(Module):
         check_devices(graph.executor, devices)
         assert info is not None, "asked before"
         main = VirtualMachine(self, devices[0])["main"]
-        return GraphRuntime(main, info.params, len(info.results), devices[0], graph.bound)
+        return GraphRuntime(
+            main, info.params, len(info.results), devices[0], graph.bound, graph.json
+        )
 
     def _entry_name(self) -> str | None:
         return self.artefact.entry or super()._entry_name()

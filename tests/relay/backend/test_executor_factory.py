@@ -56,10 +56,34 @@ def test_libraries_know_the_parameters_that_were_built_in(tmp_path: Path) -> Non
         state.load_params(runtime.save_param_dict(lib.get_params()))
         state.run(x=X)
         np.testing.assert_allclose(state.get_output(0).numpy(), X @ W.T)
-        with pytest.raises(tvm.TVMError, match="'w', a constant since the build"):
-            state.set_input("w", 2 * W)
-        with pytest.raises(tvm.TVMError, match="no input 'v'"):
-            state.set_input(v=W)
+        assert state.get_input_info()[0] == {"x": (1, 4), "p0": (2, 4)}
+        with pytest.raises(tvm.TVMError, match="'p0', a constant since the build"):
+            state.set_input("p0", 2 * W)
+        with pytest.raises(tvm.TVMError, match="no input 'w'"):
+            state.set_input("w", W)
+        state.set_input(v=W)  # names of no input are passed over
+
+
+def test_linked_parameters_are_no_inputs() -> None:
+    lib = relay.build(
+        net(), "llvm", params={"w": W}, executor=Executor("graph", {"link-params": True})
+    )
+    assert lib.get_params() == {}
+    state = graph_executor.GraphModule(lib["default"](tvm.cpu()))
+    assert state.get_num_inputs() == 1
+    state.run(x=X)
+    np.testing.assert_allclose(state.get_output(0).numpy(), X @ W.T)
+
+
+def test_executors_are_told_by_name_and_options() -> None:
+    linked = Executor("graph", {"link-params": True})
+    assert str(linked) == 'graph{"link-params": T.bool(True)}'
+    assert linked.attrs["link-params"] == linked["link-params"] == True  # noqa: E712  a number
+    with pytest.raises(tvm.error.InternalError, match="no value for this option"):
+        Executor("aot")["unpacked-api"]
+    for given in ({"executor": "graph"}, {"runtime": "cpp"}):
+        with pytest.raises(tvm.TVMError, match=r"legal: relay\.backend\."):
+            relay.build(net(), "llvm", **given)
 
 
 def test_programs_compiled_ahead_tell_their_names(tmp_path: Path) -> None:
@@ -81,7 +105,7 @@ def test_parameters_can_be_taken_out() -> None:
     assert not bare.get_params()
     state = bare["default"](tvm.cpu())
     assert state["get_num_inputs"]() == 2
-    state["load_params"](runtime.save_param_dict({"w": 2 * W}))
+    state["load_params"](runtime.save_param_dict({"p0": 2 * W}))
     np.testing.assert_allclose(result_of(state), X @ (2 * W).T)
     np.testing.assert_allclose(result_of(lib["default"](tvm.cpu())), X @ W.T)
 

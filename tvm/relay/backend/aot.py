@@ -170,7 +170,8 @@ def CreateExecutorMetadata(
     return ExecutorCodegenMetadata(
         inputs, [_type(main, v) for v in inputs], names, [_type(main, v) for v in outputs],
         pool_vars, [str(d) for d in said.get("devices") or ()], "aot", mod_name,
-        str(executor["interface-api"] or "packed"), bool(executor["unpacked-api"]),
+        str(executor.options.get("interface-api", "packed")),
+        bool(executor.options.get("unpacked-api", False)),
         workspace_byte_alignment, constant_byte_alignment, dict(zip(pool_vars, pools)),
         said.get("io_tensor_pool_allocations") or {},
     )  # fmt: skip

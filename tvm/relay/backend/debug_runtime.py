@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from tvm.error import TVMError, message
@@ -27,16 +27,17 @@ class DebugRuntime(GraphRuntime):
 
     def __init__(
         self, kernels: Function, graph_json: str, target: Any, params: list[ValueInfo],
-        device: Any, bound: Any,
+        device: Any, values: Mapping[str, Any],
     ) -> None:  # fmt: skip
         self._kernels = kernels
         self._order: list[RelaxExpr] = list(outside_kernels(kernels))
         self.nodes: list[dict[str, Any]] = from_json(graph_json)["nodes"]
         heads = from_json(graph_json)["heads"]
-        super().__init__(self._run_all, params, len(heads), device, bound)
+        super().__init__(self._run_all, params, len(heads), device)
+        self.inputs = [values.get(param.name) for param in params]
         self._target = target
         self._ready: dict[int, Callable[..., Any]] = {}
-        self._values: dict[int, Any] = {}
+        self._found: dict[int, Any] = {}
         self.calls: list[Call] = [e for e in self._order if isinstance(e, Call)]
         self._functions.update(
             debug_get_output=self.debug_get_output, execute_node=self.execute_node,
@@ -44,20 +45,20 @@ class DebugRuntime(GraphRuntime):
         )  # fmt: skip
 
     def _run_all(self, *inputs: Any) -> Any:
-        self._values = {}
+        self._found = {}
         names = {param.name: value for param, value in zip(self.params, inputs)}
         for expr in self._order:
             if isinstance(expr, Var):
-                self._values[id(expr)] = names.get(expr.name_hint)
+                self._found[id(expr)] = names.get(expr.name_hint)
             elif isinstance(expr, Constant):
-                self._values[id(expr)] = expr.data
+                self._found[id(expr)] = expr.data
             elif isinstance(expr, Tuple):
-                self._values[id(expr)] = [self._values[id(field)] for field in expr.fields]
+                self._found[id(expr)] = [self._found[id(field)] for field in expr.fields]
             elif isinstance(expr, TupleGetItem):
-                self._values[id(expr)] = self._values[id(expr.tuple_value)][expr.index]
+                self._found[id(expr)] = self._found[id(expr.tuple_value)][expr.index]
             elif isinstance(expr, Call):
-                self._values[id(expr)] = self._kernel(expr)()
-        return self._values[id(self._kernels.body)]
+                self._found[id(expr)] = self._kernel(expr)()
+        return self._found[id(self._kernels.body)]
 
     def _kernel(self, call: Call) -> Callable[[], Any]:
         """The kernel of a call on the values that its operands have now."""
@@ -69,7 +70,7 @@ class DebugRuntime(GraphRuntime):
             machine = VirtualMachine(compile_module(mod, self._target), self.device)
             self._ready[id(call)] = machine["main"]
         distinct = {id(arg): arg for arg in given}
-        values = [_as_argument(self._values[id(arg)]) for arg in distinct.values()]
+        values = [_as_argument(self._found[id(arg)]) for arg in distinct.values()]
         return lambda: self._ready[id(call)](*values)
 
     def index_of(self, node: int | str) -> int:
@@ -94,9 +95,9 @@ class DebugRuntime(GraphRuntime):
         call = self._call_at(at)
         if call is None:
             return [self.get_input(str(self.nodes[at]["name"]))]
-        if id(call) not in self._values:
+        if id(call) not in self._found:
             self.run()
-        return flat_outputs(self._values[id(call)])
+        return flat_outputs(self._found[id(call)])
 
     def debug_get_output(self, node: int | str, out: Any = None) -> Any:
         """The first output of a node; copied into `out` if it is given."""
@@ -111,7 +112,7 @@ class DebugRuntime(GraphRuntime):
         call = self._call_at(self.index_of(node))
         if call is None:
             return lambda: None
-        if id(call) not in self._values:
+        if id(call) not in self._found:
             self.run()
         return self._kernel(call)
 

@@ -11,14 +11,15 @@ from tvm.ir.expr import GlobalVar, RelaxExpr
 from tvm.ir.module import IRModule
 from tvm.ir.op import Op
 from tvm.ir.transform import PassContext
-from tvm.relay.expr import Call, Constant, Var
+from tvm.relay.expr import Call
 from tvm.relay.function import Function
-from tvm.relay.traverse import post_order, transform
-from tvm.runtime import Tensor, tensor
+from tvm.relay.traverse import post_order
+from tvm.runtime import Tensor
 from tvm.target.compilation_config import make_compilation_config
 from tvm.target.target import Target
 from tvm.tir.function import PrimFunc
 
+from .constants_apart import constants_apart
 from .graph_plan_memory import outside_kernels
 from .graph_runtime import graph_json
 from .lower_te import LowerTE
@@ -43,7 +44,7 @@ class GraphExecutorCodegen:
         mod = InferType()(ir_module.with_functions({**ir_module.functions, _main(ir_module): func}))
         if any(isinstance(e, Call) and isinstance(e.op, Op) for e in outside_kernels(_entry(mod))):
             mod = InferType()(FuseOps()(mod))
-        main, params = _without_constants(_entry(mod))
+        main, params = constants_apart(_entry(mod))
         mod = InferType()(mod.with_functions({**mod.functions, _main(mod): main}))
         main = _entry(mod)
         config = make_compilation_config(PassContext.current(), self._targets)
@@ -71,22 +72,6 @@ def _kernel_of(expr: RelaxExpr) -> str | None:
         assert isinstance(callee, GlobalVar), "a kernel has a name"
         return callee.name_hint
     return None
-
-
-def _without_constants(func: Function) -> tuple[Function, dict[str, Tensor]]:
-    """Constants between kernels as inputs `p0`, `p1`, ...; those within kernels stay."""
-    variables: dict[int, Var] = {}
-    params: dict[str, Tensor] = {}
-    for expr in outside_kernels(func):
-        if isinstance(expr, Constant):
-            name = f"p{len(params)}"
-            variables[id(expr)] = Var(name, expr.checked_type)
-            params[name] = tensor(expr.data.numpy())
-    if not params:
-        return func, params
-    body = transform(func.body, lambda old, new: variables.get(id(old), new))
-    inputs = [*func.params, *variables.values()]
-    return Function(inputs, body, func.ret_type, attrs=func.attrs), params
 
 
 def _by_target(mod: IRModule, config: Any) -> dict[Target, IRModule]:

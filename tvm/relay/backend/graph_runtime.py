@@ -113,7 +113,13 @@ class ExecutorFactoryModule:
         machine = VirtualMachine(self.executable, device)
         params = [_info(param) for param in self.function.params]
         outputs = count_outputs(self.function.ret_type)
-        return GraphRuntime(machine["main"], params, outputs, device, self._bound())
+        return GraphRuntime(
+            machine["main"], params, outputs, device, self._bound(), self._graph(), self.params
+        )
+
+    def _graph(self) -> str:
+        """The graph, where there is one: it lists inputs that are constants."""
+        return ""
 
     def _bound(self) -> Mapping[str, str]:
         bound: Mapping[str, str] = self.executable.mod.artefact.graph.bound
@@ -187,10 +193,13 @@ class GraphExecutorFactoryModule(ExecutorFactoryModule):
         from .debug_runtime import DebugRuntime  # it compiles, and reads this module
 
         assert self.kernels is not None, "a build knows its kernels"
-        params = [_info(param) for param in self.function.params]
+        params = [_info(param) for param in self.kernels.params]
         return DebugRuntime(
-            self.kernels, self.graph_json_str, self.target, params, device, self._bound()
+            self.kernels, self.graph_json_str, self.target, params, device, self.params
         )
+
+    def _graph(self) -> str:
+        return self.graph_json_str
 
     def get_graph_json(self) -> str:
         """The graph as JSON: nodes, inputs and outputs."""

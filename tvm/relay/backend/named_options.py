@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar, Final
 
-from tvm.error import TVMError
+from tvm.error import InternalError, TVMError, message
 from tvm.ir.node import Field, Node, fields
 from tvm.tir.expr import IntImm
 
 
 class NamedOptions(Node):
-    """One of some known names with values for its options; options without a value are None."""
+    """One of some known names with values for some of its options."""
 
     __slots__ = ("flag_registry_name", "name", "options")
     KNOWN: ClassVar[dict[str, dict[str, str]]] = {}  # name -> option -> type
@@ -39,8 +39,18 @@ class NamedOptions(Node):
         self.options = options
         self.flag_registry_name = what.lower()
 
+    @property
+    def attrs(self) -> dict[str, Any]:
+        """The options that have a value."""
+        return dict(self.options)
+
     def __getitem__(self, name: str) -> Any:
-        return self.options.get(name)
+        if name not in self.options:
+            raise InternalError(
+                message(f"{self.name}[{name!r}]", found="no value for this option",
+                        legal=", ".join(self.options) or "none")
+            )  # fmt: skip
+        return self.options[name]
 
     def __contains__(self, name: str) -> bool:
         return name in self.options
@@ -54,7 +64,8 @@ class NamedOptions(Node):
         return hash(self.name)
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({self.name!r}, {self.options!r})"
+        options = [f'"{key}": {_text(value)}' for key, value in self.options.items()]
+        return self.name + (f"{{{', '.join(options)}}}" if options else "")
 
     __str__ = __repr__
 
@@ -67,6 +78,13 @@ class NamedOptions(Node):
 FLAG: Final = "IntImm"
 NUMBER: Final = "IntImm"
 TEXT: Final = "runtime.String"
+
+
+def _text(value: object) -> str:
+    """The value of an option as it is printed."""
+    if isinstance(value, bool):
+        return f"T.bool({value})"
+    return f'"{value}"' if isinstance(value, str) else str(value)
 
 
 def _fits(value: object, kind: str) -> bool:
