@@ -88,14 +88,14 @@ def build(
             mod, {}, goal, executor, runtime, library, mod_name, given, {}, None, []
         )
     else:
-        fused = FuseOps()(optimized)["main"]
-        assert isinstance(fused, Function), "main is a function of Relay"
-        linked = bool(executor.options.get("link-params"))
-        apart, given = (fused, {}) if linked else constants_apart(fused)
-        kernels = InferType()(IRModule.from_expr(apart))["main"]
-        assert isinstance(kernels, Function), "a function stays one"
+        fused, given = FuseOps()(optimized), {}
+        if not executor.options.get("link-params"):
+            fused = fused.clone()
+            fused["main"], given = constants_apart(_main(fused))
+            fused = InferType()(fused)
+        kernels = _main(fused)
         graph = graph_json(kernels, mod_name)
-        bare = DefuseOps()(IRModule.from_expr(kernels))
+        bare = DefuseOps()(fused)
         made = GraphExecutorFactoryModule(
             mod, goal, executor, graph, library, mod_name, given, {}
         )
@@ -107,6 +107,12 @@ def build(
         build, bare, goal, executor=executor, runtime=runtime, mod_name=mod_name
     )
     return made
+
+
+def _main(mod: IRModule) -> Function:
+    main = mod["main"]
+    assert isinstance(main, Function), "main is a function of Relay"
+    return main
 
 
 def _check_interface(executor: Executor, runtime: Runtime) -> None:

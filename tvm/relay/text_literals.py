@@ -11,6 +11,7 @@ VERSION = '#[version = "0.0.5"]\n'
 
 _INTS = {"int32": "", "int8": "i8", "int16": "i16", "int64": "i64",
          "uint8": "u8", "uint16": "u16", "uint32": "u32", "uint64": "u64"}  # fmt: skip
+BY_NAME = ("int8", "uint8", "uint16", "uint32", "uint64")  # constants that are in the meta section
 _FLOATS = {"float16": "f16", "float32": "f", "float64": "f64", "bfloat16": "bf16"}
 
 

@@ -51,7 +51,7 @@ from .expr import (
     Var,
 )
 from .function import Function
-from .text_literals import VERSION, attribute_text, number_text, string_text
+from .text_literals import BY_NAME, VERSION, attribute_text, number_text, string_text
 from .traverse import children
 from .ty import (
     Any as AnyDim,
@@ -230,7 +230,7 @@ class Printer:
 
     def constant(self, expr: Constant) -> str:
         text = None
-        if expr.is_scalar():
+        if expr.is_scalar() and str(expr.data.dtype) not in BY_NAME:
             text = number_text(expr.data.numpy()[()], expr.data.dtype)
         return self.meta.name(expr) if text is None else text
 

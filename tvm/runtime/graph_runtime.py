@@ -11,7 +11,6 @@ import numpy as np
 
 from tvm.error import DTypeError, InternalError, ShapeError, TVMError, message
 from tvm.ffi import library
-
 from tvm.support.json_text import from_json
 
 from ._device import device as device_of

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import tvm
 from tests.relay.transform.numbers import equal, module, ops, same_numbers
 from tvm import relay
 from tvm.error import TVMError
@@ -42,12 +43,31 @@ def test_neighbours_follow_and_others_see_the_old_layout() -> None:
     y = relay.nn.relu(relay.nn.bias_add(nhwc_conv(X, W), b, axis=3))
     y = relay.nn.max_pool2d(y, (2, 2), (2, 2), layout="NHWC")
     before = module(relay.nn.batch_flatten(y), X, W, b)
-    after = t.ConvertLayout(NCHW)(before)
+    alone = t.ConvertLayout(NCHW)(before)
+    same_numbers(before, alone)
+    assert "nn.bias_add" in str(alone)  # it wants NHWC; a sequence makes an addition of it before
+    with tvm.transform.PassContext(opt_level=3):
+        after = tvm.transform.Sequential([t.ConvertLayout(NCHW)])(before)
     y = nchw_conv(move(X, "NHWC", "NCHW"), move(W, "HWIO", "OIHW"))
     y = relay.nn.relu(y + move(relay.expand_dims(b, 0, 3), "NHWC", "NCHW"))
     y = move(relay.nn.max_pool2d(y, (2, 2), (2, 2)), "NCHW", "NHWC")
     equal(after, relay.nn.batch_flatten(y), X, W, b)
     same_numbers(before, after)
+
+
+def test_single_elements_fit_every_layout_and_vectors_get_its_rank() -> None:
+    one, many = relay.var("o", shape=(1,)), relay.var("m", shape=(8, 1, 1))
+    before = module(nchw_conv(XC, WC) + one + many, XC, WC, one, many)
+    y = nchw_conv(XC, WC) + one + relay.expand_dims(many, 0)
+    equal(t.AlterOpLayout()(before), y, XC, WC, one, many)
+
+
+def test_images_are_resized_in_layouts_of_whole_axes() -> None:
+    before = module(relay.image.resize2d(nchw_conv(XC, WC), (3, 3)), XC, WC)
+    for layout, kernel, wanted in (("NHWC", "default", "NHWC"), ("NCHW4c", "OIHW4i4o", "NCHW")):
+        after = t.ConvertLayout({"nn.conv2d": [layout, kernel]})(before)
+        assert f'layout="{wanted}"' in str(after) or wanted == "NCHW"
+        same_numbers(before, after)
 
 
 def test_what_is_in_the_layout_stays() -> None:

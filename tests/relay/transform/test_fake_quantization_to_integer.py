@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import tvm
 from tests.relay.transform.numbers import module, ops, random_inputs, results
 from tvm import relay
 from tvm.error import TVMError
@@ -227,3 +228,32 @@ def test_rules_refuse_in_their_own_way() -> None:
         assert ops(after) == ops(before)
         with pytest.raises(NotImplementedError, match="not today"):
             t.FakeQuantizationToInteger(hard_fail=True)(before)
+
+
+def test_windows_are_pooled_by_the_operator_for_integers() -> None:
+    after = compare(whole(relay.nn.avg_pool2d(real(X, 2.0, 5), (3, 3)), 0.7, -3))
+    assert ops(after) == ["qnn.avg_pool2d"]
+    assert ops(compare(whole(relay.nn.global_avg_pool2d(real(X, 2.0)), 2.0))) == [
+        "cast", "nn.global_avg_pool2d", "qnn.requantize",
+    ]  # fmt: skip
+
+
+def test_constants_are_added_to_sums_as_they_are() -> None:
+    x, w = var("x", 2, 8), var("w", 4, 8)
+    after = compare(whole(relay.nn.dense(real(x, 2.0, 3), real(w, 0.5)) + c(1.0), 2.0, 3))
+    assert ops(after) == ["qnn.dense", "qnn.quantize", "add", "qnn.requantize"]
+    assert after["main"].body.args[0].args[0].attrs.units is None
+
+
+def test_sequences_divide_by_constants_as_multiplications() -> None:
+    before = module(whole(real(X, 2.0, 3) / c(4.0), 2.0, 3))
+    made = tvm.transform.Sequential([t.FakeQuantizationToInteger()])(before)
+    assert ops(made) == ["qnn.quantize", "qnn.mul"]
+    assert "qnn.dequantize" in ops(t.FakeQuantizationToInteger()(before))
+
+
+def test_softmax_is_asked_for() -> None:
+    before = module(whole(relay.nn.softmax(real(X, 2.0)), 0.1))
+    assert "qnn.softmax" not in ops(t.FakeQuantizationToInteger()(before))
+    assert ops(compare(whole(relay.nn.softmax(real(X, 2.0)), 0.1),
+                       optional_qnn_ops=["nn.softmax"])) == ["qnn.softmax"]  # fmt: skip

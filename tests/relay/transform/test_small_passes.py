@@ -192,8 +192,17 @@ def test_short_concatenations_stay() -> None:
     before = module(relay.concatenate(xs, 0), *xs)
     for limit in (0, 8):
         tvm.ir.assert_structural_equal(t.SplitArgs(limit)(before), before)
-    with pytest.raises(tvm.TVMError, match="legal: 0, or 3 and more"):
-        t.SplitArgs(2)(before)
+    with pytest.raises(tvm.TVMError, match="legal: 0, or 2 and more"):
+        t.SplitArgs(1)(before)
+
+
+def test_concatenations_go_tensor_by_tensor() -> None:
+    xs = [relay.var(f"x{at}", shape=(2,)) for at in range(2)]
+    stop = relay.annotation.stop_fusion
+    first = relay.concatenate(stop(relay.Tuple(xs[:1])), 0)
+    after = module(relay.concatenate(stop(relay.Tuple([first, xs[1]])), 0), *xs)
+    before = module(relay.concatenate(xs, 0), *xs)
+    tvm.ir.assert_structural_equal(t.SplitArgs(2)(before), after)
 
 
 def test_spans_of_the_text() -> None:

@@ -104,3 +104,30 @@ def test_operators_without_a_rule() -> None:
     for mode in (3, -1):
         with pytest.raises(ValueError, match="Missing op mode is either 0, 1, or 2"):
             relay.transform.ToMixedPrecision("float16", missing_op_mode=mode)
+
+
+def test_functions_get_what_their_parameters_are() -> None:
+    y = var("y", 2, 4)
+    func = relay.Function([y], relay.nn.relu(y))
+    narrow_func = relay.Function([y], relay.nn.relu(relay.cast(y, "float16")))
+    check(relay.Function([X], func(X)), relay.Function([X], narrow_func(X)))
+    product = relay.nn.dense(X, var("v", 4, 4))
+    narrow_product = relay.nn.dense(
+        relay.cast(X, "float16"), relay.cast(var("v", 4, 4), "float16"), out_dtype="float16"
+    )
+    mod = narrow(relay.Function([y], relay.exp(y))(product))
+    wide = relay.Function([y], relay.exp(y))(relay.cast(narrow_product, "float32"))
+    params = relay.analysis.free_vars(wide)
+    wanted = InferType()(tvm.IRModule.from_expr(relay.Function(params, wide)))
+    tvm.ir.assert_structural_equal(mod["main"].body, wanted["main"].body, map_free_vars=True)
+
+
+def test_tuples_are_taken_apart_where_their_tensors_are_cast() -> None:
+    wide = relay.nn.softmax(var("y", 2, 3))
+    pair = relay.Tuple([dense(), wide])
+    parts = [relay.cast(relay.TupleGetItem(pair, 0), "float32"), relay.TupleGetItem(pair, 1)]
+    mod = narrow(relay.concatenate([relay.nn.dense(X, W), relay.nn.softmax(var("y", 2, 3))], 1))
+    wanted = relay.concatenate(parts, 1)
+    params = relay.analysis.free_vars(wanted)
+    typed = InferType()(tvm.IRModule.from_expr(relay.Function(params, wanted)))
+    tvm.ir.assert_structural_equal(mod["main"].body, typed["main"].body, map_free_vars=True)

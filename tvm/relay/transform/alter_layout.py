@@ -28,12 +28,11 @@ from tvm.relay.traverse import transform
 from tvm.relay.ty import TensorType, TupleType
 from tvm.support.arguments import explained
 from tvm.tir.data_layout import LayoutError, bijective_layout
+from tvm.tir.expr import IntImm
 
 from .function_pass import expr_pass
 from .infer_layout_utils import InferCorrectLayoutOutput as Output
-from .infer_type import infer_types_of
 from .layout_rules import primal, rule_of
-from .rewrites import with_plain_biases
 
 NewCall = Callable[[Call, Any, list[RelaxExpr]], RelaxExpr | None]
 
@@ -214,8 +213,11 @@ def _transform(expr: RelaxExpr, source: str, target: str) -> RelaxExpr:
 
 
 def _is_scalar(expr: RelaxExpr) -> bool:
+    """One element along at most one axis: it is stretched to any layout."""
     found = getattr(expr, "checked_type_", None)
-    return isinstance(found, TensorType) and not found.shape
+    if not isinstance(found, TensorType) or len(found.shape) > 1:
+        return False
+    return all(isinstance(dim, IntImm) and dim.value == 1 for dim in found.shape)
 
 
 def _rewrite(func: RelaxExpr, alter: NewCall) -> RelaxExpr:
@@ -248,11 +250,14 @@ def AlterOpLayout(func: RelaxExpr, mod: IRModule, ctx: PassContext) -> RelaxExpr
     return _rewrite(func, alter)
 
 
-@expr_pass("ConvertLayout", opt_level=3)
+@expr_pass("ConvertLayout", opt_level=3, required=["CanonicalizeOps"])
 def ConvertLayout(
     func: RelaxExpr, mod: IRModule, ctx: PassContext, desired_layouts: Mapping[str, Sequence[str]]
 ) -> RelaxExpr:
-    """The operators named as keys are in the wanted layouts (data, and weight if it has one)."""
+    """The operators named as keys are in the wanted layouts (data, and weight if it has one).
+
+    A sequence of passes makes additions of biases before, so that they follow, too.
+    """
 
     def alter(old: Call, attrs: Any, args: list[RelaxExpr]) -> RelaxExpr | None:
         rule = old.op.get_attr("FTVMConvertOpLayout")  # type: ignore[attr-defined]
@@ -262,7 +267,7 @@ def ConvertLayout(
         made: RelaxExpr | None = rule(attrs, args, _tensor_infos(old), [str(w) for w in wanted])
         return made
 
-    return _rewrite(infer_types_of(with_plain_biases(func), mod), alter)
+    return _rewrite(func, alter)
 
 
 class LayoutConfig:

@@ -23,7 +23,10 @@ from tvm.ir.structural import structural_equal
 from tvm.ir.transform import PassContext
 from tvm.relay import op as R
 from tvm.relay.expr import Call, Constant, Tuple, TupleGetItem, const
-from tvm.relay.op.op import register_fake_quantization_to_integer
+from tvm.relay.op.op import (
+    register_fake_quantization_to_integer,
+    register_optional_fake_quantization_to_integer,
+)
 from tvm.relay.qnn import op as qnn
 from tvm.relay.qnn.op.arithmetic import constant_of
 from tvm.relay.traverse import children, rebuild, transform
@@ -203,14 +206,20 @@ def _rescaled(expr: Any, type_map: TypeMap) -> Result:
     out = Call(expr.op, [arg, *expr.args[1:]], expr.attrs)
     if str(out_t.dtype) == "int32":
         return [out, out_t]
-    limits = np.iinfo(str(out_t.dtype))
-    return [R.cast(R.clip(out, float(limits.min), float(limits.max)), str(out_t.dtype)), out_t]
+    scale, zero = out_t.scale, out_t.zero_point
+    out = qnn.requantize(out, scale, zero, scale, zero, out_t.axis, out_dtype=str(out_t.dtype))
+    return [out, out_t]
 
 
 @_rule_for("nn.avg_pool2d")
 def avgpool2d(expr: Any, type_map: TypeMap) -> Result:
-    """The mean of each window."""
-    return _rescaled(expr, type_map)
+    """The mean of each window, by the operator for integers."""
+    arg, t, out_t = expr.args[0], type_map[expr.args[0]], type_map[expr]
+    options = {name: value for name, value in expr.attrs.items() if value is not None}
+    out = qnn.avg_pool2d(
+        arg, t.scale, t.zero_point, out_t.scale, out_t.zero_point, **options
+    )
+    return [out, _in_dtype(out_t, t)]
 
 
 @_rule_for("nn.adaptive_avg_pool1d")
@@ -273,7 +282,7 @@ def dense(expr: Any, type_map: TypeMap) -> Result:
     x_t, w_t = type_map[x], type_map[weight]
     out = qnn.dense(
         x, weight, x_t.zero_point, w_t.zero_point, x_t.scale, w_t.scale,
-        units=expr.attrs.units if expr.attrs.units is not None else infer_shape(weight)[0],
+        units=expr.attrs.units,
     )  # fmt: skip
     return [out, _product(x_t, w_t, str(out.attrs.out_dtype), 1)]
 
@@ -316,10 +325,9 @@ def _constant(value: RelaxExpr, t: TensorAffineType, axis: int | None = None) ->
                 legal="results of qnn.dequantize, and constants",
             )
         )
-    return qnn.quantize(
-        value, t.scale, t.zero_point, axis=t.axis if axis is None else axis,
-        out_dtype=str(t.dtype),
-    )  # fmt: skip
+    many = infer_shape(t.scale) or infer_shape(t.zero_point)
+    along = -1 if not many else t.axis if axis is None else axis
+    return qnn.quantize(value, t.scale, t.zero_point, along, str(t.dtype))
 
 
 # --- two operands ---
@@ -349,10 +357,16 @@ def get_binary_types(expr: Any, type_map: TypeMap) -> tuple[Any, Any, Any, Any, 
 
 
 def register_binary_qnn(op_name: str, op: Callable[..., Any]) -> Any:
-    """Operators of `relay.qnn.op` with a scale for each operand and the result."""
+    """Operators of `relay.qnn.op` with a scale for each operand and the result.
+
+    Sums of 32 bits in the same steps are plain ones: they are biases as a rule, and their steps
+    may be many, which those operators do not take.
+    """
 
     def binary(expr: Any, type_map: TypeMap) -> Result:
         left, right, left_t, right_t, out_t = get_binary_types(expr, type_map)
+        if op_name == "add" and str(left_t.dtype) == "int32" and _same(left_t, right_t):
+            return [R.add(left, right), left_t]
         out = op(
             left, right, left_t.scale, left_t.zero_point, right_t.scale, right_t.zero_point,
             out_t.scale, out_t.zero_point, left_t.axis, right_t.axis,
@@ -451,7 +465,7 @@ def _in_dtype(out_t: TensorAffineType, x_t: TensorAffineType) -> TensorAffineTyp
     return TensorAffineType(out_t.scale, out_t.zero_point, x_t.dtype, out_t.axis)
 
 
-@_rule_for("nn.softmax")
+@register_optional_fake_quantization_to_integer("nn.softmax")
 def softmax(expr: Any, type_map: TypeMap) -> Result:
     """By the operator for integers."""
     arg, x_t, out_t = expr.args[0], type_map[expr.args[0]], type_map[expr]
@@ -600,7 +614,7 @@ def _agree(a: Any, b: Any) -> bool:
     return a is b
 
 
-@expr_pass("FakeQuantizationToInteger", opt_level=0)
+@expr_pass("FakeQuantizationToInteger", opt_level=0, required=["DivToMul"])
 def FakeQuantizationToInteger(
     func: RelaxExpr, mod: IRModule, ctx: PassContext, hard_fail: bool = False,
     use_qat: bool = False, optional_qnn_ops: Sequence[str] | None = None,

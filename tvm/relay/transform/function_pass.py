@@ -66,20 +66,21 @@ def function_pass(
 
 
 def expr_pass(
-    name: str, opt_level: int = 0, needs_types: bool = True
+    name: str, opt_level: int = 0, needs_types: bool = True, required: Sequence[str] = ()
 ) -> Callable[
     [Callable[Concatenate[RelaxExpr, IRModule, PassContext, P], RelaxExpr]],
     Callable[P, FunctionPass],
 ]:
     """The house form: `f(func, mod, ctx, **options)` becomes a factory `F(**options)` of passes.
 
-    With `needs_types` the functions have types before it, also where nobody ran `InferType`.
+    With `needs_types` the functions have types before it, also where nobody ran `InferType`;
+    a sequence runs the passes named in `required` before it, too.
     """
 
     def decorate(
         func: Callable[Concatenate[RelaxExpr, IRModule, PassContext, P], RelaxExpr],
     ) -> Callable[P, FunctionPass]:
-        info = PassInfo(opt_level, name, ["InferType"] if needs_types else [])
+        info = PassInfo(opt_level, name, [*["InferType"][:needs_types], *required])
 
         @functools.wraps(func)
         def factory(*args: P.args, **kwargs: P.kwargs) -> FunctionPass:

@@ -30,7 +30,7 @@ from .function_pass import expr_pass
 MAX_DEPTH: Final = 256
 _SIMPLE: Final = frozenset({"int32", "int64", "float32", "float64", "bool"})
 _RESHAPES: Final = frozenset({
-    "reshape", "contrib_reverse_reshape", "reshape_like", "dyn.reshape", "squeeze", "expand_dims",
+    "reshape", "contrib_reverse_reshape", "dyn.reshape", "squeeze", "expand_dims",
     "nn.batch_flatten",
 })  # fmt: skip
 # Marks, not steps: they stand between kernels.

@@ -94,8 +94,6 @@ def broadcast(
     large = 0 if sizes[0] >= sizes[1] else 1
     wanted = layouts[large]
     assert wanted is not None, "both are known"
-    if new is not None and list(new) == list(old):  # nothing moved, so nothing has to follow
-        return Output(layouts, [wanted], attrs)
     layouts[1 - large] = _fitting(wanted, old[1 - large], types[1 - large])
     return Output(layouts, [wanted], attrs)
 
@@ -121,6 +119,13 @@ def _own_layout(attrs: Any, new: Layouts | None, old: Layouts, types: Sequence[A
         if not any(block(new[0], letter) > 1 for letter in spatial):
             attrs = attrs.replaced(layout=new[0])
     return Output([attrs.layout] + [""] * (len(old) - 1), [attrs.layout], attrs)
+
+
+def _resize(attrs: Any, new: Layouts | None, old: Layouts, types: Sequence[Any]) -> Output:
+    """Any layout of whole axes."""
+    if new is not None and new[0] is not None and is_split(new[0]):
+        return Output([attrs.layout], [attrs.layout], attrs)
+    return _own_layout(attrs, new, old, types)
 
 
 def _upsampling(attrs: Any, new: Layouts | None, old: Layouts, types: Sequence[Any]) -> Output:
@@ -480,14 +485,13 @@ _RULES: Final[dict[str, Rule]] = {
         *[f"nn.{k}_pool{d}d" for k in ("max", "avg") for d in (1, 2, 3)],
         *[f"nn.global_{k}_pool{d}d" for k in ("max", "avg") for d in (1, 2, 3)],
         *[f"nn.adaptive_{k}_pool{d}d" for k in ("max", "avg") for d in (1, 2, 3)],
-        "image.resize1d", "image.resize2d",
-        "image.resize3d",
     ), _own_layout),
+    **dict.fromkeys(("image.resize1d", "image.resize2d", "image.resize3d"), _resize),
     **dict.fromkeys(("nn.upsampling", "nn.upsampling3d"), _upsampling),
     "qnn.avg_pool2d": _qnn_pool,
     **dict.fromkeys(("vision.roi_align", "vision.roi_pool"), _regions),
     "nn.batch_norm": _along_axis(4, 2),
-    **dict.fromkeys(("nn.instance_norm", "nn.layer_norm", "nn.group_norm"), _along_axis(2, 0)),
+    **dict.fromkeys(("nn.instance_norm", "nn.layer_norm"), _along_axis(2, 0)),
     "topk": _topk,
     "nn.l2_normalize": _l2_normalize,
     "slice_like": _slice_like,

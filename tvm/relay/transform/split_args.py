@@ -27,8 +27,8 @@ def SplitArgs(
     func: RelaxExpr, mod: IRModule, ctx: PassContext, max_function_args: int
 ) -> RelaxExpr:
     """Concatenations take at most `max_function_args` - 1 tensors (0: as many as there are)."""
-    if max_function_args and max_function_args < 3:
-        raise TVMError(f"SplitArgs: max_function_args={max_function_args}; legal: 0, or 3 and more")
+    if max_function_args == 1:  # the result's
+        raise TVMError("SplitArgs: max_function_args=1; legal: 0, or 2 and more")
     limit = max_function_args - 1  # one argument is the result
     join = Op.get("concatenate")
 

@@ -118,6 +118,8 @@ class _Narrower:
         self.vars[var.vid] = made
 
     def _call(self, old: Call, new: Call) -> RelaxExpr:
+        if not isinstance(old.op, Op):
+            return self._function_call(old, new)
         kind, sums, result = self._policy(old)
         if kind == MIXED_PRECISION_FOLLOW:
             kind = MIXED_PRECISION_ALWAYS if all(map(self._fits, new.args)) else (
@@ -135,9 +137,18 @@ class _Narrower:
         narrow.checked_type_ = _call_type(narrow)
         return self.as_dtype(narrow, result) if sums != result else narrow
 
+    def _function_call(self, old: Call, new: Call) -> RelaxExpr:
+        """A call of a function gives it what its parameters are; its result may be narrow."""
+        found: Any = new.op.checked_type_
+        wanted = [arg.checked_type_ for arg in old.args]
+        args = [self.as_type(arg, want) for arg, want in zip(new.args, wanted)]
+        made = rebuild(new, (new.op, *args))
+        if made is not old:
+            made.checked_type_ = getattr(found, "ret_type", old.checked_type_)
+        return made
+
     def _policy(self, call: Call) -> tuple[int, str, str]:
-        if not isinstance(call.op, Op):  # a function computes in the type of its operands
-            return MIXED_PRECISION_FOLLOW, self.dtype, self.dtype
+        assert isinstance(call.op, Op), "functions were told apart"
         rule = rule_of(call.op)
         if rule is None:
             self._missing(call.op.name)
@@ -178,10 +189,7 @@ class _Narrower:
             return expr
         if all(not _is_float(d) or d == dtype for d in _dtypes(found)):
             return expr
-        if isinstance(expr, Tuple):
-            fields = [self.as_dtype(field, dtype) for field in expr.fields]
-        else:
-            fields = [self.as_dtype(_field(expr, at), dtype) for at in range(len(found.fields))]
+        fields = [self.as_dtype(_field(expr, at), dtype) for at in range(len(found.fields))]
         made = Tuple(fields, expr.span)
         made.checked_type_ = _part_type(made)
         return made

@@ -139,11 +139,11 @@ def leaky_relu(attrs: Any, args: Sequence[Any], types: Sequence[Any]) -> Any:
 
 
 def avg_pool2d(attrs: Any, args: Sequence[Any], types: Sequence[Any]) -> Any:
-    """The mean of what is above the zero point, in the result's scale."""
+    """The mean of each window in the result's scale, in 32 bits: parts of its step are kept."""
     x, scale, zero, out_scale, out_zero = args
-    shifted = R.subtract(R.cast(x, "int32"), zero)
-    pooled = Call(Op.get("nn.avg_pool2d"), [shifted], attrs)
-    found = [types[-1], types[1], TensorType((), "int32")]
-    return requantized(
-        pooled, scale, const(0, "int32"), out_scale, out_zero, found, -1, str(types[0].dtype)
-    )
+    if same_parameters(scale, zero, out_scale, out_zero):
+        wide = R.cast(x, "int32")
+    else:
+        wide = requantized(x, scale, zero, out_scale, out_zero, types, -1, "int32")
+    pooled = Call(Op.get("nn.avg_pool2d"), [wide], attrs)
+    return saturated(pooled, str(types[0].dtype))
