@@ -84,7 +84,7 @@ def test_dtypes_of_results() -> None:
     assert tir.Broadcast(1.0, 4).dtype == "float32x4"
     assert tir.Shuffle([x, x], [0, 5]).dtype == "float32x2"
     assert tir.Ramp(0, 1, tir.vscale() * 4).dtype == "int32xvscalex4"
-    with pytest.raises(TypeError, match="Ramp: 0 lanes"):
+    with pytest.raises(TypeError, match="Ramp: lanes > 1 is wanted, found 0"):
         tir.Ramp(0, 1, 0)
     with pytest.raises(TypeError, match="neither a literal nor a multiple of vscale"):
         tir.Broadcast(1.0, tir.Var("n", "int32"))

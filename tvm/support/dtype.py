@@ -122,7 +122,12 @@ class DataType(str):
         text = name if isinstance(name, str) else _name_of(name)
         found = cls._made.get(text)
         if found is None:
-            found = _parse(text)
+            try:
+                found = _parse(text)
+            except ValueError as error:
+                if isinstance(name, str):
+                    raise
+                raise TypeError(f"a {type(name).__name__} is no data type: {error}") from None
             cls._made[text] = found
         return cast(Self, found)
 
@@ -214,7 +219,7 @@ def _name_of(value: object) -> str:
     if value is float:
         return "float32"
     name = getattr(value, "name", None)  # numpy.dtype
-    if isinstance(name, str):
+    if isinstance(name, str) and not hasattr(value, "dtype"):
         return name
     if isinstance(value, type):  # numpy.float32, ml_dtypes.bfloat16
         return value.__name__.rstrip("_")

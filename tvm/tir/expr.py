@@ -620,6 +620,9 @@ class Select(PrimExprWithOp):
             raise DTypeError(f"Select: the condition is {self.condition.dtype}; legal: bool")
         if self.true_value.dtype is not self.false_value.dtype:
             _reject_types(self, self.true_value, self.false_value)
+        lanes = self.condition.dtype.lanes
+        if lanes not in (1, self.dtype.lanes):
+            raise DTypeError(f"Select: {lanes} conditions choose between values of {self.dtype}")
 
     def accept(self, f: TirFunctor[E, S]) -> E:
         return f.visit_select_(self)
@@ -737,8 +740,8 @@ def _lanes(lanes: PrimExpr) -> PrimExpr:
 def vector_dtype(element: DataType, lanes: PrimExpr, asked: str) -> DataType:
     """The vector type with `lanes` lanes: a literal, or a literal times `tir.vscale()`."""
     if isinstance(lanes, IntImm):
-        if lanes.value < 1:
-            raise DTypeError(f"{asked}: {lanes.value} lanes; legal: at least one")
+        if lanes.value < 2:
+            raise DTypeError(f"{asked}: lanes > 1 is wanted, found {lanes.value}")
         return element.with_lanes(lanes.value)
     factor = vscale_factor(lanes)
     if factor is None:

@@ -76,7 +76,9 @@ class PrimFunc(BaseFunc):
             raise CheckError(f"PrimFunc: buffer_map names {unknown[0]!r}, which is no parameter")
         self.params: Final[tuple[Var, ...]] = FrozenArray(names)
         self.body: Final = as_stmt(body)
-        self.ret_type: Final[Type] = VOID_TYPE if ret_type is None else ret_type
+        self.ret_type: Final[Type] = (
+            VOID_TYPE if ret_type is None else of_type(ret_type, Type, "PrimFunc: ret_type")
+        )
         self.buffer_map: Final[FrozenMap[Var, Buffer]] = FrozenMap(buffers)
         self.attrs = as_attrs(attrs)
         self.struct_info_ = None

@@ -105,7 +105,7 @@ class AttrStmt(Stmt):
         body: Stmt,
         span: Span | None = None,
     ) -> None:
-        self.node: Final = as_expr(node) if isinstance(node, int) else node
+        self.node: Final = as_expr(node) if isinstance(node, (int, float)) else node
         self.attr_key: Final = of_type(attr_key, str, "AttrStmt: attr_key")
         self.value: Final = as_expr(value)
         self.body: Final = as_stmt(body)
@@ -453,7 +453,11 @@ class For(Stmt):
         self.extent: Final = _index_like(extent, loop_var.dtype)
         self.kind: Final = ForKind(kind)
         self.body: Final = as_stmt(body)
-        self.thread_binding: Final = thread_binding
+        self.thread_binding: Final = (
+            None
+            if thread_binding is None
+            else of_type(thread_binding, IterVar, "For: thread_binding")
+        )
         self.annotations: Final[FrozenMap[str, object]] = FrozenMap(annotations or {})
         self.span = span
 
@@ -487,6 +491,8 @@ class While(Stmt):
         self.condition: Final = as_expr(condition)
         self.body: Final = as_stmt(body)
         self.span = span
+        if self.condition.dtype.is_vector:
+            raise DTypeError(f"While: the condition is {self.condition.dtype}; legal: one value")
 
     def accept(self, f: TirFunctor[E, S]) -> S:
         return f.visit_while_(self)
@@ -638,7 +644,9 @@ class Block(Stmt):
         self.name_hint = of_type(name_hint, str, "Block: name_hint")
         self.body: Final = as_stmt(body)
         self.init: Final = None if init is None else as_stmt(init)
-        self.alloc_buffers: Final[tuple[Buffer, ...]] = FrozenArray(alloc_buffers or ())
+        self.alloc_buffers: Final[tuple[Buffer, ...]] = FrozenArray(
+            [as_buffer(buffer, "Block: alloc_buffers") for buffer in alloc_buffers or ()]
+        )
         self.match_buffers: Final[tuple[MatchBufferRegion, ...]] = all_of_type(
             match_buffers or (), MatchBufferRegion, "Block: match_buffers"
         )

@@ -198,3 +198,19 @@ def test_operators_take_their_number_of_operands() -> None:
     ):  # fmt: skip
         with pytest.raises(tvm.TVMError, match=f"{count} operands; legal: {wanted} of them"):
             to_python_script(op(kind, *[x] * count))
+
+
+def test_whole_statements_are_underlined_without_their_comments() -> None:
+    path = AccessPath.root()
+    loop = d.ForDoc(d.IdDoc("i"), d.IdDoc("r"), [d.CommentDoc("why"), d.ExprStmtDoc(d.IdDoc("a"))])
+    loop.comment, loop.source_paths = "above", [path]
+    assert to_python_script(loop, path_to_underline=[path]).split("\n") == [
+        "# above", "for i in r:", "^" * 11, "    # why", "    a", "    ^"]  # fmt: skip
+    simple = d.AssignDoc(d.IdDoc("x"), d.IdDoc("y"))
+    simple.comment, simple.source_paths = "", [path]
+    assert to_python_script(simple, path_to_underline=[path]) == "x = y  # \n^^^^^"
+
+
+def test_what_is_no_document_is_refused() -> None:
+    with pytest.raises(TypeError, match="expected a Doc, found list"):
+        to_python_script(d.IdDoc("a").call([d.IdDoc("b")]))  # type: ignore[arg-type]

@@ -118,8 +118,11 @@ def test_a_sequence_is_underlined_with_all_its_statements() -> None:
     assert two.script(path_to_underline=[missing]).count("^^^^^^^^^^^^^") == 2
 
 
-def test_modules_and_functions_are_annotated_by_documentation() -> None:
+def test_notes_stand_at_statements_only() -> None:
     mod = IRModule({"two": two})
-    text = mod.script(obj_to_annotate={mod: "a note"})
-    assert 'class Module:\n    """\n    a note\n    """\n' in text
-    assert '    """\n    a note\n    """\n' in two.script(obj_to_annotate={two: "a note"})
+    assert mod.script(obj_to_annotate={mod: "a note", mod["two"]: "a note"}) == mod.script()
+    assert two.script(obj_to_annotate={two: "a note", two.params[0]: "a note"}) == two.script()
+    root = AccessPath.root()
+    first = root.attr("body").attr("seq").array_item(0)
+    assert "T.evaluate(a)  # a note" in two.script(path_to_annotate={first: "a note"})
+    assert two.script(path_to_annotate={first.attr("span"): "a note", root: "b"}) == two.script()

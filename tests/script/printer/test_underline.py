@@ -46,3 +46,10 @@ def test_the_words_for_skipped_lines_start_the_line() -> None:
     text = "\n".join("abcdefghij")
     shown = decorate(text, [Mark(10, 11)], True, 0).split("\n")
     assert shown == ["(... 5 lines skipped ...)", " 6 f", "   ^", "(... 4 lines skipped ...)"]
+
+
+def test_an_empty_line_belongs_to_the_one_above_it() -> None:
+    text = "def f():\n    a\n\ndef g():\n    b"
+    shown = decorate(text, [Mark(13, 14)], True, None, [14]).split("\n")
+    assert shown == ["1 def f():", "2     a", "", "      ^", "3 def g():", "4     b"]
+    assert decorate(text, [Mark(0, 8)], False, 0, [14]).endswith("\n(... 3 lines skipped ...)")

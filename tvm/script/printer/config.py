@@ -8,6 +8,7 @@ from typing import Final
 from tvm.error import CheckError, message
 from tvm.ffi.object import Object
 from tvm.ir.access_path import AccessPath
+from tvm.ir.node import of_type
 from tvm.support.dtype import DataType
 from tvm.support.suggest import did_you_mean
 
@@ -44,6 +45,7 @@ class PrinterConfig(Object):
         obj_to_annotate: Mapping[object, str] | None = None,
     ) -> None:
         for prefix in (ir_prefix, tir_prefix, relax_prefix, module_alias):
+            of_type(prefix, str, "print a script: a prefix")
             if prefix and not prefix.isidentifier():
                 raise InvalidNameError(
                     message(

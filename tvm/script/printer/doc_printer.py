@@ -17,8 +17,8 @@ from .underline import Mark, decorate
 _NEWLINE: Final = 1
 _INDENT: Final = 2
 _DEDENT: Final = 3
-_BLANK: Final = 4
-_HIDE: Final = 5  # from here to _SHOW nothing is underlined for what stands around it
+_BLANK: Final = 4  # an empty line, which counts as part of the line above it
+_HIDE: Final = 5  # from here to _SHOW stands a comment, which is never underlined
 _SHOW: Final = 6
 
 
@@ -197,28 +197,28 @@ def _lines(text: str, prefix: str = "") -> list[Piece]:
 
 
 def _comment(text: str) -> list[Piece]:
-    return _lines(text, "# ") if text else []
+    return [_HIDE, *_lines(text, "# "), _SHOW] if text else []
 
 
 def _simple(doc: d.StmtDoc, pieces: list[Piece]) -> list[Piece]:
     """A one-line statement with its comment behind it."""
-    if not doc.comment:
+    if doc.comment is None:
         return pieces
     if "\n" in doc.comment:
         raise ValueError(
             f"the comment string of {type(doc).__name__} cannot have newline: {doc.comment!r}"
         )
-    return [*pieces, f"  # {doc.comment}"]
+    return [*pieces, _HIDE, f"  # {doc.comment}", _SHOW]
 
 
 def _above(doc: d.StmtDoc) -> list[Piece]:
-    return [_HIDE, *_comment(doc.comment), _NEWLINE, _SHOW] if doc.comment else []
+    return [] if doc.comment is None else [*_comment(doc.comment), _NEWLINE]
 
 
 def _body(stmts: Sequence[d.Doc], docstring: str | None = None) -> list[Piece]:
     pieces: list[Piece] = [_INDENT]
-    if docstring:
-        pieces.extend((_NEWLINE, *_docstring(docstring)))
+    if docstring is not None:
+        pieces.extend((_NEWLINE, *(_docstring(docstring) or ['"""', _NEWLINE, '"""'])))
     for stmt in stmts:
         pieces.extend((_NEWLINE, stmt))
     if not stmts:
@@ -227,13 +227,8 @@ def _body(stmts: Sequence[d.Doc], docstring: str | None = None) -> list[Piece]:
     return pieces
 
 
-def _inside(stmts: Sequence[d.Doc]) -> list[Piece]:
-    """The body of a loop, a scope or a choice, of which the head alone is underlined."""
-    return [_HIDE, *_body(stmts), _SHOW]
-
-
 def _docstring(text: str) -> list[Piece]:
-    return ['"""', _NEWLINE, *_lines(text), _NEWLINE, '"""'] if text else []
+    return [_HIDE, '"""', _NEWLINE, *_lines(text), _NEWLINE, '"""', _SHOW] if text else []
 
 
 def _assign(doc: d.AssignDoc) -> list[Piece]:
@@ -248,13 +243,13 @@ def _assign(doc: d.AssignDoc) -> list[Piece]:
 
 
 def _if(doc: d.IfDoc) -> list[Piece]:
-    pieces: list[Piece] = [*_above(doc), "if ", doc.predicate, ":", *_inside(doc.then_branch)]
+    pieces: list[Piece] = [*_above(doc), "if ", doc.predicate, ":", *_body(doc.then_branch)]
     if _turns(doc) > _MAX_NESTED:
         while (other := _only_if(doc)) is not None:
             doc = other
-            pieces.extend((_NEWLINE, "elif ", doc.predicate, ":", *_inside(doc.then_branch)))
+            pieces.extend((_NEWLINE, "elif ", doc.predicate, ":", *_body(doc.then_branch)))
     if doc.else_branch:
-        pieces.extend((_NEWLINE, "else:", *_inside(doc.else_branch)))
+        pieces.extend((_NEWLINE, "else:", *_body(doc.else_branch)))
     return pieces
 
 
@@ -275,16 +270,16 @@ def _turns(doc: d.IfDoc) -> int:
 
 
 def _while(doc: d.WhileDoc) -> list[Piece]:
-    return [*_above(doc), "while ", doc.predicate, ":", *_inside(doc.body)]
+    return [*_above(doc), "while ", doc.predicate, ":", *_body(doc.body)]
 
 
 def _for(doc: d.ForDoc) -> list[Piece]:
-    return [*_above(doc), "for ", *_target(doc.lhs), " in ", doc.rhs, ":", *_inside(doc.body)]
+    return [*_above(doc), "for ", *_target(doc.lhs), " in ", doc.rhs, ":", *_body(doc.body)]
 
 
 def _scope(doc: d.ScopeDoc) -> list[Piece]:
     name: tuple[Piece, ...] = () if doc.lhs is None else (" as ", doc.lhs)
-    return [*_above(doc), "with ", doc.rhs, *name, ":", *_inside(doc.body)]
+    return [*_above(doc), "with ", doc.rhs, *name, ":", *_body(doc.body)]
 
 
 def _expr_stmt(doc: d.ExprStmtDoc) -> list[Piece]:
@@ -361,22 +356,33 @@ _EXPAND: Final[dict[type, Expand]] = {
 }
 
 
+def _expanded(doc: object) -> list[Piece]:
+    expand = _EXPAND.get(type(doc))
+    if expand is None:
+        raise TypeError(f"print a document: expected a Doc, found {type(doc).__name__}")
+    return expand(doc)
+
+
 class _Writer:
     """Writes documents to text, noting where the documents of the wanted paths lie."""
 
-    def __init__(self, indent_spaces: int, wanted: Sequence[AccessPath]) -> None:
+    def __init__(
+        self, indent_spaces: int, wanted: Sequence[AccessPath], decorated: bool
+    ) -> None:
         self.indent_spaces = indent_spaces
         self.wanted = wanted
+        self.decorated = decorated or bool(wanted)
         self.out: list[str] = []
         self._found: list[tuple[int, list[Mark]]] = [(-1, []) for _ in wanted]
-        self._hidden: list[Mark] = []  # what is around them is underlined
+        self.blanks: list[int] = []  # where the empty lines begin
+        self._hidden: list[Mark] = []
         self._open: list[int] = []
 
     def write(self, root: d.Doc) -> str:
         """The text of the document."""
         out, indent = self.out, 0
         stack: list[Piece] = [root]
-        expand, watched = _EXPAND, bool(self.wanted)
+        watched = bool(self.wanted)
         while stack:
             piece = stack.pop()
             kind = type(piece)
@@ -386,6 +392,8 @@ class _Writer:
                 if piece == _NEWLINE:
                     out.append("\n" + " " * indent)
                 elif piece == _BLANK:
+                    if self.decorated:
+                        self.blanks.append(self._offset())
                     out.append("\n")
                 else:
                     if piece in (_INDENT, _DEDENT):
@@ -397,11 +405,11 @@ class _Writer:
             elif kind is _Start or kind is _End:
                 self._move_mark(piece)
             else:
-                if watched and piece.source_paths:  # type: ignore[union-attr]
-                    start = _Start(piece)  # type: ignore[arg-type]
-                    stack.extend((_End(start), *reversed(expand[kind](piece)), start))
+                if watched and isinstance(piece, d.Doc) and piece.source_paths:
+                    start = _Start(piece)
+                    stack.extend((_End(start), *reversed(_expanded(piece)), start))
                 else:
-                    stack.extend(reversed(expand[kind](piece)))
+                    stack.extend(reversed(_expanded(piece)))
         return "".join(out)
 
     @property
@@ -446,8 +454,10 @@ def to_python_script(
     A path that is among no document's `source_paths` is that of the documents around it: for
     `<root>.body.value`, those of `<root>.body`.
     """
-    writer = _Writer(indent_spaces, [AccessPath.of(path) for path in path_to_underline or ()])
+    decorated = print_line_numbers or num_context_lines is not None
+    wanted = [AccessPath.of(path) for path in path_to_underline or ()]
+    writer = _Writer(indent_spaces, wanted, decorated)
     text = writer.write(doc)
-    if writer.marks or print_line_numbers or num_context_lines is not None:
-        text = decorate(text, writer.marks, print_line_numbers, num_context_lines)
+    if writer.marks or decorated:
+        text = decorate(text, writer.marks, print_line_numbers, num_context_lines, writer.blanks)
     return text.rstrip()

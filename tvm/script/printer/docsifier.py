@@ -20,14 +20,15 @@ from .config import PrinterConfig
 from .doc import (
     AttrAccessDoc,
     CallDoc,
+    ClassDoc,
     DictDoc,
     Doc,
     ExprDoc,
+    FunctionDoc,
     IdDoc,
     IndexDoc,
     ListDoc,
     LiteralDoc,
-    StmtBlockDoc,
     StmtDoc,
 )
 from .followed import FollowedPath, add_path
@@ -214,10 +215,9 @@ class Docsifier(Object):
         named = self.marks.get(id(node))
         if named is not None and not defines:
             add_path(made, named)
-        note = self.notes.get(id(node))
-        said = made.stmts[-1] if isinstance(made, StmtBlockDoc) and made.stmts else made
-        if note is not None and isinstance(said, StmtDoc):
-            said.comment = note
+        note = None if defines else self.notes.get(id(node))
+        if note is not None and isinstance(made, StmtDoc) and not isinstance(made, _PROGRAMS):
+            made.comment = note
 
     def _without_rule(self, node: object) -> ExprDoc:
         """Python values print as themselves, other objects go to the metadata."""
@@ -350,4 +350,5 @@ def identifier(hint: str) -> str:
     return f"v_{text}" if text[0].isdigit() else text
 
 
+_PROGRAMS: Final = (FunctionDoc, ClassDoc)  # a comment of theirs would be documentation
 _KEYWORDS: Final = frozenset(keyword.kwlist)

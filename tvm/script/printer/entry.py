@@ -110,25 +110,20 @@ def _set_marks(d: Docsifier, root: object) -> None:
         d.notes[id(obj)] = note
 
 
-def _at(root: Any, path: AccessPath) -> object:
-    """What lies at the path, or the nearest thing around it that can be pointed at."""
-    found = node = root
+def _at(root: Any, path: AccessPath) -> Node | None:
+    """The node that lies at the path below the root."""
+    found = root
     for kind, key in path.steps:
         if kind == "attr" and hasattr(found, key):
-            inner = getattr(found, key)
+            found = getattr(found, key)
         elif kind in ("array_item", "map_item"):
             try:
-                inner = found[key]
+                found = found[key]
             except (KeyError, IndexError, TypeError):
-                return node
+                return None
         else:
-            return node
-        if inner is None or isinstance(inner, (bool, int, float, str)):
-            return node
-        found = inner
-        if isinstance(found, Node):
-            node = found
-    return node
+            return None
+    return found if isinstance(found, Node) and found is not root else None
 
 
 def show(node: object, options: Mapping[str, object]) -> str:

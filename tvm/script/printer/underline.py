@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
 
@@ -14,10 +14,17 @@ class Mark(NamedTuple):
 
 
 def decorate(
-    text: str, marks: Sequence[Mark], line_numbers: bool, context_lines: int | None
+    text: str,
+    marks: Sequence[Mark],
+    line_numbers: bool,
+    context_lines: int | None,
+    blanks: Collection[int] = (),
 ) -> str:
-    """Put `^^^` under the marked stretches; keep only `context_lines` lines around them."""
-    lines = text.rstrip().split("\n")
+    """Put `^^^` under the marked stretches; keep only `context_lines` lines around them.
+
+    The line breaks at `blanks` are part of the line in front of them, with what follows it.
+    """
+    lines = _split(text.rstrip(), blanks)
     carets = _carets(lines, marks)
     kept = _kept(len(lines), carets, context_lines)
     width = len(str(len(lines))) if line_numbers else 0
@@ -38,6 +45,18 @@ def decorate(
     return "\n".join(shown)
 
 
+def _split(text: str, blanks: Collection[int]) -> list[str]:
+    lines: list[str] = []
+    at = 0
+    for line in text.split("\n"):
+        if at - 1 in blanks:
+            lines[-1] += "\n" + line
+        else:
+            lines.append(line)
+        at += len(line) + 1
+    return lines
+
+
 def _skipped(count: int) -> str:
     return f"(... {count} lines skipped ...)"
 
@@ -47,7 +66,7 @@ def _carets(lines: Sequence[str], marks: Sequence[Mark]) -> dict[int, str]:
     carets: dict[int, str] = {}
     begin = 0
     for number, line in enumerate(lines):
-        end = begin + len(line)
+        end = begin + len(line.rstrip())
         row = [" "] * len(line)
         first = begin + len(line) - len(line.lstrip())
         for mark in marks:
@@ -55,7 +74,7 @@ def _carets(lines: Sequence[str], marks: Sequence[Mark]) -> dict[int, str]:
                 row[at - begin] = "^"
         if "^" in row:
             carets[number] = "".join(row).rstrip()
-        begin = end + 1
+        begin += len(line) + 1
     return carets
 
 

@@ -100,7 +100,7 @@ def _param(param: object, frame: Frame, d: Docsifier) -> AssignDoc:
     info = param.struct_info_  # type: ignore[attr-defined]
     note = None if info is None else d.expr(info)
     doc = AssignDoc(define_var(param, frame, d), None, note)  # type: ignore[arg-type]
-    d.mark(param, doc)
+    d.mark(param, doc, defines=True)
     return doc
 
 
