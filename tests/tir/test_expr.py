@@ -143,8 +143,9 @@ def test_what_converts_to_expressions() -> None:
     assert as_expr(True).dtype == "bool"
     assert as_expr(1.5).dtype == "float32"
     assert as_expr("s").value == "s"
-    assert as_expr(np.int8(3)).dtype == "int8"
-    assert as_expr(np.float16(3)).dtype == "float16"
+    assert as_expr(np.int64(3)).dtype == "int32"
+    assert as_expr(np.int64(2**40)).dtype == "int64"
+    assert as_expr(np.float64(3)).dtype == "float32"
     with pytest.raises(TypeError, match="cannot convert a dict to an expression"):
         as_expr({})
 
@@ -217,11 +218,21 @@ def test_vectors_of_bool() -> None:
 
 
 @pytest.mark.parametrize("dtype", ["float16", "float32", "float64", "int8", "uint16", "bool"])
-def test_numbers_of_numpy_keep_their_type(dtype: str) -> None:
+def test_constants_of_numpy_keep_their_type(dtype: str) -> None:
     assert tir.const(np.dtype(dtype).type(1)).dtype == dtype
     assert tir.const(np.array(1, dtype)).dtype == dtype
-    assert tir.convert(np.dtype(dtype).type(1)).dtype == dtype
     assert tir.const(1.5).dtype == "float32"
+
+
+def test_numbers_of_numpy_are_numbers_as_those_of_python() -> None:
+    x, half = tir.Var("x", "int32"), tir.Var("h", "float16")
+    assert (x + np.int64(3)).dtype == "int32"
+    assert tir.max(np.uint8(3), x).dtype == "int32"
+    assert tir.Add(x, np.int8(3)).b.dtype == "int32"
+    assert (half * np.float64(0.5)).dtype == "float32"  # as half * 0.5
+    assert tir.decl_buffer((np.prod([2, 3]), 4)).shape[0].dtype == "int32"
+    func = tir.PrimFunc([x], tir.Evaluate(x)).with_attr("sizes", [np.int64(2), np.float32(1.5)])
+    assert [type(size) for size in func.attrs["sizes"]] == [int, float]
 
 
 def test_one_unknown_number_of_lanes_equals_itself() -> None:

@@ -40,13 +40,15 @@ class Attrs(Node):
 
 
 def _fixed(value: object) -> object:
-    """A value with the dicts in it as maps that do not change."""
+    """A value with the dicts in it as maps that do not change, and numpy's scalars as numbers."""
     if isinstance(value, dict):
         if isinstance(value, FrozenMap):
             return value
         return FrozenMap({key: _fixed(item) for key, item in value.items()})
     if isinstance(value, list):
         return [_fixed(item) for item in value]
+    if type(value).__module__ == "numpy" and getattr(value, "shape", None) == ():
+        return value.item()  # type: ignore[attr-defined]
     return value
 
 

@@ -950,25 +950,21 @@ def _exprs(values: Sequence[ExprLike], what: str) -> tuple[PrimExpr, ...]:
 
 
 def as_expr(value: Any) -> PrimExpr:
-    """`value` as an expression: numbers become literals, stand-ins what they stand for.
-
-    Raises TypeError for anything that stands for no expression.
-    """
+    """`value` as an expression: numbers become literals, stand-ins what they stand for."""
     if isinstance(value, PrimExpr):
         return value
     if isinstance(value, bool):
         return IntImm(BOOL, value)
     if isinstance(value, int):
         return IntImm(INT32 if -0x80000000 <= value <= 0x7FFFFFFF else INT64, value)
-    if isinstance(value, float) and not hasattr(value, "dtype"):
-        return FloatImm(FLOAT32, value)
+    if isinstance(value, float):
+        return FloatImm(FLOAT32, float(value))
     if isinstance(value, str):
         return StringImm(value)
     if isinstance(value, PrimExprConvertible):
         return value.as_prim_expr()
-    dtype = getattr(value, "dtype", None)
-    if dtype is not None and getattr(value, "shape", None) == ():  # a numpy scalar
-        return make_const(value.item(), DataType(dtype))
+    if getattr(value, "shape", None) == () and hasattr(value, "item"):
+        return as_expr(value.item())  # a numpy scalar is a number like those of Python
     raise TypeError(
         f"cannot convert a {type(value).__name__} to an expression: {value!r}; "
         "legal: PrimExpr, int, float, bool, str, IterVar, a buffer access, a tensor access"

@@ -17,6 +17,7 @@ from .transform.bf16_compute_legalize import BF16ComputeLegalizeAll
 from .transform.configure_tiles import ConfigureTiles
 from .transform.guard_empty_results import GuardEmptyResults
 from .transform.legalize_narrow_floats import LegalizeNarrowFloats
+from .transform.lower_intrin import LowerForBackend
 from .transform.lower_packed_calls import LowerPackedCalls
 from .transform.lower_workspaces import LowerWorkspaces
 from .transform.make_packed_api import MakeCheckedPackedAPI
@@ -121,7 +122,8 @@ def finalize_host_passes() -> Sequential:
         t.LowerTVMBuiltin(),  # argument lists of packed calls go to the stack
         *own_types,  # before operators are replaced, which rules for users' types may call
         t.VectorMath(),  # exp and the like as polynomials, which work on vectors
-        t.LowerIntrin(),  # before operators have other types; other passes know what it replaces
+        # before operators have other types; other passes know what it replaces
+        LowerForBackend(),
         LegalizeNarrowFloats(),  # last but one: backends see types that the target has
         *host_code_passes(),
     ])
@@ -144,7 +146,8 @@ def finalize_device_passes() -> Sequential:
         t.Simplify(),  # indices of threads, now that their ranges stand in the code
         *own_types,
         t.LowerDeviceStorageAccessInfo(),  # what scopes need that only this device has
-        t.LowerIntrin(),  # before operators have other types; other passes know what it replaces
+        # before operators have other types; other passes know what it replaces
+        LowerForBackend(),
         LegalizeNarrowFloats(),  # last: backends see types that the target has
     ])
 

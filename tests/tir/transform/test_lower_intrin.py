@@ -7,12 +7,13 @@ from tvm.script import tir as T
 from tvm.target import Target
 from tvm.testing.pass_test import PassTest
 from tvm.tir.transform import BindTarget, LowerIntrin
+from tvm.tir.transform.lower_intrin import LowerForBackend
 
 pytestmark = pytest.mark.pure
 
 
 class TestDivisionOfWhatIsNotNegative(PassTest):
-    run = LowerIntrin()
+    run = LowerForBackend()
 
     @T.prim_func
     def Before(A: T.Buffer((64,), "int32"), n: T.int32):

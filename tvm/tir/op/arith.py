@@ -32,6 +32,8 @@ def const(value: Any, dtype: Any = None, span: Span | None = None) -> PrimExpr:
     """A literal; the type follows from the Python value unless it is given."""
     if isinstance(value, PrimExpr):
         return value if dtype is None else cast(value, dtype, span)
+    if dtype is None and hasattr(value, "dtype") and getattr(value, "shape", None) == ():
+        dtype = value.dtype  # here alone a numpy scalar keeps its type
     if dtype is None:
         if value is None or isinstance(value, (str, list, tuple, dict)):
             raise UnknownLiteralError(

@@ -2,6 +2,7 @@
 
     T.q_multiply_shift(x, y, q, s)    ->    widening multiply, add, shift
     x // 3, where x >= 0              ->    T.truncdiv(x, 3)
+    x // 3                            ->    as in `lower_floor_division`; not for our own backends
 
 An operator's rule is its attribute `<target kind>.FLowerIntrinsic`, else `default.FLowerIntrinsic`
 (see `tvm.ir.register_intrin_lowering`); a rule returns None where it does not apply. The function's
@@ -23,13 +24,24 @@ from tvm.tir.functor import rewrite
 from tvm.tir.op import arith as ops
 
 from .analyzed_mutator import AnalyzedMutator
+from .lower_floor_division import lower_floor_division, power_of_two
 from .nodes_used import nodes_used
 from .pass_form import tir_pass
 
 
 @tir_pass("tir.LowerIntrin")
 def LowerIntrin(func: PrimFunc, mod: IRModule, ctx: PassContext) -> PrimFunc:
-    """What is called afterwards, the backend knows."""
+    """What is called afterwards, every compiler knows."""
+    return _lowered(func, native_division=False)
+
+
+@tir_pass("tir.LowerIntrin")
+def LowerForBackend(func: PrimFunc, mod: IRModule, ctx: PassContext) -> PrimFunc:
+    """What is called afterwards, the backend knows, which can also divide by itself."""
+    return _lowered(func, native_division=True)
+
+
+def _lowered(func: PrimFunc, native_division: bool) -> PrimFunc:
     target = func.attrs.get("target")
     keys = ["default"]
     if isinstance(target, Target):
@@ -38,7 +50,7 @@ def LowerIntrin(func: PrimFunc, mod: IRModule, ctx: PassContext) -> PrimFunc:
     if not any([_concerns(word, rules) for word in nodes_used(func.body)]):
         return func
     with target if isinstance(target, Target) else nullcontext():
-        return rewrite(_IntrinLowerer(func, rules), func)
+        return rewrite(_IntrinLowerer(func, rules, native_division), func)
 
 
 def _concerns(word: str, rules: list[str]) -> bool:
@@ -49,9 +61,10 @@ def _concerns(word: str, rules: list[str]) -> bool:
 
 
 class _IntrinLowerer(AnalyzedMutator):
-    def __init__(self, func: PrimFunc, keys: list[str]) -> None:
+    def __init__(self, func: PrimFunc, keys: list[str], native_division: bool) -> None:
         super().__init__(func)
         self._keys = keys
+        self._native = native_division
 
     def visit_call_(self, op: e.Call) -> PrimExpr:
         call = super().visit_call_(op)
@@ -73,16 +86,17 @@ class _IntrinLowerer(AnalyzedMutator):
     def visit_floor_mod_(self, op: e.FloorMod) -> PrimExpr:
         return self._division(op, e.Mod)
 
-    def _division(self, op: e.BinaryOpExpr, plain: type[e.BinaryOpExpr]) -> PrimExpr:
+    def _division(self, op: e.FloorDiv | e.FloorMod, plain: type[e.Div | e.Mod]) -> PrimExpr:
         """Both roundings agree where neither operand is negative."""
         a, b = self.visit_expr(op.a), self.visit_expr(op.b)
         divisor = ops.literal(b)
-        positive = divisor is not None and divisor > 0
-        # backends shift and mask for powers of two, which round as floor does
-        power_of_two = positive and isinstance(b, e.IntImm) and b.value & (b.value - 1) == 0
-        agree = (positive or self._at_least_zero(b)) and self._at_least_zero(a)
-        if op.dtype.is_int and not power_of_two and agree:
+        agree = (divisor is not None and divisor > 0) or self._at_least_zero(b)
+        agree = (agree and self._at_least_zero(a)) or op.dtype.is_uint
+        # a shift or a mask is all that a power of two takes
+        if agree and op.dtype.is_integer and power_of_two(b) is None:
             return plain(a, b, op.span)
+        if not self._native and op.dtype.is_integer:
+            return lower_floor_division(op, a, b, self.analyzer)
         return op if a is op.a and b is op.b else type(op)(a, b, op.span)
 
     def _at_least_zero(self, expr: PrimExpr) -> bool:
