@@ -57,3 +57,11 @@ def test_data_that_is_passed_on_is_read_and_written_as_a_whole() -> None:
     block = te.create_prim_func([a, c]).body.block.body.seq[0].block
     assert [r.buffer.name for r in block.reads] == ["a"]
     assert [w.buffer.name for w in block.writes] == ["b"]
+
+
+def test_the_root_of_a_function_that_is_a_stage_has_no_regions() -> None:
+    a = te.placeholder((4,), name="A")
+    inner = te.create_prim_func([a, te.compute((4,), lambda i: a[i] + 1, name="B")])
+    stage = te.extern_primfunc([a], inner)
+    text = te.create_prim_func([a, stage]).script()
+    assert '        with T.block("root"):\n            T.reads()\n            T.writes()\n' in text

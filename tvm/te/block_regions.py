@@ -64,6 +64,11 @@ def _is_wider(one: Range, full: Range) -> bool:
     return low < 0 or low + extent > width
 
 
+def _is_root_of_another(block: Block) -> bool:
+    """The outermost block of a function that stands here as a stage."""
+    return block.name_hint == "root" and not block.iter_vars
+
+
 class _FillRegions(StmtExprMutator):
     def __init__(self, buffers: Sequence[Buffer]) -> None:
         super().__init__()
@@ -76,7 +81,7 @@ class _FillRegions(StmtExprMutator):
         self.known.update({match.buffer.data: match.buffer for match in op.match_buffers})
         block = super().visit_block_(op)
         assert isinstance(block, Block), "nothing here replaces a block"
-        if is_root or block.reads or block.writes:
+        if is_root or block.reads or block.writes or _is_root_of_another(block):
             return block
         reads, writes, opaque = get_block_accesses(block, self.known)
         return Block(

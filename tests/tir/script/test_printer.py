@@ -379,3 +379,19 @@ def test_infinity_keeps_its_word_where_floats_go_without() -> None:
     assert tir.Add(x, tir.const(1.0)).script(float_dtype="float32") == "x + 1.0"
     text = tir.Add(x, tir.const(float("inf"), "float32")).script(float_dtype="float32")
     assert text == 'x + T.float32("inf")'
+
+
+def test_sizes_that_one_buffer_brings_are_declared_together() -> None:
+    n, m, k = tir.Var("n", "int32"), tir.SizeVar("m", "int32"), tir.Var("k", "int64")
+    handles = [tir.Var(name, "handle") for name in "abc"]
+    buffers = [tir.decl_buffer(shape, name=name) for name, shape in
+               zip("ABC", [(n, m), (n, k), (n * 2, k + 1)])]  # fmt: skip
+    func = tir.PrimFunc(handles, tir.Evaluate(0), buffer_map=dict(zip(handles, buffers)))
+    assert func.script().split("\n")[4:] == [
+        "    n, m = T.int32(), T.int32(is_size_var=True)",
+        "    A = T.match_buffer(a, (n, m))",
+        "    k = T.int64()",
+        "    B = T.match_buffer(b, (n, k))",
+        "    C = T.match_buffer(c, (n * 2, k + T.int64(1)))",
+        "    T.evaluate(0)",
+    ]

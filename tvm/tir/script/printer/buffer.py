@@ -23,7 +23,7 @@ from tvm.tir.functor import walk
 from tvm.tir.stmt import BufferRegion, MatchBufferRegion
 
 from .expr import dtype_literal, ramp_end
-from .names import declare_var
+from .names import declaration_of, declare_var
 from .uses import frame_around_uses
 
 ALIGNMENT: Final = 64  # bytes; what buffers have unless they say otherwise
@@ -60,8 +60,13 @@ def buffer_args(buffer: Buffer, name: ExprDoc, frame: Frame, d: Docsifier) -> Bu
     Strides, the offset and the data pointer are defined by the buffer if nothing else did.
     """
     kwargs: dict[str, ExprDoc] = {}
+    sizes: list[Var] = []
     for extent in buffer.shape:
-        _declare_free(extent, d)
+        if isinstance(extent, Var) and not d.is_defined(extent):
+            d.define(extent, d.frames[-1], extent.name or "v")
+            sizes.append(extent)
+        else:
+            _declare_free(extent, d)
     shape = TupleDoc(d.exprs(buffer.shape))
     if d.is_defined(buffer.data):
         kwargs["data"] = d.expr(buffer.data)
@@ -82,6 +87,8 @@ def buffer_args(buffer: Buffer, name: ExprDoc, frame: Frame, d: Docsifier) -> Bu
         kwargs["buffer_type"] = LiteralDoc(_type_word(buffer.buffer_type))
     if buffer.axis_separators:
         kwargs["axis_separators"] = ListDoc(d.exprs(buffer.axis_separators))
+    if sizes:
+        d.frames[-1].stmts.append(declaration_of(sizes, d))
     dtype = None if buffer.dtype is d.cfg.buffer_dtype else dtype_literal(buffer.dtype)
     return BufferArgs(shape, dtype, kwargs)
 

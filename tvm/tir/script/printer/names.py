@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from tvm.ir.type import PointerType, PrimType
 from tvm.script.ir_dialect.printer import dtype_doc
-from tvm.script.printer.doc import AssignDoc, ExprDoc, IdDoc, LiteralDoc
+from tvm.script.printer.doc import AssignDoc, ExprDoc, IdDoc, LiteralDoc, TupleDoc
 from tvm.script.printer.docsifier import Docsifier, Frame, rule
 from tvm.tir.expr import IterVar, SizeVar, Var
 
@@ -51,8 +53,17 @@ def define_var(var: Var, frame: Frame, d: Docsifier) -> ExprDoc:
 
 def declare_var(var: Var, frame: Frame, d: Docsifier) -> None:
     """Put `n = T.int32()` into the frame."""
-    name = d.define(var, frame, var.name or "v")
-    frame.stmts.append(AssignDoc(name, creation_doc(var, d)))
+    d.define(var, frame, var.name or "v")
+    frame.stmts.append(declaration_of([var], d))
+
+
+def declaration_of(variables: Sequence[Var], d: Docsifier) -> AssignDoc:
+    """`n, m = T.int32(), T.int64()` for variables that have their names."""
+    names = d.exprs(variables)
+    made = [creation_doc(var, d) for var in variables]
+    if len(made) == 1:
+        return AssignDoc(names[0], made[0])
+    return AssignDoc(TupleDoc(names), TupleDoc(made))
 
 
 @rule(Var, SizeVar, dialect="tir")
