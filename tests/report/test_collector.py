@@ -215,6 +215,34 @@ def test_kernels_alone_are_a_program_too() -> None:
     assert kernel.stages[0].run == -1
 
 
+@T.prim_func
+def in_two_steps(x: T.Buffer((4096,), "float32"), y: T.Buffer((4096,), "float32")) -> None:
+    T.func_attr({"tir.is_scheduled": True})
+    with T.block("root"):
+        doubled = T.alloc_buffer((4096,))
+        for i in range(4096):
+            with T.block("doubled"):
+                v = T.axis.spatial(4096, i)
+                doubled[v] = x[v] * T.float32(2)
+        for i in T.parallel(4096):
+            with T.block("y"):
+                v = T.axis.spatial(4096, i)
+                y[v] = doubled[4095 - v] + T.float32(1)
+
+
+def test_memory_that_is_asked_for_around_parallel_loops_is_told() -> None:
+    found = collect(in_two_steps, "llvm -mcpu=x86-64-v3", times=False)
+    assert not found.notes
+    kernel = found.kernels["in_two_steps"]
+    own = [(o.name, o.nbytes) for o in kernel.operands if o.role == "own"]
+    assert own == [("doubled", 4 * 4096)]
+    assert kernel.code is not None
+    text = found.text(kernel.code.tir)
+    assert "T.parallel(4096)" in text
+    assert "TVMBackendAllocWorkspace" in text
+    assert kernel.code.mix["vector arithmetic"]
+
+
 def test_open_sizes_are_said_to_be_open() -> None:
     n = tvm.tir.Var("n", "int64")
     x = tvm.relax.Var("x", tvm.relax.TensorStructInfo((n,), "float32"))

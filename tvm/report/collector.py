@@ -19,6 +19,7 @@ from tvm.runtime import cpu, device, num_threads, tensor
 from tvm.runtime.vm import VirtualMachine
 from tvm.target.target import Target
 from tvm.tir.function import PrimFunc
+from tvm.tir.transform.lower_workspaces import LowerWorkspaces
 
 from . import words as w
 from .costs import (
@@ -45,6 +46,7 @@ Progress = Callable[[str, int, int], None]  # what is done, how far, of how much
 
 _REASON: Final = "schedule_reason"
 _OUTLINES: Final = "tir.OutlineParallelLoops"  # loops are in other functions afterwards
+_ASKS: Final = "tir.LowerWorkspaces"  # memory is asked for by calls afterwards
 _THREADS: Final = re.compile(r"\b(\d+) threads\b|a thread for every")
 
 
@@ -172,8 +174,8 @@ def _kernel(
     with_reason = [f for f in forms if _REASON in f.attrs]
     reason = str(with_reason[-1].attrs[_REASON]) if with_reason else ""
     operands = operands_of(_widest(forms))
-    last = next((f for f in reversed(forms) if not f.buffer_map), None)
-    if last is not None:
+    last = _form_before(life, _OUTLINES, _ASKS)
+    if isinstance(last, PrimFunc) and not last.buffer_map:
         operands = [o for o in operands if o.role != "own"] + own_memory(last)
     work = work_of(first)
     return w.Kernel(
@@ -204,8 +206,7 @@ def _threads(reason: str) -> int:
 def _add_code(
     kernel: w.Kernel, life: Life, target: Target, table: w.LineTable, report: w.Report
 ) -> None:
-    whole = [form for _, name, form in life.forms if name != _OUTLINES]
-    last = whole[-1]
+    last = _whole(life, kernel.name, target)
     if not isinstance(last, PrimFunc) or last.buffer_map:
         report.notes.append(f"{kernel.name} has no machine code: it was not lowered")
         return
@@ -213,6 +214,22 @@ def _add_code(
         kernel.code = code_of(last, kernel.name, target, table)
     except TVMError as error:
         report.notes.append(f"{kernel.name} has no machine code of its own: {error}")
+
+
+def _whole(life: Life, name: str, target: Target) -> object:
+    """The last form of a kernel that still has its parallel loops, which is one text."""
+    form = _form_before(life, _OUTLINES)
+    if form is life.forms[-1][2]:
+        return form
+    with target:  # what comes behind: memory is asked for
+        return LowerWorkspaces()(IRModule({name: form}))[name]
+
+
+def _form_before(life: Life, *passes: str) -> object:
+    """The last form of a kernel before the first of these passes that changed it."""
+    names = [name for _, name, _ in life.forms]
+    end = min([names.index(name) for name in passes if name in names], default=len(names))
+    return life.forms[end - 1][2]
 
 
 def _add_machine(report: w.Report, target: Target, measured: bool) -> None:
