@@ -10,7 +10,7 @@ import pytest
 from tvm.backend.llvm import cache, jit
 from tvm.exec.cli import main
 from tvm.report import roof_programs
-from tvm.report.words import Peak, Roofs
+from tvm.report.words import Rate, Roofs
 
 
 def test_it_tells_the_processor_and_the_cache(
@@ -33,18 +33,19 @@ def test_it_tells_machine_roofs_and_backends(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("TVM_CACHE_DIR", str(tmp_path))
-    made = Roofs("cpu", 1, {"float32": Peak(10.0, 10.0), "int8": Peak(40.0, 40.0)},
-                 {"L1": 4.0, "L2": 3.0, "L3": 2.0, "memory": 1.0})  # fmt: skip
+    made = Roofs("cpu", 1, {"float32": Rate(10.0, 10.0), "int8": Rate(40.0, 40.0)},
+                 {"L2": Rate(4.0, 3.0), "memory": Rate(1.0, 1.0)})  # fmt: skip
     monkeypatch.setattr(roof_programs, "measured", lambda *_: made)
     assert main(["info"]) == 0
     assert "not measured yet: tvm info --measure" in capsys.readouterr().out
     assert main(["info", "--measure", "--json"]) == 0
     record = json.loads(capsys.readouterr().out)
-    assert record["roofs"]["gbytes"]["L2"] == 3.0
+    assert record["roofs"]["gbytes"]["L2"] == {"all": 4.0, "one": 3.0}
     assert record["backends"]["llvm"] is True
     assert record["backends"]["cuda"] is None
     assert record["machine"]["vector_bits"] >= 128
     assert main(["info"]) == 0
     told = capsys.readouterr().out
-    assert "10 GFLOP/s of float32 (10 with one thread), L1 4 GB/s" in told
+    assert "float32 10 GFLOP/s (10 with one thread)" in told
     assert "int8 40 GFLOP/s" in told
+    assert "L2 4 (3), memory 1 (1) GB/s" in told

@@ -15,7 +15,7 @@ import pytest
 
 from tests.report.browser import BROWSER, DRIVER, Page, start
 from tvm.report import Report, write_page
-from tvm.report.words import Call, Curve, Kernel, Lap, Machine, Peak, Roofs, Source, Stage
+from tvm.report.words import Call, Curve, Kernel, Lap, Machine, Rate, Roofs, Source, Stage
 
 pytest.importorskip("selenium.webdriver", reason="needs the package selenium")
 pytest.importorskip("axe_core_python", reason="needs the package axe-core-python")
@@ -61,8 +61,8 @@ def told(report: Report) -> Report:
         Lap(0, 1, 2.0, 38.0, 1),
     ]  # fmt: skip
     roofs = Roofs(
-        "example", 2, {"float32": Peak(200.0, 100.0), "int8": Peak(900.0, 450.0)},
-        {"L1": 800.0, "L2": 400.0, "L3": 100.0, "memory": 30},
+        "example", 2, {"float32": Rate(200.0, 100.0), "int8": Rate(900.0, 450.0)},
+        {"L1": Rate(800.0, 400.0), "memory": Rate(30.0, 20.0)},
     )  # fmt: skip
     made.machine = Machine("example", "x86_64", 256, 16, 2, 1 << 15, 1 << 18, 1 << 21, 2, roofs)
     made.lines = [*report.lines, "the loop by rule", "the fastest loop"]

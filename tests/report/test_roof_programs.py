@@ -7,7 +7,7 @@ import pytest
 from tvm.backend.llvm import cache, jit
 from tvm.report import roof_programs
 from tvm.report.costs import predicted_us
-from tvm.report.words import Kernel, Machine, Peak, Roofs
+from tvm.report.words import Kernel, Machine, Rate, Roofs
 from tvm.runtime import num_threads
 from tvm.script import from_source
 from tvm.target.cpu_model import CpuModel
@@ -19,8 +19,8 @@ SMALL = CpuModel("small", "x86_64", 128, 16, 1, 4096, 8192, 16384, 1)
 def test_roofs_are_measured_once_and_kept(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    gbytes = {"L1": 4.0, "L2": 3.0, "L3": 2.0, "memory": 1.0}
-    made = Roofs("cpu", 1, {"float32": Peak(10.0, 10.0)}, gbytes)
+    gbytes = {"L2": Rate(4.0, 3.0), "memory": Rate(1.0, 1.0)}
+    made = Roofs("cpu", 1, {"float32": Rate(10.0, 10.0)}, gbytes)
     asked: list[CpuModel] = []
 
     def measured(model: CpuModel, cpu: str, threads: int) -> Roofs:
@@ -55,9 +55,9 @@ def test_programs_run_and_count_what_they_do(monkeypatch: pytest.MonkeyPatch) ->
         "int16": [plain["int16"], dots], "int8": [plain["int8"], dots]
     }  # fmt: skip
     assert list(roof_programs._programs(SMALL, "float16")) == []
-    assert roof_programs._gbytes(SMALL, 2, 4096) == 1024 * 2 * 4096 / 1e9
-    assert roof_programs._matrices("int8", 2, 32) == Peak(2 * 32**3 / 1e9, 32**3 / 1e9)
-    assert roof_programs._matrices("bfloat16", 1, 32) == Peak(2 * 32**3 / 1e9, 2 * 32**3 / 1e9)
+    assert roof_programs._gbytes(SMALL, 4096, 2) == 1024 * 2 * 4096 / 1e9
+    assert roof_programs._matrices("int8", 2, 32) == Rate(2 * 32**3 / 1e9, 32**3 / 1e9)
+    assert roof_programs._matrices("bfloat16", 1, 32) == Rate(2 * 32**3 / 1e9, 2 * 32**3 / 1e9)
 
 
 def bits_of(kind: str) -> int:
@@ -101,16 +101,18 @@ def test_narrow_kinds_reach_what_the_wider_ones_do(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(roof_programs, "_gflops", gflops)
     monkeypatch.setattr(roof_programs, "_gbytes", lambda *_: 1.0)
     found = roof_programs.measured(SMALL, "cpu", 2).peaks
-    assert found["float16"] == found["bfloat16"] == found["float32"] == Peak(20.0, 10.0)
-    assert found["int16"] == found["int32"] == Peak(24.0, 12.0)
-    assert found["int8"] == Peak(60.0, 30.0)
-    assert found["float64"] == Peak(10.0, 5.0)
+    assert found["float16"] == found["bfloat16"] == found["float32"] == Rate(20.0, 10.0)
+    assert found["int16"] == found["int32"] == Rate(24.0, 12.0)
+    assert found["int8"] == Rate(60.0, 30.0)
+    assert found["float64"] == Rate(10.0, 5.0)
 
 
 @pytest.mark.pure
 def test_a_kernel_is_bound_by_the_lower_roof() -> None:
-    peaks = {"float32": Peak(20.0, 10.0), "int8": Peak(80.0, 40.0)}
-    roofs = Roofs("cpu", 2, peaks, {"L1": 8.0, "L2": 4.0, "L3": 2.0, "memory": 1.0})
+    peaks = {"float32": Rate(20.0, 10.0), "int8": Rate(80.0, 40.0)}
+    roofs = Roofs("cpu", 2, peaks, {
+        "L2": Rate(4.0, 2.0), "L3": Rate(2.0, 1.0), "memory": Rate(1.0, 0.75)
+    })
     machine = Machine("m", "x86_64", 256, 16, 2, 1 << 10, 1 << 12, 1 << 14, 2, roofs)
 
     def us(
@@ -128,6 +130,6 @@ def test_a_kernel_is_bound_by_the_lower_roof() -> None:
     assert us(1e4, 0, 1, {"float8": 1e4}) == 1.0, "as float32 where nothing is known"
     assert us(0, 1 << 12, 2) == pytest.approx((1 << 12) / 4.0 / 1e3)
     assert us(0, 1 << 14, 2) == pytest.approx((1 << 14) / 2.0 / 1e3)
-    assert us(0, 1 << 20, 1) == pytest.approx((1 << 20) / 0.5 / 1e3)
+    assert us(0, 1 << 20, 1) == pytest.approx((1 << 20) / 0.75 / 1e3)
     machine.roofs = None
     assert us(1e4, 0, 1) is None

@@ -77,10 +77,11 @@ def _roofs(found: Roofs | None) -> str:
     if found is None:
         return "not measured yet: tvm info --measure"
     own = found.peaks["float32"]
-    rates = ", ".join(f"{name} {rate:.0f} GB/s" for name, rate in found.gbytes.items())
-    others = [f"{k} {p.gflops:.0f}" for k, p in found.peaks.items() if k != "float32"]
-    told = f"{own.gflops:.0f} GFLOP/s of float32 ({own.gflops_one:.0f} with one thread), {rates}"
-    return "\n".join([told, *([f"          {', '.join(others)} GFLOP/s"] if others else [])])
+    others = [f"{k} {p.all:.0f}" for k, p in found.peaks.items() if k != "float32"]
+    rates = [f"{name} {rate.all:.0f} ({rate.one:.0f})" for name, rate in found.gbytes.items()]
+    lines = [f"float32 {own.all:.0f} GFLOP/s ({own.one:.0f} with one thread)"]
+    lines += [f"{', '.join(others)} GFLOP/s"] if others else []
+    return "\n          ".join([*lines, f"{', '.join(rates)} GB/s"])
 
 
 def _runs(ask: bool) -> dict[str, bool | None]:

@@ -46,7 +46,7 @@ Progress = Callable[[str, int, int], None]  # what is done, how far, of how much
 
 _REASON: Final = "schedule_reason"
 _OUTLINES: Final = "tir.OutlineParallelLoops"  # loops are in other functions afterwards
-_ASKS: Final = "tir.LowerWorkspaces"  # memory is asked for by calls afterwards
+_ASK: Final = ("tir.LowerWorkspaces", "tir.LowerTVMBuiltin")  # memory comes of calls afterwards
 _THREADS: Final = re.compile(r"\b(\d+) threads\b|a thread for every")
 
 
@@ -174,7 +174,7 @@ def _kernel(
     with_reason = [f for f in forms if _REASON in f.attrs]
     reason = str(with_reason[-1].attrs[_REASON]) if with_reason else ""
     operands = operands_of(_widest(forms))
-    last = _form_before(life, _OUTLINES, _ASKS)
+    last = _form_before(life, _OUTLINES, *_ASK)
     if isinstance(last, PrimFunc) and not last.buffer_map:
         operands = [o for o in operands if o.role != "own"] + own_memory(last)
     work = work_of(first)
@@ -219,7 +219,7 @@ def _add_code(
 def _whole(life: Life, name: str, target: Target) -> object:
     """The last form of a kernel that still has its parallel loops, which is one text."""
     form = _form_before(life, _OUTLINES)
-    if form is life.forms[-1][2]:
+    if form is life.forms[-1][2] or not isinstance(form, PrimFunc):
         return form
     with target:  # what comes behind: memory is asked for
         return LowerWorkspaces()(IRModule({name: form}))[name]

@@ -17,7 +17,6 @@ from . import words as w
 from .graph import extents_text
 from .sample_inputs import sample_inputs
 from .timeline import timeline_of
-from .work import peak_gflops
 
 
 def operands_of(func: PrimFunc) -> list[w.Operand]:
@@ -57,12 +56,18 @@ def predicted_us(kernel: w.Kernel, machine: w.Machine) -> float | None:
     if roofs is None or kernel.flops is None or kernel.nbytes is None:
         return None
     threads = min(kernel.threads, roofs.threads)
-    rate = roofs.gbytes[_level(kernel.nbytes, machine, threads)] * threads / roofs.threads
     work = kernel.work or {"float32": kernel.flops}
     computing = sum(
-        [n / peak_gflops(roofs.peaks, kind, threads, roofs.threads) for kind, n in work.items()]
-    )
-    return max(computing, kernel.nbytes / rate) / 1e3
+        [n / _of(roofs.peaks.get(kind) or roofs.peaks["float32"], threads)
+         for kind, n in work.items()]
+    )  # fmt: skip
+    level = _level(kernel.nbytes, machine, threads)
+    return max(computing, kernel.nbytes / _of(roofs.gbytes[level], threads)) / 1e3
+
+
+def _of(rate: w.Rate, threads: int) -> float:
+    """What so many threads reach at most."""
+    return min(rate.all, rate.one * threads)
 
 
 def _level(nbytes: int, machine: w.Machine, threads: int) -> str:

@@ -16,6 +16,7 @@ import dataclasses
 import json
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any, Final
 
 import numpy as np
@@ -126,8 +127,11 @@ def roofs(*, measure: bool = True, anew: bool = False) -> w.Roofs | None:
     try:
         kept = from_json(path.read_text(encoding="utf-8"))
         if not anew and isinstance(kept, dict) and kept.pop("format", None) == _FORMAT:
-            peaks = {kind: w.Peak(**peak) for kind, peak in kept.pop("peaks").items()}
-            return w.Roofs(peaks=peaks, **kept)
+            peaks, gbytes = (
+                {name: w.Rate(**rate) for name, rate in kept.pop(field).items()}
+                for field in ("peaks", "gbytes")
+            )
+            return w.Roofs(peaks=peaks, gbytes=gbytes, **kept)
     except (OSError, ValueError, TypeError, KeyError, AttributeError):
         pass
     if not measure and not anew:
@@ -143,31 +147,34 @@ def roofs(*, measure: bool = True, anew: bool = False) -> w.Roofs | None:
 
 def measured(model: CpuModel, cpu: str, threads: int) -> w.Roofs:
     """The roofs as this machine shows them now."""
-    peaks: dict[str, w.Peak] = {}
+    peaks: dict[str, w.Rate] = {}
     for kind in KINDS:
-        found = [_peak(program, threads) for program in _programs(model, kind)]
+        found = [_rate(program, threads) for program in _programs(model, kind)]
         if kind in _WIDER:
             found.append(peaks[_WIDER[kind]])
         if _TILES.get(kind) in model.features:
             found.append(_matrices(kind, threads))
-        peaks[kind] = max(found, key=lambda peak: peak.gflops)
+        peaks[kind] = max(found, key=lambda peak: peak.all)
+    sizes = {
+        "L1": model.l1d_bytes // 2,
+        "L2": model.l2_bytes // 2,
+        "L3": max(model.l3_bytes // 2, model.l2_bytes),
+        "memory": max(4 * model.l3_bytes * model.cores, 1 << 25),
+    }
     gbytes = {
-        "L1": _gbytes(model, threads, model.l1d_bytes // 2),
-        "L2": _gbytes(model, threads, model.l2_bytes // 2),
-        "L3": _gbytes(model, threads, max(model.l3_bytes // 2, model.l2_bytes)),
-        "memory": _gbytes(model, threads, max(4 * model.l3_bytes * model.cores, 1 << 25)),
+        level: _rate(partial(_gbytes, model, nbytes), threads) for level, nbytes in sizes.items()
     }
     return w.Roofs(cpu, threads, peaks, gbytes)
 
 
-Program = Callable[[int], float]  # GFLOP/s with so many threads
+Program = Callable[[int], float]  # billions a second with so many threads
 
 
-def _peak(program: Program, threads: int) -> w.Peak:
+def _rate(program: Program, threads: int) -> w.Rate:
     # what others do on the machine can only make either of them less than it is
     one = program(1)
     in_all = max(program(threads), one) if threads > 1 else one
-    return w.Peak(in_all, max(one, in_all / threads))
+    return w.Rate(in_all, max(one, in_all / threads))
 
 
 def _programs(model: CpuModel, kind: str) -> Iterator[Program]:
@@ -213,7 +220,7 @@ def _gflops(
     return count / _fastest(_program(given, "peak", x, out)) / 1e9
 
 
-def _matrices(kind: str, threads: int, size: int = 1024) -> w.Peak:
+def _matrices(kind: str, threads: int, size: int = 1024) -> w.Rate:
     """A product of matrices that lie in the caches, as its rule schedules it."""
     one, many = _FACTORS[kind]
     sums = "float32" if kind == "bfloat16" else "int32"
@@ -224,7 +231,7 @@ def _matrices(kind: str, threads: int, size: int = 1024) -> w.Peak:
     made = build(mod, target)["peak"]
     given = [tensor(np.zeros((size, size), _numpy(dtype))) for dtype in (one, many, sums)]
     rate = 2.0 * size**3 / _fastest(lambda: made(*given)) / 1e9
-    return w.Peak(rate, rate / threads)
+    return w.Rate(rate, rate / threads)
 
 
 def _numpy(dtype: str) -> Any:
@@ -235,7 +242,7 @@ def _numpy(dtype: str) -> Any:
     return ml_dtypes.bfloat16
 
 
-def _gbytes(model: CpuModel, threads: int, nbytes: int) -> float:
+def _gbytes(model: CpuModel, nbytes: int, threads: int) -> float:
     """Bytes a second that threads read, each from memory of its own of this size."""
     lanes, chains = model.lanes(), 8
     blocks = max(1, nbytes // (4 * lanes * chains))

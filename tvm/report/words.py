@@ -189,11 +189,11 @@ class Lap:
 
 
 @dataclass
-class Peak:
-    """Operations a second, in billions, by all threads and by one."""
+class Rate:
+    """Operations or bytes a second, in billions, of all threads together and of one by itself."""
 
-    gflops: float
-    gflops_one: float
+    all: float
+    one: float
 
 
 @dataclass
@@ -202,8 +202,8 @@ class Roofs:
 
     cpu: str
     threads: int
-    peaks: dict[str, Peak]  # by the kind of arithmetic, see tvm.report.work
-    gbytes: dict[str, float]  # by where the data lie: "L1", "L2", "memory"
+    peaks: dict[str, Rate]  # by the kind of arithmetic, see tvm.report.work
+    gbytes: dict[str, Rate]  # by where the data lie: "L1", "L2", "memory"
 
 
 @dataclass

@@ -8,7 +8,6 @@ processors have instructions that take the narrow numbers (`tvm.tir.tensor_intri
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Final
 
 from tvm.ir.expr import PrimExpr
@@ -18,8 +17,6 @@ from tvm.tir import expr as e
 from tvm.tir.analysis.flops import FlopCounter, estimate_tir_flops
 from tvm.tir.buffer import Buffer
 from tvm.tir.function import PrimFunc
-
-from . import words as w
 
 KINDS: Final = (
     "float64", "float32", "float16", "bfloat16", "int64", "int32", "int16", "int8",
@@ -38,12 +35,6 @@ def work_of(func: PrimFunc) -> dict[str, float] | None:
         return {"float32": told} if told else {}
     # a function may tell its own count, say of a convolution in fewer products
     return {str(kind): count * told / total for kind, count in counted.most_common()}
-
-
-def peak_gflops(peaks: Mapping[str, w.Peak], kind: str, threads: int, of: int) -> float:
-    """What so many threads `of` those that were measured reach in one kind of arithmetic."""
-    peak = peaks.get(kind) or peaks["float32"]
-    return peak.gflops_one if threads == 1 else peak.gflops * threads / of
 
 
 def _is_fixed(buffer: Buffer) -> bool:

@@ -11,7 +11,8 @@ export interface PassRun { name: string; depth: number; start_us: number; durati
 export interface Held { value: string; maker: number; offset: number; nbytes: number; first: number; last: number }
 export interface Memory { arena_bytes: number; constant_bytes: number; peak_bytes: number; peak_call: number; held: Held[] }
 export interface Lap { call: number; thread: number; start_us: number; duration_us: number; task: number }
-export interface Roofs { cpu: string; threads: number; peaks: Record<string, { gflops: number; gflops_one: number }>; gbytes: Record<string, number> }
+export interface Rate { all: number; one: number }
+export interface Roofs { cpu: string; threads: number; peaks: Record<string, Rate>; gbytes: Record<string, Rate> }
 export interface Machine { name: string; arch: string; vector_bits: number; vector_registers: number; fma_ports: number; l1d_bytes: number; l2_bytes: number; l3_bytes: number; cores: number; roofs: Roofs | null }
 export interface Curve { task: string; seconds: (number | null)[]; stages: Stage[] }
 export interface Data {

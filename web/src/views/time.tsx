@@ -47,10 +47,10 @@ function Roofline({ shared }: { shared: Shared }) {
   }));
   if (!roofs || !points.length) return null;
   const kinds = Object.keys(roofs.peaks).filter((kind) => kind === "float32" || points.some((p) => kindOf(p.cost.kernel) === kind));
-  const highest = Math.max(...kinds.map((kind) => roofs.peaks[kind].gflops)), most_gb = Math.max(...Object.values(roofs.gbytes));
+  const highest = Math.max(...kinds.map((kind) => roofs.peaks[kind].all)), most_gb = Math.max(...Object.values(roofs.gbytes).map((r) => r.all));
   // kinds with the same roof share a line
   const levels = new Map<number, string[]>();
-  for (const kind of kinds) levels.set(Math.round(roofs.peaks[kind].gflops), [...(levels.get(Math.round(roofs.peaks[kind].gflops)) ?? []), kind]);
+  for (const kind of kinds) levels.set(Math.round(roofs.peaks[kind].all), [...(levels.get(Math.round(roofs.peaks[kind].all)) ?? []), kind]);
   const span = (values: number[], lo: number, hi: number): [number, number] => [
     Math.floor(Math.log10(Math.min(lo, ...values))), Math.ceil(Math.log10(Math.max(hi, ...values)))];
   const [x0, x1] = span(points.map((p) => p.intensity), 0.1, 100), [y0, y1] = span(points.map((p) => p.rate), highest / 1000, highest * 1.1);
@@ -60,14 +60,14 @@ function Roofline({ shared }: { shared: Shared }) {
   return (
     <section>
       <h2>Roofline</h2>
-      <p class="quiet">Each circle is a kernel, as large as its share of the time. The roofs were measured on {roofs.cpu} with {roofs.threads} {roofs.threads === 1 ? "thread" : "threads"}: {kinds.map((kind) => `${kind} ${roofs.peaks[kind].gflops.toFixed(0)} GFLOP/s (${roofs.peaks[kind].gflops_one.toFixed(0)} with one)`).join(", ")}; {Object.entries(roofs.gbytes).map(([k, v]) => `${k} ${v.toFixed(0)} GB/s`).join(", ")}.</p>
+      <p class="quiet">Each circle is a kernel, as large as its share of the time. The roofs were measured on {roofs.cpu} with {roofs.threads} {roofs.threads === 1 ? "thread" : "threads"}: {kinds.map((kind) => `${kind} ${roofs.peaks[kind].all.toFixed(0)} GFLOP/s (${roofs.peaks[kind].one.toFixed(0)} with one)`).join(", ")}; {Object.entries(roofs.gbytes).map(([k, v]) => `${k} ${v.all.toFixed(0)} GB/s (${v.one.toFixed(0)})`).join(", ")}.</p>
       <div ref={ref} class="plot-box">
         <svg viewBox={`0 0 ${W} ${H}`} class="plot roofline" role="group" aria-label="roofline plot: operations a second over operations a byte">
           {decades(x0, x1).map((v) => <g key={v}><line class="grid" x1={x(v)} x2={x(v)} y1={T} y2={H - B} /><text x={x(v)} y={H - B + 16} text-anchor="middle">{v < 1 ? v.toString() : v.toLocaleString("en")}</text></g>)}
           {decades(y0, y1).map((v) => <g key={v}><line class="grid" x1={L} x2={W - R} y1={y(v)} y2={y(v)} /><text x={L - 6} y={y(v) + 4} text-anchor="end">{v < 1 ? v.toString() : v.toLocaleString("en")}</text></g>)}
           <text x={(L + W - R) / 2} y={H - 6} text-anchor="middle">FLOP a byte</text>
           <text transform={`translate(13 ${(T + H - B) / 2}) rotate(-90)`} text-anchor="middle">GFLOP/s</text>
-          {Object.entries(roofs.gbytes).map(([name, gb]) => <Roof key={name} name={name} gb={gb} highest={highest} x={x} y={y} lo={10 ** x0} hi={10 ** x1} bottom={10 ** y0} />)}
+          {Object.entries(roofs.gbytes).map(([name, gb]) => <Roof key={name} name={name} gb={gb.all} highest={highest} x={x} y={y} lo={10 ** x0} hi={10 ** x1} bottom={10 ** y0} />)}
           {[...levels].map(([rate, names]) => <g key={rate}><line class="roof" x1={x(Math.max(10 ** x0, rate / most_gb))} x2={W - R} y1={y(rate)} y2={y(rate)} />
             <text class="roof-name" x={x(Math.max(10 ** x0, rate / most_gb)) + 4} y={y(rate) - 6}>{names.join(", ")}</text></g>)}
           {points.map(({ cost, intensity, rate }) => (
