@@ -91,6 +91,22 @@ def test_usage_errors_are_mistakes(
     assert "did you mean 'run'?" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("words", "legal"),
+    [
+        (["tune", "m.py", "-o", "m.so", "--budget", "4q"], "; legal: seconds, minutes or hours"),
+        (["view", "m.py", "--port", "x"], "; legal: tvm view [-h] "),
+    ],
+)
+def test_usage_errors_are_a_line(
+    words: list[str], legal: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.main(words) == cli.MISTAKE
+    (line,) = capsys.readouterr().err.splitlines()
+    assert legal in line
+    assert line.count("legal: ") == 1
+
+
 def test_a_request_to_end_leaves_as_an_exception(command: SimpleNamespace) -> None:
     """So that folders of half-written files go; what was there for the signal comes back."""
     before = signal.getsignal(signal.SIGTERM)

@@ -30,7 +30,8 @@ def test_shells_take_what_is_printed(shell: str, capsys: pytest.CaptureFixture[s
 
 @pytest.mark.skipif(shutil.which("bash") is None, reason="no bash")
 @pytest.mark.parametrize(
-    ("line", "answer"), [("tvm exp", "explain"), ("tvm view m.onnx --o", "--out")]
+    ("line", "answer"),
+    [("tvm exp", "explain"), ("tvm view m.onnx --o", "--out"), ("tvm completion z", "zsh")],
 )
 def test_bash_completes(line: str, answer: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["completion", "bash"]) == 0
@@ -38,4 +39,16 @@ def test_bash_completes(line: str, answer: str, capsys: pytest.CaptureFixture[st
     ask = f"COMP_WORDS=({line}); COMP_CWORD={len(words) - 1}; _tvm; echo ${{COMPREPLY[*]}}"
     script = capsys.readouterr().out + ask
     done = subprocess.run(["bash"], input=script, text=True, capture_output=True, check=True)
+    assert done.stdout.split() == [answer]
+
+
+@pytest.mark.skipif(shutil.which("fish") is None, reason="no fish")
+@pytest.mark.parametrize(
+    ("line", "answer"),
+    [("tvm exp", "explain"), ("tvm view --ou", "--out"), ("tvm cache cl", "clear")],
+)
+def test_fish_completes(line: str, answer: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["completion", "fish"]) == 0
+    script = capsys.readouterr().out + f"\ncomplete -C '{line}'\n"
+    done = subprocess.run(["fish"], input=script, text=True, capture_output=True, check=True)
     assert done.stdout.split() == [answer]

@@ -26,5 +26,5 @@ def test_a_bar_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     with Progress(argparse.Namespace(verbose=False, json=False)) as progress:
         progress.update("lower", 1, 3)
         assert progress._bar is not None
-        (task,) = progress._bar.tasks
+        (task,) = progress._bar._bar.tasks
         assert (task.description, task.completed, task.total) == ("lower", 1, 3)

@@ -102,6 +102,11 @@ def test_diff_tells_what_changed(
     told = capsys.readouterr().out
     assert "1 gone, 1 new, 1 schedule" in told
     assert "  is   another tile" in told
+    other = Report.load(saved)
+    other.calls[0].shape = "float32[9, 64]"
+    other.save(tmp_path / "shape.json")
+    assert main(["diff", str(saved), str(tmp_path / "shape.json")]) == 0
+    assert "1 same, 1 shape" in capsys.readouterr().out
     assert main(["diff", str(saved), str(saved), "--json"]) == 0
     changes = json.loads(capsys.readouterr().out)["changes"]
     assert [change["kind"] for change in changes] == ["same", "same"]

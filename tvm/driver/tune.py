@@ -39,6 +39,7 @@ from tvm.relax.backend import cpu_generic
 from tvm.relax.backend.default_pipeline import DefaultPipeline, Passes
 from tvm.relax.expr import Function
 from tvm.relax.transform import MetaScheduleApplyDatabase
+from tvm.support.progress import Listener, one_stage
 from tvm.support.scratch import scratch
 from tvm.target.kind import CPU
 from tvm.target.target import Target
@@ -121,7 +122,8 @@ def tune(
             max_seconds = max(0.0, max_seconds - (time.monotonic() - begun))
         state = _Watch([(t.task_name, t.weight, s) for t, s in zip(measured, by_rule)], watch)
         if measured:
-            with scratch("tvm-tune-") as own:
+            with scratch("tvm-tune-") as own, one_stage() as state.heard:
+                state.limits = max_trials, max_seconds
                 folder = own if work_dir is None else work_dir
                 contexts, weights = extracted_tasks_to_tune_contexts(measured, folder, seed=seed)
                 for context, (artifact, seconds) in zip(contexts, rules):
@@ -227,6 +229,9 @@ class _Watch(MeasureCallback):
         self._trials: dict[int, int] = {}
         self._errors: dict[int, dict[str, int]] = {}
         self.interrupted = False
+        self.heard: Listener | None = None
+        self.limits: tuple[int | None, float | None] = None, None
+        self._begun = time.monotonic()
 
     def apply(
         self,
@@ -246,8 +251,18 @@ class _Watch(MeasureCallback):
                 errors[kind] = errors.get(kind, 0) + 1
             else:
                 self._best[task_id] = min(mean, self._best.get(task_id, mean))
+        if self.heard is not None:
+            self._advance(self.heard, self._given[task_id][0])
         if self._tell is not None:
             self._tell(self.tasks())
+
+    def _advance(self, heard: Listener, task: str) -> None:
+        trials, seconds = self.limits
+        if trials is not None:
+            heard(f"trials, now of {task}", sum(self._trials.values()), trials)
+        elif seconds is not None:
+            passed = min(time.monotonic() - self._begun, seconds)
+            heard(f"seconds, now of {task}", int(passed), int(seconds))
 
     def tasks(self) -> list[TaskState]:
         """The state of all tasks."""

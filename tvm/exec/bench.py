@@ -18,6 +18,7 @@ from tvm.exec.kernels import kernel_times, show_kernels
 from tvm.exec.library import add_trust, as_arrays, load_library
 from tvm.exec.peers import Peer, compare, node_seconds, peer_names, show_peers
 from tvm.exec.program import LEGAL, LIBRARIES, read_program
+from tvm.exec.progress import Progress
 from tvm.exec.shapes import LEGAL as LEGAL_SHAPES
 from tvm.runtime import cpu, num_threads, tensor
 from tvm.runtime.vm import VirtualMachine
@@ -100,7 +101,8 @@ def _machine(args: argparse.Namespace) -> VirtualMachine:
         return load_library(args.library, args.trusted_key)
     from tvm.driver import compile as compile_module  # a library needs no compiler
 
-    made = compile_module(read_program(args.library, args.input_shapes), "llvm")
+    with Progress(args):
+        made = compile_module(read_program(args.library, args.input_shapes), "llvm")
     return VirtualMachine(made, cpu())
 
 

@@ -53,8 +53,9 @@ class _Parser(argparse.ArgumentParser):
     """Refuses like the rest of the command line: exit code 1, and legal forms shown."""
 
     def error(self, text: str) -> NoReturn:
-        usage = self.format_usage().removeprefix("usage: ").strip()
-        raise Mistake(message(f"{self.prog}: {text}", legal=usage))
+        usage = " ".join(self.format_usage().removeprefix("usage: ").split())
+        asked, _, legal = text.partition("; legal: ")  # that an option's own reader told
+        raise Mistake(message(f"{self.prog}: {asked}", legal=legal or usage))
 
 
 def process() -> int:

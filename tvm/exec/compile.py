@@ -13,6 +13,7 @@ from tvm.exec.compiled_before import CompiledBefore
 from tvm.exec.files import check_output
 from tvm.exec.program import LEGAL as LEGAL_PROGRAM
 from tvm.exec.program import read_program
+from tvm.exec.progress import Progress
 from tvm.exec.shapes import LEGAL, LEGAL_SEVERAL, parse_several, parse_shapes
 from tvm.ir.transform import PassContext
 from tvm.runtime.linker import LIBRARY_FORMS
@@ -141,6 +142,6 @@ def _compiled(
                 module = with_variants(module, several)
             except ValueError as error:
                 raise Mistake(str(error)) from error
-    with steps.step("compile"):
+    with steps.step("compile"), Progress(args):
         executable: Executable = compile_module(module, target=target)
     return executable

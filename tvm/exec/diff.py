@@ -36,6 +36,8 @@ class Change(NamedTuple):
         old, new = self.before, self.after
         if (old.rule, old.reason) != (new.rule, new.reason):
             return "schedule"
+        if old.shape and new.shape and old.shape != new.shape:
+            return "shape"
         return "renamed" if old.kernel != new.kernel else "same"
 
     @property

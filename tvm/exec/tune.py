@@ -24,6 +24,7 @@ from tvm.exec.command import Mistake, Outcome, Steps, table
 from tvm.exec.files import check_output
 from tvm.exec.program import LEGAL as LEGAL_PROGRAM
 from tvm.exec.program import read_program
+from tvm.exec.progress import Progress
 from tvm.exec.shapes import LEGAL
 from tvm.meta_schedule.cluster import is_address
 from tvm.meta_schedule.database import Database
@@ -112,7 +113,7 @@ def run(args: argparse.Namespace) -> Outcome:
             max_seconds=args.budget.seconds, seed=args.seed, watch=progress.update,
             runner=args.on or "local", check=args.check,
         )  # fmt: skip
-    with steps.step("compile"):
+    with steps.step("compile"), Progress(args):
         plain, best = compile_module(mod, target), tuned.compile()
     with steps.step("compare"):
         compared = _compared(plain, best)

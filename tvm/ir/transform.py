@@ -19,6 +19,7 @@ from tvm.ffi.object import Object
 from tvm.support.arguments import check_options, explained
 from tvm.support.checkpoint import checkpoint
 from tvm.support.frozen import FrozenMap
+from tvm.support.progress import advance
 from tvm.support.suggest import did_you_mean
 
 from .config import KEYS, check_config, default_record
@@ -360,9 +361,10 @@ class Sequential(Pass):
         self.passes = passes
 
     def transform(self, mod: IRModule, ctx: PassContext) -> IRModule:
-        for one in self.passes:
+        for number, one in enumerate(self.passes):
             if not ctx.pass_enabled(one.info):
                 continue
+            advance(one.info.name, number, len(self.passes))
             for name in one.info.required:
                 mod = find_pass(name)(mod)
             mod = one(mod)

@@ -15,6 +15,7 @@ from tvm.support.lazy import lazy_dir, lazy_names
 _HOMES = {
     "SCHEMA": "tvm.report.words:SCHEMA",
     "Report": "tvm.report.words:Report",
+    "ProgressBar": "tvm.support.progress_bar:ProgressBar",
     "Recorder": "tvm.report.recorder:Recorder",
     "collect": "tvm.report.collector:collect",
     "roofs": "tvm.report.roof_programs:roofs",
@@ -23,6 +24,8 @@ _HOMES = {
 }
 
 if TYPE_CHECKING:
+    from tvm.support.progress_bar import ProgressBar as ProgressBar
+
     from .collector import collect as collect
     from .events import trace_events as trace_events
     from .page import write_page as write_page

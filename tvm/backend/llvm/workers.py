@@ -15,6 +15,8 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Final
 
+from tvm.support.progress import advance
+
 from . import cache, jit, worker
 from .split import parts_of
 
@@ -91,6 +93,7 @@ def shared_out(
             for helper in worker.take_idle(min(count, len(order) - 1)):
                 threading.Thread(target=work.share, args=(helper,), daemon=True).start()
         while (own := work.take(-1)) is not None:
+            advance("machine code", len(order) - 1 - len(work.waiting), len(order))
             content = here(own)
             if content is not None:
                 work.found[own] = content

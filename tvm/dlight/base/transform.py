@@ -10,6 +10,7 @@ from tvm.ir.transform import ModulePass, PassContext, PassInfo
 from tvm.support.checkpoint import checkpoint
 from tvm.support.dtype import DataType
 from tvm.support.notes import note, watched
+from tvm.support.progress import advance
 from tvm.target.target import Target
 from tvm.tir.children import statements
 from tvm.tir.function import PrimFunc
@@ -51,11 +52,13 @@ class ApplyDefaultSchedule(ModulePass):
     def transform_module(self, mod: IRModule, _: PassContext) -> IRModule:
         """The module with scheduled functions."""
         functions = dict(mod.functions.items())
-        for gvar, func in mod.functions.items():
-            if isinstance(func, PrimFunc) and not is_scheduled(func):
-                found = self.scheduled(func, target_of(func))
-                if found is not None:
-                    functions[gvar] = found
+        waiting = {v: f for v, f in mod.functions.items()
+                   if isinstance(f, PrimFunc) and not is_scheduled(f)}  # fmt: skip
+        for number, (gvar, func) in enumerate(waiting.items()):
+            advance(f"schedule {gvar.name_hint}", number, len(waiting))
+            found = self.scheduled(func, target_of(func))
+            if found is not None:
+                functions[gvar] = found
         return mod.with_functions(functions)
 
     def scheduled(self, func: PrimFunc, target: Target) -> PrimFunc | None:
