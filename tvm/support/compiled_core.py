@@ -27,6 +27,7 @@ FOLDER: Final = PACKAGE / "_core" / str(KIND)
 LIBRARY: Final = "tvm_core__mypyc"  # mypyc's name for a group `tvm_core`
 STARTER: Final = "tvm_core_start"
 MANIFEST: Final = "manifest.json"
+VERSION: Final = "{}.{}".format(*sys.version_info)  # what C code of one holds for in all its releases
 
 
 def digest(sources: Sequence[str], home: Path = PACKAGE.parent) -> str:
@@ -63,8 +64,8 @@ class CoreFinder:
         return self._refused
 
     def _unfit(self) -> str:
-        if self.manifest["python"] != sys.version:
-            return f"the core is one for Python {self.manifest['python'].split()[0]}"
+        if self.manifest["python"] != VERSION:
+            return f"the core is one for Python {self.manifest['python']}"
         library = self.folder / f"{LIBRARY}{EXTENSION_SUFFIXES[0]}"
         try:
             if digest([library.name], self.folder) != self.manifest["library"]:

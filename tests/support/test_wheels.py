@@ -1,0 +1,112 @@
+"""Wheels with the compiled core: for which Pythons, and (long) one that is built and installed."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+from tools import wheels
+
+pytestmark = pytest.mark.pure
+
+
+def python(folder: Path, says: str) -> str:
+    """A program that answers as a Python of some kind does."""
+    made = folder / "python"
+    made.write_text(f"#!/bin/sh\necho '{says}'\n")
+    made.chmod(0o755)
+    return str(made)
+
+
+def told(**other: object) -> str:
+    import json
+
+    return json.dumps({
+        "name": "cpython", "version": "3.12", "suffix": ".cpython-312-x86_64-linux-gnu.so",
+        "platform": "linux-x86_64", "headers": True, "free_threaded": False, **other,
+    })  # fmt: skip
+
+
+def test_a_python_with_headers_gets_a_wheel(tmp_path: Path) -> None:
+    one = wheels.asked(python(tmp_path, told()))
+    assert isinstance(one, wheels.Interpreter)
+    assert (one.version, one.tag, one.platform) == ("3.12", "cp312", "linux-x86_64")
+
+
+@pytest.mark.parametrize(
+    ("other", "words"),
+    [
+        ({"name": "pypy"}, "is pypy 3.12; legal: CPython 3.10, 3.11"),
+        ({"version": "3.9"}, "is cpython 3.9; legal: CPython 3.10"),
+        ({"free_threaded": True}, "legal: CPython"),
+        ({"headers": False}, "is without its headers (Debian: python3.12-dev)"),
+    ],
+)
+def test_other_pythons_are_told_why_not(
+    tmp_path: Path, other: dict[str, object], words: str
+) -> None:
+    said = wheels.asked(python(tmp_path, told(**other)))
+    assert isinstance(said, str)
+    assert words in said
+
+
+def test_a_python_that_does_not_run(tmp_path: Path) -> None:
+    path = python(tmp_path, "")
+    Path(path).write_text("#!/bin/sh\nexit 3\n")
+    assert wheels.asked(path) == f"{path} does not run"
+
+
+def test_headers_for_another_machine_need_the_same_python_here(tmp_path: Path) -> None:
+    here = wheels.Interpreter(sys.executable, "3.11", ".so", "linux-x86_64")
+    with pytest.raises(SystemExit, match=r"headers of no Python, Pythons here: 3\.11"):
+        wheels.for_aarch64(tmp_path, [here])
+    headers = tmp_path / "usr" / "include" / "python3.12"
+    headers.mkdir(parents=True)
+    (headers / "Python.h").touch()
+    with pytest.raises(SystemExit, match=r"headers of 3\.12, Pythons here: 3\.11"):
+        wheels.for_aarch64(tmp_path, [here])
+
+
+def test_headers_for_another_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    include = tmp_path / "usr" / "include"
+    for name in ("python3.11", "aarch64-linux-gnu"):
+        (include / name).mkdir(parents=True)
+    (include / "python3.11" / "Python.h").touch()
+    monkeypatch.setattr(wheels.shutil, "which", lambda name: f"/usr/bin/{name}")
+    here = wheels.Interpreter(sys.executable, "3.11", ".so", "linux-x86_64")
+    one, options = wheels.for_aarch64(tmp_path, [here])
+    assert (one.suffix, one.platform) == (".cpython-311-aarch64-linux-gnu.so", "linux-aarch64")
+    folders = [include / "python3.11", include, include / "aarch64-linux-gnu"]
+    asked = [word for folder in folders for word in ("--include", str(folder))]
+    assert options == ["--cc", "aarch64-linux-gnu-gcc", *asked]
+
+
+@pytest.mark.long
+@pytest.mark.skipif(
+    any(find_spec(name) is None for name in ("build", "wheel", "auditwheel")),
+    reason="needs the packages build, wheel and auditwheel (make wheel installs them)",
+)
+def test_a_wheel_with_a_small_core(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(wheels, "DIST", tmp_path / "dist")
+    monkeypatch.setattr(wheels, "WORK", tmp_path / "work")
+    one = wheels.asked(sys.executable)
+    if isinstance(one, str):
+        pytest.skip(one)
+    pure = wheels.pure()
+    builder = wheels.environment_of(one, pure)
+    made = wheels.compiled(one, builder, pure, ["tvm/support/suggest.py"])
+    assert f"-{one.tag}-{one.tag}-" in made.name
+    home = tmp_path / "installed"
+    subprocess.run([sys.executable, "-m", "venv", home], check=True)
+    pip = [home / "bin" / "python", "-m", "pip", "install", "--quiet"]
+    subprocess.run([*pip, made], check=True)
+    for name, words in (("1", "compiled, 1 modules"), ("0", "plain Python (TVM_CORE=0)")):
+        done = subprocess.run(
+            [home / "bin" / "tvm", "info"], cwd=tmp_path, capture_output=True, text=True,
+            env={"TVM_CORE": name, "PATH": "/usr/bin:/bin", "HOME": str(tmp_path)}, check=True,
+        )  # fmt: skip
+        assert words in done.stdout

@@ -1,0 +1,187 @@
+"""Builds what is published, into `dist/`: the sources, a pure wheel, wheels with the compiled core.
+
+    python -m tools.wheels [--python PYTHON ...] [--aarch64 ROOT ...]
+
+A wheel with the core is made for each CPython from 3.10 to 3.14 that is found on the machine with
+its headers, or for those that are named. ROOT is a tree that holds the headers of a Python for
+AArch64 (Debian: `dpkg -x libpython3.11-dev_*_arm64.deb ROOT`); its wheel is made by the Python of
+the same version here and Debian's gcc-aarch64-linux-gnu. The pure wheel serves every other place.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Final, NamedTuple
+
+HOME: Final = Path(__file__).resolve().parents[1]
+DIST: Final = HOME / "dist"
+WORK: Final = HOME / "build" / "wheels"
+VERSIONS: Final = ("3.10", "3.11", "3.12", "3.13", "3.14")
+CROSS: Final = "aarch64-linux-gnu-gcc"
+_NEEDED: Final = ("mypy>=1.10,<3", "setuptools>=77")  # besides what the package itself needs
+
+_ASKED: Final = """
+import json, os, sys, sysconfig
+print(json.dumps({
+    "name": sys.implementation.name, "version": "{}.{}".format(*sys.version_info),
+    "suffix": sysconfig.get_config_var("EXT_SUFFIX"), "platform": sysconfig.get_platform(),
+    "headers": os.path.exists(sysconfig.get_path("include") + "/Python.h"),
+    "free_threaded": bool(sysconfig.get_config_var("Py_GIL_DISABLED")),
+}))
+"""
+
+
+class Interpreter(NamedTuple):
+    """A Python to build for."""
+
+    path: str
+    version: str  # such as 3.11
+    suffix: str  # of its libraries
+    platform: str  # such as linux-x86_64
+
+    @property
+    def tag(self) -> str:
+        return f"cp{self.version.replace('.', '')}"
+
+
+def asked(path: str) -> Interpreter | str:
+    """What this Python is, or why the core is not made for it."""
+    done = subprocess.run([path, "-c", _ASKED], capture_output=True, text=True)
+    if done.returncode != 0:
+        return f"{path} does not run"
+    told = json.loads(done.stdout)
+    if told["name"] != "cpython" or told["free_threaded"] or told["version"] not in VERSIONS:
+        return f"{path} is {told['name']} {told['version']}; legal: CPython {', '.join(VERSIONS)}"
+    if not told["headers"]:
+        return f"{path} is without its headers (Debian: python{told['version']}-dev)"
+    return Interpreter(path, told["version"], told["suffix"], told["platform"])
+
+
+def found() -> tuple[list[Interpreter], list[str]]:
+    """The Pythons of this machine, one of each version, and what is said of those left out."""
+    made: dict[str, Interpreter] = {}
+    said: list[str] = []
+    for path in (sys.executable, *(f"python{version}" for version in VERSIONS)):
+        whole = shutil.which(path)
+        one = asked(whole) if whole is not None else None
+        if isinstance(one, str):
+            said.append(one)
+        elif one is not None:
+            made.setdefault(one.version, one)
+    return sorted(made.values(), key=lambda one: VERSIONS.index(one.version)), said
+
+
+def run(*command: str | Path, **environment: str) -> None:
+    env = {**os.environ, "TVM_CORE": "0", **environment}
+    subprocess.run([str(word) for word in command], cwd=HOME, check=True, env=env)
+
+
+def pure() -> Path:
+    """The sources and the pure wheel, in `dist/`."""
+    DIST.mkdir(exist_ok=True)
+    for path in (*DIST.glob("*.whl"), *DIST.glob("*.tar.gz")):
+        path.unlink()
+    run(sys.executable, "-m", "build", "--outdir", DIST)
+    (made,) = DIST.glob("*-py3-none-any.whl")
+    return made
+
+
+def environment_of(one: Interpreter, wheel: Path) -> Path:
+    """A Python of this version with mypyc, and with what the package stands on: types count."""
+    folder = WORK / one.tag / "env"
+    shutil.rmtree(folder, ignore_errors=True)
+    run(one.path, "-m", "venv", folder)
+    python = folder / "bin" / "python"
+    pip = (python, "-m", "pip", "--disable-pip-version-check")
+    run(*pip, "install", "--quiet", *_NEEDED, wheel)
+    run(*pip, "uninstall", "--quiet", "--yes", "tvm-py")  # its files are those of the checkout
+    return python
+
+
+def compiled(one: Interpreter, python: Path, wheel: Path, options: Iterable[str] = ()) -> Path:
+    """The pure wheel with the core for this Python in it."""
+    folder = WORK / one.tag / one.platform
+    shutil.rmtree(folder, ignore_errors=True)
+    kind = one.suffix.strip(".").rpartition(".")[0]
+    core = folder / "core" / kind
+    run(python, "-m", "tools.build_core", "--folder", core, "--suffix", one.suffix, *options,
+        PYTHONPATH=str(HOME))  # fmt: skip
+    run(sys.executable, "-m", "wheel", "unpack", "--dest", folder, wheel)
+    (tree,) = (path for path in folder.iterdir() if path.name != "core")
+    inside = tree / "tvm" / "_core" / kind
+    inside.mkdir(parents=True)
+    for path in core.iterdir():
+        if path.is_file():
+            shutil.copy2(path, inside / path.name)
+    (facts,) = tree.glob("*.dist-info/WHEEL")
+    platform = one.platform.replace("-", "_").replace(".", "_")
+    text = re.sub(r"(?m)^Tag: .*$", f"Tag: {one.tag}-{one.tag}-{platform}", facts.read_text())
+    facts.write_text(re.sub(r"(?m)^(Root-Is-Purelib): true$", r"\1: false", text))
+    run(sys.executable, "-m", "wheel", "pack", "--dest-dir", folder, tree)
+    (made,) = folder.glob("*.whl")
+    return _for_all_linux(made) if platform.startswith("linux") else made.replace(DIST / made.name)
+
+
+def _for_all_linux(wheel: Path) -> Path:
+    """The wheel under the oldest of the manylinux tags that its library fits, in `dist/`."""
+    folder = wheel.parent / "fitted"
+    run(sys.executable, "-m", "auditwheel", "repair", "--wheel-dir", folder, wheel)
+    (made,) = folder.glob("*.whl")
+    return made.replace(DIST / made.name)
+
+
+def for_aarch64(root: Path, natives: Sequence[Interpreter]) -> tuple[Interpreter, list[str]]:
+    """The Python whose headers lie in a tree, and how its core is compiled here."""
+    headers = sorted(root.rglob("python3.*/Python.h"))
+    version = headers[0].parent.name.removeprefix("python") if headers else ""
+    native = next((one for one in natives if one.version == version), None)
+    if native is None or shutil.which(CROSS) is None:
+        sys.exit(
+            f"tools.wheels: no wheel for AArch64 of {root}\n"
+            f"  found: headers of {version or 'no Python'}, Pythons here: "
+            f"{', '.join(one.version for one in natives)}, {CROSS}: {shutil.which(CROSS)}\n"
+            "  legal: headers of a Python that is here too, and Debian's gcc-aarch64-linux-gnu"
+        )
+    suffix = f".cpython-{version.replace('.', '')}-aarch64-linux-gnu.so"
+    include = [headers[0].parent, headers[0].parents[1]]
+    include += [path for path in (include[1] / "aarch64-linux-gnu",) if path.is_dir()]
+    options = ["--cc", CROSS, *(word for path in include for word in ("--include", str(path)))]
+    return native._replace(suffix=suffix, platform="linux-aarch64"), options
+
+
+def main(words: Sequence[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(prog="python -m tools.wheels", description=__doc__)
+    parser.add_argument("--python", action="append", help="build for this one (all on PATH)")
+    parser.add_argument("--aarch64", action="append", type=Path, default=[], metavar="ROOT")
+    args = parser.parse_args(words)
+    natives, said = found()
+    if args.python:
+        told = [asked(path) for path in args.python]
+        wrong = [one for one in told if isinstance(one, str)]
+        if wrong:
+            sys.exit("tools.wheels: " + "; ".join(wrong))
+        natives = [one for one in told if isinstance(one, Interpreter)]
+    crossed = [for_aarch64(root.resolve(), natives) for root in args.aarch64]
+    wheel = pure()
+    pythons = {one.version: environment_of(one, wheel) for one in natives}
+    for one in natives:
+        compiled(one, pythons[one.version], wheel)
+    for one, options in crossed:
+        compiled(one, pythons[one.version], wheel, options)
+    missing = [version for version in VERSIONS if version not in pythons]
+    for line in said + ([f"no Python {', '.join(missing)} here"] if missing else []):
+        print(f"without the core: {line}")
+    for path in sorted(DIST.iterdir()):
+        print(f"{path.stat().st_size / 1e6:6.2f} MB  {path.relative_to(HOME)}")
+
+
+if __name__ == "__main__":
+    main()
