@@ -27,7 +27,7 @@ FOLDER: Final = PACKAGE / "_core" / str(KIND)
 LIBRARY: Final = "tvm_core__mypyc"  # mypyc's name for a group `tvm_core`
 STARTER: Final = "tvm_core_start"
 MANIFEST: Final = "manifest.json"
-VERSION: Final = "{}.{}".format(*sys.version_info)  # what C code of one holds for in all its releases
+VERSION: Final = "{}.{}".format(*sys.version_info)  # of what C code holds for
 
 
 def digest(sources: Sequence[str], home: Path = PACKAGE.parent) -> str:
