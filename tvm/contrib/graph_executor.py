@@ -13,16 +13,28 @@ from typing import Any
 
 from tvm.runtime import Device
 from tvm.runtime.benchmark import BenchmarkResult, Timing, evaluator
+from tvm.runtime.graph_machine import GraphMachine
 from tvm.runtime.graph_runtime import set_input_of
+from tvm.runtime.module import Module
 from tvm.runtime.params import load_param_dict
 
 
 def create(graph_json_str: str, libmod: Any, device: Any) -> GraphModule:
-    """A runner of a graph with its library, as unpacking what `relay.build` made gives them."""
+    """A runner of a graph with its library.
+
+    They are what unpacking the result of `relay.build` gives, or a graph of one's own over the
+    functions of any library.
+    """
     if not isinstance(graph_json_str, str):
         raise ValueError(f"Type {type(graph_json_str)} is not supported; legal: the JSON text")
-    name = getattr(libmod, "libmod_name", "default")
-    return GraphModule(libmod[name](first_device(device)))
+    first = first_device(device)
+    made = libmod if hasattr(libmod, "libmod_name") else None
+    if made is None:
+        if not isinstance(libmod, Module):
+            raise TypeError(f"graph_executor.create: a {type(libmod).__name__}; legal: a library")
+        if libmod.kind != "rpc" and not libmod.implements_function("default"):
+            return GraphModule(GraphMachine(graph_json_str, libmod, first).state())
+    return GraphModule(libmod[getattr(made, "libmod_name", "default")](first))
 
 
 def first_device(device: Device | Sequence[Device]) -> Device:

@@ -71,7 +71,8 @@ def test_files(lib: Any, tmp_path: Path) -> None:
     graph = json.loads((tmp_path / "dump" / "_tvmdbg_graph_dump.json").read_text())
     assert graph == json.loads(lib.get_graph_json())
     values = load_param_dict((tmp_path / "dump" / "output_tensors.params").read_bytes())
-    np.testing.assert_array_equal(values["x____0"].numpy(), np.ones((2, 3), "float32"))
+    given = values["x____topo-index:0____output-num:0"]
+    np.testing.assert_array_equal(given.numpy(), np.ones((2, 3), "float32"))
     assert "fused_nn_softmax" in runner.debug_datum.display_debug_result()
 
 

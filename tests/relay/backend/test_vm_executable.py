@@ -116,3 +116,12 @@ def test_an_exported_library_runs_on_the_machine_of_relay(tmp_path: Path) -> Non
             machine.get_input_index("y", "other")
     plain = tvm.relax.build(relay.backend.compiled.to_relax(tensors(), "main"), "llvm")
     assert type(VirtualMachine(plain, tvm.cpu())) is VirtualMachine
+
+
+def test_results_go_into_tensors_of_users() -> None:
+    x = relay.var("x", shape=(3,))
+    mod = tvm.IRModule.from_expr(relay.Function([x], x + x))
+    machine = tvm.runtime.vm.VirtualMachine(relay.vm.compile(mod, "llvm"), tvm.cpu())
+    out = tvm.nd.array(np.zeros(3, "float32"))
+    machine.invoke_with_outputs("main", {"x": np.ones(3, "float32")}, [out])
+    np.testing.assert_array_equal(out.numpy(), np.full(3, 2, "float32"))

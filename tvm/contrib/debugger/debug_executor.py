@@ -49,8 +49,8 @@ class GraphModuleDebug(GraphModule):
         self.debug_datum.times = self.run_individual(1, 1)
         names = [node["name"] for node in self.module.nodes]
         self.debug_datum.outputs = {
-            f"{name}____{at}": value
-            for name in names
+            f"{name}____topo-index:{index}____output-num:{at}": value
+            for index, name in enumerate(names)
             for at, value in enumerate(self.module["get_node_output"](name))
         }
         self.debug_datum.dump()

@@ -185,6 +185,14 @@ class RelayMachine:
         """Run a function; `get_outputs` has its results."""
         self.invoke(func_name, *args, **kwargs)
 
+    def invoke_with_outputs(
+        self, func_name: str, input_args: Mapping[str, Any], output_args: Sequence[Any]
+    ) -> None:
+        """Run a function on arguments by name; its results go into the given tensors."""
+        self.set_input(func_name, **input_args)
+        self.set_outputs(func_name, *output_args)
+        self.invoke_stateful(func_name)
+
     def invoke(self, func_name: str, *args: Any, **kwargs: Any) -> Any:
         """The result of a function for arguments, or for those that were set."""
         if not args and not kwargs:

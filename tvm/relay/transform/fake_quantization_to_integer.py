@@ -41,6 +41,9 @@ Rule: TypeAlias = "Callable[[Any, TypeMap], Result]"
 
 # decorates the rule of an operator
 _rule_for: Final[Callable[[str], Callable[[Rule], Rule]]] = register_fake_quantization_to_integer
+_optional_rule_for: Final[Callable[[str], Callable[[Rule], Rule]]] = (
+    register_optional_fake_quantization_to_integer
+)
 
 
 class TypeMap:
@@ -465,7 +468,7 @@ def _in_dtype(out_t: TensorAffineType, x_t: TensorAffineType) -> TensorAffineTyp
     return TensorAffineType(out_t.scale, out_t.zero_point, x_t.dtype, out_t.axis)
 
 
-@register_optional_fake_quantization_to_integer("nn.softmax")
+@_optional_rule_for("nn.softmax")
 def softmax(expr: Any, type_map: TypeMap) -> Result:
     """By the operator for integers."""
     arg, x_t, out_t = expr.args[0], type_map[expr.args[0]], type_map[expr]
