@@ -20,14 +20,14 @@ def floats(*shape: int) -> Any:
     return RNG.standard_normal(shape).astype("float32")
 
 
-def model_of(inputs: list[Any], **attrs: Any) -> tuple[Any, dict[str, Any]]:
+def model_of(inputs: list[Any], op: str = "MoE", **attrs: Any) -> tuple[Any, dict[str, Any]]:
     """With any number of rows."""
     arrays = {
         f"x{i}": np.ascontiguousarray(array) for i, array in enumerate(inputs) if array is not None
     }
     names = [f"x{i}" if array is not None else "" for i, array in enumerate(inputs)]
     shapes = {n: ("rows", *arrays[n].shape[1:]) for n in ("x0", "x1") if arrays[n].ndim == 2}
-    node = helper.make_node("MoE", names, ["y"], domain="com.microsoft", **attrs)
+    node = helper.make_node(op, names, ["y"], domain="com.microsoft", **attrs)
     return make_model([node], arrays, ["y"], shapes=shapes), arrays
 
 
@@ -71,3 +71,32 @@ def test_refuses() -> None:
     for attrs, legal in (({"activation_type": "geglu"}, "relu"), ({"use_sparse_mixer": 1}, "0")):
         with pytest.raises(OpAttributeInvalid, match=f"legal: {legal}"):
             from_onnx(model_of([X, P, W1, B1, W2, B2], **attrs)[0])
+
+
+def packed(numbers: Any, bits: int) -> Any:
+    parts = numbers.reshape(*numbers.shape[:-1], -1, 8 // bits).astype("uint8")
+    return np.bitwise_or.reduce(parts << (bits * np.arange(8 // bits, dtype="uint8")), axis=-1)
+
+
+@pytest.mark.parametrize(
+    ("bits", "block", "zeros", "kind"),
+    [(4, 0, False, "silu"), (4, 16, True, "swiglu"), (8, 0, True, "relu"), (2, 16, False, "gelu")],
+)
+def test_weights_of_few_bits(bits: int, block: int, zeros: bool, kind: str) -> None:
+    outputs = 64 if kind == "swiglu" else 32
+    layers, points = [], []
+    for rows, columns in ((outputs, 32), (32, 32)):
+        scales = (4, rows, columns // block) if block else (4, rows)
+        numbers = RNG.integers(0, 1 << bits, (4, rows, columns))
+        layers += [packed(numbers, bits), RNG.uniform(0.01, 0.05, scales).astype("float32"),
+                   floats(4, rows)]  # fmt: skip
+        points.append(packed(RNG.integers(0, 1 << bits, scales), bits) if zeros else None)
+    attrs = {"block_size": block} if block else {}
+    if kind == "swiglu":
+        attrs["swiglu_fusion"] = 1
+    given = [floats(5, 32), P, *layers, None, None, None, *points, None, abs(floats(5, 4))]
+    for inputs in (given, given[:13] if zeros else given[:8]):
+        model, arrays = model_of(
+            inputs, op="QMoE", k=2, activation_type=kind, expert_weight_bits=bits, **attrs
+        )
+        check(model, arrays, rtol=1e-4)

@@ -39,7 +39,7 @@ def _bits(value: PrimExpr, place: PrimExpr, bits: int) -> PrimExpr:
     return tir.bitwise_and(moved, tir.const((1 << bits) - 1, "int32"))
 
 
-def _packed(x: te.Tensor, bits: int) -> Callable[..., PrimExpr]:
+def packed_numbers(x: te.Tensor, bits: int) -> Callable[..., PrimExpr]:
     """Reads element number `place` of the last axis of packed bytes."""
     count = 8 // bits
 
@@ -75,7 +75,7 @@ def matmul_nbits(node: Node) -> Result:
         zeros = [node.bb.emit(op.reshape(node[3], [rows, width]))]
 
     def compute(packed: te.Tensor, scale: te.Tensor, *zero: te.Tensor) -> Any:
-        number = _packed(packed, bits)
+        number = packed_numbers(packed, bits)
 
         def element(k: Any, n: Any) -> Any:
             block = tir.indexdiv(k, size)
@@ -85,7 +85,7 @@ def matmul_nbits(node: Node) -> Result:
             elif zero[0].dtype == dtype:
                 middle = zero[0](n, block)
             else:
-                middle = _packed(zero[0], bits)(n, block).astype(dtype)
+                middle = packed_numbers(zero[0], bits)(n, block).astype(dtype)
             return (value - middle) * scale(n, block)
 
         return te.compute((columns, rows), element, name="weight")
@@ -185,13 +185,13 @@ def gather_block_quantized(node: Node) -> Result:
     shape = [*node.shape(0)[:-1], node.shape(0)[-1] * per_byte]
 
     def compute(data: te.Tensor, scale: te.Tensor, *zero: te.Tensor) -> Any:
-        number = _packed(data, bits) if packed else data
+        number = packed_numbers(data, bits) if packed else data
 
         def element(*at: Any) -> Any:
             block = [tir.indexdiv(i, size) if a == axis else i for a, i in enumerate(at)]
             middle = tir.const((1 << (bits - 1)) if packed else 0, dtype)
             if zero:
-                point = _packed(zero[0], bits) if packed else zero[0]
+                point = packed_numbers(zero[0], bits) if packed else zero[0]
                 middle = point(*block).astype(dtype)
             return (number(*at).astype(dtype) - middle) * scale(*block)
 

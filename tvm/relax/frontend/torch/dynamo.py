@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Sequence
 from importlib import import_module
-from typing import Any, NoReturn
+from typing import Any, Final, NoReturn
 
 from tvm.error import message
 from tvm.ir.module import IRModule
@@ -13,8 +13,12 @@ from tvm.tir.expr import Var
 
 from .base_fx_graph_translator import target_name
 from .dynamo_gradients import memory_of, records_gradients, with_gradients
+from .exported_program_translator import ExportedProgramImporter
 from .fx_translator import WRITING, from_fx
+from .inner_graphs import has_inner_graphs
 from .inplace import FRESH
+
+_TRANSFORMS: Final = ("torch._C._functorch", "torch._functorch")
 
 
 def device_from_inputs(example_inputs: Sequence[Any]) -> Any:
@@ -51,7 +55,7 @@ def relax_dynamo(pipeline: Any = None) -> Callable[[Any, Sequence[Any]], Callabl
         try:
             if records_gradients(graph_module, example_inputs):
                 return with_gradients(graph_module, example_inputs, make, bool(open_numbers))
-            if any(_is_shared(node) for node in writes) or _casts(graph_module):
+            if any(_is_shared(node) for node in writes) or _is_traced_anew(graph_module):
                 return _functional(graph_module, example_inputs, pipeline)
             _alive(graph_module)
             return _compiled(graph_module, example_inputs, pipeline)
@@ -124,10 +128,18 @@ def _is_write(node: Any) -> bool:
     return inplace or bool(node.kwargs.get("inplace")) or node.kwargs.get("out") is not None
 
 
-def _casts(graph_module: Any) -> bool:
-    """Whether a part runs under `autocast`: the casts are written where torch traces it anew."""
-    nodes = (node for node in graph_module.graph.nodes if node.op == "call_function")
-    return any(target_name(node) == "_enter_autocast" and node.args[2] for node in nodes)
+def _is_traced_anew(graph_module: Any) -> bool:
+    """Whether torch traces a part of the graph anew: `autocast`, `vmap`, graphs within it."""
+    import torch
+
+    higher: Any = torch._ops.HigherOrderOperator
+    nodes = [node for node in graph_module.graph.nodes if node.op == "call_function"]
+    return has_inner_graphs(graph_module) or any(
+        (target_name(node) == "_enter_autocast" and node.args[2])
+        or isinstance(node.target, higher)
+        or str(getattr(node.target, "__module__", "")).startswith(_TRANSFORMS)
+        for node in nodes
+    )
 
 
 def _is_shared(node: Any) -> bool:
@@ -178,7 +190,10 @@ def _compiled(graph_module: Any, examples: Sequence[Any], pipeline: Any) -> Call
     from tvm.relax.vm import VirtualMachine
     from tvm.relax.vm_build import build
 
-    mod = from_fx(graph_module, _input_info(_tensors(graph_module, examples)))
+    if has_inner_graphs(graph_module):
+        mod = ExportedProgramImporter().from_graph(graph_module)
+    else:
+        mod = from_fx(graph_module, _input_info(_tensors(graph_module, examples)))
     device = device_from_inputs(examples)
     if device is not None and device.type == "cuda":
         dev = runtime.cuda(device.index or 0)

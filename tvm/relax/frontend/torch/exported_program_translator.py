@@ -2,40 +2,32 @@
 
 from __future__ import annotations
 
-import functools
 import operator
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, Final
 
-from tvm import tir
 from tvm.error import OpAttributeUnImplemented, message
-from tvm.ir.expr import PrimExpr, RelaxExpr
+from tvm.ir.expr import PrimExpr
 from tvm.ir.module import IRModule
-from tvm.relax import op
 from tvm.relax.expr import Constant, Var
-from tvm.relax.frontend.branches import either
-from tvm.relax.loops import scan, while_loop
 from tvm.relax.struct_info import (
     PrimStructInfo,
     ShapeExpr,
-    ShapeStructInfo,
     TensorStructInfo,
 )
-from tvm.tir.analysis import undefined_vars
 
-from .base_fx_graph_translator import BaseFXGraphImporter, target_name
+from .base_fx_graph_translator import target_name
 from .complex_numbers import complex_constant
 from .dropout import warn_of_dropouts
 from .dtypes import dtype_name, tensor_constant
 from .functionalize import functionalized
+from .inner_graphs import InnerGraphs, placeholders
 from .inplace import plainly_written, without_dropout, writes, written_tensors
 from .registry import functions
 from .sizes import require
 from .splitting import split_up
-from .symbols import Symbols
 from .torchao import Composite, inner_tensors, is_composite
-from .values import cast, tensor_of
 
 if TYPE_CHECKING:
     import torch
@@ -44,26 +36,17 @@ if TYPE_CHECKING:
 _WEIGHTS: Final = ("PARAMETER", "BUFFER", "CONSTANT_TENSOR")
 
 
-class ExportedProgramImporter(BaseFXGraphImporter):
+class ExportedProgramImporter(InnerGraphs):
     """Converts the graph of an exported program, which is in operators of ATen."""
 
     def __init__(self) -> None:
         super().__init__()
-        self._symbols = Symbols()
         self._owner: Any = None
         self._tensors: dict[Any, Any] = {}  # of the graph at hand, see `written_tensors`
 
     def create_convert_map(self) -> dict[Any, Callable[[fx.Node], Any]]:
-        """Operators by ATen's name, and the calls of graphs within the graph."""
+        """Operators by ATen's name, and what only a whole program tells."""
         own: dict[Any, Callable[[fx.Node], Any]] = {
-            "getitem": self._getitem,
-            "wrap_with_set_grad_enabled": functools.partial(self._inlined, 1),
-            "wrap_with_autocast": functools.partial(self._inlined, 4),
-            "invoke_subgraph": self._invoked,
-            "with_effects": self._with_effects,
-            "cond": self._cond,
-            "while_loop": self._while_loop,
-            "scan": self._scan,
             "item": self._item,
             "_local_scalar_dense": self._item,
             "_assert_scalar": self._assert_scalar,
@@ -78,7 +61,7 @@ class ExportedProgramImporter(BaseFXGraphImporter):
         """Variables for parameters, buffers and constants; and those for what the user gives."""
         weights: dict[str, Var] = {}
         inputs: dict[str, Var] = {}
-        held = {node.name: node.meta.get("val") for node in _placeholders(exported_program.graph)}
+        held = {node.name: node.meta.get("val") for node in placeholders(exported_program.graph)}
         for value in held.values():
             self._symbols.know(getattr(value, "shape", ()))
         for spec in exported_program.graph_signature.input_specs:
@@ -137,7 +120,7 @@ class ExportedProgramImporter(BaseFXGraphImporter):
         bb = self.block_builder
         with bb.function("main", [*inputs.values(), *(var for var, _ in kept)], attrs):
             with bb.dataflow():
-                for node in _placeholders(graph):
+                for node in placeholders(graph):
                     if node not in self.env:
                         self.env[node] = self._given(node, inputs)
                 results = self._run(program.graph_module)
@@ -151,11 +134,38 @@ class ExportedProgramImporter(BaseFXGraphImporter):
             bb.emit_func_output(output)
         return bb.get()
 
+    def from_graph(self, module: Any) -> IRModule:
+        """The module of a graph in ATen's operators, whose inputs are its placeholders' values.
+
+        A number among those is an extent of a tensor, or the value that torch guards.
+        """
+        self._check_graph(module)
+        held = {node: node.meta["val"] for node in placeholders(module.graph)}
+        for value in held.values():
+            self._symbols.know(getattr(value, "shape", ()))
+        inputs = {
+            node: var
+            for node, value in held.items()
+            if hasattr(value, "shape") and (var := self._input(node.name, value)) is not None
+        }
+        bb = self.block_builder
+        with bb.function("main", list(inputs.values())):
+            with bb.dataflow():
+                for node, value in held.items():
+                    known = inputs.get(node, value)
+                    if hasattr(known, "node"):
+                        own = self._symbols.has(known)
+                        known = self._symbols.extent(known) if own else known.__index__()
+                    self.env[node] = known
+                output = self._emit_result(self._run(module), False, False)
+            bb.emit_func_output(output)
+        return bb.get()
+
     def _bind_weights(
         self, program: Any, weights: dict[str, Var], keep_params: bool
     ) -> list[tuple[Var, Any]]:
         """Constants for the weights; parameters, if they stay inputs, with their tensors."""
-        nodes = {node.name: node for node in _placeholders(program.graph_module.graph)}
+        nodes = {node.name: node for node in placeholders(program.graph_module.graph)}
         kept: list[tuple[Var, Any]] = []
         made: dict[int, Constant] = {}
         for spec in program.graph_signature.input_specs:
@@ -218,7 +228,7 @@ class ExportedProgramImporter(BaseFXGraphImporter):
         """Where Relax does not see what torch knows of a shape, it is stated and checked."""
         value: Any = self.env[node]
         known: Any = node.meta.get("val")
-        if not isinstance(value, Var) or not hasattr(known, "shape"):
+        if self._spread or not isinstance(value, Var) or not hasattr(known, "shape"):
             return
         info = value.struct_info
         if not isinstance(info, TensorStructInfo):
@@ -273,152 +283,11 @@ class ExportedProgramImporter(BaseFXGraphImporter):
             return functions()["item"](self.block_builder, value)
         return self._number(value, known)
 
-    def _number(self, value: Any, known: Any) -> Any:
-        """The integer in a tensor as a symbol."""
-        bb = self.block_builder
-        number = bb.emit(op.reshape(cast(bb, value, "int64"), [1]))
-        shape = bb.emit(op.tensor_to_shape(number))
-        self._symbols.know([known])
-        extent = self._symbols.define([known])[0]
-        bb.match_cast(shape, ShapeStructInfo([extent]))
-        return self._symbols.extent(known)
-
     def _assert_scalar(self, node: fx.Node) -> None:
         """What torch assumed of sizes, checked when the program runs where it is not sure."""
         condition = self._retrieve_args(node.args[0])
         if isinstance(condition, PrimExpr):
             require(self.block_builder, condition)
-
-    # --- graphs within the graph ---
-
-    def _call(self, module: Any, args: Sequence[Any]) -> Any:
-        for node, value in zip(_placeholders(module.graph), args):
-            self.env[node] = value
-        return self._run(module)
-
-    def _inlined(self, place: int, node: fx.Node) -> Any:
-        """A part of the graph under another mode of torch's."""
-        module, *args = self._retrieve_args(node.args)[place:]
-        return self._call(module, args)
-
-    def _invoked(self, node: fx.Node) -> Any:
-        module, _, *args = self._retrieve_args(node.args)
-        return self._call(module, args)
-
-    def _with_effects(self, node: fx.Node) -> Any:
-        """An operator between two tokens: its results behind the token, which is no value."""
-        _, target, *rest = node.args
-        graph = node.graph
-        with graph.inserting_before(node):
-            plain = graph.call_function(target, tuple(rest), dict(node.kwargs))
-        plain.meta = dict(node.meta)
-        try:
-            converter = self._find([target_name(plain)])
-            assert converter is not None, "operators were checked before"
-            found = converter(plain)
-        finally:
-            graph.erase_node(plain)
-        return (None, *found) if isinstance(found, (tuple, list)) else (None, found)
-
-    def _cond(self, node: fx.Node) -> Any:
-        """A function with two branches; what is known not to be a tensor is in both the same."""
-        chosen, on_true, on_false, *rest = self._retrieve_args(node.args)
-        operands = list(rest[0]) if rest else []
-        if isinstance(chosen, bool):
-            return self._call(on_true if chosen else on_false, operands)
-        bb = self.block_builder
-        held = bb.normalize_argument(op.reshape(cast(bb, tensor_of(bb, chosen), "bool"), ()))
-        values = [bb.normalize_argument(v) if isinstance(v, RelaxExpr) else v for v in operands]
-        outer = [v for v in values if isinstance(v, Var)]
-        kept: list[Any] = []
-
-        def way(module: Any, around: Sequence[Any]) -> list[Any]:
-            left = iter(around)
-            given = [next(left) if isinstance(v, Var) else v for v in values]
-            kept[:] = self._call(module, given)
-            return [tensor_of(bb, value) for value in kept if value is not None]
-
-        yes, no = (functools.partial(way, module) for module in (on_true, on_false))
-        found = iter(either(bb, held, outer, yes, no, _symbols_in([operands])))
-        infos = node.meta["val"]
-        return tuple(
-            None if old is None else self._shaped(next(found), info)
-            for old, info in zip(kept, infos)
-        )
-
-    def _shaped(self, value: RelaxExpr, known: Any) -> Any:
-        """A result of branches with the extents that torch has for it, or a number as a symbol."""
-        bb = self.block_builder
-        if not hasattr(known, "shape"):
-            return self._number(value, known)
-        info = value.struct_info
-        assert isinstance(info, TensorStructInfo), "branches give tensors"
-        if isinstance(info.shape, ShapeExpr):
-            return value
-        self._symbols.know(known.shape)
-        return bb.match_cast(
-            value, TensorStructInfo(self._symbols.define(known.shape), str(info.dtype))
-        )
-
-    def _while_loop(self, node: fx.Node) -> Any:
-        """A function that calls itself; numbers of the state are tensors in it."""
-        test, body, carried, *rest = self._retrieve_args(node.args)
-        bb = self.block_builder
-        state = [bb.normalize_argument(tensor_of(bb, value)) for value in carried]
-        outer = [value for value in (rest[0] if rest else ()) if isinstance(value, Var)]
-
-        def operands(state: Sequence[Any], around: Sequence[Any]) -> list[Any]:
-            left = iter(around)
-            given = rest[0] if rest else ()
-            return [*state, *(next(left) if isinstance(v, Var) else v for v in given)]
-
-        def holds(state: Sequence[Any], around: Sequence[Any]) -> RelaxExpr:
-            found = self._call(test, operands(state, around))
-            found = found[0] if isinstance(found, tuple) else found
-            return op.reshape(cast(bb, tensor_of(bb, found), "bool"), ())
-
-        def turn(state: Sequence[Any], around: Sequence[Any]) -> list[Any]:
-            return [tensor_of(bb, value) for value in self._call(body, operands(state, around))]
-
-        found = while_loop(bb, state, outer, holds, turn, _symbols_in(rest))
-        return tuple(found)
-
-    def _scan(self, node: fx.Node) -> Any:
-        """A loop along the first axis; what its turns give is written into place."""
-        combine, carried, along, *rest = self._retrieve_args(node.args)
-        bb = self.block_builder
-        state = [bb.normalize_argument(tensor_of(bb, value)) for value in carried]
-        given = list(rest[0]) if rest else []
-        outer = [value for value in given if isinstance(value, RelaxExpr)]
-        infos = self._rows_of(node, len(state))
-
-        def turn(now: Any, slices: Any, around: Any) -> Any:
-            left = iter(around)
-            more = [next(left) if isinstance(v, RelaxExpr) else v for v in given]
-            found = self._call(combine, [*now, *slices, *more])
-            values = [bb.normalize_argument(tensor_of(bb, value)) for value in found]
-            return values[: len(state)], values[len(state) :]
-
-        last, rows = scan(bb, state, list(along), outer, turn, infos, _symbols_in(rest))
-        return tuple([*last, *rows])
-
-    def _rows_of(self, node: fx.Node, states: int) -> list[TensorStructInfo]:
-        """What one turn gives, as torch noted it of the whole."""
-        return [
-            TensorStructInfo([*self._symbols.shape(one.shape[1:])], dtype_name(one.dtype))
-            for one in node.meta["val"][states:]
-        ]
-
-
-def _symbols_in(values: Any) -> list[tir.Var]:
-    """The symbols of sizes that a graph within the graph is given."""
-    flat = [one for part in values for one in part]
-    found = [v for one in flat if isinstance(one, PrimExpr) for v in undefined_vars(one)]
-    return list(dict.fromkeys(found))
-
-
-def _placeholders(graph: Any) -> Iterator[Any]:
-    return (node for node in graph.nodes if node.op == "placeholder")
 
 
 def _all_nodes(module: Any) -> Iterator[Any]:
@@ -457,9 +326,15 @@ def _values(program: Any) -> list[int]:
     return [i for i, spec in enumerate(specs) if spec.kind.name != "TOKEN"]
 
 
-def _casts(node: fx.Node) -> bool:
-    """Whether a node is a part of the program under `autocast` that is not switched off."""
-    return target_name(node) == "wrap_with_autocast" and node.args[2] is not False
+def _is_traced_away(node: fx.Node) -> bool:
+    """Whether a node is none any more where torch traces the program anew.
+
+    A part under `autocast` that is not switched off is written with its casts then; what is
+    between the marks of `vmap` is written with an axis more.
+    """
+    if target_name(node) == "wrap_with_autocast":
+        return node.args[2] is not False
+    return getattr(node.target, "__module__", None) == "torch._functorch.predispatch"
 
 
 def _functional(
@@ -467,11 +342,11 @@ def _functional(
 ) -> tuple[Any, list[int] | None]:
     """The program without writes to tensors, and which of its results are the user's.
 
-    A program that is functional is taken as it is, with all of its results. Casts of `autocast`
-    are in none: torch writes them where it traces the program anew.
+    A program that is functional is taken as it is, with all of its results; so is none with
+    `autocast` or `vmap`, which are in a program that torch has traced anew as plain operators.
     """
     nodes = list(_all_nodes(program.graph_module))
-    if not any(map(_casts, nodes)):
+    if not any(map(_is_traced_away, nodes)):
         if not any(writes(node) for node in nodes) or plainly_written(nodes):
             return program, None
         rewritten = functionalized(program, is_known)

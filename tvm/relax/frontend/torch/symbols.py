@@ -50,6 +50,10 @@ class Symbols:
             if expr is not None and expr.is_Symbol:
                 self._variable(str(expr))
 
+    def has(self, extent: Any) -> bool:
+        """Whether all symbols of an extent have values."""
+        return all(str(symbol) in self._values for symbol in extent.node.expr.free_symbols)
+
     def limit(self, constraints: Mapping[Any, Any]) -> None:
         """Note the symbols that may be negative: numbers that a program reads from tensors."""
         self._signed |= {str(symbol) for symbol, span in constraints.items() if span.lower < 0}
