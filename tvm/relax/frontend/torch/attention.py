@@ -35,7 +35,7 @@ def scaled_dot_product_attention(
     query, key, value = _same_batches(bb, query, key, value)
     lead = sizes(query)[:-2]
     q, k, v = (bb.emit(op.permute_dims(_four(bb, x), _SWAPPED)) for x in (query, key, value))
-    bias = None if attn_mask is None else _bias(bb, attn_mask, query, key)
+    bias = None if attn_mask is None else score_bias(bb, attn_mask, query, key)
     causal = "TopLeft" if is_causal else None
     made = bb.emit(op.nn.attention(q, k, v, bias, scale=scale, causal_mask=causal))
     made = bb.emit(op.permute_dims(made, _SWAPPED))
@@ -72,7 +72,7 @@ def _four(bb: BlockBuilder, x: Expr) -> Expr:
     return bb.emit(op.reshape(x, [product(lead[:-1]), heads, rows, width]))
 
 
-def _bias(bb: BlockBuilder, mask: Expr, query: Expr, key: Expr) -> Expr:
+def score_bias(bb: BlockBuilder, mask: Expr, query: Expr, key: Expr) -> Expr:
     """What is added to the scores: truth values become 0 and minus infinity."""
     dtype = dtype_of(query)
     if dtype_of(mask) == "bool":
@@ -112,7 +112,7 @@ def _log_sums(
         held = bb.emit(op.tril(bb.emit(op.ones((rows, columns), "bool"))))
         mask = held if mask is None else mask
     if mask is not None:
-        scores = bb.emit(op.add(scores, _bias(bb, mask, query, key)))
+        scores = bb.emit(op.add(scores, score_bias(bb, mask, query, key)))
     scores = cast(bb, scores, "float32")
     largest = bb.emit(op.max(scores, -1, True))
     total = op.log(op.sum(op.exp(op.subtract(scores, largest)), -1))

@@ -19,7 +19,8 @@ from typing import Any, Final, TypeAlias
 Converter: TypeAlias = "Callable[..., Any]"
 
 _FAMILIES: Final = (
-    "activation", "attention", "complex_numbers", "create", "elementwise", "encoder", "equations",
+    "activation", "attention", "backward", "complex_numbers", "create", "elementwise", "encoder",
+    "equations",
     "fourier", "grouped", "indexing", "integers", "linear", "loss", "modules", "normalize",
     "pad", "pool", "quantize", "random", "recurrent", "reduction", "regions", "resample", "shape",
     "sizes", "slicing", "sorting", "special", "spectra", "statistics", "torchao",
