@@ -29,6 +29,8 @@ MORE = [
          (t("n", 4, 6, 6), t(4, 2, 3, 3)), 1e-4),
     Case("nn.conv2d", lambda x, w: op.nn.conv2d(x, w, (2, 1), 1, (1, 2), groups=4),
          (t(2, 4, 6, 6), t(4, 1, 3, 3)), 1e-4),
+    Case("nn.conv2d", lambda x, w: op.nn.conv2d(x, w, (2, 3), 1, groups=2),
+         (t(2, 4, "n", "m"), t(4, 2, 3, 2)), 1e-4),
     Case("nn.conv1d", lambda x, w: op.nn.conv1d(
         x, w, 2, 1, 2, data_layout="NWC", kernel_layout="WIO"), (t("n", 9, 4), t(3, 4, 6)), 1e-4),
     Case("nn.conv3d", lambda x, w: op.nn.conv3d(

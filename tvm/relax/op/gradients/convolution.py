@@ -131,21 +131,27 @@ def _depthwise_weight_gradient(data: Expr, grad: Expr, weight: Expr, o: Any) -> 
     return _cut(total, kernel)
 
 
-def _cut(x: Expr, kernel: list[int]) -> Expr:
+def _cut(x: Expr, kernel: list[Any]) -> Expr:
     """The data that strides left over at its end belongs to no element of the kernel."""
     count = len(kernel)
-    if _spatial(x) == kernel:
+    if [const_int(extent) for extent in extents(x)[2:]] == kernel:
         return x
     return strided_slice(x, list(range(2, 2 + count)), [0] * count, kernel)
 
 
 def _of_convolution(data: Expr, weight: Expr, g: Expr, o: Any) -> tuple[Expr, Expr]:
     kernel = _spatial(weight)
+    open_planes = any(const_int(extent) is None for extent in extents(data)[2:])
+    if open_planes:
+        left_over = [stride - 1 for stride in o["strides"]]  # as much as may be, and then cut
+    else:
+        left_over = _out_padding(_spatial(data), kernel, _spatial(g), o)
     data_grad = _TRANSPOSED[len(kernel)](
-        g, weight, strides=o["strides"], padding=o["padding"],
-        output_padding=_out_padding(_spatial(data), kernel, _spatial(g), o),
+        g, weight, strides=o["strides"], padding=o["padding"], output_padding=left_over,
         dilation=o["dilation"], groups=o["groups"],
     )  # fmt: skip
+    if open_planes:
+        data_grad = _cut(data_grad, list(extents(data)[2:]))
     return data_grad, _weight_gradient(data, g, weight, o)
 
 
