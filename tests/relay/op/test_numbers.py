@@ -81,6 +81,8 @@ CASES = [
     *[Case(f"{n} axes", lambda x, n=n: getattr(relay, n)(x, axis=(0, 2), keepdims=True),
            (array(2, 3, 4),), lambda x, f=f: f(x, axis=(0, 2), keepdims=True))
       for n, f in REDUCE.items()],
+    *[Case(f"{n} without axes", lambda x, n=n: getattr(relay, n)(x, exclude=True),
+           (array(2, 3, 4),), lambda x, f=f: f(x, axis=(0, 1, 2))) for n, f in REDUCE.items()],
     *[Case(f"{n} others", lambda x, n=n: getattr(relay, n)(x, axis=1, exclude=True),
            (array(2, 3, 4),), lambda x, f=f: f(x, axis=(0, 2))) for n, f in REDUCE.items()],
     Case("logical_not", relay.logical_not, (array(3, dtype="bool"),), np.logical_not),

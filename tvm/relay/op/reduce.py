@@ -20,9 +20,9 @@ Reduction = RelayOp[...]
 
 
 def reduced_axes(rank: int, axis: Any, exclude: bool = False) -> list[int]:
-    """The axes that a reduction goes over, counted from the front."""
+    """The axes that a reduction goes over, counted from the front; all where none is named."""
     if axis is None or axis == ():
-        return [] if exclude else list(range(rank))
+        return list(range(rank))
     chosen = {int(a) % rank for a in ((axis,) if isinstance(axis, int) else axis)}
     return [a for a in range(rank) if (a in chosen) is not exclude]
 
