@@ -52,7 +52,10 @@ def test_hexagon_features() -> None:
     switched = features("v69", use_qfloat=False, use_ieee_fp=True)
     assert switched[2:] == ["-hvx-qfloat", "+hvx-ieee-fp"]
     assert "-llvm-options=-hexagon-noopt" in str(t.hexagon("v66", llvm_options="-hexagon-noopt"))
-    assert t.hexagon(llvm_options=["-a", "-b"]).attrs["llvm-options"] == ("-a", "-b")
+    assert t.hexagon(llvm_options=["-a", "-b"]).attrs["llvm-options"] == (
+        "-a", "-b", "-force-hvx-float",
+    )  # fmt: skip
+    assert t.hexagon("v69").vtcm_capacity == 8 << 20
     with pytest.raises(ValueError, match="v12 is not a valid Hexagon version"):
         t.hexagon("v12")
     with pytest.raises(ValueError, match="hvx=32; legal: 128, 64, or 0"):
@@ -63,3 +66,12 @@ def test_cores_of_32_and_64_bits() -> None:
     small, large = t.riscv_cpu("sifive-e31"), t.riscv_cpu("sifive-u74")
     assert (small.attrs["mtriple"], small.attrs["mabi"]) == ("riscv32-unknown-linux-gnu", "ilp32")
     assert (large.attrs["mtriple"], large.attrs["mabi"]) == ("riscv64-unknown-linux-gnu", "lp64d")
+
+
+def test_boards_have_the_models_of_their_chips() -> None:
+    assert [t.arm_cpu(board).model for board in ("pixel2", "rasp4b64", "p20pro", "other")] == [
+        "snapdragon835", "bcm2711", "kirin970", "other"]  # fmt: skip
+    assert t.arm_cpu("thunderx").mattr == ["+neon", "+crc", "+lse"]
+    assert t.stm32("stm32H7xx").attrs["march"] == "armv7e-m"
+    with pytest.raises(ValueError, match="Series nope is not supported"):
+        t.stm32("nope")

@@ -104,7 +104,8 @@ def test_features() -> None:
 
 def test_tags() -> None:
     a100 = Target("nvidia/nvidia-a100")
-    assert (a100.arch, a100.tag) == ("sm_80", "nvidia/nvidia-a100")
+    assert (a100.arch, a100.tag) == ("sm_80", "")
+    assert repr(a100) == str(a100)
     pi = Target("raspberry-pi/4b-aarch64")
     assert pi.cpu.arch == "aarch64"
     assert "nvidia/rtx-a6000" in list_tags()
@@ -198,3 +199,17 @@ def test_options_of_other_types_are_named(config) -> None:
     (name,) = config
     with pytest.raises(TargetError, match=f"option.*{name}|found: {name}"):
         Target({"kind": "llvm", **config} if isinstance(name, str) else {"kind": "llvm", name: 4})
+
+
+def test_keys_that_are_given_replace_those_of_the_kind() -> None:
+    assert Target("cuda -keys=a,b,a").keys == ("a", "b")
+    assert Target({"kind": "llvm", "keys": []}).keys == ()
+    assert Target("llvm -device=mine").keys == ("mine", "cpu")
+    assert Target("llvm -device=mine -keys=z").keys == ("z", "mine")
+    assert Target("c -mcpu=cortex-m7 -keys=q").keys == ("q", "arm_cpu", "cpu")
+
+
+def test_an_option_that_is_not_said_is_a_missing_key() -> None:
+    with pytest.raises(KeyError, match="does not say 'max_num_threads'"):
+        _ = Target("llvm -mtriple=x86_64-linux-gnu").max_num_threads
+    assert Target("cuda").max_function_args == 0

@@ -50,24 +50,31 @@ def adreno(model: str = "unknown", options: Any = None, clml: bool = False) -> T
     return _join(["opencl", "-device=adreno", f"-keys={keys}", f"-model={model}"], options)
 
 
-# Boards by name: triple, CPU, features, cores.
+# Boards by name: the model of the chip, triple, CPU, features.
+_KIRIN = ("kirin970", "arm64-linux-android", "", "+neon")
+_THUMB = "+neon,+vfp4,+thumb2"
 _BOARDS = {
-    "pixel2": ("arm64-linux-android", "", "+neon", 0),
-    "mate10": ("arm64-linux-android", "", "+neon", 0),
-    "p20": ("arm64-linux-android", "", "+neon", 0),
-    "rasp3b": ("armv7l-linux-gnueabihf", "", "+neon", 0),
-    "rasp4b": ("armv8l-linux-gnueabihf", "cortex-a72", "+neon", 0),
-    "rasp4b64": ("aarch64-linux-gnu", "cortex-a72", "+neon", 0),
-    "rk3399": ("aarch64-linux-gnu", "", "+neon", 0),
-    "pynq": ("armv7a-linux-eabi", "cortex-a9", "+neon", 0),
-    "ultra96": ("aarch64-linux-gnu", "cortex-a53", "+neon", 0),
+    "pixel2": ("snapdragon835", "arm64-linux-android", "", "+neon"),
+    "mate10": _KIRIN,
+    "mate10pro": _KIRIN,
+    "p20": _KIRIN,
+    "p20pro": _KIRIN,
+    "rasp3b": ("bcm2837", "armv7l-linux-gnueabihf", "", "+neon"),
+    "rasp4b": ("bcm2711", "armv8l-linux-gnueabihf", "cortex-a72", "+neon"),
+    "rasp4b64": ("bcm2711", "aarch64-linux-gnu", "cortex-a72", "+neon"),
+    "rk3399": ("rk3399", "aarch64-linux-gnu", "", "+neon"),
+    "pynq": ("pynq", "armv7a-linux-eabi", "", "+neon"),
+    "ultra96": ("ultra96", "aarch64-linux-gnu", "", "+neon"),
+    "beagleai": ("beagleai", "armv7a-linux-gnueabihf", "cortex-a15", _THUMB),
+    "stm32mp1": ("stm32mp1", "armv7a-linux-gnueabihf", "cortex-a7", _THUMB),
+    "thunderx": ("thunderx", "aarch64-linux-gnu", "thunderxt88", "+neon,+crc,+lse"),
 }
 
 
 def arm_cpu(model: str = "unknown", options: Any = None) -> Target:
     """An Arm CPU by the name of its board."""
-    triple, cpu, features, _ = _BOARDS.get(model, ("", "", "", 0))
-    words = ["llvm", "-keys=arm_cpu,cpu", "-device=arm_cpu", f"-model={model}"]
+    chip, triple, cpu, features = _BOARDS.get(model, (model, "", "", ""))
+    words = ["llvm", "-keys=arm_cpu,cpu", "-device=arm_cpu", f"-model={chip}"]
     words += [f"-mtriple={triple}"] if triple else []
     words += [f"-mcpu={cpu}"] if cpu else []
     words += [f"-mattr={features}"] if features else []
@@ -89,6 +96,9 @@ def riscv_cpu(model: str = "sifive-u54", options: Any = None) -> Target:
 
 
 _HEXAGONS: Final = ("v65", "v66", "v67", "v67t", "v68", "v69", "v71", "v73", "v75")
+# Bytes of tightly coupled memory by version; others set no limit.
+_VTCM: Final = {"v65": 1 << 18, "v66": 1 << 18, "v68": 1 << 22, "v69": 1 << 23, "v73": 1 << 23,
+                "v75": 1 << 23}  # fmt: skip
 
 
 def hexagon(cpu_ver: str = "v68", **kwargs: Any) -> Target:
@@ -96,7 +106,7 @@ def hexagon(cpu_ver: str = "v68", **kwargs: Any) -> Target:
 
     Options: `hvx` (bytes of a vector, 0 for none), `llvm_options` (a text, or several),
     `use_qfloat` and `use_ieee_fp` (how vectors of floats are computed), `num_cores`,
-    `vtcm_capacity` (bytes; 0 sets no limit).
+    `vtcm_capacity` (bytes; 0 sets no limit; what the version has, unless it is given).
     """
     version = cpu_ver[max(cpu_ver.find("v"), 0) :].lower()
     if version not in _HEXAGONS:
@@ -106,6 +116,8 @@ def hexagon(cpu_ver: str = "v68", **kwargs: Any) -> Target:
     llvm_options = kwargs.pop("llvm_options", None) or []
     listed = llvm_options.split() if isinstance(llvm_options, str) else list(llvm_options)
     number = int(version[1:3])
+    if number == 68:
+        listed.append("-force-hvx-float")
     hvx = int(kwargs.pop("hvx", 128))
     floats = {
         "hvx-qfloat": bool(kwargs.pop("use_qfloat", number >= 68)),
@@ -117,7 +129,7 @@ def hexagon(cpu_ver: str = "v68", **kwargs: Any) -> Target:
         "mcpu": f"hexagon{version}",
         "mattr": [*_hvx_features(version, hvx), *_float_features(floats, number, hvx)],
         "num-cores": int(kwargs.pop("num_cores", 4)),
-        "vtcm-capacity": int(kwargs.pop("vtcm_capacity", 0)),
+        "vtcm-capacity": int(kwargs.pop("vtcm_capacity", _VTCM.get(version, 0))),
     }
     if listed:
         config["llvm-options"] = listed
@@ -141,8 +153,12 @@ def _float_features(floats: dict[str, bool], number: int, hvx: int) -> list[str]
 
 def stm32(series: str = "unknown", options: Any = None) -> Target:
     """An STM32 microcontroller by its series."""
-    cores = {"stm32H7xx": "cortex-m7", "stm32F7xx": "cortex-m7", "stm32F4xx": "cortex-m4",
-             "stm32L5xx": "cortex-m33", "stm32U5xx": "cortex-m33"}  # fmt: skip
-    return _join(["c", "-keys=arm_cpu,cpu", f"-mcpu={cores.get(series, 'cortex-m4')}"], options)
-
-
+    cores = {"stm32H7xx": "cortex-m7 -march=armv7e-m", "stm32F7xx": "cortex-m7",
+             "stm32F4xx": "cortex-m4", "stm32L5xx": "cortex-m33",
+             "stm32U5xx": "cortex-m33"}  # fmt: skip
+    if series not in cores:
+        raise ValueError(
+            f"Series {series} is not supported by tvm.target.stm32; legal: {', '.join(cores)}"
+        )
+    words = ["c", "-keys=arm_cpu,cpu", "-device=arm_cpu", f"-mcpu={cores[series]}"]
+    return _join(words, options)

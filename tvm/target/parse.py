@@ -30,7 +30,7 @@ def parse_target(text: str) -> Config:
         return dict(config)
     tagged = find_tag(stripped)
     if tagged is not None:
-        return {**tagged, "tag": stripped}
+        return tagged
     return _parse_options(stripped)
 
 

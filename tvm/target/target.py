@@ -51,6 +51,12 @@ class TargetTypeError(TargetError, TypeError):
     """A target given as something that is none of its forms."""
 
 
+class UnsaidError(TargetError, KeyError):
+    """An option that a target does not have."""
+
+    __str__ = TargetError.__str__  # that of KeyError is the repr
+
+
 class Target(Node):
     """What to compile for.
 
@@ -164,7 +170,7 @@ class Target(Node):
         return " ".join(parts)
 
     def __repr__(self) -> str:
-        return self.to_json()
+        return str(self)
 
     def _repr_html_(self) -> str:
         """What notebooks show: the options, and the processor as rules see it."""
@@ -299,7 +305,7 @@ class Target(Node):
     def _number(self, name: str) -> int:
         value = self.attrs.get(name)
         if value is None:
-            raise TargetError(f"target {self} does not say {name!r}")
+            raise UnsaidError(f"target {self} does not say {name!r}")
         return int(value)
 
     @property
@@ -335,7 +341,7 @@ class Target(Node):
     @property
     def max_function_args(self) -> int:
         """The most arguments of a kernel."""
-        return int(self.attrs.get("max_function_args", -1))
+        return int(self.attrs.get("max_function_args", 0))
 
     @property
     def vtcm_capacity(self) -> int:
@@ -501,15 +507,16 @@ def _needs_quotes(word: str) -> bool:
 def _all_keys(
     kind: TargetKind, config: Mapping[str, Any], attrs: Mapping[str, Any]
 ) -> tuple[str, ...]:
-    """Keys given, then the device's name, then those of the kind; each once."""
+    """Keys given or those of Arm's CPUs, the device's name, and the kind's if none are given."""
     given = config.get("keys", ())
     keys = given.split(",") if isinstance(given, str) else list(given)
+    if is_m_profile(attrs) or (kind.traits.machine_code and is_a_profile(attrs)):
+        keys.extend(("arm_cpu", "cpu"))
     device = attrs.get("device")
     if device:
         keys.append(str(device))
-    if is_m_profile(attrs) or (kind.traits.machine_code and is_a_profile(attrs)):
-        keys.append("arm_cpu")
-    keys.extend(kind.default_keys)
+    if "keys" not in config:
+        keys.extend(kind.default_keys)
     return tuple(dict.fromkeys(key for key in keys if key))
 
 
