@@ -476,3 +476,8 @@ def test_older_names_say_what_takes_their_place() -> None:
     with pytest.warns(DeprecationWarning, match=r"use tvm\.relay\.parse_expr instead"):
         made = tvm.parser.parse_expr("add(1, 2)")
     assert made.op.name == "add"
+
+
+def test_names_of_functions_and_operators_have_a_text() -> None:
+    assert relay.GlobalVar("f").astext() == '#[version = "0.0.5"]\n@f'
+    assert relay.op.get("nn.relu").astext() == '#[version = "0.0.5"]\nnn.relu'

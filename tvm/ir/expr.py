@@ -11,6 +11,7 @@ from tvm.support.dtype import DataType
 from tvm.support.registry import Registry
 
 from .node import Field, Node, fields, of_type, register_nodes
+from .scriptable import PRINTERS
 from .span import Span
 from .type import Type
 
@@ -298,6 +299,10 @@ class GlobalVar(RelaxExpr):
         self.name_hint = of_type(name_hint, str, "GlobalVar: name_hint")
         self.struct_info_ = struct_info
         self.span = span
+
+    def astext(self, show_meta_data: bool = True, annotate: object = None) -> str:
+        """The name in Relay's text format, with the format's version."""
+        return PRINTERS.get("relay")(self, {"show_meta_data": show_meta_data, "annotate": annotate})
 
 
 def _call_global(var: GlobalVar, *args: object) -> object:

@@ -12,6 +12,7 @@ from tvm.support.registry import Registry
 
 from .expr import OPERATORS, RelaxExpr
 from .node import Field, fields, register_nodes
+from .scriptable import PRINTERS
 
 # One registry for the operators of all dialects; the home of each is loaded on first need.
 OPS: Final[Registry[Op]] = Registry("operator", "tvm.tir.op", "tvm.relax.op", "tvm.relay.op")
@@ -52,6 +53,10 @@ class Op(RelaxExpr):
         self.struct_info_ = None
         self.span = None
         self._attrs: dict[str, Any] = {}
+
+    def astext(self, show_meta_data: bool = True, annotate: object = None) -> str:
+        """The name in Relay's text format, with the format's version."""
+        return PRINTERS.get("relay")(self, {"show_meta_data": show_meta_data, "annotate": annotate})
 
     @staticmethod
     def get(op_name: str) -> Op:
