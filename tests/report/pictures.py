@@ -48,6 +48,11 @@ def take(path: Path) -> None:
         for view in ("time", "memory", "compile"):
             page.open(path, view)
             picture(view)
+        page.open(path, "time")
+        run = page.wait(".flame")
+        driver.execute_script("arguments[0].scrollIntoView({block: 'end'})", run)
+        run.find_element("css selector", "canvas").send_keys("++++")
+        picture("timeline")
     finally:
         driver.quit()
 

@@ -55,3 +55,9 @@ def test_notebooks_show_a_row_a_kernel(report: Report) -> None:
     shown = report._repr_html_()
     assert all(name in shown for name in report.kernels)
     assert "GEMM" in shown
+
+
+def test_a_report_is_told_in_a_line() -> None:
+    report = Report("net", "llvm", {}, lines=["x"] * 1000, latency_us=1234.56)
+    assert repr(report) == "Report('net', 0 kernels, 1,234.6 us a run)"
+    assert repr(Report("net", "llvm", {})) == "Report('net', 0 kernels)"

@@ -247,7 +247,7 @@ class Curve:
     stages: list[Stage] = field(default_factory=list)
 
 
-@dataclass
+@dataclass(repr=False)
 class Report:
     """All that is known of one compilation."""
 
@@ -269,6 +269,10 @@ class Report:
     compile_us: float = 0.0
     notes: list[str] = field(default_factory=list)  # what could not be told, and why
     schema: int = SCHEMA
+
+    def __repr__(self) -> str:
+        taken = "" if self.latency_us is None else f", {self.latency_us:,.1f} us a run"
+        return f"Report({self.title!r}, {len(self.kernels)} kernels{taken})"
 
     def text(self, runs: list[int]) -> str:
         """The text of a stage or of code."""

@@ -10,7 +10,7 @@ import warnings
 from typing import Any, Final
 
 # What TVM's users know as styles, by the names that the highlighting library has for them.
-_STYLES: Final = {None: "default", "light": "default", "dark": "monokai", "ansi": "ansi_dark"}
+_STYLES: Final = {"light": "default", "dark": "monokai", "ansi": "ansi_dark"}
 
 
 # How each formatter is called to read a program from the standard input.
@@ -23,7 +23,8 @@ _FORMATTERS: Final = {
 def cprint(printable: Any, style: str | None = None, black_format: bool = False) -> None:
     """Print a program or a node with Python's syntax in colours.
 
-    `style` is "light", "dark", "ansi" or a style of the pygments library. `black_format` reformats
+    `style` is "light", "dark", "ansi" or a style of the pygments library; by default that of the
+    terminal, light or dark, as far as it says which. `black_format` reformats
     the text with the formatter that is installed.
     """
     text = printable if isinstance(printable, str) else _script_of(printable)
@@ -35,7 +36,11 @@ def cprint(printable: Any, style: str | None = None, black_format: bool = False)
     from rich.console import Console  # loads only where there is a terminal to colour
     from rich.syntax import Syntax
 
-    theme = _STYLES.get(style, style or "default")
+    from .terminal_theme import is_dark
+
+    if style is None:
+        style = "dark" if is_dark() else "light"
+    theme = _STYLES.get(style, style)
     Console().print(Syntax(text, "python", theme=theme, background_color="default"))
 
 
