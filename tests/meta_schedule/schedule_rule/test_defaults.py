@@ -89,7 +89,7 @@ OTHER_KINDS = {
     "avx512": ("llvm -mcpu=skylake-avx512 -num-cores=4", (3, 3, 3, 9)),
     "asimd": ("llvm -mtriple=aarch64-linux-gnu -mattr=+neon -num-cores=4", (3, 3, 3, 9)),
     "dotprod": ("llvm -mtriple=aarch64-linux-gnu -mattr=+dotprod -num-cores=4", (3, 3, 3, 9)),
-    "hexagon": ("hexagon -num-cores=4", (2, 2, 1, 1)),
+    "hexagon": ("hexagon -num-cores=4", (3, 3, 1, 1)),
     "c": ("c", (3, 3, 1, 1)),
     "cuda-tensorcore": ("nvidia/geforce-rtx-3070", (3, 3, 2, 4)),
 }

@@ -29,3 +29,17 @@ def test_seeds() -> None:
     assert RandomEngine(2**31 + 4).state == 5
     with pytest.raises(ValueError, match="Random seed must be non-negative"):
         RandomEngine(-2)
+
+
+def test_numbers_below_a_bound_are_ranges_of_the_draw() -> None:
+    engine = RandomEngine(42)
+    assert [engine.below(10) for _ in range(6)] == [0, 5, 2, 4, 6, 9]
+    assert engine.subset(5, 0) == []
+    assert all(len(set(engine.subset(7, 3))) == 3 for _ in range(20))
+    assert all(engine.subset(2, 2) == [0, 1] for _ in range(5))
+
+
+def test_one_weight_takes_no_draw() -> None:
+    engine = RandomEngine(42)
+    assert engine.weighted([0.3]) == 0
+    assert engine.state == 42

@@ -38,7 +38,7 @@ class AddRFactor(ScheduleRule):
         sref = sch.get_sref(block)
         if not needs_parallel_reduction(sch.state, sref, self._most):
             return [sch]
-        before = sch.copy()
+        before = _copied(sch)
         loop, spatial = fuse_reduction_loops(sch, block)
         factors = sch.sample_perfect_tile(
             loop, n=2, max_innermost_factor=self.max_innermost_factor or -1
@@ -48,8 +48,13 @@ class AddRFactor(ScheduleRule):
         return [*[made for made in found if made is not None], before]
 
 
+def _copied(sch: Schedule) -> Schedule:
+    sch.fork_seed()  # two draws for a copy: the samples of a seed rest on it
+    return sch.copy()
+
+
 def _factored(sch: Schedule, block: BlockRV, loop: LoopRV, axis: int) -> Schedule | None:
-    made = sch.copy()
+    made = _copied(sch)
     try:
         factored = made.rfactor(loop, axis)
     except ScheduleError:

@@ -51,6 +51,7 @@ class CrossThreadReduction(ScheduleRule):
         sref = sch.get_sref(block)
         if not needs_parallel_reduction(sch.state, sref, self._max_threads):
             return [sch]
+        sch.fork_seed()  # two draws for a copy: the samples of a seed rest on it
         made = sch.copy()
         target = _target(made, block)
         try:

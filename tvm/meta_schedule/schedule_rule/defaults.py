@@ -85,7 +85,7 @@ def _hexagon() -> list[ScheduleRule]:
         *_cpu_inline(),
         MultiLevelTilingWideVector(
             "SRSRS", vector_length_in_bits=1024, max_innermost_factor=128,
-            reuse_write=ReuseType("may", [1], "global"),
+            reuse_write=_CPU_WRITE,
         ),
         ParallelizeVectorizeUnroll(16, 128, [0, 16, 64, 512], unroll_explicit=True),
     ]  # fmt: skip

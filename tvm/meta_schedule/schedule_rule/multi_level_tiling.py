@@ -114,8 +114,8 @@ class MultiLevelTiling(ScheduleRule):
         wanted = self.filter_fn is not None and self.filter_fn(sch, block)
         if not wanted and not needs_multi_level_tiling(sch.state, sch.get_sref(block)):
             return [sch]
-        for _ in range(MAX_DRAWS):
-            made = sch.copy()
+        for attempt in range(MAX_DRAWS):
+            made = sch.copy() if attempt else sch.twin()
             made.annotate(block, TILING, self.structure)
             try:
                 return [state.sch for state in self._steps([Tiling(made, block)])]
@@ -198,17 +198,12 @@ class MultiLevelTiling(ScheduleRule):
             request, levels = "must", [int(level) for level in given]
         found: list[Tiling] = []
         if request == "may":
-            levels = [level for level in levels if self._is_summed_after(state, level)]
             users = state.sch.get_consumers(state.block)
             if len(users) == 1 and is_write_cache(state.sch.get_sref(users[0])):
                 return [*[_finished_at(state, users[0], level) for level in levels], state]
             found.append(state.copy())
         cache = state.sch.cache_write(state.block, 0, scope)
         return [*found, *[_finished_at(state, cache, level) for level in levels]]
-
-    def _is_summed_after(self, state: Tiling, level: int) -> bool:
-        """Whether results are complete after each pass of a level: no loop around it sums."""
-        return not any(state.tiles[at] for at in self._reducing if at < level)
 
     def _reuse_read(self, state: Tiling) -> list[Tiling]:
         """What a tile reads is copied to other memory, by all threads together."""

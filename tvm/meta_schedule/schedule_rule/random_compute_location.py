@@ -21,8 +21,8 @@ class RandomComputeLocation(ScheduleRule):
         """The schedule, with the block moved if it may be."""
         if not _movable(sch, block):
             return [sch]
-        for _ in range(MAX_DRAWS):
-            made = sch.copy()
+        for attempt in range(MAX_DRAWS):
+            made = sch.copy() if attempt else sch.twin()
             try:
                 _move(made, block)
             except ScheduleError:

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from tvm.meta_schedule.mutator.decisions import annotated, plain
 from tvm.meta_schedule.structure import PARALLEL
 from tvm.tir.schedule import Instruction, Trace
-from tvm.tir.schedule.primitive.sampling import MANY_TILES, perfect_tiles, ways_to_tile
+from tvm.tir.schedule.primitive.sampling import draw_tile
 from tvm.tir.schedule.random_engine import RandomEngine
 
 Key = tuple[Any, ...]
@@ -33,7 +33,7 @@ def samples_of(trace: Trace) -> list[Instruction]:
 def random_trace(trace: Trace, engine: RandomEngine) -> Trace:
     """The same instructions with decisions drawn anew.
 
-    What only a replay can draw (where a block is computed, tiles of too many kinds) stays open.
+    What only a replay can draw (where a block is computed, tiles of a symbolic loop) stays open.
     """
     made = Trace(trace.insts, {})
     for inst in samples_of(trace):
@@ -50,10 +50,7 @@ def _draw(inst: Instruction, known: Any, engine: RandomEngine) -> Any:
         return None
     factors = [int(f) for f in plain(known)]
     extent, most = prod(factors), int(plain(inst.attrs[1]))
-    if min(factors) < 1 or ways_to_tile(extent, len(factors)) > MANY_TILES:
-        return None
-    tiles = perfect_tiles(extent, len(factors), extent if most == -1 else most)
-    return list(tiles[engine.below(len(tiles))])
+    return draw_tile(engine, extent, len(factors), most) if min(factors) >= 1 else None
 
 
 def key_of(trace: Trace) -> Key:

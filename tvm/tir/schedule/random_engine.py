@@ -10,6 +10,7 @@ from tvm.ir.node import number
 # The "minimal standard" constants of Park and Miller, revised (Comm. ACM 36, 1993).
 _FACTOR = 48271
 _PRIME = 2147483647
+_BELOW_ONE = 1.0 - 2.0**-53
 
 
 class RandomEngine:
@@ -40,18 +41,35 @@ class RandomEngine:
         return self.next() * 32767 % 1999999973
 
     def below(self, bound: int) -> int:
-        """A number in [0, bound)."""
-        return self.next() % bound
+        """A number in [0, bound), each equally likely: of the largest draws too many are left."""
+        width = (_PRIME - 1) // bound
+        while (drawn := self.next()) >= width * bound:
+            pass
+        return drawn // width
 
     def uniform(self) -> float:
-        """A number in [0, 1)."""
-        return (self.next() - 1) / (_PRIME - 1)
+        """A number in [0, 1) of two draws, the second for the leading digits."""
+        low = self.next()
+        return min((low + self.next() * _PRIME) / _PRIME**2, _BELOW_ONE)
 
     def weighted(self, weights: Sequence[float]) -> int:
         """An index, drawn with probability proportional to its weight."""
-        target = (self.next() / _PRIME) * sum(weights)
-        for i, weight in enumerate(weights):
-            target -= weight
-            if target < 0:
+        if len(weights) == 1:
+            return 0
+        total, reached, drawn = sum(weights), 0.0, self.uniform()
+        for i, weight in enumerate(weights[:-1]):
+            reached += weight / total
+            if reached >= drawn:
                 return i
         return len(weights) - 1
+
+    def subset(self, size: int, count: int) -> list[int]:
+        """`count` different numbers in [0, size), ascending."""
+        if count == 2:
+            first, second = self.below(size), self.below(size - 1)
+            return sorted((first, second + (second >= first)))
+        numbers = list(range(size))
+        for i in range(count):
+            other = i + self.below(size - i)
+            numbers[i], numbers[other] = numbers[other], numbers[i]
+        return sorted(numbers[:count])

@@ -99,10 +99,17 @@ class Recorder(Object):
 
     def copy(self) -> Self:
         """An independent schedule; the variables of this one work on both."""
+        return self._with_engine(RandomEngine(self._engine.fork()))
+
+    def twin(self) -> Self:
+        """A copy that draws the same numbers: what is tried on it can be tried here as well."""
+        return self._with_engine(RandomEngine(self._engine.state))
+
+    def _with_engine(self, engine: RandomEngine) -> Self:
         other = type(self).__new__(type(self))
         other._state, srefs = self._state.copy()
         other._trace = self._trace.copy()
-        other._engine = RandomEngine(self._engine.fork())
+        other._engine = engine
         other._level = self._level
         other._working_on = self._working_on
         other._values = {

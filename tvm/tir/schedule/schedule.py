@@ -11,7 +11,7 @@ from typing import Any
 
 from tvm.ir.expr import PrimExpr
 from tvm.tir.buffer import Buffer
-from tvm.tir.expr import IntImm
+from tvm.tir.expr import FloatImm, IntImm
 from tvm.tir.index_map import IndexMap
 from tvm.tir.stmt import Block
 
@@ -80,7 +80,7 @@ class Schedule(Recorder):
         self, candidates: list[int], probs: list[float], decision: int | None = None
     ) -> ExprRV:
         """One of the candidates, drawn with the given probabilities."""
-        arguments = {"candidates": list(candidates), "probs": list(probs)}
+        arguments = {"candidates": list(candidates), "probs": [_as_node(p) for p in probs]}
         kind = _sampling.CATEGORICAL
         value, index = self._sample(
             kind,
@@ -138,7 +138,7 @@ class Schedule(Recorder):
         )
         outputs = self._outputs(tiles)
         self._record(kind, arguments, outputs, tiles)
-        return _factors(outputs, tiles)
+        return outputs
 
     @type_explained
     def sample_compute_location(self, block: BlockArg, decision: int | None = None) -> LoopRV:
@@ -743,6 +743,11 @@ class Schedule(Recorder):
     def enter_postproc(self) -> None:
         """Mark where postprocessing begins in the trace."""
         self._run(_enter_postproc.KIND, _enter_postproc.enter_postproc)
+
+
+def _as_node(value: Any) -> FloatImm:
+    """A probability as the attributes of an instruction have it, in Python and from a file."""
+    return value if isinstance(value, FloatImm) else FloatImm("float32", value)
 
 
 def _factors(outputs: list[Any], tiles: list[int]) -> list[Any]:

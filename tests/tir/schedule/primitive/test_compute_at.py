@@ -74,8 +74,35 @@ def test_consumer_of_an_uneven_split() -> None:
 
 
 def test_consumer_inside_the_sum() -> None:
+    func = matmul_relu()
+    sch = open_schedule(func)
+    k = sch.get_loops("C")[2]
+    outer, _ = sch.split(k, factors=[None, 4])
+    sch.reverse_compute_at("D", outer)
+    check(sch, func)  # the last of its runs sees the whole sum
+
+
+def test_sums_of_what_stands_inside_a_sum() -> None:
+    """A copy may be made again with each step of a sum; what sums the copies may not."""
+    x = te.placeholder((8, 8), "float32", "X")
+    k, m = te.reduce_axis((0, 8), "k"), te.reduce_axis((0, 8), "m")
+    c = te.compute((8, 8), lambda i, j: te.sum(x[i, k] * x[k, j], k), "C")
+    d = te.compute((8, 8), lambda i, j: c[i, j] * 2.0, "D")
+    e = te.compute((8,), lambda i: te.sum(d[i, m], m), "E")
+    func = te.create_prim_func([x, e])
+    sch = open_schedule(func)
+    loop = sch.get_loops("C")[2]
+    sch.reverse_compute_at("D", loop)
+    refuses(
+        sch, "its result is not complete there", "reverse_compute_at", sch.get_block("E"), loop
+    )
+    check(sch, func)
+
+
+def test_consumer_inside_a_parallel_sum() -> None:
     sch = open_schedule(matmul_relu())
     k = sch.get_loops("C")[2]
+    sch.bind(k, "threadIdx.x")
     refuses(
         sch, "its result is not complete there", "reverse_compute_at", sch.get_block("D"), k
     )

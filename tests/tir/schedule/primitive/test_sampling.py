@@ -8,7 +8,8 @@ import pytest
 from tests.tir.schedule.cases import chain, check, matmul, open_schedule
 from tvm import te, tir
 from tvm.tir.schedule import Schedule, ScheduleError
-from tvm.tir.schedule.primitive.sampling import compute_locations, perfect_tiles
+from tvm.tir.schedule.primitive.sampling import compute_locations, draw_tile
+from tvm.tir.schedule.random_engine import RandomEngine
 
 
 def test_same_seed_same_choices() -> None:
@@ -88,17 +89,12 @@ def test_no_limit_of_the_innermost_factor() -> None:
     assert last == {1, 2, 4, 8, 16}
 
 
-def test_all_perfect_tiles() -> None:
-    assert perfect_tiles(4, 2, 4) == ((1, 4), (2, 2), (4, 1))
-    assert perfect_tiles(6, 2, 2) == ((3, 2), (6, 1))
-
-
 def test_bad_probabilities() -> None:
     with pytest.raises(ScheduleError, match="2 candidates have 1 probabilities"):
         Schedule(matmul()).sample_categorical([1, 2], [1.0])
 
 
-@pytest.mark.parametrize("n", [1, 2, 5, 90])
+@pytest.mark.parametrize("n", [2, 5, 90])
 def test_any_number_of_factors(n: int) -> None:
     sch = Schedule(matmul(), seed=5)
     loop = sch.get_loops("C")[2]
@@ -114,7 +110,7 @@ def test_any_number_of_factors(n: int) -> None:
 @pytest.mark.parametrize("n", [0, -3])
 def test_no_factors(n: int) -> None:
     sch = Schedule(matmul())
-    with pytest.raises(ScheduleError, match="legal: one factor or more"):
+    with pytest.raises(ScheduleError, match="legal: two factors or more"):
         sch.sample_perfect_tile(sch.get_loops("C")[2], n)
 
 
@@ -150,3 +146,58 @@ def test_decisions_are_numbers_of_the_ir() -> None:
     assert str(sch.trace).startswith(
         "# from tvm import tir\ndef apply_trace(sch: tir.Schedule) -> None:\n"
     )
+
+
+TILES = [  # extent, parts, the largest last factor, and what seed 42 gives
+    (97, 2, -1, [1, 97]),
+    (97, 2, 64, [97, 1]),
+    (1000003, 2, -1, [1000003, 1]),
+    (720, 3, 64, [3, 20, 12]),
+    (2**20, 5, -1, [1, 64, 16, 2, 512]),
+    (30030, 5, -1, [2, 5, 21, 11, 13]),
+]
+
+
+def test_tiles_of_a_seed() -> None:
+    for extent, n, most, expected in TILES:
+        assert draw_tile(RandomEngine(42), extent, n, most) == expected
+
+
+def test_partitioned_decisions_that_do_not_fit() -> None:
+    sch = Schedule(matmul())
+    k = sch.get_loops("C")[2]
+
+    def sizes(factor: int, decision: list[int]) -> list[int]:
+        return [sch.get(t) for t in sch.sample_partitioned_tile(k, 3, 1, factor, decision)]
+
+    assert sizes(4, [2, 4, 2]) == [2, 4, 2]
+    assert sizes(4, [8, 2, 1]) == [4, 4, 1]  # the inner part is made a multiple of 4
+    assert sizes(4, [1, 4, 8]) == [1, 2, 8]
+    assert sizes(3, [4, 2, 2]) == [-1, 1, 1]  # 3 is no divisor: all is left to the first
+    with pytest.raises(ValueError, match="none of 3 factors is at 3"):
+        sch.sample_partitioned_tile(k, 3, 3, 4)
+
+
+def test_few_factors() -> None:
+    sch = Schedule(matmul())
+    k = sch.get_loops("C")[2]
+    assert [sch.get(t) for t in sch.sample_perfect_tile(k, 1, -1)] == [16]
+    with pytest.raises(ValueError, match="Cannot tile a loop into 1 splits"):
+        sch.sample_perfect_tile(k, 1, 8)
+    with pytest.raises(ValueError, match="at most 0"):
+        sch.sample_perfect_tile(k, 2, 0)
+
+
+def test_results_have_no_location() -> None:
+    sch = Schedule(chain(), seed=7)
+    last = sch.get_child_blocks(sch.get_block("root"))[-1]
+    expected = sch.twin().fork_seed()
+    assert compute_locations(sch.state, sch.get_sref(last)) == [-1]
+    sch.sample_compute_location(last)
+    assert sch.fork_seed() == expected  # one choice takes no draw
+
+
+def test_probabilities_are_nodes() -> None:
+    sch = Schedule(matmul(), seed=1)
+    sch.sample_categorical([1, 2], [0.25, 0.75])
+    assert [type(p).__name__ for p in sch.trace.insts[0].attrs[1]] == ["FloatImm"] * 2

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
 
 from tvm.arith import Analyzer, ProofStrength
 from tvm.arith.deep_equal import deep_equal
@@ -115,13 +116,16 @@ def _is_covered(
     lcas = [_lca(producer, consumer) for producer in producers]
     for producer, lca in zip(producers, lcas):
         ranges = _ranges_up_to(producer, lca)
-        if _writes_all(producer, realize_of(state, producer), region.buffer, ranges):
+        if not _is_partial(producer, realize_of(state, producer), ranges, consumer) and _writes_all(
+            realize_of(state, producer), region.buffer, ranges
+        ):
             return True
     read = bound_region(region, realize)
     pieces: list[Box] = []
     for producer, lca in zip(producers, lcas):
         analyzer = analyzer_at(lca)
-        made = _written(state, producer, region.buffer, _ranges_up_to(producer, lca), analyzer)
+        ranges = _ranges_up_to(producer, lca)
+        made = _written(state, producer, region.buffer, ranges, analyzer, consumer)
         inner = _ranges_up_to(consumer, lca)
         if made is not None:
             needed = relax_upper(read, inner, shape, analyzer)
@@ -129,16 +133,16 @@ def _is_covered(
             if any(_contains(analyzer, piece, needed, shape) for piece in (made, *pieces)):
                 return True
         threads = shared_threads(lca, region.buffer)
-        if threads and _is_covered_by_all(state, producer, lca, region.buffer, (read, inner)):
+        if threads and _is_covered_by_all(
+            state, producer, lca, region.buffer, (read, inner), consumer
+        ):
             return True
     return False
 
 
-def _writes_all(
-    producer: StmtSRef, realize: BlockRealize, buffer: Buffer, ranges: dict[Var, Range]
-) -> bool:
+def _writes_all(realize: BlockRealize, buffer: Buffer, ranges: dict[Var, Range]) -> bool:
     """True if a loop of its own runs from end to end of each dimension: the usual case."""
-    if not is_one(realize.predicate) or _sums_outside(producer, realize, ranges):
+    if not is_one(realize.predicate):
         return False
     values = {iv.var: value for iv, value in zip(realize.block.iter_vars, realize.iter_values)}
     write = next((w for w in realize.block.writes if w.buffer is buffer), None)
@@ -165,11 +169,12 @@ def _is_covered_by_all(
     lca: StmtSRef,
     buffer: Buffer,
     read: tuple[list[Range], dict[Var, Range]],
+    consumer: StmtSRef,
 ) -> bool:
     """Whether the threads that share the memory write together what all of them read."""
     threads, analyzer = shared_threads(lca, buffer), analyzer_at(lca)
     ranges = {**_ranges_up_to(producer, lca), **threads}
-    made = _written(state, producer, buffer, ranges, analyzer)
+    made = _written(state, producer, buffer, ranges, analyzer, consumer)
     if made is None:
         return False
     needed = relax_upper(read[0], {**read[1], **threads}, buffer.shape, analyzer)
@@ -182,10 +187,11 @@ def _written(
     buffer: Buffer,
     ranges: dict[Var, Range],
     analyzer: Analyzer,
+    consumer: StmtSRef,
 ) -> Box | None:
     realize = realize_of(state, producer)
-    if _sums_outside(producer, realize, ranges):
-        return None  # what is there is a partial sum
+    if _is_partial(producer, realize, ranges, consumer):
+        return None
     for write in realize.block.writes:
         if write.buffer is buffer:
             region = bound_region(write, realize)
@@ -193,14 +199,28 @@ def _written(
     return None
 
 
-def _sums_outside(
-    producer: StmtSRef, realize: BlockRealize, inner: dict[Var, Range]
+def _is_partial(
+    producer: StmtSRef, realize: BlockRealize, inner: dict[Var, Range], consumer: StmtSRef
 ) -> bool:
-    """True if a loop outside of the inner ones is a step of the block's sum."""
-    outer = {loop_of(s).loop_var for s in loops_above(producer)} - set(inner)
+    """True if a loop outside of the inner ones is a step of the producer's sum.
+
+    To a consumer that sums nothing serial steps do no harm: its last run sees the whole sum.
+    """
+    again = sums_nothing(consumer)
+    outer = [loop_of(sref) for sref in loops_above(producer)]
+    steps = {at.loop_var for at in outer if not (again and at.kind is ForKind.SERIAL)}
+    return sums_over(realize, steps - set(inner))
+
+
+def sums_nothing(block: StmtSRef) -> bool:
+    """True if all variables of a block are data-parallel."""
+    return all(iv.iter_type == IterVar.DataPar for iv in block_of(block).iter_vars)
+
+
+def sums_over(realize: BlockRealize, loop_vars: AbstractSet[Var]) -> bool:
+    """True if one of the loops is a step of the block's sum."""
     return any(
-        iv.iter_type != IterVar.DataPar
-        and uses_any(value, outer)
+        iv.iter_type != IterVar.DataPar and uses_any(value, loop_vars)
         for iv, value in zip(realize.block.iter_vars, realize.iter_values)
     )
 

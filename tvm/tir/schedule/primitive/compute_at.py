@@ -8,7 +8,7 @@ from tvm.arith import Analyzer
 from tvm.ir.expr import PrimExpr, Range
 from tvm.tir.block_scope import StmtSRef
 from tvm.tir.buffer import Buffer
-from tvm.tir.expr import BufferLoad, IterVar, Var, make_const
+from tvm.tir.expr import BufferLoad, Var, make_const
 from tvm.tir.functor import statements, uses_any, uses_var, vars_in, walk
 from tvm.tir.op.arith import is_one, logical_and, logical_or, max_of, min_of
 from tvm.tir.op.forms import conjuncts
@@ -20,7 +20,12 @@ from tvm.tir.schedule.analysis.affine import (
     relax_upper,
 )
 from tvm.tir.schedule.analysis.blocks import require_complete_or_reduction
-from tvm.tir.schedule.analysis.cover import covers_now, shared_threads
+from tvm.tir.schedule.analysis.cover import (
+    covers_now,
+    shared_threads,
+    sums_nothing,
+    sums_over,
+)
 from tvm.tir.schedule.analysis.flags import pipeline_scope
 from tvm.tir.schedule.analysis.inside import index_outside
 from tvm.tir.schedule.analysis.query import (
@@ -46,7 +51,7 @@ from tvm.tir.schedule.primitive.reverse_compute_inline import reverse_compute_in
 from tvm.tir.schedule.rebuild import TrackingMutator, change_block, change_loop
 from tvm.tir.schedule.scopes import TRUE
 from tvm.tir.schedule.tree import SRefTree
-from tvm.tir.stmt import Block, BlockRealize, For, SeqStmt, Stmt
+from tvm.tir.stmt import Block, BlockRealize, For, ForKind, SeqStmt, Stmt
 
 COMPUTE_AT = kind("ComputeAt", "compute_at", "block", "loop", "=preserve_unit_loops", "=index")
 REVERSE_COMPUTE_AT = kind(
@@ -111,7 +116,7 @@ def reverse_compute_at(
     if not makers:  # else the loop stands before the block, and so before what reads it
         _require_readers_after(state, block, loop, scope)
     for maker in makers:
-        _require_finished(state, maker, loop)
+        _require_finished(state, block, maker, loop)
     needed = _needed(state, loop, block, makers, True, tile)
     guard = _guard(state, loop, makers)
     _move(state, block, loop, needed, preserve_unit_loops, index, reverse=True, guard=guard)
@@ -176,23 +181,25 @@ def _require_readers_after(
         )
 
 
-def _require_finished(state: SRefTree, maker: StmtSRef, loop: StmtSRef) -> None:
-    """A reduction is complete only outside of all its reducing loops."""
+def _require_finished(state: SRefTree, block: StmtSRef, maker: StmtSRef, loop: StmtSRef) -> None:
+    """A reduction is complete only outside of all its reducing loops.
+
+    Within serial ones a block that sums nothing may stand: its last run sees the result. One that
+    sums would take in each of its runs, also where the maker is such a block.
+    """
     realize = realize_of(state, maker)
-    outer = {loop_of(loop).loop_var}
-    sref = loop.parent
-    while sref is not None and isinstance(sref.stmt, For):
-        outer.add(sref.stmt.loop_var)
-        sref = sref.parent
-    for iv, value in zip(realize.block.iter_vars, realize.iter_values):
-        if iv.iter_type == IterVar.DataPar:
-            continue
-        if uses_any(value, outer):
+    again = sums_nothing(block)
+    around = [loop_of(sref) for sref in [loop, *loops_above(loop)]]
+    outer = {at.loop_var for at in around if not (again and at.kind is ForKind.SERIAL)}
+    steps = [] if again else statements(around[-1], BlockRealize)
+    repeated = {v for v in outer if not any(uses_any(x, {v}) for x in realize.iter_values)}
+    for other, names in [(realize, outer), *[(step, repeated) for step in steps]]:
+        if sums_over(other, names):
             raise Illegal(
-                f"block {realize.block.name_hint!r} sums over {name_of(loop.stmt)} or a loop "
+                f"block {other.block.name_hint!r} sums over {name_of(loop.stmt)} or a loop "
                 "around it, so its result is not complete there",
                 legal="a loop outside of all reducing loops of the producer",
-                spots=[loop.stmt, realize.block],
+                spots=[loop.stmt, other.block],
                 fast="The producer is not complete under the loop",
             )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import lru_cache
 from itertools import groupby
-from math import comb
+from math import prod
 
 from tvm.tir.block_scope import StmtSRef
 from tvm.tir.expr import IntImm
@@ -13,6 +13,7 @@ from tvm.tir.op.arith import is_one
 from tvm.tir.schedule.analysis.query import (
     consumers_of,
     is_ancestor,
+    is_output_block,
     is_parallel_loop,
     loop_of,
     loops_above,
@@ -39,7 +40,7 @@ COMPUTE_LOCATION = kind(
     "SampleComputeLocation", "sample_compute_location", "block", pure=True, decision=True
 )  # fmt: skip
 
-MANY_TILES = 100_000  # more than these are not listed to draw one of them
+LARGEST_PRIME = 65536  # larger ones are drawn a place for, also among two
 
 
 def sample_categorical(
@@ -79,17 +80,20 @@ def sample_perfect_tile(
 
     For a symbolic extent all but the first factor are drawn, and the first is told by split.
     """
-    _require_factors(loop, n)
     extent = _extent(loop)
     if extent is None:
         return [-1, *([1] * (n - 1))]
     if decision is not None:
         return _fit(extent, n, [int(d) for d in decision])
-    most = extent if max_innermost_factor == -1 else max_innermost_factor
-    if ways_to_tile(extent, n) > MANY_TILES:
-        return _spread(engine, extent, n, most)
-    tiles = perfect_tiles(extent, n, most)
-    return list(tiles[engine.below(len(tiles))])
+    _require_factors(loop, n, alone=max_innermost_factor == -1)
+    if max_innermost_factor != -1 and max_innermost_factor < 1:
+        raise Illegal(
+            f"the last factor is to be at most {max_innermost_factor}",
+            legal="1 or more, or -1 for any",
+            spots=[loop.stmt],
+            error=ScheduleValueError,
+        )
+    return draw_tile(engine, extent, n, max_innermost_factor)
 
 
 def sample_partitioned_tile(
@@ -102,42 +106,65 @@ def sample_partitioned_tile(
     decision: Sequence[int] | None,
 ) -> list[int]:
     """`n` factors whose product is the extent; those from `partition_pos` on multiply to a
-    multiple of `innerpart_factor`."""
-    _require_factors(loop, n)
+    multiple of `innerpart_factor`. Where that does not divide the extent, all stays in the first.
+    """
     extent = _extent(loop)
     if extent is None:
         return [-1, *([1] * (n - 1))]
+    if innerpart_factor < 1 or extent % innerpart_factor:
+        return [-1, *([1] * (n - 1))]
+    if partition_pos >= n and innerpart_factor > 1:
+        raise Illegal(
+            f"none of {n} factors is at {partition_pos} or behind",
+            legal=f"a position of at most {n - 1}",
+            spots=[loop.stmt],
+            error=ScheduleValueError,
+        )
     if decision is not None:
-        return _fit(extent, n, [int(d) for d in decision])
-    if ways_to_tile(extent, n) > MANY_TILES:
-        needed = 1 if extent % innerpart_factor else innerpart_factor
-        return _spread(engine, extent // needed, n, extent, needed)
-    if partition_pos == 0 or innerpart_factor == 1 or extent % innerpart_factor:
-        tiles = perfect_tiles(extent, n, extent)
-        return list(tiles[engine.below(len(tiles))])
-    good = []
-    for tile in perfect_tiles(extent, n, extent):
-        inner = 1
-        for factor in tile[partition_pos:]:
-            inner *= factor
-        if inner % innerpart_factor == 0:
-            good.append(tile)
-    return list(good[engine.below(len(good))])
+        decided = [int(d) for d in decision]
+        if prod(decided[partition_pos:]) % innerpart_factor:
+            decided = [1] * n
+            decided[partition_pos] = innerpart_factor
+        return _fit(extent, n, decided)
+    _require_factors(loop, n, alone=innerpart_factor == 1)
+    while prod((tile := draw_tile(engine, extent, n))[partition_pos:]) % innerpart_factor:
+        pass
+    return tile
 
 
-def _require_factors(loop: StmtSRef, n: int) -> None:
-    if n < 1:
-        raise Illegal(f"{n} factors are asked for", legal="one factor or more", spots=[loop.stmt])
+def draw_tile(engine: RandomEngine, extent: int, n: int, most: int = -1) -> list[int]:
+    """`n` factors of the extent: its primes spread over them, until the last is at most `most`."""
+    if n == 1:
+        return [extent]
+    powers = _powers(extent)
+    while True:
+        factors = [1] * n
+        for prime, power in powers:
+            if power == 1 and (n > 2 or prime > LARGEST_PRIME):
+                factors[engine.below(n)] *= prime
+                continue
+            # the powers of a prime are balls in a row with n - 1 bars between them
+            bars = [-1, *engine.subset(power + n - 1, n - 1), power + n - 1]
+            for i in range(n):
+                factors[i] *= prime ** (bars[i + 1] - bars[i] - 1)
+        if most == -1 or factors[-1] <= most:
+            return factors
 
 
-def ways_to_tile(extent: int, n: int) -> int:
-    """In how many ways an extent is an ordered product of `n` factors."""
-    ways = 1
-    for prime, group in groupby(_primes(extent)):
-        power = len(list(group))
-        assert prime > 1, "a prime factor"
-        ways *= comb(power + n - 1, n - 1)
-    return ways
+def _require_factors(loop: StmtSRef, n: int, alone: bool) -> None:
+    if n < (1 if alone else 2):
+        raise Illegal(
+            f"Cannot tile a loop into {n} splits",
+            legal="two factors or more; one where nothing is asked of it",
+            spots=[loop.stmt],
+            error=ScheduleValueError,
+        )
+
+
+@lru_cache(maxsize=1024)
+def _powers(extent: int) -> list[tuple[int, int]]:
+    """The prime factors, ascending, and how often each divides."""
+    return [(prime, len(list(group))) for prime, group in groupby(_primes(extent))]
 
 
 def _primes(number: int) -> list[int]:
@@ -150,37 +177,6 @@ def _primes(number: int) -> list[int]:
             number //= divisor
         divisor += 1
     return [*found, number] if number > 1 else found
-
-
-def _spread(
-    engine: RandomEngine, extent: int, n: int, most: int, innermost: int = 1
-) -> list[int]:
-    """Each prime factor at a random position; the last one takes no more than fits."""
-    factors = [1] * (n - 1) + [innermost]
-    for prime in _primes(extent):
-        position = engine.below(n)
-        if position == n - 1 and factors[position] * prime > most:
-            position = engine.below(n - 1) if n > 1 else 0
-        factors[position] *= prime
-    return factors
-
-
-@lru_cache(maxsize=64)
-def perfect_tiles(extent: int, n: int, most: int) -> tuple[tuple[int, ...], ...]:
-    """All ways to write `extent` as an ordered product of `n` factors, the last at most `most`."""
-    if n == 1:
-        return ((extent,),)
-    found: list[tuple[int, ...]] = []
-    stack: list[tuple[int, tuple[int, ...]]] = [
-        (extent // last, (last,)) for last in divisors(extent) if last <= most
-    ]
-    while stack:
-        remaining, tail = stack.pop()
-        if len(tail) == n - 1:
-            found.append((remaining, *tail))
-        else:
-            stack.extend([(remaining // d, (d, *tail)) for d in divisors(remaining)])
-    return tuple(sorted(found))
 
 
 def divisors(number: int) -> list[int]:
@@ -214,7 +210,10 @@ def compute_locations(state: SRefTree, block: StmtSRef) -> list[int]:
     -2 stands for inlining it, where that is legal, and -1 for leaving it at the root. Loops of one
     iteration are no candidates. Nor are data-parallel loops within a reducing one, where
     the block would be computed again and again, and reducing loops within all parallel ones.
+    What writes a result of the scope stays.
     """
+    if is_output_block(block, scope_of(block)):
+        return [-1]
     found = [-2, -1] if can_compute_inline(state, block) else [-1]
     loops = _loops_of_users(state, block)
     parallel = [is_parallel_loop(sref) for sref in loops]
@@ -244,7 +243,7 @@ def sample_compute_location(
     """A loop to compute the block at, or the marks -1 (leave at the root) and -2 (inline)."""
     if decision is None:
         choices = compute_locations(state, block)
-        index = choices[engine.below(len(choices))]
+        index = choices[engine.below(len(choices))] if len(choices) > 1 else -1
     else:
         index = int(decision)
     if index == -2 and can_compute_inline(state, block):
