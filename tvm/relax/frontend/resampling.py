@@ -52,7 +52,10 @@ def coordinates(axis: Axis, how: str) -> Any:
         return np.float32(axis.start * (axis.size - 1)) + x * np.float32(step)
     if how == "pytorch_half_pixel" and axis.out == 1:
         return np.zeros(1, np.float32)
-    half = (x + np.float32(0.5)) / scale - np.float32(0.5)
+    half = (x + np.float32(0.5)) / scale
+    if how == "tf_half_pixel_for_nn":
+        return half
+    half -= np.float32(0.5)
     if how == "half_pixel_symmetric":
         adjustment = np.float32(axis.out / (axis.scale * axis.size))
         return half + np.float32(axis.size / 2) * (1 - adjustment)
@@ -61,7 +64,7 @@ def coordinates(axis: Axis, how: str) -> Any:
 
 COORDINATES = (
     "half_pixel", "half_pixel_symmetric", "pytorch_half_pixel", "align_corners", "asymmetric",
-    "tf_crop_and_resize",
+    "tf_crop_and_resize", "tf_half_pixel_for_nn",
 )  # fmt: skip
 NEAREST: dict[str, Callable[[Any], Any]] = {
     "round_prefer_floor": lambda x: np.ceil(x - np.float32(0.5)),

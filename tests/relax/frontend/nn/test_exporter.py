@@ -67,6 +67,7 @@ def test_effects_come_between_arguments_and_parameters() -> None:
     without = exported(Scale(), x=FORM, **{"$": {"effect_mode": "packed"}})["forward"]
     assert [param.name_hint for param in without.params] == names
     assert not without.params[1].struct_info.fields
+    assert without.attrs["num_input"] == 2
     none = exported(Scale(), debug=True, x=FORM, **{"$": {"effect_mode": "none"}})
     assert "_io" not in [param.name_hint for param in none["forward"].params]
 

@@ -34,6 +34,25 @@ def run(op: str, inputs: list[Any], outputs: int = 1, **attrs: Any) -> None:
 X = floats(2, 3, 8)
 
 
+def nodes_of(op: str, domain: str, *inputs: str, **attrs: Any) -> Any:
+    given = {"x": (2, 3, 8), "y": (2, 3, 8), "row": (8,), "w": (8, 24), "b": (24,)}
+    node = helper.make_node(op, inputs, ["z"], domain=domain, **attrs)
+    arrays = {name: np.ones(given[name], "float32") for name in inputs}
+    return from_onnx(make_model([node], arrays, ["z"]))
+
+
+@pytest.mark.parametrize(("op", "inputs", "attrs"), [
+    ("BiasGelu", ("x", "row"), {}), ("FastGelu", ("x",), {}),
+    ("SkipLayerNormalization", ("x", "y", "row", "row"), {"epsilon": 1e-4}),
+    ("Attention", ("x", "w", "b"), {"num_heads": 2}),
+])  # fmt: skip
+def test_operators_that_are_written_without_their_domain(
+    op: str, inputs: tuple[str, ...], attrs: dict[str, Any]
+) -> None:
+    plain = nodes_of(op, "", *inputs, **attrs)
+    tvm.ir.assert_structural_equal(plain, nodes_of(op, "com.microsoft", *inputs, **attrs))
+
+
 def test_activations() -> None:
     run("Gelu", [X])
     run("BiasGelu", [X, floats(8)])

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from onnx import helper
 
-from tests.relax.frontend.onnx.models import check, check_sizes, make_model
+from tests.relax.frontend.onnx.models import check, check_sizes, make_model, run_compiled
 
 pytestmark = pytest.mark.cpu
 SCALES = np.array([1, 1, 1.7, 1.3], "float32")
@@ -44,3 +44,18 @@ def test_upsampled_integers(dtype: str) -> None:
     node = helper.make_node("Upsample", ["x", "scales"], ["y"], mode="linear")
     given = {"x": pictures(dtype)}
     check(make_model([node], given, ["y"], {"scales": SCALES}, 9), given)
+
+
+@pytest.mark.parametrize("shape", [{}, {"x": [1, 2, "h", "w"]}])
+def test_nearest_as_tensorflow_has_it(shape: dict[str, Any]) -> None:
+    """`(x + 0.5) / scale`: a mode of operator set 11, which models of later ones have, too."""
+    x = np.arange(40, dtype="float32").reshape(1, 2, 4, 5)
+    node = helper.make_node(
+        "Resize", ["x", "", "scales"], ["y"], mode="nearest", nearest_mode="floor",
+        coordinate_transformation_mode="tf_half_pixel_for_nn",
+    )  # fmt: skip
+    scales = np.array([1, 1, 2, 2], "float32")
+    model = make_model([node], {"x": x}, ["y"], {"scales": scales}, 13, shape)
+    rows, columns = (np.arange(2 * n) // 2 for n in (4, 5))
+    (found,) = run_compiled(model, {"x": x})
+    np.testing.assert_array_equal(found, x[:, :, rows][:, :, :, columns])

@@ -102,7 +102,7 @@ class Exporter:
                     bb.emit_func_output(output)
             for name, method in zip(spec.method_names, spec.method_specs):
                 count = {"none": 0, "packed": 1, "plain": len(effects)}[method.effect_mode]
-                inputs = len(method.arg_specs) + (count if effects else 0)
+                inputs = len(method.arg_specs) + count
                 function = _Method(bb, method, params, effects)
                 with bb.function(name, function.arguments, {"num_input": inputs}):
                     with bb.dataflow():

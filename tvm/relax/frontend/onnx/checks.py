@@ -9,7 +9,7 @@ from tvm.error import ArgumentValueError, OpNotImplemented, message
 from tvm.support.suggest import near_names
 
 from .bodies import has_body
-from .graph import Functions, inner_graphs, node_name, operator_name, opset_of
+from .graph import Functions, contributed, inner_graphs, node_name, operator_name, opset_of
 from .registry import find_converter, known_operators
 
 # Operators that will not come, and why.
@@ -54,9 +54,8 @@ def check_operators(nodes: Iterable[Any], opsets: Mapping[str, int], functions: 
         if (node.domain, node.op_type) in functions:
             continue
         version = opset_of(opsets, node.domain)
-        if find_converter(name, version) is None and not has_body(
-            node.op_type, node.domain, version
-        ):
+        found = find_converter(name, version) or contributed(node)
+        if found is None and not has_body(node.op_type, node.domain, version):
             missing.setdefault(name, []).append(node_name(node, number))
     if missing:
         raise OpNotImplemented(_refusal(missing, opset_of(opsets, "")))

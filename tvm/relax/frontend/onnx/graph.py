@@ -30,7 +30,7 @@ from .attributes import node_attributes, tensor_array
 from .bodies import body_of, bound_attributes, with_defaults
 from .evaluated import evaluate_node
 from .node import Node
-from .registry import AsDefined, Result, find_converter
+from .registry import AsDefined, Converter, Result, find_converter
 from .scope import Ref, Scope
 from .texts import constant_strings, text_outputs
 
@@ -71,6 +71,11 @@ class OpConversionError(OpError, ValueError):
 def operator_name(node: Any) -> str:
     """The operator as converters are declared for it: with its domain, if that is not ONNX's."""
     return str(node.op_type if node.domain in ONNX_DOMAINS else f"{node.domain}.{node.op_type}")
+
+
+def contributed(node: Any) -> Converter | None:
+    """The converter of Microsoft's operator, which some models write without its domain."""
+    return find_converter(f"com.microsoft.{node.op_type}", 1) if not node.domain else None
 
 
 def node_name(node: Any, number: int) -> str:
@@ -249,21 +254,14 @@ class GraphReader:
             return
         opset = opset_of(scope.opsets, node.domain)
         converter = find_converter(operator_name(node), opset)
-        if converter is not None:
-            view = Node(node, name, attrs, opset, self, scope)
-            reconcile(view)
-            try:
-                result = converter(view)
-            except AsDefined:
-                pass
-            else:
-                for output in text_outputs(node, scope):
-                    scope.mark_text(output)
-                _bind(self.bb, node, result, scope)
-                return
+        if converter is not None and self._converted(converter, node, scope, name, attrs, opset):
+            return
         infos = [self._info_of(scope.read(i, self.bb)) if i else None for i in node.input]
         body = body_of(node, opset, infos)
         if body is None:
+            converter = contributed(node)
+            if converter is not None and self._converted(converter, node, scope, name, attrs, 1):
+                return
             raise OpNotImplemented(
                 message(
                     f"The following operators are not supported for frontend ONNX: {node.op_type}",
@@ -271,6 +269,22 @@ class GraphReader:
                 )
             )
         self._call(with_defaults(node, opset), body, scope, name)
+
+    def _converted(
+        self, converter: Converter, node: Any, scope: Scope, name: str, attrs: dict[str, Any],
+        opset: int,
+    ) -> bool:  # fmt: skip
+        """Bind what a converter makes of a node; False if the node's body is the better way."""
+        view = Node(node, name, attrs, opset, self, scope)
+        reconcile(view)
+        try:
+            result = converter(view)
+        except AsDefined:
+            return False
+        for output in text_outputs(node, scope):
+            scope.mark_text(output)
+        _bind(self.bb, node, result, scope)
+        return True
 
     def _info_of(self, value: RelaxExpr) -> StructInfo | None:
         """The struct info of a value; of an object that holds tensors, that of a tuple of one."""

@@ -209,7 +209,10 @@ def _lies(size: Any, out: Any, scale: Any, start: Any, end: Any, how: str) -> te
             low, high = _plain(start), _plain(end)
             middle = half * (low + high) * last
             return tir.Select(single, middle, low * last + x * ((high - low) * last / steps))
-        middle = (x + half) / ratio - half
+        middle = (x + half) / ratio
+        if how == "tf_half_pixel_for_nn":
+            return middle
+        middle -= half
         if how == "pytorch_half_pixel":
             return tir.Select(single, zero, middle)
         if how == "half_pixel_symmetric":

@@ -545,7 +545,7 @@ def slice_scatter(
         last = extent if end is None or (isinstance(end, int) and end >= 2**62) else end
     if _is_everything(first, last, step, extent):
         return cast(bb, src, dtype_of(input))
-    return op.slice_scatter(input, cast(bb, src, dtype_of(input)), first, last, step, axis)
+    return op.slice_scatter(input, cast(bb, src, dtype_of(input)), first, last, step, dim)
 
 
 @convert("select_scatter")
