@@ -26,6 +26,12 @@ def i(*shape: int, lo: int = 0, hi: int = 5) -> Any:
     return RANDOM.integers(lo, hi, shape).astype("int32")
 
 
+def text(function: Callable[..., Any], *arrays: Any) -> str:
+    """The imported program."""
+    lowered = jax.jit(function, keep_unused=True).lower(*arrays)
+    return from_stablehlo(lowered.compiler_ir(dialect="stablehlo")).script()
+
+
 def same(function: Callable[..., Any], *arrays: Any) -> None:
     """The imported program, compiled, gives JAX's shapes, data types and numbers."""
     wanted = jax.tree_util.tree_leaves(jax.jit(function)(*arrays))

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from .running import f, i, jax, same
+from .running import f, i, jax, same, text
 
 jnp, lax = jax.numpy, jax.lax
 
@@ -108,3 +108,10 @@ CASES: dict[str, tuple[Any, ...]] = {
 def test_as_jax(name: str) -> None:
     function, *arrays = CASES[name]
     same(function, *arrays)
+
+
+def test_products_name_another_type_only() -> None:
+    a, b = f(3, 4).astype("float16"), f(4, 2).astype("float16")
+    assert 'out_dtype="void"' in text(jnp.matmul, a, b)
+    wide = text(lambda a, b: lax.dot(a, b, preferred_element_type=jnp.float32), a, b)
+    assert "R.astype(arg0, dtype=\"float32\")" in wide

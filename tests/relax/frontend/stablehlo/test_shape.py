@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from .running import f, jax, same
+from .running import f, jax, same, text
 
 jnp, lax = jax.numpy, jax.lax
 
@@ -34,3 +34,12 @@ CASES: dict[str, tuple[Any, ...]] = {
 def test_as_jax(name: str) -> None:
     function, *arrays = CASES[name]
     same(function, *arrays)
+
+
+def test_axes_in_front_are_broadcast() -> None:
+    """A row becomes a matrix of one row; where axes stand behind, the shape is opened first."""
+    row, column = (text(lambda a, b, axis=axis: b + jnp.expand_dims(a, axis), f(3), f(3, 3))
+                   for axis in (0, 1))  # fmt: skip
+    assert "R.broadcast_to(arg0, R.shape([1, 3]))" in row
+    assert "reshape" not in row
+    assert "R.reshape(arg0, R.shape([3, 1]))" in column

@@ -14,7 +14,7 @@ from tvm.relax.frontend.torch.symbols import Symbols
 from tvm.tir.expr import SizeVar
 
 sympy = pytest.importorskip("sympy")
-s0, s1 = sympy.symbols("s0 s1", integer=True, positive=True)
+s0, s1, s2 = sympy.symbols("s0 s1 s2", integer=True, positive=True)
 
 
 def size(expr: Any) -> Any:
@@ -40,12 +40,13 @@ def test_an_input_gives_a_symbol_its_value() -> None:
 
 def test_bounds() -> None:
     symbols = Symbols()
-    symbols.define([size(2 * s0), size(s1)])
+    symbols.define([size(2 * s0), size(s1), size(s2)])
     span = SimpleNamespace(lower=sympy.Integer(2), upper=sympy.Integer(9))
     open_span = SimpleNamespace(lower=sympy.Integer(0), upper=sympy.oo)
-    assert symbols.bounds({s0: span, s1: open_span}) == {
-        "tir_var_lower_bound": {"s0_size": 4},
-        "tir_var_upper_bound": {"s0_size": 18},
+    small = SimpleNamespace(lower=sympy.Integer(0), upper=sympy.Integer(7))
+    assert symbols.bounds({s0: span, s1: open_span, s2: small}) == {
+        "tir_var_lower_bound": {"s0_size": 4, "s2_size": 0},
+        "tir_var_upper_bound": {"s0_size": 18, "s2_size": 7},
     }
 
 

@@ -28,14 +28,15 @@ def dot_general(imp: StableHLOImporter, node: Operation, a: Any, b: Any) -> Any:
         for side, shape in enumerate(shapes)
     ]
     dtype = node.results[0].dtype
-    if all(str(x.struct_info.dtype) != dtype for x in (a, b)):
+    kinds = {str(x.struct_info.dtype) for x in (a, b)}
+    if dtype not in kinds:
         a, b = op.astype(a, dtype), op.astype(b, dtype)
     heads = [shapes[0][i] for i in batch[0]]
     rows, columns = (prod(shapes[s][i] for i in free[s]) for s in (0, 1))
     inner = prod(shapes[0][i] for i in summed[0])
     a = _matrix(imp, a, shapes[0], [*batch[0], *free[0], *summed[0]], [*heads, rows, inner])
     b = _matrix(imp, b, shapes[1], [*batch[1], *summed[1], *free[1]], [*heads, inner, columns])
-    product = op.matmul(a, b, out_dtype=dtype)
+    product = op.matmul(a, b, out_dtype=dtype if len(kinds) > 1 else None)
     result = extents(node.results[0])
     return product if result == [*heads, rows, columns] else op.reshape(product, result)
 

@@ -39,8 +39,11 @@ def broadcast_in_dim(imp: StableHLOImporter, node: Operation, x: Any) -> Any:
     for axis, extent in zip(axes, before):
         between[axis] = extent
     if before and between[len(shape) - len(before) :] != before:
-        x = imp.emit(op.reshape(x, between))
-    return op.broadcast_to(x, shape) if between != shape else op.reshape(x, shape)
+        x = op.reshape(x, between)
+        if between == shape:
+            return x
+        x = imp.emit(x)
+    return op.broadcast_to(x, shape)
 
 
 @convert("stablehlo.reshape")

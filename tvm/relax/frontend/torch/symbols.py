@@ -117,10 +117,12 @@ class Symbols:
             name, scale, offset = self._wholes.get(str(symbol), (str(symbol), 1, 0))
             if name not in self.variables:
                 continue
-            if (lower := _finite(span.lower)) is not None and scale * lower + offset > 0:
-                low[name] = scale * lower + offset
             if (upper := _finite(span.upper)) is not None:
                 high[name] = scale * upper + offset
+            if (lower := _finite(span.lower)) is not None:
+                least = scale * lower + offset
+                if least > 0 or upper is not None:  # a range from 0 on without an end says nothing
+                    low[name] = least
         attrs: dict[str, Any] = {}
         if low:
             attrs["tir_var_lower_bound"] = low
