@@ -94,6 +94,18 @@ def test_places_along_axes() -> None:
     assert "axis=-2" in mod.script()
 
 
+def test_slices_are_written_along_the_axis_as_given() -> None:
+    def build(bb: Any, x: Any) -> Any:
+        part = bb.emit(op.strided_slice(x, [2], [0], [4], [2]))
+        return bb.emit(op.slice_scatter(x, part, 0, 4, 2, -1))
+
+    def scattered(x: Any) -> Any:
+        part = torch.ops.aten.slice.Tensor(x, 2, 0, 4, 2)
+        return torch.slice_scatter(x, part, -1, 0, 4, 2)
+
+    assert_form(scattered, [CUBE], build)
+
+
 def test_axes_are_checked() -> None:
     from tvm.relax.frontend.torch.values import written_axes, written_axis
 
