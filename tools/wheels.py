@@ -162,7 +162,7 @@ def main(words: Sequence[str] | None = None) -> None:
     parser.add_argument("--python", action="append", help="build for this one (all on PATH)")
     parser.add_argument("--aarch64", action="append", type=Path, default=[], metavar="ROOT")
     args = parser.parse_args(words)
-    natives, said = found()
+    natives, said = found() if not args.python else ([], [])
     if args.python:
         told = [asked(path) for path in args.python]
         wrong = [one for one in told if isinstance(one, str)]

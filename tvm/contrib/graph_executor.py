@@ -28,13 +28,16 @@ def create(graph_json_str: str, libmod: Any, device: Any) -> GraphModule:
     if not isinstance(graph_json_str, str):
         raise ValueError(f"Type {type(graph_json_str)} is not supported; legal: the JSON text")
     first = first_device(device)
-    made = libmod if hasattr(libmod, "libmod_name") else None
-    if made is None:
-        if not isinstance(libmod, Module):
-            raise TypeError(f"graph_executor.create: a {type(libmod).__name__}; legal: a library")
-        if libmod.kind != "rpc" and not libmod.implements_function("default"):
-            return GraphModule(GraphMachine(graph_json_str, libmod, first).state())
-    return GraphModule(libmod[getattr(made, "libmod_name", "default")](first))
+    named = hasattr(libmod, "libmod_name")
+    if not named and not isinstance(libmod, Module):
+        raise TypeError(f"graph_executor.create: a {type(libmod).__name__}; legal: a library")
+    try:
+        make = libmod[libmod.libmod_name if named else "default"]
+    except AttributeError:
+        if named or libmod.kind == "rpc":
+            raise
+        return GraphModule(GraphMachine(graph_json_str, libmod, first).state())
+    return GraphModule(make(first))
 
 
 def first_device(device: Device | Sequence[Device]) -> Device:

@@ -46,6 +46,7 @@ class GraphRuntime(Module):
         self.inputs: list[Any] = [None] * len(self.params)
         self.outputs: list[Any] = []
         self._given_outputs: dict[int, Any] = {}
+        self._loaded: set[str] = set()
         self._functions = {
             "set_input": self.set_input,
             "set_input_zero_copy": self.set_input_zero_copy,
@@ -158,11 +159,13 @@ class GraphRuntime(Module):
         return self.index(name)
 
     def get_input_info(self) -> dict[str, dict[str, Any]]:
-        """Shapes and data types of the inputs by name; -1 for extents that may be any."""
-        shapes = {
-            p.name: tuple(e if isinstance(e, int) else -1 for e in p.shape) for p in self.named
-        }
-        return {"shape": shapes, "dtype": {p.name: p.dtype for p in self.named}}
+        """Shapes and data types of the inputs by name; -1 for extents that may be any.
+
+        What `load_params` set is no input any more.
+        """
+        told = [param for param in self.named if param.name not in self._loaded]
+        shapes = {p.name: tuple(e if isinstance(e, int) else -1 for e in p.shape) for p in told}
+        return {"shape": shapes, "dtype": {p.name: p.dtype for p in told}}
 
     def run(self) -> None:
         """Run the module on the inputs."""
@@ -200,6 +203,7 @@ class GraphRuntime(Module):
         for name, value in load_param_dict(params_bytes).items():
             if self.index(name) >= 0 or name in self.bound:
                 self.set_input(name, value)
+                self._loaded.add(name)
 
 
 def _bound_inputs(graph: str, bound: Mapping[str, str]) -> list[ValueInfo]:

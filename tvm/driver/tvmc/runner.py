@@ -193,6 +193,7 @@ def _ran(
     module: Any
     if package.graph is not None:
         module = graph_executor.create(package.graph, lib, dev)
+        module.load_params(package.params)
     else:
         module = AotModule(lib["default"](dev))
     shapes, types = module.get_input_info()
