@@ -257,7 +257,16 @@ def test_indices_through_floats_read_the_whole_axis() -> None:
 
     func = te.create_prim_func([g, te.compute((64, 4), nearest, name="H")])
     (block,) = [n for n in walk(func.body) if isinstance(n, tir.Block) and n.name_hint == "H"]
-    assert [str(region) for region in block.reads] == ["G[0:64, v_j]"]
+    assert [str(region) for region in block.reads] == ["G[T.int64(0):T.int64(64), v_j]"]
+    free = te.compute((64, 4), lambda i, j: g[tir.round(i * 0.5).astype("int32"), j], name="H")
+    wide = tir.Var("n", "int64")
+    q = te.placeholder((wide,), name="Q")
+    any_one = te.compute((wide,), lambda i: q[tir.round(i * 0.5).astype("int64")], name="H")
+    for stage, sources, text in ((free, [g], "G[0:64, v_j]"), (any_one, [q], "Q[0:n]")):
+        func = te.create_prim_func([*sources, stage])
+        (block,) = [n for n in walk(func.body) if isinstance(n, tir.Block) and n.name_hint == "H"]
+        assert [str(region) for region in block.reads] == [text]
+        assert block.reads[0].region[0].min.dtype == "int32"
 
 
 def test_layout_free_stages_stay_on_their_block() -> None:

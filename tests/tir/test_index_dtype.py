@@ -181,3 +181,10 @@ def test_conditions_of_choices_compare_int32_as_indices() -> None:
     assert "Q[v_i] + 1" in made(q, of=lambda i: q[i] + 1)  # what is computed stays
     text = made(k, a, of=lambda i: tir.Select(k[i] > tir.const(1, "int16"), a[i], 0.0))
     assert "T.int16(1) < K[v_i]" in text
+    # both sides are read: nothing turns them into indices
+    two = te.placeholder((4,), "int32", name="K")
+    text = made(q, two, a, of=lambda i: tir.Select(q[i] > two[i], a[i], 0.0))
+    assert "T.Select(K[v_i] < Q[v_i], A[v_i], T.float32(0.0))" in text
+    # no choice: a truth that is counted
+    text = made(q, a, of=lambda i: a[q[i] + (q[i] < 0).astype("int32") * 4])
+    assert 'A[T.Cast("int64", Q[v_i] < 0) * T.int64(4) + T.Cast("int64", Q[v_i])]' in text

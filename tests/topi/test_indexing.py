@@ -8,6 +8,7 @@ import pytest
 from tests.topi.numerics import close, evaluate, floats, rng
 from tvm import te, topi
 from tvm.error import ShapeError
+from tvm.topi import indexing
 
 pytestmark = pytest.mark.pure
 
@@ -49,7 +50,9 @@ def test_index_tensors() -> None:
     i, j = np.array([[0], [2]], "int64"), np.array([1, 3, 0], "int64")
     close(evaluate(lambda a, *b: topi.adv_index(a, b), x, i, j), x[i, j])
     close(evaluate(lambda a, *b: topi.index_tensor(a, [b[0], None, b[1]]), x, i, j), x[i, :, j])
-    close(evaluate(lambda a, b: topi.index_tensor(a, [None, b]), x, j - 1), x[:, j - 1])
+    signed = indexing.index_tensor_of_any_sign
+    close(evaluate(lambda a, b: signed(a, [None, b]), x, j - 1), x[:, j - 1])
+    close(evaluate(lambda a, *b: signed(a, [b[0], None, b[1]]), x, i, j - 3), x[i, :, j - 3])
     with pytest.raises(ShapeError, match=r"every index is None"):
         topi.index_tensor(te.placeholder((3,)), [None])
 

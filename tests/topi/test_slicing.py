@@ -8,6 +8,7 @@ import pytest
 from tests.topi.numerics import close, evaluate, floats
 from tvm import te, topi
 from tvm.error import ShapeError
+from tvm.topi import slicing
 
 pytestmark = pytest.mark.pure
 
@@ -53,10 +54,16 @@ def test_symbolic_bounds() -> None:
 
 def test_bounds_in_tensors() -> None:
     x = floats(6, 5)
-    begin, end, strides = (np.array(v, "int64") for v in ([1, -3], [5, 5], [2, 1]))
+    begin, end, strides = (np.array(v, "int64") for v in ([1, 2], [5, 5], [2, 1]))
     got = evaluate(
         lambda a, b, e, s: topi.dynamic_strided_slice(a, b, e, s, (2, 3)), x, begin, end, strides
     )
+    close(got, x[1:5:2, -3:])
+    begin = np.array([1, -3], "int64")
+    got = evaluate(
+        lambda a, b, e, s: slicing.dynamic_slice_of_any_bounds(a, b, e, s, (2, 3)),
+        x, begin, end, strides,
+    )  # fmt: skip
     close(got, x[1:5:2, -3:])
 
 

@@ -348,7 +348,8 @@ class CanonicalSimplifier:
             joined = self._less_shifted(joined, divisor)
         exact, remainder = _separated(joined, divisor)
         signed = quotient and type(node.a) in _LINEAR  # 0 - x stays the dividend
-        if not floor and not self._same_sign(joined, remainder):
+        apart = exact if quotient and not self.rewriter.proving else joined
+        if not floor and not self._same_sign(apart, remainder):
             return self._of_one(joined, divisor, kind, signed)
         result = self._remainder_divided(remainder, divisor, kind, signed)
         if quotient:
@@ -365,11 +366,11 @@ class CanonicalSimplifier:
             return ordered
         return result
 
-    def _same_sign(self, whole: Sum, remainder: Sum) -> bool:
+    def _same_sign(self, rest: Sum, remainder: Sum) -> bool:
         """Truncation is rounding down: nothing is negative, or nothing is left over."""
         if not remainder.terms() and remainder.base == 0:
             return True
-        return self._never_negative(whole) and self._never_negative(remainder)
+        return self._never_negative(rest) and self._never_negative(remainder)
 
     def _less_shifted(self, total: Sum, divisor: int) -> Sum:
         """(x - 27) truncmod 12 -> (x - 3) truncmod 12, where neither sum can be negative."""

@@ -504,7 +504,7 @@ def _call(self: SetEvaluator, x: PrimExpr) -> IntervalSet:
         return EVERYTHING if values is None else IntervalSet(values[0], values[-1])
     if name == "tir.likely":
         return self.of(x.args[0])
-    return EVERYTHING if name == "tir.if_then_else" else self._opaque(x)
+    return EVERYTHING  # nothing tells what a call gives, even of a point
 
 
 def _let(self: SetEvaluator, x: PrimExpr) -> IntervalSet:

@@ -251,7 +251,9 @@ def _extern_dtypes(dtype: Any, inputs: Sequence[Tensor], count: int) -> list[Any
 
 def _moving_buffer(shape: Sequence[Any], dtype: Any, name: str) -> Buffer:
     """A buffer at any offset in its memory: the caller may hand over a part of a larger one."""
-    return decl_buffer(shape, dtype, name, elem_offset=Var("elem_offset", "int32"))
+    kinds = [extent.dtype for extent in shape if isinstance(extent, PrimExpr)]
+    offset = Var("elem_offset", kinds[0] if kinds else "int32")
+    return decl_buffer(shape, dtype, name, elem_offset=offset)
 
 
 @explained

@@ -17,7 +17,6 @@ from tvm.support.dtype import DataType
 from . import scalar
 from .buffer import Buffer
 from .expr import (
-    INT32,
     BinaryOpExpr,
     BufferLoad,
     Call,
@@ -39,6 +38,7 @@ from .stmt import (
     BufferRegion,
     BufferStore,
     For,
+    IfThenElse,
     LetStmt,
     MatchBufferRegion,
     Stmt,
@@ -117,7 +117,9 @@ class _IndexDtype(StmtExprMutator):
 
     def visit_cast_(self, op: Cast) -> PrimExpr:
         value = self.visit_expr(op.value)
-        target = self.dtype if self.on and self._changes(op.dtype) else op.dtype
+        if not self.on:  # of what becomes wide, a cast of data stays, if it says nothing any more
+            return op if value is op.value else Cast(op.dtype, value, op.span)
+        target = self.dtype if self._changes(op.dtype) else op.dtype
         return op if value is op.value and target is op.dtype else cast(value, target, op.span)
 
     def visit_binary_(self, op: BinaryOpExpr) -> PrimExpr:
@@ -128,10 +130,11 @@ class _IndexDtype(StmtExprMutator):
         return type(op)(a, b, op.span)
 
     def visit_cmp_(self, op: CmpExpr) -> PrimExpr:
-        decides = self.deciding and op.a.dtype is INT32
-        of_index = decides or (op.a.dtype.is_int and _has_var(self.vars, op))
-        visit = self.index if of_index else self.visit_expr
-        a, b = visit(op.a), visit(op.b)
+        # numbers beside data keep their type, unless the comparison chooses
+        chooses = self.deciding and op.a.dtype.is_int and op.a.dtype.bits >= 32
+        before, self.on = self.on, chooses
+        a, b = self.visit_expr(op.a), self.visit_expr(op.b)
+        self.on = before
         if a is op.a and b is op.b:
             return op
         a, b = match_types(a, b)
@@ -246,24 +249,17 @@ class _IndexDtype(StmtExprMutator):
             value = cast(value, op.value.dtype)
         return BufferStore(buffer, value, indices, op.predicate, op.span)
 
+    def visit_if_then_else_(self, op: IfThenElse) -> Stmt:
+        cond = self.condition(op.condition)
+        yes = self.visit_stmt(op.then_case)
+        no = None if op.else_case is None else self.visit_stmt(op.else_case)
+        if cond is op.condition and yes is op.then_case and no is op.else_case:
+            return op
+        return IfThenElse(cond, yes, no, op.span)
+
     def visit_let_stmt_(self, op: LetStmt) -> Stmt:
         value = self.visit_expr(op.value)
         if value.dtype is not op.value.dtype:
             value = cast(value, op.value.dtype)
         self.bound.add(op.var)
         return LetStmt(op.var, value, self.visit_stmt(op.body), op.span)
-
-
-def _has_var(known: dict[Var, Var], op: CmpExpr) -> bool:
-    """Whether an index variable takes part, directly or within arithmetic, in a comparison."""
-    stack: list[PrimExpr] = [op.a, op.b]
-    while stack:
-        expr = stack.pop()
-        if isinstance(expr, Var):
-            if expr in known:
-                return True
-        elif isinstance(expr, BinaryOpExpr):
-            stack += [expr.a, expr.b]
-        elif isinstance(expr, Cast):
-            stack.append(expr.value)
-    return False

@@ -8,7 +8,6 @@ from __future__ import annotations
 from typing import Final
 
 from tvm.ir.expr import PrimExpr
-from tvm.ir.structural import structural_equal
 from tvm.tir import expr as e
 from tvm.tir.op import arith as ops
 from tvm.tir.op import builtin
@@ -26,11 +25,8 @@ def canonical_bound(bound: PrimExpr, extent: PrimExpr, stride: PrimExpr) -> Prim
     high = _by_sign(stride, ops.subtract(extent, ops.const(1, extent.dtype)), extent)
     if isinstance(bound, e.IntImm):
         if bound.value < 0:
-            return _most(ops.add(bound, extent), low)
+            return _least(_most(ops.add(bound, extent), low), high)
         return high if bound.value >= LARGEST else _least(bound, high)
-    last = ops.subtract(extent, ops.const(1, extent.dtype))
-    if structural_equal(bound, last):
-        return _most(bound, low)  # counted from either end, it is before the first of nothing only
     bound = if_then_else(bound < zero, ops.add(bound, extent), bound)
     return _least(_most(bound, low), high)
 

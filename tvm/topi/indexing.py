@@ -15,6 +15,7 @@ from tvm.tir.expr import as_expr
 from . import tag
 from .broadcast import Broadcasting, broadcast_to, operand_indices
 from .common import check_same, compute, known, stage, unravel
+from .scatter_elements import from_front
 from .utils import get_const_int, normal_axis
 
 
@@ -199,8 +200,18 @@ def index_tensor(data: te.Tensor, indices: Sequence[te.Tensor | None]) -> te.Ten
     """data[indices], as in numpy: None takes a whole axis, tensors are broadcast with each other.
 
     The common shape of the index tensors stands where they stand if they are neighbours, else
-    first. Negative indices count from the end.
+    first. Indices count from the front.
     """
+    return _indexed(data, indices, whole=True)
+
+
+def index_tensor_of_any_sign(data: te.Tensor, indices: Sequence[te.Tensor | None]) -> te.Tensor:
+    """`index_tensor` where negative indices count from the end."""
+    return _indexed(data, indices, whole=False)
+
+
+def _indexed(data: te.Tensor, indices: Sequence[te.Tensor | None], whole: bool) -> te.Tensor:
+    """With `whole`, index tensors are broadcast before, and taken as they are."""
     given = list(indices)
     if len(given) > data.ndim:
         raise ShapeError(
@@ -213,6 +224,9 @@ def index_tensor(data: te.Tensor, indices: Sequence[te.Tensor | None]) -> te.Ten
     common: Sequence[Any] = _tensor(given[taken[0]]).shape
     for k in taken[1:]:
         common = Broadcasting(common, _tensor(given[k]).shape).shape
+    if whole and len(taken) > 1:
+        for k in taken:
+            given[k] = broadcast_to(_tensor(given[k]), common)
     moves = {k: Broadcasting(common, _tensor(given[k]).shape).right for k in taken}
     neighbours = taken[-1] - taken[0] + 1 == len(taken)
     lead = taken[0] if neighbours else 0
@@ -227,8 +241,7 @@ def index_tensor(data: te.Tensor, indices: Sequence[te.Tensor | None]) -> te.Ten
             own[k] = other
         for k in taken:
             index = _tensor(given[k])(*operand_indices(shared, moves[k]))
-            extent = data.shape[k]
-            own[k] = tir.if_then_else(index < 0, index + extent, index)
+            own[k] = index if whole else from_front(index, data.shape[k])
         return data(*own)
 
     return stage(shape, element, "advanced_index", tag.INJECTIVE)

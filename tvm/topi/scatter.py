@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from tvm import te, tir
@@ -9,10 +10,11 @@ from tvm.error import ShapeError, message
 from tvm.ir.expr import PrimExpr
 from tvm.support.arguments import explained
 
-from .common import known, same_extent
-from .loops import grid, load, store
-from .scatter_elements import combine_rule, from_front, in_place_of
-from .utils import get_const_int
+from . import tag
+from .common import known, same_extent, stage
+from .loops import load, loop, parallel, store
+from .scatter_elements import combine_rule, element_indices, from_front, in_place_of
+from .utils import get_const_int, prod
 
 
 def _check(data: te.Tensor, indices: te.Tensor, updates: te.Tensor) -> int:
@@ -48,17 +50,35 @@ def scatter_nd(data: te.Tensor, indices: te.Tensor, updates: te.Tensor, mode: st
     """
     depth = _check(data, indices, updates)
     join = combine_rule(mode, "scatter_nd")
-    lead = indices.ndim - 1
+    count, width = prod(indices.shape[1:]), prod(data.shape[depth:])
 
     def body(out: tir.Buffer, index: tir.Buffer, update: tir.Buffer) -> tir.Stmt:
-        def step(*i: Any) -> tir.Stmt:
-            at, rest = i[:lead], i[lead:]
-            goal: list[PrimExpr] = [
-                from_front(load(index, k, *at), data.shape[k]) for k in range(depth)
-            ]
-            goal += rest
-            return store(out, join(load(out, *goal), load(update, *i)), *goal)
+        def one(j: PrimExpr) -> tir.Stmt:
+            def part(k: PrimExpr) -> tir.Stmt:
+                goal, step = k, width
+                for axis in reversed(range(depth)):
+                    found = load(index, *element_indices(j + axis * count, index.shape))
+                    goal = goal + step * found
+                    step = step * data.shape[axis]
+                to = element_indices(goal, data.shape)
+                new = load(update, *element_indices(j * width + k, update.shape))
+                return store(out, join(load(out, *to), new), *to)
 
-        return grid(updates.shape, step, "j")
+            return parallel(width, part, "k")
 
-    return in_place_of(data, [indices, updates], body, "scatter_nd_generic")
+        return loop(count, one, "j")
+
+    return in_place_of(data, [indices, updates], body, "scatter_nd_generic", copy=loop)
+
+
+def counted_from_front(indices: te.Tensor, shape: Sequence[Any]) -> te.Tensor:
+    """The indices of `scatter_nd` with negative ones, which count from the end, made positive."""
+    depth = get_const_int(indices.shape[0])
+
+    def element(axis: PrimExpr, *at: PrimExpr) -> PrimExpr:
+        extent: PrimExpr = shape[0]
+        for k in range(1, depth):
+            extent = tir.Select(axis.equal(k), shape[k], extent)
+        return from_front(indices(axis, *at), extent)
+
+    return stage(indices.shape, element, "from_front", tag.INJECTIVE)

@@ -11,7 +11,7 @@ from tvm.ir.expr import PrimExpr
 from tvm.support.arguments import explained
 
 from .broadcast import divide
-from .common import known
+from .common import known, same_extent
 from .loops import load, loop, parallel, sequence, store
 from .tensor import full_like
 from .utils import get_const_int, normal_axis, prod, unravel_index
@@ -42,16 +42,17 @@ class NotImplementedReductionError(NotImplementedError, ValueError):
 
 
 def in_place_of(
-    data: te.Tensor, others: list[te.Tensor], body: Callable[..., tir.Stmt], name: str
-) -> te.Tensor:
-    """A copy of `data` that `body(out, others...)` then changes."""
+    data: te.Tensor, others: list[te.Tensor], body: Callable[..., tir.Stmt], name: str,
+    copy: Callable[..., tir.Stmt] = parallel,
+) -> te.Tensor:  # fmt: skip
+    """A copy of `data`, made in such a loop, that `body(out, others...)` then changes."""
 
     def run(ins: list[tir.Buffer], outs: list[tir.Buffer]) -> tir.Stmt:
-        def copy(i: PrimExpr) -> tir.Stmt:
+        def element(i: PrimExpr) -> tir.Stmt:
             at = element_indices(i, data.shape)
             return store(outs[0], load(ins[0], *at), *at)
 
-        return sequence(parallel(prod(data.shape), copy), body(outs[0], *ins[1:]))
+        return sequence(copy(prod(data.shape), element), body(outs[0], *ins[1:]))
 
     out = tir.decl_buffer(data.shape, data.dtype, "out_buf")
     result = te.extern(
@@ -102,13 +103,20 @@ def scatter_elements(
     shape = indices.shape
     lead, rest = prod(shape[:dim]), prod(shape[dim + 1 :])
     axis_step = prod(data.shape[dim + 1 :])
+    others = [k for k in range(data.ndim) if k != dim]
+    whole = all(same_extent(shape[k], data.shape[k]) for k in others)
+    wide = max(indices.dtype, shape[0].dtype, key=lambda kind: int(kind.bits))
 
     def body(out: tir.Buffer, index: tir.Buffer, update: tir.Buffer) -> tir.Stmt:
         def row(fused: PrimExpr) -> tir.Stmt:
             i, j = tir.indexdiv(fused, rest), tir.indexmod(fused, rest)
             first = i * (shape[dim] * rest) + j
-            goal = _element(i, shape[:dim], data.shape[: dim + 1], axis_step)
-            goal = goal + _element(j, shape[dim + 1 :], data.shape[dim + 1 :])
+            if whole:
+                step_of_i = data.shape[dim] * axis_step
+                goal = i.astype(wide) * step_of_i.astype(wide) + j.astype(wide)
+            else:
+                goal = _element(i, shape[:dim], data.shape[: dim + 1], axis_step)
+                goal = goal + _element(j, shape[dim + 1 :], data.shape[dim + 1 :])
 
             def step(k: PrimExpr) -> tir.Stmt:
                 at = element_indices(first + k * rest, shape)

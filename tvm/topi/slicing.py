@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -36,8 +36,29 @@ def strided_slice(
     """`a[begin:end:strides]` along the axes, or along the first ones.
 
     With `slice_mode="size"`, `end` holds sizes, where -1 means up to the end, and strides are one.
-    Symbolic bounds are assumed to lie within the tensor, unless `assume_inbound` is False.
+    Symbolic bounds are assumed to lie within the tensor, unless `assume_inbound` is False: then
+    the extents of the result are those of any bounds, but the slice begins where `begin` says.
     """
+    return _strided(a, begin, end, strides, axes, slice_mode, assume_inbound, moves=False)
+
+
+def strided_slice_of_any_bounds(
+    a: te.Tensor, begin: Any, end: Any, strides: Any, axes: Sequence[int] | None
+) -> te.Tensor:
+    """`strided_slice` that begins within the tensor, whatever symbolic bounds turn out to be."""
+    return _strided(a, begin, end, strides, axes, "end", assume_inbound=False, moves=True)
+
+
+def _strided(
+    a: te.Tensor,
+    begin: Any,
+    end: Any,
+    strides: Any,
+    axes: Sequence[int] | None,
+    slice_mode: str,
+    assume_inbound: bool,
+    moves: bool,
+) -> te.Tensor:
     if any(isinstance(x, te.Tensor) for x in (begin, end, strides)):
         return _slice_by_tensors(a, begin, end, strides)
     starts, stops = list(begin), list(end)
@@ -73,7 +94,7 @@ def strided_slice(
         name = "T_strided_slice_with_axes" if given else "T_strided_slice"
     else:
         bounds = [
-            _dynamic_bounds(b, e, s, n, slice_mode, assume_inbound)
+            _dynamic_bounds(b, e, s, n, slice_mode, assume_inbound, moves)
             for b, e, s, n in zip(starts, stops, steps, sizes)
         ]
         name = "T_dynamic_strided_slice_with_axes" if given else "T_dynamic_strided_slice"
@@ -101,7 +122,7 @@ def _static_bounds(
 
 
 def _dynamic_bounds(
-    begin: Bound, end: Bound, step: Any, size: Any, mode: str, assume_inbound: bool
+    begin: Bound, end: Bound, step: Any, size: Any, mode: str, assume_inbound: bool, moves: bool
 ) -> tuple[Any, Any, Any]:
     stride = _as_index(step, size)
     backward = isinstance(stride, tir.IntImm) and stride.value < 0
@@ -123,6 +144,8 @@ def _dynamic_bounds(
     length = simple_slice_length(start, stop, stride, forward, Analyzer())
     if not assume_inbound and begin is not None and end is not None:
         length = literal_slice_length(as_expr(begin), as_expr(end), stride, length, Analyzer())
+    if not moves and begin is not None and not (known(begin) and int(begin) < 0):
+        start = _as_index(low, size)
     return simplify(start), stride, length
 
 
@@ -175,7 +198,29 @@ def _slice_by_tensors(a: te.Tensor, begin: Any, end: Any, strides: Any) -> te.Te
 def dynamic_strided_slice(
     a: te.Tensor, begin: Any, end: Any, strides: Any, output_shape: Sequence[Any]
 ) -> te.Tensor:
-    """A slice whose bounds are tensors, with a shape worked out beforehand."""
+    """A slice whose bounds are tensors, with a shape worked out beforehand.
+
+    Bounds count from the front, and are only kept from lying behind the last element.
+    """
+    return _by_tensors(a, begin, strides, output_shape, lambda start, extent: start)
+
+
+def dynamic_slice_of_any_bounds(
+    a: te.Tensor, begin: te.Tensor, end: te.Tensor, strides: te.Tensor, output_shape: Sequence[Any]
+) -> te.Tensor:
+    """`dynamic_strided_slice` with bounds of any sign; negative ones count from the end."""
+
+    def first(start: PrimExpr, extent: Any) -> PrimExpr:
+        low = tir.if_then_else(start < 0, start + extent, start)
+        return te.max(low, tir.const(0, low.dtype))  # type: ignore[no-any-return]
+
+    return _by_tensors(a, begin, strides, output_shape, first)
+
+
+def _by_tensors(
+    a: te.Tensor, begin: Any, strides: Any, output_shape: Sequence[Any],
+    first: Callable[[PrimExpr, Any], PrimExpr],
+) -> te.Tensor:  # fmt: skip
     begin, strides = _as_tensor(begin, "begin"), _as_tensor(strides, "strides")
     count = get_const_int(begin.shape[0])
 
@@ -186,9 +231,8 @@ def dynamic_strided_slice(
                 own.append(index)
                 continue
             start = begin(tir.const(k, "int64"))
-            low = tir.if_then_else(start < 0, start + a.shape[k], start)
-            first = te.min(te.max(low, tir.const(0, low.dtype)), a.shape[k] - 1)
-            own.append(index * strides(tir.const(k, "int64")) + first)
+            low = te.min(first(start, a.shape[k]), a.shape[k] - 1)
+            own.append(index * strides(tir.const(k, "int64")) + low)
         return a(*own)
 
     return stage(list(output_shape), element, "T_strided_slice_dynamic", tag.INJECTIVE)

@@ -16,6 +16,7 @@ from tvm.ir.structural import structural_equal
 from tvm.relax import interp
 from tvm.relax.numpy_dtype import numpy_dtype
 from tvm.relax.op.declare import script_ops
+from tvm.relax.op.for_programs import FOR_PROGRAMS
 from tvm.relax.struct_info import TensorStructInfo, TupleStructInfo
 
 pytestmark = pytest.mark.pure
@@ -46,7 +47,8 @@ def _module(case: Case, legalize: bool = False) -> Any:
         call = bb.normalize(case.build(*variables))
         if legalize:
             assert isinstance(call, relax.Call)
-            call = call.op.get_attr("FLegalize")(bb, call)
+            own = call.op.get_attr("FLegalize")
+            call = FOR_PROGRAMS.get(call.op.name, own)(bb, call)
         bb.emit_func_output(bb.emit(call))
     return bb.get()
 

@@ -14,6 +14,7 @@ from tvm.error import TVMError
 from tvm.ir.op import Op
 from tvm.ir.structural import assert_structural_equal
 from tvm.relax import interp
+from tvm.relax.op.for_programs import FOR_PROGRAMS
 from tvm.relax.struct_info import ShapeStructInfo, TensorStructInfo, TupleStructInfo
 
 pytestmark = pytest.mark.pure
@@ -36,7 +37,7 @@ def _module(case: Case, dtype: str | None = None, legal: bool = False) -> Any:
     with bb.function("main", variables):
         bb.emit_func_output(bb.emit(case.build(*variables)))
     mod = bb.get()
-    return relax.transform.LegalizeOps()(mod) if legal else mod
+    return relax.transform.LegalizeOps(FOR_PROGRAMS)(mod) if legal else mod
 
 
 def _sweep() -> list[tuple[Case, str]]:

@@ -444,3 +444,28 @@ def test_axes_are_told_one_by_one_without_sugar() -> None:
     assert "vi = T.axis.spatial(2, i)" in text
     assert "remap" not in text
     assert '# with T.block("root")' in kernel.script(tir_prefix="X")
+
+
+def test_sizes_are_declared_in_the_order_of_the_result() -> None:
+    @I.ir_module
+    class Module:
+        @R.function
+        def rest(x: R.Tensor(("k",), "float32")) -> R.Tensor(("k",), "float32"):
+            return x
+
+        @R.function
+        def main(
+            x: R.Tensor(("n", 5), "float32"), y: R.Tensor(("m", "n"), "float32")
+        ) -> R.Tensor(("m", "n"), "float32"):
+            cls = Module
+            q = T.int64()
+            z = R.match_cast(cls.rest(R.sum(x, axis=1)), R.Tensor((q,), "float32"))
+            return y
+
+    lines = [line.strip() for line in Module["main"].script().splitlines()]
+    sizes = [line for line in lines if line.endswith("T.int64()")]
+    assert sizes == ["m = T.int64()", "n = T.int64()", "q = T.int64()"]
+    # what only the body has comes behind the module's name
+    whole = [line.strip() for line in Module.script().splitlines()]
+    at = whole.index("m = T.int64()")
+    assert whole[at : at + 4] == ["m = T.int64()", "n = T.int64()", "cls = Module", "q = T.int64()"]

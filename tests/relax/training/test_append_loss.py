@@ -125,7 +125,6 @@ def no_block(out: R.Tensor((2, 4), "float32")):
 @pytest.mark.parametrize(
     ("name", "loss", "count", "told"),
     [
-        ("backward", distance, 1, "there is no Relax function 'backward'"),
         ("forward", a_vector, 1, "one tensor without dimensions"),
         ("forward", no_block, 1, "the loss must be one dataflow block"),
         ("forward", distance, 3, "num_backbone_outputs=3"),
@@ -135,3 +134,8 @@ def no_block(out: R.Tensor((2, 4), "float32")):
 def test_what_is_refused(name: str, loss: object, count: int, told: str) -> None:
     with pytest.raises(TVMError, match=re.escape(told)):
         AppendLoss(name, loss, count)(Network)
+
+
+def test_a_function_that_is_not_there() -> None:
+    with pytest.raises(ValueError, match="backward"):
+        AppendLoss("backward", distance)(Network)

@@ -135,3 +135,12 @@ def test_what_is_refused() -> None:
         MomentumSGD(0.1, 0.9).init(symbolic)
     with pytest.raises(TypeError, match="how a parameter is updated"):
         Optimizer("none").init([x]).get_function()
+
+
+def test_shares_are_complements_as_they_are_written() -> None:
+    made = Adam(0.01).init(params("float64")).get_function().script()
+    assert 'R.const(0.10000000000000001, "float64")' in made  # 1 - 0.9 is 0.09999999999999998
+    assert 'R.const(0.001, "float64")' in made
+    assert Adam(0.01).dtype is None
+    with pytest.raises(RuntimeError, match=r"init\(\)"):
+        SGD(0.1).init([]).get_function()

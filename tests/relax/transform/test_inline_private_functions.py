@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+import tvm
 from tests.relax.programs import RelaxPassTest, calls, run_interp
 from tvm import relax
 from tvm.relax.transform import InlinePrivateFunctions, LambdaLift
@@ -157,6 +158,10 @@ def test_what_nobody_needs_goes_too():
 def test_every_function_is_canonical_afterwards() -> None:
     @I.ir_module
     class Mod:
+        @R.function(private=True)
+        def unused(x: R.Tensor((4,), "float32")):
+            return R.exp(x)
+
         @R.function
         def main(x: R.Tensor((4,), "float32")):
             y = R.match_cast(x, R.Tensor((4,), "float32"))
@@ -169,3 +174,5 @@ def test_every_function_is_canonical_afterwards() -> None:
     (binding,) = func.body.blocks[0].bindings
     assert str(binding.value.op) == "Op(relax.exp)"
     assert func.body.body is binding.var
+    alone = tvm.IRModule({"main": Mod["main"]})
+    assert InlinePrivateFunctions()(alone) is alone  # nothing is private

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+import tvm
 from tvm import relax
 from tvm.ir.structural import assert_structural_equal
 from tvm.relax.dpl import TuplePattern, is_op, rewrite_call, wildcard
@@ -215,3 +216,46 @@ def test_a_variable_that_is_bound_twice_is_no_name_for_itself() -> None:
     block.bindings[0].value.struct_info_ = x.struct_info
     func = relax.Function([x], relax.SeqExpr([block], y), x.struct_info)
     assert "R.exp(x)" in tidy_rewritten(func).script()
+
+
+def test_rewriters_that_find_nothing_tidy_functions_of_plain_blocks() -> None:
+    @R.function(pure=False, private=True)
+    def before(x: R.Tensor((2, 3), "float32"), p: R.Tensor((), "bool")):
+        a = x
+        b = R.add(a, a)
+        tell = R.call_packed("tell", b, sinfo_args=R.Tuple([]))
+        unused = R.exp(b)
+        if p:
+            c = R.add(a, a)
+            d = R.negative(c)
+        else:
+            d = R.exp(b)
+        return d
+
+    @R.function(pure=False, private=True)
+    def after(x: R.Tensor((2, 3), "float32"), p: R.Tensor((), "bool")):
+        b = R.add(x, x)
+        tell = R.call_packed("tell", b, sinfo_args=R.Tuple([]))
+        if p:
+            d = R.negative(b)
+        else:
+            d = R.exp(b)
+        return d
+
+    @R.function(private=True)
+    def flow(x: R.Tensor((2, 3), "float32")):
+        with R.dataflow():
+            a = x
+            b = R.add(a, a)
+            R.output(b)
+        return b
+
+    t = relax.transform
+    passes = (t.RemoveRedundantReshape(), t.OptimizeLayoutTransform(), t.FoldBatchnormToConv2D(),
+              t.ExpandMatmulOfSum(), t.ReorderTakeAfterMatmul())  # fmt: skip
+    for step in passes:
+        mod = step(tvm.IRModule({"main": before, "flow": flow}))
+        assert_structural_equal(mod["main"], after)
+        assert_structural_equal(mod["flow"], flow)
+    plain = tvm.IRModule({"main": before.with_attr("global_symbol", "main")})
+    assert_structural_equal(t.InlinePrivateFunctions()(plain), plain)  # there is none

@@ -395,3 +395,27 @@ def test_sizes_that_one_buffer_brings_are_declared_together() -> None:
         "    C = T.match_buffer(c, (n * 2, k + T.int64(1)))",
         "    T.evaluate(0)",
     ]
+
+
+def test_free_sizes_of_a_buffer_are_declared_in_one_line() -> None:
+    n, m, k, s = (tir.Var(name, "int64") for name in "nmks")
+
+    def head(*shape: Any, **options: Any) -> list[str]:
+        a = tir.Var("a", "handle")
+        buffer = tir.decl_buffer(shape, "float32", "A", **options)
+        func = tir.PrimFunc([a], tir.Evaluate(0), buffer_map={a: buffer})
+        lines = func.script().splitlines()
+        start = next(i for i, line in enumerate(lines) if line.startswith("def "))
+        return [line.strip() for line in lines[start + 1 : -1]]
+
+    assert head(n, m) == ["n, m = T.int64(), T.int64()", "A = T.match_buffer(a, (n, m))"]
+    assert head(n, 4)[0] == "n = T.int64()"
+    # those within an expression come one by one before, and are not declared again
+    assert head(n, m + k, k)[:3] == ["m = T.int64()", "k = T.int64()", "n = T.int64()"]
+    assert head(n + 1, m, n)[:2] == ["n = T.int64()", "m = T.int64()"]
+    # strides of the buffer's own are no sizes
+    own = head(n, m, strides=[s, 1])
+    assert own == ["n, m = T.int64(), T.int64()",
+                   'A = T.match_buffer(a, (n, m), strides=("s", 1))']  # fmt: skip
+    narrow = tir.Var("w", "int32")
+    assert head(n, m, strides=[narrow, 1])[0] == "n, m, w = T.int64(), T.int64(), T.int32()"

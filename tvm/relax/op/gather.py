@@ -9,7 +9,7 @@ import numpy as np
 
 from tvm.ir.expr import PrimExpr, StructInfo
 from tvm.relax.block_builder import BlockBuilder
-from tvm.relax.expr import Call, ExprLike, PrimValue, Tuple
+from tvm.relax.expr import Call, ExprLike, PrimValue, Tuple, TupleGetItem
 from tvm.relax.extents import broadcast
 from tvm.relax.struct_info import (
     VOID,
@@ -213,7 +213,10 @@ def _index_tensor_fit(bb: BlockBuilder, data: Expr, indices: Expr) -> list[Expr]
 
 @index_tensor.legalize
 def _index_tensor_te(bb: BlockBuilder, data: Expr, indices: Expr) -> Expr:
-    return bb.call_te(topi.index_tensor, data, tuple_items(bb, indices))
+    info = indices.struct_info
+    assert isinstance(info, TupleStructInfo), "checked by its kind"
+    items = [bb.emit(TupleGetItem(indices, i)) for i in range(len(info.fields))]
+    return bb.call_te(topi.index_tensor, data, items)
 
 
 index_tensor.reference(lambda data, indices: data[tuple(indices)])
@@ -412,12 +415,15 @@ def _scatter_nd_te(
     bb: BlockBuilder, data: Expr, indices: Expr, updates: Expr, *, reduction: str
 ) -> Expr:
     def compute(x: Any, te_indices: Any, new: Any) -> Any:
-        # topi takes the coordinates in the first dimension
-        ndim = len(te_indices.shape)
-        moved = topi.transpose(te_indices, [ndim - 1, *range(ndim - 1)]) if ndim > 1 else te_indices
-        return topi.scatter_nd(x, moved, new, reduction)
+        return topi.scatter_nd(x, coordinates_first(te_indices), new, reduction)
 
     return bb.call_te(compute, data, indices, updates, primfunc_name_hint="scatter_nd")
+
+
+def coordinates_first(te_indices: Any) -> Any:
+    """The indices as topi takes them, with the coordinates in the first dimension."""
+    ndim = len(te_indices.shape)
+    return topi.transpose(te_indices, [ndim - 1, *range(ndim - 1)]) if ndim > 1 else te_indices
 
 
 @scatter_nd.reference

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -24,7 +24,7 @@ from tvm.relax.struct_info import (
     const_int,
 )
 from tvm.tir import op as tir_op
-from tvm.tir.expr import INT64, IntImm, Var
+from tvm.tir.expr import INT64, IntImm, Select, Var
 from tvm.tir.slice_bounds import canonical_bound
 
 from . import layout_moves, layout_rules
@@ -250,6 +250,19 @@ def _int64(value: PrimExpr | int) -> PrimExpr:
 def _strided_slice_te(
     bb: BlockBuilder, x: Expr, *operands: Expr, assume_inbound: bool
 ) -> Expr:
+    def compute(te_x: Any, low: Any, high: Any, step: Any, axes: list[int]) -> Any:
+        return topi.strided_slice(
+            te_x, low, high, step, axes, slice_mode="end", assume_inbound=assume_inbound
+        )
+
+    return slice_of_known_bounds(bb, x, operands, assume_inbound, compute)
+
+
+def slice_of_known_bounds(
+    bb: BlockBuilder, x: Expr, operands: Sequence[Expr], assume_inbound: bool,
+    made: Callable[..., Any],
+) -> Expr:  # fmt: skip
+    """A kernel of the slice that `made` computes; the operator where a bound is not known."""
     info = x.struct_info
     assert isinstance(info, TensorStructInfo), "checked by its kind"
     parts = [known_prims(operand) for operand in operands]
@@ -259,15 +272,7 @@ def _strided_slice_te(
     strides = list(parts[3] or ()) if len(parts) > 3 else [IntImm(INT64, 1)] * len(axes)
 
     def compute(te_x: Any, low: Any, high: Any, step: Any) -> Any:
-        return topi.strided_slice(
-            te_x,
-            low,
-            high,
-            step,
-            [const_int(axis) for axis in axes],
-            slice_mode="end",
-            assume_inbound=assume_inbound,
-        )
+        return made(te_x, low, high, step, [const_int(axis) for axis in axes])
 
     return bb.call_te(compute, x, begin, end, strides, primfunc_name_hint="strided_slice")
 
@@ -351,17 +356,34 @@ dynamic_strided_slice.op.set_attr("FDataDependent", True)
 def _dynamic_slice_te(
     bb: BlockBuilder, x: Expr, begin: Expr, end: Expr, strides: Expr
 ) -> Expr:
-    """The shape is computed first, and its extents are symbols of the slice."""
+    def length(*bounds: Any) -> Any:
+        return _length_of_steps(*bounds, choose=Select)
+
+    outside = IntImm(INT64, -1)
+    return sliced_by_tensors(
+        bb, x, (begin, end, strides), topi.dynamic_strided_slice, length, Select, outside
+    )
+
+
+def sliced_by_tensors(
+    bb: BlockBuilder, x: Expr, bounds: tuple[Expr, Expr, Expr], made: Callable[..., Any],
+    length_of: Callable[..., Any], choose: Callable[..., Any], outside: PrimExpr,
+) -> Expr:  # fmt: skip
+    """The shape is computed first, and its extents are symbols of the slice that `made` computes.
+
+    The extent of an axis is found by choices that end with `outside`.
+    """
+    begin, end, strides = bounds
     info = x.struct_info
     if not isinstance(info, TensorStructInfo) or info.values is None or not bb.in_block():
         return dynamic_strided_slice(x, begin, end, strides)
 
     def lengths(data: Any, low: Any, high: Any, step: Any) -> Any:
         def length(i: Any) -> Any:
-            extent: PrimExpr = IntImm(INT64, 0)
+            extent: PrimExpr = outside
             for k, own in enumerate(data.shape):
-                extent = tir_op.if_then_else(i.equal(k), own, extent)
-            return dynamic_extent(extent, low[i], high[i], step[i])
+                extent = choose(i.equal(k), own, extent)
+            return length_of(extent, low[i], high[i], step[i])
 
         return te.compute((len(data.shape),), length, name="lengths")
 
@@ -372,20 +394,27 @@ def _dynamic_slice_te(
     )
     symbols = [Var("s", INT64) for _ in range(info.ndim)]
     bb.match_cast(extents, ShapeStructInfo(symbols))
-    return bb.call_te(topi.dynamic_strided_slice, x, begin, end, strides, list(symbols))
+    return bb.call_te(
+        made, x, begin, end, strides, list(symbols), primfunc_name_hint="dynamic_strided_slice"
+    )
 
 
 def dynamic_extent(extent: Any, low: Any, high: Any, step: Any) -> Any:
     """How many elements a slice has whose bounds and step are known at run time only."""
-    zero, last = IntImm(INT64, 0), extent - 1
+    found = _length_of_steps(extent, low, high, step, choose=tir_op.if_then_else)
+    return tir_op.max(found, IntImm(INT64, 0))
 
-    def moved(index: Any) -> Any:
-        front = tir_op.if_then_else(index < 0, index + extent, index)
-        up = tir_op.min(tir_op.max(front, zero), extent)
-        down = tir_op.min(tir_op.max(front, IntImm(INT64, -1)), last)
-        return tir_op.if_then_else(step < 0, down, up)
 
-    a, b = moved(low), moved(high)
-    up = tir_op.floordiv(b - a + step - 1, step)
-    down = tir_op.floordiv(a - b - step - 1, -step)
-    return tir_op.max(tir_op.if_then_else(step < 0, down, up), zero)
+def _length_of_steps(
+    extent: Any, low: Any, high: Any, step: Any, choose: Callable[..., Any]
+) -> Any:
+    """How many steps lead from one bound to the other; less than 0 where they lead away."""
+
+    def within(bound: Any, least: int, most: Any) -> Any:
+        front = choose(bound < 0, bound + extent, bound)
+        return tir_op.min(tir_op.max(front, IntImm(INT64, least)), most)
+
+    a, b = (within(bound, -1, extent - 1) for bound in (low, high))
+    back = tir_op.floordiv(a - b - step - 1, -step)
+    a, b = (within(bound, 0, extent) for bound in (low, high))
+    return choose(step < 0, back, tir_op.floordiv(b - a + step - 1, step))

@@ -61,7 +61,7 @@ def AppendLoss(
     are the first results of the function; its other parameters (targets) become parameters behind
     the function's own. It returns the loss, a tensor without dimensions, and the other results.
     """
-    func = next((f for var, f in mod.functions.items() if var.name_hint == func_name), None)
+    func = mod[func_name]
     if not isinstance(func, Function):
         names = ", ".join(var.name_hint for var in mod.functions)
         raise _refuse(f"there is no Relax function {func_name!r}", names, "one of the module's")

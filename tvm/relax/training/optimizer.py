@@ -10,6 +10,7 @@ Each of the three is a tuple; the first state counts the steps.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -26,7 +27,7 @@ from tvm.tir.expr import IntImm
 class Optimizer:
     """Base of optimizers: `init` learns the parameters, `_emit_step` says how one is updated."""
 
-    dtype: str
+    dtype: Any  # of the parameters, once they are known
     name: str
     param_list: list[Var]
     state: Any
@@ -35,7 +36,7 @@ class Optimizer:
         self.name = name
         self.param_list = []
         self.state = None
-        self.dtype = ""
+        self.dtype = None
 
     def init(self, params: Var | list[Var]) -> Optimizer:
         """Take the parameters, and make the first state for them. Gives the optimizer itself."""
@@ -46,7 +47,7 @@ class Optimizer:
 
     def get_function(self) -> Function:
         """The function that updates the parameters. Raises RuntimeError before `init`."""
-        if self.state is None:
+        if not self.param_list:
             raise RuntimeError("Please call init() for the optimizer before calling get_function()")
         infos = [param.struct_info for param in self.param_list]
         params = Var("params", TupleStructInfo(infos))
@@ -222,7 +223,7 @@ class MomentumSGD(Optimizer):
         kept = bb.emit(self._scaled(self.momentum, moments[0]))
         fresh: Expr = grad
         if self.dampening:
-            fresh = self._scaled(1 - self.dampening, grad)
+            fresh = self._scaled(_rest(self.dampening), grad)
         velocity = bb.emit(op.add(kept, fresh), f"{name}_v_new")
         step = velocity
         if self.nesterov:
@@ -260,7 +261,7 @@ class Adam(Optimizer):
         powers = []
         for i, beta in enumerate((self.beta1, self.beta2)):
             old = TupleGetItem(states, i + 1)
-            powers.append(bb.emit(op.multiply(old, self._const(beta)), f"beta_{i}_prod"))
+            powers.append(bb.emit(op.multiply(old, self._const(beta)), f"beta{i + 1}_prod"))
         return powers
 
     def _emit_step(
@@ -273,7 +274,7 @@ class Adam(Optimizer):
         unbiased: list[Var] = []
         sources = zip(moments, (grad, square), (self.beta1, self.beta2), self._moments)
         for old, value, beta, suffix in sources:
-            mixed = op.add(self._scaled(beta, old), self._scaled(1 - beta, value))
+            mixed = op.add(self._scaled(beta, old), self._scaled(_rest(beta), value))
             moved.append(bb.emit(mixed, f"{name}_{suffix}_new"))
         for moment, power, suffix in zip(moved, scalars, self._moments):
             rest = op.subtract(self._const(1), power)
@@ -281,3 +282,8 @@ class Adam(Optimizer):
         mean, variance = unbiased
         step = op.divide(mean, op.add(op.sqrt(variance), self._const(self.eps)))
         return self._moved(bb, param, self._scaled(self.lr, step)), moved
+
+
+def _rest(share: float) -> float:
+    """1 - share as it is written: 0.1 of 0.9, not 0.09999999999999998."""
+    return float(1 - Decimal(str(share)))

@@ -40,6 +40,7 @@ from tvm.relax.transform.rebuild import (
     vars_used,
     with_body,
 )
+from tvm.relax.transform.tidy import tidy_untouched
 
 
 @relax_pass("FoldBatchnormToConv2D")
@@ -53,7 +54,7 @@ def FoldBatchnormToConv2D(
     folder = _Folder(func, keep_training)
     body = rebuild_seq(func.body, folder.block)
     if body is func.body:
-        return func
+        return func if keep_training else tidy_untouched(func)
     return remove_unused_bindings(with_body(func, body))
 
 

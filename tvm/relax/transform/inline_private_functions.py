@@ -36,6 +36,8 @@ def InlinePrivateFunctions(mod: IRModule, ctx: PassContext) -> IRModule:
         for var, func in mod.functions.items()
         if isinstance(func, Function) and var not in recursive and _may_go(func)
     }
+    if not inlined:
+        return mod
     mentioned = {v for f in mod.functions.values() for v in called_functions(f)}
     inlined = {var: func for var, func in inlined.items() if var in mentioned}
     if not inlined:

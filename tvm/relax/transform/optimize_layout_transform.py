@@ -20,7 +20,7 @@ from tvm.relax.struct_info import ShapeExpr, TensorStructInfo
 from tvm.relax.transform.alter_op_impl import OPERATOR_NAME
 from tvm.relax.transform.pass_form import relax_pass
 from tvm.relax.transform.rebuild import map_bindings, with_value
-from tvm.relax.transform.tidy import tidy_rewritten
+from tvm.relax.transform.tidy import tidy_rewritten, tidy_untouched
 from tvm.tir.expr import IntImm
 from tvm.tir.function import PrimFunc
 
@@ -39,7 +39,7 @@ def OptimizeLayoutTransform(func: Function, mod: IRModule, ctx: PassContext) -> 
         return (new,)
 
     new = map_bindings(func, on_binding)
-    return func if new is func else tidy_rewritten(new)
+    return tidy_untouched(func) if new is func else tidy_rewritten(new)
 
 
 def _bound(expr: RelaxExpr, values: dict[Var, RelaxExpr]) -> RelaxExpr:

@@ -16,7 +16,7 @@ from tvm.relax.expr import Call, Function, Var, is_call_of
 from tvm.relax.expr_functor import PyExprMutator
 from tvm.relax.struct_info import TensorStructInfo
 from tvm.relax.transform.pass_form import relax_pass
-from tvm.relax.transform.tidy import tidy_rewritten
+from tvm.relax.transform.tidy import tidy_rewritten, tidy_untouched
 
 
 @relax_pass("RemoveRedundantReshape")
@@ -24,7 +24,7 @@ def RemoveRedundantReshape(func: Function, mod: IRModule, ctx: PassContext) -> F
     """No reshape has the shape of its operand, or a reshape as its operand."""
     new = _Remover().visit_expr(func)
     assert isinstance(new, Function), "functions stay functions"
-    return func if new is func else tidy_rewritten(new)
+    return tidy_untouched(func) if new is func else tidy_rewritten(new)
 
 
 class _Remover(PyExprMutator):

@@ -10,9 +10,8 @@ from __future__ import annotations
 from tvm.ir.structural import structural_equal
 from tvm.relax.analysis.bindings import remove_all_unused
 from tvm.relax.bind import TIDIERS
-from tvm.relax.expr import DataflowBlock, Function, If, VarBinding
+from tvm.relax.expr import DataflowBlock, Function
 from tvm.relax.transform.canonicalize_bindings import canonicalize_bindings
-from tvm.relax.transform.dead_code_elimination import calls_outside
 from tvm.relax.transform.eliminate_common_subexpr import eliminate_common_subexpr
 
 
@@ -35,27 +34,11 @@ def tidy_rewritten(func: Function) -> Function:
 
 
 def tidy_untouched(func: Function) -> Function:
-    """Where a rewriter finds nothing: functions with blocks that are no dataflow, all the same.
-
-    Those with casts, branches, or calls of functions outside, which may do more than give a result,
-    stay as they are.
-    """
-    plain = any(b.bindings and not isinstance(b, DataflowBlock) for b in func.body.blocks)
-    if not plain or not _is_straight(func):
+    """Where a rewriter finds nothing: functions with blocks that are no dataflow, all the same."""
+    if all(isinstance(block, DataflowBlock) or not block.bindings for block in func.body.blocks):
         return func
     new = tidy_rewritten(func)
     return func if structural_equal(new, func) else new
-
-
-def _is_straight(func: Function) -> bool:
-    """Whether a function only binds calls of operators and kernels one after the other."""
-    return all(
-        isinstance(binding, VarBinding)
-        and not isinstance(binding.value, (If, Function))
-        and not calls_outside(binding.value)
-        for block in func.body.blocks
-        for binding in block.bindings
-    )
 
 
 TIDIERS.register("inlined", tidy_inlined)

@@ -8,8 +8,7 @@ opaque way, and what is touched through a view counts for the buffer that is vie
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
-from typing import Final
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from tvm.ir.expr import PrimExpr, Range
 from tvm.support.arguments import explained
@@ -94,9 +93,12 @@ def _upper(a: PrimExpr, b: PrimExpr) -> PrimExpr:
 
 
 def _bounded(low: PrimExpr, high: PrimExpr, extent: PrimExpr) -> tuple[PrimExpr, PrimExpr]:
-    """The box along one axis; the whole axis where the index is read from memory."""
+    """The box along one axis; the whole axis where the index may be anything.
+
+    The whole begins at a zero of 32 bits, whatever the axis counts in.
+    """
     if low.dtype.is_handle or high.dtype.is_handle:  # infinity, as interval sets write it
-        return ops.const(0, extent.dtype), ops.subtract(extent, ops.const(1, extent.dtype))
+        return ops.const(0, "int32"), ops.subtract(extent, ops.const(1, extent.dtype))
     return low, high
 
 
@@ -164,9 +166,9 @@ class _Detector(StmtExprVisitor):
         """The lowest and highest value over the loops inside of the block."""
         from tvm.arith.int_set import IntervalSet, eval_set, neg_inf, pos_inf
 
-        if _is_computed(low, self._changing) or _is_computed(high, self._changing):
+        if _reads_from(low, self._changing) or _reads_from(high, self._changing):
             return neg_inf(), pos_inf()
-        if not self._loops:
+        if not self._loops and not _chooses(low) and not _chooses(high):
             return low, high
 
         domains = {var: IntervalSet.of_range(rng) for var, rng in self._loops.items()}
@@ -270,27 +272,29 @@ def _whole(buffer: Buffer) -> list[tuple[PrimExpr, PrimExpr]]:
     return [(ops.const(0, n.dtype), ops.subtract(n, 1)) for n in buffer.shape]
 
 
-# Calls that are known by their bounds; what others give may be anything.
-_BOUNDED: Final = frozenset(("tir.likely", "tir.vscale"))
+def _reads_from(index: PrimExpr, changing: Collection[Buffer]) -> bool:
+    """True where the index is read from memory that is changing."""
+    return bool(changing) and any(
+        isinstance(part, e.BufferLoad) and part.buffer in changing for part in _parts(index)
+    )
 
 
-def _is_computed(index: PrimExpr, changing: Collection[Buffer]) -> bool:
-    """True where the index goes through a call, such as the rounding of a float.
+def _chooses(index: PrimExpr) -> bool:
+    """True where the index is one of two, or what a call gives, such as a rounded float.
 
-    An index that is read from memory is one element, wherever that is, unless that is changing.
+    An index that is read from memory is one element, wherever that is.
     """
+    return any(isinstance(part, (e.Call, e.Select)) for part in _parts(index))
+
+
+def _parts(index: PrimExpr) -> Iterator[PrimExpr]:
+    """The index and what it is made of, but not where it is read from."""
     stack = [index]
     while stack:
         part = stack.pop()
-        if isinstance(part, e.Call):
-            name = e.op_name(part)
-            if name not in _BOUNDED:
-                return True
-        if isinstance(part, e.BufferLoad) and part.buffer in changing:
-            return True
+        yield part
         if not isinstance(part, (e.BufferLoad, e.ProducerLoad)):
             stack.extend(expr_children(part))
-    return False
 
 
 def _is_point(rng: Range) -> bool:

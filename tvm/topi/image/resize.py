@@ -123,7 +123,7 @@ def get_inx(
     mode = coordinate_transformation_mode
     scale = tir.div(as_expr(image_width).astype("float"), as_expr(target_width).astype("float"))
     if mode == "half_pixel":
-        return scale * (as_expr(x).astype("float") + 0.5) - 0.5
+        return (as_expr(x).astype("float") + 0.5) * scale - 0.5
     if mode == "align_corners":
         last = (as_expr(image_width) - 1).astype("float")
         if known(target_width) and get_const_int(target_width) == 1:
@@ -133,9 +133,9 @@ def get_inx(
         return scale * x
     if mode == "pytorch_half_pixel":
         several = as_expr(target_width) > 1
-        return tir.if_then_else(several, scale * (x + 0.5) - 0.5, 0.0)
+        return tir.if_then_else(several, (as_expr(x).astype("float") + 0.5) * scale - 0.5, 0.0)
     if mode == "tf_half_pixel_for_nn":
-        return scale * (x + 0.5)
+        return (as_expr(x).astype("float") + 0.5) * scale
     if mode == "tf_crop_and_resize":
         return _cropped(x, image_width, target_width, start_x, end_x)
     raise ValueError(
@@ -239,13 +239,15 @@ class _Resizer:
         # the region lists all starts, then all ends
         starts = roi[:dims] if roi else [0] * dims
         ends = roi[dims:] if roi else [-1] * dims
-        by_division = self._divides()
+        divides = [self._divides(*sizes) for sizes in zip(self.sources, self.targets)]
         coords = [
-            get_inx(x, source, target, self.mode, start, end, by_division)
-            for x, source, target, start, end in zip(at, self.sources, self.targets, starts, ends)
+            get_inx(x, source, target, self.mode, *part, divided)
+            for x, source, target, *part, divided in zip(
+                at, self.sources, self.targets, starts, ends, divides
+            )
         ]
         rule = {"nearest": self._nearest, "linear": self._linear, "cubic": self._cubic}
-        value = rule[self.method](n, c, coords, inner, by_division, boxes)
+        value = rule[self.method](n, c, coords, inner, divides, boxes)
         if self.mode == "tf_crop_and_resize":
             outside = [
                 tir.any(p < 0, p > (as_expr(source) - 1).astype(p.dtype))
@@ -255,34 +257,37 @@ class _Resizer:
             value = tir.if_then_else(tir.any(*outside), beyond, value)
         return value.astype(self.dtype)
 
-    def _divides(self) -> bool:
-        plain = self.method == "nearest" and self.mode == "asymmetric" and self.rounding == "floor"
-        return plain and all(
-            known(a)
-            and known(b)
-            and can_convert_multiply_to_intdiv(get_const_int(a), get_const_int(b))
-            for a, b in zip(self.sources, self.targets)
+    def _divides(self, source: Any, target: Any) -> bool:
+        """Each pixel of a row becomes some, side by side, however coordinates are rounded."""
+        plain = self.method == "nearest" and self.mode == "asymmetric"
+        return bool(
+            plain
+            and known(source)
+            and known(target)
+            and can_convert_multiply_to_intdiv(get_const_int(source), get_const_int(target))
         )
 
     def _nearest(
-        self, n: Any, c: Any, coords: Sequence[PrimExpr], inner: Sequence[Any], by_division: bool,
-        boxes: Any,
+        self, n: Any, c: Any, coords: Sequence[PrimExpr], inner: Sequence[Any],
+        divides: Sequence[bool], boxes: Any,
     ) -> PrimExpr:  # fmt: skip
-        whole = [get_closest_index(p, self.rounding, boxes, by_division) for p in coords]
+        whole = [
+            get_closest_index(p, self.rounding, boxes, divided)
+            for p, divided in zip(coords, divides)
+        ]
         return self.load(n, c, whole, inner)
 
     def _linear(
         self, n: Any, c: Any, coords: Sequence[PrimExpr], inner: Sequence[Any], *_: Any
     ) -> PrimExpr:
-        lows = [tir.floor(p) for p in coords]
-        parts = [p - low for p, low in zip(coords, lows)]
+        lows = [tir.floor(p).astype("int32") for p in coords]
+        parts = [p - low.astype("float") for p, low in zip(coords, lows)]
 
         def between(chosen: list[PrimExpr]) -> PrimExpr:
             k = len(chosen)
             if k == len(coords):
                 return self.load(n, c, chosen, inner)
-            low = lows[k].astype("int32")
-            left, right = between([*chosen, low]), between([*chosen, low + 1])
+            left, right = between([*chosen, lows[k]]), between([*chosen, lows[k] + 1])
             return left * (1.0 - parts[k]) + right * parts[k]
 
         return between([])

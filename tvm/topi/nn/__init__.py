@@ -8,6 +8,7 @@ from tvm.support.lazy import lazy_names
 
 from .batch_matmul import batch_matmul
 from .batch_norm import batch_norm
+from .batch_norm import batch_norm_as_legalized as batch_norm_as_legalized
 from .batch_to_space_nd import batch_to_space_nd
 from .bitserial_conv2d import bitserial_conv2d_nchw, bitserial_conv2d_nhwc
 from .bitserial_dense import bitserial_dense

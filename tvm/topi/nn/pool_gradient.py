@@ -11,7 +11,7 @@ from tvm.error import ShapeError
 from tvm.ir.expr import PrimExpr
 from tvm.support.arguments import explained
 from tvm.topi import tag
-from tvm.topi.common import check_same, stage, stages
+from tvm.topi.common import check_same, ravel, stage, stages
 from tvm.topi.utils import layout_axes
 
 from .pad import padded
@@ -27,6 +27,26 @@ def pool_grad(
 
     A window's gradient goes to its largest element, the first of equals, or to all in equal parts.
     """
+    return _pool_grad(
+        grads, data, kernel, stride, padding, pool_type, ceil_mode, count_include_pad, layout,
+        within=True,
+    )  # fmt: skip
+
+
+def pool_grad_as_legalized(*args: Any) -> te.Tensor:
+    """`pool_grad` of Relax's kernels in TVM.
+
+    Elements behind the last window of a row of "max" look at one more, which is not theirs, and
+    may lie outside of the memory.
+    """
+    return _pool_grad(*args, within=False)
+
+
+def _pool_grad(
+    grads: te.Tensor, data: te.Tensor, kernel: Sequence[Any], stride: Sequence[Any],
+    padding: Sequence[Any], pool_type: str, ceil_mode: bool, count_include_pad: bool, layout: str,
+    within: bool,
+) -> te.Tensor:  # fmt: skip
     if pool_type not in ("max", "avg"):
         raise ValueError(f"pool_grad: pool_type {pool_type!r}; legal: 'max', 'avg'")
     if len(kernel) != 2 or len(stride) != 2 or len(padding) != 4:
@@ -36,7 +56,7 @@ def pool_grad(
         )
     axes = layout_axes(layout, "HW", "pool_grad")
     grad = _Gradient(grads, data, axes, kernel, stride, padding, ceil_mode)
-    return grad.of_max() if pool_type == "max" else grad.of_mean(count_include_pad)
+    return grad.of_max(within) if pool_type == "max" else grad.of_mean(count_include_pad)
 
 
 class _Gradient:
@@ -63,23 +83,25 @@ class _Gradient:
             check_same("pool_grad", f"dimension {k} of the gradients", own, wanted)
         # at most so many windows in a row hold one element
         self.around = [
-            te.reduce_axis((0, simplify(tir.indexdiv(tir.const(k + s - 1, "int32"), s))), n)
-            for k, s, n in zip(self.kernel, self.stride, ("wh", "ww"))
+            te.reduce_axis((0, tir.const((k + s - 1) // s, data.shape[axis].dtype)), n)
+            for axis, k, s, n in zip(self.axes, self.kernel, self.stride, ("wh", "ww"))
         ]
 
-    def _windows(self, i: Sequence[Any]) -> tuple[list[Any], list[PrimExpr]]:
+    def _windows(self, i: Sequence[Any], within: bool) -> tuple[list[Any], list[PrimExpr]]:
         """The index of a window that holds an element, and when there is such a window."""
         own, there = list(i), []
         for axis, k, s, low, tap in zip(
             self.axes, self.kernel, self.stride, self.before, self.around
         ):
             at = i[axis] + low
-            window = tir.indexdiv(at, s) - tap
+            window = tir.truncdiv(at, s) - tap
             own[axis] = window
-            there += [window >= 0, window < self.grads.shape[axis], at - window * s < k]
+            there.append(_first_window(at, k, s) <= window)
+            if within:
+                there.append(window < self.grads.shape[axis])
         return own, there
 
-    def of_max(self) -> te.Tensor:
+    def of_max(self, within: bool) -> te.Tensor:
         """Windows remember where their largest element stands."""
         before: list[Any] = [0] * self.data.ndim
         after: list[Any] = [0] * self.data.ndim
@@ -90,23 +112,20 @@ class _Gradient:
         source = self.data
         if any(before) or any(after):
             source = padded(source, before, after, least, "pad_temp", names, kind=tag.ELEMWISE)
-        width = source.shape[self.axes[1]]
-        taps = [te.reduce_axis((0, k), f"k{n}") for k, n in zip(self.kernel, "hw")]
+        taps = [te.reduce_axis((0, k), f"d{n}") for k, n in zip(self.kernel, "hw")]
 
         def largest(*i: Any) -> Any:
             own = list(i)
             for axis, s, tap in zip(self.axes, self.stride, taps):
                 own[axis] = i[axis] * s + tap
-            number = own[self.axes[0]] * width + own[self.axes[1]]
-            return _first_largest((number, source(*own)), axis=taps)
+            return _first_largest((ravel(own, source.shape), source(*own)), axis=taps)
 
         argmax, _ = stages(self.grads.shape, largest, "maxpool_grad_argmax", tag.COMM_REDUCE_IDX)
 
         def element(*i: Any) -> PrimExpr:
-            own, there = self._windows(i)
-            rows, columns = self.axes
-            mine = (i[rows] + self.before[0]) * width + i[columns] + self.before[1]
-            picked = tir.if_then_else(tir.all(*there), argmax(*own).equal(mine), tir.const(False))
+            own, there = self._windows(i, within)
+            at = [x + low for x, low in zip(i, before)]
+            picked = tir.all(*there, argmax(*own).equal(ravel(at, source.shape)))
             zero = tir.const(0, self.data.dtype)
             value: PrimExpr = te.sum(
                 tir.if_then_else(picked, self.grads(*own), zero), axis=self.around
@@ -124,9 +143,9 @@ class _Gradient:
                 self.axes, self.kernel, self.stride, self.before, self.around
             ):
                 at = i[axis] + low
-                own[axis] = window = tir.indexdiv(at, s) - tap
-                first = tir.Select(at < k, tir.const(0, at.dtype), tir.indexdiv(at - k, s) + 1)
-                there.append(tir.all(window >= first, window < self.grads.shape[axis]))
+                own[axis] = window = tir.truncdiv(at, s) - tap
+                first = _first_window(at, k, s)
+                there.append(tir.all(first <= window, window < self.grads.shape[axis]))
             size: PrimExpr = tir.const(1, "int32")
             for k, axis in enumerate(self.axes):
                 start = own[axis] * self.stride[k] - self.before[k]
@@ -146,11 +165,17 @@ class _Gradient:
         return stage(self.data.shape, element, "T_pool_grad", "pool_grad_avg")
 
 
+def _first_window(at: PrimExpr, kernel: Any, stride: Any) -> PrimExpr:
+    """The first of the windows that hold an element."""
+    later = tir.truncdiv(at - kernel, stride) + 1
+    return tir.Select(at < kernel, tir.const(0, at.dtype), later)
+
+
 def _combine(x: Any, y: Any) -> list[PrimExpr]:
     wins = tir.any(x[1] > y[1], tir.all(x[1].equal(y[1]), x[0] < y[0]))
-    return [tir.Select(wins, x[0], y[0]), tir.Select(wins, x[1], y[1])]
+    return [tir.Select(wins, x[0], y[0]), tir.Select(x[1] > y[1], x[1], y[1])]
 
 
 _first_largest = te.comm_reducer(
-    _combine, lambda a, b: [tir.max_value(a), tir.min_value(b)], name="first_largest"
+    _combine, lambda a, b: [tir.const(-1, a), tir.min_value(b)], name="first_largest"
 )

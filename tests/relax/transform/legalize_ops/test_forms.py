@@ -83,9 +83,38 @@ FORMS: list[tuple[Callable[..., Any], list[Shape], list[str]]] = [
     (
         lambda g, x: op.grad.avg_pool2d_backward(g, x, (3, 3), (2, 2), (1, 1, 1, 1)),
         [((1, 2, 4, 4), "float32"), ((1, 2, 8, 8), "float32")],
-        ["T.Select(v_ax2 < T.int64(2), T.int64(0), v_ax2 // T.int64(2)) <= "
-         "(v_ax2 + T.int64(1)) // T.int64(2) - v_wh and "
-         "(v_ax2 + T.int64(1)) // T.int64(2) - v_wh < T.int64(4)"],
+        ["T.Select(v_ax2 < T.int64(2), T.int64(0), T.Div(v_ax2 - T.int64(2), T.int64(2)) "
+         "+ T.int64(1)) <= T.Div(v_ax2 + T.int64(1), T.int64(2)) - v_wh and "
+         "T.Div(v_ax2 + T.int64(1), T.int64(2)) - v_wh < T.int64(4)"],
+    ),
+    (
+        lambda g, x: op.grad.max_pool2d_backward(g, x, (2, 2), (2, 2)),
+        [((1, 2, 4, 4), "float32"), ((1, 2, 8, 8), "float32")],
+        ["maxpool_grad_argmax_v0[v_ax0, v_ax1, v_ax2, v_ax3] = T.int64(-1)",
+         "v_ax1 * T.int64(64) + v_ax2 * T.int64(16) + T.Cast(\"int64\", v_dh) * T.int64(8)"],
+    ),
+    (
+        lambda x: op.image.resize2d(x, (8, 6), method="nearest_neighbor"),
+        [((1, 2, 4, 4), "float32")],
+        ["T.round((T.Cast(\"float32\", v_i2) + T.float32(0.5)) * T.float32(0.5) "
+         "- T.float32(0.5))"],
+    ),
+    (
+        lambda x: op.image.resize2d(
+            x, (8, 6), method="nearest_neighbor", coordinate_transformation_mode="asymmetric"
+        ),
+        [((1, 2, 4, 4), "float32")],
+        ["T.Div(v_i2, T.int64(2))", "T.round(T.float32(0.66666668653488159)"],  # by axis
+    ),
+    (
+        lambda x, i, u: op.scatter_elements(x, i, u, 0),
+        [((3, 4), "float32"), ((2, 4), "int64"), ((2, 4), "float32")],
+        ["out_buf[(fused // T.int64(4) * T.int64(12) + fused % T.int64(4) + (B[("],
+    ),
+    (
+        lambda x, i, u: op.scatter_nd(x, i, u),
+        [((4, 5), "float32"), ((3, 1), "int64"), ((3, 5), "float32")],
+        ["out_buf[(k + T.int64(5) * T_transpose[j // T.int64(3), j % T.int64(3)]) // T.int64(5), "],
     ),
     (
         lambda g, p, t, w: op.grad.nll_loss_backward(g, p, t, w, "mean", -1),

@@ -13,10 +13,8 @@ from tvm.relax.backend.default_pipeline import (
     finalize_passes,
 )
 from tvm.relax.backend.kept_schedules import ApplyKeptSchedule
-from tvm.relax.op.grad.grad import FOR_PIPELINES
+from tvm.relax.op.for_programs import FOR_PROGRAMS
 from tvm.relax.op.nn.attention import BY_HEADS
-from tvm.relax.op.search import ALWAYS_FOUND
-from tvm.relax.op.statistical import FROM_INFINITY
 from tvm.relax.transform.annotate_tir_op_pattern import AnnotateFusionPattern
 from tvm.relax.transform.attach_attr_layout_free_buffers import MarkConstantWeights
 from tvm.relax.transform.batch_norm_as_scale import BatchNormAsScale
@@ -89,7 +87,7 @@ def kernel_passes(target: Target) -> list[Pass]:
         FuseTransposeMatvec(),  # weights that are no constants are read as they lie
         t.LowerShapeToTensor(),  # sizes that are read as numbers become kernels
         # operators, as rules know them
-        t.LegalizeOps(BY_HEADS | FOR_PIPELINES | ALWAYS_FOUND | FROM_INFINITY),
+        t.LegalizeOps(BY_HEADS | FOR_PROGRAMS),
         GroupReshapes(),  # that fusion, and rules, can see through
         AnnotateFusionPattern(),  # what fusion goes by
         t.FoldConstant(),  # kernels of constants that had no operator form

@@ -16,9 +16,7 @@ from tvm.relax.backend.default_pipeline import (
 from tvm.relax.backend.dispatch_sampling import DispatchSampling
 from tvm.relax.backend.dispatch_sort_scan import DispatchSortScan
 from tvm.relax.backend.gpu_generic.products import AttentionAsProducts
-from tvm.relax.op.grad.grad import FOR_PIPELINES
-from tvm.relax.op.search import ALWAYS_FOUND
-from tvm.relax.op.statistical import FROM_INFINITY
+from tvm.relax.op.for_programs import FOR_PROGRAMS
 from tvm.relax.transform.annotate_tir_op_pattern import AnnotateFusionPattern
 from tvm.relax.transform.batch_norm_as_scale import BatchNormAsScale
 from tvm.relax.transform.compare_extents import CompareExtents
@@ -57,7 +55,7 @@ def legalize_passes(target: Target) -> list[Pass]:
         t.FoldConstant(),  # weights transposed, scaled, reshaped, once and for all
         AttentionAsProducts(),  # of which each gets a schedule of its own
         t.LowerShapeToTensor(),  # sizes that are read as numbers become kernels
-        t.LegalizeOps(FOR_PIPELINES | ALWAYS_FOUND | FROM_INFINITY),  # and so do operators
+        t.LegalizeOps(FOR_PROGRAMS),  # and so do operators
         AnnotateFusionPattern(),  # what fusion goes by
         t.FoldConstant(),  # kernels of constants that had no operator form
         t.FuseOps(wide=True),  # groups of kernels that share a loop nest

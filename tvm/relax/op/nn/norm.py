@@ -175,7 +175,7 @@ batch_norm.fit(_fit_parameters)
 @batch_norm.legalize
 def _batch_norm_te(bb: BlockBuilder, *operands: Expr, **o: Any) -> Expr:
     return bb.call_te(
-        topi.nn.batch_norm,
+        topi.nn.batch_norm_as_legalized,
         *operands,
         axis=o["axis"],
         epsilon=o["epsilon"],
@@ -183,6 +183,7 @@ def _batch_norm_te(bb: BlockBuilder, *operands: Expr, **o: Any) -> Expr:
         scale=o["scale"],
         training=o["training"],
         momentum=o["momentum"],
+        primfunc_name_hint="batch_norm",
     )
 
 

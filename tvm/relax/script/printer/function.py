@@ -43,8 +43,8 @@ def _function(func: Function, d: Docsifier) -> Doc:
     outside = all(f.node is None or isinstance(f.node, IRModule) for f in d.frames)
     with d.frame(func, TOKEN) as frame:
         symbols = frame.extra = SignatureSymbols(_void_vars_read(func))
+        result = d.expr(func.ret_struct_info)  # first: sizes are declared in its order
         params = [_param(param, frame, d) for param in func.params]
-        result = d.expr(func.ret_struct_info)
         symbols.in_signature = False
         attrs = dict(func.attrs.items())
         if attrs.get(SYMBOL) == name:
@@ -54,14 +54,16 @@ def _function(func: Function, d: Docsifier) -> Doc:
             frame.stmts.append(ExprStmtDoc(said))
         body = func.body
         assert isinstance(body, SeqExpr), "a function's body is a sequence"
-        alias = d.module_alias if outside else None
+        alias, start = d.module_alias if outside else None, len(frame.stmts)
         if alias is not None:
             alias.in_graph, alias.used = True, False
         stmts = body_docs(body, d)
         if alias is not None:
             alias.in_graph = False
             if alias.used and alias.name != alias.module_name:
-                frame.stmts.append(AssignDoc(IdDoc(alias.name), IdDoc(alias.module_name)))
+                # behind the sizes of the signature, before those that the body declares
+                made_here = AssignDoc(IdDoc(alias.name), IdDoc(alias.module_name))
+                frame.stmts.insert(start, made_here)
         frame.stmts.extend(stmts)
         decorator = _decorator(func, outside and symbol is None, d)
         made = FunctionDoc(IdDoc(name), params, [decorator], result, frame.stmts)

@@ -60,23 +60,18 @@ def buffer_args(buffer: Buffer, name: ExprDoc, frame: Frame, d: Docsifier) -> Bu
     Strides, the offset and the data pointer are defined by the buffer if nothing else did.
     """
     kwargs: dict[str, ExprDoc] = {}
-    sizes: list[Var] = []
-    for extent in buffer.shape:
-        if isinstance(extent, Var) and not d.is_defined(extent):
-            d.define(extent, d.frames[-1], extent.name or "v")
-            sizes.append(extent)
-        else:
-            _declare_free(extent, d)
-    shape = TupleDoc(d.exprs(buffer.shape))
+    free = FreeVars(frame, d)
+    shape = TupleDoc([free.expr(extent) for extent in buffer.shape])
     if d.is_defined(buffer.data):
         kwargs["data"] = d.expr(buffer.data)
     else:
         d.define_as(buffer.data, frame, lambda: AttrAccessDoc(name, "data"))
     if buffer.strides:
         kwargs["strides"] = TupleDoc(
-            [_stride(buffer, i, name, frame, d) for i in range(len(buffer.strides))]
+            [_stride(buffer, i, name, free) for i in range(len(buffer.strides))]
         )
-    needs_factor = _offset(buffer, name, frame, d, kwargs)
+    needs_factor = _offset(buffer, name, free, kwargs)
+    free.declare()
     if buffer.scope() != "global":
         kwargs["scope"] = LiteralDoc(buffer.scope())
     if buffer.data_alignment != ALIGNMENT:
@@ -87,8 +82,6 @@ def buffer_args(buffer: Buffer, name: ExprDoc, frame: Frame, d: Docsifier) -> Bu
         kwargs["buffer_type"] = LiteralDoc(_type_word(buffer.buffer_type))
     if buffer.axis_separators:
         kwargs["axis_separators"] = ListDoc(d.exprs(buffer.axis_separators))
-    if sizes:
-        d.frames[-1].stmts.append(declaration_of(sizes, d))
     dtype = None if buffer.dtype is d.cfg.buffer_dtype else dtype_literal(buffer.dtype)
     return BufferArgs(shape, dtype, kwargs)
 
@@ -97,36 +90,61 @@ def _type_word(buffer_type: str) -> str:
     return "auto" if buffer_type == "auto_broadcast" else buffer_type
 
 
-def _declare_free(value: PrimExpr, d: Docsifier) -> None:
-    """Variables of a shape that nothing defined yet are declared before the buffer."""
-    for part in walk(value):
-        if isinstance(part, Var) and not d.is_defined(part):
-            declare_var(part, d.frames[-1], d)
+class FreeVars:
+    """Variables that nothing defined yet, on the way to a buffer that has them.
+
+    Those that are an extent, a stride or the offset by themselves are declared in one
+    line before the buffer, `n, m = T.int64(), T.int64()`; those inside of an expression
+    one by one before.
+    """
+
+    __slots__ = ("d", "frame", "sizes")
+
+    def __init__(self, frame: Frame, d: Docsifier) -> None:
+        self.frame: Final = frame  # of the buffer: what it defines itself lives there
+        self.d: Final = d
+        self.sizes: Final[list[Var]] = []
+
+    def expr(self, value: PrimExpr) -> ExprDoc:
+        """The document of the value; its free variables are, or will be, declared."""
+        d = self.d
+        if isinstance(value, Var) and not d.is_defined(value):
+            d.define(value, d.frames[-1], value.name or "v")
+            self.sizes.append(value)
+        for part in walk(value):
+            if isinstance(part, Var) and not d.is_defined(part):
+                declare_var(part, d.frames[-1], d)
+        return d.expr(value)
+
+    def declare(self) -> None:
+        """Put the line for those that stand alone into the frame."""
+        if self.sizes:
+            self.d.frames[-1].stmts.append(declaration_of(self.sizes, self.d))
 
 
-def _stride(buffer: Buffer, i: int, name: ExprDoc, frame: Frame, d: Docsifier) -> ExprDoc:
+def _stride(buffer: Buffer, i: int, name: ExprDoc, free: FreeVars) -> ExprDoc:
     stride = buffer.strides[i]
-    if _is_new(stride, buffer, d):
+    if _is_new(stride, buffer, free.d):
         assert isinstance(stride, Var)
         index = LiteralDoc(i)
-        d.define_as(stride, frame, lambda: IndexDoc(AttrAccessDoc(name, "strides"), [index]))
+        free.d.define_as(
+            stride, free.frame, lambda: IndexDoc(AttrAccessDoc(name, "strides"), [index])
+        )
         return LiteralDoc(stride.name)
-    _declare_free(stride, d)
-    return d.expr(stride)
+    return free.expr(stride)
 
 
 def _offset(
-    buffer: Buffer, name: ExprDoc, frame: Frame, d: Docsifier, kwargs: dict[str, ExprDoc]
+    buffer: Buffer, name: ExprDoc, free: FreeVars, kwargs: dict[str, ExprDoc]
 ) -> bool:
     """Add the offset unless it is zero; True where only the offset factor stands for it."""
     offset = buffer.elem_offset
     if isinstance(offset, IntImm) and offset.value == 0 and buffer.offset_factor == 1:
         return False  # beside a factor the offset would be read as a variable
-    if _is_new(offset, buffer, d):
-        d.define_as(offset, frame, lambda: AttrAccessDoc(name, "elem_offset"))
+    if _is_new(offset, buffer, free.d):
+        free.d.define_as(offset, free.frame, lambda: AttrAccessDoc(name, "elem_offset"))
         return True
-    _declare_free(offset, d)
-    kwargs["elem_offset"] = d.expr(offset)
+    kwargs["elem_offset"] = free.expr(offset)
     return False
 
 
