@@ -13,14 +13,14 @@ from typing import Any, Final
 
 from tvm.relax.block_builder import BlockBuilder
 from tvm.relax.expr import Call
-from tvm.tir.expr import IntImm
+from tvm.tir.expr import INT64, IntImm
 from tvm.tir.op.builtin import if_then_else
 from tvm.topi import indexing, scatter, slicing
 
 from .declare import Expr, options_of, topi
 from .gather import coordinates_first
 from .grad.grad import FOR_PIPELINES
-from .index import INT64, dynamic_extent, slice_of_known_bounds, sliced_by_tensors
+from .index import dynamic_extent, slice_of_known_bounds, sliced_by_tensors
 from .manipulate import tuple_items
 from .search import ALWAYS_FOUND
 from .statistical import FROM_INFINITY

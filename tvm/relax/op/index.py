@@ -356,8 +356,8 @@ dynamic_strided_slice.op.set_attr("FDataDependent", True)
 def _dynamic_slice_te(
     bb: BlockBuilder, x: Expr, begin: Expr, end: Expr, strides: Expr
 ) -> Expr:
-    def length(*bounds: Any) -> Any:
-        return _length_of_steps(*bounds, choose=Select)
+    def length(extent: Any, low: Any, high: Any, step: Any) -> Any:
+        return _length_of_steps(extent, low, high, step, choose=Select)
 
     outside = IntImm(INT64, -1)
     return sliced_by_tensors(

@@ -241,8 +241,8 @@ class _Resizer:
         ends = roi[dims:] if roi else [-1] * dims
         divides = [self._divides(*sizes) for sizes in zip(self.sources, self.targets)]
         coords = [
-            get_inx(x, source, target, self.mode, *part, divided)
-            for x, source, target, *part, divided in zip(
+            get_inx(x, source, target, self.mode, start, end, divided)
+            for x, source, target, start, end, divided in zip(
                 at, self.sources, self.targets, starts, ends, divides
             )
         ]

@@ -33,13 +33,19 @@ def pool_grad(
     )  # fmt: skip
 
 
-def pool_grad_as_legalized(*args: Any) -> te.Tensor:
+def pool_grad_as_legalized(
+    grads: te.Tensor, data: te.Tensor, kernel: Sequence[Any], stride: Sequence[Any],
+    padding: Sequence[Any], pool_type: str, ceil_mode: bool, count_include_pad: bool, layout: str,
+) -> te.Tensor:  # fmt: skip
     """`pool_grad` of Relax's kernels in TVM.
 
     Elements behind the last window of a row of "max" look at one more, which is not theirs, and
     may lie outside of the memory.
     """
-    return _pool_grad(*args, within=False)
+    return _pool_grad(
+        grads, data, kernel, stride, padding, pool_type, ceil_mode, count_include_pad, layout,
+        within=False,
+    )  # fmt: skip
 
 
 def _pool_grad(

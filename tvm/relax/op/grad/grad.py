@@ -470,9 +470,9 @@ def _take_backward_in_parallel(bb: BlockBuilder, call: Call) -> Expr:
 
 
 def _max_pool_backward_within(bb: BlockBuilder, call: Call) -> Expr:
-    return _pool_backward_te(
-        bb, max_pool2d_backward, "max", *call.args, options_of(call), topi.nn.pool_grad
-    )
+    grad, data = call.args
+    options, made = options_of(call), topi.nn.pool_grad
+    return _pool_backward_te(bb, max_pool2d_backward, "max", grad, data, options, made)
 
 
 # For `LegalizeOps` where kernels are for programs that run: TVM's own loops are one thread's work,
