@@ -21,6 +21,8 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from tvm.support.compiled_core import MANIFEST, digest
+
 HOME: Final = Path(__file__).resolve().parents[1]
 DIST: Final = HOME / "dist"
 WORK: Final = HOME / "build" / "wheels"
@@ -116,6 +118,9 @@ def compiled(one: Interpreter, python: Path, wheel: Path, options: Iterable[str]
         PYTHONPATH=str(HOME))  # fmt: skip
     run(sys.executable, "-m", "wheel", "unpack", "--dest", folder, wheel)
     (tree,) = (path for path in folder.iterdir() if path.name != "core")
+    told = json.loads((core / MANIFEST).read_text("utf-8"))
+    if digest(told["sources"], tree) != told["digest"]:
+        sys.exit("tools.wheels: sources were edited while wheels were made of them; run it again")
     inside = tree / "tvm" / "_core" / kind
     inside.mkdir(parents=True)
     for path in core.iterdir():
