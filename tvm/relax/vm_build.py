@@ -309,7 +309,8 @@ class _Linker:
         if not self._native:
             return False
         try:
-            graph = native_graph(self._mod, var, profile=True, held=self._held)
+            triple = str(self._target.attrs.get("mtriple", ""))
+            graph = native_graph(self._mod, var, profile=True, held=self._held, triple=triple)
         except NotNative as reason:
             _LOG.info("%s runs as bytecode: %s", var.name_hint, reason)
             return False

@@ -402,3 +402,15 @@ def test_random_graphs(seed: int) -> None:
 @pytest.mark.parametrize("seed", range(6, 106))
 def test_many_random_graphs(seed: int) -> None:
     _compare(seed)
+
+
+@pytest.mark.parametrize(
+    ("triple", "number"),
+    [("", 1), ("aarch64-linux-gnu", 1), ("arm64-apple-macos", 6), ("x86_64-apple-darwin23", 6)],
+)
+def test_times_are_of_the_clock_of_the_system(triple: str, number: int) -> None:
+    lowered = _lowered(_graph(lambda bb, x: bb.emit(op.nn.softmax(x)), (4, 4)))
+    var = lowered.get_global_var("main")
+    graph = native_graph(lowered, var, profile=True, triple=triple)
+    timed = next(f for v, f in graph.functions.items() if v.name_hint.endswith(PROFILE_SUFFIX))
+    assert f'"clock_gettime", {number}, ' in timed.script()

@@ -60,7 +60,10 @@ from tvm.tir.transform.result_tensors import ATTRIBUTE, IN_ARRAY
 
 PROFILE_SUFFIX = ".profile"
 LOOP_READINGS = 8192  # of the clock that are kept one by one, in functions with loops
-_MONOTONIC_CLOCK = 1  # CLOCK_MONOTONIC of POSIX
+
+def monotonic_clock(triple: str) -> int:
+    """The number of CLOCK_MONOTONIC on the system of a target, whose name is like LLVM's."""
+    return 6 if "darwin" in triple or "macos" in triple else 1
 
 
 @dataclass(frozen=True)
@@ -107,9 +110,12 @@ def source_names(span: Span | None) -> tuple[str, ...]:
 
 
 def native_graph(
-    mod: IRModule, var: GlobalVar, *, profile: bool, held: Container[HostTensor] | None = None
-) -> NativeGraph:
+    mod: IRModule, var: GlobalVar, *, profile: bool, held: Container[HostTensor] | None = None,
+    triple: str = "",
+) -> NativeGraph:  # fmt: skip
     """The native form of a function of the module; raises NotNative with the reason.
+
+    Its profiling form reads a clock of the system that `triple` names.
 
     Constants that are not `held` by others give up their memory: they lie in that of the graph.
     """
@@ -131,7 +137,7 @@ def native_graph(
         )
     kept = LOOP_READINGS if profile and plain.has_loops else 0
     if profile:
-        clock = _Clock(len(plain.calls) + 1, kept)
+        clock = _Clock(len(plain.calls) + 1, kept, monotonic_clock(triple))
         timed = _Graph(mod, name, func, sketch.again(), constants, clock)
         functions[GlobalVar(name + PROFILE_SUFFIX)] = timed.build()
     return NativeGraph(functions, plain.calls, kept)
@@ -270,17 +276,18 @@ class _Clock:
         [readings so far] [number of the call, now] ...             # where some are to be `kept`
     """
 
-    def __init__(self, readings: int, kept: int) -> None:
+    def __init__(self, readings: int, kept: int, number: int) -> None:
         size = 2 * readings - 1 + (2 * kept + 1 if kept else 0)
         self.buffer = decl_buffer([ops.const(size, "int64")], "int64", "clock")
         self.handle = e.Var("clock", "handle")
         self._readings = readings
         self._kept = kept
+        self._number = number
 
     def read(self, index: int) -> s.Stmt:
         """Call `index` has ended, or the function begins: index 0."""
         room, now = e.Var("room", "handle"), e.Var("now", "int64")
-        call = builtin.call_extern("int32", "clock_gettime", _MONOTONIC_CLOCK, room)
+        call = builtin.call_extern("int32", "clock_gettime", self._number, room)
         element = int(StructField.INT64_ELEMENT)
         seconds = builtin.tvm_struct_get(room, 0, element, "int64")
         nanoseconds = builtin.tvm_struct_get(room, 1, element, "int64")
