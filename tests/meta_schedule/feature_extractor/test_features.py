@@ -16,8 +16,11 @@ from tvm.meta_schedule.search_strategy import MeasureCandidate
 from tvm.meta_schedule.tune_context import TuneContext
 from tvm.runtime import Tensor, tensor
 from tvm.script import tir as T
+from tvm.tir.buffer import decl_buffer
+from tvm.tir.expr import BufferLoad, Var
 from tvm.tir.function import PrimFunc
 from tvm.tir.schedule import Schedule
+from tvm.tir.stmt import Block, BlockRealize, BufferStore, For, ForKind, Stmt
 
 pytestmark = pytest.mark.pure
 
@@ -79,11 +82,42 @@ def test_how_buffers_are_gone_through() -> None:
 
 
 def test_work_for_bytes() -> None:
+    (f,) = extract(Schedule(matmul(128, 128, 128)))
+    inner, whole = 2**15 / (4 * (128 + 128**2 + 128)), 2**22 / (12 * 128**2)
+    step = (whole - inner) / (2**22 - 2**15)  # all samples lie within the outermost loop
+    points = [2**22 * (i + 1) / 10 for i in range(10)]
+    np.testing.assert_allclose(f[147:157], logs(*[inner + step * (p - 2**15) for p in points]))
     (f,) = extract(tiled())
-    curve = f[147:157]
-    assert curve[0] == pytest.approx(log2(32) / log2(132))  # the innermost loop alone
-    assert curve[-1] == pytest.approx(log2(2 * N) / log2(3 * 2**20))
-    assert (np.diff(curve) > 0).all()
+    assert f[156] == pytest.approx(log2(2 * N / (3 * 2**20) + 1))
+    assert (np.diff(f[147:157]) > 0).all()
+
+
+@pytest.mark.parametrize(
+    ("index", "extents", "unique", "stride"),
+    [
+        (lambda f, g: f // 4 * 32 + g, (64, 32), 512, 1),
+        (lambda f, g: f % 4 * 32 + g, (4, 32), 128, 1),  # within one period
+        (lambda f, g: f % 4 * 32 + g, (64, 32), 32, 1),
+        (lambda f, g: f % 4 * 32 + g % 4, (4, 32), 97, 1),
+        (lambda f, g: (f * 32 + g) % 64, (4, 32), 32, 1),
+        (lambda f, g: (f + g) % 8, (8, 4), 1, 1),
+        (lambda f, g: g % 4 * 8 + f, (4, 32), 4, 8),
+        (lambda f, g: f + g * 3 // 4 * 8, (1, 64), 377, 8),
+        (lambda f, g: g // 4 * 8 + g * 3 + f, (1, 64), 310, 3),
+    ],
+)
+def test_indices_that_wrap(index: Any, extents: tuple[int, int], unique: int, stride: int) -> None:
+    A, B = decl_buffer((4096,), name="A"), decl_buffer((1024, 1024), name="B")
+    f, g = Var("f", "int32"), Var("g", "int32")
+    body: Stmt = BufferStore(B, BufferLoad(A, [index(f, g)]) + 1.0, [f, 0])
+    for var, extent in ((g, extents[1]), (f, extents[0])):
+        body = For(var, 0, extent, ForKind.SERIAL, body)
+    root = BlockRealize([], True, Block([], [], [], "root", body))
+    handles = [Var("a", "handle"), Var("b", "handle")]
+    func = PrimFunc(handles, root, buffer_map=dict(zip(handles, (A, B))))
+    (row,) = extract(Schedule(func.with_attr("global_symbol", "main")))
+    read = next(part for part in (row[57:75], row[75:93]) if part[0] == 1.0)
+    np.testing.assert_allclose(read[[4, 17]], logs(4 * unique, stride))
 
 
 def test_threads_of_a_gpu() -> None:

@@ -135,6 +135,52 @@ def test_what_is_contiguous_is_one_parallel_and_one_vector_loop() -> None:
     assert [int(sch.get(loop).extent) for loop in sch.get_loops(sch.get_block("B"))] == [96, 8]
 
 
+@pytest.mark.parametrize("kind", ["parallel", "vectorize", "unroll"])
+def test_loops_of_a_kind_are_fused_again(kind: str) -> None:
+    a = te.placeholder((32, 24), "float32", "A")
+    func = te.create_prim_func([a, te.compute((32, 24), lambda i, j: a[i, j] + 1.0, "B")])
+    sch = marked(func, parallel=16, vectorize=8)
+    getattr(sch, kind)(sch.get_loops(sch.get_block("B"))[0])
+    assert apply(P.RewriteParallelVectorizeUnroll(), sch, LLVM)
+    assert tags(sch, "B") == ["PARALLEL", "VECTORIZED"]
+
+
+def test_bound_and_annotated_loops_are_left_alone() -> None:
+    for change in (lambda s, i: s.bind(i, "threadIdx.x"), lambda s, i: s.annotate(i, "x", 1)):
+        sch = marked(matmul(16, 16, 16), parallel=16)
+        change(sch, sch.get_loops(sch.get_block("C"))[0])
+        before = tags(sch, "C")
+        assert apply(P.RewriteParallelVectorizeUnroll(), sch, LLVM)
+        assert tags(sch, "C") == before
+
+
+def test_a_loop_of_two_blocks_is_made_parallel_for_each() -> None:
+    @T.prim_func
+    def main(A: T.Buffer((8, 16)), B: T.Buffer((8, 16)), C: T.Buffer((8, 16))) -> None:
+        for i in range(8):
+            for j in range(16):
+                with T.block("B"):
+                    x, y = T.axis.remap("SS", [i, j])
+                    B[x, y] = A[x, y] + 1.0
+            for j in range(16):
+                with T.block("C"):
+                    x, y = T.axis.remap("SS", [i, j])
+                    C[x, y] = B[x, y] + 1.0
+
+    sch = marked(main, parallel=16)
+    assert apply(P.RewriteParallelVectorizeUnroll(), sch, LLVM)
+    assert str(sch.trace).count("sch.parallel(") == 2
+    assert "for i_fused_fused in T.parallel(8)" in str(sch.mod)
+
+
+def test_one_way_of_unrolling() -> None:
+    sch = marked(matmul(16, 16, 16), unroll_explicit=4, unroll_implicit=4)
+    with pytest.raises(TVMError, match=r"unroll_explicit.*unroll_implicit"):
+        apply(P.RewriteParallelVectorizeUnroll(), sch, LLVM)
+    sch = marked(matmul(16, 16, 16), unroll_explicit=4, unroll_implicit=-1)
+    assert apply(P.RewriteParallelVectorizeUnroll(), sch, LLVM)
+
+
 def test_strides_are_no_vectors() -> None:
     a = te.placeholder((32, 32), "float32", "A")
     func = te.create_prim_func([a, te.compute((32, 32), lambda i, j: a[j, i], "B")])

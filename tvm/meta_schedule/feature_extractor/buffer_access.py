@@ -12,8 +12,8 @@ from math import prod
 from tvm.arith import Analyzer, detect_linear_equation
 from tvm.ir.expr import PrimExpr, Range
 from tvm.tir.buffer import Buffer
-from tvm.tir.expr import BufferLoad, IntImm, Var
-from tvm.tir.functor import uses_var, walk
+from tvm.tir.expr import Add, BufferLoad, FloorDiv, FloorMod, IntImm, Max, Min, Mul, Sub, Var
+from tvm.tir.functor import StmtExprMutator, uses_var, walk
 from tvm.tir.stmt import BufferStore, For
 
 from .loop_nest import LoopNest
@@ -110,13 +110,34 @@ def _box(accesses: Sequence[Sequence[PrimExpr]], ranges: dict[Var, Range]) -> li
         analyzer.bind(var, rng)
     extents = []
     for indices in zip(*accesses):
-        bounds = [analyzer.const_int_bound(index) for index in indices]
+        fixed = [_WrappedAsPoints(analyzer).visit_expr(analyzer.simplify(i)) for i in indices]
+        bounds = [analyzer.const_int_bound(index) for index in fixed]
         low, high = min(b.min_value for b in bounds), max(b.max_value for b in bounds)
         extents.append(high - low + 1 if abs(low) < _UNKNOWN and abs(high) < _UNKNOWN else 1)
     return extents
 
 
 _UNKNOWN = 1 << 60
+
+
+class _WrappedAsPoints(StmtExprMutator):
+    """Takes remainders that start over within the ranges for one element.
+
+    What they reach depends on the way there: a box of the whole period would count what other
+    loops go through.
+    """
+
+    def __init__(self, analyzer: Analyzer) -> None:
+        super().__init__()
+        self._analyzer = analyzer
+
+    def visit_floor_mod_(self, op: FloorMod) -> PrimExpr:
+        """Zero for a remainder of several periods."""
+        if isinstance(op.b, IntImm) and op.b.value > 0:
+            bound = self._analyzer.const_int_bound(op.a)
+            if bound.min_value // op.b.value != bound.max_value // op.b.value:
+                return IntImm(op.dtype, 0)
+        return super().visit_floor_mod_(op)
 
 
 def _bytes(buffer: Buffer) -> int:
@@ -152,10 +173,24 @@ def _stride(indices: Sequence[PrimExpr], strides: Sequence[int], var: Var) -> in
         if not uses_var(index, var):
             continue
         linear = detect_linear_equation(index, [var])
-        factor = linear[0] if linear else None
-        if isinstance(factor, IntImm) and factor.value:
-            return abs(factor.value) * stride
+        if not linear:
+            return min(_factors(index, var)) * stride
+        if isinstance(linear[0], IntImm) and linear[0].value:
+            return abs(linear[0].value) * stride
     return 0
+
+
+def _factors(index: PrimExpr, var: Var) -> list[int]:
+    """What the parts of an index that is not linear are multiplied by; 1 if by nothing."""
+    found: list[int] = []
+    parts = [index]
+    while parts:
+        part = parts.pop()
+        if isinstance(part, Mul) and isinstance(part.b, IntImm):
+            found.extend([abs(part.b.value)] if uses_var(part, var) else [])
+        elif isinstance(part, (Add, Sub, Mul, FloorDiv, FloorMod, Min, Max)):
+            parts += [part.a, part.b]
+    return found or [1]
 
 
 def _find_reuse(access: BufferAccess, nest: LoopNest, one: int, touched: Touched) -> None:

@@ -119,16 +119,16 @@ class PerStoreFeature(FeatureExtractor):
         return [*numbers, *[0.0] * (self.buffers_per_store * _PER_BUFFER - len(numbers))]
 
     def _intensity(self, nest: LoopNest, below: list[int], per_iteration: float) -> list[float]:
-        """Operations to bytes touched, at points from one iteration to the whole nest."""
+        """Operations for a byte touched, at equal steps up to the work of the whole nest."""
         samples = self.arith_intensity_curve_num_samples
         if per_iteration <= 0 or nest.iterations <= 0 or not nest.loops:
             return [0.0] * samples
         extents = nest.extents
         depth = range(len(extents) - 1, -1, -1)
-        work = [log2(per_iteration * prod(extents[i:])) for i in depth]
-        ratios = [w / max(log2(max(below[i], 2)), 1.0) for w, i in zip(work, depth)]
+        work = [per_iteration * prod(extents[i:]) for i in depth]
+        ratios = [w / max(below[i], 1) for w, i in zip(work, depth)]
         points = [(i + 1) / samples * work[-1] for i in range(samples)]
-        return [_between(point, work, ratios) for point in points]
+        return _logs([_between(point, work, ratios) for point in points])
 
 
 def _between(point: float, work: Sequence[float], ratios: Sequence[float]) -> float:

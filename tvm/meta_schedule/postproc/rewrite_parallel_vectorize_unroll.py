@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from tvm.arith import Analyzer, detect_linear_equation
+from tvm.error import InternalError
 from tvm.ir.expr import PrimExpr
 from tvm.meta_schedule.structure import (
     PARALLEL,
@@ -63,10 +64,16 @@ def _annotated_root(sch: Schedule) -> tuple[BlockRV, _Wishes] | None:
         root: Block = func.body.block
         keys = [key for key in _KEYS if key in root.annotations]
         if keys:
+            wishes = _Wishes(*[_number(root.annotations.get(key, -1)) for key in _KEYS])
+            if -1 not in (wishes.explicit, wishes.implicit):
+                raise InternalError(
+                    f"RewriteParallelVectorizeUnroll: {name} asks for {UNROLL_EXPLICIT} and for "
+                    f"{UNROLL_IMPLICIT}; legal: one of them"
+                )
             block = sch.get_block(root.name_hint, name)
             for key in keys:
                 sch.unannotate(block, key)
-            return block, _Wishes(*[_number(root.annotations.get(key, -1)) for key in _KEYS])
+            return block, wishes
     return None
 
 
@@ -125,12 +132,12 @@ class _Loop(NamedTuple):
     node: For
     extent: int | None
     spatial: bool
-    free: bool  # neither annotated nor of a kind
+    free: bool  # neither annotated nor bound; loops of another kind may be fused again
 
     @staticmethod
     def of(sref: StmtSRef) -> _Loop:
         node = loop_of(sref)
-        free = node.kind is ForKind.SERIAL and not node.annotations
+        free = node.kind is not ForKind.THREAD_BINDING and not node.annotations
         return _Loop(node, extent_of(node), loop_kind(sref) == IterVar.DataPar, free)
 
 
