@@ -95,7 +95,9 @@ def test_small_terms_of_comparisons_are_absorbed() -> None:
     analyzer.bind(y, Range(0, 128))
     assert str(analyzer.canonical_simplify(x * 128 + y < n * 256)) == "x - n * 2 < 0"
     assert str(analyzer.canonical_simplify(x * 128 + y < n * 256 + 384)) == "x - n * 2 < 3"
-    assert str(analyzer.canonical_simplify(x * 128 - y - 1 < 1024)) == "x < 9"
+    assert str(analyzer.canonical_simplify(x * 128 + y + 384 < n * 256)) == "x + 3 - n * 2 < 0"
+    for kept in (x * 128 - y < 1025, x * 128 + y < 1000, tir.LE(128, x * 128 + y)):
+        assert str(analyzer.canonical_simplify(kept)) == str(kept)
 
 
 @pytest.mark.parametrize(

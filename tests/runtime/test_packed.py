@@ -83,7 +83,7 @@ def test_parameters_go_to_files(tmp_path: Path) -> None:
 def test_reports_are_made_and_shown() -> None:
     calls = [{"Name": "f", "Duration (us)": call("profiling.Duration", 2.0)}]
     report = call("profiling.Report", calls, {}, {})
-    assert call("profiling.AsCSV", report) == "Name,Duration (us)\nf,2.0\n"
+    assert call("profiling.AsCSV", report) == 'Duration (us),Name\n2,"f"\n'
     assert "f" in call("profiling.AsTable", report, True, True, True)
     again = call("profiling.FromJSON", call("profiling.AsJSON", report))
     assert again.calls[0]["Duration (us)"].microseconds == 2.0

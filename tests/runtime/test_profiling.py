@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 import tvm
@@ -34,7 +36,7 @@ REPORT = Report(
 
 def test_the_table_adds_calls_of_one_name_and_sorts_them() -> None:
     assert REPORT.table() == (
-        "Name        Duration (us)  Percent  Device  Count\n"
+        "Name        Duration (us)  Percent  Device  Count  Argument Shapes\n"
         "conv                 7.50    60.00    cpu0      1\n"
         "add                  5.00    40.00    cpu0      2\n"
         "----------\n"
@@ -47,8 +49,18 @@ def test_the_table_adds_calls_of_one_name_and_sorts_them() -> None:
 
 def test_csv() -> None:
     assert REPORT.csv().splitlines()[:2] == [
-        "Name,Duration (us),Percent,Device,Count", "add,2.5,20.0,cpu0,1"
+        "Count,Device,Duration (us),Name,Percent", '1,"cpu0",2.5,"add",20'
     ]  # fmt: skip
+    two = Report([{"Name": 'a "b"'}, {"Name": "c", "Foo": Ratio(0.25)}], {}, {})
+    assert two.csv() == 'Foo,Name\n,"a ""b"""\n0.25,"c"\n'
+
+
+def test_a_report_of_nothing() -> None:
+    empty = Report([], {}, {})
+    assert empty.csv() == "\n"
+    lines = str(empty).splitlines()
+    assert lines[0].startswith("Name  Duration (us)")
+    assert lines[1:] == ["----------", "Sum"]
 
 
 def test_json_comes_back() -> None:
@@ -56,6 +68,7 @@ def test_json_comes_back() -> None:
     assert back.calls == REPORT.calls
     assert back.device_metrics == REPORT.device_metrics
     assert back.configuration == REPORT.configuration
+    assert json.loads(REPORT.json())["calls"][0]["Name"] == {"string": "add"}
     with pytest.raises(TVMError, match="read a profiling report"):
         Report.from_json("[]")
 

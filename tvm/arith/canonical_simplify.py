@@ -678,8 +678,9 @@ class CanonicalSimplifier:
             return self.rewriter.make(e.LT, _with_added_literal(a), _with_added_literal(b))
         while shorter is not None:
             total, shorter = shorter, self._without_small_terms(shorter)
-        limit = e.IntImm(total.dtype, -total.base)
-        left = self.normal(_scaled_by(total, 1, 0))
+        right = min(total.base, 0)  # a literal below zero goes to the right
+        limit = e.IntImm(total.dtype, -right)
+        left = self.normal(_scaled_by(total, 1, total.base - right))
         if len({count > 0 for _, count in total.terms()}) < 2:
             return self.rewriter.make(e.LT, left, limit)
         order = self.rewriter.compare(left, limit)
@@ -696,19 +697,16 @@ class CanonicalSimplifier:
         counts = [abs(count) for _, count in terms if abs(count) > 1]
         if not counts:
             return None
-        steps = (gcd(total.base, *counts), gcd(*counts), max(counts))
-        for step in dict.fromkeys(steps):
-            exact = [(split, count // step) for split, count in terms if count % step == 0]
-            remainder = [(split, count) for split, count in terms if count % step]
-            low, high = self._bound_of_terms(remainder, total.base)
-            # total = step * exact + remainder; the remainder is within one step and decides nothing
-            if step == 1 or not exact or low == NEG_INF or low // step != high // step:
-                continue
-            smaller = Sum(total.dtype, low // step)
-            for split, count in exact:
-                smaller.add_split(split, count)
-            return smaller
-        return None
+        step = gcd(total.base, *counts)
+        exact = [(split, count // step) for split, count in terms if count % step == 0]
+        low, high = self._bound_of_terms([term for term in terms if term[1] % step], 0)
+        # total = step * (exact + base) + small; what is within one step decides nothing
+        if step == 1 or low < 0 or high >= step:
+            return None
+        smaller = Sum(total.dtype, total.base // step)
+        for split, count in exact:
+            smaller.add_split(split, count)
+        return smaller
 
 
 def _with_added_literal(expr: PrimExpr) -> PrimExpr:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import csv as _csv
-import io
 import json as _json
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 from tvm.error import TVMError, message
 from tvm.support.html import document, table
@@ -103,23 +101,19 @@ class Report:
         self.configuration = dict(configuration)
 
     def csv(self) -> str:
-        """Comma-separated values, one line a call."""
-        names = _columns(self.calls)
-        out = io.StringIO()
-        writer = _csv.writer(out, lineterminator="\n")
-        writer.writerow(names)
-        for call in self.calls:
-            writer.writerow([_number(call.get(name, "")) for name in names])
-        return out.getvalue()
+        """Comma-separated values, one line a call; columns by their names, texts in quotes."""
+        names = sorted({name for call in self.calls for name in call})
+        rows = [[_cell(c[name]) if name in c else "" for name in names] for c in self.calls]
+        return "".join([",".join(row) + "\n" for row in (names, *rows)])
 
     def table(self, sort: bool = True, aggregate: bool = True, col_sums: bool = True) -> str:
         """A table for people: the slowest first, calls of one name together, sums below."""
         rows = _aggregated(self.calls) if aggregate else [dict(call) for call in self.calls]
         if sort:
             rows.sort(key=lambda row: -_microseconds(row))
-        names = _columns(rows)
+        names = [*_FIRST, *[name for name in _columns(rows) if name not in _FIRST]]
         lines = [[_shown(row.get(name, "")) for name in names] for row in rows]
-        if col_sums and rows:
+        if col_sums:
             lines.append(["-" * 10] + [""] * (len(names) - 1))
             lines.append(_sums(rows, names))
         for device, metrics in self.device_metrics.items():
@@ -183,11 +177,12 @@ class Report:
         return self.table()
 
 
+_FIRST: Final = ("Name", "Duration (us)", "Percent", "Device", "Count", "Argument Shapes")
+
+
 def _columns(rows: Sequence[Mapping[str, Any]]) -> list[str]:
-    first = ["Name", "Duration (us)", "Percent", "Device", "Count"]
     present = {name for row in rows for name in row}
-    rest = sorted(present - set(first))
-    return [name for name in first if name in present] + rest
+    return [name for name in _FIRST if name in present] + sorted(present - set(_FIRST))
 
 
 def _microseconds(row: Mapping[str, Any]) -> float:
@@ -237,6 +232,13 @@ def _number(value: Any) -> Any:
     return value
 
 
+def _cell(value: Any) -> str:
+    number = _number(value)
+    if isinstance(number, (int, float)):
+        return f"{number:g}" if isinstance(number, float) else str(number)
+    return '"' + str(number).replace('"', '""') + '"'
+
+
 def _is_number(value: Any) -> bool:
     return isinstance(_number(value), (int, float))
 
@@ -264,7 +266,7 @@ def _plain(row: Mapping[str, Any]) -> dict[str, Any]:
                 out[name] = {key: getattr(value, attribute)}
                 break
         else:
-            out[name] = value if isinstance(value, (int, float, str)) else {"string": str(value)}
+            out[name] = value if isinstance(value, (int, float)) else {"string": str(value)}
     return out
 
 

@@ -143,6 +143,9 @@ def test_a_declared_function_needs_a_body() -> None:
 def test_a_function_is_defined_once() -> None:
     func = tir.PrimFunc([], tir.Evaluate(0))
     with IRBuilder(), I.ir_module():
+        with pytest.raises(ScriptError, match=r"f does not exist; legal: I\.decl_function first"):
+            I.def_function("f", func)
+        I.decl_function("f", func)
         I.def_function("f", func)
         for again in (I.def_function, I.decl_function):
             with pytest.raises(ScriptError, match="function f already exists"):

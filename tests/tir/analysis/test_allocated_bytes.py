@@ -4,8 +4,9 @@ import pytest
 
 from tests.tir.analysis.programs import matmul
 from tvm.ir import IRModule
+from tvm.ir.transform import Sequential
 from tvm.script import tir as T
-from tvm.tir.analysis import calculate_allocated_bytes
+from tvm.tir.analysis import calculate_allocated_bytes, get_vtcm_compaction_passes
 
 pytestmark = pytest.mark.pure
 
@@ -20,11 +21,23 @@ def scopes() -> None:
     T.evaluate(0)
 
 
+@T.prim_func
+def constant() -> None:
+    a = T.allocate_const([1, 2], "int8", [2])
+    T.evaluate(a)
+
+
 def test_largest_at_one_time() -> None:
-    assert calculate_allocated_bytes(matmul) == {"main": {"global": 128 * 128 * 4}}
     found = calculate_allocated_bytes(IRModule({"f": scopes, "g": matmul}))
     assert found["f"] == {"shared": 128, "local": 12}
-    assert found["g"] == {"global": 65536}
+
+
+def test_only_allocations_count() -> None:
+    blocks = IRModule({"main": matmul.with_attr("global_symbol", "main")})
+    assert calculate_allocated_bytes(matmul) == {"main": {}}
+    passes = Sequential(get_vtcm_compaction_passes())
+    assert calculate_allocated_bytes(passes(blocks)) == {"main": {"global": 128 * 128 * 4}}
+    assert calculate_allocated_bytes(constant) == {"main": {}}
 
 
 def test_other_things_are_refused() -> None:

@@ -60,11 +60,30 @@ def calls(A: T.Buffer((16,), "float32"), B: T.Buffer((16,), "float32")) -> None:
 def test_addresses() -> None:
     block = block_of(calls, "call")
     reads, writes, opaque = get_block_access_region(block, buffers_of(calls))
-    assert show(reads) == show(writes) == []
-    assert show(opaque) == ["A[0:+16]", "B[0:+16]"]
+    assert (show(reads), show(writes), show(opaque)) == ([], ["B[0:+16]"], ["A[0:+16]"])
     reads, writes = get_block_read_write_region(block, buffers_of(calls))
     assert show(reads) == ["A[0:+16]"]
     assert show(writes) == ["B[0:+16]", "A[0:+16]"]
+
+
+@T.prim_func
+def pointers() -> None:
+    A, B, C = T.alloc_buffer((8,)), T.alloc_buffer((8,)), T.alloc_buffer((8,))
+    with T.block("pointers"):
+        T.reads(A[0:8], C[0:8])
+        T.writes(B[0:8], C[0:8])
+        T.evaluate(A.access_ptr("r"))
+        T.evaluate(B.access_ptr("w"))
+        T.evaluate(C.access_ptr("rw"))
+
+
+def test_a_pointer_for_both_ways_is_opaque() -> None:
+    block = block_of(pointers, "pointers")
+    buffers = {b.data: b for b in pointers.body.block.alloc_buffers}  # type: ignore[attr-defined]
+    found = get_block_access_region(block, buffers)
+    assert list(map(show, found)) == [["A[0:+8]"], ["B[0:+8]"], ["C[0:+8]"]]
+    reads, writes = get_block_read_write_region(block, buffers)
+    assert (show(reads), show(writes)) == (show(block.reads), show(block.writes))
 
 
 @T.prim_func

@@ -156,6 +156,8 @@ def test_private_functions_have_no_symbol() -> None:
          r"(?s)the else branch of a loop has no meaning.*<str>:6:9"),
         ("while n < 4:\n    A[n] = A[0]\nelse:\n    A[0] = A[1]",
          r"(?s)the else branch of a loop has no meaning.*<str>:6:9"),
+        ("break", "break is not within a loop"),
+        ("if n < 4:\n    continue", "continue is not within a loop"),
     ],
 )
 def test_mistakes(text: str, wanted: str) -> None:

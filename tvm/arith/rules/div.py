@@ -34,6 +34,11 @@ RULES = RuleTable(
     rule(tdiv(x * c1, c2), x * tdiv(c1, c2), when=(c2 != 0) & (c1 % c2 == 0)),
     rule(tdiv(x * c1, c2), tdiv(x, tdiv(c2, c1)), when=(c1 > 0) & (c2 > 0) & (c2 % c1 == 0)),
     rule(
+        tdiv(x * c1 + c2, c3),
+        tdiv(x + c2 // c1, c3 // c1),
+        when=(c1 > 0) & (c3 > 0) & (c3 % c1 == 0) & (c1 * c1 == c2 * c2),
+    ),
+    rule(
         tdiv(x * c1 + y, c2),
         x * tdiv(c1, c2) + tdiv(y, c2),
         when=(c1 >= 0) & (c2 > 0) & (c1 % c2 == 0) & (lo(x) >= 0) & (lo(y) >= 0),

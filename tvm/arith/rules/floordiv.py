@@ -34,6 +34,11 @@ RULES = RuleTable(
         when=(c2 > 0) & (lo(x * (c1 % c2) + y) >= 0) & (hi(x * (c1 % c2) + y) < c2),
     ),
     rule((x * c1 + y) // c2, x * (c1 // c2) + y // c2, when=(c2 > 0) & (c1 % c2 == 0)),
+    rule(
+        (x * c1 + c2) // c3,
+        (x + c2 // c1) // (c3 // c1),
+        when=(c1 > 0) & (c3 > 0) & (c3 % c1 == 0) & (c1 * c1 == c2 * c2),
+    ),
     rule((x % 2 + 1) // 2, x % 2),
     further((x * c1 - y) // c2, x * (c1 // c2) + (0 - y) // c2, when=(c2 > 0) & (c1 % c2 == 0)),
     further((y - x * c1) // c2, y // c2 - x * (c1 // c2), when=(c2 > 0) & (c1 % c2 == 0)),

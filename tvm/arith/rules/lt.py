@@ -111,7 +111,7 @@ RULES = RuleTable(
     rule(c1 < max_(x, c2), True, when=c1 < c2),
     # tiles: an index within its tile does not decide
     further(x * c1 + y < z * c1, x < z, when=(c1 > 0) & (lo(y) >= 0) & (hi(y) < c1)),
-    rule(
+    further(
         x * c1 + y < c2,
         x < c2 // c1,
         when=(c1 > 0) & (c2 % c1 == 0) & (lo(y) >= 0) & (hi(y) < c1),
@@ -123,7 +123,7 @@ RULES = RuleTable(
     ),
     rule(x * c1 - y < z * c1, x <= z, when=(c1 > 0) & (lo(y) >= 1) & (hi(y) <= c1)),
     rule(z * c1 < x * c1 + y, z <= x, when=(c1 > 0) & (lo(y) >= 1) & (hi(y) <= c1)),
-    rule(
+    further(
         c2 < x * c1 + y,
         c2 // c1 < x,
         when=(c1 > 0) & ((c2 + 1) % c1 == 0) & (lo(y) >= 0) & (hi(y) < c1),

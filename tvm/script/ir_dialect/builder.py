@@ -31,7 +31,10 @@ def decl_function(func_name: str, func_signature: BaseFunc) -> GlobalVar:
 
 def def_function(func_name: str, func: BaseFunc) -> None:
     """Give a declared function its body."""
-    module_frame("I.def_function").define(func_name, func)
+    frame = module_frame("I.def_function")
+    if func_name not in frame.global_vars:
+        raise ScriptError(f"function {func_name} does not exist; legal: I.decl_function first")
+    frame.define(func_name, func)
 
 
 def module_attrs(attrs: Mapping[str, Any] | DictAttrs, allow_overwrite: bool = False) -> None:
@@ -41,7 +44,7 @@ def module_attrs(attrs: Mapping[str, Any] | DictAttrs, allow_overwrite: bool = F
     frame = module_frame("I.module_attrs")
     if frame.attrs and not allow_overwrite:
         raise ScriptError(f"Duplicate module attrs, previous one is: {frame.attrs}")
-    frame.attrs.update(attrs.items())
+    frame.attrs = dict(attrs.items())
 
 
 def current_ir_module() -> IRModuleFrame:

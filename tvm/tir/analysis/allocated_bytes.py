@@ -16,7 +16,8 @@ def calculate_allocated_bytes(
 ) -> dict[str, dict[str, int]]:
     """The largest amount of bytes allocated at one time, by function and storage scope.
 
-    A single function goes by the name `main`. Allocations of unknown size count as zero.
+    A single function goes by the name `main`. Allocations of unknown size count as zero. Constants
+    are not counted, nor are buffers of blocks, which become allocations when blocks are lowered.
     """
     if isinstance(func_or_mod, PrimFunc):
         return {"main": _bytes_of(func_or_mod)}
@@ -55,20 +56,6 @@ class _Counter(StmtExprVisitor):
         self._add(scope, size)
         self.visit_stmt_default_(op)
         self._now[scope] -= size
-
-    def visit_allocate_const_(self, op: s.AllocateConst) -> None:
-        scope, size = _scope_of(op.buffer_var), _size(op.extents, op.dtype.itemsize)
-        self._add(scope, size)
-        self.visit_stmt_default_(op)
-        self._now[scope] -= size
-
-    def visit_block_(self, op: s.Block) -> None:
-        sizes = [(b.scope(), _size(b.shape, b.dtype.itemsize)) for b in op.alloc_buffers]
-        for scope, size in sizes:
-            self._add(scope, size)
-        super().visit_block_(op)
-        for scope, size in sizes:
-            self._now[scope] -= size
 
 
 def _scope_of(var: e.Var) -> str:

@@ -29,9 +29,9 @@ def get_block_access_region(
 
     `buffer_var_map` gives the buffers in scope by their data variables; others are of no interest.
     The accumulator of a reduction (a block with init) counts as written only. An access pointer is
-    opaque, whatever it says of itself.
+    a read or a write of the whole buffer where its mask says so; one for both is opaque.
     """
-    return _regions(block, _Detector(buffer_var_map))
+    return _regions(block, _OneWayDetector(buffer_var_map))
 
 
 def get_block_accesses(
@@ -260,12 +260,20 @@ class _MaskDetector(_Detector):
         data, mask = op.args[1], op.args[4]
         buffer = self._known.get(data) if isinstance(data, e.Var) else None
         self.visit_exprs((op.args[2], op.args[3]))
-        if buffer is None or not isinstance(mask, e.IntImm):
-            return
-        if mask.value & Buffer.READ:
-            self._touch(self.reads, buffer, _whole(buffer))
-        if mask.value & Buffer.WRITE:
-            self._touch(self.writes, buffer, _whole(buffer))
+        if buffer is not None and isinstance(mask, e.IntImm):
+            for touched in self._meant(mask.value & (Buffer.READ | Buffer.WRITE)):
+                self._touch(touched, buffer, _whole(buffer))
+
+    def _meant(self, mask: int) -> list[_Touched]:
+        ways = ((Buffer.READ, self.reads), (Buffer.WRITE, self.writes))
+        return [touched for way, touched in ways if mask & way]
+
+
+class _OneWayDetector(_MaskDetector):
+    """Does not tell what is read from what is written through a pointer for both."""
+
+    def _meant(self, mask: int) -> list[_Touched]:
+        return [self.opaque] if mask == Buffer.READ | Buffer.WRITE else super()._meant(mask)
 
 
 def _whole(buffer: Buffer) -> list[tuple[PrimExpr, PrimExpr]]:

@@ -24,9 +24,9 @@ def estimate_tir_flops(stmt_or_mod: s.Stmt | IRModule) -> float:
     """The operations on values that a statement or all functions of a module perform.
 
     Indices and comparisons are free. Of two branches the dearer one counts, for each data type by
-    itself; a loop counts its extent, or the largest value that a symbolic extent may have, or once
-    where nothing bounds it. A function of a module may tell its own count in the attribute
-    `estimated_flops`.
+    itself; a loop counts its extent, or the largest value that a symbolic extent may have (2**31 - 1
+    for an open `int32`), or once where nothing bounds it. A function of a module may tell its own
+    count in the attribute `estimated_flops`.
     """
     counter = FlopCounter()
     if isinstance(stmt_or_mod, IRModule):
@@ -86,9 +86,7 @@ class FlopCounter:
 
     def _trips(self, loop: s.For) -> int:
         high = self._analyzer.bounds.of(loop.extent)[1]
-        if high == POS_INF or (high == 0x7FFFFFFF and not isinstance(loop.extent, e.IntImm)):
-            return 1
-        return max(high, 0)
+        return 1 if high == POS_INF else max(high, 0)
 
     def expr(self, expr: PrimExpr) -> Counts:
         """The operations of an expression; its own loads are free."""

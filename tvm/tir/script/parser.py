@@ -21,7 +21,7 @@ from tvm.tir.op.builtin import break_loop, continue_loop, ret
 from . import builder as T
 from . import operation as operation
 from .entry import TOKEN, find_decorator_annotation
-from .frames import ForFrame
+from .frames import ForFrame, WhileFrame
 from .words import meta_var
 
 
@@ -376,13 +376,21 @@ def visit_return(self: Parser, node: ast.Return) -> None:
 @dispatch.register(TOKEN, "Continue")
 def visit_continue(self: Parser, node: ast.Continue) -> None:
     """Go on with the next iteration."""
+    _need_loop(node, "continue")
     T.evaluate(continue_loop())
 
 
 @dispatch.register(TOKEN, "Break")
 def visit_break(self: Parser, node: ast.Break) -> None:
     """Leave the loop."""
+    _need_loop(node, "break")
     T.evaluate(break_loop())
+
+
+def _need_loop(node: ast.stmt, word: str) -> None:
+    builder = IRBuilder.current()
+    if builder.find(ForFrame) is None and builder.find(WhileFrame) is None:
+        raise ParserError(node, f"{word} is not within a loop; legal: in the body of for or while")
 
 
 @dispatch.register(TOKEN, "pre_visit_local_function")
