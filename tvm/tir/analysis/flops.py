@@ -25,8 +25,8 @@ def estimate_tir_flops(stmt_or_mod: s.Stmt | IRModule) -> float:
 
     Indices and comparisons are free. Of two branches the dearer one counts, for each data type by
     itself; a loop counts its extent, or the largest value that a symbolic extent may have (for an
-    open `int32` 2**31 - 1), or once where nothing bounds it. A function of a module may tell its own
-    count in the attribute `estimated_flops`.
+    open `int32` 2**31 - 1), or once where nothing bounds it. A function of a module may tell its
+    own count in the attribute `estimated_flops`.
     """
     counter = FlopCounter()
     if isinstance(stmt_or_mod, IRModule):
