@@ -6,6 +6,7 @@ import pytest
 
 from tvm.arith import _ffi_api
 from tvm.arith.domain_touched import domain_touched
+from tvm.error import CheckError
 from tvm.tir import decl_buffer
 from tvm.tir import expr as e
 from tvm.tir import stmt as s
@@ -27,6 +28,8 @@ def test_loads_and_stores() -> None:
     assert show(domain_touched(body, a)) == [(-1, 17), (0, 12)]
     assert show(_ffi_api.DomainTouched(body, b, True, True)) == [(0, 16), (0, 15)]
     assert domain_touched(body, b, False, True) == []
+    with pytest.raises(CheckError, match="at least one of loads and stores"):
+        domain_touched(body, a, False, False)
 
 
 def test_names_for_values() -> None:

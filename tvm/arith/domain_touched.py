@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tvm.error import CheckError
 from tvm.ir.expr import PrimExpr, Range
 from tvm.support.arguments import explained
 from tvm.tir import expr as e
@@ -22,6 +23,8 @@ def domain_touched(
     Loop variables of the statement are widened to their range; the list is empty if nothing is
     touched.
     """
+    if not (consider_loads or consider_stores):
+        raise CheckError("domain_touched: consider at least one of loads and stores, found neither")
     visitor = _Visitor(buffer, consider_loads, consider_stores)
     visitor.visit_stmt(stmt)
     analyzer = Analyzer()

@@ -96,7 +96,7 @@ def _affine(index: PrimExpr, loops: dict[e.Var, Range], side: str) -> IterSumExp
     if found.errors:
         raise _NoCopy(
             f"arith::DetectIterMap({side}) returned {len(found.errors)} errors: "
-            f"{list(map(str, found.errors))} for {side} index {index}"
+            f"{list(map(str, found.errors))} for {side}_index = {index}"
         )
     return found.indices[0]
 
@@ -112,7 +112,8 @@ def _contiguous(
     span = analyzer.simplify(span)
     if not analyzer.can_prove_equal(total, span):
         raise _NoCopy(
-            f"Mismatch between loop iterations ({total}) and number of {side} indices ({span})"
+            f"Mismatch between loop iterations ({total}) and number of {side} indices touched "
+            f"({interval}): {span}"
         )
 
 
