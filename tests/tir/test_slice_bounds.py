@@ -36,8 +36,9 @@ def test_bounds_are_written_shortly() -> None:
     assert canonical_bound(N, N, one) is N
     assert canonical_bound(const(LARGEST), N, one) is N
     assert str(canonical_bound(const(2), N, one)) == "T.min(T.int64(2), n)"
-    assert str(canonical_bound(const(-2), N, one)) == "T.max(T.int64(-2) + n, T.int64(0))"
-    assert str(canonical_bound(N - 1, N, one)) == "T.max(n - T.int64(1), T.int64(0))"
+    assert str(canonical_bound(const(-2), N, one)) == "T.min(T.max(T.int64(-2) + n, T.int64(0)), n)"
+    from_end = "T.if_then_else(n - T.int64(1) < T.int64(0), n - T.int64(1) + n, n - T.int64(1))"
+    assert str(canonical_bound(N - 1, N, one)) == f"T.min(T.max({from_end}, T.int64(0)), n)"
 
 
 def test_what_is_promised_to_be_inside_is_not_clipped() -> None:

@@ -100,9 +100,15 @@ def _at(buffer: Buffer, row: PrimExpr, column: PrimExpr) -> list[PrimExpr]:
     return [row, *[IntImm("int64", 0)] * (len(buffer.shape) - 2), column]
 
 
+def _first(count: int) -> PrimExpr:
+    """The first columns as a vector of indices; of one alone its index."""
+    zero = IntImm("int64", 0)
+    return zero if count == 1 else Ramp(zero, IntImm("int64", 1), count)
+
+
 def _rounds(source: Buffer, target: Buffer) -> Stmt:
     count, size = (int(source.shape[axis]) for axis in (0, -1))  # type: ignore[call-overload]
-    lanes = Ramp(IntImm("int64", 0), IntImm("int64", 1), size)
+    lanes = _first(size)
     lets: list[tuple[Var, PrimExpr]] = []
     rows = turned(
         [BufferLoad(source, _at(source, IntImm("int64", row), lanes)) for row in range(count)], lets
@@ -110,7 +116,7 @@ def _rounds(source: Buffer, target: Buffer) -> Stmt:
     if count < size:
         kept = [IntImm(_INT32, lane) for lane in range(count)]
         rows = [_named(Shuffle([row], kept), lets) for row in rows]
-        lanes = Ramp(IntImm("int64", 0), IntImm("int64", 1), count)
+        lanes = _first(count)
     body: Stmt = SeqStmt(
         [
             BufferStore(target, value, _at(target, IntImm("int64", row), lanes))
