@@ -127,7 +127,9 @@ class MemoryEmitter(ExprEmitter):
         A mask that compares indices is made again, for elements; others are spread.
         """
         address = self._further(op.buffer, start, first)
-        told = None if predicate is None else at_elements(predicate, lanes, first, part.lanes)
+        told = None
+        if predicate is not None and part.lanes > 1:  # one element is no vector to compare
+            told = at_elements(predicate, lanes, first, part.lanes)
         if told is not None:
             bits = [f"i1 {int(n in lanes)}" for n in range(first, first + part.lanes)]
             kind, held = vector_of("i1", part.lanes), self.visit_data(told)
