@@ -125,7 +125,8 @@ def _topi(name: str) -> Callable[..., Any]:
 def _narrow_float_info(dtype: Any) -> Any:
     import ml_dtypes  # only tensors of small floating types need it
 
-    return ml_dtypes.finfo(dtype)
+    finfo: Any = ml_dtypes.finfo
+    return finfo(dtype)
 
 
 def _extreme(of: Callable[..., Any], largest: bool) -> Callable[..., Any]:
