@@ -13,6 +13,7 @@ import io
 import linecache
 import re
 import sys
+from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from types import ModuleType
 from typing import NamedTuple
@@ -30,6 +31,16 @@ class Block(NamedTuple):
     line: int
     code: str
     output: str | None
+
+
+def loaded(path: Path) -> ModuleType:
+    """A file of Python that is in no package, as a module."""
+    spec = spec_from_file_location(f"alone_{path.stem}", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
 
 def pages() -> list[Path]:

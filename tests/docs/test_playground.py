@@ -10,14 +10,12 @@ import threading
 from collections.abc import Iterator
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
-from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pytest
 
-from tests.docs.pages import ROOT
+from tests.docs.pages import ROOT, loaded
 from tests.report.browser import BROWSER, DRIVER, Page, start
 
 FOLDER = ROOT / "web" / "playground"
@@ -35,15 +33,6 @@ A = te.placeholder((n,), name="A")
 B = te.compute((n,), lambda i: te.exp(A[i]), name="B")
 f = te.create_prim_func([A, B])
 """
-
-
-def loaded(path: Path) -> ModuleType:
-    spec = spec_from_file_location(f"playground_{path.stem}", path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 @pytest.fixture(scope="module")

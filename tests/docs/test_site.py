@@ -6,14 +6,13 @@ import fnmatch
 import importlib
 import json
 import re
-from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
-from types import ModuleType, SimpleNamespace
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from tests.docs.pages import ROOT, blocks, pages
+from tests.docs.pages import ROOT, blocks, loaded, pages
 
 pytestmark = pytest.mark.pure
 
@@ -26,19 +25,12 @@ def test_every_page_is_in_the_navigation() -> None:
     assert set(listed) == {path.relative_to(docs).as_posix() for path in docs.rglob("*.md")}
 
 
-def loaded(name: str) -> ModuleType:
-    """A file of docs/site, which is no package: mkdocs loads it so, too."""
-    spec = spec_from_file_location(f"site_{name}", ROOT / "docs" / "site" / f"{name}.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
 @pytest.fixture(scope="module")
 def site() -> SimpleNamespace:
-    return SimpleNamespace(api=loaded("api"), notebooks=loaded("notebooks"))
+    folder = ROOT / "docs" / "site"
+    return SimpleNamespace(
+        api=loaded(folder / "api.py"), notebooks=loaded(folder / "notebooks.py")
+    )
 
 
 def test_the_reference_has_every_public_name_once_with_its_description(site: Any) -> None:

@@ -23,6 +23,7 @@ from tvm.ir.transform import (
 )
 from tvm.relax import transform as t
 from tvm.relax.backend.default_pipeline import DefaultPipeline, PassLists
+from tvm.relax.op.for_programs import FOR_PROGRAMS
 from tvm.support.arguments import explained
 from tvm.support.suggest import did_you_mean
 from tvm.target.target import Target
@@ -100,7 +101,7 @@ def default_build_pipeline(mod: IRModule, ctx: PassContext) -> IRModule:
 def zero_pipeline(mod: IRModule, ctx: PassContext, *, enable_warning: bool = False) -> IRModule:
     """Fuse and legalize, nothing that depends on a target."""
     passes: list[Pass] = [
-        t.LegalizeOps(enable_warning=enable_warning),
+        t.LegalizeOps(FOR_PROGRAMS, enable_warning),
         t.AnnotateTIROpPattern(),
         t.FoldConstant(),
         t.FuseOps(),

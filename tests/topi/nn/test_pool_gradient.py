@@ -21,6 +21,7 @@ pytestmark = pytest.mark.pure
         ((2, 2), (2, 2), (0, 0, 0, 0)),
         ((3, 2), (1, 2), (1, 0, 1, 1)),
         ((3, 3), (2, 1), (1, 1, 0, 1)),
+        ((2, 2), (3, 3), (0, 0, 0, 0)),  # elements between windows, and behind the last one
     ],
 )
 def test_gradient(
@@ -48,3 +49,18 @@ def test_channels_last_and_refusals() -> None:
         topi.nn.pool_grad(a, a, (2, 2), (2, 2), (0,) * 4, "sum")
     with pytest.raises(ShapeError, match=r"legal: 2, 2 and 4"):
         topi.nn.pool_grad(a, a, (2, 2), (2, 2), (0, 0), "max")
+
+
+@pytest.mark.parametrize(
+    ("extent", "stride", "behind"),
+    [(6, 2, False), (7, 2, True), (8, 3, False), (10, 3, True)],
+)
+def test_windows_are_asked_for_where_an_element_may_lie_behind_them(
+    extent: int, stride: int, behind: bool
+) -> None:
+    x = te.placeholder((1, 1, extent, extent), name="x")
+    count = (extent - 2) // stride + 1
+    g = te.placeholder((1, 1, count, count), name="g")
+    made = topi.nn.pool_grad(g, x, (2, 2), (stride, stride), (0, 0, 0, 0), "max", False)
+    text = te.create_prim_func([g, x, made]).script()
+    assert (f"- v_wh < {count}" in text) == behind

@@ -27,32 +27,6 @@ def pool_grad(
 
     A window's gradient goes to its largest element, the first of equals, or to all in equal parts.
     """
-    return _pool_grad(
-        grads, data, kernel, stride, padding, pool_type, ceil_mode, count_include_pad, layout,
-        within=True,
-    )  # fmt: skip
-
-
-def pool_grad_as_legalized(
-    grads: te.Tensor, data: te.Tensor, kernel: Sequence[Any], stride: Sequence[Any],
-    padding: Sequence[Any], pool_type: str, ceil_mode: bool, count_include_pad: bool, layout: str,
-) -> te.Tensor:  # fmt: skip
-    """`pool_grad` of Relax's kernels in TVM.
-
-    Elements behind the last window of a row of "max" look at one more, which is not theirs, and
-    may lie outside of the memory.
-    """
-    return _pool_grad(
-        grads, data, kernel, stride, padding, pool_type, ceil_mode, count_include_pad, layout,
-        within=False,
-    )  # fmt: skip
-
-
-def _pool_grad(
-    grads: te.Tensor, data: te.Tensor, kernel: Sequence[Any], stride: Sequence[Any],
-    padding: Sequence[Any], pool_type: str, ceil_mode: bool, count_include_pad: bool, layout: str,
-    within: bool,
-) -> te.Tensor:  # fmt: skip
     if pool_type not in ("max", "avg"):
         raise ValueError(f"pool_grad: pool_type {pool_type!r}; legal: 'max', 'avg'")
     if len(kernel) != 2 or len(stride) != 2 or len(padding) != 4:
@@ -62,7 +36,7 @@ def _pool_grad(
         )
     axes = layout_axes(layout, "HW", "pool_grad")
     grad = _Gradient(grads, data, axes, kernel, stride, padding, ceil_mode)
-    return grad.of_max(within) if pool_type == "max" else grad.of_mean(count_include_pad)
+    return grad.of_max() if pool_type == "max" else grad.of_mean(count_include_pad)
 
 
 class _Gradient:
@@ -93,7 +67,7 @@ class _Gradient:
             for axis, k, s, n in zip(self.axes, self.kernel, self.stride, ("wh", "ww"))
         ]
 
-    def _windows(self, i: Sequence[Any], within: bool) -> tuple[list[Any], list[PrimExpr]]:
+    def _windows(self, i: Sequence[Any]) -> tuple[list[Any], list[PrimExpr]]:
         """The index of a window that holds an element, and when there is such a window."""
         own, there = list(i), []
         for axis, k, s, low, tap in zip(
@@ -103,11 +77,13 @@ class _Gradient:
             window = tir.truncdiv(at, s) - tap
             own[axis] = window
             there.append(_first_window(at, k, s) <= window)
-            if within:
-                there.append(window < self.grads.shape[axis])
+            count = self.grads.shape[axis]
+            last = tir.truncdiv(self.data.shape[axis] - 1 + low, s)
+            if not Analyzer().can_prove(last < count):  # elements behind the last window
+                there.append(window < count)
         return own, there
 
-    def of_max(self, within: bool) -> te.Tensor:
+    def of_max(self) -> te.Tensor:
         """Windows remember where their largest element stands."""
         before: list[Any] = [0] * self.data.ndim
         after: list[Any] = [0] * self.data.ndim
@@ -129,7 +105,7 @@ class _Gradient:
         argmax, _ = stages(self.grads.shape, largest, "maxpool_grad_argmax", tag.COMM_REDUCE_IDX)
 
         def element(*i: Any) -> PrimExpr:
-            own, there = self._windows(i, within)
+            own, there = self._windows(i)
             at = [x + low for x, low in zip(i, before)]
             picked = tir.all(*there, argmax(*own).equal(ravel(at, source.shape)))
             zero = tir.const(0, self.data.dtype)

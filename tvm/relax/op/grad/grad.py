@@ -242,23 +242,21 @@ def _pool_backward(kind: str) -> Any:
 
     @op.legalize
     def te(bb: BlockBuilder, output_grad: Expr, data: Expr, **o: Any) -> Expr:
-        pool_grad = topi.nn.pool_gradient.pool_grad_as_legalized
-        return _pool_backward_te(bb, op, kind, output_grad, data, o, pool_grad)
+        return _pool_backward_te(bb, op, kind, output_grad, data, o)
 
     op.reference(_pool_backward_numpy(kind))
     return op
 
 
 def _pool_backward_te(
-    bb: BlockBuilder, op: Any, kind: str, output_grad: Expr, data: Expr, o: dict[str, Any],
-    pool_grad: Callable[..., Any],
-) -> Expr:  # fmt: skip
+    bb: BlockBuilder, op: Any, kind: str, output_grad: Expr, data: Expr, o: dict[str, Any]
+) -> Expr:
     name = f"{kind}_pool2d_backward"
     if o["layout"] != o["out_layout"]:
         return op.call(output_grad, data, **o)  # type: ignore[no-any-return]
     if o["dilation"] == (1, 1):
         return bb.call_te(
-            pool_grad, output_grad, data, list(o["pool_size"]), list(o["strides"]),
+            topi.nn.pool_grad, output_grad, data, list(o["pool_size"]), list(o["strides"]),
             list(o["padding"]), kind, o["ceil_mode"], o["count_include_pad"], o["layout"],
             primfunc_name_hint=name,
         )  # fmt: skip
@@ -469,16 +467,8 @@ def _take_backward_in_parallel(bb: BlockBuilder, call: Call) -> Expr:
     return _take_backward_te(bb, *call.args, **options_of(call), kind=ForKind.PARALLEL)
 
 
-def _max_pool_backward_within(bb: BlockBuilder, call: Call) -> Expr:
-    grad, data = call.args
-    options, made = options_of(call), topi.nn.pool_grad
-    return _pool_backward_te(bb, max_pool2d_backward, "max", grad, data, options, made)
-
-
-# For `LegalizeOps` where kernels are for programs that run: TVM's own loops are one thread's work,
-# and look at memory behind the last window.
+# For `LegalizeOps` where kernels are for programs that run: TVM's own loops are one thread's work.
 FOR_PIPELINES: Final = {
-    "relax.grad.max_pool2d_backward": _max_pool_backward_within,
     "relax.grad.nll_loss_backward": nll_loss_backward_of_classes,
     "relax.grad.take_backward": _take_backward_in_parallel,
 }
