@@ -37,7 +37,7 @@ class Product:
         stack = [(expr, visit is not None)]
         while stack:
             node, fresh = stack.pop()
-            if isinstance(node, e.Mul):
+            if isinstance(node, e.Mul) and not (fresh and _is_sum(node)):
                 stack.append((node.b, fresh))
                 stack.append((node.a, fresh))
             elif isinstance(node, e.IntImm):
@@ -80,6 +80,18 @@ class Product:
             else:
                 remaining.pop(at)
         return Product(self.dtype, kept, self.literal // part.literal)
+
+
+def _is_sum(expr: PrimExpr) -> bool:
+    """A multiple of a sum, whose terms take the literal: (x + y) * 3 is x * 3 + y * 3."""
+    while isinstance(expr, e.Mul):
+        if isinstance(expr.b, e.IntImm):
+            expr = expr.a
+        elif isinstance(expr.a, e.IntImm):
+            expr = expr.b
+        else:
+            return False
+    return isinstance(expr, (e.Add, e.Sub))
 
 
 def cancelled(kind: type, a: PrimExpr, b: PrimExpr, make: Make) -> PrimExpr | None:

@@ -272,7 +272,9 @@ class CanonicalSimplifier:
                 total.add(inner, scale)
                 return
         simple = node if kind is e.Var else self._leaf(node, kind)
-        if simple is node or type(simple) not in _SUMS:
+        if isinstance(simple, e.IntImm):
+            total.base += scale * simple.value
+        elif simple is node or type(simple) not in _SUMS:
             total.add_split(self.whole(simple), scale)
         else:
             total.add(self._as_sum(simple), scale)
@@ -430,6 +432,8 @@ class CanonicalSimplifier:
         if divisor % count or (split.floor != floor and not split.whole):
             return None
         if count < 0:
+            if split.upper and not quotient:
+                return None
             return self._by_negative(split, count, divisor, kind)
         factor = divisor // count
         lower, upper = split.lower, split.upper
@@ -474,11 +478,15 @@ class CanonicalSimplifier:
         return self.sum_of(made) if type(made) in _SUMS else self._as_sum(made)
 
     def _by_negative(self, split: Split, count: int, divisor: int, kind: type) -> Sum:
-        """(x * -2) // 6   ->   x // -3;      (x * -2) % 6   ->   (x % -3) * -2"""
-        index = self._split_expr(split)
-        made: PrimExpr = kind(index, e.IntImm(index.dtype, divisor // count))
-        result = Sum(index.dtype)
+        """(x * -2) // 6   ->   x // -3;      (x // 7 * -2) % 6   ->   x % -21 // 7 * -2"""
+        result = Sum(split.index.dtype)
         quotient = kind is e.FloorDiv or kind is e.Div
+        literal = e.IntImm(split.index.dtype, divisor // count * (1 if split.upper else split.lower))
+        index = self._split_expr(split) if split.upper else split.index
+        made: PrimExpr = kind(index, literal)
+        if not quotient and split.lower != 1:
+            half = e.FloorDiv if split.floor else e.Div
+            made = half(made, e.IntImm(made.dtype, split.lower))
         result.add_split(self.whole(made), 1 if quotient else count)
         return result
 
@@ -660,10 +668,10 @@ class CanonicalSimplifier:
     def _at_most(self, a: PrimExpr, b: PrimExpr) -> PrimExpr:
         """a <= b, without the factor that all terms of both have in common."""
         first, second = self.sum_of(a), self.sum_of(b)
-        terms = [*first.terms(), *second.terms()]
-        factor = gcd(first.base, second.base, *[count for _, count in terms])
-        if self.rewriter.proving:
+        apart = first.base != second.base and first.terms() and second.terms()
+        if self.rewriter.proving or apart:
             return self.rewriter.make_not(self._less(b, a))
+        factor = gcd(first.base, *[count for _, count in (*first.terms(), *second.terms())])
         if factor > 1:
             a, b = (self.normal(_divided_by(side, factor)) for side in (first, second))
         more, less = _with_added_literal(b), _with_added_literal(a)

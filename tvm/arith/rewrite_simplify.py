@@ -7,6 +7,7 @@ comparisons decided by bounds, conditions that hold in one branch only.
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import gcd
 from typing import TYPE_CHECKING, Final
 
 from tvm.error import CheckError
@@ -274,7 +275,10 @@ class RewriteSimplifier(Builder):
 
     def _add(self, a: PrimExpr, b: PrimExpr) -> PrimExpr:
         if type(a) is e.IntImm:
-            a, b = b, a
+            if a.value == 0:
+                return b
+            if self.proving:  # a literal stays where it was written, proofs look to the right
+                a, b = b, a
         if type(b) is e.IntImm and b.value == 0:
             return a
         return self.rewritten(e.Add, a, b)
@@ -414,7 +418,22 @@ class RewriteSimplifier(Builder):
             return TRUE
         if order.at_least:
             return FALSE
-        return self.decided(self.rewritten(e.LT, a, b))
+        found = self.apply(e.LT, a, b)
+        if found is None:
+            found = self._less_by_factor(a, b)
+        return self.decided(self.node(e.LT, a, b) if found is None else found)
+
+    def _less_by_factor(self, a: PrimExpr, b: PrimExpr) -> PrimExpr | None:
+        """x * 4 + 2 < y * 2   ->   x * 2 + 1 < y: both sides are multiples of a number."""
+        if isinstance(a, e.IntImm) or isinstance(b, e.IntImm):
+            return None
+        residues = self.analyzer.modular
+        factor = gcd(*residues.of(a), *residues.of(b))
+        if factor < 2:
+            return None
+        literal = e.IntImm(a.dtype, factor)
+        left, right = (self.make(e.FloorDiv, side, literal) for side in (a, b))
+        return self.make(e.LT, left, right)
 
     def _le(self, a: PrimExpr, b: PrimExpr) -> PrimExpr:
         return self.make_not(self.make(e.LT, b, a))
@@ -444,9 +463,9 @@ class RewriteSimplifier(Builder):
         """a != b that no rule decides; at the end of a range it is a side."""
         order = self.compare(a, b)
         if order is Order.AT_MOST:
-            return self.decided(self.node(e.LT, a, b))
+            return self.make(e.LT, a, b)
         if order is Order.AT_LEAST:
-            return self.decided(self.node(e.LT, b, a))
+            return self.make(e.LT, b, a)
         return self.decided(self.node(e.NE, a, b))
 
     def order_with_facts(self, a: PrimExpr, b: PrimExpr) -> Order:

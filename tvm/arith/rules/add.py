@@ -56,6 +56,7 @@ RULES = RuleTable(
     rule(t * c1 + t * z, plain(plain(c1 + z) * t), sums_ordered=True),
     rule(t * y + t * z, (y + z) * t),
     rule(t * y + t, (y + 1) * t),
+    rule(c1 + x * c1, plain(x * c1 + c1), ordered=True),
     further(x * c1 + (y + x * c2), y + x * (c1 + c2)),
     # quotient and remainder of one value
     rule((x // y) * y + x % y, x),
@@ -76,9 +77,13 @@ RULES = RuleTable(
     ),
     # choices by one condition
     rule(select(p, x, y) + select(p, z, w), select(p, x + z, y + w)),
+    # multiples stand before the remainders of their factor
+    rule(x % c1 + y * c1, plain(y * c1 + x % c1), ordered=True),
+    rule(tmod(x, c1) + y * c1, plain(y * c1 + tmod(x, c1)), ordered=True),
     # literals move outward
     rule((x + c1) + y, (x + y) + c1, ordered=True),
     rule(x + (y + c1), (x + y) + c1, ordered=True),
+    rule(x + (c1 + y), (x + y) + c1, ordered=True),
     rule(x + (c1 - y), (x - y) + c1),
     # quotient and remainder of one value, both scaled
     further((x // c1) * c2 + (x % c1) * c3, x * c3, when=(c1 != 0) & (c2 == c1 * c3)),

@@ -31,7 +31,8 @@ RULES = RuleTable(
         tdiv(x + c1 * c2, c1 * c3),
         when=(c1 > 0) & (c2 >= 0) & (c3 > 0) & (lo(x) >= 0),
     ),
-    rule(tdiv(x * c1, c2), x * tdiv(c1, c2), when=(c2 != 0) & (c1 % c2 == 0)),
+    rule(tdiv(x * c1, c2), x * tdiv(c1, c2), when=(c1 >= 0) & (c2 > 0) & (c1 % c2 == 0)),
+    further(tdiv(x * c1, c2), x * tdiv(c1, c2), when=(c2 != 0) & (c1 % c2 == 0)),
     rule(tdiv(x * c1, c2), tdiv(x, tdiv(c2, c1)), when=(c1 > 0) & (c2 > 0) & (c2 % c1 == 0)),
     rule(
         tdiv(x * c1 + c2, c3),

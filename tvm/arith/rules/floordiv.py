@@ -33,6 +33,12 @@ RULES = RuleTable(
         x * (c1 // c2),
         when=(c2 > 0) & (lo(x * (c1 % c2) + y) >= 0) & (hi(x * (c1 % c2) + y) < c2),
     ),
+    rule(
+        (x * c1) // c2,
+        x * (c1 // c2),
+        when=(c2 > 0) & (lo(x * (c1 % c2)) >= 0) & (hi(x * (c1 % c2)) < c2),
+    ),
+    rule((x * c1 + y * c2) // c2, (x * c1) // c2 + y, when=(c2 > 0) & (c1 % c2 != 0), ordered=True),
     rule((x * c1 + y) // c2, x * (c1 // c2) + y // c2, when=(c2 > 0) & (c1 % c2 == 0)),
     rule(
         (x * c1 + c2) // c3,
