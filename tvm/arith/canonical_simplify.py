@@ -481,7 +481,8 @@ class CanonicalSimplifier:
         """(x * -2) // 6   ->   x // -3;      (x // 7 * -2) % 6   ->   x % -21 // 7 * -2"""
         result = Sum(split.index.dtype)
         quotient = kind is e.FloorDiv or kind is e.Div
-        literal = e.IntImm(split.index.dtype, divisor // count * (1 if split.upper else split.lower))
+        lower = 1 if split.upper else split.lower
+        literal = e.IntImm(split.index.dtype, divisor // count * lower)
         index = self._split_expr(split) if split.upper else split.index
         made: PrimExpr = kind(index, literal)
         if not quotient and split.lower != 1:

@@ -22,7 +22,7 @@ from tvm.tir.op import arith as op
 from .analyzer import Analyzer
 from .constraint import facts_in
 from .interval_set import eval_set
-from .pattern import detect_linear_equation
+from .pattern import linear_equation
 
 Matrix = list[list[int]]
 Ranges = Mapping[e.Var, Range]
@@ -185,7 +185,7 @@ def _linear_row(
     relation: e.CmpExpr, variables: Sequence[e.Var]
 ) -> tuple[list[int], PrimExpr] | None:
     """(coefficients, base) of a - b."""
-    found = detect_linear_equation(op.subtract(relation.a, relation.b), variables)
+    found = linear_equation(op.subtract(relation.a, relation.b), variables)
     if not found:
         return None
     counts = [part.value for part in found[:-1] if isinstance(part, e.IntImm)]
@@ -392,7 +392,7 @@ def _new_name(k: int, old: PrimExpr) -> str:
 
 
 def _occurs(expr: PrimExpr, var: e.Var) -> bool:
-    return any(not op.is_zero(part) for part in detect_linear_equation(expr, [var])[:1])
+    return any(not op.is_zero(part) for part in linear_equation(expr, [var])[:1])
 
 
 # --- inequalities ---

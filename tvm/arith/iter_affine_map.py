@@ -93,7 +93,7 @@ def _check_iters(asked: str, input_iters: object) -> None:
 def normalize_to_iter_sum(index: Any, input_iters: Mapping[e.Var, Range]) -> IterSumExpr:
     """The index as a sum of splits and a base, the largest scale first; nothing is checked."""
     _check_iters("normalize_to_iter_sum", input_iters)
-    rewriter = IterMapRewriter(input_iters, Analyzer(), True)
+    rewriter = IterMapRewriter(input_iters, Analyzer(), True, True)
     return rewriter.as_sorted_sum(e.as_expr(index))
 
 

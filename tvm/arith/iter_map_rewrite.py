@@ -761,7 +761,10 @@ class IterMapRewriter:
         self._lenient = True
         made = self.to_sum(index)
         if self._padding.shifts:  # of a number that ends too early nothing changes but its end
-            (made,) = self._padded(lambda: [self.to_sum(index)], True)
+            try:
+                (made,) = self._padded(lambda: [self.to_sum(index)], True)
+            except IterMapFailure:
+                return IterSumExpr((), index)
         made = self._rejoined(made)
         symbolic: list[IterSplitExpr] = []
         for arg in made.args:

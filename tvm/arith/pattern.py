@@ -23,35 +23,61 @@ class _NotLinear(Exception):
     """A variable occurs other than times something free of it."""
 
 
+Parts = tuple["PrimExpr | None", "PrimExpr | None"]  # (a, b) of a * var + b, None for nothing
+
+
 def _one_linear(expr: PrimExpr, var: e.Var) -> tuple[PrimExpr, PrimExpr]:
-    """(a, b) with expr = a * var + b, where neither holds the variable."""
-    coeff: PrimExpr = op.const(0, var.dtype)
-    base: PrimExpr = op.const(0, expr.dtype)
-    stack: list[tuple[PrimExpr, PrimExpr]] = [(expr, op.const(1, expr.dtype))]
+    """(a, b) with expr = a * var + b, where neither holds the variable; b as it is written."""
+    known: dict[int, Parts] = {}
+    stack = [expr]
     while stack:
-        node, factor = stack.pop()
-        if node is var:
-            coeff = op.add(coeff, factor)
+        node = stack[-1]
+        if id(node) in known:
+            stack.pop()
+        elif node is var:
+            known[id(node)] = op.const(1, var.dtype), None
+        elif isinstance(node, (e.Add, e.Sub, e.Mul)):
+            missing = [part for part in (node.b, node.a) if id(part) not in known]
+            if missing:
+                stack += missing
+            else:
+                known[id(node)] = _joined(node, known[id(node.a)], known[id(node.b)])
         elif not uses_var(node, var):
-            base = op.add(base, op.multiply(node, factor))
-        elif isinstance(node, (e.Add, e.Sub)):
-            stack.append((node.b, factor if isinstance(node, e.Add) else op.negative(factor)))
-            stack.append((node.a, factor))
-        elif isinstance(node, e.Mul):
-            inside, other = (node.a, node.b) if uses_var(node.a, var) else (node.b, node.a)
-            if uses_var(other, var):
-                raise _NotLinear
-            stack.append((inside, op.multiply(other, factor)))
+            known[id(node)] = None, node
         elif isinstance(node, e.Cast) and node.dtype.is_int and node.value.dtype.is_int:
             inner_coeff, inner_base = _one_linear(node.value, var)
-            if inner_coeff.dtype is not node.dtype:
-                inner_coeff = op.cast(inner_coeff, node.dtype)
-                inner_base = op.cast(inner_base, node.dtype)
-            coeff = op.add(op.cast(coeff, node.dtype), op.multiply(inner_coeff, factor))
-            base = op.add(base, op.multiply(inner_base, factor))
+            known[id(node)] = op.cast(inner_coeff, node.dtype), op.cast(inner_base, node.dtype)
         else:
             raise _NotLinear
-    return coeff, base
+    coeff, base = known[id(expr)]
+    return (
+        op.const(0, var.dtype) if coeff is None else coeff,
+        op.const(0, expr.dtype) if base is None else base,
+    )
+
+
+def _joined(node: e.Add | e.Sub | e.Mul, a: Parts, b: Parts) -> Parts:
+    """The parts of a sum, difference or product; one without the variable stays as it is."""
+    if a[0] is None and b[0] is None:
+        return None, node
+    if isinstance(node, e.Mul):
+        inside, other = (b, a[1]) if a[0] is None else (a, b[1])
+        if a[0] is not None and b[0] is not None:
+            raise _NotLinear
+        assert other is not None, "what has no variable is all base"
+        return (
+            None if inside[0] is None else op.multiply(other, inside[0]),
+            None if inside[1] is None else op.multiply(other, inside[1]),
+        )
+    return _added(node, a[0], b[0]), _added(node, a[1], b[1])
+
+
+def _added(
+    node: e.Add | e.Sub, a: PrimExpr | None, b: PrimExpr | None
+) -> PrimExpr | None:
+    if isinstance(node, e.Add):
+        return b if a is None else a if b is None else op.add(a, b)
+    return a if b is None else op.subtract(op.const(0, b.dtype) if a is None else a, b)
 
 
 def _signed(coeff: PrimExpr) -> PrimExpr:
@@ -62,25 +88,33 @@ def _signed(coeff: PrimExpr) -> PrimExpr:
     return coeff
 
 
+def linear_equation(expr: PrimExpr, var_list: Sequence[e.Var]) -> list[PrimExpr]:
+    """`detect_linear_equation`, simplified."""
+    analyzer = Analyzer()
+    return [analyzer.simplify(part) for part in detect_linear_equation(expr, var_list)]
+
+
 @explained
 def detect_linear_equation(expr: Any, var_list: Sequence[e.Var]) -> list[PrimExpr]:
-    """[a1, ..., an, base] with expr = a1 * v1 + ... + an * vn + base; empty if there are none."""
+    """[a1, ..., an, base] with expr = a1 * v1 + ... + an * vn + base; empty if there are none.
+
+    The parts are joined as the operands are written, nothing is simplified.
+    """
     base = e.as_expr(expr)
     if isinstance(var_list, PrimExpr):
         raise TypeError(
             f"detect_linear_equation: the variables are {var_list}; legal: a list of variables"
         )
-    analyzer = Analyzer()
     coeffs: list[PrimExpr] = []
     try:
         for var in var_list:
             coeff, base = _one_linear(base, var)
-            coeffs.append(_signed(analyzer.simplify(coeff)))
+            coeffs.append(_signed(coeff))
     except _NotLinear:
         return []
     if any(uses_any(coeff, frozenset(var_list)) for coeff in coeffs):
         return []
-    return [*coeffs, analyzer.simplify(base)]
+    return [*coeffs, base]
 
 
 @explained
@@ -93,8 +127,11 @@ def detect_clip_bound(expr: Any, var_list: Sequence[e.Var]) -> list[PrimExpr]:
     analyzer = Analyzer()
     lows: dict[e.Var, PrimExpr | None] = dict.fromkeys(var_list)
     highs: dict[e.Var, PrimExpr | None] = dict.fromkeys(var_list)
-    for condition in _comparisons(e.as_expr(expr), analyzer):
-        simpler = analyzer.simplify(condition)  # x * 2 < 5 is x < 3
+    found = [(c, analyzer.simplify(c)) for c in _comparisons(e.as_expr(expr), analyzer)]
+    open_ones = [pair for pair in found if not op.is_one(pair[1])]  # the others say nothing
+    if not open_ones:
+        return []
+    for condition, simpler in open_ones:  # x * 2 < 5 is x < 3
         if not any(_clip(c, var_list, lows, highs, analyzer) for c in (condition, simpler)):
             return []
     result: list[PrimExpr | None] = []

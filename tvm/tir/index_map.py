@@ -7,16 +7,11 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Final, final
 
-from tvm.arith import (
-    Analyzer,
-    ConstIntBound,
-    IterMapLevel,
-    detect_iter_map,
-    detect_linear_equation,
-)
+from tvm.arith import Analyzer, ConstIntBound, IterMapLevel, detect_iter_map
 from tvm.arith.deep_equal import deep_equal
 from tvm.arith.int_set import eval_set
 from tvm.arith.iter_affine_map import inverse_if_any
+from tvm.arith.pattern import linear_equation
 from tvm.error import CheckError, ShapeError
 from tvm.ir.expr import PrimExpr, Range
 from tvm.ir.node import Field, Node, all_of_type, fields, listed, register_nodes
@@ -570,7 +565,7 @@ def _divisions(var: Var, dom: Range, indices: Sequence[PrimExpr]) -> tuple[list[
             if not uses_var(node.a, var):
                 continue
             divisors.append(node.b.value)
-            linear = detect_linear_equation(node.a, [var])
+            linear = linear_equation(node.a, [var])
             if linear and is_one(linear[0]):
                 start = analyzer.simplify(linear[1] + dom.min)
                 if isinstance(start, IntImm):

@@ -9,7 +9,8 @@ from collections import defaultdict
 from collections.abc import Sequence
 from math import prod
 
-from tvm.arith import Analyzer, detect_linear_equation
+from tvm.arith import Analyzer
+from tvm.arith.pattern import linear_equation
 from tvm.ir.expr import PrimExpr, Range
 from tvm.tir.buffer import Buffer
 from tvm.tir.expr import Add, BufferLoad, FloorDiv, FloorMod, IntImm, Max, Min, Mul, Sub, Var
@@ -172,7 +173,7 @@ def _stride(indices: Sequence[PrimExpr], strides: Sequence[int], var: Var) -> in
     for index, stride in zip(reversed(indices), reversed(strides)):
         if not uses_var(index, var):
             continue
-        linear = detect_linear_equation(index, [var])
+        linear = linear_equation(index, [var])
         if not linear:
             return min(_factors(index, var)) * stride
         if isinstance(linear[0], IntImm) and linear[0].value:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from tvm.arith import Analyzer, detect_linear_equation
+from tvm.arith import Analyzer
+from tvm.arith.pattern import linear_equation
 from tvm.error import InternalError
 from tvm.ir.expr import PrimExpr
 from tvm.meta_schedule.structure import (
@@ -220,6 +221,6 @@ def _strides(region: BufferRegion, values: Any, loops: Sequence[For]) -> list[in
 
 def _factor(index: PrimExpr, var: Var) -> int:
     """What the variable is multiplied by; 0 if it does not occur, or as nobody knows."""
-    linear = detect_linear_equation(index, [var])
+    linear = linear_equation(index, [var])
     factor = linear[0] if linear else None
     return factor.value if isinstance(factor, IntImm) else 0

@@ -13,9 +13,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-from tvm.arith import detect_linear_equation
 from tvm.arith.analyzer import Analyzer
 from tvm.arith.constraint import facts_in
+from tvm.arith.pattern import linear_equation
 from tvm.ir.expr import PrimExpr, Range
 from tvm.tir import expr as e
 from tvm.tir import stmt as s
@@ -93,7 +93,7 @@ class BufferFact:
         analyzer: Analyzer,
     ) -> bool:
         """Give the parameters in `own` the values with which it equals `asked`."""
-        linear = detect_linear_equation(own, names) if names else [own]
+        linear = linear_equation(own, names) if names else [own]
         if not linear:
             return False
         remainder = op.subtract(asked, linear[-1])
@@ -369,7 +369,7 @@ def _moves_with(index: PrimExpr, loop: s.For) -> bool:
     """The index is the loop variable plus a literal."""
     if not index.dtype.is_scalar or reads_memory(index):
         return False
-    linear = detect_linear_equation(index, [loop.loop_var])
+    linear = linear_equation(index, [loop.loop_var])
     return bool(linear) and op.is_one(linear[0]) and isinstance(linear[1], e.IntImm)
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from tvm.arith import Analyzer, IterMapLevel, detect_iter_map, detect_linear_equation
+from tvm.arith import Analyzer, IterMapLevel, detect_iter_map
+from tvm.arith.pattern import linear_equation
 from tvm.ir.expr import PrimExpr, Range
 from tvm.ir.structural import structural_equal
 from tvm.tir import expr as e
@@ -73,7 +74,7 @@ def _are_numbers(indices: Sequence[PrimExpr], domains: dict[e.Var, Range]) -> bo
     prover = Analyzer()
     for index in indices:
         inside = [var for var in domains if uses_var(index, var)]
-        scales = detect_linear_equation(index, inside)
+        scales = linear_equation(index, inside)
         if not scales or not left.issuperset(inside):
             return False
         left.difference_update(inside)

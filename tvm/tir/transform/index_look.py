@@ -21,8 +21,8 @@ import math
 from collections.abc import Sequence
 from typing import Final
 
-from tvm.arith import detect_linear_equation
 from tvm.arith.analyzer import Analyzer
+from tvm.arith.pattern import linear_equation
 from tvm.ir.expr import PrimExpr
 from tvm.tir import expr as e
 from tvm.tir import stmt as s
@@ -226,7 +226,7 @@ def _index_run(inside: PrimExpr, loop: s.For) -> _IndexRun | None:
     offset = Analyzer().simplify(offset)
     if any(isinstance(node, e.BufferLoad) for node in walk(offset)):
         return None
-    found = detect_linear_equation(offset, [loop.loop_var])
+    found = linear_equation(offset, [loop.loop_var])
     if len(found) != 2 or not isinstance(found[0], e.IntImm) or found[0].value < 1:
         return None
     start = ops.add(ops.multiply(found[0], loop.min), found[1])

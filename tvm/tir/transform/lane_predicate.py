@@ -7,7 +7,7 @@ from typing import TypeVar
 
 from tvm.arith.analyzer import Analyzer
 from tvm.arith.const_int_bound import ConstIntBound
-from tvm.arith.pattern import detect_linear_equation
+from tvm.arith.pattern import linear_equation
 from tvm.arith.scalable import is_vscale
 from tvm.ir.expr import PrimExpr
 from tvm.tir import expr as e
@@ -196,7 +196,7 @@ def _ends_within(
 
         for i in range((n % 4 + 3) // 4): ... (i + n // 4) * 4 < n ...
     """
-    found = detect_linear_equation(index, [piece])
+    found = linear_equation(index, [piece])
     if not found or not isinstance(found[0], e.IntImm) or found[0].value < 1:
         return False
     pieces = ops.ceildiv(ops.subtract(end, found[1]), found[0])

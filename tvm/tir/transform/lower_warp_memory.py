@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from typing import Final, NoReturn
 
 from tvm.arith.analyzer import Analyzer
-from tvm.arith.pattern import detect_linear_equation
+from tvm.arith.pattern import linear_equation
 from tvm.error import CheckError, message
 from tvm.ir.expr import PrimExpr, Range
 from tvm.ir.module import IRModule
@@ -206,7 +206,7 @@ class _Accesses(StmtExprMutator):
             if not isinstance(index.stride, e.IntImm) or index.stride.value != 1:
                 _refuse(f"a store with stride {index.stride}", "stride 1", node)
             index = index.base
-        parts = detect_linear_equation(substitute(index, self._named), [self._thread])
+        parts = linear_equation(substitute(index, self._named), [self._thread])
         factor = self._analyzer.canonical_simplify(parts[0]) if len(parts) == 2 else None
         if not isinstance(factor, e.IntImm) or factor.value < 1:
             _refuse(

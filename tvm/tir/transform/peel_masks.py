@@ -15,7 +15,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from tvm.arith import Analyzer, detect_linear_equation
+from tvm.arith import Analyzer
+from tvm.arith.pattern import linear_equation
 from tvm.ir.expr import PrimExpr
 from tvm.ir.module import IRModule
 from tvm.ir.transform import PassContext
@@ -72,7 +73,7 @@ def _whole_iterations(mask: e.LT, loop: s.For) -> PrimExpr | None:
         return None
     if ramp.dtype.is_scalable or not ops.is_one(ramp.stride):
         return None
-    found = detect_linear_equation(ramp.base, [loop.loop_var])
+    found = linear_equation(ramp.base, [loop.loop_var])
     if not found or not isinstance(found[0], e.IntImm) or uses_var(limit.value, loop.loop_var):
         return None
     step, lanes = found[0].value, ramp.dtype.lanes

@@ -19,7 +19,8 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-from tvm.arith import Analyzer, detect_linear_equation
+from tvm.arith import Analyzer
+from tvm.arith.pattern import linear_equation
 from tvm.ir.expr import PrimExpr, Range
 from tvm.ir.module import IRModule
 from tvm.ir.transform import PassContext
@@ -113,7 +114,7 @@ def _panel_of(
         return None
     pairs = [(loop.loop_var, extent) for loop, extent in zip(loops, extents) if extent > 1]
     names = [name for name, _ in pairs]
-    found = detect_linear_equation(base, names)
+    found = linear_equation(base, names)
     if not names or not found or not _is_shared(found[-1], tiles, repeats):
         return None
     scales = [scale.value for scale in found[:-1] if isinstance(scale, e.IntImm)]

@@ -20,7 +20,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from tvm.arith import Analyzer, detect_linear_equation
+from tvm.arith import Analyzer
+from tvm.arith.pattern import linear_equation
 from tvm.ir.expr import PrimExpr
 from tvm.ir.module import IRModule
 from tvm.ir.transform import PassContext
@@ -104,7 +105,7 @@ def _limit(term: PrimExpr, tile: e.Var, row: e.Var, rows: int) -> PrimExpr | Non
     """limit - tile * rows, if the term is tile * rows + row < limit."""
     if not isinstance(term, e.LT) or not {tile, row} <= set(walk(term)):
         return None
-    found = detect_linear_equation(ops.subtract(term.a, term.b), [tile, row])
+    found = linear_equation(ops.subtract(term.a, term.b), [tile, row])
     if not found or not all(isinstance(scale, e.IntImm) for scale in found[:-1]):
         return None
     scales = [scale.value for scale in found[:-1] if isinstance(scale, e.IntImm)]
