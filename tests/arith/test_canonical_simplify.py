@@ -42,6 +42,12 @@ FORMS = [
 
 n = e.Var("n", "int32")
 WRITTEN = [
+    ((x * 3 + n * 3) * y, "(x * 3 + n * 3) * y"),
+    ((x + n) * 3 * y, "(x * 3 + n * 3) * y"),
+    (x * 3 * (y * 2), "x * y * 6"),
+    (flm(fld(x, 7) * (-1), 5), "x % -35 // 7 * -1"),
+    (tmod(tmod(x, 7) * (-1), 5), "T.truncmod(T.truncmod(x, 7) * -1, 5)"),
+    (x <= x * 5 - 2, "1 <= x"),
     (flm(x * 6 + y * 11, 6), "y * 11 % 6"),
     (flm(-x, 7), "x % -7 * -1"),
     (tmod(-x, 7), "T.truncmod(x, -7) * -1"),
@@ -247,3 +253,10 @@ def test_remainder_of_a_shifted_sum():
     for shift, left in ((203, "x + 3"), (-203, "x - 203")):
         found = analyzer.canonical_simplify(tir.truncmod(x + shift, 100))
         assert str(found) == f"T.truncmod({left}, 100)"
+
+
+def test_operands_that_bounds_decide_fold() -> None:
+    analyzer = Analyzer()
+    analyzer.bind(x, Range(0, 16))
+    found = analyzer.canonical_simplify(flm(fld(tir.Max(tir.const(16, "int32"), x), 8), 8) * y)
+    assert str(found) == "y * 2"

@@ -20,6 +20,12 @@ a, b, n = (e.Var(name, "int32") for name in "abn")
         (b * 7, ["0", "7", "0"]),
         ((a + b) * 3 - a, ["2", "3", "0"]),
         (n + 1, ["0", "0", "n + 1"]),
+        (n * 4 + 3 + 2, ["0", "0", "n * 4 + 3 + 2"]),
+        (4 * n, ["0", "0", "4 * n"]),
+        ((a + n) * (-3), ["-3", "0", "-3 * n"]),
+        ((a + n) * (n + 1), ["n + 1", "0", "(n + 1) * n"]),
+        (a * n * 6, ["6 * n", "0", "0"]),
+        (n - n * 3 - a, ["-1", "0", "n - n * 3"]),
         (a * b, []),
         (a * a, []),
         (tir.floordiv(a, 4), []),
@@ -44,6 +50,14 @@ def test_clip() -> None:
     assert [str(part) for part in both[1:]] == ["T.min(8, n)", "n", "n"]
     for cond in (a + b < 3, a * 2 < b, tir.Or(a < 3, a > 4), a * a < 3):
         assert detect_clip_bound(cond, [a, b]) == []
+
+
+def test_clip_skips_what_always_holds() -> None:
+    rest = n % 4 <= 9
+    found = detect_clip_bound(tir.all(rest, a < 7), [a])
+    assert found[0] is None
+    assert str(found[1]) == "6"
+    assert detect_clip_bound(rest, [a]) == []
 
 
 def test_common_parts() -> None:

@@ -198,6 +198,14 @@ def test_other_types_are_exact() -> None:
 
 
 @pytest.mark.pure
+@pytest.mark.parametrize("dtype", ["uint8", "int16", "float16", "float32"])
+def test_operands_of_sums_cancel_for_every_type(dtype: str) -> None:
+    v, w = e.Var("v", dtype), e.Var("w", dtype)
+    assert simple(v + w - w) is v
+    assert simple(v + w - v) is w
+    assert deep_equal(simple(v - (v + w)), e.Sub(tir.const(0, dtype), w))
+
+
 @pytest.mark.parametrize("dtype", ["uint8", "int8", "int16", "uint32", "float16", "float64"])
 def test_equal_operands_cancel_for_every_type(dtype: str) -> None:
     v = e.Var("v", dtype)
@@ -228,6 +236,20 @@ def test_lanes_are_one_number_whatever_their_type() -> None:
 
 
 WRITTEN = [
+    (7 + x, "7 + x"),
+    (y + (7 + x), "y + x + 7"),
+    (tir.LT(7 + x, y), "7 < y - x"),
+    (tir.LT(y, 7 + x), "y - x < 7"),
+    (tir.LT(7 + x, 9), "x < 2"),
+    (tir.LT(1 - y * (-4), -2), "y < 0"),
+    (tir.LT(x * 4 + 2, y * 6), "x * 2 + 1 < y * 3"),
+    (tir.LT(x * 4 + 2, y * 6 + 1), "x * 4 + 1 < y * 6"),
+    (flm(y, 6) + x * 6, "x * 6 + y % 6"),
+    (flm(y, 6) + x * 3, "y % 6 + x * 3"),
+    (fld(z * 3 + x * 5, 5), "z * 3 // 5 + x"),
+    (fld(flm(y, 2) * 7, 5), "y % 2"),
+    (tdiv(x * (-4), 2), "T.Div(x * -4, 2)"),
+    (e.Min(x * 2 + 2, e.as_expr(8)), "T.min(x + 1, 4) * 2"),
     (x * z + x * 7, "(z + 7) * x"),
     (z * x + 7 * x, "(z + 7) * x"),
     (x * 7 + x * z, "(7 + z) * x"),

@@ -320,3 +320,12 @@ def test_data_that_is_nan_is_found_and_stays(kind: str, target: str) -> None:
     out = tvm.runtime.empty((16,), "float32")
     tvm.compile(sch.mod, target)["main"](tvm.runtime.tensor(given), out)
     np.testing.assert_array_equal(out.numpy(), np.array([0, 0, np.nan, 0] * 4, "float32"))
+
+
+def test_outer_blocks_have_the_attributes_of_the_stage() -> None:
+    x = te.placeholder((1, 2, 9), name="x")
+    func = te.create_prim_func([x, topi.nn.adaptive_pool1d(x, (4,), "max")])
+    blocks = [node for node in walk(func.body) if isinstance(node, tir.Block)]
+    rules = {b.name_hint: b.annotations.get("schedule_rule") for b in blocks}
+    rule = "meta_schedule.adaptive_pool_max"
+    assert rules == {"root": None, "adaptive_pool_max_l1": rule, "adaptive_pool_max": rule}

@@ -129,3 +129,10 @@ def test_what_lies_beyond_a_sequence_is_not_read() -> None:
     length = te.placeholder((2,), "int32", name="length")
     text = te.create_prim_func([data, length, topi.sequence_mask(data, length, 7)]).script()
     assert "T.if_then_else(length[v_ax1] <= v_ax0, T.float32(7.0), data[v_ax0, v_ax1])" in text
+
+
+def test_diagonals_are_chosen_one_bound_at_a_time() -> None:
+    x, d = te.placeholder((4, 5), name="x"), te.placeholder((3, 4), name="d")
+    text = te.create_prim_func([x, d, topi.matrix_set_diag(x, d, (-1, 1), "LEFT_RIGHT")]).script()
+    chosen = "T.if_then_else(-1 <= v_ax1 - v_ax0, T.if_then_else(v_ax1 - v_ax0 <= 1, d["
+    assert chosen in text

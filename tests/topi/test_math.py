@@ -97,3 +97,15 @@ def test_ceil_log2() -> None:
 def test_negative_wraps(dtype: str) -> None:
     x = np.array([0, 1, 5, 100], dtype)
     np.testing.assert_array_equal(evaluate(topi.negative, x), np.negative(x))
+
+
+def test_fast_functions_are_written_for_float32() -> None:
+    x = te.placeholder((4,), "float32", name="x")
+    text = te.create_prim_func([x, topi.fast_tanh(x)]).script()
+    assert "T_minimum[v_ax0] = T.min(T.float32(9.0), x[v_ax0])" in text
+    assert "T_maximum[v_ax0] = T.max(T.float32(-9.0), T_minimum[v_ax0])" in text
+    text = te.create_prim_func([x, topi.fast_exp(x)]).script()
+    assert "T.float32(88.376266479492188)" in text
+    assert "+ T.float32(127.0)), 23)" in text
+    wide = te.placeholder((4,), "float64", name="x")
+    assert topi.fast_exp(wide).op.name == "T_fast_exp"

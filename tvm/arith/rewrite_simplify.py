@@ -75,6 +75,8 @@ _NAMES: Final[dict[type, str]] = {
 _COMPARISONS: Final[frozenset[type]] = frozenset((e.EQ, e.NE, e.LT, e.LE, e.GT, e.GE))
 _ORDERS: Final[frozenset[type]] = frozenset((e.LT, e.LE, e.GT, e.GE))
 _ORDERED: Final[frozenset[type]] = frozenset((e.LT, e.Min, e.Max))
+# not (a < b) is b <= a: the operands are turned
+_OPPOSITES: Final[dict[type, type]] = {e.LT: e.LE, e.LE: e.LT, e.GT: e.GE, e.GE: e.GT}
 _DIVISIONS: Final[frozenset[type]] = frozenset((e.Div, e.Mod, e.FloorDiv, e.FloorMod))
 
 
@@ -507,6 +509,8 @@ class RewriteSimplifier(Builder):
                 return self.node(e.LE, right, left)
             if kind is e.LE:
                 return self.make(e.LT, right, left)
+        if kind in _ORDERS and a.a.dtype.is_floating and not self.keeps_nan:  # type: ignore[attr-defined]
+            return self.decided(self.node(_OPPOSITES[kind], a.b, a.a))  # type: ignore[attr-defined]
         return self.decided(e.Not(a, self._span))
 
     def make_select(self, condition: PrimExpr, yes: PrimExpr, no: PrimExpr) -> PrimExpr:
@@ -594,6 +598,10 @@ class RewriteSimplifier(Builder):
         if not may_be_nan and (kind is e.Sub or kind is e.EQ or kind is e.NE) and deep_equal(a, b):
             # of floats too, as if none were infinite or NaN: scripts are compared by this form
             return truth(kind is e.EQ) if kind is not e.Sub else e.make_const(0, a.dtype)
+        if not may_be_nan and kind is e.Sub:
+            rest = _without_operand(a, b)
+            if rest is not None:
+                return rest
         if a.dtype.is_integer and (kind in _COMPARISONS or kind is e.Min or kind is e.Max):
             return self._other_order(kind, a, b)
         return self.node(kind, a, b)
@@ -651,6 +659,19 @@ def _vector_identity(kind: type, a: PrimExpr, b: PrimExpr) -> PrimExpr | None:
     if (left == 0 and kind is e.Add) or (left == 1 and kind is e.Mul):
         return b
     return a if left == 0 and kind is e.Mul else None
+
+
+def _without_operand(a: PrimExpr, b: PrimExpr) -> PrimExpr | None:
+    """(x + y) - y   ->   x;      x - (x + y)   ->   0 - y"""
+    if isinstance(a, e.Add):
+        for one, other in ((a.a, a.b), (a.b, a.a)):
+            if deep_equal(one, b):
+                return other
+    if isinstance(b, e.Add):
+        for one, other in ((b.a, b.b), (b.b, b.a)):
+            if deep_equal(one, a):
+                return e.Sub(e.make_const(0, a.dtype), other)
+    return None
 
 
 def _of_floats(kind: type, a: PrimExpr, b: PrimExpr) -> PrimExpr | None:

@@ -225,7 +225,8 @@ class _Builder:
             scope = scopes[depth]
             init = self._start(op, scope) if depth == starts else None
             name = self._name(f"{op.name}_l{depth + 1}")
-            block = Block(scope.iter_vars, [], [], name, body, init)
+            notes = {key: self._annotation(value) for key, value in op.attrs.items()}
+            block = Block(scope.iter_vars, [], [], name, body, init, annotations=notes)
             body = _nest(scope.loops, BlockRealize(scope.bindings, IntImm(BOOL, 1), block))
         return body
 

@@ -390,24 +390,29 @@ def matrix_set_diag(
     right_above, right_below = align[:5] == "RIGHT", align[-5:] == "RIGHT"
     rows, columns = data.shape[-2], data.shape[-1]
 
+    def smaller(a: PrimExpr, b: PrimExpr) -> PrimExpr:
+        return tir.if_then_else(a < b, a, b)
+
     def offset(d: PrimExpr) -> PrimExpr:
         """How far shorter diagonals are moved to the right."""
-        longest = diagonal.shape[-1]
-        length = te.min(columns - te.max(d, tir.const(0, d.dtype)),
-                        rows + te.min(d, tir.const(0, d.dtype)))  # fmt: skip
-        above = longest - length if right_above else tir.const(0, d.dtype)
-        below = longest - length if right_below else tir.const(0, d.dtype)
-        return tir.Select(d >= 0, above, below)
+        longest, zero = diagonal.shape[-1], tir.const(0, d.dtype)
+        above, below = smaller(columns - d, rows), smaller(columns, rows + d)
+        return tir.if_then_else(
+            d >= 0,
+            longest - above if right_above else zero,
+            longest - below if right_below else zero,
+        )
 
     def element(*i: Any) -> PrimExpr:
         row, column = i[-2], i[-1]
         d = column - row
-        along = te.min(row, column)
+        along = tir.if_then_else(d >= 0, row, column)
         if one_diagonal:
-            own = diagonal(*i[:-2], tir.if_then_else(d >= 0, row, column))
+            own = diagonal(*i[:-2], along)
         else:
             own = diagonal(*i[:-2], tir.const(high, d.dtype) - d, along + offset(d))
-        return tir.if_then_else(tir.all(d >= low, d <= high), own, data(*i))
+        other = data(*i)
+        return tir.if_then_else(d >= low, tir.if_then_else(d <= high, own, other), other)
 
     return stage(data.shape, element, "T_matrix_set_diag", tag.INJECTIVE)
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
+
+import numpy as np
 
 from tvm import te, tir
 from tvm.ir.expr import PrimExpr
@@ -12,6 +14,7 @@ from tvm.support.arguments import explained
 from tvm.tir.expr import as_expr
 
 from . import tag
+from .broadcast import maximum, minimum
 from .common import compute, stage
 
 Operand = Any
@@ -301,32 +304,29 @@ def fast_exp(x: te.Tensor) -> te.Tensor:
     degree-5 polynomial (S. L. Moshier, Methods and Programs for Mathematical Functions, 1989).
     """
     if x.dtype != "float32":
-        return stage(x.shape, lambda *i: te.exp(x(*i)), "T_exp", tag.ELEMWISE)
-    coefficients = (1.9875691500e-4, 1.3981999507e-3, 8.3334519073e-3, 4.1665795894e-2,
-                    1.6666665459e-1, 5.0000001201e-1)  # fmt: skip
-
+        return stage(x.shape, lambda *i: te.exp(x(*i)), "T_fast_exp", tag.ELEMWISE)
     def rule(v: PrimExpr) -> PrimExpr:
-        bounded = te.max(te.min(v, tir.const(88.3762626647950, v.dtype)),
-                         tir.const(-88.3762626647949, v.dtype))  # fmt: skip
-        n = te.floor(bounded * tir.const(1.44269504088896341, v.dtype) + tir.const(0.5, v.dtype))
-        f = bounded - n * tir.const(0.6931471805599453, v.dtype)
-        y = _polynomial(f, coefficients)
-        y = y * f * f + f + tir.const(1, v.dtype)
-        bits = (n.astype("int32") + 127) << 23
+        bounded = te.max(te.min(v, _f32(88.3762626647950)), _f32(-88.3762626647949))
+        n = te.floor(bounded * _f32(1.44269504088896341) + _f32(0.5))
+        f = bounded - n * _f32(0.6931471805599453)
+        y = _f32(_EXP_P[0])
+        for c in _EXP_P[1:]:
+            y = y * f + _f32(c)
+        y = y * f * f + f + _f32(1)
+        bits = (n + _f32(127)).astype("int32") << 23
         value: PrimExpr = te.max(tir.reinterpret(v.dtype, bits) * y, v)
         return value
 
     return stage(x.shape, lambda *i: rule(x(*i)), "T_fast_exp", tag.ELEMWISE)
 
 
-def _polynomial(x: PrimExpr, coefficients: tuple[float, ...]) -> PrimExpr:
-    """The polynomial with the given coefficients, highest power first (Horner's rule)."""
-    total = tir.const(coefficients[0], x.dtype)
-    for c in coefficients[1:]:
-        total = total * x + tir.const(c, x.dtype)
-    return total
+def _f32(value: float) -> PrimExpr:
+    """A literal as float32 holds it."""
+    return tir.const(float(np.float32(value)), "float32")
 
 
+_EXP_P = (1.9875691500e-4, 1.3981999507e-3, 8.3334519073e-3, 4.1665795894e-2, 1.6666665459e-1,
+          5.0000001201e-1)  # fmt: skip
 # tanh(x) = x P(x^2) / Q(x^2) on [-9, 9], outside of which tanh is +-1 in float32
 _TANH_P = (-2.76076847742355e-16, 2.00018790482477e-13, -8.60467152213735e-11,
            5.12229709037114e-08, 1.48572235717979e-05, 6.37261928875436e-04,
@@ -340,10 +340,15 @@ _ERF_Q = (-1.45660718464996e-05, -2.13374055278905e-04, -1.68282697438203e-03,
           -7.37332916720468e-03, -1.42647390514189e-02)  # fmt: skip
 
 
-def _rational(v: PrimExpr, limit: float, p: tuple[float, ...], q: tuple[float, ...]) -> PrimExpr:
-    bounded = te.max(te.min(v, tir.const(limit, v.dtype)), tir.const(-limit, v.dtype))
-    square = bounded * bounded
-    return tir.div(bounded * _polynomial(square, p), _polynomial(square, q))
+def _rational(x: PrimExpr, p: Sequence[PrimExpr], q: Sequence[PrimExpr]) -> PrimExpr:
+    """x P(x^2) / Q(x^2), the coefficients of the highest powers first (Horner's rule)."""
+    square = x * x
+    above, below = p[0], q[0]
+    for c in p[1:]:
+        above = square * above + c
+    for c in q[1:]:
+        below = square * below + c
+    return tir.div(x * above, below)
 
 
 @explained
@@ -351,9 +356,10 @@ def fast_tanh(x: te.Tensor) -> te.Tensor:
     """tanh(x) as a quotient of polynomials, for float32; others take tanh."""
     if x.dtype != "float32":
         return stage(x.shape, lambda *i: te.tanh(x(*i)), "T_fast_tanh", tag.ELEMWISE)
-    return stage(
-        x.shape, lambda *i: _rational(x(*i), 9.0, _TANH_P, _TANH_Q), "T_fast_tanh", tag.ELEMWISE
-    )
+    limit = tir.const(9, x.dtype)
+    bounded = maximum(tir.const(-9, x.dtype), minimum(limit, x))
+    p, q = ([tir.const(c, x.dtype) for c in part] for part in (_TANH_P, _TANH_Q))
+    return stage(x.shape, lambda *i: _rational(bounded(*i), p, q), "T_fast_tanh", tag.ELEMWISE)
 
 
 @explained
@@ -361,10 +367,13 @@ def fast_erf(x: te.Tensor) -> te.Tensor:
     """erf(x) as a quotient of polynomials, for float32 and float16; others take erf."""
     if x.dtype not in ("float32", "float16"):
         return stage(x.shape, lambda *i: te.erf(x(*i)), "T_erf", tag.ELEMWISE)
+    p, q = ([_f32(c) for c in part] for part in (_ERF_P, _ERF_Q))
 
     def rule(v: PrimExpr) -> PrimExpr:
         # float16 holds too few digits of the coefficients: the result would exceed 1
-        return _rational(v.astype("float32"), 4.0, _ERF_P, _ERF_Q).astype(v.dtype)
+        wide = v.astype("float32")
+        bounded = te.max(te.min(wide, tir.const(4, wide.dtype)), tir.const(-4, wide.dtype))
+        return _rational(bounded, p, q).astype(v.dtype)
 
     return stage(x.shape, lambda *i: rule(x(*i)), "T_fast_erf", tag.ELEMWISE)
 

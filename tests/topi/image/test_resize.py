@@ -131,3 +131,10 @@ def test_refuses() -> None:
         topi.image.resize2d(x, None, (3, 3), "HWCN")
     with pytest.raises(ShapeError, match=r"a size of 1 extents"):
         topi.image.resize2d(x, None, (3,))
+
+
+@pytest.mark.parametrize("mode", ["half_pixel", "pytorch_half_pixel"])
+def test_pixels_of_one_size_stay_where_they_are(mode: str) -> None:
+    x = te.placeholder((1, 1, 4), name="x")
+    found = topi.image.resize1d(x, (0.0, 0.0), (4,), "NCW", "linear", mode)
+    assert "T.float32(0.5)" not in te.create_prim_func([x, found]).script()

@@ -33,3 +33,10 @@ def test_refuses() -> None:
         topi.nn.correlation_nchw(
             te.placeholder((1, 2, 8, 8)), te.placeholder((1, 2, 8, 9)), 1, 1, 1, 1, 0, True
         )
+
+
+def test_the_mean_is_a_stage_of_its_own() -> None:
+    x, y = (te.placeholder((1, 3, 10, 10), name=name) for name in "xy")
+    found = topi.nn.correlation_nchw(x, y, 3, 3, 1, 2, 4, True)
+    assert found.op.name == "T_divide"
+    assert "/ T.float32(27.0)" in te.create_prim_func([x, y, found]).script()

@@ -43,3 +43,11 @@ def test_refuses() -> None:
         topi.nn.matmul(a, te.placeholder((5,)))
     with pytest.raises(ShapeError, match=r"2 vs 3"):
         topi.nn.matmul(te.placeholder((2, 3, 5)), te.placeholder((3, 5, 4)))
+
+
+def test_bias_is_a_stage_of_its_own() -> None:
+    x, w, b = te.placeholder((4, 8)), te.placeholder((3, 8)), te.placeholder((3,))
+    found = topi.nn.dense(x, w, b, "float16")
+    assert found.op.name == "T_add"
+    product, bias = found.op.input_tensors
+    assert (product.op.name, bias.op.name, str(bias.dtype)) == ("T_matmul_NT", "compute", "float16")

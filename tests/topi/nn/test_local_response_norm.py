@@ -20,3 +20,9 @@ def test_lrn(axis: int) -> None:
     close(evaluate(lambda a: topi.nn.lrn(a, 3, axis, 0.5), x), wanted, 1e-4, 1e-5)
     with pytest.raises(ShapeError, match=r"an odd size"):
         topi.nn.lrn(te.placeholder((1, 2, 3, 4)), 2)
+
+
+def test_alpha_is_a_float32() -> None:
+    x = te.placeholder((1, 4, 3, 3), name="x")
+    text = te.create_prim_func([x, topi.nn.lrn(x, 3)]).script()
+    assert "T.float32(9.9999997473787516e-05)" in text

@@ -74,3 +74,11 @@ def test_scale_and_shift() -> None:
     b, u, v = floats(2, 3, 4, 5, 6), floats(3, 6, seed=1), floats(3, 6, seed=2)
     wanted = b * u[:, None, None] + v[:, None, None]
     close(evaluate(nn.scale_shift_nchwc, b, u, v), wanted)
+
+
+def test_blocks_are_found_by_truncated_divisions() -> None:
+    x = te.placeholder((1, 8, 4, 4), name="x")
+    text = te.create_prim_func([x, nn.depth_to_space(x, 2)]).script()
+    assert "T.truncmod(v_i2, 2) * 4 + T.truncmod(v_i3, 2) * 2 + v_i1, T.Div(v_i2, 2)" in text
+    text = te.create_prim_func([x, nn.space_to_depth(x, 2)]).script()
+    assert "x[v_i0, T.truncmod(v_i1, 8), v_i2 * 2 + T.Div(v_i1, 16)" in text

@@ -29,3 +29,9 @@ def test_linear() -> None:
     close(corners[0, 0, 0], np.linspace(0, 3, 7), 1e-5, 1e-5)
     with pytest.raises(ValueError, match=r"layout HWCN"):
         topi.nn.upsampling(te.placeholder((1, 2, 3, 4)), 2, 2, "HWCN")
+
+
+def test_sizes_are_rounded_to_the_nearest() -> None:
+    x = te.placeholder((1, 1, 9, 7))
+    found = topi.nn.upsampling(x, 1.5, 1.5)  # 13.5 and 10.5: to the even number
+    assert [int(extent) for extent in found.shape[2:]] == [14, 10]

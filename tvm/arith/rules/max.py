@@ -74,6 +74,12 @@ RULES = RuleTable(
     further(max_(x * c1, y * c2), max_(x, y * (c2 // c1)) * c1, when=(c1 > 0) & (c2 % c1 == 0)),
     further(max_(x * c1, y * c2), min_(x, y * (c2 // c1)) * c1, when=(c1 < 0) & (c2 % c1 == 0)),
     rule(max_(x * c1, c2), max_(x, c2 // c1) * c1, when=(c1 > 0) & (c2 % c1 == 0), ordered=True),
+    rule(
+        max_(x * c1 + c1, c2),
+        max_(x + 1, c2 // c1) * c1,
+        when=(c1 > 0) & (c2 % c1 == 0),
+        ordered=True,
+    ),
     rule(max_(x * c1, c2), min_(x, c2 // c1) * c1, when=(c1 < 0) & (c2 % c1 == 0), ordered=True),
     rule(max_(tdiv(x, c1), tdiv(y, c1)), tdiv(max_(x, y), c1), when=c1 > 0),
     further(max_(tdiv(x, c1), tdiv(y, c1)), tdiv(min_(x, y), c1), when=c1 < 0),

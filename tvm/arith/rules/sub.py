@@ -61,6 +61,9 @@ RULES = RuleTable(
     further((max_(x, y) - z) - max_(y - x, 0), x - z),
     rule(c1 - min_(x, c1), max_(c1 - x, 0)),
     rule(c1 - max_(x, c1), min_(c1 - x, 0)),
+    # x * 2 + 2 counts as (x + 1) * 2, of which x * 2 is no part
+    form(min_(x * c1 + c1, y) - x * c1, plain(min_(x * c1 + c1, y) + x * (0 - c1))),
+    form(max_(x * c1 + c1, y) - x * c1, plain(max_(x * c1 + c1, y) + x * (0 - c1))),
     rule(min_(t + y, z) - t, min_(y, z - t)),
     rule(max_(t + y, z) - t, max_(y, z - t)),
     rule(t - min_(t + y, z), max_(0 - y, t - z)),

@@ -10,6 +10,7 @@ from tvm.error import ShapeError, message
 from tvm.ir.expr import PrimExpr
 from tvm.support.arguments import explained
 from tvm.tir.expr import as_expr
+from tvm.tir.op.arith import literal
 from tvm.topi import tag
 from tvm.topi.common import check_same, compute, extents, known
 from tvm.topi.utils import get_const_int, nchw_pack_layout, nchw_xc_layout
@@ -122,6 +123,8 @@ def get_inx(
         return tir.div(x, _ratio_as_int(target_width, image_width))
     mode = coordinate_transformation_mode
     scale = tir.div(as_expr(image_width).astype("float"), as_expr(target_width).astype("float"))
+    if mode in ("half_pixel", "pytorch_half_pixel") and literal(scale) == 1:
+        return as_expr(x).astype("float")  # pixels stay where they are
     if mode == "half_pixel":
         return (as_expr(x).astype("float") + 0.5) * scale - 0.5
     if mode == "align_corners":

@@ -11,7 +11,7 @@ from tvm.ir.expr import PrimExpr
 from tvm.support.arguments import explained
 from tvm.support.dtype import DataType
 from tvm.topi import tag
-from tvm.topi.common import compute, extents
+from tvm.topi.common import compute, extents, is_one
 
 from .conv_nd import per_dimension
 from .pad import pad
@@ -112,16 +112,19 @@ def conv2d_NCHWc_int8(
     lane = te.reduce_axis((0, n_elems), name="ic_s_inner")
 
     def element(n: Any, oc: Any, y: Any, x: Any, inner: Any) -> PrimExpr:
-        group = tir.indexdiv(oc, tir.indexdiv(out_chunks, groups))
+        chunk = outer
+        if not is_one(groups):
+            chunk = tir.indexdiv(oc, tir.indexdiv(out_chunks, groups)) * kernel_chunks + outer
         value = sizes.data(
-            n, group * kernel_chunks + outer, *sizes.at(y, x), part * n_elems + lane
+            n, chunk, *sizes.at(y, x), part * n_elems + lane
         ).astype(dtype)
         weight = kernel(oc, outer, *sizes.taps, part, inner, lane).astype(dtype)
         total: PrimExpr = te.sum(value * weight, axis=[*sizes.taps, outer, part, lane])
         return total
 
     shape = (sizes.batch, out_chunks, *sizes.outs, out_block)
-    return compute(shape, element, name="conv2d_NCHWc_int8", tag="conv2d_NCHWc_int8")
+    rule = {"schedule_rule": "conv2d_NCHWc_int8"}
+    return compute(shape, element, name="conv2d_NCHWc_int8", tag="conv2d_NCHWc_int8", attrs=rule)
 
 
 @explained

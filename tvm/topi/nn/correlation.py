@@ -9,6 +9,7 @@ from tvm.arith import Analyzer
 from tvm.error import ShapeError
 from tvm.ir.expr import PrimExpr
 from tvm.support.arguments import explained
+from tvm.topi.broadcast import divide
 from tvm.topi.common import compute, extents
 
 from .pad import pad
@@ -38,8 +39,8 @@ def correlation_nchw(
         for n in (height + top + down, width + left + right)
     )
     first, second = (
-        pad(x, [0, 0, top, left], [0, 0, down, right], name=f"padded{k}")
-        for k, x in enumerate((data1, data2))
+        pad(x, [0, 0, top, left], [0, 0, down, right], name="PadInput")
+        for x in (data1, data2)
     )
     rc = te.reduce_axis((0, channels), name="rc")
     ry, rx = (te.reduce_axis((0, kernel_size), name=n) for n in ("ry", "rx"))
@@ -50,10 +51,9 @@ def correlation_nchw(
         dx = (tir.indexmod(q, side) - reach) * stride2
         a = first(n, rc, y + ry, x + rx)
         b = second(n, rc, y + dy + ry, x + dx + rx)
-        value = a * b if is_multiply else te.abs(a - b)
-        count = kernel_size * kernel_size * channels
-        total: PrimExpr = te.sum(value / count.astype(value.dtype), axis=[rc, ry, rx])
+        total: PrimExpr = te.sum(a * b if is_multiply else te.abs(a - b), axis=[rc, ry, rx])
         return total
 
-    shape = (batch, side * side, rows, columns)
-    return compute(shape, element, name="correlation_nchw", tag="correlation_nchw")
+    total = compute((batch, side * side, rows, columns), element, tag="correlation_nchw")
+    count = simplify(kernel_size * kernel_size * channels)
+    return divide(total, count.astype(total.dtype))

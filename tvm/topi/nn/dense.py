@@ -10,7 +10,9 @@ from tvm.error import ShapeError, message
 from tvm.ir.expr import PrimExpr
 from tvm.support.arguments import explained
 from tvm.topi import tag
+from tvm.topi.broadcast import add
 from tvm.topi.common import compute, extents, is_one, known, same_extent
+from tvm.topi.math import cast
 
 _LETTER = {True: "T", False: "N"}
 
@@ -96,10 +98,7 @@ def matmul(
     if bias is None:
         return product
 
-    def with_bias(*i: Any) -> PrimExpr:
-        return product(*i) + bias(i[-1]).astype(dtype)
-
-    return compute(shape, with_bias, tag=tag.BROADCAST)
+    return add(product, cast(bias, dtype))
 
 
 @explained

@@ -30,12 +30,12 @@ def depth_to_space(
     channels = tir.truncdiv(c, block_size * block_size)
 
     def element_at(b: Any, channel: Any, y: Any, x: Any) -> PrimExpr:
-        block = tir.indexmod(y, block_size) * block_size + tir.indexmod(x, block_size)
+        block = tir.truncmod(y, block_size) * block_size + tir.truncmod(x, block_size)
         if mode == "DCR":
             source = block * channels + channel
         else:
             source = channel * block_size * block_size + block
-        row, column = tir.indexdiv(y, block_size), tir.indexdiv(x, block_size)
+        row, column = tir.truncdiv(y, block_size), tir.truncdiv(x, block_size)
         return data(b, source, row, column) if first else data(b, row, column, source)
 
     def element(*i: Any) -> PrimExpr:

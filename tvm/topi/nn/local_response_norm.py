@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from tvm import te, tir
 from tvm.error import ShapeError
 from tvm.ir.expr import PrimExpr
@@ -39,7 +41,7 @@ def lrn(
     dtype = data.dtype
 
     def factor(*i: Any) -> PrimExpr:
-        scaled = tir.const(alpha, dtype) * total(*i) / tir.const(size, dtype)
+        scaled = tir.const(float(np.float32(alpha)), dtype) * total(*i) / tir.const(size, dtype)
         return tir.power(tir.const(bias, dtype) + scaled, tir.const(beta, dtype))
 
     root = stage(data.shape, factor, "tensor", tag.INJECTIVE)

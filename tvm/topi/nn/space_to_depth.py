@@ -21,9 +21,9 @@ def space_to_depth(data: te.Tensor, block_size: int, layout: str = "NCHW") -> te
     n, c, h, w = shape if first else (shape[k] for k in (0, 3, 1, 2))
 
     def element_at(b: Any, channel: Any, y: Any, x: Any) -> PrimExpr:
-        block, own = tir.indexdiv(channel, c), tir.indexmod(channel, c)
-        row = y * block_size + tir.indexdiv(block, block_size)
-        column = x * block_size + tir.indexmod(block, block_size)
+        block, own = tir.truncdiv(channel, c), tir.truncmod(channel, c)
+        row = y * block_size + tir.truncdiv(block, block_size)
+        column = x * block_size + tir.truncmod(block, block_size)
         return data(b, own, row, column) if first else data(b, row, column, own)
 
     def element(*i: Any) -> PrimExpr:

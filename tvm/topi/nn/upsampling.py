@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tvm import te
+from tvm import te, tir
 from tvm.ir.expr import PrimExpr
 from tvm.support.arguments import explained
 from tvm.topi.image.resize import resize2d, resize3d
@@ -12,9 +12,10 @@ from tvm.topi.utils import simplify
 
 
 def _scaled(extent: Any, factor: Any) -> Any:
-    return simplify((extent.astype("float64") * factor).astype(extent.dtype)) if isinstance(
-        extent, PrimExpr
-    ) else round(extent * factor)  # fmt: skip
+    """The extent times the factor, rounded to the nearest integer."""
+    if not isinstance(extent, PrimExpr) or isinstance(extent, tir.IntImm):
+        return round(int(extent) * factor)
+    return simplify(te.round(extent.astype("float64") * factor).astype(extent.dtype))
 
 
 @explained
