@@ -31,6 +31,22 @@ def values(func: relax.Function) -> list[relax.Expr]:
     return [b.value for block in func.body.blocks for b in block.bindings]
 
 
+def test_variables_of_the_empty_tuple_are_that_tuple() -> None:
+    nothing = relax.Var("nothing", relax.TupleStructInfo([]))
+    bb = relax.BlockBuilder()
+    with bb.function("f", [X, nothing]):
+        again = bb.emit(nothing)
+        pair = bb.emit(relax.Tuple([again, X]))
+        bb.emit(op.call_pure_packed("g", pair, relax.Tuple([X, nothing]), sinfo_args=R.Tuple([])))
+        bb.emit_func_output(again)
+    func = bb.get()["f"]
+    same, fields, call = values(func)
+    for one in (same, fields.fields[0], call.args[2].fields[1], func.body.body):
+        assert isinstance(one, relax.Tuple)
+        assert not one.fields
+    assert bb.normalize(nothing) is nothing  # outside of blocks there is nothing to rewrite
+
+
 def test_nested_operands_are_bound_innermost_first() -> None:
     func, _ = emit(op.add(op.multiply(X, X), op.exp(X)))
     names = [value.op.name for value in values(func)]

@@ -5,7 +5,14 @@ from __future__ import annotations
 import pytest
 
 from tvm import tir
-from tvm.relax.shape_math import product, same_extent, same_shape, simplify, total
+from tvm.relax.shape_math import (
+    product,
+    product_in_order,
+    same_extent,
+    same_shape,
+    simplify,
+    total_in_order,
+)
 
 pytestmark = pytest.mark.pure
 
@@ -57,6 +64,10 @@ def test_large_products_are_left_open() -> None:
 def test_product_and_simplify() -> None:
     assert product([]).value == 1
     assert product([tir.const(2, "int64"), tir.const(3, "int64")]).value == 6
-    assert total([]).value == 0
-    assert tir.interp.evaluate(total([N, tir.const(2, "int64"), M]), {N: 3, M: 4}) == 9
+    assert product_in_order([]).value == 1
+    two = tir.const(2, "int64")
+    assert str(product_in_order([N, two, M])) == "n * T.int64(2) * m"
+    assert str(total_in_order([two, N, M])) == "T.int64(2) + n + m"
+    assert str(total_in_order([N + 1, N + 1])) == "(n + T.int64(1)) * T.int64(2)"
+    assert total_in_order([N]) is N
     assert simplify(N * 4 // 4) is N

@@ -4,7 +4,8 @@
                                              gv = add(lv, z)
 
 Nested operands are bound innermost first, by a loop; nested sequences become part of the block that
-holds them. Outside of any block there is nowhere to bind, and only struct info is filled.
+holds them. A variable of the empty tuple says no more than `R.tuple()`, which takes its place.
+Outside of any block there is nowhere to bind, and only struct info is filled.
 """
 
 from __future__ import annotations
@@ -65,9 +66,9 @@ def is_leaf_or_tuple(expr: RelaxExpr) -> bool:
 def normalize(bb: BlockBuilder, expr: RelaxExpr) -> RelaxExpr:
     """The expression in normal form, with struct info; new steps are bound in the current block."""
     if type(expr) in _LEAF_TYPES:
-        return _leaf(expr)
+        return _empty_tuple() if _is_empty_tuple(expr) and bb.in_block() else _leaf(expr)
     if isinstance(expr, (Call, Tuple, TupleGetItem)):
-        if any(not is_leaf(operand) for operand in _operands(expr)):
+        if any(not _is_settled(operand) for operand in _operands(expr)):
             return _normalize_nested(bb, expr)
         return _finish(bb, expr)
     if isinstance(expr, SeqExpr):
@@ -87,6 +88,21 @@ def normalize_argument(bb: BlockBuilder, expr: RelaxExpr) -> RelaxExpr:
     if bb.in_block() and not is_leaf_or_tuple(new):
         return bb.emit(new)
     return new
+
+
+def _is_empty_tuple(expr: RelaxExpr) -> bool:
+    info = expr.struct_info_
+    return type(info) is TupleStructInfo and not info.fields and isinstance(expr, Var)
+
+
+def _is_settled(operand: RelaxExpr) -> bool:
+    return is_leaf(operand) and not _is_empty_tuple(operand)
+
+
+def _empty_tuple() -> RelaxExpr:
+    value = Tuple([])
+    value.struct_info_ = TupleStructInfo([])
+    return value
 
 
 def _leaf(expr: RelaxExpr) -> RelaxExpr:
@@ -127,7 +143,7 @@ def _normalize_nested(bb: BlockBuilder, root: RelaxExpr) -> RelaxExpr:
         parts = _operands(expr)
         if not entered and parts:
             stack.append((expr, True))
-            stack.extend([(part, False) for part in reversed(parts) if not is_leaf(part)])
+            stack.extend([(part, False) for part in reversed(parts) if not _is_settled(part)])
             continue
         if parts:
             new = _finish(bb, _with_operands(expr, [done.get(id(p), p) for p in parts]))

@@ -8,10 +8,12 @@ needs no analyzer: both are brought to a sum of monomials. Only what that leaves
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import reduce
 from typing import Any, Final
 
 from tvm.arith import Analyzer
 from tvm.ir.expr import PrimExpr
+from tvm.ir.structural import structural_equal
 from tvm.support.dtype import DataType
 from tvm.tir import expr as e
 from tvm.tir.expr import INT64, IntImm
@@ -75,18 +77,17 @@ def product(values: Sequence[PrimExpr]) -> PrimExpr:
     return result if number == 1 else multiply(result, IntImm(INT64, number))
 
 
-def total(values: Sequence[PrimExpr]) -> PrimExpr:
-    """The sum of all extents; 0 for none."""
-    number = 0
-    result: PrimExpr | None = None
-    for value in values:
-        if isinstance(value, IntImm):
-            number += value.value
-        else:
-            result = value if result is None else add(result, value)
-    if result is None:
-        return IntImm(INT64, number)
-    return result if number == 0 else add(result, IntImm(INT64, number))
+def product_in_order(values: Sequence[PrimExpr]) -> PrimExpr:
+    """As `product`, written as extents stand: (n, 2, m) gives n * 2 * m."""
+    return reduce(multiply, values) if values else IntImm(INT64, 1)
+
+
+def total_in_order(values: Sequence[PrimExpr]) -> PrimExpr:
+    """The sum as extents stand; that of n equal ones is n of them."""
+    first, *rest = values
+    if rest and all(structural_equal(first, value) for value in rest):
+        return multiply(first, IntImm(INT64, len(values)))
+    return reduce(add, values)
 
 
 def simplify(expr: PrimExpr, analyzer: Analyzer | None = None) -> PrimExpr:

@@ -159,6 +159,23 @@ def test_stacked_extents_must_be_shown_equal() -> None:
     assert (open_.shape, open_.ndim) == (None, 3)
 
 
+def test_extents_are_written_as_they_stand() -> None:
+    def last(expr: relax.Call) -> list[str]:
+        return [str(extent).replace("T.int64", "") for extent in info(expr).shape.values]
+
+    assert last(op.flatten(var(2, N, 3, M))) == ["(2) * n * (3) * m"]
+    assert last(op.cumsum(var(N, 2, N))) == ["n * (2) * n"]
+    assert last(op.concat([var(N + 1), var(N + 1)])) == ["(n + (1)) * (2)"]
+    assert last(op.concat([var(3), var(N), var(4)])) == ["(3) + n + (4)"]
+    assert last(op.nn.pad(var(N + 1), [1, 2])) == ["n + (1) + (3)"]
+    assert last(op.nn.pixel_shuffle(var(1, 8, N + 1, N), 2)) == ["(1)", "(2)", "(n + (1)) * (2)",
+                                                                "n * (2)"]  # fmt: skip
+    assert last(op.reshape(var(N + 1, 3, 6), (N + 1, -1)))[1] == "(18)"
+    assert last(op.image.resize2d(var(1, 3, 4, 4), (N * 2 * 2, N + 1 + N)))[2:] == [
+        "n * (4)", "n * (2) + (1)",
+    ]  # fmt: skip
+
+
 @pytest.mark.parametrize("join", [op.concat, op.stack])
 def test_devices_of_a_tuple(join: Any) -> None:
     devices = [ir.VDevice("llvm", i) for i in range(2)]

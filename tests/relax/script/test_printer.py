@@ -216,7 +216,9 @@ def test_constants_of_one_module_share_the_metadata() -> None:
 def test_values_for_nothing_have_names_where_they_are_read() -> None:
     @R.function(pure=False)
     def main(x: R.Tensor((4,), "float32")):
-        y = R.tuple()
+        with R.dataflow():
+            y = R.tuple()
+            R.output(y)
         R.print(x, format="{}")
         t = (x, y)
         return t

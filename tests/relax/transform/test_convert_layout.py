@@ -18,6 +18,7 @@ from tvm.script import tir as T
 
 pytestmark = pytest.mark.pure
 
+ONES, FOUR = (relax.const(np.ones(n, "float32")) for n in (26, 4))
 NHWC = {"relax.nn.conv2d": ["NHWC", "OHWI"]}
 
 
@@ -241,9 +242,9 @@ def test_reductions_and_casts_in_other_layouts(layouts: list[str]) -> None:
     for a, b in zip(numbers(after), numbers(Reductions), strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-5)
     split = layouts[0] != "NHWC"
-    # all parts of a split dimension go with it, unless it stays as one of extent 1
+    # all parts of a split dimension go with it
     assert axes_of(after, "relax.max") == [[1, 2, 4] if split else [1, 3]]
-    sums = [[2, 3], [3], [1], [0, 1, 2, 3, 4]] if split else [[1, 2], [2], [3], [0, 1, 2, 3]]
+    sums = [[2, 3], [3], [1, 4], [0, 1, 2, 3, 4]] if split else [[1, 2], [2], [3], [0, 1, 2, 3]]
     assert axes_of(after, "relax.sum") == sums
     text = after.script()
     assert ("R.match_cast(g," in text) is not split
@@ -292,6 +293,45 @@ def test_operators_without_a_rule_get_what_the_program_knows(build: Any) -> None
     last = values[-1]
     assert last.op.name == z.op.name
     assert_structural_equal(last.attrs, z.attrs)
+
+
+@pytest.mark.parametrize(
+    ("build", "moved"),
+    [
+        (lambda y: relax.op.nn.layer_norm(y, ONES, ONES, axes=[-1]), False),
+        (lambda y: relax.op.nn.layer_norm(y, FOUR, FOUR, axes=[1]), True),
+        (lambda y: relax.op.concat([y, relax.op.ones((2, 4, 26, 26), "float32")], 1), False),
+        (lambda y: relax.op.concat([y, relax.op.ones((2, 3, 26, 26), "float32")], 1), True),
+        (lambda y: relax.op.max(y, 1, keepdims=True), False),
+        (lambda y: relax.op.nn.prelu(y, FOUR, 1), True),
+    ],
+)
+def test_operators_with_a_rule_take_split_layouts(build: Any, moved: bool) -> None:
+    x = relax.Var("x", relax.TensorStructInfo((2, 4, 28, 28), "float32"))
+    w = relax.Var("w", relax.TensorStructInfo((4, 4, 3, 3), "float32"))
+    bb = relax.BlockBuilder()
+    with bb.function("main", [x, w]):
+        with bb.dataflow():
+            y = bb.emit(relax.op.nn.conv2d(x, w))
+            out = bb.emit_output(build(y))
+        bb.emit_func_output(out)
+    after = relax.transform.ConvertLayout({"relax.nn.conv2d": ["NCHW4c", "OIHW4o"]})(bb.get())
+    assert relax.analysis.well_formed(after)
+    bindings = after["main"].body.blocks[0].bindings
+    back = bindings[-1].value.op.name == "relax.layout_transform"
+    assert back is not moved
+
+
+def test_the_way_back_takes_the_place_of_an_alias() -> None:
+    x = relax.Var("x", relax.TensorStructInfo((2, 4, 28, 28), "float32"))
+    w = relax.Var("w", relax.TensorStructInfo((4, 4, 3, 3), "float32"))
+    bb = relax.BlockBuilder()
+    with bb.function("main", [x, w]):
+        with bb.dataflow():
+            out = bb.emit_output(bb.emit(relax.op.nn.conv2d(x, w)))
+        bb.emit_func_output(out)
+    bindings = relax.transform.ConvertLayout(NHWC)(bb.get())["main"].body.blocks[0].bindings
+    assert [b.value.op.name for b in bindings[2:]] == ["relax.nn.conv2d", "relax.permute_dims"]
 
 
 def test_only_operators_that_take_a_layout_can_be_asked_for_one() -> None:

@@ -215,6 +215,26 @@ def test_values_without_weights_stay_where_they_were_too() -> None:
     check_meaning(Before, after, {"main": "main_transform_params"})
 
 
+def test_values_of_symbols_alone_stay_where_they_were_too() -> None:
+    @I.ir_module
+    class Before:
+        @R.function
+        def main(x: R.Tensor(("n", 8), "float32"), w: R.Tensor((8, "k"), "float32")):
+            R.func_attr({"num_input": 1})
+            k = T.int64()
+            with R.dataflow():
+                offset = R.zeros(R.shape([8, k]), "float32")
+                w_offset = R.add(w, offset)
+                gv = R.matmul(x, w_offset)
+                R.output(gv)
+            return gv
+
+    after = LiftTransformParams()(Before)
+    values = [str(b.value.op) for b in after["main"].body.blocks[0].bindings]
+    assert values == ["Op(relax.zeros)", "Op(relax.matmul)"]
+    assert relax.analysis.well_formed(after)
+
+
 def test_a_function_without_weights_gets_an_empty_transform() -> None:
     @I.ir_module
     class Before:
@@ -479,6 +499,8 @@ def test_rejects_other_weights_in_a_shared_transform() -> None:
 def test_rejects_unknown_names_and_counts() -> None:
     with pytest.raises(TVMError, match="legal: functions with the attribute num_input: one, two"):
         LiftTransformParams(["three"])(Two)
+    with pytest.raises(TypeError, match="a bool or a list of names"):
+        LiftTransformParams("one")(Two)
     wrong = Basic["main"].with_attr("num_input", 9)
     with pytest.raises(TVMError, match="9, of a function with 3 parameters"):
         LiftTransformParams()(IRModule({"main": wrong}))

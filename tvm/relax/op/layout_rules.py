@@ -91,6 +91,18 @@ def fits(source: str, target: str, shape: Sequence[PrimExpr]) -> bool:
     return all(analyzer.can_prove_equal(a, b) for a, b in zip(shape, back))
 
 
+def _fits_from(now: Layout, target: str, info: StructInfo) -> bool:
+    """Whether a tensor that is whole may go into a layout with split dimensions, unpadded."""
+    if not isinstance(now, str) or not isinstance(info, TensorStructInfo) or info.values is None:
+        return False
+    return is_plain(now) and fits(initial(info.ndim), target, info.values)
+
+
+def _split(name: str) -> set[int]:
+    """The dimensions of which a layout has parts."""
+    return {LETTERS.index(part.upper()) for _, part in layout_parts(name) if part.islower()}
+
+
 def _tensor(expr: RelaxExpr) -> TensorStructInfo | None:
     info = expr.struct_info_
     return info if isinstance(info, TensorStructInfo) else None
@@ -216,9 +228,6 @@ def reduced(call: Call, desired: Desired, layout_of: LayoutOf) -> LayoutOutput:
     ndim = ndim_of(call.args[0])
     axes = options["axis"]
     axes = range(ndim) if axes is None else [axis % ndim for axis in axes]
-    parts = {letter for _, letter in layout_parts(name) if letter.islower()}
-    if options["keepdims"] and any(LETTERS[axis].lower() in parts for axis in axes):
-        name = initial(ndim)  # of the parts that stay, each has extent 1: they join to no 1
     positions, rest = _without_split_axes(name, axes)
     out = name if options["keepdims"] else rest
     return LayoutOutput((name,), out, {"axis": tuple(positions)})
@@ -290,11 +299,16 @@ def divided(call: Call, desired: Desired, layout_of: LayoutOf) -> LayoutOutput:
 
 
 def joined(call: Call, desired: Desired, layout_of: LayoutOf) -> LayoutOutput:
-    """All tensors take the layout that they have in common, else that of the first."""
+    """All tensors take the layout of the first, also a split one into which they fit."""
     name, count = _of_first(call, layout_of)
-    names = layout_of(call.args[0])
-    if isinstance(names, tuple) and isinstance(names[0], str) and len(set(names)) == 1:
-        name = names[0]
+    names, info = layout_of(call.args[0]), call.args[0].struct_info_
+    assert isinstance(names, tuple), "a tuple has one for each field"
+    assert isinstance(info, TupleStructInfo), "checked by its kind"
+    first, fields = names[0], info.fields
+    if isinstance(first, str) and all(
+        other == first or _fits_from(other, first, field) for other, field in zip(names, fields)
+    ):
+        name = first
     axis = options_of(call)["axis"]
     position = layout_axis(name, 0 if axis is None else axis)
     return LayoutOutput(((name,) * count,), name, {"axis": position})
@@ -345,9 +359,15 @@ def own_layouts(call: Call, first: int) -> tuple[Layout, ...]:
 
 
 def normalised(call: Call, desired: Desired, layout_of: LayoutOf) -> LayoutOutput:
-    """Axes, and the axis of channels, move with the dimensions; parameters stay."""
-    name = unsplit(call, layout_of)
+    """Axes, and the axis of channels, move with the dimensions; parameters stay.
+
+    Dimensions that are no axes may be split.
+    """
+    name = _current(call, layout_of)
     options = options_of(call)
+    axes = [options[key] for key in ("channel_axis", "axis") if key in options]
+    if _split(name) & {axis % ndim_of(call.args[0]) for axis in (*axes, *options.get("axes", ()))}:
+        name = unsplit(call, layout_of)
     changes: dict[str, Any] = {}
     if "axes" in options:
         changes["axes"] = tuple(layout_axis(name, axis) for axis in options["axes"])

@@ -89,7 +89,7 @@ def arranged(extents: dict[str, PrimExpr], layout: str) -> list[PrimExpr]:
         elif letter in inner:
             result.append(simplify(tir_op.floordiv(extents[letter], inner[letter])))
         else:
-            result.append(extents[letter])
+            result.append(simplify(extents[letter]))
     return result
 
 

@@ -10,11 +10,19 @@ import numpy as np
 
 from tvm.error import ShapeError, TVMError, message
 from tvm.ir.expr import PrimExpr, StructInfo
+from tvm.ir.structural import structural_equal
 from tvm.relax.block_builder import BlockBuilder
 from tvm.relax.expr import Call, ExprLike, PrimValue, Tuple, convert_to_expr
 from tvm.relax.expr import Var as RelaxVar
 from tvm.relax.extents import agreeing, extents_of
-from tvm.relax.shape_math import product, same_extent, same_shape, simplify, total
+from tvm.relax.shape_math import (
+    product,
+    product_in_order,
+    same_extent,
+    same_shape,
+    simplify,
+    total_in_order,
+)
 from tvm.relax.struct_info import (
     ShapeExpr,
     ShapeStructInfo,
@@ -186,8 +194,14 @@ def resolve_shape(x: Expr, shape: Sequence[Any]) -> list[PrimExpr]:
             result.append(IntImm(INT64, -1) if number == -1 else dim(extent))
     if -1 in numbers and values is not None:
         at = numbers.index(-1)
-        rest = product([extent for i, extent in enumerate(result) if i != at])
-        result[at] = simplify(tir_op.floordiv(product(values), rest))
+        left, rest = list(values), []
+        for extent in (one for i, one in enumerate(result) if i != at):
+            same = next((i for i, one in enumerate(left) if structural_equal(one, extent)), None)
+            if same is None:
+                rest.append(extent)
+            else:  # what stays needs no division
+                del left[same]
+        result[at] = simplify(tir_op.floordiv(product(left), product(rest)))
     return result
 
 
@@ -241,7 +255,7 @@ def _flatten_info(ctx: Infer, x: TensorStructInfo) -> TensorStructInfo:
         return like(x, (IntImm(INT64, 1),))
     if x.values is None:
         return like(x, None, 1)
-    return like(x, (simplify(product(x.values), ctx.analyzer),))
+    return like(x, (product_in_order(x.values),))
 
 
 @flatten.legalize
@@ -419,7 +433,7 @@ def _concat_info(ctx: Infer, tensors: TupleStructInfo, *, axis: int | None) -> T
     if not fits:
         return TensorStructInfo(None, dtype, ndim=ndim)
     extents = list(known[0])
-    extents[at] = simplify(total([shape[at] for shape in known]), ctx.analyzer)
+    extents[at] = total_in_order([shape[at] for shape in known])
     return TensorStructInfo(extents, dtype)
 
 

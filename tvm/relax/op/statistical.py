@@ -11,7 +11,7 @@ from tvm.ir.expr import PrimExpr
 from tvm.relax.block_builder import BlockBuilder
 from tvm.relax.expr import Call, ExprLike
 from tvm.relax.numpy_dtype import numpy_dtype
-from tvm.relax.shape_math import product, simplify
+from tvm.relax.shape_math import product, product_in_order
 from tvm.relax.struct_info import VOID, TensorStructInfo
 from tvm.support.dtype import DataType
 
@@ -200,7 +200,7 @@ def _scan(name: str, doc: str, reference: Callable[..., Any], neutral: int) -> A
         if axis is None:  # the flattened tensor
             if data.values is None:
                 return like(data, None, 1, result)
-            return like(data, [simplify(product(data.values), ctx.analyzer)], dtype=result)
+            return like(data, [product_in_order(data.values)], dtype=result)
         if data.ndim != -1:
             axis_index(ctx, axis, data.ndim)
         return TensorStructInfo.of(data.shape, result, data.vdevice, data.ndim)

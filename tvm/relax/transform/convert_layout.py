@@ -279,10 +279,14 @@ class Converter:
         return replace_operands(expr, restore)
 
     def _keep(self, binding: Binding) -> None:
-        if not any(var in self._now for var in vars_used(binding.value)):
+        value = binding.value
+        if not any(var in self._now for var in vars_used(value)):
             self._bb.emit_normalized(binding)
             return
-        value = self._bb.normalize(self._restored(binding.value))
+        if isinstance(value, Var):  # the way back itself takes the place of its name
+            value = self._bb.normalize(self._in(value, initial_of(value.struct_info_)))
+        else:
+            value = self._bb.normalize(self._restored(value))
         self._bb.emit_normalized(with_value(binding, value))
 
 

@@ -74,6 +74,11 @@ def LiftTransformParams(
     mod: IRModule, ctx: PassContext, shared_transform: bool | Sequence[str] = False
 ) -> IRModule:
     """Lift out of every function with `num_input`, or with one transform for all, or for some."""
+    if isinstance(shared_transform, str):
+        raise TypeError(
+            f"LiftTransformParams: shared_transform is a bool or a list of names; "
+            f"found {shared_transform!r}, legal [{shared_transform!r}]"
+        )
     names = [] if isinstance(shared_transform, bool) else list(shared_transform)
     sources = [_collect(var, func) for var, func in _candidates(mod, names)]
     if not sources:
@@ -257,12 +262,10 @@ def _lift(group: list[_Source], functions: dict[GlobalVar, BaseFunc]) -> Functio
 
 
 def _needing_weights(source: _Source) -> set[Var]:
-    """Weights, and the lifted variables that depend on them."""
+    """Weights, and the lifted variables that depend on them; their symbols alone do not count."""
     found = set(source.weights)
-    symbols = set(source.symbols)
     for var, binding in source.lifted.items():
-        uses_symbols = not symbols.isdisjoint(used_symbolic_vars(binding.value))
-        if uses_symbols or not found.isdisjoint(free_vars(binding.value)):
+        if not found.isdisjoint(free_vars(binding.value)):
             found.add(var)
     return found
 
@@ -352,7 +355,7 @@ def _compile_time(source: _Source, outputs: list[Var], symbols: list[TirVar]) ->
     whole = Tuple(fields)
     infos = [one.struct_info for one in fields]
     whole.struct_info_ = TupleStructInfo(infos)
-    result = Var("gv", whole.struct_info_)
+    result = Var("output_tuple", whole.struct_info_)
     block = DataflowBlock([*reversed(needed), VarBinding(result, whole)])
     body = SeqExpr([block], result)
     body.struct_info_ = result.struct_info_
@@ -375,7 +378,7 @@ def _add_transform(
         transform = _after(present, transform, name)
     params = transform.params
     if present is None or len(params) != 1 or not _is_tuple(params[0].struct_info):
-        transform = bundle_model_params(transform, 0, "params")
+        transform = bundle_model_params(transform, 0, "model_params")
     transform = _canonical(transform)
     if consume:
         transform = _consume(transform)

@@ -330,7 +330,7 @@ def _cross_entropy_numpy(predictions: Array, labels: Array) -> Array:
     total = total / predictions.shape[0] if predictions.ndim > 1 else total
     return np.asarray(total, predictions.dtype)
 
-prelu.layout(layout_rules.normalised)
+prelu.follow_layout(layout_rules.normalised)
 softmax.layout(layout_rules.along_axis)
 dropout.layout(layout_rules.with_mask)
 leakyrelu.follow_layout(layout_rules.same)

@@ -77,7 +77,7 @@ def _pad_info(
     if data.values is None:
         return like(data, None, data.ndim)
     sums = [a + b for a, b in zip(pad_width[::2], pad_width[1::2])]
-    return like(data, [simplify(e + n, ctx.analyzer) for e, n in zip(data.values, sums)])
+    return like(data, [e + n for e, n in zip(data.values, sums)])
 
 
 @pad.legalize
@@ -140,8 +140,8 @@ def _pixel_shuffle_info(
         raise ctx.shape_error(
             "the channels are no multiple of upscale_factor squared", f"{known}", f"k * {r * r}"
         )
-    new = [tir_op.floordiv(channels, r * r), height * r, width * r]
-    return like(data, [*data.values[:-3], *(simplify(e, ctx.analyzer) for e in new)])
+    depth = simplify(tir_op.floordiv(channels, r * r), ctx.analyzer)
+    return like(data, [*data.values[:-3], depth, height * r, width * r])
 
 
 @pixel_shuffle.legalize
