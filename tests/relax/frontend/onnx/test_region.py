@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from onnx import helper
 
-from tests.relax.frontend.onnx.models import Array, check, make_model
+from tests.relax.frontend.onnx.models import Array, check, check_sizes, make_model
 from tvm.error import OpAttributeInvalid
 from tvm.relax.frontend.onnx import from_onnx
 
@@ -91,3 +91,22 @@ def test_errors() -> None:
     model.graph.node[0].CopyFrom(node)
     with pytest.raises(OpAttributeInvalid, match="a multiple of 4"):
         from_onnx(model)
+
+
+@pytest.mark.parametrize("mode", ["bilinear", "nearest"])
+@pytest.mark.parametrize("size", [(3, 4), (1, 5), (2, 1)])
+def test_crops_of_one_size(mode: str, size: tuple[int, int]) -> None:
+    node = helper.make_node("CropAndResize", ["x", "boxes", "which", "size"], ["y"], mode=mode,
+                            domain="com.microsoft", extrapolation_value=0.5)  # fmt: skip
+    runs = [
+        {
+            "x": RNG.standard_normal(shape).astype("float32"),
+            "boxes": (RNG.random((count, 4)) * 1.4 - 0.2).astype("float32"),
+            "which": RNG.integers(0, shape[0], count).astype("int32"),
+            "size": np.array(size, "int32"),
+        }
+        for shape, count in (((2, 3, 7, 9), 5), ((1, 3, 8, 4), 11))
+    ]
+    runs[1]["boxes"][0] = [0, 0, 1, 1]  # places that lie in the middle of two elements
+    shapes = {"x": ["n", 3, "h", "w"], "boxes": ["r", 4], "which": ["r"]}
+    check_sizes(make_model([node], runs[0], ["y"], shapes=shapes), runs, 1e-4)

@@ -15,7 +15,7 @@ from tvm import te, tir
 from tvm.ir.expr import PrimExpr, RelaxExpr
 from tvm.relax import op
 from tvm.relax.expr import Constant
-from tvm.relax.extents import broadcast, extents_of, repeated
+from tvm.relax.extents import agreeing, broadcast, extents_of, repeated
 from tvm.tir.expr import IntImm
 
 from .node import Node
@@ -46,6 +46,8 @@ class Heads:
         """Put the keys and values of a cache before the own ones."""
         for name, past in (("key", past_key), ("value", past_value)):
             own = self.bb.emit(op.permute_dims(getattr(self, name), [0, 2, 1, 3]))
+            extents: Any = extents_of(own)
+            past = agreeing(self.bb, past, [*extents[:2], None, extents[3]])
             whole = self.bb.emit(op.concat([past, own], 2))
             setattr(self, name, self.bb.emit(op.permute_dims(whole, [0, 2, 1, 3])))
 
@@ -196,9 +198,10 @@ def counted(node: Node, attended: Heads, at: int) -> list[RelaxExpr]:
     if not node.has(at):
         return []
     low = float(node.attr("mask_filter_value", FILTER))
-    rank, keys = node.rank(at), attended.extents()[3]
-    batch = attended.extents()[0]
+    rank, (batch, queries, _, keys) = node.rank(at), attended.extents()
     marks = node[at]
+    if rank in (2, 3):
+        marks = agreeing(node.bb, marks, [batch, *[queries] * (rank - 2), keys])
 
     def has(value: PrimExpr) -> PrimExpr:
         return value if str(value.dtype) == "bool" else tir.NE(value, tir.const(0, value.dtype))
@@ -211,7 +214,6 @@ def counted(node: Node, attended: Heads, at: int) -> list[RelaxExpr]:
     elif rank in rules:
         rule = rules[rank]
     elif rank == 4:  # (batch, 1, longest, longest), of which the last rows are looked at
-        queries = attended.extents()[1]
         rule = lambda b, i, j, m: has(m(b, 0, keys - queries + i, j))  # noqa: E731
     else:
         raise node.invalid(f"input {at}", f"{rank} dimensions", "one to four")
@@ -306,7 +308,7 @@ def group_query_attention(node: Node) -> Result:
     for at, what in ((12, "k_scale"), (13, "v_scale"), (16, "query_seqlens")):
         if node.has(at):
             raise node.invalid(what, "given", "left out: caches of floating-point numbers")
-    query, key, value = _grouped_parts(node, heads, groups)
+    query, key, value = grouped_parts(node, heads, groups)
     batch, length = extents_of(query)[:2]  # type: ignore[index]
     total = node.numbers(6, "total_sequence_length", 1)[0]
     before = _old_keys(node, length, total)
@@ -317,12 +319,12 @@ def group_query_attention(node: Node) -> Result:
             normed = bb.emit(op.nn.rms_norm(part, node[at], axes=[-1], epsilon=float(epsilon)))
             query, key = (normed, key) if name == "q" else (query, normed)
     if node.attr("do_rotary", 0):
-        places = node[9] if node.has(9) else _places(node, before, batch, length)
+        places = node[9] if node.has(9) else places_behind(node, before, batch, length)
         mixed = bool(node.attr("rotary_interleaved", 0))
         query, key = (
             turned(bb, part, places, node[7], node[8], interleaved=mixed) for part in (query, key)
         )
-    caches = [_cache(node, new, at, before, total) for new, at in ((key, 3), (value, 4))]
+    caches = [cache_of(node, new, at, before, total) for new, at in ((key, 3), (value, 4))]
     # buffers may be longer than what is in them
     looked = [bb.emit(op.permute_dims(cache, [0, 2, 1, 3])) for cache in caches]
     attended = Heads(node, query, *looked)
@@ -346,7 +348,8 @@ def group_query_attention(node: Node) -> Result:
     return [bb.emit(out), *caches]
 
 
-def _grouped_parts(node: Node, heads: int, groups: int) -> list[RelaxExpr]:
+def grouped_parts(node: Node, heads: int, groups: int) -> list[RelaxExpr]:
+    """Queries, and keys and values of fewer heads, apart or packed with them."""
     if node.has(1):
         return [split_heads(node, node[i], n) for i, n in enumerate((heads, groups, groups))]
     whole = split_heads(node, node[0], heads + 2 * groups)
@@ -373,14 +376,14 @@ def _old_keys(node: Node, length: PrimExpr, total: Any) -> RelaxExpr:
     return node.bb.emit_te(compute, lengths, length, total, primfunc_name_hint="old_keys")
 
 
-def _places(node: Node, before: RelaxExpr, batch: PrimExpr, length: PrimExpr) -> RelaxExpr:
+def places_behind(node: Node, before: RelaxExpr, batch: PrimExpr, length: PrimExpr) -> RelaxExpr:
     """(batch, length): the positions of the new keys."""
     starts = op.reshape(before, [batch, 1])
     steps = op.reshape(op.arange(0, length, 1, "int64"), [1, length])
     return node.bb.emit(op.add(starts, steps))
 
 
-def _cache(node: Node, new: RelaxExpr, at: int, before: RelaxExpr, total: Any) -> RelaxExpr:
+def cache_of(node: Node, new: RelaxExpr, at: int, before: RelaxExpr, total: Any) -> RelaxExpr:
     """The keys of old, and the new ones behind them; zeros up to the buffer's length."""
     old = [node[at]] if node.has(at) else []
     extent = tir.const(total, "int64") if isinstance(total, int) else total

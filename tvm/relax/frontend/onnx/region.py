@@ -1,4 +1,4 @@
-"""Regions and patches of images: RoiAlign, MaxRoiPool, DeformConv, Col2Im."""
+"""Regions and patches of images: RoiAlign, MaxRoiPool, CropAndResize, DeformConv, Col2Im."""
 
 from __future__ import annotations
 
@@ -134,6 +134,58 @@ def max_roi_pool(node: Node) -> Result:
         return pooled(x, rois, bounds, (rows, columns), "max")
 
     return node.bb.emit_te(compute, node[0], node[1], primfunc_name_hint="max_roi_pool")
+
+
+@convert("com.microsoft.CropAndResize")
+def crop_and_resize(node: Node) -> Result:
+    """Each region as a picture of one size, its corners where the region has them.
+
+    (n, c, h, w), (regions, 4) as (y1, x1, y2, x2) from 0 to 1, (regions,) -> (regions, c, oh, ow)
+    """
+    mode = str(node.attr("mode", "bilinear"))
+    if mode not in ("bilinear", "nearest"):
+        raise node.invalid("mode", mode, "bilinear, nearest")
+    size = node.numbers(3, "crop_size", 2)
+    beyond = float(node.attr("extrapolation_value", 0.0))
+
+    def compute(x: te.Tensor, rois: te.Tensor, which: te.Tensor, rows: Any, columns: Any) -> Any:
+        kind, zero = rois.dtype, tir.const(0, "int64")
+
+        def place(r: Any, axis: int, o: Any, count: Any) -> Any:
+            """Where an element of the crop lies along an axis of the picture."""
+            last = (x.shape[2 + axis] - 1).astype(kind)
+            low, high = rois(r, axis), rois(r, axis + 2)
+            steps = tir.max(count - 1, tir.const(1, "int64")).astype(kind)
+            corner = low * last + o.astype(kind) * ((high - low) * last / steps)
+            return tir.Select(count > 1, corner, tir.const(0.5, kind) * (low + high) * last), last
+
+        def element(r: Any, c: Any, oh: Any, ow: Any) -> Any:
+            (y, bottom), (across, right) = place(r, 0, oh, rows), place(r, 1, ow, columns)
+            within = tir.all(y >= 0, y <= bottom, across >= 0, across <= right)
+
+            def at(row: Any, column: Any) -> Any:
+                # clamped: what lies outside is read of no picture, but its address is made
+                ends = (row, x.shape[2]), (column, x.shape[3])
+                inside = [tir.max(tir.min(v.astype("int64"), n - 1), zero) for v, n in ends]
+                return x(which(r), c, *inside).astype(kind)
+
+            if mode == "nearest":
+                # halves go up
+                value = at(tir.floor(y + 0.5), tir.floor(across + 0.5))
+            else:
+                top, left = tir.floor(y), tir.floor(across)
+                down, aside = y - top, across - left
+                ends = [at(v, left) + (at(v, tir.ceil(across)) - at(v, left)) * aside
+                        for v in (top, tir.ceil(y))]  # fmt: skip
+                value = ends[0] + (ends[1] - ends[0]) * down
+            return tir.if_then_else(within, value.astype(x.dtype), tir.const(beyond, x.dtype))
+
+        shape = (rois.shape[0], x.shape[1], rows, columns)
+        return te.compute(shape, element, name="crop_and_resize")
+
+    extents = [tir.const(n, "int64") if isinstance(n, int) else n for n in size]
+    given = [node[0], node[1], node[2], *extents]
+    return node.bb.emit_te(compute, *given, primfunc_name_hint="crop_and_resize")
 
 
 @convert("DeformConv")
