@@ -81,7 +81,7 @@ def test_states_elsewhere(tmp_path: Path) -> None:
             np.testing.assert_array_equal(state.get_output(0).numpy(), ones)
             measured = state.module.time_evaluator("run", session.cpu(), number=1, repeat=2)
             assert len(measured().results) == 2
-            with pytest.raises(RuntimeError, match="no input 'moon'"):
+            with pytest.raises(RuntimeError, match="Could not find 'moon'"):
                 state.set_input("moon", ones)
             del state, measured
     finally:
@@ -137,3 +137,12 @@ def test_variables_are_bound_to_values() -> None:
     pair = (ONES, tvm.nd.array(2 * ONES))
     found = run.evaluate(relay.TupleGetItem(x, 1), binds={x: pair})
     np.testing.assert_allclose(found.numpy(), 2 * ONES)
+
+
+def test_graph_executors_convert_arrays() -> None:
+    x = relay.var("x", shape=(2, 3))
+    given = np.arange(6).reshape(2, 3)
+    run = relay.create_executor("graph", tvm.IRModule.from_expr(relay.Function([x], x + x)))
+    found = run.evaluate()(given).numpy()
+    assert found.dtype == "float32"
+    np.testing.assert_array_equal(found, given * 2)

@@ -46,6 +46,22 @@ def test_inputs_by_name_and_place() -> None:
     }  # fmt: skip
 
 
+def test_arrays_are_converted_and_tensors_copied() -> None:
+    param = ValueInfo("x", (2, 3), "int32")
+    made = GraphRuntime(lambda x: x, [param], 1, tvm.cpu())
+    wanted = np.arange(6, dtype="int32").reshape(2, 3)
+    for given in (wanted + 0.75, wanted.astype("int8"), wanted.astype(object), wanted.tolist()):
+        made.set_input("x", given)
+        np.testing.assert_array_equal(made.get_input("x").numpy(), wanted)
+    made.set_input("x", tvm.runtime.tensor(wanted.reshape(3, 2) + 1))
+    np.testing.assert_array_equal(made.get_input("x").numpy(), wanted + 1)
+    for other in (wanted.reshape(3, 2), tvm.runtime.tensor(wanted[0])):
+        with pytest.raises(ValueError, match="does not fit"):
+            made.set_input("x", other)
+    with pytest.raises(TypeError, match="does not fit"):
+        made.set_input("x", tvm.runtime.tensor(wanted.astype("int64")))
+
+
 def test_saved_parameters_are_inputs() -> None:
     made = state()
     data = {"x": np.ones((1, 2), "float32"), "y": np.ones((1, 2), "float32")}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
@@ -110,9 +111,16 @@ class GraphRuntime(Module):
             if isinstance(name, str) and name in self.bound:
                 self._check_bound(name, value)
                 return
-            kind = InternalError if isinstance(key, int) else TVMError
-            raise kind(message(f"set_input: no input {key!r}", legal=", ".join(names) or "none"))
+            legal = ", ".join(names) or "none"
+            if isinstance(key, int):
+                raise InternalError(message(f"set_input: no input {key}", legal=legal))
+            raise TVMError(message(f"Could not find {key!r} in graph's inputs", legal=legal))
         made = _as_tensor(value, self.device, self.params[at].dtype)
+        shape = [extent for extent in self.params[at].shape if isinstance(extent, int)]
+        if isinstance(value, Tensor) and len(shape) == len(self.params[at].shape):
+            # Tensors are copied element by element, however their extents lie.
+            if math.prod(shape) == math.prod(int(extent) for extent in made.shape):
+                made = made._create_view(shape)
         self._check(at, made)
         self.inputs[at] = made
 
@@ -228,8 +236,12 @@ def set_input_of(state: Any, key: int | str, value: Any) -> None:
         return
     there = state["get_input"](key)
     if there is None:
-        raise TVMError(message(f"set_input: no input {key!r} with known extents",
-                               legal="a tensor of the session's device"))  # fmt: skip
+        raise TVMError(
+            message(
+                f"Could not find {key!r} in graph's inputs, or an extent of it may be any",
+                legal="a name or a place of an input; a tensor of the session's device",
+            )
+        )
     there.copyfrom(np.asarray(value, there.dtype))
 
 
@@ -250,10 +262,12 @@ def _zeros(param: ValueInfo, device: Any) -> Any:
 
 
 def _as_tensor(value: Any, device: Any, dtype: str | None = None) -> Any:
-    """A value as a tensor; arrays of another width of a dtype's kind are converted to it."""
+    """A value as a tensor; arrays become those of `dtype`, as numpy assigns them."""
     if isinstance(value, Tensor):
         return value
     array = value.numpy() if hasattr(value, "numpy") else np.asarray(value)
+    if array.dtype == object and dtype is not None and array.shape:
+        array = array.astype(library().dtype(dtype))  # numbers of Python, row by row
     if array.dtype.kind not in "biufcV":
         raise TypeError(
             f"array must be an array_like data, type {type(value)} is not supported; "
@@ -262,16 +276,8 @@ def _as_tensor(value: Any, device: Any, dtype: str | None = None) -> Any:
     if isinstance(value, (int, float)) and not isinstance(value, bool):
         array = array.astype("int32" if isinstance(value, int) else "float32")
     if dtype is not None:
-        array = _converted(array, np.dtype(library().dtype(dtype)))
+        array = array.astype(library().dtype(dtype), copy=False)
     return tensor(np.ascontiguousarray(array).reshape(array.shape), device)
-
-
-def _converted(array: Any, wanted: Any) -> Any:
-    """An array as a dtype, where that only rounds fractions; as it is otherwise."""
-    if array.dtype == wanted or not np.can_cast(array.dtype, wanted, "same_kind"):
-        return array
-    made = array.astype(wanted)
-    return made if wanted.kind == "f" or (made == array).all() else array
 
 
 def flat_outputs(value: Any) -> list[Any]:

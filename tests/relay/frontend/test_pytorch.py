@@ -111,7 +111,7 @@ def test_other_types_and_several_inputs() -> None:
 
 
 def test_refuses(net: Any) -> None:
-    with pytest.raises(RuntimeError, match="input_infos"):
+    with pytest.raises(RuntimeError, match="is not valid"):
         relay.frontend.from_pytorch(net, [(1, 3, 6, 6)])
     with pytest.raises(TypeError, match="the model"):
         relay.frontend.from_pytorch("net.pt", [("x", (1,))])
@@ -132,3 +132,48 @@ def test_extents_that_torch_fixes_are_refused() -> None:
         relay.frontend.from_pytorch(traced, [("x", (relay.Any(), 4))])
     mod, _ = relay.frontend.from_pytorch(Largest(), [("x", (relay.Any(), 4))])
     assert "Tensor[(?, 4), float32]" in str(mod)
+
+
+def test_types_of_traced_graphs_go_first() -> None:
+    class Double(torch.nn.Module):
+        def forward(self, x: Any) -> Any:
+            return x + x
+
+    for kind, name in ((torch.int64, "int64"), (torch.float64, "float64"), (torch.uint8, "uint8")):
+        traced = torch.jit.trace(Double(), torch.ones(2, 3).to(kind))
+        for info in ((2, 3), ((2, 3), "float32")):
+            mod, _ = relay.frontend.from_pytorch(traced, [("x", info)])
+            assert str(mod["main"].params[0].type_annotation.dtype) == name
+    for infos, words in (
+        ([], "has 1 inputs and input_infos lists 0"), (None, "should be a list"),
+        ([("x", (5, 3))], "do not match"), (["x"], "not a tuple"), ([("x",)], "not valid"),
+    ):  # fmt: skip
+        with pytest.raises(RuntimeError, match=words):
+            relay.frontend.from_pytorch(traced, infos)
+
+
+def test_scripted_modules() -> None:
+    class Steps(torch.nn.Module):
+        def __init__(self, branch: bool) -> None:
+            super().__init__()
+            self.branch = branch
+            self.line = torch.nn.Linear(3, 3)
+
+        def forward(self, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+            if self.branch:
+                if bool(x.sum() > 0):
+                    return x
+            z = self.line(x) if x.dim() == 2 else x
+            for _ in range(2):
+                z = z * y
+            return z
+
+    infos = [("x", (2, 3)), ("y", (2, 3))]
+    model = Steps(False).eval()
+    mod, params = relay.frontend.from_pytorch(torch.jit.script(model), infos)
+    x, y = (np.random.default_rng(at).uniform(-1, 1, (2, 3)).astype("float32") for at in (0, 1))
+    found = relay.create_executor("graph", mod).evaluate()(x, y, *params.values())
+    wanted = model(torch.from_numpy(x), torch.from_numpy(y)).detach().numpy()
+    np.testing.assert_allclose(found.numpy(), wanted, rtol=1e-4, atol=1e-6)
+    with pytest.raises(tvm.error.OpNotImplemented, match="control flow"):
+        relay.frontend.from_pytorch(torch.jit.script(Steps(True)), infos)

@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, Final
 
+import numpy as np
+
 from tvm.error import message
+from tvm.ffi import library
 from tvm.ir.expr import RelaxExpr
 from tvm.ir.module import IRModule
 from tvm.ir.transform import PassContext
@@ -18,7 +21,7 @@ from tvm.relay.expr import Constant
 from tvm.relay.function import Function
 from tvm.relay.rewrite import bind
 from tvm.relay.to_relax import NotFirstOrder, to_relax
-from tvm.relay.ty import FuncType, is_dynamic
+from tvm.relay.ty import FuncType, TensorType, is_dynamic
 from tvm.runtime import cpu
 from tvm.runtime.container import tuple_object
 from tvm.support.arguments import explained
@@ -145,7 +148,22 @@ class StaticExecutor(CompiledExecutor):
             asked = f"{self.WORDS} only supports static graphs, got output type"
             legal = 'create_executor("vm")'
             raise ValueError(message(asked, found=str(found.ret_type), legal=legal))
-        return super()._make_executor(expr)
+        run = super()._make_executor(expr)
+        func = mod[name]
+
+        def converting(*args: Any, **kwargs: Any) -> Any:
+            given = self._convert_args(func, args, kwargs)  # type: ignore[arg-type]
+            return run(*(_as_assigned(param, arg) for param, arg in zip(func.params, given)))
+
+        return converting
+
+
+def _as_assigned(param: Any, arg: Any) -> Any:
+    """An array as numpy would assign it to an input; all other arguments as they are."""
+    kind = getattr(param, "_checked_type_", None) or param.type_annotation
+    if isinstance(arg, np.ndarray) and isinstance(kind, TensorType):
+        return arg.astype(library().dtype(str(kind.dtype)), copy=False)
+    return arg
 
 
 def listed(value: Any) -> Any:

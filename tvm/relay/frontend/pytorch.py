@@ -7,6 +7,7 @@ lib = relay.build(mod, "llvm", params=params)
 
 from __future__ import annotations
 
+import io
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -23,8 +24,9 @@ from tvm.tir.expr import IntImm
 
 _TYPES = {
     "float": "float32", "double": "float64", "half": "float16", "int": "int32", "long": "int64",
-    "short": "int16", "char": "int8", "byte": "uint8",
+    "short": "int16", "char": "int8", "byte": "uint8", "bool": "bool", "bfloat16": "bfloat16",
 }  # fmt: skip
+_INPUTS = '(name, shape) or (name, (shape, dtype)), such as ("input0", (1, 3))'
 
 
 def from_pytorch(
@@ -39,9 +41,9 @@ def from_pytorch(
 ) -> tuple[IRModule, dict[str, Any]]:
     """A Relay module with a function `main`, and its parameters by torch's names.
 
-    `script_module` is what `torch.jit.trace` gives, a module, or an exported program. `input_infos`
-    says name and shape of each input, (name, shape) or (name, (shape, dtype)); extents may be
-    `relay.Any()`. torch itself runs the module on such inputs to export it, so control flow that
+    `script_module` is what `torch.jit.trace` or `script` gives, a module, or an exported program.
+    `input_infos` says name and shape of each input, (name, shape) or (name, (shape, dtype));
+    extents may be `relay.Any()`; types in a traced graph go before those given here. torch itself runs the module on such inputs to export it, so control flow that
     depends on values is not followed. With `use_parser_friendly_name` names of
     parameters have underscores for dots. `custom_convert_map` is refused, and the options behind
     `use_parser_friendly_name` change nothing: they concern TorchScript's own graph, which is not
@@ -55,7 +57,7 @@ def from_pytorch(
                 legal="none; torch.library gives an operator a decomposition",
             )
         )
-    infos = [_input(info, default_dtype) for info in input_infos]
+    infos = _inputs(script_module, input_infos, default_dtype)
     program, prefix = _exported(script_module, infos)
     found = from_exported_program(program, keep_params_as_input=True, unwrap_unit_return_tuple=True)
     main = found["main"]
@@ -74,14 +76,59 @@ def from_pytorch(
     return from_relax(found, {"main": made}), params
 
 
-def _input(info: Any, default: str) -> tuple[str, list[Any], str]:
-    """Name, shape and type of an input."""
-    legal = '(name, shape) or (name, (shape, dtype)), such as ("input0", (1, 3))'
-    if not isinstance(info, (tuple, list)) or len(info) != 2 or not isinstance(info[0], str):
-        raise RuntimeError(message("from_pytorch: input_infos", found=repr(info), legal=legal))
+def _inputs(model: Any, infos: Any, default: str) -> list[tuple[str, list[Any], str]]:
+    """Name, shape and type of each input; what a traced graph says of them is right."""
+    if not isinstance(infos, list):
+        raise RuntimeError(
+            message(
+                "Graph inputs input_infos should be a list",
+                found=type(infos).__name__, legal=_INPUTS,
+            )
+        )  # fmt: skip
+    found = [_input(at, info) for at, info in enumerate(infos)]
+    known = list(model.graph.inputs())[1:] if hasattr(model, "inlined_graph") else None
+    if known is not None and len(known) != len(found):
+        raise RuntimeError(f"PyTorch has {len(known)} inputs and input_infos lists {len(found)}.")
+    made = []
+    for (name, shape, dtype), value in zip(found, known or [None] * len(found)):
+        kind = None if value is None else value.type()
+        if kind is not None and kind.kind() == "TensorType":
+            sizes = kind.sizes()
+            if sizes is not None and not _same_extents(shape, sizes):
+                raise RuntimeError(
+                    message(
+                        "Shapes of input list and information in the graph do not match",
+                        found=f"{name}: {tuple(shape)}", legal=f"{tuple(sizes)}, as it was traced",
+                    )
+                )  # fmt: skip
+            dtype = _TYPES.get(str(kind.scalarType() or "").lower(), dtype)
+        made.append((name, shape, dtype or default))
+    return made
+
+
+def _same_extents(asked: Sequence[Any], traced: Sequence[int]) -> bool:
+    return len(asked) == len(traced) and all(
+        isinstance(a, AnyDim) or int(a) == t for a, t in zip(asked, traced)
+    )
+
+
+def _input(at: int, info: Any) -> tuple[str, list[Any], str]:
+    """Name, shape and type of an input; "" is the type that is not said."""
+    if not isinstance(info, tuple):
+        raise RuntimeError(
+            message(f"Graph input {at} is not a tuple", found=repr(info), legal=_INPUTS)
+        )
+    if len(info) != 2 or not isinstance(info[0], str):
+        raise RuntimeError(message(f"Graph input {info} is not valid", legal=_INPUTS))
     name, rest = info
     typed = len(rest) == 2 and isinstance(rest[0], (tuple, list)) and isinstance(rest[1], str)
-    shape, dtype = rest if typed else (rest, default)
+    shape, dtype = rest if typed else (rest, "")
+    if not isinstance(shape, (tuple, list)) or not all(
+        isinstance(extent, (int, AnyDim)) for extent in shape
+    ):
+        raise RuntimeError(
+            message("Shape for Tensors must be lists of ints", found=repr(shape), legal=_INPUTS)
+        )
     return name, list(shape), _TYPES.get(dtype, dtype)
 
 
@@ -128,12 +175,35 @@ def _exported(model: Any, infos: Sequence[Any]) -> tuple[Any, str]:
     shapes = tuple(dims) if any(dims) else None
     # TorchScript's own optimizer would fold tensors of one element while torch watches the calls.
     jit: Any = torch.jit  # its types leave the name out
-    with torch.no_grad(), jit.optimized_execution(False):
-        program = torch.export.export(
-            _held(model), tuple(args), strict=False,
-            dynamic_shapes=None if shapes is None else (shapes,),
-        )  # fmt: skip
+    scripted = isinstance(model, torch.jit.ScriptModule)
+    try:
+        with torch.no_grad(), jit.optimized_execution(False):
+            program = torch.export.export(
+                _held(_loaded(model) if scripted else model), tuple(args), strict=False,
+                dynamic_shapes=None if shapes is None else (shapes,),
+            )  # fmt: skip
+    except RuntimeError as error:
+        if scripted and "data-dependent" in str(error):
+            raise OpNotImplemented(
+                message(
+                    "from_pytorch: control flow",
+                    found="a branch or a loop that depends on values",
+                    legal="conditions on shapes; torch.cond in a torch.nn.Module",
+                )
+            ) from error
+        raise
     return program, "model."
+
+
+def _loaded(model: Any) -> Any:
+    """A TorchScript module as it is when loaded: its Python class, which torch would ask for what
+    compiled methods are given, is away."""
+    import torch
+
+    file = io.BytesIO()
+    torch.jit.save(model, file)
+    file.seek(0)
+    return torch.jit.load(file)
 
 
 def _held(model: Any) -> Any:
