@@ -116,13 +116,18 @@ class GraphRuntime(Module):
                 raise InternalError(message(f"set_input: no input {key}", legal=legal))
             raise TVMError(message(f"Could not find {key!r} in graph's inputs", legal=legal))
         made = _as_tensor(value, self.device, self.params[at].dtype)
-        shape = [extent for extent in self.params[at].shape if isinstance(extent, int)]
-        if isinstance(value, Tensor) and len(shape) == len(self.params[at].shape):
-            # Tensors are copied element by element, however their extents lie.
-            if math.prod(shape) == math.prod(int(extent) for extent in made.shape):
-                made = made._create_view(shape)
+        if isinstance(value, Tensor):
+            made = self._laid_out(at, made)
         self._check(at, made)
         self.inputs[at] = made
+
+    def _laid_out(self, at: int, value: Any) -> Any:
+        """A tensor of as many elements in the input's extents: elements are copied in order."""
+        shape = [extent for extent in self.params[at].shape if isinstance(extent, int)]
+        if len(shape) < len(self.params[at].shape):
+            return value
+        fits = math.prod(shape) == math.prod(int(extent) for extent in value.shape)
+        return value._create_view(shape) if fits else value
 
     def _check_bound(self, name: str, value: Any) -> None:
         if constant_digest(value) != self.bound[name]:

@@ -160,9 +160,8 @@ def test_scripted_modules() -> None:
             self.line = torch.nn.Linear(3, 3)
 
         def forward(self, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
-            if self.branch:
-                if bool(x.sum() > 0):
-                    return x
+            if self.branch and bool(x.sum() > 0):
+                return x
             z = self.line(x) if x.dim() == 2 else x
             for _ in range(2):
                 z = z * y

@@ -43,11 +43,11 @@ def from_pytorch(
 
     `script_module` is what `torch.jit.trace` or `script` gives, a module, or an exported program.
     `input_infos` says name and shape of each input, (name, shape) or (name, (shape, dtype));
-    extents may be `relay.Any()`; types in a traced graph go before those given here. torch itself runs the module on such inputs to export it, so control flow that
-    depends on values is not followed. With `use_parser_friendly_name` names of
-    parameters have underscores for dots. `custom_convert_map` is refused, and the options behind
-    `use_parser_friendly_name` change nothing: they concern TorchScript's own graph, which is not
-    read.
+    extents may be `relay.Any()`; types in a traced graph go before those given here. torch itself
+    runs the module on such inputs to export it, so control flow that depends on values is not
+    followed. With `use_parser_friendly_name` names of parameters have underscores for dots.
+    `custom_convert_map` is refused, and the options behind `use_parser_friendly_name` change
+    nothing: they concern TorchScript's own graph, which is not read.
     """
     if custom_convert_map:
         raise OpNotImplemented(
