@@ -63,7 +63,7 @@ def test_the_version_is_in_astext_alone() -> None:
     omitted = (
         "/* For debugging purposes the metadata section has been omitted.\n"
         " * If you would like to see the full metadata section you can set the \n"
-        " * option to `True` when invoking `astext`. \n */\n"
+        " * option to `True` when invoking `astext`. \n */"
     )
     assert mod.astext(show_meta_data=False) == f"{HEAD}{mod}{omitted}"
     assert str(relay.const(42, "int16")) == "42i16"
@@ -481,3 +481,15 @@ def test_older_names_say_what_takes_their_place() -> None:
 def test_names_of_functions_and_operators_have_a_text() -> None:
     assert relay.GlobalVar("f").astext() == '#[version = "0.0.5"]\n@f'
     assert relay.op.get("nn.relu").astext() == '#[version = "0.0.5"]\nnn.relu'
+
+
+def test_nodes_of_one_scope_are_known_in_the_next() -> None:
+    """Both branches, and what follows them, may share a node: it stands where it is met first."""
+    cond, x = relay.var("c", shape=(), dtype="bool"), relay.var("x", shape=(3,))
+    y = relay.exp(x)
+    body = relay.If(cond, relay.add(y, x), relay.log(y)) + y
+    mod = tvm.IRModule.from_expr(relay.Function([cond, x], body))
+    read = tvm.relay.fromtext(mod.astext())
+    tvm.ir.assert_structural_equal(read, relay.transform.InferType()(mod))
+    found = read["main"].body
+    assert found.args[1].same_as(found.args[0].true_branch.args[0])

@@ -37,6 +37,7 @@ def forward_rewrite(
     """A function after the rules `rule_attr`; `shared` changes values that have several users."""
     uses = Counter(id(part) for expr in post_order(func) for part in children(expr))
     made: dict[int, RelaxExpr] = {}
+    known: dict[int, RelaxExpr] = {}  # what temporary values stand for where no rule asks
 
     def operand(old: RelaxExpr) -> RelaxExpr:
         value = made[id(old)]
@@ -44,15 +45,16 @@ def forward_rewrite(
 
     for expr in post_order(func):
         parts = [operand(part) for part in children(expr)]
-        made[id(expr)] = _rewritten(expr, parts, rule_attr, context)
+        made[id(expr)] = _rewritten(expr, parts, rule_attr, context, known)
     result = made[id(func)]
     assert isinstance(result, Function), "a function stays one"
     return result
 
 
 def _rewritten(
-    expr: RelaxExpr, parts: list[RelaxExpr], rule_attr: str, context: Any
-) -> RelaxExpr:
+    expr: RelaxExpr, parts: list[RelaxExpr], rule_attr: str, context: Any,
+    known: dict[int, RelaxExpr],
+) -> RelaxExpr:  # fmt: skip
     if isinstance(expr, Tuple):
         return rebuild(expr, parts)  # its fields may be temporary
     if isinstance(expr, TupleGetItem) and isinstance(parts[0], Tuple):
@@ -63,4 +65,13 @@ def _rewritten(
             found = rule(expr, parts[1:], None if context is None else context(expr))
             if found is not None:
                 return found  # type: ignore[no-any-return]
-    return rebuild(expr, [realized(part) for part in parts]) if parts else expr
+    return rebuild(expr, [_realized_once(part, known) for part in parts]) if parts else expr
+
+
+def _realized_once(value: RelaxExpr, known: dict[int, RelaxExpr]) -> RelaxExpr:
+    """As `realized`, the same for all who ask."""
+    if isinstance(value, Tuple):
+        return rebuild(value, [_realized_once(field, known) for field in value.fields])
+    if id(value) not in known:
+        known[id(value)] = realized(value)
+    return known[id(value)]

@@ -99,6 +99,7 @@ class Parser:
         }
         self.scopes: list[dict[str, Var]] = [{}]
         self.graphs: list[dict[int, RelaxExpr]] = [{}]
+        self.closed: dict[int, RelaxExpr] = {}  # of scopes that have ended: their nodes are shared
         self.type_vars: list[dict[str, ty.TypeVar]] = [{}]
         self.free: dict[str, Var] = {}
 
@@ -327,7 +328,7 @@ class Parser:
         self.graphs.append({})
         value = self.statements(steps)
         self.scopes.pop()
-        self.graphs.pop()
+        self.closed.update(self.graphs.pop())
         for var, bound, span in reversed(steps):
             value = Let(var, bound, value, span)
         return value
@@ -472,6 +473,8 @@ class Parser:
         for graph in reversed(self.graphs):
             if number in graph:
                 return graph[number]
+        if number in self.closed:
+            return self.closed[number]
         raise self.error(
             f"{token.text} is not defined here", f"{token.text} = ...; before", token
         )
@@ -528,7 +531,7 @@ class Parser:
         self.expect("}")
         self.type_vars.pop()
         self.scopes.pop()
-        self.graphs.pop()
+        self.closed.update(self.graphs.pop())
         device = self.taken_device(attrs, start)
         made = Function(
             params, body, ret_type, type_params, DictAttrs(attrs), self.span_from(start)

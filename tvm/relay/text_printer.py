@@ -69,8 +69,7 @@ _UNUSUAL = re.compile(r"[^\w./]|\.(?![A-Za-z_])|/$")  # what a name does not rea
 _OMITTED = """/* For debugging purposes the metadata section has been omitted.
  * If you would like to see the full metadata section you can set the 
  * option to `True` when invoking `astext`. 
- */
-"""
+ */"""
 _COMMENTED = (Constant, Call, Var, Function, Tuple, TupleGetItem)
 
 

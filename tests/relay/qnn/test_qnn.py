@@ -341,3 +341,14 @@ def test_numbers_far_outside_are_cut(dtype: str) -> None:
     info = np.iinfo(dtype)
     wanted = np.clip(np.nan_to_num(x.astype("float64")) * 2 + 3, info.min, info.max)
     np.testing.assert_allclose(found, wanted, rtol=0 if dtype != "int32" else 1e-7)
+
+
+@pytest.mark.parametrize("zero", [0, 3])
+def test_legalized_operands_lose_their_zero_points(zero: int) -> None:
+    x, w = var("x", 1, 2, 5, 5), var("w", 3, 2, 3, 3)
+    body = qnn.op.conv2d(
+        x, w, relay.const(zero), ZERO, HALF, HALF, channels=3, kernel_size=(3, 3)
+    )
+    with tvm.target.Target("llvm"):
+        names = ops(qnn.transform.Legalize()(module(body)))
+    assert sorted(names) == ["cast"] * 4 + ["nn.conv2d"] + ["subtract"] * 2

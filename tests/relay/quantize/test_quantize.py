@@ -236,3 +236,65 @@ def test_skipped_products_follow_integers(skipped: bool, layer: str) -> None:
     np.testing.assert_allclose(found, wanted, atol=0.3)
     if layer == "dense":
         assert ("out_dtype=\"int32\"" in dense_line(made)) != skipped
+
+
+def steps(body: Any) -> str:
+    """Regions of a program at level 3, as names of operators in order."""
+    with tvm.transform.PassContext(opt_level=3), qtz.qconfig():
+        made = qtz.partition()(qtz.prerequisite_optimize(module(body)))
+    names = [name.rpartition(".")[2] for name in ops(made)]
+    return " ".join(name.replace("_fusion", "").replace("_hint", "") for name in names)
+
+
+X = relay.var("x", shape=(1, 4, 6, 6))
+Y = relay.var("y", shape=(1, 4, 6, 6))
+STORED = "conv2d cast stop"
+
+
+@pytest.mark.parametrize(
+    ("body", "wanted"),
+    [
+        (lambda c: relay.multiply(c, Y), f"{STORED} multiply cast stop"),
+        (lambda c: relay.multiply(Y, c), f"{STORED} multiply cast stop"),
+        (lambda c: relay.multiply(c, conv(Y, 4, 4)), f"{STORED} conv2d multiply cast stop"),
+        (lambda c: relay.add(c, Y), f"{STORED} add"),  # only two regions make a third one
+        (lambda c: relay.add(Y, c), f"{STORED} add"),
+        (lambda c: relay.add(c, conv(Y, 4, 4)), f"{STORED} {STORED} add cast stop"),
+        (lambda c: relay.Tuple([relay.exp(c), relay.log(c)]), f"{STORED} exp log"),
+        (lambda c: relay.nn.global_avg_pool2d(c), f"{STORED} global_avg_pool2d"),
+        (lambda c: relay.nn.global_avg_pool2d(X), "cast stop global_avg_pool2d"),
+        (lambda c: conv(c, 4, 4), f"{STORED} {STORED}"),  # the first one is skipped later
+    ],
+)
+def test_where_regions_end(body: Any, wanted: str) -> None:
+    assert steps(body(conv(X, 4, 4))) == wanted
+
+
+def test_a_skipped_layer_is_stored_in_numbers() -> None:
+    first = conv(X, 4, 4)
+    with qtz.qconfig():
+        made = qtz.quantize(module(relay.add(conv(first, 4, 4), first)))
+    text = made.astext(False)
+    assert "cast_hint" not in text
+    assert text.count("annotation.stop_fusion(%0)") == 2
+
+
+def test_biases_become_sums_at_level_3_alone() -> None:
+    body = relay.nn.bias_add(conv(X, 4, 4), weight(4))
+    for level, name in ((2, "nn.bias_add"), (3, "add")):
+        with tvm.transform.PassContext(opt_level=level), qtz.qconfig():
+            assert ops(qtz.prerequisite_optimize(module(body)))[-1] == name
+
+
+@pytest.mark.parametrize("turned", [False, True])
+def test_products_with_values_that_are_not_quantized(turned: bool) -> None:
+    made = conv(X, 4, 4)
+    mod = quantized_two(relay.multiply(Y, made) if turned else relay.multiply(made, Y))
+    text = mod.astext(False)
+    assert "multiply" in text
+    assert 'out_dtype="int32"' in text
+
+
+def quantized_two(body: Any) -> Any:
+    with qtz.qconfig(skip_conv_layers=[]):
+        return qtz.quantize(module(body))

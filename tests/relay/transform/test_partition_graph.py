@@ -84,6 +84,21 @@ def test_calls_of_variables_are_marked_only_with_non_calls() -> None:
     equal(calls, relay.Let(f, marked, f(given)), X)
 
 
+def test_names_begin_what_their_values_ended() -> None:
+    y, f = relay.var("y"), relay.Function([Y], relay.abs(Y))
+    with taken("exp"):
+        for value, wanted in (
+            (relay.exp(X), b(e(relay.exp(b(X))))),
+            (X, b(X, "default")),
+            (relay.const(1.0), b(relay.const(1.0), "default")),
+            (relay.zeros((3,), "float32"), b(relay.zeros((3,), "float32"), "default")),
+        ):
+            after = t.AnnotateTarget("test")(module(relay.Let(y, value, relay.exp(X)), X))
+            equal(after, relay.Let(y, wanted, e(relay.exp(b(X)))), X)
+        after = t.AnnotateTarget("test")(module(relay.Let(y, f, relay.exp(X)), X))
+        assert isinstance(after["main"].body.value, relay.Function)
+
+
 def test_each_user_has_its_own_end() -> None:
     relu = relay.nn.relu(X)
     before = module(relay.add(relay.abs(relu), relay.exp(relu)), X)

@@ -212,3 +212,58 @@ def test_spans_of_the_text() -> None:
     assert after["main"].body.span.source_name.name == "GeneratedSource"
     assert after["main"].body.span.line > after["main"].body.args[0].span.line
     tvm.ir.assert_structural_equal(t.InferType()(after), before)
+
+
+def shared_by_branches() -> Any:
+    cond, x = relay.var("c", shape=(), dtype="bool"), relay.var("x", shape=(3,))
+    y = relay.exp(x)
+    return module(relay.If(cond, relay.add(y, x), relay.log(y)) + y, cond, x)
+
+
+def test_steps_of_several_branches_are_named_before_them() -> None:
+    before = shared_by_branches()
+    after = t.ToANormalForm()(before)
+    assert ops(after).count("exp") == 1
+    assert after["main"].body.value.op.name == "exp"
+    branch = after["main"].body.body.value.true_branch
+    assert branch.value.args[0].same_as(after["main"].body.var)
+    same_numbers(before, after)
+
+
+def test_values_of_one_use_are_inlined() -> None:
+    x, y, z = relay.var("x", shape=(3,)), relay.var("y", shape=(3,)), relay.var("z", shape=(3,))
+    f, a = relay.var("f"), relay.var("a")
+    inline = t.DeadCodeElimination(inline_once=True)
+    once = relay.Let(f, relay.Function([y], relay.exp(y)), relay.Let(a, f(x), a + x))
+    assert not isinstance(inline(module(once, x))["main"].body, relay.Let)
+    twice = relay.Let(f, relay.Function([y], relay.exp(y)), relay.Let(a, f(x), a + f(x)))
+    body = inline(module(twice, x))["main"].body
+    assert isinstance(body, relay.Let)
+    assert isinstance(body.body, relay.Call)  # a call without effects is inlined
+    g = relay.Var("g", relay.FuncType([z.type_annotation], z.type_annotation))
+    unknown = relay.Let(a, g(x), a + x)
+    assert isinstance(inline(module(unknown, x, g))["main"].body, relay.Let)
+    dropped = relay.Let(a, relay.nn.dropout_raw(x).astuple(), relay.TupleGetItem(a, 0) + x)
+    assert isinstance(inline(module(dropped, x))["main"].body, relay.Let)
+
+
+def test_open_extents_stay_open() -> None:
+    x, w = relay.var("x", shape=(relay.Any(), 4)), relay.var("w", shape=(3, 4))
+    before = module(relay.nn.dense(relay.nn.relu(x), w), x, w)
+    tvm.ir.assert_structural_equal(t.DynamicToStatic()(before), before)
+
+
+@pytest.mark.parametrize("name", ["conv1d", "upsampling", "resize3d"])
+def test_operators_without_a_rule_keep_their_layout(name: str) -> None:
+    x = relay.var("x", shape=(1, 4, 6) if name == "conv1d" else (1, 4, 6, 6))
+    if name == "conv1d":
+        body = relay.nn.conv1d(x, relay.var("w", shape=(8, 4, 3)), kernel_size=3, channels=8)
+    elif name == "upsampling":
+        body = relay.nn.upsampling(x, 2, 2)
+    else:
+        x = relay.var("x", shape=(1, 4, 3, 3, 3))
+        body = relay.image.resize3d(x, (6, 6, 6))
+    wanted = {"nn.conv1d": ["NWC", "default"], "nn.upsampling": ["NHWC"],
+              "image.resize3d": ["NDHWC"]}  # fmt: skip
+    before = module(body)
+    tvm.ir.assert_structural_equal(t.ConvertLayout(wanted)(before), before)

@@ -150,9 +150,10 @@ class StaticExecutor(CompiledExecutor):
             raise ValueError(message(asked, found=str(found.ret_type), legal=legal))
         run = super()._make_executor(expr)
         func = mod[name]
+        assert isinstance(func, Function), "what runs is a function of Relay"
 
         def converting(*args: Any, **kwargs: Any) -> Any:
-            given = self._convert_args(func, args, kwargs)  # type: ignore[arg-type]
+            given = self._convert_args(func, args, kwargs)
             return run(*(_as_assigned(param, arg) for param, arg in zip(func.params, given)))
 
         return converting

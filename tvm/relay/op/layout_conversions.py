@@ -115,7 +115,6 @@ def _own_layout(name: str) -> Rule:
 
 
 _CONVOLUTIONS = {
-    "nn.conv1d": _table(NCW="OIW", NWC="WIO"),
     "nn.conv2d": _conv2d_kernel,
     "nn.conv2d_transpose": _table(NCHW="IOHW", NHWC="HWIO"),
     "nn.conv3d": _table(NCDHW="OIDHW", NDHWC="DHWIO"),
@@ -126,8 +125,7 @@ _CONVOLUTIONS = {
 }
 _OWN = (
     "nn.max_pool2d", "nn.avg_pool2d", "nn.global_max_pool2d", "nn.global_avg_pool2d",
-    "image.resize1d", "image.resize2d", "image.resize3d", "nn.upsampling", "vision.roi_align",
-    "vision.roi_pool",
+    "image.resize1d", "image.resize2d", "vision.roi_align", "vision.roi_pool",
 )  # fmt: skip
 
 for _name, _kernels in _CONVOLUTIONS.items():

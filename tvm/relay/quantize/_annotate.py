@@ -57,8 +57,8 @@ def _lower(bb: Any, *args: Any, kind: int, sign: bool, rounding: str) -> Any:
           operands=("data", "dom_scale", "clip_min", "clip_max"), relation=_type, level=11,
           pattern=ELEMWISE, lower=_lower)  # fmt: skip
 def simulated_quantize(
-    data: Expr, dom_scale: Expr, clip_min: Expr, clip_max: Expr, kind: int, sign: bool,
-    rounding: str,
+    data: Expr, dom_scale: Expr, clip_min: Expr, clip_max: Expr, kind: int, sign: bool = True,
+    rounding: str = "round",
 ) -> Call:  # fmt: skip
     """The value as it is after rounding to the steps of a scale and cutting."""
     return simulated_quantize.call(
@@ -195,18 +195,21 @@ def batch_matmul_rewrite(ref_call: Call, new_args: Args, ctx: Any) -> RelaxExpr 
 
 @register_annotate_function("multiply")
 def multiply_rewrite(ref_call: Call, new_args: Args, ctx: Any) -> RelaxExpr | None:
-    """A quantized value times a constant, which counts as a weight."""
+    """Products where an operand is quantized; the other one becomes an integer too."""
     if quantize_context().check_to_skip(ref_call):
         return None
-    (_, left), (rhs, right) = map(kind_of, new_args)
-    if left is None and right is None:
+    kinds = [kind_of(arg)[1] for arg in new_args]
+    if kinds == [None, None]:
         return None
-    if left is not None and right is None:
-        weight = attach_simulated_quantize(rhs, QAnnotateKind.WEIGHT)
-        return _activation(forward_op(ref_call, [_as_input(new_args[0]), weight]))
-    if left is not None and right is not None:
-        return _activation(forward_op(ref_call, [_as_input(arg) for arg in new_args]))
-    raise ValueError("multiply: the right operand is quantized, the left one is not")
+    operands = [_other(arg) if kind is None else _as_input(arg)
+                for arg, kind in zip(new_args, kinds)]  # fmt: skip
+    return _activation(forward_op(ref_call, operands))
+
+
+def _other(expr: RelaxExpr) -> RelaxExpr:
+    """What a quantized value meets: a constant counts as a weight."""
+    kind = QAnnotateKind.WEIGHT if check_constant(expr) else QAnnotateKind.INPUT
+    return attach_simulated_quantize(expr, kind)
 
 
 @register_annotate_function("add")
@@ -224,8 +227,7 @@ def add_rewrite(ref_call: Call, new_args: Args, ctx: Any) -> RelaxExpr | None:
         lhs = attach_simulated_quantize(lhs, QAnnotateKind.INPUT)
         return _activation(forward_op(ref_call, [lhs, rhs]))
     if right is None:
-        kind = QAnnotateKind.WEIGHT if check_constant(rhs) else QAnnotateKind.INPUT
-        return _activation(forward_op(ref_call, [lhs, attach_simulated_quantize(rhs, kind)]))
+        return _activation(forward_op(ref_call, [lhs, _other(rhs)]))
     if left == right == QAnnotateKind.ACTIVATION:
         rhs = attach_simulated_quantize(rhs, QAnnotateKind.INPUT)
     return _activation(forward_op(ref_call, [lhs, rhs]))
@@ -263,9 +265,11 @@ register_annotate_function("nn.max_pool1d", pool1d_rewrite)
 
 @register_annotate_function("annotation.cast_hint")
 def cast_hint_rewrite(ref_call: Call, new_args: Args, ctx: Any) -> RelaxExpr | None:
-    """What is stored is narrow."""
-    _, kind = kind_of(new_args[0])
-    if quantize_context().check_to_skip(ref_call) or kind is None:
+    """What is stored is narrow; numbers are stored as they are."""
+    value, kind = kind_of(new_args[0])
+    if kind is None:
+        return value
+    if quantize_context().check_to_skip(ref_call):
         return None
     return _input(forward_op(ref_call, [_as_input(new_args[0])]))
 

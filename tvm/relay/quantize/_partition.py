@@ -54,9 +54,10 @@ def forward_op(ref_call: Call, args: Args) -> Call:
 
 @register_partition_function("nn.conv2d")
 def conv2d_partition_function(ref_call: Call, new_args: Args, ctx: Any) -> RelaxExpr | None:
-    """A convolution begins a region; what comes out of another one is stored between."""
-    if quantize_context().check_to_skip(ref_call):
-        return None
+    """A convolution begins a region; what comes out of another one is stored between.
+
+    So does one that is to be skipped: it is computed in numbers, and stored as such.
+    """
     inside, _ = partition_expr_check(new_args[1])
     assert not inside, "weights are computed from constants"
     data = realized(new_args[0])
@@ -74,24 +75,24 @@ for _name in ("clip", "nn.relu", "nn.max_pool2d"):
 
 
 def add_partition_generic(ref_call: Call, new_args: Args, ctx: Any) -> RelaxExpr | None:
-    """Sums of values of regions: constants stay inside, other values are stored before."""
+    """Sums: a constant stays in the region, two regions are stored before, and others end it."""
     (left, lhs), (right, rhs) = map(partition_expr_check, new_args)
     if not left and not right:
         return None
     if left and not right and check_constant(rhs):
         return QPartitionExpr(forward_op(ref_call, [lhs, rhs]))
-    stored = [realized(arg) for arg in new_args]
-    return QPartitionExpr(forward_op(ref_call, stored))
+    made = forward_op(ref_call, [realized(arg) for arg in new_args])
+    return QPartitionExpr(made) if left and right else made
 
 
 def mul_partition_generic(ref_call: Call, new_args: Args, ctx: Any) -> RelaxExpr | None:
-    """Products with a value of a region on the left stay inside."""
+    """Products of a value of a region, which is stored before; the left one, if both are."""
     (left, lhs), (right, rhs) = map(partition_expr_check, new_args)
     if left:
-        return QPartitionExpr(forward_op(ref_call, [lhs, realized(rhs)]))
-    if not right:
-        return None
-    raise ValueError("multiply: the right operand is quantized, the left one is not")
+        return QPartitionExpr(forward_op(ref_call, [realized(new_args[0]), rhs]))
+    if right:
+        return QPartitionExpr(forward_op(ref_call, [lhs, realized(new_args[1])]))
+    return None
 
 
 @register_partition_function("add")
@@ -110,9 +111,7 @@ def multiply_partition_function(ref_call: Call, new_args: Args, ctx: Any) -> Rel
 def global_avg_pool2d_partition_function(
     ref_call: Call, new_args: Args, ctx: Any
 ) -> RelaxExpr | None:
-    """The mean ends a region, and what follows is not quantized."""
-    inside, value = partition_expr_check(new_args[0])
-    if not inside:
-        return None
+    """The mean is of what is stored, whether it comes out of a region or not."""
+    _, value = partition_expr_check(new_args[0])
     quantize_context().stop_quantize()
     return forward_op(ref_call, [realized(QPartitionExpr(value))])

@@ -189,7 +189,9 @@ def _unified(
     made: list[RelaxExpr] = []
     for old, value in zip(before, values):
         data = value.cast(dtype)
-        if value.dtype == dtype and _is_input(old):  # stored narrow on the way
+        if _is_input(old) and value.dtype != dtype:
+            data = R.annotation.stop_fusion(data)
+        elif _is_input(old):  # stored narrow on the way
             stored = R.annotation.stop_fusion(R.cast(data, cfg.dtype_input))
             data = R.cast(stored, dtype)
         made.append(_to_scale(data, value.dom_scale / scale, dtype))

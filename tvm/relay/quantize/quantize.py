@@ -31,7 +31,6 @@ from tvm.tir.expr import IntImm
 from . import _realize as _realize  # its rules hang on the operators
 from ._annotate import attach_to_shared
 from ._calibrate import calibrate
-from ._partition import QPartitionExpr
 from ._partition_conversions import partition_conversions
 from .config import (
     QAnnotateKind,
@@ -54,11 +53,7 @@ def partition(func: RelaxExpr, mod: IRModule, ctx: PassContext) -> RelaxExpr:
     """Quantized regions end with values that are stored as narrow integers."""
     assert isinstance(func, Function), "a pass gets functions"
     quantize_context().reset()
-
-    def shared(value: RelaxExpr) -> RelaxExpr:
-        return QPartitionExpr(value.realize()) if isinstance(value, QPartitionExpr) else value
-
-    return forward_rewrite(func, "FQPartitionRewrite", shared=shared)
+    return forward_rewrite(func, "FQPartitionRewrite")
 
 
 @expr_pass("QuantizeAnnotate", opt_level=1)
@@ -97,7 +92,10 @@ def fill_constants(func: RelaxExpr, mod: IRModule, ctx: PassContext) -> RelaxExp
 
 
 def prerequisite_optimize(mod: IRModule, params: Mapping[str, Any] | None = None) -> IRModule:
-    """The module with constants for parameters, and normalisation folded into weights."""
+    """The module with constants for parameters, and normalisation as factors.
+
+    These are folded into weights, and biases become sums, at optimization level 3.
+    """
     if params:
         main = mod["main"]
         assert isinstance(main, Function), "main is a function of Relay"
@@ -107,8 +105,7 @@ def prerequisite_optimize(mod: IRModule, params: Mapping[str, Any] | None = None
         [SimplifyInference(), FoldConstant(), FoldScaleAxis(), CanonicalizeOps(),
          fill_constants(), FoldConstant()]
     )  # fmt: skip
-    with PassContext(opt_level=3):
-        return passes(InferType()(mod))
+    return passes(InferType()(mod))
 
 
 def quantize(
@@ -127,8 +124,9 @@ def quantize(
         passes.append(realize())
     passes.append(FoldConstant())
     needed = ["QuantizeAnnotate", "QuantizeCalibrate", "QuantizeRealize"]
+    mod = prerequisite_optimize(mod, params)  # at the user's own level
     with PassContext(opt_level=3, required_pass=needed), QuantizeContext():
-        made = Sequential(passes)(prerequisite_optimize(mod, params))
+        made = Sequential(passes)(mod)
     if cfg.partition_conversions == "disabled":
         return made
     dtypes = {cfg.dtype_input, cfg.dtype_weight, cfg.dtype_activation}

@@ -79,7 +79,10 @@ class _Marker:
             parts = [self.closed(e) for e in (new.cond, new.true_branch, new.false_branch)]
             return If(parts[0], parts[1], parts[2], new.span)
         if isinstance(new, Let):
-            return Let(new.var, self.closed(new.value), self.closed(new.body), new.span)
+            value = new.value
+            if not isinstance(value, Function):  # a name begins what its value ended
+                (value,), _ = self.begun([value], None)
+            return Let(new.var, value, self.closed(new.body), new.span)
         if isinstance(new, Function):
             body = self.closed(new.body)
             return Function(
@@ -103,7 +106,7 @@ class _Marker:
         target = self.chosen(old)
         args, _ = self.begun(new.args, target)
         made = Call(new.op, args, new.attrs, new.type_args, new.span)
-        return self.owned(made, target)
+        return self.owned(made, target) if args else made  # what takes nothing is in no region
 
     def chosen(self, old: Call) -> str:
         """The target that an earlier run chose, or the first that takes a call."""

@@ -25,7 +25,12 @@ from .function_pass import expr_pass
 @expr_pass("ToBasicBlockNormalForm", opt_level=1)
 def ToBasicBlockNormalForm(func: RelaxExpr, mod: IRModule, ctx: PassContext) -> RelaxExpr:
     """Values that are shared by several scopes are bound by lets around them."""
-    return _Blocks(Scopes(func)).expr(func, None)
+    return bound_where_shared(func)
+
+
+def bound_where_shared(expr: RelaxExpr) -> RelaxExpr:
+    """An expression in that form."""
+    return _Blocks(Scopes(expr)).expr(expr, None)
 
 
 class _Blocks:

@@ -7,6 +7,8 @@ Values with effects (references, unknown functions) stay, unless `ignore_impurit
 
 from __future__ import annotations
 
+from collections.abc import Container
+
 from tvm.ir.expr import RelaxExpr
 from tvm.ir.module import IRModule
 from tvm.ir.node import Node
@@ -38,28 +40,32 @@ class _Eliminator:
         self.inline_once = inline_once
         self.ignore_impurity = ignore_impurity
         self.uses = _counts(root)
-        self.values: dict[Node, RelaxExpr] = {}
+        self.pure: set[Node] = set()  # variables of functions whose calls have no effect
 
     def run(self, root: RelaxExpr) -> RelaxExpr:
+        for expr in post_order(root):
+            if not (isinstance(expr, Let) and isinstance(expr.value, Function)):
+                continue
+            if self.is_free(expr.value.body):
+                self.pure.add(expr.var.vid)
         return transform(root, self.rule)
+
+    def is_free(self, value: RelaxExpr) -> bool:
+        return self.ignore_impurity or is_pure(value, self.pure)
 
     def rule(self, old: RelaxExpr, new: RelaxExpr) -> RelaxExpr:
         if isinstance(old, Var):
             return new
         if isinstance(new, Let):
             count = self.uses.get(new.var.vid, 0)
-            free = self.ignore_impurity or is_pure(new.value)
+            free = self.is_free(new.value)
             if count == 0 and free:
                 return new.body
-            if self.inline_once and count == 1 and free and _is_plain(new.value):
+            if self.inline_once and count == 1 and free:
                 from tvm.relay.rewrite import substitute
 
                 return substitute(new.body, {new.var.vid: new.value})
         return new
-
-
-def _is_plain(value: RelaxExpr) -> bool:
-    return not isinstance(value, Function)
 
 
 def _counts(root: RelaxExpr) -> dict[Node, int]:
@@ -103,8 +109,11 @@ def _is(expr: RelaxExpr, var: Var) -> bool:
     return isinstance(expr, Var) and expr.vid is var.vid
 
 
-def is_pure(root: RelaxExpr) -> bool:
-    """True when computing an expression has no effect; a function's body runs only when called."""
+def is_pure(root: RelaxExpr, known: Container[Node] = ()) -> bool:
+    """True when computing an expression has no effect; a function's body runs only when called.
+
+    `known` are variables of functions without effects.
+    """
     seen: set[int] = set()
     stack = [root]
     while stack:
@@ -115,9 +124,10 @@ def is_pure(root: RelaxExpr) -> bool:
         if isinstance(expr, (RefCreate, RefRead, RefWrite)):
             return False
         if isinstance(expr, Call) and not isinstance(expr.op, (Op, Constructor)):
-            if not isinstance(expr.op, Function):
+            if isinstance(expr.op, Function):
+                stack.append(expr.op.body)
+            elif not (isinstance(expr.op, Var) and expr.op.vid in known):
                 return False
-            stack.append(expr.op.body)
         if isinstance(expr, Call) and isinstance(expr.op, Op) and expr.op.get_attr("TOpIsStateful"):
             return False
         stack.extend(children(expr))

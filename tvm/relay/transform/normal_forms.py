@@ -15,6 +15,7 @@ from tvm.relay.expr import Call, Constant, If, Let, Var
 from tvm.relay.function import Function
 from tvm.relay.traverse import children, rebuild
 
+from .basic_block_normal_form import bound_where_shared
 from .function_pass import expr_pass
 
 _ATOMS = (Var, GlobalVar, Op, Constructor)
@@ -23,13 +24,14 @@ _ATOMS = (Var, GlobalVar, Op, Constructor)
 @expr_pass("ToANormalForm", opt_level=1)
 def ToANormalForm(func: RelaxExpr, mod: IRModule, ctx: PassContext) -> RelaxExpr:
     """Each step of the function is bound by a let; operands are variables."""
-    assert isinstance(func, Function), "a pass gets functions"
-    return rebuild(func, (*func.params, _Lets().scope(func.body)))
+    blocks = bound_where_shared(func)  # a step of several branches stands before them, once
+    assert isinstance(blocks, Function), "a pass gets functions"
+    return rebuild(blocks, (*blocks.params, _Lets().scope(blocks.body)))
 
 
 def ToANormalFormExpr(e: RelaxExpr) -> RelaxExpr:
     """An expression whose steps are bound by lets."""
-    return _Lets().scope(e)
+    return _Lets().scope(bound_where_shared(e))
 
 
 class _Lets:

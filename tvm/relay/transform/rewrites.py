@@ -76,12 +76,13 @@ def DynamicToStatic(func: RelaxExpr, mod: IRModule, ctx: PassContext) -> RelaxEx
     from .fold_constant import _Folder
     from .infer_type import infer_types_of
 
-    before: RelaxExpr | None = None
-    while func is not before:
-        before = func
+    while True:
         func = _Folder().run(infer_types_of(_open_result(func), mod))
-        func = transform(infer_types_of(func, mod), _static)
-    return func
+        func = infer_types_of(func, mod)
+        made = transform(func, _static)
+        if made is func:  # no new form, so there is nothing new to fold
+            return func
+        func = made
 
 
 def _static(old: RelaxExpr, new: RelaxExpr) -> RelaxExpr:

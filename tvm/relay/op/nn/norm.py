@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from tvm.ir.op import Op
 from tvm.ir.type import TupleType, Type
 from tvm.relax import op as R
 from tvm.relay.expr import Call, TupleWrapper
@@ -251,6 +252,9 @@ def _dropout(bb: Any, x: Any, *, rate: float) -> Any:
 def dropout_raw(data: Expr, rate: float = 0.5) -> Any:
     """The data and the mask of dropout; when a model runs, everything is kept."""
     return TupleWrapper(dropout_raw.call(data, rate=float(rate)), 2)
+
+
+Op.get("nn.dropout").set_attr("TOpIsStateful", True)  # each call drops others
 
 
 def dropout(data: Expr, rate: float = 0.5) -> Expr:

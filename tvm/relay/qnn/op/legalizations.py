@@ -18,7 +18,7 @@ from tvm.target.target import Target
 from .arithmetic import constant_of
 from .canonicalizations import create_integer_lookup_op
 from .op import register_qnn_legalize
-from .products import _shifted
+from .products import difference
 
 Types = Sequence[Any]
 
@@ -71,11 +71,11 @@ def helper_no_fast_int8_hw_legalization(
     attrs: Any, inputs: Sequence[Any], types: Types, relay_op: Callable[..., Any]
 ) -> Any:
     """Differences to the zero points in 16 bits, and the plain operator on those."""
-    data = _shifted(inputs[0], inputs[2], types[2], -1, len(types[0].shape), "int16")
+    data = difference(inputs[0], inputs[2], types[2], -1, len(types[0].shape), "int16")
     layout = getattr(attrs, "kernel_layout", None)
     letters = "" if layout is None else "".join(s for s in layout if s.isalpha())
     axis = letters.index("O") if letters else 0
-    kernel = _shifted(inputs[1], inputs[3], types[3], axis, len(types[1].shape), "int16")
+    kernel = difference(inputs[1], inputs[3], types[3], axis, len(types[1].shape), "int16")
     return relay_op(data, kernel, **dict(attrs.items()))
 
 

@@ -14,11 +14,13 @@ from .arithmetic import along_axis, is_zero
 
 
 def _shifted(x: Any, zero: Any, found: Any, axis: int, rank: int, dtype: str) -> Any:
+    """As `difference`; a zero point of 0 leaves no trace."""
+    return R.cast(x, dtype) if is_zero(zero) else difference(x, zero, found, axis, rank, dtype)
+
+
+def difference(x: Any, zero: Any, found: Any, axis: int, rank: int, dtype: str) -> Any:
     """`x` minus its zero point, in a type that holds the difference."""
-    value = R.cast(x, dtype)
-    if is_zero(zero):
-        return value
-    return R.subtract(value, R.cast(along_axis(zero, found, axis, rank), dtype))
+    return R.subtract(R.cast(x, dtype), R.cast(along_axis(zero, found, axis, rank), dtype))
 
 
 def _wide(types: Sequence[Any]) -> str:
