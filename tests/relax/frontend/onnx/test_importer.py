@@ -598,6 +598,19 @@ def test_what_data_chooses_is_used_on() -> None:
     check(make_model(nodes, {"x": x}, ["y"]), {"x": x})
 
 
+@pytest.mark.parametrize("op", ["NonZero", "Compress"])
+def test_how_many_places_a_constant_has_is_known(op: str) -> None:
+    node = helper.make_node(op, ["w"] if op == "NonZero" else ["x", "w"], ["y"], axis=1)
+    if op == "NonZero":
+        del node.attribute[:]
+    x = np.random.default_rng(0).random((2, 4), "float32")
+    weights = {"w": np.array([True, False, True, True])}
+    model = make_model([node], {"x": x}, ["y"], weights)
+    shape = [1, 3] if op == "NonZero" else [2, 3]
+    assert [int(e) for e in from_onnx(model)["main"].ret_struct_info.shape.values] == shape
+    check(model, {"x": x})
+
+
 @pytest.mark.parametrize(
     ("op", "attrs", "told"),
     [

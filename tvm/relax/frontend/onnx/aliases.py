@@ -117,6 +117,11 @@ def simplified_layer_normalization(node: Node) -> Result:
 # --- small things ---
 
 
+@convert(_DOMAIN + "SampleOp")
+def echo(node: Node) -> Result:
+    return [node.ref(0)]
+
+
 @convert(_DOMAIN + "ExpandDims")
 def expand_dims(node: Node) -> Result:
     return op.expand_dims(node[0], node.integers(1, "axis"))

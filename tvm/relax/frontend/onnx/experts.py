@@ -183,3 +183,57 @@ def _through(node: Node, value: RelaxExpr, chosen: RelaxExpr, layer: Layer) -> R
     if layer.bias is None:
         return made
     return bb.emit(op.add(made, bb.emit(op.take(layer.bias, chosen, 0))))
+
+
+@convert("com.microsoft.MoEGroupRouter")
+def group_router(node: Node) -> Result:
+    """Logarithms of the shares of the chosen experts, (tokens, experts), a low number elsewhere.
+
+    Groups of experts are chosen first, by their best few scores (DeepSeek-AI 2024); the scores are
+    sigmoids and a bias. Without a choice (outputs 1 and 2): those scores, and the sigmoids.
+    """
+    bb, shape = node.bb, node.shape(0)
+    if node.has(2):
+        raise node.invalid("projection_weight", "given", "left out: logits")
+    logits = bb.emit(op.reshape(wide(node, 0), [-1, shape[-1]]))
+    shares = bb.emit(op.sigmoid(logits))
+    scores = bb.emit(op.add(shares, wide(node, 1)))
+    if node.output_count > 1:
+        return [shares, scores, shares]
+    count, groups, chosen = int(shape[-1]), int(node.attr("n_group", 1)), scores  # type: ignore[call-overload]
+    if groups < 1 or count % groups:
+        raise node.invalid("n_group", groups, f"a divisor of {count} experts")
+    low = Constant(np.asarray(np.finfo(np.float32).min, "float32"))
+    if groups > 1:
+        size = count // groups
+        grouped = bb.emit(op.reshape(scores, [-1, groups, size]))
+        few = min(int(node.attr("group_topk", 2)), size)
+        best = bb.emit(op.topk(grouped, few, -1, "values", True, "int32"))
+        total = bb.emit(op.sum(best, [-1]))
+        kept = _best(node, total, int(node.attr("topk_group", 1)), groups)
+        inside = bb.emit(op.where(bb.emit(op.expand_dims(kept, [-1])), grouped, low))
+        chosen = bb.emit(op.reshape(inside, [-1, count]))
+    mask = _best(node, chosen, int(node.required("top_k")), count)
+    least = Constant(np.asarray(1e-20, "float32"))
+    logarithms = bb.emit(op.log(bb.emit(op.maximum(shares, least))))
+    rest = Constant(np.asarray(node.attr("router_sentinel", -10000.0), "float32"))
+    return narrow(node, bb.emit(op.where(mask, logarithms, rest)))
+
+
+def _best(node: Node, scores: RelaxExpr, k: int, count: int) -> RelaxExpr:
+    """Which of each row are among its best k."""
+    if not 1 <= k <= count:
+        raise node.invalid("top_k, topk_group", k, f"1 ... {count}")
+    best = node.bb.emit(op.topk(scores, k, -1, "indices", True, "int32"))
+
+    def compute(chosen: te.Tensor) -> Any:
+        i = te.reduce_axis((0, k), "i")
+        one, zero = tir.const(1, "int32"), tir.const(0, "int32")
+        found = te.compute(
+            (chosen.shape[0], count),
+            lambda t, e: te.max(tir.Select(chosen(t, i) == e.astype("int32"), one, zero), i),
+            name="found",
+        )
+        return te.compute(found.shape, lambda *at: found(*at) > 0, name="among")
+
+    return node.bb.emit_te(compute, best, primfunc_name_hint="among")

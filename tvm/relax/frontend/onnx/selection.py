@@ -22,6 +22,8 @@ from .node import Node
 from .registry import Result, convert
 from .strings import unique_text
 
+LARGEST_CONSTANT = 2**16  # elements of a constant whose indices are kept beside it
+
 
 def _sized(node: Node, value: RelaxExpr, shape: Sequence[Any], dtype: str) -> Var:
     """A result whose size only the data tells; the symbols in its shape get it as it runs."""
@@ -35,8 +37,17 @@ def _how_many(name: str) -> tir.Var:
 @convert("NonZero")
 def nonzero(node: Node) -> Result:
     """Indices of the elements that are not 0: (rank, how many)."""
-    shape = (node.rank(0), _how_many(node.name))
-    return _sized(node, op.nonzero(node[0]), shape, "int64")
+    return _places(node, node[0])
+
+
+def _places(node: Node, value: RelaxExpr) -> RelaxExpr:
+    """Indices of the elements that are not 0; those of a constant are a constant."""
+    if isinstance(value, Constant):
+        array = value.data.numpy()
+        if array.ndim and array.size <= LARGEST_CONSTANT:
+            return Constant(np.stack(np.nonzero(array)).astype(np.int64))
+    ndim = value.struct_info.ndim  # type: ignore[attr-defined]
+    return _sized(node, op.nonzero(value), (ndim, _how_many(node.name)), "int64")
 
 
 @convert("Compress")
@@ -50,8 +61,7 @@ def compress(node: Node) -> Result:
     given, own = node.shape(1)[0], value.struct_info.shape[axis]  # type: ignore[attr-defined]
     if isinstance(given, IntImm) and isinstance(own, IntImm) and given.value > own.value:
         chosen = node.bb.emit(op.strided_slice(chosen, [0], [0], [own.value]))  # no more elements
-    found = _sized(node, op.nonzero(chosen), (1, _how_many(node.name)), "int64")
-    return op.take(value, node.bb.emit(op.squeeze(found, [0])), axis)
+    return op.take(value, node.bb.emit(op.squeeze(_places(node, chosen), [0])), axis)
 
 
 @convert("Unique")
