@@ -140,28 +140,20 @@ class _Divider:
         zero, one = op.const(0, made.dtype), op.const(1, made.dtype)
         outer: list[IterSplitExpr] = []
         inner: list[IterSplitExpr] = []
-        units: list[IterSplitExpr] = []
         outer_extent: PrimExpr = one
         inner_extent: PrimExpr = one
         for split in reversed(made.args):
             part = self._split(split)
-            if not part.is_outer:
+            if part.inner.args:  # loops of one iteration stay on their side, too
                 if outer:
                     raise IterMapFailure("a variable of the inner space lies above an outer one")
                 inner = [*self._scaled(part.inner, inner_extent), *inner]
-                inner_extent = self._analyzer.simplify(
-                    op.multiply(inner_extent, part.inner_extent)
-                )
-            if not part.is_inner:
+                inner_extent = op.multiply(inner_extent, part.inner_extent)
+            if part.outer.args:
                 outer = [*self._scaled(part.outer, outer_extent), *outer]
-                outer_extent = self._analyzer.simplify(
-                    op.multiply(outer_extent, part.outer_extent)
-                )
-            elif part.outer.args:
-                units = self._scaled(part.outer, one)
-        # loops of one iteration are named where nothing else moves the outer part
+                outer_extent = op.multiply(outer_extent, part.outer_extent)
         found = Division(
-            IterSumExpr(outer or units, zero), outer_extent, IterSumExpr(inner, zero), inner_extent
+            IterSumExpr(outer, zero), outer_extent, IterSumExpr(inner, zero), inner_extent
         )
         return self._limited(found, made, extent)
 

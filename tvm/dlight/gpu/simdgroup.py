@@ -7,10 +7,8 @@
 from __future__ import annotations
 
 from tvm.dlight.base import open_schedule
-from tvm.ir.expr import PrimExpr
 from tvm.target.gpu_model import MATRIX_THREADS
 from tvm.target.target import Target
-from tvm.tir.expr import IntImm
 from tvm.tir.function import PrimFunc
 from tvm.tir.schedule import BlockRV, LoopRV, Schedule, ScheduleError
 from tvm.tir.tensor_intrin.metal import get_simdgroup_intrin_group
@@ -50,7 +48,7 @@ class MetalMatmul(GPUScheduleRule):
 
 def _schedule(sch: Schedule, block: BlockRV) -> None:
     sch.pad_einsum(block, [1, _ROWS, _GROUPS * _COLUMNS, _STEPS])
-    group, slice_, step = _bind(sch, block)
+    columns, group, slice_, step = _bind(sch, block)
     for operand in (0, 1):
         _through_shared(sch, block, operand, slice_)
     factors = [sch.cache_read(block, operand, _SCOPE) for operand in (0, 1)]
@@ -58,22 +56,13 @@ def _schedule(sch: Schedule, block: BlockRV) -> None:
         sch.compute_at(factor, step)
     # the product is of A and B here, no longer of A and B.T: matrices are loaded transposed
     sch.transform_layout(factors[1], ("write", 0), lambda s, j, k: (s, k, j))
-    direct = _is_last(sch, block)
-    result = None if direct else sch.cache_write(block, 0, "shared")
     store = sch.cache_write(block, 0, _SCOPE)
-    sch.reverse_compute_at(store, group)
-    if result is None:
-        auto_inline_consumer_chain(sch, store)
-    else:
-        sch.reverse_compute_at(result, group)
-        auto_inline_consumer_chain(sch, result)
-        fused = sch.fuse(*sch.get_loops(result)[-2:])
-        _, thread, lanes = sch.split(fused, factors=[None, _WARP, _LANES])
-        sch.bind(thread, "threadIdx.x")
-        sch.vectorize(lanes)
-    names = get_simdgroup_intrin_group(
-        "shared", "global" if direct else "shared", "float16", trans_b=True
-    )
+    result = sch.cache_write(store, 0, "shared")
+    sch.reverse_compute_at(store, group, preserve_unit_loops=True)
+    sch.reverse_compute_at(result, columns, preserve_unit_loops=True)
+    auto_inline_consumer_chain(sch, result)
+    _by_all_threads(sch, result)
+    names = get_simdgroup_intrin_group("shared", "shared", "float16", trans_b=True)
     start = sch.decompose_reduction(block, slice_)
     for copy, name in ((factors[0], "load_a"), (factors[1], "load_b"), (store, "store")):
         sch.tensorize(_tile(sch, copy), names[name])
@@ -81,8 +70,8 @@ def _schedule(sch: Schedule, block: BlockRV) -> None:
     sch.tensorize(sch.get_loops(block)[-3], names["compute"])
 
 
-def _bind(sch: Schedule, block: BlockRV) -> tuple[LoopRV, LoopRV, LoopRV]:
-    """Split and bind; returns the loops over SIMD groups, slices, and steps in a slice."""
+def _bind(sch: Schedule, block: BlockRV) -> tuple[LoopRV, LoopRV, LoopRV, LoopRV]:
+    """Split and bind; the loops over thread blocks, SIMD groups, slices, and steps in a slice."""
     batch, i, j, k = sch.get_loops(block)
     i0, i1, i2, i3 = sch.split(i, factors=[None, 1, _ROWS // _SIDE, _SIDE])
     j0, j1, j2, j3 = sch.split(j, factors=[None, _GROUPS, _COLUMNS // _SIDE, _SIDE])
@@ -91,36 +80,23 @@ def _bind(sch: Schedule, block: BlockRV) -> tuple[LoopRV, LoopRV, LoopRV]:
     for loop, axis in ((i0, "blockIdx.x"), (j0, "blockIdx.y"), (batch, "blockIdx.z"),
                        (i1, "threadIdx.y"), (j1, "threadIdx.z")):  # fmt: skip
         sch.bind(loop, axis)
-    return j1, k0, k1
+    return j0, j1, k0, k1
 
 
 def _through_shared(sch: Schedule, block: BlockRV, operand: int, slice_: LoopRV) -> None:
     copy = sch.cache_read(block, operand, "shared")
     sch.compute_at(copy, slice_, preserve_unit_loops=True)
-    fused = sch.fuse(*sch.get_loops(copy)[-2:])
-    _, ty, tz, tx, lanes = sch.split(fused, factors=[None, 1, _GROUPS, _WARP, _LANES])
-    for loop, axis in ((ty, "threadIdx.y"), (tz, "threadIdx.z"), (tx, "threadIdx.x")):
-        sch.bind(loop, axis)
-    sch.vectorize(lanes)
+    _by_all_threads(sch, copy)
     auto_inline_producers(sch, copy)
 
 
-def _is_last(sch: Schedule, block: BlockRV) -> bool:
-    """Whether behind the product there is only its copy to the result, which need not be cut."""
-    crop = sch.get_consumers(block)
-    return len(crop) == 1 and not sch.get_consumers(crop[0]) and _is_whole(sch, block, crop[0])
-
-
-def _is_whole(sch: Schedule, block: BlockRV, crop: BlockRV) -> bool:
-    made = _extents(list(sch.get(block).writes[0].buffer.shape))
-    taken = _extents([iv.dom.extent for iv in sch.get(crop).iter_vars if iv.dom is not None])
-    return None not in made and made == taken
-
-
-def _extents(sizes: list[PrimExpr]) -> list[int | None]:
-    """The sizes but for those of one; None for symbolic ones."""
-    known = [size.value if isinstance(size, IntImm) else None for size in sizes]
-    return [size for size in known if size != 1]
+def _by_all_threads(sch: Schedule, copy: BlockRV) -> None:
+    """Let all threads of a block copy a part each, some elements at once."""
+    fused = sch.fuse(*sch.get_loops(copy)[-2:])
+    _, tz, ty, tx, lanes = sch.split(fused, factors=[None, _GROUPS, 1, _WARP, _LANES])
+    for loop, axis in ((tz, "threadIdx.z"), (ty, "threadIdx.y"), (tx, "threadIdx.x")):
+        sch.bind(loop, axis)
+    sch.vectorize(lanes)
 
 
 def _tile(sch: Schedule, block: BlockRV) -> LoopRV:
