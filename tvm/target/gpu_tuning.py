@@ -64,6 +64,7 @@ class OuterGemvTuning:
     scale_pack: int = 4  # words that share a scale
     word_pack: int = 8  # elements of a word
     vec_c: int = 8
+    rows_alone: int = 256  # threads of a block that each sum alone, rows of unknown number
     vector_shared: bool = False
     vec_vector: int = 4
     vector_tile: int = 1

@@ -75,7 +75,7 @@ class GEMV(GPUScheduleRule):
         epilogue_info: BlockInfo | None,
     ) -> Schedule | None:
         """Schedule a product whose rows move along memory, the sum shared by threads."""
-        return by_words(sch, target, block, epilogue_info)
+        return by_words(sch, target, block, vector_input_buffers, epilogue_info)
 
     def sch_outer_reduction_fallback(
         self,

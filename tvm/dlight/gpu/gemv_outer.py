@@ -7,6 +7,8 @@ a few neighbouring results and sums alone. Both are for phones, whose vectors ar
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from tvm.dlight.analysis.common_analysis import BlockInfo
 from tvm.dlight.base import auto_vectorize, get_extent
 from tvm.target.gpu_tuning import OuterGemvTuning, gpu_tuning
@@ -14,23 +16,31 @@ from tvm.target.target import Target
 from tvm.tir.buffer import Buffer
 from tvm.tir.schedule import BlockRV, LoopRV, Schedule
 
-from .base import unroll_within
+from .base import largest_divisor, unroll_within
 
 
 def by_words(
-    sch: Schedule, target: Target, block: BlockRV, epilogue: BlockInfo | None
+    sch: Schedule,
+    target: Target,
+    block: BlockRV,
+    vectors: list[Buffer],
+    epilogue: BlockInfo | None,
 ) -> Schedule | None:
     """Share each sum between threads; None where the target or the sizes do not suit."""
     _, rows, steps, packed = (get_extent(sch, loop) for loop in sch.get_loops(block))
     config = gpu_tuning(target).outer_gemv
     if config is None:
         return None
-    whole = config.vector_tile * config.tr * config.scale_pack * config.word_pack
-    if not isinstance(steps, int) or packed != 1 or steps % whole:
+    piece = config.vector_tile * config.tr * config.scale_pack * config.word_pack
+    if not isinstance(steps, int) or packed != 1 or steps < piece:
         return None
-    if not isinstance(rows, int) or rows % config.ts:
-        return None
-    _PackedWordsSchedule(sch, block, config).run(epilogue)
+    if not isinstance(rows, int):
+        # nothing tells that sums are long beside their number: each thread takes one alone
+        lanes = largest_divisor(steps, [n for n in (1, 2, 4, 8) if n <= config.vec_vector])
+        config = replace(
+            config, ts=config.rows_alone, tr=1, vector_shared=True, vec_vector=lanes
+        )
+    _PackedWordsSchedule(sch, block, config).run(vectors, epilogue)
     return sch
 
 
@@ -39,7 +49,7 @@ class _PackedWordsSchedule:
         self.sch, self.block, self.config = sch, block, config
         self.tag_s, self.tag_r = config.axes
 
-    def run(self, epilogue: BlockInfo | None) -> None:
+    def run(self, vectors: list[Buffer], epilogue: BlockInfo | None) -> None:
         sch, c = self.sch, self.config
         batch, rows, steps, packed = sch.get_loops(self.block)
         rows, steps = sch.fuse(batch, rows), sch.fuse(steps, packed)
@@ -51,7 +61,7 @@ class _PackedWordsSchedule:
         partial = sch.rfactor(sch.fuse(tr, word), 0)
         tr, _ = sch.split(sch.get_loops(self.block)[-1], factors=[c.tr, None])
         line = sch.rfactor(tr, 0)
-        bx = self._bind_partial(partial)
+        bx = self._bind_partial(partial, vectors)
         self._add_up(line, bx)
         sch.decompose_reduction(partial, sch.get_loops(partial)[2])
         sch.decompose_reduction(line, sch.get_loops(line)[-1])
@@ -65,7 +75,7 @@ class _PackedWordsSchedule:
             ts, _ = sch.split(sch.fuse(*loops), factors=[c.ts, None])
             sch.bind(ts, self.tag_s)
 
-    def _bind_partial(self, partial: BlockRV) -> LoopRV:
+    def _bind_partial(self, partial: BlockRV, vectors: list[Buffer]) -> LoopRV:
         sch, c = self.sch, self.config
         bx, ts, steps, tile, scale, fused = sch.get_loops(partial)
         tr, word = sch.split(fused, factors=[c.tr, c.word_pack])
@@ -77,7 +87,21 @@ class _PackedWordsSchedule:
         if len(sch.get(partial).reads) >= 3:  # a scale serves several words
             sch.compute_at(sch.cache_read(partial, 2, "local"), tile, preserve_unit_loops=True)
         sch.compute_at(sch.cache_read(partial, 1, "local"), scale, preserve_unit_loops=True)
+        if c.vector_shared:
+            self._load_vector(partial, vectors[0], steps)
         return bx
+
+    def _load_vector(self, partial: BlockRV, vector: Buffer, steps: LoopRV) -> None:
+        """Let all threads of a block load a piece of the vector together."""
+        sch, c = self.sch, self.config
+        shared = sch.cache_read(partial, vector, "shared")
+        sch.compute_at(shared, steps, preserve_unit_loops=True)
+        loop = sch.get_loops(shared)[-1]
+        factors = [None, c.vector_tile, c.ts, c.tr, c.vec_vector]
+        _, _, ts, tr, lanes = sch.split(loop, factors)
+        sch.bind(ts, self.tag_s)
+        sch.bind(tr, self.tag_r)
+        sch.vectorize(lanes)
 
     def _add_up(self, line: BlockRV, bx: LoopRV) -> None:
         sch = self.sch
@@ -123,7 +147,10 @@ def by_columns(
     sch.vectorize(part)
     sch.vectorize(vec)
     if epilogue is not None:
-        sch.reverse_compute_at(epilogue.block_rv, tx)
+        sch.reverse_compute_at(epilogue.block_rv, bx)
+        tx, vec = sch.split(sch.get_loops(epilogue.block_rv)[-1], factors=[threads, lanes])
+        sch.bind(tx, "threadIdx.x")
+        sch.vectorize(vec)
         sch.set_scope(block, 0, "local")
     sch.decompose_reduction(block, outer)
     return sch
