@@ -8,7 +8,7 @@ from tvm.arith import Analyzer
 from tvm.ir.expr import PrimExpr, Range
 from tvm.tir.analysis.deep_equal import expr_deep_equal
 from tvm.tir.buffer import Buffer
-from tvm.tir.expr import FloorDiv, FloorMod, IntImm, Var, make_const
+from tvm.tir.expr import Add, FloorDiv, FloorMod, IntImm, Mul, Var, make_const
 from tvm.tir.functor import substitute, uses_any
 from tvm.tir.op.arith import (
     cast,
@@ -21,6 +21,7 @@ from tvm.tir.op.arith import (
     max_of,
     min_of,
 )
+from tvm.tir.op.forms import terms_of
 from tvm.tir.stmt import Block, BlockRealize, BufferRegion, Stmt
 
 from .analysis.affine import Box
@@ -210,6 +211,19 @@ def _limits(value: PrimExpr, whole: Range, analyzer: Analyzer) -> list[PrimExpr]
     return [analyzer.simplify(inside) for inside in ends if not analyzer.can_prove(inside)]
 
 
+def _scaled_parts(value: PrimExpr, analyzer: Analyzer) -> list[tuple[PrimExpr, IntImm]]:
+    """The sum as `digit * size + rest` with the rest in [0, size), if it can be read so."""
+    terms = terms_of(value, Add)
+    scaled = [t for t in terms if isinstance(t, Mul) and isinstance(t.a, (FloorMod, FloorDiv))]
+    if len(scaled) != 1 or not isinstance(scaled[0].b, IntImm):
+        return []
+    size = scaled[0].b
+    rest = analyzer.simplify(value - scaled[0])
+    bound = analyzer.const_int_bound(rest)
+    fits = bound.min_value >= 0 and bound.max_value < size.value
+    return [(scaled[0].a, size)] if fits else []
+
+
 def _is_digit(value: PrimExpr, whole: Range, analyzer: Analyzer) -> bool:
     """True for the part of a fused loop that runs through the domain, whatever its symbols are.
 
@@ -219,6 +233,10 @@ def _is_digit(value: PrimExpr, whole: Range, analyzer: Analyzer) -> bool:
     """
     if not is_zero(whole.min):
         return False
+    for digit, size in _scaled_parts(value, analyzer):  # f % n * 32 + r, in [0, n * 32)
+        count = analyzer.simplify(floordiv(whole.extent, size))
+        if analyzer.can_prove_equal(count * size, whole.extent):
+            return _is_digit(digit, Range.from_min_extent(whole.min, count), analyzer)
     inner: PrimExpr = value
     base: PrimExpr | None = None
     if isinstance(inner, FloorMod):  # f // step % base
