@@ -244,6 +244,23 @@ def test_subspaces() -> None:
     assert subspace_divide([fld(x * 4 + y, 2)], dom(x=8, y=4), [y]) == []
 
 
+def test_subspaces_with_loops_of_one_iteration() -> None:
+    kept = {"simplify_trivial_iterators": False}
+    cases = [
+        (x * 4 + y * 4 + z, dom(x=8, y=1, z=4), [z], ("x + y", "z"), (8, 4)),
+        (x * 4 + y * 4 + z, dom(x=1, y=8, z=4), [z], ("y + x", "z"), (8, 4)),
+        (x * 4 + y * 4 + z, dom(x=8, y=1, z=4), [y, z], ("x", "y * 4 + z"), (8, 4)),
+        (x * 4 + y + z, dom(x=8, y=4, z=1), [z], ("x * 4 + y", "z"), (32, 1)),
+        (x + y, dom(x=1, y=1), [y], ("x", "y"), (1, 1)),
+    ]
+    for binding, domains, inner, texts, extents in cases:
+        found = subspace_divide([binding], domains, inner, **kept)[0]
+        assert tuple(str(normalize_iter_map_to_expr(mark.source)) for mark in found) == texts
+        assert tuple(int(mark.extent) for mark in found) == extents
+    # one iteration outside, below the digits inside
+    assert subspace_divide([x + y], dom(x=1, y=4), [y], **kept) == []
+
+
 def test_subspace_predicates() -> None:
     found = subspace_divide([x * 4 + y], dom(x=8, y=4), [x, y], x * 4 + y < 30)
     (outer, inner), (outer_holds, inner_holds) = found

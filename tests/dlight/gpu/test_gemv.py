@@ -62,6 +62,24 @@ def test_columns_along_memory_on_phones() -> None:
     check(GEMV(), dequantized(64, 128, transposed=False), ADRENO)
 
 
+_APPLE = Target(
+    "metal -max_num_threads=1024 -max_threads_per_block=1024 -max_shared_memory_per_block=32768"
+)
+
+
+@pytest.mark.parametrize("where", [ADRENO, _APPLE], ids=["adreno", "apple"])
+def test_columns_along_memory_of_any_length(where: Target) -> None:
+    after = str(check(GEMV(), product(1, 300, 130, transposed=False), where))
+    assert "C_rf_local" in after  # partial sums of 32 words, some of which lie behind the end
+    m = te.var("n", "int32")
+    a, w = te.placeholder((1, 128), name="A"), te.placeholder((128, m), name="W")
+    k = te.reduce_axis((0, 128), name="k")
+    c = te.compute((1, m), lambda i, j: te.sum(a[i, k] * w[k, j], axis=k), name="C")
+    after = str(check(GEMV(), te.create_prim_func([a, w, c]), where, sizes={"n": 5}))
+    assert "T.thread_binding((n + 255) // 256" in after
+    assert 'A_shared = T.alloc_buffer((1, 128), scope="shared")' in after
+
+
 @pytest.mark.parametrize("broadcast", [False, True])
 def test_epilogues(broadcast: bool) -> None:
     a, w = te.placeholder((64,), name="A"), te.placeholder((6, 64), name="W")

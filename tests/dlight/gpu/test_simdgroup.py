@@ -15,3 +15,7 @@ def test_products_by_simd_groups(shape: tuple[int, int, int], epilogue: bool) ->
     func = product(*shape, dtype="float16", epilogue=epilogue)
     text = str(check(Matmul(), func, target("metal"), expected=expected(func, epilogue)))
     assert "T.simdgroup_multiply_accumulate" in text
+    # results pass through shared memory, from where all threads write rows of the output
+    z, y = (text.rindex(f'thread="threadIdx.{axis}"') for axis in "zy")
+    assert z < y
+    assert "_metal.simdgroup_o" in text

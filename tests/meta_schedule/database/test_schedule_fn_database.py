@@ -21,7 +21,8 @@ def test_answers() -> None:
 
     database = ScheduleFnDatabase(schedule_fn)
     found = database.query(Matmul, LLVM, kind="ir_module")
-    tvm.ir.assert_structural_equal(found, scheduled().mod)
+    tvm.ir.assert_structural_equal(found, scheduled().mod.with_attr("task_name", "main"))
+    assert database.query_schedule(Matmul, LLVM, "other").mod.attrs["task_name"] == "other"
     record = database.query(Matmul, LLVM, kind="record")
     assert record.run_secs is None
     assert record.workload.mod is Matmul
@@ -29,6 +30,10 @@ def test_answers() -> None:
 
 def test_declines() -> None:
     assert ScheduleFnDatabase(lambda sch: False).query(Matmul, LLVM) is None
+    for answer in (None, "yes"):
+        database = ScheduleFnDatabase(lambda sch, answer=answer: answer)  # type: ignore[misc]
+        with pytest.raises(TypeError, match="legal: a bool"):
+            database.query_ir_module(Matmul, LLVM, "main")
 
 
 def test_nothing_to_commit() -> None:

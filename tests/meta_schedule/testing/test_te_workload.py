@@ -126,3 +126,15 @@ def test_by_name(name: str) -> None:
 def test_unknown_name() -> None:
     with pytest.raises(ValueError, match=r"no workload 'C4D'.*; legal: C1D, C2D"):
         w.create_te_workload("C4D", 0)
+
+
+def test_sizes_by_name() -> None:
+    assert {name: len(sizes) for name, (_, sizes) in w.CONFIGS.items()} == {
+        **dict.fromkeys(w.CONFIGS, 4), "C2D_WIN_NHWC": 1,
+    }  # fmt: skip
+    for name, (_, sizes) in w.CONFIGS.items():
+        for number in range(len(sizes)):
+            func = w.create_te_workload(name, number)
+            assert len(func.params) >= 2
+    names = [buffer.name for buffer in w.create_te_workload("DEP", 1).buffer_map.values()]
+    assert names == ["placeholder", "placeholder", "depth_conv2d_nhwc"]

@@ -34,7 +34,10 @@ def by_words(
     piece = config.vector_tile * config.tr * config.scale_pack * config.word_pack
     if not isinstance(steps, int) or packed != 1 or steps < piece:
         return None
-    if not isinstance(rows, int):
+    if isinstance(rows, int):
+        if rows < config.ts:
+            return None  # blocks would have threads for all rows in one place, for few in another
+    else:
         # nothing tells that sums are long beside their number: each thread takes one alone
         lanes = largest_divisor(steps, [n for n in (1, 2, 4, 8) if n <= config.vec_vector])
         config = replace(

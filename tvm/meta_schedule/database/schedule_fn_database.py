@@ -29,7 +29,17 @@ class ScheduleFnDatabase(Database):
         self, mod: IRModule, target: Target, workload_name: str
     ) -> TuningRecord | None:
         """The schedule that the function makes, or None if it declines."""
-        sch = Schedule(mod)
-        if not self.schedule_fn(sch):
-            return None
-        return TuningRecord(sch.trace, Workload(mod), target=target)
+        sch = self.query_schedule(mod, target, workload_name)
+        return None if sch is None else TuningRecord(sch.trace, Workload(mod), target=target)
+
+    def query_schedule(
+        self, mod: IRModule, target: Target, workload_name: str
+    ) -> Schedule | None:
+        """The function's schedule of the module, which is told the name of the task."""
+        sch = Schedule(mod.with_attr("task_name", workload_name))
+        answered = self.schedule_fn(sch)
+        if not isinstance(answered, (bool, int)):
+            raise TypeError(
+                f"ScheduleFnDatabase: schedule_fn returned {type(answered).__name__}; legal: a bool"
+            )
+        return sch if answered else None

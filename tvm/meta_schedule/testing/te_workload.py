@@ -103,10 +103,8 @@ def depthwise_conv2d_nhwc(
     dilation: int = 1, factor: int = 1, in_dtype: str = "float32", out_dtype: str = "float32",
 ) -> Tensors:  # fmt: skip
     """A convolution of each channel on its own."""
-    inputs = te.placeholder((N, H, W, C), name="inputs", dtype=in_dtype)
-    weight = te.placeholder(
-        (factor, kernel_size, kernel_size, C), name="weight", dtype=in_dtype
-    )
+    inputs = te.placeholder((N, H, W, C), dtype=in_dtype)
+    weight = te.placeholder((factor, kernel_size, kernel_size, C), dtype=in_dtype)
     oh, ow = ((n + 2 * padding - dilation * (kernel_size - 1) - 1) // stride + 1 for n in (H, W))
     rh = te.reduce_axis((0, kernel_size), name="rh")
     rw = te.reduce_axis((0, kernel_size), name="rw")
@@ -361,19 +359,53 @@ def softmax_mn(m: int, n: int) -> Tensors:
 
 
 CONFIGS: Final[dict[str, tuple[Callable[..., Tensors], list[tuple[int, ...]]]]] = {
-    "C1D": (conv1d_nlc, [(1, 256, 64, 128, 3, 2, 1)]),
-    "C2D": (conv2d_nhwc, [(1, 224, 224, 3, 64, 7, 2, 3)]),
-    "C3D": (conv3d_ndhwc, [(1, 16, 224, 224, 3, 64, 7, 2, 3)]),
-    "CAP": (conv2d_capsule_nhwijc, [(1, 16, 16, 32, 32, 3, 2, 1)]),
-    "DEP": (depthwise_conv2d_nhwc, [(1, 112, 112, 32, 3, 1, 1)]),
-    "DIL": (conv2d_nhwc, [(1, 224, 224, 3, 64, 7, 2, 3, 2)]),
-    "GMM": (batch_matmul_nkkm, [(1, 128, 128, 128)]),
-    "GRP": (conv2d_nhwc, [(1, 56, 56, 64, 128, 3, 2, 1, 1, 4)]),
-    "T2D": (conv2d_transpose_nhwc, [(1, 4, 4, 512, 256, 4, 2, 1)]),
-    "CBR": (conv2d_nhwc_bn_relu, [(1, 224, 224, 3, 64, 7, 2, 3)]),
-    "TBG": (transpose_batch_matmul, [(1, 128, 12, 64)]),
-    "NRM": (norm_bmn, [(1, 256, 256)]),
-    "SFM": (softmax_mn, [(256, 256)]),
+    "C1D": (conv1d_nlc, [
+        (1, 256, 64, 128, 3, 2, 1), (1, 128, 128, 256, 1, 2, 0),
+        (1, 64, 256, 256, 5, 1, 2), (1, 32, 512, 512, 3, 1, 1),
+    ]),
+    "C2D": (conv2d_nhwc, [
+        (1, 224, 224, 3, 64, 7, 2, 3), (1, 56, 56, 64, 64, 1, 1, 0),
+        (1, 14, 14, 256, 256, 3, 1, 1), (1, 7, 7, 512, 512, 3, 1, 1),
+    ]),
+    "C3D": (conv3d_ndhwc, [
+        (1, 16, 224, 224, 3, 64, 7, 2, 3), (1, 16, 56, 56, 64, 64, 1, 1, 0),
+        (1, 16, 14, 14, 256, 256, 3, 1, 1), (1, 16, 7, 7, 512, 512, 3, 1, 1),
+    ]),
+    "CAP": (conv2d_capsule_nhwijc, [
+        (1, 16, 16, 32, 32, 3, 2, 1), (1, 8, 8, 32, 32, 3, 1, 1),
+        (1, 16, 16, 8, 16, 3, 2, 1), (1, 8, 8, 16, 16, 3, 1, 1),
+    ]),
+    "DEP": (depthwise_conv2d_nhwc, [
+        (1, 112, 112, 32, 3, 1, 1), (1, 112, 112, 64, 3, 2, 1),
+        (1, 14, 14, 512, 3, 2, 1), (1, 7, 7, 1024, 3, 1, 1),
+    ]),
+    "DIL": (conv2d_nhwc, [
+        (1, 224, 224, 3, 64, 7, 2, 3, 2), (1, 56, 56, 64, 64, 1, 1, 0, 2),
+        (1, 14, 14, 256, 256, 3, 1, 1, 2), (1, 7, 7, 512, 512, 3, 1, 1, 2),
+    ]),
+    "GMM": (batch_matmul_nkkm, [
+        (1, 128, 128, 128), (1, 512, 32, 512),
+        (1, 512, 512, 512), (1, 1024, 1024, 1024),
+    ]),
+    "GRP": (conv2d_nhwc, [
+        (1, 56, 56, 64, 128, 3, 2, 1, 1, 4), (1, 56, 56, 64, 64, 1, 1, 0, 1, 4),
+        (1, 14, 14, 256, 256, 3, 1, 1, 1, 4), (1, 7, 7, 512, 512, 3, 1, 1, 1, 4),
+    ]),
+    "T2D": (conv2d_transpose_nhwc, [
+        (1, 4, 4, 512, 256, 4, 2, 1), (1, 8, 8, 256, 128, 4, 2, 1),
+        (1, 16, 16, 128, 64, 4, 2, 1), (1, 32, 32, 64, 3, 4, 2, 1),
+    ]),
+    "CBR": (conv2d_nhwc_bn_relu, [
+        (1, 224, 224, 3, 64, 7, 2, 3), (1, 56, 56, 64, 128, 3, 2, 1),
+        (1, 28, 28, 128, 256, 1, 2, 0), (1, 7, 7, 512, 512, 3, 1, 1),
+    ]),
+    "TBG": (transpose_batch_matmul, [
+        (1, 128, 12, 64), (1, 128, 16, 64),
+        (1, 64, 12, 128), (1, 128, 12, 128),
+    ]),
+    "NRM": (norm_bmn, [(1, 256, 256), (1, 512, 512), (1, 1024, 1024), (1, 4096, 1024)]),
+    "SFM": (softmax_mn, [(256, 256), (512, 512), (1024, 1024), (2048, 2048)]),
+    "C2D_WIN_NHWC": (conv2d_winograd_nhwc, [(1, 14, 14, 128, 128, 6)]),
 }
 
 

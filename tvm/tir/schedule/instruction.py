@@ -191,6 +191,9 @@ class _Placeholders(dict[Any, str]):
     def __missing__(self, key: Any) -> str:
         return "_"
 
+    def __contains__(self, key: Any) -> bool:
+        return True
+
     def get(self, key: Any, default: Any = None) -> str:
         return "_"
 

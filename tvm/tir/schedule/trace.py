@@ -19,6 +19,10 @@ from .trace_json import load_attribute, store_attribute
 DecisionProvider = Callable[[Instruction, list[Any], list[Any], Any], Any]
 
 
+class TraceFormError(CheckError, ValueError):
+    """What is given as a stored trace is none, or fits no program of this structure."""
+
+
 class Trace(Object):
     """Instructions in order, and what was decided for those that sample."""
 
@@ -166,12 +170,12 @@ class Trace(Object):
             except TVMError:
                 raise
             except _MISFITS as err:
-                raise CheckError(
+                raise TraceFormError(
                     f"apply_json_to_schedule: instruction {i}, {name}, does not fit: "
                     f"{type(err).__name__}: {err}; legal: what `as_json` gives"
                 ) from err
             if len(made) != len(outputs):
-                raise CheckError(
+                raise TraceFormError(
                     f"{name}: the replay gave {len(made)} results, the stored trace has "
                     f"{len(outputs)}; legal: a program of the same structure"
                 )
@@ -197,30 +201,30 @@ _MISFITS: Final = (TypeError, ValueError, LookupError, AttributeError, Arithmeti
 
 
 def _checked(json_obj: Any) -> tuple[list[Any], dict[int, Any]]:
-    """The rows of a stored trace, and its decisions; a CheckError for any other form."""
+    """The rows of a stored trace, and its decisions; a TraceFormError for any other form."""
     if isinstance(json_obj, str):
         try:
             json_obj = from_json(json_obj)
         except ValueError as err:
-            raise CheckError(
+            raise TraceFormError(
                 f"apply_json_to_schedule: the text is no JSON: {err}; legal: what `as_json` gives"
             ) from None
     whole = isinstance(json_obj, (list, tuple)) and len(json_obj) == 2
     if not whole or not all(isinstance(part, (list, tuple)) for part in json_obj):
-        raise CheckError(
+        raise TraceFormError(
             "apply_json_to_schedule: the text is no trace; legal: what `as_json` gives"
         )
     for row in json_obj[0]:
         whole = isinstance(row, (list, tuple)) and len(row) == 4 and isinstance(row[0], str)
         whole = whole and all(isinstance(part, (list, tuple)) for part in row[1:])
         if not whole or not all(isinstance(name, str) for name in row[3]):
-            raise CheckError(
+            raise TraceFormError(
                 f"apply_json_to_schedule: {row!r} is no instruction; "
                 "legal: [kind, inputs, attributes, outputs]"
             )
     for pair in json_obj[1]:
         if not isinstance(pair, (list, tuple)) or len(pair) != 2 or type(pair[0]) is not int:
-            raise CheckError(
+            raise TraceFormError(
                 f"apply_json_to_schedule: {pair!r} is no decision; "
                 "legal: [number of the instruction, what was decided]"
             )
@@ -279,7 +283,7 @@ def _load_input(value: Any, values: Mapping[str, Any]) -> Any:
         if len(value) >= 2 and value[0] == value[-1] == '"':
             return value[1:-1]
         if value not in values:
-            raise CheckError(f"apply_json_to_schedule: no earlier instruction gave {value!r}")
+            raise TraceFormError(f"apply_json_to_schedule: no earlier instruction gave {value!r}")
         return values[value]
     made = load_attribute(value)
     if isinstance(made, (PrimExpr, IndexMap)):
