@@ -100,8 +100,9 @@ class _PackedWordsSchedule:
         shared = sch.cache_read(partial, vector, "shared")
         sch.compute_at(shared, steps, preserve_unit_loops=True)
         loop = sch.get_loops(shared)[-1]
-        factors = [None, c.vector_tile, c.ts, c.tr, c.vec_vector]
-        _, _, ts, tr, lanes = sch.split(loop, factors)
+        _, _, ts, tr, lanes = sch.split(
+            loop, factors=[None, c.vector_tile, c.ts, c.tr, c.vec_vector]
+        )
         sch.bind(ts, self.tag_s)
         sch.bind(tr, self.tag_r)
         sch.vectorize(lanes)

@@ -301,21 +301,26 @@ def test_what_reads_parameters_only_stays_before_its_readers() -> None:
 def test_tiles_of_fused_loops_stay_in_their_domains() -> None:
     @T.prim_func
     def func(a: T.handle, c: T.handle, n: T.int32) -> None:
-        A, C = T.match_buffer(a, (4, n)), T.match_buffer(c, (4, n))
+        A, C = T.match_buffer(a, (4, n)), T.match_buffer(c, (4, (n + 7) // 8 * 8))
         B = T.alloc_buffer((4, (n + 7) // 8 * 8))
         for b, i in T.grid(4, (n + 7) // 8 * 8):
             with T.block("B"):
                 vb, vi = T.axis.remap("SS", [b, i])
                 B[vb, vi] = T.if_then_else(vi < n, A[vb, vi], T.float32(0))
-        for b, i in T.grid(4, n):
+        for b, i in T.grid(4, (n + 7) // 8 * 8):
             with T.block("C"):
                 vb, vi = T.axis.remap("SS", [b, i])
                 C[vb, vi] = B[vb, vi] + T.float32(1)
 
-    sch = open_schedule(func)
-    b, i = sch.get_loops("B")
-    outer, _ = sch.split(i, factors=[None, 8])
-    sch.reverse_compute_at("C", sch.fuse(b, outer))
-    text = sch.mod.script()
-    assert text.count("T.where") == 1  # the end of the rows alone: tiles are known to lie in them
-    assert "T.where(b_i_0_fused % ((n + 7) // 8) * 8 + ax0 < n)" in text
+    for name in ("B", "C"):
+        sch = open_schedule(func)
+        b, i = sch.get_loops(name)
+        outer, _ = sch.split(i, factors=[None, 8])
+        fused = sch.fuse(b, outer)
+        if name == "B":
+            sch.reverse_compute_at("C", fused)
+        else:
+            sch.compute_at("B", fused)
+        text = sch.mod.script()
+        assert "spatial((n + 7) // 8 * 8, b_i_0_fused % ((n + 7) // 8) * 8 + ax0)" in text
+        assert "T.where" not in text
