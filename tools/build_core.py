@@ -2,7 +2,7 @@
 
     python -m tools.build_core [--opt 2] [--folder FOLDER] [--clean] [FILE.py ...]
     python -m tools.build_core --folder FOLDER --cc aarch64-linux-gnu-gcc
-        --suffix .cpython-311-aarch64-linux-gnu.so --include ROOT/usr/include/python3.11 ...
+        --suffix .cpython-311-aarch64-linux-gnu.so --include HEADERS ...
 
 Needed are mypy (with mypyc) and a C compiler. The library goes to `tvm/_core/<kind of Python>`,
 where `tvm.support.compiled_core` finds it; C and objects stay in `build/core` for the next time.

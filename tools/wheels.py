@@ -1,11 +1,10 @@
 """Builds what is published, into `dist/`: the sources, a pure wheel, wheels with the compiled core.
 
-    python -m tools.wheels [--python PYTHON ...] [--aarch64 ROOT ...]
+    python -m tools.wheels [--python PYTHON ...]
 
 A wheel with the core is made for each CPython from 3.10 to 3.14 that is found on the machine with
-its headers, or for those that are named. ROOT is a tree that holds the headers of a Python for
-AArch64 (Debian: `dpkg -x libpython3.11-dev_*_arm64.deb ROOT`); its wheel is made by the Python of
-the same version here and Debian's gcc-aarch64-linux-gnu. The pure wheel serves every other place.
+its headers, or for those that are named; on Linux one for AArch64, too, where a cross compiler is
+(Debian: gcc-aarch64-linux-gnu). The pure wheel serves every other place.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ import json, os, sys, sysconfig
 print(json.dumps({
     "name": sys.implementation.name, "version": "{}.{}".format(*sys.version_info),
     "suffix": sysconfig.get_config_var("EXT_SUFFIX"), "platform": sysconfig.get_platform(),
-    "headers": os.path.exists(sysconfig.get_path("include") + "/Python.h"),
+    "headers": sysconfig.get_path("include"), "pyconfig": sysconfig.get_config_h_filename(),
     "free_threaded": bool(sysconfig.get_config_var("Py_GIL_DISABLED")),
 }))
 """
@@ -48,6 +47,8 @@ class Interpreter(NamedTuple):
     version: str  # such as 3.11
     suffix: str  # of its libraries
     platform: str  # such as linux-x86_64
+    headers: Path  # the folder of Python.h
+    pyconfig: Path  # the file of what this Python was configured with
 
     @property
     def tag(self) -> str:
@@ -62,9 +63,11 @@ def asked(path: str) -> Interpreter | str:
     told = json.loads(done.stdout)
     if told["name"] != "cpython" or told["free_threaded"] or told["version"] not in VERSIONS:
         return f"{path} is {told['name']} {told['version']}; legal: CPython {', '.join(VERSIONS)}"
-    if not told["headers"]:
+    headers = Path(told["headers"])
+    if not (headers / "Python.h").exists():
         return f"{path} is without its headers (Debian: python{told['version']}-dev)"
-    return Interpreter(path, told["version"], told["suffix"], told["platform"])
+    pyconfig = Path(told["pyconfig"])
+    return Interpreter(path, told["version"], told["suffix"], told["platform"], headers, pyconfig)
 
 
 def found() -> tuple[list[Interpreter], list[str]]:
@@ -146,29 +149,26 @@ def _for_all_linux(wheel: Path) -> Path:
     return made.replace(DIST / made.name)
 
 
-def for_aarch64(root: Path, natives: Sequence[Interpreter]) -> tuple[Interpreter, list[str]]:
-    """The Python whose headers lie in a tree, and how its core is compiled here."""
-    headers = sorted(root.rglob("python3.*/Python.h"))
-    version = headers[0].parent.name.removeprefix("python") if headers else ""
-    native = next((one for one in natives if one.version == version), None)
-    if native is None or shutil.which(CROSS) is None:
-        sys.exit(
-            f"tools.wheels: no wheel for AArch64 of {root}\n"
-            f"  found: headers of {version or 'no Python'}, Pythons here: "
-            f"{', '.join(one.version for one in natives)}, {CROSS}: {shutil.which(CROSS)}\n"
-            "  legal: headers of a Python that is here too, and Debian's gcc-aarch64-linux-gnu"
-        )
-    suffix = f".cpython-{version.replace('.', '')}-aarch64-linux-gnu.so"
-    include = [headers[0].parent, headers[0].parents[1]]
-    include += [path for path in (include[1] / "aarch64-linux-gnu",) if path.is_dir()]
-    options = ["--cc", CROSS, *(word for path in include for word in ("--include", str(path)))]
-    return native._replace(suffix=suffix, platform="linux-aarch64"), options
+def for_aarch64(one: Interpreter) -> tuple[Interpreter, list[str]]:
+    """The same Python on AArch64, and how its core is compiled here.
+
+    Headers are those of this machine: `pyconfig.h` of CPython for the two 64-bit Linuxes differs in
+    how the interpreter itself is compiled (x87, wchar_t, support tier) and in no size or layout.
+    Debian's asks for a copy in the folder of the machine.
+    """
+    include = WORK / one.tag / "include"
+    config = include / "aarch64-linux-gnu" / f"python{one.version}" / "pyconfig.h"
+    config.parent.mkdir(parents=True, exist_ok=True)
+    shutil.copyfile(one.pyconfig, config)
+    folders = (include, one.headers, one.pyconfig.parent)
+    options = ["--cc", CROSS, *(word for path in folders for word in ("--include", str(path)))]
+    suffix = f".cpython-{one.version.replace('.', '')}-aarch64-linux-gnu.so"
+    return one._replace(suffix=suffix, platform="linux-aarch64"), options
 
 
 def main(words: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m tools.wheels", description=__doc__)
     parser.add_argument("--python", action="append", help="build for this one (all on PATH)")
-    parser.add_argument("--aarch64", action="append", type=Path, default=[], metavar="ROOT")
     args = parser.parse_args(words)
     natives, said = found() if not args.python else ([], [])
     if args.python:
@@ -177,14 +177,17 @@ def main(words: Sequence[str] | None = None) -> None:
         if wrong:
             sys.exit("tools.wheels: " + "; ".join(wrong))
         natives = [one for one in told if isinstance(one, Interpreter)]
-    crossed = [for_aarch64(root.resolve(), natives) for root in args.aarch64]
     wheel = pure()
-    pythons = {one.version: environment_of(one, wheel) for one in natives}
     for one in natives:
-        compiled(one, pythons[one.version], wheel)
-    for one, options in crossed:
-        compiled(one, pythons[one.version], wheel, options)
-    missing = [version for version in VERSIONS if version not in pythons]
+        python = environment_of(one, wheel)
+        compiled(one, python, wheel)
+        if one.platform == "linux-x86_64" and shutil.which(CROSS) is not None:
+            other, options = for_aarch64(one)
+            compiled(other, python, wheel, options)
+    if shutil.which(CROSS) is None:
+        said.append(f"AArch64: no {CROSS} here (Debian: gcc-aarch64-linux-gnu)")
+    here = {one.version for one in natives}
+    missing = [version for version in VERSIONS if version not in here]
     for line in said + ([f"no Python {', '.join(missing)} here"] if missing else []):
         print(f"without the core: {line}")
     for path in sorted(DIST.iterdir()):

@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import sys
 import time
 from types import SimpleNamespace
 
@@ -125,6 +126,32 @@ def test_a_request_to_end_leaves_as_an_exception(command: SimpleNamespace) -> No
         cli.main(["run"])
     assert (left.value.code, tidied) == (128 + signal.SIGTERM, [True])
     assert signal.getsignal(signal.SIGTERM) is before
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_within_a_destructor_is_heard(
+    command: SimpleNamespace, number: signal.Signals
+) -> None:
+    class Dropped:
+        def __del__(self) -> None:
+            os.kill(os.getpid(), number)
+            time.sleep(0.2)  # the handler raises here
+
+    def run(args: object) -> Outcome:
+        made = Dropped()
+        del made
+        time.sleep(60)
+        return Outcome("nobody stopped it", {})
+
+    command.run = run
+    before = sys.unraisablehook
+    if number == signal.SIGINT:
+        assert cli.main(["run"]) == cli.INTERRUPTED
+    else:
+        with pytest.raises(SystemExit):
+            cli.main(["run"])
+    assert sys.unraisablehook is before
+
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,9 @@ pytestmark = pytest.mark.pure
 def python(folder: Path, says: str) -> str:
     """A program that answers as a Python of some kind does."""
     made = folder / "python"
-    made.write_text(f"#!/bin/sh\necho '{says}'\n")
+    (folder / "Python.h").touch()
+    told = says.replace("FOLDER", str(folder))
+    made.write_text(f"#!/bin/sh\necho '{told}'\n")
     made.chmod(0o755)
     return str(made)
 
@@ -28,7 +30,8 @@ def told(**other: object) -> str:
 
     return json.dumps({
         "name": "cpython", "version": "3.12", "suffix": ".cpython-312-x86_64-linux-gnu.so",
-        "platform": "linux-x86_64", "headers": True, "free_threaded": False, **other,
+        "platform": "linux-x86_64", "headers": "FOLDER",
+        "pyconfig": "FOLDER/pyconfig.h", "free_threaded": False, **other,
     })  # fmt: skip
 
 
@@ -36,6 +39,7 @@ def test_a_python_with_headers_gets_a_wheel(tmp_path: Path) -> None:
     one = wheels.asked(python(tmp_path, told()))
     assert isinstance(one, wheels.Interpreter)
     assert (one.version, one.tag, one.platform) == ("3.12", "cp312", "linux-x86_64")
+    assert (one.headers, one.pyconfig) == (tmp_path, tmp_path / "pyconfig.h")
 
 
 @pytest.mark.parametrize(
@@ -44,7 +48,7 @@ def test_a_python_with_headers_gets_a_wheel(tmp_path: Path) -> None:
         ({"name": "pypy"}, "is pypy 3.12; legal: CPython 3.10, 3.11"),
         ({"version": "3.9"}, "is cpython 3.9; legal: CPython 3.10"),
         ({"free_threaded": True}, "legal: CPython"),
-        ({"headers": False}, "is without its headers (Debian: python3.12-dev)"),
+        ({"headers": "/nowhere"}, "is without its headers (Debian: python3.12-dev)"),
     ],
 )
 def test_other_pythons_are_told_why_not(
@@ -61,29 +65,21 @@ def test_a_python_that_does_not_run(tmp_path: Path) -> None:
     assert wheels.asked(path) == f"{path} does not run"
 
 
-def test_headers_for_another_machine_need_the_same_python_here(tmp_path: Path) -> None:
-    here = wheels.Interpreter(sys.executable, "3.11", ".so", "linux-x86_64")
-    with pytest.raises(SystemExit, match=r"headers of no Python, Pythons here: 3\.11"):
-        wheels.for_aarch64(tmp_path, [here])
-    headers = tmp_path / "usr" / "include" / "python3.12"
-    headers.mkdir(parents=True)
-    (headers / "Python.h").touch()
-    with pytest.raises(SystemExit, match=r"headers of 3\.12, Pythons here: 3\.11"):
-        wheels.for_aarch64(tmp_path, [here])
-
-
-def test_headers_for_another_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    include = tmp_path / "usr" / "include"
-    for name in ("python3.11", "aarch64-linux-gnu"):
-        (include / name).mkdir(parents=True)
-    (include / "python3.11" / "Python.h").touch()
-    monkeypatch.setattr(wheels.shutil, "which", lambda name: f"/usr/bin/{name}")
-    here = wheels.Interpreter(sys.executable, "3.11", ".so", "linux-x86_64")
-    one, options = wheels.for_aarch64(tmp_path, [here])
-    assert (one.suffix, one.platform) == (".cpython-311-aarch64-linux-gnu.so", "linux-aarch64")
-    folders = [include / "python3.11", include, include / "aarch64-linux-gnu"]
+def test_a_core_for_another_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(wheels, "WORK", tmp_path / "work")
+    headers = tmp_path / "include"
+    headers.mkdir()
+    config = headers / "pyconfig.h"
+    config.write_text("#define SIZEOF_LONG 8\n")
+    here = wheels.Interpreter(sys.executable, "3.12", ".so", "linux-x86_64", headers, config)
+    one, options = wheels.for_aarch64(here)
+    assert (one.suffix, one.platform) == (".cpython-312-aarch64-linux-gnu.so", "linux-aarch64")
+    beside = tmp_path / "work" / "cp312" / "include"
+    folders = [beside, headers, headers]
     asked = [word for folder in folders for word in ("--include", str(folder))]
     assert options == ["--cc", "aarch64-linux-gnu-gcc", *asked]
+    for_debian = beside / "aarch64-linux-gnu" / "python3.12" / "pyconfig.h"
+    assert for_debian.read_text() == "#define SIZEOF_LONG 8\n"
 
 
 @pytest.mark.long

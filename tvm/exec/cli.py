@@ -88,19 +88,33 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 @contextlib.contextmanager
 def _ending_on_request() -> Iterator[None]:
-    """SIGTERM leaves as an exception does: folders of half-written files go."""
-    if threading.current_thread() is not threading.main_thread():
+    """SIGTERM leaves as an exception does: folders of half-written files go.
+
+    What a signal raises within a destructor, Python reports and drops; the signal comes once more.
+    """
+    main_thread = threading.main_thread().ident
+    if main_thread is None or threading.get_ident() != main_thread:
         yield
         return
 
     def leave(number: int, frame: object) -> NoReturn:
         raise SystemExit(128 + number)
 
+    def dropped(lost: sys.UnraisableHookArgs) -> None:
+        numbers = {KeyboardInterrupt: signal.SIGINT, SystemExit: signal.SIGTERM}
+        number = numbers.get(lost.exc_type)
+        if number is None:
+            reported(lost)
+        else:                       # at once would be within the destructor again
+            threading.Timer(0.01, signal.pthread_kill, (main_thread, number)).start()
+
+    reported, sys.unraisablehook = sys.unraisablehook, dropped
     before = signal.signal(signal.SIGTERM, leave)
     try:
         yield
     finally:
         signal.signal(signal.SIGTERM, before)
+        sys.unraisablehook = reported
 
 
 def _run(words: Sequence[str]) -> int:
