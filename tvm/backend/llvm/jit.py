@@ -33,12 +33,13 @@ from .machine import host_machine as host_machine
 from .machine import llvm_triples_match as llvm_triples_match
 from .machine import llvm_version as llvm_version
 from .module_text import FOREIGN_MARK
+from .passes import run_passes
 from .single_lane_stores import may_have_single_lane_stores, with_single_lane_stores
 from .worker import emit_apart
 
 FOREIGN_SECONDS = 60.0  # so long may LLVM take for a file that others wrote
 LARGE_TEXT = 1 << 18  # longer text is compiled in a process, which Ctrl-C can end
-FORMAT_VERSION = "2"  # part of every cache key; raise it when the pipeline below changes
+FORMAT_VERSION = "3"  # part of every cache key; raise it when LLVM's passes or code change
 # Beside other code LLVM gave SPIR-V a number twice; WebAssembly changes the layout of later code.
 _ALONE = ("spirv", "wasm")
 _lock = threading.RLock()
@@ -141,14 +142,8 @@ def _near(text: str, error: str) -> str | None:
 
 def optimized(text: str, machine: Machine) -> Any:
     """The module after LLVM's passes."""
-    llvm = binding()
     module = parse(text, machine)
-    options = llvm.create_pipeline_tuning_options(speed_level=min(machine.opt_level, 2))
-    options.loop_vectorization = machine.opt_level > 0
-    options.slp_vectorization = machine.opt_level > 0
-    options.loop_unrolling = machine.opt_level > 0
-    builder = llvm.create_pass_builder(_target_machine(machine), options)
-    builder.getModulePassManager().run(module, builder)
+    run_passes(module, text, _target_machine(machine), machine)
     if may_have_single_lane_stores(text):
         before = str(module)
         after = with_single_lane_stores(before)
