@@ -1,9 +1,9 @@
 """LLVM's passes over a module: all that it has for this level, or the first half of them.
 
 LLVM simplifies functions, then vectorises and unrolls their loops, then simplifies what came of it.
-Schedules have said already which loops are vectors and which are unrolled: where all innermost
-loops of a text hold vectors, the vectorisers find nothing, and what tidies behind them takes as
-long as the first half. Code for GPUs wants its functions inlined, and has all passes.
+Schedules have said already which loops are vectors: where all innermost loops of a text hold some,
+the vectorisers find nothing, and what tidies behind them takes as long as the first half. Code for
+GPUs wants its functions inlined, and has all passes.
 """
 
 from __future__ import annotations
@@ -38,12 +38,14 @@ def run_passes(module: Any, text: str, target: Any, machine: Machine) -> None:
     whole.add_global_dead_code_eliminate_pass()
     whole.run(module, builder)
     simplify = builder.getFunctionPassManager()
-    tidy = llvm.create_new_function_pass_manager()
-    tidy.add_instruction_combine_pass()
+    unroll = llvm.create_new_function_pass_manager()
+    unroll.add_loop_unroll_pass()  # in part, or by the count that a loop asks for
+    unroll.add_instruction_combine_pass()
+    unroll.add_simplify_cfg_pass()
     for function in module.functions:
         if not function.is_declaration:
             simplify.run(function, builder)
-            tidy.run(function, builder)
+            unroll.run(function, builder)
 
 
 def wants_all(text: str) -> bool:
