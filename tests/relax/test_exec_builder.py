@@ -150,10 +150,13 @@ def test_special_registers() -> None:
 
 def test_misuse_is_refused() -> None:
     ib = relax.ExecBuilder()
-    with pytest.raises(TVMError, match="no function is open"):
+    with pytest.raises(ValueError, match="no function is open"):
         ib.emit_ret(ib.r(0))
     with pytest.raises(ValueError, match="2 names of parameters"):
         ib.function("main", 1, ["a", "b"])
+    for make in (ib.r, ib.imm, ib.c):
+        with pytest.raises(TypeError, match="a whole number"):
+            make("1")
     with ib.function("main", num_inputs=1):
         with pytest.raises(TVMError, match="'main' is open"):
             ib.function("other")

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from enum import IntEnum
+from operator import index
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
@@ -69,6 +70,15 @@ class VMFuncScope:
         self.exit_callback()
 
 
+def _whole(what: str, value: int) -> int:
+    try:
+        return index(value)
+    except TypeError:
+        raise TypeError(
+            message(f"ExecBuilder.{what}", found=f"{value!r}", legal="a whole number")
+        ) from None
+
+
 class _Building:
     """A function that is being written."""
 
@@ -100,15 +110,15 @@ class ExecBuilder(Object):
             return self.void_arg()
         if idx == SpecialReg.VM_STATE:
             return self.vm_state()
-        return self._bc.Reg(int(idx))
+        return self._bc.Reg(_whole("r", idx))
 
     def imm(self, value: int) -> Imm:
         """A number."""
-        return self._bc.Imm(int(value))
+        return self._bc.Imm(_whole("imm", value))
 
     def c(self, idx: int) -> Const:
         """A constant by its index in the table."""
-        return self._bc.Const(int(idx))
+        return self._bc.Const(_whole("c", idx))
 
     def f(self, name: str) -> Func:
         """A function as a value."""
@@ -177,7 +187,7 @@ class ExecBuilder(Object):
 
     def _emit(self, instruction: Any) -> None:
         if self._open is None:
-            raise TVMError(
+            raise ValueError(
                 message(
                     "ExecBuilder: an instruction",
                     found="no function is open",

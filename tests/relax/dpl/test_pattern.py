@@ -95,7 +95,7 @@ def test_text() -> None:
     a = is_op("relax.add")(wildcard(), is_const()).has_attr({"axis": 1})
     assert str(a) == 'AttrPattern(Op(relax.add)(*, ConstantPattern()) has attributes {"axis": 1})'
     with PatternContext():
-        assert str(wildcard() >> is_var("x")) == "* >> VarPattern(x)"
+        assert str(wildcard() >> is_var("x")) == "[* ^ VarPattern(x)]"
 
 
 @pytest.mark.parametrize(
@@ -108,7 +108,7 @@ def test_text() -> None:
          "TupleGetItemPattern(TuplePattern([VarPattern(x), *]), 1)"),
         (is_tuple([wildcard()], unordered=True), "UnorderedTuplePattern([*])"),
         (wildcard().has_dtype("int8"), "DataTypePattern(* has dtype int8)"),
-        (wildcard().has_shape((2,)), "ShapePattern(* has shape [T.int64(2)])"),
+        (wildcard().has_shape((2,)), "ShapePattern(* has shape [2])"),
         (wildcard().has_struct_info(rx.ObjectStructInfo()),
          "StructInfoPattern(* has relax StructInfo R.Object)"),
         (is_call_dps_packed("f"), "Op(relax.call_dps_packed)(ExternFuncPattern(f), *)"),

@@ -15,6 +15,7 @@ from tvm.ir import IRModule, assert_structural_equal
 from tvm.relax.dpl.pattern import (
     is_const,
     is_op,
+    is_tuple,
     is_tuple_get_item,
     make_fused_bias_activation_pattern,
     wildcard,
@@ -274,7 +275,36 @@ def test_attributes_of_the_function() -> None:
 
     after = FuseOpsByPattern([pattern])(Mod)
     assert after["fused_relax_exp"].attrs["input"] == "x"
-    assert "fused" not in str(FuseOpsByPattern([pattern], entry_functions=["other"])(Mod))
+    copied = relax.utils.copy_with_new_vars(Mod["main"]).with_attr("global_symbol", "other")
+    other = tvm.IRModule({"other": copied, **Mod.functions})
+    assert "fused" not in str(FuseOpsByPattern([pattern], entry_functions=["other"])(other)["main"])
+    with pytest.raises(ValueError, match="Cannot find global var 'other'"):
+        FuseOpsByPattern([pattern], entry_functions=["other"])(Mod)
+
+
+def test_a_tuple_from_outside_is_one_parameter() -> None:
+    @I.ir_module
+    class Mod:
+        @R.function
+        def main(x: R.Tensor((4,), "float32"), y: R.Tensor((4,), "float32")):
+            with R.dataflow():
+                a = R.exp(x)
+                b = R.concat((x, y))
+                c = R.concat((a, y))
+                R.output(b, c)
+            return (b, c)
+
+    joined = is_op("relax.concat")(wildcard())
+    after = FuseOpsByPattern([("x.join", joined)])(Mod)
+    assert [str(p.struct_info) for p in after["fused_relax_concat"].params] == [
+        'R.Tuple(R.Tensor((4,), dtype="float32"), R.Tensor((4,), dtype="float32"))'
+    ]
+    assert relax.analysis.well_formed(after)
+    made = is_op("relax.concat")(is_tuple([is_op("relax.exp")(wildcard()), wildcard()]))
+    after = FuseOpsByPattern([("x.both", made)])(Mod)
+    assert len(after["fused_relax_exp_relax_concat"].params) == 2  # `a` is its own
+    with pytest.raises(TVMError, match="a compiler name followed by period"):
+        FuseOpsByPattern([("join", joined)], annotate_codegen=True)(Mod)
 
 
 def test_a_value_that_others_read_comes_out_too() -> None:

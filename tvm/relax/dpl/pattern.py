@@ -640,7 +640,7 @@ class PatternSeq(Node):
         return self.only_used_by(other)
 
     def __repr__(self) -> str:
-        return (" >> " if self.only_use else " ^ ").join(map(repr, self.patterns))
+        return f"[{' ^ '.join(map(repr, self.patterns))}]"
 
     __str__ = __repr__
 
@@ -721,7 +721,9 @@ def _quoted(value: object) -> str:
 
 
 def _listed(value: object) -> str:
-    """Nodes in brackets, names bare."""
+    """Nodes in brackets, names and numbers bare."""
+    if isinstance(value, IntImm):
+        return str(value.value)
     if isinstance(value, tuple):
         return f"[{', '.join(map(_listed, value))}]"
     return value if isinstance(value, str) else repr(value)

@@ -86,7 +86,7 @@ def _with_workspace(func: Function, size: int) -> Function:
     """The function with the parameter, which its local functions that ask for one get."""
     workspace = _workspace(size)
     local = {
-        binding.var: _appended(binding.value, _workspace(size))
+        binding.var: _appended(binding.value.without_attr("WorkspaceSize"), _workspace(size))
         for binding in all_bindings(func)
         if isinstance(binding.value, Function) and _size(binding.value)
     }

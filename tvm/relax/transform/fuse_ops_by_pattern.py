@@ -119,7 +119,13 @@ def FuseOpsByPattern(
     functions that are looked at.
     """
     _check_variables(mod)
-    made = GroupFunctions([var.name_hint for var in mod.functions])
+    names = [var.name_hint for var in mod.functions]
+    for name in entry_functions or ():
+        if name not in names:
+            raise ValueError(
+                message(f"FuseOpsByPattern: Cannot find global var {name!r}", legal=f"{names}")
+            )
+    made = GroupFunctions(names)
     functions: dict[GlobalVar, BaseFunc] = dict(mod.functions)
     for pattern in [p if isinstance(p, FusionPattern) else FusionPattern(*p) for p in patterns]:
         for var, func in sorted(functions.items(), key=lambda item: item[0].name_hint):
@@ -315,6 +321,15 @@ def annotated(mod: IRModule) -> IRModule:
         if codegen is None or not isinstance(func, Function):
             functions[var] = func
             continue
+        composite = str(func.attrs.get("Composite"))
+        if "." not in composite:
+            raise TVMError(
+                message(
+                    f"FuseOpsByPattern: the code generator of {var.name_hint}",
+                    found=f"the pattern name {composite!r}",
+                    legal="a name that should start with a compiler name followed by period",
+                )
+            )
         name = f"{var.name_hint}_{codegen}"
         outer = _wrapper(func, codegen, name)
         wrapped[var] = GlobalVar(name, outer.struct_info_)

@@ -295,10 +295,18 @@ def group_name(members: Sequence[Binding]) -> str:
     return "_".join(words)
 
 
+# Their tuples are no values, but how operands are listed.
+_LISTS_OF_OPERANDS: Final = tuple(
+    Op.get(f"relax.{name}")
+    for name in ("call_tir", "call_tir_inplace", "call_tir_with_grad", "call_dps_packed")
+)
+
+
 class _GroupBuilder:
     """The function of one group, and the arguments of its call.
 
-    An item that a member takes of a tuple from outside is taken before the call, and passed.
+    An item that a member takes of a tuple from outside is taken before the call, and passed. A
+    tuple that stands as an operand of an operator is one parameter, unless a member is part of it.
     """
 
     def __init__(self, members: list[Binding], outputs: list[Var], like: Group) -> None:
@@ -331,10 +339,12 @@ class _GroupBuilder:
             if self._is_passed(binding, own):
                 self._map[binding.var] = self._param_for(binding.value)
                 continue
-            for expr in sub_exprs(binding.value):
+            for whole in self._tuples_from_outside(binding.value, own):
+                self._param_for(whole)
+            for expr in sub_exprs(replace_operands(binding.value, self._map.get)):
                 outer = isinstance(expr, Var) and expr not in own
                 outer = outer or (isinstance(expr, Constant) and not self._like.keep_constants)
-                if outer and expr not in self._map:
+                if outer and expr not in self._map and expr not in self._params:
                     self._param_for(expr)
         bindings = self._inner_bindings()
         shape = self._symbol_param()
@@ -347,6 +357,14 @@ class _GroupBuilder:
         body = SeqExpr([DataflowBlock(bindings)], result)
         body.struct_info_ = result.struct_info_
         return Function(self._params, body, None, True, DictAttrs(self._like.attrs))
+
+    def _tuples_from_outside(self, value: RelaxExpr, own: set[Var]) -> list[RelaxExpr]:
+        if not isinstance(value, Call) or value.op in _LISTS_OF_OPERANDS:
+            return []
+        return [
+            arg for arg in value.args
+            if isinstance(arg, Tuple) and arg.fields and own.isdisjoint(sub_exprs(arg))
+        ]  # fmt: skip
 
     def _is_passed(self, binding: Binding, own: set[Var]) -> bool:
         value = binding.value

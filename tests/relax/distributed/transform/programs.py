@@ -110,5 +110,5 @@ class Local:
                                        R.DTensor((8, 8), "float32", "mesh[0]", "S[1]"))
         gv = R.dist.call_tir_local_view(cls.matmul2, (a, w2),
                                         R.DTensor((8, 8), "float32", "mesh[0]", "R"))
-        c = R.ccl.allreduce(gv, op_type="sum")
+        c = R.ccl.allreduce(gv, op_type="sum", in_group=False)
         return c

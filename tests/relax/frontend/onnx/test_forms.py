@@ -105,6 +105,11 @@ def test_transposed_matrices_say_their_axes() -> None:
     assert [int(a) for a in calls[1].attrs.axes] == [1, 0]
 
 
+def test_alpha_goes_with_the_first_matrix() -> None:
+    names = ("relax.multiply", "relax.permute_dims", "relax.matmul")
+    assert_calls(one_node("Gemm", (4, 3), (4, 5), transA=1, alpha=0.5), *names)
+
+
 def test_hard_sigmoid() -> None:
     x = relax.Var("x0", relax.TensorStructInfo(CUBE, "float32"))
     bb = relax.BlockBuilder()

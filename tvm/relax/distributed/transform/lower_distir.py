@@ -140,7 +140,9 @@ class _Lowering:
                 first.append(VarBinding(piece, value, old.span))
                 self._new[old] = piece
         rest = self._seq(func.body)
-        body = SeqExpr(merge_blocks([BindingBlock(first), *rest.blocks]), rest.body, rest.span)
+        # where the function begins with a dataflow block, the pieces are part of it
+        begin = type(rest.blocks[0]) if rest.blocks else BindingBlock
+        body = SeqExpr(merge_blocks([begin(first), *rest.blocks]), rest.body, rest.span)
         result = local_info(func.ret_struct_info)
         body.struct_info_ = result
         return Function(params, body, result, func.is_pure, func.attrs, func.span)

@@ -93,7 +93,7 @@ def _local(bb: BlockBuilder, mod: IRModule, binding: Binding, call: Call) -> lis
         )  # fmt: skip
     kind = DataflowVar if isinstance(binding.var, DataflowVar) else Var
     part = kind("gv", new.struct_info_)
-    whole = allreduce(part, made.combine)
+    whole = allreduce(part, made.combine, in_group=False)
     whole.struct_info_ = new.struct_info_
     whole.span = call.span
     return [VarBinding(part, new, binding.span), VarBinding(binding.var, whole, binding.span)]

@@ -322,7 +322,7 @@ def softplus(node: Node) -> Result:
 
 @convert("Softsign")
 def softsign(node: Node) -> Result:
-    return op.divide(node[0], op.add(_number(1, node), op.abs(node[0])))
+    return op.divide(node[0], op.add(op.abs(node[0]), _number(1, node)))
 
 
 @convert("Mish")

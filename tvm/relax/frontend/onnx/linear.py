@@ -24,14 +24,14 @@ def matmul(node: Node) -> Result:
 def gemm(node: Node) -> Result:
     """alpha * A @ B + beta * C, with A and B perhaps transposed."""
     a, b, c = node[0], node[1], node.optional(2)
+    alpha, beta = node.attr("alpha", 1.0), node.attr("beta", 1.0)
+    if alpha != 1.0:
+        a = op.multiply(a, Constant(np.asarray(alpha, node.dtype())))
     if node.attr("transA", 0):
         a = op.permute_dims(a, [1, 0])
     if node.attr("transB", 0):
         b = op.permute_dims(b, [1, 0])
-    alpha, beta = node.attr("alpha", 1.0), node.attr("beta", 1.0)
     result = op.matmul(a, b)
-    if alpha != 1.0:
-        result = op.multiply(result, Constant(np.asarray(alpha, node.dtype())))
     if c is None or beta == 0.0:
         return result
     if beta != 1.0:

@@ -13,7 +13,8 @@ from tvm.ir.expr import PrimExpr, RelaxExpr
 from tvm.relax import op
 from tvm.relax.expr import Constant, PrimValue, Var
 from tvm.relax.frontend.pools import max_pool_indices, within_data
-from tvm.tir.expr import FloatImm, IntImm
+from tvm.tir.expr import IntImm
+from tvm.tir.op.arith import const
 from tvm.topi.nn.conv3d_transpose import conv3d_transpose_ncdhw
 from tvm.topi.nn.local_response_norm import lrn as local_response_norm
 
@@ -420,7 +421,7 @@ def _hardmax(node: Node, x: RelaxExpr, axis: int) -> RelaxExpr:
         numbers = node.bb.emit(op.reshape(op.arange(0, depth, 1, "int64"), [depth, *ones]))
         place = node.bb.emit(op.argmax(x, axis, keepdims=True))
         return op.astype(op.equal(place, numbers), dtype)
-    on, off = PrimValue(FloatImm(dtype, 1.0)), PrimValue(FloatImm(dtype, 0.0))
+    on, off = PrimValue(const(1, dtype)), PrimValue(const(0, dtype))
     return op.one_hot(op.argmax(x, axis), on, off, depth.value, axis)
 
 

@@ -15,7 +15,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 
-from tvm.error import message
 from tvm.ir.expr import GlobalVar, RelaxExpr, StructInfo
 from tvm.ir.module import IRModule
 from tvm.ir.op import Op
@@ -159,13 +158,7 @@ class _Legalizer:
         if not shapes_known(call) or not types_known(call):
             return call
         if any(_is_distributed(arg.struct_info_) for arg in call.args):
-            raise TypeError(
-                message(
-                    f"LegalizeOps: {call.op.name} of distributed tensors has no kernel",
-                    found=f"not supported type in emit_te: {call}",
-                    legal="relax.distributed.transform.LowerDistIR first: tensors of one device",
-                )
-            )
+            return call  # `LowerDistIR` first says what each device has of them
         with span_scope(call.span or binding.span):
             key = _key_of(call) if call.op.name not in self._custom else None
             known = None if key is None else self._known.get(key)
