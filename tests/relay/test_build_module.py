@@ -300,7 +300,14 @@ def test_the_machine() -> None:
 def test_passes_then_parts() -> None:
     mod, params = relay.optimize(tvm.IRModule.from_expr(dense()), "llvm", {"w": rand(4, 3)})
     assert [p.name_hint for p in mod["main"].params] == ["x"]
-    assert list(params) == ["w"]
+    assert params == {}  # they are constants of the module
+    group = mod["main"].body.op
+    assert group.attrs["Primitive"] == 1
+    assert len(group.attrs["hash"]) == 16
+    with tvm.transform.PassContext(opt_level=0):
+        apart, _ = relay.optimize(tvm.IRModule.from_expr(dense()), "llvm")
+    groups = relay.analysis.extract_fused_functions(apart)
+    assert len(groups) >= 1
 
 
 def test_names_of_executors_and_runtimes() -> None:

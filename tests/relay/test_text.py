@@ -493,3 +493,11 @@ def test_nodes_of_one_scope_are_known_in_the_next() -> None:
     tvm.ir.assert_structural_equal(read, relay.transform.InferType()(mod))
     found = read["main"].body
     assert found.args[1].same_as(found.args[0].true_branch.args[0])
+
+
+def test_constants_are_numbered_as_they_are_met() -> None:
+    """Left operands first, although the lines of right ones stand before."""
+    one, two = relay.const([1.0, 1.0]), relay.const([2.0, 2.0])
+    func = relay.Function([], relay.add(one, relay.exp(two)))
+    text = func.astext(show_meta_data=False)
+    assert "%0 = exp(meta[relay.Constant][1]);\n  add(meta[relay.Constant][0], %0)" in text

@@ -157,9 +157,15 @@ def _reconstruct_from_deprecated_options(target: Any) -> tuple[Executor | None, 
 def optimize(
     mod: IRModule | Function, target: Any = None, params: Mapping[str, Any] | None = None
 ) -> tuple[IRModule, dict[str, Any]]:
-    """The module after the passes that do not depend on kernels, and its parameters."""
+    """The module after the passes that do not depend on kernels, its operators in groups.
+
+    Parameters are constants of it: none are left.
+    """
+    from tvm.relay import transform as t
+
     with target_of(target):
-        return graph_passes()(as_module(mod, params)), dict(params or {})
+        made = graph_passes()(as_module(mod, params))
+        return Sequential([t.FuseOps(), t.InferType(), t.LabelOps()])(made), {}
 
 
 def graph_passes() -> Sequential:

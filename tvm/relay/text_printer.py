@@ -167,6 +167,9 @@ class Printer:
         written, after what that user's other operands are made of.
         """
         for operand in _pending(expr, self.memo, self.texts):
+            if isinstance(operand, Constant):
+                self.constant(operand)  # metadata is numbered as it is met
+                continue
             self.texts[id(operand)] = self._visit(operand)
             self._kept.append(operand)
         return self._print(expr, inline)
@@ -445,7 +448,7 @@ def _pending(
     while stack:
         expr, entered = stack.pop()
         key = id(expr)
-        if entered:
+        if entered or isinstance(expr, Constant):
             yield expr
         elif isinstance(expr, _INLINE) or key in seen or key in known or key in written:
             continue

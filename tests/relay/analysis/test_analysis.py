@@ -99,3 +99,15 @@ def test_variables_of_patterns() -> None:
     pattern = relay.PatternTuple([relay.PatternVar(x), relay.PatternVar(y)])
     assert analysis.bound_vars(pattern) == [x, y]
     assert analysis.all_vars(pattern) == [x, y]
+
+
+def test_values_are_visited_before_their_names() -> None:
+    x, a, b = relay.var("x", shape=(3,)), relay.var("a"), relay.var("b")
+    seen: list[str] = []
+
+    def note(node: object) -> None:
+        seen.append(getattr(node, "name_hint", type(node).__name__))
+
+    body = relay.Let(a, relay.exp(x), relay.Let(b, relay.log(a), a + b))
+    relay.analysis.post_order_visit(body, note)
+    assert [s for s in seen if s != "Op"] == ["x", "Call", "a", "Call", "b", "Call", "Let", "Let"]

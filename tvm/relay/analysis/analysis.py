@@ -71,9 +71,13 @@ __all__ = [
 
 @explained
 def post_order_visit(expr: RelaxExpr, fvisit: Callable[[RelaxExpr], Any]) -> None:
-    """Call `fvisit` once for each expression, parts before the whole."""
-    for node in post_order(expr):
+    """Call `fvisit` once for each expression, parts before the whole, values before names."""
+    for node in post_order(expr, parts_of=_in_order):
         fvisit(node)
+
+
+def _in_order(expr: RelaxExpr) -> tuple[RelaxExpr, ...]:
+    return (expr.value, expr.var, expr.body) if isinstance(expr, Let) else children(expr)
 
 
 def well_formed(expr: RelaxExpr | IRModule) -> bool:

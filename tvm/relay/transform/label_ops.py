@@ -15,7 +15,7 @@ from tvm.relay.traverse import transform
 from .function_pass import expr_pass
 
 
-@expr_pass("LabelOps", opt_level=1)
+@expr_pass("LabelOps", opt_level=0)
 def LabelOps(func: RelaxExpr, mod: IRModule, ctx: PassContext) -> RelaxExpr:
     """The function whose functions inside have an attribute `hash`: 16 hexadecimal digits."""
 
