@@ -72,7 +72,7 @@ def _final_loops(ctx: PassContext) -> list[Pass]:
     passes: list[Pass] = [
         ShortenLastTile(),  # while loops over rows still have what schedules said of them
         t.NarrowDataType(32),  # half the bits for index vectors and masks, if all values fit
-        t.LoopPartition(),  # likely guards leave the main loop; before guards become masks
+        t.LoopPartition(folds=True),  # likely guards leave main loops, before they become masks
         t.VectorizeLoop(not ctx.option("tir.disable_vectorize", False)),  # needs flat indices
         PrefetchAhead(),  # whole vectors; while loops still have what schedules said of them
         PrefetchPanels(),  # whole indices too
@@ -83,7 +83,7 @@ def _final_loops(ctx: PassContext) -> list[Pass]:
     if not ctx.option("tir.disable_storage_rewrite", False):
         passes.append(t.StorageRewrite())  # after vectors, which widen allocations in loops
     passes += [
-        t.UnrollLoop(),  # after vectors, whose lanes are no copies of statements
+        t.UnrollLoop(folds=True),  # after vectors, whose lanes are no copies of statements
         PrefetchEpilogues(),  # of tiles whose statements stand one after another
         t.UnmaskLocalVectors(),  # once their indices are constants: they become registers
         t.RemoveNoOp(),  # what the passes above left empty
@@ -236,7 +236,7 @@ def _final_kernels(ctx: PassContext) -> list[Pass]:
     passes: list[Pass] = [
         ShortenLastTile(),  # while loops over rows still have what schedules said of them
         t.NarrowDataType(32),  # half the bits for indices, if all values fit
-        t.LoopPartition(),  # likely guards leave the main loop; before guards become masks
+        t.LoopPartition(folds=True),  # likely guards leave main loops, before they become masks
         t.VectorizeLoop(not ctx.option("tir.disable_vectorize", False)),  # needs flat indices
         t.InjectVirtualThread(),  # after vectors, whose lanes are no threads
         t.InjectDoubleBuffer(),
@@ -247,7 +247,7 @@ def _final_kernels(ctx: PassContext) -> list[Pass]:
         passes.append(t.LowerAsyncDMA())
     passes += [
         t.HoistIfThenElse(),  # conditions that do not change leave the loops
-        t.UnrollLoop(),  # after vectors, whose lanes are no copies of statements
+        t.UnrollLoop(folds=True),  # after vectors, whose lanes are no copies of statements
         PrefetchEpilogues(),  # of tiles whose statements stand one after another
         t.RenormalizeSplitPattern(),  # indices of split loops, as unrolling left them
         t.Simplify(),

@@ -1,5 +1,6 @@
 import pytest
 
+from tvm.ir.module import IRModule
 from tvm.script import tir as T
 from tvm.testing.pass_test import PassTest
 from tvm.tir.transform import CommonSubexprElimTIR
@@ -203,3 +204,15 @@ class TestKeepsWhatBlocksBind(PassTest):
                         A[vi * 8 + vj : vi * 8 + vj + 2], (2,), elem_offset=offset, offset_factor=1
                     )
                     B[vi, vj] = window[0] + T.Cast("float32", (offset + 1) * (offset + 1))
+
+
+def test_parts_of_what_cannot_be_named_count_once() -> None:
+    @T.prim_func
+    def func(A: T.Buffer((64,), "float32"), B: T.Buffer((64,), "float32")):
+        tx = T.launch_thread("threadIdx.x", 16)
+        for k in range(4):
+            A[0] = A[k * 16 + tx]
+            B[k * 16 + tx] = A[1]
+
+    mod = IRModule({"main": func})
+    assert "cse_v1" not in CommonSubexprElimTIR()(mod).script()

@@ -195,3 +195,26 @@ def test_views_are_lowered_before() -> None:
 
     with pytest.raises(TVMError, match=r"removed in tir\.transform\.LowerMatchBuffer"):
         FlattenBuffer()(IRModule({"main": func}))
+
+
+def test_offsets_stay_with_the_buffer() -> None:
+    @T.prim_func
+    def func(a: T.handle):
+        A = T.match_buffer(a, (4, 16), "float32", elem_offset=8)
+        for i, j in T.grid(4, 16):
+            A[i, j] = T.float32(0)
+
+    text = FlattenBuffer()(IRModule({"main": func})).script()
+    assert "A_1 = T.Buffer((64,), data=A.data, elem_offset=8)" in text
+    assert "A_1[i * 16 + j + 8] =" in text
+
+
+def test_virtual_threads_count_as_loops() -> None:
+    @T.prim_func
+    def func(A: T.Buffer((64,), "float32")):
+        v = T.env_thread("vthread")
+        T.launch_thread(v, 2)
+        for i in range(8):
+            A[v * 8 + i] = T.float32(0)
+
+    assert "[v * 8 + i] =" in FlattenBuffer()(IRModule({"main": func})).script()

@@ -11,7 +11,7 @@ pytestmark = pytest.mark.pure
 
 
 class TestTail(PassTest):
-    run = LoopPartition()
+    run = LoopPartition(folds=True)
 
     @T.prim_func
     def Before(a: T.handle, b: T.handle):
@@ -29,7 +29,7 @@ class TestTail(PassTest):
 
 
 class TestBothEndsWithHint(PassTest):
-    run = Sequential([LowerOpaqueBlock(), LoopPartition()])
+    run = Sequential([LowerOpaqueBlock(), LoopPartition(folds=True)])
 
     @T.prim_func
     def Before(A: T.Buffer((37,), "float32"), B: T.Buffer((37,), "float32")):
@@ -267,7 +267,7 @@ def test_a_symbolic_loop_within_a_constant_one_is_cut_at_a_guard_with_another_si
             else:
                 A[j] = 2
 
-    func = LoopPartition()(IRModule.from_expr(func))["func"]
+    func = LoopPartition(folds=True)(IRModule.from_expr(func))["func"]
     main, rest = func.body.body.seq
     assert type(main.body.body).__name__ == "BufferStore"
     assert type(rest.body.body).__name__ == "IfThenElse"
@@ -290,7 +290,7 @@ def tail_apart(A: T.Buffer((100,), "float32"), n: T.int32):
 
 
 def test_no_part_is_before_a_guard_that_holds_from_the_first_iteration_on() -> None:
-    after = LoopPartition()(IRModule({"main": tail_of_open_extent}))["main"]
+    after = LoopPartition(folds=True)(IRModule({"main": tail_of_open_extent}))["main"]
     assert_structural_equal(after, tail_apart)
 
 
@@ -317,3 +317,32 @@ class TestVectorizedAndAnnotatedLoops(PassTest):
         for _ in T.serial(1, annotations={"key": 1}):
             for j in T.vectorized(4):
                 A[j + 96] = 1.0
+
+
+class TestChoicesStayAsTheyStand(PassTest):
+    """What is marked as likely is one term; what it decides stays, for `Simplify` to tidy."""
+
+    @staticmethod
+    def run(mod: IRModule) -> IRModule:
+        with PassContext(config={"tir.LoopPartition": {"partition_const_loop": True}}):
+            return LoopPartition()(mod)
+
+    @T.prim_func
+    def Before(A: T.Buffer((64,), "float32"), n: T.int32):
+        for i in range(5):
+            if T.likely(i * 4 + 2 < 18):
+                A[i * 4] = 1.0
+        for i in range(16):
+            if T.likely(i < 12 and n > 3):
+                A[i] = 2.0
+
+    @T.prim_func
+    def Expected(A: T.Buffer((64,), "float32"), n: T.int32):
+        for i in range(4):
+            if T.bool(True):
+                A[i * 4] = 1.0
+        if T.LT(T.Add(0, 4) * 4 + 2, 18):
+            A[T.Add(0, 4) * 4] = 1.0
+        for i in range(16):
+            if i < 12 and n > 3:
+                A[i] = 2.0

@@ -1,6 +1,7 @@
 import pytest
 
 from tvm import tir
+from tvm.error import CheckError
 from tvm.ir.module import IRModule
 from tvm.ir.transform import PassContext
 from tvm.script import tir as T
@@ -12,7 +13,7 @@ pytestmark = pytest.mark.pure
 
 
 class TestMarkedLoops(PassTest):
-    run = UnrollLoop()
+    run = UnrollLoop(folds=True)
 
     @T.prim_func
     def Before(A: T.Buffer((64,), "float32"), B: T.Buffer((64,), "float32")):
@@ -33,7 +34,7 @@ class TestMarkedLoops(PassTest):
 class TestGuardsOfCopiesDecide(PassTest):
     """The first of two rows is there whenever the tile is."""
 
-    run = UnrollLoop()
+    run = UnrollLoop(folds=True)
 
     @T.prim_func
     def Before(a: T.handle, n: T.int32):
@@ -68,7 +69,7 @@ class TestCopiesBindTheirOwnVariables(PassTest):
 
 
 class TestPragma(PassTest):
-    run = UnrollLoop()
+    run = UnrollLoop(folds=True)
 
     @T.prim_func
     def Before(A: T.Buffer((8,), "float32")):
@@ -143,7 +144,7 @@ def test_a_single_iteration_is_written_out_whatever_is_in_it() -> None:
 
     config = {"auto_max_depth": 8, "auto_max_extent": 1, "explicit_unroll": False}
     with PassContext(config={"tir.UnrollLoop": config}):
-        text = UnrollLoop()(IRModule.from_expr(func)).script()
+        text = UnrollLoop(folds=True)(IRModule.from_expr(func)).script()
     assert "A[0] = T.float32(3.0)" in text
     assert "for j in range(20):\n            A[j]" in text
 
@@ -190,3 +191,32 @@ class TestNeighboursAreCountedAlone(PassTest):
         A[2] = T.float32(1)
         A[0] = T.float32(2)
         A[1] = T.float32(2)
+
+
+class TestIterationsAreWrittenAsTheyStand(PassTest):
+    run = UnrollLoop()
+
+    @T.prim_func
+    def Before(A: T.Buffer((64,), "float32")):
+        for i in T.unroll(2):
+            if i < 1:
+                A[i * 3 + 4] = T.float32(0)
+
+    @T.prim_func
+    def Expected(A: T.Buffer((64,), "float32")):
+        if T.LT(0, 1):
+            A[T.Mul(0, 3) + 4] = T.float32(0)
+        if T.LT(1, 1):
+            A[T.Mul(1, 3) + 4] = T.float32(0)
+
+
+def test_a_loop_marked_as_unrolled_has_a_constant_extent() -> None:
+    @T.prim_func
+    def func(A: T.Buffer((64,), "float32"), n: T.int32):
+        for i in T.unroll(n):
+            A[i] = T.float32(0)
+
+    mod = IRModule.from_expr(func)
+    with pytest.raises(CheckError, match="Cannot unroll non-constant loop"):
+        UnrollLoop()(mod)
+    assert "T.unroll(n)" in UnrollLoop(folds=True)(mod).script()

@@ -127,7 +127,8 @@ class _Commoner(StmtExprMutator):
             if key in seen:
                 continue
             seen.add(key)
-            stack.extend([(part, times) for part in self._found.within(expr)])
+            # equal parts of equal expressions stand within one of these: they count once
+            stack.extend([(part, 1) for part in self._found.within(expr)])
         return False
 
     # --- what binds a variable, and what runs apart ---

@@ -61,7 +61,8 @@ class _Flattener(StmtExprMutator):
             offset = flat.elem_offset
             zero = offset if ops.is_zero(offset) else ops.const(0, offset.dtype)
             dtype = INT8.with_lanes(flat.dtype.lanes) if flat.dtype.is_bool else flat.dtype
-            # the offset is part of the index from here on
+            if self._as_maps:
+                zero = offset  # part of the index, too, from here on
             changed = dtype is not flat.dtype or zero is not offset or any(
                 new is not old for new, old in zip(shape, flat.shape)
             )  # fmt: skip
@@ -174,7 +175,8 @@ class _Flattener(StmtExprMutator):
         return stmt
 
     def visit_attr_stmt_(self, op: s.AttrStmt) -> s.Stmt:
-        if op.attr_key == "thread_extent" and isinstance(op.node, e.IterVar) and self._as_maps:
+        thread = op.attr_key in ("thread_extent", "virtual_thread")
+        if thread and isinstance(op.node, e.IterVar) and self._as_maps:
             self._bind(op.node.var, Range(ops.const(0, op.value.dtype), op.value))
         return super().visit_attr_stmt_(op)
 

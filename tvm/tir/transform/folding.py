@@ -21,8 +21,8 @@ FOLDS: Final[dict[type, Callable[..., PrimExpr]]] = {
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
-class FoldingSubstituter(Substituter):
-    """Replaces variables, folds what becomes constant, and renames what is bound in the program.
+class RenamingSubstituter(Substituter):
+    """Replaces variables, and renames what is bound in the program.
 
     With `rename`, each definition in the rewritten program gets a variable of its own, so that the
     result may stand beside another copy of the same program.
@@ -39,6 +39,11 @@ class FoldingSubstituter(Substituter):
         new = var.copy_with_name(var.name)
         self.values[var] = new
         return new
+
+
+@mypyc_attr(allow_interpreted_subclasses=True)
+class FoldingSubstituter(RenamingSubstituter):
+    """Folds what becomes constant, too."""
 
     def visit_binary_(self, op: e.BinaryOpExpr) -> PrimExpr:
         a, b = self.visit_expr(op.a), self.visit_expr(op.b)

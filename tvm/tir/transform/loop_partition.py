@@ -28,7 +28,7 @@ from tvm.tir.op import arith as ops
 
 from .analyzed_mutator import AnalyzedMutator, bare_condition
 from .annotate_irregular_loop import is_irregular
-from .folding import FoldingSubstituter
+from .folding import FoldingSubstituter, RenamingSubstituter
 from .index_bounds import IndexBounds
 from .pass_form import tir_pass
 
@@ -36,10 +36,16 @@ HINT = "pragma_loop_partition_hint"
 
 
 @tir_pass("tir.LoopPartition")
-def LoopPartition(func: PrimFunc, mod: IRModule, ctx: PassContext) -> PrimFunc:
-    """Guards that hold for most iterations of a loop are tested only in the others."""
-    body = _Partitioner(func, ctx.option("tir.LoopPartition")).visit_stmt(func.body)
-    return func.with_body(_MarkRemover().visit_stmt(body))
+def LoopPartition(
+    func: PrimFunc, mod: IRModule, ctx: PassContext, *, folds: bool = False
+) -> PrimFunc:
+    """Guards that hold for most iterations of a loop are tested only in the others.
+
+    Where it `folds`, indices are worked out and choices by what is decided disappear.
+    """
+    body = _Partitioner(func, ctx.option("tir.LoopPartition"), folds).visit_stmt(func.body)
+    body = _MarkRemover().visit_stmt(body)
+    return func.with_body(_Decider().visit_stmt(body) if folds else body)
 
 
 class _Guard:
@@ -91,27 +97,22 @@ class _Guards(StmtExprVisitor):
 
 
 def _terms(condition: PrimExpr) -> list[PrimExpr]:
-    """The terms of a conjunction, also below the mark that all of it is likely."""
+    """The terms of a conjunction; what is marked as likely is one term."""
     terms: list[PrimExpr] = []
     stack = [condition]
     while stack:
         node = stack.pop()
-        bare = bare_condition(node)
-        if isinstance(bare, e.And):
-            marked = bare is not node
-            stack += [_mark(bare.b) if marked else bare.b, _mark(bare.a) if marked else bare.a]
+        if isinstance(node, e.And):
+            stack += [node.b, node.a]
         else:
             terms.append(node)
     return terms
 
 
-def _mark(condition: PrimExpr) -> PrimExpr:
-    return e.Call(condition.dtype, "tir.likely", (condition,), condition.span)
-
-
 class _Partitioner(AnalyzedMutator):
-    def __init__(self, func: PrimFunc, config: ConfigRecord) -> None:
+    def __init__(self, func: PrimFunc, config: ConfigRecord, folds: bool) -> None:
         super().__init__(func)
+        self._folds = folds
         self._const_loops = bool(config.partition_const_loop)
         self._keep_single = bool(config.no_unroll_loop_with_extent_one)
         self._unroll = bool(config.unroll_loop_with_partition_hint_no_interval)
@@ -298,16 +299,24 @@ class _Partitioner(AnalyzedMutator):
         if isinstance(extent, e.IntImm) and extent.value <= 0:
             return s.Evaluate(0)
         if ops.is_one(extent) and not self._keep_single and not op.annotations:
-            return FoldingSubstituter({op.loop_var: low}, rename).visit_stmt(body)
+            if not self._folds and not ops.is_zero(low):
+                low = e.Add(ops.const(0, low.dtype), low)
+            return self._substituted(body, op.loop_var, low, rename)
         var = op.loop_var.copy_with_name(op.loop_var.name) if rename else op.loop_var
         start = self.analyzer.simplify(low)
         moved = var if ops.is_zero(start) else ops.add(var, start)
         if moved is not op.loop_var:
-            body = FoldingSubstituter({op.loop_var: moved}, rename).visit_stmt(body)
+            body = self._substituted(body, op.loop_var, moved, rename)
         zero = ops.const(0, var.dtype)
         return s.For(
             var, zero, extent, op.kind, body, op.thread_binding, op.annotations, op.span
         )
+
+    def _substituted(
+        self, body: s.Stmt, var: e.Var, value: PrimExpr, rename: bool
+    ) -> s.Stmt:
+        kind = FoldingSubstituter if self._folds else RenamingSubstituter
+        return kind({var: value}, rename).visit_stmt(body)
 
 
 def _gap(term: PrimExpr) -> PrimExpr | None:
@@ -328,7 +337,11 @@ def _with(expr: PrimExpr, var: e.Var, value: int) -> PrimExpr:
 
 
 class _Assumer(StmtExprMutator):
-    """Replaces terms of conditions, known by identity, by what they are: true, or false."""
+    """Replaces terms of conditions, known by identity, by what they are: true, or false.
+
+    A choice by a term alone is made; one by a term that is marked as likely, or by a term among
+    others, stays a choice by a constant.
+    """
 
     def __init__(self, held: list[PrimExpr], holds: bool = True) -> None:
         super().__init__()
@@ -341,21 +354,41 @@ class _Assumer(StmtExprMutator):
             return ops.const(self._holds, "bool")
         return super().visit_expr(expr)
 
+    def visit_call_(self, op: e.Call) -> PrimExpr:
+        if e.is_call_of(op, "tir.if_then_else") and id(op.args[0]) in self._held:
+            return self.visit_expr(op.args[1 if self._holds else 2])
+        return super().visit_call_(op)
+
+    def visit_select_(self, op: e.Select) -> PrimExpr:
+        if id(op.condition) in self._held:
+            return self.visit_expr(op.true_value if self._holds else op.false_value)
+        return super().visit_select_(op)
+
+    def visit_if_then_else_(self, op: s.IfThenElse) -> s.Stmt:
+        if id(op.condition) in self._held:
+            if self._holds:
+                return self.visit_stmt(op.then_case)
+            return s.Evaluate(0) if op.else_case is None else self.visit_stmt(op.else_case)
+        return super().visit_if_then_else_(op)
+
+
+class _Decider(StmtExprMutator):
+    """Choices by what has become a constant are made."""
+
     def visit_and_(self, op: e.And) -> PrimExpr:
         a, b = self.visit_expr(op.a), self.visit_expr(op.b)
-        return op if a is op.a and b is op.b else ops.logical_and(a, b, op.span)
+        return ops.logical_and(a, b, op.span)
 
     def visit_or_(self, op: e.Or) -> PrimExpr:
         a, b = self.visit_expr(op.a), self.visit_expr(op.b)
-        return op if a is op.a and b is op.b else ops.logical_or(a, b, op.span)
+        return ops.logical_or(a, b, op.span)
 
     def visit_call_(self, op: e.Call) -> PrimExpr:
         call = super().visit_call_(op)
-        name = e.op_name(op)
-        if isinstance(call, e.Call) and name in ("tir.likely", "tir.if_then_else"):
+        if isinstance(call, e.Call) and e.is_call_of(call, "tir.if_then_else"):
             known = ops.literal(call.args[0])
             if known is not None:
-                return call.args[0] if name == "tir.likely" else call.args[1 if known else 2]  # type: ignore[no-any-return]
+                return call.args[1 if known else 2]  # type: ignore[no-any-return]
         return call
 
     def visit_select_(self, op: e.Select) -> PrimExpr:

@@ -14,6 +14,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from tvm.arith import Analyzer
+from tvm.error import CheckError
 from tvm.ir.expr import PrimExpr
 from tvm.ir.module import IRModule
 from tvm.ir.transform import PassContext
@@ -25,13 +26,18 @@ from tvm.tir.op import arith as ops
 
 from .analyzed_mutator import AnalyzedMutator, bare_condition
 from .annotate_irregular_loop import is_irregular
-from .folding import FoldingSubstituter
+from .folding import FoldingSubstituter, RenamingSubstituter
 from .pass_form import tir_pass
 
 
 @tir_pass("tir.UnrollLoop")
-def UnrollLoop(func: PrimFunc, mod: IRModule, ctx: PassContext) -> PrimFunc:
-    """No loop is marked as unrolled afterwards, unless `explicit_unroll` is off."""
+def UnrollLoop(
+    func: PrimFunc, mod: IRModule, ctx: PassContext, *, folds: bool = False
+) -> PrimFunc:
+    """No loop is marked as unrolled afterwards, unless `explicit_unroll` is off.
+
+    Where it `folds`, indices are worked out and guards that are decided disappear.
+    """
     config = ctx.option("tir.UnrollLoop")
     limits = _Limits(
         int(config.auto_max_step),
@@ -39,11 +45,15 @@ def UnrollLoop(func: PrimFunc, mod: IRModule, ctx: PassContext) -> PrimFunc:
         int(config.auto_max_extent),
         bool(config.explicit_unroll),
         bool(config.unroll_local_access),
+        strict=not folds,
     )
     chooser = _Chooser(limits)
     body = chooser.visit_stmt(func.body)
     if chooser.chosen:
-        body = _Decider(func).visit_stmt(_Expander(chooser.chosen).visit_stmt(body))
+        if folds:
+            body = _Decider(func).visit_stmt(_FoldingExpander(chooser.chosen).visit_stmt(body))
+        else:
+            body = _Expander(chooser.chosen).visit_stmt(body)
     return func.with_body(body)
 
 
@@ -54,6 +64,7 @@ class _Limits:
     max_extent: int
     explicit: bool
     local_access: bool
+    strict: bool  # loops marked as unrolled have to have constant extents
 
 
 class _Chooser(StmtExprMutator):
@@ -136,6 +147,11 @@ class _Chooser(StmtExprMutator):
 
     def _wanted(self, loop: s.For, count: int | None) -> bool:
         if count is None:
+            if loop.kind == s.ForKind.UNROLLED and self._limits.strict:
+                raise CheckError(
+                    f"Cannot unroll non-constant loop over {loop.loop_var.name}, extent "
+                    f"{loop.extent}; legal: a constant extent"
+                )
             return False
         if loop.kind == s.ForKind.UNROLLED:
             return not is_irregular(loop)
@@ -187,7 +203,7 @@ class _Decider(AnalyzedMutator):
         return s.Evaluate(0) if op.else_case is None else self.visit_stmt(op.else_case)
 
 
-class _Expander(FoldingSubstituter):
+class _Expander(RenamingSubstituter):
     """Writes the iterations of the chosen loops out, in one walk over what comes out."""
 
     def __init__(self, chosen: set[s.For]) -> None:
@@ -195,16 +211,29 @@ class _Expander(FoldingSubstituter):
         self._chosen = chosen
 
     def visit_for_(self, op: s.For) -> s.Stmt:
-        if op not in self._chosen:
-            return super().visit_for_(op)
-        assert isinstance(op.extent, e.IntImm), "only loops of constant extent are chosen"
-        low = self.visit_expr(op.min)
-        outer, buffers = self.rename, self.buffers
-        copies: list[s.Stmt] = []
-        for i in range(op.extent.value):
-            self.values[op.loop_var] = ops.add(low, ops.const(i, op.loop_var.dtype))
-            self.rename = outer or i > 0  # the first copy keeps the names of what is bound inside
-            self.buffers = dict(buffers)  # each copy has its own over memory allocated inside
-            copies.append(self.visit_stmt(op.body))
-        self.rename, self.buffers = outer, buffers
-        return s.SeqStmt.flatten(copies)
+        return _written_out(self, op) if op in self._chosen else super().visit_for_(op)
+
+
+class _FoldingExpander(FoldingSubstituter):
+    """The same, with indices worked out."""
+
+    def __init__(self, chosen: set[s.For]) -> None:
+        super().__init__({})
+        self._chosen = chosen
+
+    def visit_for_(self, op: s.For) -> s.Stmt:
+        return _written_out(self, op) if op in self._chosen else super().visit_for_(op)
+
+
+def _written_out(self: RenamingSubstituter, op: s.For) -> s.Stmt:
+    assert isinstance(op.extent, e.IntImm), "only loops of constant extent are chosen"
+    low = self.visit_expr(op.min)
+    outer, buffers = self.rename, self.buffers
+    copies: list[s.Stmt] = []
+    for i in range(op.extent.value):
+        self.values[op.loop_var] = ops.add(low, ops.const(i, op.loop_var.dtype))
+        self.rename = outer or i > 0  # the first copy keeps the names of what is bound inside
+        self.buffers = dict(buffers)  # each copy has its own over memory allocated inside
+        copies.append(self.visit_stmt(op.body))
+    self.rename, self.buffers = outer, buffers
+    return s.SeqStmt.flatten(copies)
