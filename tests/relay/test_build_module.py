@@ -329,32 +329,6 @@ def test_names_of_executors_and_runtimes() -> None:
         relay.backend.runtime.Runtime("crt", {"system-lib": "yes"})
 
 
-@pytest.mark.parametrize(
-    ("target", "executor", "runtime"),
-    [
-        ("c", None, None),
-        ("c -runtime=c", None, ("crt", {})),
-        ("llvm -system-lib=1", None, ("cpp", {"system-lib": True})),
-        ("c -executor=aot -interface-api=c -unpacked-api=1 -runtime=c",
-         ("aot", {"interface-api": "c", "unpacked-api": True}), ("crt", {})),
-        ("c -executor=aot -workspace-byte-alignment=8 -link-params=1",
-         ("aot", {"workspace-byte-alignment": 8, "link-params": True}), None),
-        ("llvm -executor=graph -link-params=1 -interface-api=c", ("graph", {"link-params": True}),
-         None),
-    ],
-)  # fmt: skip
-def test_older_options_of_targets(target: str, executor: Any, runtime: Any) -> None:
-    found = relay.build_module._reconstruct_from_deprecated_options(tvm.target.Target(target))
-    Executor, Runtime = relay.backend.Executor, relay.backend.Runtime
-    wanted = (executor and Executor(*executor), runtime and Runtime(*runtime))
-    assert found == wanted
-
-
-def test_a_target_may_choose_the_executor() -> None:
-    mod = tvm.IRModule.from_expr(dense())
-    assert relay.build(mod, "llvm -executor=aot").executor.name == "aot"
-
-
 def test_two_parameters_of_one_name() -> None:
     a, b = relay.var("a", shape=(2,)), relay.var("a", shape=(2,))
     with pytest.raises(ValueError, match="Multiple args in the function have name a"):

@@ -6,6 +6,7 @@ import pytest
 
 from tests.structure.reference import DATA
 from tvm.target.kind import KINDS, TargetKind
+from tvm.target.target import Target
 
 pytestmark = pytest.mark.pure
 
@@ -27,3 +28,12 @@ def test_kinds_compare_by_name() -> None:
     assert TargetKind.options_from_name("llvm")["mcpu"] == "string"
     with pytest.raises(ValueError, match="did you mean 'metal'"):
         TargetKind.options_from_name("metall")
+
+
+@pytest.mark.parametrize("kind", ["c", "llvm", "cuda"])
+@pytest.mark.parametrize(
+    "option", ["runtime=c", "system-lib", "executor=aot", "link-params=1", "unpacked-api=1"]
+)
+def test_executors_and_runtimes_are_no_options_of_targets(kind: str, option: str) -> None:
+    with pytest.raises(ValueError, match="has no option"):
+        Target(f"{kind} -{option}")

@@ -73,8 +73,6 @@ def build(
                     legal=f"relay.backend.{kind.__name__}(name, options)",
                 )
             )  # fmt: skip
-    said = _reconstruct_from_deprecated_options(target_of(target))
-    executor, runtime = said[0] or executor, said[1] or runtime
     _check_interface(executor, runtime)
     mod = InferType()(as_module(ir_mod, params))
     with target_of(target):
@@ -131,27 +129,6 @@ def _check_interface(executor: Executor, runtime: Runtime) -> None:
             f'Need unpacked-api == false (got: {unpacked}) and interface-api == "packed" '
             f"(got: {api}) when targeting c++ runtime"
         )
-
-
-def _reconstruct_from_deprecated_options(target: Any) -> tuple[Executor | None, Runtime | None]:
-    """The executor and the runtime that older options of a target say; None for those unsaid.
-
-    `c -executor=aot -interface-api=c -runtime=c` is `Executor("aot", {"interface-api": "c"})` with
-    `Runtime("crt")`.
-    """
-    given = dict(target.attrs)
-
-    def options(legal: Mapping[str, str]) -> dict[str, Any]:
-        return {name: given[name] for name in legal if name in given}
-
-    executor = runtime = None
-    if "executor" in given:
-        name = str(given["executor"])
-        executor = Executor(name, options(Executor.list_registered_options(name)))
-    if "runtime" in given or "system-lib" in given:
-        name = {"c": "crt", "c++": "cpp"}.get(*[str(given.get("runtime", "cpp"))] * 2)
-        runtime = Runtime(name, options(Runtime.list_registered_options(name)))
-    return executor, runtime
 
 
 def optimize(

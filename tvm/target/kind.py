@@ -153,12 +153,6 @@ _VULKAN = (
     "max_spirv_version:int max_num_threads:int max_threads_per_block:int thread_warp_size:int"
 )
 
-# What v0.18 asked of a target and what its Relay now asks of executor and runtime.
-_OLDER = (
-    "executor:string runtime:string system-lib:bool link-params:bool unpacked-api:bool "
-    "interface-api:string"
-)
-
 _WGSL: Final = KindTraits(has_int64=False, typed_memory=True)  # what its compilers all take
 
 KINDS: Final[dict[str, TargetKind]] = {
@@ -168,7 +162,7 @@ KINDS: Final[dict[str, TargetKind]] = {
             "llvm",
             CPU,
             ("cpu",),
-            f"{_LLVM} {_OLDER}",
+            _LLVM,
             traits=KindTraits(machine_code=True, narrow_functions=False, tuning_rules="llvm"),
         ),
         TargetKind(
@@ -176,7 +170,7 @@ KINDS: Final[dict[str, TargetKind]] = {
             CPU,
             ("cpu",),
             "mcpu:string march:string workspace-byte-alignment:int constants-byte-alignment:int "
-            f"unsafe-indices:bool {_OLDER}",
+            "unsafe-indices:bool",
             traits=KindTraits(
                 calls_c_library=True, narrow_floats={}, narrow_functions=False, tuning_rules="c"
             ),

@@ -27,8 +27,11 @@ from .simplify import Simplify
 @tir_pass("tir.InsertHoistedExpression")
 def _InsertHoistedExpression(func: PrimFunc, mod: IRModule, ctx: PassContext) -> PrimFunc:
     config = ctx.option("tir.HoistExpression")
-    conditions = HoistedConditionals(int(config.hoisted_conditionals))
-    return hoist(func, conditions, HoistedLetBindings(int(config.hoisted_let_bindings)))
+    conditions = HoistedConditionals(
+        int(config.hoisted_conditionals) & HoistedConditionals.All.value  # other bits say nothing
+    )
+    lets = HoistedLetBindings(int(config.hoisted_let_bindings) & HoistedLetBindings.All.value)
+    return hoist(func, conditions, lets)
 
 
 def HoistExpression() -> Sequential:
