@@ -23,7 +23,7 @@ from tvm.te.create_prim_func import create_prim_func
 from tvm.te.operation import compute
 from tvm.te.tensor import PlaceholderOp, Tensor
 from tvm.tir import expr as tir
-from tvm.tir.analysis.undefined_vars import undefined_vars
+from tvm.tir.analysis.undefined_vars import free_variables
 from tvm.tir.function import PrimFunc
 from tvm.tir.functor import substitute, walk
 
@@ -226,7 +226,7 @@ def gen_call_tir_inputs(func: Callable[..., Any], *args: Any, **kwargs: Any) -> 
     outs = [_own_output(out, outs[:index]) for index, out in enumerate(outs)]
     unbound = arguments.unbound(outs)
     prim_func = create_prim_func([*arguments.parameters, *outs, *unbound], "int64")
-    captured = undefined_vars(prim_func)  # symbols of the caller that `func` knows by itself
+    captured = free_variables(prim_func)  # symbols of the caller that `func` knows by itself
     if captured:
         unbound += captured
         prim_func = create_prim_func([*arguments.parameters, *outs, *unbound], "int64")

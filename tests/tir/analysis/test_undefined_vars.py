@@ -4,10 +4,12 @@ import pytest
 
 from tests.tir.analysis.programs import matmul
 from tvm import tir
+from tvm.error import CheckError
 from tvm.ir import PointerType, PrimType, Range
 from tvm.tir import expr as e
 from tvm.tir import stmt as s
 from tvm.tir.analysis import undefined_vars
+from tvm.tir.analysis.undefined_vars import free_variables
 
 pytestmark = pytest.mark.pure
 x, y, z = (e.Var(n, "int32") for n in "xyz")
@@ -42,3 +44,18 @@ def test_what_is_said_of_a_fragment_is_no_use_of_it() -> None:
     inner = s.Allocate(f, "float16", [256], tir.const(True, "bool"), s.Evaluate(f))
     assert undefined_vars(s.AttrStmt(f, "fragment_shape", "16, 16, 16", inner)) == []
     assert undefined_vars(s.AttrStmt(f, "fragment_shape", "16, 16, 16", s.Evaluate(f))) == [f]
+
+
+def test_each_variable_is_defined_once() -> None:
+    used = s.Evaluate(x)
+    twice = s.SeqStmt([s.LetStmt(x, y, used), s.LetStmt(x, z, used)])
+    nested = s.LetStmt(x, y, s.For(x, 0, z, 0, used))
+    late = s.SeqStmt([used, s.For(x, 0, y, 0, used)])
+    for program, words in ((twice, "defined"), (nested, "defined"), (late, "used before")):
+        with pytest.raises(CheckError, match=f"variable x has .*been {words}"):
+            undefined_vars(program)
+    with pytest.raises(CheckError, match="already been defined"):
+        undefined_vars(s.LetStmt(x, y, used), [x])
+    assert free_variables(twice) == [y, z]
+    assert undefined_vars(s.SeqStmt([s.LetStmt(x, y, used), used])) == [y]
+    assert undefined_vars(s.For(x, 0, x, 0, used)) == []

@@ -1,5 +1,6 @@
 import pytest
 
+from tvm.ir.module import IRModule
 from tvm.script import tir as T
 from tvm.testing.pass_test import PassTest
 from tvm.tir.transform import RenormalizeSplitPattern
@@ -54,3 +55,13 @@ class TestOrder(PassTest):
         B[3] = A[0] >= A[1]
 
     Expected = Before
+
+
+def test_what_is_greater_stands_on_the_right() -> None:
+    @T.prim_func
+    def func(A: T.Buffer((8,), "float32")):
+        if A[0] > T.float32(1):
+            A[1] = T.float32(0)
+
+    mod = IRModule.from_expr(func)
+    assert "if T.float32(1.0) < A[0]:" in RenormalizeSplitPattern()(mod).script()

@@ -1,9 +1,14 @@
-"""The variables that a piece of a program uses and does not define."""
+"""The variables that a piece of a program uses and does not define.
+
+`undefined_vars` asks for programs in which each variable is defined once, before its uses;
+`free_variables` goes by the scopes, whatever is defined twice.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+from tvm.error import CheckError
 from tvm.ir.expr import PrimExpr, Range
 from tvm.support.arguments import explained
 from tvm.tir import expr as e
@@ -19,9 +24,20 @@ def undefined_vars(
 ) -> list[e.Var]:
     """The variables used in `node`, in the order of their first use, but for those it defines.
 
-    `defs` are variables that count as defined outside.
+    `defs` are variables that count as defined outside. Raises CheckError where a variable is
+    defined twice, or used before.
     """
-    finder = _Finder(defs or ())
+    return _found(_DefinedOnce(defs or ()), node)
+
+
+def free_variables(
+    node: s.Stmt | PrimExpr | PrimFunc, defs: Sequence[e.Var] | None = None
+) -> list[e.Var]:
+    """The variables used in `node` out of the scope of what defines them."""
+    return _found(_Finder(defs or ()), node)
+
+
+def _found(finder: _Finder, node: s.Stmt | PrimExpr | PrimFunc) -> list[e.Var]:
     if isinstance(node, PrimFunc):
         finder.visit_func(node)
     elif isinstance(node, s.Stmt):
@@ -61,6 +77,10 @@ class _Finder(StmtExprVisitor):
                 self.visit_expr(part)
         self._scope.difference_update(new)
 
+    def _bind(self, variables: Sequence[e.Var], *parts: s.Stmt | PrimExpr) -> None:
+        """Visit the parts, for which the variables are defined."""
+        self._within(variables, *parts)
+
     def _define_buffer(self, buffer: Buffer) -> None:
         for part in (buffer.data, *buffer.shape, *buffer.strides, buffer.elem_offset):
             if isinstance(part, e.Var):
@@ -76,7 +96,7 @@ class _Finder(StmtExprVisitor):
 
     def visit_let_(self, op: e.Let) -> None:
         self.visit_expr(op.value)
-        self._within([op.var], op.body)
+        self._bind([op.var], op.body)
 
     def visit_reduce_(self, op: e.Reduce) -> None:
         for axis in op.axis:
@@ -89,21 +109,21 @@ class _Finder(StmtExprVisitor):
 
     def visit_let_stmt_(self, op: s.LetStmt) -> None:
         self.visit_expr(op.value)
-        self._within([op.var], op.body)
+        self._bind([op.var], op.body)
 
     def visit_for_(self, op: s.For) -> None:
         self.visit_expr(op.min)
         self.visit_expr(op.extent)
-        self._within([op.loop_var], op.body)
+        self._bind([op.loop_var], op.body)
 
     def visit_allocate_(self, op: s.Allocate) -> None:
         self.visit_exprs(op.extents)
         self.visit_expr(op.condition)
-        self._within([op.buffer_var], op.body)
+        self._bind([op.buffer_var], op.body)
 
     def visit_allocate_const_(self, op: s.AllocateConst) -> None:
         self.visit_exprs(op.extents)
-        self._within([op.buffer_var], op.body)
+        self._bind([op.buffer_var], op.body)
 
     def visit_decl_buffer_(self, op: s.DeclBuffer) -> None:
         self.visit_buffer_use(op.buffer)
@@ -112,13 +132,16 @@ class _Finder(StmtExprVisitor):
     def visit_attr_stmt_(self, op: s.AttrStmt) -> None:
         self.visit_expr(op.value)
         if isinstance(op.node, e.IterVar) and op.attr_key in ("thread_extent", "virtual_thread"):
-            self._within([op.node.var], op.body)
+            self._bind_thread(op.node.var, op.body)
         else:
             # what is said of a fragment or a loop stands before these
             told_before = op.attr_key.startswith(("fragment_", "pragma_"))
             if isinstance(op.node, PrimExpr) and not told_before:
                 self.visit_expr(op.node)
             self.visit_stmt(op.body)
+
+    def _bind_thread(self, var: e.Var, body: s.Stmt) -> None:
+        self._within([var], body)
 
     def visit_block_(self, op: s.Block) -> None:
         for axis in op.iter_vars:
@@ -138,3 +161,38 @@ class _Finder(StmtExprVisitor):
             self.visit_stmt(op.init)
         self.visit_stmt(op.body)
         self._scope = outer
+
+
+class _DefinedOnce(_Finder):
+    """What is defined stays so, and is never defined again."""
+
+    def _define(self, var: e.Var) -> None:
+        for known, what in ((self._scope, "already been defined"), (self.free, "been used before")):
+            if var in known:
+                raise CheckError(
+                    f"undefined_vars: variable {var.name} has {what}; legal: programs that define "
+                    "each variable once, before its uses (ConvertSSA makes them)"
+                )
+        self._scope.add(var)
+
+    def _bind(self, variables: Sequence[e.Var], *parts: s.Stmt | PrimExpr) -> None:
+        for var in variables:
+            self._define(var)
+        for part in parts:
+            if isinstance(part, s.Stmt):
+                self.visit_stmt(part)
+            else:
+                self.visit_expr(part)
+
+    def _bind_thread(self, var: e.Var, body: s.Stmt) -> None:
+        self._scope.add(var)  # several launches may share an axis
+        self.visit_stmt(body)
+
+    def visit_let_(self, op: e.Let) -> None:
+        self._bind([op.var], op.value, op.body)
+
+    def visit_let_stmt_(self, op: s.LetStmt) -> None:
+        self._bind([op.var], op.value, op.body)
+
+    def visit_for_(self, op: s.For) -> None:
+        self._bind([op.loop_var], op.min, op.extent, op.body)

@@ -37,7 +37,7 @@ from tvm.tir.function import PrimFunc
 from tvm.tir.functor import walk
 from tvm.tir.stmt import ForKind
 
-from .undefined_vars import undefined_vars
+from .undefined_vars import free_variables
 
 # Kinds of nodes that are gone, and the pass that replaces them.
 _GONE: Final[dict[type, str]] = {
@@ -93,7 +93,7 @@ def lowered_faults(func: PrimFunc, functions: set[str]) -> Iterator[tuple[str, s
     if func.buffer_map:
         names = ", ".join(buffer.name for buffer in func.buffer_map.values())
         yield f"parameters that are still buffers: {names}", "functions after tir.MakePackedAPI"
-    for var in undefined_vars(func.body, list(func.params)):
+    for var in free_variables(func.body, list(func.params)):
         yield f"variable {var.name}, which is not defined", "parameters, lets and loop variables"
     for node in walk(func.body):
         yield from _faults_of(node, target, functions)

@@ -33,7 +33,7 @@ from tvm.ir.type import PointerType, PrimType
 from tvm.support.dtype import DataType
 from tvm.tir import expr as e
 from tvm.tir import stmt as s
-from tvm.tir.analysis.undefined_vars import undefined_vars
+from tvm.tir.analysis.undefined_vars import free_variables
 from tvm.tir.buffer import Buffer
 from tvm.tir.function import PrimFunc
 from tvm.tir.functor import StmtExprMutator
@@ -114,7 +114,7 @@ class _Outliner(StmtExprMutator):
         if op.attr_key != "compute_scope":
             return super().visit_attr_stmt_(op)
         asked = op.value.value if isinstance(op.value, e.StringImm) else f"{self._root}_compute"
-        captured = _Captured(undefined_vars(op.body))
+        captured = _Captured(free_variables(op.body))
         var = self._function(asked, [], captured, op.body, op)
         return captured.around(s.Evaluate(e.Call(_INT32, var, captured.given, op.span), op.span))
 
@@ -127,7 +127,7 @@ class _Outliner(StmtExprMutator):
             return s.Evaluate(ops.const(0, "int32"), op.span)
         dtype = op.loop_var.dtype
         start, extent = e.Var("start", dtype), e.Var("extent", dtype)
-        captured = _Captured(undefined_vars(op.body, [op.loop_var]))
+        captured = _Captured(free_variables(op.body, [op.loop_var]))
         grain = parallel_tasks.GRAIN
         annotations = {key: note for key, note in op.annotations.items() if key != grain}
         if isinstance(op.extent, e.IntImm):

@@ -42,7 +42,7 @@ class _Renormalizer(AnalyzedMutator):
         return self._less(op.a, op.b, op) if _ordered(op) else super().visit_lt_(op)
 
     def visit_gt_(self, op: e.GT) -> PrimExpr:
-        return self._less(op.b, op.a, op) if _ordered(op) else super().visit_gt_(op)
+        return self._less(op.b, op.a, op)  # of floating numbers, too
 
     def visit_le_(self, op: e.LE) -> PrimExpr:
         if not _ordered(op):

@@ -24,7 +24,7 @@ from tvm.support.dtype import DataType
 from tvm.target.target import Target
 from tvm.tir import expr as e
 from tvm.tir import stmt as s
-from tvm.tir.analysis import undefined_vars
+from tvm.tir.analysis.undefined_vars import free_variables
 from tvm.tir.buffer import Buffer
 from tvm.tir.function import PrimFunc
 from tvm.tir.functor import StmtExprMutator, walk
@@ -69,7 +69,7 @@ class _Splitter(StmtExprMutator):
     def visit_attr_stmt_(self, op: s.AttrStmt) -> s.Stmt:
         if op.attr_key != "target" or not isinstance(op.node, Target):
             return super().visit_attr_stmt_(op)
-        params = sorted(undefined_vars(op.body, []), key=_addresses_first)
+        params = sorted(free_variables(op.body, []), key=_addresses_first)
         if not _tells_errors(op.node):
             _check_scopes([var for var in params if var not in self._planned], op)
         var = self._names.fresh_global(f"{self._prefix}_kernel", add_prefix=False)
