@@ -28,7 +28,7 @@ def body(text: str, params: str = 'A: T.Buffer((16,), "float32"), n: T.int32') -
         ("A[0:4] = A[4:8]", "A[0:4] = A[4:8]"),
         ("A[0:8:2] = T.Broadcast(1.0, 4)", "A[0:8:2] = T.Broadcast(T.float32(1.0), 4)"),
         ("A[:4] = A[12:]", "A[0:4] = A[12:16]"),
-        ("A[n:n + 4] = 2.0", "A[n:n + 4] = T.Broadcast(T.float32(2.0), 4)"),
+        ("A[n:n + 4] = T.broadcast(2.0, 4)", "A[n:n + 4] = T.Broadcast(T.float32(2.0), 4)"),
         ("x = n + 1\nA[x] = A[0]", "x: T.int32 = n + 1\nA[x] = A[0]"),
         ("x: T.int64 = T.Cast('int64', n)\nA[x] = A[0]",
          'x: T.int64 = T.Cast("int64", n)\nA[x] = A[0]'),
@@ -310,6 +310,13 @@ def test_loops_that_python_chooses(parallel):
     kind = tir.ForKind.PARALLEL if parallel else tir.ForKind.SERIAL
     assert [loop.kind for loop in main.body.seq[:3]] == [kind] * 3
     assert main.body.seq[3].extent.value == 2
+
+
+@pytest.mark.parametrize("value", ["T.float32(1)", "1.0", "A[0:3]"])
+def test_slices_take_vectors_of_their_length(value: str) -> None:
+    program = f"@T.prim_func\ndef f(A: T.Buffer((8,))):\n    A[0:4] = {value}\n"
+    with pytest.raises(DiagnosticError):
+        from_source(program)
 
 
 def test_memory_may_be_asked_for_in_a_loop() -> None:

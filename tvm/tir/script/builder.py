@@ -704,9 +704,8 @@ def fit_value(value: PrimExpr, buffer: Buffer, indices: Sequence[PrimExpr]) -> P
     )
     if value.dtype is accessed or value.dtype.is_handle:
         return value
-    if value.dtype.lanes == accessed.lanes or value.dtype.is_scalar:
-        return cast(value, accessed, _span())
-    return value
+    same = value.dtype.lanes == accessed.lanes and value.dtype.is_scalable == accessed.is_scalable
+    return cast(value, accessed, _span()) if same else value
 
 
 def vector_index(part: slice) -> PrimExpr:

@@ -56,4 +56,5 @@ def correlation_nchw(
 
     total = compute((batch, side * side, rows, columns), element, tag="correlation_nchw")
     count = simplify(kernel_size * kernel_size * channels)
-    return divide(total, count.astype(total.dtype))
+    mean: te.Tensor = divide(total, count.astype(total.dtype))
+    return mean

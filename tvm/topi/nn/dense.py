@@ -98,7 +98,8 @@ def matmul(
     if bias is None:
         return product
 
-    return add(product, cast(bias, dtype))
+    found: te.Tensor = add(product, cast(bias, dtype))
+    return found
 
 
 @explained
