@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import pytest
 
 from tvm.error import ScriptError
@@ -80,3 +83,21 @@ def test_a_result_is_given_as_often_as_asked_for() -> None:
         build.func_name("main")
         build.evaluate(0)
     assert builder.get() is builder.get()
+
+
+@pytest.mark.parametrize(
+    ("package", "made"),
+    [
+        ("tir", "tir.Var('x', 'int64')"),
+        ("tir", "tir.decl_buffer((4,), 'float32')"),
+        ("relax", "relax.Var('x', relax.TensorStructInfo((4,), 'float32'))"),
+    ],
+)
+def test_objects_are_named_whatever_was_imported_before(package: str, made: str) -> None:
+    name = "name_hint" if package == "relax" else "name"
+    text = (
+        f"from tvm import {package}; from tvm.script.ir_builder import IRBuilder; "
+        f"print(IRBuilder.name('named', {made}).{name})"
+    )
+    done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "named"

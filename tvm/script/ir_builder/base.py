@@ -9,6 +9,7 @@ func = ib.get()
 from __future__ import annotations
 
 import contextlib
+import importlib
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from types import TracebackType
@@ -31,11 +32,21 @@ class _Active(threading.local):
 _ACTIVE: Final = _Active()
 # How an object that the builder has just made gets its name, by class.
 _NAMERS: Final[dict[type, Callable[[Any, str], None]]] = {}
+# Where namers stand, by the package of the class: a look-up does not ask what was imported before.
+_HOMES: Final = {
+    "tvm.ir.": "tvm.tir.script.frames",
+    "tvm.tir.": "tvm.tir.script.frames",
+    "tvm.relax.": "tvm.relax.script.frames",
+}
 
 
 def register_namer(cls: type, namer: Callable[[Any, str], None]) -> None:
     """Say how objects of a class are named."""
     _NAMERS[cls] = namer
+
+
+def _namer_of(kind: type) -> Callable[[Any, str], None] | None:
+    return next(filter(None, map(_NAMERS.get, kind.__mro__)), None)
 
 
 class IRBuilderFrame(Object):
@@ -188,11 +199,14 @@ class IRBuilder(Object):
     @staticmethod
     def name(s: str, v: Any) -> Any:
         """Name an object that was just made; returns the object."""
-        for cls in type(v).__mro__:
-            namer = _NAMERS.get(cls)
-            if namer is not None:
-                namer(v, s)
-                break
+        namer = _namer_of(type(v))
+        if namer is None:
+            for package, home in _HOMES.items():
+                if type(v).__module__.startswith(package):
+                    importlib.import_module(home)
+            namer = _namer_of(type(v))
+        if namer is not None:
+            namer(v, s)
         return v
 
     @staticmethod
