@@ -34,7 +34,7 @@ import json, os, sys, sysconfig
 print(json.dumps({
     "name": sys.implementation.name, "version": "{}.{}".format(*sys.version_info),
     "suffix": sysconfig.get_config_var("EXT_SUFFIX"), "platform": sysconfig.get_platform(),
-    "headers": sysconfig.get_path("include"), "pyconfig": sysconfig.get_config_h_filename(),
+    "headers": sysconfig.get_path("include"),
     "free_threaded": bool(sysconfig.get_config_var("Py_GIL_DISABLED")),
 }))
 """
@@ -48,7 +48,6 @@ class Interpreter(NamedTuple):
     suffix: str  # of its libraries
     platform: str  # such as linux-x86_64
     headers: Path  # the folder of Python.h
-    pyconfig: Path  # the file of what this Python was configured with
 
     @property
     def tag(self) -> str:
@@ -66,8 +65,7 @@ def asked(path: str) -> Interpreter | str:
     headers = Path(told["headers"])
     if not (headers / "Python.h").exists():
         return f"{path} is without its headers (Debian: python{told['version']}-dev)"
-    pyconfig = Path(told["pyconfig"])
-    return Interpreter(path, told["version"], told["suffix"], told["platform"], headers, pyconfig)
+    return Interpreter(path, told["version"], told["suffix"], told["platform"], headers)
 
 
 def found() -> tuple[list[Interpreter], list[str]]:
@@ -154,13 +152,15 @@ def for_aarch64(one: Interpreter) -> tuple[Interpreter, list[str]]:
 
     Headers are those of this machine: `pyconfig.h` of CPython for the two 64-bit Linuxes differs in
     how the interpreter itself is compiled (x87, wchar_t, support tier) and in no size or layout.
-    Debian's asks for a copy in the folder of the machine.
+    Debian's is in a folder of the machine, where it looks for the one of AArch64 beside.
     """
-    include = WORK / one.tag / "include"
-    config = include / "aarch64-linux-gnu" / f"python{one.version}" / "pyconfig.h"
-    config.parent.mkdir(parents=True, exist_ok=True)
-    shutil.copyfile(one.pyconfig, config)
-    folders = (include, one.headers, one.pyconfig.parent)
+    folders = [one.headers]
+    of_machine = one.headers.parent / "x86_64-linux-gnu" / one.headers.name / "pyconfig.h"
+    if of_machine.exists():
+        folders.insert(0, WORK / one.tag / "include")
+        config = folders[0] / "aarch64-linux-gnu" / one.headers.name / "pyconfig.h"
+        config.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(of_machine, config)
     options = ["--cc", CROSS, *(word for path in folders for word in ("--include", str(path)))]
     suffix = f".cpython-{one.version.replace('.', '')}-aarch64-linux-gnu.so"
     return one._replace(suffix=suffix, platform="linux-aarch64"), options
