@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+import tvm
 from tvm.relax.analysis import estimate_memory_usage
 from tvm.script import ir as I
 from tvm.script import relax as R
@@ -30,10 +31,10 @@ def test_text() -> None:
         "Memory usage estimation:\n"
         "- Function main:\n"
         " * Without memory planning, there are 3 constant-size memory allocation(s) with total size"
-        " 7.451e-08 GB, and 1 dynamic-size memory allocation(s).\n"
+        " 7.451e-08 GB, and 1 dynamic-size allocation(s).\n"
         " * With memory planning, there are 2 constant-size memory allocation(s) with total size"
-        " 4.47e-08 GB, and 1 dynamic-size memory allocation(s).\n"
-        " * Memory planning reduces constant memory size to 60.0%.\n"
+        " 4.47e-08 GB.\n"
+        " * Memory planning reduces constant memory size to 60.0%.\n\n"
     )
 
 
@@ -46,4 +47,6 @@ def test_functions_and_empty_modules() -> None:
     def nothing(x: R.Tensor((2,), "float32")):
         return x
 
+    two = estimate_memory_usage(tvm.IRModule({"a": nothing, "b": Module["main"]}))
+    assert "\n\n" not in two.rstrip()  # one function after the other
     assert "reduces" not in estimate_memory_usage(nothing)

@@ -47,13 +47,13 @@ class _Allocations(PyExprVisitor):
 
     def text(self, name: str) -> str:
         """The lines of one function."""
-        dynamic = f", and {self.dynamic} dynamic-size memory allocation(s)" if self.dynamic else ""
+        dynamic = f", and {self.dynamic} dynamic-size allocation(s)" if self.dynamic else ""
         lines = [
             f"- Function {name}:",
             f" * Without memory planning, there are {self.tensors} constant-size memory "
             f"allocation(s) with total size {self.tensor_bytes / GIB:.4} GB{dynamic}.",
             f" * With memory planning, there are {self.planned} constant-size memory "
-            f"allocation(s) with total size {self.planned_bytes / GIB:.4} GB{dynamic}.",
+            f"allocation(s) with total size {self.planned_bytes / GIB:.4} GB.",
         ]
         if self.tensor_bytes:
             share = self.planned_bytes / self.tensor_bytes
@@ -96,5 +96,5 @@ def estimate_memory_usage(mod: IRModule | Function) -> str:
     for name, func in named:
         found = _Allocations()
         found.visit_expr(func)
-        lines += [found.text(name), ""]
-    return "\n".join(lines)
+        lines.append(found.text(name))
+    return "\n".join([*lines, "", ""])
