@@ -57,12 +57,14 @@ class _Flattener(StmtExprMutator):
         flat = self._flat.get(buffer)
         if flat is None:
             flat = flattened_buffer(buffer)
-            shape = tuple([self._analyzer.simplify(extent) for extent in flat.shape])
-            offset = flat.elem_offset
-            zero = offset if ops.is_zero(offset) else ops.const(0, offset.dtype)
+            shape, offset = flat.shape, flat.elem_offset
+            zero = offset
+            if not ops.is_zero(offset):
+                # part of the index from here on: who looks at both would count it twice
+                zero = ops.const(0, offset.dtype)
+                shape = (*shape[:-1], shape[-1] + offset)
+            shape = tuple([self._analyzer.simplify(extent) for extent in shape])
             dtype = INT8.with_lanes(flat.dtype.lanes) if flat.dtype.is_bool else flat.dtype
-            if self._as_maps:
-                zero = offset  # part of the index, too, from here on
             changed = dtype is not flat.dtype or zero is not offset or any(
                 new is not old for new, old in zip(shape, flat.shape)
             )  # fmt: skip
