@@ -153,6 +153,7 @@ def test_steps_are_counted_and_limited() -> None:
     assert 0 < stats.rewrites_performed <= stats.rewrites_attempted
     assert stats.nodes_visited >= 4
     assert stats.max_recursive_depth > 0
+    assert str(stats).startswith("RewriteSimplifierStats(nodes_visited = ")
     with analyzer.constraint_scope(x > 3):
         assert analyzer.rewrite_simplify_stats.constraints_entered == 1
     analyzer.reset_rewrite_simplify_stats()

@@ -208,7 +208,7 @@ def test_what_ranges_do_not_say_is_a_relation() -> None:
     found = solve_linear_inequalities(system, [x])
     assert (int(found.ranges[x].min), int(found.ranges[x].extent)) == (6, 1)
     assert [str(one) for one in found.relations] == [
-        "x == z * y", "6 - z * y <= 0", "z * y - 6 <= 0"
+        "x == z * y", "6 <= z * y", "z * y <= 6"
     ]  # fmt: skip
 
 
@@ -217,3 +217,31 @@ def test_text_of_systems() -> None:
     source = "IntConstraints([x, y], {x: I.Range(0, 10), y: I.Range(0, 5)}, [x + y == 7])"
     assert str(found.src) == repr(found.src) == source
     assert str(found).startswith(f"IntConstraintsTransform(\n\t{source}\n\tIntConstraints([n0]")
+
+
+def test_the_forms_of_solutions() -> None:
+    found = solve_linear_equations([e.EQ(x * 2 + y * 3, 7)], [x, y], {z: Range(0, 4)})
+    assert str(found.src_to_dst[x]) == "n0 * 3 - 7"
+    assert str(found.src_to_dst[y]) == "7 - n0 * 2"
+    [free] = found.dst.variables
+    assert str(found.dst_to_src[free]) == "x + y"
+    assert z in found.dst.ranges, "of variables that are not solved for, too"
+    found = solve_linear_equations([e.EQ(x * 6 + y * 4, 10)], [x, y])
+    assert str(found.src_to_dst[x]) == "n0 * 2 + 5"
+    assert str(found.src_to_dst[y]) == "0 - n0 * 3 - 5"
+
+
+def test_the_given_range_comes_first() -> None:
+    found = solve_linear_inequalities([x >= y], [x], {x: Range(0, 10), y: Range(0, 20)})
+    assert str(found.ranges[x].min) == "0"
+    assert [str(one) for one in found.relations] == ["x >= y", "y <= 9"]
+    for name in ("ToRange", "DeskewRange"):
+        made = getattr(_ffi_api, f"SolveInequalities{name}")([x], {x: Range(0, 10)}, [x >= y])
+        assert type(made).__name__.startswith("IntConstraints")
+
+
+def test_one_bound_on_either_side_is_kept_as_it_is() -> None:
+    found = solve_linear_inequalities([x >= 0, y >= 0, x + y < 10], [x, y])
+    assert str(found.ranges[x].extent) == "10 - y"
+    assert [str(one) for one in found.relations] == ["x <= 9 - y"]
+    assert list(found.ranges) == [y, x]

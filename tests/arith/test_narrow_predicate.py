@@ -10,6 +10,7 @@ from tvm.arith import _ffi_api
 from tvm.arith.narrow_predicate import narrow_predicate_expression
 from tvm.ir import Range
 from tvm.tir import expr as e
+from tvm.tir.functor import uses_any
 
 pytestmark = pytest.mark.pure
 i, n, m = (e.Var(name, "int32") for name in "inm")
@@ -52,3 +53,8 @@ def test_free_conditions_stay() -> None:
 def test_unbounded() -> None:
     call = e.Call("int32", "tir.popcount", [i])
     assert narrow_predicate_expression(call < n, {i: Range(0, 6)}).value == 0
+
+
+def test_comparisons_as_they_are_written() -> None:
+    for cond in (i == n, i != n):
+        assert not uses_any(narrow_predicate_expression(cond, {i: Range(0, 6)}), [i])

@@ -89,6 +89,12 @@ class RewriteStats:
         # results are made of simplified parts by the rules, each step within the one before
         self.num_recursive_rewrites: Final = rewriter.steps_taken
 
+    def __repr__(self) -> str:
+        names = ("nodes_visited", "constraints_entered", "rewrites_attempted",
+                 "rewrites_performed", "max_recursive_depth", "num_recursive_rewrites")  # fmt: skip
+        counts = ", ".join([f"{name} = {getattr(self, name)}" for name in names])
+        return f"RewriteSimplifierStats({counts})"
+
 
 class Analyzer(Knowledge):
     """Facts about variables, and answers about expressions."""

@@ -20,6 +20,7 @@ from tvm.tir.functor import substitute
 from tvm.tir.op import arith as op
 
 from .analyzer import Analyzer
+from .const_int_bound import ConstIntBound
 from .constraint import facts_in
 from .interval_set import eval_set
 from .pattern import linear_equation
@@ -195,8 +196,8 @@ def _linear_row(
 class SmithForm:
     """u * a * v is diagonal. (The entries need not divide one another, as solving needs no order.)
 
-    Columns are taken in their order and cleared as pivot - column, so that of x + y == 0 the first
-    variable is the new one: x = n0, y = -n0.
+    Columns are taken in their order and cleared as multiple of the pivot - column, so that of
+    x + y == 0 the first variable is the new one: x = n0, y = -n0.
     """
 
     def __init__(self, a: Matrix) -> None:
@@ -228,24 +229,17 @@ class SmithForm:
         return False
 
     def _clear(self, k: int) -> None:
-        """Clear the other elements of row and column; a smaller remainder becomes the pivot."""
+        """Clear the other elements of row and column; their common divisor becomes the pivot."""
         d = self.diagonal
-        while True:
-            pivot = d[k][k]
+        while any(d[i][k] for i in range(k + 1, len(d))) or any(d[k][k + 1 :]):
             for i in range(k + 1, len(d)):
-                self._add_row(i, k, -(d[i][k] // pivot))
+                while d[i][k]:
+                    self._add_row(i, k, -(d[i][k] // d[k][k]))
+                    if d[i][k]:
+                        self._swap_rows(k, i)
             for j in range(k + 1, len(d[0])):
                 if d[k][j]:
-                    self._add_column(j, k, -(d[k][j] // pivot))
-                    self._negate_column(j)
-            left = [(abs(d[i][k]), i, k) for i in range(k + 1, len(d)) if d[i][k]]
-            left += [(abs(d[k][j]), k, j) for j in range(k + 1, len(d[0]))
-                     if d[k][j]]  # fmt: skip
-            if not left:
-                break
-            _, i, j = min(left)
-            self._swap_rows(k, i)
-            self._swap_columns(k, j)
+                    self._merge_columns(k, j)
         if d[k][k] < 0:
             self._negate_row(k)
 
@@ -263,22 +257,31 @@ class SmithForm:
         for m in (self.diagonal, self.u):
             m[target] = [a + times * b for a, b in zip(m[target], m[source])]
 
-    def _add_column(self, target: int, source: int, times: int) -> None:
+    def _merge_columns(self, k: int, j: int) -> None:
+        """The divisor of both entries of row k goes to column k, zero to column j."""
+        pivot, other = self.diagonal[k][k], self.diagonal[k][j]
+        common, a, b = _divisor(pivot, other) if other % pivot else (pivot, 1, 0)
+        p, q = pivot // common, other // common
         for m in (self.diagonal, self.v):
             for row in m:
-                row[target] += times * row[source]
-        inverse = self.v_inverse
-        inverse[source] = [a - times * b for a, b in zip(inverse[source], inverse[target])]
-
-    def _negate_column(self, k: int) -> None:
-        for m in (self.diagonal, self.v):
-            for row in m:
-                row[k] = -row[k]
-        self.v_inverse[k] = [-a for a in self.v_inverse[k]]
+                row[k], row[j] = a * row[k] + b * row[j], q * row[k] - p * row[j]
+        rows = list(zip(self.v_inverse[k], self.v_inverse[j]))
+        self.v_inverse[k] = [p * x + q * y for x, y in rows]
+        self.v_inverse[j] = [b * x - a * y for x, y in rows]
 
     def _negate_row(self, k: int) -> None:
         for m in (self.diagonal, self.u):
             m[k] = [-a for a in m[k]]
+
+
+def _divisor(m: int, n: int) -> tuple[int, int, int]:
+    """(g, a, b) with g = a * m + b * n the greatest common divisor (Euclid)."""
+    a, b, c, d = 1, 0, 0, 1
+    while n:
+        times = m // n
+        m, n = n, m - times * n
+        a, b, c, d = c, d, a - times * c, b - times * d
+    return (m, a, b) if m > 0 else (-m, -a, -b)
 
 
 def _identity(size: int) -> Matrix:
@@ -303,12 +306,18 @@ class _Solution:
         for var, dom in src.ranges.items():
             self._analyzer.bind(var, dom, allow_override=True)
 
-    def _combined(self, factors: Sequence[int], exprs: Sequence[PrimExpr]) -> PrimExpr:
+    def _combined(
+        self, factors: Sequence[int], exprs: Sequence[PrimExpr], from_zero: bool = False
+    ) -> PrimExpr:
+        """The sum of the products; one that begins with zero subtracts what is times -1."""
         total: PrimExpr | None = None
         for factor, expr in zip(factors, exprs):
-            if factor:
+            if factor and not op.is_zero(expr):
                 term = op.multiply(expr, op.const(factor, expr.dtype))
-                total = term if total is None else op.add(total, term)
+                if total is None and from_zero:
+                    total = e.Add(op.const(0, expr.dtype), term)
+                else:
+                    total = term if total is None else op.add(total, term)
         if total is None:
             return op.const(0, exprs[0].dtype)
         return self._analyzer.simplify(total)
@@ -326,15 +335,16 @@ class _Solution:
             pivot = form.diagonal[i][i]
             side = self._sides[i]
             solved.append(side if pivot == 1 else op.floordiv(side, op.const(pivot, side.dtype)))
-        olds = [self._combined(row, variables) for row in form.v_inverse[rank:]]
+        olds = [self._combined(row, variables, from_zero=True) for row in form.v_inverse[rank:]]
         to_src = {e.Var(_new_name(i, old), old.dtype): old for i, old in enumerate(olds)}
         free = list(to_src)
         parts = [*solved, *free]
         to_dst = {var: self._combined(row, parts) for var, row in zip(variables, form.v)}
         ranges = self._ranges(to_src)
         relations += self._old_ranges(to_dst, ranges)
-        relations += [self._analyzer.simplify(substitute(r, to_dst)) for r in self._others]
-        dst = IntConstraints(free, ranges, relations)
+        relations += [substitute(r, to_dst) for r in self._others]
+        others = {var: dom for var, dom in self._src.ranges.items() if var not in to_dst}
+        dst = IntConstraints(free, {**ranges, **others}, relations)
         return IntConstraintsTransform(self._src, dst, to_dst, to_src)
 
     def _consistency(self, rank: int) -> list[PrimExpr] | None:
@@ -359,9 +369,7 @@ class _Solution:
         found: dict[e.Var, Range] = {}
         for new, expr in to_src.items():
             interval = eval_set(expr, self._src.ranges, self._analyzer)
-            known = interval.has_lower_bound() and interval.has_upper_bound()
-            used = [var for var in self._src.variables if _occurs(expr, var)]
-            if known and all(var in self._src.ranges for var in used):
+            if interval.has_lower_bound() and interval.has_upper_bound():
                 found[new] = interval.as_range(self._analyzer)
         return found
 
@@ -370,7 +378,7 @@ class _Solution:
     ) -> list[PrimExpr]:
         """The old ranges as conditions on new variables, where they do not follow."""
         analyzer = Analyzer()
-        for var, dom in ranges.items():
+        for var, dom in {**ranges, **self._src.ranges}.items():
             analyzer.bind(var, dom)
         found: list[PrimExpr] = []
         for var, dom in self._src.ranges.items():
@@ -391,10 +399,6 @@ def _new_name(k: int, old: PrimExpr) -> str:
     return f"n{k}_{old.name}" if isinstance(old, e.Var) else f"n{k}"
 
 
-def _occurs(expr: PrimExpr, var: e.Var) -> bool:
-    return any(not op.is_zero(part) for part in linear_equation(expr, [var])[:1])
-
-
 # --- inequalities ---
 
 
@@ -411,15 +415,16 @@ def solve_linear_inequalities(
     are the one condition False. With `deskew_range` new variables start at zero.
     """
     src = _problem(equations, variables, ranges)
-    if deskew_range:
-        return _deskewed(src)
+    return _deskewed(src) if deskew_range else _ranged(src)
+
+
+def _ranged(src: IntConstraints) -> IntConstraints:
     bounds, others = _eliminated(src)
     found = _best_ranges(src, bounds)
     if found is None:
         return NEVER
     relations = _left_over(src, bounds, found, others)
-    ordered = {var: found[var] for var in src.variables if var in found}
-    return IntConstraints(src.variables, ordered, relations)
+    return IntConstraints(src.variables, found, relations)
 
 
 def solve_inequalities_as_condition(
@@ -442,6 +447,20 @@ def _conditions(
         found += [op.greater_equal(left, bound) for bound in group.lower]
         found += [op.less_equal(left, bound) for bound in group.upper]
     return [*found, *others]
+
+
+def solve_inequalities_to_range(
+    variables: Sequence[e.Var], ranges: Ranges, inequalities: Sequence[PrimExpr]
+) -> IntConstraints:
+    """Ranges of the variables, as `solve_linear_inequalities` gives them."""
+    return _ranged(_problem(inequalities, variables, ranges))
+
+
+def solve_inequalities_deskewed(
+    variables: Sequence[e.Var], ranges: Ranges, inequalities: Sequence[PrimExpr]
+) -> IntConstraintsTransform:
+    """The same with new variables that start at zero."""
+    return _deskewed(_problem(inequalities, variables, ranges))
 
 
 class _Row:
@@ -518,9 +537,9 @@ def _eliminated(src: IntConstraints) -> tuple[dict[e.Var, IntGroupBounds], list[
                 rows.append(_normal_row(_joined(low, high, k), analyzer))
         rows = _distinct(rows, analyzer)
     for row in rows:
-        condition = op.less_equal(analyzer.simplify(row.base), op.const(0, row.base.dtype))
-        if not analyzer.can_prove(condition):
-            never = analyzer.can_prove(op.logical_not(condition))
+        condition = analyzer.simplify(op.less_equal(row.base, op.const(0, row.base.dtype)))
+        if not within.can_prove(condition):
+            never = within.can_prove(op.logical_not(condition))
             others.append(e.IntImm(e.BOOL, 0) if never else condition)
     return found, others
 
@@ -603,14 +622,20 @@ def best_range(
 ) -> Range | None:
     """The range with the smallest extent among those that start at one of the lower bounds.
 
-    The extent is the largest for any values of the variables whose ranges are known.
+    The extent is the largest for any values of the variables whose ranges are known; between one
+    bound on either side it is their distance as it is.
     """
     coef = group.coef
     if group.equal:
-        start = analyzer.simplify(op.floordiv(group.equal[0], coef))
+        literal = [bound for bound in group.equal if isinstance(bound, e.IntImm)]
+        start = analyzer.simplify(op.floordiv([*literal, *group.equal][0], coef))
         return Range.from_min_extent(start, op.const(1, start.dtype))
     if not group.lower or not group.upper:
         return None
+    if op.is_one(coef) and len(group.lower) == len(group.upper) == 1:  # nothing to choose
+        [low], [high] = group.lower, group.upper
+        end = analyzer.simplify(op.add(high, 1))
+        return Range.from_min_extent(low, op.subtract(end, low))
     best: tuple[PrimExpr, PrimExpr] | None = None
     for low in group.lower:
         start = analyzer.simplify(op.ceildiv(low, coef))
@@ -631,6 +656,23 @@ def _largest(
     return analyzer.simplify(interval.max_value) if interval.has_upper_bound() else value
 
 
+def _with_own(group: IntGroupBounds, own: Range | None) -> IntGroupBounds:
+    """The bounds with the given range first, so that it wins among equally tight ones."""
+    if own is None or group.equal:
+        return group
+    given = IntGroupBounds.from_range(own)
+    coef = group.coef
+
+    def scaled(bounds: Sequence[PrimExpr]) -> list[PrimExpr]:
+        return [op.multiply(bound, coef) for bound in bounds]
+
+    if given.equal:
+        return IntGroupBounds(coef, [], scaled(given.equal), [])
+    return IntGroupBounds(
+        coef, [*scaled(given.lower), *group.lower], [], [*scaled(given.upper), *group.upper]
+    )
+
+
 def _best_ranges(
     src: IntConstraints, bounds: Mapping[e.Var, IntGroupBounds]
 ) -> dict[e.Var, Range] | None:
@@ -638,7 +680,8 @@ def _best_ranges(
     found: dict[e.Var, Range] = {}
     analyzer = Analyzer()
     for var in reversed(src.variables):
-        best = best_range(bounds[var], found, analyzer)
+        group = _with_own(bounds[var], src.ranges.get(var))
+        best = best_range(group, {**src.ranges, **found}, analyzer)
         if best is None:
             continue
         if analyzer.can_prove(op.less_equal(best.extent, 0)):
@@ -646,6 +689,13 @@ def _best_ranges(
         found[var] = best
         analyzer.bind(var, best, allow_override=True)
     return found
+
+
+def _bind_literally(analyzer: Analyzer, var: e.Var, dom: Range) -> None:
+    """The variable lies between the literals around its range; ends in other variables are lost."""
+    last = analyzer.const_int_bound(op.subtract(op.add(dom.min, dom.extent), 1)).max_value
+    first = analyzer.const_int_bound(dom.min).min_value
+    analyzer.update(var, ConstIntBound(min(first, last), last), True)
 
 
 def _left_over(
@@ -657,8 +707,22 @@ def _left_over(
     """The conditions that the chosen ranges do not hold."""
     analyzer = Analyzer()
     for var, dom in found.items():
-        analyzer.bind(var, dom)
-    return [one for one in _conditions(src, bounds, others) if not analyzer.can_prove(one)]
+        _bind_literally(analyzer, var, dom)
+    return [
+        one
+        for one in _conditions(src, bounds, others)
+        if not (_is_start(one, found, analyzer) or analyzer.can_prove(one))
+    ]
+
+
+def _is_start(
+    condition: PrimExpr, found: Mapping[e.Var, Range], analyzer: Analyzer
+) -> bool:
+    """That a variable is at least what its range begins with."""
+    if not (isinstance(condition, e.GE) and isinstance(condition.a, e.Var)):
+        return False
+    dom = found.get(condition.a)
+    return dom is not None and analyzer.can_prove_equal(dom.min, condition.b)
 
 
 NEVER: Final = IntConstraints((), {}, [e.IntImm(e.BOOL, 0)])
@@ -686,18 +750,17 @@ def _deskewed(src: IntConstraints) -> IntConstraintsTransform:
         else:
             new = e.Var(f"{var.name}.shifted", var.dtype)
             start = analyzer.simplify(substitute(best.min, to_dst))
-            extent = analyzer.simplify(substitute(best.extent, to_dst))
+            extent = substitute(best.extent, to_dst)
             to_dst[var] = op.add(new, start)
             to_src[new] = analyzer.simplify(op.subtract(var, best.min))
             ranges[new] = Range.from_min_extent(op.const(0, var.dtype), extent)
             created.append(new)
-            analyzer.bind(new, ranges[new])
+            _bind_literally(analyzer, new, ranges[new])
     left = _left_over(src, bounds, old_ranges, others)
     relations = [analyzer.simplify(substitute(one, to_dst)) for one in left]
     relations = [one for one in relations if not (isinstance(one, e.IntImm) and one.value)]
     created.reverse()
-    ordered = {var: ranges[var] for var in created if var in ranges}
-    dst = IntConstraints(created, ordered, relations)
+    dst = IntConstraints(created, ranges, relations)
     ordered_to_dst = {var: to_dst[var] for var in src.variables}
     return IntConstraintsTransform(src, dst, ordered_to_dst, to_src)
 

@@ -22,7 +22,7 @@ def narrow_predicate_expression(
 
         i < n  over i in [0, 16)   ->   15 < n
     """
-    return _Narrower(free_parameters).visit(expr)
+    return _Narrower(free_parameters).visit(e.as_expr(expr))
 
 
 class _Narrower:

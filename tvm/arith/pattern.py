@@ -227,30 +227,39 @@ def _tighten(
 
 
 def detect_common_subexpr(expr: Any, threshold: int) -> dict[PrimExpr, int]:
-    """The parts that occur at least `threshold` times, each with its count.
+    """The parts that occur at least `threshold` times, each with its count, the largest first.
 
-    A part that only ever occurs within a larger repeated part is left out.
+    What lies within a part that is reported is counted no more: of (x*2 + y) * (x*2 + y) + x*2
+    the part x*2 + y occurs twice, and x*2 once besides.
     """
     numbers = ExprNumbers()
+    whole = e.as_expr(expr)
+    parts: dict[int, PrimExpr] = {}
+    counts = _part_counts(whole, numbers, parts)
+    sizes = {key: sum(_part_counts(part, numbers, {}).values()) for key, part in parts.items()}
+    result: dict[PrimExpr, int] = {}
+    for key in sorted(parts, key=lambda one: -sizes[one]):
+        count = counts[key]
+        if count < max(threshold, 1) or has_stateful_call(parts[key]):
+            continue
+        result[parts[key]] = count
+        for inner, times in _part_counts(parts[key], numbers, {}).items():
+            counts[inner] -= count * times
+    return result
+
+
+def _part_counts(
+    expr: PrimExpr, numbers: ExprNumbers, parts: dict[int, PrimExpr]
+) -> dict[int, int]:
+    """How often each part that has parts of its own occurs, by its number."""
     counts: dict[int, int] = {}
-    stack = [e.as_expr(expr)]
-    first: dict[int, PrimExpr] = {}
-    parents: dict[int, set[int]] = {}
+    stack = [expr]
     while stack:
         node = stack.pop()
         below = expr_children(node)
-        if not below:
-            continue
-        key = numbers.number(node)
-        counts[key] = counts.get(key, 0) + 1
-        first.setdefault(key, node)
-        for child in below:
-            parents.setdefault(numbers.number(child), set()).add(key)
-        stack.extend(reversed(below))
-    result: dict[PrimExpr, int] = {}
-    for key, count in counts.items():
-        above = parents.get(key, set())
-        covered = any(counts[parent] == count for parent in above)
-        if count >= threshold and not covered and not has_stateful_call(first[key]):
-            result[first[key]] = count
-    return result
+        if below:
+            key = numbers.number(node)
+            counts[key] = counts.get(key, 0) + 1
+            parts.setdefault(key, node)
+            stack.extend(reversed(below))
+    return counts

@@ -39,6 +39,8 @@ FUNCTIONS: Final[dict[str, str]] = {
     "arith.NormalizeToIterSum": "tvm.arith:normalize_to_iter_sum",
     "arith.PosInf": "tvm.arith.int_set:pos_inf",
     "arith.SolveInequalitiesAsCondition": "tvm.arith.int_solver:solve_inequalities_as_condition",
+    "arith.SolveInequalitiesDeskewRange": "tvm.arith.int_solver:solve_inequalities_deskewed",
+    "arith.SolveInequalitiesToRange": "tvm.arith.int_solver:solve_inequalities_to_range",
     "arith.SolveLinearEquations": "tvm.arith:solve_linear_equations",
     "arith.SubspaceDivide": "tvm.arith:subspace_divide",
     "arith.UnionLowerBound": "tvm.arith:union_lower_bound",
