@@ -95,8 +95,3 @@ def test_operators_of_the_first_sets() -> None:
     run("Crop", [IMAGE], border=[1, 1, 1, 1], **old)
     run("Crop", [IMAGE], border=[1, 1, 1, 1], scale=[2, 3], **old)
     run("DynamicSlice", [floats(4, 5)], {1: np.array([1, 0]), 2: np.array([3, 4])}, **old)
-
-
-def test_adopted_functions() -> None:
-    inputs = [floats(2, 6, 5), floats(6, 1, 4), floats(6), floats(2, 6, 3)]
-    run("CausalConvWithState", inputs, None, 2, activation="silu")

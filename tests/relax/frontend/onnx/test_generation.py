@@ -77,6 +77,16 @@ def test_only_tokens_of_the_largest_shares_are_drawn() -> None:
     assert found == {tuple(best)}  # which have more than half, each in its row
 
 
+def test_scores_of_no_token_of_the_vocabulary_are_left_out() -> None:
+    given = {"input_ids": PROMPTS, "max_length": LENGTH}
+    known = interpreted(model_of("GreedySearch", given, vocab_size=13), given)
+    same(run_onnx(model_of("GreedySearch", given), given)[0], known)
+    mask = np.array([1] * 6 + [0] * 7, "int32")
+    masked = model_of("GreedySearch", {**given, "vocab_mask": mask})
+    fewer = interpreted(model_of("GreedySearch", given, vocab_size=6), given)
+    same(interpreted(masked, {**given, "vocab_mask": mask}), fewer)
+
+
 def test_refuses() -> None:
     given = {"input_ids": PROMPTS, "max_length": LENGTH}
     with pytest.raises(OpAttributeInvalid, match="custom"):

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from onnx import helper
 
-from tests.relax.frontend.onnx.models import Array, check, check_sizes, make_model
+from tests.relax.frontend.onnx.models import Array, check, check_sizes, make_model, run_compiled
 from tvm.error import OpAttributeInvalid
 from tvm.relax.frontend.onnx import from_onnx
 
@@ -110,3 +110,20 @@ def test_crops_of_one_size(mode: str, size: tuple[int, int]) -> None:
     runs[1]["boxes"][0] = [0, 0, 1, 1]  # places that lie in the middle of two elements
     shapes = {"x": ["n", 3, "h", "w"], "boxes": ["r", 4], "which": ["r"]}
     check_sizes(make_model([node], runs[0], ["y"], shapes=shapes), runs, 1e-4)
+
+
+@pytest.mark.parametrize("op", ["CropAndResize", "MaxRoiPool"])
+@pytest.mark.parametrize("number", [2, -1])
+def test_regions_of_no_picture_are_refused(op: str, number: int) -> None:
+    """Also those of which no element would be read."""
+    given = {"x": IMAGE, "boxes": np.array([[0.1, 0.1, 0.8, 0.9], [5, 5, 6, 6]], "float32")}
+    if op == "CropAndResize":
+        given |= {"which": np.array([0, number], "int32"), "size": np.array([3, 4], "int32")}
+        node = helper.make_node(op, list(given), ["y"], domain="com.microsoft", name="cut")
+    else:
+        which = np.array([[0], [number]], "float32")
+        given["boxes"] = np.concatenate([which, given["boxes"] * 90], 1)
+        node = helper.make_node(op, list(given), ["y"], pooled_shape=[3, 4], name="cut")
+    model = make_model([node], given, ["y"])
+    with pytest.raises(AssertionError, match="'cut': a region's number of a picture"):
+        run_compiled(model, given)

@@ -9,7 +9,7 @@ from tvm.relax.struct_info import ShapeExpr, TensorStructInfo, TupleStructInfo
 from tvm.tir.expr import IntImm
 
 # Operators of ONNX Runtime's own set that ONNX took over, and in which version of its set.
-ADOPTED = {"CausalConvWithState": 27, "LinearAttention": 27}
+ADOPTED = {"LinearAttention": 27}
 
 
 def schema_of(op_type: str, domain: str, opset: int) -> Any | None:
@@ -65,8 +65,7 @@ def body_of(node: Any, opset: int, infos: list[Any]) -> Any | None:
 def _asks_for_more(node: Any, schema: Any) -> bool:
     """Whether a node of an adopted operator has attributes set that ONNX's own has not."""
     others = [attr for attr in node.attribute if attr.name not in schema.attributes]
-    plain = {"ndim": 1, "dilation": 1, "state_channels_last": -1}
-    return bool(others) and any(attr.i != plain.get(attr.name, 0) for attr in others)
+    return any(attr.i for attr in others)
 
 
 def _versions(schema: Any) -> list[int]:

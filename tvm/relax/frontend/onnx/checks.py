@@ -108,10 +108,14 @@ def _squeezes_every_one(node: Any) -> bool:
     return node.op_type == "Squeeze" and len(node.input) == 1 and not node.attribute
 
 
+_CHECKED = ("CropAndResize", "GatedDeltaNet", "MaxRoiPool", "VarlenCausalConvWithState")
+
+
 def _refuses_elements(node: Any) -> bool:
-    """An encoder that takes nothing but its categories."""
+    """An encoder of nothing but its categories, regions of numbered pictures, packed sequences."""
     zeros = [attribute.i for attribute in node.attribute if attribute.name == "zeros"]
-    return node.op_type == "OneHotEncoder" and zeros == [0]
+    is_strict = node.op_type == "OneHotEncoder" and zeros == [0]
+    return is_strict or node.op_type in _CHECKED
 
 
 def _nearest(missing: Mapping[str, object]) -> list[str]:

@@ -147,8 +147,10 @@ class Search:
         return nodes("Cast", nodes("Not", padded), to=6)
 
     def last(self, nodes: Nodes, logits: str) -> str:
-        """The scores behind the last token, (rows, tokens known)."""
+        """The scores behind the last token, (rows, tokens known); the decoder's may be more."""
         picked = nodes("Gather", logits, np.asarray(-1), axis=1)
+        if (count := int(self.node.attr("vocab_size", -1))) > 0:
+            picked = nodes("Slice", picked, sizes(0), sizes(count), sizes(1))
         return nodes("Cast", picked, to=1)
 
     def changed(self, nodes: Nodes, scores: str, history: str, *, first: bool) -> str:

@@ -10,6 +10,7 @@ import numpy as np
 
 from tvm import te, tir
 from tvm.ir.expr import PrimExpr, RelaxExpr
+from tvm.relax import op
 from tvm.relax.expr import Constant
 from tvm.relax.frontend.deformed import Windows, deformed
 from tvm.relax.frontend.regions import Side, between, mean_places, pooled, sides
@@ -133,7 +134,29 @@ def max_roi_pool(node: Node) -> Result:
     def compute(x: te.Tensor, rois: te.Tensor) -> Any:
         return pooled(x, rois, bounds, (rows, columns), "max")
 
+    _require_pictures(node, op.take(node[1], Constant(np.asarray(0, "int64")), 1))
     return node.bb.emit_te(compute, node[0], node[1], primfunc_name_hint="max_roi_pool")
+
+
+def _require_pictures(node: Node, which: RelaxExpr) -> None:
+    """Numbers of pictures are checked as the program runs, also of regions that read nothing."""
+
+    def compute(which: te.Tensor, count: Any) -> te.Tensor:
+        r = te.reduce_axis((0, which.shape[0]), "r")
+
+        def element() -> Any:
+            number = which(r).astype("int64")
+            return te.min(tir.all(number >= 0, number < count).astype("int32"), axis=[r])
+
+        made: te.Tensor = te.compute((), element, name="pictures")
+        return made
+
+    count = node.shape(0)[0]
+    every = node.bb.emit_te(compute, node.bb.emit(which), count, primfunc_name_hint="pictures")
+    text = f"ONNX {node.op_type} {node.name!r}: a region's number of a picture is out of range"
+    text = text.replace("{", "{{").replace("}", "}}")
+    fits = op.not_equal(every, Constant(np.zeros((), "int32")))
+    node.bb.emit(op.assert_op(fits, format=text))
 
 
 @convert("com.microsoft.CropAndResize")
@@ -184,6 +207,7 @@ def crop_and_resize(node: Node) -> Result:
         return te.compute(shape, element, name="crop_and_resize")
 
     extents = [tir.const(n, "int64") if isinstance(n, int) else n for n in size]
+    _require_pictures(node, node[2])
     given = [node[0], node[1], node[2], *extents]
     return node.bb.emit_te(compute, *given, primfunc_name_hint="crop_and_resize")
 
