@@ -15,7 +15,9 @@ from .node import Field, fields, register_nodes
 from .scriptable import PRINTERS
 
 # One registry for the operators of all dialects; the home of each is loaded on first need.
-OPS: Final[Registry[Op]] = Registry("operator", "tvm.tir.op", "tvm.relax.op", "tvm.relay.op")
+OPS: Final[Registry[Op]] = Registry(
+    "operator", "tvm.tir.op", "tvm.relax.op", "tvm.relay.op", "tvm.relay.qnn", "tvm.relay.quantize"
+)
 
 
 class ArgumentInfo(NamedTuple):
@@ -82,12 +84,19 @@ class Op(RelaxExpr):
         return Op.get(str(values["name"]))
 
     def get_attr(self, attr_name: str) -> Any:
-        """The value of an attribute, or None."""
+        """The value of an attribute, or what its dialect knows of the operator, or None."""
+        found = self._attrs.get(attr_name)
+        if found is None and attr_name in DERIVED:
+            return DERIVED[attr_name](self)
+        return found
+
+    def own_attr(self, attr_name: str) -> Any:
+        """The value that was set, or None."""
         return self._attrs.get(attr_name)
 
     def has_attr(self, attr_name: str) -> bool:
-        """True when the attribute is set."""
-        return attr_name in self._attrs
+        """True when the attribute has a value."""
+        return attr_name in self._attrs or self.get_attr(attr_name) is not None
 
     def set_attr(self, attr_name: str, value: object, plevel: int = 10) -> None:
         """Set an attribute; a higher `plevel` wins over a lower one, an equal one is refused."""
@@ -163,6 +172,10 @@ class Op(RelaxExpr):
         return f"Op({self.name})"
 
     __str__ = __repr__
+
+
+# attribute -> what the compiler does with an operator for which nothing was set
+DERIVED: Final[dict[str, Callable[[Op], Any]]] = {}
 
 
 def operator_of_tir(name: str) -> Op:

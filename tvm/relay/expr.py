@@ -463,6 +463,13 @@ def _with(node: Any, virtual_device: VirtualDevice | None, **changes: object) ->
     return made
 
 
+def copied(expr: RelayExpr) -> Any:
+    """Another node of the same parts, type and device."""
+    made = type(expr).from_fields(expr.field_values())
+    made.virtual_device_ = expr.virtual_device_
+    return made
+
+
 @explained
 def ConstantWithFields(
     constant: Constant, data: Any = None, virtual_device: Any = None, span: Span | None = None

@@ -20,7 +20,7 @@ from tvm.relay.op.strategies import (
     implementations,
     users_implementations,
 )
-from tvm.relay.op.strategy.generic import STRATEGIES, own_strategy
+from tvm.relay.op.strategy.generic import known_strategy
 from tvm.target import Target
 from tvm.tir.build import build
 from tvm.tir.expr import IntImm
@@ -126,22 +126,15 @@ def get_valid_implementations(
     """All ways in which an operator may be computed for a call."""
     if has_users_rule(op):
         return users_implementations(op, attrs, inputs, out_type, target)
-    return implementations(_strategy_of(op), attrs, inputs, out_type, target)
-
-
-def _strategy_of(op: Op) -> Callable[..., Any]:
-    """The strategy of an operator of Relay, which has one meaning at least."""
-    if op.name in STRATEGIES:
-        found: Callable[..., Any] = STRATEGIES[op.name]
-        return found
-    if op.get_attr("FRelayLower") is None:
+    rule = known_strategy(op)
+    if rule is None:
         raise TVMError(
             message(
                 f"{op.name} doesn't have an FTVMStrategy registered",
                 legal="operators with register_strategy or register_compute",
             )
         )
-    return lambda attrs, inputs, out_type, target: own_strategy(op, attrs, inputs, target)
+    return implementations(rule, attrs, inputs, out_type, target)
 
 
 def select_implementation(

@@ -9,9 +9,11 @@ from . import layout_conversions as layout_conversions
 from . import lowered as lowered
 from . import memory as memory
 from . import nn as nn
+from . import non_computational as non_computational
 from . import op as op
 from . import op_attrs as op_attrs
 from . import random as random
+from . import shape_flags as shape_flags
 from . import vision as vision
 from . import vm as vm
 from .algorithm import (

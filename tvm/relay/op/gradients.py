@@ -16,6 +16,7 @@ from tvm.relay.expr import Tuple, TupleGetItem, const
 from tvm.relay.ty import TensorType
 
 from . import nn, reduce, tensor, transform
+from .nn.utils import all_sides
 from .reduce import reduced_axes
 
 Rule = Callable[[Any, Any], list[Any]]
@@ -389,7 +390,7 @@ def _conv2d(orig: Any, grad: Any) -> list[Any]:
         )  # fmt: skip
     data, out, kernel = (_type(e).concrete_shape for e in (x, orig, w))
     stride, dilation = [int(s) for s in o.strides], [int(d) for d in o.dilation]
-    padding, groups = [int(p) for p in o.padding], int(o.groups)
+    padding, groups = list(all_sides(o.padding, 2)), int(o.groups)
     # what the window leaves over at the end of an axis has a gradient too
     over = [
         data[2 + i] + padding[i] + padding[2 + i] - (dilation[i] * (kernel[2 + i] - 1) + 1)

@@ -17,7 +17,7 @@ from typing import Any
 
 from tvm.error import TVMError
 from tvm.ffi.object import Object
-from tvm.ir.op import Op, register_op_attr
+from tvm.ir.op import DERIVED, Op, register_op_attr
 
 Compute = Callable[..., Any]
 
@@ -118,19 +118,28 @@ def register_shape_func(
     return register_op_attr(op_name, "FShapeFunc", shape_func, level)
 
 
+def _known_strategy(op: Op) -> Any:
+    from .strategy.generic import known_strategy  # all of TOPI, which few programs ask for
+
+    return known_strategy(op)
+
+
+DERIVED["FTVMStrategy"] = _known_strategy
+
+
 def has_users_rule(op: Any) -> bool:
     """Whether a user gave the operator a strategy or a compute function."""
-    return op.get_attr("FTVMStrategy") is not None or op.get_attr("FTVMCompute") is not None
+    return op.own_attr("FTVMStrategy") is not None or op.own_attr("FTVMCompute") is not None
 
 
 def users_implementations(
     op: Op, attrs: Any, inputs: Sequence[Any], out_type: Any, target: Any
 ) -> list[OpImplementation]:
     """All ways of an operator for a call, by the rule that a user gave it."""
-    rule = op.get_attr("FTVMStrategy")
+    rule = op.own_attr("FTVMStrategy")
     if rule is not None:
         return implementations(rule, attrs, inputs, out_type, target)
-    compute = op.get_attr("FTVMCompute")
+    compute = op.own_attr("FTVMCompute")
     return [OpImplementation(compute, _as_they_are, f"{op.name}.generic", 10)]
 
 

@@ -20,6 +20,7 @@ from tvm.ir.module import IRModule
 from tvm.ir.op import Op
 from tvm.ir.transform import PassContext
 from tvm.relay.expr import Call, Constant
+from tvm.relay.op.nn.utils import all_sides
 
 from .function_pass import expr_pass
 from .rewrites import Rule, rewrite_calls
@@ -64,7 +65,8 @@ def _padded(call: Call, widths: list[tuple[int, int]], **changes: Any) -> Call:
     attrs, inner = _attrs(call), call.args[0]
     assert isinstance(inner, Call), "the border was seen"
     sides = [low for low, _ in widths] + [high for _, high in widths]
-    total = tuple(int(old) + new for old, new in zip(attrs.padding, sides))
+    before = all_sides(attrs.padding, len(widths))
+    total = tuple(old + new for old, new in zip(before, sides))
     made = attrs.replaced(padding=total, **changes)
     return Call(call.op, (inner.args[0], *call.args[1:]), made, call.type_args, call.span)
 

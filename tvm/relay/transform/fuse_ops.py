@@ -226,7 +226,7 @@ def _order(root: RelaxExpr) -> list[RelaxExpr]:
 def _depends_on_data(call: Call) -> bool:
     """Whether the shape of the result follows from the values of an operand."""
     found = call.checked_type
-    flags = call.op.get_attr("TShapeDataDependent") if isinstance(call.op, Op) else None
+    flags = call.op.own_attr("TShapeDataDependent") if isinstance(call.op, Op) else None
     dynamic = not isinstance(found, TensorType) or is_dynamic(found)
     return dynamic and flags is not None and any(flags)
 

@@ -5,7 +5,7 @@
     fn (%x: Tensor[(2), float32]) -> Tensor[(2), float32] { add(%x, %x) /* ty=... */ }
 
 Variables and results without annotation get one, type arguments of calls are written down. What
-needs no change is kept as it is, with its type.
+has its type already is kept as it is; what has not stays without, in the program that was given.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from tvm.relay.adt import (
     PatternTuple,
     PatternVar,
 )
-from tvm.relay.expr import Call, Var, VarWithFields
+from tvm.relay.expr import Call, RelayExpr, Var, VarWithFields, copied
 from tvm.relay.function import Function, FunctionWithFields
 from tvm.relay.rewrite import as_function
 from tvm.relay.traverse import transform
@@ -105,10 +105,13 @@ class _Writer:
         elif isinstance(new, Call) and not new.type_args:
             given = self.inference.type_args.get(id(old))
             if given:
+                new = copied(new) if new is old else new
                 new.type_args = tuple(self.inference.types.resolve(t) for t in given)
         elif isinstance(new, Match):
             new = self._match(new)
-        if found is not None and hasattr(new, "checked_type_"):
+        if found is not None and isinstance(new, RelayExpr):
+            if new is old and not _has_type(new, found):
+                new = copied(new)
             new.checked_type_ = found
         return new
 
@@ -119,6 +122,8 @@ class _Writer:
             known = old
             if old.type_annotation is None:
                 known = VarWithFields(old, type_annotation=found)
+            elif not _has_type(old, found):
+                known = copied(old)
             known.checked_type_ = found
             self.vars[old.vid] = known
         return known
@@ -145,6 +150,11 @@ class _Writer:
         return pattern
 
 
+def _has_type(expr: RelayExpr, found: Type) -> bool:
+    known = expr.checked_type_
+    return known is found or (known is not None and bool(known == found))
+
+
 def typed_module(expr: RelaxExpr) -> IRModule:
     """A module whose main is `expr`, with types."""
     func = expr if isinstance(expr, Function) else as_function(expr)
@@ -152,6 +162,8 @@ def typed_module(expr: RelaxExpr) -> IRModule:
 
 
 def InferTypeLocal(expr: RelaxExpr) -> Type:
-    """The type of an expression whose parts are known."""
+    """The type of an expression whose parts are known; the expression has it from then on."""
     found: Type = infer_types_of(expr).checked_type  # type: ignore[assignment]
+    if isinstance(expr, RelayExpr):
+        expr.checked_type_ = found
     return found

@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
-from tvm.ir.op import OPS, Op
+from tvm.ir.op import DERIVED, OPS, Op
 from tvm.ir.type import TupleType
 from tvm.relay.ty import TensorType
 from tvm.tir.expr import IntImm
@@ -513,7 +513,7 @@ _RULES: Final[dict[str, Rule]] = {
 
 def rule_of(op: Op) -> Rule | None:
     """The rule of an operator: the one that was registered, ours, or that of its kind."""
-    own = op.get_attr("FInferCorrectLayout")
+    own = op.own_attr("FInferCorrectLayout")
     if own is not None:
         return _with_objects(own)
     found = _RULES.get(op.name)
@@ -524,6 +524,9 @@ def rule_of(op: Op) -> Rule | None:
     if op.num_inputs == 1 and not op.attrs_type_key:
         return elementwise
     return broadcast if op.num_inputs == 2 and not op.attrs_type_key else None
+
+
+DERIVED["FInferCorrectLayout"] = rule_of
 
 
 def _with_objects(rule: Callable[..., Any]) -> Rule:

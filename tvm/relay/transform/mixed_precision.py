@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
-from tvm.ir.op import Op
+from tvm.ir.op import DERIVED, Op
 from tvm.relay.expr import Call
 from tvm.relay.op.op import register_mixed_precision_conversion
 
@@ -29,17 +29,15 @@ DEFAULT_FOLLOW_LIST: Final = [
     # moved elements
     "nn.pad", "nn.batch_flatten", "concatenate", "zeros", "split", "squeeze", "transpose",
     "expand_dims", "reshape", "dyn.reshape", "broadcast_to_like", "dyn.broadcast_to",
-    "broadcast_to", "strided_slice", "dyn.strided_slice", "take", "argwhere", "topk", "dyn.topk",
-    "where", "image.resize1d", "image.resize2d", "image.resize3d", "full", "dyn.full", "stack",
-    "tile", "repeat", "reverse", "layout_transform", "nn.upsampling", "reshape_like", "ones",
-    "zeros_like", "ones_like", "gather", "gather_nd", "copy", "cast", "cast_like",
+    "strided_slice", "dyn.strided_slice", "take", "argwhere", "where", "image.resize2d", "full",
+    "dyn.full", "tile", "dyn.tile", "copy", "cast", "cast_like", "nn.depth_to_space",
+    "scatter_elements", "scatter_nd",
     # comparisons
     "less", "greater", "less_equal", "greater_equal",
     # arithmetic and activations
     "add", "subtract", "multiply", "divide", "nn.bias_add", "nn.batch_norm", "sqrt", "shape_of",
-    "negative", "abs", "max", "min", "maximum", "minimum", "argmax", "argmin", "nn.relu",
-    "nn.leaky_relu", "nn.prelu", "nn.dropout", "sigmoid", "tanh", "fast_tanh", "fast_exp",
-    "fast_erf", "clip",
+    "max", "min", "maximum", "minimum", "argmax", "argmin", "nn.relu", "nn.leaky_relu",
+    "nn.prelu", "nn.dropout", "sigmoid", "tanh", "fast_tanh", "fast_exp", "fast_erf", "clip",
     # pools
     "nn.max_pool1d", "nn.max_pool2d", "nn.max_pool3d", "nn.avg_pool1d", "nn.avg_pool2d",
     "nn.avg_pool3d", "nn.global_max_pool2d", "nn.adaptive_max_pool1d", "nn.adaptive_max_pool2d",
@@ -48,9 +46,9 @@ DEFAULT_FOLLOW_LIST: Final = [
 # Results that are much larger than the operands, ends of ranges, and sums over many elements.
 DEFAULT_NEVER_LIST: Final = [
     "exp", "power", "nn.cross_entropy", "nn.cross_entropy_with_logits", "nn.softmax",
-    "nn.log_softmax", "nn.l2_normalize", "erf", "arange", "nn.global_avg_pool2d",
-    "nn.adaptive_avg_pool1d", "nn.adaptive_avg_pool2d", "nn.adaptive_avg_pool3d", "sum", "mean",
-    "variance", "nn.layer_norm", "vision.get_valid_counts", "vision.non_max_suppression",
+    "nn.l2_normalize", "erf", "arange", "nn.global_avg_pool2d", "nn.adaptive_avg_pool1d",
+    "nn.adaptive_avg_pool2d", "nn.adaptive_avg_pool3d", "sum", "mean", "variance",
+    "nn.layer_norm",
 ]  # fmt: skip
 
 
@@ -94,5 +92,8 @@ _DEFAULT: Final[dict[str, Rule]] = {
 
 def rule_of(op: Op) -> Rule | None:
     """What hangs on an operator, or else its category in the lists."""
-    found: Rule | None = op.get_attr("FTVMMixedPrecisionConversionType")
+    found: Rule | None = op.own_attr("FTVMMixedPrecisionConversionType")
     return _DEFAULT.get(op.name) if found is None else found
+
+
+DERIVED["FTVMMixedPrecisionConversionType"] = rule_of

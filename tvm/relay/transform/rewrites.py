@@ -77,8 +77,8 @@ def DynamicToStatic(func: RelaxExpr, mod: IRModule, ctx: PassContext) -> RelaxEx
     from .infer_type import infer_types_of
 
     while True:
-        func = _Folder().run(infer_types_of(_open_result(func), mod))
-        func = infer_types_of(func, mod)
+        func = _Folder().run(infer_types_of(func, mod))
+        func = infer_types_of(_open_result(func), mod)
         made = transform(func, _static)
         if made is func:  # no new form, so there is nothing new to fold
             return func

@@ -15,7 +15,7 @@ from tvm.relay.op.relations import extents, is_any, tensor, tensor_type
 from tvm.relay.ty import Any as AnyDim
 from tvm.relay.ty import IncompleteType, TensorType
 
-from .utils import get_pad_tuple1d, get_pad_tuple2d, get_pad_tuple3d
+from .utils import all_sides, get_pad_tuple1d, get_pad_tuple2d, get_pad_tuple3d
 
 _PLAIN = {1: ("NCW", "OIW"), 2: ("NCHW", "OIHW"), 3: ("NCDHW", "OIDHW")}
 
@@ -156,10 +156,10 @@ def _conv_type(ctx: Relate) -> Type | None:
     kernel = _kernel_sizes(ctx, data, axes, False)
     if kernel is None:
         return None
-    pads = o.padding
+    pads = all_sides(o.padding, len(axes))
     out = {"N": data["N"], "C": _out_channels(o, kernel)}
     for at, axis in enumerate(axes):
-        both = int(pads[at]) + int(pads[at + len(axes)])
+        both = pads[at] + pads[at + len(axes)]
         stride, dilation = int(o.strides[at]), int(o.dilation[at])
         out[axis] = _out(data[axis], kernel[axis], stride, dilation, both)
     return tensor_type(arranged(o.out_layout or o.data_layout, out), _dtype(o, x))
@@ -291,8 +291,9 @@ def _transpose_type(ctx: Relate) -> Type | None:
     out: dict[str, Any] = {"N": data["N"], "C": kernel["O"] * int(o.groups)}
     if o.channels is not None:
         out["C"] = int(o.channels)
+    pads = all_sides(o.padding, len(axes))
     for at, axis in enumerate(axes):
-        both = int(o.padding[at]) + int(o.padding[at + len(axes)])
+        both = pads[at] + pads[at + len(axes)]
         reach = 1 + (kernel[axis] - 1) * int(o.dilation[at])
         more = int(o.output_padding[at])
         extent = data[axis]
@@ -311,8 +312,8 @@ def _transpose_lower(bb: Any, x: Any, w: Any, **o: Any) -> Any:
     dtype = o["out_dtype"] or str(x.struct_info.dtype)
     if len(o["strides"]) == 3:
         made = bb.call_te(
-            topi.nn.group_conv3d_transpose_ncdhw, x, w, o["strides"], o["padding"], dtype,
-            o["output_padding"], o["groups"],
+            topi.nn.group_conv3d_transpose_ncdhw, x, w, o["strides"],
+            all_sides(o["padding"], 3), dtype, o["output_padding"], o["groups"],
         )  # fmt: skip
     else:
         func = R.nn.conv1d_transpose if len(o["strides"]) == 1 else R.nn.conv2d_transpose

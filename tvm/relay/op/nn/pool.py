@@ -27,7 +27,7 @@ from tvm.relay.op.relations import extents, is_any, tensor, tensor_type
 from tvm.relay.ty import Any as AnyDim
 
 from .conv import _with_rank, arranged, letters
-from .utils import get_pad_tuple1d, get_pad_tuple2d, get_pad_tuple3d
+from .utils import all_sides, get_pad_tuple1d, get_pad_tuple2d, get_pad_tuple3d
 
 _PADS = {1: get_pad_tuple1d, 2: get_pad_tuple2d, 3: get_pad_tuple3d}
 _TE = {1: topi.nn.pool1d, 2: topi.nn.pool2d, 3: topi.nn.pool3d}
@@ -44,11 +44,12 @@ def _pool_type(ctx: Relate) -> Type | None:
     o = ctx.attrs
     sizes = letters(o.layout, extents(x))
     axes = _axes(o.layout)
+    pads = all_sides(o.padding, len(axes))
     for at, axis in enumerate(axes):
         if is_any(sizes[axis]):
             continue
         reach = (int(o.pool_size[at]) - 1) * int(o.dilation[at]) + 1
-        room = sizes[axis] + int(o.padding[at]) + int(o.padding[at + len(axes)]) - reach
+        room = sizes[axis] + pads[at] + pads[at + len(axes)] - reach
         stride = int(o.strides[at])
         if stride < 1:
             raise ctx.fail(f"a stride of {stride}", "1 or more")
@@ -69,7 +70,8 @@ def _pool_lower(count: int, kind: str) -> Lower:
         more = {"count_include_pad": o["count_include_pad"]} if kind == "avg" else {}
         return bb.call_te(
             _TE[count], _summed(bb, x, kind), list(o["pool_size"]), list(o["strides"]),
-            list(o["dilation"]), list(o["padding"]), kind, o["ceil_mode"], o["layout"], **more,
+            list(o["dilation"]), list(all_sides(o["padding"], count)), kind, o["ceil_mode"],
+            o["layout"], **more,
         )  # fmt: skip
 
     return lower
@@ -284,8 +286,8 @@ def _grad_lower(kind: str) -> Lower:
     def lower(bb: Any, g: Any, x: Any, **o: Any) -> Any:
         return bb.call_te(
             topi.nn.pool_grad, g, x, list(o["pool_size"]), list(o["strides"]),
-            list(o["padding"]), kind, o["ceil_mode"], o.get("count_include_pad", False),
-            o["layout"],
+            list(all_sides(o["padding"], 2)), kind, o["ceil_mode"],
+            o.get("count_include_pad", False), o["layout"],
         )  # fmt: skip
 
     return lower

@@ -27,7 +27,7 @@ from tvm.relay.ty import Any as AnyDim
 from tvm.relay.ty import IncompleteType, TensorType
 
 from .conv import _with_rank, arranged, letters
-from .utils import get_pad_tuple2d
+from .utils import all_sides, get_pad_tuple2d
 
 
 def _widths(pad_width: Any) -> tuple[tuple[int, int], ...]:
@@ -238,7 +238,7 @@ def _deformable_type(ctx: Relate) -> Type | None:
         ctx.assign(2, TensorType(arranged(o.kernel_layout, inner), x.dtype))
     else:
         inner = letters(o.kernel_layout, extents(weight))
-    top, left, bottom, right = map(int, o.padding)
+    top, left, bottom, right = all_sides(o.padding, 2)
     steps = list(zip("HW", (top + bottom, left + right), o.dilation, o.strides))
     for axis, around, dilation, stride in steps:
         reach = int(dilation) * (inner[axis] - 1) + 1

@@ -24,6 +24,14 @@ def _padding(padding: Any, count: int, name: str) -> tuple[int, ...]:
     )
 
 
+def all_sides(padding: Any, count: int) -> tuple[int, ...]:
+    """The padding before and after `count` axes, of options that may name fewer numbers.
+
+    Text and saved graphs hold them as they were written, and the defaults hold one an axis.
+    """
+    return _padding(padding, count, "padding")
+
+
 def get_pad_tuple1d(padding: Any) -> tuple[int, ...]:
     """The padding of the left and the right."""
     return _padding(padding, 1, "get_pad_tuple1d")

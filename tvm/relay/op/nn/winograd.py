@@ -12,7 +12,7 @@ from tvm.relay.op.declare import OUT_FUSABLE, Expr, Relate, relay_op, topi
 from tvm.relay.op.relations import extents, is_any, same_extent, tensor, tensor_type
 from tvm.topi.nn.conv3d_winograd import conv3d_ncdhw_winograd_without_weight_transform
 
-from .utils import get_pad_tuple2d, get_pad_tuple3d
+from .utils import all_sides, get_pad_tuple2d, get_pad_tuple3d
 
 _WIDTH = 3  # of the kernels; a transformed one has `tile_size + _WIDTH - 1` rows
 
@@ -53,7 +53,8 @@ def _without_transform_type(ctx: Relate) -> Type | None:
         raise ctx.fail(f"data of {sizes['C']} channels, a weight of {inputs}", "equal numbers")
     if o.channels is not None and not (is_any(filters) or int(o.channels) == filters):
         raise ctx.fail(f"channels {o.channels} is not that of the weight", f"channels={filters}")
-    for axis, pads in (("H", o.padding[0] + o.padding[2]), ("W", o.padding[1] + o.padding[3])):
+    top, left, bottom, right = all_sides(o.padding, 2)
+    for axis, pads in zip("HW", (top + bottom, left + right)):
         extent = sizes[axis]
         sizes[axis] = extent if is_any(extent) else extent + pads - _WIDTH + 1
     sizes["C"] = filters

@@ -380,6 +380,15 @@ _NAMES: Final[dict[str, str]] = {}
 """The names of those for operators of tensors, which targets list."""
 
 
+def known_strategy(op: Op) -> Any:
+    """The strategy of an operator that nobody gave another; None for what has no kernel."""
+    if op.name in STRATEGIES:
+        return STRATEGIES[op.name]
+    if op.get_attr("FRelayLower") is None:
+        return None
+    return lambda attrs, inputs, out_type, target: own_strategy(op, attrs, inputs, target)
+
+
 def strategy_of(name: str, op_name: str) -> Any:
     """A strategy with the operator's own way, which targets may replace."""
 

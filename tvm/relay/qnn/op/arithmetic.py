@@ -16,6 +16,7 @@ import numpy as np
 from tvm.ir.expr import RelaxExpr
 from tvm.relay import op as R
 from tvm.relay.expr import Constant, const
+from tvm.relay.ty import is_dynamic
 from tvm.relay.variables import free_vars
 
 
@@ -83,8 +84,30 @@ def multiplier_and_shift(factor: float) -> tuple[int, int]:
     return whole, exponent
 
 
-def times(value: Any, factors: Sequence[float], axis: int, rank: int, rounding: str) -> Any:
-    """64-bit integers times one factor, or one for each index of an axis; rounded, 64 bits."""
+def times_int32(
+    value: Any, factors: Sequence[float], axis: int, found: Any, rounding: str
+) -> Any:
+    """As `times`, of 32-bit integers whose products with the factors have 32 bits again."""
+    if rounding == "TONEAREST":
+        return R.cast(times(R.cast(value, "int64"), factors, axis, found, rounding), "int32")
+    if len(factors) == 1:
+        return R.fixed_point_multiply(value, *multiplier_and_shift(float(factors[0])))
+    pairs = [multiplier_and_shift(float(factor)) for factor in factors]
+    left = [max(shift, 0) for _, shift in pairs]
+    right = [max(-shift, 0) for _, shift in pairs]
+    numbers = [const(np.array(n, "int32"), "int32") for n in ([m for m, _ in pairs], left, right)]
+    axes = [axis % len(found.shape)]
+    return R.fixed_point_multiply_per_axis(value, *numbers, any(left), any(right), axes)
+
+
+def times(
+    value: Any, factors: Sequence[float], axis: int, found: Any, rounding: str
+) -> Any:
+    """64-bit integers times one factor, or one for each index of an axis; rounded, 64 bits.
+
+    `found` is the type of the tensor.
+    """
+    rank = len(found.shape)
     pairs = [multiplier_and_shift(float(factor)) for factor in factors]
     if len(pairs) == 1 and rounding != "TONEAREST":
         return R.fixed_point_multiply(value, *pairs[0])
@@ -104,5 +127,10 @@ def times(value: Any, factors: Sequence[float], axis: int, rank: int, rounding: 
     half: Any = numbers([1 << (total - 1) for total in right])
     if rounding == "TONEAREST":
         less = numbers([(1 << (total - 1)) - 1 for total in right])
-        half = R.where(R.greater_equal(value, const(0, "int64")), half, less)
+        zero: Any = const(0, "int64")
+        if not is_dynamic(found):
+            zero = R.zeros(found.shape, "int64")
+            if len(pairs) == 1:
+                half, less = (R.full(each, found.shape, "int64") for each in (half, less))
+        half = R.where(R.greater_equal(product, zero), half, less)
     return R.right_shift(R.add(product, half), numbers(right))

@@ -125,17 +125,16 @@ def softmax(x: Any, attrs: Any) -> Any:
 
 
 def leaky_relu(attrs: Any, args: Sequence[Any], types: Sequence[Any]) -> Any:
-    """Below the zero point z: alpha * (q - z) + z; then in the result's scale."""
+    """In the result's scale, of zero point z: q, and alpha * q + (1 - alpha) * z below z."""
     x, scale, zero, out_scale, out_zero = args
     wide = R.cast(x, "int32")
-    pairs = [multiplier_and_shift(alpha) for alpha in (float(attrs.alpha), 1 - attrs.alpha)]
-    part = R.fixed_point_multiply(wide, *pairs[0])
-    rest = R.fixed_point_multiply(zero, *pairs[1])
-    value = R.where(R.less(wide, zero), R.add(part, rest), wide)
     found = [types[0], types[1], types[2]]
-    return requantized(
-        value, scale, zero, out_scale, out_zero, found, -1, str(types[0].dtype)
-    )
+    value = requantized(wide, scale, zero, out_scale, out_zero, found, -1, "int32")
+    pairs = [multiplier_and_shift(alpha) for alpha in (float(attrs.alpha), 1 - attrs.alpha)]
+    part = R.fixed_point_multiply(value, *pairs[0])
+    rest = R.fixed_point_multiply(R.cast(out_zero, "int32"), *pairs[1])
+    value = R.where(R.less(wide, R.cast(zero, "int32")), R.add(part, rest), value)
+    return saturated(value, str(types[0].dtype))
 
 
 def avg_pool2d(attrs: Any, args: Sequence[Any], types: Sequence[Any]) -> Any:

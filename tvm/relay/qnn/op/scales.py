@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
 from tvm.relay import op as R
 from tvm.relay.expr import const
+from tvm.relay.ty import Any as AnyDim
+from tvm.relay.ty import TensorType
 
 from .arithmetic import (
     along_axis,
@@ -18,9 +20,11 @@ from .arithmetic import (
     limits,
     saturated,
     times,
+    times_int32,
 )
 from .requantize_config import chosen
 
+_VECTOR: Final = TensorType((AnyDim(),), "int32")  # of zero points
 _BELOW_INT32 = 2.0**31 - 128  # the last float32 before
 
 
@@ -70,14 +74,18 @@ def requantized(
     zero = along_axis(input_zero, types[2], axis, rank)
     factors = _factors(input_scale, output_scale)
     if compute == "int64" and factors is not None:
-        value = R.cast(x, "int64")
+        narrow = _fits_int32(types[0].dtype, input_zero, factors, output_zero)
+        dtype = "int32" if narrow else "int64"
+        value = R.cast(x, dtype)
         if not is_zero(input_zero):
-            value = R.subtract(value, R.cast(zero, "int64"))
+            zero = along_axis(R.reshape(input_zero, [-1]), _VECTOR, axis, rank)
+            value = R.subtract(value, R.cast(zero, dtype))
         if not equal_constants(input_scale, output_scale):
-            value = times(value, factors, axis, rank, rounding)
+            scaled = times_int32 if narrow else times
+            value = scaled(value, factors, axis, types[0], rounding)
         if not is_zero(output_zero):
-            value = R.add(value, R.cast(output_zero, "int64"))
-        return saturated(value, out_dtype)
+            value = R.add(R.cast(output_zero, dtype), value)
+        return value if narrow and out_dtype == "int32" else saturated(value, out_dtype)
     wide = "float64" if compute == "float64" else "float32"
     real = R.subtract(R.cast(x, wide), R.cast(zero, wide))
     factor = R.divide(R.cast(input_scale, wide), R.cast(output_scale, wide))
@@ -91,6 +99,19 @@ def requantized(
         whole = R.where(outside, R.add(inner, R.sign(real)), inner)
     whole = R.add(R.cast(whole, "int64"), R.cast(output_zero, "int64"))
     return saturated(whole, out_dtype)
+
+
+def _fits_int32(dtype: Any, zero: Any, factors: Sequence[float], out_zero: Any) -> bool:
+    """Whether no element can leave 32 bits on its way."""
+    low, high = limits(dtype)
+    known, out = constant_of(zero), constant_of(out_zero)
+    if known is None or out is None:
+        return False
+    least, greatest = limits("int32")
+    ends = [low - int(known.max()), high - int(known.min())]
+    scaled = [end * factor for end in ends for factor in factors]
+    every = [*ends, *scaled, *[value + int(out.max()) for value in scaled]]
+    return least <= min(every) and max(every) <= greatest
 
 
 def _factors(input_scale: Any, output_scale: Any) -> list[float] | None:
