@@ -92,7 +92,7 @@ def build(
             fused["main"], given = constants_apart(_main(fused))
             fused = InferType()(fused)
         kernels = _main(fused)
-        graph = graph_json(kernels, mod_name)
+        graph = graph_json(kernels, mod_name, late=given)
         bare = DefuseOps()(fused)
         made = GraphExecutorFactoryModule(
             mod, goal, executor, graph, library, mod_name, given, {}

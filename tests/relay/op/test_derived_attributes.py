@@ -27,7 +27,7 @@ def test_strategies_can_be_asked() -> None:
 
 
 @pytest.mark.parametrize(
-    "name, flags", [("add", (0,)), ("dyn.reshape", (0, 1)), ("arange", (1,)), ("tir.exp", None)]
+    ("name", "flags"), [("add", (0,)), ("dyn.reshape", (0, 1)), ("arange", (1,)), ("tir.exp", None)]
 )
 def test_shape_flags(name: str, flags: tuple[int, ...] | None) -> None:
     assert Op.get(name).get_attr("TShapeDataDependent") == flags
@@ -50,7 +50,7 @@ def test_rules_of_passes_are_seen_and_replaced() -> None:
 
 
 @pytest.mark.parametrize(
-    "name, known", [("negative", False), ("topk", False), ("nn.depth_to_space", True)]
+    ("name", "known"), [("negative", False), ("topk", False), ("nn.depth_to_space", True)]
 )
 def test_operators_outside_the_lists_have_no_kind(name: str, known: bool) -> None:
     rule = Op.get(name).get_attr("FTVMMixedPrecisionConversionType")

@@ -31,7 +31,8 @@ def test_pools(kind: str, rank: int, padding: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "name, extent", [("conv2d", 7), ("conv3d", 7), ("conv2d_transpose", 9), ("conv3d_transpose", 9)]
+    ("name", "extent"),
+    [("conv2d", 7), ("conv3d", 7), ("conv2d_transpose", 9), ("conv3d_transpose", 9)],
 )
 def test_convolutions_without_padding(name: str, extent: int) -> None:
     rank = int(name[4])

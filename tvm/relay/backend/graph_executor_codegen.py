@@ -49,10 +49,10 @@ class GraphExecutorCodegen:
         main = _entry(mod)
         config = make_compilation_config(PassContext.current(), self._targets)
         lowered = LowerTE(mangle_module_name("default"), config)(mod)
-        calls = [e for e in outside_kernels(main) if isinstance(e, Call)]
+        calls = [e for e in outside_kernels(main, params) if isinstance(e, Call)]
         names = [name for e in post_order(_entry(lowered)) if (name := _kernel_of(e)) is not None]
         kernels = {id(call): name for call, name in zip(calls, names, strict=True)}
-        return graph_json(main, "default", kernels), _by_target(lowered, config), params
+        return graph_json(main, "default", kernels, params), _by_target(lowered, config), params
 
 
 def _main(mod: IRModule) -> Any:

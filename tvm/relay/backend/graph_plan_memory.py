@@ -9,6 +9,7 @@ theirs. A kernel that only gives other extents shares the storage of its operand
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from math import prod
 from typing import Any, Final
 
@@ -27,19 +28,27 @@ MATCH_RANGE: Final = 16
 
 
 class _Storage:
-    """A block of memory: its number, bytes, and how many reads are to come."""
+    """A block of memory: its number, bytes now and at first, and how many reads are to come."""
 
-    __slots__ = ("bytes", "number", "reads")
+    __slots__ = ("bytes", "first", "number", "reads")
 
     def __init__(self, number: int, size: int, reads: int) -> None:
         self.number = number
-        self.bytes = size
+        self.bytes = self.first = size
         self.reads = reads
 
 
 def GraphPlanMemory(func: Function) -> StaticMemoryPlan:
-    """The storages of all values of a function whose calls are kernels."""
-    return _Planner(func).plan()
+    """The storages of all values of a function whose calls are functions still.
+
+    Reshapes have storages of their own: only their kernels are known to move nothing.
+    """
+    return _Planner(func, outside_kernels(func), lowered=False).plan()
+
+
+def planned(func: Function, order: list[RelaxExpr]) -> StaticMemoryPlan:
+    """The storages of a graph of kernels, whose expressions come in an order."""
+    return _Planner(func, order, lowered=True).plan()
 
 
 def flat_types(found: Any) -> list[Any]:
@@ -55,14 +64,21 @@ def size_in_bytes(found: Any) -> int:
     return prod(counts) * ((DataType(str(found.dtype)).bits + 7) // 8)
 
 
-def outside_kernels(func: Function) -> list[RelaxExpr]:
-    """The expressions of a function; those inside of the functions that it calls are theirs."""
+def outside_kernels(func: Function, late: Collection[str] = ()) -> list[RelaxExpr]:
+    """The expressions of a function; those inside of the functions that it calls are theirs.
+
+    Parameters come first, but those named in `late` where they are read.
+    """
     inside = {
         id(part) for e in post_order(func) if isinstance(e, Function) and e is not func
         for part in post_order(e)
     }  # fmt: skip
     skip = (Function, Op)
-    return [e for e in post_order(func) if id(e) not in inside and not isinstance(e, skip)]
+    first = [param for param in func.params if param.name_hint not in late]
+    return [
+        e for e in post_order(*first, func.body, func)
+        if id(e) not in inside and not isinstance(e, skip)
+    ]  # fmt: skip
 
 
 def is_reshape_only(call: Call) -> bool:
@@ -71,9 +87,10 @@ def is_reshape_only(call: Call) -> bool:
 
 
 class _Planner:
-    def __init__(self, func: Function) -> None:
+    def __init__(self, func: Function, order: list[RelaxExpr], lowered: bool) -> None:
         self.func = func
-        self.order = outside_kernels(func)
+        self.lowered = lowered
+        self.order = order
         self.held: dict[int, list[_Storage]] = {}
         self.all: list[_Storage] = []
         self.free: list[_Storage] = []
@@ -81,8 +98,6 @@ class _Planner:
 
     def plan(self) -> StaticMemoryPlan:
         self._count_reads()
-        for param in self.func.params:
-            self._keep(param)
         for expr in self.order:
             if id(expr) not in self.held:
                 self._visit(expr)
@@ -133,7 +148,7 @@ class _Planner:
     def _call(self, call: Call) -> None:
         given = [s for arg in call.args for s in self.held.get(id(arg), [])]
         reads = self.reads[id(call)]
-        if is_reshape_only(call):
+        if self.lowered and is_reshape_only(call):
             given[0].reads += reads[0]
             self.held[id(call)] = [given[0]]
         else:
@@ -165,7 +180,7 @@ class _Planner:
         held = self.held[id(expr)]
         device = VirtualDevice()
         return StorageInfo(
-            [s.number for s in held], [device] * len(held), [s.bytes for s in held]
+            [s.number for s in held], [device] * len(held), [s.first for s in held]
         )
 
 
@@ -196,6 +211,6 @@ def _source(expr: Tuple | TupleGetItem, at: int) -> tuple[RelaxExpr, int]:
 
 
 __all__ = [
-    "GraphPlanMemory", "flat_types", "is_reshape_only", "outside_kernels",
+    "GraphPlanMemory", "flat_types", "is_reshape_only", "outside_kernels", "planned",
     "size_in_bytes",
 ]  # fmt: skip

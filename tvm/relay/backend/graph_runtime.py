@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from itertools import accumulate
 from typing import Any
 
@@ -21,7 +21,7 @@ from tvm.runtime.graph_runtime import GraphRuntime
 from tvm.runtime.vm_executable import check_devices
 from tvm.support.naming import NameTable
 
-from .graph_plan_memory import GraphPlanMemory, flat_types, is_reshape_only, outside_kernels
+from .graph_plan_memory import flat_types, is_reshape_only, outside_kernels, planned
 from .name_transforms import sanitize_name
 from .utils import mangle_module_name
 
@@ -221,17 +221,20 @@ def kernel_name(callee: RelaxExpr, mod_name: str) -> str:
 
 
 def graph_json(
-    func: Function, mod_name: str = "default", kernels: Mapping[int, str] | None = None
-) -> str:
+    func: Function, mod_name: str = "default", kernels: Mapping[int, str] | None = None,
+    late: Collection[str] = (),
+) -> str:  # fmt: skip
     """The graph of a function as graph executors write it: a node a kernel, by the calls in it.
 
-    `kernels` names the functions that calls run, by the calls' identities.
+    `kernels` names the functions that calls run, by the calls' identities; parameters named in
+    `late` were constants, and stand where they are read.
     """
     nodes: list[dict[str, Any]] = []
     values: list[RelaxExpr] = []
     names = NameTable()
     where: dict[int, list[list[int]]] = {}
-    for expr in outside_kernels(func):
+    order = outside_kernels(func, late)
+    for expr in order:
         parts = [entry for part in children(expr) for entry in where.get(id(part), [])]
         if isinstance(expr, Var):
             known = [at for at, node in enumerate(nodes) if node["name"] == expr.name_hint]
@@ -245,9 +248,12 @@ def graph_json(
         elif isinstance(expr, Call):
             count = count_outputs(expr.checked_type_)
             called = None if kernels is None else kernels[id(expr)]
-            name = names.fresh(called or kernel_name(expr.op, mod_name))
+            nothing = is_reshape_only(expr)
+            name = names.fresh(
+                "reshape_nop" if nothing else called or kernel_name(expr.op, mod_name)
+            )
             attrs = {
-                "func_name": "__nop" if is_reshape_only(expr) else called or name,
+                "func_name": "__nop" if nothing else called or name,
                 "num_inputs": str(len(parts)), "num_outputs": str(count), "flatten_data": "0",
             }  # fmt: skip
             nodes.append({"op": "tvm_op", "name": name, "attrs": attrs, "inputs": parts})
@@ -260,15 +266,17 @@ def graph_json(
         "nodes": nodes,
         "arg_nodes": [at for at, node in enumerate(nodes) if node["op"] == "null"],
         "heads": where.get(id(func.body), []),
-        "attrs": _entries(func, values),
+        "attrs": _entries(func, order, values),
         "node_row_ptr": [0, *accumulate(counts)],
     }
     return json.dumps(graph, indent=2)
 
 
-def _entries(func: Function, values: list[RelaxExpr]) -> dict[str, list[Any]]:
+def _entries(
+    func: Function, order: list[RelaxExpr], values: list[RelaxExpr]
+) -> dict[str, list[Any]]:
     """What is known of every tensor: its type, and the storage that holds it."""
-    plan = GraphPlanMemory(func).expr_to_storage_info
+    plan = planned(func, order).expr_to_storage_info
     kinds = [kind for value in values for kind in flat_types(value.checked_type_)]
     held = [number for value in values for number in plan[value].storage_ids]
     shapes = [[e if isinstance(e, int) else -1 for e in extents(kind)] for kind in kinds]

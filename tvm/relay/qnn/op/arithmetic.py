@@ -95,9 +95,13 @@ def times_int32(
     pairs = [multiplier_and_shift(float(factor)) for factor in factors]
     left = [max(shift, 0) for _, shift in pairs]
     right = [max(-shift, 0) for _, shift in pairs]
-    numbers = [const(np.array(n, "int32"), "int32") for n in ([m for m, _ in pairs], left, right)]
+    m, to_left, to_right = (
+        const(np.array(n, "int32"), "int32") for n in ([m for m, _ in pairs], left, right)
+    )
     axes = [axis % len(found.shape)]
-    return R.fixed_point_multiply_per_axis(value, *numbers, any(left), any(right), axes)
+    return R.fixed_point_multiply_per_axis(
+        value, m, to_left, to_right, any(left), any(right), axes
+    )
 
 
 def times(

@@ -32,7 +32,7 @@ def scalar_of(zero: Any) -> int | None:
 
 def static_extents(found: Any) -> list[int] | None:
     """The extents of a tensor; None unless all are known."""
-    dims = [getattr(dim, "value", None) for dim in found.shape]
+    dims: list[Any] = [getattr(dim, "value", None) for dim in found.shape]
     return None if None in dims else [int(dim) for dim in dims]
 
 
@@ -43,7 +43,7 @@ def total(
 
     `by_weights()` is the second term, `by_data()` the third, `count()` the fourth.
     """
-    known = [scalar_of(zero) for zero in zeros]
+    known: list[Any] = [scalar_of(zero) for zero in zeros]
     if None in known or all(known):
         return R.add(R.subtract(product, by_weights()), R.subtract(count(), by_data()))
     if known[1]:
@@ -63,7 +63,7 @@ def convolution(attrs: Any, args: Sequence[Any], types: Sequence[Any]) -> Any:
     if data is None or kernel is None:
         return None
     zeros = list(args[2:4])
-    known = [scalar_of(zero) for zero in zeros]
+    known: list[Any] = [scalar_of(zero) for zero in zeros]
     depthwise = int(attrs.groups) > 1
     channel, height = layout.index("C"), letters.index("H")
     filters = [extent for extent, letter in zip(kernel, letters) if letter in "OI"]
@@ -129,7 +129,7 @@ def matrices(
     if data is None or weight is None or types[-1].dtype != "int32":
         return None
     last, zeros = len(data) - 1, args[2:4]
-    known = [scalar_of(zero) for zero in zeros]
+    known: list[Any] = [scalar_of(zero) for zero in zeros]
 
     def by_weights() -> Any:
         sums = R.sum(R.cast(args[0], "int32"), [last], keepdims=True)
