@@ -105,6 +105,10 @@ def test_states_are_loaded() -> None:
     assert target.load_state_dict(state, strict=False) == (["scale"], ["other"])
     with pytest.raises(KeyError, match=r"Missing keys: \['scale'\], Unexpected keys: \['other'\]"):
         target.load_state_dict(state)
+    del state["other"]
+    state["scale"] = nn.Parameter((1,))
+    with pytest.raises(ValueError, match="scale.*\n.*without data"):
+        target.load_state_dict(state)
 
 
 def test_lists_of_modules() -> None:

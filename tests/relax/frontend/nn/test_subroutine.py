@@ -69,6 +69,22 @@ def test_whole() -> None:
     assert_structural_equal(mod, Expected)
 
 
+def test_names() -> None:
+    class Twice(nn.Module):
+        def __init__(self) -> None:
+            self.first, self.second = Layer(8), Layer(8)
+
+        def forward(self, x: nn.Tensor) -> nn.Tensor:
+            result: nn.Tensor = self.second(self.first(x))
+            return result
+
+    mod, _ = Twice().export_tvm({"forward": {"x": spec.Tensor([2, 8], "float32")}})
+    caller, layer = mod["forward"], mod["layer"]
+    names = [binding.var.name_hint for binding in caller.body.blocks[0].bindings]
+    assert names == ["layer_output", "layer_output1", "gv2"]
+    assert [param.name_hint for param in layer.params] == ["x", "first.weights"]
+
+
 def test_modules_of_one_shape_share_a_function() -> None:
     class Stack(nn.Module):
         def __init__(self, *columns: int) -> None:

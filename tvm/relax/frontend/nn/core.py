@@ -270,7 +270,7 @@ class Module(SubroutineMixin):
         """Take the values of parameters of the same names.
 
         Gives names that are missing in `state_dict` and names that are not known here; with
-        `strict`, raises KeyError where there are any.
+        `strict`, raises KeyError where there are any. What is taken has to hold a tensor.
         """
         own = self.state_dict()
         missing = [name for name in own if name not in state_dict]
@@ -279,7 +279,13 @@ class Module(SubroutineMixin):
             raise KeyError(f"Missing keys: {missing}, Unexpected keys: {unexpected}")
         for name, param in own.items():
             if name in state_dict:
-                param.data = state_dict[name].data
+                data = state_dict[name].data
+                if data is None:
+                    raise ValueError(
+                        message(f"load_state_dict of {name}", found="a parameter without data",
+                                legal="a parameter that is set to a concrete tensor")
+                    )  # fmt: skip
+                param.data = data
         return missing, unexpected
 
     def to(self, dtype: str | None = None) -> None:

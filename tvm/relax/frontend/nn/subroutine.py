@@ -77,7 +77,7 @@ def _call(
         found = (type(module), info, *_define(bb, module, forward, args, kwargs, params))
         known.append(found)
     _, _, gvar, wraps = found
-    result = bb.emit(rx.Call(gvar, operands))
+    result = bb.emit(rx.Call(gvar, operands), name_hint=f"{gvar.name_hint}_output")
     return core.wrap_nested(result, result.name_hint) if wraps else result
 
 
@@ -119,7 +119,9 @@ def _define(
     inside_by_name = {name: inner(name, arg) for name, arg in kwargs.items()}
     before = [param._expr for _, param in params]
     for name, param in params:
-        param._expr = fresh(name, param._expr.struct_info)
+        # the caller knows it by the path to it, which tells more than the module's own name
+        outer = param._expr
+        param._expr = fresh(getattr(outer, "name_hint", name), outer.struct_info)
     try:
         name = _snake_case(type(module).__name__)
         with bb.aside(), bb.function(name, variables, private=True):
