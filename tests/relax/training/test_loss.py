@@ -132,3 +132,11 @@ def test_what_is_refused() -> None:
     for ignored in (-100, 0):
         with pytest.raises(TypeError, match=r"expected to be int/uint\. .* targets is float32"):
             CategoricalCrossEntropyLoss(ignore_index=ignored)(FORM, FORM)
+
+
+def test_parameters_keep_names_of_variables() -> None:
+    info = relax.TensorStructInfo((3, 5), "float32")
+    var = relax.Var("guess", info)
+    func = MSELoss()(var, info)
+    assert [param.name_hint for param in func.params] == ["guess", "targets"]
+    assert not func.params[0].same_as(var)

@@ -66,7 +66,8 @@ class Loss:
 
 
 def _param(name: str, info: Var | StructInfo) -> Var:
-    return Var(name, info.struct_info if isinstance(info, Var) else info)
+    """A new parameter: one made for a variable keeps its name."""
+    return Var(info.name_hint, info.struct_info) if isinstance(info, Var) else Var(name, info)
 
 
 class L1Loss(Loss):
