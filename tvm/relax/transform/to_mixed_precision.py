@@ -196,8 +196,9 @@ class _Rewriter:
             elif isinstance(value, TupleGetItem):
                 source = self._current(value.tuple_value)
                 self._bind(binding, self._bb.normalize(TupleGetItem(source, value.index)))
-            elif isinstance(value, Var):
-                self._bind(binding, self._current(value))
+            elif isinstance(value, Var):  # another name is of the original type
+                current = self._like(self._current(value), value.struct_info)
+                self._bind(binding, self._bb.normalize(current))
             else:
                 self._keep(binding)
             if binding.var in self._half_values:
