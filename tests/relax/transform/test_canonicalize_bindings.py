@@ -111,6 +111,8 @@ class TestAParameterAsResult(RelaxPassTest):
 
 
 class TestItemsOfTuples(RelaxPassTest):
+    """An item that is no variable is known to its readers, and bound as it was."""
+
     run = CanonicalizeBindings()
 
     @I.ir_module
@@ -121,16 +123,22 @@ class TestItemsOfTuples(RelaxPassTest):
             a = t[1]
             b = a[0]
             c = R.add(b, x)
-            return c
+            s = (R.const(1.0), y)
+            d = s[0]
+            e = R.add(d, c)
+            return e
 
     @I.ir_module
     class Expected:
         @R.function
         def main(x: R.Tensor((4,), "float32"), y: R.Tensor((4,), "float32")):
             t = (x, (y, x))
-            a = (y, x)
+            a = t[1]
             c = R.add(y, x)
-            return c
+            s = (R.const(1.0), y)
+            d = s[0]
+            e = R.add(R.const(1.0), c)
+            return e
 
 
 class TestCasts(RelaxPassTest):
@@ -417,14 +425,42 @@ def test_a_result_that_takes_the_place_of_an_item_stays_a_result():
             with R.dataflow():
                 a = R.exp(x)
                 t = (x, (a, w))
-                R.output(a)
-            i = (a, w)
+                R.output(a, t)
+            i = t[1]
             k = R.add(a, w)
             return k
 
     after = CanonicalizeBindings()(Mod)
     assert relax.analysis.well_formed(after)
     assert_structural_equal(after, Expected)
+
+
+def test_fields_of_inner_tuples_become_results():
+    @I.ir_module
+    class Mod:
+        @R.function
+        def main(x: R.Tensor((4,), "float32"), w: R.Tensor((4,), "float32")):
+            with R.dataflow():
+                a = R.exp(x)
+                t = (x, (a, w))
+                R.output(t)
+            i = t[1]
+            k = R.add(i[0], i[1])
+            return k
+
+    @I.ir_module
+    class Expected:
+        @R.function
+        def main(x: R.Tensor((4,), "float32"), w: R.Tensor((4,), "float32")):
+            with R.dataflow():
+                a = R.exp(x)
+                t = (x, (a, w))
+                R.output(a, t)
+            i = t[1]
+            k = R.add(a, w)
+            return k
+
+    assert_structural_equal(CanonicalizeBindings()(Mod), Expected)
 
 
 def test_inner_values_take_the_names_of_items_outside():

@@ -69,6 +69,39 @@ class TestNested(RelaxPassTest):
         assert isinstance(after["main"].params[0].struct_info, relax.TupleStructInfo)
 
 
+class TestResults(RelaxPassTest):
+    """A tuple that an expanded function returns is a value of its own."""
+
+    run = ExpandTupleArguments()
+
+    @I.ir_module
+    class Before:
+        @R.function(private=True)
+        def func(t: R.Tuple(R.Tensor((4,), "float32"), R.Tensor((4,), "float32"))):
+            a = R.exp(t[0])
+            return (a, t[1])
+
+        @R.function
+        def main(x: R.Tensor((4,), "float32")):
+            cls = Before
+            r = cls.func((x, x))
+            return r
+
+    @I.ir_module
+    class Expected:
+        @R.function(private=True)
+        def func(t_0: R.Tensor((4,), "float32"), t_1: R.Tensor((4,), "float32")):
+            a = R.exp(t_0)
+            whole = (a, t_1)
+            return whole
+
+        @R.function
+        def main(x: R.Tensor((4,), "float32")):
+            cls = Expected
+            r = cls.func(x, x)
+            return r
+
+
 def test_functions_without_tuples_stay():
     mod = ExpandTupleArguments()(TestTuple.Before)
     assert ExpandTupleArguments()(mod) is mod

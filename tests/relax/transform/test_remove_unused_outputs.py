@@ -164,3 +164,53 @@ def test_what_has_no_private_function_is_tidied_too():
             return x
 
     assert_structural_equal(RemoveUnusedOutputs()(Before), Expected)
+
+
+class TestNestedFieldAndBranches(RelaxPassTest):
+    """Items stand behind the call; a field that is no variable is read from the old result."""
+
+    run = RemoveUnusedOutputs()
+
+    @I.ir_module
+    class Before:
+        @R.function(private=True)
+        def func(x: R.Tensor((4,), "float32")):
+            a = R.exp(x)
+            b = R.log(x)
+            return (x, (a, b), b)
+
+        @R.function
+        def main(x: R.Tensor((4,), "float32"), c: R.Tensor((), "bool")):
+            cls = Before
+            r = cls.func(x)
+            y = R.sin(x)
+            if c:
+                pair = r[1]
+                z = R.add(y, pair[0])
+            else:
+                z = r[2]
+            return z
+
+    @I.ir_module
+    class Expected:
+        @R.function(private=True)
+        def func(x: R.Tensor((4,), "float32")):
+            a = R.exp(x)
+            b = R.log(x)
+            previous_outputs = (x, (a, b), b)
+            pair = previous_outputs[1]
+            return (pair, b)
+
+        @R.function
+        def main(x: R.Tensor((4,), "float32"), c: R.Tensor((), "bool")):
+            cls = Expected
+            r = cls.func(x)
+            pair = r[0]
+            last = r[1]
+            y = R.sin(x)
+            if c:
+                first = pair[0]
+                z = R.add(y, first)
+            else:
+                z = last
+            return z

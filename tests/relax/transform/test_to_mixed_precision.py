@@ -282,6 +282,37 @@ def test_inputs_become_half_floats_by_name() -> None:
     assert "R.astype(w" not in after["main"].script()
 
 
+def test_other_names_are_of_the_original_type() -> None:
+    @I.ir_module
+    class Before:
+        @R.function
+        def main(x: R.Tensor((4, 4), "float32"), w: R.Tensor((4, 4), "float32")):
+            with R.dataflow():
+                a = R.matmul(x, w)
+                b = a
+                c = R.matmul(b, w)
+                d = c
+                R.output(d)
+            return d
+
+    @I.ir_module
+    class Expected:
+        @R.function
+        def main(x: R.Tensor((4, 4), "float32"), w: R.Tensor((4, 4), "float32")):
+            with R.dataflow():
+                x16 = R.astype(x, "float16")
+                w16 = R.astype(w, "float16")
+                a = R.matmul(x16, w16, out_dtype="float16")
+                b = R.astype(a, "float32")
+                b16 = R.astype(b, "float16")
+                c = R.matmul(b16, w16, out_dtype="float16")
+                d = R.astype(c, "float32")
+                R.output(d)
+            return d
+
+    _check(Before, Expected, "float16")
+
+
 def test_out_dtype_is_checked() -> None:
     with pytest.raises(TVMError, match="legal: 'float32', 'float16'"):
         relax.transform.ToMixedPrecision("int8")(ConvRelu)

@@ -140,16 +140,32 @@ class _Plan:
         """The field in place of an item of a known tuple, if it is in scope there."""
         if isinstance(value, TupleGetItem):
             whole = value.tuple_value
-            known = self.values.get(whole) if isinstance(whole, Var) else whole
-            same = self._same_tuple(known) if isinstance(known, Tuple) else None
+            known = self._tuple_of(whole)
+            same = None if known is None else self._same_tuple(known)
             if same is not None and self._is_seen(same, scope):
                 return value if same is whole else self._item(same, value)
-            if isinstance(known, Tuple) and self._is_seen(known.fields[value.index], scope):
+            if known is not None and self._is_seen(known.fields[value.index], scope):
                 return known.fields[value.index]
         if isinstance(value, Tuple):
             same = self._same_tuple(value)
             return value if same is None or not self._is_seen(same, scope) else same
         return value
+
+    def _tuple_of(self, value: RelaxExpr | None) -> Tuple | None:
+        """The tuple that is written for a value, also where it is a field of another one."""
+        while value is not None and not isinstance(value, Tuple):
+            if isinstance(value, TupleGetItem):
+                outer = self._tuple_of(value.tuple_value)
+                value = None if outer is None else outer.fields[value.index]
+            else:
+                value = self.values.get(value) if isinstance(value, Var) else None
+        return value
+
+    def kept(self, value: RelaxExpr, scope: BindingBlock | SeqExpr) -> RelaxExpr:
+        """What is bound: an item that is no variable is known to its readers, and stays."""
+        new = self.simple(value, scope)
+        stays = isinstance(value, TupleGetItem) and not isinstance(new, (Var, TupleGetItem))
+        return value if stays else new
 
     def _item(self, whole: RelaxExpr, like: TupleGetItem) -> TupleGetItem:
         """The same item of another tuple, made once."""
@@ -218,9 +234,8 @@ class _Plan:
         """The inner value of a block before `block` that an item of its result is."""
         if not isinstance(value, TupleGetItem) or isinstance(block, DataflowBlock):
             return None
-        whole = value.tuple_value
-        known = self.values.get(whole) if isinstance(whole, Var) else None
-        field = known.fields[value.index] if isinstance(known, Tuple) else None
+        known = self._tuple_of(value.tuple_value)
+        field = None if known is None else known.fields[value.index]
         if not isinstance(field, DataflowVar) or field in self.instead or field in self._killed:
             return None
         home = self._block_of.get(field)
@@ -258,7 +273,7 @@ class _Plan:
             yield from ((0, var) for var in vars_used(self.simple(current.body, current)))
             for block in current.blocks:
                 for binding in block.bindings:
-                    value = self.simple(binding.value, block)
+                    value = self.kept(binding.value, block)
                     yield from ((id(block), var) for var in vars_used(value))
                     stack.extend(inner_seqs(binding.value))
 
@@ -313,7 +328,7 @@ def _rewrite_binding(binding: Binding, block: BindingBlock, plan: _Plan) -> Bind
     elif isinstance(value, Function):
         value = _rewrite_function(value, plan)
     else:
-        value = replace_operands(plan.simple(value, block), plan.resolve)
+        value = replace_operands(plan.kept(value, block), plan.resolve)
     var = plan.instead.get(binding.var, binding.var)
     if var is binding.var:
         return with_value(binding, value)

@@ -69,7 +69,12 @@ def _expanded(func: Function) -> Function:
     for param in func.params:
         bindings += _leaf_params(param, params)
     seq = func.body
-    body = SeqExpr(merge_blocks([BindingBlock(bindings), *seq.blocks]), seq.body, seq.span)
+    blocks, result = [BindingBlock(bindings), *seq.blocks], seq.body
+    if isinstance(result, Tuple):  # the whole is a value of its own: fields may change under it
+        whole = Var("gv", result.struct_info_)
+        blocks.append(BindingBlock([VarBinding(whole, result, result.span)]))
+        result = whole
+    body = SeqExpr(merge_blocks(blocks), result, seq.span)
     body.struct_info_ = seq.struct_info_
     return Function(
         params, body, func.ret_struct_info, func.is_pure, func.attrs, func.span
@@ -107,7 +112,7 @@ class _Parts:
         found: list[RelaxExpr] = []
         for i in range(len(info.fields)):
             item = self._bb.normalize(TupleGetItem(arg, i))
-            var = self._kind("item", item.struct_info_)
+            var = self._kind("lv" if self._kind is DataflowVar else "gv", item.struct_info_)
             self.bindings.append(VarBinding(var, item, self._like.span))
             found += self.leaves(var)
         return found

@@ -11,11 +11,13 @@ from __future__ import annotations
 
 from tvm.ir.expr import GlobalVar, RelaxExpr, StructInfo
 from tvm.ir.module import IRModule
+from tvm.ir.span import Span
 from tvm.ir.transform import PassContext
 from tvm.relax.expr import (
     Binding,
     BindingBlock,
     Call,
+    DataflowVar,
     Function,
     SeqExpr,
     Tuple,
@@ -23,6 +25,7 @@ from tvm.relax.expr import (
     Var,
     VarBinding,
 )
+from tvm.relax.normalize import merge_blocks
 from tvm.relax.struct_info import TupleStructInfo
 from tvm.relax.transform.canonicalize_bindings import CanonicalizeBindings
 from tvm.relax.transform.dead_code_elimination import RemoveUnusedWork
@@ -54,29 +57,51 @@ def RemoveUnusedOutputs(mod: IRModule, ctx: PassContext) -> IRModule:
     renumbered = _renumber(mod, {var: kept[var] for var in changed}, results)
 
     def on_call(binding: Binding, call: Call, callee: GlobalVar) -> list[Binding]:
-        fields = by_name[callee.name_hint]
-        var = results.renamed(binding.var, fields)
+        left = results.left_of(binding.var, by_name[callee.name_hint])
         new = Call(callee, call.args, call.attrs, call.sinfo_args, call.span)
-        new.struct_info_ = var.struct_info_
-        return [VarBinding(var, new, binding.span)]
+        new.struct_info_ = left.var.struct_info_
+        return [VarBinding(left.var, new, binding.span), *left.bindings(binding.span)]
 
     mod = settled_module(mod, with_signatures(renumbered, changed, on_call))
     return RemoveUnusedWork()(CanonicalizeBindings()(mod))
 
 
+class _Left:
+    """What is left of a result: its variable, and one for each field, bound behind the call."""
+
+    def __init__(self, old: Var, fields: list[int]) -> None:
+        whole = old.struct_info_
+        assert isinstance(whole, TupleStructInfo), "the function gave a tuple"
+        self.var = type(old)(old.vid, _result_info(whole, fields), old.span)
+        if len(fields) == 1:
+            self.fields = {fields[0]: self.var}
+        else:
+            name = "lv" if isinstance(old, DataflowVar) else "gv"
+            self.fields = {i: type(old)(name, whole.fields[i]) for i in fields}
+
+    def bindings(self, span: Span | None) -> list[Binding]:
+        if len(self.fields) == 1:
+            return []
+        return [_item(var, self.var, i, span) for i, var in enumerate(self.fields.values())]
+
+
 class _Results:
-    """The variables that hold what is left of a result, each made once."""
+    """What is left of each result, made once."""
 
     def __init__(self) -> None:
-        self._made: dict[Var, Var] = {}
+        self._made: dict[Var, _Left] = {}
 
-    def renamed(self, old: Var, fields: list[int]) -> Var:
-        """The variable in place of one that held the whole tuple."""
+    def left_of(self, old: Var, fields: list[int]) -> _Left:
+        """What is in place of the variable that held the whole tuple."""
         if old not in self._made:
-            whole = old.struct_info_
-            assert isinstance(whole, TupleStructInfo), "the function gave a tuple"
-            self._made[old] = type(old)(old.vid, _result_info(whole, fields), old.span)
+            self._made[old] = _Left(old, fields)
         return self._made[old]
+
+
+def _item(var: Var, whole: Var, index: int, span: Span | None = None) -> Binding:
+    item = TupleGetItem(whole, index)
+    item.struct_info_ = var.struct_info_
+    return VarBinding(var, item, span)
 
 
 def _result_info(whole: TupleStructInfo, fields: list[int]) -> StructInfo:
@@ -124,36 +149,25 @@ def _callee(value: RelaxExpr) -> GlobalVar | None:
 
 
 def _with_fields(func: Function, fields: list[int]) -> Function:
-    result = func.body.body
-    if isinstance(result, Tuple):
-        parts: list[RelaxExpr] = [result.fields[i] for i in fields]
-        bindings: list[Binding] = []
-    else:
-        info = func.ret_struct_info
-        assert isinstance(info, TupleStructInfo), "the caller looked"
-        bindings = []
-        parts = []
-        for i in fields:
-            item = TupleGetItem(result, i)
-            item.struct_info_ = info.fields[i]
-            var = Var("item", item.struct_info_)
-            bindings.append(VarBinding(var, item))
-            parts.append(var)
+    """The fields are read from what was returned before, for the passes behind to shorten."""
+    seq, info = func.body, func.ret_struct_info
+    assert isinstance(info, TupleStructInfo), "the caller looked"
+    before = Var("previous_outputs", info)
+    parts = [Var("gv", info.fields[i]) for i in fields]
+    bindings = [VarBinding(before, seq.body)]
+    items = [_item(part, before, i) for part, i in zip(parts, fields)]
     whole: RelaxExpr = parts[0] if len(parts) == 1 else Tuple(parts)
-    blocks = list(func.body.blocks)
-    if bindings:
-        blocks.append(BindingBlock(bindings))
-    body = SeqExpr(blocks, whole, func.body.span)
+    blocks = merge_blocks([*seq.blocks, BindingBlock([*bindings, *items])])
+    body = SeqExpr(blocks, whole, seq.span)
     body.struct_info_ = whole.struct_info_
-    assert isinstance(func.ret_struct_info, TupleStructInfo), "the caller looked"
-    info_left = _result_info(func.ret_struct_info, fields)
+    info_left = _result_info(info, fields)
     return Function(func.params, body, info_left, func.is_pure, func.attrs, func.span)
 
 
 def _renumber(
     mod: IRModule, kept: dict[GlobalVar, list[int]], names: _Results
 ) -> IRModule:
-    """Fields of the results under their new numbers; one that is left alone is the result."""
+    """Fields of the results as the variables that will hold them."""
 
     def renumbered(func: Function) -> Function:
         results: dict[Var, list[int]] = {}
@@ -166,14 +180,9 @@ def _renumber(
             value = binding.value
             if not isinstance(value, TupleGetItem) or value.tuple_value not in results:
                 return [binding]
-            fields = results[value.tuple_value]  # type: ignore[index]
             old = value.tuple_value
             assert isinstance(old, Var), "results are bound to variables"
-            var = names.renamed(old, fields)
-            if len(fields) == 1:
-                return [with_value(binding, var)]
-            item = TupleGetItem(var, fields.index(value.index), value.span)
-            return [with_value(binding, item)]
+            return [with_value(binding, names.left_of(old, results[old]).fields[value.index])]
 
         return map_bindings(func, on_binding) if results else func
 
