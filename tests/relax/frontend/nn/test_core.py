@@ -107,7 +107,7 @@ def test_states_are_loaded() -> None:
         target.load_state_dict(state)
     del state["other"]
     state["scale"] = nn.Parameter((1,))
-    with pytest.raises(ValueError, match="scale.*\n.*without data"):
+    with pytest.raises(ValueError, match=r"scale.*\n.*without data"):
         target.load_state_dict(state)
 
 
