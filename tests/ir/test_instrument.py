@@ -67,6 +67,13 @@ def test_failing_entry_leaves_those_that_entered() -> None:
         raise AssertionError("the body must not run")
     assert events == ["enter", "exit"]
     assert ctx.instruments == []
+    first, second = (recorder(events) for _ in range(2))
+    first.exit_pass_ctx = lambda: events.append("exit first")
+    second.exit_pass_ctx = lambda: events.append("exit second")
+    events.clear()
+    with pytest.raises(ValueError, match="no entry"):
+        PassContext(instruments=[first, second, recorder([], fail=True)]).__enter__()
+    assert events == ["enter", "enter", "exit second", "exit first"], "the last is left first"
     assert PassContext.current() is not ctx
 
 

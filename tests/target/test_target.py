@@ -41,8 +41,16 @@ def test_hosts() -> None:
     assert Target("cuda").with_host("llvm").host is not None
     made, host = Target.canon_target_and_host("cuda", "llvm")
     assert made.host == host
-    with pytest.raises(ValueError, match="Adding a host to a target whose host field has been set"):
-        Target(cuda, host="llvm -mcpu=znver3")
+    other = Target(cuda, host="llvm -mcpu=znver3")
+    assert other.host is not None
+    assert other.host.mcpu == "znver3", "the one beside it wins"
+    assert Target({"kind": "cuda", "host": "llvm"}, "c").export()["host"]["kind"] == "c"
+
+
+@pytest.mark.parametrize("text", ["llvm -mcpu=", "c -libs=", "c -keys=", "c --device= -tag=a"])
+def test_an_option_with_nothing_behind_its_sign(text: str) -> None:
+    with pytest.raises(ValueError, match="Empty attribute key or value"):
+        Target(text)
 
 
 def test_current() -> None:

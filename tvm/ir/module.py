@@ -36,7 +36,7 @@ class IRModule(Node):
     )  # fmt: skip
     TYPE_KEY = "ir.IRModule"
     FIELDS: ClassVar[tuple[Field, ...]] = fields(
-        "type_definitions", "functions", "source_map~", "attrs", "global_infos"
+        "attrs", "type_definitions", "functions", "source_map~", "global_infos"
     )
     CTOR: ClassVar[tuple[str, ...]] = (
         "functions", "attrs", "global_infos", "source_map", "type_definitions",

@@ -150,7 +150,7 @@ class _Comparison:
         path_b: AccessPath | None,
     ) -> bool:
         by_name = {k.name_hint: k for k in b if isinstance(k, GlobalVar)}
-        pairs = []
+        pairs: list[tuple[Any, Any]] = []
         for key in a:
             if isinstance(key, GlobalVar):
                 other: Any = by_name.get(key.name_hint)
@@ -158,14 +158,16 @@ class _Comparison:
                 other = self.left.get(key, key) if isinstance(key, Node) else key
             if other is None or other not in b:
                 if path_a is not None and path_b is not None:
-                    self.mismatch = (path_a.map_item(key), path_b.map_item_missing(key))
+                    missing = (path_a.map_item(key), path_b.map_item_missing(key))
+                    self.mismatch = self._first_of(a, b, pairs, path_a, path_b) or missing
                 return False
             pairs.append((key, other))
         if len(b) != len(a):
             if path_a is not None and path_b is not None:
                 matched = [other for _, other in pairs]
                 extra = next(k for k in b if not any(k is m or k == m for m in matched))
-                self.mismatch = (path_a.map_item_missing(extra), path_b.map_item(extra))
+                missing = (path_a.map_item_missing(extra), path_b.map_item(extra))
+                self.mismatch = self._first_of(a, b, pairs, path_a, path_b) or missing
             return False
         for key, other in pairs[::-1]:
             if path_a is None or path_b is None:
@@ -193,22 +195,40 @@ class _Comparison:
             self.mismatch = (path_a, path_b)
         return False
 
+    def _first_of(
+        self,
+        a: Any,
+        b: Any,
+        keys: Sequence[tuple[Any, Any]],
+        path_a: AccessPath,
+        path_b: AccessPath,
+    ) -> tuple[AccessPath, AccessPath] | None:
+        """The first difference between elements that both have, as the walk would come upon it."""
+        for key, other in keys:
+            probe = _Comparison(self.map_free_vars, self.skip_tensors, True)
+            probe.left, probe.right = dict(self.left), dict(self.right)
+            if not probe.run(a[key], b[other]) and probe.mismatch is not None:
+                inner_a, inner_b = probe.mismatch
+                step_a, step_b = [
+                    path.map_item(one) if isinstance(a, Mapping) else path.array_item(one)
+                    for path, one in ((path_a, key), (path_b, other))
+                ]
+                return (
+                    AccessPath((*step_a.steps, *inner_a.steps)),
+                    AccessPath((*step_b.steps, *inner_b.steps)),
+                )
+        return None
+
     def _length(
         self, a: Any, b: Any, path_a: AccessPath | None, path_b: AccessPath | None
     ) -> bool:
         """Sequences of different length: the first difference may lie before the missing end."""
         if path_a is None or path_b is None:
             return False
-        for i in range(min(len(a), len(b))):
-            probe = _Comparison(self.map_free_vars, self.skip_tensors, True)
-            probe.left, probe.right = dict(self.left), dict(self.right)
-            if not probe.run(a[i], b[i]) and probe.mismatch is not None:
-                inner_a, inner_b = probe.mismatch
-                self.mismatch = (
-                    AccessPath((*path_a.array_item(i).steps, *inner_a.steps)),
-                    AccessPath((*path_b.array_item(i).steps, *inner_b.steps)),
-                )
-                return False
+        common = [(i, i) for i in range(min(len(a), len(b)))]
+        self.mismatch = self._first_of(a, b, common, path_a, path_b)
+        if self.mismatch is not None:
+            return False
         if len(a) < len(b):
             self.mismatch = (path_a.array_item_missing(len(a)), path_b.array_item(len(a)))
         else:

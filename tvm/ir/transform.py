@@ -226,7 +226,7 @@ class PassContext(Object):
                 entered.append(instrument)
         except BaseException:
             self.instruments = []
-            for instrument in entered:
+            for instrument in reversed(entered):
                 instrument.exit_pass_ctx()
             raise
 

@@ -65,6 +65,14 @@ def _parse_options(text: str) -> Config:
                         legal=f"-{name}=value, -{name} value",
                     )
                 )
+        if not (name and value):
+            raise TargetError(
+                message(
+                    f"Empty attribute key or value in {word.lstrip('-')!r}",
+                    found=repr(text),
+                    legal="-name=value",
+                )
+            )
         if name in config:
             raise TargetError(f"Target {text!r}: option {name!r} is given twice")
         config[name] = _from_text(kind, name, value)

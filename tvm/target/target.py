@@ -108,16 +108,7 @@ class Target(Node):
         check_values(attrs)
         self.attrs: Final[FrozenMap[str, Any]] = FrozenMap(dict(sorted(attrs.items())))
         self.keys: Final = _all_keys(self.kind, config, attrs)
-        own_host = config.get("host")
-        given = host if host is not None else own_host
-        if host is not None and own_host is not None and Target(host) != Target(own_host):
-            raise TargetError(
-                message(
-                    "Adding a host to a target whose host field has been set",
-                    found=f"{Target(own_host)} in the target, {Target(host)} beside it",
-                    legal="one of them; target.with_host(host) replaces it",
-                )
-            )
+        given = host if host is not None else config.get("host")
         self.host: Final = None if given is None else Target(given)
 
     @classmethod
