@@ -256,3 +256,15 @@ def test_what_a_wildcard_matched_may_use_the_parts() -> None:
     assert made.args[1].op.name == "sqrt"
     kept = relay.Tuple([relay.add(shared, x), shared])
     tvm.ir.assert_structural_equal(pattern.partition(kept), kept, map_free_vars=True)
+
+
+def test_parameters_are_numbered_by_the_match_from_the_end() -> None:
+    a = relay.var("a", shape=(2,))
+    expr = relay.add(relay.add(a, a), relay.add(a, relay.const(1.0)))
+    pattern = is_op("add")(wildcard(), wildcard())
+    text = relay.Function([a], pattern.partition(expr)).astext()
+    assert [f"%FunctionVar_{at}_0" in text for at in range(4)] == [True, True, True, False]
+    calls = iter([True, False, True])
+    text = relay.Function([a], pattern.partition(expr, check=lambda e: next(calls))).astext()
+    assert "%FunctionVar_2_0" in text
+    assert "%FunctionVar_1_0" not in text

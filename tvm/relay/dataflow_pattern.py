@@ -744,21 +744,24 @@ def partition(
     for node in order:
         for part in children(node):
             users.setdefault(id(part), []).append(node)
-    groups: dict[int, tuple[Matcher, set[int]]] = {}
+    groups: dict[int, tuple[int, Matcher, set[int]]] = {}
+    number = 0  # of matches, those that the check refuses among them
     taken: set[int] = set()
     for node in order:
         if isinstance(node, Function) and "PartitionedFromPattern" in node.attrs:
             taken.update(id(inside) for inside in post_order(node))  # by an earlier pattern
     for node in reversed(order):
         found = Matcher()
-        if id(node) in taken or not found.match(pattern, node) or not check(node):
+        if id(node) in taken or not found.match(pattern, node):
             continue
         inside = _inside(found, node)
         matched = inside | {id(part) for _, part in found.trail}
         if inside & taken or not _closed(inside, matched, node, users):
             continue
-        taken |= inside
-        groups[id(node)] = (found, inside)
+        number += 1
+        if check(node):
+            taken |= inside
+            groups[id(node)] = (number - 1, found, inside)
     return _cut_out(expr, groups, attrs or {})
 
 
@@ -787,7 +790,7 @@ def _closed(
 
 
 def _cut_out(
-    root: RelaxExpr, groups: Mapping[int, tuple[Matcher, set[int]]], attrs: Mapping[str, Any]
+    root: RelaxExpr, groups: Mapping[int, tuple[int, Matcher, set[int]]], attrs: Mapping[str, Any]
 ) -> RelaxExpr:
     outside: dict[int, RelaxExpr] = {}
 
@@ -801,8 +804,8 @@ def _cut_out(
 
 
 def _function_call(
-    root: RelaxExpr, found: Matcher, inside: set[int], outside: Mapping[int, RelaxExpr],
-    attrs: Mapping[str, Any],
+    root: RelaxExpr, number: int, found: Matcher, inside: set[int],
+    outside: Mapping[int, RelaxExpr], attrs: Mapping[str, Any],
 ) -> RelaxExpr:  # fmt: skip
     """A call of the matched part as a function.
 
@@ -825,7 +828,7 @@ def _function_call(
             return node
         kind = node.type_annotation if isinstance(node, Var) else None
         kind = kind or getattr(node, "checked_type_", None)
-        params.append(Var(f"FunctionVar_0_{len(params)}"))
+        params.append(Var(f"FunctionVar_{number}_{len(params)}"))
         params[-1].checked_type_ = kind  # known, and not stated
         args.append(outside.get(id(node), node))
         names[id(node)] = params[-1]

@@ -176,3 +176,26 @@ def test_dnnl_has_a_table_by_name() -> None:
     assert names[:2] == ["dnnl.qnn.conv2d", "dnnl.qnn.dense"]
     assert {"dnnl.deconv2d_bias_relu", "dnnl.dense_bias_gelu", "dnnl.conv3d_tanh"} <= {*names}
     assert "dnnl.conv2d" not in names
+
+
+@pytest.mark.parametrize(
+    ("layout", "shape", "taken"),
+    [
+        ("NHWC", (4,), True), ("NHWC", (1, 1, 1, 4), True), ("NHWC", (4, 1, 1), False),
+        ("NCHW", (4, 1, 1), True), ("NCHW", (4,), False), ("NCHW", (1, 1, 1), False),
+    ],
+)  # fmt: skip
+def test_a_bias_of_dnnl_stands_beside_the_channels(
+    layout: str, shape: tuple[int, ...], taken: bool
+) -> None:
+    from tvm.relay.op.contrib import dnnl
+
+    weight = (4, 4, 1, 1) if layout == "NCHW" else (1, 1, 4, 4)
+    conv = relay.nn.conv2d(
+        relay.var("x", shape=(1, 4, 4, 4)), relay.var("w", shape=weight), channels=4,
+        kernel_size=(1, 1), data_layout=layout,
+        kernel_layout="OIHW" if layout == "NCHW" else "HWIO",
+    )  # fmt: skip
+    mod = relay.transform.InferType()(module(relay.add(conv, relay.var("b", shape=shape))))
+    merged = relay.transform.MergeComposite(dnnl.pattern_table())(mod)
+    assert ("dnnl.conv2d_bias" in merged.astext()) is taken

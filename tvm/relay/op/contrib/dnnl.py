@@ -120,20 +120,19 @@ def add_checker(attrs: Any, args: Sequence[Any], op_name: str) -> bool:
     if op_name == "sum":
         return get_op_name(args[0]) == "add" and left == right
     if op_name == "bias_add":
-        return _is_bias(get_op_name(args[0]), left, right)
+        return _is_bias(args[0], left, right)
     return True
 
 
-def _is_bias(product: str, shape: list[int], bias: list[int]) -> bool:
-    if product == "nn.dense":
+def _is_bias(product: Any, shape: list[int], bias: list[int]) -> bool:
+    """Whether there is a number for each channel, which stands beside the channels."""
+    if get_op_name(product) == "nn.dense":
         return len(bias) == 1 or (len(bias) == 2 and bias[0] == 1)
-    spread = len(bias) == len(shape) or (len(bias) < len(shape) and len(bias) == len(shape) - 1)
-    return bool(spread and bias and all(e == 1 for e in _but_channels(bias, len(shape))))
-
-
-def _but_channels(bias: list[int], rank: int) -> list[int]:
-    channel = 1 - (rank - len(bias))
-    return [extent for at, extent in enumerate(bias) if at != channel]
+    layout = str(getattr(product.attrs, "data_layout", "NCHW"))
+    axis = layout.index("C") if layout.isalpha() else 1
+    wanted = [1] * len(shape)
+    wanted[axis] = shape[axis]
+    return [1] * (len(shape) - len(bias)) + bias == wanted
 
 
 def make_sum_pattren_predicate(checker: Check) -> Callable[[Any], bool]:
