@@ -9,7 +9,7 @@ import pytest
 from onnx import helper
 
 from tests.relax.frontend.onnx.models import Array, check, make_model, run_compiled
-from tvm.error import OpAttributeInvalid
+from tvm.error import OpAttributeInvalid, TVMError
 from tvm.relax.frontend.onnx import from_onnx
 
 pytestmark = pytest.mark.cpu
@@ -76,3 +76,10 @@ def test_refuses(attrs: Any, text: str) -> None:
     given: dict[str, Array | None] = {"x": floats(2, 6, 5), "weight": floats(6, 1, 3)}
     with pytest.raises(OpAttributeInvalid, match=text):
         from_onnx(model_of("CausalConvWithState", given, **attrs)[0])
+
+
+def test_lengths_of_states() -> None:
+    given = {"x": floats(2, 6, 5), "weight": floats(6, 1, 3), "bias": None,
+             "state": floats(2, 6, 1)}  # fmt: skip
+    with pytest.raises(TVMError, match="'step'"):
+        from_onnx(model_of("CausalConvWithState", given)[0])

@@ -88,6 +88,16 @@ def test_first_steps(active: int | None) -> None:
 def test_refuses(attrs: Any, text: str) -> None:
     with pytest.raises(OpAttributeInvalid, match=text):
         from_onnx(model_of(given(), **attrs))
+    model = model_of(given())
+    model.graph.input[2].type.tensor_type.shape.dim[1].dim_param = "heads"
+    with pytest.raises(OpAttributeInvalid, match="heads and their sizes"):
+        from_onnx(model)
+    with pytest.raises(OpAttributeInvalid, match="a multiple of 2"):
+        from_onnx(model_of(given(value=floats(9, 3, 3))))
+    with pytest.raises(OpAttributeInvalid, match="as query has"):
+        from_onnx(model_of(given(query=floats(9, 4, 4))))
+    with pytest.raises(OpAttributeInvalid, match="the width of query"):
+        from_onnx(model_of(given(query=floats(9, 29), key=None, value=None)))
 
 
 def test_where_sequences_begin_is_checked() -> None:

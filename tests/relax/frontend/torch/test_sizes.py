@@ -25,7 +25,8 @@ def call(name: str, *args: Any) -> Any:
     [("add", (2, 3), 5), ("floordiv", (7, 2), 3), ("mod", (7, 4), 3), ("truediv", (7, 2), 3.5),
      ("pow", (2, 3), 8), ("sym_max", (2, 3), 3), ("sym_min", (2, 3), 2), ("eq", (2, 2), True),
      ("sym_sum", ([1, 2, 3],), 6), ("sym_float", (2,), 2.0), ("sym_int", (2.7,), 2),
-     ("ceil", (2.1,), 3), ("sym_not", (True,), False), ("sym_ite", (False, 1, 2), 2)],
+     ("ceil", (2.1,), 3), ("sym_not", (True,), False), ("sym_ite", (False, 1, 2), 2),
+     ("_sym_sqrt", (6.25,), 2.5), ("_sym_log2", (8,), 3.0), ("_sym_tanh", (0,), 0.0)],
 )  # fmt: skip
 def test_numbers(name: str, args: Any, wanted: Any) -> None:
     assert call(name, *args) == wanted
@@ -35,7 +36,8 @@ def test_numbers(name: str, args: Any, wanted: Any) -> None:
     ("name", "args", "wanted"),
     [("add", (n, 3), n + 3), ("mul", (n, n), n * n), ("floordiv", (n, 2), tir.floordiv(n, 2)),
      ("mod", (n, 4), tir.floormod(n, 4)), ("sym_max", (n, 3), tir.max(n, 3)),
-     ("pow", (n, 2), n * n), ("sym_not", (n > 2,), tir.Not(n > 2))],
+     ("pow", (n, 2), n * n), ("sym_not", (n > 2,), tir.Not(n > 2)),
+     ("_sym_sqrt", (n,), tir.sqrt(n.astype("float64")))],
 )  # fmt: skip
 def test_symbols(name: str, args: Any, wanted: Any) -> None:
     assert structural_equal(call(name, *args), wanted)

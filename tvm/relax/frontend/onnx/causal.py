@@ -14,6 +14,7 @@ from tvm import te, tir
 from tvm.ir.expr import PrimExpr, RelaxExpr
 from tvm.relax import op
 from tvm.relax.expr import Constant
+from tvm.relax.extents import require_equal
 
 from .gates import narrow, silu, wide
 from .node import Node
@@ -62,6 +63,8 @@ def causal_conv_with_state(node: Node) -> Result:
     length = shape[1] if last else shape[2]
     if state is None:
         state = bb.emit(op.zeros((shape[0], weight[0], reach), "float32"))
+    else:
+        require_equal(bb, node.shape(3)[1 if last else 2], reach)
     joined = bb.emit(op.concat([state, x], 2))
     value = bb.emit(
         op.nn.conv1d(joined, wide(node, 1), dilation=dilation, groups=_channels(node, weight[0]))
@@ -107,6 +110,9 @@ def varlen_causal_conv_with_state(node: Node) -> Result:
                            "from 1 to 8 with capture_count, 0 without")  # fmt: skip
     bb, dilation = node.bb, _dilation(node)
     require_starts(node, 2, node.shape(0)[0])
+    require_equal(bb, node.shape(2)[0], node.shape(4)[0] + 1)
+    if capacity:
+        require_equal(bb, node.shape(5)[0], node.shape(4)[0])
     taps = node.shape(1)[2]
     reach = (taps - 1) * dilation
     given = [wide(node, 0), wide(node, 1), node[2], wide(node, 4)]

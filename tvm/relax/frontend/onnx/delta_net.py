@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import functools
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -22,7 +23,7 @@ from tvm import te, tir
 from tvm.ir.expr import PrimExpr, RelaxExpr
 from tvm.relax import op
 from tvm.relax.expr import Constant
-from tvm.relax.extents import extents_of
+from tvm.relax.extents import extents_of, require_equal
 from tvm.topi.loops import load, local, loop, parallel, sequence, store
 
 from .causal import require_starts
@@ -53,7 +54,8 @@ def gated_delta_net(node: Node) -> Result:
             raise node.invalid(f"{name} of the rule {rule}", found, legal)
     leading = node.shape(0)[:-1] if not node.has(1) else node.shape(0)[:-2]
     query, key, value = _parts(node)
-    (tokens, heads, size), (_, value_heads, wide_v) = _shape(key), _shape(value)
+    tokens, heads, size = _shape(node, key)
+    _, value_heads, wide_v = _shape(node, value)
     share = value_heads // heads
     if node.attr("qk_l2_norm", 0):
         query, key = _normed(node, query), _normed(node, key)
@@ -71,11 +73,21 @@ def gated_delta_net(node: Node) -> Result:
     return results
 
 
-def _shape(value: RelaxExpr) -> tuple[PrimExpr, int, int]:
+def _shape(node: Node, value: RelaxExpr) -> tuple[PrimExpr, int, int]:
     """How many tokens, heads, and elements of a head."""
     extents = extents_of(value)
     assert extents is not None, "the rank is known"
-    return extents[0], int(extents[1]), int(extents[2])  # type: ignore[call-overload]
+    heads, size = _numbers(node, extents[1:])
+    return extents[0], heads, size
+
+
+def _numbers(node: Node, extents: Sequence[PrimExpr]) -> list[int]:
+    """Extents that kernels are made for."""
+    found = [extent.value for extent in extents if isinstance(extent, tir.IntImm)]
+    if len(found) < len(extents):
+        shown = ", ".join(map(str, extents))
+        raise node.invalid("heads and their sizes", shown, "numbers")
+    return found
 
 
 def _parts(node: Node) -> tuple[RelaxExpr, RelaxExpr, RelaxExpr]:
@@ -86,15 +98,16 @@ def _parts(node: Node) -> tuple[RelaxExpr, RelaxExpr, RelaxExpr]:
         for i in range(3):
             flat = bb.emit(op.reshape(wide(node, i), (-1, *node.shape(i)[-2:])))
             parts.append(flat)
-        if int(node.shape(2)[-2]) % int(node.shape(1)[-2]):  # type: ignore[call-overload]
-            raise node.invalid("the heads of value", str(node.shape(2)[-2]),
-                               f"a multiple of {node.shape(1)[-2]}")  # fmt: skip
+        queries, keys, values = _numbers(node, [node.shape(i)[-2] for i in range(3)])
+        if queries != keys:
+            raise node.invalid("the heads of key", keys, f"{queries}, as query has")
+        if values % keys:
+            raise node.invalid("the heads of value", values, f"a multiple of {keys}")
         return parts[0], parts[1], parts[2]
     if not node.has(6):
         raise node.invalid("initial_state", "left out", "given, where query holds keys and values")
-    width = int(node.shape(0)[-1])  # type: ignore[call-overload]
-    _, value_heads, wide_v, size = node.shape(6)
-    size, values = int(size), int(value_heads) * int(wide_v)  # type: ignore[call-overload]
+    width, value_heads, wide_v, size = _numbers(node, [node.shape(0)[-1], *node.shape(6)[1:]])
+    values = value_heads * wide_v
     keys = (width - values) // 2
     if keys <= 0 or 2 * keys + values != width or keys % size:
         raise node.invalid("the width of query", width, f"2 * heads * {size} + {values}")
@@ -172,6 +185,7 @@ def _state_and_starts(
     state = wide(node, 6) if node.has(6) else bb.emit(op.zeros((batch, *shape), "float32"))
     if node.has(3):
         require_starts(node, 3, tokens)
+        require_equal(bb, node.shape(3)[0], batch + 1)
         return state, bb.emit(op.astype(node[3], "int64"))
     length = tir.floordiv(tokens, batch)
     starts = bb.emit_te(
@@ -188,6 +202,9 @@ def _captured(
     bb, capacity = node.bb, int(node.attr("state_update_capacity", 0))
     if not 1 <= capacity <= 8 or not node.has(9):
         raise node.invalid("state_update_capacity", capacity, "from 1 to 8, with capture_count")
+    extents = extents_of(starts)
+    assert extents is not None, "the rank is known"
+    require_equal(bb, node.shape(9)[0] + 1, extents[0])
     counts = node[9]
     if node.has(10):
         active = op.not_equal(op.reshape(node[10], (1,)), Constant(np.zeros((), "int32")))

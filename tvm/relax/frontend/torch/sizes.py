@@ -157,6 +157,21 @@ def sym_ceil(bb: BlockBuilder, a: Any) -> Any:
     return tir.ceil(a).astype("int64") if isinstance(a, PrimExpr) else math.ceil(a)
 
 
+def _function(name: str) -> None:
+    """A function of `math` on a size: of a number, or of what running tells."""
+
+    def apply(bb: BlockBuilder, a: Any) -> Any:
+        if isinstance(a, PrimExpr):
+            return getattr(tir, name)(_real(a))
+        return getattr(math, name)(a)
+
+    convert(f"_sym_{name}")(apply)
+
+
+for _name in ("acos", "asin", "atan", "cos", "cosh", "log2", "sin", "sinh", "sqrt", "tan", "tanh"):
+    _function(_name)
+
+
 @convert("sym_not")
 def sym_not(bb: BlockBuilder, a: Any) -> Any:
     return tir.Not(a) if isinstance(a, PrimExpr) else not a
