@@ -189,6 +189,21 @@ def test_what_is_padded_is_told_of_the_whole_remainder(func, extent, wanted) -> 
     tvm.ir.assert_structural_equal(analyzer.simplify(padded), analyzer.simplify(expected))
 
 
+@pytest.mark.parametrize(
+    ("scale", "shift", "size", "parts"),
+    [(4, 0, 4, (1, 0)), (4, 0, 2, (2, 0)), (4, 1, 4, (1, 1)), (8, 4, 4, (2, 1)), (6, 5, 3, (2, 2))],
+)
+def test_a_symbolic_extent_of_known_rest_is_divided(
+    scale: int, shift: int, size: int, parts: tuple[int, int]
+) -> None:
+    n = tir.Var("n", "int64")
+    index_map = tir.IndexMap.from_func(lambda i: [i // size, i % size])
+    outer, inner = index_map.map_shape([n * scale + shift])
+    want = tvm.arith.Analyzer().simplify(n * parts[0] + parts[1])
+    tvm.ir.assert_structural_equal(outer, want)
+    assert int(inner) == size
+
+
 def test_a_symbolic_extent_is_rounded_up() -> None:
     n = tir.Var("n", "int64")
     index_map = tir.IndexMap.from_func(lambda i: [i // 5, i % 5])

@@ -434,10 +434,17 @@ def _range_of(index: PrimExpr, domains: Mapping[Var, Range], analyzer: Analyzer)
     extent = analyzer.simplify(high - low + 1)
     if isinstance(index, FloorDiv) and is_zero(low) and not isinstance(extent, IntImm):
         inner = eval_set(index.a, domains, analyzer)
-        if inner.has_upper_bound():  # the parts of what is padded: n - n % -c is n rounded up
-            end = analyzer.simplify(inner.max_value + 1)
-            extent = floordiv(end - floormod(end, negative(index.b)), index.b)
+        if inner.has_upper_bound():
+            extent = _parts(analyzer.simplify(inner.max_value + 1), index.b, analyzer)
     return Range.from_min_extent(low, extent)
+
+
+def _parts(extent: PrimExpr, size: PrimExpr, analyzer: Analyzer) -> PrimExpr:
+    """How many parts of a size cover an extent, the last of them padded."""
+    rest = analyzer.simplify(floormod(extent, size))
+    if isinstance(rest, IntImm) and isinstance(size, IntImm):  # n * 4 + 1 by 4 is n + 1
+        return analyzer.simplify(floordiv(extent + -rest.value % size.value, size))
+    return floordiv(extent - floormod(extent, negative(size)), size)  # n - n % -c is rounded up
 
 
 def _padded_range_of(index: PrimExpr, domains: Mapping[Var, Range]) -> Range | None:
