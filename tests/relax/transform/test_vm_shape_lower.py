@@ -322,3 +322,21 @@ def test_what_holds_a_shape_is_no_more_than_the_shape() -> None:
     assert_structural_equal(tvm.script.from_source(text), after)
     # of x, and of the two shapes of the result; a scalar has none
     assert text.count('R.call_packed("vm.builtin.match_shape"') == 3
+
+
+def test_local_functions_are_lifted_before() -> None:
+    @I.ir_module
+    class Mod:
+        @R.function
+        def main(x: R.Tensor((4,), "float32")) -> R.Tensor((4,), "float32"):
+            @R.function
+            def inner(a: R.Tensor((4,), "float32")) -> R.Tensor((4,), "float32"):
+                b = R.exp(a)
+                return b
+
+            y = inner(x)
+            return y
+
+    with pytest.raises(TVMError, match="local function 'inner'"):
+        relax.transform.VMShapeLower()(Mod)
+    relax.transform.VMShapeLower()(relax.transform.LambdaLift()(Mod))

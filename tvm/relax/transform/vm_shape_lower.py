@@ -222,7 +222,12 @@ class _Lowering:
             if made is not None:
                 self._bind_anew(binding, made)
                 return
-        elif not isinstance(value, Function):
+        elif isinstance(value, Function):
+            raise TVMError(
+                message("VMShapeLower", found=f"the local function {binding.var.name_hint!r}",
+                        legal="functions of the module alone, as LambdaLift leaves them")
+            )  # fmt: skip
+        else:
             value = self._operand(value)
             if value is not binding.value:
                 self._bind_anew(binding, value)
