@@ -26,3 +26,7 @@ def test_an_unknown_option_is_refused_with_the_nearest() -> None:
 def test_prefixes_are_names() -> None:
     with pytest.raises(InvalidNameError, match="'2I', which is no identifier"):
         PrinterConfig(ir_prefix="2I")
+    for name in ("ir_prefix", "tir_prefix", "relax_prefix"):
+        with pytest.raises(InvalidNameError, match="is no identifier"):
+            PrinterConfig(**{name: ""})
+    assert PrinterConfig(module_alias="").module_alias == ""

@@ -419,3 +419,16 @@ def test_free_sizes_of_a_buffer_are_declared_in_one_line() -> None:
                    'A = T.match_buffer(a, (n, m), strides=("s", 1))']  # fmt: skip
     narrow = tir.Var("w", "int32")
     assert head(n, m, strides=[narrow, 1])[0] == "n, m, w = T.int64(), T.int64(), T.int32()"
+
+
+def test_parameters_of_maps_avoid_the_names_around_them() -> None:
+    def swap() -> tir.IndexMap:
+        return tir.IndexMap.from_func(lambda x, y: [y, x])
+
+    inner = tir.For(y, 0, 2, 0, tir.Evaluate(0), annotations={"m": swap()})
+    assert "lambda x, y_1: (y_1, x)" in str(inner), "the loop's own name is taken"
+    outer = tir.For(x, 0, 4, 0, inner, annotations={"m": swap()})
+    assert "lambda x_1, y: (y, x_1)" in str(outer)
+    assert "lambda x_1, y_1: (y_1, x_1)" in str(outer)
+    free = tir.For(x, 0, y, 0, tir.Evaluate(x), annotations={"m": y})
+    assert str(free).startswith("y = T.int32()")

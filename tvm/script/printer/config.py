@@ -44,9 +44,10 @@ class PrinterConfig(Object):
         obj_to_underline: Sequence[object] | None = None,
         obj_to_annotate: Mapping[object, str] | None = None,
     ) -> None:
-        for prefix in (ir_prefix, tir_prefix, relax_prefix, module_alias):
+        alias = module_alias or "cls"  # there may be none
+        for prefix in (ir_prefix, tir_prefix, relax_prefix, alias):
             of_type(prefix, str, "print a script: a prefix")
-            if prefix and not prefix.isidentifier():
+            if not prefix.isidentifier():
                 raise InvalidNameError(
                     message(
                         "print a script with a prefix",

@@ -311,10 +311,10 @@ def _for(loop: s.For, d: Docsifier) -> ForDoc:
             names = TupleDoc([define_var(part.loop_var, frame, d) for part in grid])
             body = body_docs(grid[-1].body, frame, d)
             return ForDoc(names, d.word("tir", "grid").call(*extents), body)
-    bounds = _loop_call(loop, d)
+    bounds = _loop_bounds(loop, d)
     with d.frame(loop, "tir") as frame:
-        name = define_var(loop.loop_var, frame, d)
-        return ForDoc(name, bounds, body_docs(loop.body, frame, d))
+        name = define_var(loop.loop_var, frame, d)  # parameters of maps in annotations avoid it
+        return ForDoc(name, _loop_call(loop, bounds, d), body_docs(loop.body, frame, d))
 
 
 def _is_zero(value: PrimExpr) -> bool:
@@ -338,7 +338,14 @@ def _grid(loop: s.For) -> list[s.For]:
     return loops
 
 
-def _loop_call(loop: s.For, d: Docsifier) -> ExprDoc:
+def _loop_bounds(loop: s.For, d: Docsifier) -> list[ExprDoc]:
+    """The extent, or start and end."""
+    if _is_zero(loop.min):
+        return [d.expr(loop.extent)]
+    return [d.expr(loop.min), d.expr(loop.min + loop.extent)]
+
+
+def _loop_call(loop: s.For, bounds: list[ExprDoc], d: Docsifier) -> ExprDoc:
     """`range(n)`, or the word of the loop's kind with its bounds and options."""
     kwargs: dict[str, ExprDoc] = {}
     if loop.thread_binding is not None:
@@ -347,10 +354,7 @@ def _loop_call(loop: s.For, d: Docsifier) -> ExprDoc:
         kwargs["annotations"] = d.expr(loop.annotations)
     plain = loop.kind is s.ForKind.SERIAL and not kwargs
     word = IdDoc("range") if plain else d.word("tir", _LOOP_WORDS[loop.kind])
-    if _is_zero(loop.min):
-        return word.call(d.expr(loop.extent), **kwargs)
-    end = loop.min + loop.extent
-    return word.call(d.expr(loop.min), d.expr(end), **kwargs)
+    return word.call(*bounds, **kwargs)
 
 
 def annotations_doc(values: dict[str, object], d: Docsifier) -> DictDoc:
