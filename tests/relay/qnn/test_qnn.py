@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -65,6 +67,33 @@ def test_requantize_rounds_halves(compute: str) -> None:
 
     assert to("UPWARD") == [-1, 0, 1, 2]
     assert to("TONEAREST") == [-2, -1, 1, 2]
+
+
+@pytest.mark.parametrize("rounding", ["UPWARD", "TONEAREST"])
+@pytest.mark.parametrize("factor", [1.0, 1.7, 3.0, 900.25, 2.0**20])
+@pytest.mark.parametrize("out_dtype", ["int8", "int32"])
+def test_requantize_of_the_greatest_numbers(rounding: str, factor: float, out_dtype: str) -> None:
+    """Products of all 32 bits saturate, whatever the factor; one for all channels, or for each."""
+    numbers = [-(2**31), -(2**31) + 1, -(2**30), -70000, -3, 0, 1, 65535, 2**30, 2**31 - 1]
+    data = np.array([numbers, numbers], "int32")
+    low, high = np.iinfo(out_dtype).min, np.iinfo(out_dtype).max
+    for factors in ([factor], [factor, 0.75]):
+        scale = factors[0] if len(factors) == 1 else np.array(factors, "float32")
+        x = relay.var("x", shape=data.shape, dtype="int32")
+        body = qnn.op.requantize(
+            x, relay.const(scale), relay.const(5), ONE, ZERO, axis=0, rounding=rounding,
+            out_dtype=out_dtype, compute_dtype="int64",
+        )  # fmt: skip
+        got = np.asarray(run(body, data))
+        each = np.resize(np.array(factors, "float32"), 2)
+        for row, by in enumerate(each):
+            exact = [(n - 5) * Fraction(float(by)) for n in numbers]
+            if rounding == "UPWARD":
+                whole = [math.floor(v + Fraction(1, 2)) for v in exact]
+            else:
+                whole = [int(v + Fraction(1 if v >= 0 else -1, 2)) for v in exact]
+            expected = [min(max(n, low), high) for n in whole]
+            assert got[row].tolist() == expected
 
 
 def test_requantize_is_exact_where_numpy_is() -> None:

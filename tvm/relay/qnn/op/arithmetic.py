@@ -53,10 +53,10 @@ def limits(dtype: Any) -> tuple[int, int]:
     return int(info.min), int(info.max)
 
 
-def saturated(value: Any, dtype: Any) -> Any:
-    """A wide integer cut to the range of a narrow type."""
+def saturated(value: Any, dtype: Any, bits: int = 32) -> Any:
+    """A wide integer cut to the range of a type of fewer bits than `bits`."""
     low, high = limits(dtype)
-    narrow = np.dtype(str(dtype)).itemsize < 4
+    narrow = np.dtype(str(dtype)).itemsize * 8 < bits
     return R.cast(R.clip(value, low, high) if narrow else value, str(dtype))
 
 
@@ -113,7 +113,7 @@ def times(
     """
     rank = len(found.shape)
     pairs = [multiplier_and_shift(float(factor)) for factor in factors]
-    if len(pairs) == 1 and rounding != "TONEAREST":
+    if len(pairs) == 1 and rounding != "TONEAREST" and pairs[0][1] <= 0:
         return R.fixed_point_multiply(value, *pairs[0])
     behind = rank - 1 - axis % rank if rank else 0
 
@@ -123,8 +123,9 @@ def times(
             return const(array[0], "int64")
         return const(array.reshape([-1, *[1] * behind]), "int64")
 
-    left = [max(shift, 0) for _, shift in pairs]
-    right = [31 - min(shift, 0) for _, shift in pairs]
+    # a product of 32-bit integers has 64 bits; to the left before it would take further ones
+    left = [max(shift - 30, 0) for _, shift in pairs]
+    right = [31 - min(shift, 30) for _, shift in pairs]
     if any(left):
         value = R.left_shift(value, numbers(left))
     product = R.multiply(value, numbers([m for m, _ in pairs]))

@@ -85,7 +85,9 @@ def requantized(
             value = scaled(value, factors, axis, types[0], rounding)
         if not is_zero(output_zero):
             value = R.add(R.cast(output_zero, dtype), value)
-        return value if narrow and out_dtype == "int32" else saturated(value, out_dtype)
+        if narrow and out_dtype == "int32":
+            return value
+        return saturated(value, out_dtype, 32 if narrow else 64)
     wide = "float64" if compute == "float64" else "float32"
     real = R.subtract(R.cast(x, wide), R.cast(zero, wide))
     factor = R.divide(R.cast(input_scale, wide), R.cast(output_scale, wide))
@@ -98,7 +100,7 @@ def requantized(
         outside = R.greater_equal(R.abs(R.subtract(real, inner)), half)
         whole = R.where(outside, R.add(inner, R.sign(real)), inner)
     whole = R.add(R.cast(whole, "int64"), R.cast(output_zero, "int64"))
-    return saturated(whole, out_dtype)
+    return saturated(whole, out_dtype, 64)
 
 
 def _fits_int32(dtype: Any, zero: Any, factors: Sequence[float], out_zero: Any) -> bool:
