@@ -36,6 +36,7 @@ NAMES: dict[str, dict[str, Any]] = {
     "ThreadSync": {"storage_scope": ...}, "VectorizeLoop": {"enable_vectorize": True},
     "VerifyVTCMLimit": {"limit": None},
     "PlanAndUpdateBufferAllocationLocation": {"regions": True}, "FlattenBuffer": {"as_maps": True},
+    "LoopPartition": {"folds": False}, "UnrollLoop": {"folds": False},
     **{name: {} for name in (
         "AnnotateDeviceRegions", "AnnotateEntryFunc", "BF16ComputeLegalize", "BF16StorageLegalize",
         "CombineContextCall", "ConvertBlocksToOpaque", "ConvertForLoopsToSerial", "ConvertSSA",
@@ -44,7 +45,7 @@ NAMES: dict[str, dict[str, Any]] = {
         "InferFragment", "InjectDoubleBuffer", "InjectPTXAsyncCopy", "InjectPermutedLayout",
         "InjectRollingBuffer", "InjectSoftwarePipeline", "InjectVirtualThread",
         "InlinePrivateFunctions", "InstrumentBoundCheckers", "InstrumentProfileIntrinsics",
-        "LegalizePackedCalls", "LiftThreadBinding", "LoopPartition", "LowerAsyncDMA",
+        "LegalizePackedCalls", "LiftThreadBinding", "LowerAsyncDMA",
         "LowerAutoCopy", "LowerCrossThreadReduction", "LowerCustomDatatypes",
         "LowerDeviceKernelLaunch", "LowerDeviceStorageAccessInfo", "LowerInitBlock", "LowerIntrin",
         "LowerMatchBuffer", "LowerOpaqueBlock", "LowerTVMBuiltin", "LowerThreadAllreduce",
@@ -53,7 +54,7 @@ NAMES: dict[str, dict[str, Any]] = {
         "PointerValueTypeRewrite", "ReduceBranchingThroughOvercompute", "RemoveAssume",
         "RemoveNoOp", "RemoveStoreUndef", "RenormalizeSplitPattern", "RewriteUnsafeSelect",
         "Simplify", "SkipAssert", "SplitHostDevice", "StorageRewrite", "TransformMmaBufferLayout",
-        "UnifyThreadBinding", "UnrollLoop", "UseAssumeToReduceBranches", "VerifyMemory",
+        "UnifyThreadBinding", "UseAssumeToReduceBranches", "VerifyMemory",
     )},
 }  # fmt: skip
 

@@ -39,7 +39,7 @@ class PrimFunc(BaseFunc):
     __slots__ = ("body", "buffer_map", "params", "ret_type")
     TYPE_KEY = "tir.PrimFunc"
     FIELDS: ClassVar[tuple[Field, ...]] = fields(
-        "attrs", "params*", "ret_type", "buffer_map", "body", "struct_info_~", "span~"
+        "params*", "ret_type", "buffer_map", "attrs", "body", "struct_info_~", "span~"
     )
     CTOR: ClassVar[tuple[str, ...]] = ("params", "body", "ret_type", "buffer_map", "attrs", "span")
 
