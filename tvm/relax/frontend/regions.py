@@ -134,10 +134,8 @@ def pooled(
         ib = ir_builder.create()
         data, boxes = map(ib.buffer_ptr, ins)
         out = ib.buffer_ptr(outs[0])
-        ends = ib.allocate("int64", (4,), name="ends", scope="local")
-        found = ib.allocate(x.dtype, (1,), name="found", scope="local")
 
-        def element(image: Any, c: Any, oh: Any, ow: Any) -> Any:
+        def element(image: Any, c: Any, oh: Any, ow: Any, ends: Any, found: Any) -> Any:
             high, wide = ends[1] - ends[0], ends[3] - ends[2]
             found[0] = zero if kind == "mean" else tir.min_value(x.dtype)
             with ib.for_range(0, high, "i") as i, ib.for_range(0, wide, "j") as j:
@@ -148,17 +146,17 @@ def pooled(
                 held = held / tir.max(high * wide, tir.const(1, "int64")).astype(x.dtype)
             return tir.if_then_else(tir.all(high > 0, wide > 0), held, zero)
 
-        with (
-            ib.for_range(0, rois.shape[0], "r", kind="parallel") as r,
-            ib.for_range(0, bins[0], "oh") as oh,
-            ib.for_range(0, bins[1], "ow") as ow,
-        ):
-            for axis, o in enumerate((oh, ow)):
-                limit = x.shape[2 + axis].astype("int64") - last
-                for k, end in enumerate(bounds(boxes, r, axis, o.astype("int64"))):
-                    ends[2 * axis + k] = tir.min(tir.max(end, tir.const(0, "int64")), limit)
-            with ib.for_range(0, channels, "c") as c:
-                out[r, c, oh, ow] = element(boxes[r, 0].astype("int64"), c, oh, ow)
+        with ib.for_range(0, rois.shape[0], "r", kind="parallel") as r:
+            ends = ib.allocate("int64", (4,), name="ends", scope="local")  # of each thread
+            found = ib.allocate(x.dtype, (1,), name="found", scope="local")
+            with ib.for_range(0, bins[0], "oh") as oh, ib.for_range(0, bins[1], "ow") as ow:
+                for axis, o in enumerate((oh, ow)):
+                    limit = x.shape[2 + axis].astype("int64") - last
+                    for k, end in enumerate(bounds(boxes, r, axis, o.astype("int64"))):
+                        ends[2 * axis + k] = tir.min(tir.max(end, tir.const(0, "int64")), limit)
+                with ib.for_range(0, channels, "c") as c:
+                    image = boxes[r, 0].astype("int64")
+                    out[r, c, oh, ow] = element(image, c, oh, ow, ends, found)
         return ib.get()
 
     shape = (rois.shape[0], channels, *bins)

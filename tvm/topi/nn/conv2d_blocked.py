@@ -112,7 +112,7 @@ def conv2d_NCHWc_int8(
     lane = te.reduce_axis((0, n_elems), name="ic_s_inner")
 
     def element(n: Any, oc: Any, y: Any, x: Any, inner: Any) -> PrimExpr:
-        chunk = outer
+        chunk: Any = outer
         if not is_one(groups):
             chunk = tir.indexdiv(oc, tir.indexdiv(out_chunks, groups)) * kernel_chunks + outer
         value = sizes.data(
