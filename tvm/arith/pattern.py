@@ -236,7 +236,10 @@ def detect_common_subexpr(expr: Any, threshold: int) -> dict[PrimExpr, int]:
     whole = e.as_expr(expr)
     parts: dict[int, PrimExpr] = {}
     counts = _part_counts(whole, numbers, parts)
-    sizes = {key: sum(_part_counts(part, numbers, {}).values()) for key, part in parts.items()}
+    sizes: dict[int, int] = {}
+    for key in sorted(parts):  # operands have lower numbers
+        below = [numbers.number(part) for part in expr_children(parts[key])]
+        sizes[key] = 1 + sum(sizes.get(one, 0) for one in below)
     result: dict[PrimExpr, int] = {}
     for key in sorted(parts, key=lambda one: -sizes[one]):
         count = counts[key]

@@ -211,29 +211,20 @@ class _Expander(RenamingSubstituter):
         self._chosen = chosen
 
     def visit_for_(self, op: s.For) -> s.Stmt:
-        return _written_out(self, op) if op in self._chosen else super().visit_for_(op)
+        if op not in self._chosen:
+            return super().visit_for_(op)
+        assert isinstance(op.extent, e.IntImm), "only loops of constant extent are chosen"
+        low = self.visit_expr(op.min)
+        outer, buffers = self.rename, self.buffers
+        copies: list[s.Stmt] = []
+        for i in range(op.extent.value):
+            self.values[op.loop_var] = ops.add(low, ops.const(i, op.loop_var.dtype))
+            self.rename = outer or i > 0  # the first copy keeps the names of what is bound inside
+            self.buffers = dict(buffers)  # each copy has its own over memory allocated inside
+            copies.append(self.visit_stmt(op.body))
+        self.rename, self.buffers = outer, buffers
+        return s.SeqStmt.flatten(copies)
 
 
-class _FoldingExpander(FoldingSubstituter):
+class _FoldingExpander(_Expander, FoldingSubstituter):
     """The same, with indices worked out."""
-
-    def __init__(self, chosen: set[s.For]) -> None:
-        super().__init__({})
-        self._chosen = chosen
-
-    def visit_for_(self, op: s.For) -> s.Stmt:
-        return _written_out(self, op) if op in self._chosen else super().visit_for_(op)
-
-
-def _written_out(self: RenamingSubstituter, op: s.For) -> s.Stmt:
-    assert isinstance(op.extent, e.IntImm), "only loops of constant extent are chosen"
-    low = self.visit_expr(op.min)
-    outer, buffers = self.rename, self.buffers
-    copies: list[s.Stmt] = []
-    for i in range(op.extent.value):
-        self.values[op.loop_var] = ops.add(low, ops.const(i, op.loop_var.dtype))
-        self.rename = outer or i > 0  # the first copy keeps the names of what is bound inside
-        self.buffers = dict(buffers)  # each copy has its own over memory allocated inside
-        copies.append(self.visit_stmt(op.body))
-    self.rename, self.buffers = outer, buffers
-    return s.SeqStmt.flatten(copies)

@@ -7,6 +7,7 @@ values of each layer, (2, batch, heads, length, size), it makes scores and longe
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Any
 
@@ -110,7 +111,7 @@ def _text(dims: Any) -> str:
     return "(" + ", ".join(d.dim_param or str(d.dim_value or "?") for d in dims) + ")"
 
 
-class Search:
+class Search(ABC):
     """What the searches share: how scores are changed, what a decoder is given first."""
 
     def __init__(self, node: Node, inputs: Sequence[str]) -> None:
@@ -186,9 +187,9 @@ class Search:
         """A whole number that the node is given, (1,)."""
         return nodes("Reshape", nodes("Cast", self.given[name], to=7), sizes(1))
 
+    @abstractmethod
     def turn(self, nodes: Nodes, state: Sequence[str]) -> list[str]:
         """Whether to go on, and the next state."""
-        raise NotImplementedError
 
     def looped(self, nodes: Nodes, tokens: str, state: Sequence[str], more: str) -> list[str]:
         """The state after runs of the decoder, until `max_length` tokens are there."""
