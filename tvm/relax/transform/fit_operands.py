@@ -45,13 +45,18 @@ def FitOperands(mod: IRModule, ctx: PassContext) -> IRModule:
 class _Fitter(PyExprMutator):
     def visit_call_(self, op: Call) -> RelaxExpr:
         call = super().visit_call_(op)
-        rule = _rule_of(self.builder_.normalize(call))
-        if rule is None or not isinstance(call, Call):
-            return call
-        with span_scope(call.span):
-            args = [_named(self.builder_, arg) for arg in call.args]
-            args = list(rule(self.builder_, Call(call.op, args, call.attrs)))
-        return Call(call.op, args, call.attrs, call.sinfo_args, call.span)
+        return with_fitting_operands(self.builder_, call, self.builder_.normalize(call))
+
+
+def with_fitting_operands(bb: BlockBuilder, call: RelaxExpr, normal: RelaxExpr) -> RelaxExpr:
+    """The call, of operands that fit for sure if its normal form has a result of open extents."""
+    rule = _rule_of(normal)
+    if rule is None or not isinstance(call, Call):
+        return call
+    with span_scope(call.span):
+        args = [_named(bb, arg) for arg in call.args]
+        args = list(rule(bb, Call(call.op, args, call.attrs)))
+    return Call(call.op, args, call.attrs, call.sinfo_args, call.span)
 
 
 def _rule_of(call: RelaxExpr) -> FitRule | None:

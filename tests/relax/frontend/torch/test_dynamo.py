@@ -191,6 +191,27 @@ def test_inputs_that_are_written_to(func: Any) -> None:
             assert_same(found, wanted)
 
 
+class Skips(torch.nn.Module):
+    """What is halved and doubled again meets what never was, whose extents nothing proves equal."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.up, self.norm = torch.nn.ConvTranspose2d(4, 4, 2, 2), torch.nn.GroupNorm(2, 8)
+
+    def forward(self, x: Any) -> Any:
+        whole = self.up(torch.nn.functional.avg_pool2d(x, 2))
+        return self.norm(torch.cat([whole, x], 1)), torch.stack([whole, x]).flatten(1)
+
+
+def test_extents_that_agree_when_run() -> None:
+    model = Skips().eval()
+    fast = torch.compile(model, backend=relax_dynamo(), dynamic=True)
+    with torch.no_grad():
+        for size in ((2, 4, 6, 8), (3, 4, 10, 4)):
+            x = torch.rand(size)
+            assert_same(fast(x), model(x))
+
+
 def made_and_written(x: Any) -> Any:
     y = x * 2
     y.add_(1)

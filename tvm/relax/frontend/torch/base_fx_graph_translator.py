@@ -23,6 +23,7 @@ from tvm.relax import op
 from tvm.relax.block_builder import BlockBuilder
 from tvm.relax.expr import Constant, Tuple, Var, convert_to_expr
 from tvm.relax.struct_info import TensorStructInfo
+from tvm.relax.transform.fit_operands import with_fitting_operands
 from tvm.support.suggest import near_names
 
 from .complex_numbers import complex_form, is_complex
@@ -166,7 +167,9 @@ class BaseFXGraphImporter:
         normal = self.block_builder.normalize(value)
         if isinstance(normal, (Var, Constant)):
             return normal
-        return self.block_builder.emit(normal)
+        return self.block_builder.emit(
+            with_fitting_operands(self.block_builder, normal, normal)
+        )
 
     def _convert_node(self, node: fx.Node, converter: Callable[[fx.Node], Any]) -> None:
         """Bind a node's value; an error says which node, and the line it came from."""
