@@ -106,6 +106,9 @@ AT_FIRST_CALL: dict[str, tuple[str, ...]] = {
         "tvm.contrib.sort.sort", "tvm.contrib.sort.argsort", "tvm.contrib.sort.argsort_nms",
         "tvm.contrib.sort.topk",
     ),
+    "tvm.runtime.maps": (
+        "tvm.contrib.maps.given", "tvm.contrib.maps.vectorize", "tvm.contrib.maps.cast",
+    ),
     "tvm.runtime.strings": (
         "tvm.contrib.strings.of", "tvm.contrib.strings.concat", "tvm.contrib.strings.split",
         "tvm.contrib.strings.normalize", "tvm.contrib.strings.full_match",

@@ -14,8 +14,6 @@ from .registry import find_converter, known_operators
 
 # Operators that will not come, and why.
 REFUSED = {
-    "ai.onnx.ml.CastMap": "maps are no tensors of a compiled program",
-    "ai.onnx.ml.DictVectorizer": "maps are no tensors of a compiled program",
     "ai.onnx.preview.training.Gradient": "tvm.relax.transform.Gradient differentiates a module",
 }
 

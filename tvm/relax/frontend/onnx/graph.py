@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from tvm.relax.block_builder import BlockBuilder
 
     from .given import Given
+    from .maps import Held
 
 ONNX_DOMAINS = ("", "ai.onnx")
 # What converters raise where inputs and attributes do not fit together.
@@ -109,11 +110,13 @@ class GraphReader:
         self.block = 0
         # what objects hold that the caller gives, or that are made of such
         self.given: dict[RelaxExpr, Given] = {}
+        # what maps hold that the caller gives
+        self.maps: dict[RelaxExpr, Held] = {}
 
     def within(self, bb: BlockBuilder | None = None, deeper: int = 0) -> GraphReader:
         """A reader of what is called from here, or is read into another builder."""
         reader = GraphReader(bb or self.bb, self.functions, self.depth + deeper)
-        reader.block, reader.given = self.block, self.given
+        reader.block, reader.given, reader.maps = self.block, self.given, self.maps
         return reader
 
     def nodes(self, nodes: Iterable[Any], scope: Scope, prefix: str = "") -> None:

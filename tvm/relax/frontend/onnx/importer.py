@@ -37,6 +37,7 @@ from .graph import (
     source_span,
 )  # fmt: skip
 from .lists import is_open_list, rows_of
+from .maps import TEXT, Held, checked_map, held_by
 from .nchwc import block_size
 from .ranks import infer_rank
 from .scope import Scope
@@ -114,10 +115,14 @@ def _tensor_type(value: Any) -> tuple[Any, bool, bool]:
         raise OpConversionError(
             message(
                 f"from_onnx: input {value.name!r} is of {found.replace('_type', '')} type",
-                legal="tensors, sequences of tensors, either of which may be optional",
+                legal="tensors, sequences of tensors, either of which may be optional; maps",
             )
         )
     return kind.tensor_type, is_sequence, optional
+
+
+def _is_map(value: Any) -> bool:
+    return bool(value.type.WhichOneof("value") == "map_type")
 
 
 class _Importer:
@@ -138,7 +143,7 @@ class _Importer:
         self._scope = Scope(opsets)
         self._weights: list[HostTensor] = []
         self._weight_vars: list[Var] = []
-        self._objects: dict[str, tuple[Var, Given]] = {}
+        self._objects: dict[str, tuple[Var, Given | Held]] = {}
 
     def run(self, graph: Any, sanitize: bool) -> IRModule:
         read = names_read(graph.node, [value.name for value in graph.output])
@@ -187,8 +192,12 @@ class _Importer:
 
     def _check_objects(self, reader: GraphReader) -> None:
         for name, (var, held) in self._objects.items():
-            value = checked(self._bb, var.name_hint, var, held)
-            reader.given[value] = held
+            if isinstance(held, Given):
+                value = checked(self._bb, var.name_hint, var, held)
+                reader.given[value] = held
+            else:
+                value = checked_map(self._bb, var.name_hint, var, held)
+                reader.maps[value] = held
             self._scope.bind(name, value)
 
     def _last_call(self, output: RelaxExpr) -> RelaxExpr | None:
@@ -227,6 +236,8 @@ class _Importer:
 
     def _shape_of(self, graph: Any, value: Any) -> list[Any] | None:
         """The extents of an input; None for one of unknown rank that nothing reads."""
+        if _is_map(value):
+            return None
         name, tensor = value.name, _tensor_type(value)[0]
         found = merged(name, declared(name, tensor), self._shapes.get(name))
         if found is not None:
@@ -246,6 +257,8 @@ class _Importer:
         self, value: Any, shape: list[Any] | None, dims: Dimensions, names: NameTable,
         sanitize: bool,
     ) -> Var:  # fmt: skip
+        if _is_map(value):
+            return self._map(value, names.fresh(identifier(value.name) if sanitize else value.name))
         tensor, is_sequence, optional = _tensor_type(value)
         dtype = dtype_name(tensor.elem_type) or self._dtype_of(value.name)
         if dtype == "object":
@@ -260,6 +273,15 @@ class _Importer:
         if is_sequence or optional:
             ndim = -1 if shape is None else len(shape)
             self._objects[value.name] = var, Given(dtype, ndim, is_sequence, optional)
+        self._scope.bind(value.name, var)
+        return var
+
+    def _map(self, value: Any, name: str) -> Var:
+        held = held_by(value.name, value.type.map_type)
+        if held.values == TEXT:
+            self._scope.mark_text(value.name)
+        var = Var(name, ObjectStructInfo(), source_span(value.name, 0))
+        self._objects[value.name] = var, held
         self._scope.bind(value.name, var)
         return var
 

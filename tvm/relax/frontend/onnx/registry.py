@@ -24,7 +24,7 @@ class AsDefined(Exception):
 _FAMILIES = (
     "aliases", "attention", "beams", "block_quantized", "causal", "control", "decoding",
     "delta_net", "elementwise", "experts", "gates", "generation", "image", "linear",
-    "masked_pool", "microsoft", "ml_models", "ml_tables", "ml_trees", "nchwc", "ngram_hashes",
+    "maps", "masked_pool", "microsoft", "ml_models", "ml_tables", "ml_trees", "nchwc", "ngram_hashes",
     "ngrams", "nn", "quantized", "quantized_microsoft", "random", "recurrent", "reduction",
     "region", "rotary", "selection", "sequence", "shape", "signal", "sparse_attention",
     "streams", "strings", "tensor", "token_paths", "training", "words",

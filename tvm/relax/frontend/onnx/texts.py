@@ -86,6 +86,8 @@ def _by_attributes(node: Any) -> list[bool] | None:
     attrs = {attr.name: attr for attr in node.attribute}
     if node.op_type == "Cast":
         return [attrs["to"].i == _STRING or attrs["to"].s.upper() == b"STRING"]
+    if node.op_type == "CastMap":
+        return ["cast_to" in attrs and attrs["cast_to"].s == b"TO_STRING"]
     if node.op_type == "LabelEncoder" and not _is_table(node):
         tensor = attrs.get("values_tensor")
         return ["values_strings" in attrs or (tensor is not None and tensor.t.data_type == _STRING)]
