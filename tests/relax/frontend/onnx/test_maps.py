@@ -30,11 +30,12 @@ def _model(op: str, keys: int, values: int, result: int, **attrs: Any) -> onnx.M
 
 
 def _run(model: onnx.ModelProto, value: object) -> Any:
-    return relax.VirtualMachine(tvm.compile(from_onnx(model), "llvm"), tvm.cpu())["main"](value)
+    vm = relax.VirtualMachine(tvm.compile(from_onnx(model), "llvm"), tvm.cpu())
+    return vm["main"](value)
 
 
 @pytest.mark.parametrize(
-    "op, values, result, attrs, given, wanted",
+    ("op", "values", "result", "attrs", "given", "wanted"),
     [
         ("DictVectorizer", FLOAT, FLOAT, {"string_vocabulary": ["a", "b", "cc"]},
          {"a": 1.5, "zz": 3.0, "cc": 2}, [1.5, 0, 2]),
@@ -79,7 +80,7 @@ def test_other_maps_are_refused() -> None:
 
 
 @pytest.mark.parametrize(
-    "op, keys, attrs, words",
+    ("op", "keys", "attrs", "words"),
     [
         ("CastMap", INT64, {"map_form": "THIN"}, "DENSE, SPARSE"),
         ("CastMap", INT64, {"cast_to": "TO_BOOL"}, "TO_INT64"),
