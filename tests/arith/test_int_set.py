@@ -41,6 +41,10 @@ def test_regions() -> None:
         [Range.from_min_extent(x * 4 + y, 1)], domains, x * 4 + y < 30
     )
     assert [ends(part) for part in limited] == [("0", "29")]
+    window = [Range.from_min_extent(x + y, 1)]
+    for estimate in (estimate_region_lower_bound, estimate_region_strict_bound,
+                     estimate_region_upper_bound):  # fmt: skip
+        assert [ends(part) for part in estimate(window, domains, True)] == [("0", "10")]
 
 
 def test_regions_that_run_backwards() -> None:

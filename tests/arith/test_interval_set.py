@@ -101,6 +101,16 @@ def test_remainders_within_one_period() -> None:
     assert ends(found) == ("x * 4", "x * 4 + 3")
 
 
+def test_remainders_by_a_negative_number() -> None:
+    assert ends(Analyzer().int_set(flm(x, -3), {x: IntervalSet(0, 9)})) == ("-2", "0")
+
+
+@pytest.mark.parametrize(("high", "expected"), [(40000, ("0", "1600000000")), (50000, None)])
+def test_products_that_leave_their_type_are_unknown(high: int, expected) -> None:
+    found = Analyzer().int_set(x * y, {x: IntervalSet(0, high), y: IntervalSet(0, high)})
+    assert ends(found) == (expected or ("neg_inf", "pos_inf"))
+
+
 def test_analyzer_uses_its_ranges() -> None:
     analyzer = Analyzer()
     analyzer.bind(x, Range(0, n))

@@ -204,6 +204,7 @@ def test_inverse() -> None:
         ([x * 4 + y], dom(x=8, y=4)),
         ([fld(x * 4 + y, 8), flm(x * 4 + y, 8)], dom(x=8, y=4)),
         ([y + 3, x], {x: Range(2, 9), y: Range(0, 4)}),
+        ([7 - x], dom(x=8)),
     ]:
         found = detect_iter_map(index, domains, check_level="bijective")
         assert not found.errors, found.errors

@@ -43,6 +43,7 @@ def estimate_region_strict_bound(
         predicate,
         IterMapLevel.Surjective,
         allow_padding=False,
+        allow_overlaps=True,
     )
     if found.errors:
         return None

@@ -314,9 +314,19 @@ def _mul(self: SetEvaluator, x: PrimExpr) -> IntervalSet:
     if self_non_negative(self, a) and self_non_negative(self, b):
         high: PrimExpr = POS_INF
         if _is_finite(a.max_value) and _is_finite(b.max_value):
+            if _overflows(a.max_value, b.max_value):
+                return EVERYTHING
             high = op.multiply(a.max_value, b.max_value)
         return self.made(op.multiply(a.min_value, b.min_value), high)
     return EVERYTHING
+
+
+def _overflows(a: PrimExpr, b: PrimExpr) -> bool:
+    """The product of two numbers is no number of their type."""
+    if not (isinstance(a, e.IntImm) and isinstance(b, e.IntImm)):
+        return False
+    signed = a.dtype.is_int
+    return a.value * b.value >= 1 << (a.dtype.bits - signed)
 
 
 def self_non_negative(self: SetEvaluator, a: IntervalSet) -> bool:
@@ -389,6 +399,8 @@ def _remainder(self: SetEvaluator, x: PrimExpr) -> IntervalSet:
         value = remainder(a.min_value, divisor)
         return self.made(value, value)
     if not self.non_negative(divisor):
+        if floor and isinstance(divisor, e.IntImm):
+            return self.made(op.const(divisor.value + 1, x.dtype), op.const(0, x.dtype))
         return EVERYTHING
     if a.has_lower_bound() and a.has_upper_bound() and (floor or self.non_negative(a.min_value)):
         first = op.floordiv(a.min_value, divisor)

@@ -55,15 +55,18 @@ def detect_iter_map(
     *,
     analyzer: Analyzer | None = None,
     allow_padding: bool = True,
+    allow_overlaps: bool | None = None,
 ) -> IterMapResult:
     """Read each index as an iteration map over the variables; `errors` says why it cannot be done.
 
     `predicate` restricts the variables; each of its comparisons must limit a map. Where an extent
     is no multiple of a divisor the map is read with padding, and `padding_predicate` tells the
     values that no variable reaches; a bijective map has no padding. Unless the map is to be
-    bijective, digits may run over one another without gaps: i + j over i < 224, j < 7.
+    bijective, digits may run over one another without gaps: i + j over i < 224, j < 7; without
+    padding only if `allow_overlaps` says so.
     """
     level = _level(check_level)
+    overlaps = allow_padding if allow_overlaps is None else allow_overlaps
     _check_iters("detect_iter_map", input_iters)
     exprs = [e.as_expr(i) for i in indices]
     failure = ""
@@ -72,7 +75,7 @@ def detect_iter_map(
             known = analyzer or Analyzer()
             iters, rest = narrowed(input_iters, e.as_expr(predicate), known)
             rewriter = IterMapRewriter(iters, known, simplify_trivial_iterators, whole)
-            maps = rewriter.detect(exprs, rest, level, allow_padding, allow_padding)
+            maps = rewriter.detect(exprs, rest, level, allow_padding, overlaps)
         except IterMapFailure as found:
             failure = str(found)
         else:
@@ -287,7 +290,9 @@ class _Inverse:
         """Digits of value - base, the smallest first; the largest needs no remainder."""
         remainder = op.subtract(value, _as(made.base, value.dtype))
         for position, arg in reversed([*enumerate(made.args)]):
-            digit = op.floordiv(remainder, _as(arg.scale, value.dtype))
+            scale = _as(arg.scale, value.dtype)
+            divide = op.multiply if op.literal(scale) == -1 else op.floordiv
+            digit = divide(remainder, scale)
             if position > 0:
                 digit = op.floormod(digit, _as(arg.extent, value.dtype))
             self._split(arg, digit)

@@ -161,3 +161,10 @@ def test_a_function_is_defined_once() -> None:
 def test_only_classes_are_modules() -> None:
     with pytest.raises(TypeError, match="Expect a class"):
         I.ir_module(3)
+
+
+def test_variables_avoid_the_name_of_the_module() -> None:
+    var = tir.Var("Module", "int32")
+    mod = IRModule({"main": tir.PrimFunc([var], tir.Evaluate(var))})
+    assert "def main(Module_1: T.int32):" in mod.script()
+    assert "def main(Module: T.int32):" in mod["main"].script()

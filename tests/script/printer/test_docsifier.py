@@ -29,6 +29,10 @@ def test_the_words_of_the_dialects_are_no_names() -> None:
     printer = Docsifier(PrinterConfig(tir_prefix="tt"))
     assert printer.fresh_name("tt") == "tt_1"
     assert printer.fresh_name("R") == "R_1"
+    names = [printer.fresh_name(name) for name in ("I", "cls", "Module")]
+    assert names == ["I_1", "cls_1", "Module"]
+    printer.reserve("Mine")
+    assert printer.fresh_name("Mine") == "Mine_1"
 
 
 @pytest.mark.parametrize(

@@ -183,8 +183,8 @@ def test_launches_keep_their_memory() -> None:
     @T.prim_func
     def expected(P: T.Buffer((64,))):
         with T.launch_thread("blockIdx.x", 2) as bx:
+            A = T.decl_buffer((32,), scope="shared")  # in front of the inner axis
             with T.launch_thread("threadIdx.x", 32) as tx:
-                A = T.decl_buffer((32,), scope="shared")
                 B = T.decl_buffer((32,), data=A.data, scope="shared")
                 A[tx] = P[bx * 32 + tx]
                 B[tx] = A[tx] * T.float32(2)

@@ -49,6 +49,7 @@ def ordered_functions(mod: IRModule) -> list[tuple[GlobalVar, BaseFunc]]:
 def _module(mod: IRModule, d: Docsifier) -> Doc:
     name = d.binding_names[-1] if d.binding_names else "Module"
     alias = ModuleAlias(name, d.cfg.module_alias or name)
+    d.reserve(name)
     with d.frame(mod, "ir") as frame:
         d.module_alias = alias
         _module_facts(mod, frame, d)

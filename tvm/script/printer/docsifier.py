@@ -154,7 +154,10 @@ class Docsifier(Object):
         self._names: dict[int, NameOrMaker] = {}
         self._owned: dict[int, str] = {}
         # what the program's own words need is never given to a variable
-        self._taken: set[str] = {config.tir_prefix, config.relax_prefix, "range"}
+        self._taken: set[str] = {
+            config.ir_prefix, config.tir_prefix, config.relax_prefix,
+            config.module_alias, "range",
+        }  # fmt: skip
         self._next: dict[str, int] = {}
         self._words: dict[tuple[str, str], ExprDoc] = {}
         self._found: dict[str, dict[type, Rule | None]] = {}
@@ -313,6 +316,10 @@ class Docsifier(Object):
             self._next[hint] = count + 1
         taken.add(name)
         return name
+
+    def reserve(self, name: str) -> None:
+        """Give a name of the program's own to no variable."""
+        self._taken.add(name)
 
     def _forget(self, obj: object) -> None:
         self._names.pop(id(obj), None)

@@ -113,11 +113,14 @@ class Steps(StmtExprVisitor):
             super().visit_stmt(stmt)
 
     def _attribute(self, op: s.AttrStmt) -> None:
-        """Memory stays inside of the launches that it is allocated in, which own it."""
+        """Memory stays inside of the launch that allocates it, whose outermost axis owns it."""
         outer = self._threads
         if op.attr_key in ("thread_extent", "virtual_thread"):
             self._threads = (*outer, op)
-        self._scope(op, home=op.attr_key in SCOPES)
+        inner_axis = op.attr_key == "thread_extent" and any(
+            thread.attr_key == "thread_extent" for thread in outer
+        )
+        self._scope(op, home=op.attr_key in SCOPES and not inner_axis)
         self._threads = outer
 
     def visit_let_stmt_(self, op: s.LetStmt) -> None:
