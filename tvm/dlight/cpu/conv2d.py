@@ -28,10 +28,11 @@ from .channels_last import channels_last_form, channels_last_tile, schedule_chan
 from .columns import columns_of, one_run
 from .contraction import MatrixForm, extent_of, schedule_contraction
 from .conv_any import AnySize
-from .direct_any import direct_any
+from .direct_any import DirectAny, direct_any
 from .direct_conv import direct_form, schedule_direct
 from .general import Unscheduled, inline_epilogues
 from .groups import split_groups
+from .run_any import RunOrPanels, run_any
 from .run_conv import run_form, schedule_run
 from .runs import as_runs
 from .tiles import Tile
@@ -46,9 +47,8 @@ class Conv2D(CPUScheduleRule):
         runs = None if plane is None else as_runs(func, plane)
         if runs is not None:
             made = _schedule(runs.func, target.cpu, plain=True)
-            made = None if made is None else runs.schedule_of_planes(made)
             if made is not None:
-                return made
+                return runs.schedule_of_planes(made)
         return _schedule(func, target.cpu)
 
 
@@ -135,7 +135,9 @@ def _of_any_size(
                 break
         else:
             return sch, made, reasons
-        direct = None if plain else direct_any(sch, block, found, form, cpu)
+        direct: DirectAny | RunOrPanels | None = run_any(sch, block, found, form, cpu)
+        if direct is None and not plain:
+            direct = direct_any(sch, block, found, form, cpu)
         if direct is not None:
             loops, gone, reason = direct.nest(), direct.gone, direct.reason()
         else:

@@ -93,11 +93,18 @@ FEWEST: Final = 16  # channels of a part
 STEPS: Final = 4  # of other sums, in the body of a loop, where there are few accumulators
 
 
-def tiles_for(cpu: CpuModel, bits: int, rows: int) -> list[Tile]:
-    """The best tile of each width, up to the width that is the fastest for many columns."""
+def tiles_for(cpu: CpuModel, bits: int, rows: int, panel: int = 0) -> list[Tile]:
+    """The best tile of each width, up to the width that is the fastest for many columns.
+
+    Where weights are packed by panels of so many rows, tiles have a part of those.
+    """
     lanes = cpu.lanes(bits)
-    found = [choose_tile(cpu, bits, rows, None, None, [vectors * lanes])
-             for vectors in range(1, MAX_VECTORS + 1)]  # fmt: skip
+    heights = [rows] if panel == 0 else [n for n in range(1, panel + 1) if panel % n == 0]
+    found: list[Tile] = []
+    for vectors in range(1, MAX_VECTORS + 1):
+        made = [choose_tile(cpu, bits, most, None, None, [vectors * lanes]) for most in heights]
+        whole = [tile for tile in made if panel == 0 or panel % tile.rows == 0]
+        found.append(min(whole, key=lambda tile: tile_cost(cpu, tile, rows)))
     costs = [tile_cost(cpu, tile, rows) for tile in found]
     return found[: costs.index(min(costs)) + 1]
 
@@ -137,7 +144,10 @@ class _Edges:
 
 
 class AnySize:
-    """Makes the loops of one convolution; `last` is the block that takes its result, if any."""
+    """Makes the loops of one convolution; `last` is the block that takes its result, if any.
+
+    Weights may be packed, by panels of so many filters (`weights.pack`).
+    """
 
     def __init__(
         self,
@@ -146,6 +156,7 @@ class AnySize:
         found: Contraction,
         form: MatrixForm,
         cpu: CpuModel,
+        packed: int = 0,
     ) -> None:
         self.sch, self.block, self.found, self.form, self.cpu = sch, block, found, form, cpu
         self.node: Block = sch.get(block)
@@ -158,7 +169,8 @@ class AnySize:
         self.outs = _known(self.filters)
         self.bits = found.output.dtype.bits
         self.lanes = cpu.lanes(self.bits)
-        self.tiles = tiles_for(cpu, self.bits, self.outs)
+        self.packed = packed
+        self.tiles = tiles_for(cpu, self.bits, self.outs, packed)
         self.most = len(self.tiles) * self.lanes
         weights = set(vars_in(*found.lhs.indices))
         self.groups = [iv for iv in form.outer if iv.var in weights]
@@ -615,7 +627,7 @@ class AnySize:
         assert isinstance(init, BufferStore), "a contraction has an init"
         loops: list[tuple[Var, int, bool]] = []
         steps = self._steps(tile, loops)
-        base = self._flat(steps) * pitch
+        base, scope = self._flat(steps) * pitch, Scope()
 
         def row_of(m: PrimExpr) -> PrimExpr:
             row: PrimExpr = start + number * tile.rows + m
@@ -623,11 +635,15 @@ class AnySize:
             ahead = not isinstance(m, Var)
             return Min(row, self._int(self.outs - 1)) if past or ahead else row
 
+        weights = self._packed_weights(scope, start + number * tile.rows, {**sets, **steps})
+
         def add(m: Var, q: PrimExpr, element: list[PrimExpr]) -> Stmt:
             loads: dict[Buffer, PrimExpr] = {
                 self.found.output: BufferLoad(acc, element),
                 self.found.rhs.buffer: BufferLoad(panel, [base + q]),
             }
+            if weights is not None:
+                loads[self.found.lhs.buffer] = weights(m)
             values = {**sets, **steps, self.filters.var: row_of(m)}
             return BufferStore(acc, Loads(loads, values).visit_expr(store.value), element)
 
@@ -647,8 +663,21 @@ class AnySize:
             begin = each(lambda m, q, element: BufferStore(
                 acc, BufferLoad(sums, [row + m, q]), element))  # fmt: skip
         straight = self._straight(p, acc, sets, tile, row_of)
-        made = SeqStmt([begin, body, IfThenElse(self._if_last(p.straight), straight, keep)])
-        return For(number, 0, (filters + (tile.rows - 1)) // tile.rows, ForKind.SERIAL, made)
+        scope.add(SeqStmt([begin, body, IfThenElse(self._if_last(p.straight), straight, keep)]))
+        count = (filters + (tile.rows - 1)) // tile.rows
+        return For(number, 0, count, ForKind.SERIAL, scope.stmt())
+
+    def _packed_weights(
+        self, scope: Scope, first: PrimExpr, steps: Mapping[Var, PrimExpr]
+    ) -> Callable[[PrimExpr], PrimExpr] | None:
+        """The weight of each row of a tile from the filter `first` on, where they are packed."""
+        if not self.packed:
+            return None
+        weights = self.found.lhs
+        panel = scope.let("of_panel", first // self.packed)
+        within = scope.let("within", first % self.packed)
+        middle = [substitute(index, steps) for index in weights.indices[1:-1]]
+        return lambda m: BufferLoad(weights.buffer, [panel, *middle, within + m])
 
     def _if_last(self, condition: PrimExpr) -> PrimExpr:
         """The condition, and that this is the last part of the sums."""
@@ -658,6 +687,8 @@ class AnySize:
 
     def _fetching_loop(self, loops: Sequence[tuple[Var, int, bool]]) -> int | None:
         """The loop whose steps take a line of each filter; None where a cache nearby has all."""
+        if self.packed:  # one after another, which processors see
+            return None
         every = math.prod(_known(iv) for iv in (*self.groups, self.filters, *self.form.k))
         if every * self.bits // 8 <= self.cpu.l2_bytes:
             return None

@@ -29,9 +29,7 @@ class Fallback(CPUScheduleRule):
             return None
         runs = _one_run(func)
         if runs is not None:
-            made = runs.schedule_of_planes(self._schedule(runs.func, target, windows=False))
-            if made is not None:
-                return made
+            return runs.schedule_of_planes(self._schedule(runs.func, target, windows=False))
         try:
             return self._schedule(func, target, windows=True)
         except ScheduleError:  # sizes of which too little is known

@@ -84,7 +84,7 @@ def run_form(
     for tile in _tiles(cpu, bits, m):
         span = -(-n // tile.rows) * tile.rows
         rows, size = transposed_at_once(span, tile.lanes)
-        cost = base = _tile_cost(cpu, tile) * span / n
+        cost = base = tile_time(cpu, tile) * span / n
         cost *= 1 + TRANSPOSE * size / rows * busy / k
         fetched, around = moves.least(m // tile.columns)
         for depth in _depths(k, tile.columns * bits // 8, cpu):
@@ -115,7 +115,7 @@ def _tiles(cpu: CpuModel, bits: int, channels: int) -> list[Tile]:
     ]  # fmt: skip
 
 
-def _tile_cost(cpu: CpuModel, tile: Tile) -> float:
+def tile_time(cpu: CpuModel, tile: Tile) -> float:
     """Modelled time for each multiplication, as `tile_cost` has it of other forms."""
     vectors = tile.columns // tile.lanes
     always, vector, weights = TILE

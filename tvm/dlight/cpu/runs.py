@@ -24,10 +24,19 @@ from tvm.tir.schedule import Schedule
 from tvm.tir.schedule.rebuild import change_block
 from tvm.tir.schedule.regions import with_regions
 from tvm.tir.schedule.scopes import TRUE
-from tvm.tir.stmt import Block, BlockRealize, BufferStore, DeclBuffer, For, LetStmt, Stmt
+from tvm.tir.stmt import (
+    Block,
+    BlockRealize,
+    BufferStore,
+    DeclBuffer,
+    For,
+    LetStmt,
+    SeqStmt,
+    Stmt,
+)
 
 from .base import REASON, with_reason
-from .weights import PREPACK
+from .weights import without_packing
 
 
 @dataclass(frozen=True)
@@ -40,23 +49,26 @@ class Runs:
     value: PrimExpr
     views: tuple[Buffer, ...]  # of parameters, in the form of runs
 
-    def schedule_of_planes(self, sch: Schedule) -> Schedule | None:
+    def schedule_of_planes(self, sch: Schedule) -> Schedule:
         """The schedule of the runs as one of the function over planes.
 
-        None where weights are packed beforehand, which is looked for at the top of a function.
+        Packing of weights, which is looked for at the top of a function, stays there.
         """
         func = sch.mod["main"]
         assert isinstance(func, PrimFunc), "rules schedule TIR functions"
-        if packs(func):
-            return None
-        body: Stmt = func.body
+        assert isinstance(func.body, BlockRealize), "schedules keep the root"
+        rest, packing = without_packing(func.body.block)
+        made = [region.buffer for stmt in packing for block in statements(stmt, Block)
+                for region in block.writes]  # fmt: skip
+        body: Stmt = BlockRealize([], TRUE, rest)
         for view in self.views:
             body = DeclBuffer(view, body)
         body = LetStmt(self.length, self.value, body)
-        root = BlockRealize([], TRUE, Block([], [], [], "root", body))
+        body = SeqStmt.flatten([*packing, body])
+        root = BlockRealize([], TRUE, Block([], [], [], "root", body, None, made))
         attrs = {**(self.whole.attrs or {}), **(func.attrs or {})}
-        made = open_schedule(self.whole.with_body(root).with_attrs(attrs))
-        return with_reason(made, str(attrs[REASON]))
+        whole = open_schedule(self.whole.with_body(root).with_attrs(attrs))
+        return with_reason(whole, str(attrs[REASON]))
 
 
 def as_runs(func: PrimFunc, plane: Sequence[PrimExpr]) -> Runs | None:
@@ -218,8 +230,3 @@ def _along(block: Block, plane: Sequence[PrimExpr]) -> list[IterVar]:
 
 def _runs_once(iv: IterVar) -> bool:
     return iv.dom is not None and is_one(iv.dom.extent) and is_zero(iv.dom.min)
-
-
-def packs(func: PrimFunc) -> bool:
-    """Whether a form of a kernel packs weights beforehand."""
-    return any(PREPACK in node.annotations for node in statements(func.body, Block))

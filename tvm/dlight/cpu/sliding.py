@@ -27,11 +27,13 @@ made once for some planes:
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from tvm.arith import Analyzer
 from tvm.ir.expr import PrimExpr
 from tvm.ir.node import Node
 from tvm.target.cpu_model import CpuModel
@@ -711,7 +713,9 @@ class _Windows:
                 return [BufferStore(self.row, self.plain.other, [tap, lane])]
 
             line = y * self.down.step + (offset - self.plain.before[self.down])
-            scope.add(IfThenElse(self._inside(self.down, line), taps(read), taps(outside)))
+            condition = self._row_inside(line, offset, size)
+            reads = taps(read)
+            scope.add(reads if condition is None else IfThenElse(condition, reads, taps(outside)))
             scope.add(taps(lambda tap, lane: self._added(strip, y, x, tap, lane, uses, size)))
 
         for offset, uses in self._rows_read(size).items():
@@ -741,6 +745,19 @@ class _Windows:
             total = Loads({self.store.buffer: held}, values).visit_expr(total)
             made.append(BufferStore(self.sums, total, [place, lane]))
         return made
+
+    def _row_inside(self, line: PrimExpr, offset: int, size: int) -> PrimExpr | None:
+        """Whether a row that a tile reads is one of the plane; None if it is one of any plane.
+
+        Conditions of rows in the middle of a tile would keep it from being one run of code.
+        """
+        before = self.plain.before[self.down]
+        last = (self.down.size - size) * self.down.step + (offset - before)
+        below = Analyzer().can_prove(less(last, self.plain.size(self.down)))
+        terms = [] if below else [less(line, self.plain.size(self.down))]
+        if offset < before:
+            terms.insert(0, less_equal(self._int(0), line))
+        return functools.reduce(logical_and, terms) if terms else None
 
     def _inside(self, axis: Axis, index: PrimExpr) -> PrimExpr:
         """Whether an index that may be one of the border is one of the plane."""

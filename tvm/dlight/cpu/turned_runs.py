@@ -131,15 +131,13 @@ def _uses_elsewhere(value: PrimExpr, names: set[Var]) -> bool:
     return False
 
 
-class TurnedRuns:
+class Turned:
     """Turns runs of elements to vectors of channels, and results back; `channel` has many."""
 
-    def __init__(self, found: Windows, channel: IterVar, lanes: int, views: Views) -> None:
-        self.w, self.channel, self.lanes, self.views = found, channel, lanes, views
-        self.cpu, self.down, self.along = found.cpu, found.down, found.along
-        self.dtype = found.along.iv.var.dtype
-        store = found.node.body
-        assert isinstance(store, BufferStore), "looked at by the caller"
+    def __init__(
+        self, store: BufferStore, along: IterVar, channel: IterVar, lanes: int, cpu: CpuModel
+    ) -> None:
+        self.channel, self.lanes, self.cpu, self.dtype = channel, lanes, cpu, along.var.dtype
         self.store, self.kind = store, str(store.buffer.dtype)
         square = (self._int(lanes), self._int(lanes))
         self.square = decl_buffer(square, self.kind, "square", scope="local")
@@ -234,6 +232,31 @@ class TurnedRuns:
         self, values: Mapping[Var, PrimExpr], place: PrimExpr, total: PrimExpr
     ) -> Stmt:
         """What becomes of one result, at a place of its plane."""
+        raise NotImplementedError
+
+    def _ramp(self, base: PrimExpr) -> PrimExpr:
+        return Ramp(base, self._int(1), self.lanes)
+
+    def _int(self, value: int) -> IntImm:
+        return IntImm(self.dtype, value)
+
+    def _var(self, name: str) -> Var:
+        return Var(name, self.dtype)
+
+
+class TurnedRuns(Turned):
+    """The same of a block of windows, whose planes are parameters."""
+
+    def __init__(self, found: Windows, channel: IterVar, lanes: int, views: Views) -> None:
+        store = found.node.body
+        assert isinstance(store, BufferStore), "looked at by the caller"
+        super().__init__(store, found.along.iv, channel, lanes, found.cpu)
+        self.w, self.views, self.down, self.along = found, views, found.down, found.along
+
+    def _stored(
+        self, values: Mapping[Var, PrimExpr], place: PrimExpr, total: PrimExpr
+    ) -> Stmt:
+        """What becomes of one result, at a place of its plane."""
         final = self.views.final
         zero = {self.down.iv.var: self._int(0), self.along.iv.var: self._int(0)}
         given: dict[Var, PrimExpr] = {**values, **zero}
@@ -244,15 +267,6 @@ class TurnedRuns:
         made = _Flat(self.views.results, place).visit_stmt(final)
         loads = {} if self.w.last is None else {self.store.buffer: total}
         return Loads(loads, given).visit_stmt(made)
-
-    def _ramp(self, base: PrimExpr) -> PrimExpr:
-        return Ramp(base, self._int(1), self.lanes)
-
-    def _int(self, value: int) -> IntImm:
-        return IntImm(self.dtype, value)
-
-    def _var(self, name: str) -> Var:
-        return Var(name, self.dtype)
 
 
 class _Flat(StmtExprMutator):

@@ -17,9 +17,10 @@ from tvm.ir.expr import PrimExpr
 from tvm.tir.buffer import Buffer
 from tvm.tir.expr import BufferLoad, IntImm
 from tvm.tir.function import PrimFunc
-from tvm.tir.functor import walk
+from tvm.tir.functor import statements, walk
 from tvm.tir.schedule import BlockRV, LoopRV, Schedule
-from tvm.tir.stmt import Block
+from tvm.tir.schedule.rebuild import change_block
+from tvm.tir.stmt import Block, SeqStmt, Stmt
 from tvm.tir.transform.prefetch_panels import PANEL
 
 LAYOUT_FREE: Final = "layout_free_buffers"
@@ -70,3 +71,17 @@ def fetch_panels(sch: Schedule, tiles: LoopRV, repeats: int) -> None:
     """Let the tiles that read one panel of packed weights fetch the next meanwhile."""
     if repeats <= FETCHERS:
         sch.annotate(tiles, PANEL, repeats)
+
+
+def without_packing(root: Block) -> tuple[Block, list[Stmt]]:
+    """A root without what packs weights beforehand, which is looked for at the top alone."""
+    body = root.body.seq if isinstance(root.body, SeqStmt) else (root.body,)
+    packing = [
+        stmt for stmt in body
+        if any(PREPACK in block.annotations for block in statements(stmt, Block))
+    ]  # fmt: skip
+    made = {region.buffer for stmt in packing for block in statements(stmt, Block)
+            for region in block.writes}  # fmt: skip
+    kept = SeqStmt.flatten([stmt for stmt in body if stmt not in packing])
+    buffers = [buffer for buffer in root.alloc_buffers if buffer not in made]
+    return change_block(root, body=kept, alloc_buffers=buffers), packing

@@ -27,7 +27,7 @@ from .any_size import opaque
 from .base import REASON, CPUScheduleRule, with_reason
 from .conv2d import Conv2D
 from .planes import is_choice
-from .weights import PREPACK
+from .weights import without_packing
 from .winograd import Winograd
 
 
@@ -50,7 +50,7 @@ class WinogradOrDirect(CPUScheduleRule):
             one = made.mod["main"]
             assert isinstance(one, PrimFunc), "rules schedule TIR functions"
             assert isinstance(one.body, BlockRealize), "schedules keep the root"
-            block, packed = _without_packing(one.body.block)
+            block, packed = without_packing(one.body.block)
             packing += packed
             bodies.append(opaque(block.name_hint, block.body, list(block.alloc_buffers), [], []))
             reasons.append(str(one.attrs[REASON]))
@@ -62,20 +62,6 @@ class WinogradOrDirect(CPUScheduleRule):
         root = Block([], [], [], "root", body, None, packed_into)
         sch = open_schedule(func.with_body(BlockRealize([], TRUE, root)))
         return with_reason(sch, f"{reasons[0]}; for few tiles: {reasons[1]}")
-
-
-def _without_packing(root: Block) -> tuple[Block, list[Stmt]]:
-    """A root without what packs weights beforehand, which is looked for at the top alone."""
-    body = root.body.seq if isinstance(root.body, SeqStmt) else (root.body,)
-    packing = [
-        stmt for stmt in body
-        if any(PREPACK in block.annotations for block in statements(stmt, Block))
-    ]  # fmt: skip
-    made = {region.buffer for stmt in packing for block in statements(stmt, Block)
-            for region in block.writes}  # fmt: skip
-    kept = SeqStmt.flatten([stmt for stmt in body if stmt not in packing])
-    buffers = [buffer for buffer in root.alloc_buffers if buffer not in made]
-    return change_block(root, body=kept, alloc_buffers=buffers), packing
 
 
 def _choice(func: PrimFunc) -> Block | None:
