@@ -96,7 +96,7 @@ MAX_SUMS: Final = 600  # multiplications of all tiles together: code is made of 
 ROWS: Final = (7, 4, 2)
 FEW: Final = 2  # of a tile that large windows do without: they have enough sums for a row
 PER_TILE: Final = 3.0  # vector instructions that a tile takes beside loads and FMAs
-PER_PLANE: Final = 60.0  # and a plane; a row that is copied, and each of its vectors
+PER_PLANE: Final = (10.0, 60.0)  # and a plane, in place or copied; copied rows, and their vectors
 PER_LINE: Final = 12.0
 PER_COPIED: Final = 4.0
 # Of the time of rows, what channels along vectors may take where sizes are known and `window` has
@@ -346,8 +346,9 @@ class _Windows:
     def _time(self, call: _Call, vector: PrimExpr) -> PrimExpr:
         """The modelled time of a plane, of which `vector` is that of a column of vectors."""
         vectors = (call.width + (self.lanes - 1)) // self.lanes
-        time = vectors * vector + round(UNIT * PER_PLANE)
-        if not (self._is_whole() or self._in_place()):
+        copied = not (self._is_whole() or self._in_place())
+        time = vectors * vector + round(UNIT * PER_PLANE[copied])
+        if copied:
             lines = (call.height - 1) * self.down.step + (self.down.reach + 1)
             read = (call.read + (self.lanes - 1)) // self.lanes
             time = time + lines * (read * round(UNIT * PER_COPIED) + round(UNIT * PER_LINE))
