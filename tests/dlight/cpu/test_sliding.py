@@ -15,7 +15,7 @@ from tvm.dlight.cpu import Fallback
 from tvm.target import Target
 from tvm.tir.expr import BufferLoad
 from tvm.tir.functor import walk
-from tvm.tir.stmt import Block, For, ForKind, IfThenElse
+from tvm.tir.stmt import Block, BufferStore, For, ForKind, IfThenElse
 
 # shorter than half a vector, a vector, two; planes of one row, of a tile, of tiles that overlap
 SIZES = [(1, 1), (3, 2), (7, 7), (4, 16), (9, 17), (14, 14), (28, 33), (30, 70), (2, 300)]
@@ -164,6 +164,29 @@ def test_rows_with_a_border_are_read_in_place_where_a_window_fits_registers(h: i
     after = scheduled(Fallback(), depthwise((n, 2, height, width), 5, 1, 2), SPR,
                       sizes={"n": 1, "h": h, "w": w})  # fmt: skip
     assert "copy[" in after.script()  # 25 factors do not fit
+
+
+@pytest.mark.parametrize(("pad", "tested"), [(1, 2), (2, 4)])
+def test_rows_in_the_middle_of_a_tile_are_not_tested(pad: int, tested: int) -> None:
+    """A border has `pad` rows above and below; those alone may be no rows of the plane."""
+    n, h, w = (te.size_var(name) for name in "nhw")
+    func = depthwise((n, 2, h, w), 3, 1, pad)
+    with SPR:
+        after = tvm.dlight.ApplyDefaultSchedule(Fallback())(tvm.IRModule({"main": func}))
+    choices = [node for node in walk(after["main"].body) if isinstance(node, IfThenElse)
+               and node.else_case is not None and _fills_a_row(node.then_case)
+               and _fills_a_row(node.else_case)]  # fmt: skip
+    tiles = [node for node in walk(after["main"].body) if isinstance(node, For)
+             and node.kind is ForKind.UNROLLED and _fills_a_row(node)]  # fmt: skip
+    shapes = 2 * 4  # rows shorter than a vector, and others, in tiles of 7, 4, 2 and 1
+    assert len(choices) <= tested * shapes
+    assert len(tiles) == (9 + 6 + 4 + 3) * 2 + len(choices)
+
+
+def _fills_a_row(stmt: tir.Stmt | None) -> bool:
+    """Whether a statement is a loop over the columns of a window, of a row that is read."""
+    stores = [node for node in walk(stmt) if isinstance(node, BufferStore)] if stmt else []
+    return isinstance(stmt, For) and {store.buffer.name for store in stores} == {"row"}
 
 
 def test_other_blocks_stay() -> None:
