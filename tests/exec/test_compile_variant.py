@@ -11,7 +11,7 @@ import tvm
 from tests.relax.vm.test_variants import WEIGHT, Picture, picture
 from tvm import relax
 from tvm.exec.compile_variant import compile_in
-from tvm.ir.json import save_apart
+from tvm.ir.json_rows import save_apart
 from tvm.relax.vm.variants import GRAPH, REQUEST, RESULT, TENSORS
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from enum import Flag, IntEnum
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple
 
 from tvm.error import CheckError
 from tvm.ir.expr import PrimExpr, Range
@@ -26,7 +26,7 @@ from .comparison import Comparisons
 from .const_int_bound import BoundAnalyzer, ConstIntBound, range_bound
 from .constraint import Constraint, enter_constraint
 from .interval import NEG_INF, POS_INF, Bound, intersect_bounds
-from .knowledge import Knowledge
+from .knowledge import Knowledge, Remembered, Results
 from .modular_set import ModularAnalyzer, ModularSet, Residue
 from .rewrite_simplify import RewriteSimplifier, is_index
 from .scalable import is_vscale, uses_vscale, vscale_values, warn_without_values
@@ -74,6 +74,15 @@ class ConstraintScope:
         self._exit()
 
 
+class _Open(NamedTuple):
+    """A condition that holds, and what was remembered before."""
+
+    entered: Constraint
+    changes: int
+    outer: tuple[Remembered, Remembered, tuple[Results, Results]]
+    canonical: tuple[Results, Results] | None
+
+
 class RewriteStats:
     """How much work the rewriting did."""
 
@@ -99,8 +108,8 @@ class RewriteStats:
 class Analyzer(Knowledge):
     """Facts about variables, and answers about expressions."""
 
-    __slots__ = ("_canonical", "_entered", "_extensions", "comparisons", "literals", "ranges",
-                 "rewriter")  # fmt: skip
+    __slots__ = ("_canonical", "_changes", "_entered", "_extensions", "_open", "comparisons",
+                 "literals", "ranges", "rewriter")  # fmt: skip
     NONE: ClassVar[Extension] = Extension.NoExtensions
 
     def __init__(self) -> None:
@@ -114,9 +123,16 @@ class Analyzer(Knowledge):
         self._canonical: CanonicalSimplifier | None = None
         self._extensions = Extension.NoExtensions
         self._entered = 0
+        self._changes = 0
+        self._open: list[_Open] = []
 
     def forget(self) -> None:
         """Drop remembered results; called when what is known changes."""
+        self._changes += 1
+        self.forget_in_scope()
+
+    def forget_in_scope(self) -> None:
+        """Drop remembered results where a condition begins or ends to hold."""
         self.bounds.forget()
         self.modular.forget()
         self.rewriter.forget()
@@ -224,11 +240,29 @@ class Analyzer(Knowledge):
     def enter(self, constraint: PrimExpr) -> Constraint:
         """The condition holds from now on, until `leave`."""
         self._entered += 1
-        return enter_constraint(self, self.rewriter.visit(constraint))
+        condition = self.rewriter.visit(constraint)
+        canonical = None if self._canonical is None else self._canonical.remembered()
+        outer = self.bounds.remembered(), self.modular.remembered(), self.rewriter.remembered()
+        entered = enter_constraint(self, condition)
+        self._open.append(_Open(entered, self._changes, outer, canonical))
+        return entered
 
     def leave(self, entered: Constraint) -> None:
-        """Undo `enter`."""
+        """Undo `enter`; what was remembered before it holds again, unless more has changed since.
+
+        Conditions stand in conditions, and both sides of each are looked at.
+        """
         entered.undo(self)
+        scope = self._open.pop()
+        if scope.entered is not entered:  # scopes that end in another order
+            self._changes += 1
+        elif scope.changes == self._changes:
+            (bounds, residues, rules), sums = scope.outer, scope.canonical
+            self.bounds.remember(bounds)
+            self.modular.remember(residues)
+            self.rewriter.remember(rules)
+            if self._canonical is not None and sums is not None:
+                self._canonical.remember(sums)
 
     # --- questions ---
 

@@ -20,7 +20,7 @@ from .canonical_product import Product, cancelled
 from .comparison import Order
 from .deep_equal import PAIRS, deep_equal
 from .interval import NEG_INF, POS_INF, Bound
-from .knowledge import MAX_DEPTH, MAX_KEPT
+from .knowledge import MAX_DEPTH, MAX_KEPT, Results
 from .pattern_rule import truth
 from .reduction import reduced
 from .rewrite_simplify import RewriteSimplifier, folded_call, is_index
@@ -89,8 +89,8 @@ class CanonicalSimplifier:
 
     def __init__(self, analyzer: Analyzer) -> None:
         self.analyzer: Final = analyzer
-        self._known: dict[int, tuple[PrimExpr, PrimExpr]] = {}
-        self._aside: dict[int, tuple[PrimExpr, PrimExpr]] = {}  # known in the other mode
+        self._known: Results = {}
+        self._aside: Results = {}  # known in the other mode
         self._generic: Final = _Children(self)
         self._depth = 0
 
@@ -100,6 +100,16 @@ class CanonicalSimplifier:
             self._known = {}
         if self._aside:
             self._aside = {}
+
+    def remembered(self) -> tuple[Results, Results]:
+        """The results in both modes, which are no longer remembered from here on."""
+        known = self._known, self._aside
+        self._known, self._aside = {}, {}
+        return known
+
+    def remember(self, known: tuple[Results, Results]) -> None:
+        """Results hold again."""
+        self._known, self._aside = known
 
     def change_mode(self) -> None:
         """The rewriter begins to use the rules for proofs, or ends it."""

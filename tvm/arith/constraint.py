@@ -53,13 +53,13 @@ class Constraint:
             analyzer.comparisons.leave(entered)
         for form in self._unequal:
             analyzer.comparisons.unequal.remove(form)
-        analyzer.forget()
+        analyzer.forget_in_scope()
 
 
 def enter_constraint(analyzer: Analyzer, condition: PrimExpr) -> Constraint:
     """Note a simplified condition; the result undoes it."""
     entered = Constraint()
-    analyzer.forget()
+    analyzer.forget_in_scope()
     facts = facts_in(condition)
     for fact in facts:
         _note(analyzer, entered, fact)
@@ -69,7 +69,7 @@ def enter_constraint(analyzer: Analyzer, condition: PrimExpr) -> Constraint:
                 form = difference(fact.a, fact.b, analyzer)
                 form.constant += isinstance(fact, e.LT)
                 _narrow_atoms(analyzer, entered, form)
-    analyzer.forget()
+    analyzer.forget_in_scope()
     return entered
 
 

@@ -14,6 +14,8 @@ from tvm.tir.functor import expr_children
 from .deep_equal import ExprNumbers
 
 Pair = tuple[int, int]
+Remembered = dict[int, tuple[PrimExpr, Pair]]  # by the id of an expression, which is kept with it
+Results = dict[int, tuple[PrimExpr, PrimExpr]]
 MAX_KEPT: Final = 50_000
 MAX_DEPTH: Final = 60
 
@@ -38,13 +40,22 @@ class PairAnalyzer:
         self._analyzer = analyzer
         self.variables: dict[PrimExpr, Pair] = {}
         self.facts: dict[int, Pair] = {}  # by the number of the expression
-        self._known: dict[int, tuple[PrimExpr, Pair]] = {}
+        self._known: Remembered = {}
         self._depth = 0
 
     def forget(self) -> None:
         """Drop remembered results; called when a variable or a fact changes."""
         if self._known:
             self._known = {}
+
+    def remembered(self) -> Remembered:
+        """The results, which are no longer remembered from here on."""
+        known, self._known = self._known, {}
+        return known
+
+    def remember(self, known: Remembered) -> None:
+        """Results hold again."""
+        self._known = known
 
     def of(self, expr: PrimExpr) -> Pair:
         """The pair of `expr`."""

@@ -24,7 +24,7 @@ from .comparison import Order
 from .conjunctive_form import as_and_of_ors
 from .deep_equal import PAIRS, deep_equal
 from .interval import NEG_INF, POS_INF
-from .knowledge import MAX_DEPTH, MAX_KEPT
+from .knowledge import MAX_DEPTH, MAX_KEPT, Results
 from .linear import multiple_of
 from .pattern_rule import (
     FALSE,
@@ -106,8 +106,8 @@ class RewriteSimplifier(Builder):
         self.keeps_nan = False
         self.in_form = False  # within a condition that is brought into conjunctive form
         self.proving = False  # the rules for proofs are used too
-        self._known: dict[int, tuple[PrimExpr, PrimExpr]] = {}
-        self._aside: dict[int, tuple[PrimExpr, PrimExpr]] = {}  # known in the other mode
+        self._known: Results = {}
+        self._aside: Results = {}  # known in the other mode
         self._depth = 0
         self._span: Span | None = None
         self._generic: Final = _Children(self)
@@ -118,6 +118,16 @@ class RewriteSimplifier(Builder):
             self._known = {}
         if self._aside:
             self._aside = {}
+
+    def remembered(self) -> tuple[Results, Results]:
+        """The results in both modes, which are no longer remembered from here on."""
+        known = self._known, self._aside
+        self._known, self._aside = {}, {}
+        return known
+
+    def remember(self, known: tuple[Results, Results]) -> None:
+        """Results hold again."""
+        self._known, self._aside = known
 
     def change_mode(self) -> None:
         """Begin to use the rules for proofs, or end it."""

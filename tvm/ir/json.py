@@ -39,22 +39,18 @@ _PLAIN = frozenset((str, int, bool, type(None)))  # they are written as they are
 _MISFITS = (TypeError, ValueError, LookupError, AttributeError, ArithmeticError)
 
 
-class _Writer:
-    """`apart` takes the tensors, which the text then names by number; without it they are in it.
+class Writer:
+    """`apart` takes the tensors, which the text then names by number; without it they are in it."""
 
-    With `names_only` a global variable is its name: what else it knows changes as passes run.
-    """
-
-    def __init__(self, apart: list[Any] | None = None, *, names_only: bool = False) -> None:
+    def __init__(self, apart: list[Any] | None = None) -> None:
         self.apart = apart
-        self.names_only = names_only
         self.nodes: list[dict[str, Any]] = []
         self.index: dict[int, int] = {}
         self.keep: list[object] = []  # holds what `index` knows by address
 
     def save(self, root: Any) -> dict[str, Any]:
         # a node is met twice: first without its fields, and with them once its children are there
-        stack: list[tuple[Node, dict[str, Any] | None]] = [(n, None) for n in _nodes_in(root)]
+        stack: list[tuple[Node, dict[str, Any] | None]] = [(n, None) for n in nodes_in(root)]
         while stack:
             node, fields = stack.pop()
             if id(node) in self.index:
@@ -62,17 +58,12 @@ class _Writer:
             if fields is not None:
                 self._write(node, fields)
                 continue
-            fields = self.fields(node)
+            fields = _saved_fields(node)
             stack.append((node, fields))
             for value in fields.values():
                 if value.__class__ not in _PLAIN:
-                    stack += [(child, None) for child in _nodes_in(value)[::-1]]
+                    stack += [(child, None) for child in nodes_in(value)[::-1]]
         return {"version": VERSION, "root": self.encode(root), "nodes": self.nodes}
-
-    def fields(self, node: Node) -> dict[str, Any]:
-        if self.names_only and isinstance(node, GlobalVar):
-            return {"name_hint": node.name_hint}
-        return _saved_fields(node)
 
     def _write(self, node: Node, fields: dict[str, Any]) -> None:
         data = {
@@ -87,9 +78,13 @@ class _Writer:
         self.keep.append(node)
         self.nodes.append({"type": node.TYPE_KEY, "data": data})
 
+    def reference(self, node: Node) -> Any:
+        """What stands for a node that was written."""
+        return {"$": "node", "at": self.index[id(node)]}
+
     def encode(self, value: Any) -> Any:
         if isinstance(value, Node):
-            return {"$": "node", "at": self.index[id(value)]}
+            return self.reference(value)
         if isinstance(value, str):
             return str(value)
         if _is_sequence(value):
@@ -124,7 +119,7 @@ def _saved_fields(node: Node) -> dict[str, Any]:
     return node.field_values()
 
 
-def _nodes_in(value: Any) -> list[Node]:
+def nodes_in(value: Any) -> list[Node]:
     """The nodes in a field's value, not looking into them."""
     if isinstance(value, Node):
         return [value]
@@ -151,10 +146,10 @@ def _is_sequence(value: object) -> bool:
 
 def save_json(node: Any) -> str:
     """`node` as JSON text; `load_json` gives it back."""
-    return json.dumps(_Writer().save(as_object(node)), indent=2, allow_nan=False)
+    return json.dumps(Writer().save(as_object(node)), indent=2, allow_nan=False)
 
 
-class _Reader:
+class Reader:
     def __init__(self, apart: Sequence[Any] = ()) -> None:
         self.apart = apart
         self.made: list[Any] = []
@@ -257,29 +252,8 @@ def load_json(json_str: str) -> Any:
     if isinstance(graph, dict) and "root_index" in graph:
         return load_graph(graph)
     try:
-        return _Reader().load(graph)
+        return Reader().load(graph)
     except TVMError:
         raise
     except _MISFITS as err:
         raise _refuse("what `save_json` writes", f"{type(err).__name__}: {err}") from err
-
-
-def save_apart(node: Any) -> tuple[str, list[Any]]:
-    """`node` as JSON text without the bytes of its tensors, and those tensors in their order."""
-    tensors: list[Any] = []
-    return json.dumps(_Writer(tensors).save(as_object(node)), allow_nan=False), tensors
-
-
-def key_text(node: Any) -> tuple[str, list[Any]]:
-    """As `save_apart`, for comparison only: equal before and after the module went through passes.
-
-    Unlike for structural equality, names and spans count.
-    """
-    tensors: list[Any] = []
-    record = _Writer(tensors, names_only=True).save(as_object(node))
-    return json.dumps(record, allow_nan=False), tensors
-
-
-def load_apart(text: str, tensors: Sequence[Any]) -> Any:
-    """What `save_apart` took apart; the bytes of its tensors in any form that is a buffer."""
-    return _Reader(tensors).load(json.loads(text))

@@ -317,6 +317,14 @@ class StmtExprVisitor(TirFunctor[None, None]):
         for child in expr_children(op):
             self.visit_expr(child)
 
+    def visit_var_(self, op: e.Var) -> None: ...
+
+    def visit_int_imm_(self, op: e.IntImm) -> None: ...
+
+    def visit_binary_(self, op: e.BinaryOpExpr) -> None:
+        self.visit_expr(op.a)
+        self.visit_expr(op.b)
+
     def visit_buffer_load_(self, op: e.BufferLoad) -> None:
         self.visit_buffer_use(op.buffer)
         for index in op.indices:

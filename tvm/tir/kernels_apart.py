@@ -25,7 +25,7 @@ from tvm.backend.llvm.target import machine_of
 from tvm.backend.llvm.worker import Worker
 from tvm.error import TVMError
 from tvm.ir.expr import GlobalVar
-from tvm.ir.json import load_apart, save_apart
+from tvm.ir.json_rows import load_apart, save_apart
 from tvm.ir.module import IRModule
 from tvm.ir.transform import PassContext
 from tvm.support.dtype import custom_types

@@ -10,7 +10,7 @@ from tvm.backend.llvm.setting import setting
 from tvm.dlight.base import ScheduleRule
 from tvm.error import TVMError
 from tvm.ir.exact import exact_digest
-from tvm.ir.json import load_apart, save_apart
+from tvm.ir.json_rows import load_apart, save_apart
 from tvm.target.target import Target
 from tvm.tir.function import PrimFunc
 

@@ -20,7 +20,7 @@ from tvm.backend.llvm.setting import setting
 from tvm.backend.llvm.target import machine_of
 from tvm.error import TVMError
 from tvm.ir.host_tensor import HostTensor
-from tvm.ir.json import key_text
+from tvm.ir.json_rows import key_text
 from tvm.ir.module import IRModule
 from tvm.runtime._tensor import from_host, host_view
 from tvm.runtime.artefact import Artefact

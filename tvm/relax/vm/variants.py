@@ -23,7 +23,7 @@ from typing import Any, Final
 from tvm.backend.llvm import cache
 from tvm.backend.llvm.jit import host_machine
 from tvm.error import TVMError, message
-from tvm.ir.json import key_text, load_apart, save_apart
+from tvm.ir.json_rows import key_text, load_apart, save_apart
 from tvm.ir.module import IRModule
 from tvm.ir.transform import PassContext
 from tvm.relax.transform.specialize import complete_shapes

@@ -32,6 +32,7 @@ from tvm.relax.transform.integer_layouts import IntegerLayouts
 from tvm.relax.transform.integer_products import IntegerProducts, product_form
 from tvm.relax.transform.keep_few_bits import KeepFewBits
 from tvm.relax.transform.lambda_lift import LiftLocalFunctions
+from tvm.relax.transform.merge_forms import MergeForms
 from tvm.relax.transform.merge_kernels import MergeKernels
 from tvm.relax.transform.pads_of_convolutions import PadsOfConvolutions
 from tvm.relax.transform.plain_kernel_names import PlainKernelNames
@@ -115,6 +116,7 @@ def schedule_passes(target: Target) -> list[Pass]:
         t.FoldConstant(),  # and packs them now
         RemoveUnusedWork(),  # kernels that have packed
         PlainKernelNames(),  # what takes packed weights is called as it was
+        MergeForms(),  # last: rules and packing want to know how many channels there are
     ]
 
 

@@ -1,0 +1,61 @@
+"""Forms of kernels: which integers are sizes."""
+
+from __future__ import annotations
+
+import pytest
+
+from tvm import tir
+from tvm.ir import structural_equal
+from tvm.script import tir as T
+from tvm.tir.analysis.kernel_form import WithSizes, kernel_form
+from tvm.tir.function import PrimFunc
+
+pytestmark = pytest.mark.pure
+
+
+def kernel(
+    *, channels: int = 6, inner: int = 8, lanes: int = 4, scratch: int = 16, divisor: int = 3,
+    shift: int = 1, first: int = 2,
+) -> PrimFunc:  # fmt: skip
+    @T.prim_func(private=True, check_well_formed=False)
+    def func(x: T.handle, n: T.int64):
+        X = T.match_buffer(x, (T.int64(channels), n, T.int64(inner)))
+        memory = T.alloc_buffer((T.int64(scratch),), "float32")
+        for c in T.parallel(T.int64(channels) + n // T.int64(first)):
+            for i in range(n // T.int64(divisor)):
+                memory[T.shift_left(i, T.int64(shift))] = T.float32(0)
+                for v in T.vectorized(T.int64(lanes)):
+                    X[c, i // T.int64(divisor), v] = memory[v] + T.float32(1)
+
+    return func
+
+
+@pytest.mark.parametrize("what", ["channels", "first"])
+def test_sizes(what: str) -> None:
+    one, other = kernel(), kernel(**{what: 12})
+    form, same = kernel_form(one), kernel_form(other)
+    assert form is not None
+    assert same is not None
+    assert form.tokens == same.tokens
+    assert form.sizes != same.sizes
+    values = {n: tir.IntImm("int64", size) for n, size in enumerate(same.sizes)}
+    assert structural_equal(WithSizes(values).replaced(one), other)
+
+
+@pytest.mark.parametrize("what", ["inner", "lanes", "scratch", "divisor", "shift"])
+def test_what_decides_how_the_machine_works(what: str) -> None:
+    form, other = kernel_form(kernel()), kernel_form(kernel(**{what: 12}))
+    assert form is not None
+    assert other is not None
+    assert form.tokens != other.tokens
+
+
+def test_names_and_reasons_do_not_count() -> None:
+    func = kernel()
+    assert kernel_form(func.with_attr("schedule_reason", "why")) == kernel_form(func)
+    assert kernel_form(func.with_attr("other", 1)) != kernel_form(func)
+
+
+def test_nothing_replaced_is_the_same_object() -> None:
+    func = kernel()
+    assert WithSizes({}).replaced(func) is func
