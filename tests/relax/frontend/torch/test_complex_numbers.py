@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tvm.relax.frontend.torch import from_exported_program
+from tvm.relax.frontend.torch import from_exported_program, relax_dynamo
 
 from .cases import Case, case
 from .running import check, check_sizes, exported, of_parts
@@ -67,6 +67,18 @@ class Rotated(torch.nn.Module):
 
 def test_open_sizes() -> None:
     check_sizes(Rotated(), [(2, 6, 4), (1, 9, 4), (3, 5, 4)])
+
+
+def test_attributes_in_graphs_of_torch_compile() -> None:
+    def func(x: Any) -> Any:
+        y = fft.fft(fft.fft(x, dim=-1), dim=-2)
+        z = y.T.H.mT.real if y.ndim == 2 else y.mH.imag
+        return y.real + y.imag, z, torch.zeros(2, dtype=y.dtype).real
+
+    fast = torch.compile(func, backend=relax_dynamo(), dynamic=True)
+    for shape in ((3, 4), (2, 3, 5)):
+        x = torch.randn(shape)
+        torch.testing.assert_close(fast(x), func(x), rtol=1e-4, atol=1e-5)
 
 
 def test_what_has_no_parts_is_refused() -> None:

@@ -23,6 +23,7 @@ from .dtypes import COMPLEX
 from .elementwise import atan2, signbit, to
 from .pad import padded
 from .registry import Converter, convert, spellings
+from .sizes import getattr_
 from .values import (
     Expr,
     dtype_of,
@@ -84,11 +85,11 @@ _EACH_PART: Final = frozenset(
         "detach", "diagonal", "diff", "empty", "empty_like", "expand", "expand_as",
         "fft_fftshift", "fft_ifftshift", "flatten", "flip", "gather", "getitem", "index",
         "index_select", "lift_fresh_copy", "mT", "mean", "moveaxis", "movedim", "narrow", "neg",
-        "negative", "new_empty", "new_zeros", "permute", "ravel", "repeat", "repeat_interleave",
-        "reshape", "reshape_as", "resolve_neg", "roll", "select", "slice", "split",
-        "split_with_sizes", "squeeze", "sum", "swapaxes", "t", "take_along_dim", "tensor_split",
-        "tile", "transpose", "tril", "triu", "unbind", "unflatten", "unfold", "unsqueeze", "view",
-        "view_as", "zeros", "zeros_like",
+        "negative", "new_empty", "new_zeros", "numpy_T", "permute", "ravel", "repeat",
+        "repeat_interleave", "reshape", "reshape_as", "resolve_neg", "roll", "select",
+        "slice", "split", "split_with_sizes", "squeeze", "sum", "swapaxes", "t",
+        "take_along_dim", "tensor_split", "tile", "transpose", "tril", "triu", "unbind",
+        "unflatten", "unfold", "unsqueeze", "view", "view_as", "zeros", "zeros_like",
     )
 )  # fmt: skip
 # of ones, or of a number that need not be complex
@@ -307,6 +308,19 @@ def imag(bb: BlockBuilder, input: Expr) -> Expr:
 @complex_rule("imag")
 def _imag(bb: BlockBuilder, input: Complex) -> Expr:
     return input.im
+
+
+@complex_rule("getattr")
+def _attribute(bb: BlockBuilder, input: Complex, name: str) -> Any:
+    """What a traced function reads of a complex tensor."""
+    if name in ("real", "imag"):
+        return input.re if name == "real" else input.im
+    if name == "dtype":
+        return next(one for one, part in COMPLEX.items() if part == dtype_of(input.re))
+    if name in ("shape", "ndim", "device"):
+        return getattr_(bb, input.re, name)
+    turned = complex_of(bb, *(bb.emit(getattr_(bb, part, name)) for part in (input.re, input.im)))
+    return _conjugate(bb, turned) if name in ("H", "mH") else turned
 
 
 @convert("angle")
