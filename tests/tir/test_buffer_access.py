@@ -59,3 +59,13 @@ def test_flattening_keeps_what_is_flat() -> None:
     assert a.get_flattened_buffer() is a
     zero = tir.decl_buffer((), "float32", "Z")
     assert [int(x) for x in zero.offset_of([])] == [0]
+
+
+def test_pointers_to_vectors_count_in_vectors() -> None:
+    n = tir.Var("n", "int32")
+    a = tir.decl_buffer((n, 6), "float32x4", "A", elem_offset=n)
+    _, _, offset, extent, _ = a.access_ptr("r", content_lanes=2).args
+    assert str(offset) == "T.Div(n, 2)"
+    assert str(extent) == "T.Div(n * 6, 2)"
+    assert a.access_ptr("r", content_lanes=2).args[0].dtype == "float32x2"
+    assert str(a.access_ptr("r", content_lanes=2, extent=n).args[3]) == "n"

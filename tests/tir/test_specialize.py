@@ -54,6 +54,13 @@ def test_misfits(place, value, text) -> None:
         copy.specialize({copy.params[place]: value})
 
 
+def test_parts_that_are_no_variables_are_a_type_error() -> None:
+    with pytest.raises(TypeError, match="no variable cannot change"):
+        copy.specialize({copy.params[1]: tir.decl_buffer((4, 4), "float32")})
+    with pytest.raises(TypeError, match="in PrimFunc's params"):
+        copy.specialize({copy.buffer_map[copy.params[0]]: tir.decl_buffer((4, 4), "float32")})
+
+
 def test_unknown_parameter() -> None:
     with pytest.raises(ValueError, match="in PrimFunc's params, found q; legal: a, b, m"):
         copy.specialize({e.Var("q", "int32"): 3})

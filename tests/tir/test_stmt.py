@@ -65,6 +65,8 @@ def test_sequences_flatten() -> None:
     assert len(flat) == 4
     assert tir.SeqStmt.flatten(a) is a
     assert isinstance(tir.SeqStmt.flatten(), tir.Evaluate)
+    inner = tir.SeqStmt([tir.Evaluate(1), tir.Evaluate(0)])
+    assert [part.value.value for part in tir.SeqStmt([inner, tir.Evaluate(2)])] == [1, 2]
     assert tir.stmt_list(tir.stmt_seq(a, b)) == [a, b]
 
 

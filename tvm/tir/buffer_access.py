@@ -107,13 +107,14 @@ def access_ptr(
             for dim in buffer.shape:
                 total = op.multiply(total, dim)
         size = op.subtract(total, start)
+        if content_lanes > 1:
+            size = op.truncdiv(size, content_lanes)
     else:
         size = e.as_expr(extent)
     base = op.add(buffer.elem_offset, start)
     if content_lanes > 1:
-        content = content.with_lanes(content.lanes * content_lanes)
-        size = op.floordiv(size, content_lanes)
-        base = op.floordiv(base, content_lanes)
+        content = content.with_lanes(content_lanes)
+        base = op.truncdiv(base, content_lanes)
     annotation = e.Call(content, "tir.type_annotation", ())
     args = (annotation, buffer.data, base, size, e.IntImm(e.INT32, mask))
     return e.Call(DataType(ptr_type), "tir.tvm_access_ptr", args)

@@ -22,6 +22,11 @@ class SpecializeError(CheckError, ValueError):
     """A value that does not fit the parameter it is given for."""
 
 
+@mypyc_attr(native_class=False)
+class FixedPartError(SpecializeError, TypeError):
+    """A part of a buffer that is no variable, or what is no parameter at all, is given a value."""
+
+
 def specialize(func: PrimFunc, param_map: Mapping[e.Var, Any]) -> PrimFunc:
     """`func` with the parameters of `param_map` fixed.
 
@@ -32,7 +37,8 @@ def specialize(func: PrimFunc, param_map: Mapping[e.Var, Any]) -> PrimFunc:
     given: dict[e.Var, Buffer] = {}
     for param, value in param_map.items():
         if not any(param is p for p in func.params):
-            raise SpecializeError(
+            error = SpecializeError if isinstance(param, e.Var) else FixedPartError
+            raise error(
                 f"ValueError: Specialize expects param to be in PrimFunc's params, found "
                 f"{param.name}; legal: {', '.join([p.name for p in func.params])}"
             )
@@ -102,7 +108,7 @@ def _unify(
     if structural_equal(old, new):
         return
     if not isinstance(old, e.Var):
-        raise SpecializeError(
+        raise FixedPartError(
             message(
                 f"ValueError: specialize {where}: an extent that is no variable cannot change",
                 found=str(new),

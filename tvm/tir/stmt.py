@@ -362,7 +362,7 @@ class SeqStmt(Stmt):
 
     @staticmethod
     def flatten(*parts: Stmt | Sequence[Stmt] | None) -> Stmt:
-        """One statement for several: nested sequences are merged, empty evaluations dropped."""
+        """One statement for several: nested sequences are merged, evaluations of 0 dropped."""
         flat: list[Stmt] = []
         stack: list[object] = list(reversed(parts))
         while stack:
@@ -371,11 +371,17 @@ class SeqStmt(Stmt):
                 stack.extend(reversed(part.seq))
             elif isinstance(part, (list, tuple)):
                 stack.extend(reversed(part))
-            elif isinstance(part, Stmt) and not is_no_op(part):
+            elif isinstance(part, Stmt) and not is_evaluate_zero(part):
                 flat.append(part)
         if len(flat) == 1:
             return flat[0]
         return SeqStmt(flat) if flat else Evaluate(0)
+
+
+def is_evaluate_zero(stmt: Stmt) -> bool:
+    """True for the statement that stands where none is needed."""
+    value = stmt.value if isinstance(stmt, Evaluate) else None
+    return isinstance(value, IntImm) and value.value == 0
 
 
 def is_no_op(stmt: Stmt) -> bool:
@@ -679,7 +685,7 @@ class BlockRealize(Stmt):
         self.block: Final = of_type(block, Block, "BlockRealize: block")
         self.span = span
         if len(self.iter_values) != len(block.iter_vars):
-            raise CheckError(
+            raise ShapeError(
                 f"BlockRealize: block {block.name_hint!r} has {len(block.iter_vars)} iteration "
                 f"variables, {len(self.iter_values)} values are given"
             )

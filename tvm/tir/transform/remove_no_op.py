@@ -170,7 +170,7 @@ class _Remover(AnalyzedMutator):
             parts = [b if a is b else self.visit_stmt(b) for a, b in zip(parts, kept)]
         if all(a is b for a, b in zip(op.seq, parts)) and not any(map(s.is_no_op, parts)):
             return op
-        return s.SeqStmt.flatten(parts)
+        return s.SeqStmt.flatten([part for part in parts if not s.is_no_op(part)])
 
     def visit_buffer_store_(self, op: s.BufferStore) -> s.Stmt:
         value = op.value
