@@ -90,6 +90,7 @@ from .ty import (
 from .type_functor import TypeFunctor, TypeMutator, TypeVisitor
 
 _HOMES = {
+    "Prelude": "tvm.relay.prelude:Prelude",
     "build_config": "tvm.relay.transform.function_pass:build_config",
     "contrib": "tvm.relay.op.contrib",
     "build": "tvm.relay.build_module:build",

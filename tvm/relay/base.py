@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+from pathlib import Path
+from typing import Any, Final
 
 from tvm.ir.scriptable import PRINTERS
+from tvm.ir.span import SequentialSpan, SourceName, Span
 from tvm.relax.base_expr import Id
 
 from .expr import RelayNode
 
-__all__ = ["Id", "RelayNode", "astext", "pretty_print"]
+__all__ = ["Id", "RelayNode", "SequentialSpan", "SourceName", "Span", "astext", "pretty_print"]
+
+__STD_PATH__: Final = str(Path(__file__).parent / "std")
 
 
 def astext(obj: Any, show_meta_data: bool = True, annotate: Any = None) -> str:

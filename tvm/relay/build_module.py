@@ -30,6 +30,7 @@ from tvm.relay.backend.executor_factory import (
     ExecutorFactoryModule,
     GraphExecutorFactoryModule,
 )
+from tvm.relay.backend.function_info import FunctionMetadata, function_metadata
 from tvm.relay.backend.graph_runtime import graph_json
 from tvm.relay.backend.runtime import Runtime
 from tvm.relay.backend.vm import VMExecutor
@@ -82,11 +83,15 @@ def build(
     made: ExecutorFactoryModule
     if executor.name == "aot":
         graph = ""
+        noted = FunctionMetadata(lambda: function_metadata(
+            _main(InferType()(FuseOps()(optimized))), mod_name, goal, ahead=True
+        ))  # fmt: skip
         made = AOTExecutorFactoryModule(
-            mod, {}, goal, executor, runtime, library, mod_name, given, {}, None, []
+            mod, {}, goal, executor, runtime, library, mod_name, given, noted, None, []
         )
     else:
-        fused, given = FuseOps()(optimized), {}
+        fused, given = InferType()(FuseOps()(optimized)), {}
+        whole = _main(fused)
         if not executor.options.get("link-params"):
             fused = fused.clone()
             fused["main"], given = constants_apart(_main(fused))
@@ -94,8 +99,9 @@ def build(
         kernels = _main(fused)
         graph = graph_json(kernels, mod_name, late=given)
         bare = DefuseOps()(fused)
+        noted = FunctionMetadata(lambda: function_metadata(whole, mod_name, goal))
         made = GraphExecutorFactoryModule(
-            mod, goal, executor, graph, library, mod_name, given, {}
+            mod, goal, executor, graph, library, mod_name, given, noted
         )
         made.kernels = kernels
     bound = {name: constant_digest(value) for name, value in given.items()}
@@ -225,7 +231,7 @@ class BuildModule:
         """The library that was built."""
         return self._made
 
-    def get_function_metadata(self) -> dict[str, Any]:
+    def get_function_metadata(self) -> Mapping[str, Any]:
         """What is noted of the built functions."""
         return self._made.function_metadata
 

@@ -82,6 +82,7 @@ from .stmt import (
 )
 
 _HOMES = {
+    "Any": "tvm.relay.ty:Any",  # the extent of Relay that is known when a program runs
     "IndexMap": "tvm.tir.index_map:IndexMap",
     "TensorIntrin": "tvm.tir.intrin_registry:TensorIntrin",
     "Layout": "tvm.tir.data_layout:Layout",

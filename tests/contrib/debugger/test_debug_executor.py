@@ -67,13 +67,27 @@ def test_times(lib: Any) -> None:
 
 def test_files(lib: Any, tmp_path: Path) -> None:
     runner = debug_executor.create(lib.get_graph_json(), lib, tvm.cpu(), str(tmp_path / "dump"))
+    folder = tmp_path / "dump" / "_tvmdbg_device_CPU_0"
+    assert [path.name for path in folder.iterdir()] == ["_tvmdbg_graph_dump.json"]
     runner.run(x=np.ones((2, 3), "float32"))
-    graph = json.loads((tmp_path / "dump" / "_tvmdbg_graph_dump.json").read_text())
-    assert graph == json.loads(lib.get_graph_json())
-    values = load_param_dict((tmp_path / "dump" / "output_tensors.params").read_bytes())
+    graph = json.loads((folder / "_tvmdbg_graph_dump.json").read_text())
+    assert graph["nodes"][0]["op"] == "param"
+    assert graph["heads"] == json.loads(lib.get_graph_json())["heads"]
+    values = load_param_dict((folder / "output_tensors.params").read_bytes())
     given = values["x____topo-index:0____output-num:0"]
     np.testing.assert_array_equal(given.numpy(), np.ones((2, 3), "float32"))
-    assert "fused_nn_softmax" in runner.debug_datum.display_debug_result()
+    assert "fused_nn_softmax" in runner.debug_datum.get_debug_result()
+    runner.exit()
+    assert (tmp_path / "dump").exists()
+    assert not folder.exists()
+
+
+def test_without_a_folder_files_are_there_until_the_end(lib: Any) -> None:
+    runner = debug_executor.create(lib.get_graph_json(), lib, tvm.cpu())
+    assert Path(runner._dump_path).name == "_tvmdbg_device_CPU_0"
+    assert Path(runner._dump_root).name.startswith("tvmdbg_")
+    runner.exit()
+    assert not Path(runner._dump_root).exists()
 
 
 def test_a_list_of_devices(lib: Any) -> None:

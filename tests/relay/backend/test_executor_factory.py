@@ -77,6 +77,14 @@ def test_linked_parameters_are_no_inputs() -> None:
 
 
 def test_executors_are_told_by_name_and_options() -> None:
+    assert str(Executor("graph")) == 'graph{"link-params": T.bool(False)}'  # what is not said
+    assert Executor("aot", {"interface-api": "c"}).attrs == {
+        "interface-api": "c", "link-params": True,
+    }  # fmt: skip
+    assert str(Runtime("crt", {"system-lib": True})) == "crt"
+    for kind in (Executor, Runtime):
+        with pytest.raises(tvm.TVMError, match='"moon" is not defined; legal'):
+            kind.list_registered_options("moon")
     linked = Executor("graph", {"link-params": True})
     assert str(linked) == 'graph{"link-params": T.bool(True)}'
     assert linked.attrs["link-params"] == linked["link-params"] == True  # noqa: E712  a number

@@ -222,3 +222,33 @@ def test_boxes_by_class_of_open_extents(form: str) -> None:
 
     for have, want in zip(run(relay.Any()), run(6), strict=True):
         np.testing.assert_array_equal(have.numpy(), want.numpy())
+
+
+def test_boxes_that_overlap_a_better_one_are_gone_whole() -> None:
+    rows = [[0, 0.9, 1, 1, 5, 5], [0, 0.8, 1, 1, 5, 6], [1, 0.7, 5, 5, 9, 9]]
+    boxes = np.array([rows], "float32")
+
+    def kept(threshold: float, top_k: int) -> list[list[float]]:
+        data = relay.var("data", shape=(1, 3, 6))
+        body = relay.vision.non_max_suppression(
+            data, relay.const([3]), relay.const([[0, 1, 2]]), iou_threshold=threshold,
+            top_k=top_k, return_indices=False,
+        )  # fmt: skip
+        mod = tvm.IRModule.from_expr(relay.Function([data], body))
+        run = relay.create_executor("graph", mod, tvm.cpu(), "llvm").evaluate()
+        found: list[list[float]] = run(boxes).numpy()[0].tolist()
+        return found
+
+    first, second, third = boxes[0].tolist()
+    gone = [-1.0] * 6
+    assert kept(0.5, -1) == [first, gone, third]
+    assert kept(0.5, 2) == [first, gone, gone]
+    assert kept(0.0, 2) == [first, second, third]  # without a limit nothing is left out
+
+
+def test_resizing_rounds_halves_up() -> None:
+    data = relay.const(np.arange(4, dtype="float32").reshape(1, 1, 4))
+    body = relay.image.resize1d(data, (7,), None, "NCW", "nearest_neighbor", "align_corners")
+    mod = tvm.IRModule.from_expr(relay.Function([], body))
+    run = relay.create_executor("graph", mod, tvm.cpu(), "llvm").evaluate()
+    assert run().numpy().reshape(-1).tolist() == [0, 1, 1, 2, 2, 3, 3]

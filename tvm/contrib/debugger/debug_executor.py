@@ -8,16 +8,21 @@ between = runner.debug_get_output("tvmgen_default_fused_add")
 
 from __future__ import annotations
 
+import shutil
+import tempfile
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from tvm.contrib.graph_executor import GraphModule, first_device
 from tvm.runtime.benchmark import BenchmarkResult, Timing
 from tvm.runtime.profiling import Count, Duration, Percent, Report
 
 from .debug_result import DebugResult
+
+_ROOT: Final = "tvmdbg_"
+_FOLDER: Final = "_tvmdbg_device_"
 
 
 def create(
@@ -39,21 +44,22 @@ class GraphModuleDebug(GraphModule):
     ) -> None:
         super().__init__(module)
         self._device = device
-        self._dump_root = None if dump_root is None else Path(dump_root)
-        self.debug_datum = DebugResult(graph_json_str, self._dump_root)
+        self._own = dump_root is None
+        self._dump_root = tempfile.mkdtemp(prefix=_ROOT) if dump_root is None else str(dump_root)
+        place = str(device).upper().replace("(", "_").replace(":", "_").rstrip(")")
+        self._dump_path = str(Path(self._dump_root) / f"{_FOLDER}{place}")
+        self.debug_datum = DebugResult(graph_json_str, self._dump_path)
 
     def run(self, **input_dict: Any) -> None:
-        """Set the given inputs, run, and write values and times if there is a folder for them."""
+        """Set the given inputs, run, write values and times, and print a table of the times."""
         self.set_input(**input_dict)
         self._run()
         self.debug_datum.times = self.run_individual(1, 1)
-        names = [node["name"] for node in self.module.nodes]
-        self.debug_datum.outputs = {
-            f"{name}____topo-index:{index}____output-num:{at}": value
-            for index, name in enumerate(names)
-            for at, value in enumerate(self.module["get_node_output"](name))
-        }
-        self.debug_datum.dump()
+        values = [v for n in self.module.nodes for v in self.module["get_node_output"](n["name"])]
+        self.debug_datum.update_output_tensors(values)
+        self.debug_datum.dump_output_tensor()
+        self.debug_datum.dump_chrome_trace()
+        self.debug_datum.display_debug_result()
 
     def debug_get_output(self, node: int | str, out: Any = None) -> Any:
         """The value of a node in the last run, by number or name."""
@@ -128,4 +134,5 @@ class GraphModuleDebug(GraphModule):
         return Report(calls, {name: {"Duration (us)": Duration(total)}}, {"Executor": "Graph"})
 
     def exit(self) -> None:
-        """Nothing is left behind but what `dump_root` holds, which stays."""
+        """Remove what runs left, with the folder if it was made for them."""
+        shutil.rmtree(self._dump_root if self._own else self._dump_path, ignore_errors=True)

@@ -26,7 +26,7 @@ from tvm.relay.function import Function
 from tvm.relay.traverse import children
 from tvm.relay.ty import TensorType
 
-UNKNOWN: Final = "unknown"
+UNKNOWN_TYPE: Final = "unknown"
 
 
 class VizNode:
@@ -139,7 +139,7 @@ def _told(node: Any, params: Mapping[str, Any]) -> tuple[str, str]:
             return f"Call @{called.name_hint}", _options(node.attrs)
         return "Call", _options(node.attrs)
     rule = _RULES.get(type(node))
-    return (UNKNOWN, type(node).__name__) if rule is None else rule(node, params)
+    return (UNKNOWN_TYPE, type(node).__name__) if rule is None else rule(node, params)
 
 
 def _var(node: Var, params: Mapping[str, Any]) -> tuple[str, str]:

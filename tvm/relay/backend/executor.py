@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from tvm.ir.node import register_nodes
 
@@ -20,11 +20,15 @@ class Executor(NamedOptions):
             "workspace-byte-alignment": NUMBER, "constant-byte-alignment": NUMBER,
         },
     }  # fmt: skip
+    DEFAULTS: ClassVar[dict[str, dict[str, Any]]] = {
+        "graph": {"link-params": False},
+        "aot": {"link-params": True},  # code that stands alone holds its parameters
+    }
 
     @staticmethod
     def list_registered_options(executor: str) -> dict[str, str]:
         """The options of an executor, with their types."""
-        return dict(Executor.KNOWN[str(executor)])
+        return Executor.known_options(executor)
 
 
 register_nodes(Executor)

@@ -58,7 +58,7 @@ class ExecutorFactoryModule:
         self.executable = libmod
         self.libmod_name = libmod_name
         self.params = dict(params)
-        self.function_metadata = dict(function_metadata)
+        self.function_metadata = function_metadata
         self.iter_cnt = 0
         self.rebuild: Callable[[], ExecutorFactoryModule] | None = None
 
@@ -197,6 +197,11 @@ class GraphExecutorFactoryModule(ExecutorFactoryModule):
         return DebugRuntime(
             self.kernels, self.graph_json_str, self.target, params, device, self.params
         )
+
+    @property
+    def graph_json(self) -> str:
+        """The graph as JSON."""
+        return self.graph_json_str
 
     def _graph(self) -> str:
         return self.graph_json_str

@@ -15,6 +15,7 @@ class NamedOptions(Node):
 
     __slots__ = ("flag_registry_name", "name", "options")
     KNOWN: ClassVar[dict[str, dict[str, str]]] = {}  # name -> option -> type
+    DEFAULTS: ClassVar[dict[str, dict[str, Any]]] = {}  # name -> option -> value unless given
     FIELDS: ClassVar[tuple[Field, ...]] = fields("name", "options")
 
     def __init__(self, name: str, options: Mapping[str, Any] | None = None) -> None:
@@ -36,7 +37,7 @@ class NamedOptions(Node):
                     f'"{_kind_of(value)}"'
                 )
         self.name = name
-        self.options = options
+        self.options = dict(sorted({**self.DEFAULTS.get(name, {}), **options}.items()))
         self.flag_registry_name = what.lower()
 
     @property
@@ -73,6 +74,14 @@ class NamedOptions(Node):
     def list_registered(cls) -> list[str]:
         """The known names."""
         return sorted(cls.KNOWN)
+
+    @classmethod
+    def known_options(cls, name: object) -> dict[str, str]:
+        """The options of a known name, with their types."""
+        if str(name) not in cls.KNOWN:
+            legal = ", ".join(sorted(cls.KNOWN))
+            raise TVMError(f'{cls.__name__} "{name}" is not defined; legal: {legal}')
+        return dict(cls.KNOWN[str(name)])
 
 
 FLAG: Final = "IntImm"

@@ -18,10 +18,15 @@ class Runtime(NamedOptions):
         "crt": {"system-lib": FLAG},
     }
 
+    def __repr__(self) -> str:
+        return self.name
+
+    __str__ = __repr__
+
     @staticmethod
     def list_registered_options(runtime: str) -> dict[str, str]:
         """The options of a runtime, with their types."""
-        return dict(Runtime.KNOWN[str(runtime)])
+        return Runtime.known_options(runtime)
 
 
 register_nodes(Runtime)

@@ -10,6 +10,9 @@ from . import _partition as _partition
 from . import _partition_conversions as _partition_conversions
 from . import _realize as _realize
 from ._annotate import register_annotate_function as register_annotate_function
+from ._calibrate import calibrate as calibrate
+from ._partition import register_partition_function as register_partition_function
+from ._partition_conversions import partition_conversions as partition_conversions
 from .kl_divergence import _find_scale_by_kl as _find_scale_by_kl
 from .quantize import QAnnotateKind as QAnnotateKind
 from .quantize import QConfig as QConfig

@@ -16,7 +16,7 @@ from tvm.relay.expr import Call
 from tvm.relay.function import Function
 from tvm.relay.traverse import transform
 
-_SUFFIX = "_PART_"
+SUFFIX_STRING = "_PART_"
 
 
 def tag_suffixes(mod: IRModule) -> IRModule:
@@ -28,7 +28,7 @@ def tag_suffixes(mod: IRModule) -> IRModule:
         if not isinstance(new, Call) or span is None or isinstance(span, SequentialSpan):
             return new
         name = str(span.source_name.name)
-        numbered = SourceName(f"{name}{_SUFFIX}{seen[name]}")
+        numbered = SourceName(f"{name}{SUFFIX_STRING}{seen[name]}")
         seen[name] += 1
         lines, columns = (span.line, span.end_line), (span.column, span.end_column)
         return with_fields(new, span=Span(numbered, *lines, *columns))

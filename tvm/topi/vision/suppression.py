@@ -46,7 +46,8 @@ def non_max_suppression(
 
         def image(b: PrimExpr) -> tir.Stmt:
             total = load(valid, b)
-            kept = tir.min(total, tir.const(top_k, "int32")) if top_k > 0 else total
+            best = tir.min(total, tir.const(top_k, "int32"))
+            kept = tir.Select(limit > 0, best, total) if top_k > 0 else total
 
             def copy(i: PrimExpr) -> tir.Stmt:
                 index = load(ranks, b, i)
@@ -64,8 +65,7 @@ def non_max_suppression(
 
             def drop(i: PrimExpr) -> tir.Stmt:
                 return sequence(
-                    store(boxes, -1, b, i, score_index),
-                    store(boxes, -1, b, i, id_index) if id_index >= 0 else None,
+                    grid((width,), lambda k: store(boxes, -1, b, i, k), "z"),
                     store(chosen, -1, b, i),
                 )
 

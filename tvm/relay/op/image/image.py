@@ -28,11 +28,14 @@ from tvm.relay.ty import TensorType
 
 
 def _resize(func: Any) -> Lower:
+    """Halves are rounded up, as everywhere in Relay; positions are not negative."""
+
     def lower(bb: Any, x: Any, **o: Any) -> Any:
-        roi = o["roi"] or [0.0] * (2 * len(o["size"]))
+        roi, mode = o["roi"] or [0.0] * (2 * len(o["size"])), o["coordinate_transformation_mode"]
+        rounding = o["rounding_method"] or ("round" if mode == "align_corners" else "")
         return bb.call_te(
             func, x, list(roi), list(o["size"]), o["layout"], o["method"],
-            o["coordinate_transformation_mode"], o["rounding_method"], o["cubic_alpha"],
+            mode, "round_prefer_ceil" if rounding == "round" else rounding, o["cubic_alpha"],
             o["cubic_exclude"], o["extrapolation_value"], o["out_dtype"] or None,
         )  # fmt: skip
 

@@ -142,15 +142,15 @@ def requantize(
 
 
 # the types that a simulation may be asked for, by the number that says so at run time
-_CODES = {"disable": 0, "int8": 1, "uint8": 2, "int32": 3}
+SQNN_DTYPE_TO_CODE = {"disable": 0, "int8": 1, "uint8": 2, "int32": 3}
 
 
 def _code(dtype: Any) -> Any:
     if not isinstance(dtype, str):
         return dtype
-    if dtype not in _CODES:
-        raise ValueError(f"no simulation of {dtype!r}; legal: {', '.join(_CODES)}")
-    return const(_CODES[dtype], "int32")
+    if dtype not in SQNN_DTYPE_TO_CODE:
+        raise ValueError(f"no simulation of {dtype!r}; legal: {', '.join(SQNN_DTYPE_TO_CODE)}")
+    return const(SQNN_DTYPE_TO_CODE[dtype], "int32")
 
 
 def _simulated(name: str, func: Callable[..., Any]) -> Callable[..., Call]:
