@@ -14,8 +14,9 @@ from tvm.target import Target
 
 FORM = "rows of planes of any size in the fewest steps"
 CPUS = ["x86-64-v2", "haswell", "znver3", "skylake-avx512", "znver4"]
-# one element, less than a tile, tiles that overlap, several strips
-SIZES = [(1, 1), (1, 2), (3, 3), (2, 5), (5, 3), (7, 7), (13, 14), (2, 60), (60, 1), (56, 29)]
+# one element, less than a tile, tiles that overlap, several strips, rows in several parts
+SIZES = [(1, 1), (1, 2), (3, 3), (2, 5), (5, 3), (7, 7), (13, 14), (2, 60), (60, 1), (56, 29),
+         (3, 2100), (1, 4500)]  # fmt: skip
 
 
 def conv(
@@ -63,6 +64,20 @@ def test_values(
             out.numpy(), np.maximum(total + other, 0), rtol=1e-4, atol=1e-3,
             err_msg=f"{x.shape}",
         )  # fmt: skip
+
+
+@pytest.mark.cpu
+def test_many_channels_of_wide_rows() -> None:
+    """Three rows of all channels do not fit the strip: they are taken in parts."""
+    run = built_here(conv(160, 16, 3, 2, 1), Conv2D(), "haswell", FORM)
+    rng = np.random.default_rng(5)
+    weights, bias = random(rng, 16, 160, 3, 3), random(rng, 16, 1, 1)
+    x = random(rng, 1, 160, 5, 203)
+    total = np.einsum("ncyxij,ocij->noyx", windows(x, 3, 2, 1, 1, 0.0), weights,
+                      optimize=True) + bias  # fmt: skip
+    other, out = random(rng, *total.shape), tvm.runtime.empty(total.shape)
+    run(*map(tvm.runtime.tensor, (x, weights, bias, other)), out)
+    np.testing.assert_allclose(out.numpy(), np.maximum(total + other, 0), rtol=1e-4, atol=1e-2)
 
 
 @pytest.mark.parametrize("target", [SPR, HASWELL])

@@ -63,7 +63,7 @@ from .planes import plane_of
 from .tiles import LATENCY, LOAD_COST
 from .turned_runs import TurnedRuns, Views, Windows, views_of
 from .weights import free_buffers, pack
-from .window_axes import ReadPlane, axis_of, read_of, source_of
+from .window_axes import Axis, ReadPlane, axis_of, read_of, source_of
 
 SHARE: Final = 2  # of the second cache, for what a strip reads; of twice the first, for its sums
 WIDEST: Final = 14  # columns of a tile
@@ -114,6 +114,8 @@ def direct_any(
         return None
     if columns_of_tile(cpu, len(along.taps), 1) < SHORTEST:
         return None
+    if not _fits(cpu, extent(deep[0]) or 1, down, along, found.output.dtype.bits // 8):
+        return None
     vectors = 2 if outs % (2 * lanes) == 0 else 1
     panel = sch.cache_read(block, found.lhs.read_index, "global")
     pack(sch, panel, [False] * len(found.lhs.indices),
@@ -123,6 +125,12 @@ def direct_any(
                     source, last, False, windows.outer, cpu)  # fmt: skip
     gone = [*([] if pad is None else [pad]), block, *([] if last is None else [last.block])]
     return DirectAny(again, form.m[0], deep[0], lanes, vectors, views, packed, gone)
+
+
+def _fits(cpu: CpuModel, depth: int, down: Axis, along: Axis, nbytes: int) -> bool:
+    """Whether a strip has room for the columns that a tile reads, of all channels."""
+    columns = (WIDEST - 1) * along.step + along.reach + 1
+    return depth * (down.reach + 1) * columns * nbytes <= cpu.l2_bytes // SHARE
 
 
 def columns_of_tile(cpu: CpuModel, taps: int, vectors: int) -> int:
@@ -153,6 +161,9 @@ class DirectAny(TurnedRuns):
         size = self.store.buffer.dtype.bits // 8
         self.room = self.cpu.l2_bytes // SHARE // size
         self.places = 2 * self.cpu.l1d_bytes // (SHARE // 2 * lanes * vectors * size)
+        # columns of the widest part of a row, of which both hold what one row takes
+        line = self.room // self.depth // (self.down.reach + 1)
+        self.widest = min(self.places, (line - self.along.reach - 1) // self.along.step + 1)
         self.plane = decl_buffer((self._int(self.room + 2 * lanes),), self.kind, "plane")
         self.results = decl_buffer(
             (self._int(self.places * vectors * lanes),), self.kind, "results"
@@ -197,7 +208,9 @@ class DirectAny(TurnedRuns):
     def nest(self) -> BlockRealize:
         """The whole convolution as one block."""
         plan = Plan(str(self.dtype))
-        height, width = plan.keep("height", self.down.size), plan.keep("width", self.along.size)
+        height, whole_width = plan.keep("height", self.down.size), self.along.size
+        parts = plan.keep("parts", (whole_width + (self.widest - 1)) // self.widest)
+        width = plan.keep("width", (whole_width + (parts - 1)) // parts)  # of a part of the rows
         pitch = plan.keep("pitch", (width - 1) * self.along.step + (self.along.reach + 1))
         lines = self._int(self.room // self.depth) // pitch
         most = Min((lines - (self.down.reach + 1)) // self.down.step + 1,
@@ -207,7 +220,7 @@ class DirectAny(TurnedRuns):
         images: PrimExpr = self._int(1)
         for iv in self.w.outer:
             images = images * size_of(iv)
-        tasks = plan.keep("tasks", images * strips)
+        tasks = plan.keep("tasks", images * strips * parts)
         cores = self.cpu.cores
         shares = Select(less(tasks, self._int(cores)), self._int(min(cores, self.blocks)),
                         self._int(1))  # fmt: skip
@@ -225,19 +238,25 @@ class DirectAny(TurnedRuns):
         number = scope.let("number", task // split)
         first = scope.let("first", task % split * each)
         count = scope.let("count", Max(Min(each, self._int(self.blocks) - first), self._int(0)))
-        at = digits_of(scope, scope.let("image", number // strips), self.w.outer)
-        y = scope.let("top", number % strips * strip)
+        image = scope.let("image", number // (strips * parts))
+        at = digits_of(scope, image, self.w.outer)
+        # the last part begins where the one before it is not done, so that all are of one size
+        x = scope.let("left", Min(number % parts * width, whole_width - width))
+        y = scope.let("top", number // parts % strips * strip)
         rows = scope.let("rows", Min(strip, height - y))
         copied = scope.let("lines", (rows - 1) * self.down.step + (self.down.reach + 1))
-        scope.add(self._copied(at, y * self.down.step, copied, pitch))
+        scope.add(self._copied(at, y * self.down.step, x * self.along.step, copied, pitch))
         block, inner = self._var("b"), Scope()
         jb = inner.let("block", first + block)
         inner.add(self._rows(jb, rows, width, copied * pitch, pitch, tile))
-        v = self._var("v")
+        v, row = self._var("v"), self._var("row")
         channel = (jb * self.vectors + v) * self.lanes
+        whole = less_equal(parts, self._int(1))  # then all rows of a strip are one run
         back = self.turned_back(
-            self.results, v * self.places, channel, at, y * width, rows * width
-        )
+            self.results, v * self.places + row * width, channel, at,
+            (y + row) * whole_width + x, Select(whole, rows * width, width),
+        )  # fmt: skip
+        back = For(row, 0, Select(whole, self._int(1), rows), ForKind.SERIAL, back)
         inner.add(For(v, 0, self.vectors, ForKind.SERIAL, back))
         scope.add(For(block, 0, count, ForKind.SERIAL, inner.stmt()))
         memory = [self.plane, self.results, self.sums, self.square]
@@ -247,35 +266,38 @@ class DirectAny(TurnedRuns):
         for view in self.views.results.values():
             loop = DeclBuffer(view, loop)
         if isinstance(self.views.length, Var):
-            loop = LetStmt(self.views.length, height * width, loop)
-        whole = plan.around(loop)
+            loop = LetStmt(self.views.length, height * whole_width, loop)
+        made = plan.around(loop)
         for iv in (*self.w.outer, self.down.iv, self.along.iv):
             if extent(iv) is None:
-                whole = IfThenElse(less(self._int(0), size_of(iv)), whole)
+                made = IfThenElse(less(self._int(0), size_of(iv)), made)
         sch = self.w.sch
         own = {sch.get(b).writes[0].buffer for b in self.gone[:-1]}
         taken = [r.buffer for b in self.gone for r in sch.get(b).reads]
         reads = [buffer for buffer in dict.fromkeys(taken) if buffer not in own]
         writes = [r.buffer for r in sch.get(self.gone[-1]).writes]
-        return opaque("direct_any", whole, [plan.memory], reads, writes)
+        return opaque("direct_any", made, [plan.memory], reads, writes)
 
     def _copied(
-        self, at: Mapping[Var, PrimExpr], top: PrimExpr, lines: PrimExpr, pitch: PrimExpr
-    ) -> Stmt:
-        """The rows that a strip reads, of all channels, with their border."""
+        self, at: Mapping[Var, PrimExpr], top: PrimExpr, first: PrimExpr, lines: PrimExpr,
+        pitch: PrimExpr,
+    ) -> Stmt:  # fmt: skip
+        """The part of the rows that a strip reads, of all channels, with their border."""
         source, zero = self.w.source, self._int(0)
         deep, j, scope, inner = self._var("c"), self._var("j"), Scope(), Scope()
-        left = source.before[self.along]
+        left = scope.let("left", first - source.before[self.along])
+        begin = scope.let("begin", Max(left, zero))
+        skipped = scope.let("skipped", Min(begin - left, pitch))
+        length = scope.let("length", Min(left + pitch, source.size(self.along)) - begin)
         row = inner.let("row", (deep * lines + j) * pitch)
         line = inner.let("line", top + j - source.before[self.down])
-        length = inner.let("length", Min(source.size(self.along), pitch - left))
         inner.add(filled(self.plane, row, pitch + (self.lanes - 1), self.lanes, source.other))
 
         def value(i: PrimExpr) -> PrimExpr:
-            return source.at({**at, self.deep.var: deep}, {self.down: line, self.along: i})
+            return source.at({**at, self.deep.var: deep}, {self.down: line, self.along: begin + i})
 
         some = logical_and(less_equal(zero, line), less(line, source.size(self.down)))
-        copy = copied_row(self.plane, row + left, length, self.lanes, value, source.other)
+        copy = copied_row(self.plane, row + skipped, length, self.lanes, value, source.other)
         inner.add(IfThenElse(some, copy))
         scope.add(For(j, 0, lines, ForKind.SERIAL, inner.stmt()))
         return For(deep, 0, self.depth, ForKind.SERIAL, scope.stmt())
