@@ -56,7 +56,7 @@ WAYS = [
     (relay.concatenate([X, X], 1), "llvm -device=arm_cpu", "concatenate.arm_cpu"),
     (relay.argsort(X), "llvm", "argsort.generic"),
     (relay.argsort(X), "cuda", "argsort.cuda"),
-    (relay.nn.dense(var("d", 2, 4), var("e", 3, 4)), "llvm -device=arm_cpu", "dense.x86"),
+    (relay.nn.dense(var("d", 2, 4), var("e", 3, 4)), "llvm -device=arm_cpu", "dense_pack.x86"),
 ]  # fmt: skip
 
 
@@ -89,7 +89,7 @@ def test_targets_have_their_own_strategies() -> None:
         return made
 
     call = relay.nn.dense(var("x", 2, 3), var("w", 4, 3))
-    assert selected(call)[0].name == "dense.x86"
+    assert selected(call)[0].name == "dense_pack.x86"
     way, made, inputs = selected(call, "llvm -keys=strange,cpu")
     assert way.name == "dense.strange"
     given = [RANDOM.random((2, 3), "float32"), RANDOM.random((4, 3), "float32")]

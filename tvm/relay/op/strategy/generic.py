@@ -19,7 +19,7 @@ from importlib import import_module
 from typing import Any, Final
 
 from tvm.ir.op import Op
-from tvm.relay.op.declare import COMM_REDUCE, INJECTIVE
+from tvm.relay.op.declare import COMM_REDUCE
 from tvm.relay.op.strategies import OpStrategy
 from tvm.support.lazy import lazy_names
 from tvm.target.generic_func import generic_func, override_native_generic_func
@@ -63,6 +63,7 @@ from .computes import wrap_compute_topk as wrap_compute_topk
 from .computes import wrap_compute_trilu as wrap_compute_trilu
 from .computes import wrap_compute_uniform as wrap_compute_uniform
 from .computes import wrap_compute_unique as wrap_compute_unique
+from .ways import BEST, Ways, group_way, ways_of
 
 
 def naive_schedule(_: Any, outs: Any, target: Any) -> Any:
@@ -324,19 +325,19 @@ def by_meaning(op: Op) -> Compute:
 _KEYS: Final = {"arm_cpu": "arm_cpu", "cuda": "cuda", "rocm": "rocm", "cpu": "x86", "gpu": "gpu"}
 
 
-def way_name(op: Op, attrs: Any, inputs: Sequence[Any], target: Any) -> str:
-    """What an operator's own way is called: its form, and whom it is for."""
+def way_names(op: Op, attrs: Any, inputs: Sequence[Any], target: Any) -> Ways:
+    """What an operator's own ways are called, with their levels."""
+    listed_ways = ways_of(op, attrs, inputs, target)
+    if listed_ways is not None:
+        return listed_ways
     where = _for_whom(op, target)
     short = op.name.rpartition(".")[2]
     pattern = op.get_attr("TOpPattern")
     if isinstance(pattern, int) and pattern <= COMM_REDUCE:
-        group = "injective" if pattern <= INJECTIVE else "reduce"
-        if op.name in _NAMES:
-            group = short
-        return f"{group}.{'cpu' if where == 'x86' else where}"
-    if short == "conv2d":
-        short = _conv2d_name(attrs, inputs)
-    return f"{short}.{where}"
+        if op.name not in _NAMES:
+            return [(group_way(pattern, target), BEST)]
+        where = "cpu" if where == "x86" else where
+    return [(f"{short}.{where}", BEST)]
 
 
 def _for_whom(op: Op, target: Any) -> str:
@@ -355,22 +356,11 @@ def _listed(where: str) -> Sequence[str]:
     return found
 
 
-def _conv2d_name(attrs: Any, inputs: Sequence[Any]) -> str:
-    layout, groups = str(attrs.data_layout).lower(), int(attrs.groups)
-    if groups == 1:
-        return f"conv2d_{layout}"
-    shapes = [tensor.shape for tensor in inputs[:2]]
-    each = is_depthwise_conv2d(
-        shapes[0], attrs.data_layout, shapes[1], attrs.kernel_layout, groups
-    )
-    return f"depthwise_conv2d_{layout}" if each else f"group_conv2d_{layout}"
-
-
 def own_strategy(op: Op, attrs: Any, inputs: Sequence[Any], target: Any) -> OpStrategy:
-    """The one way of an operator of Relay."""
+    """The ways of an operator of Relay: one meaning by the names that a target knows."""
     made = OpStrategy()
-    name = way_name(op, attrs, inputs, target)
-    made.add_implementation(by_meaning(op), naive_schedule, name=name)
+    for name, level in way_names(op, attrs, inputs, target):
+        made.add_implementation(by_meaning(op), naive_schedule, name=name, plevel=level)
     return made
 
 
