@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tvm import ir, relax, tir
-from tvm.error import TVMError
+from tvm.error import InternalError, TVMError
 from tvm.ffi import register_global_func
 from tvm.relax.analysis import derive_call_ret_struct_info
 
@@ -53,7 +53,7 @@ def test_one_symbol_for_two_extents_must_agree() -> None:
 
 def test_wrong_number_and_kind_of_arguments() -> None:
     info = relax.FuncStructInfo([tensor(2)], tensor(2))
-    with pytest.raises(TVMError, match="number of arguments and parameters mismatch"):
+    with pytest.raises(InternalError, match="number of arguments and parameters mismatch"):
         derived(info)
     with pytest.raises(TVMError, match="argument 0 of f: type mismatch"):
         derived(info, relax.TensorStructInfo((2,), "int32"))

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
-from tvm.error import TVMError, message
+from tvm.error import CheckError, message
 from tvm.ir.expr import GlobalVar, PrimExpr, RelaxExpr
 from tvm.support.arguments import explained
 from tvm.support.registry import Registry
@@ -88,7 +88,7 @@ def bind(
 def _by_name(func: Function, key: str | Var) -> Var:
     if isinstance(key, Var):
         if not any(param is key for param in func.params):
-            raise TVMError(
+            raise CheckError(
                 message(
                     f"bind_params: {key.name_hint!r} is no parameter of the function",
                     legal=", ".join(param.name_hint for param in func.params) or "none",
@@ -99,7 +99,7 @@ def _by_name(func: Function, key: str | Var) -> Var:
     if len(found) != 1:
         names = [param.name_hint for param in func.params]
         what = "there is no" if not found else "there is more than one"
-        raise TVMError(
+        raise CheckError(
             message(
                 f"bind_params: {what} parameter named {key!r}{did_you_mean(key, names)}",
                 found=f"parameters {', '.join(names)}",
@@ -130,7 +130,7 @@ def bind_params(func: Function, binding_map: Mapping[str | Var, Any]) -> Functio
     for key, given in binding_map.items():
         param = _by_name(func, key)
         if param.vid in values:
-            raise TVMError(f"bind_params: parameter {param.name_hint!r} is bound twice")
+            raise CheckError(f"bind_params: parameter {param.name_hint!r} is bound twice")
         value = _value(given, param)
         _check_fits(param, value)
         values[param.vid] = value
@@ -148,7 +148,7 @@ def _check_fits(param: Var, value: RelaxExpr) -> None:
     if wanted is None or found is None:
         return
     if base_check(wanted, found) is BaseCheckResult.FAIL_L0:
-        raise TVMError(
+        raise CheckError(
             message(
                 f"bind_params: the value does not fit parameter {param.name_hint!r}",
                 found=str(found),
@@ -182,7 +182,7 @@ def bind_symbolic_vars(
     for key, value in binding_map.items():
         var = _symbol(list(known), key)
         if var in symbols:
-            raise TVMError(f"bind_symbolic_vars: {var.name!r} is bound twice")
+            raise CheckError(f"bind_symbolic_vars: {var.name!r} is bound twice")
         symbols[var] = cast(value, var.dtype)
     if not symbols:
         return func
@@ -196,7 +196,7 @@ def _symbol(known: list[tir.Var], key: str | tir.Var) -> tir.Var:
         return found[0]
     name = key.name if isinstance(key, tir.Var) else key
     what = "no symbol" if not found else "more than one symbol"
-    raise TVMError(
+    raise CheckError(
         message(
             f"bind_symbolic_vars: {what} of the parameters is {name!r}{did_you_mean(name, names)}",
             found=f"symbols {', '.join(names) or '(none)'}",
@@ -223,7 +223,7 @@ class _Inliner(PyExprMutator):
         if func is None:
             return call
         if name in self.active:
-            raise TVMError(
+            raise CheckError(
                 f"inline_functions: {name!r} calls itself, so its body cannot replace its calls"
             )
         self.active.append(name)

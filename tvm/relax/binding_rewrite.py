@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from tvm.error import TVMError
+from tvm.error import CheckError
 from tvm.ffi.object import Object
 from tvm.ir.expr import GlobalVar, RelaxExpr
 from tvm.ir.function import BaseFunc
@@ -79,7 +79,7 @@ class DataflowBlockRewrite(Object):
         expect(DataflowBlock, dfb, 0, "relax.DataflowBlockRewrite")
         expect(Function, root_fn, 1, "relax.DataflowBlockRewrite")
         if not any(block is dfb for block in _blocks(root_fn)):
-            raise TVMError("DataflowBlockRewrite: the block is no block of the function")
+            raise CheckError("DataflowBlockRewrite: the block is no block of the function")
         self.original_dfb = dfb
         self._root = root_fn
         self._bindings: list[Binding] = list(dfb.bindings)
@@ -102,7 +102,7 @@ class DataflowBlockRewrite(Object):
     def add_binding(self, binding: Binding) -> None:
         """Put a binding behind what it uses, and behind the first binding of the block."""
         if any(known.var.vid is binding.var.vid for known in self._bindings):
-            raise TVMError(f"add_binding: {binding.var.name_hint!r} is bound in the block already")
+            raise CheckError(f"add_binding: {binding.var.name_hint!r} is bound in the block")
         self._names.reserve(binding.var.name_hint)
         self._put(binding)
 
@@ -129,11 +129,11 @@ class DataflowBlockRewrite(Object):
         if not at:
             if allow_undef:
                 return
-            raise TVMError(f"remove_unused: {var.name_hint!r} is not bound in the block")
+            raise CheckError(f"remove_unused: {var.name_hint!r} is not bound in the block")
         users = [b.var.name_hint for b in self._bindings if var.vid in _uses(b)]
         if users or (var.vid not in self._outside and self._used_outside(var)):
             where = f"by {users[0]!r}" if users else "outside of the block"
-            raise TVMError(f"remove_unused: {var.name_hint!r} is used {where}")
+            raise CheckError(f"remove_unused: {var.name_hint!r} is used {where}")
         del self._bindings[at[0]]
 
     def remove_all_unused(self) -> None:

@@ -18,7 +18,7 @@ from types import TracebackType
 from typing import Any, ClassVar, Final, TypeAlias
 
 from tvm.arith import Analyzer, ConstIntBound
-from tvm.error import TVMError, message
+from tvm.error import CheckError, message
 from tvm.ffi.object import Object
 from tvm.ir.expr import GlobalVar, PrimExpr, RelaxExpr, StructInfo
 from tvm.ir.function import BaseFunc
@@ -306,7 +306,7 @@ class BlockBuilder(Object):
     def emit_normal(self, expr: RelaxExpr, name_hint: str = "") -> Var:
         """Bind an expression that is in normal form already."""
         if not self._blocks:
-            raise TVMError(
+            raise CheckError(
                 "emit: there is no block to emit into; "
                 "use it within bb.function(...) or between begin_binding_block and end_block"
             )
@@ -371,7 +371,7 @@ class BlockBuilder(Object):
         expect(StructInfo, struct_info, 2, "relax.BlockBuilderEmitMatchCast")
         expr = normalize_argument(self, convert_to_expr(value))
         if base_check(struct_info, expr.struct_info) is BaseCheckResult.FAIL_L0:
-            raise TVMError(
+            raise CheckError(
                 message(
                     "match_cast: the value can never have the target struct info",
                     found=f"{expr} is {expr.struct_info}",
@@ -387,7 +387,7 @@ class BlockBuilder(Object):
         """Bind a result of the current dataflow block, visible outside of it."""
         expr = normalize(self, convert_to_expr(output))
         if not self.current_block_is_dataflow():
-            raise TVMError("emit_output has to be called in a dataflow block: with bb.dataflow():")
+            raise CheckError("emit_output has to be called in a dataflow block, with bb.dataflow()")
         var = self._new_var(False, name_hint, expr.struct_info_)
         self._blocks[-1].bindings.append(VarBinding(var, expr, expr.span))
         self._values[var.vid] = expr
@@ -396,10 +396,10 @@ class BlockBuilder(Object):
     def emit_normalized(self, binding: Binding) -> None:
         """Put a finished binding into the current block."""
         if not self._blocks:
-            raise TVMError("emit_normalized: no block is open; call begin_binding_block first")
+            raise CheckError("emit_normalized: no block is open; call begin_binding_block first")
         block = self._blocks[-1]
         if isinstance(binding.var, DataflowVar) and not block.is_dataflow:
-            raise TVMError(
+            raise CheckError(
                 f"emit_normalized: {binding.var.name_hint!r} is a DataflowVar, and the current "
                 "block is no dataflow block"
             )
@@ -440,7 +440,7 @@ class BlockBuilder(Object):
     def end_block(self) -> BindingBlock:
         """Close the current block and return it."""
         if not self._blocks:
-            raise TVMError("end_block: no block is open; legal: after begin_binding_block")
+            raise CheckError("end_block: no block is open; legal: after begin_binding_block")
         block = self._blocks.pop()
         return (DataflowBlock if block.is_dataflow else BindingBlock)(block.bindings)
 
@@ -486,7 +486,7 @@ class BlockBuilder(Object):
     def end_scope(self) -> None:
         """Close the scope."""
         if not self._scopes:
-            raise TVMError("end_scope: no scope is open; legal: after begin_scope")
+            raise CheckError("end_scope: no scope is open; legal: after begin_scope")
         self._scopes.pop()
         self._given.pop()
 

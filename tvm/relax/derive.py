@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from tvm.arith import Analyzer
-from tvm.error import TVMError, message
+from tvm.error import CheckError, message
 from tvm.ffi import get_global_func, register_global_func
 from tvm.ir.env_func import EnvFunc
 from tvm.ir.expr import PrimExpr, RelaxExpr, StructInfo
@@ -58,7 +58,7 @@ def derive_call_ret_struct_info(
 ) -> StructInfo:
     """The struct info of `call`, whose callee has the struct info `func_sinfo`."""
     if not isinstance(func_sinfo, FuncStructInfo):
-        raise TVMError(f"the callee {call.op} is no function: its struct info is {func_sinfo}")
+        raise CheckError(f"the callee {call.op} is no function: its struct info is {func_sinfo}")
     if func_sinfo.derive_func is not None:
         derive = func_sinfo.derive_func
         return _deriver(derive)(call, ctx)
@@ -84,7 +84,7 @@ def match_arguments(
     """What each symbol of the parameters is for this call; an error if an argument cannot fit."""
     params = func_sinfo.params or ()
     if len(params) != len(call.args):
-        raise TVMError(
+        raise CheckError(
             message(
                 f"number of arguments and parameters mismatch in the call of {_name(call.op)}",
                 found=f"{len(call.args)} arguments: {', '.join(_text(a) for a in call.args)}",
@@ -100,7 +100,7 @@ def match_arguments(
         # of a tensor the rest is checked as the program runs; of an object nothing is known
         vague = fits is BaseCheckResult.FAIL_L1 and isinstance(info, ObjectStructInfo)
         if vague or fits is BaseCheckResult.FAIL_L0:
-            raise TVMError(
+            raise CheckError(
                 message(
                     f"argument {index} of {_name(call.op)}: type mismatch",
                     found=f"{_text(arg)} is {info}",

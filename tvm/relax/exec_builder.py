@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from typing_extensions import Self
 
-from tvm.error import TVMError, message
+from tvm.error import CheckError, message
 from tvm.ffi.object import Object
 from tvm.ir.expr import GlobalVar
 from tvm.ir.module import IRModule
@@ -161,11 +161,11 @@ class ExecBuilder(Object):
                 )
             )
         if func_name in self._functions:
-            raise TVMError(
+            raise CheckError(
                 message(f"ExecBuilder.function({func_name!r})", found="it is written already")
             )
         if self._open is not None:
-            raise TVMError(
+            raise CheckError(
                 message(
                     f"ExecBuilder.function({func_name!r})",
                     found=f"{self._open.name!r} is open",
@@ -353,7 +353,7 @@ def _check_jump(bc: Any, name: str, at: int, instruction: Any) -> None:
     if (goes and instruction.offset == 0) or (
         isinstance(instruction, bc.If) and instruction.false_offset < 2
     ):
-        raise TVMError(
+        raise CheckError(
             message(
                 f"ExecBuilder: the jump of instruction {at} of {name!r}",
                 found=f"offset {instruction.offset if goes else instruction.false_offset}",
@@ -371,12 +371,12 @@ def _formal(bc: Any, func: BytecodeFunction) -> Any:
     loops = any(isinstance(i, bc.Goto) and i.offset < 0 for i in func.instructions)
     ready = set(compacted) if loops else set(range(len(func.params)))
     if not func.instructions:
-        raise TVMError(f"ExecBuilder: the function {func.name!r} has no instructions")
+        raise CheckError(f"ExecBuilder: the function {func.name!r} has no instructions")
     for at, instruction in enumerate(func.instructions):
         _check_jump(bc, func.name, at, instruction)
         for register in _registers(bc, instruction):
             if register not in ready:
-                raise TVMError(
+                raise CheckError(
                     message(
                         f"ExecBuilder: register %{register} of {func.name!r}",
                         found=f"instruction {at} reads it, and nothing before sets it",

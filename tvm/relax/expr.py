@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeAlias, TypeGuard, final
 
-from tvm.error import DTypeError, TVMError, message
+from tvm.error import CheckError, DTypeError, TVMError, message
 from tvm.ir.attrs import Attrs, DictAttrs
 from tvm.ir.expr import GlobalVar, PrimExpr, PrimExprConvertible, RelaxExpr, StructInfo
 from tvm.ir.function import BaseFunc, as_attrs
@@ -458,7 +458,7 @@ class Function(BaseFunc, ExprWithOp):
         infos = _param_infos(self.params)
         found = self.body.struct_info_
         if found is None and ret_struct_info is None:
-            raise TVMError(
+            raise CheckError(
                 "Function must be constructed with a normalized body or a provided "
                 "ret_struct_info; normalise the body with a BlockBuilder, or give one"
             )
@@ -513,7 +513,7 @@ def _param_infos(params: tuple[Var, ...]) -> list[StructInfo]:
     infos = []
     for param in params:
         if param.struct_info_ is None:
-            raise TVMError(
+            raise CheckError(
                 f"relax.Function requires params to contain struct_info: {param.name_hint!r} has "
                 'none; give one: relax.Var("x", TensorStructInfo((2, 3), "float32"))'
             )
@@ -534,7 +534,7 @@ class ExternFunc(BaseFunc, ExprWithOp):
         self, global_symbol: str, struct_info: StructInfo | None = None, span: Span | None = None
     ) -> None:
         if struct_info is not None and not isinstance(struct_info, FuncStructInfo):
-            raise TVMError(
+            raise CheckError(
                 f"ExternFunc {global_symbol!r}: its struct info is a {type(struct_info).__name__}; "
                 "legal: FuncStructInfo"
             )
@@ -624,7 +624,7 @@ def get_shape_of(expr: RelaxExpr) -> RelaxExpr:
     """The shape of a tensor as an expression: the known one, or a call of `relax.shape_of`."""
     info = expr.struct_info
     if not isinstance(info, TensorStructInfo):
-        raise TVMError(f"get_shape_of: the struct info of {expr} is {info}; legal: a tensor")
+        raise CheckError(f"get_shape_of: the struct info of {expr} is {info}; legal: a tensor")
     if info.shape is not None:
         return info.shape
     call = Call(Op.get("relax.shape_of"), (expr,))

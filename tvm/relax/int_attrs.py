@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tvm.error import TVMError, message
+from tvm.error import CheckError, message
 from tvm.relax.expr import Function
 from tvm.relax.struct_info import const_int
 
@@ -12,7 +12,7 @@ def int_attr(func: Function, key: str, default: int = 0) -> int:
     value = func.attrs.get(key, default)
     number = const_int(value)
     if number is None or isinstance(value, bool):
-        raise TVMError(
+        raise CheckError(
             message(
                 f"the attribute {key} of a function",
                 found=f"{value!r} of type {type(value).__name__}",

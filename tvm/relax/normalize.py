@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from tvm.error import TVMError, message
+from tvm.error import CheckError, message
 from tvm.ir.expr import GlobalVar, RelaxExpr, StructInfo
 from tvm.ir.op import Op
 
@@ -111,7 +111,7 @@ def _leaf(expr: RelaxExpr) -> RelaxExpr:
             f"normalize: a Relax expression is wanted; found {type(expr).__name__}: {expr!r}"
         )
     if expr.struct_info_ is None and isinstance(expr, Var):
-        raise TVMError(
+        raise CheckError(
             f"normalize: the variable {expr.name_hint!r} has no struct info; "
             "it must be a parameter with struct info, or be bound before it is used"
         )
@@ -194,9 +194,9 @@ def _finish(bb: BlockBuilder, expr: RelaxExpr) -> RelaxExpr:
 def _item_info(expr: TupleGetItem) -> StructInfo:
     info = expr.tuple_value.struct_info
     if not isinstance(info, TupleStructInfo):
-        raise TVMError(f"TupleGetItem takes an item of a tuple; {expr.tuple_value} is {info}")
+        raise CheckError(f"TupleGetItem takes an item of a tuple; {expr.tuple_value} is {info}")
     if expr.index >= len(info.fields):
-        raise TVMError(f"TupleGetItem: item {expr.index} of a tuple with {len(info.fields)} fields")
+        raise CheckError(f"TupleGetItem: item {expr.index} of a tuple of {len(info.fields)} fields")
     return info.fields[expr.index]
 
 
@@ -206,7 +206,7 @@ def infer_call(bb: BlockBuilder, call: Call) -> StructInfo:
     if isinstance(callee, Op):
         rule: Callable[[Call, Any], StructInfo] | None = callee.get_attr("FInferStructInfo")
         if rule is None:
-            raise TVMError(
+            raise CheckError(
                 f"normalize: operator {callee.name} has no rule for the struct info of its result "
                 "(attribute FInferStructInfo)"
             )
@@ -338,7 +338,7 @@ def _flatten(block: BindingBlock, bound: set[SeqExpr]) -> list[BindingBlock]:
         seq = binding.value
         if isinstance(seq, SeqExpr):
             if isinstance(seq.body, DataflowVar) and not dataflow:
-                raise TVMError(
+                raise CheckError(
                     message(
                         "Malformed AST: a sequence gives a variable that only its dataflow block "
                         "sees",

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, Final, final
 
-from tvm.error import DTypeError, TVMError, message
+from tvm.error import CheckError, DTypeError, message
 from tvm.ir.env_func import EnvFunc
 from tvm.ir.expr import PrimExpr, RelaxExpr, StructInfo
 from tvm.ir.global_info import VDevice
@@ -150,7 +150,7 @@ class ShapeStructInfo(RelaxStructInfo):
             )
         ndim = number(int, ndim, "ShapeStructInfo: ndim")
         if ndim < -1:
-            raise TVMError(f"ShapeStructInfo: ndim is {ndim}; legal: -1 (unknown) or more")
+            raise CheckError(f"ShapeStructInfo: ndim is {ndim}; legal: -1 (unknown) or more")
         self.values: Final = extents
         self.ndim: Final = ndim if extents is None else len(extents)
         self.span = span
@@ -196,7 +196,7 @@ class TensorStructInfo(RelaxStructInfo):
                 )
             ndim = _ndim_of_shape(held)
         elif ndim < -1:
-            raise TVMError(f"TensorStructInfo: ndim is {ndim}; legal: -1 (unknown) or more")
+            raise CheckError(f"TensorStructInfo: ndim is {ndim}; legal: -1 (unknown) or more")
         if vdevice is not None and not isinstance(vdevice, VDevice):
             raise TypeError(
                 f"TensorStructInfo: vdevice is a {type(vdevice).__name__}; "
@@ -254,7 +254,7 @@ def _ndim_of_shape(shape: RelaxExpr) -> int:
         return len(shape.values)
     info = shape.struct_info_
     if not isinstance(info, ShapeStructInfo):
-        raise TVMError(
+        raise CheckError(
             f"TensorStructInfo: the shape of a tensor is a ShapeExpr or a variable whose struct "
             f"info is a shape, found {type(shape).__name__} with struct info {info}"
         )

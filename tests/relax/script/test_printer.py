@@ -350,6 +350,44 @@ else:
     w"""
 
 
+def test_parts_of_programs_declare_what_they_read_in_the_order_of_need() -> None:
+    n = tir.Var("n", "int64")
+    x = relax.Var("x", relax.TensorStructInfo([n], "int8"))
+    y = relax.Var("y", relax.TensorStructInfo([n, 4], "int8"))
+    z = relax.Var("z", y.struct_info)
+    w = relax.Var("w", x.struct_info)
+    c = relax.Var("c", relax.TensorStructInfo((), "bool"))
+    assert relax.MatchCast(z, x, y.struct_info).script() == """\
+n = T.int64()
+x: R.Tensor((n,), dtype="int8")
+z: R.Tensor((n, 4), dtype="int8") = R.match_cast(x, R.Tensor((n, 4), dtype="int8"))"""
+    block = relax.BindingBlock([relax.VarBinding(w, relax.op.abs(x))])
+    assert relax.If(c, relax.SeqExpr([block], y), x).script() == """\
+c: R.Tensor((), dtype="bool")
+n = T.int64()
+if c:
+    x: R.Tensor((n,), dtype="int8")
+    w: R.Tensor((n,), dtype="int8") = R.abs(x)
+    y: R.Tensor((n, 4), dtype="int8")
+    y
+else:
+    x: R.Tensor((n,), dtype="int8")
+    x"""
+    inner = relax.Function([x], x, x.struct_info)
+    f = relax.Var("f", inner.struct_info)
+    seq = relax.SeqExpr([relax.BindingBlock([relax.VarBinding(f, inner)])], y)
+    assert "@R.function\ndef f(x" in seq.script()
+    assert seq.script().endswith('y: R.Tensor((n, 4), dtype="int8")\ny')
+    unknown = relax.VarBinding(relax.Var("v", relax.ObjectStructInfo()), relax.Var("u"))
+    assert unknown.script() == "u: None\nv: R.Object = u"
+
+
+def test_a_packed_function_is_any_function() -> None:
+    func = relax.ExternFunc("f")
+    var = relax.Var("f", func.struct_info)
+    assert relax.VarBinding(var, func).script() == 'f: R.Callable = R.ExternFunc("f")'
+
+
 def test_annotations_that_are_found_again_may_be_left_out() -> None:
     @R.function
     def func(x: R.Tensor((3,), "float32"), y: R.Tensor(ndim=1, dtype="float32")):

@@ -82,11 +82,21 @@ def test_function(plain):
 def test_layout_of_the_text():
     t = rx.Tuple([rx.Var("a"), rx.Var("b")])
     assert dump_ast(t) == (
-        'Tuple(fields=[\n    Var(name_hint="a"),\n    Var(name_hint="b")\n])'
+        'Tuple(\n    fields=[\n        Var(name_hint="a"),\n        Var(name_hint="b")\n    ]\n)'
     )
     assert dump_ast(t, indent_str="") == (
-        'Tuple(fields=[\nVar(name_hint="a"),\nVar(name_hint="b")\n])'
+        'Tuple(\nfields=[\nVar(name_hint="a"),\nVar(name_hint="b")\n]\n)'
     )
+    assert dump_ast(rx.Tuple([rx.Var("a")])) == 'Tuple(fields=[Var(name_hint="a")])'
+    # what has lines of its own stands on them, also alone; arrays always do
+    number, numbers = rx.const(1), rx.const([1, 2])
+    plain = {"include_struct_info_annotations": False}
+    assert dump_ast(number, **plain) == "Constant(data=1)"
+    assert dump_ast(numbers, **plain) == "Constant(\n    data=[1 2]\n)"
+    assert dump_ast(rx.Tuple([numbers]), indent_str="", **plain) == (
+        "Tuple(\nfields=[\nConstant(\ndata=[1 2]\n)\n]\n)"
+    )
+    assert dump_ast(rx.ExternFunc("f")) == 'ExternFunc(global_symbol="f")'
 
 
 def test_types_and_struct_info():
@@ -105,6 +115,7 @@ def test_types_and_struct_info():
         "PrimStructInfo(dtype=int32)": rx.PrimStructInfo("int32"),
         "ShapeStructInfo(ndim=-1)": rx.ShapeStructInfo(),
         "TensorStructInfo(dtype=float32,ndim=-1)": rx.TensorStructInfo(),
+        "TensorStructInfo(dtype=int8,ndim=0)": rx.TensorStructInfo([], "int8"),
         "TupleStructInfo(fields=[ObjectStructInfo()])": (
             rx.TupleStructInfo([rx.ObjectStructInfo()])
         ),

@@ -87,7 +87,9 @@ class TestShapesViewsAndClosures(RelaxPassTest):
             return x
 
         @R.function(pure=False)
-        def main(x: R.Tensor((4,), "float32"), t: R.Tensor((2,), "int64")):
+        def main(x: R.Tensor((4,), "float32"), t: R.Tensor((2,), "int64")) -> R.Tensor(
+            (4,), "float32"
+        ):
             cls = Expected
             s = R.call_packed("vm.builtin.shape_of", x, sinfo_args=R.Shape([4]))
             u = R.call_packed("vm.builtin.tensor_to_shape", t, sinfo_args=R.Shape(ndim=2))
@@ -96,11 +98,9 @@ class TestShapesViewsAndClosures(RelaxPassTest):
             ))(x, R.shape([4]), R.dtype("int32"), R.prim_value(0))
             w = R.call_packed("vm.builtin.ensure_zero_offset", x,
                               sinfo_args=R.Tensor((4,), "float32"))
-            f = R.call_builtin_with_ctx("vm.builtin.make_closure", (cls.inner, x),
-                                        sinfo_args=(R.Object,))
-            r = R.call_builtin_with_ctx("vm.builtin.invoke_closure", (f, x),
-                                        sinfo_args=(R.Tensor((4,), "float32"),))
-            p = R.call_packed("test.f", x, sinfo_args=R.Tensor((4,), "float32"))
+            f = R.call_packed("vm.builtin.make_closure", cls.inner, x, sinfo_args=R.Object)
+            r = R.call_builtin_with_ctx("vm.builtin.invoke_closure", (f, x), sinfo_args=R.Object)
+            p = R.call_pure_packed("test.f", x, sinfo_args=R.Tensor((4,), "float32"))
             return r
 
 

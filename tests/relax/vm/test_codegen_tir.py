@@ -49,8 +49,8 @@ def test_branches() -> None:
         @T.prim_func
         def __vmtir__ife(ctx_ptr: T.handle, r: T.handle, c: T.handle, f: T.handle):
             T.func_attr({"global_symbol": "__vmtir__ife"})
-            if T.cast(T.tvm_call_packed("vm.builtin.read_if_cond",
-                                        T.anylist_getitem(r, T.int32(0))), "bool"):
+            if T.Call("bool", tvm.ir.Op.get("tir.tvm_call_packed"),
+                      ["vm.builtin.read_if_cond", T.anylist_getitem(r, T.int32(0))]):
                 T.anylist_setitem_call_packed(
                     r, T.int32(4), "test.codegen.add", T.anylist_getitem(r, T.int32(1)),
                     T.anylist_getitem(r, T.int32(1)))

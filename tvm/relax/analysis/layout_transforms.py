@@ -16,7 +16,7 @@ from typing import TypeAlias
 
 from tvm.arith.iter_affine_map import normalize_to_iter_sum
 from tvm.arith.iter_map_expr import IterMapFailure
-from tvm.error import TVMError, message
+from tvm.error import CheckError, TVMError, message
 from tvm.ir.expr import PrimExpr, Range
 from tvm.relax.struct_info import const_int
 from tvm.support.arguments import explained
@@ -49,7 +49,7 @@ def suggest_layout_transforms(
         maps.append(made)
     buffers = [func.buffer_map[p] for p in func.params if p in func.buffer_map]
     if len(maps) > len(buffers):
-        raise TVMError(
+        raise CheckError(
             message(
                 "Incompatible PrimFunc and write_transformations",
                 found=f"{len(maps)} transformations for {len(buffers)} buffers",
@@ -59,7 +59,7 @@ def suggest_layout_transforms(
     layouts: dict[Buffer, IndexMap] = {}
     for buffer, layout in zip(buffers[len(buffers) - len(maps) :], maps):
         if len(layout.initial_indices) != len(buffer.shape):
-            raise TVMError(
+            raise CheckError(
                 f"Mismatch between output buffer shape and index map: {buffer.name} has "
                 f"{len(buffer.shape)} dimensions, the map {layout} takes "
                 f"{len(layout.initial_indices)}"

@@ -6,7 +6,7 @@ import logging
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from tvm.error import TVMError
+from tvm.error import CheckError, TVMError
 from tvm.ir.expr import GlobalVar, PrimExpr, RelaxExpr, StructInfo
 from tvm.ir.module import IRModule
 from tvm.ir.op import Op
@@ -256,7 +256,7 @@ class _Checker:
             return infer_call(self.bb, call)
         info = self._signature(call.op)
         if info is None:
-            raise TVMError(f"the struct info of {call.op} is not known")
+            raise CheckError(f"the struct info of {call.op} is not known")
         return self.bb.erase(derive_call_ret_struct_info(info, call, self.bb))
 
     def _signature(self, callee: RelaxExpr) -> StructInfo | None:

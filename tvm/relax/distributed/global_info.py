@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import ClassVar, Final, final
 
-from tvm.error import TVMError, message
+from tvm.error import CheckError, message
 from tvm.ir.expr import Range
 from tvm.ir.global_info import GlobalInfo
 from tvm.ir.node import Field, fields, listed, number, register_nodes
@@ -38,7 +38,7 @@ class DeviceMesh(GlobalInfo):
         self.device_ids: Final = _numbers(device_ids, "DeviceMesh: device_ids")
         self.device_range: Final = device_range
         if math.prod(self.shape) != len(self.device_ids):
-            raise TVMError(
+            raise CheckError(
                 message(
                     "The number of device ids must match the product of the shape",
                     found=f"{len(self.device_ids)} ids for the shape {self.shape}",
@@ -56,7 +56,7 @@ def _number(value: object) -> int:
         return value.value
     if isinstance(value, int):
         return value
-    raise TVMError(
+    raise CheckError(
         message("DeviceMesh: the range of devices", found=f"{value}", legal="known numbers")
     )
 

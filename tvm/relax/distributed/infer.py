@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from tvm.error import TVMError, message
+from tvm.error import CheckError, message
 from tvm.ir.expr import RelaxExpr, StructInfo
 from tvm.ir.op import Op
 from tvm.ir.structural import structural_equal
@@ -30,7 +30,7 @@ def infer_distributed(call: Call, bb: BlockBuilder) -> StructInfo:
     mesh = next(i.device_mesh for i in spread if isinstance(i, DTensorStructInfo))
     for info in spread:
         if isinstance(info, TensorStructInfo):
-            raise TVMError(
+            raise CheckError(
                 message(
                     f"{name}: distributed and normal tensors are mixed",
                     found=f"{info} beside R.DTensor",
@@ -39,7 +39,7 @@ def infer_distributed(call: Call, bb: BlockBuilder) -> StructInfo:
             )
         assert isinstance(info, DTensorStructInfo), "collected above"
         if info.device_mesh is not mesh and not structural_equal(info.device_mesh, mesh):
-            raise TVMError(
+            raise CheckError(
                 message(
                     f"{name}: operands are on different meshes",
                     found=f"shapes {mesh.shape} and {info.device_mesh.shape}",

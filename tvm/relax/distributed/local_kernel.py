@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from tvm.error import TVMError, message
+from tvm.error import CheckError, message
 from tvm.ir.expr import PrimExpr, Range
 from tvm.relax.distributed.tir_axes import AxisGroups
 from tvm.tir import expr as e
@@ -46,7 +46,7 @@ def local_kernel(func: PrimFunc, pieces: Mapping[tuple[int, int], int]) -> Local
     for (position, dim), workers in pieces.items():
         key = groups.find((buffers[position], dim))
         if cuts.setdefault(key, workers) != workers:
-            raise TVMError(
+            raise CheckError(
                 message(
                     "a kernel on pieces: one dimension is cut in two ways",
                     found=f"{cuts[key]} and {workers} pieces",
@@ -56,7 +56,7 @@ def local_kernel(func: PrimFunc, pieces: Mapping[tuple[int, int], int]) -> Local
     other = groups.other_index({key: 0 for key, workers in cuts.items() if workers > 1})
     if other is not None:
         buffer, dim, index = other
-        raise TVMError(
+        raise CheckError(
             message(
                 f"a kernel on pieces: dimension {dim} of {buffer.name!r} is cut",
                 found=f"index {index}",
@@ -81,7 +81,7 @@ def _combine(func: PrimFunc, groups: AxisGroups, cuts: Mapping[object, int]) -> 
             continue
         store = node.body
         if isinstance(store, s.BufferStore) and store.buffer not in func.buffer_map.values():
-            raise TVMError(
+            raise CheckError(
                 message(
                     "a kernel on pieces: a reduction over what is cut",
                     found=f"block {node.name_hint!r}, whose result other blocks read",
@@ -90,7 +90,7 @@ def _combine(func: PrimFunc, groups: AxisGroups, cuts: Mapping[object, int]) -> 
             )
         kind = _COMBINES.get(type(store.value)) if isinstance(store, s.BufferStore) else None
         if kind is None:
-            raise TVMError(
+            raise CheckError(
                 message(
                     "a kernel on pieces: a reduction over what is cut",
                     found=f"block {node.name_hint!r}",
@@ -136,7 +136,7 @@ class _Cutter(StmtExprMutator):
                 if workers is None:
                     continue
                 if not isinstance(value, e.Var):
-                    raise TVMError(
+                    raise CheckError(
                         message(
                             "a kernel on pieces: an iterator of what is cut",
                             found=f"{it.var.name} = {value}",
@@ -178,7 +178,7 @@ def _piece(extent: PrimExpr, workers: int, name: str) -> PrimExpr:
     if workers == 1:
         return extent
     if not isinstance(extent, e.IntImm) or extent.value % workers:
-        raise TVMError(
+        raise CheckError(
             message(
                 f"a kernel on pieces: {name!r}",
                 found=f"extent {extent} in {workers} pieces",

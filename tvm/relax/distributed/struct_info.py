@@ -13,7 +13,7 @@ import re
 from collections.abc import Sequence
 from typing import ClassVar, Final, final
 
-from tvm.error import TVMError, message
+from tvm.error import CheckError, TVMError, message
 from tvm.ir.node import Field, Node, all_of_type, fields, number, register_nodes
 from tvm.ir.span import Span
 from tvm.relax.struct_info import RelaxStructInfo, TensorStructInfo
@@ -80,7 +80,7 @@ class Placement(Node):
         for part in text.split(","):
             found = _PART.fullmatch(part.strip())
             if found is None:
-                raise TVMError(
+                raise CheckError(
                     message(
                         f"Placement.from_text({text!r})",
                         found=f"the part {part.strip()!r}",

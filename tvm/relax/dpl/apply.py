@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
-from tvm.error import TVMError, message
+from tvm.error import CheckError, message
 from tvm.ir.expr import GlobalVar, RelaxExpr
 from tvm.ir.function import BaseFunc
 from tvm.ir.structural import structural_equal
@@ -116,7 +116,7 @@ class Applier(PyExprMutator):
             self.changed = True
             self.functions.update(found.functions)
             block = _Round(self, block, values).run()
-        raise TVMError(
+        raise CheckError(
             f"the rewrite did not come to an end in {MAX_ROUNDS} rounds: each result matches its "
             "pattern again; legal: a rule whose result it does not match, or that returns the "
             "expression as it is"
@@ -175,7 +175,7 @@ class _Round:
                 open_.discard(vid)
                 continue
             if vid in open_:
-                raise TVMError(
+                raise CheckError(
                     message(
                         "rewrite: a new value uses what is computed from it",
                         found=f"{self.values.get(vid, binding.value)} for {binding.var.name_hint}",

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from typing_extensions import Self
 
-from tvm.error import TVMError
+from tvm.error import CheckError
 from tvm.ffi.object import Object
 from tvm.ir.op import Op
 
@@ -43,7 +43,7 @@ class PatternContext(Object):
     def __init__(self, incremental: bool = False) -> None:
         around = PatternContext.current()
         if incremental and around is None:
-            raise TVMError(
+            raise CheckError(
                 "Incremental context needs to be built inside a existing context: "
                 "with PatternContext(): ..."
             )

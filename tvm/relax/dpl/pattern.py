@@ -14,7 +14,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Final, TypeAlias, TypeVar
 
-from tvm.error import TVMError
+from tvm.error import CheckError
 from tvm.ir.attrs import Attrs, DictAttrs
 from tvm.ir.expr import PrimExpr, RelaxExpr, StructInfo
 from tvm.ir.node import Field, Node, fields, listed, register_nodes
@@ -599,7 +599,7 @@ class PatternSeq(Node):
     def __init__(self, patterns: Sequence[DFPattern], only_use: bool = False) -> None:
         _check_patterns("PatternSeq", patterns)
         if not patterns:
-            raise TVMError("PatternSeq must have at least one pattern; found none")
+            raise CheckError("PatternSeq must have at least one pattern; found none")
         self.patterns: Final = tuple(patterns)
         self.only_use: Final = only_use
         context = PatternContext.current()

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar, Final, TypeAlias, TypeVar, overload
 
-from tvm.error import TVMError, message
+from tvm.error import CheckError, message
 from tvm.ir.expr import GlobalVar, RelaxExpr
 from tvm.ir.function import BaseFunc
 from tvm.ir.module import IRModule
@@ -152,7 +152,7 @@ def _rewrite_expr(
             return expr, functions
         functions.update(edit.functions)
         expr = TIDIERS.get("rewritten")(new) if isinstance(new, Function) else new
-    raise TVMError(
+    raise CheckError(
         message("rewrite: the rewriter finds no end", found=f"{MAX_ROUNDS} rounds",
                 legal="replacements that the pattern does not match for ever")
     )  # fmt: skip

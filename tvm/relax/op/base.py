@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from tvm.error import DTypeError, TVMError, message
+from tvm.error import CheckError, DTypeError, message
 from tvm.ffi import library, register_global_func
 from tvm.ir.expr import PrimExpr, RelaxExpr, StructInfo
 from tvm.ir.global_info import VDevice
@@ -94,7 +94,7 @@ def _one_info(op_name: str, out_sinfo: OutInfo) -> StructInfo:
         if isinstance(info, (ObjectStructInfo, PrimStructInfo, ShapeStructInfo, FuncStructInfo)):
             raise TypeError(f"{op_name}: out_sinfo expected TensorStructInfo, but got {info}")
         if isinstance(info, TensorStructInfo) and not isinstance(info.shape, ShapeExpr):
-            raise TVMError(
+            raise CheckError(
                 message(
                     f"{op_name}: out_sinfo must have a shape of known expressions",
                     found=f"{info}",
@@ -227,7 +227,7 @@ def _check_inplace(
     wrong = wrong or any(i < -1 or (count is not None and i >= count) for i in indices)
     used = [i for i in indices if i != -1]
     if wrong or len(set(used)) != len(used):
-        raise TVMError(
+        raise CheckError(
             message(
                 f"{name}: inplace_indices do not fit",
                 found=f"{list(indices)} for {results} results and {count} operands",
@@ -240,7 +240,7 @@ def _check_inplace(
 def _operands_in_place(bb: BlockBuilder, call: Call) -> Expr:
     """What is overwritten has to be in sight where it is."""
     if len(call.args) > 1 and not isinstance(call.args[1], Tuple):
-        raise TVMError(
+        raise CheckError(
             message(
                 "call_tir_inplace: the operands",
                 found=f"{call.args[1]}",

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, NamedTuple, TypeAlias
 
 from tvm.arith import Analyzer
-from tvm.error import TVMError, message
+from tvm.error import CheckError, message
 from tvm.ir.expr import PrimExpr, RelaxExpr, StructInfo
 from tvm.relax.expr import Call, PrimValue, Tuple
 from tvm.relax.struct_info import TensorStructInfo, TupleStructInfo, const_int
@@ -42,7 +42,7 @@ class LayoutOutput(NamedTuple):
 def initial(ndim: int) -> str:
     """The layout that a tensor has as its program knows it."""
     if not 0 <= ndim <= len(LETTERS):
-        raise TVMError(f"a layout has at most {len(LETTERS)} dimensions, found {ndim}")
+        raise CheckError(f"a layout has at most {len(LETTERS)} dimensions, found {ndim}")
     return LETTERS[:ndim]
 
 
@@ -462,7 +462,7 @@ def _check_desired(call: Call, given: Sequence[str], targets: Sequence[str]) -> 
     for name, target in zip(given, targets):
         letters = sorted(letter for _, letter in layout_parts(target) if letter.isupper())
         if letters != sorted(name):
-            raise TVMError(
+            raise CheckError(
                 message(
                     f"{getattr(call.op, 'name', call.op)}: a desired layout does not fit",
                     found=f"{target!r} for {name!r}",

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from tvm.error import ShapeError, TVMError, message
+from tvm.error import CheckError, ShapeError, message
 from tvm.ir.expr import PrimExpr, StructInfo
 from tvm.ir.structural import structural_equal
 from tvm.relax.block_builder import BlockBuilder
@@ -179,7 +179,7 @@ def resolve_shape(x: Expr, shape: Sequence[Any]) -> list[PrimExpr]:
     values = info.values if isinstance(info, TensorStructInfo) else None
     if 0 in numbers or -1 in numbers:
         if values is None:
-            raise TVMError(
+            raise CheckError(
                 "relax.reshape: -1 and 0 in the target need the shape of x, which is not known: "
                 f"{info}"
             )
@@ -745,7 +745,7 @@ def one_hot(
     depth = whole(depth, "depth")
     if depth <= 0:
         asked = "one_hot: depth must be positive"
-        raise TVMError(message(asked, found=f"{depth}", legal="1 or more"))
+        raise CheckError(message(asked, found=f"{depth}", legal="1 or more"))
     return one_hot.call(indices, on_value, off_value, depth=depth, axis=whole(axis))
 
 
@@ -775,7 +775,7 @@ def _one_hot_te(
     on, off = on_value.struct_info.value, off_value.struct_info.value
     for name, value in (("on_value", on), ("off_value", off)):
         if value is None:
-            raise TVMError(
+            raise CheckError(
                 message(f"relax.one_hot: the kernel needs to know {name}",
                         found="a number that is handed in", legal="a relax.PrimValue")
             )  # fmt: skip

@@ -85,9 +85,9 @@ class ASTPrinter(ExprFunctor[str]):
         close_tok: str = "]",
         force_newline: bool = False,
     ) -> str:
-        """Members between brackets; each on its own line when there are several."""
+        """Members between brackets; each on its own line when one of them has several, or asked."""
         parts = list(members)
-        if len(parts) > 1 or (parts and force_newline):
+        if len(parts) > 1 or (parts and (force_newline or "\n" in parts[0])):
             lines = ",\n".join(self.indent(part) for part in parts)
             return f"{open_tok}\n{lines}\n{close_tok}"
         return open_tok + "".join(parts) + close_tok
@@ -117,8 +117,7 @@ class ASTPrinter(ExprFunctor[str]):
         return super().visit_expr(expr)
 
     def visit_constant_(self, op: Constant) -> str:
-        data = str(op.data.numpy())
-        return self.build_expr(op, "Constant", "\n" in data, data=data)
+        return self.build_expr(op, "Constant", len(op.data.shape) > 0, data=str(op.data.numpy()))
 
     def visit_tuple_(self, op: Tuple) -> str:
         return self.build_expr(op, "Tuple", fields=self.build_list(map(self.visit_expr, op.fields)))
@@ -134,7 +133,7 @@ class ASTPrinter(ExprFunctor[str]):
         return self.build_expr(op, "ShapeExpr", values=values)
 
     def visit_extern_func_(self, op: ExternFunc) -> str:
-        return self.build_expr(op, "ExternFunc", global_symbol=wrap_quotes(op.global_symbol))
+        return self.build_ast_node("ExternFunc", global_symbol=wrap_quotes(op.global_symbol))
 
     def visit_global_var_(self, op: GlobalVar) -> str:
         return self.build_expr(op, "GlobalVar", name_hint=wrap_quotes(op.name_hint))
@@ -147,7 +146,9 @@ class ASTPrinter(ExprFunctor[str]):
             "is_pure": str(op.is_pure),
         }
         if op.attrs:
-            parts["attrs"] = self._attrs(op.attrs)
+            values = [(key, op.attrs[key]) for key in op.attrs.keys()]  # noqa: SIM118 - a record
+            texts = [f"{wrap_quotes(key)}: {wrap_quotes(str(value))}" for key, value in values]
+            parts["attrs"] = self.build_list(texts, "{", "}")
         return self.build_expr(op, "Function", False, **parts)
 
     def visit_call_(self, op: Call) -> str:
@@ -236,10 +237,11 @@ class ASTPrinter(ExprFunctor[str]):
             return self.build_ast_node("ShapeStructInfo", False, **parts)
         if isinstance(info, TensorStructInfo):
             parts["dtype"] = str(info.dtype)
-            if info.shape is not None:
-                parts["shape"] = self.visit_expr(info.shape)
-            else:
+            shape = info.shape
+            if shape is None or (isinstance(shape, ShapeExpr) and not shape.values):
                 parts["ndim"] = str(info.ndim)
+            else:
+                parts["shape"] = self.visit_expr(shape)
             return self.build_ast_node("TensorStructInfo", False, **parts)
         if isinstance(info, FuncStructInfo):
             if info.params is not None:

@@ -18,7 +18,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from tvm import te, tir
-from tvm.error import TVMError, message
+from tvm.error import CheckError, message
 from tvm.ir.expr import GlobalVar, RelaxExpr, StructInfo
 from tvm.ir.module import IRModule
 from tvm.ir.transform import PassContext
@@ -84,7 +84,7 @@ def AlterOpImpl(
     for name, func in op_impl_map.items():
         maps = list(op_buffer_transforms.get(name) or ())
         if maps and len(maps) != len(func.params):
-            raise TVMError(
+            raise CheckError(
                 message(
                     f"AlterOpImpl: layouts for {name!r}",
                     found=f"{len(maps)} layouts for {len(func.params)} buffers",
@@ -123,7 +123,7 @@ class _Replacer(PyExprMutator):
     def _replaced(self, call: Call, name: str, new: _Replacement) -> RelaxExpr:
         operands = call.args[1]
         if not isinstance(operands, Tuple):
-            raise TVMError(
+            raise CheckError(
                 message(f"AlterOpImpl: the operands of {call}", found="a tuple that is not "
                         "written out", legal="a tuple of operands")
             )  # fmt: skip
@@ -206,7 +206,7 @@ def _is_number(expr: RelaxExpr) -> bool:
 def _shape_of(info: StructInfo) -> ShapeExpr:
     shape = info.shape if isinstance(info, TensorStructInfo) else None
     if not isinstance(shape, ShapeExpr):
-        raise TVMError(
+        raise CheckError(
             message("AlterOpImpl: the result of a kernel", found=str(info),
                     legal="a tensor of known shape")
         )  # fmt: skip

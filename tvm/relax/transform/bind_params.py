@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from tvm.error import TVMError, message
+from tvm.error import CheckError, TVMError, message
 from tvm.ir.expr import GlobalVar
 from tvm.ir.module import IRModule
 from tvm.ir.transform import PassContext, declare_module_pass
@@ -25,7 +25,7 @@ def _function(mod: IRModule, name: str, asked: str) -> Function:
     func = next((f for v, f in mod.functions.items() if v.name_hint == name), None)
     if not isinstance(func, Function):
         names = [v.name_hint for v, f in mod.functions.items() if isinstance(f, Function)]
-        raise TVMError(
+        raise CheckError(
             message(
                 f"{asked}: no Relax function {name!r}{did_you_mean(name, names)}",
                 legal=", ".join(names) or "a module with a Relax function",
@@ -48,7 +48,7 @@ def BindParams(
     new = func.bind_params(params)
     users = used_functions(mod)
     if var in users and len(new.params) != len(func.params):
-        raise TVMError(
+        raise CheckError(
             message(
                 f"BindParams: {func_name!r} has {len(func.params)} parameters, "
                 f"{len(new.params)} of which stay",

@@ -11,7 +11,7 @@ Functions without the attribute `num_input` stay as they are.
 
 from __future__ import annotations
 
-from tvm.error import TVMError, message
+from tvm.error import CheckError, message
 from tvm.ir.expr import GlobalVar, RelaxExpr
 from tvm.ir.module import IRModule
 from tvm.ir.transform import PassContext
@@ -57,7 +57,7 @@ def BundleModelParams(
 def _input_count(func: Function) -> int:
     inputs = int_attr(func, "num_input")
     if not 0 <= inputs <= len(func.params):
-        raise TVMError(
+        raise CheckError(
             message(
                 "BundleModelParams: the attribute num_input",
                 found=f"{inputs}, of a function with {len(func.params)} parameters",

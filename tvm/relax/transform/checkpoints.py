@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tvm.error import TVMError, message
+from tvm.error import CheckError, message
 from tvm.ir.expr import RelaxExpr
 from tvm.ir.op import Op
 from tvm.relax.block_builder import BlockBuilder
@@ -61,7 +61,7 @@ def _sources(bindings: Sequence[Binding]) -> dict[RelaxExpr, RelaxExpr]:
         assert isinstance(binding.value, Call), "only calls are marks"
         marked = binding.value.args[0]
         if not isinstance(marked, Var):
-            raise TVMError(
+            raise CheckError(
                 message(
                     f"{mark}: the operand must be a variable", found=f"{marked}",
                     legal="a variable that a binding or a parameter gives",

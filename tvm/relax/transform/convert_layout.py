@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
-from tvm.error import TVMError, message
+from tvm.error import CheckError, message
 from tvm.ir.expr import RelaxExpr, StructInfo
 from tvm.ir.module import IRModule
 from tvm.ir.op import Op
@@ -55,7 +55,7 @@ def ConvertLayout(desired_layouts: Mapping[str, Sequence[str]]) -> FunctionPass:
     wanted = {name: [str(layout) for layout in names] for name, names in desired_layouts.items()}
     for name, names in wanted.items():
         if not names:
-            raise TVMError(
+            raise CheckError(
                 message(f"ConvertLayout: no layouts for {name}", found="[]",
                         legal='["NHWC", "OHWI"]')
             )  # fmt: skip
@@ -220,7 +220,7 @@ class Converter:
         if rule is None or not all(_known(initial_of(arg.struct_info_)) for arg in tensors):
             return None
         if call.op.name in self._wanted and rule not in TAKE_DESIRED:
-            raise TVMError(
+            raise CheckError(
                 message(
                     f"ConvertLayout: {call.op.name} takes no desired layout",
                     found=f"{list(self._wanted[call.op.name])}",

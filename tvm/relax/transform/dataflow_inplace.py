@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from tvm.error import TVMError, message
+from tvm.error import CheckError, message
 from tvm.ir.expr import GlobalVar, RelaxExpr, StructInfo
 from tvm.ir.module import IRModule
 from tvm.ir.op import Op
@@ -185,7 +185,7 @@ def inplace_call(
     legal = None if rule is None else bb.normalize(rule(bb, call))
     kernel = legal.args[0] if isinstance(legal, Call) and legal.args else None
     if not isinstance(legal, Call) or not isinstance(kernel, GlobalVar):
-        raise TVMError(
+        raise CheckError(
             message(f"an in-place form of {call}", found="no kernel for the operator",
                     legal="an operator that is legalized to call_tir")
         )  # fmt: skip
@@ -217,7 +217,7 @@ def _kernel_operands(call: Call, legal: Call, indices: Sequence[int]) -> list[in
         places = [i for i in range(len(given)) if given[i] is call.args[index]]
         at = index if index in places else next(iter(places), None)
         if at is None:
-            raise TVMError(
+            raise CheckError(
                 message(f"an in-place form of {call}", found=f"operand {index} is not the kernel's",
                         legal="an operand that the kernel of the operator reads")
             )  # fmt: skip

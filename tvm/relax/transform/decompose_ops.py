@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tvm.error import TVMError, message
+from tvm.error import CheckError, message
 from tvm.ir.expr import RelaxExpr
 from tvm.ir.module import IRModule
 from tvm.ir.op import Op
@@ -73,7 +73,7 @@ def _info(expr: RelaxExpr, call: Call) -> TensorStructInfo:
     info = expr.struct_info
     if not isinstance(info, TensorStructInfo) or info.ndim == -1:
         where = None if call.span is None else str(call.span)
-        raise TVMError(
+        raise CheckError(
             message("DecomposeOps: the number of dimensions is not known", found=f"{call}",
                     where=where, legal="data whose dimensions are known")
         )  # fmt: skip

@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
-from tvm.error import TVMError, message
+from tvm.error import CheckError, TVMError, message
 from tvm.ffi.object import Object
 from tvm.ir.attrs import DictAttrs
 from tvm.ir.expr import GlobalVar, RelaxExpr
@@ -323,7 +323,7 @@ def annotated(mod: IRModule) -> IRModule:
             continue
         composite = str(func.attrs.get("Composite"))
         if "." not in composite:
-            raise TVMError(
+            raise CheckError(
                 message(
                     f"FuseOpsByPattern: the code generator of {var.name_hint}",
                     found=f"the pattern name {composite!r}",

@@ -15,7 +15,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Sequence
 
-from tvm.error import TVMError
+from tvm.error import CheckError
 from tvm.ir.expr import GlobalVar, PrimExpr, RelaxExpr, StructInfo
 from tvm.ir.function import BaseFunc
 from tvm.ir.module import IRModule
@@ -220,7 +220,7 @@ def _flatten_argument(
         assert isinstance(info, PrimStructInfo) and info.value is not None, "it was checked"
         given[info.value] = known.value
     else:
-        raise TVMError(
+        raise CheckError(
             f"FuseTIR: an argument of a fused function has struct info {info}; legal: tensors, "
             "tuples of them, shapes and numbers whose values are known"
         )
@@ -280,7 +280,7 @@ class _GroupFuser:
         self, name: str, info: TensorStructInfo, separators: Sequence[IntImm] = ()
     ) -> Buffer:
         if not isinstance(info.shape, ShapeExpr):
-            raise TVMError(f"FuseTIR: the shape of {name!r} is not known: {info}")
+            raise CheckError(f"FuseTIR: the shape of {name!r} is not known: {info}")
         return decl_buffer(info.shape.values, info.dtype, name, axis_separators=separators)
 
     def _make_param(
@@ -305,7 +305,7 @@ class _GroupFuser:
                 if not any(expr is n for n in numbers):
                     numbers.append(expr)
             elif not isinstance(expr, IntImm):
-                raise TVMError(f"FuseTIR: parameter {name!r} of a group computes {expr}")
+                raise CheckError(f"FuseTIR: parameter {name!r} of a group computes {expr}")
         return exprs
 
     def hands_on_operand(self) -> bool:
@@ -354,10 +354,10 @@ class _GroupFuser:
         operand = self._operand(origin)
         if operand is not None:
             if origin is shown:
-                raise TVMError(f"FuseTIR: {origin} is an operand of a group, and its result")
+                raise CheckError(f"FuseTIR: {origin} is an operand of a group, and its result")
             index = self._params.index(operand)
             if index in self.inplace:
-                raise TVMError(f"FuseTIR: two results of a group lie in its operand {origin}")
+                raise CheckError(f"FuseTIR: two results of a group lie in its operand {origin}")
             self.inplace.append(index)
             return {}
         number = self.inplace.count(-1)
@@ -422,7 +422,7 @@ class _GroupFuser:
                 continue
             kernel = self._kernel(call)
             if kernel is None:
-                raise TVMError(f"FuseTIR: a group calls {call.op}; legal: call_tir")
+                raise CheckError(f"FuseTIR: a group calls {call.op}; legal: call_tir")
             info = call.struct_info
             count = len(info.fields) if isinstance(info, TupleStructInfo) else 1
             own = [i for i, operand in enumerate(operand_indices(call, count)) if operand < 0]
@@ -454,12 +454,12 @@ class _GroupFuser:
             return list(expr.values)
         if isinstance(expr, PrimValue):
             return expr.value
-        raise TVMError(f"FuseTIR: a group holds {type(expr).__name__}; legal: call_tir and tuples")
+        raise CheckError(f"FuseTIR: a group holds {type(expr).__name__}; legal: call_tir, tuples")
 
     def _bind(self, binding: Binding, outputs: dict[Var, Value]) -> None:
         value = binding.value
         if not isinstance(binding, VarBinding):
-            raise TVMError("FuseTIR: a group holds a match_cast")
+            raise CheckError("FuseTIR: a group holds a match_cast")
         if isinstance(value, Call):
             kernel = self._kernel(value)
             assert kernel is not None, "results were named"
@@ -560,7 +560,7 @@ class _Separators:
             assert isinstance(root, Var), "paths begin with a variable"
             _, old = self._seen.setdefault(path, (root, buffer))
             if not structural_equal(old.axis_separators, buffer.axis_separators):
-                raise TVMError(
+                raise CheckError(
                     f"Inconsistent buffers {old} and {buffer} mapped to the same relax var: {root}"
                 )
 

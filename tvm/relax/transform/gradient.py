@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from tvm.error import DTypeError, TVMError, message
+from tvm.error import CheckError, DTypeError, TVMError, message
 from tvm.ir.expr import RelaxExpr, StructInfo
 from tvm.ir.module import IRModule
 from tvm.ir.op import Op
@@ -304,7 +304,7 @@ class _Differentiation:
             )  # fmt: skip
         partials = rule(again, value, adjoint, self._bb)
         if len(partials) != len(call.args):
-            raise TVMError(
+            raise CheckError(
                 f"Gradient: the rule of {call.op.name} gave {len(partials)} gradients for "
                 f"{len(call.args)} operands"
             )

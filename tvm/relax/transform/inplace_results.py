@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from tvm.error import TVMError, message
+from tvm.error import CheckError, message
 from tvm.ir.expr import RelaxExpr
 from tvm.relax.expr import (
     Binding,
@@ -124,7 +124,7 @@ def refuse_overwritten_constants(func: Function, name: str) -> None:
         value = binding.value
         held = isinstance(value, Constant) and binding.var in changed
         if held or overwrites_constant(value):
-            raise TVMError(
+            raise CheckError(
                 message(
                     f"{name}: what call_tir_inplace overwrites",
                     found=f"a constant, {binding.var.name_hint} = {value}",

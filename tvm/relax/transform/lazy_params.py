@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from tvm.error import TVMError, message
+from tvm.error import CheckError, message
 from tvm.ir.attrs import DictAttrs
 from tvm.ir.expr import RelaxExpr, StructInfo
 from tvm.ir.module import IRModule
@@ -141,7 +141,7 @@ def _refuse_callers(func: Function, mod: IRModule, name: str, callback: str) -> 
     used = used_functions(mod)
     found = next((var for var, known in mod.functions.items() if known is func), None)
     if found in used:
-        raise TVMError(
+        raise CheckError(
             message(
                 f"{name}: {found.name_hint!r} gets {callback}",
                 found=f"a use of it in {used[found]!r}",

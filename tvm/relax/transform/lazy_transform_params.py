@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tvm.error import TVMError, message
+from tvm.error import CheckError, TVMError, message
 from tvm.ir.expr import RelaxExpr, StructInfo
 from tvm.ir.module import IRModule
 from tvm.ir.transform import PassContext, module_pass
@@ -205,7 +205,7 @@ class LazyInputMutator(PyExprMutator):
                 self._held[var] = held
             return self._held[var]
         if var is self.func_creator.input_tuple_param:
-            raise TVMError(
+            raise CheckError(
                 message(
                     "LazyTransformParams: the tuple of weights",
                     found=f"a use of {var.name_hint} as a whole",

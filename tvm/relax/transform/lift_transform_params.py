@@ -25,7 +25,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from tvm.error import TVMError, message
+from tvm.error import CheckError, message
 from tvm.ir.expr import GlobalVar, PrimExpr, RelaxExpr, StructInfo
 from tvm.ir.function import BaseFunc
 from tvm.ir.module import IRModule
@@ -112,7 +112,7 @@ def _candidates(mod: IRModule, names: list[str]) -> list[tuple[GlobalVar, Functi
     legal = [var.name_hint for var, _ in found]
     for name in names:
         if name not in legal:
-            raise TVMError(
+            raise CheckError(
                 message(
                     "LiftTransformParams: a function that is to share its transform",
                     found=name,
@@ -146,7 +146,7 @@ class _Source:
 def _collect(var: GlobalVar, func: Function) -> _Source:
     inputs = int_attr(func, "num_input")
     if not 0 <= inputs <= len(func.params):
-        raise TVMError(
+        raise CheckError(
             message(
                 f"LiftTransformParams: the attribute num_input of {var.name_hint}",
                 found=f"{inputs}, of a function with {len(func.params)} parameters",
@@ -199,7 +199,7 @@ def _match_up(sources: list[_Source]) -> None:
 def _check_weights(first: _Source, other: _Source) -> None:
     ours, theirs = (TupleStructInfo([w.struct_info for w in s.weights]) for s in (first, other))
     if not structural_equal(ours, theirs, map_free_vars=True):
-        raise TVMError(
+        raise CheckError(
             message(
                 "LiftTransformParams: functions that share a transform have other weights",
                 found=f"{theirs} in {other.var.name_hint}",
@@ -413,7 +413,7 @@ def _after(first: Function, second: Function, name: str) -> Function:
     first, second = copy_with_new_vars(first), copy_with_new_vars(second)
     info = first.body.body.struct_info_
     if not isinstance(info, TupleStructInfo) or len(info.fields) != len(second.params):
-        raise TVMError(
+        raise CheckError(
             message(
                 f"LiftTransformParams: what {name} gives is not what the function takes",
                 found=f"a result {info}",

@@ -2,8 +2,7 @@
 
     R.reshape(x, s)                       ->  R.call_packed("vm.builtin.reshape", x, s, ...)
     R.memory.alloc_storage(size, 0, ...)  ->  R.vm.alloc_storage(size, 0, ...)
-    R.make_closure(f, (x,))               ->  R.call_builtin_with_ctx("vm.builtin.make_closure",
-                                                                      (f, x), ...)
+    R.make_closure(f, (x,))               ->  R.call_packed("vm.builtin.make_closure", f, x, ...)
 
 Storage and tensors keep operators of their own (`relax.vm.*`): the bytecode gives them registers.
 """
@@ -13,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from tvm.error import TVMError, message
+from tvm.error import CheckError, message
 from tvm.ir.expr import RelaxExpr, StructInfo
 from tvm.ir.module import IRModule
 from tvm.ir.op import Op
@@ -99,22 +98,20 @@ def _to_vdevice(bb: BlockBuilder, call: Call) -> Call:
     return _packed(_BUILTIN + "to_device", operands, call.struct_info)
 
 
-def _with_machine(name: str, operands: Sequence[RelaxExpr], infos: Sequence[StructInfo]) -> Call:
-    return call_builtin_with_ctx(ExternFunc(_BUILTIN + name), operands, sinfo_args=infos)
-
-
 def _fields(operands: RelaxExpr) -> Sequence[RelaxExpr]:
     return operands.fields if isinstance(operands, Tuple) else (operands,)
 
 
 def _make_closure(bb: BlockBuilder, call: Call) -> Call:
     operands = (call.args[0], *_fields(call.args[1]))
-    return _with_machine("make_closure", operands, [ObjectStructInfo()])
+    return _packed(_BUILTIN + "make_closure", operands, ObjectStructInfo())
 
 
 def _invoke_closure(bb: BlockBuilder, call: Call) -> Call:
     operands = (call.args[0], *_fields(call.args[1]))
-    return _with_machine("invoke_closure", operands, call.sinfo_args)
+    return call_builtin_with_ctx(
+        ExternFunc(_BUILTIN + "invoke_closure"), operands, sinfo_args=[ObjectStructInfo()]
+    )
 
 
 def _call_tir_dyn(bb: BlockBuilder, call: Call) -> Call:
@@ -128,11 +125,6 @@ def _call_py_func(bb: BlockBuilder, call: Call) -> Call:
     return _packed(_BUILTIN + "call_py_func", operands, call.struct_info)
 
 
-def _pure_packed(bb: BlockBuilder, call: Call) -> Call:
-    """Purity has no meaning for the machine."""
-    return Call(call.args[0], call.args[1:], None, call.sinfo_args)
-
-
 def _storage(bb: BlockBuilder, call: Call) -> Call:
     size, device_index, scope, _ = call.args
     return alloc_storage(size, device_index, DataTypeImm("uint8"), scope)  # the size is in bytes
@@ -144,7 +136,7 @@ def _tensor(bb: BlockBuilder, call: Call) -> Call:
 
 def _unplanned(bb: BlockBuilder, call: Call) -> Call:
     """Memory that nothing planned: the machine has no function for it."""
-    raise TVMError(
+    raise CheckError(
         message("LowerRuntimeBuiltin: relax.builtin.alloc_tensor has no function of the machine",
                 found=f"{call}", where=None if call.span is None else str(call.span),
                 legal="StaticPlanBlockMemory or LowerAllocTensor before this pass")
@@ -165,8 +157,6 @@ _RULES: Final[dict[str, Callable[[BlockBuilder, Call], Call]]] = {
     "relax.make_closure": _make_closure,
     "relax.invoke_closure": _invoke_closure,
     "relax.invoke_pure_closure": _invoke_closure,
-    "relax.call_pure_packed": _pure_packed,
-    "relax.call_inplace_packed": _pure_packed,
     "relax.call_py_func": _call_py_func,
     "relax.vm.call_tir_dyn": _call_tir_dyn,
     "relax.memory.alloc_storage": _storage,

@@ -9,7 +9,7 @@ Private functions whose name a public one takes get a fresh name. All mentions f
 
 from __future__ import annotations
 
-from tvm.error import TVMError
+from tvm.error import CheckError
 from tvm.ir.expr import GlobalVar
 from tvm.ir.function import BaseFunc
 from tvm.ir.module import IRModule
@@ -43,7 +43,7 @@ def _names(mod: IRModule) -> dict[GlobalVar, str]:
         symbol = _symbol(func)
         if symbol is not None:
             if symbol in owners:
-                raise TVMError(
+                raise CheckError(
                     f"NormalizeGlobalVar: functions {owners[symbol].name_hint!r} and "
                     f"{var.name_hint!r} have the same global symbol {symbol!r}; legal: one each"
                 )

@@ -7,7 +7,7 @@ import inspect
 from collections.abc import Callable, Sequence
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
-from tvm.error import ReturnTypeError, TVMError, message
+from tvm.error import CheckError, ReturnTypeError, message
 from tvm.ir.function import BaseFunc
 from tvm.ir.module import IRModule
 from tvm.ir.transform import (
@@ -126,7 +126,7 @@ def _check_seen_outside(name: str, before: DataflowBlock, after: DataflowBlock) 
             if new.get(hint) is var:
                 continue
             what = "rewrite" if hint in new else "delete"
-            raise TVMError(
+            raise CheckError(
                 message(
                     f"pass {name!r}: DataflowBlock Pass should not {what} any {kind} Var",
                     found=f"{hint!r} is {'another variable' if hint in new else 'gone'}",

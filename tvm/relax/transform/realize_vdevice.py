@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
-from tvm.error import TVMError, message
+from tvm.error import CheckError, message
 from tvm.ir.expr import RelaxExpr, StructInfo
 from tvm.ir.global_info import VDevice
 from tvm.ir.module import IRModule
@@ -56,7 +56,7 @@ def _device_of_hints(mod: IRModule) -> Lookup:
             if (int(number), one.vdevice_id) == (kind, index):
                 return one
         shown = ", ".join(f"{one.target}:{one.vdevice_id}" for one in known)
-        raise TVMError(
+        raise CheckError(
             message(
                 f"RealizeVDevice: {hint}",
                 found=f"no virtual device of type {kind} and number {index} in the module",

@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
-from tvm.error import TVMError, message
+from tvm.error import CheckError, message
 from tvm.ffi import get_global_func
 from tvm.ir.expr import GlobalVar, RelaxExpr
 from tvm.ir.function import BaseFunc
@@ -61,7 +61,7 @@ def _attr(mod: IRModule, key: str, default: Any) -> Any:
 def _symbol(var: GlobalVar, func: Function) -> str:
     found = func.attrs.get("global_symbol")
     if found is None:
-        raise TVMError(
+        raise CheckError(
             message(
                 f"RunCodegen: {var.name_hint}",
                 found="a function without a global symbol",
@@ -94,7 +94,7 @@ def _generated(
     for generator, group in groups.items():
         generate = get_global_func(f"relax.ext.{generator}", allow_missing=True)
         if generate is None:
-            raise TVMError(
+            raise CheckError(
                 message(
                     f"RunCodegen: functions for {generator!r}",
                     found=f"Codegen is not found: relax.ext.{generator}",

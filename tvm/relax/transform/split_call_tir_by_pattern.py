@@ -19,7 +19,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tvm.error import TVMError, message
+from tvm.error import CheckError, message
 from tvm.ir.expr import GlobalVar, RelaxExpr
 from tvm.ir.module import IRModule
 from tvm.ir.transform import PassContext
@@ -121,7 +121,7 @@ def _split(
     if len(live) != 1 or not all(isinstance(extent, IntImm) for extent in live[0].shape):
         return None
     if buffers[-1:] != live or any(buffer not in param_index for buffer in buffers[:-1]):
-        raise TVMError(
+        raise CheckError(
             message(
                 f"SplitCallTIRByPattern: the buffers that fcodegen gives for {name}",
                 found=", ".join(buffer.name for buffer in buffers) or "none",

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tvm.error import TVMError, message
+from tvm.error import CheckError, message
 from tvm.ir.expr import GlobalVar, RelaxExpr
 from tvm.ir.module import IRModule
 from tvm.ir.transform import PassContext, Sequential
@@ -108,7 +108,7 @@ def _split(bb: BlockBuilder, name: str, func: PrimFunc) -> _Split | None:
     operand_indices = []
     for source, result in pairs:
         if source not in by_buffer or result not in root.block.alloc_buffers:
-            raise TVMError(
+            raise CheckError(
                 message(
                     f"SplitLayoutRewritePreproc: {name}",
                     found=f"a layout change from {source.name} to {result.name}",
@@ -171,7 +171,7 @@ def _rewritten(name: str, stmt: Stmt) -> tuple[Buffer, Buffer]:
     """The buffer that a layout change reads, and the one that it writes."""
     (block,) = [n for n in statements(stmt, Block) if n.annotations.get(_MARK)]
     if len(block.reads) != 1 or len(block.writes) != 1:
-        raise TVMError(
+        raise CheckError(
             message(
                 f"SplitLayoutRewritePreproc: block {block.name_hint} of {name}",
                 found=f"{len(block.reads)} buffers read, {len(block.writes)} written",
@@ -222,7 +222,7 @@ def _two_calls(
 
 def _info(buffer: Buffer) -> TensorStructInfo:
     if not all(isinstance(extent, IntImm) for extent in buffer.shape):
-        raise TVMError(
+        raise CheckError(
             message(
                 f"SplitLayoutRewritePreproc: {buffer.name}",
                 found=f"Currently does not support rewrite buffer with dynamic shape: "

@@ -23,7 +23,7 @@ from typing import Final
 
 from tvm.arith import Analyzer, ConstIntBound, IntervalSet, IntSet
 from tvm.arith.deep_equal import deep_equal
-from tvm.error import TVMError, message
+from tvm.error import CheckError, message
 from tvm.ir.expr import GlobalVar, PrimExpr, Range, RelaxExpr
 from tvm.ir.module import IRModule
 from tvm.ir.op import Op
@@ -166,7 +166,7 @@ def _bounds(func: Function, attribute: str) -> dict[str, int]:
     if given is None:
         return {}
     if not isinstance(given, Mapping):
-        raise TVMError(
+        raise CheckError(
             message(
                 f"StaticPlanBlockMemory: attribute {attribute!r}",
                 found=f"{given}",
@@ -177,7 +177,7 @@ def _bounds(func: Function, attribute: str) -> dict[str, int]:
     for name, bound in given.items():
         number = bound.value if isinstance(bound, IntImm) else bound
         if not isinstance(name, str) or not isinstance(number, int):
-            raise TVMError(
+            raise CheckError(
                 message(
                     f"StaticPlanBlockMemory: attribute {attribute!r}",
                     found=f"{name!r}: {bound!r}",

@@ -7,7 +7,7 @@
 
 from __future__ import annotations
 
-from tvm.error import TVMError, message
+from tvm.error import CheckError, message
 from tvm.ir.expr import RelaxExpr, StructInfo
 from tvm.ir.global_info import VDevice
 from tvm.ir.module import IRModule
@@ -27,7 +27,7 @@ def UpdateVDevice(
     """Number `index` of the global info `vdevice` is `new_vdevice`, in all struct infos too."""
     devices = list(mod.global_infos.get("vdevice", ()))
     if not 0 <= index < len(devices):
-        raise TVMError(
+        raise CheckError(
             message(
                 "UpdateVDevice: the index of a virtual device",
                 found=f"{index}, of {len(devices)} devices",

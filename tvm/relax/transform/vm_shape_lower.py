@@ -22,7 +22,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from tvm.arith import Analyzer
-from tvm.error import TVMError, message
+from tvm.error import CheckError, message
 from tvm.ir.expr import GlobalVar, PrimExpr, RelaxExpr, StructInfo
 from tvm.ir.module import IRModule
 from tvm.ir.op import Op
@@ -223,7 +223,7 @@ class _Lowering:
                 self._bind_anew(binding, made)
                 return
         elif isinstance(value, Function):
-            raise TVMError(
+            raise CheckError(
                 message("VMShapeLower", found=f"the local function {binding.var.name_hint!r}",
                         legal="functions of the module alone, as LambdaLift leaves them")
             )  # fmt: skip
@@ -287,7 +287,7 @@ class _Lowering:
             return USE_NUMBER, extent.value
         slot = self._slots[extent]
         if not slot.is_known:
-            raise TVMError(
+            raise CheckError(
                 message(
                     f"{self._name}: the size {extent} is used before any shape tells it",
                     legal="a symbol of a parameter's shape, or of a match_cast before",
@@ -404,7 +404,7 @@ class _Lowering:
             codes = [self._match_code(extent) for extent in pattern]
             if any(code == SKIP for code, _ in codes):
                 if all_known:
-                    raise TVMError(
+                    raise CheckError(
                         message(
                             f"{where.strip() or self._name}: a size is not defined",
                             found=f"{[str(extent) for extent in pattern]}",

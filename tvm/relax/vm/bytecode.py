@@ -15,7 +15,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from tvm.error import TVMError
+from tvm.error import CheckError
 from tvm.ir.expr import GlobalVar, RelaxExpr
 from tvm.ir.host_tensor import HostTensor
 from tvm.ir.module import IRModule
@@ -250,12 +250,12 @@ class _FunctionCompiler:
             return self._sequence(expr)
         if isinstance(expr, Call):
             return self._call(expr, binding)
-        raise TVMError(f"{self._name}: a {type(expr).__name__} cannot be compiled to bytecode")
+        raise CheckError(f"{self._name}: a {type(expr).__name__} cannot be compiled to bytecode")
 
     def _number(self, value: Any, where: RelaxExpr) -> Any:
         number = getattr(value, "value", None)
         if not isinstance(number, (int, float)):
-            raise TVMError(
+            raise CheckError(
                 f"{self._name}: {where} has a symbolic size; lower it first "
                 "(tvm.relax.transform.VMShapeLower)"
             )
@@ -336,7 +336,7 @@ class _FunctionCompiler:
             return self._ib.void_arg()
         if name == "relax.null_value":
             return self._ib.void_arg()
-        raise TVMError(
+        raise CheckError(
             f"{self._name}: operator {name} has no code of its own; legalize it first "
             "(tvm.relax.transform.LegalizeOps)"
         )

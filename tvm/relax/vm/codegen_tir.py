@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from tvm.error import TVMError
+from tvm.error import CheckError
 from tvm.ir.expr import GlobalVar, PrimExpr, RelaxExpr
 from tvm.ir.function import BaseFunc
 from tvm.ir.module import IRModule
@@ -155,7 +155,7 @@ class _Writer:
             return self._sequence(expr)
         if isinstance(expr, Call):
             return self._call(expr)
-        raise TVMError(f"{self._name}: a {type(expr).__name__} has no form over registers")
+        raise CheckError(f"{self._name}: a {type(expr).__name__} has no form over registers")
 
     def _constant(self, value: object) -> PrimExpr:
         kept = self._tables.convert_constant(value)
@@ -172,7 +172,7 @@ class _Writer:
 
     def _branch(self, expr: If) -> PrimExpr:
         read = [e.StringImm(_BUILTIN + "read_if_cond"), self._value(expr.cond)]
-        cond = ops.cast(e.Call("int32", Op.get("tir.tvm_call_packed"), read), "bool")
+        cond = e.Call("bool", Op.get("tir.tvm_call_packed"), read)
         merged = self._fresh()
         before, bodies = self._stmts, []
         for branch in (expr.true_branch, expr.false_branch):
@@ -234,7 +234,7 @@ class _Writer:
             return self._void()
         if name == "relax.null_value":
             return self._void()
-        raise TVMError(
+        raise CheckError(
             f"{self._name}: operator {name} has no code of its own; legalize it first "
             "(tvm.relax.transform.LegalizeOps)"
         )

@@ -22,7 +22,7 @@ from typing import Any, Final
 
 from tvm.backend.llvm import cache
 from tvm.backend.llvm.jit import host_machine
-from tvm.error import TVMError, message
+from tvm.error import CheckError, message
 from tvm.ir.json_rows import key_text, load_apart, save_apart
 from tvm.ir.module import IRModule
 from tvm.ir.transform import PassContext
@@ -73,7 +73,7 @@ class VariantBuilder:
         try:
             text = json.dumps({**request, "urgent": None}, sort_keys=True)
         except TypeError as err:
-            raise TVMError(
+            raise CheckError(
                 message("specialize: the pass configuration cannot be sent to a process",
                         found=str(err), legal="numbers, words and lists")
             ) from err  # fmt: skip
@@ -131,7 +131,7 @@ def _compiled_apart(graph: str, tensors: list[Any], request: dict[str, Any]) -> 
             return (folder / RESULT).read_bytes()
         failed = folder / FAILED
         reason = failed.read_text() if failed.is_file() else complaint.splitlines()[-1:] or code
-        raise TVMError(message("specialize: the variant was not compiled", found=str(reason)))
+        raise CheckError(message("specialize: the variant was not compiled", found=str(reason)))
 
 
 def read_source(folder: Path) -> IRModule:

@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from tvm.arith import Analyzer
-from tvm.error import TVMError, message
+from tvm.error import CheckError, TVMError, message
 from tvm.ir.expr import RelaxExpr, StructInfo
 from tvm.ir.module import IRModule
 from tvm.ir.op import Op
@@ -104,7 +104,7 @@ def local_info(info: StructInfo) -> StructInfo:
         if spec.kind is PlacementSpecKind.kSharding:
             known = const_int(extents[spec.axis])
             if known is not None and known % workers:
-                raise TVMError(
+                raise CheckError(
                     message(
                         f"LowerDistIR: the pieces of {info}",
                         found=f"extent {known} for {workers} workers",
@@ -202,7 +202,7 @@ class _Lowering:
             return self._bb.normalize(self._operands(value, before))
         op = value.op
         if isinstance(op, Op) and op.name == "relax.dist.redistribute":
-            raise TVMError(
+            raise CheckError(
                 message(
                     "LowerDistIR: R.dist.redistribute is left",
                     legal="LegalizeRedistribute before",

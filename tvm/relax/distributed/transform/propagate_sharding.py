@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from tvm.error import TVMError, message
+from tvm.error import CheckError, message
 from tvm.ir.expr import GlobalVar, RelaxExpr, StructInfo
 from tvm.ir.module import IRModule
 from tvm.ir.op import Op
@@ -71,7 +71,7 @@ def PropagateSharding(func: Function, mod: IRModule, ctx: PassContext) -> Functi
     for binding in all_bindings(func):
         found = _not_followed(binding.value)
         if found is not None:
-            raise TVMError(
+            raise CheckError(
                 message(
                     f"PropagateSharding: the value of {binding.var.name_hint}",
                     found=found,
@@ -161,7 +161,7 @@ class _Propagation:
         mesh: DeviceMesh = _attrs(binding).device_mesh
         known = self._meshes.setdefault(group, mesh)
         if known is not mesh:
-            raise TVMError(
+            raise CheckError(
                 message(
                     f"PropagateSharding: the mesh of {binding.var.name_hint}",
                     found=f"{mesh}, and {known} for what it is linked with",

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tvm import tir, topi
-from tvm.error import TVMError, message
+from tvm.error import CheckError, message
 from tvm.ir.expr import GlobalVar, StructInfo
 from tvm.relax.block_builder import BlockBuilder
 from tvm.relax.distributed.global_info import DeviceMesh
@@ -79,7 +79,7 @@ def call_tir_local_view(
     )
     for info in infos:
         if not isinstance(info, DTensorStructInfo):
-            raise TVMError(
+            raise CheckError(
                 message(
                     "call_tir_local_view: out_sinfo", found=f"{info}", legal="R.DTensor, or a list"
                 )

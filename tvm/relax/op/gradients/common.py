@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from tvm.error import TVMError, message
+from tvm.error import CheckError, TVMError, message
 from tvm.ir.expr import PrimExpr, RelaxExpr, StructInfo
 from tvm.ir.span import caller_place
 from tvm.relax.block_builder import BlockBuilder
@@ -29,7 +29,7 @@ def extents(expr: Expr) -> tuple[PrimExpr, ...]:
     info = _filled(expr)
     values = info.values if isinstance(info, TensorStructInfo) else None
     if values is None:
-        raise TVMError(
+        raise CheckError(
             message(
                 "gradient: the shape of an operand must be known",
                 found=f"{expr} with struct info {info}",
@@ -43,7 +43,7 @@ def numbers(expr: Expr, first: int = 0) -> list[int]:
     """The extents from the dimension `first` on as integers; an error while one is symbolic."""
     found = [const_int(extent) for extent in extents(expr)[first:]]
     if any(n is None for n in found):
-        raise TVMError(
+        raise CheckError(
             message(
                 "gradient: the extents of an operand must be constants",
                 found=f"{expr} with struct info {expr.struct_info}",

@@ -107,7 +107,8 @@ def _is_read(var: Var, d: Docsifier) -> bool:
 @rule(MatchCast, dialect=TOKEN)
 def _match_cast(binding: MatchCast, d: Docsifier) -> Doc:
     cast = d.word(TOKEN, "match_cast")
-    rhs = cast.call(d.expr(binding.value), d.expr(binding.struct_info))
+    info = d.expr(binding.struct_info)  # first: its symbols stand above
+    rhs = cast.call(d.expr(binding.value), info)
     note = annotation(binding.var, binding, d)
     return AssignDoc(define_var(binding.var, d.frames[-1], d), rhs, note)
 
@@ -128,7 +129,7 @@ def _if(expr: If, var: Var | None, d: Docsifier) -> Doc:
     for seq in seqs:
         with d.frame(seq, TOKEN) as frame:
             stmts, result = block_docs(seq, d), d.expr(seq.body)
-            parts.append(([*frame.stmts, *stmts], result))
+            parts.append(([*stmts, *frame.stmts], result))
     for stmts, result in parts:
         if var is None:
             stmts.append(ExprStmtDoc(result))
@@ -145,17 +146,23 @@ def _as_seq(expr: object) -> SeqExpr:
 
 
 def block_docs(seq: SeqExpr, d: Docsifier) -> list[Doc]:
-    """The statements of a sequence's blocks."""
+    """The statements of a sequence's blocks; a free variable is declared before its first block."""
     docs: list[Doc] = []
+    frame = d.frames[-1]
     for block in seq.blocks:
         doc = d.doc(block)
+        if not isinstance(frame.extra, SignatureSymbols):
+            docs.extend(frame.stmts)
+            frame.stmts.clear()
         docs.extend(doc.stmts if isinstance(doc, StmtBlockDoc) else [doc])
     return docs
 
 
 @rule(SeqExpr, dialect=TOKEN)
 def _seq(seq: SeqExpr, d: Docsifier) -> StmtBlockDoc:
-    return StmtBlockDoc([*block_docs(seq, d), ExprStmtDoc(d.expr(seq.body))])
+    with d.frame(seq, TOKEN) as frame:
+        stmts, result = block_docs(seq, d), d.expr(seq.body)
+        return StmtBlockDoc([*stmts, *frame.stmts, ExprStmtDoc(result)])
 
 
 def body_docs(seq: SeqExpr, d: Docsifier) -> list[Doc]:

@@ -42,10 +42,9 @@ def _var(var: Var, d: Docsifier) -> ExprDoc:
         return d.word(TOKEN, "tuple").call()
     # a free variable is declared by its annotation
     frame = function_frame(d)
-    note = None if var.struct_info_ is None else d.expr(var.struct_info_)
+    note = LiteralDoc(None) if var.struct_info_ is None else d.expr(var.struct_info_)
     name = define_var(var, frame, d)
-    if note is not None:
-        frame.stmts.append(AssignDoc(name, None, note))
+    frame.stmts.append(AssignDoc(name, None, note))
     return name
 
 

@@ -11,6 +11,7 @@ from tvm.ir.structural import structural_equal
 from tvm.ir.type import FuncType, TupleType
 from tvm.relax.distributed.global_info import DeviceMesh
 from tvm.relax.distributed.struct_info import DTensorStructInfo, Placement, PlacementSpec
+from tvm.relax.expr import INFER_BY_SINFO_ARGS
 from tvm.relax.struct_info import (
     FuncStructInfo,
     ObjectStructInfo,
@@ -168,6 +169,8 @@ def _func(info: FuncStructInfo, d: Docsifier) -> ExprDoc:
         return word.call(TupleDoc(d.exprs(info.params)), d.expr(info.ret), purity)
     told: dict[str, ExprDoc] = {}  # what differs from any function
     if isinstance(info.derive_func, EnvFunc):
+        if info.derive_func.name == INFER_BY_SINFO_ARGS:
+            return word  # as any packed function
         told["derive_func"] = LiteralDoc(info.derive_func.name)
     elif not isinstance(info.ret, ObjectStructInfo):
         told["ret"] = d.expr(info.ret)

@@ -47,7 +47,9 @@ def _symbol(var: Var, d: Docsifier) -> ExprDoc:
     if found is not None:
         return found
     frame = function_frame(d)
-    if isinstance(frame.extra, SignatureSymbols) and frame.extra.in_signature:
+    if not isinstance(frame.extra, SignatureSymbols):
+        frame = d.frames[0]  # both branches of a choice read the same symbol
+    elif frame.extra.in_signature:
         frame.extra.ids.add(id(var))
     name = d.define(var, frame, var.name or "v")
     frame.stmts.append(AssignDoc(name, creation_doc(var, d)))
