@@ -47,13 +47,20 @@ astype.layout(layout_rules.same)
 wrap_param.follow_layout(layout_rules.same)
 
 
+def _converted(x: Constant, dtype: DataType) -> Constant:
+    return Constant(_numpy(x.data.numpy(), dtype=dtype), span=x.span)
+
+
 @astype.legalize
 def _astype_te(bb: BlockBuilder, x: Expr, *, dtype: DataType) -> Expr:
-    if isinstance(x, Constant) and not dtype.is_custom:  # numpy knows no types of users
-        return Constant(_numpy(x.data.numpy(), dtype=dtype), span=x.span)
+    """Of one number, that number; arrays are left to `FoldConstant`."""
+    if isinstance(x, Constant) and not x.data.shape and not dtype.is_custom:
+        return _converted(x, dtype)  # numpy knows no types of users
     return bb.call_te(topi.cast, x, str(dtype), primfunc_name_hint="cast")
 
 
 @wrap_param.legalize
 def _wrap_param_te(bb: BlockBuilder, data: Expr, *, dtype: DataType) -> Expr:
+    if isinstance(data, Constant) and not dtype.is_custom:
+        return _converted(data, dtype)
     return _astype_te(bb, data, dtype=dtype)
