@@ -353,6 +353,22 @@ def test_the_profiled_form_calls_the_same_kernels() -> None:
     assert [call.name for call in graph.calls] == ["matmul", "softmax"]
 
 
+def test_many_readings_of_the_clock_are_calls() -> None:
+    def chain(bb: relax.BlockBuilder, x: relax.Var) -> relax.Expr:
+        for _ in range(5):
+            x = bb.emit(op.matmul(bb.emit(op.nn.softmax(x)), x))
+        return x
+
+    lowered = _lowered(_graph(chain, (4, 4)))
+    graph = native_graph(lowered, lowered.get_global_var("main"), profile=True)
+    names = [v.name_hint for v in graph.functions]
+    assert names == ["main", "main.reading", "main" + PROFILE_SUFFIX]
+    machine = relax.VirtualMachine(tvm.compile(_graph(chain, (4, 4)), "llvm"), tvm.cpu())
+    report = machine.profile("main", np.ones((4, 4), "float32"))
+    assert [str(call["Name"]) for call in report.calls] == [call.name for call in graph.calls]
+    assert all(call["Duration (us)"].microseconds >= 0 for call in report.calls)
+
+
 def test_constants_of_the_compiler_lie_in_the_graph_and_those_of_others_stay() -> None:
     held, made = (HostTensor(np.full(4, value, "float32")) for value in (1, 2))
     added = [relax.Constant(tensor) for tensor in (held, made)]

@@ -15,7 +15,7 @@ pytestmark = pytest.mark.pure
 
 def kernel(
     *, channels: int = 6, inner: int = 8, lanes: int = 4, scratch: int = 16, divisor: int = 3,
-    shift: int = 1, first: int = 2,
+    shift: int = 1, first: int = 2, rounds: int = 5,
 ) -> PrimFunc:  # fmt: skip
     @T.prim_func(private=True, check_well_formed=False)
     def func(x: T.handle, n: T.int64):
@@ -24,6 +24,8 @@ def kernel(
         for c in T.parallel(T.int64(channels) + n // T.int64(first)):
             for i in range(n // T.int64(divisor)):
                 memory[T.shift_left(i, T.int64(shift))] = T.float32(0)
+                for _ in range(T.int64(rounds)):
+                    memory[0] = T.float32(0)
                 for v in T.vectorized(T.int64(lanes)):
                     X[c, i // T.int64(divisor), v] = memory[v] + T.float32(1)
 
@@ -42,12 +44,20 @@ def test_sizes(what: str) -> None:
     assert structural_equal(WithSizes(values).replaced(one), other)
 
 
-@pytest.mark.parametrize("what", ["inner", "lanes", "scratch", "divisor", "shift"])
+@pytest.mark.parametrize("what", ["inner", "lanes", "divisor", "shift", "rounds"])
 def test_what_decides_how_the_machine_works(what: str) -> None:
     form, other = kernel_form(kernel()), kernel_form(kernel(**{what: 12}))
     assert form is not None
     assert other is not None
     assert form.tokens != other.tokens
+
+
+def test_memory_is_told_apart() -> None:
+    form, other = kernel_form(kernel()), kernel_form(kernel(scratch=32))
+    assert form is not None
+    assert other is not None
+    assert form.tokens == other.tokens
+    assert (form.of_memory(), other.of_memory()) == ((16,), (32,))
 
 
 def test_names_and_reasons_do_not_count() -> None:

@@ -25,7 +25,7 @@ from tvm.relax.struct_info import ShapeExpr
 from tvm.relax.transform.pass_form import relax_module_pass
 from tvm.relax.transform.rebuild import map_bindings, with_value
 from tvm.tir import expr as e
-from tvm.tir.analysis.kernel_form import WithSizes, kernel_form
+from tvm.tir.analysis.kernel_form import KernelForm, WithSizes, kernel_form
 from tvm.tir.function import PrimFunc
 from tvm.tir.op import arith as ops
 from tvm.tir.transform.nodes_used import FUNCTION, nodes_used
@@ -34,6 +34,14 @@ _LONG: Final = 3000  # tokens of a form; shorter kernels are compiled before the
 _MOST: Final = 3  # numbers that a kernel is told
 
 Sizes = tuple[int, ...]  # one of each kernel of a form
+
+
+class _Kernel(NamedTuple):
+    """A kernel, and what is told apart in it."""
+
+    var: GlobalVar
+    func: PrimFunc
+    form: KernelForm
 
 
 class _Merged(NamedTuple):
@@ -46,20 +54,20 @@ class _Merged(NamedTuple):
 @relax_module_pass("MergeForms")
 def MergeForms(mod: IRModule, ctx: PassContext) -> IRModule:
     """Merge kernels of one form that only graphs call."""
-    alike: dict[tuple[object, ...], list[tuple[GlobalVar, PrimFunc, Sizes]]] = {}
+    alike: dict[tuple[object, ...], list[_Kernel]] = {}
     for var, func in _kernels(mod).items():
         form = kernel_form(func)
         if form is not None and len(form.tokens) >= _LONG:
-            alike.setdefault(form.tokens, []).append((var, func, form.sizes))
+            alike.setdefault(form.tokens, []).append(_Kernel(var, func, form))
     merged: dict[str, _Merged] = {}
     changed: dict[GlobalVar, BaseFunc] = {}
-    for group in alike.values():
+    for group in [part for found in alike.values() for part in _of_similar_memory(found)]:
         found = _merged(group) if len(group) > 1 else None
         if found is not None:
-            first = group[0][0]
+            first = group[0].var
             changed[first] = found[0]
-            for (var, _, _), told in zip(group, found[1]):
-                merged[var.name_hint] = _Merged(first, told)
+            for kernel, told in zip(group, found[1]):
+                merged[kernel.var.name_hint] = _Merged(first, told)
     if not merged:
         return mod
 
@@ -113,14 +121,35 @@ class _Calls(PyExprVisitor):
         self.others.add(op.name_hint)
 
 
-def _merged(
-    group: Sequence[tuple[GlobalVar, PrimFunc, Sizes]],
-) -> tuple[PrimFunc, list[Sizes]] | None:
+def _of_similar_memory(group: Sequence[_Kernel]) -> list[list[_Kernel]]:
+    """Parts of a group in which no kernel gets more than twice the memory that it wants.
+
+    Its rows lie further apart then, and with twice the distance the caches keep as many of them.
+    """
+    parts: list[tuple[Sizes, list[int]]] = []
+    wanted = [kernel.form.of_memory() for kernel in group]
+    for number in sorted(range(len(group)), key=wanted.__getitem__):
+        own = wanted[number]
+        part = next(
+            (p for least, p in parts if all(a <= 2 * b for a, b in zip(own, least))), None
+        )
+        if part is None:
+            parts.append((own, [number]))
+        else:
+            part.append(number)
+    return [[group[number] for number in sorted(part)] for _, part in parts]
+
+
+def _merged(group: Sequence[_Kernel]) -> tuple[PrimFunc, list[Sizes]] | None:
     """The kernel that stands for all of a form, and what each call of theirs tells it."""
     params: list[tuple[e.Var, Sizes]] = []
     values: dict[int, PrimExpr] = {}
-    for number, column in enumerate(zip(*[sizes for _, _, sizes in group])):
+    first = group[0]
+    for number, column in enumerate(zip(*[kernel.form.sizes for kernel in group])):
         if len(set(column)) < 2:
+            continue
+        if number in first.form.memory:
+            values[number] = e.IntImm(e.INT64, max(column))
             continue
         made = [_in_terms_of(var, known, column) for var, known in params]
         value = next((one for one in made if one is not None), None)
@@ -133,7 +162,7 @@ def _merged(
             value = _in_terms_of(*params[-1], column)
         assert value is not None, "a new parameter is a part of the size it is made for"
         values[number] = value
-    func = WithSizes(values).replaced(group[0][1])
+    func = WithSizes(values).replaced(first.func)
     assert isinstance(func, PrimFunc), "a function stays one"
     told = [tuple([sizes[number] for _, sizes in params]) for number in range(len(group))]
     new = PrimFunc(

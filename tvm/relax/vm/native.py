@@ -59,6 +59,7 @@ from tvm.tir.struct_field import StructField
 from tvm.tir.transform.result_tensors import ATTRIBUTE, IN_ARRAY
 
 PROFILE_SUFFIX = ".profile"
+_FEW_READINGS = 8  # of the clock; a function for them costs more to compile
 LOOP_READINGS = 8192  # of the clock that are kept one by one, in functions with loops
 
 def monotonic_clock(triple: str) -> int:
@@ -137,7 +138,9 @@ def native_graph(
         )
     kept = LOOP_READINGS if profile and plain.has_loops else 0
     if profile:
-        clock = _Clock(len(plain.calls) + 1, kept, monotonic_clock(triple))
+        clock = _Clock(f"{name}.reading", len(plain.calls) + 1, kept, monotonic_clock(triple))
+        if clock.is_called:
+            functions[clock.reader] = clock.function()
         timed = _Graph(mod, name, func, sketch.again(), constants, clock)
         functions[GlobalVar(name + PROFILE_SUFFIX)] = timed.build()
     return NativeGraph(functions, plain.calls, kept)
@@ -276,55 +279,74 @@ class _Clock:
         [readings so far] [number of the call, now] ...             # where some are to be `kept`
     """
 
-    def __init__(self, readings: int, kept: int, number: int) -> None:
+    def __init__(self, name: str, readings: int, kept: int, number: int) -> None:
         size = 2 * readings - 1 + (2 * kept + 1 if kept else 0)
         self.buffer = decl_buffer([ops.const(size, "int64")], "int64", "clock")
         self.handle = e.Var("clock", "handle")
+        self.reader = GlobalVar(name)
         self._readings = readings
         self._kept = kept
         self._number = number
 
     def read(self, index: int) -> s.Stmt:
         """Call `index` has ended, or the function begins: index 0."""
+        at = ops.const(index, "int64")
+        if not self.is_called:
+            return self._reading(at)
+        return s.Evaluate(e.Call("void", self.reader, [self.buffer.data, at]))
+
+    @property
+    def is_called(self) -> bool:
+        """Whether there are enough readings for a function of their own."""
+        return self._readings > _FEW_READINGS
+
+    def function(self) -> PrimFunc:
+        """What is called for each reading."""
+        index = e.Var("index", "int64")
+        attrs = {"tir.noalias": True, "tir.is_scheduled": True}
+        buffers = {self.handle: self.buffer}
+        return PrimFunc([self.handle, index], self._reading(index), None, buffers, attrs)
+
+    def _reading(self, index: PrimExpr) -> s.Stmt:
         room, now = e.Var("room", "handle"), e.Var("now", "int64")
         call = builtin.call_extern("int32", "clock_gettime", self._number, room)
         element = int(StructField.INT64_ELEMENT)
         seconds = builtin.tvm_struct_get(room, 0, element, "int64")
         nanoseconds = builtin.tvm_struct_get(room, 1, element, "int64")
         total = ops.add(ops.multiply(seconds, ops.const(10**9, "int64")), nanoseconds)
-        stores: list[s.Stmt] = [self._store(now, 0)]
-        if index:
-            since = ops.subtract(now, self._load(0))
-            stores = [
-                self._store(ops.add(self._load(index), since), index),
-                self._grow(self._readings + index - 1),
-                *stores,
-            ]
+        since = ops.subtract(now, self._load(0))
+        ended = [
+            self._store(ops.add(self._load(index), since), index),
+            self._grow(ops.add(index, self._readings - 1)),
+        ]
+        stores = [s.IfThenElse(ops.greater(index, 0), s.SeqStmt(ended)), self._store(now, 0)]
         if self._kept:
             stores.append(self._keep(index, now))
-        body: s.Stmt = s.LetStmt(now, total, s.SeqStmt.flatten(stores))
+        told = s.LetStmt(now, total, s.SeqStmt(stores))
         stack = builtin.tvm_stack_alloca("shape", 2)
-        return s.LetStmt(room, stack, s.SeqStmt([s.Evaluate(call), body]))
+        return s.LetStmt(room, stack, s.SeqStmt([s.Evaluate(call), told]))
 
-    def _keep(self, index: int, now: e.Var) -> s.Stmt:
+    def _keep(self, index: PrimExpr, now: e.Var) -> s.Stmt:
         count = 2 * self._readings - 1
         number = e.Var("reading", "int64")
         at = ops.add(ops.multiply(number, ops.const(2, "int64")), ops.const(count + 1, "int64"))
         stores = [
-            s.BufferStore(self.buffer, ops.const(index, "int64"), [at]),
+            s.BufferStore(self.buffer, index, [at]),
             s.BufferStore(self.buffer, now, [ops.add(at, ops.const(1, "int64"))]),
             self._grow(count),
         ]
-        there = s.IfThenElse(number < self._kept, s.SeqStmt.flatten(stores))
+        there = s.IfThenElse(
+            ops.logical_and(number >= 0, number < self._kept), s.SeqStmt.flatten(stores)
+        )
         return s.LetStmt(number, self._load(count), there)
 
-    def _load(self, at: int) -> e.BufferLoad:
-        return e.BufferLoad(self.buffer, [ops.const(at, "int64")])
+    def _load(self, at: e.ExprLike) -> e.BufferLoad:
+        return e.BufferLoad(self.buffer, [ops.cast(e.as_expr(at), "int64")])
 
-    def _store(self, value: PrimExpr, at: int) -> s.Stmt:
-        return s.BufferStore(self.buffer, value, [ops.const(at, "int64")])
+    def _store(self, value: PrimExpr, at: e.ExprLike) -> s.Stmt:
+        return s.BufferStore(self.buffer, value, [ops.cast(e.as_expr(at), "int64")])
 
-    def _grow(self, at: int) -> s.Stmt:
+    def _grow(self, at: e.ExprLike) -> s.Stmt:
         return self._store(ops.add(self._load(at), ops.const(1, "int64")), at)
 
 
