@@ -27,9 +27,20 @@ from tvm.target.cpu_model import CpuModel
 from tvm.tir.buffer import Buffer, decl_buffer
 from tvm.tir.expr import BufferLoad, IntImm, Max, Min, Select, Var, make_const
 from tvm.tir.functor import substitute
+from tvm.tir.op import builtin
 from tvm.tir.op.arith import is_zero, less, less_equal, logical_and
 from tvm.tir.schedule import BlockRV, Schedule
-from tvm.tir.stmt import Block, BlockRealize, BufferStore, For, ForKind, IfThenElse, SeqStmt, Stmt
+from tvm.tir.stmt import (
+    Block,
+    BlockRealize,
+    BufferStore,
+    Evaluate,
+    For,
+    ForKind,
+    IfThenElse,
+    SeqStmt,
+    Stmt,
+)
 
 from .access import extent, has_size, size_of
 from .any_size import UNIT, Loads, Plan, Scope, copied_row, digits_of, one_of, opaque, vector
@@ -277,14 +288,24 @@ class RunAny(Turned):
             }
             return BufferStore(self.sums, Loads(loads, {}).visit_expr(store.value), element)
 
+        # meanwhile a line of the next panel comes nearer, at each step; the tiles take it in turns
+        line = deep * self.lanes + number % self.vectors * (self.depth * self.lanes)
+        ahead = self._fetched(Min(jb + 1, self._int(self.blocks - 1)), line)
         scope.add(SeqStmt([
             each(lambda i, v, lane: BufferStore(self.sums, init.value, held(i, v, lane))),
-            For(deep, 0, self.depth, ForKind.SERIAL, each(add)),
+            For(deep, 0, self.depth, ForKind.SERIAL, SeqStmt.flatten([ahead, each(add)])),
             each(lambda i, v, lane: BufferStore(
                 self.results, BufferLoad(self.sums, held(i, v, lane)),
                 [(v * self.pitch + x + i) * lanes + lane])),
         ]))  # fmt: skip
         return For(number, 0, (places + (size - 1)) // size, ForKind.SERIAL, scope.stmt())
+
+    def _fetched(self, panel: PrimExpr, element: PrimExpr) -> Stmt:
+        """A line of a panel of weights comes from memory now."""
+        weights = self.packed.buffer
+        once = [self._int(0) for _ in weights.shape[2:-1]]
+        place = [panel, element // self.best.columns, *once, element % self.best.columns]
+        return Evaluate(builtin.prefetch(builtin.address_of(BufferLoad(weights, place))))
 
     def _stored(
         self, values: Mapping[Var, PrimExpr], place: PrimExpr, total: PrimExpr
