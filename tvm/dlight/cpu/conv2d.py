@@ -31,6 +31,7 @@ from .conv_any import AnySize
 from .direct_any import DirectAny, direct_any
 from .direct_conv import direct_form, schedule_direct
 from .general import Unscheduled, inline_epilogues
+from .group_windows import GroupWindows, group_windows
 from .groups import split_groups
 from .run_any import RunOrPanels, run_any
 from .run_conv import run_form, schedule_run
@@ -135,9 +136,11 @@ def _of_any_size(
                 break
         else:
             return sch, made, reasons
-        direct: DirectAny | RunOrPanels | None = run_any(sch, block, found, form, cpu)
+        direct: DirectAny | GroupWindows | RunOrPanels | None
+        direct = run_any(sch, block, found, form, cpu)
         if direct is None and not plain:
             direct = direct_any(sch, block, found, form, cpu)
+            direct = direct or group_windows(sch, block, found, form, cpu)
         if direct is not None:
             loops, gone, reason = direct.nest(), direct.gone, direct.reason()
         else:
