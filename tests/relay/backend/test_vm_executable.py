@@ -50,9 +50,10 @@ def test_a_compiled_program(tmp_path: Path) -> None:
         assert each.get_function_params("main") == ["x", "y"]
         assert each.globals == ["main"]
         assert each.primitive_ops
-    assert "shape [3] on device index 0 of type float32" in program.constants
-    assert '"main"' in program.stats
-    assert "main" in program.bytecode
+        assert "VM Const[2]: NDArray[(3),float32,(1,0)] on device index 0" in each.constants
+        assert 'Globals (#1): [("main", 0)]' in each.stats
+        assert "VM Function[0]: main(x, y)" in each.bytecode
+        assert "VM PackedFunc[0]: vm_mod_fused_multiply_add" in each.primitives
     assert program.mod is program.lib is program.module
 
 

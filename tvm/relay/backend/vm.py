@@ -66,13 +66,12 @@ class CompiledProgram(ProgramParts):
         """The library, which can be exported and run by itself."""
         return self.lib
 
-    @property
-    def bytecode(self) -> str:
-        """What the functions do, as text."""
+    def _own_text(self) -> str:
+        """The code of the machine that runs it."""
         return str(self.executable.as_text())
 
     def _saved(self) -> dict[str, Any]:
-        return {"kernels": True, "functions": signatures(self.source)}
+        return {"kernels": True, "functions": signatures(self.source), "told": self.listing}
 
     def stepwise_machine(self, device: Any = None) -> CompiledMachine:
         """What runs the program; `tvm.runtime.vm.VirtualMachine(program, device)` is this."""
@@ -93,8 +92,7 @@ class InterpretedProgram(ProgramParts):
             self._lib = without_kernels()
         return self._lib
 
-    @property
-    def bytecode(self) -> str:
+    def _own_text(self) -> str:
         """The program as it is."""
         return self.source.astext(show_meta_data=False)
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 from abc import ABC, abstractmethod
+from functools import cached_property
 from typing import Any
 
 from tvm.error import TVMError, message
@@ -22,6 +23,8 @@ from tvm.relay.function import Function
 from tvm.relay.traverse import post_order
 from tvm.runtime.module import Module
 from tvm.support.json_text import from_json
+
+from .vm_listing import Told, constants_text, stats_text, told
 
 _FORMAT = "tvm.relay.vm.1"
 
@@ -36,10 +39,9 @@ class ProgramParts(ABC):
     def lib(self) -> Module:
         """The library of kernels."""
 
-    @property
     @abstractmethod
-    def bytecode(self) -> str:
-        """What the functions do, as text."""
+    def _own_text(self) -> str:
+        """What the functions do, in words of their own."""
 
     @abstractmethod
     def _saved(self) -> dict[str, Any]: ...
@@ -56,40 +58,54 @@ class ProgramParts(ABC):
     @property
     def globals(self) -> list[str]:
         """The names of the functions."""
-        return [var.name_hint for var, _ in self._functions()]
+        return sorted(var.name_hint for var, _ in self._functions())
+
+    @cached_property
+    def listing(self) -> Told | None:
+        """What the program in the machine's instructions says; None for what has none."""
+        return told(self.source)
+
+    @property
+    def bytecode(self) -> str:
+        """What the functions do, as text."""
+        return self._own_text() if self.listing is None else self.listing.text
 
     @property
     def primitive_ops(self) -> list[str]:
         """The names of the kernels."""
+        if self.listing is not None:
+            return list(self.listing.kernels)
         kernels = getattr(self.lib, "kernels", self.lib)
         return [str(name) for name in kernels.function_names()]
 
     @property
+    def primitives(self) -> str:
+        """The kernels, one a line."""
+        names = enumerate(self.primitive_ops)
+        return "".join(f"VM PackedFunc[{at}]: {name}\n" for at, name in names)
+
+    @property
     def constants(self) -> str:
-        """The constants, one a line: their shapes and types."""
+        """The constants, one a line: extents and types, of few integers the values."""
+        if self.listing is not None:
+            return self.listing.constants
         found = [e for _, func in self._functions() for e in post_order(func)]
-        tensors = [e.data for e in found if isinstance(e, Constant)]
-        return "\n".join(
-            f"VM Constant[{at}]: has shape {list(t.shape)} on device index 0 of type {t.dtype}"
-            for at, t in enumerate(tensors)
-        )
+        tensors = [e.data.numpy() for e in found if isinstance(e, Constant)]
+        return constants_text(tensors)
 
     @property
     def virtual_devices(self) -> str:
         """The devices, one a line."""
-        return "VM VirtualDevice[0]: device type 1 and id 0"
+        return "VM VirtualDevice[0]: device type 1, id 0 and mem_scope \n"
 
     @property
     def stats(self) -> str:
-        """How many functions, constants and kernels there are."""
-        names = ", ".join(f'"{name}"' for name in self.globals)
-        ops = self.primitive_ops
-        return (
-            "Relay VM executable statistics:\n"
-            f"  Constants (#{len(self.constants.splitlines())})\n"
-            f"  Globals (#{len(self.globals)}): [{names}]\n"
-            f"  Primitive ops (#{len(ops)}): [{', '.join(ops)}]\n"
-        )
+        """How many constants, functions and kernels there are."""
+        if self.listing is not None:
+            return self.listing.stats
+        found = [e for _, func in self._functions() for e in post_order(func)]
+        shapes = [tuple(e.data.shape) for e in found if isinstance(e, Constant)]
+        return stats_text(shapes, self.globals, self.primitive_ops)
 
     def get_function_params(self, func_name: str) -> list[str]:
         """The names of a function's parameters."""
@@ -157,7 +173,9 @@ def load_exec(bytecode: Any, lib: Any) -> Any:
     if not isinstance(mod, IRModule):
         raise TVMError(message("load_exec", found=type(mod).__name__, legal="a module"))
     if saved.get("kernels"):
-        return CompiledProgram(mod, lib)
+        made = CompiledProgram(mod, lib)
+        made.listing = Told(*saved["told"]) if saved.get("told") else None
+        return made
     return InterpretedProgram(mod)
 
 
