@@ -43,3 +43,16 @@ def test_kernels_compile_and_run() -> None:
     built = tvm.tir.build(made, target)
     built[name](data, out)
     np.testing.assert_allclose(out.numpy(), np.exp(np.ones(3, "float32")), 1e-5)
+
+
+def test_equal_kernels_share_a_name_and_have_labels() -> None:
+    x = relay.var("x", shape=(4,))
+    body = relay.exp(relay.nn.softmax(relay.nn.softmax(relay.nn.softmax(x))))
+    mod = tvm.IRModule.from_expr(relay.Function([x], body))
+    nodes = json.loads(relay.build(mod, "llvm").get_graph_json())["nodes"][1:]
+    softmax = "tvmgen_default_fused_nn_softmax"
+    assert [node["name"] for node in nodes] == [softmax, f"{softmax}_1", f"{softmax}_exp"]
+    assert [node["attrs"]["func_name"] for node in nodes] == [softmax, softmax, f"{softmax}_exp"]
+    labels = [node["attrs"]["hash"] for node in nodes]
+    assert labels[0] == labels[1] != labels[2]
+    assert all(len(label) == 16 for label in labels)

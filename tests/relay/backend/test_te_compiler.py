@@ -38,3 +38,15 @@ def test_run() -> None:
     run(x, x, out)
     np.testing.assert_array_equal(out.numpy(), np.full(10, 2, "float32"))
     assert isinstance(te_compiler.lower_to_primfunc(add(3), "llvm"), tvm.tir.PrimFunc)
+
+
+def test_tensors_of_what_was_lowered() -> None:
+    x, y = relay.var("x", shape=(4, 2)), relay.var("y", shape=(4, 2))
+    body = relay.Tuple([relay.add(x, y), relay.cast(x, "int8")])
+    mod = relay.transform.InferType()(tvm.IRModule.from_expr(relay.Function([x, y], body)))
+    found = te_compiler.TECompiler().lower(mod["main"], "llvm")
+    assert [t.dtype for t in found.inputs] == ["float32", "float32"]
+    assert [(list(map(int, t.shape)), t.dtype) for t in found.outputs] == [
+        ([4, 2], "float32"), ([4, 2], "int8"),
+    ]  # fmt: skip
+    assert found.cached_func.same_as(found)

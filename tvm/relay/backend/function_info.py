@@ -15,11 +15,9 @@ from typing import Any
 from tvm.ffi.object import Object
 from tvm.ir.expr import RelaxExpr
 from tvm.ir.module import IRModule
-from tvm.ir.structural import structural_equal
 from tvm.relay.expr import Call, Constant, Var
 from tvm.relay.function import Function
 from tvm.support.dtype import DataType
-from tvm.support.naming import NameTable
 from tvm.target import Target
 from tvm.tir.children import statements
 from tvm.tir.expr import IntImm
@@ -27,7 +25,7 @@ from tvm.tir.function import PrimFunc
 from tvm.tir.stmt import Block
 
 from .graph_plan_memory import GraphPlanMemory, flat_types, is_reshape_only, size_in_bytes
-from .graph_runtime import kernel_name
+from .graph_runtime import KernelNames
 from .to_tir import to_tir
 
 MAIN = "__tvm_main__"
@@ -84,16 +82,13 @@ def function_metadata(
 ) -> dict[str, FunctionInfo]:
     """The functions of a graph of kernels; `ahead`: every value between them is an argument."""
     found = {MAIN: _main(func, target, ahead)}
-    names, known = NameTable(), list[Function]()
+    names = KernelNames(mod_name)
     for call in _kernels(func):
         callee = call.op
         assert isinstance(callee, Function), "kernels are functions"
-        if any(structural_equal(one, callee) for one in known):
+        name = names.of(callee)
+        if name in found or (ahead and is_reshape_only(call)):
             continue
-        known.append(callee)
-        if ahead and is_reshape_only(call):
-            continue
-        name = names.fresh(kernel_name(callee, mod_name))
         lowered = to_tir(IRModule(), {name: callee})[name]
         assert isinstance(lowered, PrimFunc), "a function of Relay becomes one PrimFunc"
         size = size_in_bytes(flat_types(callee.ret_type)[-1])

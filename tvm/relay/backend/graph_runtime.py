@@ -11,10 +11,12 @@ from tvm.error import TVMError, message
 from tvm.ir.expr import RelaxExpr
 from tvm.ir.module import IRModule
 from tvm.ir.op import Op
+from tvm.ir.structural import structural_equal
 from tvm.relax.vm import VirtualMachine
 from tvm.relay.expr import Call, Tuple, TupleGetItem, Var
 from tvm.relay.function import Function
 from tvm.relay.op.relations import extents
+from tvm.relay.transform.label_ops import label_of
 from tvm.relay.traverse import children, post_order
 from tvm.runtime.artefact import ValueInfo
 from tvm.runtime.graph_runtime import GraphRuntime
@@ -225,6 +227,27 @@ def kernel_name(callee: RelaxExpr, mod_name: str) -> str:
     return sanitize_name("_".join([mangle_module_name(mod_name), *parts]))
 
 
+class KernelNames:
+    """The names of kernels, each with one of its own; equal functions are one kernel."""
+
+    def __init__(self, mod_name: str) -> None:
+        self._mod_name = mod_name
+        self._names = NameTable()
+        self._known: dict[str, list[tuple[Function, str]]] = {}  # by what they begin with
+
+    def of(self, callee: RelaxExpr) -> str:
+        """The name of a kernel, the first time or again."""
+        name = kernel_name(callee, self._mod_name)
+        if not isinstance(callee, Function):
+            return self._names.fresh(name)
+        same = self._known.setdefault(name, [])
+        found = next((own for func, own in same if structural_equal(func, callee)), None)
+        if found is None:
+            found = self._names.fresh(name)
+            same.append((callee, found))
+        return found
+
+
 def graph_json(
     func: Function, mod_name: str = "default", kernels: Mapping[int, str] | None = None,
     late: Collection[str] = (),
@@ -236,7 +259,7 @@ def graph_json(
     """
     nodes: list[dict[str, Any]] = []
     values: list[RelaxExpr] = []
-    names = NameTable()
+    names, known_kernels = NameTable(), KernelNames(mod_name)
     where: dict[int, list[list[int]]] = {}
     order = outside_kernels(func, late)
     for expr in order:
@@ -252,15 +275,15 @@ def graph_json(
             where[id(expr)] = [source[expr.index]] if expr.index < len(source) else source[:1]
         elif isinstance(expr, Call):
             count = count_outputs(expr.checked_type_)
-            called = None if kernels is None else kernels[id(expr)]
+            called = known_kernels.of(expr.op) if kernels is None else kernels[id(expr)]
             nothing = is_reshape_only(expr)
-            name = names.fresh(
-                "reshape_nop" if nothing else called or kernel_name(expr.op, mod_name)
-            )
+            name = names.fresh("reshape_nop" if nothing else called)
             attrs = {
-                "func_name": "__nop" if nothing else called or name,
+                "func_name": "__nop" if nothing else called,
                 "num_inputs": str(len(parts)), "num_outputs": str(count), "flatten_data": "0",
             }  # fmt: skip
+            if isinstance(expr.op, Function):
+                attrs["hash"] = label_of(expr.op)
             nodes.append({"op": "tvm_op", "name": name, "attrs": attrs, "inputs": parts})
             values.append(expr)
             where[id(expr)] = [[len(nodes) - 1, at, 0] for at in range(count)]

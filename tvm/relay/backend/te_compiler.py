@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
+from tvm import te
 from tvm.error import TVMError, message
 from tvm.ffi.object import Object
 from tvm.ir.expr import GlobalVar
@@ -27,6 +28,7 @@ from tvm.tir.expr import IntImm
 from tvm.tir.function import PrimFunc
 
 from .compiled import target_of
+from .graph_plan_memory import flat_types
 from .graph_runtime import kernel_name
 from .to_tir import to_tir
 
@@ -56,6 +58,32 @@ class CCacheValue(Object):
         self.funcs = funcs
         self.prim_fn_var = prim_fn_var
         self.use_count = 0
+        self._source = key.source_func
+
+    @property
+    def cached_func(self) -> CCacheValue:
+        """What was lowered: this."""
+        return self
+
+    def _tensors(self) -> list[te.Tensor]:
+        kernel = self.funcs[self.prim_fn_var.name_hint]
+        assert isinstance(kernel, PrimFunc), "a function of Relay becomes one PrimFunc"
+        buffers = [kernel.buffer_map[param] for param in kernel.params]
+        return [te.placeholder(b.shape, b.dtype, b.name) for b in buffers]
+
+    @property
+    def _operands(self) -> int:
+        return sum(len(flat_types(param.checked_type)) for param in self._source.params)
+
+    @property
+    def inputs(self) -> list[te.Tensor]:
+        """Tensors of the operands' extents and types."""
+        return self._tensors()[: self._operands]
+
+    @property
+    def outputs(self) -> list[te.Tensor]:
+        """Tensors of the results' extents and types."""
+        return self._tensors()[self._operands :]
 
 
 class TECompiler(Object):

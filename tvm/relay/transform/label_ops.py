@@ -22,6 +22,12 @@ def LabelOps(func: RelaxExpr, mod: IRModule, ctx: PassContext) -> RelaxExpr:
     def rule(old: RelaxExpr, new: RelaxExpr) -> RelaxExpr:
         if not isinstance(new, Function) or old is func or "hash" in new.attrs:
             return new
-        return new.with_attr("hash", f"{structural_hash(new) & (2**64 - 1):016x}")
+        return new.with_attr("hash", label_of(new))
 
     return transform(func, rule)
+
+
+def label_of(func: Function) -> str:
+    """The label of a function: the one that it has, or its structural hash."""
+    known = func.attrs.get("hash")
+    return str(known) if known is not None else f"{structural_hash(func) & (2**64 - 1):016x}"
