@@ -39,14 +39,13 @@ class TestFewRows(PassTest):
         A = T.match_buffer(a, (m,), "float32")
         C = T.match_buffer(c, (m,), "float32")
         for t in range((m + 2) // 3):
-            if T.int64(2) < m - t * 3:
+            if T.int64(2) < m - t * 3:  # all are there
                 s = T.allocate([3], "float32", "local")
                 S = T.Buffer((3,), data=s, scope="local")
                 for i in T.unroll(T.int64(3)):
-                    S[i] = A[T.min(t * 3 + i, m - 1)]
+                    S[i] = A[t * 3 + i]
                 for i in T.unroll(T.int64(3)):
-                    if t * 3 + i < m:
-                        C[t * 3 + i] = S[i]
+                    C[t * 3 + i] = S[i]
             else:
                 if T.int64(1) < m - t * 3:
                     s_1 = T.allocate([3], "float32", "local")
@@ -83,6 +82,27 @@ class TestWholeTiles(PassTest):
         for t in range(4):
             for i in T.unroll(3):
                 C[t * 3 + i] = A[t * 3 + i]
+
+
+@pytest.mark.pure
+def test_tiles_of_four_rows_have_code_for_when_all_are_there():
+    @T.prim_func
+    def few(a: T.handle, c: T.handle):
+        m = T.int64()
+        A = T.match_buffer(a, (m,), "float32")
+        C = T.match_buffer(c, (m,), "float32")
+        for t in T.serial((m + 3) // 4, annotations={"tile_rows": 4}):
+            for i in T.unroll(T.int64(4), annotations={"row_of_tile": True}):
+                if t * 4 + i < m and t != m:
+                    C[t * 4 + i] = A[T.min(t * 4 + i, m - 1)] + A[T.min(t * 4 + i, m - 2)]
+
+    text = ShortenLastTile()(tvm.IRModule({"main": few})).script()
+    whole, rest = text.split("if T.int64(3) < m - t * T.int64(4):")[1].split("else:", 1)
+    assert "if t != m:" in whole  # the other condition stays
+    assert "A[t * T.int64(4) + i] + A[T.min(" in whole  # the row before the last may be another
+    assert rest.count("if t * T.int64(4) + i < m and t != m:") == 3  # of four, two and one
+    assert "T.int64(2) < m" in rest
+    assert "T.int64(1) < m" in rest
 
 
 @T.prim_func

@@ -115,7 +115,7 @@ def schedule_contraction(
     sch.unroll(ii)
     sch.unroll(ki)
     if m is None:
-        _may_be_short(sch, back, io, ii, tile.rows)
+        may_be_short(sch, back, io, ii, tile.rows)
     pending.append((block, ko))
     work = product_us(cpu, bits, form, tile.columns)
     spread = parallelize_by_cost(sch, [*loops[:outer], jo], cpu, work, sch.get(block), heavy=True)
@@ -446,7 +446,7 @@ def vectorize_back(sch: Schedule, back: BlockRV, io: LoopRV, lanes: int) -> None
     sch.unroll(outer)
 
 
-def _may_be_short(sch: Schedule, back: BlockRV, io: LoopRV, ii: LoopRV, rows: int) -> None:
+def may_be_short(sch: Schedule, back: BlockRV, io: LoopRV, ii: LoopRV, rows: int) -> None:
     """Let the last tile compute only about as many rows as there are."""
     same = [loop for loop in _below(sch, io, back)[:-1] if _extent_is(sch, loop, rows)]
     if len(same) == 1:

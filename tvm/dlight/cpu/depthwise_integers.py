@@ -26,7 +26,7 @@ from tvm.tir.schedule.analysis.query import realize_of
 from tvm.tir.stmt import Block
 
 from .base import CPUScheduleRule, root_blocks, with_reason
-from .contraction import extent_of, vectorize_back, write_back
+from .contraction import extent_of, may_be_short, vectorize_back, write_back
 from .cost import SYMBOLIC, flops_us, parallelize_by_cost
 from .dots_direct import loops_of
 from .edges import read_last_row_again
@@ -131,6 +131,8 @@ def _schedule(
     sch.reorder(jo, *images, xo, *taps, xi, jv, ji)
     sch.reverse_compute_at(back, xo)
     vectorize_back(sch, back, xo, lanes)
+    if extent_of([row]) is None:
+        may_be_short(sch, back, xo, xi, pixels)
     sch.vectorize(ji)
     for loop in (*taps, jv, xi):
         sch.unroll(loop)
