@@ -40,9 +40,10 @@ class Expected:
             b = R.exp(a)
             gv = R.sum(b)
             gv_adjoint = R.ones(R.shape([]), dtype="float32")
-            b_adjoint = R.broadcast_to(gv_adjoint, R.shape([3]))
             a_cp = R.exp(x)
-            a_adjoint = R.multiply(b_adjoint, b)
+            b_cp = R.exp(a_cp)
+            b_adjoint = R.broadcast_to(gv_adjoint, R.shape([3]))
+            a_adjoint = R.multiply(b_adjoint, b_cp)
             x_adjoint = R.multiply(a_adjoint, a_cp)
             x_adjoint_out = x_adjoint
             R.output(gv, x_adjoint_out)

@@ -1,8 +1,9 @@
 """Which values of a function are kept for its gradient, and which are computed again.
 
-    s = start_checkpoint(x); y = f(s); z = g(y); e = end_checkpoint(z)
+    s = start_checkpoint(x); y = f(s); z = g(y); e = end_checkpoint(z); r = h(e)
 
-x and e are kept. y is computed again where a gradient needs it, as `y_cp`.
+x and r are kept. y and z are computed again where a gradient needs them, as `y_cp` and `z_cp`; it
+is the gradient of r that needs z first.
 """
 
 from __future__ import annotations
@@ -26,18 +27,23 @@ class Unmarked:
     def __init__(self, params: Sequence[Var], bindings: Sequence[Binding]) -> None:
         self.bindings: list[Binding] = []
         self.kept = set(params)
+        outside: set[RelaxExpr] = set(params)  # what stands between no marks
         self._source = _sources(bindings)
         for binding in bindings:
             value = binding.value
             mark = _mark(value)
             if mark == END:
-                assert isinstance(value, Call), "only calls are marks"
-                self.kept.update((binding.var, self.stands_for(value.args[0])))  # type: ignore[arg-type]
+                outside.add(binding.var)
+            if mark == START:
+                root = self.stands_for(binding.var)
+                assert isinstance(root, Var), "variables stand for variables"
+                self.kept.add(root)
             if mark is not None:
                 continue
             var = self.stands_for(binding.var)
             assert isinstance(var, Var), "variables stand for variables"
-            if all(used in self.kept for used in vars_used(value)):
+            if all(used in outside for used in vars_used(value)):
+                outside.update((binding.var, var))
                 self.kept.update((binding.var, var))
             value = replace_operands(value, self._source.get)
             if var is not binding.var or value is not binding.value:

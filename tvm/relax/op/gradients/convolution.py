@@ -199,11 +199,45 @@ def _of_convolution3d(data: Expr, weight: Expr, g: Expr, o: Any) -> tuple[Expr, 
 
 def _rule(name: str, formula: Formula, kernel: str) -> Rule:
     def rule(orig_var: Var, orig_call: Call, output_grad: Var, ctx: BlockBuilder) -> list[Expr]:
+        if name == "conv2d" and (plain := _of_plain_conv2d(orig_call, output_grad)) is not None:
+            return plain
         return _in_plain_layouts(formula, kernel, orig_call, output_grad, ctx)
 
     rule.__name__ = rule.__qualname__ = f"{name}_grad"
     rule.__doc__ = f"Gradients of `{name}`, in any layout."
     return gradient_of(f"relax.nn.{name}")(rule)
+
+
+def _of_plain_conv2d(call: Call, g: Expr) -> list[Expr] | None:
+    """Over (N, C, h, w) of known extents: the weight's gradient sums over the images.
+
+    Those of each group of channels stand together for it: (groups * N, C / groups, h, w).
+    """
+    o = options_of(call)
+    data, weight = call.args
+    layouts = (o["data_layout"], o["kernel_layout"], o["out_layout"])
+    sizes = [const_int(extent) for x in (data, weight, g) for extent in extents(x)]
+    same = dtype_of(g) == dtype_of(data)
+    if layouts != ("NCHW", "OIHW", "NCHW") or None in sizes or not same:
+        return None
+    kernel = _spatial(weight)
+    data_grad = conv2d_transpose(
+        g, weight, strides=o["strides"], padding=o["padding"], dilation=o["dilation"],
+        output_padding=_out_padding(_spatial(data), kernel, _spatial(g), o), groups=o["groups"],
+    )  # fmt: skip
+    batch, inputs, *size = numbers(data)
+    groups = o["groups"]
+    if groups != 1:
+        data = reshape(data, [batch, groups, inputs // groups, *size])
+        data = permute_dims(data, [1, 0, 2, 3, 4])
+        data = reshape(data, [groups * batch, inputs // groups, *size])
+    weight_grad = conv2d(
+        data, g, strides=o["dilation"], padding=o["padding"], dilation=o["strides"], groups=groups,
+        data_layout="CNHW", kernel_layout="IOHW", out_layout="CNHW",
+    )  # fmt: skip
+    if [const_int(extent) for extent in extents(weight_grad)] != numbers(weight):
+        weight_grad = strided_slice(weight_grad, [0, 1, 2, 3], [0, 0, 0, 0], numbers(weight))
+    return [data_grad, weight_grad]
 
 
 conv1d_grad = _rule("conv1d", _of_convolution, "OI")
