@@ -46,6 +46,18 @@ def test_pieces_are_handed_out_first() -> None:
     assert "DTensor" not in str(after)
 
 
+def test_a_dataflow_block_keeps_its_pieces() -> None:
+    x, y = (relax.Var(name, spread((4, 8), "S[0]")) for name in "xy")
+    bb = relax.BlockBuilder()
+    with bb.function("main", [x, y]):
+        with bb.dataflow():
+            out = bb.emit_output(relax.op.add(x, y))
+        bb.emit_func_output(out)
+    block = LowerDistIR()(bb.get())["main"].body.blocks[0]
+    kinds = [type(binding.var) for binding in block.bindings]
+    assert kinds == [relax.DataflowVar, relax.DataflowVar, relax.Var]
+
+
 def test_tuples_come_in_pieces() -> None:
     mesh = DeviceMesh((2,), [0, 1])
     whole = relax.TensorStructInfo((8, 8), "float32")

@@ -32,6 +32,7 @@ from tvm.relax.expr import (
     BindingBlock,
     Call,
     Constant,
+    DataflowBlock,
     DataflowVar,
     ExternFunc,
     Function,
@@ -47,7 +48,7 @@ from tvm.relax.op.ccl import allreduce, broadcast_from_worker0, scatter_from_wor
 from tvm.relax.op.distributed import redistribute_replica_to_shard
 from tvm.relax.struct_info import TensorStructInfo, TupleStructInfo, const_int
 from tvm.relax.transform.pass_form import relax_functions_pass
-from tvm.relax.transform.rebuild import all_bindings, replace_operands
+from tvm.relax.transform.rebuild import all_bindings, replace_operands, vars_used
 from tvm.tir.op import arith as ops
 
 _CACHE = "vm.builtin.attention_kv_cache_"
@@ -129,6 +130,8 @@ class _Lowering:
     def function(self, func: Function) -> Function:
         params: list[Var] = []
         first: list[Binding] = []
+        blocks = func.body.blocks
+        returned = set(vars_used(func.body.body))
         for old in func.params:
             info = old.struct_info
             param = Var(old.name_hint, _brought_info(info), old.span)
@@ -136,7 +139,10 @@ class _Lowering:
             self._new[old] = param
             if isinstance(info, DTensorStructInfo):
                 value = self._bb.normalize(_brought(param, info))
-                piece = Var("gv", value.struct_info_)
+                # one dataflow block that holds all readers of the piece keeps it to itself
+                inner = len(blocks) == 1 and isinstance(blocks[0], DataflowBlock)
+                kind = DataflowVar if inner and old not in returned else Var
+                piece = kind("gv", value.struct_info_)
                 first.append(VarBinding(piece, value, old.span))
                 self._new[old] = piece
         rest = self._seq(func.body)
